@@ -12,7 +12,7 @@
 // if the award says so. An accept that is not confirmed before its lease ends is
 // taken back.
 //
-// What must survive a restart are facts: see [Agent.Facts].
+// What must survive a restart are facts: see [Agent.Events].
 package agents
 
 import (
@@ -47,63 +47,63 @@ func DefaultNetwork() Network {
 
 // An Agent bids for one site. It is a bus.Machine.
 type Agent struct {
-	cfg      Config
-	mouth    protocol.Mouth
-	ears     protocol.Ears
-	heard    protocol.Time // latest that the coordinator said anything, by its clock
-	doubt    protocol.Time // since when it numbers lower than before; 0: it does not
-	doubted  uint64        // its life, then
-	fleet    *capacity.Fleet
-	grid     *forecast.Known
-	jobs     *runtimeest.Profiles
-	ran      []uint64         // numbers of the facts that jobs was learned from
-	outlook  protocol.Outlook // of the last call
-	curve    *forecast.Curve  // of outlook
-	greeted  bool
-	told     bool              // the hands have said what they hold
-	short    bool              // since the last greeting a job found no room
-	called   protocol.Time     // when last
-	planning protocol.Planning // of the last call that was valid
-	strategy BidStrategy
-	delivery Delivery                        // of strategy
-	faults   map[string]int                  // of strategy, by reason
-	call     protocol.Message                // the last one, without its jobs
-	asked    map[protocol.JobID]protocol.Job // of the last call
-	epochs   map[protocol.JobID]uint64       // highest award heard of jobs here
-	queue    []reserved
-	owed     []owed             // words to be said again, soonest first
-	facts    []protocol.Message // of the last step
-	won      protocol.Award     // restoring: the last one
-	looked   protocol.Time      // when the queue was last gone through for jobs to start
-	live     map[protocol.JobID]*live
-	pools    []protocol.Pool                  // that the market was told of
-	absent   protocol.Time                    // until when nodes that went may come back
-	others   [3]int64                         // cores, memory and GPUs that others hold
-	rests    map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
-	breaks   []pause                          // to come, soonest first
+	cfg                 Config
+	sender              protocol.Sender
+	dedup               protocol.Deduplicator
+	lastCoordinatorTime protocol.Time // latest that the coordinator said anything, by its clock
+	resetSince          protocol.Time // since when it numbers lower than before; 0: it does not
+	resetIncarnation    uint64        // its life, then
+	fleet               *capacity.Fleet
+	grid                *forecast.GridState
+	jobs                *runtimeest.Profiles
+	rememberedRuns      []uint64              // numbers of the facts that jobs was learned from
+	gridForecast        protocol.GridForecast // of the last call
+	curve               *forecast.Curve       // of outlook
+	registered          bool
+	executorReported    bool              // the hands have said what they hold
+	lackedCapacity      bool              // since the last greeting a job found no room
+	lastCallAt          protocol.Time     // when last
+	planning            protocol.Planning // of the last call that was valid
+	strategy            BidStrategy
+	delivery            Delivery                        // of strategy
+	faults              map[string]int                  // of strategy, by reason
+	lastCall            protocol.Message                // the last one, without its jobs
+	calledJobs          map[protocol.JobID]protocol.Job // of the last call
+	epochs              map[protocol.JobID]uint64       // highest award heard of jobs here
+	queue               []reservation
+	pendingAcks         []pendingAck       // words to be said again, soonest first
+	events              []protocol.Message // of the last step
+	lastAward           protocol.Award     // restoring: the last one
+	lastQueueCheck      protocol.Time      // when the queue was last gone through for jobs to start
+	running             map[protocol.JobID]*activeRun
+	announcedPools      []protocol.Pool                  // that the market was told of
+	nodeLossUntil       protocol.Time                    // until when nodes that went may come back
+	heldByOthers        [3]int64                         // cores, memory and GPUs that others hold
+	rebidAfter          map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
+	plannedPauses       []plannedPause                   // to come, soonest first
 }
 
-// A reserved job is accepted and waits for room.
-type reserved struct {
-	job     protocol.Job
-	award   protocol.Award
-	granted bool // the coordinator confirmed our accept
+// A reservation job is accepted and waits for room.
+type reservation struct {
+	job       protocol.Job
+	award     protocol.Award
+	confirmed bool // the coordinator confirmed our accept
 }
 
-// A live job has its place, and once it is granted is in the hands' care.
-type live struct {
-	launch  protocol.Launch
-	granted bool   // the coordinator confirmed our accept
-	running bool   // the hands said so
-	epoch   uint64 // of the launch
-	award   uint64 // latest epoch under which it was accepted
-	started protocol.Time
-	moved   protocol.Milligrams
-	pause   protocol.Time // when it is to be paused; 0: never
+// A activeRun job has its place, and once it is granted is in the hands' care.
+type activeRun struct {
+	launch         protocol.Launch
+	confirmed      bool   // the coordinator confirmed our accept
+	running        bool   // the hands said so
+	epoch          uint64 // of the launch
+	acceptedEpoch  uint64 // latest epoch under which it was accepted
+	started        protocol.Time
+	transferCarbon protocol.Milligrams
+	pauseAt        protocol.Time // when it is to be paused; 0: never
 }
 
 // New returns an agent that bids for a fleet, by what it hears of a grid.
-func New(cfg Config, f *capacity.Fleet, g *forecast.Known) *Agent {
+func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 	if cfg.Strategy == nil {
 		cfg.Strategy = DefaultStrategy(false)
 	}
@@ -113,36 +113,36 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.Known) *Agent {
 	return &Agent{
 		strategy: cfg.Strategy, delivery: cfg.Strategy.Delivery(), faults: make(map[string]int),
 		planning: protocol.DefaultPlanning(),
-		cfg:      cfg, mouth: protocol.Mouth{Who: protocol.Agent(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
-		asked:  make(map[protocol.JobID]protocol.Job),
-		epochs: make(map[protocol.JobID]uint64),
-		live:   make(map[protocol.JobID]*live),
-		rests:  make(map[protocol.JobID]protocol.Time),
+		cfg:      cfg, sender: protocol.Sender{Party: protocol.AgentParty(cfg.Site)}, fleet: f, grid: g, jobs: runtimeest.New(runtimeest.Config{}),
+		calledJobs: make(map[protocol.JobID]protocol.Job),
+		epochs:     make(map[protocol.JobID]uint64),
+		running:    make(map[protocol.JobID]*activeRun),
+		rebidAfter: make(map[protocol.JobID]protocol.Time),
 	}
 }
 
-// blind reports whether the agent, begun anew, knows no node of its site yet.
-func (a *Agent) blind() bool { return !a.greeted && a.fleet.Empty() }
+// knowsNoNodes reports whether the agent, begun anew, knows no node of its site yet.
+func (a *Agent) knowsNoNodes() bool { return !a.registered && a.fleet.HasNoNodes() }
 
 // Due implements bus.Machine. An agent introduces itself as soon as it lives and
 // knows of a node; from then on it speaks when spoken to, when a job of its queue
 // is to start, and when it was not answered. Before, it only says again which jobs
 // it has no more.
 func (a *Agent) Due() (due protocol.Time) {
-	if !a.greeted && !a.fleet.Empty() {
+	if !a.registered && !a.fleet.HasNoNodes() {
 		return 1
 	}
-	if i := slices.IndexFunc(a.owed, a.sayable); i >= 0 {
-		due = a.owed[i].due
+	if i := slices.IndexFunc(a.pendingAcks, a.mayResend); i >= 0 {
+		due = a.pendingAcks[i].due
 	}
-	if a.blind() {
+	if a.knowsNoNodes() {
 		return due
 	}
-	if len(a.breaks) > 0 && (due == 0 || a.breaks[0].at < due) {
-		due = a.breaks[0].at
+	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
+		due = a.plannedPauses[0].at
 	}
 	for _, r := range a.queue {
-		if t := a.begins(r); t > a.looked && (due == 0 || t < due) {
+		if t := a.nextStartCheck(r); t > a.lastQueueCheck && (due == 0 || t < due) {
 			due = t
 		}
 	}
@@ -151,66 +151,66 @@ func (a *Agent) Due() (due protocol.Time) {
 
 // Tick implements bus.Machine.
 func (a *Agent) Tick(now protocol.Time) []protocol.Message {
-	a.facts = a.facts[:0]
-	if a.looked == 0 || now < a.looked.Add(-mostWait) { // begun anew, perhaps by a clock that was ahead; or it was set back
-		a.hasten(now)
+	a.events = a.events[:0]
+	if a.lastQueueCheck == 0 || now < a.lastQueueCheck.Add(-maxRetryDelay) { // begun anew, perhaps by a clock that was ahead; or it was set back
+		a.clampFutureRetries(now)
 	}
-	a.looked = now
-	if a.blind() {
-		return a.remind(now)
+	a.lastQueueCheck = now
+	if a.knowsNoNodes() {
+		return a.retransmit(now)
 	}
 	var said []protocol.Message
-	if !a.greeted {
-		said = a.hello(now)
+	if !a.registered {
+		said = a.registerSite(now)
 	}
-	said = append(said, a.remind(now)...)
-	said = append(said, a.interrupt(now)...)
-	return append(said, a.advance(now)...)
+	said = append(said, a.retransmit(now)...)
+	said = append(said, a.sendDuePauses(now)...)
+	return append(said, a.startQueuedJobs(now)...)
 }
 
 // Step implements bus.Machine.
 func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	a.facts = a.facts[:0]
-	if !a.hears(m) {
+	a.events = a.events[:0]
+	if !a.admitMessage(m) {
 		return nil
 	}
 	switch m.From {
 	case protocol.Coordinator:
 		switch b := m.Body.(type) {
-		case protocol.Call:
-			a.call = m
-			return a.offer(now, b)
+		case protocol.CallForBids:
+			a.lastCall = m
+			return a.answerCall(now, b)
 		case protocol.Award:
-			return a.awarded(now, m, b)
+			return a.handleAward(now, m, b)
 		case protocol.Confirm:
-			return a.confirmed(now, m, b)
+			return a.handleConfirm(now, m, b)
 		case protocol.Cancel:
-			return a.cancel(now, b)
-		case protocol.Settled:
-			a.settled(m, b)
+			return a.handleCancel(now, b)
+		case protocol.Settlement:
+			a.handleSettlement(m, b)
 		}
-	case protocol.Hands(a.cfg.Site):
+	case protocol.ExecutorParty(a.cfg.Site):
 		switch b := m.Body.(type) {
 		case protocol.Started:
-			a.started(now, m, b)
-		case protocol.Exited:
-			return a.exited(now, b)
-		case protocol.Lost:
-			return a.lost(now, b)
+			a.handleStarted(now, m, b)
+		case protocol.Finished:
+			return a.handleFinished(now, b)
+		case protocol.Interrupted:
+			return a.handleInterrupted(now, b)
 		case protocol.Inventory:
-			return a.surveyed(now, b)
-		case protocol.Reading:
-			return a.read(now, b)
+			return a.handleInventory(now, b)
+		case protocol.IdleReading:
+			return a.reportIdleReading(now, b)
 		}
-	case protocol.Feed(a.cfg.Site):
+	case protocol.SignalParty(a.cfg.Site):
 		if b, ok := m.Body.(protocol.Signal); ok {
-			a.grid.Hear(now, b)
+			a.grid.RecordSignal(now, b)
 			a.curve = nil // the next call sees new forecasts
 		}
 	}
 	return nil
 }
 
-func (a *Agent) say(now protocol.Time, to protocol.Party, b protocol.Body) []protocol.Message {
-	return []protocol.Message{a.mouth.Say(now, to, b)}
+func (a *Agent) messageTo(now protocol.Time, to protocol.Party, b protocol.Body) []protocol.Message {
+	return []protocol.Message{a.sender.NewMessage(now, to, b)}
 }

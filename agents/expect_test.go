@@ -14,10 +14,10 @@ import (
 func (s *site) ran(id protocol.JobID, took time.Duration, draw protocol.Millijoules) []protocol.Message {
 	s.Helper()
 	s.award(job(id, 1), 1, false)
-	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
+	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
 	s.now = s.now.Add(took)
-	s.exit(id, 1, protocol.Slice{Hour: s.now.Floor(time.Hour), Energy: draw})
-	return append([]protocol.Message(nil), s.agent.Facts()...)
+	s.exit(id, 1, protocol.HourlyEnergy{Hour: s.now.Floor(time.Hour), Energy: draw})
+	return append([]protocol.Message(nil), s.agent.Events()...)
 }
 
 func (s *site) unknown(id protocol.JobID) protocol.Job {
@@ -65,8 +65,8 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 	var kept []protocol.Message
 	for i := range 12 {
 		for _, f := range s.ran(protocol.JobID(rune('a'+i)), 2*time.Hour, 720_000_000) {
-			if _, ok := f.Body.(protocol.Ran); ok {
-				if !s.agent.Needs(f) {
+			if _, ok := f.Body.(protocol.CompletedRun); ok {
+				if !s.agent.NeedsEvent(f) {
 					t.Errorf("%v is not needed", f)
 				}
 				kept = append(kept, f)
@@ -76,11 +76,11 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 	if len(kept) != 12 {
 		t.Fatalf("%d facts of 12 runs", len(kept))
 	}
-	ran := kept[0].Body.(protocol.Ran)
+	ran := kept[0].Body.(protocol.CompletedRun)
 	if ran.Lasted != 2*time.Hour || ran.Power != 100_000 || ran.Job.Tenant != "lab" || ran.Job.ID != "" {
 		t.Errorf("it remembers %+v; want two hours at 100 W", ran)
 	}
-	f, err := capacity.New(capacity.Config{Power: power.Default()})
+	f, err := capacity.New(capacity.Config{Power: power.DefaultTable()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 		}
 	}
 	j := s.unknown("x")
-	if here, there := s.agent.jobs.Estimate(j).Estimate, again.jobs.Estimate(j).Estimate; here != there || there.Runs != 12 {
+	if here, there := s.agent.jobs.EstimateRun(j).Estimate, again.jobs.EstimateRun(j).Estimate; here != there || there.Runs != 12 {
 		t.Errorf("before the restart it expects %+v, and after it %+v", here, there)
 	}
 }
@@ -100,8 +100,8 @@ func TestARunOfTheJobsOwnFailureIsNotLearned(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 8)
 	s.award(job("a", 1), 1, false)
 	s.now = s.now.Add(time.Minute)
-	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: "a", Epoch: 1, Failed: "exit code 1"}))
-	if e := s.agent.jobs.Estimate(s.unknown("x")); e.Runs != 0 {
+	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "a", Epoch: 1, Failed: "exit code 1"}))
+	if e := s.agent.jobs.EstimateRun(s.unknown("x")); e.Runs != 0 {
 		t.Errorf("it expects %+v", e.Estimate)
 	}
 }
@@ -109,12 +109,12 @@ func TestARunOfTheJobsOwnFailureIsNotLearned(t *testing.T) {
 func TestOnlyTheLastRunsAreKept(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 1)
 	of := func(n int) protocol.Message {
-		return protocol.Message{From: "agent/oslo", Seq: uint64(n), Body: protocol.Ran{}}
+		return protocol.Message{From: "agent/oslo", Seq: uint64(n), Body: protocol.CompletedRun{}}
 	}
-	for n := 1; n <= 3*memory; n++ {
-		s.agent.remember(of(n), protocol.Ran{Lasted: time.Hour})
+	for n := 1; n <= 3*maxRememberedRuns; n++ {
+		s.agent.rememberRun(of(n), protocol.CompletedRun{Lasted: time.Hour})
 	}
-	if s.agent.Needs(of(2*memory)) || !s.agent.Needs(of(2*memory+1)) || !s.agent.Needs(of(3*memory)) || len(s.agent.ran) > 2*memory {
-		t.Errorf("of %d runs it keeps other than the last %d", 3*memory, memory)
+	if s.agent.NeedsEvent(of(2*maxRememberedRuns)) || !s.agent.NeedsEvent(of(2*maxRememberedRuns+1)) || !s.agent.NeedsEvent(of(3*maxRememberedRuns)) || len(s.agent.rememberedRuns) > 2*maxRememberedRuns {
+		t.Errorf("of %d runs it keeps other than the last %d", 3*maxRememberedRuns, maxRememberedRuns)
 	}
 }

@@ -13,15 +13,15 @@ import (
 func TestACoordinatorThatLostItsBooksIsHeard(t *testing.T) {
 	for name, lost := range map[string]uint32{"of many terms": 5, "of one": 1} {
 		s := newSite(t, MarginalCost{}, 4)
-		s.market.Life = lost
+		s.market.Incarnation = lost
 		s.award(job("train", 1), 1000, false)
 		s.award(job("waits", 4), 1001, true)
-		s.market = protocol.Mouth{Who: protocol.Coordinator, Life: 1}
+		s.market = protocol.Sender{Party: protocol.Coordinator, Incarnation: 1}
 		answers, since := 0, s.now
 		for range 20 {
 			s.now = s.now.Add(10 * time.Second)
-			answers += len(s.agent.Step(s.now, s.market.Say(s.now, "", protocol.Call{Round: 1, Jobs: []protocol.Job{job("next", 1)}})))
-			if answers > 0 && lost > 1 && s.now <= since.Add(numb) {
+			answers += len(s.agent.Step(s.now, s.market.NewMessage(s.now, "", protocol.CallForBids{Round: 1, Jobs: []protocol.Job{job("next", 1)}})))
+			if answers > 0 && lost > 1 && s.now <= since.Add(incarnationGrace) {
 				t.Fatalf("%s: heard at once", name)
 			}
 		}
@@ -31,8 +31,8 @@ func TestACoordinatorThatLostItsBooksIsHeard(t *testing.T) {
 		if said := bodies(s.award(job("train", 1), 3, false)); !reflect.DeepEqual(said, []protocol.Body{protocol.Accept{Job: "train", Epoch: 3, Start: noon}}) {
 			t.Errorf("%s: awarded what runs, it says %+v", name, said)
 		}
-		if s.award(job("waits", 4), 4, true); s.agent.owes("waits") != nil {
-			t.Errorf("%s: awarded what waits, and told that it stands, it still owes %+v", name, s.agent.owes("waits"))
+		if s.award(job("waits", 4), 4, true); s.agent.pendingAckOf("waits") != nil {
+			t.Errorf("%s: awarded what waits, and told that it stands, it still owes %+v", name, s.agent.pendingAckOf("waits"))
 		}
 	}
 }
@@ -41,10 +41,10 @@ func TestACoordinatorThatLostItsBooksIsHeard(t *testing.T) {
 // heard for all that.
 func TestAFormerCoordinatorIsNotHeard(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
-	former := protocol.Mouth{Who: protocol.Coordinator, Life: 1}
-	s.market.Life = 2
-	call := func(m protocol.Mouth) (protocol.Message, protocol.Mouth) {
-		return m.Say(s.now, "", protocol.Call{Round: 1, Jobs: []protocol.Job{job("next", 1)}}), m
+	former := protocol.Sender{Party: protocol.Coordinator, Incarnation: 1}
+	s.market.Incarnation = 2
+	call := func(m protocol.Sender) (protocol.Message, protocol.Sender) {
+		return m.NewMessage(s.now, "", protocol.CallForBids{Round: 1, Jobs: []protocol.Job{job("next", 1)}}), m
 	}
 	var twice []protocol.Message
 	for range 50 {
@@ -53,7 +53,7 @@ func TestAFormerCoordinatorIsNotHeard(t *testing.T) {
 		if twice = append(twice, m); len(s.agent.Step(s.now, m)) != 1 {
 			t.Fatal("who leads is not heard")
 		}
-		s.now = s.now.Add(numb / 2)
+		s.now = s.now.Add(incarnationGrace / 2)
 		if m, former = call(former); len(s.agent.Step(s.now, m)) != 0 {
 			t.Fatalf("a former coordinator is heard at %v", s.now)
 		}
@@ -62,6 +62,6 @@ func TestAFormerCoordinatorIsNotHeard(t *testing.T) {
 				t.Fatalf("what was said at %v is heard again at %v", m.At, s.now)
 			}
 		}
-		s.now = s.now.Add(numb / 2)
+		s.now = s.now.Add(incarnationGrace / 2)
 	}
 }

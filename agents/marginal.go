@@ -20,10 +20,10 @@ func DefaultStrategy(chargeIdle bool) MarginalCost {
 }
 
 // ProposeOptions implements BidStrategy. It never fails.
-func (m MarginalCost) ProposeOptions(r *BidRequest) ([]protocol.Option, error) {
+func (m MarginalCost) ProposeOptions(r *BidRequest) ([]protocol.BidOption, error) {
 	p := *r.pricing
 	p.strategy = m
-	return p.options(r.Job, r.Ways), nil
+	return p.optionsPerModel(r.Job, r.Ways), nil
 }
 
 // Delivery implements BidStrategy: who sells an hour keeps room for it.

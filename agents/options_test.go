@@ -25,10 +25,10 @@ func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
 	for idle, awake := range map[bool]protocol.Microdollars{false: 0, true: 22_350 + 11_175} {
 		s := newSite(t, MarginalCost{ChargeIdle: idle}, 4)
 		got := s.call(job("train", 1))[0].Options
-		want := protocol.Option{
+		want := protocol.BidOption{
 			Start: noon, Finish: noon.Add(time.Hour), Model: "V100",
 			Energy: 609_120_000, Carbon: 84_600, Money: 16_920,
-			Awake: awake, Score: got[0].Score, Fragment: got[0].Fragment,
+			NodeIdleShare: awake, Score: got[0].Score, FragmentationDelta: got[0].FragmentationDelta,
 		}
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("offered\n%+v, want\n%+v", got, want)
@@ -91,7 +91,7 @@ func TestInputTakesItsTimeAndNoMore(t *testing.T) {
 		{"bern", 0, 0}, {"bern", 1, time.Second}, {"bern", 119, time.Second}, {"bern", 120, 2 * time.Second},
 		{"oslo", 1 << 30, 0}, {"", 1 << 30, 0}, {"bern", 1 << 40, 10 * protocol.MaxRun},
 	} {
-		if got := n.takes(protocol.Job{Home: c.home, Input: c.in}, "oslo"); got != c.want {
+		if got := n.transferTime(protocol.Job{Home: c.home, Input: c.in}, "oslo"); got != c.want {
 			t.Errorf("%d MiB from %q take %v, want %v", c.in, c.home, got, c.want)
 		}
 	}
@@ -104,8 +104,8 @@ func TestWhyASiteHasNoOption(t *testing.T) {
 		want  protocol.Code
 	}{
 		{"a region that is not ours", func(j *protocol.Job) { j.Regions = []string{"bern"} }, protocol.NotAllowed},
-		{"a model that is not ours", func(j *protocol.Job) { j.Models = []string{"H100"} }, protocol.NoModel},
-		{"larger than a node", func(j *protocol.Job) { j.GPUs = 5 }, protocol.TooBig},
+		{"a model that is not ours", func(j *protocol.Job) { j.Models = []string{"H100"} }, protocol.NoSuchGPU},
+		{"larger than a node", func(j *protocol.Job) { j.GPUs = 5 }, protocol.FitsNoNode},
 		{"an input that never comes", func(j *protocol.Job) { j.Home, j.Input = "bern", 1<<40 }, protocol.PastDeadline},
 	} {
 		for _, strategy := range []MarginalCost{{}, eager} {
@@ -116,7 +116,7 @@ func TestWhyASiteHasNoOption(t *testing.T) {
 			}
 		}
 	}
-	o := newDarkSite(t, eager, 4).offer(protocol.Call{Jobs: []protocol.Job{job("train", 1)}})
+	o := newDarkSite(t, eager, 4).offer(protocol.CallForBids{Jobs: []protocol.Job{job("train", 1)}})
 	if m := o.Jobs[0]; len(m.Options) != 0 || m.Why.Code != protocol.NoSignal {
 		t.Errorf("a site that knows no price: %+v", o)
 	}
@@ -137,8 +137,8 @@ func TestAJobThatCanWaitIsOfferedACheaperHour(t *testing.T) {
 	s := newSite(t, eager, 4)
 	s.signal(protocol.GridPrice, 100_000, 100_000, 50_000, 100_000)
 	j := job("train", 1)
-	cheap := func(o protocol.Option) bool { return o.Start == noon.Add(2*time.Hour) }
-	if !slices.ContainsFunc(s.call(j)[0].Options, func(o protocol.Option) bool { return o.Start == noon }) {
+	cheap := func(o protocol.BidOption) bool { return o.Start == noon.Add(2*time.Hour) }
+	if !slices.ContainsFunc(s.call(j)[0].Options, func(o protocol.BidOption) bool { return o.Start == noon }) {
 		t.Error("a job that cannot wait is not offered now")
 	}
 	if slices.ContainsFunc(s.call(j)[0].Options, cheap) {
@@ -161,16 +161,16 @@ func TestAgentsAnswerToThePriceOfRoom(t *testing.T) {
 	s := newSite(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 2}, 4)
 	j := job("train", 1)
 	j.Deferrable = true
-	dear := protocol.Price{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{1e6, 1e6, 1e6, 0, 1e6, 1e6, 1e6, 1e6}}
-	menu := s.offer(protocol.Call{Jobs: []protocol.Job{j}, Terms: weights, Shadow: []protocol.Price{dear}}).Jobs[0].Options
+	dear := protocol.ShadowPrice{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{1e6, 1e6, 1e6, 0, 1e6, 1e6, 1e6, 1e6}}
+	menu := s.offer(protocol.CallForBids{Jobs: []protocol.Job{j}, Weights: weights, ShadowPrices: []protocol.ShadowPrice{dear}}).Jobs[0].Options
 	if len(menu) != 2 || menu[0].Start != noon || menu[1].Start != noon.Add(3*time.Hour) {
 		t.Errorf("offered %+v", menu)
 	}
 }
 
 func TestThePriceOfRoomIsTheMeanOverTheRun(t *testing.T) {
-	p := protocol.Price{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{60, 30, 0, 90}}
-	s := newShadow([]protocol.Price{p, {Site: "bern", Model: "T4", Slot: time.Hour, Values: []protocol.Microdollars{7}}, {Site: "oslo", Model: "A100"}}, "oslo")
+	p := protocol.ShadowPrice{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{60, 30, 0, 90}}
+	s := newShadowPrices([]protocol.ShadowPrice{p, {Site: "bern", Model: "T4", Slot: time.Hour, Values: []protocol.Microdollars{7}}, {Site: "oslo", Model: "A100"}}, "oslo")
 	for _, c := range []struct {
 		model       string
 		start, stop int // hours
@@ -179,7 +179,7 @@ func TestThePriceOfRoomIsTheMeanOverTheRun(t *testing.T) {
 		{"V100", 0, 1, 60}, {"V100", 0, 2, 45}, {"V100", 1, 4, 40}, {"V100", 3, 6, 30}, // none is known beyond
 		{"V100", 5, 9, 0}, {"V100", 2, 2, 0}, {"T4", 0, 1, 0}, {"A100", 0, 1, 0},
 	} {
-		if got := s.of(c.model, noon.Add(time.Duration(c.start)*time.Hour), noon.Add(time.Duration(c.stop)*time.Hour)); got != c.want {
+		if got := s.meanPrice(c.model, noon.Add(time.Duration(c.start)*time.Hour), noon.Add(time.Duration(c.stop)*time.Hour)); got != c.want {
 			t.Errorf("%s from %d to %d: %d, want %d", c.model, c.start, c.stop, got, c.want)
 		}
 	}
@@ -187,16 +187,16 @@ func TestThePriceOfRoomIsTheMeanOverTheRun(t *testing.T) {
 
 func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var starts []priced
+		var starts []pricedOption
 		at := noon
 		for range rapid.IntRange(1, 60).Draw(t, "starts") {
-			starts = append(starts, priced{
-				protocol.Option{Start: at, Finish: at.Add(time.Hour)}, protocol.Microdollars(rapid.IntRange(-5, 20).Draw(t, "cost")),
+			starts = append(starts, pricedOption{
+				protocol.BidOption{Start: at, Finish: at.Add(time.Hour)}, protocol.Microdollars(rapid.IntRange(-5, 20).Draw(t, "cost")),
 			})
 			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * 15 * time.Minute)
 		}
 		most := rapid.IntRange(1, 9).Draw(t, "most")
-		got := choose(starts, most)
+		got := pickSpreadOptions(starts, most)
 		if len(got) > most || len(got) != min(most, len(starts)) {
 			t.Fatalf("%d of %d options, at most %d", len(got), len(starts), most)
 		}
@@ -207,8 +207,8 @@ func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 		for _, s := range starts {
 			costs[s.Start] = s.cost
 		}
-		least := slices.MinFunc(starts, func(x, y priced) int { return cmp.Compare(x.cost, y.cost) }).cost
-		if most > 1 && !slices.ContainsFunc(got, func(o protocol.Option) bool { return costs[o.Start] == least }) {
+		least := slices.MinFunc(starts, func(x, y pricedOption) int { return cmp.Compare(x.cost, y.cost) }).cost
+		if most > 1 && !slices.ContainsFunc(got, func(o protocol.BidOption) bool { return costs[o.Start] == least }) {
 			t.Errorf("no option of the least cost %d among %v", least, got)
 		}
 		for i := 1; i < len(got); i++ {

@@ -14,13 +14,13 @@ func TestWhatIsToldToStopStopsNothingNewer(t *testing.T) {
 	s.award(job("runs", 4), 7, false)
 	s.award(job("waits", 4), 8, true)
 	for _, id := range []protocol.JobID{"runs", "waits"} {
-		said := s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Cancel{Job: id, Epoch: 3}))
+		said := s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Cancel{Job: id, Epoch: 3}))
 		want := protocol.Decline{Job: id, Epoch: 3, Why: protocol.Reason{Code: protocol.Cancelled}}
 		if len(said) != 1 || said[0].Body != protocol.Body(want) {
 			t.Errorf("%s: it says %+v", id, bodies(said))
 		}
 	}
-	if s.agent.live["runs"] == nil || s.agent.queued("waits") < 0 {
+	if s.agent.running["runs"] == nil || s.agent.queueIndex("waits") < 0 {
 		t.Error("what it has by a newer award is gone")
 	}
 }
@@ -32,10 +32,10 @@ func TestWhatIsOwedIsSaidAgainByAClockThatIsSetBack(t *testing.T) {
 		s := newSite(t, MarginalCost{}, 4)
 		s.agent.Tick(s.now)
 		var facts []protocol.Message
-		hear := func([]protocol.Message) { facts = append(facts, s.agent.Facts()...) }
+		hear := func([]protocol.Message) { facts = append(facts, s.agent.Events()...) }
 		o := s.call(job("train", 4))[0].Options[0]
-		hear(s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: o, Lease: s.now.Add(10 * time.Second)})))
-		hear(s.confirm("train", 1, protocol.Stands))
+		hear(s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: o, Lease: s.now.Add(10 * time.Second)})))
+		hear(s.confirm("train", 1, protocol.AcceptConfirmed))
 		s.now = s.now.Add(time.Hour)
 		hear(s.exit("train", 1))
 		s.agent.Tick(s.now)
@@ -46,17 +46,17 @@ func TestWhatIsOwedIsSaidAgainByAClockThatIsSetBack(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.agent.Begin(2)
+			s.agent.BeginIncarnation(2)
 		}
 		s.now = s.now.Add(-3 * time.Hour)
 		again := 0
 		said := s.agent.Tick(s.now)
-		for end := s.now.Add(mostWait); s.agent.Due() != 0 && s.agent.Due() <= end; {
+		for end := s.now.Add(maxRetryDelay); s.agent.Due() != 0 && s.agent.Due() <= end; {
 			s.now = s.agent.Due()
 			said = append(said, s.agent.Tick(s.now)...)
 		}
 		for _, m := range said {
-			if isDone(m.Body) {
+			if isUsageReport(m.Body) {
 				again++
 			}
 		}

@@ -11,7 +11,7 @@ import (
 func greeted(t *testing.T) *site {
 	s := newSite(t, MarginalCost{}, 4)
 	s.agent.Tick(s.now)
-	s.confirm("", 0, protocol.Taken)
+	s.confirm("", 0, protocol.Acknowledged)
 	return s
 }
 
@@ -23,21 +23,21 @@ func interrupted(t *testing.T, after time.Duration) (s *site, asked, paused []pr
 	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
 	m := s.call(j)[0]
 	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(after)})
-	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
 	s.now = s.agent.Due()
 	asked = s.agent.Tick(s.now)
 	s.now = s.now.Add(time.Second)
-	paused = s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: j.ID, Epoch: 1, Left: 90 * time.Minute}))
+	paused = s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: j.ID, Epoch: 1, Left: 90 * time.Minute}))
 	return s, asked, paused
 }
 
 func TestAJobIsPausedWhenItsAwardSaysSoAndReportedWithWhatIsLeft(t *testing.T) {
 	_, asked, paused := interrupted(t, 30*time.Minute)
-	want := protocol.Cancel{Job: "train", Epoch: 1, Keep: true}
+	want := protocol.Cancel{Job: "train", Epoch: 1, Checkpoint: true}
 	if len(asked) != 1 || asked[0].Body != want || asked[0].To != "hands/oslo" || asked[0].At != noon.Add(30*time.Minute) {
 		t.Fatalf("said %v", asked)
 	}
-	d, ok := paused[0].Body.(protocol.Done)
+	d, ok := paused[0].Body.(protocol.UsageReport)
 	// Of two hours on a V100 three quarters are left, to the second above.
 	if !ok || d.Left < 90*time.Minute || d.Left > 90*time.Minute+time.Second {
 		t.Errorf("reported %v", paused)
@@ -51,12 +51,12 @@ func TestAPauseIsAskedForUntilItIsAnswered(t *testing.T) {
 	m := s.call(j)[0]
 	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)})
 	started := func() {
-		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+		s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
 	}
 	asks := func() (n int) {
 		s.now = s.agent.Due()
 		for _, m := range s.agent.Tick(s.now) {
-			if c, ok := m.Body.(protocol.Cancel); ok && c.Keep {
+			if c, ok := m.Body.(protocol.Cancel); ok && c.Checkpoint {
 				n++
 			}
 		}
@@ -90,11 +90,11 @@ func TestAJobIsPausedAsItsNewestAwardSays(t *testing.T) {
 	j := job("train", 1)
 	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
 	a := protocol.Award{Job: j.ID, Epoch: 1, Option: s.call(j)[0].Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)}
-	s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", a))
+	s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", a))
 	a.Epoch, a.Pause = 2, 0
 	s.call(j)
 	s.give(a)
-	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 2}))
+	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 2}))
 	for s.now < noon.Add(2*time.Hour) {
 		s.now = s.agent.Due()
 		for _, m := range s.agent.Tick(s.now) {

@@ -24,17 +24,17 @@ func TestACallThatCannotBePlannedByIsRefused(t *testing.T) {
 		{Slot: time.Minute, Horizon: time.Hour, FirmLead: time.Minute},
 	} {
 		s := newSite(t, eager, 4)
-		s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("first")}, Terms: weights})
-		o := s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("a"), deferrable("b")}, Terms: weights, Planning: bad})
-		if len(o.Jobs) != 2 || len(o.Room) != 0 {
-			t.Fatalf("%+v: offered %d menus and %d rooms; want a refusal of each job and no room", bad, len(o.Jobs), len(o.Room))
+		s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("first")}, Weights: weights})
+		o := s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("a"), deferrable("b")}, Weights: weights, Planning: bad})
+		if len(o.Jobs) != 2 || len(o.Capacity) != 0 {
+			t.Fatalf("%+v: offered %d menus and %d rooms; want a refusal of each job and no room", bad, len(o.Jobs), len(o.Capacity))
 		}
 		for _, m := range o.Jobs {
 			if len(m.Options) != 0 || m.Why.Code != protocol.BadPlanning || !strings.HasPrefix(m.Why.Note, "planning: ") {
 				t.Errorf("%+v: offered %d options for %s, because %v; want none, and what is wrong", bad, len(m.Options), m.Job, m.Why)
 			}
 		}
-		said := bodies(s.give(protocol.Award{Job: "a", Epoch: 1, Option: protocol.Option{Start: s.now, Finish: s.now.Add(time.Hour)}, Queue: true, Lease: s.now.Add(time.Minute)}))
+		said := bodies(s.give(protocol.Award{Job: "a", Epoch: 1, Option: protocol.BidOption{Start: s.now, Finish: s.now.Add(time.Hour)}, MayQueue: true, Lease: s.now.Add(time.Minute)}))
 		if d, ok := said[0].(protocol.Decline); !ok || d.Why.Code != protocol.UnknownJob {
 			t.Errorf("an award of a job that was not offered for got %+v", said)
 		}
@@ -48,8 +48,8 @@ func TestAnAgentPlansByTheCall(t *testing.T) {
 	plan := protocol.Planning{Slot: 30 * time.Minute, Horizon: 4 * time.Hour, MaxStartDelay: time.Hour, FirmLead: time.Hour}
 	s := newSite(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 20}, 4)
 	s.now = noon.Add(time.Minute)
-	o := s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("a")}, Terms: weights, Planning: plan})
-	for _, r := range o.Room {
+	o := s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("a")}, Weights: weights, Planning: plan})
+	for _, r := range o.Capacity {
 		if r.Slot != plan.Slot || len(r.Free) != plan.Slots() {
 			t.Errorf("room is said in %d slots of %v; want %d of %v", len(r.Free), r.Slot, plan.Slots(), plan.Slot)
 		}
@@ -63,8 +63,8 @@ func TestAnAgentPlansByTheCall(t *testing.T) {
 	if len(options) != 9 { // now, and the borders of eight slots
 		t.Errorf("%d starts are offered; want 9", len(options))
 	}
-	if o := s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("b")}, Terms: weights}); len(o.Room[0].Free) != 288 {
-		t.Errorf("a call without planning is answered in %d slots; want 288", len(o.Room[0].Free))
+	if o := s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("b")}, Weights: weights}); len(o.Capacity[0].Free) != 288 {
+		t.Errorf("a call without planning is answered in %d slots; want 288", len(o.Capacity[0].Free))
 	}
 }
 
@@ -78,9 +78,9 @@ func TestAStartMaySlipByWhatTheCallAllows(t *testing.T) {
 		plan.MaxStartDelay = tc.slip
 		s := newSite(t, eager, 1)
 		s.award(job("first", 1), 1, false) // runs for an hour
-		s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("next")}, Terms: weights, Planning: plan})
-		sold := protocol.Option{Start: s.now.Add(20 * time.Minute), Finish: s.now.Add(80 * time.Minute), Model: "V100"}
-		said := bodies(s.give(protocol.Award{Job: "next", Epoch: 2, Option: sold, Queue: true, Lease: s.now.Add(time.Minute)}))
+		s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("next")}, Weights: weights, Planning: plan})
+		sold := protocol.BidOption{Start: s.now.Add(20 * time.Minute), Finish: s.now.Add(80 * time.Minute), Model: "V100"}
+		said := bodies(s.give(protocol.Award{Job: "next", Epoch: 2, Option: sold, MayQueue: true, Lease: s.now.Add(time.Minute)}))
 		if _, got := said[0].(protocol.Accept); got != tc.accept {
 			t.Errorf("sold for 20 minutes before there is room, with a slip of %v: said %+v; want accept %v", tc.slip, said, tc.accept)
 		}
@@ -92,9 +92,9 @@ func TestThePlanningOutlivesARestart(t *testing.T) {
 	plan := protocol.DefaultPlanning()
 	plan.MaxStartDelay = time.Hour
 	s := newSite(t, eager, 4)
-	s.offer(protocol.Call{Jobs: []protocol.Job{deferrable("a")}, Terms: weights, Planning: plan})
-	s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "a", Epoch: 1, Option: protocol.Option{Start: s.now.Add(time.Hour), Finish: s.now.Add(2 * time.Hour), Model: "V100"}, Queue: true, Lease: s.now.Add(time.Minute)}))
-	facts := s.agent.Facts()
+	s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("a")}, Weights: weights, Planning: plan})
+	s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Award{Job: "a", Epoch: 1, Option: protocol.BidOption{Start: s.now.Add(time.Hour), Finish: s.now.Add(2 * time.Hour), Model: "V100"}, MayQueue: true, Lease: s.now.Add(time.Minute)}))
+	facts := s.agent.Events()
 	next := newSite(t, eager, 4).agent
 	for _, m := range facts {
 		if err := next.Restore(m); err != nil {

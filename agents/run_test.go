@@ -16,7 +16,7 @@ func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
 		t.Fatalf("due at %v", s.agent.Due())
 	}
 	said := s.agent.Tick(noon)
-	want := protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 6, CPU: 128_000, Memory: 512 << 10}}}
+	want := protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 6, CPU: 128_000, Memory: 512 << 10}}}
 	if len(said) != 1 || said[0].To != protocol.Coordinator || !reflect.DeepEqual(said[0].Body, want) {
 		t.Errorf("said %v", said)
 	}
@@ -27,7 +27,7 @@ func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
 	if again := s.agent.Tick(due); len(again) != 1 || !reflect.DeepEqual(again[0].Body, want) {
 		t.Errorf("unheard it said %v", again)
 	}
-	s.confirm("", 0, protocol.Taken)
+	s.confirm("", 0, protocol.Acknowledged)
 	if s.agent.Due() != 0 || s.agent.Tick(due) != nil {
 		t.Error("a site that was heard waits to be spoken to")
 	}
@@ -52,12 +52,12 @@ func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
 	if said[1].To != "hands/oslo" {
 		t.Errorf("launched by %s", said[1].To)
 	}
-	s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 7}))
+	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 7}))
 	s.now = noon.Add(time.Hour + 10*time.Second)
 	// What was measured, not what was bid: a kWh in the first hour, two in the
 	// second, and a fifth more for the building.
-	got := bodies(s.exit("train", 7, protocol.Slice{Hour: noon, Energy: 3_600_000_000}, protocol.Slice{Hour: noon.Add(time.Hour), Energy: 7_200_000_000}))
-	want := []protocol.Body{protocol.Done{
+	got := bodies(s.exit("train", 7, protocol.HourlyEnergy{Hour: noon, Energy: 3_600_000_000}, protocol.HourlyEnergy{Hour: noon.Add(time.Hour), Energy: 7_200_000_000}))
+	want := []protocol.Body{protocol.UsageReport{
 		Job: "train", Epoch: 7, Started: noon, Ended: s.now, Node: "a", Devices: []int{0},
 		IT: 10_800_000_000, Energy: 12_960_000_000, Carbon: 600_000 + 1_200_000 + 24_000, Money: 120_000 + 480_000,
 	}}
@@ -76,18 +76,18 @@ func TestAJobEndedWhenItDidAndNotWhenThatIsHeard(t *testing.T) {
 	for _, tc := range []struct{ said, want time.Duration }{{time.Hour, time.Hour}, {0, 9 * time.Hour}, {-time.Hour, 0}, {20 * time.Hour, 9 * time.Hour}} {
 		s := newSite(t, MarginalCost{}, 4)
 		s.award(job("train", 1), 1, false)
-		s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1}))
-		x := protocol.Exited{Job: "train", Epoch: 1, Draw: []protocol.Slice{{Hour: noon, Energy: 360_000_000}}}
+		s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1}))
+		x := protocol.Finished{Job: "train", Epoch: 1, Draw: []protocol.HourlyEnergy{{Hour: noon, Energy: 360_000_000}}}
 		if tc.said != 0 {
 			x.Ended = noon.Add(tc.said)
 		}
 		s.now = noon.Add(9 * time.Hour)
-		said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", x))
-		if d, ok := said[0].Body.(protocol.Done); !ok || d.Started != noon || d.Ended != noon.Add(tc.want) {
+		said := s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", x))
+		if d, ok := said[0].Body.(protocol.UsageReport); !ok || d.Started != noon || d.Ended != noon.Add(tc.want) {
 			t.Errorf("said to have ended after %v it is reported as %+v; want %v", tc.said, said[0].Body, tc.want)
 		}
-		for _, f := range s.agent.Facts() {
-			if r, ok := f.Body.(protocol.Ran); ok && (r.Lasted != tc.want || r.Power != protocol.Milliwatts(360_000/tc.want.Hours()/3.6)) {
+		for _, f := range s.agent.Events() {
+			if r, ok := f.Body.(protocol.CompletedRun); ok && (r.Lasted != tc.want || r.Power != protocol.Milliwatts(360_000/tc.want.Hours()/3.6)) {
 				t.Errorf("after %v it is remembered as %v at %d mW", tc.want, r.Lasted, r.Power)
 			}
 		}
@@ -96,7 +96,7 @@ func TestAJobEndedWhenItDidAndNotWhenThatIsHeard(t *testing.T) {
 
 func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
 	give := func(s *site, id protocol.JobID, epoch uint64) []protocol.Message {
-		return s.give(protocol.Award{Job: id, Epoch: epoch, Option: protocol.Option{Start: noon, Model: "V100"}, Lease: noon.Add(time.Second)})
+		return s.give(protocol.Award{Job: id, Epoch: epoch, Option: protocol.BidOption{Start: noon, Model: "V100"}, Lease: noon.Add(time.Second)})
 	}
 	for name, c := range map[string]struct {
 		want protocol.Code
@@ -112,23 +112,23 @@ func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
 			s.award(job("train", 1), 2, false)
 			return give(s, "train", 1)
 		}},
-		"a lease that is over": {protocol.RoomGone, func(s *site) []protocol.Message {
+		"a lease that is over": {protocol.CapacityTaken, func(s *site) []protocol.Message {
 			s.call(job("train", 1))
 			s.now = noon.Add(time.Second + time.Millisecond)
 			return give(s, "train", 1)
 		}},
-		"room that was taken since": {protocol.RoomGone, func(s *site) []protocol.Message {
+		"room that was taken since": {protocol.CapacityTaken, func(s *site) []protocol.Message {
 			s.call(job("train", 1), job("large", 4))
 			give(s, "large", 1)
 			return give(s, "train", 1)
 		}},
-		"a model that is not here": {protocol.RoomGone, func(s *site) []protocol.Message {
+		"a model that is not here": {protocol.CapacityTaken, func(s *site) []protocol.Message {
 			s.call(job("train", 1))
-			return s.give(protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "H100"}, Lease: noon})
+			return s.give(protocol.Award{Job: "train", Epoch: 1, Option: protocol.BidOption{Model: "H100"}, Lease: noon})
 		}},
-		"a cap that was not offered": {protocol.RoomGone, func(s *site) []protocol.Message {
+		"a cap that was not offered": {protocol.CapacityTaken, func(s *site) []protocol.Message {
 			s.call(job("train", 1))
-			return s.give(protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "V100", Cap: 123}, Lease: noon})
+			return s.give(protocol.Award{Job: "train", Epoch: 1, Option: protocol.BidOption{Model: "V100", Cap: 123}, Lease: noon})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestANewerAwardOfAJobThatRunsIsAcceptedAndNotLaunched(t *testing.T) {
 		t.Fatalf("said %+v, want %+v", said, want)
 	}
 	done := bodies(s.exit("train", 1))
-	if len(done) != 1 || done[0].(protocol.Done).Epoch != 2 {
+	if len(done) != 1 || done[0].(protocol.UsageReport).Epoch != 2 {
 		t.Errorf("said %+v, want an end under epoch 2", done)
 	}
 	if got := launched(s.award(job("all", 4), 1, false)); got != "all " {
@@ -166,18 +166,18 @@ func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	var facts []protocol.Message
 	step := func(said []protocol.Message) []protocol.Message {
-		facts = append(facts, s.agent.Facts()...)
+		facts = append(facts, s.agent.Events()...)
 		return said
 	}
 	step(s.agent.Tick(s.now))
-	s.confirm("", 0, protocol.Taken)
+	s.confirm("", 0, protocol.Acknowledged)
 	option := s.call(job("train", 1))[0].Options[0]
 	award := func(epoch uint64) {
-		step(s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: epoch, Option: option, Lease: s.now.Add(10 * time.Second)})))
+		step(s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: epoch, Option: option, Lease: s.now.Add(10 * time.Second)})))
 	}
 	award(1)
-	step(s.confirm("train", 1, protocol.Stands))
-	step(s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1})))
+	step(s.confirm("train", 1, protocol.AcceptConfirmed))
+	step(s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1})))
 	award(2)
 	later := newSite(t, MarginalCost{}, 4)
 	for _, m := range facts {
@@ -185,7 +185,7 @@ func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	later.agent.Begin(2)
+	later.agent.BeginIncarnation(2)
 	later.market, later.hands = s.market, s.hands
 	for name, s := range map[string]*site{"it lives on": s, "it begins anew": later} {
 		s.now = noon.Add(30 * time.Minute)
@@ -194,7 +194,7 @@ func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
 				t.Errorf("%s, and says %+v of a job that runs", name, b)
 			}
 		}
-		if done := bodies(s.exit("train", 1)); len(done) != 1 || done[0].(protocol.Done).Epoch != 2 {
+		if done := bodies(s.exit("train", 1)); len(done) != 1 || done[0].(protocol.UsageReport).Epoch != 2 {
 			t.Errorf("%s, and says %+v when it ends; want a report under epoch 2", name, done)
 		}
 	}
@@ -219,8 +219,8 @@ func TestNothingIsKeptOfAJobThatWasGivenBack(t *testing.T) {
 	for i := range 10 {
 		id := protocol.JobID(fmt.Sprint("next-", i))
 		s.award(job(id, 4), 1, true)
-		s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Cancel{Job: id, Epoch: 1}))
-		s.confirm(id, 1, protocol.Void)
+		s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Cancel{Job: id, Epoch: 1}))
+		s.confirm(id, 1, protocol.AwardVoid)
 	}
 	if n := len(s.agent.epochs); n != 1 {
 		t.Errorf("%d jobs are remembered; want the one that runs", n)
@@ -303,14 +303,14 @@ func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("train", 1), 1, false)
 	for _, who := range []protocol.Party{"hands/bern", "agent/oslo", protocol.Submitter} {
-		m := protocol.Mouth{Who: who}
-		if said := s.agent.Step(s.now, m.Say(s.now, "agent/oslo", protocol.Exited{Job: "train", Epoch: 1})); said != nil {
+		m := protocol.Sender{Party: who}
+		if said := s.agent.Step(s.now, m.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "train", Epoch: 1})); said != nil {
 			t.Errorf("%s ended a job of oslo: %v", who, said)
 		}
 	}
-	bern := protocol.Mouth{Who: "feed/bern"}
-	s.agent.Step(s.now, bern.Say(s.now, "agent/oslo", protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: noon, Value: 1}}}))
-	if o := s.offer(protocol.Call{}); o.Grid.Price[0] != 100_000 {
+	bern := protocol.Sender{Party: "feed/bern"}
+	s.agent.Step(s.now, bern.NewMessage(s.now, "agent/oslo", protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: noon, Value: 1}}}))
+	if o := s.offer(protocol.CallForBids{}); o.Grid.Price[0] != 100_000 {
 		t.Errorf("the price of bern counts at oslo: %d", o.Grid.Price[0])
 	}
 	if said := s.exit("train", 2); said != nil {
@@ -320,8 +320,8 @@ func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
 
 func TestAnHourOfTheMeterIsBilled(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
-	said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Reading{Hour: noon, Idle: 3_600_000_000, Total: 9_000_000_000}))
-	want := protocol.Meter{Hour: noon, Total: 9_000_000_000, Idle: protocol.Bill{IT: 3_600_000_000, Energy: 4_320_000_000, Carbon: 600_000, Money: 120_000}}
+	said := s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.IdleReading{Hour: noon, Idle: 3_600_000_000, Total: 9_000_000_000}))
+	want := protocol.SiteUsage{Hour: noon, Total: 9_000_000_000, Idle: protocol.Usage{IT: 3_600_000_000, Energy: 4_320_000_000, Carbon: 600_000, Money: 120_000}}
 	if len(said) != 1 || said[0].To != protocol.Coordinator || said[0].Body != want {
 		t.Errorf("said %+v, want %+v", bodies(said), want)
 	}
@@ -333,21 +333,21 @@ func TestAnEstimateIsReportedAsOne(t *testing.T) {
 		s := newSite(t, MarginalCost{}, 4)
 		for _, id := range []protocol.JobID{"ends", "lost"} {
 			s.award(job(id, 1), 7, false)
-			s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 7}))
+			s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 7}))
 		}
-		draw := []protocol.Slice{{Hour: noon, Energy: 3_600_000_000}}
+		draw := []protocol.HourlyEnergy{{Hour: noon, Energy: 3_600_000_000}}
 		for _, b := range []protocol.Body{
-			protocol.Exited{Job: "ends", Epoch: 7, Draw: draw, Estimated: estimated},
-			protocol.Lost{Job: "lost", Epoch: 7, Draw: draw, Estimated: estimated},
-			protocol.Reading{Hour: noon, Idle: 1, Total: 2, Estimated: estimated},
+			protocol.Finished{Job: "ends", Epoch: 7, Draw: draw, Estimated: estimated},
+			protocol.Interrupted{Job: "lost", Epoch: 7, Draw: draw, Estimated: estimated},
+			protocol.IdleReading{Hour: noon, Idle: 1, Total: 2, Estimated: estimated},
 		} {
-			said := s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", b))
+			said := s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", b))
 			switch x := said[0].Body.(type) {
-			case protocol.Done:
+			case protocol.UsageReport:
 				if x.Estimated != estimated {
 					t.Errorf("%+v became %+v", b, x)
 				}
-			case protocol.Meter:
+			case protocol.SiteUsage:
 				if x.Estimated != estimated {
 					t.Errorf("%+v became %+v", b, x)
 				}
@@ -361,7 +361,7 @@ func TestAnEstimateIsReportedAsOne(t *testing.T) {
 func TestAMessageHeardTwiceIsReadOnce(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.call(job("train", 1))
-	m := s.market.Say(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: protocol.Option{Model: "V100"}, Lease: s.now})
+	m := s.market.NewMessage(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: protocol.BidOption{Model: "V100"}, Lease: s.now})
 	if first, second := s.agent.Step(s.now, m), s.agent.Step(s.now, m); len(first) != 1 || second != nil {
 		t.Errorf("said %v, then %v", first, second)
 	}

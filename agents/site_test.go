@@ -20,7 +20,7 @@ type site struct {
 	*testing.T
 	agent               *Agent
 	now                 protocol.Time
-	market, hands, feed protocol.Mouth
+	market, hands, feed protocol.Sender
 	rounds              uint64
 }
 
@@ -46,13 +46,13 @@ func newDarkSite(t *testing.T, strategy BidStrategy, gpus ...int) *site {
 }
 
 func newSiteOf(t *testing.T, strategy BidStrategy, nodes []capacity.Node) *site {
-	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.Default()})
+	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &site{
 		T: t, now: noon, agent: New(Config{Site: "oslo", Strategy: strategy}, f, forecast.New(forecast.Config{})),
-		market: protocol.Mouth{Who: protocol.Coordinator}, hands: protocol.Mouth{Who: "hands/oslo"}, feed: protocol.Mouth{Who: "feed/oslo"},
+		market: protocol.Sender{Party: protocol.Coordinator}, hands: protocol.Sender{Party: "hands/oslo"}, feed: protocol.Sender{Party: "feed/oslo"},
 	}
 }
 
@@ -62,24 +62,24 @@ func (s *site) signal(what protocol.Quantity, values ...int64) {
 	for i, v := range values {
 		sig.Points = append(sig.Points, protocol.Point{At: s.now.Floor(time.Hour).Add(time.Duration(i) * time.Hour), Value: v})
 	}
-	s.agent.Step(s.now, s.feed.Say(s.now, "agent/oslo", sig))
+	s.agent.Step(s.now, s.feed.NewMessage(s.now, "agent/oslo", sig))
 }
 
 // call asks for offers, and returns the menus.
-func (s *site) call(jobs ...protocol.Job) []protocol.Menu {
+func (s *site) call(jobs ...protocol.Job) []protocol.JobBids {
 	s.Helper()
-	return s.offer(protocol.Call{Jobs: jobs, Terms: weights}).Jobs
+	return s.offer(protocol.CallForBids{Jobs: jobs, Weights: weights}).Jobs
 }
 
-func (s *site) offer(c protocol.Call) protocol.Offer {
+func (s *site) offer(c protocol.CallForBids) protocol.Bids {
 	s.Helper()
 	s.rounds++
 	c.Round = s.rounds
-	said := s.agent.Step(s.now, s.market.Say(s.now, "", c))
+	said := s.agent.Step(s.now, s.market.NewMessage(s.now, "", c))
 	if len(said) != 1 || said[0].To != protocol.Coordinator {
 		s.Fatalf("said %v to a call", said)
 	}
-	o := said[0].Body.(protocol.Offer)
+	o := said[0].Body.(protocol.Bids)
 	if o.Round != c.Round {
 		s.Fatalf("round %d was answered as %d", c.Round, o.Round)
 	}
@@ -93,15 +93,15 @@ func (s *site) award(j protocol.Job, epoch uint64, queue bool) []protocol.Messag
 	if len(m.Options) == 0 {
 		s.Fatalf("no option for %s: %v", j.ID, m.Why)
 	}
-	return s.give(protocol.Award{Job: j.ID, Epoch: epoch, Option: m.Options[0], Queue: queue, Lease: s.now.Add(10 * time.Second)})
+	return s.give(protocol.Award{Job: j.ID, Epoch: epoch, Option: m.Options[0], MayQueue: queue, Lease: s.now.Add(10 * time.Second)})
 }
 
 // give says an award, and confirms the accept if there is one.
 func (s *site) give(a protocol.Award) []protocol.Message {
-	said := s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", a))
+	said := s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", a))
 	for _, m := range said {
 		if x, ok := m.Body.(protocol.Accept); ok {
-			said = append(said, s.confirm(x.Job, x.Epoch, protocol.Stands)...)
+			said = append(said, s.confirm(x.Job, x.Epoch, protocol.AcceptConfirmed)...)
 		}
 	}
 	return said
@@ -109,12 +109,12 @@ func (s *site) give(a protocol.Award) []protocol.Message {
 
 // confirm has the coordinator say what its books say of a job.
 func (s *site) confirm(id protocol.JobID, epoch uint64, c protocol.Code) []protocol.Message {
-	return s.agent.Step(s.now, s.market.Say(s.now, "agent/oslo", protocol.Confirm{Job: id, Epoch: epoch, Code: c}))
+	return s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Confirm{Job: id, Epoch: epoch, Code: c}))
 }
 
 // exit has the hands report the end of a job.
-func (s *site) exit(id protocol.JobID, epoch uint64, draw ...protocol.Slice) []protocol.Message {
-	return s.agent.Step(s.now, s.hands.Say(s.now, "agent/oslo", protocol.Exited{Job: id, Epoch: epoch, Draw: draw}))
+func (s *site) exit(id protocol.JobID, epoch uint64, draw ...protocol.HourlyEnergy) []protocol.Message {
+	return s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: id, Epoch: epoch, Draw: draw}))
 }
 
 // bodies returns what was said without the envelopes.

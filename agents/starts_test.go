@@ -14,18 +14,18 @@ import (
 
 // slotBySlot returns the starts at which a job finds room for one way to run, by a look
 // at each.
-func (p *pricing) slotBySlot(j protocol.Job, w capacity.Way) (all []protocol.Time) {
+func (p *bidPricing) slotBySlot(j protocol.Job, w capacity.RunConfig) (all []protocol.Time) {
 	opens := func(t protocol.Time) (at protocol.Time, ok bool) {
-		return p.agent.fleet.Opening(p.now, j, w.Model, t, w.Run)
+		return p.agent.fleet.EarliestStart(p.now, j, w.Model, t, w.Run)
 	}
 	earliest, ok := p.now, true
-	if _, free := p.agent.fleet.Place(p.now, j, w.Model, w.Run); !free {
+	if _, free := p.agent.fleet.QuotePlacement(p.now, j, w.Model, w.Run); !free {
 		if earliest, ok = opens(p.now); !ok {
 			return nil
 		}
 		earliest = max(earliest, p.now.Add(time.Second))
 	}
-	last := max(earliest, min(capacity.Latest(j, w.Run), p.now.Add(p.planning.Horizon)))
+	last := max(earliest, min(capacity.LatestStart(j, w.Run), p.now.Add(p.planning.Horizon)))
 	for t := earliest; t <= last; t = t.Add(time.Second).Ceil(p.planning.Slot) {
 		if at, ok := opens(t); t == earliest || ok && at == t {
 			all = append(all, t)
@@ -45,17 +45,17 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 			j.Deferrable = rapid.Bool().Draw(rt, "waits")
 			m := s.call(j)[0]
 			o := rapid.SampledFrom(m.Options).Draw(rt, "option")
-			s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: o, Queue: o.Start > s.now, Lease: s.now.Add(10 * time.Second)})
+			s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: o, MayQueue: o.Start > s.now, Lease: s.now.Add(10 * time.Second)})
 		}
 		j := job("train", rapid.IntRange(2, 4).Draw(rt, "gpus"))
 		j.Deferrable, j.Run = true, time.Duration(rapid.IntRange(10, 600).Draw(rt, "run"))*time.Minute
 		j.Deadline = noon.Add(time.Duration(rapid.IntRange(11, 80).Draw(rt, "deadline")) * time.Hour)
-		ways, _ := s.agent.fleet.Ways(j)
-		s.agent.look(s.now)
-		p := pricing{agent: s.agent, strategy: eager, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
+		ways, _ := s.agent.fleet.RunConfigs(j)
+		s.agent.refreshForecast(s.now)
+		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
 		w := ways[rapid.IntRange(0, len(ways)-1).Draw(rt, "way")]
 		var got []protocol.Time
-		for _, o := range p.starts(j, []capacity.Way{w}) {
+		for _, o := range p.bestOptionPerStart(j, []capacity.RunConfig{w}) {
 			got = append(got, o.Start)
 		}
 		if want := p.slotBySlot(j, w); !slices.Equal(got, want) {
@@ -77,12 +77,12 @@ func TestALargeSiteIsNotLookedThroughForEachSlot(t *testing.T) {
 		}
 		j := job("train", 4)
 		j.Deferrable, j.Deadline = true, noon.Add(80*time.Hour)
-		ways, _ := s.agent.fleet.Ways(j)
-		p := pricing{agent: s.agent, strategy: eager, now: s.now, terms: weights, planning: protocol.DefaultPlanning(), shadow: newShadow(nil, "oslo")}
-		if n := len(p.starts(j, ways)); n < p.planning.Slots()/2 {
+		ways, _ := s.agent.fleet.RunConfigs(j)
+		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
+		if n := len(p.bestOptionPerStart(j, ways)); n < p.planning.Slots()/2 {
 			t.Fatalf("beside %d nodes it is offered %d starts", nodes, n)
 		}
-		return testing.AllocsPerRun(3, func() { p.starts(j, ways) })
+		return testing.AllocsPerRun(3, func() { p.bestOptionPerStart(j, ways) })
 	}
 	if few, many := takes(4), takes(64); many > 2*few {
 		t.Errorf("at 4 nodes it takes %g allocations to look for a gang's starts, and at 64 it takes %g", few, many)

@@ -19,7 +19,7 @@ type BidStrategy interface {
 	// ProposeOptions returns options for the request's job, each made by its
 	// PriceOption. No option is an answer: the site has no room for it. An error, or one
 	// option that does not hold, has the agent bid by DefaultStrategy instead.
-	ProposeOptions(r *BidRequest) ([]protocol.Option, error)
+	ProposeOptions(r *BidRequest) ([]protocol.BidOption, error)
 
 	// Delivery says how the site keeps what it sold. It is asked once, by New.
 	Delivery() Delivery
@@ -50,60 +50,60 @@ type BidRequest struct {
 	Planning protocol.Planning
 	// Ways is how the job could run here were every node empty: on which GPU model, under
 	// which power cap, how long and at what draw, grouped by model.
-	Ways []capacity.Way
+	Ways []capacity.RunConfig
 
-	pricing *pricing
+	pricing *bidPricing
 }
 
 // Outlook returns how the site expects its grid to be, hour by hour. The caller must
 // not change it.
-func (r *BidRequest) Outlook() protocol.Outlook { return r.pricing.agent.outlook }
+func (r *BidRequest) Outlook() protocol.GridForecast { return r.pricing.agent.gridForecast }
 
 // Room returns what could still be given of each GPU model, by the planning's slots.
-func (r *BidRequest) Room() []protocol.Room {
-	return r.pricing.agent.fleet.Room(r.Now, r.Planning.Slot, r.Planning.Slots())
+func (r *BidRequest) Room() []protocol.CapacityProfile {
+	return r.pricing.agent.fleet.CapacityProfiles(r.Now, r.Planning.Slot, r.Planning.Slots())
 }
 
 // RunTime returns how long the job holds its GPUs one way: its run, and before that
 // the transfer of its input.
-func (r *BidRequest) RunTime(w capacity.Way) time.Duration {
-	return w.Run + r.pricing.agent.cfg.Network.takes(r.Job, r.Site)
+func (r *BidRequest) RunTime(w capacity.RunConfig) time.Duration {
+	return w.Run + r.pricing.agent.cfg.Network.transferTime(r.Job, r.Site)
 }
 
 // ShadowPrice returns what a GPU-hour of a model is worth on the mean between two
 // instants, by the prices that the call announced.
 func (r *BidRequest) ShadowPrice(model string, start, finish protocol.Time) protocol.Microdollars {
-	return r.pricing.shadow.of(model, start, finish)
+	return r.pricing.shadow.meanPrice(model, start, finish)
 }
 
 // FindOpening returns the first start, not before at, from which on the site could run
 // the job one way. False if it never can.
-func (r *BidRequest) FindOpening(w capacity.Way, at protocol.Time) (protocol.Time, bool) {
+func (r *BidRequest) FindOpening(w capacity.RunConfig, at protocol.Time) (protocol.Time, bool) {
 	fleet, run := r.pricing.agent.fleet, r.RunTime(w)
 	if at <= r.Now {
-		if _, ok := fleet.Place(r.Now, r.Job, w.Model, run); ok {
+		if _, ok := fleet.QuotePlacement(r.Now, r.Job, w.Model, run); ok {
 			return r.Now, true
 		}
 		at = r.Now.Add(time.Second) // by the sums there may be room now, but no node has it
 	}
-	return fleet.Opening(r.Now, r.Job, w.Model, at, run)
+	return fleet.EarliestStart(r.Now, r.Job, w.Model, at, run)
 }
 
 // PriceOption returns what it takes to run the job one way from a start on, and what
 // that counts for by the call's weights, room paid for at the announced prices. It does
 // not look whether there is room.
-func (r *BidRequest) PriceOption(w capacity.Way, start protocol.Time) (o protocol.Option, cost protocol.Microdollars) {
-	place := capacity.Place{}
+func (r *BidRequest) PriceOption(w capacity.RunConfig, start protocol.Time) (o protocol.BidOption, cost protocol.Microdollars) {
+	place := capacity.PlacementQuote{}
 	if start == r.Now {
-		place, _ = r.pricing.agent.fleet.Place(r.Now, r.Job, w.Model, r.RunTime(w))
+		place, _ = r.pricing.agent.fleet.QuotePlacement(r.Now, r.Job, w.Model, r.RunTime(w))
 	}
-	priced := r.pricing.price(r.Job, w, start, r.RunTime(w), 0, place)
-	return priced.Option, priced.cost
+	priced := r.pricing.priceOption(r.Job, w, start, r.RunTime(w), 0, place)
+	return priced.BidOption, priced.cost
 }
 
 // checkOption says why the site could not keep an option as it stands, or returns nil.
-func (r *BidRequest) checkOption(o protocol.Option) error {
-	i := slices.IndexFunc(r.Ways, func(w capacity.Way) bool { return w.Model == o.Model && w.Choice.Cap == o.Cap })
+func (r *BidRequest) checkOption(o protocol.BidOption) error {
+	i := slices.IndexFunc(r.Ways, func(w capacity.RunConfig) bool { return w.Model == o.Model && w.Choice.Cap == o.Cap })
 	switch {
 	case i < 0:
 		return fmt.Errorf("no way to run it is on %q under a cap of %d mW", o.Model, o.Cap)
@@ -137,7 +137,7 @@ func (r *BidRequest) needsNodeByNode(finish protocol.Time) bool {
 
 // proposeOptions asks the strategy for a job's options. One that fails, or proposes what
 // does not hold, is counted, and the default's options are taken.
-func (a *Agent) proposeOptions(r *BidRequest) []protocol.Option {
+func (a *Agent) proposeOptions(r *BidRequest) []protocol.BidOption {
 	options, err := a.strategy.ProposeOptions(r)
 	if _, own := a.strategy.(MarginalCost); own {
 		return options // made by the same looks that checkOption takes; a test holds it to that
@@ -147,7 +147,7 @@ func (a *Agent) proposeOptions(r *BidRequest) []protocol.Option {
 		a.faults["strategy-error"]++
 	case len(options) > maxOptions:
 		a.faults["strategy-too-many"]++
-	case slices.ContainsFunc(options, func(o protocol.Option) bool { return r.checkOption(o) != nil }):
+	case slices.ContainsFunc(options, func(o protocol.BidOption) bool { return r.checkOption(o) != nil }):
 		a.faults["strategy-invalid"]++
 	default:
 		slices.SortStableFunc(options, byStart)

@@ -13,13 +13,13 @@ import (
 )
 
 // propose is a strategy by a function, with all of a site's care in delivery.
-type propose func(*BidRequest) ([]protocol.Option, error)
+type propose func(*BidRequest) ([]protocol.BidOption, error)
 
-func (f propose) ProposeOptions(r *BidRequest) ([]protocol.Option, error) { return f(r) }
-func (propose) Delivery() Delivery                                        { return Delivery{KeepRoom: true, AsOffered: true} }
+func (f propose) ProposeOptions(r *BidRequest) ([]protocol.BidOption, error) { return f(r) }
+func (propose) Delivery() Delivery                                           { return Delivery{KeepRoom: true, AsOffered: true} }
 
 // cheapestNow offers the cheapest way to start at once, or else the soonest start.
-func cheapestNow(r *BidRequest) (out []protocol.Option, _ error) {
+func cheapestNow(r *BidRequest) (out []protocol.BidOption, _ error) {
 	least := protocol.Microdollars(0)
 	for _, w := range r.Ways {
 		start, ok := r.FindOpening(w, r.Now)
@@ -27,7 +27,7 @@ func cheapestNow(r *BidRequest) (out []protocol.Option, _ error) {
 			continue
 		}
 		if o, cost := r.PriceOption(w, start); len(out) == 0 || start < out[0].Start || start == out[0].Start && cost < least {
-			out, least = []protocol.Option{o}, cost
+			out, least = []protocol.BidOption{o}, cost
 		}
 	}
 	return out, nil
@@ -42,12 +42,12 @@ func TestOurOwnOptionsWouldBeLetThrough(t *testing.T) {
 			j := drawAsked(r, protocol.JobID(fmt.Sprint("runs-", i)))
 			if m := s.call(j)[0]; len(m.Options) > 0 {
 				o := rapid.SampledFrom(m.Options).Draw(r, "option")
-				s.give(protocol.Award{Job: j.ID, Epoch: uint64(i + 1), Option: o, Queue: true, Lease: s.now.Add(time.Minute)})
+				s.give(protocol.Award{Job: j.ID, Epoch: uint64(i + 1), Option: o, MayQueue: true, Lease: s.now.Add(time.Minute)})
 			}
 			s.now = s.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(r, "minutes")) * time.Minute)
 		}
 		j := drawAsked(r, "asked")
-		s.agent.strategy = propose(func(q *BidRequest) ([]protocol.Option, error) {
+		s.agent.strategy = propose(func(q *BidRequest) ([]protocol.BidOption, error) {
 			own, _ := eager.ProposeOptions(q)
 			for _, o := range own {
 				if err := q.checkOption(o); err != nil {
@@ -93,12 +93,12 @@ func TestAnotherStrategyBidsInItsOwnWay(t *testing.T) {
 // A strategy that fails, or bids what the site cannot keep, never reaches the market:
 // the site bids as it would by default, and counts.
 func TestABidThatDoesNotHoldIsReplacedByTheDefaults(t *testing.T) {
-	first := func(r *BidRequest) protocol.Option { o, _ := r.PriceOption(r.Ways[0], r.Now); return o }
-	with := func(change func(*protocol.Option)) propose {
-		return func(r *BidRequest) ([]protocol.Option, error) {
+	first := func(r *BidRequest) protocol.BidOption { o, _ := r.PriceOption(r.Ways[0], r.Now); return o }
+	with := func(change func(*protocol.BidOption)) propose {
+		return func(r *BidRequest) ([]protocol.BidOption, error) {
 			o := first(r)
 			change(&o)
-			return []protocol.Option{first(r), o}, nil
+			return []protocol.BidOption{first(r), o}, nil
 		}
 	}
 	for _, tc := range []struct {
@@ -106,25 +106,25 @@ func TestABidThatDoesNotHoldIsReplacedByTheDefaults(t *testing.T) {
 		strategy    propose
 		busy        int // GPUs of four
 	}{
-		{"an error", "strategy-error", func(r *BidRequest) ([]protocol.Option, error) {
-			return []protocol.Option{first(r)}, errors.New("the policy cannot be read")
+		{"an error", "strategy-error", func(r *BidRequest) ([]protocol.BidOption, error) {
+			return []protocol.BidOption{first(r)}, errors.New("the policy cannot be read")
 		}, 0},
-		{"too many", "strategy-too-many", func(r *BidRequest) ([]protocol.Option, error) {
-			out := make([]protocol.Option, maxOptions+1)
+		{"too many", "strategy-too-many", func(r *BidRequest) ([]protocol.BidOption, error) {
+			out := make([]protocol.BidOption, maxOptions+1)
 			for i := range out {
 				out[i] = first(r)
 			}
 			return out, nil
 		}, 0},
-		{"a start that is over", "strategy-invalid", with(func(o *protocol.Option) { o.Start, o.Finish = o.Start.Add(-time.Hour), o.Finish.Add(-time.Hour) }), 0},
-		{"a shorter run", "strategy-invalid", with(func(o *protocol.Option) { o.Finish = o.Finish.Add(-time.Second) }), 0},
-		{"another price", "strategy-invalid", with(func(o *protocol.Option) { o.Money-- }), 0},
-		{"a model that is not here", "strategy-invalid", with(func(o *protocol.Option) { o.Model = "H100" }), 0},
-		{"a cap that no way has", "strategy-invalid", with(func(o *protocol.Option) { o.Cap++ }), 0},
-		{"room that is taken", "strategy-invalid", func(r *BidRequest) ([]protocol.Option, error) { return []protocol.Option{first(r)}, nil }, 4},
-		{"beyond the horizon, beside room now", "strategy-invalid", func(r *BidRequest) ([]protocol.Option, error) {
+		{"a start that is over", "strategy-invalid", with(func(o *protocol.BidOption) { o.Start, o.Finish = o.Start.Add(-time.Hour), o.Finish.Add(-time.Hour) }), 0},
+		{"a shorter run", "strategy-invalid", with(func(o *protocol.BidOption) { o.Finish = o.Finish.Add(-time.Second) }), 0},
+		{"another price", "strategy-invalid", with(func(o *protocol.BidOption) { o.Money-- }), 0},
+		{"a model that is not here", "strategy-invalid", with(func(o *protocol.BidOption) { o.Model = "H100" }), 0},
+		{"a cap that no way has", "strategy-invalid", with(func(o *protocol.BidOption) { o.Cap++ }), 0},
+		{"room that is taken", "strategy-invalid", func(r *BidRequest) ([]protocol.BidOption, error) { return []protocol.BidOption{first(r)}, nil }, 4},
+		{"beyond the horizon, beside room now", "strategy-invalid", func(r *BidRequest) ([]protocol.BidOption, error) {
 			o, _ := r.PriceOption(r.Ways[0], r.Now.Add(r.Planning.Horizon+time.Hour))
-			return []protocol.Option{o}, nil
+			return []protocol.BidOption{o}, nil
 		}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

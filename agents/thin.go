@@ -15,9 +15,9 @@ import (
 // those that were called before it. Where not even one for each job fits, the jobs that
 // were called first keep one, and the menus of the others say [crowdedOut]. What is left when no
 // job has an option is sent as it is, and its sender gets an error.
-func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Offer {
-	o := m.Body.(protocol.Offer)
-	fits := func(o protocol.Offer) bool {
+func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
+	o := m.Body.(protocol.Bids)
+	fits := func(o protocol.Bids) bool {
 		m.Seq, m.Body = math.MaxInt64, o
 		size, err := protocol.EncodedSize(m)
 		return err == nil && size <= maxBytes
@@ -44,11 +44,11 @@ func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Offer {
 
 // withMostOptions returns o with at most so many options for each job. Menus are sorted
 // by start: the soonest is kept, and those that are left lie apart.
-func withMostOptions(o protocol.Offer, most int) protocol.Offer {
-	menus := make([]protocol.Menu, len(o.Jobs))
+func withMostOptions(o protocol.Bids, most int) protocol.Bids {
+	menus := make([]protocol.JobBids, len(o.Jobs))
 	for i, m := range o.Jobs {
 		if all := m.Options; len(all) > most {
-			m.Options = make([]protocol.Option, most)
+			m.Options = make([]protocol.BidOption, most)
 			for k := range m.Options {
 				m.Options[k] = all[k*len(all)/most]
 			}
@@ -60,11 +60,11 @@ func withMostOptions(o protocol.Offer, most int) protocol.Offer {
 }
 
 // crowdedOut is why a job has no option in an offer that is full.
-var crowdedOut = protocol.Reason{Code: protocol.NoRoom, Note: "the offer is full"}
+var crowdedOut = protocol.Reason{Code: protocol.NoCapacity, Note: "the offer is full"}
 
 // withJobsCrowdedOut returns o without the options of its last n jobs.
-func withJobsCrowdedOut(o protocol.Offer, n int) protocol.Offer {
-	menus := make([]protocol.Menu, len(o.Jobs))
+func withJobsCrowdedOut(o protocol.Bids, n int) protocol.Bids {
+	menus := make([]protocol.JobBids, len(o.Jobs))
 	copy(menus, o.Jobs)
 	for i := len(menus) - n; i < len(menus); i++ {
 		if len(menus[i].Options) > 0 {

@@ -14,23 +14,23 @@ import (
 
 // drawOffer draws an offer whose menus have from no option to many.
 func drawOffer(t *rapid.T) protocol.Message {
-	o := protocol.Offer{Round: 7}
+	o := protocol.Bids{Round: 7}
 	for i := range rapid.IntRange(1, 12).Draw(t, "jobs") {
-		m := protocol.Menu{Job: protocol.JobID(fmt.Sprint("tenant/job-", i))}
+		m := protocol.JobBids{Job: protocol.JobID(fmt.Sprint("tenant/job-", i))}
 		for k := range rapid.IntRange(0, 9).Draw(t, "options") {
 			at := noon.Add(time.Duration(k) * time.Hour)
-			m.Options = append(m.Options, protocol.Option{Start: at, Finish: at.Add(time.Hour), Model: "V100", Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6})
+			m.Options = append(m.Options, protocol.BidOption{Start: at, Finish: at.Add(time.Hour), Model: "V100", Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6})
 		}
 		if len(m.Options) == 0 {
-			m.Why = protocol.Reason{Code: protocol.TooBig}
+			m.Why = protocol.Reason{Code: protocol.FitsNoNode}
 		}
 		o.Jobs = append(o.Jobs, m)
 	}
-	mouth := protocol.Mouth{Who: protocol.Agent("oslo")}
-	return mouth.Say(noon, protocol.Coordinator, o)
+	mouth := protocol.Sender{Party: protocol.AgentParty("oslo")}
+	return mouth.NewMessage(noon, protocol.Coordinator, o)
 }
 
-func encodedSize(t rapid.TB, m protocol.Message, seq uint64, o protocol.Offer) int {
+func encodedSize(t rapid.TB, m protocol.Message, seq uint64, o protocol.Bids) int {
 	m.Seq, m.Body = seq, o
 	n, err := protocol.EncodedSize(m)
 	if err != nil {
@@ -39,7 +39,7 @@ func encodedSize(t rapid.TB, m protocol.Message, seq uint64, o protocol.Offer) i
 	return n
 }
 
-func mostOptions(o protocol.Offer) (most int) {
+func mostOptions(o protocol.Bids) (most int) {
 	for _, m := range o.Jobs {
 		most = max(most, len(m.Options))
 	}
@@ -55,7 +55,7 @@ const highest = 1<<63 - 1
 func TestAThinnedOfferFitsAndKeepsTheSoonest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawOffer(t)
-		whole := m.Body.(protocol.Offer)
+		whole := m.Body.(protocol.Bids)
 		full, least := encodedSize(t, m, highest, whole), encodedSize(t, m, highest, withMostOptions(whole, 1))
 		limit := rapid.IntRange(least, full+20).Draw(t, "limit")
 		got := thinToMaxBytes(m, limit)
@@ -91,7 +91,7 @@ func TestAThinnedOfferFitsAndKeepsTheSoonest(t *testing.T) {
 func TestACrowdedOfferServesTheFirstJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawOffer(t)
-		whole := m.Body.(protocol.Offer)
+		whole := m.Body.(protocol.Bids)
 		if mostOptions(whole) == 0 {
 			return
 		}
@@ -126,13 +126,13 @@ func TestAnAgentKeepsToTheLimitOfItsCall(t *testing.T) {
 		j.Deferrable = true
 		jobs = append(jobs, j)
 	}
-	offer := func(limit int) (protocol.Message, protocol.Offer) {
+	offer := func(limit int) (protocol.Message, protocol.Bids) {
 		s.rounds++
-		said := s.agent.Step(s.now, s.market.Say(s.now, "", protocol.Call{Round: s.rounds, Jobs: jobs, Terms: weights, MaxBytes: limit}))
+		said := s.agent.Step(s.now, s.market.NewMessage(s.now, "", protocol.CallForBids{Round: s.rounds, Jobs: jobs, Weights: weights, MaxBytes: limit}))
 		if len(said) != 1 {
 			t.Fatalf("said %v to a call", said)
 		}
-		return said[0], said[0].Body.(protocol.Offer)
+		return said[0], said[0].Body.(protocol.Bids)
 	}
 	m, whole := offer(0)
 	size, err := protocol.EncodedSize(m)

@@ -12,14 +12,14 @@
 //
 // # Promises
 //
-// Every [Hub] keeps them, and package bustest holds every Hub to them.
+// Every [Bus] keeps them, and package bustest holds every Hub to them.
 //
 //   - What one party says arrives at each listener in the order it was said,
 //     whether it was said to that listener or to everyone.
 //   - What different parties say arrives in any order, so no machine's outcome
 //     may depend on it.
 //   - A message may arrive twice. It has the same From and Seq: see
-//     [protocol.Ears].
+//     [protocol.Deduplicator].
 //   - A party hears what is said after its Join returned, to it or to everyone
 //     as [protocol.Party.Hears] has it: no party hears what it says to everyone
 //     itself, and what belongs to one site hears only what is said to it.
@@ -49,26 +49,26 @@ type Machine interface {
 	Due() protocol.Time
 }
 
-// A Hub is where parties meet.
-type Hub interface {
-	// Join lets who speak and hear until ctx ends or the port is closed. It
+// A Bus is where parties meet.
+type Bus interface {
+	// Connect lets who speak and hear until ctx ends or the port is closed. It
 	// returns when whatever is said from now on will be heard.
-	Join(ctx context.Context, who protocol.Party) (Port, error)
+	Connect(ctx context.Context, who protocol.Party) (Conn, error)
 }
 
-// A Port is one party's own connection. Its methods may be called from several
+// A Conn is one party's own connection. Its methods may be called from several
 // goroutines.
-type Port interface {
-	// Say sends messages to their To, or to everyone but their speaker if To
+type Conn interface {
+	// Send sends messages to their To, or to everyone but their speaker if To
 	// is empty. Their order is kept, and they are on their way when it
 	// returns. It refuses a message whose From is another party, and then
 	// sends none of them.
-	Say(ctx context.Context, ms ...protocol.Message) error
+	Send(ctx context.Context, ms ...protocol.Message) error
 
-	// Heard is what is said to the party and to everyone. It closes when the
+	// Messages is what is said to the party and to everyone. It closes when the
 	// port closes, when its ctx ends, or when the port fails: Close tells
 	// which.
-	Heard() <-chan protocol.Message
+	Messages() <-chan protocol.Message
 
 	// Close ends the port. It returns why the port had failed before, or nil;
 	// closing it again returns the same.

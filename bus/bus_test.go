@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var oslo = protocol.Agent("oslo")
+var oslo = protocol.AgentParty("oslo")
 
 // stub is a port whose ends the test holds.
 type stub struct {
@@ -28,26 +28,26 @@ type stub struct {
 	closed bool
 }
 
-func (s *stub) Say(_ context.Context, ms ...protocol.Message) error {
+func (s *stub) Send(_ context.Context, ms ...protocol.Message) error {
 	s.said = append(s.said, ms...)
 	if s.spoke != nil {
 		s.spoke <- struct{}{}
 	}
 	return s.refuse
 }
-func (s *stub) Heard() <-chan protocol.Message { return s.heard }
-func (s *stub) Close() error                   { s.closed = true; return s.why }
+func (s *stub) Messages() <-chan protocol.Message { return s.heard }
+func (s *stub) Close() error                      { s.closed = true; return s.why }
 
 // log is a machine that notes its life, and answers every step and tick.
 type log struct {
-	mouth protocol.Mouth
+	mouth protocol.Sender
 	due   []protocol.Time // one after the other
 	life  []string
 }
 
 func (l *log) answer(now protocol.Time, what string) []protocol.Message {
 	l.life = append(l.life, what)
-	return []protocol.Message{l.mouth.Say(now, "", protocol.Started{Job: protocol.JobID(what)})}
+	return []protocol.Message{l.mouth.NewMessage(now, "", protocol.Started{Job: protocol.JobID(what)})}
 }
 
 func (l *log) Step(now protocol.Time, m protocol.Message) []protocol.Message {
@@ -88,8 +88,8 @@ func TestLiveEndsAndSaysWhy(t *testing.T) {
 			} else {
 				close(tc.port.heard)
 			}
-			m := &log{mouth: protocol.Mouth{Who: oslo}}
-			if err := bus.Live(tc.ctx, tc.port, m); !errors.Is(err, tc.want) || !tc.port.closed {
+			m := &log{mouth: protocol.Sender{Party: oslo}}
+			if err := bus.RunMachine(tc.ctx, tc.port, m); !errors.Is(err, tc.want) || !tc.port.closed {
 				t.Errorf("Live = %v, port closed %t; want %v, and closed", err, tc.port.closed, tc.want)
 			}
 		})
@@ -97,9 +97,9 @@ func TestLiveEndsAndSaysWhy(t *testing.T) {
 }
 
 func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
-	clock := func() protocol.Time { return protocol.At(time.Now()) }
+	clock := func() protocol.Time { return protocol.FromStdTime(time.Now()) }
 	// One that is due in the past is told at once; one that never is, never.
-	m := &log{mouth: protocol.Mouth{Who: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
+	m := &log{mouth: protocol.Sender{Party: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
 	port := &stub{heard: make(chan protocol.Message), spoke: make(chan struct{}, 3)}
 	go func() {
 		<-port.spoke
@@ -107,7 +107,7 @@ func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
 		port.heard <- protocol.Message{Body: protocol.Started{Job: "hello"}}
 		close(port.heard)
 	}()
-	_ = bus.Live(t.Context(), port, m)
+	_ = bus.RunMachine(t.Context(), port, m)
 	if want := []string{"tick", "tick", "hello"}; !slices.Equal(m.life, want) {
 		t.Errorf("the machine lived %v; want %v", m.life, want)
 	}
@@ -126,9 +126,9 @@ func TestNamesArePlain(t *testing.T) {
 		{"Agent/oslo", "role"}, {"agent-oslo", "role"}, {"agent2", "role"}, {"/oslo", "role"},
 		{"agent/", "site"}, {"agent/Oslo", "site"}, {"agent/-x", "site"}, {"agent/x-", "site"}, {"agent/a/b", "site"},
 		{"agent/a.b", "site"}, {"agent/*", "site"}, {"agent/é", "site"}, {"agent/a b", "site"},
-		{protocol.Agent(strings.Repeat("x", 63)), ""}, {protocol.Agent(strings.Repeat("x", 64)), "site"},
+		{protocol.AgentParty(strings.Repeat("x", 63)), ""}, {protocol.AgentParty(strings.Repeat("x", 64)), "site"},
 	} {
-		err := bus.CheckParty(tc.who)
+		err := bus.ValidateParty(tc.who)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("CheckParty(%q) = %v; want an error with %q", tc.who, err, tc.want)
 		}
@@ -141,11 +141,11 @@ func TestAPartySpeaksForItselfAlone(t *testing.T) {
 		"another's name":    {mine, {From: "agent/lyon"}},
 		"a listener's name": {mine, {From: oslo, To: "agent/*"}},
 	} {
-		if err := bus.CheckSay(oslo, ms); err == nil {
+		if err := bus.ValidateSend(oslo, ms); err == nil {
 			t.Errorf("CheckSay passes %s", name)
 		}
 	}
-	if err := bus.CheckSay(oslo, []protocol.Message{mine, {From: oslo, To: oslo}}); err != nil {
+	if err := bus.ValidateSend(oslo, []protocol.Message{mine, {From: oslo, To: oslo}}); err != nil {
 		t.Errorf("CheckSay = %v", err)
 	}
 }

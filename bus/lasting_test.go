@@ -18,13 +18,13 @@ import (
 
 // A flaky hub is one whose ports the test ends, and whose joins may fail.
 type flaky struct {
-	membus.Hub
+	membus.Bus
 	mu    sync.Mutex
 	fails int
 	last  context.CancelFunc
 }
 
-func (f *flaky) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+func (f *flaky) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fails > 0 {
@@ -32,7 +32,7 @@ func (f *flaky) Join(ctx context.Context, who protocol.Party) (bus.Port, error) 
 		return nil, errors.New("nobody is there")
 	}
 	ctx, f.last = context.WithCancel(ctx)
-	return f.Hub.Join(ctx, who)
+	return f.Bus.Connect(ctx, who)
 }
 
 func (f *flaky) drop() {
@@ -45,21 +45,21 @@ func (f *flaky) drop() {
 
 func TestALastingPortJoinsAgain(t *testing.T) {
 	hub := &flaky{fails: 2}
-	port := bus.Lasting(t.Context(), hub, oslo, nil)
-	other, err := hub.Hub.Join(t.Context(), "agent/lyon")
+	port := bus.Reconnecting(t.Context(), hub, oslo, nil)
+	other, err := hub.Bus.Connect(t.Context(), "agent/lyon")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mouth := protocol.Mouth{Who: "agent/lyon"}
+	mouth := protocol.Sender{Party: "agent/lyon"}
 	// What is said while nobody is joined is lost, so it is said until it is heard.
 	hears := func() {
 		t.Helper()
 		for range 6000 { // two minutes, of a machine that is busy
-			if err := other.Say(t.Context(), mouth.Say(1, oslo, protocol.Started{})); err != nil {
+			if err := other.Send(t.Context(), mouth.NewMessage(1, oslo, protocol.Started{})); err != nil {
 				t.Fatal(err)
 			}
 			select {
-			case <-port.Heard():
+			case <-port.Messages():
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
@@ -69,26 +69,26 @@ func TestALastingPortJoinsAgain(t *testing.T) {
 	hears()
 	hub.drop()
 	hears()
-	if err := port.Say(t.Context(), protocol.Message{From: "agent/rome"}); err == nil {
+	if err := port.Send(t.Context(), protocol.Message{From: "agent/rome"}); err == nil {
 		t.Error("it speaks as another")
 	}
 	if err := port.Close(); err != nil {
 		t.Error(err)
 	}
-	for range port.Heard() { // it ends
+	for range port.Messages() { // it ends
 	}
 	_ = other.Close()
 }
 
 // A hub that ends each port at once, as one does that a party floods.
 type brief struct {
-	membus.Hub
+	membus.Bus
 	joins int
 }
 
-func (b *brief) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
+func (b *brief) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
 	b.joins++
-	port, err := b.Hub.Join(ctx, who)
+	port, err := b.Bus.Connect(ctx, who)
 	if err == nil {
 		err = port.Close()
 	}
@@ -98,7 +98,7 @@ func (b *brief) Join(ctx context.Context, who protocol.Party) (bus.Port, error) 
 func TestALastingPortTakesItsTimeThoughItJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := new(brief)
-		port := bus.Lasting(t.Context(), hub, oslo, nil)
+		port := bus.Reconnecting(t.Context(), hub, oslo, nil)
 		time.Sleep(time.Minute)
 		if err := port.Close(); err != nil {
 			t.Error(err)
@@ -114,7 +114,7 @@ func TestWhyAPortIsNotJoinedIsSaidOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		hub := &flaky{fails: 1 << 30}
-		port := bus.Lasting(t.Context(), hub, oslo, slog.New(slog.NewTextHandler(&log, nil)))
+		port := bus.Reconnecting(t.Context(), hub, oslo, slog.New(slog.NewTextHandler(&log, nil)))
 		time.Sleep(10 * time.Minute)
 		if err := port.Close(); err != nil {
 			t.Error(err)
@@ -126,34 +126,34 @@ func TestWhyAPortIsNotJoinedIsSaidOnceAMinute(t *testing.T) {
 }
 
 func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
-	near, far := new(membus.Hub), new(membus.Hub)
-	join := func(h *membus.Hub, who protocol.Party) bus.Port {
-		p, err := h.Join(t.Context(), who)
+	near, far := new(membus.Bus), new(membus.Bus)
+	join := func(h *membus.Bus, who protocol.Party) bus.Conn {
+		p, err := h.Connect(t.Context(), who)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	hands, market := join(near, "hands/oslo"), join(far, protocol.Coordinator)
-	port := bus.Apart(join(near, oslo), join(far, oslo))
-	mouth := protocol.Mouth{Who: oslo}
-	if err := port.Say(t.Context(), mouth.Say(1, protocol.Coordinator, protocol.Accept{}), mouth.Say(1, "hands/oslo", protocol.Launch{}), mouth.Say(1, protocol.Coordinator, protocol.Done{})); err != nil {
+	port := bus.Split(join(near, oslo), join(far, oslo))
+	mouth := protocol.Sender{Party: oslo}
+	if err := port.Send(t.Context(), mouth.NewMessage(1, protocol.Coordinator, protocol.Accept{}), mouth.NewMessage(1, "hands/oslo", protocol.Launch{}), mouth.NewMessage(1, protocol.Coordinator, protocol.UsageReport{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []struct {
-		port bus.Port
+		port bus.Conn
 		kind string
 	}{{market, "accept"}, {market, "done"}, {hands, "launch"}} {
-		if m := <-want.port.Heard(); m.Kind() != want.kind {
-			t.Errorf("heard %s, want %s", m.Kind(), want.kind)
+		if m := <-want.port.Messages(); m.KindName() != want.kind {
+			t.Errorf("heard %s, want %s", m.KindName(), want.kind)
 		}
 	}
-	for who, p := range map[protocol.Party]bus.Port{"hands/oslo": hands, protocol.Coordinator: market} {
-		m := protocol.Mouth{Who: who}
-		if err := p.Say(t.Context(), m.Say(1, oslo, protocol.Started{})); err != nil {
+	for who, p := range map[protocol.Party]bus.Conn{"hands/oslo": hands, protocol.Coordinator: market} {
+		m := protocol.Sender{Party: who}
+		if err := p.Send(t.Context(), m.NewMessage(1, oslo, protocol.Started{})); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-port.Heard(); got.From != who {
+		if got := <-port.Messages(); got.From != who {
 			t.Errorf("heard %s, want %s", got.From, who)
 		}
 	}
@@ -162,23 +162,23 @@ func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
 	if err := port.Close(); err != nil {
 		t.Error(err)
 	}
-	for range port.Heard() { // it ends
+	for range port.Messages() { // it ends
 	}
 }
 
 // A keeper notes facts, and says what it was told.
 type keeper struct {
-	mouth protocol.Mouth
+	mouth protocol.Sender
 	facts []protocol.Message
 }
 
 func (k *keeper) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	k.facts = []protocol.Message{m}
-	return []protocol.Message{k.mouth.Say(now, "", m.Body)}
+	return []protocol.Message{k.mouth.NewMessage(now, "", m.Body)}
 }
 func (k *keeper) Tick(protocol.Time) []protocol.Message { k.facts = nil; return nil }
 func (k *keeper) Due() protocol.Time                    { return 0 }
-func (k *keeper) Facts() []protocol.Message             { return k.facts }
+func (k *keeper) Events() []protocol.Message            { return k.facts }
 
 // Facts are kept before what follows from them is said; if they cannot be kept,
 // nothing is said.
@@ -187,7 +187,7 @@ func TestALoopKeepsFactsBeforeItSpeaks(t *testing.T) {
 	for _, fails := range []error{nil, full} {
 		port := &stub{heard: make(chan protocol.Message, 2)}
 		kept := 0
-		loop := bus.Loop{Keep: func(_ context.Context, ms []protocol.Message) error {
+		loop := bus.Loop{Persist: func(_ context.Context, ms []protocol.Message) error {
 			if len(port.said) != 0 {
 				t.Error("it had spoken before it wrote")
 			}
@@ -197,7 +197,7 @@ func TestALoopKeepsFactsBeforeItSpeaks(t *testing.T) {
 		port.heard <- protocol.Message{Body: protocol.Started{Job: "a"}}
 		port.heard <- protocol.Message{Body: protocol.Started{Job: "b"}}
 		close(port.heard)
-		err := loop.Run(t.Context(), port, &keeper{mouth: protocol.Mouth{Who: oslo}})
+		err := loop.Run(t.Context(), port, &keeper{mouth: protocol.Sender{Party: oslo}})
 		if kept != 2 || fails != nil && (!errors.Is(err, full) || len(port.said) != 0) || fails == nil && len(port.said) != 2 {
 			t.Errorf("keeping with %v: kept %d, said %d, ended with %v", fails, kept, len(port.said), err)
 		}
@@ -205,17 +205,17 @@ func TestALoopKeepsFactsBeforeItSpeaks(t *testing.T) {
 }
 
 func TestAnErrandIsDoneWhenItsFactsAreKept(t *testing.T) {
-	errands := make(chan bus.Errand)
+	errands := make(chan bus.LocalRequest)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	kept, done := 0, make(chan int, 1)
-	loop := bus.Loop{Errands: errands, Keep: func(_ context.Context, ms []protocol.Message) error { kept += len(ms); return nil }}
+	loop := bus.Loop{LocalRequests: errands, Persist: func(_ context.Context, ms []protocol.Message) error { kept += len(ms); return nil }}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- loop.Run(ctx, &stub{heard: make(chan protocol.Message)}, &keeper{mouth: protocol.Mouth{Who: oslo}})
+		ended <- loop.Run(ctx, &stub{heard: make(chan protocol.Message)}, &keeper{mouth: protocol.Sender{Party: oslo}})
 	}()
-	errands <- bus.Errand{
-		Hear: func(now protocol.Time) protocol.Message {
+	errands <- bus.LocalRequest{
+		Deliver: func(now protocol.Time) protocol.Message {
 			return protocol.Message{At: now, Body: protocol.Started{Job: "a"}}
 		},
 		Done: func(err error) {
@@ -234,7 +234,7 @@ func TestAnErrandIsDoneWhenItsFactsAreKept(t *testing.T) {
 
 // Each step is told with its time, in the order in which the machine takes them.
 func TestALoopTellsTheStepsItTakes(t *testing.T) {
-	m := &log{mouth: protocol.Mouth{Who: oslo}, due: []protocol.Time{1}}
+	m := &log{mouth: protocol.Sender{Party: oslo}, due: []protocol.Time{1}}
 	port := &stub{heard: make(chan protocol.Message), spoke: make(chan struct{}, 3)}
 	go func() {
 		<-port.spoke
@@ -242,7 +242,7 @@ func TestALoopTellsTheStepsItTakes(t *testing.T) {
 		close(port.heard)
 	}()
 	var took []string
-	loop := bus.Loop{Clock: bus.Clock{Start: 5, Began: time.Now()}, Took: func(now protocol.Time, heard *protocol.Message) {
+	loop := bus.Loop{Clock: bus.Clock{Start: 5, Began: time.Now()}, OnInput: func(now protocol.Time, heard *protocol.Message) {
 		if now < 5 {
 			t.Errorf("a step at %d", now)
 		}
@@ -267,7 +267,7 @@ func TestAClockThatIsPlayedRunsAtItsSpeed(t *testing.T) {
 		if now := c.Now(); now != 1_100_000 {
 			t.Errorf("a second after 1,000,000 it is %d", now)
 		}
-		if d := c.Until(c.Now().Add(100 * time.Second)); d != time.Second {
+		if d := c.DurationUntil(c.Now().Add(100 * time.Second)); d != time.Second {
 			t.Errorf("100 seconds pass in %v", d)
 		}
 	})

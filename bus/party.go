@@ -7,25 +7,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// CheckParty says what is wrong with a party's name, for a hub to refuse. Names
+// ValidateParty says what is wrong with a party's name, for a hub to refuse. Names
 // stand in subjects, in permissions and in file names, so they are plain: a
 // role of a..z, and the site, if there is one, of a..z, 0..9 and inner hyphens.
-func CheckParty(p protocol.Party) error {
+func ValidateParty(p protocol.Party) error {
 	role, site, sited := strings.Cut(string(p), "/")
 	switch {
 	case p == "":
 		return fmt.Errorf("bus: a party needs a name; only a listener may be everyone")
 	case role == "all":
 		return fmt.Errorf("bus: party %q: all is everyone, no party's name", p)
-	case !plain(role, false):
+	case !isPlainName(role, false):
 		return fmt.Errorf("bus: party %q: the role %q needs 1 to 63 letters a-z", p, role)
-	case sited && !plain(site, true):
+	case sited && !isPlainName(site, true):
 		return fmt.Errorf("bus: party %q: the site %q needs 1 to 63 of a-z, 0-9 and hyphens inside", p, site)
 	}
 	return nil
 }
 
-func plain(s string, site bool) bool {
+func isPlainName(s string, site bool) bool {
 	for i, c := range []byte(s) {
 		letter := 'a' <= c && c <= 'z'
 		inner := c == '-' && i > 0 && i < len(s)-1
@@ -36,8 +36,8 @@ func plain(s string, site bool) bool {
 	return 1 <= len(s) && len(s) <= 63
 }
 
-// CheckSay says why who may not say ms, or nil. Hubs ask before they send any.
-func CheckSay(who protocol.Party, ms []protocol.Message) error {
+// ValidateSend says why who may not say ms, or nil. Hubs ask before they send any.
+func ValidateSend(who protocol.Party, ms []protocol.Message) error {
 	for _, m := range ms {
 		if m.From != who {
 			return fmt.Errorf("bus: %s cannot speak as %q", who, m.From)
@@ -45,7 +45,7 @@ func CheckSay(who protocol.Party, ms []protocol.Message) error {
 		if m.To == "" {
 			continue
 		}
-		if err := CheckParty(m.To); err != nil {
+		if err := ValidateParty(m.To); err != nil {
 			return err
 		}
 	}

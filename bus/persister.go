@@ -19,7 +19,7 @@ import (
 // is being persisted, numbers below those of the batch are set aside.
 type asyncPersister struct {
 	loop    *Loop
-	port    Port
+	port    Conn
 	binding chan batch    // to be persisted, then sent
 	sent    chan batch    // persisted and sent, for the loop to report
 	done    chan struct{} // closed when nothing more is sent
@@ -34,9 +34,9 @@ type asyncPersister struct {
 
 // A batch is what came of one or several turns of a loop.
 type batch struct {
-	steps              []step
-	heard, said, facts []protocol.Message
-	done               []func(error)
+	steps                      []step
+	received, outgoing, events []protocol.Message
+	done                       []func(error)
 }
 
 // A step is one that the machine took.
@@ -55,10 +55,10 @@ const (
 	maxPassing = 64
 )
 
-func newAsyncPersister(ctx context.Context, l *Loop, port Port) *asyncPersister {
+func newAsyncPersister(ctx context.Context, l *Loop, port Conn) *asyncPersister {
 	p := &asyncPersister{
 		loop: l, port: port,
-		binding: make(chan batch, atOnce), sent: make(chan batch, atOnce), done: make(chan struct{}),
+		binding: make(chan batch, maxBatchInputs), sent: make(chan batch, maxBatchInputs), done: make(chan struct{}),
 	}
 	p.passable.L = &p.sending
 	go p.run(context.WithoutCancel(ctx)) // a loop that ends in order leaves nothing half done
@@ -84,7 +84,7 @@ func (p *asyncPersister) run(ctx context.Context) {
 func (p *asyncPersister) joinWaiting(b batch) batch {
 	over := time.NewTimer(maxBatchDelay)
 	defer over.Stop()
-	for n := 1; n < atOnce; n++ {
+	for n := 1; n < maxBatchInputs; n++ {
 		var more batch
 		open := true
 		if b.awaited() {
@@ -104,42 +104,42 @@ func (p *asyncPersister) joinWaiting(b batch) batch {
 			return b
 		}
 		b.steps, b.done = append(b.steps, more.steps...), append(b.done, more.done...)
-		b.heard, b.said, b.facts = append(b.heard, more.heard...), append(b.said, more.said...), append(b.facts, more.facts...)
+		b.received, b.outgoing, b.events = append(b.received, more.received...), append(b.outgoing, more.outgoing...), append(b.events, more.events...)
 	}
 	return b
 }
 
 // awaited reports whether a party or an errand waits for what comes of b.
-func (b *batch) awaited() bool { return len(b.said)+len(b.done) > 0 || len(b.facts) == 0 }
+func (b *batch) awaited() bool { return len(b.outgoing)+len(b.done) > 0 || len(b.events) == 0 }
 
 // persistAndSend numbers the messages of b, persists its facts and sends the messages.
 func (p *asyncPersister) persistAndSend(ctx context.Context, b batch) error {
 	p.numberBatch(b)
-	if len(b.facts) > 0 {
-		if err := p.loop.Keep(ctx, b.facts); err != nil {
+	if len(b.events) > 0 {
+		if err := p.loop.Persist(ctx, b.events); err != nil {
 			return err
 		}
 	}
-	if len(b.said) == 0 {
+	if len(b.outgoing) == 0 {
 		return nil
 	}
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	defer p.passable.Broadcast()
-	p.last, p.nextBatch = b.said[len(b.said)-1].Seq, 0
-	return p.port.Say(ctx, b.said...)
+	p.last, p.nextBatch = b.outgoing[len(b.outgoing)-1].Seq, 0
+	return p.port.Send(ctx, b.outgoing...)
 }
 
 // numberBatch numbers the messages of b, and the facts that are the same messages. A
 // machine all of whose messages are binding sends them under its own numbers.
 func (p *asyncPersister) numberBatch(b batch) {
-	if len(b.said) == 0 {
+	if len(b.outgoing) == 0 {
 		return
 	}
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	n := p.last
-	if p.loop.Unbound != nil && len(b.facts) > 0 {
+	if p.loop.NonBinding != nil && len(b.events) > 0 {
 		n += maxPassing
 	}
 	type identity struct {
@@ -147,21 +147,21 @@ func (p *asyncPersister) numberBatch(b batch) {
 		kind string
 	}
 	sentAs := make(map[identity]uint64)
-	for i := range b.said {
-		m := &b.said[i]
+	for i := range b.outgoing {
+		m := &b.outgoing[i]
 		n = max(n+1, m.Seq)
 		if n != m.Seq {
-			sentAs[identity{m.Seq, m.Kind()}] = n
+			sentAs[identity{m.Seq, m.KindName()}] = n
 			m.Seq = n
 		}
 	}
-	p.nextBatch = b.said[0].Seq
+	p.nextBatch = b.outgoing[0].Seq
 	if len(sentAs) == 0 {
 		return
 	}
-	for i := range b.facts {
-		f := &b.facts[i]
-		if n := sentAs[identity{f.Seq, f.Kind()}]; n != 0 && f.From == b.said[0].From {
+	for i := range b.events {
+		f := &b.events[i]
+		if n := sentAs[identity{f.Seq, f.KindName()}]; n != 0 && f.From == b.outgoing[0].From {
 			f.Seq = n
 		}
 	}
@@ -189,7 +189,7 @@ func (p *asyncPersister) sendNonBinding(ctx context.Context, ms []protocol.Messa
 		}
 		p.last++
 		ms[i].Seq = p.last
-		if err := p.port.Say(ctx, ms[i]); err != nil {
+		if err := p.port.Send(ctx, ms[i]); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // A clerk answers a Started with a fact and a bound word, an Exited with a fact
 // alone, and anything else with an offer.
 type clerk struct {
-	mouth protocol.Mouth
+	mouth protocol.Sender
 	facts []protocol.Message
 }
 
@@ -26,16 +26,16 @@ func (k *clerk) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
 	case protocol.Started:
 		k.facts = append(k.facts, m)
-		return []protocol.Message{k.mouth.Say(now, "", protocol.Accept{Job: b.Job})}
-	case protocol.Exited:
+		return []protocol.Message{k.mouth.NewMessage(now, "", protocol.Accept{Job: b.Job})}
+	case protocol.Finished:
 		k.facts = append(k.facts, m)
 		return nil
 	}
-	return []protocol.Message{k.mouth.Say(now, "", protocol.Offer{})}
+	return []protocol.Message{k.mouth.NewMessage(now, "", protocol.Bids{})}
 }
 func (k *clerk) Tick(protocol.Time) []protocol.Message { k.facts = k.facts[:0]; return nil }
 func (k *clerk) Due() protocol.Time                    { return 0 }
-func (k *clerk) Facts() []protocol.Message             { return k.facts }
+func (k *clerk) Events() []protocol.Message            { return k.facts }
 
 // A mailbox notes what is said, from any goroutine.
 type mailbox struct {
@@ -48,7 +48,7 @@ type mailbox struct {
 func newMailbox() *mailbox {
 	return &mailbox{heard: make(chan protocol.Message), some: make(chan struct{}, 1000)}
 }
-func (b *mailbox) Say(_ context.Context, ms ...protocol.Message) error {
+func (b *mailbox) Send(_ context.Context, ms ...protocol.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.said = append(b.said, ms...)
@@ -57,10 +57,10 @@ func (b *mailbox) Say(_ context.Context, ms ...protocol.Message) error {
 	}
 	return nil
 }
-func (b *mailbox) Heard() <-chan protocol.Message { return b.heard }
-func (b *mailbox) Close() error                   { return nil }
+func (b *mailbox) Messages() <-chan protocol.Message { return b.heard }
+func (b *mailbox) Close() error                      { return nil }
 
-func unbound(m protocol.Message) bool { _, ok := m.Body.(protocol.Offer); return ok }
+func unbound(m protocol.Message) bool { _, ok := m.Body.(protocol.Bids); return ok }
 
 func start(id string) protocol.Message {
 	return protocol.Message{Body: protocol.Started{Job: protocol.JobID(id)}}
@@ -70,22 +70,22 @@ func start(id string) protocol.Message {
 // not; when it does, it has the higher number. All that waited is one write.
 func TestWordsThatBindNobodyDoNotWaitForTheDisk(t *testing.T) {
 	port, writing, slow := newMailbox(), make(chan int, 100), make(chan struct{})
-	loop := bus.Loop{Unbound: unbound, Keep: func(_ context.Context, ms []protocol.Message) error {
+	loop := bus.Loop{NonBinding: unbound, Persist: func(_ context.Context, ms []protocol.Message) error {
 		writing <- len(ms)
 		<-slow
 		return nil
 	}}
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Mouth{Who: oslo}}) }()
+	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
 	port.heard <- start("a")
 	<-writing
 	for i := range 3 {
 		port.heard <- start(fmt.Sprint("b", i))
-		port.heard <- protocol.Message{Body: protocol.Exited{}}
-		port.heard <- protocol.Message{Body: protocol.Call{}}
+		port.heard <- protocol.Message{Body: protocol.Finished{}}
+		port.heard <- protocol.Message{Body: protocol.CallForBids{}}
 		<-port.some
 	}
-	port.heard <- protocol.Message{Body: protocol.Call{}} // the turns before it have ended
+	port.heard <- protocol.Message{Body: protocol.CallForBids{}} // the turns before it have ended
 	<-port.some
 	for _, m := range port.said {
 		if !unbound(m) {
@@ -115,12 +115,12 @@ func TestWordsThatBindNobodyDoNotWaitForTheDisk(t *testing.T) {
 func TestFactsFromWhichNothingFollowsAreKept(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		port, kept := newMailbox(), make(chan int, 10)
-		loop := bus.Loop{Unbound: unbound, Keep: func(_ context.Context, ms []protocol.Message) error { kept <- len(ms); return nil }}
+		loop := bus.Loop{NonBinding: unbound, Persist: func(_ context.Context, ms []protocol.Message) error { kept <- len(ms); return nil }}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- loop.Run(ctx, port, &clerk{mouth: protocol.Mouth{Who: oslo}}) }()
-		port.heard <- protocol.Message{Body: protocol.Exited{}}
-		port.heard <- protocol.Message{Body: protocol.Call{}}
+		go func() { ended <- loop.Run(ctx, port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
+		port.heard <- protocol.Message{Body: protocol.Finished{}}
+		port.heard <- protocol.Message{Body: protocol.CallForBids{}}
 		<-port.some // both were read
 		if waits {
 			<-kept
@@ -143,9 +143,9 @@ func TestFactsFromWhichNothingFollowsAreKept(t *testing.T) {
 func TestALoopEndsWhenItsPersisterDoes(t *testing.T) {
 	full := errors.New("the disk is full")
 	port := newMailbox()
-	loop := bus.Loop{Unbound: unbound, Keep: func(context.Context, []protocol.Message) error { return full }}
+	loop := bus.Loop{NonBinding: unbound, Persist: func(context.Context, []protocol.Message) error { return full }}
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Mouth{Who: oslo}}) }()
+	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
 	port.heard <- start("a")
 	select {
 	case err := <-ended:
@@ -182,7 +182,7 @@ type record struct {
 
 func (r *record) loop(slow <-chan struct{}, writing chan<- bool) bus.Loop {
 	return bus.Loop{
-		Keep: func(_ context.Context, ms []protocol.Message) error {
+		Persist: func(_ context.Context, ms []protocol.Message) error {
 			writing <- true
 			<-slow
 			r.mu.Lock()
@@ -190,7 +190,7 @@ func (r *record) loop(slow <-chan struct{}, writing chan<- bool) bus.Loop {
 			r.kept = append(r.kept, ms...)
 			return nil
 		},
-		Told: func(heard, said []protocol.Message) {
+		OnSent: func(heard, said []protocol.Message) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.heard, r.told = r.heard+len(heard), append(r.told, said...)
@@ -210,10 +210,10 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 	const starts, calls = 5, 40 // 200 offers past one write, of which 64 have room
 	port, writing, slow, r := newMailbox(), make(chan bool, 1000), make(chan struct{}), new(record)
 	loop := r.loop(slow, writing)
-	loop.Unbound = unbound
+	loop.NonBinding = unbound
 	ended := make(chan error, 1)
 	go func() {
-		ended <- loop.Run(t.Context(), port, &bookkeeper{clerk{mouth: protocol.Mouth{Who: oslo, Life: 3}}})
+		ended <- loop.Run(t.Context(), port, &bookkeeper{clerk{mouth: protocol.Sender{Party: oslo, Incarnation: 3}}})
 	}()
 	port.heard <- start("first")
 	<-writing
@@ -221,7 +221,7 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 		for i := range starts {
 			port.heard <- start(fmt.Sprint(i))
 			for range calls {
-				port.heard <- protocol.Message{Body: protocol.Call{}}
+				port.heard <- protocol.Message{Body: protocol.CallForBids{}}
 			}
 		}
 		close(port.heard)
@@ -233,17 +233,17 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 	if err := <-ended; !errors.Is(err, bus.ErrClosed) {
 		t.Errorf("ended with %v", err)
 	}
-	var ears protocol.Ears
+	var ears protocol.Deduplicator
 	accepts := make(map[uint64]protocol.JobID)
 	sent := make(map[uint64]string)
 	for _, m := range port.said {
-		if !ears.New(m) {
+		if !ears.AdmitOnce(m) {
 			t.Errorf("message %d would be taken for old", m.Seq)
 		}
 		if a, ok := m.Body.(protocol.Accept); ok {
 			accepts[m.Seq] = a.Job
 		}
-		sent[m.Seq] = m.Kind()
+		sent[m.Seq] = m.KindName()
 	}
 	if len(accepts) != starts+1 || len(sent) != starts+1+starts*calls {
 		t.Errorf("%d accepts and %d messages were sent; want %d and %d", len(accepts), len(sent), starts+1, starts+1+starts*calls)
@@ -257,8 +257,8 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 		}
 	}
 	for _, m := range r.told {
-		if sent[m.Seq] != m.Kind() {
-			t.Errorf("%s %d was shown, and sent as %q", m.Kind(), m.Seq, sent[m.Seq])
+		if sent[m.Seq] != m.KindName() {
+			t.Errorf("%s %d was shown, and sent as %q", m.KindName(), m.Seq, sent[m.Seq])
 		}
 	}
 	if kept != starts+1 || len(r.told) != len(sent) {
@@ -271,15 +271,15 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 // order of the steps and under the machine's own numbers.
 func TestABoundMachineGoesOnWhileItsFactsAreKept(t *testing.T) {
 	port, writing, slow, r := newMailbox(), make(chan bool, 1000), make(chan struct{}), new(record)
-	errands, done, seen := make(chan bus.Errand), make(chan int, 2), make(chan protocol.Time)
+	errands, done, seen := make(chan bus.LocalRequest), make(chan int, 2), make(chan protocol.Time)
 	loop := r.loop(slow, writing)
-	loop.Errands = errands
+	loop.LocalRequests = errands
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &bookkeeper{clerk{mouth: protocol.Mouth{Who: oslo}}}) }()
+	go func() { ended <- loop.Run(t.Context(), port, &bookkeeper{clerk{mouth: protocol.Sender{Party: oslo}}}) }()
 	port.heard <- start("a")
 	<-writing
 	port.heard <- start("b")
-	port.heard <- protocol.Message{Body: protocol.Call{}}
+	port.heard <- protocol.Message{Body: protocol.CallForBids{}}
 	count := func(err error) {
 		port.mu.Lock()
 		defer port.mu.Unlock()
@@ -288,8 +288,8 @@ func TestABoundMachineGoesOnWhileItsFactsAreKept(t *testing.T) {
 		}
 		done <- len(port.said)
 	}
-	errands <- bus.Errand{Hear: func(protocol.Time) protocol.Message { return start("c") }, Done: count}
-	go func() { errands <- bus.Errand{Do: func(now protocol.Time) { seen <- now }, Done: count} }()
+	errands <- bus.LocalRequest{Deliver: func(protocol.Time) protocol.Message { return start("c") }, Done: count}
+	go func() { errands <- bus.LocalRequest{Inspect: func(now protocol.Time) { seen <- now }, Done: count} }()
 	<-seen // the loop goes on
 	r.mu.Lock()
 	if len(port.said)+len(r.told)+r.heard+r.took+len(done) > 0 {
@@ -316,11 +316,11 @@ func TestABoundMachineGoesOnWhileItsFactsAreKept(t *testing.T) {
 // What an errand led to is not sent when it cannot be kept, and who waits is told.
 func TestAnErrandWhoseFactsAreNotKeptIsToldSo(t *testing.T) {
 	full := errors.New("the disk is full")
-	port, errands, done := newMailbox(), make(chan bus.Errand), make(chan error, 1)
-	loop := bus.Loop{Errands: errands, Keep: func(context.Context, []protocol.Message) error { return full }}
+	port, errands, done := newMailbox(), make(chan bus.LocalRequest), make(chan error, 1)
+	loop := bus.Loop{LocalRequests: errands, Persist: func(context.Context, []protocol.Message) error { return full }}
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Mouth{Who: oslo}}) }()
-	errands <- bus.Errand{Hear: func(protocol.Time) protocol.Message { return start("a") }, Done: func(err error) { done <- err }}
+	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
+	errands <- bus.LocalRequest{Deliver: func(protocol.Time) protocol.Message { return start("a") }, Done: func(err error) { done <- err }}
 	if err := <-ended; !errors.Is(err, full) {
 		t.Errorf("ended with %v", err)
 	}
@@ -334,12 +334,12 @@ func TestAnErrandWhoseFactsAreNotKeptIsToldSo(t *testing.T) {
 // message that it hears is on the disk under its number.
 func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var ears protocol.Ears
+		var ears protocol.Deduplicator
 		kept := make(map[uint64]protocol.JobID)
 		killed := errors.New("killed")
 		for life := range uint32(3) {
 			port, writes := newMailbox(), rapid.IntRange(0, 4).Draw(rt, "writes before it is killed")
-			loop := bus.Loop{Unbound: unbound, Keep: func(_ context.Context, ms []protocol.Message) error {
+			loop := bus.Loop{NonBinding: unbound, Persist: func(_ context.Context, ms []protocol.Message) error {
 				if writes--; writes < 0 {
 					return killed
 				}
@@ -352,11 +352,11 @@ func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
 			}}
 			ended := make(chan error, 1)
 			go func() {
-				ended <- loop.Run(context.Background(), port, &bookkeeper{clerk{mouth: protocol.Mouth{Who: oslo, Life: life}}})
+				ended <- loop.Run(context.Background(), port, &bookkeeper{clerk{mouth: protocol.Sender{Party: oslo, Incarnation: life}}})
 			}()
 			over := false
 			for i, call := range rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(rt, "calls among jobs") {
-				m := protocol.Message{Body: protocol.Call{}}
+				m := protocol.Message{Body: protocol.CallForBids{}}
 				if !call {
 					m = start(fmt.Sprint(life, "-", i))
 				}
@@ -377,7 +377,7 @@ func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
 				<-ended
 			}
 			for _, m := range port.said {
-				if !ears.New(m) {
+				if !ears.AdmitOnce(m) {
 					rt.Fatalf("message %d of life %d would be taken for old", m.Seq, life)
 				}
 				if a, ok := m.Body.(protocol.Accept); ok && kept[m.Seq] != a.Job {

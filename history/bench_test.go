@@ -32,12 +32,12 @@ func busyDay(n int) []protocol.Message {
 	sites := []string{"a", "b", "c", "d", "e", "f"}
 	s.hello(sites...)
 	var all []protocol.Job
-	var menus []protocol.Menu
+	var menus []protocol.JobBids
 	for i := range n {
 		j := job(protocol.JobID(fmt.Sprint("job-", i)))
 		all = append(all, j)
 		s.submit(j)
-		var options []protocol.Option
+		var options []protocol.BidOption
 		for k := range int64(8) {
 			options = append(options, option(time.Duration(k)*time.Hour, 10-k, k))
 		}
@@ -50,7 +50,7 @@ func busyDay(n int) []protocol.Message {
 			s.offer(site, round+1, menus...)
 		}
 		for _, j := range all {
-			s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: round + 1, Job: j.ID, Why: protocol.Reason{Code: protocol.Waiting}})
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: round + 1, Job: j.ID, Why: protocol.Reason{Code: protocol.Waiting}})
 		}
 	}
 	return s.said

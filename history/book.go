@@ -22,7 +22,7 @@ type Config struct {
 // A Book is the record of one run.
 type Book struct {
 	cfg    Config
-	ears   protocol.Ears
+	ears   protocol.Deduplicator
 	jobs   map[protocol.JobID]*entry // the newest of each id
 	calls  map[uint64]*call          // by round
 	rounds []*call                   // as called
@@ -84,8 +84,8 @@ type SiteRecord struct {
 	Awards  int // declined ones included
 	Ran     int // jobs ended here
 	Late    int // of those
-	Jobs    protocol.Bill
-	Idle    protocol.Bill
+	Jobs    protocol.Usage
+	Idle    protocol.Usage
 	Metered protocol.Millijoules // before the facility's share, measured apart from the jobs
 	Paid    protocol.Microdollars
 	hours   map[protocol.Time]*hour
@@ -129,12 +129,12 @@ func New(cfg Config) *Book {
 // Add reads the next message of the run, and reports whether it was new: a message
 // read before is dropped. One whose sender may not say such a thing is only counted.
 func (b *Book) Add(m protocol.Message) (fresh bool) {
-	if m.Body == nil || !b.cfg.Live && !b.ears.New(m) {
+	if m.Body == nil || !b.cfg.Live && !b.ears.AdmitOnce(m) {
 		return false // a coordinator's loop drops repeats itself, and restores facts in another order
 	}
 	b.messages++
-	b.span.Live = b.span.Live || m.From == protocol.Clerk
-	if !m.Proper() {
+	b.span.Live = b.span.Live || m.From == protocol.InputRecorder
+	if !m.IsPlausible() {
 		b.stray++
 		return true
 	}
@@ -144,29 +144,29 @@ func (b *Book) Add(m protocol.Message) (fresh bool) {
 	switch body := m.Body.(type) {
 	case protocol.Submit:
 		b.submit(from, body)
-	case protocol.Call:
+	case protocol.CallForBids:
 		b.call(from, body)
-	case protocol.Offer:
+	case protocol.Bids:
 		b.offer(from, body)
-	case protocol.Ask:
+	case protocol.JudgeRequest:
 		b.askJudge(body)
-	case protocol.Answer:
+	case protocol.JudgeAnswer:
 		b.judgeAnswers(from, body)
 	case protocol.Award:
-		b.award(from, m.To.Site(), body)
-		b.listDecision(from, DecisionRef{Kind: "award", Job: body.Job, Round: body.Round, Site: m.To.Site(), Start: body.Option.Start, Carbon: body.Option.Carbon, Why: body.Why})
-	case protocol.Hold:
+		b.award(from, m.To.SiteName(), body)
+		b.listDecision(from, DecisionRef{Kind: "award", Job: body.Job, Round: body.Round, Site: m.To.SiteName(), Start: body.Option.Start, Carbon: body.Option.Carbon, Why: body.Why})
+	case protocol.Defer:
 		b.hold(from, body)
 		b.listDecision(from, DecisionRef{Kind: "hold", Job: body.Job, Round: body.Round, Site: body.Site, Start: body.Start, Until: body.Until, Why: body.Why})
-	case protocol.Refuse:
+	case protocol.Reject:
 		b.refuse(from, body)
 		b.listDecision(from, DecisionRef{Kind: "refuse", Job: body.Job, Why: body.Why})
 	case protocol.Policy:
 		if m.From == protocol.Coordinator && m.To == "" {
 			b.announce(from, body)
 		}
-	case protocol.Heard:
-		b.span.beginIncarnation(m.At, body.Life)
+	case protocol.InputLog:
+		b.span.beginIncarnation(m.At, body.Incarnation)
 	default:
 		b.addSite(from, m)
 	}
@@ -186,31 +186,31 @@ func (b *Book) addSite(from Origin, m protocol.Message) {
 		b.launch(from, body)
 	case protocol.Started:
 		b.started(from, body)
-	case protocol.Exited:
+	case protocol.Finished:
 		b.exited(from, body)
-	case protocol.Lost:
+	case protocol.Interrupted:
 		b.lost(from, body)
 	case protocol.Preempted:
 		b.preempted(from, body)
-	case protocol.Done:
+	case protocol.UsageReport:
 		b.done(from, body)
-	case protocol.Settled:
+	case protocol.Settlement:
 		b.settled(from, body)
-	case protocol.Hello:
+	case protocol.RegisterSite:
 		b.hello(from, body)
-	case protocol.Meter:
+	case protocol.SiteUsage:
 		b.meter(from, body)
 	case protocol.Cancel:
 		b.cancel(from, m.To, body)
-	case protocol.Gone:
-		if m.From == protocol.Desk {
+	case protocol.DecommissionSite:
+		if m.From == protocol.OperatorAPI {
 			b.gone(from, body)
 		}
 	case protocol.Drain:
-		if s := b.sites[body.Site]; s != nil && !s.gone && m.From == protocol.Desk { // the market knows none that is gone
+		if s := b.sites[body.Site]; s != nil && !s.gone && m.From == protocol.OperatorAPI { // the market knows none that is gone
 			s.Drained = !body.Over
 		}
-	case protocol.Brought:
+	case protocol.Snapshot:
 		for _, a := range body.Accounts {
 			if s := b.sites[strings.TrimPrefix(a.Account, "site/")]; s != nil {
 				s.Settled += a.Jobs

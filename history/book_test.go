@@ -50,12 +50,12 @@ func TestOptionsArePricedAtTheRoundsWeightsAndShadow(t *testing.T) {
 	s.submit(job("a"))
 	s.call(1, job("a"))
 	o := option(30*time.Minute, 1, 50)
-	o.Fragment = 500
+	o.FragmentationDelta = 500
 	s.offer("oslo", 1, menu("a", o))
 	r, _ := s.book(Config{}).Job("a")
 	// Half of the run lies in the hour at 36,000, half in the one at nothing:
 	// 18,000 microdollars an hour, for half a GPU and one hour.
-	want := protocol.Terms{Money: 10_000, Carbon: 5_000, Fragment: 9_000}
+	want := protocol.CostBreakdown{Money: 10_000, Carbon: 5_000, Fragmentation: 9_000}
 	got := r.Hearings[0].Answers[0].Options[0]
 	if got.Terms != want || got.Room != 18_000 {
 		t.Errorf("terms = %+v, room = %d; want %+v and 18,000", got.Terms, got.Room, want)
@@ -91,7 +91,7 @@ func TestRoundsBetweenFirstAndLastAreKeptAsLines(t *testing.T) {
 		s.now = at(time.Duration(round) * time.Minute)
 		s.call(round+1, job("a"))
 		s.offer("oslo", round+1, menu("a", option(0, int64(round), 0)))
-		s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: round + 1, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: round + 1, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
 	}
 	r, _ := s.book(Config{}).Job("a")
 	if len(r.Rounds) != 20 || len(r.Hearings) != 2 || r.Hearings[0].Round != 1 || r.Hearings[1].Round != 20 {
@@ -172,7 +172,7 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 	again := job("a")
 	again.Arrival = s.now
 	s.submit(again)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: protocol.NoOffer}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "a", Why: protocol.Reason{Code: protocol.NoBids}})
 	s.meter("oslo")
 	b := s.book(Config{All: true})
 	if bad := b.Check(nil); len(bad) > 0 {
@@ -199,9 +199,9 @@ func TestADeclinedJobWaitsAgain(t *testing.T) {
 	s.call(1, j)
 	s.offer("oslo", 1, menu("a", option(0, 1, 1)))
 	epoch := s.award("oslo", 1, j, option(0, 1, 1))
-	s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "a", Epoch: epoch, Why: protocol.Reason{Code: protocol.RoomGone}})
+	s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "a", Epoch: epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 	b := s.book(Config{})
-	if r, _ := b.Job("a"); r.State != Waiting || r.Award() != nil || r.Awards[0].Declined.Code != protocol.RoomGone {
+	if r, _ := b.Job("a"); r.State != Waiting || r.Award() != nil || r.Awards[0].Declined.Code != protocol.CapacityTaken {
 		t.Errorf("after the decline: %+v", r)
 	}
 	s.call(2, j)

@@ -136,8 +136,8 @@ func (b *Book) checkSettled(r JobRecord) {
 // checkSums holds energy, carbon and money to agree by job, site and in total,
 // and each site's own meter to agree with its jobs, hour by hour.
 func (b *Book) checkSums() {
-	bySite := make(map[string]protocol.Bill)
-	var byJob, total protocol.Bill
+	bySite := make(map[string]protocol.Usage)
+	var byJob, total protocol.Usage
 	for _, e := range b.entries() {
 		r := e.rec
 		for _, p := range r.Parts {

@@ -31,10 +31,10 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 			return []protocol.Body{b, again}
 		}, "awarded-twice"},
 		{"a job is refused and runs", "award", func(b protocol.Body) []protocol.Body {
-			return []protocol.Body{protocol.Refuse{Job: "a", Why: protocol.Reason{Code: protocol.NoOffer}}, b}
+			return []protocol.Body{protocol.Reject{Job: "a", Why: protocol.Reason{Code: protocol.NoBids}}, b}
 		}, "awarded-twice"},
 		{"a running job is refused", "settled", func(b protocol.Body) []protocol.Body {
-			return []protocol.Body{b, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: protocol.NoOffer}}}
+			return []protocol.Body{b, protocol.Reject{Job: "a", Why: protocol.Reason{Code: protocol.NoBids}}}
 		}, "refused-and-placed"},
 		{"a job runs without an award", "award", drop, "launched-without-award"},
 		{"a job runs before it was accepted", "accept", drop, "launched-without-accept"},
@@ -46,45 +46,45 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 		{"a job ends twice", "done", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "done-twice"},
 		{"a job exits twice", "exited", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "exited-twice"},
 		{"a job is lost that had ended", "exited", func(b protocol.Body) []protocol.Body {
-			x := b.(protocol.Exited)
-			return []protocol.Body{b, protocol.Lost{Job: x.Job, Epoch: x.Epoch}}
+			x := b.(protocol.Finished)
+			return []protocol.Body{b, protocol.Interrupted{Job: x.Job, Epoch: x.Epoch}}
 		}, "lost-after-exit"},
 		{"a job is settled twice", "settled", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "settled-twice"},
 		{"a job is settled that did not end", "done", drop, "settled-before-end"},
 		{"an exit is made up", "launch", drop, "exited-without-launch"},
 		{"the agent reports less energy than its hands measured", "done", func(b protocol.Body) []protocol.Body {
-			d := b.(protocol.Done)
+			d := b.(protocol.UsageReport)
 			d.IT--
 			return []protocol.Body{d}
 		}, "energy-of-job"},
 		{"a site's meter misses a millijoule", "meter", func(b protocol.Body) []protocol.Body {
-			m := b.(protocol.Meter)
+			m := b.(protocol.SiteUsage)
 			m.Total--
 			return []protocol.Body{m}
 		}, "meter"},
 		{"a site's hour is not reported", "meter", drop, "meter"},
 		{"a bill changes between measurement and settlement", "settled", func(b protocol.Body) []protocol.Body {
-			s := b.(protocol.Settled)
+			s := b.(protocol.Settlement)
 			s.Counted.Money++
 			return []protocol.Body{s}
 		}, "settled-other-bill"},
 		{"a measurement is settled as an estimate", "settled", func(b protocol.Body) []protocol.Body {
-			s := b.(protocol.Settled)
+			s := b.(protocol.Settlement)
 			s.Estimated = true
 			return []protocol.Body{s}
 		}, "settled-other-mark"},
 		{"a bid changes between award and settlement", "settled", func(b protocol.Body) []protocol.Body {
-			s := b.(protocol.Settled)
+			s := b.(protocol.Settlement)
 			s.BidFor.Carbon++
 			return []protocol.Body{s}
 		}, "settled-other-bid"},
 		{"a late job is settled as on time", "settled", func(b protocol.Body) []protocol.Body {
-			s := b.(protocol.Settled)
+			s := b.(protocol.Settlement)
 			s.Late = true
 			return []protocol.Body{s}
 		}, "settled-lateness"},
 		{"somebody else pays", "settled", func(b protocol.Body) []protocol.Body {
-			s := b.(protocol.Settled)
+			s := b.(protocol.Settlement)
 			s.Payer = "other"
 			return []protocol.Body{s}
 		}, "settled-elsewhere"},
@@ -129,7 +129,7 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 			return []protocol.Body{s}
 		}, "memory-given-twice"},
 		{"more duplicates are refused than were submitted", "settled", func(b protocol.Body) []protocol.Body {
-			return []protocol.Body{b, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: protocol.Duplicate}}}
+			return []protocol.Body{b, protocol.Reject{Job: "a", Why: protocol.Reason{Code: protocol.Duplicate}}}
 		}, "duplicates"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -146,7 +146,7 @@ func changed(s *stage, kind string, change func(protocol.Body) []protocol.Body) 
 	for _, m := range s.said {
 		again.now = m.At
 		bodies := []protocol.Body{m.Body}
-		if m.Kind() == kind {
+		if m.KindName() == kind {
 			bodies = change(m.Body)
 		}
 		for _, b := range bodies {

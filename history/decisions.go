@@ -51,8 +51,8 @@ func (b *Book) listDecision(from Origin, d DecisionRef) {
 
 // A JudgeQuestion is what the judge was asked of a job in a round.
 type JudgeQuestion struct {
-	Ask    protocol.Ask
-	Answer *protocol.Answer // nil: none in time
+	Ask    protocol.JudgeRequest
+	Answer *protocol.JudgeAnswer // nil: none in time
 }
 
 type jobInRound struct {
@@ -68,14 +68,14 @@ func (b *Book) Judged(round uint64, job protocol.JobID) *JudgeQuestion {
 // JudgeQuestions returns how often the judge was asked.
 func (b *Book) JudgeQuestions() int { return len(b.judged) }
 
-func (b *Book) askJudge(m protocol.Ask) {
+func (b *Book) askJudge(m protocol.JudgeRequest) {
 	b.decided(m.Round)
 	if !b.cfg.Live {
 		b.judged[jobInRound{m.Round, m.Job}] = &JudgeQuestion{Ask: m}
 	}
 }
 
-func (b *Book) judgeAnswers(from Origin, m protocol.Answer) {
+func (b *Book) judgeAnswers(from Origin, m protocol.JudgeAnswer) {
 	q := b.judged[jobInRound{m.Round, m.Job}]
 	if q != nil && from.From == protocol.Judge && from.At < q.Ask.Until && q.Answer == nil {
 		q.Answer = &m

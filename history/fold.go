@@ -52,10 +52,10 @@ func (b *Book) begin(id protocol.JobID, e *entry) {
 // call opens a round for its jobs. The same round called again asks again, at
 // newer prices, and takes the place of the first asking. Of a job that is not known
 // the submission may come later: what is said by two is written in any order.
-func (b *Book) call(from Origin, m protocol.Call) {
+func (b *Book) call(from Origin, m protocol.CallForBids) {
 	c := &call{
-		round: m.Round, said: from, closes: m.Closes, weights: m.Terms, jobs: len(m.Jobs),
-		shadow: make(map[place]protocol.Price, len(m.Shadow)),
+		round: m.Round, said: from, closes: m.Closes, weights: m.Weights, jobs: len(m.Jobs),
+		shadow: make(map[place]protocol.ShadowPrice, len(m.ShadowPrices)),
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
 		s := b.sites[name]
@@ -67,7 +67,7 @@ func (b *Book) call(from Origin, m protocol.Call) {
 		}
 		s.answered = false
 	}
-	for _, p := range m.Shadow {
+	for _, p := range m.ShadowPrices {
 		if !b.cfg.Live { // which prices no option
 			c.shadow[place{p.Site, p.Model}] = p
 		}
@@ -146,14 +146,14 @@ func (b *Book) record(e *entry) JobRecord {
 
 // offer adds a site's menus. One that names another round than its job's last
 // is too late to matter and is only counted.
-func (b *Book) offer(from Origin, m protocol.Offer) {
-	site := from.From.Site()
+func (b *Book) offer(from Origin, m protocol.Bids) {
+	site := from.From.SiteName()
 	b.site(site)
 	s := b.sites[site]
 	s.bid(from.At, m)
 	if !b.cfg.Live {
 		s.addForecast(Forecast{from.At, m.Grid})
-		s.addIdle(IdleGPUs{from.At, m.Idle, m.Useless})
+		s.addIdle(IdleGPUs{from.At, m.Idle, m.FragmentedGPUs})
 	}
 	c := b.calls[m.Round]
 	late := c != nil && b.late(c, from)
@@ -206,7 +206,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	b.decided(m.Round)
 	d := Decision{
 		Kind: "award", Said: from, Why: m.Why, Site: site, Start: m.Option.Start,
-		Round: m.Round, Epoch: m.Epoch, Option: Priced{Option: m.Option}, Queue: m.Queue, Proof: m.Proof, Policy: b.policy,
+		Round: m.Round, Epoch: m.Epoch, Option: Priced{BidOption: m.Option}, Queue: m.MayQueue, Proof: m.Proof, Policy: b.policy,
 		Starts: []KnownStart{{from.At, m.Option.Start, true}},
 	}
 	if c := b.calls[m.Round]; c != nil {
@@ -223,7 +223,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 	e.decide(m.Round, d)
 }
 
-func (b *Book) hold(from Origin, m protocol.Hold) {
+func (b *Book) hold(from Origin, m protocol.Defer) {
 	b.holds++
 	b.again(m.Job)
 	e := b.jobs[m.Job]
@@ -250,7 +250,7 @@ func (b *Book) hold(from Origin, m protocol.Hold) {
 
 // refuse ends a job. A duplicate is refused under the id of the job that it
 // repeats, which goes on.
-func (b *Book) refuse(from Origin, m protocol.Refuse) {
+func (b *Book) refuse(from Origin, m protocol.Reject) {
 	if m.Why.Code == protocol.Duplicate {
 		b.duplicates++
 		return
@@ -261,7 +261,7 @@ func (b *Book) refuse(from Origin, m protocol.Refuse) {
 		b.wrong("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
 		return
 	}
-	if m.Why.Code == protocol.BadTerms {
+	if m.Why.Code == protocol.ImpossibleBid {
 		b.unpart(e)
 	}
 	if !e.rec.State.OnSale() && !b.takeBack(e, m.Why.Code) {
@@ -289,7 +289,7 @@ func (b *Book) takeBack(e *entry, why protocol.Code) bool {
 		return false
 	case r == nil && a != nil && a.Answer == "":
 		return true
-	case why != protocol.Cancelled && why != protocol.BadTerms, r != nil && r.Settlement != (Origin{}):
+	case why != protocol.Cancelled && why != protocol.ImpossibleBid, r != nil && r.Settlement != (Origin{}):
 		return false
 	case r != nil && r.Done != (Origin{}):
 		s := b.site(r.Site)
@@ -341,7 +341,7 @@ func (b *Book) answer(from Origin, id protocol.JobID, epoch uint64, word string,
 	}
 	for i := range e.rec.Awards {
 		a := &e.rec.Awards[i]
-		if a.Epoch != epoch || a.Site != from.From.Site() || a.Answer == word || a.Answer == "decline" {
+		if a.Epoch != epoch || a.Site != from.From.SiteName() || a.Answer == word || a.Answer == "decline" {
 			continue
 		}
 		if word == "decline" && e.rec.State == Ended && i == len(e.rec.Awards)-1 {
@@ -378,7 +378,7 @@ func (d *Decision) release(from Origin) {
 }
 
 // ends are reasons for which a site gives up what may have run there.
-var ends = []protocol.Code{protocol.Evicted, protocol.NodeGone, protocol.TakenOver, protocol.Cancelled, protocol.SiteGone}
+var ends = []protocol.Code{protocol.Evicted, protocol.NodeLost, protocol.TakenOver, protocol.Cancelled, protocol.SiteDecommissioned}
 
 // leave takes a job from its site. A run that was planned, and was to have begun by
 // then, is taken to have gone on until then: nothing better is known of it.
@@ -391,11 +391,11 @@ func (e *entry) leave(from Origin, why protocol.Code) {
 }
 
 // gone notes that a site's jobs were taken from it, as if it had given them back.
-func (b *Book) gone(from Origin, g protocol.Gone) {
+func (b *Book) gone(from Origin, g protocol.DecommissionSite) {
 	if s := b.sites[g.Site]; s != nil {
 		s.leave(from.At, b.cfg.Live)
 	}
-	why := protocol.Reason{Code: protocol.SiteGone, Note: g.By}
+	why := protocol.Reason{Code: protocol.SiteDecommissioned, Note: g.By}
 	for _, id := range b.Jobs() {
 		e := b.jobs[id]
 		if e.last != nil {
@@ -413,7 +413,7 @@ func (b *Book) gone(from Origin, g protocol.Gone) {
 		a.release(from)
 		a.Answer, a.Answered, a.Declined = "decline", from, why
 		e.note(*a)
-		e.leave(from, protocol.SiteGone)
+		e.leave(from, protocol.SiteDecommissioned)
 		e.rec.State = Waiting
 	}
 }

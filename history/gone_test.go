@@ -12,25 +12,25 @@ import (
 func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
 	const noon protocol.Time = 1_649_851_200_000
 	b := New(Config{})
-	mouths := make(map[protocol.Party]*protocol.Mouth)
+	mouths := make(map[protocol.Party]*protocol.Sender)
 	say := func(who, to protocol.Party, body protocol.Body) {
 		if mouths[who] == nil {
-			mouths[who] = &protocol.Mouth{Who: who}
+			mouths[who] = &protocol.Sender{Party: who}
 		}
-		b.Add(mouths[who].Say(noon, to, body))
+		b.Add(mouths[who].NewMessage(noon, to, body))
 	}
 	job := protocol.Job{ID: "train", Tenant: "lab", CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour)}
 	say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job})
-	say(protocol.Coordinator, "agent/oslo", protocol.Award{Round: 1, Job: "train", Epoch: 1, Option: protocol.Option{Start: noon, Finish: noon.Add(time.Hour)}})
+	say(protocol.Coordinator, "agent/oslo", protocol.Award{Round: 1, Job: "train", Epoch: 1, Option: protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)}})
 	say("agent/oslo", protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1, Start: noon})
 	say("agent/oslo", "hands/oslo", protocol.Launch{Job: job, Epoch: 1, Node: "n1", Run: time.Hour})
-	say("agent/bern", protocol.Coordinator, protocol.Gone{Site: "oslo", By: "eve"})
+	say("agent/bern", protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "eve"})
 	if r, _ := b.Job("train"); r.State != Running {
 		t.Fatalf("before anybody said so who may: %s", r.State)
 	}
-	say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	r, _ := b.Job("train")
-	if a := r.Awards[0]; r.State != Waiting || r.Run != nil || a.Declined.Code != protocol.SiteGone || a.Declined.Note != "ada" {
+	if a := r.Awards[0]; r.State != Waiting || r.Run != nil || a.Declined.Code != protocol.SiteDecommissioned || a.Declined.Note != "ada" {
 		t.Errorf("%s, run %v, award %+v", r.State, r.Run, a)
 	}
 }
@@ -43,13 +43,13 @@ func TestALateAcceptOfASiteThatIsGoneCountsForNothing(t *testing.T) {
 		s.hello("oslo")
 		j := job("a")
 		s.submit(j)
-		s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: protocol.Option{Start: noon}})
-		s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a"})
+		s.say(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: protocol.BidOption{Start: noon}})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a"})
 		s.now = s.now.Add(time.Minute)
 		if gone {
-			s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+			s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 		}
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: s.now})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: s.now})
 		b := s.book(Config{})
 		r, _ := b.Job("a")
 		if want := map[bool]State{false: Awarded, true: Waiting}[gone]; r.State != want {
@@ -68,11 +68,11 @@ func TestBidsOfASiteThatIsGoneAreVoid(t *testing.T) {
 	s.call(1, j)
 	s.offer("oslo", 1, menu("a", option(0, 1, 1)))
 	s.offer("lyon", 1, menu("a", option(0, 9, 9)))
-	s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.award("lyon", 1, j, option(0, 9, 9))
 	r, _ := s.book(Config{}).Job("a")
 	h := r.Hearings[0]
-	if a := h.Answers[1]; a.Site != "oslo" || len(a.Options) != 0 || a.Why != (protocol.Reason{Code: protocol.SiteGone, Note: "ada"}) {
+	if a := h.Answers[1]; a.Site != "oslo" || len(a.Options) != 0 || a.Why != (protocol.Reason{Code: protocol.SiteDecommissioned, Note: "ada"}) {
 		t.Errorf("oslo's answer is %+v", a)
 	}
 	if h.Line.Options != 1 || h.Line.BestSite != "lyon" {

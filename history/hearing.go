@@ -14,7 +14,7 @@ type call struct {
 	said    Origin
 	closes  protocol.Time
 	weights protocol.Weights
-	shadow  map[place]protocol.Price
+	shadow  map[place]protocol.ShadowPrice
 	sites   []string // known when it was called
 	offered []string // in time
 	jobs    int
@@ -40,7 +40,7 @@ type hearing struct {
 type heard struct {
 	site string
 	said Origin
-	menu protocol.Menu
+	menu protocol.JobBids
 	late bool
 	void *protocol.Reason // its site was declared gone before the round was decided; nil: it was not
 }
@@ -60,15 +60,15 @@ func (c *call) record() RoundRecord {
 }
 
 // price returns o with its terms in the round.
-func (c *call) price(j protocol.Job, site string, o protocol.Option) Priced {
+func (c *call) price(j protocol.Job, site string, o protocol.BidOption) Priced {
 	worth := c.worth(site, o)
-	return Priced{o, c.weights.Of(j, o, worth), protocol.GPUHours(j.GPU(), o.Finish.Sub(o.Start), worth)}
+	return Priced{o, c.weights.CostOf(j, o, worth), protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth)}
 }
 
 // worth returns the shadow price of a GPU-hour where and while o runs: the
 // mean of the announced slots, by time. Slots that were not announced are
 // worth nothing.
-func (c *call) worth(site string, o protocol.Option) protocol.Microdollars {
+func (c *call) worth(site string, o protocol.BidOption) protocol.Microdollars {
 	p, ok := c.shadow[place{site, o.Model}]
 	// Instants are compared, not spans: a span of hostile instants overflows.
 	if !ok || p.Slot < time.Millisecond || o.Finish <= o.Start || o.Finish > o.Start.Add(2*protocol.MaxRun) {
@@ -86,8 +86,8 @@ func (c *call) worth(site string, o protocol.Option) protocol.Microdollars {
 }
 
 // add takes in a site's menu, and the best option if it came in time.
-func (h *hearing) add(j protocol.Job, from Origin, menu protocol.Menu, late bool) {
-	site := from.From.Site()
+func (h *hearing) add(j protocol.Job, from Origin, menu protocol.JobBids, late bool) {
+	site := from.From.SiteName()
 	h.heard = append(h.heard, heard{site: site, said: from, menu: menu, late: late})
 	if !late {
 		h.count(j, site, menu)
@@ -113,7 +113,7 @@ func (h *hearing) voidBids(j protocol.Job, site string, why protocol.Reason) {
 }
 
 // count takes in the options of a menu that came in time.
-func (h *hearing) count(j protocol.Job, site string, menu protocol.Menu) {
+func (h *hearing) count(j protocol.Job, site string, menu protocol.JobBids) {
 	for _, o := range menu.Options {
 		p := h.call.price(j, site, o)
 		if h.line.Options == 0 || better(p, site, h.best, h.line.BestSite) {

@@ -17,7 +17,7 @@ func TestAnOptionOfNoSpanIsRead(t *testing.T) {
 		s.hello("oslo")
 		s.submit(job("a"))
 		s.call(1, job("a"))
-		s.offer("oslo", 1, protocol.Menu{Job: "a", Options: []protocol.Option{{Start: start, Finish: start + far, Model: "V100"}}})
+		s.offer("oslo", 1, protocol.JobBids{Job: "a", Options: []protocol.BidOption{{Start: start, Finish: start + far, Model: "V100"}}})
 		r, _ := s.book(Config{}).Job("a")
 		if o := r.Hearings[0].Answers[0].Options; len(o) != 1 || o[0].Room != 0 {
 			t.Errorf("the options from %d are %+v", start, o)
@@ -41,13 +41,13 @@ func (s *stage) accept(epoch uint64) {
 }
 
 func (s *stage) refuse(c protocol.Code) {
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "a", Why: protocol.Reason{Code: c}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "a", Why: protocol.Reason{Code: c}})
 }
 
 // What no run and no hour of a site can take is in no sum, and ends the job as the
 // market ended it.
 func TestABillThatCannotBeIsNotCounted(t *testing.T) {
-	for _, lie := range []protocol.Done{
+	for _, lie := range []protocol.UsageReport{
 		{Energy: math.MinInt64}, {Energy: math.MaxInt64}, {IT: -1}, {Carbon: math.MaxInt64}, {Money: math.MinInt64}, {Started: noon + 1},
 		{Energy: 1000, Ended: noon + 1<<50}, // as if it were proper; the market knows that it is not
 		{Energy: 1000, Left: 1 << 60},
@@ -56,11 +56,11 @@ func TestABillThatCannotBeIsNotCounted(t *testing.T) {
 		s.accept(epoch)
 		lie.Job, lie.Epoch, lie.Ended = "a", epoch, max(lie.Ended, noon)
 		s.say("agent/oslo", protocol.Coordinator, lie)
-		s.refuse(protocol.BadTerms)
-		s.say("agent/oslo", protocol.Coordinator, protocol.Meter{Hour: noon, Total: math.MinInt64, Idle: protocol.Bill{Energy: math.MaxInt64}})
+		s.refuse(protocol.ImpossibleBid)
+		s.say("agent/oslo", protocol.Coordinator, protocol.SiteUsage{Hour: noon, Total: math.MinInt64, Idle: protocol.Usage{Energy: math.MaxInt64}})
 		b := s.book(Config{})
 		r, _ := b.Job("a")
-		if o := b.Sites()[0]; r.State != Refused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Bill{}) || o.Idle != (protocol.Bill{}) || o.Metered != 0 {
+		if o := b.Sites()[0]; r.State != Refused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Usage{}) || o.Idle != (protocol.Usage{}) || o.Metered != 0 {
 			t.Errorf("after %+v the job is %s, run %+v; oslo is %+v", lie, r.State, r.Run, o)
 		}
 		if p := b.Check(nil); len(p) > 0 {
@@ -73,7 +73,7 @@ func TestABillThatCannotBeIsNotCounted(t *testing.T) {
 func TestAPartThatIsReportedTwiceCountsOnce(t *testing.T) {
 	s, _, epoch := sold()
 	s.accept(epoch)
-	part := protocol.Done{Job: "a", Epoch: epoch, Started: noon, Ended: noon, Energy: 7, Left: time.Minute}
+	part := protocol.UsageReport{Job: "a", Epoch: epoch, Started: noon, Ended: noon, Energy: 7, Left: time.Minute}
 	s.say("agent/oslo", protocol.Coordinator, part)
 	s.say("agent/oslo", protocol.Coordinator, part)
 	b := s.book(Config{})
@@ -131,7 +131,7 @@ func TestWhatARoundDecidedStaysWhenItsJobIsCancelled(t *testing.T) {
 func TestAWrongClockMakesNoAnswerLate(t *testing.T) {
 	s, j := &stage{now: noon}, job("a")
 	s.hello("lyon", "oslo")
-	s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 1})
+	s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 1})
 	s.submit(j)
 	s.call(1, j)
 	s.now = at(time.Hour)
@@ -175,7 +175,7 @@ func TestAnAwardOffTheBooksLapsesToo(t *testing.T) {
 		s, j := &stage{now: noon}, job("a")
 		s.submit(j)
 		s.award("oslo", 1, j, option(0, 1, 50))
-		s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
 		want := Waiting
 		if again {
 			s.said = s.said[:2]

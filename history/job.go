@@ -100,8 +100,8 @@ type Answer struct {
 // is what the GPU-hours that it takes are worth to others by those prices, and
 // a clearing chooses by both together.
 type Priced struct {
-	protocol.Option
-	Terms protocol.Terms
+	protocol.BidOption
+	Terms protocol.CostBreakdown
 	Room  protocol.Microdollars
 }
 
@@ -159,7 +159,7 @@ type Run struct {
 	Done    Origin               // zero: not reported yet
 	Started protocol.Time
 	Ended   protocol.Time
-	Cost    protocol.Bill // measured; Finish is Ended
+	Cost    protocol.Usage // measured; Finish is Ended
 
 	Estimated bool   // Cost is no measurement, or not all of it
 	Paused    bool   // it ended in a pause: what is left of the job is on sale
@@ -168,7 +168,7 @@ type Run struct {
 	Transfer protocol.Microdollars // for moving its input; of a run that was paused
 
 	Settlement Origin // zero: not settled yet
-	Settled    protocol.Settled
+	Settled    protocol.Settlement
 }
 
 // Award returns the award that the job runs or ran by: the last one, if it was not

@@ -34,8 +34,8 @@ func tookSubmission(from protocol.Party, id protocol.JobID, said []protocol.Mess
 	return slices.ContainsFunc(said, func(m protocol.Message) bool {
 		switch body := m.Body.(type) {
 		case protocol.Confirm:
-			return m.To == from && body.Job == id && body.Code == protocol.Taken
-		case protocol.Refuse:
+			return m.To == from && body.Job == id && body.Code == protocol.Acknowledged
+		case protocol.Reject:
 			return m.To == from && body.Job == id && body.Why.Code != protocol.Duplicate
 		}
 		return false
@@ -53,7 +53,7 @@ func (b *Book) submitLive(from Origin, s protocol.Submit) {
 		}
 		b.ended = slices.DeleteFunc(b.ended, func(x protocol.JobID) bool { return x == id })
 	}
-	b.begin(id, &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Mark()}})
+	b.begin(id, &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Digest()}})
 }
 
 // forgetJobs notes that a job is over, and forgets the one that has been over for longest.

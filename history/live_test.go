@@ -30,13 +30,13 @@ func TestALiveViewIsBounded(t *testing.T) {
 		if i < 5 {
 			continue // it stays open
 		}
-		step(protocol.Coordinator, "", protocol.Call{Round: round, Closes: s.now, Jobs: []protocol.Job{j}})
-		step(protocol.Agent("oslo"), protocol.Coordinator, protocol.Offer{Round: round, Jobs: []protocol.Menu{menu(j.ID, o)}, Grid: protocol.Outlook{From: s.now.Floor(time.Hour)}, Idle: protocol.Milli(i)})
-		step(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Round: round, Job: j.ID, Epoch: epoch, Option: o})
-		step(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: j.ID, Epoch: epoch, Start: s.now})
-		step(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: j.ID, Epoch: epoch, Started: s.now, Ended: s.now})
-		step(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: s.now.Floor(time.Hour)})
-		step(protocol.Coordinator, "", protocol.Settled{Job: j.ID, Site: "oslo"})
+		step(protocol.Coordinator, "", protocol.CallForBids{Round: round, Closes: s.now, Jobs: []protocol.Job{j}})
+		step(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Bids{Round: round, Jobs: []protocol.JobBids{menu(j.ID, o)}, Grid: protocol.GridForecast{From: s.now.Floor(time.Hour)}, Idle: protocol.Milli(i)})
+		step(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{Round: round, Job: j.ID, Epoch: epoch, Option: o})
+		step(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: j.ID, Epoch: epoch, Start: s.now})
+		step(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{Job: j.ID, Epoch: epoch, Started: s.now, Ended: s.now})
+		step(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: s.now.Floor(time.Hour)})
+		step(protocol.Coordinator, "", protocol.Settlement{Job: j.ID, Site: "oslo"})
 	}
 	if n := len(b.jobs); n != KeptEnded+5 {
 		t.Errorf("%d jobs are kept; want the 5 that are open and %d that ended", n, KeptEnded)

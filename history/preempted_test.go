@@ -15,7 +15,7 @@ func preemptedRun(inside bool) *stage {
 	j := job("a")
 	s.submit(j)
 	s.call(1, j)
-	oslo, hands := protocol.Agent("oslo"), protocol.Hands("oslo")
+	oslo, hands := protocol.AgentParty("oslo"), protocol.ExecutorParty("oslo")
 	s.say(protocol.Coordinator, oslo, protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: option(0, 1, 1)})
 	s.say(oslo, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: noon})
 	if inside {
@@ -24,7 +24,7 @@ func preemptedRun(inside bool) *stage {
 	}
 	s.now = s.now.Add(20 * time.Minute)
 	if inside {
-		s.say(hands, oslo, protocol.Lost{Job: "a", Epoch: 1, Why: protocol.Reason{Code: protocol.Evicted}})
+		s.say(hands, oslo, protocol.Interrupted{Job: "a", Epoch: 1, Why: protocol.Reason{Code: protocol.Evicted}})
 	}
 	s.say(oslo, protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1, For: "b", Why: protocol.Reason{Code: protocol.StrongerClaim}, Lost: 5 * time.Minute})
 	return s
@@ -37,9 +37,9 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 				continue // a coordinator does not hear what a site says to its executor
 			}
 			s := preemptedRun(inside)
-			s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // once more
-			s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // by another
-			s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a"})
+			s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // once more
+			s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // by another
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a"})
 			b := s.book(Config{Live: live})
 			r, _ := b.Job("a")
 			if r.State != Preempted || !r.State.OnSale() || r.Award() != nil || r.Run != nil || len(r.Lost) != 1 || r.Hold == nil {
@@ -51,7 +51,7 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 			if problems := b.Check(nil); len(problems) > 0 && inside { // without it nobody knows its devices
 				t.Errorf("%v", problems)
 			}
-			s.say(protocol.Coordinator, protocol.Agent("lyon"), protocol.Award{Round: 3, Job: "a", Epoch: 2, Option: option(1, 1, 1)})
+			s.say(protocol.Coordinator, protocol.AgentParty("lyon"), protocol.Award{Round: 3, Job: "a", Epoch: 2, Option: option(1, 1, 1)})
 			if r, _ := s.book(Config{Live: live}).Job("a"); r.State != Awarded || r.Award() == nil || r.Award().Site != "lyon" {
 				t.Errorf("awarded to lyon, the job is %s", r.State)
 			}

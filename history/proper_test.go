@@ -9,8 +9,8 @@ import (
 // Anybody may tell a coordinator anything. Only what he may say is recorded.
 func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
 	for _, lie := range []protocol.Body{
-		protocol.Refuse{Job: "a"}, protocol.Settled{Job: "a", Site: "oslo"}, protocol.Hold{Job: "a", Round: 1}, protocol.Call{Round: 9},
-		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: job("b")}, protocol.Hello{Site: "oslo"}, protocol.Launch{Job: job("a"), Epoch: 1},
+		protocol.Reject{Job: "a"}, protocol.Settlement{Job: "a", Site: "oslo"}, protocol.Defer{Job: "a", Round: 1}, protocol.CallForBids{Round: 9},
+		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: job("b")}, protocol.RegisterSite{Site: "oslo"}, protocol.Launch{Job: job("a"), Epoch: 1},
 	} {
 		s := &stage{now: noon}
 		s.hello("oslo")

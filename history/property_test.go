@@ -38,7 +38,7 @@ func anyRun(t *rapid.T) (*stage, map[State]int) {
 			s.offer("lyon", round, menu(j.ID, option(0, 2, 2)))
 			switch rapid.IntRange(0, 1).Draw(t, "hold or decline") {
 			case 0:
-				s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: round, Job: j.ID})
+				s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: round, Job: j.ID})
 			case 1:
 				epoch := s.award("lyon", round, j, option(0, 2, 2))
 				s.say("agent/lyon", protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: epoch})
@@ -48,7 +48,7 @@ func anyRun(t *rapid.T) (*stage, map[State]int) {
 		case 0:
 			want[Waiting]++
 		case 1:
-			s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: j.ID, Why: protocol.Reason{Code: protocol.NoOffer}})
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: j.ID, Why: protocol.Reason{Code: protocol.NoBids}})
 			want[Refused]++
 		default:
 			d := rapid.SampledFrom(devices).Draw(t, "device")
@@ -100,7 +100,7 @@ func TestACoordinatorsLedgerAddsUpToTheSame(t *testing.T) {
 		s, _ := anyRun(t)
 		whole, heard := s.book(Config{}), New(Config{})
 		for _, m := range s.said {
-			if m.From == protocol.Coordinator || protocol.Coordinator.Hears(m) {
+			if m.From == protocol.Coordinator || protocol.Coordinator.ShouldReceive(m) {
 				heard.Add(m)
 			}
 		}
@@ -134,10 +134,10 @@ func TestACoordinatorsLedgerAddsUpToTheSame(t *testing.T) {
 func TestTheOrderOfAnswersDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sites := []string{"bern", "lyon", "oslo"}
-		few := rapid.Custom(func(t *rapid.T) protocol.Option {
+		few := rapid.Custom(func(t *rapid.T) protocol.BidOption {
 			return option(time.Duration(rapid.IntRange(0, 1).Draw(t, "start"))*time.Hour, rapid.Int64Range(1, 2).Draw(t, "cents"), 0)
 		})
-		menus := make(map[string]protocol.Menu)
+		menus := make(map[string]protocol.JobBids)
 		for _, site := range sites {
 			menus[site] = menu("a", rapid.SliceOfN(few, 0, 3).Draw(t, site)...)
 		}
@@ -169,7 +169,7 @@ func TestNothingThatIsSaidBreaksABook(t *testing.T) {
 		for i, m := range rapid.SliceOfN(rapid.SampledFrom(bodies), 0, 40).Draw(t, "said") {
 			m.Seq = uint64(i + 1)
 			b.Add(m)
-			seen = seen || m.Kind() == "submit" || m.Kind() == "call"
+			seen = seen || m.KindName() == "submit" || m.KindName() == "call"
 		}
 		b.Check(nodes)
 		b.Totals(meta)

@@ -8,7 +8,7 @@ func (b *Book) plan(from Origin, id protocol.JobID, epoch uint64, start protocol
 	if b.inside || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
 		return
 	}
-	if a := e.rec.Award(); a != nil && a.Site == from.From.Site() && a.Epoch == epoch {
+	if a := e.rec.Award(); a != nil && a.Site == from.From.SiteName() && a.Epoch == epoch {
 		o := a.Option
 		e.rec.Run = &Run{Planned: true, Site: a.Site, Epoch: epoch, Model: o.Model, Cap: o.Cap, Plan: o.Finish.Sub(o.Start), Started: max(start, from.At)}
 	}
@@ -17,7 +17,7 @@ func (b *Book) plan(from Origin, id protocol.JobID, epoch uint64, start protocol
 func (b *Book) launch(from Origin, m protocol.Launch) {
 	b.inside = true
 	e := b.jobs[m.Job.ID]
-	site := from.From.Site()
+	site := from.From.SiteName()
 	if e == nil {
 		b.wrong("launched-unknown-job", m.Job.ID, site, "a launch of a job that nobody submitted")
 		return
@@ -44,7 +44,7 @@ func (b *Book) launch(from Origin, m protocol.Launch) {
 
 // running returns the job's run at the site that speaks, or nil and a problem.
 func (b *Book) running(from Origin, id protocol.JobID, epoch uint64, what string) (*entry, *Run) {
-	site := from.From.Site()
+	site := from.From.SiteName()
 	e := b.jobs[id]
 	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.Planned && what != "done" {
 		b.wrong(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
@@ -64,8 +64,8 @@ func (b *Book) started(from Origin, m protocol.Started) {
 	}
 }
 
-func (b *Book) exited(from Origin, m protocol.Exited) {
-	site := b.site(from.From.Site())
+func (b *Book) exited(from Origin, m protocol.Finished) {
+	site := b.site(from.From.SiteName())
 	_, r := b.running(from, m.Job, m.Epoch, "exited")
 	if r != nil && r.Exited != (Origin{}) {
 		b.wrong("exited-twice", m.Job, site.Site, "exited before, at %v", r.Exited.At)
@@ -84,7 +84,7 @@ func (b *Book) exited(from Origin, m protocol.Exited) {
 
 // lost closes a run that its site could not keep up. What it drew served nobody:
 // the site's own meter has it, not the job's bill.
-func (b *Book) lost(from Origin, m protocol.Lost) {
+func (b *Book) lost(from Origin, m protocol.Interrupted) {
 	e, r := b.running(from, m.Job, m.Epoch, "lost")
 	if r == nil {
 		return
@@ -109,7 +109,7 @@ func (b *Book) preempted(from Origin, m protocol.Preempted) {
 		return
 	}
 	a := &e.rec.Awards[len(e.rec.Awards)-1]
-	if a.Site != from.From.Site() || a.Epoch != m.Epoch || a.Answer == "decline" || a.Preempted != nil || e.rec.State == Ended {
+	if a.Site != from.From.SiteName() || a.Epoch != m.Epoch || a.Answer == "decline" || a.Preempted != nil || e.rec.State == Ended {
 		b.stray++
 		return
 	}
@@ -125,7 +125,7 @@ func (b *Book) preempted(from Origin, m protocol.Preempted) {
 	e.rec.Run, e.rec.State = nil, Preempted
 }
 
-func (b *Book) done(from Origin, m protocol.Done) {
+func (b *Book) done(from Origin, m protocol.UsageReport) {
 	b.plan(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
 	e, r := b.running(from, m.Job, m.Epoch, "done")
 	if r == nil {
@@ -139,7 +139,7 @@ func (b *Book) done(from Origin, m protocol.Done) {
 	if r.Planned {
 		r.Planned, r.Node, r.Devices = false, m.Node, m.Devices
 	}
-	r.Cost = protocol.Bill{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
+	r.Cost = protocol.Usage{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
 	r.Estimated, r.Failed = m.Estimated, m.Failed
 	s := b.site(r.Site)
 	s.Jobs = sum(s.Jobs, r.Cost)
@@ -162,7 +162,7 @@ func (b *Book) done(from Origin, m protocol.Done) {
 	}
 }
 
-func (b *Book) settled(from Origin, m protocol.Settled) {
+func (b *Book) settled(from Origin, m protocol.Settlement) {
 	e := b.jobs[m.Job]
 	var r *Run
 	switch {
@@ -199,19 +199,19 @@ func (b *Book) cancel(from Origin, to protocol.Party, m protocol.Cancel) {
 	if a == nil || a.Answer != "accept" || a.Released != (Origin{}) {
 		return
 	}
-	if from.From == protocol.Desk || from.From == protocol.Coordinator && to == protocol.Agent(a.Site) && m.Epoch == a.Epoch {
+	if from.From == protocol.OperatorAPI || from.From == protocol.Coordinator && to == protocol.AgentParty(a.Site) && m.Epoch == a.Epoch {
 		e.rec.Stopping = from
 	}
 }
 
 // less takes one bill from another.
-func less(a, b protocol.Bill) protocol.Bill {
-	return sum(a, protocol.Bill{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
+func less(a, b protocol.Usage) protocol.Usage {
+	return sum(a, protocol.Usage{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
 }
 
 // sum adds two bills. A sum has no finish.
-func sum(a, b protocol.Bill) protocol.Bill {
-	return protocol.Bill{
+func sum(a, b protocol.Usage) protocol.Usage {
+	return protocol.Usage{
 		IT: a.IT + b.IT, Energy: a.Energy + b.Energy,
 		Carbon: a.Carbon + b.Carbon, Money: a.Money + b.Money,
 	}

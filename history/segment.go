@@ -54,5 +54,5 @@ func (s RunSegment) held(from, to protocol.Time) int64 {
 	if s.Over {
 		to = min(to, s.Run.Ended)
 	}
-	return int64(s.Job.GPU()) * max(0, int64(to-max(from, s.Run.Started)))
+	return int64(s.Job.TotalGPUMilli()) * max(0, int64(to-max(from, s.Run.Started)))
 }

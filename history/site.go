@@ -17,13 +17,13 @@ type Inventory struct {
 // A Forecast is a site's grid as it was sent with a bid.
 type Forecast struct {
 	At protocol.Time
-	protocol.Outlook
+	protocol.GridForecast
 }
 
 // A MeterReport is a report of one hour of a site.
 type MeterReport struct {
 	At protocol.Time
-	protocol.Meter
+	protocol.SiteUsage
 }
 
 // IdleGPUs is what a site said of its idle GPUs, in thousandths.
@@ -36,14 +36,14 @@ type IdleGPUs struct {
 // it left out are those of the bid before.
 type LastBid struct {
 	At   protocol.Time
-	Room []protocol.Room
-	Grid protocol.Outlook
+	Room []protocol.CapacityProfile
+	Grid protocol.GridForecast
 }
 
 // bid keeps what a bid says of its site.
-func (s *SiteRecord) bid(at protocol.Time, m protocol.Offer) {
+func (s *SiteRecord) bid(at protocol.Time, m protocol.Bids) {
 	s.answered, s.SilentRounds = true, 0
-	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Room, m.Grid.From
+	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Capacity, m.Grid.From
 	if len(m.Grid.Price) > 0 {
 		s.Bid.Grid.Price = m.Grid.Price
 	}
@@ -116,8 +116,8 @@ func (b *Book) SiteNames() (all []string) {
 
 // heardFrom notes that a site's agent spoke. A live view keeps the last time alone.
 func (b *Book) heardFrom(m protocol.Message) {
-	name := m.From.Site()
-	if m.From != protocol.Agent(name) {
+	name := m.From.SiteName()
+	if m.From != protocol.AgentParty(name) {
 		return
 	}
 	s := b.site(name)
@@ -128,7 +128,7 @@ func (b *Book) heardFrom(m protocol.Message) {
 	s.Spoke = append(s.Spoke, m.At)
 }
 
-func (b *Book) hello(from Origin, m protocol.Hello) {
+func (b *Book) hello(from Origin, m protocol.RegisterSite) {
 	s := b.site(m.Site)
 	s.Pools, s.greeted, s.gone = m.Pools, from.At, false
 	s.Registered, s.answered = true, true
@@ -177,8 +177,8 @@ func (s *SiteRecord) addIdle(x IdleGPUs) {
 	s.saysIdle = s.saysIdle || x.Idle > 0
 }
 
-func (b *Book) meter(from Origin, m protocol.Meter) {
-	s := b.site(from.From.Site())
+func (b *Book) meter(from Origin, m protocol.SiteUsage) {
+	s := b.site(from.From.SiteName())
 	s.Idle = sum(s.Idle, m.Idle)
 	s.Metered += m.Total
 	if b.cfg.Live {
@@ -206,7 +206,7 @@ func (b *Book) Spent() []Spent { return b.spent }
 
 // spend adds a bill to the running sums, or takes one back: times is 1 or -1. One
 // wrong clock does not put off what others say after it.
-func (b *Book) spend(at protocol.Time, bill protocol.Bill, times int64, late bool) {
+func (b *Book) spend(at protocol.Time, bill protocol.Usage, times int64, late bool) {
 	if b.cfg.Live {
 		return
 	}

@@ -49,17 +49,17 @@ func (s *span) beginIncarnation(at protocol.Time, number uint64) {
 
 // extend extends the covered time by a message.
 func (s *span) extend(m protocol.Message) {
-	s.Live = s.Live || m.From == protocol.Clerk
+	s.Live = s.Live || m.From == protocol.InputRecorder
 	if m.At == 0 { // a compacted log has no time of its own
 		return
 	}
-	if m.From == protocol.Coordinator || m.From == protocol.Clerk {
+	if m.From == protocol.Coordinator || m.From == protocol.InputRecorder {
 		widen(&s.ofCoordinator.first, &s.ofCoordinator.last, m.At)
 	} else {
 		if s.lastOf == nil {
 			s.lastOf = make(map[string]protocol.Time)
 		}
-		key := cmp.Or(m.From.Site(), string(m.From))
+		key := cmp.Or(m.From.SiteName(), string(m.From))
 		s.lastOf[key] = max(s.lastOf[key], m.At)
 	}
 	if !s.Live {

@@ -16,7 +16,7 @@ var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_0
 // A stage is a run being said.
 type stage struct {
 	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Mouth
+	mouths map[protocol.Party]*protocol.Sender
 	said   []protocol.Message
 	hours  map[string]map[protocol.Time]protocol.Millijoules // drawn by jobs
 	epoch  uint64
@@ -24,17 +24,17 @@ type stage struct {
 
 func (s *stage) say(who, to protocol.Party, body protocol.Body) {
 	if s.mouths == nil {
-		s.mouths = make(map[protocol.Party]*protocol.Mouth)
+		s.mouths = make(map[protocol.Party]*protocol.Sender)
 	}
 	if s.mouths[who] == nil {
-		s.mouths[who] = &protocol.Mouth{Who: who}
+		s.mouths[who] = &protocol.Sender{Party: who}
 	}
-	s.said = append(s.said, s.mouths[who].Say(s.now, to, body))
+	s.said = append(s.said, s.mouths[who].NewMessage(s.now, to, body))
 }
 
 func (s *stage) hello(sites ...string) {
 	for _, name := range sites {
-		s.say(protocol.Agent(name), protocol.Coordinator, protocol.Hello{Site: name, Pools: []protocol.Pool{
+		s.say(protocol.AgentParty(name), protocol.Coordinator, protocol.RegisterSite{Site: name, Pools: []protocol.Pool{
 			{Model: "V100", Nodes: 2, GPUs: 4, CPU: 64_000, Memory: 1 << 18},
 		}})
 	}
@@ -45,19 +45,19 @@ func (s *stage) submit(j protocol.Job) {
 }
 
 func (s *stage) call(round uint64, jobs ...protocol.Job) {
-	s.say(protocol.Coordinator, "", protocol.Call{
-		Round: round, Closes: s.now.Add(time.Second), Jobs: jobs, Terms: weights,
-		Shadow: []protocol.Price{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{36_000, 0}}},
+	s.say(protocol.Coordinator, "", protocol.CallForBids{
+		Round: round, Closes: s.now.Add(time.Second), Jobs: jobs, Weights: weights,
+		ShadowPrices: []protocol.ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{36_000, 0}}},
 	})
 }
 
-func (s *stage) offer(site string, round uint64, menus ...protocol.Menu) {
-	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: round, Jobs: menus})
+func (s *stage) offer(site string, round uint64, menus ...protocol.JobBids) {
+	s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Bids{Round: round, Jobs: menus})
 }
 
-func (s *stage) award(site string, round uint64, j protocol.Job, o protocol.Option) uint64 {
+func (s *stage) award(site string, round uint64, j protocol.Job, o protocol.BidOption) uint64 {
 	s.epoch++
-	s.say(protocol.Coordinator, protocol.Agent(site), protocol.Award{
+	s.say(protocol.Coordinator, protocol.AgentParty(site), protocol.Award{
 		Round: round, Job: j.ID, Epoch: s.epoch, Option: o, Why: protocol.Reason{Code: protocol.Cheapest},
 		Proof: protocol.Certificate{Primal: 110, Bound: 100, Jobs: 1},
 	})
@@ -66,30 +66,30 @@ func (s *stage) award(site string, round uint64, j protocol.Job, o protocol.Opti
 
 // run plays an accepted award from launch to settlement, and moves the clock
 // to its end. The facility adds a tenth, a kWh costs 0.05 dollars and 200 g.
-func (s *stage) run(site, node string, devices []int, j protocol.Job, epoch uint64, o protocol.Option, took time.Duration) {
-	agent, hands := protocol.Agent(site), protocol.Hands(site)
+func (s *stage) run(site, node string, devices []int, j protocol.Job, epoch uint64, o protocol.BidOption, took time.Duration) {
+	agent, hands := protocol.AgentParty(site), protocol.ExecutorParty(site)
 	s.say(agent, protocol.Coordinator, protocol.Accept{Job: j.ID, Epoch: epoch, Start: o.Start})
 	s.say(agent, hands, protocol.Launch{Job: j, Epoch: epoch, Node: node, Devices: devices, Model: o.Model, Run: took})
 	s.say(hands, agent, protocol.Started{Job: j.ID, Epoch: epoch})
 	began := s.now
 	s.now = s.now.Add(took)
 	draw, it := s.draw(site, began, s.now)
-	s.say(hands, agent, protocol.Exited{Job: j.ID, Epoch: epoch, Draw: draw})
-	bill := protocol.Bill{IT: it, Energy: it * 11 / 10, Finish: s.now}
+	s.say(hands, agent, protocol.Finished{Job: j.ID, Epoch: epoch, Draw: draw})
+	bill := protocol.Usage{IT: it, Energy: it * 11 / 10, Finish: s.now}
 	bill.Carbon = protocol.Milligrams(int64(bill.Energy) * 200_000 / 3_600_000_000)
 	bill.Money = protocol.Microdollars(int64(bill.Energy) * 50_000 / 3_600_000_000)
-	s.say(agent, protocol.Coordinator, protocol.Done{
+	s.say(agent, protocol.Coordinator, protocol.UsageReport{
 		Job: j.ID, Epoch: epoch, Started: began, Ended: s.now, Node: node, Devices: devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon, Money: bill.Money,
 	})
-	s.say(protocol.Coordinator, "", protocol.Settled{
+	s.say(protocol.Coordinator, "", protocol.Settlement{
 		Job: j.ID, Site: site, Payer: j.Tenant, Paid: bill.Money, Counted: bill, Late: s.now > j.Deadline,
-		BidFor: protocol.Bill{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish},
+		BidFor: protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish},
 	})
 }
 
 // draw splits 300 W over the hours of a run.
-func (s *stage) draw(site string, from, to protocol.Time) (draw []protocol.Slice, sum protocol.Millijoules) {
+func (s *stage) draw(site string, from, to protocol.Time) (draw []protocol.HourlyEnergy, sum protocol.Millijoules) {
 	if s.hours == nil {
 		s.hours = make(map[string]map[protocol.Time]protocol.Millijoules)
 	}
@@ -98,7 +98,7 @@ func (s *stage) draw(site string, from, to protocol.Time) (draw []protocol.Slice
 	}
 	for h := from.Floor(time.Hour); h < to; h = h.Add(time.Hour) {
 		e := 300 * protocol.Millijoules(min(to, h.Add(time.Hour))-max(from, h))
-		draw = append(draw, protocol.Slice{Hour: h, Energy: e})
+		draw = append(draw, protocol.HourlyEnergy{Hour: h, Energy: e})
 		s.hours[site][h] += e
 		sum += e
 	}
@@ -109,8 +109,8 @@ func (s *stage) draw(site string, from, to protocol.Time) (draw []protocol.Slice
 func (s *stage) meter(sites ...string) {
 	for _, name := range sites {
 		for h := noon; h < s.now; h = h.Add(time.Hour) {
-			idle := protocol.Bill{IT: 360_000_000, Energy: 396_000_000, Carbon: 22_000, Money: 5_500}
-			s.say(protocol.Agent(name), protocol.Coordinator, protocol.Meter{
+			idle := protocol.Usage{IT: 360_000_000, Energy: 396_000_000, Carbon: 22_000, Money: 5_500}
+			s.say(protocol.AgentParty(name), protocol.Coordinator, protocol.SiteUsage{
 				Hour: h, Total: idle.IT + s.hours[name][h], Idle: idle,
 			})
 		}
@@ -134,19 +134,19 @@ func job(id protocol.JobID) protocol.Job {
 
 // option starts a job of an hour some time after noon, for that many dollar
 // cents of money and grams of carbon.
-func option(start time.Duration, cents, grams int64) protocol.Option {
-	return protocol.Option{
+func option(start time.Duration, cents, grams int64) protocol.BidOption {
+	return protocol.BidOption{
 		Start: at(start), Finish: at(start + time.Hour), Model: "V100", Energy: 1_188_000_000,
 		Carbon: protocol.Milligrams(grams * 1000), Money: protocol.Microdollars(cents * 10_000),
 	}
 }
 
-func menu(id protocol.JobID, options ...protocol.Option) protocol.Menu {
-	return protocol.Menu{Job: id, Options: options}
+func menu(id protocol.JobID, options ...protocol.BidOption) protocol.JobBids {
+	return protocol.JobBids{Job: id, Options: options}
 }
 
-func none(id protocol.JobID, code protocol.Code) protocol.Menu {
-	return protocol.Menu{Job: id, Why: protocol.Reason{Code: code}}
+func none(id protocol.JobID, code protocol.Code) protocol.JobBids {
+	return protocol.JobBids{Job: id, Why: protocol.Reason{Code: code}}
 }
 
 // twoRounds is a job that is held once and then runs at oslo, where lyon has
@@ -158,9 +158,9 @@ func twoRounds() *stage {
 	s.submit(j)
 	s.call(1, j)
 	s.offer("oslo", 1, menu("a", option(time.Hour, 1, 50), option(0, 2, 100)))
-	s.offer("lyon", 1, none("a", protocol.NoRoom))
+	s.offer("lyon", 1, none("a", protocol.NoCapacity))
 	s.now = s.now.Add(time.Second)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{
 		Round: 1, Job: "a", Until: at(time.Hour), Site: "oslo", Start: at(time.Hour), Why: protocol.Reason{Code: protocol.CheaperLater},
 	})
 	s.now = at(time.Hour)

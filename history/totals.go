@@ -100,7 +100,7 @@ func (b *Book) Totals(m Meta) Totals {
 		FragRatio: m.Frag, WallS: m.Wall.Seconds(),
 		Holds: b.holds, Declines: b.declines, Rounds: len(b.rounds), Messages: b.messages,
 	}
-	var terms protocol.Terms
+	var terms protocol.CostBreakdown
 	var waits, completions, slowdowns []int64
 	for _, e := range b.entries() {
 		r := e.rec
@@ -146,8 +146,8 @@ func (t *Totals) count(r JobRecord) {
 //
 // METHOD, section 1: objective = energy + carbon + transfer + delay +
 // lateness, all measured, idle draw included.
-func (b *Book) bill(t *Totals, terms protocol.Terms, w protocol.Weights) {
-	var idle, all protocol.Bill
+func (b *Book) bill(t *Totals, terms protocol.CostBreakdown, w protocol.Weights) {
+	var idle, all protocol.Usage
 	var paid protocol.Microdollars
 	for _, s := range b.Sites() {
 		idle = sum(idle, s.Idle)
@@ -155,13 +155,13 @@ func (b *Book) bill(t *Totals, terms protocol.Terms, w protocol.Weights) {
 		paid += s.Paid
 	}
 	terms.Money, terms.Carbon = all.Money, w.CarbonCost(all.Carbon)
-	t.EnergyKWh, t.CarbonKg, t.CostUSD = all.Energy.KWh(), all.Carbon.Kilograms(), all.Money.Dollars()
-	t.IdleKWh, t.IdleKg, t.IdleUSD = idle.Energy.KWh(), idle.Carbon.Kilograms(), idle.Money.Dollars()
-	t.CarbonUSD, t.TransferUSD = terms.Carbon.Dollars(), terms.Transfer.Dollars()
-	t.DelayUSD, t.LateUSD = terms.Delay.Dollars(), terms.Late.Dollars()
-	t.PaidUSD = paid.Dollars()
-	t.ObjectiveUSD = terms.Total().Dollars()
-	t.JobsUSD = (terms.Total() - idle.Money - w.CarbonCost(idle.Carbon)).Dollars()
+	t.EnergyKWh, t.CarbonKg, t.CostUSD = all.Energy.InKWh(), all.Carbon.InKilograms(), all.Money.InDollars()
+	t.IdleKWh, t.IdleKg, t.IdleUSD = idle.Energy.InKWh(), idle.Carbon.InKilograms(), idle.Money.InDollars()
+	t.CarbonUSD, t.TransferUSD = terms.Carbon.InDollars(), terms.Transfer.InDollars()
+	t.DelayUSD, t.LateUSD = terms.Delay.InDollars(), terms.Late.InDollars()
+	t.PaidUSD = paid.InDollars()
+	t.ObjectiveUSD = terms.Total().InDollars()
+	t.JobsUSD = (terms.Total() - idle.Money - w.CarbonCost(idle.Carbon)).InDollars()
 }
 
 // Bounded returns t held against a bound of its jobs' objective. A bound of
@@ -177,7 +177,7 @@ func (t Totals) Bounded(usd float64) Totals {
 // cost returns what a job cost beside its energy. One that did not end is
 // taken to run by itself after the last arrival, or after its deadline if that is
 // later: work not done is never cheaper than work done then.
-func (r JobRecord) cost(m Meta) (t protocol.Terms) {
+func (r JobRecord) cost(m Meta) (t protocol.CostBreakdown) {
 	if a := r.Award(); a != nil && r.Run != nil {
 		t.Transfer = a.Option.Transfer
 	}
@@ -192,7 +192,7 @@ func (r JobRecord) cost(m Meta) (t protocol.Terms) {
 	if r.State == Ended {
 		finish = r.Run.Ended
 	}
-	t.Delay, t.Late = m.Weights.Waiting(r.Job, start, finish)
+	t.Delay, t.Late = m.Weights.DelayAndLateCost(r.Job, start, finish)
 	return t
 }
 

@@ -12,16 +12,16 @@ import (
 	"github.com/tmc/langchaingo/llms/openai"
 )
 
-// unkeyed stands in for a missing key: without one the library would read the
+// placeholderKey stands in for a missing key: without one the library would read the
 // environment. The wire removes it from each request.
-const unkeyed = Key("no-key")
+const placeholderKey = Key("no-key")
 
-// backend returns the library's client on top of our wire. It sets every option
+// newBackend returns the library's client on top of our wire. It sets every option
 // that the library would otherwise read from the environment.
-func backend(cfg Config, u *url.URL) (llms.Model, error) {
+func newBackend(cfg Config, u *url.URL) (llms.Model, error) {
 	key := cfg.Key
 	if key == "" {
-		key = unkeyed
+		key = placeholderKey
 	}
 	w := &wire{api: cfg.API, most: cfg.MaxReply, key: cfg.Key, hosted: u.Hostname() == "api.openai.com", client: &http.Client{
 		Transport: cfg.Transport,
@@ -40,8 +40,8 @@ func backend(cfg Config, u *url.URL) (llms.Model, error) {
 	return nil, fmt.Errorf("api %q: want %s or %s", cfg.API, OpenAI, Anthropic)
 }
 
-// messages converts a prompt to the library's messages.
-func messages(api API, p Prompt) []llms.MessageContent {
+// promptMessages converts a prompt to the library's messages.
+func promptMessages(api API, p Prompt) []llms.MessageContent {
 	system := p.System
 	if api == Anthropic && p.Schema != nil { // its format has no field for a schema
 		system += "\n\nAnswer with one JSON object and nothing else. It fits this JSON Schema: " + string(p.Schema)

@@ -21,13 +21,13 @@ type Cassette struct {
 	key  Key
 	next http.RoundTripper // nil: replay
 
-	mu     sync.Mutex
-	file   *os.File
-	tracks map[string]track
+	mu        sync.Mutex
+	file      *os.File
+	exchanges map[string]recordedExchange
 }
 
-// A track is one request with its reply: a line of the file.
-type track struct {
+// A recordedExchange is one request with its reply: a line of the file.
+type recordedExchange struct {
 	Hash    string          `json:"hash"` // of method, path and request
 	Method  string          `json:"method"`
 	Path    string          `json:"path"`
@@ -37,9 +37,9 @@ type track struct {
 	Reply   string          `json:"reply"`
 }
 
-// Record returns a cassette that passes requests to next, and writes the replies to
+// RecordTo returns a cassette that passes requests to next, and writes the replies to
 // a new file. The caller closes it.
-func Record(path string, key Key, next http.RoundTripper) (*Cassette, error) {
+func RecordTo(path string, key Key, next http.RoundTripper) (*Cassette, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("llm: record: %w", err)
@@ -47,22 +47,22 @@ func Record(path string, key Key, next http.RoundTripper) (*Cassette, error) {
 	return &Cassette{key: key, next: next, file: f}, nil
 }
 
-// Replay returns a cassette that answers from a file and opens no connection.
-func Replay(path string) (*Cassette, error) {
+// ReplayFrom returns a cassette that answers from a file and opens no connection.
+func ReplayFrom(path string) (*Cassette, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("llm: replay: %w", err)
 	}
 	defer f.Close()
-	c := &Cassette{tracks: make(map[string]track)}
+	c := &Cassette{exchanges: make(map[string]recordedExchange)}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 16<<20)
 	for n := 1; lines.Scan(); n++ {
-		var t track
+		var t recordedExchange
 		if err := json.Unmarshal(lines.Bytes(), &t); err != nil {
 			return nil, fmt.Errorf("llm: %s:%d: %w", path, n, err)
 		}
-		c.tracks[t.Hash] = t
+		c.exchanges[t.Hash] = t
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("llm: %s: %w", path, err)
@@ -80,13 +80,13 @@ func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s\n%s", r.Method, r.URL.Path, body))
-	t := track{Hash: hex.EncodeToString(sum[:]), Method: r.Method, Path: r.URL.Path, Request: body}
+	t := recordedExchange{Hash: hex.EncodeToString(sum[:]), Method: r.Method, Path: r.URL.Path, Request: body}
 	if c.next == nil {
-		known, ok := c.tracks[t.Hash]
+		known, ok := c.exchanges[t.Hash]
 		if !ok {
 			return nil, fmt.Errorf("llm: cassette: no reply to this request was recorded (%s)", t.Hash[:12])
 		}
-		return known.response(r), nil
+		return known.httpResponse(r), nil
 	}
 	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -99,18 +99,18 @@ func (c *Cassette) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Status, t.Type, t.Reply = resp.StatusCode, resp.Header.Get("Content-Type"), c.key.scrub(string(reply))
-	return t.response(r), c.write(t)
+	t.Status, t.Type, t.Reply = resp.StatusCode, resp.Header.Get("Content-Type"), c.key.removeKey(string(reply))
+	return t.httpResponse(r), c.appendExchange(t)
 }
 
-func (t track) response(r *http.Request) *http.Response {
+func (t recordedExchange) httpResponse(r *http.Request) *http.Response {
 	return &http.Response{
 		StatusCode: t.Status, Status: http.StatusText(t.Status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {t.Type}}, Body: io.NopCloser(bytes.NewReader([]byte(t.Reply))), Request: r,
 	}
 }
 
-func (c *Cassette) write(t track) error {
+func (c *Cassette) appendExchange(t recordedExchange) error {
 	line, err := json.Marshal(t)
 	if err != nil {
 		return err

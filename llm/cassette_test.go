@@ -16,11 +16,11 @@ func TestACassetteAnswersAsTheServerDid(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "tape.jsonl")
 		plain := &http.Transport{}
 		defer plain.CloseIdleConnections()
-		tape, err := llm.Record(path, secret, plain)
+		tape, err := llm.RecordTo(path, secret, plain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, s := serve(t, api, faultyserver.Answer(func(body []byte) string {
+		m, s := serve(t, api, faultyserver.AnswerWith(func(body []byte) string {
 			return `{"said":"` + string(secret) + `","first":` + map[bool]string{true: "true", false: "false"}[strings.Contains(string(body), "first")] + `}`
 		}), func(c *llm.Config) { c.Transport = tape })
 		one, two := prompt, prompt
@@ -39,11 +39,11 @@ func TestACassetteAnswersAsTheServerDid(t *testing.T) {
 			t.Fatalf("%s: the cassette is %s, %v", api, kept, err)
 		}
 
-		again, err := llm.Replay(path)
+		again, err := llm.ReplayFrom(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err = llm.Open(llm.Config{API: api, URL: s.URL(), Model: "small-1", Key: secret, Transport: again})
+		m, err = llm.OpenModel(llm.Config{API: api, URL: s.BaseURL(), Model: "small-1", Key: secret, Transport: again})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,8 +52,8 @@ func TestACassetteAnswersAsTheServerDid(t *testing.T) {
 				t.Errorf("%s: %+v, %v; want %+v", api, r, err, said[1-i])
 			}
 		}
-		if len(s.Requests()) != 2 {
-			t.Errorf("%s: the server was asked %d times; want 2", api, len(s.Requests()))
+		if len(s.RequestBodies()) != 2 {
+			t.Errorf("%s: the server was asked %d times; want 2", api, len(s.RequestBodies()))
 		}
 		two.User = "third"
 		if _, err := m.Ask(t.Context(), two); err == nil || !strings.Contains(err.Error(), "recorded") {
@@ -67,10 +67,10 @@ func TestACassetteIsNotWrittenOver(t *testing.T) {
 	if err := os.WriteFile(path, []byte("not json\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := llm.Record(path, "", nil); err == nil {
+	if _, err := llm.RecordTo(path, "", nil); err == nil {
 		t.Error("Record writes over a file")
 	}
-	if _, err := llm.Replay(path); err == nil || !strings.Contains(err.Error(), ":1:") {
+	if _, err := llm.ReplayFrom(path); err == nil || !strings.Contains(err.Error(), ":1:") {
 		t.Errorf("Replay = %v; want the line", err)
 	}
 }

@@ -42,8 +42,8 @@ func (k Key) GoString() string { return k.String() }
 // MarshalText is String, so that no encoder shows the key.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// scrub replaces the key in s by stars.
-func (k Key) scrub(s string) string {
+// removeKey replaces the key in s by stars.
+func (k Key) removeKey(s string) string {
 	if k == "" {
 		return s
 	}

@@ -48,7 +48,7 @@ type Config struct {
 
 	Wait     time.Duration // for a reply, if the context has no deadline; default 30s
 	MaxReply int64         // bytes of a reply on the wire; default 1 MiB
-	Hourly   Limit
+	Hourly   HourlyLimit
 	Tariff   Tariff
 
 	Transport http.RoundTripper // default: plain HTTP; see also [Cassette]
@@ -75,11 +75,11 @@ type Reply struct {
 type Model struct {
 	cfg   Config
 	chat  llms.Model
-	spent meter
+	spent spendingMeter
 }
 
-// Open returns a model. It opens no connection. The error says which setting is wrong.
-func Open(cfg Config) (*Model, error) {
+// OpenModel returns a model. It opens no connection. The error says which setting is wrong.
+func OpenModel(cfg Config) (*Model, error) {
 	if cfg.API == "" {
 		cfg.API = OpenAI
 	}
@@ -105,10 +105,10 @@ func Open(cfg Config) (*Model, error) {
 	if cfg.Model == "" {
 		return nil, errors.New("llm: model is missing: configure which one the server shall run")
 	}
-	m := &Model{cfg: cfg, spent: meter{limit: cfg.Hourly, tariff: cfg.Tariff}}
-	m.chat, err = backend(cfg, u)
+	m := &Model{cfg: cfg, spent: spendingMeter{limit: cfg.Hourly, tariff: cfg.Tariff}}
+	m.chat, err = newBackend(cfg, u)
 	if err != nil {
-		return nil, fmt.Errorf("llm: %s", cfg.Key.scrub(err.Error()))
+		return nil, fmt.Errorf("llm: %s", cfg.Key.removeKey(err.Error()))
 	}
 	return m, nil
 }
@@ -117,7 +117,7 @@ func Open(cfg Config) (*Model, error) {
 func checkURL(raw string, key Key) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		shown := key.scrub(raw)
+		shown := key.removeKey(raw)
 		if i := strings.LastIndex(raw, "@"); i >= 0 { // before the @ there may be a password
 			shown = "***" + raw[i:]
 		}
@@ -136,8 +136,8 @@ func checkURL(raw string, key Key) (*url.URL, error) {
 // Name returns the model's name.
 func (m *Model) Name() string { return m.cfg.Model }
 
-// Spent returns the cost of the model so far.
-func (m *Model) Spent() Spent { return m.spent.total() }
+// TotalSpending returns the cost of the model so far.
+func (m *Model) TotalSpending() Spending { return m.spent.totalSpending() }
 
 // Ask sends a prompt to the model and returns its reply. An error is an [*Error].
 func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
@@ -152,7 +152,7 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	began := m.cfg.Now()
 	// Four bytes a token is usual; a token has at least one byte.
 	guess := (len(p.System)+len(p.User)+len(p.Schema))/4 + p.Tokens
-	hour, ok := m.spent.reserve(began, guess)
+	hour, ok := m.spent.reserveCall(began, guess)
 	if !ok {
 		return Reply{}, &Error{Fault: OverBudget, Detail: "the calls or tokens of this hour are spent"}
 	}
@@ -162,7 +162,7 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 	}
 	done := make(chan outcome, 1) // buffered, so that a late reply does not block its goroutine for ever
 	go func() {
-		r, err := m.call(ctx, p)
+		r, err := m.callServer(ctx, p)
 		done <- outcome{r, err}
 	}()
 	var out outcome
@@ -172,16 +172,16 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 		out.err = &Error{Fault: Late, Detail: "no whole reply in time"}
 	}
 	if out.err != nil {
-		m.spent.settle(hour, guess, 0, 0, false)
-		return Reply{}, m.explain(ctx, out.err)
+		m.spent.settleCall(hour, guess, 0, 0, false)
+		return Reply{}, m.explainError(ctx, out.err)
 	}
-	m.spent.settle(hour, guess, out.reply.In, out.reply.Out, true)
+	m.spent.settleCall(hour, guess, out.reply.In, out.reply.Out, true)
 	out.reply.Took = m.cfg.Now().Sub(began)
 	return out.reply, nil
 }
 
-// explain converts any error to an [*Error] without the key.
-func (m *Model) explain(ctx context.Context, err error) error {
+// explainError converts any error to an [*Error] without the key.
+func (m *Model) explainError(ctx context.Context, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = &Error{Fault: Garbled, Detail: err.Error()}
@@ -189,19 +189,19 @@ func (m *Model) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil { // the library hides the error of the context
 		e = &Error{Fault: Late, Detail: "no whole reply in time", ended: ctx.Err()}
 	}
-	e.Detail = m.cfg.Key.told(e.Detail)
+	e.Detail = m.cfg.Key.safeExcerpt(e.Detail)
 	return e
 }
 
-// call sends the prompt to the server and checks the reply.
-func (m *Model) call(ctx context.Context, p Prompt) (reply Reply, err error) {
+// callServer sends the prompt to the server and checks the reply.
+func (m *Model) callServer(ctx context.Context, p Prompt) (reply Reply, err error) {
 	x := &exchange{prompt: p}
 	defer func() {
 		if v := recover(); v != nil {
 			reply, err = Reply{}, &Error{Fault: Garbled, Detail: fmt.Sprint("the client panicked: ", v)}
 		}
 	}()
-	resp, err := m.chat.GenerateContent(context.WithValue(ctx, exchangeKey{}, x), messages(m.cfg.API, p), llms.WithMaxTokens(p.Tokens))
+	resp, err := m.chat.GenerateContent(context.WithValue(ctx, exchangeKey{}, x), promptMessages(m.cfg.API, p), llms.WithMaxTokens(p.Tokens))
 	switch {
 	case ctx.Err() != nil:
 		return Reply{}, &Error{Fault: Late, Detail: "no whole reply in time"}
@@ -210,20 +210,20 @@ func (m *Model) call(ctx context.Context, p Prompt) (reply Reply, err error) {
 	case err != nil:
 		return Reply{}, err
 	}
-	text, err := whole(m.cfg.API, resp)
+	text, err := completeText(m.cfg.API, resp)
 	if err != nil {
 		return Reply{}, err
 	}
 	if p.Schema != nil && !json.Valid([]byte(text)) {
 		return Reply{}, &Error{Fault: Garbled, Detail: "the reply is not JSON"}
 	}
-	reply.Text = m.cfg.Key.scrub(text)
-	reply.In, reply.Out = x.tokens(len(text))
+	reply.Text = m.cfg.Key.removeKey(text)
+	reply.In, reply.Out = x.tokenCounts(len(text))
 	return reply, nil
 }
 
-// whole returns the text of a reply, or an error if the reply is not complete text.
-func whole(api API, r *llms.ContentResponse) (string, error) {
+// completeText returns the text of a reply, or an error if the reply is not complete text.
+func completeText(api API, r *llms.ContentResponse) (string, error) {
 	var text strings.Builder
 	for i, c := range r.Choices {
 		if c == nil || api == OpenAI && i > 0 {

@@ -27,17 +27,17 @@ var apis = []llm.API{llm.OpenAI, llm.Anthropic}
 // serve starts a server and opens a model of it.
 func serve(t *testing.T, api llm.API, b faultyserver.Behaviour, change ...func(*llm.Config)) (*llm.Model, *faultyserver.Server) {
 	t.Helper()
-	s, err := faultyserver.Start(b)
+	s, err := faultyserver.StartServer(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{}
 	t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
-	cfg := llm.Config{API: api, URL: s.URL(), Model: "small-1", Key: secret, Transport: transport}
+	cfg := llm.Config{API: api, URL: s.BaseURL(), Model: "small-1", Key: secret, Transport: transport}
 	for _, c := range change {
 		c(&cfg)
 	}
-	m, err := llm.Open(cfg)
+	m, err := llm.OpenModel(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ var prompt = llm.Prompt{System: "be brief", User: "which?", Name: "verdict", Sch
 
 func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
 	for _, api := range apis {
-		bads := faultyserver.Faults()
+		bads := faultyserver.CommonFaults()
 		if api == llm.OpenAI {
-			bads = append(bads, faultyserver.OfOpenAI()...)
+			bads = append(bads, faultyserver.OpenAIFaults()...)
 		} else {
-			bads = append(bads, faultyserver.OfAnthropic()...)
+			bads = append(bads, faultyserver.AnthropicFaults()...)
 		}
 		for _, bad := range bads {
 			t.Run(fmt.Sprint(api, "/", bad.Name), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestEveryFaultIsAnErrorOfItsKind(t *testing.T) {
 // Half a reply must never be taken for a whole one, however the race between
 // deadline and reader goes.
 func TestADeadlineInTheMiddleIsAlwaysAnError(t *testing.T) {
-	for _, bad := range faultyserver.Faults()[:3] {
+	for _, bad := range faultyserver.CommonFaults()[:3] {
 		m, _ := serve(t, llm.OpenAI, bad.Do)
 		var wg sync.WaitGroup
 		for i := range 20 {
@@ -103,14 +103,14 @@ func TestADeadlineInTheMiddleIsAlwaysAnError(t *testing.T) {
 
 func TestWhatIsAskedArrives(t *testing.T) {
 	for _, api := range apis {
-		m, s := serve(t, api, faultyserver.Say(`{"choice":"k2"}`))
+		m, s := serve(t, api, faultyserver.FixedText(`{"choice":"k2"}`))
 		p := prompt
 		p.Images = [][]byte{{0x89, 'P', 'N', 'G', 13, 10}}
 		r, err := m.Ask(t.Context(), p)
 		if err != nil || r.Text != `{"choice":"k2"}` || r.In != 21 || r.Out != 7 {
 			t.Fatalf("%s: Ask = %+v, %v", api, r, err)
 		}
-		sent := string(s.Requests()[0])
+		sent := string(s.RequestBodies()[0])
 		for _, want := range []string{`"small-1"`, "be brief", "which?", `"max_tokens":77`, "iVBORw", "image"} {
 			if !strings.Contains(sent, want) {
 				t.Errorf("%s: %s lacks %s", api, sent, want)
@@ -123,7 +123,7 @@ func TestWhatIsAskedArrives(t *testing.T) {
 }
 
 func TestEachCallHasItsOwnSchema(t *testing.T) {
-	m, _ := serve(t, llm.OpenAI, faultyserver.Answer(func(body []byte) string {
+	m, _ := serve(t, llm.OpenAI, faultyserver.AnswerWith(func(body []byte) string {
 		var r struct {
 			Format struct {
 				Schema struct {
@@ -150,7 +150,7 @@ func TestEachCallHasItsOwnSchema(t *testing.T) {
 
 func TestTheKeyIsNeverTold(t *testing.T) {
 	for _, api := range apis {
-		m, _ := serve(t, api, faultyserver.Say(`{"key":"`+string(secret)+`"}`))
+		m, _ := serve(t, api, faultyserver.FixedText(`{"key":"`+string(secret)+`"}`))
 		if r, err := m.Ask(t.Context(), prompt); err != nil || strings.Contains(r.Text, string(secret)) {
 			t.Errorf("%s: Ask = %+v, %v", api, r, err)
 		}
@@ -175,7 +175,7 @@ func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
 		headers := make(chan http.Header, 1)
 		m, _ := serve(t, api, func(w http.ResponseWriter, r *http.Request, b []byte) {
 			headers <- r.Header
-			faultyserver.Say("{}")(w, r, b)
+			faultyserver.FixedText("{}")(w, r, b)
 		}, func(c *llm.Config) { c.Key = "" })
 		if _, err := m.Ask(t.Context(), prompt); err != nil {
 			t.Fatal(err)
@@ -188,8 +188,8 @@ func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
 
 func TestLimitsHoldUnderALoop(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	m, s := serve(t, llm.OpenAI, faultyserver.Say("{}"), func(c *llm.Config) {
-		c.Hourly, c.Tariff = llm.Limit{Calls: 5, Tokens: 100_000}, llm.Tariff{In: 1_000_000, Out: 2_000_000}
+	m, s := serve(t, llm.OpenAI, faultyserver.FixedText("{}"), func(c *llm.Config) {
+		c.Hourly, c.Tariff = llm.HourlyLimit{Calls: 5, Tokens: 100_000}, llm.Tariff{In: 1_000_000, Out: 2_000_000}
 		c.Now = func() time.Time { return now }
 	})
 	refused := 0
@@ -198,17 +198,17 @@ func TestLimitsHoldUnderALoop(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 45 || len(s.Requests()) != 5 {
-		t.Errorf("refused %d of 50, sent %d", refused, len(s.Requests()))
+	if refused != 45 || len(s.RequestBodies()) != 5 {
+		t.Errorf("refused %d of 50, sent %d", refused, len(s.RequestBodies()))
 	}
-	if got, want := m.Spent(), (llm.Spent{Calls: 5, In: 105, Out: 35, Microdollars: 175}); got != want {
+	if got, want := m.TotalSpending(), (llm.Spending{Calls: 5, In: 105, Out: 35, Microdollars: 175}); got != want {
 		t.Errorf("Spent = %+v; want %+v", got, want)
 	}
 	now = now.Add(time.Hour)
 	if _, err := m.Ask(t.Context(), prompt); err != nil {
 		t.Errorf("an hour later: %v", err)
 	}
-	m, _ = serve(t, llm.OpenAI, faultyserver.Say("{}"), func(c *llm.Config) { c.Hourly.Tokens = 100 })
+	m, _ = serve(t, llm.OpenAI, faultyserver.FixedText("{}"), func(c *llm.Config) { c.Hourly.Tokens = 100 })
 	for i, want := range []bool{true, false} {
 		if _, err := m.Ask(t.Context(), prompt); (err == nil) != want {
 			t.Errorf("call %d at 100 tokens an hour: %v", i, err)
@@ -232,13 +232,13 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 		{"no model", llm.Config{URL: "http://127.0.0.1/v1"}, "model is missing"},
 		{"no such format", llm.Config{URL: "http://127.0.0.1/v1", Model: "m", API: "telex"}, "telex"},
 	} {
-		_, err := llm.Open(tc.cfg)
+		_, err := llm.OpenModel(tc.cfg)
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), string(secret)) {
 			t.Errorf("%s: Open = %v; want %q in it", tc.name, err, tc.want)
 		}
 	}
 	for _, url := range []string{"http://127.0.0.1:1/v1", "http://localhost:1/v1", "http://[::1]:1/v1", "https://host/v1"} {
-		if _, err := llm.Open(llm.Config{URL: url, Model: "m", Key: secret}); err != nil {
+		if _, err := llm.OpenModel(llm.Config{URL: url, Model: "m", Key: secret}); err != nil {
 			t.Errorf("Open(%s) = %v", url, err)
 		}
 	}
@@ -247,7 +247,7 @@ func TestOpenRefusesWhatIsUnsafe(t *testing.T) {
 // A caller that sets no deadline waits no longer than was configured.
 func TestWithoutADeadlineTheConfiguredWaitHolds(t *testing.T) {
 	for _, api := range apis {
-		for _, bad := range faultyserver.Faults()[:3] {
+		for _, bad := range faultyserver.CommonFaults()[:3] {
 			m, _ := serve(t, api, bad.Do, func(c *llm.Config) { c.Wait = 50 * time.Millisecond })
 			if _, err := m.Ask(context.Background(), prompt); !errors.Is(err, &llm.Error{Fault: llm.Late}) {
 				t.Errorf("%s: %s: Ask = %v; want late", api, bad.Name, err)
@@ -260,7 +260,7 @@ func TestWithoutADeadlineTheConfiguredWaitHolds(t *testing.T) {
 func TestNoMoreThanTheCapIsRead(t *testing.T) {
 	for _, api := range apis {
 		for _, size := range []int{900, 5000} {
-			m, _ := serve(t, api, faultyserver.Say(strings.Repeat("a", size)), func(c *llm.Config) { c.MaxReply = 2000 })
+			m, _ := serve(t, api, faultyserver.FixedText(strings.Repeat("a", size)), func(c *llm.Config) { c.MaxReply = 2000 })
 			p := prompt
 			p.Schema = nil
 			r, err := m.Ask(t.Context(), p)
@@ -294,7 +294,7 @@ func (panics) RoundTrip(*http.Request) (*http.Response, error) {
 
 func TestAPanicIsAnError(t *testing.T) {
 	for _, api := range apis {
-		m, _ := serve(t, api, faultyserver.Say("{}"), func(c *llm.Config) { c.Transport = panics{} })
+		m, _ := serve(t, api, faultyserver.FixedText("{}"), func(c *llm.Config) { c.Transport = panics{} })
 		_, err := m.Ask(t.Context(), prompt)
 		if !errors.Is(err, &llm.Error{Fault: llm.Garbled}) || !strings.Contains(err.Error(), "panicked") || strings.Contains(err.Error(), string(secret)) {
 			t.Errorf("%s: Ask = %v", api, err)
@@ -303,7 +303,7 @@ func TestAPanicIsAnError(t *testing.T) {
 }
 
 func TestAClosedPortIsUnreachable(t *testing.T) {
-	m, err := llm.Open(llm.Config{URL: "http://127.0.0.1:1/v1", Model: "m"})
+	m, err := llm.OpenModel(llm.Config{URL: "http://127.0.0.1:1/v1", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +317,7 @@ func TestAClosedPortIsUnreachable(t *testing.T) {
 func TestAnHourIsNotCreditedWithTheOneBefore(t *testing.T) {
 	now, asked, release := time.Unix(1_773_187_200, 0), make(chan struct{}), make(chan struct{})
 	var calls atomic.Int32
-	m, _ := serve(t, llm.OpenAI, faultyserver.Answer(func([]byte) string {
+	m, _ := serve(t, llm.OpenAI, faultyserver.AnswerWith(func([]byte) string {
 		if calls.Add(1) == 1 {
 			close(asked)
 			<-release

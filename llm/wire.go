@@ -23,9 +23,9 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-// tokens returns the tokens of a call. It estimates them from lengths if the
+// tokenCounts returns the tokens of a call. It estimates them from lengths if the
 // server's count is missing or implausible.
-func (x *exchange) tokens(text int) (in, out int) {
+func (x *exchange) tokenCounts(text int) (in, out int) {
 	in, out = x.usage.In+x.usage.PromptTokens, x.usage.Out+x.usage.CompletionTokens
 	if in <= 0 || in > x.sent {
 		in = x.sent/4 + 1
@@ -56,7 +56,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		x.fault = e
 		return nil, e
 	}
-	if err := w.amend(r, x); err != nil {
+	if err := w.amendRequest(r, x); err != nil {
 		return fail(&Error{Fault: Garbled, Detail: "request: " + err.Error()})
 	}
 	resp, err := w.client.Do(r)
@@ -71,21 +71,21 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return fail(&Error{Fault: Cut, Detail: err.Error()})
 	case resp.StatusCode != http.StatusOK:
-		return fail(&Error{Fault: Status, Status: resp.StatusCode, Retry: retry(resp), Detail: string(body)})
+		return fail(&Error{Fault: Status, Status: resp.StatusCode, Retry: retryAfter(resp), Detail: string(body)})
 	}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" || kind == "text/html" {
 		return fail(&Error{Fault: Garbled, Detail: "the reply is " + kind})
 	}
-	if e := w.look(body, x); e != nil {
+	if e := w.inspectReply(body, x); e != nil {
 		return fail(e)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
-// amend adds the schema to a request, uses the field for the token limit that the
+// amendRequest adds the schema to a request, uses the field for the token limit that the
 // server knows, and removes headers that were not configured.
-func (w *wire) amend(r *http.Request, x *exchange) error {
+func (w *wire) amendRequest(r *http.Request, x *exchange) error {
 	r.Header.Del("OpenAI-Organization")
 	if w.key == "" {
 		r.Header.Del("Authorization")
@@ -119,7 +119,7 @@ func (w *wire) amend(r *http.Request, x *exchange) error {
 			return err
 		}
 	}
-	body = []byte(w.key.scrub(string(body))) // a key belongs in the header only; a prompt must not leak it
+	body = []byte(w.key.removeKey(string(body))) // a key belongs in the header only; a prompt must not leak it
 	x.sent = len(body)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.GetBody = nil // no automatic retry: it would be a second call, outside of the limits
@@ -133,8 +133,8 @@ type usage struct {
 	Out              int `json:"output_tokens"`
 }
 
-// look finds what the library does not report or would crash on, and counts tokens.
-func (w *wire) look(body []byte, x *exchange) *Error {
+// inspectReply finds what the library does not report or would crash on, and counts tokens.
+func (w *wire) inspectReply(body []byte, x *exchange) *Error {
 	var reply struct {
 		Error   json.RawMessage `json:"error"`
 		Usage   usage           `json:"usage"`
@@ -167,8 +167,8 @@ func (w *wire) look(body []byte, x *exchange) *Error {
 	return nil
 }
 
-// retry returns the delay of a Retry-After header, if it is in seconds.
-func retry(r *http.Response) time.Duration {
+// retryAfter returns the delay of a Retry-After header, if it is in seconds.
+func retryAfter(r *http.Response) time.Duration {
 	n, err := strconv.Atoi(r.Header.Get("Retry-After"))
 	if err != nil || n < 0 || n > 86_400 {
 		return 0

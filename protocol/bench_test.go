@@ -8,13 +8,13 @@ import (
 
 // offer is like one of a real day: jobs with eight options, three GPU models.
 func offer(jobs, options int) Message {
-	o := Offer{Round: 812}
+	o := Bids{Round: 812}
 	for j := range jobs {
-		menu := Menu{Job: JobID(fmt.Sprintf("philly-%06d", 1000+j))}
+		menu := JobBids{Job: JobID(fmt.Sprintf("philly-%06d", 1000+j))}
 		for i := range options {
 			start := noon.Add(time.Duration(i) * time.Hour)
-			menu.Options = append(menu.Options, Option{Start: start, Finish: start.Add(95 * time.Minute), Model: []string{"V100", "A100", "T4"}[i%3],
-				Cap: 250_000, Energy: Millijoules(912_345_678 + 1000*j + i), Carbon: 31_234_567, Money: 14_321, Transfer: 12, Fragment: -125, Score: 87})
+			menu.Options = append(menu.Options, BidOption{Start: start, Finish: start.Add(95 * time.Minute), Model: []string{"V100", "A100", "T4"}[i%3],
+				Cap: 250_000, Energy: Millijoules(912_345_678 + 1000*j + i), Carbon: 31_234_567, Money: 14_321, Transfer: 12, FragmentationDelta: -125, Score: 87})
 		}
 		o.Jobs = append(o.Jobs, menu)
 	}
@@ -25,8 +25,8 @@ func offer(jobs, options int) Message {
 		return v
 	}
 	for _, model := range []string{"V100", "A100", "T4"} {
-		r := Room{Model: model, From: noon, Slot: time.Hour, Free: hours(14_000), Total: 64_000}
-		o.Room = append(o.Room, r)
+		r := CapacityProfile{Model: model, From: noon, Slot: time.Hour, Free: hours(14_000), Total: 64_000}
+		o.Capacity = append(o.Capacity, r)
 	}
 	for _, h := range hours(55_000) {
 		o.Grid.Price = append(o.Grid.Price, Microdollars(h))
@@ -36,7 +36,7 @@ func offer(jobs, options int) Message {
 }
 
 func call(jobs int) Message {
-	c := Call{Round: 812, Closes: noon.Add(time.Second)}
+	c := CallForBids{Round: 812, Closes: noon.Add(time.Second)}
 	for j := range jobs {
 		job := aJob
 		job.ID = JobID(fmt.Sprintf("philly-%06d", 1000+j))

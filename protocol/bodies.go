@@ -12,50 +12,50 @@ type (
 		Task Task `msgpack:"tk,omitempty"`
 	}
 
-	// Call opens a clearing round: all jobs in it are sold together.
-	Call struct {
-		Round  uint64  `msgpack:"n"`
-		Closes Time    `msgpack:"cl"` // offers said later are not read
-		Jobs   []Job   `msgpack:"j"`
-		Terms  Weights `msgpack:"w" name:"terms"`             // what an option is judged by
-		Shadow []Price `msgpack:"sp,omitempty" name:"shadow"` // what room is worth, so that agents offer where it is cheap
+	// CallForBids opens a clearing round: all jobs in it are sold together.
+	CallForBids struct {
+		Round        uint64        `msgpack:"n"`
+		Closes       Time          `msgpack:"cl"` // offers said later are not read
+		Jobs         []Job         `msgpack:"j"`
+		Weights      Weights       `msgpack:"w" name:"terms"`             // what an option is judged by
+		ShadowPrices []ShadowPrice `msgpack:"sp,omitempty" name:"shadow"` // what room is worth, so that agents offer where it is cheap
 		// MaxBytes is the most that the encoded Offer may have, as EncodedSize counts; 0: MaxMessage.
 		MaxBytes int `msgpack:"mb,omitempty"`
 
 		Planning Planning `msgpack:"pl,omitempty"` // the zero Planning means DefaultPlanning
 	}
 
-	// Offer answers a Call: one row for each of its jobs, and the site's state.
-	Offer struct {
-		Round uint64  `msgpack:"n"`
-		Jobs  []Menu  `msgpack:"j"`
-		Room  []Room  `msgpack:"rm,omitempty" name:"room"` // per GPU model
-		Grid  Outlook `msgpack:"g"`
+	// Bids answers a Call: one row for each of its jobs, and the site's state.
+	Bids struct {
+		Round    uint64            `msgpack:"n"`
+		Jobs     []JobBids         `msgpack:"j"`
+		Capacity []CapacityProfile `msgpack:"rm,omitempty" name:"room"` // per GPU model
+		Grid     GridForecast      `msgpack:"g"`
 
 		// Of the GPUs that are idle as it offers, in thousandths: all, and those
 		// that the jobs it was lately asked for could not use (docs/fgd.md). For
 		// people: nothing is decided by them.
-		Idle    Milli `msgpack:"id,omitempty"`
-		Useless Milli `msgpack:"ul,omitempty" name:"useless"`
+		Idle           Milli `msgpack:"id,omitempty"`
+		FragmentedGPUs Milli `msgpack:"ul,omitempty" name:"useless"`
 	}
 
 	// Award gives a job to the site that reads it.
 	Award struct {
-		Round  uint64      `msgpack:"n"`
-		Job    JobID       `msgpack:"j"`
-		Epoch  uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
-		Option Option      `msgpack:"o"`
-		Queue  bool        `msgpack:"q,omitempty" name:"queue"` // wait at the site when there is no room now
-		Firm   bool        `msgpack:"fm,omitempty" name:"firm"` // it shall not start before the option does
-		Lease  Time        `msgpack:"l"`                        // an award heard later is declined
-		Pause  Time        `msgpack:"pz,omitempty"`             // the site pauses the job then; 0: it runs to its end
-		Why    Reason      `msgpack:"w"`
-		Proof  Certificate `msgpack:"pf"`
-		Task   Task        `msgpack:"tk,omitempty"`
+		Round          uint64      `msgpack:"n"`
+		Job            JobID       `msgpack:"j"`
+		Epoch          uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
+		Option         BidOption   `msgpack:"o"`
+		MayQueue       bool        `msgpack:"q,omitempty" name:"queue"` // wait at the site when there is no room now
+		NotBeforeStart bool        `msgpack:"fm,omitempty" name:"firm"` // it shall not start before the option does
+		Lease          Time        `msgpack:"l"`                        // an award heard later is declined
+		Pause          Time        `msgpack:"pz,omitempty"`             // the site pauses the job then; 0: it runs to its end
+		Why            Reason      `msgpack:"w"`
+		Proof          Certificate `msgpack:"pf"`
+		Task           Task        `msgpack:"tk,omitempty"`
 	}
 
-	// Hold says that a job is not sold yet.
-	Hold struct {
+	// Defer says that a job is not sold yet.
+	Defer struct {
 		Round uint64 `msgpack:"n"`
 		Job   JobID  `msgpack:"j"`
 		Until Time   `msgpack:"u"`            // called again then, at the latest
@@ -64,8 +64,8 @@ type (
 		Why   Reason `msgpack:"w"`
 	}
 
-	// Refuse says that a job will not be run.
-	Refuse struct {
+	// Reject says that a job will not be run.
+	Reject struct {
 		Job JobID  `msgpack:"j"`
 		Why Reason `msgpack:"w"`
 	}
@@ -86,8 +86,8 @@ type (
 	}
 
 	// Confirm says that what its listener said of a job is on the
-	// coordinator's books, and what follows: see [Taken], [Stands], [Void] and
-	// [Closed]. A site launches no job before it is told that its Accept stands.
+	// coordinator's books, and what follows: see [Acknowledged], [AcceptConfirmed], [AwardVoid] and
+	// [JobClosed]. A site launches no job before it is told that its Accept stands.
 	Confirm struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a Submit
@@ -99,9 +99,9 @@ type (
 	// runs is paused: the hands save what it has done, and say Exited with what is
 	// left; or, if they cannot, Started.
 	Cancel struct {
-		Job   JobID  `msgpack:"j"`
-		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a submitter
-		Keep  bool   `msgpack:"kp,omitempty" name:"keep"`
+		Job        JobID  `msgpack:"j"`
+		Epoch      uint64 `msgpack:"e,omitempty"` // 0 of a submitter
+		Checkpoint bool   `msgpack:"kp,omitempty" name:"keep"`
 	}
 
 	// Launch tells the hands to run a job now. Said again under the same epoch
@@ -124,36 +124,36 @@ type (
 		Epoch uint64 `msgpack:"e"`
 	}
 
-	// Exited says that a job ended, and what its devices and its part of the
+	// Finished says that a job ended, and what its devices and its part of the
 	// host drew in each hour of its run: measured, before the facility's share.
-	Exited struct {
-		Job    JobID   `msgpack:"j"`
-		Epoch  uint64  `msgpack:"e"`
-		Draw   []Slice `msgpack:"dr"`
-		Failed string  `msgpack:"fl,omitempty"` // in words, if its own program failed
+	Finished struct {
+		Job    JobID          `msgpack:"j"`
+		Epoch  uint64         `msgpack:"e"`
+		Draw   []HourlyEnergy `msgpack:"dr"`
+		Failed string         `msgpack:"fl,omitempty"` // in words, if its own program failed
 		// Estimated says that Draw is no measurement, in whole or in part.
-		Estimated bool `msgpack:"es,omitempty"`
-		Use       Use  `msgpack:"u,omitempty"`
+		Estimated bool        `msgpack:"es,omitempty"`
+		Use       Utilization `msgpack:"u,omitempty"`
 		// Left is how much of its Launch's Run a job had before it that was paused.
 		Left time.Duration `msgpack:"lf,omitempty"`
 		// Ended is when it ended, by the clock of its machine; 0: just now.
 		Ended Time `msgpack:"en,omitempty"`
 	}
 
-	// Lost says that a job could not be started, or was taken down by no fault
+	// Interrupted says that a job could not be started, or was taken down by no fault
 	// of its own, and that nothing of it runs any more: it may be run elsewhere.
-	Lost struct {
-		Job   JobID   `msgpack:"j"`
-		Epoch uint64  `msgpack:"e"`
-		Why   Reason  `msgpack:"w"`
-		Draw  []Slice `msgpack:"dr,omitempty"` // of what it ran
+	Interrupted struct {
+		Job   JobID          `msgpack:"j"`
+		Epoch uint64         `msgpack:"e"`
+		Why   Reason         `msgpack:"w"`
+		Draw  []HourlyEnergy `msgpack:"dr,omitempty"` // of what it ran
 
 		Estimated bool `msgpack:"es,omitempty"` // see Exited
 	}
 
-	// Done reports an ended job to the market: the facility's energy, and what
+	// UsageReport reports an ended job to the market: the facility's energy, and what
 	// it cost at the prices and intensities of its own hours.
-	Done struct {
+	UsageReport struct {
 		Job     JobID        `msgpack:"j"`
 		Epoch   uint64       `msgpack:"e"`
 		Started Time         `msgpack:"st"`
@@ -171,31 +171,31 @@ type (
 		Left time.Duration `msgpack:"lf,omitempty"`
 	}
 
-	// Settled closes a job: what was measured against what was bid, and the
+	// Settlement closes a job: what was measured against what was bid, and the
 	// payment that follows.
-	Settled struct {
+	Settlement struct {
 		Job     JobID        `msgpack:"j"`
 		Site    string       `msgpack:"s"`
 		Payer   string       `msgpack:"py"` // tenant
 		Paid    Microdollars `msgpack:"pd"`
-		BidFor  Bill         `msgpack:"b"`
-		Counted Bill         `msgpack:"c"`
+		BidFor  Usage        `msgpack:"b"`
+		Counted Usage        `msgpack:"c"`
 		Late    bool         `msgpack:"l,omitempty"`
 
 		Estimated bool `msgpack:"es,omitempty"` // Counted is no measurement: see Exited
 		Part      bool `msgpack:"pt,omitempty"` // of a job that was paused: the rest is yet to come
 	}
 
-	// Standing tells the queue of a site how a job stands that it submitted:
+	// JobStatus tells the queue of a site how a job stands that it submitted:
 	// the site's own people look there, and nowhere else.
-	Standing struct {
+	JobStatus struct {
 		Job    JobID  `msgpack:"j"`
 		Epoch  uint64 `msgpack:"e,omitempty"`
 		State  Code   `msgpack:"c"`            // Waiting; Stands, with Site; Closed, by Why or settled
 		Site   string `msgpack:"s,omitempty"`  // that has it, or had it to its end
 		Model  string `msgpack:"md,omitempty"` // of its GPUs
 		Start  Time   `msgpack:"st"`           // planned, then measured
-		Bill   Bill   `msgpack:"b"`            // bid, with the planned finish; then measured
+		Bill   Usage  `msgpack:"b"`            // bid, with the planned finish; then measured
 		Failed string `msgpack:"fl,omitempty"` // see Exited
 		Why    Reason `msgpack:"w"`            // it waits again, was awarded, or was refused
 	}
@@ -203,23 +203,23 @@ type (
 
 // What is said about options that cost nearly the same.
 type (
-	// Ask puts to the judge some options of one job, each of which may be
+	// JudgeRequest puts to the judge some options of one job, each of which may be
 	// awarded: they fit beside all else that the round awards, and cost little
 	// more than the best of them. The judge has no other options.
-	Ask struct {
-		Round   uint64   `msgpack:"n"`
-		Job     JobID    `msgpack:"j"`
-		Until   Time     `msgpack:"u"` // an Answer heard later is not read
-		Choices []Choice `msgpack:"c"` // in an order that says nothing of their cost
-		Notes   []Note   `msgpack:"nt,omitempty"`
+	JudgeRequest struct {
+		Round   uint64           `msgpack:"n"`
+		Job     JobID            `msgpack:"j"`
+		Until   Time             `msgpack:"u"` // an Answer heard later is not read
+		Choices []JudgeChoice    `msgpack:"c"` // in an order that says nothing of their cost
+		Notes   []OperatorNotice `msgpack:"nt,omitempty"`
 	}
 
-	// Answer is what the judge says: the same question was put to a model
+	// JudgeAnswer is what the judge says: the same question was put to a model
 	// twice, the second time in the opposite order. Or why there is no answer.
-	Answer struct {
+	JudgeAnswer struct {
 		Round  uint64        `msgpack:"n"`
 		Job    JobID         `msgpack:"j"`
-		Picks  []Pick        `msgpack:"p,omitempty"` // first and second asking
+		Picks  []JudgePick   `msgpack:"p,omitempty"` // first and second asking
 		Fault  Code          `msgpack:"f,omitempty"`
 		Model  string        `msgpack:"m,omitempty"`
 		Prompt string        `msgpack:"h,omitempty"` // SHA-256 of what was asked, in hexadecimal
@@ -230,8 +230,8 @@ type (
 
 // What is said beside a job.
 type (
-	// Hello tells the market what a site is.
-	Hello struct {
+	// RegisterSite tells the market what a site is.
+	RegisterSite struct {
 		Site  string `msgpack:"s"`
 		Pools []Pool `msgpack:"p"`
 	}
@@ -240,12 +240,12 @@ type (
 	// that changes. The first after the hands began also tells what runs, so
 	// that an agent which forgot takes it up again.
 	Inventory struct {
-		Nodes []Node `msgpack:"n"`
-		Held  []Held `msgpack:"h,omitempty"`
+		Nodes []Node         `msgpack:"n"`
+		Held  []FoundRunning `msgpack:"h,omitempty"`
 	}
 
-	// Held is a job that the hands found running.
-	Held struct {
+	// FoundRunning is a job that the hands found running.
+	FoundRunning struct {
 		Launch Launch `msgpack:"l"`
 		Since  Time   `msgpack:"s"`
 	}
@@ -257,20 +257,20 @@ type (
 		Over bool   `msgpack:"o,omitempty"`
 	}
 
-	// Heard is the coordinator's own account of what it took in, in the order
+	// InputLog is the coordinator's own account of what it took in, in the order
 	// in which it did: with it a ledger leads to the same decisions again. It
 	// travels to nobody. Several of one life continue each other.
-	Heard struct {
-		Life  uint64 `msgpack:"l" name:"life"` // of the coordinator, see Mouth
-		Rules string `msgpack:"r,omitempty"`   // its settings as JSON, with the first of a life
-		Books []Step `msgpack:"bk,omitempty"`  // facts of earlier lives, from which this one began
-		Steps []Step `msgpack:"st,omitempty"`
+	InputLog struct {
+		Incarnation uint64  `msgpack:"l" name:"life"` // of the coordinator, see Mouth
+		Rules       string  `msgpack:"r,omitempty"`   // its settings as JSON, with the first of a life
+		Books       []Input `msgpack:"bk,omitempty"`  // facts of earlier lives, from which this one began
+		Steps       []Input `msgpack:"st,omitempty"`
 	}
 
-	// A Step is one message that a party took in, by its speaker and number, and
+	// A Input is one message that a party took in, by its speaker and number, and
 	// when that was by the clock of who took it in. Without a speaker it was the
 	// clock alone.
-	Step struct {
+	Input struct {
 		_msgpack struct{} `msgpack:",as_array"`
 
 		At   Time
@@ -286,8 +286,8 @@ type (
 		Guess  bool     `msgpack:"g,omitempty"` // forecast by others, and neither measured nor sold
 	}
 
-	// Reading tells an agent what its site drew in an hour outside of jobs.
-	Reading struct {
+	// IdleReading tells an agent what its site drew in an hour outside of jobs.
+	IdleReading struct {
 		Hour  Time        `msgpack:"h"`
 		Idle  Millijoules `msgpack:"id"` // awake but unused devices and hosts, and sleeping nodes
 		Total Millijoules `msgpack:"tt"` // of the whole site, metered apart from the jobs
@@ -295,11 +295,11 @@ type (
 		Estimated bool `msgpack:"es,omitempty"` // no meter says so, or not all of it
 	}
 
-	// Meter reports a site's hour to the market, with its own bill.
-	Meter struct {
+	// SiteUsage reports a site's hour to the market, with its own bill.
+	SiteUsage struct {
 		Hour  Time        `msgpack:"h"`
 		Total Millijoules `msgpack:"tt"` // before the facility's share
-		Idle  Bill        `msgpack:"id"` // IT energy apart: see Bill
+		Idle  Usage       `msgpack:"id"` // IT energy apart: see Bill
 
 		Estimated bool `msgpack:"es,omitempty"` // see Reading
 	}
@@ -320,30 +320,30 @@ const (
 	GridPUE    Quantity = "pue"    // facility power over IT power, in thousandths
 )
 
-func (Submit) kind() string    { return "submit" }
-func (Call) kind() string      { return "call" }
-func (Offer) kind() string     { return "offer" }
-func (Award) kind() string     { return "award" }
-func (Hold) kind() string      { return "hold" }
-func (Refuse) kind() string    { return "refuse" }
-func (Accept) kind() string    { return "accept" }
-func (Decline) kind() string   { return "decline" }
-func (Launch) kind() string    { return "launch" }
-func (Started) kind() string   { return "started" }
-func (Exited) kind() string    { return "exited" }
-func (Ran) kind() string       { return "ran" }
-func (Lost) kind() string      { return "lost" }
-func (Done) kind() string      { return "done" }
-func (Settled) kind() string   { return "settled" }
-func (Standing) kind() string  { return "standing" }
-func (Hello) kind() string     { return "hello" }
-func (Inventory) kind() string { return "inventory" }
-func (Signal) kind() string    { return "signal" }
-func (Reading) kind() string   { return "reading" }
-func (Meter) kind() string     { return "meter" }
-func (Ask) kind() string       { return "ask" }
-func (Answer) kind() string    { return "answer" }
-func (Confirm) kind() string   { return "confirm" }
-func (Cancel) kind() string    { return "cancel" }
-func (Drain) kind() string     { return "drain" }
-func (Heard) kind() string     { return "heard" }
+func (Submit) messageKind() string       { return "submit" }
+func (CallForBids) messageKind() string  { return "call" }
+func (Bids) messageKind() string         { return "offer" }
+func (Award) messageKind() string        { return "award" }
+func (Defer) messageKind() string        { return "hold" }
+func (Reject) messageKind() string       { return "refuse" }
+func (Accept) messageKind() string       { return "accept" }
+func (Decline) messageKind() string      { return "decline" }
+func (Launch) messageKind() string       { return "launch" }
+func (Started) messageKind() string      { return "started" }
+func (Finished) messageKind() string     { return "exited" }
+func (CompletedRun) messageKind() string { return "ran" }
+func (Interrupted) messageKind() string  { return "lost" }
+func (UsageReport) messageKind() string  { return "done" }
+func (Settlement) messageKind() string   { return "settled" }
+func (JobStatus) messageKind() string    { return "standing" }
+func (RegisterSite) messageKind() string { return "hello" }
+func (Inventory) messageKind() string    { return "inventory" }
+func (Signal) messageKind() string       { return "signal" }
+func (IdleReading) messageKind() string  { return "reading" }
+func (SiteUsage) messageKind() string    { return "meter" }
+func (JudgeRequest) messageKind() string { return "ask" }
+func (JudgeAnswer) messageKind() string  { return "answer" }
+func (Confirm) messageKind() string      { return "confirm" }
+func (Cancel) messageKind() string       { return "cancel" }
+func (Drain) messageKind() string        { return "drain" }
+func (InputLog) messageKind() string     { return "heard" }

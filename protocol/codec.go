@@ -55,58 +55,58 @@ func (e *UnknownKindError) Error() string {
 	return fmt.Sprintf("protocol: %s speaks version %d and says %q, which version %d does not know", e.From, e.Version, e.Kind, Current)
 }
 
-// kinds are the bodies by name, and teach msgpack our rows before any is used.
-var kinds = func() map[string]reflect.Type {
-	learn[Job]()
-	learn[Price]()
-	learn[Menu]()
-	learn[Estimate]()
-	learn[Option]()
-	learn[Room]()
-	learn[Outlook]()
-	learn[Pool]()
-	learn[Node]()
-	learn[Point]()
-	learn[Slice]()
-	learn[Bill]()
-	learn[Certificate]()
-	learn[Reason]()
-	learn[Weights]()
-	learn[Choice]()
-	learn[Note]()
-	learn[Pick]()
-	learn[Balance]()
-	learn[Past]()
-	learn[Stray]()
-	learn[Step]()
-	bound[Held]()
-	bound[Rule]()
+// bodyTypesByKind are the bodies by name, and teach msgpack our rows before any is used.
+var bodyTypesByKind = func() map[string]reflect.Type {
+	registerRow[Job]()
+	registerRow[ShadowPrice]()
+	registerRow[JobBids]()
+	registerRow[Estimate]()
+	registerRow[BidOption]()
+	registerRow[CapacityProfile]()
+	registerRow[GridForecast]()
+	registerRow[Pool]()
+	registerRow[Node]()
+	registerRow[Point]()
+	registerRow[HourlyEnergy]()
+	registerRow[Usage]()
+	registerRow[Certificate]()
+	registerRow[Reason]()
+	registerRow[Weights]()
+	registerRow[JudgeChoice]()
+	registerRow[OperatorNotice]()
+	registerRow[JudgePick]()
+	registerRow[Balance]()
+	registerRow[EndedJob]()
+	registerRow[OrphanedRun]()
+	registerRow[Input]()
+	registerBoundedList[FoundRunning]()
+	registerBoundedList[Rule]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
-		Submit{}, Call{}, Offer{}, Award{}, Hold{}, Refuse{}, Accept{}, Decline{}, Launch{}, Started{}, Exited{},
-		Ran{}, Lost{}, Preempted{}, Done{}, Settled{}, Standing{}, Hello{}, Inventory{}, Signal{}, Reading{}, Meter{}, Ask{}, Answer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, Heard{}, Brought{}, Gone{},
+		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
+		CompletedRun{}, Interrupted{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{},
 	} {
-		byName[b.kind()] = reflect.TypeOf(b)
+		byName[b.messageKind()] = reflect.TypeOf(b)
 	}
 	return byName
 }()
 
-// A scribe is what writing or reading one message takes; scribes are used again.
-type scribe struct {
+// A messageCodec is what writing or reading one message takes; scribes are used again.
+type messageCodec struct {
 	wire
 	enc *msgpack.Encoder
 	dec *msgpack.Decoder
 }
 
 var (
-	writers = sync.Pool{New: func() any {
-		s := &scribe{wire: wire{writing: true}}
+	encoderPool = sync.Pool{New: func() any {
+		s := &messageCodec{wire: wire{writing: true}}
 		s.enc = msgpack.NewEncoder(&s.wire)
 		s.enc.UseCompactInts(true)
 		return s
 	}}
-	readers = sync.Pool{New: func() any {
-		s := new(scribe)
+	decoderPool = sync.Pool{New: func() any {
+		s := new(messageCodec)
 		s.dec = msgpack.NewDecoder(&s.wire)
 		return s
 	}}
@@ -118,15 +118,15 @@ func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
 
 // AppendEncode appends m, as it travels, to dst. On an error it returns dst.
 func AppendEncode(dst []byte, m Message) ([]byte, error) {
-	s := writers.Get().(*scribe)
-	defer writers.Put(s)
+	s := encoderPool.Get().(*messageCodec)
+	defer encoderPool.Put(s)
 	if err := s.encode(m); err != nil {
 		return dst, err
 	}
 	size := len(s.data)
 	if size > MaxMessage {
 		s.data = nil // not worth keeping
-		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: say it in several messages", m.Kind(), size, MaxMessage)
+		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: say it in several messages", m.KindName(), size, MaxMessage)
 	}
 	return append(slices.Grow(dst, size), s.data...), nil
 }
@@ -134,8 +134,8 @@ func AppendEncode(dst []byte, m Message) ([]byte, error) {
 // EncodedSize returns how many bytes m takes as it travels, also where that is over
 // MaxMessage. It takes as long as Encode.
 func EncodedSize(m Message) (int, error) {
-	s := writers.Get().(*scribe)
-	defer writers.Put(s)
+	s := encoderPool.Get().(*messageCodec)
+	defer encoderPool.Put(s)
 	if err := s.encode(m); err != nil {
 		return 0, err
 	}
@@ -147,7 +147,7 @@ func EncodedSize(m Message) (int, error) {
 }
 
 // encode writes m into s.data.
-func (s *scribe) encode(m Message) error {
+func (s *messageCodec) encode(m Message) error {
 	body := reflect.ValueOf(m.Body)
 	switch {
 	case m.Body == nil:
@@ -155,11 +155,11 @@ func (s *scribe) encode(m Message) error {
 	case body.Kind() != reflect.Struct:
 		return fmt.Errorf("protocol: encode: body is %T; want a struct by value", m.Body)
 	}
-	if err := m.check(); err != nil {
+	if err := m.validateEnvelope(); err != nil {
 		return fmt.Errorf("protocol: encode: %w", err)
 	}
 	s.data, s.err = s.data[:0], nil
-	s.envelope(m)
+	s.writeEnvelope(m)
 	addressable := reflect.New(body.Type()).Elem()
 	addressable.Set(body)
 	err := s.enc.EncodeValue(addressable)
@@ -167,13 +167,13 @@ func (s *scribe) encode(m Message) error {
 		err = s.err
 	}
 	if err != nil {
-		return fmt.Errorf("protocol: encode %s: %w", m.Kind(), err)
+		return fmt.Errorf("protocol: encode %s: %w", m.KindName(), err)
 	}
 	return nil
 }
 
-// envelope writes all of m but its body.
-func (w *wire) envelope(m Message) {
+// writeEnvelope writes all of m but its body.
+func (w *wire) writeEnvelope(m Message) {
 	w.putCount(7, 0x80)
 	w.putText("v")
 	w.putInt(int64(m.Version))
@@ -186,12 +186,12 @@ func (w *wire) envelope(m Message) {
 	w.putText("t")
 	w.putText(string(m.To))
 	w.putText("k")
-	w.putText(m.Kind())
+	w.putText(m.KindName())
 	w.putText("b")
 }
 
-// check returns what no envelope may look like.
-func (m Message) check() error {
+// validateEnvelope returns what no envelope may look like.
+func (m Message) validateEnvelope() error {
 	switch {
 	case m.Version != Current:
 		return &VersionError{m.Version}
@@ -212,21 +212,21 @@ func Decode(data []byte) (Message, error) {
 	if len(data) > MaxMessage {
 		return Message{}, fmt.Errorf("protocol: decode: %d bytes; the limit is %d", len(data), MaxMessage)
 	}
-	s := readers.Get().(*scribe)
+	s := decoderPool.Get().(*messageCodec)
 	defer func() {
 		s.data = nil // the caller's
-		readers.Put(s)
+		decoderPool.Put(s)
 	}()
 	s.wire = wire{data: data, names: s.names}
 	m, kind, body := s.readEnvelope()
 	end := s.at
 	if s.err == nil && end < len(data) {
-		s.fail(end, fmt.Errorf("%d bytes too many", len(data)-end))
+		s.recordError(end, fmt.Errorf("%d bytes too many", len(data)-end))
 	}
 	if s.err == nil {
-		s.err = m.check()
+		s.err = m.validateEnvelope()
 	}
-	typ, known := kinds[kind]
+	typ, known := bodyTypesByKind[kind]
 	switch {
 	case s.err != nil:
 		return Message{}, fmt.Errorf("protocol: decode: %w", s.err)
@@ -246,44 +246,44 @@ func Decode(data []byte) (Message, error) {
 
 // readEnvelope reads m but for its body, and returns where that begins, or 0.
 // Every value, the body too, is well formed if s.err is nil.
-func (s *scribe) readEnvelope() (m Message, kind string, body int) {
-	if f, _ := s.peek(); f != table {
-		s.fail(0, errors.New("not a message: want a table"))
+func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
+	if f, _ := s.peekHead(); f != formTable {
+		s.recordError(0, errors.New("not a message: want a table"))
 	}
-	_, n := s.head()
+	_, n := s.readHead()
 	seen := 0
 	for i := 0; i < n && s.err == nil; i++ {
 		at, bit := s.at, 0
-		key := s.bytes(s.want(text, "a key"))
+		key := s.readBytes(s.expectForm(formText, "a key"))
 		switch string(key) {
 		case "v":
-			m.Version, bit = Version(s.int()), 1
+			m.Version, bit = Version(s.readInt()), 1
 		case "at":
-			m.At, bit = Time(s.int()), 2
+			m.At, bit = Time(s.readInt()), 2
 		case "f":
-			m.From, bit = Party(s.text()), 4
+			m.From, bit = Party(s.readText()), 4
 		case "s":
-			m.Seq, bit = uint64(s.int()), 8
+			m.Seq, bit = uint64(s.readInt()), 8
 		case "t":
-			m.To, bit = Party(s.text()), 16
+			m.To, bit = Party(s.readText()), 16
 		case "k":
-			kind, bit = s.text(), 32
+			kind, bit = s.readText(), 32
 		case "b":
 			body, bit = s.at, 64
-			if f, _ := s.peek(); f != table {
-				s.fail(s.at, errors.New("body is not a table"))
+			if f, _ := s.peekHead(); f != formTable {
+				s.recordError(s.at, errors.New("body is not a table"))
 			}
-			s.skip(1)
+			s.skipValue(1)
 		default:
-			s.skip(1)
+			s.skipValue(1)
 		}
 		if seen&bit != 0 {
-			s.fail(at, fmt.Errorf("%q comes twice", key))
+			s.recordError(at, fmt.Errorf("%q comes twice", key))
 		}
 		seen |= bit
 	}
 	if len(kind) > maxName {
-		s.fail(0, fmt.Errorf("kind of over %d bytes", maxName))
+		s.recordError(0, fmt.Errorf("kind of over %d bytes", maxName))
 	}
 	return m, kind, body
 }

@@ -18,7 +18,7 @@ func mustEncode(t testing.TB, m Message) []byte {
 	t.Helper()
 	data, err := Encode(m)
 	if err != nil {
-		t.Fatalf("Encode(%s): %v", m.Kind(), err)
+		t.Fatalf("Encode(%s): %v", m.KindName(), err)
 	}
 	return data
 }
@@ -41,7 +41,7 @@ func TestWhatIsSaidIsHeard(t *testing.T) {
 		if err != nil || !bytes.Equal(again, append([]byte("before"), data...)) {
 			t.Fatalf("second Encode differs: %v\n got %x\nwant %x", err, again, data)
 		}
-		text, err := JSON(m)
+		text, err := MessageJSON(m)
 		if err != nil || !json.Valid(text) {
 			t.Fatalf("JSON(m) = %s, %v; want valid JSON", text, err)
 		}
@@ -65,7 +65,7 @@ func TestWalksWriteWhatTheTagsSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.HasSuffix(data, plain.Bytes()) {
-			t.Fatalf("%s by the walks of walks.go differs from its tags:\nwalks %x\n tags %x", m.Kind(), data, plain.Bytes())
+			t.Fatalf("%s by the walks of walks.go differs from its tags:\nwalks %x\n tags %x", m.KindName(), data, plain.Bytes())
 		}
 	})
 }
@@ -155,14 +155,14 @@ func splitRow(t *rapid.T, row reflect.Value) [][]byte {
 		t.Fatal(err)
 	}
 	r := &wire{data: w.data}
-	f, n := r.head()
-	if f != list || n != row.NumField()-1 {
+	f, n := r.readHead()
+	if f != formList || n != row.NumField()-1 {
 		t.Fatalf("%s has %d columns on the wire; want %d", row.Type().Name(), n, row.NumField()-1)
 	}
 	var columns [][]byte
 	for range n {
 		from := r.at
-		r.skip(0)
+		r.skipValue(0)
 		columns = append(columns, r.data[from:r.at])
 	}
 	return columns
@@ -173,14 +173,14 @@ func TestFieldsOfAJobComeInAnyOrder(t *testing.T) {
 		var job Job
 		draw(t, reflect.ValueOf(&job).Elem())
 		w := &wire{writing: true}
-		job.walk(w)
+		job.walkWire(w)
 		r := &wire{data: w.data}
-		_, n := r.head()
+		_, n := r.readHead()
 		var pairs []string
 		for range n {
 			from := r.at
-			r.skip(0)
-			r.skip(0)
+			r.skipValue(0)
+			r.skipValue(0)
 			pairs = append(pairs, string(r.data[from:r.at]))
 		}
 		pairs = append(pairs, "\xa3new\x91\x01", "\xa5newer\xc3") // of a newer version
@@ -190,7 +190,7 @@ func TestFieldsOfAJobComeInAnyOrder(t *testing.T) {
 		shuffled.data = append(shuffled.data, strings.Join(pairs, "")...)
 		var got Job
 		read := &wire{data: shuffled.data}
-		got.walk(read)
+		got.walkWire(read)
 		if read.err != nil || read.at != len(read.data) || !reflect.DeepEqual(got, job) {
 			t.Fatalf("fields %q: %v\n got %+v\nwant %+v", pairs, read.err, got, job)
 		}
@@ -232,7 +232,7 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 		{"an endless task", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1, Body: Submit{Task: Task(strings.Repeat("x", MaxText+1))}}},
 		{"an endless name in a job", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1, Body: Submit{Job: Job{ID: JobID(strings.Repeat("x", MaxText+1))}}}},
 		{"an endless model in a list", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1,
-			Body: Call{Jobs: []Job{{Models: []string{strings.Repeat("x", MaxText+1)}}}}}},
+			Body: CallForBids{Jobs: []Job{{Models: []string{strings.Repeat("x", MaxText+1)}}}}}},
 		{"an endless site in a rule", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1,
 			Body: Policy{Rules: []Rule{{Sites: []string{strings.Repeat("x", MaxText+1)}}}}}},
 	} {

@@ -6,33 +6,33 @@ type Code string
 // Why a site has no option for a job.
 const (
 	NotAllowed   Code = "region-not-allowed" // residency
-	NoModel      Code = "no-such-gpu"
-	TooBig       Code = "fits-no-node"
-	NoRoom       Code = "no-room"
+	NoSuchGPU    Code = "no-such-gpu"
+	FitsNoNode   Code = "fits-no-node"
+	NoCapacity   Code = "no-room"
 	PastDeadline Code = "misses-deadline"
 	NoSignal     Code = "no-grid-signal"
-	NotAsked     Code = "not-asked"           // the rule of this market asks another site
+	NotCalled    Code = "not-asked"           // the rule of this market asks another site
 	Forbidden    Code = "policy"              // a rule of the operators' policy forbids it
 	BadPlanning  Code = "impossible-planning" // the Call's Planning is not valid
 )
 
 // Why a job was awarded, held, refused or declined.
 const (
-	Cheapest     Code = "least-cost"      // of all options in the clearing of its round
-	ByRule       Code = "by-rule"         // a fixed rule chose the site
-	CheaperLater Code = "cheaper-later"   // the plan runs it at a better hour
-	Waiting      Code = "waiting"         // no site has room now
-	NoOffer      Code = "no-offer"        // no site has an option
-	Malformed    Code = "malformed"       // the job makes no sense
-	Duplicate    Code = "duplicate"       // of a job with other contents
-	RoomGone     Code = "room-gone"       // taken since the offer
-	Superseded   Code = "superseded"      // an award of a newer epoch is known
-	UnknownJob   Code = "unknown-job"     // nobody asked about it
-	SiteSilent   Code = "site-silent"     // it did not answer in time
-	BadTerms     Code = "impossible-term" // an offer that cannot be true
-	Cancelled    Code = "cancelled"       // its submitter or an operator asked for that
-	Unconfirmed  Code = "unconfirmed"     // the coordinator was not heard before the lease ended
-	Judged       Code = "judge"           // a judge chose among options that cost nearly the same
+	Cheapest      Code = "least-cost"      // of all options in the clearing of its round
+	ByRule        Code = "by-rule"         // a fixed rule chose the site
+	CheaperLater  Code = "cheaper-later"   // the plan runs it at a better hour
+	Waiting       Code = "waiting"         // no site has room now
+	NoBids        Code = "no-offer"        // no site has an option
+	Malformed     Code = "malformed"       // the job makes no sense
+	Duplicate     Code = "duplicate"       // of a job with other contents
+	CapacityTaken Code = "room-gone"       // taken since the offer
+	Superseded    Code = "superseded"      // an award of a newer epoch is known
+	UnknownJob    Code = "unknown-job"     // nobody asked about it
+	SiteSilent    Code = "site-silent"     // it did not answer in time
+	ImpossibleBid Code = "impossible-term" // an offer that cannot be true
+	Cancelled     Code = "cancelled"       // its submitter or an operator asked for that
+	Unconfirmed   Code = "unconfirmed"     // the coordinator was not heard before the lease ended
+	ChosenByJudge Code = "judge"           // a judge chose among options that cost nearly the same
 )
 
 // Why a judge picks.
@@ -46,29 +46,29 @@ const (
 
 // Why there is no verdict. The rule decides then.
 const (
-	Late         Code = "late"        // not in time
-	Failed       Code = "error"       // no reply, or one cut short
-	Invalid      Code = "invalid"     // not what was asked for
-	NotOffered   Code = "not-offered" // a handle that was not among the choices
-	OrderDecides Code = "order"       // another one when asked in the opposite order
-	OverBudget   Code = "over-budget" // calls or tokens of this hour are spent
+	AnswerLate      Code = "late"        // not in time
+	AnswerFailed    Code = "error"       // no reply, or one cut short
+	AnswerInvalid   Code = "invalid"     // not what was asked for
+	NotAmongChoices Code = "not-offered" // a handle that was not among the choices
+	OrderDependent  Code = "order"       // another one when asked in the opposite order
+	OverBudget      Code = "over-budget" // calls or tokens of this hour are spent
 )
 
 // Why a job was lost by the hands of a site.
 const (
-	Refused    Code = "cluster-refused" // quota, admission, a task that cannot be read
-	Evicted    Code = "evicted"
-	NodeGone   Code = "node-gone"
-	TakenOver  Code = "taken-over"  // another scheduler or user put it or others in its place
-	Unfinished Code = "not-started" // it did not get to run in time
+	ClusterRefused Code = "cluster-refused" // quota, admission, a task that cannot be read
+	Evicted        Code = "evicted"
+	NodeLost       Code = "node-gone"
+	TakenOver      Code = "taken-over"  // another scheduler or user put it or others in its place
+	NotStarted     Code = "not-started" // it did not get to run in time
 )
 
 // What a Confirm says.
 const (
-	Taken  Code = "taken"  // the Submit, or of no job the Hello: it need not be said again
-	Stands Code = "stands" // the Accept: the job is the site's alone
-	Void   Code = "void"   // the award is over: let go of what it reserved
-	Closed Code = "closed" // the Done, or the Submit of a job that has ended
+	Acknowledged    Code = "taken"  // the Submit, or of no job the Hello: it need not be said again
+	AcceptConfirmed Code = "stands" // the Accept: the job is the site's alone
+	AwardVoid       Code = "void"   // the award is over: let go of what it reserved
+	JobClosed       Code = "closed" // the Done, or the Submit of a job that has ended
 
 	UnknownSite Code = "unknown-site" // of an Offer: say Hello first
 )

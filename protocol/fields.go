@@ -1,17 +1,17 @@
 package protocol
 
-// fields is a table being counted, written or read: one walk serves all three.
-type fields struct {
+// fieldCursor is a table being counted, written or read: one walk serves all three.
+type fieldCursor struct {
 	w     *wire
-	doing int
+	phase int
 	n     int    // counting: fields so far; reading: keys left, with this one
 	key   []byte // reading: of the value that comes next
 }
 
 const (
-	counting = iota
-	writing
-	reading
+	phaseCounting = iota
+	phaseWriting
+	phaseReading
 )
 
 // When a field is written.
@@ -20,17 +20,17 @@ const (
 	unlessZero = true
 )
 
-func (w *wire) fields(walk func(*fields)) {
-	f := &fields{w: w}
+func (w *wire) walkTable(walk func(*fieldCursor)) {
+	f := &fieldCursor{w: w}
 	if w.writing {
 		walk(f)
 		w.putCount(f.n, 0x80)
-		f.doing = writing
+		f.phase = phaseWriting
 		walk(f)
 		return
 	}
-	f.doing, f.n = reading, w.want(table, "a table")
-	f.next()
+	f.phase, f.n = phaseReading, w.expectForm(formTable, "a table")
+	f.readNextKey()
 	// We write fields in the order of the walk, so one walk reads them all.
 	// Others may not: walk again as long as that finds some, and skip the key
 	// that stops it, which is one of a newer speaker.
@@ -38,25 +38,25 @@ func (w *wire) fields(walk func(*fields)) {
 		before := f.n
 		walk(f)
 		if f.n == before {
-			w.skip(0)
+			w.skipValue(0)
 			f.n--
-			f.next()
+			f.readNextKey()
 		}
 	}
 }
 
-func (f *fields) next() {
+func (f *fieldCursor) readNextKey() {
 	if f.n > 0 {
-		f.key = f.w.bytes(f.w.want(text, "a key"))
+		f.key = f.w.readBytes(f.w.expectForm(formText, "a key"))
 	}
 }
 
-// now reports whether the value under key is to be written or read now.
-func (f *fields) now(key string, leave bool) bool {
-	switch f.doing {
-	case reading:
+// beginField reports whether the value under key is to be written or read now.
+func (f *fieldCursor) beginField(key string, leave bool) bool {
+	switch f.phase {
+	case phaseReading:
 		return f.n > 0 && string(f.key) == key && f.w.err == nil
-	case counting:
+	case phaseCounting:
 		if !leave {
 			f.n++
 		}
@@ -68,62 +68,62 @@ func (f *fields) now(key string, leave bool) bool {
 	return !leave
 }
 
-// done goes on to the next key when reading.
-func (f *fields) done() {
+// finishField goes on to the next key when reading.
+func (f *fieldCursor) finishField() {
 	f.n--
-	f.next()
+	f.readNextKey()
 }
 
-func keyInt[T ~int | ~int64](f *fields, key string, p *T, omit bool) {
-	if !f.now(key, omit && *p == 0) {
+func walkIntField[T ~int | ~int64](f *fieldCursor, key string, p *T, omit bool) {
+	if !f.beginField(key, omit && *p == 0) {
 		return
 	}
-	if f.doing == writing {
+	if f.phase == phaseWriting {
 		f.w.putInt(int64(*p))
 		return
 	}
-	*p = T(f.w.int())
-	f.done()
+	*p = T(f.w.readInt())
+	f.finishField()
 }
 
-func keyText[T ~string](f *fields, key string, p *T, omit bool) {
-	if !f.now(key, omit && *p == "") {
+func walkTextField[T ~string](f *fieldCursor, key string, p *T, omit bool) {
+	if !f.beginField(key, omit && *p == "") {
 		return
 	}
-	if f.doing == writing {
+	if f.phase == phaseWriting {
 		f.w.putText(string(*p))
 		return
 	}
-	*p = T(f.w.text())
-	f.done()
+	*p = T(f.w.readText())
+	f.finishField()
 }
 
-func keyFlag(f *fields, key string, p *bool) {
-	if !f.now(key, !*p) {
+func walkFlagField(f *fieldCursor, key string, p *bool) {
+	if !f.beginField(key, !*p) {
 		return
 	}
-	if f.doing == writing {
+	if f.phase == phaseWriting {
 		f.w.data = append(f.w.data, 0xc3)
 		return
 	}
-	*p = f.w.bool()
-	f.done()
+	*p = f.w.readBool()
+	f.finishField()
 }
 
-func keyTexts(f *fields, key string, p *[]string) {
-	if !f.now(key, len(*p) == 0) {
+func walkTextListField(f *fieldCursor, key string, p *[]string) {
+	if !f.beginField(key, len(*p) == 0) {
 		return
 	}
-	if f.doing == writing {
+	if f.phase == phaseWriting {
 		f.w.putCount(len(*p), 0x90)
 		for _, s := range *p {
 			f.w.putText(s)
 		}
 		return
 	}
-	*p = room[string](f.w, f.w.list())
+	*p = allocateList[string](f.w, f.w.readListHead())
 	for i := range *p {
-		(*p)[i] = f.w.text()
+		(*p)[i] = f.w.readText()
 	}
-	f.done()
+	f.finishField()
 }

@@ -34,7 +34,7 @@ func FuzzDecode(f *testing.F) {
 		if twice := mustEncode(t, again); !bytes.Equal(twice, wire) {
 			t.Fatalf("Encode differs the second time:\n got %x\nwant %x", twice, wire)
 		}
-		if text, err := JSON(m); err != nil || !json.Valid(text) {
+		if text, err := MessageJSON(m); err != nil || !json.Valid(text) {
 			t.Fatalf("JSON(m) = %s, %v", text, err)
 		}
 	})

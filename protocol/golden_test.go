@@ -18,16 +18,16 @@ var update = flag.Bool("update", false, "write the sentences of testdata that ar
 const noon = Time(1_649_851_200_000) // 2022-04-13T12:00:00Z
 
 func said(body Body) Message {
-	return Message{Version: Current, At: noon, From: Agent("oslo"), Seq: 7, To: Coordinator, Body: body}
+	return Message{Version: Current, At: noon, From: AgentParty("oslo"), Seq: 7, To: Coordinator, Body: body}
 }
 
 var (
 	aJob = Job{ID: "philly-17", Tenant: "vision", Home: "oslo", GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000,
 		Memory: 32768, Models: []string{"V100", "A100"}, Arrival: noon, Run: 90 * time.Minute, Deadline: noon.Add(8 * time.Hour),
 		Deferrable: true, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
-	anOption = Option{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
-		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, Fragment: -250, Score: 12}
-	aBill   = Bill{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
+	anOption = BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
+		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, FragmentationDelta: -250, Score: 12}
+	aBill   = Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
 	aReason = Reason{Code: CheaperLater, Note: "wind at night"}
 	proof   = Certificate{Primal: 1_000_000, Bound: 990_000, Jobs: 64}
 )
@@ -36,53 +36,53 @@ var (
 // released, nothing here and no file there changes; new fields get new files.
 var sentences = []Message{
 	said(Submit{Job: aJob}),
-	said(Call{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob, {ID: "small", CPU: 1000, Arrival: noon, Run: time.Minute, Deadline: noon}},
-		Terms:  Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
-		Shadow: []Price{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
-	said(Offer{Round: 9, Jobs: []Menu{{Job: "philly-17", Options: []Option{anOption}}, {Job: "small", Why: Reason{Code: NoRoom}}},
-		Room: []Room{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Total: 8000}},
-		Grid: Outlook{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000_000}, PUE: []Milli{1120}}}),
-	said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Queue: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof}),
-	said(Hold{Round: 9, Job: "philly-17", Until: noon.Add(time.Hour), Site: "lyon", Start: noon.Add(2 * time.Hour), Why: aReason}),
-	said(Refuse{Job: "philly-17", Why: Reason{Code: Malformed, Note: "run: want 1s..720h at the reference clock"}}),
+	said(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob, {ID: "small", CPU: 1000, Arrival: noon, Run: time.Minute, Deadline: noon}},
+		Weights:      Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
+		ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
+	said(Bids{Round: 9, Jobs: []JobBids{{Job: "philly-17", Options: []BidOption{anOption}}, {Job: "small", Why: Reason{Code: NoCapacity}}},
+		Capacity: []CapacityProfile{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Total: 8000}},
+		Grid:     GridForecast{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000_000}, PUE: []Milli{1120}}}),
+	said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof}),
+	said(Defer{Round: 9, Job: "philly-17", Until: noon.Add(time.Hour), Site: "lyon", Start: noon.Add(2 * time.Hour), Why: aReason}),
+	said(Reject{Job: "philly-17", Why: Reason{Code: Malformed, Note: "run: want 1s..720h at the reference clock"}}),
 	said(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)}),
-	said(Decline{Job: "philly-17", Epoch: 3, Why: Reason{Code: RoomGone}}),
+	said(Decline{Job: "philly-17", Epoch: 3, Why: Reason{Code: CapacityTaken}}),
 	said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
 	said(Started{Job: "philly-17", Epoch: 3}),
-	said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
-	said(Ran{Job: Job{Tenant: "vision", Image: "train:7", GPUs: 1, Share: 500, CPU: 4000, Memory: 1024}, Lasted: 90 * time.Minute, Power: 190_000,
-		Use: Use{GPU: 870, GPUMemory: 14_000, CPU: 3200, Memory: 900, Received: 12, Sent: 3, Temperature: 71}}),
-	said(Lost{Job: "philly-17", Epoch: 3, Why: Reason{Code: Evicted, Note: "the node is drained"}, Draw: []Slice{{Hour: noon, Energy: 5}}}),
+	said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
+	said(CompletedRun{Job: Job{Tenant: "vision", Image: "train:7", GPUs: 1, Share: 500, CPU: 4000, Memory: 1024}, Lasted: 90 * time.Minute, Power: 190_000,
+		Use: Utilization{GPU: 870, GPUMemory: 14_000, CPU: 3200, Memory: 900, Received: 12, Sent: 3, Temperature: 71}}),
+	said(Interrupted{Job: "philly-17", Epoch: 3, Why: Reason{Code: Evicted, Note: "the node is drained"}, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}}),
 	said(Inventory{
 		Nodes: []Node{{Name: "n4", Model: "V100", GPUs: 8, CPU: 96_000, Memory: 1 << 19, GPUMemory: 32768, Closed: "cordoned", OtherCPU: 500, OtherMem: 256, Others: []Milli{0, 1000}}},
-		Held:  []Held{{Launch: Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`}, Since: noon}},
+		Held:  []FoundRunning{{Launch: Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`}, Since: noon}},
 	}),
-	said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
+	said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: -17}),
-	said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
-	said(Standing{Job: "oslo/9f86", Epoch: 3, State: Stands, Site: "lyon", Model: "V100", Start: noon.Add(time.Hour), Bill: aBill, Failed: "exit code 3", Why: Reason{Code: Cheapest}}),
-	said(Hello{Site: "oslo", Pools: []Pool{{Model: "V100", Nodes: 4, GPUs: 32, CPU: 384_000, Memory: 1 << 20}}}),
+	said(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
+	said(JobStatus{Job: "oslo/9f86", Epoch: 3, State: AcceptConfirmed, Site: "lyon", Model: "V100", Start: noon.Add(time.Hour), Bill: aBill, Failed: "exit code 3", Why: Reason{Code: Cheapest}}),
+	said(RegisterSite{Site: "oslo", Pools: []Pool{{Model: "V100", Nodes: 4, GPUs: 32, CPU: 384_000, Memory: 1 << 20}}}),
 	said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}, {At: noon.Add(time.Hour), Value: -5}}}),
-	said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),
-	said(Confirm{Job: "philly-17", Epoch: 3, Code: Stands}),
+	said(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),
+	said(Confirm{Job: "philly-17", Epoch: 3, Code: AcceptConfirmed}),
 	said(Cancel{Job: "philly-17", Epoch: 3}),
 	said(Drain{Site: "oslo", Over: true}),
 	said(Policy{Version: 2, By: "ada", Second: "ben", Said: "prefer oslo at night", Rules: []Rule{
 		{ID: "R-1", Kind: Prefer, Sites: []string{"oslo"}, Weekly: Night, Weight: 150, From: noon, To: noon.Add(time.Hour), Words: "oslo"},
 		{ID: "R-2", Kind: Forbid, Tenant: "vision", Homes: []string{"lyon"}, Sites: []string{"lyon"}, Outside: true},
 		{ID: "R-3", Kind: Cap, Sites: []string{"oslo"}, Most: 90_000, Carbon: 400_000}}}),
-	said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
-	said(Ask{Round: 9, Job: "philly-17", Until: noon.Add(600 * time.Millisecond),
-		Choices: []Choice{{Handle: "k1", Site: "oslo", Option: anOption, Cost: 18_300, Extra: 120, Queue: true}},
-		Notes:   []Note{{ID: "N1", Site: "oslo", Text: "cooling is serviced tonight"}}}),
-	said(Answer{Round: 9, Job: "philly-17", Picks: []Pick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
+	said(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
+	said(JudgeRequest{Round: 9, Job: "philly-17", Until: noon.Add(600 * time.Millisecond),
+		Choices: []JudgeChoice{{Handle: "k1", Site: "oslo", Option: anOption, Cost: 18_300, Extra: 120, MayQueue: true}},
+		Notes:   []OperatorNotice{{ID: "N1", Site: "oslo", Text: "cooling is serviced tonight"}}}),
+	said(JudgeAnswer{Round: 9, Job: "philly-17", Picks: []JudgePick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
 		Prompt: "9f86d081", Took: 320 * time.Millisecond, Tokens: 512}),
-	said(Heard{Life: 2, Rules: `{"Lease":10}`, Books: []Step{{From: "agent/oslo", Seq: 1<<40 + 3}},
-		Steps: []Step{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
+	said(InputLog{Incarnation: 2, Rules: `{"Lease":10}`, Books: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}},
+		Steps: []Input{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
 	said(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
-	said(Gone{Site: "oslo", By: "ada", Why: "flooded", End: true}),
-	said(Brought{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
-		Ended: []Past{{Job: "philly-17", At: noon, Mark: 1<<63 + 5}}, Heard: []Step{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
+	said(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
+	said(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
+		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Heard: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
 }
 
 // newer are messages of a later release that speaks the same version.
@@ -98,9 +98,9 @@ var newer = []struct {
 		return append([]byte("\x88\xa2tr\xa5trace"), data[1:]...)
 	}, said(Started{Job: "philly-17", Epoch: 3}), ""},
 	{"newer-column", func() []byte {
-		data := mustEncoded(said(Refuse{Job: "philly-17", Why: Reason{Code: NoOffer}}))
+		data := mustEncoded(said(Reject{Job: "philly-17", Why: Reason{Code: NoBids}}))
 		return append(bytes.Replace(data, []byte("\x92\xa8no-offer"), []byte("\x93\xa8no-offer"), 1), 0xa2, 'd', 'e')
-	}, said(Refuse{Job: "philly-17", Why: Reason{Code: NoOffer}}), ""},
+	}, said(Reject{Job: "philly-17", Why: Reason{Code: NoBids}}), ""},
 	{"newer-kind", func() []byte {
 		return bytes.Replace(mustEncoded(said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7migrate"), 1)
 	}, Message{}, "migrate"},
@@ -111,36 +111,36 @@ var grown = []struct {
 	file string
 	said Message
 }{
-	{"call-planning", said(Call{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob}, Planning: Planning{Slot: 5 * time.Minute, Horizon: 24 * time.Hour, MaxStartDelay: 10 * time.Minute, FirmLead: time.Hour}})},
+	{"call-planning", said(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob}, Planning: Planning{Slot: 5 * time.Minute, Horizon: 24 * time.Hour, MaxStartDelay: 10 * time.Minute, FirmLead: time.Hour}})},
 	{"submit-task", said(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
 	{"award-task", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
 	{"launch-task", said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},
 	{"signal-guess", said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}}, Guess: true})},
-	{"offer-off", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Why: Reason{Code: NoRoom}}},
-		Grid: Outlook{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000, 30_000}, PUE: []Milli{1120},
+	{"offer-off", said(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}},
+		Grid: GridForecast{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000, 30_000}, PUE: []Milli{1120},
 			PriceOff: []Microdollars{0, 4_000}, CarbonOff: []Milligrams{0, 700}}})},
-	{"offer-expect", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Options: []Option{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
-	{"offer-idle", said(Offer{Round: 9, Jobs: []Menu{{Job: "small", Why: Reason{Code: NoRoom}}}, Idle: 5500, Useless: 1250})},
+	{"offer-expect", said(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Options: []BidOption{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
+	{"offer-idle", said(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}}, Idle: 5500, FragmentedGPUs: 1250})},
 	{"submit-image", said(Submit{Job: Job{ID: "a", CPU: 1000, Arrival: noon, Deadline: noon.Add(time.Hour), Image: "train:7"}})},
-	{"exited-use", said(Exited{Job: "philly-17", Epoch: 3, Use: Use{GPU: 870, Temperature: 71}})},
-	{"exited-failed", said(Exited{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
-	{"done-failed", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
+	{"exited-use", said(Finished{Job: "philly-17", Epoch: 3, Use: Utilization{GPU: 870, Temperature: 71}})},
+	{"exited-failed", said(Finished{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
+	{"done-failed", said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
 	{"policy-proved", said(Policy{Version: 3, By: "ada", Second: "ben", Said: "remove R-2", Proved: true})},
-	{"exited-estimated", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},
-	{"lost-estimated", said(Lost{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []Slice{{Hour: noon, Energy: 5}}, Estimated: true})},
-	{"done-estimated", said(Done{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},
-	{"settled-estimated", said(Settled{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
-	{"reading-estimated", said(Reading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
-	{"meter-estimated", said(Meter{Hour: noon, Total: 7_200_000, Idle: Bill{IT: 3_600_000}, Estimated: true})},
+	{"exited-estimated", said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
+	{"lost-estimated", said(Interrupted{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
+	{"done-estimated", said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},
+	{"settled-estimated", said(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
+	{"reading-estimated", said(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
+	{"meter-estimated", said(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000}, Estimated: true})},
 	{"submit-pause", said(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Deferrable: true, Pause: 2 * time.Minute, State: 65536}})},
 	{"award-pause", said(Award{Round: 9, Job: "resumes", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: CheaperLater}, Proof: proof, Pause: noon.Add(3 * time.Hour)})},
-	{"award-firm", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Queue: true, Firm: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
-	{"cancel-keep", said(Cancel{Job: "resumes", Epoch: 3, Keep: true})},
-	{"exited-left", said(Exited{Job: "resumes", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
-	{"exited-ended", said(Exited{Job: "philly-17", Epoch: 3, Draw: []Slice{{Hour: noon, Energy: 5}}, Ended: noon.Add(time.Minute)})},
-	{"done-left", said(Done{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
-	{"settled-part", said(Settled{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
-	{"brought-strays", said(Brought{Rounds: 9, Strays: []Stray{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},
+	{"award-firm", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, NotBeforeStart: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
+	{"cancel-keep", said(Cancel{Job: "resumes", Epoch: 3, Checkpoint: true})},
+	{"exited-left", said(Finished{Job: "resumes", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
+	{"exited-ended", said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Ended: noon.Add(time.Minute)})},
+	{"done-left", said(UsageReport{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
+	{"settled-part", said(Settlement{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
+	{"brought-strays", said(Snapshot{Rounds: 9, Strays: []OrphanedRun{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},
 }
 
 func mustEncoded(m Message) []byte {
@@ -171,9 +171,9 @@ func TestGoldenSentencesAreUnderstoodForEver(t *testing.T) {
 		missing[k] = true
 	}
 	for _, want := range sentences {
-		t.Run(want.Kind(), func(t *testing.T) {
-			delete(missing, want.Kind())
-			data := golden(t, want.Kind(), func() []byte { return mustEncoded(want) })
+		t.Run(want.KindName(), func(t *testing.T) {
+			delete(missing, want.KindName())
+			data := golden(t, want.KindName(), func() []byte { return mustEncoded(want) })
 			got, err := Decode(data)
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("Decode = %v\n got %+v\nwant %+v", err, got, want)
@@ -246,13 +246,13 @@ func TestGoldenMessagesOfOtherVersionsAreRefused(t *testing.T) {
 }
 
 func TestJSONIsForPeople(t *testing.T) {
-	text, err := JSON(Message{2, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}})
+	text, err := MessageJSON(Message{2, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}})
 	want := `{"kind":"launch","at":"2022-04-13T12:00:00Z","from":"coordinator","seq":7,"to":"all","version":2,"body":` +
 		`{"job":{"id":"a","arrival":"2022-04-13T12:00:00Z","run":"1m0s","deadline":"never"},"epoch":0,"node":"","devices":[1],"run":"1h0m0s","power":0}}`
 	if err != nil || string(text) != want {
 		t.Errorf("JSON = %v\n got %s\nwant %s", err, text, want)
 	}
-	text, _ = JSON(said(Refuse{Job: "a", Why: aReason}))
+	text, _ = MessageJSON(said(Reject{Job: "a", Why: aReason}))
 	if want := `"body":{"job":"a","why":{"code":"cheaper-later","note":"wind at night"}}}`; !strings.HasSuffix(string(text), want) {
 		t.Errorf("JSON = %s; want it to end in %s", text, want)
 	}

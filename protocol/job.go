@@ -39,21 +39,21 @@ type Job struct {
 	State MiB           `msgpack:"sz,omitempty"` // size of the checkpoint
 }
 
-// Rest returns what is left of a job that was paused at a site, with so much of
+// RemainderAfterPause returns what is left of a job that was paused at a site, with so much of
 // its run to go: a job whose input lies there.
-func (j Job) Rest(site string, left time.Duration) Job {
+func (j Job) RemainderAfterPause(site string, left time.Duration) Job {
 	j.Run, j.Home, j.Input = left+j.Pause, site, j.Input+j.State
 	return j
 }
 
-// GPU returns what the job holds in all, in thousandths of a device.
-func (j Job) GPU() Milli { return Milli(j.GPUs) * j.Share }
+// TotalGPUMilli returns what the job holds in all, in thousandths of a device.
+func (j Job) TotalGPUMilli() Milli { return Milli(j.GPUs) * j.Share }
 
-// Tied reports whether j may run at one site alone.
-func (j Job) Tied() bool { return len(j.Regions) == 1 }
+// IsTiedToOneSite reports whether j may run at one site alone.
+func (j Job) IsTiedToOneSite() bool { return len(j.Regions) == 1 }
 
-// Check returns what is wrong with the job, in words for its submitter, or "".
-func (j Job) Check() string {
+// InvalidReason returns what is wrong with the job, in words for its submitter, or "".
+func (j Job) InvalidReason() string {
 	switch {
 	case j.ID == "":
 		return "id: empty; every job needs a name of its own"
@@ -87,16 +87,16 @@ func (j Job) Check() string {
 		return "priority: want -1000..1000"
 	case len(j.Models) > maxList || len(j.Regions) > maxList:
 		return "models or regions: more than 64"
-	case slices.ContainsFunc(j.Models, long) || slices.ContainsFunc(j.Regions, long):
+	case slices.ContainsFunc(j.Models, nameTooLong) || slices.ContainsFunc(j.Regions, nameTooLong):
 		return "models or regions: a name longer than 128 bytes"
 	}
 	return ""
 }
 
-func long(name string) bool { return len(name) > maxName }
+func nameTooLong(name string) bool { return len(name) > maxName }
 
-// Size returns a bound of the bytes that j takes on the wire.
-func (j Job) Size() int {
+// MaxWireSize returns a bound of the bytes that j takes on the wire.
+func (j Job) MaxWireSize() int {
 	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image)
 	for _, s := range j.Models {
 		n += len(s) + 5 // with the longest length

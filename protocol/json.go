@@ -13,35 +13,35 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns m on one line for people: field names as in this package but in
+// MessageJSON returns m on one line for people: field names as in this package but in
 // lower case, times as RFC 3339, durations as "1h30m0s", To "all" if it is
 // everyone. What is left out on the wire when it is zero is left out here.
 // It is not read back by anything.
-func JSON(m Message) ([]byte, error) {
+func MessageJSON(m Message) ([]byte, error) {
 	out := []byte(`{"kind":`)
-	out = quote(out, m.Kind())
-	out = quote(append(out, `,"at":`...), m.At.String())
-	out = quote(append(out, `,"from":`...), string(m.From))
+	out = appendQuoted(out, m.KindName())
+	out = appendQuoted(append(out, `,"at":`...), m.At.String())
+	out = appendQuoted(append(out, `,"from":`...), string(m.From))
 	out = strconv.AppendUint(append(out, `,"seq":`...), m.Seq, 10)
 	to := string(m.To)
 	if to == "" {
 		to = "all"
 	}
-	out = quote(append(out, `,"to":`...), to)
+	out = appendQuoted(append(out, `,"to":`...), to)
 	out = strconv.AppendInt(append(out, `,"version":`...), int64(m.Version), 10)
 	out = append(out, `,"body":`...)
 	return append(appendJSON(out, reflect.ValueOf(m.Body)), '}'), nil
 }
 
-// quote appends s as JSON: names come from outside, and the line may go to a terminal.
-func quote(out []byte, s string) []byte {
+// appendQuoted appends s as JSON: names come from outside, and the line may go to a terminal.
+func appendQuoted(out []byte, s string) []byte {
 	text, _ := json.Marshal(s) // a string always has a JSON form
-	return append(out, Escaped(text)...)
+	return append(out, EscapeUnprintable(text)...)
 }
 
-// Escaped returns JSON with all that is not printable in its strings escaped: the
+// EscapeUnprintable returns JSON with all that is not printable in its strings escaped: the
 // same value, and safe for a terminal, whatever names it holds.
-func Escaped(text []byte) []byte {
+func EscapeUnprintable(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
 		switch {
@@ -60,9 +60,9 @@ func Escaped(text []byte) []byte {
 func appendJSON(out []byte, v reflect.Value) []byte {
 	switch x := v.Interface().(type) {
 	case Time:
-		return quote(out, x.String())
+		return appendQuoted(out, x.String())
 	case time.Duration:
-		return quote(out, x.String())
+		return appendQuoted(out, x.String())
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -77,7 +77,7 @@ func appendJSON(out []byte, v reflect.Value) []byte {
 		}
 		return append(out, ']')
 	case reflect.String:
-		return quote(out, v.String())
+		return appendQuoted(out, v.String())
 	case reflect.Bool:
 		return strconv.AppendBool(out, v.Bool())
 	case reflect.Uint64:
@@ -105,7 +105,7 @@ func appendFields(out []byte, v reflect.Value) []byte {
 			out = append(out, ',')
 		}
 		first = false
-		out = append(quote(out, printedKey(f)), ':')
+		out = append(appendQuoted(out, printedKey(f)), ':')
 		out = appendJSON(out, v.Field(i))
 	}
 	return append(out, '}')

@@ -6,7 +6,7 @@ import (
 )
 
 func TestTheNextLifeIsAboveAllThatWereBefore(t *testing.T) {
-	now := At(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
+	now := FromStdTime(time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC))
 	second := uint32(now / 1000)
 	for _, tc := range []struct {
 		name string
@@ -25,12 +25,12 @@ func TestTheNextLifeIsAboveAllThatWereBefore(t *testing.T) {
 		{"a clock that was never set, of one that was", second, 40_000, second + 60, 50_000_000},
 		{"a clock that is far ahead", second, 1 << 50, second + 1, 1_000_000},
 	} {
-		got := NextLife(tc.last, tc.now)
-		if got != tc.want || Lives(uint64(got), 0) <= Lives(uint64(tc.last), tc.said) {
+		got := NextIncarnation(tc.last, tc.now)
+		if got != tc.want || SequenceNumber(uint64(got), 0) <= SequenceNumber(uint64(tc.last), tc.said) {
 			t.Errorf("%s: NextLife(%d, %d) = %d; want %d", tc.name, tc.last, tc.now, got, tc.want)
 		}
 	}
-	if n := Lives(1<<32-1, 1<<20); n >= 1<<53 {
+	if n := SequenceNumber(1<<32-1, 1<<20); n >= 1<<53 {
 		t.Errorf("the last life has number %d, which no reader of JSON holds exactly", n)
 	}
 }

@@ -52,7 +52,7 @@ func TestACallWithoutAPlanningMeansTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := m.Body.(Call).Planning; got != (Planning{}) || got.OrDefault() != DefaultPlanning() {
+	if got := m.Body.(CallForBids).Planning; got != (Planning{}) || got.OrDefault() != DefaultPlanning() {
 		t.Errorf("a Call of before the field has %+v, which means %+v", got, got.OrDefault())
 	}
 	own := Planning{Slot: time.Hour}

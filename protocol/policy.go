@@ -36,7 +36,7 @@ type (
 	}
 )
 
-func (Policy) kind() string { return "policy" }
+func (Policy) messageKind() string { return "policy" }
 
 // A RuleKind says what a rule does.
 type RuleKind string

@@ -6,28 +6,28 @@ import (
 )
 
 func TestOnlySomeMaySaySomeThings(t *testing.T) {
-	parties := []Party{Coordinator, Submitter, Desk, Judge, Agent("oslo"), Hands("oslo"), Queue("oslo"), Feed("oslo")}
+	parties := []Party{Coordinator, Submitter, OperatorAPI, Judge, AgentParty("oslo"), ExecutorParty("oslo"), QueueParty("oslo"), SignalParty("oslo")}
 	for _, tc := range []struct {
 		body Body
 		to   Party
 		may  []Party
 	}{
-		{Award{}, Agent("oslo"), []Party{Coordinator}},
-		{Refuse{}, Submitter, []Party{Coordinator}},
-		{Settled{}, "", []Party{Coordinator}},
-		{Hello{Site: "oslo"}, Coordinator, []Party{Agent("oslo")}},
-		{Hello{Site: "bern"}, Coordinator, nil},
-		{Hello{}, Coordinator, nil},
-		{Done{}, Coordinator, []Party{Agent("oslo")}},
-		{Launch{}, Hands("oslo"), []Party{Agent("oslo")}},
+		{Award{}, AgentParty("oslo"), []Party{Coordinator}},
+		{Reject{}, Submitter, []Party{Coordinator}},
+		{Settlement{}, "", []Party{Coordinator}},
+		{RegisterSite{Site: "oslo"}, Coordinator, []Party{AgentParty("oslo")}},
+		{RegisterSite{Site: "bern"}, Coordinator, nil},
+		{RegisterSite{}, Coordinator, nil},
+		{UsageReport{}, Coordinator, []Party{AgentParty("oslo")}},
+		{Launch{}, ExecutorParty("oslo"), []Party{AgentParty("oslo")}},
 		{Launch{}, Coordinator, nil},
-		{Exited{}, Agent("oslo"), []Party{Hands("oslo")}},
-		{Submit{}, Coordinator, []Party{Coordinator, Submitter, Desk, Judge, Queue("oslo")}},
-		{Brought{}, Coordinator, parties},
+		{Finished{}, AgentParty("oslo"), []Party{ExecutorParty("oslo")}},
+		{Submit{}, Coordinator, []Party{Coordinator, Submitter, OperatorAPI, Judge, QueueParty("oslo")}},
+		{Snapshot{}, Coordinator, parties},
 	} {
 		var may []Party
 		for _, who := range parties {
-			if (Message{From: who, To: tc.to, Body: tc.body}).Proper() {
+			if (Message{From: who, To: tc.to, Body: tc.body}).IsPlausible() {
 				may = append(may, who)
 			}
 		}
@@ -39,15 +39,15 @@ func TestOnlySomeMaySaySomeThings(t *testing.T) {
 
 // A meter that breaks may say anything.
 func TestWhatNothingCanTakeIsNotProper(t *testing.T) {
-	oslo := func(b Body) bool { return Message{From: Agent("oslo"), To: Coordinator, Body: b}.Proper() }
-	if !oslo(Done{Started: 1, Ended: 2, IT: 3, Energy: 4, Carbon: 5, Money: -6}) || !oslo(Meter{Hour: noon, Total: 7, Idle: Bill{Money: -8}}) {
+	oslo := func(b Body) bool { return Message{From: AgentParty("oslo"), To: Coordinator, Body: b}.IsPlausible() }
+	if !oslo(UsageReport{Started: 1, Ended: 2, IT: 3, Energy: 4, Carbon: 5, Money: -6}) || !oslo(SiteUsage{Hour: noon, Total: 7, Idle: Usage{Money: -8}}) {
 		t.Error("what can be is not proper")
 	}
 	for _, v := range []int64{math.MinInt64, -1e16, 1e16, math.MaxInt64} {
 		for _, b := range []Body{
-			Done{IT: Millijoules(v)}, Done{Energy: Millijoules(v)}, Done{Carbon: Milligrams(v)}, Done{Money: Microdollars(v)}, Done{Energy: -1}, Done{Started: 1},
-			Meter{Total: Millijoules(v)}, Meter{Total: -1}, Meter{Idle: Bill{IT: Millijoules(v)}}, Meter{Idle: Bill{Energy: Millijoules(v)}},
-			Meter{Idle: Bill{Carbon: Milligrams(v)}}, Meter{Idle: Bill{Money: Microdollars(v)}},
+			UsageReport{IT: Millijoules(v)}, UsageReport{Energy: Millijoules(v)}, UsageReport{Carbon: Milligrams(v)}, UsageReport{Money: Microdollars(v)}, UsageReport{Energy: -1}, UsageReport{Started: 1},
+			SiteUsage{Total: Millijoules(v)}, SiteUsage{Total: -1}, SiteUsage{Idle: Usage{IT: Millijoules(v)}}, SiteUsage{Idle: Usage{Energy: Millijoules(v)}},
+			SiteUsage{Idle: Usage{Carbon: Milligrams(v)}}, SiteUsage{Idle: Usage{Money: Microdollars(v)}},
 		} {
 			if oslo(b) {
 				t.Errorf("%+v is proper", b)

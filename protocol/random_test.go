@@ -51,17 +51,17 @@ func draw(t *rapid.T, v reflect.Value) {
 	}
 }
 
-func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
+func kindNames() []string { return slices.Sorted(maps.Keys(bodyTypesByKind)) }
 
 func drawMessage(t *rapid.T) Message {
-	body := reflect.New(kinds[rapid.SampledFrom(kindNames()).Draw(t, "kind")]).Elem()
+	body := reflect.New(bodyTypesByKind[rapid.SampledFrom(kindNames()).Draw(t, "kind")]).Elem()
 	draw(t, body)
 	return Message{
 		Version: Current,
 		At:      Time(someInts.Draw(t, "at")),
-		From:    rapid.SampledFrom([]Party{Coordinator, Agent("oslo")}).Draw(t, "from"),
+		From:    rapid.SampledFrom([]Party{Coordinator, AgentParty("oslo")}).Draw(t, "from"),
 		Seq:     rapid.Uint64Min(1).Draw(t, "seq"),
-		To:      rapid.SampledFrom([]Party{"", Agent("lyon")}).Draw(t, "to"),
+		To:      rapid.SampledFrom([]Party{"", AgentParty("lyon")}).Draw(t, "to"),
 		Body:    body.Interface().(Body),
 	}
 }
@@ -83,7 +83,7 @@ func rowTypes() []reflect.Type {
 			}
 		}
 	}
-	for _, k := range kinds {
+	for _, k := range bodyTypesByKind {
 		visit(k)
 	}
 	return slices.SortedFunc(maps.Keys(seen), func(a, b reflect.Type) int { return strings.Compare(a.Name(), b.Name()) })

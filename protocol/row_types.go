@@ -6,8 +6,8 @@ import "time"
 
 // Rows, which travel as arrays: they may grow at their end.
 type (
-	// A Price is what a GPU-hour of one model at one site is worth, by slot.
-	Price struct {
+	// A ShadowPrice is what a GPU-hour of one model at one site is worth, by slot.
+	ShadowPrice struct {
 		_msgpack struct{}       `msgpack:",as_array"`
 		Site     string         //
 		Model    string         //
@@ -16,45 +16,45 @@ type (
 		Values   []Microdollars // per GPU-hour, never negative
 	}
 
-	// A Menu is a site's answer for one job: options, or why it has none.
-	Menu struct {
+	// A JobBids is a site's answer for one job: options, or why it has none.
+	JobBids struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Job      JobID
-		Options  []Option
+		Options  []BidOption
 		Why      Reason
 		Expect   []Estimate // one, of a job that does not say how long it runs
 	}
 
-	// An Option is one way to run a job. Energy, carbon and money are the
+	// An BidOption is one way to run a job. Energy, carbon and money are the
 	// change of the site's own, facility's share included, by forecasts of now.
-	Option struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Start    Time
-		Finish   Time
-		Model    string       // of the GPUs; "" for a job without
-		Cap      Milliwatts   // of each device; 0: none
-		Energy   Millijoules  //
-		Carbon   Milligrams   //
-		Money    Microdollars // for energy
-		Transfer Microdollars // for moving its input
-		Fragment Milli        `name:"fragment"` // of GPUs made useless to the usual jobs; negative: made useful
-		Score    Milli        // of the node, by the site's placement policy
-		Awake    Microdollars `name:"awake"` // its part in keeping a node awake, carbon included
+	BidOption struct {
+		_msgpack           struct{} `msgpack:",as_array"`
+		Start              Time
+		Finish             Time
+		Model              string       // of the GPUs; "" for a job without
+		Cap                Milliwatts   // of each device; 0: none
+		Energy             Millijoules  //
+		Carbon             Milligrams   //
+		Money              Microdollars // for energy
+		Transfer           Microdollars // for moving its input
+		FragmentationDelta Milli        `name:"fragment"` // of GPUs made useless to the usual jobs; negative: made useful
+		Score              Milli        // of the node, by the site's placement policy
+		NodeIdleShare      Microdollars `name:"awake"` // its part in keeping a node awake, carbon included
 	}
 
-	// A Room is what a site could still give of one GPU model, by slot.
-	Room struct {
-		_msgpack struct{} `msgpack:",as_array"`
-		Model    string
-		From     Time
-		Slot     time.Duration
-		Free     []Milli // of GPUs, by slot
-		Total    Milli
-		Open     []Milli `name:"open"` // of Free, to jobs that can wait; empty: all
+	// A CapacityProfile is what a site could still give of one GPU model, by slot.
+	CapacityProfile struct {
+		_msgpack      struct{} `msgpack:",as_array"`
+		Model         string
+		From          Time
+		Slot          time.Duration
+		Free          []Milli // of GPUs, by slot
+		Total         Milli
+		ForDeferrable []Milli `name:"open"` // of Free, to jobs that can wait; empty: all
 	}
 
-	// An Outlook is the grid as a site sees it now: this hour, then forecasts.
-	Outlook struct {
+	// An GridForecast is the grid as a site sees it now: this hour, then forecasts.
+	GridForecast struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		From     Time     // start of this hour
 		Price    []Microdollars
@@ -99,15 +99,15 @@ type (
 		Value    int64 // unit: see Quantity
 	}
 
-	// A Slice is the energy drawn in one hour of a run.
-	Slice struct {
+	// A HourlyEnergy is the energy drawn in one hour of a run.
+	HourlyEnergy struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Hour     Time
 		Energy   Millijoules
 	}
 
-	// A Bill is energy with what it cost the purse and the air.
-	Bill struct {
+	// A Usage is energy with what it cost the purse and the air.
+	Usage struct {
 		_msgpack struct{}     `msgpack:",as_array"`
 		IT       Millijoules  // before the facility's share
 		Energy   Millijoules  // with it
@@ -125,27 +125,27 @@ type (
 		Jobs     int
 	}
 
-	// A Choice is an option under a handle that tells nothing: "k2".
-	Choice struct {
+	// A JudgeChoice is an option under a handle that tells nothing: "k2".
+	JudgeChoice struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Handle   string
 		Site     string
-		Option   Option
+		Option   BidOption
 		Cost     Microdollars // as the clearing ranks it: all terms, by trust in the site
 		Extra    Microdollars // over the best of the choices, room counted where that is dearer
-		Queue    bool         `name:"queue"` // it would wait at the site
+		MayQueue bool         `name:"queue"` // it would wait at the site
 	}
 
-	// A Note is what an operator wants known of a site.
-	Note struct {
+	// A OperatorNotice is what an operator wants known of a site.
+	OperatorNotice struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		ID       string
 		Site     string
 		Text     string
 	}
 
-	// A Pick is one verdict: a handle, and why.
-	Pick struct {
+	// A JudgePick is one verdict: a handle, and why.
+	JudgePick struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Handle   string
 		Why      Code

@@ -15,22 +15,22 @@ import (
 // Each has one walk for both ways. Invariant, held by a test: a walk writes
 // what msgpack would by the struct tags.
 
-// columns is the rest of a row.
-type columns struct {
+// rowCursor is the rest of a row.
+type rowCursor struct {
 	w    *wire
 	left int // not read yet
 }
 
-func (w *wire) row(width int) columns {
+func (w *wire) beginRow(width int) rowCursor {
 	if w.writing {
 		w.putCount(width, 0x90)
-		return columns{w, 0}
+		return rowCursor{w, 0}
 	}
-	return columns{w, w.list()}
+	return rowCursor{w, w.readListHead()}
 }
 
-// more reports whether the speaker, who may be older, sent another column.
-func (c *columns) more() bool {
+// hasMoreColumns reports whether the speaker, who may be older, sent another column.
+func (c *rowCursor) hasMoreColumns() bool {
 	if c.left == 0 || c.w.err != nil {
 		return false
 	}
@@ -38,100 +38,100 @@ func (c *columns) more() bool {
 	return true
 }
 
-// end skips the columns of a newer speaker.
-func (c *columns) end() {
-	for c.more() {
-		c.w.skip(0)
+// skipNewerColumns skips the columns of a newer speaker.
+func (c *rowCursor) skipNewerColumns() {
+	for c.hasMoreColumns() {
+		c.w.skipValue(0)
 	}
 }
 
-func integer[T ~int | ~int64](c *columns, p *T) {
+func walkInt[T ~int | ~int64](c *rowCursor, p *T) {
 	if c.w.writing {
 		c.w.putInt(int64(*p))
-	} else if c.more() {
-		*p = T(c.w.int())
+	} else if c.hasMoreColumns() {
+		*p = T(c.w.readInt())
 	}
 }
 
-func count(c *columns, p *uint64) {
+func walkCount(c *rowCursor, p *uint64) {
 	if c.w.writing {
 		c.w.putUint(*p)
-	} else if c.more() {
-		*p = uint64(c.w.int())
+	} else if c.hasMoreColumns() {
+		*p = uint64(c.w.readInt())
 	}
 }
 
-func name[T ~string](c *columns, p *T) {
+func walkName[T ~string](c *rowCursor, p *T) {
 	if c.w.writing {
 		c.w.putText(string(*p))
-	} else if c.more() {
-		*p = T(c.w.text())
+	} else if c.hasMoreColumns() {
+		*p = T(c.w.readText())
 	}
 }
 
-func boolean(c *columns, p *bool) {
+func walkBool(c *rowCursor, p *bool) {
 	if c.w.writing {
 		c.w.putBool(*p)
-	} else if c.more() {
-		*p = c.w.bool()
+	} else if c.hasMoreColumns() {
+		*p = c.w.readBool()
 	}
 }
 
-// A walker is the pointer to a row.
-type walker[T any] interface {
+// A rowWalker is the pointer to a row.
+type rowWalker[T any] interface {
 	*T
-	walk(*wire)
+	walkWire(*wire)
 }
 
-func rows[T any, P walker[T]](c *columns, p *[]T) {
-	if c.w.writing || c.more() {
-		listOf[T, P](c.w, p)
+func walkRows[T any, P rowWalker[T]](c *rowCursor, p *[]T) {
+	if c.w.writing || c.hasMoreColumns() {
+		walkRowList[T, P](c.w, p)
 	}
 }
 
-// listOf walks a list of rows. An empty list is read as none.
-func listOf[T any, P walker[T]](w *wire, p *[]T) {
+// walkRowList walks a list of rows. An empty list is read as none.
+func walkRowList[T any, P rowWalker[T]](w *wire, p *[]T) {
 	if w.writing {
 		w.putCount(len(*p), 0x90)
 	} else {
-		*p = room[T](w, w.list())
+		*p = allocateList[T](w, w.readListHead())
 	}
 	for i := range *p {
-		P(&(*p)[i]).walk(w)
+		P(&(*p)[i]).walkWire(w)
 	}
 }
 
-func integers[T ~int64](c *columns, p *[]T) {
+func walkInts[T ~int64](c *rowCursor, p *[]T) {
 	switch {
 	case c.w.writing:
 		c.w.putCount(len(*p), 0x90)
 		for _, n := range *p {
 			c.w.putInt(int64(n))
 		}
-	case c.more():
-		*p = room[T](c.w, c.w.list())
+	case c.hasMoreColumns():
+		*p = allocateList[T](c.w, c.w.readListHead())
 		for i := range *p {
-			(*p)[i] = T(c.w.int())
+			(*p)[i] = T(c.w.readInt())
 		}
 	}
 }
 
-// room makes a list of n values, or none if that is more than w may take.
-func room[T any](w *wire, n int) []T {
+// allocateList makes a list of n values, or none if that is more than w may take.
+func allocateList[T any](w *wire, n int) []T {
 	var zero T
-	if n == 0 || !w.take(n, unsafe.Sizeof(zero)) {
+	if n == 0 || !w.reserveMemory(n, unsafe.Sizeof(zero)) {
 		return nil
 	}
 	return make([]T, n)
 }
 
-// learn has msgpack call the walk of T wherever it meets one, or a list.
-func learn[T any, P walker[T]]() {
-	register(func(w *wire, p *T) { P(p).walk(w) })
-	register(listOf[T, P])
+// registerRow has msgpack call the walk of T wherever it meets one, or a list.
+func registerRow[T any, P rowWalker[T]]() {
+	registerWalk(func(w *wire, p *T) { P(p).walkWire(w) })
+	registerWalk(walkRowList[T, P])
 }
 
-func register[T any](walk func(*wire, *T)) {
+func registerWalk[T any](walk func(*wire, *T)) {
 	var zero T
 	msgpack.Register(zero,
 		func(e *msgpack.Encoder, v reflect.Value) error {
@@ -152,15 +152,15 @@ func register[T any](walk func(*wire, *T)) {
 		})
 }
 
-// bound has a list of T take memory as rows do. msgpack walks its elements, but
+// registerBoundedList has a list of T take memory as rows do. msgpack walks its elements, but
 // would make room for as many as their number claims: a byte each.
-func bound[T any]() {
+func registerBoundedList[T any]() {
 	msgpack.Register([]T(nil), nil, func(d *msgpack.Decoder, v reflect.Value) error {
 		w, ok := d.Buffered().(*wire)
 		if !ok {
 			return errors.New("protocol: lists travel in a message only; see Decode")
 		}
-		all := reflect.ValueOf(room[T](w, w.list()))
+		all := reflect.ValueOf(allocateList[T](w, w.readListHead()))
 		for i := range all.Len() {
 			if err := d.DecodeValue(all.Index(i)); err != nil {
 				return err

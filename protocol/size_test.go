@@ -9,7 +9,7 @@ import (
 func TestEncodedSizeIsWhatEncodeWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := Message{Version: Current, At: 1, From: "agent/oslo", Seq: rapid.Uint64Range(1, 1<<62).Draw(t, "seq"), To: Coordinator}
-		m.Body = Call{Round: 3, MaxBytes: rapid.IntRange(0, 1<<23).Draw(t, "limit"), Jobs: make([]Job, rapid.IntRange(0, 40).Draw(t, "jobs"))}
+		m.Body = CallForBids{Round: 3, MaxBytes: rapid.IntRange(0, 1<<23).Draw(t, "limit"), Jobs: make([]Job, rapid.IntRange(0, 40).Draw(t, "jobs"))}
 		data, err := Encode(m)
 		if err != nil {
 			t.Fatal(err)
@@ -21,7 +21,7 @@ func TestEncodedSizeIsWhatEncodeWrites(t *testing.T) {
 }
 
 func TestEncodedSizeGoesBeyondWhatMayTravel(t *testing.T) {
-	m := Message{Version: Current, At: 1, From: "agent/oslo", Seq: 1, To: Coordinator, Body: Call{Jobs: make([]Job, 700_000)}}
+	m := Message{Version: Current, At: 1, From: "agent/oslo", Seq: 1, To: Coordinator, Body: CallForBids{Jobs: make([]Job, 700_000)}}
 	if n, err := EncodedSize(m); n <= MaxMessage || err != nil {
 		t.Errorf("EncodedSize = %d, %v; want over %d", n, err, MaxMessage)
 	}

@@ -15,7 +15,7 @@ func TestDearWaitingAndCarbonCostWhatTheyCost(t *testing.T) {
 		x := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
 		return Microdollars(x.Quo(x, big.NewInt(per)).Int64())
 	}
-	if got := GPUHours(16_000, 1500*time.Hour, 1_000_000_000_000); got != 24_000_000_000_000_000 {
+	if got := GPUHoursCost(16_000, 1500*time.Hour, 1_000_000_000_000); got != 24_000_000_000_000_000 {
 		t.Errorf("16 GPUs for 1,500 hours at a million dollars cost %d; want 24 thousand million dollars", got)
 	}
 	if got := (Weights{Carbon: 1_000_000_000}).CarbonCost(1_000_000_000_000); got != 1_000_000_000_000_000 {
@@ -25,7 +25,7 @@ func TestDearWaitingAndCarbonCostWhatTheyCost(t *testing.T) {
 		g := Milli(rapid.Int64Range(-16_000, 16_000).Draw(t, "gpu"))
 		d := time.Duration(rapid.Int64Range(0, 1500*3600).Draw(t, "seconds")) * time.Second
 		rate := Microdollars(rapid.Int64Range(0, 1_000_000_000_000).Draw(t, "rate"))
-		if got, want := GPUHours(g, d, rate), exact(int64(g)*int64(d/time.Second), int64(rate), 3_600_000); got != want {
+		if got, want := GPUHoursCost(g, d, rate), exact(int64(g)*int64(d/time.Second), int64(rate), 3_600_000); got != want {
 			t.Errorf("GPUHours(%d, %v, %d) = %d; want %d", g, d, rate, got, want)
 		}
 		w := Weights{Carbon: rate / 1000}
@@ -39,31 +39,31 @@ func TestDearWaitingAndCarbonCostWhatTheyCost(t *testing.T) {
 // A basis changes the terms that it is about, and no other: what a site ranks by, what
 // the auction compares and what documents show are one sum.
 func TestABasisChangesItsOwnTermsAlone(t *testing.T) {
-	w := UsualWeights()
+	w := DefaultWeights()
 	j := Job{ID: "a", GPUs: 2, Share: 1000, Arrival: noon, Deadline: noon.Add(3 * time.Hour)}
-	o := Option{Start: noon.Add(time.Hour), Finish: noon.Add(3 * time.Hour), Carbon: 1_000_000, Money: -40_000, Transfer: 7, Awake: 9, Fragment: -500}
-	plain := Terms{Money: -40_000, Carbon: 190_000, Awake: 9, Transfer: 7, Delay: 2_000_000}
+	o := BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(3 * time.Hour), Carbon: 1_000_000, Money: -40_000, Transfer: 7, NodeIdleShare: 9, FragmentationDelta: -500}
+	plain := CostBreakdown{Money: -40_000, Carbon: 190_000, NodeIdle: 9, Transfer: 7, Delay: 2_000_000}
 	for _, tc := range []struct {
 		name string
 		by   PricingBasis
-		with func(*Terms)
+		with func(*CostBreakdown)
 	}{
-		{"the site's word", PricingBasis{}, func(*Terms) {}},
-		{"full trust", PricingBasis{Trust: 1000}, func(*Terms) {}},
-		{"half trust", PricingBasis{Trust: 2000}, func(t *Terms) { t.Money, t.Carbon = -20_000, 380_000 }},
-		{"dear room", PricingBasis{Shadow: 1_000_000}, func(t *Terms) { t.Fragment = -1_000_000 }},
-		{"a slip", PricingBasis{Slip: 15 * time.Minute}, func(t *Terms) { t.Late = 5_000_000 }},
+		{"the site's word", PricingBasis{}, func(*CostBreakdown) {}},
+		{"full trust", PricingBasis{Trust: 1000}, func(*CostBreakdown) {}},
+		{"half trust", PricingBasis{Trust: 2000}, func(t *CostBreakdown) { t.Money, t.Carbon = -20_000, 380_000 }},
+		{"dear room", PricingBasis{Shadow: 1_000_000}, func(t *CostBreakdown) { t.Fragmentation = -1_000_000 }},
+		{"a slip", PricingBasis{Slip: 15 * time.Minute}, func(t *CostBreakdown) { t.Late = 5_000_000 }},
 	} {
 		want := plain
 		tc.with(&want)
 		if got := w.Price(&j, &o, tc.by); got != want {
 			t.Errorf("%s: Price = %+v; want %+v", tc.name, got, want)
 		}
-		if got := w.Of(j, o, tc.by.Shadow); tc.by == (PricingBasis{Shadow: tc.by.Shadow}) && got != want {
+		if got := w.CostOf(j, o, tc.by.Shadow); tc.by == (PricingBasis{Shadow: tc.by.Shadow}) && got != want {
 			t.Errorf("%s: Of = %+v; want %+v", tc.name, got, want)
 		}
 	}
-	if w.Price(&j, &Option{Money: 100}, PricingBasis{Trust: 2000}).Money != 200 {
+	if w.Price(&j, &BidOption{Money: 100}, PricingBasis{Trust: 2000}).Money != 200 {
 		t.Error("a cost of a site that is half trusted does not count twice")
 	}
 }

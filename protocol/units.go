@@ -17,33 +17,33 @@ type (
 	MiB          int64
 )
 
-// KWh returns e in kilowatt-hours, for people.
-func (e Millijoules) KWh() float64 { return float64(e) / 3.6e9 }
+// InKWh returns e in kilowatt-hours, for people.
+func (e Millijoules) InKWh() float64 { return float64(e) / 3.6e9 }
 
-// Kilograms returns c in kilograms, for people.
-func (c Milligrams) Kilograms() float64 { return float64(c) / 1e6 }
+// InKilograms returns c in kilograms, for people.
+func (c Milligrams) InKilograms() float64 { return float64(c) / 1e6 }
 
-// InMicrodollars returns what people write in dollars, to the nearest; usual where
+// DollarsToMicrodollars returns what people write in dollars, to the nearest; usual where
 // they wrote nothing.
-func InMicrodollars(dollars *float64, usual Microdollars) Microdollars {
+func DollarsToMicrodollars(dollars *float64, usual Microdollars) Microdollars {
 	if dollars == nil {
 		return usual
 	}
 	return Microdollars(math.Round(1e6 * *dollars))
 }
 
-// Dollars returns m in dollars, for people.
-func (m Microdollars) Dollars() float64 { return float64(m) / 1e6 }
+// InDollars returns m in dollars, for people.
+func (m Microdollars) InDollars() float64 { return float64(m) / 1e6 }
 
 // A Time is an instant: milliseconds since 1970-01-01T00:00:00Z. Zero is no
 // time at all.
 type Time int64
 
-// At returns the instant of t, cut to the millisecond.
-func At(t time.Time) Time { return Time(t.UnixMilli()) }
+// FromStdTime returns the instant of t, cut to the millisecond.
+func FromStdTime(t time.Time) Time { return Time(t.UnixMilli()) }
 
-// Go returns t for the standard library, in UTC.
-func (t Time) Go() time.Time { return time.UnixMilli(int64(t)).UTC() }
+// StdTime returns t for the standard library, in UTC.
+func (t Time) StdTime() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // Add returns t moved by d, cut to the millisecond.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
@@ -76,18 +76,18 @@ func (t Time) String() string {
 	if t == 0 {
 		return "never"
 	}
-	return t.Go().Format("2006-01-02T15:04:05.999Z07:00")
+	return t.StdTime().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// earliest and latest are the first and the last instant that RFC 3339 has: the
+// earliestRFC3339 and latest are the first and the last instant that RFC 3339 has: the
 // years 0 to 9999.
-const earliest, latest Time = -62_167_219_200_000, 253_402_300_799_999
+const earliestRFC3339, latestRFC3339 Time = -62_167_219_200_000, 253_402_300_799_999
 
 // MarshalJSON implements json.Marshaler, for people who read the wire. The
 // wire itself carries a plain integer. An instant that RFC 3339 has no words for,
 // which anybody may say, is told as the nearest that it has.
 func (t Time) MarshalJSON() ([]byte, error) {
-	return strconv.AppendQuote(nil, min(max(t, earliest), latest).String()), nil
+	return strconv.AppendQuote(nil, min(max(t, earliestRFC3339), latestRFC3339).String()), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON writes.
@@ -104,6 +104,6 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("protocol: time %q: want RFC 3339, or never", s)
 	}
-	*t = At(at)
+	*t = FromStdTime(at)
 	return nil
 }

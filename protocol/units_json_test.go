@@ -29,7 +29,7 @@ func TestATimeIsReadAsItIsWritten(t *testing.T) {
 // of them would be all lists.
 func TestATimeBeyondAllYearsIsReadAllTheSame(t *testing.T) {
 	for said, want := range map[Time]Time{
-		math.MaxInt64: latest, latest + 1: latest, latest: latest, earliest: earliest, earliest - 1: earliest, math.MinInt64: earliest,
+		math.MaxInt64: latestRFC3339, latestRFC3339 + 1: latestRFC3339, latestRFC3339: latestRFC3339, earliestRFC3339: earliestRFC3339, earliestRFC3339 - 1: earliestRFC3339, math.MinInt64: earliestRFC3339,
 	} {
 		text, err := json.Marshal(said)
 		got := Time(7)

@@ -42,7 +42,7 @@ func (w *wire) putUint(n uint64) {
 }
 
 func (w *wire) putText(s string) {
-	w.fits(len(s))
+	w.checkTextLength(len(s))
 	switch n := len(s); {
 	case n < 32:
 		w.data = append(w.data, 0xa0|byte(n))
@@ -72,20 +72,20 @@ func (w *wire) putCount(n int, short byte) {
 	}
 }
 
-// want reads the head of a value that has to look like f. Nothing at all
+// expectForm reads the head of a value that has to look like f. Nothing at all
 // counts as the zero of f.
-func (w *wire) want(f form, what string) int {
+func (w *wire) expectForm(f form, what string) int {
 	start := w.at
-	got, n := w.head()
-	if got != f && got != nothing {
-		w.fail(start, fmt.Errorf("want %s", what))
+	got, n := w.readHead()
+	if got != f && got != formNil {
+		w.recordError(start, fmt.Errorf("want %s", what))
 		return 0
 	}
 	return n
 }
 
-// int reads an integer. Most are small, or times and energies of eight bytes.
-func (w *wire) int() int64 {
+// readInt reads an integer. Most are small, or times and energies of eight bytes.
+func (w *wire) readInt() int64 {
 	if rest := w.data[w.at:]; w.err == nil && len(rest) >= 9 {
 		switch c := rest[0]; {
 		case c < 0x80:
@@ -99,7 +99,7 @@ func (w *wire) int() int64 {
 			return int64(binary.BigEndian.Uint64(rest[1:]))
 		}
 	}
-	return int64(w.want(number, "an integer"))
+	return int64(w.expectForm(formNumber, "an integer"))
 }
 
 func (w *wire) putBool(v bool) {
@@ -110,12 +110,12 @@ func (w *wire) putBool(v bool) {
 	}
 }
 
-func (w *wire) bool() bool { return w.want(truth, "true or false") == 1 }
-func (w *wire) list() int  { return w.want(list, "a list") }
+func (w *wire) readBool() bool    { return w.expectForm(formBool, "true or false") == 1 }
+func (w *wire) readListHead() int { return w.expectForm(formList, "a list") }
 
-// text reads a string. Names come again and again, so short ones are shared.
-func (w *wire) text() string {
-	b := w.bytes(w.want(text, "text"))
+// readText reads a string. Names come again and again, so short ones are shared.
+func (w *wire) readText() string {
+	b := w.readBytes(w.expectForm(formText, "text"))
 	if len(b) == 0 {
 		return ""
 	}

@@ -12,25 +12,25 @@ import (
 // bodies; rows and jobs, of which a message may hold thousands, are walked
 // here. Errors stick, so a walk looks at err once, at its end.
 type wire struct {
-	data    []byte
-	at      int // next byte to read
-	writing bool
-	err     error
-	taken   int               // bytes of memory that the rows read take
-	names   map[string]string // short strings read before, to hand out again
+	data           []byte
+	at             int // next byte to read
+	writing        bool
+	err            error
+	reservedMemory int               // bytes of memory that the rows read take
+	names          map[string]string // short strings read before, to hand out again
 }
 
 // A form is what a value looks like on the wire.
 type form int
 
 const (
-	nothing form = iota
-	number       // its value is n
-	truth        // n is 0 or 1
-	text         // of n bytes; raw bytes too
-	list         // of n values
-	table        // of n keys and n values
-	other        // n bytes that no message of ours holds: a float or an extension
+	formNil    form = iota
+	formNumber      // its value is n
+	formBool        // n is 0 or 1
+	formText        // of n bytes; raw bytes too
+	formList        // of n values
+	formTable       // of n keys and n values
+	formOther       // n bytes that no message of ours holds: a float or an extension
 )
 
 // MaxText is the most bytes that a text of a message may have, a Task too.
@@ -46,87 +46,87 @@ const (
 	freeMemory = 64 << 10
 )
 
-var errCut = errors.New("ends too early")
+var errTruncated = errors.New("ends too early")
 
-func (w *wire) fail(at int, err error) {
+func (w *wire) recordError(at int, err error) {
 	if w.err == nil {
 		w.err = fmt.Errorf("byte %d: %w", at, err)
 	}
 }
 
-// head reads the first bytes of a value: all of a number, the length of others.
-func (w *wire) head() (form, int) {
+// readHead reads the first bytes of a value: all of a number, the length of others.
+func (w *wire) readHead() (form, int) {
 	if w.err != nil {
-		return nothing, 0
+		return formNil, 0
 	}
 	if w.at >= len(w.data) {
-		w.fail(w.at, errCut)
-		return nothing, 0
+		w.recordError(w.at, errTruncated)
+		return formNil, 0
 	}
 	c := w.data[w.at]
 	w.at++
 	switch {
 	case c < 0x80:
-		return number, int(c)
+		return formNumber, int(c)
 	case c < 0x90:
-		return table, int(c & 0x0f)
+		return formTable, int(c & 0x0f)
 	case c < 0xa0:
-		return list, int(c & 0x0f)
+		return formList, int(c & 0x0f)
 	case c < 0xc0:
-		return text, int(c & 0x1f)
+		return formText, int(c & 0x1f)
 	case c >= 0xe0:
-		return number, int(int8(c))
+		return formNumber, int(int8(c))
 	}
-	return w.longHead(c)
+	return w.readLongHead(c)
 }
 
-// peek is head without going on.
-func (w *wire) peek() (form, int) {
+// peekHead is head without going on.
+func (w *wire) peekHead() (form, int) {
 	at := w.at
-	f, n := w.head()
+	f, n := w.readHead()
 	w.at = at
 	return f, n
 }
 
-func (w *wire) longHead(c byte) (form, int) {
+func (w *wire) readLongHead(c byte) (form, int) {
 	switch c {
 	case 0xc0:
-		return nothing, 0
+		return formNil, 0
 	case 0xc2, 0xc3:
-		return truth, int(c & 1)
+		return formBool, int(c & 1)
 	case 0xc4, 0xc5, 0xc6:
-		return text, int(w.big(1 << (c - 0xc4)))
+		return formText, int(w.readBigEndian(1 << (c - 0xc4)))
 	case 0xc7, 0xc8, 0xc9:
-		return other, int(w.big(1<<(c-0xc7))) + 1
+		return formOther, int(w.readBigEndian(1<<(c-0xc7))) + 1
 	case 0xca, 0xcb:
-		return other, 4 << (c - 0xca)
+		return formOther, 4 << (c - 0xca)
 	case 0xcc, 0xcd, 0xce, 0xcf:
-		return number, int(w.big(1 << (c - 0xcc)))
+		return formNumber, int(w.readBigEndian(1 << (c - 0xcc)))
 	case 0xd0:
-		return number, int(int8(w.big(1)))
+		return formNumber, int(int8(w.readBigEndian(1)))
 	case 0xd1:
-		return number, int(int16(w.big(2)))
+		return formNumber, int(int16(w.readBigEndian(2)))
 	case 0xd2:
-		return number, int(int32(w.big(4)))
+		return formNumber, int(int32(w.readBigEndian(4)))
 	case 0xd3:
-		return number, int(w.big(8))
+		return formNumber, int(w.readBigEndian(8))
 	case 0xd4, 0xd5, 0xd6, 0xd7, 0xd8:
-		return other, 1<<(c-0xd4) + 1
+		return formOther, 1<<(c-0xd4) + 1
 	case 0xd9, 0xda, 0xdb:
-		return text, int(w.big(1 << (c - 0xd9)))
+		return formText, int(w.readBigEndian(1 << (c - 0xd9)))
 	case 0xdc, 0xdd:
-		return list, int(w.big(2 << (c - 0xdc)))
+		return formList, int(w.readBigEndian(2 << (c - 0xdc)))
 	case 0xde, 0xdf:
-		return table, int(w.big(2 << (c - 0xde)))
+		return formTable, int(w.readBigEndian(2 << (c - 0xde)))
 	}
-	w.fail(w.at-1, fmt.Errorf("%#x begins no value", c))
-	return nothing, 0
+	w.recordError(w.at-1, fmt.Errorf("%#x begins no value", c))
+	return formNil, 0
 }
 
-// big reads a big-endian unsigned integer of size bytes.
-func (w *wire) big(size int) uint64 {
+// readBigEndian reads a big-endian unsigned integer of size bytes.
+func (w *wire) readBigEndian(size int) uint64 {
 	if len(w.data)-w.at < size {
-		w.fail(w.at, errCut)
+		w.recordError(w.at, errTruncated)
 		return 0
 	}
 	b := w.data[w.at:]
@@ -142,46 +142,46 @@ func (w *wire) big(size int) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// bytes reads n bytes, which stay part of the wire.
-func (w *wire) bytes(n int) []byte {
+// readBytes reads n bytes, which stay part of the wire.
+func (w *wire) readBytes(n int) []byte {
 	if w.err != nil {
 		return nil
 	}
 	if n < 0 || len(w.data)-w.at < n {
-		w.fail(w.at, errCut)
+		w.recordError(w.at, errTruncated)
 		return nil
 	}
 	w.at += n
 	return w.data[w.at-n : w.at]
 }
 
-// skip reads one value and forgets it.
-func (w *wire) skip(depth int) {
+// skipValue reads one value and forgets it.
+func (w *wire) skipValue(depth int) {
 	start := w.at
-	f, n := w.head()
+	f, n := w.readHead()
 	if w.err != nil {
 		return
 	}
 	switch f {
-	case text, other:
+	case formText, formOther:
 		if n > MaxText {
-			w.fail(start, fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))
+			w.recordError(start, fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))
 		}
-		w.bytes(n)
-	case list, table:
+		w.readBytes(n)
+	case formList, formTable:
 		if depth >= maxDepth {
-			w.fail(start, fmt.Errorf("nested more than %d deep", maxDepth))
+			w.recordError(start, fmt.Errorf("nested more than %d deep", maxDepth))
 			return
 		}
 		for range n {
 			if w.err != nil {
 				return
 			}
-			if f == table && !w.skipNumber() {
-				w.skip(depth + 1)
+			if f == formTable && !w.skipNumber() {
+				w.skipValue(depth + 1)
 			}
 			if !w.skipNumber() {
-				w.skip(depth + 1)
+				w.skipValue(depth + 1)
 			}
 		}
 	}
@@ -207,11 +207,11 @@ func (w *wire) skipNumber() bool {
 	return true
 }
 
-// take asks for memory for n values of size bytes, before it is made.
-func (w *wire) take(n int, size uintptr) bool {
-	w.taken += n * int(size)
-	if w.taken > maxPerByte*len(w.data)+freeMemory {
-		w.fail(w.at, fmt.Errorf("list of %d rows that take far more memory than bytes", n))
+// reserveMemory asks for memory for n values of size bytes, before it is made.
+func (w *wire) reserveMemory(n int, size uintptr) bool {
+	w.reservedMemory += n * int(size)
+	if w.reservedMemory > maxPerByte*len(w.data)+freeMemory {
+		w.recordError(w.at, fmt.Errorf("list of %d rows that take far more memory than bytes", n))
 	}
 	return w.err == nil
 }
@@ -240,7 +240,7 @@ func (w *wire) UnreadByte() error { w.at--; return nil }
 
 // Write implements io.Writer for an msgpack encoder, which writes a text at once.
 func (w *wire) Write(p []byte) (int, error) {
-	w.fits(len(p))
+	w.checkTextLength(len(p))
 	w.data = append(w.data, p...)
 	return len(p), nil
 }
@@ -248,9 +248,9 @@ func (w *wire) Write(p []byte) (int, error) {
 // WriteByte implements io.ByteWriter.
 func (w *wire) WriteByte(c byte) error { w.data = append(w.data, c); return nil }
 
-// fits notes a text that nobody would read, lest it be written where it must be.
-func (w *wire) fits(n int) {
+// checkTextLength notes a text that nobody would read, lest it be written where it must be.
+func (w *wire) checkTextLength(n int) {
 	if n > MaxText {
-		w.fail(len(w.data), fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))
+		w.recordError(len(w.data), fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))
 	}
 }

@@ -39,7 +39,7 @@ func even(n int) spec.Scenario {
 func advised(s spec.Scenario) market.Advice {
 	a := market.Advice{Ease: 100, Purse: 100, Most: 4, Calls: 100_000}
 	for i, site := range s.Sites {
-		a.Notes = append(a.Notes, market.Notice{Note: protocol.Note{ID: fmt.Sprint("N", i+1), Site: site.Name, Text: "prefer it"}})
+		a.Notes = append(a.Notes, market.TimedNote{OperatorNotice: protocol.OperatorNotice{ID: fmt.Sprint("N", i+1), Site: site.Name, Text: "prefer it"}})
 	}
 	return a
 }
@@ -48,7 +48,7 @@ func advised(s spec.Scenario) market.Advice {
 func hear(t *testing.T, s spec.Scenario, judge bus.Machine) ([]protocol.Message, history.Totals, map[string]int) {
 	t.Helper()
 	var said []protocol.Message
-	res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Advice: advised(s), Judge: judge, Record: func(m protocol.Message) error {
+	res, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), Options{Advice: advised(s), Judge: judge, Record: func(m protocol.Message) error {
 		said = append(said, m)
 		return nil
 	}})
@@ -104,12 +104,12 @@ func picks(handle string) (string, error) {
 // same day.
 func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
 	s := even(60)
-	plain, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{})
+	plain, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plain.Totals.Messages = 0
-	closed, err := llm.Open(llm.Config{URL: "http://127.0.0.1:1/v1", Model: "m"})
+	closed, err := llm.OpenModel(llm.Config{URL: "http://127.0.0.1:1/v1", Model: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +120,12 @@ func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
 		"prose":              scripted(func(context.Context, llm.Prompt) (string, error) { return "I choose k1.", nil }),
 		"panics":             scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") }),
 	} {
-		said, totals, counts := hear(t, s, advisor.NewJudge(model, time.Now).Sit(t.Context()))
+		said, totals, counts := hear(t, s, advisor.NewJudge(model, time.Now).ForReplay(t.Context()))
 		if !reflect.DeepEqual(totals, plain.Totals) {
 			t.Errorf("%s: totals\n%+v; want the rule's\n%+v", name, totals, plain.Totals)
 		}
-		if n := saidOf[protocol.Ask](said); n < 3 || n != saidOf[protocol.Answer](said) {
-			t.Errorf("%s: asked %d times, answered %d: %v", name, n, saidOf[protocol.Answer](said), counts)
+		if n := saidOf[protocol.JudgeRequest](said); n < 3 || n != saidOf[protocol.JudgeAnswer](said) {
+			t.Errorf("%s: asked %d times, answered %d: %v", name, n, saidOf[protocol.JudgeAnswer](said), counts)
 		}
 	}
 }
@@ -134,8 +134,8 @@ func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
 func TestADayWithASilentJudgeEnds(t *testing.T) {
 	s := even(20)
 	said, totals, counts := hear(t, s, nil)
-	if totals.Placed != 20 || saidOf[protocol.Ask](said) == 0 || counts["judge-late"] == 0 {
-		t.Errorf("%d done, %d asked: %v", totals.Placed, saidOf[protocol.Ask](said), counts)
+	if totals.Placed != 20 || saidOf[protocol.JudgeRequest](said) == 0 || counts["judge-late"] == 0 {
+		t.Errorf("%d done, %d asked: %v", totals.Placed, saidOf[protocol.JudgeRequest](said), counts)
 	}
 }
 
@@ -144,13 +144,13 @@ func TestADayWithASilentJudgeEnds(t *testing.T) {
 func TestVerdictsOnTheLedgerReplayWithoutTheModel(t *testing.T) {
 	s := even(60)
 	last := scripted(func(_ context.Context, p llm.Prompt) (string, error) { return picks(slices.Max(shown(p))) })
-	first, totals, _ := hear(t, s, advisor.NewJudge(last, func() time.Time { return time.Time{} }).Sit(t.Context()))
-	minutes, moved := advisor.NewMinutes(), 0
+	first, totals, _ := hear(t, s, advisor.NewJudge(last, func() time.Time { return time.Time{} }).ForReplay(t.Context()))
+	minutes, moved := advisor.NewRecordedAnswers(), 0
 	for _, m := range first {
-		minutes.Add(m)
+		minutes.AddMessage(m)
 	}
 	for _, a := range awards(first) {
-		if a.Why.Code == protocol.Judged {
+		if a.Why.Code == protocol.ChosenByJudge {
 			moved++
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // usual figures it says how many simulated hours pass in a second, how many
 // messages the parties read, and how many allocations a decision costs.
 func BenchmarkDay(b *testing.B) {
-	real, err := spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: "../../shared/data"})
+	real, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: "../../shared/data"})
 	for _, day := range []struct {
 		name string
 		s    spec.Scenario
@@ -28,13 +28,13 @@ func BenchmarkDay(b *testing.B) {
 				messages, decisions, hours := 0, 0, 0.0
 				b.ReportAllocs()
 				for b.Loop() {
-					res, err := Play(b.Context(), day.s, Auction, hub(b, on), Options{})
+					res, err := Replay(b.Context(), day.s, PolicyAuction, hub(b, on), Options{})
 					if err != nil {
 						b.Fatal(err)
 					}
 					messages += res.Totals.Messages
 					decisions += res.Totals.Decisions
-					hours += Metered(day.s).Sub(day.s.Start).Hours()
+					hours += MeteredUntil(day.s).Sub(day.s.Start).Hours()
 				}
 				seconds := b.Elapsed().Seconds()
 				b.ReportMetric(float64(messages)/seconds, "messages/s")
@@ -45,12 +45,12 @@ func BenchmarkDay(b *testing.B) {
 	}
 }
 
-func hub(b *testing.B, on string) bus.Hub {
+func hub(b *testing.B, on string) bus.Bus {
 	b.Helper()
 	if on == "mem" {
-		return new(membus.Hub)
+		return new(membus.Bus)
 	}
-	server, err := natsbus.Serve(natsbus.Config{})
+	server, err := natsbus.StartServer(natsbus.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

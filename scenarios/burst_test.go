@@ -29,8 +29,8 @@ func TestABurstCostsLessThanInOrderOfArrival(t *testing.T) {
 		s.Jobs = append(s.Jobs, j)
 	}
 	cost := make(map[string]float64)
-	for _, policy := range []string{Auction, "home-fifo"} {
-		res, err := Play(t.Context(), s, policy, new(membus.Hub), Options{})
+	for _, policy := range []string{PolicyAuction, "home-fifo"} {
+		res, err := Replay(t.Context(), s, policy, new(membus.Bus), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestABurstCostsLessThanInOrderOfArrival(t *testing.T) {
 			t.Errorf("%s has no job late: no burst", policy)
 		}
 	}
-	if cost[Auction] >= cost["home-fifo"] {
-		t.Errorf("the auction's jobs cost $%.2f, in order of arrival at home $%.2f", cost[Auction], cost["home-fifo"])
+	if cost[PolicyAuction] >= cost["home-fifo"] {
+		t.Errorf("the auction's jobs cost $%.2f, in order of arrival at home $%.2f", cost[PolicyAuction], cost["home-fifo"])
 	}
 }

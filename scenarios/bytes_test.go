@@ -17,11 +17,11 @@ import (
 
 // told plays a scenario and returns all that was said, and a hash of its bytes
 // on the wire.
-func told(t testing.TB, s spec.Scenario, policy string, hub bus.Hub) ([]protocol.Message, [32]byte) {
+func told(t testing.TB, s spec.Scenario, policy string, hub bus.Bus) ([]protocol.Message, [32]byte) {
 	t.Helper()
 	var said []protocol.Message
 	sum := sha256.New()
-	_, err := Play(t.Context(), s, policy, hub, Options{Record: func(m protocol.Message) error {
+	_, err := Replay(t.Context(), s, policy, hub, Options{Record: func(m protocol.Message) error {
 		said = append(said, m)
 		b, err := protocol.Encode(m)
 		sum.Write(b)
@@ -36,25 +36,25 @@ func told(t testing.TB, s spec.Scenario, policy string, hub bus.Hub) ([]protocol
 // The record of a run depends on its scenario and policy alone: not on the bus,
 // nor on the number of processors, nor on which of two runs it is.
 func TestARunHasTheSameBytesOnAnyBusAndAnyNumberOfProcessors(t *testing.T) {
-	server, err := natsbus.Serve(natsbus.Config{})
+	server, err := natsbus.StartServer(natsbus.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	s := small(24)
-	for _, policy := range []string{Auction, "random", "carbon-threshold"} {
+	for _, policy := range []string{PolicyAuction, "random", "carbon-threshold"} {
 		var first [32]byte
 		for i, on := range []struct {
 			name  string
 			procs int
-			hub   bus.Hub
+			hub   bus.Bus
 		}{
-			{"in memory, one processor", 1, new(membus.Hub)},
-			{"in memory, two processors", 2, new(membus.Hub)},
-			{"in memory, eight threads", 8, new(membus.Hub)},
-			{"over NATS, one processor", 1, &server.Hub},
-			{"over NATS, two processors", 2, &server.Hub},
+			{"in memory, one processor", 1, new(membus.Bus)},
+			{"in memory, two processors", 2, new(membus.Bus)},
+			{"in memory, eight threads", 8, new(membus.Bus)},
+			{"over NATS, one processor", 1, &server.Bus},
+			{"over NATS, two processors", 2, &server.Bus},
 		} {
 			runtime.GOMAXPROCS(on.procs)
 			said, sum := told(t, s, policy, on.hub)
@@ -66,22 +66,22 @@ func TestARunHasTheSameBytesOnAnyBusAndAnyNumberOfProcessors(t *testing.T) {
 			}
 		}
 	}
-	if c := server.Counts(); c.Forged+c.Unreadable+c.UnknownKind+c.Slow != 0 {
+	if c := server.DeliveryCounts(); c.Forged+c.Unreadable+c.UnknownKind+c.Slow != 0 {
 		t.Errorf("NATS dropped messages: %+v", c)
 	}
 }
 
 func TestARunThatIsStoppedSaysSoOnAnyBus(t *testing.T) {
-	server, err := natsbus.Serve(natsbus.Config{})
+	server, err := natsbus.StartServer(natsbus.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	for name, hub := range map[string]bus.Hub{"in memory": new(membus.Hub), "over NATS": &server.Hub} {
+	for name, hub := range map[string]bus.Bus{"in memory": new(membus.Bus), "over NATS": &server.Bus} {
 		for _, after := range []int{1, 20, 333} {
 			ctx, stop := context.WithCancel(t.Context())
 			n := 0
-			_, err := Play(ctx, small(10), "home-fifo", hub, Options{Record: func(protocol.Message) error {
+			_, err := Replay(ctx, small(10), "home-fifo", hub, Options{Record: func(protocol.Message) error {
 				if n++; n == after {
 					stop()
 				}
@@ -97,7 +97,7 @@ func TestARunThatIsStoppedSaysSoOnAnyBus(t *testing.T) {
 func TestAScenarioWithAJobTwiceIsRefused(t *testing.T) {
 	s := small(3)
 	s.Jobs[2].ID = s.Jobs[0].ID
-	if _, err := Set(s, Auction); err == nil || !strings.Contains(err.Error(), "job-0000") {
+	if _, err := BuildTestbed(s, PolicyAuction); err == nil || !strings.Contains(err.Error(), "job-0000") {
 		t.Errorf("error %v, want one that names the job", err)
 	}
 }
@@ -105,9 +105,9 @@ func TestAScenarioWithAJobTwiceIsRefused(t *testing.T) {
 // Another seed is another run: the bytes above are not equal for being empty.
 func TestAnotherSeedHasOtherBytes(t *testing.T) {
 	s := small(20)
-	_, first := told(t, s, "home-fifo", new(membus.Hub))
+	_, first := told(t, s, "home-fifo", new(membus.Bus))
 	s.Seed++
-	if _, second := told(t, s, "home-fifo", new(membus.Hub)); first == second {
+	if _, second := told(t, s, "home-fifo", new(membus.Bus)); first == second {
 		t.Error("the true draw of jobs does not depend on the seed")
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Nothing is lost, whatever the scenario and the policy. [Play] holds the
+// Nothing is lost, whatever the scenario and the policy. [Replay] holds the
 // record to its own promises; here the messages are counted again, without it.
 func TestEveryJobAndEveryJouleIsAccountedForOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawScenario(t, 24)
-		policy := rapid.SampledFrom(Policies()).Draw(t, "policy")
+		policy := rapid.SampledFrom(PolicyNames()).Draw(t, "policy")
 		var said []protocol.Message
-		res, err := Play(t.Context(), s, policy, new(membus.Hub), Options{Record: func(m protocol.Message) error {
+		res, err := Replay(t.Context(), s, policy, new(membus.Bus), Options{Record: func(m protocol.Message) error {
 			said = append(said, m)
 			return nil
 		}})
@@ -48,17 +48,17 @@ func countFates(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 				continue // said again
 			}
 			launched[b.Job.ID], epochs[b.Job.ID] = launched[b.Job.ID]+1, b.Epoch
-			if b.Job.Check() != "" {
+			if b.Job.InvalidReason() != "" {
 				t.Errorf("%s is malformed and was launched", b.Job.ID)
 			}
-			if len(b.Job.Regions) > 0 && b.Job.Regions[0] != m.From.Site() {
-				t.Errorf("%s may run at %v and runs at %s", b.Job.ID, b.Job.Regions, m.From.Site())
+			if len(b.Job.Regions) > 0 && b.Job.Regions[0] != m.From.SiteName() {
+				t.Errorf("%s may run at %v and runs at %s", b.Job.ID, b.Job.Regions, m.From.SiteName())
 			}
-		case protocol.Lost:
+		case protocol.Interrupted:
 			lost[b.Job]++
-		case protocol.Settled:
+		case protocol.Settlement:
 			ended[b.Job]++
-		case protocol.Refuse:
+		case protocol.Reject:
 			ended[b.Job] += 10
 			if b.Why.Code == "" {
 				t.Errorf("%s was refused without a reason", b.Job)
@@ -120,10 +120,10 @@ func countRoom(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 				running[b.Job.ID] = b
 				change(b, 1)
 			}
-		case protocol.Exited:
+		case protocol.Finished:
 			change(running[b.Job], -1)
 			delete(running, b.Job)
-		case protocol.Lost:
+		case protocol.Interrupted:
 			change(running[b.Job], -1)
 			delete(running, b.Job)
 		}
@@ -134,28 +134,28 @@ func countRoom(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 func countEnergy(t *rapid.T, said []protocol.Message) {
 	drawn, idle, total := map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}
 	paid, wasted := map[string]protocol.Millijoules{}, map[string]protocol.Millijoules{}
-	ofJob, bill := map[protocol.JobID]protocol.Millijoules{}, map[protocol.JobID]protocol.Bill{}
+	ofJob, bill := map[protocol.JobID]protocol.Millijoules{}, map[protocol.JobID]protocol.Usage{}
 	hour := func(site string, at protocol.Time) string { return fmt.Sprint(site, " ", at) }
 	for _, m := range said {
-		site := m.From.Site()
+		site := m.From.SiteName()
 		switch b := m.Body.(type) {
-		case protocol.Exited:
+		case protocol.Finished:
 			for _, s := range b.Draw {
 				drawn[hour(site, s.Hour)] += s.Energy
 				ofJob[b.Job] += s.Energy
 			}
-		case protocol.Lost:
+		case protocol.Interrupted:
 			for _, s := range b.Draw {
 				drawn[hour(site, s.Hour)] += s.Energy
 				wasted[hour(site, s.Hour)] += s.Energy
 			}
-		case protocol.Meter: // what served no job is paid for by the site, to the millijoule
+		case protocol.SiteUsage: // what served no job is paid for by the site, to the millijoule
 			paid[hour(site, b.Hour)] += b.Idle.IT
-		case protocol.Reading:
+		case protocol.IdleReading:
 			idle[hour(site, b.Hour)], total[hour(site, b.Hour)] = b.Idle, b.Total
-		case protocol.Done:
-			bill[b.Job] = protocol.Bill{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money, Finish: b.Ended}
-		case protocol.Settled:
+		case protocol.UsageReport:
+			bill[b.Job] = protocol.Usage{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money, Finish: b.Ended}
+		case protocol.Settlement:
 			if b.Counted != bill[b.Job] || b.Counted.IT != ofJob[b.Job] {
 				t.Errorf("%s: settled %+v, reported %+v, measured %d mJ", b.Job, b.Counted, bill[b.Job], ofJob[b.Job])
 			}

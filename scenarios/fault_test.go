@@ -59,7 +59,7 @@ func TestTheCheckFindsEveryPlantedFault(t *testing.T) {
 		s.Jobs[i].Arrival = s.Start.Add(time.Duration(i/3) * time.Minute)
 		s.Jobs[i].GPUs, s.Jobs[i].Share = 2, 1000
 	}
-	said, _ := told(t, s, "home-fifo", new(membus.Hub))
+	said, _ := told(t, s, "home-fifo", new(membus.Bus))
 	check := func(f forger) (codes []string) {
 		seq := make(map[protocol.Party]uint64)
 		book := history.New(history.Config{})
@@ -68,7 +68,7 @@ func TestTheCheckFindsEveryPlantedFault(t *testing.T) {
 			m.Seq = seq[m.From]
 			book.Add(m)
 		}
-		for _, p := range book.Check(Nodes(s)) {
+		for _, p := range book.Check(NodesOf(s)) {
 			codes = append(codes, p.Code)
 		}
 		return codes
@@ -81,19 +81,19 @@ func TestTheCheckFindsEveryPlantedFault(t *testing.T) {
 		forge func(forger) forger
 	}{
 		"a job measured a millijoule too high": {"energy-of-job", func(f forger) forger {
-			return change(f, func(b *protocol.Exited) { b.Draw = slices.Clone(b.Draw); b.Draw[0].Energy++ })
+			return change(f, func(b *protocol.Finished) { b.Draw = slices.Clone(b.Draw); b.Draw[0].Energy++ })
 		}},
-		"an hour metered a millijoule too low": {"meter", func(f forger) forger { return change(f, func(b *protocol.Meter) { b.Total-- }) }},
-		"idle energy that nobody drew":         {"meter", func(f forger) forger { return change(f, func(b *protocol.Meter) { b.Idle.IT++ }) }},
-		"an hour that nobody metered":          {"meter", without[protocol.Meter]},
-		"a milligram lost on the way":          {"settled-other-bill", func(f forger) forger { return change(f, func(b *protocol.Done) { b.Carbon-- }) }},
-		"a microdollar lost on the way":        {"settled-other-bill", func(f forger) forger { return change(f, func(b *protocol.Settled) { b.Counted.Money++ }) }},
-		"a bid that was not awarded":           {"settled-other-bid", func(f forger) forger { return change(f, func(b *protocol.Settled) { b.BidFor.Energy++ }) }},
-		"a bill to another tenant":             {"settled-elsewhere", func(f forger) forger { return change(f, func(b *protocol.Settled) { b.Payer = "shop" }) }},
-		"late, and said to be in time":         {"settled-lateness", func(f forger) forger { return change(f, func(b *protocol.Settled) { b.Late = !b.Late }) }},
-		"an end told twice":                    {"done-twice", func(f forger) forger { return again(f, func(*protocol.Done) {}) }},
-		"an exit told twice":                   {"exited-twice", func(f forger) forger { return again(f, func(*protocol.Exited) {}) }},
-		"settled twice":                        {"settled-twice", func(f forger) forger { return again(f, func(*protocol.Settled) {}) }},
+		"an hour metered a millijoule too low": {"meter", func(f forger) forger { return change(f, func(b *protocol.SiteUsage) { b.Total-- }) }},
+		"idle energy that nobody drew":         {"meter", func(f forger) forger { return change(f, func(b *protocol.SiteUsage) { b.Idle.IT++ }) }},
+		"an hour that nobody metered":          {"meter", without[protocol.SiteUsage]},
+		"a milligram lost on the way":          {"settled-other-bill", func(f forger) forger { return change(f, func(b *protocol.UsageReport) { b.Carbon-- }) }},
+		"a microdollar lost on the way":        {"settled-other-bill", func(f forger) forger { return change(f, func(b *protocol.Settlement) { b.Counted.Money++ }) }},
+		"a bid that was not awarded":           {"settled-other-bid", func(f forger) forger { return change(f, func(b *protocol.Settlement) { b.BidFor.Energy++ }) }},
+		"a bill to another tenant":             {"settled-elsewhere", func(f forger) forger { return change(f, func(b *protocol.Settlement) { b.Payer = "shop" }) }},
+		"late, and said to be in time":         {"settled-lateness", func(f forger) forger { return change(f, func(b *protocol.Settlement) { b.Late = !b.Late }) }},
+		"an end told twice":                    {"done-twice", func(f forger) forger { return again(f, func(*protocol.UsageReport) {}) }},
+		"an exit told twice":                   {"exited-twice", func(f forger) forger { return again(f, func(*protocol.Finished) {}) }},
+		"settled twice":                        {"settled-twice", func(f forger) forger { return again(f, func(*protocol.Settlement) {}) }},
 		"sold twice":                           {"awarded-twice", func(f forger) forger { return again(f, func(b *protocol.Award) { b.Epoch++ }) }},
 		"run twice":                            {"launched-twice", func(f forger) forger { return again(f, func(b *protocol.Launch) { b.Epoch++ }) }},
 		"run without an award":                 {"launched-without-award", without[protocol.Award]},
@@ -107,14 +107,14 @@ func TestTheCheckFindsEveryPlantedFault(t *testing.T) {
 		"refused after it was sold": {"refused-and-placed", func(f forger) forger {
 			id, i := f[nth[protocol.Award](f, 2)].Body.(protocol.Award).Job, nth[protocol.Award](f, 2)
 			m := f[i]
-			m.To, m.Body = protocol.Submitter, protocol.Refuse{Job: id, Why: protocol.Reason{Code: protocol.NoOffer}}
+			m.To, m.Body = protocol.Submitter, protocol.Reject{Job: id, Why: protocol.Reason{Code: protocol.NoBids}}
 			return slices.Insert(f, i+1, m)
 		}},
 		"refused without a reason": {"refused-without-reason", func(f forger) forger {
 			i := nth[protocol.Award](f, 2)
 			id := f[i].Body.(protocol.Award).Job
 			f = slices.DeleteFunc(f[:i:i], func(protocol.Message) bool { return false })
-			return append(f, protocol.Message{At: said[i].At, From: protocol.Coordinator, To: protocol.Submitter, Body: protocol.Refuse{Job: id}})
+			return append(f, protocol.Message{At: said[i].At, From: protocol.Coordinator, To: protocol.Submitter, Body: protocol.Reject{Job: id}})
 		}},
 		"run before it arrived": {"before-arrival", func(f forger) forger {
 			return change(f, func(b *protocol.Submit) { b.Job.Arrival += 3_600_000 })

@@ -36,30 +36,30 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 		return SimulatedSite{}, fmt.Errorf("scenarios: %s has no site %q", s.Name, name)
 	}
 	site := s.Sites[i]
-	if !site.Bids.Honest() {
+	if !site.Bids.IsHonest() {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
 	}
-	site.Signals = hourly(site.Signals)
-	p, err := simulate(site, Forecasts, s.Seed, start, until)
+	site.Signals = repeatConstantsHourly(site.Signals)
+	p, err := simulate(site, SignalForecasts, s.Seed, start, until)
 	if err != nil {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: %w", name, err)
 	}
 	return SimulatedSite{
 		SiteConfig: runtime.SiteConfig{
-			Site: name, Nodes: Machines(site), Power: power.Default(), Forecast: Forecasts.rules(site), ChargeIdle: site.IdleBid,
+			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site), ChargeIdle: site.IdleBid,
 		},
-		Executor: runtime.LocalParty{Machine: executor.Simulate(name, p.Hands)},
+		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Hands)},
 		Signals:  runtime.LocalParty{Machine: p.Feed},
 	}, nil
 }
 
-// hourly has what is constant told of each hour: a site that lives for long believes
+// repeatConstantsHourly has what is constant told of each hour: a site that lives for long believes
 // nothing any more that was told once, when it began.
-func hourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]protocol.Point {
+func repeatConstantsHourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]protocol.Point {
 	all = maps.Clone(all)
 	for what, points := range all {
 		if len(points) == 1 {
-			all[what] = append(slices.Clone(points), later(points, time.Hour)...)
+			all[what] = append(slices.Clone(points), shiftPoints(points, time.Hour)...)
 		}
 	}
 	return all

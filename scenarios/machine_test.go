@@ -29,7 +29,7 @@ func (s *strict) Tick(now protocol.Time) []protocol.Message {
 func (s *strict) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	said := s.Machine.Step(now, m)
 	if again := s.Machine.Step(now, m); len(again) != 0 {
-		s.t.Errorf("%s answered a %s again that it had heard before", s.who, m.Kind())
+		s.t.Errorf("%s answered a %s again that it had heard before", s.who, m.KindName())
 	}
 	return s.heard(now, said)
 }
@@ -47,16 +47,16 @@ func (s *strict) heard(now protocol.Time, said []protocol.Message) []protocol.Me
 // the time, and hears twice what a bus says twice: the run is the same.
 func TestAllPartiesKeepThePromisesOfAMachine(t *testing.T) {
 	s := small(20)
-	for _, policy := range []string{Auction, "carbon-threshold", "k8s-least-allocated"} {
-		once, _ := told(t, s, policy, new(membus.Hub))
-		st, err := Set(s, policy)
+	for _, policy := range []string{PolicyAuction, "carbon-threshold", "k8s-least-allocated"} {
+		once, _ := told(t, s, policy, new(membus.Bus))
+		st, err := BuildTestbed(s, policy)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for who, m := range st.Parties {
 			st.Parties[who] = &strict{Machine: m, t: t, who: who}
 		}
-		said, err := loop.Run(t.Context(), new(membus.Hub), st.Parties, loop.Config{Start: st.Start, Done: st.Done})
+		said, err := loop.Run(t.Context(), new(membus.Bus), st.Parties, loop.Config{Start: st.Start, Done: st.AllDone})
 		if err != nil || said != len(once) {
 			t.Errorf("%s: %d messages, %v; said once they are %d", policy, said, err, len(once))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// NewMarket returns a market with the auction as its clearing rule, for testbeds whose sites are not from a
+// NewAuctionMarket returns a market with the auction as its clearing rule, for testbeds whose sites are not from a
 // scenario. It collects jobs for the time gather before it calls for bids.
-func NewMarket(w protocol.Weights, gather time.Duration) bus.Machine {
+func NewAuctionMarket(w protocol.Weights, gather time.Duration) bus.Machine {
 	return market.New(market.Config{Gather: gather, Terms: w}, auction.New(auction.Config{}))
 }

@@ -20,14 +20,14 @@ func TestPausedJobsRunOnAndAddUp(t *testing.T) {
 			j.Pause, j.State = 2*time.Minute, 4096
 		}
 	}
-	for _, policy := range []string{baseline.WaitInterrupting, baseline.SuspendResume} {
-		res, err := Play(t.Context(), s, policy, new(membus.Hub), Options{})
+	for _, policy := range []string{baseline.RuleWaitInterrupting, baseline.RuleSuspendResume} {
+		res, err := Replay(t.Context(), s, policy, new(membus.Bus), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		paused, done := 0, 0
-		for _, id := range res.Book.Jobs() {
-			r, _ := res.Book.Job(id)
+		for _, id := range res.History.Jobs() {
+			r, _ := res.History.Job(id)
 			if r.Run == nil {
 				t.Fatalf("%s: %s never ended", policy, id)
 			}
@@ -77,12 +77,12 @@ func TestTheAuctionPausesWhereThatPays(t *testing.T) {
 		for i := range s.Jobs {
 			s.Jobs[i].Pause = pause
 		}
-		res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{})
+		res, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range res.Book.Jobs() {
-			r, _ := res.Book.Job(id)
+		for _, id := range res.History.Jobs() {
+			r, _ := res.History.Job(id)
 			parts += len(r.Parts)
 		}
 		if res.Totals.Late > 0 {
@@ -113,12 +113,12 @@ func TestAReplayDoesNotEndBeforeTheRestOfAPausedJob(t *testing.T) {
 		ID: "train", Tenant: "lab", Home: "hydro", GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10, Models: []string{"V100"},
 		Arrival: s.Start, Run: 40 * time.Hour, Deadline: s.Start.Add(12 * 24 * time.Hour), Deferrable: true, Pause: 2 * time.Minute,
 	}}
-	res, err := Play(t.Context(), s, baseline.SuspendResume, new(membus.Hub), Options{})
+	res, err := Replay(t.Context(), s, baseline.RuleSuspendResume, new(membus.Bus), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _ := res.Book.Job("train")
-	if len(r.Parts) == 0 || r.State != history.Ended || r.Run.Ended < Metered(s) {
-		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.State, r.Run, Metered(s))
+	r, _ := res.History.Job("train")
+	if len(r.Parts) == 0 || r.State != history.Ended || r.Run.Ended < MeteredUntil(s) {
+		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.State, r.Run, MeteredUntil(s))
 	}
 }

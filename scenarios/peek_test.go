@@ -21,7 +21,7 @@ func published(dayAhead bool, at protocol.Time) protocol.Time {
 	switch today := at.Floor(24 * time.Hour); {
 	case !dayAhead:
 		return at.Floor(time.Hour).Add(time.Hour)
-	case at.Go().Hour() < 12:
+	case at.StdTime().Hour() < 12:
 		return today.Add(24 * time.Hour)
 	default:
 		return today.Add(48 * time.Hour)
@@ -92,15 +92,15 @@ func TestNothingSaidDependsOnWhatIsNotYetPublished(t *testing.T) {
 }
 
 func nobodyPeeks(t *testing.T, s spec.Scenario) {
-	for _, policy := range []string{Auction, "greenest-now", "carbon-threshold"} {
-		truth, _ := told(t, s, policy, new(membus.Hub))
+	for _, policy := range []string{PolicyAuction, "greenest-now", "carbon-threshold"} {
+		truth, _ := told(t, s, policy, new(membus.Bus))
 		for _, hour := range []int{3, 11, 14} {
 			at := s.Start.Add(time.Duration(hour)*time.Hour + 59*time.Minute)
 			other, changed := noisy(s, at, uint64(hour))
 			if changed < 100 {
 				t.Fatalf("only %d values are noise", changed)
 			}
-			noise, _ := told(t, other, policy, new(membus.Hub))
+			noise, _ := told(t, other, policy, new(membus.Bus))
 			n := 0
 			for n < len(truth) && truth[n].At <= at {
 				if n >= len(noise) || !reflect.DeepEqual(truth[n], noise[n]) {

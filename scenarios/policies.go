@@ -16,94 +16,96 @@ import (
 
 // Names of the auction's policies.
 const (
-	Auction    = "auction"
-	AuctionNow = "auction-now" // same costs and clearing, and jobs are never deferred
+	PolicyAuction    = "auction"
+	PolicyAuctionNow = "auction-now" // same costs and clearing, and jobs are never deferred
 )
 
-// Policies returns the names of all policies, the auction's first. A slash and a kind of Signals may follow each:
+// PolicyNames returns the names of all policies, the auction's first. A slash and a kind of Signals may follow each:
 // see Named.
-func Policies() []string { return append([]string{Auction, AuctionNow}, baseline.Names()...) }
+func PolicyNames() []string {
+	return append([]string{PolicyAuction, PolicyAuctionNow}, baseline.RuleNames()...)
+}
 
-// Usual returns the default policies to compare on some scenarios: the auction, also with other Signals, and the
+// DefaultPolicies returns the default policies to compare on some scenarios: the auction, also with other Signals, and the
 // baselines. Rules that pause jobs are left out if no job can be paused, because they then equal carbon-threshold
 // and wait-awhile. Own is left out if no site has a forecast service, because it then equals Forecasts.
-func Usual(of ...spec.Scenario) []string {
+func DefaultPolicies(of ...spec.Scenario) []string {
 	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
 	})
-	foretold := slices.ContainsFunc(of, spec.Scenario.Foretold)
+	foretold := slices.ContainsFunc(of, spec.Scenario.HasServiceForecasts)
 	var out []string
-	for _, name := range Policies() {
-		if pausable || name != baseline.SuspendResume && name != baseline.WaitInterrupting {
+	for _, name := range PolicyNames() {
+		if pausable || name != baseline.RuleSuspendResume && name != baseline.RuleWaitInterrupting {
 			out = append(out, name)
 		}
-		for _, s := range kinds {
-			if name == Auction && s != Forecasts && (foretold || s != Own) {
-				out = append(out, join(name, s))
+		for _, s := range signalKnowledgeKinds {
+			if name == PolicyAuction && s != SignalForecasts && (foretold || s != SignalOwnForecasts) {
+				out = append(out, joinPolicyName(name, s))
 			}
 		}
 	}
 	return out
 }
 
-// Names returns every name that Named can return.
-func Names() (out []string) {
-	for _, policy := range Policies() {
-		for _, s := range kinds {
-			out = append(out, join(policy, s))
+// AllPolicyNames returns every name that Named can return.
+func AllPolicyNames() (out []string) {
+	for _, policy := range PolicyNames() {
+		for _, s := range signalKnowledgeKinds {
+			out = append(out, joinPolicyName(policy, s))
 		}
 	}
 	return out
 }
 
-// Named parses the name of a policy, with or without a kind of Signals, as in "auction/perfect", and returns its
+// CanonicalPolicyName parses the name of a policy, with or without a kind of Signals, as in "auction/perfect", and returns its
 // canonical form. The default kind is omitted; "auction/forecast" is accepted for it.
-func Named(text string) (string, error) {
-	policy, signals, err := parse(text)
-	return join(policy, signals), err
+func CanonicalPolicyName(text string) (string, error) {
+	policy, signals, err := parsePolicyName(text)
+	return joinPolicyName(policy, signals), err
 }
 
-// Stem returns a policy's name for use in file names: "auction-perfect".
-func Stem(name string) string { return strings.ReplaceAll(name, "/", "-") }
+// FileStem returns a policy's name for use in file names: "auction-perfect".
+func FileStem(name string) string { return strings.ReplaceAll(name, "/", "-") }
 
-// parse splits a name into policy and signals and checks both.
-func parse(name string) (policy string, s Signals, err error) {
+// parsePolicyName splits a name into policy and signals and checks both.
+func parsePolicyName(name string) (policy string, s SignalKnowledge, err error) {
 	policy, signals, _ := strings.Cut(name, "/")
-	if s = Signals(signals); signals == "forecast" {
-		s = Forecasts
+	if s = SignalKnowledge(signals); signals == "forecast" {
+		s = SignalForecasts
 	}
-	if !slices.Contains(Policies(), policy) {
-		return policy, s, fmt.Errorf("unknown policy %q: want one of %s", policy, strings.Join(Policies(), ", "))
+	if !slices.Contains(PolicyNames(), policy) {
+		return policy, s, fmt.Errorf("unknown policy %q: want one of %s", policy, strings.Join(PolicyNames(), ", "))
 	}
-	if !slices.Contains(kinds, s) {
+	if !slices.Contains(signalKnowledgeKinds, s) {
 		return policy, s, fmt.Errorf("unknown signals %q: want one of forecast, own, perfect, wrong, none", signals)
 	}
 	return policy, s, nil
 }
 
-// join is the inverse of parse.
-func join(policy string, s Signals) string {
-	if s == Forecasts {
+// joinPolicyName is the inverse of parse.
+func joinPolicyName(policy string, s SignalKnowledge) string {
+	if s == SignalForecasts {
 		return policy
 	}
 	return policy + "/" + string(s)
 }
 
-// conduct says who decides under a policy that there is, how agents bid, and how a
+// policyConfig says who decides under a policy that there is, how agents bid, and how a
 // site places jobs. Only the auction's sites have nodes for jobs that cannot wait.
-func conduct(policy string, seed uint64) (auction.Rule, agents.MarginalCost, capacity.Config) {
-	ours := capacity.Config{Policy: fgd.FGD, Standby: capacity.UsualStandby}
+func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.MarginalCost, capacity.Config) {
+	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn}
 	switch policy {
-	case Auction:
+	case PolicyAuction:
 		return auction.New(auction.Config{}), agents.DefaultStrategy(false), ours
-	case AuctionNow:
+	case PolicyAuctionNow:
 		return auction.New(auction.Config{}), agents.MarginalCost{SweepModelsAndCaps: true}, ours
 	}
 	body := capacity.Config{Policy: fgd.FGD}
 	switch policy {
-	case baseline.LeastAllocated:
+	case baseline.RuleLeastAllocated:
 		body.Policy = fgd.LeastAllocated
-	case baseline.MostAllocated:
+	case baseline.RuleMostAllocated:
 		body.Policy = fgd.MostAllocated
 	}
 	rule, _ := baseline.New(policy, seed) // it is one of its names

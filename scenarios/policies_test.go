@@ -20,11 +20,11 @@ func TestTheSchemaNamesEveryPolicy(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(spec.Schema), &schema); err != nil {
+	if err := json.Unmarshal([]byte(spec.ScenarioSchema), &schema); err != nil {
 		t.Fatal(err)
 	}
-	all := slices.DeleteFunc(scenarios.Names(), func(name string) bool {
-		return strings.Contains(name, "/") && !strings.HasPrefix(name, scenarios.Auction+"/")
+	all := slices.DeleteFunc(scenarios.AllPolicyNames(), func(name string) bool {
+		return strings.Contains(name, "/") && !strings.HasPrefix(name, scenarios.PolicyAuction+"/")
 	})
 	got, want := slices.Sorted(slices.Values(schema.Properties.Policies.Items.Enum)), slices.Sorted(slices.Values(all))
 	if !slices.Equal(got, want) {
@@ -38,7 +38,7 @@ func TestAPolicysNameMaySayWhatSitesKnow(t *testing.T) {
 		"auction": "auction", "auction/forecast": "auction", "auction/": "auction", "auction/perfect": "auction/perfect", "gaia/none": "gaia/none",
 		"luck": "", "": "", "luck/perfect": "", "auction/luck": "", "auction/perfect/none": "", "/perfect": "",
 	} {
-		got, err := scenarios.Named(text)
+		got, err := scenarios.CanonicalPolicyName(text)
 		if (err == nil) != (want != "") || err == nil && got != want {
 			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
 		}
@@ -48,17 +48,17 @@ func TestAPolicysNameMaySayWhatSitesKnow(t *testing.T) {
 // Every table has the auction with perfect forecasts, with the usual ones and with
 // none, and rules that pause only where something can be paused.
 func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
-	plain, err := spec.Load(spec.Default, spec.Options{MaxJobs: 1})
+	plain, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := scenarios.Usual(plain); !slices.Equal(got[:5], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction-now"}) || slices.Contains(got, "suspend-resume") {
+	if got := scenarios.DefaultPolicies(plain); !slices.Equal(got[:5], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction-now"}) || slices.Contains(got, "suspend-resume") {
 		t.Errorf("usual are %v", got)
 	}
 	pausable := plain
 	pausable.Jobs = slices.Clone(plain.Jobs)
 	pausable.Jobs[0].Pause = 1
-	if got := scenarios.Usual(plain, pausable); !slices.Contains(got, "suspend-resume") || len(got) != len(scenarios.Policies())+3 {
+	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || len(got) != len(scenarios.PolicyNames())+3 {
 		t.Errorf("where jobs can be paused usual are %v", got)
 	}
 }

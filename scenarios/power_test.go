@@ -19,19 +19,19 @@ type draw struct {
 // that run then. It returns how many jobs had no place.
 func drawn(t *testing.T, p protocol.Policy, tell func(map[protocol.JobID]draw)) (unplaced int) {
 	t.Helper()
-	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 300})
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 300})
 	if err != nil {
 		t.Fatal(err)
 	}
 	offered, running := make(map[protocol.JobID]int64), make(map[protocol.JobID]draw)
-	res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Policy: p, Record: func(m protocol.Message) error {
+	res, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), Options{Policy: p, Record: func(m protocol.Message) error {
 		switch b := m.Body.(type) {
 		case protocol.Award:
 			offered[b.Job] = int64(b.Option.Energy) * 1000 / b.Option.Finish.Sub(b.Option.Start).Milliseconds()
 		case protocol.Started:
-			running[b.Job] = draw{m.From.Site(), offered[b.Job]}
+			running[b.Job] = draw{m.From.SiteName(), offered[b.Job]}
 			tell(running)
-		case protocol.Exited:
+		case protocol.Finished:
 			delete(running, b.Job)
 		}
 		return nil

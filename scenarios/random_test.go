@@ -12,7 +12,7 @@ import (
 )
 
 // birth is when all drawn scenarios begin.
-var birth = protocol.At(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
+var birth = protocol.FromStdTime(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
 
 // drawScenario draws a few hours at one to three sites, with whatever a
 // scenario may hold: nodes without GPUs, jobs that nobody can run, deadlines
@@ -63,7 +63,7 @@ func drawSite(t *rapid.T, name string) spec.Site {
 		site.Outages = []spec.Outage{{From: from, To: from.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "dark for")) * time.Minute)}}
 	}
 	said := rapid.SampledFrom([]protocol.Milli{0, 0, 700, 1300})
-	site.Bids = spec.Bids{Price: said.Draw(t, "says of its price"), Energy: said.Draw(t, "says of its energy")}
+	site.Bids = spec.Misreport{Price: said.Draw(t, "says of its price"), Energy: said.Draw(t, "says of its energy")}
 	return site
 }
 

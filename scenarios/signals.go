@@ -10,63 +10,63 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Signals selects what sites know of their grids ahead of time. All kinds know the current and past hours.
-type Signals string
+// SignalKnowledge selects what sites know of their grids ahead of time. All kinds know the current and past hours.
+type SignalKnowledge string
 
 // Kinds of Signals.
 const (
-	Forecasts Signals = ""        // published values, service forecasts, and their own forecasts of the rest
-	Own       Signals = "own"     // as Forecasts, without services
-	Perfect   Signals = "perfect" // actual values, two weeks ahead: an upper bound for comparison
-	Wrong     Signals = "wrong"   // 72 hours of forecasts, each off by up to half
-	NoneAhead Signals = "none"    // no forecast: the current hour's values are taken to last
+	SignalForecasts    SignalKnowledge = ""        // published values, service forecasts, and their own forecasts of the rest
+	SignalOwnForecasts SignalKnowledge = "own"     // as Forecasts, without services
+	SignalPerfect      SignalKnowledge = "perfect" // actual values, two weeks ahead: an upper bound for comparison
+	SignalPerturbed    SignalKnowledge = "wrong"   // 72 hours of forecasts, each off by up to half
+	SignalNoneAhead    SignalKnowledge = "none"    // no forecast: the current hour's values are taken to last
 )
 
-// kinds lists all kinds, the default first.
-var kinds = []Signals{Forecasts, Own, Perfect, Wrong, NoneAhead}
+// signalKnowledgeKinds lists all kinds, the default first.
+var signalKnowledgeKinds = []SignalKnowledge{SignalForecasts, SignalOwnForecasts, SignalPerfect, SignalPerturbed, SignalNoneAhead}
 
-// A line is a series with its publication schedule.
-type line struct {
+// A publishedSeries is a series with its publication schedule.
+type publishedSeries struct {
 	series forecast.Series
 	market forecast.Market
 }
 
-// wrongFor is how far ahead perturbed values are published.
-const wrongFor = 72 * time.Hour
+// wrongForecastLead is how far ahead perturbed values are published.
+const wrongForecastLead = 72 * time.Hour
 
-// lines returns what a feed publishes of a quantity. A value of a later line replaces an earlier one of the same
+// signalSeries returns what a feed publishes of a quantity. A value of a later line replaces an earlier one of the same
 // hour.
-func (s Signals) lines(seed uint64, site spec.Site, what protocol.Quantity, points []protocol.Point) ([]line, error) {
+func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol.Quantity, points []protocol.Point) ([]publishedSeries, error) {
 	actual, err := forecast.NewSeries(points)
 	if err != nil {
 		return nil, err
 	}
 	switch s {
-	case Perfect:
-		return []line{{actual, forecast.Market{Lag: -Longest}}}, nil
-	case NoneAhead:
-		return []line{{actual, forecast.Market{}}}, nil
-	case Wrong:
-		guess, err := forecast.NewSeries(wrong(seed, site.Name, what, points))
-		return []line{{guess, forecast.Market{Lag: -wrongFor}}, {actual, forecast.Market{}}}, err
+	case SignalPerfect:
+		return []publishedSeries{{actual, forecast.Market{Lag: -MaxReplayOverrun}}}, nil
+	case SignalNoneAhead:
+		return []publishedSeries{{actual, forecast.Market{}}}, nil
+	case SignalPerturbed:
+		guess, err := forecast.NewSeries(perturbPoints(seed, site.Name, what, points))
+		return []publishedSeries{{guess, forecast.Market{Lag: -wrongForecastLead}}, {actual, forecast.Market{}}}, err
 	}
-	return []line{{actual, publishes(site, what)}}, nil
+	return []publishedSeries{{actual, publicationSchedule(site, what)}}, nil
 }
 
-// rules returns how a site forecasts values that are not published.
-func (s Signals) rules(site spec.Site) forecast.Config {
+// forecastConfig returns how a site forecasts values that are not published.
+func (s SignalKnowledge) forecastConfig(site spec.Site) forecast.Config {
 	switch s {
-	case Perfect, Wrong:
+	case SignalPerfect, SignalPerturbed:
 		return forecast.Config{}
-	case NoneAhead:
+	case SignalNoneAhead:
 		return forecast.Config{Price: forecast.Flat, Carbon: forecast.Flat, PUE: forecast.Flat}
 	}
-	return forecast.Config{Price: forecast.Usual(protocol.GridPrice, publishes(site, protocol.GridPrice))}
+	return forecast.Config{Price: forecast.DefaultRule(protocol.GridPrice, publicationSchedule(site, protocol.GridPrice))}
 }
 
-// wrong multiplies each point by a factor of 0.5 to 1.5 that depends on seed, site, quantity and hour. PUE is left
+// perturbPoints multiplies each point by a factor of 0.5 to 1.5 that depends on seed, site, quantity and hour. PUE is left
 // unchanged: sites know it well.
-func wrong(seed uint64, site string, what protocol.Quantity, points []protocol.Point) []protocol.Point {
+func perturbPoints(seed uint64, site string, what protocol.Quantity, points []protocol.Point) []protocol.Point {
 	if what == protocol.GridPUE {
 		return points
 	}

@@ -11,20 +11,20 @@ import (
 
 // hears returns what a site of signals knows and thinks of carbon at noon of the
 // small day, and what is true.
-func hears(t *testing.T, signals Signals) (known *forecast.Known, truth []protocol.Point, now protocol.Time) {
+func hears(t *testing.T, signals SignalKnowledge) (known *forecast.GridState, truth []protocol.Point, now protocol.Time) {
 	t.Helper()
 	s := small(1)
 	site := s.Sites[2]
 	truth = site.Signals[protocol.GridCarbon]
 	now = s.Start.Add(12 * time.Hour)
-	known = forecast.New(signals.rules(site))
+	known = forecast.New(signals.forecastConfig(site))
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice} {
-		lines, err := signals.lines(s.Seed, site, what, site.Signals[what])
+		lines, err := signals.signalSeries(s.Seed, site, what, site.Signals[what])
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, l := range lines {
-			known.Hear(now, protocol.Signal{What: what, Points: forecast.NewFeed(l.series, l.market).Publish(now)})
+			known.RecordSignal(now, protocol.Signal{What: what, Points: forecast.NewFeed(l.series, l.market).Publish(now)})
 		}
 	}
 	return known, truth, now
@@ -32,27 +32,27 @@ func hears(t *testing.T, signals Signals) (known *forecast.Known, truth []protoc
 
 func TestSignalsTellNoMoreThanTheirNameSays(t *testing.T) {
 	tests := []struct {
-		signals Signals
+		signals SignalKnowledge
 		ahead   bool                        // the next hour is told
 		right   func(said, true int64) bool // what is thought of hours to come
 	}{
-		{Forecasts, false, func(int64, int64) bool { return true }},
-		{Perfect, true, func(said, true int64) bool { return said == true }},
-		{Wrong, true, func(said, true int64) bool { return said >= true/2-1 && said <= true*3/2+1 }},
-		{NoneAhead, false, func(said, _ int64) bool { return said == 100_000 }},
+		{SignalForecasts, false, func(int64, int64) bool { return true }},
+		{SignalPerfect, true, func(said, true int64) bool { return said == true }},
+		{SignalPerturbed, true, func(said, true int64) bool { return said >= true/2-1 && said <= true*3/2+1 }},
+		{SignalNoneAhead, false, func(said, _ int64) bool { return said == 100_000 }},
 	}
 	for _, tc := range tests {
 		k, truth, now := hears(t, tc.signals)
-		if _, ok := k.At(protocol.GridCarbon, now.Add(time.Hour)); ok != tc.ahead {
+		if _, ok := k.FactAt(protocol.GridCarbon, now.Add(time.Hour)); ok != tc.ahead {
 			t.Errorf("%q: the next hour is told: %v; want %v", tc.signals, ok, tc.ahead)
 		}
 		off := 0
-		o := k.Outlook(now, 12)
+		o := k.ForecastFrom(now, 12)
 		for _, p := range truth {
 			h := int(p.At.Sub(now).Hours())
 			switch {
 			case p.At <= now:
-				if v, _ := k.At(protocol.GridCarbon, p.At); v != p.Value {
+				if v, _ := k.FactAt(protocol.GridCarbon, p.At); v != p.Value {
 					t.Errorf("%q: %v was %d, told as %d", tc.signals, p.At, p.Value, v)
 				}
 			case h < len(o.Carbon):
@@ -64,7 +64,7 @@ func TestSignalsTellNoMoreThanTheirNameSays(t *testing.T) {
 				}
 			}
 		}
-		if tc.signals == Wrong && off < 8 {
+		if tc.signals == SignalPerturbed && off < 8 {
 			t.Errorf("%q: only %d of 11 hours are off", tc.signals, off)
 		}
 	}
@@ -75,16 +75,16 @@ func TestSignalsTellNoMoreThanTheirNameSays(t *testing.T) {
 func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 	s := small(1)
 	site := s.Sites[2]
-	for _, began := range []time.Duration{24 * time.Hour, forecast.Oldest, 200 * 24 * time.Hour} {
+	for _, began := range []time.Duration{24 * time.Hour, forecast.MaxAge, 200 * 24 * time.Hour} {
 		site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-began), Value: 1070}}
-		p, err := settle(site, capacity.Config{}, Forecasts, s.Seed, s.Start, Metered(s))
+		p, err := buildSimulatedSite(site, capacity.Config{}, SignalForecasts, s.Seed, s.Start, MeteredUntil(s))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range p.Feed.Tick(s.Start) {
-			p.Grid.Hear(s.Start, m.Body.(protocol.Signal))
+			p.Grid.RecordSignal(s.Start, m.Body.(protocol.Signal))
 		}
-		if got := p.Grid.Outlook(s.Start, 1).PUE[0]; got != 1070 {
+		if got := p.Grid.ForecastFrom(s.Start, 1).PUE[0]; got != 1070 {
 			t.Errorf("a PUE of 1.07 since %v before: the site takes it for %d thousandths", began, got)
 		}
 	}
@@ -95,16 +95,16 @@ func TestAConstantIsHeardByASiteThatIsBegunAnewMonthsLater(t *testing.T) {
 	s := small(1)
 	site := s.Sites[2]
 	site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-24 * time.Hour), Value: 1070}}
-	now := s.Start.Add(forecast.Oldest + 48*time.Hour)
+	now := s.Start.Add(forecast.MaxAge + 48*time.Hour)
 	x, err := SimulateSite(s, site.Name, s.Start, now.Add(24*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	known := forecast.New(x.Forecast)
 	for _, m := range x.Signals.Machine.Tick(now) {
-		known.Hear(now, m.Body.(protocol.Signal))
+		known.RecordSignal(now, m.Body.(protocol.Signal))
 	}
-	if got := known.Outlook(now, 1).PUE[0]; got != 1070 {
+	if got := known.ForecastFrom(now, 1).PUE[0]; got != 1070 {
 		t.Errorf("a PUE of 1.07: the site takes it for %d thousandths", got)
 	}
 }

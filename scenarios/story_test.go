@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write testdata/story.txt anew; say in t
 // morning is a scenario of which every message can be read: two sites, and a
 // job for each thing that may happen to one.
 func morning() spec.Scenario {
-	start := protocol.At(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
+	start := protocol.FromStdTime(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
 	s := spec.Scenario{
 		Name: "morning", Seed: 1, Start: start, End: start.Add(time.Hour),
 		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
@@ -35,7 +35,7 @@ func morning() spec.Scenario {
 			price, carbon := int64(120_000), int64(400_000) // bern
 			if name == "oslo" {
 				price, carbon = 60_000, 30_000
-				if at.Go().Hour() < 8 { // dear until eight
+				if at.StdTime().Hour() < 8 { // dear until eight
 					price = 200_000
 				}
 			}
@@ -69,12 +69,12 @@ func morning() spec.Scenario {
 // The whole negotiation of a morning, in words. A change of the market's
 // behaviour shows here, and is judged by reading.
 func TestTheStoryOfAMorning(t *testing.T) {
-	said, _ := told(t, morning(), Auction, new(membus.Hub))
+	said, _ := told(t, morning(), PolicyAuction, new(membus.Bus))
 	var story strings.Builder
 	last := 0
 	for i, m := range said {
 		switch m.Body.(type) {
-		case protocol.Settled, protocol.Refuse:
+		case protocol.Settlement, protocol.Reject:
 			last = i
 		}
 	}
@@ -84,7 +84,7 @@ func TestTheStoryOfAMorning(t *testing.T) {
 			if to == "" {
 				to = "everybody"
 			}
-			fmt.Fprintf(&story, "%s  %s to %s: %s\n", m.At.Go().Format("15:04:05"), m.From, to, text)
+			fmt.Fprintf(&story, "%s  %s to %s: %s\n", m.At.StdTime().Format("15:04:05"), m.From, to, text)
 		}
 	}
 	path := filepath.Join("testdata", "story.txt")
@@ -115,31 +115,31 @@ func TestTheStoryOfAMorning(t *testing.T) {
 // tell says in words what a body says, or "" for what the story leaves out.
 func tell(b protocol.Body) string {
 	switch b := b.(type) {
-	case protocol.Hello:
+	case protocol.RegisterSite:
 		return fmt.Sprintf("I am %s, with %d %s", b.Site, b.Pools[0].GPUs, b.Pools[0].Model)
 	case protocol.Signal:
 		p := b.Points[len(b.Points)-1]
 		return fmt.Sprintf("%s is known up to %s, when it is %d", b.What, clock(p.At), p.Value)
 	case protocol.Submit:
 		return fmt.Sprintf("run %s, %d GPU for %v, by %s", b.Job.ID, b.Job.GPUs, b.Job.Run, clock(b.Job.Deadline))
-	case protocol.Call:
+	case protocol.CallForBids:
 		var ids []string
 		for _, j := range b.Jobs {
 			ids = append(ids, string(j.ID))
 		}
 		return fmt.Sprintf("round %d until %s: who runs %s?", b.Round, clock(b.Closes), strings.Join(ids, ", "))
-	case protocol.Offer:
+	case protocol.Bids:
 		return fmt.Sprintf("round %d:", b.Round) + menus(b.Jobs)
 	case protocol.Award:
 		return fmt.Sprintf("you run %s (epoch %d): %s; %s; it costs $%.4f, and any clearing $%.4f or more",
-			b.Job, b.Epoch, option(b.Option), b.Why.Code, b.Proof.Primal.Dollars(), b.Proof.Bound.Dollars())
-	case protocol.Hold:
+			b.Job, b.Epoch, option(b.Option), b.Why.Code, b.Proof.Primal.InDollars(), b.Proof.Bound.InDollars())
+	case protocol.Defer:
 		plan := ""
 		if b.Site != "" {
 			plan = fmt.Sprintf(", planned for %s at %s", b.Site, clock(b.Start))
 		}
 		return fmt.Sprintf("%s waits until %s: %s%s", b.Job, clock(b.Until), b.Why.Code, plan)
-	case protocol.Refuse:
+	case protocol.Reject:
 		return strings.TrimSuffix(fmt.Sprintf("%s will not be run: %s, %s", b.Job, b.Why.Code, b.Why.Note), ", ")
 	case protocol.Accept:
 		return fmt.Sprintf("I keep %s (epoch %d), from %s", b.Job, b.Epoch, clock(b.Start))
@@ -151,23 +151,23 @@ func tell(b protocol.Body) string {
 		return fmt.Sprintf("start %s on %s %v%s, for %v", b.Job.ID, b.Node, b.Devices, capped(b.Cap), b.Run)
 	case protocol.Started:
 		return fmt.Sprintf("%s runs", b.Job)
-	case protocol.Exited:
+	case protocol.Finished:
 		var sum protocol.Millijoules
 		for _, s := range b.Draw {
 			sum += s.Energy
 		}
-		return fmt.Sprintf("%s has ended, and drew %.4f kWh", b.Job, sum.KWh())
-	case protocol.Done:
-		return fmt.Sprintf("%s has ended: %.4f kWh, %.1f g, $%.4f", b.Job, b.Energy.KWh(), float64(b.Carbon)/1000, b.Money.Dollars())
-	case protocol.Settled:
-		return fmt.Sprintf("%s pays %s $%.4f for %s, bid at $%.4f", b.Payer, b.Site, b.Paid.Dollars(), b.Job, b.BidFor.Money.Dollars())
+		return fmt.Sprintf("%s has ended, and drew %.4f kWh", b.Job, sum.InKWh())
+	case protocol.UsageReport:
+		return fmt.Sprintf("%s has ended: %.4f kWh, %.1f g, $%.4f", b.Job, b.Energy.InKWh(), float64(b.Carbon)/1000, b.Money.InDollars())
+	case protocol.Settlement:
+		return fmt.Sprintf("%s pays %s $%.4f for %s, bid at $%.4f", b.Payer, b.Site, b.Paid.InDollars(), b.Job, b.BidFor.Money.InDollars())
 	}
 	return "" // meters
 }
 
 // menus tells of each job why not, or the soonest option, the one of least money
 // (the first of those), and how many more there are.
-func menus(all []protocol.Menu) (text string) {
+func menus(all []protocol.JobBids) (text string) {
 	for _, m := range all {
 		text += fmt.Sprintf("\n            %s: ", m.Job)
 		if len(m.Options) == 0 {
@@ -175,7 +175,7 @@ func menus(all []protocol.Menu) (text string) {
 			continue
 		}
 		text += option(m.Options[0])
-		cheapest := slices.MinFunc(m.Options, func(x, y protocol.Option) int { return cmp.Compare(x.Money, y.Money) })
+		cheapest := slices.MinFunc(m.Options, func(x, y protocol.BidOption) int { return cmp.Compare(x.Money, y.Money) })
 		if cheapest != m.Options[0] {
 			text += fmt.Sprintf("\n            %s: %s", m.Job, option(cheapest))
 		}
@@ -186,9 +186,9 @@ func menus(all []protocol.Menu) (text string) {
 	return text
 }
 
-func option(o protocol.Option) string {
+func option(o protocol.BidOption) string {
 	return fmt.Sprintf("%s to %s on %s%s, %.4f kWh, %.1f g, $%.4f", clock(o.Start), clock(o.Finish), o.Model, capped(o.Cap),
-		o.Energy.KWh(), float64(o.Carbon)/1000, o.Money.Dollars())
+		o.Energy.InKWh(), float64(o.Carbon)/1000, o.Money.InDollars())
 }
 
 func capped(w protocol.Milliwatts) string {
@@ -198,4 +198,4 @@ func capped(w protocol.Milliwatts) string {
 	return fmt.Sprintf(" capped at %d W", w/1000)
 }
 
-func clock(t protocol.Time) string { return t.Go().Format("15:04:05") }
+func clock(t protocol.Time) string { return t.StdTime().Format("15:04:05") }

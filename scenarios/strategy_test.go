@@ -13,7 +13,7 @@ import (
 // soonest is another strategy: it offers the cheapest way of those that start soonest.
 type soonest struct{ asked *int }
 
-func (s soonest) ProposeOptions(r *agents.BidRequest) (out []protocol.Option, _ error) {
+func (s soonest) ProposeOptions(r *agents.BidRequest) (out []protocol.BidOption, _ error) {
 	*s.asked++
 	least := protocol.Microdollars(0)
 	for _, w := range r.Ways {
@@ -22,7 +22,7 @@ func (s soonest) ProposeOptions(r *agents.BidRequest) (out []protocol.Option, _ 
 			continue
 		}
 		if o, cost := r.PriceOption(w, start); len(out) == 0 || start < out[0].Start || start == out[0].Start && cost < least {
-			out, least = []protocol.Option{o}, cost
+			out, least = []protocol.BidOption{o}, cost
 		}
 	}
 	return out, nil
@@ -33,13 +33,13 @@ func (soonest) Delivery() agents.Delivery { return agents.Delivery{KeepRoom: tru
 // A day is played by another strategy at all sites: every job ends, the record adds up
 // (Play checks it), and since nobody offers a later hour jobs wait less and cost more.
 func TestADayIsPlayedByAnotherStrategy(t *testing.T) {
-	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 120})
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 120})
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
-	play := func(strategy func(string) agents.BidStrategy) Result {
-		res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Strategy: strategy})
+	play := func(strategy func(string) agents.BidStrategy) ReplayResult {
+		res, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), Options{Strategy: strategy})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestADayIsPlayedByAnotherStrategy(t *testing.T) {
 
 // impatient clears as the auction does, and holds nothing that could start now.
 type impatient struct {
-	auction.Rule
+	auction.ClearingRule
 	rounds *int
 }
 
@@ -68,17 +68,17 @@ func (i impatient) Clear(r auction.Round) auction.Outcome {
 	for k := range r.Lots {
 		r.Lots[k].Job.Deferrable = false
 	}
-	return i.Rule.Clear(r)
+	return i.ClearingRule.Clear(r)
 }
 
 // A day is cleared by another rule, and its record adds up.
 func TestADayIsClearedByAnotherRule(t *testing.T) {
-	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 60})
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
 	rounds := 0
-	res, err := Play(t.Context(), s, Auction, new(membus.Hub), Options{Rule: func() auction.Rule { return impatient{auction.New(auction.Config{}), &rounds} }})
+	res, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), Options{Rule: func() auction.ClearingRule { return impatient{auction.New(auction.Config{}), &rounds} }})
 	if err != nil || rounds == 0 || res.Totals.Placed != len(s.Jobs) {
 		t.Errorf("%d rounds, %d of %d jobs: %v", rounds, res.Totals.Placed, len(s.Jobs), err)
 	}

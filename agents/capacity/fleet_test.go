@@ -24,7 +24,7 @@ func box(name, model string, gpus int) Node {
 
 func must(t *testing.T, nodes ...Node) *Fleet {
 	t.Helper()
-	f, err := New(Config{Nodes: nodes, Power: power.Default()})
+	f, err := New(Config{Nodes: nodes, Power: power.DefaultTable()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func job(id protocol.JobID, gpus int) protocol.Job {
 func start(t *testing.T, f *Fleet, now protocol.Time, j protocol.Job, run time.Duration) *Run {
 	t.Helper()
 	j.Run = run
-	r, ok := f.Start(now, j, Way{Run: run}, 0)
+	r, ok := f.StartRun(now, j, RunConfig{Run: run}, 0)
 	if !ok {
 		t.Fatalf("no room for %s", j.ID)
 	}
@@ -52,7 +52,7 @@ func start(t *testing.T, f *Fleet, now protocol.Time, j protocol.Job, run time.D
 
 func TestANodeWhoseDrawIsNotKnownIsRefused(t *testing.T) {
 	for _, model := range []string{"B9", ""} {
-		_, err := New(Config{Nodes: []Node{box("plain", "", 0), box("odd", model, 1)}, Power: power.Default()})
+		_, err := New(Config{Nodes: []Node{box("plain", "", 0), box("odd", model, 1)}, Power: power.DefaultTable()})
 		if err == nil || !strings.Contains(err.Error(), "odd") {
 			t.Errorf("model %q: error %v, want one that names the node", model, err)
 		}
@@ -61,10 +61,10 @@ func TestANodeWhoseDrawIsNotKnownIsRefused(t *testing.T) {
 
 func TestTheModelOfNoGPUsIsForgotten(t *testing.T) {
 	f := must(t, box("a", "B9", 0), box("b", "", 0))
-	if got := f.Pools(); len(got) != 1 || got[0].Model != "" || got[0].Nodes != 2 {
+	if got := f.PoolTotals(); len(got) != 1 || got[0].Model != "" || got[0].Nodes != 2 {
 		t.Errorf("pools %+v", got)
 	}
-	if _, ok := f.Place(noon, job("cpu", 0), "", time.Hour); !ok {
+	if _, ok := f.QuotePlacement(noon, job("cpu", 0), "", time.Hour); !ok {
 		t.Error("no room for a job without GPUs")
 	}
 }
@@ -76,7 +76,7 @@ func TestPoolsAddUpNodesByModel(t *testing.T) {
 		{Model: "T4", Nodes: 1, GPUs: 1, CPU: 16_000, Memory: 64 << 10},
 		{Model: "V100", Nodes: 2, GPUs: 6, CPU: 32_000, Memory: 128 << 10},
 	}
-	if got := f.Pools(); !reflect.DeepEqual(got, want) {
+	if got := f.PoolTotals(); !reflect.DeepEqual(got, want) {
 		t.Errorf("pools\n%+v, want\n%+v", got, want)
 	}
 }
@@ -84,9 +84,9 @@ func TestPoolsAddUpNodesByModel(t *testing.T) {
 func TestWaysAreEachModelThatWillDoUnderEachCap(t *testing.T) {
 	f := must(t, box("a", "V100", 2), box("b", "T4", 4))
 	one := job("one", 1)
-	ways, _ := f.Ways(one)
-	v100, _ := power.Default().Lookup("V100")
-	if want := 1 + len(v100.Choices()); len(ways) != want || ways[0].Model != "T4" || ways[1].Model != "V100" {
+	ways, _ := f.RunConfigs(one)
+	v100, _ := power.DefaultTable().LookupModel("V100")
+	if want := 1 + len(v100.CapChoices()); len(ways) != want || ways[0].Model != "T4" || ways[1].Model != "V100" {
 		t.Fatalf("%d ways: %+v; want %d", len(ways), ways, want)
 	}
 	// A T4 runs at 0.35 of the reference clock, and draws 65 W, 10 W of them
@@ -102,23 +102,23 @@ func TestWaysAreEachModelThatWillDoUnderEachCap(t *testing.T) {
 		spoil func(*protocol.Job)
 		code  protocol.Code
 	}{
-		{"a model that is not here", func(j *protocol.Job) { j.Models = []string{"H100"} }, protocol.NoModel},
-		{"more GPUs than a node", func(j *protocol.Job) { j.GPUs = 5 }, protocol.TooBig},
-		{"more GPUs than a node of that model", func(j *protocol.Job) { j.GPUs, j.Models = 3, []string{"V100"} }, protocol.TooBig},
-		{"more cores than a node", func(j *protocol.Job) { j.CPU = 16_001 }, protocol.TooBig},
-		{"more memory than a node", func(j *protocol.Job) { j.Memory = 65 << 10 }, protocol.TooBig},
-		{"more memory than a device", func(j *protocol.Job) { j.GPUMemory = 17 << 10 }, protocol.TooBig},
+		{"a model that is not here", func(j *protocol.Job) { j.Models = []string{"H100"} }, protocol.NoSuchGPU},
+		{"more GPUs than a node", func(j *protocol.Job) { j.GPUs = 5 }, protocol.FitsNoNode},
+		{"more GPUs than a node of that model", func(j *protocol.Job) { j.GPUs, j.Models = 3, []string{"V100"} }, protocol.FitsNoNode},
+		{"more cores than a node", func(j *protocol.Job) { j.CPU = 16_001 }, protocol.FitsNoNode},
+		{"more memory than a node", func(j *protocol.Job) { j.Memory = 65 << 10 }, protocol.FitsNoNode},
+		{"more memory than a device", func(j *protocol.Job) { j.GPUMemory = 17 << 10 }, protocol.FitsNoNode},
 	} {
 		j := one
 		c.spoil(&j)
-		if ways, why := f.Ways(j); len(ways) != 0 || why.Code != c.code {
+		if ways, why := f.RunConfigs(j); len(ways) != 0 || why.Code != c.code {
 			t.Errorf("%s: %d ways, %q; want %q", c.name, len(ways), why.Code, c.code)
 		}
-		if _, why, ok := f.Plain(noon, j); ok || why.Code != c.code {
+		if _, why, ok := f.Default(noon, j); ok || why.Code != c.code {
 			t.Errorf("%s: the plain way is there, or not there for %q", c.name, why.Code)
 		}
 	}
-	if ways, _ := f.Ways(job("cpu", 0)); len(ways) != 1 || ways[0].Model != "" || ways[0].Run != time.Hour || ways[0].Power != 4_000 {
+	if ways, _ := f.RunConfigs(job("cpu", 0)); len(ways) != 1 || ways[0].Model != "" || ways[0].Run != time.Hour || ways[0].Power != 4_000 {
 		t.Errorf("without GPUs: %+v", ways)
 	}
 }
@@ -126,10 +126,10 @@ func TestWaysAreEachModelThatWillDoUnderEachCap(t *testing.T) {
 func TestAJobRunsOnceAtATime(t *testing.T) {
 	f := must(t, box("a", "V100", 2))
 	start(t, f, noon, job("a", 1), time.Hour)
-	if _, ok := f.Start(noon, job("a", 1), Way{Model: "V100", Run: time.Hour}, 0); ok {
+	if _, ok := f.StartRun(noon, job("a", 1), RunConfig{Model: "V100", Run: time.Hour}, 0); ok {
 		t.Error("a job that runs was started again")
 	}
-	if !f.End("a") || f.End("a") || f.Running("a") != nil {
+	if !f.EndRun("a") || f.EndRun("a") || f.RunOf("a") != nil {
 		t.Error("a job ends once")
 	}
 	start(t, f, noon, job("a", 2), time.Hour)
@@ -144,7 +144,7 @@ func TestAJobsShareOfBeingAwakeIsThatOfItsGPUsOrCores(t *testing.T) {
 		job  protocol.Job
 		want protocol.Milliwatts
 	}{{half, 515_000 / 4}, {job("all", 2), 515_000}, {job("cpu", 0), 515_000 / 16}} {
-		if got := f.Share(c.job, "V100"); got != c.want {
+		if got := f.IdlePowerShare(c.job, "V100"); got != c.want {
 			t.Errorf("%s: %d mW, want %d", c.job.ID, got, c.want)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAnOpeningLooksAtTheMemoryOfDevices(t *testing.T) {
 	j.Share, j.GPUMemory = 300, 10<<10
 	start(t, f, noon, j, time.Hour)
 	j.ID = "b"
-	if at, ok := f.Opening(noon, j, "V100", noon, time.Hour); !ok || at != noon.Add(time.Hour) {
+	if at, ok := f.EarliestStart(noon, j, "V100", noon, time.Hour); !ok || at != noon.Add(time.Hour) {
 		t.Errorf("fits at %v, want %v", at, noon.Add(time.Hour))
 	}
 }
@@ -166,10 +166,10 @@ func TestAJobPastItsEndIsExpectedAnyMoment(t *testing.T) {
 	f := must(t, box("a", "V100", 1))
 	start(t, f, noon, job("a", 1), time.Hour)
 	now := noon.Add(time.Hour)
-	if at, ok := f.Opening(now, job("b", 1), "", now, time.Hour); !ok || at != now.Add(time.Second) {
+	if at, ok := f.EarliestStart(now, job("b", 1), "", now, time.Hour); !ok || at != now.Add(time.Second) {
 		t.Errorf("fits at %v", at)
 	}
-	if free := f.Room(now, 15*time.Minute, 3)[0].Free; !reflect.DeepEqual(free, []protocol.Milli{0, 1000, 1000}) {
+	if free := f.CapacityProfiles(now, 15*time.Minute, 3)[0].Free; !reflect.DeepEqual(free, []protocol.Milli{0, 1000, 1000}) {
 		t.Errorf("room %v; the GPU is not free before the job has ended", free)
 	}
 }

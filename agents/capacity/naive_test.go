@@ -28,7 +28,7 @@ func (d *diary) fits(n Node, runs []*Run, j protocol.Job) bool {
 		}
 		cpu += int64(r.Job.CPU)
 		mem += int64(r.Job.Memory)
-		for _, i := range r.Devices() {
+		for _, i := range r.DeviceIndexes() {
 			devices[i].share += int64(r.Job.Share)
 			devices[i].mem += int64(r.Job.GPUMemory)
 		}
@@ -73,8 +73,8 @@ func (d *diary) free(now, at protocol.Time, model string) (free protocol.Milli) 
 		}
 	}
 	for _, r := range d.runs {
-		if r.Way.Model == model && (at <= now || max(r.End, now+1) > at) {
-			free -= r.Job.GPU()
+		if r.RunConfig.Model == model && (at <= now || max(r.End, now+1) > at) {
+			free -= r.Job.TotalGPUMilli()
 		}
 	}
 	return free
@@ -85,7 +85,7 @@ func (d *diary) free(now, at protocol.Time, model string) (free protocol.Milli) 
 func TestRoomIsWhatCountingGives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := &diary{nodes: drawNodes(t)}
-		f, err := New(Config{Nodes: d.nodes, Power: power.Default()})
+		f, err := New(Config{Nodes: d.nodes, Power: power.DefaultTable()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,24 +94,24 @@ func TestRoomIsWhatCountingGives(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
 			if len(d.runs) > 0 && rapid.IntRange(0, 2).Draw(t, "what") == 2 {
 				k := rapid.IntRange(0, len(d.runs)-1).Draw(t, "which")
-				if !f.End(d.runs[k].Job.ID) {
+				if !f.EndRun(d.runs[k].Job.ID) {
 					t.Fatalf("%s did not end", d.runs[k].Job.ID)
 				}
 				d.runs = slices.Delete(d.runs, k, k+1)
 			} else {
 				j := drawJob(t, i)
 				fits := slices.ContainsFunc(d.nodes, func(n Node) bool { return d.willDo(n, j, "") && d.fits(n, d.runs, j) })
-				if _, ok := f.Place(now, j, "", j.Run); ok != fits {
+				if _, ok := f.QuotePlacement(now, j, "", j.Run); ok != fits {
 					t.Fatalf("%+v: a place is there: %v; by counting: %v", j, ok, fits)
 				}
-				r, ok := f.Start(now, j, Way{Run: j.Run}, 0)
+				r, ok := f.StartRun(now, j, RunConfig{Run: j.Run}, 0)
 				if ok != fits {
 					t.Fatalf("%+v started: %v; by counting: %v", j, ok, fits)
 				}
 				if ok {
 					n := d.nodes[slices.IndexFunc(d.nodes, func(n Node) bool { return n.Name == r.Node })]
-					if !d.willDo(n, j, "") || !d.fits(n, d.runs, j) || len(r.Devices()) != j.GPUs {
-						t.Fatalf("%+v went to %s %v", j, r.Node, r.Devices())
+					if !d.willDo(n, j, "") || !d.fits(n, d.runs, j) || len(r.DeviceIndexes()) != j.GPUs {
+						t.Fatalf("%+v went to %s %v", j, r.Node, r.DeviceIndexes())
 					}
 					d.runs = append(d.runs, r)
 				}
@@ -124,13 +124,13 @@ func TestRoomIsWhatCountingGives(t *testing.T) {
 func compare(t *rapid.T, d *diary, f *Fleet, now protocol.Time) {
 	j := drawJob(t, 1000)
 	for _, model := range []string{"", "V100", "T4"} {
-		at, ok := f.Opening(now, j, model, now, j.Run)
+		at, ok := f.EarliestStart(now, j, model, now, j.Run)
 		want, wantOK := d.earliest(now, j, model)
 		if at != want || ok != wantOK {
 			t.Fatalf("%+v on %q fits at %v, %v; by counting at %v, %v", j, model, at, ok, want, wantOK)
 		}
 	}
-	for _, r := range f.Room(now, 15*time.Minute, 12) {
+	for _, r := range f.CapacityProfiles(now, 15*time.Minute, 12) {
 		for i, free := range r.Free {
 			if want := d.free(now, r.From.Add(time.Duration(i)*r.Slot), r.Model); free != want {
 				t.Fatalf("at %v %s has %d in slot %d; by counting %d", now, r.Model, free, i, want)

@@ -9,30 +9,30 @@ const (
 	maxGPU = 8000
 )
 
-// baseline returns the score of slot s, which can take k, under a policy other
+// baselineScore returns the score of slot s, which can take k, under a policy other
 // than FGD (§8). Each product is converted to float64 by itself, so that no
 // processor fuses it with the sum and scores are the same on every machine.
-func (c *Cluster) baseline(k *class, s int) uint16 {
+func (c *Cluster) baselineScore(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	switch c.cfg.Policy {
 	case BestFit:
 		// The published min-max normalisation does not change which node is best
 		// or which tie, so it is left out.
 		cpu := float64(n.cpu-k.req.CPU) / maxCPU * 0.5
-		gpu := float64(n.idleMilli()-k.req.Total()) / maxGPU * 0.5
-		return percent((1 - (cpu + gpu)) * 100)
+		gpu := float64(n.idleMilli()-k.req.TotalMilli()) / maxGPU * 0.5
+		return clampPercent((1 - (cpu + gpu)) * 100)
 	case DotProd:
 		cpu := float64(n.cpu) / maxCPU * (float64(k.req.CPU) / maxCPU)
-		gpu := float64(n.idleMilli()) / maxGPU * (float64(k.req.Total()) / maxGPU)
-		return percent(100 * (1 - (cpu+gpu)/2))
+		gpu := float64(n.idleMilli()) / maxGPU * (float64(k.req.TotalMilli()) / maxGPU)
+		return clampPercent(100 * (1 - (cpu+gpu)/2))
 	case GPUPacking:
-		return c.packing(k, s)
+		return c.packingScore(k, s)
 	case GPUClustering:
-		return n.clustering(k)
+		return n.clusteringScore(k)
 	case LeastAllocated:
-		return c.allocated(k, s, false)
+		return c.allocationScore(k, s, false)
 	case MostAllocated:
-		return c.allocated(k, s, true)
+		return c.allocationScore(k, s, true)
 	}
 	return 0 // Random: all nodes score alike, and anyOf draws one
 }
@@ -45,11 +45,11 @@ func (n *node) idleMilli() int64 {
 	return sum
 }
 
-// percent truncates x to 0..100, since nodes larger than the published ones could
+// clampPercent truncates x to 0..100, since nodes larger than the published ones could
 // score outside that range.
-func percent(x float64) uint16 { return uint16(min(max(x, 0), 100)) }
+func clampPercent(x float64) uint16 { return uint16(min(max(x, 0), 100)) }
 
-func (c *Cluster) packing(k *class, s int) uint16 {
+func (c *Cluster) packingScore(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	idle := uint16(n.idle)
 	switch {
@@ -60,7 +60,7 @@ func (c *Cluster) packing(k *class, s int) uint16 {
 	case k.kind == wholes:
 		return max(50-uint16(k.gpus), 33)
 	}
-	d := c.tightest(s, c.candidates(k, s))
+	d := c.tightestDevice(s, c.candidateDevices(k, s))
 	free := n.free[bits.TrailingZeros8(uint8(d))]
 	if free == whole {
 		return 49
@@ -68,12 +68,12 @@ func (c *Cluster) packing(k *class, s int) uint16 {
 	return max(100-uint16(free)/10/10, 50)
 }
 
-func (n *node) clustering(k *class) uint16 {
+func (n *node) clusteringScore(k *class) uint16 {
 	if k.kind == cpuOnly {
 		return 0
 	}
 	score := uint16(25 * max(maxGPU-n.idleMilli(), 0) / maxGPU)
-	own := uint16(1) << tag(k.req)
+	own := uint16(1) << sizeTag(k.req)
 	gpu := n.tags &^ 1
 	switch {
 	case gpu == own:
@@ -86,12 +86,12 @@ func (n *node) clustering(k *class) uint16 {
 	return score
 }
 
-// allocated returns the mean over CPU, memory and, if k asks for GPUs, GPU of
+// allocationScore returns the mean over CPU, memory and, if k asks for GPUs, GPU of
 // the part left (or, with most, used) after the placement, in thousandths of
 // the node's capacity. As in Kubernetes, a resource that the node does not
 // have does not count.
-func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
-	n, full := &c.nodes[s], c.capacity(s)
+func (c *Cluster) allocationScore(k *class, s int, most bool) uint16 {
+	n, full := &c.nodes[s], c.slotCapacity(s)
 	var sum, dims int64
 	add := func(left, all int64) {
 		if all == 0 {
@@ -106,22 +106,22 @@ func (c *Cluster) allocated(k *class, s int, most bool) uint16 {
 	add(n.cpu-k.req.CPU, full.CPU)
 	add(n.mem-k.req.Memory, full.Memory)
 	if k.kind != cpuOnly {
-		add(n.idleMilli()-k.req.Total(), whole*int64(full.GPUs))
+		add(n.idleMilli()-k.req.TotalMilli(), whole*int64(full.GPUs))
 	}
 	return uint16(sum / max(dims, 1))
 }
 
-// anyOf draws one of the slots that can take k and are not in skip.
-func (c *Cluster) anyOf(k *class, skip NodeSet) int {
+// drawFittingSlot draws one of the slots that can take k and are not in skip.
+func (c *Cluster) drawFittingSlot(k *class, skip NodeSet) int {
 	count := 0
 	for s := range c.nodes {
-		if c.takes(k, s) && !skip.Has(c.number(s)) {
+		if c.canTake(k, s) && !skip.Has(c.nodeNumber(s)) {
 			count++
 		}
 	}
-	n := int(c.random(uint64(count)))
+	n := int(c.randomBelow(uint64(count)))
 	for s := range c.nodes {
-		if !c.takes(k, s) || skip.Has(c.number(s)) {
+		if !c.canTake(k, s) || skip.Has(c.nodeNumber(s)) {
 			continue
 		}
 		if n == 0 {
@@ -132,7 +132,7 @@ func (c *Cluster) anyOf(k *class, skip NodeSet) int {
 	panic("fgd: a draw among no nodes") // Invariant: best has found a slot that can take k
 }
 
-// takes reports whether slot s can take k.
-func (c *Cluster) takes(k *class, s int) bool {
-	return c.heads[s].holds(k.head()) && k.fits(&c.nodes[s]) && (k.req.GPUMemory == 0 || c.enough(k, s))
+// canTake reports whether slot s can take k.
+func (c *Cluster) canTake(k *class, s int) bool {
+	return c.heads[s].hasAtLeast(k.requiredHead()) && k.fitsNode(&c.nodes[s]) && (k.req.GPUMemory == 0 || c.hasEnoughDevices(k, s))
 }

@@ -23,10 +23,10 @@ type class struct {
 	allow modelSet
 	fresh [maxShapes + 1]uint16 // scratch buffer of refill: scores plus one of idle nodes by shape; 0: not computed
 
-	used   int64  // the cluster's clock at the latest request
-	epoch  uint32 // the cluster's epoch at the latest refill
-	cursor int    // log entries before it have been applied
-	bounds tree   // upper bounds of score plus one, by block of slots
+	used   int64     // the cluster's clock at the latest request
+	epoch  uint32    // the cluster's epoch at the latest refill
+	cursor int       // log entries before it have been applied
+	bounds boundTree // upper bounds of score plus one, by block of slots
 
 	known bool   // slot and value are the best as of cursor
 	slot  int32  // the lowest of those with the highest score
@@ -58,7 +58,7 @@ func (c *Cluster) classOf(r Request) *class {
 		}
 		delete(c.classes, k.req)
 	}
-	*k = class{req: r, milli: int16(r.Milli), gpus: uint8(r.GPUs), any: r.Models == "", allow: c.allowed(r.Models),
+	*k = class{req: r, milli: int16(r.Milli), gpus: uint8(r.GPUs), any: r.Models == "", allow: c.allowedModels(r.Models),
 		used: c.clock, epoch: c.epoch - 1, bounds: k.bounds}
 	switch {
 	case r.GPUs == 0:
@@ -72,29 +72,29 @@ func (c *Cluster) classOf(r Request) *class {
 	return k
 }
 
-// refresh applies the log entries that k has not read, or rescores all slots
+// refreshClass applies the log entries that k has not read, or rescores all slots
 // when that is cheaper. Invariant: every slot that changed since k.cursor has an
 // entry after it in the log; no slot that fits k scores above the bound of its
 // block.
-func (c *Cluster) refresh(k *class) {
-	if k.epoch != c.epoch || len(c.log)-k.cursor > 2*len(c.nodes) || !k.bounds.holds(len(c.heads)/block) {
-		c.refill(k)
+func (c *Cluster) refreshClass(k *class) {
+	if k.epoch != c.epoch || len(c.log)-k.cursor > 2*len(c.nodes) || !k.bounds.hasBlocks(len(c.heads)/block) {
+		c.rescoreAllSlots(k)
 		return
 	}
-	want := k.head()
+	want := k.requiredHead()
 	mem := int32(min(k.req.Memory, math.MaxInt32))
 	news := c.log[k.cursor:]
 	for i := range news {
 		e := &news[i]
 		s := int(e.slot)
-		if e.holds(want) && e.mem >= mem && (k.any || k.allow.has(e.model)) && k.fits(&c.nodes[s]) {
-			c.found = append(c.found, found{e.slot, c.score(k, s)})
-		} else if e.slot == k.slot && e.maxFree != outdated {
-			k.forget()
+		if e.hasAtLeast(want) && e.mem >= mem && (k.any || k.allow.hasModel(e.model)) && k.fitsNode(&c.nodes[s]) {
+			c.found = append(c.found, found{e.slot, c.slotScore(k, s)})
+		} else if e.slot == k.slot && e.maxFree != staleMaxFree {
+			k.forgetBestSlot()
 		}
 	}
 	for _, f := range c.found {
-		k.offer(f.slot, f.value)
+		k.updateBestSlot(f.slot, f.value)
 	}
 	c.found = c.found[:0]
 	k.cursor = len(c.log)
@@ -106,14 +106,14 @@ type found struct {
 	value uint16
 }
 
-// offer records that slot s now scores v-1 for k (v is the score plus one).
-func (k *class) offer(s int32, v uint16) {
+// updateBestSlot records that slot s now scores v-1 for k (v is the score plus one).
+func (k *class) updateBestSlot(s int32, v uint16) {
 	switch {
 	case s == k.slot && v >= k.value:
 		k.value = v
 		return
 	case s == k.slot:
-		k.forget()
+		k.forgetBestSlot()
 	case k.known && (v > k.value || v == k.value && s < k.slot):
 		s, k.slot = k.slot, s
 		v, k.value = k.value, v
@@ -121,47 +121,47 @@ func (k *class) offer(s int32, v uint16) {
 			return
 		}
 	}
-	k.bounds.raise(int(s)/block, v)
+	k.bounds.raiseBound(int(s)/block, v)
 }
 
-// forget drops the cached best slot: its score fell, so another slot may be best.
-func (k *class) forget() { k.slot, k.known = -1, false }
+// forgetBestSlot drops the cached best slot: its score fell, so another slot may be best.
+func (k *class) forgetBestSlot() { k.slot, k.known = -1, false }
 
-// best returns the best slot for k and its score plus one; the score is 0 if no
+// bestSlot returns the best slot for k and its score plus one; the score is 0 if no
 // slot can take k. Call refresh first. It scans only blocks whose bound may
 // still hold the best slot, and lowers bounds that turn out too high.
-func (c *Cluster) best(k *class) (slot int, value uint16) {
+func (c *Cluster) bestSlot(k *class) (slot int, value uint16) {
 	for !k.known {
-		b, bound := k.bounds.best()
-		s, v, rest := c.visit(k, b, bound)
+		b, bound := k.bounds.bestBlock()
+		s, v, rest := c.scanBlock(k, b, bound)
 		if k.known = v == bound; k.known {
 			k.slot, k.value = int32(s), v
 			v = rest
 		}
-		k.bounds.lower(b, v)
+		k.bounds.lowerBound(b, v)
 	}
 	return int(k.slot), k.value
 }
 
-// visit scans block b. It returns the lowest slot of the highest value and, in
+// scanBlock scans block b. It returns the lowest slot of the highest value and, in
 // rest, the highest value of the other slots or a bound on it; slot is -1 and
 // value 0 if no node of the block can take k.
-func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value, rest uint16) {
+func (c *Cluster) scanBlock(k *class, b int, bound uint16) (slot int, value, rest uint16) {
 	slot = -1
 	if bound == 0 {
 		return slot, 0, 0
 	}
-	want := k.head()
+	want := k.requiredHead()
 	heads := c.heads[b*block : (b+1)*block]
 	for i := range heads {
-		if !heads[i].holds(want) {
+		if !heads[i].hasAtLeast(want) {
 			continue
 		}
 		s := b*block + i
-		if !k.fits(&c.nodes[s]) {
+		if !k.fitsNode(&c.nodes[s]) {
 			continue
 		}
-		v := c.score(k, s)
+		v := c.slotScore(k, s)
 		if v > value {
 			slot, value, v = s, v, value
 		}
@@ -172,44 +172,44 @@ func (c *Cluster) visit(k *class, b int, bound uint16) (slot int, value, rest ui
 	return slot, value, rest
 }
 
-// refill scores all slots: after a change of target, or when the log has grown
+// rescoreAllSlots scores all slots: after a change of target, or when the log has grown
 // so far that applying it would cost more.
-func (c *Cluster) refill(k *class) {
-	k.bounds.reset(len(c.heads) / block)
+func (c *Cluster) rescoreAllSlots(k *class) {
+	k.bounds.resetBounds(len(c.heads) / block)
 	clear(k.fresh[:])
 	k.slot, k.value, k.known = -1, 0, true
-	want := k.head()
+	want := k.requiredHead()
 	for first := 0; first < len(c.nodes); first += block {
 		var bound uint16
 		for s := first; s < min(first+block, len(c.nodes)); s++ {
-			if !c.heads[s].holds(want) || !k.fits(&c.nodes[s]) {
+			if !c.heads[s].hasAtLeast(want) || !k.fitsNode(&c.nodes[s]) {
 				continue
 			}
-			v := c.scoreFresh(k, s)
+			v := c.scoreIdleOnce(k, s)
 			bound = max(bound, v)
 			if v > k.value {
 				k.slot, k.value = int32(s), v
 			}
 		}
-		k.bounds.raise(first/block, bound)
+		k.bounds.raiseBound(first/block, bound)
 	}
 	k.epoch, k.cursor = c.epoch, len(c.log)
 }
 
-// scoreFresh is score with a cache for idle nodes: those of one shape score alike.
-func (c *Cluster) scoreFresh(k *class, s int) uint16 {
+// scoreIdleOnce is score with a cache for idle nodes: those of one shape score alike.
+func (c *Cluster) scoreIdleOnce(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	if n.jobs > 0 || n.shape == 0 {
-		return c.score(k, s)
+		return c.slotScore(k, s)
 	}
 	if k.fresh[n.shape] == 0 {
-		k.fresh[n.shape] = c.score(k, s)
+		k.fresh[n.shape] = c.slotScore(k, s)
 	}
 	return k.fresh[n.shape]
 }
 
-// fits reports whether n has what k asks for; device memory is checked by score.
-func (k *class) fits(n *node) bool {
+// fitsNode reports whether n has what k asks for; device memory is checked by score.
+func (k *class) fitsNode(n *node) bool {
 	return k.milli <= n.maxFree && k.req.CPU <= n.cpu && k.req.Memory <= n.mem && k.idle <= n.idle &&
-		(k.any || k.allow.has(n.model))
+		(k.any || k.allow.hasModel(n.model))
 }

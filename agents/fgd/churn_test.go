@@ -55,7 +55,7 @@ func openb(copies int) (nodes []Node, requests []Request, target []Class) {
 		}
 	}
 	r.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
-	return nodes, requests, Popular(classes, 95)
+	return nodes, requests, PopularClasses(classes, 95)
 }
 
 // churn is a full cluster in which jobs come and go: as many run as fitted when
@@ -89,7 +89,7 @@ func newChurn(tb testing.TB, cfg Config, copies int) *churn {
 }
 
 func (h *churn) place() bool {
-	p, ok := h.c.Place(h.requests[h.at])
+	p, ok := h.c.PlaceRequest(h.requests[h.at])
 	h.at = (h.at + 1) % len(h.requests)
 	if ok {
 		h.running = append(h.running, p)
@@ -107,7 +107,7 @@ func (h *churn) draw() Placement {
 }
 
 func (h *churn) release(p Placement) {
-	if err := h.c.Release(p); err != nil {
+	if err := h.c.ReleasePlacement(p); err != nil {
 		panic(err)
 	}
 }
@@ -144,7 +144,7 @@ func (h *churn) steps(n int, ends []Placement) time.Duration {
 // compacted, and more nodes than one block of scores.
 func TestLongChurn(t *testing.T) {
 	h := newChurn(t, Config{}, 1)
-	v := newNaive(Config{}, h.c.caps, h.c.Target())
+	v := newNaive(Config{}, h.c.caps, h.c.TargetClasses())
 	compacted, end := 0, len(h.c.log)
 	for i := range 12000 {
 		h.step()
@@ -170,7 +170,7 @@ func TestLongChurn(t *testing.T) {
 		}
 		for _, r := range h.requests[i%1000 : i%1000+10] {
 			want, score, ok := v.place(r)
-			if q := h.c.Quote(r); q.Fits != ok || ok && (q.Placement != want || q.Score != score*10) {
+			if q := h.c.QuoteRequest(r); q.Fits != ok || ok && (q.Placement != want || q.Score != score*10) {
 				t.Fatalf("step %d: Quote(%+v) = %+v; want %+v, score %d, %v", i, r, q, want, score*10, ok)
 			}
 		}
@@ -271,7 +271,7 @@ func TestATargetOfManyKindsIsMadeInAFewPasses(t *testing.T) {
 		}
 		return least
 	}
-	made := quickest(func() { c.retarget(classes) })
+	made := quickest(func() { c.changeTarget(classes) })
 	table, sum := slices.Clone(c.target.weight), int64(0)
 	pass := quickest(func() {
 		for i := range table {

@@ -62,7 +62,7 @@ type Cluster struct {
 
 // New makes a cluster of idle nodes that expects the given target. Nodes are
 // numbered from 0 in the order given. The target is used whole and in the
-// order given: call [Popular] first to cut it. An error names the node or the
+// order given: call [PopularClasses] first to cut it. An error names the node or the
 // class that is invalid and says why.
 func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 	if cfg.Policy >= numPolicies {
@@ -72,19 +72,19 @@ func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 		return nil, errors.New("fgd: negative window, refresh, most jobs or reference")
 	}
 	c := &Cluster{cfg: cfg, rng: cfg.Seed, classes: map[Request]*class{}}
-	order, err := ranked(cfg.Rank, len(nodes))
+	order, err := orderByRank(cfg.Rank, len(nodes))
 	if err != nil {
 		return nil, err
 	}
 	for _, i := range order {
-		if err := nodes[i].check(); err != nil {
+		if err := nodes[i].validateNode(); err != nil {
 			return nil, fmt.Errorf("fgd: %w", err)
 		}
 		if _, err := c.modelIndex(nodes[i].Model); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.aim(classes); err != nil {
+	if err := c.setTarget(classes); err != nil {
 		return nil, err
 	}
 	if cfg.Rank != nil {
@@ -94,15 +94,15 @@ func New(cfg Config, nodes []Node, classes []Class) (*Cluster, error) {
 		if cfg.Rank != nil {
 			c.slot[i], c.id[s] = int32(s), int32(i)
 		}
-		c.grow(nodes[i])
+		c.appendSlot(nodes[i])
 	}
-	c.window.start(cfg, classes)
+	c.window.fillFromTarget(cfg, classes)
 	return c, nil
 }
 
-// ranked returns node indexes in ascending order of rank; rank must be a
+// orderByRank returns node indexes in ascending order of rank; rank must be a
 // permutation of 0..n-1 or nil.
-func ranked(rank []int, n int) ([]int, error) {
+func orderByRank(rank []int, n int) ([]int, error) {
 	order := make([]int, n)
 	if rank == nil {
 		for i := range order {
@@ -139,17 +139,17 @@ func (c *Cluster) modelIndex(name string) (uint8, error) {
 	return uint8(len(c.models) - 1), nil
 }
 
-// capacity returns what slot s has when nothing runs there. It prefers the
+// slotCapacity returns what slot s has when nothing runs there. It prefers the
 // shape, because few shapes exist and so they stay in the processor's cache.
-func (c *Cluster) capacity(s int) *Node {
+func (c *Cluster) slotCapacity(s int) *Node {
 	if i := c.nodes[s].shape; i > 0 {
 		return &c.shapes[i-1]
 	}
 	return &c.caps[s]
 }
 
-// grow appends a slot and puts an idle n into it.
-func (c *Cluster) grow(n Node) {
+// appendSlot appends a slot and puts an idle n into it.
+func (c *Cluster) appendSlot(n Node) {
 	c.caps = append(c.caps, n)
 	c.nodes = append(c.nodes, node{})
 	for len(c.heads) < len(c.nodes) {
@@ -161,15 +161,15 @@ func (c *Cluster) grow(n Node) {
 	if c.memory != nil {
 		c.memory = append(c.memory, make([]int64, MaxGPUs)...)
 	}
-	c.fill(len(c.nodes)-1, n)
+	c.fillSlot(len(c.nodes)-1, n)
 }
 
-// fill makes slot s an idle n. It keeps the slot's place in the change log and
+// fillSlot makes slot s an idle n. It keeps the slot's place in the change log and
 // its U, which touch needs to correct the sum.
-func (c *Cluster) fill(s int, n Node) {
+func (c *Cluster) fillSlot(s int, n Node) {
 	c.caps[s] = n
 	m, _ := c.modelIndex(n.Model)
-	st := node{cpu: n.CPU, mem: n.Memory, gpus: uint8(n.GPUs), model: m, shape: c.shape(n), present: true}
+	st := node{cpu: n.CPU, mem: n.Memory, gpus: uint8(n.GPUs), model: m, shape: c.shapeIndex(n), present: true}
 	for i := range n.GPUs {
 		st.free[i] = whole
 	}
@@ -187,15 +187,15 @@ func (c *Cluster) fill(s int, n Node) {
 		c.tagged[s] = [MaxGPUs + 2]uint16{}
 	}
 	c.sumT += whole * int64(n.GPUs)
-	c.touch(s)
+	c.updateSlot(s)
 }
 
 // maxShapes bounds the linear search for a node's shape and the scores that a
 // class remembers by shape.
 const maxShapes = 64
 
-// shape returns the index+1 of the shape of n, and 0 once maxShapes exist.
-func (c *Cluster) shape(n Node) uint16 {
+// shapeIndex returns the index+1 of the shape of n, and 0 once maxShapes exist.
+func (c *Cluster) shapeIndex(n Node) uint16 {
 	n.Name = ""
 	for i, o := range c.shapes {
 		if o == n {
@@ -214,7 +214,7 @@ func (c *Cluster) shape(n Node) uint16 {
 // all others; one with a reused number takes the rank of the removed node. The
 // error states what is wrong with n.
 func (c *Cluster) AddNode(n Node) (int, error) {
-	if err := n.check(); err != nil {
+	if err := n.validateNode(); err != nil {
 		return 0, fmt.Errorf("fgd: %w", err)
 	}
 	known := len(c.models)
@@ -222,26 +222,26 @@ func (c *Cluster) AddNode(n Node) (int, error) {
 		return 0, err
 	}
 	if len(c.models) > known {
-		c.retarget(c.target.classes)
+		c.changeTarget(c.target.classes)
 	}
 	if k := len(c.gone); k > 0 {
 		i := c.gone[k-1]
 		c.gone = c.gone[:k-1]
-		c.fill(c.slotOf(i), n)
+		c.fillSlot(c.slotOf(i), n)
 		return i, nil
 	}
 	i := len(c.nodes)
 	if c.slot != nil {
 		c.slot, c.id = append(c.slot, int32(i)), append(c.id, int32(i))
 	}
-	c.grow(n)
+	c.appendSlot(n)
 	return i, nil
 }
 
 // RemoveNode removes node i and all that runs on it; Release refuses placements
 // on it from then on. RemoveNode ignores a number that is not in use.
 func (c *Cluster) RemoveNode(i int) {
-	s, ok := c.at(i)
+	s, ok := c.presentSlot(i)
 	if !ok {
 		return
 	}
@@ -251,7 +251,7 @@ func (c *Cluster) RemoveNode(i int) {
 	}
 	*n = node{last: n.last, useful: n.useful}
 	c.caps[s] = Node{}
-	c.touch(s)
+	c.updateSlot(s)
 	at := len(c.gone)
 	for at > 0 && c.gone[at-1] < i {
 		at--
@@ -261,22 +261,22 @@ func (c *Cluster) RemoveNode(i int) {
 	c.gone[at] = i
 }
 
-// Cordon excludes node i from new placements (on true) or admits it to them
+// SetCordon excludes node i from new placements (on true) or admits it to them
 // (on false). Running jobs stay, and the node's idle GPUs still count in F.
-func (c *Cluster) Cordon(i int, on bool) {
-	if s, ok := c.at(i); ok && c.nodes[s].cordoned != on {
+func (c *Cluster) SetCordon(i int, on bool) {
+	if s, ok := c.presentSlot(i); ok && c.nodes[s].cordoned != on {
 		c.nodes[s].cordoned = on
-		c.touch(s)
+		c.updateSlot(s)
 	}
 }
 
-// Len is one more than the highest node number that is or was in use.
-func (c *Cluster) Len() int { return len(c.nodes) }
+// NodeCount is one more than the highest node number that is or was in use.
+func (c *Cluster) NodeCount() int { return len(c.nodes) }
 
-// Free returns what is left on node i: milli-CPU, MiB, and thousandths of each
+// FreeResources returns what is left on node i: milli-CPU, MiB, and thousandths of each
 // device. ok is false if node i does not exist.
-func (c *Cluster) Free(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok bool) {
-	s, ok := c.at(i)
+func (c *Cluster) FreeResources(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok bool) {
+	s, ok := c.presentSlot(i)
 	if !ok {
 		return 0, 0, gpus, false
 	}
@@ -284,17 +284,17 @@ func (c *Cluster) Free(i int) (cpu, mem int64, gpus [MaxGPUs]int16, ok bool) {
 	return n.cpu, n.mem, n.free, true
 }
 
-// Idle returns the idle thousandths of a GPU over all nodes.
-func (c *Cluster) Idle() int64 { return c.sumT }
+// IdleMilli returns the idle thousandths of a GPU over all nodes.
+func (c *Cluster) IdleMilli() int64 { return c.sumT }
 
-// Fragment returns F over all nodes, exactly, as a fraction num/den in
+// Fragmentation returns F over all nodes, exactly, as a fraction num/den in
 // thousandths of a GPU (specification §5); den is at least 1.
-func (c *Cluster) Fragment() (num, den int64) {
+func (c *Cluster) Fragmentation() (num, den int64) {
 	return c.total*c.sumT - c.sumU, max(c.total, 1)
 }
 
-// at returns the slot of node i; ok is false if node i does not exist.
-func (c *Cluster) at(i int) (slot int, ok bool) {
+// presentSlot returns the slot of node i; ok is false if node i does not exist.
+func (c *Cluster) presentSlot(i int) (slot int, ok bool) {
 	if i < 0 || i >= len(c.nodes) {
 		return 0, false
 	}
@@ -309,23 +309,23 @@ func (c *Cluster) slotOf(i int) int {
 	return int(c.slot[i])
 }
 
-// number returns the node number of slot s.
-func (c *Cluster) number(s int) int {
+// nodeNumber returns the node number of slot s.
+func (c *Cluster) nodeNumber(s int) int {
 	if c.id == nil {
 		return s
 	}
 	return int(c.id[s])
 }
 
-// touch updates all values derived from slot s and appends the slot to the
+// updateSlot updates all values derived from slot s and appends the slot to the
 // change log. Every change of a node's state must end with it.
-func (c *Cluster) touch(s int) {
-	c.devicesOf(s)
-	c.changed(s)
+func (c *Cluster) updateSlot(s int) {
+	c.deriveDeviceState(s)
+	c.updateUseful(s)
 }
 
-// devicesOf recomputes what scoring reads of the devices of slot s.
-func (c *Cluster) devicesOf(s int) {
+// deriveDeviceState recomputes what scoring reads of the devices of slot s.
+func (c *Cluster) deriveDeviceState(s int) {
 	n := &c.nodes[s]
 	n.maxFree, n.idle, n.partial, n.distinct = 0, 0, 0, 0
 	for i, f := range n.free[:n.gpus] {
@@ -351,12 +351,12 @@ func (c *Cluster) devicesOf(s int) {
 	}
 }
 
-// changed recomputes U of slot s and corrects the cluster's sum, then appends
+// updateUseful recomputes U of slot s and corrects the cluster's sum, then appends
 // the slot to the change log.
-func (c *Cluster) changed(s int) {
+func (c *Cluster) updateUseful(s int) {
 	n := &c.nodes[s]
 	c.sumU -= n.useful
 	n.useful = c.usefulAt(n, c.bucketOf(n.cpu))
 	c.sumU += n.useful
-	c.note(s, n)
+	c.logChange(s, n)
 }

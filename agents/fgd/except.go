@@ -20,18 +20,18 @@ func (n NodeSet) Has(i int) bool { return i/64 < len(n) && n[i/64]>>(i%64)&1 == 
 // and it is in skip: so the bounds of blocks hold for all others. They are not
 // lowered here: they have to hold for the nodes of skip, too.
 func (c *Cluster) bestExcept(k *class, skip NodeSet) (slot int, value uint16) {
-	want := k.head()
+	want := k.requiredHead()
 	for b := range len(c.heads) / block {
-		if lane(k.bounds.leaf, b) <= value {
+		if laneValue(k.bounds.leaf, b) <= value {
 			continue // none there is better, and of equals the lowest slot wins
 		}
 		heads := c.heads[b*block : (b+1)*block]
 		for i := range heads {
 			s := b*block + i
-			if !heads[i].holds(want) || !k.fits(&c.nodes[s]) || skip.Has(c.number(s)) {
+			if !heads[i].hasAtLeast(want) || !k.fitsNode(&c.nodes[s]) || skip.Has(c.nodeNumber(s)) {
 				continue
 			}
-			if v := c.score(k, s); v > value {
+			if v := c.slotScore(k, s); v > value {
 				slot, value = s, v
 			}
 		}

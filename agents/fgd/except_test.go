@@ -10,13 +10,13 @@ import (
 func quoteCordoned(w *world, r Request, skip NodeSet, do func()) {
 	for i := range w.v.nodes {
 		if skip.Has(i) {
-			w.c.Cordon(i, true)
+			w.c.SetCordon(i, true)
 		}
 	}
 	do()
 	for i, n := range w.v.nodes {
 		if skip.Has(i) {
-			w.c.Cordon(i, n.cordoned)
+			w.c.SetCordon(i, n.cordoned)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestAQuoteThatPassesOverNodesIsThatOfACordon(t *testing.T) {
 	configs := map[string]Config{
 		"fgd in floats": {Reference: 7, MaxJobs: 9}, "fgd with a window": {Window: 12, Refresh: 5},
 	}
-	for _, p := range Policies() {
+	for _, p := range AllPolicies() {
 		configs[p.String()] = Config{Policy: p, MaxJobs: 9, Seed: 1}
 	}
 	for name, cfg := range configs {
@@ -54,7 +54,7 @@ func TestAQuoteThatPassesOverNodesIsThatOfACordon(t *testing.T) {
 					skip := drawSkip(t, w, r)
 					got := w.c.QuoteExcept(r, skip)
 					var want Quote
-					quoteCordoned(w, r, skip, func() { want = w.c.Quote(r) })
+					quoteCordoned(w, r, skip, func() { want = w.c.QuoteRequest(r) })
 					if got != want {
 						t.Fatalf("QuoteExcept(%+v, %b) = %+v; with these nodes cordoned %+v", r, skip, got, want)
 					}
@@ -91,7 +91,7 @@ func TestAQuoteThatPassesOverNodesKeepsTheCache(t *testing.T) {
 	for i := 100; i < 200; i++ {
 		skip = skip.Add(i)
 	}
-	before := c.Quote(r)
+	before := c.QuoteRequest(r)
 	scored, log := c.scored, len(c.log)
 	for range 10 {
 		if q := c.QuoteExcept(r, skip); q != before {

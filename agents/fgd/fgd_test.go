@@ -12,28 +12,28 @@ func TestPlaceAndRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := c.Quote(Request{CPU: 1000, GPUs: 1, Milli: 600})
+	q := c.QuoteRequest(Request{CPU: 1000, GPUs: 1, Milli: 600})
 	if !q.Fits || q.DeltaF != 400 {
 		t.Errorf("Quote(600) = %+v; want ΔF 400: what is left of the device serves no class", q)
 	}
-	p, ok := c.Place(Request{CPU: 1000, GPUs: 1, Milli: 600})
+	p, ok := c.PlaceRequest(Request{CPU: 1000, GPUs: 1, Milli: 600})
 	if !ok || p != q.Placement {
 		t.Errorf("Place(600) = %+v, %v; want %+v", p, ok, q.Placement)
 	}
-	if num, den := c.Fragment(); num != 3*400 || den != 3 {
+	if num, den := c.Fragmentation(); num != 3*400 || den != 3 {
 		t.Errorf("Fragment() = %d/%d; want 1200/3", num, den)
 	}
-	if q := c.Quote(Request{CPU: 1000, GPUs: 1, Milli: 400}); q.DeltaF != -400 || q.Devices != 1 {
+	if q := c.QuoteRequest(Request{CPU: 1000, GPUs: 1, Milli: 400}); q.DeltaF != -400 || q.Devices != 1 {
 		t.Errorf("Quote(400) = %+v; want a credit of 400: it fills the gap on device 0", q)
 	}
-	if err := c.Release(p); err != nil {
+	if err := c.ReleasePlacement(p); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Release(p); err == nil {
+	if err := c.ReleasePlacement(p); err == nil {
 		t.Error("Release(twice) = nil; want an error")
 	}
-	if num, _ := c.Fragment(); num != 0 || c.Idle() != 2000 {
-		t.Errorf("after Release: F %d, idle %d; want 0 and 2000", num, c.Idle())
+	if num, _ := c.Fragmentation(); num != 0 || c.IdleMilli() != 2000 {
+		t.Errorf("after Release: F %d, idle %d; want 0 and 2000", num, c.IdleMilli())
 	}
 }
 
@@ -43,7 +43,7 @@ func TestEmptyClusterHasFragments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if num, den := c.Fragment(); num != 8000 || den != 4 {
+	if num, den := c.Fragmentation(); num != 8000 || den != 4 {
 		t.Errorf("Fragment() = %d/%d; want a quarter of 8000", num, den)
 	}
 }
@@ -55,14 +55,14 @@ func TestDeviceMemory(t *testing.T) {
 	}
 	half := Request{GPUs: 1, Milli: 300, GPUMemory: 50}
 	for i, want := range []int{0, 1, 1, 1} {
-		if p, ok := c.Place(half); !ok || p.Node != want {
+		if p, ok := c.PlaceRequest(half); !ok || p.Node != want {
 			t.Errorf("Place %d of 50 MiB = %+v, %v; want node %d", i, p, ok, want)
 		}
 	}
-	if p, ok := c.Place(half); ok {
+	if p, ok := c.PlaceRequest(half); ok {
 		t.Errorf("Place(no memory left) = %+v; want none", p)
 	}
-	if p, ok := c.Place(Request{GPUs: 1, Milli: 300, GPUMemory: 30}); !ok || p.Node != 0 {
+	if p, ok := c.PlaceRequest(Request{GPUs: 1, Milli: 300, GPUMemory: 30}); !ok || p.Node != 0 {
 		t.Errorf("Place(what is left) = %+v, %v; want node 0", p, ok)
 	}
 }
@@ -78,7 +78,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"nine GPUs", Config{}, []Node{{Name: "n", GPUs: 9}}, nil, `node "n" has 9 GPUs`},
 		{"negative CPU", Config{}, []Node{{Name: "n", CPU: -1}}, nil, "negative"},
-		{"too much memory", Config{}, []Node{{Name: "n", Memory: most + 1}}, nil, "too large"},
+		{"too much memory", Config{}, []Node{{Name: "n", Memory: maxAmount + 1}}, nil, "too large"},
 		{"an unknown policy", Config{Policy: 99}, ok, nil, "policy(99)"},
 		{"too few ranks", Config{Rank: []int{}}, ok, nil, "0 ranks for 1 nodes"},
 		{"a rank twice", Config{Rank: []int{0, 0}}, slices.Repeat(ok, 2), nil, "no permutation"},
@@ -108,17 +108,17 @@ func TestPlaceRefusesNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []Request{{CPU: -1}, {GPUs: 9, Milli: 1000}, {GPUs: 1, Milli: 0}, {GPUs: 1, Milli: 1001}, {GPUs: 2, Milli: 500}, {GPUs: -1}} {
-		if p, ok := c.Place(r); ok || c.Quote(r).Fits {
+		if p, ok := c.PlaceRequest(r); ok || c.QuoteRequest(r).Fits {
 			t.Errorf("Place(%+v) = %+v; want none", r, p)
 		}
-		if err := c.Take(Placement{Request: r}); err == nil {
+		if err := c.TakePlacement(Placement{Request: r}); err == nil {
 			t.Errorf("Take(%+v) = nil; want an error", r)
 		}
 	}
 }
 
 func TestParsePolicy(t *testing.T) {
-	for _, p := range Policies() {
+	for _, p := range AllPolicies() {
 		if got, err := ParsePolicy(p.String()); got != p || err != nil {
 			t.Errorf("ParsePolicy(%q) = %v, %v", p, got, err)
 		}
@@ -130,7 +130,7 @@ func TestParsePolicy(t *testing.T) {
 
 func TestPopular(t *testing.T) {
 	whole := func(cpu int64) Request { return Request{CPU: cpu, GPUs: 1, Milli: 1000} }
-	got := Popular([]Class{
+	got := PopularClasses([]Class{
 		{whole(1), 40}, {whole(2), 3}, {whole(3), 3}, {Request{CPU: 9, Memory: 5, Models: "x"}, 50}, {Request{CPU: 9}, 4},
 	}, 95)
 	// 54 CPU-only, 40, and of the two with 3 the larger CPU crosses 95%.
@@ -146,14 +146,14 @@ func TestWindowStartsAsTheTarget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Observe(b)
-	if got := c.Target(); !slices.Equal(got, []Class{{a, 6}, {b, 4}}) && !slices.Equal(got, []Class{{a, 7}, {b, 3}}) {
+	c.ObserveArrival(b)
+	if got := c.TargetClasses(); !slices.Equal(got, []Class{{a, 6}, {b, 4}}) && !slices.Equal(got, []Class{{a, 7}, {b, 3}}) {
 		t.Errorf("after one arrival of ten the target is %+v; want about 7 to 3", got)
 	}
 	for range 10 {
-		c.Observe(b)
+		c.ObserveArrival(b)
 	}
-	if got := c.Target(); !slices.Equal(got, []Class{{b, 10}}) {
+	if got := c.TargetClasses(); !slices.Equal(got, []Class{{b, 10}}) {
 		t.Errorf("after ten more the target is %+v; want b alone", got)
 	}
 }
@@ -166,14 +166,14 @@ func TestCacheForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range int64(5000) {
-		if _, ok := c.Place(Request{CPU: i}); !ok {
+		if _, ok := c.PlaceRequest(Request{CPU: i}); !ok {
 			t.Fatalf("Place(%d milli-CPU) found no room", i)
 		}
 	}
 	if len(c.known) != 4096 || len(c.classes) != 4096 {
 		t.Errorf("the cache holds %d and %d classes; want 4096", len(c.known), len(c.classes))
 	}
-	if q := c.Quote(Request{CPU: 1}); !q.Fits {
+	if q := c.QuoteRequest(Request{CPU: 1}); !q.Fits {
 		t.Error("Quote(of a class forgotten) does not fit")
 	}
 }

@@ -11,13 +11,13 @@ type head struct {
 	model   uint8
 }
 
-// holds reports whether h has at least what want asks for; it ignores models.
-func (h *head) holds(want head) bool {
+// hasAtLeast reports whether h has at least what want asks for; it ignores models.
+func (h *head) hasAtLeast(want head) bool {
 	return h.maxFree >= want.maxFree && h.cpu >= want.cpu && h.idle >= want.idle
 }
 
-// head returns the least that a node must have to take k.
-func (k *class) head() head {
+// requiredHead returns the least that a node must have to take k.
+func (k *class) requiredHead() head {
 	return head{cpu: int32(min(k.req.CPU, math.MaxInt32)), maxFree: k.milli, idle: k.idle}
 }
 
@@ -27,20 +27,20 @@ type change struct {
 	head
 }
 
-// outdated, as the maxFree of an entry, marks that the slot has a later entry; no
+// staleMaxFree, as the maxFree of an entry, marks that the slot has a later entry; no
 // request fits it, so readers skip it.
-const outdated = -2
+const staleMaxFree = -2
 
-// note appends slot s to the change log, marks its earlier entry outdated, and
+// logChange appends slot s to the change log, marks its earlier entry outdated, and
 // updates the slot's head.
-func (c *Cluster) note(s int, n *node) {
+func (c *Cluster) logChange(s int, n *node) {
 	if len(c.log) == cap(c.log) {
-		c.compact()
+		c.compactLog()
 	}
 	// compact may have dropped the slot's last entry and moved another slot's
 	// entry to its index, so compare the slot too.
 	if n.last < int32(len(c.log)) && c.log[n.last].slot == int32(s) {
-		c.log[n.last].maxFree = outdated
+		c.log[n.last].maxFree = staleMaxFree
 	}
 	n.last = int32(len(c.log))
 	h := head{cpu: int32(min(n.cpu, math.MaxInt32)), maxFree: n.maxFree, idle: n.idle, model: n.model}
@@ -48,11 +48,11 @@ func (c *Cluster) note(s int, n *node) {
 	c.log = append(c.log, change{slot: int32(s), mem: int32(min(n.mem, math.MaxInt32)), head: h})
 }
 
-// compact drops the entries that all classes have read, and all but the last
+// compactLog drops the entries that all classes have read, and all but the last
 // entry of each slot. A class that would refill anyway is marked for refill and
 // counts as having read all. The rest fills at most half of the log; a log that
 // is fuller doubles its capacity.
-func (c *Cluster) compact() {
+func (c *Cluster) compactLog() {
 	from := len(c.log)
 	for _, k := range c.known {
 		if k.epoch != c.epoch || len(c.log)-k.cursor > 2*len(c.nodes) {
@@ -67,7 +67,7 @@ func (c *Cluster) compact() {
 	kept := 0
 	for pos := from; pos < len(c.log); pos++ {
 		moved[pos] = int32(kept)
-		if e := c.log[pos]; e.maxFree != outdated {
+		if e := c.log[pos]; e.maxFree != staleMaxFree {
 			c.nodes[e.slot].last = int32(kept)
 			c.log[kept] = e
 			kept++

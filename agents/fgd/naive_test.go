@@ -251,7 +251,7 @@ func (n *naiveNode) left(d Devices) int64 {
 
 // baseline is §8, and Kubernetes' scores.
 func (n *naiveNode) baseline(p Policy, r Request) int {
-	total, free := float64(r.Total()), 0
+	total, free := float64(r.TotalMilli()), 0
 	for _, g := range n.gpu {
 		if g == 1000 {
 			free++
@@ -304,7 +304,7 @@ func (n *naiveNode) baseline(p Policy, r Request) int {
 		add(n.cpu-r.CPU, n.CPU)
 		add(n.mem-r.Memory, n.Memory)
 		if r.GPUs > 0 {
-			add(n.idle()-r.Total(), 1000*int64(n.GPUs))
+			add(n.idle()-r.TotalMilli(), 1000*int64(n.GPUs))
 		}
 		return int(sum / max(dims, 1))
 	}

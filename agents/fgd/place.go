@@ -6,47 +6,47 @@ import (
 	"math/bits"
 )
 
-// Place decides where r goes, and takes it there. ok is false if r makes no
+// PlaceRequest decides where r goes, and takes it there. ok is false if r makes no
 // sense or no node can take it; nothing then changes.
-func (c *Cluster) Place(r Request) (p Placement, ok bool) { return c.PlaceExcept(r, nil) }
+func (c *Cluster) PlaceRequest(r Request) (p Placement, ok bool) { return c.PlaceExcept(r, nil) }
 
 // PlaceExcept is Place, were the nodes of skip cordoned.
 func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
-	r = r.plain()
-	if r.check() != nil {
+	r = r.normalized()
+	if r.validateRequest() != nil {
 		return p, false
 	}
 	k := c.classOf(r)
-	s, _, ok := c.choose(k, skip)
+	s, _, ok := c.chooseSlot(k, skip)
 	if !ok {
 		return p, false
 	}
-	p = Placement{Node: c.number(s), Devices: c.devices(k, s), Request: r}
-	c.take(s, p)
+	p = Placement{Node: c.nodeNumber(s), Devices: c.chooseDevices(k, s), Request: r}
+	c.takeOnSlot(s, p)
 	return p, true
 }
 
-// Quote says where r would go, and what that would do to F. It changes
+// QuoteRequest says where r would go, and what that would do to F. It changes
 // nothing: a Place that follows goes to the same place.
-func (c *Cluster) Quote(r Request) (q Quote) { return c.QuoteExcept(r, nil) }
+func (c *Cluster) QuoteRequest(r Request) (q Quote) { return c.QuoteExcept(r, nil) }
 
 // QuoteExcept is Quote, were the nodes of skip cordoned. Unlike a cordon it leaves
 // what is known of the best nodes as it is, so that asking costs no search later on.
 func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
-	r = r.plain()
+	r = r.normalized()
 	q.Request = r
-	if r.check() != nil {
+	if r.validateRequest() != nil {
 		return q
 	}
 	rng := c.rng
 	k := c.classOf(r)
-	s, v, ok := c.choose(k, skip)
+	s, v, ok := c.chooseSlot(k, skip)
 	if !ok {
 		return q
 	}
-	q.Node, q.Devices, q.Fits = c.number(s), c.devices(k, s), true
-	q.DeltaF = rounded(-c.delta(k, s, q.Devices), c.total)
-	q.Score = c.thousandths(v)
+	q.Node, q.Devices, q.Fits = c.nodeNumber(s), c.chooseDevices(k, s), true
+	q.DeltaF = divideRounded(-c.fragmentationDrop(k, s, q.Devices), c.total)
+	q.Score = c.scoreThousandths(v)
 	c.rng = rng
 	return q
 }
@@ -55,29 +55,29 @@ func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
 // only one to be placed, and returns out.
 func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
 	for _, r := range rs {
-		out = append(out, c.Quote(r))
+		out = append(out, c.QuoteRequest(r))
 	}
 	return out
 }
 
-// choose finds the node for k that is not in skip, and its score.
-func (c *Cluster) choose(k *class, skip NodeSet) (slot int, score uint16, ok bool) {
-	c.refresh(k)
-	s, v := c.best(k)
-	if v > 0 && skip.Has(c.number(s)) {
+// chooseSlot finds the node for k that is not in skip, and its score.
+func (c *Cluster) chooseSlot(k *class, skip NodeSet) (slot int, score uint16, ok bool) {
+	c.refreshClass(k)
+	s, v := c.bestSlot(k)
+	if v > 0 && skip.Has(c.nodeNumber(s)) {
 		s, v = c.bestExcept(k, skip)
 	}
 	if v == 0 {
 		return 0, 0, false
 	}
 	if c.cfg.Policy == Random {
-		s = c.anyOf(k, skip)
+		s = c.drawFittingSlot(k, skip)
 	}
 	return s, v - 1, true
 }
 
-// thousandths converts a policy's score into thousandths of its scale.
-func (c *Cluster) thousandths(score uint16) int {
+// scoreThousandths converts a policy's score into thousandths of its scale.
+func (c *Cluster) scoreThousandths(score uint16) int {
 	switch c.cfg.Policy {
 	case LeastAllocated, MostAllocated:
 		return int(score)
@@ -87,8 +87,8 @@ func (c *Cluster) thousandths(score uint16) int {
 	return int(score) * 10
 }
 
-// rounded returns num/den to the nearest, halves away from zero; 0 if den is 0.
-func rounded(num, den int64) int64 {
+// divideRounded returns num/den to the nearest, halves away from zero; 0 if den is 0.
+func divideRounded(num, den int64) int64 {
 	switch {
 	case den == 0:
 		return 0
@@ -98,13 +98,13 @@ func rounded(num, den int64) int64 {
 	return (num + den/2) / den
 }
 
-// Take allocates a placement that the caller decided, for example one found
+// TakePlacement allocates a placement that the caller decided, for example one found
 // running after a restart. A cordoned node accepts it, since the job runs there
 // already. The error states what does not fit; nothing changes in that case.
-func (c *Cluster) Take(p Placement) error {
-	p.Request = p.Request.plain()
+func (c *Cluster) TakePlacement(p Placement) error {
+	p.Request = p.Request.normalized()
 	r := p.Request
-	s, err := c.placed(p)
+	s, err := c.checkPlacement(p)
 	if err != nil {
 		return err
 	}
@@ -126,22 +126,22 @@ func (c *Cluster) Take(p Placement) error {
 			return fmt.Errorf("fgd: device %d of node %d has too little memory left, want %d MiB", i, p.Node, r.GPUMemory)
 		}
 	}
-	c.take(s, p)
+	c.takeOnSlot(s, p)
 	return nil
 }
 
-// Release frees what p allocated. The error says that the node does not hold
+// ReleasePlacement frees what p allocated. The error says that the node does not hold
 // so much; nothing changes in that case.
-func (c *Cluster) Release(p Placement) error {
-	p.Request = p.Request.plain()
+func (c *Cluster) ReleasePlacement(p Placement) error {
+	p.Request = p.Request.normalized()
 	r := p.Request
-	s, err := c.placed(p)
+	s, err := c.checkPlacement(p)
 	if err != nil {
 		return err
 	}
-	n, full := &c.nodes[s], c.capacity(s)
+	n, full := &c.nodes[s], c.slotCapacity(s)
 	tooMuch := n.jobs == 0 || r.CPU > full.CPU-n.cpu || r.Memory > full.Memory-n.mem ||
-		c.tagged != nil && c.tagged[s][tag(r)] == 0
+		c.tagged != nil && c.tagged[s][sizeTag(r)] == 0
 	for d := p.Devices; d != 0; d &= d - 1 {
 		i := bits.TrailingZeros8(uint8(d))
 		tooMuch = tooMuch || int64(n.free[i])+r.Milli > whole ||
@@ -150,17 +150,17 @@ func (c *Cluster) Release(p Placement) error {
 	if tooMuch {
 		return fmt.Errorf("fgd: node %d does not hold what is released", p.Node)
 	}
-	c.apply(s, p, -1)
+	c.applyPlacement(s, p, -1)
 	return nil
 }
 
-// placed returns the slot of p. The error says that the request is invalid, the
+// checkPlacement returns the slot of p. The error says that the request is invalid, the
 // node does not exist, or the devices do not match the request and the node.
-func (c *Cluster) placed(p Placement) (slot int, err error) {
-	if err := p.Request.check(); err != nil {
+func (c *Cluster) checkPlacement(p Placement) (slot int, err error) {
+	if err := p.Request.validateRequest(); err != nil {
 		return 0, fmt.Errorf("fgd: %w", err)
 	}
-	s, ok := c.at(p.Node)
+	s, ok := c.presentSlot(p.Node)
 	if !ok {
 		return 0, fmt.Errorf("fgd: there is no node %d", p.Node)
 	}
@@ -170,10 +170,10 @@ func (c *Cluster) placed(p Placement) (slot int, err error) {
 	return s, nil
 }
 
-func (c *Cluster) take(s int, p Placement) { c.apply(s, p, 1) }
+func (c *Cluster) takeOnSlot(s int, p Placement) { c.applyPlacement(s, p, 1) }
 
-// apply allocates (sign 1) or frees (sign -1) the resources of p on slot s.
-func (c *Cluster) apply(s int, p Placement, sign int64) {
+// applyPlacement allocates (sign 1) or frees (sign -1) the resources of p on slot s.
+func (c *Cluster) applyPlacement(s int, p Placement, sign int64) {
 	n, r := &c.nodes[s], &p.Request
 	n.cpu -= sign * r.CPU
 	n.mem -= sign * r.Memory
@@ -181,25 +181,25 @@ func (c *Cluster) apply(s int, p Placement, sign int64) {
 	for d := p.Devices; d != 0; d &= d - 1 {
 		i := bits.TrailingZeros8(uint8(d))
 		n.free[i] -= int16(sign * r.Milli)
-		if c.memory != nil && c.capacity(s).GPUMemory > 0 {
+		if c.memory != nil && c.slotCapacity(s).GPUMemory > 0 {
 			c.memory[s*MaxGPUs+i] -= sign * r.GPUMemory
 		}
 	}
-	c.sumT -= sign * r.Total()
+	c.sumT -= sign * r.TotalMilli()
 	if c.tagged != nil {
-		t := tag(*r)
+		t := sizeTag(*r)
 		count := &c.tagged[s][t]
 		*count += uint16(sign)
 		if n.tags |= 1 << t; *count == 0 {
 			n.tags &^= 1 << t
 		}
 	}
-	c.touch(s)
+	c.updateSlot(s)
 }
 
-// tag returns the size class of a job for GPU clustering (§8): 0 no GPU, 1 to 8
+// sizeTag returns the size class of a job for GPU clustering (§8): 0 no GPU, 1 to 8
 // whole devices, 9 a share.
-func tag(r Request) int {
+func sizeTag(r Request) int {
 	if r.GPUs == 1 && r.Milli < whole {
 		return MaxGPUs + 1
 	}

@@ -68,7 +68,7 @@ func drawWorld(t *rapid.T, cfg Config) *world {
 		for i, r := range w.kinds {
 			target = append(target, Class{Request: r, Count: rapid.Int64Range(1, 9).Draw(t, fmt.Sprint("count", i))})
 		}
-		target = Popular(target, 95)
+		target = PopularClasses(target, 95)
 	}
 	ids := make([]int, len(nodes))
 	for i := range ids {
@@ -93,7 +93,7 @@ func (w *world) step(t *rapid.T) {
 		}
 	case 2:
 		on := rapid.Bool().Draw(t, "on")
-		w.c.Cordon(node, on)
+		w.c.SetCordon(node, on)
 		if node < len(w.v.nodes) && !w.v.nodes[node].gone {
 			w.v.nodes[node].cordoned = on
 		}
@@ -115,14 +115,14 @@ func (w *world) step(t *rapid.T) {
 		num += w.v.fragment(&w.v.nodes[i])
 		idle += w.v.nodes[i].idle()
 	}
-	if got, den := w.c.Fragment(); got != num || den != max(w.v.total(), 1) || w.c.Idle() != idle {
-		t.Fatalf("Fragment() = %d/%d, Idle() = %d; want %d/%d, %d", got, den, w.c.Idle(), num, w.v.total(), idle)
+	if got, den := w.c.Fragmentation(); got != num || den != max(w.v.total(), 1) || w.c.IdleMilli() != idle {
+		t.Fatalf("Fragment() = %d/%d, Idle() = %d; want %d/%d, %d", got, den, w.c.IdleMilli(), num, w.v.total(), idle)
 	}
 }
 
 func (w *world) release(t *rapid.T, at int) {
 	p := w.placed[at]
-	if err := w.c.Release(p); err != nil {
+	if err := w.c.ReleasePlacement(p); err != nil {
 		t.Fatalf("Release(%+v) = %v", p, err)
 	}
 	w.v.nodes[p.Node].apply(p, -1)
@@ -161,7 +161,7 @@ func (w *world) take(t *rapid.T, node int) {
 			}
 		}
 	}
-	if err := w.c.Take(p); (err == nil) != fits {
+	if err := w.c.TakePlacement(p); (err == nil) != fits {
 		t.Fatalf("Take(%+v) = %v; want fits = %v", p, err, fits)
 	}
 	if fits {
@@ -172,18 +172,18 @@ func (w *world) take(t *rapid.T, node int) {
 
 func (w *world) place(t *rapid.T, r Request) {
 	if w.cfg.Window > 0 {
-		w.c.Observe(r)
+		w.c.ObserveArrival(r)
 		w.arrivals = append(w.arrivals, r)
 		if len(w.arrivals)%w.cfg.Refresh == 0 {
 			var seen []Class
 			for _, r := range w.arrivals[max(0, len(w.arrivals)-w.cfg.Window):] {
 				seen = append(seen, Class{r, 1})
 			}
-			w.v.target = Popular(seen, popularPercent)
+			w.v.target = PopularClasses(seen, popularPercent)
 		}
 	}
 	want, score, ok := w.v.place(r)
-	q := w.c.Quote(r)
+	q := w.c.QuoteRequest(r)
 	if q.Fits != ok {
 		t.Fatalf("Quote(%+v).Fits = %v; want %v", r, q.Fits, ok)
 	}
@@ -196,11 +196,11 @@ func (w *world) place(t *rapid.T, r Request) {
 		default:
 			score *= 10
 		}
-		if q.Placement != want || q.Score != score || q.DeltaF != rounded(-exact, w.v.total()) {
+		if q.Placement != want || q.Score != score || q.DeltaF != divideRounded(-exact, w.v.total()) {
 			t.Fatalf("Quote(%+v) = %+v; want %+v, score %d, ΔF %d/%d", r, q, want, score, -exact, w.v.total())
 		}
 	}
-	p, placed := w.c.Place(r)
+	p, placed := w.c.PlaceRequest(r)
 	if placed != ok || ok && p != q.Placement {
 		t.Fatalf("Place(%+v) = %+v, %v; want the placement of Quote: %+v", r, p, placed, q)
 	}
@@ -216,7 +216,7 @@ func (w *world) place(t *rapid.T, r Request) {
 // TestAgreesWithDefinitions holds every decision, score, ΔF and F to the naive
 // reading, through arrivals, departures and changes of nodes.
 func TestAgreesWithDefinitions(t *testing.T) {
-	for _, p := range Policies() {
+	for _, p := range AllPolicies() {
 		t.Run(p.String(), func(t *testing.T) { rapid.Check(t, runWorld(Config{Policy: p, MaxJobs: 9, Seed: 1})) })
 	}
 	t.Run("fgd in floats", func(t *testing.T) { rapid.Check(t, runWorld(Config{Reference: 7, MaxJobs: 9})) })
@@ -244,7 +244,7 @@ func (w *world) fresh(t *rapid.T) {
 	}
 	cfg := w.cfg
 	cfg.Rank, cfg.Window = w.v.rank, 0
-	c, err := New(cfg, nodes, w.c.Target())
+	c, err := New(cfg, nodes, w.c.TargetClasses())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,14 +254,14 @@ func (w *world) fresh(t *rapid.T) {
 		}
 	}
 	for _, p := range w.placed {
-		if err := c.Take(p); err != nil {
+		if err := c.TakePlacement(p); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, n := range w.v.nodes {
-		c.Cordon(i, n.cordoned)
-		cpu, mem, gpu, ok := c.Free(i)
-		cpu2, mem2, gpu2, ok2 := w.c.Free(i)
+		c.SetCordon(i, n.cordoned)
+		cpu, mem, gpu, ok := c.FreeResources(i)
+		cpu2, mem2, gpu2, ok2 := w.c.FreeResources(i)
 		if cpu != cpu2 || mem != mem2 || gpu != gpu2 || ok != ok2 {
 			t.Fatalf("Free(%d) = %d %d %v %v; fresh %d %d %v %v", i, cpu2, mem2, gpu2, ok2, cpu, mem, gpu, ok)
 		}
@@ -270,8 +270,8 @@ func (w *world) fresh(t *rapid.T) {
 	if !slices.Equal(old, new) {
 		t.Fatalf("QuoteBatch = %+v; fresh %+v", old, new)
 	}
-	n1, d1 := w.c.Fragment()
-	if n2, d2 := c.Fragment(); n1 != n2 || d1 != d2 {
+	n1, d1 := w.c.Fragmentation()
+	if n2, d2 := c.Fragmentation(); n1 != n2 || d1 != d2 {
 		t.Fatalf("Fragment = %d/%d; fresh %d/%d", n1, d1, n2, d2)
 	}
 }

@@ -19,7 +19,7 @@ type referenceClass struct {
 	popular float64
 }
 
-func (f *reference) build(c *Cluster) {
+func (f *reference) buildClasses(c *Cluster) {
 	f.classes = f.classes[:0]
 	if c.cfg.Reference == 0 {
 		return
@@ -28,12 +28,12 @@ func (f *reference) build(c *Cluster) {
 	kept := float64(c.total) / all
 	for _, k := range c.target.classes {
 		f.classes = append(f.classes, referenceClass{cpu: k.CPU, milli: int16(k.Milli), gpus: uint8(k.GPUs),
-			allow: c.allowed(k.Models), popular: float64(k.Count) / all / kept})
+			allow: c.allowedModels(k.Models), popular: float64(k.Count) / all / kept})
 	}
 }
 
-// fragment returns F of a node with that much CPU and device capacity left.
-func (f *reference) fragment(model uint8, cpu int64, free []int16) float64 {
+// nodeFragment returns F of a node with that much CPU and device capacity left.
+func (f *reference) nodeFragment(model uint8, cpu int64, free []int16) float64 {
 	var idle int64
 	for _, v := range free {
 		idle += int64(v)
@@ -50,7 +50,7 @@ func (f *reference) fragment(model uint8, cpu int64, free []int16) float64 {
 		case k.gpus == 0:
 			xr += all
 			continue
-		case !k.allow.has(model):
+		case !k.allow.hasModel(model):
 			na += all
 			continue
 		}
@@ -81,24 +81,24 @@ func (c *Cluster) referenceScore(k *class, s int) uint16 {
 	n := &c.nodes[s]
 	free := n.free
 	left := free[:n.gpus]
-	before := c.exact.fragment(n.model, n.cpu, left)
+	before := c.exact.nodeFragment(n.model, n.cpu, left)
 	cpu := n.cpu - k.req.CPU
 	if k.kind == share {
 		best := 0
-		for d := c.candidates(k, s); d != 0; d &= d - 1 {
+		for d := c.candidateDevices(k, s); d != 0; d &= d - 1 {
 			i := bits.TrailingZeros8(uint8(d))
 			left[i] -= k.milli
-			best = max(best, sigmoidScore(before-c.exact.fragment(n.model, cpu, left)))
+			best = max(best, sigmoidScore(before-c.exact.nodeFragment(n.model, cpu, left)))
 			left[i] += k.milli
 		}
 		return uint16(best)
 	}
 	if k.kind == wholes {
-		for d := c.devices(k, s); d != 0; d &= d - 1 {
+		for d := c.chooseDevices(k, s); d != 0; d &= d - 1 {
 			left[bits.TrailingZeros8(uint8(d))] = 0
 		}
 	}
-	return uint16(sigmoidScore(before - c.exact.fragment(n.model, cpu, left)))
+	return uint16(sigmoidScore(before - c.exact.nodeFragment(n.model, cpu, left)))
 }
 
 // referenceDevice is gradientDevice in floats.
@@ -106,12 +106,12 @@ func (c *Cluster) referenceDevice(k *class, s int, can Devices) (d Devices) {
 	n := &c.nodes[s]
 	free := n.free
 	left := free[:n.gpus]
-	before := c.exact.fragment(n.model, n.cpu, left)
+	before := c.exact.nodeFragment(n.model, n.cpu, left)
 	best := -1
 	for ; can != 0; can &= can - 1 {
 		i := bits.TrailingZeros8(uint8(can))
 		left[i] -= k.milli
-		if v := sigmoidScore(before - c.exact.fragment(n.model, n.cpu-k.req.CPU, left)); v > best {
+		if v := sigmoidScore(before - c.exact.nodeFragment(n.model, n.cpu-k.req.CPU, left)); v > best {
 			best, d = v, 1<<i
 		}
 		left[i] += k.milli

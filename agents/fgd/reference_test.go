@@ -27,7 +27,7 @@ func TestFloatNoise(t *testing.T) {
 		requests = append(requests, q)
 		classes = append(classes, Class{q, 1})
 	}
-	target := Popular(classes, 95)
+	target := PopularClasses(classes, 95)
 	reference := Config{Reference: int64(len(requests))}
 	noisy, plain := newNaive(reference, nodes, target), newNaive(Config{}, nodes, target)
 	fast, err := New(reference, nodes, target)
@@ -42,11 +42,11 @@ func TestFloatNoise(t *testing.T) {
 	for range 900 {
 		q := requests[r.Intn(len(requests))]
 		want, score, ok := noisy.place(q)
-		if got := fast.Quote(q); got.Fits != ok || ok && (got.Placement != want || got.Score != score*10) {
+		if got := fast.QuoteRequest(q); got.Fits != ok || ok && (got.Placement != want || got.Score != score*10) {
 			t.Fatalf("in floats: Quote(%+v) = %+v; want %+v, score %d, %v", q, got, want, score*10, ok)
 		}
 		other, score2, ok2 := plain.place(q)
-		if got := exact.Quote(q); got.Fits != ok2 || ok2 && (got.Placement != other || got.Score != score2*10) {
+		if got := exact.QuoteRequest(q); got.Fits != ok2 || ok2 && (got.Placement != other || got.Score != score2*10) {
 			t.Fatalf("in integers: Quote(%+v) = %+v; want %+v, score %d, %v", q, got, other, score2*10, ok2)
 		}
 		if !ok {
@@ -63,7 +63,7 @@ func TestFloatNoise(t *testing.T) {
 			decided++
 		}
 		for _, c := range []*Cluster{fast, exact} { // both go on from the same state
-			if err := c.Take(want); err != nil {
+			if err := c.TakePlacement(want); err != nil {
 				t.Fatal(err)
 			}
 		}

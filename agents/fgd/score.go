@@ -2,21 +2,21 @@ package fgd
 
 import "math/bits"
 
-// score returns the score of slot s for k plus one, where the node fits k; or 0
+// slotScore returns the score of slot s for k plus one, where the node fits k; or 0
 // if its devices lack memory. The one keeps 0 free for "cannot take k".
-func (c *Cluster) score(k *class, s int) uint16 {
+func (c *Cluster) slotScore(k *class, s int) uint16 {
 	c.scored++
-	if k.req.GPUMemory > 0 && !c.enough(k, s) {
+	if k.req.GPUMemory > 0 && !c.hasEnoughDevices(k, s) {
 		return 0
 	}
 	switch c.cfg.Policy {
 	case FGD:
-		return 1 + c.gradient(k, s)
+		return 1 + c.gradientScore(k, s)
 	case FGDTight:
 		idle := c.nodes[s].idleMilli() * tieMask / (whole * MaxGPUs)
-		return 1 + (c.gradient(k, s)<<tieBits | uint16(tieMask-idle))
+		return 1 + (c.gradientScore(k, s)<<tieBits | uint16(tieMask-idle))
 	}
-	return 1 + c.baseline(k, s)
+	return 1 + c.baselineScore(k, s)
 }
 
 // FGDTight's scores hold the published score in the high bits and the lack of
@@ -26,26 +26,26 @@ const (
 	tieMask = 1<<tieBits - 1
 )
 
-// gradient returns the published FGD score of slot s for k.
-func (c *Cluster) gradient(k *class, s int) uint16 {
+// gradientScore returns the published FGD score of slot s for k.
+func (c *Cluster) gradientScore(k *class, s int) uint16 {
 	switch {
 	case c.cfg.Reference > 0:
 		return c.referenceScore(k, s)
 	case k.kind == share:
-		return c.steps.score(c.shareBest(k, s))
+		return c.steps.scoreOf(c.bestShareDelta(k, s))
 	}
-	return c.steps.score(c.wholeDelta(k, s))
+	return c.steps.scoreOf(c.wholeDelta(k, s))
 }
 
-// shareBest returns the highest shareDelta over the devices of slot s that can
+// bestShareDelta returns the highest shareDelta over the devices of slot s that can
 // take share k. Devices with equal free parts give equal deltas, so it tries
 // only the first of each; with device memory they may differ, so it tries all.
-func (c *Cluster) shareBest(k *class, s int) int64 {
+func (c *Cluster) bestShareDelta(k *class, s int) int64 {
 	n := &c.nodes[s]
 	t := &c.target
 	devices := n.distinct
 	if k.req.GPUMemory > 0 {
-		devices = uint8(c.candidates(k, s))
+		devices = uint8(c.candidateDevices(k, s))
 	}
 	b := t.bucketOf(n.cpu - k.req.CPU)
 	at := int(n.model)*t.buckets + b
@@ -103,16 +103,16 @@ func (c *Cluster) wholeDelta(k *class, s int) int64 {
 	return u - taken*t.weight[(at+1)*t.levels-1] + multi[n.idle-k.gpus] - multi[n.idle] + t.total*taken
 }
 
-// delta returns D times the decrease of F for k on the given devices of slot s.
-func (c *Cluster) delta(k *class, s int, d Devices) int64 {
+// fragmentationDrop returns D times the decrease of F for k on the given devices of slot s.
+func (c *Cluster) fragmentationDrop(k *class, s int, d Devices) int64 {
 	if k.kind == share {
 		return c.shareDelta(k, s, bits.TrailingZeros8(uint8(d)))
 	}
 	return c.wholeDelta(k, s)
 }
 
-// candidates returns the devices of slot s that can serve one device of k.
-func (c *Cluster) candidates(k *class, s int) (d Devices) {
+// candidateDevices returns the devices of slot s that can serve one device of k.
+func (c *Cluster) candidateDevices(k *class, s int) (d Devices) {
 	n := &c.nodes[s]
 	for i, f := range n.free[:n.gpus] {
 		if f >= k.milli && c.hasMemory(s, i, k.req.GPUMemory) {
@@ -122,19 +122,19 @@ func (c *Cluster) candidates(k *class, s int) (d Devices) {
 	return d
 }
 
-// enough reports whether slot s has enough devices for k, device memory included.
-func (c *Cluster) enough(k *class, s int) bool {
-	return c.candidates(k, s).Count() >= int(k.gpus)
+// hasEnoughDevices reports whether slot s has enough devices for k, device memory included.
+func (c *Cluster) hasEnoughDevices(k *class, s int) bool {
+	return c.candidateDevices(k, s).Count() >= int(k.gpus)
 }
 
 // hasMemory reports whether device i of slot s has need MiB left, or its node
 // does not model device memory.
 func (c *Cluster) hasMemory(s, i int, need int64) bool {
-	return need == 0 || c.capacity(s).GPUMemory == 0 || c.memory[s*MaxGPUs+i] >= need
+	return need == 0 || c.slotCapacity(s).GPUMemory == 0 || c.memory[s*MaxGPUs+i] >= need
 }
 
-// devices chooses the devices for k on slot s, which can take it (§7).
-func (c *Cluster) devices(k *class, s int) (d Devices) {
+// chooseDevices chooses the devices for k on slot s, which can take it (§7).
+func (c *Cluster) chooseDevices(k *class, s int) (d Devices) {
 	switch k.kind {
 	case cpuOnly:
 		return 0
@@ -146,19 +146,19 @@ func (c *Cluster) devices(k *class, s int) (d Devices) {
 		}
 		return d
 	}
-	can := c.candidates(k, s)
+	can := c.candidateDevices(k, s)
 	switch gradient := c.cfg.Policy == FGD || c.cfg.Policy == FGDTight; {
 	case gradient && c.cfg.Reference > 0:
 		return c.referenceDevice(k, s, can)
 	case gradient:
 		return c.gradientDevice(k, s, can)
 	case c.cfg.Policy == Random:
-		for at := int(c.random(uint64(can.Count()))); at > 0; at-- {
+		for at := int(c.randomBelow(uint64(can.Count()))); at > 0; at-- {
 			can &= can - 1
 		}
 		return can & -can
 	}
-	return c.tightest(s, can)
+	return c.tightestDevice(s, can)
 }
 
 // gradientDevice returns the first of can whose truncated score is the highest.
@@ -166,16 +166,16 @@ func (c *Cluster) gradientDevice(k *class, s int, can Devices) (d Devices) {
 	best := -1
 	for ; can != 0; can &= can - 1 {
 		i := bits.TrailingZeros8(uint8(can))
-		if v := int(c.steps.score(c.shareDelta(k, s, i))); v > best {
+		if v := int(c.steps.scoreOf(c.shareDelta(k, s, i))); v > best {
 			best, d = v, 1<<i
 		}
 	}
 	return d
 }
 
-// tightest returns the device of can with the least left; ties go to the lowest
+// tightestDevice returns the device of can with the least left; ties go to the lowest
 // index.
-func (c *Cluster) tightest(s int, can Devices) (d Devices) {
+func (c *Cluster) tightestDevice(s int, can Devices) (d Devices) {
 	var least int16 = whole + 1
 	for ; can != 0; can &= can - 1 {
 		i := bits.TrailingZeros8(uint8(can))
@@ -186,9 +186,9 @@ func (c *Cluster) tightest(s int, can Devices) (d Devices) {
 	return d
 }
 
-// random returns a number below n > 0 (splitmix64; the bias of the remainder is
+// randomBelow returns a number below n > 0 (splitmix64; the bias of the remainder is
 // below n/2^64).
-func (c *Cluster) random(n uint64) uint64 {
+func (c *Cluster) randomBelow(n uint64) uint64 {
 	c.rng += 0x9e3779b97f4a7c15
 	z := c.rng
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

@@ -15,10 +15,10 @@ const maxModels = 256
 // modelSet is a set of model indexes.
 type modelSet [maxModels / 64]uint64
 
-func (m *modelSet) has(i uint8) bool { return m[i>>6]>>(i&63)&1 == 1 }
+func (m *modelSet) hasModel(i uint8) bool { return m[i>>6]>>(i&63)&1 == 1 }
 
-// allowed returns the set of models that spec names; all models if spec is "".
-func (c *Cluster) allowed(spec string) (set modelSet) {
+// allowedModels returns the set of models that spec names; all models if spec is "".
+func (c *Cluster) allowedModels(spec string) (set modelSet) {
 	if spec == "" {
 		for i := range set {
 			set[i] = math.MaxUint64
@@ -42,16 +42,16 @@ type Class struct {
 	Count int64 // > 0
 }
 
-// Popular returns the most popular classes: the shortest prefix, by count and
+// PopularClasses returns the most popular classes: the shortest prefix, by count and
 // then by larger CPU, Milli, GPUs and Models, whose counts make up percent of
 // the total (§3; the published runs use 95). It merges classes that differ only
 // in host or device memory, which F does not see.
-func Popular(classes []Class, percent int) []Class {
+func PopularClasses(classes []Class, percent int) []Class {
 	var out []Class
 	seen := map[Request]int{}
 	var all int64
 	for _, k := range classes {
-		k.Request = k.Request.plain()
+		k.Request = k.Request.normalized()
 		k.Memory, k.GPUMemory = 0, 0
 		i, ok := seen[k.Request]
 		if !ok {
@@ -103,12 +103,12 @@ type target struct {
 	exact reference
 }
 
-// aim checks a target and builds its tables. Counts add up to at most 1<<32, so
+// setTarget checks a target and builds its tables. Counts add up to at most 1<<32, so
 // that no product of a count and a node's thousandths overflows.
-func (c *Cluster) aim(classes []Class) error {
+func (c *Cluster) setTarget(classes []Class) error {
 	var total int64
 	for _, k := range classes {
-		if err := k.check(); err != nil {
+		if err := k.validateRequest(); err != nil {
 			return fmt.Errorf("fgd: class %+v: %w", k.Request, err)
 		}
 		if k.Count <= 0 || k.Count > 1<<32 {
@@ -121,16 +121,16 @@ func (c *Cluster) aim(classes []Class) error {
 	c.target = target{classes: slices.Clone(classes), total: total}
 	for i := range c.target.classes {
 		k := &c.target.classes[i]
-		k.Request = k.Request.plain()
+		k.Request = k.Request.normalized()
 	}
-	c.cpuBuckets()
-	c.tables()
-	c.steps.build(total)
-	c.exact.build(c)
+	c.buildCPUBuckets()
+	c.buildTables()
+	c.steps.buildSteps(total)
+	c.exact.buildClasses(c)
 	return nil
 }
 
-func (c *Cluster) cpuBuckets() {
+func (c *Cluster) buildCPUBuckets() {
 	t := &c.target
 	for _, k := range t.classes {
 		if k.GPUs > 0 {
@@ -167,8 +167,8 @@ func (t *target) bucketOf(cpu int64) int {
 	return b
 }
 
-// tables counts, for each model, CPU bucket and level, the classes that fit.
-func (c *Cluster) tables() {
+// buildTables counts, for each model, CPU bucket and level, the classes that fit.
+func (c *Cluster) buildTables() {
 	t := &c.target
 	var millis []int64
 	for _, k := range t.classes {
@@ -192,10 +192,10 @@ func (c *Cluster) tables() {
 		if k.GPUs == 0 {
 			continue
 		}
-		allow := c.allowed(k.Models)
+		allow := c.allowedModels(k.Models)
 		first := t.bucketOf(k.CPU)
 		for m := range models {
-			if !allow.has(uint8(m)) {
+			if !allow.hasModel(uint8(m)) {
 				continue
 			}
 			at := m*t.buckets + first
@@ -208,19 +208,19 @@ func (c *Cluster) tables() {
 		}
 	}
 	for m := range models {
-		above(t.weight[m*t.buckets*t.levels:(m+1)*t.buckets*t.levels], t.levels)
-		above(t.multi[m*t.buckets*(MaxGPUs+1):(m+1)*t.buckets*(MaxGPUs+1)], MaxGPUs+1)
+		accumulateTable(t.weight[m*t.buckets*t.levels:(m+1)*t.buckets*t.levels], t.levels)
+		accumulateTable(t.multi[m*t.buckets*(MaxGPUs+1):(m+1)*t.buckets*(MaxGPUs+1)], MaxGPUs+1)
 	}
 	for i := range t.multi {
 		t.multi[i] *= whole * int64(i%(MaxGPUs+1))
 	}
 }
 
-// above turns a table of counts into cumulative counts: it adds to each cell the
+// accumulateTable turns a table of counts into cumulative counts: it adds to each cell the
 // cells before it in its row and in earlier rows, because a class that fits into
 // less fits into more. One pass for each class instead would take seconds where
 // no two jobs are alike.
-func above(table []int64, columns int) {
+func accumulateTable(table []int64, columns int) {
 	for i := range table {
 		if i%columns > 0 {
 			table[i] += table[i-1]
@@ -231,10 +231,10 @@ func above(table []int64, columns int) {
 	}
 }
 
-// retarget replaces the target, and with it F of every node and every score.
+// changeTarget replaces the target, and with it F of every node and every score.
 // The caller has checked the classes. The new epoch makes every class rescore.
-func (c *Cluster) retarget(classes []Class) {
-	if err := c.aim(classes); err != nil {
+func (c *Cluster) changeTarget(classes []Class) {
+	if err := c.setTarget(classes); err != nil {
 		panic(err) // Invariant: only checked requests get here.
 	}
 	c.sumU = 0
@@ -244,7 +244,7 @@ func (c *Cluster) retarget(classes []Class) {
 		c.sumU += n.useful
 	}
 	for _, k := range c.known {
-		k.allow = c.allowed(k.req.Models)
+		k.allow = c.allowedModels(k.req.Models)
 	}
 	c.epoch++
 }
@@ -275,7 +275,7 @@ func sigmoidScore(delta float64) int {
 	return int(1 / (1 + math.Exp(-delta/1000)) * 100)
 }
 
-func (s *steps) build(total int64) {
+func (s *steps) buildSteps(total int64) {
 	d := float64(max(total, 1))
 	for k := 1; k < 100; k++ {
 		x := int64(math.Ceil(d * 1000 * math.Log(float64(k)/float64(100-k))))
@@ -302,8 +302,8 @@ func (s *steps) build(total int64) {
 	}
 }
 
-// score returns the published score of a node whose F falls by x/D.
-func (s *steps) score(x int64) uint16 {
+// scoreOf returns the published score of a node whose F falls by x/D.
+func (s *steps) scoreOf(x int64) uint16 {
 	if x < s.at[1] {
 		return 0
 	}

@@ -27,28 +27,28 @@ type Request struct {
 	Models string
 }
 
-// Total returns the thousandths of a GPU that r takes over all its devices.
-func (r Request) Total() int64 { return int64(r.GPUs) * r.Milli }
+// TotalMilli returns the thousandths of a GPU that r takes over all its devices.
+func (r Request) TotalMilli() int64 { return int64(r.GPUs) * r.Milli }
 
-// most bounds an amount of CPU or memory, so that sums over a cluster fit into
+// maxAmount bounds an amount of CPU or memory, so that sums over a cluster fit into
 // an int64.
-const most = 1 << 48
+const maxAmount = 1 << 48
 
-// plain clears the GPU fields of a CPU-only request, so that equal requests
+// normalized clears the GPU fields of a CPU-only request, so that equal requests
 // compare equal and share one class.
-func (r Request) plain() Request {
+func (r Request) normalized() Request {
 	if r.GPUs == 0 {
 		return Request{CPU: r.CPU, Memory: r.Memory}
 	}
 	return r
 }
 
-// check returns an error that states what is wrong with r, or nil.
-func (r Request) check() error {
+// validateRequest returns an error that states what is wrong with r, or nil.
+func (r Request) validateRequest() error {
 	switch {
 	case r.CPU < 0 || r.Memory < 0 || r.GPUMemory < 0:
 		return errors.New("negative amount")
-	case r.CPU > most || r.Memory > most || r.GPUMemory > most:
+	case r.CPU > maxAmount || r.Memory > maxAmount || r.GPUMemory > maxAmount:
 		return errors.New("amount too large")
 	case r.GPUs < 0 || r.GPUs > MaxGPUs:
 		return fmt.Errorf("%d GPUs, want 0 to %d", r.GPUs, MaxGPUs)
@@ -70,11 +70,11 @@ type Node struct {
 	GPUMemory int64  // MiB of each device; 0: the node does not model device memory
 }
 
-func (n Node) check() error {
+func (n Node) validateNode() error {
 	switch {
 	case n.CPU < 0 || n.Memory < 0 || n.GPUMemory < 0:
 		return fmt.Errorf("node %q has a negative amount", n.Name)
-	case n.CPU > most || n.Memory > most || n.GPUMemory > most:
+	case n.CPU > maxAmount || n.Memory > maxAmount || n.GPUMemory > maxAmount:
 		return fmt.Errorf("node %q has too large an amount", n.Name)
 	case n.GPUs < 0 || n.GPUs > MaxGPUs:
 		return fmt.Errorf("node %q has %d GPUs, want 0 to %d", n.Name, n.GPUs, MaxGPUs)
@@ -146,8 +146,8 @@ func (p Policy) String() string {
 	return fmt.Sprintf("policy(%d)", uint8(p))
 }
 
-// Policies returns all policies in ascending order.
-func Policies() []Policy {
+// AllPolicies returns all policies in ascending order.
+func AllPolicies() []Policy {
 	out := make([]Policy, numPolicies)
 	for p := range out {
 		out[p] = Policy(p)

@@ -11,26 +11,26 @@ const popularPercent = 95
 
 // window counts the latest arrivals by kind of request.
 type window struct {
-	ring  []int32 // the arrivals, as indexes of kinds
-	at    int     // index of the oldest arrival, overwritten next, once the ring is full
-	kinds []Class // Count 0: the index is unused and in spare
-	index map[Request]int32
-	spare []int32
-	since int // arrivals since the latest update of the target
-	every int
+	ring         []int32 // the arrivals, as indexes of kinds
+	at           int     // index of the oldest arrival, overwritten next, once the ring is full
+	kinds        []Class // Count 0: the index is unused and in spare
+	index        map[Request]int32
+	spare        []int32
+	since        int // arrivals since the latest update of the target
+	refreshEvery int
 }
 
-// start fills the window with the given target, as if its classes had arrived in
+// fillFromTarget fills the window with the given target, as if its classes had arrived in
 // their proportions and evenly mixed, so that early updates move it gradually.
-func (w *window) start(cfg Config, classes []Class) {
+func (w *window) fillFromTarget(cfg Config, classes []Class) {
 	if cfg.Window == 0 {
 		return
 	}
 	w.ring = make([]int32, 0, cfg.Window)
 	w.index = map[Request]int32{}
-	w.every = cfg.Refresh
-	if w.every == 0 {
-		w.every = max(cfg.Window/16, 1)
+	w.refreshEvery = cfg.Refresh
+	if w.refreshEvery == 0 {
+		w.refreshEvery = max(cfg.Window/16, 1)
 	}
 	var total int64
 	for _, k := range classes {
@@ -48,26 +48,26 @@ func (w *window) start(cfg Config, classes []Class) {
 	var dues []due
 	for _, k := range classes {
 		n := (k.Count*int64(cfg.Window) + total/2) / total
-		i := w.kind(seen(k.Request))
+		i := w.kindIndex(classRequest(k.Request))
 		for j := range n {
 			dues = append(dues, due{(float64(j) + 0.5) / float64(n), i})
 		}
 	}
 	slices.SortStableFunc(dues, func(a, b due) int { return cmp.Compare(a.at, b.at) })
 	for _, d := range dues {
-		w.push(d.kind)
+		w.pushArrival(d.kind)
 	}
 }
 
-// seen returns r reduced to the fields that a class of the target has (§3).
-func seen(r Request) Request {
-	r = r.plain()
+// classRequest returns r reduced to the fields that a class of the target has (§3).
+func classRequest(r Request) Request {
+	r = r.normalized()
 	r.Memory, r.GPUMemory = 0, 0
 	return r
 }
 
-// kind returns the index of r in kinds, and adds r if it is new.
-func (w *window) kind(r Request) int32 {
+// kindIndex returns the index of r in kinds, and adds r if it is new.
+func (w *window) kindIndex(r Request) int32 {
 	i, ok := w.index[r]
 	if ok {
 		return i
@@ -83,8 +83,8 @@ func (w *window) kind(r Request) int32 {
 	return i
 }
 
-// push counts an arrival, and uncounts the one that leaves the window.
-func (w *window) push(i int32) {
+// pushArrival counts an arrival, and uncounts the one that leaves the window.
+func (w *window) pushArrival(i int32) {
 	w.kinds[i].Count++
 	if len(w.ring) < cap(w.ring) {
 		w.ring = append(w.ring, i)
@@ -99,18 +99,18 @@ func (w *window) push(i int32) {
 	}
 }
 
-// Observe counts an arrival, placed or not, in the window that makes the target;
+// ObserveArrival counts an arrival, placed or not, in the window that makes the target;
 // see Config.Window. It does nothing without a window or for an invalid request.
 // An arrival costs a few nanoseconds. Once every Config.Refresh arrivals Observe
 // also updates the target: a pass over all nodes now, and another for each
 // class at its next decision.
-func (c *Cluster) Observe(r Request) {
+func (c *Cluster) ObserveArrival(r Request) {
 	w := &c.window
-	if w.index == nil || r.check() != nil {
+	if w.index == nil || r.validateRequest() != nil {
 		return
 	}
-	w.push(w.kind(seen(r)))
-	if w.since++; w.since < w.every {
+	w.pushArrival(w.kindIndex(classRequest(r)))
+	if w.since++; w.since < w.refreshEvery {
 		return
 	}
 	w.since = 0
@@ -120,8 +120,8 @@ func (c *Cluster) Observe(r Request) {
 			live = append(live, k)
 		}
 	}
-	c.retarget(Popular(live, popularPercent))
+	c.changeTarget(PopularClasses(live, popularPercent))
 }
 
-// Target returns a copy of the target workload that F is measured against now.
-func (c *Cluster) Target() []Class { return slices.Clone(c.target.classes) }
+// TargetClasses returns a copy of the target workload that F is measured against now.
+func (c *Cluster) TargetClasses() []Class { return slices.Clone(c.target.classes) }

@@ -16,15 +16,15 @@ type rates struct {
 	money  int64 // PUE x microdollars/kWh
 }
 
-func (r rates) plus(s rates) rates {
+func (r rates) plusRates(s rates) rates {
 	return rates{r.energy + s.energy, r.carbon + s.carbon, r.money + s.money}
 }
 
-func (r rates) times(n int64) rates { return rates{r.energy * n, r.carbon * n, r.money * n} }
+func (r rates) timesScalar(n int64) rates { return rates{r.energy * n, r.carbon * n, r.money * n} }
 
 // NewCurve returns the curve of o, or nil if o has no price or no carbon. It
 // clamps values to the limits of a grid, since o may come from an untrusted party.
-func NewCurve(o protocol.Outlook) *Curve {
+func NewCurve(o protocol.GridForecast) *Curve {
 	n := min(len(o.Price), len(o.Carbon))
 	if n == 0 {
 		return nil
@@ -33,64 +33,64 @@ func NewCurve(o protocol.Outlook) *Curve {
 	pue := int64(1200) // the default of Config.NoPUE
 	for i := range n {
 		if i < len(o.PUE) {
-			pue = pueLimits.clamp(int64(o.PUE[i]))
+			pue = pueLimits.clampValue(int64(o.PUE[i]))
 		}
-		c.sums[i+1] = c.sums[i].plus(rates{
+		c.sums[i+1] = c.sums[i].plusRates(rates{
 			energy: pue,
-			carbon: pue * carbonLimits.clamp(int64(o.Carbon[i])),
-			money:  pue * priceLimits.clamp(int64(o.Price[i])),
+			carbon: pue * carbonLimits.clampValue(int64(o.Carbon[i])),
+			money:  pue * priceLimits.clampValue(int64(o.Price[i])),
 		})
 	}
 	return c
 }
 
-// Cost returns energy, carbon and money of power drawn from one instant to
+// CostBetween returns energy, carbon and money of power drawn from one instant to
 // another. power excludes the facility's overhead and the results include it;
 // they are exact and rounded once. After the outlook its last day repeats;
 // before it, its first hour holds. A result too large for its unit becomes the
 // largest value of the unit.
-func (c *Curve) Cost(from, to protocol.Time, power protocol.Milliwatts) (protocol.Millijoules, protocol.Milligrams, protocol.Microdollars) {
+func (c *Curve) CostBetween(from, to protocol.Time, power protocol.Milliwatts) (protocol.Millijoules, protocol.Milligrams, protocol.Microdollars) {
 	if to <= from || power <= 0 {
 		return 0, 0, 0
 	}
-	hours, ms := c.until(to)
-	lessHours, lessMs := c.until(from)
-	hours, ms = hours.plus(lessHours.times(-1)), ms.plus(lessMs.times(-1))
+	hours, ms := c.sumUntil(to)
+	lessHours, lessMs := c.sumUntil(from)
+	hours, ms = hours.plusRates(lessHours.timesScalar(-1)), ms.plusRates(lessMs.timesScalar(-1))
 	p := min(int64(power), maxPower)
-	return protocol.Millijoules(total(hours.energy, ms.energy, p, energyUnits)),
-		protocol.Milligrams(total(hours.carbon, ms.carbon, p, costUnits)),
-		protocol.Microdollars(total(hours.money, ms.money, p, costUnits))
+	return protocol.Millijoules(scaledTotal(hours.energy, ms.energy, p, energyUnits)),
+		protocol.Milligrams(scaledTotal(hours.carbon, ms.carbon, p, costUnits)),
+		protocol.Microdollars(scaledTotal(hours.money, ms.money, p, costUnits))
 }
 
 const (
-	maxPower  = 1 << 40   // milliwatts: a gigawatt
-	farthest  = 1_000_000 // hours from the outlook's start: sums stay below 2^60
-	usPerMJ   = 1000      // mW x ms in one millijoule
-	thousands = 1000      // PUE
+	maxPower          = 1 << 40   // milliwatts: a gigawatt
+	maxHoursFromStart = 1_000_000 // hours from the outlook's start: sums stay below 2^60
+	usPerMJ           = 1000      // mW x ms in one millijoule
+	thousands         = 1000      // PUE
 
 	energyUnits = usPerMJ * thousands               // of mW x ms x PUE in one millijoule
 	costUnits   = usPerMJ * thousands * milliPerKWh // likewise, with a value per kWh
 )
 
-// until returns the sum from the outlook's start to t: that of whole hours, and
+// sumUntil returns the sum from the outlook's start to t: that of whole hours, and
 // the rate of t's hour times the milliseconds that have passed in it.
-func (c *Curve) until(t protocol.Time) (hours, ms rates) {
-	t = min(max(t, (c.from-farthest).start()), (c.from + farthest).start())
+func (c *Curve) sumUntil(t protocol.Time) (hours, ms rates) {
+	t = min(max(t, (c.from-maxHoursFromStart).startTime()), (c.from + maxHoursFromStart).startTime())
 	h := hourOf(t)
-	gone, i := int64(t-h.start()), int64(h-c.from)
+	gone, i := int64(t-h.startTime()), int64(h-c.from)
 	n := int64(len(c.sums) - 1)
 	if i < 0 {
 		first := c.sums[1]
-		return first.times(i), first.times(gone)
+		return first.timesScalar(i), first.timesScalar(gone)
 	}
 	if i < n {
-		return c.sums[i], c.rate(i).times(gone)
+		return c.sums[i], c.hourRate(i).timesScalar(gone)
 	}
 	cycle := min(n, day)
 	start := n - cycle
 	rounds, rest := (i-start)/cycle, (i-start)%cycle
-	whole := c.sums[n].plus(c.sums[start].times(-1))
-	return c.sums[start+rest].plus(whole.times(rounds)), c.rate(start + rest).times(gone)
+	whole := c.sums[n].plusRates(c.sums[start].timesScalar(-1))
+	return c.sums[start+rest].plusRates(whole.timesScalar(rounds)), c.hourRate(start + rest).timesScalar(gone)
 }
 
-func (c *Curve) rate(i int64) rates { return c.sums[i+1].plus(c.sums[i].times(-1)) }
+func (c *Curve) hourRate(i int64) rates { return c.sums[i+1].plusRates(c.sums[i].timesScalar(-1)) }

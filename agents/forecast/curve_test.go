@@ -13,9 +13,9 @@ import (
 // The hour of 2022-04-12T00:00Z, a Tuesday.
 const tuesday = protocol.Time(1_649_721_600_000)
 
-func outlooks(t *rapid.T) protocol.Outlook {
+func outlooks(t *rapid.T) protocol.GridForecast {
 	n := rapid.IntRange(1, 60).Draw(t, "hours")
-	o := protocol.Outlook{From: tuesday}
+	o := protocol.GridForecast{From: tuesday}
 	for range n {
 		o.Price = append(o.Price, protocol.Microdollars(rapid.Int64Range(-9_000_000, 9_000_000).Draw(t, "price")))
 		o.Carbon = append(o.Carbon, protocol.Milligrams(rapid.Int64Range(0, 900_000).Draw(t, "carbon")))
@@ -25,7 +25,7 @@ func outlooks(t *rapid.T) protocol.Outlook {
 }
 
 // naive sums hour by hour in numbers without a bound.
-func naive(o protocol.Outlook, from, to protocol.Time, power protocol.Milliwatts) (e, c, m int64) {
+func naive(o protocol.GridForecast, from, to protocol.Time, power protocol.Milliwatts) (e, c, m int64) {
 	sum := func(value func(i int) int64, unit int64) int64 {
 		total := new(big.Int)
 		for t := from; t < to; {
@@ -74,7 +74,7 @@ func TestACurveIsTheExactSumOverItsHours(t *testing.T) {
 		from := tuesday + protocol.Time(rapid.Int64Range(-5*msPerHour, 100*msPerHour).Draw(t, "from"))
 		to := from + protocol.Time(rapid.Int64Range(0, 720*msPerHour).Draw(t, "run"))
 		power := protocol.Milliwatts(rapid.Int64Range(1, 100_000_000).Draw(t, "power"))
-		e, c, m := NewCurve(o).Cost(from, to, power)
+		e, c, m := NewCurve(o).CostBetween(from, to, power)
 		we, wc, wm := naive(o, from, to, power)
 		if int64(e) != we || int64(c) != wc || int64(m) != wm {
 			t.Errorf("Cost(%d ms from %d, %d mW) = %d mJ, %d mg, %d microdollars; want %d, %d, %d", to-from, from-tuesday, power, e, c, m, we, wc, wm)
@@ -83,13 +83,13 @@ func TestACurveIsTheExactSumOverItsHours(t *testing.T) {
 }
 
 func TestCostsThatAreLargeAreStillExact(t *testing.T) {
-	o := protocol.Outlook{From: tuesday}
+	o := protocol.GridForecast{From: tuesday}
 	for range 720 {
 		o.Price = append(o.Price, 9_000_000) // Texas, 2021, for a month
 		o.Carbon = append(o.Carbon, 1_000_000)
 		o.PUE = append(o.PUE, 2000)
 	}
-	e, c, m := NewCurve(o).Cost(tuesday, after(720), 100_000_000)
+	e, c, m := NewCurve(o).CostBetween(tuesday, after(720), 100_000_000)
 	const kWhs = 2 * 100 * 720
 	if e != kWhs*kWh || c != kWhs*1_000_000 || m != kWhs*9_000_000 {
 		t.Errorf("100 kW for 720 h = %d mJ, %d mg, %d microdollars; want those of %d kWh", e, c, m, int(kWhs))
@@ -98,7 +98,7 @@ func TestCostsThatAreLargeAreStillExact(t *testing.T) {
 
 func TestNoOutlookMakesACurveFail(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		o := protocol.Outlook{From: protocol.Time(rapid.Int64().Draw(t, "start"))}
+		o := protocol.GridForecast{From: protocol.Time(rapid.Int64().Draw(t, "start"))}
 		for range rapid.IntRange(0, 30).Draw(t, "hours") {
 			o.Price = append(o.Price, protocol.Microdollars(rapid.Int64().Draw(t, "price")))
 			o.Carbon = append(o.Carbon, protocol.Milligrams(rapid.Int64().Draw(t, "carbon")))
@@ -110,7 +110,7 @@ func TestNoOutlookMakesACurveFail(t *testing.T) {
 		if c == nil {
 			return
 		}
-		e, g, _ := c.Cost(protocol.Time(rapid.Int64().Draw(t, "from")), protocol.Time(rapid.Int64().Draw(t, "to")), protocol.Milliwatts(rapid.Int64().Draw(t, "power")))
+		e, g, _ := c.CostBetween(protocol.Time(rapid.Int64().Draw(t, "from")), protocol.Time(rapid.Int64().Draw(t, "to")), protocol.Milliwatts(rapid.Int64().Draw(t, "power")))
 		if e < 0 || g < 0 {
 			t.Errorf("Cost = %d mJ, %d mg; want nothing under 0", e, g)
 		}
@@ -125,9 +125,9 @@ func TestCostsOfPartsAreThoseOfTheWhole(t *testing.T) {
 			at[i] = tuesday + protocol.Time(rapid.Int64Range(0, 200*msPerHour).Draw(t, "at"))
 		}
 		from, mid, to := min(at[0], at[1], at[2]), at[0]+at[1]+at[2]-min(at[0], at[1], at[2])-max(at[0], at[1], at[2]), max(at[0], at[1], at[2])
-		_, ca, ma := c.Cost(from, mid, 700_000)
-		_, cb, mb := c.Cost(mid, to, 700_000)
-		_, cw, mw := c.Cost(from, to, 700_000)
+		_, ca, ma := c.CostBetween(from, mid, 700_000)
+		_, cb, mb := c.CostBetween(mid, to, 700_000)
+		_, cw, mw := c.CostBetween(from, to, 700_000)
 		if off(int64(ca+cb-cw)) || off(int64(ma+mb-mw)) {
 			t.Errorf("parts cost %d mg, %d microdollars; the whole %d, %d", ca+cb, ma+mb, cw, mw)
 		}
@@ -135,14 +135,14 @@ func TestCostsOfPartsAreThoseOfTheWhole(t *testing.T) {
 }
 
 func BenchmarkCost(b *testing.B) {
-	o := protocol.Outlook{From: tuesday, Price: make([]protocol.Microdollars, 168), Carbon: make([]protocol.Milligrams, 168)}
+	o := protocol.GridForecast{From: tuesday, Price: make([]protocol.Microdollars, 168), Carbon: make([]protocol.Milligrams, 168)}
 	for i := range o.Price {
 		o.Price[i], o.Carbon[i] = 50_000, 400_000
 	}
 	c := NewCurve(o)
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Cost(after(3.2), after(90.7), 2_400_000)
+		c.CostBetween(after(3.2), after(90.7), 2_400_000)
 	}
 }
 
@@ -157,6 +157,6 @@ func BenchmarkOutlook(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		k.Outlook(after(239), 168)
+		k.ForecastFrom(after(239), 168)
 	}
 }

@@ -3,8 +3,8 @@
 // forecasts the hours that are not known yet.
 //
 // A site receives values from a signal source and never holds the series they
-// come from. [Known] stores the received values and forecasts the others;
-// [Curve] prices a run by such an [protocol.Outlook]; [Known.Bill] bills a run
+// come from. [GridState] stores the received values and forecasts the others;
+// [Curve] prices a run by such an [protocol.Outlook]; [Known.PriceEnergy] bills a run
 // by the received values. On the source's side, a [Feed] has the [Series] and
 // publishes each value when its [Market] makes it known, and not before.
 //

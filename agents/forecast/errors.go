@@ -21,22 +21,22 @@ type LeadError struct {
 // the forecasts of a service. If Said is not empty, only hours that the service
 // forecast count.
 type Case struct {
-	Series Series
-	Market Market
-	Said   []Bulletin
-	Deaf   bool // the site does not receive the service's forecasts: to compare with
+	Series         Series
+	Market         Market
+	Bulletins      []Bulletin
+	IgnoresService bool // the site does not receive the service's forecasts: to compare with
 }
 
-// Errors replays cases and adds their errors up. At each hour from the second
+// MeasureErrors replays cases and adds their errors up. At each hour from the second
 // day of a series on, a site that has received all values known by then forecasts
 // as far as the last bound. Bounds ascend, in hours; the first row covers leads
 // from 0 to the first bound.
-func Errors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadError {
+func MeasureErrors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadError {
 	if len(bounds) == 0 {
 		return nil
 	}
 	rows := make([]LeadError, len(bounds))
-	tallies := make([]tally, len(bounds))
+	tallies := make([]errorTally, len(bounds))
 	for i, to := range bounds {
 		rows[i].To = to
 		if i > 0 {
@@ -44,73 +44,73 @@ func Errors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) []LeadE
 		}
 	}
 	for _, c := range cases {
-		c.errors(q, rule, rows, tallies)
+		c.addErrors(q, rule, rows, tallies)
 	}
 	for i, t := range tallies {
-		t.into(&rows[i])
+		t.fillRow(&rows[i])
 	}
 	return rows
 }
 
-// errors adds the forecast errors of one case to the tally of each row.
-func (c Case) errors(q protocol.Quantity, rule Rule, rows []LeadError, tallies []tally) {
-	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(c.Series, c.Market), NewService(c.Said)
+// addErrors adds the forecast errors of one case to the tally of each row.
+func (c Case) addErrors(q protocol.Quantity, rule Rule, rows []LeadError, tallies []errorTally) {
+	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(c.Series, c.Market), NewService(c.Bulletins)
 	foretold := make(map[protocol.Time]bool)
 	for now := c.Series.Start().Ceil(time.Hour); now < c.Series.End(); now = now.Add(time.Hour) {
 		for p := others.Publish(now); len(p) > 0; p = others.Publish(now) {
 			for _, hour := range p {
 				foretold[hour.At] = true
 			}
-			if !c.Deaf {
-				k.Hear(now, protocol.Signal{What: q, Points: p, Guess: true})
+			if !c.IgnoresService {
+				k.RecordSignal(now, protocol.Signal{What: q, Points: p, Guess: true})
 			}
 		}
-		k.Hear(now, protocol.Signal{What: q, Points: f.Publish(now)})
+		k.RecordSignal(now, protocol.Signal{What: q, Points: f.Publish(now)})
 		if now < c.Series.Start().Add(day*time.Hour) {
 			continue
 		}
-		t, bound := k.about(q)
-		guess, off := t.outlook(rule, hourOf(now), rows[len(rows)-1].To, bound)
+		t, bound := k.trackOf(q)
+		guess, off := t.forecastHours(rule, hourOf(now), rows[len(rows)-1].To, bound)
 		row := 0
 		for lead, v := range guess {
 			for lead >= rows[row].To {
 				row++
 			}
 			at := now.Add(time.Duration(lead) * time.Hour)
-			actual, ok := c.Series.At(at)
+			actual, ok := c.Series.ValueAt(at)
 			if !ok {
 				break
 			}
-			_, told := t.at(hourOf(at))
+			_, told := t.factAt(hourOf(at))
 			switch {
-			case len(c.Said) > 0 && !foretold[at]:
+			case len(c.Bulletins) > 0 && !foretold[at]:
 			case told:
 				rows[row].Told++
 			default:
-				tallies[row].add(v, actual, off[lead])
+				tallies[row].addError(v, actual, off[lead])
 			}
 		}
 	}
 }
 
-// tally accumulates errors.
-type tally struct{ n, off, value, ratios, rated, within int64 }
+// errorTally accumulates errors.
+type errorTally struct{ n, off, value, ratios, rated, within int64 }
 
-func (t *tally) add(guess, actual, may int64) {
-	off := int64(size(guess - actual))
+func (t *errorTally) addError(guess, actual, may int64) {
+	off := int64(absValue(guess - actual))
 	t.n++
 	if off <= may {
 		t.within++
 	}
 	t.off += off
-	t.value += int64(size(actual))
+	t.value += int64(absValue(actual))
 	if actual != 0 {
-		t.ratios += mulDiv(off, 1_000_000, int64(size(actual)))
+		t.ratios += mulDiv(off, 1_000_000, int64(absValue(actual)))
 		t.rated++
 	}
 }
 
-func (t tally) into(e *LeadError) {
+func (t errorTally) fillRow(e *LeadError) {
 	e.N = int(t.n)
 	if t.n > 0 {
 		e.MAE, e.Mean = t.off/t.n, t.value/t.n

@@ -43,7 +43,7 @@ func windows(t *testing.T, column string, unit float64) map[string]map[string]Se
 			if err != nil {
 				continue
 			}
-			points[row[1]] = append(points[row[1]], protocol.Point{At: protocol.At(when), Value: int64(math.Round(v * unit))})
+			points[row[1]] = append(points[row[1]], protocol.Point{At: protocol.FromStdTime(when), Value: int64(math.Round(v * unit))})
 		}
 		all[name] = map[string]Series{}
 		for zone, p := range points {
@@ -98,7 +98,7 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 		all := windows(t, tc.column, 1000)
 		lowest, best := int64(math.MaxInt64), Rule("")
 		for i, rule := range Rules {
-			rows := Errors(tc.quantity, rule, cases(all, tc.market), leads...)
+			rows := MeasureErrors(tc.quantity, rule, cases(all, tc.market), leads...)
 			for _, e := range rows {
 				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%, %.1f %% within", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10, float64(e.Within)/10)
 			}
@@ -134,7 +134,7 @@ func TestErrorsOfAKnownPattern(t *testing.T) {
 		return points
 	}
 	flat, _ := NewSeries(day(100))
-	for _, e := range Errors(protocol.GridPrice, Average, []Case{{Series: flat}}, 6, 24) {
+	for _, e := range MeasureErrors(protocol.GridPrice, Average, []Case{{Series: flat}}, 6, 24) {
 		if e.MAE != 0 || e.MAPE != 0 || e.N == 0 || e.Mean != 100 {
 			t.Errorf("a flat series: %+v; want no error of 100", e)
 		}
@@ -142,15 +142,15 @@ func TestErrorsOfAKnownPattern(t *testing.T) {
 	// Told for 72 hours (24 to 95) at lead 0, and forecast at lead 1 for 71 of
 	// them: the 24 of the third day are 20 too low by persistence.
 	step, _ := NewSeries(day(120))
-	got := Errors(protocol.GridPrice, Persistence, []Case{{Series: step}}, 2)
+	got := MeasureErrors(protocol.GridPrice, Persistence, []Case{{Series: step}}, 2)
 	want := LeadError{To: 2, Told: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71, Within: 1000 * 47 / 71}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("a step: %+v; want %+v", got, want)
 	}
-	if got := Errors(protocol.GridPrice, Blend, []Case{{}}, 2); len(got) != 1 || got[0].N != 0 {
+	if got := MeasureErrors(protocol.GridPrice, Blend, []Case{{}}, 2); len(got) != 1 || got[0].N != 0 {
 		t.Errorf("an empty series: %+v; want no forecasts", got)
 	}
-	if got := Errors(protocol.GridPrice, Blend, []Case{{Series: step}}); got != nil {
+	if got := MeasureErrors(protocol.GridPrice, Blend, []Case{{Series: step}}); got != nil {
 		t.Errorf("no leads: %+v; want none", got)
 	}
 }
@@ -170,7 +170,7 @@ func TestErrorsWithAServiceAreOfWhatItSpokeOf(t *testing.T) {
 		deaf bool
 		mae  int64
 	}{{false, 0}, {true, 24}} {
-		got := Errors(protocol.GridCarbon, Persistence, []Case{{Series: rising, Said: said, Deaf: tc.deaf}}, 12)[0]
+		got := MeasureErrors(protocol.GridCarbon, Persistence, []Case{{Series: rising, Bulletins: said, IgnoresService: tc.deaf}}, 12)[0]
 		// Each of the four hours is forecast from hour 36 on and published in its own hour.
 		if want := 4 + 5 + 6 + 7; got.N != want || got.Told != 4 || got.MAE != tc.mae {
 			t.Errorf("deaf %v: %d forecasts off by %d, %d told; want %d off by %d, 4 told", tc.deaf, got.N, got.MAE, got.Told, want, tc.mae)

@@ -9,34 +9,34 @@ import (
 // A Feed publishes the values of one series when they become known, each once.
 // Its owner sends them as Signal messages.
 type Feed struct {
-	series Series
-	market Market
-	told   protocol.Time // the first hour not published yet
+	series   Series
+	market   Market
+	nextHour protocol.Time // the first hour not published yet
 }
 
 // NewFeed returns a feed that has published nothing yet.
 func NewFeed(s Series, m Market) *Feed {
-	return &Feed{series: s, market: m, told: s.Start().Ceil(time.Hour)}
+	return &Feed{series: s, market: m, nextHour: s.Start().Ceil(time.Hour)}
 }
 
 // Publish returns the values that became known since the previous call, one
 // point for each hour: the value at the beginning of the hour.
 func (f *Feed) Publish(now protocol.Time) []protocol.Point {
 	var said []protocol.Point
-	until := min(f.market.Until(now), f.series.End())
-	for f.told < until {
-		if v, ok := f.series.At(f.told); ok {
-			said = append(said, protocol.Point{At: f.told, Value: v})
+	until := min(f.market.KnownUntil(now), f.series.End())
+	for f.nextHour < until {
+		if v, ok := f.series.ValueAt(f.nextHour); ok {
+			said = append(said, protocol.Point{At: f.nextHour, Value: v})
 		}
-		f.told = f.told.Add(time.Hour)
+		f.nextHour = f.nextHour.Add(time.Hour)
 	}
 	return said
 }
 
 // Due returns when Publish will return more points, or 0 for never.
 func (f *Feed) Due() protocol.Time {
-	if f.told >= f.series.End() {
+	if f.nextHour >= f.series.End() {
 		return 0
 	}
-	return f.market.next(f.told)
+	return f.market.nextPublication(f.nextHour)
 }

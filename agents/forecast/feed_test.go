@@ -41,9 +41,9 @@ func TestWhatIsKnownWhen(t *testing.T) {
 		{"and to its end no more", Market{}, 10.99, 11},
 		{"with a lag of an hour only the hour gone is", Market{Lag: time.Hour}, 10.5, 10},
 		{"foresight knows what is to come", Market{Lag: -24 * time.Hour}, 10, 35},
-		{"before noon a day-ahead market has published today", DayAhead(), 11.99, 24},
-		{"at noon it has published tomorrow", DayAhead(), 12, 48},
-		{"and at midnight nothing more", DayAhead(), 24, 48},
+		{"before noon a day-ahead market has published today", DayAheadMarket(), 11.99, 24},
+		{"at noon it has published tomorrow", DayAheadMarket(), 12, 48},
+		{"and at midnight nothing more", DayAheadMarket(), 24, 48},
 		{"Germany before noon knows its own day", germany, 11.5, 22},
 		{"and after it the next", germany, 12, 46},
 		{"California in its night knows its own day, which ends at seven", california, 5, 7 + 24},
@@ -52,14 +52,14 @@ func TestWhatIsKnownWhen(t *testing.T) {
 		{"Tokyo in the morning has published tomorrow", tokyo, 2, 15 + 24},
 		{"and before that only today", tokyo, 1.99, 15},
 	} {
-		if got, want := tc.market.Until(after(tc.now)), after(tc.until); got != want {
+		if got, want := tc.market.KnownUntil(after(tc.now)), after(tc.until); got != want {
 			t.Errorf("%s: Until(%v) = %v; want %v", tc.name, after(tc.now), got, want)
 		}
 	}
 	if _, ok := MarketOf("atlantis"); ok {
 		t.Error("MarketOf(atlantis) is true")
 	}
-	if Usual(protocol.GridPrice, germany) != Blend || Usual(protocol.GridPrice, Market{}) != Steady {
+	if DefaultRule(protocol.GridPrice, germany) != Blend || DefaultRule(protocol.GridPrice, Market{}) != Steady {
 		t.Error("Usual: want Blend where prices are published ahead, Steady elsewhere")
 	}
 }
@@ -69,14 +69,14 @@ func TestMarketsNeverUnsayAndKnowThisHour(t *testing.T) {
 		m := markets(t)
 		now := tuesday + protocol.Time(rapid.Int64Range(0, 300*msPerHour).Draw(t, "now"))
 		later := now + protocol.Time(rapid.Int64Range(0, 60*msPerHour).Draw(t, "later"))
-		if m.Until(later) < m.Until(now) {
-			t.Errorf("Until(%v) = %v and Until(%v) = %v: what was known is not", now, m.Until(now), later, m.Until(later))
+		if m.KnownUntil(later) < m.KnownUntil(now) {
+			t.Errorf("Until(%v) = %v and Until(%v) = %v: what was known is not", now, m.KnownUntil(now), later, m.KnownUntil(later))
 		}
-		if m.Lag == 0 && m.Until(now) <= now.Floor(time.Hour) {
-			t.Errorf("Until(%v) = %v: this hour is not known", now, m.Until(now))
+		if m.Lag == 0 && m.KnownUntil(now) <= now.Floor(time.Hour) {
+			t.Errorf("Until(%v) = %v: this hour is not known", now, m.KnownUntil(now))
 		}
-		if m.Ahead && m.Until(now) > now.Add(48*time.Hour) {
-			t.Errorf("Until(%v) = %v; want less: no market publishes so far ahead", now, m.Until(now))
+		if m.Ahead && m.KnownUntil(now) > now.Add(48*time.Hour) {
+			t.Errorf("Until(%v) = %v; want less: no market publishes so far ahead", now, m.KnownUntil(now))
 		}
 	})
 }
@@ -110,8 +110,8 @@ func TestFeedsSayEachHourOnceWhenItIsDue(t *testing.T) {
 				t.Fatalf("Publish(%v) has nothing to say; it was due at %v", now, due)
 			}
 			for _, p := range news {
-				if p != points[said] || p.At >= m.Until(now) {
-					t.Fatalf("Publish(%v) = %v; want %v, and only before %v", now, p, points[said], m.Until(now))
+				if p != points[said] || p.At >= m.KnownUntil(now) {
+					t.Fatalf("Publish(%v) = %v; want %v, and only before %v", now, p, points[said], m.KnownUntil(now))
 				}
 				said++
 			}
@@ -140,7 +140,7 @@ func TestSeriesAreStepsThatEnd(t *testing.T) {
 		{"the last holds for an hour", after(3) - 1, 7, true},
 		{"and no longer", after(3), 0, false},
 	} {
-		if got, ok := s.At(tc.at); got != tc.want || ok != tc.ok {
+		if got, ok := s.ValueAt(tc.at); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: At(%v) = %d, %v; want %d, %v", tc.name, tc.at, got, ok, tc.want, tc.ok)
 		}
 	}

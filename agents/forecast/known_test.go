@@ -13,12 +13,12 @@ import (
 )
 
 // tell gives k n values of q, for the hours from Tuesday 00:00 on.
-func tell(k *Known, now protocol.Time, q protocol.Quantity, values ...int64) (int, string) {
+func tell(k *GridState, now protocol.Time, q protocol.Quantity, values ...int64) (int, string) {
 	s := protocol.Signal{What: q}
 	for i, v := range values {
 		s.Points = append(s.Points, protocol.Point{At: after(float64(i)), Value: v})
 	}
-	return k.Hear(now, s)
+	return k.RecordSignal(now, s)
 }
 
 // No peek: two worlds that differ only in what is not known yet look the same.
@@ -32,7 +32,7 @@ func TestWhatIsNotToldChangesNothing(t *testing.T) {
 		for i := range 140 {
 			p := protocol.Point{At: after(float64(i)), Value: value.Draw(t, "value")}
 			here = append(here, p)
-			if p.At >= m.Until(now) {
+			if p.At >= m.KnownUntil(now) {
 				p.Value = value.Draw(t, "other")
 			}
 			there = append(there, p)
@@ -44,9 +44,9 @@ func TestWhatIsNotToldChangesNothing(t *testing.T) {
 			}
 			k, f := New(Config{}), NewFeed(s, m)
 			for at := after(0); at <= now; at = at.Add(time.Hour) {
-				k.Hear(at, protocol.Signal{What: q, Points: f.Publish(at)})
+				k.RecordSignal(at, protocol.Signal{What: q, Points: f.Publish(at)})
 			}
-			o := k.Outlook(now, 96)
+			o := k.ForecastFrom(now, 96)
 			if q == protocol.GridPrice {
 				return plain(o.Price)
 			}
@@ -92,7 +92,7 @@ func TestForecastsOfADay(t *testing.T) {
 		k := New(Config{Price: tc.rule})
 		now := after(float64(len(tc.told)))
 		tell(k, now, protocol.GridPrice, tc.told...)
-		if got := int64(k.Outlook(now, tc.ahead+1).Price[tc.ahead]); got != tc.want {
+		if got := int64(k.ForecastFrom(now, tc.ahead+1).Price[tc.ahead]); got != tc.want {
 			t.Errorf("%s: %s, %d hours ahead = %d; want %d", tc.name, tc.rule, tc.ahead, got, tc.want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestTheAverageIsOfSevenDays(t *testing.T) {
 	}
 	k := New(Config{Price: Average})
 	tell(k, after(9*day), protocol.GridPrice, values...)
-	if got := k.Outlook(after(9*day), 1).Price[0]; got != 80 {
+	if got := k.ForecastFrom(after(9*day), 1).Price[0]; got != 80 {
 		t.Errorf("Outlook = %d; want 80, the mean of 140 and six times 70", got)
 	}
 }
@@ -121,8 +121,8 @@ func TestWhatWasMissedFadesWhileAFeedIsSilent(t *testing.T) {
 	values[24] = 1_000_000
 	k := New(Config{Price: Blend})
 	tell(k, after(24), protocol.GridPrice, values...)
-	soon := k.Outlook(after(24), 11).Price[10]
-	late := k.Outlook(after(34), 1).Price[0]
+	soon := k.ForecastFrom(after(24), 11).Price[10]
+	late := k.ForecastFrom(after(34), 1).Price[0]
 	if soon != late || soon < 598_000 || soon > 599_000 {
 		t.Errorf("the forecast for ten hours after the last word is %d then and %d now; want the same, 0.95 to the tenth of what was missed", soon, late)
 	}
@@ -131,37 +131,37 @@ func TestWhatWasMissedFadesWhileAFeedIsSilent(t *testing.T) {
 func TestPublishedValuesAreNotOverruled(t *testing.T) {
 	k := New(Config{})
 	tell(k, after(30), protocol.GridPrice, make([]int64, 48)...)
-	k.Hear(after(30), protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: after(40), Value: 777}, {At: after(50), Value: 999}}})
-	o := k.Outlook(after(30.5), 24)
+	k.RecordSignal(after(30), protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: after(40), Value: 777}, {At: after(50), Value: 999}}})
+	o := k.ForecastFrom(after(30.5), 24)
 	if o.From != after(30) || o.Price[10] != 777 || o.Price[20] != 999 {
 		t.Errorf("Outlook = from %v, %v; want 777 after ten hours of it and 999 after twenty", o.From, o.Price)
 	}
-	if v, ok := k.At(protocol.GridPrice, after(40.7)); v != 777 || !ok {
+	if v, ok := k.FactAt(protocol.GridPrice, after(40.7)); v != 777 || !ok {
 		t.Errorf("At = %d, %v; want 777", v, ok)
 	}
-	if _, ok := k.At(protocol.GridPrice, after(49)); ok {
+	if _, ok := k.FactAt(protocol.GridPrice, after(49)); ok {
 		t.Error("At of an hour between, without a value, is true")
 	}
 }
 
 func TestWhoWasToldNothingKnowsNothing(t *testing.T) {
 	k := New(Config{NoPUE: 1350})
-	o := k.Outlook(after(3), 5)
+	o := k.ForecastFrom(after(3), 5)
 	if o.Price != nil || o.Carbon != nil || len(o.PUE) != 5 || o.PUE[4] != 1350 {
 		t.Errorf("Outlook = %+v; want no price, no carbon, and the usual PUE", o)
 	}
 	if NewCurve(o) != nil {
 		t.Error("NewCurve without a price is not nil")
 	}
-	if got := k.Age(protocol.GridPrice, after(3)); got != math.MaxInt64 {
+	if got := k.FactAge(protocol.GridPrice, after(3)); got != math.MaxInt64 {
 		t.Errorf("Age = %v; want the longest there is", got)
 	}
-	if _, ok := k.At("wind", after(0)); ok || k.Age("wind", after(0)) != math.MaxInt64 {
+	if _, ok := k.FactAt("wind", after(0)); ok || k.FactAge("wind", after(0)) != math.MaxInt64 {
 		t.Error("an unknown quantity is known")
 	}
 	// Told only of what is to come: that has to do for now.
-	k.Hear(after(3), protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: after(9), Value: 55}}})
-	if o := k.Outlook(after(3), 8); o.Price[0] != 55 || o.Price[6] != 55 || k.Age(protocol.GridPrice, after(3)) != math.MaxInt64 {
+	k.RecordSignal(after(3), protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: after(9), Value: 55}}})
+	if o := k.ForecastFrom(after(3), 8); o.Price[0] != 55 || o.Price[6] != 55 || k.FactAge(protocol.GridPrice, after(3)) != math.MaxInt64 {
 		t.Errorf("Outlook = %v; want 55 throughout", o.Price)
 	}
 }
@@ -170,7 +170,7 @@ func TestAge(t *testing.T) {
 	k := New(Config{})
 	tell(k, after(5), protocol.GridCarbon, 1, 2, 3)
 	for now, want := range map[float64]time.Duration{2.5: 0, 3: 0, 4.5: 90 * time.Minute, 100: 97 * time.Hour} {
-		if got := k.Age(protocol.GridCarbon, after(now)); got != want {
+		if got := k.FactAge(protocol.GridCarbon, after(now)); got != want {
 			t.Errorf("Age at %v = %v; want %v", after(now), got, want)
 		}
 	}
@@ -194,11 +194,11 @@ func TestPointsThatCannotBeAreRefused(t *testing.T) {
 		{"no quantity", "is no quantity", "wind", protocol.Point{At: after(1), Value: 1}},
 	} {
 		k := New(Config{})
-		n, why := k.Hear(after(1), protocol.Signal{What: tc.what, Points: []protocol.Point{tc.point, {At: after(0), Value: 1500}}})
+		n, why := k.RecordSignal(after(1), protocol.Signal{What: tc.what, Points: []protocol.Point{tc.point, {At: after(0), Value: 1500}}})
 		if want := 1; tc.what == "wind" && n != 2 || tc.what != "wind" && n != want || !strings.Contains(why, tc.want) {
 			t.Errorf("%s: Hear = %d, %q; want the one refused with %q", tc.name, n, why, tc.want)
 		}
-		if v, ok := k.At(tc.what, after(0)); tc.what != "wind" && (v != 1500 || !ok) {
+		if v, ok := k.FactAt(tc.what, after(0)); tc.what != "wind" && (v != 1500 || !ok) {
 			t.Errorf("%s: the good point beside it is %d, %v; want 1500", tc.name, v, ok)
 		}
 	}
@@ -222,17 +222,17 @@ func TestAnyHistoryGivesForecastsWithinBounds(t *testing.T) {
 				value := rapid.OneOf(rapid.Int64(), rapid.Int64Range(1000, 5000), rapid.SampledFrom([]int64{100_000_000, -100_000_000})).Draw(t, "value")
 				s.Points = append(s.Points, protocol.Point{At: at, Value: value})
 			}
-			k.Hear(after(float64(rapid.IntRange(-100, 3000).Draw(t, "heard"))), s)
+			k.RecordSignal(after(float64(rapid.IntRange(-100, 3000).Draw(t, "heard"))), s)
 		}
 		now := after(float64(rapid.IntRange(-200, 4000).Draw(t, "now")))
 		n := rapid.IntRange(-1, 200).Draw(t, "hours")
-		o := k.Outlook(now, n)
+		o := k.ForecastFrom(now, n)
 		check := func(name string, values []int64, l limits) {
 			if values != nil && len(values) != max(n, 0) {
 				t.Errorf("%s: %d values; want %d", name, len(values), n)
 			}
 			for _, v := range values {
-				if v != l.clamp(v) {
+				if v != l.clampValue(v) {
 					t.Errorf("%s: forecast %d is not within %+v", name, v, l)
 				}
 			}
@@ -241,8 +241,8 @@ func TestAnyHistoryGivesForecastsWithinBounds(t *testing.T) {
 		check("carbon", plain(o.Carbon), carbonLimits)
 		check("pue", plain(o.PUE), pueLimits)
 		for _, track := range []*track{&k.price, &k.carbon, &k.pue} {
-			if len(track.told) > 2*(keep+ahead)+3100 {
-				t.Errorf("%d hours are kept", len(track.told))
+			if len(track.cells) > 2*(keptHours+aheadHours)+3100 {
+				t.Errorf("%d hours are kept", len(track.cells))
 			}
 		}
 	})
@@ -252,12 +252,12 @@ func TestWhatIsOldIsForgotten(t *testing.T) {
 	k := New(Config{})
 	for i := range 200 * 24 {
 		now := after(float64(i))
-		k.Hear(now, protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: now, Value: int64(i)}}})
+		k.RecordSignal(now, protocol.Signal{What: protocol.GridPrice, Points: []protocol.Point{{At: now, Value: int64(i)}}})
 	}
-	if n := len(k.price.told); n < keep || n > keep+8*day {
-		t.Errorf("%d hours are kept; want about %d", n, keep)
+	if n := len(k.price.cells); n < keptHours || n > keptHours+8*day {
+		t.Errorf("%d hours are kept; want about %d", n, keptHours)
 	}
-	if v, ok := k.At(protocol.GridPrice, after(200*24-keep)); !ok || v != 200*24-keep {
+	if v, ok := k.FactAt(protocol.GridPrice, after(200*24-keptHours)); !ok || v != 200*24-keptHours {
 		t.Errorf("At(90 days ago) = %d, %v; want it kept", v, ok)
 	}
 }

@@ -20,12 +20,12 @@ type Market struct {
 	Lag time.Duration
 }
 
-// DayAhead is the market assumed where no better is known: at 12:00 UTC it
+// DayAheadMarket is the market assumed where no better is known: at 12:00 UTC it
 // publishes all hours until the end of tomorrow.
-func DayAhead() Market { return Market{Ahead: true, Publishes: 12} }
+func DayAheadMarket() Market { return Market{Ahead: true, Publishes: 12} }
 
-// Until returns the first hour that is not known at now.
-func (m Market) Until(now protocol.Time) protocol.Time {
+// KnownUntil returns the first hour that is not known at now.
+func (m Market) KnownUntil(now protocol.Time) protocol.Time {
 	if !m.Ahead {
 		return now.Add(-m.Lag).Floor(time.Hour).Add(time.Hour)
 	}
@@ -38,11 +38,11 @@ func (m Market) Until(now protocol.Time) protocol.Time {
 	return clock(last, m.Ends).Add(2 * day * time.Hour)
 }
 
-// Usual returns the rule that forecasts best a quantity that m makes known. A
+// DefaultRule returns the rule that forecasts best a quantity that m makes known. A
 // day-ahead market sells tomorrow at the level of today, so Blend is far better
 // for its prices. A high real-time price often lasts only an hour, which Blend
 // would extend, and seldom returns at the same hour, which Average would expect.
-func Usual(q protocol.Quantity, m Market) Rule {
+func DefaultRule(q protocol.Quantity, m Market) Rule {
 	switch {
 	case q == protocol.GridCarbon:
 		return Regression
@@ -52,13 +52,13 @@ func Usual(q protocol.Quantity, m Market) Rule {
 	return Blend
 }
 
-// next returns the first instant at which an hour from told on becomes known.
-func (m Market) next(told protocol.Time) protocol.Time {
+// nextPublication returns the first instant at which an hour from told on becomes known.
+func (m Market) nextPublication(told protocol.Time) protocol.Time {
 	if !m.Ahead {
 		return told.Add(m.Lag)
 	}
 	at := told.Add(-3 * day * time.Hour).Floor(day * time.Hour).Add(time.Duration(m.Publishes) * time.Hour)
-	for m.Until(at) <= told {
+	for m.KnownUntil(at) <= told {
 		at = at.Add(day * time.Hour)
 	}
 	return at

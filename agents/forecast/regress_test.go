@@ -17,7 +17,7 @@ var start = hourOf(tuesday)
 func trackOf(values ...int64) *track {
 	t := &track{}
 	for i, v := range values {
-		t.put(start+hour(i), v, false)
+		t.putValue(start+hour(i), v, false)
 	}
 	return t
 }
@@ -26,21 +26,21 @@ func trackOf(values ...int64) *track {
 // those are the hours that are learnt from.
 func TestALinearProcessIsLearnt(t *testing.T) {
 	const hours, unit = 40 * day, 10_000.0
-	want := clues{0.4, -0.3, 0.5, 0.2, -0.2}
+	want := features{0.4, -0.3, 0.5, 0.2, -0.2}
 	r := rand.New(rand.NewPCG(1, 2))
 	tr := trackOf(0)
 	for h := start + 1; h < start+hours; h++ {
 		v := int64(1_000_000 + unit*r.NormFloat64())
-		if gone := h - start; gone > 2*day && gone%stride == (hours-1)%stride {
-			x, blend := (&lesson{track: tr, scale: 1}).clues(h, h-1)
+		if gone := h - start; gone > 2*day && gone%learningStride == (hours-1)%learningStride {
+			x, blend := (&regressionFit{track: tr, scale: 1}).featuresAt(h, h-1)
 			v = blend
 			for i := range x {
 				v += int64(want[i] * x[i])
 			}
 		}
-		tr.put(h, v, false)
+		tr.putValue(h, v, false)
 	}
-	for i, w := range tr.lesson(Regression, tr.end()-1, unit).learn(1, 2) {
+	for i, w := range tr.newRegressionFit(Regression, tr.endHour()-1, unit).fitWeights(1, 2) {
 		if math.Abs(w-want[i]) > 0.1 {
 			t.Errorf("weight %d is %.3f; want about %.3f", i, w, want[i])
 		}
@@ -54,9 +54,9 @@ func TestAWeekIsLearnt(t *testing.T) {
 	}
 	off := func(rule Rule) (sum int64) {
 		tr := trackOf(values[:35*day]...)
-		got, _ := tr.outlook(rule, tr.end(), day, carbonLimits)
+		got, _ := tr.forecastHours(rule, tr.endHour(), day, carbonLimits)
 		for i, v := range got {
-			sum += int64(size(v - values[35*day+i]))
+			sum += int64(absValue(v - values[35*day+i]))
 		}
 		return sum / day
 	}
@@ -68,17 +68,17 @@ func TestAWeekIsLearnt(t *testing.T) {
 func TestWhatComesLaterTeachesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.Int64Range(-100, 100)
-		past := rapid.SliceOfN(value, enough, 12*day).Draw(t, "past")
+		past := rapid.SliceOfN(value, minLearningHours, 12*day).Draw(t, "past")
 		here, there := trackOf(past...), trackOf(past...)
-		anchor := here.end() - 1
+		anchor := here.endHour() - 1
 		for h := anchor + 1; h < anchor+3*day; h++ {
-			here.put(h, value.Draw(t, "here"), false)
-			there.put(h, value.Draw(t, "there"), false)
+			here.putValue(h, value.Draw(t, "here"), false)
+			there.putValue(h, value.Draw(t, "there"), false)
 		}
-		a, b := here.lesson(Regression, anchor, here.restless(anchor)), there.lesson(Regression, anchor, there.restless(anchor))
+		a, b := here.newRegressionFit(Regression, anchor, here.meanDailyChange(anchor)), there.newRegressionFit(Regression, anchor, there.meanDailyChange(anchor))
 		for h := anchor; h < anchor+100; h++ {
-			if a.amend(h) != b.amend(h) || here.usual(Regression, h, anchor) != there.usual(Regression, h, anchor) {
-				t.Fatalf("%d hours on: %d and %d", h-anchor, a.amend(h), b.amend(h))
+			if a.correctionAt(h) != b.correctionAt(h) || here.usualValue(Regression, h, anchor) != there.usualValue(Regression, h, anchor) {
+				t.Fatalf("%d hours on: %d and %d", h-anchor, a.correctionAt(h), b.correctionAt(h))
 			}
 		}
 	})
@@ -92,17 +92,17 @@ func TestWildHistoriesGiveForecastsWithinBounds(t *testing.T) {
 			value = rapid.Just(value.Draw(t, "value"))
 		}
 		tr, gaps := &track{}, rapid.IntRange(0, 3).Draw(t, "gaps")
-		for i, v := range rapid.SliceOfN(value, enough, 40*day).Draw(t, "told") {
+		for i, v := range rapid.SliceOfN(value, minLearningHours, 40*day).Draw(t, "told") {
 			if gaps == 0 || (i+i/day)%(gaps+1) != 0 {
-				tr.put(start+hour(i), v, false)
+				tr.putValue(start+hour(i), v, false)
 			}
 		}
-		h := tr.end() + hour(rapid.IntRange(-60, 60).Draw(t, "now"))
+		h := tr.endHour() + hour(rapid.IntRange(-60, 60).Draw(t, "now"))
 		for _, bound := range []limits{priceLimits, carbonLimits, pueLimits} {
-			values, off := tr.outlook(Regression, h, 120, bound)
-			again, _ := tr.outlook(Regression, h, 120, bound)
+			values, off := tr.forecastHours(Regression, h, 120, bound)
+			again, _ := tr.forecastHours(Regression, h, 120, bound)
 			for i, v := range values {
-				if _, told := tr.at(h + hour(i)); off[i] < 0 || !told && v != bound.clamp(v) {
+				if _, told := tr.factAt(h + hour(i)); off[i] < 0 || !told && v != bound.clampValue(v) {
 					t.Fatalf("hour %d is %d±%d; bounds %+v", i, v, off[i], bound)
 				}
 			}
@@ -116,14 +116,14 @@ func TestWildHistoriesGiveForecastsWithinBounds(t *testing.T) {
 func TestUnderThreeDaysItIsBlend(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var values []int64
-	for len(values) < enough+day {
+	for len(values) < minLearningHours+day {
 		values = append(values, 100_000+r.Int64N(50_000))
 		blend, learnt := New(Config{Carbon: Blend}), New(Config{Carbon: Regression})
 		now := after(float64(len(values)))
 		tell(blend, now, protocol.GridCarbon, values...)
 		tell(learnt, now, protocol.GridCarbon, values...)
-		same := slices.Equal(blend.Outlook(now, 48).Carbon, learnt.Outlook(now, 48).Carbon)
-		if want := len(values) < enough; same != want {
+		same := slices.Equal(blend.ForecastFrom(now, 48).Carbon, learnt.ForecastFrom(now, 48).Carbon)
+		if want := len(values) < minLearningHours; same != want {
 			t.Errorf("after %d hours it is as blend: %v; want %v", len(values), same, want)
 		}
 	}
@@ -133,9 +133,9 @@ func BenchmarkOutlookOfARegression(b *testing.B) {
 	r := rand.New(rand.NewPCG(5, 6))
 	tr := &track{}
 	for h := range hour(60 * day) {
-		tr.put(h, r.Int64N(500_000), false)
+		tr.putValue(h, r.Int64N(500_000), false)
 	}
 	for b.Loop() {
-		tr.outlook(Regression, tr.end()-1, 96, carbonLimits)
+		tr.forecastHours(Regression, tr.endHour()-1, 96, carbonLimits)
 	}
 }

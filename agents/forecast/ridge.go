@@ -2,15 +2,15 @@ package forecast
 
 import "math"
 
-// normal holds the normal equations of a least-squares fit; of the symmetric
+// normalEquations holds the normal equations of a least-squares fit; of the symmetric
 // matrix only the lower half.
-type normal struct {
-	xx [len(clues{})]clues
-	xy clues
+type normalEquations struct {
+	xx [len(features{})]features
+	xy features
 }
 
-// add adds one observation: variables x with outcome y.
-func (n *normal) add(x clues, y float64) {
+// addCase adds one observation: variables x with outcome y.
+func (n *normalEquations) addCase(x features, y float64) {
 	for i := range x {
 		for j := range i + 1 {
 			n.xx[i][j] += float64(x[i] * x[j])
@@ -19,13 +19,13 @@ func (n *normal) add(x clues, y float64) {
 	}
 }
 
-// solve returns the weights that fit best under the penalty; zeros if the system
+// solveRidge returns the weights that fit best under the penalty; zeros if the system
 // is too close to singular. It is Cholesky's method without square roots (LDL),
 // in this order and rounded at each step, so that every processor gets the same
 // bits.
-func (n *normal) solve(penalty float64) (w clues) {
-	var low [len(w)]clues
-	var pivot clues
+func (n *normalEquations) solveRidge(penalty float64) (w features) {
+	var low [len(w)]features
+	var pivot features
 	for i := range w {
 		for j := range i + 1 {
 			v := n.xx[i][j]
@@ -42,7 +42,7 @@ func (n *normal) solve(penalty float64) (w clues) {
 			}
 		}
 		if !(pivot[i] > penalty/2 && pivot[i] < math.MaxFloat64) { // without rounding, a pivot is at least the penalty
-			return clues{}
+			return features{}
 		}
 	}
 	for i := range w {

@@ -26,8 +26,8 @@ func NewSeries(points []protocol.Point) (Series, error) {
 	return Series{slices.Clone(points)}, nil
 }
 
-// At returns the value at t; ok is false before the first point and after the end.
-func (s Series) At(t protocol.Time) (int64, bool) {
+// ValueAt returns the value at t; ok is false before the first point and after the end.
+func (s Series) ValueAt(t protocol.Time) (int64, bool) {
 	i, exact := slices.BinarySearchFunc(s.points, t, func(p protocol.Point, t protocol.Time) int {
 		return cmp.Compare(p.At, t)
 	})
@@ -59,12 +59,12 @@ func (s Series) End() protocol.Time {
 // An hour counts hours since 1970, in UTC.
 type hour int64
 
-func hourOf(t protocol.Time) hour { return hour(sane(t).Floor(time.Hour) / msPerHour) }
+func hourOf(t protocol.Time) hour { return hour(clampTime(t).Floor(time.Hour) / msPerHour) }
 
-// sane clamps t to within 140,000 years of 1970, where no sum overflows.
-func sane(t protocol.Time) protocol.Time { return min(max(t, -1<<52), 1<<52) }
+// clampTime clamps t to within 140,000 years of 1970, where no sum overflows.
+func clampTime(t protocol.Time) protocol.Time { return min(max(t, -1<<52), 1<<52) }
 
-func (h hour) start() protocol.Time { return protocol.Time(h) * msPerHour }
+func (h hour) startTime() protocol.Time { return protocol.Time(h) * msPerHour }
 
 const (
 	msPerHour = 3_600_000

@@ -11,7 +11,7 @@ type Bulletin struct {
 // A Service publishes bulletins when they are issued, each once. Its owner sends
 // them as Signal messages that are marked as forecasts (Guess).
 type Service struct {
-	said []Bulletin // Invariant: ascending by Issued; those not published yet
+	pending []Bulletin // Invariant: ascending by Issued; those not published yet
 }
 
 // NewService returns a service that has published nothing yet. said must ascend
@@ -21,18 +21,18 @@ func NewService(said []Bulletin) *Service { return &Service{said} }
 // Publish returns the points of the next bulletin that was issued by now, or
 // nil. A later bulletin's forecast of an hour replaces an earlier one's.
 func (s *Service) Publish(now protocol.Time) []protocol.Point {
-	if len(s.said) == 0 || s.said[0].Issued > now {
+	if len(s.pending) == 0 || s.pending[0].Issued > now {
 		return nil
 	}
-	points := s.said[0].Points
-	s.said = s.said[1:]
+	points := s.pending[0].Points
+	s.pending = s.pending[1:]
 	return points
 }
 
 // Due returns when Publish will return more points, or 0 for never.
 func (s *Service) Due() protocol.Time {
-	if len(s.said) == 0 {
+	if len(s.pending) == 0 {
 		return 0
 	}
-	return s.said[0].Issued
+	return s.pending[0].Issued
 }

@@ -19,7 +19,7 @@ func carbonCast(t *testing.T, file string) (days []Bulletin, actual Series) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return protocol.At(at)
+		return protocol.FromStdTime(at)
 	}
 	value := func(text string) int64 {
 		v, err := strconv.ParseFloat(text, 64)
@@ -68,9 +68,9 @@ func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {
 		files, weeks = []string{files[0], files[len(files)-1]}, 8
 	}
 	kinds := []string{"as said", "amended", "regression"}
-	all := map[string][]tally{}
+	all := map[string][]errorTally{}
 	for _, kind := range kinds {
-		all[kind] = make([]tally, len(leads))
+		all[kind] = make([]errorTally, len(leads))
 	}
 	for _, file := range files {
 		days, actual := carbonCast(t, file)
@@ -78,34 +78,34 @@ func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {
 		said := map[protocol.Time]int64{}
 		begin, end := actual.Start().Add(28*day*time.Hour), min(actual.End(), actual.Start().Add(time.Duration(weeks)*7*day*time.Hour))
 		for now := actual.Start(); now < end; now = now.Add(time.Hour) {
-			v, _ := actual.At(now)
+			v, _ := actual.ValueAt(now)
 			for points := service.Publish(now); len(points) > 0; points = service.Publish(now) {
-				theirs.Hear(now, protocol.Signal{What: protocol.GridCarbon, Points: points, Guess: true})
+				theirs.RecordSignal(now, protocol.Signal{What: protocol.GridCarbon, Points: points, Guess: true})
 				for _, p := range points {
 					said[p.At] = p.Value
 				}
 			}
-			for _, k := range []*Known{ours, theirs} {
-				k.Hear(now, protocol.Signal{What: protocol.GridCarbon, Points: []protocol.Point{{At: now, Value: v}}})
+			for _, k := range []*GridState{ours, theirs} {
+				k.RecordSignal(now, protocol.Signal{What: protocol.GridCarbon, Points: []protocol.Point{{At: now, Value: v}}})
 			}
 			if now < begin {
 				continue
 			}
-			amended, regression := theirs.Outlook(now, leads[len(leads)-1]), ours.Outlook(now, leads[len(leads)-1])
+			amended, regression := theirs.ForecastFrom(now, leads[len(leads)-1]), ours.ForecastFrom(now, leads[len(leads)-1])
 			row := 0
 			for lead := 1; lead < len(amended.Carbon); lead++ {
 				if lead >= leads[row] {
 					row++
 				}
 				at := now.Add(time.Duration(lead) * time.Hour)
-				came, ok := actual.At(at)
+				came, ok := actual.ValueAt(at)
 				guess, told := said[at]
 				if !ok || !told {
 					continue
 				}
-				all["as said"][row].add(guess, came, 0)
-				all["amended"][row].add(int64(amended.Carbon[lead]), came, int64(amended.CarbonOff[lead]))
-				all["regression"][row].add(int64(regression.Carbon[lead]), came, int64(regression.CarbonOff[lead]))
+				all["as said"][row].addError(guess, came, 0)
+				all["amended"][row].addError(int64(amended.Carbon[lead]), came, int64(amended.CarbonOff[lead]))
+				all["regression"][row].addError(int64(regression.Carbon[lead]), came, int64(regression.CarbonOff[lead]))
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {
 	for _, kind := range kinds {
 		for row, x := range all[kind] {
 			var e LeadError
-			x.into(&e)
+			x.fillRow(&e)
 			if e.N < 1000 {
 				t.Fatalf("%s: %d forecasts; too few to say anything", kind, e.N)
 			}

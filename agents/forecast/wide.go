@@ -8,10 +8,10 @@ import (
 // Sums of price x PUE x time x power do not fit into 64 bits. These are the two
 // exact products that need 128.
 
-// total returns (hours x msPerHour + ms) x factor / unit, rounded to the nearest,
+// scaledTotal returns (hours x msPerHour + ms) x factor / unit, rounded to the nearest,
 // halves away from zero, and clamped to the range of int64. factor and unit are
 // positive.
-func total(hours, ms, factor, unit int64) int64 {
+func scaledTotal(hours, ms, factor, unit int64) int64 {
 	hours, ms = hours+ms/msPerHour, ms%msPerHour
 	switch { // give both parts the same sign
 	case hours > 0 && ms < 0:
@@ -19,8 +19,8 @@ func total(hours, ms, factor, unit int64) int64 {
 	case hours < 0 && ms > 0:
 		hours, ms = hours+1, ms-msPerHour
 	}
-	hi, lo := bits.Mul64(size(hours), uint64(msPerHour))
-	lo, carry := bits.Add64(lo, size(ms), 0)
+	hi, lo := bits.Mul64(absValue(hours), uint64(msPerHour))
+	lo, carry := bits.Add64(lo, absValue(ms), 0)
 	hi += carry
 
 	over, top := bits.Mul64(hi, uint64(factor))
@@ -29,18 +29,18 @@ func total(hours, ms, factor, unit int64) int64 {
 	if over+carry != 0 {
 		top = math.MaxUint64
 	}
-	return divide(top, low, uint64(unit), hours < 0 || ms < 0)
+	return divideRounded(top, low, uint64(unit), hours < 0 || ms < 0)
 }
 
 // mulDiv returns a x b / c, rounded and clamped as by total. c is positive.
 func mulDiv(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(size(a), size(b))
-	return divide(hi, lo, uint64(c), (a < 0) != (b < 0))
+	hi, lo := bits.Mul64(absValue(a), absValue(b))
+	return divideRounded(hi, lo, uint64(c), (a < 0) != (b < 0))
 }
 
-// divide returns the 128-bit number hi:lo divided by c, rounded to the nearest,
+// divideRounded returns the 128-bit number hi:lo divided by c, rounded to the nearest,
 // with a sign and clamped.
-func divide(hi, lo, c uint64, negative bool) int64 {
+func divideRounded(hi, lo, c uint64, negative bool) int64 {
 	lo, carry := bits.Add64(lo, c/2, 0)
 	hi, carry = bits.Add64(hi, 0, carry)
 	q := uint64(math.MaxInt64)
@@ -54,8 +54,8 @@ func divide(hi, lo, c uint64, negative bool) int64 {
 	return int64(q)
 }
 
-// size returns the absolute value of v, which fits even for the smallest int64.
-func size(v int64) uint64 {
+// absValue returns the absolute value of v, which fits even for the smallest int64.
+func absValue(v int64) uint64 {
 	if v < 0 {
 		return -uint64(v)
 	}

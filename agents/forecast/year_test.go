@@ -45,7 +45,7 @@ func ofYear(t *testing.T, folder, zone, column string, n int) Series {
 			t.Fatal(err)
 		}
 		if v, err := strconv.ParseFloat(row[at], 64); err == nil {
-			points = append(points, protocol.Point{At: protocol.At(when), Value: int64(math.Round(1000 * v))})
+			points = append(points, protocol.Point{At: protocol.FromStdTime(when), Value: int64(math.Round(1000 * v))})
 		}
 	}
 	s, err := NewSeries(points)
@@ -79,7 +79,7 @@ func TestForecastsOfAYearAreAsGoodAsTheDocsSay(t *testing.T) {
 		}
 		got := map[Rule][]LeadError{}
 		for _, rule := range rules {
-			got[rule] = Errors(kind.quantity, rule, cases(all, func(zone string) (Market, bool) {
+			got[rule] = MeasureErrors(kind.quantity, rule, cases(all, func(zone string) (Market, bool) {
 				m, _ := MarketOf(zone)
 				if kind.live {
 					m = Market{}

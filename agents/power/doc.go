@@ -16,7 +16,7 @@
 //     that it comes from.
 //
 // Every figure names its origin (Source). A figure that was not measured on that
-// very model is marked Assumed; an operator can replace any by [Table.With].
+// very model is marked Assumed; an operator can replace any by [Table.WithGPU].
 // docs/signals-and-power.md has the table with its sources.
 //
 // Package agents/capacity, the neighbour, decides where jobs are placed and

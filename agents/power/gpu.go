@@ -32,47 +32,47 @@ type Choice struct {
 	Draw  protocol.Milliwatts // of one whole device at work
 }
 
-// Choices returns the ways to run g: without a cap first, then under its caps
+// CapChoices returns the ways to run g: without a cap first, then under its caps
 // from the highest to the lowest. It leaves a cap out when a faster choice takes
 // no more energy, idle draw included, for the same work: such a cap costs more
 // at any price, whether or not the node would sleep without the job.
-func (g GPU) Choices() []Choice {
+func (g GPU) CapChoices() []Choice {
 	all := make([]Choice, 1, 1+len(g.Caps))
 	all[0] = Choice{Speed: g.Speed, Draw: g.Load}
 	for _, c := range g.Caps {
-		next := g.under(c)
-		if saves(next, all[len(all)-1]) {
+		next := g.underCap(c)
+		if savesEnergy(next, all[len(all)-1]) {
 			all = append(all, next)
 		}
 	}
 	return all
 }
 
-// saves reports whether the slower choice takes less energy for the same work
+// savesEnergy reports whether the slower choice takes less energy for the same work
 // than the faster one. It multiplies crosswise, so nothing is rounded.
-func saves(slow, fast Choice) bool {
+func savesEnergy(slow, fast Choice) bool {
 	return int64(slow.Draw)*int64(fast.Speed) < int64(fast.Draw)*int64(slow.Speed)
 }
 
-// At returns the choice at a limit between measured ones, by linear
+// ChoiceAt returns the choice at a limit between measured ones, by linear
 // interpolation between neighbours. ok is false outside of the measured range:
 // below it nothing was measured, and above the vendor's limit no cap exists.
-func (g GPU) At(limit protocol.Milliwatts) (Choice, bool) {
+func (g GPU) ChoiceAt(limit protocol.Milliwatts) (Choice, bool) {
 	above := Cap{Limit: g.Limit, Speed: 1000, Energy: 1000}
 	if limit >= above.Limit {
 		return Choice{Speed: g.Speed, Draw: g.Load}, limit == above.Limit
 	}
 	for _, below := range g.Caps {
 		if limit >= below.Limit {
-			return g.under(between(above, below, limit)), true
+			return g.underCap(interpolateCap(above, below, limit)), true
 		}
 		above = below
 	}
 	return Choice{}, false
 }
 
-// between returns the point at limit on the line from below to above.
-func between(above, below Cap, limit protocol.Milliwatts) Cap {
+// interpolateCap returns the point at limit on the line from below to above.
+func interpolateCap(above, below Cap, limit protocol.Milliwatts) Cap {
 	part, whole := int64(limit-below.Limit), int64(above.Limit-below.Limit)
 	line := func(from, to protocol.Milli) protocol.Milli {
 		return from + protocol.Milli(int64(to-from)*part/whole)
@@ -84,10 +84,10 @@ func between(above, below Cap, limit protocol.Milliwatts) Cap {
 	}
 }
 
-// under returns how g runs under c. Energy per work is draw over speed, so the
+// underCap returns how g runs under c. Energy per work is draw over speed, so the
 // draw is Load x Energy x Speed, rounded up. The result stays within the cap,
 // which the rounding may not exceed.
-func (g GPU) under(c Cap) Choice {
+func (g GPU) underCap(c Cap) Choice {
 	draw := (int64(g.Load)*int64(c.Energy)*int64(c.Speed) + 999_999) / 1_000_000
 	return Choice{
 		Cap:   c.Limit,
@@ -96,18 +96,18 @@ func (g GPU) under(c Cap) Choice {
 	}
 }
 
-// Run returns how long a job of ref at the reference clock takes under c, in
+// RunTime returns how long a job of ref at the reference clock takes under c, in
 // whole seconds, rounded up. A Choice without a speed, such as that of a job
 // without GPUs, runs at the reference clock.
-func (c Choice) Run(ref time.Duration) time.Duration {
+func (c Choice) RunTime(ref time.Duration) time.Duration {
 	speed := int64(c.Speed)
 	if speed <= 0 {
 		speed = 1000
 	}
-	ref = min(max(ref, 0), longest)
+	ref = min(max(ref, 0), maxReferenceRun)
 	ms := (ref.Milliseconds()*1000 + speed - 1) / speed
 	return time.Duration((ms+999)/1000) * time.Second
 }
 
-// longest bounds ref, so that [Choice.Run] cannot overflow at the lowest speed.
-const longest = 100 * protocol.MaxRun
+// maxReferenceRun bounds ref, so that [Choice.RunTime] cannot overflow at the lowest speed.
+const maxReferenceRun = 100 * protocol.MaxRun

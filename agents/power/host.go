@@ -28,16 +28,16 @@ func DefaultHost(gpus int) Host {
 	}
 }
 
-// Idle returns the draw of an awake node without work: host and idle devices.
-func (h Host) Idle(g GPU, gpus int) protocol.Milliwatts {
+// IdlePower returns the draw of an awake node without work: host and idle devices.
+func (h Host) IdlePower(g GPU, gpus int) protocol.Milliwatts {
 	return h.Awake + g.Idle*protocol.Milliwatts(gpus)
 }
 
-// Job returns the draw that a job adds to an awake node: its part of the devices,
+// JobPower returns the draw that a job adds to an awake node: its part of the devices,
 // from idle to the draw of c, and its cores. It excludes the facility's
 // overhead (PUE). gpu is in thousandths of a device (0 for a job without GPUs),
 // cores in thousandths of a core.
-func Job(g GPU, c Choice, h Host, gpu, cores protocol.Milli) protocol.Milliwatts {
+func JobPower(g GPU, c Choice, h Host, gpu, cores protocol.Milli) protocol.Milliwatts {
 	mw := int64(gpu)*int64(c.Draw-g.Idle) + int64(cores)*int64(h.Core)
 	return protocol.Milliwatts((mw + 500) / 1000)
 }

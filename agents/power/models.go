@@ -9,11 +9,11 @@ import (
 // w is a watt, to keep the table readable.
 const w protocol.Milliwatts = 1000
 
-// Default returns the built-in models. V100M16 and V100M32 are the V100; A100-40
+// DefaultTable returns the built-in models. V100M16 and V100M32 are the V100; A100-40
 // and A100-80 are the A100.
-func Default() Table {
-	gpus := slices.Concat(measured(), assumed())
-	slices.SortFunc(gpus, func(a, b GPU) int { return byModel(a, b.Model) })
+func DefaultTable() Table {
+	gpus := slices.Concat(measuredGPUs(), assumedGPUs())
+	slices.SortFunc(gpus, func(a, b GPU) int { return compareModel(a, b.Model) })
 	return Table{gpus}
 }
 
@@ -34,16 +34,16 @@ var (
 	curveP100    = []Cap{{125 * w, 944, 880}}
 )
 
-// measured returns the models that have a measured curve of their own.
-func measured() []GPU {
+// measuredGPUs returns the models that have a measured curve of their own.
+func measuredGPUs() []GPU {
 	v100 := GPU{
 		Model: "V100", Idle: 35 * w, Load: 160 * w, Limit: 250 * w, Speed: 1000, Caps: curveV100,
 		Source: zeus + "load: between their mean (149 W) and median (177 W) without a cap; idle assumed",
 	}
 	return []GPU{
 		v100,
-		as("V100M16", v100, "as V100"),
-		as("V100M32", v100, "as V100"),
+		renamedGPU("V100M16", v100, "as V100"),
+		renamedGPU("V100M32", v100, "as V100"),
 		{
 			Model: "A40", Idle: 30 * w, Load: 195 * w, Limit: 300 * w, Speed: 1000, Caps: curveA40,
 			Source: zeus + "load: between their mean (184 W) and median (203 W); speed: median of 48 runs on both, 1018; idle assumed",
@@ -59,16 +59,16 @@ func measured() []GPU {
 	}
 }
 
-// assumed returns the models without a curve of their own. Boards of 75 W and
+// assumedGPUs returns the models without a curve of their own. Boards of 75 W and
 // less work at their limit and can hardly be set lower, so they offer no cap.
-func assumed() []GPU {
+func assumedGPUs() []GPU {
 	const how = "limit: the maker's; caps: the worst of V100, A40 and RTX6000 at the same part of the limit; "
 	a10 := GPU{
-		Model: "A10", Idle: 20 * w, Load: 115 * w, Limit: 150 * w, Speed: 900, Caps: transfer(150*w, 100*w),
+		Model: "A10", Idle: 20 * w, Load: 115 * w, Limit: 150 * w, Speed: 900, Caps: transferredCaps(150*w, 100*w),
 		Source: how + "idle, load and speed assumed", Assumed: true,
 	}
 	a100 := GPU{
-		Model: "A100", Idle: 60 * w, Load: 300 * w, Limit: 400 * w, Speed: 2000, Caps: transfer(400*w, 200*w),
+		Model: "A100", Idle: 60 * w, Load: 300 * w, Limit: 400 * w, Speed: 2000, Caps: transferredCaps(400*w, 200*w),
 		Source: how + "idle and load: of Acme's A100s (NSDI '24); speed assumed", Assumed: true,
 	}
 	return []GPU{
@@ -82,38 +82,38 @@ func assumed() []GPU {
 		},
 		a10,
 		a100,
-		as("A100-40", a100, "as A100"),
-		as("A100-80", a100, "as A100"),
+		renamedGPU("A100-40", a100, "as A100"),
+		renamedGPU("A100-80", a100, "as A100"),
 		{
-			Model: "H100", Idle: 70 * w, Load: 525 * w, Limit: 700 * w, Speed: 4000, Caps: transfer(700*w, 200*w),
+			Model: "H100", Idle: 70 * w, Load: 525 * w, Limit: 700 * w, Speed: 4000, Caps: transferredCaps(700*w, 200*w),
 			Source: how + "load: median of the ML.ENERGY board (531 W); idle and speed assumed", Assumed: true,
 		},
 		{
-			Model: "H200", Idle: 75 * w, Load: 525 * w, Limit: 700 * w, Speed: 4400, Caps: transfer(700*w, 200*w),
+			Model: "H200", Idle: 75 * w, Load: 525 * w, Limit: 700 * w, Speed: 4400, Caps: transferredCaps(700*w, 200*w),
 			Source: how + "idle, load and speed assumed", Assumed: true,
 		},
 		{
-			Model: "B200", Idle: 140 * w, Load: 750 * w, Limit: 1000 * w, Speed: 8000, Caps: transfer(1000*w, 400*w),
+			Model: "B200", Idle: 140 * w, Load: 750 * w, Limit: 1000 * w, Speed: 8000, Caps: transferredCaps(1000*w, 400*w),
 			Source: how + "idle, load and speed assumed", Assumed: true,
 		},
-		as("G2", a10, "anonymous in Alibaba's trace of 2023; assumed to be an A10"),
-		as("G3", a100, "anonymous in Alibaba's trace of 2023; assumed to be an A100"),
+		renamedGPU("G2", a10, "anonymous in Alibaba's trace of 2023; assumed to be an A10"),
+		renamedGPU("G3", a100, "anonymous in Alibaba's trace of 2023; assumed to be an A100"),
 	}
 }
 
-// as returns g under another model name; why goes in front of its source.
-func as(model string, g GPU, why string) GPU {
+// renamedGPU returns g under another model name; why goes in front of its source.
+func renamedGPU(model string, g GPU, why string) GPU {
 	g.Model = model
 	g.Source = why + ": " + g.Source
 	return g
 }
 
-// transfer returns caps for a model without a measured curve: at 80, 70 and 60 %
+// transferredCaps returns caps for a model without a measured curve: at 80, 70 and 60 %
 // of the limit, the lowest speed and the highest energy of the three full curves
 // there (each interpolated linearly). All three curves were measured at 60 % and
 // above, so no value is extrapolated. lowest is the lowest limit that the vendor
 // allows.
-func transfer(limit, lowest protocol.Milliwatts) []Cap {
+func transferredCaps(limit, lowest protocol.Milliwatts) []Cap {
 	var caps []Cap
 	for _, c := range []Cap{{800, 965, 948}, {700, 941, 894}, {600, 899, 844}} {
 		c.Limit = limit * c.Limit / 1000

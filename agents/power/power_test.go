@@ -14,13 +14,13 @@ import (
 
 // Every promise of the package comment, for every model that is built in.
 func TestModelsKeepThePromises(t *testing.T) {
-	table := power.Default()
-	for _, model := range table.Models() {
-		g, ok := table.Lookup(model)
+	table := power.DefaultTable()
+	for _, model := range table.ModelNames() {
+		g, ok := table.LookupModel(model)
 		if !ok || g.Model != model || g.Source == "" {
 			t.Fatalf("Lookup(%q) = %+v, %v; want the model with its source", model, g, ok)
 		}
-		if _, err := table.With(g); err != nil {
+		if _, err := table.WithGPU(g); err != nil {
 			t.Errorf("a model that is built in is refused: %v", err)
 		}
 		holds(t, g)
@@ -34,7 +34,7 @@ type fataler interface {
 
 func holds(t fataler, g power.GPU) {
 	t.Helper()
-	all := g.Choices()
+	all := g.CapChoices()
 	if want := (power.Choice{Speed: g.Speed, Draw: g.Load}); all[0] != want {
 		t.Fatalf("%s: Choices()[0] = %+v; want %+v, no cap first", g.Model, all[0], want)
 	}
@@ -51,7 +51,7 @@ func holds(t fataler, g power.GPU) {
 			t.Fatalf("%s: choice %+v is faster than %+v", g.Model, c, before)
 		case !slowSaves:
 			t.Fatalf("%s: choice %+v saves nothing against %+v", g.Model, c, before)
-		case c.Run(time.Hour) < before.Run(time.Hour):
+		case c.RunTime(time.Hour) < before.RunTime(time.Hour):
 			t.Fatalf("%s: %+v ends before %+v", g.Model, c, before)
 		}
 	}
@@ -73,12 +73,12 @@ func TestAnyModelThatIsTakenKeepsThePromises(t *testing.T) {
 			c.Energy = c.Energy * protocol.Milli(rapid.Int64Range(80, 101).Draw(t, "thriftier")) / 100
 			g.Caps = append(g.Caps, c)
 		}
-		table, err := power.Table{}.With(g)
+		table, err := power.Table{}.WithGPU(g)
 		if err != nil {
 			return
 		}
 		taken++
-		got, _ := table.Lookup("X")
+		got, _ := table.LookupModel("X")
 		holds(t, got)
 		along(t, got)
 	})
@@ -94,16 +94,16 @@ func along(t fataler, g power.GPU) {
 	if n := len(g.Caps); n > 0 {
 		lowest = g.Caps[n-1].Limit
 	}
-	if _, ok := g.At(lowest - 1); ok {
+	if _, ok := g.ChoiceAt(lowest - 1); ok {
 		t.Fatalf("%s: At(%d) is true below the measured range", g.Model, lowest-1)
 	}
-	if _, ok := g.At(g.Limit + 1); ok {
+	if _, ok := g.ChoiceAt(g.Limit + 1); ok {
 		t.Fatalf("%s: At is true above the maker's limit", g.Model)
 	}
 	var before power.Choice
 	for i := range protocol.Milliwatts(51) {
 		limit := lowest + (g.Limit-lowest)*i/50
-		c, ok := g.At(limit)
+		c, ok := g.ChoiceAt(limit)
 		if !ok || c.Speed < before.Speed || c.Draw > limit || c.Draw > g.Load {
 			t.Fatalf("%s: At(%d) = %+v, %v after %+v; want no slower, and no more than the limit", g.Model, limit, c, ok, before)
 		}
@@ -112,16 +112,16 @@ func along(t fataler, g power.GPU) {
 }
 
 func TestMeasuredLimitsAreWhatAtSays(t *testing.T) {
-	g, _ := power.Default().Lookup("V100")
-	for _, c := range g.Choices()[1:] {
-		if got, ok := g.At(c.Cap); !ok || got != c {
+	g, _ := power.DefaultTable().LookupModel("V100")
+	for _, c := range g.CapChoices()[1:] {
+		if got, ok := g.ChoiceAt(c.Cap); !ok || got != c {
 			t.Errorf("At(%d) = %+v, %v; want %+v", c.Cap, got, ok, c)
 		}
 	}
-	if got, ok := g.At(g.Limit); !ok || got != g.Choices()[0] {
+	if got, ok := g.ChoiceAt(g.Limit); !ok || got != g.CapChoices()[0] {
 		t.Errorf("At(the limit) = %+v, %v; want no cap", got, ok)
 	}
-	got, _ := g.At(162_500) // half way from 150 to 175 W: 920 and 825
+	got, _ := g.ChoiceAt(162_500) // half way from 150 to 175 W: 920 and 825
 	if want := (power.Choice{Cap: 162_500, Speed: 920, Draw: 121_440}); got != want {
 		t.Errorf("At(162.5 W) = %+v; want %+v", got, want)
 	}
@@ -130,12 +130,12 @@ func TestMeasuredLimitsAreWhatAtSays(t *testing.T) {
 func TestDrawsAreRoundedUpButNotPastTheCap(t *testing.T) {
 	for limit, want := range map[protocol.Milliwatts]protocol.Milliwatts{95_000: 90_003, 90_002: 90_002} {
 		g := power.GPU{Model: "X", Load: 100_003, Limit: 150_000, Speed: 1000, Caps: []power.Cap{{Limit: limit, Speed: 900, Energy: 1000}}}
-		table, err := power.Table{}.With(g)
+		table, err := power.Table{}.WithGPU(g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, _ = table.Lookup("X")
-		if got, _ := g.At(limit); got.Draw != want {
+		g, _ = table.LookupModel("X")
+		if got, _ := g.ChoiceAt(limit); got.Draw != want {
 			t.Errorf("a cap of %d mW: draws %d; want %d of 90002.7", limit, got.Draw, want)
 		}
 	}
@@ -148,9 +148,9 @@ func TestCapsThatSaveNothingAreNotOffered(t *testing.T) {
 		"T4":   {0},
 		"A10":  {0, 120_000, 105_000}, // 90 W cannot be set
 	} {
-		g, _ := power.Default().Lookup(model)
+		g, _ := power.DefaultTable().LookupModel(model)
 		var got []protocol.Milliwatts
-		for _, c := range g.Choices() {
+		for _, c := range g.CapChoices() {
 			got = append(got, c.Cap)
 		}
 		if !slices.Equal(got, want) {
@@ -174,7 +174,7 @@ func TestRunsAreRoundedUpToSeconds(t *testing.T) {
 		{"less than nothing takes no time", -time.Hour, 1000, 0},
 		{"the longest job at the lowest speed", protocol.MaxRun, 10, 100 * protocol.MaxRun},
 	} {
-		if got := (power.Choice{Speed: tc.speed}).Run(tc.ref); got != tc.want {
+		if got := (power.Choice{Speed: tc.speed}).RunTime(tc.ref); got != tc.want {
 			t.Errorf("%s: Run(%v) at %d = %v; want %v", tc.name, tc.ref, tc.speed, got, tc.want)
 		}
 	}
@@ -195,55 +195,55 @@ func TestAJobAddsItsPartAboveIdle(t *testing.T) {
 		{"half a milliwatt rounds up", 0, 125, 500},
 		{"nothing adds nothing", 0, 0, 0},
 	} {
-		if got := power.Job(g, c, h, tc.gpu, tc.cores); got != tc.want {
+		if got := power.JobPower(g, c, h, tc.gpu, tc.cores); got != tc.want {
 			t.Errorf("%s: Job = %d mW; want %d", tc.name, got, tc.want)
 		}
 	}
-	if got, want := power.Job(power.GPU{}, power.Choice{}, h, 0, 2000), protocol.Milliwatts(8_000); got != want {
+	if got, want := power.JobPower(power.GPU{}, power.Choice{}, h, 0, 2000), protocol.Milliwatts(8_000); got != want {
 		t.Errorf("a job without GPUs: Job = %d mW; want %d", got, want)
 	}
-	if got, want := h.Idle(g, 8), protocol.Milliwatts(800_000); got != want {
+	if got, want := h.IdlePower(g, 8), protocol.Milliwatts(800_000); got != want {
 		t.Errorf("Idle(8 GPUs) = %d mW; want %d", got, want)
 	}
 }
 
 // Idle servers of Acme's Seren cluster draw 1421 W (first percentile).
 func TestAnIdleServerDrawsWhatAcmeMeasured(t *testing.T) {
-	a100, _ := power.Default().Lookup("A100")
-	if got := power.DefaultHost(8).Idle(a100, 8); got < 1_350_000 || got > 1_500_000 {
+	a100, _ := power.DefaultTable().LookupModel("A100")
+	if got := power.DefaultHost(8).IdlePower(a100, 8); got < 1_350_000 || got > 1_500_000 {
 		t.Errorf("Idle of 8 A100 = %d mW; want about 1421 W", got)
 	}
 }
 
 func TestTablesAreReplacedNotChanged(t *testing.T) {
-	was := power.Default()
-	g, _ := was.Lookup("A40")
+	was := power.DefaultTable()
+	g, _ := was.LookupModel("A40")
 	g.Caps[0].Speed = 1
 	g.Caps = nil
 	g.Speed = 1234
-	now, err := was.With(g)
+	now, err := was.WithGPU(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if old, _ := was.Lookup("A40"); old.Speed != 1000 || old.Caps[0].Speed != 989 {
+	if old, _ := was.LookupModel("A40"); old.Speed != 1000 || old.Caps[0].Speed != 989 {
 		t.Errorf("the old table says %+v of an A40; want what it said before", old)
 	}
-	if got, _ := now.Lookup("A40"); got.Speed != 1234 || got.Caps != nil {
+	if got, _ := now.LookupModel("A40"); got.Speed != 1234 || got.Caps != nil {
 		t.Errorf("the new table says %+v of an A40; want the new figures", got)
 	}
-	if _, ok := was.Lookup("MI300X"); ok {
+	if _, ok := was.LookupModel("MI300X"); ok {
 		t.Error("Lookup of an unknown model is true")
 	}
 	g.Model = "MI300X"
-	now, err = now.With(g)
-	if err != nil || len(now.Models()) != len(was.Models())+1 || !slices.IsSorted(now.Models()) {
-		t.Errorf("With(a new model): %v, %v; want one more, in order", now.Models(), err)
+	now, err = now.WithGPU(g)
+	if err != nil || len(now.ModelNames()) != len(was.ModelNames())+1 || !slices.IsSorted(now.ModelNames()) {
+		t.Errorf("With(a new model): %v, %v; want one more, in order", now.ModelNames(), err)
 	}
 }
 
 func TestWrongFiguresAreRefusedByName(t *testing.T) {
 	good := func() power.GPU {
-		g, _ := power.Default().Lookup("V100")
+		g, _ := power.DefaultTable().LookupModel("V100")
 		return g
 	}
 	for _, tc := range []struct {
@@ -273,7 +273,7 @@ func TestWrongFiguresAreRefusedByName(t *testing.T) {
 	} {
 		g := good()
 		tc.spoil(&g)
-		_, err := power.Default().With(g)
+		_, err := power.DefaultTable().WithGPU(g)
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: With = %v; want an error that names %s", tc.name, err, tc.want)
 		}

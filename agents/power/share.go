@@ -4,16 +4,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Want is the demand of one device: Most is its draw without a ceiling, and
+// A PowerDemand is the demand of one device: Most is its draw without a ceiling, and
 // Least the lowest limit that it can be set to.
-type Want struct{ Least, Most protocol.Milliwatts }
+type PowerDemand struct{ Least, Most protocol.Milliwatts }
 
-// Share divides a power ceiling among devices by max-min fairness and returns the
+// ShareCeiling divides a power ceiling among devices by max-min fairness and returns the
 // limit of each, in their order: devices that want more than the common level
 // get that level, others get what they want. Every device gets at least its
 // Least. If these alone exceed the ceiling, each gets its Least and ok is
 // false. Milliwatts that cannot be divided evenly stay unused.
-func Share(ceiling protocol.Milliwatts, wants []Want) (limits []protocol.Milliwatts, ok bool) {
+func ShareCeiling(ceiling protocol.Milliwatts, wants []PowerDemand) (limits []protocol.Milliwatts, ok bool) {
 	limits = make([]protocol.Milliwatts, len(wants))
 	var floor, most protocol.Milliwatts
 	for i, w := range wants {

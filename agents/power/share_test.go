@@ -10,15 +10,15 @@ import (
 
 func TestAShareIsFairAndKeepsTheCeiling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var wants []Want
+		var wants []PowerDemand
 		var floor, all protocol.Milliwatts
 		for range rapid.IntRange(0, 9).Draw(t, "devices") {
-			w := Want{Least: protocol.Milliwatts(rapid.IntRange(0, 300).Draw(t, "least"))}
+			w := PowerDemand{Least: protocol.Milliwatts(rapid.IntRange(0, 300).Draw(t, "least"))}
 			w.Most = w.Least + protocol.Milliwatts(rapid.IntRange(0, 500).Draw(t, "more"))
 			wants, floor, all = append(wants, w), floor+w.Least, all+w.Most
 		}
 		ceiling := protocol.Milliwatts(rapid.IntRange(0, 6000).Draw(t, "ceiling"))
-		got, ok := Share(ceiling, wants)
+		got, ok := ShareCeiling(ceiling, wants)
 		if ok != (floor <= ceiling) || len(got) != len(wants) {
 			t.Fatalf("Share = %v, %v; floors sum to %d, ceiling %d", got, ok, floor, ceiling)
 		}

@@ -14,9 +14,9 @@ type Table struct {
 	gpus []GPU // Invariant: ascending by Model, no two alike
 }
 
-// Lookup returns the power model of a GPU model; ok is false if the table has none.
-func (t Table) Lookup(model string) (GPU, bool) {
-	i, ok := slices.BinarySearchFunc(t.gpus, model, byModel)
+// LookupModel returns the power model of a GPU model; ok is false if the table has none.
+func (t Table) LookupModel(model string) (GPU, bool) {
+	i, ok := slices.BinarySearchFunc(t.gpus, model, compareModel)
 	if !ok {
 		return GPU{}, false
 	}
@@ -25,8 +25,8 @@ func (t Table) Lookup(model string) (GPU, bool) {
 	return g, true
 }
 
-// Models returns the names of all models, ascending.
-func (t Table) Models() []string {
+// ModelNames returns the names of all models, ascending.
+func (t Table) ModelNames() []string {
 	names := make([]string, len(t.gpus))
 	for i, g := range t.gpus {
 		names[i] = g.Model
@@ -34,15 +34,15 @@ func (t Table) Models() []string {
 	return names
 }
 
-// With returns a table that has g too, in place of an entry of the same model. The
+// WithGPU returns a table that has g too, in place of an entry of the same model. The
 // error states which field is out of range, and the range.
-func (t Table) With(g GPU) (Table, error) {
-	if why := g.check(); why != "" {
+func (t Table) WithGPU(g GPU) (Table, error) {
+	if why := g.invalidReason(); why != "" {
 		return Table{}, fmt.Errorf("power: gpu %q: %s", g.Model, why)
 	}
 	g.Caps = slices.Clone(g.Caps)
 	gpus := slices.Clone(t.gpus)
-	i, ok := slices.BinarySearchFunc(gpus, g.Model, byModel)
+	i, ok := slices.BinarySearchFunc(gpus, g.Model, compareModel)
 	if ok {
 		gpus[i] = g
 	} else {
@@ -51,7 +51,7 @@ func (t Table) With(g GPU) (Table, error) {
 	return Table{gpus}, nil
 }
 
-func byModel(g GPU, model string) int { return cmp.Compare(g.Model, model) }
+func compareModel(g GPU, model string) int { return cmp.Compare(g.Model, model) }
 
 // Bounds of a GPU's figures. They keep products of draw, energy and speed within
 // 64 bits and catch values given in the wrong unit.
@@ -63,8 +63,8 @@ const (
 	maxCaps  = 32
 )
 
-// check returns what is wrong with g and which values are valid, or "".
-func (g GPU) check() string {
+// invalidReason returns what is wrong with g and which values are valid, or "".
+func (g GPU) invalidReason() string {
 	switch {
 	case g.Model == "" || len(g.Model) > maxModel:
 		return "model: want a name of 1..64 bytes"
@@ -81,7 +81,7 @@ func (g GPU) check() string {
 	}
 	above := Cap{Limit: g.Limit, Speed: 1000, Energy: 1000}
 	for i, c := range g.Caps {
-		if why := g.checkCap(c, above); why != "" {
+		if why := g.invalidCapReason(c, above); why != "" {
 			return fmt.Sprintf("caps[%d].%s", i, why)
 		}
 		above = c
@@ -89,8 +89,8 @@ func (g GPU) check() string {
 	return ""
 }
 
-// checkCap returns what is wrong with c, or ""; above is the next higher cap.
-func (g GPU) checkCap(c, above Cap) string {
+// invalidCapReason returns what is wrong with c, or ""; above is the next higher cap.
+func (g GPU) invalidCapReason(c, above Cap) string {
 	switch {
 	case c.Limit <= g.Idle || c.Limit >= above.Limit:
 		return fmt.Sprintf("limit: %d mW; want over idle, %d mW, and under the one before, %d mW", c.Limit, g.Idle, above.Limit)

@@ -29,7 +29,7 @@ func TestCurvesAreTheMediansOfTheirTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, _ := power.Default().Lookup(model)
+			g, _ := power.DefaultTable().LookupModel(model)
 			for _, c := range g.Caps {
 				speed, energy := median(t, rows, "rel_throughput", c.Limit), median(t, rows, "rel_energy", c.Limit)
 				if apart(speed, c.Speed) || apart(energy, c.Energy) {

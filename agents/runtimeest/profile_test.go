@@ -47,13 +47,13 @@ func TestQuantilesRiseAndAreOfWhatWasSeen(t *testing.T) {
 		p := New(Config{})
 		longest, shortest := time.Duration(0), protocol.MaxRun
 		for _, r := range runs(t) {
-			p.Learn(r.job, r.lasted, r.power, protocol.Use{})
+			p.LearnRun(r.job, r.lasted, r.power, protocol.Utilization{})
 			longest, shortest = max(longest, r.lasted), min(shortest, r.lasted)
 		}
-		e := p.Estimate(draw(t))
+		e := p.EstimateRun(draw(t))
 		last := time.Duration(0)
 		for _, part := range []protocol.Milli{1, 100, 500, 900, 950, 999} {
-			q := e.Quantile(part)
+			q := e.RunQuantile(part)
 			if q < last {
 				t.Fatalf("quantile %d is %v, and a lower one %v", part, q, last)
 			}
@@ -62,7 +62,7 @@ func TestQuantilesRiseAndAreOfWhatWasSeen(t *testing.T) {
 				t.Fatalf("quantile %d is %v; all runs took %v to %v", part, q, shortest, longest)
 			}
 		}
-		if e.P50 != e.Quantile(500) || e.P90 != e.Quantile(900) || e.Mean < time.Second || e.Mean > protocol.MaxRun {
+		if e.P50 != e.RunQuantile(500) || e.P90 != e.RunQuantile(900) || e.Mean < time.Second || e.Mean > protocol.MaxRun {
 			t.Fatalf("estimate %+v", e.Estimate)
 		}
 	})
@@ -74,11 +74,11 @@ func TestTheSameRunsTellTheSame(t *testing.T) {
 		tell := func() string {
 			p := New(Config{Most: 6})
 			for _, r := range all {
-				p.Learn(r.job, r.lasted, r.power, protocol.Use{GPU: 500})
+				p.LearnRun(r.job, r.lasted, r.power, protocol.Utilization{GPU: 500})
 			}
-			_ = p.Estimate(j) // asking changes nothing
-			e := p.Estimate(j)
-			return fmt.Sprint(e.Estimate, e.Power, p.Rows())
+			_ = p.EstimateRun(j) // asking changes nothing
+			e := p.EstimateRun(j)
+			return fmt.Sprint(e.Estimate, e.Power, p.ProfileRows())
 		}
 		if a, b := tell(), tell(); a != b {
 			t.Fatalf("the same runs tell\n%s\n%s", a, b)
@@ -90,16 +90,16 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	p := New(Config{Most: 100})
 	for i := range 5000 {
 		j := protocol.Job{Tenant: fmt.Sprint("tenant-", i), Image: fmt.Sprint("image-", i%7), CPU: protocol.Milli(i)}
-		p.Learn(j, time.Duration(1+i*977%2_500_000)*time.Second, 100_000, protocol.Use{})
+		p.LearnRun(j, time.Duration(1+i*977%2_500_000)*time.Second, 100_000, protocol.Utilization{})
 	}
 	if n := len(p.kinds); n > 106 { // one run adds six kinds at most
 		t.Errorf("%d kinds are kept; want about 100", n)
 	}
-	if p.Estimate(protocol.Job{Tenant: "unheard of", CPU: 1000}).Runs == 0 {
+	if p.EstimateRun(protocol.Job{Tenant: "unheard of", CPU: 1000}).Runs == 0 {
 		t.Error("what is known of all jobs was forgotten")
 	}
 	n := 0
-	p.kinds[kind{}].lasted.ForEach(func(float64, float64) bool { n++; return false })
+	p.kinds[jobKind{}].lasted.ForEach(func(float64, float64) bool { n++; return false })
 	if n > bins {
 		t.Errorf("a sketch has %d numbers; want at most %d", n, bins)
 	}
@@ -109,20 +109,20 @@ func TestTheMostAlikeCountMost(t *testing.T) {
 	p := New(Config{})
 	mine := protocol.Job{Tenant: "vision", Image: "train:7", GPUs: 1, Share: 1000}
 	for range 300 {
-		p.Learn(protocol.Job{Tenant: "speech", GPUs: 1, Share: 1000}, time.Minute, 100_000, protocol.Use{})
+		p.LearnRun(protocol.Job{Tenant: "speech", GPUs: 1, Share: 1000}, time.Minute, 100_000, protocol.Utilization{})
 	}
-	before := p.Estimate(mine)
+	before := p.EstimateRun(mine)
 	if math.Abs(before.P50.Seconds()-60) > 2 {
 		t.Errorf("of others alone it tells %+v", before.Estimate)
 	}
 	for range 60 {
-		p.Learn(mine, 10*time.Hour, 400_000, protocol.Use{GPU: 900, Temperature: 70})
+		p.LearnRun(mine, 10*time.Hour, 400_000, protocol.Utilization{GPU: 900, Temperature: 70})
 	}
-	e := p.Estimate(mine)
+	e := p.EstimateRun(mine)
 	if e.Runs != 60 || math.Abs(e.P50.Hours()-10) > 0.3 || math.Abs(float64(e.Power)/400_000-1) > 0.03 || e.Mean < 7*time.Hour || e.Mean > 10*time.Hour+20*time.Minute {
 		t.Errorf("of 60 runs of ten hours it tells %+v, %d mW", e.Estimate, e.Power)
 	}
-	for _, r := range p.Rows() {
+	for _, r := range p.ProfileRows() {
 		if r.Image == "train:7" && r.Tenant == "vision" && (r.Runs != 60 || r.Use.GPU != 900 || r.Use.Temperature != 70 || r.Shape != "gpu=1") {
 			t.Errorf("row %+v", r)
 		}
@@ -130,8 +130,8 @@ func TestTheMostAlikeCountMost(t *testing.T) {
 }
 
 func TestWithoutARunItIsAGuessByRule(t *testing.T) {
-	e := New(Config{}).Estimate(protocol.Job{CPU: 1000})
-	if want := (protocol.Estimate{Mean: time.Hour, P50: time.Hour, P90: 24 * time.Hour}); !reflect.DeepEqual(e.Estimate, want) || e.Quantile(950) != 24*time.Hour {
+	e := New(Config{}).EstimateRun(protocol.Job{CPU: 1000})
+	if want := (protocol.Estimate{Mean: time.Hour, P50: time.Hour, P90: 24 * time.Hour}); !reflect.DeepEqual(e.Estimate, want) || e.RunQuantile(950) != 24*time.Hour {
 		t.Errorf("Estimate = %+v; want %+v", e, want)
 	}
 }
@@ -139,11 +139,11 @@ func TestWithoutARunItIsAGuessByRule(t *testing.T) {
 func TestNonsenseIsNotLearned(t *testing.T) {
 	p := New(Config{})
 	for _, d := range []time.Duration{0, -time.Hour, protocol.MaxRun + 1} {
-		p.Learn(protocol.Job{CPU: 1}, d, 1, protocol.Use{})
+		p.LearnRun(protocol.Job{CPU: 1}, d, 1, protocol.Utilization{})
 	}
-	p.Learn(protocol.Job{CPU: 1}, time.Hour, -1, protocol.Use{})
+	p.LearnRun(protocol.Job{CPU: 1}, time.Hour, -1, protocol.Utilization{})
 	if len(p.kinds) != 0 {
-		t.Errorf("learned: %+v", p.Rows())
+		t.Errorf("learned: %+v", p.ProfileRows())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestShapes(t *testing.T) {
 	for want, j := range map[string]protocol.Job{
 		"cpu<=1": {CPU: 500}, "cpu<=4": {CPU: 3001}, "cpu<=8": {CPU: 8000}, "gpu<=50%": {GPUs: 1, Share: 460}, "gpu=1": {GPUs: 1, Share: 1000}, "gpu=8": {GPUs: 8, Share: 1000},
 	} {
-		if got := Shape(j); got != want {
+		if got := ShapeOf(j); got != want {
 			t.Errorf("Shape(%+v) = %q; want %q", j, got, want)
 		}
 	}

@@ -24,7 +24,7 @@ const lease = 3 * time.Second
 
 func serve(t *testing.T) *natsbus.Server {
 	t.Helper()
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,9 +32,9 @@ func serve(t *testing.T) *natsbus.Server {
 	return srv
 }
 
-func open(t *testing.T, srv *natsbus.Server) *eventlog.Books {
+func open(t *testing.T, srv *natsbus.Server) *eventlog.Log {
 	t.Helper()
-	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: lease})
+	b, err := eventlog.Open(t.Context(), &srv.Bus, protocol.Coordinator, eventlog.Config{Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +43,14 @@ func open(t *testing.T, srv *natsbus.Server) *eventlog.Books {
 }
 
 // begin begins a term, and returns what it read.
-func begin(t *testing.T, b *eventlog.Books) (*eventlog.Term, []protocol.Message) {
+func begin(t *testing.T, b *eventlog.Log) (*eventlog.Term, []protocol.Message) {
 	t.Helper()
 	var read []protocol.Message
-	term, err := b.Begin(t.Context(), func(m protocol.Message) error { read = append(read, m); return nil })
+	term, err := b.BeginTerm(t.Context(), func(m protocol.Message) error { read = append(read, m); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(term.End)
+	t.Cleanup(term.EndTerm)
 	return term, read
 }
 
@@ -78,19 +78,19 @@ func holds(t *testing.T, got []protocol.Message, n int) {
 func TestTheNextTermReadsAllFactsOfTheLast(t *testing.T) {
 	srv := serve(t)
 	first, read := begin(t, open(t, srv))
-	if len(read) != 0 || first.Life() != 1 {
-		t.Fatalf("a new event log has %d events and incarnation %d", len(read), first.Life())
+	if len(read) != 0 || first.Incarnation() != 1 {
+		t.Fatalf("a new event log has %d events and incarnation %d", len(read), first.Incarnation())
 	}
 	for i := range 10 {
-		if err := first.Append(t.Context(), facts(100*i, 100)); err != nil {
+		if err := first.AppendEvents(t.Context(), facts(100*i, 100)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first.End()
+	first.EndTerm()
 	second, read := begin(t, open(t, srv))
 	holds(t, read, 1000)
-	if second.Life() != 2 {
-		t.Errorf("life %d", second.Life())
+	if second.Incarnation() != 2 {
+		t.Errorf("life %d", second.Incarnation())
 	}
 }
 
@@ -98,10 +98,10 @@ func TestFactsOfOneStepMayTakeManyEntries(t *testing.T) {
 	srv := serve(t)
 	term, _ := begin(t, open(t, srv))
 	const n = 40_000 // some 3 MB
-	if err := term.Append(t.Context(), facts(0, n)); err != nil {
+	if err := term.AppendEvents(t.Context(), facts(0, n)); err != nil {
 		t.Fatal(err)
 	}
-	term.End()
+	term.EndTerm()
 	_, read := begin(t, open(t, srv))
 	holds(t, read, n)
 }
@@ -112,20 +112,20 @@ func TestTheLeaseOfAWriterThatDiesEnds(t *testing.T) {
 	srv := serve(t)
 	dies, waits := open(t, srv), open(t, srv)
 	term, _ := begin(t, dies)
-	if err := term.Append(t.Context(), facts(0, 3)); err != nil {
+	if err := term.AppendEvents(t.Context(), facts(0, 3)); err != nil {
 		t.Fatal(err)
 	}
 	early, cancel := context.WithTimeout(t.Context(), lease+lease/2)
 	defer cancel()
-	if _, err := waits.Begin(early, func(protocol.Message) error { return nil }); err == nil {
+	if _, err := waits.BeginTerm(early, func(protocol.Message) error { return nil }); err == nil {
 		t.Fatal("a second writer while the first lives")
 	}
 	dies.Close()
-	<-term.Over()
+	<-term.Ended()
 	next, read := begin(t, waits)
 	holds(t, read, 3)
-	if next.Life() != 2 {
-		t.Errorf("life %d", next.Life())
+	if next.Incarnation() != 2 {
+		t.Errorf("life %d", next.Incarnation())
 	}
 }
 
@@ -136,11 +136,11 @@ func TestALeaseLivesThroughAnAnswerThatIsLost(t *testing.T) {
 	for i := range 3 {
 		eventlog.RenewUnheard(t, term)
 		select {
-		case <-term.Over():
+		case <-term.Ended():
 			t.Fatal("the term is over, but no other process holds the lease")
 		case <-time.After(lease / 2):
 		}
-		if err := term.Append(t.Context(), facts(i, 1)); err != nil {
+		if err := term.AppendEvents(t.Context(), facts(i, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,11 +154,11 @@ func TestALeaseLivesWithASlowServer(t *testing.T) {
 	eventlog.Slow(b, lease/3)
 	term, _ := begin(t, b)
 	select {
-	case <-term.Over():
+	case <-term.Ended():
 		t.Fatal("the term is over, but no other process holds the lease")
 	case <-time.After(2 * lease):
 	}
-	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
+	if err := term.AppendEvents(t.Context(), facts(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -171,11 +171,11 @@ func TestAnOldCopyOfTheLeaseEndsNoTerm(t *testing.T) {
 	term, _ := begin(t, b)
 	eventlog.RenewUnheard(t, term)
 	select {
-	case <-term.Over():
+	case <-term.Ended():
 		t.Fatal("the term is over, but no other process holds the lease")
 	case <-time.After(lease / 2):
 	}
-	if err := term.Append(t.Context(), facts(0, 1)); err != nil {
+	if err := term.AppendEvents(t.Context(), facts(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -187,7 +187,7 @@ func TestWhoWaitsIsToldThatThereIsNoLease(t *testing.T) {
 	eventlog.KeepNone(b)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*lease)
 	defer cancel()
-	if _, err := b.Begin(ctx, func(protocol.Message) error { return nil }); err == nil || ctx.Err() != nil {
+	if _, err := b.BeginTerm(ctx, func(protocol.Message) error { return nil }); err == nil || ctx.Err() != nil {
 		t.Errorf("Begin waits for a lease that the server cannot store: %v", err)
 	}
 }
@@ -198,7 +198,7 @@ func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	lost := false
-	_, err := open(t, srv).Begin(ctx, func(protocol.Message) error {
+	_, err := open(t, srv).BeginTerm(ctx, func(protocol.Message) error {
 		if !lost {
 			lost = true
 			eventlog.Purge(t, b, 602) // all; some of them are on their way
@@ -216,7 +216,7 @@ func TestWhoReadsGivesUpWhenTheLeaseIsLost(t *testing.T) {
 func TestAWriterThatWasPausedIsShutOut(t *testing.T) {
 	srv := serve(t)
 	paused, _ := begin(t, open(t, srv))
-	if err := paused.Append(t.Context(), facts(0, 1)); err != nil {
+	if err := paused.AppendEvents(t.Context(), facts(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	eventlog.Steal(t, open(t, srv))
@@ -225,21 +225,21 @@ func TestAWriterThatWasPausedIsShutOut(t *testing.T) {
 	if err := eventlog.AppendUnawares(paused, t.Context(), facts(1, 1)); err == nil {
 		t.Fatal("two writers")
 	}
-	if err := next.Append(t.Context(), facts(1, 1)); err != nil {
+	if err := next.AppendEvents(t.Context(), facts(1, 1)); err != nil {
 		t.Fatal(err)
 	}
-	next.End()
+	next.EndTerm()
 	_, read = begin(t, open(t, srv))
 	holds(t, read, 2)
 }
 
 func TestBooksNeedAServerThatKeeps(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{})
+	srv, err := natsbus.StartServer(natsbus.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	if _, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{}); err == nil {
+	if _, err := eventlog.Open(t.Context(), &srv.Bus, protocol.Coordinator, eventlog.Config{}); err == nil {
 		t.Error("Open succeeded on a server without JetStream")
 	}
 }
@@ -250,12 +250,12 @@ func TestBeginWarnsOfASmallMaxPayload(t *testing.T) {
 	for limit, want := range map[int]bool{1 << 20: true, protocol.MaxMessage: false} {
 		srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q }\n", limit, t.TempDir()))
 		var log strings.Builder
-		b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		b, err := eventlog.Open(t.Context(), &srv.Bus, protocol.Coordinator, eventlog.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		term, _ := begin(t, b)
-		term.End()
+		term.EndTerm()
 		b.Close()
 		if strings.Contains(log.String(), "max_payload of the server") != want {
 			t.Errorf("a server that takes %d bytes: %q", limit, log.String())
@@ -264,13 +264,13 @@ func TestBeginWarnsOfASmallMaxPayload(t *testing.T) {
 }
 
 // host starts a server by a configuration.
-func host(t *testing.T, text string) *natsbus.Hosted {
+func host(t *testing.T, text string) *natsbus.ConfiguredServer {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	srv, err := natsbus.Host(file, natsbus.Access{})
+	srv, err := natsbus.ServeConfigFile(file, natsbus.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,14 +281,14 @@ func host(t *testing.T, text string) *natsbus.Hosted {
 // The error of a full store says what to do on the server.
 func TestAFullStoreSaysWhatToDo(t *testing.T) {
 	srv := host(t, fmt.Sprintf("max_payload: %d\njetstream { store_dir: %q, max_file_store: 100KB }\n", protocol.MaxMessage, t.TempDir()))
-	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: lease})
+	b, err := eventlog.Open(t.Context(), &srv.Bus, protocol.Coordinator, eventlog.Config{Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
 	term, _ := begin(t, b)
 	for i := 0; err == nil && i < 100; i++ {
-		err = term.Append(t.Context(), facts(100*i, 100))
+		err = term.AppendEvents(t.Context(), facts(100*i, 100))
 	}
 	if err == nil || !strings.Contains(err.Error(), "restart the server") {
 		t.Errorf("Append to a full store: %v", err)

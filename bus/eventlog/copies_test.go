@@ -39,13 +39,13 @@ func TestCopiesAreKeptOfWhichNobodyTells(t *testing.T) {
 		want int // 0: it is not known
 	}{
 		"none yet":                {streams{err: jetstream.ErrStreamNotFound}, 1},
-		"three":                   {streams{copies: map[string]int{streamName: 3, summaryName: 3}}, 3},
-		"the summary alone":       {streams{copies: map[string]int{summaryName: 3}, err: jetstream.ErrStreamNotFound}, 3},
+		"three":                   {streams{copies: map[string]int{streamName: 3, snapshotStreamName: 3}}, 3},
+		"the summary alone":       {streams{copies: map[string]int{snapshotStreamName: 3}, err: jetstream.ErrStreamNotFound}, 3},
 		"nobody tells":            {streams{err: electing}, 0},
 		"nobody tells of one":     {streams{copies: map[string]int{streamName: 3}, err: electing}, 0},
-		"nobody tells of another": {streams{copies: map[string]int{summaryName: 3}, err: context.DeadlineExceeded}, 0},
+		"nobody tells of another": {streams{copies: map[string]int{snapshotStreamName: 3}, err: context.DeadlineExceeded}, 0},
 	} {
-		n, err := copies(t.Context(), s.is)
+		n, err := existingReplicas(t.Context(), s.is)
 		if n != s.want || (err == nil) != (s.want > 0) || err != nil && !errors.Is(err, s.is.err) {
 			t.Errorf("%s: %d copies, %v; want %d", name, n, err, s.want)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // Steal takes away whatever lease there is, as its end would.
-func Steal(t *testing.T, b *Books) {
+func Steal(t *testing.T, b *Log) {
 	t.Helper()
 	if err := b.kv.Delete(t.Context(), leaseKey); err != nil {
 		t.Fatal(err)
@@ -22,12 +22,12 @@ func Steal(t *testing.T, b *Books) {
 // AppendUnawares appends as a writer does that has not noticed the end of its
 // term.
 func AppendUnawares(t *Term, ctx context.Context, ms []protocol.Message) error {
-	blind := &Term{books: t.books, life: t.life, last: t.last, over: make(chan struct{})}
-	return blind.Append(ctx, ms)
+	blind := &Term{log: t.log, incarnation: t.incarnation, last: t.last, termEnded: make(chan struct{})}
+	return blind.AppendEvents(ctx, ms)
 }
 
 // Entries returns how many entries there are.
-func Entries(t *testing.T, b *Books) uint64 {
+func Entries(t *testing.T, b *Log) uint64 {
 	t.Helper()
 	info, err := b.stream.Info(t.Context())
 	if err != nil {
@@ -37,7 +37,7 @@ func Entries(t *testing.T, b *Books) uint64 {
 }
 
 // Purge loses entries before one.
-func Purge(t *testing.T, b *Books, before uint64) {
+func Purge(t *testing.T, b *Log, before uint64) {
 	t.Helper()
 	if err := b.stream.Purge(t.Context(), jetstream.WithPurgeSequence(before)); err != nil {
 		t.Fatal(err)
@@ -47,13 +47,13 @@ func Purge(t *testing.T, b *Books, before uint64) {
 // RenewUnheard renews the lease of t as t does, but t hears no answer.
 func RenewUnheard(t *testing.T, term *Term) {
 	t.Helper()
-	if _, err := term.books.kv.Put(t.Context(), leaseKey, term.name); err != nil {
+	if _, err := term.log.kv.Put(t.Context(), leaseKey, term.name); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // AskOldCopy has the lease of b read first from a copy that is behind by one.
-func AskOldCopy(b *Books) { b.kv = &oldCopy{KeyValue: b.kv} }
+func AskOldCopy(b *Log) { b.kv = &oldCopy{KeyValue: b.kv} }
 
 type oldCopy struct {
 	jetstream.KeyValue
@@ -73,7 +73,7 @@ type before struct{ jetstream.KeyValueEntry }
 func (b before) Revision() uint64 { return b.KeyValueEntry.Revision() - 1 }
 
 // Slow has the server of b answer what is written after a while.
-func Slow(b *Books, after time.Duration) { b.js = slow{b.js, after} }
+func Slow(b *Log, after time.Duration) { b.js = slow{b.js, after} }
 
 type slow struct {
 	jetstream.JetStream
@@ -91,7 +91,7 @@ func (s slow) PublishMsg(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 }
 
 // KeepNone has the server of b keep no lease.
-func KeepNone(b *Books) { b.kv = none{b.kv} }
+func KeepNone(b *Log) { b.kv = none{b.kv} }
 
 type none struct{ jetstream.KeyValue }
 

@@ -10,9 +10,9 @@ import (
 // Whatever an entry holds, reading it ends, with facts that can be written and
 // read again.
 func FuzzUnpack(f *testing.F) {
-	parts, err := pack([]protocol.Message{
+	parts, err := encodeSnapshotParts([]protocol.Message{
 		{Version: protocol.Current, At: 1, From: protocol.Submitter, Seq: 1, Body: protocol.Submit{Job: protocol.Job{ID: "a"}}},
-		{Version: protocol.Current, At: 1, From: protocol.Books, Seq: 2, Body: protocol.Brought{Rounds: 3}},
+		{Version: protocol.Current, At: 1, From: protocol.SnapshotSource, Seq: 2, Body: protocol.Snapshot{Rounds: 3}},
 	})
 	if err != nil {
 		f.Fatal(err)
@@ -20,7 +20,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(parts[0])
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
 	read := func(data []byte) (ms []protocol.Message, err error) {
-		err = unpack(data, func(m protocol.Message) error { ms = append(ms, m); return nil })
+		err = decodeEvents(data, func(m protocol.Message) error { ms = append(ms, m); return nil })
 		return ms, err
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -28,7 +28,7 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		parts, err := pack(ms)
+		parts, err := encodeSnapshotParts(ms)
 		if err != nil {
 			t.Fatal(err)
 		}

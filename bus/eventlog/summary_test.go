@@ -18,8 +18,8 @@ type heap struct {
 	first func() // done before it is written down; may be nil
 }
 
-func (h *heap) Add(m protocol.Message) { h.facts = append(h.facts, m) }
-func (h *heap) Messages(uint64) []protocol.Message {
+func (h *heap) AddEvent(m protocol.Message) { h.facts = append(h.facts, m) }
+func (h *heap) SnapshotMessages(uint64) []protocol.Message {
 	if h.first != nil {
 		h.first()
 	}
@@ -29,7 +29,7 @@ func (h *heap) Messages(uint64) []protocol.Message {
 func add(t *testing.T, term *eventlog.Term, from, n int) {
 	t.Helper()
 	for i := range n {
-		if err := term.Append(t.Context(), facts(from+i, 1)); err != nil {
+		if err := term.AppendEvents(t.Context(), facts(from+i, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -40,7 +40,7 @@ func add(t *testing.T, term *eventlog.Term, from, n int) {
 // ended.
 func TestARestartReadsTheSummaryAndWhatCameAfter(t *testing.T) {
 	srv := serve(t)
-	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: lease, Keep: time.Nanosecond})
+	b, err := eventlog.Open(t.Context(), &srv.Bus, protocol.Coordinator, eventlog.Config{Lease: lease, Keep: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +48,13 @@ func TestARestartReadsTheSummaryAndWhatCameAfter(t *testing.T) {
 	term, _ := begin(t, b)
 	for round := range 3 {
 		add(t, term, 3000*round, 2000)
-		if n := term.Tail(); n < 2000 || n > 3100 {
+		if n := term.EntriesSinceSnapshot(); n < 2000 || n > 3100 {
 			t.Errorf("a tail of %d entries", n)
 		}
-		if err := term.Condense(t.Context(), new(heap)); err != nil {
+		if err := term.WriteSnapshot(t.Context(), new(heap)); err != nil {
 			t.Fatal(err)
 		}
-		if n := term.Tail(); n != 0 {
+		if n := term.EntriesSinceSnapshot(); n != 0 {
 			t.Errorf("after a summary the tail has %d entries", n)
 		}
 		if n := eventlog.Entries(t, b); n != 0 {
@@ -62,10 +62,10 @@ func TestARestartReadsTheSummaryAndWhatCameAfter(t *testing.T) {
 		}
 		add(t, term, 3000*round+2000, 1000)
 	}
-	broken := &nats.Msg{Subject: natsbus.SummarySubject, Header: nats.Header{
+	broken := &nats.Msg{Subject: natsbus.SnapshotSubject, Header: nats.Header{
 		"Gridbid-Covers": {"100000"}, "Gridbid-Life": {"7"}, "Gridbid-Part": {"1"}, "Gridbid-Parts": {"2"},
 	}}
-	conn, err := srv.Conn(protocol.Coordinator)
+	conn, err := srv.RawConn(protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,16 +73,16 @@ func TestARestartReadsTheSummaryAndWhatCameAfter(t *testing.T) {
 	if _, err := conn.RequestMsg(broken, 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	term.End()
+	term.EndTerm()
 	next, read := begin(t, open(t, srv))
 	holds(t, read, 9000)
-	if next.Life() != 2 {
-		t.Errorf("life %d", next.Life())
+	if next.Incarnation() != 2 {
+		t.Errorf("life %d", next.Incarnation())
 	}
-	if err := next.Condense(t.Context(), new(heap)); err != nil {
+	if err := next.WriteSnapshot(t.Context(), new(heap)); err != nil {
 		t.Fatalf("after a summary that was broken off: %v", err)
 	}
-	next.End()
+	next.EndTerm()
 	_, read = begin(t, open(t, srv))
 	holds(t, read, 9000)
 }
@@ -95,26 +95,26 @@ func TestASummaryIsNotWrittenOverALaterOne(t *testing.T) {
 	add(t, term, 0, 50)
 	late := &heap{first: func() {
 		add(t, term, 50, 50)
-		if err := term.Condense(t.Context(), new(heap)); err != nil {
+		if err := term.WriteSnapshot(t.Context(), new(heap)); err != nil {
 			t.Error(err)
 		}
 	}}
-	if err := term.Condense(t.Context(), late); err == nil {
+	if err := term.WriteSnapshot(t.Context(), late); err == nil {
 		t.Error("an old summary was written over a later one")
 	}
-	term.End()
+	term.EndTerm()
 	_, read := begin(t, open(t, srv))
 	holds(t, read, 100)
 }
 
 // written returns an open event log of n events without a leader, and its server.
-func written(t *testing.T, n int) (*natsbus.Server, *eventlog.Books) {
+func written(t *testing.T, n int) (*natsbus.Server, *eventlog.Log) {
 	t.Helper()
 	srv := serve(t)
 	b := open(t, srv)
 	term, _ := begin(t, b)
 	add(t, term, 0, n)
-	term.End()
+	term.EndTerm()
 	return srv, b
 }
 
@@ -122,7 +122,7 @@ func written(t *testing.T, n int) (*natsbus.Server, *eventlog.Books) {
 func TestEntriesThatAreGoneWithoutASummaryAreMissed(t *testing.T) {
 	srv, b := written(t, 10)
 	eventlog.Purge(t, b, 5)
-	if _, err := open(t, srv).Begin(t.Context(), func(protocol.Message) error { return nil }); err == nil {
+	if _, err := open(t, srv).BeginTerm(t.Context(), func(protocol.Message) error { return nil }); err == nil {
 		t.Error("begins although facts are missing")
 	}
 }
@@ -134,11 +134,11 @@ func TestASummaryOutlivesTheEntriesThatItCovers(t *testing.T) {
 	b := open(t, srv)
 	term, _ := begin(t, b)
 	add(t, term, 0, 10)
-	if err := term.Condense(t.Context(), new(heap)); err != nil {
+	if err := term.WriteSnapshot(t.Context(), new(heap)); err != nil {
 		t.Fatal(err)
 	}
-	term.End()
-	conn, err := srv.Conn(protocol.Coordinator)
+	term.EndTerm()
+	conn, err := srv.RawConn(protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,13 +150,13 @@ func TestASummaryOutlivesTheEntriesThatItCovers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var read []protocol.Message
-		next, err := open(t, srv).Begin(ctx, func(m protocol.Message) error { read = append(read, m); return nil })
+		next, err := open(t, srv).BeginTerm(ctx, func(m protocol.Message) error { read = append(read, m); return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
 		holds(t, read, 10+i)
 		add(t, next, 10+i, 1)
-		next.End()
+		next.EndTerm()
 	}
 }
 
@@ -164,7 +164,7 @@ func TestASummaryOutlivesTheEntriesThatItCovers(t *testing.T) {
 func TestEntriesThatAreGoneWhileTheyAreReadAreMissed(t *testing.T) {
 	srv, b := written(t, 2000)
 	read := 0
-	_, err := open(t, srv).Begin(t.Context(), func(protocol.Message) error {
+	_, err := open(t, srv).BeginTerm(t.Context(), func(protocol.Message) error {
 		if read++; read == 1 {
 			eventlog.Purge(t, b, 1990) // some of them are on their way
 		}

@@ -15,100 +15,100 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Hub delivers at once and in order. The zero Hub is ready to use.
-type Hub struct {
+// A Bus delivers at once and in order. The zero Hub is ready to use.
+type Bus struct {
 	mu    sync.Mutex
-	ports []*port
+	conns []*memConn
 }
 
-// Join implements [bus.Hub].
-func (h *Hub) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
-	if err := bus.CheckParty(who); err != nil {
+// Connect implements [bus.Bus].
+func (h *Bus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+	if err := bus.ValidateParty(who); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &port{
-		hub: h, who: who,
-		some: make(chan struct{}, 1), shut: make(chan struct{}), heard: make(chan protocol.Message, outbound),
+	p := &memConn{
+		bus: h, who: who,
+		mailReady: make(chan struct{}, 1), shut: make(chan struct{}), messages: make(chan protocol.Message, messageBuffer),
 	}
 	h.mu.Lock()
-	h.ports = append(h.ports, p)
-	p.forget = context.AfterFunc(ctx, func() { _ = p.Close() })
+	h.conns = append(h.conns, p)
+	p.stopContextHook = context.AfterFunc(ctx, func() { _ = p.Close() })
 	h.mu.Unlock()
-	go p.deliver()
+	go p.deliverMailbox()
 	return p, nil
 }
 
-// outbound is the buffer of a party's channel, so that one wake-up serves many messages.
-const outbound = 64
+// messageBuffer is the buffer of a party's channel, so that one wake-up serves many messages.
+const messageBuffer = 64
 
-type port struct {
-	hub    *Hub
-	who    protocol.Party
-	heard  chan protocol.Message
-	forget func() bool // stops the callback on the end of ctx
+type memConn struct {
+	bus             *Bus
+	who             protocol.Party
+	messages        chan protocol.Message
+	stopContextHook func() bool // stops the callback on the end of ctx
 
-	mu   sync.Mutex
-	mail []protocol.Message
-	some chan struct{} // has an element when there is mail
+	mu        sync.Mutex
+	mail      []protocol.Message
+	mailReady chan struct{} // has an element when there is mail
 
 	once sync.Once
 	shut chan struct{} // closed by Close
 }
 
-// Say implements [bus.Port].
-func (p *port) Say(ctx context.Context, ms ...protocol.Message) error {
+// Send implements [bus.Conn].
+func (p *memConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := bus.CheckSay(p.who, ms); err != nil {
+	if err := bus.ValidateSend(p.who, ms); err != nil {
 		return err
 	}
 	// One lock for the whole bus, so that all receivers get messages in the same order.
-	p.hub.mu.Lock()
-	defer p.hub.mu.Unlock()
+	p.bus.mu.Lock()
+	defer p.bus.mu.Unlock()
 	select {
 	case <-p.shut:
 		return bus.ErrClosed
 	default:
 	}
-	for _, listener := range p.hub.ports {
-		listener.put(ms)
+	for _, listener := range p.bus.conns {
+		listener.enqueueMessages(ms)
 	}
 	return nil
 }
 
-func (p *port) put(ms []protocol.Message) {
+func (p *memConn) enqueueMessages(ms []protocol.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := len(p.mail)
 	for _, m := range ms {
-		if p.who.Hears(m) {
+		if p.who.ShouldReceive(m) {
 			p.mail = append(p.mail, m)
 		}
 	}
 	if before == 0 && len(p.mail) > 0 {
 		select {
-		case p.some <- struct{}{}:
+		case p.mailReady <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// Heard implements [bus.Port].
-func (p *port) Heard() <-chan protocol.Message { return p.heard }
+// Messages implements [bus.Conn].
+func (p *memConn) Messages() <-chan protocol.Message { return p.messages }
 
-// deliver moves mail to heard until the connection is closed.
-func (p *port) deliver() {
-	defer close(p.heard)
+// deliverMailbox moves mail to heard until the connection is closed.
+func (p *memConn) deliverMailbox() {
+	defer close(p.messages)
 	var batch []protocol.Message
 	for {
 		select {
 		case <-p.shut:
 			return
-		case <-p.some:
+		case <-p.mailReady:
 		}
 		p.mu.Lock()
 		batch, p.mail = p.mail, batch[:0]
@@ -117,22 +117,22 @@ func (p *port) deliver() {
 			select {
 			case <-p.shut:
 				return
-			case p.heard <- m:
+			case p.messages <- m:
 			}
 		}
 		clear(batch) // release the messages for the garbage collector
 	}
 }
 
-// Close implements [bus.Port].
-func (p *port) Close() error {
+// Close implements [bus.Conn].
+func (p *memConn) Close() error {
 	p.once.Do(func() {
-		p.hub.mu.Lock()
-		defer p.hub.mu.Unlock()
-		p.forget()
-		for i, q := range p.hub.ports {
+		p.bus.mu.Lock()
+		defer p.bus.mu.Unlock()
+		p.stopContextHook()
+		for i, q := range p.bus.conns {
 			if q == p {
-				p.hub.ports = append(p.hub.ports[:i:i], p.hub.ports[i+1:]...)
+				p.bus.conns = append(p.bus.conns[:i:i], p.bus.conns[i+1:]...)
 				break
 			}
 		}

@@ -11,4 +11,4 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestHub(t *testing.T) { bustest.Test(t, new(membus.Hub)) }
+func TestHub(t *testing.T) { bustest.TestBus(t, new(membus.Bus)) }

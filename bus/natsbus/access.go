@@ -31,9 +31,9 @@ type Access struct {
 	Creds string `yaml:"creds,omitempty" json:"creds,omitempty"` // file, instead of Seed where a NATS operator signs users
 }
 
-// Under returns a with its relative file names resolved from dir, for an Access
+// ResolvePaths returns a with its relative file names resolved from dir, for an Access
 // that was read from a file there.
-func (a Access) Under(dir string) Access {
+func (a Access) ResolvePaths(dir string) Access {
 	for _, name := range []*string{&a.CA, &a.Cert, &a.Key, &a.Seed, &a.Creds} {
 		if *name != "" && !filepath.IsAbs(*name) {
 			*name = filepath.Join(dir, *name)
@@ -42,22 +42,22 @@ func (a Access) Under(dir string) Access {
 	return a
 }
 
-// Check reads the files that a names, and returns an error that says what is wrong.
-func (a Access) Check() error {
-	_, err := a.Options()
+// Validate reads the files that a names, and returns an error that says what is wrong.
+func (a Access) Validate() error {
+	_, err := a.ConnectOptions()
 	return err
 }
 
-// Options returns the options with which nats.go connects. It refuses unencrypted
+// ConnectOptions returns the options with which nats.go connects. It refuses unencrypted
 // connections beyond this machine, and key files that other users can read.
-func (a Access) Options() ([]nats.Option, error) {
-	secure, err := a.secure()
+func (a Access) ConnectOptions() ([]nats.Option, error) {
+	secure, err := a.usesTLS()
 	if err != nil {
 		return nil, err
 	}
 	var options []nats.Option
 	if secure {
-		t, err := a.tls()
+		t, err := a.tlsConfig()
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (a Access) Options() ([]nats.Option, error) {
 	case a.Seed != "" && a.Creds != "":
 		return nil, errors.New("natsbus: access: seed and creds are both given; keep one")
 	case a.Seed != "":
-		if err := private(a.Seed); err != nil {
+		if err := checkKeyFileMode(a.Seed); err != nil {
 			return nil, err
 		}
 		login, err := nats.NkeyOptionFromSeed(a.Seed)
@@ -76,7 +76,7 @@ func (a Access) Options() ([]nats.Option, error) {
 		}
 		options = append(options, login)
 	case a.Creds != "":
-		if err := private(a.Creds); err != nil {
+		if err := checkKeyFileMode(a.Creds); err != nil {
 			return nil, err
 		}
 		options = append(options, nats.UserCredentials(a.Creds))
@@ -84,8 +84,8 @@ func (a Access) Options() ([]nats.Option, error) {
 	return options, nil
 }
 
-// secure reports whether the connection uses TLS.
-func (a Access) secure() (bool, error) {
+// usesTLS reports whether the connection uses TLS.
+func (a Access) usesTLS() (bool, error) {
 	if a.URL == "" {
 		return false, errors.New("natsbus: access: url is missing; want tls://host:port")
 	}
@@ -114,7 +114,7 @@ func onThisMachine(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-func (a Access) tls() (*tls.Config, error) {
+func (a Access) tlsConfig() (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS13}
 	if a.CA != "" {
 		data, err := os.ReadFile(a.CA)
@@ -130,7 +130,7 @@ func (a Access) tls() (*tls.Config, error) {
 		return nil, errors.New("natsbus: access: cert and key go together; one is missing")
 	}
 	if a.Cert != "" {
-		if err := private(a.Key); err != nil {
+		if err := checkKeyFileMode(a.Key); err != nil {
 			return nil, err
 		}
 		pair, err := tls.LoadX509KeyPair(a.Cert, a.Key)
@@ -142,21 +142,21 @@ func (a Access) tls() (*tls.Config, error) {
 	return t, nil
 }
 
-// private returns an error if other users can read a key file.
-func private(file string) error {
+// checkKeyFileMode returns an error if other users can read a key file.
+func checkKeyFileMode(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return fmt.Errorf("natsbus: access: %w", err)
 	}
-	if mode := info.Mode().Perm(); !kept(mode, ours(info)) {
+	if mode := info.Mode().Perm(); !isOwnerOnly(mode, isOwnedByProcess(info)) {
 		return fmt.Errorf("natsbus: access: other users can read %s (%#o); run chmod 600 on it, or mount its Secret with defaultMode 0440", file, mode)
 	}
 	return nil
 }
 
-// kept reports whether the mode of a key file keeps it secret. A file of another
+// isOwnerOnly reports whether the mode of a key file keeps it secret. A file of another
 // owner may be readable by its group: so a pod reads a mounted Secret.
-func kept(mode fs.FileMode, ours bool) bool {
+func isOwnerOnly(mode fs.FileMode, ours bool) bool {
 	if ours {
 		return mode&0o077 == 0
 	}
@@ -167,9 +167,9 @@ func kept(mode fs.FileMode, ours bool) bool {
 // the same key, so the server must let that key send as each of them: a site's
 // key sends as its agent, executor and signal source. The files are read at each
 // Join, so that a rotated key takes effect.
-func Open(a Access) (*Hub, error) {
-	if err := a.Check(); err != nil {
+func Open(a Access) (*Bus, error) {
+	if err := a.Validate(); err != nil {
 		return nil, err
 	}
-	return Dial(a.URL, func(protocol.Party) ([]nats.Option, error) { return a.Options() }), nil
+	return Dial(a.URL, func(protocol.Party) ([]nats.Option, error) { return a.ConnectOptions() }), nil
 }

@@ -20,7 +20,7 @@ func TestAKeyIsKeptFromWhoNeedNotReadIt(t *testing.T) {
 		0o600: {true, true}, 0o400: {true, true}, 0o440: {false, true}, 0o640: {false, true},
 		0o660: {false, false}, 0o644: {false, false}, 0o604: {false, false}, 0o444: {false, false},
 	} {
-		if ours, anothers := kept(mode, true), kept(mode, false); ours != want.ours || anothers != want.anothers {
+		if ours, anothers := isOwnerOnly(mode, true), isOwnerOnly(mode, false); ours != want.ours || anothers != want.anothers {
 			t.Errorf("%#o is kept if it is ours: %v; if it is another's: %v", mode, ours, anothers)
 		}
 	}
@@ -33,7 +33,7 @@ func TestAKeyThatWasChangedInItsFileIsUsedAtTheNextJoin(t *testing.T) {
 	conf, file := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "oslo.nk")
 	change := func() { // of the key, there and here
 		t.Helper()
-		seed, public, err := NewKey()
+		seed, public, err := NewUserKey()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,23 +43,23 @@ func TestAKeyThatWasChangedInItsFileIsUsedAtTheNextJoin(t *testing.T) {
 		}
 	}
 	change()
-	srv, err := Host(conf, Access{Seed: file})
+	srv, err := ServeConfigFile(conf, Access{Seed: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	hub, err := Open(Access{URL: srv.URL(), Seed: file})
+	hub, err := Open(Access{URL: srv.ClientURL(), Seed: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		port, err := hub.Join(t.Context(), protocol.Agent("oslo"))
+		port, err := hub.Connect(t.Context(), protocol.AgentParty("oslo"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = port.Close()
 		change()
-		if err := srv.Reload(); err != nil {
+		if err := srv.ReloadConfig(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,11 +69,11 @@ func TestAKeyThatWasChangedInItsFileIsUsedAtTheNextJoin(t *testing.T) {
 func TestAKeyThatTheServerOfThisProcessDoesNotKnowIsTold(t *testing.T) {
 	dir := t.TempDir()
 	conf, file := filepath.Join(dir, "nats.conf"), filepath.Join(dir, "oslo.nk")
-	_, known, err := NewKey()
+	_, known, err := NewUserKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed, _, err := NewKey()
+	seed, _, err := NewUserKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +81,13 @@ func TestAKeyThatTheServerOfThisProcessDoesNotKnowIsTold(t *testing.T) {
 	if err := errors.Join(os.WriteFile(conf, []byte(text), 0o600), os.WriteFile(file, seed, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	srv, err := Host(conf, Access{Seed: file})
+	srv, err := ServeConfigFile(conf, Access{Seed: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
-	_, joined := srv.Join(t.Context(), protocol.Agent("oslo"))
-	_, connected := srv.Conn(protocol.Coordinator)
+	_, joined := srv.Connect(t.Context(), protocol.AgentParty("oslo"))
+	_, connected := srv.RawConn(protocol.Coordinator)
 	for _, err := range []error{joined, connected} {
 		if !errors.Is(err, nats.ErrAuthorization) && (err == nil || !strings.Contains(err.Error(), "key")) {
 			t.Errorf("the error is %v", err)

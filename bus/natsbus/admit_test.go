@@ -15,8 +15,8 @@ import (
 // more than one message of each other speaker.
 func TestTurnstile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := Limits{Rate: 5, Burst: 10, Bytes: 200, Queue: 300, Size: 100}
-		s := newTurnstile(l)
+		l := Limits{Rate: 5, Burst: 10, Bytes: 200, MaxQueuedBytes: 300, Size: 100}
+		s := newFairQueue(l)
 		now := time.Unix(0, 0)
 		waits := make(map[string][]string)
 		size := make(map[string]int)
@@ -25,13 +25,13 @@ func TestTurnstile(t *testing.T) {
 		for i := range rapid.IntRange(1, 300).Draw(t, "steps") {
 			who := fmt.Sprintf("agent-%d", rapid.IntRange(0, 3).Draw(t, "who"))
 			if rapid.IntRange(0, 2).Draw(t, "do") > 0 {
-				m := &nats.Msg{Subject: prefix + who + ".coordinator.offer", Data: make([]byte, rapid.IntRange(0, 120).Draw(t, "size")), Reply: strconv.Itoa(i)}
+				m := &nats.Msg{Subject: subjectPrefix + who + ".coordinator.offer", Data: make([]byte, rapid.IntRange(0, 120).Draw(t, "size")), Reply: strconv.Itoa(i)}
 				now = now.Add(time.Duration(rapid.IntRange(0, 300).Draw(t, "ms")) * time.Millisecond)
-				f := s.put(now, m)
-				if n := len(m.Data); n > l.Size != (f == tooLarge) || n <= l.Size && size[who]+n > l.Queue && f == sound {
+				f := s.enqueueMessage(now, m)
+				if n := len(m.Data); n > l.Size != (f == messageTooLarge) || n <= l.Size && size[who]+n > l.MaxQueuedBytes && f == delivered {
 					t.Fatalf("%d bytes with %d waiting: %v", n, size[who], f)
 				}
-				if f == sound {
+				if f == delivered {
 					if len(waits[who]) == 0 {
 						passed[who] = 0
 					}
@@ -44,7 +44,7 @@ func TestTurnstile(t *testing.T) {
 				}
 				continue
 			}
-			m := s.take()
+			m := s.dequeueMessage()
 			if m == nil {
 				for who, w := range waits {
 					if len(w) > 0 {
@@ -53,7 +53,7 @@ func TestTurnstile(t *testing.T) {
 				}
 				continue
 			}
-			who = speaker(m.Subject)
+			who = subjectSender(m.Subject)
 			if len(waits[who]) == 0 || waits[who][0] != m.Reply {
 				t.Fatalf("%s: delivered %s; %v wait", who, m.Reply, waits[who])
 			}
@@ -72,36 +72,36 @@ func TestTurnstile(t *testing.T) {
 
 // Short messages with long headers count as much as long messages.
 func TestHeadersCount(t *testing.T) {
-	now, subject := time.Unix(0, 0), prefix+"agent-oslo.coordinator.offer"
+	now, subject := time.Unix(0, 0), subjectPrefix+"agent-oslo.coordinator.offer"
 	under := func(header int) *nats.Msg {
 		return &nats.Msg{Subject: subject, Header: nats.Header{"X": {string(make([]byte, header))}}}
 	}
-	s := newTurnstile(Limits{Rate: 1, Burst: 100, Bytes: 10_000, Queue: 5000, Size: 10_000})
-	if f := s.put(now, under(mostHeader)); f != tooLarge {
+	s := newFairQueue(Limits{Rate: 1, Burst: 100, Bytes: 10_000, MaxQueuedBytes: 5000, Size: 10_000})
+	if f := s.enqueueMessage(now, under(maxHeaderBytes)); f != messageTooLarge {
 		t.Errorf("endless headers: %v", f)
 	}
-	for i, want := range []fault{sound, sound, tooMuch} {
-		if f := s.put(now, under(2000)); f != want {
+	for i, want := range []dropReason{delivered, delivered, queueFull} {
+		if f := s.enqueueMessage(now, under(2000)); f != want {
 			t.Errorf("headers of 2,000 bytes, time %d: %v, want %v", i+1, f, want)
 		}
 	}
-	for s.take() != nil {
+	for s.dequeueMessage() != nil {
 	}
-	if f := s.put(now, under(2000)); f != sound {
+	if f := s.enqueueMessage(now, under(2000)); f != delivered {
 		t.Errorf("when nothing waits: %v", f)
 	}
 }
 
 func TestSpeakersAreBounded(t *testing.T) {
-	s, c := newTurnstile(*SiteLimits()), tally{}
-	for i := range speakers + 10 {
+	s, c := newFairQueue(*DefaultSiteLimits()), dropCounter{}
+	for i := range maxSenders + 10 {
 		name := fmt.Sprintf("agent-%d", i)
-		if f := s.put(time.Unix(0, 0), &nats.Msg{Subject: prefix + name + ".x.y"}); (f == tooMany) != (i >= speakers) {
+		if f := s.enqueueMessage(time.Unix(0, 0), &nats.Msg{Subject: subjectPrefix + name + ".x.y"}); (f == tooManySenders) != (i >= maxSenders) {
 			t.Fatalf("speaker %d: %v", i, f)
 		}
-		c.add(name, forged)
+		c.countDrop(name, forgedSender)
 	}
-	if len(c.count) != speakers+1 || c.count[others][forged] != 10 {
-		t.Errorf("%d speakers counted, %v others", len(c.count), c.count[others])
+	if len(c.count) != maxSenders+1 || c.count[otherSenders][forgedSender] != 10 {
+		t.Errorf("%d speakers counted, %v others", len(c.count), c.count[otherSenders])
 	}
 }

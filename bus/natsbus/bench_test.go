@@ -12,21 +12,21 @@ import (
 )
 
 // bidder is the least that a site can do: it offers eight options for each job.
-type bidder struct{ mouth protocol.Mouth }
+type bidder struct{ mouth protocol.Sender }
 
 func (b *bidder) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	call := m.Body.(protocol.Call)
-	menus := make([]protocol.Menu, len(call.Jobs))
+	call := m.Body.(protocol.CallForBids)
+	menus := make([]protocol.JobBids, len(call.Jobs))
 	for i, j := range call.Jobs {
-		options := make([]protocol.Option, 8)
+		options := make([]protocol.BidOption, 8)
 		for k := range options {
 			start := now.Add(time.Duration(k) * time.Hour)
-			options[k] = protocol.Option{Start: start, Finish: start.Add(j.Run), Model: "V100", Cap: 250_000,
-				Energy: 912_345_678, Carbon: 31_234_567, Money: 14_321, Transfer: 12, Fragment: -125, Score: 87}
+			options[k] = protocol.BidOption{Start: start, Finish: start.Add(j.Run), Model: "V100", Cap: 250_000,
+				Energy: 912_345_678, Carbon: 31_234_567, Money: 14_321, Transfer: 12, FragmentationDelta: -125, Score: 87}
 		}
-		menus[i] = protocol.Menu{Job: j.ID, Options: options}
+		menus[i] = protocol.JobBids{Job: j.ID, Options: options}
 	}
-	return []protocol.Message{b.mouth.Say(now, protocol.Coordinator, protocol.Offer{Round: call.Round, Jobs: menus})}
+	return []protocol.Message{b.mouth.NewMessage(now, protocol.Coordinator, protocol.Bids{Round: call.Round, Jobs: menus})}
 }
 
 func (b *bidder) Tick(protocol.Time) []protocol.Message { return nil }
@@ -40,19 +40,19 @@ const (
 
 func bidders() (all []*bidder) {
 	for i := range sites {
-		all = append(all, &bidder{protocol.Mouth{Who: protocol.Agent(fmt.Sprintf("site-%d", i))}})
+		all = append(all, &bidder{protocol.Sender{Party: protocol.AgentParty(fmt.Sprintf("site-%d", i))}})
 	}
 	return all
 }
 
 func calls(jobs int) func() protocol.Message {
-	mouth := protocol.Mouth{Who: protocol.Coordinator}
-	c := protocol.Call{Closes: noon, Jobs: make([]protocol.Job, jobs)}
+	mouth := protocol.Sender{Party: protocol.Coordinator}
+	c := protocol.CallForBids{Closes: noon, Jobs: make([]protocol.Job, jobs)}
 	for i := range c.Jobs {
 		c.Jobs[i] = protocol.Job{ID: protocol.JobID(fmt.Sprintf("philly-%06d", i)), Tenant: "vision", Home: "oslo", GPUs: 1, Share: 1000,
 			CPU: 4000, Memory: 32768, Models: []string{"V100", "A100"}, Arrival: noon, Run: time.Hour, Deadline: noon.Add(8 * time.Hour)}
 	}
-	return func() protocol.Message { c.Round++; return mouth.Say(noon, "", c) }
+	return func() protocol.Message { c.Round++; return mouth.NewMessage(noon, "", c) }
 }
 
 // BenchmarkRound measures a Call to six agents and their Offers: by direct
@@ -88,24 +88,24 @@ func BenchmarkRound(b *testing.B) {
 			}
 		})
 		for _, window := range []int{1, windowsOfRounds} {
-			run(fmt.Sprintf("mem/window=%d", window), func(b *testing.B) { rounds(b, new(membus.Hub), jobs, window) })
+			run(fmt.Sprintf("mem/window=%d", window), func(b *testing.B) { rounds(b, new(membus.Bus), jobs, window) })
 			run(fmt.Sprintf("nats/window=%d", window), func(b *testing.B) { rounds(b, serve(b, ""), jobs, window) })
 		}
 	}
 }
 
-func rounds(b *testing.B, hub bus.Hub, jobs, window int) {
+func rounds(b *testing.B, hub bus.Bus, jobs, window int) {
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	for _, a := range bidders() {
-		port, err := hub.Join(ctx, a.mouth.Who)
+		port, err := hub.Connect(ctx, a.mouth.Party)
 		if err != nil {
 			b.Fatal(err)
 		}
-		go func() { _ = bus.Live(ctx, port, a) }()
+		go func() { _ = bus.RunMachine(ctx, port, a) }()
 		defer port.Close()
 	}
-	coordinator, err := hub.Join(ctx, protocol.Coordinator)
+	coordinator, err := hub.Connect(ctx, protocol.Coordinator)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -114,15 +114,15 @@ func rounds(b *testing.B, hub bus.Hub, jobs, window int) {
 	ahead := 0
 	for b.Loop() {
 		for ; ahead < window; ahead++ {
-			if err := coordinator.Say(ctx, next()); err != nil {
+			if err := coordinator.Send(ctx, next()); err != nil {
 				b.Fatal(err)
 			}
 		}
 		for range sites {
-			if m, ok := <-coordinator.Heard(); !ok {
+			if m, ok := <-coordinator.Messages(); !ok {
 				b.Fatalf("port closed: %v", coordinator.Close())
-			} else if _, ok := m.Body.(protocol.Offer); !ok {
-				b.Fatalf("heard %s", m.Kind())
+			} else if _, ok := m.Body.(protocol.Bids); !ok {
+				b.Fatalf("heard %s", m.KindName())
 			}
 		}
 		ahead--

@@ -11,7 +11,7 @@ import (
 //go:embed nats.schema.json
 var accessSchema []byte
 
-var accessFile = yamlschema.Kind{By: "natsbus", What: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
+var accessFile = yamlschema.SchemaKind{Reader: "natsbus", FileKind: "nats file", Docs: "docs/federation.md", Schema: accessSchema}
 
 // An AccessFile is the file that `gridbid federation` writes for a party: an
 // Access and, for a coordinator, the number of copies of its event log and the
@@ -32,16 +32,16 @@ func ReadAccess(file string) (AccessFile, error) {
 	if err != nil {
 		return AccessFile{}, err
 	}
-	p, err := accessFile.Read(file, text)
+	p, err := accessFile.ParsePage(file, text)
 	if err != nil {
 		return AccessFile{}, err
 	}
 	var f struct {
 		NATS AccessFile `yaml:"nats"`
 	}
-	if err := p.Decode(&f); err != nil {
+	if err := p.DecodeInto(&f); err != nil {
 		return AccessFile{}, err
 	}
-	f.NATS.Access = f.NATS.Access.Under(filepath.Dir(file))
-	return f.NATS, f.NATS.Check()
+	f.NATS.Access = f.NATS.Access.ResolvePaths(filepath.Dir(file))
+	return f.NATS, f.NATS.Validate()
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// NewKey generates a user's key: the seed, which its holder keeps secret, and the
+// NewUserKey generates a user's key: the seed, which its holder keeps secret, and the
 // public part, by which a server recognises it.
-func NewKey() (seed []byte, public string, err error) {
+func NewUserKey() (seed []byte, public string, err error) {
 	pair, err := nkeys.CreateUser()
 	if err != nil {
 		return nil, "", fmt.Errorf("natsbus: generate a key: %w", err)

@@ -16,8 +16,8 @@ type listener struct {
 	noAuth       string // user of clients without credentials
 }
 
-// listeners returns the addresses of a configuration at which messages pass.
-func listeners(o *server.Options) []listener {
+// serverListeners returns the addresses of a configuration at which messages pass.
+func serverListeners(o *server.Options) []listener {
 	asks := len(o.Users)+len(o.Nkeys) > 0 || o.Username != "" || o.Authorization != "" || len(o.TrustedOperators) > 0
 	leaf, ws, mqtt, cluster, gateway := &o.LeafNode, &o.Websocket, &o.MQTT, &o.Cluster, &o.Gateway
 	return []listener{
@@ -25,18 +25,20 @@ func listeners(o *server.Options) []listener {
 		{" for leafnodes", leaf.Host, leaf.Port != 0, asks || leaf.Username != "" || leaf.Nkey != "" || len(leaf.Users) > 0, leaf.TLSConfig != nil, ""},
 		{" for websockets", ws.Host, ws.Port != 0, asks || ws.Username != "" || ws.Token != "", ws.TLSConfig != nil, ws.NoAuthUser},
 		{" for mqtt", mqtt.Host, mqtt.Port != 0, asks || mqtt.Username != "" || mqtt.Token != "", mqtt.TLSConfig != nil, mqtt.NoAuthUser},
-		{" for its cluster", cluster.Host, cluster.Port != 0, cluster.Username != "" || verifies(cluster.TLSConfig), cluster.TLSConfig != nil, ""},
-		{" for gateways", gateway.Host, gateway.Port != 0, gateway.Username != "" || verifies(gateway.TLSConfig), gateway.TLSConfig != nil, ""},
+		{" for its cluster", cluster.Host, cluster.Port != 0, cluster.Username != "" || requiresClientCert(cluster.TLSConfig), cluster.TLSConfig != nil, ""},
+		{" for gateways", gateway.Host, gateway.Port != 0, gateway.Username != "" || requiresClientCert(gateway.TLSConfig), gateway.TLSConfig != nil, ""},
 	}
 }
 
-// verifies reports whether clients must have a certificate.
-func verifies(t *tls.Config) bool { return t != nil && t.ClientAuth == tls.RequireAndVerifyClientCert }
+// requiresClientCert reports whether clients must have a certificate.
+func requiresClientCert(t *tls.Config) bool {
+	return t != nil && t.ClientAuth == tls.RequireAndVerifyClientCert
+}
 
-// strangers returns an error that says how a configuration would let unknown
+// checkNoAnonymousAccess returns an error that says how a configuration would let unknown
 // clients connect or read messages, or nil.
-func strangers(o *server.Options) error {
-	for _, l := range listeners(o) {
+func checkNoAnonymousAccess(o *server.Options) error {
+	for _, l := range serverListeners(o) {
 		switch {
 		case !l.open:
 		case l.noAuth != "":

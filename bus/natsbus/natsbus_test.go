@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func serve(t testing.TB, listen string) *natsbus.Server {
 	t.Helper()
-	srv, err := natsbus.Serve(natsbus.Config{Listen: listen})
+	srv, err := natsbus.StartServer(natsbus.Config{Listen: listen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,21 +32,21 @@ func serve(t testing.TB, listen string) *natsbus.Server {
 // login is how another process would join the server.
 func login(srv *natsbus.Server) func(protocol.Party) ([]nats.Option, error) {
 	return func(who protocol.Party) ([]nats.Option, error) {
-		name, password, err := srv.Credentials(who)
+		name, password, err := srv.UserCredentials(who)
 		return []nats.Option{nats.UserInfo(name, password)}, err
 	}
 }
 
-func TestHubWithinTheProcess(t *testing.T) { bustest.Test(t, serve(t, "")) }
+func TestHubWithinTheProcess(t *testing.T) { bustest.TestBus(t, serve(t, "")) }
 
 func TestHubOverLoopback(t *testing.T) {
 	srv := serve(t, "127.0.0.1:0")
-	bustest.Test(t, natsbus.Dial(srv.URL(), login(srv)))
+	bustest.TestBus(t, natsbus.Dial(srv.ClientURL(), login(srv)))
 }
 
-func join(t *testing.T, hub bus.Hub, who protocol.Party) bus.Port {
+func join(t *testing.T, hub bus.Bus, who protocol.Party) bus.Conn {
 	t.Helper()
-	port, err := hub.Join(t.Context(), who)
+	port, err := hub.Connect(t.Context(), who)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +54,10 @@ func join(t *testing.T, hub bus.Hub, who protocol.Party) bus.Port {
 	return port
 }
 
-func heard(t *testing.T, port bus.Port) protocol.Message {
+func heard(t *testing.T, port bus.Conn) protocol.Message {
 	t.Helper()
 	select {
-	case m, ok := <-port.Heard():
+	case m, ok := <-port.Messages():
 		if !ok {
 			t.Fatalf("port closed: %v", port.Close())
 		}
@@ -68,12 +68,12 @@ func heard(t *testing.T, port bus.Port) protocol.Message {
 	return protocol.Message{}
 }
 
-func failure(t *testing.T, port bus.Port) error {
+func failure(t *testing.T, port bus.Conn) error {
 	t.Helper()
 	late := time.After(30 * time.Second)
 	for {
 		select {
-		case _, ok := <-port.Heard():
+		case _, ok := <-port.Messages():
 			if !ok {
 				return port.Close()
 			}
@@ -84,8 +84,8 @@ func failure(t *testing.T, port bus.Port) error {
 }
 
 var (
-	oslo = protocol.Agent("oslo")
-	lyon = protocol.Agent("lyon")
+	oslo = protocol.AgentParty("oslo")
+	lyon = protocol.AgentParty("lyon")
 )
 
 func word(from, to protocol.Party, seq uint64, job protocol.JobID) protocol.Message {
@@ -104,12 +104,12 @@ func encode(t *testing.T, m protocol.Message) []byte {
 // A burglar has lyon's password and a bare NATS client.
 func burglar(t *testing.T, srv *natsbus.Server) (*nats.Conn, <-chan error) {
 	t.Helper()
-	name, password, err := srv.Credentials(lyon)
+	name, password, err := srv.UserCredentials(lyon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	denied := make(chan error, 10)
-	conn, err := nats.Connect(srv.URL(), nats.UserInfo(name, password), nats.NoReconnect(), nats.Timeout(30*time.Second),
+	conn, err := nats.Connect(srv.ClientURL(), nats.UserInfo(name, password), nats.NoReconnect(), nats.Timeout(30*time.Second),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { denied <- err }))
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestASiteCannotSpeakAsAnotherNorReadItsMessages(t *testing.T) {
 			}
 		})
 	}
-	if err := agent.Say(t.Context(), word(oslo, protocol.Coordinator, 1, "honest")); err != nil {
+	if err := agent.Send(t.Context(), word(oslo, protocol.Coordinator, 1, "honest")); err != nil {
 		t.Fatal(err)
 	}
 	if got := heard(t, coordinator).Body.(protocol.Started).Job; got != "honest" {
@@ -186,8 +186,8 @@ func TestWhatDiffersFromItsSubjectOrCannotBeReadIsCounted(t *testing.T) {
 	if got := heard(t, coordinator).Body.(protocol.Started).Job; got != "honest" {
 		t.Errorf("heard %q; want the honest word alone", got)
 	}
-	want := natsbus.Counts{Heard: 1, Forged: 3, Unreadable: 2, UnknownKind: 1}
-	if got := srv.Counts(); got != want {
+	want := natsbus.DeliveryCounts{Delivered: 1, Forged: 3, Unreadable: 2, UnknownKind: 1}
+	if got := srv.DeliveryCounts(); got != want {
 		t.Errorf("Counts() = %+v; want %+v", got, want)
 	}
 }
@@ -218,7 +218,7 @@ func TestASiteSpeaksUnderNoNameThatOnlyLooksLikeItsOwn(t *testing.T) {
 			t.Errorf("heard %q of %q; want %q of the site alone", m.Body.(protocol.Started).Job, m.From, want)
 		}
 	}
-	if got := srv.Counts(); got.Forged != 2 || got.Heard != 2 {
+	if got := srv.DeliveryCounts(); got.Forged != 2 || got.Delivered != 2 {
 		t.Errorf("Counts() = %+v; want 2 forged", got)
 	}
 }
@@ -228,11 +228,11 @@ func TestASiteSpeaksUnderNoNameThatOnlyLooksLikeItsOwn(t *testing.T) {
 func TestHeadersThatCannotBeReadEndNobodysPort(t *testing.T) {
 	srv := serve(t, "127.0.0.1:0")
 	coordinator := join(t, srv, protocol.Coordinator)
-	name, password, err := srv.Credentials(lyon)
+	name, password, err := srv.UserCredentials(lyon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL(), "nats://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.ClientURL(), "nats://"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestHeadersThatCannotBeReadEndNobodysPort(t *testing.T) {
 
 func TestNobodyJoinsWithoutThePassword(t *testing.T) {
 	srv := serve(t, "127.0.0.1:0")
-	_, password, err := srv.Credentials(oslo)
+	_, password, err := srv.UserCredentials(oslo)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,13 +263,13 @@ func TestNobodyJoinsWithoutThePassword(t *testing.T) {
 		"an empty password":  {nats.UserInfo("agent-oslo", "")},
 		"an unknown user":    {nats.UserInfo("agent-rome", password)},
 	} {
-		hub := natsbus.Dial(srv.URL(), func(protocol.Party) ([]nats.Option, error) { return options, nil })
-		if _, err := hub.Join(t.Context(), oslo); !errors.Is(err, nats.ErrAuthorization) {
+		hub := natsbus.Dial(srv.ClientURL(), func(protocol.Party) ([]nats.Option, error) { return options, nil })
+		if _, err := hub.Connect(t.Context(), oslo); !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("Join with %s: %v; want %v", name, err, nats.ErrAuthorization)
 		}
 	}
-	_, first, _ := srv.Credentials(oslo)
-	_, second, _ := serve(t, "").Credentials(oslo)
+	_, first, _ := srv.UserCredentials(oslo)
+	_, second, _ := serve(t, "").UserCredentials(oslo)
 	if first != password || second == password {
 		t.Error("a password changes within a server's life, or outlives it")
 	}
@@ -277,15 +277,15 @@ func TestNobodyJoinsWithoutThePassword(t *testing.T) {
 
 func TestATapHearsEverythingAndSaysNothing(t *testing.T) {
 	srv := serve(t, "127.0.0.1:0")
-	tap, err := natsbus.Dial(srv.URL(), func(protocol.Party) ([]nats.Option, error) {
+	tap, err := natsbus.Dial(srv.ClientURL(), func(protocol.Party) ([]nats.Option, error) {
 		return []nats.Option{nats.UserInfo(srv.TapCredentials())}, nil
-	}).Tap(t.Context())
+	}).OpenTap(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tap.Close()
 	a := join(t, srv, oslo)
-	if err := a.Say(t.Context(), word(oslo, lyon, 1, "to lyon"), word(oslo, "", 2, "to all")); err != nil {
+	if err := a.Send(t.Context(), word(oslo, lyon, 1, "to lyon"), word(oslo, "", 2, "to all")); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []protocol.JobID{"to lyon", "to all"} {
@@ -293,27 +293,27 @@ func TestATapHearsEverythingAndSaysNothing(t *testing.T) {
 			t.Errorf("the tap heard %q; want %q", got, want)
 		}
 	}
-	if err := tap.Say(t.Context(), word("TAP", oslo, 1, "x")); err == nil {
+	if err := tap.Send(t.Context(), word("TAP", oslo, 1, "x")); err == nil {
 		t.Error("the tap spoke")
 	}
 }
 
 func TestAPortThatCannotKeepUpFails(t *testing.T) {
 	srv := serve(t, "")
-	srv.Pending = 50
+	srv.MaxPending = 50
 	a, b := join(t, srv, oslo), join(t, srv, lyon)
 	for seq := range uint64(1000) {
-		if err := a.Say(t.Context(), word(oslo, lyon, seq+1, "x")); err != nil {
+		if err := a.Send(t.Context(), word(oslo, lyon, seq+1, "x")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for srv.Counts().Slow == 0 { // nobody reads, so it must come
+	for srv.DeliveryCounts().Slow == 0 { // nobody reads, so it must come
 		time.Sleep(time.Millisecond)
 	}
 	if err := failure(t, b); !errors.Is(err, nats.ErrSlowConsumer) {
 		t.Errorf("the port ended with %v; want %v", err, nats.ErrSlowConsumer)
 	}
-	if got := srv.Counts().Slow; got != 1 {
+	if got := srv.DeliveryCounts().Slow; got != 1 {
 		t.Errorf("Counts().Slow = %d; want 1", got)
 	}
 }
@@ -325,26 +325,26 @@ func TestAPortFailsWithItsServer(t *testing.T) {
 	if err := failure(t, a); err == nil {
 		t.Error("Close of a port without a server = nil; want why it failed")
 	}
-	if err := a.Say(t.Context(), word(oslo, lyon, 1, "x")); !errors.Is(err, bus.ErrClosed) {
+	if err := a.Send(t.Context(), word(oslo, lyon, 1, "x")); !errors.Is(err, bus.ErrClosed) {
 		t.Errorf("Say = %v; want %v", err, bus.ErrClosed)
 	}
-	if _, err := srv.Join(t.Context(), lyon); err == nil {
+	if _, err := srv.Connect(t.Context(), lyon); err == nil {
 		t.Error("Join to a closed server worked")
 	}
 }
 
 func TestOnlyLoopbackIsServed(t *testing.T) {
 	for _, listen := range []string{"0.0.0.0:0", ":4222", "192.168.0.1:0", "example.com:0", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"} {
-		if srv, err := natsbus.Serve(natsbus.Config{Listen: listen}); err == nil {
+		if srv, err := natsbus.StartServer(natsbus.Config{Listen: listen}); err == nil {
 			t.Errorf("Serve on %q worked", listen)
 			srv.Close()
 		}
 	}
 	first := serve(t, "localhost:0")
-	if !strings.HasPrefix(first.URL(), "nats://") {
-		t.Errorf("URL() = %q", first.URL())
+	if !strings.HasPrefix(first.ClientURL(), "nats://") {
+		t.Errorf("URL() = %q", first.ClientURL())
 	}
-	if url := serve(t, "").URL(); url != "" {
+	if url := serve(t, "").ClientURL(); url != "" {
 		t.Errorf("URL() of a server within the process = %q; want none", url)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// ours reports whether the user of this process owns a file.
-func ours(info fs.FileInfo) bool {
+// isOwnedByProcess reports whether the user of this process owns a file.
+func isOwnedByProcess(info fs.FileInfo) bool {
 	of, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(of.Uid) == os.Geteuid()
 }
 
-// lock locks a folder against other processes that use it, until release is called
+// lockDirectory locks a folder against other processes that use it, until release is called
 // or the process ends. Where the file system has no locks it locks nothing.
-func lock(dir string) (release func(), err error) {
+func lockDirectory(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Reload reads the configuration file anew. Clients whose keys are no longer in it
+// ReloadConfig reads the configuration file anew. Clients whose keys are no longer in it
 // are disconnected before Reload returns. An invalid file changes nothing and is
 // an error.
-func (h *Hosted) Reload() error {
+func (h *ConfiguredServer) ReloadConfig() error {
 	h.reload.Lock()
 	defer h.reload.Unlock()
 	var keys map[string]string
@@ -24,7 +24,7 @@ func (h *Hosted) Reload() error {
 	// accounts yet; the second, when the server knows the account, connects them
 	// (nats-server 2.15.2).
 	for range 2 {
-		opts, err := configuration(h.file)
+		opts, err := readServerConfig(h.file)
 		if err != nil {
 			return err
 		}
@@ -34,17 +34,17 @@ func (h *Hosted) Reload() error {
 		}
 	}
 	changed := func(account string) bool { return keys[account] != h.keys[account] }
-	if err := h.dropLeaves(changed); err != nil {
+	if err := h.disconnectLeaves(changed); err != nil {
 		return err
 	}
 	h.keys = keys
 	return nil
 }
 
-// dropLeaves disconnects the leaf servers of some accounts. nats-server 2.15.2 does
+// disconnectLeaves disconnects the leaf servers of some accounts. nats-server 2.15.2 does
 // not disconnect them itself when their keys are removed; those whose keys are
 // still valid reconnect within a second.
-func (h *Hosted) dropLeaves(of func(account string) bool) error {
+func (h *ConfiguredServer) disconnectLeaves(of func(account string) bool) error {
 	z, err := h.nats.Leafz(nil)
 	if err != nil {
 		return fmt.Errorf("natsbus: list leaves: %w", err)
@@ -74,19 +74,19 @@ func keysOf(o *server.Options) map[string]string {
 	return keys
 }
 
-// Watch reloads the configuration whenever one of files changes, until ctx ends,
+// ReloadOnChange reloads the configuration whenever one of files changes, until ctx ends,
 // and retries while that fails. It checks the files once each period. It logs
 // each reload, and each failure once. Once a day it also warns of certificates
 // that expire soon, and it logs the server's errors about its store.
-func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
+func (h *ConfiguredServer) ReloadOnChange(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
-	seen, told := stamps(files), ""
-	if changed(files, h.read) {
+	seen, told := fileVersions(files), ""
+	if modifiedSince(files, h.read) {
 		seen = "" // a file changed while the server was starting
 	}
-	h.says.to(log)
-	h.ending(log)
+	h.log.forwardTo(log)
+	h.warnExpiringCerts(log)
 	day := time.NewTicker(24 * time.Hour)
 	defer day.Stop()
 	for {
@@ -94,14 +94,14 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 		case <-ctx.Done():
 			return
 		case <-day.C:
-			h.ending(log)
+			h.warnExpiringCerts(log)
 		case <-tick.C:
 		}
-		now := stamps(files)
+		now := fileVersions(files)
 		if now == seen {
 			continue
 		}
-		if err := h.Reload(); err == nil {
+		if err := h.ReloadConfig(); err == nil {
 			log.Info("natsbus: nats configuration reloaded")
 			seen, told = now, ""
 		} else if what := now + err.Error(); what != told {
@@ -111,33 +111,33 @@ func (h *Hosted) Watch(ctx context.Context, period time.Duration, log *slog.Logg
 	}
 }
 
-// soon is how long before its end Watch warns of a certificate.
-const soon = 30 * 24 * time.Hour
+// certWarningPeriod is how long before its end Watch warns of a certificate.
+const certWarningPeriod = 30 * 24 * time.Hour
 
-// ending logs which of the server's certificates expires soon. After that, connected
+// warnExpiringCerts logs which of the server's certificates expires soon. After that, connected
 // clients stay, but new connections from other machines fail.
-func (h *Hosted) ending(log *slog.Logger) {
-	opts, err := configuration(h.file)
+func (h *ConfiguredServer) warnExpiringCerts(log *slog.Logger) {
+	opts, err := readServerConfig(h.file)
 	if err != nil || opts.TLSConfig == nil { // Watch reports an invalid file
 		return
 	}
 	for _, c := range opts.TLSConfig.Certificates {
-		if c.Leaf != nil && time.Until(c.Leaf.NotAfter) < soon {
+		if c.Leaf != nil && time.Until(c.Leaf.NotAfter) < certWarningPeriod {
 			log.Warn("natsbus: the certificate of the nats-server expires soon; renew it: gridbid federation rotate --server", "ends", c.Leaf.NotAfter)
 		}
 	}
 }
 
-// changed reports whether one of files was modified after a time.
-func changed(files []string, than time.Time) bool {
+// modifiedSince reports whether one of files was modified after a time.
+func modifiedSince(files []string, than time.Time) bool {
 	return slices.ContainsFunc(files, func(f string) bool {
 		info, err := os.Stat(f)
 		return err == nil && info.ModTime().After(than)
 	})
 }
 
-// stamps returns a text that changes when one of files changes.
-func stamps(files []string) (all string) {
+// fileVersions returns a text that changes when one of files changes.
+func fileVersions(files []string) (all string) {
 	for _, f := range files {
 		if info, err := os.Stat(f); err == nil {
 			all += fmt.Sprintf("%s %d %d;", f, info.ModTime().UnixNano(), info.Size())

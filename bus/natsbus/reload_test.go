@@ -13,7 +13,7 @@ import (
 
 // Leaves stay when a file is read that says of them what it said before.
 func TestKeysOfAFileAreTheSameEachTime(t *testing.T) {
-	_, key, err := NewKey()
+	_, key, err := NewUserKey()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestKeysOfAFileAreTheSameEachTime(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		opts, err := configuration(file)
+		opts, err := readServerConfig(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func (p pen) wants(t *testing.T, want string) {
 		if got != want {
 			t.Fatalf("the log says %q; want %q", got, want)
 		}
-	case <-time.After(patience):
+	case <-time.After(serverTimeout):
 		t.Fatalf("the log says nothing; want %q", want)
 	}
 }
@@ -81,7 +81,7 @@ func TestAConfigurationThatFailedIsReadWhenItCanBe(t *testing.T) {
 		}
 	}
 	write(file, "listen: 127.0.0.1:-1\n")
-	h, err := Host(file, Access{})
+	h, err := ServeConfigFile(file, Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestAConfigurationThatFailedIsReadWhenItCanBe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
 		defer close(over)
-		h.Watch(ctx, time.Millisecond, slog.New(log), file)
+		h.ReloadOnChange(ctx, time.Millisecond, slog.New(log), file)
 	}()
 	defer func() { stop(); <-over }()
 	log.wants(t, wasRead)

@@ -32,26 +32,26 @@ type Config struct {
 // A Server is an embedded nats-server, and a hub over it. Each party has its own
 // user, whose password is generated at its first use and never stored.
 type Server struct {
-	Hub
+	Bus
 	nats *server.Server
 
 	mu    sync.Mutex
-	users map[string]user // by name, which is the party's token
+	users map[string]serverUser // by name, which is the party's token
 }
 
-type user struct {
+type serverUser struct {
 	who      protocol.Party
 	password string
 }
 
-// Serve starts a server. The caller closes it.
-func Serve(cfg Config) (*Server, error) {
+// StartServer starts a server. The caller closes it.
+func StartServer(cfg Config) (*Server, error) {
 	opts := &server.Options{
 		ServerName: "gridbid", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: protocol.MaxMessage, MaxPending: 16 * protocol.MaxMessage,
 	}
 	if cfg.Listen != "" {
-		host, port, err := loopback(cfg.Listen)
+		host, port, err := parseLoopback(cfg.Listen)
 		if err != nil {
 			return nil, err
 		}
@@ -60,26 +60,26 @@ func Serve(cfg Config) (*Server, error) {
 	if cfg.Store != "" {
 		opts.JetStream, opts.StoreDir, opts.SyncAlways = true, cfg.Store, cfg.Sync
 	}
-	s := &Server{users: make(map[string]user)}
-	opts.CustomClientAuthentication = gate{s}
+	s := &Server{users: make(map[string]serverUser)}
+	opts.CustomClientAuthentication = passwordAuth{s}
 	srv, err := server.NewServer(opts)
 	if err != nil {
 		return nil, fmt.Errorf("natsbus: start the server: %w", err)
 	}
 	s.nats = srv
-	if err := new(serverLog).begin(srv); err != nil {
+	if err := new(serverLog).startServer(srv); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("natsbus: %w", err)
 	}
-	s.Hub.login = func(who protocol.Party) ([]nats.Option, error) {
-		name, password := s.credentials(who)
+	s.Bus.login = func(who protocol.Party) ([]nats.Option, error) {
+		name, password := s.drawCredentials(who)
 		return []nats.Option{nats.InProcessServer(srv), nats.UserInfo(name, password)}, nil
 	}
 	return s, nil
 }
 
-// loopback splits an address that is reachable from this machine only.
-func loopback(listen string) (string, int, error) {
+// parseLoopback splits an address that is reachable from this machine only.
+func parseLoopback(listen string) (string, int, error) {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return "", 0, fmt.Errorf("natsbus: listen on %q: %w", listen, err)
@@ -97,22 +97,22 @@ func loopback(listen string) (string, int, error) {
 	return host, n, nil
 }
 
-// URL returns the server's address, or "" if it is reachable within this process only.
-func (s *Server) URL() string {
+// ClientURL returns the server's address, or "" if it is reachable within this process only.
+func (s *Server) ClientURL() string {
 	if s.nats.Addr() == nil {
 		return ""
 	}
 	return s.nats.ClientURL()
 }
 
-// Credentials returns the user and the password with which another process on
+// UserCredentials returns the user and the password with which another process on
 // this machine joins as who. Pass them in a file or pipe that other users cannot
 // read.
-func (s *Server) Credentials(who protocol.Party) (name, password string, err error) {
-	if err := bus.CheckParty(who); err != nil {
+func (s *Server) UserCredentials(who protocol.Party) (name, password string, err error) {
+	if err := bus.ValidateParty(who); err != nil {
 		return "", "", err
 	}
-	name, password = s.credentials(who)
+	name, password = s.drawCredentials(who)
 	return name, password, nil
 }
 
@@ -120,35 +120,35 @@ func (s *Server) Credentials(who protocol.Party) (name, password string, err err
 // [Dial].
 func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {
 	return func(who protocol.Party) ([]nats.Option, error) {
-		name, password, err := s.Credentials(who)
+		name, password, err := s.UserCredentials(who)
 		return []nats.Option{nats.UserInfo(name, password)}, err
 	}
 }
 
-// More returns another hub over the server, with its own limits, tracer and
+// NewBus returns another hub over the server, with its own limits, tracer and
 // counts.
-func (s *Server) More() *Hub { return &Hub{Log: s.Hub.Log, url: s.Hub.url, login: s.Hub.login} }
+func (s *Server) NewBus() *Bus { return &Bus{Log: s.Bus.Log, url: s.Bus.url, login: s.Bus.login} }
 
-// TapCredentials returns the credentials for a [Hub.Tap].
-func (s *Server) TapCredentials() (name, password string) { return s.credentials(tap) }
+// TapCredentials returns the credentials for a [Hub.OpenTap].
+func (s *Server) TapCredentials() (name, password string) { return s.drawCredentials(tap) }
 
-func (s *Server) credentials(who protocol.Party) (name, password string) {
+func (s *Server) drawCredentials(who protocol.Party) (name, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name = token(who)
+	name = subjectToken(who)
 	u, ok := s.users[name]
 	if !ok {
-		u = user{who, rand.Text()}
+		u = serverUser{who, rand.Text()}
 		s.users[name] = u
 	}
 	return name, u.password
 }
 
-// A gate authenticates users, and limits them to their subjects.
-type gate struct{ *Server }
+// A passwordAuth authenticates users, and limits them to their subjects.
+type passwordAuth struct{ *Server }
 
 // Check implements server.Authentication.
-func (g gate) Check(c server.ClientAuthentication) bool {
+func (g passwordAuth) Check(c server.ClientAuthentication) bool {
 	given := c.GetOpts()
 	g.mu.Lock()
 	u, ok := g.users[given.Username]
@@ -156,7 +156,7 @@ func (g gate) Check(c server.ClientAuthentication) bool {
 	if !ok || subtle.ConstantTimeCompare([]byte(given.Password), []byte(u.password)) != 1 {
 		return false
 	}
-	c.RegisterUser(&server.User{Username: given.Username, Permissions: permissions(u.who)})
+	c.RegisterUser(&server.User{Username: given.Username, Permissions: serverPermissions(u.who)})
 	return true
 }
 

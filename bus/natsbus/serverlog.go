@@ -23,24 +23,24 @@ type serverLog struct {
 	fatal string
 }
 
-// begin starts a server; an error says why it does not accept connections.
-func (l *serverLog) begin(srv *server.Server) error {
+// startServer starts a server; an error says why it does not accept connections.
+func (l *serverLog) startServer(srv *server.Server) error {
 	srv.SetLogger(l, false, false)
 	srv.Start()
-	for end := time.Now().Add(patience); !srv.ReadyForConnections(patience / 100); {
+	for end := time.Now().Add(serverTimeout); !srv.ReadyForConnections(serverTimeout / 100); {
 		l.mu.Lock()
 		why := l.fatal
 		l.mu.Unlock()
 		if why == "" && time.Now().Before(end) {
 			continue
 		}
-		return errors.New("the server does not start: " + cmp.Or(why, "no answer in "+patience.String()))
+		return errors.New("the server does not start: " + cmp.Or(why, "no answer in "+serverTimeout.String()))
 	}
 	return nil
 }
 
-// to sets the log.
-func (l *serverLog) to(log *slog.Logger) {
+// forwardTo sets the log.
+func (l *serverLog) forwardTo(log *slog.Logger) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.log = log

@@ -18,7 +18,7 @@ func TestWhatAServerSaysOfItsStoreIsLogged(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Host(file, Access{})
+	h, err := ServeConfigFile(file, Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestWhatAServerSaysOfItsStoreIsLogged(t *testing.T) {
 	var log strings.Builder
 	over, end := context.WithCancel(t.Context())
 	end()
-	h.Watch(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), file)
+	h.ReloadOnChange(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), file)
 	for i := range 100 {
 		h.nats.Errorf("127.0.0.1:5000 - cid:7 - Publish Violation - Subject %d", i)
 		h.nats.Errorf("JetStream failed to store message %d: no space left on device", i)
@@ -56,14 +56,14 @@ func TestAServerThatDoesNotStartSaysWhy(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if h, err := Host(file, Access{}); err == nil || !strings.Contains(err.Error(), want) {
+		if h, err := ServeConfigFile(file, Access{}); err == nil || !strings.Contains(err.Error(), want) {
 			if err == nil {
 				h.Close()
 			}
 			t.Errorf("%s: %v; want %q", text, err, want)
 		}
 	}
-	if s, err := Serve(Config{Store: store}); err == nil || !strings.Contains(err.Error(), "Can't start JetStream") {
+	if s, err := StartServer(Config{Store: store}); err == nil || !strings.Contains(err.Error(), "Can't start JetStream") {
 		if err == nil {
 			s.Close()
 		}
@@ -81,13 +81,13 @@ func TestASecondServerDoesNotOpenTheStoreOfTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	host := func(listen string) (*Hosted, error) {
+	host := func(listen string) (*ConfiguredServer, error) {
 		t.Helper()
 		text := "listen: \"" + listen + "\"\njetstream { store_dir: \"" + store + "\" }\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return Host(file, Access{})
+		return ServeConfigFile(file, Access{})
 	}
 	if h, err := host(other.Addr().String()); err == nil {
 		h.Close()

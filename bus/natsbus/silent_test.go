@@ -12,16 +12,16 @@ import (
 // A party that only receives, or stands by, notices a dead connection about as soon as a hub
 // does, whose line was cut without a word.
 func TestAPortSoonFailsWhoseServerIsHeardNoMore(t *testing.T) {
-	srv, err := Serve(Config{})
+	srv, err := StartServer(Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	p, err := srv.join(t.Context(), protocol.Agent("oslo"), nil)
+	p, err := srv.connect(t.Context(), protocol.AgentParty("oslo"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	standby, err := srv.Conn(protocol.Coordinator)
+	standby, err := srv.RawConn(protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}

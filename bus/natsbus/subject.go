@@ -12,63 +12,65 @@ import (
 )
 
 const (
-	prefix = "gridbid.v1."
-	all    = "all"
+	subjectPrefix = "gridbid.v1."
+	everyoneToken = "all"
 )
 
-// token returns p as a token of a subject. Roles have no hyphen, so two parties
-// never have the same token: see [bus.CheckParty].
-func token(p protocol.Party) string {
+// subjectToken returns p as a token of a subject. Roles have no hyphen, so two parties
+// never have the same token: see [bus.ValidateParty].
+func subjectToken(p protocol.Party) string {
 	if p == "" {
-		return all
+		return everyoneToken
 	}
 	return strings.Replace(string(p), "/", "-", 1)
 }
 
-// Subject returns the subject of all messages from one party to another; to "" is
+// SubjectBetween returns the subject of all messages from one party to another; to "" is
 // to all.
-func Subject(from, to protocol.Party) string { return prefix + token(from) + "." + token(to) + ".*" }
-
-func subject(m protocol.Message) string {
-	return prefix + token(m.From) + "." + token(m.To) + "." + m.Kind()
+func SubjectBetween(from, to protocol.Party) string {
+	return subjectPrefix + subjectToken(from) + "." + subjectToken(to) + ".*"
 }
 
-// hears returns the subjects that who subscribes to: see [protocol.Party.Hears].
-func hears(who protocol.Party) []string {
-	own := []string{prefix + "*." + token(who) + ".*"}
-	if who.Private() {
+func subjectOf(m protocol.Message) string {
+	return subjectPrefix + subjectToken(m.From) + "." + subjectToken(m.To) + "." + m.KindName()
+}
+
+// subscribedSubjects returns the subjects that who subscribes to: see [protocol.Party.Hears].
+func subscribedSubjects(who protocol.Party) []string {
+	own := []string{subjectPrefix + "*." + subjectToken(who) + ".*"}
+	if who.IsPrivate() {
 		return own
 	}
-	return append(own, prefix+"*."+all+".*")
+	return append(own, subjectPrefix+"*."+everyoneToken+".*")
 }
 
-// everything is the subject of a tap.
-const everything = prefix + ">"
+// allSubjects is the subject of a tap.
+const allSubjects = subjectPrefix + ">"
 
-// Rights returns the subjects on which who may publish, and those that it may read:
+// AllowedSubjects returns the subjects on which who may publish, and those that it may read:
 // its own messages; messages to it or to all, and its own inbox, where the
 // server's answers arrive.
-func Rights(who protocol.Party) (publish, subscribe []string) {
-	return []string{prefix + token(who) + ".>"}, append(hears(who), Inbox(who)+".>")
+func AllowedSubjects(who protocol.Party) (publish, subscribe []string) {
+	return []string{subjectPrefix + subjectToken(who) + ".>"}, append(subscribedSubjects(who), InboxPrefix(who)+".>")
 }
 
-// TapRights returns the rights of a [Hub.Tap]: it may publish on a subject without
+// TapSubjects returns the rights of a [Hub.OpenTap]: it may publish on a subject without
 // subscribers. Denying all subjects instead would still admit subjects with empty
 // tokens.
-func TapRights() (publish, subscribe []string) { return []string{"nowhere"}, []string{everything} }
+func TapSubjects() (publish, subscribe []string) { return []string{"nowhere"}, []string{allSubjects} }
 
-// Inbox returns the subject of the server's answers to who. Each party has its
+// InboxPrefix returns the subject of the server's answers to who. Each party has its
 // own, so that parties of one account cannot read each other's answers.
-func Inbox(who protocol.Party) string { return "_INBOX_" + token(who) }
+func InboxPrefix(who protocol.Party) string { return "_INBOX_" + subjectToken(who) }
 
-// permissions returns the permissions of the user of who.
-func permissions(who protocol.Party) *server.Permissions {
-	publish, subscribe := Rights(who)
+// serverPermissions returns the permissions of the user of who.
+func serverPermissions(who protocol.Party) *server.Permissions {
+	publish, subscribe := AllowedSubjects(who)
 	switch who {
 	case tap:
-		publish, subscribe = TapRights()
+		publish, subscribe = TapSubjects()
 	case protocol.Coordinator:
-		publish = append(publish, keeper...)
+		publish = append(publish, eventLogSubjects...)
 	}
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: publish},
@@ -76,8 +78,8 @@ func permissions(who protocol.Party) *server.Permissions {
 	}
 }
 
-// read decodes a message and checks it against the subject on which it came.
-func read(subj string, data []byte) (protocol.Message, fault, error) {
+// decodeMessage decodes a message and checks it against the subject on which it came.
+func decodeMessage(subj string, data []byte) (protocol.Message, dropReason, error) {
 	m, err := protocol.Decode(data)
 	var unknown *protocol.UnknownKindError
 	var version *protocol.VersionError
@@ -86,20 +88,20 @@ func read(subj string, data []byte) (protocol.Message, fault, error) {
 		if version.Version > protocol.Current {
 			return m, tooNew, err
 		}
-		return m, tooOld, err
+		return m, oldVersion, err
 	case errors.As(err, &unknown):
-		return m, unknownKind, err
+		return m, unknownMessageKind, err
 	case err != nil:
-		return m, unreadable, err
-	case !named(m) || subject(m) != subj:
-		return m, forged, fmt.Errorf("natsbus: message on %s claims to be %q %d to %q", subj, m.From, m.Seq, m.To)
+		return m, undecodable, err
+	case !hasPartyNames(m) || subjectOf(m) != subj:
+		return m, forgedSender, fmt.Errorf("natsbus: message on %s claims to be %q %d to %q", subj, m.From, m.Seq, m.To)
 	}
-	return m, sound, nil
+	return m, delivered, nil
 }
 
-// named reports whether sender and receiver are valid names of parties. An invalid
+// hasPartyNames reports whether sender and receiver are valid names of parties. An invalid
 // name can have the token of a valid one: "agent-oslo", which is no party, has
 // that of "agent/oslo".
-func named(m protocol.Message) bool {
-	return bus.CheckParty(m.From) == nil && (m.To == "" || bus.CheckParty(m.To) == nil)
+func hasPartyNames(m protocol.Message) bool {
+	return bus.ValidateParty(m.From) == nil && (m.To == "" || bus.ValidateParty(m.To) == nil)
 }

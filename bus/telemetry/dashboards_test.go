@@ -20,7 +20,7 @@ func TestDashboardsAskForWhatThereIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.registry.MustRegister(dropped{new(natsbus.Hub)})
+	x.registry.MustRegister(droppedCollector{new(natsbus.Bus)})
 	known := names(t, x.registry)
 	files, err := filepath.Glob("../../deploy/chart/dashboards/*.json")
 	if err != nil || len(files) == 0 {

@@ -14,9 +14,9 @@ import (
 
 // Bounds of labels and of stored jobs: names come from other parties.
 const (
-	mostSites = 1024
-	mostJobs  = 65_536
-	others    = "others"
+	maxSites   = 1024
+	maxJobs    = 65_536
+	otherSites = "others"
 )
 
 // metrics counts the messages that a party received and sent.
@@ -33,7 +33,7 @@ type metrics struct {
 	counts                  map[string]int // the market's refusals by reason code
 	sites                   map[string]bool
 	submitted               map[protocol.JobID]time.Time // jobs that wait, with their submission; zero time: submitted in an earlier term
-	called                  time.Time                    // of the round that is open; zero: none
+	callSentAt              time.Time                    // of the round that is open; zero: none
 	waiting                 prometheus.GaugeFunc
 }
 
@@ -65,58 +65,58 @@ func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
 	return m
 }
 
-// Told counts the messages that a party received and those that it sent in
+// CountMessages counts the messages that a party received and those that it sent in
 // answer. It is bus.Loop.Told.
-func (m *metrics) Told(heard, said []protocol.Message) {
+func (m *metrics) CountMessages(heard, said []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now() // not the time in the message, which comes from the sender's clock
 	for _, x := range heard {
-		m.messages.WithLabelValues(x.Kind(), "heard").Inc()
-		m.heard(now, x)
+		m.messages.WithLabelValues(x.KindName(), "heard").Inc()
+		m.countReceived(now, x)
 	}
 	cleared, called := false, false
 	for _, x := range said {
-		m.messages.WithLabelValues(x.Kind(), "said").Inc()
-		cleared = m.said(now, x) || cleared
-		_, call := x.Body.(protocol.Call)
+		m.messages.WithLabelValues(x.KindName(), "said").Inc()
+		cleared = m.countSent(now, x) || cleared
+		_, call := x.Body.(protocol.CallForBids)
 		called = called || call
 	}
-	if cleared && !m.called.IsZero() {
-		m.round.Observe(now.Sub(m.called).Seconds())
-		m.called = time.Time{}
+	if cleared && !m.callSentAt.IsZero() {
+		m.round.Observe(now.Sub(m.callSentAt).Seconds())
+		m.callSentAt = time.Time{}
 	}
 	if called {
-		m.called = now
+		m.callSentAt = now
 	}
 }
 
-func (m *metrics) heard(now time.Time, x protocol.Message) {
+func (m *metrics) countReceived(now time.Time, x protocol.Message) {
 	switch b := x.Body.(type) {
 	case protocol.Submit:
-		if _, known := m.submitted[b.Job.ID]; !known && len(m.submitted) < mostJobs {
+		if _, known := m.submitted[b.Job.ID]; !known && len(m.submitted) < maxJobs {
 			m.submitted[b.Job.ID] = now
 		}
-	case protocol.Offer:
-		if !m.called.IsZero() {
-			m.offer.WithLabelValues(m.site(x.From.Site())).Observe(now.Sub(m.called).Seconds())
+	case protocol.Bids:
+		if !m.callSentAt.IsZero() {
+			m.offer.WithLabelValues(m.siteLabel(x.From.SiteName())).Observe(now.Sub(m.callSentAt).Seconds())
 		}
 	}
 }
 
-// said reports whether x is part of the outcome of a round, and counts what it says.
-func (m *metrics) said(now time.Time, x protocol.Message) bool {
-	defer m.placed(x.Body)
+// countSent reports whether x is part of the outcome of a round, and counts what it says.
+func (m *metrics) countSent(now time.Time, x protocol.Message) bool {
+	defer m.stopWaiting(x.Body)
 	switch b := x.Body.(type) {
 	case protocol.Award:
 		if at := m.submitted[b.Job]; !at.IsZero() {
 			m.award.Observe(now.Sub(at).Seconds())
 		}
 		return true
-	case protocol.Hold, protocol.Refuse:
+	case protocol.Defer, protocol.Reject:
 		return true
-	case protocol.Settled:
-		site := m.site(b.Site)
+	case protocol.Settlement:
+		site := m.siteLabel(b.Site)
 		m.settled.WithLabelValues(site).Inc()
 		if b.Estimated {
 			m.estimated.WithLabelValues(site).Inc()
@@ -128,57 +128,57 @@ func (m *metrics) said(now time.Time, x protocol.Message) bool {
 	return false
 }
 
-// placed removes a job from those that wait if b shows that it waits no more.
-func (m *metrics) placed(b protocol.Body) {
+// stopWaiting removes a job from those that wait if b shows that it waits no more.
+func (m *metrics) stopWaiting(b protocol.Body) {
 	switch b := b.(type) {
 	case protocol.Award:
 		delete(m.submitted, b.Job)
-	case protocol.Refuse:
+	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate { // refuses another job of the same id; the first still waits
 			delete(m.submitted, b.Job)
 		}
 	case protocol.Confirm: // the job was submitted again after its end
-		if b.Code == protocol.Closed {
+		if b.Code == protocol.JobClosed {
 			delete(m.submitted, b.Job)
 		}
-	case protocol.Standing: // the job was submitted again while a site has it
+	case protocol.JobStatus: // the job was submitted again while a site has it
 		if b.State != protocol.Waiting {
 			delete(m.submitted, b.Job)
 		}
-	case protocol.Settled:
+	case protocol.Settlement:
 		delete(m.submitted, b.Job)
 	}
 }
 
-// Stood sets the waiting jobs from the events that a coordinator's term begins
+// RestoreWaiting sets the waiting jobs from the events that a coordinator's term begins
 // with, or from none when the term is over: messages received in an earlier term
 // do not show which jobs wait now. It is lead.Config.Stood.
-func (m *metrics) Stood(facts []protocol.Message) {
+func (m *metrics) RestoreWaiting(facts []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.submitted)
 	for _, f := range facts {
-		if b, ok := f.Body.(protocol.Submit); ok && len(m.submitted) < mostJobs {
+		if b, ok := f.Body.(protocol.Submit); ok && len(m.submitted) < maxJobs {
 			m.submitted[b.Job.ID] = time.Time{}
 		}
-		m.placed(f.Body)
+		m.stopWaiting(f.Body)
 	}
 }
 
-// site returns the label of a site, or others when there are too many: sites
+// siteLabel returns the label of a site, or others when there are too many: sites
 // choose their names, so the number of labels needs a bound.
-func (m *metrics) site(name string) string {
+func (m *metrics) siteLabel(name string) string {
 	if !m.sites[name] {
-		if len(m.sites) >= mostSites {
-			return others
+		if len(m.sites) >= maxSites {
+			return otherSites
 		}
 		m.sites[name] = true
 	}
 	return name
 }
 
-// Counted stores how often a market refused until now, as Market.Counts returns it.
-func (m *metrics) Counted(counts map[string]int) {
+// SetRefusalCounts stores how often a market refused until now, as Market.Counts returns it.
+func (m *metrics) SetRefusalCounts(counts map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.counts == nil {
@@ -201,22 +201,22 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// dropped exports the refusals of a hub.
-type dropped struct{ hub *natsbus.Hub }
+// droppedCollector exports the refusals of a hub.
+type droppedCollector struct{ bus *natsbus.Bus }
 
 var droppedDesc = prometheus.NewDesc("gridbid_dropped_total", "Messages that were not delivered, by sender and reason.", []string{"speaker", "code"}, nil)
 
 // Describe implements prometheus.Collector.
-func (d dropped) Describe(out chan<- *prometheus.Desc) { out <- droppedDesc }
+func (d droppedCollector) Describe(out chan<- *prometheus.Desc) { out <- droppedDesc }
 
 // Collect implements prometheus.Collector.
-func (d dropped) Collect(out chan<- prometheus.Metric) {
+func (d droppedCollector) Collect(out chan<- prometheus.Metric) {
 	byLabel := make(map[[2]string]uint64)
 	speakers := make(map[string]bool)
-	for _, r := range d.hub.Refusals() {
-		who := strings.ToValidUTF8(r.Speaker, "\uFFFD") // Prometheus panics on a label that is not UTF-8
-		if !speakers[who] && len(speakers) >= mostSites {
-			who = others
+	for _, r := range d.bus.DropsBySender() {
+		who := strings.ToValidUTF8(r.Sender, "\uFFFD") // Prometheus panics on a label that is not UTF-8
+		if !speakers[who] && len(speakers) >= maxSites {
+			who = otherSites
 		}
 		speakers[who] = true
 		byLabel[[2]string{who, r.Code}] += r.Count

@@ -14,8 +14,8 @@ func TestPreemptionsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := protocol.Mouth{Who: protocol.Agent("oslo")}
-	tele.Told([]protocol.Message{m.Say(1, protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1})}, nil)
+	m := protocol.Sender{Party: protocol.AgentParty("oslo")}
+	tele.CountMessages([]protocol.Message{m.NewMessage(1, protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1})}, nil)
 	if want := `gridbid_messages_total{kind="preempted",way="heard"} 1`; !strings.Contains(get(t, tele, "/metrics"), want) {
 		t.Errorf("metrics lack %s", want)
 	}

@@ -7,21 +7,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Signal is the state of one source of price, carbon intensity or PUE.
-type Signal struct {
-	Source, Tells string
-	Known         bool           // it has published a value
-	Age           float64        // seconds since the last published hour; 0: this hour was published
-	Horizon       float64        // seconds ahead for which it has any value
-	Stale         bool           // its last value is older than its limit
-	Failures      map[string]int // failed readings, by reason
+// A SignalStatus is the state of one source of price, carbon intensity or PUE.
+type SignalStatus struct {
+	Source, Quantity string
+	Known            bool           // it has published a value
+	Age              float64        // seconds since the last published hour; 0: this hour was published
+	Horizon          float64        // seconds ahead for which it has any value
+	Stale            bool           // its last value is older than its limit
+	Failures         map[string]int // failed readings, by reason
 }
 
-// Signals exports the state of a site's sources. states must be safe for
+// RegisterSignals exports the state of a site's sources. states must be safe for
 // concurrent use.
-func (t *Telemetry) Signals(states func() []Signal) { t.registry.MustRegister(signals(states)) }
+func (t *Telemetry) RegisterSignals(states func() []SignalStatus) {
+	t.registry.MustRegister(signalCollector(states))
+}
 
-type signals func() []Signal
+type signalCollector func() []SignalStatus
 
 var (
 	ageDesc     = prometheus.NewDesc("gridbid_signal_age_seconds", "Time since the last hour that a source published; 0: it published this hour.", []string{"source", "tells"}, nil)
@@ -31,7 +33,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (s signals) Describe(out chan<- *prometheus.Desc) {
+func (s signalCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{ageDesc, horizonDesc, staleDesc, failedDesc} {
 		out <- d
 	}
@@ -40,16 +42,16 @@ func (s signals) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. Of two sources of one name it exports
 // the first, since Prometheus refuses duplicates; a source without any published
 // value has no age.
-func (s signals) Collect(out chan<- prometheus.Metric) {
+func (s signalCollector) Collect(out chan<- prometheus.Metric) {
 	seen := make(map[[2]string]bool)
 	for _, x := range s() {
-		key := [2]string{x.Source, x.Tells}
+		key := [2]string{x.Source, x.Quantity}
 		if seen[key] {
 			continue
 		}
 		seen[key] = true
 		gauge := func(d *prometheus.Desc, v float64) {
-			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, x.Source, x.Tells)
+			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, x.Source, x.Quantity)
 		}
 		if x.Known {
 			gauge(ageDesc, x.Age)
@@ -61,7 +63,7 @@ func (s signals) Collect(out chan<- prometheus.Metric) {
 		}
 		gauge(staleDesc, stale)
 		for _, why := range slices.Sorted(maps.Keys(x.Failures)) {
-			out <- prometheus.MustNewConstMetric(failedDesc, prometheus.CounterValue, float64(x.Failures[why]), x.Source, x.Tells, why)
+			out <- prometheus.MustNewConstMetric(failedDesc, prometheus.CounterValue, float64(x.Failures[why]), x.Source, x.Quantity, why)
 		}
 	}
 }

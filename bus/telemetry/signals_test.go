@@ -10,19 +10,19 @@ import (
 )
 
 func TestSignalsAreShown(t *testing.T) {
-	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.Agent("oslo")})
+	tele, err := telemetry.New(t.Context(), telemetry.Config{Who: protocol.AgentParty("oslo")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tele.Signals(func() []telemetry.Signal {
-		return []telemetry.Signal{
-			{Source: "entsoe/NO1", Tells: "price", Known: true, Age: 60, Horizon: 7200},
-			{Source: "entsoe/NO1", Tells: "price", Known: true, Age: 99},
-			{Source: "dead", Tells: "carbon", Stale: true, Failures: map[string]int{"http-500": 7, "timeout": 1}},
+	tele.RegisterSignals(func() []telemetry.SignalStatus {
+		return []telemetry.SignalStatus{
+			{Source: "entsoe/NO1", Quantity: "price", Known: true, Age: 60, Horizon: 7200},
+			{Source: "entsoe/NO1", Quantity: "price", Known: true, Age: 99},
+			{Source: "dead", Quantity: "carbon", Stale: true, Failures: map[string]int{"http-500": 7, "timeout": 1}},
 		}
 	})
 	w := httptest.NewRecorder()
-	tele.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	tele.HTTPHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
 		`gridbid_signal_age_seconds{source="entsoe/NO1",tells="price"} 60`,
 		`gridbid_signal_horizon_seconds{source="entsoe/NO1",tells="price"} 7200`,

@@ -48,7 +48,7 @@ import (
 type Config struct {
 	Who protocol.Party
 	// Endpoint is the collector that receives traces by OTLP over HTTP, such as
-	// http://127.0.0.1:4318; see [Endpoint]. Empty: no traces.
+	// http://127.0.0.1:4318; see [TracesEndpoint]. Empty: no traces.
 	Endpoint string
 	// Ratio is the share of jobs that are traced, 0..1; 0 means all. Every party
 	// decides by the job's id alone, so a trace is either complete or absent.
@@ -88,7 +88,7 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 	t.metrics = newMetrics(t.registry, c.Now)
 	exporter := c.Exporter
 	if exporter == nil && c.Endpoint != "" {
-		at, err := Endpoint(c.Endpoint)
+		at, err := TracesEndpoint(c.Endpoint)
 		if err == nil {
 			exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(at))
 		}
@@ -97,7 +97,7 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 		}
 	}
 	if exporter != nil && c.Log != nil {
-		exporter = &teller{SpanExporter: exporter, log: c.Log, now: c.Now}
+		exporter = &loggingExporter{SpanExporter: exporter, log: c.Log, now: c.Now}
 	}
 	if exporter != nil {
 		t.provider = newProvider(c, exporter)
@@ -106,10 +106,10 @@ func New(ctx context.Context, c Config) (*Telemetry, error) {
 	return t, nil
 }
 
-// Endpoint returns the URL to which traces are sent: address, with the usual
+// TracesEndpoint returns the URL to which traces are sent: address, with the usual
 // path /v1/traces if it has none, because the exporter would post to the root,
 // where collectors do not listen. An empty address stays empty.
-func Endpoint(address string) (string, error) {
+func TracesEndpoint(address string) (string, error) {
 	if address == "" {
 		return "", nil
 	}
@@ -123,24 +123,24 @@ func Endpoint(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Watch exports a hub's refusals, and traces the messages that pass over it. Call
+// WatchBus exports a hub's refusals, and traces the messages that pass over it. Call
 // it before the first Join.
-func (t *Telemetry) Watch(hub *natsbus.Hub) {
-	t.registry.MustRegister(dropped{hub})
+func (t *Telemetry) WatchBus(hub *natsbus.Bus) {
+	t.registry.MustRegister(droppedCollector{hub})
 	if t.tracer != nil {
 		hub.Tracer = t.tracer
 	}
 }
 
-// Check adds a readiness check; the party is ready when all checks return nil.
+// AddReadinessCheck adds a readiness check; the party is ready when all checks return nil.
 // ready must be safe for concurrent use.
-func (t *Telemetry) Check(ready func() error) {
+func (t *Telemetry) AddReadinessCheck(ready func() error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.checks = append(t.checks, ready)
 }
 
-func (t *Telemetry) ready() error {
+func (t *Telemetry) checkReady() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all error
@@ -150,14 +150,14 @@ func (t *Telemetry) ready() error {
 	return all
 }
 
-// Handler serves /metrics, /healthz (the process answers) and /readyz (503, with
+// HTTPHandler serves /metrics, /healthz (the process answers) and /readyz (503, with
 // the reasons, if a check fails). It has no authentication: serve it on loopback.
-func (t *Telemetry) Handler() http.Handler {
+func (t *Telemetry) HTTPHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := t.ready(); err != nil {
+		if err := t.checkReady(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -178,8 +178,8 @@ func (t *Telemetry) Close(ctx context.Context) error {
 	return nil
 }
 
-// End closes the telemetry at exit, within five seconds, and logs a failure.
-func (t *Telemetry) End(log *slog.Logger) {
+// CloseAndLog closes the telemetry at exit, within five seconds, and logs a failure.
+func (t *Telemetry) CloseAndLog(log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := t.Close(ctx); err != nil {

@@ -30,23 +30,23 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type party struct {
 	*testing.T
 	who   protocol.Party
-	hub   *natsbus.Hub
-	port  bus.Port
+	hub   *natsbus.Bus
+	port  bus.Conn
 	tele  *telemetry.Telemetry
 	spans *tracetest.InMemoryExporter
-	mouth protocol.Mouth
+	mouth protocol.Sender
 }
 
 func newParty(t *testing.T, srv *natsbus.Server, who protocol.Party) *party {
 	t.Helper()
-	p := &party{T: t, who: who, spans: tracetest.NewInMemoryExporter(), mouth: protocol.Mouth{Who: who}}
+	p := &party{T: t, who: who, spans: tracetest.NewInMemoryExporter(), mouth: protocol.Sender{Party: who}}
 	p.hub = dial(srv)
 	var err error
 	if p.tele, err = telemetry.New(t.Context(), telemetry.Config{Who: who, Exporter: keep{p.spans}}); err != nil {
 		t.Fatal(err)
 	}
-	p.tele.Watch(p.hub)
-	if p.port, err = p.hub.Join(t.Context(), who); err != nil {
+	p.tele.WatchBus(p.hub)
+	if p.port, err = p.hub.Connect(t.Context(), who); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.port.Close() })
@@ -60,18 +60,18 @@ func (keep) Shutdown(context.Context) error { return nil }
 
 func (p *party) say(to protocol.Party, b protocol.Body) {
 	p.Helper()
-	m := p.mouth.Say(1, to, b)
-	if err := p.port.Say(p.Context(), m); err != nil {
+	m := p.mouth.NewMessage(1, to, b)
+	if err := p.port.Send(p.Context(), m); err != nil {
 		p.Fatal(err)
 	}
-	p.tele.Told(nil, []protocol.Message{m})
+	p.tele.CountMessages(nil, []protocol.Message{m})
 }
 
 func (p *party) hear() protocol.Message {
 	p.Helper()
 	select {
-	case m := <-p.port.Heard():
-		p.tele.Told([]protocol.Message{m}, nil)
+	case m := <-p.port.Messages():
+		p.tele.CountMessages([]protocol.Message{m}, nil)
 		return m
 	case <-time.After(30 * time.Second):
 		p.Fatal("heard nothing")
@@ -80,23 +80,23 @@ func (p *party) hear() protocol.Message {
 }
 
 func TestOneJobIsOneTraceAcrossSites(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{Listen: "127.0.0.1:0"})
+	srv, err := natsbus.StartServer(natsbus.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer srv.Close()
 	submitter, market := newParty(t, srv, protocol.Submitter), newParty(t, srv, protocol.Coordinator)
-	oslo, lyon := newParty(t, srv, protocol.Agent("oslo")), newParty(t, srv, protocol.Agent("lyon"))
-	hands := newParty(t, srv, protocol.Hands("oslo"))
+	oslo, lyon := newParty(t, srv, protocol.AgentParty("oslo")), newParty(t, srv, protocol.AgentParty("lyon"))
+	hands := newParty(t, srv, protocol.ExecutorParty("oslo"))
 	jobs := []protocol.Job{{ID: "train"}, {ID: "bake"}}
 	for _, j := range jobs {
 		submitter.say(protocol.Coordinator, protocol.Submit{Job: j})
 		market.hear()
 	}
-	market.say("", protocol.Call{Round: 1, Jobs: jobs})
+	market.say("", protocol.CallForBids{Round: 1, Jobs: jobs})
 	for _, site := range []*party{oslo, lyon} {
 		site.hear()
-		site.say(protocol.Coordinator, protocol.Offer{Round: 1, Jobs: []protocol.Menu{{Job: "train"}, {Job: "bake"}}})
+		site.say(protocol.Coordinator, protocol.Bids{Round: 1, Jobs: []protocol.JobBids{{Job: "train"}, {Job: "bake"}}})
 		market.hear()
 	}
 	market.say(oslo.who, protocol.Award{Job: "train", Epoch: 1})
@@ -105,11 +105,11 @@ func TestOneJobIsOneTraceAcrossSites(t *testing.T) {
 	market.hear()
 	oslo.say(hands.who, protocol.Launch{Job: jobs[0], Epoch: 1})
 	hands.hear()
-	hands.say(oslo.who, protocol.Exited{Job: "train", Epoch: 1})
+	hands.say(oslo.who, protocol.Finished{Job: "train", Epoch: 1})
 	oslo.hear()
-	oslo.say(protocol.Coordinator, protocol.Done{Job: "train", Epoch: 1})
+	oslo.say(protocol.Coordinator, protocol.UsageReport{Job: "train", Epoch: 1})
 	market.hear()
-	market.say("", protocol.Settled{Job: "train", Site: "oslo", Counted: protocol.Bill{Energy: 5000, Money: 7}, Paid: 7})
+	market.say("", protocol.Settlement{Job: "train", Site: "oslo", Counted: protocol.Usage{Energy: 5000, Money: 7}, Paid: 7})
 	lyon.hear()
 
 	type place struct {
@@ -181,7 +181,7 @@ func TestOneJobIsOneTraceAcrossSites(t *testing.T) {
 func get(t *testing.T, tele *telemetry.Telemetry, path string) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	tele.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	tele.HTTPHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	body, err := io.ReadAll(w.Result().Body)
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +189,8 @@ func get(t *testing.T, tele *telemetry.Telemetry, path string) string {
 	return fmt.Sprint(w.Code, " ", string(body))
 }
 
-func dial(srv *natsbus.Server) *natsbus.Hub {
-	return natsbus.Dial(srv.URL(), natsbus.PasswordsOf(srv))
+func dial(srv *natsbus.Server) *natsbus.Bus {
+	return natsbus.Dial(srv.ClientURL(), natsbus.PasswordsOf(srv))
 }
 
 func TestReadiness(t *testing.T) {
@@ -199,7 +199,7 @@ func TestReadiness(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := errors.New("no lease")
-	tele.Check(func() error { return why })
+	tele.AddReadinessCheck(func() error { return why })
 	if got := get(t, tele, "/readyz"); !strings.HasPrefix(got, "503 no lease") {
 		t.Error(got)
 	}
@@ -224,13 +224,13 @@ func TestCardinalityIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mouth := protocol.Mouth{Who: protocol.Coordinator}
+	mouth := protocol.Sender{Party: protocol.Coordinator}
 	for i := range 70_000 {
 		id := protocol.JobID(fmt.Sprint(i))
-		tele.Told([]protocol.Message{mouth.Say(1, "", protocol.Submit{Job: protocol.Job{ID: id}})},
-			[]protocol.Message{mouth.Say(1, "", protocol.Settled{Job: "x" + id, Site: fmt.Sprint("s", i%2000)})})
+		tele.CountMessages([]protocol.Message{mouth.NewMessage(1, "", protocol.Submit{Job: protocol.Job{ID: id}})},
+			[]protocol.Message{mouth.NewMessage(1, "", protocol.Settlement{Job: "x" + id, Site: fmt.Sprint("s", i%2000)})})
 	}
-	tele.Counted(map[string]int{"said-twice": 3})
+	tele.SetRefusalCounts(map[string]int{"said-twice": 3})
 	page := get(t, tele, "/metrics")
 	if n := strings.Count(page, "gridbid_settled_total{"); n != 1025 {
 		t.Errorf("%d sites have a label; want 1,024 and the others", n)
@@ -249,9 +249,9 @@ func TestJobsOfAnotherTermDoNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk, market := protocol.Mouth{Who: protocol.Desk}, protocol.Mouth{Who: protocol.Coordinator}
+	desk, market := protocol.Sender{Party: protocol.OperatorAPI}, protocol.Sender{Party: protocol.Coordinator}
 	submit := func(id protocol.JobID) protocol.Message {
-		return desk.Say(1, market.Who, protocol.Submit{Job: protocol.Job{ID: id}})
+		return desk.NewMessage(1, market.Party, protocol.Submit{Job: protocol.Job{ID: id}})
 	}
 	waits := func(want int) {
 		t.Helper()
@@ -260,16 +260,16 @@ func TestJobsOfAnotherTermDoNotWait(t *testing.T) {
 			t.Errorf("%.30q; want %d", page[i:], want)
 		}
 	}
-	tele.Told([]protocol.Message{submit("a"), submit("b")}, nil)
+	tele.CountMessages([]protocol.Message{submit("a"), submit("b")}, nil)
 	waits(2)
-	again := protocol.Refuse{Job: "b", Why: protocol.Reason{Code: protocol.Duplicate}}
-	tele.Told([]protocol.Message{submit("b")}, []protocol.Message{market.Say(1, desk.Who, again)})
+	again := protocol.Reject{Job: "b", Why: protocol.Reason{Code: protocol.Duplicate}}
+	tele.CountMessages([]protocol.Message{submit("b")}, []protocol.Message{market.NewMessage(1, desk.Party, again)})
 	waits(2)
-	tele.Stood(nil)
+	tele.RestoreWaiting(nil)
 	waits(0)
-	tele.Stood([]protocol.Message{submit("a"), submit("b"), submit("c"), market.Say(1, "agent/oslo", protocol.Award{Job: "a"}), market.Say(1, desk.Who, again)})
+	tele.RestoreWaiting([]protocol.Message{submit("a"), submit("b"), submit("c"), market.NewMessage(1, "agent/oslo", protocol.Award{Job: "a"}), market.NewMessage(1, desk.Party, again)})
 	waits(2)
-	tele.Told(nil, []protocol.Message{market.Say(1, "agent/oslo", protocol.Award{Job: "b"})})
+	tele.CountMessages(nil, []protocol.Message{market.NewMessage(1, "agent/oslo", protocol.Award{Job: "b"})})
 	waits(1)
 	if page := get(t, tele, "/metrics"); !strings.Contains(page, "\ngridbid_award_seconds_count 0\n") {
 		t.Error("how long a job of another term waited is not known, and counted")
@@ -282,16 +282,16 @@ func TestAJobThatIsSubmittedAgainDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue, market := protocol.Mouth{Who: protocol.Queue("oslo")}, protocol.Mouth{Who: protocol.Coordinator}
+	queue, market := protocol.Sender{Party: protocol.QueueParty("oslo")}, protocol.Sender{Party: protocol.Coordinator}
 	for id, stands := range map[protocol.JobID]protocol.Body{
-		"oslo/runs":  protocol.Standing{Job: "oslo/runs", State: protocol.Stands, Site: "lyon"},
-		"oslo/ended": protocol.Confirm{Job: "oslo/ended", Code: protocol.Closed},
-		"oslo/waits": protocol.Standing{Job: "oslo/waits", State: protocol.Waiting},
+		"oslo/runs":  protocol.JobStatus{Job: "oslo/runs", State: protocol.AcceptConfirmed, Site: "lyon"},
+		"oslo/ended": protocol.Confirm{Job: "oslo/ended", Code: protocol.JobClosed},
+		"oslo/waits": protocol.JobStatus{Job: "oslo/waits", State: protocol.Waiting},
 	} {
-		tele.Told([]protocol.Message{queue.Say(1, market.Who, protocol.Submit{Job: protocol.Job{ID: id}})}, []protocol.Message{market.Say(1, queue.Who, stands)})
+		tele.CountMessages([]protocol.Message{queue.NewMessage(1, market.Party, protocol.Submit{Job: protocol.Job{ID: id}})}, []protocol.Message{market.NewMessage(1, queue.Party, stands)})
 	}
 	w := httptest.NewRecorder()
-	tele.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	tele.HTTPHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if text := w.Body.String(); !strings.Contains(text, "\ngridbid_waiting_jobs 1\n") {
 		i := strings.Index(text, "\ngridbid_waiting_jobs")
 		t.Errorf("%.30q waits; want one job", text[i:])
@@ -305,7 +305,7 @@ func TestASpeakerWhoseNameIsNoTextIsCounted(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen: 127.0.0.1:-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	srv, err := natsbus.Host(file, natsbus.Access{})
+	srv, err := natsbus.ServeConfigFile(file, natsbus.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,13 +314,13 @@ func TestASpeakerWhoseNameIsNoTextIsCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tele.Watch(&srv.Hub)
-	port, err := srv.Join(t.Context(), protocol.Coordinator)
+	tele.WatchBus(&srv.Bus)
+	port, err := srv.Connect(t.Context(), protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer port.Close()
-	conn, err := srv.Conn(protocol.Submitter)
+	conn, err := srv.RawConn(protocol.Submitter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,11 +328,11 @@ func TestASpeakerWhoseNameIsNoTextIsCounted(t *testing.T) {
 	if err := conn.Publish("gridbid.v1.\xff.coordinator.hello", nil); err != nil {
 		t.Fatal(err)
 	}
-	for len(srv.Refusals()) == 0 {
+	for len(srv.DropsBySender()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	answer := httptest.NewRecorder()
-	tele.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	tele.HTTPHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if want := "gridbid_dropped_total{code=\"unreadable\",speaker=\"\uFFFD\"} 1"; !strings.Contains(answer.Body.String(), want) {
 		t.Errorf("%d: want %s:\n%s", answer.Code, want, answer.Body)
 	}

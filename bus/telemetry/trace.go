@@ -23,13 +23,13 @@ import (
 // to the same trace and a forged header cannot redirect one. The header lists
 // the sender's spans: one for each job of the message, in its order.
 const (
-	header   = "Gridbid-Spans"
-	mostRows = 64     // jobs of one message that are traced
-	mostOpen = 10_000 // jobs whose last span is kept
+	spansHeader   = "Gridbid-Spans"
+	maxTracedJobs = 64     // jobs of one message that are traced
+	maxOpenTraces = 10_000 // jobs whose last span is kept
 )
 
-// origin returns the root span of a job's trace.
-func origin(id protocol.JobID) trace.SpanContext {
+// rootSpanContext returns the root span of a job's trace.
+func rootSpanContext(id protocol.JobID) trace.SpanContext {
 	sum := sha256.Sum256([]byte("gridbid job " + string(id)))
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID(sum[:16]), SpanID: trace.SpanID(sum[16:24]), TraceFlags: trace.FlagsSampled, Remote: true,
@@ -38,25 +38,25 @@ func origin(id protocol.JobID) trace.SpanContext {
 
 type jobKey struct{}
 
-// ids generates span ids: the root span of a job has ids derived from the job's
+// spanIDs generates span ids: the root span of a job has ids derived from the job's
 // id, all others are random.
-type ids struct{}
+type spanIDs struct{}
 
 // NewIDs implements sdk.IDGenerator.
-func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+func (spanIDs) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	if id, ok := ctx.Value(jobKey{}).(protocol.JobID); ok {
-		o := origin(id)
+		o := rootSpanContext(id)
 		return o.TraceID(), o.SpanID()
 	}
 	var t trace.TraceID
 	for i := range t {
 		t[i] = byte(rand.Uint32())
 	}
-	return t, ids{}.NewSpanID(ctx, t)
+	return t, spanIDs{}.NewSpanID(ctx, t)
 }
 
 // NewSpanID implements sdk.IDGenerator.
-func (ids) NewSpanID(context.Context, trace.TraceID) (s trace.SpanID) {
+func (spanIDs) NewSpanID(context.Context, trace.TraceID) (s trace.SpanID) {
 	for s == (trace.SpanID{}) {
 		for i := range s {
 			s[i] = byte(rand.Uint32())
@@ -67,37 +67,37 @@ func (ids) NewSpanID(context.Context, trace.TraceID) (s trace.SpanID) {
 
 func newProvider(c Config, exporter sdk.SpanExporter) *sdk.TracerProvider {
 	attributes := []attribute.KeyValue{attribute.String("service.name", "gridbid "+string(c.Who))}
-	if site := c.Who.Site(); site != "" {
+	if site := c.Who.SiteName(); site != "" {
 		attributes = append(attributes, attribute.String("gridbid.site", site))
 	}
 	return sdk.NewTracerProvider(
-		sdk.WithBatcher(exporter), sdk.WithIDGenerator(ids{}),
+		sdk.WithBatcher(exporter), sdk.WithIDGenerator(spanIDs{}),
 		sdk.WithSampler(sdk.TraceIDRatioBased(c.Ratio)), // depends only on the trace's id, so all parties agree
 		sdk.WithResource(resource.NewSchemaless(attributes...)),
 	)
 }
 
-// A teller is an exporter that logs why spans are lost, at most once a minute. The
+// A loggingExporter is an exporter that logs why spans are lost, at most once a minute. The
 // library would report every batch, in its own format.
-type teller struct {
+type loggingExporter struct {
 	sdk.SpanExporter
 	log *slog.Logger
 	now func() time.Time
 
-	mu   sync.Mutex
-	said time.Time
+	mu         sync.Mutex
+	lastLogged time.Time
 }
 
 // ExportSpans implements sdk.SpanExporter.
-func (t *teller) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (t *loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	err := t.SpanExporter.ExportSpans(ctx, spans)
 	if err == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now := t.now(); t.said.IsZero() || now.Sub(t.said) >= time.Minute {
-		t.said = now
+	if now := t.now(); t.lastLogged.IsZero() || now.Sub(t.lastLogged) >= time.Minute {
+		t.lastLogged = now
 		t.log.Warn("telemetry: traces are lost", "err", err)
 	}
 	return nil
@@ -115,8 +115,8 @@ type tracer struct {
 	age  list.List                        // jobs by last message, the oldest first
 }
 
-// A way is the position of a job's trace at this party.
-type way struct {
+// A jobTrace is the position of a job's trace at this party.
+type jobTrace struct {
 	id   protocol.JobID
 	last trace.SpanContext
 	open trace.Span // since the last received message; or nil
@@ -126,55 +126,55 @@ func newTracer(p *sdk.TracerProvider, c Config) *tracer {
 	return &tracer{to: p.Tracer("github.com/gridbid/gridbid/bus/telemetry"), now: c.Now, jobs: make(map[protocol.JobID]*list.Element)}
 }
 
-// Said implements natsbus.Tracer.
-func (t *tracer) Said(m protocol.Message, set func(key, value string)) {
+// OnSend implements natsbus.Tracer.
+func (t *tracer) OnSend(m protocol.Message, set func(key, value string)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var spans []string
 	for _, id := range jobsOf(m) {
-		w := t.way(id)
-		span := t.start(w, m, trace.SpanKindProducer)
+		w := t.traceOf(id)
+		span := t.startSpan(w, m, trace.SpanKindProducer)
 		span.End(trace.WithTimestamp(t.now()))
-		w.end(t.now())
+		w.endOpenSpan(t.now())
 		w.last = span.SpanContext()
 		spans = append(spans, w.last.SpanID().String())
-		t.forget(m, id)
+		t.dropTraceIfOver(m, id)
 	}
 	if len(spans) > 0 {
-		set(header, strings.Join(spans, ","))
+		set(spansHeader, strings.Join(spans, ","))
 	}
 }
 
-// Heard implements natsbus.Tracer.
-func (t *tracer) Heard(m protocol.Message, get func(key string) string) {
+// OnReceive implements natsbus.Tracer.
+func (t *tracer) OnReceive(m protocol.Message, get func(key string) string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	spans := strings.Split(get(header), ",")
+	spans := strings.Split(get(spansHeader), ",")
 	for i, id := range jobsOf(m) {
-		w := t.way(id)
-		w.end(t.now())
+		w := t.traceOf(id)
+		w.endOpenSpan(t.now())
 		if i < len(spans) && len(spans[i]) == 16 {
 			var from trace.SpanID
 			if _, err := hex.Decode(from[:], []byte(spans[i])); err == nil && from.IsValid() {
-				w.last = origin(id).WithSpanID(from)
+				w.last = rootSpanContext(id).WithSpanID(from)
 			}
 		}
-		w.open = t.start(w, m, trace.SpanKindConsumer)
+		w.open = t.startSpan(w, m, trace.SpanKindConsumer)
 		w.last = w.open.SpanContext()
-		t.forget(m, id)
+		t.dropTraceIfOver(m, id)
 	}
 }
 
-// start begins a span of a job as a child of the last known one. It makes the
+// startSpan begins a span of a job as a child of the last known one. It makes the
 // job's id valid UTF-8: other parties choose ids, and the collector refuses the
 // whole batch of an invalid string.
-func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Span {
+func (t *tracer) startSpan(w *jobTrace, m protocol.Message, kind trace.SpanKind) trace.Span {
 	ctx := context.Background()
-	name := m.Kind()
+	name := m.KindName()
 	if _, first := m.Body.(protocol.Submit); first && !w.last.IsValid() {
 		ctx = context.WithValue(ctx, jobKey{}, w.id)
 	} else if !w.last.IsValid() {
-		ctx = trace.ContextWithRemoteSpanContext(ctx, origin(w.id))
+		ctx = trace.ContextWithRemoteSpanContext(ctx, rootSpanContext(w.id))
 	} else {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, w.last)
 	}
@@ -184,32 +184,32 @@ func (t *tracer) start(w *way, m protocol.Message, kind trace.SpanKind) trace.Sp
 	return span
 }
 
-// way returns the position of a job's trace. When there are too many jobs it
+// traceOf returns the position of a job's trace. When there are too many jobs it
 // drops the one whose last message is oldest.
-func (t *tracer) way(id protocol.JobID) *way {
+func (t *tracer) traceOf(id protocol.JobID) *jobTrace {
 	if e := t.jobs[id]; e != nil {
 		t.age.MoveToBack(e)
-		return e.Value.(*way)
+		return e.Value.(*jobTrace)
 	}
-	if len(t.jobs) >= mostOpen {
-		t.drop(t.age.Front())
+	if len(t.jobs) >= maxOpenTraces {
+		t.dropTrace(t.age.Front())
 	}
-	w := &way{id: id}
+	w := &jobTrace{id: id}
 	t.jobs[id] = t.age.PushBack(w)
 	return w
 }
 
-func (t *tracer) drop(e *list.Element) {
-	w := t.age.Remove(e).(*way)
-	w.end(t.now())
+func (t *tracer) dropTrace(e *list.Element) {
+	w := t.age.Remove(e).(*jobTrace)
+	w.endOpenSpan(t.now())
 	delete(t.jobs, w.id)
 }
 
-// forget drops a job when m ends it.
-func (t *tracer) forget(m protocol.Message, id protocol.JobID) {
+// dropTraceIfOver drops a job when m ends it.
+func (t *tracer) dropTraceIfOver(m protocol.Message, id protocol.JobID) {
 	switch m.Body.(type) {
-	case protocol.Settled, protocol.Refuse:
-		t.drop(t.jobs[id])
+	case protocol.Settlement, protocol.Reject:
+		t.dropTrace(t.jobs[id])
 	}
 }
 
@@ -217,11 +217,11 @@ func (t *tracer) endAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.age.Len() > 0 {
-		t.drop(t.age.Front())
+		t.dropTrace(t.age.Front())
 	}
 }
 
-func (w *way) end(now time.Time) {
+func (w *jobTrace) endOpenSpan(now time.Time) {
 	if w.open != nil {
 		w.open.End(trace.WithTimestamp(now))
 		w.open = nil
@@ -235,25 +235,25 @@ func jobsOf(m protocol.Message) (all []protocol.JobID) {
 		return []protocol.JobID{b.Job.ID}
 	case protocol.Launch:
 		return []protocol.JobID{b.Job.ID}
-	case protocol.Call:
-		for _, j := range b.Jobs[:min(len(b.Jobs), mostRows)] {
+	case protocol.CallForBids:
+		for _, j := range b.Jobs[:min(len(b.Jobs), maxTracedJobs)] {
 			all = append(all, j.ID)
 		}
-	case protocol.Offer:
-		for _, menu := range b.Jobs[:min(len(b.Jobs), mostRows)] {
+	case protocol.Bids:
+		for _, menu := range b.Jobs[:min(len(b.Jobs), maxTracedJobs)] {
 			all = append(all, menu.Job)
 		}
-	case protocol.Standing: // it tells of what others said
+	case protocol.JobStatus: // it tells of what others said
 	default:
 		if id, ok := m.OneJob(); ok {
 			return []protocol.JobID{id}
 		}
 	}
-	return once(all)
+	return uniqueJobs(all)
 }
 
-// once removes duplicates, which a hostile message can contain.
-func once(all []protocol.JobID) []protocol.JobID {
+// uniqueJobs removes duplicates, which a hostile message can contain.
+func uniqueJobs(all []protocol.JobID) []protocol.JobID {
 	seen := make(map[protocol.JobID]bool, len(all))
 	kept := all[:0]
 	for _, id := range all {

@@ -22,30 +22,30 @@ import (
 // trace astray.
 func TestTracesOfStrangersAreBounded(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
-	tele, err := New(t.Context(), Config{Who: protocol.Agent("oslo"), Exporter: spans, Ratio: 1e-9})
+	tele, err := New(t.Context(), Config{Who: protocol.AgentParty("oslo"), Exporter: spans, Ratio: 1e-9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mouth := protocol.Mouth{Who: protocol.Coordinator}
-	for i := range mostOpen + 100 {
+	mouth := protocol.Sender{Party: protocol.Coordinator}
+	for i := range maxOpenTraces + 100 {
 		id := protocol.JobID(fmt.Sprint(i))
-		m := mouth.Say(1, "", protocol.Started{Job: id})
+		m := mouth.NewMessage(1, "", protocol.Started{Job: id})
 		for _, lie := range []string{"", "x", "0000000000000000", "zzzzzzzzzzzzzzzz", ",,,,", "00f067aa0ba902b7,00f067aa0ba902b7"} {
-			tele.tracer.Heard(m, func(string) string { return lie })
+			tele.tracer.OnReceive(m, func(string) string { return lie })
 		}
-		if w := tele.tracer.jobs[id].Value.(*way); w.last.TraceID() != origin(id).TraceID() {
+		if w := tele.tracer.jobs[id].Value.(*jobTrace); w.last.TraceID() != rootSpanContext(id).TraceID() {
 			t.Fatalf("job %s is in trace %s", id, w.last.TraceID())
 		}
 	}
-	if len(tele.tracer.jobs) != mostOpen || tele.tracer.age.Len() != mostOpen {
-		t.Errorf("%d jobs are remembered; want %d", len(tele.tracer.jobs), mostOpen)
+	if len(tele.tracer.jobs) != maxOpenTraces || tele.tracer.age.Len() != maxOpenTraces {
+		t.Errorf("%d jobs are remembered; want %d", len(tele.tracer.jobs), maxOpenTraces)
 	}
-	call := protocol.Call{Jobs: make([]protocol.Job, 1000)}
+	call := protocol.CallForBids{Jobs: make([]protocol.Job, 1000)}
 	for i := range call.Jobs {
 		call.Jobs[i].ID = protocol.JobID(fmt.Sprint("j", i/2))
 	}
-	if n := len(jobsOf(mouth.Say(1, "", call))); n != mostRows/2 {
-		t.Errorf("%d jobs of a call are traced; want %d", n, mostRows/2)
+	if n := len(jobsOf(mouth.NewMessage(1, "", call))); n != maxTracedJobs/2 {
+		t.Errorf("%d jobs of a call are traced; want %d", n, maxTracedJobs/2)
 	}
 	if err := tele.Close(t.Context()); err != nil || len(tele.tracer.jobs) != 0 {
 		t.Errorf("%d jobs are remembered at the end, %v", len(tele.tracer.jobs), err)
@@ -65,9 +65,9 @@ func TestANameThatIsNoTextCostsNobodyHisTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mouth := protocol.Mouth{Who: protocol.Agent("oslo")}
+	mouth := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	for _, id := range []protocol.JobID{"train-7", "\xff"} {
-		tele.tracer.Heard(mouth.Say(1, protocol.Coordinator, protocol.Decline{Job: id}), func(string) string { return "" })
+		tele.tracer.OnReceive(mouth.NewMessage(1, protocol.Coordinator, protocol.Decline{Job: id}), func(string) string { return "" })
 	}
 	if err := tele.Close(t.Context()); err != nil {
 		t.Fatalf("nothing is sent: %v", err)
@@ -88,7 +88,7 @@ func TestWhereACollectorTakesTraces(t *testing.T) {
 		"":                             "",
 		"127.0.0.1:4318":               "", "localhost:4318": "", "http://": "", "grpc://127.0.0.1:4317": "", "nonsense": "",
 	} {
-		if got, err := Endpoint(given); got != want || (err == nil) != (want != "" || given == "") {
+		if got, err := TracesEndpoint(given); got != want || (err == nil) != (want != "" || given == "") {
 			t.Errorf("Endpoint(%q) = %q, %v; want %q", given, got, err, want)
 		}
 	}
@@ -115,9 +115,9 @@ func TestTracesThatAreLostAreToldOfOnceAMinute(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tele.Close(t.Context()) }()
-	mouth := protocol.Mouth{Who: protocol.Coordinator}
+	mouth := protocol.Sender{Party: protocol.Coordinator}
 	for _, lines := range []int{1, 1, 2} {
-		tele.tracer.Said(mouth.Say(1, "", protocol.Started{Job: "train"}), func(string, string) {})
+		tele.tracer.OnSend(mouth.NewMessage(1, "", protocol.Started{Job: "train"}), func(string, string) {})
 		if err := tele.provider.ForceFlush(t.Context()); err != nil {
 			t.Fatal(err)
 		}

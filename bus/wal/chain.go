@@ -21,8 +21,8 @@ func newChain() chain {
 	return chain{sum: sha256.Sum256([]byte(magic)), hash: sha256.New()}
 }
 
-// add hashes a frame into the chain, and returns the link that follows it in the file.
-func (c *chain) add(length, body []byte) []byte {
+// addFrame hashes a frame into the chain, and returns the link that follows it in the file.
+func (c *chain) addFrame(length, body []byte) []byte {
 	c.hash.Reset()
 	c.hash.Write(c.sum[:])
 	c.hash.Write(length)

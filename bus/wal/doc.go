@@ -1,6 +1,6 @@
 // Package wal writes messages in order to a file that shows whether it was
 // changed: the ledger of a run ([Writer], [Reader]), and the write-ahead log of an
-// agent's events ([Lives]). Package bus/eventlog stores a coordinator's events.
+// agent's events ([FileLog]). Package bus/eventlog stores a coordinator's events.
 //
 // # The file
 //

@@ -22,11 +22,11 @@ import (
 var header = map[string]string{"scenario": "six-regions", "seed": "7", "policy": "auction"}
 
 func messages(n int) []protocol.Message {
-	mouth := protocol.Mouth{Who: protocol.Agent("oslo")}
+	mouth := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	var ms []protocol.Message
 	for i := range n {
-		ms = append(ms, mouth.Say(protocol.Time(1000*i), protocol.Coordinator,
-			protocol.Refuse{Job: protocol.JobID(strings.Repeat("j", 1+i%5)), Why: protocol.Reason{Code: protocol.NoRoom}}))
+		ms = append(ms, mouth.NewMessage(protocol.Time(1000*i), protocol.Coordinator,
+			protocol.Reject{Job: protocol.JobID(strings.Repeat("j", 1+i%5)), Why: protocol.Reason{Code: protocol.NoCapacity}}))
 	}
 	return ms
 }
@@ -39,14 +39,14 @@ func write(t testing.TB, header map[string]string, ms []protocol.Message) ([]byt
 		t.Fatal(err)
 	}
 	for _, m := range ms {
-		if err := w.Append(m); err != nil {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return buf.Bytes(), w.Digest()
+	return buf.Bytes(), w.ChainDigest()
 }
 
 // read returns the messages before err, which is nil at a good end.
@@ -57,12 +57,12 @@ func read(data []byte) ([]protocol.Message, error) {
 	}
 	var ms []protocol.Message
 	for {
-		m, err := r.Read()
+		m, err := r.ReadMessage()
 		if err == io.EOF {
 			return ms, nil
 		}
 		if err != nil {
-			if _, again := r.Read(); again.Error() != err.Error() {
+			if _, again := r.ReadMessage(); again.Error() != err.Error() {
 				return ms, errors.New("the reader went on after its end")
 			}
 			return ms, err
@@ -73,13 +73,13 @@ func read(data []byte) ([]protocol.Message, error) {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.journal")
-	w, err := Create(path, header)
+	w, err := CreateFile(path, header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := messages(100)
 	for _, m := range want {
-		if err := w.Append(m); err != nil {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Append(want[0]); err == nil {
+	if err := w.AppendMessage(want[0]); err == nil {
 		t.Error("Append after Close worked")
 	}
 	data, err := os.ReadFile(path)
@@ -99,7 +99,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("read %d messages, %v; want %d as they were written", len(got), err, len(want))
 	}
-	r, err := Open(path)
+	r, err := OpenReader(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if !maps.Equal(r.Header(), header) {
 		t.Errorf("header %v; want %v", r.Header(), header)
 	}
-	if _, err := Create(path, nil); !errors.Is(err, os.ErrExist) {
+	if _, err := CreateFile(path, nil); !errors.Is(err, os.ErrExist) {
 		t.Errorf("Create over a journal: %v; want %v", err, os.ErrExist)
 	}
 }
@@ -222,21 +222,21 @@ func TestAMessageOfANewerWriterIsPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.frame(bytes.Replace(data, []byte("\xa6refuse"), []byte("\xa6reform"), 1))
+	w.writeFrame(bytes.Replace(data, []byte("\xa6refuse"), []byte("\xa6reform"), 1))
 	w.count++
-	_ = w.Append(ms[2])
+	_ = w.AppendMessage(ms[2])
 	_ = w.Close()
 	r, err := NewReader(&buf, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Read(); !errors.As(err, new(*protocol.UnknownKindError)) {
+	if _, err := r.ReadMessage(); !errors.As(err, new(*protocol.UnknownKindError)) {
 		t.Errorf("a message of a kind that is not known: %v", err)
 	}
-	if m, err := r.Read(); err != nil || !reflect.DeepEqual(m, ms[2]) {
+	if m, err := r.ReadMessage(); err != nil || !reflect.DeepEqual(m, ms[2]) {
 		t.Errorf("the one after it: %+v, %v; want %+v", m, err, ms[2])
 	}
-	if _, err := r.Read(); err != io.EOF {
+	if _, err := r.ReadMessage(); err != io.EOF {
 		t.Errorf("the end: %v", err)
 	}
 }
@@ -247,9 +247,9 @@ func TestAFullDiskIsTold(t *testing.T) {
 		t.Fatal(err) // still in the buffer
 	}
 	big := messages(1)[0]
-	big.Body = protocol.Refuse{Why: protocol.Reason{Note: strings.Repeat("x", 60_000)}}
+	big.Body = protocol.Reject{Why: protocol.Reason{Note: strings.Repeat("x", 60_000)}}
 	for range 3 {
-		err = w.Append(big)
+		err = w.AppendMessage(big)
 	}
 	if err == nil || w.Close() == nil {
 		t.Errorf("Append = %v, Close = %v; want errors", err, w.Close())
@@ -284,7 +284,7 @@ func FuzzReader(f *testing.F) {
 
 // offers is a day of offers of six sites, as large as real ones.
 func offers(n int) []protocol.Message {
-	mouth := protocol.Mouth{Who: protocol.Agent("oslo")}
+	mouth := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	var ms []protocol.Message
 	seed := uint64(1)
 	random := func(n uint64) int64 {
@@ -292,18 +292,18 @@ func offers(n int) []protocol.Message {
 		return int64(seed >> 33 % n)
 	}
 	for i := range n {
-		o := protocol.Offer{Round: uint64(i)}
+		o := protocol.Bids{Round: uint64(i)}
 		for range 16 {
-			menu := protocol.Menu{Job: protocol.JobID("philly-" + time.Duration(random(1e6)).String())}
+			menu := protocol.JobBids{Job: protocol.JobID("philly-" + time.Duration(random(1e6)).String())}
 			for k := range 8 {
 				start := protocol.Time(1_649_851_200_000 + int64(k)*3_600_000)
-				menu.Options = append(menu.Options, protocol.Option{Start: start, Finish: start + protocol.Time(random(4e6)), Model: "V100",
+				menu.Options = append(menu.Options, protocol.BidOption{Start: start, Finish: start + protocol.Time(random(4e6)), Model: "V100",
 					Cap: 250_000, Energy: protocol.Millijoules(random(9e8)), Carbon: protocol.Milligrams(random(4e7)),
-					Money: protocol.Microdollars(random(90_000)), Fragment: protocol.Milli(random(500)), Score: 7})
+					Money: protocol.Microdollars(random(90_000)), FragmentationDelta: protocol.Milli(random(500)), Score: 7})
 			}
 			o.Jobs = append(o.Jobs, menu)
 		}
-		ms = append(ms, mouth.Say(protocol.Time(i), protocol.Coordinator, o))
+		ms = append(ms, mouth.NewMessage(protocol.Time(i), protocol.Coordinator, o))
 	}
 	return ms
 }
@@ -347,23 +347,23 @@ func TestARunThatWasGivenUpHasNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range messages(3) {
-		if err := w.Append(m); err != nil {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(w.Leave(), w.Close()); err != nil { // too late for an end
+	if err := errors.Join(w.CloseWithoutEnd(), w.Close()); err != nil { // too late for an end
 		t.Fatal(err)
 	}
 	r, err := NewReader(&out, "run")
 	for range 3 {
 		if err == nil {
-			_, err = r.Read()
+			_, err = r.ReadMessage()
 		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Read(); !errors.Is(err, ErrTorn) {
+	if _, err := r.ReadMessage(); !errors.Is(err, ErrTorn) {
 		t.Errorf("after its messages: %v; want ErrTorn", err)
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // begin begins a life in dir, and returns it with the facts that it was handed.
-func begin(t *testing.T, dir string, needed func(protocol.Message) bool) (*Lives, []protocol.Message) {
+func begin(t *testing.T, dir string, needed func(protocol.Message) bool) (*FileLog, []protocol.Message) {
 	t.Helper()
 	var facts []protocol.Message
-	l, err := Begin(dir, func(m protocol.Message) error { facts = append(facts, m); return nil }, needed)
+	l, err := OpenFileLog(dir, func(m protocol.Message) error { facts = append(facts, m); return nil }, needed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,22 +32,22 @@ func TestALifeBeginsWithTheFactsOfTheLast(t *testing.T) {
 	dir, ms := filepath.Join(t.TempDir(), "agent"), messages(10)
 	first, facts := begin(t, dir, all)
 	if len(facts) != 0 {
-		t.Fatalf("life %d begins with %d facts", first.Life(), len(facts))
+		t.Fatalf("life %d begins with %d facts", first.Incarnation(), len(facts))
 	}
 	for i := range 5 {
-		if err := first.Append(ms[2*i : 2*i+2]); err != nil {
+		if err := first.AppendEvents(ms[2*i : 2*i+2]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_ = first.Close() // as a kill would: nothing more is written
 	second, facts := begin(t, dir, func(m protocol.Message) bool { return m.Seq > 7 })
-	if !reflect.DeepEqual(facts, ms) || second.Life() <= first.Life() {
-		t.Fatalf("life %d begins with %d facts", second.Life(), len(facts))
+	if !reflect.DeepEqual(facts, ms) || second.Incarnation() <= first.Incarnation() {
+		t.Fatalf("life %d begins with %d facts", second.Incarnation(), len(facts))
 	}
 	_ = second.Close()
 	third, facts := begin(t, dir, all)
-	if !reflect.DeepEqual(facts, ms[7:]) || third.Life() <= second.Life() {
-		t.Errorf("incarnation %d begins with %v; want the events still needed", third.Life(), facts)
+	if !reflect.DeepEqual(facts, ms[7:]) || third.Incarnation() <= second.Incarnation() {
+		t.Errorf("incarnation %d begins with %v; want the events still needed", third.Incarnation(), facts)
 	}
 }
 
@@ -57,15 +57,15 @@ func TestAWriteThatWasTornLeavesTheFactsBefore(t *testing.T) {
 	ms := messages(4)
 	dir := filepath.Join(t.TempDir(), "whole")
 	l, _ := begin(t, dir, all)
-	if err := l.Append(ms[:2]); err != nil {
+	if err := l.AppendEvents(ms[:2]); err != nil {
 		t.Fatal(err)
 	}
-	path := l.path(l.Life())
+	path := l.journalPath(l.Incarnation())
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Append(ms[2:]); err != nil {
+	if err := l.AppendEvents(ms[2:]); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -94,11 +94,11 @@ func TestAWriteThatWasTornLeavesTheFactsBefore(t *testing.T) {
 func TestALifeThatDidNotComeToBeLeavesTheLast(t *testing.T) {
 	dir, ms := t.TempDir(), messages(3)
 	l, _ := begin(t, dir, all)
-	if err := l.Append(ms); err != nil {
+	if err := l.AppendEvents(ms); err != nil {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	for _, name := range []string{l.path(l.Life()) + ".new", l.path(l.Life()+1) + ".new", l.path(l.Life() - 1), filepath.Join(dir, "notes")} {
+	for _, name := range []string{l.journalPath(l.Incarnation()) + ".new", l.journalPath(l.Incarnation()+1) + ".new", l.journalPath(l.Incarnation() - 1), filepath.Join(dir, "notes")} {
 		if err := os.WriteFile(name, []byte("half"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestALifeThatDidNotComeToBeLeavesTheLast(t *testing.T) {
 	for _, f := range files {
 		names = append(names, f.Name())
 	}
-	if want := []string{filepath.Base(l.path(l.Life())), "lock", "notes"}; !slices.Equal(names, want) {
+	if want := []string{filepath.Base(l.journalPath(l.Incarnation())), "lock", "notes"}; !slices.Equal(names, want) {
 		t.Errorf("in the folder are %v; want %v", names, want)
 	}
 }
@@ -128,10 +128,10 @@ func TestALifeIsAboveAllBeforeItThoughItsFolderWasLost(t *testing.T) {
 		for range 3 {
 			for range 5 { // within a second
 				l, _ := begin(t, dir, all)
-				if first := protocol.Lives(uint64(l.Life()), 1); first <= said {
-					t.Fatalf("incarnation %d begins with number %d; %d was sent before", l.Life(), first, said)
+				if first := protocol.SequenceNumber(uint64(l.Incarnation()), 1); first <= said {
+					t.Fatalf("incarnation %d begins with number %d; %d was sent before", l.Incarnation(), first, said)
 				}
-				said = protocol.Lives(uint64(l.Life()), 1_000_000)
+				said = protocol.SequenceNumber(uint64(l.Incarnation()), 1_000_000)
 				_ = l.Close()
 			}
 			if err := os.RemoveAll(dir); err != nil {
@@ -145,7 +145,7 @@ func TestALifeIsAboveAllBeforeItThoughItsFolderWasLost(t *testing.T) {
 func TestAFolderIsHeldByOne(t *testing.T) {
 	dir := t.TempDir()
 	begin(t, dir, all)
-	_, err := Begin(dir, func(protocol.Message) error { return nil }, all)
+	_, err := OpenFileLog(dir, func(protocol.Message) error { return nil }, all)
 	if err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second holder: %v", err)
 	}
@@ -158,36 +158,36 @@ func TestALongLifesJournalDoesNotGrow(t *testing.T) {
 	dir := t.TempDir()
 	open := protocol.JobID("job-0")
 	needed := func(m protocol.Message) bool { return m.Body.(protocol.Submit).Job.ID == open }
-	l, err := Begin(dir, func(protocol.Message) error { return nil }, needed)
+	l, err := OpenFileLog(dir, func(protocol.Message) error { return nil }, needed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mouth, most := protocol.Mouth{Who: protocol.Submitter}, int64(0)
+	mouth, most := protocol.Sender{Party: protocol.Submitter}, int64(0)
 	fact := func(id string) protocol.Message {
-		return mouth.Say(1, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: protocol.JobID(id)}, Task: protocol.Task(strings.Repeat("x", 10_000))})
+		return mouth.NewMessage(1, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: protocol.JobID(id)}, Task: protocol.Task(strings.Repeat("x", 10_000))})
 	}
 	for i := range 40 {
 		many := []protocol.Message{fact("job-0")}
 		for k := range 100 {
 			many = append(many, fact(fmt.Sprint("job-", 1+100*i+k)))
 		}
-		if err := l.Append(many); err != nil {
+		if err := l.AppendEvents(many); err != nil {
 			t.Fatal(err)
 		}
-		is, err := os.Stat(l.path(l.life))
+		is, err := os.Stat(l.journalPath(l.incarnation))
 		if err != nil {
 			t.Fatal(err)
 		}
 		most = max(most, is.Size())
 	}
-	if most > small+2<<20 {
+	if most > minCompactBytes+2<<20 {
 		t.Errorf("40 MB were written, and the journal was %d bytes long", most)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var read []protocol.Message
-	if l, err = Begin(dir, func(m protocol.Message) error { read = append(read, m); return nil }, needed); err != nil {
+	if l, err = OpenFileLog(dir, func(m protocol.Message) error { read = append(read, m); return nil }, needed); err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()

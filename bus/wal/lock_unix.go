@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock locks a file until it is closed or its process ends.
-func lock(path string) (*os.File, error) {
+// lockFile locks a file until it is closed or its process ends.
+func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)

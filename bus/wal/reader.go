@@ -23,21 +23,21 @@ var (
 
 // A Reader reads a file from its beginning. It serves one goroutine.
 type Reader struct {
-	header map[string]string
-	name   string
-	file   io.Closer // nil: the caller closes it
-	in     *bufio.Reader
-	at     int64 // bytes read
-	chain  chain
-	count  uint64
-	length []byte
-	body   bytes.Buffer
-	over   error // returned by every further Read
+	header   map[string]string
+	name     string
+	file     io.Closer // nil: the caller closes it
+	in       *bufio.Reader
+	at       int64 // bytes read
+	chain    chain
+	count    uint64
+	length   []byte
+	body     bytes.Buffer
+	finalErr error // returned by every further Read
 }
 
-// Open reads the header of the journal at path. The error is a *protocol.VersionError
+// OpenReader reads the header of the journal at path. The error is a *protocol.VersionError
 // if its header names another protocol version than this program reads.
-func Open(path string) (*Reader, error) {
+func OpenReader(path string) (*Reader, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
@@ -57,7 +57,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 	n, err := io.ReadFull(r.in, line)
 	r.at = int64(n)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, r.torn(0, err) // a read error: the format is still unknown
+		return nil, r.tornError(0, err) // a read error: the format is still unknown
 	}
 	if text := string(line[:n]); text != magic[:n] || n == 0 {
 		const kin = len("gridbid journal ")
@@ -67,11 +67,11 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, fmt.Errorf("wal: %s: not a ledger or event file: it does not begin with %q", name, magic)
 	}
 	if err != nil {
-		return nil, r.torn(0, err)
+		return nil, r.tornError(0, err)
 	}
-	text, err := r.frame(maxHeader)
+	text, err := r.readFrame(maxHeader)
 	if err == nil && len(text) == 0 {
-		err = r.damaged(r.at, "no header")
+		err = r.damagedError(r.at, "no header")
 	}
 	if err != nil {
 		return nil, err
@@ -89,21 +89,21 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 // must not change it.
 func (r *Reader) Header() map[string]string { return r.header }
 
-// Read returns the next message, or io.EOF after the last one of a complete file.
+// ReadMessage returns the next message, or io.EOF after the last one of a complete file.
 // If errors.As finds a *protocol.UnknownKindError, the error is about one message
 // of a newer writer, and Read may be called for the next. Any other error is
 // final: ErrTorn, ErrDamaged, or an error of the file system.
-func (r *Reader) Read() (protocol.Message, error) {
-	if r.over != nil {
-		return protocol.Message{}, r.over
+func (r *Reader) ReadMessage() (protocol.Message, error) {
+	if r.finalErr != nil {
+		return protocol.Message{}, r.finalErr
 	}
 	from := r.at
-	body, err := r.frame(protocol.MaxMessage)
+	body, err := r.readFrame(protocol.MaxMessage)
 	if err == nil && len(body) == 0 {
-		err = r.end(from)
+		err = r.readTrailer(from)
 	}
 	if err != nil {
-		r.over = err
+		r.finalErr = err
 		return protocol.Message{}, err
 	}
 	r.count++
@@ -111,22 +111,22 @@ func (r *Reader) Read() (protocol.Message, error) {
 	if err != nil {
 		err = fmt.Errorf("wal: %s: byte %d: message %d: %w", r.name, from, r.count, err)
 		if !errors.As(err, new(*protocol.UnknownKindError)) {
-			r.over = err
+			r.finalErr = err
 		}
 	}
 	return m, err
 }
 
-// frame returns the bytes of the next frame, valid until the next call, or none if
+// readFrame returns the bytes of the next frame, valid until the next call, or none if
 // the end follows.
-func (r *Reader) frame(limit uint64) ([]byte, error) {
+func (r *Reader) readFrame(limit uint64) ([]byte, error) {
 	from := r.at
-	size, err := r.uvarint()
+	size, err := r.readUvarint()
 	if err != nil {
-		return nil, r.torn(from, err)
+		return nil, r.tornError(from, err)
 	}
 	if size > limit {
-		return nil, r.damaged(from, fmt.Sprintf("a frame of %d bytes; the limit is %d", size, limit))
+		return nil, r.damagedError(from, fmt.Sprintf("a frame of %d bytes; the limit is %d", size, limit))
 	}
 	if size == 0 {
 		return nil, nil
@@ -135,20 +135,20 @@ func (r *Reader) frame(limit uint64) ([]byte, error) {
 	n, err := io.CopyN(&r.body, r.in, int64(size)+linkSize)
 	r.at += n
 	if err != nil {
-		return nil, r.torn(from, err)
+		return nil, r.tornError(from, err)
 	}
 	body, link := r.body.Bytes()[:size], r.body.Bytes()[size:]
-	if !bytes.Equal(r.chain.add(r.length, body), link) {
-		if link[linkSize-1] == 0 && r.blank() {
-			return nil, r.torn(from, io.ErrUnexpectedEOF)
+	if !bytes.Equal(r.chain.addFrame(r.length, body), link) {
+		if link[linkSize-1] == 0 && r.onlyZerosFollow() {
+			return nil, r.tornError(from, io.ErrUnexpectedEOF)
 		}
-		return nil, r.damaged(from, "the frame does not fit the chain")
+		return nil, r.damagedError(from, "the frame does not fit the chain")
 	}
 	return body, nil
 }
 
-// uvarint reads a number and stores its bytes in r.length, for the chain.
-func (r *Reader) uvarint() (uint64, error) {
+// readUvarint reads a number and stores its bytes in r.length, for the chain.
+func (r *Reader) readUvarint() (uint64, error) {
 	r.length = r.length[:0]
 	for {
 		c, err := r.in.ReadByte()
@@ -167,35 +167,35 @@ func (r *Reader) uvarint() (uint64, error) {
 	}
 }
 
-// end checks the end of the file, whose zero was read at from, and returns io.EOF
+// readTrailer checks the end of the file, whose zero was read at from, and returns io.EOF
 // if it is valid.
-func (r *Reader) end(from int64) error {
-	count, err := r.uvarint()
+func (r *Reader) readTrailer(from int64) error {
+	count, err := r.readUvarint()
 	if err != nil {
-		return r.torn(from, err)
+		return r.tornError(from, err)
 	}
 	var sum [len(r.chain.sum)]byte
 	n, err := io.ReadFull(r.in, sum[:])
 	r.at += int64(n)
 	switch {
 	case err != nil:
-		return r.torn(from, err)
-	case count == 0 && sum == [len(sum)]byte{} && r.blank():
-		return r.torn(from, io.ErrUnexpectedEOF)
+		return r.tornError(from, err)
+	case count == 0 && sum == [len(sum)]byte{} && r.onlyZerosFollow():
+		return r.tornError(from, io.ErrUnexpectedEOF)
 	case count != r.count:
-		return r.damaged(from, fmt.Sprintf("%d messages, but the end says %d", r.count, count))
+		return r.damagedError(from, fmt.Sprintf("%d messages, but the end says %d", r.count, count))
 	case sum != r.chain.sum:
-		return r.damaged(from, "the end does not fit the chain")
+		return r.damagedError(from, "the end does not fit the chain")
 	}
 	if _, err := r.in.ReadByte(); err != io.EOF {
-		return r.damaged(r.at, "bytes after the end")
+		return r.damagedError(r.at, "bytes after the end")
 	}
 	return io.EOF
 }
 
-// blank reports whether only zeros follow: space that the file system had
+// onlyZerosFollow reports whether only zeros follow: space that the file system had
 // allocated but not written when the power failed.
-func (r *Reader) blank() bool {
+func (r *Reader) onlyZerosFollow() bool {
 	for {
 		if c, err := r.in.ReadByte(); err != nil || c != 0 {
 			return err == io.EOF
@@ -203,7 +203,7 @@ func (r *Reader) blank() bool {
 	}
 }
 
-func (r *Reader) torn(from int64, err error) error {
+func (r *Reader) tornError(from int64, err error) error {
 	if err != io.EOF && err != io.ErrUnexpectedEOF {
 		return fmt.Errorf("wal: %s: byte %d: %w", r.name, r.at, err)
 	}
@@ -211,7 +211,7 @@ func (r *Reader) torn(from int64, err error) error {
 		r.name, ErrTorn, r.at, from, r.count)
 }
 
-func (r *Reader) damaged(from int64, what string) error {
+func (r *Reader) damagedError(from int64, what string) error {
 	return fmt.Errorf("wal: %s: %w at byte %d: %s; the %d messages before are valid: copy the file once more, or repeat the run",
 		r.name, ErrDamaged, from, what, r.count)
 }

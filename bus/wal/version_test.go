@@ -49,12 +49,12 @@ func TestGoldenLedgerOfTheCurrentVersionIsRead(t *testing.T) {
 	file := fmt.Sprintf("testdata/v%d.ledger", protocol.Current)
 	header := map[string]string{"policy": "auction", "protocol": fmt.Sprint(protocol.Current), "scenario": "golden"}
 	if _, err := os.Stat(file); err != nil && *update {
-		w, err := Create(file, header)
+		w, err := CreateFile(file, header)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range goldenMessages(t) {
-			if err := w.Append(m); err != nil {
+			if err := w.AppendMessage(m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -77,14 +77,14 @@ func TestGoldenLedgerOfTheCurrentVersionIsRead(t *testing.T) {
 	}
 	n := 0
 	for ; ; n++ {
-		m, err := r.Read()
+		m, err := r.ReadMessage()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Append(m); err != nil {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func TestGoldenLedgerOfTheCurrentVersionIsRead(t *testing.T) {
 func TestGoldenLedgersOfOtherVersionsAreRefused(t *testing.T) {
 	for v := protocol.Version(1); v < protocol.Current; v++ {
 		file := fmt.Sprintf("testdata/v%d.ledger", v)
-		_, err := Open(file)
+		_, err := OpenReader(file)
 		var version *protocol.VersionError
 		if !errors.As(err, &version) || version.Version != v {
 			t.Fatalf("Open(%s) = %v; want a VersionError of %d", file, err, v)

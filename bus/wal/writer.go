@@ -26,10 +26,10 @@ type Writer struct {
 	closed bool
 }
 
-// Create begins a new file at path. It refuses an existing file, so that no file is
+// CreateFile begins a new file at path. It refuses an existing file, so that no file is
 // overwritten. The header must hold what is needed to repeat the run; put no time
 // and no host name in it, so that a repeated run has the same bytes.
-func Create(path string, header map[string]string) (*Writer, error) {
+func CreateFile(path string, header map[string]string) (*Writer, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("wal: %w: give another name, or remove that file", err)
@@ -58,16 +58,16 @@ func NewWriter(out io.Writer, name string, header map[string]string) (*Writer, e
 	if len(text) > maxHeader {
 		return nil, fmt.Errorf("wal: %s: header of %d bytes; the limit is %d", name, len(text), maxHeader)
 	}
-	w.write([]byte(magic))
-	w.frame(text)
+	w.writeBytes([]byte(magic))
+	w.writeFrame(text)
 	return w, w.err
 }
 
 // maxHeader is the largest size of a header in bytes.
 const maxHeader = 1 << 20
 
-// Append writes m at the end. It may stay in a buffer: see Flush.
-func (w *Writer) Append(m protocol.Message) error {
+// AppendMessage writes m at the end. It may stay in a buffer: see Flush.
+func (w *Writer) AppendMessage(m protocol.Message) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -79,20 +79,20 @@ func (w *Writer) Append(m protocol.Message) error {
 		return fmt.Errorf("wal: %s: message %d: %w", w.name, w.count+1, err)
 	}
 	w.body = body
-	w.frame(body)
+	w.writeFrame(body)
 	w.count++
 	return w.err
 }
 
-func (w *Writer) frame(body []byte) {
+func (w *Writer) writeFrame(body []byte) {
 	w.length = binary.AppendUvarint(w.length[:0], uint64(len(body)))
-	link := w.chain.add(w.length, body)
-	w.write(w.length)
-	w.write(body)
-	w.write(link)
+	link := w.chain.addFrame(w.length, body)
+	w.writeBytes(w.length)
+	w.writeBytes(body)
+	w.writeBytes(link)
 }
 
-func (w *Writer) write(b []byte) {
+func (w *Writer) writeBytes(b []byte) {
 	if w.err != nil {
 		return
 	}
@@ -109,23 +109,23 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Digest returns the chain so far, in hex: two files with the same digest hold the
+// ChainDigest returns the chain so far, in hex: two files with the same digest hold the
 // same header and messages.
-func (w *Writer) Digest() string { return w.chain.String() }
+func (w *Writer) ChainDigest() string { return w.chain.String() }
 
 // Close writes the end, and closes the file if Create opened it. A second call
 // does nothing.
 func (w *Writer) Close() error {
 	if !w.closed {
-		w.write(binary.AppendUvarint([]byte{0}, w.count))
-		w.write(w.chain.sum[:])
+		w.writeBytes(binary.AppendUvarint([]byte{0}, w.count))
+		w.writeBytes(w.chain.sum[:])
 	}
-	return w.Leave()
+	return w.CloseWithoutEnd()
 }
 
-// Leave closes the file without an end, for a run that was abandoned: readers get
+// CloseWithoutEnd closes the file without an end, for a run that was abandoned: readers get
 // ErrTorn after its last message.
-func (w *Writer) Leave() error {
+func (w *Writer) CloseWithoutEnd() error {
 	if w.closed {
 		return w.err
 	}

@@ -13,8 +13,8 @@ import (
 
 // What is written on objects.
 const (
-	// Scheduler is the schedulerName of our pods.
-	Scheduler = "gridbid"
+	// SchedulerName is the schedulerName of our pods.
+	SchedulerName = "gridbid"
 
 	LabelSite  = "gridbid.io/site"  // on objects and pods: whose hands made it
 	LabelRun   = "gridbid.io/run"   // on objects and pods: job and epoch
@@ -24,15 +24,15 @@ const (
 	// TaintOwned is on nodes that are one site's alone; its value names the site.
 	TaintOwned = "gridbid.io/owned"
 
-	NoteLaunch  = "gridbid.io/launch"         // on objects: the launch, as it travels
-	NoteJob     = "gridbid.io/job"            // on objects and pods: the job's id
-	NoteDevices = "gridbid.io/devices"        // on pods: device indexes, "0,3"
-	NoteMilli   = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
-	NoteMemory  = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device
+	AnnotationLaunch    = "gridbid.io/launch"         // on objects: the launch, as it travels
+	AnnotationJob       = "gridbid.io/job"            // on objects and pods: the job's id
+	AnnotationDevices   = "gridbid.io/devices"        // on pods: device indexes, "0,3"
+	AnnotationGPUMilli  = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
+	AnnotationGPUMemory = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device
 
 	// On tasks that name a Job which is there already:
-	NoteRelease = "gridbid.io/release"        // its UID: it is suspended, and is let go
-	NoteKueue   = "gridbid.io/kueue-workload" // the Workload for which Kueue makes it, and lets it go
+	AnnotationRelease       = "gridbid.io/release"        // its UID: it is suspended, and is let go
+	AnnotationKueueWorkload = "gridbid.io/kueue-workload" // the Workload for which Kueue makes it, and lets it go
 )
 
 // RunName names a job's epoch. Ids of jobs are free text, so the
@@ -49,12 +49,12 @@ func RunName(id protocol.JobID, epoch uint64) string {
 	return strings.Trim(fmt.Sprintf("%s-%s-e%d", text, hex.EncodeToString(sum[:5]), epoch), "-")
 }
 
-// PackLaunch writes a launch as the text of NoteLaunch, without its task, which is
+// PackLaunch writes a launch as the text of AnnotationLaunch, without its task, which is
 // the object itself.
 func PackLaunch(site string, l protocol.Launch) (string, error) {
 	l.Task = ""
-	m := protocol.Mouth{Who: protocol.Agent(site)}
-	data, err := protocol.Encode(m.Say(1, protocol.Hands(site), l))
+	m := protocol.Sender{Party: protocol.AgentParty(site)}
+	data, err := protocol.Encode(m.NewMessage(1, protocol.ExecutorParty(site), l))
 	return base64.StdEncoding.EncodeToString(data), err
 }
 
@@ -62,15 +62,15 @@ func PackLaunch(site string, l protocol.Launch) (string, error) {
 func UnpackLaunch(text string) (protocol.Launch, error) {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return protocol.Launch{}, fmt.Errorf("kube: annotation %s: %w", NoteLaunch, err)
+		return protocol.Launch{}, fmt.Errorf("kube: annotation %s: %w", AnnotationLaunch, err)
 	}
 	m, err := protocol.Decode(data)
 	if err != nil {
-		return protocol.Launch{}, fmt.Errorf("kube: annotation %s: %w", NoteLaunch, err)
+		return protocol.Launch{}, fmt.Errorf("kube: annotation %s: %w", AnnotationLaunch, err)
 	}
 	l, ok := m.Body.(protocol.Launch)
 	if !ok {
-		return l, fmt.Errorf("kube: annotation %s holds a %s", NoteLaunch, m.Kind())
+		return l, fmt.Errorf("kube: annotation %s holds a %s", AnnotationLaunch, m.KindName())
 	}
 	return l, nil
 }

@@ -17,9 +17,9 @@ func PodEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// Asks is what a pod asks of a node: milli-CPU, MiB rounded up, and GPUs by device
+// PodResourceRequests is what a pod asks of a node: milli-CPU, MiB rounded up, and GPUs by device
 // plugin. Containers that run before the others count where they ask for more.
-func Asks(s corev1.PodSpec) (cpu protocol.Milli, mem protocol.MiB, gpus int) {
+func PodResourceRequests(s corev1.PodSpec) (cpu protocol.Milli, mem protocol.MiB, gpus int) {
 	p := &corev1.Pod{Spec: s}
 	c, m := PodRequests(p)
 	return protocol.Milli(c), protocol.MiB(m), int(PodAmount(p, PluginGPU))
@@ -27,15 +27,15 @@ func Asks(s corev1.PodSpec) (cpu protocol.Milli, mem protocol.MiB, gpus int) {
 
 // PodRequests is what a pod asks of a node: milli-CPU, and MiB rounded up.
 func PodRequests(p *corev1.Pod) (cpu, mib int64) {
-	mem := request(p, corev1.ResourceMemory, (*resource.Quantity).Value)
-	return request(p, corev1.ResourceCPU, (*resource.Quantity).MilliValue), (mem + 1<<20 - 1) >> 20
+	mem := sumPodRequest(p, corev1.ResourceMemory, (*resource.Quantity).Value)
+	return sumPodRequest(p, corev1.ResourceCPU, (*resource.Quantity).MilliValue), (mem + 1<<20 - 1) >> 20
 }
 
-// request adds up as the kubelet does: an init container that is always restarted
+// sumPodRequest adds up as the kubelet does: an init container that is always restarted
 // runs beside the others to the end, and what the pod as a whole asks counts
 // instead of what its containers do. Where only a limit is said, that is the
 // request: the API server writes it into pods, but not into templates.
-func request(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Quantity) int64) int64 {
+func sumPodRequest(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Quantity) int64) int64 {
 	asks := func(r corev1.ResourceRequirements) int64 {
 		if _, ok := r.Requests[name]; ok {
 			return of(r.Requests.Name(name, resource.DecimalSI))
@@ -64,10 +64,10 @@ func request(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Quantity
 
 // PodAmount is what a pod asks of an extended resource.
 func PodAmount(p *corev1.Pod, name corev1.ResourceName) int64 {
-	return request(p, name, (*resource.Quantity).Value)
+	return sumPodRequest(p, name, (*resource.Quantity).Value)
 }
 
-// ListDevices writes device indexes as the text of NoteDevices.
+// ListDevices writes device indexes as the text of AnnotationDevices.
 func ListDevices(devices []int) string {
 	var list []string
 	for _, d := range devices {
@@ -76,10 +76,10 @@ func ListDevices(devices []int) string {
 	return strings.Join(list, ",")
 }
 
-// DevicesOf reads which devices a pod of ours was given, by NoteDevices; nil if it
+// DevicesOf reads which devices a pod of ours was given, by AnnotationDevices; nil if it
 // does not say.
 func DevicesOf(p *corev1.Pod) (devices []int) {
-	text := p.Annotations[NoteDevices]
+	text := p.Annotations[AnnotationDevices]
 	if text == "" {
 		return nil
 	}
@@ -91,8 +91,8 @@ func DevicesOf(p *corev1.Pod) (devices []int) {
 	return devices
 }
 
-// Ended reports whether a Job has ended, well or not.
-func Ended(j *batchv1.Job) bool {
+// JobEnded reports whether a Job has ended, well or not.
+func JobEnded(j *batchv1.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
 	})

@@ -1,15 +1,15 @@
 package kube
 
-// Sharing is how a site's cluster is asked for GPUs. What each enforces stands in
+// GPUSharing is how a site's cluster is asked for GPUs. What each enforces stands in
 // docs/kubernetes.md.
-type Sharing string
+type GPUSharing string
 
 // Ways of sharing.
 const (
-	DRA      Sharing = "dra"      // device claims (resource.k8s.io/v1) that we allocate: device, share and memory
-	Plugin   Sharing = "plugin"   // whole GPUs by device plugin; the kubelet picks the cards
-	HAMi     Sharing = "hami"     // shares by HAMi's device plugin, on the device that we name
-	GPUShare Sharing = "gpushare" // shares of memory by Alibaba's device plugin, on the device that we name
+	SharingDRA          GPUSharing = "dra"      // device claims (resource.k8s.io/v1) that we allocate: device, share and memory
+	SharingDevicePlugin GPUSharing = "plugin"   // whole GPUs by device plugin; the kubelet picks the cards
+	SharingHAMi         GPUSharing = "hami"     // shares by HAMi's device plugin, on the device that we name
+	SharingGPUShare     GPUSharing = "gpushare" // shares of memory by Alibaba's device plugin, on the device that we name
 )
 
 // Extended resources.

@@ -7,10 +7,10 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Work attends to what stands in a queue, one name after the other, until that is
+// RunReconcileWorker attends to what stands in a queue, one name after the other, until that is
 // shut down: to a name again when attend says so, and soon where it fails, which
 // is told.
-func Work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string],
+func RunReconcileWorker(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string],
 	attend func(context.Context, string) (again time.Duration, err error), tell func(string, error)) {
 	for {
 		name, over := queue.Get()

@@ -32,11 +32,11 @@ type Config struct {
 }
 
 // Build connects to the cluster and builds the parties of the site. Signals
-// report its grid. It starts nothing: give the result to runtime.Run.
+// report its grid. It starts nothing: give the result to runtime.RunSite.
 func Build(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	x := cfg.Executor
 	x.Site, x.Power = cfg.Site, cfg.Power
-	if err := x.Connect(cfg.Kubeconfig); err != nil {
+	if err := x.ConnectToCluster(cfg.Kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}
 	out, err := runtime.BuildSite(cfg.SiteConfig, runtime.LocalParty{Service: serveExecutor(x)}, signals)
@@ -44,7 +44,7 @@ func Build(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 		return out, err
 	}
 	q := *cfg.Queue
-	q.Site, q.Client, q.Dynamic, q.Namespaces, q.Runs, q.Sharing, q.Log = x.Site, x.Client, x.Dynamic, x.Namespaces, true, x.Sharing, x.Log
+	q.Site, q.Client, q.Dynamic, q.Namespaces, q.RunsJobsHere, q.Sharing, q.Log = x.Site, x.Client, x.Dynamic, x.Namespaces, true, x.Sharing, x.Log
 	out.Queue = ServeQueue(q)
 	return out, nil
 }
@@ -57,25 +57,25 @@ func BuildQueue(cfg queue.Config, kubeconfig, folder string) (runtime.Config, er
 	if cfg.Client, cfg.Dynamic, err = kube.Connect(kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}
-	return runtime.Config{Site: cfg.Site, Folder: folder, Queue: ServeQueue(cfg)}, nil
+	return runtime.Config{Site: cfg.Site, DataDir: folder, Queue: ServeQueue(cfg)}, nil
 }
 
 // serveExecutor runs an executor with the site's life until ctx ends.
-func serveExecutor(cfg executor.Config) func(context.Context, bus.Hub, uint32) error {
-	return func(ctx context.Context, near bus.Hub, life uint32) error {
-		port, err := near.Join(ctx, protocol.Hands(cfg.Site))
+func serveExecutor(cfg executor.Config) func(context.Context, bus.Bus, uint32) error {
+	return func(ctx context.Context, near bus.Bus, life uint32) error {
+		port, err := near.Connect(ctx, protocol.ExecutorParty(cfg.Site))
 		if err != nil {
 			return err
 		}
-		cfg.Life = life
+		cfg.Incarnation = life
 		return executor.New(cfg).Run(ctx, port)
 	}
 }
 
 // ServeQueue returns a queue as runtime.Config.Queue runs it.
-func ServeQueue(cfg queue.Config) func(context.Context, bus.Port, uint32) error {
-	return func(ctx context.Context, far bus.Port, life uint32) error {
-		cfg.Life = life
+func ServeQueue(cfg queue.Config) func(context.Context, bus.Conn, uint32) error {
+	return func(ctx context.Context, far bus.Conn, life uint32) error {
+		cfg.Incarnation = life
 		return queue.New(cfg).Run(ctx, far)
 	}
 }

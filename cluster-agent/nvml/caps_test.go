@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	switch os.Getenv("NVML_PLAY") {
 	case "guard":
-		if err := Guard(os.Stdin, time.Minute, os.Getenv("NVML_LIBRARY"), os.Getenv("NVML_FILE")); err != nil {
+		if err := RunGuard(os.Stdin, time.Minute, os.Getenv("NVML_LIBRARY"), os.Getenv("NVML_FILE")); err != nil {
 			println(err.Error())
 			os.Exit(1)
 		}
@@ -46,15 +46,15 @@ func agent() {
 	}
 	w, err := StartGuard(played)
 	must(err)
-	must(w.Beat())
-	l, err := Open(library)
+	must(w.SendHeartbeat())
+	l, err := OpenLibrary(library)
 	must(err)
-	devices, err := l.Devices()
+	devices, err := l.ListDevices()
 	must(err)
-	c, err := NewCaps(devices, CapsConfig{File: file})
+	c, err := NewPowerCaps(devices, CapsConfig{NotesFile: file})
 	must(err)
-	must(c.Want("GPU-0", 250_000))
-	_, err = c.Apply(time.Now())
+	must(c.RequestLimit("GPU-0", 250_000))
+	_, err = c.ApplyLimits(time.Now())
 	must(err)
 	os.Stdout.WriteString("lowered\n")
 	select {}
@@ -67,9 +67,9 @@ func played() *exec.Cmd {
 	return cmd
 }
 
-func newCaps(t *testing.T, devices []Device, cfg CapsConfig) *Caps {
+func newCaps(t *testing.T, devices []Device, cfg CapsConfig) *PowerCaps {
 	t.Helper()
-	c, err := NewCaps(devices, cfg)
+	c, err := NewPowerCaps(devices, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,36 +81,36 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 func TestCapsFollowJobsAndComeBack(t *testing.T) {
 	library, w := standin(t, 2)
 	file := filepath.Join(t.TempDir(), "limits.json")
-	c := newCaps(t, open(t, library), CapsConfig{File: file})
-	if err := c.Want("GPU-0", 300_000); err != nil {
+	c := newCaps(t, open(t, library), CapsConfig{NotesFile: file})
+	if err := c.RequestLimit("GPU-0", 300_000); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := c.Apply(noon); err != nil || !again.IsZero() || w.GPU[0].Limit != 300_000 || w.GPU[1].Limit != 700_000 {
+	if again, err := c.ApplyLimits(noon); err != nil || !again.IsZero() || w.GPU[0].Limit != 300_000 || w.GPU[1].Limit != 700_000 {
 		t.Fatalf("Apply = %v, %v; limits %d and %d", again, err, w.GPU[0].Limit, w.GPU[1].Limit)
 	}
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "GPU-0") {
 		t.Errorf("noted %q, %v; want the device that was lowered", text, err)
 	}
-	if _, err := c.Apply(noon.Add(time.Hour)); err != nil || w.GPU[0].Sets != 1 {
+	if _, err := c.ApplyLimits(noon.Add(time.Hour)); err != nil || w.GPU[0].Sets != 1 {
 		t.Errorf("what has not changed was set again: %d times, %v", w.GPU[0].Sets, err)
 	}
 	// The job ends at once, another comes: one change in a second, and the last word counts.
 	at := noon.Add(100 * time.Millisecond)
-	_ = c.Want("GPU-0", 0)
-	if again, err := c.Apply(at); err != nil || again != noon.Add(time.Second) || w.GPU[0].Limit != 300_000 {
+	_ = c.RequestLimit("GPU-0", 0)
+	if again, err := c.ApplyLimits(at); err != nil || again != noon.Add(time.Second) || w.GPU[0].Limit != 300_000 {
 		t.Errorf("Apply within a second of a change = %v, %v, limit %d", again, err, w.GPU[0].Limit)
 	}
-	_ = c.Want("GPU-0", 100_000) // below what the device allows
-	if _, err := c.Apply(noon.Add(time.Second)); err != nil || w.GPU[0].Limit != 200_000 {
+	_ = c.RequestLimit("GPU-0", 100_000) // below what the device allows
+	if _, err := c.ApplyLimits(noon.Add(time.Second)); err != nil || w.GPU[0].Limit != 200_000 {
 		t.Errorf("limit %d, %v; want the least that there is", w.GPU[0].Limit, err)
 	}
-	if err := c.Restore(); err != nil || w.GPU[0].Limit != 700_000 {
+	if err := c.RestoreAllDevices(); err != nil || w.GPU[0].Limit != 700_000 {
 		t.Errorf("Restore = %v, limit %d", err, w.GPU[0].Limit)
 	}
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the note stays after all limits are back: %v", err)
 	}
-	if err := c.Want("GPU-9", 1); err == nil {
+	if err := c.RequestLimit("GPU-9", 1); err == nil {
 		t.Error("a device that is not there can be capped")
 	}
 }
@@ -122,15 +122,15 @@ func TestALimitThatTheOperatorSetIsKept(t *testing.T) {
 	g := &w.GPU[0]
 	g.Limit = 500_000
 	file := filepath.Join(t.TempDir(), "limits.json")
-	c := newCaps(t, open(t, library), CapsConfig{File: file})
+	c := newCaps(t, open(t, library), CapsConfig{NotesFile: file})
 	now := noon
 	keep := func(what string, job, limit protocol.Milliwatts) {
 		t.Helper()
 		now = now.Add(time.Minute)
-		if err := errors.Join(c.Refresh(), c.Want("GPU-0", job)); err != nil {
+		if err := errors.Join(c.RereadLimits(), c.RequestLimit("GPU-0", job)); err != nil {
 			t.Error(err)
 		}
-		if _, err := c.Apply(now); err != nil || protocol.Milliwatts(g.Limit) != limit {
+		if _, err := c.ApplyLimits(now); err != nil || protocol.Milliwatts(g.Limit) != limit {
 			t.Errorf("%s: limit %d, %v; want %d", what, g.Limit, err, limit)
 		}
 	}
@@ -150,7 +150,7 @@ func TestALimitThatTheOperatorSetIsKept(t *testing.T) {
 	g.Limit = 700_000
 	keep("the operator gives it back", 0, 700_000)
 	keep("a last job", 300_000, 300_000)
-	if err := c.Restore(); err != nil || g.Limit != 700_000 {
+	if err := c.RestoreAllDevices(); err != nil || g.Limit != 700_000 {
 		t.Errorf("Restore = %v, limit %d", err, g.Limit)
 	}
 
@@ -162,7 +162,7 @@ func TestALimitThatTheOperatorSetIsKept(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := NewCaps(open(t, library), CapsConfig{File: file})
+	c, err := NewPowerCaps(open(t, library), CapsConfig{NotesFile: file})
 	if err == nil {
 		t.Error("a file that cannot be read is taken")
 	}
@@ -180,16 +180,16 @@ func TestACeilingHoldsAtEveryInstant(t *testing.T) {
 			w.GPU[i].Limit, w.GPU[i].Lost = 700_000, 0
 		}
 		const ceiling = 1_600_000
-		c, err := NewCaps(devices, CapsConfig{Ceiling: ceiling})
+		c, err := NewPowerCaps(devices, CapsConfig{Ceiling: ceiling})
 		if err != nil {
 			t.Fatal(err)
 		}
 		at, kept := noon, false
 		for range rapid.IntRange(1, 20).Draw(t, "events") {
-			_ = c.Want(rapid.SampledFrom([]string{"GPU-0", "GPU-1", "GPU-2", "GPU-3"}).Draw(t, "device"),
+			_ = c.RequestLimit(rapid.SampledFrom([]string{"GPU-0", "GPU-1", "GPU-2", "GPU-3"}).Draw(t, "device"),
 				protocol.Milliwatts(rapid.IntRange(0, 700).Draw(t, "watts"))*1000)
 			at = at.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "ms")) * time.Millisecond)
-			if _, err := c.Apply(at); err != nil {
+			if _, err := c.ApplyLimits(at); err != nil {
 				t.Fatal(err)
 			}
 			var sum uint32
@@ -202,11 +202,11 @@ func TestACeilingHoldsAtEveryInstant(t *testing.T) {
 		}
 		for again, tries := at.Add(time.Second), 0; !again.IsZero(); tries++ {
 			at = again
-			if again, err = c.Apply(at); err != nil || tries > 10 {
+			if again, err = c.ApplyLimits(at); err != nil || tries > 10 {
 				t.Fatal(err, "or it never ends")
 			}
 		}
-		targets, err := c.targets()
+		targets, err := c.targetLimits()
 		for i, g := range w.GPU {
 			if err != nil || protocol.Milliwatts(g.Limit) != targets[i] {
 				t.Fatalf("device %d has %d mW, wants %d, %v", i, g.Limit, targets[i], err)
@@ -219,16 +219,16 @@ func TestWhatCannotBeSetIsNamedOnceAndLeftAlone(t *testing.T) {
 	library, w := standin(t, 2)
 	c := newCaps(t, open(t, library), CapsConfig{})
 	w.Forbidden = 1
-	_ = c.Want("GPU-0", 300_000)
-	if _, err := c.Apply(noon); !errors.Is(err, ErrNotPermitted) {
+	_ = c.RequestLimit("GPU-0", 300_000)
+	if _, err := c.ApplyLimits(noon); !errors.Is(err, ErrNotPermitted) {
 		t.Errorf("Apply = %v, want ErrNotPermitted", err)
 	}
 	w.Forbidden = 0
-	_ = c.Want("GPU-1", 300_000)
-	if _, err := c.Apply(noon.Add(time.Minute)); err != nil || w.GPU[0].Limit != 700_000 || w.GPU[1].Limit != 300_000 {
+	_ = c.RequestLimit("GPU-1", 300_000)
+	if _, err := c.ApplyLimits(noon.Add(time.Minute)); err != nil || w.GPU[0].Limit != 700_000 || w.GPU[1].Limit != 300_000 {
 		t.Errorf("Apply = %v; limits %d, %d; want the second device set, and the first left alone", err, w.GPU[0].Limit, w.GPU[1].Limit)
 	}
-	if err := c.Want("GPU-0", 300_000); !errors.Is(err, ErrNotPermitted) {
+	if err := c.RequestLimit("GPU-0", 300_000); !errors.Is(err, ErrNotPermitted) {
 		t.Errorf("Want of a device that cannot be set = %v", err)
 	}
 }
@@ -243,8 +243,8 @@ func TestACardThatAnswersAgainIsKeptAgain(t *testing.T) {
 			g := &w.GPU[0]
 			keep := func(now time.Time, limit protocol.Milliwatts, mhz int) {
 				t.Helper()
-				_ = errors.Join(c.Want("GPU-0", limit), c.WantClock("GPU-0", mhz)) // said by Apply
-				if _, err := c.Apply(now); err != nil {
+				_ = errors.Join(c.RequestLimit("GPU-0", limit), c.RequestClock("GPU-0", mhz)) // said by Apply
+				if _, err := c.ApplyLimits(now); err != nil {
 					t.Error(err)
 				}
 			}
@@ -254,16 +254,16 @@ func TestACardThatAnswersAgainIsKeptAgain(t *testing.T) {
 				mhz         int
 			}{{300_000, 300_000, 1500}, {0, 700_000, 0}} {
 				g.Lost = 1
-				if err := c.Refresh(); !errors.Is(err, ErrLost) {
+				if err := c.RereadLimits(); !errors.Is(err, ErrLost) {
 					t.Errorf("Refresh = %v", err)
 				}
-				if err := c.Refresh(); err != nil {
+				if err := c.RereadLimits(); err != nil {
 					t.Errorf("it is named again: %v", err)
 				}
 				if g.Lost = 0; reset {
 					g.Limit, g.Locked = 700_000, 0
 				}
-				if err := c.Refresh(); err != nil {
+				if err := c.RereadLimits(); err != nil {
 					t.Error(err)
 				}
 				keep(noon.Add(time.Duration(i+1)*time.Hour), job.limit, job.mhz)
@@ -278,7 +278,7 @@ func TestACardThatAnswersAgainIsKeptAgain(t *testing.T) {
 func TestACeilingThatCannotBeKeptIsSaid(t *testing.T) {
 	library, w := standin(t, 2)
 	c := newCaps(t, open(t, library), CapsConfig{Ceiling: 350_000})
-	if _, err := c.Apply(noon); err == nil || w.GPU[0].Limit != 200_000 || w.GPU[1].Limit != 200_000 {
+	if _, err := c.ApplyLimits(noon); err == nil || w.GPU[0].Limit != 200_000 || w.GPU[1].Limit != 200_000 {
 		t.Errorf("Apply = %v, limits %d, %d; want the lowest ones, and an error", err, w.GPU[0].Limit, w.GPU[1].Limit)
 	}
 }
@@ -320,9 +320,9 @@ func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing
 	library, w := standin(t, 2)
 	file := filepath.Join(t.TempDir(), "limits.json")
 	devices := open(t, library)
-	c := newCaps(t, devices, CapsConfig{File: file})
-	_ = c.Want("GPU-1", 250_000)
-	if _, err := c.Apply(noon); err != nil {
+	c := newCaps(t, devices, CapsConfig{NotesFile: file})
+	_ = c.RequestLimit("GPU-1", 250_000)
+	if _, err := c.ApplyLimits(noon); err != nil {
 		t.Fatal(err)
 	}
 	r, beats, err := os.Pipe()
@@ -330,7 +330,7 @@ func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing
 		t.Fatal(err)
 	}
 	defer beats.Close()
-	if err := Guard(r, 20*time.Millisecond, library, file); err != nil || w.GPU[1].Limit != 700_000 {
+	if err := RunGuard(r, 20*time.Millisecond, library, file); err != nil || w.GPU[1].Limit != 700_000 {
 		t.Errorf("Guard of a silent agent = %v, limit %d", err, w.GPU[1].Limit)
 	}
 	r.Close()
@@ -338,14 +338,14 @@ func TestAGuardActsWhenItsAgentIsSilentAndTheNextAgentWhenBothAreGone(t *testing
 	if err := os.WriteFile(file, []byte(`{"limits_mw":{"GPU-1":700000,"GPU-elsewhere":300000}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c = newCaps(t, devices, CapsConfig{File: file})
+	c = newCaps(t, devices, CapsConfig{NotesFile: file})
 	if l := c.notes.Limits; w.GPU[1].Limit != 700_000 || len(l) != 1 || l["GPU-elsewhere"] == 0 {
 		t.Errorf("a new agent finds limit %d, and notes %v", w.GPU[1].Limit, l)
 	}
 	if err := os.WriteFile(file, []byte(`{"limits_mw":{"GPU-1":"high"}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewCaps(devices, CapsConfig{File: file}); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := NewPowerCaps(devices, CapsConfig{NotesFile: file}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a note that cannot be read: %v", err)
 	}
 }
@@ -357,18 +357,18 @@ func TestAClockThatIsSetBackHoldsNoChangeUp(t *testing.T) {
 	c := newCaps(t, open(t, library), CapsConfig{})
 	set := func(now time.Time, ceiling, limit protocol.Milliwatts, mhz int) {
 		t.Helper()
-		c.SetPart(ceiling)
-		if err := errors.Join(c.Want("GPU-0", limit), c.WantClock("GPU-0", mhz)); err != nil {
+		c.SetSharedCeiling(ceiling)
+		if err := errors.Join(c.RequestLimit("GPU-0", limit), c.RequestClock("GPU-0", mhz)); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := c.Apply(now); err != nil || !again.IsZero() {
+		if again, err := c.ApplyLimits(now); err != nil || !again.IsZero() {
 			t.Errorf("Apply = %v, %v; want nothing to wait", again, err)
 		}
 	}
 	set(noon, 0, 500_000, 1500)
 	set(noon.Add(-2*time.Hour), 800_000, 300_000, 1200)
-	if g := w.GPU[0]; g.Limit != 300_000 || g.Locked != 1200 || c.Total() > 800_000 {
-		t.Errorf("after the clock was set back the limit is %d mW, the clock %d MHz, and all limits %d mW", g.Limit, g.Locked, c.Total())
+	if g := w.GPU[0]; g.Limit != 300_000 || g.Locked != 1200 || c.TotalPowerLimit() > 800_000 {
+		t.Errorf("after the clock was set back the limit is %d mW, the clock %d MHz, and all limits %d mW", g.Limit, g.Locked, c.TotalPowerLimit())
 	}
 }
 
@@ -377,7 +377,7 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 	library, w := standin(t, 1)
 	devices := open(t, library)
 	w.GPU[0].Limit = 600_000 // its operator's: below what is measured first
-	caps := newCaps(t, devices, CapsConfig{File: filepath.Join(t.TempDir(), "limits.json"), Raise: true})
+	caps := newCaps(t, devices, CapsConfig{NotesFile: filepath.Join(t.TempDir(), "limits.json"), AllowRaise: true})
 	w.Now, w.GPU[0].Demand = 1000, 95_000
 	clock := func() time.Time { return noon.Add(time.Duration(w.Now * float64(time.Second))) }
 	run := func(context.Context) error {
@@ -387,14 +387,14 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 			speed = 0.5 + 0.5*float64(w.GPU[0].Limit)/650_000
 		}
 		w.Now += 60 / speed
-		_, err := devices[0].Read() // time passes at this draw
+		_, err := devices[0].ReadSensors() // time passes at this draw
 		w.GPU[0].Demand = 95_000
 		w.Now += 5
 		return err
 	}
-	curve, err := Measure(t.Context(), devices[0], caps, "stand-in 1", Calibration{
+	curve, err := MeasurePowerCurve(t.Context(), devices[0], caps, "stand-in 1", Calibration{
 		Limits: []protocol.Milliwatts{300_000, 500_000}, Runs: 1, Command: []string{"train", "--steps", "100"},
-		Run: run, Clock: clock, Say: t.Logf,
+		Run: run, Clock: clock, Log: t.Logf,
 	})
 	if err != nil || len(curve.Points) != 3 || w.GPU[0].Limit != 600_000 {
 		t.Fatalf("Measure = %+v, %v; limit left at %d", curve, err, w.GPU[0].Limit)
@@ -409,24 +409,24 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadCurve(bytes.NewReader(text), "curve.json")
+	again, err := ReadPowerCurve(bytes.NewReader(text), "curve.json")
 	if err != nil || len(again.Points) != 3 || again.Points[2] != curve.Points[2] {
 		t.Fatalf("ReadCurve = %+v, %v", again, err)
 	}
-	h100, _ := power.Default().Lookup("H100")
-	table, err := power.Default().With(again.GPU(h100))
+	h100, _ := power.DefaultTable().LookupModel("H100")
+	table, err := power.DefaultTable().WithGPU(again.ApplyToGPUModel(h100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, _ := table.Lookup("H100")
+	g, _ := table.LookupModel("H100")
 	if g.Assumed || len(g.Caps) != 2 || g.Idle != 95_000 || g.Speed != h100.Speed || g.Caps[1].Speed >= 1000 || g.Caps[1].Energy >= 1000 {
 		t.Errorf("the table has %+v", g)
 	}
-	if _, err := Measure(t.Context(), devices[0], caps, "", Calibration{Limits: []protocol.Milliwatts{100_000}, Run: run, Clock: clock, Say: t.Logf}); !errors.Is(err, ErrOutOfRange) {
+	if _, err := MeasurePowerCurve(t.Context(), devices[0], caps, "", Calibration{Limits: []protocol.Milliwatts{100_000}, Run: run, Clock: clock, Log: t.Logf}); !errors.Is(err, ErrOutOfRange) {
 		t.Errorf("Measure below the least limit = %v", err)
 	}
 	failed := errors.New("out of memory")
-	if _, err := Measure(t.Context(), devices[0], caps, "", Calibration{Limits: []protocol.Milliwatts{300_000}, Clock: clock, Say: t.Logf, Run: func(context.Context) error {
+	if _, err := MeasurePowerCurve(t.Context(), devices[0], caps, "", Calibration{Limits: []protocol.Milliwatts{300_000}, Clock: clock, Log: t.Logf, Run: func(context.Context) error {
 		if w.GPU[0].Limit == 300_000 {
 			return failed
 		}
@@ -449,18 +449,18 @@ func TestACurveOfClocksIsMeasuredAndTaken(t *testing.T) {
 		if w.GPU[0].Locked == 0 {
 			w.Now -= 60 * (0.8 + 0.2*1980/990.0 - 1)
 		}
-		_, err := devices[0].Read()
+		_, err := devices[0].ReadSensors()
 		w.GPU[0].Demand = 95_000
 		w.Now += 2
 		return err
 	}
-	curve, err := Measure(t.Context(), devices[0], caps, "stand-in 1", Calibration{Clocks: []int{990, 1485}, Runs: 1, Command: []string{"serve"}, Run: run, Clock: clock, Say: t.Logf})
+	curve, err := MeasurePowerCurve(t.Context(), devices[0], caps, "stand-in 1", Calibration{Clocks: []int{990, 1485}, Runs: 1, Command: []string{"serve"}, Run: run, Clock: clock, Log: t.Logf})
 	if err != nil || len(curve.Points) != 3 || w.GPU[0].Locked != 0 || w.GPU[0].Limit != 700_000 {
 		t.Fatalf("Measure = %+v, %v; clock left at %d", curve, err, w.GPU[0].Locked)
 	}
 	for i, mhz := range []int{0, 1485, 990} {
 		p := curve.Points[i]
-		if p.Clock != mhz || i > 0 && curve.Clock(protocol.Milliwatts(p.Limit)) != mhz || curve.Clock(1) != 0 {
+		if p.Clock != mhz || i > 0 && curve.ClockForCap(protocol.Milliwatts(p.Limit)) != mhz || curve.ClockForCap(1) != 0 {
 			t.Errorf("point %d: %+v", i, p)
 		}
 	}
@@ -468,16 +468,16 @@ func TestACurveOfClocksIsMeasuredAndTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ReadCurve(bytes.NewReader(text), "curve.json")
+	again, err := ReadPowerCurve(bytes.NewReader(text), "curve.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h100, _ := power.Default().Lookup("H100")
-	table, err := power.Default().With(again.GPU(h100))
+	h100, _ := power.DefaultTable().LookupModel("H100")
+	table, err := power.DefaultTable().WithGPU(again.ApplyToGPUModel(h100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, _ := table.Lookup("H100"); len(g.Caps) != 2 || again.Clock(g.Caps[1].Limit) != 990 || g.Caps[1].Energy >= 1000 {
+	if g, _ := table.LookupModel("H100"); len(g.Caps) != 2 || again.ClockForCap(g.Caps[1].Limit) != 990 || g.Caps[1].Energy >= 1000 {
 		t.Errorf("the table has %+v", g)
 	}
 }

@@ -11,31 +11,31 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// device is a Device of the driver's library.
-type device struct {
+// nvmlDevice is a Device of the driver's library.
+type nvmlDevice struct {
 	lib         *Library
 	h           driver.Device
 	index       int
 	uuid, model string
 }
 
-func (d *device) Index() int    { return d.index }
-func (d *device) UUID() string  { return d.uuid }
-func (d *device) Model() string { return d.model }
+func (d *nvmlDevice) Index() int    { return d.index }
+func (d *nvmlDevice) UUID() string  { return d.uuid }
+func (d *nvmlDevice) Model() string { return d.model }
 
-// call calls f if the loaded library has the named function; calling a missing symbol would end the process.
-func (d *device) call(name string, f func() driver.Return) error {
+// callIfSupported calls f if the loaded library has the named function; calling a missing symbol would end the process.
+func (d *nvmlDevice) callIfSupported(name string, f func() driver.Return) error {
 	if !d.lib.open {
 		return fmt.Errorf("nvml: device %d: the library is closed", d.index)
 	}
 	if !d.lib.has[name] {
 		return ErrNotSupported
 	}
-	return failure(f())
+	return errorOfReturn(f())
 }
 
-// Read implements Device. Values that the device does not report are named in Missing; a lost device is an error.
-func (d *device) Read() (out Reading, err error) {
+// ReadSensors implements Device. Values that the device does not report are named in Missing; a lost device is an error.
+func (d *nvmlDevice) ReadSensors() (out Reading, err error) {
 	parts := []struct {
 		what, name string
 		read       func() driver.Return
@@ -83,7 +83,7 @@ func (d *device) Read() (out Reading, err error) {
 	}
 	var last error
 	for _, p := range parts {
-		err := d.call(p.name, p.read)
+		err := d.callIfSupported(p.name, p.read)
 		if errors.Is(err, ErrLost) {
 			return Reading{}, fmt.Errorf("nvml: device %d: %w", d.index, err)
 		}
@@ -97,8 +97,8 @@ func (d *device) Read() (out Reading, err error) {
 	return out, nil
 }
 
-// Limits implements Device.
-func (d *device) Limits() (out Limits, err error) {
+// PowerLimits implements Device.
+func (d *nvmlDevice) PowerLimits() (out Limits, err error) {
 	parts := []struct {
 		name string
 		read func() driver.Return
@@ -120,35 +120,35 @@ func (d *device) Limits() (out Limits, err error) {
 		}},
 	}
 	for _, p := range parts {
-		if err := d.call(p.name, p.read); err != nil {
+		if err := d.callIfSupported(p.name, p.read); err != nil {
 			return Limits{}, fmt.Errorf("nvml: device %d: power limits: %w", d.index, err)
 		}
 	}
 	return out, nil
 }
 
-// SetLimit implements Device.
-func (d *device) SetLimit(limit protocol.Milliwatts) error {
-	l, err := d.Limits()
+// SetPowerLimit implements Device.
+func (d *nvmlDevice) SetPowerLimit(limit protocol.Milliwatts) error {
+	l, err := d.PowerLimits()
 	if err != nil {
 		return err
 	}
 	if limit < l.Least || limit > l.Most {
-		return fmt.Errorf("nvml: device %d: limit %.1f W: want %.1f to %.1f W: %w", d.index, watts(limit), watts(l.Least), watts(l.Most), ErrOutOfRange)
+		return fmt.Errorf("nvml: device %d: limit %.1f W: want %.1f to %.1f W: %w", d.index, inWatts(limit), inWatts(l.Least), inWatts(l.Most), ErrOutOfRange)
 	}
-	err = d.call("nvmlDeviceSetPowerManagementLimit", func() driver.Return { return d.h.SetPowerManagementLimit(uint32(limit)) })
+	err = d.callIfSupported("nvmlDeviceSetPowerManagementLimit", func() driver.Return { return d.h.SetPowerManagementLimit(uint32(limit)) })
 	if err != nil {
-		return fmt.Errorf("nvml: device %d: set limit %.1f W: %w", d.index, watts(limit), err)
+		return fmt.Errorf("nvml: device %d: set limit %.1f W: %w", d.index, inWatts(limit), err)
 	}
 	return nil
 }
 
 // LockClocks implements Device.
-func (d *device) LockClocks(least, most int) error {
-	if least < 1 || most < least || most > mostClockMHz {
-		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: want 1 to %d, the lower first: %w", d.index, least, most, mostClockMHz, ErrOutOfRange)
+func (d *nvmlDevice) LockClocks(least, most int) error {
+	if least < 1 || most < least || most > maxClockMHz {
+		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: want 1 to %d, the lower first: %w", d.index, least, most, maxClockMHz, ErrOutOfRange)
 	}
-	err := d.call("nvmlDeviceSetGpuLockedClocks", func() driver.Return { return d.h.SetGpuLockedClocks(uint32(least), uint32(most)) })
+	err := d.callIfSupported("nvmlDeviceSetGpuLockedClocks", func() driver.Return { return d.h.SetGpuLockedClocks(uint32(least), uint32(most)) })
 	if err != nil {
 		return fmt.Errorf("nvml: device %d: clocks of %d to %d MHz: %w", d.index, least, most, err)
 	}
@@ -156,8 +156,8 @@ func (d *device) LockClocks(least, most int) error {
 }
 
 // UnlockClocks implements Device.
-func (d *device) UnlockClocks() error {
-	if err := d.call("nvmlDeviceResetGpuLockedClocks", func() driver.Return { return d.h.ResetGpuLockedClocks() }); err != nil {
+func (d *nvmlDevice) UnlockClocks() error {
+	if err := d.callIfSupported("nvmlDeviceResetGpuLockedClocks", func() driver.Return { return d.h.ResetGpuLockedClocks() }); err != nil {
 		return fmt.Errorf("nvml: device %d: unlock clocks: %w", d.index, err)
 	}
 	return nil
@@ -165,14 +165,14 @@ func (d *device) UnlockClocks() error {
 
 // A device without MIG, or with MIG disabled, has no slices.
 // Slices implements Device.
-func (d *device) Slices() (out []Slice, err error) {
+func (d *nvmlDevice) MIGInstances() (out []MIGInstance, err error) {
 	on, n := 0, 0
-	err = d.call("nvmlDeviceGetMigMode", func() (r driver.Return) { on, _, r = d.h.GetMigMode(); return r })
+	err = d.callIfSupported("nvmlDeviceGetMigMode", func() (r driver.Return) { on, _, r = d.h.GetMigMode(); return r })
 	if errors.Is(err, ErrNotSupported) || err == nil && on == 0 {
 		return nil, nil // without MIG, or with MIG disabled
 	}
 	if err == nil {
-		err = d.call("nvmlDeviceGetMaxMigDeviceCount", func() (r driver.Return) { n, r = d.h.GetMaxMigDeviceCount(); return r })
+		err = d.callIfSupported("nvmlDeviceGetMaxMigDeviceCount", func() (r driver.Return) { n, r = d.h.GetMaxMigDeviceCount(); return r })
 	}
 	for i := range n {
 		if err != nil {
@@ -180,7 +180,7 @@ func (d *device) Slices() (out []Slice, err error) {
 		}
 		var part driver.Device
 		var gone bool
-		err = d.call("nvmlDeviceGetMigDeviceHandleByIndex", func() (r driver.Return) {
+		err = d.callIfSupported("nvmlDeviceGetMigDeviceHandleByIndex", func() (r driver.Return) {
 			part, r = d.h.GetMigDeviceHandleByIndex(i)
 			if gone = r == driver.ERROR_NOT_FOUND; gone {
 				return driver.SUCCESS
@@ -191,10 +191,10 @@ func (d *device) Slices() (out []Slice, err error) {
 		if err != nil || gone {
 			continue
 		}
-		var s Slice
-		err = d.call("nvmlDeviceGetUUID", func() (r driver.Return) { s.UUID, r = part.GetUUID(); return r })
+		var s MIGInstance
+		err = d.callIfSupported("nvmlDeviceGetUUID", func() (r driver.Return) { s.UUID, r = part.GetUUID(); return r })
 		if err == nil {
-			err = d.call("nvmlDeviceGetAttributes_v2", func() driver.Return {
+			err = d.callIfSupported("nvmlDeviceGetAttributes_v2", func() driver.Return {
 				a, r := part.GetAttributes()
 				s.Sevens, s.Memory = int(a.GpuInstanceSliceCount), protocol.MiB(a.MemorySizeMB)
 				return r

@@ -1,14 +1,14 @@
 // Package nvml reads and sets the power of NVIDIA GPUs through the driver's library NVML.
 //
-// On a machine without the library or a GPU, and in a build without cgo, [Open] returns [ErrNoLibrary], and the
+// On a machine without the library or a GPU, and in a build without cgo, [OpenLibrary] returns [ErrNoLibrary], and the
 // agent continues with the power model's figures. Calling a function that the loaded library lacks would end the
 // process, so every function is looked up when the library is opened; one that an older driver lacks returns
 // [ErrNotSupported].
 //
 // # Changed limits are restored
 //
-// [Caps] lowers power limits for jobs and keeps a common ceiling. Before it changes a limit, it records the
-// device's own one in a file, and removes the record once that limit is back. [Guard] runs in another process and
+// [PowerCaps] lowers power limits for jobs and keeps a common ceiling. Before it changes a limit, it records the
+// device's own one in a file, and removes the record once that limit is back. [RunGuard] runs in another process and
 // restores the recorded limits when the agent has exited or sends no heartbeat; an agent that starts restores what
 // it finds. So a limit stays changed without an agent no longer than the guard's period or, if both were killed,
 // until the next start.
@@ -35,20 +35,20 @@ type Device interface {
 	UUID() string  // "GPU-…"
 	Model() string // the driver's product name: "NVIDIA H100 80GB HBM3"
 
-	// Read returns the device's current state. Values that the device does not report are named in Missing; an
+	// ReadSensors returns the device's current state. Values that the device does not report are named in Missing; an
 	// error means that nothing could be read.
-	Read() (Reading, error)
+	ReadSensors() (Reading, error)
 
-	Limits() (Limits, error)
-	// SetLimit sets the power limit, or returns ErrOutOfRange.
-	SetLimit(protocol.Milliwatts) error
+	PowerLimits() (Limits, error)
+	// SetPowerLimit sets the power limit, or returns ErrOutOfRange.
+	SetPowerLimit(protocol.Milliwatts) error
 	// LockClocks locks the SM clock to a range in MHz, UnlockClocks removes the lock. Decoding of language models
 	// draws little power and never reaches a power limit; only a lower clock saves energy there.
 	LockClocks(least, most int) error
 	UnlockClocks() error
 
-	// Slices returns the MIG instances of the device; none if MIG is disabled.
-	Slices() ([]Slice, error)
+	// MIGInstances returns the MIG instances of the device; none if MIG is disabled.
+	MIGInstances() ([]MIGInstance, error)
 }
 
 // A Reading is the state of a device at an instant.
@@ -68,8 +68,8 @@ type Reading struct {
 // Limits are the power limits of a device.
 type Limits struct{ Least, Most, Default, Now protocol.Milliwatts }
 
-// A Slice is a MIG instance: a part of a device with its own memory.
-type Slice struct {
+// A MIGInstance is a MIG instance: a part of a device with its own memory.
+type MIGInstance struct {
 	UUID   string
 	Sevens int // compute slices, of the device's seven
 	Memory protocol.MiB

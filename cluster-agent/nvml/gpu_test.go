@@ -9,39 +9,39 @@ import (
 
 // Read-only, on a machine with a GPU: `make test-gpu`. Nothing is set.
 func TestARealDeviceTellsWhatIsPlausible(t *testing.T) {
-	l, err := Open("")
+	l, err := OpenLibrary("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	devices, err := l.Devices()
+	devices, err := l.ListDevices()
 	if err != nil || len(devices) == 0 {
 		t.Fatalf("%d devices, %v", len(devices), err)
 	}
-	t.Logf("driver %s", l.Driver())
+	t.Logf("driver %s", l.DriverVersion())
 	for _, d := range devices {
-		limits, err := d.Limits()
+		limits, err := d.PowerLimits()
 		t.Logf("%d %s %s: limits %+v, %v", d.Index(), d.Model(), d.UUID(), limits, err)
 		if err == nil && (limits.Least <= 0 || limits.Least > limits.Default || limits.Default > limits.Most || limits.Now > limits.Most) {
 			t.Errorf("limits out of order: %+v", limits)
 		}
-		slices, err := d.Slices()
+		slices, err := d.MIGInstances()
 		t.Logf("MIG: %v, %v", slices, err)
-		before, err := d.Read()
+		before, err := d.ReadSensors()
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
 		var sum, n float64
 		for time.Since(began) < 5*time.Second {
-			r, err := d.Read()
+			r, err := d.ReadSensors()
 			if err != nil {
 				t.Fatal(err)
 			}
 			sum, n = sum+float64(r.Power), n+1
 			time.Sleep(20 * time.Millisecond)
 		}
-		after, err := d.Read()
+		after, err := d.ReadSensors()
 		if err != nil {
 			t.Fatal(err)
 		}

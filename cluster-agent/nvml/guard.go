@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Guard restores the limits recorded in a file once the agent's heartbeat stops: beats ends, because the agent
+// RunGuard restores the limits recorded in a file once the agent's heartbeat stops: beats ends, because the agent
 // exited, or nothing arrives for a period. Then it returns. An agent that still runs finds its limits changed and
 // sets them again.
 //
 // It runs in a separate process, with beats as its standard input: see [StartGuard].
-func Guard(beats io.Reader, period time.Duration, library, file string) error {
+func RunGuard(beats io.Reader, period time.Duration, library, file string) error {
 	heard, done := make(chan bool), make(chan bool)
 	defer close(done)
 	go func() {
@@ -41,27 +41,27 @@ func Guard(beats io.Reader, period time.Duration, library, file string) error {
 		}
 		break
 	}
-	return putBack(library, file)
+	return restoreNotedLimits(library, file)
 }
 
-// putBack restores the limits recorded in a file.
-func putBack(library, file string) error {
-	n, err := readNotes(file)
-	if err != nil || n.empty() {
+// restoreNotedLimits restores the limits recorded in a file.
+func restoreNotedLimits(library, file string) error {
+	n, err := readRestoreNotes(file)
+	if err != nil || n.isEmpty() {
 		return err
 	}
-	lib, err := Open(library)
+	lib, err := OpenLibrary(library)
 	if err != nil {
 		return err
 	}
-	devices, err := lib.Devices()
-	return errors.Join(err, n.restore(devices, file), lib.Close())
+	devices, err := lib.ListDevices()
+	return errors.Join(err, n.restoreDevices(devices, file), lib.Close())
 }
 
-// Watchman is a guard for an agent in another container, because the end of a container kills all its processes.
+// RunHeartbeatGuard is a guard for an agent in another container, because the end of a container kills all its processes.
 // The agent's heartbeat is the modification time of a file. Whenever that is older than a period, Watchman restores
 // the recorded limits. When ctx ends, it waits at most a period for the agent to restore them itself, and returns.
-func Watchman(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
+func RunHeartbeatGuard(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
 	var touched, seen time.Time
 	back := true // the record was restored since the last heartbeat
 	for begun := time.Now(); ; {
@@ -73,21 +73,21 @@ func Watchman(ctx context.Context, beats string, period time.Duration, library, 
 		}
 		silent := time.Since(seen) >= period*9/10 // polling takes a tenth of the period
 		if silent && !back {
-			err := putBack(library, file)
+			err := restoreNotedLimits(library, file)
 			if back = err == nil; !back {
 				say(err)
 			}
 		}
 		_, err := os.Stat(file)
 		if ctx.Err() != nil && (silent || errors.Is(err, os.ErrNotExist)) {
-			return putBack(library, file)
+			return restoreNotedLimits(library, file)
 		}
 		time.Sleep(period / 10)
 	}
 }
 
-// Beat updates the heartbeat file that a [Watchman] reads.
-func Beat(file string) error {
+// TouchHeartbeat updates the heartbeat file that a [RunHeartbeatGuard] reads.
+func TouchHeartbeat(file string) error {
 	now := time.Now()
 	err := os.Chtimes(file, now, now)
 	if errors.Is(err, os.ErrNotExist) {
@@ -99,46 +99,46 @@ func Beat(file string) error {
 	return nil
 }
 
-// A Watch is a guard process that the agent started.
-type Watch struct {
-	guard func() *exec.Cmd
-	cmd   *exec.Cmd
-	beats io.WriteCloser
+// A GuardProcess is a guard process that the agent started.
+type GuardProcess struct {
+	newCommand    func() *exec.Cmd
+	cmd           *exec.Cmd
+	heartbeatPipe io.WriteCloser
 }
 
-// StartGuard starts a guard: a command that calls [Guard] with its standard input. The guard has its own session,
+// StartGuard starts a guard: a command that calls [RunGuard] with its standard input. The guard has its own session,
 // so that signals to the agent's process group do not end it.
-func StartGuard(guard func() *exec.Cmd) (*Watch, error) {
-	w := &Watch{guard: guard}
-	return w, w.start()
+func StartGuard(guard func() *exec.Cmd) (*GuardProcess, error) {
+	w := &GuardProcess{newCommand: guard}
+	return w, w.startProcess()
 }
 
-func (w *Watch) start() error {
-	cmd := w.guard()
+func (w *GuardProcess) startProcess() error {
+	cmd := w.newCommand()
 	beats, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("nvml: guard: %w", err)
 	}
-	apart(cmd)
+	detachSession(cmd)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("nvml: guard: %w", err)
 	}
-	w.cmd, w.beats = cmd, beats
+	w.cmd, w.heartbeatPipe = cmd, beats
 	return nil
 }
 
-// Beat sends a heartbeat; call it several times in every period. An error means that the guard had exited, for
+// SendHeartbeat sends a heartbeat; call it several times in every period. An error means that the guard had exited, for
 // example because it took the agent for dead; Beat has started another one, unless the error says why not.
-func (w *Watch) Beat() error {
-	if _, err := w.beats.Write([]byte{'.'}); err != nil {
-		return fmt.Errorf("nvml: the guard process had exited: %w", errors.Join(err, w.Stop(), w.start()))
+func (w *GuardProcess) SendHeartbeat() error {
+	if _, err := w.heartbeatPipe.Write([]byte{'.'}); err != nil {
+		return fmt.Errorf("nvml: the guard process had exited: %w", errors.Join(err, w.StopGuard(), w.startProcess()))
 	}
 	return nil
 }
 
-// Stop ends the guard, which restores what is still changed, and waits for it.
-func (w *Watch) Stop() error {
-	if err := errors.Join(w.beats.Close(), w.cmd.Wait()); err != nil {
+// StopGuard ends the guard, which restores what is still changed, and waits for it.
+func (w *GuardProcess) StopGuard() error {
+	if err := errors.Join(w.heartbeatPipe.Close(), w.cmd.Wait()); err != nil {
 		return fmt.Errorf("nvml: guard: %w", err)
 	}
 	return nil

@@ -16,9 +16,9 @@ type Library struct {
 	open bool
 }
 
-// Open loads the library at a path; an empty path means libnvidia-ml.so.1 in the system's search path. Call Close
+// OpenLibrary loads the library at a path; an empty path means libnvidia-ml.so.1 in the system's search path. Call Close
 // at the end.
-func Open(path string) (*Library, error) {
+func OpenLibrary(path string) (*Library, error) {
 	var options []driver.LibraryOption
 	if path != "" {
 		options = append(options, driver.WithLibraryPath(path))
@@ -31,10 +31,10 @@ func Open(path string) (*Library, error) {
 	case driver.ERROR_DRIVER_NOT_LOADED:
 		return nil, fmt.Errorf("%w: the library is installed, but its kernel driver is not loaded: load the nvidia module", ErrNoLibrary)
 	default:
-		return nil, fmt.Errorf("nvml: init: %w", failure(r))
+		return nil, fmt.Errorf("nvml: init: %w", errorOfReturn(r))
 	}
 	l.open = true
-	for _, name := range symbols {
+	for _, name := range deviceSymbols {
 		l.has[name] = l.lib.Extensions().LookupSymbol(name) == nil
 	}
 	for _, name := range []string{"nvmlDeviceGetUUID", "nvmlDeviceGetName"} {
@@ -45,8 +45,8 @@ func Open(path string) (*Library, error) {
 	return l, nil
 }
 
-// symbols are the functions that this package calls.
-var symbols = []string{
+// deviceSymbols are the functions that this package calls.
+var deviceSymbols = []string{
 	"nvmlDeviceGetName", "nvmlDeviceGetUUID", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetTotalEnergyConsumption",
 	"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetMemoryInfo", "nvmlDeviceGetTemperature", "nvmlDeviceGetClockInfo",
 	"nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementLimitConstraints",
@@ -56,8 +56,8 @@ var symbols = []string{
 	"nvmlSystemGetDriverVersion",
 }
 
-// Driver returns the driver's version, or "" if the library does not provide it.
-func (l *Library) Driver() string {
+// DriverVersion returns the driver's version, or "" if the library does not provide it.
+func (l *Library) DriverVersion() string {
 	if !l.has["nvmlSystemGetDriverVersion"] {
 		return ""
 	}
@@ -65,23 +65,23 @@ func (l *Library) Driver() string {
 	return v
 }
 
-// Devices returns the reachable GPUs, by index. The error, ErrLost, names devices that have fallen off the bus; the
+// ListDevices returns the reachable GPUs, by index. The error, ErrLost, names devices that have fallen off the bus; the
 // returned ones can be used.
-func (l *Library) Devices() (out []Device, err error) {
+func (l *Library) ListDevices() (out []Device, err error) {
 	n, r := l.lib.DeviceGetCount()
 	if r != driver.SUCCESS {
-		return nil, fmt.Errorf("nvml: count of devices: %w", failure(r))
+		return nil, fmt.Errorf("nvml: count of devices: %w", errorOfReturn(r))
 	}
 	var lost []error
 	for i := range n {
-		d := &device{lib: l, index: i}
+		d := &nvmlDevice{lib: l, index: i}
 		if d.h, r = l.lib.DeviceGetHandleByIndex(i); r == driver.SUCCESS {
 			if d.uuid, r = d.h.GetUUID(); r == driver.SUCCESS {
 				d.model, r = d.h.GetName()
 			}
 		}
 		if r != driver.SUCCESS {
-			lost = append(lost, fmt.Errorf("nvml: device %d: %w", i, failure(r)))
+			lost = append(lost, fmt.Errorf("nvml: device %d: %w", i, errorOfReturn(r)))
 			continue
 		}
 		out = append(out, d)
@@ -96,13 +96,13 @@ func (l *Library) Close() error {
 	}
 	l.open = false
 	if r := l.lib.Shutdown(); r != driver.SUCCESS {
-		return fmt.Errorf("nvml: shutdown: %w", failure(r))
+		return fmt.Errorf("nvml: shutdown: %w", errorOfReturn(r))
 	}
 	return nil
 }
 
-// failure converts a return code to an error.
-func failure(r driver.Return) error {
+// errorOfReturn converts a return code to an error.
+func errorOfReturn(r driver.Return) error {
 	switch r {
 	case driver.SUCCESS:
 		return nil

@@ -12,15 +12,15 @@ import (
 )
 
 // standin builds a library and its world.
-func standin(t *testing.T, devices uint32) (string, *nvmltest.World) {
+func standin(t *testing.T, devices uint32) (string, *nvmltest.FakeMachine) {
 	t.Helper()
-	return nvmltest.New(t, devices)
+	return nvmltest.BuildFakeLibrary(t, devices)
 }
 
 // open opens a stand-in and its devices.
 func open(t *testing.T, library string) []Device {
 	t.Helper()
-	l, err := Open(library)
+	l, err := OpenLibrary(library)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func open(t *testing.T, library string) []Device {
 			t.Error(err)
 		}
 	})
-	devices, err := l.Devices()
+	devices, err := l.ListDevices()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +37,12 @@ func open(t *testing.T, library string) []Device {
 }
 
 func TestTheWorldOfTheTestIsThatOfTheLibrary(t *testing.T) {
-	if got := binary.Size(nvmltest.World{}); got != int(unsafe.Sizeof(nvmltest.World{})) {
-		t.Fatalf("a world has %d bytes, its fields %d: the C struct has no padding either", unsafe.Sizeof(nvmltest.World{}), got)
+	if got := binary.Size(nvmltest.FakeMachine{}); got != int(unsafe.Sizeof(nvmltest.FakeMachine{})) {
+		t.Fatalf("a world has %d bytes, its fields %d: the C struct has no padding either", unsafe.Sizeof(nvmltest.FakeMachine{}), got)
 	}
 	library, w := standin(t, 2)
 	w.GPU[1].Demand = 123_456
-	if r, err := open(t, library)[1].Read(); err != nil || r.Power != 123_456 || math.IsNaN(w.Now) {
+	if r, err := open(t, library)[1].ReadSensors(); err != nil || r.Power != 123_456 || math.IsNaN(w.Now) {
 		t.Fatalf("Read = %+v, %v", r, err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 //go:embed config.schema.json
-var schema []byte
+var configSchema []byte
 
 // A Config is a configuration file of a site in its own words. Which executor
 // its site has is one of Kubernetes and Simulate; a hub has Queue alone.
@@ -87,7 +87,7 @@ type Kueue struct {
 type Grid struct {
 	Price   float64          `yaml:"price"`  // dollars per MWh
 	Carbon  float64          `yaml:"carbon"` // grams per kWh
-	PUE     float64          `yaml:"pue"`    // 0: usualPUE
+	PUE     float64          `yaml:"pue"`    // 0: defaultPUE
 	Idle    bool             `yaml:"idle"`
 	Sources []signals.Config `yaml:"sources"`
 }
@@ -104,11 +104,11 @@ func Load(by, file string) (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", by, err)
 	}
-	kind := yamlschema.Kind{By: by, What: "configuration", Docs: "docs/live.md", Schema: schema}
-	if c.page, err = kind.Read(file, text); err != nil {
+	kind := yamlschema.SchemaKind{Reader: by, FileKind: "configuration", Docs: "docs/live.md", Schema: configSchema}
+	if c.page, err = kind.ParsePage(file, text); err != nil {
 		return c, err
 	}
-	if err := c.page.Decode(&c); err != nil {
+	if err := c.page.DecodeInto(&c); err != nil {
 		return c, err
 	}
 	if err := c.checkSections(by, file); err != nil {
@@ -124,7 +124,7 @@ func Load(by, file string) (Config, error) {
 
 // Fault returns an error at a path of keys and indexes, with its file and line.
 func (c Config) Fault(path []string, format string, args ...any) error {
-	return c.page.Fault(path, format, args...)
+	return c.page.FaultAt(path, format, args...)
 }
 
 // checkSections refuses sections that do not go together.
@@ -150,11 +150,11 @@ func (c Config) openSources(dir string) (err error) {
 		return nil
 	}
 	for i, x := range c.Grid.Sources {
-		if c.Grid.Sources[i], err = x.Open(dir); err != nil {
+		if c.Grid.Sources[i], err = x.ResolveAndValidate(dir); err != nil {
 			return c.sourceFault(i, err)
 		}
 		if i > 0 && x.Tells == "carbon" && (x.From == "watttime") != (c.Grid.carbonSource() == "watttime") {
-			return c.sourceFault(i, signals.Fault{Key: "from", What: "marginal and mean carbon are two quantities: keep watttime alone, or the others"})
+			return c.sourceFault(i, signals.ConfigFault{Key: "from", Problem: "marginal and mean carbon are two quantities: keep watttime alone, or the others"})
 		}
 	}
 	return nil
@@ -162,31 +162,31 @@ func (c Config) openSources(dir string) (err error) {
 
 // sourceFault says on which line of the file a source is wrong.
 func (c Config) sourceFault(i int, err error) error {
-	var f signals.Fault
+	var f signals.ConfigFault
 	if !errors.As(err, &f) {
 		return err
 	}
-	return c.Fault([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.What)
+	return c.Fault([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.Problem)
 }
 
 // resolvePaths takes relative file names from dir.
 func (c *Config) resolvePaths(dir string) {
 	if k := c.Kubernetes; k != nil {
-		k.Kubeconfig = daemon.Under(dir, k.Kubeconfig)
+		k.Kubeconfig = daemon.ResolveUnder(dir, k.Kubeconfig)
 		if p := k.Prometheus; p != nil {
-			p.TokenFile = daemon.Under(dir, p.TokenFile)
+			p.TokenFile = daemon.ResolveUnder(dir, p.TokenFile)
 		}
 		for model, file := range k.Curves {
-			k.Curves[model] = daemon.Under(dir, file)
+			k.Curves[model] = daemon.ResolveUnder(dir, file)
 		}
 	}
 	if c.Queue != nil {
-		c.Queue.Kubeconfig = daemon.Under(dir, c.Queue.Kubeconfig)
+		c.Queue.Kubeconfig = daemon.ResolveUnder(dir, c.Queue.Kubeconfig)
 	}
 	if s := c.Simulate; s != nil {
-		s.Dir, s.Data = dir, daemon.Under(dir, s.Data)
+		s.Dir, s.Data = dir, daemon.ResolveUnder(dir, s.Data)
 	}
-	c.Folder = daemon.Under(dir, c.Folder)
+	c.Folder = daemon.ResolveUnder(dir, c.Folder)
 	c.ResolvePaths(dir)
 }
 
@@ -200,21 +200,21 @@ func (g Grid) carbonSource() string {
 	return ""
 }
 
-// usualPUE is that of a site whose configuration says nothing of its building.
-const usualPUE = 1.1
+// defaultPUE is that of a site whose configuration says nothing of its building.
+const defaultPUE = 1.1
 
 // Forecast says how the agent bids on hours that no source reported: with the
 // configured values as a default, and by forecasts that fit the market.
 func (g Grid) Forecast() forecast.Config {
 	if g.PUE == 0 {
-		g.PUE = usualPUE
+		g.PUE = defaultPUE
 	}
-	r := forecast.Config{NoPUE: protocol.Milli(math.Round(g.PUE * 1000)), Default: &forecast.Default{
+	r := forecast.Config{NoPUE: protocol.Milli(math.Round(g.PUE * 1000)), Default: &forecast.DefaultSignal{
 		Price: protocol.Microdollars(math.Round(g.Price * 1000)), Carbon: protocol.Milligrams(math.Round(g.Carbon * 1000)),
 	}}
 	for _, x := range g.Sources {
 		if x.Tells == "price" {
-			r.Price = forecast.Usual(protocol.GridPrice, forecast.Market{Ahead: x.Market != "real-time"})
+			r.Price = forecast.DefaultRule(protocol.GridPrice, forecast.Market{Ahead: x.Market != "real-time"})
 			break // the first is believed
 		}
 	}
@@ -223,16 +223,16 @@ func (g Grid) Forecast() forecast.Config {
 
 // Feed makes the party that reports the site's grid to its agent, or nil if no
 // grid is configured. It keeps what it read beside the agent's facts.
-func (c Config) Feed(log *slog.Logger) *signals.Feed {
+func (c Config) Feed(log *slog.Logger) *signals.Poller {
 	g := c.Grid
 	if g == nil {
 		return nil
 	}
-	f := &signals.Feed{Site: c.Site, Log: log, Fixed: map[protocol.Quantity]float64{protocol.GridPrice: g.Price, protocol.GridCarbon: g.Carbon}}
+	f := &signals.Poller{Site: c.Site, Log: log, Fixed: map[protocol.Quantity]float64{protocol.GridPrice: g.Price, protocol.GridCarbon: g.Carbon}}
 	for _, x := range g.Sources {
-		r := signals.NewReader(x, filepath.Join(c.Folder, "signals"))
-		delete(f.Fixed, r.What())
-		f.Readers = append(f.Readers, r)
+		r := signals.NewSource(x, filepath.Join(c.Folder, "signals"))
+		delete(f.Fixed, r.Quantity())
+		f.Sources = append(f.Sources, r)
 	}
 	return f
 }

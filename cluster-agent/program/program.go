@@ -27,7 +27,7 @@ type Program struct {
 	// Prepare checks what only this program knows of a configuration, and returns
 	// how its site is built. Preparing must write nothing: --check does it too. Feed
 	// reports the site's grid; it is nil if none is configured.
-	Prepare func(c Config, log *slog.Logger, feed *signals.Feed) (build Builder, err error)
+	Prepare func(c Config, log *slog.Logger, feed *signals.Poller) (build Builder, err error)
 }
 
 // A Builder builds the parties of a site when it is started.
@@ -53,7 +53,7 @@ func (p Program) Run(args []string, out io.Writer) int {
 }
 
 // serve runs a site until ctx ends.
-func serve(ctx context.Context, x *daemon.Process, site string, feed *signals.Feed, build Builder) error {
+func serve(ctx context.Context, x *daemon.Process, site string, feed *signals.Poller, build Builder) error {
 	cfg, err := build()
 	if err != nil {
 		return err
@@ -62,31 +62,31 @@ func serve(ctx context.Context, x *daemon.Process, site string, feed *signals.Fe
 	if err != nil {
 		return err
 	}
-	tele, err := x.Observe(ctx, protocol.Agent(site), hub)
+	tele, err := x.Observe(ctx, protocol.AgentParty(site), hub)
 	if err != nil {
 		return err
 	}
-	defer tele.End(x.Log)
-	tele.Check(hub.Ready)
+	defer tele.CloseAndLog(x.Log)
+	tele.AddReadinessCheck(hub.CheckConnected)
 	if feed != nil {
-		tele.Signals(sourceStates(feed))
+		tele.RegisterSignals(sourceStates(feed))
 	}
 	if x.Listen != "" {
 		listener, err := x.ListenHTTP()
 		if err != nil {
 			return err
 		}
-		defer x.ServeHTTP(listener, tele.Handler())()
+		defer x.ServeHTTP(listener, tele.HTTPHandler())()
 	}
-	cfg.Told, cfg.Far, cfg.Log = tele.Told, hub, x.Log
-	return runtime.Run(ctx, cfg)
+	cfg.OnSent, cfg.FederationBus, cfg.Log = tele.CountMessages, hub, x.Log
+	return runtime.RunSite(ctx, cfg)
 }
 
 // sourceStates shows how the sources of a feed do.
-func sourceStates(f *signals.Feed) func() []telemetry.Signal {
-	return func() (out []telemetry.Signal) {
-		for _, s := range f.Status(time.Now()) {
-			out = append(out, telemetry.Signal{Source: s.Source, Tells: s.Tells, Known: s.Value != nil, Age: s.Age, Horizon: s.Horizon, Stale: s.Stale, Failures: s.Why})
+func sourceStates(f *signals.Poller) func() []telemetry.SignalStatus {
+	return func() (out []telemetry.SignalStatus) {
+		for _, s := range f.SourceStatuses(time.Now()) {
+			out = append(out, telemetry.SignalStatus{Source: s.Source, Quantity: s.Tells, Known: s.Value != nil, Age: s.Age, Horizon: s.Horizon, Stale: s.Stale, Failures: s.Why})
 		}
 		return out
 	}

@@ -18,11 +18,11 @@ import (
 // reports its grid.
 type SiteConfig struct {
 	Site   string // the site's name in the federation
-	Folder string // where its parties journal their facts; see Config.Folder
+	Folder string // where its parties journal their facts; see Config.DataDir
 
 	// Nodes are the site's machines. Leave them empty if the executor reports them.
 	Nodes []capacity.Node
-	// Power is what the site's devices draw. The zero table is power.Default().
+	// Power is what the site's devices draw. The zero table is power.DefaultTable().
 	Power power.Table
 	// Forecast says how the agent forecasts the hours that no signal reported.
 	Forecast forecast.Config
@@ -35,38 +35,38 @@ type SiteConfig struct {
 type LocalParty struct {
 	// Machine is stepped by the site's own loop. If it keeps facts (a Keeper), the
 	// site journals and restores them.
-	Machine Party
+	Machine Restartable
 	// Service joins the near hub by itself and runs until ctx ends. Its life is the
 	// agent's. An error ends the site.
-	Service func(ctx context.Context, near bus.Hub, life uint32) error
+	Service func(ctx context.Context, near bus.Bus, life uint32) error
 }
 
 // BuildSite builds the parties of a site around an executor, which runs the jobs
 // that the site wins, and a source of grid signals. The caller sets Far, Log and
 // whatever else differs by program, and hands the result to Run.
 func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
-	if len(cfg.Power.Models()) == 0 {
-		cfg.Power = power.Default()
+	if len(cfg.Power.ModelNames()) == 0 {
+		cfg.Power = power.DefaultTable()
 	}
-	room, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, Standby: capacity.UsualStandby})
+	room, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn})
 	if err != nil {
 		return Config{}, fmt.Errorf("site %s: %w", cfg.Site, err)
 	}
 	out := Config{
-		Site: cfg.Site, Folder: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:  agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(cfg.ChargeIdle)}, room, forecast.New(cfg.Forecast)),
-		Beside: make(map[protocol.Party]Party),
-		More:   make(map[protocol.Party]func(context.Context, bus.Hub, uint32) error),
+		Site: cfg.Site, DataDir: cfg.Folder, Log: slog.New(slog.DiscardHandler),
+		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(cfg.ChargeIdle)}, room, forecast.New(cfg.Forecast)),
+		SideParties: make(map[protocol.Party]Restartable),
+		More:        make(map[protocol.Party]func(context.Context, bus.Bus, uint32) error),
 	}
 	for _, x := range []struct {
 		name  protocol.Party
 		party LocalParty
-	}{{protocol.Hands(cfg.Site), executor}, {protocol.Feed(cfg.Site), signals}} {
+	}{{protocol.ExecutorParty(cfg.Site), executor}, {protocol.SignalParty(cfg.Site), signals}} {
 		switch {
 		case (x.party.Machine == nil) == (x.party.Service == nil):
 			return Config{}, fmt.Errorf("site %s: %s: set either Machine or Service", cfg.Site, x.name)
 		case x.party.Machine != nil:
-			out.Beside[x.name] = x.party.Machine
+			out.SideParties[x.name] = x.party.Machine
 		default:
 			out.More[x.name] = x.party.Service
 		}

@@ -15,9 +15,9 @@ import (
 // neither, or both, is refused before anything starts.
 func TestBuildSiteTakesMachinesAndServices(t *testing.T) {
 	machine := LocalParty{Machine: new(greeter)}
-	service := LocalParty{Service: func(context.Context, bus.Hub, uint32) error { return nil }}
+	service := LocalParty{Service: func(context.Context, bus.Bus, uint32) error { return nil }}
 	both := LocalParty{Machine: machine.Machine, Service: service.Service}
-	hands, feed := protocol.Hands("oslo"), protocol.Feed("oslo")
+	hands, feed := protocol.ExecutorParty("oslo"), protocol.SignalParty("oslo")
 	for _, tc := range []struct {
 		name              string
 		executor, signals LocalParty
@@ -42,14 +42,14 @@ func TestBuildSiteTakesMachinesAndServices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := slices.Sorted(maps.Keys(cfg.Beside)); !slices.Equal(got, tc.machines) {
+			if got := slices.Sorted(maps.Keys(cfg.SideParties)); !slices.Equal(got, tc.machines) {
 				t.Errorf("machines %v; want %v", got, tc.machines)
 			}
 			if got := slices.Sorted(maps.Keys(cfg.More)); !slices.Equal(got, tc.services) {
 				t.Errorf("services %v; want %v", got, tc.services)
 			}
-			if cfg.Agent == nil || cfg.Site != "oslo" || cfg.Folder != "facts" {
-				t.Errorf("agent %v, site %q, folder %q", cfg.Agent, cfg.Site, cfg.Folder)
+			if cfg.Agent == nil || cfg.Site != "oslo" || cfg.DataDir != "facts" {
+				t.Errorf("agent %v, site %q, folder %q", cfg.Agent, cfg.Site, cfg.DataDir)
 			}
 		})
 	}

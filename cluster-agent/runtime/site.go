@@ -20,57 +20,57 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Party is a machine that can be begun anew: an agent, hands, a feed.
-type Party interface {
+// A Restartable is a machine that can be begun anew: an agent, hands, a feed.
+type Restartable interface {
 	bus.Machine
-	Begin(life uint32)
+	BeginIncarnation(life uint32)
 }
 
-// A Keeper is a Party with facts.
-type Keeper interface {
-	Party
-	Facts() []protocol.Message
+// A PersistentParty is a Party with facts.
+type PersistentParty interface {
+	Restartable
+	Events() []protocol.Message
 	Restore(protocol.Message) error
-	Needs(protocol.Message) bool
+	NeedsEvent(protocol.Message) bool
 }
 
 // Config is one site.
 type Config struct {
-	Site   string
-	Folder string // where facts are kept
-	Agent  Keeper
-	Far    bus.Hub // the federation's
-	Near   bus.Hub // of hands and feeds; nil is one within this process
-	Clock  bus.Clock
-	Log    *slog.Logger
+	Site          string
+	DataDir       string // where facts are kept
+	Agent         PersistentParty
+	FederationBus bus.Bus // the federation's
+	SiteBus       bus.Bus // of hands and feeds; nil is one within this process
+	Clock         bus.Clock
+	Log           *slog.Logger
 
-	// Beside are the other parties of the site; a Keeper keeps its facts too.
-	Beside map[protocol.Party]Party
+	// SideParties are the other parties of the site; a Keeper keeps its facts too.
+	SideParties map[protocol.Party]Restartable
 	// More are run with the near hub until the site ends: hands and feeds that are
 	// no machine. They begin their life with the agent.
-	More map[protocol.Party]func(ctx context.Context, near bus.Hub, life uint32) error
+	More map[protocol.Party]func(ctx context.Context, near bus.Bus, life uint32) error
 	// Queue is run with a port of the site's queue to the federation until the site
 	// ends. It begins its life with the agent, or alone: Agent may be nil then. Nil
 	// is none.
-	Queue func(ctx context.Context, far bus.Port, life uint32) error
-	// Told is shown what the agent heard and said; nil is nobody.
-	Told func(heard, said []protocol.Message)
+	Queue func(ctx context.Context, far bus.Conn, life uint32) error
+	// OnSent is shown what the agent heard and said; nil is nobody.
+	OnSent func(heard, said []protocol.Message)
 }
 
-// Run lets a site live until ctx ends, which is no error, or one of its parties
+// RunSite lets a site live until ctx ends, which is no error, or one of its parties
 // fails.
-func Run(ctx context.Context, cfg Config) (err error) {
+func RunSite(ctx context.Context, cfg Config) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &run{cfg: cfg}
-	defer func() { err = errors.Join(err, r.close()) }()
-	life, err := r.restore()
+	r := &siteRun{cfg: cfg}
+	defer func() { err = errors.Join(err, r.closeLogs()) }()
+	life, err := r.restoreParties()
 	if err != nil {
 		return err
 	}
-	near := cfg.Near
+	near := cfg.SiteBus
 	if near == nil {
-		near = new(membus.Hub)
+		near = new(membus.Bus)
 	}
 	var all sync.WaitGroup
 	start := func(what string, live func() error) {
@@ -81,29 +81,29 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		})
 	}
 	if cfg.Agent != nil { // it listens before the others speak
-		port, err := r.port(ctx, near)
+		port, err := r.connectAgent(ctx, near)
 		if err != nil {
 			return err
 		}
 		start("agent", func() error {
-			return r.loop(cfg.Agent, protocol.Agent(cfg.Site)).Run(ctx, port, r.machine(cfg.Agent, protocol.Agent(cfg.Site)))
+			return r.loopFor(cfg.Agent, protocol.AgentParty(cfg.Site)).Run(ctx, port, r.lockedMachine(cfg.Agent, protocol.AgentParty(cfg.Site)))
 		})
 	}
 	if cfg.Queue != nil {
 		start("queue", func() error {
-			return cfg.Queue(ctx, bus.Lasting(ctx, cfg.Far, protocol.Queue(cfg.Site), cfg.Log), life)
+			return cfg.Queue(ctx, bus.Reconnecting(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log), life)
 		})
 	}
-	for who, p := range cfg.Beside {
-		if _, keeps := p.(Keeper); !keeps {
-			p.Begin(life)
+	for who, p := range cfg.SideParties {
+		if _, keeps := p.(PersistentParty); !keeps {
+			p.BeginIncarnation(life)
 		}
-		port, err := near.Join(ctx, who)
+		port, err := near.Connect(ctx, who)
 		if err != nil {
 			cancel(err)
 			break
 		}
-		start(string(who), func() error { return r.loop(p, who).Run(ctx, port, r.machine(p, who)) })
+		start(string(who), func() error { return r.loopFor(p, who).Run(ctx, port, r.lockedMachine(p, who)) })
 	}
 	for who, live := range cfg.More {
 		start(string(who), func() error { return live(ctx, near, life) })
@@ -116,58 +116,58 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return nil
 }
 
-type run struct {
-	cfg    Config
-	lives  map[protocol.Party]*wal.Lives
-	guards map[protocol.Party]*guard
+type siteRun struct {
+	cfg           Config
+	incarnations  map[protocol.Party]*wal.FileLog
+	lockedParties map[protocol.Party]*lockedParty
 }
 
-// A guard keeps a machine from being asked what it needs while it takes a step:
+// A lockedParty keeps a machine from being asked what it needs while it takes a step:
 // facts are written beside it.
-type guard struct {
+type lockedParty struct {
 	sync.Mutex
-	Keeper
+	PersistentParty
 }
 
-// Needs reports whether a fact is still needed.
-func (g *guard) Needs(m protocol.Message) bool {
+// NeedsEvent reports whether a fact is still needed.
+func (g *lockedParty) NeedsEvent(m protocol.Message) bool {
 	g.Lock()
 	defer g.Unlock()
-	return g.Keeper.Needs(m)
+	return g.PersistentParty.NeedsEvent(m)
 }
 
 // Step implements bus.Machine.
-func (g *guard) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+func (g *lockedParty) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	g.Lock()
 	defer g.Unlock()
-	return g.Keeper.Step(now, m)
+	return g.PersistentParty.Step(now, m)
 }
 
 // Tick implements bus.Machine.
-func (g *guard) Tick(now protocol.Time) []protocol.Message {
+func (g *lockedParty) Tick(now protocol.Time) []protocol.Message {
 	g.Lock()
 	defer g.Unlock()
-	return g.Keeper.Tick(now)
+	return g.PersistentParty.Tick(now)
 }
 
-// restore begins a life of all who keep facts, and returns the agent's.
-func (r *run) restore() (uint32, error) {
-	r.lives, r.guards = make(map[protocol.Party]*wal.Lives), make(map[protocol.Party]*guard)
+// restoreParties begins a life of all who keep facts, and returns the agent's.
+func (r *siteRun) restoreParties() (uint32, error) {
+	r.incarnations, r.lockedParties = make(map[protocol.Party]*wal.FileLog), make(map[protocol.Party]*lockedParty)
 	if r.cfg.Agent == nil {
-		return r.alone()
+		return r.restoreQueueOnly()
 	}
-	agent := protocol.Agent(r.cfg.Site)
-	keepers := map[protocol.Party]Keeper{agent: r.cfg.Agent}
-	for who, p := range r.cfg.Beside {
-		if k, ok := p.(Keeper); ok {
+	agent := protocol.AgentParty(r.cfg.Site)
+	keepers := map[protocol.Party]PersistentParty{agent: r.cfg.Agent}
+	for who, p := range r.cfg.SideParties {
+		if k, ok := p.(PersistentParty); ok {
 			keepers[who] = k
 		}
 	}
 	for who, k := range keepers {
 		n := 0
-		folder := filepath.Join(r.cfg.Folder, role(who))
+		folder := filepath.Join(r.cfg.DataDir, partyRole(who))
 		restore := func(m protocol.Message) error {
-			if site := m.From.Site(); site != "" && site != r.cfg.Site {
+			if site := m.From.SiteName(); site != "" && site != r.cfg.Site {
 				return fmt.Errorf("%s holds what site %s noted: give each site a folder of its own", folder, site)
 			}
 			n++
@@ -176,81 +176,81 @@ func (r *run) restore() (uint32, error) {
 			}
 			return nil
 		}
-		g := &guard{Keeper: k}
-		r.guards[who] = g
-		l, err := wal.Begin(folder, restore, g.Needs)
+		g := &lockedParty{PersistentParty: k}
+		r.lockedParties[who] = g
+		l, err := wal.OpenFileLog(folder, restore, g.NeedsEvent)
 		if err != nil {
 			return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
 		}
-		r.lives[who] = l
-		k.Begin(l.Life())
-		r.cfg.Log.Info("begun", "party", who, "life", l.Life(), "facts", n)
+		r.incarnations[who] = l
+		k.BeginIncarnation(l.Incarnation())
+		r.cfg.Log.Info("begun", "party", who, "life", l.Incarnation(), "facts", n)
 	}
-	return r.lives[agent].Life(), nil
+	return r.incarnations[agent].Incarnation(), nil
 }
 
-// alone begins a life of a queue that has no agent. It keeps no facts; its lives
+// restoreQueueOnly begins a life of a queue that has no agent. It keeps no facts; its lives
 // are counted.
-func (r *run) alone() (uint32, error) {
-	who := protocol.Queue(r.cfg.Site)
+func (r *siteRun) restoreQueueOnly() (uint32, error) {
+	who := protocol.QueueParty(r.cfg.Site)
 	none := func(protocol.Message) error { return nil }
-	l, err := wal.Begin(filepath.Join(r.cfg.Folder, role(who)), none, func(protocol.Message) bool { return false })
+	l, err := wal.OpenFileLog(filepath.Join(r.cfg.DataDir, partyRole(who)), none, func(protocol.Message) bool { return false })
 	if err != nil {
 		return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
 	}
-	r.lives[who] = l
-	return l.Life(), nil
+	r.incarnations[who] = l
+	return l.Incarnation(), nil
 }
 
-// role is the first part of a party's name.
-func role(who protocol.Party) string {
-	return string(who[:len(who)-len(who.Site())-1])
+// partyRole is the first part of a party's name.
+func partyRole(who protocol.Party) string {
+	return string(who[:len(who)-len(who.SiteName())-1])
 }
 
-func (r *run) close() error {
+func (r *siteRun) closeLogs() error {
 	var errs []error
-	for _, l := range r.lives {
+	for _, l := range r.incarnations {
 		errs = append(errs, l.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// port joins the agent to both hubs.
-func (r *run) port(ctx context.Context, near bus.Hub) (bus.Port, error) {
-	who := protocol.Agent(r.cfg.Site)
-	if near == r.cfg.Far {
-		return near.Join(ctx, who)
+// connectAgent joins the agent to both hubs.
+func (r *siteRun) connectAgent(ctx context.Context, near bus.Bus) (bus.Conn, error) {
+	who := protocol.AgentParty(r.cfg.Site)
+	if near == r.cfg.FederationBus {
+		return near.Connect(ctx, who)
 	}
-	local, err := near.Join(ctx, who)
+	local, err := near.Connect(ctx, who)
 	if err != nil {
 		return nil, err
 	}
-	return bus.Apart(local, bus.Lasting(ctx, r.cfg.Far, who, r.cfg.Log)), nil
+	return bus.Split(local, bus.Reconnecting(ctx, r.cfg.FederationBus, who, r.cfg.Log)), nil
 }
 
-// offers bind nobody: an award is planned again, and one for an offer that the
+// isNonBinding bind nobody: an award is planned again, and one for an offer that the
 // agent has forgotten is declined. So they do not wait for the disk.
-func offers(m protocol.Message) bool {
-	_, ok := m.Body.(protocol.Offer)
+func isNonBinding(m protocol.Message) bool {
+	_, ok := m.Body.(protocol.Bids)
 	return ok
 }
 
-// machine returns p, guarded if it keeps facts.
-func (r *run) machine(p Party, who protocol.Party) bus.Machine {
-	if g := r.guards[who]; g != nil {
+// lockedMachine returns p, guarded if it keeps facts.
+func (r *siteRun) lockedMachine(p Restartable, who protocol.Party) bus.Machine {
+	if g := r.lockedParties[who]; g != nil {
 		return g
 	}
 	return p
 }
 
-func (r *run) loop(p Party, who protocol.Party) bus.Loop {
+func (r *siteRun) loopFor(p Restartable, who protocol.Party) bus.Loop {
 	l := bus.Loop{Clock: r.cfg.Clock}
-	if lives := r.lives[who]; lives != nil {
-		l.Keep = func(_ context.Context, ms []protocol.Message) error { return lives.Append(ms) }
-		l.Unbound = offers
+	if lives := r.incarnations[who]; lives != nil {
+		l.Persist = func(_ context.Context, ms []protocol.Message) error { return lives.AppendEvents(ms) }
+		l.NonBinding = isNonBinding
 	}
-	if p == Party(r.cfg.Agent) {
-		l.Told = r.cfg.Told
+	if p == Restartable(r.cfg.Agent) {
+		l.OnSent = r.cfg.OnSent
 	}
 	return l
 }

@@ -19,27 +19,27 @@ import (
 
 // A greeter is an agent that greets, and again and again: the first may be lost.
 type greeter struct {
-	mouth protocol.Mouth
+	mouth protocol.Sender
 	due   protocol.Time
 }
 
-func (g *greeter) Begin(life uint32)  { g.mouth.Life, g.due = life, 1 }
-func (g *greeter) Due() protocol.Time { return g.due }
+func (g *greeter) BeginIncarnation(life uint32) { g.mouth.Incarnation, g.due = life, 1 }
+func (g *greeter) Due() protocol.Time           { return g.due }
 func (g *greeter) Tick(now protocol.Time) []protocol.Message {
 	g.due = now.Add(100 * time.Millisecond)
-	return []protocol.Message{g.mouth.Say(now, protocol.Coordinator, protocol.Hello{Site: "oslo"})}
+	return []protocol.Message{g.mouth.NewMessage(now, protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})}
 }
 func (g *greeter) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }
-func (g *greeter) Facts() []protocol.Message                               { return nil }
+func (g *greeter) Events() []protocol.Message                              { return nil }
 func (g *greeter) Restore(protocol.Message) error                          { return nil }
-func (g *greeter) Needs(protocol.Message) bool                             { return false }
+func (g *greeter) NeedsEvent(protocol.Message) bool                        { return false }
 
 // A site is heard each time that it is begun anew: in its folder, in that of a
 // moment before, which was put back, and in an empty one.
 func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		far, folder, copied := new(membus.Hub), filepath.Join(t.TempDir(), "oslo"), filepath.Join(t.TempDir(), "copy")
-		market, err := far.Join(t.Context(), protocol.Coordinator)
+		far, folder, copied := new(membus.Bus), filepath.Join(t.TempDir(), "oslo"), filepath.Join(t.TempDir(), "copy")
+		market, err := far.Connect(t.Context(), protocol.Coordinator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var ears protocol.Ears
+		var ears protocol.Deduplicator
 		for _, step := range []struct {
 			name   string
 			before func()
@@ -64,18 +64,18 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {
-				ended <- Run(ctx, Config{
-					Site: "oslo", Folder: folder, Far: far, Log: slog.New(slog.DiscardHandler),
-					Agent: &greeter{mouth: protocol.Mouth{Who: protocol.Agent("oslo")}},
+				ended <- RunSite(ctx, Config{
+					Site: "oslo", DataDir: folder, FederationBus: far, Log: slog.New(slog.DiscardHandler),
+					Agent: &greeter{mouth: protocol.Sender{Party: protocol.AgentParty("oslo")}},
 				})
 			}()
 			time.Sleep(time.Second)
 			stop()
 			must(<-ended)
 			synctest.Wait()
-			n := len(market.Heard())
+			n := len(market.Messages())
 			for range n {
-				if m := <-market.Heard(); !ears.New(m) {
+				if m := <-market.Messages(); !ears.AdmitOnce(m) {
 					t.Errorf("%s is not heard: number %d was said before", step.name, m.Seq)
 				}
 			}
@@ -91,20 +91,20 @@ func TestAFolderIsThatOfItsSite(t *testing.T) {
 	folder := t.TempDir()
 	restore := func(protocol.Message) error { return nil }
 	all := func(protocol.Message) bool { return true }
-	l, err := wal.Begin(filepath.Join(folder, "agent"), restore, all)
+	l, err := wal.OpenFileLog(filepath.Join(folder, "agent"), restore, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	oslo := protocol.Mouth{Who: protocol.Agent("oslo"), Life: l.Life()}
-	if err := errors.Join(l.Append([]protocol.Message{oslo.Say(1, protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1})}), l.Close()); err != nil {
+	oslo := protocol.Sender{Party: protocol.AgentParty("oslo"), Incarnation: l.Incarnation()}
+	if err := errors.Join(l.AppendEvents([]protocol.Message{oslo.NewMessage(1, protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1})}), l.Close()); err != nil {
 		t.Fatal(err)
 	}
 	before := os.DirFS(folder)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second) // or it would run for ever
 	defer stop()
-	err = Run(ctx, Config{
-		Site: "bergen", Folder: folder, Far: new(membus.Hub), Log: slog.New(slog.DiscardHandler),
-		Agent: &greeter{mouth: protocol.Mouth{Who: protocol.Agent("bergen")}},
+	err = RunSite(ctx, Config{
+		Site: "bergen", DataDir: folder, FederationBus: new(membus.Bus), Log: slog.New(slog.DiscardHandler),
+		Agent: &greeter{mouth: protocol.Sender{Party: protocol.AgentParty("bergen")}},
 	})
 	if err == nil || !strings.Contains(err.Error(), "holds what site oslo noted") {
 		t.Errorf("bergen begins in the folder of oslo: %v", err)

@@ -18,7 +18,7 @@ import (
 // a zip archive with UTC timestamps.
 type caiso struct{ Config }
 
-func (s caiso) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
+func (s caiso) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	const form = "20060102T15:04-0000"
 	query, version, market := "PRC_LMP", "12", "DAM" // each report has its own version
 	if s.Market == "real-time" {
@@ -30,7 +30,7 @@ func (s caiso) read(ctx context.Context, d *door, from, to time.Time) ([]Span, e
 			from = first
 		}
 	}
-	body, err := d.get(ctx, s.base("https://oasis.caiso.com/oasisapi")+"/SingleZip", url.Values{
+	body, err := d.getQuery(ctx, s.baseURL("https://oasis.caiso.com/oasisapi")+"/SingleZip", url.Values{
 		"resultformat": {"6"}, "queryname": {query}, "version": {version}, "market_run_id": {market}, "node": {s.Zone},
 		"startdatetime": {from.UTC().Format(form)}, "enddatetime": {to.UTC().Format(form)},
 	})
@@ -47,7 +47,7 @@ func decodeCAISO(node, market string, body []byte) ([]Span, error) {
 		return nil, fmt.Errorf("not a zip archive: %w", err)
 	}
 	var all []Span
-	left := mostBytes // of all files together, against zip bombs
+	left := maxResponseBytes // of all files together, against zip bombs
 	for _, f := range z.File {
 		r, err := f.Open()
 		if err != nil {
@@ -60,9 +60,9 @@ func decodeCAISO(node, market string, body []byte) ([]Span, error) {
 		case err != nil:
 			return nil, fmt.Errorf("zip: %w", err)
 		case left < 0:
-			return nil, fmt.Errorf("zip: over %d MiB unpacked", mostBytes>>20)
+			return nil, fmt.Errorf("zip: over %d MiB unpacked", maxResponseBytes>>20)
 		case !strings.HasSuffix(f.Name, ".csv"):
-			return nil, fmt.Errorf("OASIS returned the file %.60q: %s", f.Name, words(text))
+			return nil, fmt.Errorf("OASIS returned the file %.60q: %s", f.Name, plainExcerpt(text))
 		}
 		spans, err := decodeOASIS(node, market, text)
 		if err != nil {
@@ -86,7 +86,7 @@ func decodeOASIS(node, market string, text []byte) ([]Span, error) {
 				return i, nil
 			}
 		}
-		return 0, missing(names[0])
+		return 0, missingFieldError(names[0])
 	}
 	var at [6]int
 	for i, names := range [][]string{{"INTERVALSTARTTIME_GMT"}, {"INTERVALENDTIME_GMT"}, {"NODE"}, {"MARKET_RUN_ID"}, {"LMP_TYPE"}, {"MW", "VALUE", "PRC"}} {
@@ -107,20 +107,20 @@ func decodeOASIS(node, market string, text []byte) ([]Span, error) {
 			continue
 		}
 		if row[at[2]] != node {
-			return nil, unlike("NODE", row[at[2]], node)
+			return nil, unexpectedUnitError("NODE", row[at[2]], node)
 		}
 		if row[at[3]] != market {
-			return nil, unlike("MARKET_RUN_ID", row[at[3]], market)
+			return nil, unexpectedUnitError("MARKET_RUN_ID", row[at[3]], market)
 		}
-		from, err := instant(row[at[0]])
+		from, err := parseInstant(row[at[0]])
 		if err != nil {
 			return nil, err
 		}
-		to, err := instant(row[at[1]])
+		to, err := parseInstant(row[at[1]])
 		if err != nil {
 			return nil, err
 		}
-		var v number
+		var v flexibleNumber
 		if err := v.UnmarshalJSON([]byte(row[at[5]])); err != nil {
 			return nil, err
 		}

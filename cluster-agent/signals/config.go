@@ -17,9 +17,9 @@ import (
 
 // A Config configures one signal source of a site; docs/signals-and-power.md explains each key.
 type Config struct {
-	Tells      string   `yaml:"tells"` // quantity: price, carbon or pue
-	From       string   `yaml:"from"` // service: see Kinds
-	Zone       string   `yaml:"zone"` // region, by the service's own name
+	Tells      string   `yaml:"tells"`  // quantity: price, carbon or pue
+	From       string   `yaml:"from"`   // service: see Kinds
+	Zone       string   `yaml:"zone"`   // region, by the service's own name
 	Market     string   `yaml:"market"` // day-ahead (default) or real-time
 	NoForecast bool     `yaml:"no_forecast"`
 	Latitude   *float64 `yaml:"latitude"`
@@ -29,13 +29,13 @@ type Config struct {
 	URL        string `yaml:"url"` // of the service; default: its public address
 	File       string `yaml:"file"`
 	Query      string `yaml:"query"`
-	Column     string `yaml:"column"` // column with values; default value
+	Column     string `yaml:"column"`      // column with values; default value
 	TimeColumn string `yaml:"time_column"` // default time
 	Timezone   string `yaml:"timezone"`    // of times without an offset
-	Unit       string `yaml:"unit"` // of values, for sources that do not state it
+	Unit       string `yaml:"unit"`        // of values, for sources that do not state it
 
 	Currency string  `yaml:"currency"` // of entsoe's prices; default EUR
-	Rate     float64 `yaml:"rate"` // dollars for one unit of another currency
+	Rate     float64 `yaml:"rate"`     // dollars for one unit of another currency
 
 	Every   string `yaml:"every"`
 	Timeout string `yaml:"timeout"`
@@ -50,64 +50,64 @@ type Config struct {
 	key, password string
 }
 
-// A source reads the values of a period from one service.
-type source interface {
-	read(ctx context.Context, d *door, from, to time.Time) ([]Span, error)
+// A sourceClient reads the values of a period from one service.
+type sourceClient interface {
+	fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error)
 }
 
-// A kind describes a service and the configuration that it needs.
-type kind struct {
-	tells    []string
-	needs    string // required keys of the configuration, separated by blanks
-	every    time.Duration // default polling interval
-	make     func(Config) source
-	password bool // whether the service needs a password
+// A sourceKind describes a service and the configuration that it needs.
+type sourceKind struct {
+	quantities      []string
+	requiredKeys    string        // required keys of the configuration, separated by blanks
+	defaultInterval time.Duration // default polling interval
+	newClient       func(Config) sourceClient
+	password        bool // whether the service needs a password
 }
 
-var kinds = map[string]kind{
-	"electricity-maps": {[]string{"carbon"}, "zone key", 15 * time.Minute, func(c Config) source { return electricityMaps{c} }, false},
-	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) source { return wattTime{c, new(token)} }, false},
-	"uk-carbon":        {[]string{"carbon"}, "", 15 * time.Minute, func(c Config) source { return ukIntensity{c} }, false},
-	"entsoe":           {[]string{"price", "carbon"}, "zone key", 30 * time.Minute, func(c Config) source { return entsoe{c} }, false},
-	"eia":              {[]string{"carbon"}, "zone key", 30 * time.Minute, func(c Config) source { return eia{c} }, false},
-	"caiso":            {[]string{"price"}, "zone", 15 * time.Minute, func(c Config) source { return caiso{c} }, false},
-	"ercot":            {[]string{"price"}, "zone user key password", 15 * time.Minute, func(c Config) source { return ercot{c, new(token)} }, true},
-	"open-meteo":       {[]string{"pue"}, "latitude longitude", time.Hour, func(c Config) source { return openMeteo{c} }, false},
-	"csv":              {[]string{"price", "carbon", "pue"}, "unit", 5 * time.Minute, func(c Config) source { return table{c} }, false},
-	"prometheus":       {[]string{"price", "carbon", "pue"}, "url query unit", 5 * time.Minute, func(c Config) source { return promQuery{c} }, false},
+var sourceKinds = map[string]sourceKind{
+	"electricity-maps": {[]string{"carbon"}, "zone key", 15 * time.Minute, func(c Config) sourceClient { return electricityMaps{c} }, false},
+	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) sourceClient { return wattTime{c, new(bearerToken)} }, false},
+	"uk-carbon":        {[]string{"carbon"}, "", 15 * time.Minute, func(c Config) sourceClient { return ukIntensity{c} }, false},
+	"entsoe":           {[]string{"price", "carbon"}, "zone key", 30 * time.Minute, func(c Config) sourceClient { return entsoe{c} }, false},
+	"eia":              {[]string{"carbon"}, "zone key", 30 * time.Minute, func(c Config) sourceClient { return eia{c} }, false},
+	"caiso":            {[]string{"price"}, "zone", 15 * time.Minute, func(c Config) sourceClient { return caiso{c} }, false},
+	"ercot":            {[]string{"price"}, "zone user key password", 15 * time.Minute, func(c Config) sourceClient { return ercot{c, new(bearerToken)} }, true},
+	"open-meteo":       {[]string{"pue"}, "latitude longitude", time.Hour, func(c Config) sourceClient { return openMeteo{c} }, false},
+	"csv":              {[]string{"price", "carbon", "pue"}, "unit", 5 * time.Minute, func(c Config) sourceClient { return csvTable{c} }, false},
+	"prometheus":       {[]string{"price", "carbon", "pue"}, "url query unit", 5 * time.Minute, func(c Config) sourceClient { return prometheusQuery{c} }, false},
 }
 
-// Kinds returns the names of the supported services, sorted.
-func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+// SourceKinds returns the names of the supported services, sorted.
+func SourceKinds() []string { return slices.Sorted(maps.Keys(sourceKinds)) }
 
-// quantities maps names in a configuration to quantities.
-var quantities = map[string]protocol.Quantity{"price": protocol.GridPrice, "carbon": protocol.GridCarbon, "pue": protocol.GridPUE}
+// quantitiesByName maps names in a configuration to quantities.
+var quantitiesByName = map[string]protocol.Quantity{"price": protocol.GridPrice, "carbon": protocol.GridCarbon, "pue": protocol.GridPUE}
 
-// units maps the units that a source can be configured with to their factors, relative to the unit of a Span. Units
+// unitScales maps the units that a source can be configured with to their factors, relative to the unit of a Span. Units
 // of price are prefixed by their currency.
-var units = map[string]map[string]float64{
+var unitScales = map[string]map[string]float64{
 	"price":  {"/MWh": 1, "/kWh": 1000},
 	"carbon": {"g/kWh": 1, "kg/MWh": 1, "kg/kWh": 1000, "t/MWh": 1000, "lb/MWh": gramsPerPound / 1000},
 	"pue":    {"ratio": 1},
 }
 
-// dollar is the currency in which the market counts.
-const dollar = "USD"
+// microdollarsPerDollar is the currency in which the market counts.
+const microdollarsPerDollar = "USD"
 
-// A Fault is an error in one key of a Config.
-type Fault struct{ Key, What string }
+// A ConfigFault is an error in one key of a Config.
+type ConfigFault struct{ Key, Problem string }
 
-func (f Fault) Error() string { return f.Key + ": " + f.What }
+func (f ConfigFault) Error() string { return f.Key + ": " + f.Problem }
 
-// Open returns c with defaults filled in and secrets read, or the first Fault. Relative file names are resolved
+// ResolveAndValidate returns c with defaults filled in and secrets read, or the first Fault. Relative file names are resolved
 // against dir.
-func (c Config) Open(dir string) (Config, error) {
-	k, ok := kinds[c.From]
+func (c Config) ResolveAndValidate(dir string) (Config, error) {
+	k, ok := sourceKinds[c.From]
 	if !ok {
-		return c, Fault{"from", fmt.Sprintf("is %q; want one of %s", c.From, strings.Join(Kinds(), ", "))}
+		return c, ConfigFault{"from", fmt.Sprintf("is %q; want one of %s", c.From, strings.Join(SourceKinds(), ", "))}
 	}
-	if !slices.Contains(k.tells, c.Tells) {
-		return c, Fault{"tells", fmt.Sprintf("is %q; %s provides %s", c.Tells, c.From, strings.Join(k.tells, " and "))}
+	if !slices.Contains(k.quantities, c.Tells) {
+		return c, ConfigFault{"tells", fmt.Sprintf("is %q; %s provides %s", c.Tells, c.From, strings.Join(k.quantities, " and "))}
 	}
 	for _, file := range []*string{&c.File, &c.KeyFile, &c.PasswordFile} {
 		if *file != "" && !filepath.IsAbs(*file) {
@@ -115,8 +115,8 @@ func (c Config) Open(dir string) (Config, error) {
 		}
 	}
 	for _, check := range []func() error{
-		c.secrets, func() error { return c.has(k) }, c.times, c.unit, c.places,
-		func() error { return c.address() }, // after secrets: it depends on whether a key was read
+		c.readSecrets, func() error { return c.checkRequiredKeys(k) }, c.parseDurations, c.checkUnit, c.checkCoordinates,
+		func() error { return c.checkURL() }, // after secrets: it depends on whether a key was read
 	} {
 		if err := check(); err != nil {
 			return c, err
@@ -132,36 +132,36 @@ func (c Config) Open(dir string) (Config, error) {
 	return c, nil
 }
 
-// has checks that the keys that a kind needs are set.
-func (c Config) has(k kind) error {
+// checkRequiredKeys checks that the keys that a kind needs are set.
+func (c Config) checkRequiredKeys(k sourceKind) error {
 	given := map[string]bool{
 		"zone": c.Zone != "", "user": c.User != "", "key": c.key != "", "password": c.password != "", "unit": c.Unit != "",
 		"latitude": c.Latitude != nil, "longitude": c.Longitude != nil, "url": c.URL != "", "query": c.Query != "",
 	}
-	for _, need := range strings.Fields(k.needs) {
+	for _, need := range strings.Fields(k.requiredKeys) {
 		if given[need] {
 			continue
 		}
 		switch need {
 		case "key", "password":
-			return Fault{need + "_env", fmt.Sprintf("%s needs a %s: name its environment variable here, or its file as %s_file", c.From, need, need)}
+			return ConfigFault{need + "_env", fmt.Sprintf("%s needs a %s: name its environment variable here, or its file as %s_file", c.From, need, need)}
 		}
-		return Fault{need, c.From + " requires it: set it"}
+		return ConfigFault{need, c.From + " requires it: set it"}
 	}
 	if c.From == "csv" && (c.File == "") == (c.URL == "") {
-		return Fault{"file", "want either file or url"}
+		return ConfigFault{"file", "want either file or url"}
 	}
 	if c.Market != "" && c.Market != "day-ahead" && c.Market != "real-time" {
-		return Fault{"market", fmt.Sprintf("is %q; want day-ahead or real-time", c.Market)}
+		return ConfigFault{"market", fmt.Sprintf("is %q; want day-ahead or real-time", c.Market)}
 	}
 	if c.Market == "real-time" && c.From == "entsoe" { // its day-ahead prices would be forecast as real-time ones
-		return Fault{"market", "is real-time; entsoe has day-ahead prices only: remove the key"}
+		return ConfigFault{"market", "is real-time; entsoe has day-ahead prices only: remove the key"}
 	}
 	return nil
 }
 
-// secrets reads key and password from the environment or from files.
-func (c *Config) secrets() error {
+// readSecrets reads key and password from the environment or from files.
+func (c *Config) readSecrets() error {
 	for _, s := range []struct {
 		into      *string
 		env, file string
@@ -169,137 +169,137 @@ func (c *Config) secrets() error {
 	}{{&c.key, c.KeyEnv, c.KeyFile, "key"}, {&c.password, c.PasswordEnv, c.PasswordFile, "password"}} {
 		switch {
 		case s.env != "" && s.file != "":
-			return Fault{s.name + "_env", "is set together with " + s.name + "_file: remove one"}
+			return ConfigFault{s.name + "_env", "is set together with " + s.name + "_file: remove one"}
 		case s.env != "":
 			if *s.into = os.Getenv(s.env); *s.into == "" {
-				return Fault{s.name + "_env", fmt.Sprintf("the environment variable %s is not set", s.env)}
+				return ConfigFault{s.name + "_env", fmt.Sprintf("the environment variable %s is not set", s.env)}
 			}
 		case s.file != "":
 			text, err := os.ReadFile(s.file)
 			if err != nil {
-				return Fault{s.name + "_file", err.Error()}
+				return ConfigFault{s.name + "_file", err.Error()}
 			}
 			if *s.into = strings.TrimSpace(string(text)); *s.into == "" {
-				return Fault{s.name + "_file", s.file + " is empty: write the secret to it"}
+				return ConfigFault{s.name + "_file", s.file + " is empty: write the secret to it"}
 			}
 		}
 		// A line break would end the HTTP header in which the secret is sent.
 		if strings.ContainsAny(*s.into, "\r\n\x00") {
-			return Fault{s.name + "_file", "has more than one line: want the secret alone"}
+			return ConfigFault{s.name + "_file", "has more than one line: want the secret alone"}
 		}
 	}
 	return nil
 }
 
-// times checks durations and the time zone.
-func (c Config) times() error {
+// parseDurations checks durations and the time zone.
+func (c Config) parseDurations() error {
 	for key, s := range map[string]string{"every": c.Every, "timeout": c.Timeout} {
 		if d, err := time.ParseDuration(s); s != "" && (err != nil || d < time.Second || d > 24*time.Hour) {
-			return Fault{key, fmt.Sprintf("is %q; want a duration from 1s to 24h, such as 15m", s)}
+			return ConfigFault{key, fmt.Sprintf("is %q; want a duration from 1s to 24h, such as 15m", s)}
 		}
 	}
 	if c.Timezone != "" {
 		if _, err := time.LoadLocation(c.Timezone); err != nil {
-			return Fault{"timezone", fmt.Sprintf("unknown time zone %q; want a name such as Europe/Berlin", c.Timezone)}
+			return ConfigFault{"timezone", fmt.Sprintf("unknown time zone %q; want a name such as Europe/Berlin", c.Timezone)}
 		}
 	}
 	return nil
 }
 
-// unit checks that values can be converted to the unit of a Span.
-func (c Config) unit() error {
+// checkUnit checks that values can be converted to the unit of a Span.
+func (c Config) checkUnit() error {
 	if c.Rate < 0 || c.Rate > 1e6 {
-		return Fault{"rate", "want dollars for one unit of the currency, such as 1.08"}
+		return ConfigFault{"rate", "want dollars for one unit of the currency, such as 1.08"}
 	}
-	currency, per := c.split()
-	if _, ok := units[c.Tells][per]; !ok && c.Unit != "" {
-		return Fault{"unit", fmt.Sprintf("is %q; want for %s one of %s", c.Unit, c.Tells, strings.Join(c.choices(), ", "))}
+	currency, per := c.splitPriceUnit()
+	if _, ok := unitScales[c.Tells][per]; !ok && c.Unit != "" {
+		return ConfigFault{"unit", fmt.Sprintf("is %q; want for %s one of %s", c.Unit, c.Tells, strings.Join(c.unitChoices(), ", "))}
 	}
 	if c.From == "entsoe" {
-		currency = c.currency()
+		currency = c.currencyOrDefault()
 	}
 	switch {
 	case c.Tells != "price" || currency == "":
 		return nil
-	case currency == dollar && c.Rate != 0:
-		return Fault{"rate", "prices are in " + dollar + " already: remove the key"}
-	case currency != dollar && c.Rate == 0:
-		return Fault{"rate", "prices are in " + currency + ": set the dollars for one " + currency}
+	case currency == microdollarsPerDollar && c.Rate != 0:
+		return ConfigFault{"rate", "prices are in " + microdollarsPerDollar + " already: remove the key"}
+	case currency != microdollarsPerDollar && c.Rate == 0:
+		return ConfigFault{"rate", "prices are in " + currency + ": set the dollars for one " + currency}
 	}
 	return nil
 }
 
-// split splits a unit of price into currency and energy: USD and /MWh.
-func (c Config) split() (currency, per string) {
+// splitPriceUnit splits a unit of price into currency and energy: USD and /MWh.
+func (c Config) splitPriceUnit() (currency, per string) {
 	if c.Tells != "price" || len(c.Unit) < 4 {
 		return "", c.Unit
 	}
 	return c.Unit[:3], c.Unit[3:]
 }
 
-// choices returns the allowed units, for errors.
-func (c Config) choices() []string {
-	out := slices.Sorted(maps.Keys(units[c.Tells]))
+// unitChoices returns the allowed units, for errors.
+func (c Config) unitChoices() []string {
+	out := slices.Sorted(maps.Keys(unitScales[c.Tells]))
 	if c.Tells == "price" {
 		for i, per := range out {
-			out[i] = dollar + per
+			out[i] = microdollarsPerDollar + per
 		}
 	}
 	return out
 }
 
-// places checks coordinates and the cooling model.
-func (c Config) places() error {
+// checkCoordinates checks coordinates and the cooling model.
+func (c Config) checkCoordinates() error {
 	for key, v := range map[string]*float64{"latitude": c.Latitude, "longitude": c.Longitude} {
 		if most := map[string]float64{"latitude": 90, "longitude": 180}[key]; v != nil && (*v < -most || *v > most) {
-			return Fault{key, fmt.Sprintf("want -%g..%g degrees", most, most)}
+			return ConfigFault{key, fmt.Sprintf("want -%g..%g degrees", most, most)}
 		}
 	}
 	if k := c.Cooling; k != nil && (k.Base < 1 || k.Base > 3 || k.PerDegree < 0 || k.PerDegree > 0.2) {
-		return Fault{"cooling", "want base 1..3, and per_degree 0..0.2"}
+		return ConfigFault{"cooling", "want base 1..3, and per_degree 0..0.2"}
 	}
 	return nil
 }
 
-// address checks url. Secrets must not be sent in clear text, so http is allowed with a key only to this host.
-func (c Config) address() error {
+// checkURL checks url. Secrets must not be sent in clear text, so http is allowed with a key only to this host.
+func (c Config) checkURL() error {
 	if c.URL == "" {
 		return nil
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || u.RawQuery != "" {
-		return Fault{"url", "want an address such as https://example.org/path, without user and query"}
+		return ConfigFault{"url", "want an address such as https://example.org/path, without user and query"}
 	}
 	if host := u.Hostname(); u.Scheme == "http" && c.key != "" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
-		return Fault{"url", "refusing to send a key over http: use https"}
+		return ConfigFault{"url", "refusing to send a key over http: use https"}
 	}
 	return nil
 }
 
-// base returns the service's address: the configured one, or its public one.
-func (c Config) base(usual string) string {
+// baseURL returns the service's address: the configured one, or its public one.
+func (c Config) baseURL(usual string) string {
 	if c.URL != "" {
 		return c.URL
 	}
 	return usual
 }
 
-func (c Config) currency() string {
+func (c Config) currencyOrDefault() string {
 	if c.Currency != "" {
 		return c.Currency
 	}
 	return "EUR"
 }
 
-func (c Config) cooling() Cooling {
+func (c Config) coolingOrDefault() Cooling {
 	if c.Cooling != nil {
 		return *c.Cooling
 	}
-	return usualCooling
+	return defaultCooling
 }
 
-// dollars converts prices from another currency.
-func (c Config) dollars(spans []Span) []Span {
+// convertToDollars converts prices from another currency.
+func (c Config) convertToDollars(spans []Span) []Span {
 	if c.Rate != 0 {
 		for i := range spans {
 			spans[i].Value *= c.Rate
@@ -308,17 +308,17 @@ func (c Config) dollars(spans []Span) []Span {
 	return spans
 }
 
-// converted converts values from the configured unit to the unit of a Span.
-func (c Config) converted(spans []Span) []Span {
-	_, per := c.split()
+// convertUnits converts values from the configured unit to the unit of a Span.
+func (c Config) convertUnits(spans []Span) []Span {
+	_, per := c.splitPriceUnit()
 	for i := range spans {
-		spans[i].Value *= units[c.Tells][per]
+		spans[i].Value *= unitScales[c.Tells][per]
 	}
 	if c.Tells != "price" {
 		return spans
 	}
-	return c.dollars(spans)
+	return c.convertToDollars(spans)
 }
 
-// errNone is the error of a source that was not read yet.
-var errNone = errors.New("not read yet")
+// errNothingReadYet is the error of a source that was not read yet.
+var errNothingReadYet = errors.New("not read yet")

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// table reads a CSV file, local or at an address, with a column of times and one of values. Each value holds until
+// csvTable reads a CSV file, local or at an address, with a column of times and one of values. Each value holds until
 // the next one; the last holds as long as the one before. Future values count as facts, as in a tariff.
-type table struct{ Config }
+type csvTable struct{ Config }
 
-func (s table) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error) {
+func (s csvTable) fetchSpans(ctx context.Context, d *serviceClient, _, _ time.Time) ([]Span, error) {
 	var body []byte
 	var err error
 	if s.File != "" {
-		body, err = readFile(s.File)
+		body, err = readLimitedFile(s.File)
 	} else {
 		headers := []string(nil)
 		if s.key != "" {
 			headers = []string{"Authorization", "Bearer " + s.key}
 		}
-		body, err = d.get(ctx, s.URL, nil, headers...)
+		body, err = d.getQuery(ctx, s.URL, nil, headers...)
 	}
 	if err != nil {
 		return nil, err
@@ -38,19 +38,19 @@ func (s table) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error
 		}
 	}
 	spans, err := decodeTable(s.TimeColumn, s.Column, where, body)
-	return s.converted(spans), err
+	return s.convertUnits(spans), err
 }
 
-// readFile reads a file of at most mostBytes.
-func readFile(name string) ([]byte, error) {
+// readLimitedFile reads a file of at most maxResponseBytes.
+func readLimitedFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	body, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
-	if err == nil && len(body) > mostBytes {
-		err = fmt.Errorf("%s: over %d MiB", name, mostBytes>>20)
+	body, err := io.ReadAll(io.LimitReader(f, maxResponseBytes+1))
+	if err == nil && len(body) > maxResponseBytes {
+		err = fmt.Errorf("%s: over %d MiB", name, maxResponseBytes>>20)
 	}
 	return body, err
 }
@@ -65,10 +65,10 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 	}
 	at, value := slices.Index(head, when), slices.Index(head, what)
 	if at < 0 {
-		return nil, missing(when)
+		return nil, missingFieldError(when)
 	}
 	if value < 0 {
-		return nil, missing(what)
+		return nil, missingFieldError(what)
 	}
 	var spans []Span
 	for {
@@ -79,21 +79,21 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 		if err != nil {
 			return nil, fmt.Errorf("not a CSV: %w", err)
 		}
-		if len(spans) == mostSpans {
-			return nil, fmt.Errorf("over %d rows", mostSpans)
+		if len(spans) == maxSpans {
+			return nil, fmt.Errorf("over %d rows", maxSpans)
 		}
 		var last time.Time
 		if len(spans) > 0 {
 			last = spans[len(spans)-1].From
 		}
-		t, err := stamp(row[at], where, last)
+		t, err := parseTableTime(row[at], where, last)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(spans)+2, err)
 		}
 		if len(spans) > 0 && !t.After(last) {
 			return nil, fmt.Errorf("line %d: %s is not after the line before", len(spans)+2, row[at])
 		}
-		var v number
+		var v flexibleNumber
 		if err := v.UnmarshalJSON([]byte(row[value])); err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(spans)+2, err)
 		}
@@ -112,10 +112,10 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 	return spans, nil
 }
 
-// stamp parses a time of a table; last is the time of the row before.
-func stamp(s string, where *time.Location, last time.Time) (time.Time, error) {
+// parseTableTime parses a time of a table; last is the time of the row before.
+func parseTableTime(s string, where *time.Location, last time.Time) (time.Time, error) {
 	if where == nil {
-		return instant(s)
+		return parseInstant(s)
 	}
 	for _, form := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04"} {
 		t, err := time.Parse(form, s)
@@ -123,9 +123,9 @@ func stamp(s string, where *time.Location, last time.Time) (time.Time, error) {
 			continue
 		}
 		sinceMidnight := time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
-		at, err := clock(t.Format("2006-01-02"), sinceMidnight, false, where)
+		at, err := parseLocalTime(t.Format("2006-01-02"), sinceMidnight, false, where)
 		if err == nil && !last.IsZero() && !at.After(last) {
-			at, err = clock(t.Format("2006-01-02"), sinceMidnight, true, where)
+			at, err = parseLocalTime(t.Format("2006-01-02"), sinceMidnight, true, where)
 		}
 		return at, err
 	}

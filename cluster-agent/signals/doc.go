@@ -1,9 +1,9 @@
 // Package signals reads the grid signals of a site: electricity price, carbon intensity, and the facility's
 // overhead (PUE).
 //
-// Each service is a small file with a pure decoder behind one interface. A [Reader] polls one configured source: it
+// Each service is a small file with a pure decoder behind one interface. A [Source] polls one configured source: it
 // reads when due, backs off with jitter, obeys Retry-After, caches values over restarts and knows their age. The
-// [Feed] is the party that publishes the values to the site's agent.
+// [Poller] is the party that publishes the values to the site's agent.
 //
 // Guarantees:
 // - a source that fails, returns wrong data or does not answer stops nothing: earlier values stay, age, and are reported as old;

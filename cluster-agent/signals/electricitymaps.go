@@ -11,30 +11,30 @@ import (
 // gCO2eq/kWh. It provides the last 24 hours, the latest hour and, in paid plans, a forecast.
 type electricityMaps struct{ Config }
 
-type emPoint struct {
-	Zone     string  `json:"zone"`
-	Value    *number `json:"carbonIntensity"`
-	At       string  `json:"datetime"`
-	Factor   string  `json:"emissionFactorType"`
-	Estimate bool    `json:"isEstimated"`
+type electricityMapsPoint struct {
+	Zone     string          `json:"zone"`
+	Value    *flexibleNumber `json:"carbonIntensity"`
+	At       string          `json:"datetime"`
+	Factor   string          `json:"emissionFactorType"`
+	Estimate bool            `json:"isEstimated"`
 }
 
-type emPage struct {
-	emPoint
-	Unit     string    `json:"unit"`
-	Grain    string    `json:"temporalGranularity"`
-	History  []emPoint `json:"history"`
-	Forecast []emPoint `json:"forecast"`
+type electricityMapsPage struct {
+	electricityMapsPoint
+	Unit     string                 `json:"unit"`
+	Grain    string                 `json:"temporalGranularity"`
+	History  []electricityMapsPoint `json:"history"`
+	Forecast []electricityMapsPoint `json:"forecast"`
 }
 
-func (s electricityMaps) read(ctx context.Context, d *door, _, _ time.Time) ([]Span, error) {
+func (s electricityMaps) fetchSpans(ctx context.Context, d *serviceClient, _, _ time.Time) ([]Span, error) {
 	pages := []string{"history", "latest"}
 	if !s.NoForecast {
 		pages = append(pages, "forecast")
 	}
 	var all []Span
 	for _, page := range pages {
-		body, err := d.get(ctx, s.base("https://api.electricitymaps.com/v3")+"/carbon-intensity/"+page, url.Values{"zone": {s.Zone}}, "auth-token", s.key)
+		body, err := d.getQuery(ctx, s.baseURL("https://api.electricitymaps.com/v3")+"/carbon-intensity/"+page, url.Values{"zone": {s.Zone}}, "auth-token", s.key)
 		if err != nil {
 			return nil, err
 		}
@@ -49,39 +49,39 @@ func (s electricityMaps) read(ctx context.Context, d *door, _, _ time.Time) ([]S
 
 // decodeElectricityMaps parses one page and checks zone, unit and emission factors.
 func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
-	var p emPage
-	if err := parse(body, &p); err != nil {
+	var p electricityMapsPage
+	if err := parseJSON(body, &p); err != nil {
 		return nil, err
 	}
 	if p.Zone != zone {
-		return nil, unlike("zone", p.Zone, zone)
+		return nil, unexpectedUnitError("zone", p.Zone, zone)
 	}
 	if p.Unit != "" && p.Unit != "gCO2eq/kWh" {
-		return nil, unlike("unit", p.Unit, "gCO2eq/kWh")
+		return nil, unexpectedUnitError("unit", p.Unit, "gCO2eq/kWh")
 	}
 	points := p.History
 	switch page {
 	case "latest":
-		points = []emPoint{p.emPoint}
+		points = []electricityMapsPoint{p.electricityMapsPoint}
 	case "forecast":
 		points = p.Forecast
 	}
 	if points == nil {
-		return nil, missing(page)
+		return nil, missingFieldError(page)
 	}
 	grain := map[string]time.Duration{"": time.Hour, "hourly": time.Hour, "15_minutes": 15 * time.Minute, "5_minutes": 5 * time.Minute}[p.Grain]
 	if grain == 0 {
-		return nil, unlike("temporalGranularity", p.Grain, "hourly")
+		return nil, unexpectedUnitError("temporalGranularity", p.Grain, "hourly")
 	}
 	spans := make([]Span, 0, len(points))
 	for _, x := range points {
 		if x.Value == nil {
-			return nil, missing("carbonIntensity")
+			return nil, missingFieldError("carbonIntensity")
 		}
 		if x.Factor != "" && x.Factor != "lifecycle" {
-			return nil, unlike("emissionFactorType", x.Factor, "lifecycle")
+			return nil, unexpectedUnitError("emissionFactorType", x.Factor, "lifecycle")
 		}
-		at, err := instant(x.At)
+		at, err := parseInstant(x.At)
 		if err != nil {
 			return nil, fmt.Errorf("datetime: %w", err)
 		}

@@ -15,7 +15,7 @@ import (
 // which the carbon intensity is computed. Its days are local and have 23, 24 or 25 hours; its timestamps are UTC.
 type entsoe struct{ Config }
 
-func (s entsoe) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
+func (s entsoe) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	q := url.Values{"securityToken": {s.key}, "documentType": {"A44"}, "in_Domain": {s.Zone}, "out_Domain": {s.Zone}}
 	if s.Tells == "carbon" {
 		q = url.Values{"securityToken": {s.key}, "documentType": {"A75"}, "processType": {"A16"}, "in_Domain": {s.Zone}}
@@ -23,15 +23,15 @@ func (s entsoe) read(ctx context.Context, d *door, from, to time.Time) ([]Span, 
 	}
 	q.Set("periodStart", from.UTC().Truncate(time.Hour).Format("200601021504"))
 	q.Set("periodEnd", to.UTC().Truncate(time.Hour).Add(time.Hour).Format("200601021504"))
-	body, err := d.get(ctx, s.base("https://web-api.tp.entsoe.eu/api"), q)
+	body, err := d.getQuery(ctx, s.baseURL("https://web-api.tp.entsoe.eu/api"), q)
 	if err != nil {
 		return nil, err
 	}
 	if s.Tells == "carbon" {
 		return decodeEntsoeMix(body)
 	}
-	spans, err := decodeEntsoePrice(body, s.currency())
-	return s.dollars(spans), err
+	spans, err := decodeEntsoePrice(body, s.currencyOrDefault())
+	return s.convertToDollars(spans), err
 }
 
 type entsoeDocument struct {
@@ -62,19 +62,19 @@ type entsoePeriod struct {
 	} `xml:"Point"`
 }
 
-// readEntsoe parses a document and checks its type.
-func readEntsoe(body []byte, root string) ([]entsoeSeries, error) {
+// parseEntsoeDocument parses a document and checks its type.
+func parseEntsoeDocument(body []byte, root string) ([]entsoeSeries, error) {
 	var doc entsoeDocument
 	if err := xml.Unmarshal(body, &doc); err != nil {
 		return nil, fmt.Errorf("unexpected XML: %w", err)
 	}
 	switch {
 	case doc.XMLName.Local == "Acknowledgement_MarketDocument":
-		return nil, fmt.Errorf("the platform has no data: %s", words([]byte(strings.Join(doc.Reasons, "; "))))
+		return nil, fmt.Errorf("the platform has no data: %s", plainExcerpt([]byte(strings.Join(doc.Reasons, "; "))))
 	case doc.XMLName.Local != root:
-		return nil, unlike("document", doc.XMLName.Local, root)
+		return nil, unexpectedUnitError("document", doc.XMLName.Local, root)
 	case len(doc.Series) == 0:
-		return nil, missing("TimeSeries")
+		return nil, missingFieldError("TimeSeries")
 	}
 	return doc.Series, nil
 }
@@ -82,7 +82,7 @@ func readEntsoe(body []byte, root string) ([]entsoeSeries, error) {
 // decodeEntsoePrice returns prices in the platform's currency. If there are several auctions, the first is the
 // day-ahead price; others are of other exchanges or resolutions.
 func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
-	series, err := readEntsoe(body, "Publication_MarketDocument")
+	series, err := parseEntsoeDocument(body, "Publication_MarketDocument")
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +94,11 @@ func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
 		case s.Auction != first:
 			continue
 		case s.Currency != currency:
-			return nil, unlike("currency_Unit.name", s.Currency, currency)
+			return nil, unexpectedUnitError("currency_Unit.name", s.Currency, currency)
 		case s.Per != "MWH":
-			return nil, unlike("price_Measure_Unit.name", s.Per, "MWH")
+			return nil, unexpectedUnitError("price_Measure_Unit.name", s.Per, "MWH")
 		}
-		spans, err := s.spans(func(p entsoePoint) *string { return p.price })
+		spans, err := s.spansOfSeries(func(p entsoePoint) *string { return p.price })
 		if err != nil {
 			return nil, err
 		}
@@ -107,70 +107,70 @@ func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
 	return all, nil
 }
 
-// plants maps plant types to emission factors. Pumped storage (B10) and batteries (B25) are missing: they do not
+// entsoePlantFactors maps plant types to emission factors. Pumped storage (B10) and batteries (B25) are missing: they do not
 // generate.
-var plants = map[string]float64{
-	"B01": biomass, "B02": coal, "B03": gas, "B04": gas, "B05": coal, "B06": oil, "B07": oil, "B08": coal, "B09": geothermal,
-	"B11": hydro, "B12": hydro, "B13": ocean, "B14": nuclear, "B15": biomass, "B16": solar, "B17": unnamed, "B18": wind, "B19": wind, "B20": unnamed,
+var entsoePlantFactors = map[string]float64{
+	"B01": factorBiomass, "B02": factorCoal, "B03": factorGas, "B04": factorGas, "B05": factorCoal, "B06": factorOil, "B07": factorOil, "B08": factorCoal, "B09": factorGeothermal,
+	"B11": factorHydro, "B12": factorHydro, "B13": factorOcean, "B14": factorNuclear, "B15": factorBiomass, "B16": factorSolar, "B17": factorUnnamed, "B18": factorWind, "B19": factorWind, "B20": factorUnnamed,
 }
 
 // decodeEntsoeMix returns the carbon intensity of a zone's generation.
 func decodeEntsoeMix(body []byte) ([]Span, error) {
-	series, err := readEntsoe(body, "GL_MarketDocument")
+	series, err := parseEntsoeDocument(body, "GL_MarketDocument")
 	if err != nil {
 		return nil, err
 	}
-	var shares []share
+	var shares []plantOutput
 	for _, s := range series {
-		factor, known := plants[s.Plant]
+		factor, known := entsoePlantFactors[s.Plant]
 		switch {
 		case s.Plant == "":
-			return nil, missing("MktPSRType.psrType")
+			return nil, missingFieldError("MktPSRType.psrType")
 		case s.Quantity != "MAW":
-			return nil, unlike("quantity_Measure_Unit.name", s.Quantity, "MAW")
+			return nil, unexpectedUnitError("quantity_Measure_Unit.name", s.Quantity, "MAW")
 		case s.Made == "" || s.Plant == "B10" || s.Plant == "B25":
 			continue
 		case !known:
 			return nil, fmt.Errorf("unknown psrType %.10q: the platform may have changed its format", s.Plant)
 		}
-		spans, err := s.spans(func(p entsoePoint) *string { return p.quantity })
+		spans, err := s.spansOfSeries(func(p entsoePoint) *string { return p.quantity })
 		if err != nil {
 			return nil, err
 		}
 		for _, x := range spans {
-			shares = append(shares, share{x.From, x.To, x.Value, factor})
+			shares = append(shares, plantOutput{x.From, x.To, x.Value, factor})
 		}
 	}
-	return intensity(shares), nil
+	return intensityOfMix(shares), nil
 }
 
 type entsoePoint struct{ price, quantity *string }
 
-// spans returns the points of a series with their periods. A point of curve type A03 holds until the next given
+// spansOfSeries returns the points of a series with their periods. A point of curve type A03 holds until the next given
 // point or the end of its period; one of A01 for one resolution step.
-func (s entsoeSeries) spans(value func(entsoePoint) *string) ([]Span, error) {
+func (s entsoeSeries) spansOfSeries(value func(entsoePoint) *string) ([]Span, error) {
 	if s.Curve != "A01" && s.Curve != "A03" {
-		return nil, unlike("curveType", s.Curve, "A01 or A03")
+		return nil, unexpectedUnitError("curveType", s.Curve, "A01 or A03")
 	}
 	var out []Span
 	for _, p := range s.Periods {
 		grain := map[string]time.Duration{"PT60M": time.Hour, "PT30M": 30 * time.Minute, "PT15M": 15 * time.Minute}[p.Grain]
 		if grain == 0 {
-			return nil, unlike("resolution", p.Grain, "PT60M, PT30M or PT15M")
+			return nil, unexpectedUnitError("resolution", p.Grain, "PT60M, PT30M or PT15M")
 		}
-		start, err := instant(p.Start)
+		start, err := parseInstant(p.Start)
 		if err != nil {
 			return nil, fmt.Errorf("timeInterval: start: %w", err)
 		}
-		end, err := instant(p.End)
+		end, err := parseInstant(p.End)
 		if err != nil {
 			return nil, fmt.Errorf("timeInterval: end: %w", err)
 		}
-		if !end.After(start) || end.Sub(start) > longest {
+		if !end.After(start) || end.Sub(start) > maxSpanLength {
 			return nil, fmt.Errorf("timeInterval from %s to %s: want an end after the start, within a year", p.Start, p.End)
 		}
 		if len(p.Points) == 0 {
-			return nil, missing("Point")
+			return nil, missingFieldError("Point")
 		}
 		n := int(end.Sub(start) / grain)
 		for i, x := range p.Points {
@@ -179,9 +179,9 @@ func (s entsoeSeries) spans(value func(entsoePoint) *string) ([]Span, error) {
 			}
 			text := value(entsoePoint{x.Price, x.Quantity})
 			if text == nil {
-				return nil, missing("price.amount or quantity")
+				return nil, missingFieldError("price.amount or quantity")
 			}
-			var v number
+			var v flexibleNumber
 			if err := v.UnmarshalJSON([]byte(strings.TrimSpace(*text))); err != nil {
 				return nil, err
 			}

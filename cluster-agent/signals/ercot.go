@@ -17,7 +17,7 @@ import (
 // credentials: the subscription's key, and a token from a user's login that is valid for an hour.
 type ercot struct {
 	Config
-	token *token
+	token *bearerToken
 }
 
 // The login endpoint and its public client id, as documented in the service's own guide.
@@ -26,7 +26,7 @@ const (
 	ercotClient = "fec253ea-0d06-4272-a5e6-b478baeecd70"
 )
 
-func (s ercot) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
+func (s ercot) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	where, err := time.LoadLocation("America/Chicago")
 	if err != nil {
 		return nil, fmt.Errorf("load the time zone America/Chicago: %w", err)
@@ -38,7 +38,7 @@ func (s ercot) read(ctx context.Context, d *door, from, to time.Time) ([]Span, e
 	var all []Span
 	// 50 pages of 1000 rows bound the requests of one read.
 	for page, pages := 1, 1; page <= min(pages, 50); page++ {
-		body, err := s.ask(ctx, d, s.base("https://api.ercot.com/api/public-reports")+report, url.Values{
+		body, err := s.queryWithToken(ctx, d, s.baseURL("https://api.ercot.com/api/public-reports")+report, url.Values{
 			"settlementPoint": {s.Zone}, "deliveryDateFrom": {from.In(where).Format("2006-01-02")}, "deliveryDateTo": {to.In(where).Format("2006-01-02")},
 			"page": {strconv.Itoa(page)}, "size": {"1000"},
 		})
@@ -54,15 +54,15 @@ func (s ercot) read(ctx context.Context, d *door, from, to time.Time) ([]Span, e
 	return all, nil
 }
 
-// ask sends a request with a valid token and logs in if necessary.
-func (s ercot) ask(ctx context.Context, d *door, address string, query url.Values) ([]byte, error) {
-	return s.token.use(func() ([]byte, error) {
-		return d.post(ctx, s.base(ercotLogin)+"/token", url.Values{
+// queryWithToken sends a request with a valid token and logs in if necessary.
+func (s ercot) queryWithToken(ctx context.Context, d *serviceClient, address string, query url.Values) ([]byte, error) {
+	return s.token.queryWithLogin(func() ([]byte, error) {
+		return d.postForm(ctx, s.baseURL(ercotLogin)+"/token", url.Values{
 			"grant_type": {"password"}, "username": {s.User}, "password": {s.password}, "response_type": {"id_token"},
 			"scope": {"openid " + ercotClient + " offline_access"}, "client_id": {ercotClient},
 		})
 	}, "id_token", func(bearer string) ([]byte, error) {
-		return d.get(ctx, address, query, "Ocp-Apim-Subscription-Key", s.key, "Authorization", bearer)
+		return d.getQuery(ctx, address, query, "Ocp-Apim-Subscription-Key", s.key, "Authorization", bearer)
 	}, http.StatusUnauthorized)
 }
 
@@ -78,11 +78,11 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 		} `json:"fields"`
 		Data [][]json.RawMessage `json:"data"`
 	}
-	if err := parse(body, &p); err != nil {
+	if err := parseJSON(body, &p); err != nil {
 		return nil, 0, err
 	}
 	if p.Meta == nil {
-		return nil, 0, missing("_meta")
+		return nil, 0, missingFieldError("_meta")
 	}
 	column := func(name string) int {
 		for i, f := range p.Fields {
@@ -102,7 +102,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	at := make([]int, len(names))
 	for i, name := range names {
 		if at[i] = column(name); at[i] < 0 {
-			return nil, 0, missing(name)
+			return nil, 0, missingFieldError(name)
 		}
 	}
 	spans := make([]Span, 0, len(p.Data))
@@ -110,7 +110,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 		if len(row) <= slices.Max(at) {
 			return nil, 0, fmt.Errorf("a row has %d columns; want %d", len(row), len(p.Fields))
 		}
-		s, err := ercotRow(row, at, quarters, point, where)
+		s, err := decodeERCOTRow(row, at, quarters, point, where)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -119,13 +119,13 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	return spans, p.Meta.Pages, nil
 }
 
-// ercotRow parses one row; at has the positions of the columns.
-func ercotRow(row []json.RawMessage, at []int, quarters bool, point string, where *time.Location) (s Span, err error) {
+// decodeERCOTRow parses one row; at has the positions of the columns.
+func decodeERCOTRow(row []json.RawMessage, at []int, quarters bool, point string, where *time.Location) (s Span, err error) {
 	word := func(i int) string { return strings.Trim(string(row[at[i]]), `"`) }
 	if word(1) != point {
-		return s, unlike("settlementPoint", word(1), point)
+		return s, unexpectedUnitError("settlementPoint", word(1), point)
 	}
-	var price number
+	var price flexibleNumber
 	if err := price.UnmarshalJSON(row[at[2]]); err != nil {
 		return s, fmt.Errorf("settlementPointPrice: %w", err)
 	}
@@ -135,7 +135,7 @@ func ercotRow(row []json.RawMessage, at []int, quarters bool, point string, wher
 		later = true
 	case "false", "N":
 	default:
-		return s, unlike("DSTFlag", word(3), "true or false")
+		return s, unexpectedUnitError("DSTFlag", word(3), "true or false")
 	}
 	// An hour is named by its end: 01:00 is the first hour of the day, 24:00 the last.
 	hour, err := strconv.Atoi(strings.TrimSuffix(word(4), ":00"))
@@ -150,7 +150,7 @@ func ercotRow(row []json.RawMessage, at []int, quarters bool, point string, wher
 		}
 		begin, width = begin+time.Duration(quarter-1)*15*time.Minute, 15*time.Minute
 	}
-	s.From, err = clock(word(0), begin, later, where)
+	s.From, err = parseLocalTime(word(0), begin, later, where)
 	s.To, s.Value = s.From.Add(width), float64(price)
 	return s, err
 }

@@ -21,14 +21,14 @@ var decoders = []func([]byte) ([]Span, error){
 	decodeUKIntensity,
 	func(b []byte) ([]Span, error) { return decodeEntsoePrice(b, "EUR") },
 	decodeEntsoeMix,
-	func(b []byte) ([]Span, error) { s, _, err := decodeEIA("PJM", b); return intensity(s), err },
+	func(b []byte) ([]Span, error) { s, _, err := decodeEIA("PJM", b); return intensityOfMix(s), err },
 	func(b []byte) ([]Span, error) { return decodeCAISO("TH_NP15_GEN-APND", "DAM", b) },
 	func(b []byte) ([]Span, error) { return decodeOASIS("TH_NP15_GEN-APND", "DAM", b) },
 	func(b []byte) ([]Span, error) {
 		s, _, err := decodeERCOT("HB_HUBAVG", place("America/Chicago"), b)
 		return s, err
 	},
-	func(b []byte) ([]Span, error) { return decodeOpenMeteo(usualCooling, noon, b) },
+	func(b []byte) ([]Span, error) { return decodeOpenMeteo(defaultCooling, noon, b) },
 	func(b []byte) ([]Span, error) { return decodeTable("time", "value", nil, b) },
 	func(b []byte) ([]Span, error) { return decodeTable("when", "price", place("Europe/Paris"), b) },
 	decodePrometheus,
@@ -37,7 +37,7 @@ var decoders = []func([]byte) ([]Span, error){
 // A zip of many tables takes no more memory than one of a single table may.
 func TestAZipIsBoundedAsAWhole(t *testing.T) {
 	const head, row = "INTERVALSTARTTIME_GMT,INTERVALENDTIME_GMT,NODE,MARKET_RUN_ID,LMP_TYPE,MW\n", "2026-02-10T08:00:00-00:00,2026-02-10T09:00:00-00:00,X,DAM,LMP,31\n"
-	table := head + strings.Repeat(row, mostBytes/2/len(row))
+	table := head + strings.Repeat(row, maxResponseBytes/2/len(row))
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for i := range 3 {
@@ -104,7 +104,7 @@ func TestNoErrorShowsAHeaderThatOpensSomething(t *testing.T) {
 			fmt.Fprintf(w, `{"message":"no key=value pair in Authorization header: '%s'"}`, header)
 			return true
 		}
-		err := r.Read(t.Context())
+		err := r.FetchAndStore(t.Context())
 		if _, proof, ok := strings.Cut(header, " "); !ok || err == nil || strings.Contains(err.Error(), proof) {
 			t.Errorf("%s: Read = %v after %q", s.name, err, header)
 		}
@@ -114,7 +114,7 @@ func TestNoErrorShowsAHeaderThatOpensSomething(t *testing.T) {
 // FuzzDecoders: whatever a service says, what is believed of it is in order, is of
 // the time that we ask about, and is what the quantity can be.
 func FuzzDecoders(f *testing.F) {
-	from, to := noon.Add(-back), noon.Add(most)
+	from, to := noon.Add(-lookBack), noon.Add(maxForecastHorizon)
 	for _, s := range standins {
 		q := url.Values{
 			"start": {"2026-02-10T08"}, "zone": {"DE"}, "api_key": {secret}, "respondent": {"PJM"}, "facets[respondent][]": {"PJM"}, "frequency": {"hourly"},
@@ -161,8 +161,8 @@ func FuzzDecoders(f *testing.F) {
 		if err != nil || fmt.Sprint(again) != fmt.Sprint(spans) {
 			t.Fatalf("the same bytes are read as %d spans, and then as %d others, %v", len(spans), len(again), err)
 		}
-		for q, b := range bounds {
-			good, err := sound(q, spans, from, to)
+		for q, b := range boundsByQuantity {
+			good, err := validateSpans(q, spans, from, to)
 			if err != nil {
 				continue
 			}
@@ -171,8 +171,8 @@ func FuzzDecoders(f *testing.F) {
 					t.Fatalf("span %d of %v is out of order", k, good)
 				}
 			}
-			for at, h := range hourly(good) {
-				if h.value < b.least-1e-6 || h.value > b.most+1e-6 {
+			for at, h := range hourlyMeans(good) {
+				if h.value < b.lower-1e-6 || h.value > b.upper+1e-6 {
 					t.Fatalf("%s of %s is %g", q, at, h.value)
 				}
 			}

@@ -13,17 +13,17 @@ import (
 // site's cooling model computes PUE.
 type openMeteo struct{ Config }
 
-func (s openMeteo) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {
+func (s openMeteo) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time) ([]Span, error) {
 	place := func(v *float64) string { return strconv.FormatFloat(*v, 'f', 4, 64) }
 	past := min(max(int(d.now().Sub(from).Hours()/24)+1, 1), 9)
-	body, err := d.get(ctx, s.base("https://api.open-meteo.com/v1")+"/forecast", url.Values{
+	body, err := d.getQuery(ctx, s.baseURL("https://api.open-meteo.com/v1")+"/forecast", url.Values{
 		"latitude": {place(s.Latitude)}, "longitude": {place(s.Longitude)}, "hourly": {"wet_bulb_temperature_2m"},
 		"timezone": {"GMT"}, "past_days": {strconv.Itoa(past)}, "forecast_days": {"5"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return decodeOpenMeteo(s.cooling(), d.now(), body)
+	return decodeOpenMeteo(s.coolingOrDefault(), d.now(), body)
 }
 
 // Cooling models PUE by the wet-bulb temperature T in degrees Celsius: Base + PerDegree x max(0, T - Free).
@@ -33,12 +33,12 @@ type Cooling struct {
 	Free      float64 `yaml:"free"`
 }
 
-// usualCooling is a water-cooled building with free cooling below 2 degrees: the linear part of the model that
+// defaultCooling is a water-cooled building with free cooling below 2 degrees: the linear part of the model that
 // comes with the weather data of the recorded days.
-var usualCooling = Cooling{Base: 1.06, PerDegree: 0.008, Free: 2}
+var defaultCooling = Cooling{Base: 1.06, PerDegree: 0.008, Free: 2}
 
-// pue returns PUE at a wet-bulb temperature.
-func (c Cooling) pue(t float64) float64 { return c.Base + c.PerDegree*math.Max(0, t-c.Free) }
+// pueAtWetBulb returns PUE at a wet-bulb temperature.
+func (c Cooling) pueAtWetBulb(t float64) float64 { return c.Base + c.PerDegree*math.Max(0, t-c.Free) }
 
 // decodeOpenMeteo computes PUE from the temperatures of an answer; hours after now are forecasts.
 func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
@@ -48,24 +48,24 @@ func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
 			Wet string `json:"wet_bulb_temperature_2m"`
 		} `json:"hourly_units"`
 		Hourly *struct {
-			Time []string  `json:"time"`
-			Wet  []*number `json:"wet_bulb_temperature_2m"`
+			Time []string          `json:"time"`
+			Wet  []*flexibleNumber `json:"wet_bulb_temperature_2m"`
 		} `json:"hourly"`
 	}
-	if err := parse(body, &p); err != nil {
+	if err := parseJSON(body, &p); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.Offset == nil:
-		return nil, missing("utc_offset_seconds")
+		return nil, missingFieldError("utc_offset_seconds")
 	case *p.Offset != 0:
-		return nil, unlike("utc_offset_seconds", fmt.Sprint(*p.Offset), "0")
+		return nil, unexpectedUnitError("utc_offset_seconds", fmt.Sprint(*p.Offset), "0")
 	case p.Units == nil:
-		return nil, missing("hourly_units")
+		return nil, missingFieldError("hourly_units")
 	case p.Units.Wet != "°C":
-		return nil, unlike("hourly_units.wet_bulb_temperature_2m", p.Units.Wet, "°C")
+		return nil, unexpectedUnitError("hourly_units.wet_bulb_temperature_2m", p.Units.Wet, "°C")
 	case p.Hourly == nil || p.Hourly.Wet == nil:
-		return nil, missing("hourly.wet_bulb_temperature_2m")
+		return nil, missingFieldError("hourly.wet_bulb_temperature_2m")
 	case len(p.Hourly.Wet) != len(p.Hourly.Time):
 		return nil, fmt.Errorf("%d times and %d values", len(p.Hourly.Time), len(p.Hourly.Wet))
 	}
@@ -81,7 +81,7 @@ func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
 		if err != nil {
 			return nil, fmt.Errorf("time %.20q: want an hour in GMT, such as 2026-11-21T18:00", p.Hourly.Time[i])
 		}
-		spans = append(spans, Span{From: at, To: at.Add(time.Hour), Value: c.pue(float64(*v)), Guess: at.After(now)})
+		spans = append(spans, Span{From: at, To: at.Add(time.Hour), Value: c.pueAtWetBulb(float64(*v)), Guess: at.After(now)})
 	}
 	return spans, nil
 }

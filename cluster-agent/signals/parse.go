@@ -10,8 +10,8 @@ import (
 	_ "time/tzdata" // a container may have no clocks of other places
 )
 
-// parse decodes a body that consists of exactly one JSON value.
-func parse(body []byte, into any) error {
+// parseJSON decodes a body that consists of exactly one JSON value.
+func parseJSON(body []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if err := d.Decode(into); err != nil {
 		return fmt.Errorf("unexpected JSON: %w", err)
@@ -22,31 +22,31 @@ func parse(body []byte, into any) error {
 	return nil
 }
 
-// missing reports a field that the service's known format has.
-func missing(field string) error {
+// missingFieldError reports a field that the service's known format has.
+func missingFieldError(field string) error {
 	return fmt.Errorf("field %s is missing: the service may have changed its format", field)
 }
 
-// unlike reports a value, such as a unit, that differs from the only one that we convert.
-func unlike(what, got, want string) error {
+// unexpectedUnitError reports a value, such as a unit, that differs from the only one that we convert.
+func unexpectedUnitError(what, got, want string) error {
 	return fmt.Errorf("%s is %q; want %q: other values are not converted", what, got, want)
 }
 
-// A number is a JSON number, or a number in quotes as some services write it. It is finite.
-type number float64
+// A flexibleNumber is a JSON number, or a number in quotes as some services write it. It is finite.
+type flexibleNumber float64
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (n *number) UnmarshalJSON(text []byte) error {
+func (n *flexibleNumber) UnmarshalJSON(text []byte) error {
 	v, err := strconv.ParseFloat(string(bytes.Trim(text, `"`)), 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Errorf("%.40q is not a finite number", text)
 	}
-	*n = number(v)
+	*n = flexibleNumber(v)
 	return nil
 }
 
-// instant parses a time with an offset. A time without one is refused, because its time zone is unknown.
-func instant(s string) (time.Time, error) {
+// parseInstant parses a time with an offset. A time without one is refused, because its time zone is unknown.
+func parseInstant(s string) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00"} {
 		if t, err := time.Parse(form, s); err == nil {
 			return t.UTC(), nil
@@ -55,9 +55,9 @@ func instant(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%.40q is not a time with an offset, such as 2026-11-21T18:00:00Z", s)
 }
 
-// clock returns the instant of a local time. Later selects the second of the two hours that clocks repeat in
+// parseLocalTime returns the instant of a local time. Later selects the second of the two hours that clocks repeat in
 // autumn. A time that clocks skip in spring is an error.
-func clock(day string, sinceMidnight time.Duration, later bool, where *time.Location) (time.Time, error) {
+func parseLocalTime(day string, sinceMidnight time.Duration, later bool, where *time.Location) (time.Time, error) {
 	d, err := time.Parse("2006-01-02", day) // in UTC: where may lack a midnight on that day
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%.40q is not a day, such as 2026-11-21", day)

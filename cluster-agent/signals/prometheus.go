@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// promQuery reads a Prometheus server: a query with a single series, in steps of five minutes. The configuration
+// prometheusQuery reads a Prometheus server: a query with a single series, in steps of five minutes. The configuration
 // states its unit.
-type promQuery struct{ Config }
+type prometheusQuery struct{ Config }
 
 const prometheusStep = 5 * time.Minute
 
-func (s promQuery) read(ctx context.Context, d *door, from, _ time.Time) ([]Span, error) {
+func (s prometheusQuery) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time) ([]Span, error) {
 	headers := []string(nil)
 	if s.key != "" {
 		headers = []string{"Authorization", "Bearer " + s.key}
 	}
-	body, err := d.get(ctx, s.URL+"/api/v1/query_range", url.Values{
+	body, err := d.getQuery(ctx, s.URL+"/api/v1/query_range", url.Values{
 		"query": {s.Query}, "step": {strconv.Itoa(int(prometheusStep.Seconds()))},
 		"start": {strconv.FormatInt(from.Truncate(prometheusStep).Unix(), 10)}, "end": {strconv.FormatInt(d.now().Unix(), 10)},
 	}, headers...)
@@ -29,12 +29,12 @@ func (s promQuery) read(ctx context.Context, d *door, from, _ time.Time) ([]Span
 		return nil, err
 	}
 	spans, err := decodePrometheus(body)
-	return s.converted(spans), err
+	return s.convertUnits(spans), err
 }
 
-// noValue are the results of a division by zero in a query. Such samples are skipped: as errors they would block
+// noPrometheusValue are the results of a division by zero in a query. Such samples are skipped: as errors they would block
 // all other samples of the period.
-var noValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
+var noPrometheusValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
 
 func decodePrometheus(body []byte) ([]Span, error) {
 	var p struct {
@@ -47,30 +47,30 @@ func decodePrometheus(body []byte) ([]Span, error) {
 			} `json:"result"`
 		} `json:"data"`
 	}
-	if err := parse(body, &p); err != nil {
+	if err := parseJSON(body, &p); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.Status != "success":
-		return nil, fmt.Errorf("status %.20q: %s", p.Status, words([]byte(p.Error)))
+		return nil, fmt.Errorf("status %.20q: %s", p.Status, plainExcerpt([]byte(p.Error)))
 	case p.Data == nil:
-		return nil, missing("data")
+		return nil, missingFieldError("data")
 	case p.Data.Type != "matrix":
-		return nil, unlike("resultType", p.Data.Type, "matrix")
+		return nil, unexpectedUnitError("resultType", p.Data.Type, "matrix")
 	case len(p.Data.Result) > 1:
 		return nil, fmt.Errorf("the query has %d series: aggregate them into one, with avg or sum", len(p.Data.Result))
 	case len(p.Data.Result) == 0:
 		return nil, nil
 	case p.Data.Result[0].Values == nil:
-		return nil, missing("values")
+		return nil, missingFieldError("values")
 	}
 	var spans []Span
 	for _, x := range p.Data.Result[0].Values {
-		var at, v number
+		var at, v flexibleNumber
 		if err := at.UnmarshalJSON(x[0]); err != nil {
 			return nil, err
 		}
-		if slices.Contains(noValue, string(x[1])) {
+		if slices.Contains(noPrometheusValue, string(x[1])) {
 			continue
 		}
 		if err := v.UnmarshalJSON(x[1]); err != nil {

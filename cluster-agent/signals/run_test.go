@@ -29,12 +29,12 @@ func TestFeedTellsTheAgent(t *testing.T) {
 	carbon.now = time.Now().UTC()
 	first.now, second.now = time.Now, time.Now
 	dead.before = func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(500); return true }
-	f := &Feed{
-		Site: "oslo", Readers: []*Reader{second, first}, Log: slog.New(slog.DiscardHandler),
+	f := &Poller{
+		Site: "oslo", Sources: []*Source{second, first}, Log: slog.New(slog.DiscardHandler),
 		Fixed: map[protocol.Quantity]float64{protocol.GridPrice: 61.5},
 	}
-	hub := new(membus.Hub)
-	agent, err := hub.Join(ctx, protocol.Agent("oslo"))
+	hub := new(membus.Bus)
+	agent, err := hub.Connect(ctx, protocol.AgentParty("oslo"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func TestFeedTellsTheAgent(t *testing.T) {
 	go func() { ended <- f.Run(ctx, hub, 3) }()
 	told := map[protocol.Quantity]map[protocol.Time]int64{protocol.GridPrice: {}, protocol.GridCarbon: {}, protocol.GridPUE: {}}
 	guessed := map[protocol.Time]bool{}
-	this := protocol.At(time.Now()).Floor(time.Hour)
+	this := protocol.FromStdTime(time.Now()).Floor(time.Hour)
 	for tries := 0; len(guessed) == 0 || len(told[protocol.GridCarbon]) < 90; tries++ {
-		m := <-agent.Heard()
+		m := <-agent.Messages()
 		s, ok := m.Body.(protocol.Signal)
-		if !ok || m.From != protocol.Feed("oslo") || m.Seq>>40 != 3 {
+		if !ok || m.From != protocol.SignalParty("oslo") || m.Seq>>40 != 3 {
 			t.Fatalf("heard %+v", m)
 		}
 		for _, p := range s.Points {
@@ -63,7 +63,7 @@ func TestFeedTellsTheAgent(t *testing.T) {
 		t.Errorf("the fixed price is told as %d microdollars per kWh", v)
 	}
 	for at, v := range told[protocol.GridCarbon] {
-		if want := int64(grams(at.Go())) * 1000; v != want {
+		if want := int64(grams(at.StdTime())) * 1000; v != want {
 			t.Errorf("carbon of %v is told as %d; want %d", at, v, want)
 		}
 		if guessed[at] != (at > this) {
@@ -73,10 +73,10 @@ func TestFeedTellsTheAgent(t *testing.T) {
 	if len(told[protocol.GridPUE]) != 0 {
 		t.Error("PUE is told, of which nobody knows")
 	}
-	for second.Status(time.Now()).Failures == 0 {
+	for second.StatusAt(time.Now()).Failures == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	st := f.Status(time.Now())
+	st := f.SourceStatuses(time.Now())
 	if len(st) != 2 || st[0].Why["http-500"] != 1 || st[0].Value != nil || !st[0].Stale || st[1].Failures != 0 || st[1].Value == nil || st[1].Stale {
 		t.Errorf("Status = %+v", st)
 	}
@@ -91,20 +91,20 @@ func TestFactsComeBeforeGuesses(t *testing.T) {
 	span := func(h int, v float64, guess bool) Span {
 		return Span{From: at.Add(time.Duration(h) * time.Hour), To: at.Add(time.Duration(h+1) * time.Hour), Value: v, Guess: guess}
 	}
-	reader := func(spans ...Span) *Reader { return &Reader{what: protocol.GridCarbon, spans: spans} }
-	f := &Feed{Readers: []*Reader{
+	reader := func(spans ...Span) *Source { return &Source{quantity: protocol.GridCarbon, spans: spans} }
+	f := &Poller{Sources: []*Source{
 		reader(span(0, 1, false), span(1, 1, true), span(2, 1, true)),
 		reader(span(0, 2, false), span(1, 2, false), span(2, 2, true), span(3, 2, true)),
 	}}
-	for h, want := range map[int]hour{0: {1, false}, 1: {2, false}, 2: {1, true}, 3: {2, true}} {
-		if got := f.known(protocol.GridCarbon, noon)[at.Add(time.Duration(h)*time.Hour)]; got != want {
+	for h, want := range map[int]hourValue{0: {1, false}, 1: {2, false}, 2: {1, true}, 3: {2, true}} {
+		if got := f.knownHours(protocol.GridCarbon, noon)[at.Add(time.Duration(h)*time.Hour)]; got != want {
 			t.Errorf("hour %d is %v; want %v", h, got, want)
 		}
 	}
-	if n := len(f.news(noon)); n != 2 {
+	if n := len(f.unpublishedSignals(noon)); n != 2 {
 		t.Errorf("%d signals; want facts and guesses", n)
 	}
-	if again := f.news(noon); len(again) != 0 {
+	if again := f.unpublishedSignals(noon); len(again) != 0 {
 		t.Errorf("it says again: %v", again)
 	}
 }
@@ -157,9 +157,9 @@ func TestConfigurationIsHeldToWhatServicesNeed(t *testing.T) {
 		{"no place on earth", Config{Tells: "pue", From: "open-meteo", Latitude: new(91.0), Longitude: new(0.0)}, "latitude", "90"},
 		{"a strange building", Config{Tells: "pue", From: "open-meteo", Latitude: new(1.0), Longitude: new(0.0), Cooling: &Cooling{Base: 0.9}}, "cooling", "base"},
 	} {
-		_, err := tc.c.Open(dir)
-		var f Fault
-		if tc.key == "" && err != nil || tc.key != "" && (!errors.As(err, &f) || f.Key != tc.key || !strings.Contains(f.What, tc.says)) {
+		_, err := tc.c.ResolveAndValidate(dir)
+		var f ConfigFault
+		if tc.key == "" && err != nil || tc.key != "" && (!errors.As(err, &f) || f.Key != tc.key || !strings.Contains(f.Problem, tc.says)) {
 			t.Errorf("%s: Open = %v; want %q, of %q", tc.name, err, tc.key, tc.says)
 		}
 		if err != nil && strings.Contains(err.Error(), secret) {
@@ -169,13 +169,13 @@ func TestConfigurationIsHeldToWhatServicesNeed(t *testing.T) {
 }
 
 // tariff is a reader of tariff.csv in a folder, at noon.
-func tariff(t *testing.T, dir string) *Reader {
+func tariff(t *testing.T, dir string) *Source {
 	t.Helper()
-	c, err := Config{Tells: "price", From: "csv", File: "tariff.csv", Unit: "USD/MWh"}.Open(dir)
+	c, err := Config{Tells: "price", From: "csv", File: "tariff.csv", Unit: "USD/MWh"}.ResolveAndValidate(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewReader(c, "")
+	r := NewSource(c, "")
 	r.now = func() time.Time { return noon }
 	return r
 }
@@ -188,10 +188,10 @@ func TestTariffOfAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := tariff(t, dir)
-	if err := r.Read(t.Context()); err != nil {
+	if err := r.FetchAndStore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	hours := hourly(r.spans)
+	hours := hourlyMeans(r.spans)
 	for h, want := range map[int]float64{-100: 80, 0: 80, 4: 80, 5: 120.5, 6: 120.5, 7: 80, 100: 80} {
 		if got := hours[noon.Truncate(time.Hour).Add(time.Duration(h)*time.Hour)]; got.value != want || got.guess {
 			t.Errorf("hour %d is %v; want %g", h, got, want)
@@ -211,16 +211,16 @@ func TestATariffIsChanged(t *testing.T) {
 	r := tariff(t, dir)
 	for rows, want := range map[string][]float64{"2026-02-10T18:30:00Z,120\n2026-02-10T20:00:00Z,80\n": {100, 120}, "": {80, 80}} {
 		write("2026-02-10T18:30:00Z,120\n2026-02-10T20:00:00Z,80\n")
-		if err := r.Read(t.Context()); err != nil {
+		if err := r.FetchAndStore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		write(rows)
-		if err := r.Read(t.Context()); err != nil {
+		if err := r.FetchAndStore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for h, v := range want {
 			at := time.Date(2026, 2, 10, 18+h, 0, 0, 0, time.UTC)
-			if got := hourly(r.spans)[at]; got.value != v || got.guess {
+			if got := hourlyMeans(r.spans)[at]; got.value != v || got.guess {
 				t.Errorf("after %q the hour of %v is %v; want %g", rows, at, got, v)
 			}
 		}
@@ -230,7 +230,7 @@ func TestATariffIsChanged(t *testing.T) {
 // minutes tells every five minutes, up to now, which minute of its hour it is.
 type minutes func() time.Time
 
-func (now minutes) read(_ context.Context, _ *door, from, _ time.Time) (spans []Span, _ error) {
+func (now minutes) fetchSpans(_ context.Context, _ *serviceClient, from, _ time.Time) (spans []Span, _ error) {
 	for at := from; at.Before(now()); at = at.Add(5 * time.Minute) {
 		spans = append(spans, Span{From: at, To: at.Add(5 * time.Minute), Value: float64(at.Minute())})
 	}
@@ -241,14 +241,14 @@ func (now minutes) read(_ context.Context, _ *door, from, _ time.Time) (spans []
 // of it.
 func TestHoursAreForgottenWhole(t *testing.T) {
 	now := noon
-	r := NewReader(Config{Tells: "price", From: "csv"}, "")
+	r := NewSource(Config{Tells: "price", From: "csv"}, "")
 	r.now = func() time.Time { return now }
-	r.src = minutes(r.now)
+	r.client = minutes(r.now)
 	for range 8 {
-		if err := r.Read(t.Context()); err != nil {
+		if err := r.FetchAndStore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for at, h := range hourly(r.spans) {
+		for at, h := range hourlyMeans(r.spans) {
 			if at.Add(time.Hour).Before(now) && h.value != 27.5 {
 				t.Errorf("at %v the hour of %v is %v; want 27.5", now, at, h)
 			}
@@ -260,23 +260,23 @@ func TestHoursAreForgottenWhole(t *testing.T) {
 // An agent that is begun anew bills a job that ran for months by what its hours cost.
 func TestWhatWasReadIsKeptForMonths(t *testing.T) {
 	now, folder := noon, t.TempDir()
-	begin := func() *Reader {
-		r := NewReader(Config{Tells: "price", From: "csv"}, folder)
+	begin := func() *Source {
+		r := NewSource(Config{Tells: "price", From: "csv"}, folder)
 		r.now = func() time.Time { return now }
-		r.src = minutes(r.now)
+		r.client = minutes(r.now)
 		return r
 	}
 	r := begin()
 	for range 92 {
-		if err := r.Read(t.Context()); err != nil {
+		if err := r.FetchAndStore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(24 * time.Hour)
 	}
 	again := begin()
-	again.recall()
-	hours := hourly(again.spans)
-	for at := now.Add(-keeps).Truncate(time.Hour); at.Before(now.Add(-25 * time.Hour)); at = at.Add(time.Hour) {
+	again.loadSavedSpans()
+	hours := hourlyMeans(again.spans)
+	for at := now.Add(-historyKept).Truncate(time.Hour); at.Before(now.Add(-25 * time.Hour)); at = at.Add(time.Hour) {
 		if h, ok := hours[at]; !ok || h.value != 27.5 {
 			t.Fatalf("of %v it knows %v, %t; want 27.5", at, h, ok)
 		}
@@ -305,13 +305,13 @@ func TestAKeyThatChangesInItsFileIsTakenUp(t *testing.T) {
 		}
 	}
 	write(held)
-	c, err := Config{Tells: "price", From: "csv", URL: server.URL, Unit: "USD/MWh", KeyFile: "key"}.Open(dir)
+	c, err := Config{Tells: "price", From: "csv", URL: server.URL, Unit: "USD/MWh", KeyFile: "key"}.ResolveAndValidate(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := NewReader(c, "")
+	r := NewSource(c, "")
 	read := func(when string) {
-		if err := r.Read(t.Context()); err != nil {
+		if err := r.FetchAndStore(t.Context()); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
 	}
@@ -324,7 +324,7 @@ func TestAKeyThatChangesInItsFileIsTakenUp(t *testing.T) {
 	}
 	read("when its file is gone for a moment")
 	held = "third"
-	if err := r.Read(t.Context()); err == nil || strings.Contains(err.Error(), "second") {
+	if err := r.FetchAndStore(t.Context()); err == nil || strings.Contains(err.Error(), "second") {
 		t.Errorf("refused it says %v", err)
 	}
 }

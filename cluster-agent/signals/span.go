@@ -18,15 +18,15 @@ type Span struct {
 	Guess bool      `json:"guess,omitempty"` // the source's own forecast, neither measured nor sold
 }
 
-// bound is the plausible range of a quantity, in the unit of a Span; a value outside probably has another unit.
+// quantityBounds is the plausible range of a quantity, in the unit of a Span; a value outside probably has another unit.
 // ERCOT's price cap was 9,000 dollars per MWh, and lignite emits about 1,100 grams per kWh.
-type bound struct {
-	least, most float64
-	unit        string
-	scale       float64 // protocol units in one unit of a Span
+type quantityBounds struct {
+	lower, upper float64
+	unit         string
+	scale        float64 // protocol units in one unit of a Span
 }
 
-var bounds = map[protocol.Quantity]bound{
+var boundsByQuantity = map[protocol.Quantity]quantityBounds{
 	protocol.GridPrice:  {-20_000, 20_000, "$/MWh", 1000},
 	protocol.GridCarbon: {0, 3000, "g/kWh", 1000},
 	protocol.GridPUE:    {1, 5, "", 1000},
@@ -34,23 +34,23 @@ var bounds = map[protocol.Quantity]bound{
 
 // Limits of the values that are kept of one source.
 const ( // more than 8 days of five-minute values
-	mostSpans = 50_000 // period of one value
-	longest   = 366 * 24 * time.Hour
+	maxSpans      = 50_000 // period of one value
+	maxSpanLength = 366 * 24 * time.Hour
 )
 
-// sound validates spans, cuts them to [from, to) and splits them at full hours. It returns them in order, or the
+// validateSpans validates spans, cuts them to [from, to) and splits them at full hours. It returns them in order, or the
 // first fault.
-func sound(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error) {
-	if len(spans) > mostSpans {
-		return nil, fmt.Errorf("%d values: want at most %d", len(spans), mostSpans)
+func validateSpans(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error) {
+	if len(spans) > maxSpans {
+		return nil, fmt.Errorf("%d values: want at most %d", len(spans), maxSpans)
 	}
-	b := bounds[q]
+	b := boundsByQuantity[q]
 	var out []Span
 	for _, s := range spans {
 		switch {
-		case math.IsNaN(s.Value) || s.Value < b.least || s.Value > b.most:
-			return nil, fmt.Errorf("%s %g %s at %s is outside %g..%g: check the unit", q, s.Value, b.unit, s.From.UTC().Format(time.RFC3339), b.least, b.most)
-		case !s.To.After(s.From) || s.To.Sub(s.From) > longest:
+		case math.IsNaN(s.Value) || s.Value < b.lower || s.Value > b.upper:
+			return nil, fmt.Errorf("%s %g %s at %s is outside %g..%g: check the unit", q, s.Value, b.unit, s.From.UTC().Format(time.RFC3339), b.lower, b.upper)
+		case !s.To.After(s.From) || s.To.Sub(s.From) > maxSpanLength:
 			return nil, fmt.Errorf("a value from %s to %s: want an end after the start, within a year", s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339))
 		}
 		s.From, s.To = s.From.UTC(), s.To.UTC()
@@ -68,19 +68,19 @@ func sound(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error
 			out = append(out, piece)
 			s.From = piece.To
 		}
-		if len(out) > mostSpans {
-			return nil, fmt.Errorf("over %d values in the period that is read", mostSpans)
+		if len(out) > maxSpans {
+			return nil, fmt.Errorf("over %d values in the period that is read", maxSpans)
 		}
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("no values in the period that is read: check the zone, and whether the service still publishes it")
 	}
-	return mend(out), nil
+	return sortAndTrimSpans(out), nil
 }
 
-// mend sorts spans and removes overlaps: each ends where the next begins. Of two with the same begin the later one
+// sortAndTrimSpans sorts spans and removes overlaps: each ends where the next begins. Of two with the same begin the later one
 // in the list wins, but a fact wins over a forecast.
-func mend(spans []Span) []Span {
+func sortAndTrimSpans(spans []Span) []Span {
 	out := slices.Clone(spans)
 	rank := func(s Span) int {
 		if s.Guess {
@@ -109,15 +109,15 @@ func mend(spans []Span) []Span {
 	return out[:n]
 }
 
-// An hour is the value of one hour; guess marks a forecast.
-type hour struct {
+// An hourValue is the value of one hour; guess marks a forecast.
+type hourValue struct {
 	value float64
 	guess bool
 }
 
-// hourly returns the time-weighted mean of each hour, over the part of the hour that spans cover. An hour with any
+// hourlyMeans returns the time-weighted mean of each hour, over the part of the hour that spans cover. An hour with any
 // fact uses facts only.
-func hourly(spans []Span) map[time.Time]hour {
+func hourlyMeans(spans []Span) map[time.Time]hourValue {
 	type sum struct{ value, width float64 }
 	facts, guesses := make(map[time.Time]sum), make(map[time.Time]sum)
 	for _, s := range spans {
@@ -136,17 +136,17 @@ func hourly(spans []Span) map[time.Time]hour {
 			from = to
 		}
 	}
-	out := make(map[time.Time]hour, len(facts)+len(guesses))
+	out := make(map[time.Time]hourValue, len(facts)+len(guesses))
 	for h, x := range guesses {
-		out[h] = hour{x.value / x.width, true}
+		out[h] = hourValue{x.value / x.width, true}
 	}
 	for h, x := range facts {
-		out[h] = hour{x.value / x.width, false}
+		out[h] = hourValue{x.value / x.width, false}
 	}
 	return out
 }
 
-// point returns an hour's value in the protocol's unit.
-func point(q protocol.Quantity, at time.Time, value float64) protocol.Point {
-	return protocol.Point{At: protocol.At(at), Value: int64(math.Round(value * bounds[q].scale))}
+// protocolPoint returns an hour's value in the protocol's unit.
+func protocolPoint(q protocol.Quantity, at time.Time, value float64) protocol.Point {
+	return protocol.Point{At: protocol.FromStdTime(at), Value: int64(math.Round(value * boundsByQuantity[q].scale))}
 }

@@ -161,7 +161,7 @@ var standins = []standin{
 		},
 	},
 	{
-		name: "entsoe carbon", where: "Europe/Berlin", truth: func(t time.Time) float64 { g := grams(t); return (g*gas + 300*solar) / (g + 300) },
+		name: "entsoe carbon", where: "Europe/Berlin", truth: func(t time.Time) float64 { g := grams(t); return (g*factorGas + 300*factorSolar) / (g + 300) },
 		cfg:    Config{Tells: "carbon", From: "entsoe", Zone: "10YFR-RTE------C", KeyEnv: "FEED_KEY"},
 		schema: [2]string{"psrType", "kind"}, unit: [2]string{">MAW<", ">KWT<"},
 		page: func(a ask) string {
@@ -185,7 +185,7 @@ var standins = []standin{
 		},
 	},
 	{
-		name: "eia", where: "America/New_York", truth: func(t time.Time) float64 { g := grams(t); return (g*coal + 500*nuclear) / (g + 500) },
+		name: "eia", where: "America/New_York", truth: func(t time.Time) float64 { g := grams(t); return (g*factorCoal + 500*factorNuclear) / (g + 500) },
 		cfg:    Config{Tells: "carbon", From: "eia", Zone: "PJM", KeyEnv: "FEED_KEY"},
 		schema: [2]string{"fueltype", "fuel"}, unit: [2]string{"megawatthours", "megawatts"},
 		page: func(a ask) string {
@@ -229,7 +229,7 @@ var standins = []standin{
 		page:   func(a ask) string { return texas(a, true) },
 	},
 	{
-		name: "open-meteo", where: "Europe/Oslo", ahead: true, truth: func(t time.Time) float64 { return usualCooling.pue(degrees(t)) },
+		name: "open-meteo", where: "Europe/Oslo", ahead: true, truth: func(t time.Time) float64 { return defaultCooling.pueAtWetBulb(degrees(t)) },
 		cfg:    Config{Tells: "pue", From: "open-meteo", Latitude: new(59.91), Longitude: new(10.75)},
 		schema: [2]string{"hourly_units", "units"}, unit: [2]string{"°C", "°F"},
 		page: func(a ask) string {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Status describes the state of a source.
-type Status struct {
+// A SourceStatus describes the state of a source.
+type SourceStatus struct {
 	Source   string    `json:"source"`
 	Tells    string    `json:"tells"`
 	Unit     string    `json:"unit,omitempty"`
@@ -25,27 +25,27 @@ type Status struct {
 	Why map[string]int `json:"why,omitempty"` // failures by kind: see Why
 }
 
-// Status returns the state of all sources, in order of precedence.
-func (f *Feed) Status(now time.Time) []Status {
-	out := make([]Status, len(f.Readers))
-	for i, r := range f.Readers {
-		out[i] = r.Status(now)
+// SourceStatuses returns the state of all sources, in order of precedence.
+func (f *Poller) SourceStatuses(now time.Time) []SourceStatus {
+	out := make([]SourceStatus, len(f.Sources))
+	for i, r := range f.Sources {
+		out[i] = r.StatusAt(now)
 	}
 	return out
 }
 
-// Status returns the state of the source at now.
-func (r *Reader) Status(now time.Time) Status {
+// StatusAt returns the state of the source at now.
+func (r *Source) StatusAt(now time.Time) SourceStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{Source: r.Name(), Tells: r.cfg.Tells, Unit: bounds[r.what].unit, Read: r.read, Stale: true, Why: maps.Clone(r.failures)}
+	s := SourceStatus{Source: r.SourceName(), Tells: r.cfg.Tells, Unit: boundsByQuantity[r.quantity].unit, Read: r.read, Stale: true, Why: maps.Clone(r.failures)}
 	if r.err != nil {
 		s.Error = r.err.Error()
 	}
 	for _, n := range r.failures {
 		s.Failures += n
 	}
-	hours := hourly(r.spans)
+	hours := hourlyMeans(r.spans)
 	s.Hours = len(hours)
 	this := now.UTC().Truncate(time.Hour)
 	var known, end time.Time
@@ -62,7 +62,7 @@ func (r *Reader) Status(now time.Time) Status {
 	}
 	if !known.IsZero() {
 		age := max(now.Sub(known.Add(time.Hour)), 0)
-		s.Age, s.Stale = age.Seconds(), age > 3*r.every+time.Hour
+		s.Age, s.Stale = age.Seconds(), age > 3*r.interval+time.Hour
 	}
 	h, ok := hours[this]
 	if s.Of = this; !ok && !known.IsZero() {

@@ -7,26 +7,26 @@ import (
 	"slices"
 )
 
-// A token is a credential that a login returns; it expires. "" means none.
-type token string
+// A bearerToken is a credential that a login returns; it expires. "" means none.
+type bearerToken string
 
-// use calls ask with the stored token. It logs in first if there is none, and once more if the answer has one of
+// queryWithLogin calls ask with the stored token. It logs in first if there is none, and once more if the answer has one of
 // the statuses over, which mean that the token expired. A fresh token that is refused is an error.
-func (t *token) use(login func() ([]byte, error), field string, ask func(bearer string) ([]byte, error), over ...int) ([]byte, error) {
+func (t *bearerToken) queryWithLogin(login func() ([]byte, error), field string, ask func(bearer string) ([]byte, error), over ...int) ([]byte, error) {
 	for fresh := false; ; {
 		if *t == "" {
 			body, err := login()
 			if err != nil {
 				return nil, err
 			}
-			got, err := tokenIn(body, field)
+			got, err := extractToken(body, field)
 			if err != nil {
 				return nil, fmt.Errorf("login: %w", err)
 			}
 			*t, fresh = got, true
 		}
 		body, err := ask("Bearer " + string(*t))
-		var r refusal
+		var r httpRefusal
 		if !errors.As(err, &r) || !slices.Contains(over, r.status) {
 			return body, err
 		}
@@ -36,17 +36,17 @@ func (t *token) use(login func() ([]byte, error), field string, ask func(bearer 
 	}
 }
 
-// tokenIn returns the token in a field of a login's answer.
-func tokenIn(body []byte, field string) (t token, err error) {
+// extractToken returns the token in a field of a login's answer.
+func extractToken(body []byte, field string) (t bearerToken, err error) {
 	var all map[string]json.RawMessage
-	if err := parse(body, &all); err != nil {
+	if err := parseJSON(body, &all); err != nil {
 		return "", err
 	}
 	if all[field] != nil {
-		err = parse(all[field], &t)
+		err = parseJSON(all[field], &t)
 	}
 	if err == nil && t == "" {
-		err = missing(field)
+		err = missingFieldError(field)
 	}
 	return t, err
 }

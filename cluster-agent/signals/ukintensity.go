@@ -10,7 +10,7 @@ import (
 // gCO2/kWh, measured and forecast 48 hours ahead.
 type ukIntensity struct{ Config }
 
-func (s ukIntensity) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
+func (s ukIntensity) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	const form = "2006-01-02T15:04Z"
 	var all []Span
 	for from.Before(to) { // the service limits an answer to 14 days; past its forecast it returns nothing
@@ -18,7 +18,7 @@ func (s ukIntensity) read(ctx context.Context, d *door, from, to time.Time) ([]S
 		if end.After(to) {
 			end = to
 		}
-		body, err := d.get(ctx, s.base("https://api.carbonintensity.org.uk")+"/intensity/"+from.UTC().Format(form)+"/"+end.UTC().Format(form), nil)
+		body, err := d.getQuery(ctx, s.baseURL("https://api.carbonintensity.org.uk")+"/intensity/"+from.UTC().Format(form)+"/"+end.UTC().Format(form), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -39,27 +39,27 @@ func decodeUKIntensity(body []byte) ([]Span, error) {
 			From      string `json:"from"`
 			To        string `json:"to"`
 			Intensity *struct {
-				Forecast *number `json:"forecast"`
-				Actual   *number `json:"actual"`
+				Forecast *flexibleNumber `json:"forecast"`
+				Actual   *flexibleNumber `json:"actual"`
 			} `json:"intensity"`
 		} `json:"data"`
 	}
-	if err := parse(body, &p); err != nil {
+	if err := parseJSON(body, &p); err != nil {
 		return nil, err
 	}
 	if p.Data == nil {
-		return nil, missing("data")
+		return nil, missingFieldError("data")
 	}
 	var spans []Span
 	for _, x := range p.Data {
 		if x.Intensity == nil {
-			return nil, missing("data.intensity")
+			return nil, missingFieldError("data.intensity")
 		}
-		from, err := instant(x.From)
+		from, err := parseInstant(x.From)
 		if err != nil {
 			return nil, fmt.Errorf("from: %w", err)
 		}
-		to, err := instant(x.To)
+		to, err := parseInstant(x.To)
 		if err != nil {
 			return nil, fmt.Errorf("to: %w", err)
 		}
@@ -69,7 +69,7 @@ func decodeUKIntensity(body []byte) ([]Span, error) {
 		case v.Forecast != nil:
 			spans = append(spans, Span{From: from, To: to, Value: float64(*v.Forecast), Guess: true})
 		default:
-			return nil, missing("data.intensity.forecast")
+			return nil, missingFieldError("data.intensity.forecast")
 		}
 	}
 	return spans, nil

@@ -13,31 +13,31 @@ import (
 // token is valid for half an hour.
 type wattTime struct {
 	Config
-	token *token // of the last login
+	token *bearerToken // of the last login
 }
 
 // gramsPerPound is also g/kWh of 1000 lb/MWh.
 const gramsPerPound = 453.59237
 
-func (s wattTime) read(ctx context.Context, d *door, from, to time.Time) ([]Span, error) {
-	base := s.base("https://api.watttime.org")
+func (s wattTime) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
+	base := s.baseURL("https://api.watttime.org")
 	history := url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "start": {from.Format(time.RFC3339)}, "end": {d.now().UTC().Format(time.RFC3339)}}
-	all, err := s.ask(ctx, d, base+"/v3/historical", history, false)
+	all, err := s.querySpans(ctx, d, base+"/v3/historical", history, false)
 	if err != nil || s.NoForecast {
 		return all, err
 	}
 	hours := min(max(int(to.Sub(d.now()).Hours()), 1), 72)
-	ahead, err := s.ask(ctx, d, base+"/v3/forecast", url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "horizon_hours": {fmt.Sprint(hours)}}, true)
+	ahead, err := s.querySpans(ctx, d, base+"/v3/forecast", url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "horizon_hours": {fmt.Sprint(hours)}}, true)
 	return append(all, ahead...), err
 }
 
-// ask sends a request with a valid token and logs in if necessary.
-func (s wattTime) ask(ctx context.Context, d *door, address string, query url.Values, guess bool) ([]Span, error) {
-	body, err := s.token.use(func() ([]byte, error) {
-		return d.get(ctx, s.base("https://api.watttime.org")+"/login", nil,
+// querySpans sends a request with a valid token and logs in if necessary.
+func (s wattTime) querySpans(ctx context.Context, d *serviceClient, address string, query url.Values, guess bool) ([]Span, error) {
+	body, err := s.token.queryWithLogin(func() ([]byte, error) {
+		return d.getQuery(ctx, s.baseURL("https://api.watttime.org")+"/login", nil,
 			"Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(s.User+":"+s.key)))
 	}, "token", func(bearer string) ([]byte, error) {
-		return d.get(ctx, address, query, "Authorization", bearer)
+		return d.getQuery(ctx, address, query, "Authorization", bearer)
 	}, http.StatusUnauthorized, http.StatusForbidden)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (s wattTime) ask(ctx context.Context, d *door, address string, query url.Va
 func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
 	var p struct {
 		Data []struct {
-			At    string  `json:"point_time"`
-			Value *number `json:"value"`
+			At    string          `json:"point_time"`
+			Value *flexibleNumber `json:"value"`
 		} `json:"data"`
 		Meta *struct {
 			Region string `json:"region"`
@@ -59,29 +59,29 @@ func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
 			Period int    `json:"data_point_period_seconds"`
 		} `json:"meta"`
 	}
-	if err := parse(body, &p); err != nil {
+	if err := parseJSON(body, &p); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.Meta == nil:
-		return nil, missing("meta")
+		return nil, missingFieldError("meta")
 	case p.Data == nil:
-		return nil, missing("data")
+		return nil, missingFieldError("data")
 	case p.Meta.Region != region:
-		return nil, unlike("meta.region", p.Meta.Region, region)
+		return nil, unexpectedUnitError("meta.region", p.Meta.Region, region)
 	case p.Meta.Signal != "co2_moer":
-		return nil, unlike("meta.signal_type", p.Meta.Signal, "co2_moer")
+		return nil, unexpectedUnitError("meta.signal_type", p.Meta.Signal, "co2_moer")
 	case p.Meta.Units != "lbs_co2_per_mwh":
-		return nil, unlike("meta.units", p.Meta.Units, "lbs_co2_per_mwh")
+		return nil, unexpectedUnitError("meta.units", p.Meta.Units, "lbs_co2_per_mwh")
 	case p.Meta.Period < 60 || p.Meta.Period > 3600:
 		return nil, fmt.Errorf("meta.data_point_period_seconds is %d; want 60..3600", p.Meta.Period)
 	}
 	spans := make([]Span, 0, len(p.Data))
 	for _, x := range p.Data {
 		if x.Value == nil {
-			return nil, missing("data.value")
+			return nil, missingFieldError("data.value")
 		}
-		at, err := instant(x.At)
+		at, err := parseInstant(x.At)
 		if err != nil {
 			return nil, fmt.Errorf("point_time: %w", err)
 		}

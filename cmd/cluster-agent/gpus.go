@@ -14,25 +14,25 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 )
 
-// gpus is `cluster-agent gpus`: what this machine's GPUs say of themselves.
-func gpus(args []string, out io.Writer) error {
+// runGPUsCommand is `cluster-agent gpus`: what this machine's GPUs say of themselves.
+func runGPUsCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent gpus", flag.ContinueOnError)
 	fs.SetOutput(out)
 	asJSON := fs.Bool("json", false, "print as JSON, power in milliwatts, energy in millijoules")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
-	if err := parse(fs, args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
-	lib, err := nvml.Open(*library)
+	lib, err := nvml.OpenLibrary(*library)
 	if err != nil {
 		return err
 	}
 	defer lib.Close()
-	devices, lost := lib.Devices()
-	rows, silent := look(devices)
+	devices, lost := lib.ListDevices()
+	rows, silent := readDevices(devices)
 	lost = errors.Join(lost, silent)
 	if *asJSON {
-		return errors.Join(tellJSON(os.Stdout, rows), lost)
+		return errors.Join(writeJSON(os.Stdout, rows), lost)
 	}
 	for _, r := range rows {
 		x := r.Reading
@@ -46,57 +46,57 @@ func gpus(args []string, out io.Writer) error {
 	return lost
 }
 
-// A card is a GPU as it is shown.
-type card struct {
-	Index   int          `json:"index"`
-	UUID    string       `json:"uuid"`
-	Model   string       `json:"model"`
-	Limits  nvml.Limits  `json:"limits"`
-	Reading nvml.Reading `json:"reading"`
-	Slices  []nvml.Slice `json:"mig,omitempty"`
+// A gpuView is a GPU as it is shown.
+type gpuView struct {
+	Index   int                `json:"index"`
+	UUID    string             `json:"uuid"`
+	Model   string             `json:"model"`
+	Limits  nvml.Limits        `json:"limits"`
+	Reading nvml.Reading       `json:"reading"`
+	Slices  []nvml.MIGInstance `json:"mig,omitempty"`
 }
 
-// look reads the devices. Those that do not answer are in the error, and hide no other.
-func look(devices []nvml.Device) ([]card, error) {
-	cards := []card{}
+// readDevices reads the devices. Those that do not answer are in the error, and hide no other.
+func readDevices(devices []nvml.Device) ([]gpuView, error) {
+	cards := []gpuView{}
 	var errs []error
 	for _, d := range devices {
-		c := card{Index: d.Index(), UUID: d.UUID(), Model: d.Model()}
+		c := gpuView{Index: d.Index(), UUID: d.UUID(), Model: d.Model()}
 		var read, sliced error
-		if c.Reading, read = d.Read(); read == nil {
-			c.Slices, sliced = d.Slices()
+		if c.Reading, read = d.ReadSensors(); read == nil {
+			c.Slices, sliced = d.MIGInstances()
 		}
 		if err := errors.Join(read, sliced); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		c.Limits, _ = d.Limits() // zero where the device does not tell
+		c.Limits, _ = d.PowerLimits() // zero where the device does not tell
 		cards = append(cards, c)
 	}
 	return cards, errors.Join(errs...)
 }
 
-// guard is `cluster-agent guard`, which a node's agent starts for itself, or which
+// runGuardCommand is `cluster-agent guard`, which a node's agent starts for itself, or which
 // stands beside it in a container of its own.
-func guard(args []string, out io.Writer) error {
+func runGuardCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent guard", flag.ContinueOnError)
 	fs.SetOutput(out)
 	file := fs.String("state", "", "`FILE` where lowered limits are noted")
 	beats := fs.String("beats", "", "`FILE` that the agent touches (default: it writes to our standard input)")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	period := fs.Duration("period", 10*time.Second, "how long its agent may be silent")
-	if err := parse(fs, args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
 	if *file == "" || *period <= 0 {
 		return fmt.Errorf("want --state, and a period above 0")
 	}
 	if *beats == "" {
-		return nvml.Guard(os.Stdin, *period, *library, *file)
+		return nvml.RunGuard(os.Stdin, *period, *library, *file)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return nvml.Watchman(ctx, *beats, *period, *library, *file, func(err error) {
+	return nvml.RunHeartbeatGuard(ctx, *beats, *period, *library, *file, func(err error) {
 		fmt.Fprintf(out, "cluster-agent guard: %v; tried again\n", err)
 	})
 }

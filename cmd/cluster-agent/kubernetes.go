@@ -19,13 +19,13 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 )
 
-// leastSilence is how long an API server may always be silent: it is, while its
+// minAbandonTime is how long an API server may always be silent: it is, while its
 // machine begins anew.
-const leastSilence = time.Minute
+const minAbandonTime = time.Minute
 
 // buildSite builds the parties of a site on a real cluster, whose signals come
 // from feed.
-func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.Config, error) {
+func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtime.Config, error) {
 	k := c.Kubernetes
 	if k == nil {
 		return buildHub(c, log)
@@ -34,7 +34,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.
 		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.Forecast(), ChargeIdle: c.Grid.Idle},
 		Kubeconfig: k.Kubeconfig,
 		Executor: executor.Config{
-			Namespaces: k.Namespaces, Sharing: kube.Sharing(k.Sharing), Nodes: kube.Nodes(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
+			Namespaces: k.Namespaces, Sharing: kube.GPUSharing(k.Sharing), Nodes: kube.NodeSelection(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
 		},
 	}
 	var err error
@@ -43,8 +43,8 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.
 	}
 	x.Executor.Power = x.Power
 	for _, product := range slices.Sorted(maps.Keys(k.Models)) {
-		if _, ok := x.Power.Lookup(k.Models[product]); !ok {
-			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is no model of the power table; want one of %s", product, k.Models[product], strings.Join(x.Power.Models(), ", "))
+		if _, ok := x.Power.LookupModel(k.Models[product]); !ok {
+			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is no model of the power table; want one of %s", product, k.Models[product], strings.Join(x.Power.ModelNames(), ", "))
 		}
 	}
 	if k.Prometheus != nil {
@@ -55,7 +55,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.
 	for _, d := range []struct {
 		name, text string
 		to         *time.Duration
-	}{{"abandon", k.Abandon, &x.Executor.Abandon}, {"metered", k.Metered, &x.Executor.Metered}} {
+	}{{"abandon", k.Abandon, &x.Executor.AbandonAfter}, {"metered", k.Metered, &x.Executor.EnergyReportTimeout}} {
 		if d.text == "" {
 			continue
 		}
@@ -65,8 +65,8 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.
 		}
 		*d.to = v
 	}
-	if x.Executor.Abandon > 0 && x.Executor.Abandon < leastSilence {
-		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, leastSilence)
+	if x.Executor.AbandonAfter > 0 && x.Executor.AbandonAfter < minAbandonTime {
+		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, minAbandonTime)
 	}
 	if x.Queue, err = queueOf(c.Queue); err != nil {
 		return runtime.Config{}, err
@@ -76,28 +76,28 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Feed) (runtime.
 
 // measuredTable is the power table with what a site measured of its own cards.
 func measuredTable(curves map[string]string) (power.Table, error) {
-	t := power.Default()
+	t := power.DefaultTable()
 	for _, model := range slices.Sorted(maps.Keys(curves)) {
-		g, ok := t.Lookup(model)
+		g, ok := t.LookupModel(model)
 		if !ok {
-			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is no model of the power table; want one of %s", model, strings.Join(t.Models(), ", "))
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is no model of the power table; want one of %s", model, strings.Join(t.ModelNames(), ", "))
 		}
 		c, err := readCurve(curves[model])
 		if err != nil {
 			return t, err
 		}
-		if t, err = t.With(c.GPU(g)); err != nil {
+		if t, err = t.WithGPU(c.ApplyToGPUModel(g)); err != nil {
 			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %s: %w", model, err)
 		}
 	}
 	return t, nil
 }
 
-func readCurve(file string) (nvml.Curve, error) {
+func readCurve(file string) (nvml.PowerCurve, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nvml.Curve{}, fmt.Errorf("cluster-agent: %w", err)
+		return nvml.PowerCurve{}, fmt.Errorf("cluster-agent: %w", err)
 	}
 	defer f.Close()
-	return nvml.ReadCurve(f, file)
+	return nvml.ReadPowerCurve(f, file)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 )
 
-const about = `cluster-agent bids for one site of a live federation, and runs what it wins.
+const commandHelp = `cluster-agent bids for one site of a live federation, and runs what it wins.
 
   cluster-agent --config oslo.yaml
   cluster-agent --config oslo.yaml --check
@@ -32,21 +32,21 @@ configuration is wrong.`
 
 const name = "cluster-agent"
 
-func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+func main() { os.Exit(runCommand(os.Args[1:], os.Stderr)) }
 
-// tools are the subcommands.
-var tools = map[string]func([]string, io.Writer) error{"signals": runSignals, "profiles": profiles, "gpus": gpus, "powercal": powercal, "guard": guard, "node": runNode}
+// subcommands are the subcommands.
+var subcommands = map[string]func([]string, io.Writer) error{"signals": runSignals, "profiles": runProfilesCommand, "gpus": runGPUsCommand, "powercal": runPowercalCommand, "guard": runGuardCommand, "node": runNode}
 
-func run(args []string, out io.Writer) int {
-	if len(args) > 0 && tools[args[0]] != nil {
-		return tool(args, out)
+func runCommand(args []string, out io.Writer) int {
+	if len(args) > 0 && subcommands[args[0]] != nil {
+		return runSubcommand(args, out)
 	}
-	return program.Program{Name: name, About: about, Prepare: prepare}.Run(args, out)
+	return program.Program{Name: name, About: commandHelp, Prepare: prepareSetup}.Run(args, out)
 }
 
-// prepare builds the site, which checks the rest of its configuration: a real
+// prepareSetup builds the site, which checks the rest of its configuration: a real
 // cluster's parties start nothing before they run.
-func prepare(c program.Config, log *slog.Logger, feed *signals.Feed) (program.Builder, error) {
+func prepareSetup(c program.Config, log *slog.Logger, feed *signals.Poller) (program.Builder, error) {
 	if c.Simulate != nil {
 		return nil, c.Fault([]string{"simulate"}, "cluster-agent runs jobs on real clusters alone: for a simulated site run `gridbid site --config FILE` with this file")
 	}
@@ -54,8 +54,8 @@ func prepare(c program.Config, log *slog.Logger, feed *signals.Feed) (program.Bu
 	return func() (runtime.Config, error) { return cfg, nil }, err
 }
 
-func tool(args []string, out io.Writer) int {
-	err := tools[args[0]](args[1:], out)
+func runSubcommand(args []string, out io.Writer) int {
+	err := subcommands[args[0]](args[1:], out)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
@@ -63,8 +63,8 @@ func tool(args []string, out io.Writer) int {
 	return 1
 }
 
-// parse reads the flags of a tool. Those behind a word that is none would be passed over.
-func parse(fs *flag.FlagSet, args []string) error {
+// parseFlags reads the flags of a tool. Those behind a word that is none would be passed over.
+func parseFlags(fs *flag.FlagSet, args []string) error {
 	err := fs.Parse(args)
 	if err == nil && fs.NArg() > 0 {
 		err = fmt.Errorf("unknown argument %q; see %s --help", fs.Arg(0), fs.Name())

@@ -17,12 +17,12 @@ func TestASimulatedSiteIsRefusedWithItsLine(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--config", file, "--check"}, {"--config", file}} {
 		var out strings.Builder
-		if code := run(args, &out); code != 2 || !strings.Contains(out.String(), "agent.yaml:4: simulate: ") || !strings.Contains(out.String(), "run `gridbid site --config FILE`") {
+		if code := runCommand(args, &out); code != 2 || !strings.Contains(out.String(), "agent.yaml:4: simulate: ") || !strings.Contains(out.String(), "run `gridbid site --config FILE`") {
 			t.Errorf("cluster-agent %v = %d, %s", args, code, out.String())
 		}
 	}
 	var out strings.Builder
-	if code := run([]string{"profiles", "--config", file}, &out); code != 1 || !strings.Contains(out.String(), "has the agent run with this configuration?") {
+	if code := runCommand([]string{"profiles", "--config", file}, &out); code != 1 || !strings.Contains(out.String(), "has the agent run with this configuration?") {
 		t.Errorf("cluster-agent profiles = %d, %s", code, out.String())
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-const aboutNode = `cluster-agent node runs on each GPU node of a cluster. It keeps the cards of the
+const nodeHelp = `cluster-agent node runs on each GPU node of a cluster. It keeps the cards of the
 market's pods under the caps that were awarded, and below the site's ceiling if
 there is one, and writes on each pod what its part of the cards drew. When a job
 ends, and when it ends itself, limits go back; when it is killed, its guard puts
@@ -38,11 +38,11 @@ same --beats and --state.`
 
 // nodeOptions are the flags of `cluster-agent node`.
 type nodeOptions struct {
-	node, kubeconfig, library, state, beats, book string
-	spaces, kubelet, curves, owned                string
-	level, format                                 string
-	every, tell, period                           time.Duration
-	ceiling, site                                 float64
+	node, kubeconfig, library, state, heartbeat, budget string
+	spaces, kubelet, curves, owned                      string
+	level, format                                       string
+	interval, report, period                            time.Duration
+	ceiling, site                                       float64
 }
 
 // runNode is `cluster-agent node`.
@@ -57,53 +57,53 @@ func runNode(args []string, out io.Writer) error {
 	fs.StringVar(&o.curves, "curves", "", "files of `cluster-agent powercal --clocks`, between commas: their caps are kept by the clock")
 	fs.StringVar(&o.library, "library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	fs.StringVar(&o.state, "state", "", "`FILE` where lowered limits are noted; it must outlive the process")
-	fs.StringVar(&o.beats, "beats", "", "`FILE` to touch, for a guard in another container")
-	fs.DurationVar(&o.every, "every", 5*time.Second, "time between two readings of the cards")
-	fs.DurationVar(&o.tell, "tell", time.Minute, "time between two notes on a pod that runs on")
+	fs.StringVar(&o.heartbeat, "beats", "", "`FILE` to touch, for a guard in another container")
+	fs.DurationVar(&o.interval, "every", 5*time.Second, "time between two readings of the cards")
+	fs.DurationVar(&o.report, "tell", time.Minute, "time between two notes on a pod that runs on")
 	fs.DurationVar(&o.period, "period", 10*time.Second, "how long a guard waits for a beat")
 	fs.Float64Var(&o.ceiling, "ceiling", 0, "`WATTS` that the limits of this machine's cards may sum to (0: any)")
 	fs.Float64Var(&o.site, "site-ceiling", 0, "`WATTS` that the limits of all nodes' cards may sum to (0: any); needs --book")
-	fs.StringVar(&o.book, "book", "", "`NAMESPACE/NAME` of the ConfigMap in which nodes share the site's ceiling")
+	fs.StringVar(&o.budget, "book", "", "`NAMESPACE/NAME` of the ConfigMap in which nodes share the site's ceiling")
 	fs.StringVar(&o.owned, "owned", "", "`SITE` whose taint gridbid.io/owned a node must bear for its cards to count for --site-ceiling (default: all do)")
 	fs.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&o.format, "log-format", "text", "text or json")
 	fs.Usage = func() {
-		fmt.Fprintln(out, aboutNode)
+		fmt.Fprintln(out, nodeHelp)
 		fs.PrintDefaults()
 	}
-	if err := parse(fs, args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
-	if err := o.check(); err != nil {
+	if err := o.validateOptions(); err != nil {
 		return err
 	}
-	log, err := daemon.Logger(out, o.level, o.format)
+	log, err := daemon.NewLogger(out, o.level, o.format)
 	if err != nil {
 		return err
 	}
-	daemon.Unread()
+	daemon.IgnoreBrokenPipe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return o.serve(ctx, log)
+	return o.serveNode(ctx, log)
 }
 
-// namespaces are those of jobs. An empty one would be all there are.
-func (o nodeOptions) namespaces() (all []string) {
+// jobNamespaces are those of jobs. An empty one would be all there are.
+func (o nodeOptions) jobNamespaces() (all []string) {
 	for _, name := range strings.Split(o.spaces, ",") {
 		all = append(all, strings.TrimSpace(name))
 	}
 	return all
 }
 
-func (o nodeOptions) check() error {
-	space, name, ok := strings.Cut(o.book, "/")
+func (o nodeOptions) validateOptions() error {
+	space, name, ok := strings.Cut(o.budget, "/")
 	switch {
 	case o.node == "" || o.state == "":
 		return errors.New("want --node and --state; see cluster-agent node --help")
-	case slices.Contains(o.namespaces(), ""):
+	case slices.Contains(o.jobNamespaces(), ""):
 		return fmt.Errorf("--namespaces %q: want names between commas", o.spaces)
-	case o.every <= 0 || o.tell <= 0 || o.period <= 0 || o.every > o.period/2:
-		return fmt.Errorf("--every %v, --tell %v, --period %v: want times above 0, and --every at most half of --period, or the guard acts under a living agent", o.every, o.tell, o.period)
+	case o.interval <= 0 || o.report <= 0 || o.period <= 0 || o.interval > o.period/2:
+		return fmt.Errorf("--every %v, --tell %v, --period %v: want times above 0, and --every at most half of --period, or the guard acts under a living agent", o.interval, o.report, o.period)
 	case !(o.ceiling >= 0 && o.ceiling < 1e6) || !(o.site >= 0 && o.site < 1e9):
 		return fmt.Errorf("--ceiling %v, --site-ceiling %v: want watts", o.ceiling, o.site)
 	case o.site > 0 && (!ok || space == "" || name == ""):
@@ -112,30 +112,30 @@ func (o nodeOptions) check() error {
 	return nil
 }
 
-// serve keeps the node until ctx ends.
-func (o nodeOptions) serve(ctx context.Context, log *slog.Logger) error {
+// serveNode keeps the node until ctx ends.
+func (o nodeOptions) serveNode(ctx context.Context, log *slog.Logger) error {
 	client, _, err := kube.Connect(o.kubeconfig)
 	if err != nil {
 		return err
 	}
-	cfg := node.Config{Node: o.node, Client: client, Spaces: o.namespaces(), Every: o.every, Tell: o.tell, Owned: o.owned, Log: log}
+	cfg := node.Config{Node: o.node, Client: client, Namespaces: o.jobNamespaces(), ReadInterval: o.interval, ReportInterval: o.report, Owned: o.owned, Log: log}
 	if o.kubelet != "" {
-		cfg.Chosen = node.Kubelet{Socket: o.kubelet}.Chosen
+		cfg.Chosen = node.KubeletClient{Socket: o.kubelet}.ChosenGPUs
 	}
-	lib, err := o.cards(&cfg, log)
+	lib, err := o.openGPUs(&cfg, log)
 	if err != nil {
 		return err
 	}
 	if lib != nil {
 		defer lib.Close()
-		end, err := o.guard(&cfg)
+		end, err := o.startGuard(&cfg)
 		if err != nil {
 			return err
 		}
 		defer end()
 	}
-	if space, name, ok := strings.Cut(o.book, "/"); ok && o.site > 0 {
-		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: client, Namespace: space, Name: name}, Node: o.node, Ceiling: protocol.Milliwatts(o.site * 1000)}
+	if space, name, ok := strings.Cut(o.budget, "/"); ok && o.site > 0 {
+		cfg.Budget = &node.PowerBudget{Table: node.ConfigMapStore{Client: client, Namespace: space, Name: name}, Node: o.node, Ceiling: protocol.Milliwatts(o.site * 1000)}
 	}
 	if err := node.New(cfg).Run(ctx); !errors.Is(err, context.Canceled) {
 		return err
@@ -143,39 +143,39 @@ func (o nodeOptions) serve(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// cards opens the driver, if there is one.
-func (o nodeOptions) cards(cfg *node.Config, log *slog.Logger) (*nvml.Library, error) {
-	lib, err := nvml.Open(o.library)
+// openGPUs opens the driver, if there is one.
+func (o nodeOptions) openGPUs(cfg *node.Config, log *slog.Logger) (*nvml.Library, error) {
+	lib, err := nvml.OpenLibrary(o.library)
 	if errors.Is(err, nvml.ErrNoLibrary) {
-		cfg.Why = err.Error()
+		cfg.NoGPUsReason = err.Error()
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	devices, err := lib.Devices()
+	devices, err := lib.ListDevices()
 	if err != nil {
 		log.Error("cards that cannot be reached are left out", "error", err)
 	}
 	if len(devices) == 0 {
-		cfg.Why = cmp.Or(cfg.Why, "no card can be reached on this node")
+		cfg.NoGPUsReason = cmp.Or(cfg.NoGPUsReason, "no card can be reached on this node")
 		return nil, lib.Close()
 	}
-	keep := gpuaccounting.Config{Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), File: o.state}}
-	if keep.Clock, err = o.clocks(); err != nil {
+	keep := gpuaccounting.Config{Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), NotesFile: o.state}}
+	if keep.Clock, err = o.clockByCap(); err != nil {
 		return nil, errors.Join(err, lib.Close())
 	}
-	cfg.Cards, err = gpuaccounting.New(devices, keep)
+	cfg.GPUs, err = gpuaccounting.New(devices, keep)
 	if err != nil {
 		log.Error("limits of some cards cannot be read", "error", err)
 	}
 	return lib, nil
 }
 
-// guard has somebody watch that limits go back if we are killed.
-func (o nodeOptions) guard(cfg *node.Config) (end func(), err error) {
-	if o.beats != "" {
-		cfg.Beat = func() error { return nvml.Beat(o.beats) }
+// startGuard has somebody watch that limits go back if we are killed.
+func (o nodeOptions) startGuard(cfg *node.Config) (end func(), err error) {
+	if o.heartbeat != "" {
+		cfg.GuardHeartbeat = func() error { return nvml.TouchHeartbeat(o.heartbeat) }
 		return func() {}, nil
 	}
 	self, err := os.Executable()
@@ -188,20 +188,20 @@ func (o nodeOptions) guard(cfg *node.Config) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.Beat = w.Beat
+	cfg.GuardHeartbeat = w.SendHeartbeat
 	return func() {
-		if err := w.Stop(); err != nil {
+		if err := w.StopGuard(); err != nil {
 			cfg.Log.Error("the guard", "error", err)
 		}
 	}, nil
 }
 
-// clocks says by which clock a cap is kept, as the site measured it.
-func (o nodeOptions) clocks() (func(model string, cap protocol.Milliwatts) int, error) {
+// clockByCap says by which clock a cap is kept, as the site measured it.
+func (o nodeOptions) clockByCap() (func(model string, cap protocol.Milliwatts) int, error) {
 	if o.curves == "" {
 		return nil, nil
 	}
-	var all []nvml.Curve
+	var all []nvml.PowerCurve
 	for _, file := range strings.Split(o.curves, ",") {
 		c, err := readCurve(file)
 		if err != nil {
@@ -211,7 +211,7 @@ func (o nodeOptions) clocks() (func(model string, cap protocol.Milliwatts) int, 
 	}
 	return func(model string, cap protocol.Milliwatts) int {
 		for _, c := range all {
-			if mhz := c.Clock(cap); c.Device == model && mhz > 0 {
+			if mhz := c.ClockForCap(cap); c.Device == model && mhz > 0 {
 				return mhz
 			}
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-const aboutPowercal = `cluster-agent powercal measures what a command takes on one GPU under several power
+const powercalHelp = `cluster-agent powercal measures what a command takes on one GPU under several power
 limits or clocks, by the GPU's own energy counter, and writes the curve as JSON. The command
 should do the same work each time, for at least some seconds, and the GPU nothing
 else. It is run with CUDA_VISIBLE_DEVICES set to the GPU. Limits are restored in
@@ -31,8 +31,8 @@ the same --state: cluster-agent node takes what it finds set for what you want.
 
   cluster-agent powercal --gpu 0 --watts 500,400,300 --out curve.json -- python train.py --steps 200`
 
-// powercal is `cluster-agent powercal`.
-func powercal(args []string, out io.Writer) error {
+// runPowercalCommand is `cluster-agent powercal`.
+func runPowercalCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent powercal", flag.ContinueOnError)
 	fs.SetOutput(out)
 	gpu := fs.Int("gpu", 0, "index of the GPU")
@@ -43,7 +43,7 @@ func powercal(args []string, out io.Writer) error {
 	state := fs.String("state", "gridbid-limits.json", "`FILE` where lowered limits are noted until they are back")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	fs.Usage = func() {
-		fmt.Fprintln(out, aboutPowercal)
+		fmt.Fprintln(out, powercalHelp)
 		fs.PrintDefaults()
 	}
 	if err := fs.Parse(args); err != nil {
@@ -52,15 +52,15 @@ func powercal(args []string, out io.Writer) error {
 	if fs.NArg() == 0 || *runs < 1 || *runs > 100 {
 		return errors.New("want a command after --, and 1 to 100 runs; see cluster-agent powercal --help")
 	}
-	if err := writable(*file); err != nil { // before the work: it takes minutes of a GPU
+	if err := checkWritable(*file); err != nil { // before the work: it takes minutes of a GPU
 		return fmt.Errorf("--out: %w", err)
 	}
-	lib, err := nvml.Open(*library)
+	lib, err := nvml.OpenLibrary(*library)
 	if err != nil {
 		return err
 	}
 	defer lib.Close()
-	devices, err := lib.Devices()
+	devices, err := lib.ListDevices()
 	// One that cannot be reached is left out, so places are not indexes.
 	i := slices.IndexFunc(devices, func(d nvml.Device) bool { return d.Index() == *gpu })
 	if i < 0 {
@@ -80,20 +80,20 @@ func powercal(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	caps, err := nvml.NewCaps([]nvml.Device{d}, nvml.CapsConfig{File: *state, Raise: true})
+	caps, err := nvml.NewPowerCaps([]nvml.Device{d}, nvml.CapsConfig{NotesFile: *state, AllowRaise: true})
 	if err != nil {
 		return err
 	}
-	daemon.Unread() // limits are put back though nobody reads that
+	daemon.IgnoreBrokenPipe() // limits are put back though nobody reads that
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // by nohup
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	curve, err := nvml.Measure(ctx, d, caps, lib.Driver(), nvml.Calibration{
+	curve, err := nvml.MeasurePowerCurve(ctx, d, caps, lib.DriverVersion(), nvml.Calibration{
 		Limits: limits, Clocks: clocks, Runs: *runs, Command: fs.Args(), Clock: time.Now,
-		Say: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
+		Log: func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) },
 		Run: func(ctx context.Context) error {
 			cmd := exec.CommandContext(ctx, fs.Arg(0), fs.Args()[1:]...)
 			cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+d.UUID())
@@ -115,9 +115,9 @@ func powercal(args []string, out io.Writer) error {
 	return nil
 }
 
-// writable says why a file cannot be written. One that is not there is not there
+// checkWritable says why a file cannot be written. One that is not there is not there
 // afterwards.
-func writable(file string) error {
+func checkWritable(file string) error {
 	_, err := os.Lstat(file)
 	made := errors.Is(err, fs.ErrNotExist)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644)
@@ -135,7 +135,7 @@ func writable(file string) error {
 // lowest one.
 func parseWatts(list string, d nvml.Device) (out []protocol.Milliwatts, err error) {
 	if list == "" {
-		l, err := d.Limits()
+		l, err := d.PowerLimits()
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-const aboutProfiles = `cluster-agent profiles prints what the agent remembers of the jobs that ran here: how
+const profilesHelp = `cluster-agent profiles prints what the agent remembers of the jobs that ran here: how
 long they took at the reference clock (a V100 without a cap), what they drew, and
 what they used, by tenant, image and shape. By this it bids for jobs that do not
 say how long they run. The agent may be running.
@@ -28,45 +28,45 @@ say how long they run. The agent may be running.
 
 Flags:`
 
-// profiles is `cluster-agent profiles`.
-func profiles(args []string, out io.Writer) error {
+// runProfilesCommand is `cluster-agent profiles`.
+func runProfilesCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent profiles", flag.ContinueOnError)
 	fs.SetOutput(out)
-	fs.Usage = func() { fmt.Fprintln(out, aboutProfiles); fs.PrintDefaults() }
+	fs.Usage = func() { fmt.Fprintln(out, profilesHelp); fs.PrintDefaults() }
 	file := fs.String("config", "", "configuration `FILE` in YAML")
 	least := fs.Int("least", 1, "leave out kinds of jobs with fewer than `N` runs")
 	asJSON := fs.Bool("json", false, "print as JSON; times in nanoseconds, power in milliwatts, use in the units of docs/protocol.md")
-	if err := parse(fs, args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
 	c, err := program.Load(name, *file)
 	if err != nil {
 		return err
 	}
-	rows, err := remembered(c.Folder, *least)
+	rows, err := rememberedProfiles(c.Folder, *least)
 	if err != nil {
 		return err
 	}
 	if *asJSON {
-		return tellJSON(os.Stdout, rows)
+		return writeJSON(os.Stdout, rows)
 	}
 	return printProfiles(os.Stdout, rows)
 }
 
-// remembered reads the facts of the agent in a folder.
-func remembered(folder string, least int) ([]runtimeest.Row, error) {
-	facts, err := wal.Facts(filepath.Join(folder, "agent"))
+// rememberedProfiles reads the facts of the agent in a folder.
+func rememberedProfiles(folder string, least int) ([]runtimeest.ProfileRow, error) {
+	facts, err := wal.ReadEvents(filepath.Join(folder, "agent"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: has the agent run with this configuration?", err)
 	}
 	p := runtimeest.New(runtimeest.Config{})
 	for _, m := range facts {
-		if r, ok := m.Body.(protocol.Ran); ok {
-			p.Learn(r.Job, r.Lasted, r.Power, r.Use)
+		if r, ok := m.Body.(protocol.CompletedRun); ok {
+			p.LearnRun(r.Job, r.Lasted, r.Power, r.Use)
 		}
 	}
-	rows := []runtimeest.Row{}
-	for _, r := range p.Rows() {
+	rows := []runtimeest.ProfileRow{}
+	for _, r := range p.ProfileRows() {
 		if r.Runs >= least {
 			rows = append(rows, r)
 		}
@@ -74,17 +74,17 @@ func remembered(folder string, least int) ([]runtimeest.Row, error) {
 	return rows, nil
 }
 
-// tellJSON writes a value for programs, and for terminals: submitters name tenants
+// writeJSON writes a value for programs, and for terminals: submitters name tenants
 // and images as they like.
-func tellJSON(to io.Writer, v any) error {
+func writeJSON(to io.Writer, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
-		_, err = to.Write(append(protocol.Escaped(text), '\n'))
+		_, err = to.Write(append(protocol.EscapeUnprintable(text), '\n'))
 	}
 	return err
 }
 
-func printProfiles(to io.Writer, rows []runtimeest.Row) error {
+func printProfiles(to io.Writer, rows []runtimeest.ProfileRow) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(to, "nothing yet: no job has ended here")
 		return err

@@ -19,8 +19,8 @@ import (
 type prometheus program.Prometheus
 
 // meter makes the server's meter. A token that is rotated is read anew.
-func (p prometheus) meter() (*promenergy.Meter, error) {
-	c := promenergy.Config{URL: p.URL, Cards: p.Cards, Cores: p.Cores, Site: p.Site}
+func (p prometheus) meter() (*promenergy.PrometheusMeter, error) {
+	c := promenergy.Config{URL: p.URL, MeterGPUs: p.Cards, MeterCPUs: p.Cores, Site: p.Site}
 	if p.TokenFile != "" {
 		text, err := os.ReadFile(p.TokenFile)
 		if err != nil {
@@ -44,21 +44,21 @@ func (p prometheus) into(c *executor.Config) error {
 	}
 	table := c.Power
 	if p.Cards {
-		c.Draw = func(ctx context.Context, l protocol.Launch, space string, pods []string, since, until protocol.Time) ([]protocol.Slice, error) {
+		c.Draw = func(ctx context.Context, l protocol.Launch, space string, pods []string, since, until protocol.Time) ([]protocol.HourlyEnergy, error) {
 			m, err := p.meter()
 			if err != nil {
 				return nil, err
 			}
-			return p.draw(ctx, m, table, l, promenergy.Run{Namespace: space, Pods: pods, Cards: l.Job.GPUs, Since: since, Until: until})
+			return p.draw(ctx, m, table, l, promenergy.MeteredRun{Namespace: space, Pods: pods, GPUs: l.Job.GPUs, Since: since, Until: until})
 		}
 	}
 	if p.Use {
-		c.Use = func(ctx context.Context, space string, pods []string, since, until protocol.Time) (protocol.Use, error) {
+		c.Use = func(ctx context.Context, space string, pods []string, since, until protocol.Time) (protocol.Utilization, error) {
 			m, err := p.meter()
 			if err != nil {
-				return protocol.Use{}, err
+				return protocol.Utilization{}, err
 			}
-			return m.Use(ctx, promenergy.Run{Namespace: space, Pods: pods, Since: since, Until: until})
+			return m.QueryUtilization(ctx, promenergy.MeteredRun{Namespace: space, Pods: pods, Since: since, Until: until})
 		}
 	}
 	if p.Site != "" {
@@ -67,32 +67,32 @@ func (p prometheus) into(c *executor.Config) error {
 			if err != nil {
 				return 0, err
 			}
-			return m.Hour(ctx, hour)
+			return m.SiteEnergyInHour(ctx, hour)
 		}
 	}
 	return nil
 }
 
 // draw is what cards and cores of a job drew.
-func (p prometheus) draw(ctx context.Context, m *promenergy.Meter, table power.Table, l protocol.Launch, r promenergy.Run) ([]protocol.Slice, error) {
+func (p prometheus) draw(ctx context.Context, m *promenergy.PrometheusMeter, table power.Table, l protocol.Launch, r promenergy.MeteredRun) ([]protocol.HourlyEnergy, error) {
 	if l.Job.Share < 1000 {
 		return nil, errors.New("a shared card has one counter; only the node's own daemon can split it")
 	}
-	g, _ := table.Lookup(l.Model)
+	g, _ := table.LookupModel(l.Model)
 	r.Idle = g.Idle
-	draw, err := m.Cards(ctx, r)
+	draw, err := m.GPUEnergy(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	cores := executor.Planned(protocol.Launch{Power: protocol.Milliwatts(int64(l.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000)}, r.Since, r.Until)
+	cores := executor.PlannedEnergy(protocol.Launch{Power: protocol.Milliwatts(int64(l.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000)}, r.Since, r.Until)
 	if p.Cores {
-		if cores, err = m.Cores(ctx, r); err != nil {
+		if cores, err = m.CPUEnergy(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	all := podenergy.Tally{Drew: draw}
+	all := podenergy.EnergyTally{Hours: draw}
 	for _, s := range cores {
-		all.Add(s.Hour, s.Hour, s.Energy)
+		all.AddEnergy(s.Hour, s.Hour, s.Energy)
 	}
-	return all.Drew, nil
+	return all.Hours, nil
 }

@@ -38,7 +38,7 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 	since := protocol.Time(1_767_355_200_000)
 	l := protocol.Launch{Job: protocol.Job{GPUs: 1, Share: 1000, CPU: 4000}, Model: "H100"}
 	for cores, want := range map[bool]protocol.Millijoules{true: 100 * (300 + 20) * 1000, false: 100 * (300 + 16) * 1000} {
-		k := executor.Config{Power: power.Default()}
+		k := executor.Config{Power: power.DefaultTable()}
 		if err := (prometheus{URL: s.URL, TokenFile: token, Cards: true, Cores: cores, Site: "x"}).into(&k); err != nil {
 			t.Fatal(err)
 		}

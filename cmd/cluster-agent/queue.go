@@ -20,13 +20,13 @@ func queueOf(q *program.Queue) (*queue.Config, error) {
 	case q.Kueue == nil:
 		return new(queue.Config), nil
 	}
-	k := &queue.Kueue{Clusters: q.Kueue.Clusters}
+	k := &queue.KueueDispatcher{Clusters: q.Kueue.Clusters}
 	if text := q.Kueue.Run; text != "" {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < time.Second || d > protocol.MaxRun {
 			return nil, fmt.Errorf("cluster-agent: queue: kueue: run: %q: want a time span from 1s to 720h, such as 1h30m", text)
 		}
-		k.Run = d
+		k.DefaultRunTime = d
 	}
 	return &queue.Config{Kueue: k}, nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 )
 
-const aboutSignals = `cluster-agent signals reads each configured source of price, carbon and PUE once,
+const signalsHelp = `cluster-agent signals reads each configured source of price, carbon and PUE once,
 and prints what it tells: the value of this hour, how old the last fact is, and how
 far ahead it tells anything. Nothing is kept, and nobody is told.
 
@@ -29,10 +29,10 @@ Flags:`
 func runSignals(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent signals", flag.ContinueOnError)
 	fs.SetOutput(out)
-	fs.Usage = func() { fmt.Fprintln(out, aboutSignals); fs.PrintDefaults() }
+	fs.Usage = func() { fmt.Fprintln(out, signalsHelp); fs.PrintDefaults() }
 	file := fs.String("config", "", "configuration `FILE` in YAML, with grid: sources")
 	asJSON := fs.Bool("json", false, "print as JSON; times in UTC, ages in seconds")
-	if err := parse(fs, args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
 	c, err := program.Load(name, *file)
@@ -42,20 +42,20 @@ func runSignals(args []string, out io.Writer) error {
 	if c.Grid == nil || len(c.Grid.Sources) == 0 {
 		return fmt.Errorf("%s has no grid: sources; docs/signals-and-power.md has examples", *file)
 	}
-	rows := make([]signals.Status, len(c.Grid.Sources))
+	rows := make([]signals.SourceStatus, len(c.Grid.Sources))
 	var all sync.WaitGroup
 	for i, x := range c.Grid.Sources {
 		all.Go(func() {
-			r := signals.NewReader(x, "")
-			_ = r.Read(context.Background()) // its deadlines are its own; the row says what went wrong
-			rows[i] = r.Status(time.Now())
+			r := signals.NewSource(x, "")
+			_ = r.FetchAndStore(context.Background()) // its deadlines are its own; the row says what went wrong
+			rows[i] = r.StatusAt(time.Now())
 		})
 	}
 	all.Wait()
 	if *asJSON {
-		err = tellJSON(os.Stdout, rows)
+		err = writeJSON(os.Stdout, rows)
 	} else {
-		err = table(os.Stdout, rows)
+		err = writeSignalTable(os.Stdout, rows)
 	}
 	for _, r := range rows {
 		if r.Error != "" && err == nil {
@@ -65,7 +65,7 @@ func runSignals(args []string, out io.Writer) error {
 	return err
 }
 
-func table(to io.Writer, rows []signals.Status) error {
+func writeSignalTable(to io.Writer, rows []signals.SourceStatus) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SOURCE\tTELLS\tNOW\tOF THE HOUR\tAGE\tAHEAD")
 	for _, r := range rows {

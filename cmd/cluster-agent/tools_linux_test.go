@@ -24,17 +24,17 @@ func TestToolsNeedAMachineAndNothingElse(t *testing.T) {
 		t.Skip("no C compiler for the stand-in of the driver's library")
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	library, w := nvmltest.New(t, 1)
+	library, w := nvmltest.BuildFakeLibrary(t, 1)
 	w.Real = 1
 	var out strings.Builder
-	if code := run([]string{"gpus", "--library", library}, &out); code != 0 {
+	if code := runCommand([]string{"gpus", "--library", library}, &out); code != 0 {
 		t.Errorf("gpus = %d: %s", code, out.String())
 	}
 	dir := t.TempDir()
 	curve := filepath.Join(dir, "curve.json")
 	args := []string{"powercal", "--library", library, "--watts", "300", "--runs", "1", "--out", curve, "--state", filepath.Join(dir, "limits.json"),
 		"--", "sh", "-c", `test -n "$CUDA_VISIBLE_DEVICES" && sleep 0.2`}
-	if code := run(args, &out); code != 0 || w.GPU[0].Limit != 700_000 || w.GPU[0].Sets == 0 {
+	if code := runCommand(args, &out); code != 0 || w.GPU[0].Limit != 700_000 || w.GPU[0].Sets == 0 {
 		t.Errorf("powercal = %d, with the limit left at %d mW after %d changes: %s", code, w.GPU[0].Limit, w.GPU[0].Sets, out.String())
 	}
 	if text, err := os.ReadFile(curve); err != nil || !strings.Contains(string(text), `"limit_mw": 300000`) {
@@ -47,7 +47,7 @@ func TestPowercalMeasuresTheGPUOfThatIndexOrNone(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler for the stand-in of the driver's library")
 	}
-	library, w := nvmltest.New(t, 2)
+	library, w := nvmltest.BuildFakeLibrary(t, 2)
 	w.Real, w.GPU[0].Lost = 1, 1
 	for gpu, want := range []struct {
 		code int
@@ -55,7 +55,7 @@ func TestPowercalMeasuresTheGPUOfThatIndexOrNone(t *testing.T) {
 	}{{1, "no GPU 0: 1 can be reached"}, {0, "2 points"}} {
 		dir := t.TempDir()
 		var out strings.Builder
-		code := run([]string{"powercal", "--gpu", strconv.Itoa(gpu), "--library", library, "--watts", "300", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),
+		code := runCommand([]string{"powercal", "--gpu", strconv.Itoa(gpu), "--library", library, "--watts", "300", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),
 			"--state", filepath.Join(dir, "limits.json"), "--", "sleep", "0.2"}, &out)
 		if code != want.code || !strings.Contains(out.String(), want.says) || (w.GPU[1].Sets > 0) != (gpu == 1) {
 			t.Errorf("powercal --gpu %d = %d, with %d changes of the limit of GPU 1: %s", gpu, code, w.GPU[1].Sets, out.String())
@@ -72,13 +72,13 @@ const measured = "POWERCAL_LIBRARY"
 func TestPowercalPutsLimitsBackWhoeverGoes(t *testing.T) {
 	if library := os.Getenv(measured); library != "" {
 		dir := os.Getenv("POWERCAL_FOLDER")
-		os.Exit(run([]string{"powercal", "--library", library, "--watts", "600,500", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),
+		os.Exit(runCommand([]string{"powercal", "--library", library, "--watts", "600,500", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),
 			"--state", filepath.Join(dir, "limits.json"), "--", "sleep", "0.3"}, os.Stderr))
 	}
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler for the stand-in of the driver's library")
 	}
-	library, w := nvmltest.New(t, 1)
+	library, w := nvmltest.BuildFakeLibrary(t, 1)
 	w.Real = 1
 	for name, goes := range map[string]func(*exec.Cmd, io.Closer) error{
 		"its reader":   func(_ *exec.Cmd, says io.Closer) error { return says.Close() },

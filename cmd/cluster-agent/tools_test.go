@@ -39,7 +39,7 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 		{[]string{"guard", "on", "--state", "s"}, 1, `unknown argument "on"`},
 	} {
 		var out strings.Builder
-		if code := run(tc.args, &out); code != tc.code || !strings.Contains(out.String(), tc.want) {
+		if code := runCommand(tc.args, &out); code != tc.code || !strings.Contains(out.String(), tc.want) {
 			t.Errorf("cluster-agent %v = %d, %q; want %d and %q", tc.args, code, out.String(), tc.code, tc.want)
 		}
 	}
@@ -48,28 +48,28 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 // bounds is a device that knows its limits and nothing else.
 type bounds struct{ nvml.Device }
 
-func (bounds) Limits() (nvml.Limits, error) {
+func (bounds) PowerLimits() (nvml.Limits, error) {
 	return nvml.Limits{Least: 200_000, Most: 700_000, Default: 600_000, Now: 600_000}, nil
 }
 
 // silent is a device that has fallen silent since it was found.
 type silent struct{ nvml.Device }
 
-func (silent) Index() int                    { return 0 }
-func (silent) UUID() string                  { return "GPU-0" }
-func (silent) Model() string                 { return "H100" }
-func (silent) Read() (nvml.Reading, error)   { return nvml.Reading{}, nvml.ErrLost }
-func (silent) Slices() ([]nvml.Slice, error) { return nil, nil }
+func (silent) Index() int                                { return 0 }
+func (silent) UUID() string                              { return "GPU-0" }
+func (silent) Model() string                             { return "H100" }
+func (silent) ReadSensors() (nvml.Reading, error)        { return nvml.Reading{}, nvml.ErrLost }
+func (silent) MIGInstances() ([]nvml.MIGInstance, error) { return nil, nil }
 
 // answers is a device that answers.
 type answers struct{ silent }
 
-func (answers) Index() int                   { return 1 }
-func (answers) Read() (nvml.Reading, error)  { return nvml.Reading{}, nil }
-func (answers) Limits() (nvml.Limits, error) { return bounds{}.Limits() }
+func (answers) Index() int                         { return 1 }
+func (answers) ReadSensors() (nvml.Reading, error) { return nvml.Reading{}, nil }
+func (answers) PowerLimits() (nvml.Limits, error)  { return bounds{}.PowerLimits() }
 
 func TestAGPUThatIsSilentHidesNoOther(t *testing.T) {
-	cards, err := look([]nvml.Device{silent{}, answers{}})
+	cards, err := readDevices([]nvml.Device{silent{}, answers{}})
 	if !errors.Is(err, nvml.ErrLost) || len(cards) != 1 || cards[0].Index != 1 || cards[0].Limits.Default != 600_000 {
 		t.Errorf("look = %+v, %v", cards, err)
 	}
@@ -113,13 +113,13 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := measuredTable(map[string]string{"H100": file})
-	if g, _ := got.Lookup("H100"); err != nil || g.Idle != 66_000 || g.Load != 600_000 || len(g.Caps) != 1 || g.Assumed {
+	if g, _ := got.LookupModel("H100"); err != nil || g.Idle != 66_000 || g.Load != 600_000 || len(g.Caps) != 1 || g.Assumed {
 		t.Errorf("measuredTable = %+v, %v", g, err)
 	}
 	if _, err := measuredTable(map[string]string{"Abacus": file}); err == nil || !strings.Contains(err.Error(), "Abacus") {
 		t.Errorf("a model that nobody knows: %v", err)
 	}
-	clock, err := nodeOptions{curves: file}.clocks()
+	clock, err := nodeOptions{curves: file}.clockByCap()
 	if err != nil || clock("NVIDIA H100 80GB HBM3", 400_000) != 1200 || clock("NVIDIA H100 80GB HBM3", 700_000) != 0 || clock("other", 400_000) != 0 {
 		t.Errorf("clocks: %v", err)
 	}

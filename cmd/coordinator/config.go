@@ -17,10 +17,10 @@ import (
 )
 
 //go:embed config.schema.json
-var schema []byte
+var configSchema []byte
 
-var configFile = yamlschema.Kind{
-	By: "coordinator", What: "configuration", Docs: "docs/live.md", Schema: schema,
+var configFile = yamlschema.SchemaKind{
+	Reader: "coordinator", FileKind: "configuration", Docs: "docs/live.md", Schema: configSchema,
 	Pattern: func(p string) string {
 		if strings.Contains(p, "ms|") {
 			return "a time span such as 500ms, 2s or 1h30m"
@@ -29,49 +29,49 @@ var configFile = yamlschema.Kind{
 	},
 }
 
-// config is a configuration file in its own words.
-type config struct {
+// coordinatorConfig is a configuration file in its own words.
+type coordinatorConfig struct {
 	daemon.Settings `yaml:",inline"`
-	Host            string       `yaml:"host"`
-	Notebook        string       `yaml:"notebook"`
-	People          string       `yaml:"people_file"`
-	Lease           span         `yaml:"lease"`
-	Keep            span         `yaml:"keep"`
-	Market          marketConfig `yaml:"market"`
-	Model           modelConfig  `yaml:"model"`
+	Host            string         `yaml:"host"`
+	Notebook        string         `yaml:"notebook"`
+	People          string         `yaml:"people_file"`
+	Lease           configDuration `yaml:"lease"`
+	Keep            configDuration `yaml:"keep"`
+	Market          marketConfig   `yaml:"market"`
+	Model           modelConfig    `yaml:"model"`
 }
 
 type marketConfig struct {
-	Gather   *span    `yaml:"gather"`
-	Window   span     `yaml:"window"`
-	Lease    span     `yaml:"lease"`
-	Replan   span     `yaml:"replan"`
-	Patience span     `yaml:"patience"`
-	Remember span     `yaml:"remember"`
-	Most     int      `yaml:"most"`
-	Margin   *int64   `yaml:"margin"`
-	Kappa    *float64 `yaml:"kappa"`
-	Delay    *float64 `yaml:"delay"`
-	Late     *float64 `yaml:"late"`
+	Gather   *configDuration `yaml:"gather"`
+	Window   configDuration  `yaml:"window"`
+	Lease    configDuration  `yaml:"lease"`
+	Replan   configDuration  `yaml:"replan"`
+	Patience configDuration  `yaml:"patience"`
+	Remember configDuration  `yaml:"remember"`
+	Most     int             `yaml:"most"`
+	Margin   *int64          `yaml:"margin"`
+	Kappa    *float64        `yaml:"kappa"`
+	Delay    *float64        `yaml:"delay"`
+	Late     *float64        `yaml:"late"`
 }
 
-// A span is a time span in words; the zero span is not given.
-type span time.Duration
+// A configDuration is a time span in words; the zero span is not given.
+type configDuration time.Duration
 
 // UnmarshalYAML reads words such as 1h30m. The schema has looked at them.
-func (s *span) UnmarshalYAML(read func(any) error) error {
+func (s *configDuration) UnmarshalYAML(read func(any) error) error {
 	var text string
 	if err := read(&text); err != nil {
 		return err
 	}
 	d, err := time.ParseDuration(text)
-	*s = span(d)
+	*s = configDuration(d)
 	return err
 }
 
-// load reads a configuration; "" is all defaults.
-func load(file string) (config, error) {
-	c := config{}
+// loadConfig reads a configuration; "" is all defaults.
+func loadConfig(file string) (coordinatorConfig, error) {
+	c := coordinatorConfig{}
 	if file == "" {
 		return c, nil
 	}
@@ -79,26 +79,26 @@ func load(file string) (config, error) {
 	if err != nil {
 		return c, fmt.Errorf("coordinator: %w", err)
 	}
-	p, err := configFile.Read(file, text)
+	p, err := configFile.ParsePage(file, text)
 	if err != nil {
 		return c, err
 	}
-	if err := p.Decode(&c); err != nil {
+	if err := p.DecodeInto(&c); err != nil {
 		return c, err
 	}
 	dir := filepath.Dir(file)
-	c.Model = c.Model.under(dir)
-	c.People, c.Notebook = daemon.Under(dir, c.People), daemon.Under(dir, c.Notebook)
-	c.Host = daemon.Under(dir, c.Host)
+	c.Model = c.Model.resolvePaths(dir)
+	c.People, c.Notebook = daemon.ResolveUnder(dir, c.People), daemon.ResolveUnder(dir, c.Notebook)
+	c.Host = daemon.ResolveUnder(dir, c.Host)
 	c.ResolvePaths(dir)
 	if c.Lease != 0 && time.Duration(c.Lease)%time.Second != 0 {
-		return c, p.Fault([]string{"lease"}, "want whole seconds")
+		return c, p.FaultAt([]string{"lease"}, "want whole seconds")
 	}
 	return c, nil
 }
 
-// people returns who may confirm a policy; nil if no file says so.
-func (c config) people() ([]api.Person, error) {
+// readPeople returns who may confirm a policy; nil if no file says so.
+func (c coordinatorConfig) readPeople() ([]api.Person, error) {
 	if c.People == "" {
 		return nil, nil
 	}
@@ -109,19 +109,19 @@ func (c config) people() ([]api.Person, error) {
 	return api.ReadPeople(c.People, text)
 }
 
-// market returns the rules of the market.
-func (c config) market() market.Config {
+// marketRules returns the rules of the market.
+func (c coordinatorConfig) marketRules() market.Config {
 	m := c.Market
-	usual := protocol.UsualWeights()
+	usual := protocol.DefaultWeights()
 	out := market.Config{
 		Window: time.Duration(m.Window), Lease: time.Duration(m.Lease),
 		Replan: time.Duration(m.Replan), Patience: time.Duration(m.Patience), Remember: time.Duration(m.Remember),
 		Terms: protocol.Weights{
-			Carbon: protocol.InMicrodollars(m.Kappa, 1000*usual.Carbon) / 1000,
-			Delay:  protocol.InMicrodollars(m.Delay, usual.Delay),
-			Late:   protocol.InMicrodollars(m.Late, usual.Late),
+			Carbon: protocol.DollarsToMicrodollars(m.Kappa, 1000*usual.Carbon) / 1000,
+			Delay:  protocol.DollarsToMicrodollars(m.Delay, usual.Delay),
+			Late:   protocol.DollarsToMicrodollars(m.Late, usual.Late),
 		},
-		Pay: accounts.Rule{Margin: 100},
+		Pay: accounts.PaymentRule{Margin: 100},
 	}
 	if g := m.Gather; g != nil && *g == 0 {
 		out.Gather = -1

@@ -26,7 +26,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-const about = `coordinator runs the market of a live federation. Several may run: one leads, the
+const commandHelp = `coordinator runs the market of a live federation. Several may run: one leads, the
 others stand by and take over within seconds.
 
   coordinator --config coordinator.yaml
@@ -35,15 +35,15 @@ others stand by and take over within seconds.
 SIGTERM and SIGINT end it: what it has said is kept, and a standby takes over at
 once. Exit codes: 0 done; 1 failed; 2 a flag or the configuration is wrong.`
 
-const prefix = "GRIDBID_COORDINATOR_"
+const envPrefix = "GRIDBID_COORDINATOR_"
 
-func main() { os.Exit(run(os.Args[1:], os.Stderr)) }
+func main() { os.Exit(runCommand(os.Args[1:], os.Stderr)) }
 
-func run(args []string, out io.Writer) int {
-	var c config
+func runCommand(args []string, out io.Writer) int {
+	var c coordinatorConfig
 	var host, notebook string
 	return daemon.Program{
-		Name: "coordinator", EnvPrefix: prefix, About: about,
+		Name: "coordinator", EnvPrefix: envPrefix, About: commandHelp,
 		ListenHelp: "the desk, where people ask", DefaultListen: "127.0.0.1:7480",
 		NoServer: "`gridbid federation init` writes one, and `gridbid up` needs none",
 		AddFlags: func(fs *flag.FlagSet) {
@@ -51,46 +51,46 @@ func run(args []string, out io.Writer) int {
 			fs.StringVar(&notebook, "notebook", "", "`FOLDER` for ledgers of what is heard and said; the page finds them again after a restart")
 		},
 		Load: func(file string) (_ *daemon.Settings, err error) {
-			c, err = load(file)
+			c, err = loadConfig(file)
 			c.Host, c.Notebook = cmp.Or(host, c.Host), cmp.Or(notebook, c.Notebook)
 			return &c.Settings, err
 		},
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
-			s, err := prepare(c, x)
-			return s.serve, err
+			s, err := prepareSetup(c, x)
+			return s.serveCoordinator, err
 		},
 	}.Run(args, out)
 }
 
-// A setup is a configuration that was checked.
-type setup struct {
+// A checkedSetup is a configuration that was checked.
+type checkedSetup struct {
 	*daemon.Process
-	config config
-	advice market.Advice
-	judge  func(context.Context, bus.Port, uint32) error // nil: there is none
-	people []api.Person                                  // who may confirm a policy; nil: names are believed
+	config    coordinatorConfig
+	advice    market.Advice
+	judge     func(context.Context, bus.Conn, uint32) error // nil: there is none
+	approvers []api.Person                                  // who may confirm a policy; nil: names are believed
 }
 
-// prepare reads what only a coordinator has in its configuration.
-func prepare(c config, x *daemon.Process) (s setup, err error) {
-	s = setup{Process: x, config: c}
-	if s.advice, s.judge, err = c.Model.open(s.Log); err != nil {
+// prepareSetup reads what only a coordinator has in its configuration.
+func prepareSetup(c coordinatorConfig, x *daemon.Process) (s checkedSetup, err error) {
+	s = checkedSetup{Process: x, config: c}
+	if s.advice, s.judge, err = c.Model.openAdvisor(s.Log); err != nil {
 		return s, err
 	}
-	if s.people, err = c.people(); err != nil {
+	if s.approvers, err = c.readPeople(); err != nil {
 		return s, err
 	}
 	if c.Host != "" {
-		if err := natsbus.CheckHost(c.Host); err != nil {
+		if err := natsbus.ValidateServerConfig(c.Host); err != nil {
 			return s, fmt.Errorf("host: %w", err)
 		}
 	}
 	return s, nil
 }
 
-// serve runs the coordinator until ctx ends.
-func (s setup) serve(ctx context.Context) error {
-	hub, end, err := s.hub(ctx)
+// serveCoordinator runs the coordinator until ctx ends.
+func (s checkedSetup) serveCoordinator(ctx context.Context) error {
+	hub, end, err := s.openBus(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer tele.End(s.Log)
-	hub.Limits = natsbus.SiteLimits()
+	defer tele.CloseAndLog(s.Log)
+	hub.Limits = natsbus.DefaultSiteLimits()
 	d := api.New()
-	if s.people != nil {
-		d.Know(s.people)
+	if s.approvers != nil {
+		d.RequireTokens(s.approvers)
 	} else {
 		s.Log.Info("no people_file: whoever may log in here may confirm a policy, under any name")
 	}
@@ -111,41 +111,41 @@ func (s setup) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := archive.Open(s.config.Notebook, time.Now(), s.Log)
+	n, err := archive.OpenArchive(s.config.Notebook, time.Now(), s.Log)
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
-		mux.Handle(path, d.Handler())
+		mux.Handle(path, d.HTTPHandler())
 	}
-	page, closePage := s.page(ctx, n)
+	page, closePage := s.newPageHandler(ctx, n)
 	defer closePage()
 	mux.Handle("/", page)
-	mux.Handle("GET /metrics", loopback.Only(tele.Handler()))
+	mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
 	defer s.ServeHTTP(listener, mux)()
 	s.Log.Info("desk open", "address", "http://"+listener.Addr().String())
-	rules := s.config.market()
+	rules := s.config.marketRules()
 	rules.Advice = s.advice
-	return leader.Run(ctx, leader.Config{
-		Hub: hub, Market: rules, SitePayload: cmp.Or(s.Access.SitePayload, natsbus.DefaultSitePayload), Judge: s.judge, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
-		Books: eventlog.Config{Replicas: s.Access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.Log},
-		Desk:  d, Log: s.Log, Scribe: n, Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted,
+	return leader.RunWhenElected(ctx, leader.Config{
+		Bus: hub, Market: rules, SitePayload: cmp.Or(s.Access.SitePayload, natsbus.DefaultSitePayload), Judge: s.judge, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) },
+		EventLog: eventlog.Config{Replicas: s.Access.Replicas, Lease: time.Duration(s.config.Lease), Keep: time.Duration(s.config.Keep), Log: s.Log},
+		API:      d, Log: s.Log, Recorder: n, OnSent: tele.CountMessages, OnRestore: tele.RestoreWaiting, OnCounts: tele.SetRefusalCounts,
 	})
 }
 
-// hub reaches the server, or runs it.
-func (s setup) hub(ctx context.Context) (*natsbus.Hub, func(), error) {
+// openBus reaches the server, or runs it.
+func (s checkedSetup) openBus(ctx context.Context) (*natsbus.Bus, func(), error) {
 	if s.config.Host == "" {
 		hub, err := s.Dial()
 		return hub, func() {}, err
 	}
-	hosted, err := natsbus.Host(s.config.Host, s.Access.Access)
+	hosted, err := natsbus.ServeConfigFile(s.config.Host, s.Access.Access)
 	if err != nil {
 		return nil, nil, err
 	}
 	hosted.Log = s.Log
-	go hosted.Watch(ctx, 2*time.Second, s.Log, federation.Watched(s.config.Host)...)
-	s.Log.Info("nats-server started", "url", hosted.URL())
-	return &hosted.Hub, hosted.Close, nil
+	go hosted.ReloadOnChange(ctx, 2*time.Second, s.Log, federation.WatchedFiles(s.config.Host)...)
+	s.Log.Info("nats-server started", "url", hosted.ClientURL())
+	return &hosted.Bus, hosted.Close, nil
 }

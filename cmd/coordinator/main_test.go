@@ -41,7 +41,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 		if c.want == "log level" {
 			args = append(args, "--log-level", "loud")
 		}
-		if code := run(args, &out); code != c.code || !strings.Contains(out.String(), c.want) {
+		if code := runCommand(args, &out); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("%s: exit %d, %s; want %d with %q", c.name, code, out.String(), c.code, c.want)
 		}
 	}
@@ -51,33 +51,33 @@ func TestFlagsWinOverTheEnvironmentAndBothOverTheFile(t *testing.T) {
 	file := write(t, "c.yaml", "listen: 127.0.0.1:1\nnats: {url: \"nats://127.0.0.1:4222\"}\nlog: {level: error}\n")
 	t.Setenv("GRIDBID_COORDINATOR_LISTEN", "0.0.0.0:2")
 	var out bytes.Buffer
-	if code := run([]string{"--config", file, "--check"}, &out); code != 2 || !strings.Contains(out.String(), "0.0.0.0:2") {
+	if code := runCommand([]string{"--config", file, "--check"}, &out); code != 2 || !strings.Contains(out.String(), "0.0.0.0:2") {
 		t.Errorf("the environment is not heard: %d %s", code, out.String())
 	}
 	out.Reset()
-	if code := run([]string{"--config", file, "--check", "--listen", "127.0.0.1:3"}, &out); code != 0 {
+	if code := runCommand([]string{"--config", file, "--check", "--listen", "127.0.0.1:3"}, &out); code != 0 {
 		t.Errorf("the flag does not win: %s", out.String())
 	}
 }
 
 func TestTheMarketIsAsConfigured(t *testing.T) {
-	c, err := load(write(t, "c.yaml", "market: {gather: 500ms, lease: 20s, margin: 50, kappa: 80, late: 3}\n"))
+	c, err := loadConfig(write(t, "c.yaml", "market: {gather: 500ms, lease: 20s, margin: 50, kappa: 80, late: 3}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := c.market()
+	m := c.marketRules()
 	if m.Gather != 500*time.Millisecond || m.Lease != 20*time.Second || m.Pay.Margin != 50 || m.Terms.Carbon != 80_000 || m.Terms.Late != 3_000_000 || m.Terms.Delay != 1_000_000 || m.Remember != 24*time.Hour {
 		t.Errorf("configured %+v", m)
 	}
-	if c, err = load(write(t, "c.yaml", "market: {gather: 0s}\n")); err != nil || c.market().Gather >= 0 {
-		t.Errorf("a market that gathers none: %v, %v", c.market().Gather, err)
+	if c, err = loadConfig(write(t, "c.yaml", "market: {gather: 0s}\n")); err != nil || c.marketRules().Gather >= 0 {
+		t.Errorf("a market that gathers none: %v, %v", c.marketRules().Gather, err)
 	}
 }
 
 // A coordinator that is started from elsewhere finds its files, and what its page showed.
 func TestPathsAreRelativeToTheConfiguration(t *testing.T) {
 	file := write(t, "c.yaml", "notebook: notes\npeople_file: people.json\nhost: hub.conf\nnats_file: nats.yaml\n")
-	c, err := load(file)
+	c, err := loadConfig(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,47 +19,47 @@ import (
 // modelConfig names a language model that may choose among offers which cost
 // nearly the same. Without a URL there is none.
 type modelConfig struct {
-	URL     string  `yaml:"url"`
-	Name    string  `yaml:"name"`
-	API     string  `yaml:"api"`
-	KeyFile string  `yaml:"key_file"`
-	Wait    span    `yaml:"wait"`
-	Leeway  float64 `yaml:"leeway"`
-	Notes   string  `yaml:"notes"`
-	Calls   int     `yaml:"calls"`
-	Tokens  int     `yaml:"tokens"`
+	URL     string         `yaml:"url"`
+	Name    string         `yaml:"name"`
+	API     string         `yaml:"api"`
+	KeyFile string         `yaml:"key_file"`
+	Wait    configDuration `yaml:"wait"`
+	Leeway  float64        `yaml:"leeway"`
+	Notes   string         `yaml:"notes"`
+	Calls   int            `yaml:"calls"`
+	Tokens  int            `yaml:"tokens"`
 }
 
-// modelKey is the environment variable that may hold the model's key.
-const modelKey = prefix + "MODEL_KEY"
+// modelKeyVariable is the environment variable that may hold the model's key.
+const modelKeyVariable = envPrefix + "MODEL_KEY"
 
-// under makes paths those beside the configuration.
-func (c modelConfig) under(dir string) modelConfig {
-	c.KeyFile, c.Notes = daemon.Under(dir, c.KeyFile), daemon.Under(dir, c.Notes)
+// resolvePaths makes paths those beside the configuration.
+func (c modelConfig) resolvePaths(dir string) modelConfig {
+	c.KeyFile, c.Notes = daemon.ResolveUnder(dir, c.KeyFile), daemon.ResolveUnder(dir, c.Notes)
 	return c
 }
 
-// open returns the advice of the market and who gives it; nil if nobody does. He tells
+// openAdvisor returns the advice of the market and who gives it; nil if nobody does. He tells
 // log why he gives none.
-func (c modelConfig) open(log *slog.Logger) (market.Advice, func(context.Context, bus.Port, uint32) error, error) {
+func (c modelConfig) openAdvisor(log *slog.Logger) (market.Advice, func(context.Context, bus.Conn, uint32) error, error) {
 	if c.URL == "" {
 		return market.Advice{}, nil, nil
 	}
 	if w := time.Duration(c.Wait); w != 0 && (w < time.Millisecond || w > 10*time.Minute) { // no round opens meanwhile
 		return market.Advice{}, nil, fmt.Errorf("model: wait: %v: want 1ms to 10m", w)
 	}
-	key, err := llm.ReadKey(c.KeyFile, os.Getenv(modelKey))
+	key, err := llm.ReadKey(c.KeyFile, os.Getenv(modelKeyVariable))
 	if err != nil {
 		return market.Advice{}, nil, fmt.Errorf("model: key_file: %w", err)
 	}
-	limit := llm.Limit{Calls: c.Calls, Tokens: c.Tokens}
+	limit := llm.HourlyLimit{Calls: c.Calls, Tokens: c.Tokens}
 	if limit.Calls == 0 {
 		limit.Calls = 600
 	}
 	if limit.Tokens == 0 {
 		limit.Tokens = 1_000_000
 	}
-	model, err := llm.Open(llm.Config{API: llm.API(c.API), URL: c.URL, Model: c.Name, Key: key, Hourly: limit})
+	model, err := llm.OpenModel(llm.Config{API: llm.API(c.API), URL: c.URL, Model: c.Name, Key: key, Hourly: limit})
 	if err != nil {
 		return market.Advice{}, nil, fmt.Errorf("model: %w", err)
 	}
@@ -76,12 +76,12 @@ func (c modelConfig) open(log *slog.Logger) (market.Advice, func(context.Context
 		if a.Notes, err = advisor.ReadNotes(f, nil); err != nil {
 			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
 		}
-		if err := advisor.CheckLive(a.Notes); err != nil {
+		if err := advisor.CheckNotesSize(a.Notes); err != nil {
 			return a, nil, fmt.Errorf("%s: %w", c.Notes, err)
 		}
 	}
-	judge := advisor.NewJudge(model, time.Now).Log(log)
-	return a, func(ctx context.Context, port bus.Port, life uint32) error {
-		return judge.Serve(ctx, port, bus.Clock{}, life)
+	judge := advisor.NewJudge(model, time.Now).LogTo(log)
+	return a, func(ctx context.Context, port bus.Conn, life uint32) error {
+		return judge.ServeRequests(ctx, port, bus.Clock{}, life)
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
-	t.Setenv(modelKey, "")
+	t.Setenv(modelKeyVariable, "")
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
@@ -35,10 +35,10 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 		{"notes that the notebook could not hold", "model: {url: '" + local + "', name: m, notes: many.json}", "long together"},
 		{"notes that are not there", "model: {url: '" + local + "', name: m, notes: none.json}", "none.json"},
 	} {
-		c, err := load(write("coordinator.yaml", tc.text))
+		c, err := loadConfig(write("coordinator.yaml", tc.text))
 		if err == nil {
 			var judge any
-			advice, serve, e := c.Model.open(slog.Default())
+			advice, serve, e := c.Model.openAdvisor(slog.Default())
 			if err = e; serve != nil {
 				judge = serve
 			}
@@ -57,9 +57,9 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 
 // A secret that was made of a file ends with its line.
 func TestAKeyOfTheEnvironmentMayEndALine(t *testing.T) {
-	t.Setenv(modelKey, "sk-of-a-secret\n")
+	t.Setenv(modelKeyVariable, "sk-of-a-secret\n")
 	c := modelConfig{URL: "http://127.0.0.1:1/v1", Name: "m"}
-	if _, serve, err := c.open(slog.Default()); err != nil || serve == nil {
+	if _, serve, err := c.openAdvisor(slog.Default()); err != nil || serve == nil {
 		t.Errorf("open: %v", err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 )
 
-// page shows what is in a notebook, until the page is closed.
-func (s setup) page(ctx context.Context, n *archive.Notebook) (http.Handler, func()) {
+// newPageHandler shows what is in a notebook, until the page is closed.
+func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (http.Handler, func()) {
 	ctx, stop := context.WithCancel(ctx)
 	run := tail.Start(ctx, n.Read, nil)
-	rules := s.config.market()
+	rules := s.config.marketRules()
 	rules.Advice = s.advice
 	_ = run.Look(ctx, func(d *timeline.Diary) {
 		d.Set(query.Stage{Market: rules, Why: "a live federation is no replay of a scenario"})
@@ -27,7 +27,7 @@ func (s setup) page(ctx context.Context, n *archive.Notebook) (http.Handler, fun
 			s.Log.Error("the page stands still", "err", err)
 		}
 	}()
-	h := page.New(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTP(mcp.New(run, "live"))})
+	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTP(mcp.New(run, "live"))})
 	return h, func() {
 		stop()
 		if err := n.Close(); err != nil {

@@ -30,7 +30,7 @@ var (
 
 // newAskCommand is `gridbid ask`: one question in plain words.
 func newAskCommand() *cobra.Command {
-	var f ledgerFlag
+	var f ledgerSelector
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
@@ -53,22 +53,22 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			question := strings.TrimSpace(strings.Join(args, " "))
 			if question == "" {
-				return badInput{errors.New(`ask: no question; try "gridbid ask help"`)}
+				return usageError{errors.New(`ask: no question; try "gridbid ask help"`)}
 			}
-			path, err := f.path()
+			path, err := f.ledgerPath()
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
-			if err := printAnswer(cmd.Context(), question, path, f.spelled(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := printAnswer(cmd.Context(), question, path, f.flagText(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				if errors.Is(err, errAskOtherwise) {
-					return badInput{fmt.Errorf("ask: %w", err)}
+					return usageError{fmt.Errorf("ask: %w", err)}
 				}
 				return fmt.Errorf("ask: %w", err)
 			}
 			return nil
 		},
 	}
-	f.flags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as JSON: docs/ask.md")
 	return cmd
 }
@@ -78,11 +78,11 @@ func printAnswer(ctx context.Context, question, path, flags string, asJSON bool,
 	if err != nil {
 		return err
 	}
-	log.Set(stageOf(ctx, path, talk))
+	log.Set(whatIfStage(ctx, path, talk))
 	a := log.Ask(question)
-	spell(&a, flags)
+	addLedgerFlags(&a, flags)
 	if asJSON {
-		err = tellJSON(out, askAnswer{1, question, path, a})
+		err = writeJSON(out, askAnswer{1, question, path, a})
 	} else {
 		err = a.Write(out)
 	}
@@ -97,8 +97,8 @@ func printAnswer(ctx context.Context, question, path, flags string, asJSON bool,
 	return fmt.Errorf("%w: %s", errAskOtherwise, a.Kind)
 }
 
-// spell adds the flags that name the ledger to the commands of an answer.
-func spell(a *query.Answer, flags string) {
+// addLedgerFlags adds the flags that name the ledger to the commands of an answer.
+func addLedgerFlags(a *query.Answer, flags string) {
 	a.Flags = flags
 	if a.Command != "" {
 		a.Command += flags
@@ -107,7 +107,7 @@ func spell(a *query.Answer, flags string) {
 		a.Draw += flags
 	}
 	for i := range a.More {
-		spell(&a.More[i], flags)
+		addLedgerFlags(&a.More[i], flags)
 	}
 }
 

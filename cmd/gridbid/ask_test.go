@@ -26,7 +26,7 @@ func TestAskAnswersFromTheLedger(t *testing.T) {
 func TestAReadingIsOfferedWithItsRun(t *testing.T) {
 	dir := ledgerOf(t, "auction", "home-fifo")
 	out, _, err := execute(newAskCommand(), "train-1", "--run", dir, "--policy", "home-fifo")
-	flags := ledgerFlag{run: dir, policy: "home-fifo"}.spelled()
+	flags := ledgerSelector{run: dir, policy: "home-fifo"}.flagText()
 	if !errors.Is(err, errAskOtherwise) || !strings.Contains(out, "  gridbid ask 'why job train-1'"+flags+"\n") {
 		t.Errorf("readings: %v; want them with%s\n%s", err, flags, out)
 	}
@@ -46,7 +46,7 @@ func TestAskAsJSON(t *testing.T) {
 	}
 }
 
-// Exit codes: errors that badInput marks end in 2, others in 1.
+// Exit codes: errors that usageError marks end in 2, others in 1.
 func TestAskSaysWhetherToAskOtherwise(t *testing.T) {
 	dir := ledgerOf(t, "auction")
 	for _, tc := range []struct {
@@ -67,7 +67,7 @@ func TestAskSaysWhetherToAskOtherwise(t *testing.T) {
 			if tc.err != nil && (!errors.Is(err, tc.err) || out == "") {
 				t.Errorf("ask %q: %v, wrote %q; want %v, and why on standard output", tc.q, err, out, tc.err)
 			}
-			if got := errors.As(err, new(badInput)); got != tc.otherwise {
+			if got := errors.As(err, new(usageError)); got != tc.otherwise {
 				t.Errorf("ask %q: %v; bad input %v, want %v", tc.q, err, got, tc.otherwise)
 			}
 			if tc.err == nil && !tc.otherwise && err != nil {

@@ -63,58 +63,58 @@ run. A row is run again when the scenario, its weights or the program changed.`,
   gridbid bench days --window joined/*.csv --seeds 1,2,3 --out frozen/
   gridbid bench days real-days/ordinary_2022-04-13 --stress --sweep`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.days(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.runBenchDays(cmd, args) },
 	}
 	fl := days.Flags()
 	fl.StringVar(&f.data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
 	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other signals)")
 	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, instead of each scenario's own")
-	kappaFlag(days, &f.kappa)
+	registerKappaFlag(days, &f.kappa)
 	fl.IntVar(&f.jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
 	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` ... of hourly prices and carbon by zone, each a day of its own")
 	fl.BoolVar(&f.fill, "fill", false, "take hours that a window lacks as the hour before, a week at most")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
-	fl.BoolVar(&f.stress, "stress", false, "run each day also as stress days: "+fmt.Sprint(bench.Stresses()))
+	fl.BoolVar(&f.stress, "stress", false, "run each day also as stress days: "+fmt.Sprint(bench.StressNames()))
 	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-off with money")
 	fl.IntVar(&f.steps, "steps", 200, "of the search for bounds")
 	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand())
 	return cmd
 }
 
-func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
+func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
 	if f.jobs < 0 || f.steps < 1 || f.steps > 100_000 {
-		return badInput{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
+		return usageError{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
 	}
-	all, err := f.load(args)
+	all, err := f.loadDays(args)
 	if err != nil {
-		return badInput{err}
+		return usageError{err}
 	}
-	entries, err := f.entries(all)
+	entries, err := f.policiesToRun(all)
 	if err != nil {
 		return err
 	}
-	if err := folder(f.out); err != nil { // before the work
-		return badInput{fmt.Errorf("--out: %w", err)}
+	if err := ensureWritableFolder(f.out); err != nil { // before the work
+		return usageError{fmt.Errorf("--out: %w", err)}
 	}
-	program, err := fingerprint()
+	program, err := buildFingerprint()
 	if err != nil {
 		return err
 	}
 	talk := cmd.ErrOrStderr()
-	plan := bench.Plan{
+	plan := bench.BenchPlan{
 		Days: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
-		Say: func(format string, args ...any) { fmt.Fprintf(talk, format+"\n", args...) },
+		Progress: func(format string, args ...any) { fmt.Fprintf(talk, format+"\n", args...) },
 	}
-	plans := []bench.Plan{plan}
+	plans := []bench.BenchPlan{plan}
 	if f.sweep {
-		plans = append(plans, sweeps(plan))
+		plans = append(plans, sweepPlan(plan))
 	}
-	var rows []bench.Row
+	var rows []bench.BenchRow
 	var endless error // of runs that have no row
 	for _, p := range plans {
-		more, err := bench.Run(cmd.Context(), p)
+		more, err := bench.RunPlan(cmd.Context(), p)
 		rows = append(rows, more...)
-		if err != nil && !errors.Is(err, scenarios.ErrLate) { // tables that are there stay: rows of another build could not fill them again
+		if err != nil && !errors.Is(err, scenarios.ErrJobsUnfinished) { // tables that are there stay: rows of another build could not fill them again
 			if len(rows) > 0 {
 				fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
 			}
@@ -125,28 +125,28 @@ func (f *benchFlags) days(cmd *cobra.Command, args []string) error {
 	if len(rows) == 0 && endless != nil { // nor does nothing take their place
 		return endless
 	}
-	if err := bench.Write(f.out, rows); err != nil {
+	if err := bench.WriteTables(f.out, rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(talk, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
-	return errors.Join(bench.Markdown(cmd.OutOrStdout(), rows), endless)
+	return errors.Join(bench.WriteMarkdown(cmd.OutOrStdout(), rows), endless)
 }
 
-// entries returns what to run: as asked for, or everything.
-func (f *benchFlags) entries(days []bench.Day) ([]string, error) {
+// policiesToRun returns what to run: as asked for, or everything.
+func (f *benchFlags) policiesToRun(days []bench.BenchDay) ([]string, error) {
 	if len(f.policies) > 0 {
-		return named("--policies", f.policies)
+		return parsePolicyNames("--policies", f.policies)
 	}
 	var of []spec.Scenario
 	for _, d := range days {
 		of = append(of, d.Scenario)
 	}
-	return scenarios.Usual(of...), nil
+	return scenarios.DefaultPolicies(of...), nil
 }
 
-// load reads the days: named ones, windows, or the recorded ones; each with every
+// loadDays reads the days: named ones, windows, or the recorded ones; each with every
 // seed, and as every stress day if asked for, as the ordinary one of those is anyway.
-func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
+func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 	seeds := []*uint64{nil}
 	if len(f.seeds) > 0 {
 		seeds = nil
@@ -160,14 +160,14 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 	if len(windows) > 0 {
 		names = nil
 		for _, a := range args {
-			if spec.Table(a) {
+			if spec.IsTableFile(a) {
 				windows = append(windows, a)
 			} else {
 				names = append(names, a)
 			}
 		}
 	} else if len(names) == 0 {
-		names = slices.DeleteFunc(spec.List(), func(n string) bool { return n == spec.Default })
+		names = slices.DeleteFunc(spec.ShippedNames(), func(n string) bool { return n == spec.DefaultScenario })
 		stressed = func(day string) bool { return f.stress || day == "ordinary-2022-04-13" }
 	}
 	add := func(s spec.Scenario, err error) error {
@@ -182,12 +182,12 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 				return fmt.Errorf("bench: two scenarios are called %s: give one of them another name; that of a window is its file's", s.Name)
 			}
 		}
-		out = append(out, bench.Day{Scenario: s})
+		out = append(out, bench.BenchDay{Scenario: s})
 		if !stressed(s.Name) {
 			return nil
 		}
-		for _, kind := range bench.Stresses() {
-			x, err := bench.Stress(s, kind)
+		for _, kind := range bench.StressNames() {
+			x, err := bench.StressScenario(s, kind)
 			if err != nil {
 				return err
 			}
@@ -198,13 +198,13 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 	for _, seed := range seeds {
 		o := spec.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa, Fill: f.fill}
 		for _, name := range names {
-			if err := add(spec.Load(name, o)); err != nil {
+			if err := add(spec.LoadScenario(name, o)); err != nil {
 				return nil, err
 			}
 		}
 		for _, w := range windows {
 			o.Window = w
-			if err := add(spec.Window(o)); err != nil {
+			if err := add(spec.LoadWindow(o)); err != nil {
 				return nil, err
 			}
 		}
@@ -212,22 +212,22 @@ func (f *benchFlags) load(args []string) (out []bench.Day, err error) {
 	return out, nil
 }
 
-// sweeps plans auction at other weights.
-func sweeps(p bench.Plan) bench.Plan {
+// sweepPlan plans auction at other weights.
+func sweepPlan(p bench.BenchPlan) bench.BenchPlan {
 	days := p.Days
 	p.Sweep = true
-	p.Days, p.Entries = nil, []string{scenarios.Auction}
+	p.Days, p.Entries = nil, []string{scenarios.PolicyAuction}
 	for _, d := range days {
-		for _, s := range bench.Sweep(d.Scenario) {
-			p.Days = append(p.Days, bench.Day{Scenario: s, Stress: d.Stress})
+		for _, s := range bench.SweepScenarios(d.Scenario) {
+			p.Days = append(p.Days, bench.BenchDay{Scenario: s, Stress: d.Stress})
 		}
 	}
 	return p
 }
 
-// fingerprint names this build by its own bytes: a revision would not tell a
+// buildFingerprint names this build by its own bytes: a revision would not tell a
 // changed working tree.
-func fingerprint() (string, error) {
+func buildFingerprint() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -18,7 +18,7 @@ import (
 
 // explainFlags is what `gridbid bench explain` was told.
 type explainFlags struct {
-	ledgerFlag
+	ledgerSelector
 	questions, adversarial string
 	auctions               int
 	seed                   uint64
@@ -58,9 +58,9 @@ anything does not hold.`,
 		Example: `  gridbid bench explain --questions questions.yaml --adversarial adversarial.yaml
   gridbid bench explain --auctions 0 --adversarial more.yaml --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.explain(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.runExplainBench(cmd) },
 	}
-	f.flags(cmd, "folder of the run to ask, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run to ask, as replay wrote it")
 	cmd.Flags().StringVar(&f.questions, "questions", "", "question set `FILE`, as YAML: id, q, alt, truth")
 	cmd.Flags().StringVar(&f.adversarial, "adversarial", "", "set of attacks `FILE`, as YAML: payloads, bids, models")
 	cmd.Flags().IntVar(&f.auctions, "auctions", 200_000, "random auctions; 0 leaves out auctions, hang and days")
@@ -69,22 +69,22 @@ anything does not hold.`,
 	return cmd
 }
 
-// An explained is `gridbid bench explain --json`, schema version 1.
-type explained struct {
-	Schema    int               `json:"schema"`
-	Questions []bench.Explained `json:"questions,omitempty"`
-	Grounding []bench.Grounded  `json:"grounding,omitempty"`
-	Rows      []adversary.Row   `json:"rows,omitempty"`
+// An explainReport is `gridbid bench explain --json`, schema version 1.
+type explainReport struct {
+	Schema    int                      `json:"schema"`
+	Questions []bench.JudgedAnswer     `json:"questions,omitempty"`
+	Grounding []bench.SurfaceGrounding `json:"grounding,omitempty"`
+	Rows      []adversary.AttackResult `json:"rows,omitempty"`
 }
 
-func (f *explainFlags) explain(cmd *cobra.Command) error {
+func (f *explainFlags) runExplainBench(cmd *cobra.Command) error {
 	if f.questions == "" && f.adversarial == "" && f.auctions <= 0 {
-		return badInput{errors.New("bench explain: nothing to try: give --questions, --adversarial or --auctions")}
+		return usageError{errors.New("bench explain: nothing to try: give --questions, --adversarial or --auctions")}
 	}
-	got := explained{Schema: 1}
+	got := explainReport{Schema: 1}
 	bad := 0
 	if f.questions != "" {
-		read, ground, err := f.ask(cmd.Context(), cmd.ErrOrStderr())
+		read, ground, err := f.askQuestions(cmd.Context(), cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -98,33 +98,33 @@ func (f *explainFlags) explain(cmd *cobra.Command) error {
 			bad += len(g.Loose)
 		}
 	}
-	rows, err := f.attack(cmd.Context(), cmd.ErrOrStderr())
+	rows, err := f.runAttacks(cmd.Context(), cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	got.Rows = rows
-	if err := f.tell(cmd.OutOrStdout(), got); err != nil {
+	if err := f.writeReport(cmd.OutOrStdout(), got); err != nil {
 		return err
 	}
 	if bad > 0 {
 		return fmt.Errorf("bench: %d questions are not read as they should be, or claims not borne out", bad)
 	}
-	if n := adversary.Broken(rows); n > 0 {
+	if n := adversary.CountBroken(rows); n > 0 {
 		return fmt.Errorf("bench: %d of %d things tried did not hold", n, len(rows))
 	}
 	return nil
 }
 
-func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explained, []bench.Grounded, error) {
+func (f *explainFlags) askQuestions(ctx context.Context, talk io.Writer) ([]bench.JudgedAnswer, []bench.SurfaceGrounding, error) {
 	text, err := os.ReadFile(f.questions)
 	if err != nil {
-		return nil, nil, badInput{err}
+		return nil, nil, usageError{err}
 	}
 	all, err := bench.ReadQuestions(f.questions, text)
 	if err != nil {
-		return nil, nil, badInput{err}
+		return nil, nil, usageError{err}
 	}
-	path, err := f.path()
+	path, err := f.ledgerPath()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,17 +144,17 @@ func (f *explainFlags) ask(ctx context.Context, talk io.Writer) ([]bench.Explain
 	}); err != nil {
 		return nil, nil, err
 	}
-	stage := onceEach(stageOf(ctx, path, talk))
+	stage := memoizeReplays(whatIfStage(ctx, path, talk))
 	log.Set(stage)
-	read := bench.Explain(log, book, all)
-	ground := bench.NewGround(log, first, last)
-	more, err := ground.Surfaces(ctx, said, stage, totals, read)
-	return read, append(ground.Grounds(read), more...), err
+	read := bench.JudgeQuestions(log, book, all)
+	ground := bench.NewGroundingCheck(log, first, last)
+	more, err := ground.CheckSurfaces(ctx, said, stage, totals, read)
+	return read, append(ground.CheckAnswersAndReasons(read), more...), err
 }
 
-// onceEach keeps what came of each day: other words for a question replay it no
+// memoizeReplays keeps what came of each day: other words for a question replay it no
 // second time.
-func onceEach(st query.Stage) query.Stage {
+func memoizeReplays(st query.Stage) query.Stage {
 	play, kept := st.Play, make(map[query.Day]query.Rehearsal)
 	if play == nil {
 		return st
@@ -172,21 +172,21 @@ func onceEach(st query.Stage) query.Stage {
 	return st
 }
 
-// attack runs the parts that were asked for.
-func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []adversary.Row, err error) {
+// runAttacks runs the parts that were asked for.
+func (f *explainFlags) runAttacks(ctx context.Context, talk io.Writer) (rows []adversary.AttackResult, err error) {
 	progress := func(what string) func(int, int) {
 		return func(done, of int) { fmt.Fprintf(talk, "\r%s %d of %d", what, done, of) }
 	}
 	if f.adversarial != "" {
 		text, err := os.ReadFile(f.adversarial)
 		if err != nil {
-			return nil, badInput{err}
+			return nil, usageError{err}
 		}
-		set, err := adversary.Read(f.adversarial, text)
+		set, err := adversary.ReadAttackSet(f.adversarial, text)
 		if err != nil {
-			return nil, badInput{err}
+			return nil, usageError{err}
 		}
-		if rows, err = set.Run(ctx, progress("attack")); err != nil {
+		if rows, err = set.RunAttacks(ctx, progress("attack")); err != nil {
 			return nil, err
 		}
 		fmt.Fprintln(talk)
@@ -194,27 +194,27 @@ func (f *explainFlags) attack(ctx context.Context, talk io.Writer) (rows []adver
 	if f.auctions <= 0 {
 		return rows, nil
 	}
-	auctions, err := adversary.Auctions(ctx, f.auctions, f.seed, progress("auction"))
+	auctions, err := adversary.FuzzAuctions(ctx, f.auctions, f.seed, progress("auction"))
 	if err != nil {
 		return nil, err
 	}
 	fmt.Fprintln(talk)
-	hang, err := adversary.Hang(ctx, 300)
+	hang, err := adversary.MeasureHangingJudge(ctx, 300)
 	if err != nil {
 		return nil, err
 	}
-	days, err := adversary.Day(ctx)
+	days, err := adversary.RunModelFailureDays(ctx)
 	return append(append(append(rows, auctions...), hang), days...), err
 }
 
-func (f *explainFlags) tell(out io.Writer, got explained) error {
+func (f *explainFlags) writeReport(out io.Writer, got explainReport) error {
 	if f.asJSON {
-		return tellJSON(out, got)
+		return writeJSON(out, got)
 	}
 	if got.Questions != nil {
-		if err := errors.Join(bench.WriteExplained(out, got.Questions), bench.WriteGrounded(out, got.Grounding)); err != nil {
+		if err := errors.Join(bench.WriteJudgedAnswers(out, got.Questions), bench.WriteGrounding(out, got.Grounding)); err != nil {
 			return err
 		}
 	}
-	return adversary.Write(out, got.Rows)
+	return adversary.WriteResults(out, got.Rows)
 }

@@ -36,27 +36,27 @@ federation, by what was measured.`,
 			}
 			var days []day
 			for _, name := range args { // before the work: it takes minutes
-				s, err := spec.Load(name, spec.Options{Data: data, MaxJobs: jobs})
+				s, err := spec.LoadScenario(name, spec.Options{Data: data, MaxJobs: jobs})
 				if err != nil {
-					return badInput{err}
+					return usageError{err}
 				}
 				if slices.ContainsFunc(days, func(d day) bool { return d.Name == s.Name }) { // tables go by it
-					return badInput{fmt.Errorf("bench payments: two scenarios are called %s: give one of them another name", s.Name)}
+					return usageError{fmt.Errorf("bench payments: two scenarios are called %s: give one of them another name", s.Name)}
 				}
 				who := sites
 				if len(who) == 0 {
-					who = bench.Telling(s)
+					who = bench.MisreportStudySites(s)
 				}
 				for _, name := range who {
 					if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
-						return badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
+						return usageError{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
 					}
 				}
 				days = append(days, day{s, who})
 			}
-			var rows []bench.Shaded
+			var rows []bench.MisreportRow
 			for _, d := range days {
-				more, err := bench.Payments(cmd.Context(), d.Scenario, d.who, func(format string, args ...any) {
+				more, err := bench.RunPaymentStudy(cmd.Context(), d.Scenario, d.who, func(format string, args ...any) {
 					fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 				})
 				if err != nil {
@@ -65,12 +65,12 @@ federation, by what was measured.`,
 				rows = append(rows, more...)
 			}
 			if asJSON {
-				return tellJSON(cmd.OutOrStdout(), struct {
-					Schema int            `json:"schema"`
-					Rows   []bench.Shaded `json:"rows"`
+				return writeJSON(cmd.OutOrStdout(), struct {
+					Schema int                  `json:"schema"`
+					Rows   []bench.MisreportRow `json:"rows"`
 				}{1, rows})
 			}
-			return bench.PaymentsMarkdown(cmd.OutOrStdout(), rows)
+			return bench.WritePaymentsMarkdown(cmd.OutOrStdout(), rows)
 		},
 	}
 	fl := cmd.Flags()

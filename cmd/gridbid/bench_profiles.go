@@ -36,24 +36,24 @@ that ended; "last of the same user" takes a job for as long as that one.`,
   gridbid bench profiles --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var all []estimates.Score
-			for _, t := range estimates.Traces {
-				jobs, err := t.Load(data)
+			var all []estimates.ForecastScore
+			for _, t := range estimates.PublicTraces {
+				jobs, err := t.LoadTrace(data)
 				if errors.Is(err, os.ErrNotExist) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s is not in %s: passed over\n", t.File, data)
 					continue
 				}
 				if err != nil {
-					return badInput{err}
+					return usageError{err}
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs\n", t.Name, len(jobs))
-				all = append(all, estimates.Play(t.Name, jobs, estimates.Forecasters())...)
+				all = append(all, estimates.ScoreTrace(t.Name, jobs, estimates.AllForecasters())...)
 			}
 			if len(all) == 0 {
-				return badInput{fmt.Errorf("bench profiles: no trace in %s: give --data FOLDER", data)}
+				return usageError{fmt.Errorf("bench profiles: no trace in %s: give --data FOLDER", data)}
 			}
 			if asJSON {
-				return tellJSON(cmd.OutOrStdout(), all)
+				return writeJSON(cmd.OutOrStdout(), all)
 			}
 			return printScores(cmd.OutOrStdout(), all)
 		},
@@ -63,7 +63,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 	return cmd
 }
 
-func printScores(out io.Writer, scores []estimates.Score) error {
+func printScores(out io.Writer, scores []estimates.ForecastScore) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "trace\tforetold by\tjobs\tp50\tp90\tp95\tloss p50\tloss p90\tloss p95\t")
 	for _, s := range scores {

@@ -42,8 +42,8 @@ func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 	}
 	var all struct {
 		Schema  int
-		Summary []bench.Summary
-		Rows    []bench.Row
+		Summary []bench.PolicySummary
+		Rows    []bench.BenchRow
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "table.json"))
 	if err == nil {
@@ -68,7 +68,7 @@ func TestBenchDaysHasDaysOfStress(t *testing.T) {
 	days := func(f benchFlags, args ...string) (stress []string) {
 		t.Helper()
 		f.data, f.jobs = data, 5
-		all, err := f.load(args)
+		all, err := f.loadDays(args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestBenchDaysSaysWhatItDoesNotKnow(t *testing.T) {
 	for _, args := range [][]string{
 		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"--kappa", "20000"}, {"--fill", "six-regions"}, {"--seeds", "1,1", "six-regions"}, {"six-regions", "six-regions"}, {"no-such-day"},
 	} {
-		if _, _, err := execute(newBenchCommand(), append([]string{"days", "--out", t.TempDir()}, args...)...); !errors.As(err, new(badInput)) {
+		if _, _, err := execute(newBenchCommand(), append([]string{"days", "--out", t.TempDir()}, args...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("bench days %v: %v; want bad input", args, err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestBenchDaysWantsANameForEachDay(t *testing.T) {
 		files = append(files, file)
 	}
 	_, _, err := execute(newBenchCommand(), append([]string{"days", "--policies", "random", "--out", dir}, files...)...)
-	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "two scenarios are called my-day") {
+	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "two scenarios are called my-day") {
 		t.Errorf("two days of one name: %v", err)
 	}
 }
@@ -167,7 +167,7 @@ jobs: {trace: jobs.csv, from: 0, resident: 0}
 		t.Fatal(err)
 	}
 	out, talk, err := execute(newBenchCommand(), "days", filepath.Join(dir, "crowd.yaml"), "--steps", "5", "--out", filepath.Join(dir, "out"), "--policies", "home-fifo,k8s-least-allocated")
-	if !errors.Is(err, scenarios.ErrLate) || !strings.Contains(err.Error(), "under home-fifo") {
+	if !errors.Is(err, scenarios.ErrJobsUnfinished) || !strings.Contains(err.Error(), "under home-fifo") {
 		t.Fatalf("%v\n%s", err, talk)
 	}
 	table, err := os.ReadFile(filepath.Join(dir, "out", "table.md"))
@@ -189,7 +189,7 @@ func (f tellAll) Write(text []byte) (int, error) {
 func TestBenchPaymentsKnowsItsDaysBeforeTheWork(t *testing.T) {
 	for _, days := range [][]string{{"six-regions", "no-such-day"}, {"six-regions", "six-regions"}} {
 		_, talk, err := execute(newBenchCommand(), append([]string{"payments", "--jobs", "1", "--sites", "hydro-north"}, days...)...)
-		if !errors.As(err, new(badInput)) || talk != "" {
+		if !errors.As(err, new(usageError)) || talk != "" {
 			t.Errorf("%v: %v, after %q; want bad input before the work", days, err, talk)
 		}
 	}
@@ -225,7 +225,7 @@ func TestBenchDaysTakesAllWindowsOfOneFlag(t *testing.T) {
 		t.Errorf("two windows: %v\n%s\n%s", err, talk, out)
 	}
 	_, _, err = execute(newReplayCommand(), args[len(args)-1])
-	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "is a CSV table, not a scenario: give it as --window FILE") {
+	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "is a CSV table, not a scenario: give it as --window FILE") {
 		t.Errorf("a window in place of a scenario: %v; want what to write", err)
 	}
 }

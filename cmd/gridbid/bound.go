@@ -15,7 +15,7 @@ import (
 
 // boundFlags is what `gridbid bound` was told.
 type boundFlags struct {
-	source
+	scenarioFlags
 	steps  int
 	rounds int
 	idle   bool
@@ -46,9 +46,9 @@ own. docs/bound.md says what is bounded and what was relaxed.`,
   gridbid bound real-days/ordinary_2022-04-13 --explain .gridbid/last/auction.ledger
   gridbid bound --window day.csv --max-jobs 5000 --idle --json`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.bound(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.runBound(cmd, args) },
 	}
-	f.flags(cmd)
+	f.registerFlags(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&f.steps, "steps", 200, "of the search: more are slower and come closer")
 	fl.IntVar(&f.rounds, "schedule", 0, "also search in so many `rounds` for a schedule near the bound, to see how tight it is")
@@ -60,58 +60,58 @@ own. docs/bound.md says what is bounded and what was relaxed.`,
 	return cmd
 }
 
-func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
+func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.steps < 1 || f.steps > 100_000 || f.rounds < 0 || f.rounds > 100_000:
-		return badInput{fmt.Errorf("--steps %d, --schedule %d: want 1..100000 and 0..100000", f.steps, f.rounds)}
+		return usageError{fmt.Errorf("--steps %d, --schedule %d: want 1..100000 and 0..100000", f.steps, f.rounds)}
 	case f.idle && f.rounds > 0:
-		return badInput{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
+		return usageError{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
 	case f.idle && f.run != "":
-		return badInput{fmt.Errorf("--explain counts what jobs draw: drop it, or --idle")}
+		return usageError{fmt.Errorf("--explain counts what jobs draw: drop it, or --idle")}
 	case f.check != "" && (f.out != "" || f.run != "" || f.asJSON || f.idle || f.rounds > 0):
-		return badInput{fmt.Errorf("--check says whether a certificate holds, and computes none: drop it, or --out, --explain, --json, --idle and --schedule")}
+		return usageError{fmt.Errorf("--check says whether a certificate holds, and computes none: drop it, or --out, --explain, --json, --idle and --schedule")}
 	}
-	s, err := f.load(args)
+	s, err := f.loadScenario(args)
 	if err != nil {
 		return err
 	}
 	if f.check != "" {
 		c, err := readCertificate(f.check)
 		if err != nil {
-			return badInput{err}
+			return usageError{err}
 		}
-		got, err := bound.Check(s, c)
+		got, err := bound.VerifyCertificate(s, c)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "holds: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.What())
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "holds: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.ScopeText())
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	tellNotes(cmd.ErrOrStderr(), s)
+	printNotes(cmd.ErrOrStderr(), s)
 	var ran *history.Book
 	if f.run != "" { // before the work: it may take minutes
-		if ran, err = runOf(s, f.run, until{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
-			return badInput{fmt.Errorf("--explain: %w", err)}
+		if ran, err = readScenarioRun(s, f.run, cancellableReader{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
+			return usageError{fmt.Errorf("--explain: %w", err)}
 		}
 	}
-	proof, err := reserve(f.out, cmd.OutOrStdout())
+	proof, err := openResultFile(f.out, cmd.OutOrStdout())
 	if err != nil {
-		return badInput{fmt.Errorf("--out: %w", err)}
+		return usageError{fmt.Errorf("--out: %w", err)}
 	}
-	defer proof.leave()
-	c, err := bound.Of(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds, Stop: cmd.Context().Err})
+	defer proof.discardIfUnused()
+	c, err := bound.ComputeCertificate(s, bound.Config{Steps: f.steps, Idle: f.idle, Rounds: f.rounds, Stop: cmd.Context().Err})
 	if err != nil {
 		return err
 	}
-	if err := proof.write(func(w io.Writer) error { return tellJSON(w, c) }); err != nil {
+	if err := proof.writeResult(func(w io.Writer) error { return writeJSON(w, c) }); err != nil {
 		return err
 	}
 	if ran != nil {
-		return f.explain(cmd, s, c, ran)
+		return f.explainGap(cmd, s, c, ran)
 	}
 	if f.asJSON {
-		return tellJSON(cmd.OutOrStdout(), c)
+		return writeJSON(cmd.OutOrStdout(), c)
 	}
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c); err != nil || c.KnownUSD == 0 {
 		return err
@@ -119,33 +119,33 @@ func (f *boundFlags) bound(cmd *cobra.Command, args []string) error {
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), `a schedule was found at $%.4f, %s
 jobs placed as they arrive, by actual prices: $%.4f, %s, with the bound's price of room;
                                               $%.4f, %s, with none
-`, c.KnownUSD, above(c, c.KnownUSD), c.OnlineUSD, above(c, c.OnlineUSD), c.BlindUSD, above(c, c.BlindUSD))
+`, c.KnownUSD, gapText(c, c.KnownUSD), c.OnlineUSD, gapText(c, c.OnlineUSD), c.BlindUSD, gapText(c, c.BlindUSD))
 	return err
 }
 
-// above says how far an objective lies above a bound: in per cent, unless the bound
+// gapText says how far an objective lies above a bound: in per cent, unless the bound
 // is not above zero.
-func above(c bound.Certificate, usd float64) string {
-	if gap, ok := c.Gap(usd); ok {
+func gapText(c bound.Certificate, usd float64) string {
+	if gap, ok := c.GapToBound(usd); ok {
 		return fmt.Sprintf("%.2f %% above it", 100*gap)
 	}
 	return fmt.Sprintf("$%.4f above it", usd-c.BoundUSD)
 }
 
-// explain says what a run cost above a bound, and for what.
-func (f *boundFlags) explain(cmd *cobra.Command, s spec.Scenario, c bound.Certificate, ran *history.Book) error {
+// explainGap says what a run cost above a bound, and for what.
+func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Certificate, ran *history.Book) error {
 	p, err := explainRun(s, c, ran)
 	if err != nil {
 		return err
 	}
 	if f.asJSON {
-		return tellJSON(cmd.OutOrStdout(), p)
+		return writeJSON(cmd.OutOrStdout(), p)
 	}
 	return printParts(cmd.OutOrStdout(), p)
 }
 
-// mostProof bounds a certificate that is read.
-const mostProof = 64 << 20
+// maxCertificateBytes bounds a certificate that is read.
+const maxCertificateBytes = 64 << 20
 
 func readCertificate(path string) (c bound.Certificate, err error) {
 	file, err := os.Open(path)
@@ -153,7 +153,7 @@ func readCertificate(path string) (c bound.Certificate, err error) {
 		return c, err
 	}
 	defer file.Close()
-	if err := json.NewDecoder(io.LimitReader(file, mostProof)).Decode(&c); err != nil {
+	if err := json.NewDecoder(io.LimitReader(file, maxCertificateBytes)).Decode(&c); err != nil {
 		return c, fmt.Errorf("%s: %w: want a certificate that `gridbid bound --out` wrote", path, err)
 	}
 	return c, nil

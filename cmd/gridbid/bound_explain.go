@@ -14,9 +14,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// runOf reads the ledger of a run of a scenario, to its end: jobs that had not ended
+// readScenarioRun reads the ledger of a run of a scenario, to its end: jobs that had not ended
 // when it was cut off would count as never run.
-func runOf(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history.Book, error) {
+func readScenarioRun(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history.Book, error) {
 	r, err := openLedger(path, in)
 	if err != nil {
 		return nil, err
@@ -25,20 +25,20 @@ func runOf(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history
 		return nil, errors.Join(fmt.Errorf("%s: the run of another scenario, or with other flags (%.12s, not %.12s)", path, hash, s.Hash), r.Close())
 	}
 	b := history.New(history.Config{})
-	err = readOn(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
-	if _, end := r.Read(); err == nil && errors.Is(end, wal.ErrTorn) {
+	err = readRemaining(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
+	if _, end := r.ReadMessage(); err == nil && errors.Is(end, wal.ErrTorn) {
 		err = fmt.Errorf("%s: the run has no end, so nobody knows what its jobs cost: replay it to its end", path)
 	}
 	return b, err
 }
 
 // explainRun says what a run cost above a bound, and for what.
-func explainRun(s spec.Scenario, c bound.Certificate, b *history.Book) (bound.Parts, error) {
-	return bound.Explain(s, c, scenarios.RanOf(b, c.Weights), b.Totals(scenarios.Meta(s, "")).JobsUSD)
+func explainRun(s spec.Scenario, c bound.Certificate, b *history.Book) (bound.CostBreakdown, error) {
+	return bound.ExplainGap(s, c, scenarios.CompletedJobs(b, c.Weights), b.Totals(scenarios.RunMetadata(s, "")).JobsUSD)
 }
 
 // printParts writes the parts of a gap as a table.
-func printParts(out io.Writer, p bound.Parts) error {
+func printParts(out io.Writer, p bound.CostBreakdown) error {
 	if p.BoundUSD <= 0 {
 		_, err := fmt.Fprintf(out, "jobs cost $%.2f against a bound of $%.2f\n", p.JobsUSD, p.BoundUSD)
 		return err
@@ -47,14 +47,14 @@ func printParts(out io.Writer, p bound.Parts) error {
 	fmt.Fprintf(out, "jobs cost $%.2f, %s %% above the bound of $%.2f; of these, in %% of the bound:\n\n", p.JobsUSD, part(p.JobsUSD-p.BoundUSD), p.BoundUSD)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "jobs\tnumber\tGPU-hours\tsite\tway\thour\tparts\tdelay\tlate\tall\t")
-	var all bound.Group
+	var all bound.JobGroup
 	for _, g := range p.Groups {
 		name := fmt.Sprintf("%d GPUs", g.GPUs)
 		if g.GPUs == 0 {
 			name = "under 1 GPU"
 		}
 		name += map[bool]string{true: ", can wait", false: ", cannot wait"}[g.Waits] + map[bool]string{true: ", 2 h or more", false: ", under 2 h"}[g.Long]
-		row(w, name, g, part)
+		writePartsRow(w, name, g, part)
 		all.Jobs += g.Jobs
 		all.GPUHours += g.GPUHours
 		all.SiteUSD += g.SiteUSD
@@ -64,8 +64,8 @@ func printParts(out io.Writer, p bound.Parts) error {
 		all.DelayUSD += g.DelayUSD
 		all.LateUSD += g.LateUSD
 	}
-	row(w, "all jobs", all, part)
-	idle := bound.Idle{}
+	writePartsRow(w, "all jobs", all, part)
+	idle := bound.IdleCapacity{}
 	for _, x := range p.Idle {
 		fmt.Fprintf(w, "idle room with a price, %s\t\t%.0f\t\t\t\t\t\t\t%s\t\n", x.Site, x.GPUHours, part(x.USD))
 		idle.GPUHours += x.GPUHours
@@ -76,7 +76,7 @@ func printParts(out io.Writer, p bound.Parts) error {
 	return w.Flush()
 }
 
-func row(w io.Writer, name string, g bound.Group, part func(float64) string) {
+func writePartsRow(w io.Writer, name string, g bound.JobGroup, part func(float64) string) {
 	fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, g.Jobs, g.GPUHours,
-		part(g.SiteUSD), part(g.WayUSD), part(g.HourUSD), part(g.PartsUSD), part(g.DelayUSD), part(g.LateUSD), part(g.Sum()))
+		part(g.SiteUSD), part(g.WayUSD), part(g.HourUSD), part(g.PartsUSD), part(g.DelayUSD), part(g.LateUSD), part(g.TotalUSD()))
 }

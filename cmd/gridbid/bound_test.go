@@ -29,7 +29,7 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "holds") || !strings.HasSuffix(out, "(of jobs)\n") {
 		t.Errorf("bound --check: %v\n%s", err, out)
 	}
-	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof, "--idle")...); !errors.As(err, new(badInput)) {
+	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof, "--idle")...); !errors.As(err, new(usageError)) {
 		t.Errorf("a proof of what jobs cost, checked as one with idle nodes: %v; want bad input\n%s", err, out)
 	}
 	if _, _, err := execute(newBoundCommand(), "--max-jobs", "41", "--check", proof); err == nil {
@@ -38,16 +38,16 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "100", "--check", proof)...); err == nil {
 		t.Errorf("bound --check holds at another price of carbon")
 	}
-	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "-1")...); !errors.As(err, new(badInput)) {
+	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "-1")...); !errors.As(err, new(usageError)) {
 		t.Errorf("bound --kappa -1: %v; want bad input", err)
 	}
-	if _, talk, err := execute(newBoundCommand(), append(few, "--out", filepath.Join(t.TempDir(), "no", "proof.json"))...); !errors.As(err, new(badInput)) {
+	if _, talk, err := execute(newBoundCommand(), append(few, "--out", filepath.Join(t.TempDir(), "no", "proof.json"))...); !errors.As(err, new(usageError)) {
 		t.Errorf("bound --out into a folder that is not there: %v, after %q; want bad input", err, talk)
 	}
 	if err := os.WriteFile(proof, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); !errors.As(err, new(badInput)) {
+	if _, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); !errors.As(err, new(usageError)) {
 		t.Errorf("bound --check of half a file: %v; want bad input", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestBoundExplainsNoRunOfAnotherScenario(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{append(few, "--seed", "2"), append(few, "--kappa", "100"), {"--explain", ledger + ".no"}, {"--max-jobs", "40", "--steps", "20", "--explain", torn}} {
-		if out, talk, err := execute(newBoundCommand(), args...); !errors.As(err, new(badInput)) {
+		if out, talk, err := execute(newBoundCommand(), args...); !errors.As(err, new(usageError)) {
 			t.Errorf("bound %v: %v, after %q; want bad input\n%s", args, err, talk, out)
 		}
 	}
@@ -95,7 +95,7 @@ func TestHowFarASearchCameIsToldOfABoundBelowZeroToo(t *testing.T) {
 		bound, usd float64
 		want       string
 	}{{4, 5, "25.00 % above it"}, {-4, -3.5, "$0.5000 above it"}, {0, 1, "$1.0000 above it"}} {
-		if got := above(bound.Certificate{BoundUSD: tc.bound}, tc.usd); got != tc.want {
+		if got := gapText(bound.Certificate{BoundUSD: tc.bound}, tc.usd); got != tc.want {
 			t.Errorf("$%g against $%g: %q; want %q", tc.usd, tc.bound, got, tc.want)
 		}
 	}

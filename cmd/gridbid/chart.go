@@ -21,7 +21,7 @@ import (
 
 // chartFlags is what `gridbid chart` was told.
 type chartFlags struct {
-	ledgerFlag
+	ledgerSelector
 	out, at, decision, job string
 	list, figures, asJSON  bool
 }
@@ -41,13 +41,13 @@ names. "gridbid chart answer QUESTION" draws the answer to a question.`,
   gridbid chart answer carbon by site`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.chart(cmd, args); err != nil {
+			if err := f.runChart(cmd, args); err != nil {
 				return fmt.Errorf("chart: %w", err)
 			}
 			return nil
 		},
 	}
-	f.flags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", "", "write into this `FILE`.svg or FILE.png")
 	fl.StringVar(&f.decision, "decision", "", "of offers: the decision, such as D-14")
@@ -59,43 +59,43 @@ names. "gridbid chart answer QUESTION" draws the answer to a question.`,
 	return cmd
 }
 
-func (f chartFlags) chart(cmd *cobra.Command, args []string) error {
+func (f chartFlags) runChart(cmd *cobra.Command, args []string) error {
 	if f.list {
-		return printed(cmd.OutOrStdout(), func(out io.Writer) {
+		return writeBuffered(cmd.OutOrStdout(), func(out io.Writer) {
 			for _, c := range timeline.Charts() {
 				fmt.Fprintf(out, "%-12s %s\n", c[0], c[1])
 			}
 		})
 	}
-	w, err := f.drawing(args)
+	w, err := f.parseDrawing(args)
 	if err != nil {
-		return badInput{err}
+		return usageError{err}
 	}
-	path, err := f.path()
+	path, err := f.ledgerPath()
 	if err != nil {
 		return err
 	}
-	c, err := drawn(cmd.Context(), path, w, cmd.ErrOrStderr())
+	c, err := drawChart(cmd.Context(), path, w, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	switch {
 	case f.asJSON:
-		return tellJSON(cmd.OutOrStdout(), struct {
+		return writeJSON(cmd.OutOrStdout(), struct {
 			Schema int    `json:"schema"`
 			Chart  string `json:"chart"`
-			chart.Table
-		}{1, w.Chart, c.Figures()})
+			chart.FigureTable
+		}{1, w.Chart, c.FigureTable()})
 	case f.figures:
-		return printed(cmd.OutOrStdout(), c.Figures().Write)
+		return writeBuffered(cmd.OutOrStdout(), c.FigureTable().WriteText)
 	case f.out != "":
 		return writeChart(c, f.out, cmd.ErrOrStderr())
 	}
 	return writeChart(c, w.Chart+".png", cmd.ErrOrStderr())
 }
 
-// drawing returns what is to be drawn.
-func (f chartFlags) drawing(args []string) (w timeline.Drawing, err error) {
+// parseDrawing returns what is to be drawn.
+func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) {
 	if len(args) == 0 {
 		return w, errors.New("which one? `gridbid chart --list` names them")
 	}
@@ -106,7 +106,7 @@ func (f chartFlags) drawing(args []string) (w timeline.Drawing, err error) {
 	}
 	switch {
 	case !slices.Contains(known, w.Chart):
-		return w, fmt.Errorf("no chart is named %q; there are %s", w.Chart, format.List(known))
+		return w, fmt.Errorf("no chart is named %q; there are %s", w.Chart, format.JoinWithAnd(known))
 	case f.at != "" && w.Chart != "carbon" && w.Chart != "price":
 		return w, fmt.Errorf("--at is of carbon and price; %s is of no instant", w.Chart)
 	case len(args) > 1 && w.Chart != "answer":
@@ -121,12 +121,12 @@ func (f chartFlags) drawing(args []string) (w timeline.Drawing, err error) {
 		if err != nil {
 			return w, fmt.Errorf("--at %q: want an instant such as 2026-03-11T13:45:00Z", f.at)
 		}
-		w.At = protocol.At(t)
+		w.At = protocol.FromStdTime(t)
 	}
 	return w, nil
 }
 
-func drawn(ctx context.Context, path string, w timeline.Drawing, talk io.Writer) (c chart.Chart, err error) {
+func drawChart(ctx context.Context, path string, w timeline.Drawing, talk io.Writer) (c chart.Chart, err error) {
 	run, _, err := openRun(ctx, path, talk)
 	if err != nil {
 		return nil, err
@@ -136,22 +136,22 @@ func drawn(ctx context.Context, path string, w timeline.Drawing, talk io.Writer)
 		return nil, err
 	}
 	if wrong != nil {
-		return nil, badInput{wrong}
+		return nil, usageError{wrong}
 	}
 	return c, nil
 }
 
 func writeChart(c chart.Chart, path string, talk io.Writer) (err error) {
-	s, raw := c.Draw(720), []byte(nil)
+	s, raw := c.ComputeLayout(720), []byte(nil)
 	switch filepath.Ext(path) {
 	case ".svg":
-		raw = s.SVG()
+		raw = s.EncodeSVG()
 	case ".png":
-		if raw, err = s.PNG(); err != nil {
+		if raw, err = s.EncodePNG(); err != nil {
 			return err
 		}
 	default:
-		return badInput{fmt.Errorf("--out %s: want a name that ends in .svg or .png", path)}
+		return usageError{fmt.Errorf("--out %s: want a name that ends in .svg or .png", path)}
 	}
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		return err

@@ -57,7 +57,7 @@ func TestChartInFigures(t *testing.T) {
 func TestAChartThatThereIsNotIsBadInput(t *testing.T) {
 	run := ledgerOf(t, "auction")
 	for _, args := range [][]string{{"pie"}, {"day", "--at", "2026-03-11T13:45:00Z"}, {"price", "--at", "2036-03-11T13:45:00Z"}} {
-		if _, _, err := execute(newChartCommand(), append(args, "--run", run)...); !errors.As(err, new(badInput)) {
+		if _, _, err := execute(newChartCommand(), append(args, "--run", run)...); !errors.As(err, new(usageError)) {
 			t.Errorf("chart %v: %v; want bad input", args, err)
 		}
 	}

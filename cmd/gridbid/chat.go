@@ -19,7 +19,7 @@ import (
 
 // newChatCommand is `gridbid chat`: questions one after the other.
 func newChatCommand() *cobra.Command {
-	var f ledgerFlag
+	var f ledgerSelector
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "chat",
@@ -39,50 +39,50 @@ Nothing is written by a question. With --json each answer is one line of JSON.`,
   printf '%s\n' 'late jobs' 'and of tenant team-a?' | gridbid chat --json | jq .text`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := f.path()
+			path, err := f.ledgerPath()
 			if err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
-			t := talk{path: path, flags: f.spelled(), asJSON: asJSON, out: cmd.OutOrStdout(), talk: cmd.ErrOrStderr()}
-			if err := t.hold(cmd.Context(), cmd.InOrStdin()); err != nil {
+			t := chatSession{path: path, flags: f.flagText(), asJSON: asJSON, out: cmd.OutOrStdout(), diagnostics: cmd.ErrOrStderr()}
+			if err := t.runSession(cmd.Context(), cmd.InOrStdin()); err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
 			return nil
 		},
 	}
-	f.flags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write each answer as a line of JSON: docs/ask.md")
 	return cmd
 }
 
-// A talk is a session at a terminal, or of a program.
-type talk struct {
-	path, flags string
-	asJSON      bool
-	out, talk   io.Writer
+// A chatSession is a session at a terminal, or of a program.
+type chatSession struct {
+	path, flags      string
+	asJSON           bool
+	out, diagnostics io.Writer
 
 	size    int64 // of the ledger, as it was read
 	session *query.Session
 	history []string
 }
 
-// longestLine bounds a question that is read, in bytes.
-const longestLine = 64 << 10
+// maxLineBytes bounds a question that is read, in bytes.
+const maxLineBytes = 64 << 10
 
-func (t *talk) hold(ctx context.Context, in io.Reader) error {
-	if err := t.read(ctx); err != nil {
+func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
+	if err := t.rereadLedger(ctx); err != nil {
 		return err
 	}
 	f, ok := in.(*os.File)
-	prompt := ok && terminal(f)
+	prompt := ok && isTerminal(f)
 	if prompt {
-		fmt.Fprintf(t.talk, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
+		fmt.Fprintf(t.diagnostics, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
 	}
-	lines := bufio.NewScanner(until{ctx, in})
-	lines.Buffer(nil, longestLine)
+	lines := bufio.NewScanner(cancellableReader{ctx, in})
+	lines.Buffer(nil, maxLineBytes)
 	for {
 		if prompt {
-			fmt.Fprint(t.talk, "\n? ")
+			fmt.Fprint(t.diagnostics, "\n? ")
 		}
 		if ctx.Err() != nil || !lines.Scan() {
 			return errors.Join(ctx.Err(), lines.Err())
@@ -95,52 +95,52 @@ func (t *talk) hold(ctx context.Context, in io.Reader) error {
 			return nil
 		case "/history":
 			for i, q := range t.history {
-				fmt.Fprintf(t.talk, "%4d  %s\n", i+1, typed(q))
+				fmt.Fprintf(t.diagnostics, "%4d  %s\n", i+1, quoteForTerminal(q))
 			}
 			continue
 		case "/help":
 			line = "help"
 		}
 		if strings.HasPrefix(line, "!") {
-			again, err := t.recall(line)
+			again, err := t.recallQuestion(line)
 			if err != nil {
-				fmt.Fprintln(t.talk, err)
+				fmt.Fprintln(t.diagnostics, err)
 				continue
 			}
 			line = again
 		}
 		t.history = append(t.history, line)
-		if err := t.answer(ctx, line); err != nil {
+		if err := t.answerQuestion(ctx, line); err != nil {
 			return err
 		}
 	}
 }
 
-// recall returns what "!3" or "!!" stands for.
-func (t *talk) recall(line string) (string, error) {
+// recallQuestion returns what "!3" or "!!" stands for.
+func (t *chatSession) recallQuestion(line string) (string, error) {
 	n, err := strconv.Atoi(line[1:])
 	if line == "!!" {
 		n, err = len(t.history), nil
 	}
 	if err != nil || n < 1 || n > len(t.history) {
-		return "", fmt.Errorf("%q names no question before: /history lists %d", typed(line), len(t.history))
+		return "", fmt.Errorf("%q names no question before: /history lists %d", quoteForTerminal(line), len(t.history))
 	}
 	return t.history[n-1], nil
 }
 
-// typed returns a line as a terminal may show it.
-func typed(s string) string { return strings.Trim(strconv.Quote(s), `"`) }
+// quoteForTerminal returns a line as a terminal may show it.
+func quoteForTerminal(s string) string { return strings.Trim(strconv.Quote(s), `"`) }
 
-func (t *talk) answer(ctx context.Context, question string) error {
-	if err := t.read(ctx); err != nil {
+func (t *chatSession) answerQuestion(ctx context.Context, question string) error {
+	if err := t.rereadLedger(ctx); err != nil {
 		return err
 	}
 	a := t.session.Ask(question)
-	spell(&a, t.flags)
+	addLedgerFlags(&a, t.flags)
 	if t.asJSON {
 		line, err := json.Marshal(askAnswer{1, question, t.path, a})
 		if err == nil {
-			_, err = t.out.Write(append(protocol.Escaped(line), '\n'))
+			_, err = t.out.Write(append(protocol.EscapeUnprintable(line), '\n'))
 		}
 		return err
 	}
@@ -148,13 +148,13 @@ func (t *talk) answer(ctx context.Context, question string) error {
 		return err
 	}
 	if a.Kind == "ambiguous" && len(a.Readings) > 0 {
-		fmt.Fprintf(t.talk, "A number from 1 to %d chooses one.\n", len(a.Readings))
+		fmt.Fprintf(t.diagnostics, "A number from 1 to %d chooses one.\n", len(a.Readings))
 	}
 	return nil
 }
 
-// read reads the ledger, if it has grown since.
-func (t *talk) read(ctx context.Context) error {
+// rereadLedger reads the ledger, if it has grown since.
+func (t *chatSession) rereadLedger(ctx context.Context) error {
 	info, err := os.Stat(t.path)
 	if err != nil {
 		return err
@@ -162,11 +162,11 @@ func (t *talk) read(ctx context.Context) error {
 	if t.session != nil && info.Size() == t.size {
 		return nil
 	}
-	log, err := readRun(t.path, t.talk)
+	log, err := readRun(t.path, t.diagnostics)
 	if err != nil {
 		return err
 	}
-	log.Set(stageOf(ctx, t.path, t.talk))
+	log.Set(whatIfStage(ctx, t.path, t.diagnostics))
 	t.size = info.Size()
 	if t.session == nil {
 		t.session = log.Talk()

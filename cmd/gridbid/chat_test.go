@@ -58,7 +58,7 @@ func TestChatAsJSONIsALineForEachAnswer(t *testing.T) {
 
 // Who waits for a line is let go when the program is to end.
 func TestWaitingForInputEnds(t *testing.T) {
-	for _, cmd := range []*cobra.Command{newChatCommand(), newTapCommand(), newSubmitCommand(), newBoundCommand()} {
+	for _, cmd := range []*cobra.Command{newChatCommand(), newMessagesCommand(), newSubmitCommand(), newBoundCommand()} {
 		in, typed := io.Pipe() // nobody types
 		defer typed.Close()
 		ctx, cancel := context.WithCancel(t.Context())

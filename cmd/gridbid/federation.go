@@ -53,16 +53,16 @@ type federationFlags struct {
 	json bool
 }
 
-func (f *federationFlags) add(cmd *cobra.Command) {
+func (f *federationFlags) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "federation", "folder of the federation")
 	cmd.Flags().BoolVar(&f.json, "json", false, "as JSON")
 }
 
-func (f *federationFlags) print(cmd *cobra.Command, c federationChange) error {
+func (f *federationFlags) printChange(cmd *cobra.Command, c federationChange) error {
 	if f.json {
-		return tellJSON(cmd.OutOrStdout(), c)
+		return writeJSON(cmd.OutOrStdout(), c)
 	}
-	return printed(cmd.OutOrStdout(), func(out io.Writer) {
+	return writeBuffered(cmd.OutOrStdout(), func(out io.Writer) {
 		fmt.Fprintf(out, "%s\n", strings.TrimSpace(c.Did+" "+c.Name))
 		for _, file := range c.Files {
 			fmt.Fprintf(out, "  %s\n", file)
@@ -76,25 +76,25 @@ func (f *federationFlags) print(cmd *cobra.Command, c federationChange) error {
 	})
 }
 
-// change opens the federation for one command alone.
-func (f *federationFlags) change(do func(*federation.Federation) error) error {
+// changeFederation opens the federation for one command alone.
+func (f *federationFlags) changeFederation(do func(*federation.Federation) error) error {
 	if _, err := federation.Open(f.dir); err != nil { // a wrong folder is bad input, not a failed lock
-		return badInput{err}
+		return usageError{err}
 	}
-	release, err := federation.Lock(f.dir)
+	release, err := federation.LockFolder(f.dir)
 	if err != nil {
 		return err
 	}
 	defer release()
 	fed, err := federation.Open(f.dir) // it may have changed before we had the lock
 	if err != nil {
-		return badInput{err}
+		return usageError{err}
 	}
-	if err := fed.Settle(); err != nil {
+	if err := fed.RewriteRules(); err != nil {
 		return err
 	}
 	if err := do(fed); errors.Is(err, federation.ErrTaken) || errors.Is(err, federation.ErrUnknown) {
-		return badInput{err}
+		return usageError{err}
 	} else if err != nil {
 		return err
 	}
@@ -109,18 +109,18 @@ func newFederationInit() *cobra.Command {
 		Short: "found a federation: authority, hub, coordinator, standby, submitter, tap",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, err := federation.Init(flags.dir, s, time.Now()); err != nil {
-				return badInput{err}
+			if _, err := federation.InitFederation(flags.dir, s, time.Now()); err != nil {
+				return usageError{err}
 			}
 			at := func(parts ...string) string { return filepath.Join(append([]string{flags.dir}, parts...)...) }
-			return flags.print(cmd, federationChange{
+			return flags.printChange(cmd, federationChange{
 				Did: "founded", Folder: flags.dir,
 				Files: []string{at("federation.json"), at("coordinator"), at("standby"), at("submitter"), at("tap")},
-				Next:  "gridbid federation add-site NAME --dir " + word(flags.dir),
+				Next:  "gridbid federation add-site NAME --dir " + shellWord(flags.dir),
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.registerFlags(cmd)
 	cmd.Flags().StringSliceVar(&s.Hosts, "host", nil, "name or address by which others reach the hub; 3 or 5 of them make a cluster that keeps three copies of all it stores (required)")
 	cmd.Flags().StringVar(&s.Listen, "listen", "0.0.0.0", "address on which the hub's servers listen; host: each on its own name")
 	cmd.Flags().IntVar(&s.Port, "port", 4222, "for parties")
@@ -143,10 +143,10 @@ func newFederationAdd() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Name = args[0]
-			if err := s.Check(); err != nil {
-				return badInput{err}
+			if err := s.Validate(); err != nil {
+				return usageError{err}
 			}
-			return flags.change(func(f *federation.Federation) error {
+			return flags.changeFederation(func(f *federation.Federation) error {
 				dir, err := f.AddSite(s)
 				if err != nil {
 					return err
@@ -156,16 +156,16 @@ func newFederationAdd() *cobra.Command {
 				for _, file := range all {
 					files = append(files, filepath.Join(dir, file.Name()))
 				}
-				keys, _ := f.Keys(s.Name)
+				keys, _ := f.PublicKeys(s.Name)
 				next := "hand " + dir + " to the site by a way that others cannot read, then delete its .nk and leaf.conf here"
 				if s.Key != "" {
 					next = "hand " + dir + " to the site, which puts its seed there as " + s.Name + ".nk"
 				}
-				return flags.print(cmd, federationChange{Did: "admitted", Name: s.Name, Folder: dir, Files: files, Keys: keys, Next: next})
+				return flags.printChange(cmd, federationChange{Did: "admitted", Name: s.Name, Folder: dir, Files: files, Keys: keys, Next: next})
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.registerFlags(cmd)
 	cmd.Flags().StringVar(&s.Key, "key", "", "public key of a site that keeps its seed to itself (nk -gen user -pubout)")
 	cmd.Flags().StringVar(&s.Path, "path", "", "where the site will keep the folder, as its server's configuration names files in full")
 	cmd.Flags().StringVar(&s.LeafListen, "leaf-listen", "127.0.0.1:4222", "where the site's own server takes the site's parties")
@@ -179,22 +179,22 @@ func newFederationRevoke() *cobra.Command {
 		Short: "shut a site out, at once and for good",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return flags.change(func(f *federation.Federation) error {
-				keys, err := f.Keys(args[0])
+			return flags.changeFederation(func(f *federation.Federation) error {
+				keys, err := f.PublicKeys(args[0])
 				if err != nil {
 					return err
 				}
 				if err := f.RevokeSite(args[0], time.Now()); err != nil {
 					return err
 				}
-				return flags.print(cmd, federationChange{
+				return flags.printChange(cmd, federationChange{
 					Did: "shut out", Name: args[0], Folder: flags.dir, Keys: keys,
 					Next: "a coordinator that hosts the hub has it in force within two seconds; an external nats-server has to be reloaded, and restarted if the site joins by a leaf",
 				})
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.registerFlags(cmd)
 	return cmd
 }
 
@@ -217,25 +217,25 @@ hub's servers get new certificates.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if server == (len(args) == 1) || server && key != "" || retire && (server || key != "") {
-				return badInput{errors.New("rotate: name one member, or give --server alone; --retire goes without --key")}
+				return usageError{errors.New("rotate: name one member, or give --server alone; --retire goes without --key")}
 			}
-			return flags.change(func(f *federation.Federation) error {
+			return flags.changeFederation(func(f *federation.Federation) error {
 				c := federationChange{Folder: flags.dir}
 				var err error
 				switch {
 				case server:
 					c.Did, c.Next = "renewed the certificates of the hub", "a coordinator that hosts the hub has them in force within two seconds; an external nats-server has to be reloaded. Sites need nothing: the authority is the same"
-					err = f.RenewServers(time.Now())
+					err = f.RenewServerCerts(time.Now())
 				case retire:
 					c.Did, c.Name = "retired the old key of", args[0]
 					var old int
-					if old, err = f.Retire(args[0], time.Now()); err == nil && old == 0 {
-						err = badInput{fmt.Errorf("rotate: %[1]s has one key, which goes on: give it another first, with gridbid federation rotate %[1]s --dir %[2]s", args[0], word(flags.dir))}
+					if old, err = f.RetireOldKeys(args[0], time.Now()); err == nil && old == 0 {
+						err = usageError{fmt.Errorf("rotate: %[1]s has one key, which goes on: give it another first, with gridbid federation rotate %[1]s --dir %[2]s", args[0], shellWord(flags.dir))}
 					}
 				default:
 					var file string
-					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+word(flags.dir)
-					if file, err = f.Rotate(args[0], key); file != "" {
+					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+shellWord(flags.dir)
+					if file, err = f.RotateKey(args[0], key); file != "" {
 						c.Files = []string{file}
 					}
 				}
@@ -243,13 +243,13 @@ hub's servers get new certificates.`,
 					return err
 				}
 				if c.Name != "" {
-					c.Keys, _ = f.Keys(c.Name)
+					c.Keys, _ = f.PublicKeys(c.Name)
 				}
-				return flags.print(cmd, c)
+				return flags.printChange(cmd, c)
 			})
 		},
 	}
-	flags.add(cmd)
+	flags.registerFlags(cmd)
 	cmd.Flags().StringVar(&key, "key", "", "public part of the new key, of a member that keeps its seed to itself")
 	cmd.Flags().BoolVar(&retire, "retire", false, "revoke all keys but the newest")
 	cmd.Flags().BoolVar(&server, "server", false, "new certificates for the hub's servers")
@@ -265,21 +265,21 @@ func newFederationShow() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := federation.Open(flags.dir)
 			if err != nil {
-				return badInput{err}
+				return usageError{err}
 			}
 			if flags.json {
-				return tellJSON(cmd.OutOrStdout(), f)
+				return writeJSON(cmd.OutOrStdout(), f)
 			}
-			return printed(cmd.OutOrStdout(), func(out io.Writer) { members(out, f) })
+			return writeBuffered(cmd.OutOrStdout(), func(out io.Writer) { printMembers(out, f) })
 		},
 	}
-	flags.add(cmd)
+	flags.registerFlags(cmd)
 	return cmd
 }
 
-// members lists who belongs to a federation, and who did.
-func members(out io.Writer, f *federation.Federation) {
-	fmt.Fprintf(out, "hub %s, %d copies of what it stores\n", f.URL(), f.Replicas())
+// printMembers lists who belongs to a federation, and who did.
+func printMembers(out io.Writer, f *federation.Federation) {
+	fmt.Fprintf(out, "hub %s, %d copies of what it stores\n", f.HubURL(), f.ReplicaCount())
 	for _, list := range []struct {
 		what string
 		of   []federation.Member

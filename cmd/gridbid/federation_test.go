@@ -48,7 +48,7 @@ func TestFederationByCommand(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"add-site", "oslo"}, {"add-site", "Oslo"}, {"add-site", "bern", "--key", "U"}} {
-		if _, err := do(args...); !errors.As(err, new(badInput)) {
+		if _, err := do(args...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v is no usage error: %v", args, err)
 		}
 	}
@@ -59,19 +59,19 @@ func TestFederationByCommand(t *testing.T) {
 		t.Errorf("retired: %+v", c)
 	}
 	// Who is told that a known key was ended would leave it open.
-	if c, err := do("rotate", "oslo", "--retire"); !errors.As(err, new(badInput)) {
+	if c, err := do("rotate", "oslo", "--retire"); !errors.As(err, new(usageError)) {
 		t.Errorf("retired the only key, or nothing: %+v, %v", c, err)
 	}
 	must("rotate", "--server")
 	// What was written is what a server and a site start with.
-	access := natsbus.Access{URL: "tls://127.0.0.1:4222", CA: "ca.pem", Seed: "oslo-2.nk"}.Under(filepath.Join(dir, "sites", "oslo"))
-	if err := access.Check(); err != nil {
+	access := natsbus.Access{URL: "tls://127.0.0.1:4222", CA: "ca.pem", Seed: "oslo-2.nk"}.ResolvePaths(filepath.Join(dir, "sites", "oslo"))
+	if err := access.Validate(); err != nil {
 		t.Error(err)
 	}
 	if err := os.Chmod(access.Seed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := access.Check(); err == nil {
+	if err := access.Validate(); err == nil {
 		t.Error("took a key that others may read")
 	}
 	must("revoke-site", "oslo")
@@ -110,7 +110,7 @@ func TestNothingCrossesTheNetworkInClear(t *testing.T) {
 	for _, url := range []string{"", "nats://hub.example.org:4222", "ws://hub:1", "http://hub", "hub:4222"} {
 		if hub, err := natsbus.Open(natsbus.Access{URL: url}); err == nil {
 			t.Errorf("opened %q", url)
-			_, _ = hub.Join(t.Context(), protocol.Coordinator)
+			_, _ = hub.Connect(t.Context(), protocol.Coordinator)
 		}
 	}
 }

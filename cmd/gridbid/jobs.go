@@ -15,7 +15,7 @@ import (
 )
 
 func newJobsCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	var state, tenant string
 	var limit int
 	cmd := &cobra.Command{
@@ -30,15 +30,15 @@ func newJobsCommand() *cobra.Command {
 			if tenant != "" {
 				q.Set("tenant", tenant)
 			}
-			return f.show(cmd, func() (any, func(io.Writer), error) {
+			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
 				var all []jobstatus.Job
-				err := f.get(cmd.Context(), "/v1/jobs?"+q.Encode(), &all)
-				return all, func(w io.Writer) { jobTable(w, all) }, err
+				err := f.getJSON(cmd.Context(), "/v1/jobs?"+q.Encode(), &all)
+				return all, func(w io.Writer) { writeJobTable(w, all) }, err
 			})
 		},
 	}
-	f.flags(cmd, true)
-	cmd.Flags().StringVar(&state, "state", "", "only those that are "+format.Any(stateNames()))
+	f.registerFlags(cmd, true)
+	cmd.Flags().StringVar(&state, "state", "", "only those that are "+format.JoinWithOr(stateNames()))
 	cmd.Flags().StringVar(&tenant, "tenant", "", "only those of a tenant")
 	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many, latest first")
 	return cmd
@@ -51,30 +51,30 @@ func stateNames() (all []string) {
 	return all
 }
 
-func jobTable(w io.Writer, all []jobstatus.Job) {
-	columns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
+func writeJobTable(w io.Writer, all []jobstatus.Job) {
+	writeColumns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
 		for _, j := range all {
-			row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.3f\t%s", j.ID, dash(j.Tenant), j.State, dash(j.Site), j.GPUs,
-				clock(j.Arrived), clock(j.Start), clock(j.Finish), j.Energy, dash(cmp.Or(unwell(j), j.Why)))
+			row("%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%.3f\t%s", j.ID, dashIfEmpty(j.Tenant), j.State, dashIfEmpty(j.Site), j.GPUs,
+				timeOfDay(j.Arrived), timeOfDay(j.Start), timeOfDay(j.Finish), j.Energy, dashIfEmpty(cmp.Or(failureText(j), j.Why)))
 		}
 	})
 }
 
-// unwell says how a job failed, why it was refused, or that it was stopped; "" of any
+// failureText says how a job failed, why it was refused, or that it was stopped; "" of any
 // other.
-func unwell(j jobstatus.Job) string {
+func failureText(j jobstatus.Job) string {
 	switch {
 	case j.Failed != "":
-		return format.Clean("failed: " + j.Failed)
+		return format.CleanText("failed: " + j.Failed)
 	case j.State == jobstatus.Refused:
-		return cmp.Or(format.Clean(strings.TrimSpace(j.Why+" "+j.Note)), "refused")
+		return cmp.Or(format.CleanText(strings.TrimSpace(j.Why+" "+j.Note)), "refused")
 	case j.State == jobstatus.Done && j.Why == string(protocol.Cancelled):
 		return j.Why
 	}
 	return ""
 }
 
-func dash(s string) string {
+func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
 	}
@@ -82,38 +82,38 @@ func dash(s string) string {
 }
 
 func newJobCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "job ID",
 		Short: "show one job of a live federation",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.show(cmd, func() (any, func(io.Writer), error) {
+			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
 				var j jobstatus.Job
-				err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(args[0]), &j)
-				return j, func(w io.Writer) { jobCard(w, j) }, err
+				err := f.getJSON(cmd.Context(), "/v1/jobs/"+url.PathEscape(args[0]), &j)
+				return j, func(w io.Writer) { writeJobCard(w, j) }, err
 			})
 		},
 	}
-	f.flags(cmd, true)
+	f.registerFlags(cmd, true)
 	return cmd
 }
 
-func jobCard(w io.Writer, j jobstatus.Job) {
-	columns(w, "", func(row func(string, ...any)) {
+func writeJobCard(w io.Writer, j jobstatus.Job) {
+	writeColumns(w, "", func(row func(string, ...any)) {
 		row("%s\t%s", j.ID, j.State)
-		row("tenant\t%s", dash(j.Tenant))
-		row("site\t%s %s", dash(j.Site), j.Model)
+		row("tenant\t%s", dashIfEmpty(j.Tenant))
+		row("site\t%s %s", dashIfEmpty(j.Site), j.Model)
 		row("gpus\t%d", j.GPUs)
-		row("arrived\t%s", clock(j.Arrived))
-		row("due\t%s", clock(j.Deadline))
-		row("start\t%s", clock(j.Start))
-		row("finish\t%s", clock(j.Finish))
+		row("arrived\t%s", timeOfDay(j.Arrived))
+		row("due\t%s", timeOfDay(j.Deadline))
+		row("start\t%s", timeOfDay(j.Start))
+		row("finish\t%s", timeOfDay(j.Finish))
 		if j.Until != 0 {
-			row("called again\t%s", clock(j.Until))
+			row("called again\t%s", timeOfDay(j.Until))
 		}
 		row("rounds\t%d", j.Rounds)
-		row("why\t%s %s", dash(j.Why), j.Note)
+		row("why\t%s %s", dashIfEmpty(j.Why), j.Note)
 		row("energy\t%.3f kWh", j.Energy)
 		row("carbon\t%.3f kg", j.Carbon)
 		row("cost\t$%.4f", j.Money)
@@ -130,7 +130,7 @@ func jobCard(w io.Writer, j jobstatus.Job) {
 }
 
 func newCancelCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "cancel JOB",
 		Short: "cancel a job of a live federation",
@@ -139,9 +139,9 @@ waits at a site is stopped there, and is paid for as far as it ran.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var j jobstatus.Job
-			return f.do(cmd, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", &j, func() string { return fmt.Sprintf("%s  %s", j.ID, j.State) })
+			return f.postAndPrint(cmd, "/v1/jobs/"+url.PathEscape(args[0])+"/cancel", &j, func() string { return fmt.Sprintf("%s  %s", j.ID, j.State) })
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	return cmd
 }

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	lastRun      = ".gridbid/last" // where a replay leaves its ledgers unless told otherwise
-	ledgerSuffix = ".ledger"
+	lastRunFolder = ".gridbid/last" // where a replay leaves its ledgers unless told otherwise
+	ledgerSuffix  = ".ledger"
 )
 
-// ledgers names the policies whose ledgers lie in a folder, sorted.
-func ledgers(dir string) (policies []string, err error) {
+// ledgerPolicies names the policies whose ledgers lie in a folder, sorted.
+func ledgerPolicies(dir string) (policies []string, err error) {
 	files, err := os.ReadDir(dir)
 	for _, file := range files {
 		if policy, ok := strings.CutSuffix(file.Name(), ledgerSuffix); ok {
@@ -39,7 +39,7 @@ func ledgers(dir string) (policies []string, err error) {
 // findLedger returns the ledger of a policy in a run's folder. Without a policy
 // it is the only ledger there, or else that of the auction.
 func findLedger(dir, policy string) (string, error) {
-	names, err := ledgers(dir)
+	names, err := ledgerPolicies(dir)
 	if err != nil {
 		return "", fmt.Errorf("look for ledgers: %w", err)
 	}
@@ -51,10 +51,10 @@ func findLedger(dir, policy string) (string, error) {
 			policy = names[0]
 		}
 	}
-	if name, err := scenarios.Named(policy); err == nil { // as replay takes it: auction/forecast
+	if name, err := scenarios.CanonicalPolicyName(policy); err == nil { // as replay takes it: auction/forecast
 		policy = name
 	}
-	if !slices.Contains(names, scenarios.Stem(policy)) {
+	if !slices.Contains(names, scenarios.FileStem(policy)) {
 		return "", fmt.Errorf("no ledger of policy %q in %s: --policy takes %s", policy, dir, strings.Join(names, ", "))
 	}
 	return ledgerFile(dir, policy), nil
@@ -62,7 +62,7 @@ func findLedger(dir, policy string) (string, error) {
 
 // ledgerFile is where in a folder a policy's ledger lies.
 func ledgerFile(dir, policy string) string {
-	return filepath.Join(dir, scenarios.Stem(policy)+ledgerSuffix)
+	return filepath.Join(dir, scenarios.FileStem(policy)+ledgerSuffix)
 }
 
 // readLedger calls each with every message of a ledger, "-" being standard
@@ -70,20 +70,20 @@ func ledgerFile(dir, policy string) string {
 func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Message) error) error {
 	r, err := openLedger(path, in)
 	if err != nil {
-		return badInput{err}
+		return usageError{err}
 	}
-	return readOn(r, talk, each)
+	return readRemaining(r, talk, each)
 }
 
 func openLedger(path string, in io.Reader) (*wal.Reader, error) {
 	if path == "-" {
 		return wal.NewReader(in, "standard input")
 	}
-	return wal.Open(path)
+	return wal.OpenReader(path)
 }
 
-// readOn is readLedger from where r stands, and closes r.
-func readOn(r *wal.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
+// readRemaining is readLedger from where r stands, and closes r.
+func readRemaining(r *wal.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
 	newer, read := 0, 0
 	defer func() {
 		if newer > 0 {
@@ -92,7 +92,7 @@ func readOn(r *wal.Reader, talk io.Writer, each func(protocol.Message) error) (e
 		err = errors.Join(err, r.Close())
 	}()
 	for {
-		m, err := r.Read()
+		m, err := r.ReadMessage()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -112,9 +112,9 @@ func readOn(r *wal.Reader, talk io.Writer, each func(protocol.Message) error) (e
 	}
 }
 
-// hold keeps other runs out of a folder until release is called or the program
+// lockFolder keeps other runs out of a folder until release is called or the program
 // ends. Where the file system knows no such lock it keeps nobody out.
-func hold(dir string) (release func(), err error) {
+func lockFolder(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -125,51 +125,51 @@ func hold(dir string) (release func(), err error) {
 	return func() { _ = d.Close() }, nil
 }
 
-// A ledgerFlag is how a command is told which ledger to read.
-type ledgerFlag struct{ run, policy string }
+// A ledgerSelector is how a command is told which ledger to read.
+type ledgerSelector struct{ run, policy string }
 
-func (f *ledgerFlag) flags(cmd *cobra.Command, run string) {
-	cmd.Flags().StringVar(&f.run, "run", lastRun, run)
+func (f *ledgerSelector) registerFlags(cmd *cobra.Command, run string) {
+	cmd.Flags().StringVar(&f.run, "run", lastRunFolder, run)
 	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
 }
 
-// of returns the ledger that a command's argument names, or else its flags.
-func (f ledgerFlag) of(args []string) (string, error) {
+// ledgerOfArgs returns the ledger that a command's argument names, or else its flags.
+func (f ledgerSelector) ledgerOfArgs(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
 	}
-	return f.path()
+	return f.ledgerPath()
 }
 
-func (f ledgerFlag) path() (string, error) {
+func (f ledgerSelector) ledgerPath() (string, error) {
 	if _, err := os.Stat(f.run); err != nil {
-		return "", badInput{fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)}
+		return "", usageError{fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)}
 	}
 	path, err := findLedger(f.run, f.policy)
 	if err != nil {
-		return "", badInput{err}
+		return "", usageError{err}
 	}
 	return path, nil
 }
 
-// spelled returns the flags that name the same ledger again, for a command line.
-func (f ledgerFlag) spelled() (s string) {
-	if f.run != lastRun {
-		s += " --run " + word(f.run)
+// flagText returns the flags that name the same ledger again, for a command line.
+func (f ledgerSelector) flagText() (s string) {
+	if f.run != lastRunFolder {
+		s += " --run " + shellWord(f.run)
 	}
 	if f.policy != "" {
-		s += " --policy " + word(f.policy)
+		s += " --policy " + shellWord(f.policy)
 	}
 	return s
 }
 
-// word spells a name as one word of a command line.
-func word(s string) string {
+// shellWord spells a name as one word of a command line.
+func shellWord(s string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/:@%+=,-", r)
 	}
 	if s != "" && !strings.ContainsFunc(s, odd) {
 		return s
 	}
-	return format.Quoted(s)
+	return format.ShellQuoted(s)
 }

@@ -27,13 +27,13 @@ const (
 	exitInterrupted = 130 // ctrl-C
 )
 
-// orderly is how long a command has to end after a signal.
-const orderly = 10 * time.Second
+// shutdownTimeout is how long a command has to end after a signal.
+const shutdownTimeout = 10 * time.Second
 
-// badInput marks an error that the user can mend by giving something else.
-type badInput struct{ error }
+// usageError marks an error that the user can mend by giving something else.
+type usageError struct{ error }
 
-func (b badInput) Unwrap() error { return b.error }
+func (b usageError) Unwrap() error { return b.error }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -47,7 +47,7 @@ func main() {
 		stop() // the next signal ends it at once
 		select {
 		case err = <-ended:
-		case <-time.After(orderly):
+		case <-time.After(shutdownTimeout):
 			err = ctx.Err()
 		}
 	}
@@ -61,21 +61,21 @@ func main() {
 	if code := exitCode(0); errors.As(err, &code) {
 		os.Exit(int(code))
 	}
-	fmt.Fprintf(os.Stderr, "gridbid: %s\n", legible(err))
-	if errors.As(err, new(badInput)) {
+	fmt.Fprintf(os.Stderr, "gridbid: %s\n", legibleError(err))
+	if errors.As(err, new(usageError)) {
 		os.Exit(exitUsage)
 	}
 	os.Exit(exitFailed)
 }
 
-// legible returns an error as a terminal may show it: it may hold names out of a
+// legibleError returns an error as a terminal may show it: it may hold names out of a
 // ledger that somebody else made.
-func legible(err error) string {
+func legibleError(err error) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
-		return format.Legible(r)
+		return format.LegibleRune(r)
 	}, err.Error())
 }
 
@@ -99,32 +99,32 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(misused)
-	root.AddCommand(newReplayCommand(), newWhyCommand(), newTapCommand(), newScenarioCommand(), newBoundCommand(), newPackCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
-	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newGoneCommand(), newTopCommand())
+	root.SetFlagErrorFunc(asUsageError)
+	root.AddCommand(newReplayCommand(), newWhyCommand(), newMessagesCommand(), newScenarioCommand(), newBoundCommand(), newPlacementCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
+	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newSiteLostCommand(), newTopCommand())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return misused(cmd, cmd.ValidateRequiredFlags())
+		return asUsageError(cmd, cmd.ValidateRequiredFlags())
 	}
-	heedArguments(root)
+	markArgumentErrors(root)
 	return root
 }
 
-// misused marks an error, if there is one, as one in how a command was called.
-func misused(cmd *cobra.Command, err error) error {
+// asUsageError marks an error, if there is one, as one in how a command was called.
+func asUsageError(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	return badInput{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
+	return usageError{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
 }
 
-// heedArguments marks what is wrong with the arguments of a command, and of those
+// markArgumentErrors marks what is wrong with the arguments of a command, and of those
 // below it, as flags are.
-func heedArguments(cmd *cobra.Command) {
+func markArgumentErrors(cmd *cobra.Command) {
 	if take := cmd.Args; take != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error { return misused(cmd, take(cmd, args)) }
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return asUsageError(cmd, take(cmd, args)) }
 	}
 	for _, below := range cmd.Commands() {
-		heedArguments(below)
+		markArgumentErrors(below)
 	}
 }
 
@@ -149,7 +149,7 @@ func newVersionCommand() *cobra.Command {
 				}
 			}
 			if asJSON {
-				return tellJSON(cmd.OutOrStdout(), v)
+				return writeJSON(cmd.OutOrStdout(), v)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gridbid %s %s protocol %d %s\n", v.Version, v.Revision, v.Protocol, v.Go)
 			return err

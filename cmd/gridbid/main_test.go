@@ -28,7 +28,7 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 		{"bench", "days", "six-regions", "--jobs", "1", "--policies", "random", "--steps", "1", "--out", file},
 		{"bench", "payments", "six-regions", "--jobs", "1", "--sites", "atlantis"},
 	} {
-		if _, _, err := execute(newRootCommand(), args...); !errors.As(err, new(badInput)) {
+		if _, _, err := execute(newRootCommand(), args...); !errors.As(err, new(usageError)) {
 			t.Errorf("gridbid %v: %v; want bad input", args, err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 // A ledger is somebody else's; what an error quotes of it moves no cursor.
 func TestAnErrorMovesNoCursor(t *testing.T) {
 	err := errors.Join(errors.New("tap"), &protocol.UnknownKindError{Kind: "hum", Version: 9, From: "agent/\x1b[2J\u202e\xff"})
-	if got, want := legible(err), "tap\nprotocol: agent/·[2J·· speaks version 9 and says \"hum\", which version 1 does not know"; got != want {
+	if got, want := legibleError(err), "tap\nprotocol: agent/·[2J·· speaks version 9 and says \"hum\", which version 1 does not know"; got != want {
 		t.Errorf("shown as %q; want %q", got, want)
 	}
 }

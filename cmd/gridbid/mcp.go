@@ -13,7 +13,7 @@ import (
 
 // newMCPCommand is `gridbid mcp`: a run for models and their programs.
 func newMCPCommand() *cobra.Command {
-	var f ledgerFlag
+	var f ledgerSelector
 	cmd := &cobra.Command{
 		Use:   "mcp [LEDGER]",
 		Short: "give a run to a model's program, by the Model Context Protocol",
@@ -25,7 +25,7 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.`,
   gridbid mcp --run runs/monday --policy auction`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.of(args)
+			path, err := f.ledgerOfArgs(args)
 			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
@@ -39,7 +39,7 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.`,
 			return nil
 		},
 	}
-	f.flags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	return cmd
 }
 

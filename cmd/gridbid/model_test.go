@@ -54,7 +54,7 @@ func byNote(body []byte) string {
 // A user's whole way: a model on loopback, notes, a ledger that holds the
 // verdicts, and the same day from that ledger with the model gone.
 func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
-	s, err := faultyserver.Start(faultyserver.Answer(byNote))
+	s, err := faultyserver.StartServer(faultyserver.AnswerWith(byNote))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +68,14 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 	if err := os.WriteFile(notes, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(modelKey, "sk-of-the-environment")
+	t.Setenv(modelKeyVariable, "sk-of-the-environment")
 	with := []string{"--notes", notes, "--leeway", "10"}
 	_, plain, _ := replayed(t)
-	ledger, moved, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m", "--model-wait", "20s")...)
-	if !strings.Contains(talk, "model m: ") || len(s.Requests()) == 0 || reflect.DeepEqual(moved, plain) {
+	ledger, moved, talk := replayed(t, append(with, "--model", s.BaseURL(), "--model-name", "m", "--model-wait", "20s")...)
+	if !strings.Contains(talk, "model m: ") || len(s.RequestBodies()) == 0 || reflect.DeepEqual(moved, plain) {
 		t.Fatalf("nobody was asked, or no award was moved:\n%s", talk)
 	}
-	for _, body := range s.Requests() {
+	for _, body := range s.RequestBodies() {
 		if bytes.Contains(body, []byte("sk-of-the")) || slices.ContainsFunc(sites, func(name string) bool { return bytes.Contains(body, []byte(name)) }) || bytes.Contains(body, []byte("job-")) {
 			t.Fatalf("the model is told too much: %s", body)
 		}
@@ -92,20 +92,20 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 	if out, _, err := execute(newAskCommand(), "what if the carbon price were 100 for job-0100", "--run", filepath.Dir(path)); err != nil || strings.Contains(out, "cannot") {
 		t.Errorf("a what-if of a run with verdicts: %v\n%s", err, out)
 	}
-	asked := len(s.Requests())
+	asked := len(s.RequestBodies())
 	again, _, _ := replayed(t, "--verdicts", path)
-	if !bytes.Equal(ledger, again) || len(s.Requests()) != asked {
-		t.Errorf("from its verdicts the run has %d bytes, not the same %d, and %d questions", len(again), len(ledger), len(s.Requests())-asked)
+	if !bytes.Equal(ledger, again) || len(s.RequestBodies()) != asked {
+		t.Errorf("from its verdicts the run has %d bytes, not the same %d, and %d questions", len(again), len(ledger), len(s.RequestBodies())-asked)
 	}
 	// They may have been paid for: a replay into their own folder, given up, would lose them.
-	if _, _, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "1", "--run", filepath.Dir(path), "--verdicts", path); !errors.As(err, new(badInput)) {
+	if _, _, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "1", "--run", filepath.Dir(path), "--verdicts", path); !errors.As(err, new(usageError)) {
 		t.Errorf("a replay in place of the run whose verdicts it takes: %v; want bad input", err)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the ledger with the verdicts is gone: %v", err)
 	}
 	s.Close()
-	_, closed, talk := replayed(t, append(with, "--model", s.URL(), "--model-name", "m")...)
+	_, closed, talk := replayed(t, append(with, "--model", s.BaseURL(), "--model-name", "m")...)
 	if !reflect.DeepEqual(closed, plain) || !strings.Contains(talk, "not followed: error") {
 		t.Errorf("with the port closed the totals are\n%+v; want\n%+v\n%s", closed, plain, talk)
 	}
@@ -119,7 +119,7 @@ func sitesOf(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	err := readLedger(filepath.Join(ledger, "auction.ledger"), nil, nil, func(m protocol.Message) error {
-		if h, ok := m.Body.(protocol.Hello); ok {
+		if h, ok := m.Body.(protocol.RegisterSite); ok {
 			names = append(names, h.Site)
 		}
 		return nil
@@ -145,25 +145,25 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 		{"--verdicts", filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), "--policy", "auction"},
 	} {
 		_, _, err := execute(newReplayCommand(), append(args, "--max-jobs", "1", "--run", t.TempDir())...)
-		if !errors.As(err, new(badInput)) {
+		if !errors.As(err, new(usageError)) {
 			t.Errorf("replay %q = %v; want bad input", args, err)
 		}
 	}
 }
 
 func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
-	s, err := faultyserver.Start(faultyserver.Say(`{"sentences":[2,1]}`))
+	s, err := faultyserver.StartServer(faultyserver.FixedText(`{"sentences":[2,1]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	dir := ledgerOf(t, "auction")
-	model := []string{"--model", s.URL(), "--model-name", "m"}
+	model := []string{"--model", s.BaseURL(), "--model-name", "m"}
 	out, talk, err := execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "select")...)
 	if err != nil || talk != "" || !strings.HasPrefix(out, "At oslo it begins") || !strings.Contains(out, "the job goes to oslo") {
 		t.Errorf("why --narrator select = %q, %q, %v", out, talk, err)
 	}
-	s.Behave(faultyserver.Say(`{"sentences":[{"text":"It costs twelve dollars.","cites":[]}]}`))
+	s.SetBehaviour(faultyserver.FixedText(`{"sentences":[{"text":"It costs twelve dollars.","cites":[]}]}`))
 	out, talk, err = execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "prose")...)
 	if err != nil || strings.Contains(out, "twelve") || !strings.Contains(talk, "told by template") {
 		t.Errorf("why --narrator prose = %q, %q, %v", out, talk, err)
@@ -173,7 +173,7 @@ func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
 		t.Errorf("why --narrator template = %q, %v", out, err)
 	}
 	for _, args := range [][]string{{"--narrator", "select"}, {"--narrator", "poem"}} {
-		if _, _, err := execute(newWhyCommand(), append(args, "train-1", "--run", dir)...); !errors.As(err, new(badInput)) {
+		if _, _, err := execute(newWhyCommand(), append(args, "train-1", "--run", dir)...); !errors.As(err, new(usageError)) {
 			t.Errorf("why %q = %v; want bad input", args, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
 // Nor does why a model was not followed move a cursor, by the name of a site.
 func TestWhyAModelIsNotFollowedIsShownAsText(t *testing.T) {
 	fact := regexp.MustCompile(`(\{\{F\d+\}\}) site`)
-	s, err := faultyserver.Start(faultyserver.Answer(func(body []byte) string {
+	s, err := faultyserver.StartServer(faultyserver.AnswerWith(func(body []byte) string {
 		if of := fact.FindSubmatch(body); of != nil { // without the name of its site
 			return `{"sentences":[{"text":"It costs ` + string(of[1]) + `.","cites":[]}]}`
 		}
@@ -192,27 +192,27 @@ func TestWhyAModelIsNotFollowedIsShownAsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	dir, odd := t.TempDir(), protocol.Agent("o\x1b[2Jslo")
-	w, err := wal.Create(filepath.Join(dir, "auction.ledger"), nil)
+	dir, odd := t.TempDir(), protocol.AgentParty("o\x1b[2Jslo")
+	w, err := wal.CreateFile(filepath.Join(dir, "auction.ledger"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range smallRun() {
-		if m.From == protocol.Agent("oslo") {
+		if m.From == protocol.AgentParty("oslo") {
 			m.From = odd
 		}
-		if m.To == protocol.Agent("oslo") {
+		if m.To == protocol.AgentParty("oslo") {
 			m.To = odd
 		}
-		if _, ok := m.Body.(protocol.Hello); ok {
-			m.Body = protocol.Hello{Site: odd.Site()}
+		if _, ok := m.Body.(protocol.RegisterSite); ok {
+			m.Body = protocol.RegisterSite{Site: odd.SiteName()}
 		}
-		err = errors.Join(err, w.Append(m))
+		err = errors.Join(err, w.AppendMessage(m))
 	}
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	out, talk, err := execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "prose", "--model", s.URL(), "--model-name", "m")
+	out, talk, err := execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "prose", "--model", s.BaseURL(), "--model-name", "m")
 	if err != nil || !strings.Contains(talk, "told by select: ") || !strings.Contains(talk, "which the sentence does not name") || strings.Contains(out+talk, "\x1b") {
 		t.Errorf("why = %q, %q, %v", out, talk, err)
 	}

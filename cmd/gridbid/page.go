@@ -27,7 +27,7 @@ import (
 
 // newPageCommand is `gridbid page`: a run to look at and to ask.
 func newPageCommand() *cobra.Command {
-	var f ledgerFlag
+	var f ledgerSelector
 	var listen string
 	var hosts []string
 	cmd := &cobra.Command{
@@ -48,7 +48,7 @@ it at any address: behind a proxy on this machine, say.`,
   GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.of(args)
+			path, err := f.ledgerOfArgs(args)
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
@@ -58,7 +58,7 @@ it at any address: behind a proxy on this machine, say.`,
 			return nil
 		},
 	}
-	f.flags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve at")
 	cmd.Flags().StringSliceVar(&hosts, "host", nil, "name under which the page is reached, beside those of this machine")
 	return cmd
@@ -75,7 +75,7 @@ func servePage(ctx context.Context, path, listen string, hosts []string, talk io
 	}
 	socket, err := net.Listen("tcp", listen)
 	if err != nil {
-		return badInput{fmt.Errorf("%w; --listen names another address", err)}
+		return usageError{fmt.Errorf("%w; --listen names another address", err)}
 	}
 	defer socket.Close()
 	opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN")
@@ -85,14 +85,14 @@ func servePage(ctx context.Context, path, listen string, hosts []string, talk io
 		opts.Token = rand.Text()
 		fmt.Fprintf(talk, "token: %s\n", opts.Token)
 	case opts.Token != "" && len(opts.Token) < 16:
-		return badInput{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
+		return usageError{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
 	}
 	fmt.Fprintf(talk, "page: http://%s\n", socket.Addr())
-	return serve(ctx, socket, page.New(run, opts))
+	return serveHTTP(ctx, socket, page.NewPageHandler(run, opts))
 }
 
-// serve answers until ctx ends, and then lets go of those who listen.
-func serve(ctx context.Context, socket net.Listener, h http.Handler) error {
+// serveHTTP answers until ctx ends, and then lets go of those who listen.
+func serveHTTP(ctx context.Context, socket net.Listener, h http.Handler) error {
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -112,9 +112,9 @@ func serve(ctx context.Context, socket net.Listener, h http.Handler) error {
 // openRun reads a ledger to its end, and the totals that lie beside it if there
 // are any. It returns what the ledger is about, too.
 func openRun(ctx context.Context, path string, talk io.Writer) (*tail.Run, map[string]string, error) {
-	r, err := wal.Open(path)
+	r, err := wal.OpenReader(path)
 	if err != nil {
-		return nil, nil, badInput{err}
+		return nil, nil, usageError{err}
 	}
 	about := r.Header()
 	if err := r.Close(); err != nil {
@@ -124,7 +124,7 @@ func openRun(ctx context.Context, path string, talk io.Writer) (*tail.Run, map[s
 		return readLedger(path, nil, talk, each)
 	}, totalsBeside(path, talk))
 	<-run.Over()
-	stage := stageOf(run.Turn(), path, talk)
+	stage := whatIfStage(run.Turn(), path, talk)
 	return run, about, errors.Join(run.Err(), run.Look(ctx, func(d *timeline.Diary) { d.Set(stage) }))
 }
 

@@ -106,7 +106,7 @@ func TestPageAsksForTheTokenThatItWasGiven(t *testing.T) {
 func TestPageRefusesAWeakToken(t *testing.T) {
 	t.Setenv("GRIDBID_PAGE_TOKEN", "short")
 	err := servePage(context.Background(), filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), "0.0.0.0:0", nil, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "at least 16") || !errors.As(err, new(badInput)) {
+	if err == nil || !strings.Contains(err.Error(), "at least 16") || !errors.As(err, new(usageError)) {
 		t.Errorf("a weak token: %v", err)
 	}
 }

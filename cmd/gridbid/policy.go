@@ -28,8 +28,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios"
 )
 
-// wishes is where what was said waits for somebody to confirm it.
-const wishes = ".gridbid/policy"
+// pendingPolicyFolder is where what was said waits for somebody to confirm it.
+const pendingPolicyFolder = ".gridbid/policy"
 
 // newPolicyCommand is `gridbid policy`: what operators want, in words.
 func newPolicyCommand() *cobra.Command {
@@ -45,13 +45,13 @@ would have done on a day; then confirm it, and it is in force.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicySayCommand(), newPolicyApplyCommand(), newPolicySecondCommand(), newPolicyPersonCommand(), newPolicyShowCommand())
+	cmd.AddCommand(newPolicySayCommand(), newPolicyApplyCommand(), newPolicyApproveCommand(), newPolicyPersonCommand(), newPolicyShowCommand())
 	return cmd
 }
 
-// sayFlags is what `gridbid policy say` was told.
-type sayFlags struct {
-	ledger   ledgerFlag
+// policySayFlags is what `gridbid policy say` was told.
+type policySayFlags struct {
+	ledger   ledgerSelector
 	at       string
 	places   []string
 	noImpact bool
@@ -59,7 +59,7 @@ type sayFlags struct {
 }
 
 func newPolicySayCommand() *cobra.Command {
-	var f sayFlags
+	var f policySayFlags
 	cmd := &cobra.Command{
 		Use:   "say SENTENCE",
 		Short: "read a wish in words, and say what it would do; nothing changes",
@@ -78,13 +78,13 @@ policy apply"; until then nothing changes.`,
   gridbid policy say "remove R-1" --at 127.0.0.1:7480`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.say(cmd.Context(), strings.Join(args, " "), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := f.runPolicySay(cmd.Context(), strings.Join(args, " "), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
 			return nil
 		},
 	}
-	f.ledger.flags(cmd, "folder of a run, whose sites and tenants may be named, and whose day is replayed")
+	f.ledger.registerFlags(cmd, "folder of a run, whose sites and tenants may be named, and whose day is replayed")
 	fl := cmd.Flags()
 	fl.StringVar(&f.at, "at", os.Getenv("GRIDBID_DESK"), "`ADDRESS` of a live coordinator's desk: the change is made against its policy, and its sites may be named; also $GRIDBID_DESK")
 	fl.StringArrayVar(&f.places, "place", nil, "`NAME=SITE,SITE` that may be named; again for more")
@@ -93,81 +93,81 @@ policy apply"; until then nothing changes.`,
 	return cmd
 }
 
-// A said is a wish that waits, and `gridbid policy say --json`, schema version 1.
-type said struct {
+// A policyProposal is a wish that waits, and `gridbid policy say --json`, schema version 1.
+type policyProposal struct {
 	Schema int           `json:"schema"`
 	ID     string        `json:"id"`
 	Said   string        `json:"said"`
 	Change policy.Change `json:"change"`
 	Diff   *policy.Diff  `json:"diff"` // the same in the words of operators; null if nothing changes
 	Told   []string      `json:"told"` // by code, an op each, with its class
-	Impact *impact       `json:"impact,omitempty"`
+	Impact *policyImpact `json:"impact,omitempty"`
 	Why    string        `json:"note,omitempty"` // of the impact, or why there is none
 }
 
-// An impact is the day of a run under a change, against the day without it.
-type impact struct {
+// An policyImpact is the day of a run under a change, against the day without it.
+type policyImpact struct {
 	Jobs, Changed int
 	Was, Now      history.Totals
 }
 
-func (f *sayFlags) say(ctx context.Context, sentence string, out, talk io.Writer) error {
-	was, known, err := f.known(ctx, talk)
+func (f *policySayFlags) runPolicySay(ctx context.Context, sentence string, out, talk io.Writer) error {
+	was, known, err := f.policyContext(ctx, talk)
 	if err != nil {
 		return err
 	}
-	s := said{Schema: 1, Said: sentence, Change: policy.Say(sentence, was, known), Told: []string{}}
-	s.Diff = s.Change.Diff()
+	s := policyProposal{Schema: 1, Said: sentence, Change: policy.ParseSentence(sentence, was, known), Told: []string{}}
+	s.Diff = s.Change.AsDiff()
 	for _, o := range s.Change.Ops {
-		s.Told = append(s.Told, policy.Class(was, o)+": "+policy.Tell(was, o))
+		s.Told = append(s.Told, policy.OpEffect(was, o)+": "+policy.DescribeOp(was, o))
 	}
 	if len(s.Change.Ops) > 0 {
-		if err := folder(wishes); err != nil { // before the day is replayed twice
+		if err := ensureWritableFolder(pendingPolicyFolder); err != nil { // before the day is replayed twice
 			return err
 		}
-		if err := f.impact(ctx, &s, was, talk); err != nil {
+		if err := f.replayImpact(ctx, &s, was, talk); err != nil {
 			return err
 		}
-		if err := s.keep(); err != nil {
+		if err := s.saveProposal(); err != nil {
 			return err
 		}
 	}
 	if f.asJSON {
-		err = tellJSON(out, s)
+		err = writeJSON(out, s)
 	} else {
-		err = printed(out, func(out io.Writer) { s.write(out, f.at) })
+		err = writeBuffered(out, func(out io.Writer) { s.writeProposal(out, f.at) })
 	}
 	if err == nil && len(s.Change.Ops) == 0 {
-		return badInput{errors.New("no rule that there is was asked for; `gridbid policy say --help` has examples")}
+		return usageError{errors.New("no rule that there is was asked for; `gridbid policy say --help` has examples")}
 	}
 	return err
 }
 
-// known returns the policy in force and what may be named.
-func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Policy, k policy.Known, err error) {
+// policyContext returns the policy in force and what may be named.
+func (f *policySayFlags) policyContext(ctx context.Context, talk io.Writer) (was protocol.Policy, k policy.Vocabulary, err error) {
 	k.Places = make(map[string][]string)
 	sites, tenants := make(map[string]bool), make(map[string]bool)
 	if f.at != "" {
-		live := deskFlags{at: f.at}
+		live := apiFlags{at: f.at}
 		var all []jobstatus.Site
-		if err := live.ask(ctx, http.MethodGet, "/v1/policy", "", nil, &was); err != nil {
+		if err := live.sendRequest(ctx, http.MethodGet, "/v1/policy", "", nil, &was); err != nil {
 			return was, k, err
 		}
-		if err := live.ask(ctx, http.MethodGet, "/v1/sites", "", nil, &all); err != nil {
+		if err := live.sendRequest(ctx, http.MethodGet, "/v1/sites", "", nil, &all); err != nil {
 			return was, k, err
 		}
 		for _, s := range all {
 			sites[s.Name] = true
 		}
-		if k.Now = protocol.At(live.now); live.now.IsZero() {
-			k.Now = protocol.At(time.Now())
+		if k.Now = protocol.FromStdTime(live.now); live.now.IsZero() {
+			k.Now = protocol.FromStdTime(time.Now())
 		}
 	}
-	if path, err := f.ledger.path(); err == nil {
+	if path, err := f.ledger.ledgerPath(); err == nil {
 		log := query.New(nil) // it knows when the record ends, whatever the clocks of sites say
 		err := readLedger(path, nil, talk, func(m protocol.Message) error {
 			switch b := m.Body.(type) {
-			case protocol.Hello:
+			case protocol.RegisterSite:
 				sites[b.Site] = true
 			case protocol.Submit:
 				tenants[b.Job.Tenant] = true
@@ -203,21 +203,21 @@ func (f *sayFlags) known(ctx context.Context, talk io.Writer) (was protocol.Poli
 			ok = ok && slices.Contains(k.Sites, s)
 		}
 		if !ok {
-			return was, k, badInput{fmt.Errorf("--place %q: want NAME=SITE,SITE of %s", p, format.List(k.Sites))}
+			return was, k, usageError{fmt.Errorf("--place %q: want NAME=SITE,SITE of %s", p, format.JoinWithAnd(k.Sites))}
 		}
 		k.Places[strings.ToLower(name)] = all
 	}
 	return was, k, nil
 }
 
-// impact replays the day of the run under the change and without.
-func (f *sayFlags) impact(ctx context.Context, s *said, was protocol.Policy, talk io.Writer) error {
-	now, err := policy.Apply(was, s.Change, "impact", "replay", s.Said)
+// replayImpact replays the day of the run under the change and without.
+func (f *policySayFlags) replayImpact(ctx context.Context, s *policyProposal, was protocol.Policy, talk io.Writer) error {
+	now, err := policy.ApplyChange(was, s.Change, "impact", "replay", s.Said)
 	if err != nil {
 		s.Why = err.Error()
 		return nil
 	}
-	path, err := f.ledger.path()
+	path, err := f.ledger.ledgerPath()
 	if f.noImpact || err != nil {
 		s.Why = "it was not asked for, or there is no run to replay"
 		return nil
@@ -234,16 +234,16 @@ func (f *sayFlags) impact(ctx context.Context, s *said, was protocol.Policy, tal
 			s.Why = "rules with a beginning or an end were replayed as if in force all that time"
 		}
 	}
-	var res [2]scenarios.Result
+	var res [2]scenarios.ReplayResult
 	for i, p := range []protocol.Policy{was, now} {
-		if res[i], err = scenarios.Play(ctx, sc, rule, new(membus.Hub), scenarios.Options{Policy: p}); err != nil {
+		if res[i], err = scenarios.Replay(ctx, sc, rule, new(membus.Bus), scenarios.Options{Policy: p}); err != nil {
 			return err
 		}
 	}
-	s.Impact = &impact{Was: res[0].Totals, Now: res[1].Totals}
-	for _, id := range res[0].Book.Jobs() {
-		x, _ := res[0].Book.Job(id)
-		y, _ := res[1].Book.Job(id)
+	s.Impact = &policyImpact{Was: res[0].Totals, Now: res[1].Totals}
+	for _, id := range res[0].History.Jobs() {
+		x, _ := res[0].History.Job(id)
+		y, _ := res[1].History.Job(id)
 		s.Impact.Jobs++
 		if (x.Run == nil) != (y.Run == nil) || x.Run != nil && (x.Run.Site != y.Run.Site || x.Run.Started != y.Run.Started) {
 			s.Impact.Changed++
@@ -252,8 +252,8 @@ func (f *sayFlags) impact(ctx context.Context, s *said, was protocol.Policy, tal
 	return nil
 }
 
-// keep writes the wish where apply finds it.
-func (s *said) keep() error {
+// saveProposal writes the wish where apply finds it.
+func (s *policyProposal) saveProposal() error {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -263,15 +263,15 @@ func (s *said) keep() error {
 	if raw, err = json.MarshalIndent(s, "", "  "); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(wishes, s.ID+".json"), append(raw, '\n'), 0o600)
+	return os.WriteFile(filepath.Join(pendingPolicyFolder, s.ID+".json"), append(raw, '\n'), 0o600)
 }
 
-func (s said) write(out io.Writer, at string) {
+func (s policyProposal) writeProposal(out io.Writer, at string) {
 	for i, t := range s.Told {
 		fmt.Fprintf(out, "%d  %s\n", i+1, t)
 	}
 	for _, t := range s.Change.NotUnderstood {
-		fmt.Fprintf(out, "not understood, and left out: %s\n", format.Clean(t))
+		fmt.Fprintf(out, "not understood, and left out: %s\n", format.CleanText(t))
 	}
 	if i := s.Impact; i != nil {
 		change := func(now, was float64) string {
@@ -286,7 +286,7 @@ func (s said) write(out io.Writer, at string) {
 			fmt.Fprintf(out, "  (%s)\n", s.Why)
 		}
 	} else if s.Why != "" {
-		fmt.Fprintf(out, "what it would have done is not told: %s\n", format.Clean(s.Why))
+		fmt.Fprintf(out, "what it would have done is not told: %s\n", format.CleanText(s.Why))
 	}
 	if s.ID == "" {
 		return
@@ -302,7 +302,7 @@ func (s said) write(out io.Writer, at string) {
 }
 
 func newPolicyApplyCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	var by, second string
 	cmd := &cobra.Command{
 		Use:   "apply p-ID",
@@ -318,58 +318,58 @@ One without serves its own machine alone, and believes the names it is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !strings.HasPrefix(args[0], "p-") || strings.ContainsAny(args[0], `/\.`) {
-				return badInput{fmt.Errorf("policy: %q: want the id that `gridbid policy say` printed", args[0])}
+				return usageError{fmt.Errorf("policy: %q: want the id that `gridbid policy say` printed", args[0])}
 			}
-			raw, err := os.ReadFile(filepath.Join(wishes, args[0]+".json"))
+			raw, err := os.ReadFile(filepath.Join(pendingPolicyFolder, args[0]+".json"))
 			if err != nil {
-				return badInput{fmt.Errorf("policy: %w: say it first with `gridbid policy say`", err)}
+				return usageError{fmt.Errorf("policy: %w: say it first with `gridbid policy say`", err)}
 			}
-			var s said
+			var s policyProposal
 			if err := json.Unmarshal(raw, &s); err != nil {
-				return badInput{fmt.Errorf("policy: %s: %w", args[0], err)}
+				return usageError{fmt.Errorf("policy: %s: %w", args[0], err)}
 			}
-			body, err := json.Marshal(api.Wish{Change: s.Change, Said: s.Said, By: by, Second: second})
+			body, err := json.Marshal(api.PolicyRequest{Change: s.Change, Sentence: s.Said, By: by, Second: second})
 			if err != nil {
 				return err
 			}
-			return confirm(cmd, &f, "/v1/policy", body)
+			return confirmPolicy(cmd, &f, "/v1/policy", body)
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	cmd.Flags().StringVar(&by, "by", "", "who confirms it; a token tells by itself")
 	cmd.Flags().StringVar(&second, "second", "", "who agrees, where a hard rule is loosened and no tokens are asked for")
 	return cmd
 }
 
 func newPolicyShowCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "show",
 		Short: "show the policy in force at a live coordinator",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var p protocol.Policy
-			if err := f.ask(cmd.Context(), http.MethodGet, "/v1/policy", "", nil, &p); err != nil {
+			if err := f.sendRequest(cmd.Context(), http.MethodGet, "/v1/policy", "", nil, &p); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
 			return showPolicy(cmd.OutOrStdout(), p, f)
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	return cmd
 }
 
-func showPolicy(out io.Writer, p protocol.Policy, f deskFlags) error {
+func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) error {
 	if f.json {
-		return tellJSON(out, p)
+		return writeJSON(out, p)
 	}
 	if p.Version == 0 {
 		_, err := fmt.Fprintln(out, "no policy is in force")
 		return err
 	}
-	by := format.Clean(p.By)
+	by := format.CleanText(p.By)
 	if p.Second != "" {
-		by += " and " + format.Clean(p.Second)
+		by += " and " + format.CleanText(p.Second)
 	}
 	how := "names as given; nobody checked them"
 	if p.Proved {
@@ -380,10 +380,10 @@ func showPolicy(out io.Writer, p protocol.Policy, f deskFlags) error {
 	}
 	for _, r := range p.Rules {
 		over := ""
-		if r.To != 0 && !f.now.IsZero() && r.To <= protocol.At(f.now) {
+		if r.To != 0 && !f.now.IsZero() && r.To <= protocol.FromStdTime(f.now) {
 			over = " (over)"
 		}
-		if _, err := fmt.Fprintf(out, "%-5s %s%s\n", format.Clean(r.ID), policy.Tell(p, policy.Op{Op: "add", Rule: &r}), over); err != nil {
+		if _, err := fmt.Fprintf(out, "%-5s %s%s\n", format.CleanText(r.ID), policy.DescribeOp(p, policy.Op{Op: "add", Rule: &r}), over); err != nil {
 			return err
 		}
 	}

@@ -19,23 +19,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// confirm sends what a person confirms, and shows what is in force then, or what
+// confirmPolicy sends what a person confirms, and shows what is in force then, or what
 // waits for another.
-func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
+func confirmPolicy(cmd *cobra.Command, f *apiFlags, path string, body []byte) error {
 	var raw json.RawMessage
-	if err := f.ask(cmd.Context(), http.MethodPost, path, "application/json", body, &raw); err != nil {
+	if err := f.sendRequest(cmd.Context(), http.MethodPost, path, "application/json", body, &raw); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	var waiting api.Waiting
+	var waiting api.PendingChange
 	if err := json.Unmarshal(raw, &waiting); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
 	out := cmd.OutOrStdout()
 	if waiting.ID != "" {
 		if f.json {
-			return tellJSON(out, waiting)
+			return writeJSON(out, waiting)
 		}
-		return showWaiting(cmd, f, []api.Waiting{waiting})
+		return showWaiting(cmd, f, []api.PendingChange{waiting})
 	}
 	var p protocol.Policy
 	if err := json.Unmarshal(raw, &p); err != nil {
@@ -44,30 +44,30 @@ func confirm(cmd *cobra.Command, f *deskFlags, path string, body []byte) error {
 	return showPolicy(out, p, *f)
 }
 
-func showWaiting(cmd *cobra.Command, f *deskFlags, all []api.Waiting) error {
+func showWaiting(cmd *cobra.Command, f *apiFlags, all []api.PendingChange) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(out, "nothing waits for a second person")
 		return err
 	}
 	where := ""
-	if f.at != defaultDesk {
+	if f.at != defaultAPIAddress {
 		where = " --at " + f.at
 	}
 	for _, x := range all {
-		fmt.Fprintf(out, "%s  by %s: %q\n", format.Clean(x.ID), format.Clean(x.By), format.Clean(x.Said))
-		for _, t := range x.Told {
-			fmt.Fprintf(out, "  %s\n", format.Clean(t))
+		fmt.Fprintf(out, "%s  by %s: %q\n", format.CleanText(x.ID), format.CleanText(x.By), format.CleanText(x.Sentence))
+		for _, t := range x.Descriptions {
+			fmt.Fprintf(out, "  %s\n", format.CleanText(t))
 		}
-		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s%s\n", format.Clean(x.ID), where); err != nil {
+		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s%s\n", format.CleanText(x.ID), where); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func newPolicySecondCommand() *cobra.Command {
-	var f deskFlags
+func newPolicyApproveCommand() *cobra.Command {
+	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "second [w-ID]",
 		Short: "agree, as a second person, to a loosening that another confirmed",
@@ -77,19 +77,19 @@ another coordinator takes over, or another policy comes into force.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return confirm(cmd, &f, "/v1/policy/waiting/"+url.PathEscape(args[0]), nil)
+				return confirmPolicy(cmd, &f, "/v1/policy/waiting/"+url.PathEscape(args[0]), nil)
 			}
-			var all []api.Waiting
-			if err := f.get(cmd.Context(), "/v1/policy/waiting", &all); err != nil {
+			var all []api.PendingChange
+			if err := f.getJSON(cmd.Context(), "/v1/policy/waiting", &all); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
 			if f.json {
-				return tellJSON(cmd.OutOrStdout(), all)
+				return writeJSON(cmd.OutOrStdout(), all)
 			}
 			return showWaiting(cmd, &f, all)
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	return cmd
 }
 
@@ -121,11 +121,11 @@ its start.`,
 func addPerson(file, name string) (token string, err error) {
 	token, p, err := api.NewPerson(name)
 	if err != nil {
-		return "", badInput{err}
+		return "", usageError{err}
 	}
 	folder, err := os.Open(filepath.Dir(file)) // the file itself is another one each time
 	if err != nil {
-		return "", badInput{fmt.Errorf("policy: %w", err)}
+		return "", usageError{fmt.Errorf("policy: %w", err)}
 	}
 	defer folder.Close()
 	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // where there is such a lock
@@ -145,9 +145,9 @@ func addPerson(file, name string) (token string, err error) {
 		_, err = api.ReadPeople(file, text)
 	}
 	if err != nil {
-		return "", badInput{fmt.Errorf("policy: %w", err)}
+		return "", usageError{fmt.Errorf("policy: %w", err)}
 	}
-	if err := atomicfile.Write(file, append(text, '\n'), 0o600); err != nil {
+	if err := atomicfile.ReplaceFile(file, append(text, '\n'), 0o600); err != nil {
 		return "", fmt.Errorf("policy: %w", err)
 	}
 	return token, nil

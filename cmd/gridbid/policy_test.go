@@ -24,7 +24,7 @@ import (
 func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
 	t.Helper()
 	t.Chdir(t.TempDir()) // wishes are kept there
-	say := func(words string) (s said) {
+	say := func(words string) (s policyProposal) {
 		t.Helper()
 		text, err := gridbid("policy", "say", words, "--no-impact", "--json")
 		if err == nil {
@@ -107,7 +107,7 @@ func TestAWishThatCannotBeKeptIsToldAtOnce(t *testing.T) {
 	if _, talk, err := execute(newReplayCommand(), "tiny", "--policy", "home-fifo", "--bus", "mem", "--no-bound"); err != nil {
 		t.Fatalf("replay: %v\n%s", err, talk)
 	}
-	if err := os.WriteFile(wishes, nil, 0o600); err != nil {
+	if err := os.WriteFile(pendingPolicyFolder, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, talk, err := execute(newPolicyCommand(), "say", "avoid oslo at night"); err == nil || strings.Contains(talk, "Replaying") {
@@ -136,7 +136,7 @@ func TestPeopleAreAddedOneAfterTheOther(t *testing.T) {
 		t.Errorf("%d people are in the file: %v; want %d", len(people), err, many)
 	}
 	for _, name := range []string{"ada 1", ""} {
-		if _, _, err := execute(newPolicyCommand(), "person", name, "--file", file); !errors.As(err, new(badInput)) {
+		if _, _, err := execute(newPolicyCommand(), "person", name, "--file", file); !errors.As(err, new(usageError)) {
 			t.Errorf("person %q: %v; want bad input", name, err)
 		}
 	}
@@ -151,7 +151,7 @@ func TestARuleThatIsOverIsShownAsThat(t *testing.T) {
 		{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"bern"}, To: noon}, {ID: "R-2", Kind: protocol.Forbid, Sites: []string{"oslo"}, To: noon.Add(48 * time.Hour)},
 	}}
 	var out bytes.Buffer
-	if err := showPolicy(&out, p, deskFlags{now: noon.Add(time.Hour).Go()}); err != nil {
+	if err := showPolicy(&out, p, apiFlags{now: noon.Add(time.Hour).StdTime()}); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); !strings.Contains(got, "until 13 Apr 2022 12:00 UTC, by the start of the run (over)\n") || strings.Count(got, "(over)") != 1 {
@@ -162,9 +162,9 @@ func TestARuleThatIsOverIsShownAsThat(t *testing.T) {
 // A cost below nothing that sinks has not risen.
 func TestACostBelowNothingIsNoPercentage(t *testing.T) {
 	var out bytes.Buffer
-	s := said{Impact: &impact{Jobs: 1}}
+	s := policyProposal{Impact: &policyImpact{Jobs: 1}}
 	s.Impact.Was.CostUSD, s.Impact.Now.CostUSD = -10, -20
-	s.write(&out, "")
+	s.writeProposal(&out, "")
 	if !strings.Contains(out.String(), "cost -10.00 → -20.00") {
 		t.Errorf("%s", &out)
 	}
@@ -173,22 +173,22 @@ func TestACostBelowNothingIsNoPercentage(t *testing.T) {
 // What day it is in a wish, no site of a federation says by a clock that is wrong.
 func TestAWishIsReckonedFromTheEndOfTheRecord(t *testing.T) {
 	dir := t.TempDir()
-	w, err := wal.Create(filepath.Join(dir, "live.ledger"), map[string]string{"live": "coordinator"})
+	w, err := wal.CreateFile(filepath.Join(dir, "live.ledger"), map[string]string{"live": "coordinator"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	clerk := protocol.Mouth{Who: protocol.Clerk}
-	ahead := protocol.Mouth{Who: protocol.Agent("lyon")}
-	for _, m := range append([]protocol.Message{clerk.Say(noon, protocol.Clerk, protocol.Heard{Life: 1})}, append(smallRun(), ahead.Say(noon.Add(7*24*time.Hour), protocol.Coordinator, protocol.Hello{Site: "lyon"}))...) {
-		if err := w.Append(m); err != nil {
+	clerk := protocol.Sender{Party: protocol.InputRecorder}
+	ahead := protocol.Sender{Party: protocol.AgentParty("lyon")}
+	for _, m := range append([]protocol.Message{clerk.NewMessage(noon, protocol.InputRecorder, protocol.InputLog{Incarnation: 1})}, append(smallRun(), ahead.NewMessage(noon.Add(7*24*time.Hour), protocol.Coordinator, protocol.RegisterSite{Site: "lyon"}))...) {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f := sayFlags{ledger: ledgerFlag{run: dir}}
-	if _, k, err := f.known(t.Context(), io.Discard); err != nil || k.Now != noon {
+	f := policySayFlags{ledger: ledgerSelector{run: dir}}
+	if _, k, err := f.policyContext(t.Context(), io.Discard); err != nil || k.Now != noon {
 		t.Errorf("it is %s, %v; want %s", k.Now, err, noon)
 	}
 }

@@ -27,7 +27,7 @@ import (
 
 // replayFlags is what `gridbid replay` was told.
 type replayFlags struct {
-	source
+	scenarioFlags
 	adviceFlags
 	policies []string
 	bus      string
@@ -63,14 +63,14 @@ with --verdicts LEDGER the same run comes again without the model.`,
   gridbid replay --window day.csv --max-jobs 5000 --report out/
   gridbid replay --policy auction --json - | jq '.[0].carbon_kg'`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.replay(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.runReplay(cmd, args) },
 	}
-	f.source.flags(cmd)
-	f.adviceFlags.flags(cmd, "")
+	f.scenarioFlags.registerFlags(cmd)
+	f.adviceFlags.registerFlags(cmd, "")
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.Policies(), ", ")+"; with /perfect, /wrong, /none or /own after one, of what its sites know ahead (default: the scenario's)")
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.PolicyNames(), ", ")+"; with /perfect, /wrong, /none or /own after one, of what its sites know ahead (default: the scenario's)")
 	fl.StringVar(&f.bus, "bus", "nats", "how messages travel: nats (an embedded server) or mem")
-	fl.StringVar(&f.run, "run", lastRun, "folder for the ledgers of this run")
+	fl.StringVar(&f.run, "run", lastRunFolder, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
 	fl.StringVar(&f.report, "report", "", "write a page with charts, and the charts as SVG and PNG, into this `FOLDER`")
 	fl.Float64Var(&f.speed, "speed", 0, "simulated seconds in one second (default: as fast as it goes)")
@@ -78,63 +78,63 @@ with --verdicts LEDGER the same run comes again without the model.`,
 	return cmd
 }
 
-func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
-	s, err := f.load(args)
+func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
+	s, err := f.loadScenario(args)
 	if err != nil {
 		return err
 	}
-	policies, err := f.choose(s)
+	policies, err := f.choosePolicies(s)
 	if err != nil {
 		return err
 	}
 	if !(f.speed >= 0) {
-		return badInput{fmt.Errorf("--speed %g: want simulated seconds in one second, or 0 for as fast as it goes", f.speed)}
+		return usageError{fmt.Errorf("--speed %g: want simulated seconds in one second, or 0 for as fast as it goes", f.speed)}
 	}
 	if f.bus != "nats" && f.bus != "mem" {
-		return badInput{fmt.Errorf("--bus: want nats or mem, not %q", f.bus)}
+		return usageError{fmt.Errorf("--bus: want nats or mem, not %q", f.bus)}
 	}
 	talk := cmd.ErrOrStderr()
 	if f.verdicts != "" && len(policies) != 1 {
-		return badInput{errors.New("--verdicts: a ledger holds the verdicts of one policy; name it with --policy")}
+		return usageError{errors.New("--verdicts: a ledger holds the verdicts of one policy; name it with --policy")}
 	}
-	if err := f.ready(s, talk); err != nil {
+	if err := f.openAdvisor(s, talk); err != nil {
 		return err
 	}
-	if f.verdicts != "" && removes(f.run, f.verdicts) {
-		return badInput{fmt.Errorf("--verdicts: %s is of the last run in %s, which this one replaces; --run names another folder", f.verdicts, f.run)}
+	if f.verdicts != "" && wouldRemove(f.run, f.verdicts) {
+		return usageError{fmt.Errorf("--verdicts: %s is of the last run in %s, which this one replaces; --run names another folder", f.verdicts, f.run)}
 	}
-	figures, err := f.places(cmd)
+	figures, err := f.openOutputs(cmd)
 	if err != nil {
 		return err
 	}
-	defer figures.leave()
-	release, err := hold(f.run)
+	defer figures.discardIfUnused()
+	release, err := lockFolder(f.run)
 	if err != nil {
-		return badInput{fmt.Errorf("%w; --run names another folder", err)}
+		return usageError{fmt.Errorf("%w; --run names another folder", err)}
 	}
 	defer release()
 	if err := clearRun(f.run); err != nil {
 		return err
 	}
 	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	tellNotes(talk, s)
+	printNotes(talk, s)
 	var all []history.Totals
-	day := newDay(s)
-	show := newProgress(talk)
+	day := newDayReport(s)
+	show := newReplayProgress(talk)
 	for _, policy := range policies {
-		res, err := f.play(cmd.Context(), s, policy, show)
+		res, err := f.replayPolicy(cmd.Context(), s, policy, show)
 		if err != nil {
-			show.stop()
+			show.stopBars()
 			return err
 		}
-		f.adviceFlags.tell(talk, res)
+		f.adviceFlags.printJudgeSummary(talk, res)
 		all = append(all, res.Totals)
-		day.Policies = append(day.Policies, busy(day, res))
+		day.Policies = append(day.Policies, policyReport(day, res))
 	}
-	show.stop()
+	show.stopBars()
 	if !f.noBound {
 		fmt.Fprintf(talk, "computing the clairvoyant bound\n")
-		c, err := bound.Of(s, bound.Config{Stop: cmd.Context().Err})
+		c, err := bound.ComputeCertificate(s, bound.Config{Stop: cmd.Context().Err})
 		if err != nil {
 			return err
 		}
@@ -143,59 +143,59 @@ func (f *replayFlags) replay(cmd *cobra.Command, args []string) error {
 			day.Policies[i].Totals = all[i]
 		}
 	}
-	return f.tell(cmd, figures, s, all, day)
+	return f.reportResults(cmd, figures, s, all, day)
 }
 
-// places makes what the results are written to, before any work is done that
+// openOutputs makes what the results are written to, before any work is done that
 // could be lost and before the last run is removed: the folders of ledgers and
 // report, and the place of the figures, which it returns.
-func (f *replayFlags) places(cmd *cobra.Command) (figures *place, err error) {
-	if err := folder(f.run); err != nil {
-		return nil, badInput{fmt.Errorf("--run: %w", err)}
+func (f *replayFlags) openOutputs(cmd *cobra.Command) (figures *resultFile, err error) {
+	if err := ensureWritableFolder(f.run); err != nil {
+		return nil, usageError{fmt.Errorf("--run: %w", err)}
 	}
 	if f.report != "" {
-		if err := folder(f.report); err != nil {
-			return nil, badInput{fmt.Errorf("--report: %w", err)}
+		if err := ensureWritableFolder(f.report); err != nil {
+			return nil, usageError{fmt.Errorf("--report: %w", err)}
 		}
 	}
-	return reserve(f.json, cmd.OutOrStdout())
+	return openResultFile(f.json, cmd.OutOrStdout())
 }
 
-// choose returns the policies to compare.
-func (f *replayFlags) choose(s spec.Scenario) ([]string, error) {
+// choosePolicies returns the policies to compare.
+func (f *replayFlags) choosePolicies(s spec.Scenario) ([]string, error) {
 	names := f.policies
 	if len(names) == 0 {
 		names = s.Policies
 	}
 	if len(names) == 0 {
-		names = scenarios.Usual(s)
+		names = scenarios.DefaultPolicies(s)
 	}
-	return named("--policy", names)
+	return parsePolicyNames("--policy", names)
 }
 
-// named reads the names of policies, none of them twice.
-func named(flag string, names []string) (out []string, err error) {
+// parsePolicyNames reads the names of policies, none of them twice.
+func parsePolicyNames(flag string, names []string) (out []string, err error) {
 	for _, text := range names {
-		name, err := scenarios.Named(text)
+		name, err := scenarios.CanonicalPolicyName(text)
 		if err != nil {
-			return nil, badInput{fmt.Errorf("%s: %w", flag, err)}
+			return nil, usageError{fmt.Errorf("%s: %w", flag, err)}
 		}
 		if slices.Contains(out, name) {
-			return nil, badInput{fmt.Errorf("%s: %s is named twice", flag, text)}
+			return nil, usageError{fmt.Errorf("%s: %s is named twice", flag, text)}
 		}
 		out = append(out, name)
 	}
 	return out, nil
 }
 
-// play replays one policy and writes its ledger.
-func (f *replayFlags) play(ctx context.Context, s spec.Scenario, policy string, show *progress) (res scenarios.Result, err error) {
-	hub, closeHub, err := openHub(f.bus)
+// replayPolicy replays one policy and writes its ledger.
+func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy string, show *replayProgress) (res scenarios.ReplayResult, err error) {
+	hub, closeHub, err := openBus(f.bus)
 	if err != nil {
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := wal.Create(ledgerFile(f.run, policy), headed(map[string]string{
+	ledger, err := wal.CreateFile(ledgerFile(f.run, policy), addAdviceToHeader(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
 	}, f.advice))
@@ -203,22 +203,22 @@ func (f *replayFlags) play(ctx context.Context, s spec.Scenario, policy string, 
 		return res, err
 	}
 	began := time.Now()
-	res, err = scenarios.Play(ctx, s, policy, hub, scenarios.Options{
+	res, err = scenarios.Replay(ctx, s, policy, hub, scenarios.Options{
 		Advice:   f.advice,
-		Judge:    f.judge(ctx),
-		Record:   ledger.Append,
-		Progress: show.of(policy, len(s.Jobs)),
-		Pace:     f.pace(ctx, s.Start),
+		Judge:    f.replayJudge(ctx),
+		Record:   ledger.AppendMessage,
+		Progress: show.trackPolicy(policy, len(s.Jobs)),
+		Pace:     f.paceFunc(ctx, s.Start),
 		Wall:     func() time.Duration { return time.Since(began) },
 	})
 	if err != nil && res.Totals.Policy == "" {
-		return res, errors.Join(err, ledger.Leave())
+		return res, errors.Join(err, ledger.CloseWithoutEnd())
 	}
 	return res, errors.Join(err, ledger.Close())
 }
 
-// pace returns what holds the replay to --speed, or nil.
-func (f *replayFlags) pace(ctx context.Context, start protocol.Time) func(protocol.Time) {
+// paceFunc returns what holds the replay to --speed, or nil.
+func (f *replayFlags) paceFunc(ctx context.Context, start protocol.Time) func(protocol.Time) {
 	if f.speed == 0 {
 		return nil
 	}
@@ -232,52 +232,52 @@ func (f *replayFlags) pace(ctx context.Context, start protocol.Time) func(protoc
 	}
 }
 
-func openHub(name string) (bus.Hub, func(), error) {
+func openBus(name string) (bus.Bus, func(), error) {
 	if name == "mem" {
-		return new(membus.Hub), func() {}, nil
+		return new(membus.Bus), func() {}, nil
 	}
-	server, err := natsbus.Serve(natsbus.Config{})
+	server, err := natsbus.StartServer(natsbus.Config{})
 	if err != nil {
 		return nil, nil, err
 	}
 	return server, func() { server.Close() }, nil
 }
 
-// tell writes what came of all policies: figures on standard output, talk on
+// reportResults writes what came of all policies: figures on standard output, talk on
 // standard error.
-func (f *replayFlags) tell(cmd *cobra.Command, figures *place, s spec.Scenario, all []history.Totals, day report.Day) error {
+func (f *replayFlags) reportResults(cmd *cobra.Command, figures *resultFile, s spec.Scenario, all []history.Totals, day report.ReplayReport) error {
 	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
 		return err
 	}
-	if err := figures.write(func(w io.Writer) error { return report.JSON(w, all) }); err != nil {
+	if err := figures.writeResult(func(w io.Writer) error { return report.WriteJSON(w, all) }); err != nil {
 		return err
 	}
 	talk := cmd.ErrOrStderr()
 	if f.json != "-" {
-		if err := report.Table(cmd.OutOrStdout(), all); err != nil {
+		if err := report.WriteTable(cmd.OutOrStdout(), all); err != nil {
 			return err
 		}
 	}
 	if f.report != "" {
-		page, err := report.Write(f.report, day)
+		page, err := report.WriteReport(f.report, day)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(talk, "\nreport: %s\n", page)
 	}
-	f.next(talk, s, all)
+	f.printNextSteps(talk, s, all)
 	return nil
 }
 
-// next says what to run next.
-func (f *replayFlags) next(talk io.Writer, s spec.Scenario, all []history.Totals) {
+// printNextSteps says what to run next.
+func (f *replayFlags) printNextSteps(talk io.Writer, s spec.Scenario, all []history.Totals) {
 	fmt.Fprintf(talk, "\nNext:\n")
 	if len(s.Jobs) > 0 {
-		ledger := ledgerFlag{run: f.run}
-		if len(all) > 1 && !slices.ContainsFunc(all, func(t history.Totals) bool { return t.Policy == scenarios.Auction }) {
+		ledger := ledgerSelector{run: f.run}
+		if len(all) > 1 && !slices.ContainsFunc(all, func(t history.Totals) bool { return t.Policy == scenarios.PolicyAuction }) {
 			ledger.policy = all[0].Policy
 		}
-		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", word(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.spelled())
+		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", shellWord(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.flagText())
 	}
 	if f.report == "" {
 		fmt.Fprintf(talk, "  the same with --report out/      a page with charts\n")
@@ -290,11 +290,11 @@ func writeTotals(path string, all []history.Totals) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.JSON(out, all), out.Close())
+	return errors.Join(report.WriteJSON(out, all), out.Close())
 }
 
-// folder makes a folder, and makes sure that files can be put there.
-func folder(dir string) error {
+// ensureWritableFolder makes a folder, and makes sure that files can be put there.
+func ensureWritableFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func folder(dir string) error {
 // clearRun removes an older run's files from its folder, and nothing else: no
 // ledger that somebody kept there under a name of his own.
 func clearRun(dir string) error {
-	for _, file := range ofRun(dir) {
+	for _, file := range filesOfRun(dir) {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -316,19 +316,19 @@ func clearRun(dir string) error {
 	return nil
 }
 
-// ofRun returns the files that a run may leave in its folder.
-func ofRun(dir string) []string {
+// filesOfRun returns the files that a run may leave in its folder.
+func filesOfRun(dir string) []string {
 	files := []string{filepath.Join(dir, "totals.json")}
-	for _, policy := range scenarios.Names() {
+	for _, policy := range scenarios.AllPolicyNames() {
 		files = append(files, ledgerFile(dir, policy))
 	}
 	return files
 }
 
-// removes reports whether a file is one that a new run in a folder would remove.
-func removes(dir, file string) bool {
+// wouldRemove reports whether a file is one that a new run in a folder would remove.
+func wouldRemove(dir, file string) bool {
 	kept, err := os.Stat(file)
-	return err == nil && slices.ContainsFunc(ofRun(dir), func(old string) bool {
+	return err == nil && slices.ContainsFunc(filesOfRun(dir), func(old string) bool {
 		info, err := os.Stat(old)
 		return err == nil && os.SameFile(info, kept)
 	})

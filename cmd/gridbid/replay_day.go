@@ -9,23 +9,23 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// shown is what a report shows: the day of arrivals and the day after, into
+// shownSteps is what a report shows: the day of arrivals and the day after, into
 // which jobs were deferred.
-const shown = 24 * time.Hour
+const shownSteps = 24 * time.Hour
 
-// newDay returns what a report says of a scenario, before any replay.
-func newDay(s spec.Scenario) report.Day {
-	d := report.Day{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shown), Arrived: s.End, Step: time.Hour, Notes: s.Notes}
+// newDayReport returns what a report says of a scenario, before any replay.
+func newDayReport(s spec.Scenario) report.ReplayReport {
+	d := report.ReplayReport{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shownSteps), Arrived: s.End, Step: time.Hour, Notes: s.Notes}
 	for _, site := range s.Sites {
-		x := report.Site{Name: site.Name}
+		x := report.SiteSignals{Name: site.Name}
 		for _, n := range site.Nodes {
 			x.GPUs += protocol.Milli(n.GPUs) * 1000
 		}
 		for at := d.Start; at < d.End; at = at.Add(d.Step) {
-			if v, ok := value(site.Signals[protocol.GridPrice], at); ok {
+			if v, ok := valueAtHour(site.Signals[protocol.GridPrice], at); ok {
 				x.Price = append(x.Price, protocol.Microdollars(v))
 			}
-			if v, ok := value(site.Signals[protocol.GridCarbon], at); ok {
+			if v, ok := valueAtHour(site.Signals[protocol.GridCarbon], at); ok {
 				x.Carbon = append(x.Carbon, protocol.Milligrams(v))
 			}
 		}
@@ -34,8 +34,8 @@ func newDay(s spec.Scenario) report.Day {
 	return d
 }
 
-// value returns the point of an hour, if the source has one.
-func value(points []protocol.Point, at protocol.Time) (int64, bool) {
+// valueAtHour returns the point of an hour, if the source has one.
+func valueAtHour(points []protocol.Point, at protocol.Time) (int64, bool) {
 	for _, p := range points {
 		if p.At == at {
 			return p.Value, true
@@ -44,10 +44,10 @@ func value(points []protocol.Point, at protocol.Time) (int64, bool) {
 	return 0, false
 }
 
-// busy returns what a report shows of one replay.
-func busy(d report.Day, res scenarios.Result) report.Policy {
-	p := report.Policy{Totals: res.Totals}
-	held := res.Book.Busy(d.Start, d.End, d.Step)
+// policyReport returns what a report shows of one replay.
+func policyReport(d report.ReplayReport, res scenarios.ReplayResult) report.PolicyRun {
+	p := report.PolicyRun{Totals: res.Totals}
+	held := res.History.Busy(d.Start, d.End, d.Step)
 	for _, site := range d.Sites {
 		p.Busy = append(p.Busy, held[site.Name])
 	}

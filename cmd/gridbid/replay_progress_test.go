@@ -14,14 +14,14 @@ import (
 // A job that never ends leaves its policy's bar unfinished; nobody waits for it.
 // Under the race detector: the bars are drawn while the day goes on.
 func TestBarsEndThoughJobsDoNot(t *testing.T) {
-	p := &progress{talk: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Microsecond))}
+	p := &replayProgress{diagnostics: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Microsecond))}
 	for _, policy := range []string{"auction", "home-fifo"} {
-		told := p.of(policy, 2)
+		told := p.trackPolicy(policy, 2)
 		for at := range protocol.Time(1000) {
 			told(at*60_000, 1)
 		}
 	}
-	p.stop()
+	p.stopBars()
 }
 
 // A terminal that moves no cursor would show what is to move it.
@@ -33,10 +33,10 @@ func TestADumbTerminalGetsLines(t *testing.T) {
 	defer tty.Close()
 	for term, bars := range map[string]bool{"dumb": false, "xterm": true} {
 		t.Setenv("TERM", term)
-		p := newProgress(tty)
+		p := newReplayProgress(tty)
 		if (p.bars != nil) != bars {
 			t.Errorf("TERM=%s: bars %v; want %v", term, p.bars != nil, bars)
 		}
-		p.stop()
+		p.stopBars()
 	}
 }

@@ -31,7 +31,7 @@ func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
 	} {
 		args := append([]string{"--policy", "home-fifo", "--bus", "mem", "--no-bound", "--run", run}, flags...)
 		_, talk, err := execute(newReplayCommand(), args...)
-		if !errors.As(err, new(badInput)) || strings.Contains(talk, "replaying") {
+		if !errors.As(err, new(usageError)) || strings.Contains(talk, "replaying") {
 			t.Errorf("%v: %v, after %q; want bad input before anything is played", flags, err, talk)
 		}
 		if _, err := os.Stat(last); err != nil {
@@ -52,7 +52,7 @@ func TestFiguresMayLieInTheFolderOfTheirRun(t *testing.T) {
 func TestTwoReplaysDoNotShareAFolder(t *testing.T) {
 	run := t.TempDir()
 	last := filepath.Join(run, "auction.ledger")
-	release, err := hold(run)
+	release, err := lockFolder(run)
 	if err = errors.Join(err, os.WriteFile(last, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestTwoReplaysDoNotShareAFolder(t *testing.T) {
 		_, _, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
 		return err
 	}
-	if err := again(); !errors.As(err, new(badInput)) {
+	if err := again(); !errors.As(err, new(usageError)) {
 		t.Errorf("beside another: %v; want bad input", err)
 	}
 	if _, err := os.Stat(last); err != nil {
@@ -80,7 +80,7 @@ func TestARunLiesInAFolderOfAnyName(t *testing.T) {
 			t.Fatalf("replay: %v\n%s", err, talk)
 		}
 	}
-	if out, _, err := execute(newTapCommand(), "--run", run, "--kind", "submit"); err != nil || strings.Count(out, "\n") != 5 {
+	if out, _, err := execute(newMessagesCommand(), "--run", run, "--kind", "submit"); err != nil || strings.Count(out, "\n") != 5 {
 		t.Errorf("tap: %v\n%s", err, out)
 	}
 }
@@ -108,11 +108,11 @@ jobs: {count: 40, deferrable: 1}
 		t.Fatalf("replay: %v, %v, %+v\n%s", err, bad, all, talk)
 	}
 	for i, flag := range []string{"auction/forecast", "auction/perfect"} {
-		path, err := ledgerFlag{run: lastRun, policy: flag}.path()
+		path, err := ledgerSelector{run: lastRunFolder, policy: flag}.ledgerPath()
 		if err != nil {
 			t.Fatal(err)
 		}
-		stage := stageOf(t.Context(), path, io.Discard)
+		stage := whatIfStage(t.Context(), path, io.Discard)
 		if !slices.Contains(stage.Policies, "auction/none") {
 			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
 		}
@@ -124,7 +124,7 @@ jobs: {count: 40, deferrable: 1}
 	if _, talk, err := execute(newReplayCommand(), "day", "--policy", "gaia/none", "--bus", "mem", "--no-bound"); err != nil {
 		t.Fatalf("%v\n%s", err, talk)
 	}
-	if left, err := ledgers(lastRun); err != nil || !slices.Equal(left, []string{"gaia-none"}) {
+	if left, err := ledgerPolicies(lastRunFolder); err != nil || !slices.Equal(left, []string{"gaia-none"}) {
 		t.Errorf("the next run leaves %q, %v; want its own ledger alone", left, err)
 	}
 }
@@ -132,14 +132,14 @@ jobs: {count: 40, deferrable: 1}
 // What is said to be next can be run as it is said.
 func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, run := range []string{lastRun, "a run"} {
+	for _, run := range []string{lastRunFolder, "a run"} {
 		_, talk, err := execute(newReplayCommand(), "--policy", "home-fifo,random", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
 		said := regexp.MustCompile(`gridbid why (\S+)(?: --run '(.*)')? --policy (\S+)`).FindStringSubmatch(talk)
 		if err != nil || said == nil {
 			t.Fatalf("replay: %v\n%s", err, talk)
 		}
 		if said[2] == "" {
-			said[2] = lastRun
+			said[2] = lastRunFolder
 		}
 		if _, _, err := execute(newWhyCommand(), said[1], "--run", said[2], "--policy", said[3]); err != nil {
 			t.Errorf("%s: %v", said[0], err)
@@ -151,13 +151,13 @@ func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 // another day.
 func TestWhatIsNextIsOneWordForEachName(t *testing.T) {
 	var talk strings.Builder
-	f := replayFlags{run: lastRun}
-	f.next(&talk, spec.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
+	f := replayFlags{run: lastRunFolder}
+	f.printNextSteps(&talk, spec.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
 	if !strings.Contains(talk.String(), `gridbid why 'Ada'\''s job'  `) || strings.Contains(talk.String(), "gridbid replay") {
 		t.Errorf("next:\n%s", talk.String())
 	}
 	for name, want := range map[string]string{"job-0007": "job-0007", ".gridbid/up": ".gridbid/up", "": "''", "a b": "'a b'", "$(x)": "'$(x)'", "ü/a_b": "ü/a_b"} {
-		if got := word(name); got != want {
+		if got := shellWord(name); got != want {
 			t.Errorf("%q is spelled %s; want %s", name, got, want)
 		}
 	}
@@ -173,7 +173,7 @@ func TestTheLedgerOfAReplayThatWasGivenUpHasNoEnd(t *testing.T) {
 	if _, _, err := execute(cmd, "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a replay that was given up: %v", err)
 	}
-	if _, talk, err := execute(newTapCommand(), "--run", run); err != nil || !strings.Contains(talk, "was cut off") {
+	if _, talk, err := execute(newMessagesCommand(), "--run", run); err != nil || !strings.Contains(talk, "was cut off") {
 		t.Errorf("its ledger: %v, said %q; want that it was cut off", err, talk)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// source is the flags that say what to replay.
-type source struct {
+// scenarioFlags is the flags that say what to replay.
+type scenarioFlags struct {
 	options spec.Options
 	seed    uint64
 	from    int64
@@ -25,8 +25,8 @@ type source struct {
 // it: also by what replays a run again.
 func dataFolder() string { return cmp.Or(os.Getenv("GRIDBID_DATA"), "../shared/data") }
 
-// gridFlags are those that say of what grids.
-func (s *source) gridFlags(cmd *cobra.Command) {
+// registerGridFlags are those that say of what grids.
+func (s *scenarioFlags) registerGridFlags(cmd *cobra.Command) {
 	s.cmd = cmd
 	f, o := cmd.Flags(), &s.options
 	f.StringVar(&o.Data, "data", dataFolder(), "folder of recorded series and traces, for scenarios that read them; also $GRIDBID_DATA")
@@ -36,11 +36,11 @@ func (s *source) gridFlags(cmd *cobra.Command) {
 	f.StringVar(&o.Carbon, "carbon", "", "bid and count by the `average` intensity of the grid (default) or the marginal one")
 }
 
-// flags are all of them.
-func (s *source) flags(cmd *cobra.Command) {
-	s.gridFlags(cmd)
+// registerFlags are all of them.
+func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
+	s.registerGridFlags(cmd)
 	f, o := cmd.Flags(), &s.options
-	kappaFlag(cmd, &o.Kappa)
+	registerKappaFlag(cmd, &o.Kappa)
 	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
 	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
 	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs at most (default 2000, or what the scenario says)")
@@ -48,9 +48,9 @@ func (s *source) flags(cmd *cobra.Command) {
 	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: as many as keep 65 % busy)")
 }
 
-// load reads what the flags and the arguments name: a shipped scenario, a
+// loadScenario reads what the flags and the arguments name: a shipped scenario, a
 // folder or file, or a window.
-func (s *source) load(args []string) (spec.Scenario, error) {
+func (s *scenarioFlags) loadScenario(args []string) (spec.Scenario, error) {
 	if s.cmd.Flags().Changed("seed") {
 		s.options.Seed = &s.seed
 	}
@@ -65,27 +65,27 @@ func (s *source) load(args []string) (spec.Scenario, error) {
 	case s.options.Window != "" && len(args) > 0:
 		err = fmt.Errorf("give a scenario or --window, not both")
 	case s.options.Window != "":
-		out, err = spec.Window(s.options)
+		out, err = spec.LoadWindow(s.options)
 	case len(args) > 0:
-		out, err = spec.Load(args[0], s.options)
+		out, err = spec.LoadScenario(args[0], s.options)
 	default:
-		out, err = spec.Load(spec.Default, s.options)
+		out, err = spec.LoadScenario(spec.DefaultScenario, s.options)
 	}
 	if err != nil {
-		return out, badInput{err}
+		return out, usageError{err}
 	}
 	return out, nil
 }
 
-// tellNotes says what of a scenario was assumed, cut or filled.
-func tellNotes(talk io.Writer, s spec.Scenario) {
+// printNotes says what of a scenario was assumed, cut or filled.
+func printNotes(talk io.Writer, s spec.Scenario) {
 	for _, note := range s.Notes {
 		fmt.Fprintf(talk, "  note: %s\n", note)
 	}
 }
 
-// kappaFlag adds the flag --kappa, which sets to; without it to stays nil.
-func kappaFlag(cmd *cobra.Command, to **float64) {
+// registerKappaFlag adds the flag --kappa, which sets to; without it to stays nil.
+func registerKappaFlag(cmd *cobra.Command, to **float64) {
 	cmd.Flags().Func("kappa", "price of carbon, `dollars` per tonne (default 190, or what the scenario says)", func(text string) error {
 		v, err := strconv.ParseFloat(text, 64)
 		*to = &v
@@ -109,14 +109,14 @@ published schema and against each other. Nothing is replayed and no data is read
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var wrong []error
 			for _, what := range args {
-				if err := spec.Check(what); err != nil {
+				if err := spec.CheckSyntax(what); err != nil {
 					wrong = append(wrong, err)
 					continue
 				}
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s: fine\n", what)
 			}
 			if len(wrong) > 0 {
-				return badInput{errors.Join(wrong...)}
+				return usageError{errors.Join(wrong...)}
 			}
 			return nil
 		},
@@ -128,9 +128,9 @@ published schema and against each other. Nothing is replayed and no data is read
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return tellJSON(cmd.OutOrStdout(), spec.List())
+				return writeJSON(cmd.OutOrStdout(), spec.ShippedNames())
 			}
-			for _, name := range spec.List() {
+			for _, name := range spec.ShippedNames() {
 				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
 					return err
 				}
@@ -144,7 +144,7 @@ published schema and against each other. Nothing is replayed and no data is read
 		Short: "print the JSON schema of scenario.yaml, for editors",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(spec.Schema)
+			_, err := cmd.OutOrStdout().Write(spec.ScenarioSchema)
 			return err
 		},
 	})

@@ -14,11 +14,11 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// leads are how far ahead forecasts are told apart, in hours.
-var leads = []int{2, 6, 12, 24, 48}
+// leadTimes are how far ahead forecasts are told apart, in hours.
+var leadTimes = []int{2, 6, 12, 24, 48}
 
 func newForecastsCommand() *cobra.Command {
-	from := source{options: spec.Options{GridsOnly: true}}
+	from := scenarioFlags{options: spec.Options{GridsOnly: true}}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "forecasts [SCENARIO]",
@@ -32,33 +32,33 @@ forecasts of a service (docs/scenarios.md) one more row says what sites make of 
   gridbid scenario forecasts --window day.csv --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := from.load(args)
+			s, err := from.loadScenario(args)
 			if err != nil {
 				return err
 			}
-			tellNotes(cmd.ErrOrStderr(), s)
-			all, err := scenarios.Foresee(s, leads...)
+			printNotes(cmd.ErrOrStderr(), s)
+			all, err := scenarios.MeasureForecastErrors(s, leadTimes...)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return tellJSON(cmd.OutOrStdout(), foresightJSON(all))
+				return writeJSON(cmd.OutOrStdout(), forecastErrorRows(all))
 			}
-			return foresightTable(cmd.OutOrStdout(), all)
+			return writeForecastErrorTable(cmd.OutOrStdout(), all)
 		},
 	}
-	from.gridFlags(cmd)
+	from.registerGridFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
 
-// foresightTable writes a row for each rule, a table for each kind of quantity.
-func foresightTable(out io.Writer, all []scenarios.Foresight) error {
+// writeForecastErrorTable writes a row for each rule, a table for each kind of quantity.
+func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	last := ""
 	for _, f := range all {
-		kind := string(f.What)
-		if f.What == protocol.GridPrice {
+		kind := string(f.Quantity)
+		if f.Quantity == protocol.GridPrice {
 			kind += map[bool]string{true: ", published ahead", false: ", real time"}[f.DayAhead]
 		}
 		kind += ": " + strings.Join(f.Sites, ", ")
@@ -67,30 +67,30 @@ func foresightTable(out io.Writer, all []scenarios.Foresight) error {
 				fmt.Fprintln(w)
 			}
 			fmt.Fprintf(w, "%s\n\t", kind)
-			for _, to := range leads {
+			for _, to := range leadTimes {
 				fmt.Fprintf(w, "to %d h\t", to)
 			}
 			fmt.Fprintln(w)
 			last = kind
 		}
 		name := string(f.Rule)
-		if f.Service {
+		if f.UsesService {
 			name = "service, amended"
 		}
-		if f.Usual {
+		if f.IsDefaultRule {
 			name = "* " + name
 		}
 		fmt.Fprintf(w, "%s\t", name)
 		for _, e := range f.Leads {
-			fmt.Fprintf(w, "%s\t", part(e))
+			fmt.Fprintf(w, "%s\t", errorPercent(e))
 		}
 		fmt.Fprintln(w)
 	}
 	return w.Flush()
 }
 
-// part is a mean error in per cent of the mean value.
-func part(e forecast.LeadError) string {
+// errorPercent is a mean error in per cent of the mean value.
+func errorPercent(e forecast.LeadError) string {
 	switch {
 	case e.N == 0 && e.Told > 0:
 		return "told"
@@ -100,8 +100,8 @@ func part(e forecast.LeadError) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(e.MAE)/float64(e.Mean))
 }
 
-// foreseen is a row of --json: dollars per MWh, grams per kWh, PUE.
-type foreseen struct {
+// forecastErrorRow is a row of --json: dollars per MWh, grams per kWh, PUE.
+type forecastErrorRow struct {
 	Quantity protocol.Quantity `json:"quantity"`
 	DayAhead bool              `json:"day_ahead"`
 	Sites    []string          `json:"sites"`
@@ -122,10 +122,10 @@ type leadJSON struct {
 	Within float64 `json:"within_percent"`
 }
 
-func foresightJSON(all []scenarios.Foresight) []foreseen {
-	out := make([]foreseen, len(all))
+func forecastErrorRows(all []scenarios.ForecastErrors) []forecastErrorRow {
+	out := make([]forecastErrorRow, len(all))
 	for i, f := range all {
-		out[i] = foreseen{f.What, f.DayAhead, f.Sites, f.Rule, f.Service, f.Usual, nil}
+		out[i] = forecastErrorRow{f.Quantity, f.DayAhead, f.Sites, f.Rule, f.UsesService, f.IsDefaultRule, nil}
 		for _, e := range f.Leads {
 			out[i].Leads = append(out[i].Leads, leadJSON{
 				e.From, e.To, e.Told, e.N, float64(e.MAE) / 1000, float64(e.Mean) / 1000, float64(e.MAPE) / 10, float64(e.Within) / 10,

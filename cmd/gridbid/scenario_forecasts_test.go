@@ -17,13 +17,13 @@ func TestForecastsAreToldByRuleAndByLead(t *testing.T) {
 		}
 	}
 	out, _, err = execute(newForecastsCommand(), "--json", "six-regions")
-	var all []foreseen
+	var all []forecastErrorRow
 	if err != nil || json.Unmarshal([]byte(out), &all) != nil {
 		t.Fatalf("%v: %.300s", err, out)
 	}
 	for _, f := range all {
 		for i, e := range f.Leads {
-			if e.To != leads[i] || e.N+e.Told == 0 || e.MAE < 0 || (e.Mean > 0) != (e.N > 0) {
+			if e.To != leadTimes[i] || e.N+e.Told == 0 || e.MAE < 0 || (e.Mean > 0) != (e.N > 0) {
 				t.Errorf("%s by %s: %+v", f.Quantity, f.Rule, e)
 			}
 		}

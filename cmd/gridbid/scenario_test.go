@@ -17,7 +17,7 @@ func TestEachScenarioIsChecked(t *testing.T) {
 		}
 	}
 	_, talk, err := execute(newScenarioCommand(), "check", filepath.Join(dir, "a.yaml"), "six-regions", filepath.Join(dir, "b.yaml"))
-	if !errors.As(err, new(badInput)) || !strings.Contains(err.Error(), "a.yaml:1: colour: unknown key") || !strings.Contains(err.Error(), "b.yaml:1: shape: unknown key") {
+	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "a.yaml:1: colour: unknown key") || !strings.Contains(err.Error(), "b.yaml:1: shape: unknown key") {
 		t.Errorf("two files that are wrong: %v", err)
 	}
 	if talk != "six-regions: fine\n" {

@@ -78,7 +78,7 @@ func runSite(args []string, out io.Writer) int {
 }
 
 // prepareSite reads the scenario of a configuration, and finds the site in it.
-func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Feed) (program.Builder, error) {
+func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Poller) (program.Builder, error) {
 	if c.Simulate == nil {
 		section := "kubernetes"
 		if c.Kubernetes == nil {
@@ -87,10 +87,10 @@ func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Feed) (program.
 		return nil, c.Fault([]string{section}, "gridbid site runs simulated sites alone: for a real cluster run `cluster-agent --config FILE` with this file, or put simulate in its place")
 	}
 	name := c.Simulate.Scenario
-	if !slices.Contains(spec.List(), name) {
-		name = daemon.Under(c.Simulate.Dir, name)
+	if !slices.Contains(spec.ShippedNames(), name) {
+		name = daemon.ResolveUnder(c.Simulate.Dir, name)
 	}
-	s, err := spec.Load(name, spec.Options{Data: c.Simulate.Data})
+	s, err := spec.LoadScenario(name, spec.Options{Data: c.Simulate.Data})
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +110,12 @@ const gridLasts = 400 * 24 * time.Hour
 // buildSimulatedSite builds the parties of a site that is simulated. Its days are
 // those of the scenario, from the day on which the site first started; its grid is
 // a real one where feed reports one.
-func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Feed) (runtime.Config, error) {
+func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller) (runtime.Config, error) {
 	began, err := firstStart(c.Folder)
 	if err != nil {
 		return runtime.Config{}, err
 	}
-	s = scenarios.Moved(s, began.Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
+	s = scenarios.Shifted(s, began.Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
 	x, err := scenarios.SimulateSite(s, c.Site, began, began.Add(gridLasts))
 	if err != nil {
 		return runtime.Config{}, err
@@ -137,7 +137,7 @@ func firstStart(folder string) (protocol.Time, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		now := time.Now().UTC().Truncate(time.Second)
-		return protocol.At(now), os.WriteFile(file, []byte(now.Format(time.RFC3339)+"\n"), 0o600)
+		return protocol.FromStdTime(now), os.WriteFile(file, []byte(now.Format(time.RFC3339)+"\n"), 0o600)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", siteProgram, err)
@@ -146,5 +146,5 @@ func firstStart(folder string) (protocol.Time, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %s: %w: restore the file, or begin with an empty folder", siteProgram, file, err)
 	}
-	return protocol.At(t), nil
+	return protocol.FromStdTime(t), nil
 }

@@ -53,7 +53,7 @@ jobs: {trace: "${data}/jobs.csv", from: 0}
 }
 
 // built returns the parties of a simulated site.
-func built(t *testing.T, c program.Config, feed *signals.Feed) runtime.Config {
+func built(t *testing.T, c program.Config, feed *signals.Poller) runtime.Config {
 	t.Helper()
 	build, err := prepareSite(c, slog.New(slog.DiscardHandler), feed)
 	if err != nil {
@@ -68,8 +68,8 @@ func built(t *testing.T, c program.Config, feed *signals.Feed) runtime.Config {
 
 // A site may be called as another one of the scenario that it plays.
 func TestASitePlaysTheOneThatIsConfigured(t *testing.T) {
-	c := program.Config{Site: "hydro-north", Folder: t.TempDir(), Simulate: &program.Simulate{Scenario: spec.Default, As: "wind-coast"}}
-	for _, m := range built(t, c, nil).Beside[protocol.Feed("hydro-north")].Tick(protocol.At(time.Now())) {
+	c := program.Config{Site: "hydro-north", Folder: t.TempDir(), Simulate: &program.Simulate{Scenario: spec.DefaultScenario, As: "wind-coast"}}
+	for _, m := range built(t, c, nil).SideParties[protocol.SignalParty("hydro-north")].Tick(protocol.FromStdTime(time.Now())) {
 		if x, ok := m.Body.(protocol.Signal); ok && x.What == protocol.GridCarbon && x.Points[0].Value < 200_000 {
 			t.Errorf("its grid emits %d mg/kWh, as hydro-north's; want that of wind-coast", x.Points[0].Value)
 		}
@@ -153,29 +153,29 @@ func TestBidsFollowTheFeed(t *testing.T) {
 			}
 			log := slog.New(slog.DiscardHandler)
 			cfg := built(t, c, c.Feed(log))
-			hub := new(membus.Hub)
-			cfg.Far, cfg.Log = hub, log
+			hub := new(membus.Bus)
+			cfg.FederationBus, cfg.Log = hub, log
 			ctx, cancel := context.WithCancel(t.Context())
-			market, err := hub.Join(ctx, protocol.Coordinator)
+			market, err := hub.Connect(ctx, protocol.Coordinator)
 			if err != nil {
 				t.Fatal(err)
 			}
 			ended := make(chan error, 1)
-			go func() { ended <- runtime.Run(ctx, cfg) }()
-			mouth := protocol.Mouth{Who: protocol.Coordinator}
+			go func() { ended <- runtime.RunSite(ctx, cfg) }()
+			mouth := protocol.Sender{Party: protocol.Coordinator}
 			round := uint64(0)
 			call := func() {
-				now := protocol.At(time.Now())
+				now := protocol.FromStdTime(time.Now())
 				round++
 				j := protocol.Job{ID: "x", GPUs: 1, Share: 1000, CPU: 1000, Run: time.Hour, Arrival: now, Deadline: now.Add(4 * time.Hour)}
-				if err := market.Say(ctx, mouth.Say(now, protocol.Agent("oslo"), protocol.Call{Round: round, Closes: now.Add(time.Minute), Jobs: []protocol.Job{j}})); err != nil {
+				if err := market.Send(ctx, mouth.NewMessage(now, protocol.AgentParty("oslo"), protocol.CallForBids{Round: round, Closes: now.Add(time.Minute), Jobs: []protocol.Job{j}})); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for m := range market.Heard() {
-				o, ok := m.Body.(protocol.Offer)
+			for m := range market.Messages() {
+				o, ok := m.Body.(protocol.Bids)
 				if !ok {
-					if _, hello := m.Body.(protocol.Hello); hello && round == 0 {
+					if _, hello := m.Body.(protocol.RegisterSite); hello && round == 0 {
 						call()
 					}
 					continue
@@ -185,7 +185,7 @@ func TestBidsFollowTheFeed(t *testing.T) {
 				}
 				if told := o.Grid.PriceOff[0] == 0 && o.Grid.Price[0] == 70_000; told && o.Grid.Carbon[0] == tc.carbon && o.Grid.CarbonOff[0] == tc.off {
 					best := o.Jobs[0].Options[0]
-					kWh := best.Energy.KWh()
+					kWh := best.Energy.InKWh()
 					if grams := float64(best.Carbon) / kWh; grams < 0.99*float64(tc.carbon) || grams > 1.01*float64(tc.carbon) {
 						t.Errorf("an option of %.3f kWh emits %d mg; want %d mg/kWh", kWh, best.Carbon, tc.carbon)
 					}

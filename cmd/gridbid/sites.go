@@ -12,25 +12,25 @@ import (
 )
 
 func newSitesCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "sites",
 		Short: "list the sites of a live federation",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.show(cmd, func() (any, func(io.Writer), error) {
+			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
 				var all []jobstatus.Site
-				err := f.get(cmd.Context(), "/v1/sites", &all)
-				return all, func(w io.Writer) { siteTable(w, all) }, err
+				err := f.getJSON(cmd.Context(), "/v1/sites", &all)
+				return all, func(w io.Writer) { writeSiteTable(w, all) }, err
 			})
 		},
 	}
-	f.flags(cmd, true)
+	f.registerFlags(cmd, true)
 	return cmd
 }
 
-func siteTable(w io.Writer, all []jobstatus.Site) {
-	columns(w, "SITE\tSTATE\tGPUS\tFREE\tPLACED\tDONE\tUSD/MWH\tG/KWH\tPUE\tHEARD", func(row func(string, ...any)) {
+func writeSiteTable(w io.Writer, all []jobstatus.Site) {
+	writeColumns(w, "SITE\tSTATE\tGPUS\tFREE\tPLACED\tDONE\tUSD/MWH\tG/KWH\tPUE\tHEARD", func(row func(string, ...any)) {
 		for _, s := range all {
 			state := "ok"
 			switch {
@@ -46,13 +46,13 @@ func siteTable(w io.Writer, all []jobstatus.Site) {
 				free, price = fmt.Sprintf("%.1f", s.Free), fmt.Sprintf("%.1f", s.Price)
 				carbon, pue = fmt.Sprintf("%.0f", s.Carbon), fmt.Sprintf("%.2f", s.PUE)
 			}
-			row("%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s", s.Name, state, s.GPUs, free, s.Placed, s.Done, price, carbon, pue, clock(s.Heard))
+			row("%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s", s.Name, state, s.GPUs, free, s.Placed, s.Done, price, carbon, pue, timeOfDay(s.Heard))
 		}
 	})
 }
 
 func newDrainCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	var over bool
 	cmd := &cobra.Command{
 		Use:   "drain SITE",
@@ -66,7 +66,7 @@ in its queue. --over lets it in again.`,
 			if over {
 				path += "?over=true"
 			}
-			return f.do(cmd, path, &s, func() string {
+			return f.postAndPrint(cmd, path, &s, func() string {
 				if s.Drained {
 					return fmt.Sprintf("%s gets no more jobs; it has %d", s.Name, s.Placed)
 				}
@@ -74,62 +74,62 @@ in its queue. --over lets it in again.`,
 			})
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	cmd.Flags().BoolVar(&over, "over", false, "let it in again")
 	return cmd
 }
 
 func newAuctionsCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "auctions",
 		Short: "list the last auctions of a live federation",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.show(cmd, func() (any, func(io.Writer), error) {
-				all, err := f.auctions(cmd, limit)
-				return all, func(w io.Writer) { roundTable(w, all) }, err
+			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
+				all, err := f.fetchAuctions(cmd, limit)
+				return all, func(w io.Writer) { writeRoundTable(w, all) }, err
 			})
 		},
 	}
-	f.flags(cmd, true)
+	f.registerFlags(cmd, true)
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many, latest first")
 	return cmd
 }
 
-func (f *deskFlags) auctions(cmd *cobra.Command, limit int) ([]jobstatus.Round, error) {
+func (f *apiFlags) fetchAuctions(cmd *cobra.Command, limit int) ([]jobstatus.Round, error) {
 	var all []jobstatus.Round
-	err := f.get(cmd.Context(), "/v1/auctions", &all)
+	err := f.getJSON(cmd.Context(), "/v1/auctions", &all)
 	return all[:min(len(all), max(limit, 0))], err
 }
 
-func roundTable(w io.Writer, all []jobstatus.Round) {
-	columns(w, "ROUND\tAT\tJOBS\tOFFERS\tAWARDS\tHOLDS\tREFUSED\tUSD\tBOUND", func(row func(string, ...any)) {
+func writeRoundTable(w io.Writer, all []jobstatus.Round) {
+	writeColumns(w, "ROUND\tAT\tJOBS\tOFFERS\tAWARDS\tHOLDS\tREFUSED\tUSD\tBOUND", func(row func(string, ...any)) {
 		for _, r := range all {
-			row("%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f", r.Round, clock(r.At), r.Jobs, r.Offers, r.Awards, r.Holds, r.Refused, r.Cost, r.Bound)
+			row("%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f", r.Round, timeOfDay(r.At), r.Jobs, r.Offers, r.Awards, r.Holds, r.Refused, r.Cost, r.Bound)
 		}
 	})
 }
 
 func newTopCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "watch a live federation: sites, jobs that are on their way, auctions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.watch = !f.json
-			return f.show(cmd, func() (any, func(io.Writer), error) { return f.top(cmd) })
+			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) { return f.fetchTop(cmd) })
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	cmd.Flags().DurationVar(&f.every, "every", 1e9, "how often")
 	return cmd
 }
 
-// onScreen is how many jobs and auctions fit on a screen.
-const onScreen = 12
+// rowsOnScreen is how many jobs and auctions fit on a screen.
+const rowsOnScreen = 12
 
 // countStates says how many jobs are in each state; one that is stopping still has its place.
 func countStates(jobs map[jobstatus.State]int) string {
@@ -146,33 +146,33 @@ func countStates(jobs map[jobstatus.State]int) string {
 	return strings.Join(parts, ", ")
 }
 
-func (f *deskFlags) top(cmd *cobra.Command) (any, func(io.Writer), error) {
+func (f *apiFlags) fetchTop(cmd *cobra.Command) (any, func(io.Writer), error) {
 	var all struct {
 		Sites    []jobstatus.Site  `json:"sites"`
 		Jobs     []jobstatus.Job   `json:"jobs"`
 		Auctions []jobstatus.Round `json:"auctions"`
 	}
-	err := f.get(cmd.Context(), "/v1/sites", &all.Sites)
+	err := f.getJSON(cmd.Context(), "/v1/sites", &all.Sites)
 	if err == nil {
-		err = f.get(cmd.Context(), "/v1/jobs?limit=100000", &all.Jobs)
+		err = f.getJSON(cmd.Context(), "/v1/jobs?limit=100000", &all.Jobs)
 	}
 	if err == nil {
-		all.Auctions, err = f.auctions(cmd, onScreen/2)
+		all.Auctions, err = f.fetchAuctions(cmd, rowsOnScreen/2)
 	}
 	return all, func(w io.Writer) {
 		states := make(map[jobstatus.State]int)
 		var live []jobstatus.Job
 		for _, j := range all.Jobs {
 			states[j.State]++
-			if !j.Over() && len(live) < onScreen {
+			if !j.Over() && len(live) < rowsOnScreen {
 				live = append(live, j)
 			}
 		}
 		fmt.Fprintf(w, "%s\n\n", countStates(states))
-		siteTable(w, all.Sites)
+		writeSiteTable(w, all.Sites)
 		fmt.Fprintln(w)
-		jobTable(w, live)
+		writeJobTable(w, live)
 		fmt.Fprintln(w)
-		roundTable(w, all.Auctions)
+		writeRoundTable(w, all.Auctions)
 	}, err
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func newSubmitCommand() *cobra.Command {
-	var f deskFlags
+	var f apiFlags
 	var files []string
 	var id string
 	var wait bool
@@ -46,51 +46,51 @@ repeated. A job without an id is given one, which is printed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
-				return badInput{errors.New("submit: no job; give -f FILE, or -f - for standard input")}
+				return usageError{errors.New("submit: no job; give -f FILE, or -f - for standard input")}
 			}
 			if id != "" && len(files) > 1 {
-				return badInput{errors.New("submit: --id names one job; give one -f")}
+				return usageError{errors.New("submit: --id names one job; give one -f")}
 			}
-			done, err := f.submitAll(cmd, files, id)
+			done, err := f.submitFiles(cmd, files, id)
 			for i := range done {
 				if wait && err == nil {
-					err = f.wait(cmd, &done[i])
+					err = f.awaitJobEnd(cmd, &done[i])
 				}
 			}
 			if f.json && (err == nil || len(done) > 0) { // those are submitted, whatever came then
-				err = errors.Join(err, tellJSON(cmd.OutOrStdout(), done))
+				err = errors.Join(err, writeJSON(cmd.OutOrStdout(), done))
 			}
 			if wait && err == nil {
-				err = endedWell(done)
+				err = checkEndedWell(done)
 			}
 			return err
 		},
 	}
-	f.flags(cmd, false)
+	f.registerFlags(cmd, false)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; may be given several times")
 	cmd.Flags().StringVar(&id, "id", "", "id of the job, instead of the file's")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended; with 1 if it failed, was refused or was stopped")
 	return cmd
 }
 
-// endedWell returns an error that names the jobs that failed, were refused or were stopped.
-func endedWell(all []jobstatus.Job) error {
+// checkEndedWell returns an error that names the jobs that failed, were refused or were stopped.
+func checkEndedWell(all []jobstatus.Job) error {
 	var ill []string
 	for _, j := range all {
-		if unwell(j) != "" {
+		if failureText(j) != "" {
 			ill = append(ill, string(j.ID))
 		}
 	}
 	if len(ill) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s of %d did not end well: %s", format.Count(len(ill), "job", "jobs"), len(all), strings.Join(ill, ", "))
+	return fmt.Errorf("%s of %d did not end well: %s", format.CountWithNoun(len(ill), "job", "jobs"), len(all), strings.Join(ill, ", "))
 }
 
-// submitAll submits the jobs of files, and returns those that are.
-func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (done []jobstatus.Job, err error) {
+// submitFiles submits the jobs of files, and returns those that are.
+func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (done []jobstatus.Job, err error) {
 	for _, file := range files {
-		j, err := f.submit(cmd, file, id)
+		j, err := f.submitFile(cmd, file, id)
 		if err != nil {
 			return done, err
 		}
@@ -105,22 +105,22 @@ func (f *deskFlags) submitAll(cmd *cobra.Command, files []string, id string) (do
 	return done, nil
 }
 
-func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j jobstatus.Job, err error) {
+func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.Job, err error) {
 	var text []byte
 	if file == "-" {
 		file, text, err = "standard input", nil, nil
-		text, err = io.ReadAll(io.LimitReader(until{cmd.Context(), cmd.InOrStdin()}, 1<<20))
+		text, err = io.ReadAll(io.LimitReader(cancellableReader{cmd.Context(), cmd.InOrStdin()}, 1<<20))
 	} else {
 		text, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return j, badInput{err}
+		return j, usageError{err}
 	}
-	o, err := api.ParseOrder(file, text)
+	o, err := api.ParseJobFile(file, text)
 	if err != nil {
-		return j, badInput{err}
+		return j, usageError{err}
 	}
-	given := o.ID() != "" || id != ""
+	given := o.RequestedID() != "" || id != ""
 	if !given {
 		id = "job-" + strings.ToLower(rand.Text()[:10])
 	}
@@ -128,16 +128,16 @@ func (f *deskFlags) submit(cmd *cobra.Command, file, id string) (j jobstatus.Job
 	if id != "" {
 		path += "?id=" + url.QueryEscape(id)
 	}
-	err = f.ask(cmd.Context(), http.MethodPost, path, "application/yaml", text, &j)
-	if err != nil && !given && !errors.As(err, new(badInput)) { // by ctrl-C, too
+	err = f.sendRequest(cmd.Context(), http.MethodPost, path, "application/yaml", text, &j)
+	if err != nil && !given && !errors.As(err, new(usageError)) { // by ctrl-C, too
 		fmt.Fprintf(cmd.ErrOrStderr(), "the job may have been taken: repeat it with --id %s\n", id)
 	}
 	return j, err
 }
 
-// wait asks until a job has ended. A coordinator that went away is waited for, as
+// awaitJobEnd asks until a job has ended. A coordinator that went away is waited for, as
 // another may take over.
-func (f *deskFlags) wait(cmd *cobra.Command, j *jobstatus.Job) error {
+func (f *apiFlags) awaitJobEnd(cmd *cobra.Command, j *jobstatus.Job) error {
 	for was, away := jobstatus.State(""), false; !j.Over(); {
 		if j.State != was && !f.json {
 			was = j.State
@@ -149,21 +149,21 @@ func (f *deskFlags) wait(cmd *cobra.Command, j *jobstatus.Job) error {
 		case <-time.After(500 * time.Millisecond):
 		}
 		var now jobstatus.Job // what it says no longer is not kept
-		err := f.get(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now)
+		err := f.getJSON(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now)
 		switch {
 		case err == nil:
 			*j, away = now, false
-		case errors.As(err, new(badInput)) || cmd.Context().Err() != nil:
+		case errors.As(err, new(usageError)) || cmd.Context().Err() != nil:
 			return err
 		case !away:
 			away = true
-			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; asking again\n", legible(err))
+			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; asking again\n", legibleError(err))
 		}
 	}
 	if f.json {
 		return nil
 	}
-	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, unwell(*j)))
+	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, failureText(*j)))
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), end)
 	return err
 }

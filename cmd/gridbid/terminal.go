@@ -7,11 +7,11 @@ import (
 	"golang.org/x/term"
 )
 
-// terminal reports whether a file is a terminal.
-func terminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// isTerminal reports whether a file is a terminal.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// screenOf returns the terminal that out is, if its cursor can be moved.
-func screenOf(out io.Writer) (*os.File, bool) {
+// terminalOf returns the terminal that out is, if its cursor can be moved.
+func terminalOf(out io.Writer) (*os.File, bool) {
 	f, ok := out.(*os.File)
-	return f, ok && terminal(f) && os.Getenv("TERM") != "dumb"
+	return f, ok && isTerminal(f) && os.Getenv("TERM") != "dumb"
 }

@@ -43,7 +43,7 @@ import (
 
 // upFlags is what `gridbid up` was told.
 type upFlags struct {
-	source
+	scenarioFlags
 	adviceFlags
 	speed  float64
 	sites  []string
@@ -86,14 +86,14 @@ most that wait. What is over is dropped, logged and counted
   gridbid submit -f job.yaml; gridbid jobs --watch`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.up(cmd, args); err != nil && !errors.Is(err, context.Canceled) {
+			if err := f.runUp(cmd, args); err != nil && !errors.Is(err, context.Canceled) {
 				return err
 			}
 			return nil // ctrl-C is how it ends
 		},
 	}
-	f.source.flags(cmd)
-	f.adviceFlags.flags(cmd, "verdicts")
+	f.scenarioFlags.registerFlags(cmd)
+	f.adviceFlags.registerFlags(cmd, "verdicts")
 	fl := cmd.Flags()
 	fl.Float64Var(&f.speed, "speed", 60, "seconds that pass in one of yours, 1 to 600")
 	fl.StringSliceVar(&f.sites, "sites", nil, "sites of the scenario to start (default: all)")
@@ -106,91 +106,91 @@ most that wait. What is over is dropped, logged and counted
 	return cmd
 }
 
-// upped is what up has started.
-type upped struct {
+// liveFederation is what up has started.
+type liveFederation struct {
 	flags    *upFlags
 	scenario spec.Scenario
 	clock    bus.Clock
 	socket   net.Listener
 	server   *natsbus.Server
-	desk     *api.Desk
+	api      *api.Server
 	mux      *http.ServeMux
 	log      *slog.Logger
 
-	all  sync.WaitGroup
-	fail context.CancelCauseFunc
+	parties sync.WaitGroup
+	fail    context.CancelCauseFunc
 }
 
-func (f *upFlags) up(cmd *cobra.Command, args []string) error {
-	s, err := f.choose(args)
+func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
+	s, err := f.chooseScenario(args)
 	if err != nil {
 		return err
 	}
-	log, err := daemon.Logger(cmd.ErrOrStderr(), f.level, "text")
+	log, err := daemon.NewLogger(cmd.ErrOrStderr(), f.level, "text")
 	if err == nil {
-		err = f.reachable()
+		err = f.checkReachable()
 	}
 	if err != nil {
-		return badInput{err}
+		return usageError{err}
 	}
-	if err := f.ready(s, cmd.ErrOrStderr()); err != nil {
+	if err := f.openAdvisor(s, cmd.ErrOrStderr()); err != nil {
 		return err
 	}
-	if err := advisor.CheckLive(f.advice.Notes); err != nil {
-		return badInput{fmt.Errorf("%s: %w", f.notes, err)}
+	if err := advisor.CheckNotesSize(f.advice.Notes); err != nil {
+		return usageError{fmt.Errorf("%s: %w", f.notes, err)}
 	}
-	daemon.CollectLess()
+	daemon.RelaxGarbageCollector()
 	if err := os.MkdirAll(f.folder, 0o700); err != nil {
-		return badInput{fmt.Errorf("--folder: %w", err)}
+		return usageError{fmt.Errorf("--folder: %w", err)}
 	}
-	release, err := hold(f.folder)
+	release, err := lockFolder(f.folder)
 	if err != nil {
-		return badInput{fmt.Errorf("%w; --folder names another", err)}
+		return usageError{fmt.Errorf("%w; --folder names another", err)}
 	}
 	defer release()
 	socket, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return badInput{fmt.Errorf("%w; --listen names another address", err)}
+		return usageError{fmt.Errorf("%w; --listen names another address", err)}
 	}
 	defer socket.Close()
-	if err := f.clear(); err != nil {
+	if err := f.clearFolder(); err != nil {
 		return err
 	}
-	server, err := natsbus.Serve(natsbus.Config{Listen: f.nats, Store: filepath.Join(f.folder, "nats")})
+	server, err := natsbus.StartServer(natsbus.Config{Listen: f.nats, Store: filepath.Join(f.folder, "nats")})
 	if err != nil {
 		return err
 	}
 	defer server.Close()
-	if err := f.letTap(server); err != nil {
+	if err := f.writeTapAccess(server); err != nil {
 		return err
 	}
 	server.Log = log
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
-	u := &upped{
-		flags: f, scenario: s, socket: socket, server: server, desk: api.New(), mux: http.NewServeMux(), log: log, fail: fail,
+	u := &liveFederation{
+		flags: f, scenario: s, socket: socket, server: server, api: api.New(), mux: http.NewServeMux(), log: log, fail: fail,
 		clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: f.speed},
 	}
-	err = u.start(ctx)
+	err = u.startParties(ctx)
 	if err == nil {
-		u.tell(cmd)
+		u.printStarted(cmd)
 		<-ctx.Done()
 		err = context.Cause(ctx)
 	}
 	fail(err)
-	u.all.Wait()
+	u.parties.Wait()
 	return err
 }
 
-// reachable says which address up cannot be reached at, or cannot reach.
-func (f *upFlags) reachable() error {
-	if _, err := telemetry.Endpoint(f.traces); err != nil {
+// checkReachable says which address up cannot be reached at, or cannot reach.
+func (f *upFlags) checkReachable() error {
+	if _, err := telemetry.TracesEndpoint(f.traces); err != nil {
 		return fmt.Errorf("--traces: %w", err)
 	}
-	if err := daemon.Loopback(f.listen); err != nil || f.nats == "" {
+	if err := daemon.RequireLoopback(f.listen); err != nil || f.nats == "" {
 		return err
 	}
-	if err := daemon.Loopback(f.nats); err != nil {
+	if err := daemon.RequireLoopback(f.nats); err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
 	socket, err := net.Listen("tcp", f.nats) // for the server
@@ -200,18 +200,18 @@ func (f *upFlags) reachable() error {
 	return socket.Close()
 }
 
-// choose reads the scenario and keeps the sites that are wanted.
-func (f *upFlags) choose(args []string) (spec.Scenario, error) {
-	s, err := f.load(args)
+// chooseScenario reads the scenario and keeps the sites that are wanted.
+func (f *upFlags) chooseScenario(args []string) (spec.Scenario, error) {
+	s, err := f.loadScenario(args)
 	if err != nil {
 		return s, err
 	}
 	if !(f.speed >= 1 && f.speed <= 600) {
-		return s, badInput{fmt.Errorf("--speed %g: want 1 to 600: rounds take seconds of the clock that is played", f.speed)}
+		return s, usageError{fmt.Errorf("--speed %g: want 1 to 600: rounds take seconds of the clock that is played", f.speed)}
 	}
 	for _, name := range f.sites {
 		if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
-			return s, badInput{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
+			return s, usageError{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
 		}
 	}
 	if len(f.sites) > 0 {
@@ -220,89 +220,89 @@ func (f *upFlags) choose(args []string) (spec.Scenario, error) {
 	return s, nil
 }
 
-// ownFolder is a file in a folder whose contents are up's to remove, tapFile one that
+// upFolder is a file in a folder whose contents are up's to remove, tapAccessFile one that
 // says where and by what others listen.
 const (
-	ownFolder = "up.folder"
-	tapFile   = "tap.url"
+	upFolder      = "up.folder"
+	tapAccessFile = "tap.url"
 )
 
-// clear empties the folder of what an earlier up left, and of nothing else: a
+// clearFolder empties the folder of what an earlier up left, and of nothing else: a
 // federation, say, has sites there with their keys.
-func (f *upFlags) clear() error {
+func (f *upFlags) clearFolder() error {
 	at := func(name string) string { return filepath.Join(f.folder, name) }
 	there := func(name string) bool { _, err := os.Lstat(at(name)); return err == nil }
-	own := there(ownFolder)
-	if r, err := wal.Open(at("auction.ledger")); err == nil { // earlier versions left no more
+	own := there(upFolder)
+	if r, err := wal.OpenReader(at("auction.ledger")); err == nil { // earlier versions left no more
 		own = own || r.Header()["live"] == "up"
 		_ = r.Close()
 	}
-	for _, name := range []string{"nats", "sites", "auction.ledger", tapFile} {
+	for _, name := range []string{"nats", "sites", "auction.ledger", tapAccessFile} {
 		if !own && there(name) {
-			return badInput{fmt.Errorf("--folder: %s was left by no up: name another folder", at(name))}
+			return usageError{fmt.Errorf("--folder: %s was left by no up: name another folder", at(name))}
 		}
 		if err := os.RemoveAll(at(name)); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(at(ownFolder), nil, 0o600)
+	return os.WriteFile(at(upFolder), nil, 0o600)
 }
 
-// letTap writes down by what others listen, if they may.
-func (f *upFlags) letTap(server *natsbus.Server) error {
+// writeTapAccess writes down by what others listen, if they may.
+func (f *upFlags) writeTapAccess(server *natsbus.Server) error {
 	if f.nats == "" {
 		return nil
 	}
-	at, err := url.Parse(server.URL())
+	at, err := url.Parse(server.ClientURL())
 	if err != nil {
 		return err
 	}
 	at.User = url.UserPassword(server.TapCredentials())
-	return os.WriteFile(filepath.Join(f.folder, tapFile), []byte(at.String()+"\n"), 0o600)
+	return os.WriteFile(filepath.Join(f.folder, tapAccessFile), []byte(at.String()+"\n"), 0o600)
 }
 
-// run has part of the federation live; if it fails, all ends.
-func (u *upped) run(ctx context.Context, what string, live func() error) {
-	u.all.Go(func() {
+// runPart has part of the federation live; if it fails, all ends.
+func (u *liveFederation) runPart(ctx context.Context, what string, live func() error) {
+	u.parties.Go(func() {
 		if err := live(); err != nil && ctx.Err() == nil {
 			u.fail(fmt.Errorf("up: %s: %w", what, err))
 		}
 	})
 }
 
-func (u *upped) start(ctx context.Context) error {
-	tap, err := u.server.Tap(ctx)
+func (u *liveFederation) startParties(ctx context.Context) error {
+	tap, err := u.server.OpenTap(ctx)
 	if err != nil {
 		return err
 	}
-	notes, err := archive.Open("", time.Now(), u.log)
+	notes, err := archive.OpenArchive("", time.Now(), u.log)
 	if err != nil {
 		return err
 	}
-	now := tail.Start(ctx, u.record(tap, notes), nil)
-	hub, tele, err := u.watched(ctx, protocol.Coordinator)
+	now := tail.Start(ctx, u.recordMessages(tap, notes), nil)
+	hub, tele, err := u.instrumentedBus(ctx, protocol.Coordinator)
 	if err != nil {
 		return err
 	}
-	hub.Limits = u.flags.limits()
-	api := u.dated(u.desk.Handler())
+	hub.Limits = u.flags.siteLimits()
+	api := u.withSimulatedDate(u.api.HTTPHandler())
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		u.mux.Handle(path, api)
 	}
-	u.mux.Handle("GET /metrics", loopback.Only(tele.Handler()))
-	u.mux.Handle("/", page.New(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.Auction, Live: true, MCP: mcp.HTTP(mcp.New(now, buildVersion()))}))
-	u.run(ctx, "desk", func() error { return serve(ctx, u.socket, u.mux) })
-	u.run(ctx, "record", func() error { <-now.Over(); return now.Err() })
+	u.mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
+	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTP(mcp.New(now, buildVersion()))}))
+	u.runPart(ctx, "desk", func() error { return serveHTTP(ctx, u.socket, u.mux) })
+	u.runPart(ctx, "record", func() error { <-now.Over(); return now.Err() })
 
-	u.run(ctx, "coordinator", func() error {
-		return leader.Run(ctx, leader.Config{
-			Hub: hub, Clock: u.clock, Desk: u.desk, Log: u.log, Judge: u.flags.serve(u.clock, u.log), Scribe: notes,
-			Told: tele.Told, Stood: tele.Stood, Counted: tele.Counted, Books: eventlog.Config{Lease: upLease},
-			Market: u.flags.rules(scenarios.Weights(u.scenario)),
-			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
+	u.runPart(ctx, "coordinator", func() error {
+		return leader.RunWhenElected(ctx, leader.Config{
+			Bus: hub, Clock: u.clock, API: u.api, Log: u.log, Judge: u.flags.liveJudge(u.clock, u.log), Recorder: notes,
+			OnSent: tele.CountMessages, OnRestore: tele.RestoreWaiting, OnCounts: tele.SetRefusalCounts, EventLog: eventlog.Config{Lease: upLease},
+			Market: u.flags.marketRules(scenarios.MarketWeights(u.scenario)),
+			Rule:   func() auction.ClearingRule { return auction.New(auction.Config{}) },
 		})
 	})
-	for !u.desk.Leading() {
+	for !u.api.IsLeading() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -310,37 +310,37 @@ func (u *upped) start(ctx context.Context) error {
 		}
 	}
 	for _, s := range u.scenario.Sites {
-		if err := u.site(ctx, s.Name); err != nil {
+		if err := u.startSite(ctx, s.Name); err != nil {
 			return err
 		}
 	}
-	return u.submit(ctx)
+	return u.submitJobs(ctx)
 }
 
-// dated has answers bear the time of the clock that is played, from which whoever
+// withSimulatedDate has answers bear the time of the clock that is played, from which whoever
 // asks reckons.
-func (u *upped) dated(h http.Handler) http.Handler {
+func (u *liveFederation) withSimulatedDate(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Date", u.clock.Now().Go().Format(http.TimeFormat))
+		w.Header().Set("Date", u.clock.Now().StdTime().Format(http.TimeFormat))
 		h.ServeHTTP(w, r)
 	})
 }
 
-// record writes all that is said into a ledger, and hands it on; with it what no
+// recordMessages writes all that is said into a ledger, and hands it on; with it what no
 // bus carries: what the desk said to the coordinator, and what that took in when.
-func (u *upped) record(tap bus.Port, notes *archive.Notebook) tail.Source {
+func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) tail.Source {
 	beside := make(chan protocol.Message)
 	return func(ctx context.Context, _ uint64, each func(protocol.Message) error) (err error) {
-		book, err := wal.Create(filepath.Join(u.flags.folder, "auction.ledger"), headed(map[string]string{
-			"scenario": u.scenario.Name, "policy": scenarios.Auction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
-		}, u.flags.live(u.flags.speed)))
+		book, err := wal.CreateFile(filepath.Join(u.flags.folder, "auction.ledger"), addAdviceToHeader(map[string]string{
+			"scenario": u.scenario.Name, "policy": scenarios.PolicyAuction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
+		}, u.flags.scaledAdvice(u.flags.speed)))
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, book.Close()) }()
-		u.run(ctx, "notebook", func() error {
+		u.runPart(ctx, "notebook", func() error {
 			return notes.Read(ctx, 0, func(m protocol.Message) error {
-				if m.From != protocol.Desk && m.From != protocol.Clerk {
+				if m.From != protocol.OperatorAPI && m.From != protocol.InputRecorder {
 					return nil
 				}
 				select {
@@ -350,12 +350,12 @@ func (u *upped) record(tap bus.Port, notes *archive.Notebook) tail.Source {
 				return nil
 			})
 		})
-		write := func(m protocol.Message) error { return errors.Join(book.Append(m), each(m)) }
+		write := func(m protocol.Message) error { return errors.Join(book.AppendMessage(m), each(m)) }
 		flush := time.NewTicker(time.Second)
 		defer flush.Stop()
 		for {
 			select {
-			case m, ok := <-tap.Heard():
+			case m, ok := <-tap.Messages():
 				if !ok && ctx.Err() != nil {
 					return nil
 				}
@@ -375,17 +375,17 @@ func (u *upped) record(tap bus.Port, notes *archive.Notebook) tail.Source {
 	}
 }
 
-// watched returns a hub of a party, and what can be seen of it.
-func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, *telemetry.Telemetry, error) {
+// instrumentedBus returns a hub of a party, and what can be seen of it.
+func (u *liveFederation) instrumentedBus(ctx context.Context, who protocol.Party) (*natsbus.Bus, *telemetry.Telemetry, error) {
 	tele, err := telemetry.New(ctx, telemetry.Config{Who: who, Endpoint: u.flags.traces, Log: u.log})
 	if err != nil {
-		return nil, nil, badInput{err}
+		return nil, nil, usageError{err}
 	}
-	hub := u.server.More()
-	tele.Watch(hub)
-	u.all.Go(func() {
+	hub := u.server.NewBus()
+	tele.WatchBus(hub)
+	u.parties.Go(func() {
 		<-ctx.Done()
-		tele.End(u.log)
+		tele.CloseAndLog(u.log)
 	})
 	return hub, tele, nil
 }
@@ -395,23 +395,23 @@ func (u *upped) watched(ctx context.Context, who protocol.Party) (*natsbus.Hub, 
 // its end.
 const upLease = 10 * time.Second
 
-// limits are those of a coordinator, with rates by the clock that is played.
-func (f *upFlags) limits() *natsbus.Limits {
-	l := natsbus.SiteLimits()
+// siteLimits are those of a coordinator, with rates by the clock that is played.
+func (f *upFlags) siteLimits() *natsbus.Limits {
+	l := natsbus.DefaultSiteLimits()
 	l.Rate *= f.speed
 	l.Burst, l.Bytes = int(float64(l.Burst)*f.speed), int(float64(l.Bytes)*f.speed)
 	return l
 }
 
-// rules are those of the market. Like a coordinator in a process of its own it calls as
+// marketRules are those of the market. Like a coordinator in a process of its own it calls as
 // many jobs at a time as an offer holds that is heard.
-func (f *upFlags) rules(w protocol.Weights) market.Config {
-	return market.Config{Terms: w, Pay: accounts.Rule{Margin: 100}, Most: 512, Advice: f.live(f.speed)}
+func (f *upFlags) marketRules(w protocol.Weights) market.Config {
+	return market.Config{Terms: w, Pay: accounts.PaymentRule{Margin: 100}, Most: 512, Advice: f.scaledAdvice(f.speed)}
 }
 
-// site starts one simulated site of the scenario.
-func (u *upped) site(ctx context.Context, name string) error {
-	x, err := scenarios.SimulateSite(u.scenario, name, u.scenario.Start, scenarios.Metered(u.scenario).Add(scenarios.Longest))
+// startSite starts one simulated site of the scenario.
+func (u *liveFederation) startSite(ctx context.Context, name string) error {
+	x, err := scenarios.SimulateSite(u.scenario, name, u.scenario.Start, scenarios.MeteredUntil(u.scenario).Add(scenarios.MaxReplayOverrun))
 	if err != nil {
 		return err
 	}
@@ -419,48 +419,48 @@ func (u *upped) site(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	hub, tele, err := u.watched(ctx, protocol.Agent(name))
+	hub, tele, err := u.instrumentedBus(ctx, protocol.AgentParty(name))
 	if err != nil {
 		return err
 	}
-	tele.Check(hub.Ready)
-	u.mux.Handle("/agents/"+name+"/", loopback.Only(http.StripPrefix("/agents/"+name, tele.Handler())))
-	cfg.Far, cfg.Near, cfg.Clock, cfg.Log, cfg.Told = hub, hub, u.clock, u.log.With("site", name), tele.Told
-	u.run(ctx, name, func() error { return runtime.Run(ctx, cfg) })
+	tele.AddReadinessCheck(hub.CheckConnected)
+	u.mux.Handle("/agents/"+name+"/", loopback.AllowLocalOnly(http.StripPrefix("/agents/"+name, tele.HTTPHandler())))
+	cfg.FederationBus, cfg.SiteBus, cfg.Clock, cfg.Log, cfg.OnSent = hub, hub, u.clock, u.log.With("site", name), tele.CountMessages
+	u.runPart(ctx, name, func() error { return runtime.RunSite(ctx, cfg) })
 	return nil
 }
 
-// submit has the scenario's jobs arrive.
-func (u *upped) submit(ctx context.Context) error {
+// submitJobs has the scenario's jobs arrive.
+func (u *liveFederation) submitJobs(ctx context.Context) error {
 	if u.flags.noJobs {
 		return nil
 	}
-	port, err := u.server.Join(ctx, protocol.Submitter)
+	port, err := u.server.Connect(ctx, protocol.Submitter)
 	if err != nil {
 		return err
 	}
-	u.run(ctx, "submitter", func() error {
+	u.runPart(ctx, "submitter", func() error {
 		return bus.Loop{Clock: u.clock}.Run(ctx, port, sim.NewSubmitter(u.scenario.Jobs))
 	})
 	return nil
 }
 
-// tell says what there is to see.
-func (u *upped) tell(cmd *cobra.Command) {
+// printStarted says what there is to see.
+func (u *liveFederation) printStarted(cmd *cobra.Command) {
 	var names []string
 	for _, s := range u.scenario.Sites {
 		names = append(names, s.Name)
 	}
 	talk := cmd.ErrOrStderr()
 	fmt.Fprintf(talk, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
-	tellNotes(talk, u.scenario)
+	printNotes(talk, u.scenario)
 	fmt.Fprintf(talk, "page: http://%s\n", u.socket.Addr())
 	if u.flags.nats != "" {
-		fmt.Fprintf(talk, "nats: %s, for who listens: the URL is in %s\n", u.server.URL(), filepath.Join(u.flags.folder, tapFile))
+		fmt.Fprintf(talk, "nats: %s, for who listens: the URL is in %s\n", u.server.ClientURL(), filepath.Join(u.flags.folder, tapAccessFile))
 	}
 	at := ""
-	if own := u.socket.Addr().String(); own != defaultDesk {
+	if own := u.socket.Addr().String(); own != defaultAPIAddress {
 		at = " --at " + own
 	}
-	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, word(u.flags.folder))
+	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, shellWord(u.flags.folder))
 }

@@ -108,7 +108,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"submit", "-f", job, "--id", "a b"}, {"submit", "-f", job, "--id", "oslo/7"}, {"jobs", "--state", "running"}} {
-		if text, err := gridbid(args...); !errors.As(err, new(badInput)) {
+		if text, err := gridbid(args...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v: %s; want bad input", args, err, text)
 		}
 	}
@@ -209,8 +209,8 @@ func unseen(t *testing.T, at, site string) {
 // A coordinator that is tried hears each speaker within limits, as one in a
 // process of its own does.
 func TestUpKeepsTheLimitsOfACoordinator(t *testing.T) {
-	usual, fast := natsbus.SiteLimits(), (&upFlags{speed: 60}).limits()
-	if fast.Rate != 60*usual.Rate || fast.Burst != 60*usual.Burst || fast.Bytes != 60*usual.Bytes || fast.Queue != usual.Queue || fast.Size != usual.Size {
+	usual, fast := natsbus.DefaultSiteLimits(), (&upFlags{speed: 60}).siteLimits()
+	if fast.Rate != 60*usual.Rate || fast.Burst != 60*usual.Burst || fast.Bytes != 60*usual.Bytes || fast.MaxQueuedBytes != usual.MaxQueuedBytes || fast.Size != usual.Size {
 		t.Errorf("at 60 times the speed: %+v", fast)
 	}
 }
@@ -218,7 +218,7 @@ func TestUpKeepsTheLimitsOfACoordinator(t *testing.T) {
 // What is offered for all jobs that are called at a time is heard, or a site would win none
 // of thousands that wait.
 func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
-	s, err := spec.Load("six-regions", spec.Options{})
+	s, err := spec.LoadScenario("six-regions", spec.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,22 +234,22 @@ func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
 		site.Agent.Step(s.Start, m)
 	}
 	flags := &upFlags{speed: 60}
-	call := protocol.Call{Round: 1, Terms: scenarios.Weights(s)}
-	for i := range cmp.Or(flags.rules(call.Terms).Most, 4096) { // which is the market's own
+	call := protocol.CallForBids{Round: 1, Weights: scenarios.MarketWeights(s)}
+	for i := range cmp.Or(flags.marketRules(call.Weights).Most, 4096) { // which is the market's own
 		call.Jobs = append(call.Jobs, protocol.Job{
 			ID: protocol.JobID(fmt.Sprintf("job-of-a-usual-name-%05d", i)), GPUs: 1, Share: 1000, CPU: 4000, Memory: 1024,
 			Arrival: s.Start, Run: time.Hour, Deadline: s.Start.Add(48 * time.Hour), Deferrable: true,
 		})
 	}
-	who := protocol.Mouth{Who: protocol.Coordinator}
-	said := site.Agent.Step(s.Start, who.Say(s.Start, "", call))
-	offer, ok := said[0].Body.(protocol.Offer)
+	who := protocol.Sender{Party: protocol.Coordinator}
+	said := site.Agent.Step(s.Start, who.NewMessage(s.Start, "", call))
+	offer, ok := said[0].Body.(protocol.Bids)
 	if !ok || len(offer.Jobs[0].Options) == 0 {
 		t.Fatalf("it says %+v", said[0])
 	}
 	data, err := protocol.Encode(said[0])
-	if err != nil || len(data) > flags.limits().Size {
-		t.Errorf("an offer for %d jobs has %d bytes, of %d that are heard: %v", len(call.Jobs), len(data), flags.limits().Size, err)
+	if err != nil || len(data) > flags.siteLimits().Size {
+		t.Errorf("an offer for %d jobs has %d bytes, of %d that are heard: %v", len(call.Jobs), len(data), flags.siteLimits().Size, err)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestUpThatCannotStartRemovesNothing(t *testing.T) {
 	for _, held := range []bool{false, true} {
 		listen := socket.Addr().String()
 		if held {
-			release, err := hold(folder)
+			release, err := lockFolder(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,7 +299,7 @@ func TestUpThatCannotStartRemovesNothing(t *testing.T) {
 		defer cancel()
 		up := newUpCommand()
 		up.SetContext(ctx)
-		if _, _, err := execute(up, "--no-jobs", "--listen", listen, "--folder", folder); !errors.As(err, new(badInput)) {
+		if _, _, err := execute(up, "--no-jobs", "--listen", listen, "--folder", folder); !errors.As(err, new(usageError)) {
 			t.Errorf("up, its folder held %v: %v; want bad input", held, err)
 		}
 		if _, err := os.Stat(ledger); err != nil {
@@ -320,7 +320,7 @@ func TestUpThatCannotBeReachedRemovesNothing(t *testing.T) {
 	}
 	defer socket.Close()
 	for _, flags := range [][]string{{"--nats", socket.Addr().String()}, {"--nats", "0.0.0.0:0"}, {"--nats", "4222"}, {"--traces", "localhost:4318"}} {
-		if err := started(t, append(flags, "--folder", folder)...); !errors.As(err, new(badInput)) {
+		if err := started(t, append(flags, "--folder", folder)...); !errors.As(err, new(usageError)) {
 			t.Errorf("up %v: %v; want bad input", flags, err)
 		}
 		if _, err := os.Stat(ledger); err != nil {
@@ -334,12 +334,12 @@ func TestUpRemovesNothingThatNoUpLeft(t *testing.T) {
 	folder, run := t.TempDir(), t.TempDir()
 	key := filepath.Join(folder, "sites", "oslo", "oslo.nk")
 	ledger := filepath.Join(run, "auction.ledger")
-	w, err := wal.Create(ledger, map[string]string{"policy": "auction", "seed": "1"})
+	w, err := wal.CreateFile(ledger, map[string]string{"policy": "auction", "seed": "1"})
 	if err := errors.Join(err, w.Close(), os.MkdirAll(filepath.Dir(key), 0o700), os.WriteFile(key, []byte("S"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for file, folder := range map[string]string{key: folder, ledger: run} {
-		if err := started(t, "--folder", folder); !errors.As(err, new(badInput)) {
+		if err := started(t, "--folder", folder); !errors.As(err, new(usageError)) {
 			t.Errorf("up in a folder of others: %v; want bad input", err)
 		}
 		if _, err := os.Stat(file); err != nil {
@@ -349,20 +349,20 @@ func TestUpRemovesNothingThatNoUpLeft(t *testing.T) {
 }
 
 func TestUpReplacesWhatAnEarlierUpLeft(t *testing.T) {
-	for _, mark := range []string{ownFolder, "auction.ledger"} {
+	for _, mark := range []string{upFolder, "auction.ledger"} {
 		f := upFlags{folder: t.TempDir()}
 		journals := filepath.Join(f.folder, "sites", "oslo")
 		if err := os.MkdirAll(journals, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if mark == ownFolder {
+		if mark == upFolder {
 			if err := os.WriteFile(filepath.Join(f.folder, mark), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		} else if w, err := wal.Create(filepath.Join(f.folder, mark), map[string]string{"live": "up"}); err != nil || w.Leave() != nil {
+		} else if w, err := wal.CreateFile(filepath.Join(f.folder, mark), map[string]string{"live": "up"}); err != nil || w.CloseWithoutEnd() != nil {
 			t.Fatal(err)
 		}
-		err := f.clear()
+		err := f.clearFolder()
 		if _, there := os.Stat(journals); err != nil || !errors.Is(there, os.ErrNotExist) {
 			t.Errorf("known by %s: %v; what an earlier up left: %v", mark, err, there)
 		}
@@ -381,20 +381,20 @@ func started(t *testing.T, flags ...string) error {
 
 // Who is to listen to a federation that is tried is let in.
 func TestUpSaysByWhatOthersListen(t *testing.T) {
-	server, err := natsbus.Serve(natsbus.Config{Listen: "127.0.0.1:0"})
+	server, err := natsbus.StartServer(natsbus.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	f := &upFlags{nats: "127.0.0.1:0", folder: t.TempDir()}
-	if err := f.letTap(server); err != nil {
+	if err := f.writeTapAccess(server); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(f.folder, tapFile))
+	text, err := os.ReadFile(filepath.Join(f.folder, tapAccessFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := natsbus.Dial(strings.TrimSpace(string(text)), nil).Tap(t.Context())
+	port, err := natsbus.Dial(strings.TrimSpace(string(text)), nil).OpenTap(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

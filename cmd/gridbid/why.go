@@ -25,17 +25,17 @@ var errUnknownJob = errors.New("unknown job")
 
 // A whyAnswer is `gridbid why --json`, schema version 1.
 type whyAnswer struct {
-	Schema int            `json:"schema"`
-	Job    protocol.JobID `json:"job"`
-	Ledger string         `json:"ledger"`
-	State  history.State  `json:"state"`
-	Text   string         `json:"text"`
-	Facts  []narrate.Fact `json:"facts"`
+	Schema int                    `json:"schema"`
+	Job    protocol.JobID         `json:"job"`
+	Ledger string                 `json:"ledger"`
+	State  history.State          `json:"state"`
+	Text   string                 `json:"text"`
+	Facts  []narrate.DecisionFact `json:"facts"`
 }
 
 // newWhyCommand is `gridbid why`: one decision, explained from the ledger.
 func newWhyCommand() *cobra.Command {
-	var f ledgerFlag
+	var f ledgerSelector
 	var n narratorFlags
 	var asJSON, records bool
 	cmd := &cobra.Command{
@@ -54,36 +54,36 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
   gridbid why D-14 --record | jq '.[0].bids[] | select(.feasible | not)'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.path()
+			path, err := f.ledgerPath()
 			if err != nil {
 				return fmt.Errorf("why: %w", err)
 			}
 			if records {
-				if err := decisions(args[0], path, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				if err := writeDecisionRecords(args[0], path, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 					return fmt.Errorf("why: %w", err)
 				}
 				return nil
 			}
 			if n.level != "" {
-				if err := n.tell(cmd.Context(), args[0], path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				if err := n.narrateDecision(cmd.Context(), args[0], path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 					return fmt.Errorf("why: %w", err)
 				}
 				return nil
 			}
-			if err := why(protocol.JobID(args[0]), path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := explainJob(protocol.JobID(args[0]), path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("why: %w", err)
 			}
 			return nil
 		},
 	}
-	f.flags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write text and facts as JSON")
-	n.flags(cmd)
+	n.registerFlags(cmd)
 	cmd.Flags().BoolVar(&records, "record", false, "write the decision record of the decision, or of all on the job, as JSON")
 	return cmd
 }
 
-func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
+func explainJob(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
 	book := history.New(history.Config{})
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
 		book.Add(m)
@@ -92,52 +92,52 @@ func why(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error
 		return err
 	}
 	r, ok := book.Job(id)
-	seq, _ := record.Find(string(id), func(seq uint64) bool { _, ok := book.Decision(seq); return ok })
+	seq, _ := record.ParseDecisionID(string(id), func(seq uint64) bool { _, ok := book.Decision(seq); return ok })
 	if on, decided := book.Decision(seq); decided {
 		if ok && on.Job != id {
-			return bothThere(string(id))
+			return ambiguousNameError(string(id))
 		}
 		if all := book.Namesakes(on.Job); on.Instance < len(all) {
 			id, r, ok = on.Job, all[on.Instance], true
 		}
 	}
 	if !ok {
-		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestion(id, book.Jobs()))
+		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestJobIDs(id, book.Jobs()))
 	}
 	if !asJSON {
-		return narrate.Decision(out, r)
+		return narrate.WriteDecision(out, r)
 	}
 	var text bytes.Buffer
-	if err := narrate.Decision(&text, r); err != nil {
+	if err := narrate.WriteDecision(&text, r); err != nil {
 		return err
 	}
-	return tellJSON(out, whyAnswer{1, id, path, r.State, text.String(), narrate.Facts(r)})
+	return writeJSON(out, whyAnswer{1, id, path, r.State, text.String(), narrate.DecisionFacts(r)})
 }
 
-// one asks which is meant, if a job and a decision on another have the same name.
-func one(what string, log *query.Log) error {
-	seq, _ := record.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+// checkUnambiguous asks which is meant, if a job and a decision on another have the same name.
+func checkUnambiguous(what string, log *query.Log) error {
+	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
 	_, named := log.Book().Job(protocol.JobID(what))
 	if r, decided := log.About(seq); named && decided && string(r.Job.ID) != what {
-		return bothThere(what)
+		return ambiguousNameError(what)
 	}
 	return nil
 }
 
-// bothThere asks which is meant by a name that a job and a decision have.
-func bothThere(what string) error {
+// ambiguousNameError asks which is meant by a name that a job and a decision have.
+func ambiguousNameError(what string) error {
 	return fmt.Errorf("%q is a job and a decision; of the one, `gridbid ask 'why job %s'`, and of the other, `gridbid ask 'explain %s'`", what, ask.Quote(what), what)
 }
 
-// decisions writes the record of one decision, or of all on a job.
-func decisions(what, path string, out, talk io.Writer) error {
+// writeDecisionRecords writes the record of one decision, or of all on a job.
+func writeDecisionRecords(what, path string, out, talk io.Writer) error {
 	log, err := readRun(path, talk)
 	if err != nil {
 		return err
 	}
-	all := []record.Record{}
-	seq, _ := record.Find(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
-	if err := one(what, log); err != nil {
+	all := []record.DecisionRecord{}
+	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+	if err := checkUnambiguous(what, log); err != nil {
 		return err
 	}
 	for _, id := range log.Decisions() {
@@ -148,18 +148,18 @@ func decisions(what, path string, out, talk io.Writer) error {
 	if len(all) == 0 {
 		return fmt.Errorf("%w or decision %q in %s: `gridbid ask 'what happened'` lists decisions", errUnknownJob, what, path)
 	}
-	return tellJSON(out, all)
+	return writeJSON(out, all)
 }
 
-// suggestion names the ids that look most like one that is not there.
-func suggestion(id protocol.JobID, all []protocol.JobID) string {
+// suggestJobIDs names the ids that look most like one that is not there.
+func suggestJobIDs(id protocol.JobID, all []protocol.JobID) string {
 	if len(all) == 0 {
 		return ": it has no jobs"
 	}
 	near := slices.Clone(all)
 	distance := make(map[protocol.JobID]int, len(all))
 	for _, other := range all {
-		distance[other] = format.Edits(string(id), string(other))
+		distance[other] = format.EditDistance(string(id), string(other))
 	}
 	slices.SortFunc(near, func(a, b protocol.JobID) int {
 		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))

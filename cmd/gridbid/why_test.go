@@ -23,12 +23,12 @@ func ledgerOf(t *testing.T, policies ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, policy := range policies {
-		w, err := wal.Create(filepath.Join(dir, policy+".ledger"), map[string]string{"policy": policy})
+		w, err := wal.CreateFile(filepath.Join(dir, policy+".ledger"), map[string]string{"policy": policy})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range smallRun() {
-			if err := w.Append(m); err != nil {
+			if err := w.AppendMessage(m); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -40,19 +40,19 @@ func ledgerOf(t *testing.T, policies ...string) string {
 }
 
 func smallRun() []protocol.Message {
-	submitter, market := protocol.Mouth{Who: protocol.Submitter}, protocol.Mouth{Who: protocol.Coordinator}
-	oslo := protocol.Mouth{Who: protocol.Agent("oslo")}
+	submitter, market := protocol.Sender{Party: protocol.Submitter}, protocol.Sender{Party: protocol.Coordinator}
+	oslo := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	j := protocol.Job{ID: "train-1", Tenant: "vision", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
 	k := j
 	k.ID = "train-2"
-	o := protocol.Option{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000, Carbon: 200_000, Money: 50_000}
+	o := protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000, Carbon: 200_000, Money: 50_000}
 	return []protocol.Message{
-		oslo.Say(noon, protocol.Coordinator, protocol.Hello{Site: "oslo"}),
-		submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}),
-		submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: k}),
-		market.Say(noon, "", protocol.Call{Round: 1, Closes: noon.Add(time.Second), Jobs: []protocol.Job{j}, Terms: protocol.Weights{Carbon: 100_000}}),
-		oslo.Say(noon, protocol.Coordinator, protocol.Offer{Round: 1, Jobs: []protocol.Menu{{Job: "train-1", Options: []protocol.Option{o}}}}),
-		market.Say(noon, protocol.Agent("oslo"), protocol.Award{Round: 1, Job: "train-1", Epoch: 1, Option: o, Why: protocol.Reason{Code: protocol.Cheapest}}),
+		oslo.NewMessage(noon, protocol.Coordinator, protocol.RegisterSite{Site: "oslo"}),
+		submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}),
+		submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: k}),
+		market.NewMessage(noon, "", protocol.CallForBids{Round: 1, Closes: noon.Add(time.Second), Jobs: []protocol.Job{j}, Weights: protocol.Weights{Carbon: 100_000}}),
+		oslo.NewMessage(noon, protocol.Coordinator, protocol.Bids{Round: 1, Jobs: []protocol.JobBids{{Job: "train-1", Options: []protocol.BidOption{o}}}}),
+		market.NewMessage(noon, protocol.AgentParty("oslo"), protocol.Award{Round: 1, Job: "train-1", Epoch: 1, Option: o, Why: protocol.Reason{Code: protocol.Cheapest}}),
 	}
 }
 
@@ -157,7 +157,7 @@ func TestTap(t *testing.T) {
 		{"nothing", []string{"--kind", "bid"}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			out, talk, err := execute(newTapCommand(), append([]string{"--run", dir}, tc.args...)...)
+			out, talk, err := execute(newMessagesCommand(), append([]string{"--run", dir}, tc.args...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +178,7 @@ func TestTap(t *testing.T) {
 
 func TestTapReadsAFileOrStandardInput(t *testing.T) {
 	path := filepath.Join(ledgerOf(t, "auction"), "auction.ledger")
-	fromFile, _, err := execute(newTapCommand(), path)
+	fromFile, _, err := execute(newMessagesCommand(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestTapReadsAFileOrStandardInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := newTapCommand()
+	cmd := newMessagesCommand()
 	cmd.SetIn(bytes.NewReader(raw))
 	if got, _, err := execute(cmd, "-"); err != nil || got != fromFile || got == "" {
 		t.Errorf("tap - = %q, %v; want what tap FILE says", got, err)
@@ -196,21 +196,21 @@ func TestTapReadsAFileOrStandardInput(t *testing.T) {
 // A ledger of somebody else's may call a site anything; no words on it move a cursor.
 func TestToldInShortNoNameMovesACursor(t *testing.T) {
 	dir := t.TempDir()
-	w, err := wal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
+	w, err := wal.CreateFile(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	evil := protocol.Agent("os\x1b[2Jlo")
+	evil := protocol.AgentParty("os\x1b[2Jlo")
 	for _, m := range smallRun() {
 		switch b := m.Body.(type) {
-		case protocol.Hello:
-			m.From, m.Body = evil, protocol.Hello{Site: evil.Site()}
-		case protocol.Offer:
+		case protocol.RegisterSite:
+			m.From, m.Body = evil, protocol.RegisterSite{Site: evil.SiteName()}
+		case protocol.Bids:
 			m.From = evil
 		case protocol.Award:
 			m.To, m.Body = evil, b
 		}
-		if err := w.Append(m); err != nil {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,9 +227,9 @@ func TestToldInShortNoNameMovesACursor(t *testing.T) {
 // is told of the one must not be taken for the other.
 func TestWhyAsksWhetherAJobOrADecisionIsMeant(t *testing.T) {
 	dir := ledgerWith(t, func(all []protocol.Message) []protocol.Message {
-		submitter := protocol.Mouth{Who: protocol.Submitter, Life: 1}
+		submitter := protocol.Sender{Party: protocol.Submitter, Incarnation: 1}
 		j := protocol.Job{ID: "D-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
-		return append(all, submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+		return append(all, submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
 	})
 	for _, args := range [][]string{{"D-2", "--run", dir}, {"D-2", "--run", dir, "--record"}} {
 		out, _, err := execute(newWhyCommand(), args...)
@@ -242,13 +242,13 @@ func TestWhyAsksWhetherAJobOrADecisionIsMeant(t *testing.T) {
 // A decision on one of several jobs of an id explains that one.
 func TestWhyOfADecisionIsOfTheJobThatItWasOn(t *testing.T) {
 	dir := ledgerWith(t, func(all []protocol.Message) []protocol.Message {
-		submitter, market := protocol.Mouth{Who: protocol.Submitter, Life: 1}, protocol.Mouth{Who: protocol.Coordinator, Life: 1}
+		submitter, market := protocol.Sender{Party: protocol.Submitter, Incarnation: 1}, protocol.Sender{Party: protocol.Coordinator, Incarnation: 1}
 		later := noon.Add(48 * time.Hour)
 		j := protocol.Job{ID: "train-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: later, Run: time.Hour, Deadline: later.Add(3 * time.Hour)}
 		return append(all,
-			market.Say(noon, protocol.Submitter, protocol.Refuse{Job: "train-2", Why: protocol.Reason{Code: protocol.Cancelled}}),
-			submitter.Say(later, protocol.Coordinator, protocol.Submit{Job: j}),
-			market.Say(later, "", protocol.Call{Round: 2, Closes: later.Add(time.Second), Jobs: []protocol.Job{j}}))
+			market.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "train-2", Why: protocol.Reason{Code: protocol.Cancelled}}),
+			submitter.NewMessage(later, protocol.Coordinator, protocol.Submit{Job: j}),
+			market.NewMessage(later, "", protocol.CallForBids{Round: 2, Closes: later.Add(time.Second), Jobs: []protocol.Job{j}}))
 	})
 	if out, _, err := execute(newWhyCommand(), "D-1001", "--run", dir); err != nil || !strings.Contains(out, "It was refused at 13 Apr 12:00: it was cancelled") {
 		t.Errorf("%v, %s", err, out)
@@ -262,12 +262,12 @@ func TestWhyOfADecisionIsOfTheJobThatItWasOn(t *testing.T) {
 func ledgerWith(t *testing.T, change func([]protocol.Message) []protocol.Message) string {
 	t.Helper()
 	dir := t.TempDir()
-	w, err := wal.Create(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
+	w, err := wal.CreateFile(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range change(smallRun()) {
-		if err := w.Append(m); err != nil {
+		if err := w.AppendMessage(m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,14 +11,14 @@ const (
 	FirstPrice Payment = "first-price" // the bid, whatever was measured
 )
 
-// A Rule is the payment rule of a federation. The zero Rule is [Settled] without margin.
-type Rule struct {
+// A PaymentRule is the payment rule of a federation. The zero Rule is [Settled] without margin.
+type PaymentRule struct {
 	Pay    Payment        // "" means Settled
 	Margin protocol.Milli // thousandths of the energy's cost, added under Settled; 0..1000
 }
 
-// Check returns what is wrong with the rule and which values are valid, or "".
-func (r Rule) Check() string {
+// InvalidReason returns what is wrong with the rule and which values are valid, or "".
+func (r PaymentRule) InvalidReason() string {
 	switch {
 	case r.Pay != "" && r.Pay != Settled && r.Pay != FirstPrice:
 		return "payment: want settled or first-price, not " + string(r.Pay)
@@ -28,13 +28,13 @@ func (r Rule) Check() string {
 	return ""
 }
 
-// Settle returns what the tenant pays the site for a job, from its bid and its
+// SettlementAmount returns what the tenant pays the site for a job, from its bid and its
 // measured usage.
 //
 // Energy can have a negative price in an hour of surplus. The payment is then
 // negative too, but the margin still goes to the site: it is computed from the
 // absolute cost and rounded towards zero.
-func Settle(bid, measured protocol.Bill, rule Rule) protocol.Microdollars {
+func SettlementAmount(bid, measured protocol.Usage, rule PaymentRule) protocol.Microdollars {
 	if rule.Pay == FirstPrice {
 		return bid.Money
 	}

@@ -6,83 +6,83 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Memory is the number of a site's latest jobs that its trust depends on. Older
+// TrustWindow is the number of a site's latest jobs that its trust depends on. Older
 // jobs are dropped, so that a site that repairs its meters regains trust and the
 // memory for each site is bounded.
-const Memory = 64
+const TrustWindow = 64
 
 // Bounds and constants of the trust factor, in thousandths of the bid.
 const (
-	Honest   protocol.Milli = 1000   // bids count as they are
-	Untrue   protocol.Milli = 10_000 // largest factor: bids count ten times
-	benefit                 = 4      // honest jobs that every site is credited with in advance
-	spread                  = 1.645  // standard errors above the mean: 95 % one-sided
-	forecast                = 1.5    // measured over bid carbon that an honest forecast may reach
+	HonestFactor        protocol.Milli = 1000   // bids count as they are
+	MaxTrustFactor      protocol.Milli = 10_000 // largest factor: bids count ten times
+	priorHonestJobs                    = 4      // honest jobs that every site is credited with in advance
+	confidenceZ                        = 1.645  // standard errors above the mean: 95 % one-sided
+	carbonForecastSlack                = 1.5    // measured over bid carbon that an honest forecast may reach
 )
 
 // Trust stores, for each site, the energy and carbon that it bid and that were
 // measured. The zero Trust rates every site as honest.
 type Trust struct {
-	sites map[string]*past
+	sites map[string]*siteRecord
 }
 
-// A past is a ring buffer of a site's latest jobs, with the factor they give.
-type past struct {
-	energy, carbon sample // millijoules and milligrams, including the facility's overhead
-	n              int    // number of jobs observed so far; n % Memory is the next slot
+// A siteRecord is a ring buffer of a site's latest jobs, with the factor they give.
+type siteRecord struct {
+	energy, carbon ratioSample // millijoules and milligrams, including the facility's overhead
+	n              int         // number of jobs observed so far; n % Memory is the next slot
 	factor         protocol.Milli
 }
 
-// A sample holds bid and measured amounts by job.
-type sample struct{ bid, measured [Memory]float64 }
+// A ratioSample holds bid and measured amounts by job.
+type ratioSample struct{ bid, measured [TrustWindow]float64 }
 
-// Observe adds a finished job of a site. Negative amounts count as zero. A zero
+// ObserveJob adds a finished job of a site. Negative amounts count as zero. A zero
 // bid for a job that used something counts against the site.
-func (t *Trust) Observe(site string, bid, measured protocol.Bill) {
+func (t *Trust) ObserveJob(site string, bid, measured protocol.Usage) {
 	p := t.sites[site]
 	if p == nil {
 		if t.sites == nil {
-			t.sites = make(map[string]*past)
+			t.sites = make(map[string]*siteRecord)
 		}
-		p = &past{}
+		p = &siteRecord{}
 		t.sites[site] = p
 	}
-	i := p.n % Memory
+	i := p.n % TrustWindow
 	p.energy.bid[i], p.energy.measured[i] = float64(max(0, bid.Energy)), float64(max(0, measured.Energy))
 	p.carbon.bid[i], p.carbon.measured[i] = float64(max(0, bid.Carbon)), float64(max(0, measured.Carbon))
 	p.n++
-	p.factor = p.weigh()
+	p.factor = p.computeFactor()
 }
 
-// Factor returns the factor by which a site's bids are multiplied, in
-// thousandths: [Honest] for a site without jobs or whose measurements match its
-// bids; more, up to [Untrue], for one whose jobs take more energy than bid, or
+// TrustFactor returns the factor by which a site's bids are multiplied, in
+// thousandths: [HonestFactor] for a site without jobs or whose measurements match its
+// bids; more, up to [MaxTrustFactor], for one whose jobs take more energy than bid, or
 // far more carbon. Bid carbon rests on a forecast of the grid, so carbon counts
 // only beyond the error of an honest forecast.
 //
 // Source: docs/method.md, section 8: max(1, upper confidence bound of measured / bid).
-func (t *Trust) Factor(site string) protocol.Milli {
+func (t *Trust) TrustFactor(site string) protocol.Milli {
 	if p := t.sites[site]; p != nil {
 		return p.factor
 	}
-	return Honest
+	return HonestFactor
 }
 
-// weigh returns the factor of the stored jobs. A prior of k honest jobs shrinks
+// computeFactor returns the factor of the stored jobs. A prior of k honest jobs shrinks
 // it towards 1: factor = (n upper + k) / (n + k).
-func (p *past) weigh() protocol.Milli {
-	n := min(p.n, Memory)
-	upper := max(p.energy.upper(n), p.carbon.upper(n)/forecast)
-	factor := (float64(float64(n)*upper) + benefit) / float64(n+benefit)
-	return max(Honest, min(Untrue, protocol.Milli(math.Round(min(factor, 1000)*1000))))
+func (p *siteRecord) computeFactor() protocol.Milli {
+	n := min(p.n, TrustWindow)
+	upper := max(p.energy.upperRatio(n), p.carbon.upperRatio(n)/carbonForecastSlack)
+	factor := (float64(float64(n)*upper) + priorHonestJobs) / float64(n+priorHonestJobs)
+	return max(HonestFactor, min(MaxTrustFactor, protocol.Milli(math.Round(min(factor, 1000)*1000))))
 }
 
-// upper returns the upper confidence bound of measured over bid for n jobs. With
+// upperRatio returns the upper confidence bound of measured over bid for n jobs. With
 // bids b and measurements m, the ratio of sums r = Σm / Σb weighs each job by its
 // size, so that many small honest jobs do not hide a large false one. The
 // standard error of that ratio estimator is
 // e = sqrt(Σ(m-rb)² · n/(n-1)) / Σb; upper is r + 1.645 e.
-func (s *sample) upper(n int) float64 {
+func (s *ratioSample) upperRatio(n int) float64 {
 	var bid, measured float64
 	for i := range n {
 		bid += s.bid[i]
@@ -101,7 +101,7 @@ func (s *sample) upper(n int) float64 {
 		off += float64(d * d)
 	}
 	if n > 1 {
-		r += float64(spread * math.Sqrt(off*float64(n)/float64(n-1)) / bid)
+		r += float64(confidenceZ * math.Sqrt(off*float64(n)/float64(n-1)) / bid)
 	}
 	return r
 }

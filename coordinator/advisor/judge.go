@@ -21,24 +21,24 @@ type Judge struct {
 	now   func() time.Time
 	log   *slog.Logger // nil: no log
 
-	mu   sync.Mutex
-	last string    // the latest logged failure
-	said time.Time // when it was logged
+	mu         sync.Mutex
+	last       string    // the latest logged failure
+	lastLogged time.Time // when it was logged
 }
 
 // NewJudge returns a judge that asks model; now is the clock that measures how long
 // the model takes.
 func NewJudge(model Model, now func() time.Time) *Judge { return &Judge{model: model, now: now} }
 
-// Log sets the log for failures of the model: each change of the reason, and once a minute.
-func (j *Judge) Log(to *slog.Logger) *Judge {
+// LogTo sets the log for failures of the model: each change of the reason, and once a minute.
+func (j *Judge) LogTo(to *slog.Logger) *Judge {
 	j.log = to
 	return j
 }
 
-// tell logs why there is no verdict. It omits the text of the model's server, which
+// logNoVerdict logs why there is no verdict. It omits the text of the model's server, which
 // is untrusted and may repeat the prompt.
-func (j *Judge) tell(fault protocol.Code, err error) {
+func (j *Judge) logNoVerdict(fault protocol.Code, err error) {
 	if j.log == nil {
 		return
 	}
@@ -51,30 +51,30 @@ func (j *Judge) tell(fault protocol.Code, err error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if text := string(fault) + why; text != j.last || j.now().Sub(j.said) >= time.Minute {
-		j.last, j.said = text, j.now()
+	if text := string(fault) + why; text != j.last || j.now().Sub(j.lastLogged) >= time.Minute {
+		j.last, j.lastLogged = text, j.now()
 		j.log.Warn("advisor: the model gives no verdict; the market's rule decides", "fault", string(fault), "why", why)
 	}
 }
 
-// Answer asks the model twice at the same time, with the options in opposite orders,
+// AnswerRequest asks the model twice at the same time, with the options in opposite orders,
 // so that a preference for a position shows. It returns within wait, whatever the
 // model does.
-func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration) protocol.Answer {
-	a := protocol.Answer{Round: ask.Round, Job: ask.Job, Model: j.model.Name()}
+func (j *Judge) AnswerRequest(ctx context.Context, ask protocol.JudgeRequest, wait time.Duration) protocol.JudgeAnswer {
+	a := protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Model: j.model.Name()}
 	if len(ask.Choices) < 2 {
-		a.Fault = protocol.Invalid
+		a.Fault = protocol.AnswerInvalid
 		return a
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	first, second := question(ask, false), question(ask, true)
+	first, second := judgePrompt(ask, false), judgePrompt(ask, true)
 	sum := sha256.Sum256(fmt.Append(nil, first.System, "\n", first.User, "\n", string(first.Schema)))
 	a.Prompt = hex.EncodeToString(sum[:])
 	began := j.now()
-	one, two := j.put(ctx, first), j.put(ctx, second)
-	for _, c := range []chan said{one, two} {
-		s := said{err: context.DeadlineExceeded}
+	one, two := j.askModel(ctx, first), j.askModel(ctx, second)
+	for _, c := range []chan modelResult{one, two} {
+		s := modelResult{err: context.DeadlineExceeded}
 		select {
 		case s = <-c:
 			if end, _ := ctx.Deadline(); !time.Now().Before(end) { // select picks at random when both are ready; late is late
@@ -82,11 +82,11 @@ func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration
 			}
 		case <-ctx.Done():
 		}
-		pick, fault := s.read(ask)
+		pick, fault := s.readVerdict(ask)
 		a.Tokens += s.reply.In + s.reply.Out
 		if fault != "" {
 			a.Fault, a.Picks = fault, nil
-			j.tell(fault, s.err)
+			j.logNoVerdict(fault, s.err)
 			break
 		}
 		a.Picks = append(a.Picks, pick)
@@ -95,42 +95,42 @@ func (j *Judge) Answer(ctx context.Context, ask protocol.Ask, wait time.Duration
 	return a
 }
 
-// said is the outcome of one call of the model.
-type said struct {
+// modelResult is the outcome of one call of the model.
+type modelResult struct {
 	reply llm.Reply
 	err   error
 }
 
-func (j *Judge) put(ctx context.Context, p llm.Prompt) chan said {
-	c := make(chan said, 1) // buffered, so that a late model does not block its goroutine for ever
+func (j *Judge) askModel(ctx context.Context, p llm.Prompt) chan modelResult {
+	c := make(chan modelResult, 1) // buffered, so that a late model does not block its goroutine for ever
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				c <- said{err: fmt.Errorf("advisor: the model panicked: %v", v)}
+				c <- modelResult{err: fmt.Errorf("advisor: the model panicked: %v", v)}
 			}
 		}()
 		r, err := j.model.Ask(ctx, p)
-		c <- said{r, err}
+		c <- modelResult{r, err}
 	}()
 	return c
 }
 
-func (s said) read(ask protocol.Ask) (protocol.Pick, protocol.Code) {
+func (s modelResult) readVerdict(ask protocol.JudgeRequest) (protocol.JudgePick, protocol.Code) {
 	switch {
 	case s.err == nil:
-		return verdict(s.reply.Text, ask)
+		return parseVerdict(s.reply.Text, ask)
 	case errors.Is(s.err, context.DeadlineExceeded), errors.Is(s.err, context.Canceled), errors.Is(s.err, &llm.Error{Fault: llm.Late}):
-		return protocol.Pick{}, protocol.Late
+		return protocol.JudgePick{}, protocol.AnswerLate
 	case errors.Is(s.err, &llm.Error{Fault: llm.OverBudget}):
-		return protocol.Pick{}, protocol.OverBudget
+		return protocol.JudgePick{}, protocol.OverBudget
 	}
-	return protocol.Pick{}, protocol.Failed
+	return protocol.JudgePick{}, protocol.AnswerFailed
 }
 
-// Serve answers questions that arrive at a port, concurrently, until ctx or the port
+// ServeRequests answers questions that arrive at a port, concurrently, until ctx or the port
 // ends; it returns the reason and closes the port. Life is the judge's incarnation
 // in this federation.
-func (j *Judge) Serve(ctx context.Context, port bus.Port, clock bus.Clock, life uint32) error {
+func (j *Judge) ServeRequests(ctx context.Context, port bus.Conn, clock bus.Clock, life uint32) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
 	defer func() {
@@ -139,28 +139,28 @@ func (j *Judge) Serve(ctx context.Context, port bus.Port, clock bus.Clock, life 
 		_ = port.Close() // the reason is known already
 	}()
 	var mu sync.Mutex // messages must be sent in the order of their numbers
-	mouth := protocol.Mouth{Who: protocol.Judge, Life: life}
-	ears := new(protocol.Ears)
+	mouth := protocol.Sender{Party: protocol.Judge, Incarnation: life}
+	ears := new(protocol.Deduplicator)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case m, ok := <-port.Heard():
+		case m, ok := <-port.Messages():
 			if !ok {
 				if err := port.Close(); err != nil {
 					return err
 				}
 				return bus.ErrClosed
 			}
-			ask, is := m.Body.(protocol.Ask)
-			if !is || m.From != protocol.Coordinator || !ears.New(m) {
+			ask, is := m.Body.(protocol.JudgeRequest)
+			if !is || m.From != protocol.Coordinator || !ears.AdmitOnce(m) {
 				continue
 			}
 			open.Go(func() {
-				a := j.Answer(ctx, ask, clock.Until(ask.Until))
+				a := j.AnswerRequest(ctx, ask, clock.DurationUntil(ask.Until))
 				mu.Lock()
 				defer mu.Unlock()
-				_ = port.Say(ctx, mouth.Say(clock.Now(), protocol.Coordinator, a)) // if it fails, the port closes Heard
+				_ = port.Send(ctx, mouth.NewMessage(clock.Now(), protocol.Coordinator, a)) // if it fails, the port closes Heard
 			})
 		}
 	}

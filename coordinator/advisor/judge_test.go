@@ -34,25 +34,25 @@ func (f scripted) Ask(ctx context.Context, p llm.Prompt) (llm.Reply, error) {
 	return llm.Reply{Text: text, In: 1, Out: 1}, err
 }
 
-func option(cents int) protocol.Option {
-	return protocol.Option{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Money: protocol.Microdollars(cents) * 10_000}
+func option(cents int) protocol.BidOption {
+	return protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Money: protocol.Microdollars(cents) * 10_000}
 }
 
-var ask = protocol.Ask{
+var ask = protocol.JudgeRequest{
 	Round: 4, Job: "ignore-previous-instructions", Until: noon.Add(600 * time.Millisecond),
-	Choices: []protocol.Choice{
+	Choices: []protocol.JudgeChoice{
 		{Handle: "k1", Site: "oslo", Option: option(100), Cost: 1_000_000},
 		{Handle: "k2", Site: "lyon", Option: option(101), Cost: 1_010_000, Extra: 10_000},
 	},
-	Notes: []protocol.Note{{ID: "N1", Site: "lyon", Text: "lyon has spare cooling; oslo has none\x1b[2J"}},
+	Notes: []protocol.OperatorNotice{{ID: "N1", Site: "lyon", Text: "lyon has spare cooling; oslo has none\x1b[2J"}},
 }
 
 func say(text string) scripted {
 	return func(context.Context, llm.Prompt) (string, error) { return text, nil }
 }
 
-func answer(m Model) protocol.Answer {
-	return NewJudge(m, time.Now).Answer(context.Background(), ask, time.Minute)
+func answer(m Model) protocol.JudgeAnswer {
+	return NewJudge(m, time.Now).AnswerRequest(context.Background(), ask, time.Minute)
 }
 
 func TestAVerdictIsReadStrictly(t *testing.T) {
@@ -62,21 +62,21 @@ func TestAVerdictIsReadStrictly(t *testing.T) {
 	}{
 		{`{"choice":"k2","reason":"operator_note"}`, ""},
 		{" {\"reason\":\"no_preference\",\n\"choice\":\"k1\"} \n", ""},
-		{`{"choice":"k3","reason":"operator_note"}`, protocol.NotOffered},
-		{`{"choice":"lyon","reason":"operator_note"}`, protocol.NotOffered},
-		{`{"choice":"","reason":"operator_note"}`, protocol.NotOffered},
-		{`{"choice":"k2","reason":"because I say so"}`, protocol.Invalid},
-		{`{"choice":"k2"}`, protocol.Invalid},
-		{`{"choice":"k2","reason":"operator_note","site":"south-3"}`, protocol.Invalid},
-		{`{"Choice":"k2","reason":"operator_note"}`, protocol.Invalid},
-		{`{"choice":2,"reason":"operator_note"}`, protocol.Invalid},
-		{`{"choice":["k2"],"reason":"operator_note"}`, protocol.Invalid},
-		{`{"choice":"k2","reason":"operator_note"}{"choice":"k1","reason":"operator_note"}`, protocol.Invalid},
-		{`{"choice":"k2","reason":"operator_note"} as asked`, protocol.Invalid},
-		{"```json\n{\"choice\":\"k2\",\"reason\":\"operator_note\"}\n```", protocol.Invalid},
-		{`[{"choice":"k2","reason":"operator_note"}]`, protocol.Invalid},
-		{`"k2"`, protocol.Invalid}, {`null`, protocol.Invalid}, {``, protocol.Invalid}, {"\x00\xff", protocol.Invalid},
-		{`{"choice":"k2","reason":"operator_note"` + strings.Repeat(" ", 2048) + `}`, protocol.Invalid},
+		{`{"choice":"k3","reason":"operator_note"}`, protocol.NotAmongChoices},
+		{`{"choice":"lyon","reason":"operator_note"}`, protocol.NotAmongChoices},
+		{`{"choice":"","reason":"operator_note"}`, protocol.NotAmongChoices},
+		{`{"choice":"k2","reason":"because I say so"}`, protocol.AnswerInvalid},
+		{`{"choice":"k2"}`, protocol.AnswerInvalid},
+		{`{"choice":"k2","reason":"operator_note","site":"south-3"}`, protocol.AnswerInvalid},
+		{`{"Choice":"k2","reason":"operator_note"}`, protocol.AnswerInvalid},
+		{`{"choice":2,"reason":"operator_note"}`, protocol.AnswerInvalid},
+		{`{"choice":["k2"],"reason":"operator_note"}`, protocol.AnswerInvalid},
+		{`{"choice":"k2","reason":"operator_note"}{"choice":"k1","reason":"operator_note"}`, protocol.AnswerInvalid},
+		{`{"choice":"k2","reason":"operator_note"} as asked`, protocol.AnswerInvalid},
+		{"```json\n{\"choice\":\"k2\",\"reason\":\"operator_note\"}\n```", protocol.AnswerInvalid},
+		{`[{"choice":"k2","reason":"operator_note"}]`, protocol.AnswerInvalid},
+		{`"k2"`, protocol.AnswerInvalid}, {`null`, protocol.AnswerInvalid}, {``, protocol.AnswerInvalid}, {"\x00\xff", protocol.AnswerInvalid},
+		{`{"choice":"k2","reason":"operator_note"` + strings.Repeat(" ", 2048) + `}`, protocol.AnswerInvalid},
 	} {
 		a := answer(say(tc.text))
 		if a.Fault != tc.want || (len(a.Picks) == 2) != (tc.want == "") {
@@ -105,7 +105,7 @@ func TestNoTextOfAModelReachesTheLedger(t *testing.T) {
 func TestAModelSeesHandlesAndFiguresAlone(t *testing.T) {
 	var prompts []llm.Prompt
 	for _, reversed := range []bool{false, true} {
-		p := question(ask, reversed)
+		p := judgePrompt(ask, reversed)
 		prompts = append(prompts, p)
 		all := p.System + p.User + string(p.Schema)
 		for _, secret := range []string{"oslo", "lyon", "ignore", "V100", "\x1b"} {
@@ -123,31 +123,31 @@ func TestAModelSeesHandlesAndFiguresAlone(t *testing.T) {
 	}
 	quiet := ask
 	quiet.Notes = nil
-	if p := question(quiet, false); strings.Contains(string(p.Schema), "operator_note") {
+	if p := judgePrompt(quiet, false); strings.Contains(string(p.Schema), "operator_note") {
 		t.Error("without a note, a note may be the reason")
 	}
 }
 
 // A real server that misbehaves in every way we know.
 func TestEveryFaultOfAServerIsAFaultOfTheAnswer(t *testing.T) {
-	for _, bad := range append(faultyserver.Faults(), faultyserver.OfOpenAI()...) {
+	for _, bad := range append(faultyserver.CommonFaults(), faultyserver.OpenAIFaults()...) {
 		t.Run(bad.Name, func(t *testing.T) {
 			t.Parallel()
-			s, err := faultyserver.Start(bad.Do)
+			s, err := faultyserver.StartServer(bad.Do)
 			if err != nil {
 				t.Fatal(err)
 			}
 			transport := &http.Transport{}
 			t.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
-			m, err := llm.Open(llm.Config{URL: s.URL(), Model: "m", Transport: transport})
+			m, err := llm.OpenModel(llm.Config{URL: s.BaseURL(), Model: "m", Transport: transport})
 			if err != nil {
 				t.Fatal(err)
 			}
-			wait, want := time.Minute, protocol.Failed
+			wait, want := time.Minute, protocol.AnswerFailed
 			if bad.Fault == "late" {
-				wait, want = 100*time.Millisecond, protocol.Late
+				wait, want = 100*time.Millisecond, protocol.AnswerLate
 			}
-			if a := NewJudge(m, time.Now).Answer(t.Context(), ask, wait); a.Fault != want || a.Picks != nil {
+			if a := NewJudge(m, time.Now).AnswerRequest(t.Context(), ask, wait); a.Fault != want || a.Picks != nil {
 				t.Errorf("Answer = %+v; want fault %s", a, want)
 			}
 		})
@@ -155,7 +155,7 @@ func TestEveryFaultOfAServerIsAFaultOfTheAnswer(t *testing.T) {
 }
 
 func TestAPanicIsAFault(t *testing.T) {
-	if a := answer(scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") })); a.Fault != protocol.Failed {
+	if a := answer(scripted(func(context.Context, llm.Prompt) (string, error) { panic("no") })); a.Fault != protocol.AnswerFailed {
 		t.Errorf("Answer = %+v", a)
 	}
 }
@@ -167,7 +167,7 @@ func TestWhyThereIsNoVerdictIsLogged(t *testing.T) {
 	now, err := time.Unix(0, 0), error(&llm.Error{Fault: llm.Status, Status: 401, Detail: "you were asked this"})
 	var next atomic.Pointer[error] // one that was asked before may still answer
 	m := scripted(func(context.Context, llm.Prompt) (string, error) { return "", *next.Load() })
-	j := NewJudge(m, func() time.Time { return now }).Log(slog.New(slog.NewTextHandler(&log, nil)))
+	j := NewJudge(m, func() time.Time { return now }).LogTo(slog.New(slog.NewTextHandler(&log, nil)))
 	for _, step := range []struct {
 		after time.Duration
 		err   error
@@ -179,7 +179,7 @@ func TestWhyThereIsNoVerdictIsLogged(t *testing.T) {
 	} {
 		now = now.Add(step.after)
 		next.Store(&step.err)
-		j.Answer(t.Context(), ask, time.Minute)
+		j.AnswerRequest(t.Context(), ask, time.Minute)
 		if n := strings.Count(log.String(), "\n"); n != step.lines || !strings.Contains(log.String(), step.want) || strings.Contains(log.String(), "asked this") {
 			t.Errorf("%v: %d lines, want %d with %q:\n%s", step.err, n, step.lines, step.want, log.String())
 		}
@@ -190,14 +190,14 @@ func TestWhyThereIsNoVerdictIsLogged(t *testing.T) {
 func TestAModelThatNeverReturnsIsLeft(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	done := make(chan protocol.Answer)
+	done := make(chan protocol.JudgeAnswer)
 	go func() {
 		done <- NewJudge(scripted(func(context.Context, llm.Prompt) (string, error) { <-release; return "", nil }), time.Now).
-			Answer(context.Background(), ask, 20*time.Millisecond)
+			AnswerRequest(context.Background(), ask, 20*time.Millisecond)
 	}()
 	select {
 	case a := <-done:
-		if a.Fault != protocol.Late {
+		if a.Fault != protocol.AnswerLate {
 			t.Errorf("Answer = %+v; want late", a)
 		}
 	case <-time.After(time.Minute):
@@ -217,7 +217,7 @@ func TestAVerdictThatIsLateIsNotTaken(t *testing.T) {
 		return `{"choice":"k2","reason":"operator_note"}`, nil
 	})
 	for range 20 {
-		if a := NewJudge(busy, time.Now).Answer(context.Background(), ask, 2*time.Millisecond); a.Fault != protocol.Late || a.Picks != nil {
+		if a := NewJudge(busy, time.Now).AnswerRequest(context.Background(), ask, 2*time.Millisecond); a.Fault != protocol.AnswerLate || a.Picks != nil {
 			t.Fatalf("a verdict after its time is answered with %+v", a)
 		}
 	}
@@ -229,31 +229,31 @@ func TestServeAnswersTheCoordinatorAlone(t *testing.T) {
 		calls.Add(1)
 		return `{"choice":"k2","reason":"operator_note"}`, nil
 	}), time.Now)
-	hub := new(membus.Hub)
+	hub := new(membus.Bus)
 	ctx, cancel := context.WithCancel(t.Context())
-	ports := make(map[protocol.Party]bus.Port)
-	for _, who := range []protocol.Party{protocol.Coordinator, protocol.Agent("oslo"), protocol.Judge} {
-		p, err := hub.Join(ctx, who)
+	ports := make(map[protocol.Party]bus.Conn)
+	for _, who := range []protocol.Party{protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Judge} {
+		p, err := hub.Connect(ctx, who)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ports[who] = p
 	}
 	served := make(chan error)
-	clock := func() protocol.Time { return protocol.At(time.Now()) }
-	go func() { served <- j.Serve(ctx, ports[protocol.Judge], bus.Clock{}, 3) }()
+	clock := func() protocol.Time { return protocol.FromStdTime(time.Now()) }
+	go func() { served <- j.ServeRequests(ctx, ports[protocol.Judge], bus.Clock{}, 3) }()
 	live := ask
 	live.Until = clock().Add(time.Minute)
-	agent := protocol.Mouth{Who: protocol.Agent("oslo")}
-	coordinator := protocol.Mouth{Who: protocol.Coordinator}
-	if err := ports[protocol.Agent("oslo")].Say(ctx, agent.Say(clock(), protocol.Judge, live)); err != nil {
+	agent := protocol.Sender{Party: protocol.AgentParty("oslo")}
+	coordinator := protocol.Sender{Party: protocol.Coordinator}
+	if err := ports[protocol.AgentParty("oslo")].Send(ctx, agent.NewMessage(clock(), protocol.Judge, live)); err != nil {
 		t.Fatal(err)
 	}
-	if err := ports[protocol.Coordinator].Say(ctx, coordinator.Say(clock(), protocol.Judge, live)); err != nil {
+	if err := ports[protocol.Coordinator].Send(ctx, coordinator.NewMessage(clock(), protocol.Judge, live)); err != nil {
 		t.Fatal(err)
 	}
-	m := <-ports[protocol.Coordinator].Heard()
-	a, ok := m.Body.(protocol.Answer)
+	m := <-ports[protocol.Coordinator].Messages()
+	a, ok := m.Body.(protocol.JudgeAnswer)
 	if !ok || m.From != protocol.Judge || m.Seq < 3<<40 || a.Round != 4 || len(a.Picks) != 2 || a.Picks[1].Handle != "k2" || calls.Load() != 2 {
 		t.Errorf("heard %+v after %d calls", m, calls.Load())
 	}
@@ -265,44 +265,44 @@ func TestServeAnswersTheCoordinatorAlone(t *testing.T) {
 }
 
 func TestMinutesGiveTheAnswersOfALedgerAgain(t *testing.T) {
-	k := NewMinutes()
-	coordinator, judge := protocol.Mouth{Who: protocol.Coordinator}, protocol.Mouth{Who: protocol.Judge}
+	k := NewRecordedAnswers()
+	coordinator, judge := protocol.Sender{Party: protocol.Coordinator}, protocol.Sender{Party: protocol.Judge}
 	other := ask
 	other.Job = "other"
 	silent := ask
 	silent.Job = "silent"
-	given := protocol.Answer{Round: 4, Job: ask.Job, Picks: []protocol.Pick{{Handle: "k2", Why: protocol.SpreadLoad}, {Handle: "k2", Why: protocol.SpreadLoad}}}
-	slow := protocol.Answer{Round: 4, Job: "other", Fault: protocol.Failed}
+	given := protocol.JudgeAnswer{Round: 4, Job: ask.Job, Picks: []protocol.JudgePick{{Handle: "k2", Why: protocol.SpreadLoad}, {Handle: "k2", Why: protocol.SpreadLoad}}}
+	slow := protocol.JudgeAnswer{Round: 4, Job: "other", Fault: protocol.AnswerFailed}
 	forged := given
 	forged.Picks = nil
-	for _, a := range []protocol.Ask{ask, other, silent} {
-		k.Add(coordinator.Say(noon, protocol.Judge, a))
+	for _, a := range []protocol.JudgeRequest{ask, other, silent} {
+		k.AddMessage(coordinator.NewMessage(noon, protocol.Judge, a))
 	}
-	agent := protocol.Mouth{Who: protocol.Agent("oslo")}
-	k.Add(agent.Say(noon, protocol.Coordinator, forged))
-	k.Add(judge.Say(noon, protocol.Coordinator, given))
-	k.Add(judge.Say(noon.Add(320*time.Millisecond), protocol.Coordinator, slow))
-	if k.Answers() != 2 {
-		t.Errorf("%d answers; want 2", k.Answers())
+	agent := protocol.Sender{Party: protocol.AgentParty("oslo")}
+	k.AddMessage(agent.NewMessage(noon, protocol.Coordinator, forged))
+	k.AddMessage(judge.NewMessage(noon, protocol.Coordinator, given))
+	k.AddMessage(judge.NewMessage(noon.Add(320*time.Millisecond), protocol.Coordinator, slow))
+	if k.AnswerCount() != 2 {
+		t.Errorf("%d answers; want 2", k.AnswerCount())
 	}
 	later := noon.Add(time.Hour)
-	var mouth protocol.Mouth
-	mouth.Who = protocol.Coordinator
-	if said := k.Step(later, mouth.Say(later, protocol.Judge, ask)); len(said) != 1 || len(said[0].Body.(protocol.Answer).Picks) != 2 {
+	var mouth protocol.Sender
+	mouth.Party = protocol.Coordinator
+	if said := k.Step(later, mouth.NewMessage(later, protocol.Judge, ask)); len(said) != 1 || len(said[0].Body.(protocol.JudgeAnswer).Picks) != 2 {
 		t.Errorf("said %+v", said)
 	}
-	if said := k.Step(later, mouth.Say(later, protocol.Judge, silent)); said != nil {
+	if said := k.Step(later, mouth.NewMessage(later, protocol.Judge, silent)); said != nil {
 		t.Errorf("said %+v to what had no answer", said)
 	}
 	unheard := ask
 	unheard.Job = "unheard-of"
-	if said := k.Again().Step(later, mouth.Say(later, protocol.Judge, unheard)); len(said) != 1 || said[0].Seq != 1 || said[0].Body.(protocol.Answer).Fault != protocol.Late {
+	if said := k.ForNewRun().Step(later, mouth.NewMessage(later, protocol.Judge, unheard)); len(said) != 1 || said[0].Seq != 1 || said[0].Body.(protocol.JudgeAnswer).Fault != protocol.AnswerLate {
 		t.Errorf("sent %+v without a question", said)
 	}
-	if said := k.Step(later, mouth.Say(later, protocol.Judge, other)); said != nil || k.Due() != later.Add(320*time.Millisecond) {
+	if said := k.Step(later, mouth.NewMessage(later, protocol.Judge, other)); said != nil || k.Due() != later.Add(320*time.Millisecond) {
 		t.Fatalf("said %+v, due %v; want it 320 ms later", said, k.Due())
 	}
-	if said := k.Tick(k.Due()); len(said) != 1 || said[0].Body.(protocol.Answer).Fault != protocol.Failed || k.Due() != 0 {
+	if said := k.Tick(k.Due()); len(said) != 1 || said[0].Body.(protocol.JudgeAnswer).Fault != protocol.AnswerFailed || k.Due() != 0 {
 		t.Errorf("said %+v, due %v", said, k.Due())
 	}
 }

@@ -36,44 +36,44 @@ func NewNarrator(model Model, level Level, wait time.Duration) *Narrator {
 	return &Narrator{model, level, wait}
 }
 
-// Told is the narration of a decision: its sentences, the level reached, and why no higher one was.
-type Told struct {
+// Narration is the narration of a decision: its sentences, the level reached, and why no higher one was.
+type Narration struct {
 	Text []string `json:"text"`
 	By   Level    `json:"by"`
 	Why  string   `json:"why,omitempty"`
 }
 
-// Tell narrates a decision, at the level Template if all else fails. It checks what
+// NarrateDecision narrates a decision, at the level Template if all else fails. It checks what
 // the model returns, asks once more when prose broke a rule, and discards what
 // fails the check.
-func (n *Narrator) Tell(ctx context.Context, d record.Record) Told {
+func (n *Narrator) NarrateDecision(ctx context.Context, d record.DecisionRecord) Narration {
 	ctx, cancel := context.WithTimeout(ctx, n.wait)
 	defer cancel()
 	why := ""
 	if n.level == Prose {
-		ask := constrained.Prose(d)
+		ask := constrained.ProseRequest(d)
 		for range 2 {
-			text, err := n.put(ctx, ask, d, constrained.Worded)
+			text, err := n.askModel(ctx, ask, d, constrained.CheckProse)
 			if err == nil {
-				return Told{text, Prose, ""}
+				return Narration{text, Prose, ""}
 			}
 			why = err.Error()
 			ask.User += "\nYour last answer was refused: " + why + "\n"
 		}
 	}
 	if n.level == Prose || n.level == Select {
-		text, err := n.put(ctx, constrained.Select(d), d, constrained.Selected)
+		text, err := n.askModel(ctx, constrained.SelectionRequest(d), d, constrained.CheckSelection)
 		if err == nil {
-			return Told{text, Select, why}
+			return Narration{text, Select, why}
 		}
 		why = err.Error()
 	}
-	ready := constrained.Ready(d)
-	return Told{ready[:min(len(ready), 5)], Template, why}
+	ready := constrained.TemplateSentences(d)
+	return Narration{ready[:min(len(ready), 5)], Template, why}
 }
 
-// put calls the model once, and checks and reads its reply.
-func (n *Narrator) put(ctx context.Context, r constrained.Request, d record.Record, read func(record.Record, string) ([]string, error)) (text []string, err error) {
+// askModel calls the model once, and checks and reads its reply.
+func (n *Narrator) askModel(ctx context.Context, r constrained.ModelRequest, d record.DecisionRecord, read func(record.DecisionRecord, string) ([]string, error)) (text []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("advisor: the model panicked: %v", v)

@@ -10,7 +10,7 @@ import (
 func TestNotesAreReadStrictly(t *testing.T) {
 	sites := []string{"lyon", "oslo"}
 	got, err := ReadNotes(strings.NewReader(`[{"site":"oslo","text":"serviced","from":"2022-04-13T12:00:00Z","to":"2022-04-13T14:00:00+01:00"},{"id":"x","site":"lyon","text":"ok"}]`), sites)
-	if err != nil || len(got) != 2 || got[0].ID != "N1" || got[0].From != noon || got[0].To != noon+3_600_000 || got[1].Note != (protocol.Note{ID: "x", Site: "lyon", Text: "ok"}) || got[1].To != 0 {
+	if err != nil || len(got) != 2 || got[0].ID != "N1" || got[0].From != noon || got[0].To != noon+3_600_000 || got[1].OperatorNotice != (protocol.OperatorNotice{ID: "x", Site: "lyon", Text: "ok"}) || got[1].To != 0 {
 		t.Errorf("ReadNotes = %+v, %v", got, err)
 	}
 	for _, tc := range []struct{ text, want string }{
@@ -30,12 +30,12 @@ func TestNotesAreReadStrictly(t *testing.T) {
 // A live market writes all notes down as one text.
 func TestCheckLiveRefusesNotesThatAreTooLong(t *testing.T) {
 	for n, want := range map[int]string{100: "", 200: "bytes together"} {
-		list := "[" + strings.Repeat(`{"site":"oslo","text":"`+strings.Repeat("x", mostNote)+`"},`, n) + `{"site":"oslo","text":"x"}]`
+		list := "[" + strings.Repeat(`{"site":"oslo","text":"`+strings.Repeat("x", maxNoteChars)+`"},`, n) + `{"site":"oslo","text":"x"}]`
 		notes, err := ReadNotes(strings.NewReader(list), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := CheckLive(notes); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := CheckNotesSize(notes); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d notes: %v; want %q", n, err, want)
 		}
 	}

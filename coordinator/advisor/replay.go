@@ -8,95 +8,95 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Sitting is a judge in simulated time. The replay waits for the model in real
+// A ReplayJudge is a judge in simulated time. The replay waits for the model in real
 // time, at most as long as the market would have waited, but in simulated time the
 // answer comes at the instant of the question: so a replay does not depend on how
 // fast the model is.
-type Sitting struct {
-	ctx   context.Context
-	judge *Judge
-	mouth protocol.Mouth
+type ReplayJudge struct {
+	ctx    context.Context
+	judge  *Judge
+	sender protocol.Sender
 }
 
-var _ bus.Machine = (*Sitting)(nil)
+var _ bus.Machine = (*ReplayJudge)(nil)
 
-// Sit returns j as a machine of a replay that ends with ctx.
-func (j *Judge) Sit(ctx context.Context) *Sitting {
-	return &Sitting{ctx: ctx, judge: j, mouth: protocol.Mouth{Who: protocol.Judge}}
+// ForReplay returns j as a machine of a replay that ends with ctx.
+func (j *Judge) ForReplay(ctx context.Context) *ReplayJudge {
+	return &ReplayJudge{ctx: ctx, judge: j, sender: protocol.Sender{Party: protocol.Judge}}
 }
 
 // Step implements bus.Machine.
-func (s *Sitting) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	ask, ok := m.Body.(protocol.Ask)
+func (s *ReplayJudge) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	ask, ok := m.Body.(protocol.JudgeRequest)
 	if !ok || m.From != protocol.Coordinator {
 		return nil
 	}
-	return []protocol.Message{s.mouth.Say(now, protocol.Coordinator, s.judge.Answer(s.ctx, ask, ask.Until.Sub(now)))}
+	return []protocol.Message{s.sender.NewMessage(now, protocol.Coordinator, s.judge.AnswerRequest(s.ctx, ask, ask.Until.Sub(now)))}
 }
 
 // Tick implements bus.Machine.
-func (s *Sitting) Tick(protocol.Time) []protocol.Message { return nil }
+func (s *ReplayJudge) Tick(protocol.Time) []protocol.Message { return nil }
 
 // Due implements bus.Machine.
-func (s *Sitting) Due() protocol.Time { return 0 }
+func (s *ReplayJudge) Due() protocol.Time { return 0 }
 
-// Minutes replays the recorded answers of an earlier run as inputs, without a model.
+// RecordedAnswers replays the recorded answers of an earlier run as inputs, without a model.
 // A question without an answer then gets none now. A question that was not asked
 // then, because the run is replayed with a change, gets the answer Late, so that
 // the market's rule decides.
-type Minutes struct {
-	answers map[matter]entry
-	mouth   protocol.Mouth
-	due     []delayed
+type RecordedAnswers struct {
+	answers map[questionKey]recordedAnswer
+	sender  protocol.Sender
+	due     []delayedAnswer
 }
 
-var _ bus.Machine = (*Minutes)(nil)
+var _ bus.Machine = (*RecordedAnswers)(nil)
 
-type matter struct {
+type questionKey struct {
 	round uint64
 	job   protocol.JobID
 }
 
-type entry struct {
-	asked, said protocol.Time // zero: not asked, not answered
-	answer      protocol.Answer
+type recordedAnswer struct {
+	askedAt, answeredAt protocol.Time // zero: not asked, not answered
+	answer              protocol.JudgeAnswer
 }
 
-type delayed struct {
+type delayedAnswer struct {
 	at     protocol.Time
-	answer protocol.Answer
+	answer protocol.JudgeAnswer
 }
 
-// NewMinutes returns empty minutes. Add all messages of a ledger to it.
-func NewMinutes() *Minutes {
-	return &Minutes{answers: make(map[matter]entry), mouth: protocol.Mouth{Who: protocol.Judge}}
+// NewRecordedAnswers returns empty minutes. Add all messages of a ledger to it.
+func NewRecordedAnswers() *RecordedAnswers {
+	return &RecordedAnswers{answers: make(map[questionKey]recordedAnswer), sender: protocol.Sender{Party: protocol.Judge}}
 }
 
-// Add records questions and answers; it ignores other messages.
-func (k *Minutes) Add(m protocol.Message) {
+// AddMessage records questions and answers; it ignores other messages.
+func (k *RecordedAnswers) AddMessage(m protocol.Message) {
 	switch b := m.Body.(type) {
-	case protocol.Ask:
+	case protocol.JudgeRequest:
 		if m.From == protocol.Coordinator {
-			k.answers[matter{b.Round, b.Job}] = entry{asked: m.At}
+			k.answers[questionKey{b.Round, b.Job}] = recordedAnswer{askedAt: m.At}
 		}
-	case protocol.Answer:
-		at := matter{b.Round, b.Job}
-		if e, ok := k.answers[at]; ok && m.From == protocol.Judge && e.said == 0 {
-			e.said, e.answer = m.At, b
+	case protocol.JudgeAnswer:
+		at := questionKey{b.Round, b.Job}
+		if e, ok := k.answers[at]; ok && m.From == protocol.Judge && e.answeredAt == 0 {
+			e.answeredAt, e.answer = m.At, b
 			k.answers[at] = e
 		}
 	}
 }
 
-// Again returns minutes with the same answers for another run.
-func (k *Minutes) Again() *Minutes {
-	return &Minutes{answers: k.answers, mouth: protocol.Mouth{Who: protocol.Judge}}
+// ForNewRun returns minutes with the same answers for another run.
+func (k *RecordedAnswers) ForNewRun() *RecordedAnswers {
+	return &RecordedAnswers{answers: k.answers, sender: protocol.Sender{Party: protocol.Judge}}
 }
 
-// Answers returns the number of recorded answers.
-func (k *Minutes) Answers() (n int) {
+// AnswerCount returns the number of recorded answers.
+func (k *RecordedAnswers) AnswerCount() (n int) {
 	for _, e := range k.answers {
-		if e.said != 0 {
+		if e.answeredAt != 0 {
 			n++
 		}
 	}
@@ -104,28 +104,28 @@ func (k *Minutes) Answers() (n int) {
 }
 
 // Step implements bus.Machine.
-func (k *Minutes) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	ask, ok := m.Body.(protocol.Ask)
+func (k *RecordedAnswers) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	ask, ok := m.Body.(protocol.JudgeRequest)
 	if !ok || m.From != protocol.Coordinator {
 		return nil
 	}
-	e, ok := k.answers[matter{ask.Round, ask.Job}]
+	e, ok := k.answers[questionKey{ask.Round, ask.Job}]
 	if !ok {
-		return []protocol.Message{k.mouth.Say(now, protocol.Coordinator, protocol.Answer{Round: ask.Round, Job: ask.Job, Fault: protocol.Late})}
+		return []protocol.Message{k.sender.NewMessage(now, protocol.Coordinator, protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Fault: protocol.AnswerLate})}
 	}
-	if e.said == 0 {
+	if e.answeredAt == 0 {
 		return nil
 	}
-	took := max(0, e.said.Sub(e.asked))
+	took := max(0, e.answeredAt.Sub(e.askedAt))
 	if took < time.Millisecond {
-		return []protocol.Message{k.mouth.Say(now, protocol.Coordinator, e.answer)}
+		return []protocol.Message{k.sender.NewMessage(now, protocol.Coordinator, e.answer)}
 	}
-	k.due = append(k.due, delayed{now.Add(took), e.answer})
+	k.due = append(k.due, delayedAnswer{now.Add(took), e.answer})
 	return nil
 }
 
 // Due implements bus.Machine.
-func (k *Minutes) Due() (first protocol.Time) {
+func (k *RecordedAnswers) Due() (first protocol.Time) {
 	for _, d := range k.due {
 		if first == 0 || d.at < first {
 			first = d.at
@@ -135,14 +135,14 @@ func (k *Minutes) Due() (first protocol.Time) {
 }
 
 // Tick implements bus.Machine.
-func (k *Minutes) Tick(now protocol.Time) (out []protocol.Message) {
-	var left []delayed
+func (k *RecordedAnswers) Tick(now protocol.Time) (out []protocol.Message) {
+	var left []delayedAnswer
 	for _, d := range k.due {
 		if d.at > now {
 			left = append(left, d)
 			continue
 		}
-		out = append(out, k.mouth.Say(now, protocol.Coordinator, d.answer))
+		out = append(out, k.sender.NewMessage(now, protocol.Coordinator, d.answer))
 	}
 	k.due = left
 	return out

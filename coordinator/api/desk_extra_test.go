@@ -12,7 +12,7 @@ import (
 )
 
 func TestAJobFileIsReadInItsUnits(t *testing.T) {
-	o, err := ParseOrder("job.yaml", []byte(`id: train-7
+	o, err := ParseJobFile("job.yaml", []byte(`id: train-7
 tenant: vision
 gpus: 1
 share: 0.5
@@ -31,12 +31,12 @@ task: '{"kind": "Job"}'
 		t.Fatal(err)
 	}
 	const now protocol.Time = 1_649_851_200_000
-	s := o.at(now)
+	s := o.submitAt(now)
 	want := protocol.Job{
 		ID: "train-7", Tenant: "vision", GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 2500, Memory: 16384, Models: []string{"A100"},
 		Regions: []string{"oslo"}, Input: 1536, Run: 90 * time.Minute, Arrival: now, Deadline: now.Add(8 * time.Hour), Deferrable: true,
 	}
-	if !reflect.DeepEqual(s, protocol.Submit{Job: want, Task: `{"kind": "Job"}`}) || s.Job.Check() != "" {
+	if !reflect.DeepEqual(s, protocol.Submit{Job: want, Task: `{"kind": "Job"}`}) || s.Job.InvalidReason() != "" {
 		t.Errorf("read %+v", s)
 	}
 }
@@ -56,14 +56,14 @@ func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
 		"id: a\ncpu: 1\nrun: 1h\ntask: " + strings.Repeat("ä", 40_000): "job.yaml:4: task: is 80000 bytes long",
 		"[": "correct the YAML",
 	} {
-		if _, err := ParseOrder("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseJobFile("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", text, err, want)
 		}
 	}
 }
 
 func TestOnlyThisMachineIsServedUnderItsOwnName(t *testing.T) {
-	h := New().Handler()
+	h := New().HTTPHandler()
 	for _, c := range []struct {
 		host, from string
 		want       int
@@ -114,9 +114,9 @@ func FuzzAJobFile(f *testing.F) {
 	f.Add("id: a\ngpus: 1\nrun: 1h\n")
 	f.Add("run: 1h\nwithin: 1s\nshare: 1e-9\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := ParseOrder("job.yaml", []byte(text))
-		if err == nil && o.ID() != "" && o.deadline == 0 && o.at(1).Job.Check() != "" {
-			t.Errorf("read a job that no market takes: %s", o.at(1).Job.Check())
+		o, err := ParseJobFile("job.yaml", []byte(text))
+		if err == nil && o.RequestedID() != "" && o.deadline == 0 && o.submitAt(1).Job.InvalidReason() != "" {
+			t.Errorf("read a job that no market takes: %s", o.submitAt(1).Job.InvalidReason())
 		}
 	})
 }
@@ -132,10 +132,10 @@ func TestAJobNeedNotSayHowLongItRuns(t *testing.T) {
 		"gpus: 1\ncpu: 1\nwithin: 8h\nimage: mine\ntask: '{\"image\":\"other\"}'\n":                                                                              {"mine", 0},
 		"gpus: 1\ncpu: 1\nwithin: 8h\ntask: sleep 5\n":                                                                                                           {"", 0},
 	} {
-		o, err := ParseOrder("job.yaml", []byte(text))
-		j := o.Named("x").at(1).Job
-		if err != nil || j.Run != want.run || j.Image != want.image || j.Check() != "" {
-			t.Errorf("%q is read as %+v, %v (%s); want image %q, run %v", text, j, err, j.Check(), want.image, want.run)
+		o, err := ParseJobFile("job.yaml", []byte(text))
+		j := o.WithID("x").submitAt(1).Job
+		if err != nil || j.Run != want.run || j.Image != want.image || j.InvalidReason() != "" {
+			t.Errorf("%q is read as %+v, %v (%s); want image %q, run %v", text, j, err, j.InvalidReason(), want.image, want.run)
 		}
 	}
 }

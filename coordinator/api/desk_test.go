@@ -15,14 +15,14 @@ const noon protocol.Time = 1_649_851_200_000
 // A window is a desk that leads, before a market that the test plays.
 type window struct {
 	*testing.T
-	desk   *Desk
-	market protocol.Mouth
+	desk   *Server
+	market protocol.Sender
 	now    protocol.Time
 }
 
 func newWindow(t *testing.T) *window {
-	w := &window{t, New(), protocol.Mouth{Who: protocol.Coordinator}, noon}
-	w.desk.Lead(1)
+	w := &window{t, New(), protocol.Sender{Party: protocol.Coordinator}, noon}
+	w.desk.StartLeading(1)
 	return w
 }
 
@@ -35,13 +35,13 @@ func (w *window) post(path, kind, text string, market func(heard protocol.Messag
 	out, done := httptest.NewRecorder(), make(chan struct{})
 	go func() {
 		defer close(done)
-		w.desk.Handler().ServeHTTP(out, r)
+		w.desk.HTTPHandler().ServeHTTP(out, r)
 	}()
 	for {
 		select {
-		case e := <-w.desk.Errands():
-			m := e.Hear(w.now)
-			w.desk.Told([]protocol.Message{m}, []protocol.Message{w.market.Say(w.now, m.From, market(m))})
+		case e := <-w.desk.LocalRequests():
+			m := e.Deliver(w.now)
+			w.desk.ObserveMessages([]protocol.Message{m}, []protocol.Message{w.market.NewMessage(w.now, m.From, market(m))})
 			e.Done(nil)
 		case <-done:
 			return out.Code, out.Body.String()
@@ -55,19 +55,19 @@ func TestAJobThatTheMarketDidNotTakeIsNotShown(t *testing.T) {
 	w := newWindow(t)
 	train := protocol.Job{ID: "train", CPU: 1000, Arrival: noon, Deadline: noon + 1}
 	of := func(who protocol.Party) protocol.Message {
-		return (&protocol.Mouth{Who: who}).Say(noon, protocol.Coordinator, protocol.Submit{Job: train})
+		return (&protocol.Sender{Party: who}).NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: train})
 	}
-	w.desk.Told([]protocol.Message{of("agent/oslo"), of("queue/oslo")}, nil)
-	w.desk.Told([]protocol.Message{of(protocol.Submitter)}, []protocol.Message{
-		w.market.Say(noon, protocol.Submitter, protocol.Confirm{Job: "train", Code: protocol.Closed}),
+	w.desk.ObserveMessages([]protocol.Message{of("agent/oslo"), of("queue/oslo")}, nil)
+	w.desk.ObserveMessages([]protocol.Message{of(protocol.Submitter)}, []protocol.Message{
+		w.market.NewMessage(noon, protocol.Submitter, protocol.Confirm{Job: "train", Code: protocol.JobClosed}),
 	})
-	if j, ok := w.desk.find("train"); ok {
+	if j, ok := w.desk.findJob("train"); ok {
 		t.Errorf("it is shown as %+v", j)
 	}
-	w.desk.Told([]protocol.Message{of("agent/oslo"), of(protocol.Submitter)}, []protocol.Message{
-		w.market.Say(noon, protocol.Submitter, protocol.Confirm{Job: "train", Code: protocol.Taken}),
+	w.desk.ObserveMessages([]protocol.Message{of("agent/oslo"), of(protocol.Submitter)}, []protocol.Message{
+		w.market.NewMessage(noon, protocol.Submitter, protocol.Confirm{Job: "train", Code: protocol.Acknowledged}),
 	})
-	if _, ok := w.desk.find("train"); !ok {
+	if _, ok := w.desk.findJob("train"); !ok {
 		t.Error("a job that was taken is not shown")
 	}
 }
@@ -76,7 +76,7 @@ func TestAJobThatTheMarketDidNotTakeIsNotShown(t *testing.T) {
 func TestAnIDThatOnlyTheMarketKnowsIsAConflict(t *testing.T) {
 	w := newWindow(t)
 	code, answer := w.post("/v1/jobs", "application/yaml", "id: train\ncpu: 1\nrun: 1h\n", func(protocol.Message) protocol.Body {
-		return protocol.Refuse{Job: "train", Why: protocol.Reason{Code: protocol.Duplicate}}
+		return protocol.Reject{Job: "train", Why: protocol.Reason{Code: protocol.Duplicate}}
 	})
 	if code != http.StatusConflict || !strings.Contains(answer, "an id of its own") {
 		t.Errorf("%d %s; want 409", code, answer)
@@ -87,8 +87,8 @@ func TestAnIDThatOnlyTheMarketKnowsIsAConflict(t *testing.T) {
 func TestAJobThatWasRefusedIsRefusedAgain(t *testing.T) {
 	w := newWindow(t)
 	for _, market := range []protocol.Body{
-		protocol.Refuse{Job: "train", Why: protocol.Reason{Code: protocol.Malformed, Note: "deadline: is over"}},
-		protocol.Confirm{Job: "train", Code: protocol.Closed},
+		protocol.Reject{Job: "train", Why: protocol.Reason{Code: protocol.Malformed, Note: "deadline: is over"}},
+		protocol.Confirm{Job: "train", Code: protocol.JobClosed},
 	} {
 		code, answer := w.post("/v1/jobs", "application/yaml", "id: train\ncpu: 1\nrun: 1h\n", func(protocol.Message) protocol.Body { return market })
 		if code != http.StatusUnprocessableEntity || !strings.Contains(answer, "deadline: is over") {
@@ -101,7 +101,7 @@ func TestAJobThatWasRefusedIsRefusedAgain(t *testing.T) {
 func TestAnotherTaskUnderTheSameIDIsAConflict(t *testing.T) {
 	w := newWindow(t)
 	taken := func(m protocol.Message) protocol.Body {
-		return protocol.Confirm{Job: m.Body.(protocol.Submit).Job.ID, Code: protocol.Taken}
+		return protocol.Confirm{Job: m.Body.(protocol.Submit).Job.ID, Code: protocol.Acknowledged}
 	}
 	const job = "id: train\ncpu: 1\nrun: 1h\ntask: sleep 5\n"
 	for i, c := range []struct {
@@ -119,10 +119,10 @@ func TestAnotherTaskUnderTheSameIDIsAConflict(t *testing.T) {
 // and so is another of its id.
 func TestAnIDMayBeUsedAgainWhenTheMarketHasForgottenIt(t *testing.T) {
 	w := newWindow(t)
-	code := protocol.Taken
+	code := protocol.Acknowledged
 	answer := func(protocol.Message) protocol.Body {
 		if code == protocol.Duplicate {
-			return protocol.Refuse{Job: "train", Why: protocol.Reason{Code: code}}
+			return protocol.Reject{Job: "train", Why: protocol.Reason{Code: code}}
 		}
 		return protocol.Confirm{Job: "train", Code: code}
 	}
@@ -133,17 +133,17 @@ func TestAnIDMayBeUsedAgainWhenTheMarketHasForgottenIt(t *testing.T) {
 		want  int
 		state string
 	}{
-		{job, protocol.Taken, http.StatusOK, `"waiting"`},
+		{job, protocol.Acknowledged, http.StatusOK, `"waiting"`},
 		{job, protocol.Duplicate, http.StatusOK, `"done"`}, {other, protocol.Duplicate, http.StatusConflict, "an id of its own"},
-		{job, protocol.Taken, http.StatusOK, `"waiting"`}, {other, protocol.Taken, http.StatusOK, `"waiting"`},
+		{job, protocol.Acknowledged, http.StatusOK, `"waiting"`}, {other, protocol.Acknowledged, http.StatusOK, `"waiting"`},
 	} {
 		w.now, code = noon.Add(time.Duration(i)*time.Hour), c.code
 		if code, text := w.post("/v1/jobs", "application/yaml", c.text, answer); code != c.want || !strings.Contains(text, c.state) {
 			t.Errorf("%d: %q: %d %s; want %d and %s", i, c.text, code, text, c.want, c.state)
 		}
-		oslo, epoch := protocol.Agent("oslo"), uint64(i+1)
-		w.desk.Told(nil, []protocol.Message{w.market.Say(w.now, oslo, protocol.Award{Job: "train", Epoch: epoch})})
-		w.desk.Told([]protocol.Message{{At: w.now, From: oslo, Seq: epoch, To: protocol.Coordinator, Body: protocol.Done{Job: "train", Epoch: epoch}}},
-			[]protocol.Message{w.market.Say(w.now, "", protocol.Settled{Job: "train", Site: "oslo"})})
+		oslo, epoch := protocol.AgentParty("oslo"), uint64(i+1)
+		w.desk.ObserveMessages(nil, []protocol.Message{w.market.NewMessage(w.now, oslo, protocol.Award{Job: "train", Epoch: epoch})})
+		w.desk.ObserveMessages([]protocol.Message{{At: w.now, From: oslo, Seq: epoch, To: protocol.Coordinator, Body: protocol.UsageReport{Job: "train", Epoch: epoch}}},
+			[]protocol.Message{w.market.NewMessage(w.now, "", protocol.Settlement{Job: "train", Site: "oslo"})})
 	}
 }

@@ -17,253 +17,253 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// patience bounds the time of a request.
-const patience = 10 * time.Second
+// requestTimeout bounds the time of a request.
+const requestTimeout = 10 * time.Second
 
-// Handler serves everything under /v1/, and /healthz and /readyz. It refuses
+// HTTPHandler serves everything under /v1/, and /healthz and /readyz. It refuses
 // requests from other machines, and those to a host name that is not this
 // machine's, which a web page could send through a browser (DNS rebinding).
-func (d *Desk) Handler() http.Handler {
+func (d *Server) HTTPHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/jobs", d.jobs)
-	mux.HandleFunc("POST /v1/jobs", d.submit)
-	mux.HandleFunc("GET /v1/jobs/{id}", d.job)
-	mux.HandleFunc("POST /v1/jobs/{id}/cancel", d.cancel)
-	mux.HandleFunc("GET /v1/sites", d.sites)
-	mux.HandleFunc("POST /v1/sites/{site}/drain", d.drain)
-	mux.HandleFunc("POST /v1/sites/{site}/gone", d.gone)
-	mux.HandleFunc("GET /v1/auctions", d.auctions)
-	mux.HandleFunc("GET /v1/policy", d.inForce)
-	mux.HandleFunc("POST /v1/policy", d.govern)
-	mux.HandleFunc("GET /v1/policy/waiting", d.waits)
-	mux.HandleFunc("POST /v1/policy/waiting/{id}", d.second)
+	mux.HandleFunc("GET /v1/jobs", d.handleListJobs)
+	mux.HandleFunc("POST /v1/jobs", d.handleSubmit)
+	mux.HandleFunc("GET /v1/jobs/{id}", d.handleGetJob)
+	mux.HandleFunc("POST /v1/jobs/{id}/cancel", d.handleCancel)
+	mux.HandleFunc("GET /v1/sites", d.handleListSites)
+	mux.HandleFunc("POST /v1/sites/{site}/drain", d.handleDrain)
+	mux.HandleFunc("POST /v1/sites/{site}/gone", d.handleDecommission)
+	mux.HandleFunc("GET /v1/auctions", d.handleListRounds)
+	mux.HandleFunc("GET /v1/policy", d.handleGetPolicy)
+	mux.HandleFunc("POST /v1/policy", d.handleChangePolicy)
+	mux.HandleFunc("GET /v1/policy/waiting", d.handleListPending)
+	mux.HandleFunc("POST /v1/policy/waiting/{id}", d.handleSecondApproval)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", d.ready)
-	return here(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, patience, `{"error":"api: no answer in time; try once more"}`)))
+	mux.HandleFunc("GET /readyz", d.handleReady)
+	return onlyLocal(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, requestTimeout, `{"error":"api: no answer in time; try once more"}`)))
 }
 
-// here refuses requests from other machines, with an error in JSON.
-func here(next http.Handler) http.Handler {
+// onlyLocal refuses requests from other machines, with an error in JSON.
+func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !loopback.Asks(r) {
-			fail(w, http.StatusForbidden, errors.New("api: only requests from this machine, under its own name, are served"))
+		if !loopback.IsLocalRequest(r) {
+			writeError(w, http.StatusForbidden, errors.New("api: only requests from this machine, under its own name, are served"))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func answer(w http.ResponseWriter, code int, v any) {
+func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }
 
-func fail(w http.ResponseWriter, code int, err error) {
-	answer(w, code, struct {
+func writeError(w http.ResponseWriter, code int, err error) {
+	writeJSON(w, code, struct {
 		Error string `json:"error"`
 	}{err.Error()})
 }
 
-// away answers for a coordinator that does not lead, and reports whether it did.
-func (d *Desk) away(w http.ResponseWriter) bool {
-	err := d.absent()
+// rejectIfStandby answers for a coordinator that does not lead, and reports whether it did.
+func (d *Server) rejectIfStandby(w http.ResponseWriter) bool {
+	err := d.notLeadingReason()
 	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err)
+		writeError(w, http.StatusServiceUnavailable, err)
 	}
 	return err != nil
 }
 
-func (d *Desk) ready(w http.ResponseWriter, _ *http.Request) {
+func (d *Server) handleReady(w http.ResponseWriter, _ *http.Request) {
 	state := "leading"
-	switch err := d.absent(); {
-	case errors.Is(err, errAway):
+	switch err := d.notLeadingReason(); {
+	case errors.Is(err, errStandby):
 		state = "standing by"
 	case err != nil:
-		fail(w, http.StatusServiceUnavailable, err)
+		writeError(w, http.StatusServiceUnavailable, err)
 		return
 	}
-	answer(w, http.StatusOK, struct {
+	writeJSON(w, http.StatusOK, struct {
 		State string `json:"state"`
 	}{state})
 }
 
-func (d *Desk) jobs(w http.ResponseWriter, r *http.Request) {
-	if d.away(w) {
+func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
 	limit := 1000
 	if text := r.FormValue("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			fail(w, http.StatusBadRequest, fmt.Errorf("api: limit %q: want a number from 1", text))
+			writeError(w, http.StatusBadRequest, fmt.Errorf("api: limit %q: want a number from 1", text))
 			return
 		}
 		limit = n
 	}
 	s, t := jobstatus.State(r.FormValue("state")), r.FormValue("tenant")
 	if states := jobstatus.States(); s != "" && !slices.Contains(states, s) {
-		fail(w, http.StatusBadRequest, fmt.Errorf("api: state %q: want one of %q", s, states))
+		writeError(w, http.StatusBadRequest, fmt.Errorf("api: state %q: want one of %q", s, states))
 		return
 	}
 	out := []jobstatus.Job{}
-	d.look(func(b *jobstatus.Board) {
+	d.readStatus(func(b *jobstatus.Board) {
 		for _, j := range b.Jobs() {
 			if len(out) < limit && (s == "" || s == j.State) && (t == "" || t == j.Tenant) {
 				out = append(out, j)
 			}
 		}
 	})
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
-func (d *Desk) find(id string) (j jobstatus.Job, ok bool) {
-	d.look(func(b *jobstatus.Board) { j, ok = b.Job(protocol.JobID(id)) })
+func (d *Server) findJob(id string) (j jobstatus.Job, ok bool) {
+	d.readStatus(func(b *jobstatus.Board) { j, ok = b.Job(protocol.JobID(id)) })
 	return j, ok
 }
 
-func (d *Desk) job(w http.ResponseWriter, r *http.Request) {
-	if d.away(w) {
+func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
-	j, ok := d.find(r.PathValue("id"))
+	j, ok := d.findJob(r.PathValue("id"))
 	if !ok {
-		fail(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", r.PathValue("id")))
+		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", r.PathValue("id")))
 		return
 	}
-	answer(w, http.StatusOK, j)
+	writeJSON(w, http.StatusOK, j)
 }
 
-// named matches valid ids of jobs; it agrees with the schema of the job file.
-var named = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+// jobIDPattern matches valid ids of jobs; it agrees with the schema of the job file.
+var jobIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// submit accepts a job file. It is idempotent: a second submission of the same job
+// handleSubmit accepts a job file. It is idempotent: a second submission of the same job
 // answers with the status of the first. Only the market knows how long the id of a
 // job that has ended stays known, so such a submission is passed on to it.
-func (d *Desk) submit(w http.ResponseWriter, r *http.Request) {
-	if d.away(w) {
+func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/yaml" && kind != "application/json" {
-		fail(w, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json"))
+		writeError(w, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json"))
 		return
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
-		fail(w, http.StatusBadRequest, fmt.Errorf("api: %w", err))
+		writeError(w, http.StatusBadRequest, fmt.Errorf("api: %w", err))
 		return
 	}
-	o, err := ParseOrder("job", text)
+	o, err := ParseJobFile("job", text)
 	if id := r.FormValue("id"); id != "" {
-		o = o.Named(protocol.JobID(id))
-		if err == nil && !named.MatchString(id) {
+		o = o.WithID(protocol.JobID(id))
+		if err == nil && !jobIDPattern.MatchString(id) {
 			err = fmt.Errorf("api: id %q: want up to 128 letters, digits and ._-", id)
 		}
 	}
-	if err == nil && o.ID() == "" {
+	if err == nil && o.RequestedID() == "" {
 		err = errors.New("api: job: id is missing: give the job a unique name")
 	}
 	if err != nil {
-		fail(w, http.StatusBadRequest, err)
+		writeError(w, http.StatusBadRequest, err)
 		return
 	}
-	was, known := d.find(string(o.ID()))
+	was, known := d.findJob(string(o.RequestedID()))
 	if known && !was.Over() {
-		d.known(w, o, was)
+		d.answerKnownJob(w, o, was)
 		return
 	}
-	if err := d.say(r.Context(), func(now protocol.Time) protocol.Body { return o.at(now) }); err != nil {
-		fail(w, http.StatusServiceUnavailable, fmt.Errorf("api: the job may not have been stored; submit it once more under the same id: %w", err))
+	if err := d.submitMessage(r.Context(), func(now protocol.Time) protocol.Body { return o.submitAt(now) }); err != nil {
+		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the job may not have been stored; submit it once more under the same id: %w", err))
 		return
 	}
-	j, ok := d.find(string(o.ID()))
+	j, ok := d.findJob(string(o.RequestedID()))
 	switch {
 	case !ok: // the market remembers the id for longer than the job status does
-		conflict(w, o.ID())
-	case j.Why == string(protocol.Malformed) && j.Is(o.at(j.Arrived)): // refused now, or at an earlier submission
-		fail(w, http.StatusUnprocessableEntity, fmt.Errorf("api: job %s: refused: %s %s", j.ID, j.Why, j.Note))
+		writeConflict(w, o.RequestedID())
+	case j.Why == string(protocol.Malformed) && j.Is(o.submitAt(j.Arrived)): // refused now, or at an earlier submission
+		writeError(w, http.StatusUnprocessableEntity, fmt.Errorf("api: job %s: refused: %s %s", j.ID, j.Why, j.Note))
 	default:
-		d.known(w, o, j)
+		d.answerKnownJob(w, o, j)
 	}
 }
 
-func (d *Desk) known(w http.ResponseWriter, o Order, j jobstatus.Job) {
-	if !j.Is(o.at(j.Arrived)) {
-		conflict(w, j.ID)
+func (d *Server) answerKnownJob(w http.ResponseWriter, o JobRequest, j jobstatus.Job) {
+	if !j.Is(o.submitAt(j.Arrived)) {
+		writeConflict(w, j.ID)
 		return
 	}
-	answer(w, http.StatusOK, j)
+	writeJSON(w, http.StatusOK, j)
 }
 
-func conflict(w http.ResponseWriter, id protocol.JobID) {
-	fail(w, http.StatusConflict, fmt.Errorf("api: another job %s was submitted before; give this one an id of its own", id))
+func writeConflict(w http.ResponseWriter, id protocol.JobID) {
+	writeError(w, http.StatusConflict, fmt.Errorf("api: another job %s was submitted before; give this one an id of its own", id))
 }
 
-func (d *Desk) cancel(w http.ResponseWriter, r *http.Request) {
-	if d.away(w) {
+func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
 	id := r.PathValue("id")
-	j, ok := d.find(id)
+	j, ok := d.findJob(id)
 	switch {
 	case !ok:
-		fail(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", id))
+		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", id))
 		return
 	case !j.Over():
-		if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
-			fail(w, http.StatusServiceUnavailable, fmt.Errorf("api: the cancellation may not have been stored; repeat it: %w", err))
+		if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
+			writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the cancellation may not have been stored; repeat it: %w", err))
 			return
 		}
-		j, _ = d.find(id)
+		j, _ = d.findJob(id)
 	}
-	answer(w, http.StatusOK, j)
+	writeJSON(w, http.StatusOK, j)
 }
 
-func (d *Desk) sites(w http.ResponseWriter, _ *http.Request) {
-	if d.away(w) {
+func (d *Server) handleListSites(w http.ResponseWriter, _ *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
 	var out []jobstatus.Site
-	d.look(func(b *jobstatus.Board) { out = b.Sites() })
-	answer(w, http.StatusOK, out)
+	d.readStatus(func(b *jobstatus.Board) { out = b.Sites() })
+	writeJSON(w, http.StatusOK, out)
 }
 
-// drain excludes a site from rounds, or includes it with ?over=true.
-func (d *Desk) drain(w http.ResponseWriter, r *http.Request) {
-	if d.away(w) {
+// handleDrain excludes a site from rounds, or includes it with ?over=true.
+func (d *Server) handleDrain(w http.ResponseWriter, r *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
 	b := protocol.Drain{Site: r.PathValue("site"), Over: r.FormValue("over") == "true"}
-	d.tell(w, r, "drained", b, "takes part in no round until it registers; drain it then")
+	d.applyToSite(w, r, "drained", b, "takes part in no round until it registers; drain it then")
 }
 
-// gone decommissions a site: an operator declares that it will not come back, and
+// handleDecommission decommissions a site: an operator declares that it will not come back, and
 // its jobs are requeued or, with ?end=true, ended.
-func (d *Desk) gone(w http.ResponseWriter, r *http.Request) {
-	if d.away(w) {
+func (d *Server) handleDecommission(w http.ResponseWriter, r *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
-	g := protocol.Gone{Site: r.PathValue("site"), By: r.FormValue("by"), Why: r.FormValue("why"), End: r.FormValue("end") == "true"}
+	g := protocol.DecommissionSite{Site: r.PathValue("site"), By: r.FormValue("by"), Why: r.FormValue("why"), End: r.FormValue("end") == "true"}
 	if g.By == "" || len(g.By) > 128 || len(g.Why) > 1000 {
-		fail(w, http.StatusBadRequest, errors.New("api: by: want the name of the operator, up to 128 bytes; why: up to 1,000 bytes"))
+		writeError(w, http.StatusBadRequest, errors.New("api: by: want the name of the operator, up to 128 bytes; why: up to 1,000 bytes"))
 		return
 	}
 	late := "" // to repeat it is harmless
 	if g.End {
 		late = "has no jobs any more; cancel jobs one by one instead"
 	}
-	d.tell(w, r, "decommissioned", g, late)
+	d.applyToSite(w, r, "decommissioned", g, late)
 }
 
-// tell sends a message about the site of a request to the market, and answers with
+// applyToSite sends a message about the site of a request to the market, and answers with
 // the site's new status. If the site was decommissioned before, the market ignores
 // the message: late is then the rest of the error, or "" if that is no error.
-func (d *Desk) tell(w http.ResponseWriter, r *http.Request, what string, b protocol.Body, late string) {
+func (d *Server) applyToSite(w http.ResponseWriter, r *http.Request, what string, b protocol.Body, late string) {
 	name := r.PathValue("site")
 	find := func() (out jobstatus.Site, ok bool) {
-		d.look(func(b *jobstatus.Board) {
+		d.readStatus(func(b *jobstatus.Board) {
 			for _, s := range b.Sites() {
 				if s.Name == name {
 					out, ok = s, true
@@ -274,25 +274,25 @@ func (d *Desk) tell(w http.ResponseWriter, r *http.Request, what string, b proto
 	}
 	switch s, ok := find(); {
 	case !ok:
-		fail(w, http.StatusNotFound, fmt.Errorf("api: unknown site %q", name))
+		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown site %q", name))
 		return
 	case s.Gone && late != "":
-		fail(w, http.StatusConflict, fmt.Errorf("api: site %s was decommissioned: it %s", name, late))
+		writeError(w, http.StatusConflict, fmt.Errorf("api: site %s was decommissioned: it %s", name, late))
 		return
 	}
-	if err := d.say(r.Context(), func(protocol.Time) protocol.Body { return b }); err != nil {
-		fail(w, http.StatusServiceUnavailable, fmt.Errorf("api: the site may not have been %s; repeat the request: %w", what, err))
+	if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return b }); err != nil {
+		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the site may not have been %s; repeat the request: %w", what, err))
 		return
 	}
 	s, _ := find()
-	answer(w, http.StatusOK, s)
+	writeJSON(w, http.StatusOK, s)
 }
 
-func (d *Desk) auctions(w http.ResponseWriter, _ *http.Request) {
-	if d.away(w) {
+func (d *Server) handleListRounds(w http.ResponseWriter, _ *http.Request) {
+	if d.rejectIfStandby(w) {
 		return
 	}
 	out := []jobstatus.Round{}
-	d.look(func(b *jobstatus.Board) { out = append(out, b.Rounds()...) })
-	answer(w, http.StatusOK, out)
+	d.readStatus(func(b *jobstatus.Board) { out = append(out, b.Rounds()...) })
+	writeJSON(w, http.StatusOK, out)
 }

@@ -19,8 +19,8 @@ import (
 //go:embed job.schema.json
 var JobSchema []byte
 
-var jobFile = yamlschema.Kind{
-	By: "api", What: "job", Docs: "docs/live.md", Schema: JobSchema,
+var jobFile = yamlschema.SchemaKind{
+	Reader: "api", FileKind: "job", Docs: "docs/live.md", Schema: JobSchema,
 	Pattern: func(p string) string {
 		if strings.Contains(p, "ms|") || strings.Contains(p, "h|m|s") {
 			return "a time span such as 90s, 45m or 1h30m"
@@ -51,42 +51,42 @@ type jobSpec struct {
 	Task       string   `yaml:"task"`
 }
 
-// An Order is a parsed job file. Arrival and deadline of its job depend on the time of
+// An JobRequest is a parsed job file. Arrival and deadline of its job depend on the time of
 // submission.
-type Order struct {
+type JobRequest struct {
 	job      protocol.Job
 	task     protocol.Task
 	within   time.Duration
 	deadline protocol.Time
 }
 
-// ID returns the job's id; "" if the file has none.
-func (o Order) ID() protocol.JobID { return o.job.ID }
+// RequestedID returns the job's id; "" if the file has none.
+func (o JobRequest) RequestedID() protocol.JobID { return o.job.ID }
 
-// Named returns o with another id.
-func (o Order) Named(id protocol.JobID) Order {
+// WithID returns o with another id.
+func (o JobRequest) WithID(id protocol.JobID) JobRequest {
 	o.job.ID = id
 	return o
 }
 
-// usual times the run time is the deadline of a job whose file states none.
-const usual = 4
+// defaultRunFactor times the run time is the deadline of a job whose file states none.
+const defaultRunFactor = 4
 
-// ParseOrder parses a job file, YAML or JSON. Errors name the file, the line and what
+// ParseJobFile parses a job file, YAML or JSON. Errors name the file, the line and what
 // to change.
-func ParseOrder(file string, text []byte) (Order, error) {
-	p, err := jobFile.Read(file, text)
+func ParseJobFile(file string, text []byte) (JobRequest, error) {
+	p, err := jobFile.ParsePage(file, text)
 	if err != nil {
-		return Order{}, err
+		return JobRequest{}, err
 	}
 	var s jobSpec
-	if err := p.Decode(&s); err != nil {
-		return Order{}, err
+	if err := p.DecodeInto(&s); err != nil {
+		return JobRequest{}, err
 	}
-	o := Order{task: protocol.Task(s.Task), job: protocol.Job{
+	o := JobRequest{task: protocol.Task(s.Task), job: protocol.Job{
 		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models, Deferrable: s.Deferrable,
 		Priority: s.Priority, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
-		GPUMemory: gib(s.GPUMemory), Memory: gib(s.Memory), Input: gib(s.Input),
+		GPUMemory: gibToMiB(s.GPUMemory), Memory: gibToMiB(s.Memory), Input: gibToMiB(s.Input),
 	}}
 	if s.GPUs > 0 {
 		o.job.Share = 1000
@@ -94,43 +94,43 @@ func ParseOrder(file string, text []byte) (Order, error) {
 	if s.Share != nil {
 		o.job.Share = protocol.Milli(math.Round(*s.Share * 1000))
 	}
-	at := func(key, format string, args ...any) error { return p.Fault([]string{key}, format, args...) }
+	at := func(key, format string, args ...any) error { return p.FaultAt([]string{key}, format, args...) }
 	if n := len(s.Task); n > protocol.MaxText { // the schema counts characters, not bytes
-		return Order{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
+		return JobRequest{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
 	}
 	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
-		return Order{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
+		return JobRequest{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
 	}
 	if o.job.Image == "" {
-		o.job.Image = image(o.task)
+		o.job.Image = firstImage(o.task)
 	}
 	switch {
 	case s.Run == "" && s.Within == "" && s.Deadline == "":
-		return Order{}, p.Fault(nil, "run time and deadline are both missing: add run, within or deadline")
+		return JobRequest{}, p.FaultAt(nil, "run time and deadline are both missing: add run, within or deadline")
 	case s.Within != "" && s.Deadline != "":
-		return Order{}, at("within", "is given together with deadline: keep one")
+		return JobRequest{}, at("within", "is given together with deadline: keep one")
 	case s.Within != "":
 		if o.within, err = time.ParseDuration(s.Within); err != nil {
-			return Order{}, at("within", "is %q: want a time span such as 8h", s.Within)
+			return JobRequest{}, at("within", "is %q: want a time span such as 8h", s.Within)
 		}
 	case s.Deadline != "":
 		t, err := time.Parse(time.RFC3339, s.Deadline)
 		if err != nil {
-			return Order{}, at("deadline", "is %q: want a time as 2026-11-21T18:00:00Z, or use within", s.Deadline)
+			return JobRequest{}, at("deadline", "is %q: want a time as 2026-11-21T18:00:00Z, or use within", s.Deadline)
 		}
-		o.deadline = protocol.At(t)
+		o.deadline = protocol.FromStdTime(t)
 	default:
-		o.within = usual * o.job.Run
+		o.within = defaultRunFactor * o.job.Run
 	}
-	if bad := o.at(1).Job.Check(); bad != "" && s.ID != "" && o.deadline == 0 {
+	if bad := o.submitAt(1).Job.InvalidReason(); bad != "" && s.ID != "" && o.deadline == 0 {
 		key, _, _ := strings.Cut(bad, ":")
-		return Order{}, at(key, "%s", strings.TrimPrefix(bad, key+": "))
+		return JobRequest{}, at(key, "%s", strings.TrimPrefix(bad, key+": "))
 	}
 	return o, nil
 }
 
-// image returns the first container image in a task, searched level by level, or "".
-func image(t protocol.Task) string {
+// firstImage returns the first container image in a task, searched level by level, or "".
+func firstImage(t protocol.Task) string {
 	var doc any
 	if json.Unmarshal([]byte(t), &doc) != nil {
 		return ""
@@ -155,10 +155,10 @@ func image(t protocol.Task) string {
 	return ""
 }
 
-func gib(v float64) protocol.MiB { return protocol.MiB(math.Round(v * 1024)) }
+func gibToMiB(v float64) protocol.MiB { return protocol.MiB(math.Round(v * 1024)) }
 
-// at returns the Submit message of o at time now.
-func (o Order) at(now protocol.Time) protocol.Submit {
+// submitAt returns the Submit message of o at time now.
+func (o JobRequest) submitAt(now protocol.Time) protocol.Submit {
 	j := o.job
 	j.Arrival, j.Deadline = now, o.deadline
 	if j.Deadline == 0 {

@@ -21,20 +21,20 @@ type Person struct {
 	SHA256 string `json:"token_sha256"` // in hex
 }
 
-// plain matches valid names of people.
-var plain = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@-]{0,63}$`)
+// personNamePattern matches valid names of people.
+var personNamePattern = regexp.MustCompile(`^[\pL\pN][\pL\pN ._@-]{0,63}$`)
 
 // NewPerson generates a token for an operator. The caller must show it once; the file
 // has only its hash.
 func NewPerson(name string) (token string, p Person, err error) {
-	if !plain.MatchString(name) {
+	if !personNamePattern.MatchString(name) {
 		return "", p, fmt.Errorf("api: people: %q: want letters, digits, spaces and ._@-, at most 64", name)
 	}
 	token = rand.Text()
-	return token, Person{name, hash(token)}, nil
+	return token, Person{name, hashToken(token)}, nil
 }
 
-func hash(token string) string {
+func hashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
 }
@@ -52,7 +52,7 @@ func ReadPeople(file string, text []byte) ([]Person, error) {
 	for i, p := range all {
 		raw, err := hex.DecodeString(p.SHA256)
 		switch {
-		case !plain.MatchString(p.Name):
+		case !personNamePattern.MatchString(p.Name):
 			return nil, fmt.Errorf("%s: person %d: name %q: want letters, digits, spaces and ._@-, at most 64", file, i+1, p.Name)
 		case err != nil || len(raw) != sha256.Size:
 			return nil, fmt.Errorf("%s: person %d: token_sha256: want 64 hex digits", file, i+1)
@@ -64,26 +64,26 @@ func ReadPeople(file string, text []byte) ([]Person, error) {
 	return all, nil
 }
 
-// Know makes the API require a token from every operator who confirms a policy. Call
+// RequireTokens makes the API require a token from every operator who confirms a policy. Call
 // it before serving. With an empty list no operator can confirm one.
-func (d *Desk) Know(all []Person) {
+func (d *Server) RequireTokens(all []Person) {
 	d.people = make(map[string]string, len(all))
 	for _, p := range all {
 		d.people[strings.ToLower(p.SHA256)] = p.Name
 	}
 }
 
-var errStranger = errors.New("api: confirming a policy requires a token of your own: Authorization: Bearer TOKEN; `gridbid policy person` makes one")
+var errNoToken = errors.New("api: confirming a policy requires a token of your own: Authorization: Bearer TOKEN; `gridbid policy person` makes one")
 
-// who returns the name of the operator whose token a request has; "" if names are
+// authenticate returns the name of the operator whose token a request has; "" if names are
 // not verified.
-func (d *Desk) who(r *http.Request) (string, error) {
+func (d *Server) authenticate(r *http.Request) (string, error) {
 	if d.people == nil {
 		return "", nil
 	}
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if name := d.people[hash(token)]; ok && name != "" {
+	if name := d.people[hashToken(token)]; ok && name != "" {
 		return name, nil
 	}
-	return "", errStranger
+	return "", errNoToken
 }

@@ -23,14 +23,14 @@ func TestNoWishTakesThePlaceOfAnother(t *testing.T) {
 	d, seen := New(), make(map[string]string)
 	for i := range 50_000 {
 		said := fmt.Sprint("remove R-1, for reason ", i)
-		x := d.wait(Wish{Said: said, By: "ada"}, protocol.Policy{})
+		x := d.addPendingChange(PolicyRequest{Sentence: said, By: "ada"}, protocol.Policy{})
 		if was := seen[x.ID]; was != "" {
 			t.Fatalf("%q waits as %s, as %q did", said, x.ID, was)
 		}
 		seen[x.ID] = said
 	}
-	last := d.waiting[len(d.waiting)-1]
-	if x := d.wait(last.wish, protocol.Policy{}); x.ID != last.ID || len(d.waiting) != mostWaiting {
-		t.Errorf("the same again waits as %s beside %s: %d wait", x.ID, last.ID, len(d.waiting))
+	last := d.pending[len(d.pending)-1]
+	if x := d.addPendingChange(last.request, protocol.Policy{}); x.ID != last.ID || len(d.pending) != maxPendingChanges {
+		t.Errorf("the same again waits as %s beside %s: %d wait", x.ID, last.ID, len(d.pending))
 	}
 }

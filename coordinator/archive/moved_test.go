@@ -14,7 +14,7 @@ import (
 
 // Older ledgers may be moved away; those that come after are read after the rest.
 func TestLedgersAreReadInTheirOrderAfterOlderOnesWereMovedAway(t *testing.T) {
-	day, folder := timelinetest.Day(10, 10*time.Minute), t.TempDir()
+	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
 	for i := range 5 {
 		if i == 4 {
@@ -26,7 +26,7 @@ func TestLedgersAreReadInTheirOrderAfterOlderOnesWereMovedAway(t *testing.T) {
 			}
 		}
 		n := open(t, folder, &log)
-		n.Told(day[10*i:10*i+10], nil)
+		n.RecordSent(day[10*i:10*i+10], nil)
 		if err := n.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -43,15 +43,15 @@ func TestFactsStayInTheOrderOfTheBooks(t *testing.T) {
 		return protocol.Message{From: from, Seq: seq, At: at, Body: b}
 	}
 	var kinds []string
-	for _, m := range told([]protocol.Message{
-		say("agent/oslo", 2, 200, protocol.Hello{Site: "oslo"}), say("agent/lyon", 9, 200, protocol.Hello{Site: "lyon"}), // of a summary
+	for _, m := range orderBySender([]protocol.Message{
+		say("agent/oslo", 2, 200, protocol.RegisterSite{Site: "oslo"}), say("agent/lyon", 9, 200, protocol.RegisterSite{Site: "lyon"}), // of a summary
 		say(protocol.Submitter, 1, 105, protocol.Submit{Job: protocol.Job{ID: "a"}}),
 		say(protocol.Coordinator, 1, 100, protocol.Award{Job: "a", Epoch: 1}),
 		say("agent/oslo", 1, 95, protocol.Accept{Job: "a", Epoch: 1}),
-		say("agent/oslo", 3, 120, protocol.Done{Job: "a", Epoch: 1}),
-		say(protocol.Coordinator, 2, 110, protocol.Settled{Job: "a"}),
+		say("agent/oslo", 3, 120, protocol.UsageReport{Job: "a", Epoch: 1}),
+		say(protocol.Coordinator, 2, 110, protocol.Settlement{Job: "a"}),
 	}) {
-		kinds = append(kinds, m.Kind())
+		kinds = append(kinds, m.KindName())
 	}
 	if got, want := strings.Join(kinds, " "), "hello submit award accept hello done settled"; got != want {
 		t.Errorf("told: %s; want %s", got, want)
@@ -61,11 +61,11 @@ func TestFactsStayInTheOrderOfTheBooks(t *testing.T) {
 // A start that was killed before it wrote, or found no room, leaves a ledger in which
 // nothing stands; one whose machine lost power, perhaps one of zeros.
 func TestALedgerInWhichNothingStandsIsPassedOver(t *testing.T) {
-	day, folder := timelinetest.Day(10, 10*time.Minute), t.TempDir()
+	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
 	for i, text := range [][]byte{nil, make([]byte, 100_000)} {
 		n := open(t, folder, &log)
-		n.Told(day[10*i:10*i+10], nil)
+		n.RecordSent(day[10*i:10*i+10], nil)
 		if err := n.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -76,6 +76,6 @@ func TestALedgerInWhichNothingStandsIsPassedOver(t *testing.T) {
 	}
 	n := open(t, folder, &log)
 	defer n.Close()
-	n.Told(day[20:30], nil)
+	n.RecordSent(day[20:30], nil)
 	same(t, read(t, n, 30), day[:30])
 }

@@ -21,9 +21,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func open(t *testing.T, folder string, log *bytes.Buffer) *Notebook {
+func open(t *testing.T, folder string, log *bytes.Buffer) *Archive {
 	t.Helper()
-	n, err := Open(folder, time.Unix(1_773_187_200, 0), slog.New(slog.NewTextHandler(log, nil)))
+	n, err := OpenArchive(folder, time.Unix(1_773_187_200, 0), slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func open(t *testing.T, folder string, log *bytes.Buffer) *Notebook {
 }
 
 // read returns the first n messages of an archive.
-func read(t *testing.T, n *Notebook, want int) (all []protocol.Message) {
+func read(t *testing.T, n *Archive, want int) (all []protocol.Message) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
@@ -64,25 +64,25 @@ func same(t *testing.T, got, want []protocol.Message) {
 // After a restart, also one that cut the last ledger off, a reader finds what was
 // said before at the same positions.
 func TestARestartFindsWhatWasSaid(t *testing.T) {
-	day, folder := timelinetest.Day(10, 10*time.Minute), t.TempDir()
+	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
 	n := open(t, folder, &log)
-	n.Told(day[:20], day[20:30])
+	n.RecordSent(day[:20], day[20:30])
 	same(t, read(t, n, 30), day[:30])
 	n.mu.Lock()
-	n.write((*wal.Writer).Flush) // and then the power goes: no end is written
+	n.writeOrStop((*wal.Writer).Flush) // and then the power goes: no end is written
 	n.mu.Unlock()
 	close(n.ended)
 
 	n = open(t, folder, &log)
-	n.Told(day[30:40], nil)
+	n.RecordSent(day[30:40], nil)
 	same(t, read(t, n, 40), day[:40])
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	n = open(t, folder, &log)
-	n.Told(nil, day[40:50])
+	n.RecordSent(nil, day[40:50])
 	same(t, read(t, n, 50), day[:50])
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
@@ -95,10 +95,10 @@ func TestARestartFindsWhatWasSaid(t *testing.T) {
 // Older ledgers may be moved away, and a folder be called anything: what is left
 // stays in its order.
 func TestWhatIsLeftOfANotebookStaysInOrder(t *testing.T) {
-	day, folder := timelinetest.Day(10, 10*time.Minute), filepath.Join(t.TempDir(), "books [1]")
+	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), filepath.Join(t.TempDir(), "books [1]")
 	for i := range 4 {
 		n := open(t, folder, new(bytes.Buffer))
-		n.Told(day[10*i:10*i+10], nil)
+		n.RecordSent(day[10*i:10*i+10], nil)
 		if err := n.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -120,9 +120,9 @@ func TestWhatIsLeftOfANotebookStaysInOrder(t *testing.T) {
 }
 
 func TestWithoutAFolderNothingIsWritten(t *testing.T) {
-	day := timelinetest.Day(4, 10*time.Minute)
+	day := timelinetest.GenerateDay(4, 10*time.Minute)
 	n := open(t, "", new(bytes.Buffer))
-	n.Told(day[:5], day[5:9])
+	n.RecordSent(day[:5], day[5:9])
 	same(t, read(t, n, 9), day[:9])
 	if err := n.Close(); err != nil {
 		t.Error(err)
@@ -131,14 +131,14 @@ func TestWithoutAFolderNothingIsWritten(t *testing.T) {
 
 // A full disk is logged, and the page continues from memory.
 func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
-	day := timelinetest.Day(4, 10*time.Minute)
+	day := timelinetest.GenerateDay(4, 10*time.Minute)
 	var log bytes.Buffer
 	n := open(t, t.TempDir(), &log)
 	n.mu.Lock()
-	n.write(func(b *wal.Writer) error { return b.Close() })
-	n.write(func(*wal.Writer) error { return os.ErrInvalid })
+	n.writeOrStop(func(b *wal.Writer) error { return b.Close() })
+	n.writeOrStop(func(*wal.Writer) error { return os.ErrInvalid })
 	n.mu.Unlock()
-	n.Told(day[:3], nil)
+	n.RecordSent(day[:3], nil)
 	same(t, read(t, n, 3), day[:3])
 	if !strings.Contains(log.String(), "written no more") {
 		t.Errorf("the log says %q", log.String())
@@ -152,7 +152,7 @@ func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
 	folder := t.TempDir()
 	var log bytes.Buffer
 	n := open(t, folder, &log)
-	n.Told(timelinetest.Day(4, 10*time.Minute)[:9], nil)
+	n.RecordSent(timelinetest.GenerateDay(4, 10*time.Minute)[:9], nil)
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,59 +176,59 @@ func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
 // the facts that it began from: those of a life of another coordinator, too, and
 // those that a crash cut off.
 func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
-	day, folder := timelinetest.Day(4, 10*time.Minute), t.TempDir()
+	day, folder := timelinetest.GenerateDay(4, 10*time.Minute), t.TempDir()
 	n := open(t, folder, new(bytes.Buffer))
-	if err := n.Begin(7, 1, nil, market.Config{Lease: time.Second}); err != nil {
+	if err := n.BeginIncarnation(7, 1, nil, market.Config{Lease: time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	n.Took(8, &day[0])
-	n.Took(9, nil)
-	n.Told(day[:1], nil)
-	n.Told(nil, day[1:2])
+	n.RecordInput(8, &day[0])
+	n.RecordInput(9, nil)
+	n.RecordSent(day[:1], nil)
+	n.RecordSent(nil, day[1:2])
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
 	n = open(t, folder, new(bytes.Buffer))
 	defer n.Close()
-	var books []protocol.Step
+	var books []protocol.Input
 	for i := range 5 { // a summary has them in another order
-		n.Restored(day[4-i])
+		n.RecordRestored(day[4-i])
 	}
-	for range 2*atOnce + 1 {
-		books = append(books, protocol.Step{From: day[0].From, Seq: day[0].Seq})
+	for range 2*maxInputsPerMessage + 1 {
+		books = append(books, protocol.Input{From: day[0].From, Seq: day[0].Seq})
 	}
-	if err := n.Begin(20, 3, books, market.Config{}); err != nil {
+	if err := n.BeginIncarnation(20, 3, books, market.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string
-	var heard []protocol.Heard
+	var heard []protocol.InputLog
 	for _, m := range read(t, n, 12) {
-		kinds = append(kinds, m.Kind())
-		if h, ok := m.Body.(protocol.Heard); ok {
+		kinds = append(kinds, m.KindName())
+		if h, ok := m.Body.(protocol.InputLog); ok {
 			heard = append(heard, h)
 		}
 	}
-	if want := "heard hello heard " + day[1].Kind(); !strings.HasPrefix(strings.Join(kinds, " "), want) {
+	if want := "heard hello heard " + day[1].KindName(); !strings.HasPrefix(strings.Join(kinds, " "), want) {
 		t.Errorf("written: %v; want %s first", kinds, want)
 	}
 	n = open(t, t.TempDir(), new(bytes.Buffer))
 	defer n.Close()
 	for i := range 20 {
-		n.Restored(day[19-i])
+		n.RecordRestored(day[19-i])
 	}
-	if err := n.Begin(20, 3, nil, market.Config{}); err != nil {
+	if err := n.BeginIncarnation(20, 3, nil, market.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	if all := read(t, n, 21); len(all) != 21 {
 		t.Errorf("%d of 20 facts are written", len(all)-1)
 	}
-	if h := heard[0]; h.Life != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
+	if h := heard[0]; h.Incarnation != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
 		t.Errorf("the first incarnation begins with %+v", h)
 	}
-	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Step{At: 9}) {
+	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Input{At: 9}) {
 		t.Errorf("it took %+v", h.Steps)
 	}
-	if heard = heard[2:]; len(heard) != 3 || heard[0].Life != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Books)+len(heard[1].Books)+len(heard[2].Books) != len(books) {
+	if heard = heard[2:]; len(heard) != 3 || heard[0].Incarnation != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Books)+len(heard[1].Books)+len(heard[2].Books) != len(books) {
 		t.Errorf("the third incarnation begins with %d records", len(heard))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// assign gives every lot an option that fits, dearest mistakes first: a lot
+// assignOptions gives every lot an option that fits, dearest mistakes first: a lot
 // whose second choice costs much more than its first chooses early. They choose
 // with room paid for, so that a lot which can turn elsewhere leaves scarce room
 // to those that cannot. A lot for which nothing fits gets -1.
@@ -18,15 +18,15 @@ import (
 // (Joslin and Clements' squeaky wheel); and once one after the other as they came,
 // each to its cheapest. The best assignment of all counts, and is improved by twos; so
 // a round is never worse than if its lots had been sold one by one.
-func (p *problem) assign() []int {
-	order := p.byRegret()
-	best, top := p.settle(order, p.room)
+func (p *problem) assignOptions() []int {
+	order := p.orderByRegret()
+	best, top := p.chooseAndImprove(order, p.capacityCost)
 	if !p.full {
 		return best
 	}
 	for {
-		order = p.byLoss(order, best)
-		choice, v := p.settle(order, p.room)
+		order = p.orderByLoss(order, best)
+		choice, v := p.chooseAndImprove(order, p.capacityCost)
 		if v >= top {
 			break
 		}
@@ -36,77 +36,77 @@ func (p *problem) assign() []int {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority) })
-	if choice, v := p.settle(order, free); v < top {
+	if choice, v := p.chooseAndImprove(order, priceOfFreeCapacity); v < top {
 		best, top = choice, v
 	}
-	if choice := p.exchange(p.byLoss(order, best), best); p.worth(choice) < top {
+	if choice := p.improveByEjection(p.orderByLoss(order, best), best); p.assignmentCost(choice) < top {
 		best = choice
 	}
 	return best
 }
 
-// settle lets the lots choose in an order, at prices of room. Then each moves to
+// chooseAndImprove lets the lots choose in an order, at prices of room. Then each moves to
 // where it costs less, as long as there is room, and room that turned out not to
 // be scarce is used; not always for the better, if sites keep room from some. It
 // returns the best of these, and what that is worth.
-func (p *problem) settle(order []int, price pricing) (best []int, top protocol.Microdollars) {
-	left := p.rooms()
-	choice := p.choices(order, left, price)
-	best, top = slices.Clone(choice), p.worth(choice)
-	for range passes {
-		if !p.improve(choice, left) {
+func (p *problem) chooseAndImprove(order []int, price capacityPricing) (best []int, top protocol.Microdollars) {
+	left := p.newRemainingCapacity()
+	choice := p.chooseInOrder(order, left, price)
+	best, top = slices.Clone(choice), p.assignmentCost(choice)
+	for range maxLocalPasses {
+		if !p.improveEachLot(choice, left) {
 			break
 		}
-		if v := p.worth(choice); v < top {
+		if v := p.assignmentCost(choice); v < top {
 			best, top = slices.Clone(choice), v
 		}
 	}
 	return best, top
 }
 
-// worth returns what an assignment counts for, the less the better.
-func (p *problem) worth(choice []int) (v protocol.Microdollars) {
+// assignmentCost returns what an assignment counts for, the less the better.
+func (p *problem) assignmentCost(choice []int) (v protocol.Microdollars) {
 	for i, c := range choice {
-		v += p.counts(i, c)
+		v += p.optionOrWaitCost(i, c)
 	}
 	return v
 }
 
-// counts returns what option c of a lot costs; or, if the lot had better wait for
+// optionOrWaitCost returns what option c of a lot costs; or, if the lot had better wait for
 // another round, what waiting may cost it.
-func (p *problem) counts(lot, c int) protocol.Microdollars {
+func (p *problem) optionOrWaitCost(lot, c int) protocol.Microdollars {
 	switch {
-	case p.lots[lot].len() == 0:
+	case p.lots[lot].candidateCount() == 0:
 		return 0
-	case c < 0 || p.waits(lot, c):
-		return p.waiting(lot)
+	case c < 0 || p.shouldWait(lot, c):
+		return p.waitingCost(lot)
 	}
 	return p.lots[lot].all[c].cost
 }
 
-// waiting returns what it may cost that a lot waits: a little more than its best option
+// waitingCost returns what it may cost that a lot waits: a little more than its best option
 // now, room paid for, if it can be left to the next full round, since it takes nothing
 // dearer; else a little more than its dearest.
-func (p *problem) waiting(lot int) protocol.Microdollars {
+func (p *problem) waitingCost(lot int) protocol.Microdollars {
 	v := float64(p.lots[lot].most)
-	if p.patient[lot] {
-		_, v = p.favourite(lot)
+	if p.deferrable[lot] {
+		_, v = p.bestAtPrices(lot)
 	}
-	return protocol.Microdollars(limit(v))
+	return protocol.Microdollars(maxPayable(v))
 }
 
-// byLoss returns the lots by priority, then by what they lost by a choice against
+// orderByLoss returns the lots by priority, then by what they lost by a choice against
 // their best options, room paid for; of equals, as they were in an order.
-func (p *problem) byLoss(order, choice []int) []int {
+func (p *problem) orderByLoss(order, choice []int) []int {
 	loss := make([]float64, len(p.lots))
 	for i, c := range choice {
-		best, v := p.favourite(i)
+		best, v := p.bestAtPrices(i)
 		switch {
 		case best < 0:
 		case c < 0:
 			loss[i] = float64(p.lots[i].most) - v
 		default:
-			loss[i] = p.paid(i, c) - v
+			loss[i] = p.costWithCapacity(i, c) - v
 		}
 	}
 	order = slices.Clone(order)
@@ -116,34 +116,34 @@ func (p *problem) byLoss(order, choice []int) []int {
 	return order
 }
 
-// choices lets the lots choose, one after the other, at prices of room.
-func (p *problem) choices(order []int, left *rooms, price pricing) []int {
+// chooseInOrder lets the lots choose, one after the other, at prices of room.
+func (p *problem) chooseInOrder(order []int, left *remainingCapacity, price capacityPricing) []int {
 	choice := make([]int, len(p.lots))
 	for _, i := range order {
-		choice[i] = p.choose(i, left, price)
+		choice[i] = p.chooseOption(i, left, price)
 		if choice[i] >= 0 {
-			left.take(p.lots[i], choice[i], 1)
+			left.takeOption(p.lots[i], choice[i], 1)
 		}
 	}
 	return choice
 }
 
-// A pricing says what the room of a candidate costs.
-type pricing func(*ranking, *brief) float64
+// A capacityPricing says what the room of a candidate costs.
+type capacityPricing func(*ranking, *scoredOption) float64
 
-// free prices room at nothing.
-func free(*ranking, *brief) float64 { return 0 }
+// priceOfFreeCapacity prices room at nothing.
+func priceOfFreeCapacity(*ranking, *scoredOption) float64 { return 0 }
 
-// byRegret returns the lots in the order in which they choose: priority, then
+// orderByRegret returns the lots in the order in which they choose: priority, then
 // regret at the prices of p, then job id. Regret is what the best option on other
 // GPUs costs more than the best of all, since another hour of the same may be
 // gone as well; of equals, what the second best costs more.
-func (p *problem) byRegret() []int {
+func (p *problem) orderByRegret() []int {
 	other, second := make([]float64, len(p.lots)), make([]float64, len(p.lots))
 	order := make([]int, len(p.lots))
 	for i := range p.lots {
 		order[i] = i
-		other[i], second[i] = p.regret(i)
+		other[i], second[i] = p.regretOf(i)
 	}
 	slices.SortFunc(order, func(x, y int) int {
 		return cmp.Or(cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority), cmp.Compare(other[y], other[x]),
@@ -152,22 +152,22 @@ func (p *problem) byRegret() []int {
 	return order
 }
 
-// regret returns what the best option of a lot on other GPUs, and the second best
+// regretOf returns what the best option of a lot on other GPUs, and the second best
 // of all, cost more than the best.
-func (p *problem) regret(lot int) (other, second float64) {
-	best, value := p.favourite(lot)
+func (p *problem) regretOf(lot int) (other, second float64) {
+	best, value := p.bestAtPrices(lot)
 	if best < 0 {
 		return 0, 0
 	}
 	r := p.lots[lot]
-	pool := r.brief[best].pool
+	pool := r.scored[best].pool
 	other, second = math.Inf(1), math.Inf(1)
 	for j := 0; ; j++ {
-		if !r.ready(j) || r.brief[j].cost-value >= other {
+		if !r.ensureSorted(j) || r.scored[j].cost-value >= other {
 			return other, second // the rest cost more before their room is paid
 		}
-		k := &r.brief[j]
-		more := k.cost + p.room(r, k) - value
+		k := &r.scored[j]
+		more := k.cost + p.capacityCost(r, k) - value
 		if j != best {
 			second = min(second, more)
 		}
@@ -177,131 +177,133 @@ func (p *problem) regret(lot int) (other, second float64) {
 	}
 }
 
-// choose returns the option of a lot that is cheapest at a pricing of room, among
+// chooseOption returns the option of a lot that is cheapest at a pricing of room, among
 // those that fit; or -1. A job that cannot be deferred looks at the room that
 // sites have and not at the plan for held jobs, which can still move. So does a
 // job for which the plan has nothing left in time. Between full rounds a lot that has time
 // takes nothing but what is best for it now: the plan, in which it has no place
 // yet, would look like room that is gone.
-func (p *problem) choose(lot int, left *rooms, price pricing) int {
-	if p.patient[lot] && !p.full {
-		best, _ := p.favourite(lot)
-		if r := p.lots[lot]; r.brief[best].now && p.fits(r, &r.brief[best], left.planned, left.open) {
+func (p *problem) chooseOption(lot int, left *remainingCapacity, price capacityPricing) int {
+	if p.deferrable[lot] && !p.full {
+		best, _ := p.bestAtPrices(lot)
+		if r := p.lots[lot]; r.scored[best].now && p.fitsCapacity(r, &r.scored[best], left.planned, left.open) {
 			return best
 		}
 		return -1
 	}
 	if p.jobs[lot].Deferrable {
-		if k := p.cheapest(lot, left.planned, left.open, price); k >= 0 && p.lots[lot].at(k).Finish <= p.jobs[lot].Deadline {
+		if k := p.cheapestFitting(lot, left.planned, left.open, price); k >= 0 && p.lots[lot].candidateAt(k).Finish <= p.jobs[lot].Deadline {
 			return k
 		}
 	}
-	return p.cheapest(lot, left.bare, left.free, price)
+	return p.cheapestFitting(lot, left.bare, left.free, price)
 }
 
-// patient reports whether a lot can be left to the next full round: some option of
+// canWaitForFullRound reports whether a lot can be left to the next full round: some option of
 // it begins after that, and ends with time to spare; with ample time, if it takes
 // several GPUs or may run at one site alone. What the plan has for it is not kept
 // anywhere: a node that is broken up meanwhile comes free when the longest job on it
 // has ended, and a site that is full by then is all that it has.
-func patient(l Lot, next protocol.Time, firmLead time.Duration) bool {
+func canWaitForFullRound(l Lot, next protocol.Time, firmLead time.Duration) bool {
 	need := firmLead
-	if l.Job.GPUs > 1 || l.Job.Tied() {
-		need = max(ample, firmLead)
+	if l.Job.GPUs > 1 || l.Job.IsTiedToOneSite() {
+		need = max(ampleSlack, firmLead)
 	}
-	return l.Job.Deferrable && slices.ContainsFunc(l.Menus, func(m Menu) bool {
-		return slices.ContainsFunc(m.Options, func(o protocol.Option) bool {
+	return l.Job.Deferrable && slices.ContainsFunc(l.Bids, func(m SiteBids) bool {
+		return slices.ContainsFunc(m.Options, func(o protocol.BidOption) bool {
 			return o.Start >= next && l.Job.Deadline.Sub(o.Finish) >= need
 		})
 	})
 }
 
-// waits reports whether a lot had better wait than have option c.
-func (p *problem) waits(lot, c int) bool { return p.patient[lot] && p.dear(lot, c) }
+// shouldWait reports whether a lot had better wait than have option c.
+func (p *problem) shouldWait(lot, c int) bool { return p.deferrable[lot] && p.tooExpensive(lot, c) }
 
-// dear reports whether option c of a lot costs so much more than its best that it
+// tooExpensive reports whether option c of a lot costs so much more than its best that it
 // had better wait.
-func (p *problem) dear(lot, c int) bool {
-	_, v := p.favourite(lot)
-	return farAbove(p.paid(lot, c), v)
+func (p *problem) tooExpensive(lot, c int) bool {
+	_, v := p.bestAtPrices(lot)
+	return farAbove(p.costWithCapacity(lot, c), v)
 }
 
 // farAbove reports whether a cost is so far above another that a lot does not pay it.
-func farAbove(cost, other float64) bool { return cost > limit(other) }
+func farAbove(cost, other float64) bool { return cost > maxPayable(other) }
 
-// limit returns the most that a lot pays which would pay so much for its best option.
-func limit(best float64) float64 { return best + float64(math.Abs(best)*dearer/1000) + trifle }
+// maxPayable returns the most that a lot pays which would pay so much for its best option.
+func maxPayable(best float64) float64 {
+	return best + float64(math.Abs(best)*maxPremiumThousandths/1000) + minSaving
+}
 
-// after returns the option of a lot that is cheapest with room paid for, of those
+// cheapestFrom returns the option of a lot that is cheapest with room paid for, of those
 // that begin at a time or after it; or nil.
-func (p *problem) after(lot int, from protocol.Time) (best *candidate) {
+func (p *problem) cheapestFrom(lot int, from protocol.Time) (best *candidate) {
 	r, value := p.lots[lot], math.Inf(1)
-	for j := 0; r.ready(j) && r.brief[j].cost < value; j++ { // the rest cost more before their room is paid
-		v := r.brief[j].cost + p.room(r, &r.brief[j])
+	for j := 0; r.ensureSorted(j) && r.scored[j].cost < value; j++ { // the rest cost more before their room is paid
+		v := r.scored[j].cost + p.capacityCost(r, &r.scored[j])
 		if v >= value {
 			continue
 		}
-		if k := r.at(j); k.Start >= from {
+		if k := r.candidateAt(j); k.Start >= from {
 			best, value = k, v
 		}
 	}
 	return best
 }
 
-func (p *problem) cheapest(lot int, left []line, free []float64, price pricing) int {
+func (p *problem) cheapestFitting(lot int, left []slotSeries, free []float64, price capacityPricing) int {
 	r, best, value := p.lots[lot], -1, math.Inf(1)
-	for j := 0; r.ready(j) && r.brief[j].cost < value; j++ { // the rest cost more before their room is paid
-		v := r.brief[j].cost + price(r, &r.brief[j])
-		if v < value && p.fits(r, &r.brief[j], left, free) {
+	for j := 0; r.ensureSorted(j) && r.scored[j].cost < value; j++ { // the rest cost more before their room is paid
+		v := r.scored[j].cost + price(r, &r.scored[j])
+		if v < value && p.fitsCapacity(r, &r.scored[j], left, free) {
 			best, value = j, v
 		}
 	}
 	return best
 }
 
-// tight is the room, in GPU-hours of a slot, below which it counts as none.
-const tight = 1e-9
+// capacityTolerance is the room, in GPU-hours of a slot, below which it counts as none.
+const capacityTolerance = 1e-9
 
-// fits reports whether the room of a candidate of r is left in every slot of its
+// fitsCapacity reports whether the room of a candidate of r is left in every slot of its
 // run, and at this instant if it starts now.
-func (p *problem) fits(r *ranking, k *brief, left []line, free []float64) bool {
+func (p *problem) fitsCapacity(r *ranking, k *scoredOption, left []slotSeries, free []float64) bool {
 	if k.pool < 0 {
 		return true
 	}
-	if k.now && free[k.pool] < r.gpus-tight {
+	if k.now && free[k.pool] < r.gpus-capacityTolerance {
 		return false
 	}
 	l := &left[k.pool]
 	for i := int(k.a); i < p.slots && float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
-		if l[i] < float64(r.gpus*part*p.slotHours)-tight {
+		if l[i] < float64(r.gpus*part*p.slotHours)-capacityTolerance {
 			return false
 		}
 	}
 	return true
 }
 
-// rooms is what is left while lots choose, by pool.
-type rooms struct {
+// remainingCapacity is what is left while lots choose, by pool.
+type remainingCapacity struct {
 	grid
-	bare    []line    // GPU-hours by slot, held jobs not counted
-	planned []line    // open to jobs that can wait, held jobs counted
-	free    []float64 // GPUs at this instant
-	open    []float64 // of them, to jobs that can wait
+	bare    []slotSeries // GPU-hours by slot, held jobs not counted
+	planned []slotSeries // open to jobs that can wait, held jobs counted
+	free    []float64    // GPUs at this instant
+	open    []float64    // of them, to jobs that can wait
 }
 
-func (p *problem) rooms() *rooms {
+func (p *problem) newRemainingCapacity() *remainingCapacity {
 	n := len(p.pools)
-	r := &rooms{p.grid, make([]line, n), make([]line, n), make([]float64, n), make([]float64, n)}
+	r := &remainingCapacity{p.grid, make([]slotSeries, n), make([]slotSeries, n), make([]float64, n), make([]float64, n)}
 	for i, q := range p.pools {
 		r.bare[i], r.planned[i], r.free[i], r.open[i] = q.bare, q.room, q.free, q.open
 	}
 	return r
 }
 
-// take takes the room of option c of a lot, or with sign -1 gives it back.
-func (r *rooms) take(lot *ranking, c int, sign float64) {
-	k := &lot.brief[c]
+// takeOption takes the room of option c of a lot, or with sign -1 gives it back.
+func (r *remainingCapacity) takeOption(lot *ranking, c int, sign float64) {
+	k := &lot.scored[c]
 	if k.pool < 0 {
 		return
 	}
@@ -314,19 +316,19 @@ func (r *rooms) take(lot *ranking, c int, sign float64) {
 	}
 }
 
-// passes bounds the local search.
-const passes = 3
+// maxLocalPasses bounds the local search.
+const maxLocalPasses = 3
 
-// improve lets each lot move to a cheaper option that has room, and reports
+// improveEachLot lets each lot move to a cheaper option that has room, and reports
 // whether any did.
-func (p *problem) improve(choice []int, r *rooms) (moved bool) {
+func (p *problem) improveEachLot(choice []int, r *remainingCapacity) (moved bool) {
 	for i, was := range choice {
 		if was >= 0 {
-			r.take(p.lots[i], was, -1)
+			r.takeOption(p.lots[i], was, -1)
 		}
-		choice[i] = p.choose(i, r, free)
+		choice[i] = p.chooseOption(i, r, priceOfFreeCapacity)
 		if choice[i] >= 0 {
-			r.take(p.lots[i], choice[i], 1)
+			r.takeOption(p.lots[i], choice[i], 1)
 		}
 		moved = moved || choice[i] != was
 	}

@@ -23,52 +23,52 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Rule decides rounds. The auction is one; the baselines that it is compared
+// A ClearingRule decides rounds. The auction is one; the baselines that it is compared
 // with are others.
-type Rule interface {
+type ClearingRule interface {
 	// Clear decides every lot of r, in the order of r.Lots.
 	Clear(r Round) Outcome
 
-	// Shadow says what room is thought to be worth, for the next Call.
-	Shadow() []protocol.Price
+	// ShadowPrices says what room is thought to be worth, for the next Call.
+	ShadowPrices() []protocol.ShadowPrice
 }
 
 // A Round is what a rule may know: the jobs called and all that was offered.
 type Round struct {
-	Number uint64
-	Now    protocol.Time
-	Next   protocol.Time // when every waiting job will be called again
-	Full   bool          // every waiting job is in this round, but those Left
-	Lots   []Lot         // by arrival, then job id
-	Sites  []Site        // that answered, by name
-	Terms  protocol.Weights
-	Leeway Leeway
+	Number       uint64
+	Now          protocol.Time
+	Next         protocol.Time // when every waiting job will be called again
+	Full         bool          // every waiting job is in this round, but those Left
+	Lots         []Lot         // by arrival, then job id
+	Sites        []Site        // that answered, by name
+	Weights      protocol.Weights
+	TieTolerance TieTolerance
 
 	// Planning is that of the Call; the zero Planning means the default.
 	Planning protocol.Planning
 
-	Left []protocol.JobID // of a full round: who waits and found no place in the call, sorted
+	LeftOut []protocol.JobID // of a full round: who waits and found no place in the call, sorted
 }
 
 // A Lot is one job of a round, with what each site answered.
 type Lot struct {
-	Job   protocol.Job
-	Menus []Menu // by site name
+	Job  protocol.Job
+	Bids []SiteBids // by site name
 }
 
-// A Menu is one site's options for a lot.
-type Menu struct {
+// A SiteBids is one site's options for a lot.
+type SiteBids struct {
 	Site    string
-	Options []protocol.Option
+	Options []protocol.BidOption
 	Bias    []protocol.Milli // nil, or by option: it counts as so many thousandths cheaper than it is
 }
 
 // A Site is what a site said of itself in this round.
 type Site struct {
-	Name  string
-	Room  []protocol.Room
-	Grid  protocol.Outlook
-	Trust protocol.Milli // its bids are taken this many thousandths as dear; at least 1000
+	Name     string
+	Capacity []protocol.CapacityProfile
+	Forecast protocol.GridForecast
+	Trust    protocol.Milli // its bids are taken this many thousandths as dear; at least 1000
 }
 
 // A Verdict is what becomes of a lot.
@@ -76,21 +76,21 @@ type Verdict int
 
 // Verdicts.
 const (
-	Hold Verdict = iota
+	Defer Verdict = iota
 	Award
-	Refuse
+	Reject
 )
 
 // A Decision is the verdict on one lot, and why.
 type Decision struct {
-	Verdict Verdict
-	Site    string          // of the award, or where the plan would run it
-	Option  protocol.Option // of the award, or of the plan
-	Queue   bool            // the site shall keep the job until it has room
-	Pause   protocol.Time   // when the site shall pause it and give the rest back; 0: never
-	Until   protocol.Time   // of a hold: when it could start, as far as the rule knows
-	Why     protocol.Reason
-	Near    []Near // of an award: options that may take its place, its own among them; or none
+	Verdict  Verdict
+	Site     string             // of the award, or where the plan would run it
+	Option   protocol.BidOption // of the award, or of the plan
+	MayQueue bool               // the site shall keep the job until it has room
+	PauseAt  protocol.Time      // when the site shall pause it and give the rest back; 0: never
+	Until    protocol.Time      // of a hold: when it could start, as far as the rule knows
+	Why      protocol.Reason
+	NearTies []NearTie // of an award: options that may take its place, its own among them; or none
 }
 
 // An Outcome is what a rule made of a round.
@@ -108,12 +108,12 @@ type Config struct {
 // the prices of slots.
 type Auction struct {
 	cfg    Config
-	prices prices
-	plan   map[protocol.JobID]held
+	prices priceMemory
+	plan   map[protocol.JobID]plannedPlace
 }
 
-// held is the place that the plan keeps for a job which waits.
-type held struct {
+// plannedPlace is the place that the plan keeps for a job which waits.
+type plannedPlace struct {
 	pool   poolKey
 	start  protocol.Time
 	finish protocol.Time
@@ -125,18 +125,18 @@ func New(cfg Config) *Auction {
 	if cfg.Steps == 0 {
 		cfg.Steps = 300
 	}
-	return &Auction{cfg: cfg, prices: prices{}, plan: make(map[protocol.JobID]held)}
+	return &Auction{cfg: cfg, prices: priceMemory{}, plan: make(map[protocol.JobID]plannedPlace)}
 }
 
-// Shadow implements Rule.
-func (a *Auction) Shadow() []protocol.Price { return a.prices.announce() }
+// ShadowPrices implements Rule.
+func (a *Auction) ShadowPrices() []protocol.ShadowPrice { return a.prices.shadowPrices() }
 
 // Clear implements Rule.
 func (a *Auction) Clear(r Round) Outcome {
 	r.Sites = slices.SortedFunc(slices.Values(r.Sites), func(x, y Site) int { return cmp.Compare(x.Name, y.Name) })
 	if r.Full { // jobs that no longer wait are in no plan
-		maps.DeleteFunc(a.plan, func(id protocol.JobID, _ held) bool {
-			_, left := slices.BinarySearch(r.Left, id)
+		maps.DeleteFunc(a.plan, func(id protocol.JobID, _ plannedPlace) bool {
+			_, left := slices.BinarySearch(r.LeftOut, id)
 			return !left
 		})
 	}
@@ -144,28 +144,28 @@ func (a *Auction) Clear(r Round) Outcome {
 		delete(a.plan, l.Job.ID)
 	}
 	if r.Planning = r.Planning.OrDefault(); r.Planning.Slot != a.prices.slot {
-		a.prices = prices{slot: r.Planning.Slot} // those of other slots say nothing of these
+		a.prices = priceMemory{slot: r.Planning.Slot} // those of other slots say nothing of these
 	}
 	p := newProblem(r, a.plan, &a.prices)
 	if r.Full {
 		p.searchPrices(a.cfg.Steps)
 	}
-	choice := p.assign()
-	p.sell(choice)
-	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certify(choice)}
+	choice := p.assignOptions()
+	p.recordChoices(choice)
+	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certifyBound(choice)}
 	for i := range r.Lots {
-		out.Decisions[i] = a.decide(r, p, i, choice[i])
+		out.Decisions[i] = a.decideLot(r, p, i, choice[i])
 	}
-	p.near(r.Leeway, choice, out.Decisions)
-	a.prices.keep(p)
+	p.markNearTies(r.TieTolerance, choice, out.Decisions)
+	a.prices.rememberPrices(p)
 	return out
 }
 
-// sell notes what the lots chose.
-func (p *problem) sell(choice []int) {
+// recordChoices notes what the lots chose.
+func (p *problem) recordChoices(choice []int) {
 	for i, c := range choice {
 		if c >= 0 {
-			p.sold = append(p.sold, p.lots[i].at(c))
+			p.sold = append(p.sold, p.lots[i].candidateAt(c))
 		}
 	}
 }

@@ -30,13 +30,13 @@ func crowd(jobs, sites, starts, caps int) Round {
 	gpus := max(8, int(math.Ceil(work/24/float64(sites)*1.5)))
 	for s := range sites {
 		site := Site{Name: fmt.Sprintf("site-%03d", s), Trust: 1000}
-		site.Room = []protocol.Room{hourly("V100", protocol.Milli(gpus)*1000, protocol.Milli(gpus)*1000)}
+		site.Capacity = []protocol.CapacityProfile{hourly("V100", protocol.Milli(gpus)*1000, protocol.Milli(gpus)*1000)}
 		r.Sites = append(r.Sites, site)
 		level, swing, peak := 0.5+rng.Float64(), 0.4*rng.Float64(), 24*rng.Float64()
 		price := func(h float64) float64 { return level * (1 + swing*math.Cos((h-peak)*math.Pi/12)) }
 		for i := range r.Lots {
 			j := r.Lots[i].Job
-			m := Menu{Site: site.Name}
+			m := SiteBids{Site: site.Name}
 			own := 1 + 0.1*rng.Float64() // the node that it would get
 			for k := range starts {
 				h := k * 24 / starts
@@ -49,7 +49,7 @@ func crowd(jobs, sites, starts, caps int) Round {
 					m.Options = append(m.Options, o)
 				}
 			}
-			r.Lots[i].Menus = append(r.Lots[i].Menus, m)
+			r.Lots[i].Bids = append(r.Lots[i].Bids, m)
 		}
 	}
 	return r
@@ -58,12 +58,12 @@ func crowd(jobs, sites, starts, caps int) Round {
 // greedy sells the jobs of a round one after the other, in the order of
 // arrival, each to the cheapest option that still fits: a market without rounds.
 func greedy(p *problem) (choice []int) {
-	left := p.rooms()
+	left := p.newRemainingCapacity()
 	for i := range p.lots {
-		c := p.choose(i, left, free)
+		c := p.chooseOption(i, left, priceOfFreeCapacity)
 		choice = append(choice, c)
 		if c >= 0 {
-			left.take(p.lots[i], c, 1)
+			left.takeOption(p.lots[i], c, 1)
 		}
 	}
 	return choice
@@ -75,7 +75,7 @@ func cost(p *problem, choice []int) (sum float64, without int) {
 			without++
 			continue
 		}
-		sum += p.lots[i].at(c).cost.Dollars()
+		sum += p.lots[i].candidateAt(c).cost.InDollars()
 	}
 	return sum, without
 }
@@ -104,7 +104,7 @@ func BenchmarkClearing(b *testing.B) {
 			for b.Loop() {
 				out := New(Config{}).Clear(r)
 				b.ReportMetric(100*(float64(out.Proof.Primal)/float64(out.Proof.Bound)-1), "%gap")
-				b.ReportMetric(out.Proof.Primal.Dollars(), "usd")
+				b.ReportMetric(out.Proof.Primal.InDollars(), "usd")
 				b.ReportMetric(float64(n.jobs-out.Proof.Jobs), "unplaced")
 			}
 			b.ReportMetric((spent()-began).Seconds()*1000/float64(b.N), "cpu-ms/op")
@@ -112,7 +112,7 @@ func BenchmarkClearing(b *testing.B) {
 		b.Run("greedy/"+name, func(b *testing.B) {
 			began := spent()
 			for b.Loop() {
-				p := newProblem(r, nil, &prices{})
+				p := newProblem(r, nil, &priceMemory{})
 				sum, without := cost(p, greedy(p))
 				b.ReportMetric(sum, "usd")
 				b.ReportMetric(float64(without), "unplaced")

@@ -17,15 +17,15 @@ import (
 // a bound. Products are converted before they are added, so that no processor
 // fuses them and all find the same prices.
 const (
-	memory  = 0.7        // of the last direction
-	ahead   = 0.05       // of the first value: how far the first target lies above the best
-	reached = 0.25       // of the way to the target: a step that gets there
-	farther = 2          // moves the target away by this
-	nearer  = 0.7        // and steps that do not, for long, move it nearer by this
-	share   = 16         // what part of all steps is long
-	atLeast = 6          // steps, that is
-	enough  = 1e-6       // of the best value: a target as near as this ends the search
-	looks   = 40_000_000 // at options, after which the search ends: some 0.4 seconds of work
+	momentum           = 0.7        // of the last direction
+	initialTargetGap   = 0.05       // of the first value: how far the first target lies above the best
+	targetReachedShare = 0.25       // of the way to the target: a step that gets there
+	targetGrowth       = 2          // moves the target away by this
+	targetShrink       = 0.7        // and steps that do not, for long, move it nearer by this
+	stallShare         = 16         // what part of all steps is long
+	minStallSteps      = 6          // steps, that is
+	targetPrecision    = 1e-6       // of the best value: a target as near as this ends the search
+	maxEvaluations     = 40_000_000 // at options, after which the search ends: some 0.4 seconds of work
 )
 
 // searchPrices moves the prices of p's pools to where the lots fit. Each step aims
@@ -38,46 +38,46 @@ func (p *problem) searchPrices(steps int) (top float64) {
 	if len(p.lots) == 0 {
 		return 0
 	}
-	use := make([]line, len(p.pools))
-	dir := make([]line, len(p.pools))
-	best := make([]line, len(p.pools))
-	value := p.answer(use)
+	use := make([]slotSeries, len(p.pools))
+	dir := make([]slotSeries, len(p.pools))
+	best := make([]slotSeries, len(p.pools))
+	value := p.bestResponses(use)
 	top = value
 	p.copyPrices(best)
-	level, stall := max(math.Abs(value)*ahead, 1), 0
-	for n := 1; n <= steps && p.looks < looks && level >= enough*math.Abs(top); n++ {
-		norm := p.turn(dir, use)
+	level, stall := max(math.Abs(value)*initialTargetGap, 1), 0
+	for n := 1; n <= steps && p.evaluations < maxEvaluations && level >= targetPrecision*math.Abs(top); n++ {
+		norm := p.updateDirection(dir, use)
 		if norm < 1e-9 {
 			break // all fit, and room that is left costs nothing
 		}
-		p.move(dir, (top+level-value)/norm)
-		before := p.looks
-		value = p.answer(use)
+		p.movePrices(dir, (top+level-value)/norm)
+		before := p.evaluations
+		value = p.bestResponses(use)
 		stall++
-		if value > top+float64(level*reached) {
-			level, stall = level*farther, 0
+		if value > top+float64(level*targetReachedShare) {
+			level, stall = level*targetGrowth, 0
 		}
 		if value > top {
 			top = value
 			p.copyPrices(best)
 		}
-		last := min(steps, n+(looks-p.looks)/(p.looks-before+1))
-		if stall >= max(atLeast, last/share) {
-			level, stall = level*nearer, 0
+		last := min(steps, n+(maxEvaluations-p.evaluations)/(p.evaluations-before+1))
+		if stall >= max(minStallSteps, last/stallShare) {
+			level, stall = level*targetShrink, 0
 		}
 	}
 	p.setPrices(best)
 	return top
 }
 
-// turn makes dir the next direction of the prices, where the lots take the room in
+// updateDirection makes dir the next direction of the prices, where the lots take the room in
 // use, and returns its square, by the sizes of pools.
-func (p *problem) turn(dir, use []line) (norm float64) {
+func (p *problem) updateDirection(dir, use []slotSeries) (norm float64) {
 	for i := range p.pools {
 		q, d, u := &p.pools[i], &dir[i], &use[i]
 		sum := 0.0
 		for t := range d {
-			v := float64(memory*d[t]) + u[t] - q.room[t]
+			v := float64(momentum*d[t]) + u[t] - q.room[t]
 			if v < 0 && q.price[t] == 0 {
 				v = 0
 			}
@@ -89,50 +89,50 @@ func (p *problem) turn(dir, use []line) (norm float64) {
 	return norm
 }
 
-// move takes a step of the prices in a direction.
-func (p *problem) move(dir []line, step float64) {
+// movePrices takes a step of the prices in a direction.
+func (p *problem) movePrices(dir []slotSeries, step float64) {
 	for i := range p.pools {
 		q, d := &p.pools[i], &dir[i]
 		pace := step / q.size
 		for t := range q.price {
-			q.price[t] = min(max(q.price[t]+float64(pace*d[t]), 0), dearest)
+			q.price[t] = min(max(q.price[t]+float64(pace*d[t]), 0), maxPrice)
 		}
 		p.accumulate(&p.sums[i], &q.price)
 	}
-	p.moved++
+	p.priceVersion++
 }
 
-func (p *problem) setPrices(to []line) {
+func (p *problem) setPrices(to []slotSeries) {
 	for i := range p.pools {
 		p.pools[i].price = to[i]
 		p.accumulate(&p.sums[i], &to[i])
 	}
-	p.moved++
+	p.priceVersion++
 }
 
-func (p *problem) copyPrices(to []line) {
+func (p *problem) copyPrices(to []slotSeries) {
 	for i := range p.pools {
 		to[i] = p.pools[i].price
 	}
 }
 
-// dearest bounds a price, in microdollars per GPU-hour: at 100 dollars nobody
+// maxPrice bounds a price, in microdollars per GPU-hour: at 100 dollars nobody
 // waits for a better hour.
-const dearest = 100e6
+const maxPrice = 100e6
 
-// answer lets every lot choose at the prices of p, fills use with the room that
+// bestResponses lets every lot choose at the prices of p, fills use with the room that
 // they take, and returns the dual value.
-func (p *problem) answer(use []line) float64 {
+func (p *problem) bestResponses(use []slotSeries) float64 {
 	clear(use)
 	l := 0.0
 	for i, r := range p.lots {
-		r.best, r.value = p.scan(i)
-		r.asked = p.moved
+		r.best, r.value = p.scanOptions(i)
+		r.evaluatedAt = p.priceVersion
 		if r.best < 0 {
 			continue
 		}
 		l += r.value
-		if k := &r.brief[r.best]; k.pool >= 0 {
+		if k := &r.scored[r.best]; k.pool >= 0 {
 			p.spread(&use[k.pool], k.a, k.b, r.gpus)
 		}
 	}
@@ -145,64 +145,64 @@ func (p *problem) answer(use []line) float64 {
 	return l
 }
 
-// favourite returns the option of a lot that is cheapest with room paid for, or
+// bestAtPrices returns the option of a lot that is cheapest with room paid for, or
 // -1 and infinity. It is worked out once for the same prices.
-func (p *problem) favourite(lot int) (best int, value float64) {
+func (p *problem) bestAtPrices(lot int) (best int, value float64) {
 	r := p.lots[lot]
-	if r.asked != p.moved {
-		r.best, r.value = p.scan(lot)
-		r.asked = p.moved
+	if r.evaluatedAt != p.priceVersion {
+		r.best, r.value = p.scanOptions(lot)
+		r.evaluatedAt = p.priceVersion
 	}
 	return r.best, r.value
 }
 
-// scan finds the favourite of a lot among all its options.
-func (p *problem) scan(lot int) (best int, value float64) {
+// scanOptions finds the favourite of a lot among all its options.
+func (p *problem) scanOptions(lot int) (best int, value float64) {
 	best, value = -1, math.Inf(1)
 	r := p.lots[lot]
 	i := 0
-	for more := true; more && r.ready(i); {
-		for ; i < len(r.brief); i++ {
-			k := &r.brief[i]
+	for more := true; more && r.ensureSorted(i); {
+		for ; i < len(r.scored); i++ {
+			k := &r.scored[i]
 			if more = k.cost < value; !more {
 				break // the rest cost more before their room is paid
 			}
 			v := k.cost
 			if k.pool >= 0 {
-				v += float64(r.gpus * p.sums[k.pool].over(k.a, k.b))
+				v += float64(r.gpus * p.sums[k.pool].sumBetween(k.a, k.b))
 			}
 			if v < value {
 				best, value = i, v
 			}
 		}
 	}
-	p.looks += i
+	p.evaluations += i
 	return best, value
 }
 
-// paid returns what option c of a lot costs with its room paid for.
-func (p *problem) paid(lot, c int) float64 {
+// costWithCapacity returns what option c of a lot costs with its room paid for.
+func (p *problem) costWithCapacity(lot, c int) float64 {
 	r := p.lots[lot]
-	return r.brief[c].cost + p.room(r, &r.brief[c])
+	return r.scored[c].cost + p.capacityCost(r, &r.scored[c])
 }
 
-// room returns what the room of a candidate of r costs.
-func (p *problem) room(r *ranking, k *brief) float64 {
+// capacityCost returns what the room of a candidate of r costs.
+func (p *problem) capacityCost(r *ranking, k *scoredOption) float64 {
 	if k.pool < 0 {
 		return 0
 	}
-	return float64(r.gpus * p.sums[k.pool].over(k.a, k.b))
+	return float64(r.gpus * p.sums[k.pool].sumBetween(k.a, k.b))
 }
 
-// certify returns the cost of the chosen options and a bound on what any
+// certifyBound returns the cost of the chosen options and a bound on what any
 // assignment of the same lots could cost. The prices may carry expected arrivals
 // and the plan; the bound counts all room that the sites have, so it holds for
 // this round alone. Where sites keep room from jobs that can wait, a full round
 // looks for the prices that such a bound is highest at.
-func (p *problem) certify(choice []int) protocol.Certificate {
+func (p *problem) certifyBound(choice []int) protocol.Certificate {
 	var proof protocol.Certificate
 	var free protocol.Microdollars
-	q := &problem{grid: p.grid, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), moved: p.moved + 1}
+	q := &problem{grid: p.grid, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), priceVersion: p.priceVersion + 1}
 	for i, c := range choice {
 		if c < 0 {
 			continue
@@ -219,12 +219,12 @@ func (p *problem) certify(choice []int) protocol.Certificate {
 	}
 	steps := 0
 	if p.full && (kept || proof.Jobs < len(p.lots)) && free < proof.Primal {
-		steps = proving
+		steps = certificateSteps
 	}
 	bound := protocol.Microdollars(math.Floor(q.searchPrices(steps)))
 	proof.Bound = min(max(bound, free), proof.Primal)
 	return proof
 }
 
-// proving is how many steps the search for a bound takes.
-const proving = 200
+// certificateSteps is how many steps the search for a bound takes.
+const certificateSteps = 200

@@ -13,12 +13,12 @@ import (
 // One GPU: b has the dear hour, and a is in the one that it wants. Only both
 // together can do better.
 func TestALotMakesWayIfThatCostsLess(t *testing.T) {
-	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	early, mid, late := option("V100", 0, 1, 1), option("V100", 2, 3, 2), option("V100", 5, 6, 9)
 	dear := option("V100", 2, 3, 10)
 	for _, c := range []struct {
 		name     string
-		other    protocol.Option
+		other    protocol.BidOption
 		priority int
 		next     float64 // hour of the next full round
 		want     []int
@@ -33,9 +33,9 @@ func TestALotMakesWayIfThatCostsLess(t *testing.T) {
 			a.Job.Priority = c.priority
 			r := round([]Lot{a, b}, oslo())
 			r.Next = at(c.next)
-			p := newProblem(r, nil, &prices{})
-			p.answer(make([]line, len(p.pools))) // puts the options in order
-			if got := p.exchange([]int{0, 1}, []int{0, 1}); !slices.Equal(got, c.want) {
+			p := newProblem(r, nil, &priceMemory{})
+			p.bestResponses(make([]slotSeries, len(p.pools))) // puts the options in order
+			if got := p.improveByEjection([]int{0, 1}, []int{0, 1}); !slices.Equal(got, c.want) {
 				t.Errorf("options %v, want %v", got, c.want)
 			}
 		})
@@ -49,15 +49,15 @@ func TestAnExchangeFitsAndIsNeverWorse(t *testing.T) {
 		if rapid.Bool().Draw(t, "crowd") {
 			r = crowd(rapid.IntRange(10, 40).Draw(t, "jobs"), rapid.IntRange(2, 5).Draw(t, "sites"), 3, 1)
 		}
-		p := newProblem(r, nil, &prices{})
+		p := newProblem(r, nil, &priceMemory{})
 		p.searchPrices(20)
-		order := p.byRegret()
-		one := p.choices(order, p.rooms(), free)
-		two := p.exchange(order, one)
+		order := p.orderByRegret()
+		one := p.chooseInOrder(order, p.newRemainingCapacity(), priceOfFreeCapacity)
+		two := p.improveByEjection(order, one)
 		if !fit(r, p, two) {
 			t.Fatalf("choices %v do not fit", two)
 		}
-		was, is := p.worth(one), p.worth(two)
+		was, is := p.assignmentCost(one), p.assignmentCost(two)
 		if was < is {
 			t.Fatalf("%d became %d", was, is)
 		}
@@ -75,16 +75,16 @@ func TestAnExchangeFitsAndIsNeverWorse(t *testing.T) {
 func TestAFavouriteIsTheCheapestOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 8)
-		p := newProblem(r, nil, &prices{})
+		p := newProblem(r, nil, &priceMemory{})
 		for range 2 {
 			for i, l := range p.lots {
 				want := math.Inf(1)
-				for c := range l.len() {
-					k := l.at(c)
+				for c := range l.candidateCount() {
+					k := l.candidateAt(c)
 					want = min(want, float64(k.cost)+shadow(p, k))
 				}
 				for range 2 {
-					if c, got := p.favourite(i); got != want || c >= 0 && p.paid(i, c) != want {
+					if c, got := p.bestAtPrices(i); got != want || c >= 0 && p.costWithCapacity(i, c) != want {
 						t.Fatalf("lot %d: option %d at %g, want one at %g", i, c, got, want)
 					}
 				}

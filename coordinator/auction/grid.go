@@ -22,19 +22,19 @@ func newGrid(p protocol.Planning) grid {
 // A poolKey names the GPUs of one model at one site.
 type poolKey struct{ site, model string }
 
-// A line holds one value per slot of a pool, from the problem's first slot. It is an
+// A slotSeries holds one value per slot of a pool, from the problem's first slot. It is an
 // array, so that a round's thousands of them lie side by side; slots beyond the
 // horizon hold 0.
-type line [protocol.MaxSlots]float64
+type slotSeries [protocol.MaxSlots]float64
 
-// hours returns how far t lies after from, in hours.
-func hours(t, from protocol.Time) float64 { return float64(t-from) / 3_600_000 }
+// hoursBetween returns how far t lies after from, in hours.
+func hoursBetween(t, from protocol.Time) float64 { return float64(t-from) / 3_600_000 }
 
 // inSlots returns a span in slots.
 func (g *grid) inSlots(d time.Duration) float64 { return float64(d) / float64(g.slot) }
 
 // spread adds gpu GPUs between two positions to l, as GPU-hours per slot.
-func (g *grid) spread(l *line, a, b, gpu float64) {
+func (g *grid) spread(l *slotSeries, a, b, gpu float64) {
 	i, j := int(a), int(b)
 	if i >= g.slots {
 		return
@@ -54,24 +54,24 @@ func (g *grid) spread(l *line, a, b, gpu float64) {
 
 // position returns t in slots after from, held to [0, slots].
 func (g *grid) position(t, from protocol.Time) float64 {
-	p := hours(t, from) / g.slotHours
+	p := hoursBetween(t, from) / g.slotHours
 	return min(max(p, 0), float64(g.slots))
 }
 
-// A sum holds the running sum of a line of hourly rates, so that what any span
+// A prefixSum holds the running sum of a line of hourly rates, so that what any span
 // of time costs takes two looks. The last value is never counted: over looks past
 // the end of the plan, at nothing of it.
-type sum [protocol.MaxSlots + 2]float64
+type prefixSum [protocol.MaxSlots + 2]float64
 
 // accumulate makes s the running sum of rates, each of them per hour.
-func (g *grid) accumulate(s *sum, rates *line) {
+func (g *grid) accumulate(s *prefixSum, rates *slotSeries) {
 	for i, r := range rates {
 		s[i+1] = s[i] + float64(r*g.slotHours)
 	}
 }
 
-// over returns the sum between two positions.
-func (s *sum) over(a, b float64) float64 {
+// sumBetween returns the sum between two positions.
+func (s *prefixSum) sumBetween(a, b float64) float64 {
 	i, j := int(a), int(b)
 	return s[j] + float64((s[j+1]-s[j])*(b-float64(j))) - (s[i] + float64((s[i+1]-s[i])*(a-float64(i))))
 }

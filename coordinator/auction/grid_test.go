@@ -15,7 +15,7 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(1, math.Abs(a), 
 // overlap is how many hours of slot i lie within [start, finish).
 func overlap(i int, start, finish protocol.Time) float64 {
 	from := noon.Add(time.Duration(i) * usual.slot)
-	return hours(min(finish, from.Add(usual.slot)), max(start, from))
+	return hoursBetween(min(finish, from.Add(usual.slot)), max(start, from))
 }
 
 func drawSpan(t *rapid.T) (start, finish protocol.Time) {
@@ -27,7 +27,7 @@ func TestSpreadGivesEachSlotItsPartOfTheRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start, finish := drawSpan(t)
 		gpus := rapid.Float64Range(-4, 16).Draw(t, "gpus")
-		var l line
+		var l slotSeries
 		usual.spread(&l, usual.position(start, noon), usual.position(finish, noon), gpus)
 		for i, got := range l {
 			if want := gpus * max(0, overlap(i, start, finish)); !near(got, want) {
@@ -39,18 +39,18 @@ func TestSpreadGivesEachSlotItsPartOfTheRun(t *testing.T) {
 
 func TestASumOverASpanIsTheSumOfItsSlots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l line
+		var l slotSeries
 		for i := range l {
 			l[i] = float64((i*37)%11) * float64(i%5)
 		}
-		var s sum
+		var s prefixSum
 		usual.accumulate(&s, &l)
 		start, finish := drawSpan(t)
 		want := 0.0
 		for i := range l {
 			want += l[i] * max(0, overlap(i, start, finish))
 		}
-		if got := s.over(usual.position(start, noon), usual.position(finish, noon)); !near(got, want) {
+		if got := s.sumBetween(usual.position(start, noon), usual.position(finish, noon)); !near(got, want) {
 			t.Fatalf("from %v to %v: %g, want %g", start, finish, got, want)
 		}
 	})
@@ -71,20 +71,20 @@ func TestAPositionIsHeldToThePlan(t *testing.T) {
 }
 
 func TestPricesMoveWithTheClockAndStayWhereASiteIsSilent(t *testing.T) {
-	var k prices
-	p := newProblem(round(nil, Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 1000)}}), nil, &k)
+	var k priceMemory
+	p := newProblem(round(nil, Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 1000)}}), nil, &k)
 	for i := range p.pools[0].price {
 		p.pools[0].price[i] = float64(i)
 	}
-	k.keep(p)
-	r := round(nil, Site{Name: "bern", Room: []protocol.Room{hourly("V100", 1000, 1000)}})
+	k.rememberPrices(p)
+	r := round(nil, Site{Name: "bern", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 1000)}})
 	r.Now = noon.Add(time.Hour + time.Minute)
-	k.keep(newProblem(r, nil, &k))
-	oslo := k.of(poolKey{"oslo", "V100"}, r.Now.Floor(usual.slot))
+	k.rememberPrices(newProblem(r, nil, &k))
+	oslo := k.pricesFrom(poolKey{"oslo", "V100"}, r.Now.Floor(usual.slot))
 	if oslo[0] != 4 || oslo[10] != 14 || oslo[usualSlots-4] != 0 {
 		t.Errorf("an hour later the prices are %v...", oslo[:12])
 	}
-	all := k.announce()
+	all := k.shadowPrices()
 	if len(all) != 1 || all[0].Site != "oslo" || all[0].From != noon.Add(time.Hour) || len(all[0].Values) != usualSlots-4 {
 		t.Errorf("announced %d prices; bern has none", len(all))
 	}

@@ -21,31 +21,31 @@ func TestARoundIsNeverWorseThanSellingOneByOne(t *testing.T) {
 		worthOf := func(choice []int) (v protocol.Microdollars) {
 			for i, c := range choice {
 				dearest, best := math.Inf(-1), math.Inf(1)
-				for j := range p.lots[i].len() {
-					k := p.lots[i].at(j)
+				for j := range p.lots[i].candidateCount() {
+					k := p.lots[i].candidateAt(j)
 					dearest = max(dearest, float64(k.cost))
 					best = min(best, float64(k.cost)+shadow(p, k))
 				}
 				switch {
 				case math.IsInf(best, 1):
-				case c >= 0 && !(p.patient[i] && p.dear(i, c)):
-					v += p.lots[i].at(c).cost
-				case p.patient[i]:
-					v += protocol.Microdollars(best + math.Abs(best)*dearer/1000 + trifle)
+				case c >= 0 && !(p.deferrable[i] && p.tooExpensive(i, c)):
+					v += p.lots[i].candidateAt(c).cost
+				case p.deferrable[i]:
+					v += protocol.Microdollars(best + math.Abs(best)*maxPremiumThousandths/1000 + minSaving)
 				default:
-					v += protocol.Microdollars(dearest + math.Abs(dearest)*dearer/1000 + trifle)
+					v += protocol.Microdollars(dearest + math.Abs(dearest)*maxPremiumThousandths/1000 + minSaving)
 				}
 			}
 			return v
 		}
-		one, left := make([]int, len(r.Lots)), p.rooms()
+		one, left := make([]int, len(r.Lots)), p.newRemainingCapacity()
 		for _, priority := range []int{1, 0} {
 			for i, l := range r.Lots {
 				if l.Job.Priority != priority {
 					continue
 				}
-				if one[i] = p.choose(i, left, free); one[i] >= 0 {
-					left.take(p.lots[i], one[i], 1)
+				if one[i] = p.chooseOption(i, left, priceOfFreeCapacity); one[i] >= 0 {
+					left.takeOption(p.lots[i], one[i], 1)
 				}
 			}
 		}
@@ -69,7 +69,7 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 		out := a.Clear(r)
 		p := newProblem(r, nil, &a.prices)
 		for i, d := range out.Decisions {
-			if !patient(r.Lots[i], r.Next, r.Planning.OrDefault().FirmLead) {
+			if !canWaitForFullRound(r.Lots[i], r.Next, r.Planning.OrDefault().FirmLead) {
 				continue
 			}
 			if d.Verdict != Award {
@@ -78,15 +78,15 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 			}
 			sold++
 			best, paid := math.Inf(1), math.Inf(1)
-			for j := range p.lots[i].len() {
-				k := p.lots[i].at(j)
+			for j := range p.lots[i].candidateCount() {
+				k := p.lots[i].candidateAt(j)
 				v := float64(k.cost) + shadow(p, k)
 				best = min(best, v)
-				if k.site == d.Site && *k.Option == d.Option {
+				if k.site == d.Site && *k.BidOption == d.Option {
 					paid = min(paid, v)
 				}
 			}
-			most := best + math.Abs(best)*dearer/1000 + trifle + 1
+			most := best + math.Abs(best)*maxPremiumThousandths/1000 + minSaving + 1
 			if !r.Full {
 				most = best + 1
 			}
@@ -104,8 +104,8 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 // GPUs and loses little by waiting, though more GPUs wait then; at prices of room that
 // do not tell them apart.
 func TestASmallJobWithMuchToLoseComesBeforeAGang(t *testing.T) {
-	site := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 8000, 8000, 8000, 8000, 8000, 8000), hourly("P100", 4000, 4000)}}
-	menu := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 8000, 8000, 8000, 8000, 8000, 8000), hourly("P100", 4000, 4000)}}
+	menu := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	small := lot("small", 1, menu(option("V100", 0, 4, 1), option("P100", 0, 8, 80)))
 	gang := lot("gang", 8, menu(option("V100", 0, 4, 2), option("V100", 1, 5, 3)))
 	gang.Job.Deadline = noon.Add(10 * time.Hour)
@@ -116,12 +116,12 @@ func TestASmallJobWithMuchToLoseComesBeforeAGang(t *testing.T) {
 
 // A gang goes into the queue of a site as soon as the plan has an hour for it.
 func TestAGangIsBookedAsSoonAsItHasAnHour(t *testing.T) {
-	site := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 8000, 8000)}}
+	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 8000, 8000)}}
 	for _, c := range []struct {
 		start float64
 		want  string
 	}{{5, "queue of oslo for 17:00; "}, {0, "oslo 12:00; "}} {
-		l := lot("gang", 8, Menu{Site: "oslo", Options: []protocol.Option{option("V100", c.start, c.start+1, 1), option("V100", c.start+2, c.start+3, 5)}})
+		l := lot("gang", 8, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", c.start, c.start+1, 1), option("V100", c.start+2, c.start+3, 5)}})
 		if got := show(New(Config{}).Clear(round([]Lot{l}, site))); got != c.want {
 			t.Errorf("a gang whose best hour is in %v h: decided %s want %s", c.start, got, c.want)
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// shortest is the shortest part of a run that is worth having.
-const shortest = time.Hour
+// minRunPart is the shortest part of a run that is worth having.
+const minRunPart = time.Hour
 
-// pause returns when a job that starts as k had better be paused; 0: not at all.
+// bestPauseTime returns when a job that starts as k had better be paused; 0: not at all.
 //
 // It is paused where that pays: where running a first part now and the rest in one
 // piece later, at the same site, costs less than the run as it was offered, the
@@ -19,28 +19,28 @@ const shortest = time.Hour
 // prices of room. The rest is sold when it comes to that, by what is known then,
 // wherever it costs least with the way of its checkpoint paid; so further parts,
 // and moves, come of themselves.
-func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g protocol.Outlook) protocol.Time {
+func (p *problem) bestPauseTime(j protocol.Job, k *candidate, w protocol.Weights, g protocol.GridForecast) protocol.Time {
 	run := k.Finish.Sub(k.Start)
-	if j.Pause <= 0 || j.Run <= 0 || k.pool < 0 || k.Start > p.now || run < 2*shortest {
+	if j.Pause <= 0 || j.Run <= 0 || k.pool < 0 || k.Start > p.now || run < 2*minRunPart {
 		return 0
 	}
-	cost, end := p.running(k, w, g, p.position(j.Deadline.Add(-p.planning.FirmLead)))
+	cost, end := p.runCostBySlot(k, w, g, p.positionOf(j.Deadline.Add(-p.planning.FirmLead)))
 	if end < k.b {
 		return 0
 	}
 	own := p.inSlots(j.Pause) * p.inSlots(run) / p.inSlots(j.Run) // the pause's run, on these GPUs
-	whole := cost.over(k.a, k.b)
-	best, at := whole-float64(math.Abs(whole)*dearer/1000)-trifle, protocol.Time(0)
-	least := p.inSlots(shortest)
+	whole := cost.sumBetween(k.a, k.b)
+	best, at := whole-float64(math.Abs(whole)*maxPremiumThousandths/1000)-minSaving, protocol.Time(0)
+	least := p.inSlots(minRunPart)
 	for i := int(k.b - least); float64(i) >= k.a+least; i-- {
 		when := p.from.Add(time.Duration(i) * p.slot)
 		if when != when.Floor(time.Hour) {
 			continue // outlooks are hourly
 		}
 		rest := k.b - float64(i) + own
-		first := cost.over(k.a, float64(i))
+		first := cost.sumBetween(k.a, float64(i))
 		for s := i + 1; float64(s)+rest <= end; s++ {
-			if v := first + cost.over(float64(s), float64(s)+rest); v < best-1 { // of equals, the one that runs longest first
+			if v := first + cost.sumBetween(float64(s), float64(s)+rest); v < best-1 { // of equals, the one that runs longest first
 				best, at = v, when
 			}
 		}
@@ -48,9 +48,9 @@ func (p *problem) pause(j protocol.Job, k *candidate, w protocol.Weights, g prot
 	return at
 }
 
-// running returns what it costs to run in the way of k, room included, in microdollars
+// runCostBySlot returns what it costs to run in the way of k, room included, in microdollars
 // by slot, up to a position, or to where the site says how its grid will be.
-func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, until float64) (cost sum, end float64) {
+func (p *problem) runCostBySlot(k *candidate, w protocol.Weights, g protocol.GridForecast, until float64) (cost prefixSum, end float64) {
 	n := min(len(g.Price), len(g.Carbon))
 	if n == 0 || g.From > p.from {
 		return cost, 0
@@ -71,8 +71,8 @@ func (p *problem) running(k *candidate, w protocol.Weights, g protocol.Outlook, 
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
 		facility += float64(part * p.slotHours * pue(hour(i)))
 	}
-	kw := k.Energy.KWh() / max(facility, p.slotHours)
-	var rates line
+	kw := k.Energy.InKWh() / max(facility, p.slotHours)
+	var rates slotSeries
 	for i := range known {
 		h := hour(i)
 		kWh := float64(g.Price[h]) + float64(w.CarbonCost(g.Carbon[h]))

@@ -11,8 +11,8 @@ import (
 
 // outlook is a grid at so many cents a kWh from noon on, hour by hour, without
 // carbon.
-func outlook(cents ...int) protocol.Outlook {
-	g := protocol.Outlook{From: noon}
+func outlook(cents ...int) protocol.GridForecast {
+	g := protocol.GridForecast{From: noon}
 	for _, c := range cents {
 		g.Price = append(g.Price, protocol.Microdollars(c)*10_000)
 		g.Carbon = append(g.Carbon, 0)
@@ -22,7 +22,7 @@ func outlook(cents ...int) protocol.Outlook {
 }
 
 // costs prices an option that draws a kilowatt by an outlook.
-func costs(o protocol.Option, g protocol.Outlook) protocol.Option {
+func costs(o protocol.BidOption, g protocol.GridForecast) protocol.BidOption {
 	o.Energy = protocol.Millijoules(o.Finish.Sub(o.Start).Milliseconds()) * 1000 // of a kilowatt
 	o.Money = 0
 	for h, c := range g.Price {
@@ -35,22 +35,22 @@ func costs(o protocol.Option, g protocol.Outlook) protocol.Option {
 }
 
 // pausable is a lot of one GPU for so many hours from now on, by an outlook.
-func pausable(hours float64, g protocol.Outlook) Lot {
-	l := lot("train", 1, Menu{Site: "oslo", Options: []protocol.Option{costs(option("V100", 0, hours, 0), g)}})
+func pausable(hours float64, g protocol.GridForecast) Lot {
+	l := lot("train", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{costs(option("V100", 0, hours, 0), g)}})
 	l.Job.Run, l.Job.Pause, l.Job.State = time.Duration(hours*float64(time.Hour)), 2*time.Minute, 1024
 	return l
 }
 
-func paused(l Lot, g protocol.Outlook) protocol.Time {
+func paused(l Lot, g protocol.GridForecast) protocol.Time {
 	site := oslo()
-	site.Grid = g
-	return New(Config{}).Clear(round([]Lot{l}, site)).Decisions[0].Pause
+	site.Forecast = g
+	return New(Config{}).Clear(round([]Lot{l}, site)).Decisions[0].PauseAt
 }
 
 func TestAJobIsPausedWhereThatPaysAfterItsOwnCost(t *testing.T) {
 	dear := outlook(1, 1, 1, 1, 30, 30, 30, 30, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 	for name, c := range map[string]struct {
-		g    protocol.Outlook
+		g    protocol.GridForecast
 		is   func(*protocol.Job)
 		want protocol.Time
 	}{
@@ -61,7 +61,7 @@ func TestAJobIsPausedWhereThatPaysAfterItsOwnCost(t *testing.T) {
 		"a pause costs as much":           {dear, func(j *protocol.Job) { j.Pause = 100 * time.Hour }, 0},
 		"hours are all alike":             {outlook(5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5), func(*protocol.Job) {}, 0},
 		"a tenth is too little":           {outlook(50, 50, 50, 50, 55, 55, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50), func(*protocol.Job) {}, 0},
-		"nobody knows what comes":         {protocol.Outlook{}, func(*protocol.Job) {}, 0},
+		"nobody knows what comes":         {protocol.GridForecast{}, func(*protocol.Job) {}, 0},
 	} {
 		l := pausable(6, dear)
 		c.is(&l.Job)
@@ -88,7 +88,7 @@ func TestAPauseLeavesARestThatPays(t *testing.T) {
 			t.Fatalf("of %d hours from noon on it is paused at %v", hours, when)
 		}
 		money := func(from protocol.Time, d time.Duration) protocol.Microdollars {
-			return costs(protocol.Option{Start: from, Finish: from.Add(d)}, g).Money
+			return costs(protocol.BidOption{Start: from, Finish: from.Add(d)}, g).Money
 		}
 		rest := at(float64(hours)).Sub(when) + l.Job.Pause
 		least, found := money(noon, time.Duration(hours)*time.Hour), false

@@ -9,7 +9,7 @@ import (
 
 // oslo has one GPU, and room all day.
 func oslo() Site {
-	return Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 1000)}}
+	return Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 1000)}}
 }
 
 func at(hours float64) protocol.Time { return noon + protocol.Time(hours*3_600_000) }
@@ -19,21 +19,21 @@ func at(hours float64) protocol.Time { return noon + protocol.Time(hours*3_600_0
 func show(out Outcome) (text string) {
 	for _, d := range out.Decisions {
 		switch {
-		case d.Queue:
-			text += fmt.Sprintf("queue of %s for %s; ", d.Site, d.Option.Start.Go().Format("15:04"))
+		case d.MayQueue:
+			text += fmt.Sprintf("queue of %s for %s; ", d.Site, d.Option.Start.StdTime().Format("15:04"))
 		case d.Verdict == Award:
-			text += fmt.Sprintf("%s %s; ", d.Site, d.Option.Start.Go().Format("15:04"))
+			text += fmt.Sprintf("%s %s; ", d.Site, d.Option.Start.StdTime().Format("15:04"))
 		case d.Site != "":
-			text += fmt.Sprintf("plan %s hold %s; ", d.Option.Start.Go().Format("15:04"), d.Until.Go().Format("15:04"))
+			text += fmt.Sprintf("plan %s hold %s; ", d.Option.Start.StdTime().Format("15:04"), d.Until.StdTime().Format("15:04"))
 		default:
-			text += fmt.Sprintf("hold %s; ", d.Until.Go().Format("15:04"))
+			text += fmt.Sprintf("hold %s; ", d.Until.StdTime().Format("15:04"))
 		}
 	}
 	return text
 }
 
 func TestWhatBecomesOfARound(t *testing.T) {
-	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	now, later, last := option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 5, 6, 5)
 	urgent := func(l Lot) Lot { l.Job.Priority = 1; return l }
 	impatient := func(l Lot) Lot { l.Job.Deferrable = false; return l }
@@ -70,12 +70,12 @@ func TestWhatBecomesOfARound(t *testing.T) {
 // Of four GPUs two are for who cannot wait.
 func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
 	room := hourly("V100", 4000, 4000)
-	room.Open = []protocol.Milli{2000}
-	m := func(o ...protocol.Option) Menu { return Menu{Site: "oslo", Options: o} }
+	room.ForDeferrable = []protocol.Milli{2000}
+	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	now, later := option("V100", 0, 1, 1), option("V100", 2, 3, 2)
 	impatient := lot("c", 2, m(now))
 	impatient.Job.Deferrable = false
-	out := New(Config{}).Clear(round([]Lot{lot("a", 2, m(now, later)), lot("b", 2, m(now, later)), impatient}, Site{Name: "oslo", Room: []protocol.Room{room}}))
+	out := New(Config{}).Clear(round([]Lot{lot("a", 2, m(now, later)), lot("b", 2, m(now, later)), impatient}, Site{Name: "oslo", Capacity: []protocol.CapacityProfile{room}}))
 	if got, want := show(out), "queue of oslo for 14:00; oslo 12:00; oslo 12:00; "; got != want {
 		t.Errorf("decided %s want %s: one of the two that can wait", got, want)
 	}
@@ -84,9 +84,9 @@ func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
 // Two GPUs are for who cannot wait, and for who can but would be late elsewhere.
 func TestWhatIsKeptIsForThoseThatWouldBeLate(t *testing.T) {
 	kept, other := hourly("V100", 2000, 2000), hourly("A100", 2000, 2000)
-	kept.Open = []protocol.Milli{0}
-	site := Site{Name: "oslo", Room: []protocol.Room{other, kept}}
-	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 1), option("A100", 10, 11, 1)}}
+	kept.ForDeferrable = []protocol.Milli{0}
+	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{other, kept}}
+	m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 1), option("A100", 10, 11, 1)}}
 	for hours, want := range map[int]string{13: "queue of oslo for 22:00; ", 11: "queue of oslo for 22:00; ", 4: "oslo 12:00; "} {
 		l := lot("a", 2, m)
 		l.Job.Deadline = noon + protocol.Time(hours*3_600_000)
@@ -103,10 +103,10 @@ func TestWhyALotWaits(t *testing.T) {
 		lot  Lot
 		want protocol.Code
 	}{
-		{"nobody offers", lot("a", 1), protocol.NoOffer},
-		{"nobody has room now", lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{later}}), protocol.Waiting},
-		{"what it was offered is less than it needs", lot("a", 2, Menu{Site: "oslo", Options: []protocol.Option{now}}), protocol.Waiting},
-		{"it could start, and will be cheaper later", lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{now, later}}), protocol.CheaperLater},
+		{"nobody offers", lot("a", 1), protocol.NoBids},
+		{"nobody has room now", lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{later}}), protocol.Waiting},
+		{"what it was offered is less than it needs", lot("a", 2, SiteBids{Site: "oslo", Options: []protocol.BidOption{now}}), protocol.Waiting},
+		{"it could start, and will be cheaper later", lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{now, later}}), protocol.CheaperLater},
 	} {
 		if d := New(Config{}).Clear(round([]Lot{c.lot}, oslo())).Decisions[0]; d.Why.Code != c.want {
 			t.Errorf("%s: %q, want %q", c.name, d.Why.Code, c.want)
@@ -117,8 +117,8 @@ func TestWhyALotWaits(t *testing.T) {
 // A job that is held has room in the plan: who can wait leaves it there, who
 // cannot takes it.
 func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
-	half := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
-	now := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
+	half := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
+	now := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
 	for _, c := range []struct {
 		deferrable bool
 		want       string
@@ -140,8 +140,8 @@ func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
 // More jobs may wait than a full round holds. Who found no place in it keeps his in the
 // plan; who waits no longer does not.
 func TestAFullRoundLeavesTheirPlaceToThoseItHasNoPlaceFor(t *testing.T) {
-	half := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
-	now := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
+	half := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
+	now := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
 	for _, c := range []struct {
 		left []protocol.JobID
 		want string
@@ -149,7 +149,7 @@ func TestAFullRoundLeavesTheirPlaceToThoseItHasNoPlaceFor(t *testing.T) {
 		a := New(Config{})
 		a.Clear(round([]Lot{lot("held", 1, half)}, oslo()))
 		r := round([]Lot{lot("next", 1, now)}, oslo())
-		r.Now, r.Left = at(0.1), c.left
+		r.Now, r.LeftOut = at(0.1), c.left
 		if got := show(a.Clear(r)); got != c.want {
 			t.Errorf("left %v: decided %s want %s", c.left, got, c.want)
 		}
@@ -158,7 +158,7 @@ func TestAFullRoundLeavesTheirPlaceToThoseItHasNoPlaceFor(t *testing.T) {
 
 func TestAJobThatIsCalledAgainTakesItsOwnPlace(t *testing.T) {
 	a := New(Config{})
-	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 2, 3, 1), option("V100", 4, 5, 3)}}
+	m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 2, 3, 1), option("V100", 4, 5, 3)}}
 	a.Clear(round([]Lot{lot("held", 1, m)}, oslo()))
 	r := round([]Lot{lot("held", 1, m)}, oslo())
 	r.Now, r.Next = at(2), at(3)
@@ -185,9 +185,9 @@ func TestWhoWouldBeLateLongFromNowAsksAgain(t *testing.T) {
 		{1, true, 0.5, 1, "queue of oslo for 12:30; "},
 		{2, true, 10, 8, "queue of oslo for 22:00; "},
 	} {
-		l := lot("a", c.gpus, Menu{Site: "oslo", Options: []protocol.Option{option("V100", c.start, c.start+1, 1)}})
+		l := lot("a", c.gpus, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", c.start, c.start+1, 1)}})
 		l.Job.Deferrable, l.Job.Deadline = c.deferrable, at(c.due)
-		site := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 2000, 2000)}}
+		site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 2000, 2000)}}
 		if got := show(New(Config{}).Clear(round([]Lot{l}, site))); got != c.want {
 			t.Errorf("%+v: decided %s", c, got)
 		}
@@ -199,8 +199,8 @@ func TestTheBidsOfASiteThatIsNotTrustedAreTakenAsDearer(t *testing.T) {
 		cents protocol.Microdollars
 		want  string
 	}{{9, "bern 12:00; "}, {11, "oslo 12:00; "}} {
-		l := lot("a", 1, Menu{Site: "bern", Options: []protocol.Option{option("V100", 0, 1, c.cents)}}, Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 20)}})
-		bern := Site{Name: "bern", Room: oslo().Room, Trust: 2000}
+		l := lot("a", 1, SiteBids{Site: "bern", Options: []protocol.BidOption{option("V100", 0, 1, c.cents)}}, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 20)}})
+		bern := Site{Name: "bern", Capacity: oslo().Capacity, Trust: 2000}
 		if got := show(New(Config{}).Clear(round([]Lot{l}, bern, oslo()))); got != c.want {
 			t.Errorf("at %d cents, taken twice, against 20: decided %s want %s", c.cents, got, c.want)
 		}
@@ -208,10 +208,10 @@ func TestTheBidsOfASiteThatIsNotTrustedAreTakenAsDearer(t *testing.T) {
 }
 
 func TestTiesGoToTheEarlierFinishThenTheSiteByName(t *testing.T) {
-	m := func(site string, to float64) Menu {
-		return Menu{Site: site, Options: []protocol.Option{option("V100", 0, to, 5)}}
+	m := func(site string, to float64) SiteBids {
+		return SiteBids{Site: site, Options: []protocol.BidOption{option("V100", 0, to, 5)}}
 	}
-	bern := Site{Name: "bern", Room: oslo().Room}
+	bern := Site{Name: "bern", Capacity: oslo().Capacity}
 	for _, c := range []struct {
 		bern, oslo float64
 		want       string
@@ -228,13 +228,13 @@ func TestTiesGoToTheEarlierFinishThenTheSiteByName(t *testing.T) {
 func TestAnHourThatManyWantHasAPrice(t *testing.T) {
 	var lots []Lot
 	for i := range 10 {
-		lots = append(lots, lot(protocol.JobID(fmt.Sprint(i)), 1, Menu{Site: "oslo", Options: []protocol.Option{
+		lots = append(lots, lot(protocol.JobID(fmt.Sprint(i)), 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{
 			option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 4, 5, 9), option("V100", 6, 7, 9),
 		}}))
 	}
 	a := New(Config{})
 	out := a.Clear(round(lots, oslo()))
-	all := a.Shadow()
+	all := a.ShadowPrices()
 	if len(all) != 1 || all[0].Site != "oslo" || all[0].Model != "V100" {
 		t.Fatalf("announced %+v", all)
 	}
@@ -250,18 +250,18 @@ func TestAnHourThatManyWantHasAPrice(t *testing.T) {
 
 // A round that is not full does not search: it goes by the prices that are known.
 func TestPricesAreSearchedInFullRoundsOnly(t *testing.T) {
-	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 0, 1, 9), option("V100", 2, 3, 1)}}
+	m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 9), option("V100", 2, 3, 1)}}
 	a := New(Config{})
 	r := round([]Lot{lot("a", 1, m), lot("b", 1, m), lot("c", 1, m)}, oslo())
 	r.Full = false
-	if a.Clear(r); a.Shadow() != nil {
-		t.Errorf("announced %v", a.Shadow())
+	if a.Clear(r); a.ShadowPrices() != nil {
+		t.Errorf("announced %v", a.ShadowPrices())
 	}
 }
 
 func TestARuleThatHasSeenNothingDecidesNothing(t *testing.T) {
 	a := New(Config{})
-	if out := a.Clear(round(nil)); len(out.Decisions) != 0 || out.Proof != (protocol.Certificate{}) || a.Shadow() != nil {
+	if out := a.Clear(round(nil)); len(out.Decisions) != 0 || out.Proof != (protocol.Certificate{}) || a.ShadowPrices() != nil {
 		t.Errorf("decided %+v", out)
 	}
 }
@@ -269,15 +269,15 @@ func TestARuleThatHasSeenNothingDecidesNothing(t *testing.T) {
 // What a site keeps for others it may give to a lot that has no time, though its
 // sums say that nothing is free. It is taken at its word, and once a round.
 func TestALotThatHasNoTimeTakesWhatItIsOffered(t *testing.T) {
-	full := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 0, 0, 0, 0, 1000)}}
+	full := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 0, 0, 0, 0, 1000)}}
 	for _, start := range []float64{0, 1} {
-		menu := Menu{Site: "oslo", Options: []protocol.Option{option("V100", start, start+1, 9), option("V100", 4, 5, 1)}}
+		menu := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", start, start+1, 9), option("V100", 4, 5, 1)}}
 		now, later := lot("a", 1, menu), lot("b", 1, menu) // an hour of waiting counts a dollar
 		now.Job.Deferrable = false
 		also := now
 		also.Job.ID = "c"
 		out := New(Config{}).Clear(round([]Lot{now, later, also}, full)).Decisions
-		if d := out[0]; d.Verdict != Award || d.Option.Start != at(start) || !d.Queue {
+		if d := out[0]; d.Verdict != Award || d.Option.Start != at(start) || !d.MayQueue {
 			t.Errorf("from %v h on, one that cannot wait: %+v", start, d)
 		}
 		for i, who := range map[int]string{1: "one that can wait", 2: "another of the same round"} {

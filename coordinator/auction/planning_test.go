@@ -22,7 +22,7 @@ func TestTheAuctionPlansByTheRound(t *testing.T) {
 		{"with two hours to spare the plan alone holds it", func(*protocol.Planning) {}, 6, 3, "plan 15:00 hold 13:00; "},
 		{"with a longer lead a site keeps it", func(p *protocol.Planning) { p.FirmLead = 3 * time.Hour }, 6, 3, "queue of oslo for 15:00; "},
 	} {
-		m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", tc.start, tc.start+1, 1), option("V100", 1, 2, 5)}}
+		m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", tc.start, tc.start+1, 1), option("V100", 1, 2, 5)}}
 		l := lot("a", 1, m)
 		l.Job.Deadline = at(tc.deadline)
 		r := round([]Lot{l}, oslo())
@@ -35,17 +35,17 @@ func TestTheAuctionPlansByTheRound(t *testing.T) {
 }
 
 func TestPricesAreAnnouncedInTheSlotsOfTheRound(t *testing.T) {
-	fight := func(p protocol.Planning) []protocol.Price {
-		m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 1, 2, 1), option("V100", 2, 3, 50)}}
-		r := round([]Lot{lot("a", 1, m), lot("b", 1, m)}, Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 1000)}})
+	fight := func(p protocol.Planning) []protocol.ShadowPrice {
+		m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 1, 2, 1), option("V100", 2, 3, 50)}}
+		r := round([]Lot{lot("a", 1, m), lot("b", 1, m)}, Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 1000)}})
 		r.Planning = p
 		a := New(Config{})
 		a.Clear(r)
-		before := a.Shadow()
+		before := a.ShadowPrices()
 		r.Planning = protocol.Planning{Slot: time.Hour, Horizon: 100 * time.Hour, MaxStartDelay: time.Hour, FirmLead: time.Hour}
 		r.Lots = nil
 		a.Clear(r)
-		if after := a.Shadow(); len(after) != 0 {
+		if after := a.ShadowPrices(); len(after) != 0 {
 			t.Errorf("prices by slots of %v outlive a change to slots of %v: %v", p.Slot, r.Planning.Slot, after)
 		}
 		return before

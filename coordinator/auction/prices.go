@@ -9,16 +9,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// prices keeps what the last rounds found room to be worth, by the clock.
-type prices struct {
+// priceMemory keeps what the last rounds found room to be worth, by the clock.
+type priceMemory struct {
 	slot  time.Duration // 0: none are kept yet
 	from  protocol.Time
-	lines map[poolKey]line
+	lines map[poolKey]slotSeries
 }
 
-// of returns the prices of a pool from a slot on. Beyond what is known room is
+// pricesFrom returns the prices of a pool from a slot on. Beyond what is known room is
 // worth nothing yet.
-func (k *prices) of(key poolKey, from protocol.Time) (out line) {
+func (k *priceMemory) pricesFrom(key poolKey, from protocol.Time) (out slotSeries) {
 	old, ok := k.lines[key]
 	if !ok {
 		return out
@@ -32,29 +32,29 @@ func (k *prices) of(key poolKey, from protocol.Time) (out line) {
 	return out
 }
 
-// keep takes over the prices of p. A site that was silent in this round keeps
+// rememberPrices takes over the prices of p. A site that was silent in this round keeps
 // the prices that it had; of one that was not, those of models that it tells no more
 // of are gone. Room that is worth nothing needs no price.
-func (k *prices) keep(p *problem) {
-	lines, heard := make(map[poolKey]line, len(p.pools)), make(map[string]bool)
+func (k *priceMemory) rememberPrices(p *problem) {
+	lines, heard := make(map[poolKey]slotSeries, len(p.pools)), make(map[string]bool)
 	for _, q := range p.pools {
 		heard[q.key.site] = true
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
 		if !heard[key.site] {
-			lines[key] = k.of(key, p.from)
+			lines[key] = k.pricesFrom(key, p.from)
 		}
 	}
 	for _, q := range p.pools {
 		lines[q.key] = q.price
 	}
-	maps.DeleteFunc(lines, func(_ poolKey, l line) bool { return l == line{} })
+	maps.DeleteFunc(lines, func(_ poolKey, l slotSeries) bool { return l == slotSeries{} })
 	k.slot, k.from, k.lines = p.slot, p.from, lines
 }
 
-// announce returns the prices for the next Call, in whole microdollars.
-func (k *prices) announce() []protocol.Price {
-	var out []protocol.Price
+// shadowPrices returns the prices for the next Call, in whole microdollars.
+func (k *priceMemory) shadowPrices() []protocol.ShadowPrice {
+	var out []protocol.ShadowPrice
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
 		l := k.lines[key]
 		last := len(l)
@@ -68,7 +68,7 @@ func (k *prices) announce() []protocol.Price {
 		for i := range v {
 			v[i] = protocol.Microdollars(l[i])
 		}
-		out = append(out, protocol.Price{Site: key.site, Model: key.model, From: k.from, Slot: k.slot, Values: v})
+		out = append(out, protocol.ShadowPrice{Site: key.site, Model: key.model, From: k.from, Slot: k.slot, Values: v})
 	}
 	return out
 }

@@ -13,8 +13,8 @@ func TestRoomThatIsWorthNothingIsForgotten(t *testing.T) {
 	a := New(Config{})
 	for i := range 50 {
 		model := fmt.Sprint("V", i)
-		l := lot("job", 1, Menu{Site: "oslo", Options: []protocol.Option{option(model, 0, 1, 10)}})
-		a.Clear(round([]Lot{l}, Site{Name: "oslo", Room: []protocol.Room{hourly(model, 4000, 4000)}}))
+		l := lot("job", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{option(model, 0, 1, 10)}})
+		a.Clear(round([]Lot{l}, Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly(model, 4000, 4000)}}))
 	}
 	if n := len(a.prices.lines); n != 0 {
 		t.Errorf("prices of %d models are kept", n)
@@ -27,8 +27,8 @@ func TestRoomThatASiteTellsNoMoreOfIsForgotten(t *testing.T) {
 	a := New(Config{})
 	for i := range 9 {
 		model := fmt.Sprint("V", i)
-		l := lot("job", 1, Menu{Site: "oslo", Options: []protocol.Option{option(model, 0, 1, 10)}})
-		a.Clear(round([]Lot{l}, Site{Name: "oslo", Room: []protocol.Room{hourly(model, 4000, 0)}}))
+		l := lot("job", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{option(model, 0, 1, 10)}})
+		a.Clear(round([]Lot{l}, Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly(model, 4000, 0)}}))
 		if n := len(a.prices.lines); n != 1 {
 			t.Fatalf("after %d rounds prices of %d models are kept", i+1, n)
 		}

@@ -14,36 +14,36 @@ type problem struct {
 	grid
 	planning protocol.Planning
 
-	now   protocol.Time
-	from  protocol.Time // of slot 0
-	pools []pool
-	sums  []sum // of their prices
-	index map[poolKey]int
-	lots  []*ranking
-	looks int // at options so far, for their favourites
-	moved int // counts the changes of prices, from 1
-	jobs  []protocol.Job
-	sold  []*candidate // in this round
+	now          protocol.Time
+	from         protocol.Time // of slot 0
+	pools        []pool
+	sums         []prefixSum // of their prices
+	index        map[poolKey]int
+	lots         []*ranking
+	evaluations  int // at options so far, for their favourites
+	priceVersion int // counts the changes of prices, from 1
+	jobs         []protocol.Job
+	sold         []*candidate // in this round
 
-	full    bool   // every waiting job is in the round
-	patient []bool // by lot: it can be left to the next full round
+	full       bool   // every waiting job is in the round
+	deferrable []bool // by lot: it can be left to the next full round
 }
 
 // A pool is the room of one GPU model at one site. Room is in GPU-hours per
 // slot; price is in microdollars per GPU-hour.
 type pool struct {
 	key   poolKey
-	size  float64 // GPU-hours of a slot, of all its GPUs
-	bare  line    // that the site has
-	room  line    // of it, open to jobs that can wait and not planned for held ones
-	free  float64 // GPUs, at this instant
-	open  float64 // of them, to jobs that can wait
-	price line
+	size  float64    // GPU-hours of a slot, of all its GPUs
+	bare  slotSeries // that the site has
+	room  slotSeries // of it, open to jobs that can wait and not planned for held ones
+	free  float64    // GPUs, at this instant
+	open  float64    // of them, to jobs that can wait
+	price slotSeries
 }
 
 // A candidate is an option of a lot with all that choosing needs.
 type candidate struct {
-	*protocol.Option
+	*protocol.BidOption
 	site string
 	pool int // -1: it holds no GPU
 	gpu  protocol.Milli
@@ -51,24 +51,24 @@ type candidate struct {
 	a, b float64               // start and finish in slots
 }
 
-func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
+func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemory) *problem {
 	g := newGrid(r.Planning.OrDefault())
-	p := &problem{grid: g, planning: r.Planning.OrDefault(), now: r.Now, moved: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int)}
+	p := &problem{grid: g, planning: r.Planning.OrDefault(), now: r.Now, priceVersion: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int)}
 	pools := 0
 	for _, s := range r.Sites {
-		pools += len(s.Room)
+		pools += len(s.Capacity)
 	}
 	p.pools = make([]pool, 0, pools) // one is kilobytes
-	p.sums = make([]sum, 0, pools)
+	p.sums = make([]prefixSum, 0, pools)
 	for _, s := range r.Sites {
-		for _, room := range s.Room {
+		for _, room := range s.Capacity {
 			p.addPool(s.Name, room, known)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(plan)) {
 		h := plan[id]
 		if i, ok := p.index[h.pool]; ok {
-			p.spread(&p.pools[i].room, p.position(h.start), p.position(h.finish), -float64(h.gpu)/1000)
+			p.spread(&p.pools[i].room, p.positionOf(h.start), p.positionOf(h.finish), -float64(h.gpu)/1000)
 		}
 	}
 	trust := make(map[string]protocol.Milli, len(r.Sites))
@@ -77,17 +77,17 @@ func newProblem(r Round, plan map[protocol.JobID]held, known *prices) *problem {
 	}
 	for _, l := range r.Lots {
 		p.jobs = append(p.jobs, l.Job)
-		p.patient = append(p.patient, patient(l, r.Next, p.planning.FirmLead))
-		p.lots = append(p.lots, p.rank(l, trust, r.Terms))
+		p.deferrable = append(p.deferrable, canWaitForFullRound(l, r.Next, p.planning.FirmLead))
+		p.lots = append(p.lots, p.rankOptions(l, trust, r.Weights))
 	}
 	return p
 }
 
 // addPool takes in what a site says of one model. Its slots may lie otherwise
 // than ours: each of ours takes the value at its own start.
-func (p *problem) addPool(site string, room protocol.Room, known *prices) {
+func (p *problem) addPool(site string, room protocol.CapacityProfile, known *priceMemory) {
 	q := pool{key: poolKey{site, room.Model}, size: float64(max(room.Total, 1000)) / 1000 * p.slotHours}
-	open := room.Open
+	open := room.ForDeferrable
 	if len(open) == 0 {
 		open = room.Free
 	}
@@ -104,14 +104,14 @@ func (p *problem) addPool(site string, room protocol.Room, known *prices) {
 		q.free = float64(room.Free[0]) / 1000
 		q.open = min(q.free, float64(open[0])/1000)
 	}
-	left := 1 - float64(hours(p.now, p.from)/p.slotHours)
+	left := 1 - float64(hoursBetween(p.now, p.from)/p.slotHours)
 	q.bare[0] *= left
 	q.room[0] *= left
-	q.price = known.of(q.key, p.from)
+	q.price = known.pricesFrom(q.key, p.from)
 	clear(q.price[p.slots:])
 	p.index[q.key] = len(p.pools)
 	p.pools = append(p.pools, q)
-	p.sums = append(p.sums, sum{})
+	p.sums = append(p.sums, prefixSum{})
 	p.accumulate(&p.sums[len(p.sums)-1], &q.price)
 }
 
@@ -125,7 +125,7 @@ func valueAt[N ~int64](v []N, i int) N {
 
 // poolOf returns the pool of which a job would hold GPUs, or -1.
 func (p *problem) poolOf(j protocol.Job, site, model string) int {
-	if j.GPU() == 0 {
+	if j.TotalGPUMilli() == 0 {
 		return -1
 	}
 	if i, ok := p.index[poolKey{site, model}]; ok {
@@ -134,13 +134,13 @@ func (p *problem) poolOf(j protocol.Job, site, model string) int {
 	return -1
 }
 
-// position returns where in the plan an instant lies; what is past lies at now.
-func (p *problem) position(t protocol.Time) float64 { return p.grid.position(max(t, p.now), p.from) }
+// positionOf returns where in the plan an instant lies; what is past lies at now.
+func (p *problem) positionOf(t protocol.Time) float64 { return p.grid.position(max(t, p.now), p.from) }
 
-// mean returns the mean price of a GPU-hour of a pool between two positions.
-func (p *problem) mean(pool int, a, b float64) protocol.Microdollars {
+// meanPrice returns the mean price of a GPU-hour of a pool between two positions.
+func (p *problem) meanPrice(pool int, a, b float64) protocol.Microdollars {
 	if pool < 0 || b <= a {
 		return 0
 	}
-	return protocol.Microdollars(p.sums[pool].over(a, b) / ((b - a) * p.slotHours))
+	return protocol.Microdollars(p.sums[pool].sumBetween(a, b) / ((b - a) * p.slotHours))
 }

@@ -13,9 +13,9 @@ import (
 
 // solve makes a problem of a round and chooses, as Clear does.
 func solve(r Round, steps int) (*problem, []int) {
-	p := newProblem(r, nil, &prices{})
+	p := newProblem(r, nil, &priceMemory{})
 	p.searchPrices(steps)
-	return p, p.assign()
+	return p, p.assignOptions()
 }
 
 // fit counts by the slot, from the offers alone, whether options of a round's
@@ -23,19 +23,19 @@ func solve(r Round, steps int) (*problem, []int) {
 func fit(r Round, p *problem, choice []int) bool {
 	from := r.Now.Floor(usual.slot)
 	for _, s := range r.Sites {
-		for _, room := range s.Room {
-			now, used := 0.0, line{}
+		for _, room := range s.Capacity {
+			now, used := 0.0, slotSeries{}
 			for i, c := range choice {
-				if c < 0 || r.Lots[i].Job.GPUs == 0 || p.lots[i].at(c).site != s.Name || p.lots[i].at(c).Model != room.Model {
+				if c < 0 || r.Lots[i].Job.GPUs == 0 || p.lots[i].candidateAt(c).site != s.Name || p.lots[i].candidateAt(c).Model != room.Model {
 					continue
 				}
-				k, gpus := p.lots[i].at(c), float64(r.Lots[i].Job.GPU())/1000
+				k, gpus := p.lots[i].candidateAt(c), float64(r.Lots[i].Job.TotalGPUMilli())/1000
 				if k.Start <= r.Now {
 					now += gpus
 				}
 				for h := range used {
 					start := from.Add(time.Duration(h) * usual.slot)
-					used[h] += gpus * max(0, hours(min(k.Finish, start.Add(usual.slot)), max(k.Start, start, r.Now)))
+					used[h] += gpus * max(0, hoursBetween(min(k.Finish, start.Add(usual.slot)), max(k.Start, start, r.Now)))
 				}
 			}
 			if now > float64(room.Free[0])/1000+1e-6 {
@@ -44,7 +44,7 @@ func fit(r Round, p *problem, choice []int) bool {
 			for h := range used {
 				start := from.Add(time.Duration(h) * usual.slot)
 				free := float64(room.Free[min(int(max(start, noon).Sub(noon)/time.Hour), len(room.Free)-1)]) / 1000
-				if used[h] > free*hours(start.Add(usual.slot), max(start, r.Now))+1e-6 {
+				if used[h] > free*hoursBetween(start.Add(usual.slot), max(start, r.Now))+1e-6 {
 					return false
 				}
 			}
@@ -78,9 +78,9 @@ func cheapest(r Round, p *problem, given []int) protocol.Microdollars {
 			next(i+1, cost)
 			return
 		}
-		for c := range p.lots[i].len() {
+		for c := range p.lots[i].candidateCount() {
 			try[i] = c
-			next(i+1, cost+p.lots[i].at(c).cost)
+			next(i+1, cost+p.lots[i].candidateAt(c).cost)
 		}
 	}
 	next(0, 0)
@@ -95,7 +95,7 @@ func TestTheBoundIsBelowTheBestAndTheBestBelowThePrimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 4)
 		p, choice := solve(r, 60)
-		proof, best := p.certify(choice), cheapest(r, p, choice)
+		proof, best := p.certifyBound(choice), cheapest(r, p, choice)
 		if proof.Bound > best || best > proof.Primal {
 			t.Fatalf("bound %d, best %d, primal %d", proof.Bound, best, proof.Primal)
 		}
@@ -104,17 +104,17 @@ func TestTheBoundIsBelowTheBestAndTheBestBelowThePrimal(t *testing.T) {
 		worst := make([]int, len(choice))
 		for i, c := range choice {
 			if worst[i] = -1; c >= 0 {
-				worst[i] = p.lots[i].len() - 1
+				worst[i] = p.lots[i].candidateCount() - 1
 			}
 		}
-		if bound := p.certify(worst).Bound; bound > best {
+		if bound := p.certifyBound(worst).Bound; bound > best {
 			t.Fatalf("beside the worst choice the bound is %d, and the best %d", bound, best)
 		}
 		jobs, cost := 0, protocol.Microdollars(0)
 		for i, c := range choice {
 			if c >= 0 {
 				jobs++
-				cost += p.lots[i].at(c).cost
+				cost += p.lots[i].candidateAt(c).cost
 			}
 		}
 		if proof.Jobs != jobs || proof.Primal != cost {
@@ -134,9 +134,9 @@ func TestPricesAreNeverNegativeNorBeyondReason(t *testing.T) {
 		r := drawRound(t, 12)
 		a := New(Config{Steps: 40})
 		a.Clear(r)
-		for _, p := range a.Shadow() {
+		for _, p := range a.ShadowPrices() {
 			for i, v := range p.Values {
-				if v < 0 || v > dearest {
+				if v < 0 || v > maxPrice {
 					t.Errorf("%s %s: slot %d is worth %d", p.Site, p.Model, i, v)
 				}
 			}
@@ -153,17 +153,17 @@ func TestARoundIsDecidedTheSameInAnyOrder(t *testing.T) {
 		other.Sites = rapid.Permutation(r.Sites).Draw(t, "sites")
 		other.Lots = append([]Lot(nil), r.Lots...)
 		for i, l := range r.Lots {
-			menus := rapid.Permutation(l.Menus).Draw(t, "menus")
+			menus := rapid.Permutation(l.Bids).Draw(t, "menus")
 			for j, m := range menus {
 				menus[j].Options = rapid.Permutation(m.Options).Draw(t, "options")
 			}
-			other.Lots[i].Menus = menus
+			other.Lots[i].Bids = menus
 		}
 		one, two := New(Config{Steps: 30}), New(Config{Steps: 30})
 		if x, y := one.Clear(r), two.Clear(other); !reflect.DeepEqual(x, y) {
 			t.Fatalf("decided\n%+v, and in another order\n%+v", x, y)
 		}
-		if x, y := one.Shadow(), two.Shadow(); !reflect.DeepEqual(x, y) {
+		if x, y := one.ShadowPrices(), two.ShadowPrices(); !reflect.DeepEqual(x, y) {
 			t.Fatalf("room is worth\n%v, and in another order\n%v", x, y)
 		}
 	})
@@ -175,8 +175,8 @@ func TestARoundBeforeAndAfterAllTimeIsCleared(t *testing.T) {
 		r := drawRound(t, 4)
 		r.Now = rapid.SampledFrom([]protocol.Time{math.MinInt64, math.MinInt64 + 1, -1 << 62, -1, 0, 1 << 53, 1 << 62, math.MaxInt64}).Draw(t, "now")
 		for _, s := range r.Sites {
-			for i := range s.Room {
-				s.Room[i].Slot = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Hour}).Draw(t, "slot")
+			for i := range s.Capacity {
+				s.Capacity[i].Slot = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Hour}).Draw(t, "slot")
 			}
 		}
 		if out := New(Config{}).Clear(r); len(out.Decisions) != len(r.Lots) {

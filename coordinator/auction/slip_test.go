@@ -9,7 +9,7 @@ import (
 // A start that is waited for may slip, so a finish that just makes the deadline
 // counts as late; one that starts now does not.
 func TestAFinishThatJustMakesTheDeadlineCountsAsLate(t *testing.T) {
-	m := Menu{Site: "oslo", Options: []protocol.Option{option("V100", 3, 4, 1), option("V100", 1, 2, 5)}}
+	m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 3, 4, 1), option("V100", 1, 2, 5)}}
 	l := lot("a", 1, m)
 	for _, c := range []struct {
 		deadline float64
@@ -20,9 +20,9 @@ func TestAFinishThatJustMakesTheDeadlineCountsAsLate(t *testing.T) {
 			t.Errorf("due at %v h: decided %s want %s", c.deadline, got, c.want)
 		}
 	}
-	l.Menus[0].Options = []protocol.Option{option("V100", 0, 1, 9)}
+	l.Bids[0].Options = []protocol.BidOption{option("V100", 0, 1, 9)}
 	l.Job.Deadline = at(1)
-	if p := newProblem(round([]Lot{l}, oslo()), nil, &prices{}); p.lots[0].at(0).cost != 90_000 {
-		t.Errorf("one that starts now costs %d", p.lots[0].at(0).cost)
+	if p := newProblem(round([]Lot{l}, oslo()), nil, &priceMemory{}); p.lots[0].candidateAt(0).cost != 90_000 {
+		t.Errorf("one that starts now costs %d", p.lots[0].candidateAt(0).cost)
 	}
 }

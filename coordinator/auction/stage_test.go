@@ -20,25 +20,25 @@ var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_0
 
 // hourly is room of one model, free from noon on, hour by hour; the last value
 // holds on.
-func hourly(model string, total protocol.Milli, free ...protocol.Milli) protocol.Room {
-	return protocol.Room{Model: model, From: noon, Slot: time.Hour, Free: free, Total: total}
+func hourly(model string, total protocol.Milli, free ...protocol.Milli) protocol.CapacityProfile {
+	return protocol.CapacityProfile{Model: model, From: noon, Slot: time.Hour, Free: free, Total: total}
 }
 
 // option runs from one hour after noon to another, at a price in cents.
-func option(model string, from, to float64, cents protocol.Microdollars) protocol.Option {
+func option(model string, from, to float64, cents protocol.Microdollars) protocol.BidOption {
 	at := func(h float64) protocol.Time { return noon + protocol.Time(h*3_600_000) }
-	return protocol.Option{Start: at(from), Finish: at(to), Model: model, Money: cents * 10_000}
+	return protocol.BidOption{Start: at(from), Finish: at(to), Model: model, Money: cents * 10_000}
 }
 
 // lot is a job of whole GPUs that can be deferred, with menus.
-func lot(id protocol.JobID, gpus int, menus ...Menu) Lot {
-	return Lot{Menus: menus, Job: protocol.Job{
+func lot(id protocol.JobID, gpus int, menus ...SiteBids) Lot {
+	return Lot{Bids: menus, Job: protocol.Job{
 		ID: id, GPUs: gpus, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(24 * time.Hour), Deferrable: true,
 	}}
 }
 
 func round(lots []Lot, sites ...Site) Round {
-	return Round{Number: 1, Now: noon, Next: noon.Add(time.Hour), Full: true, Lots: lots, Sites: sites, Terms: weights}
+	return Round{Number: 1, Now: noon, Next: noon.Add(time.Hour), Full: true, Lots: lots, Sites: sites, Weights: weights}
 }
 
 // drawRound draws a round that is tight: up to three sites with a model or two,
@@ -56,10 +56,10 @@ func drawRound(t *rapid.T, most int) Round {
 			}
 			if rapid.Bool().Draw(t, "kept") {
 				for _, v := range room.Free {
-					room.Open = append(room.Open, protocol.Milli(rapid.Int64Range(0, int64(v)).Draw(t, "open")))
+					room.ForDeferrable = append(room.ForDeferrable, protocol.Milli(rapid.Int64Range(0, int64(v)).Draw(t, "open")))
 				}
 			}
-			s.Room = append(s.Room, room)
+			s.Capacity = append(s.Capacity, room)
 		}
 		r.Sites = append(r.Sites, s)
 	}
@@ -74,15 +74,15 @@ func drawRound(t *rapid.T, most int) Round {
 			l.Job.Share = rapid.SampledFrom([]protocol.Milli{300, 1000}).Draw(t, "share")
 		}
 		for _, s := range r.Sites {
-			m := Menu{Site: s.Name}
+			m := SiteBids{Site: s.Name}
 			for range rapid.IntRange(0, 3).Draw(t, "options") {
-				o := option(rapid.SampledFrom(s.Room).Draw(t, "room").Model, 0, 0, protocol.Microdollars(rapid.IntRange(-2, 9).Draw(t, "cents")))
+				o := option(rapid.SampledFrom(s.Capacity).Draw(t, "room").Model, 0, 0, protocol.Microdollars(rapid.IntRange(-2, 9).Draw(t, "cents")))
 				o.Start = r.Now.Add(time.Duration(rapid.SampledFrom([]int{0, 0, 20, 60, 90}).Draw(t, "start")) * time.Minute)
 				o.Finish = o.Start.Add(time.Duration(rapid.IntRange(5, 200).Draw(t, "minutes")) * time.Minute)
 				m.Options = append(m.Options, o)
 			}
 			if len(m.Options) > 0 {
-				l.Menus = append(l.Menus, m)
+				l.Bids = append(l.Bids, m)
 			}
 		}
 		r.Lots = append(r.Lots, l)
@@ -95,5 +95,5 @@ func shadow(p *problem, k *candidate) float64 {
 	if k.pool < 0 {
 		return 0
 	}
-	return float64(k.gpu) / 1000 * p.sums[k.pool].over(k.a, k.b)
+	return float64(k.gpu) / 1000 * p.sums[k.pool].sumBetween(k.a, k.b)
 }

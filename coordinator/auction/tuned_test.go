@@ -15,7 +15,7 @@ func TestFirmLeadIsTwoHours(t *testing.T) {
 		spare time.Duration // between the planned end and the deadline
 		want  string
 	}{{119 * time.Minute, "queue of oslo for 14:00; "}, {2 * time.Hour, "plan 14:00 hold 13:00; "}} {
-		l := lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{option("V100", 2, 3, 1)}})
+		l := lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 2, 3, 1)}})
 		l.Job.Deadline = at(3).Add(tc.spare)
 		if got := show(New(Config{}).Clear(round([]Lot{l}, oslo()))); got != tc.want {
 			t.Errorf("with %v to spare: decided %s want %s", tc.spare, got, tc.want)
@@ -30,7 +30,7 @@ func TestAMomentIsAMinute(t *testing.T) {
 	}{{59 * time.Second, "queue of oslo for 12:00; "}, {time.Minute, "plan 12:01 hold 12:01; "}} {
 		o := option("V100", 0, 1, 1)
 		o.Start = o.Start.Add(tc.start)
-		l := lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{o}})
+		l := lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{o}})
 		if got := show(New(Config{}).Clear(round([]Lot{l}, oslo()))); got != tc.want {
 			t.Errorf("a start in %v: decided %s want %s", tc.start, got, tc.want)
 		}
@@ -47,9 +47,9 @@ func TestAStartThatIsWaitedForSlipsByAQuarterOfAnHour(t *testing.T) {
 	} {
 		o := option("V100", 0, 1, 0)
 		o.Start, o.Finish = o.Start.Add(tc.start), o.Finish.Add(tc.start)
-		l := lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{o}})
+		l := lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{o}})
 		l.Job.Deadline = o.Finish.Add(tc.spare)
-		if got := newProblem(round([]Lot{l}, oslo()), nil, &prices{}).lots[0].at(0).cost; got != tc.late {
+		if got := newProblem(round([]Lot{l}, oslo()), nil, &priceMemory{}).lots[0].candidateAt(0).cost; got != tc.late {
 			t.Errorf("a start in %v that ends %v before the deadline costs %d; want %d", tc.start, tc.spare, got, tc.late)
 		}
 	}
@@ -70,12 +70,12 @@ func TestSixHoursAreAmple(t *testing.T) {
 		{"one GPU anywhere, with just less than two", 1, false, 119 * time.Minute, false},
 		{"one GPU anywhere, with two hours", 1, false, 2 * time.Hour, true},
 	} {
-		l := lot("a", tc.gpus, Menu{Site: "oslo", Options: []protocol.Option{option("V100", 2, 3, 1)}})
+		l := lot("a", tc.gpus, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 2, 3, 1)}})
 		l.Job.Deadline = at(3).Add(tc.spare)
 		if tc.tied {
 			l.Job.Regions = []string{"oslo"}
 		}
-		if got := newProblem(round([]Lot{l}, oslo()), nil, &prices{}).patient[0]; got != tc.want {
+		if got := newProblem(round([]Lot{l}, oslo()), nil, &priceMemory{}).deferrable[0]; got != tc.want {
 			t.Errorf("%s: left to the next full round: %v; want %v", tc.name, got, tc.want)
 		}
 	}
@@ -98,9 +98,9 @@ func TestATenthAndATrifleAreNotTooDear(t *testing.T) {
 	} {
 		now, later := option("V100", 0, 1, 0), option("V100", 2, 3, 0)
 		now.Money, later.Money = tc.now, tc.best
-		l := lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{now, later}})
-		p := newProblem(round([]Lot{l}, oslo()), nil, &prices{})
-		p.lots[0].ready(1)
+		l := lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{now, later}})
+		p := newProblem(round([]Lot{l}, oslo()), nil, &priceMemory{})
+		p.lots[0].ensureSorted(1)
 		x := &ruling{round: round([]Lot{l}, oslo()), lot: l, problem: p, choice: 1}
 		if got := x.isTooDearForNow(); got != tc.dear {
 			t.Errorf("%s: %d where the best costs %d is too dear: %v; want %v", tc.name, tc.now, tc.best, got, tc.dear)
@@ -110,12 +110,12 @@ func TestATenthAndATrifleAreNotTooDear(t *testing.T) {
 
 // Within 72 hours a place needs room; beyond, room counts as free.
 func TestThePlanReachesThreeDays(t *testing.T) {
-	full := Site{Name: "oslo", Room: []protocol.Room{hourly("V100", 1000, 0)}}
+	full := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 0)}}
 	for _, tc := range []struct {
 		start float64
 		want  string
 	}{{71.75, "hold 13:00; "}, {72, "plan 12:00 hold 13:00; "}} {
-		l := lot("a", 1, Menu{Site: "oslo", Options: []protocol.Option{option("V100", tc.start, tc.start+1, 1)}})
+		l := lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", tc.start, tc.start+1, 1)}})
 		l.Job.Deadline = at(100)
 		if got := show(New(Config{}).Clear(round([]Lot{l}, full))); got != tc.want {
 			t.Errorf("a start in %v h at a site that is full: decided %s want %s", tc.start, got, tc.want)

@@ -46,7 +46,7 @@ type Job struct {
 }
 
 // Is reports whether s submits the job again.
-func (j Job) Is(s protocol.Submit) bool { return j.digest == s.Mark() }
+func (j Job) Is(s protocol.Submit) bool { return j.digest == s.Digest() }
 
 // Over reports whether the job has ended.
 func (j Job) Over() bool { return j.State == Done || j.State == Refused }
@@ -152,7 +152,7 @@ func (b *Board) Rounds() []Round {
 	for _, r := range slices.Backward(b.view().Rounds()) {
 		out = append(out, Round{
 			Round: r.Round, At: r.Called.At, Jobs: r.Jobs, Offers: len(r.Offered), Awards: r.Awards, Holds: r.Holds, Refused: r.Refused,
-			Cost: r.Proof.Primal.Dollars(), Bound: r.Proof.Bound.Dollars(),
+			Cost: r.Proof.Primal.InDollars(), Bound: r.Proof.Bound.InDollars(),
 		})
 	}
 	return out

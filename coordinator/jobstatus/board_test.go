@@ -31,22 +31,22 @@ func say(from, to protocol.Party, body protocol.Body) func(protocol.Time) protoc
 const oslo = protocol.Party("agent/oslo")
 
 func way() []func(protocol.Time) protocol.Message {
-	o := protocol.Option{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000}
+	o := protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000}
 	return []func(protocol.Time) protocol.Message{
-		say(oslo, protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", GPUs: 4}}}),
+		say(oslo, protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", GPUs: 4}}}),
 		say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "a", GPUs: 1, Arrival: noon, Run: time.Hour}}),
-		say(protocol.Coordinator, "", protocol.Call{Round: 1, Jobs: []protocol.Job{{ID: "a"}}}),
-		say(oslo, protocol.Coordinator, protocol.Offer{Round: 1, Room: []protocol.Room{{From: noon, Slot: time.Hour, Free: []protocol.Milli{2500}}},
-			Grid: protocol.Outlook{Price: []protocol.Microdollars{55_000}, Carbon: []protocol.Milligrams{28_000}, PUE: []protocol.Milli{1200}}}),
+		say(protocol.Coordinator, "", protocol.CallForBids{Round: 1, Jobs: []protocol.Job{{ID: "a"}}}),
+		say(oslo, protocol.Coordinator, protocol.Bids{Round: 1, Capacity: []protocol.CapacityProfile{{From: noon, Slot: time.Hour, Free: []protocol.Milli{2500}}},
+			Grid: protocol.GridForecast{Price: []protocol.Microdollars{55_000}, Carbon: []protocol.Milligrams{28_000}, PUE: []protocol.Milli{1200}}}),
 		say(protocol.Coordinator, oslo, protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: o}),
 		say(oslo, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: noon}),
-		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Started: noon, Ended: noon.Add(time.Hour)}),
-		say(protocol.Coordinator, "", protocol.Settled{Job: "a", Site: "oslo", Counted: protocol.Bill{Energy: 7_200_000_000, Finish: noon.Add(time.Hour)}, Late: true}),
+		say(oslo, protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Started: noon, Ended: noon.Add(time.Hour)}),
+		say(protocol.Coordinator, "", protocol.Settlement{Job: "a", Site: "oslo", Counted: protocol.Usage{Energy: 7_200_000_000, Finish: noon.Add(time.Hour)}, Late: true}),
 	}
 }
 
 func TestACancelledJobSaysSo(t *testing.T) {
-	for _, who := range []protocol.Party{protocol.Coordinator, protocol.Desk, "agent/bern"} {
+	for _, who := range []protocol.Party{protocol.Coordinator, protocol.OperatorAPI, "agent/bern"} {
 		to := oslo
 		if who != protocol.Coordinator {
 			to = protocol.Coordinator
@@ -65,8 +65,8 @@ func TestACancelledJobSaysSo(t *testing.T) {
 func TestAJobThatASiteIsToStopElsewhereIsNotStopping(t *testing.T) {
 	bern := protocol.Party("agent/bern")
 	b := told(append(way()[:6],
-		say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}),
-		say(bern, protocol.Coordinator, protocol.Hello{Site: "bern"}),
+		say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"}),
+		say(bern, protocol.Coordinator, protocol.RegisterSite{Site: "bern"}),
 		say(protocol.Coordinator, bern, protocol.Award{Round: 1, Job: "a", Epoch: 2}),
 		say(bern, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 2}),
 		say(protocol.Coordinator, oslo, protocol.Cancel{Job: "a", Epoch: 1}))...)
@@ -80,7 +80,7 @@ func TestAJobThatASiteIsToStopElsewhereIsNotStopping(t *testing.T) {
 func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 	for name, plan := range map[string]string{"no plan": "", "a plan at another": "bern", "a plan at the same": "oslo"} {
 		w := way()
-		held := append(w[:5:5], say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a", Site: plan, Start: noon.Add(time.Hour)}))
+		held := append(w[:5:5], say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Site: plan, Start: noon.Add(time.Hour)}))
 		b := told(append(held, w[5])...)
 		if j, _ := b.Job("a"); j.State != Placed || j.Site != "oslo" || j.Model != "V100" || j.Start != noon || j.Finish != noon.Add(time.Hour) || b.Sites()[0].Placed != 1 {
 			t.Errorf("%s: shown as %+v, at %+v", name, j, b.Sites())
@@ -96,8 +96,8 @@ func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 // The market does not hear that a site is drained which was said to be gone: that comes
 // back as any other.
 func TestASiteThatIsGoneIsNotDrained(t *testing.T) {
-	b := told(append(way()[:1], say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}),
-		say(protocol.Desk, protocol.Coordinator, protocol.Drain{Site: "oslo"}), way()[0])...)
+	b := told(append(way()[:1], say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"}),
+		say(protocol.OperatorAPI, protocol.Coordinator, protocol.Drain{Site: "oslo"}), way()[0])...)
 	if s := b.Sites()[0]; s.Drained || s.Gone {
 		t.Errorf("back, it is shown as %+v", s)
 	}
@@ -105,8 +105,8 @@ func TestASiteThatIsGoneIsNotDrained(t *testing.T) {
 
 func TestAPausedJobWaitsAgain(t *testing.T) {
 	b := told(append(way()[:6],
-		say(oslo, protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1, Left: time.Minute}),
-		say(protocol.Coordinator, "", protocol.Settled{Job: "a", Site: "oslo", Part: true}))...)
+		say(oslo, protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Left: time.Minute}),
+		say(protocol.Coordinator, "", protocol.Settlement{Job: "a", Site: "oslo", Part: true}))...)
 	if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 0 {
 		t.Errorf("a paused job is %+v, at %+v", j, b.Sites())
 	}
@@ -136,9 +136,9 @@ func TestAJobIsSeenOnItsWay(t *testing.T) {
 func TestWhatIsSaidByOthersOrTwiceChangesNothing(t *testing.T) {
 	w := way()
 	b := told(append(w,
-		say("agent/bern", protocol.Coordinator, protocol.Done{Job: "a", Epoch: 1}),
+		say("agent/bern", protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1}),
 		say(oslo, protocol.Coordinator, protocol.Decline{Job: "a", Epoch: 1}),
-		say(protocol.Coordinator, "submitter", protocol.Refuse{Job: "a"}),
+		say(protocol.Coordinator, "submitter", protocol.Reject{Job: "a"}),
 		w[7],
 	)...)
 	if j, _ := b.Job("a"); j.State != Done || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 1 {
@@ -153,8 +153,8 @@ func TestTheBoardForgetsWhatIsLongOver(t *testing.T) {
 	for i := range 3 * history.KeptEnded {
 		id := protocol.JobID(noon.Add(time.Duration(i) * time.Millisecond).String())
 		b.Add(say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: id}})(noon))
-		b.Add(say(protocol.Coordinator, "", protocol.Call{Round: uint64(i)})(noon))
-		b.Add(say(protocol.Coordinator, "submitter", protocol.Refuse{Job: id})(noon))
+		b.Add(say(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(i)})(noon))
+		b.Add(say(protocol.Coordinator, "submitter", protocol.Reject{Job: id})(noon))
 	}
 	if n, r := len(b.Jobs()), len(b.Rounds()); n != history.KeptEnded || r > history.KeptRounds {
 		t.Errorf("%d jobs and %d rounds are kept", n, r)

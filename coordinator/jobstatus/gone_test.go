@@ -10,8 +10,8 @@ import (
 // which sells to it again.
 func TestASiteThatIsBackIsNotDrained(t *testing.T) {
 	w := way()
-	b := told(w[0], say(protocol.Desk, protocol.Coordinator, protocol.Drain{Site: "oslo"}),
-		say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"}), w[0])
+	b := told(w[0], say(protocol.OperatorAPI, protocol.Coordinator, protocol.Drain{Site: "oslo"}),
+		say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"}), w[0])
 	if s := b.Sites()[0]; s.Drained || s.Gone {
 		t.Errorf("shown as %+v", s)
 	}

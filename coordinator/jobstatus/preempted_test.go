@@ -15,7 +15,7 @@ func TestAPreemptedJobSaysSo(t *testing.T) {
 	if j, _ := b.Job("a"); j.State != Preempted || j.Why != string(protocol.StrongerClaim) || j.Note != "urgent" || j.Over() || b.Sites()[0].Placed != 0 {
 		t.Errorf("preempted, it is %+v, at %+v", j, b.Sites())
 	}
-	held := say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
+	held := say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
 	b = told(append(way()[:6], down, held)...)
 	if j, _ := b.Job("a"); j.State != Preempted || j.Why != string(protocol.Waiting) {
 		t.Errorf("preempted and held, it is %+v", j)

@@ -10,8 +10,8 @@ import (
 func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
 	bern := protocol.Party("agent/bern")
 	for _, lie := range []protocol.Body{
-		protocol.Refuse{Job: "a"}, protocol.Settled{Job: "a", Site: "oslo"}, protocol.Hold{Job: "a"}, protocol.Call{Round: 9},
-		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: protocol.Job{ID: "b"}}, protocol.Hello{Site: "oslo"},
+		protocol.Reject{Job: "a"}, protocol.Settlement{Job: "a", Site: "oslo"}, protocol.Defer{Job: "a"}, protocol.CallForBids{Round: 9},
+		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: protocol.Job{ID: "b"}}, protocol.RegisterSite{Site: "oslo"},
 	} {
 		b := told(append(way()[:6], say(bern, protocol.Coordinator, lie))...)
 		if j, _ := b.Job("a"); j.State != Placed || len(b.Jobs()) != 1 || len(b.Rounds()) != 1 || b.Sites()[0].GPUs != 4 {

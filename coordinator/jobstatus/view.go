@@ -57,7 +57,7 @@ func (j *Job) award(r *history.JobRecord, a *history.Decision) {
 	j.State, j.Changed = Awarded, a.Said.At
 	j.Site, j.Epoch, j.Model, j.Start, j.Finish = a.Site, a.Epoch, o.Model, o.Start, o.Finish
 	j.Why, j.Note = string(a.Why.Code), a.Why.Note
-	j.bill(protocol.Bill{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
+	j.bill(protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
 	for _, k := range a.Starts {
 		if k.Planned {
 			j.Finish += k.Start - j.Start
@@ -69,7 +69,7 @@ func (j *Job) award(r *history.JobRecord, a *history.Decision) {
 	case a.Answer == "decline":
 		j.State, j.Changed = Waiting, a.Answered.At
 		j.Why, j.Note = string(a.Declined.Code), a.Declined.Note
-		if a.Declined.Code == protocol.SiteGone {
+		if a.Declined.Code == protocol.SiteDecommissioned {
 			j.Site = ""
 		}
 		return
@@ -107,8 +107,8 @@ func (j *Job) award(r *history.JobRecord, a *history.Decision) {
 	j.Finish, j.Late, j.Estimated = run.Settled.Counted.Finish, run.Settled.Late, run.Settled.Estimated
 }
 
-func (j *Job) bill(x protocol.Bill) {
-	j.Energy, j.Carbon, j.Money = x.Energy.KWh(), x.Carbon.Kilograms(), x.Money.Dollars()
+func (j *Job) bill(x protocol.Usage) {
+	j.Energy, j.Carbon, j.Money = x.Energy.InKWh(), x.Carbon.InKilograms(), x.Money.InDollars()
 }
 
 // siteOf returns what a site last said of itself.
@@ -123,7 +123,7 @@ func siteOf(s *history.SiteRecord) Site {
 		}
 	}
 	if g := s.Bid.Grid; len(g.Price) > 0 {
-		x.Price = g.Price[0].Dollars() * 1000
+		x.Price = g.Price[0].InDollars() * 1000
 	}
 	if g := s.Bid.Grid; len(g.Carbon) > 0 {
 		x.Carbon = float64(g.Carbon[0]) / 1000

@@ -26,44 +26,44 @@ type counter struct {
 	rules           market.Config // of the last life
 }
 
-func (c *counter) Restored(protocol.Message) { c.restored++ }
-func (c *counter) Begin(_ protocol.Time, _ uint32, _ []protocol.Step, rules market.Config) error {
+func (c *counter) RecordRestored(protocol.Message) { c.restored++ }
+func (c *counter) BeginIncarnation(_ protocol.Time, _ uint32, _ []protocol.Input, rules market.Config) error {
 	c.begun, c.rules = c.begun+1, rules
 	return nil
 }
-func (c *counter) Took(protocol.Time, *protocol.Message) {}
-func (c *counter) Told(_, _ []protocol.Message)          {}
+func (c *counter) RecordInput(protocol.Time, *protocol.Message) {}
+func (c *counter) RecordSent(_, _ []protocol.Message)           {}
 
 // A term that fails after it has read the event log begins nothing. Run retries it as
 // long as the repair of the log may take, and no copy of what it read is kept.
 func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	b, err := eventlog.Open(t.Context(), &srv.Hub, protocol.Coordinator, eventlog.Config{Lease: held})
+	b, err := eventlog.Open(t.Context(), &srv.Bus, protocol.Coordinator, eventlog.Config{Lease: held})
 	if err != nil {
 		t.Fatal(err)
 	}
-	term, err := b.Begin(t.Context(), func(protocol.Message) error { return nil })
+	term, err := b.BeginTerm(t.Context(), func(protocol.Message) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	oslo := protocol.Mouth{Who: "agent/oslo"}
+	oslo := protocol.Sender{Party: "agent/oslo"}
 	write := func() {
-		if err := term.Append(t.Context(), []protocol.Message{oslo.Say(1, protocol.Coordinator, protocol.Hello{Site: "oslo"})}); err != nil {
+		if err := term.AppendEvents(t.Context(), []protocol.Message{oslo.NewMessage(1, protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	write()
-	if err := term.Condense(t.Context(), snapshot.New(time.Hour)); err != nil {
+	if err := term.WriteSnapshot(t.Context(), snapshot.New(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	write()
 	write()
-	term.End()
-	conn, err := srv.Conn(protocol.Coordinator) // loses an entry that no summary covers
+	term.EndTerm()
+	conn, err := srv.RawConn(protocol.Coordinator) // loses an entry that no summary covers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +76,10 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log, scribe, done, over := make(lines, 1000), new(counter), make(chan error, 1), make(chan bool, 1000)
 	go func() {
-		done <- leader.Run(ctx, leader.Config{
-			Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe,
-			Books: eventlog.Config{Lease: 3 * time.Second}, Desk: api.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
-			Stood: func([]protocol.Message) { over <- true },
+		done <- leader.RunWhenElected(ctx, leader.Config{
+			Bus: &srv.Bus, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) }, Recorder: scribe,
+			EventLog: eventlog.Config{Lease: 3 * time.Second}, API: api.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			OnRestore: func([]protocol.Message) { over <- true },
 		})
 	}()
 	for line := ""; !strings.Contains(line, "are missing and no snapshot covers them"); {
@@ -107,9 +107,9 @@ func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	log, done, over := make(lines, 1000), make(chan error, 1), make(chan bool)
 	go func() {
-		done <- leader.Run(ctx, leader.Config{
-			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Desk: api.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
-			Stood: func([]protocol.Message) { over <- true },
+		done <- leader.RunWhenElected(ctx, leader.Config{
+			Bus: hub, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) }, API: api.New(), Log: slog.New(slog.NewTextHandler(log, nil)),
+			OnRestore: func([]protocol.Message) { over <- true },
 		})
 	}()
 	for range 5 {
@@ -135,12 +135,12 @@ func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
 // another leads; and where another leads, that.
 func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
 	front := api.New()
-	run := func(hub *natsbus.Hub, stood func([]protocol.Message)) (end func()) {
+	run := func(hub *natsbus.Bus, stood func([]protocol.Message)) (end func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() {
-			done <- leader.Run(ctx, leader.Config{
-				Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Desk: front, Log: slog.New(slog.DiscardHandler), Stood: stood,
+			done <- leader.RunWhenElected(ctx, leader.Config{
+				Bus: hub, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) }, API: front, Log: slog.New(slog.DiscardHandler), OnRestore: stood,
 			})
 		}()
 		return func() {
@@ -166,13 +166,13 @@ func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
 	}
 	end()
 
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	start(t, &srv.Hub, held).leads(t)
-	end = run(&srv.Hub, nil)
+	start(t, &srv.Bus, held).leads(t)
+	end = run(&srv.Bus, nil)
 	defer end()
 	for range 2400 { // two minutes, of a machine that is busy
 		if code, text := look(front, "/readyz"); code == http.StatusOK && strings.Contains(text, "standing by") {
@@ -184,11 +184,11 @@ func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
 }
 
 // look asks a desk.
-func look(front *api.Desk, path string) (code int, text string) {
+func look(front *api.Server, path string) (code int, text string) {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
 	w := httptest.NewRecorder()
-	front.Handler().ServeHTTP(w, r)
+	front.HTTPHandler().ServeHTTP(w, r)
 	return w.Code, w.Body.String()
 }
 
@@ -203,12 +203,12 @@ func TestOffersAreAskedForAsLongAsConnectionsCarry(t *testing.T) {
 		want           int
 	}{
 		{"what the server takes", nil, 0, 0, protocol.MaxMessage - headers},
-		{"what it takes of a site", natsbus.SiteLimits(), natsbus.DefaultSitePayload, 0, 512<<10 - headers},
-		{"what the coordinator hears", natsbus.SiteLimits(), 4 << 20, 0, 1<<20 - headers},
-		{"what the market was told", natsbus.SiteLimits(), 0, 70_000, 70_000},
+		{"what it takes of a site", natsbus.DefaultSiteLimits(), natsbus.DefaultSitePayload, 0, 512<<10 - headers},
+		{"what the coordinator hears", natsbus.DefaultSiteLimits(), 4 << 20, 0, 1<<20 - headers},
+		{"what the market was told", natsbus.DefaultSiteLimits(), 0, 70_000, 70_000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+			srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,10 +218,10 @@ func TestOffersAreAskedForAsLongAsConnectionsCarry(t *testing.T) {
 			scribe, done, begun := new(counter), make(chan error, 1), make(chan bool, 1)
 			d := api.New()
 			go func() {
-				done <- leader.Run(ctx, leader.Config{
-					Hub: &srv.Hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) }, Scribe: scribe, SitePayload: tc.payload,
-					Books: eventlog.Config{Lease: held}, Desk: d, Log: slog.New(slog.DiscardHandler), Market: market.Config{MaxOfferBytes: tc.given},
-					Judge: func(context.Context, bus.Port, uint32) error { begun <- true; return nil },
+				done <- leader.RunWhenElected(ctx, leader.Config{
+					Bus: &srv.Bus, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) }, Recorder: scribe, SitePayload: tc.payload,
+					EventLog: eventlog.Config{Lease: held}, API: d, Log: slog.New(slog.DiscardHandler), Market: market.Config{MaxOfferBytes: tc.given},
+					Judge: func(context.Context, bus.Conn, uint32) error { begun <- true; return nil },
 				})
 			}()
 			<-begun

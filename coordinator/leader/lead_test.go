@@ -21,7 +21,7 @@ import (
 
 // A coordinator is one that runs, with its desk.
 type coordinator struct {
-	desk *api.Desk
+	desk *api.Server
 	http *httptest.Server
 	end  func()
 }
@@ -30,19 +30,19 @@ type coordinator struct {
 // back at once.
 const held = 20 * time.Second
 
-func start(t *testing.T, hub *natsbus.Hub, lease time.Duration, log ...slog.Handler) *coordinator {
+func start(t *testing.T, hub *natsbus.Bus, lease time.Duration, log ...slog.Handler) *coordinator {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	c := &coordinator{desk: api.New()}
 	done := make(chan error, 1)
 	log = append(log, slog.DiscardHandler)
 	go func() {
-		done <- leader.Run(ctx, leader.Config{
-			Hub: hub, Rule: func() auction.Rule { return auction.New(auction.Config{}) },
-			Books: eventlog.Config{Lease: lease}, Desk: c.desk, Log: slog.New(log[0]), Tail: 20,
+		done <- leader.RunWhenElected(ctx, leader.Config{
+			Bus: hub, Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) },
+			EventLog: eventlog.Config{Lease: lease}, API: c.desk, Log: slog.New(log[0]), MaxTail: 20,
 		})
 	}()
-	c.http = httptest.NewServer(c.desk.Handler())
+	c.http = httptest.NewServer(c.desk.HTTPHandler())
 	ended := false
 	c.end = func() {
 		if ended {
@@ -62,7 +62,7 @@ func start(t *testing.T, hub *natsbus.Hub, lease time.Duration, log ...slog.Hand
 func (c *coordinator) leads(t *testing.T) {
 	t.Helper()
 	for range 2400 { // two minutes, of a machine that is busy
-		if c.desk.Leading() {
+		if c.desk.IsLeading() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -95,14 +95,14 @@ func (c *coordinator) ask(t *testing.T, job string) int {
 // A standby takes over from a coordinator that ends, and knows its jobs: the same
 // submission is no new job, another of its id is refused.
 func TestAStandbyTakesOverWithTheBooks(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	first := start(t, &srv.Hub, held)
+	first := start(t, &srv.Bus, held)
 	first.leads(t)
-	second := start(t, &srv.Hub, held)
+	second := start(t, &srv.Bus, held)
 	const job = "id: train\ncpu: 2\nrun: 1h\n"
 	if code := first.submit(t, job); code != http.StatusOK {
 		t.Fatalf("submit: %d", code)
@@ -132,13 +132,13 @@ func (l lines) Write(b []byte) (int, error) { l <- string(b); return len(b), nil
 
 // A coordinator that begins from a summary and what came after knows all jobs.
 func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
 	log := make(lines, 1000)
-	first := start(t, &srv.Hub, 3*time.Second, slog.NewTextHandler(log, nil))
+	first := start(t, &srv.Bus, 3*time.Second, slog.NewTextHandler(log, nil))
 	first.leads(t)
 	job := func(i int) string { return fmt.Sprintf("id: train-%d\ncpu: 2\nrun: 1h\n", i) }
 	jobs := 0
@@ -158,7 +158,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 		jobs++
 	}
 	first.end()
-	second := start(t, &srv.Hub, held)
+	second := start(t, &srv.Bus, held)
 	second.leads(t)
 	for i := range jobs {
 		if code := second.submit(t, job(i)); code != http.StatusOK {
@@ -172,23 +172,23 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 
 // An unknown site cannot be decommissioned, and the operator who does it must give a name.
 func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	c := start(t, &srv.Hub, held)
+	c := start(t, &srv.Bus, held)
 	c.leads(t)
-	port, err := srv.Join(t.Context(), "agent/oslo")
+	port, err := srv.Connect(t.Context(), "agent/oslo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer port.Close()
-	mouth := protocol.Mouth{Who: "agent/oslo"}
-	if err := port.Say(t.Context(), mouth.Say(protocol.At(time.Now()), protocol.Coordinator, protocol.Hello{Site: "oslo"})); err != nil {
+	mouth := protocol.Sender{Party: "agent/oslo"}
+	if err := port.Send(t.Context(), mouth.NewMessage(protocol.FromStdTime(time.Now()), protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})); err != nil {
 		t.Fatal(err)
 	}
-	<-port.Heard() // it is on the books
+	<-port.Messages() // it is on the books
 	for _, ask := range []struct {
 		path string
 		code int

@@ -16,7 +16,7 @@ import (
 // With a file of people no operator can confirm in the name of another, and what loosens a
 // hard rule takes two tokens.
 func TestALooseningTakesTwoTokens(t *testing.T) {
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func TestALooseningTakesTwoTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, &srv.Hub, held)
-	c.desk.Know([]api.Person{adaLine, benLine})
+	c := start(t, &srv.Bus, held)
+	c.desk.RequireTokens([]api.Person{adaLine, benLine})
 	c.leads(t)
 	ask := func(token, path, body string, want int) (text string) {
 		t.Helper()
@@ -62,8 +62,8 @@ func TestALooseningTakesTwoTokens(t *testing.T) {
 		t.Fatalf("in force: %+v, %v", p, err)
 	}
 	loosen := fmt.Sprintf(`{"change": {"base": 1, "ops": [{"op": "remove", "id": %q}]}, "said": "remove it"}`, p.Rules[0].ID)
-	var waiting api.Waiting
-	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", loosen, http.StatusAccepted)), &waiting); err != nil || waiting.By != "ada" || len(waiting.Told) != 1 {
+	var waiting api.PendingChange
+	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", loosen, http.StatusAccepted)), &waiting); err != nil || waiting.By != "ada" || len(waiting.Descriptions) != 1 {
 		t.Fatalf("waiting: %+v, %v", waiting, err)
 	}
 	at := "/v1/policy/waiting/" + waiting.ID

@@ -16,11 +16,11 @@ func asks(t *testing.T, a Advice) *stage {
 	if a.Purse == 0 {
 		a.Purse = 25
 	}
-	a.Notes = []Notice{{Note: protocol.Note{ID: "N1", Site: "lyon", Text: "please use"}}}
-	s := &stage{T: t, now: noon, mouths: make(map[protocol.Party]*protocol.Mouth)}
+	a.Notes = []TimedNote{{OperatorNotice: protocol.OperatorNotice{ID: "N1", Site: "lyon", Text: "please use"}}}
+	s := &stage{T: t, now: noon, mouths: make(map[protocol.Party]*protocol.Sender)}
 	s.market = New(Config{Advice: a, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 10}))
 	for _, name := range []string{"lyon", "oslo"} {
-		s.tell(protocol.Agent(name), protocol.Hello{Site: name})
+		s.tell(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 	}
 	s.sell("first")
 	s.accept()
@@ -52,10 +52,10 @@ func (s *stage) sell(id protocol.JobID) {
 	s.offer("lyon", menu(id, lyon))
 }
 
-func (s *stage) answer(a protocol.Answer) []protocol.Message { return s.tell(protocol.Judge, a) }
+func (s *stage) answer(a protocol.JudgeAnswer) []protocol.Message { return s.tell(protocol.Judge, a) }
 
 // handles returns those of oslo, which the rule takes, and of lyon.
-func handles(a protocol.Ask) (oslo, lyon string) {
+func handles(a protocol.JudgeRequest) (oslo, lyon string) {
 	for _, c := range a.Choices {
 		if c.Site == "lyon" {
 			lyon = c.Handle
@@ -66,44 +66,56 @@ func handles(a protocol.Ask) (oslo, lyon string) {
 	return oslo, lyon
 }
 
-func twice(handle string, why protocol.Code) []protocol.Pick {
-	return []protocol.Pick{{Handle: handle, Why: why}, {Handle: handle, Why: why}}
+func twice(handle string, why protocol.Code) []protocol.JudgePick {
+	return []protocol.JudgePick{{Handle: handle, Why: why}, {Handle: handle, Why: why}}
 }
 
 func TestAnAnswerCountsOnlyIfItIsSound(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		answer func(oslo, lyon string) protocol.Answer
+		answer func(oslo, lyon string) protocol.JudgeAnswer
 		site   string
 		counts string
 	}{
-		{"twice the same", func(_, l string) protocol.Answer { return protocol.Answer{Picks: twice(l, protocol.OperatorNote)} }, "lyon", ""},
-		{"the rule's own", func(o, _ string) protocol.Answer { return protocol.Answer{Picks: twice(o, protocol.SpreadLoad)} }, "oslo", ""},
-		{"no preference", func(_, l string) protocol.Answer { return protocol.Answer{Picks: twice(l, protocol.NoPreference)} }, "oslo", ""},
-		{"by the order shown", func(o, l string) protocol.Answer {
-			return protocol.Answer{Picks: []protocol.Pick{{Handle: l, Why: protocol.SpreadLoad}, {Handle: o, Why: protocol.SpreadLoad}}}
+		{"twice the same", func(_, l string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice(l, protocol.OperatorNote)}
+		}, "lyon", ""},
+		{"the rule's own", func(o, _ string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice(o, protocol.SpreadLoad)}
+		}, "oslo", ""},
+		{"no preference", func(_, l string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice(l, protocol.NoPreference)}
+		}, "oslo", ""},
+		{"by the order shown", func(o, l string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: []protocol.JudgePick{{Handle: l, Why: protocol.SpreadLoad}, {Handle: o, Why: protocol.SpreadLoad}}}
 		}, "oslo", "judge-order"},
-		{"a handle that is not", func(_, _ string) protocol.Answer { return protocol.Answer{Picks: twice("k3", protocol.SpreadLoad)} }, "oslo", "judge-not-offered"},
-		{"a site's name", func(_, _ string) protocol.Answer { return protocol.Answer{Picks: twice("lyon", protocol.SpreadLoad)} }, "oslo", "judge-not-offered"},
-		{"no handle", func(_, _ string) protocol.Answer { return protocol.Answer{Picks: twice("", protocol.SpreadLoad)} }, "oslo", "judge-not-offered"},
-		{"another reason", func(_, l string) protocol.Answer { return protocol.Answer{Picks: twice(l, "because")} }, "oslo", "judge-invalid"},
-		{"asked once", func(_, l string) protocol.Answer {
-			return protocol.Answer{Picks: twice(l, protocol.SpreadLoad)[:1]}
+		{"a handle that is not", func(_, _ string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice("k3", protocol.SpreadLoad)}
+		}, "oslo", "judge-not-offered"},
+		{"a site's name", func(_, _ string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice("lyon", protocol.SpreadLoad)}
+		}, "oslo", "judge-not-offered"},
+		{"no handle", func(_, _ string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice("", protocol.SpreadLoad)}
+		}, "oslo", "judge-not-offered"},
+		{"another reason", func(_, l string) protocol.JudgeAnswer { return protocol.JudgeAnswer{Picks: twice(l, "because")} }, "oslo", "judge-invalid"},
+		{"asked once", func(_, l string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Picks: twice(l, protocol.SpreadLoad)[:1]}
 		}, "oslo", "judge-invalid"},
-		{"nothing", func(_, _ string) protocol.Answer { return protocol.Answer{} }, "oslo", "judge-invalid"},
-		{"a fault and picks", func(_, l string) protocol.Answer {
-			return protocol.Answer{Fault: protocol.Late, Picks: twice(l, protocol.SpreadLoad)}
+		{"nothing", func(_, _ string) protocol.JudgeAnswer { return protocol.JudgeAnswer{} }, "oslo", "judge-invalid"},
+		{"a fault and picks", func(_, l string) protocol.JudgeAnswer {
+			return protocol.JudgeAnswer{Fault: protocol.AnswerLate, Picks: twice(l, protocol.SpreadLoad)}
 		}, "oslo", "judge-late"},
-		{"a fault unheard of", func(_, _ string) protocol.Answer { return protocol.Answer{Fault: "<script>"} }, "oslo", "judge-error"},
+		{"a fault unheard of", func(_, _ string) protocol.JudgeAnswer { return protocol.JudgeAnswer{Fault: "<script>"} }, "oslo", "judge-error"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := asks(t, Advice{})
 			s.sell("job")
-			ask := the[protocol.Ask](s)
+			ask := the[protocol.JudgeRequest](s)
 			a := tc.answer(handles(ask))
 			a.Round, a.Job = ask.Round, ask.Job
 			said := s.answer(a)
-			if count[protocol.Award](said) != 1 || said[0].To != protocol.Agent(tc.site) {
+			if count[protocol.Award](said) != 1 || said[0].To != protocol.AgentParty(tc.site) {
 				t.Fatalf("said %+v; want an award to %s", said, tc.site)
 			}
 			if got := s.market.counts[tc.counts]; tc.counts != "" && got != 1 {
@@ -119,18 +131,18 @@ func TestAnAnswerCountsOnlyIfItIsSound(t *testing.T) {
 func TestAnAnswerOfAnotherCountsForNothing(t *testing.T) {
 	s := asks(t, Advice{})
 	s.sell("job")
-	ask := the[protocol.Ask](s)
+	ask := the[protocol.JudgeRequest](s)
 	_, lyon := handles(ask)
-	sound := protocol.Answer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}
+	sound := protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}
 	stale, other := sound, sound
 	stale.Round--
 	other.Job = "first"
-	said := s.tell(protocol.Agent("lyon"), sound)
+	said := s.tell(protocol.AgentParty("lyon"), sound)
 	said = append(said, s.answer(stale)...)
 	if said = append(said, s.answer(other)...); len(said) > 0 {
 		t.Fatalf("said %+v", said)
 	}
-	if said := s.answer(sound); count[protocol.Award](said) != 1 || said[0].To != protocol.Agent("lyon") {
+	if said := s.answer(sound); count[protocol.Award](said) != 1 || said[0].To != protocol.AgentParty("lyon") {
 		t.Fatalf("said %+v; want an award to lyon", said)
 	}
 }
@@ -139,7 +151,7 @@ func TestAnAnswerOfAnotherCountsForNothing(t *testing.T) {
 func TestASilentJudgeIsWaitedForUntilItsBudgetEnds(t *testing.T) {
 	s := asks(t, Advice{Budget: 300 * time.Millisecond})
 	s.sell("job")
-	ask, asked := the[protocol.Ask](s), s.now
+	ask, asked := the[protocol.JudgeRequest](s), s.now
 	later := s.job()
 	later.ID, later.Arrival = "later", s.now
 	s.tell(protocol.Submitter, protocol.Submit{Job: later})
@@ -149,11 +161,11 @@ func TestASilentJudgeIsWaitedForUntilItsBudgetEnds(t *testing.T) {
 	if said := s.market.Tick(asked.Add(299 * time.Millisecond)); len(said) > 0 {
 		t.Fatalf("said %+v before the budget ended", said)
 	}
-	if said := s.wait(); count[protocol.Award](said) != 1 || said[0].To != protocol.Agent("oslo") {
+	if said := s.wait(); count[protocol.Award](said) != 1 || said[0].To != protocol.AgentParty("oslo") {
 		t.Fatalf("said %+v; want the rule's award", said)
 	}
 	_, lyon := handles(ask)
-	if said := s.answer(protocol.Answer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}); len(said) > 0 {
+	if said := s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}); len(said) > 0 {
 		t.Errorf("a late answer moves the market to say %+v", said)
 	}
 }
@@ -166,17 +178,17 @@ func TestThePurseBoundsWhatAJudgeSpends(t *testing.T) {
 		s.now = s.now.Add(3 * time.Minute)
 		s.accept()
 		s.sell(protocol.JobID([]byte{'a' + byte(i/26), 'a' + byte(i%26)}))
-		if i := slices.IndexFunc(s.said, func(m protocol.Message) bool { _, ok := m.Body.(protocol.Ask); return ok }); i >= 0 {
-			ask := s.said[i].Body.(protocol.Ask)
+		if i := slices.IndexFunc(s.said, func(m protocol.Message) bool { _, ok := m.Body.(protocol.JudgeRequest); return ok }); i >= 0 {
+			ask := s.said[i].Body.(protocol.JudgeRequest)
 			_, lyon := handles(ask)
-			s.answer(protocol.Answer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)})
+			s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)})
 			chosen++
 		}
 		a := the[protocol.Award](s)
 		cost += a.Option.Money
 		spent += a.Option.Money - 1_000_000
-		if s.market.advisor.purse < 0 || spent > cost/1000 {
-			t.Fatalf("after %d awards %d is spent of %d, and %d left", i+1, spent, cost, s.market.advisor.purse)
+		if s.market.advisor.budget < 0 || spent > cost/1000 {
+			t.Fatalf("after %d awards %d is spent of %d, and %d left", i+1, spent, cost, s.market.advisor.budget)
 		}
 	}
 	if chosen < 3 || chosen > 10 {
@@ -188,17 +200,17 @@ func TestTheBreakerOpensAfterThreeFaultsAndClosesAgain(t *testing.T) {
 	s := asks(t, Advice{})
 	for i, id := range []protocol.JobID{"a", "b", "c", "d", "e"} {
 		if i == 4 {
-			s.now = s.now.Add(pause)
+			s.now = s.now.Add(breakerPause)
 		}
 		s.accept()
 		s.sell(id)
-		asked := count[protocol.Ask](s.said) == 1
+		asked := count[protocol.JudgeRequest](s.said) == 1
 		if asked != (i != 3) {
 			t.Fatalf("job %s: asked %t", id, asked)
 		}
 		if asked {
-			ask := the[protocol.Ask](s)
-			s.answer(protocol.Answer{Round: ask.Round, Job: ask.Job, Fault: protocol.Failed})
+			ask := the[protocol.JudgeRequest](s)
+			s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Fault: protocol.AnswerFailed})
 		}
 	}
 }
@@ -217,7 +229,7 @@ func TestNobodyIsAskedWithoutNeed(t *testing.T) {
 		s := asks(t, Advice{})
 		tc.change(&s.market.cfg.Advice)
 		s.said = nil
-		if s.sell("job"); count[protocol.Ask](s.said) != 0 || count[protocol.Award](s.said) != 1 {
+		if s.sell("job"); count[protocol.JudgeRequest](s.said) != 0 || count[protocol.Award](s.said) != 1 {
 			t.Errorf("%s: said %+v", tc.name, s.said)
 		}
 	}
@@ -227,11 +239,11 @@ func TestNobodyIsAskedWithoutNeed(t *testing.T) {
 func TestAnAwardThatAJudgeMovesIsNotPausedByTheGridOfAnotherSite(t *testing.T) {
 	for site, want := range map[string]protocol.Time{"oslo": noon.Add(time.Hour), "lyon": 0} {
 		k := New(Config{}, &soonest{})
-		k.advisor.open = 1
-		r := ruling{lot: &lot{}, is: auction.Decision{Verdict: auction.Award, Site: "oslo", Pause: noon.Add(time.Hour)}, choices: []protocol.Choice{{Site: site}}}
-		k.judged(noon, &r, 0, "")
-		if r.is.Site != site || r.is.Pause != want {
-			t.Errorf("chosen %s: it is awarded to %s, to pause at %v; want %v", site, r.is.Site, r.is.Pause, want)
+		k.advisor.openQuestions = 1
+		r := lotRuling{lot: &lot{}, decision: auction.Decision{Verdict: auction.Award, Site: "oslo", PauseAt: noon.Add(time.Hour)}, choices: []protocol.JudgeChoice{{Site: site}}}
+		k.closeQuestion(noon, &r, 0, "")
+		if r.decision.Site != site || r.decision.PauseAt != want {
+			t.Errorf("chosen %s: it is awarded to %s, to pause at %v; want %v", site, r.decision.Site, r.decision.PauseAt, want)
 		}
 	}
 }

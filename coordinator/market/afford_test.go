@@ -15,7 +15,7 @@ func TestWhatASiteHasWrittenDownIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 60_000)
 	for name, flood := range map[string]func(s *stage, i int) []protocol.Message{
 		"greetings": func(s *stage, i int) []protocol.Message {
-			return s.tell("agent/oslo", protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: fmt.Sprint(i, long)}}})
+			return s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: fmt.Sprint(i, long)}}})
 		},
 		"jobs": func(s *stage, i int) []protocol.Message {
 			j := s.job()
@@ -29,7 +29,7 @@ func TestWhatASiteHasWrittenDownIsBounded(t *testing.T) {
 			for i := range 10_000 { // some 600 MB in ten seconds
 				s.now = noon + protocol.Time(i)
 				answers += min(1, len(flood(s, i)))
-				for _, m := range s.market.Facts() {
+				for _, m := range s.market.Events() {
 					b, err := protocol.Encode(m)
 					if err != nil {
 						t.Fatal(err)
@@ -38,10 +38,10 @@ func TestWhatASiteHasWrittenDownIsBounded(t *testing.T) {
 				}
 				s.said = s.said[:0]
 			}
-			if most := burst + 11*steady; written > most || written < most/2 || answers == 10_000 {
+			if most := quotaBurstBytes + 11*quotaBytesPerSecond; written > most || written < most/2 || answers == 10_000 {
 				t.Errorf("%d bytes are written down, at most %d may be; %d of 10,000 are answered", written, most, answers)
 			}
-			if said := s.tell("agent/bern", protocol.Hello{Site: "bern"}); count[protocol.Confirm](said) != 1 {
+			if said := s.tell("agent/bern", protocol.RegisterSite{Site: "bern"}); count[protocol.Confirm](said) != 1 {
 				t.Errorf("another site is not heard: %v", said)
 			}
 			s.now = s.now.Add(time.Minute)
@@ -60,8 +60,8 @@ func TestWhatASiteMaySayComesBackByAClockThatWasWrong(t *testing.T) {
 		at    protocol.Time
 		bytes int
 		want  bool
-	}{{ahead, burst, true}, {ahead, steady, false}, {noon, steady, false}, {noon.Add(time.Second), steady, true}} {
-		if got := s.market.affords(step.at, "oslo", step.bytes); got != step.want {
+	}{{ahead, quotaBurstBytes, true}, {ahead, quotaBytesPerSecond, false}, {noon, quotaBytesPerSecond, false}, {noon.Add(time.Second), quotaBytesPerSecond, true}} {
+		if got := s.market.takeWriteQuota(step.at, "oslo", step.bytes); got != step.want {
 			t.Errorf("%d bytes at %v: %v", step.bytes, step.at, got)
 		}
 	}
@@ -75,7 +75,7 @@ func TestARefusedDuplicateIsNoFact(t *testing.T) {
 	j.ID, j.Tenant = "oslo/train", "oslo/lab"
 	s.tell("queue/oslo", protocol.Submit{Job: j})
 	j.GPUs = 2
-	if said := s.tell("queue/oslo", protocol.Submit{Job: j}); count[protocol.Refuse](said) != 1 || len(s.market.Facts()) != 0 {
-		t.Errorf("said %v; facts %v", said, s.market.Facts())
+	if said := s.tell("queue/oslo", protocol.Submit{Job: j}); count[protocol.Reject](said) != 1 || len(s.market.Events()) != 0 {
+		t.Errorf("said %v; facts %v", said, s.market.Events())
 	}
 }

@@ -22,10 +22,10 @@ func (s *stage) paused(site string, left time.Duration) {
 	s.wait()
 	s.offer(site, menu("train", s.option(0, left+time.Hour)))
 	a := the[protocol.Award](s)
-	s.tell(protocol.Agent(site), protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+	s.tell(protocol.AgentParty(site), protocol.Accept{Job: a.Job, Epoch: a.Epoch})
 	d := s.done(a)
 	d.Left, s.now = left, d.Ended
-	s.tell(protocol.Agent(site), d)
+	s.tell(protocol.AgentParty(site), d)
 }
 
 // What lies at the site that paused a job last is its input and its checkpoint:
@@ -33,12 +33,12 @@ func (s *stage) paused(site string, left time.Duration) {
 func TestAJobThatWasPausedTwiceHasOneCheckpoint(t *testing.T) {
 	s := newStage(t)
 	s.market = New(Config{}, &pauser{})
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
 	s.paused("oslo", 3*time.Hour)
 	s.paused("oslo", 2*time.Hour)
 	s.wait()
-	if j := the[protocol.Call](s).Jobs[0]; j.Input != 4196 || j.Run != 2*time.Hour+2*time.Minute || j.Home != "oslo" {
+	if j := the[protocol.CallForBids](s).Jobs[0]; j.Input != 4196 || j.Run != 2*time.Hour+2*time.Minute || j.Home != "oslo" {
 		t.Errorf("called as %+v; want 4,196 MiB at oslo", j)
 	}
 }

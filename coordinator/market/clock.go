@@ -8,31 +8,31 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// setBack is by how much a clock goes back for what is due to be put anew.
-const setBack = time.Minute
+// clockResetThreshold is by how much a clock goes back for what is due to be put anew.
+const clockResetThreshold = time.Minute
 
-// clock takes in the time. Where it goes back, as of a machine that began with a wrong
+// observeClock takes in the time. Where it goes back, as of a machine that began with a wrong
 // clock, or of another coordinator, what was due soon would be due in hours.
-func (k *Market) clock(now protocol.Time) {
-	if now < k.last.Add(-setBack) {
+func (k *Market) observeClock(now protocol.Time) {
+	if now < k.last.Add(-clockResetThreshold) {
 		k.counts["clock-set-back"]++
-		k.anew(now)
+		k.resetTimers(now)
 	}
 	k.last = now
 }
 
-// anew has all that waits called in a full round at once. A round that is open is given
+// resetTimers has all that waits called in a full round at once. A round that is open is given
 // up: when it would close, and when its options start, was said by the other clock. Jobs
 // have ended by now.
-func (k *Market) anew(now protocol.Time) {
+func (k *Market) resetTimers(now protocol.Time) {
 	k.round, k.replan = nil, 0
 	a := &k.advisor
-	a.rulings, a.open, a.closed = nil, 0, min(a.closed, now.Add(pause))
+	a.rulings, a.openQuestions, a.closed = nil, 0, min(a.closed, now.Add(breakerPause))
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
-		k.sites[name].told = min(k.sites[name].told, now)
+		k.sites[name].lastStopSent = min(k.sites[name].lastStopSent, now)
 	}
-	for i := range k.gone {
-		k.gone[i].at = min(k.gone[i].at, now)
+	for i := range k.endedLots {
+		k.endedLots[i].at = min(k.endedLots[i].at, now)
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l, soon := k.lots[id], now.Add(k.cfg.Gather)
@@ -41,10 +41,10 @@ func (k *Market) anew(now protocol.Time) {
 			l.state = waiting
 		case l.state == awarded:
 			soon = now.Add(k.cfg.Lease)
-		case l.state != accepted || !l.stop:
+		case l.state != accepted || !l.cancelRequested:
 			continue
 		}
-		l.due, l.rests, l.lease = min(l.due, soon), min(l.rests, soon), min(l.lease, soon)
-		k.agenda.add(l)
+		l.due, l.backoffUntil, l.lease = min(l.due, soon), min(l.backoffUntil, soon), min(l.lease, soon)
+		k.timers.addToTimerQueue(l)
 	}
 }

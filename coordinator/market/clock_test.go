@@ -15,12 +15,12 @@ func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
 		"a job that is called":     func(s *stage) { s.wait() },
 		"a job that is held": func(s *stage) {
 			s.wait()
-			s.offer("bern", no("train", protocol.NoRoom))
-			s.offer("oslo", no("train", protocol.NoRoom))
+			s.offer("bern", no("train", protocol.NoCapacity))
+			s.offer("oslo", no("train", protocol.NoCapacity))
 		},
 		"a job that was awarded": func(s *stage) {
 			s.wait()
-			s.offer("bern", no("train", protocol.NoRoom))
+			s.offer("bern", no("train", protocol.NoCapacity))
 			s.offer("oslo", menu("train", s.option(0, time.Hour)))
 		},
 	} {
@@ -28,19 +28,19 @@ func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
 			s := newStage(t, "bern", "oslo")
 			s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 			before(s)
-			calls := count[protocol.Call](s.said)
+			calls := count[protocol.CallForBids](s.said)
 			s.now = s.now.Add(-3 * time.Hour)
 			end := s.now.Add(time.Minute)
 			s.hear(s.market.Tick(s.now)) // a timer goes off when it was to
-			for count[protocol.Call](s.said) == calls && s.now < end {
+			for count[protocol.CallForBids](s.said) == calls && s.now < end {
 				s.wait()
 			}
 			if s.now > end {
 				t.Fatalf("it is called at %v, by a clock that was set back to %v", s.now, end.Add(-time.Minute))
 			}
-			s.offer("bern", no("train", protocol.NoRoom))
+			s.offer("bern", no("train", protocol.NoCapacity))
 			s.offer("oslo", menu("train", s.option(0, time.Hour)))
-			if a := the[protocol.Award](s); a.Lease > s.now.Add(time.Minute) || count[protocol.Call](s.said) != calls+1 {
+			if a := the[protocol.Award](s); a.Lease > s.now.Add(time.Minute) || count[protocol.CallForBids](s.said) != calls+1 {
 				t.Errorf("at %v it is awarded until %v", s.now, a.Lease)
 			}
 		})
@@ -51,23 +51,23 @@ func TestAClockThatIsSetBackHoldsNothingUp(t *testing.T) {
 func TestWhoTakesOverGoesByAClockThatIsBehind(t *testing.T) {
 	s := newStage(t)
 	var facts []protocol.Message
-	keep := func() { facts = append(facts, s.market.Facts()...) }
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	keep := func() { facts = append(facts, s.market.Events()...) }
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	keep()
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	keep()
 	s.wait()
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("oslo", no("train", protocol.NoCapacity))
 	keep()
 	s.market = New(Config{}, s.rule)
 	for _, f := range facts {
 		s.market.Restore(f)
 	}
-	s.market.Begin(2)
+	s.market.BeginIncarnation(2)
 	s.now = s.now.Add(-3 * time.Hour)
-	end, calls := s.now.Add(time.Minute), count[protocol.Call](s.said)
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
-	if s.wait(); count[protocol.Call](s.said) != calls+1 || s.now > end {
+	end, calls := s.now.Add(time.Minute), count[protocol.CallForBids](s.said)
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
+	if s.wait(); count[protocol.CallForBids](s.said) != calls+1 || s.now > end {
 		t.Errorf("it is called at %v, by a clock that is at %v", s.now, end)
 	}
 }
@@ -83,7 +83,7 @@ func TestAnIDIsFreeAgainByAClockThatIsSetBack(t *testing.T) {
 	s.now = s.now.Add(25 * time.Hour)
 	j := s.job()
 	j.Arrival, j.Deadline = s.now, s.now.Add(8*time.Hour)
-	if said := s.tell(protocol.Submitter, protocol.Submit{Job: j}); count[protocol.Refuse](said) != 0 {
+	if said := s.tell(protocol.Submitter, protocol.Submit{Job: j}); count[protocol.Reject](said) != 0 {
 		t.Errorf("after the time it is remembered for, another job of its id is answered %+v", said)
 	}
 }
@@ -93,13 +93,13 @@ func TestAnIDIsFreeAgainByAClockThatIsSetBack(t *testing.T) {
 func TestIDsThatEndedByAClockThatWasAheadAreFreeInTheirTime(t *testing.T) {
 	s := newStage(t)
 	s.market = New(Config{Remember: 24 * time.Hour}, s.rule)
-	s.market.Restore(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
-		{Job: "ahead", At: s.now.Add(50_000 * time.Hour), Mark: 1}, {Job: "train", At: s.now, Mark: 2},
+	s.market.Restore(protocol.Message{From: protocol.SnapshotSource, Body: protocol.Snapshot{Ended: []protocol.EndedJob{
+		{Job: "ahead", At: s.now.Add(50_000 * time.Hour), Digest: 1}, {Job: "train", At: s.now, Digest: 2},
 	}}})
-	s.market.Begin(2)
+	s.market.BeginIncarnation(2)
 	j := s.job()
 	for _, want := range []int{1, 0} { // known, and not
-		if said := s.tell(protocol.Submitter, protocol.Submit{Job: j}); count[protocol.Refuse](said) != want {
+		if said := s.tell(protocol.Submitter, protocol.Submit{Job: j}); count[protocol.Reject](said) != want {
 			t.Errorf("at %v another job of its id is answered %+v", s.now, said)
 		}
 		s.now = s.now.Add(25 * time.Hour)

@@ -13,7 +13,7 @@ import (
 // 13:30 thus costs 0.72 (5·1 + 10·1.2) / (1 + 1.2) = 5.5636 cents.
 func TestMoneyIsHeldToThePricesOfItsOwnOffer(t *testing.T) {
 	const energy, right = protocol.Millijoules(2_592_000_000), protocol.Microdollars(55_636)
-	grid := protocol.Outlook{From: noon.Floor(time.Hour), Price: []protocol.Microdollars{50_000, 100_000}, PUE: []protocol.Milli{1000, 1200}}
+	grid := protocol.GridForecast{From: noon.Floor(time.Hour), Price: []protocol.Microdollars{50_000, 100_000}, PUE: []protocol.Milli{1000, 1200}}
 	for _, c := range []struct {
 		name       string
 		pay        accounts.Payment
@@ -28,9 +28,9 @@ func TestMoneyIsHeldToThePricesOfItsOwnOffer(t *testing.T) {
 		{"where bids are paid money is a price", accounts.FirstPrice, right * 13 / 10, right * 13 / 10, 0, 0},
 		{"past the end of the outlook nobody knows", accounts.Settled, right * 7 / 10, right * 7 / 10, time.Hour, 0},
 	} {
-		k := New(Config{Pay: accounts.Rule{Pay: c.pay}}, &soonest{})
+		k := New(Config{Pay: accounts.PaymentRule{Pay: c.pay}}, &soonest{})
 		start := noon.Floor(time.Hour).Add(30*time.Minute + c.late)
-		got := k.owed(protocol.Option{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.said}, grid)
+		got := k.recomputeMoney(protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.said}, grid)
 		if got != c.want || k.counts["money-not-as-told"] != c.times {
 			t.Errorf("%s: %d taken as %d, want %d; %v", c.name, c.said, got, c.want, k.counts)
 		}

@@ -13,18 +13,18 @@ import (
 func TestEpochsOfAnIDRiseAlsoWhenItWasForgotten(t *testing.T) {
 	s := newStage(t)
 	s.market = New(Config{Remember: time.Hour}, &soonest{})
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
-	facts, last := slices.Clone(s.market.Facts()), uint64(0)
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
+	facts, last := slices.Clone(s.market.Events()), uint64(0)
 	tell := func(who protocol.Party, b protocol.Body) {
 		s.tell(who, b)
-		facts = append(facts, s.market.Facts()...)
+		facts = append(facts, s.market.Events()...)
 	}
 	run := func(id protocol.JobID) uint64 {
 		j := s.job()
 		j.ID, j.Arrival, j.Deadline = id, s.now, s.now.Add(8*time.Hour)
 		tell(protocol.Submitter, protocol.Submit{Job: j})
 		s.wait()
-		tell("agent/oslo", protocol.Offer{Round: s.market.rounds, Jobs: []protocol.Menu{menu(id, s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now)}})
+		tell("agent/oslo", protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{menu(id, s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now)}})
 		a := the[protocol.Award](s)
 		tell("agent/oslo", protocol.Accept{Job: id, Epoch: a.Epoch})
 		d := s.done(a)
@@ -49,6 +49,6 @@ func TestEpochsOfAnIDRiseAlsoWhenItWasForgotten(t *testing.T) {
 		for _, f := range facts {
 			s.market.Restore(f)
 		}
-		s.market.Begin(life + 1)
+		s.market.BeginIncarnation(life + 1)
 	}
 }

@@ -17,11 +17,11 @@ func TestAJobOfAForgottenIDIsKeptByAMarketThatRemembersLonger(t *testing.T) {
 		j := s.job()
 		j.ID, j.Arrival, j.Deadline = id, s.now, s.now.Add(8*time.Hour)
 		s.tell(protocol.Submitter, protocol.Submit{Job: j})
-		facts = append(facts, s.market.Facts()...)
+		facts = append(facts, s.market.Events()...)
 	}
 	cancel := func(id protocol.JobID) {
 		s.tell(protocol.Submitter, protocol.Cancel{Job: id})
-		facts = append(facts, s.market.Facts()...)
+		facts = append(facts, s.market.Events()...)
 		s.now = s.now.Add(2 * time.Hour)
 	}
 	submit("nightly")
@@ -33,8 +33,8 @@ func TestAJobOfAForgottenIDIsKeptByAMarketThatRemembersLonger(t *testing.T) {
 	for _, f := range facts {
 		again.Restore(f)
 	}
-	if l := again.lots["nightly"]; l.state != waiting || again.Due() == 0 || len(again.gone) != 1 {
-		t.Errorf("it is in state %d, the market is due at %v, and remembers %v", l.state, again.Due(), again.gone)
+	if l := again.lots["nightly"]; l.state != waiting || again.Due() == 0 || len(again.endedLots) != 1 {
+		t.Errorf("it is in state %d, the market is due at %v, and remembers %v", l.state, again.Due(), again.endedLots)
 	}
 }
 
@@ -42,16 +42,16 @@ func TestAJobOfAForgottenIDIsKeptByAMarketThatRemembersLonger(t *testing.T) {
 func TestTwoJobsOfAForgottenIDEndOnce(t *testing.T) {
 	s := newStage(t)
 	s.market = New(Config{Remember: 24 * time.Hour}, &soonest{})
-	s.market.Restore(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
-		{Job: "nightly", At: noon.Add(-3 * time.Hour), Mark: 1}, {Job: "nightly", At: noon, Mark: 2},
+	s.market.Restore(protocol.Message{From: protocol.SnapshotSource, Body: protocol.Snapshot{Ended: []protocol.EndedJob{
+		{Job: "nightly", At: noon.Add(-3 * time.Hour), Digest: 1}, {Job: "nightly", At: noon, Digest: 2},
 	}}})
 	s.now = noon.Add(48 * time.Hour)
 	j := s.job()
 	j.Arrival, j.Deadline = s.now, s.now.Add(8*time.Hour)
 	s.tell(protocol.Submitter, protocol.Submit{Job: j})
 	s.tell(protocol.Submitter, protocol.Cancel{Job: j.ID})
-	if len(s.market.gone) != 1 || s.market.Known() != 1 {
-		t.Errorf("it remembers %v", s.market.gone)
+	if len(s.market.endedLots) != 1 || s.market.KnownJobs() != 1 {
+		t.Errorf("it remembers %v", s.market.endedLots)
 	}
 }
 
@@ -68,11 +68,11 @@ func TestAnIDIsFreeAgainOnAQuietMarket(t *testing.T) {
 	submit()
 	s.tell(protocol.Submitter, protocol.Cancel{Job: "train"})
 	s.now = s.now.Add(23 * time.Hour)
-	if said := submit(); count[protocol.Refuse](said) != 1 {
+	if said := submit(); count[protocol.Reject](said) != 1 {
 		t.Errorf("within the time it is remembered for, another job of its id is answered %+v", said)
 	}
 	s.now = s.now.Add(2 * time.Hour)
-	if said := submit(); count[protocol.Refuse](said) != 0 || s.market.lots["train"].state != waiting {
+	if said := submit(); count[protocol.Reject](said) != 0 || s.market.lots["train"].state != waiting {
 		t.Errorf("after it, one is answered %+v", said)
 	}
 }

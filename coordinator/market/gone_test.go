@@ -19,19 +19,19 @@ func (s *stage) sold(site string) protocol.Award {
 		}
 	}
 	a := the[protocol.Award](s)
-	s.tell(protocol.Agent(site), protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+	s.tell(protocol.AgentParty(site), protocol.Accept{Job: a.Job, Epoch: a.Epoch})
 	return a
 }
 
 func TestTheJobsOfASiteThatIsGoneAreSoldAgainAndItStopsThemIfItIsNot(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	first := s.sold("oslo")
-	gone := protocol.Gone{Site: "oslo", By: "ada"}
-	if said := s.tell(protocol.Agent("bern"), gone); len(said) != 0 || s.market.Counts()["gone-of-nothing"] != 1 {
+	gone := protocol.DecommissionSite{Site: "oslo", By: "ada"}
+	if said := s.tell(protocol.AgentParty("bern"), gone); len(said) != 0 || s.market.RefusalCounts()["gone-of-nothing"] != 1 {
 		t.Errorf("a site says that another is gone: %v", said)
 	}
-	s.tell(protocol.Desk, gone)
-	if f := s.market.Facts(); len(f) != 1 || f[0].Body != protocol.Body(gone) {
+	s.tell(protocol.OperatorAPI, gone)
+	if f := s.market.Events(); len(f) != 1 || f[0].Body != protocol.Body(gone) {
 		t.Errorf("the books say %v", f)
 	}
 	s.wait()
@@ -43,10 +43,10 @@ func TestTheJobsOfASiteThatIsGoneAreSoldAgainAndItStopsThemIfItIsNot(t *testing.
 	s.tell("agent/bern", protocol.Accept{Job: next.Job, Epoch: next.Epoch})
 
 	// It is back: neither its accept nor its report of the old epoch counts.
-	if s.tell("agent/oslo", protocol.Accept{Job: first.Job, Epoch: first.Epoch}); the[protocol.Confirm](s).Code != protocol.Void {
+	if s.tell("agent/oslo", protocol.Accept{Job: first.Job, Epoch: first.Epoch}); the[protocol.Confirm](s).Code != protocol.AwardVoid {
 		t.Errorf("its accept: %+v", the[protocol.Confirm](s))
 	}
-	back := s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	back := s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	if !slices.ContainsFunc(back, func(m protocol.Message) bool {
 		return m.To == "agent/oslo" && m.Body == protocol.Body(protocol.Cancel{Job: first.Job, Epoch: first.Epoch})
 	}) {
@@ -56,15 +56,15 @@ func TestTheJobsOfASiteThatIsGoneAreSoldAgainAndItStopsThemIfItIsNot(t *testing.
 	done := s.done(first)
 	done.Started, done.Ended = s.now-1, s.now
 	said := s.tell("agent/oslo", done)
-	if count[protocol.Settled](said) != 0 || the[protocol.Confirm](s).Code != protocol.Closed {
+	if count[protocol.Settlement](said) != 0 || the[protocol.Confirm](s).Code != protocol.JobClosed {
 		t.Errorf("its report: %v", said)
 	}
-	if back := s.tell("agent/oslo", protocol.Hello{Site: "oslo"}); count[protocol.Cancel](back) != 0 {
+	if back := s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"}); count[protocol.Cancel](back) != 0 {
 		t.Errorf("it has stopped the job, and is told %v", back)
 	}
 	done = s.done(next)
 	done.Started, done.Ended = s.now-1, s.now
-	if said := s.tell("agent/bern", done); count[protocol.Settled](said) != 1 {
+	if said := s.tell("agent/bern", done); count[protocol.Settlement](said) != 1 {
 		t.Errorf("the other's report: %v", said)
 	}
 }
@@ -73,11 +73,11 @@ func TestTheJobsOfASiteThatIsGoneAreSoldAgainAndItStopsThemIfItIsNot(t *testing.
 func TestASiteThatIsBackFirstStopsWhatItHad(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	first := s.sold("oslo")
-	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	for _, stopped := range []bool{false, true} {
 		s.wait()
-		s.offer("bern", no("train", protocol.NoRoom))
+		s.offer("bern", no("train", protocol.NoCapacity))
 		said := s.offer("oslo", menu("train", s.option(0, time.Hour)))
 		if got := count[protocol.Award](said) == 1; got != stopped {
 			t.Errorf("stopped %v: %v", stopped, said)
@@ -90,24 +90,24 @@ func TestASiteThatIsBackFirstStopsWhatItHad(t *testing.T) {
 func TestASiteThatIsBackIsToldAgainWhatItIsToStop(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	first := s.sold("oslo")
-	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	offers := func() (stops int) {
 		for s.market.round == nil {
 			s.wait()
 		}
-		s.offer("bern", no("train", protocol.NoRoom))
-		return count[protocol.Cancel](s.offer("oslo", no("train", protocol.NoRoom)))
+		s.offer("bern", no("train", protocol.NoCapacity))
+		return count[protocol.Cancel](s.offer("oslo", no("train", protocol.NoCapacity)))
 	}
 	if n := offers(); n != 0 {
 		t.Errorf("it was told a moment ago, and is told %d times again", n)
 	}
-	s.now = s.now.Add(insist)
+	s.now = s.now.Add(stopRetryInterval)
 	if n := offers(); n != 1 {
 		t.Errorf("it has not answered, and is told %d times again", n)
 	}
 	s.tell("agent/oslo", protocol.Decline{Job: first.Job, Epoch: first.Epoch})
-	s.now = s.now.Add(insist)
+	s.now = s.now.Add(stopRetryInterval)
 	if n := offers(); n != 0 {
 		t.Errorf("it has stopped the job, and is told %d times again", n)
 	}
@@ -126,9 +126,9 @@ func TestAnAcceptOfASiteThatIsGoneIsVoid(t *testing.T) {
 		if lapsed {
 			s.wait()
 		}
-		s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+		s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 		s.tell("agent/oslo", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
-		if c := the[protocol.Confirm](s); c.Code != protocol.Void {
+		if c := the[protocol.Confirm](s); c.Code != protocol.AwardVoid {
 			t.Errorf("its lease has ended: %v; it is told %+v", lapsed, c)
 		}
 	}
@@ -137,8 +137,8 @@ func TestAnAcceptOfASiteThatIsGoneIsVoid(t *testing.T) {
 func TestTheJobsOfASiteThatIsGoneMayEnd(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.sold("oslo")
-	said := s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada", End: true})
-	if r := the[protocol.Refuse](s); len(said) != 1 || r.Why.Code != protocol.SiteGone || r.Why.Note != "oslo, says ada" {
+	said := s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada", End: true})
+	if r := the[protocol.Reject](s); len(said) != 1 || r.Why.Code != protocol.SiteDecommissioned || r.Why.Note != "oslo, says ada" {
 		t.Errorf("said %v", said)
 	}
 }
@@ -149,7 +149,7 @@ func TestASiteMayBeGoneInARound(t *testing.T) {
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
 	s.offer("oslo", menu("train", s.option(0, time.Hour)))
-	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	if said := s.offer("bern", menu("train", s.option(0, time.Hour))); count[protocol.Award](said) != 1 || said[0].To != "agent/bern" {
 		t.Errorf("said %v", said)
 	}
@@ -159,8 +159,8 @@ func TestASiteMayBeGoneInARound(t *testing.T) {
 func TestThatASiteIsGoneIsRestored(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	var facts []protocol.Message
-	keep := func() { facts = append(facts, s.market.Facts()...) }
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100"}}})
+	keep := func() { facts = append(facts, s.market.Events()...) }
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100"}}})
 	keep()
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	keep()
@@ -171,13 +171,13 @@ func TestThatASiteIsGoneIsRestored(t *testing.T) {
 	a := the[protocol.Award](s)
 	s.tell("agent/oslo", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
 	keep()
-	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	keep()
 	k := New(Config{}, s.rule)
 	for _, m := range facts {
 		k.Restore(m)
 	}
-	if l := k.lots["train"]; l.state != waiting || l.epoch != a.Epoch || l.due != s.market.lots["train"].due || !k.holds("oslo", "train") || k.sites["oslo"] != nil {
+	if l := k.lots["train"]; l.state != waiting || l.epoch != a.Epoch || l.due != s.market.lots["train"].due || !k.mayStillRun("oslo", "train") || k.sites["oslo"] != nil {
 		t.Errorf("restored %+v", l)
 	}
 }
@@ -189,10 +189,10 @@ func TestAReportThatCannotBeEndsTheJobUnpaid(t *testing.T) {
 	done := s.done(a)
 	done.Energy, done.Started, done.Ended = -1, s.now, s.now
 	said := s.tell("agent/oslo", done)
-	if r := the[protocol.Refuse](s); r.Why.Code != protocol.BadTerms || the[protocol.Confirm](s).Code != protocol.Closed || count[protocol.Settled](said) != 0 {
+	if r := the[protocol.Reject](s); r.Why.Code != protocol.ImpossibleBid || the[protocol.Confirm](s).Code != protocol.JobClosed || count[protocol.Settlement](said) != 0 {
 		t.Errorf("said %v", said)
 	}
-	if s.tell("agent/oslo", done); the[protocol.Confirm](s).Code != protocol.Closed || s.market.Ledger().Balance("site/oslo") != 0 {
+	if s.tell("agent/oslo", done); the[protocol.Confirm](s).Code != protocol.JobClosed || s.market.Accounts().BalanceOf("site/oslo") != 0 {
 		t.Error("it is said again, and is not closed or is paid")
 	}
 }
@@ -200,8 +200,8 @@ func TestAReportThatCannotBeEndsTheJobUnpaid(t *testing.T) {
 // A site that was said to be gone is begun anew when it greets.
 func TestASiteThatIsBackIsNotDrained(t *testing.T) {
 	s := newStage(t, "oslo")
-	s.tell(protocol.Desk, protocol.Drain{Site: "oslo"})
-	s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell(protocol.OperatorAPI, protocol.Drain{Site: "oslo"})
+	s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	s.sold("oslo")
 }

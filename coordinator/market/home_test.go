@@ -12,9 +12,9 @@ func TestARuleStillHoldsForAJobThatWasPaused(t *testing.T) {
 	s := newStage(t)
 	s.market = New(Config{}, &pauser{})
 	for _, site := range []string{"bern", "oslo"} {
-		s.tell(protocol.Agent(site), protocol.Hello{Site: site})
+		s.tell(protocol.AgentParty(site), protocol.RegisterSite{Site: site})
 	}
-	s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
+	s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
 		{ID: "R-1", Kind: protocol.Forbid, Homes: []string{"kiel"}, Sites: []string{"oslo"}},
 		{ID: "R-2", Kind: protocol.Cap, Homes: []string{"kiel"}, Sites: []string{"bern"}, Power: 1_000_000_000},
 	}})
@@ -23,7 +23,7 @@ func TestARuleStillHoldsForAJobThatWasPaused(t *testing.T) {
 	s.offer("oslo")
 	s.offer("bern", menu("train", s.option(0, 4*time.Hour)))
 	a := the[protocol.Award](s)
-	if !a.Firm {
+	if !a.NotBeforeStart {
 		t.Errorf("awarded %+v where power is capped; want it firm", a)
 	}
 	s.tell("agent/bern", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
@@ -33,7 +33,7 @@ func TestARuleStillHoldsForAJobThatWasPaused(t *testing.T) {
 	s.wait()
 	s.offer("oslo", menu("train", s.option(0, 3*time.Hour)))
 	s.offer("bern", menu("train", s.option(time.Second, 3*time.Hour)))
-	if a := the[protocol.Award](s); a.Epoch != 2 || s.said[len(s.said)-1].To != "agent/bern" || !a.Firm {
+	if a := the[protocol.Award](s); a.Epoch != 2 || s.said[len(s.said)-1].To != "agent/bern" || !a.NotBeforeStart {
 		t.Errorf("the rest is awarded to %s: %+v; want bern, and firm", s.said[len(s.said)-1].To, a)
 	}
 }

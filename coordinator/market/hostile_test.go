@@ -62,22 +62,22 @@ func TestWhatShouldNotBeSaidIsCountedAndStopsNothing(t *testing.T) {
 		{"a job said twice", submitted, "submitted-twice", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: s.job()} }},
 		{"another job of the same name", submitted, "duplicate-id", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: other} }},
 		{"another job of the same name, at the end", over, "duplicate-id", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: other} }},
-		{"a site introduced by another", submitted, "hello-of-stranger", bern, func(s *stage) protocol.Body { return protocol.Hello{Site: "rome"} }},
-		{"hands that introduce themselves", submitted, "hello-of-stranger", "hands/rome", func(s *stage) protocol.Body { return protocol.Hello{Site: "rome"} }},
-		{"a site without a name", submitted, "hello-of-stranger", "agent/", func(s *stage) protocol.Body { return protocol.Hello{} }},
+		{"a site introduced by another", submitted, "hello-of-stranger", bern, func(s *stage) protocol.Body { return protocol.RegisterSite{Site: "rome"} }},
+		{"hands that introduce themselves", submitted, "hello-of-stranger", "hands/rome", func(s *stage) protocol.Body { return protocol.RegisterSite{Site: "rome"} }},
+		{"a site without a name", submitted, "hello-of-stranger", "agent/", func(s *stage) protocol.Body { return protocol.RegisterSite{} }},
 		{"an offer of a stranger", calledOut, "offer-of-stranger", "agent/rome", func(s *stage) protocol.Body {
-			return protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Minute))}}
+			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Minute))}}
 		}},
-		{"an offer of a site's hands", calledOut, "offer-of-stranger", "hands/oslo", func(s *stage) protocol.Body { return protocol.Offer{Round: 1} }},
+		{"an offer of a site's hands", calledOut, "offer-of-stranger", "hands/oslo", func(s *stage) protocol.Body { return protocol.Bids{Round: 1} }},
 		{"an offer for an unknown job", calledOut, "offer-for-unknown-job", bern, func(s *stage) protocol.Body {
-			return protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("ghost", s.option(0, time.Minute))}}
+			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("ghost", s.option(0, time.Minute))}}
 		}},
 		{"a job offered for twice", calledOut, "offer-for-unknown-job", bern, func(s *stage) protocol.Body {
-			return protocol.Offer{Round: 1, Jobs: []protocol.Menu{no("train", protocol.NoRoom), menu("train", s.option(0, time.Minute))}}
+			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{no("train", protocol.NoCapacity), menu("train", s.option(0, time.Minute))}}
 		}},
-		{"an offer before any call", submitted, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Offer{} }},
-		{"an offer for a round to come", calledOut, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Offer{Round: 2} }},
-		{"an offer after the end of the round", soldOff, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Offer{Round: 1} }},
+		{"an offer before any call", submitted, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Bids{} }},
+		{"an offer for a round to come", calledOut, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Bids{Round: 2} }},
+		{"an offer after the end of the round", soldOff, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Bids{Round: 1} }},
 		{"an accept of a job that was not awarded", calledOut, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train"} }},
 		{"an accept of an unknown job", soldOff, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "ghost", Epoch: 1} }},
 		{"an accept of another site", soldOff, "accept-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
@@ -86,49 +86,49 @@ func TestWhatShouldNotBeSaidIsCountedAndStopsNothing(t *testing.T) {
 		{"a decline of another site", soldOff, "decline-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
 		{"a decline of another epoch", running, "decline-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Decline{Job: "train"} }},
 		{"a decline of a job that is done", over, "decline-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
-		{"an end before the accept", soldOff, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Done{Job: "train", Epoch: 1} }},
-		{"an end of another epoch", running, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Done{Job: "train"} }},
-		{"an end told by another site", running, "done-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Done{Job: "train", Epoch: 1} }},
-		{"an end told twice", over, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Done{Job: "train", Epoch: 1} }},
+		{"an end before the accept", soldOff, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
+		{"an end of another epoch", running, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train"} }},
+		{"an end told by another site", running, "done-of-nothing", bern, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
+		{"an end told twice", over, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
 		{"an end that is still to come", running, "impossible-term", oslo, func(s *stage) protocol.Body {
-			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now + 1}
+			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now + 1}
 		}},
 		{"an end before the start", running, "impossible-term", oslo, func(s *stage) protocol.Body {
-			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now - 1}
+			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now - 1}
 		}},
 		{"a run that made energy", running, "impossible-term", oslo, func(s *stage) protocol.Body {
-			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: -1}
+			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: -1}
 		}},
 		{"a run that took all the money there is", running, "impossible-term", oslo, func(s *stage) protocol.Body {
-			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Money: math.MaxInt64}
+			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Money: math.MaxInt64}
 		}},
 		{"a run that took all the energy there is", running, "impossible-term", oslo, func(s *stage) protocol.Body {
-			return protocol.Done{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: math.MaxInt64}
+			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: math.MaxInt64}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, "bern", "oslo")
 			honest(s, c.at, func(s *stage) { s.tell(c.who, c.what(s)) })
-			if n := s.market.Counts()[c.count]; n != 1 {
-				t.Errorf("%s counted %d times, want once; counts %v", c.count, n, s.market.Counts())
+			if n := s.market.RefusalCounts()[c.count]; n != 1 {
+				t.Errorf("%s counted %d times, want once; counts %v", c.count, n, s.market.RefusalCounts())
 			}
 			if c.count == "impossible-term" && c.name != "an end that is still to come" { // the job is over, and not paid
-				if r := the[protocol.Refuse](s); r.Why.Code != protocol.BadTerms || count[protocol.Settled](s.said) != 0 || s.market.Ledger().Balance("site/oslo") != 0 {
+				if r := the[protocol.Reject](s); r.Why.Code != protocol.ImpossibleBid || count[protocol.Settlement](s.said) != 0 || s.market.Accounts().BalanceOf("site/oslo") != 0 {
 					t.Errorf("refused %+v", r)
 				}
 				return
 			}
-			if x := the[protocol.Settled](s); x.Site != "oslo" || x.Paid != 12_000 {
+			if x := the[protocol.Settlement](s); x.Site != "oslo" || x.Paid != 12_000 {
 				t.Errorf("settled %+v", x)
 			}
 			refusals := 0
 			if c.count == "duplicate-id" {
 				refusals = 1 // of the other job
-				if r := the[protocol.Refuse](s); r.Why.Code != protocol.Duplicate || r.Why.Note == "" {
+				if r := the[protocol.Reject](s); r.Why.Code != protocol.Duplicate || r.Why.Note == "" {
 					t.Errorf("refused %+v", r)
 				}
 			}
-			if count[protocol.Settled](s.said) != 1 || count[protocol.Refuse](s.said) != refusals {
+			if count[protocol.Settlement](s.said) != 1 || count[protocol.Reject](s.said) != refusals {
 				t.Error("the job ended more than once")
 			}
 		})
@@ -141,10 +141,10 @@ func TestAMessageThatArrivesTwiceIsReadOnce(t *testing.T) {
 	s.market.Step(s.now, m)
 	s.market.Step(s.now, m)
 	s.wait()
-	o := s.say("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now)}})
+	o := s.say("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now)}})
 	s.hear(s.market.Step(s.now, o))
 	s.hear(s.market.Step(s.now, o))
-	if c := s.market.Counts(); c["said-twice"] != 2 || count[protocol.Award](s.said) != 1 {
+	if c := s.market.RefusalCounts(); c["said-twice"] != 2 || count[protocol.Award](s.said) != 1 {
 		t.Errorf("counts %v, %d awards", c, count[protocol.Award](s.said))
 	}
 }
@@ -155,9 +155,9 @@ func TestASecondOfferOfASiteIsNotRead(t *testing.T) {
 	s.wait()
 	s.offer("oslo", menu("train", s.option(time.Second, time.Hour)))
 	s.offer("oslo", menu("train", s.option(0, time.Hour)))
-	s.offer("bern", no("train", protocol.NoRoom))
-	if a := the[protocol.Award](s); a.Option.Start != s.now.Add(time.Second) || s.market.Counts()["offer-twice"] != 1 {
-		t.Errorf("awarded %+v, counts %v", a.Option, s.market.Counts())
+	s.offer("bern", no("train", protocol.NoCapacity))
+	if a := the[protocol.Award](s); a.Option.Start != s.now.Add(time.Second) || s.market.RefusalCounts()["offer-twice"] != 1 {
+		t.Errorf("awarded %+v, counts %v", a.Option, s.market.RefusalCounts())
 	}
 }
 
@@ -165,28 +165,28 @@ func TestASecondOfferOfASiteIsNotRead(t *testing.T) {
 // each would win if it were believed, as it starts at once.
 func TestImpossibleTermsAreCountedAndDoNotWin(t *testing.T) {
 	far := protocol.Time(1) << 58 // times 10^6, to nanoseconds, is 0 in 64 bits
-	for name, spoil := range map[string]func(*protocol.Option){
-		"negative energy":            func(o *protocol.Option) { o.Energy = -1 },
-		"endless energy":             func(o *protocol.Option) { o.Energy = math.MaxInt64 },
-		"negative carbon":            func(o *protocol.Option) { o.Carbon = -1 },
-		"endless carbon":             func(o *protocol.Option) { o.Carbon = math.MaxInt64 },
-		"a fortune to earn":          func(o *protocol.Option) { o.Money = math.MinInt64 },
-		"a fortune to pay":           func(o *protocol.Option) { o.Money = math.MaxInt64 },
-		"a transfer that pays":       func(o *protocol.Option) { o.Transfer = -1 },
-		"an endless transfer":        func(o *protocol.Option) { o.Transfer = math.MaxInt64 },
-		"an income of being awake":   func(o *protocol.Option) { o.Awake = math.MinInt64 },
-		"an endless cost of waking":  func(o *protocol.Option) { o.Awake = math.MaxInt64 },
-		"more pieces than a node":    func(o *protocol.Option) { o.Fragment = -1e9 },
-		"a negative cap":             func(o *protocol.Option) { o.Cap = -1 },
-		"a start in the past":        func(o *protocol.Option) { o.Start = noon - 1 },
-		"a finish before the start":  func(o *protocol.Option) { o.Finish = o.Start - 1 },
-		"no time at all":             func(o *protocol.Option) { o.Finish = o.Start },
-		"a finish next century":      func(o *protocol.Option) { o.Finish = o.Start.Add(100 * 365 * 24 * time.Hour) },
-		"a finish that overflows":    func(o *protocol.Option) { o.Finish = o.Start + far },
-		"a start that overflows":     func(o *protocol.Option) { o.Start, o.Finish = o.Start+far, o.Finish+far },
-		"the end of time":            func(o *protocol.Option) { o.Finish = math.MaxInt64 },
-		"a model not allowed":        func(o *protocol.Option) { o.Model = "A100" },
-		"a model that nobody counts": func(o *protocol.Option) { o.Model = "" },
+	for name, spoil := range map[string]func(*protocol.BidOption){
+		"negative energy":            func(o *protocol.BidOption) { o.Energy = -1 },
+		"endless energy":             func(o *protocol.BidOption) { o.Energy = math.MaxInt64 },
+		"negative carbon":            func(o *protocol.BidOption) { o.Carbon = -1 },
+		"endless carbon":             func(o *protocol.BidOption) { o.Carbon = math.MaxInt64 },
+		"a fortune to earn":          func(o *protocol.BidOption) { o.Money = math.MinInt64 },
+		"a fortune to pay":           func(o *protocol.BidOption) { o.Money = math.MaxInt64 },
+		"a transfer that pays":       func(o *protocol.BidOption) { o.Transfer = -1 },
+		"an endless transfer":        func(o *protocol.BidOption) { o.Transfer = math.MaxInt64 },
+		"an income of being awake":   func(o *protocol.BidOption) { o.NodeIdleShare = math.MinInt64 },
+		"an endless cost of waking":  func(o *protocol.BidOption) { o.NodeIdleShare = math.MaxInt64 },
+		"more pieces than a node":    func(o *protocol.BidOption) { o.FragmentationDelta = -1e9 },
+		"a negative cap":             func(o *protocol.BidOption) { o.Cap = -1 },
+		"a start in the past":        func(o *protocol.BidOption) { o.Start = noon - 1 },
+		"a finish before the start":  func(o *protocol.BidOption) { o.Finish = o.Start - 1 },
+		"no time at all":             func(o *protocol.BidOption) { o.Finish = o.Start },
+		"a finish next century":      func(o *protocol.BidOption) { o.Finish = o.Start.Add(100 * 365 * 24 * time.Hour) },
+		"a finish that overflows":    func(o *protocol.BidOption) { o.Finish = o.Start + far },
+		"a start that overflows":     func(o *protocol.BidOption) { o.Start, o.Finish = o.Start+far, o.Finish+far },
+		"the end of time":            func(o *protocol.BidOption) { o.Finish = math.MaxInt64 },
+		"a model not allowed":        func(o *protocol.BidOption) { o.Model = "A100" },
+		"a model that nobody counts": func(o *protocol.BidOption) { o.Model = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, "bern", "oslo")
@@ -196,10 +196,10 @@ func TestImpossibleTermsAreCountedAndDoNotWin(t *testing.T) {
 				spoil(&o)
 				s.offer("bern", menu("train", o))
 			})
-			if c := s.market.Counts(); c["impossible-term"] != 1 {
+			if c := s.market.RefusalCounts(); c["impossible-term"] != 1 {
 				t.Errorf("counts %v", c)
 			}
-			if x := the[protocol.Settled](s); x.Site != "oslo" {
+			if x := the[protocol.Settlement](s); x.Site != "oslo" {
 				t.Errorf("settled with %s", x.Site)
 			}
 		})
@@ -210,7 +210,7 @@ func TestAnOptionOnGPUsWithoutRoomIsNotBelieved(t *testing.T) {
 	j := newStage(t).job()
 	j.Models = nil
 	good := room(noon)
-	for name, rooms := range map[string][]protocol.Room{
+	for name, rooms := range map[string][]protocol.CapacityProfile{
 		"no room told":          nil,
 		"room of another model": {{Model: "T4", From: good.From, Slot: time.Hour, Total: 4000}},
 		"room for half a GPU":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 500}},
@@ -227,9 +227,9 @@ func TestAnOptionOnGPUsWithoutRoomIsNotBelieved(t *testing.T) {
 			s := newStage(t, "oslo")
 			s.tell(protocol.Submitter, protocol.Submit{Job: j})
 			s.wait()
-			s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: rooms})
-			if count[protocol.Award](s.said) != 0 || s.market.Counts()["impossible-term"] == 0 {
-				t.Errorf("%d awards, counts %v", count[protocol.Award](s.said), s.market.Counts())
+			s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: rooms})
+			if count[protocol.Award](s.said) != 0 || s.market.RefusalCounts()["impossible-term"] == 0 {
+				t.Errorf("%d awards, counts %v", count[protocol.Award](s.said), s.market.RefusalCounts())
 			}
 		})
 	}
@@ -239,9 +239,9 @@ func TestAModelToldTwiceCountsOnce(t *testing.T) {
 	s := newStage(t, "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", s.option(0, time.Hour))}, Room: []protocol.Room{room(s.now), room(s.now)}})
-	if in := s.rule.rounds[0]; len(in.Sites[0].Room) != 1 || s.market.Counts()["impossible-term"] != 1 {
-		t.Errorf("rooms %v, counts %v", in.Sites[0].Room, s.market.Counts())
+	s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now), room(s.now)}})
+	if in := s.rule.rounds[0]; len(in.Sites[0].Capacity) != 1 || s.market.RefusalCounts()["impossible-term"] != 1 {
+		t.Errorf("rooms %v, counts %v", in.Sites[0].Capacity, s.market.RefusalCounts())
 	}
 }
 
@@ -249,14 +249,14 @@ func TestModelsWithoutEndAreNotRead(t *testing.T) {
 	s := newStage(t, "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	rooms := make([]protocol.Room, 1000)
+	rooms := make([]protocol.CapacityProfile, 1000)
 	for i := range rooms {
 		rooms[i] = room(s.now)
 		rooms[i].Model = fmt.Sprint("model-", i)
 	}
-	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{no("train", protocol.NoRoom)}, Room: rooms})
-	if in := s.rule.rounds[0]; len(in.Sites[0].Room) != 64 || s.market.Counts()["impossible-term"] != 936 {
-		t.Errorf("%d rooms, counts %v", len(in.Sites[0].Room), s.market.Counts())
+	s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{no("train", protocol.NoCapacity)}, Capacity: rooms})
+	if in := s.rule.rounds[0]; len(in.Sites[0].Capacity) != 64 || s.market.RefusalCounts()["impossible-term"] != 936 {
+		t.Errorf("%d rooms, counts %v", len(in.Sites[0].Capacity), s.market.RefusalCounts())
 	}
 }
 
@@ -268,7 +268,7 @@ func TestAJobWithoutGPUsNeedsNoRoom(t *testing.T) {
 	s.wait()
 	o := s.option(0, time.Hour)
 	o.Model = ""
-	s.tell("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", o)}})
+	s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", o)}})
 	if a := the[protocol.Award](s); a.Job != "train" {
 		t.Errorf("awarded %+v", a)
 	}
@@ -277,8 +277,8 @@ func TestAJobWithoutGPUsNeedsNoRoom(t *testing.T) {
 // Whoever makes rounds of a ledger again takes the settings that it names.
 func TestSettingsFinerThanAnInstantEndNobody(t *testing.T) {
 	for _, cfg := range []Config{{Gather: 1}, {Replan: time.Microsecond}} {
-		s := &stage{T: t, now: noon, market: New(cfg, auction.New(auction.Config{})), mouths: make(map[protocol.Party]*protocol.Mouth)}
-		s.tell(protocol.Agent("oslo"), protocol.Hello{Site: "oslo"})
+		s := &stage{T: t, now: noon, market: New(cfg, auction.New(auction.Config{})), mouths: make(map[protocol.Party]*protocol.Sender)}
+		s.tell(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo"})
 		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 		for range 5 {
 			s.wait()

@@ -17,8 +17,8 @@ type fullHouse struct {
 	*testing.T
 	market *Market
 	now    protocol.Time
-	us, it protocol.Mouth // who submits, the site
-	room   int            // GPUs
+	us, it protocol.Sender // who submits, the site
+	room   int             // GPUs
 	runs   []protocol.Award
 	lies   bool // offers what it has not
 	deaf   bool
@@ -30,10 +30,10 @@ type fullHouse struct {
 func newFullHouse(t *testing.T, gpus int) *fullHouse {
 	h := &fullHouse{
 		T: t, market: New(Config{Window: time.Millisecond}, auction.New(auction.Config{})), now: noon, room: gpus,
-		us: protocol.Mouth{Who: protocol.Submitter}, it: protocol.Mouth{Who: "agent/oslo"},
+		us: protocol.Sender{Party: protocol.Submitter}, it: protocol.Sender{Party: "agent/oslo"},
 		calls: make(map[protocol.JobID][]protocol.Time), began: make(map[protocol.JobID]protocol.Time),
 	}
-	h.site(protocol.Hello{Site: "oslo"})
+	h.site(protocol.RegisterSite{Site: "oslo"})
 	return h
 }
 
@@ -43,12 +43,12 @@ func (h *fullHouse) submit(n int) {
 			ID: protocol.JobID(fmt.Sprint("job-", i)), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
 			Arrival: h.now, Run: time.Hour, Deadline: h.now.Add(1000 * time.Hour),
 		}
-		h.hear(h.market.Step(h.now, h.us.Say(h.now, protocol.Coordinator, protocol.Submit{Job: j})))
+		h.hear(h.market.Step(h.now, h.us.NewMessage(h.now, protocol.Coordinator, protocol.Submit{Job: j})))
 	}
 }
 
 func (h *fullHouse) site(b protocol.Body) {
-	h.hear(h.market.Step(h.now, h.it.Say(h.now, protocol.Coordinator, b)))
+	h.hear(h.market.Step(h.now, h.it.NewMessage(h.now, protocol.Coordinator, b)))
 }
 
 // tick moves the clock on, to when the market is due or to most.
@@ -64,10 +64,10 @@ func (h *fullHouse) tick(most protocol.Time) bool {
 }
 
 func (h *fullHouse) hear(ms []protocol.Message) {
-	h.facts = append(h.facts, h.market.Facts()...)
+	h.facts = append(h.facts, h.market.Events()...)
 	for _, m := range ms {
 		switch b := m.Body.(type) {
-		case protocol.Call:
+		case protocol.CallForBids:
 			for _, j := range b.Jobs {
 				h.calls[j.ID] = append(h.calls[j.ID], h.now)
 			}
@@ -76,7 +76,7 @@ func (h *fullHouse) hear(ms []protocol.Message) {
 			}
 		case protocol.Award:
 			if len(h.runs) == h.room {
-				h.site(protocol.Decline{Job: b.Job, Epoch: b.Epoch, Why: protocol.Reason{Code: protocol.RoomGone}})
+				h.site(protocol.Decline{Job: b.Job, Epoch: b.Epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 				continue
 			}
 			h.began[b.Job] = h.now
@@ -88,14 +88,14 @@ func (h *fullHouse) hear(ms []protocol.Message) {
 
 func (h *fullHouse) free() protocol.Milli { return protocol.Milli(h.room-len(h.runs)) * 1000 }
 
-func (h *fullHouse) offer(c protocol.Call) protocol.Offer {
-	o := protocol.Offer{Round: c.Round, Room: []protocol.Room{{
+func (h *fullHouse) offer(c protocol.CallForBids) protocol.Bids {
+	o := protocol.Bids{Round: c.Round, Capacity: []protocol.CapacityProfile{{
 		Model: "V100", From: h.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{h.free()}, Total: protocol.Milli(h.room) * 1000,
 	}}}
 	for _, j := range c.Jobs {
-		m := protocol.Menu{Job: j.ID, Why: protocol.Reason{Code: protocol.NoRoom}}
+		m := protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity}}
 		if h.free() > 0 || h.lies {
-			m.Options = []protocol.Option{{Start: h.now, Finish: h.now.Add(j.Run), Model: "V100", Money: 10_000}}
+			m.Options = []protocol.BidOption{{Start: h.now, Finish: h.now.Add(j.Run), Model: "V100", Money: 10_000}}
 		}
 		o.Jobs = append(o.Jobs, m)
 	}
@@ -106,7 +106,7 @@ func (h *fullHouse) offer(c protocol.Call) protocol.Offer {
 func (h *fullHouse) end(i int) {
 	a := h.runs[i]
 	h.runs = append(h.runs[:i], h.runs[i+1:]...)
-	h.site(protocol.Done{
+	h.site(protocol.UsageReport{
 		Job: a.Job, Epoch: a.Epoch, Started: h.began[a.Job], Ended: h.now, Node: "n1", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000,
 	})
@@ -116,7 +116,7 @@ func (h *fullHouse) end(i int) {
 // however long all are taken, whatever the site offers, a job is called after ever
 // longer rests.
 func TestAJobThatFoundNoRoomIsCalledWhenThereIsSome(t *testing.T) {
-	longest := longest + 2*time.Second
+	longest := maxRequeueBackoff + 2*time.Second
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newFullHouse(t, rapid.IntRange(1, 3).Draw(rt, "gpus"))
 		h.lies = rapid.Bool().Draw(rt, "lies")
@@ -160,8 +160,8 @@ func TestAJobThatNobodyOffersForIsCalledWhenASiteIsBack(t *testing.T) {
 		t.Errorf("called %d times in 20 minutes in which nobody answered", calls)
 	}
 	h.deaf = false
-	h.site(protocol.Hello{Site: "oslo"})
-	for until := h.now.Add(longest + 2*time.Second); len(h.runs) == 0; {
+	h.site(protocol.RegisterSite{Site: "oslo"})
+	for until := h.now.Add(maxRequeueBackoff + 2*time.Second); len(h.runs) == 0; {
 		if !h.tick(until) {
 			t.Fatalf("the site is back, and was not asked")
 		}
@@ -181,7 +181,7 @@ func TestHowOftenALotWasCalledInVainIsRestored(t *testing.T) {
 	for _, m := range h.facts {
 		k.Restore(m)
 	}
-	if got := k.lots["job-1"]; got.vain != l.vain || got.rests != l.rests || got.due != l.due || l.vain < 2 {
-		t.Errorf("restored: in vain %d times, rests until %v, due %v; was %d, %v, %v", got.vain, got.rests, got.due, l.vain, l.rests, l.due)
+	if got := k.lots["job-1"]; got.failedCalls != l.failedCalls || got.backoffUntil != l.backoffUntil || got.due != l.due || l.failedCalls < 2 {
+		t.Errorf("restored: in vain %d times, rests until %v, due %v; was %d, %v, %v", got.failedCalls, got.backoffUntil, got.due, l.failedCalls, l.backoffUntil, l.due)
 	}
 }

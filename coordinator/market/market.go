@@ -11,7 +11,7 @@
 // called, awarded, accepted, done or refused. A job that a site was told to keep
 // (Confirm: stands) is never awarded again unless that site gives it back.
 //
-// What must survive a restart are facts: see [Market.Facts]. Whoever runs a
+// What must survive a restart are facts: see [Market.Events]. Whoever runs a
 // market for real writes them down before anything that was said is sent.
 package market
 
@@ -34,14 +34,14 @@ type Config struct {
 	Replan time.Duration // between rounds of all waiting jobs; default 30m
 	Most   int           // jobs in one call; default 4096
 	// MaxOfferBytes is the most bytes that an encoded offer may have, which each call
-	// tells the sites: see protocol.Call. It is the least that any site's connection
+	// tells the sites: see protocol.CallForBids. It is the least that any site's connection
 	// carries, trace headers apart. 0: no limit but protocol.MaxMessage.
 	MaxOfferBytes int
 	Terms         protocol.Weights
 	// Planning is how far and how finely sites and auction plan. Every Call carries
 	// it. Default protocol.DefaultPlanning, also in place of one that is not valid.
 	Planning protocol.Planning
-	Pay      accounts.Rule
+	Pay      accounts.PaymentRule
 	Advice   Advice
 	// Patience is how long a job that nobody can run is called again before it
 	// is refused; default 24h past its deadline.
@@ -82,35 +82,35 @@ func (c Config) withDefaults() Config {
 
 // A Market is a bus.Machine.
 type Market struct {
-	cfg   Config
-	rule  auction.Rule
-	mouth protocol.Mouth
-	ears  protocol.Ears
+	cfg    Config
+	rule   auction.ClearingRule
+	sender protocol.Sender
+	dedup  protocol.Deduplicator
 
-	lots   map[protocol.JobID]*lot
-	agenda agenda           // what is due when
-	left   []protocol.Stray // from sites that were said to be gone
-	idle   []*lot           // called in vain, among others that were
-	sites  map[string]*site
-	round  *round // nil: none is open
-	rounds uint64 // opened so far
-	replan protocol.Time
-	last   protocol.Time // by the clock
+	lots         map[protocol.JobID]*lot
+	timers       timerQueue             // what is due when
+	orphanedRuns []protocol.OrphanedRun // from sites that were said to be gone
+	idleLots     []*lot                 // called in vain, among others that were
+	sites        map[string]*site
+	round        *round // nil: none is open
+	rounds       uint64 // opened so far
+	replan       protocol.Time
+	last         protocol.Time // by the clock
 
-	ledger  accounts.Ledger
-	trust   accounts.Trust
-	advisor advisor
-	policy  protocol.Policy // in force
-	unsaid  bool            // policy was not announced
-	counts  map[string]int
-	purses  map[string]allowance // by site
-	facts   []protocol.Message   // of the last step
-	gone    []gone               // ended lots whose id is still known, by time
-	epochs  uint64               // no lot that was forgotten had a higher one; rounds is never lower
+	ledger            accounts.Balances
+	trust             accounts.Trust
+	advisor           adviceState
+	policy            protocol.Policy // in force
+	policyUnannounced bool            // policy was not announced
+	counts            map[string]int
+	writeQuotas       map[string]writeQuota // by site
+	events            []protocol.Message    // of the last step
+	endedLots         []endedLot            // ended lots whose id is still known, by time
+	maxForgottenEpoch uint64                // no lot that was forgotten had a higher one; rounds is never lower
 }
 
-// gone is an ended lot, and when it ended.
-type gone struct {
+// endedLot is an ended lot, and when it ended.
+type endedLot struct {
 	at protocol.Time
 	id protocol.JobID
 }
@@ -128,140 +128,140 @@ const (
 
 // A lot is a job with its way so far.
 type lot struct {
-	job    protocol.Job
-	task   protocol.Task  // told to the site that wins, and to nobody else
-	from   protocol.Party // who submitted it
-	state  state
-	due    protocol.Time // of the next call, or the end of the lease
-	tries  int
-	epoch  uint64
-	site   string
-	option protocol.Option
-	lease  protocol.Time // of the last award
-	pause  protocol.Time // likewise
-	whole  protocol.Job  // as it was submitted; job is what is left of it
-	stop   bool          // somebody asked to cancel it
-	spurns []spurn       // by sites that won it
-	vain   int           // calls in a row that led to no place, not even a planned one
-	rests  protocol.Time // until then it is not called again, whatever changes
-	listed bool          // in Market.idle
-	mark   uint64        // of what was submitted, where that is no longer kept
+	job              protocol.Job
+	task             protocol.Task  // told to the site that wins, and to nobody else
+	from             protocol.Party // who submitted it
+	state            state
+	due              protocol.Time // of the next call, or the end of the lease
+	tries            int
+	epoch            uint64
+	site             string
+	option           protocol.BidOption
+	lease            protocol.Time // of the last award
+	pause            protocol.Time // likewise
+	submitted        protocol.Job  // as it was submitted; job is what is left of it
+	cancelRequested  bool          // somebody asked to cancel it
+	reneges          []renege      // by sites that won it
+	failedCalls      int           // calls in a row that led to no place, not even a planned one
+	backoffUntil     protocol.Time // until then it is not called again, whatever changes
+	listed           bool          // in Market.idleLots
+	submissionDigest uint64        // of what was submitted, where that is no longer kept
 
-	why      protocol.Reason   // of the last award
-	standing protocol.Standing // as a queue was told last
+	why        protocol.Reason    // of the last award
+	lastStatus protocol.JobStatus // as a queue was told last
 }
 
 // A site is what the market knows of one.
 type site struct {
-	hello   protocol.Hello
-	drained bool // sends jobs away: an operator asked for that
-	silent  bool // did not answer the last round
+	registration protocol.RegisterSite
+	drained      bool // sends jobs away: an operator asked for that
+	silent       bool // did not answer the last round
 
-	told protocol.Time // when it was last told what it is to stop
+	lastStopSent protocol.Time // when it was last told what it is to stop
 }
 
 // New returns a market in which rule decides.
-func New(cfg Config, rule auction.Rule) *Market {
+func New(cfg Config, rule auction.ClearingRule) *Market {
 	return &Market{
-		cfg:    cfg.withDefaults(),
-		rule:   rule,
-		mouth:  protocol.Mouth{Who: protocol.Coordinator},
-		lots:   make(map[protocol.JobID]*lot),
-		sites:  make(map[string]*site),
-		counts: make(map[string]int),
-		purses: make(map[string]allowance),
+		cfg:         cfg.withDefaults(),
+		rule:        rule,
+		sender:      protocol.Sender{Party: protocol.Coordinator},
+		lots:        make(map[protocol.JobID]*lot),
+		sites:       make(map[string]*site),
+		counts:      make(map[string]int),
+		writeQuotas: make(map[string]writeQuota),
 	}
 }
 
-// Counts returns how often the market refused to read something, by reason.
+// RefusalCounts returns how often the market refused to read something, by reason.
 // The caller must not change it.
-func (k *Market) Counts() map[string]int { return k.counts }
+func (k *Market) RefusalCounts() map[string]int { return k.counts }
 
-// Known returns how many jobs are on their way, or ended and remembered.
-func (k *Market) Known() int { return len(k.lots) }
+// KnownJobs returns how many jobs are on their way, or ended and remembered.
+func (k *Market) KnownJobs() int { return len(k.lots) }
 
-// Ledger returns the accounts. The caller must not change them.
-func (k *Market) Ledger() *accounts.Ledger { return &k.ledger }
+// Accounts returns the accounts. The caller must not change them.
+func (k *Market) Accounts() *accounts.Balances { return &k.ledger }
 
 // Due implements bus.Machine.
 func (k *Market) Due() protocol.Time {
 	switch {
 	case k.round != nil:
 		return k.round.closes
-	case k.advisor.open > 0:
+	case k.advisor.openQuestions > 0:
 		return k.advisor.until
 	}
-	return k.agenda.first(k.lots)
+	return k.timers.nextDue(k.lots)
 }
 
 // Tick implements bus.Machine.
 func (k *Market) Tick(now protocol.Time) []protocol.Message {
-	k.facts = k.facts[:0]
-	k.clock(now)
+	k.events = k.events[:0]
+	k.observeClock(now)
 	var said []protocol.Message
 	if k.round != nil {
 		if now < k.round.closes {
 			return nil
 		}
-		said = k.close(now)
+		said = k.closeRound(now)
 	}
-	if k.advisor.open > 0 {
+	if k.advisor.openQuestions > 0 {
 		if now < k.advisor.until {
 			return said // rounds do not overlap: the judge may still move an award
 		}
-		said = append(said, k.unanswered(now)...)
+		said = append(said, k.closeUnanswered(now)...)
 	}
-	return append(said, k.open(now)...) // what fell due while the round was open
+	return append(said, k.openRound(now)...) // what fell due while the round was open
 }
 
 // Step implements bus.Machine.
 func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	k.facts = k.facts[:0]
-	k.clock(now)
-	if !k.ears.New(m) {
+	k.events = k.events[:0]
+	k.observeClock(now)
+	if !k.dedup.AdmitOnce(m) {
 		k.counts["said-twice"]++
 		return nil
 	}
 	// What it says is judged by the market's clock all the same; this tells an
 	// operator why much of it is refused.
-	if m.At > now.Add(farClock) || m.At < now.Add(-farClock) {
+	if m.At > now.Add(maxClockSkew) || m.At < now.Add(-maxClockSkew) {
 		k.counts["clock-apart"]++
 	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
-		return k.submitted(now, m, b)
-	case protocol.Hello:
-		return k.hello(now, m, b)
-	case protocol.Offer:
-		return k.offered(now, m, b)
+		return k.handleSubmit(now, m, b)
+	case protocol.RegisterSite:
+		return k.handleRegistration(now, m, b)
+	case protocol.Bids:
+		return k.handleBids(now, m, b)
 	case protocol.Accept:
-		return k.accepted(now, m, b)
+		return k.handleAccept(now, m, b)
 	case protocol.Decline:
-		return k.declined(now, m, b)
-	case protocol.Done:
-		return k.done(now, m, b)
-	case protocol.Answer:
-		return k.answered(now, m.From, b)
+		return k.handleDecline(now, m, b)
+	case protocol.UsageReport:
+		return k.handleUsageReport(now, m, b)
+	case protocol.JudgeAnswer:
+		return k.handleAnswer(now, m.From, b)
 	case protocol.Cancel:
-		return k.cancel(now, m, b)
+		return k.handleCancel(now, m, b)
 	case protocol.Drain:
-		k.drain(now, m, b)
-	case protocol.Gone:
-		return k.lose(now, m, b)
+		k.handleDrain(now, m, b)
+	case protocol.DecommissionSite:
+		return k.handleDecommission(now, m, b)
 	case protocol.Policy:
-		return k.govern(now, m, b)
+		return k.handlePolicy(now, m, b)
 	}
 	return nil
 }
 
-func (k *Market) say(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
-	m := k.mouth.Say(now, to, b)
+func (k *Market) sendAndRecord(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
+	m := k.sender.NewMessage(now, to, b)
 	switch b := b.(type) {
-	case protocol.Award, protocol.Hold, protocol.Settled:
-		k.note(m)
-	case protocol.Refuse:
+	case protocol.Award, protocol.Defer, protocol.Settlement:
+		k.recordEvent(m)
+	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate { // the job of that id goes on, and its books
-			k.note(m)
+			k.recordEvent(m)
 		}
 	}
 	return m

@@ -15,14 +15,14 @@ func TestAJobIsCalledSoldAndSettled(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	call := the[protocol.Call](s)
+	call := the[protocol.CallForBids](s)
 	if len(call.Jobs) != 1 || call.Round != 1 || call.Closes != s.now.Add(2*time.Second) {
 		t.Fatalf("called %+v", call)
 	}
 	if said := s.offer("oslo", menu("train", s.option(0, time.Hour))); len(said) != 0 {
 		t.Fatalf("the market did not wait for bern: %v", said)
 	}
-	s.offer("bern", no("train", protocol.NoRoom))
+	s.offer("bern", no("train", protocol.NoCapacity))
 	award := the[protocol.Award](s)
 	if award.Epoch != 1 || award.Lease != s.now.Add(10*time.Second) || s.said[len(s.said)-1].To != "agent/oslo" {
 		t.Fatalf("awarded %+v to %s", award, s.said[len(s.said)-1].To)
@@ -32,16 +32,16 @@ func TestAJobIsCalledSoldAndSettled(t *testing.T) {
 	s.now = d.Ended
 	d.Estimated = true
 	s.tell("agent/oslo", d)
-	got := the[protocol.Settled](s)
-	want := protocol.Settled{
+	got := the[protocol.Settlement](s)
+	want := protocol.Settlement{
 		Job: "train", Site: "oslo", Payer: "lab", Paid: 12_000, Estimated: true,
-		BidFor:  protocol.Bill{Energy: 720_000_000, Carbon: 40_000, Money: 10_000, Finish: award.Option.Finish},
-		Counted: protocol.Bill{IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000, Finish: d.Ended},
+		BidFor:  protocol.Usage{Energy: 720_000_000, Carbon: 40_000, Money: 10_000, Finish: award.Option.Finish},
+		Counted: protocol.Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000, Finish: d.Ended},
 	}
 	if got != want {
 		t.Errorf("settled\n%+v, want\n%+v", got, want)
 	}
-	if b := s.market.Ledger().Balance(accounts.Site("oslo")); b != 12_000 || b != -s.market.Ledger().Balance(accounts.Tenant("lab")) {
+	if b := s.market.Accounts().BalanceOf(accounts.SiteAccount("oslo")); b != 12_000 || b != -s.market.Accounts().BalanceOf(accounts.TenantAccount("lab")) {
 		t.Errorf("oslo has %d", b)
 	}
 	if due := s.market.Due(); due != 0 {
@@ -61,7 +61,7 @@ func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
 	}
 	s.wait()
 	var ids []string
-	for _, j := range the[protocol.Call](s).Jobs {
+	for _, j := range the[protocol.CallForBids](s).Jobs {
 		ids = append(ids, string(j.ID))
 	}
 	if got := strings.Join(ids, " "); got != "b a c" {
@@ -72,7 +72,7 @@ func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
 func TestAMarketThatGathersNoneCallsAtOnce(t *testing.T) {
 	s := newStage(t, "oslo")
 	s.market = New(Config{Gather: -1}, s.rule)
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	job := s.job()
 	s.tell(protocol.Submitter, protocol.Submit{Job: job})
 	if due := s.market.Due(); due != s.now {
@@ -83,9 +83,9 @@ func TestAMarketThatGathersNoneCallsAtOnce(t *testing.T) {
 		job.ID = id
 		s.tell(protocol.Submitter, protocol.Submit{Job: job})
 	}
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("oslo", no("train", protocol.NoCapacity))
 	s.wait()
-	if c := the[protocol.Call](s); len(c.Jobs) != 2 {
+	if c := the[protocol.CallForBids](s); len(c.Jobs) != 2 {
 		t.Errorf("called %+v; want both that came meanwhile, and none that rests", c.Jobs)
 	}
 }
@@ -102,7 +102,7 @@ func TestARuleIsToldOfSitesByName(t *testing.T) {
 	for _, x := range s.rule.rounds[0].Sites {
 		sites = append(sites, x.Name)
 	}
-	for _, x := range s.rule.rounds[0].Lots[0].Menus {
+	for _, x := range s.rule.rounds[0].Lots[0].Bids {
 		menus = append(menus, x.Site)
 	}
 	// The job may run at two of them.
@@ -123,19 +123,19 @@ func TestARoundClosesWithoutASilentSite(t *testing.T) {
 	if a := the[protocol.Award](s); a.Job != "train" {
 		t.Errorf("awarded %+v", a)
 	}
-	if n := s.market.Counts()["silent-site"]; n != 1 {
+	if n := s.market.RefusalCounts()["silent-site"]; n != 1 {
 		t.Errorf("%d silent sites counted, want 1", n)
 	}
 }
 
 func TestAJobThatNoSiteCanEverRunIsRefusedAtOnce(t *testing.T) {
-	for _, c := range []protocol.Code{protocol.NotAllowed, protocol.NoModel, protocol.TooBig} {
+	for _, c := range []protocol.Code{protocol.NotAllowed, protocol.NoSuchGPU, protocol.FitsNoNode} {
 		s := newStage(t, "bern", "oslo")
 		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 		s.wait()
 		s.offer("oslo", no("train", c))
 		s.offer("bern", no("train", protocol.NotAllowed))
-		if got := the[protocol.Refuse](s); got.Why.Code != c {
+		if got := the[protocol.Reject](s); got.Why.Code != c {
 			t.Errorf("refused for %q, want %q", got.Why.Code, c)
 		}
 	}
@@ -145,9 +145,9 @@ func TestAJobIsNotRefusedWhileASiteThatMightRunItIsSilent(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("oslo", no("train", protocol.TooBig))
+	s.offer("oslo", no("train", protocol.FitsNoNode))
 	s.wait()
-	if h := the[protocol.Hold](s); h.Job != "train" || h.Until <= s.now {
+	if h := the[protocol.Defer](s); h.Job != "train" || h.Until <= s.now {
 		t.Errorf("held %+v", h)
 	}
 }
@@ -155,14 +155,14 @@ func TestAJobIsNotRefusedWhileASiteThatMightRunItIsSilent(t *testing.T) {
 func TestAJobThatNobodyTakesIsRefusedWhenPatienceEnds(t *testing.T) {
 	s := newStage(t, "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
-	for count[protocol.Refuse](s.said) == 0 {
+	for count[protocol.Reject](s.said) == 0 {
 		s.wait() // oslo never answers
 	}
 	if last := s.job().Deadline.Add(24 * time.Hour); s.now < last || s.now > last.Add(2*time.Minute) {
 		t.Errorf("refused at %v, want shortly after %v", s.now, last)
 	}
-	if the[protocol.Refuse](s).Why.Code != protocol.NoOffer || s.market.Due() != 0 {
-		t.Errorf("refused %+v, due %v", the[protocol.Refuse](s), s.market.Due())
+	if the[protocol.Reject](s).Why.Code != protocol.NoBids || s.market.Due() != 0 {
+		t.Errorf("refused %+v, due %v", the[protocol.Reject](s), s.market.Due())
 	}
 }
 
@@ -173,16 +173,16 @@ func TestADeclinedJobIsInTheNextRoundUnderANewEpoch(t *testing.T) {
 	if s.wait(); s.now != declined.Add(time.Second) {
 		t.Errorf("called again at %v, declined at %v", s.now, declined)
 	}
-	if n := len(the[protocol.Call](s).Jobs); n != 1 {
+	if n := len(the[protocol.CallForBids](s).Jobs); n != 1 {
 		t.Fatalf("%d jobs called", n)
 	}
 	s.offer("bern", menu("train", s.option(0, time.Hour)))
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("oslo", no("train", protocol.NoCapacity))
 	if a := the[protocol.Award](s); a.Epoch != 2 || s.market.lots["train"].site != "bern" {
 		t.Errorf("awarded %+v", a)
 	}
 	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
-	if n := s.market.Counts()["accept-of-nothing"]; n != 1 {
+	if n := s.market.RefusalCounts()["accept-of-nothing"]; n != 1 {
 		t.Errorf("the accept of a site that declined was counted %d times", n)
 	}
 }
@@ -192,7 +192,7 @@ func sold(t *testing.T) *stage {
 	s := newStage(t, "bern", "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("bern", no("train", protocol.NoRoom))
+	s.offer("bern", no("train", protocol.NoCapacity))
 	s.offer("oslo", menu("train", s.option(0, time.Hour)))
 	return s
 }
@@ -201,10 +201,10 @@ func TestALeaseThatEndsWithoutAcceptIsSoldAgain(t *testing.T) {
 	s := sold(t)
 	lease := the[protocol.Award](s).Lease
 	s.wait()
-	if s.now != lease || s.market.Counts()["lease-ended"] != 1 {
-		t.Errorf("called again at %v; counts %v", s.now, s.market.Counts())
+	if s.now != lease || s.market.RefusalCounts()["lease-ended"] != 1 {
+		t.Errorf("called again at %v; counts %v", s.now, s.market.RefusalCounts())
 	}
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("oslo", no("train", protocol.NoCapacity))
 	s.offer("bern", menu("train", s.option(0, time.Hour)))
 	if a := the[protocol.Award](s); a.Epoch != 2 {
 		t.Fatalf("awarded %+v", a)
@@ -212,7 +212,7 @@ func TestALeaseThatEndsWithoutAcceptIsSoldAgain(t *testing.T) {
 	for _, b := range []protocol.Body{protocol.Accept{Job: "train", Epoch: 1}, protocol.Decline{Job: "train", Epoch: 1}} {
 		s.tell("agent/oslo", b)
 	}
-	if c := s.market.Counts(); c["accept-of-nothing"] != 1 || c["decline-of-nothing"] != 1 || s.market.lots["train"].state != awarded {
+	if c := s.market.RefusalCounts(); c["accept-of-nothing"] != 1 || c["decline-of-nothing"] != 1 || s.market.lots["train"].state != awarded {
 		t.Errorf("counts %v", c)
 	}
 }
@@ -221,7 +221,7 @@ func TestAnAcceptAfterTheLeaseStandsUntilTheJobIsSoldAgain(t *testing.T) {
 	s := sold(t)
 	s.wait() // the lease ends, and a round opens
 	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("oslo", no("train", protocol.NoCapacity))
 	before := count[protocol.Award](s.said)
 	s.offer("bern", menu("train", s.option(0, time.Hour)))
 	if count[protocol.Award](s.said) != before {
@@ -229,7 +229,7 @@ func TestAnAcceptAfterTheLeaseStandsUntilTheJobIsSoldAgain(t *testing.T) {
 	}
 	d := s.done(the[protocol.Award](s))
 	s.now = d.Ended
-	if s.tell("agent/oslo", d); the[protocol.Settled](s).Site != "oslo" {
+	if s.tell("agent/oslo", d); the[protocol.Settlement](s).Site != "oslo" {
 		t.Error("not settled with oslo")
 	}
 }
@@ -246,7 +246,7 @@ func TestAMalformedJobIsRefusedInWords(t *testing.T) {
 		j := s.job()
 		spoil(&j)
 		s.tell(protocol.Submitter, protocol.Submit{Job: j})
-		if r := the[protocol.Refuse](s); r.Why.Code != protocol.Malformed || !strings.Contains(r.Why.Note, name) {
+		if r := the[protocol.Reject](s); r.Why.Code != protocol.Malformed || !strings.Contains(r.Why.Note, name) {
 			t.Errorf("%s: refused with %+v", name, r.Why)
 		}
 		if s.market.Due() != 0 {
@@ -276,7 +276,7 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	var called []int
 	for range 3 {
 		s.wait()
-		called = append(called, len(the[protocol.Call](s).Jobs))
+		called = append(called, len(the[protocol.CallForBids](s).Jobs))
 	}
 	if !slices.Equal(called, []int{2, 2, 1}) {
 		t.Errorf("called %v", called)
@@ -284,10 +284,10 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	// The rule keeps the plan of those that its full round left out.
 	var left []int
 	for _, r := range s.rule.rounds {
-		left = append(left, len(r.Left))
+		left = append(left, len(r.LeftOut))
 	}
-	if full := s.rule.rounds[0]; !slices.Equal(left, []int{3, 0}) || !slices.Equal(full.Left, []protocol.JobID{"c", "d", "e"}) {
-		t.Errorf("%v are left out, of the full round %v", left, full.Left)
+	if full := s.rule.rounds[0]; !slices.Equal(left, []int{3, 0}) || !slices.Equal(full.LeftOut, []protocol.JobID{"c", "d", "e"}) {
+		t.Errorf("%v are left out, of the full round %v", left, full.LeftOut)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestAFullCallHoldsWhoGoesFirst(t *testing.T) {
 	for _, want := range [][]protocol.JobID{{"d", "b"}, {"c", "a"}} {
 		s.wait()
 		var called []protocol.JobID
-		for _, j := range the[protocol.Call](s).Jobs {
+		for _, j := range the[protocol.CallForBids](s).Jobs {
 			called = append(called, j.ID)
 		}
 		if !slices.Equal(called, want) {
@@ -337,7 +337,7 @@ func TestACallCanBeSaidHoweverLongItsJobsAre(t *testing.T) {
 			if _, err := protocol.Encode(m); err != nil {
 				t.Fatal(err)
 			}
-			if c, ok := m.Body.(protocol.Call); ok && called < n {
+			if c, ok := m.Body.(protocol.CallForBids); ok && called < n {
 				called += len(c.Jobs)
 			}
 		}
@@ -359,16 +359,16 @@ func TestATaskIsToldToTheWinnerAlone(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "secret"})
 	s.wait()
-	if c := fmt.Sprint(the[protocol.Call](s)); strings.Contains(c, "secret") {
+	if c := fmt.Sprint(the[protocol.CallForBids](s)); strings.Contains(c, "secret") {
 		t.Errorf("called out: %s", c)
 	}
-	s.offer("bern", no("train", protocol.NoRoom))
+	s.offer("bern", no("train", protocol.NoCapacity))
 	s.offer("oslo", menu("train", s.option(0, time.Hour)))
 	if a := the[protocol.Award](s); a.Task != "secret" {
 		t.Errorf("awarded %+v", a)
 	}
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "another"})
-	if r := the[protocol.Refuse](s); r.Why.Code != protocol.Duplicate {
+	if r := the[protocol.Reject](s); r.Why.Code != protocol.Duplicate {
 		t.Errorf("refused %+v", r)
 	}
 }
@@ -378,7 +378,7 @@ func TestATaskIsToldToTheWinnerAlone(t *testing.T) {
 func TestAJobThatEndedLongAgoIsKnownByItsMark(t *testing.T) {
 	s := newStage(t, "oslo")
 	j := s.job()
-	for i := range Whole + 1 {
+	for i := range MaxWholeEndedJobs + 1 {
 		j.ID = protocol.JobID(fmt.Sprint("job-", i))
 		s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
 		s.tell(protocol.Submitter, protocol.Cancel{Job: j.ID})
@@ -386,11 +386,11 @@ func TestAJobThatEndedLongAgoIsKnownByItsMark(t *testing.T) {
 	}
 	j.ID = "job-0"
 	s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
-	if c := the[protocol.Confirm](s); c.Job != j.ID || c.Code != protocol.Closed {
+	if c := the[protocol.Confirm](s); c.Job != j.ID || c.Code != protocol.JobClosed {
 		t.Errorf("the same again: %+v", c)
 	}
 	s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "serve"})
-	if r := the[protocol.Refuse](s); r.Job != j.ID || r.Why.Code != protocol.Duplicate {
+	if r := the[protocol.Reject](s); r.Job != j.ID || r.Why.Code != protocol.Duplicate {
 		t.Errorf("another of its id: %+v", r)
 	}
 }

@@ -23,27 +23,27 @@ func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 			j.ID, j.Regions, j.Deferrable = protocol.JobID(fmt.Sprint("job-", i)), nil, rapid.Bool().Draw(t, "deferrable")
 			jobs = append(jobs, j)
 		}
-		offers := make(map[string]protocol.Offer)
+		offers := make(map[string]protocol.Bids)
 		for _, name := range sites {
 			offers[name] = drawOffer(t, jobs)
 		}
 		play := func(jobs []protocol.Job, order []string) []protocol.Message {
 			k := New(Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{Steps: 20}))
-			mouths := make(map[string]*protocol.Mouth)
+			mouths := make(map[string]*protocol.Sender)
 			for _, name := range sites {
-				mouths[name] = &protocol.Mouth{Who: protocol.Agent(name)}
+				mouths[name] = &protocol.Sender{Party: protocol.AgentParty(name)}
 			}
 			for _, name := range order {
-				k.Step(noon, mouths[name].Say(noon, protocol.Coordinator, protocol.Hello{Site: name}))
+				k.Step(noon, mouths[name].NewMessage(noon, protocol.Coordinator, protocol.RegisterSite{Site: name}))
 			}
-			who := protocol.Mouth{Who: protocol.Submitter}
+			who := protocol.Sender{Party: protocol.Submitter}
 			for _, j := range jobs {
-				k.Step(noon, who.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+				k.Step(noon, who.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
 			}
 			now := k.Due()
 			said := k.Tick(now)
 			for _, name := range order {
-				m := mouths[name].Say(now, protocol.Coordinator, offers[name])
+				m := mouths[name].NewMessage(now, protocol.Coordinator, offers[name])
 				said = append(said, k.Step(now, m)...)
 				said = append(said, k.Step(now, m)...)
 			}
@@ -58,16 +58,16 @@ func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 }
 
 // drawOffer offers one GPU at whole hours, at prices that often tie.
-func drawOffer(t *rapid.T, jobs []protocol.Job) protocol.Offer {
+func drawOffer(t *rapid.T, jobs []protocol.Job) protocol.Bids {
 	opened := noon.Add(time.Second)
-	o := protocol.Offer{Round: 1, Room: []protocol.Room{{
+	o := protocol.Bids{Round: 1, Capacity: []protocol.CapacityProfile{{
 		Model: "V100", From: noon, Slot: 15 * time.Minute, Free: []protocol.Milli{1000}, Total: 1000,
 	}}}
 	for _, j := range jobs {
-		m := protocol.Menu{Job: j.ID}
+		m := protocol.JobBids{Job: j.ID}
 		for i := range rapid.IntRange(0, 3).Draw(t, "options") {
 			start := opened.Add(time.Duration(i) * time.Hour)
-			m.Options = append(m.Options, protocol.Option{
+			m.Options = append(m.Options, protocol.BidOption{
 				Start: start, Finish: start.Add(time.Hour), Model: "V100",
 				Money: protocol.Microdollars(rapid.IntRange(0, 3).Draw(t, "money")) * 10_000,
 			})
@@ -89,7 +89,7 @@ func TestNoTalkLosesAJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := noon
 		k := New(Config{Patience: time.Hour}, &soonest{})
-		mouths := make(map[protocol.Party]*protocol.Mouth)
+		mouths := make(map[protocol.Party]*protocol.Sender)
 		ends := make(map[protocol.JobID]int)
 		hear := func(ms []protocol.Message) {
 			for i, m := range ms {
@@ -97,9 +97,9 @@ func TestNoTalkLosesAJob(t *testing.T) {
 					t.Fatalf("message %d is from %q at %v", i, m.From, m.At)
 				}
 				switch b := m.Body.(type) {
-				case protocol.Settled:
+				case protocol.Settlement:
 					ends[b.Job]++
-				case protocol.Refuse:
+				case protocol.Reject:
 					if b.Why.Code != protocol.Duplicate {
 						ends[b.Job]++
 					}
@@ -120,9 +120,9 @@ func TestNoTalkLosesAJob(t *testing.T) {
 			}
 			who := rapid.SampledFrom(loud).Draw(t, "who")
 			if mouths[who] == nil {
-				mouths[who] = &protocol.Mouth{Who: who}
+				mouths[who] = &protocol.Sender{Party: who}
 			}
-			hear(k.Step(now, mouths[who].Say(now, protocol.Coordinator, drawTalk(t, now, who))))
+			hear(k.Step(now, mouths[who].NewMessage(now, protocol.Coordinator, drawTalk(t, now, who))))
 		}
 		for range 10_000 {
 			if k.Due() == 0 {
@@ -136,13 +136,13 @@ func TestNoTalkLosesAJob(t *testing.T) {
 			}
 		}
 		sum := protocol.Microdollars(0)
-		for _, a := range k.Ledger().Accounts() {
-			sum += k.Ledger().Balance(a)
+		for _, a := range k.Accounts().AccountNames() {
+			sum += k.Accounts().BalanceOf(a)
 		}
 		if sum != 0 {
 			t.Errorf("the accounts add up to %d", sum)
 		}
-		if b := k.Ledger().Balance(accounts.Site("paris")); b != 0 {
+		if b := k.Accounts().BalanceOf(accounts.SiteAccount("paris")); b != 0 {
 			t.Errorf("a stranger has %d", b)
 		}
 	})
@@ -157,17 +157,17 @@ func drawTalk(t *rapid.T, now protocol.Time, who protocol.Party) protocol.Body {
 		j.GPUs = rapid.SampledFrom([]int{1, 1, 1, 2, -1}).Draw(t, "gpus")
 		return protocol.Submit{Job: j}
 	case 2:
-		return protocol.Hello{Site: who.Site()}
+		return protocol.RegisterSite{Site: who.SiteName()}
 	case 3, 4:
-		o := protocol.Offer{Round: uint64(rapid.IntRange(0, 5).Draw(t, "round")), Room: []protocol.Room{room(now)}}
+		o := protocol.Bids{Round: uint64(rapid.IntRange(0, 5).Draw(t, "round")), Capacity: []protocol.CapacityProfile{room(now)}}
 		for _, id := range names[:rapid.IntRange(0, 3).Draw(t, "menus")] {
 			start := now.Add(time.Duration(rapid.IntRange(-1, 60).Draw(t, "start")) * time.Second)
-			o.Jobs = append(o.Jobs, menu(id, protocol.Option{Start: start, Finish: start.Add(time.Hour), Model: "V100"}))
+			o.Jobs = append(o.Jobs, menu(id, protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Model: "V100"}))
 		}
 		return o
 	case 5:
 		return []protocol.Body{protocol.Accept{Job: id, Epoch: epoch}, protocol.Decline{Job: id, Epoch: epoch}}[rapid.IntRange(0, 1).Draw(t, "answer")]
 	default:
-		return protocol.Done{Job: id, Epoch: epoch, Started: now - 5, Ended: now, Money: protocol.Microdollars(rapid.Int64().Draw(t, "money"))}
+		return protocol.UsageReport{Job: id, Epoch: epoch, Started: now - 5, Ended: now, Money: protocol.Microdollars(rapid.Int64().Draw(t, "money"))}
 	}
 }

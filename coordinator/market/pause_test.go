@@ -15,7 +15,7 @@ type pauser struct{ soonest }
 func (p *pauser) Clear(r auction.Round) auction.Outcome {
 	out := p.soonest.Clear(r)
 	for i := range out.Decisions {
-		out.Decisions[i].Pause = out.Decisions[i].Option.Start.Add(time.Hour)
+		out.Decisions[i].PauseAt = out.Decisions[i].Option.Start.Add(time.Hour)
 	}
 	return out
 }
@@ -25,12 +25,12 @@ func (p *pauser) Clear(r auction.Round) auction.Outcome {
 func TestWhatIsLeftOfAPausedJobIsSoldAgain(t *testing.T) {
 	s := newStage(t)
 	s.market = New(Config{}, &pauser{})
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	j := s.job()
 	j.Run, j.Deadline, j.Deferrable, j.Pause, j.State, j.Input = 4*time.Hour, noon.Add(24*time.Hour), true, 2*time.Minute, 4096, 100
 	s.tell(protocol.Submitter, protocol.Submit{Job: j})
-	facts := append([]protocol.Message(nil), s.market.Facts()...)
-	keep := func() { facts = append(facts, s.market.Facts()...) }
+	facts := append([]protocol.Message(nil), s.market.Events()...)
+	keep := func() { facts = append(facts, s.market.Events()...) }
 	s.wait()
 	s.offer("oslo", menu("train", s.option(0, 4*time.Hour)))
 	keep()
@@ -45,7 +45,7 @@ func TestWhatIsLeftOfAPausedJobIsSoldAgain(t *testing.T) {
 	s.now = d.Ended
 	s.tell("agent/oslo", d)
 	keep()
-	got := the[protocol.Settled](s)
+	got := the[protocol.Settlement](s)
 	if !got.Part || got.Late || got.Paid != 3_000 || got.BidFor.Money != 2_500 || got.BidFor.Energy != 180_000_000 {
 		t.Errorf("settled %+v", got)
 	}
@@ -54,7 +54,7 @@ func TestWhatIsLeftOfAPausedJobIsSoldAgain(t *testing.T) {
 	for _, f := range facts {
 		again.Restore(f)
 	}
-	if b := again.Ledger().Balance(accounts.Site("oslo")); b != 3_000 {
+	if b := again.Accounts().BalanceOf(accounts.SiteAccount("oslo")); b != 3_000 {
 		t.Errorf("restored, oslo has %d", b)
 	}
 	want := j
@@ -62,12 +62,12 @@ func TestWhatIsLeftOfAPausedJobIsSoldAgain(t *testing.T) {
 	for name, k := range map[string]*Market{"the market": s.market, "the restored one": again} {
 		s.market = k
 		s.wait()
-		if call := the[protocol.Call](s); len(call.Jobs) != 1 || !call.Jobs[0].Deferrable || call.Jobs[0].Run != want.Run || call.Jobs[0].Home != "oslo" || call.Jobs[0].Input != 4196 {
+		if call := the[protocol.CallForBids](s); len(call.Jobs) != 1 || !call.Jobs[0].Deferrable || call.Jobs[0].Run != want.Run || call.Jobs[0].Home != "oslo" || call.Jobs[0].Input != 4196 {
 			t.Errorf("%s called %+v, want %+v", name, call.Jobs, want)
 		}
 	}
-	if n := count[protocol.Confirm](s.tell(protocol.Submitter, protocol.Submit{Job: j})); n != 1 || s.market.Counts()["duplicate-id"] != 0 {
-		t.Errorf("the job as it was submitted is taken for another: %v", s.market.Counts())
+	if n := count[protocol.Confirm](s.tell(protocol.Submitter, protocol.Submit{Job: j})); n != 1 || s.market.RefusalCounts()["duplicate-id"] != 0 {
+		t.Errorf("the job as it was submitted is taken for another: %v", s.market.RefusalCounts())
 	}
 }
 
@@ -80,8 +80,8 @@ func TestAPauseThatNobodyAskedForIsNotBelieved(t *testing.T) {
 		s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
 		d := s.done(a)
 		d.Left, s.now = left, d.Ended
-		if s.tell("agent/oslo", d); s.market.Counts()[string(protocol.BadTerms)] != 1 {
-			t.Errorf("left %v: %v", left, s.market.Counts())
+		if s.tell("agent/oslo", d); s.market.RefusalCounts()[string(protocol.ImpossibleBid)] != 1 {
+			t.Errorf("left %v: %v", left, s.market.RefusalCounts())
 		}
 	}
 }

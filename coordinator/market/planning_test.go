@@ -23,10 +23,10 @@ func TestCallAndRuleHaveTheConfiguredPlanning(t *testing.T) {
 	} {
 		s := newStage(t)
 		s.market = New(Config{Planning: tc.cfg}, s.rule)
-		s.tell(protocol.Agent("oslo"), protocol.Hello{Site: "oslo"})
+		s.tell(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo"})
 		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 		s.wait()
-		if got := the[protocol.Call](s).Planning; got != tc.want {
+		if got := the[protocol.CallForBids](s).Planning; got != tc.want {
 			t.Errorf("%s: the call says %+v; want %+v", tc.name, got, tc.want)
 		}
 		s.offer("oslo", menu("train", s.option(0, time.Hour)))

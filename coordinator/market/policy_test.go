@@ -24,7 +24,7 @@ func ruled(t *testing.T, from protocol.Party, p protocol.Policy) (*stage, string
 	s.offer("oslo", menu(j.ID, s.option(0, time.Hour)))
 	for _, m := range s.said {
 		if _, ok := m.Body.(protocol.Award); ok {
-			return s, m.To.Site()
+			return s, m.To.SiteName()
 		}
 	}
 	return s, ""
@@ -41,16 +41,16 @@ func TestTheMarketObeysAPolicy(t *testing.T) {
 		p    protocol.Policy
 		want string
 	}{
-		{"none", protocol.Desk, protocol.Policy{Version: 1, By: "ada"}, "oslo"},
-		{"a preference decides between offers that are near", protocol.Desk, rule(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 300}), "bern"},
-		{"and not between others", protocol.Desk, rule(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 50}), "oslo"},
-		{"a ban", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}), "bern"},
-		{"a ban of all but one", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "lab", Sites: []string{"bern"}, Outside: true}), "bern"},
-		{"of another tenant", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "others", Sites: []string{"oslo"}}), "oslo"},
-		{"of another time", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, From: noon.Add(9 * time.Hour)}), "oslo"},
-		{"of everywhere", protocol.Desk, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "lab"}), ""},
-		{"from a stranger", protocol.Agent("bern"), rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}), "oslo"},
-		{"made against another version", protocol.Desk, protocol.Policy{Version: 7, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}}}, "oslo"},
+		{"none", protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada"}, "oslo"},
+		{"a preference decides between offers that are near", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 300}), "bern"},
+		{"and not between others", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 50}), "oslo"},
+		{"a ban", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}), "bern"},
+		{"a ban of all but one", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "lab", Sites: []string{"bern"}, Outside: true}), "bern"},
+		{"of another tenant", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "others", Sites: []string{"oslo"}}), "oslo"},
+		{"of another time", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, From: noon.Add(9 * time.Hour)}), "oslo"},
+		{"of everywhere", protocol.OperatorAPI, rule(protocol.Rule{Kind: protocol.Forbid, Tenant: "lab"}), ""},
+		{"from a stranger", protocol.AgentParty("bern"), rule(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}), "oslo"},
+		{"made against another version", protocol.OperatorAPI, protocol.Policy{Version: 7, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}}}, "oslo"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if _, got := ruled(t, tc.from, tc.p); got != tc.want {
@@ -65,21 +65,21 @@ func TestTheMarketObeysAPolicy(t *testing.T) {
 func TestAPolicyIsInForceFromTheLedger(t *testing.T) {
 	ban := protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}}}
 	s := newStage(t, "bern", "oslo")
-	said := s.tell(protocol.Desk, ban)
-	if len(said) != 1 || said[0].To != "" || said[0].Body.(protocol.Policy).Version != 1 || len(s.market.Facts()) != 1 {
+	said := s.tell(protocol.OperatorAPI, ban)
+	if len(said) != 1 || said[0].To != "" || said[0].Body.(protocol.Policy).Version != 1 || len(s.market.Events()) != 1 {
 		t.Fatalf("the market says %+v; want the policy in force, to everyone and to its books", said)
 	}
 	alone := protocol.Policy{Version: 2, By: "ada", Second: "ada"}
-	if said := s.tell(protocol.Desk, alone); len(said) != 1 || said[0].To != protocol.Desk || s.market.Policy().Version != 1 {
+	if said := s.tell(protocol.OperatorAPI, alone); len(said) != 1 || said[0].To != protocol.OperatorAPI || s.market.CurrentPolicy().Version != 1 {
 		t.Errorf("one person loosened a ban: %+v", said)
 	}
-	if s.tell(protocol.Desk, protocol.Policy{Version: 2, By: "ada", Second: "ben"}); s.market.Policy().Version != 2 {
+	if s.tell(protocol.OperatorAPI, protocol.Policy{Version: 2, By: "ada", Second: "ben"}); s.market.CurrentPolicy().Version != 2 {
 		t.Error("two persons did not loosen a ban")
 	}
 	again := New(Config{}, &soonest{})
 	again.Restore(said[0])
-	if again.Policy().Version != 1 || len(again.Policy().Rules) != 1 {
-		t.Errorf("after a restart %+v is in force; want the ban", again.Policy())
+	if again.CurrentPolicy().Version != 1 || len(again.CurrentPolicy().Rules) != 1 {
+		t.Errorf("after a restart %+v is in force; want the ban", again.CurrentPolicy())
 	}
 }
 
@@ -101,12 +101,12 @@ func TestWhatMayNotStartSoonerIsSoldFirm(t *testing.T) {
 	} {
 		s := newStage(t, "oslo")
 		tc.rule.ID = "R-1"
-		s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{tc.rule}})
+		s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{tc.rule}})
 		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 		s.wait()
 		s.offer("oslo", menu("train", s.option(2*time.Hour, time.Hour)))
-		if a := the[protocol.Award](s); a.Firm != tc.firm {
-			t.Errorf("%s: it is awarded firm: %v; want %v", name, a.Firm, tc.firm)
+		if a := the[protocol.Award](s); a.NotBeforeStart != tc.firm {
+			t.Errorf("%s: it is awarded firm: %v; want %v", name, a.NotBeforeStart, tc.firm)
 		}
 	}
 }

@@ -10,74 +10,74 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A use is what one run draws at its site while it is to run.
-type use struct {
+// A powerUse is what one run draws at its site while it is to run.
+type powerUse struct {
 	site     string
 	from, to protocol.Time
 	power    protocol.Milliwatts
 }
 
-// uses is what runs are to draw; nil if no rule caps power. A job that may get room at
+// plannedPower is what runs are to draw; nil if no rule caps power. A job that may get room at
 // several sites gets it at one: the most that it would draw counts.
-type uses struct {
-	jobs  map[protocol.JobID][]use
-	draws map[string]*draw // by the rule that caps them
+type plannedPower struct {
+	jobs  map[protocol.JobID][]powerUse
+	draws map[string]*powerProfile // by the rule that caps them
 }
 
-// drawn returns what the runs that were awarded are to draw, as offered; also those whose
+// plannedPowerDraw returns what the runs that were awarded are to draw, as offered; also those whose
 // lease ended a moment ago, as their accept may be on its way, and stands.
-func (k *Market) drawn(now protocol.Time) *uses {
+func (k *Market) plannedPowerDraw(now protocol.Time) *plannedPower {
 	if !slices.ContainsFunc(k.policy.Rules, func(r protocol.Rule) bool { return r.Power != 0 }) {
 		return nil
 	}
-	u := &uses{jobs: make(map[protocol.JobID][]use), draws: make(map[string]*draw)}
+	u := &plannedPower{jobs: make(map[protocol.JobID][]powerUse), draws: make(map[string]*powerProfile)}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]
-		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(grace)
+		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(leaseGrace)
 		if l.state == awarded || l.state == accepted || late {
-			x := used(l.site, l.option)
+			x := optionPower(l.site, l.option)
 			if x.to <= now { // it goes on longer than planned, or was not heard of
 				x.to = now.Add(time.Hour)
 			}
-			u.jobs[id] = []use{x}
+			u.jobs[id] = []powerUse{x}
 		}
 	}
 	return u
 }
 
-// grace is for how long after its lease an accept is reckoned with.
-const grace = time.Minute
+// leaseGrace is for how long after its lease an accept is reckoned with.
+const leaseGrace = time.Minute
 
-// used is the mean draw of an option over its time, the facility's share
+// optionPower is the mean draw of an option over its time, the facility's share
 // included, as the site counts its bid.
-func used(site string, o protocol.Option) use {
+func optionPower(site string, o protocol.BidOption) powerUse {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
-	return use{site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
+	return powerUse{site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
 }
 
-// fit returns the options with which sites stay under their ceilings beside
+// withinPowerCaps returns the options with which sites stay under their ceilings beside
 // all that was awarded to them, and beside what jobs before this one in the round
 // may get there: each keeps its room until the next round, whoever wins it. So
 // no clearing can pass the ceiling, at the price that a job may have to wait for
 // a round.
-func (u *uses) fit(k *Market, j protocol.Job, site string, all []protocol.Option) (fitting []protocol.Option) {
+func (u *plannedPower) withinPowerCaps(k *Market, j protocol.Job, site string, all []protocol.BidOption) (fitting []protocol.BidOption) {
 	if u == nil {
 		return all
 	}
 	own := u.jobs[j.ID]
 	delete(u.jobs, j.ID)
-	u.count(k, own, -1) // what the job may get elsewhere is not beside it
-	var mine use
+	u.updateProfiles(k, own, -1) // what the job may get elsewhere is not beside it
+	var mine powerUse
 	for _, o := range all {
-		x := used(site, o)
-		if slices.ContainsFunc(policy.Ceilings(k.policy, j, site, o.Start), func(r protocol.Rule) bool { return u.draw(r).peak(x.from, x.to) > r.Power-x.power }) {
+		x := optionPower(site, o)
+		if slices.ContainsFunc(policy.PowerCapsFor(k.policy, j, site, o.Start), func(r protocol.Rule) bool { return u.profileUnderRule(r).peakBetween(x.from, x.to) > r.Power-x.power }) {
 			k.counts[string(protocol.Forbidden)]++
 			continue
 		}
 		if len(fitting) == 0 {
 			mine = x
 		}
-		mine = use{site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+		mine = powerUse{site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
 		fitting = append(fitting, o)
 	}
 	if len(fitting) > 0 {
@@ -85,66 +85,66 @@ func (u *uses) fit(k *Market, j protocol.Job, site string, all []protocol.Option
 	}
 	if len(own) > 0 {
 		u.jobs[j.ID] = own
-		u.count(k, own, 1)
+		u.updateProfiles(k, own, 1)
 	}
 	return fitting
 }
 
-// count adds what a job may draw to each draw that is known, or takes it away.
-func (u *uses) count(k *Market, own []use, sign protocol.Milliwatts) {
+// updateProfiles adds what a job may draw to each draw that is known, or takes it away.
+func (u *plannedPower) updateProfiles(k *Market, own []powerUse, sign protocol.Milliwatts) {
 	for _, r := range k.policy.Rules {
 		if d := u.draws[r.ID]; d != nil {
-			d.add(r, own, sign)
+			d.addUses(r, own, sign)
 		}
 	}
 }
 
-// draw returns what is drawn at all sites that a rule covers together.
-func (u *uses) draw(r protocol.Rule) *draw {
+// profileUnderRule returns what is drawn at all sites that a rule covers together.
+func (u *plannedPower) profileUnderRule(r protocol.Rule) *powerProfile {
 	d := u.draws[r.ID]
 	if d == nil {
-		d = &draw{}
+		d = &powerProfile{}
 		u.draws[r.ID] = d
 		for _, id := range slices.Sorted(maps.Keys(u.jobs)) {
-			d.add(r, u.jobs[id], 1)
+			d.addUses(r, u.jobs[id], 1)
 		}
 	}
 	return d
 }
 
-// A draw is a sum over time: each step holds until the next. Rounds look at it for each of
+// A powerProfile is a sum over time: each step holds until the next. Rounds look at it for each of
 // thousands of options, so it is kept up and not made anew.
-type draw []step
+type powerProfile []powerStep
 
-type step struct {
+type powerStep struct {
 	at  protocol.Time
 	sum protocol.Milliwatts
 }
 
-// add adds what a job may draw where a rule covers it: at any time the most of its uses.
-func (d *draw) add(r protocol.Rule, own []use, sign protocol.Milliwatts) {
-	var alone draw
+// addUses adds what a job may draw where a rule covers it: at any time the most of its uses.
+func (d *powerProfile) addUses(r protocol.Rule, own []powerUse, sign protocol.Milliwatts) {
+	var alone powerProfile
 	for _, x := range own {
-		if policy.Covers(r, x.site) {
-			from, to := alone.cut(x.from), alone.cut(x.to)
+		if policy.CoversSite(r, x.site) {
+			from, to := alone.splitAt(x.from), alone.splitAt(x.to)
 			for i := from; i < to; i++ {
 				alone[i].sum = max(alone[i].sum, x.power)
 			}
 		}
 	}
 	for i := range alone[:max(len(alone)-1, 0)] {
-		from, to := d.cut(alone[i].at), d.cut(alone[i+1].at)
+		from, to := d.splitAt(alone[i].at), d.splitAt(alone[i+1].at)
 		for k := from; k < to; k++ {
 			(*d)[k].sum += sign * alone[i].sum
 		}
 	}
 }
 
-// cut has a step begin at t, and returns which.
-func (d *draw) cut(t protocol.Time) int {
-	i, ok := d.find(t)
+// splitAt has a step begin at t, and returns which.
+func (d *powerProfile) splitAt(t protocol.Time) int {
+	i, ok := d.indexAt(t)
 	if !ok {
-		s := step{at: t}
+		s := powerStep{at: t}
 		if i > 0 {
 			s.sum = (*d)[i-1].sum
 		}
@@ -153,14 +153,14 @@ func (d *draw) cut(t protocol.Time) int {
 	return i
 }
 
-// find returns the first step that begins at t or later, and whether that is at t.
-func (d *draw) find(t protocol.Time) (int, bool) {
-	return slices.BinarySearchFunc(*d, t, func(s step, t protocol.Time) int { return cmp.Compare(s.at, t) })
+// indexAt returns the first step that begins at t or later, and whether that is at t.
+func (d *powerProfile) indexAt(t protocol.Time) (int, bool) {
+	return slices.BinarySearchFunc(*d, t, func(s powerStep, t protocol.Time) int { return cmp.Compare(s.at, t) })
 }
 
-// peak returns the most that is drawn at once between two times.
-func (d *draw) peak(from, to protocol.Time) (most protocol.Milliwatts) {
-	i, ok := d.find(from)
+// peakBetween returns the most that is drawn at once between two times.
+func (d *powerProfile) peakBetween(from, to protocol.Time) (most protocol.Milliwatts) {
+	i, ok := d.indexAt(from)
 	if !ok {
 		i = max(i-1, 0) // it holds from before
 	}

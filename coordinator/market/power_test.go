@@ -17,14 +17,14 @@ import (
 func lapsedUnderACap(t *testing.T) *stage {
 	t.Helper()
 	s := newStage(t, "oslo")
-	s.tell(protocol.Desk, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
+	s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
 		{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 300_000}, // of runs that draw 200 W
 	}})
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
 	s.offer("oslo", menu("train", s.option(0, time.Hour)))
 	s.wait() // nobody answered
-	s.offer("oslo", no("train", protocol.NoRoom))
+	s.offer("oslo", no("train", protocol.NoCapacity))
 	return s
 }
 
@@ -79,7 +79,7 @@ func runs(n int, rules ...protocol.Rule) *Market {
 	k.policy.Rules = rules
 	for i := range n {
 		id, at := protocol.JobID(fmt.Sprint("run-", i)), noon.Add(time.Duration(i)*time.Minute)
-		k.lots[id] = &lot{state: accepted, site: "oslo", option: protocol.Option{Start: at, Finish: at.Add(9 * time.Hour), Energy: 1_000_000}}
+		k.lots[id] = &lot{state: accepted, site: "oslo", option: protocol.BidOption{Start: at, Finish: at.Add(9 * time.Hour), Energy: 1_000_000}}
 	}
 	return k
 }
@@ -96,16 +96,16 @@ func TestWhatFitsUnderACapIsWhatFitsByHand(t *testing.T) {
 				Power: protocol.Milliwatts(rapid.IntRange(100, 900).Draw(t, "cap")), To: noon.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "to")) * time.Hour),
 			})
 		}
-		u := k.drawn(noon)
-		beside := make(map[protocol.JobID][]use)
+		u := k.plannedPowerDraw(noon)
+		beside := make(map[protocol.JobID][]powerUse)
 		for id, l := range k.lots {
-			beside[id] = []use{used(l.site, l.option)}
+			beside[id] = []powerUse{optionPower(l.site, l.option)}
 		}
 		at := func(r protocol.Rule, but protocol.JobID, t protocol.Time) (sum protocol.Milliwatts) {
 			for id, all := range beside {
 				most := protocol.Milliwatts(0)
 				for _, x := range all {
-					if id != but && policy.Covers(r, x.site) && x.from <= t && t < x.to {
+					if id != but && policy.CoversSite(r, x.site) && x.from <= t && t < x.to {
 						most = max(most, x.power)
 					}
 				}
@@ -115,30 +115,30 @@ func TestWhatFitsUnderACapIsWhatFitsByHand(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "menus") {
 			j, site := protocol.Job{ID: rapid.SampledFrom(jobs).Draw(t, "job")}, rapid.SampledFrom(sites).Draw(t, "site")
-			var all, want []protocol.Option
+			var all, want []protocol.BidOption
 			for range rapid.IntRange(1, 3).Draw(t, "options") {
-				o := protocol.Option{Start: noon.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "start")) * 15 * time.Minute)}
+				o := protocol.BidOption{Start: noon.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "start")) * 15 * time.Minute)}
 				o.Finish = o.Start.Add(time.Duration(rapid.IntRange(1, 12).Draw(t, "run")) * 15 * time.Minute)
 				o.Energy = protocol.Millijoules(rapid.IntRange(0, 400).Draw(t, "draw")) * protocol.Millijoules(o.Finish.Sub(o.Start)/time.Second)
 				all = append(all, o)
 				fits := true
-				for _, r := range policy.Ceilings(k.policy, j, site, o.Start) {
+				for _, r := range policy.PowerCapsFor(k.policy, j, site, o.Start) {
 					for at0 := o.Start; at0 < o.Finish; at0 = at0.Add(time.Minute) {
-						fits = fits && at(r, j.ID, at0)+used(site, o).power <= r.Power
+						fits = fits && at(r, j.ID, at0)+optionPower(site, o).power <= r.Power
 					}
 				}
 				if fits {
 					want = append(want, o)
 				}
 			}
-			if got := u.fit(k, j, site, all); !slices.Equal(got, want) {
+			if got := u.withinPowerCaps(k, j, site, all); !slices.Equal(got, want) {
 				t.Fatalf("of %v at %s %v fit; want %v", all, site, got, want)
 			}
 			if len(want) > 0 {
-				mine := used(site, want[0])
+				mine := optionPower(site, want[0])
 				for _, o := range want {
-					x := used(site, o)
-					mine = use{site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+					x := optionPower(site, o)
+					mine = powerUse{site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
 				}
 				beside[j.ID] = append(beside[j.ID], mine)
 			}
@@ -151,12 +151,12 @@ func TestWhatFitsUnderACapIsWhatFitsByHand(t *testing.T) {
 func TestAnOptionIsHeldToACapWithoutALookAtEachRun(t *testing.T) {
 	takes := func(n int) float64 {
 		k := runs(n, protocol.Rule{ID: "R-1", Kind: protocol.Cap, Power: 1 << 40})
-		u := k.drawn(noon)
-		var all []protocol.Option
+		u := k.plannedPowerDraw(noon)
+		var all []protocol.BidOption
 		for range 8 {
-			all = append(all, protocol.Option{Start: noon, Finish: noon.Add(time.Hour)})
+			all = append(all, protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)})
 		}
-		return testing.AllocsPerRun(10, func() { u.fit(k, protocol.Job{ID: "train"}, "oslo", all) })
+		return testing.AllocsPerRun(10, func() { u.withinPowerCaps(k, protocol.Job{ID: "train"}, "oslo", all) })
 	}
 	if few, many := takes(4), takes(400); many > few+8 {
 		t.Errorf("beside 4 runs a menu takes %g allocations, and beside 400 it takes %g", few, many)

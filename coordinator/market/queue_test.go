@@ -7,7 +7,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-var queue = protocol.Queue("bern")
+var queue = protocol.QueueParty("bern")
 
 // queued is a job that bern's queue submits.
 func (s *stage) queued() protocol.Job {
@@ -17,9 +17,9 @@ func (s *stage) queued() protocol.Job {
 }
 
 // standing returns what a queue was told last of those messages.
-func standing(said []protocol.Message) (out protocol.Standing) {
+func standing(said []protocol.Message) (out protocol.JobStatus) {
 	for _, m := range said {
-		if b, ok := m.Body.(protocol.Standing); ok && m.To == queue {
+		if b, ok := m.Body.(protocol.JobStatus); ok && m.To == queue {
 			out = b
 		}
 	}
@@ -43,14 +43,14 @@ func TestASiteSubmitsInItsOwnNameAlone(t *testing.T) {
 		"by another's queue":  {"queue/oslo", func(*protocol.Job) {}, false},
 		"by the submitter":    {protocol.Submitter, func(*protocol.Job) {}, true},
 		"by a longer name":    {"queue/ber", func(*protocol.Job) {}, false},
-		"the same, of a desk": {protocol.Desk, func(*protocol.Job) {}, true},
+		"the same, of a desk": {protocol.OperatorAPI, func(*protocol.Job) {}, true},
 	} {
 		s := newStage(t, "bern", "oslo")
 		j := s.queued()
 		tc.change(&j)
 		s.tell(tc.who, protocol.Submit{Job: j})
-		if taken := s.market.Known() == 1; taken != tc.taken || taken == (s.market.Counts()["submit-of-stranger"] == 1) {
-			t.Errorf("%s: taken %v, counts %v", what, taken, s.market.Counts())
+		if taken := s.market.KnownJobs() == 1; taken != tc.taken || taken == (s.market.RefusalCounts()["submit-of-stranger"] == 1) {
+			t.Errorf("%s: taken %v, counts %v", what, taken, s.market.RefusalCounts())
 		}
 	}
 }
@@ -62,8 +62,8 @@ func TestAQueueIsToldHowItsJobStands(t *testing.T) {
 	submit := protocol.Submit{Job: s.queued(), Task: "{}"}
 	s.tell(queue, submit)
 	var books []protocol.Message
-	heard := func(said []protocol.Message) protocol.Standing {
-		books = append(books, s.market.Facts()...)
+	heard := func(said []protocol.Message) protocol.JobStatus {
+		books = append(books, s.market.Events()...)
 		again := New(Config{}, &soonest{})
 		for _, m := range books {
 			again.Restore(m)
@@ -76,20 +76,20 @@ func TestAQueueIsToldHowItsJobStands(t *testing.T) {
 		}
 		return want
 	}
-	books = append(books, s.market.Facts()...)
+	books = append(books, s.market.Events()...)
 	award := func() {
 		t.Helper()
 		s.wait()
-		s.offer("bern", no("bern/9f86", protocol.NoRoom))
-		books = append(books, s.market.Facts()...)
+		s.offer("bern", no("bern/9f86", protocol.NoCapacity))
+		books = append(books, s.market.Events()...)
 		s.offer("oslo", menu("bern/9f86", s.option(time.Minute, time.Hour)))
-		books = append(books, s.market.Facts()...)
+		books = append(books, s.market.Events()...)
 		the[protocol.Award](s)
 	}
 	award()
 	start := s.now.Add(2 * time.Minute)
 	got := heard(s.tell("agent/oslo", protocol.Accept{Job: "bern/9f86", Epoch: 1, Start: start}))
-	if got.State != protocol.Stands || got.Site != "oslo" || got.Epoch != 1 || got.Start != start || got.Bill.Energy != 720_000_000 ||
+	if got.State != protocol.AcceptConfirmed || got.Site != "oslo" || got.Epoch != 1 || got.Start != start || got.Bill.Energy != 720_000_000 ||
 		got.Bill.Finish != start.Add(time.Hour) || got.Why.Code != protocol.ByRule {
 		t.Errorf("placed: %+v", got)
 	}
@@ -99,19 +99,19 @@ func TestAQueueIsToldHowItsJobStands(t *testing.T) {
 	}
 	award()
 	heard(s.tell("agent/oslo", protocol.Accept{Job: "bern/9f86", Epoch: 2, Start: s.now}))
-	if got := heard(s.tell(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})); got.State != protocol.Waiting || got.Site != "oslo" || got.Why.Code != protocol.SiteGone {
+	if got := heard(s.tell(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})); got.State != protocol.Waiting || got.Site != "oslo" || got.Why.Code != protocol.SiteDecommissioned {
 		t.Errorf("its site is gone: %+v", got)
 	}
-	s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
-	books = append(books, s.market.Facts()...)
+	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
+	books = append(books, s.market.Events()...)
 	s.tell("agent/oslo", protocol.Decline{Job: "bern/9f86", Epoch: 2})
-	books = append(books, s.market.Facts()...)
+	books = append(books, s.market.Events()...)
 	award()
 	heard(s.tell("agent/oslo", protocol.Accept{Job: "bern/9f86", Epoch: 3, Start: s.now}))
 	began := s.now
 	s.now = s.now.Add(time.Hour)
-	got = heard(s.tell("agent/oslo", protocol.Done{Job: "bern/9f86", Epoch: 3, Started: began, Ended: s.now, Energy: 7, Failed: "exit code 3"}))
-	if got.State != protocol.Closed || got.Site != "oslo" || got.Failed != "exit code 3" || got.Bill.Energy != 7 || got.Bill.Finish != s.now || got.Start != began {
+	got = heard(s.tell("agent/oslo", protocol.UsageReport{Job: "bern/9f86", Epoch: 3, Started: began, Ended: s.now, Energy: 7, Failed: "exit code 3"}))
+	if got.State != protocol.JobClosed || got.Site != "oslo" || got.Failed != "exit code 3" || got.Bill.Energy != 7 || got.Bill.Finish != s.now || got.Start != began {
 		t.Errorf("ended: %+v", got)
 	}
 }
@@ -121,7 +121,7 @@ func TestAQueueIsToldThatItsJobWasRefused(t *testing.T) {
 	submit := protocol.Submit{Job: s.queued()}
 	s.tell(queue, submit)
 	s.tell(queue, protocol.Cancel{Job: "bern/9f86"})
-	if got := standing(s.tell(queue, submit)); got.State != protocol.Closed || got.Why.Code != protocol.Cancelled || got.Site != "" {
+	if got := standing(s.tell(queue, submit)); got.State != protocol.JobClosed || got.Why.Code != protocol.Cancelled || got.Site != "" {
 		t.Errorf("asked again: %+v", got)
 	}
 	// Others are told nothing of the kind.
@@ -129,7 +129,7 @@ func TestAQueueIsToldThatItsJobWasRefused(t *testing.T) {
 	s.tell(protocol.Submitter, protocol.Submit{Job: j})
 	s.tell(protocol.Submitter, protocol.Cancel{Job: j.ID})
 	for _, m := range s.tell(protocol.Submitter, protocol.Submit{Job: j}) {
-		if _, ok := m.Body.(protocol.Standing); ok {
+		if _, ok := m.Body.(protocol.JobStatus); ok {
 			t.Errorf("the submitter is told %+v", m)
 		}
 	}
@@ -142,14 +142,14 @@ func TestAQueueIsToldHowItsJobStandsThoughItWasChanged(t *testing.T) {
 	s.tell(queue, protocol.Submit{Job: s.queued(), Task: "{}"})
 	s.tell(queue, protocol.Cancel{Job: "bern/9f86"})
 	said := s.tell(queue, protocol.Submit{Job: s.queued(), Task: `{"changed":true}`})
-	if got := standing(said); got.State != protocol.Closed || got.Why.Code != protocol.Cancelled {
+	if got := standing(said); got.State != protocol.JobClosed || got.Why.Code != protocol.Cancelled {
 		t.Errorf("it is told %+v", said)
 	}
-	if b, ok := said[0].Body.(protocol.Refuse); !ok || b.Why.Code != protocol.Duplicate {
+	if b, ok := said[0].Body.(protocol.Reject); !ok || b.Why.Code != protocol.Duplicate {
 		t.Errorf("it is told %+v first", said[0])
 	}
 	// A desk that submits another job of the same id learns that, and no more.
-	if said = s.tell(protocol.Desk, protocol.Submit{Job: s.queued(), Task: "{ }"}); len(said) != 1 {
+	if said = s.tell(protocol.OperatorAPI, protocol.Submit{Job: s.queued(), Task: "{ }"}); len(said) != 1 {
 		t.Errorf("a desk is told %+v", said)
 	}
 }
@@ -161,7 +161,7 @@ func TestAQueueIsToldHowItsJobEndedBeforeThatItDid(t *testing.T) {
 	s.tell(queue, submit)
 	s.tell(queue, protocol.Cancel{Job: "bern/9f86"})
 	said := s.tell(queue, submit)
-	if len(said) != 2 || said[0].Kind() != (protocol.Message{Body: protocol.Standing{}}).Kind() || said[1].Kind() != (protocol.Message{Body: protocol.Confirm{}}).Kind() {
+	if len(said) != 2 || said[0].KindName() != (protocol.Message{Body: protocol.JobStatus{}}).KindName() || said[1].KindName() != (protocol.Message{Body: protocol.Confirm{}}).KindName() {
 		t.Errorf("it is told %+v", said)
 	}
 }

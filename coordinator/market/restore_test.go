@@ -28,8 +28,8 @@ func TestARestartGoesByNobodyElsesClock(t *testing.T) {
 			s := newStage(t)
 			s.market = New(Config{}, &pauser{})
 			var facts []protocol.Message
-			keep := func() { facts = append(facts, s.market.Facts()...) }
-			s.tell("agent/oslo", protocol.Hello{Site: "oslo"})
+			keep := func() { facts = append(facts, s.market.Events()...) }
+			s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 			keep()
 			s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
 			keep()

@@ -12,47 +12,47 @@ import (
 
 // A round is the jobs that are called now, and what was offered for them.
 type round struct {
-	opened protocol.Time
-	closes protocol.Time
-	full   bool
-	lots   []*lot           // by arrival, then id
-	left   []protocol.JobID // of a full round that holds too few: who is called after it
-	index  map[protocol.JobID]int
-	offers map[string]protocol.Offer
+	opened  protocol.Time
+	closes  protocol.Time
+	full    bool
+	lots    []*lot           // by arrival, then id
+	leftOut []protocol.JobID // of a full round that holds too few: who is called after it
+	index   map[protocol.JobID]int
+	offers  map[string]protocol.Bids
 }
 
-// mostCalled bounds the jobs of a call in bytes: a call that is too long to be said
+// maxCallBytes bounds the jobs of a call in bytes: a call that is too long to be said
 // would end the coordinator's term, and the next one's. The rest is for prices.
-const mostCalled = protocol.MaxMessage / 2
+const maxCallBytes = protocol.MaxMessage / 2
 
-// open calls all lots that are due. An award that nobody accepted before its
+// openRound calls all lots that are due. An award that nobody accepted before its
 // lease ended is due too: the site declines if it hears of it later, so the job
 // can be sold again. When the time of a full round has come all waiting lots are
 // due, because none is held past it.
-func (k *Market) open(now protocol.Time) (said []protocol.Message) {
+func (k *Market) openRound(now protocol.Time) (said []protocol.Message) {
 	r := &round{
 		opened: now, closes: now.Add(k.cfg.Window), full: now >= k.replan,
-		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Offer),
+		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Bids),
 	}
-	for size := 0; len(r.lots) < k.cfg.Most && size < mostCalled; {
-		l := k.agenda.take(now, k.lots)
+	for size := 0; len(r.lots) < k.cfg.Most && size < maxCallBytes; {
+		l := k.timers.popDueLot(now, k.lots)
 		if l == nil {
 			break
 		}
 		if l.state == accepted { // and to be stopped: it may not have been heard
-			said = append(said, k.stop(now, l))
+			said = append(said, k.requestStop(now, l))
 			continue
 		}
 		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
-			said = append(said, k.refuse(now, l, protocol.Reason{Code: protocol.NoOffer, Note: "no site could run it in time"})...)
+			said = append(said, k.rejectLot(now, l, protocol.Reason{Code: protocol.NoBids, Note: "no site could run it in time"})...)
 			continue
 		}
 		if l.state == awarded {
 			k.counts["lease-ended"]++
-			l.lapsed()
+			l.leaseExpired()
 		}
 		l.state = called
-		r.lots, size = append(r.lots, l), size+l.job.Size()
+		r.lots, size = append(r.lots, l), size+l.job.MaxWireSize()
 	}
 	if len(r.lots) == 0 {
 		return said
@@ -61,27 +61,27 @@ func (k *Market) open(now protocol.Time) (said []protocol.Message) {
 		return cmp.Or(cmp.Compare(x.job.Arrival, y.job.Arrival), cmp.Compare(x.job.ID, y.job.ID))
 	})
 	if r.full {
-		r.left = k.leftOut(now)
+		r.leftOut = k.waitingLeftOut(now)
 		// Signals of the hour are heard by then.
 		k.replan = now.Floor(k.cfg.Replan).Add(k.cfg.Replan + k.cfg.Gather)
 	}
-	if k.unsaid {
-		said = append(said, k.proclaim(now)...)
+	if k.policyUnannounced {
+		said = append(said, k.announcePolicy(now)...)
 	}
 	k.round = r
 	k.rounds++
-	call := protocol.Call{Round: k.rounds, Closes: r.closes, Terms: k.cfg.Terms, Shadow: k.rule.Shadow(), MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
+	call := protocol.CallForBids{Round: k.rounds, Closes: r.closes, Weights: k.cfg.Terms, ShadowPrices: k.rule.ShadowPrices(), MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
 	for i, l := range r.lots {
 		call.Jobs = append(call.Jobs, l.job)
 		r.index[l.job.ID] = i
 	}
-	return append(said, k.say(now, "", call))
+	return append(said, k.sendAndRecord(now, "", call))
 }
 
-// leftOut returns who waits though a full round was filled, sorted: the plan keeps
+// waitingLeftOut returns who waits though a full round was filled, sorted: the plan keeps
 // their places until they are called, which is next.
-func (k *Market) leftOut(now protocol.Time) (ids []protocol.JobID) {
-	if due := k.agenda.first(k.lots); due == 0 || due > now {
+func (k *Market) waitingLeftOut(now protocol.Time) (ids []protocol.JobID) {
+	if due := k.timers.nextDue(k.lots); due == 0 || due > now {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
@@ -92,18 +92,18 @@ func (k *Market) leftOut(now protocol.Time) (ids []protocol.JobID) {
 	return ids
 }
 
-// offered takes in a site's answer. When all sites have answered there is
+// handleBids takes in a site's answer. When all sites have answered there is
 // nothing more to wait for.
-func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer) (said []protocol.Message) {
-	from, site := m.From, m.From.Site()
+func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bids) (said []protocol.Message) {
+	from, site := m.From, m.From.SiteName()
 	r := k.round
 	switch {
-	case k.sites[site] == nil || from != protocol.Agent(site):
+	case k.sites[site] == nil || from != protocol.AgentParty(site):
 		k.counts["offer-of-stranger"]++
-		if site == "" || from != protocol.Agent(site) {
+		if site == "" || from != protocol.AgentParty(site) {
 			return nil
 		}
-		return []protocol.Message{k.say(now, from, protocol.Confirm{Code: protocol.UnknownSite})}
+		return []protocol.Message{k.sendAndRecord(now, from, protocol.Confirm{Code: protocol.UnknownSite})}
 	case r == nil || o.Round != k.rounds || now > r.closes:
 		k.counts["offer-too-late"]++
 		return nil
@@ -112,22 +112,22 @@ func (k *Market) offered(now protocol.Time, m protocol.Message, o protocol.Offer
 		k.counts["offer-twice"]++
 		return nil
 	}
-	if now >= k.sites[site].told.Add(insist) {
-		said = k.back(now, site)
+	if now >= k.sites[site].lastStopSent.Add(stopRetryInterval) {
+		said = k.cancelOrphanedRuns(now, site)
 	}
-	r.offers[site] = k.believable(site, byOurClock(o, m.At, r.opened, now))
+	r.offers[site] = k.validateBids(site, shiftToMarketClock(o, m.At, r.opened, now))
 	if k.sites[site].silent {
-		k.stir(now)
+		k.wakeWaiting(now)
 	}
 	if len(r.offers) < len(k.sites) {
 		return said
 	}
-	return append(said, k.close(now)...)
+	return append(said, k.closeRound(now)...)
 }
 
-// byOurClock moves the options of a site whose clock goes ahead or behind: it
+// shiftToMarketClock moves the options of a site whose clock goes ahead or behind: it
 // spoke between the call and now, whatever it says.
-func byOurClock(o protocol.Offer, said, opened, now protocol.Time) protocol.Offer {
+func shiftToMarketClock(o protocol.Bids, said, opened, now protocol.Time) protocol.Bids {
 	off := min(max(said, opened), now) - said
 	if off == 0 {
 		return o
@@ -143,8 +143,8 @@ func byOurClock(o protocol.Offer, said, opened, now protocol.Time) protocol.Offe
 	return o
 }
 
-// close has the rule clear the round, and says what came of it.
-func (k *Market) close(now protocol.Time) (said []protocol.Message) {
+// closeRound has the rule clear the round, and says what came of it.
+func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
 	r := k.round
 	k.round = nil
 	// The accept of a lease that had ended may have come after the call.
@@ -153,63 +153,63 @@ func (k *Market) close(now protocol.Time) (said []protocol.Message) {
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, Left: r.left, Terms: k.cfg.Terms, Planning: k.cfg.Planning, Leeway: k.leeway(now)}
+	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, LeftOut: r.leftOut, Weights: k.cfg.Terms, Planning: k.cfg.Planning, TieTolerance: k.tieTolerance(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
 	for _, name := range names {
 		o := r.offers[name]
-		in.Sites = append(in.Sites, auction.Site{Name: name, Room: o.Room, Grid: o.Grid, Trust: k.trust.Factor(name)})
+		in.Sites = append(in.Sites, auction.Site{Name: name, Capacity: o.Capacity, Forecast: o.Grid, Trust: k.trust.TrustFactor(name)})
 	}
 	for _, l := range r.lots {
 		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
 	impossible := make([]int, len(r.lots))
-	drawn := k.drawn(now)
+	drawn := k.plannedPowerDraw(now)
 	for _, name := range names {
 		for _, m := range r.offers[name].Jobs {
 			i, ok := r.index[m.Job]
-			if !ok || k.holds(name, m.Job) {
+			if !ok || k.mayStillRun(name, m.Job) {
 				continue
 			}
-			job := r.lots[i].whole // rules go by the home that it was submitted with
-			options, bias := k.allowed(job, name, drawn.fit(k, job, name, m.Options), r.offers[name].Grid)
+			job := r.lots[i].submitted // rules go by the home that it was submitted with
+			options, bias := k.allowedOptions(job, name, drawn.withinPowerCaps(k, job, name, m.Options), r.offers[name].Grid)
 			if len(options) > 0 {
-				in.Lots[i].Menus = append(in.Lots[i].Menus, auction.Menu{Site: name, Options: options, Bias: bias})
-			} else if len(m.Options) == 0 && never(m.Why.Code) {
+				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: name, Options: options, Bias: bias})
+			} else if len(m.Options) == 0 && isPermanentReason(m.Why.Code) {
 				impossible[i]++
 			}
 		}
 	}
 	for i, l := range r.lots {
-		heeded := l.heeded(in.Lots[i].Menus)
-		k.counts["passed-over"] += len(in.Lots[i].Menus) - len(heeded)
-		in.Lots[i].Menus = heeded
+		heeded := l.withoutReneging(in.Lots[i].Bids)
+		k.counts["passed-over"] += len(in.Lots[i].Bids) - len(heeded)
+		in.Lots[i].Bids = heeded
 	}
 	out := k.rule.Clear(in)
-	k.unheard(now, r, out.Decisions)
+	k.markSilentSites(now, r, out.Decisions)
 	k.advisor.proof = out.Proof
 	for i, l := range r.lots {
 		d := out.Decisions[i]
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
-			d = auction.Decision{Verdict: auction.Refuse, Why: k.commonReason(r, l.job.ID)}
+			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
 		}
-		k.advisor.rulings = append(k.advisor.rulings, ruling{lot: l, is: d})
+		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
 	}
 	for i := range k.advisor.rulings {
-		if len(k.advisor.rulings[i].is.Near) > 0 {
-			said = append(said, k.ask(now, &k.advisor.rulings[i]))
+		if len(k.advisor.rulings[i].decision.NearTies) > 0 {
+			said = append(said, k.askJudge(now, &k.advisor.rulings[i]))
 		}
 	}
-	if k.advisor.open > 0 {
+	if k.advisor.openQuestions > 0 {
 		return said
 	}
-	return k.announce(now)
+	return k.announceRulings(now)
 }
 
-// unheard notes which sites did not answer. They may have what no other has, so
+// markSilentSites notes which sites did not answer. They may have what no other has, so
 // a job that nobody offered for is called again before the next full round; also
 // where nobody is known yet.
-func (k *Market) unheard(now protocol.Time, r *round, all []auction.Decision) {
+func (k *Market) markSilentSites(now protocol.Time, r *round, all []auction.Decision) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		_, answered := r.offers[name]
 		k.sites[name].silent = !answered
@@ -220,19 +220,19 @@ func (k *Market) unheard(now protocol.Time, r *round, all []auction.Decision) {
 		return
 	}
 	for i := range all {
-		if d := &all[i]; d.Verdict == auction.Hold && d.Why.Code == protocol.NoOffer {
+		if d := &all[i]; d.Verdict == auction.Defer && d.Why.Code == protocol.NoBids {
 			d.Until = now
 		}
 	}
 }
 
-// never reports whether a site that says c will never be able to run the job.
-func never(c protocol.Code) bool {
-	return c == protocol.NotAllowed || c == protocol.NoModel || c == protocol.TooBig
+// isPermanentReason reports whether a site that says c will never be able to run the job.
+func isPermanentReason(c protocol.Code) bool {
+	return c == protocol.NotAllowed || c == protocol.NoSuchGPU || c == protocol.FitsNoNode
 }
 
-// commonReason gathers why no site will ever run a job.
-func (k *Market) commonReason(r *round, id protocol.JobID) protocol.Reason {
+// commonRejectReason gathers why no site will ever run a job.
+func (k *Market) commonRejectReason(r *round, id protocol.JobID) protocol.Reason {
 	why := protocol.Reason{Code: protocol.NotAllowed}
 	for _, name := range slices.Sorted(maps.Keys(r.offers)) {
 		for _, m := range r.offers[name].Jobs {
@@ -244,29 +244,29 @@ func (k *Market) commonReason(r *round, id protocol.JobID) protocol.Reason {
 	return why
 }
 
-func (k *Market) decide(now protocol.Time, l *lot, d auction.Decision, proof protocol.Certificate) protocol.Message {
-	l.ruled()
+func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, proof protocol.Certificate) protocol.Message {
+	l.roundDecided()
 	switch d.Verdict {
 	case auction.Award:
 		l.state, l.site, l.option, l.due = awarded, d.Site, d.Option, now.Add(k.cfg.Lease)
 		if l.epoch == 0 {
-			k.earn(l)
+			k.growAdviceBudget(l)
 		}
-		l.epoch = max(l.epoch, k.epochs) + 1
-		l.why, l.lease, l.pause = d.Why, l.due, d.Pause
-		k.agenda.add(l)
-		return k.say(now, protocol.Agent(d.Site), protocol.Award{
-			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, Queue: d.Queue, Firm: policy.Binds(k.policy, l.whole, d.Site, now, d.Option.Start),
-			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.Pause,
+		l.epoch = max(l.epoch, k.maxForgottenEpoch) + 1
+		l.why, l.lease, l.pause = d.Why, l.due, d.PauseAt
+		k.timers.addToTimerQueue(l)
+		return k.sendAndRecord(now, protocol.AgentParty(d.Site), protocol.Award{
+			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: policy.ConstrainsStart(k.policy, l.submitted, d.Site, now, d.Option.Start),
+			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt,
 		})
-	case auction.Refuse:
-		return k.refuse(now, l, d.Why)[0]
+	case auction.Reject:
+		return k.rejectLot(now, l, d.Why)[0]
 	default:
-		k.hold(now, l, d)
-		h := protocol.Hold{Round: k.rounds, Job: l.job.ID, Until: l.due, Why: d.Why, Site: d.Site}
+		k.deferLot(now, l, d)
+		h := protocol.Defer{Round: k.rounds, Job: l.job.ID, Until: l.due, Why: d.Why, Site: d.Site}
 		if d.Site != "" {
 			h.Start = d.Option.Start
 		}
-		return k.say(now, l.from, h)
+		return k.sendAndRecord(now, l.from, h)
 	}
 }

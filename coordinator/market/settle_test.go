@@ -24,12 +24,12 @@ func TestAJobThatDoesNotSayHowLongItRunsIsHeldToWhatWasBid(t *testing.T) {
 		d := s.done(a)
 		s.now = d.Ended
 		s.tell("agent/oslo", d)
-		x, o := the[protocol.Settled](s), a.Option
-		if x.Paid != want || x.BidFor != (protocol.Bill{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}) {
+		x, o := the[protocol.Settlement](s), a.Option
+		if x.Paid != want || x.BidFor != (protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish}) {
 			t.Errorf("%s: settled %+v; want %d paid, for %+v", pay, x, want, o)
 		}
-		if f := s.market.trust.Factor("oslo"); f != accounts.Honest {
-			t.Errorf("%s: the site is trusted by %d; want %d", pay, f, accounts.Honest)
+		if f := s.market.trust.TrustFactor("oslo"); f != accounts.HonestFactor {
+			t.Errorf("%s: the site is trusted by %d; want %d", pay, f, accounts.HonestFactor)
 		}
 	}
 }

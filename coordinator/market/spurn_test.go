@@ -29,7 +29,7 @@ var spurners = map[string]spurner{
 // and returns who is awarded it.
 func (s *stage) clear(sites ...string) (to protocol.Party, a protocol.Award) {
 	s.Helper()
-	for count[protocol.Call](s.wait()) == 0 {
+	for count[protocol.CallForBids](s.wait()) == 0 {
 	}
 	var said []protocol.Message
 	for i, name := range sites {
@@ -54,18 +54,18 @@ func TestASiteThatKeepsNothingDoesNotStarveAJob(t *testing.T) {
 			for n := 1; ; n++ {
 				to, a := s.clear("oslo", "bern")
 				if to == "agent/bern" {
-					if n != forgiven+2 {
-						t.Errorf("bern has it in round %d; oslo is forgiven %d times", n, forgiven)
+					if n != forgivenReneges+2 {
+						t.Errorf("bern has it in round %d; oslo is forgiven %d times", n, forgivenReneges)
 					}
 					break
 				}
-				if to != "agent/oslo" || n > 2*forgiven {
+				if to != "agent/oslo" || n > 2*forgivenReneges {
 					t.Fatalf("in round %d it is awarded to %q", n, to)
 				}
 				spurn(s, to, a)
 			}
-			if s.market.Counts()["passed-over"] != 1 {
-				t.Errorf("counts %v", s.market.Counts())
+			if s.market.RefusalCounts()["passed-over"] != 1 {
+				t.Errorf("counts %v", s.market.RefusalCounts())
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func TestSitesThatKeepNothingDoNotStarveAJobTogether(t *testing.T) {
 		if to == "agent/rome" {
 			return
 		}
-		if n > 6*forgiven {
+		if n > 6*forgivenReneges {
 			t.Fatalf("in round %d it is still awarded to %s", n, to)
 		}
 		spurners["declines"](s, to, a)
@@ -93,7 +93,7 @@ func TestSitesThatKeepNothingDoNotStarveAJobTogether(t *testing.T) {
 func TestASiteIsPassedOverForOthersAndForATime(t *testing.T) {
 	s := newStage(t, "bern", "oslo")
 	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
-	for n := range forgiven + 7 {
+	for n := range forgivenReneges + 7 {
 		to, a := s.clear("oslo")
 		if to == "" { // it waits for bern until the round closes
 			s.wait()
@@ -115,7 +115,7 @@ func TestASiteIsPassedOverForOthersAndForATime(t *testing.T) {
 		if n > 64 {
 			t.Fatal("oslo is passed over for ever")
 		}
-		s.market.lots["train"].spurns = s.market.lots["train"].spurns[:1] // bern had bad luck, and is no matter here
+		s.market.lots["train"].reneges = s.market.lots["train"].reneges[:1] // bern had bad luck, and is no matter here
 		spurners["declines"](s, to, a)
 	}
 }
@@ -127,11 +127,11 @@ func TestWhoDidNotKeepAJobIsRestored(t *testing.T) {
 		s := newStage(t, "bern", "oslo")
 		var facts []protocol.Message
 		keep := func(said []protocol.Message) []protocol.Message {
-			facts = append(facts, s.market.Facts()...)
+			facts = append(facts, s.market.Events()...)
 			return said
 		}
 		say := func(who protocol.Party, b protocol.Body) []protocol.Message { return keep(s.tell(who, b)) }
-		say("agent/oslo", protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100"}}})
+		say("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100"}}})
 		say(protocol.Submitter, protocol.Submit{Job: s.job()})
 		answers := []protocol.Body{nil, protocol.Accept{}, protocol.Decline{}}
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
@@ -143,11 +143,11 @@ func TestWhoDidNotKeepAJobIsRestored(t *testing.T) {
 				}
 			case 1:
 				for _, name := range []string{"bern", "oslo"} {
-					o := []protocol.Menu{no("train", protocol.NoRoom), menu("train", s.option(0, time.Hour))}[rapid.IntRange(0, 1).Draw(rt, name)]
-					say(protocol.Agent(name), protocol.Offer{Round: s.market.rounds, Jobs: []protocol.Menu{o}, Room: []protocol.Room{room(s.now)}})
+					o := []protocol.JobBids{no("train", protocol.NoCapacity), menu("train", s.option(0, time.Hour))}[rapid.IntRange(0, 1).Draw(rt, name)]
+					say(protocol.AgentParty(name), protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{o}, Capacity: []protocol.CapacityProfile{room(s.now)}})
 				}
 			default:
-				who := protocol.Agent(rapid.SampledFrom([]string{"bern", "oslo"}).Draw(rt, "who"))
+				who := protocol.AgentParty(rapid.SampledFrom([]string{"bern", "oslo"}).Draw(rt, "who"))
 				switch rapid.SampledFrom(answers).Draw(rt, "answer").(type) {
 				case protocol.Accept:
 					say(who, protocol.Accept{Job: "train", Epoch: l.epoch})
@@ -162,18 +162,18 @@ func TestWhoDidNotKeepAJobIsRestored(t *testing.T) {
 		}
 		lived, got := s.market.lots["train"], k.lots["train"]
 		if lived.state == called { // an award that ran out is counted when the job is called again
-			got.lapsed()
+			got.leaseExpired()
 		}
 		if !reflect.DeepEqual(counted(got), counted(lived)) {
-			rt.Fatalf("restored %+v; was %+v", got.spurns, lived.spurns)
+			rt.Fatalf("restored %+v; was %+v", got.reneges, lived.reneges)
 		}
 	})
 }
 
 // counted returns what a lot has had of which site.
-func counted(l *lot) map[string]spurn {
-	n := make(map[string]spurn)
-	for _, s := range l.spurns {
+func counted(l *lot) map[string]renege {
+	n := make(map[string]renege)
+	for _, s := range l.reneges {
 		if s.times > 0 {
 			n[s.site] = s
 		}
@@ -183,17 +183,17 @@ func counted(l *lot) map[string]spurn {
 
 // Where nobody is passed over a round is as it was.
 func TestAMenuIsLeftOutOnlyOfWhoIsPassedOver(t *testing.T) {
-	all := []auction.Menu{{Site: "bern"}, {Site: "oslo"}}
+	all := []auction.SiteBids{{Site: "bern"}, {Site: "oslo"}}
 	for _, c := range []struct {
-		spurns []spurn
-		want   []auction.Menu
+		spurns []renege
+		want   []auction.SiteBids
 	}{
 		{nil, all},
-		{[]spurn{{"oslo", 2, 0}}, all},
-		{[]spurn{{"oslo", 3, 1}}, all[:1]},
-		{[]spurn{{"oslo", 3, 1}, {"bern", 4, 2}}, all},
+		{[]renege{{"oslo", 2, 0}}, all},
+		{[]renege{{"oslo", 3, 1}}, all[:1]},
+		{[]renege{{"oslo", 3, 1}, {"bern", 4, 2}}, all},
 	} {
-		if got := (&lot{spurns: c.spurns}).heeded(all); !reflect.DeepEqual(got, c.want) {
+		if got := (&lot{reneges: c.spurns}).withoutReneging(all); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: heeded %+v, want %+v", c.spurns, got, c.want)
 		}
 	}

@@ -18,15 +18,15 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 // the site's name.
 type soonest struct{ rounds []auction.Round }
 
-func (s *soonest) Shadow() []protocol.Price { return nil }
+func (s *soonest) ShadowPrices() []protocol.ShadowPrice { return nil }
 
 func (s *soonest) Clear(r auction.Round) (out auction.Outcome) {
 	s.rounds = append(s.rounds, r)
 	for _, l := range r.Lots {
-		d := auction.Decision{Verdict: auction.Hold, Until: r.Now.Add(time.Minute) + 7, Why: protocol.Reason{Code: protocol.Waiting}}
-		for _, m := range l.Menus {
+		d := auction.Decision{Verdict: auction.Defer, Until: r.Now.Add(time.Minute) + 7, Why: protocol.Reason{Code: protocol.Waiting}}
+		for _, m := range l.Bids {
 			for _, o := range m.Options {
-				if d.Verdict == auction.Hold || o.Start < d.Option.Start || o.Start == d.Option.Start && o.Money < d.Option.Money {
+				if d.Verdict == auction.Defer || o.Start < d.Option.Start || o.Start == d.Option.Start && o.Money < d.Option.Money {
 					d = auction.Decision{Verdict: auction.Award, Site: m.Site, Option: o, Why: protocol.Reason{Code: protocol.ByRule}}
 				}
 			}
@@ -42,16 +42,16 @@ type stage struct {
 	market *Market
 	rule   *soonest
 	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Mouth
+	mouths map[protocol.Party]*protocol.Sender
 	said   []protocol.Message // by the market
 }
 
 // newStage returns a market that some sites have greeted.
 func newStage(t *testing.T, sites ...string) *stage {
-	s := &stage{T: t, rule: &soonest{}, now: noon, mouths: make(map[protocol.Party]*protocol.Mouth)}
+	s := &stage{T: t, rule: &soonest{}, now: noon, mouths: make(map[protocol.Party]*protocol.Sender)}
 	s.market = New(Config{}, s.rule)
 	for _, name := range sites {
-		s.tell(protocol.Agent(name), protocol.Hello{Site: name})
+		s.tell(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 	}
 	return s
 }
@@ -59,9 +59,9 @@ func newStage(t *testing.T, sites ...string) *stage {
 // say makes the next message of a party.
 func (s *stage) say(who protocol.Party, b protocol.Body) protocol.Message {
 	if s.mouths[who] == nil {
-		s.mouths[who] = &protocol.Mouth{Who: who}
+		s.mouths[who] = &protocol.Sender{Party: who}
 	}
-	return s.mouths[who].Say(s.now, protocol.Coordinator, b)
+	return s.mouths[who].NewMessage(s.now, protocol.Coordinator, b)
 }
 
 // tell has a party say something, and returns what the market says to it.
@@ -97,28 +97,28 @@ func (s *stage) job() protocol.Job {
 	}
 }
 
-func (s *stage) option(start, run time.Duration) protocol.Option {
-	return protocol.Option{
+func (s *stage) option(start, run time.Duration) protocol.BidOption {
+	return protocol.BidOption{
 		Start: s.now.Add(start), Finish: s.now.Add(start + run), Model: "V100",
 		Energy: 720_000_000, Carbon: 40_000, Money: 10_000,
 	}
 }
 
-func room(at protocol.Time) protocol.Room {
-	return protocol.Room{Model: "V100", From: at.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{4000}, Total: 4000}
+func room(at protocol.Time) protocol.CapacityProfile {
+	return protocol.CapacityProfile{Model: "V100", From: at.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{4000}, Total: 4000}
 }
 
 // offer has a site answer the open round.
-func (s *stage) offer(site string, menus ...protocol.Menu) []protocol.Message {
-	return s.tell(protocol.Agent(site), protocol.Offer{Round: s.market.rounds, Jobs: menus, Room: []protocol.Room{room(s.now)}})
+func (s *stage) offer(site string, menus ...protocol.JobBids) []protocol.Message {
+	return s.tell(protocol.AgentParty(site), protocol.Bids{Round: s.market.rounds, Jobs: menus, Capacity: []protocol.CapacityProfile{room(s.now)}})
 }
 
-func menu(id protocol.JobID, options ...protocol.Option) protocol.Menu {
-	return protocol.Menu{Job: id, Options: options}
+func menu(id protocol.JobID, options ...protocol.BidOption) protocol.JobBids {
+	return protocol.JobBids{Job: id, Options: options}
 }
 
-func no(id protocol.JobID, c protocol.Code) protocol.Menu {
-	return protocol.Menu{Job: id, Why: protocol.Reason{Code: c}}
+func no(id protocol.JobID, c protocol.Code) protocol.JobBids {
+	return protocol.JobBids{Job: id, Why: protocol.Reason{Code: c}}
 }
 
 // the returns the last thing of a kind that the market said.
@@ -143,8 +143,8 @@ func count[B protocol.Body](ms []protocol.Message) (n int) {
 }
 
 // done is an honest report of the end of the job, an hour after now.
-func (s *stage) done(a protocol.Award) protocol.Done {
-	return protocol.Done{
+func (s *stage) done(a protocol.Award) protocol.UsageReport {
+	return protocol.UsageReport{
 		Job: a.Job, Epoch: a.Epoch, Started: s.now, Ended: s.now.Add(time.Hour), Node: "n1", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000,
 	}

@@ -21,10 +21,10 @@ func TestAClockThatIsApart(t *testing.T) {
 			s.wait()
 			o := s.option(0, time.Hour)
 			o.Start, o.Finish = o.Start.Add(ahead), o.Finish.Add(ahead)
-			m := s.say("agent/oslo", protocol.Offer{Round: 1, Jobs: []protocol.Menu{menu("train", o)}, Room: []protocol.Room{room(s.now)}})
+			m := s.say("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", o)}, Capacity: []protocol.CapacityProfile{room(s.now)}})
 			m.At = m.At.Add(ahead)
 			s.hear(s.market.Step(s.now, m))
-			if n := s.market.Counts()["clock-apart"]; n != 1 {
+			if n := s.market.RefusalCounts()["clock-apart"]; n != 1 {
 				t.Errorf("counted %d times", n)
 			}
 			a := the[protocol.Award](s)
@@ -34,12 +34,12 @@ func TestAClockThatIsApart(t *testing.T) {
 			s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
 			d := s.done(a)
 			s.tell("agent/oslo", d)
-			if count[protocol.Settled](s.said) != 0 {
+			if count[protocol.Settlement](s.said) != 0 {
 				t.Error("a run that has yet to end was settled")
 			}
 			s.now = d.Ended
 			s.tell("agent/oslo", d)
-			if count[protocol.Settled](s.said) != 1 {
+			if count[protocol.Settlement](s.said) != 1 {
 				t.Error("the site's word does not count when its time has come")
 			}
 		})
@@ -56,7 +56,7 @@ func TestEveryRefusalIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	codes := map[string]bool{string(protocol.BadTerms): true, string(protocol.Forbidden): true, "judge-": true}
+	codes := map[string]bool{string(protocol.ImpossibleBid): true, string(protocol.Forbidden): true, "judge-": true}
 	counted := regexp.MustCompile(`counts\["([a-z-]+)"`)
 	for _, f := range files {
 		if strings.HasSuffix(f, "_test.go") {

@@ -26,23 +26,23 @@ type Op struct {
 	ID   string         `json:"id,omitempty"` // of the rule to remove
 }
 
-// Class returns the effect of an op on what is allowed: "tightens" or "loosens"
+// OpEffect returns the effect of an op on what is allowed: "tightens" or "loosens"
 // if it adds or removes a hard rule, otherwise "soft".
-func Class(was protocol.Policy, o Op) string {
+func OpEffect(was protocol.Policy, o Op) string {
 	switch {
-	case o.Op == "remove" && slices.ContainsFunc(was.Rules, func(r protocol.Rule) bool { return r.ID == o.ID && hard(r) }):
+	case o.Op == "remove" && slices.ContainsFunc(was.Rules, func(r protocol.Rule) bool { return r.ID == o.ID && isHardRule(r) }):
 		return "loosens"
-	case o.Op == "add" && hard(*o.Rule):
+	case o.Op == "add" && isHardRule(*o.Rule):
 		return "tightens"
 	}
 	return "soft"
 }
 
-// Apply returns the policy that a change makes of the one in force, with the
+// ApplyChange returns the policy that a change makes of the one in force, with the
 // names of the operators who confirmed it. A change that loosens a hard rule
 // must consist of that op alone, so that operators cannot confirm it unnoticed
 // together with one that they want. The error says what to change.
-func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
+func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
 	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Said: said, Rules: slices.Clone(was.Rules)}
 	if c.Base != was.Version {
 		return now, fmt.Errorf("policy: the change was made against version %d, but version %d is in force: make it again", c.Base, was.Version)
@@ -50,17 +50,17 @@ func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Pol
 	if len(c.Ops) == 0 {
 		return now, errors.New("policy: the sentence asks for no rule that exists; docs/policy.md lists the rules")
 	}
-	if len(c.Ops) > mostOps {
-		return now, fmt.Errorf("policy: the change has %d ops, want at most %d: split it", len(c.Ops), mostOps)
+	if len(c.Ops) > maxOps {
+		return now, fmt.Errorf("policy: the change has %d ops, want at most %d: split it", len(c.Ops), maxOps)
 	}
 	for _, o := range c.Ops {
-		if Class(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
+		if OpEffect(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
 			return now, fmt.Errorf("policy: removing %s loosens a hard rule and is combined with other changes: ask for it alone", o.ID)
 		}
 		switch o.Op {
 		case "add":
 			r := *o.Rule
-			r.ID = fmt.Sprintf("R-%d", next(was, now))
+			r.ID = fmt.Sprintf("R-%d", nextRuleNumber(was, now))
 			now.Rules = append(now.Rules, r)
 		case "remove":
 			n := len(now.Rules)
@@ -71,14 +71,14 @@ func Apply(was protocol.Policy, c Change, by, second, said string) (protocol.Pol
 			return now, fmt.Errorf("policy: unknown op %q, want add or remove", o.Op)
 		}
 	}
-	return now, Check(was, now)
+	return now, CheckSuccessor(was, now)
 }
 
-// next returns a rule number that no rule has or had. A version adds at most
-// mostOps rules, so version times mostOps is at least every number used so far;
+// nextRuleNumber returns a rule number that no rule has or had. A version adds at most
+// maxOps rules, so version times maxOps is at least every number used so far;
 // a number must not be reused, because texts and reasons refer to rules by it.
-func next(was, now protocol.Policy) int {
-	most := int(was.Version) * mostOps
+func nextRuleNumber(was, now protocol.Policy) int {
+	most := int(was.Version) * maxOps
 	for _, r := range slices.Concat(was.Rules, now.Rules) {
 		n := 0
 		if _, err := fmt.Sscanf(r.ID, "R-%d", &n); err == nil {
@@ -88,40 +88,40 @@ func next(was, now protocol.Policy) int {
 	return most + 1
 }
 
-// mostOps is the largest number of ops in a change.
-const mostOps = 8
+// maxOps is the largest number of ops in a change.
+const maxOps = 8
 
-// Tell returns the effect of an op as a sentence. Code writes it, never a model.
-func Tell(was protocol.Policy, o Op) string {
+// DescribeOp returns the effect of an op as a sentence. Code writes it, never a model.
+func DescribeOp(was protocol.Policy, o Op) string {
 	if o.Op == "remove" {
 		for _, r := range was.Rules {
 			if r.ID == o.ID {
-				return "remove " + o.ID + ": " + tell(r)
+				return "remove " + o.ID + ": " + describeRule(r)
 			}
 		}
-		return "remove " + format.Clean(o.ID) + ", which is not in force"
+		return "remove " + format.CleanText(o.ID) + ", which is not in force"
 	}
-	return tell(*o.Rule)
+	return describeRule(*o.Rule)
 }
 
-func tell(r protocol.Rule) string {
+func describeRule(r protocol.Rule) string {
 	who := "jobs"
 	if r.Tenant != "" {
-		who = "jobs of tenant " + format.Clean(r.Tenant)
+		who = "jobs of tenant " + format.CleanText(r.Tenant)
 	}
 	if len(r.Homes) > 0 {
-		who += " whose home is " + format.Any(clean(r.Homes))
+		who += " whose home is " + format.JoinWithOr(cleanNames(r.Homes))
 	}
 	where, all, runs := "at any site", "at every site", "all runs of all sites"
-	switch sites := clean(r.Sites); {
+	switch sites := cleanNames(r.Sites); {
 	case r.Outside:
-		where = "at any site but " + format.List(sites)
+		where = "at any site but " + format.JoinWithAnd(sites)
 		all, runs = where, "all runs "+where
 	case len(sites) == 1:
 		where, runs = "at "+sites[0], "all its runs"
 		all = where
 	case len(sites) > 1:
-		where, all = "at "+format.Any(sites), "at "+format.List(sites)
+		where, all = "at "+format.JoinWithOr(sites), "at "+format.JoinWithAnd(sites)
 		runs = "all runs " + all
 	}
 	switch r.Kind {
@@ -131,37 +131,37 @@ func tell(r protocol.Rule) string {
 		if weight < 0 {
 			word, weight = "dearer", -weight
 		}
-		return fmt.Sprintf("%s count %s %% %s %s%s", who, format.Thousandths(weight*100), word, all, when(r))
+		return fmt.Sprintf("%s count %s %% %s %s%s", who, format.FormatThousandths(weight*100), word, all, describeWhen(r))
 	case protocol.Cap:
 		var limits []string
 		if r.Most != 0 {
-			limits = append(limits, fmt.Sprintf("a kWh costs more than %s", format.Dollars(r.Most)))
+			limits = append(limits, fmt.Sprintf("a kWh costs more than %s", format.FormatDollars(r.Most)))
 		}
 		if r.Carbon != 0 {
-			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", format.Kg(r.Carbon)))
+			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", format.FormatKilograms(r.Carbon)))
 		}
 		if r.Power == 0 {
-			return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), when(r))
+			return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), describeWhen(r))
 		}
 		also := ""
 		if len(limits) > 0 { // a rule from a policy that predates the check that each cap has its own rule
 			also = ", nor run there in hours in which " + strings.Join(limits, " or ")
 		}
 		return fmt.Sprintf("%s may not start %s where %s together would draw more than %s kW, each as it was offered and idle draw not counted%s%s",
-			who, where, runs, format.Thousandths(protocol.Milli(r.Power/1000)), also, when(r))
+			who, where, runs, format.FormatThousandths(protocol.Milli(r.Power/1000)), also, describeWhen(r))
 	}
-	return fmt.Sprintf("%s may not run %s%s", who, where, when(r))
+	return fmt.Sprintf("%s may not run %s%s", who, where, describeWhen(r))
 }
 
-// clean returns names cleared of characters that must not be displayed.
-func clean(names []string) (shown []string) {
+// cleanNames returns names cleared of characters that must not be displayed.
+func cleanNames(names []string) (shown []string) {
 	for _, s := range names {
-		shown = append(shown, format.Clean(s))
+		shown = append(shown, format.CleanText(s))
 	}
 	return shown
 }
 
-func when(r protocol.Rule) string {
+func describeWhen(r protocol.Rule) string {
 	s := ""
 	switch r.Weekly {
 	case protocol.Weekend:
@@ -174,10 +174,10 @@ func when(r protocol.Rule) string {
 		s = ", from 06:00 to 22:00"
 	}
 	if r.From != 0 {
-		s += ", from " + dated(r.From)
+		s += ", from " + dateWithYear(r.From)
 	}
 	if r.To != 0 {
-		s += ", until " + dated(r.To)
+		s += ", until " + dateWithYear(r.To)
 	}
 	if s != "" {
 		s += " UTC, by the start of the run"
@@ -185,5 +185,5 @@ func when(r protocol.Rule) string {
 	return s
 }
 
-// dated formats an instant with its year, since a rule may be in force for longer than one.
-func dated(t protocol.Time) string { return t.Go().Format("2 Jan 2006 15:04") }
+// dateWithYear formats an instant with its year, since a rule may be in force for longer than one.
+func dateWithYear(t protocol.Time) string { return t.StdTime().Format("2 Jan 2006 15:04") }

@@ -49,8 +49,8 @@ type (
 	}
 )
 
-// Diff returns a change as a Diff; nil if it has no ops.
-func (c Change) Diff() *Diff {
+// AsDiff returns a change as a Diff; nil if it has no ops.
+func (c Change) AsDiff() *Diff {
 	if len(c.Ops) == 0 {
 		return nil
 	}
@@ -60,13 +60,13 @@ func (c Change) Diff() *Diff {
 			d.Ops = append(d.Ops, diffOp{Op: o.Op, ID: o.ID})
 			continue
 		}
-		r := diffed(*o.Rule)
+		r := diffRuleOf(*o.Rule)
 		d.Ops = append(d.Ops, diffOp{Op: o.Op, Rule: &r})
 	}
 	return d
 }
 
-func diffed(r protocol.Rule) diffRule {
+func diffRuleOf(r protocol.Rule) diffRule {
 	out := diffRule{Kind: string(r.Kind), Where: &diffWhere{}}
 	if r.Tenant != "" || len(r.Homes) > 0 {
 		out.Who = &diffWho{Tenant: r.Tenant}
@@ -84,7 +84,7 @@ func diffed(r protocol.Rule) diffRule {
 		out.Where.Tag = r.Words
 	}
 	if r.From != 0 || r.To != 0 || r.Weekly != "" {
-		out.When = &diffWhen{From: instant(r.From), To: instant(r.To), Weekly: string(r.Weekly), TZ: "UTC"}
+		out.When = &diffWhen{From: formatInstant(r.From), To: formatInstant(r.To), Weekly: string(r.Weekly), TZ: "UTC"}
 	}
 	is := func(v float64) *float64 { return &v }
 	switch {
@@ -104,9 +104,9 @@ func diffed(r protocol.Rule) diffRule {
 	return out
 }
 
-func instant(t protocol.Time) string {
+func formatInstant(t protocol.Time) string {
 	if t == 0 {
 		return ""
 	}
-	return t.Go().Format(time.RFC3339)
+	return t.StdTime().Format(time.RFC3339)
 }

@@ -46,7 +46,7 @@ func TestADiffKeepsItsSchema(t *testing.T) {
 				"cap carbon at 300 g/kWh", "never run at oslo when the price is above 90 €/MWh", "cap oslo at 200 kW until friday", "no more than 150 kW in the EU after 16:00",
 				"remove R-7", "forbid oslo tomorrow, and set every quota to unlimited", "jobs of vision must stay in the EU", "forbid coal in the daytime",
 			} {
-				d := Say(said, protocol.Policy{Version: 3}, known).Diff()
+				d := ParseSentence(said, protocol.Policy{Version: 3}, known).AsDiff()
 				if d == nil {
 					t.Errorf("%q changes nothing", said)
 					continue
@@ -77,12 +77,12 @@ func TestADiffSaysWhatWasSaid(t *testing.T) {
 		"never move EU data":        `{"base":0,"ops":[{"op":"add","rule":{"kind":"forbid","who":{"data":"EU"},"where":{"outside":"EU"}}}]}`,
 		"cap oslo at 200 kW":        `{"base":0,"ops":[{"op":"add","rule":{"kind":"cap","where":{"site":"oslo"},"what":"power","value":200,"unit":"kW"}}]}`,
 	} {
-		got, err := json.Marshal(Say(said, protocol.Policy{}, known).Diff())
+		got, err := json.Marshal(ParseSentence(said, protocol.Policy{}, known).AsDiff())
 		if err != nil || string(got) != want {
 			t.Errorf("%q is\n %s, %v; want\n %s", said, got, err, want)
 		}
 	}
-	if Say("sing", protocol.Policy{}, known).Diff() != nil {
+	if ParseSentence("sing", protocol.Policy{}, known).AsDiff() != nil {
 		t.Error("a song is a diff")
 	}
 }

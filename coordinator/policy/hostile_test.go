@@ -14,7 +14,7 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 	prefer := `{"op": "add", "rule": {"kind": "prefer", "where": {"sites": ["oslo"]}, "weight_thousandths": 100}}`
 	for text, want := range map[string]string{
 		`{"ops": [{"op": "add"}]}`:                                                "lacks its rule",
-		`{"ops": [` + strings.Repeat(prefer+",", mostOps) + prefer + `]}`:         "at most 8",
+		`{"ops": [` + strings.Repeat(prefer+",", maxOps) + prefer + `]}`:          "at most 8",
 		op(`{"kind": "cap", "most_milliwatts": -1}`):                              "less than nothing",
 		op(`{"kind": "cap", "most_milligrams_per_kwh": -1}`):                      "less than nothing",
 		op(`{"kind": "cap", "most_milliwatts": 1, "most_milligrams_per_kwh": 1}`): "a rule of its own",
@@ -22,7 +22,7 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 		var c Change
 		err := json.Unmarshal([]byte(text), &c)
 		if err == nil {
-			_, err = Apply(protocol.Policy{}, c, "ada", "", "")
+			_, err = ApplyChange(protocol.Policy{}, c, "ada", "", "")
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", text, err, want)
@@ -34,12 +34,12 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 // changes.
 func TestWhatIsInForceDoesNotKeepAChangeOut(t *testing.T) {
 	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 1, Carbon: 1}}}
-	now, err := Apply(was, Change{Base: 1, Ops: []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"lyon"}})}}, "ada", "", "")
+	now, err := ApplyChange(was, Change{Base: 1, Ops: []Op{add(protocol.Rule{Kind: protocol.Forbid, Sites: []string{"lyon"}})}}, "ada", "", "")
 	if err != nil || len(now.Rules) != 2 {
 		t.Errorf("%v: %v", now.Rules, err)
 	}
 	now.Rules[0].Carbon = 2
-	if err := Check(was, now); err == nil || !strings.Contains(err.Error(), "a rule of its own") {
+	if err := CheckSuccessor(was, now); err == nil || !strings.Contains(err.Error(), "a rule of its own") {
 		t.Errorf("another rule in its place: %v", err)
 	}
 }

@@ -17,24 +17,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// MostWeight bounds a preference: half of a run's cost either way, in
+// MaxWeight bounds a preference: half of a run's cost either way, in
 // thousandths.
-const MostWeight protocol.Milli = 500
+const MaxWeight protocol.Milli = 500
 
-// mostRules is the largest number of rules in a policy.
-const mostRules = 64
+// maxRules is the largest number of rules in a policy.
+const maxRules = 64
 
-// Check returns what is wrong with a policy that is to replace the one in force,
+// CheckSuccessor returns what is wrong with a policy that is to replace the one in force,
 // or nil. It accepts a rule that is in force already without further checks.
-func Check(was, now protocol.Policy) error {
+func CheckSuccessor(was, now protocol.Policy) error {
 	if now.Version != was.Version+1 {
 		return fmt.Errorf("policy: version %d does not follow version %d, which is in force: make it again", now.Version, was.Version)
 	}
 	if now.By == "" {
 		return errors.New("policy: no operator confirmed it")
 	}
-	if len(now.Rules) > mostRules {
-		return fmt.Errorf("policy: %d rules, want at most %d: remove some", len(now.Rules), mostRules)
+	if len(now.Rules) > maxRules {
+		return fmt.Errorf("policy: %d rules, want at most %d: remove some", len(now.Rules), maxRules)
 	}
 	seen := make(map[string]bool)
 	for _, r := range now.Rules {
@@ -42,20 +42,20 @@ func Check(was, now protocol.Policy) error {
 			return fmt.Errorf("policy: rule id %q is empty or used twice: give each rule its own", r.ID)
 		}
 		seen[r.ID] = true
-		if slices.ContainsFunc(was.Rules, func(x protocol.Rule) bool { return x.ID == r.ID && same(x, r) }) {
+		if slices.ContainsFunc(was.Rules, func(x protocol.Rule) bool { return x.ID == r.ID && hasSameEffect(x, r) }) {
 			continue // in force: a check that is newer than the rule must not block other changes
 		}
-		if err := check(r); err != nil {
+		if err := checkRule(r); err != nil {
 			return fmt.Errorf("policy: rule %s: %w", r.ID, err)
 		}
 	}
-	if Loosens(was, now) && (now.Second == "" || now.Second == now.By) {
+	if LoosensHardRule(was, now) && (now.Second == "" || now.Second == now.By) {
 		return errors.New("policy: it loosens a hard rule, which takes confirmation by a second person")
 	}
 	return nil
 }
 
-func check(r protocol.Rule) error {
+func checkRule(r protocol.Rule) error {
 	switch {
 	case r.To != 0 && r.To <= r.From:
 		return errors.New("it ends before it begins: give a later end")
@@ -66,7 +66,7 @@ func check(r protocol.Rule) error {
 	}
 	switch r.Kind {
 	case protocol.Prefer:
-		if r.Weight == 0 || r.Weight < -MostWeight || r.Weight > MostWeight {
+		if r.Weight == 0 || r.Weight < -MaxWeight || r.Weight > MaxWeight {
 			return fmt.Errorf("weight %d: want -500..500 thousandths, and not 0", r.Weight)
 		}
 	case protocol.Forbid:
@@ -88,104 +88,104 @@ func check(r protocol.Rule) error {
 	return nil
 }
 
-// hard reports whether runs must obey a rule; a preference only changes costs.
-func hard(r protocol.Rule) bool { return r.Kind != protocol.Prefer }
+// isHardRule reports whether runs must obey a rule; a preference only changes costs.
+func isHardRule(r protocol.Rule) bool { return r.Kind != protocol.Prefer }
 
-// Loosens reports whether a policy allows what the previous one forbade: whether
+// LoosensHardRule reports whether a policy allows what the previous one forbade: whether
 // a hard rule was removed or changed.
-func Loosens(was, now protocol.Policy) bool {
+func LoosensHardRule(was, now protocol.Policy) bool {
 	for _, r := range was.Rules {
-		if hard(r) && !slices.ContainsFunc(now.Rules, func(x protocol.Rule) bool { return same(r, x) }) {
+		if isHardRule(r) && !slices.ContainsFunc(now.Rules, func(x protocol.Rule) bool { return hasSameEffect(r, x) }) {
 			return true
 		}
 	}
 	return false
 }
 
-func same(x, y protocol.Rule) bool {
+func hasSameEffect(x, y protocol.Rule) bool {
 	return x.Kind == y.Kind && x.Tenant == y.Tenant && slices.Equal(x.Homes, y.Homes) && slices.Equal(x.Sites, y.Sites) && x.Outside == y.Outside &&
 		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon && x.Power == y.Power
 }
 
-// A Ruling is the effect of a policy on one bid option.
-type Ruling struct {
+// A OptionRuling is the effect of a policy on one bid option.
+type OptionRuling struct {
 	Forbidden string         // id of the first rule that forbids it; "" if none does
 	Bias      protocol.Milli // thousandths by which it counts as cheaper
 }
 
-// Rule returns the ruling on running a job by an option at a site with outlook
-// g. The weights of all preferences that apply add up, clamped to MostWeight
+// EvaluateOption returns the ruling on running a job by an option at a site with outlook
+// g. The weights of all preferences that apply add up, clamped to MaxWeight
 // either way after each.
-func Rule(p protocol.Policy, j protocol.Job, site string, o protocol.Option, g protocol.Outlook) (out Ruling) {
+func EvaluateOption(p protocol.Policy, j protocol.Job, site string, o protocol.BidOption, g protocol.GridForecast) (out OptionRuling) {
 	for _, r := range p.Rules {
-		if !Applies(r, j, site, o.Start) {
+		if !AppliesTo(r, j, site, o.Start) {
 			continue
 		}
 		switch r.Kind {
 		case protocol.Prefer:
-			out.Bias = min(MostWeight, max(-MostWeight, out.Bias+r.Weight))
+			out.Bias = min(MaxWeight, max(-MaxWeight, out.Bias+r.Weight))
 		case protocol.Forbid:
-			out.Forbidden = first(out.Forbidden, r.ID)
+			out.Forbidden = firstNonEmpty(out.Forbidden, r.ID)
 		case protocol.Cap:
-			if exceeds(r, o, g) {
-				out.Forbidden = first(out.Forbidden, r.ID)
+			if exceedsCap(r, o, g) {
+				out.Forbidden = firstNonEmpty(out.Forbidden, r.ID)
 			}
 		}
 	}
 	return out
 }
 
-// Ceilings returns the power caps that apply to a run of a job that starts at a
+// PowerCapsFor returns the power caps that apply to a run of a job that starts at a
 // site at an instant. Each caps the total power of all runs at the sites that it
-// [Covers].
-func Ceilings(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
+// [CoversSite].
+func PowerCapsFor(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
 	for _, r := range p.Rules {
-		if r.Kind == protocol.Cap && r.Power != 0 && Applies(r, j, site, start) {
+		if r.Kind == protocol.Cap && r.Power != 0 && AppliesTo(r, j, site, start) {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// Binds reports whether a hard rule may forbid a start of a job at a site in
+// ConstrainsStart reports whether a hard rule may forbid a start of a job at a site in
 // [from, to], at some instant of it. It ignores the time of the week.
-func Binds(p protocol.Policy, j protocol.Job, site string, from, to protocol.Time) bool {
+func ConstrainsStart(p protocol.Policy, j protocol.Job, site string, from, to protocol.Time) bool {
 	return slices.ContainsFunc(p.Rules, func(r protocol.Rule) bool {
-		return hard(r) && about(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
+		return isHardRule(r) && isAboutJob(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
 	})
 }
 
-// Applies reports whether a rule applies to a run of a job that starts at a site at an instant.
-func Applies(r protocol.Rule, j protocol.Job, site string, start protocol.Time) bool {
-	return about(r, j, site) && during(r, start)
+// AppliesTo reports whether a rule applies to a run of a job that starts at a site at an instant.
+func AppliesTo(r protocol.Rule, j protocol.Job, site string, start protocol.Time) bool {
+	return isAboutJob(r, j, site) && isActiveAt(r, start)
 }
 
-// Covers reports whether a rule applies to runs at a site.
-func Covers(r protocol.Rule, site string) bool {
+// CoversSite reports whether a rule applies to runs at a site.
+func CoversSite(r protocol.Rule, site string) bool {
 	return len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside
 }
 
-func first(a, b string) string {
+func firstNonEmpty(a, b string) string {
 	if a != "" {
 		return a
 	}
 	return b
 }
 
-// about reports whether a rule applies to a job at a site, at any time.
-func about(r protocol.Rule, j protocol.Job, site string) bool {
+// isAboutJob reports whether a rule applies to a job at a site, at any time.
+func isAboutJob(r protocol.Rule, j protocol.Job, site string) bool {
 	return (r.Tenant == "" || r.Tenant == j.Tenant) &&
 		(len(r.Homes) == 0 || slices.Contains(r.Homes, j.Home)) &&
-		Covers(r, site)
+		CoversSite(r, site)
 }
 
-// during reports whether a rule applies to runs that start at an instant. Times
+// isActiveAt reports whether a rule applies to runs that start at an instant. Times
 // of the week are in UTC.
-func during(r protocol.Rule, at protocol.Time) bool {
+func isActiveAt(r protocol.Rule, at protocol.Time) bool {
 	if at < r.From || r.To != 0 && at >= r.To {
 		return false
 	}
-	t := at.Go()
+	t := at.StdTime()
 	rest := t.Weekday() == time.Saturday || t.Weekday() == time.Sunday
 	night := t.Hour() >= 22 || t.Hour() < 6
 	switch r.Weekly {
@@ -201,9 +201,9 @@ func during(r protocol.Rule, at protocol.Time) bool {
 	return true
 }
 
-// exceeds reports whether any hour of a run is above a cap, by the site's
+// exceedsCap reports whether any hour of a run is above a cap, by the site's
 // outlook. An hour beyond the outlook does not count as above.
-func exceeds(r protocol.Rule, o protocol.Option, g protocol.Outlook) bool {
+func exceedsCap(r protocol.Rule, o protocol.BidOption, g protocol.GridForecast) bool {
 	for i := range max(len(g.Price), len(g.Carbon)) {
 		h := g.From.Add(time.Duration(i) * time.Hour)
 		if h.Add(time.Hour) <= o.Start || h >= o.Finish {

@@ -16,7 +16,7 @@ import (
 // friday is when sentences of these tests are said: 2025-06-13T15:00:00Z.
 const friday protocol.Time = 1_749_826_800_000
 
-var known = Known{
+var known = Vocabulary{
 	Sites: []string{"coal-plains", "hydro-north", "oslo", "lyon"}, Tenants: []string{"team-a", "vision"},
 	Places: map[string][]string{"eu": {"lyon", "oslo"}}, Now: friday,
 }
@@ -96,7 +96,7 @@ func TestSay(t *testing.T) {
 		{"never run jobs of team a at coal-plains", nil, 1}, {"jobs of a tenant must stay in oslo", nil, 1},
 	} {
 		t.Run(tc.said, func(t *testing.T) {
-			got := Say(tc.said, protocol.Policy{}, known)
+			got := ParseSentence(tc.said, protocol.Policy{}, known)
 			if len(got.Ops) != len(tc.want) || len(got.NotUnderstood) != tc.not {
 				t.Fatalf("%d ops, %q not understood; want %d and %d", len(got.Ops), got.NotUnderstood, len(tc.want), tc.not)
 			}
@@ -110,13 +110,13 @@ func TestSay(t *testing.T) {
 }
 
 func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
-	was, err := Apply(protocol.Policy{}, Say("never run at oslo", protocol.Policy{}, known), "ada", "", "never run at oslo")
+	was, err := ApplyChange(protocol.Policy{}, ParseSentence("never run at oslo", protocol.Policy{}, known), "ada", "", "never run at oslo")
 	if err != nil || len(was.Rules) != 1 || was.Rules[0].ID != "R-1" {
 		t.Fatalf("%+v, %v; want R-1", was, err)
 	}
-	lift := Say("lift R-1", was, known)
-	if Class(was, lift.Ops[0]) != "loosens" {
-		t.Errorf("lifting a ban is classed %q", Class(was, lift.Ops[0]))
+	lift := ParseSentence("lift R-1", was, known)
+	if OpEffect(was, lift.Ops[0]) != "loosens" {
+		t.Errorf("lifting a ban is classed %q", OpEffect(was, lift.Ops[0]))
 	}
 	for _, tc := range []struct{ said, by, second, fault string }{
 		{"lift R-1", "ada", "", "second person"},
@@ -129,19 +129,19 @@ func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
 		{"lift R-1", "ada", "ben", ""},
 		{"prefer oslo", "ada", "", ""},
 	} {
-		_, err := Apply(was, Say(tc.said, was, known), tc.by, tc.second, tc.said)
+		_, err := ApplyChange(was, ParseSentence(tc.said, was, known), tc.by, tc.second, tc.said)
 		if tc.fault == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.fault) {
 			t.Errorf("%q by %q and %q: %v; want %q", tc.said, tc.by, tc.second, err, tc.fault)
 		}
 	}
-	if _, err := Apply(was, Say("prefer oslo", protocol.Policy{}, known), "ada", "", ""); err == nil {
+	if _, err := ApplyChange(was, ParseSentence("prefer oslo", protocol.Policy{}, known), "ada", "", ""); err == nil {
 		t.Error("Apply accepted a change that was made against another version")
 	}
 	narrower := was
 	narrower.Version++
 	narrower.Rules = slices.Clone(was.Rules)
 	narrower.Rules[0].To = friday
-	if Check(was, narrower) == nil {
+	if CheckSuccessor(was, narrower) == nil {
 		t.Error("one person made a ban end")
 	}
 }
@@ -158,12 +158,12 @@ func TestTell(t *testing.T) {
 		"prefer the EU":                      "jobs count 15 % cheaper at lyon and oslo",
 		"no jobs above 90 €/MWh on weekends": "jobs may not run at any site in hours in which a kWh costs more than $0.0900, on Saturdays and Sundays UTC, by the start of the run",
 	} {
-		c := Say(said, protocol.Policy{}, known)
+		c := ParseSentence(said, protocol.Policy{}, known)
 		if len(c.Ops) != 1 {
 			t.Errorf("%q: %+v", said, c)
 			continue
 		}
-		if got := Tell(protocol.Policy{}, c.Ops[0]); got != want {
+		if got := DescribeOp(protocol.Policy{}, c.Ops[0]); got != want {
 			t.Errorf("%q is described as %q; want %q", said, got, want)
 		}
 	}
@@ -176,7 +176,7 @@ func TestNothingElseCanBeSaid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		said := strings.Join(rapid.SliceOfN(rapid.SampledFrom(vocabulary), 0, 14).Draw(t, "words"), " ")
 		was := protocol.Policy{Version: 3, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}, {ID: "R-2", Kind: protocol.Prefer, Sites: []string{"lyon"}, Weight: 100}}}
-		c := Say(said, was, known)
+		c := ParseSentence(said, was, known)
 		raw, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
@@ -189,21 +189,21 @@ func TestNothingElseCanBeSaid(t *testing.T) {
 			if !reflect.DeepEqual(o, back.Ops[i]) {
 				t.Fatalf("%+v comes back from JSON as %+v", o.Rule, back.Ops[i].Rule)
 			}
-			if text := Tell(was, o); strings.ContainsAny(text, "\x1b\x07") {
+			if text := DescribeOp(was, o); strings.ContainsAny(text, "\x1b\x07") {
 				t.Fatalf("%q is described as %q", said, text)
 			}
 		}
-		now, err := Apply(was, c, "ada", "", said)
+		now, err := ApplyChange(was, c, "ada", "", said)
 		if err != nil {
 			return
 		}
-		if err := Check(was, now); err != nil {
+		if err := CheckSuccessor(was, now); err != nil {
 			t.Fatalf("%q was applied, and is void: %v", said, err)
 		}
 		j := protocol.Job{Tenant: "team-a", Home: "oslo"}
-		o := protocol.Option{Start: friday, Finish: friday.Add(time.Hour)}
+		o := protocol.BidOption{Start: friday, Finish: friday.Add(time.Hour)}
 		for _, site := range known.Sites {
-			if Rule(was, j, site, o, protocol.Outlook{}).Forbidden != "" && Rule(now, j, site, o, protocol.Outlook{}).Forbidden == "" {
+			if EvaluateOption(was, j, site, o, protocol.GridForecast{}).Forbidden != "" && EvaluateOption(now, j, site, o, protocol.GridForecast{}).Forbidden == "" {
 				t.Fatalf("%q, of one person, allows what was forbidden", said)
 			}
 		}
@@ -212,13 +212,13 @@ func TestNothingElseCanBeSaid(t *testing.T) {
 
 func TestACapLooksAtEveryHourOfARun(t *testing.T) {
 	p := protocol.Policy{Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Most: 50}}}
-	g := protocol.Outlook{From: friday.Floor(time.Hour), Price: []protocol.Microdollars{10, 60, 10}}
+	g := protocol.GridForecast{From: friday.Floor(time.Hour), Price: []protocol.Microdollars{10, 60, 10}}
 	for _, tc := range []struct {
 		start, long time.Duration
 		want        bool
 	}{{0, time.Hour, false}, {0, 2 * time.Hour, true}, {30 * time.Minute, time.Hour, true}, {2 * time.Hour, time.Hour, false}, {9 * time.Hour, time.Hour, false}} {
-		o := protocol.Option{Start: g.From.Add(tc.start), Finish: g.From.Add(tc.start + tc.long)}
-		if got := Rule(p, protocol.Job{}, "oslo", o, g).Forbidden != ""; got != tc.want {
+		o := protocol.BidOption{Start: g.From.Add(tc.start), Finish: g.From.Add(tc.start + tc.long)}
+		if got := EvaluateOption(p, protocol.Job{}, "oslo", o, g).Forbidden != ""; got != tc.want {
 			t.Errorf("from %v for %v: forbidden is %v; want %v", tc.start, tc.long, got, tc.want)
 		}
 	}
@@ -226,7 +226,7 @@ func TestACapLooksAtEveryHourOfARun(t *testing.T) {
 
 // Sites and tenants may be called by words that sentences are made of.
 func TestNamesThatAreWords(t *testing.T) {
-	k := Known{Sites: []string{"on-prem", "oslo", "the-hague"}, Tenants: []string{"data", "vision"}, Now: friday}
+	k := Vocabulary{Sites: []string{"on-prem", "oslo", "the-hague"}, Tenants: []string{"data", "vision"}, Now: friday}
 	for said, want := range map[string]string{
 		"never run on weekends":                       "",
 		"cap the power at 200 kW":                     "",
@@ -238,10 +238,10 @@ func TestNamesThatAreWords(t *testing.T) {
 		"oslo data must stay in oslo":                 "jobs whose home is oslo may not run at any site but oslo",
 		"jobs of tenant vision may only run at lyon?": "",
 	} {
-		c := Say(said, protocol.Policy{}, k)
+		c := ParseSentence(said, protocol.Policy{}, k)
 		got := ""
 		if len(c.Ops) > 0 {
-			got = Tell(protocol.Policy{}, c.Ops[0])
+			got = DescribeOp(protocol.Policy{}, c.Ops[0])
 		}
 		if got != want {
 			t.Errorf("%q is described as %q; want %q", said, got, want)
@@ -251,17 +251,17 @@ func TestNamesThatAreWords(t *testing.T) {
 
 // Who submits calls himself as he likes, and changes no wish by it.
 func TestATenantThatIsCalledByAWordChangesNoWish(t *testing.T) {
-	k := Known{Sites: []string{"oslo"}, Tenants: []string{"all", "jobs", "the"}, Now: friday}
+	k := Vocabulary{Sites: []string{"oslo"}, Tenants: []string{"all", "jobs", "the"}, Now: friday}
 	for _, said := range []string{"never run jobs at oslo", "the jobs must never run at oslo", "never run all jobs at oslo"} {
-		c := Say(said, protocol.Policy{}, k)
-		if len(c.Ops) != 1 || Tell(protocol.Policy{}, c.Ops[0]) != "jobs may not run at oslo" {
+		c := ParseSentence(said, protocol.Policy{}, k)
+		if len(c.Ops) != 1 || DescribeOp(protocol.Policy{}, c.Ops[0]) != "jobs may not run at oslo" {
 			t.Errorf("%q is read as %+v", said, c)
 		}
 	}
-	if c := Say("oslo data of all our jobs must stay in oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "" {
+	if c := ParseSentence("oslo data of all our jobs must stay in oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "" {
 		t.Errorf("what is said of all is read as %+v", c)
 	}
-	if c := Say("never run jobs of jobs at oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "jobs" {
+	if c := ParseSentence("never run jobs of jobs at oslo", protocol.Policy{}, k); len(c.Ops) != 1 || c.Ops[0].Rule.Tenant != "jobs" {
 		t.Errorf("a rule does not name its tenant: %+v", c)
 	}
 }
@@ -269,10 +269,10 @@ func TestATenantThatIsCalledByAWordChangesNoWish(t *testing.T) {
 // Tell describes a rule that a newer check would refuse in full; it blocks no other change.
 func TestARuleFromBeforeStands(t *testing.T) {
 	was := protocol.Policy{Version: 4, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 200_000_000, Most: 90_000}}}
-	if told := Tell(was, Op{Op: "remove", ID: "R-1"}); !strings.Contains(told, "200 kW") || !strings.Contains(told, "$0.0900") {
+	if told := DescribeOp(was, Op{Op: "remove", ID: "R-1"}); !strings.Contains(told, "200 kW") || !strings.Contains(told, "$0.0900") {
 		t.Errorf("described as %q", told)
 	}
-	if _, err := Apply(was, Say("avoid coal at night", was, known), "ada", "", ""); err != nil {
+	if _, err := ApplyChange(was, ParseSentence("avoid coal at night", was, known), "ada", "", ""); err != nil {
 		t.Error(err)
 	}
 }

@@ -25,7 +25,7 @@ type town struct {
 	board  jobstatus.Board
 	dice   *rand.Rand
 	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Mouth
+	mouths map[protocol.Party]*protocol.Sender
 	facts  []protocol.Message
 	jobs   []protocol.Job
 	runs   []run
@@ -39,15 +39,15 @@ type run struct {
 func newTown(seed uint64, now protocol.Time) *town {
 	return &town{
 		market: market.New(config, auction.New(auction.Config{})), dice: rand.New(rand.NewPCG(seed, 1)), now: now,
-		mouths: make(map[protocol.Party]*protocol.Mouth),
+		mouths: make(map[protocol.Party]*protocol.Sender),
 	}
 }
 
 func (w *town) say(who protocol.Party, b protocol.Body) []protocol.Message {
 	if w.mouths[who] == nil {
-		w.mouths[who] = &protocol.Mouth{Who: who}
+		w.mouths[who] = &protocol.Sender{Party: who}
 	}
-	return w.hear(w.market.Step(w.now, w.mouths[who].Say(w.now, protocol.Coordinator, b)))
+	return w.hear(w.market.Step(w.now, w.mouths[who].NewMessage(w.now, protocol.Coordinator, b)))
 }
 
 func (w *town) tick() []protocol.Message {
@@ -57,11 +57,11 @@ func (w *town) tick() []protocol.Message {
 
 // hear answers the messages of the market, and returns all of them.
 func (w *town) hear(ms []protocol.Message) []protocol.Message {
-	w.facts = append(w.facts, w.market.Facts()...)
+	w.facts = append(w.facts, w.market.Events()...)
 	all := ms
 	for _, m := range ms {
 		switch b := m.Body.(type) {
-		case protocol.Call:
+		case protocol.CallForBids:
 			for _, site := range []protocol.Party{"agent/bern", "agent/oslo"} {
 				if w.dice.IntN(10) > 0 {
 					all = append(all, w.say(site, w.offer(b))...)
@@ -81,15 +81,15 @@ func (w *town) hear(ms []protocol.Message) []protocol.Message {
 	return all
 }
 
-func (w *town) offer(c protocol.Call) protocol.Offer {
-	o := protocol.Offer{Round: c.Round, Room: []protocol.Room{{
+func (w *town) offer(c protocol.CallForBids) protocol.Bids {
+	o := protocol.Bids{Round: c.Round, Capacity: []protocol.CapacityProfile{{
 		Model: "V100", From: w.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{200_000}, Total: 200_000,
 	}}}
 	for _, j := range c.Jobs {
-		m := protocol.Menu{Job: j.ID}
+		m := protocol.JobBids{Job: j.ID}
 		for range w.dice.IntN(3) {
 			start := w.now.Add(time.Duration(w.dice.IntN(2)*w.dice.IntN(90)) * time.Minute)
-			m.Options = append(m.Options, protocol.Option{Start: start, Finish: start.Add(time.Hour), Model: "V100", Money: 10_000, Energy: 1e9, Carbon: 50_000})
+			m.Options = append(m.Options, protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Model: "V100", Money: 10_000, Energy: 1e9, Carbon: 50_000})
 		}
 		o.Jobs = append(o.Jobs, m)
 	}
@@ -99,7 +99,7 @@ func (w *town) offer(c protocol.Call) protocol.Offer {
 // live lets some time pass.
 func (w *town) live(steps int) {
 	for _, site := range []string{"bern", "oslo"} {
-		w.say(protocol.Agent(site), protocol.Hello{Site: site, Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
+		w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site, Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
 	}
 	for range steps {
 		switch w.dice.IntN(12) {
@@ -115,17 +115,17 @@ func (w *town) live(steps int) {
 			w.say(protocol.Submitter, protocol.Submit{Job: j})
 		case 4:
 			if len(w.jobs) > 0 && w.dice.IntN(10) == 0 {
-				w.say(protocol.Desk, protocol.Cancel{Job: w.jobs[w.dice.IntN(len(w.jobs))].ID})
+				w.say(protocol.OperatorAPI, protocol.Cancel{Job: w.jobs[w.dice.IntN(len(w.jobs))].ID})
 			}
 		case 5:
 			if w.dice.IntN(40) == 0 {
-				w.say("agent/bern", protocol.Hello{Site: "bern", Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
+				w.say("agent/bern", protocol.RegisterSite{Site: "bern", Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
 			}
 			if w.dice.IntN(200) == 0 {
 				w.lose("bern")
 			}
 			if w.dice.IntN(100) == 0 {
-				w.say(protocol.Desk, protocol.Drain{Site: "bern", Over: w.dice.IntN(2) == 0})
+				w.say(protocol.OperatorAPI, protocol.Drain{Site: "bern", Over: w.dice.IntN(2) == 0})
 			}
 		case 6, 7, 8, 9:
 			if len(w.runs) > 0 {
@@ -144,13 +144,13 @@ func (w *town) live(steps int) {
 
 // lose decommissions a site. Half of its jobs will never be reported on.
 func (w *town) lose(site string) {
-	w.say(protocol.Desk, protocol.Gone{Site: site, By: "ada"})
-	w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.site == protocol.Agent(site) && w.dice.IntN(2) == 0 })
+	w.say(protocol.OperatorAPI, protocol.DecommissionSite{Site: site, By: "ada"})
+	w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.site == protocol.AgentParty(site) && w.dice.IntN(2) == 0 })
 }
 
-func (w *town) done(r run) protocol.Done {
+func (w *town) done(r run) protocol.UsageReport {
 	e := protocol.Millijoules(8e8 + w.dice.Int64N(6e8))
-	return protocol.Done{
+	return protocol.UsageReport{
 		Job: r.award.Job, Epoch: r.award.Epoch, Started: w.now, Ended: w.now, Node: "n1", Devices: []int{0},
 		IT: e, Energy: e, Carbon: 40_000 + protocol.Milligrams(w.dice.IntN(40_000)), Money: 9_000 + protocol.Microdollars(w.dice.IntN(4_000)),
 	}
@@ -164,9 +164,9 @@ func (w *town) again(facts []protocol.Message) *town {
 		n.market.Restore(m)
 		n.board.Add(m)
 	}
-	n.market.Begin(9)
+	n.market.BeginIncarnation(9)
 	for who, m := range w.mouths {
-		n.mouths[who] = &protocol.Mouth{Who: who, Life: m.Life + 9}
+		n.mouths[who] = &protocol.Sender{Party: who, Incarnation: m.Incarnation + 9}
 	}
 	n.jobs, n.runs = append(n.jobs, w.jobs...), append(n.runs, w.runs...)
 	return n
@@ -175,7 +175,7 @@ func (w *town) again(facts []protocol.Message) *town {
 // epilogue makes every party repeat its messages, and then goes on at random.
 func (w *town) epilogue() (said []protocol.Message) {
 	for _, site := range []string{"bern", "oslo"} { // who is told what to stop
-		said = append(said, w.say(protocol.Agent(site), protocol.Hello{Site: site})...)
+		said = append(said, w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site})...)
 	}
 	for i := range w.jobs {
 		j := w.jobs[i]
@@ -200,11 +200,11 @@ func sum(parts ...[]protocol.Message) []protocol.Message {
 	s, last := snapshot.New(config.Remember), uint64(0)
 	for _, facts := range parts {
 		for _, m := range facts {
-			s.Add(m)
+			s.AddEvent(m)
 		}
 		last++
 	}
-	return s.Messages(last)
+	return s.SnapshotMessages(last)
 }
 
 // A market restored from a snapshot and the later events answers all messages as
@@ -241,8 +241,8 @@ func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
 			if got := n.epilogue(); !reflect.DeepEqual(got, say) {
 				differ(t, name, got, say)
 			}
-			for _, a := range whole.market.Ledger().Accounts() {
-				if x, y := n.market.Ledger().Balance(a), whole.market.Ledger().Balance(a); x != y {
+			for _, a := range whole.market.Accounts().AccountNames() {
+				if x, y := n.market.Accounts().BalanceOf(a), whole.market.Accounts().BalanceOf(a); x != y {
 					t.Errorf("%s: %s has %d, not %d", name, a, x, y)
 				}
 			}
@@ -278,7 +278,7 @@ func TestASummaryHasABound(t *testing.T) {
 	one := len(sum(w.facts))
 	w.live(42_000)
 	two := len(sum(w.facts))
-	if len(w.jobs) < 2*market.Whole || two > one+one/10 {
+	if len(w.jobs) < 2*market.MaxWholeEndedJobs || two > one+one/10 {
 		t.Errorf("%d jobs: %d facts; half of them: %d", len(w.jobs), two, one)
 	}
 }
@@ -291,12 +291,12 @@ func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
 		all = append(all, protocol.Balance{Account: fmt.Sprintf("tenant/%0128d", i), Amount: 1})
 	}
 	s, left := snapshot.New(time.Hour), 0
-	s.Add(protocol.Message{From: protocol.Books, Body: protocol.Brought{Accounts: all}})
-	for _, m := range s.Messages(1) {
+	s.AddEvent(protocol.Message{From: protocol.SnapshotSource, Body: protocol.Snapshot{Accounts: all}})
+	for _, m := range s.SnapshotMessages(1) {
 		if _, err := protocol.Encode(m); err != nil {
 			t.Fatal(err)
 		}
-		if b, ok := m.Body.(protocol.Brought); ok {
+		if b, ok := m.Body.(protocol.Snapshot); ok {
 			left += len(b.Accounts)
 		}
 	}
@@ -309,37 +309,39 @@ func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
 // job then, and must be ordered to stop it if it comes back after its decommission.
 func TestALateAcceptIsNotLeftOut(t *testing.T) {
 	w := newTown(1, noon)
-	coordinator := protocol.Mouth{Who: protocol.Coordinator}
-	fact := func(to protocol.Party, b protocol.Body) { w.facts = append(w.facts, coordinator.Say(w.now, to, b)) }
+	coordinator := protocol.Sender{Party: protocol.Coordinator}
+	fact := func(to protocol.Party, b protocol.Body) {
+		w.facts = append(w.facts, coordinator.NewMessage(w.now, to, b))
+	}
 	heard := func(who protocol.Party, b protocol.Body) {
 		if w.mouths[who] == nil {
-			w.mouths[who] = &protocol.Mouth{Who: who}
+			w.mouths[who] = &protocol.Sender{Party: who}
 		}
-		w.facts = append(w.facts, w.mouths[who].Say(w.now, protocol.Coordinator, b))
+		w.facts = append(w.facts, w.mouths[who].NewMessage(w.now, protocol.Coordinator, b))
 	}
 	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Hour)}
 	award := func(site string, epoch uint64) {
-		fact(protocol.Agent(site), protocol.Award{Round: epoch, Job: job.ID, Epoch: epoch, Lease: w.now.Add(time.Minute)})
+		fact(protocol.AgentParty(site), protocol.Award{Round: epoch, Job: job.ID, Epoch: epoch, Lease: w.now.Add(time.Minute)})
 	}
-	heard("agent/bern", protocol.Hello{Site: "bern"})
-	heard("agent/oslo", protocol.Hello{Site: "oslo"})
+	heard("agent/bern", protocol.RegisterSite{Site: "bern"})
+	heard("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	heard(protocol.Submitter, protocol.Submit{Job: job})
 	award("oslo", 1)
-	fact(protocol.Submitter, protocol.Hold{Round: 2, Job: job.ID, Until: w.now.Add(time.Hour)})
+	fact(protocol.Submitter, protocol.Defer{Round: 2, Job: job.ID, Until: w.now.Add(time.Hour)})
 	heard("agent/oslo", protocol.Accept{Job: job.ID, Epoch: 1})
-	heard(protocol.Desk, protocol.Gone{Site: "oslo", By: "ada"})
+	heard(protocol.OperatorAPI, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	award("bern", 2)
 	heard("agent/bern", protocol.Accept{Job: job.ID, Epoch: 2})
-	heard("agent/bern", protocol.Done{Job: job.ID, Epoch: 2})
-	fact("", protocol.Settled{Job: job.ID, Site: "bern"})
-	for i := range market.Whole {
+	heard("agent/bern", protocol.UsageReport{Job: job.ID, Epoch: 2})
+	fact("", protocol.Settlement{Job: job.ID, Site: "bern"})
+	for i := range market.MaxWholeEndedJobs {
 		job.ID = protocol.JobID(fmt.Sprint("job-", i))
 		heard(protocol.Submitter, protocol.Submit{Job: job})
-		fact(protocol.Submitter, protocol.Refuse{Job: job.ID})
+		fact(protocol.Submitter, protocol.Reject{Job: job.ID})
 	}
 	for name, facts := range map[string][]protocol.Message{"all facts": w.facts, "a summary": sum(w.facts)} {
 		stops := 0
-		for _, m := range w.again(facts).say("agent/oslo", protocol.Hello{Site: "oslo"}) {
+		for _, m := range w.again(facts).say("agent/oslo", protocol.RegisterSite{Site: "oslo"}) {
 			if c, ok := m.Body.(protocol.Cancel); ok && c.Job == "train" && c.Epoch == 1 {
 				stops++
 			}
@@ -353,15 +355,15 @@ func TestALateAcceptIsNotLeftOut(t *testing.T) {
 // A clock that was years ahead for a while, and was corrected, keeps no id known
 // for years, nor all that ended since.
 func TestAnIDThatEndedByAClockThatWasAheadIsForgotten(t *testing.T) {
-	s, mouth := snapshot.New(time.Hour), protocol.Mouth{Who: protocol.Coordinator}
-	s.Add(protocol.Message{From: protocol.Books, Body: protocol.Brought{Ended: []protocol.Past{
-		{Job: "ahead", At: noon.Add(50_000 * time.Hour), Mark: 1}, {Job: "since", At: noon, Mark: 2},
+	s, mouth := snapshot.New(time.Hour), protocol.Sender{Party: protocol.Coordinator}
+	s.AddEvent(protocol.Message{From: protocol.SnapshotSource, Body: protocol.Snapshot{Ended: []protocol.EndedJob{
+		{Job: "ahead", At: noon.Add(50_000 * time.Hour), Digest: 1}, {Job: "since", At: noon, Digest: 2},
 	}}})
 	known := func(now protocol.Time, id protocol.JobID) (all []protocol.JobID) {
-		s.Add(protocol.Message{From: protocol.Submitter, Seq: uint64(now), At: now, Body: protocol.Submit{Job: protocol.Job{ID: id}}})
-		s.Add(mouth.Say(now, protocol.Submitter, protocol.Refuse{Job: id}))
-		for _, m := range s.Messages(1) {
-			if b, ok := m.Body.(protocol.Brought); ok {
+		s.AddEvent(protocol.Message{From: protocol.Submitter, Seq: uint64(now), At: now, Body: protocol.Submit{Job: protocol.Job{ID: id}}})
+		s.AddEvent(mouth.NewMessage(now, protocol.Submitter, protocol.Reject{Job: id}))
+		for _, m := range s.SnapshotMessages(1) {
+			if b, ok := m.Body.(protocol.Snapshot); ok {
 				for _, p := range b.Ended {
 					all = append(all, p.Job)
 				}

@@ -111,7 +111,7 @@ func (q Query) WithDefaults() Query {
 func (q Query) Check() error {
 	f, ok := english.questions[q.Ask]
 	if !ok {
-		return fmt.Errorf("ask %q: no such question; docs/query.schema.json lists them", format.Clean(q.Ask))
+		return fmt.Errorf("ask %q: no such question; docs/query.schema.json lists them", format.CleanText(q.Ask))
 	}
 	for _, x := range fields {
 		if x.set(q) && !f.takes(x) {
@@ -123,7 +123,7 @@ func (q Query) Check() error {
 	}
 	for _, x := range []struct{ name, value string }{{"metric", q.Metric}, {"by", q.By}, {"pick", q.Pick}} {
 		if known := valuesOf(x.name, q.Ask); x.value != "" && !slices.Contains(known, x.value) {
-			return fmt.Errorf("ask %s: %s %q: want %s", q.Ask, x.name, format.Clean(x.value), strings.Join(known, ", "))
+			return fmt.Errorf("ask %s: %s %q: want %s", q.Ask, x.name, format.CleanText(x.value), strings.Join(known, ", "))
 		}
 	}
 	return q.bounds()

@@ -122,10 +122,10 @@ func (f rule) has(concept string) bool {
 // left refuses a question of which a query says all but something.
 func left(lost []string, q Query) *Back {
 	if slices.Contains(lost, `"not"`) { // without it, the opposite
-		return &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", format.List(lost))}}
+		return &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", format.JoinWithAnd(lost))}}
 	}
 	a := &Back{Kind: "ambiguous"}
-	a.say("That is not answered together with %s.", format.List(lost))
+	a.say("That is not answered together with %s.", format.JoinWithAnd(lost))
 	return a.offer("Without it, it would be:", q)
 }
 

@@ -94,13 +94,13 @@ func (x *index) near(text, kind string, most int) (all []string, apart int) {
 			if kind != "" && n.kind != kind {
 				continue
 			}
-			d := format.Edits(text, key)
+			d := format.EditDistance(text, key)
 			if d == 2 && letters(text) == letters(key) { // two of them changed places
 				d = 1
 			}
 			for part := range strings.SplitSeq(key, "-") {
 				if n.kind == ofSite {
-					d = min(d, format.Edits(text, part))
+					d = min(d, format.EditDistance(text, part))
 				}
 			}
 			near = append(near, found{n.name, d})

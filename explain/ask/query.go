@@ -35,7 +35,7 @@ type Query struct {
 // target names what a query is about: a decision or a job.
 func (q Query) target() string {
 	if q.Decision != 0 {
-		return record.ID(q.Decision)
+		return record.DecisionID(q.Decision)
 	}
 	return `job ` + Quote(string(q.Job))
 }

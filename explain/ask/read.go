@@ -301,7 +301,7 @@ func (r *reading) word(l *Listener, low []string, t token, at int) (int, []strin
 		}
 		return used, nil
 	}
-	if seq, ok := record.Find(low[0], l.Decided); ok {
+	if seq, ok := record.ParseDecisionID(low[0], l.Decided); ok {
 		if r.slots.Decision != 0 {
 			return 0, nil
 		}
@@ -365,9 +365,9 @@ func longestPhrase(words []string, most int) (int, []string) {
 // name takes a name that is known.
 func (r *reading) name(t token, negated bool) *Back {
 	if len(t.names) > 1 {
-		back := &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", format.Clean(t.text))}}
+		back := &Back{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", format.CleanText(t.text))}}
 		for _, n := range t.names {
-			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+format.Clean(Quote(n.name)))
+			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+format.CleanText(Quote(n.name)))
 		}
 		return back
 	}

@@ -18,7 +18,7 @@ var (
 	asked = flag.Int("asked", 4_000, "how many questions are drawn")
 )
 
-var noon = protocol.At(time.Date(2022, 4, 13, 12, 0, 0, 0, time.UTC))
+var noon = protocol.FromStdTime(time.Date(2022, 4, 13, 12, 0, 0, 0, time.UTC))
 
 func after(d time.Duration) protocol.Time { return noon.Add(d) }
 
@@ -445,7 +445,7 @@ func FuzzRead(f *testing.F) {
 
 // On the last day of a year the first of the next is tomorrow.
 func TestTheFirstOfJanuaryIsTomorrow(t *testing.T) {
-	eve := protocol.At(time.Date(2022, 12, 31, 0, 0, 0, 0, time.UTC))
+	eve := protocol.FromStdTime(time.Date(2022, 12, 31, 0, 0, 0, 0, time.UTC))
 	l := listener()
 	l.First, l.Last, l.Today = eve.Add(-24*time.Hour), eve.Add(18*time.Hour), eve
 	for q, want := range map[string]protocol.Time{"when is it greenest next monday": eve.Add(48 * time.Hour), "when is it greenest next saturday": eve.Add(7 * 24 * time.Hour), "when is it greenest on 1 january": eve.Add(24 * time.Hour), "carbon on 30 december": eve.Add(-24 * time.Hour), "carbon on 1 december": eve.Add(-30 * 24 * time.Hour)} {

@@ -66,18 +66,18 @@ func unclear(text string) *Back { return &Back{Kind: "unclear", Text: []string{t
 func (l *Listener) unknownWords(words []string) *Back {
 	var shown []string
 	for _, w := range words[:min(len(words), 5)] {
-		shown = append(shown, fmt.Sprintf("%q", format.Clean(w)))
+		shown = append(shown, fmt.Sprintf("%q", format.CleanText(w)))
 	}
-	a := unclear("The question is not answered, because it is not understood: " + format.List(shown) + " is no word that is known here, and no name of this run.")
+	a := unclear("The question is not answered, because it is not understood: " + format.JoinWithAnd(shown) + " is no word that is known here, and no name of this run.")
 	if len(words) > 1 {
 		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
 	}
 	if n := len(l.Sites); n > 0 && n <= 12 {
 		var sites []string
 		for _, s := range l.Sites {
-			sites = append(sites, format.Clean(s))
+			sites = append(sites, format.CleanText(s))
 		}
-		a.say("Its sites are %s.", format.List(sites))
+		a.say("Its sites are %s.", format.JoinWithAnd(sites))
 	}
 	a.say("What can be asked: `gridbid ask help`.")
 	return a
@@ -99,16 +99,16 @@ func (l *Listener) unknownName(tokens []token, i int) *Back {
 		return nil
 	}
 	what := strings.ToLower(cmp.Or(kind, "name"))
-	a := &Back{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, format.Clean(t.text))}}
+	a := &Back{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, format.CleanText(t.text))}}
 	if len(near) == 0 {
 		a.say("It has no %s at all.", what)
 		return a
 	}
 	var shown []string
 	for _, n := range near {
-		shown = append(shown, fmt.Sprintf("%q", format.Clean(n)))
+		shown = append(shown, fmt.Sprintf("%q", format.CleanText(n)))
 	}
-	a.say("The nearest are %s.", format.List(shown))
+	a.say("The nearest are %s.", format.JoinWithAnd(shown))
 	return a
 }
 
@@ -141,7 +141,7 @@ func (l *Listener) missing(r *reading) *Back {
 				a.offer("", q)
 			}
 		case "AT":
-			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", format.Clock(l.First), format.Clock(l.Last))
+			a.say("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", format.FormatInstant(l.First), format.FormatInstant(l.Last))
 		case "TENANT":
 			a.say("Whose? Name a tenant.")
 		case "DUR":
@@ -208,19 +208,19 @@ func (l *Listener) refuse(why string) *Back {
 	case "!policy":
 		var names []string
 		for _, p := range l.Replayed {
-			names = append(names, format.Clean(p))
+			names = append(names, format.CleanText(p))
 		}
 		a.Kind = "not-found"
 		if len(names) == 0 {
 			a.say("The figures of other policies are not at hand. Replay them together: `gridbid replay --policy auction,home-fifo`.")
 			return a
 		}
-		a.say("No policy of that name was replayed here. There is %s.", format.List(names))
+		a.say("No policy of that name was replayed here. There is %s.", format.JoinWithAnd(names))
 	}
 	return a
 }
 
 // governs is what to say of a sentence that is a wish and no question.
 func governs(sentence string) string {
-	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say %s", format.Quoted(format.Clean(sentence)))
+	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say %s", format.ShellQuoted(format.CleanText(sentence)))
 }

@@ -63,13 +63,13 @@ func near(word string) (all []string) {
 	}
 	var swapped []string // two letters that changed places are the likeliest slip
 	for _, known := range english.vocabulary {
-		if letters(low) == letters(known) && (len(known) >= 6 || !noise(known)) && format.Edits(low, known) == 2 {
+		if letters(low) == letters(known) && (len(known) >= 6 || !noise(known)) && format.EditDistance(low, known) == 2 {
 			swapped = append(swapped, known)
 		}
 		if known[0] != low[0] || len(known) < 6 && noise(known) {
 			continue
 		}
-		if d := format.Edits(low, known); d <= 1 || d == 2 && letters(low) == letters(known) {
+		if d := format.EditDistance(low, known); d <= 1 || d == 2 && letters(low) == letters(known) {
 			all = append(all, known)
 		}
 	}

@@ -103,7 +103,7 @@ func isDay(w string, day time.Weekday) bool {
 func written(w string) (at protocol.Time, day, ok bool) {
 	for _, form := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04Z"} {
 		if t, err := time.Parse(form, strings.ToUpper(w)); err == nil {
-			return protocol.At(t), form == time.DateOnly, true
+			return protocol.FromStdTime(t), form == time.DateOnly, true
 		}
 	}
 	return 0, false, false
@@ -246,11 +246,11 @@ func (l *Listener) dayOf(year, month, day int, said bool) time.Time {
 	of := func(year int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
 	for _, y := range []int{year, year - 1, year + 1} {
 		t := of(y)
-		if at := protocol.At(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(ahead) {
+		if at := protocol.FromStdTime(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(ahead) {
 			return t
 		}
 	}
-	if t := of(year); said || protocol.At(t) <= l.Last {
+	if t := of(year); said || protocol.FromStdTime(t) <= l.Last {
 		return t
 	}
 	return of(year - 1)
@@ -261,7 +261,7 @@ const ahead = 30 * 24 * time.Hour
 
 // date reads a day: "11 march", "march 11 2026", "wednesday".
 func (w *when) date(l *Listener, words []string) int {
-	year, said := l.Today.Go().Year(), false
+	year, said := l.Today.StdTime().Year(), false
 	dayOf := func(m int, d string) bool {
 		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
 		if m == 0 || err != nil {
@@ -271,7 +271,7 @@ func (w *when) date(l *Listener, words []string) int {
 		if t.Day() != n { // there is no such day
 			return false
 		}
-		w.days = append(w.days, protocol.At(t))
+		w.days = append(w.days, protocol.FromStdTime(t))
 		return true
 	}
 	if len(words) > 2 && words[1] == "of" && month(words[2]) > 0 { // the 11th of march
@@ -291,7 +291,7 @@ func (w *when) date(l *Listener, words []string) int {
 	}
 	if len(words) > 1 && words[0] == "next" {
 		for n := 1; n <= 7; n++ {
-			if t := l.Today.Add(time.Duration(n) * 24 * time.Hour); isDay(words[1], t.Go().Weekday()) {
+			if t := l.Today.Add(time.Duration(n) * 24 * time.Hour); isDay(words[1], t.StdTime().Weekday()) {
 				w.days = append(w.days, t)
 				return 2
 			}
@@ -299,7 +299,7 @@ func (w *when) date(l *Listener, words []string) int {
 	}
 	end := l.Last.Floor(24 * time.Hour)
 	for t := end; t > end.Add(-7*24*time.Hour) && t >= l.First.Floor(24*time.Hour); t = t.Add(-24 * time.Hour) {
-		if isDay(words[0], t.Go().Weekday()) {
+		if isDay(words[0], t.StdTime().Weekday()) {
 			w.days = append(w.days, t)
 			return 1
 		}

@@ -166,7 +166,7 @@ func (x *index) ordinary(text string) bool {
 	for w := range strings.FieldsSeq(low) {
 		w = strings.TrimSuffix(strings.TrimFunc(w, func(c rune) bool { return !inWord(c) }), "'s")
 		_, known := english.phrases[fold.Replace(w)]
-		_, id := record.Find(w, func(uint64) bool { return false })
+		_, id := record.ParseDecisionID(w, func(uint64) bool { return false })
 		count := isNumber(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(w, "s"), "gpu"), "-")) // "8", "8-gpu"
 		if !known && !id && !count && !temporal(w) && (w == low || len(x.names[w]) == 0) {
 			return false

@@ -8,73 +8,73 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// margin is free on all sides of a scene.
-const margin = 10
+// chartMargin is free on all sides of a scene.
+const chartMargin = 10
 
-// A pen lays marks out in a scene.
-type pen struct{ Scene }
+// A layoutPen lays marks out in a scene.
+type layoutPen struct{ Layout }
 
-func (p *pen) box(x, y, w, h float64, ink Ink) *Mark {
+func (p *layoutPen) addBox(x, y, w, h float64, ink InkColor) *Mark {
 	p.Marks = append(p.Marks, Mark{At: []Point{{x, y}, {x + w, y}, {x + w, y + h}, {x, y + h}}, Ink: ink})
 	return &p.Marks[len(p.Marks)-1]
 }
 
-func (p *pen) line(ink Ink, width float64, at ...Point) *Mark {
+func (p *layoutPen) addLine(ink InkColor, width float64, at ...Point) *Mark {
 	p.Marks = append(p.Marks, Mark{At: at, Ink: ink, Stroke: width})
 	return &p.Marks[len(p.Marks)-1]
 }
 
-func (p *pen) text(x, y float64, s string, size float64, ink Ink) *Mark {
+func (p *layoutPen) addText(x, y float64, s string, size float64, ink InkColor) *Mark {
 	p.Marks = append(p.Marks, Mark{At: []Point{{x, y}}, Text: s, Size: size, Ink: ink})
 	return &p.Marks[len(p.Marks)-1]
 }
 
-// A key is one entry of a legend.
-type key struct {
+// A legendEntry is one entry of a legend.
+type legendEntry struct {
 	name  string
-	ink   Ink
+	ink   InkColor
 	line  bool
 	dash  int
 	faint bool
 }
 
-// header lays paper, title, unit and legend, and returns how far down they go.
-func (p *pen) header(title, unit string, legend []key) float64 {
-	p.box(0, 0, p.W, p.H, Paper)
-	room := p.W - 2*margin
-	y := float64(margin + large)
-	p.text(margin, y-2, fit(title, large, room, true), large, Text).Bold = true
+// addHeader lays paper, title, unit and legend, and returns how far down they go.
+func (p *layoutPen) addHeader(title, unit string, legend []legendEntry) float64 {
+	p.addBox(0, 0, p.W, p.H, InkPaper)
+	room := p.W - 2*chartMargin
+	y := float64(chartMargin + largeFontSize)
+	p.addText(chartMargin, y-2, truncateToWidth(title, largeFontSize, room, true), largeFontSize, InkText).Bold = true
 	if unit != "" {
-		y += small + 5
-		p.text(margin, y-2, fit(unit, small, room, false), small, Muted)
+		y += smallFontSize + 5
+		p.addText(chartMargin, y-2, truncateToWidth(unit, smallFontSize, room, false), smallFontSize, InkMuted)
 	}
-	x := float64(margin)
+	x := float64(chartMargin)
 	for i, k := range legend {
-		name := fit(k.name, small, room-22, false)
-		w := 22 + wide(name, small, false)
-		if i == 0 || x+w > p.W-margin {
-			x, y = margin, y+small+7
+		name := truncateToWidth(k.name, smallFontSize, room-22, false)
+		w := 22 + textWidth(name, smallFontSize, false)
+		if i == 0 || x+w > p.W-chartMargin {
+			x, y = chartMargin, y+smallFontSize+7
 		}
 		if k.line {
-			p.line(k.ink, 2, Point{x, y - 5.5}, Point{x + 16, y - 5.5}).Dash = k.dash
+			p.addLine(k.ink, 2, Point{x, y - 5.5}, Point{x + 16, y - 5.5}).Dash = k.dash
 		} else {
-			p.box(x, y-10, 12, 10, k.ink).Faint = k.faint
+			p.addBox(x, y-10, 12, 10, k.ink).Faint = k.faint
 		}
-		p.text(x+20, y-1.5, name, small, Text)
+		p.addText(x+20, y-1.5, name, smallFontSize, InkText)
 		x += w + 14
 	}
 	return y + 8
 }
 
 // headerHeight returns what header will.
-func headerHeight(width float64, title, unit string, legend []key) float64 {
-	p := pen{Scene{W: width}}
-	return p.header(title, unit, legend)
+func headerHeight(width float64, title, unit string, legend []legendEntry) float64 {
+	p := layoutPen{Layout{W: width}}
+	return p.addHeader(title, unit, legend)
 }
 
-// pace returns the distance of about four ticks over a range: 1, 2 or 5 times
+// tickDistance returns the distance of about four ticks over a range: 1, 2 or 5 times
 // a power of ten.
-func pace(span float64) float64 {
+func tickDistance(span float64) float64 {
 	if !(span > 0) || math.IsInf(span, 0) {
 		return 1
 	}
@@ -87,15 +87,15 @@ func pace(span float64) float64 {
 	return 10 * unit
 }
 
-// A tick is a place on an axis.
-type tick struct {
+// A axisTick is a place on an axis.
+type axisTick struct {
 	at        float64
 	name, day string
 }
 
-// ticks returns at most n ticks over the hours between two instants, on the
+// timeTicks returns at most n ticks over the hours between two instants, on the
 // hour in UTC. A day is named where it begins and at the first tick.
-func ticks(from, to protocol.Time, n int) (all []tick) {
+func timeTicks(from, to protocol.Time, n int) (all []axisTick) {
 	hours := to.Sub(from).Hours()
 	step := 24 * math.Ceil(hours/24/float64(n))
 	for _, s := range []float64{1, 2, 3, 4, 6, 12} {
@@ -106,8 +106,8 @@ func ticks(from, to protocol.Time, n int) (all []tick) {
 	}
 	width, day := time.Duration(step*float64(time.Hour)), ""
 	for t := from.Ceil(width); t <= to; t = t.Add(width) {
-		k := tick{at: float64(t), name: t.Go().Format("15:04")}
-		if today := t.Go().Format("2 Jan"); today != day {
+		k := axisTick{at: float64(t), name: t.StdTime().Format("15:04")}
+		if today := t.StdTime().Format("2 Jan"); today != day {
 			day, k.day = today, today
 		}
 		all = append(all, k)
@@ -115,9 +115,9 @@ func ticks(from, to protocol.Time, n int) (all []tick) {
 	return all
 }
 
-// Number prints a value with a fixed number of decimals, and commas between
+// FormatNumber prints a value with a fixed number of decimals, and commas between
 // thousands.
-func Number(v float64, decimals int) string {
+func FormatNumber(v float64, decimals int) string {
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	end := len(s)
 	if decimals > 0 {
@@ -129,8 +129,8 @@ func Number(v float64, decimals int) string {
 	return s
 }
 
-// finite returns v, or 0 where it is no number.
-func finite(v float64) float64 {
+// finiteOrZero returns v, or 0 where it is no number.
+func finiteOrZero(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0
 	}

@@ -14,15 +14,15 @@ package chart
 
 // A Chart can be drawn, and said in figures.
 type Chart interface {
-	// Draw lays the chart out for a width in pixels.
-	Draw(width float64) Scene
-	// Figures returns the numbers that are drawn.
-	Figures() Table
+	// ComputeLayout lays the chart out for a width in pixels.
+	ComputeLayout(width float64) Layout
+	// FigureTable returns the numbers that are drawn.
+	FigureTable() FigureTable
 }
 
-// A Scene is a chart laid out: marks in the order in which they are painted.
+// A Layout is a chart laid out: marks in the order in which they are painted.
 // Lengths are pixels; x counts to the right and y downwards.
-type Scene struct {
+type Layout struct {
 	Label string // what it shows, for those who do not see it
 	W, H  float64
 	Marks []Mark
@@ -32,7 +32,7 @@ type Scene struct {
 // Stroke is a line through its points; any other is the area inside of them.
 type Mark struct {
 	At     []Point
-	Ink    Ink
+	Ink    InkColor
 	Stroke float64 // width
 	Dash   int     // of a stroke: which pattern; 0 is none
 	Faint  bool    // lets through what lies under it
@@ -48,8 +48,8 @@ type Mark struct {
 // A Point is a place in a scene.
 type Point struct{ X, Y float64 }
 
-// A Table is rows of cells under their heads.
-type Table struct {
+// A FigureTable is rows of cells under their heads.
+type FigureTable struct {
 	Head []string   `json:"head"`
 	Rows [][]string `json:"rows"`
 }

@@ -15,13 +15,13 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// sharpness is how many pixels of a PNG are one of a scene, each way.
-const sharpness = 2
+// pixelScale is how many pixels of a PNG are one of a scene, each way.
+const pixelScale = 2
 
-// PNG returns the scene as a picture on light paper, twice as large as its
+// EncodePNG returns the scene as a picture on light paper, twice as large as its
 // SVG, for screens that are that sharp.
-func (s Scene) PNG() ([]byte, error) {
-	im, err := s.Image()
+func (s Layout) EncodePNG() ([]byte, error) {
+	im, err := s.RasterImage()
 	if err != nil {
 		return nil, err
 	}
@@ -32,34 +32,34 @@ func (s Scene) PNG() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Image returns what PNG holds.
-func (s Scene) Image() (*image.RGBA, error) {
-	w, h := int(math.Ceil(s.W*sharpness)), int(math.Ceil(s.H*sharpness))
+// RasterImage returns what PNG holds.
+func (s Layout) RasterImage() (*image.RGBA, error) {
+	w, h := int(math.Ceil(s.W*pixelScale)), int(math.Ceil(s.H*pixelScale))
 	if w < 1 || h < 1 || w > 8192 || h > 16384 {
 		return nil, fmt.Errorf("scene: a picture of %d by %d pixels: want 1 to 8192 by 1 to 16384", w, h)
 	}
 	im := image.NewRGBA(image.Rect(0, 0, w, h))
-	draw.Draw(im, im.Bounds(), image.NewUniform(Paper.light(false)), image.Point{}, draw.Src)
+	draw.Draw(im, im.Bounds(), image.NewUniform(InkPaper.lightColor(false)), image.Point{}, draw.Src)
 	for _, m := range s.Marks {
 		switch {
-		case m.Ink == None:
+		case m.Ink == InkNone:
 		case m.Text != "":
-			if err := m.write(im); err != nil {
+			if err := m.drawText(im); err != nil {
 				return nil, err
 			}
 		case m.Stroke > 0:
-			for _, leg := range m.legs() {
-				fill(im, leg, m.Ink.light(false))
+			for _, leg := range m.strokePolygons() {
+				fillPolygon(im, leg, m.Ink.lightColor(false))
 			}
 		default:
-			fill(im, m.At, m.Ink.light(m.Faint))
+			fillPolygon(im, m.At, m.Ink.lightColor(m.Faint))
 		}
 	}
 	return im, nil
 }
 
-// fill paints the inside of a polygon, of whose bounds only is looked at.
-func fill(im *image.RGBA, at []Point, c color.NRGBA) {
+// fillPolygon paints the inside of a polygon, of whose bounds only is looked at.
+func fillPolygon(im *image.RGBA, at []Point, c color.NRGBA) {
 	if len(at) < 3 {
 		return
 	}
@@ -68,14 +68,14 @@ func fill(im *image.RGBA, at []Point, c color.NRGBA) {
 		lowX, highX = min(lowX, p.X), max(highX, p.X)
 		lowY, highY = min(lowY, p.Y), max(highY, p.Y)
 	}
-	area := image.Rect(int(math.Floor(lowX*sharpness)), int(math.Floor(lowY*sharpness)),
-		int(math.Ceil(highX*sharpness)), int(math.Ceil(highY*sharpness))).Intersect(im.Bounds())
+	area := image.Rect(int(math.Floor(lowX*pixelScale)), int(math.Floor(lowY*pixelScale)),
+		int(math.Ceil(highX*pixelScale)), int(math.Ceil(highY*pixelScale))).Intersect(im.Bounds())
 	if area.Empty() {
 		return
 	}
 	r := vector.NewRasterizer(area.Dx(), area.Dy())
 	place := func(p Point) (float32, float32) {
-		return float32(float64(p.X*sharpness) - float64(area.Min.X)), float32(float64(p.Y*sharpness) - float64(area.Min.Y))
+		return float32(float64(p.X*pixelScale) - float64(area.Min.X)), float32(float64(p.Y*pixelScale) - float64(area.Min.Y))
 	}
 	r.MoveTo(place(at[0]))
 	for _, p := range at[1:] {
@@ -85,10 +85,10 @@ func fill(im *image.RGBA, at []Point, c color.NRGBA) {
 	r.Draw(im, area, image.NewUniform(c), image.Point{})
 }
 
-// legs returns a stroke as rectangles, one for each part of its line that is
+// strokePolygons returns a stroke as rectangles, one for each part of its line that is
 // painted, lengthened by half of its width so that corners close.
-func (m Mark) legs() (all [][]Point) {
-	pattern, gap, left, i := dashes[m.Dash%len(dashes)], false, math.Inf(1), 0
+func (m Mark) strokePolygons() (all [][]Point) {
+	pattern, gap, left, i := dashPatterns[m.Dash%len(dashPatterns)], false, math.Inf(1), 0
 	if pattern != nil {
 		left = pattern[0]
 	}
@@ -104,7 +104,7 @@ func (m Mark) legs() (all [][]Point) {
 		for at := 0.0; at < length; {
 			step := min(left, length-at)
 			if !gap {
-				all = append(all, leg(along(at), along(at+step), m.Stroke, pattern == nil))
+				all = append(all, segmentPolygon(along(at), along(at+step), m.Stroke, pattern == nil))
 			}
 			at += step
 			if left -= step; left <= 0 {
@@ -116,7 +116,7 @@ func (m Mark) legs() (all [][]Point) {
 	return all
 }
 
-func leg(a, b Point, width float64, longer bool) []Point {
+func segmentPolygon(a, b Point, width float64, longer bool) []Point {
 	length := math.Hypot(b.X-a.X, b.Y-a.Y)
 	if length == 0 {
 		return nil
@@ -128,19 +128,19 @@ func leg(a, b Point, width float64, longer bool) []Point {
 	return []Point{{a.X - y, a.Y + x}, {b.X - y, b.Y + x}, {b.X + y, b.Y - x}, {a.X + y, a.Y - x}}
 }
 
-// write paints a text.
-func (m Mark) write(im *image.RGBA) error {
-	face, err := opentype.NewFace(letters(m.Bold), &opentype.FaceOptions{Size: m.Size * sharpness, DPI: 72})
+// drawText paints a text.
+func (m Mark) drawText(im *image.RGBA) error {
+	face, err := opentype.NewFace(fontOf(m.Bold), &opentype.FaceOptions{Size: m.Size * pixelScale, DPI: 72})
 	if err != nil {
 		return fmt.Errorf("scene: letters of %v pixels: %w", m.Size, err)
 	}
 	defer face.Close()
-	text := clean(m.Text)
+	text := legibleText(m.Text)
 	at := func(v float64) fixed.Int26_6 { return fixed.Int26_6(math.Round(v * 64)) }
-	pen := font.Drawer{Dst: im, Src: image.NewUniform(m.Ink.light(false)), Face: face}
+	pen := font.Drawer{Dst: im, Src: image.NewUniform(m.Ink.lightColor(false)), Face: face}
 	pen.Dot = fixed.Point26_6{
-		X: at(m.At[0].X*sharpness) - at(float64(pen.MeasureString(text))/64*m.Anchor),
-		Y: at(m.At[0].Y * sharpness),
+		X: at(m.At[0].X*pixelScale) - at(float64(pen.MeasureString(text))/64*m.Anchor),
+		Y: at(m.At[0].Y * pixelScale),
 	}
 	pen.DrawString(text)
 	return nil

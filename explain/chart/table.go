@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes the table as plain text, its columns lined up: the first to the
+// WriteText writes the table as plain text, its columns lined up: the first to the
 // left, others to the right.
-func (t Table) Write(w io.Writer) {
+func (t FigureTable) WriteText(w io.Writer) {
 	wide := make([]int, len(t.Head))
 	lines := append([][]string{t.Head}, t.Rows...)
 	for _, cells := range lines {

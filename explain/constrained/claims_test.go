@@ -22,7 +22,7 @@ type claim struct {
 // with its unit must be a fact, to the precision it is printed with, and of the
 // site that was named last before it; an id must be one of the record; a number
 // in words, or a direction ("less than"), must be borne out by facts too.
-func claimsOf(d record.Record, text string) (all []claim) {
+func claimsOf(d record.DecisionRecord, text string) (all []claim) {
 	for _, s := range sentence.Split(text, -1) {
 		all = append(all, claims(d, s)...)
 	}
@@ -50,7 +50,7 @@ var units = map[string]struct {
 	"job": {"count", 1}, "jobs": {"count", 1}, "option": {"count", 1}, "options": {"count", 1}, "": {"count", 1},
 }
 
-func claims(d record.Record, s string) (all []claim) {
+func claims(d record.DecisionRecord, s string) (all []claim) {
 	add := func(text, why string) { all = append(all, claim{strings.TrimSpace(text), why == "", why}) }
 	for _, id := range ident.FindAllString(s, -1) {
 		why := ""
@@ -61,7 +61,7 @@ func claims(d record.Record, s string) (all []claim) {
 	}
 	s = ident.ReplaceAllString(s, " ")
 	marks := s // sites as marks without digits, where they stand
-	names := sites(d)
+	names := sitesOfRecord(d)
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
 	for i, name := range names {
 		marks = strings.ReplaceAll(marks, name, "\x00"+string(rune(0xE000+i))+"\x00")
@@ -98,13 +98,13 @@ func claims(d record.Record, s string) (all []claim) {
 }
 
 // bornOutExactly holds an instant or a length of time to the facts' own print.
-func bornOutExactly(d record.Record, text, site string) string {
+func bornOutExactly(d record.DecisionRecord, text, site string) string {
 	why := "no such time in the record"
 	for _, f := range d.Facts {
 		if strings.TrimSuffix(f.Text, " UTC") != text {
 			continue
 		}
-		if of := siteOf(d, f); site == "" || of == "" || of == site {
+		if of := siteOfFact(d, f); site == "" || of == "" || of == site {
 			return ""
 		}
 		why = "it is of another site"
@@ -113,7 +113,7 @@ func bornOutExactly(d record.Record, text, site string) string {
 }
 
 // bornOut holds an amount to the facts.
-func bornOut(d record.Record, digits, unit, site string) string {
+func bornOut(d record.DecisionRecord, digits, unit, site string) string {
 	u, ok := units[strings.ToLower(unit)]
 	digits = strings.ReplaceAll(digits, ",", "")
 	v, err := strconv.ParseFloat(digits, 64)
@@ -135,7 +135,7 @@ func bornOut(d record.Record, digits, unit, site string) string {
 		if !is || f.Unit != of || math.Abs(float64(n)-float64(v*per)) > within {
 			continue
 		}
-		if of := siteOf(d, f); site == "" || of == "" || of == site || f.Metric == "cost-difference" {
+		if of := siteOfFact(d, f); site == "" || of == "" || of == site || f.Metric == "cost-difference" {
 			return ""
 		}
 		why = "it is of another site"
@@ -145,7 +145,7 @@ func bornOut(d record.Record, digits, unit, site string) string {
 
 // direction holds "A ... less ... than B" to the total cost, or the carbon or
 // energy if the sentence names that, of the two sites' best bids.
-func direction(d record.Record, marks string, names []string) []claim {
+func direction(d record.DecisionRecord, marks string, names []string) []claim {
 	i := strings.Index(marks, " than ")
 	if i < 0 {
 		return nil
@@ -191,7 +191,7 @@ func first(marks string, names []string) (name string) {
 }
 
 // best returns a metric of a site's winning bid, or else of its cheapest.
-func best(d record.Record, site, metric string) (v int64, ok bool) {
+func best(d record.DecisionRecord, site, metric string) (v int64, ok bool) {
 	var bid *record.Bid
 	for i := range d.Bids {
 		b := &d.Bids[i]

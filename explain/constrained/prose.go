@@ -11,18 +11,18 @@ import (
 	"github.com/gridbid/gridbid/explain/record"
 )
 
-// Prose asks a model to write sentences with references to facts.
-func Prose(d record.Record) Request {
+// ProseRequest asks a model to write sentences with references to facts.
+func ProseRequest(d record.DecisionRecord) ModelRequest {
 	var list strings.Builder
 	fmt.Fprintf(&list, "Decision %s on job %s.\n", d.ID, d.Job.ID)
-	if won := winner(d); won != "" {
+	if won := winningSite(d); won != "" {
 		fmt.Fprintf(&list, "It goes to %s.\n", won)
-	} else if over(d) {
+	} else if endsJob(d) {
 		list.WriteString("It ends.\n")
 	}
 	for _, f := range d.Facts {
 		about := f.Subject
-		if s := siteOf(d, f); s != "" {
+		if s := siteOfFact(d, f); s != "" {
 			about = "site " + s
 			if d.Winner != nil && f.Subject == *d.Winner {
 				about += " (the winner)"
@@ -30,19 +30,19 @@ func Prose(d record.Record) Request {
 		}
 		fmt.Fprintf(&list, "{{%s}} %s, %s: %s\n", f.ID, about, f.Metric, f.Text)
 	}
-	fmt.Fprintf(&list, "Words you may use beside these names: %s.\n", strings.Join(vocabulary, " "))
-	text := map[string]any{"type": "string", "maxLength": mostRunes}
+	fmt.Fprintf(&list, "Words you may use beside these names: %s.\n", strings.Join(allowedWords, " "))
+	text := map[string]any{"type": "string", "maxLength": maxSentenceRunes}
 	cites := map[string]any{"type": "array", "items": map[string]any{"type": "string", "enum": []string{d.ID, d.Job.ID}}}
-	return Request{
+	return ModelRequest{
 		System: "You explain a scheduling decision to an operator, in up to five short sentences. Write every figure and every reason as a reference, " +
 			"{{F3}} or {{R1}}, which is printed in its place; never a number, a number word or a comparison of your own. " +
 			"Name the site whose facts a sentence refers to. Use only the words that are listed. " +
 			`Answer with one JSON object: {"sentences": [{"text": TEXT, "cites": [ID, ...]}, ...]}.`,
 		User: list.String(), Name: "narration",
-		Schema: schemaOf(map[string]any{
+		Schema: mustEncodeSchema(map[string]any{
 			"type": "object", "additionalProperties": false, "required": []string{"sentences"},
 			"properties": map[string]any{"sentences": map[string]any{
-				"type": "array", "minItems": 1, "maxItems": mostSentences, "items": map[string]any{
+				"type": "array", "minItems": 1, "maxItems": maxSentences, "items": map[string]any{
 					"type": "object", "additionalProperties": false, "required": []string{"text", "cites"},
 					"properties": map[string]any{"text": text, "cites": cites},
 				},
@@ -51,20 +51,20 @@ func Prose(d record.Record) Request {
 	}
 }
 
-// Worded returns the sentences of a reply to Prose, with facts printed, if every
+// CheckProse returns the sentences of a reply to Prose, with facts printed, if every
 // one of them keeps the rules.
-func Worded(d record.Record, reply string) ([]string, error) {
+func CheckProse(d record.DecisionRecord, reply string) ([]string, error) {
 	var said struct {
 		Sentences []struct {
 			Text  string   `json:"text"`
 			Cites []string `json:"cites"`
 		} `json:"sentences"`
 	}
-	if err := strictly(reply, &said); err != nil {
+	if err := decodeStrictly(reply, &said); err != nil {
 		return nil, err
 	}
-	if n := len(said.Sentences); n == 0 || n > mostSentences {
-		return nil, fmt.Errorf("wording: %d sentences; want 1 to %d", n, mostSentences)
+	if n := len(said.Sentences); n == 0 || n > maxSentences {
+		return nil, fmt.Errorf("wording: %d sentences; want 1 to %d", n, maxSentences)
 	}
 	var out []string
 	for _, s := range said.Sentences {
@@ -73,7 +73,7 @@ func Worded(d record.Record, reply string) ([]string, error) {
 				return nil, fmt.Errorf("wording: it cites %.20q, which is not of this record", id)
 			}
 		}
-		text, err := printed(d, s.Text)
+		text, err := expandReferences(d, s.Text)
 		if err != nil {
 			return nil, err
 		}
@@ -82,64 +82,64 @@ func Worded(d record.Record, reply string) ([]string, error) {
 	return out, nil
 }
 
-// glued is a reference that would run into what stands beside it.
-var glued = regexp.MustCompile(`[^\s(]\{\{|\}\}[^\s,.:;)]`)
+// gluedReference is a reference that would run into what stands beside it.
+var gluedReference = regexp.MustCompile(`[^\s(]\{\{|\}\}[^\s,.:;)]`)
 
-var reasoned = regexp.MustCompile(`(?i)\bbecause \{\{R`)
+var reasonReference = regexp.MustCompile(`(?i)\bbecause \{\{R`)
 
-var reference = regexp.MustCompile(`\{\{([FR][0-9]{1,4})\}\}`)
+var factReference = regexp.MustCompile(`\{\{([FR][0-9]{1,4})\}\}`)
 
-// printed returns a sentence with its facts in place of references. It is an
+// expandReferences returns a sentence with its facts in place of references. It is an
 // error if the sentence holds anything but references, names of the record and
 // words of the vocabulary; or a site's fact without the site's name.
-func printed(d record.Record, text string) (string, error) {
-	if n := utf8.RuneCountInString(text); n == 0 || n > mostRunes {
-		return "", fmt.Errorf("wording: a sentence of %d characters; want 1 to %d", n, mostRunes)
+func expandReferences(d record.DecisionRecord, text string) (string, error) {
+	if n := utf8.RuneCountInString(text); n == 0 || n > maxSentenceRunes {
+		return "", fmt.Errorf("wording: a sentence of %d characters; want 1 to %d", n, maxSentenceRunes)
 	}
-	bare := " " + reference.ReplaceAllString(text, " ") + " "
+	bare := " " + factReference.ReplaceAllString(text, " ") + " "
 	named := make(map[string]bool)
-	names := append(sites(d), d.ID, d.Job.ID)
+	names := append(sitesOfRecord(d), d.ID, d.Job.ID)
 	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // a name may begin another
 	for _, name := range names {
-		if cut := without(bare, name); cut != bare {
+		if cut := withoutName(bare, name); cut != bare {
 			bare, named[name] = cut, true
 		}
 	}
-	if glued.MatchString(text) {
+	if gluedReference.MatchString(text) {
 		return "", fmt.Errorf("wording: a reference that does not stand alone")
 	}
-	if strings.Count(strings.ToLower(text), "because") != len(reasoned.FindAllString(text, -1)) {
+	if strings.Count(strings.ToLower(text), "because") != len(reasonReference.FindAllString(text, -1)) {
 		return "", fmt.Errorf("wording: a cause that is not a reason of the record")
 	}
-	won := winner(d)
+	won := winningSite(d)
 	for _, word := range strings.FieldsFunc(bare, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.:;()'", r) }) {
-		if _, ok := slices.BinarySearch(vocabulary, strings.ToLower(word)); !ok {
+		if _, ok := slices.BinarySearch(allowedWords, strings.ToLower(word)); !ok {
 			return "", fmt.Errorf("wording: %.40q is no word that may be used here", word)
 		}
-		if slices.Contains(winning, strings.ToLower(word)) && slices.ContainsFunc(sites(d), func(s string) bool { return named[s] && s != won }) {
+		if slices.Contains(winningWords, strings.ToLower(word)) && slices.ContainsFunc(sitesOfRecord(d), func(s string) bool { return named[s] && s != won }) {
 			return "", fmt.Errorf("wording: %q is said of a site that did not win", word)
 		}
-		if over(d) && slices.Contains(goingOn, strings.ToLower(word)) {
+		if endsJob(d) && slices.Contains(runningWords, strings.ToLower(word)) {
 			return "", fmt.Errorf("wording: %q is said of a job that is over", word)
 		}
 	}
-	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+	for _, m := range factReference.FindAllStringSubmatch(text, -1) {
 		i := slices.IndexFunc(d.Facts, func(f record.Fact) bool { return f.ID == m[1] })
 		if i < 0 {
 			return "", fmt.Errorf("wording: there is no fact %s", m[1])
 		}
-		if site := siteOf(d, d.Facts[i]); site != "" && !named[site] {
+		if site := siteOfFact(d, d.Facts[i]); site != "" && !named[site] {
 			return "", fmt.Errorf("wording: %s is about %s, which the sentence does not name", m[1], site)
 		}
 	}
-	return reference.ReplaceAllStringFunc(text, func(m string) string {
+	return factReference.ReplaceAllStringFunc(text, func(m string) string {
 		i := slices.IndexFunc(d.Facts, func(f record.Fact) bool { return f.ID == m[2:len(m)-2] })
 		return d.Facts[i].Text
 	}), nil
 }
 
-// without returns text with a name, where it stands alone, left out.
-func without(text, name string) string {
+// withoutName returns text with a name, where it stands alone, left out.
+func withoutName(text, name string) string {
 	inName := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	var out strings.Builder
 	for {
@@ -159,23 +159,23 @@ func without(text, name string) string {
 	}
 }
 
-// vocabulary are the words of prose, in order: those that join, and the nouns of
+// allowedWords are the words of prose, in order: those that join, and the nouns of
 // the market. There is none that counts, compares, denies, or gives a cause; a
 // cause is a reason of the record, which "because" introduces.
-var vocabulary = sorted(`a about again against also an and are as at be because been begin begins beside bid bids bound by call called carbon
+var allowedWords = sortedWords(`a about again against also an and are as at be because been begin begins beside bid bids bound by call called carbon
 cluster clearing co2e cost costs counted day deadline decided decision difference draws each emissions emit emits end ends energy
 federation finish finishes for from gets gives goes gpu gpus has have held hour in is it its job jobs made money
 needs next of offer out offered offers on operator option options or other over own place placed places plan planned power price
 proof room round runs says schedule shows site sites so start starts takes term that the their them then there these they this
 time to together total under until wait waits was were what when where which will winner wins with`)
 
-// winning are words that say who won.
-var winning = []string{"gets", "gives", "goes", "placed", "runs", "winner", "wins"}
+// winningWords are words that say who won.
+var winningWords = []string{"gets", "gives", "goes", "placed", "runs", "winner", "wins"}
 
-// goingOn are words that say that a job will run.
-var goingOn = []string{"again", "begin", "begins", "gets", "goes", "plan", "planned", "plans", "runs", "start", "starts", "takes", "until", "wait", "waits", "will", "winner", "wins"}
+// runningWords are words that say that a job will run.
+var runningWords = []string{"again", "begin", "begins", "gets", "goes", "plan", "planned", "plans", "runs", "start", "starts", "takes", "until", "wait", "waits", "will", "winner", "wins"}
 
-func sorted(words string) []string {
+func sortedWords(words string) []string {
 	all := strings.Fields(words)
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -12,20 +12,20 @@ import (
 	"github.com/gridbid/gridbid/explain/record"
 )
 
-// Ready returns true sentences on a decision, printed; the first says what was
+// TemplateSentences returns true sentences on a decision, printed; the first says what was
 // decided and why. Of a site whose name is no name there is none.
-func Ready(d record.Record) []string {
+func TemplateSentences(d record.DecisionRecord) []string {
 	var out []string
-	for _, line := range lines(d) {
-		if s, err := printed(d, line); err == nil {
+	for _, line := range templateLines(d) {
+		if s, err := expandReferences(d, line); err == nil {
 			out = append(out, s)
 		}
 	}
 	return out
 }
 
-// lines returns the ready sentences with references.
-func lines(d record.Record) (all []string) {
+// templateLines returns the ready sentences with references.
+func templateLines(d record.DecisionRecord) (all []string) {
 	ref := func(subject, metric string) string {
 		for _, f := range d.Facts {
 			if f.Subject == subject && f.Metric == metric {
@@ -39,11 +39,11 @@ func lines(d record.Record) (all []string) {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	won := winner(d)
+	won := winningSite(d)
 	switch why := ref("decision", "reason"); {
 	case won != "":
 		say("%s: the job goes to %s, because %s.", d.ID, won, why)
-	case over(d):
+	case endsJob(d):
 		say("%s: the job ends, because %s.", d.ID, why)
 	default:
 		say("%s: the job is to wait, because %s.", d.ID, why)
@@ -58,55 +58,55 @@ func lines(d record.Record) (all []string) {
 		say("At %s its carbon is counted as %s.", won, ref(w, "carbon-cost"))
 	}
 	for _, b := range d.Bids {
-		say("Beside %s, the bid of "+plain(b.Site)+" has a difference in cost of %s.", won, ref(b.ID, "cost-difference"))
+		say("Beside %s, the bid of "+escapePercent(b.Site)+" has a difference in cost of %s.", won, ref(b.ID, "cost-difference"))
 		if !b.Feasible {
 			say("%s is out of it, because %s.", b.Site, ref(b.ID, "reason"))
 		}
 	}
-	if !over(d) {
+	if !endsJob(d) {
 		say("The job is to end by %s.", ref("job", "deadline"))
 	}
 	say("The round places %s jobs at a cost of %s; the bound is %s.", ref("round", "jobs"), ref("round", "primal"), ref("round", "bound"))
 	return all
 }
 
-// plain keeps a name from being read as a format.
-func plain(name string) string { return strings.ReplaceAll(name, "%", "%%") }
+// escapePercent keeps a name from being read as a format.
+func escapePercent(name string) string { return strings.ReplaceAll(name, "%", "%%") }
 
-// Select asks a model to choose and order ready sentences by number.
-func Select(d record.Record) Request {
-	ready := Ready(d)
+// SelectionRequest asks a model to choose and order ready sentences by number.
+func SelectionRequest(d record.DecisionRecord) ModelRequest {
+	ready := TemplateSentences(d)
 	var list strings.Builder
 	for i, s := range ready {
 		fmt.Fprintf(&list, "%d. %s\n", i+1, s)
 	}
-	return Request{
+	return ModelRequest{
 		System: "You explain a scheduling decision to an operator, by choosing among ready sentences. Choose up to five, most telling first. " +
 			`Answer with one JSON object: {"sentences": [NUMBER, ...]}.`,
 		User: list.String(), Name: "selection",
-		Schema: schemaOf(map[string]any{
+		Schema: mustEncodeSchema(map[string]any{
 			"type": "object", "additionalProperties": false, "required": []string{"sentences"},
 			"properties": map[string]any{"sentences": map[string]any{
-				"type": "array", "minItems": 1, "maxItems": mostSentences, "items": map[string]any{"type": "integer", "minimum": 1, "maximum": len(ready)},
+				"type": "array", "minItems": 1, "maxItems": maxSentences, "items": map[string]any{"type": "integer", "minimum": 1, "maximum": len(ready)},
 			}},
 		}),
 	}
 }
 
-// Selected returns the sentences that a reply to Select chooses. What was
+// CheckSelection returns the sentences that a reply to Select chooses. What was
 // decided is always told, at the front if it was not chosen.
-func Selected(d record.Record, reply string) ([]string, error) {
+func CheckSelection(d record.DecisionRecord, reply string) ([]string, error) {
 	var chosen struct {
 		Sentences []int `json:"sentences"`
 	}
-	if err := strictly(reply, &chosen); err != nil {
+	if err := decodeStrictly(reply, &chosen); err != nil {
 		return nil, err
 	}
 	n := len(chosen.Sentences)
-	if n == 0 || n > mostSentences {
-		return nil, fmt.Errorf("wording: %d sentences; want 1 to %d", n, mostSentences)
+	if n == 0 || n > maxSentences {
+		return nil, fmt.Errorf("wording: %d sentences; want 1 to %d", n, maxSentences)
 	}
-	ready := Ready(d)
+	ready := TemplateSentences(d)
 	var out []string
 	for i, k := range chosen.Sentences {
 		if k < 1 || k > len(ready) || slices.Contains(chosen.Sentences[:i], k) {
@@ -120,10 +120,10 @@ func Selected(d record.Record, reply string) ([]string, error) {
 	return out, nil
 }
 
-// strictly reads one JSON object with known fields and nothing after it.
-func strictly(reply string, into any) error {
-	if len(reply) > mostReply {
-		return fmt.Errorf("wording: a reply of %d bytes; the limit is %d", len(reply), mostReply)
+// decodeStrictly reads one JSON object with known fields and nothing after it.
+func decodeStrictly(reply string, into any) error {
+	if len(reply) > maxReplyBytes {
+		return fmt.Errorf("wording: a reply of %d bytes; the limit is %d", len(reply), maxReplyBytes)
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(reply)))
 	d.DisallowUnknownFields()

@@ -17,7 +17,7 @@ import (
 
 const records = 1000
 
-func each(t *testing.T, f func(rng *rand.Rand, d record.Record)) {
+func each(t *testing.T, f func(rng *rand.Rand, d record.DecisionRecord)) {
 	t.Helper()
 	for i := range records {
 		rng := rand.New(rand.NewPCG(7, uint64(i)))
@@ -29,9 +29,9 @@ func each(t *testing.T, f func(rng *rand.Rand, d record.Record)) {
 // every figure in it is borne out.
 func TestReadySentencesAreTrue(t *testing.T) {
 	figures := 0
-	each(t, func(_ *rand.Rand, d record.Record) {
-		for _, l := range lines(d) {
-			s, err := printed(d, l)
+	each(t, func(_ *rand.Rand, d record.DecisionRecord) {
+		for _, l := range templateLines(d) {
+			s, err := expandReferences(d, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,8 +52,8 @@ func TestReadySentencesAreTrue(t *testing.T) {
 
 // What a model is shown holds nothing that a tenant or a bidder wrote.
 func TestRequestsShowNoForeignText(t *testing.T) {
-	each(t, func(_ *rand.Rand, d record.Record) {
-		for _, r := range []Request{Select(d), Prose(d)} {
+	each(t, func(_ *rand.Rand, d record.DecisionRecord) {
+		for _, r := range []ModelRequest{SelectionRequest(d), ProseRequest(d)} {
 			all := r.User + string(r.Schema)
 			if strings.Contains(all, "ignore all") || strings.Contains(all, "choose ") || !json.Valid(r.Schema) {
 				t.Fatalf("%s shows %s", r.Name, all)
@@ -65,7 +65,7 @@ func TestRequestsShowNoForeignText(t *testing.T) {
 func TestSelectedAddsNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	d := draw(rng)
-	ready := Ready(d)
+	ready := TemplateSentences(d)
 	for _, tc := range []struct {
 		reply string
 		want  []int // of ready; nil: refused
@@ -76,9 +76,9 @@ func TestSelectedAddsNothing(t *testing.T) {
 		{`{"sentences":[]}`, nil}, {`{}`, nil}, {``, nil}, {`null`, nil}, {`[1]`, nil},
 		{`{"sentences":[0]}`, nil}, {`{"sentences":[99]}`, nil}, {`{"sentences":[1,1]}`, nil}, {`{"sentences":[1,2,3,4,5,6]}`, nil},
 		{`{"sentences":["1"]}`, nil}, {`{"sentences":[1.5]}`, nil}, {`{"sentences":[1],"text":"and oslo is on fire"}`, nil},
-		{`{"sentences":[1]} and oslo is on fire`, nil}, {`{"sentences":[1]` + strings.Repeat(" ", mostReply) + `}`, nil},
+		{`{"sentences":[1]} and oslo is on fire`, nil}, {`{"sentences":[1]` + strings.Repeat(" ", maxReplyBytes) + `}`, nil},
 	} {
-		got, err := Selected(d, tc.reply)
+		got, err := CheckSelection(d, tc.reply)
 		var want []string
 		for _, i := range tc.want {
 			want = append(want, ready[i])
@@ -105,14 +105,14 @@ func prose(sentences ...string) string {
 }
 
 // right is a text that keeps the rules of prose.
-func right(d record.Record) []string {
-	l := lines(d)
+func right(d record.DecisionRecord) []string {
+	l := templateLines(d)
 	return l[:min(len(l), 5)]
 }
 
 func TestRightProseIsPrinted(t *testing.T) {
-	each(t, func(_ *rand.Rand, d record.Record) {
-		got, err := Worded(d, prose(right(d)...))
+	each(t, func(_ *rand.Rand, d record.DecisionRecord) {
+		got, err := CheckProse(d, prose(right(d)...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,10 +131,10 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 	plants := []struct {
 		name       string
 		open, refs bool // who has to see it, always
-		plant      func(rng *rand.Rand, d record.Record, printed, refs string) (string, string)
+		plant      func(rng *rand.Rand, d record.DecisionRecord, printed, refs string) (string, string)
 	}{
-		{"nothing", false, false, func(_ *rand.Rand, _ record.Record, p, r string) (string, string) { return p, r }},
-		{"a digit changed", true, true, func(rng *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"nothing", false, false, func(_ *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) { return p, r }},
+		{"a digit changed", true, true, func(rng *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			at := digit.FindStringIndex(p)
 			if at == nil {
 				return "", ""
@@ -144,7 +144,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 			b[i] = '0' + (b[i]-'0'+1+byte(rng.IntN(8)))%10
 			return string(b), string(b)
 		}},
-		{"ten times as much", true, true, func(_ *rand.Rand, _ record.Record, p, _ string) (string, string) {
+		{"ten times as much", true, true, func(_ *rand.Rand, _ record.DecisionRecord, p, _ string) (string, string) {
 			at := digit.FindStringIndex(p)
 			if at == nil {
 				return "", ""
@@ -152,51 +152,51 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 			s := p[:at[0]+1] + p[at[0]+2:at[0]+3] + "." + p[at[0]+3:]
 			return s, s
 		}},
-		{"another unit", true, true, func(_ *rand.Rand, _ record.Record, p, _ string) (string, string) {
+		{"another unit", true, true, func(_ *rand.Rand, _ record.DecisionRecord, p, _ string) (string, string) {
 			s := strings.NewReplacer(" kWh", " MWh", " kg", " g").Replace(p)
 			if s == p {
 				return "", ""
 			}
 			return s, s
 		}},
-		{"an invented figure", true, true, func(rng *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"an invented figure", true, true, func(rng *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			more := fmt.Sprintf(" It saves %d.%04d kg.", 20+rng.IntN(900), rng.IntN(10000))
 			return p + more, r + more
 		}},
-		{"a ratio in words", true, true, func(_ *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"a ratio in words", true, true, func(_ *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			return p + " It costs twice that.", r + " It costs twice that."
 		}},
-		{"a number in words", true, true, func(_ *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"a number in words", true, true, func(_ *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			return p + " There are seven bids.", r + " There are seven bids."
 		}},
-		{"an id that is not", true, true, func(rng *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"an id that is not", true, true, func(rng *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			more := fmt.Sprintf(" See D-%d.", 100_000+rng.IntN(9))
 			return p + more, r + more
 		}},
-		{"a reference that is not", false, true, func(_ *rand.Rand, _ record.Record, _, r string) (string, string) {
+		{"a reference that is not", false, true, func(_ *rand.Rand, _ record.DecisionRecord, _, r string) (string, string) {
 			return "", r + " It costs {{F999}}."
 		}},
-		{"another site's fact", false, true, func(_ *rand.Rand, d record.Record, _, _ string) (string, string) {
-			won := winner(d)
+		{"another site's fact", false, true, func(_ *rand.Rand, d record.DecisionRecord, _, _ string) (string, string) {
+			won := winningSite(d)
 			for _, f := range d.Facts {
-				if s := siteOf(d, f); s != "" && s != won && won != "" && f.ID[0] == 'F' {
+				if s := siteOfFact(d, f); s != "" && s != won && won != "" && f.ID[0] == 'F' {
 					return "", "At " + won + " it takes {{" + f.ID + "}}."
 				}
 			}
 			return "", ""
 		}},
-		{"another site's figure", true, true, func(_ *rand.Rand, d record.Record, _, _ string) (string, string) {
-			won := winner(d)
+		{"another site's figure", true, true, func(_ *rand.Rand, d record.DecisionRecord, _, _ string) (string, string) {
+			won := winningSite(d)
 			for _, f := range d.Facts {
-				if s := siteOf(d, f); s != "" && s != won && won != "" && f.Metric == "energy" {
+				if s := siteOfFact(d, f); s != "" && s != won && won != "" && f.Metric == "energy" {
 					return "At " + won + " it takes " + f.Text + ".", "At " + won + " it takes " + f.Text + "."
 				}
 			}
 			return "", ""
 		}},
-		{"less for more", true, true, func(_ *rand.Rand, d record.Record, _, _ string) (string, string) {
-			won := winner(d)
-			for _, s := range sites(d) {
+		{"less for more", true, true, func(_ *rand.Rand, d record.DecisionRecord, _, _ string) (string, string) {
+			won := winningSite(d)
+			for _, s := range sitesOfRecord(d) {
 				a, okA := best(d, won, "total-cost")
 				b, okB := best(d, s, "total-cost")
 				if okA && okB && a < b {
@@ -205,33 +205,33 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 			}
 			return "", ""
 		}},
-		{"an invented cause", false, true, func(_ *rand.Rand, d record.Record, p, r string) (string, string) {
+		{"an invented cause", false, true, func(_ *rand.Rand, d record.DecisionRecord, p, r string) (string, string) {
 			return p + " The cooling had failed.", r + " The cooling had failed."
 		}},
-		{"a cause out of words that may be used", false, true, func(_ *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"a cause out of words that may be used", false, true, func(_ *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			return p + " It waits because power costs money.", r + " It waits because power costs money."
 		}},
-		{"another winner", false, true, func(_ *rand.Rand, d record.Record, p, r string) (string, string) {
-			for _, s := range sites(d) {
-				if s != winner(d) {
+		{"another winner", false, true, func(_ *rand.Rand, d record.DecisionRecord, p, r string) (string, string) {
+			for _, s := range sitesOfRecord(d) {
+				if s != winningSite(d) {
 					return p + " The job goes to " + s + ".", r + " The job goes to " + s + "."
 				}
 			}
 			return "", ""
 		}},
-		{"a denial", false, true, func(_ *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"a denial", false, true, func(_ *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			return p + " The bound does not hold.", r + " The bound does not hold."
 		}},
-		{"markup", false, true, func(_ *rand.Rand, _ record.Record, p, r string) (string, string) {
+		{"markup", false, true, func(_ *rand.Rand, _ record.DecisionRecord, p, r string) (string, string) {
 			return p + " <img src=x>", r + " <img src=x>"
 		}},
 	}
 	for _, pl := range plants {
 		tried, open, refs := 0, 0, 0
-		each(t, func(rng *rand.Rand, d record.Record) {
+		each(t, func(rng *rand.Rand, d record.DecisionRecord) {
 			all := right(d)
 			line := all[rng.IntN(len(all))]
-			text, err := printed(d, line)
+			text, err := expandReferences(d, line)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 			if p == "" || slices.ContainsFunc(claimsOf(d, p), func(c claim) bool { return !c.OK }) {
 				open++
 			}
-			if _, err := Worded(d, prose(r)); err != nil {
+			if _, err := CheckProse(d, prose(r)); err != nil {
 				refs++
 			}
 		})
@@ -265,16 +265,16 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 func TestARefusalIsNotToldAsAWait(t *testing.T) {
 	book := history.New(history.Config{All: true})
 	j := protocol.Job{ID: "j", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
-	submitter, coordinator := protocol.Mouth{Who: protocol.Submitter}, protocol.Mouth{Who: protocol.Coordinator}
-	book.Add(submitter.Say(noon, protocol.Coordinator, protocol.Submit{Job: j}))
-	book.Add(coordinator.Say(noon, protocol.Submitter, protocol.Refuse{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
+	submitter, coordinator := protocol.Sender{Party: protocol.Submitter}, protocol.Sender{Party: protocol.Coordinator}
+	book.Add(submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+	book.Add(coordinator.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
 	r, _ := book.Job("j")
-	d, _ := record.Refused(r, 1, 0)
-	if got, want := Ready(d), d.ID+": the job ends, because it was cancelled."; len(got) != 1 || got[0] != want {
+	d, _ := record.FromRejection(r, 1, 0)
+	if got, want := TemplateSentences(d), d.ID+": the job ends, because it was cancelled."; len(got) != 1 || got[0] != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 	for _, lie := range []string{"The job waits because {{R1}}.", "The job is called again.", "The job starts by {{F4}}."} {
-		if got, err := Worded(d, prose(lie)); err == nil {
+		if got, err := CheckProse(d, prose(lie)); err == nil {
 			t.Errorf("%q is told", got)
 		}
 	}
@@ -289,7 +289,7 @@ func TestWordedRefusesForm(t *testing.T) {
 		`{"sentences":[{"text":"the job","cites":["D-99999"]}]}`, `{"sentences":[{"text":"the job","cites":[],"html":"x"}]}`,
 		prose("the\u200bjob"), prose("the\x1b[2J job"), prose("the {{F1} job"), prose("{{{{F1}}}}"), prose("{{F١}}"), prose("five jobs"), prose("５ jobs"),
 	} {
-		if got, err := Worded(d, reply); err == nil {
+		if got, err := CheckProse(d, reply); err == nil {
 			t.Errorf("Worded(%.80q) = %q", reply, got)
 		}
 	}
@@ -300,7 +300,7 @@ func FuzzWorded(f *testing.F) {
 	f.Add(prose(right(d)...))
 	f.Add(`{"sentences":[{"text":"{{F1}} {{R1}}","cites":["` + d.ID + `"]}]}`)
 	f.Fuzz(func(t *testing.T, reply string) {
-		out, err := Worded(d, reply)
+		out, err := CheckProse(d, reply)
 		if err != nil {
 			return
 		}

@@ -14,9 +14,9 @@ import (
 
 // A clerk keeps the account of a stage.
 type clerk struct {
-	mouth protocol.Mouth
+	mouth protocol.Sender
 	life  uint32
-	books []protocol.Step
+	books []protocol.Input
 	notes []protocol.Message
 }
 
@@ -26,13 +26,13 @@ func (c *clerk) begin(t *rapid.T, now protocol.Time, cfg market.Config) {
 		t.Fatal(err)
 	}
 	c.life++
-	c.mouth = protocol.Mouth{Who: protocol.Clerk, Life: c.life}
-	c.note(now, protocol.Heard{Rules: string(rules), Books: slices.Clone(c.books)})
+	c.mouth = protocol.Sender{Party: protocol.InputRecorder, Incarnation: c.life}
+	c.note(now, protocol.InputLog{Rules: string(rules), Books: slices.Clone(c.books)})
 }
 
-func (c *clerk) note(now protocol.Time, h protocol.Heard) {
-	h.Life = uint64(c.life)
-	c.notes = append(c.notes, c.mouth.Say(now, protocol.Clerk, h))
+func (c *clerk) note(now protocol.Time, h protocol.InputLog) {
+	h.Incarnation = uint64(c.life)
+	c.notes = append(c.notes, c.mouth.NewMessage(now, protocol.InputRecorder, h))
 }
 
 // restart has the stage's market end, and another begin where it stood.
@@ -43,7 +43,7 @@ func (s *stage) restart(t *rapid.T, cfg market.Config) {
 		s.market.Restore(s.said[i])
 	}
 	s.clerk.begin(t, s.now, cfg)
-	s.market.Begin(s.clerk.life)
+	s.market.BeginIncarnation(s.clerk.life)
 }
 
 // shuffled returns the messages of a ledger in another order, in which each
@@ -72,29 +72,29 @@ func shuffled(t *rapid.T, all []protocol.Message) (out []protocol.Message) {
 func TestALiveLedgerSaysInWhichOrderItWasHeard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, cfg := drawPlay(t), market.Config{Terms: weights, Lease: 7_000_000_000}
-		s := &stage{now: noon, mouths: make(map[protocol.Party]*protocol.Mouth), clerk: new(clerk)}
+		s := &stage{now: noon, mouths: make(map[protocol.Party]*protocol.Sender), clerk: new(clerk)}
 		s.restart(t, cfg)
 		for _, name := range p.sites {
-			s.say(protocol.Agent(name), protocol.Hello{Site: name})
+			s.say(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 		}
 		dies := rapid.IntRange(0, 4).Draw(t, "dies after round")
-		p.on(s, func(round uint64, site string, _ *protocol.Offer) bool {
+		p.on(s, func(round uint64, site string, _ *protocol.Bids) bool {
 			return rapid.IntRange(0, 5).Draw(t, "offer is lost") > 0
 		}, func(round int) {
 			if round == dies {
 				s.restart(t, cfg)
 			}
 		})
-		r := NewLive()
+		r := NewLiveReplay()
 		for _, m := range shuffled(t, append(slices.Clone(s.said), s.clerk.notes...)) {
-			r.Add(m)
+			r.AddMessage(m)
 		}
-		if r.fault != "" || r.live.missing() != "" {
-			t.Fatalf("not reproduced: %q %q", r.fault, r.live.missing())
+		if r.fault != "" || r.live.missingInput() != "" {
+			t.Fatalf("not reproduced: %q %q", r.fault, r.live.missingInput())
 		}
 		for _, m := range s.said {
 			if a, ok := m.Body.(protocol.Award); ok {
-				if _, err := r.Clear(a.Round, Change{}); err != nil {
+				if _, err := r.ClearWithChange(a.Round, RoundChange{}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -106,32 +106,32 @@ func TestALiveLedgerSaysInWhichOrderItWasHeard(t *testing.T) {
 func TestAFalseAccountIsNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := play{sites: []string{"bern", "oslo"}, jobs: []protocol.Job{{ID: "a", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: 3_600_000_000_000, Deadline: noon + 9*3_600_000}}}
-		option := func(money protocol.Microdollars) protocol.Offer {
-			return protocol.Offer{
-				Room: []protocol.Room{{Model: "V100", Slot: 3_600_000_000_000, Total: 4000, Free: []protocol.Milli{4000}}},
-				Jobs: []protocol.Menu{{Job: "a", Options: []protocol.Option{{Model: "V100", Money: money}}}},
+		option := func(money protocol.Microdollars) protocol.Bids {
+			return protocol.Bids{
+				Capacity: []protocol.CapacityProfile{{Model: "V100", Slot: 3_600_000_000_000, Total: 4000, Free: []protocol.Milli{4000}}},
+				Jobs:     []protocol.JobBids{{Job: "a", Options: []protocol.BidOption{{Model: "V100", Money: money}}}},
 			}
 		}
-		p.offers = []map[string]protocol.Offer{{"bern": option(10), "oslo": option(20)}}
+		p.offers = []map[string]protocol.Bids{{"bern": option(10), "oslo": option(20)}}
 		cfg := market.Config{Terms: weights}
-		s := &stage{now: noon, mouths: make(map[protocol.Party]*protocol.Mouth), clerk: new(clerk)}
+		s := &stage{now: noon, mouths: make(map[protocol.Party]*protocol.Sender), clerk: new(clerk)}
 		s.restart(t, cfg)
 		for _, name := range p.sites {
-			s.say(protocol.Agent(name), protocol.Hello{Site: name})
+			s.say(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 		}
 		p.on(s, nil, nil)
 		// After the first comes all that leads to the award; the last is its accept.
 		left := rapid.IntRange(1, len(s.clerk.notes)-2).Draw(t, "left out")
 		notes := slices.Delete(slices.Clone(s.clerk.notes), left, left+1)
 		s.restart(t, cfg)
-		r := NewLive()
+		r := NewLiveReplay()
 		for _, m := range append(slices.Clone(s.said), notes...) {
-			r.Add(m)
+			r.AddMessage(m)
 		}
-		if _, err := r.Clear(1, Change{}); err == nil {
+		if _, err := r.ClearWithChange(1, RoundChange{}); err == nil {
 			t.Fatalf("step %d was left out of the account, and not missed", left)
 		}
-		r.Add(s.clerk.notes[len(s.clerk.notes)-1])
+		r.AddMessage(s.clerk.notes[len(s.clerk.notes)-1])
 		if r.live.market == nil {
 			t.Fatal("the next life is lost too")
 		}

@@ -20,14 +20,14 @@ func TestRoundsAreReproducedByThePlanningOfTheirLedger(t *testing.T) {
 		own := rapid.Bool().Draw(t, "a planning of its own")
 		s := newStage(weights, p.sites...)
 		if own {
-			s = &stage{now: noon, mouths: make(map[protocol.Party]*protocol.Mouth), market: market.New(market.Config{Terms: weights, Planning: fine}, auction.New(auction.Config{}))}
+			s = &stage{now: noon, mouths: make(map[protocol.Party]*protocol.Sender), market: market.New(market.Config{Terms: weights, Planning: fine}, auction.New(auction.Config{}))}
 			for _, name := range p.sites {
-				s.say(protocol.Agent(name), protocol.Hello{Site: name})
+				s.say(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 			}
 		}
 		p.on(s, nil, nil)
 		for i, m := range s.said {
-			if c, ok := m.Body.(protocol.Call); ok && !own {
+			if c, ok := m.Body.(protocol.CallForBids); ok && !own {
 				c.Planning = protocol.Planning{}
 				s.said[i].Body = c
 			}

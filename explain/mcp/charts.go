@@ -50,14 +50,14 @@ func (d desk) charts(s *sdk.Server) {
 
 // draw adds a chart to a result: the picture, and what it shows in figures.
 func draw(r *sdk.CallToolResult, c chart.Chart) error {
-	s := c.Draw(wide)
-	raw, err := s.PNG()
+	s := c.ComputeLayout(wide)
+	raw, err := s.EncodePNG()
 	if err != nil {
 		return err
 	}
 	var figures bytes.Buffer
-	c.Figures().Write(&figures)
-	r.Content = append(r.Content, &sdk.TextContent{Text: "The picture shows: " + format.Cut(s.Label, 1000) + "\n" + figures.String()}, &sdk.ImageContent{Data: raw, MIMEType: "image/png"})
+	c.FigureTable().WriteText(&figures)
+	r.Content = append(r.Content, &sdk.TextContent{Text: "The picture shows: " + format.TruncateText(s.Label, 1000) + "\n" + figures.String()}, &sdk.ImageContent{Data: raw, MIMEType: "image/png"})
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (d desk) chart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, 
 	if err := draw(r, c); err != nil {
 		return nil, nil, err
 	}
-	return r, c.Figures(), nil
+	return r, c.FigureTable(), nil
 }
 
 func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
@@ -101,7 +101,7 @@ func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, er
 	if at < first {
 		return nil, nil, fmt.Errorf("mcp: at: %s is not in the record, which goes from %s to %s", at, first, last)
 	}
-	t := chart.Table{Head: []string{"site", "g CO2e/kWh", "$/MWh", "GPUs held", "of", "running", "planned"}}
+	t := chart.FigureTable{Head: []string{"site", "g CO2e/kWh", "$/MWh", "GPUs held", "of", "running", "planned"}}
 	all := []siteNow{}
 	for _, s := range now.Sites {
 		if in.Site != "" && in.Site != s.Name {
@@ -111,20 +111,20 @@ func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, er
 		carbon, price := "–", "–"
 		if s.Known {
 			c, p := float64(s.Carbon)/1000, float64(s.Price)/1000
-			x.Carbon, x.Price, carbon, price = &c, &p, chart.Number(c, 0), chart.Number(p, 1)
+			x.Carbon, x.Price, carbon, price = &c, &p, chart.FormatNumber(c, 0), chart.FormatNumber(p, 1)
 		}
 		if s.LastSaid != 0 {
 			x.Heard = s.LastSaid.String()
 		}
 		all = append(all, x)
-		t.Rows = append(t.Rows, []string{format.Clean(s.Name), carbon, price, format.Thousandths(s.Held), format.Thousandths(s.GPUs), fmt.Sprint(s.Running), fmt.Sprint(s.Planned)})
+		t.Rows = append(t.Rows, []string{format.CleanText(s.Name), carbon, price, format.FormatThousandths(s.Held), format.FormatThousandths(s.GPUs), fmt.Sprint(s.Running), fmt.Sprint(s.Planned)})
 	}
 	if len(all) == 0 && in.Site != "" {
-		return nil, nil, fmt.Errorf("mcp: no site %q is in this run", format.Clean(in.Site))
+		return nil, nil, fmt.Errorf("mcp: no site %q is in this run", format.CleanText(in.Site))
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "at %s\n", now.At)
-	t.Write(&text)
+	t.WriteText(&text)
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}, map[string]any{"at": now.At.String(), "sites": all}, nil
 }
 
@@ -134,7 +134,7 @@ func (d desk) resources(s *sdk.Server) {
 		URITemplate: "ledger://decisions/{id}", Name: "decision", MIMEType: "application/json", Description: "One decision as a document.",
 	}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		id := strings.TrimPrefix(r.Params.URI, "ledger://decisions/")
-		var rec record.Record
+		var rec record.DecisionRecord
 		var known bool
 		if err := d.run.Look(ctx, func(y *timeline.Diary) { rec, known = y.Record(id) }); err != nil {
 			return nil, err
@@ -146,13 +146,13 @@ func (d desk) resources(s *sdk.Server) {
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(protocol.Escaped(raw))}}}, nil
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(protocol.EscapeUnprintable(raw))}}}, nil
 	})
 	s.AddPrompt(&sdk.Prompt{
 		Name: "explain-decision", Description: "Explain one decision to an operator.",
 		Arguments: []*sdk.PromptArgument{{Name: "decision", Description: "its id: D-14", Required: true}},
 	}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		id := format.Clean(r.Params.Arguments["decision"])
+		id := format.CleanText(r.Params.Arguments["decision"])
 		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{
 			Text: fmt.Sprintf("Explain decision %s to an operator: read it with explain_decision, then say in at most five sentences who won, by what, and why the others did not. Quote figures as they are given, and cite %s.", id, id),
 		}}}}, nil

@@ -69,11 +69,11 @@ func listed(e timeline.Entry) entry {
 func (l list) result() (*sdk.CallToolResult, any, error) {
 	var b strings.Builder
 	for _, e := range l.Decisions {
-		fmt.Fprintf(&b, "%s %s %s %s", e.ID, e.At, e.Kind, format.Clean(e.Job))
+		fmt.Fprintf(&b, "%s %s %s %s", e.ID, e.At, e.Kind, format.CleanText(e.Job))
 		if e.Site != "" {
-			fmt.Fprintf(&b, " %s", format.Clean(e.Site))
+			fmt.Fprintf(&b, " %s", format.CleanText(e.Site))
 		}
-		fmt.Fprintf(&b, ": %s\n", format.Clean(e.Why))
+		fmt.Fprintf(&b, ": %s\n", format.CleanText(e.Why))
 	}
 	if len(l.Decisions) == 0 {
 		b.WriteString("no decision\n")
@@ -88,7 +88,7 @@ func (d desk) decisions(s *sdk.Server) {
 }
 
 func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error) {
-	var rec record.Record
+	var rec record.DecisionRecord
 	var known bool
 	var c chart.Chart
 	if err := d.run.Look(ctx, func(y *timeline.Diary) {
@@ -99,13 +99,13 @@ func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error)
 		return nil, nil, err
 	}
 	if !known {
-		return nil, nil, fmt.Errorf("mcp: no decision %q is in this run; list_decisions names some", format.Clean(in.Decision))
+		return nil, nil, fmt.Errorf("mcp: no decision %q is in this run; list_decisions names some", format.CleanText(in.Decision))
 	}
 	raw, err := json.Marshal(rec)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(protocol.Escaped(raw))}}}
+	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(protocol.EscapeUnprintable(raw))}}}
 	if c != nil {
 		if err := draw(r, c); err != nil {
 			return nil, nil, err

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // said is a run of so many jobs that is over.
 func said(jobs int) *tail.Run {
 	run := tail.Start(context.Background(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
-		for _, m := range timelinetest.Day(jobs, 10*time.Minute) {
+		for _, m := range timelinetest.GenerateDay(jobs, 10*time.Minute) {
 			if err := each(m); err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func waiting(t *testing.T, jobs int) *tail.Run {
 	ctx, stop := context.WithCancel(context.Background())
 	caught := make(chan struct{})
 	run := tail.Start(ctx, func(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
-		for _, m := range timelinetest.Day(jobs, 10*time.Minute) {
+		for _, m := range timelinetest.GenerateDay(jobs, 10*time.Minute) {
 			if err := each(m); err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ var calls = []struct {
 	{"list_decisions", args{"kind": "hold", "limit": 3}, "hold", 0},
 	{"wait_for_decisions", args{"after": 0}, "D-2", 0},
 	{"chart", args{"chart": "day"}, "GPUs held", 1},
-	{"chart", args{"chart": "job", "job": string(timelinetest.Evil)}, "onerror", 1},
+	{"chart", args{"chart": "job", "job": string(timelinetest.HostileText)}, "onerror", 1},
 	{"sites", args{"at": "2026-03-11T01:00:00Z"}, "warsaw", 0},
 }
 

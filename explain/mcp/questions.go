@@ -158,7 +158,7 @@ func (d desk) query(ctx context.Context, picture bool, of target, q ask.Query) (
 		return nil, nil, errors.New("mcp: decision and job: name one of the two")
 	}
 	if of.Decision != "" {
-		n, ok := record.Find("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // Answer looks it up
+		n, ok := record.ParseDecisionID("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // Answer looks it up
 		if !ok {
 			return nil, nil, fmt.Errorf("mcp: decision %q: want an id such as D-14", of.Decision)
 		}
@@ -207,5 +207,5 @@ func instant(field, s string) (protocol.Time, error) {
 	if err != nil {
 		return 0, fmt.Errorf("mcp: %s: %q is no instant; want one such as 2026-03-11T13:45:00Z", field, s)
 	}
-	return protocol.At(t), nil
+	return protocol.FromStdTime(t), nil
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// A Fact is one figure of a decision, with what it is about and which message
+// A DecisionFact is one figure of a decision, with what it is about and which message
 // said it.
-type Fact struct {
+type DecisionFact struct {
 	ID      string         `json:"id"`      // within its decision: "F7"
 	Subject string         `json:"subject"` // "job", "run", "award", or "site/NAME"
 	Name    string         `json:"name"`
@@ -18,72 +18,72 @@ type Fact struct {
 	Origin  history.Origin `json:"origin"`
 }
 
-type facts []Fact
+type factList []DecisionFact
 
-func (f *facts) add(subject, name string, value int64, unit string, round uint64, from history.Origin) {
-	*f = append(*f, Fact{fmt.Sprintf("F%d", len(*f)+1), subject, name, value, unit, round, from})
+func (f *factList) addFact(subject, name string, value int64, unit string, round uint64, from history.Origin) {
+	*f = append(*f, DecisionFact{fmt.Sprintf("F%d", len(*f)+1), subject, name, value, unit, round, from})
 }
 
-// Facts returns the figures that Decision tells, in an order that does not
+// DecisionFacts returns the figures that Decision tells, in an order that does not
 // change. Instants are milliseconds since 1970.
-func Facts(r history.JobRecord) []Fact {
-	var f facts
+func DecisionFacts(r history.JobRecord) []DecisionFact {
+	var f factList
 	j := r.Job
-	f.add("job", "gpu", int64(j.GPU()), "thousandths", 0, r.Submitted)
+	f.addFact("job", "gpu", int64(j.TotalGPUMilli()), "thousandths", 0, r.Submitted)
 	if j.Run != 0 {
-		f.add("job", "run", j.Run.Milliseconds(), "ms", 0, r.Submitted)
+		f.addFact("job", "run", j.Run.Milliseconds(), "ms", 0, r.Submitted)
 	}
-	f.add("job", "arrival", int64(j.Arrival), "instant", 0, r.Submitted)
-	f.add("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
-	h, heard := hearing(r)
+	f.addFact("job", "arrival", int64(j.Arrival), "instant", 0, r.Submitted)
+	f.addFact("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
+	h, heard := decidingRound(r)
 	award := r.Award()
-	if heard && (award == nil || of(h, award)) {
+	if heard && (award == nil || decidedInRound(h, award)) {
 		for _, a := range h.Answers {
-			if p, won, ok := shown(h, a); ok && (!won || award == nil) {
-				f.option("site/"+a.Site, p, h.Round, a.Said)
-				f.costs("site/"+a.Site, p, h.Round, a.Said)
+			if p, won, ok := shownOption(h, a); ok && (!won || award == nil) {
+				f.addOptionFacts("site/"+a.Site, p, h.Round, a.Said)
+				f.addCostFacts("site/"+a.Site, p, h.Round, a.Said)
 			}
 		}
 	}
 	if a := award; a != nil {
-		f.option("award", a.Option, a.Round, a.Said)
-		if heard && of(h, a) { // else nobody here knows by what prices
-			f.costs("award", a.Option, a.Round, a.Said)
+		f.addOptionFacts("award", a.Option, a.Round, a.Said)
+		if heard && decidedInRound(h, a) { // else nobody here knows by what prices
+			f.addCostFacts("award", a.Option, a.Round, a.Said)
 		}
-		f.add("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
-		f.add("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Said)
+		f.addFact("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
+		f.addFact("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Said)
 	}
 	for i := range r.Parts {
-		f.run(fmt.Sprintf("part/%d", i+1), &r.Parts[i])
+		f.addRunFacts(fmt.Sprintf("part/%d", i+1), &r.Parts[i])
 	}
 	if r.State == history.Ended {
-		f.run("run", r.Run)
+		f.addRunFacts("run", r.Run)
 	}
 	return f
 }
 
-func (f *facts) option(subject string, p history.Priced, round uint64, from history.Origin) {
-	f.add(subject, "start", int64(p.Start), "instant", round, from)
-	f.add(subject, "finish", int64(p.Finish), "instant", round, from)
-	f.add(subject, "energy", int64(p.Energy), "millijoules", round, from)
-	f.add(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
+func (f *factList) addOptionFacts(subject string, p history.Priced, round uint64, from history.Origin) {
+	f.addFact(subject, "start", int64(p.Start), "instant", round, from)
+	f.addFact(subject, "finish", int64(p.Finish), "instant", round, from)
+	f.addFact(subject, "energy", int64(p.Energy), "millijoules", round, from)
+	f.addFact(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
 }
 
-func (f *facts) costs(subject string, p history.Priced, round uint64, from history.Origin) {
-	for _, c := range Causes() {
-		f.add(subject, c.Key+"-cost", int64(c.Of(p.Terms)), "microdollars", round, from)
+func (f *factList) addCostFacts(subject string, p history.Priced, round uint64, from history.Origin) {
+	for _, c := range CostCauses() {
+		f.addFact(subject, c.Key+"-cost", int64(c.Of(p.Terms)), "microdollars", round, from)
 	}
-	f.add(subject, "total-cost", int64(p.Terms.Total()), "microdollars", round, from)
-	f.add(subject, "room-worth", int64(p.Room), "microdollars", round, from)
+	f.addFact(subject, "total-cost", int64(p.Terms.Total()), "microdollars", round, from)
+	f.addFact(subject, "room-worth", int64(p.Room), "microdollars", round, from)
 }
 
-func (f *facts) run(of string, run *history.Run) {
-	f.add(of, "started", int64(run.Started), "instant", 0, run.Done)
-	f.add(of, "ended", int64(run.Ended), "instant", 0, run.Done)
-	f.add(of, "energy", int64(run.Cost.Energy), "millijoules", 0, run.Done)
-	f.add(of, "carbon", int64(run.Cost.Carbon), "milligrams", 0, run.Done)
-	f.add(of, "money", int64(run.Cost.Money), "microdollars", 0, run.Done)
+func (f *factList) addRunFacts(of string, run *history.Run) {
+	f.addFact(of, "started", int64(run.Started), "instant", 0, run.Done)
+	f.addFact(of, "ended", int64(run.Ended), "instant", 0, run.Done)
+	f.addFact(of, "energy", int64(run.Cost.Energy), "millijoules", 0, run.Done)
+	f.addFact(of, "carbon", int64(run.Cost.Carbon), "milligrams", 0, run.Done)
+	f.addFact(of, "money", int64(run.Cost.Money), "microdollars", 0, run.Done)
 	if (run.Settlement != history.Origin{}) {
-		f.add(of, "paid", int64(run.Settled.Paid), "microdollars", 0, run.Settlement)
+		f.addFact(of, "paid", int64(run.Settled.Paid), "microdollars", 0, run.Settlement)
 	}
 }

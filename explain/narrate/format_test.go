@@ -12,16 +12,16 @@ import (
 
 func TestEveryCodeHasWords(t *testing.T) {
 	for _, code := range []protocol.Code{
-		protocol.NotAllowed, protocol.NoModel, protocol.TooBig, protocol.NoRoom, protocol.PastDeadline, protocol.NoSignal, protocol.BadPlanning,
-		protocol.NotAsked, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoOffer,
-		protocol.Malformed, protocol.Duplicate, protocol.RoomGone, protocol.Superseded, protocol.UnknownJob,
-		protocol.SiteSilent, protocol.BadTerms, protocol.Judged, "",
+		protocol.NotAllowed, protocol.NoSuchGPU, protocol.FitsNoNode, protocol.NoCapacity, protocol.PastDeadline, protocol.NoSignal, protocol.BadPlanning,
+		protocol.NotCalled, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoBids,
+		protocol.Malformed, protocol.Duplicate, protocol.CapacityTaken, protocol.Superseded, protocol.UnknownJob,
+		protocol.SiteSilent, protocol.ImpossibleBid, protocol.ChosenByJudge, "",
 	} {
-		if got := Words(code); got == string(code) {
+		if got := ReasonText(code); got == string(code) {
 			t.Errorf("Words(%q) has none", code)
 		}
 	}
-	if got := Words("newer-than-this"); got != "newer-than-this" {
+	if got := ReasonText("newer-than-this"); got != "newer-than-this" {
 		t.Errorf("Words of a code of tomorrow = %q; want the code", got)
 	}
 }
@@ -30,8 +30,8 @@ func TestFacts(t *testing.T) {
 	s := deferred()
 	s.run("oslo", night(), 125*time.Minute)
 	r, _ := s.book.Job("train-42")
-	seen := make(map[string]Fact)
-	for i, f := range Facts(r) {
+	seen := make(map[string]DecisionFact)
+	for i, f := range DecisionFacts(r) {
 		if f.Origin.From == "" || f.Origin.Seq == 0 {
 			t.Errorf("%s has no origin: %+v", f.ID, f)
 		}
@@ -52,13 +52,13 @@ func TestFacts(t *testing.T) {
 // A term that the language gains must be told too.
 func TestCausesAddUpToTheTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var terms protocol.Terms
+		var terms protocol.CostBreakdown
 		v := reflect.ValueOf(&terms).Elem()
 		for i := range v.NumField() {
 			v.Field(i).SetInt(rapid.Int64Range(-1000, 1000).Draw(t, v.Type().Field(i).Name))
 		}
 		var sum protocol.Microdollars
-		for _, c := range Causes() {
+		for _, c := range CostCauses() {
 			sum += c.Of(terms)
 		}
 		if sum != terms.Total() {

@@ -22,33 +22,33 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// Decision tells what became of a job and why.
-func Decision(w io.Writer, r history.JobRecord) error {
+// WriteDecision tells what became of a job and why.
+func WriteDecision(w io.Writer, r history.JobRecord) error {
 	out := bufio.NewWriter(w)
-	format.Wrap(out, asked(r))
-	h, heard := hearing(r)
-	paragraph(out, decided(r, h, heard))
-	if a := r.Award(); heard && (a == nil || of(h, a)) {
+	format.WrapText(out, jobSentence(r))
+	h, heard := decidingRound(r)
+	writeParagraph(out, decisionSentences(r, h, heard))
+	if a := r.Award(); heard && (a == nil || decidedInRound(h, a)) {
 		fmt.Fprintln(out)
-		costs(out, h)
+		writeCostTable(out, h)
 		fmt.Fprintln(out)
-		terms(out, h)
+		writeTermsTable(out, h)
 	}
-	paragraph(out, rounds(r))
-	paragraph(out, ran(r))
+	writeParagraph(out, roundSentences(r))
+	writeParagraph(out, measuredSentences(r))
 	return out.Flush()
 }
 
-// hearing returns the round that decided: the one of the award in force, or
+// decidingRound returns the round that decided: the one of the award in force, or
 // the last.
-func hearing(r history.JobRecord) (history.Hearing, bool) {
+func decidingRound(r history.JobRecord) (history.Hearing, bool) {
 	n := len(r.Hearings)
 	if n == 0 {
 		return history.Hearing{}, false
 	}
 	if a := r.Award(); a != nil {
 		for _, h := range r.Hearings {
-			if of(h, a) {
+			if decidedInRound(h, a) {
 				return h, true
 			}
 		}
@@ -56,15 +56,15 @@ func hearing(r history.JobRecord) (history.Hearing, bool) {
 	return r.Hearings[n-1], true
 }
 
-// of reports whether an award was decided in a round.
-func of(h history.Hearing, a *history.Decision) bool {
+// decidedInRound reports whether an award was decided in a round.
+func decidedInRound(h history.Hearing, a *history.Decision) bool {
 	return h.Round == a.Round && h.Decision.Kind == "award" && h.Decision.Epoch == a.Epoch
 }
 
-// paragraph writes an empty line and then sentences; nothing if there are none.
-func paragraph(out *bufio.Writer, sentences []string) {
+// writeParagraph writes an empty line and then sentences; nothing if there are none.
+func writeParagraph(out *bufio.Writer, sentences []string) {
 	if len(sentences) > 0 {
 		fmt.Fprintln(out)
-		format.Wrap(out, strings.Join(sentences, " "))
+		format.WrapText(out, strings.Join(sentences, " "))
 	}
 }

@@ -23,59 +23,59 @@ func at(d time.Duration) protocol.Time { return noon.Add(d) }
 // A story is a run being said.
 type story struct {
 	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Mouth
+	mouths map[protocol.Party]*protocol.Sender
 	book   *history.Book
 }
 
 func begin(sites ...string) *story {
-	s := &story{now: noon, mouths: make(map[protocol.Party]*protocol.Mouth), book: history.New(history.Config{})}
+	s := &story{now: noon, mouths: make(map[protocol.Party]*protocol.Sender), book: history.New(history.Config{})}
 	for _, name := range sites {
-		s.say(protocol.Agent(name), protocol.Coordinator, protocol.Hello{Site: name})
+		s.say(protocol.AgentParty(name), protocol.Coordinator, protocol.RegisterSite{Site: name})
 	}
 	return s
 }
 
 func (s *story) say(who, to protocol.Party, body protocol.Body) {
 	if s.mouths[who] == nil {
-		s.mouths[who] = &protocol.Mouth{Who: who}
+		s.mouths[who] = &protocol.Sender{Party: who}
 	}
-	s.book.Add(s.mouths[who].Say(s.now, to, body))
+	s.book.Add(s.mouths[who].NewMessage(s.now, to, body))
 }
 
 func (s *story) call(round uint64, j protocol.Job) {
-	s.say(protocol.Coordinator, "", protocol.Call{
+	s.say(protocol.Coordinator, "", protocol.CallForBids{
 		Round: round, Closes: s.now.Add(5 * time.Second), Jobs: []protocol.Job{j},
-		Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
-		Shadow: []protocol.Price{
+		Weights: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
+		ShadowPrices: []protocol.ShadowPrice{
 			{Site: "oslo", Model: "A100", From: noon, Slot: 24 * time.Hour, Values: []protocol.Microdollars{8_000}},
 		},
 	})
 }
 
-func (s *story) offer(site string, round uint64, menu protocol.Menu) {
-	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: round, Jobs: []protocol.Menu{menu}})
+func (s *story) offer(site string, round uint64, menu protocol.JobBids) {
+	s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Bids{Round: round, Jobs: []protocol.JobBids{menu}})
 }
 
-func (s *story) award(site string, round uint64, o protocol.Option, why protocol.Code) {
-	s.say(protocol.Coordinator, protocol.Agent(site), protocol.Award{
+func (s *story) award(site string, round uint64, o protocol.BidOption, why protocol.Code) {
+	s.say(protocol.Coordinator, protocol.AgentParty(site), protocol.Award{
 		Round: round, Job: "train-42", Epoch: round, Option: o, Why: protocol.Reason{Code: why},
 		Proof: protocol.Certificate{Primal: 1_235_000, Bound: 1_229_900, Jobs: 31},
 	})
 }
 
-func (s *story) run(site string, o protocol.Option, took time.Duration) {
-	agent, hands := protocol.Agent(site), protocol.Hands(site)
+func (s *story) run(site string, o protocol.BidOption, took time.Duration) {
+	agent, hands := protocol.AgentParty(site), protocol.ExecutorParty(site)
 	s.say(agent, protocol.Coordinator, protocol.Accept{Job: "train-42", Epoch: 2, Start: o.Start})
 	s.now = o.Start
 	s.say(agent, hands, protocol.Launch{Job: job(), Epoch: 2, Node: "gpu-07", Devices: []int{2, 3}, Model: o.Model})
 	s.now = s.now.Add(took)
-	counted := protocol.Bill{IT: 6_100_000_000, Energy: 6_480_000_000, Carbon: 41_400, Money: 61_000, Finish: s.now}
-	s.say(hands, agent, protocol.Exited{Job: "train-42", Epoch: 2, Draw: []protocol.Slice{{Hour: o.Start, Energy: counted.IT}}})
-	s.say(agent, protocol.Coordinator, protocol.Done{
+	counted := protocol.Usage{IT: 6_100_000_000, Energy: 6_480_000_000, Carbon: 41_400, Money: 61_000, Finish: s.now}
+	s.say(hands, agent, protocol.Finished{Job: "train-42", Epoch: 2, Draw: []protocol.HourlyEnergy{{Hour: o.Start, Energy: counted.IT}}})
+	s.say(agent, protocol.Coordinator, protocol.UsageReport{
 		Job: "train-42", Epoch: 2, Started: o.Start, Ended: s.now, Node: "gpu-07", Devices: []int{2, 3},
 		IT: counted.IT, Energy: counted.Energy, Carbon: counted.Carbon, Money: counted.Money,
 	})
-	s.say(protocol.Coordinator, "", protocol.Settled{
+	s.say(protocol.Coordinator, "", protocol.Settlement{
 		Job: "train-42", Site: site, Payer: "vision", Paid: 64_050, Counted: counted, Late: s.now > job().Deadline,
 	})
 }
@@ -88,25 +88,25 @@ func job() protocol.Job {
 	}
 }
 
-func option(start, took time.Duration, model string, watts, grams, cents int) protocol.Option {
-	return protocol.Option{
+func option(start, took time.Duration, model string, watts, grams, cents int) protocol.BidOption {
+	return protocol.BidOption{
 		Start: at(start), Finish: at(start + took), Model: model, Cap: protocol.Milliwatts(watts * 1000),
 		Energy: 6_300_000_000, Carbon: protocol.Milligrams(grams * 1000), Money: protocol.Microdollars(cents * 10_000),
 	}
 }
 
-func none(code protocol.Code, note string) protocol.Menu {
-	return protocol.Menu{Job: "train-42", Why: protocol.Reason{Code: code, Note: note}}
+func none(code protocol.Code, note string) protocol.JobBids {
+	return protocol.JobBids{Job: "train-42", Why: protocol.Reason{Code: code, Note: note}}
 }
 
-func menu(options ...protocol.Option) protocol.Menu {
-	return protocol.Menu{Job: "train-42", Options: options}
+func menu(options ...protocol.BidOption) protocol.JobBids {
+	return protocol.JobBids{Job: "train-42", Options: options}
 }
 
 // night is when oslo is cheap.
-func night() protocol.Option {
+func night() protocol.BidOption {
 	o := option(9*time.Hour, 2*time.Hour, "A100", 275, 42, 6)
-	o.Transfer, o.Fragment, o.Awake = 4_000, 250, 2_000
+	o.Transfer, o.FragmentationDelta, o.NodeIdleShare = 4_000, 250, 2_000
 	return o
 }
 
@@ -117,7 +117,7 @@ func deferred() *story {
 	s.call(1, job())
 	s.offer("lyon", 1, menu(option(0, 3*time.Hour, "V100", 0, 310, 14)))
 	s.offer("oslo", 1, menu(option(time.Hour, 2*time.Hour, "A100", 275, 51, 11), night()))
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{
 		Round: 1, Job: "train-42", Until: at(time.Hour), Site: "oslo", Start: at(9 * time.Hour),
 		Why: protocol.Reason{Code: protocol.CheaperLater},
 	})
@@ -126,7 +126,7 @@ func deferred() *story {
 	s.offer("lyon", 2, menu(option(time.Hour, 3*time.Hour, "V100", 0, 300, 13)))
 	s.offer("oslo", 2, menu(option(time.Hour, 2*time.Hour, "A100", 275, 50, 10), night()))
 	s.offer("paris", 2, none(protocol.NotAllowed, ""))
-	s.offer("turin", 2, none(protocol.NoRoom, "all 8 A100 are taken until 14 Apr 05:00"))
+	s.offer("turin", 2, none(protocol.NoCapacity, "all 8 A100 are taken until 14 Apr 05:00"))
 	s.award("oslo", 2, night(), protocol.Cheapest)
 	return s
 }
@@ -159,7 +159,7 @@ var stories = []struct {
 		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
 		s.call(2, job())
 		s.offer("lyon", 2, menu(option(0, 3*time.Hour, "V100", 0, 310, 14)))
-		s.offer("oslo", 2, none(protocol.NotAsked, ""))
+		s.offer("oslo", 2, none(protocol.NotCalled, ""))
 		s.award("lyon", 2, option(0, 3*time.Hour, "V100", 0, 310, 14), protocol.ByRule)
 		return s
 	}},
@@ -169,8 +169,8 @@ var stories = []struct {
 		for round := range uint64(30) {
 			s.now = at(time.Duration(round) * time.Hour)
 			s.call(round+1, job())
-			s.offer("lyon", round+1, none(protocol.NoRoom, ""))
-			s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{
+			s.offer("lyon", round+1, none(protocol.NoCapacity, ""))
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{
 				Round: round + 1, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting},
 			})
 		}
@@ -178,13 +178,13 @@ var stories = []struct {
 	}},
 	{"declined", func() *story {
 		s := deferred()
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: 2, Why: protocol.Reason{Code: protocol.RoomGone}})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: 2, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 		return s
 	}},
 	{"refused at the door", func() *story {
 		s := begin("oslo")
 		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
-		s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{
 			Job: "train-42", Why: protocol.Reason{Code: protocol.Malformed, Note: "gpus: want 0..16 of one node"},
 		})
 		return s
@@ -208,7 +208,7 @@ func TestStories(t *testing.T) {
 				t.Fatal("the job is not in the book")
 			}
 			var got bytes.Buffer
-			if err := Decision(&got, r); err != nil {
+			if err := WriteDecision(&got, r); err != nil {
 				t.Fatal(err)
 			}
 			file := filepath.Join("testdata", strings.ReplaceAll(tc.name, " ", "-")+".txt")
@@ -245,10 +245,10 @@ func TestAnAwardThatLapsedIsToldAsThat(t *testing.T) {
 	s.award("oslo", 1, option(0, 3*time.Hour, "V100", 0, 310, 1), protocol.Cheapest)
 	s.now = s.now.Add(time.Minute)
 	s.call(2, job())
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
 	r, _ := s.book.Job("train-42")
 	var got bytes.Buffer
-	if err := Decision(&got, r); err != nil {
+	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(got.String()), " ")
@@ -267,23 +267,23 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 	s := begin("lyon", "oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
 	dear, cheap := option(0, 3*time.Hour, "V100", 0, 310, 14), option(0, 3*time.Hour, "V100", 0, 310, 1)
-	for round := uint64(1); round <= spurns+1; round++ {
+	for round := uint64(1); round <= maxReneges+1; round++ {
 		s.call(round, job())
 		s.offer("lyon", round, menu(dear))
 		s.offer("oslo", round, menu(cheap))
-		if round == spurns+1 {
+		if round == maxReneges+1 {
 			s.award("lyon", round, dear, protocol.Cheapest)
 			break
 		}
 		s.award("oslo", round, cheap, protocol.Cheapest)
 		if round != 2 { // it let the second run out
-			s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: round, Why: protocol.Reason{Code: protocol.RoomGone}})
+			s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "train-42", Epoch: round, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 		}
 		s.now = s.now.Add(time.Minute)
 	}
 	r, _ := s.book.Job("train-42")
 	var got bytes.Buffer
-	if err := Decision(&got, r); err != nil {
+	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(got.String()), " ")
@@ -295,12 +295,12 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 // The award of a rest is not held against what the whole job was offered for.
 func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
 	r, _ := deferred().book.Job("train-42")
-	h, _ := hearing(r)
-	if len(whyNow(r, h)) != 1 {
+	h, _ := decidingRound(r)
+	if len(whyStartSentences(r, h)) != 1 {
 		t.Fatal("the story tells of no earlier start")
 	}
 	r.Parts = []history.Run{{Site: "lyon"}}
-	if got := whyNow(r, h); len(got) > 0 {
+	if got := whyStartSentences(r, h); len(got) > 0 {
 		t.Errorf("of a rest: %q", got)
 	}
 }
@@ -312,7 +312,7 @@ func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
 	s.award("oslo", 7, night(), protocol.Cheapest)
 	r, _ := s.book.Job("train-42")
 	var got bytes.Buffer
-	if err := Decision(&got, r); err != nil {
+	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
 	}
 	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It was awarded to oslo in round 7") || strings.Contains(text, "not been called") {
@@ -334,19 +334,19 @@ func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
 		t.Helper()
 		r, _ := s.book.Job("train-42")
 		var got bytes.Buffer
-		if err := Decision(&got, r); err != nil {
+		if err := WriteDecision(&got, r); err != nil {
 			t.Fatal(err)
 		}
 		if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, want) || strings.Contains(text, never) {
 			t.Errorf("want %q, and no %q, in\n%s", want, never, &got)
 		}
 	}
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.Waiting}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.Waiting}})
 	says("It was awarded to oslo, which did not answer in time.", "declined")
 	s.award("lyon", 7, o, protocol.Cheapest)
 	says("It was awarded to lyon in round 7, at 13 Apr 12:01, because it costs least, all jobs of the round taken together. That round is not in this record.", "awarded to oslo in round 1, at")
 	r, _ := s.book.Job("train-42")
-	for _, f := range Facts(r) {
+	for _, f := range DecisionFacts(r) {
 		if f.Unit == "microdollars" && f.Name == "total-cost" {
 			t.Errorf("%+v; its prices are not known", f)
 		}
@@ -359,14 +359,14 @@ func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
 	s := begin("oslo")
 	now, later := option(0, 3*time.Hour, "V100", 0, 310, 3), option(9*time.Hour, 3*time.Hour, "V100", 0, 310, 1)
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 6, Job: "train-42", Why: protocol.Reason{Code: protocol.CheaperLater}})
 	s.now = s.now.Add(time.Minute)
 	s.call(7, job())
 	s.offer("oslo", 7, menu(now, later))
 	s.award("oslo", 7, later, protocol.Cheapest)
 	r, _ := s.book.Job("train-42")
 	var got bytes.Buffer
-	if err := Decision(&got, r); err != nil {
+	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
 	}
 	if text := strings.Join(strings.Fields(got.String()), " "); !strings.Contains(text, "It had been called in rounds before, which are not in this record.") || strings.Contains(text, "first round") {
@@ -388,7 +388,7 @@ func under(t *testing.T, rules []protocol.Rule, own, other string) string {
 	s.award(own, 1, o, protocol.Cheapest)
 	r, _ := s.book.Job("train-42")
 	var got bytes.Buffer
-	if err := Decision(&got, r); err != nil {
+	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(got.String()), " ")

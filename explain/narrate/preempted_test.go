@@ -22,14 +22,14 @@ func TestAPreemptionIsTold(t *testing.T) {
 		s := begin("oslo")
 		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
 		s.call(1, job())
-		s.award("oslo", 1, protocol.Option{Start: noon, Finish: noon.Add(time.Hour)}, protocol.Cheapest)
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-42", Epoch: 1, Start: noon})
+		s.award("oslo", 1, protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)}, protocol.Cheapest)
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-42", Epoch: 1, Start: noon})
 		s.now = at(30 * time.Minute)
 		tc.m.Job, tc.m.Epoch = "train-42", 1
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, tc.m)
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, tc.m)
 		r, _ := s.book.Job("train-42")
 		var text strings.Builder
-		if err := Decision(&text, r); err != nil {
+		if err := WriteDecision(&text, r); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(strings.Fields(text.String()), " "); !strings.Contains(got, tc.want) {

@@ -33,7 +33,7 @@ func before(t *testing.T, w *wire, opts Options) (*proxy, *tail.Run) {
 	ctx, stop := context.WithCancel(context.Background())
 	run := tail.Start(ctx, w.source, nil)
 	p := new(proxy)
-	p.show(New(run, opts))
+	p.show(NewPageHandler(run, opts))
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page := p.page.Load()
 		feed := r.URL.Path == "/events"
@@ -60,7 +60,7 @@ func (p *proxy) show(page http.Handler) { p.page.Store(&page) }
 func newest(of []protocol.Message) (n int) {
 	for i, m := range of {
 		switch m.Body.(type) {
-		case protocol.Award, protocol.Hold:
+		case protocol.Award, protocol.Defer:
 			n = i + 1
 		}
 	}
@@ -83,103 +83,103 @@ func until(t *testing.T, what string, so func() bool) {
 	t.Fatalf("not in a minute: %s", what)
 }
 
-func open(b *pagetest.Tab, address string) {
-	b.Do("open", chromedp.Navigate(address), chromedp.WaitVisible(`body[data-ready="1"]`))
+func open(b *pagetest.BrowserTab, address string) {
+	b.RunSteps("open", chromedp.Navigate(address), chromedp.WaitVisible(`body[data-ready="1"]`))
 }
 
 // A browser gives a feed up whose answer is an error; the page does not.
 func TestBrowserFeedGoesOnAfterAProxysError(t *testing.T) {
-	day := timelinetest.Day(60, 10*time.Minute)
+	day := timelinetest.GenerateDay(60, 10*time.Minute)
 	half := len(day) / 2
 	w := newWire(day[:half]...)
 	p, _ := before(t, w, Options{Live: true})
 	page := p.page.Load()
-	b := pagetest.Browse(t, p.URL)
-	b.Allow("502", "ERR_")
+	b := pagetest.OpenBrowser(t, p.URL)
+	b.AllowErrors("502", "ERR_")
 	open(b, p.URL+"/")
-	b.Is("it is live", `document.getElementById('state').textContent === 'live'`)
+	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
 	p.page.Store(nil)
 	p.CloseClientConnections()
 	until(t, "the feed is asked for and turned away", func() bool { return p.turned.Load() > 0 })
 	w.say(day[half:]...)
 	p.page.Store(page)
-	b.Is("what was said meanwhile comes", isShown(day))
-	b.Is("it is live again", `document.getElementById('state').textContent === 'live'`)
-	b.Clean()
+	b.AwaitExpression("what was said meanwhile comes", isShown(day))
+	b.AwaitExpression("it is live again", `document.getElementById('state').textContent === 'live'`)
+	b.FailOnErrors()
 }
 
 // A browser has six connections to a server for all its tabs. Those that nobody
 // looks at hold none.
 func TestBrowserHiddenTabHoldsNoConnection(t *testing.T) {
-	day := timelinetest.Day(60, 10*time.Minute)
+	day := timelinetest.GenerateDay(60, 10*time.Minute)
 	half := len(day) / 2
 	w := newWire(day[:half]...)
 	p, _ := before(t, w, Options{Live: true})
-	b := pagetest.Browse(t, p.URL)
+	b := pagetest.OpenBrowser(t, p.URL)
 	open(b, p.URL+"/")
 	until(t, "the feed is followed", func() bool { return p.feeds.Load() == 1 })
 	look := func(hidden bool) {
-		pagetest.Value[int](b, fmt.Sprintf(`(Object.defineProperty(document, 'hidden', {value: %v, configurable: true}), document.dispatchEvent(new Event('visibilitychange')), 0)`, hidden))
+		pagetest.EvaluateExpression[int](b, fmt.Sprintf(`(Object.defineProperty(document, 'hidden', {value: %v, configurable: true}), document.dispatchEvent(new Event('visibilitychange')), 0)`, hidden))
 	}
 	look(true)
 	until(t, "the feed is let go", func() bool { return p.feeds.Load() == 0 })
 	w.say(day[half:]...)
 	look(false)
-	b.Is("what was said meanwhile comes", isShown(day))
-	if n := pagetest.Value[int](b, `(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d))`); n != 0 {
+	b.AwaitExpression("what was said meanwhile comes", isShown(day))
+	if n := pagetest.EvaluateExpression[int](b, `(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d))`); n != 0 {
 		t.Errorf("%d decisions are shown twice", n)
 	}
-	b.Clean()
+	b.FailOnErrors()
 }
 
 // Who reads older decisions keeps them while new ones come.
 func TestBrowserOlderDecisionsStay(t *testing.T) {
-	day := timelinetest.Day(300, time.Minute)
+	day := timelinetest.GenerateDay(300, time.Minute)
 	most := newest(day) - 20 // decisions follow
 	w := newWire(day[:most]...)
 	p, _ := before(t, w, Options{Live: true})
-	b := pagetest.Browse(t, p.URL)
+	b := pagetest.OpenBrowser(t, p.URL)
 	open(b, p.URL+"/")
-	b.Is("older ones come", `(f => { f.scrollTop = f.scrollHeight; return f.querySelectorAll('[data-n]').length > 180 })(document.getElementById('feed'))`)
-	pagetest.Value[int](b, `((window.read_ = document.getElementById('entries').lastElementChild), 0)`)
+	b.AwaitExpression("older ones come", `(f => { f.scrollTop = f.scrollHeight; return f.querySelectorAll('[data-n]').length > 180 })(document.getElementById('feed'))`)
+	pagetest.EvaluateExpression[int](b, `((window.read_ = document.getElementById('entries').lastElementChild), 0)`)
 	w.say(day[most:]...)
-	b.Is("new ones come", isShown(day))
-	if !pagetest.Value[bool](b, `read_.isConnected`) {
+	b.AwaitExpression("new ones come", isShown(day))
+	if !pagetest.EvaluateExpression[bool](b, `read_.isConnected`) {
 		t.Error("what was read is gone")
 	}
-	b.Clean()
+	b.FailOnErrors()
 }
 
 // A page that was opened before anything was said reaches back to the beginning,
 // and not to 1970.
 func TestBrowserEmptyRunBegins(t *testing.T) {
-	day := timelinetest.Day(10, 10*time.Minute)
+	day := timelinetest.GenerateDay(10, 10*time.Minute)
 	w := newWire()
 	p, _ := before(t, w, Options{Live: true})
-	b := pagetest.Browse(t, p.URL)
+	b := pagetest.OpenBrowser(t, p.URL)
 	open(b, p.URL+"/")
-	b.Is("it is live", `document.getElementById('state').textContent === 'live'`)
+	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
 	w.say(day...)
-	b.Is("decisions come", isShown(day))
-	b.Is("time begins with the run", fmt.Sprintf(`+document.getElementById('slide').min === %d`, day[0].At))
-	b.Clean()
+	b.AwaitExpression("decisions come", isShown(day))
+	b.AwaitExpression("time begins with the run", fmt.Sprintf(`+document.getElementById('slide').min === %d`, day[0].At))
+	b.FailOnErrors()
 }
 
 // Who is signed out, as by another start with another token, is asked for it, and
 // is where he was when he has given it.
 func TestBrowserSignedOut(t *testing.T) {
-	w := newWire(timelinetest.Day(10, 10*time.Minute)...)
+	w := newWire(timelinetest.GenerateDay(10, 10*time.Minute)...)
 	p, run := before(t, w, Options{Live: true, Token: "0123456789abcdef"})
-	b := pagetest.Browse(t, p.URL)
-	b.Allow("401", "ERR_", "Password forms")
+	b := pagetest.OpenBrowser(t, p.URL)
+	b.AllowErrors("401", "ERR_", "Password forms")
 	signIn := func(token string) {
-		b.Do("sign in", chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", token+"\n"), chromedp.WaitVisible(`body[data-ready="1"]`))
-		b.Is("the decision is shown", `document.querySelector('#card h2').textContent.includes('D-6') && location.search === '?d=D-6'`)
+		b.RunSteps("sign in", chromedp.WaitVisible("#token"), chromedp.SendKeys("#token", token+"\n"), chromedp.WaitVisible(`body[data-ready="1"]`))
+		b.AwaitExpression("the decision is shown", `document.querySelector('#card h2').textContent.includes('D-6') && location.search === '?d=D-6'`)
 	}
-	b.Do("open", chromedp.Navigate(p.URL+"/?d=D-6"))
+	b.RunSteps("open", chromedp.Navigate(p.URL+"/?d=D-6"))
 	signIn("0123456789abcdef")
-	p.show(New(run, Options{Live: true, Token: "fedcba9876543210"}))
+	p.show(NewPageHandler(run, Options{Live: true, Token: "fedcba9876543210"}))
 	p.CloseClientConnections()
 	signIn("fedcba9876543210")
-	b.Clean()
+	b.FailOnErrors()
 }

@@ -16,7 +16,7 @@ func TestACardOfAJobThatSaysNoTimeSaysNone(t *testing.T) {
 	for run, want := range map[time.Duration]string{0: "for a time that it does not say", time.Hour: "for 1 h"} {
 		var b bytes.Buffer
 		card := &timeline.Card{Record: history.JobRecord{Job: protocol.Job{ID: "a", GPUs: 1, Share: 1000, Run: run}}}
-		if err := pages.ExecuteTemplate(&b, "card", view{Card: card}); err != nil {
+		if err := pageTemplates.ExecuteTemplate(&b, "card", pageView{Card: card}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), want) || strings.Contains(b.String(), "0 s") {
@@ -31,7 +31,7 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 		var b bytes.Buffer
 		h := history.Hearing{Decision: history.Decision{Kind: "award", Proof: protocol.Certificate{Primal: 5, Bound: 4, Jobs: jobs}}}
 		card := &timeline.Card{Entry: timeline.Entry{Kind: "award"}, Hearing: &h}
-		if err := pages.ExecuteTemplate(&b, "card", view{Card: card}); err != nil {
+		if err := pageTemplates.ExecuteTemplate(&b, "card", pageView{Card: card}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "no assignment costs less") != want {
@@ -42,13 +42,13 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 
 // A time of day is of the day that is shown; of another, the day is told with it.
 func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
-	now := protocol.At(time.Date(2026, 3, 11, 14, 6, 0, 0, time.UTC))
+	now := protocol.FromStdTime(time.Date(2026, 3, 11, 14, 6, 0, 0, time.UTC))
 	var b bytes.Buffer
-	v := view{Now: timeline.Instant{At: now, Sites: []timeline.Site{{Name: "oslo", LastSaid: now.Add(-25 * time.Hour)}, {Name: "lyon", LastSaid: now.Add(-time.Minute)}}}}
+	v := pageView{Now: timeline.Instant{At: now, Sites: []timeline.Site{{Name: "oslo", LastSaid: now.Add(-25 * time.Hour)}, {Name: "lyon", LastSaid: now.Add(-time.Minute)}}}}
 	v.Entries = []timeline.Entry{
 		{ID: "D-1", Kind: "award", At: now.Add(-24 * time.Hour), Start: now.Add(-23 * time.Hour)}, {ID: "D-2", Kind: "award", At: now, Start: now.Add(13 * time.Hour)},
 	}
-	if err := pages.ExecuteTemplate(&b, "now", v); err != nil {
+	if err := pageTemplates.ExecuteTemplate(&b, "now", v); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{">10 Mar 13:06<", ">14:05<", "<span>10 Mar</span> 14:06:00", "D-1 · from 15:06", "<span>11 Mar</span> 14:06:00", "D-2 · from 12 Mar 03:06"} {
@@ -62,7 +62,7 @@ func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
 func TestThePageCountsPreemptedJobs(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 2: true} {
 		var b bytes.Buffer
-		if err := pages.ExecuteTemplate(&b, "now", view{Now: timeline.Instant{Preempted: n}}); err != nil {
+		if err := pageTemplates.ExecuteTemplate(&b, "now", pageView{Now: timeline.Instant{Preempted: n}}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "2 preempted") != want {

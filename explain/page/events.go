@@ -11,13 +11,13 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline"
 )
 
-// most is how many decisions are sent in one go.
-const most = 200
+// maxEventBacklog is how many decisions are sent in one go.
+const maxEventBacklog = 200
 
-// events is the feed of decisions, as server-sent events. The id of each is the
+// serveEvents is the feed of decisions, as server-sent events. The id of each is the
 // position in the run after it, so a reader that says what it had last goes on
 // from there. A reader that says nothing is told what is decided from now on.
-func (s *server) events(w http.ResponseWriter, r *http.Request) {
+func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	flow := http.NewResponseController(w)
 	position, known := uint64(0), false
 	for _, said := range []string{r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")} {
@@ -37,12 +37,12 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	if !send("retry: 1000\n\n") {
 		return
 	}
-	beat := time.NewTicker(s.opts.Beat)
+	beat := time.NewTicker(s.opts.HeartbeatInterval)
 	defer beat.Stop()
 	// A position beyond the run is of a run that is not kept, or not read yet.
-	patience := time.Now().Add(s.opts.Beat)
+	patience := time.Now().Add(s.opts.HeartbeatInterval)
 	for {
-		over := s.isOver() // before looking, so that nothing said until the end is missed
+		over := s.runEnded() // before looking, so that nothing said until the end is missed
 		var fresh []timeline.Entry
 		beyond := false
 		next, err := s.run.Changed(r.Context(), func(d *timeline.Diary) {
@@ -50,7 +50,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 				position, known = d.Read(), true
 			}
 			beyond = position > d.Read()
-			fresh = d.Since(position, most)
+			fresh = d.Since(position, maxEventBacklog)
 		})
 		if err != nil {
 			return
@@ -65,20 +65,20 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 		case beyond && (over || time.Now().After(patience)):
 			send("event: other\ndata: {}\n\n")
 			return
-		case len(fresh) == most:
+		case len(fresh) == maxEventBacklog:
 		case over && s.run.Err() != nil:
 			send("event: broken\ndata: {}\n\n")
 			return
 		case over:
 			send("event: over\ndata: {}\n\n")
 			return
-		case !wait(r.Context(), next, beat.C, send):
+		case !awaitUpdate(r.Context(), next, beat.C, send):
 			return
 		}
 	}
 }
 
-func (s *server) isOver() bool {
+func (s *pageServer) runEnded() bool {
 	select {
 	case <-s.run.Over():
 		return true
@@ -87,8 +87,8 @@ func (s *server) isOver() bool {
 	}
 }
 
-// wait returns true when there may be more, and false when nobody reads.
-func wait(ctx context.Context, next <-chan struct{}, beat <-chan time.Time, send func(string) bool) bool {
+// awaitUpdate returns true when there may be more, and false when nobody reads.
+func awaitUpdate(ctx context.Context, next <-chan struct{}, beat <-chan time.Time, send func(string) bool) bool {
 	select {
 	case <-ctx.Done():
 		return false
@@ -105,7 +105,7 @@ func eventsOf(entries []timeline.Entry) string {
 	var b bytes.Buffer
 	for _, e := range entries {
 		var row bytes.Buffer
-		if err := pages.ExecuteTemplate(&row, "entry", e); err != nil {
+		if err := pageTemplates.ExecuteTemplate(&row, "entry", e); err != nil {
 			continue // only a template that no test has run
 		}
 		fmt.Fprintf(&b, "id: %d\nevent: decision\ndata: %s\n\n", e.N, bytes.Join(bytes.Fields(row.Bytes()), []byte(" ")))

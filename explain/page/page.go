@@ -12,12 +12,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// shown is how many decisions the feed shows at first, and how many more each
+// shownEntries is how many decisions the feed shows at first, and how many more each
 // time.
-const shown = 60
+const shownEntries = 60
 
-// A view is what the templates are given.
-type view struct {
+// A pageView is what the templates are given.
+type pageView struct {
 	Opts        Options
 	Tag         string
 	Over        bool // the run has been read to its end
@@ -30,15 +30,15 @@ type view struct {
 	Against     string // what the run's carbon is compared with
 	Card        *timeline.Card
 	Question    string
-	Reply       *reply
+	Reply       *answerView
 	Hints       []string
-	Figures     []figure
+	Figures     []pageChart
 	Missing     string // what was asked for and is not there
 }
 
-// look reads what the page shows at the instant that a request names.
-func (s *server) look(r *http.Request, more func(*view, *timeline.Diary)) (view, error) {
-	v := view{Opts: s.opts, Tag: s.tag, Over: s.isOver(), Broken: s.run.Err() != nil}
+// buildView reads what the page shows at the instant that a request names.
+func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Diary)) (pageView, error) {
+	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.runEnded(), Broken: s.run.Err() != nil}
 	t, err := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
 	err = s.run.Look(r.Context(), func(d *timeline.Diary) {
 		v.First, v.Last = d.Span()
@@ -48,8 +48,8 @@ func (s *server) look(r *http.Request, more func(*view, *timeline.Diary)) (view,
 			at, v.Pinned = min(max(protocol.Time(t), v.First), v.Last), true
 		}
 		v.Now = d.At(at)
-		v.Entries = d.Until(at, 0, shown)
-		v.Against = against(d, s.opts.Policy)
+		v.Entries = d.Until(at, 0, shownEntries)
+		v.Against = comparedWithBaseline(d, s.opts.Policy)
 		if more != nil {
 			more(&v, d)
 		}
@@ -57,29 +57,29 @@ func (s *server) look(r *http.Request, more func(*view, *timeline.Diary)) (view,
 	return v, err
 }
 
-// page is the whole page, as far as it needs no script.
-func (s *server) page(w http.ResponseWriter, r *http.Request) {
-	id, text := r.URL.Query().Get("d"), asked(r)
-	v, err := s.look(r, func(v *view, d *timeline.Diary) {
-		v.Hints = hints(v.Entries)
+// servePage is the whole page, as far as it needs no script.
+func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
+	id, text := r.URL.Query().Get("d"), questionOf(r)
+	v, err := s.buildView(r, func(v *pageView, d *timeline.Diary) {
+		v.Hints = questionHints(v.Entries)
 		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
-			if f, err := newFigure(d, timeline.Drawing{Chart: name, At: v.Now.At}, 560); err == nil {
+			if f, err := newPageChart(d, timeline.Drawing{Chart: name, At: v.Now.At}, 560); err == nil {
 				v.Figures = append(v.Figures, f)
 			}
 		}
 		if text != "" {
-			v.Question, v.Reply = text, newReply(d, text, r.URL.Query().Get("on"), 720)
+			v.Question, v.Reply = text, newAnswerView(d, text, r.URL.Query().Get("on"), 720)
 		}
-		s.open(v, d, id)
+		s.attachCard(v, d, id)
 	})
 	if err != nil {
 		return // who asked has gone
 	}
-	s.render(w, "page", v)
+	s.renderTemplate(w, "page", v)
 }
 
-// open lays a decision's card on a view: of an id, or of the newest award.
-func (s *server) open(v *view, d *timeline.Diary, id string) {
+// attachCard lays a decision's card on a view: of an id, or of the newest award.
+func (s *pageServer) attachCard(v *pageView, d *timeline.Diary, id string) {
 	if id == "" {
 		for _, e := range v.Entries {
 			if e.Kind == "award" {
@@ -90,43 +90,43 @@ func (s *server) open(v *view, d *timeline.Diary, id string) {
 	}
 	if c, ok := d.Card(id); ok {
 		v.Card = &c
-		v.Figures = append(v.Figures, ofCard(d, c, 560)...)
+		v.Figures = append(v.Figures, chartsOfCard(d, c, 560)...)
 	} else if id != "" {
 		v.Missing = id
 	}
 }
 
-// at is what changes with time: figures, sites and feed.
-func (s *server) at(w http.ResponseWriter, r *http.Request) {
-	if v, err := s.look(r, nil); err == nil {
-		s.render(w, "now", v)
+// serveInstant is what changes with time: figures, sites and feed.
+func (s *pageServer) serveInstant(w http.ResponseWriter, r *http.Request) {
+	if v, err := s.buildView(r, nil); err == nil {
+		s.renderTemplate(w, "now", v)
 	}
 }
 
-// feed is more of the feed: what was decided before a position.
-func (s *server) feed(w http.ResponseWriter, r *http.Request) {
+// serveFeed is more of the feed: what was decided before a position.
+func (s *pageServer) serveFeed(w http.ResponseWriter, r *http.Request) {
 	before, err := strconv.ParseUint(r.URL.Query().Get("before"), 10, 64)
 	if err != nil || before == 0 {
 		http.Error(w, "web: feed: before: want a position in the run, above 0", http.StatusBadRequest)
 		return
 	}
-	var v view
+	var v pageView
 	err = s.run.Look(r.Context(), func(d *timeline.Diary) {
 		_, last := d.Span()
-		v.Entries = d.Until(last, before, shown)
+		v.Entries = d.Until(last, before, shownEntries)
 	})
 	if err == nil {
-		s.render(w, "entries", v)
+		s.renderTemplate(w, "entries", v)
 	}
 }
 
-// decision is the card of one decision.
-func (s *server) decision(w http.ResponseWriter, r *http.Request) {
-	v := view{Opts: s.opts, Tag: s.tag, Missing: r.URL.Query().Get("d")}
+// serveDecision is the card of one decision.
+func (s *pageServer) serveDecision(w http.ResponseWriter, r *http.Request) {
+	v := pageView{Opts: s.opts, Tag: s.tag, Missing: r.URL.Query().Get("d")}
 	err := s.run.Look(r.Context(), func(d *timeline.Diary) {
 		if c, ok := d.Card(v.Missing); ok {
 			v.Card = &c
-			v.Figures = ofCard(d, c, width(r, 560))
+			v.Figures = chartsOfCard(d, c, requestedWidth(r, 560))
 		}
 	})
 	if err != nil {
@@ -135,35 +135,37 @@ func (s *server) decision(w http.ResponseWriter, r *http.Request) {
 	if v.Card == nil {
 		w.WriteHeader(http.StatusNotFound)
 	}
-	s.render(w, "card", v)
+	s.renderTemplate(w, "card", v)
 }
 
-// patience bounds an answer: some replay the whole run.
-const patience = time.Minute
+// answerTimeout bounds an answer: some replay the whole run.
+const answerTimeout = time.Minute
 
-// asked returns the question whole: one that was cut would be another one.
-func asked(r *http.Request) string { return r.URL.Query().Get("q") }
+// questionOf returns the question whole: one that was cut would be another one.
+func questionOf(r *http.Request) string { return r.URL.Query().Get("q") }
 
-// ask answers a question.
-func (s *server) ask(w http.ResponseWriter, r *http.Request) {
-	v := view{Question: asked(r)}
-	ctx, stop := context.WithTimeout(r.Context(), patience)
+// serveAnswer answers a question.
+func (s *pageServer) serveAnswer(w http.ResponseWriter, r *http.Request) {
+	v := pageView{Question: questionOf(r)}
+	ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
 	defer stop()
-	err := s.run.Look(ctx, func(d *timeline.Diary) { v.Reply = newReply(d, v.Question, r.URL.Query().Get("on"), width(r, 720)) })
+	err := s.run.Look(ctx, func(d *timeline.Diary) {
+		v.Reply = newAnswerView(d, v.Question, r.URL.Query().Get("on"), requestedWidth(r, 720))
+	})
 	if err != nil && r.Context().Err() == nil {
 		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
 		return
 	}
 	if err == nil {
-		s.render(w, "reply", v)
+		s.renderTemplate(w, "reply", v)
 	}
 }
 
-// render writes a template. It is made whole first, so that a page is never
+// renderTemplate writes a template. It is made whole first, so that a page is never
 // half of one.
-func (s *server) render(w http.ResponseWriter, name string, v any) {
+func (s *pageServer) renderTemplate(w http.ResponseWriter, name string, v any) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name, v); err != nil {
+	if err := pageTemplates.ExecuteTemplate(&b, name, v); err != nil {
 		http.Error(w, "web: the page could not be made: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
@@ -171,8 +173,8 @@ func (s *server) render(w http.ResponseWriter, name string, v any) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// hints are questions that can be asked of what is on the page.
-func hints(entries []timeline.Entry) []string {
+// questionHints are questions that can be asked of what is on the page.
+func questionHints(entries []timeline.Entry) []string {
 	all := []string{"summary", "carbon by site", "what did waiting save", "late jobs"}
 	for _, e := range entries {
 		if e.Kind == "award" {

@@ -93,11 +93,11 @@ const mostCited = 6
 func (a Answer) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if a.Read != "" {
-		format.Wrap(out, "read as: "+a.Read)
+		format.WrapText(out, "read as: "+a.Read)
 		fmt.Fprintln(out)
 	}
 	for _, s := range a.Text {
-		format.Wrap(out, s)
+		format.WrapText(out, s)
 	}
 	if a.Table != nil && len(a.Table.Rows) > 0 {
 		fmt.Fprintln(out)
@@ -115,7 +115,7 @@ func (a Answer) Write(w io.Writer) error {
 			more = fmt.Sprintf(", and %d more (--json has all)", n-mostCited)
 		}
 		fmt.Fprintln(out)
-		format.Wrap(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
+		format.WrapText(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
 	}
 	if a.Command != "" {
 		if len(a.Cites) == 0 {
@@ -165,14 +165,14 @@ func (t Table) write(out *bufio.Writer) {
 func command(question string) string { return commandOf("ask", question) }
 
 func commandOf(verb, question string) string {
-	if format.Clean(question) != question {
+	if format.CleanText(question) != question {
 		return "(a name here cannot be typed; use --json)"
 	}
-	return "gridbid " + verb + " " + format.Quoted(question)
+	return "gridbid " + verb + " " + format.ShellQuoted(question)
 }
 
 // name returns a name from outside as people may see it.
-func name[T ~string](s T) string { return format.Clean(string(s)) }
+func name[T ~string](s T) string { return format.CleanText(string(s)) }
 
 // ofJob returns what a figure of a job is about.
 func ofJob(id protocol.JobID) string { return "job/" + string(id) }

@@ -13,10 +13,10 @@ import (
 func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
 	s := accepted()
 	s.now = after(26 * time.Hour)
-	s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 2})
+	s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 2})
 	s.call(2)
 	s.now = after(27 * time.Hour)
-	s.say(protocol.Coordinator, "", protocol.Call{Round: 3})
+	s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 3})
 	l := s.log()
 	const note = "its coordinator began at 14 Apr 14:00; of before this record has the jobs that the books kept"
 	for q, want := range map[string]bool{"carbon by site": true, "carbon today": true, "late jobs": true, "what happened from 13:00 to 15:00": true, "carbon from 14:30 to 15:00": false} {
@@ -33,9 +33,9 @@ func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
 func TestALifeAfterTheOtherHidesNothing(t *testing.T) {
 	s := day()
 	for life := range 3 {
-		s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: uint64(life) + 1})
+		s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: uint64(life) + 1})
 		s.now = s.now.Add(time.Hour)
-		s.say(protocol.Coordinator, "", protocol.Call{Round: uint64(life) + 9})
+		s.say(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(life) + 9})
 	}
 	if a := s.log().Ask("carbon by site"); strings.Contains(a.Read, "began at") {
 		t.Errorf("read as %q", a.Read)
@@ -48,7 +48,7 @@ func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
 	s, j := &stage{now: noon}, task("train-1", "vision")
 	s.hello("oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 6, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 6, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
 	s.now = after(30 * time.Minute)
 	s.call(7, j)
 	s.offer("oslo", 7, "train-1", "", option(time.Hour, 3, 90), option(2*time.Hour, 1, 50))

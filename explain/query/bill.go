@@ -23,7 +23,7 @@ func within(q ask.Query, t protocol.Time) bool { return q.To == 0 || t >= q.From
 // whole says which time counts when none was named.
 func (l *Log) whole(q ask.Query, a *Answer, counted string) {
 	if q.To == 0 {
-		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", format.Clock(l.first()), format.Clock(l.last())))
+		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", format.FormatInstant(l.first()), format.FormatInstant(l.last())))
 	} else {
 		a.assume(counted)
 	}
@@ -34,7 +34,7 @@ func (l *Log) whole(q ask.Query, a *Answer, counted string) {
 // it is on record.
 func (l *Log) partial(q ask.Query, a *Answer) {
 	if l.book.Coverage().Since > l.first() && (q.To == 0 || q.From < l.book.Coverage().Since) {
-		a.assume(fmt.Sprintf("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds", format.Clock(l.book.Coverage().Since)))
+		a.assume(fmt.Sprintf("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds", format.FormatInstant(l.book.Coverage().Since)))
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *Log) over(q ask.Query) (all []stint) {
 type sum struct {
 	jobs   int // that ended
 	pauses int // parts of jobs, that a pause ended
-	bill   protocol.Bill
+	bill   protocol.Usage
 	paid   protocol.Microdollars
 	ids    []string
 
@@ -95,9 +95,9 @@ func (s *sum) add(x stint) {
 // counted says of how many jobs and parts of jobs a sum is.
 func (s sum) counted() string {
 	if s.pauses == 0 {
-		return format.Count(s.jobs, "job", "jobs") + " ended"
+		return format.CountWithNoun(s.jobs, "job", "jobs") + " ended"
 	}
-	return format.Count(s.jobs, "job", "jobs") + " and " + format.Count(s.pauses, "part of a paused job", "parts of paused jobs") + " ended"
+	return format.CountWithNoun(s.jobs, "job", "jobs") + " and " + format.CountWithNoun(s.pauses, "part of a paused job", "parts of paused jobs") + " ended"
 }
 
 // marked says that a sum is not all measured.
@@ -108,7 +108,7 @@ func (s sum) marked(a *Answer) {
 }
 
 // idle adds what sites drew beside jobs.
-func (s *sum) idle(b protocol.Bill, estimated bool) {
+func (s *sum) idle(b protocol.Usage, estimated bool) {
 	s.estimated = s.estimated || estimated
 	s.bill.Energy += b.Energy
 	s.bill.Carbon += b.Carbon
@@ -142,9 +142,9 @@ func (s sum) shown(metric string) (int64, string) {
 		return int64(s.bill.Energy), kWh(s.bill.Energy)
 	}
 	if metric == "paid" {
-		return int64(s.paid), format.Dollars(s.paid)
+		return int64(s.paid), format.FormatDollars(s.paid)
 	}
-	return int64(s.bill.Money), format.Dollars(s.bill.Money)
+	return int64(s.bill.Money), format.FormatDollars(s.bill.Money)
 }
 
 // idleBy returns what sites drew beside jobs, in a query's window, by a key.
@@ -187,14 +187,14 @@ func (l *Log) billOf(r history.JobRecord, a *Answer) {
 		return
 	case all.pauses == 0:
 		a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
-			name(r.Job.ID), kWh(all.bill.Energy), kg(all.bill.Carbon), format.Dollars(all.bill.Money), name(r.Run.Site), format.Dollars(all.paid))
+			name(r.Job.ID), kWh(all.bill.Energy), kg(all.bill.Carbon), format.FormatDollars(all.bill.Money), name(r.Run.Site), format.FormatDollars(all.paid))
 	default:
 		until := "so far; it is " + string(r.State)
 		if all.jobs > 0 {
 			until = "in all"
 		}
 		a.say("Job %s was paused, and ran in %s. They took %s, %s CO2e and %s for energy %s, measured with the facility's share. %s was paid for them.",
-			name(r.Job.ID), format.Count(all.jobs+all.pauses, "part", "parts"), kWh(all.bill.Energy), kg(all.bill.Carbon), format.Dollars(all.bill.Money), until, format.Dollars(all.paid))
+			name(r.Job.ID), format.CountWithNoun(all.jobs+all.pauses, "part", "parts"), kWh(all.bill.Energy), kg(all.bill.Carbon), format.FormatDollars(all.bill.Money), until, format.FormatDollars(all.paid))
 		a.partsOf(r)
 	}
 	all.marked(a)
@@ -214,7 +214,7 @@ func (a *Answer) partsOf(r history.JobRecord) {
 		}
 		c, id := x.Run.Cost, x.cite()
 		a.cited(id)
-		a.row(name(x.Run.Site), id, format.Clock(x.Run.Started), format.Clock(x.Run.Ended), kWh(c.Energy), kg(c.Carbon), format.Dollars(c.Money), format.Dollars(x.Run.Settled.Paid))
+		a.row(name(x.Run.Site), id, format.FormatInstant(x.Run.Started), format.FormatInstant(x.Run.Ended), kWh(c.Energy), kg(c.Carbon), format.FormatDollars(c.Money), format.FormatDollars(x.Run.Settled.Paid))
 		of := fmt.Sprintf("part/%d", i+1)
 		one := sum{bill: c, paid: x.Run.Settled.Paid, ids: []string{id}}
 		one.figures(a, of)
@@ -266,15 +266,15 @@ func (l *Log) sayBill(q ask.Query, a *Answer, jobs, idle, both sum) {
 	if q.Metric != "" {
 		a.say("%s %s in all.", asked, map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric])
 	}
-	a.say("%s, and took %s, %s CO2e and %s for energy.", jobs.counted(), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), format.Dollars(jobs.bill.Money))
+	a.say("%s, and took %s, %s CO2e and %s for energy.", jobs.counted(), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), format.FormatDollars(jobs.bill.Money))
 	jobs.marked(a)
 	if q.Tenant != "" {
-		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", format.Dollars(jobs.paid))
+		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", format.FormatDollars(jobs.paid))
 		return
 	}
-	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), format.Dollars(idle.bill.Money))
+	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), format.FormatDollars(idle.bill.Money))
 	idle.marked(a)
-	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), format.Dollars(both.bill.Money), format.Dollars(jobs.paid))
+	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), format.FormatDollars(both.bill.Money), format.FormatDollars(jobs.paid))
 }
 
 // nobodys is the row of what sites drew beside jobs, in a bill by tenant. Its
@@ -328,7 +328,7 @@ func (l *Log) billBy(q ask.Query, a *Answer, all sum) {
 		v, value := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
 		label := cmp.Or(name(shown), "(none)") // jobs need not say whose they are
-		cells := []string{label, fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), format.Dollars(by[k].bill.Money)}
+		cells := []string{label, fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), format.FormatDollars(by[k].bill.Money)}
 		if q.Metric == "paid" {
 			cells = append(cells, value)
 		}
@@ -364,7 +364,7 @@ func (l *Log) top(q ask.Query, a *Answer) {
 	value := func(r history.JobRecord) (int64, string, string) {
 		if q.Metric == "wait" {
 			wait, _ := r.Wait()
-			return wait.Milliseconds(), format.Span(wait), "ms"
+			return wait.Milliseconds(), format.FormatDuration(wait), "ms"
 		}
 		v, shown := spent(r).shown(q.Metric)
 		return v, shown, map[string]string{"carbon": "milligrams", "energy": "millijoules", "cost": "microdollars"}[q.Metric]
@@ -376,7 +376,7 @@ func (l *Log) top(q ask.Query, a *Answer) {
 		return cmp.Or(cmp.Compare(vy, vx), cmp.Compare(x.Job.ID, y.Job.ID))
 	})
 	n := int(min(q.Number, int64(len(all)), 1000))
-	a.say("%d of %s that ended, those with the most %s first.", n, format.Count(len(all), "job", "jobs"), q.Metric)
+	a.say("%d of %s that ended, those with the most %s first.", n, format.CountWithNoun(len(all), "job", "jobs"), q.Metric)
 	a.Table = &Table{Head: []string{"job", q.Metric, "tenant", "site", "decision"}}
 	for _, r := range all[:n] {
 		v, shown, unit := value(r)
@@ -405,7 +405,7 @@ func (l *Log) mix(q ask.Query, a *Answer) {
 		a.say("No energy was used.")
 		return
 	}
-	perKWh := protocol.Milligrams(float64(all.bill.Carbon)/all.bill.Energy.KWh() + 0.5)
+	perKWh := protocol.Milligrams(float64(all.bill.Carbon)/all.bill.Energy.InKWh() + 0.5)
 	a.say("%s: %s CO2e over %s, idle draw included.", grams(perKWh), kg(all.bill.Carbon), kWh(all.bill.Energy))
 	all.marked(a)
 	a.figure("run", "carbon-intensity", int64(perKWh), "milligrams-per-kwh", all.ids...)
@@ -420,7 +420,7 @@ func (l *Log) summary(q ask.Query, a *Answer) {
 			late++
 		}
 	}
-	a.say("%s late.", format.Count(late, "job was", "jobs were"))
+	a.say("%s late.", format.CountWithNoun(late, "job was", "jobs were"))
 	l.alsoLate(q, a)
 	rounds, decisions, kinds := 0, 0, make(map[string]int)
 	for _, r := range l.book.Rounds() {
@@ -434,8 +434,8 @@ func (l *Log) summary(q ask.Query, a *Answer) {
 			kinds[d.Kind]++
 		}
 	}
-	a.say("The coordinator called %s and said %s: %s, %s and %s.", format.Count(rounds, "round", "rounds"), format.Count(decisions, "decision", "decisions"),
-		format.Count(kinds["award"], "award", "awards"), format.Count(kinds["hold"], "hold", "holds"), format.Count(kinds["refuse"], "refusal", "refusals"))
+	a.say("The coordinator called %s and said %s: %s, %s and %s.", format.CountWithNoun(rounds, "round", "rounds"), format.CountWithNoun(decisions, "decision", "decisions"),
+		format.CountWithNoun(kinds["award"], "award", "awards"), format.CountWithNoun(kinds["hold"], "hold", "holds"), format.CountWithNoun(kinds["refuse"], "refusal", "refusals"))
 	for _, k := range []string{"award", "hold", "refuse"} {
 		a.figure("run", k+"s", int64(kinds[k]), "count")
 	}

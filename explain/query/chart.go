@@ -53,7 +53,7 @@ func (c *Chart) drawn() *Chart {
 // bids draws what each site's offer costs, term by term.
 func (m matter) bids() *Chart {
 	c := &Chart{Kind: "bids", Title: "cost of each site's offer, by term", Unit: "microdollars"}
-	for _, term := range narrate.Causes() {
+	for _, term := range narrate.CostCauses() {
 		points, any := []Point(nil), false
 		for _, s := range m.h.Answers {
 			if p, ok := m.option(s.Site); ok {
@@ -62,7 +62,7 @@ func (m matter) bids() *Chart {
 			}
 		}
 		if any {
-			c.Series = append(c.Series, Series{term.Word, points})
+			c.Series = append(c.Series, Series{term.Label, points})
 		}
 	}
 	return c.drawn()
@@ -115,7 +115,7 @@ func hourly(all []Figure, metric string) *Chart {
 		at, err := time.Parse(time.RFC3339, strings.TrimPrefix(f.Subject, "hour/"))
 		if f.Name == metric && err == nil {
 			c.Unit = f.Unit
-			c.add(metric, Point{At: protocol.At(at), Value: f.Value})
+			c.add(metric, Point{At: protocol.FromStdTime(at), Value: f.Value})
 		}
 	}
 	return c.drawn()

@@ -24,11 +24,11 @@ func perKg(usd int64) *protocol.Microdollars {
 func became(d auction.Decision) string {
 	switch {
 	case d.Verdict == auction.Award:
-		return fmt.Sprintf("an award to %s, to start %s", name(d.Site), format.Clock(d.Option.Start))
-	case d.Verdict == auction.Refuse:
+		return fmt.Sprintf("an award to %s, to start %s", name(d.Site), format.FormatInstant(d.Option.Start))
+	case d.Verdict == auction.Reject:
 		return "a refusal"
 	case d.Site != "":
-		return fmt.Sprintf("a hold, planned at %s from %s", name(d.Site), format.Clock(d.Option.Start))
+		return fmt.Sprintf("a hold, planned at %s from %s", name(d.Site), format.FormatInstant(d.Option.Start))
 	}
 	return "a hold without a plan"
 }
@@ -36,17 +36,17 @@ func became(d auction.Decision) string {
 // moved tells what a change made of a decision, after the decision was made
 // again as recorded. It says no yes or no: "would it stay" and "would it change"
 // are one query.
-func (l *Log) moved(m matter, c counterfactual.Change, what string, a *Answer) (counterfactual.Moved, bool) {
+func (l *Log) moved(m matter, c counterfactual.RoundChange, what string, a *Answer) (counterfactual.ChangedJob, bool) {
 	out, x, ok := l.clear(m, c, a)
 	if !ok {
 		return x, false
 	}
 	a.say("Made again as recorded, round %d gives what the ledger says for %s: %s.", m.h.Round, cite(m.id), became(x.Was))
-	if m.h.Decision.Why.Code == protocol.Judged {
+	if m.h.Decision.Why.Code == protocol.ChosenByJudge {
 		a.say("A judge then chose %s among near equals; what follows is by the rule alone.", name(m.site))
 	}
-	others := out.Moves()
-	if counterfactual.Alike(x.Was, x.Now) {
+	others := out.CountMoves()
+	if counterfactual.SameDecision(x.Was, x.Now) {
 		a.say("Nothing changes: %s it is the same.", what)
 	} else {
 		others--
@@ -64,7 +64,7 @@ func (l *Log) moved(m matter, c counterfactual.Change, what string, a *Answer) (
 
 // delta tells the difference between what was chosen and what would be, both as
 // offered and at the weights of the round.
-func (l *Log) delta(m matter, x counterfactual.Moved, c counterfactual.Change, a *Answer) {
+func (l *Log) delta(m matter, x counterfactual.ChangedJob, c counterfactual.RoundChange, a *Answer) {
 	if x.Was.Site == "" || x.Now.Site == "" {
 		return
 	}
@@ -72,15 +72,15 @@ func (l *Log) delta(m matter, x counterfactual.Moved, c counterfactual.Change, a
 	if c.Slack != 0 {
 		j := x.Job
 		j.Deadline, j.Deferrable = j.Deadline.Add(c.Slack), true
-		now.Terms.Delay, now.Terms.Late = m.h.Weights.Waiting(j, now.Start, now.Finish)
+		now.Terms.Delay, now.Terms.Late = m.h.Weights.DelayAndLateCost(j, now.Start, now.Finish)
 	}
 	cost, carbon := now.Terms.Total()-was.Terms.Total(), now.Carbon-was.Carbon
 	late := "keeps its deadline"
 	if by := now.Finish.Sub(x.Job.Deadline.Add(c.Slack)); by > 0 {
-		late = "misses its deadline by " + format.Span(by)
+		late = "misses its deadline by " + format.FormatDuration(by)
 	}
 	a.say("As offered, %s from %s costs %s against %s at %s, by the weights of the round, and takes %s of carbon against %s; the job %s.",
-		name(x.Now.Site), format.Clock(now.Start), format.Dollars(now.Terms.Total()), format.Dollars(was.Terms.Total()), name(x.Was.Site), kg(now.Carbon), kg(was.Carbon), late)
+		name(x.Now.Site), format.FormatInstant(now.Start), format.FormatDollars(now.Terms.Total()), format.FormatDollars(was.Terms.Total()), name(x.Was.Site), kg(now.Carbon), kg(was.Carbon), late)
 	a.figure("site/"+x.Now.Site, "total-cost", int64(now.Terms.Total()), "microdollars", m.cited()...)
 	a.figure("site/"+x.Now.Site, "carbon", int64(now.Carbon), "milligrams", m.cited()...)
 	a.figure("site/"+x.Now.Site, "start", int64(now.Start), "instant", m.cited()...)
@@ -107,7 +107,7 @@ func (l *Log) reprice(q ask.Query, a *Answer) {
 	was := int64(m.h.Weights.Carbon) / 1000
 	a.figure("decision", "carbon-price", was, "dollars-per-tonne", m.cited()...)
 	a.figure("question", "carbon-price", q.Number, "dollars-per-tonne")
-	if _, ok := l.moved(m, counterfactual.Change{Carbon: perKg(q.Number)}, fmt.Sprintf("at $%d per tonne, in place of %s,", q.Number, perTonne(m.h.Weights.Carbon)), a); ok {
+	if _, ok := l.moved(m, counterfactual.RoundChange{Carbon: perKg(q.Number)}, fmt.Sprintf("at $%d per tonne, in place of %s,", q.Number, perTonne(m.h.Weights.Carbon)), a); ok {
 		a.say("Sites offered at %s per tonne; at another price they might have offered other hours.", perTonne(m.h.Weights.Carbon))
 		a.Chart = m.sweep(max(2*was, q.Number))
 	}
@@ -147,7 +147,7 @@ func (l *Log) breakeven(q ask.Query, a *Answer) {
 		if failed {
 			return false
 		}
-		_, x, ok := l.clear(m, counterfactual.Change{Carbon: perKg(usd)}, a)
+		_, x, ok := l.clear(m, counterfactual.RoundChange{Carbon: perKg(usd)}, a)
 		failed = !ok
 		return ok && x.Now.Verdict == auction.Award && x.Now.Site == q.Site
 	}
@@ -194,15 +194,15 @@ func (l *Log) without(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
 	a.assume("the round alone, by the other sites' recorded offers")
-	l.moved(m, counterfactual.Change{Without: q.Site}, "without "+name(q.Site), a)
+	l.moved(m, counterfactual.RoundChange{Without: q.Site}, "without "+name(q.Site), a)
 }
 
 // slack clears the round again with a later deadline.
 func (l *Log) slack(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
-	a.assume("a deadline later by " + format.Span(q.Long) + ", and it may be deferred; by the offers that were made")
-	if _, ok := l.moved(m, counterfactual.Change{Job: m.rec.Job.ID, Slack: q.Long}, "with "+format.Span(q.Long)+" more", a); ok {
+	a.assume("a deadline later by " + format.FormatDuration(q.Long) + ", and it may be deferred; by the offers that were made")
+	if _, ok := l.moved(m, counterfactual.RoundChange{Job: m.rec.Job.ID, Slack: q.Long}, "with "+format.FormatDuration(q.Long)+" more", a); ok {
 		a.say("Sites offered for the deadline that there was; asked for a later one they might have offered later hours too.")
 		a.Chart = l.outlooks("", false, m.h.Called.At, m.h.Called.At.Add(24*time.Hour))
 	}
@@ -211,7 +211,7 @@ func (l *Log) slack(q ask.Query, a *Answer) {
 // forced says what giving the job to a site would have cost the round.
 func (l *Log) forced(m matter, site string, a *Answer) {
 	probe := &Answer{}
-	out, x, ok := l.clear(m, counterfactual.Change{Job: m.rec.Job.ID, Only: site}, probe)
+	out, x, ok := l.clear(m, counterfactual.RoundChange{Job: m.rec.Job.ID, Only: site}, probe)
 	if !ok || x.Was.Site == "" || x.Was.Site == site {
 		return
 	}
@@ -221,9 +221,9 @@ func (l *Log) forced(m matter, site string, a *Answer) {
 		return
 	}
 	more := out.Now.Primal - out.Was.Primal
-	cost := format.Dollars(more) + " more"
+	cost := format.FormatDollars(more) + " more"
 	if more < 0 {
-		cost = format.Dollars(-more) + " less"
+		cost = format.FormatDollars(-more) + " less"
 	}
 	a.say("%s, and the round as a whole costs %s, by its prices of room.", does, cost)
 	a.figure("site/"+site, "round-cost-difference", int64(more), "microdollars", m.cited()...)

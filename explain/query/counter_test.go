@@ -33,7 +33,7 @@ func two() *fair {
 	f := &fair{stage: stage{now: noon}}
 	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
 	for _, s := range []string{"oslo", "lyon", "bern"} {
-		f.tell(protocol.Agent(s), protocol.Hello{Site: s})
+		f.tell(protocol.AgentParty(s), protocol.RegisterSite{Site: s})
 	}
 	for _, id := range []protocol.JobID{"train-1", "train-2"} {
 		j := task(id, "vision")
@@ -42,8 +42,8 @@ func two() *fair {
 	}
 	f.now = f.market.Due()
 	f.hear(f.market.Tick(f.now))
-	room := func() []protocol.Room {
-		return []protocol.Room{{Model: "V100", From: f.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{8000}, Total: 8000}}
+	room := func() []protocol.CapacityProfile {
+		return []protocol.CapacityProfile{{Model: "V100", From: f.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{8000}, Total: 8000}}
 	}
 	for _, s := range []struct {
 		site  string
@@ -51,17 +51,17 @@ func two() *fair {
 		grams int64
 		only  protocol.JobID
 	}{{"oslo", 1, 50, ""}, {"lyon", 3, 30, ""}, {"bern", 2, 50, "train-1"}} {
-		o := protocol.Offer{Round: 1, Room: room()}
+		o := protocol.Bids{Round: 1, Capacity: room()}
 		for _, id := range []protocol.JobID{"train-1", "train-2"} {
-			m := protocol.Menu{Job: id, Why: protocol.Reason{Code: protocol.NoRoom}}
+			m := protocol.JobBids{Job: id, Why: protocol.Reason{Code: protocol.NoCapacity}}
 			if s.only == "" || s.only == id {
 				x := option(0, s.cents, s.grams)
 				x.Start, x.Finish = f.now, f.now.Add(time.Hour)
-				m.Options = []protocol.Option{x}
+				m.Options = []protocol.BidOption{x}
 			}
 			o.Jobs = append(o.Jobs, m)
 		}
-		f.tell(protocol.Agent(s.site), o)
+		f.tell(protocol.AgentParty(s.site), o)
 	}
 	return f
 }
@@ -100,7 +100,7 @@ func TestARoundIsNotComparedWithOneOfFewerJobs(t *testing.T) {
 	f := &fair{stage: stage{now: noon}}
 	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
 	for _, s := range []string{"oslo", "lyon"} {
-		f.tell(protocol.Agent(s), protocol.Hello{Site: s})
+		f.tell(protocol.AgentParty(s), protocol.RegisterSite{Site: s})
 	}
 	j := task("train-1", "vision")
 	j.Regions, j.Models, j.GPUs, j.Deadline = nil, nil, 1, after(20*time.Hour)
@@ -110,9 +110,9 @@ func TestARoundIsNotComparedWithOneOfFewerJobs(t *testing.T) {
 	for i, free := range []protocol.Milli{8000, 0} {
 		x := option(0, 1, 50)
 		x.Start, x.Finish = f.now, f.now.Add(time.Hour)
-		f.tell(protocol.Agent([]string{"oslo", "lyon"}[i]), protocol.Offer{
-			Round: 1, Jobs: []protocol.Menu{{Job: j.ID, Options: []protocol.Option{x}}},
-			Room: []protocol.Room{{Model: "V100", From: f.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{free, free}, Total: 8000}},
+		f.tell(protocol.AgentParty([]string{"oslo", "lyon"}[i]), protocol.Bids{
+			Round: 1, Jobs: []protocol.JobBids{{Job: j.ID, Options: []protocol.BidOption{x}}},
+			Capacity: []protocol.CapacityProfile{{Model: "V100", From: f.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{free, free}, Total: 8000}},
 		})
 	}
 	a := f.log().Ask("why not lyon for train-1")

@@ -38,14 +38,14 @@ func (l *Log) dayBefore(q ask.Query, a *Answer) {
 	}
 	if q.To.Sub(q.From) > day {
 		a.Kind = "refused"
-		a.say("One day is compared with the one before; that is %s.", format.Span(q.To.Sub(q.From)))
+		a.say("One day is compared with the one before; that is %s.", format.FormatDuration(q.To.Sub(q.From)))
 		return
 	}
 	if q.To > l.last()+1 { // what sites drew is told by whole hours
 		if q.To = l.last().Floor(time.Hour); q.To <= q.From {
 			q.To = l.last() + 1
 		}
-		a.assume("the record ends at " + format.Clock(l.last()) + ", so both days count up to " + format.Clock(q.To))
+		a.assume("the record ends at " + format.FormatInstant(l.last()) + ", so both days count up to " + format.FormatInstant(q.To))
 	}
 	was := q
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)
@@ -53,15 +53,15 @@ func (l *Log) dayBefore(q ask.Query, a *Answer) {
 	a.figure("run", "from-before", int64(was.From), "instant")
 	if begins := l.begins(); was.To <= begins {
 		a.Kind = "absent"
-		a.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", format.Clock(begins))
+		a.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", format.FormatInstant(begins))
 		return
 	} else if was.From < begins {
-		a.assume("the record begins at " + format.Clock(begins) + ", so the day before is not whole")
+		a.assume("the record begins at " + format.FormatInstant(begins) + ", so the day before is not whole")
 	}
 	l.twoDays(q, l.tally(was), l.tally(q), a)
 }
 
-func date(t protocol.Time) string { return t.Go().Format("2006-01-02") }
+func date(t protocol.Time) string { return t.StdTime().Format("2006-01-02") }
 
 // tally counts what happened in a query's window.
 func (l *Log) tally(q ask.Query) tally {
@@ -115,11 +115,11 @@ func (l *Log) twoDays(q ask.Query, was, now tally, a *Answer) {
 		{"awards", "count", func(t tally) int64 { return int64(t.kinds["award"]) }, plain},
 		{"holds", "count", func(t tally) int64 { return int64(t.kinds["hold"]) }, plain},
 		{"refusals", "count", func(t tally) int64 { return int64(t.kinds["refuse"]) }, plain},
-		{"mean wait", "ms", func(t tally) int64 { return t.wait }, func(v int64) string { return format.Span(time.Duration(v) * time.Millisecond) }},
+		{"mean wait", "ms", func(t tally) int64 { return t.wait }, func(v int64) string { return format.FormatDuration(time.Duration(v) * time.Millisecond) }},
 		{"carbon", "milligrams", func(t tally) int64 { return int64(t.bill.bill.Carbon) }, func(v int64) string { return kg(protocol.Milligrams(v)) }},
 		{"energy", "millijoules", func(t tally) int64 { return int64(t.bill.bill.Energy) }, func(v int64) string { return kWh(protocol.Millijoules(v)) }},
-		{"cost", "microdollars", func(t tally) int64 { return int64(t.bill.bill.Money) }, func(v int64) string { return format.Dollars(protocol.Microdollars(v)) }},
-		{"paid", "microdollars", func(t tally) int64 { return int64(t.bill.paid) }, func(v int64) string { return format.Dollars(protocol.Microdollars(v)) }},
+		{"cost", "microdollars", func(t tally) int64 { return int64(t.bill.bill.Money) }, func(v int64) string { return format.FormatDollars(protocol.Microdollars(v)) }},
+		{"paid", "microdollars", func(t tally) int64 { return int64(t.bill.paid) }, func(v int64) string { return format.FormatDollars(protocol.Microdollars(v)) }},
 	} {
 		before, after := line.of(was), line.of(now)
 		a.figure("day/"+x, line.what, before, line.unit)

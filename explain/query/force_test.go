@@ -25,10 +25,10 @@ func unanswered() (*stage, protocol.Job) {
 	s.hello("lyon", "oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 	s.call(1, j)
-	s.offer("lyon", 1, "train-1", protocol.NoRoom)
+	s.offer("lyon", 1, "train-1", protocol.NoCapacity)
 	s.offer("oslo", 1, "train-1", "", option(0, 1, 50))
 	s.epoch++
-	s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{
+	s.say(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{
 		Round: 1, Job: "train-1", Epoch: s.epoch, Option: option(0, 1, 50), Why: protocol.Reason{Code: protocol.Cheapest},
 	})
 	return s, j
@@ -41,8 +41,8 @@ func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 	holds(t, s.log(), "where is train-1", "was awarded to oslo", "nowhere")
 	s.now = s.now.Add(time.Minute)
 	s.call(2, j)
-	s.offer("lyon", 2, "train-1", protocol.NoRoom)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 2, Job: "train-1", Until: after(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
+	s.offer("lyon", 2, "train-1", protocol.NoCapacity)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-1", Until: after(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
 	l := s.log()
 	holds(t, l, "where is train-1", "runs nowhere; it is waiting", "awarded")
 	holds(t, l, "when did train-1 start", "no plan for it is in the record", "oslo")
@@ -56,7 +56,7 @@ func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 	s, _ := unanswered()
 	s.now = s.now.Add(time.Minute)
-	no := cite(s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}}))
+	no := cite(s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}}))
 	l := s.log()
 	holds(t, l, "why "+s.decision("train-1", 1), "was awarded to oslo", "")
 	holds(t, l, "why "+no, "it was cancelled", "awarded")
@@ -76,7 +76,7 @@ func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 // run by now.
 func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
 	s, _ := unanswered()
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 	s.now = s.now.Add(30 * time.Minute)
 	s.hello("oslo")
 	holds(t, s.log(), "why did train-1 wait", "when it did is known when it is over", "has not started")
@@ -85,12 +85,12 @@ func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
 // A job that was evicted ran before, so that it has not started is not told of it.
 func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
 	for _, end := range []protocol.Body{
-		nil, protocol.Refuse{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}},
+		nil, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}},
 	} {
 		s, _ := unanswered()
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 		s.now = s.now.Add(2 * time.Hour)
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
 		if end != nil {
 			s.say(protocol.Coordinator, protocol.Submitter, end)
 		}

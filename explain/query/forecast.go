@@ -27,7 +27,7 @@ func (l *Log) bestHour(q ask.Query, a *Answer) {
 	at, until := l.toCome(q, a)
 	which := "the hours ahead"
 	if q.Within != 0 {
-		which += ", " + format.Span(q.Within) + " of them"
+		which += ", " + format.FormatDuration(q.Within) + " of them"
 	}
 	a.assume("by what each site said then of " + which)
 	what, unit := "carbon-intensity", "milligrams-per-kwh"
@@ -59,7 +59,7 @@ func (l *Log) bestHour(q ask.Query, a *Answer) {
 			a.row(name(s), "not known", "")
 			continue
 		}
-		a.row(name(s), format.Clock(when), shown(q.Ask == "best-price", least))
+		a.row(name(s), format.FormatInstant(when), shown(q.Ask == "best-price", least))
 		a.figure("site/"+s, "best-hour", int64(when), "instant")
 		a.figure("site/"+s, what, least, unit)
 		if bestSite == "" || least < best {
@@ -70,7 +70,7 @@ func (l *Log) bestHour(q ask.Query, a *Answer) {
 		a.say("No site had said anything of these hours.")
 		return
 	}
-	a.say("%s at %s, with %s.", format.Clock(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
+	a.say("%s at %s, with %s.", format.FormatInstant(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
 	a.upTo(reach, until)
 }
 
@@ -86,7 +86,7 @@ func (o outlook) reaches(price bool) protocol.Time {
 // upTo says that no site looked as far as was asked.
 func (a *Answer) upTo(reach, until protocol.Time) {
 	if reach.Add(time.Hour) < until { // a part of an hour is no gap
-		a.say("What the sites said goes up to %s; of later hours nothing is known.", format.Clock(reach))
+		a.say("What the sites said goes up to %s; of later hours nothing is known.", format.FormatInstant(reach))
 		a.figure("run", "known-until", int64(reach), "instant")
 	}
 }
@@ -120,12 +120,12 @@ func (l *Log) forecast(q ask.Query, a *Answer) {
 	}
 	last, _ := seen(s, at)
 	v, _ := value(first, first.Carbon, at)
-	a.say("Of the hour from %s, %s first said %s%s (at %s).", format.Clock(at.Floor(time.Hour)), name(q.Site), grams(v), a.priced(q.Site, "first-price", first, at), format.Clock(first.At))
+	a.say("Of the hour from %s, %s first said %s%s (at %s).", format.FormatInstant(at.Floor(time.Hour)), name(q.Site), grams(v), a.priced(q.Site, "first-price", first, at), format.FormatInstant(first.At))
 	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
 	a.figure("site/"+q.Site, "first-said", int64(first.At), "instant")
 	a.figure("site/"+q.Site, "hour", int64(at.Floor(time.Hour)), "instant")
 	if w, ok := value(last, last.Carbon, at); ok {
-		a.say("It last said %s%s (at %s).", grams(w), a.priced(q.Site, "last-price", last, at), format.Clock(last.At))
+		a.say("It last said %s%s (at %s).", grams(w), a.priced(q.Site, "last-price", last, at), format.FormatInstant(last.At))
 		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
 		a.figure("site/"+q.Site, "said", int64(last.At), "instant")
 	}
@@ -137,7 +137,7 @@ func (l *Log) forecast(q ask.Query, a *Answer) {
 		if !okC || !okP {
 			break
 		}
-		a.row(format.Clock(h), grams(c), perMWh(p))
+		a.row(format.FormatInstant(h), grams(c), perMWh(p))
 		a.figure("site/"+q.Site, "hour", int64(h), "instant")
 		a.figure("site/"+q.Site, "carbon-intensity", int64(c), "milligrams-per-kwh")
 		a.figure("site/"+q.Site, "price", int64(p), "microdollars-per-kwh")
@@ -191,16 +191,16 @@ func (l *Log) forecastError(q ask.Query, a *Answer) {
 			sum, level, n = sum+max(d, -d), level+int64(o.Carbon[0]), n+1
 		}
 		if n == 0 {
-			a.row(format.Clean(name), "0", "not known", "")
+			a.row(format.CleanText(name), "0", "not known", "")
 			a.figure("site/"+name, "hours", 0, "count")
 			continue
 		}
-		a.row(format.Clean(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
+		a.row(format.CleanText(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
 		a.figure("site/"+name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh")
 		a.figure("site/"+name, "mean-intensity", level/int64(n), "milligrams-per-kwh")
 		a.figure("site/"+name, "hours", int64(n), "count")
 		if q.Site != "" {
-			a.say("%s was off by %s on average, over %s.", format.Clean(name), grams(protocol.Milligrams(sum/int64(n))), format.Count(n, "hour", "hours"))
+			a.say("%s was off by %s on average, over %s.", format.CleanText(name), grams(protocol.Milligrams(sum/int64(n))), format.CountWithNoun(n, "hour", "hours"))
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (o outlook) mean(from protocol.Time, long time.Duration) (int64, bool) {
 // bestStart finds the start with the least mean carbon over a run.
 func (l *Log) bestStart(q ask.Query, a *Answer) {
 	at := l.moment(q, a)
-	a.assume(fmt.Sprintf("a run of %s, started at once or on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", format.Span(q.Long), format.Span(q.Within)))
+	a.assume(fmt.Sprintf("a run of %s, started at once or on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", format.FormatDuration(q.Long), format.FormatDuration(q.Within)))
 	a.Chart = l.outlooks("", false, at, at.Add(q.Within))
 	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
 	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
@@ -247,7 +247,7 @@ func (l *Log) bestStart(q ask.Query, a *Answer) {
 			now = grams(protocol.Milligrams(v))
 			a.figure("site/"+s, "at-once", v, "milligrams-per-kwh")
 		}
-		a.row(name(s), format.Clock(when), grams(protocol.Milligrams(least)), now)
+		a.row(name(s), format.FormatInstant(when), grams(protocol.Milligrams(least)), now)
 		a.figure("site/"+s, "best-start", int64(when), "instant")
 		a.figure("site/"+s, "mean-intensity", least, "milligrams-per-kwh")
 		if bestSite == "" || least < best {
@@ -258,6 +258,6 @@ func (l *Log) bestStart(q ask.Query, a *Answer) {
 		a.say("No site's forecast reaches so far.")
 		return
 	}
-	a.say("%s at %s, with %s on average.", format.Clock(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
+	a.say("%s at %s, with %s on average.", format.FormatInstant(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
 	a.upTo(reach, at.Add(q.Within))
 }

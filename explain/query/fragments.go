@@ -44,7 +44,7 @@ func (l *Log) fragments(q ask.Query, a *Answer) {
 		a.figure(subject, "of-no-use", int64(x.s.Useless), "thousandths")
 		a.figure(subject, "said", int64(x.s.At), "instant")
 		share := a.percent(subject, "fragmentation", int64(x.s.Useless), int64(x.s.Idle))
-		a.row(name(x.site), format.Thousandths(x.s.Idle), format.Thousandths(x.s.Useless), share, format.Clock(x.s.At))
+		a.row(name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Useless), share, format.FormatInstant(x.s.At))
 	}
 	a.Chart = l.scrapChart(q)
 	if len(lines) == 0 || !lines[0].known {
@@ -61,7 +61,7 @@ func (l *Log) fragments(q ask.Query, a *Answer) {
 		a.say("%s %s: no GPU was idle, so none lay in fragments.", what, name(x.site))
 		return
 	}
-	a.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, name(x.site), format.Thousandths(x.s.Idle), format.Thousandths(x.s.Useless),
+	a.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Useless),
 		a.percent("site/"+x.site, "fragmentation", int64(x.s.Useless), int64(x.s.Idle)))
 }
 

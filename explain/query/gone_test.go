@@ -11,7 +11,7 @@ import (
 // accepted plays a job until oslo has accepted it, and is to run it at once.
 func accepted() *stage {
 	s, _ := unanswered()
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 	return s
 }
 
@@ -20,7 +20,7 @@ func accepted() *stage {
 func TestASiteThatIsGoneHasNothing(t *testing.T) {
 	s := accepted()
 	s.now = after(2 * time.Hour)
-	s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.now = after(3 * time.Hour)
 	s.hello("lyon")
 	l := s.log()
@@ -41,7 +41,7 @@ func TestASiteThatIsGoneHasNothing(t *testing.T) {
 		}
 	}
 	s.call(2, task("train-1", "vision"))
-	s.offer("lyon", 2, "train-1", protocol.NoRoom)
+	s.offer("lyon", 2, "train-1", protocol.NoCapacity)
 	s.now = s.now.Add(time.Minute)
 	s.hello("lyon")
 	holds(t, s.log(), "silent agents", "All other sites answered the last round", "not answered by oslo")

@@ -20,10 +20,10 @@ func (l *Log) held(q ask.Query, a *Answer) {
 	switch {
 	case started:
 		first, _ := begun(r)
-		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), format.Span(wait), format.Clock(r.Job.Arrival), format.Clock(first.Run.Started), name(first.Run.Site))
+		a.say("Job %s waited %s: it arrived %s and started %s at %s.", name(r.Job.ID), format.FormatDuration(wait), format.FormatInstant(r.Job.Arrival), format.FormatInstant(first.Run.Started), name(first.Run.Site))
 		a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
 	case r.Run != nil:
-		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(r.Run.Site), name(r.Job.ID), format.Clock(r.Run.Started))
+		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(r.Run.Site), name(r.Job.ID), format.FormatInstant(r.Run.Started))
 	case mayHaveRun(r):
 		a.say("The state of job %s at the end of the record is %s.", name(r.Job.ID), r.State)
 	default:
@@ -40,22 +40,22 @@ func (l *Log) held(q ask.Query, a *Answer) {
 		}
 	}
 	for _, code := range order {
-		a.say("It was held %s because %s.", format.Count(counts[code], "time", "times"), narrate.Because(protocol.Reason{Code: code}))
+		a.say("It was held %s because %s.", format.CountWithNoun(counts[code], "time", "times"), narrate.ReasonWithNote(protocol.Reason{Code: code}))
 		a.figure(ofJob(r.Job.ID), "held-"+string(code), int64(counts[code]), "count", a.Cites...)
 	}
 	back := givenBack(r)
 	for _, d := range back {
 		if d.Preempted != nil {
 			a.say("%s", narrate.Preemption(d))
-		} else if d.Declined.Code == protocol.SiteGone {
-			a.say("At %s it was taken from %s: %s.", format.Clock(d.Answered.At), name(d.Site), narrate.Because(d.Declined))
+		} else if d.Declined.Code == protocol.SiteDecommissioned {
+			a.say("At %s it was taken from %s: %s.", format.FormatInstant(d.Answered.At), name(d.Site), narrate.ReasonWithNote(d.Declined))
 		} else {
-			a.say("At %s %s declined it: %s.", format.Clock(d.Answered.At), name(d.Site), narrate.Because(d.Declined))
+			a.say("At %s %s declined it: %s.", format.FormatInstant(d.Answered.At), name(d.Site), narrate.ReasonWithNote(d.Declined))
 		}
 	}
 	if d := r.Award(); d != nil {
 		a.cite(d.Said.Seq)
-		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), format.Clock(d.Said.At), format.Clock(d.Option.Start), narrate.Because(d.Why))
+		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), format.FormatInstant(d.Said.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
 	} else {
 		l.decided(m, a)
 	}
@@ -63,7 +63,7 @@ func (l *Log) held(q ask.Query, a *Answer) {
 		a.say("It was never held.")
 	}
 	if r.Late() {
-		a.say("It missed its deadline %s by %s.", format.Clock(r.Job.Deadline), format.Span(r.Run.Ended.Sub(r.Job.Deadline)))
+		a.say("It missed its deadline %s by %s.", format.FormatInstant(r.Job.Deadline), format.FormatDuration(r.Run.Ended.Sub(r.Job.Deadline)))
 	}
 }
 
@@ -75,11 +75,11 @@ func (l *Log) where(q ask.Query, a *Answer) {
 	switch {
 	case r.State == history.Ended:
 		a.say("Job %s ran at %s, on %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node))
-		a.say("It ended at %s.", format.Clock(r.Run.Ended))
+		a.say("It ended at %s.", format.FormatInstant(r.Run.Ended))
 	case r.Run != nil && r.Run.Planned:
-		a.say("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", name(r.Job.ID), name(r.Run.Site), format.Clock(r.Run.Started))
+		a.say("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", name(r.Job.ID), name(r.Run.Site), format.FormatInstant(r.Run.Started))
 	case r.Run != nil:
-		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), format.Clock(r.Run.Started))
+		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), format.FormatInstant(r.Run.Started))
 	case rested(r):
 		a.say("The rest of job %s waits to be sold.", name(r.Job.ID))
 	case r.Award() != nil:
@@ -88,7 +88,7 @@ func (l *Log) where(q ask.Query, a *Answer) {
 		a.say("Job %s runs nowhere; it is %s.", name(r.Job.ID), r.State)
 	}
 	if n := len(givenBack(r)); n > 0 {
-		a.say("It was given back %s before.", format.Count(n, "time", "times"))
+		a.say("It was given back %s before.", format.CountWithNoun(n, "time", "times"))
 	}
 }
 
@@ -120,7 +120,7 @@ func rested(r history.JobRecord) bool {
 func (l *Log) paused(r history.JobRecord, a *Answer) {
 	for i, p := range r.Parts {
 		x := stints(r)[i]
-		a.say("It ran at %s from %s to %s, and was paused then, as its award said.", name(p.Site), format.Clock(p.Started), format.Clock(p.Ended))
+		a.say("It ran at %s from %s to %s, and was paused then, as its award said.", name(p.Site), format.FormatInstant(p.Started), format.FormatInstant(p.Ended))
 		a.figure(ofJob(r.Job.ID), "part-from", int64(p.Started), "instant", x.cite())
 		a.figure(ofJob(r.Job.ID), "part-to", int64(p.Ended), "instant", x.cite())
 		a.cited(x.cite())
@@ -143,7 +143,7 @@ func (l *Log) times(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	r := m.rec
 	a.cite(m.id)
-	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), format.Clock(r.Job.Arrival), format.Clock(r.Job.Deadline))
+	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), format.FormatInstant(r.Job.Arrival), format.FormatInstant(r.Job.Deadline))
 	l.paused(r, a)
 	d, now := r.Award(), "It has not started"
 	if mayHaveRun(r) {
@@ -151,25 +151,25 @@ func (l *Log) times(q ask.Query, a *Answer) {
 	}
 	switch {
 	case r.Run != nil && r.Run.Planned:
-		a.say("%s accepted it, to start at %s; when it did is known when it is over.", name(r.Run.Site), format.Clock(r.Run.Started))
+		a.say("%s accepted it, to start at %s; when it did is known when it is over.", name(r.Run.Site), format.FormatInstant(r.Run.Started))
 		a.figure(ofJob(r.Job.ID), "planned", int64(r.Run.Started), "instant", m.cited()...)
 	case r.Run != nil:
 		again := ""
 		if len(r.Parts) > 0 {
 			again = " again"
 		}
-		a.say("It started%s %s at %s.", again, format.Clock(r.Run.Started), name(r.Run.Site))
+		a.say("It started%s %s at %s.", again, format.FormatInstant(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
 	case r.State == history.Refused:
-		a.say("It was refused at %s: %s.", format.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
+		a.say("It was refused at %s: %s.", format.FormatInstant(r.Refusal.Said.At), narrate.ReasonWithNote(r.Refusal.Why))
 	case rested(r):
 		a.say("Its rest waits to be sold.")
 	case d != nil && len(r.Parts) > 0:
-		a.say("Its rest has not started; %s plans to start it at %s.", name(d.Site), format.Clock(d.Option.Start))
+		a.say("Its rest has not started; %s plans to start it at %s.", name(d.Site), format.FormatInstant(d.Option.Start))
 	case d != nil:
-		a.say("%s; %s plans to start it at %s.", now, name(d.Site), format.Clock(d.Option.Start))
+		a.say("%s; %s plans to start it at %s.", now, name(d.Site), format.FormatInstant(d.Option.Start))
 	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:
-		a.say("%s. The last plan was %s from %s; a plan is no promise, and changes with every round.", now, name(m.h.Decision.Site), format.Clock(m.h.Decision.Start))
+		a.say("%s. The last plan was %s from %s; a plan is no promise, and changes with every round.", now, name(m.h.Decision.Site), format.FormatInstant(m.h.Decision.Start))
 	default:
 		a.say("%s, and no plan for it is in the record.", now)
 	}
@@ -178,12 +178,12 @@ func (l *Log) times(q ask.Query, a *Answer) {
 	}
 	a.figure(ofJob(r.Job.ID), "ran-for", r.Run.Ended.Sub(r.Run.Started).Milliseconds(), "ms", m.cited()...)
 	a.figure(ofJob(r.Job.ID), "to-deadline", r.Job.Deadline.Sub(r.Run.Ended).Milliseconds(), "ms", m.cited()...)
-	a.say("It ended %s, after %s.", format.Clock(r.Run.Ended), format.Span(r.Run.Ended.Sub(r.Run.Started)))
+	a.say("It ended %s, after %s.", format.FormatInstant(r.Run.Ended), format.FormatDuration(r.Run.Ended.Sub(r.Run.Started)))
 	a.figure(ofJob(r.Job.ID), "ended", int64(r.Run.Ended), "instant", m.cited()...)
 	if r.Late() {
-		a.say("That was %s late.", format.Span(r.Run.Ended.Sub(r.Job.Deadline)))
+		a.say("That was %s late.", format.FormatDuration(r.Run.Ended.Sub(r.Job.Deadline)))
 	} else {
-		a.say("That was %s before its deadline.", format.Span(r.Job.Deadline.Sub(r.Run.Ended)))
+		a.say("That was %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(r.Run.Ended)))
 	}
 }
 
@@ -192,21 +192,21 @@ func (l *Log) waited(q ask.Query, a *Answer) {
 	a.cite(m.id)
 	wait, ok := m.rec.Wait()
 	if run := m.rec.Run; !ok && run != nil {
-		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(run.Site), name(m.rec.Job.ID), format.Clock(run.Started))
+		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(run.Site), name(m.rec.Job.ID), format.FormatInstant(run.Started))
 		return
 	}
 	if !ok && mayHaveRun(m.rec) {
-		a.say("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", name(m.rec.Job.ID), m.rec.State, format.Clock(m.rec.Job.Arrival), format.Clock(l.last()))
+		a.say("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", name(m.rec.Job.ID), m.rec.State, format.FormatInstant(m.rec.Job.Arrival), format.FormatInstant(l.last()))
 		return
 	}
 	if !ok {
-		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), format.Clock(m.rec.Job.Arrival), format.Clock(l.last()))
+		a.say("Job %s has not started. It arrived %s; the record ends %s.", name(m.rec.Job.ID), format.FormatInstant(m.rec.Job.Arrival), format.FormatInstant(l.last()))
 		return
 	}
 	first, _ := begun(m.rec)
-	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), format.Span(wait), format.Clock(m.rec.Job.Arrival), format.Clock(first.Run.Started))
+	a.say("Job %s waited %s, from %s to %s.", name(m.rec.Job.ID), format.FormatDuration(wait), format.FormatInstant(m.rec.Job.Arrival), format.FormatInstant(first.Run.Started))
 	if n := len(m.rec.Parts); n > 0 {
-		a.say("It was paused %s since.", format.Count(n, "time", "times"))
+		a.say("It was paused %s since.", format.CountWithNoun(n, "time", "times"))
 		a.figure(ofJob(m.rec.Job.ID), "pauses", int64(n), "count", m.cited()...)
 	}
 	a.figure(ofJob(m.rec.Job.ID), "wait", wait.Milliseconds(), "ms", m.cited()...)
@@ -239,7 +239,7 @@ func (l *Log) offers(q ask.Query, a *Answer) {
 			a.figure("site/"+s.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 		}
 	}
-	a.say("%d of %s made an offer for job %s in round %d; each one's cheapest is shown.", n, format.Count(len(m.h.Answers), "site", "sites"), name(m.rec.Job.ID), m.h.Round)
+	a.say("%d of %s made an offer for job %s in round %d; each one's cheapest is shown.", n, format.CountWithNoun(len(m.h.Answers), "site", "sites"), name(m.rec.Job.ID), m.h.Round)
 	a.figure(ofJob(m.rec.Job.ID), "sites-that-offered", int64(n), "count", m.cited()...)
 	m.table(a)
 }
@@ -248,7 +248,7 @@ func (l *Log) offers(q ask.Query, a *Answer) {
 func (l *Log) unable(q ask.Query, a *Answer) {
 	if r := l.matter(q).rec; r.Refusal != nil && q.Decision == 0 {
 		a.cite(number(*r.Refusal))
-		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Said.At), narrate.ReasonWithNote(r.Refusal.Why))
 	}
 	m, ok := l.asked(q, a)
 	if !ok {
@@ -278,22 +278,22 @@ func (l *Log) history(q ask.Query, a *Answer) {
 	all := []event{{r.Job.Arrival, "arrived"}}
 	for _, id := range r.Decisions {
 		d := l.decisionOf(id)
-		text := d.Kind + ": " + narrate.Because(d.Why)
+		text := d.Kind + ": " + narrate.ReasonWithNote(d.Why)
 		if d.Site != "" {
-			text = d.Kind + " at " + name(d.Site) + ": " + narrate.Because(d.Why)
+			text = d.Kind + " at " + name(d.Site) + ": " + narrate.ReasonWithNote(d.Why)
 		}
 		all = append(all, event{d.At, cite(id) + " " + text})
 		a.cite(id)
 	}
 	for _, d := range back {
 		text := name(d.Site) + " gave it back: "
-		if d.Declined.Code == protocol.SiteGone {
+		if d.Declined.Code == protocol.SiteDecommissioned {
 			text = "taken from " + name(d.Site) + ": "
 		}
 		if d.Preempted != nil {
 			text = "preempted at " + name(d.Site) + ": "
 		}
-		all = append(all, event{d.Answered.At, text + narrate.Because(d.Declined)})
+		all = append(all, event{d.Answered.At, text + narrate.ReasonWithNote(d.Declined)})
 	}
 	for _, x := range stints(r) {
 		if x.Run.Planned {
@@ -309,7 +309,7 @@ func (l *Log) history(q ask.Query, a *Answer) {
 		}
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at, y.at) })
-	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), format.Count(len(r.Decisions), "decision", "decisions"), format.Count(len(back), "time given back", "times given back"), r.State)
+	a.say("Job %s: %s, %s. It is %s.", name(r.Job.ID), format.CountWithNoun(len(r.Decisions), "decision", "decisions"), format.CountWithNoun(len(back), "time given back", "times given back"), r.State)
 	a.figure(ofJob(r.Job.ID), "decisions", int64(len(r.Decisions)), "count", a.Cites...)
 	a.figure(ofJob(r.Job.ID), "declines", int64(len(back)), "count")
 	a.Table = &Table{Head: []string{"time", "why"}}
@@ -320,7 +320,7 @@ func (l *Log) history(q ask.Query, a *Answer) {
 			}
 			continue
 		}
-		a.row(format.Clock(e.at), e.text)
+		a.row(format.FormatInstant(e.at), e.text)
 	}
 	a.Command = "gridbid tap --job " + shell(string(r.Job.ID))
 }
@@ -337,8 +337,8 @@ func (l *Log) advice(q ask.Query, a *Answer) {
 		code protocol.Code
 		text string
 	}{
-		{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoModel, "allow more GPU models"},
-		{protocol.TooBig, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoRoom, "wait, or ask for less"},
+		{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoSuchGPU, "allow more GPU models"},
+		{protocol.FitsNoNode, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoCapacity, "wait, or ask for less"},
 		{protocol.PastDeadline, "set a later deadline"},
 	}
 	for _, hint := range hints {
@@ -349,12 +349,12 @@ func (l *Log) advice(q ask.Query, a *Answer) {
 			}
 		}
 		if len(sites) > 0 {
-			a.say("For %s: %s, since %s.", format.List(sites), hint.text, narrate.Because(protocol.Reason{Code: hint.code}))
+			a.say("For %s: %s, since %s.", format.JoinWithAnd(sites), hint.text, narrate.ReasonWithNote(protocol.Reason{Code: hint.code}))
 		}
 	}
 	if p, site, h, ok := soonest(m.rec); ok {
 		a.cite(h.Decision.Said.Seq)
-		a.say("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.rec), format.Clock(p.Start), name(site), format.Dollars(p.Terms.Total()))
+		a.say("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.rec), format.FormatInstant(p.Start), name(site), format.FormatDollars(p.Terms.Total()))
 	}
 	if m.rec.Job.Deferrable {
 		a.say("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
@@ -381,19 +381,19 @@ func (l *Log) ahead(q ask.Query, a *Answer) {
 	by := make(map[string]protocol.Milli)
 	n := 0
 	for _, other := range l.records() {
-		if other.Job.ID == r.Job.ID || other.Job.GPU() == 0 || heldAt(other, until-1) != site {
+		if other.Job.ID == r.Job.ID || other.Job.TotalGPUMilli() == 0 || heldAt(other, until-1) != site {
 			continue
 		}
 		n++
-		by[other.Job.Tenant] += other.Job.GPU()
+		by[other.Job.Tenant] += other.Job.TotalGPUMilli()
 		a.cite(l.deciding(other))
 	}
-	a.say("%s held GPUs at %s at %s.", format.Count(n, "job", "jobs"), name(site), format.Clock(until-1))
+	a.say("%s held GPUs at %s at %s.", format.CountWithNoun(n, "job", "jobs"), name(site), format.FormatInstant(until-1))
 	a.figure("site/"+site, "jobs-ahead", int64(n), "count")
 	a.figure("site/"+site, "looked-at", int64(until-1), "instant")
 	a.Table = &Table{Head: []string{"tenant", "GPUs"}}
 	for _, t := range sorted(by) {
-		a.row(name(t), format.Thousandths(by[t]))
+		a.row(name(t), format.FormatThousandths(by[t]))
 		a.figure("tenant/"+t, "gpus-held", int64(by[t]), "thousandths")
 	}
 }

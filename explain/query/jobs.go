@@ -21,7 +21,7 @@ func (l *Log) moment(q ask.Query, a *Answer) protocol.Time {
 	if q.At != 0 {
 		return q.At
 	}
-	a.assume("no time was named, so now, the end of the record: " + format.Clock(l.last()) + " UTC")
+	a.assume("no time was named, so now, the end of the record: " + format.FormatInstant(l.last()) + " UTC")
 	return l.last()
 }
 
@@ -38,7 +38,7 @@ func (l *Log) late(q ask.Query, a *Answer) {
 	slices.SortStableFunc(late, func(x, y history.JobRecord) int {
 		return cmp.Compare(y.Run.Ended.Sub(y.Job.Deadline), x.Run.Ended.Sub(x.Job.Deadline))
 	})
-	a.say("%d of %s that ended missed their deadline.", len(late), format.Count(len(all), "job", "jobs"))
+	a.say("%d of %s that ended missed their deadline.", len(late), format.CountWithNoun(len(all), "job", "jobs"))
 	a.Table = &Table{Head: []string{"job", "late by", "tenant", "site", "decision"}}
 	for i, r := range late {
 		id := l.deciding(r)
@@ -46,7 +46,7 @@ func (l *Log) late(q ask.Query, a *Answer) {
 		by := r.Run.Ended.Sub(r.Job.Deadline)
 		a.figure(ofJob(r.Job.ID), "late-by", by.Milliseconds(), "ms", cite(id))
 		if i < mostListed {
-			a.row(name(r.Job.ID), format.Span(by), name(r.Job.Tenant), name(r.Run.Site), cite(id))
+			a.row(name(r.Job.ID), format.FormatDuration(by), name(r.Job.Tenant), name(r.Run.Site), cite(id))
 		}
 	}
 	if len(late) > mostListed {
@@ -61,7 +61,7 @@ func (l *Log) late(q ask.Query, a *Answer) {
 // alsoLate tells of the jobs that are late by now, beside those that ended late.
 func (l *Log) alsoLate(q ask.Query, a *Answer) {
 	if n := l.overdue(q); n > 0 {
-		a.say("%d more had not ended at %s, and %s past %s deadline.", n, format.Clock(l.last()), format.Number(n, "is", "are"), format.Number(n, "its", "their"))
+		a.say("%d more had not ended at %s, and %s past %s deadline.", n, format.FormatInstant(l.last()), format.PluralForm(n, "is", "are"), format.PluralForm(n, "its", "their"))
 		a.figure("run", "past-deadline", int64(n), "count")
 		a.figure("run", "at", int64(l.last()), "instant")
 	}
@@ -100,10 +100,10 @@ func (l *Log) waits(q ask.Query, a *Answer) {
 		sum += v
 	}
 	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
-	show := func(ms int64) string { return format.Span(time.Duration(ms) * time.Millisecond) }
+	show := func(ms int64) string { return format.FormatDuration(time.Duration(ms) * time.Millisecond) }
 	mean := sum / int64(len(all))
 	a.say("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
-		format.Count(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
+		format.CountWithNoun(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
 	a.figure("run", "started", int64(len(all)), "count")
 	a.figure("run", "mean-wait", mean, "ms")
 	a.figure("run", "median-wait", rank(50), "ms")
@@ -129,16 +129,16 @@ func (l *Log) pending(q ask.Query, a *Answer) {
 	var gpu protocol.Milli
 	a.Table = &Table{Head: []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}}
 	for i, r := range all {
-		gpu += r.Job.GPU()
+		gpu += r.Job.TotalGPUMilli()
 		d, why := l.standing(r, at)
 		a.cite(d.Number)
 		if i < mostListed {
 			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
-			a.figure(ofJob(r.Job.ID), "gpus", int64(r.Job.GPU()), "thousandths")
-			a.row(name(r.Job.ID), format.Clock(r.Job.Arrival), format.Thousandths(r.Job.GPU()), name(r.Job.Tenant), cite(d.Number), why)
+			a.figure(ofJob(r.Job.ID), "gpus", int64(r.Job.TotalGPUMilli()), "thousandths")
+			a.row(name(r.Job.ID), format.FormatInstant(r.Job.Arrival), format.FormatThousandths(r.Job.TotalGPUMilli()), name(r.Job.Tenant), cite(d.Number), why)
 		}
 	}
-	a.say("%s, for %s GPUs in all.", format.Count(len(all), "job was waiting", "jobs were waiting"), format.Thousandths(gpu))
+	a.say("%s, for %s GPUs in all.", format.CountWithNoun(len(all), "job was waiting", "jobs were waiting"), format.FormatThousandths(gpu))
 	if len(all) > mostListed {
 		a.say("The %d that waited longest are shown.", mostListed)
 		a.figure("run", "shown", mostListed, "count")
@@ -155,7 +155,7 @@ func decisionInWords(d history.DecisionRef) string {
 	case "award":
 		return "awarded to " + name(d.Site)
 	}
-	return narrate.Because(d.Why)
+	return narrate.ReasonWithNote(d.Why)
 }
 
 // lastDecision returns the last decision on a job until an instant.
@@ -221,7 +221,7 @@ func (l *Log) count(q ask.Query, a *Answer) {
 			a.cite(d)
 			if n++; n <= mostListed && q.By == "" {
 				a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
-				a.row(name(r.Job.ID), string(r.State), format.Clock(r.Job.Arrival), name(r.Job.Tenant), cite(d))
+				a.row(name(r.Job.ID), string(r.State), format.FormatInstant(r.Job.Arrival), name(r.Job.Tenant), cite(d))
 			}
 		}
 	}
@@ -231,7 +231,7 @@ func (l *Log) count(q ask.Query, a *Answer) {
 		a.figure("run", "jobs-"+s, int64(states[s]), "count")
 	}
 	a.figure("run", "jobs", int64(n), "count", a.Cites...)
-	all := format.Count(n, "job", "jobs")
+	all := format.CountWithNoun(n, "job", "jobs")
 	if q.To != 0 {
 		all += " that arrived in that time"
 	}
@@ -239,14 +239,14 @@ func (l *Log) count(q ask.Query, a *Answer) {
 	case n == 0:
 		a.say("%s.", all)
 	case q.Site != "" && planned > 0: // it may not have begun
-		a.say("%s %s at %s or %s: %s.", all, format.Number(n, "is", "are"), name(q.Site), format.Number(n, "was", "were"), format.List(parts))
+		a.say("%s %s at %s or %s: %s.", all, format.PluralForm(n, "is", "are"), name(q.Site), format.PluralForm(n, "was", "were"), format.JoinWithAnd(parts))
 	case q.Site != "":
-		a.say("%s ran at %s: %s.", all, name(q.Site), format.List(parts))
+		a.say("%s ran at %s: %s.", all, name(q.Site), format.JoinWithAnd(parts))
 	default:
-		a.say("%s: %s.", all, format.List(parts))
+		a.say("%s: %s.", all, format.JoinWithAnd(parts))
 	}
 	if going > 0 {
-		a.say("Of those awarded, %d %s running at %s as planned; a site says when a job started when it is over.", going, format.Number(going, "is", "are"), format.Clock(l.last()))
+		a.say("Of those awarded, %d %s running at %s as planned; a site says when a job started when it is over.", going, format.PluralForm(going, "is", "are"), format.FormatInstant(l.last()))
 		a.figure("run", "running-as-planned", int64(going), "count")
 		a.figure("run", "at", int64(l.last()), "instant")
 	}
@@ -273,7 +273,7 @@ func key(q ask.Query, r history.JobRecord) string {
 
 // stuck lists the jobs that had not ended, those that cannot go on first.
 func (l *Log) stuck(q ask.Query, a *Answer) {
-	a.assume("jobs that had not ended when the record did, at " + format.Clock(l.last()) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
+	a.assume("jobs that had not ended when the record did, at " + format.FormatInstant(l.last()) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
 	type line struct {
 		r   history.JobRecord
 		why string
@@ -300,12 +300,12 @@ func (l *Log) stuck(q ask.Query, a *Answer) {
 		a.cite(d.Number)
 		if i < mostListed {
 			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
-			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), format.Clock(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.Number), why)
+			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), format.FormatInstant(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.Number), why)
 		}
 	}
-	a.say("%s not ended; %d of them %s stuck.", format.Count(len(all), "job has", "jobs have"), len(stuck), format.Number(len(stuck), "is", "are"))
+	a.say("%s not ended; %d of them %s stuck.", format.CountWithNoun(len(all), "job has", "jobs have"), len(stuck), format.PluralForm(len(stuck), "is", "are"))
 	if refused > 0 {
-		a.say("%s refused or cancelled, and not among them.", format.Count(refused, "job was", "jobs were"))
+		a.say("%s refused or cancelled, and not among them.", format.CountWithNoun(refused, "job was", "jobs were"))
 		a.figure("run", "refused", int64(refused), "count")
 	}
 	if len(all) > mostListed {
@@ -325,7 +325,7 @@ func (l *Log) stands(r history.JobRecord) string {
 		return "past its deadline"
 	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.last():
 		return "was to start"
-	case d.Kind == "hold" && (d.Why.Code == protocol.NoOffer || d.Why.Code == protocol.Waiting):
+	case d.Kind == "hold" && (d.Why.Code == protocol.NoBids || d.Why.Code == protocol.Waiting):
 		return "no place"
 	}
 	return ""
@@ -338,7 +338,7 @@ func (l *Log) shares(q ask.Query, a *Answer) {
 	n := make(map[string]int)
 	var all int64
 	for _, x := range l.over(ask.Query{}) {
-		held := int64(x.rec.Job.GPU()) * int64(x.Run.Ended-x.Run.Started)
+		held := int64(x.rec.Job.TotalGPUMilli()) * int64(x.Run.Ended-x.Run.Started)
 		by[x.rec.Job.Tenant] += held
 		if !x.Run.Paused {
 			n[x.rec.Job.Tenant]++
@@ -362,7 +362,7 @@ func (l *Log) shares(q ask.Query, a *Answer) {
 		}
 	}
 	if len(l.book.Tenants()) > 0 {
-		a.say("An equal part of all %s would be %s.", format.Count(len(l.book.Tenants()), "tenant", "tenants"), a.percent("run", "equal-part", 1, int64(len(l.book.Tenants()))))
+		a.say("An equal part of all %s would be %s.", format.CountWithNoun(len(l.book.Tenants()), "tenant", "tenants"), a.percent("run", "equal-part", 1, int64(len(l.book.Tenants()))))
 		a.figure("run", "tenants", int64(len(l.book.Tenants())), "count")
 	}
 	a.figure("run", "gpu-time", all/1000, "gpu-ms")

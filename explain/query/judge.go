@@ -25,11 +25,11 @@ func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
 // extra returns what a judge's choice cost more; false if it did not choose.
 func (l *Log) extra(job protocol.JobID, round uint64, d history.Decision) (protocol.Microdollars, bool) {
 	h := l.book.Judged(round, job)
-	if h == nil || d.Why.Code != protocol.Judged {
+	if h == nil || d.Why.Code != protocol.ChosenByJudge {
 		return 0, false
 	}
 	for _, c := range h.Ask.Choices {
-		if c.Site == d.Site && c.Option == d.Option.Option {
+		if c.Site == d.Site && c.Option == d.Option.BidOption {
 			return c.Extra, true
 		}
 	}
@@ -52,11 +52,11 @@ func (l *Log) arbitration(q ask.Query, a *Answer) {
 		a.say("Nothing was decided on job %s.", name(m.rec.Job.ID))
 	case judged:
 		a.say("A judge decided: it chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
-			name(m.site), format.Count(len(h.Ask.Choices), "option", "options"), format.Dollars(more))
+			name(m.site), format.CountWithNoun(len(h.Ask.Choices), "option", "options"), format.FormatDollars(more))
 	case h == nil:
 		a.say("The rule decided %s, and no judge was asked about it.", cite(m.id))
-	case record.Fallback(h.Ask, h.Answer, m.h.Decision) != "":
-		a.say("A judge was asked, and the rule decided: %s.", record.Failing(record.Fallback(h.Ask, h.Answer, m.h.Decision)))
+	case record.FallbackReason(h.Ask, h.Answer, m.h.Decision) != "":
+		a.say("A judge was asked, and the rule decided: %s.", record.FaultText(record.FallbackReason(h.Ask, h.Answer, m.h.Decision)))
 	default:
 		a.say("A judge was asked, and its answer changed nothing; the rule's choice stood.")
 	}
@@ -76,7 +76,7 @@ func (l *Log) allJudged(q ask.Query, a *Answer) {
 		}
 	}
 	a.say("A judge decided %s, which cost %s more than the best that the clearings left open. In the whole record it was asked %s.",
-		format.Count(n, "award", "awards"), format.Dollars(sum), format.Count(l.book.JudgeQuestions(), "time", "times"))
+		format.CountWithNoun(n, "award", "awards"), format.FormatDollars(sum), format.CountWithNoun(l.book.JudgeQuestions(), "time", "times"))
 	a.figure("run", "judged", int64(n), "count", a.Cites...)
 	a.figure("run", "extra-of-judge", int64(sum), "microdollars", a.Cites...)
 }
@@ -89,16 +89,16 @@ func (l *Log) policyLog(_ ask.Query, a *Answer) {
 	if last.Second != "" {
 		by += " and " + name(last.Second)
 	}
-	a.say("The last change, at %s, was by %s: version %d.", format.Clock(last.At), by, last.Version)
+	a.say("The last change, at %s, was by %s: version %d.", format.FormatInstant(last.At), by, last.Version)
 	if last.Proved {
 		a.say("Whoever confirmed it showed a token of their own.")
 	} else {
 		a.say("Names are as they were given; nobody checked them.")
 	}
 	if last.Said != "" {
-		a.say("Its words were: %q.", format.Clean(last.Said))
+		a.say("Its words were: %q.", format.CleanText(last.Said))
 	}
-	a.say("The policy changed %s in this record.", format.Count(len(l.book.Rules()), "time", "times"))
+	a.say("The policy changed %s in this record.", format.CountWithNoun(len(l.book.Rules()), "time", "times"))
 	a.figure("run", "policy-version", int64(last.Version), "count")
 	a.figure("run", "policy-changed", int64(last.At), "instant")
 }
@@ -120,7 +120,7 @@ func (l *Log) rulesTold(a *Answer) {
 func (l *Log) rules() (version uint64, here, over []string) {
 	p := l.policyAt(1 << 62)
 	for _, r := range p.Rules {
-		text := policy.Tell(p, policy.Op{Op: "add", Rule: &r})
+		text := policy.DescribeOp(p, policy.Op{Op: "add", Rule: &r})
 		if r.To != 0 && r.To <= l.last() {
 			over = append(over, fmt.Sprintf("%s is over: %s.", name(r.ID), text))
 		} else {

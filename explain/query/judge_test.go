@@ -25,14 +25,14 @@ func judged() *stage {
 		s.offer("oslo", round, id, "", oslo)
 		s.offer("lyon", round, id, "", lyon)
 		s.offer("bern", round, id, "", option(0, 9, 50))
-		s.say(protocol.Coordinator, protocol.Judge, protocol.Ask{Round: round, Job: id, Until: s.now.Add(time.Second),
-			Choices: []protocol.Choice{{Handle: "k1", Site: "lyon", Option: lyon, Extra: 20}, {Handle: "k2", Site: "oslo", Option: oslo}}})
+		s.say(protocol.Coordinator, protocol.Judge, protocol.JudgeRequest{Round: round, Job: id, Until: s.now.Add(time.Second),
+			Choices: []protocol.JudgeChoice{{Handle: "k1", Site: "lyon", Option: lyon, Extra: 20}, {Handle: "k2", Site: "oslo", Option: oslo}}})
 		why, site, o := protocol.Reason{Code: protocol.Cheapest}, "oslo", oslo
 		if i == 0 {
-			s.say(protocol.Judge, protocol.Coordinator, protocol.Answer{Round: round, Job: id, Picks: []protocol.Pick{{Handle: "k1", Why: protocol.SpreadLoad}, {Handle: "k1", Why: protocol.SpreadLoad}}})
-			why, site, o = protocol.Reason{Code: protocol.Judged}, "lyon", lyon
+			s.say(protocol.Judge, protocol.Coordinator, protocol.JudgeAnswer{Round: round, Job: id, Picks: []protocol.JudgePick{{Handle: "k1", Why: protocol.SpreadLoad}, {Handle: "k1", Why: protocol.SpreadLoad}}})
+			why, site, o = protocol.Reason{Code: protocol.ChosenByJudge}, "lyon", lyon
 		}
-		s.say(protocol.Coordinator, protocol.Agent(site), protocol.Award{Round: round, Job: id, Epoch: 1, Option: o, Why: why})
+		s.say(protocol.Coordinator, protocol.AgentParty(site), protocol.Award{Round: round, Job: id, Epoch: 1, Option: o, Why: why})
 	}
 	return s
 }
@@ -73,7 +73,7 @@ func TestAJudgesPartIsTold(t *testing.T) {
 // one.
 func TestOnlyTheCoordinatorAsksAJudge(t *testing.T) {
 	s := day()
-	s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Ask{Round: 2, Job: "train-1", Choices: []protocol.Choice{{Handle: "k1", Site: "lyon"}, {Handle: "k2", Site: "oslo"}}})
+	s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.JudgeRequest{Round: 2, Job: "train-1", Choices: []protocol.JudgeChoice{{Handle: "k1", Site: "lyon"}, {Handle: "k2", Site: "oslo"}}})
 	l := s.log()
 	for _, q := range []string{"was train-1 arbitrated", "what did arbitration cost", "why train-1"} {
 		a := l.Ask(q)

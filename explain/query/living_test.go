@@ -94,7 +94,7 @@ func TestAPartOfAPausedJobIsGot(t *testing.T) {
 func TestAnEstimateIsMarkedInEverySum(t *testing.T) {
 	s := day()
 	for i, m := range s.said {
-		if d, ok := m.Body.(protocol.Done); ok {
+		if d, ok := m.Body.(protocol.UsageReport); ok {
 			d.Estimated = true
 			s.said[i].Body = d
 		}

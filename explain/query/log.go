@@ -18,7 +18,7 @@ type Log struct {
 	said   []protocol.Message // that the market said or heard
 	stage  Stage
 
-	run *counterfactual.Run // said[:fed], stepped over
+	run *counterfactual.RoundReplay // said[:fed], stepped over
 	fed int
 	as  *Rehearsal // the run as it was, if it was replayed
 
@@ -40,7 +40,7 @@ func (l *Log) Add(m protocol.Message) {
 		return
 	}
 	l.listener, l.kept = nil, nil
-	if counterfactual.Heard(m) {
+	if counterfactual.IsNeeded(m) {
 		l.said = append(l.said, m)
 	}
 	if !live && l.book.Coverage().Live {
@@ -147,25 +147,25 @@ func (l *Log) Decisions() (all []uint64) {
 
 // Decision returns one decision as a document; false if there is none of that
 // number.
-func (l *Log) Decision(id uint64) (record.Record, bool) {
+func (l *Log) Decision(id uint64) (record.DecisionRecord, bool) {
 	d, ok := l.book.Decision(id)
 	if !ok {
-		return record.Record{}, false
+		return record.DecisionRecord{}, false
 	}
 	r := l.decidedOn(d)
 	for _, h := range r.Hearings {
 		if number(h.Decision) == id {
-			out, ok := record.Of(r, h, r.Number, 0)
+			out, ok := record.FromRound(r, h, r.Number, 0)
 			if x := l.book.Judged(h.Round, d.Job); x != nil {
-				out = out.Judged(x.Ask, x.Answer, h.Decision)
+				out = out.WithJudge(x.Ask, x.Answer, h.Decision)
 			}
-			return out.Under(l.policyAt(id), r, h), ok
+			return out.WithPolicy(l.policyAt(id), r, h), ok
 		}
 	}
 	if r.Refusal == nil || number(*r.Refusal) != id {
-		return record.Record{}, false
+		return record.DecisionRecord{}, false
 	}
-	return record.Refused(r, r.Number, 0)
+	return record.FromRejection(r, r.Number, 0)
 }
 
 // number is what a decision is known by: how the coordinator numbered what it said,
@@ -177,5 +177,5 @@ func cite(id uint64) string {
 	if id == 0 {
 		return ""
 	}
-	return record.ID(id)
+	return record.DecisionID(id)
 }

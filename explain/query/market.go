@@ -24,7 +24,7 @@ func (l *Log) weights(q ask.Query, a *Answer) {
 		a.say("No round was called, so no prices are in the record.")
 	} else {
 		a.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
-			perTonne(w.Carbon), format.Dollars(w.Delay), format.Dollars(w.Late))
+			perTonne(w.Carbon), format.FormatDollars(w.Delay), format.FormatDollars(w.Late))
 		a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
 		a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
 		a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
@@ -101,16 +101,16 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 	case rounds == 0:
 		a.say("No round was called in that time.")
 	case len(missed) == 0:
-		a.say("Every site answered all of %s in time.", format.Count(rounds, "round", "rounds"))
+		a.say("Every site answered all of %s in time.", format.CountWithNoun(rounds, "round", "rounds"))
 	}
 	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}
 	for _, s := range l.book.SiteNames() {
 		if n := missed[s]; n > 0 {
-			a.say("%s missed %d of %s.", name(s), n, format.Count(rounds, "round", "rounds"))
+			a.say("%s missed %d of %s.", name(s), n, format.CountWithNoun(rounds, "round", "rounds"))
 		}
 		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
 		a.figure("site/"+s, "last-heard", int64(l.book.Site(s).Heard()), "instant")
-		a.row(name(s), fmt.Sprint(missed[s]), format.Clock(l.book.Site(s).Heard()))
+		a.row(name(s), fmt.Sprint(missed[s]), format.FormatInstant(l.book.Site(s).Heard()))
 	}
 }
 
@@ -133,14 +133,14 @@ func (l *Log) lastRound(q ask.Query, a *Answer) {
 		}
 		a.figure("run", "last-round", int64(r.Called.At), "instant")
 		if len(r.Silent) == 0 {
-			a.say("%s the last round, called at %s.", l.allAnswered(q), format.Clock(r.Called.At))
+			a.say("%s the last round, called at %s.", l.allAnswered(q), format.FormatInstant(r.Called.At))
 			return
 		}
 		var names []string
 		for _, s := range r.Silent {
 			names = append(names, name(s))
 		}
-		a.say("The last round, called at %s, was not answered by %s.", format.Clock(r.Called.At), format.List(names))
+		a.say("The last round, called at %s, was not answered by %s.", format.FormatInstant(r.Called.At), format.JoinWithAnd(names))
 		return
 	}
 }
@@ -173,7 +173,7 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 		}
 		n++
 		kinds[d.Kind]++
-		codes[d.Kind+": "+narrate.Because(protocol.Reason{Code: d.Why.Code})]++
+		codes[d.Kind+": "+narrate.ReasonWithNote(protocol.Reason{Code: d.Why.Code})]++
 		last = append(last, d)
 		a.cite(d.Number)
 	}
@@ -194,9 +194,9 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 			}
 		}
 	}
-	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", format.Clock(q.From), format.Clock(q.To), format.Count(n, "decision", "decisions"),
-		format.Count(kinds["award"], "award", "awards"), format.Count(kinds["hold"], "hold", "holds"), format.Count(kinds["refuse"], "refusal", "refusals"),
-		format.Count(started, "job", "jobs"), ended)
+	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", format.FormatInstant(q.From), format.FormatInstant(q.To), format.CountWithNoun(n, "decision", "decisions"),
+		format.CountWithNoun(kinds["award"], "award", "awards"), format.CountWithNoun(kinds["hold"], "hold", "holds"), format.CountWithNoun(kinds["refuse"], "refusal", "refusals"),
+		format.CountWithNoun(started, "job", "jobs"), ended)
 	l.changedIn(q, a)
 	if n == 0 {
 		l.lastBefore(q, a)
@@ -224,7 +224,7 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 		if d.Kind == "hold" {
 			text = "held: " + text
 		}
-		a.row(cite(d.Number), format.Clock(d.At), name(d.Job), text)
+		a.row(cite(d.Number), format.FormatInstant(d.At), name(d.Job), text)
 	}
 	if len(last) > mostListed {
 		a.say("The last %d are shown.", mostListed)
@@ -238,7 +238,7 @@ func (l *Log) changedIn(q ask.Query, a *Answer) {
 	for _, p := range l.book.Rules() {
 		if within(q, p.At) {
 			n++
-			a.say("The policy in force changed at %s, to version %d.", format.Clock(p.At), p.Version)
+			a.say("The policy in force changed at %s, to version %d.", format.FormatInstant(p.At), p.Version)
 			a.figure("run", "policy-changed", int64(p.At), "instant")
 			a.figure("run", "policy-version", int64(p.Version), "count")
 		}
@@ -252,7 +252,7 @@ func (l *Log) changedIn(q ask.Query, a *Answer) {
 func (l *Log) lastBefore(q ask.Query, a *Answer) {
 	for _, d := range slices.Backward(l.book.Decisions()) {
 		if d.At < q.From {
-			a.say("The last decision before that was %s, at %s.", cite(d.Number), format.Clock(d.At))
+			a.say("The last decision before that was %s, at %s.", cite(d.Number), format.FormatInstant(d.At))
 			a.figure("run", "last-decision", int64(d.At), "instant", cite(d.Number))
 			a.cite(d.Number)
 			return
@@ -276,7 +276,7 @@ func decisionsOver(q ask.Query, all []history.DecisionRef) *Chart {
 					n++
 				}
 			}
-			c.add(kind+"s", Point{Label: format.Clock(from), Value: n})
+			c.add(kind+"s", Point{Label: format.FormatInstant(from), Value: n})
 		}
 	}
 	return c

@@ -23,7 +23,7 @@ func nights() *stage {
 	j, from := begin(0)
 	s.call(1, j)
 	s.offer("oslo", 1, "nightly", "", option(from+time.Hour, 1, 50))
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: "nightly", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: "nightly", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.CheaperLater}})
 	s.now = s.now.Add(time.Hour)
 	s.call(2, j)
 	s.offer("oslo", 2, "nightly", "", option(from+time.Hour, 1, 50))

@@ -42,7 +42,7 @@ func TestThereAreNoSharesOfLessThanNothing(t *testing.T) {
 func TestIdleDrawThatIsAnEstimateIsMarked(t *testing.T) {
 	for _, estimated := range []bool{false, true} {
 		s := day()
-		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Meter{Hour: noon, Total: 9, Idle: protocol.Bill{Energy: 9, Carbon: 9, Money: 9}, Estimated: estimated})
+		s.say(protocol.AgentParty("bern"), protocol.Coordinator, protocol.SiteUsage{Hour: noon, Total: 9, Idle: protocol.Usage{Energy: 9, Carbon: 9, Money: 9}, Estimated: estimated})
 		l := s.log()
 		for _, ask := range []string{"energy used", "energy by site", "average carbon intensity of our energy"} {
 			a := l.Ask(ask)

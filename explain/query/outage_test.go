@@ -19,7 +19,7 @@ func TestAJobIsNotAtASiteThatWasDeclaredGone(t *testing.T) {
 	s.call(1, j)
 	s.offer("oslo", 1, j.ID, "", option(0, 1, 50))
 	s.offer("lyon", 1, j.ID, "", option(0, 5, 500))
-	s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.award("lyon", 1, j, option(0, 5, 500), "", nil, 0)
 	a := s.log().Ask("why not oslo for train-1")
 	if text := strings.Join(a.Text, " "); !strings.Contains(text, "an operator said that the site will not come back (ada)") || strings.Contains(text, "by its prices the room") {
@@ -33,10 +33,10 @@ func TestAnOutageIsAnswered(t *testing.T) {
 	s := accepted()
 	from := s.now
 	s.now = after(2 * time.Hour)
-	s.say(protocol.Desk, protocol.Coordinator, protocol.Gone{Site: "oslo", By: "ada"})
+	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.now = after(3 * time.Hour)
 	s.call(2)
-	s.offer("lyon", 2, "train-1", protocol.NoRoom)
+	s.offer("lyon", 2, "train-1", protocol.NoCapacity)
 	l := s.log()
 	for _, a := range []Answer{l.Ask("what was lost in the outage"), l.Answer(ask.Query{Ask: "outages"}), l.Answer(ask.Query{Ask: "outages", Site: "oslo"})} {
 		text := strings.Join(a.Text, " ")

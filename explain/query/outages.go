@@ -45,12 +45,12 @@ func (l *Log) loss(o *outage) {
 	for _, r := range l.records() {
 		for i := range r.Awards {
 			d := &r.Awards[i]
-			if d.Site != o.site || d.Declined.Code != protocol.SiteGone || d.Answered.At != o.from {
+			if d.Site != o.site || d.Declined.Code != protocol.SiteDecommissioned || d.Answered.At != o.from {
 				continue
 			}
 			o.by, o.taken = d.Declined.Note, append(o.taken, r)
 			if run := r.RunOf(d); run != nil && run.Exited.At > run.Started {
-				o.held += int64(r.Job.GPU()) * run.Exited.At.Sub(run.Started).Milliseconds() / 1000
+				o.held += int64(r.Job.TotalGPUMilli()) * run.Exited.At.Sub(run.Started).Milliseconds() / 1000
 			}
 		}
 	}
@@ -72,14 +72,14 @@ func (l *Log) sayOutages(q ask.Query, a *Answer) int {
 		subject, back := "site/"+o.site, "has not come back"
 		a.figure(subject, "gone", int64(o.from), "instant")
 		if o.to != 0 {
-			back = "came back at " + format.Clock(o.to)
+			back = "came back at " + format.FormatInstant(o.to)
 			a.figure(subject, "back", int64(o.to), "instant")
 		}
 		who := "An operator"
 		if o.by != "" {
 			who = name(o.by)
 		}
-		a.say("%s declared %s gone at %s, and it %s.", who, name(o.site), format.Clock(o.from), back)
+		a.say("%s declared %s gone at %s, and it %s.", who, name(o.site), format.FormatInstant(o.from), back)
 		a.figure(subject, "jobs-taken", int64(len(o.taken)), "count")
 		a.figure(subject, "gpu-time-lost", o.held, "ms")
 		if len(o.taken) == 0 {
@@ -96,7 +96,7 @@ func (l *Log) sayOutages(q ask.Query, a *Answer) int {
 			a.cite(l.deciding(r))
 		}
 		a.say("%s taken from it and put on sale: %s. Their runs had held GPUs for %.1f GPU-hours, and that work is lost.",
-			format.Count(len(o.taken), "job was", "jobs were"), format.List(names), float64(o.held)/3.6e6)
+			format.CountWithNoun(len(o.taken), "job was", "jobs were"), format.JoinWithAnd(names), float64(o.held)/3.6e6)
 	}
 	return len(all)
 }
@@ -123,13 +123,13 @@ func (l *Log) pauses(q ask.Query, a *Answer) {
 			a.figure(ofJob(r.Job.ID), "paused", int64(x.Run.Ended), "instant", x.cite())
 			next := "not yet"
 			if i+1 < len(all) {
-				next = format.Clock(all[i+1].Run.Started)
+				next = format.FormatInstant(all[i+1].Run.Started)
 				a.figure(ofJob(r.Job.ID), "went-on", int64(all[i+1].Run.Started), "instant", x.cite())
 			} else {
 				waiting++
 			}
 			if n <= mostListed {
-				a.row(name(r.Job.ID), name(x.Run.Site), format.Clock(x.Run.Started), format.Clock(x.Run.Ended), next)
+				a.row(name(r.Job.ID), name(x.Run.Site), format.FormatInstant(x.Run.Started), format.FormatInstant(x.Run.Ended), next)
 			}
 		}
 	}
@@ -144,6 +144,6 @@ func (l *Log) pauses(q ask.Query, a *Answer) {
 		a.say("No job was paused.")
 	default:
 		a.say("%s ended in a pause, as the award had said. %s for the rest to be awarded.",
-			format.Count(n, "run", "runs"), format.Count(waiting, "job waits", "jobs wait"))
+			format.CountWithNoun(n, "run", "runs"), format.CountWithNoun(waiting, "job waits", "jobs wait"))
 	}
 }

@@ -10,9 +10,9 @@ import (
 // What a lost run drew is billed by the hour, too. It is no reading of what the site drew.
 func TestALostRunIsNoReading(t *testing.T) {
 	s := day()
-	bill := protocol.Bill{IT: 36_000_000, Energy: 40_000_000, Carbon: 9, Money: 8}
+	bill := protocol.Usage{IT: 36_000_000, Energy: 40_000_000, Carbon: 9, Money: 8}
 	for h := noon; h < noon.Add(3*time.Hour); h = h.Add(time.Hour) { // it ran for hours
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: h, Idle: bill})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: h, Idle: bill})
 	}
 	l := s.log()
 	holds(t, l, "power draw at oslo at 14:30", "oslo drew 0.200 kW in the hour from 13 Apr 13:00.", "")

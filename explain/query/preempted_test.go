@@ -18,7 +18,7 @@ func TestAPreemptionIsAnswered(t *testing.T) {
 	s.call(1, j)
 	s.award("oslo", 1, j, option(time.Hour, 1, 50), "", nil, 0)
 	s.now = after(90 * time.Minute)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Preempted{Job: j.ID, Epoch: s.epoch, For: "urgent", Why: protocol.Reason{Code: protocol.StrongerClaim}, Lost: 20 * time.Minute})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Preempted{Job: j.ID, Epoch: s.epoch, For: "urgent", Why: protocol.Reason{Code: protocol.StrongerClaim}, Lost: 20 * time.Minute})
 	s.now = after(2 * time.Hour)
 	s.call(2)
 	l := s.log()

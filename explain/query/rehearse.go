@@ -29,7 +29,7 @@ func (l *Log) rehearse(d Day, what string, a *Answer) (as, now Rehearsal, ok boo
 	}
 	as = *l.as
 	a.say("The run was replayed unchanged first, and each of its %s ran as the ledger says. Then it was replayed %s: sites and coordinator decided afresh.",
-		format.Count(len(as.Book.Jobs()), "job", "jobs"), what)
+		format.CountWithNoun(len(as.Book.Jobs()), "job", "jobs"), what)
 	a.figure("run", "jobs", int64(len(as.Book.Jobs())), "count")
 	return as, now, true
 }
@@ -42,7 +42,7 @@ func (a *Answer) both(was, now history.Totals, label string) {
 		t     history.Totals
 	}{{"as recorded", was}, {label, now}} {
 		a.row(x.label, fmt.Sprintf("%.2f", x.t.ObjectiveUSD), fmt.Sprintf("%.2f", x.t.CostUSD), fmt.Sprintf("%.1f", x.t.CarbonKg),
-			fmt.Sprintf("%.1f", x.t.EnergyKWh), fmt.Sprint(x.t.Late), fmt.Sprint(x.t.Unplaced), format.Span(meanWait(x.t)))
+			fmt.Sprintf("%.1f", x.t.EnergyKWh), fmt.Sprint(x.t.Late), fmt.Sprint(x.t.Unplaced), format.FormatDuration(meanWait(x.t)))
 		a.total(x.label, x.t)
 	}
 	a.Chart = a.bars("compare", "carbon of each run", "carbon", "run/")
@@ -77,7 +77,7 @@ func (l *Log) wholly(q ask.Query, a *Answer) bool {
 		if !within(ask.Query{From: q.From, To: q.To}, r.Job.Arrival) {
 			q.At, q.From, q.To = 0, 0, 0
 			a.Kind, a.Command, a.Readings = "ambiguous", "", []string{q.String()}
-			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", format.Clock(l.first()), format.Clock(l.last()))
+			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", format.FormatInstant(l.first()), format.FormatInstant(l.last()))
 			return false
 		}
 	}
@@ -91,7 +91,7 @@ func (l *Log) dayWithout(q ask.Query, a *Answer) {
 	after := "A site that is away draws nothing, idle or not."
 	if l.partly(q) {
 		d.From, d.To = q.From, q.To
-		label = fmt.Sprintf("with %s down from %s to %s", name(q.Site), format.Clock(q.From), format.Clock(q.To))
+		label = fmt.Sprintf("with %s down from %s to %s", name(q.Site), format.FormatInstant(q.From), format.FormatInstant(q.To))
 		after = "What ran there when it went down was lost. Figures are of the whole run."
 		a.assume("the site is down in that time alone; figures are of the whole run")
 	} else {
@@ -154,15 +154,15 @@ func (l *Log) unbound(q ask.Query, a *Answer) {
 	}
 	a.figure(ofJob(id), "started", int64(r.Run.Started), "instant")
 	if was.Run == nil { // it may be for its rule that it found no place
-		a.say("%s would have run at %s from %s; as recorded it does not run.", verdict, name(ran(r)), format.Clock(r.Run.Started))
+		a.say("%s would have run at %s from %s; as recorded it does not run.", verdict, name(ran(r)), format.FormatInstant(r.Run.Started))
 		return
 	}
 	a.figure(ofJob(id), "started-as-recorded", int64(was.Run.Started), "instant", m.cited()...)
-	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), format.Clock(r.Run.Started), name(ran(was)), format.Clock(was.Run.Started))
+	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), format.FormatInstant(r.Run.Started), name(ran(was)), format.FormatInstant(was.Run.Started))
 	if r.State == history.Ended && was.State == history.Ended {
 		x, y := spent(r), spent(was)
 		a.say("It would have taken %s of carbon against %s, and %s of energy against %s.",
-			kg(x.bill.Carbon), kg(y.bill.Carbon), format.Dollars(x.bill.Money), format.Dollars(y.bill.Money))
+			kg(x.bill.Carbon), kg(y.bill.Carbon), format.FormatDollars(x.bill.Money), format.FormatDollars(y.bill.Money))
 		x.figures(a, ofJob(id))
 		y.figures(a, ofJob(id))
 		a.figure(ofJob(id), "carbon-difference", int64(x.bill.Carbon-y.bill.Carbon), "milligrams", m.cited()...)

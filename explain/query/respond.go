@@ -50,7 +50,7 @@ func (l *Log) Answer(q ask.Query) Answer {
 	if err := q.Check(); err != nil {
 		return *unclear("This query has no answer: " + err.Error() + ".")
 	}
-	a := Answer{Kind: "answer", Query: &q, Read: format.Clean(q.String()), Command: command(q.String())}
+	a := Answer{Kind: "answer", Query: &q, Read: format.CleanText(q.String()), Command: command(q.String())}
 	if text, ok := absences[q.Ask]; ok && !l.has(q.Ask) {
 		a.Kind, a.Command = "absent", ""
 		a.say("%s", text)
@@ -107,15 +107,15 @@ func (l *Log) check(q ask.Query) *Answer {
 		}
 	}
 	if _, ok := l.book.Job(q.Job); q.Job != "" && !ok {
-		return missing("No job %q is in this run.", format.Clean(string(q.Job)))
+		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
 	}
 	for _, s := range []string{q.Site, q.Other} {
 		if s != "" && l.book.Site(s) == nil {
-			return missing("No site %q is in this run.", format.Clean(s))
+			return missing("No site %q is in this run.", format.CleanText(s))
 		}
 	}
 	if q.Tenant != "" && !slices.Contains(l.book.Tenants(), q.Tenant) {
-		return missing("No tenant %q is in this run.", format.Clean(q.Tenant))
+		return missing("No tenant %q is in this run.", format.CleanText(q.Tenant))
 	}
 	if q.Long > mostAhead || q.Within > mostAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > mostAhead {
 		return unclear("A length of time goes up to 30 days here.")
@@ -232,19 +232,19 @@ func (m matter) none(site string) string {
 	case !ok:
 		return "it was not known, or was said to be gone, when the round was called"
 	case a.Said == history.Origin{}:
-		return "it did not answer by " + format.Clock(m.h.Closes)
+		return "it did not answer by " + format.FormatInstant(m.h.Closes)
 	case a.Late:
-		return "it answered too late, at " + format.Clock(a.Said.At)
+		return "it answered too late, at " + format.FormatInstant(a.Said.At)
 	}
-	return narrate.Because(a.Why)
+	return narrate.ReasonWithNote(a.Why)
 }
 
 // largest returns the term in which b exceeds a most, and by how much.
-func largest(a, b protocol.Terms) (string, protocol.Microdollars) {
+func largest(a, b protocol.CostBreakdown) (string, protocol.Microdollars) {
 	best, by := "", protocol.Microdollars(0)
-	for _, c := range narrate.Causes() {
+	for _, c := range narrate.CostCauses() {
 		if d := c.Of(b) - c.Of(a); d > by {
-			best, by = c.Word, d
+			best, by = c.Label, d
 		}
 	}
 	return best, by
@@ -253,12 +253,12 @@ func largest(a, b protocol.Terms) (string, protocol.Microdollars) {
 // shape names what is shown of a job's size: "8 GPUs".
 func shape(j protocol.Job) string {
 	if j.GPUs == 0 {
-		return format.Thousandths(j.CPU) + " cores"
+		return format.FormatThousandths(j.CPU) + " cores"
 	}
-	if j.GPU() == 1000 {
+	if j.TotalGPUMilli() == 1000 {
 		return "1 GPU"
 	}
-	return format.Thousandths(j.GPU()) + " GPUs"
+	return format.FormatThousandths(j.TotalGPUMilli()) + " GPUs"
 }
 
 // assume adds what was taken for granted to how the question was read.

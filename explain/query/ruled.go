@@ -12,10 +12,10 @@ import (
 // record as the market saw it.
 func (l *Log) ruled(m matter, site string, p history.Priced, a *Answer) (forbidden bool) {
 	for _, r := range l.policyAt(m.id).Rules {
-		if !policy.Applies(r, m.rec.Job, site, p.Start) {
+		if !policy.AppliesTo(r, m.rec.Job, site, p.Start) {
 			continue
 		}
-		told := policy.Tell(protocol.Policy{}, policy.Op{Op: "add", Rule: &r})
+		told := policy.DescribeOp(protocol.Policy{}, policy.Op{Op: "add", Rule: &r})
 		switch {
 		case r.Kind == protocol.Prefer:
 			a.say("Rule %s of the operators counts there: %s.", name(r.ID), told)
@@ -35,7 +35,7 @@ func (l *Log) ruled(m matter, site string, p history.Priced, a *Answer) (forbidd
 func (l *Log) barred(m matter, a *Answer) {
 	for _, s := range m.h.Answers {
 		if p, ok := m.option(s.Site); ok && l.ruled(m, s.Site, p, &Answer{}) {
-			a.say("%s offered a start at %s.", name(s.Site), format.Clock(p.Start))
+			a.say("%s offered a start at %s.", name(s.Site), format.FormatInstant(p.Start))
 			l.ruled(m, s.Site, p, a)
 		}
 	}

@@ -23,7 +23,7 @@ func TestWhatARuleForbadeIsTold(t *testing.T) {
 		s.offer("oslo", 1, j.ID, "", option(0, 2, 50))
 		s.offer("bern", 1, j.ID, "", option(0, 1, 50))
 		if held {
-			s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoOffer}})
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoBids}})
 		} else {
 			s.award("oslo", 1, j, option(0, 2, 50), "o1", []int{0, 1}, time.Hour)
 		}

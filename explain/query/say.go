@@ -8,9 +8,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func kWh(e protocol.Millijoules) string { return format.KWh(e) + " kWh" }
+func kWh(e protocol.Millijoules) string { return format.FormatKWh(e) + " kWh" }
 
-func kg(c protocol.Milligrams) string { return format.Kg(c) + " kg" }
+func kg(c protocol.Milligrams) string { return format.FormatKilograms(c) + " kg" }
 
 // grams prints an intensity in milligrams per kWh as grams.
 func grams(c protocol.Milligrams) string {
@@ -24,7 +24,9 @@ func perMWh(p protocol.Microdollars) string {
 
 // perTonne prints a price of carbon per kg as dollars per tonne, to the last digit
 // that it has.
-func perTonne(c protocol.Microdollars) string { return "$" + format.Thousandths(protocol.Milli(c)) }
+func perTonne(c protocol.Microdollars) string {
+	return "$" + format.FormatThousandths(protocol.Milli(c))
+}
 
 // percent prints part of whole, and notes it as a figure in thousandths; "–" of
 // nothing or less, as a cost is where prices are negative.

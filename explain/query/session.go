@@ -57,7 +57,7 @@ func (s *Session) alone(text string) Answer {
 	}
 	for _, slip := range slips {
 		if a.Read != "" {
-			a.assume(fmt.Sprintf("%q was taken for %q", format.Clean(slip.Word), slip.Known))
+			a.assume(fmt.Sprintf("%q was taken for %q", format.CleanText(slip.Word), slip.Known))
 		}
 	}
 	return inDollars(text, a)

@@ -65,12 +65,12 @@ func (l *Log) grid(q ask.Query, a *Answer, what, unit string, price bool) []stri
 	var order []string
 	for _, x := range lines {
 		if !x.known {
-			a.row(name(x.site), "not known", format.Clock(x.said))
+			a.row(name(x.site), "not known", format.FormatInstant(x.said))
 			a.figure("site/"+x.site, "said", int64(x.said), "instant")
 			continue
 		}
 		order = append(order, x.site)
-		a.row(name(x.site), shown(price, x.v), format.Clock(x.said))
+		a.row(name(x.site), shown(price, x.v), format.FormatInstant(x.said))
 		a.figure("site/"+x.site, what, x.v, unit)
 		a.figure("site/"+x.site, "said", int64(x.said), "instant")
 	}
@@ -144,7 +144,7 @@ func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
 				if !ok || x.Run.Site != site || x.Run.Model != p.Model || r.Job.GPUs == 0 {
 					continue
 				}
-				s.free -= r.Job.GPU()
+				s.free -= r.Job.TotalGPUMilli()
 				s.untold = s.untold || len(x.Run.Devices) == 0
 				if touched[x.Run.Node] == nil {
 					touched[x.Run.Node] = make(map[int]bool)
@@ -172,7 +172,7 @@ func (l *Log) stockTable(q ask.Query, a *Answer) []stock {
 	all := l.stocks(q, at)
 	a.Table = &Table{Head: []string{"site", "model", "GPUs", "free", "largest block"}}
 	for _, s := range all {
-		a.row(name(s.site), name(s.model), format.Thousandths(s.all), format.Thousandths(s.free), fmt.Sprint(s.block))
+		a.row(name(s.site), name(s.model), format.FormatThousandths(s.all), format.FormatThousandths(s.free), fmt.Sprint(s.block))
 		a.figure("site/"+s.site, "all-"+s.model, int64(s.all), "thousandths")
 		a.figure("site/"+s.site, "free-"+s.model, int64(s.free), "thousandths")
 		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
@@ -201,11 +201,11 @@ func (l *Log) free(q ask.Query, a *Answer) {
 		m := models[s.model]
 		models[s.model] = stock{free: m.free + s.free, all: m.all + s.all}
 	}
-	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", format.Thousandths(free), format.Thousandths(all))
+	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", format.FormatThousandths(free), format.FormatThousandths(all))
 	var by []string
 	for _, model := range sorted(models) {
 		m := models[model]
-		by = append(by, fmt.Sprintf("%s %s of %s", name(model), format.Thousandths(m.free), format.Thousandths(m.all)))
+		by = append(by, fmt.Sprintf("%s %s of %s", name(model), format.FormatThousandths(m.free), format.FormatThousandths(m.all)))
 		a.figure("model/"+model, "free", int64(m.free), "thousandths")
 		a.figure("model/"+model, "all", int64(m.all), "thousandths")
 	}
@@ -239,7 +239,7 @@ func (l *Log) block(q ask.Query, a *Answer) {
 			is = "is at most"
 		}
 		a.say("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
-			is, format.Count(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
+			is, format.CountWithNoun(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
 	}
 	a.figure(subjectOf(q), "largest-block", int64(best.block), "count")
 }
@@ -258,11 +258,11 @@ func (l *Log) fit(q ask.Query, a *Answer) {
 			where = append(where, fmt.Sprintf("%s (%s)", name(s.site), name(s.model)))
 		}
 	}
-	a.say("%s GPUs were free in all; a job needs its %d on one node.", format.Thousandths(free), q.Number)
+	a.say("%s GPUs were free in all; a job needs its %d on one node.", format.FormatThousandths(free), q.Number)
 	if len(where) == 0 {
 		a.say("No node had so many free, so the job would not have fitted then.")
 	} else {
-		a.say("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, format.List(where))
+		a.say("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, format.JoinWithAnd(where))
 	}
 	a.figure(subjectOf(q), "places", int64(len(where)), "count")
 	a.figure(subjectOf(q), "free", int64(free), "thousandths")
@@ -277,21 +277,21 @@ func (l *Log) power(q ask.Query, a *Answer) {
 		if q.Site != "" && q.Site != s {
 			continue
 		}
-		var last protocol.Meter
+		var last protocol.SiteUsage
 		for _, m := range l.book.Site(s).Meters {
-			if m.Read() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
-				last = m.Meter
+			if m.IsMeterReading() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
+				last = m.SiteUsage
 			}
 		}
 		if last.Hour == 0 {
 			a.row(name(s), "not metered yet", "")
 			continue
 		}
-		a.row(name(s), fmt.Sprintf("%.3f", last.Total.KWh()), format.Clock(last.Hour))
+		a.row(name(s), fmt.Sprintf("%.3f", last.Total.InKWh()), format.FormatInstant(last.Hour))
 		a.figure("site/"+s, "energy-of-hour", int64(last.Total), "millijoules")
 		a.figure("site/"+s, "hour", int64(last.Hour), "instant")
 		if q.Site != "" {
-			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.KWh(), format.Clock(last.Hour))
+			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.InKWh(), format.FormatInstant(last.Hour))
 		}
 	}
 }
@@ -302,15 +302,15 @@ func (l *Log) report(q ask.Query, a *Answer) {
 	for _, s := range l.book.SiteNames() {
 		if q.Site == "" || q.Site == s {
 			heard := l.book.Site(s).Heard()
-			a.row(name(s), format.Clock(heard), format.Span(l.last().Sub(heard)))
+			a.row(name(s), format.FormatInstant(heard), format.FormatDuration(l.last().Sub(heard)))
 			a.figure("site/"+s, "last-heard", int64(heard), "instant")
 			a.figure("site/"+s, "silent-for", l.last().Sub(heard).Milliseconds(), "ms")
 		}
 	}
 	if s := l.book.Site(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Gone {
 		at := s.Inventories[len(s.Inventories)-1].At
-		a.say("An operator said at %s that %s will not come back.", format.Clock(at), name(q.Site))
+		a.say("An operator said at %s that %s will not come back.", format.FormatInstant(at), name(q.Site))
 		a.figure("site/"+q.Site, "gone", int64(at), "instant")
 	}
-	a.say("The record ends at %s UTC.", format.Clock(l.last()))
+	a.say("The record ends at %s UTC.", format.FormatInstant(l.last()))
 }

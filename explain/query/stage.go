@@ -42,21 +42,21 @@ func (l *Log) Set(s Stage) { l.stage, l.run, l.fed, l.as, l.listener = s, nil, 0
 
 // clear clears the round of a decision again, with a change. If it cannot be,
 // the answer says why.
-func (l *Log) clear(m matter, c counterfactual.Change, a *Answer) (out counterfactual.Outcome, mine counterfactual.Moved, ok bool) {
+func (l *Log) clear(m matter, c counterfactual.RoundChange, a *Answer) (out counterfactual.RoundOutcome, mine counterfactual.ChangedJob, ok bool) {
 	if why := m.fixed(); why != "" {
 		l.cannot(m, a, why)
 		return out, mine, false
 	}
 	if l.run == nil {
-		if l.run, l.fed = counterfactual.New(l.stage.Market), 0; l.book.Coverage().Live {
-			l.run = counterfactual.NewLive()
+		if l.run, l.fed = counterfactual.NewReplay(l.stage.Market), 0; l.book.Coverage().Live {
+			l.run = counterfactual.NewLiveReplay()
 		}
 	}
-	for l.fed < len(l.said) && !l.run.Met(m.id) {
-		l.run.Add(l.said[l.fed])
+	for l.fed < len(l.said) && !l.run.MatchedDecision(m.id) {
+		l.run.AddMessage(l.said[l.fed])
 		l.fed++
 	}
-	out, err := l.run.Clear(m.h.Round, c)
+	out, err := l.run.ClearWithChange(m.h.Round, c)
 	if err != nil {
 		l.cannot(m, a, err.Error())
 		return out, mine, false
@@ -90,12 +90,12 @@ func (l *Log) cannot(m matter, a *Answer, why string) {
 func (m matter) priced(d auction.Decision) history.Priced {
 	for _, s := range m.h.Answers {
 		for _, p := range s.Options {
-			if s.Site == d.Site && p.Option == d.Option {
+			if s.Site == d.Site && p.BidOption == d.Option {
 				return p
 			}
 		}
 	}
-	return history.Priced{Option: d.Option}
+	return history.Priced{BidOption: d.Option}
 }
 
 // rehearsed replays the run unchanged, once, and holds it to the ledger.

@@ -15,19 +15,19 @@ func after(d time.Duration) protocol.Time { return noon.Add(d) }
 // A stage is a run being said.
 type stage struct {
 	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Mouth
+	mouths map[protocol.Party]*protocol.Sender
 	said   []protocol.Message
 	epoch  uint64
 }
 
 func (s *stage) say(who, to protocol.Party, body protocol.Body) uint64 {
 	if s.mouths == nil {
-		s.mouths = make(map[protocol.Party]*protocol.Mouth)
+		s.mouths = make(map[protocol.Party]*protocol.Sender)
 	}
 	if s.mouths[who] == nil {
-		s.mouths[who] = &protocol.Mouth{Who: who}
+		s.mouths[who] = &protocol.Sender{Party: who}
 	}
-	m := s.mouths[who].Say(s.now, to, body)
+	m := s.mouths[who].NewMessage(s.now, to, body)
 	s.said = append(s.said, m)
 	return m.Seq
 }
@@ -41,37 +41,37 @@ func (s *stage) log() *Log {
 }
 
 // option starts an hour's run some time after noon, for cents and grams.
-func option(start time.Duration, cents, grams int64) protocol.Option {
-	return protocol.Option{
+func option(start time.Duration, cents, grams int64) protocol.BidOption {
+	return protocol.BidOption{
 		Start: after(start), Finish: after(start + time.Hour), Model: "V100", Energy: 1_188_000_000,
 		Carbon: protocol.Milligrams(grams * 1000), Money: protocol.Microdollars(cents * 10_000),
 	}
 }
 
 // offer answers a round for one job: options, or a reason.
-func (s *stage) offer(site string, round uint64, id protocol.JobID, why protocol.Code, options ...protocol.Option) {
+func (s *stage) offer(site string, round uint64, id protocol.JobID, why protocol.Code, options ...protocol.BidOption) {
 	base := map[string]int64{"oslo": 20, "lyon": 50, "bern": 90}[site]
-	grid := protocol.Outlook{From: s.now.Floor(time.Hour)}
+	grid := protocol.GridForecast{From: s.now.Floor(time.Hour)}
 	for h := range int64(24) {
 		grid.Carbon = append(grid.Carbon, protocol.Milligrams(1000*(base+(h*7)%24)))
 		grid.Price = append(grid.Price, protocol.Microdollars(1000*(100-base+(h*5)%24)))
 	}
-	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{
-		Round: round, Grid: grid, Jobs: []protocol.Menu{{Job: id, Options: options, Why: protocol.Reason{Code: why}}},
+	s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Bids{
+		Round: round, Grid: grid, Jobs: []protocol.JobBids{{Job: id, Options: options, Why: protocol.Reason{Code: why}}},
 	})
 }
 
 func (s *stage) call(round uint64, jobs ...protocol.Job) {
-	s.say(protocol.Coordinator, "", protocol.Call{
+	s.say(protocol.Coordinator, "", protocol.CallForBids{
 		Round: round, Closes: s.now.Add(time.Second), Jobs: jobs,
-		Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
 	})
 }
 
 // award gives a job away and plays it to its settlement, some time long.
-func (s *stage) award(site string, round uint64, j protocol.Job, o protocol.Option, node string, devices []int, took time.Duration) {
+func (s *stage) award(site string, round uint64, j protocol.Job, o protocol.BidOption, node string, devices []int, took time.Duration) {
 	s.epoch++
-	agent, hands := protocol.Agent(site), protocol.Hands(site)
+	agent, hands := protocol.AgentParty(site), protocol.ExecutorParty(site)
 	s.say(protocol.Coordinator, agent, protocol.Award{
 		Round: round, Job: j.ID, Epoch: s.epoch, Option: o, Why: protocol.Reason{Code: protocol.Cheapest}, Proof: protocol.Certificate{Primal: 1, Bound: 1, Jobs: 1},
 	})
@@ -84,23 +84,23 @@ func (s *stage) award(site string, round uint64, j protocol.Job, o protocol.Opti
 	began := s.now
 	s.now = s.now.Add(took)
 	it := protocol.Millijoules(300 * took.Milliseconds())
-	s.say(hands, agent, protocol.Exited{Job: j.ID, Epoch: s.epoch, Draw: []protocol.Slice{{Hour: began.Floor(time.Hour), Energy: it}}})
-	bill := protocol.Bill{IT: it, Energy: it * 11 / 10, Carbon: o.Carbon + 7, Money: o.Money + 3, Finish: s.now}
-	s.say(agent, protocol.Coordinator, protocol.Done{
+	s.say(hands, agent, protocol.Finished{Job: j.ID, Epoch: s.epoch, Draw: []protocol.HourlyEnergy{{Hour: began.Floor(time.Hour), Energy: it}}})
+	bill := protocol.Usage{IT: it, Energy: it * 11 / 10, Carbon: o.Carbon + 7, Money: o.Money + 3, Finish: s.now}
+	s.say(agent, protocol.Coordinator, protocol.UsageReport{
 		Job: j.ID, Epoch: s.epoch, Started: began, Ended: s.now, Node: node, Devices: devices,
 		IT: it, Energy: bill.Energy, Carbon: bill.Carbon, Money: bill.Money,
 	})
-	s.say(protocol.Coordinator, "", protocol.Settled{
+	s.say(protocol.Coordinator, "", protocol.Settlement{
 		Job: j.ID, Site: site, Payer: j.Tenant, Paid: bill.Money + 11, Counted: bill, Late: s.now > j.Deadline,
-		BidFor: protocol.Bill{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish},
+		BidFor: protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money, Finish: o.Finish},
 	})
 }
 
 func (s *stage) meter(sites ...string) {
 	for i, site := range sites {
 		for h := noon; h < s.now; h = h.Add(time.Hour) {
-			idle := protocol.Bill{IT: 360_000_000, Energy: 396_000_000, Carbon: protocol.Milligrams(22_000 + i), Money: 5_500}
-			s.say(protocol.Agent(site), protocol.Coordinator, protocol.Meter{Hour: h, Total: idle.IT * 2, Idle: idle})
+			idle := protocol.Usage{IT: 360_000_000, Energy: 396_000_000, Carbon: protocol.Milligrams(22_000 + i), Money: 5_500}
+			s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.SiteUsage{Hour: h, Total: idle.IT * 2, Idle: idle})
 		}
 	}
 }
@@ -114,7 +114,7 @@ func task(id protocol.JobID, tenant string) protocol.Job {
 
 func (s *stage) hello(sites ...string) {
 	for _, name := range sites {
-		s.say(protocol.Agent(name), protocol.Coordinator, protocol.Hello{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 8, CPU: 64_000, Memory: 1 << 18}}})
+		s.say(protocol.AgentParty(name), protocol.Coordinator, protocol.RegisterSite{Site: name, Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 8, CPU: 64_000, Memory: 1 << 18}}})
 	}
 }
 
@@ -132,12 +132,12 @@ func day() *stage {
 	}
 	s.call(1, one)
 	s.offer("oslo", 1, "train-1", "", option(time.Hour, 1, 50), option(0, 2, 100))
-	s.offer("lyon", 1, "train-1", protocol.NoRoom)
+	s.offer("lyon", 1, "train-1", protocol.NoCapacity)
 	s.now = s.now.Add(2 * time.Second)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{
 		Round: 1, Job: "train-1", Until: after(time.Hour), Site: "oslo", Start: after(time.Hour), Why: protocol.Reason{Code: protocol.CheaperLater},
 	})
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "eval-1", Why: protocol.Reason{Code: protocol.Malformed}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "eval-1", Why: protocol.Reason{Code: protocol.Malformed}})
 	s.now = after(time.Hour)
 	s.call(2, one)
 	s.offer("lyon", 2, "train-1", "", option(time.Hour, 3, 30))
@@ -162,9 +162,9 @@ func (s *stage) decision(id protocol.JobID, nth int) string {
 		switch b := m.Body.(type) {
 		case protocol.Award:
 			job = b.Job
-		case protocol.Hold:
+		case protocol.Defer:
 			job = b.Job
-		case protocol.Refuse:
+		case protocol.Reject:
 			job = b.Job
 		}
 		if job == id {

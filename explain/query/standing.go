@@ -15,7 +15,7 @@ import (
 )
 
 // lost are the reasons for which a site gives up a job that it had taken.
-var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeGone, protocol.Refused, protocol.Unfinished, protocol.SiteGone, protocol.Cancelled}
+var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeLost, protocol.ClusterRefused, protocol.NotStarted, protocol.SiteDecommissioned, protocol.Cancelled}
 
 // preemption tells which jobs lost their devices, by whom and what that cost.
 func (l *Log) preemption(q ask.Query, a *Answer) {
@@ -49,10 +49,10 @@ func (l *Log) preemption(q ask.Query, a *Answer) {
 	if n == 0 {
 		a.say("No award %s was given up by its site after it was accepted.", of)
 	} else {
-		a.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", format.Count(n, "award", "awards"), format.Number(n, "was", "were"))
+		a.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", format.CountWithNoun(n, "award", "awards"), format.PluralForm(n, "was", "were"))
 	}
 	if pauses > 0 {
-		a.say("%s ended in a pause that the award had named.", format.Count(pauses, "run", "runs"))
+		a.say("%s ended in a pause that the award had named.", format.CountWithNoun(pauses, "run", "runs"))
 	}
 }
 
@@ -97,7 +97,7 @@ func (l *Log) lostOne(r history.JobRecord, i int, a *Answer) {
 	was := l.costOf(r, d, "lost-cost", a)
 	a.figure(ofJob(r.Job.ID), "lost-at", int64(d.Answered.At), "instant", id)
 	if len(a.Table.Rows) < mostListed {
-		a.row(name(r.Job.ID), format.Clock(d.Answered.At), name(d.Site), was, next, id, narrate.Because(d.Declined))
+		a.row(name(r.Job.ID), format.FormatInstant(d.Answered.At), name(d.Site), was, next, id, narrate.ReasonWithNote(d.Declined))
 	}
 }
 
@@ -108,7 +108,7 @@ func (l *Log) costOf(r history.JobRecord, d history.Decision, figure string, a *
 		return "not known"
 	}
 	a.figure(ofJob(r.Job.ID), figure, int64(d.Option.Terms.Total()), "microdollars", cite(number(d)))
-	return format.Dollars(d.Option.Terms.Total())
+	return format.FormatDollars(d.Option.Terms.Total())
 }
 
 // priority tells what a priority does, and how the jobs of each fared.
@@ -151,7 +151,7 @@ func (l *Log) priority(q ask.Query, a *Answer) {
 				sum += w
 			}
 			mean := sum / int64(len(x.waits))
-			wait = format.Span(time.Duration(mean) * time.Millisecond)
+			wait = format.FormatDuration(time.Duration(mean) * time.Millisecond)
 			a.figure(subject, "mean-wait", mean, "ms")
 		}
 		a.row(fmt.Sprint(p), fmt.Sprint(x.jobs), fmt.Sprint(x.late), wait)
@@ -196,7 +196,7 @@ func (l *Log) overflow(q ask.Query, a *Answer) {
 	}
 	home, waiting := where[q.Site], where[unstarted]
 	a.say("%s have their home at %s; %d of them ran there first, %d at other sites, and %d have not started. %d were held at least once.",
-		format.Count(n, "job", "jobs"), name(q.Site), home, n-home-waiting, waiting, held)
+		format.CountWithNoun(n, "job", "jobs"), name(q.Site), home, n-home-waiting, waiting, held)
 	for _, f := range []struct {
 		name string
 		n    int
@@ -204,7 +204,7 @@ func (l *Log) overflow(q ask.Query, a *Answer) {
 		a.figure("site/"+q.Site, f.name, int64(f.n), "count")
 	}
 	for _, code := range slices.Sorted(maps.Keys(holds)) {
-		a.say("%d × held: %s.", holds[code], narrate.Because(protocol.Reason{Code: code}))
+		a.say("%d × held: %s.", holds[code], narrate.ReasonWithNote(protocol.Reason{Code: code}))
 		a.figure("site/"+q.Site, "held-"+string(code), int64(holds[code]), "count")
 	}
 	a.Table = &Table{Head: []string{"site", "jobs"}}

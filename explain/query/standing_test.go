@@ -11,7 +11,7 @@ import (
 
 // idle says that a site has so many idle GPUs, some of no use.
 func (s *stage) idle(site string, all, useless protocol.Milli) {
-	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: 99, Idle: all, Useless: useless})
+	s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Bids{Round: 99, Idle: all, FragmentedGPUs: useless})
 }
 
 func TestFragmentsAreAsTheSitesSaid(t *testing.T) {
@@ -60,10 +60,10 @@ func TestADayIsComparedWithTheOneBefore(t *testing.T) {
 	s.offer("oslo", 5, "next", "", option(23*time.Hour, 1, 70))
 	s.award("oslo", 5, j, option(23*time.Hour, 1, 70), "o1", []int{0, 1}, time.Hour)
 	s.now = s.now.Add(12 * time.Hour)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: s.now})
-	done := bodies[protocol.Done](s)
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: s.now})
+	done := bodies[protocol.UsageReport](s)
 	var idle protocol.Milligrams
-	for _, m := range bodies[protocol.Meter](s) {
+	for _, m := range bodies[protocol.SiteUsage](s) {
 		idle += m.Idle.Carbon
 	}
 	l := s.log()
@@ -95,7 +95,7 @@ func TestADayThatIsNotOverIsComparedByWholeHours(t *testing.T) {
 	s.hello("oslo")
 	for h := range 37 {
 		s.now = midnight.Add(time.Duration(h+1) * time.Hour)
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: s.now.Add(-time.Hour), Total: 7, Idle: protocol.Bill{IT: 7, Energy: 7, Carbon: 1000}})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: s.now.Add(-time.Hour), Total: 7, Idle: protocol.Usage{IT: 7, Energy: 7, Carbon: 1000}})
 	}
 	s.now = s.now.Add(40 * time.Minute)
 	s.call(9)
@@ -127,7 +127,7 @@ func TestWhatIsLostIsToldWithItsPrice(t *testing.T) {
 		t.Errorf("nothing was lost: %q", a.Text)
 	}
 	epoch := s.epoch // of eval-2 at bern
-	s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+	s.say(protocol.AgentParty("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: epoch, Why: protocol.Reason{Code: protocol.Evicted}})
 	four := task("eval-2", "vision")
 	s.call(6, four)
 	s.offer("oslo", 6, "eval-2", "", option(6*time.Hour, 5, 40))
@@ -197,7 +197,7 @@ func TestSeveralQuestionsAreAnsweredInTurn(t *testing.T) {
 func TestWhatIsGivenBackIsCountedOnce(t *testing.T) {
 	s := day()
 	for range 3 {
-		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+		s.say(protocol.AgentParty("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
 		s.now = s.now.Add(3 * time.Second)
 	}
 	if got := figure(t, s.log().Ask("what happened to eval-2"), "job/eval-2", "declines"); got != 1 {
@@ -213,9 +213,9 @@ func TestARefusedDuplicateIsNoDecisionOnTheJob(t *testing.T) {
 	j := task("train-9", "vision")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 	s.call(1, j)
-	s.offer("oslo", 1, j.ID, protocol.NoRoom)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoOffer}})
-	no := s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: j.ID, Why: protocol.Reason{Code: protocol.Duplicate}})
+	s.offer("oslo", 1, j.ID, protocol.NoCapacity)
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoBids}})
+	no := s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: j.ID, Why: protocol.Reason{Code: protocol.Duplicate}})
 	l := s.log()
 	if a := l.Ask("what happened to train-9"); figure(t, a, "job/train-9", "decisions") != 1 {
 		t.Errorf("%q", a.Text)
@@ -234,14 +234,14 @@ func TestARefusedDuplicateIsNoDecisionOnTheJob(t *testing.T) {
 func TestAWrongClockIsNotTheTime(t *testing.T) {
 	for _, wrong := range []protocol.Time{1, noon.Add(365 * 24 * time.Hour)} {
 		s := day()
-		s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 1})
+		s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 1})
 		end := s.now.Add(time.Minute)
 		for _, site := range []string{"oslo", "lyon"} {
 			s.now = end
-			s.say(protocol.Agent(site), protocol.Coordinator, protocol.Meter{Hour: end.Floor(time.Hour)})
+			s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.SiteUsage{Hour: end.Floor(time.Hour)})
 		}
 		s.now = wrong
-		s.say(protocol.Agent("bern"), protocol.Coordinator, protocol.Meter{Hour: wrong.Floor(time.Hour)})
+		s.say(protocol.AgentParty("bern"), protocol.Coordinator, protocol.SiteUsage{Hour: wrong.Floor(time.Hour)})
 		l := s.log()
 		if first, last := l.first(), l.last(); first != noon || last != end {
 			t.Errorf("with a clock at %s the record goes from %s to %s; want %s to %s", wrong, first, last, noon, end)
@@ -268,7 +268,7 @@ func TestAJobIsGivenToWhoHasIt(t *testing.T) {
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 	s.award("oslo", 1, j, option(time.Hour, 1, 50), "", nil, 0)
 	s.now = after(10 * time.Minute)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: 1, Why: protocol.Reason{Code: protocol.RoomGone}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: 1, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 	s.now = after(5 * time.Minute)
 	s.award("lyon", 2, j, option(time.Hour, 1, 50), "", nil, 0)
 	s.now = after(20 * time.Minute)

@@ -29,7 +29,7 @@ func paused() *stage {
 		s.award(part.site, n, part.job, option(s.now.Sub(noon), int64(round+2), 50), "o1", []int{0, 1}, 25*time.Minute)
 		if part.left > 0 { // the last two things said end the job: have them end a part of it
 			done, settled := &s.said[len(s.said)-2], &s.said[len(s.said)-1]
-			d, b := done.Body.(protocol.Done), settled.Body.(protocol.Settled)
+			d, b := done.Body.(protocol.UsageReport), settled.Body.(protocol.Settlement)
 			d.Left, b.Part = part.left, true
 			done.Body, settled.Body = d, b
 		}
@@ -46,11 +46,11 @@ func TestAPausedJobsBillIsThatOfAllItsParts(t *testing.T) {
 	want := make(map[string]int64)
 	tenant := map[protocol.JobID]string{"resumes": "vision", "halved": "speech"}
 	for _, m := range s.said {
-		d, ok := m.Body.(protocol.Done)
+		d, ok := m.Body.(protocol.UsageReport)
 		if !ok {
 			continue
 		}
-		for _, k := range []string{"run", "job/" + string(d.Job), "tenant/" + tenant[d.Job], "site/" + m.From.Site()} {
+		for _, k := range []string{"run", "job/" + string(d.Job), "tenant/" + tenant[d.Job], "site/" + m.From.SiteName()} {
 			want[k] += int64(d.Carbon)
 		}
 	}

@@ -19,7 +19,7 @@ func TestPaymentsAreShown(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("%s: the columns are %q", q, a.Table.Head)
 		}
-		paid := format.Dollars(protocol.Microdollars(figure(t, a, who, "paid")))
+		paid := format.FormatDollars(protocol.Microdollars(figure(t, a, who, "paid")))
 		if !slices.ContainsFunc(a.Table.Rows, func(row []string) bool { return row[0] == who[strings.Index(who, "/")+1:] && row[i] == paid }) {
 			t.Errorf("%s: %q; want %s of %s", q, a.Table.Rows, paid, who)
 		}
@@ -36,10 +36,10 @@ func TestWhereAJobWasBeforeIsNotDenied(t *testing.T) {
 	holds(t, l, "why did resumes run at lyon", "was awarded to lyon in round 2", "did not")
 	holds(t, l, "why did halved run at lyon", "It did not", "")
 	s, j := unanswered()
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 	holds(t, s.log(), "why did train-1 run at lyon", "It did not: job train-1 is at oslo, which accepted it", "ran at oslo")
 	s.now = s.now.Add(time.Minute)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
 	s.call(2, j)
 	s.offer("lyon", 2, "train-1", "", option(0, 2, 50))
 	s.award("lyon", 2, j, option(0, 2, 50), "l1", []int{0, 1}, time.Hour)
@@ -49,7 +49,7 @@ func TestWhereAJobWasBeforeIsNotDenied(t *testing.T) {
 // What a site accepted has not run there by that, and a part that was paused has.
 func TestWhatIsToRunIsNotCountedAsRun(t *testing.T) {
 	s, _ := unanswered()
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now.Add(8 * time.Hour)})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now.Add(8 * time.Hour)})
 	holds(t, s.log(), "how many jobs ran at oslo", "1 job is at oslo or was: 1 awarded", "ran at")
 	l := paused().log()
 	holds(t, l, "how many jobs ran at lyon", "1 job ran at lyon: 1 ended", "")
@@ -73,7 +73,7 @@ func TestOnlyWaitingSavesByWaiting(t *testing.T) {
 	if a := l.Ask("what did waiting save"); figure(t, a, "run", "saved-cost") != 0 || figure(t, a, "run", "saved-carbon") != 0 {
 		t.Errorf("%q", a.Text)
 	}
-	held.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	held.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
 	held.award("oslo", 7, j, option(time.Hour, 1, 50), "o1", []int{0, 1}, time.Hour)
 	holds(t, held.log(), "what did waiting save for train-1", "That is not known: the round of its award is not in this record", "saved job")
 	if a := held.log().Ask("what did waiting save"); figure(t, a, "run", "jobs") != 0 {
@@ -98,7 +98,7 @@ func TestNothingIsSavedBelowNothing(t *testing.T) {
 func TestWhyAJobWasRefusedIsTold(t *testing.T) {
 	s, _ := unanswered()
 	s.now = s.now.Add(time.Minute)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}})
 	holds(t, s.log(), "why was train-1 refused", "Job train-1 was refused at 13 Apr 12:01: it was cancelled.", "")
 	holds(t, day().log(), "why was eval-1 refused", "Job eval-1 was refused at 13 Apr 12:00:02: the job makes no sense.", "")
 }
@@ -139,11 +139,11 @@ func TestAForecastOfThePriceIsOfThePrice(t *testing.T) {
 func TestTodayIsTheDayThatItIsWhereOneRuns(t *testing.T) {
 	s := day()
 	s.now = after(15 * time.Hour) // three in the morning
-	s.say(protocol.Coordinator, "", protocol.Call{Round: 9})
+	s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 9})
 	if a := s.log().Ask("carbon today"); a.Query == nil || date(a.Query.From) != "2022-04-13" {
 		t.Errorf("of a replay: %s %q", a.Kind, a.Text)
 	}
-	s.say(protocol.Clerk, protocol.Clerk, protocol.Heard{Life: 1})
+	s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 1})
 	l := s.log()
 	for q, from := range map[string]string{"carbon today": "2022-04-14", "carbon yesterday": "2022-04-13"} {
 		if a := l.Ask(q); a.Query == nil || date(a.Query.From) != from {
@@ -188,7 +188,7 @@ func TestALostAwardWithoutItsRoundHasNoCost(t *testing.T) {
 	j := task("train-1", "vision")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 	s.award("oslo", 7, j, option(0, 1, 50), "", nil, 0)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
 	a := s.log().Ask("preemption of job train-1")
 	if len(a.Table.Rows) != 1 || a.Table.Rows[0][3] != "not known" || slices.ContainsFunc(a.Figures, func(f Figure) bool { return f.Name == "lost-cost" }) {
 		t.Errorf("%q %+v", a.Table.Rows, a.Figures)
@@ -199,14 +199,14 @@ func TestALostAwardWithoutItsRoundHasNoCost(t *testing.T) {
 // had its GPUs until then.
 func TestAJobThatWasLostHeldItsPlaceBefore(t *testing.T) {
 	for _, end := range []protocol.Body{
-		protocol.Decline{Job: "train-1", Epoch: 1, Why: protocol.Reason{Code: protocol.Evicted}}, protocol.Gone{Site: "oslo", By: "ada"},
+		protocol.Decline{Job: "train-1", Epoch: 1, Why: protocol.Reason{Code: protocol.Evicted}}, protocol.DecommissionSite{Site: "oslo", By: "ada"},
 	} {
 		s, _ := unanswered()
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 		s.now = after(2 * time.Hour)
-		who := protocol.Agent("oslo")
-		if _, gone := end.(protocol.Gone); gone {
-			who = protocol.Desk
+		who := protocol.AgentParty("oslo")
+		if _, gone := end.(protocol.DecommissionSite); gone {
+			who = protocol.OperatorAPI
 		}
 		s.say(who, protocol.Coordinator, end)
 		s.now = after(3 * time.Hour)
@@ -216,7 +216,7 @@ func TestAJobThatWasLostHeldItsPlaceBefore(t *testing.T) {
 			if got := figure(t, l.Ask("which jobs were waiting at "+at), "run", "waiting"); got != waiting {
 				t.Errorf("%T: at %s %d were waiting; want %d", end, at, got, waiting)
 			}
-			if _, gone := end.(protocol.Gone); gone && waiting > 0 {
+			if _, gone := end.(protocol.DecommissionSite); gone && waiting > 0 {
 				continue // it has none any more
 			}
 			if got := figure(t, l.Ask("free gpus at oslo at "+at), "site/oslo", "free-V100"); got != 6000+2000*waiting {

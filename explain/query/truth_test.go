@@ -42,20 +42,20 @@ func TestBillsAreSumsOfWhatWasMeasured(t *testing.T) {
 	}
 	site := make(map[protocol.JobID]string)
 	paid := make(map[string]protocol.Microdollars)
-	for _, b := range bodies[protocol.Settled](s) {
+	for _, b := range bodies[protocol.Settlement](s) {
 		site[b.Job] = b.Site
 		paid[b.Site] += b.Paid
 	}
 	carbon, energy := make(map[string]int64), make(map[string]int64)
-	for _, b := range bodies[protocol.Done](s) {
+	for _, b := range bodies[protocol.UsageReport](s) {
 		for _, k := range []string{"run", "site/" + site[b.Job], "tenant/" + tenant[b.Job], "job/" + string(b.Job)} {
 			carbon[k] += int64(b.Carbon)
 			energy[k] += int64(b.Energy)
 		}
 	}
 	for _, m := range s.said {
-		if b, ok := m.Body.(protocol.Meter); ok {
-			for _, k := range []string{"run", "site/" + m.From.Site()} {
+		if b, ok := m.Body.(protocol.SiteUsage); ok {
+			for _, k := range []string{"run", "site/" + m.From.SiteName()} {
 				carbon[k] += int64(b.Idle.Carbon)
 				energy[k] += int64(b.Idle.Energy)
 			}
@@ -91,7 +91,7 @@ func TestBillsAreSumsOfWhatWasMeasured(t *testing.T) {
 func TestJobsAreToldAsTheyWent(t *testing.T) {
 	s := day()
 	l := s.log()
-	done := bodies[protocol.Done](s)
+	done := bodies[protocol.UsageReport](s)
 	train1, train2 := done[0], done[1]
 	for _, tc := range []struct {
 		q, subject, name string
@@ -252,14 +252,14 @@ func TestASummaryIsOfItsTime(t *testing.T) {
 			continue
 		}
 		switch m.Body.(type) {
-		case protocol.Call:
+		case protocol.CallForBids:
 			rounds++
-		case protocol.Award, protocol.Hold, protocol.Refuse:
+		case protocol.Award, protocol.Defer, protocol.Reject:
 			decisions++
 		}
 	}
 	a := l.Ask("summary from 12:00 to 13:00")
-	if r, d := figure(t, a, "run", "rounds"), figure(t, a, "run", "decisions"); int(r) != rounds || int(d) != decisions || rounds == len(bodies[protocol.Call](s)) {
+	if r, d := figure(t, a, "run", "rounds"), figure(t, a, "run", "decisions"); int(r) != rounds || int(d) != decisions || rounds == len(bodies[protocol.CallForBids](s)) {
 		t.Errorf("%d rounds and %d decisions; want %d and %d, which is not all: %q", r, d, rounds, decisions, a.Text)
 	}
 }
@@ -272,7 +272,7 @@ func TestThePricesInForceAreTheNewest(t *testing.T) {
 	j := task("a-later-job", "vision")
 	j.Arrival, j.Deadline = s.now, s.now.Add(9*time.Hour)
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.say(protocol.Coordinator, "", protocol.Call{Round: 90, Closes: s.now.Add(time.Second), Jobs: []protocol.Job{j}, Terms: protocol.Weights{Carbon: 51_500, Delay: 1_000_000, Late: 10_000_000}})
+	s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 90, Closes: s.now.Add(time.Second), Jobs: []protocol.Job{j}, Weights: protocol.Weights{Carbon: 51_500, Delay: 1_000_000, Late: 10_000_000}})
 	a := s.log().Ask("rules in force")
 	if got := figure(t, a, "run", "carbon-price"); got != 51_500 || !strings.Contains(a.Text[0], "$51.5 per tonne") {
 		t.Errorf("%d: %q; want $51.5 per tonne", got, a.Text)
@@ -312,7 +312,7 @@ func TestABlockIsNoLargerThanWhatIsFree(t *testing.T) {
 func TestTheBestStartIsOfTheWholeRun(t *testing.T) {
 	s := &stage{now: after(45 * time.Minute)}
 	s.hello("oslo")
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Offer{Round: 1, Grid: protocol.Outlook{
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Bids{Round: 1, Grid: protocol.GridForecast{
 		From: noon, Carbon: []protocol.Milligrams{10_000, 100_000, 1_000, 50_000, 50_000, 50_000}, Price: make([]protocol.Microdollars, 6),
 	}})
 	a := s.log().Ask("when should i submit 90 minutes in the next 5 hours")
@@ -325,7 +325,7 @@ func TestTheBestStartIsOfTheWholeRun(t *testing.T) {
 	}
 	s = &stage{now: after(45 * time.Minute)}
 	s.hello("oslo")
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Offer{Round: 1, Grid: protocol.Outlook{From: noon, Carbon: []protocol.Milligrams{1_000, 9_000, 9_000}}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Bids{Round: 1, Grid: protocol.GridForecast{From: noon, Carbon: []protocol.Milligrams{1_000, 9_000, 9_000}}})
 	if got := figure(t, s.log().Ask("when should i submit 1 hour in the next 2 hours"), "site/oslo", "best-start"); got != int64(s.now) {
 		t.Errorf("asked at 12:45, start at %s", protocol.Time(got))
 	}
@@ -337,7 +337,7 @@ func TestHoursAheadMayBePastTheRecord(t *testing.T) {
 	s := &stage{now: after(45 * time.Minute)}
 	s.hello("lyon", "oslo")
 	for _, site := range []string{"lyon", "oslo"} {
-		outlook := protocol.Outlook{From: noon, Carbon: make([]protocol.Milligrams, 24), Price: make([]protocol.Microdollars, 24)}
+		outlook := protocol.GridForecast{From: noon, Carbon: make([]protocol.Milligrams, 24), Price: make([]protocol.Microdollars, 24)}
 		for h := range outlook.Carbon {
 			outlook.Carbon[h] = protocol.Milligrams(10_000 * (1 + (h+len(site))%24))
 		}
@@ -345,7 +345,7 @@ func TestHoursAheadMayBePastTheRecord(t *testing.T) {
 		if site == "lyon" {
 			outlook.Carbon[8], outlook.Carbon[20] = 2_000, 4_000
 		}
-		s.say(protocol.Agent(site), protocol.Coordinator, protocol.Offer{Round: 1, Grid: outlook})
+		s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Bids{Round: 1, Grid: outlook})
 	}
 	l := s.log()
 	for q, want := range map[string][3]any{
@@ -372,7 +372,7 @@ func TestHoursAheadMayBePastTheRecord(t *testing.T) {
 // What nothing was decided on yet cites no decision, and not the first of the run.
 func TestAJobOfNoDecisionCitesNone(t *testing.T) {
 	s := day()
-	s.say(protocol.Coordinator, protocol.Judge, protocol.Ask{Round: 2, Job: "train-1", Choices: []protocol.Choice{{Handle: "k1", Site: "lyon"}, {Handle: "k2", Site: "oslo"}}})
+	s.say(protocol.Coordinator, protocol.Judge, protocol.JudgeRequest{Round: 2, Job: "train-1", Choices: []protocol.JudgeChoice{{Handle: "k1", Site: "lyon"}, {Handle: "k2", Site: "oslo"}}})
 	l := s.log()
 	for q, column := range map[string]int{"which jobs wait now": 4, "stuck jobs": 5, "how many jobs ran": 4} {
 		a := l.Ask(q)
@@ -418,7 +418,7 @@ func TestAnIDThatWasGivenAgainNamesTheLast(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		if r, ok := l.Decision(l.Decisions()[i]); !ok || !r.Job.Deadline.Equal(after(time.Duration(i)*24*time.Hour+3*time.Hour).Go()) {
+		if r, ok := l.Decision(l.Decisions()[i]); !ok || !r.Job.Deadline.Equal(after(time.Duration(i)*24*time.Hour+3*time.Hour).StdTime()) {
 			t.Errorf("decision %d as a document: %v, of a job to be done by %v; want its own", l.Decisions()[i], ok, r.Job.Deadline)
 		}
 	}
@@ -434,15 +434,15 @@ func TestWhatWasFreeIsAsItWasThen(t *testing.T) {
 	s.call(1, j)
 	s.offer("oslo", 1, j.ID, "", option(0, 2, 100))
 	s.award("oslo", 1, j, option(0, 2, 100), "o1", []int{0, 1}, 0)
-	s.say(protocol.Agent("oslo"), protocol.Hands("oslo"), protocol.Launch{Job: j, Epoch: s.epoch, Node: "o1", Devices: []int{0, 1}, Model: "V100", Run: time.Hour})
-	s.say(protocol.Hands("oslo"), protocol.Agent("oslo"), protocol.Started{Job: j.ID, Epoch: s.epoch})
+	s.say(protocol.AgentParty("oslo"), protocol.ExecutorParty("oslo"), protocol.Launch{Job: j, Epoch: s.epoch, Node: "o1", Devices: []int{0, 1}, Model: "V100", Run: time.Hour})
+	s.say(protocol.ExecutorParty("oslo"), protocol.AgentParty("oslo"), protocol.Started{Job: j.ID, Epoch: s.epoch})
 	s.now = after(30 * time.Minute)
-	why := protocol.Reason{Code: protocol.NodeGone}
-	s.say(protocol.Hands("oslo"), protocol.Agent("oslo"), protocol.Lost{Job: j.ID, Epoch: s.epoch, Why: why})
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: s.epoch, Why: why})
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: 4, CPU: 32_000, Memory: 1 << 17}}})
+	why := protocol.Reason{Code: protocol.NodeLost}
+	s.say(protocol.ExecutorParty("oslo"), protocol.AgentParty("oslo"), protocol.Interrupted{Job: j.ID, Epoch: s.epoch, Why: why})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: j.ID, Epoch: s.epoch, Why: why})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 1, GPUs: 4, CPU: 32_000, Memory: 1 << 17}}})
 	s.now = after(time.Hour)
-	s.say(protocol.Coordinator, "", protocol.Call{Round: 2, Closes: s.now})
+	s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 2, Closes: s.now})
 	l := s.log()
 	for at, want := range map[string][2]int64{"12:15": {6000, 8000}, "12:45": {4000, 4000}} {
 		a := l.Ask("free gpus at " + at)

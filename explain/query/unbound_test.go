@@ -18,13 +18,13 @@ func TestAJobThatRunsOnlyWithoutItsRule(t *testing.T) {
 		s.hello("lyon", "oslo")
 		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 		s.call(1, j)
-		s.offer("lyon", 1, j.ID, protocol.NoRoom)
+		s.offer("lyon", 1, j.ID, protocol.NoCapacity)
 		if free {
 			s.offer("oslo", 1, j.ID, "", option(0, 2, 50))
 			s.award("oslo", 1, j, option(0, 2, 50), "o1", []int{0, 1}, time.Hour)
 		} else {
 			s.offer("oslo", 1, j.ID, protocol.NotAllowed)
-			s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoOffer}})
+			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: j.ID, Until: after(time.Hour), Why: protocol.Reason{Code: protocol.NoBids}})
 		}
 		return s
 	}

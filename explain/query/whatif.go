@@ -17,10 +17,10 @@ func shell(s string) string {
 	if ask.Quote(s) == s {
 		return s
 	}
-	if format.Clean(s) != s {
+	if format.CleanText(s) != s {
 		return "(a name that cannot be typed; use --json)"
 	}
-	return format.Quoted(s)
+	return format.ShellQuoted(s)
 }
 
 // differ says which term makes the difference between two sites' offers.
@@ -50,13 +50,13 @@ func (l *Log) differ(q ask.Query, a *Answer) {
 	}
 	a.figure("site/"+dear, "total-difference", int64(y.Terms.Total()-x.Terms.Total()), "microdollars", m.cited()...)
 	a.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.",
-		term, format.Dollars(by), name(dear), name(cheap), name(dear), format.Dollars(y.Terms.Total()), name(cheap), format.Dollars(x.Terms.Total()))
+		term, format.FormatDollars(by), name(dear), name(cheap), name(dear), format.FormatDollars(y.Terms.Total()), name(cheap), format.FormatDollars(x.Terms.Total()))
 	a.Chart = m.bids()
 	a.Table = &Table{Head: []string{"term", name(cheap), name(dear), "difference"}}
-	for _, c := range narrate.Causes() {
+	for _, c := range narrate.CostCauses() {
 		if c.Of(x.Terms) != 0 || c.Of(y.Terms) != 0 {
-			a.figure("site/"+dear, c.Word+"-difference", int64(c.Of(y.Terms)-c.Of(x.Terms)), "microdollars", m.cited()...)
-			a.row(c.Word, format.Dollars(c.Of(x.Terms)), format.Dollars(c.Of(y.Terms)), format.Dollars(c.Of(y.Terms)-c.Of(x.Terms)))
+			a.figure("site/"+dear, c.Label+"-difference", int64(c.Of(y.Terms)-c.Of(x.Terms)), "microdollars", m.cited()...)
+			a.row(c.Label, format.FormatDollars(c.Of(x.Terms)), format.FormatDollars(c.Of(y.Terms)), format.FormatDollars(c.Of(y.Terms)-c.Of(x.Terms)))
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (l *Log) elsewhereAt(q ask.Query, a *Answer) {
 	case !ok:
 		a.say("That is not known: %s made no offer that counts, because %s.", name(q.Site), m.none(q.Site))
 	case m.site == "" || m.site == q.Site:
-		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), format.Clock(p.Start), format.Dollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
+		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), format.FormatInstant(p.Start), format.FormatDollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
 		l.compare(m, q.Site, p, a)
@@ -105,9 +105,9 @@ func (l *Log) elsewhereAt(q ask.Query, a *Answer) {
 		won := m.h.Decision.Option
 		late := "would have been kept"
 		if p.Finish > m.rec.Job.Deadline {
-			late = "would have been missed by " + format.Span(p.Finish.Sub(m.rec.Job.Deadline))
+			late = "would have been missed by " + format.FormatDuration(p.Finish.Sub(m.rec.Job.Deadline))
 		}
-		a.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", name(q.Site), kg(p.Carbon), kg(won.Carbon), name(m.site), format.Clock(p.Finish), late)
+		a.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", name(q.Site), kg(p.Carbon), kg(won.Carbon), name(m.site), format.FormatInstant(p.Finish), late)
 		m.terms(a, q.Site, p)
 	}
 }
@@ -151,14 +151,14 @@ func (l *Log) immediate(q ask.Query, a *Answer) {
 	}
 	a.assume("the earliest start offered in the first round " + onRecord(r) + "that had offers; tenants do not bid here")
 	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
-		name(m.rec.Job.ID), format.Clock(p.Start), name(site), format.Dollars(p.Terms.Total()), format.Dollars(p.Money), kg(p.Carbon))
+		name(m.rec.Job.ID), format.FormatInstant(p.Start), name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(p.Money), kg(p.Carbon))
 	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(h.Decision.Said.Seq))
 	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(h.Decision.Said.Seq))
 	if m.site == "" {
 		return
 	}
 	won := m.h.Decision.Option
-	a.say("It was awarded %s from %s for %s.", name(m.site), format.Clock(won.Start), format.Dollars(won.Terms.Total()))
+	a.say("It was awarded %s from %s for %s.", name(m.site), format.FormatInstant(won.Start), format.FormatDollars(won.Terms.Total()))
 }
 
 // saving returns what the awarded option was cheaper than the earliest start; nothing
@@ -210,18 +210,18 @@ func (l *Log) saved(q ask.Query, a *Answer) {
 		case waitless(r):
 			a.say("Job %s did not wait for a later start than the earliest that was offered, so waiting saved it nothing.", name(r.Job.ID))
 		case cost >= 0 && carbon >= 0:
-			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), format.Dollars(cost), kg(carbon))
+			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), format.FormatDollars(cost), kg(carbon))
 		case cost >= 0:
-			a.say("Waiting saved job %s %s, and took %s of carbon more.", name(r.Job.ID), format.Dollars(cost), kg(-carbon))
+			a.say("Waiting saved job %s %s, and took %s of carbon more.", name(r.Job.ID), format.FormatDollars(cost), kg(-carbon))
 		default:
-			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s.", name(r.Job.ID), format.Dollars(-cost), fewer(carbon))
+			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s.", name(r.Job.ID), format.FormatDollars(-cost), fewer(carbon))
 		}
 		if ok {
 			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
 			a.figure(ofJob(r.Job.ID), "saved-carbon", int64(carbon), "milligrams", cite(first), cite(award))
 		}
 		if wait, ok := r.Wait(); ok {
-			a.say("It waited %s.", format.Span(wait))
+			a.say("It waited %s.", format.FormatDuration(wait))
 			a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", cite(award))
 		}
 		return
@@ -240,13 +240,13 @@ func (l *Log) saved(q ask.Query, a *Answer) {
 	}
 	switch {
 	case cost >= 0 && carbon >= 0:
-		a.say("Over %s, waiting saved %s and %s of carbon.", format.Count(n, "job", "jobs"), format.Dollars(cost), kg(carbon))
+		a.say("Over %s, waiting saved %s and %s of carbon.", format.CountWithNoun(n, "job", "jobs"), format.FormatDollars(cost), kg(carbon))
 	case cost >= 0:
-		a.say("Over %s, waiting saved %s, and took %s of carbon more.", format.Count(n, "job", "jobs"), format.Dollars(cost), kg(-carbon))
+		a.say("Over %s, waiting saved %s, and took %s of carbon more.", format.CountWithNoun(n, "job", "jobs"), format.FormatDollars(cost), kg(-carbon))
 	case carbon < 0:
-		a.say("Over %s, waiting saved nothing: it took %s of carbon more, and cost %s more, delay and lateness included.", format.Count(n, "job", "jobs"), kg(-carbon), format.Dollars(-cost))
+		a.say("Over %s, waiting saved nothing: it took %s of carbon more, and cost %s more, delay and lateness included.", format.CountWithNoun(n, "job", "jobs"), kg(-carbon), format.FormatDollars(-cost))
 	default:
-		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", format.Count(n, "job", "jobs"), kg(carbon), format.Dollars(-cost))
+		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", format.CountWithNoun(n, "job", "jobs"), kg(carbon), format.FormatDollars(-cost))
 	}
 	a.figure("run", "saved-cost", int64(cost), "microdollars", a.Cites...)
 	a.figure("run", "saved-carbon", int64(carbon), "milligrams", a.Cites...)
@@ -266,7 +266,7 @@ func (l *Log) policies(q ask.Query, a *Answer) {
 	}
 	for _, t := range totals {
 		a.row(name(t.Policy), fmt.Sprintf("%.2f", t.ObjectiveUSD), fmt.Sprintf("%.2f", t.CostUSD), fmt.Sprintf("%.1f", t.CarbonKg),
-			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), format.Span(meanWait(t)))
+			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), format.FormatDuration(meanWait(t)))
 		a.figure("policy/"+t.Policy, "objective", millionths(t.ObjectiveUSD), "microdollars")
 		a.figure("policy/"+t.Policy, "cost", millionths(t.CostUSD), "microdollars")
 		a.figure("policy/"+t.Policy, "carbon", millionths(t.CarbonKg), "milligrams")

@@ -56,7 +56,7 @@ func (l *Log) correct(q ask.Query, m matter, a *Answer) {
 	where := ran(m.rec)
 	switch {
 	case where != "" && m.rec.Run.Planned:
-		a.say("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", name(m.rec.Job.ID), name(where), format.Clock(m.rec.Run.Started), name(q.Site))
+		a.say("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", name(m.rec.Job.ID), name(where), format.FormatInstant(m.rec.Run.Started), name(q.Site))
 	case where != "":
 		a.say("It did not: job %s ran at %s, not at %s.", name(m.rec.Job.ID), name(where), name(q.Site))
 	case m.site != "":
@@ -71,38 +71,38 @@ func (l *Log) correct(q ask.Query, m matter, a *Answer) {
 func (l *Log) decided(m matter, a *Answer) {
 	r, d := m.rec, m.h.Decision
 	if said := l.decisionOf(m.id); said.Kind == "refuse" && said.Why.Code == protocol.Duplicate {
-		a.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", name(r.Job.ID), format.Clock(said.At), narrate.Because(said.Why))
+		a.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", name(r.Job.ID), format.FormatInstant(said.At), narrate.ReasonWithNote(said.Why))
 		return
 	}
 	switch {
 	case r.Refusal != nil && (m.id == 0 || l.decisionOf(m.id).Kind == "refuse"):
-		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.Clock(r.Refusal.Said.At), narrate.Because(r.Refusal.Why))
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Said.At), narrate.ReasonWithNote(r.Refusal.Why))
 	case m.id == 0:
-		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), format.Clock(r.Job.Arrival))
+		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), format.FormatInstant(r.Job.Arrival))
 	case !m.met: // by a coordinator from which this one took over
 		x := l.decisionOf(m.id)
 		what := map[string]string{"award": "awarded to " + name(x.Site), "hold": "held", "refuse": "refused"}[x.Kind]
-		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, format.Clock(x.At), narrate.Because(x.Why))
+		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, format.FormatInstant(x.At), narrate.ReasonWithNote(x.Why))
 	case d.Kind == "award":
 		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
-			name(r.Job.ID), shape(r.Job), format.Clock(r.Job.Deadline), name(d.Site), m.h.Round, format.Clock(d.Said.At), format.Clock(d.Option.Start), narrate.Because(d.Why))
+			name(r.Job.ID), shape(r.Job), format.FormatInstant(r.Job.Deadline), name(d.Site), m.h.Round, format.FormatInstant(d.Said.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
 		if h := l.book.Judged(m.h.Round, r.Job.ID); h != nil {
-			if fault := record.Fallback(h.Ask, h.Answer, d); fault != "" {
-				a.say("A judge was asked, and the rule decided: %s.", record.Failing(fault))
+			if fault := record.FallbackReason(h.Ask, h.Answer, d); fault != "" {
+				a.say("A judge was asked, and the rule decided: %s.", record.FaultText(fault))
 			}
 		}
 		if d.Answer == "decline" {
-			a.say("%s declined: %s.", name(d.Site), narrate.Because(d.Declined))
+			a.say("%s declined: %s.", name(d.Site), narrate.ReasonWithNote(d.Declined))
 		} else if d.Lapsed {
 			a.say("%s did not answer in time, so the job was on sale again.", name(d.Site))
 		}
 	case d.Kind == "hold":
-		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, format.Clock(d.Said.At), narrate.Because(d.Why))
-		if d.Why.Code == protocol.NoOffer {
+		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, format.FormatInstant(d.Said.At), narrate.ReasonWithNote(d.Why))
+		if d.Why.Code == protocol.NoBids {
 			l.barred(m, a)
 		}
 		if d.Start != 0 {
-			a.say("The plan then was %s from %s.", name(d.Site), format.Clock(d.Start))
+			a.say("The plan then was %s from %s.", name(d.Site), format.FormatInstant(d.Start))
 		}
 	}
 }
@@ -133,20 +133,20 @@ func (l *Log) compare(m matter, site string, p history.Priced, a *Answer) {
 		term, by := largest(won.Terms, p.Terms)
 		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
 		a.say("%s offered %s, which is %s more than %s at %s; %s is the largest part (%s).",
-			name(site), format.Dollars(p.Terms.Total()), format.Dollars(more), format.Dollars(won.Terms.Total()), name(m.site), term, format.Dollars(by))
+			name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(more), format.FormatDollars(won.Terms.Total()), name(m.site), term, format.FormatDollars(by))
 	case more == 0:
-		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), format.Dollars(won.Terms.Total()))
+		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), format.FormatDollars(won.Terms.Total()))
 	default:
 		term, by := largest(p.Terms, won.Terms)
 		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
 		a.say("%s offered %s, which is %s less than %s at %s; %s is the largest part (%s).",
-			name(site), format.Dollars(p.Terms.Total()), format.Dollars(-more), format.Dollars(won.Terms.Total()), name(m.site), term, format.Dollars(by))
+			name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(-more), format.FormatDollars(won.Terms.Total()), name(m.site), term, format.FormatDollars(by))
 	}
 	forbidden := l.ruled(m, site, p, a)
 	l.ruled(m, m.site, won, a)
 	if more < 0 && !forbidden && m.h.Decision.Why.Code != protocol.ByRule {
 		a.say("A round places all of its %d jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
-			max(m.h.Decision.Proof.Jobs, 1), name(site), format.Dollars(p.Room), name(m.site), format.Dollars(won.Room))
+			max(m.h.Decision.Proof.Jobs, 1), name(site), format.FormatDollars(p.Room), name(m.site), format.FormatDollars(won.Room))
 	}
 }
 
@@ -182,13 +182,13 @@ func (m matter) table(a *Answer) {
 		}
 		more, mark := "", ""
 		if known && s.site != m.site {
-			more = format.Dollars(s.p.Terms.Total() - base.Terms.Total())
+			more = format.FormatDollars(s.p.Terms.Total() - base.Terms.Total())
 			a.figure("site/"+s.site, "more", int64(s.p.Terms.Total()-base.Terms.Total()), "microdollars", m.cited()...)
 		}
 		if s.site == m.site {
 			mark = "awarded"
 		}
-		a.row(name(s.site), format.Dollars(s.p.Terms.Total()), more, format.Clock(s.p.Start), kWh(s.p.Energy), kg(s.p.Carbon), mark)
+		a.row(name(s.site), format.FormatDollars(s.p.Terms.Total()), more, format.FormatInstant(s.p.Start), kWh(s.p.Energy), kg(s.p.Carbon), mark)
 	}
 }
 
@@ -209,7 +209,7 @@ func (l *Log) whyNot(q ask.Query, a *Answer) {
 	case m.site == "" && m.h.Decision.Kind == "award" && m.h.Decision.Site == q.Site:
 		a.say("It was awarded to %s in round %d, before that.", name(q.Site), m.h.Round)
 	case m.site == "":
-		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), format.Clock(p.Start), format.Dollars(p.Terms.Total()))
+		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), format.FormatInstant(p.Start), format.FormatDollars(p.Terms.Total()))
 		l.ruled(m, q.Site, p, a)
 		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
 	default:
@@ -227,19 +227,19 @@ func (m matter) terms(a *Answer, site string, p history.Priced) {
 	a.Table = &Table{Head: []string{"term", name(m.site), name(site), "difference"}}
 	add := func(term string, x, y protocol.Microdollars) {
 		if x != 0 || y != 0 {
-			a.row(term, format.Dollars(x), format.Dollars(y), format.Dollars(y-x))
+			a.row(term, format.FormatDollars(x), format.FormatDollars(y), format.FormatDollars(y-x))
 			a.figure("site/"+site, term+"-difference", int64(y-x), "microdollars", m.cited()...)
 		}
 	}
-	for _, c := range narrate.Causes() {
-		add(c.Word, c.Of(won.Terms), c.Of(p.Terms))
+	for _, c := range narrate.CostCauses() {
+		add(c.Label, c.Of(won.Terms), c.Of(p.Terms))
 	}
 	a.figure("site/"+site, "start-difference", p.Start.Sub(won.Start).Milliseconds(), "ms", m.cited()...)
 	a.figure("site/"+site, "finish-difference", p.Finish.Sub(won.Finish).Milliseconds(), "ms", m.cited()...)
 	a.figure("site/"+site, "energy-difference", int64(p.Energy-won.Energy), "millijoules", m.cited()...)
-	a.row("total", format.Dollars(won.Terms.Total()), format.Dollars(p.Terms.Total()), format.Dollars(p.Terms.Total()-won.Terms.Total()))
-	a.row("start", format.Clock(won.Start), format.Clock(p.Start), format.Span(p.Start.Sub(won.Start)))
-	a.row("finish", format.Clock(won.Finish), format.Clock(p.Finish), format.Span(p.Finish.Sub(won.Finish)))
+	a.row("total", format.FormatDollars(won.Terms.Total()), format.FormatDollars(p.Terms.Total()), format.FormatDollars(p.Terms.Total()-won.Terms.Total()))
+	a.row("start", format.FormatInstant(won.Start), format.FormatInstant(p.Start), format.FormatDuration(p.Start.Sub(won.Start)))
+	a.row("finish", format.FormatInstant(won.Finish), format.FormatInstant(p.Finish), format.FormatDuration(p.Finish.Sub(won.Finish)))
 	a.row("CO2e", kg(won.Carbon), kg(p.Carbon), kg(p.Carbon-won.Carbon))
 	a.row("energy used", kWh(won.Energy), kWh(p.Energy), kWh(p.Energy-won.Energy))
 }

@@ -23,18 +23,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Record is one decision. Its JSON is part of the interface.
-type Record struct {
-	ID     string    `json:"id"` // "D-14": what the coordinator said as its fourteenth message
-	Job    Job       `json:"job"`
-	At     time.Time `json:"at"`
-	Policy uint64    `json:"policy"` // version in force
-	Bids   []Bid     `json:"bids"`
-	Winner *string   `json:"winner"`          // a bid's id; null for a hold or a refusal
-	Path   string    `json:"path"`            // "rule", "judge", "fallback:...", or "none" if nobody won
-	Extra  *float64  `json:"extra,omitempty"` // dollars that a judge's choice cost more
-	Facts  []Fact    `json:"facts"`
-	Inputs Inputs    `json:"inputs"`
+// A DecisionRecord is one decision. Its JSON is part of the interface.
+type DecisionRecord struct {
+	ID     string         `json:"id"` // "D-14": what the coordinator said as its fourteenth message
+	Job    Job            `json:"job"`
+	At     time.Time      `json:"at"`
+	Policy uint64         `json:"policy"` // version in force
+	Bids   []Bid          `json:"bids"`
+	Winner *string        `json:"winner"`          // a bid's id; null for a hold or a refusal
+	Path   string         `json:"path"`            // "rule", "judge", "fallback:...", or "none" if nobody won
+	Extra  *float64       `json:"extra,omitempty"` // dollars that a judge's choice cost more
+	Facts  []Fact         `json:"facts"`
+	Inputs DecisionInputs `json:"inputs"`
 }
 
 // A Job is what was asked for.
@@ -70,8 +70,8 @@ type Fact struct {
 	From    string `json:"from"` // "agent/oslo#17" is a message; "F4-F2" is computed
 }
 
-// Inputs name what the decision was made from, so that it can be made again.
-type Inputs struct {
+// DecisionInputs name what the decision was made from, so that it can be made again.
+type DecisionInputs struct {
 	Round    uint64           `json:"round,omitempty"`
 	Call     string           `json:"call,omitempty"`   // the message
 	Offers   []string         `json:"offers,omitempty"` // messages heard in time
@@ -79,86 +79,86 @@ type Inputs struct {
 	Previous string           `json:"previous,omitempty"` // the job's decision before
 }
 
-// Of returns the record of what h decided on r's job. Number is the job's place
+// FromRound returns the record of what h decided on r's job. Number is the job's place
 // in the order of submissions, from 1; policy the version in force. A hearing
 // without a decision has none.
-func Of(r history.JobRecord, h history.Hearing, number int, policy uint64) (Record, bool) {
+func FromRound(r history.JobRecord, h history.Hearing, number int, policy uint64) (DecisionRecord, bool) {
 	d := h.Decision
 	if d.Kind == "" {
-		return Record{}, false
+		return DecisionRecord{}, false
 	}
-	b := builder{h: h, names: map[string]string{}}
-	b.out = Record{
-		ID: ID(d.Said.Seq), At: d.Said.At.Go(), Policy: policy, Path: "none",
+	b := recordBuilder{h: h, names: map[string]string{}}
+	b.out = DecisionRecord{
+		ID: DecisionID(d.Said.Seq), At: d.Said.At.StdTime(), Policy: policy, Path: "none",
 		Job: Job{
-			ID: fmt.Sprintf("J-%d", number), GPUs: float64(r.Job.GPU()) / 1000, Name: string(r.Job.ID), Tenant: r.Job.Tenant,
-			Deadline: r.Job.Deadline.Go(), Residency: strings.Join(r.Job.Regions, ", "),
+			ID: fmt.Sprintf("J-%d", number), GPUs: float64(r.Job.TotalGPUMilli()) / 1000, Name: string(r.Job.ID), Tenant: r.Job.Tenant,
+			Deadline: r.Job.Deadline.StdTime(), Residency: strings.Join(r.Job.Regions, ", "),
 		},
-		Inputs: Inputs{Round: h.Round, Call: message(h.Called), Weights: map[string]int64{
+		Inputs: DecisionInputs{Round: h.Round, Call: messageID(h.Called), Weights: map[string]int64{
 			"carbon_microdollars_per_kg": int64(h.Weights.Carbon), "delay_microdollars_per_gpu_hour": int64(h.Weights.Delay),
 			"late_microdollars_per_gpu_hour": int64(h.Weights.Late),
 		}},
 	}
 	for _, past := range r.Hearings {
 		if past.Decision.Kind != "" && past.Round < h.Round {
-			b.out.Inputs.Previous = ID(past.Decision.Said.Seq)
+			b.out.Inputs.Previous = DecisionID(past.Decision.Said.Seq)
 		}
 	}
-	b.asked(r)
+	b.addJobFacts(r)
 	for _, a := range h.Answers {
-		b.answer(a)
+		b.addBids(a)
 	}
-	b.decided()
+	b.addDecisionFacts()
 	return b.out, true
 }
 
-// Refused returns the record of a refusal that no round came before.
-func Refused(r history.JobRecord, number int, policy uint64) (Record, bool) {
+// FromRejection returns the record of a refusal that no round came before.
+func FromRejection(r history.JobRecord, number int, policy uint64) (DecisionRecord, bool) {
 	if r.Refusal == nil {
-		return Record{}, false
+		return DecisionRecord{}, false
 	}
-	return Of(r, history.Hearing{Decision: *r.Refusal}, number, policy)
+	return FromRound(r, history.Hearing{Decision: *r.Refusal}, number, policy)
 }
 
-// ID returns the id of the decision that a coordinator said under a number, which
+// DecisionID returns the id of the decision that a coordinator said under a number, which
 // starts at 1: "D-14". That of a coordinator that was begun anew, as every live
 // one is, ends with three digits for which time that was: its 14th message of
 // the second is "D-14002".
-func ID(seq uint64) string {
-	if life, n := protocol.Lived(seq); life > 0 && life < lives && n < protocol.Lives(1, 0)/lives {
-		return fmt.Sprintf("D-%d", n*lives+life)
+func DecisionID(seq uint64) string {
+	if life, n := protocol.IncarnationOf(seq); life > 0 && life < incarnationSuffix && n < protocol.SequenceNumber(1, 0)/incarnationSuffix {
+		return fmt.Sprintf("D-%d", n*incarnationSuffix+life)
 	}
 	return fmt.Sprintf("D-%d", max(seq, 1))
 }
 
-// lives is how many lives have short ids.
-const lives = 1000
+// incarnationSuffix is how many lives have short ids.
+const incarnationSuffix = 1000
 
-// Find returns the number of the decision of an id, short or in full; false if
+// ParseDecisionID returns the number of the decision of an id, short or in full; false if
 // it is no id. There says which numbers a ledger has: it holds the decisions of
 // lives or of none, so an id means one at most.
-func Find(id string, there func(seq uint64) bool) (seq uint64, ok bool) {
+func ParseDecisionID(id string, there func(seq uint64) bool) (seq uint64, ok bool) {
 	digits, ok := strings.CutPrefix(strings.ToUpper(id), "D-")
 	seq, err := strconv.ParseUint(digits, 10, 64)
 	if !ok || err != nil {
 		return 0, false
 	}
-	if short := protocol.Lives(seq%lives, seq/lives); seq%lives > 0 && there(short) {
+	if short := protocol.SequenceNumber(seq%incarnationSuffix, seq/incarnationSuffix); seq%incarnationSuffix > 0 && there(short) {
 		return short, true
 	}
 	return max(seq, 1), true
 }
 
-func message(o history.Origin) string {
+func messageID(o history.Origin) string {
 	if o == (history.Origin{}) {
 		return "none"
 	}
 	return fmt.Sprintf("%s#%d", o.From, o.Seq)
 }
 
-// classes are what codes mean to somebody who has to do something about them.
-var classes = map[protocol.Code]string{
-	protocol.NotAllowed: "residency", protocol.NoModel: "gpu_type", protocol.TooBig: "capacity", protocol.NoRoom: "capacity",
-	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.SiteSilent: "stale", protocol.BadTerms: "untrusted",
-	protocol.NotAsked: "maintenance",
+// reasonClasses are what codes mean to somebody who has to do something about them.
+var reasonClasses = map[protocol.Code]string{
+	protocol.NotAllowed: "residency", protocol.NoSuchGPU: "gpu_type", protocol.FitsNoNode: "capacity", protocol.NoCapacity: "capacity",
+	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.SiteSilent: "stale", protocol.ImpossibleBid: "untrusted",
+	protocol.NotCalled: "maintenance",
 }

@@ -53,5 +53,5 @@ func (d *Diary) Last(job protocol.JobID) (Entry, bool) {
 
 // number returns the number of a decision of an id.
 func (d *Diary) number(id string) (uint64, bool) {
-	return record.Find(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
+	return record.ParseDecisionID(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
 }

@@ -12,19 +12,19 @@ import (
 // A decision's card is of the job that it was on, where its id was given to another
 // since.
 func TestACardIsOfItsOwnJob(t *testing.T) {
-	s := &stage{now: 1_649_851_200_000, mouths: make(map[protocol.Party]*protocol.Mouth), d: timeline.New(nil)}
+	s := &stage{now: 1_649_851_200_000, mouths: make(map[protocol.Party]*protocol.Sender), d: timeline.New(nil)}
 	for n, site := range []string{"oslo", "lyon"} {
-		round, agent := uint64(n+1), protocol.Agent(site)
+		round, agent := uint64(n+1), protocol.AgentParty(site)
 		j := protocol.Job{ID: "nightly", GPUs: n + 1, Share: 1000, Arrival: s.now, Run: time.Hour, Deadline: s.now.Add(4 * time.Hour)}
-		o := protocol.Option{Start: s.now, Finish: s.now.Add(time.Hour), Model: "V100"}
+		o := protocol.BidOption{Start: s.now, Finish: s.now.Add(time.Hour), Model: "V100"}
 		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-		s.say(protocol.Coordinator, "", protocol.Call{Round: round, Closes: s.now.Add(time.Hour), Jobs: []protocol.Job{j}})
-		s.say(agent, protocol.Coordinator, protocol.Offer{Round: round, Jobs: []protocol.Menu{{Job: j.ID, Options: []protocol.Option{o}}}})
+		s.say(protocol.Coordinator, "", protocol.CallForBids{Round: round, Closes: s.now.Add(time.Hour), Jobs: []protocol.Job{j}})
+		s.say(agent, protocol.Coordinator, protocol.Bids{Round: round, Jobs: []protocol.JobBids{{Job: j.ID, Options: []protocol.BidOption{o}}}})
 		s.say(protocol.Coordinator, agent, protocol.Award{Round: round, Job: j.ID, Epoch: round, Option: o})
 		s.say(agent, protocol.Coordinator, protocol.Accept{Job: j.ID, Epoch: round, Start: o.Start})
 		s.now = s.now.Add(time.Hour)
-		s.say(agent, protocol.Coordinator, protocol.Done{Job: j.ID, Epoch: round, Started: s.now.Add(-time.Hour), Ended: s.now, Energy: 7})
-		s.say(protocol.Coordinator, "", protocol.Settled{Job: j.ID, Site: site})
+		s.say(agent, protocol.Coordinator, protocol.UsageReport{Job: j.ID, Epoch: round, Started: s.now.Add(-time.Hour), Ended: s.now, Energy: 7})
+		s.say(protocol.Coordinator, "", protocol.Settlement{Job: j.ID, Site: site})
 		s.now = s.now.Add(24 * time.Hour)
 	}
 	_, last := s.d.Span()
@@ -35,7 +35,7 @@ func TestACardIsOfItsOwnJob(t *testing.T) {
 			t.Errorf("Card(%s): %v, round %v, %+v; want the job of %d GPUs that ran at %s", e.ID, ok, c.Hearing, c.Record, gpus, site)
 		}
 		drawn, err := s.d.Draw(timeline.Drawing{Chart: "job", Job: e.Job, Decision: e.ID})
-		l, lines := drawn.(chart.Lines)
+		l, lines := drawn.(chart.LineChart)
 		if err != nil || !lines || len(l.Bands) != 2 || l.Bands[1].Name != "runs at "+site {
 			t.Errorf("the chart of %s: %v, %+v; want it to run at %s", e.ID, err, l.Bands, site)
 		}
@@ -51,10 +51,10 @@ func TestTheChartOfAPausedJobShowsEachPart(t *testing.T) {
 		s.award(site, epoch)
 		start := s.now
 		s.now = s.now.Add(time.Hour)
-		s.say(protocol.Agent(site), protocol.Coordinator, protocol.Done{Job: "j", Epoch: epoch, Started: start, Ended: s.now, Left: time.Duration(1-n) * time.Hour})
+		s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.UsageReport{Job: "j", Epoch: epoch, Started: start, Ended: s.now, Left: time.Duration(1-n) * time.Hour})
 	}
 	drawn, err := s.d.Draw(timeline.Drawing{Chart: "job", Job: "j"})
-	l, ok := drawn.(chart.Lines)
+	l, ok := drawn.(chart.LineChart)
 	if err != nil || !ok || len(l.Bands) != 4 {
 		t.Fatalf("%v, %+v; want two waits and two runs", err, l.Bands)
 	}

@@ -68,21 +68,21 @@ func (d *Diary) Draw(w Drawing) (chart.Chart, error) {
 	for _, c := range Charts() {
 		known = append(known, c[0])
 	}
-	return nil, fmt.Errorf("diary: no chart is named %q; there are %s", format.Clean(w.Chart), format.List(known))
+	return nil, fmt.Errorf("diary: no chart is named %q; there are %s", format.CleanText(w.Chart), format.JoinWithAnd(known))
 }
 
 func (d *Diary) offers(w Drawing) (chart.Chart, error) {
 	if w.Decision == "" {
 		e, ok := d.Last(w.Job)
 		if !ok {
-			return nil, fmt.Errorf("diary: no decision on job %q is in this run", format.Clean(string(w.Job)))
+			return nil, fmt.Errorf("diary: no decision on job %q is in this run", format.CleanText(string(w.Job)))
 		}
 		w.Decision = e.ID
 	}
 	c, ok := d.Card(w.Decision)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("diary: no decision %s is in this run", format.Clean(w.Decision))
+		return nil, fmt.Errorf("diary: no decision %s is in this run", format.CleanText(w.Decision))
 	case c.Hearing == nil && c.Round != 0:
 		return nil, fmt.Errorf("diary: the round of %s is not in this run", c.ID)
 	case c.Hearing == nil:
@@ -93,31 +93,31 @@ func (d *Diary) offers(w Drawing) (chart.Chart, error) {
 
 // Offers returns the chart of what each site offered in a decision's round:
 // what was awarded, and the cheapest option of every other site.
-func Offers(c Card) chart.Bars {
-	b := chart.Bars{Title: "What each site offered for " + format.Clean(string(c.Job)), Decimals: 4,
-		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.Number(float64(c.Hearing.Weights.Carbon)/1000, 0))}
+func Offers(c Card) chart.BarChart {
+	b := chart.BarChart{Title: "What each site offered for " + format.CleanText(string(c.Job)), Decimals: 4,
+		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.FormatNumber(float64(c.Hearing.Weights.Carbon)/1000, 0))}
 	type row struct {
-		chart.Row
-		terms protocol.Terms
+		chart.BarRow
+		terms protocol.CostBreakdown
 	}
 	var rows []row
 	for _, a := range c.Hearing.Answers {
-		r := row{Row: chart.Row{Name: format.Clean(a.Site)}}
+		r := row{BarRow: chart.BarRow{Name: format.CleanText(a.Site)}}
 		option, ok := history.Priced{}, false
 		switch {
 		case c.Kind == "award" && a.Site == c.Site:
-			option, ok, r.Chosen = c.Hearing.Decision.Option, true, true
+			option, ok, r.Highlighted = c.Hearing.Decision.Option, true, true
 		case a.Said == history.Origin{}:
 			r.Note = "did not answer in time"
 		case a.Late:
 			r.Note = "answered too late"
 		case len(a.Options) == 0:
-			r.Note = narrate.Because(a.Why)
+			r.Note = narrate.ReasonWithNote(a.Why)
 		default:
 			option, ok = a.Options[0], true
 		}
 		if ok {
-			r.terms, r.Note = option.Terms, "from "+option.Start.Go().Format("2 Jan 15:04")
+			r.terms, r.Note = option.Terms, "from "+option.Start.StdTime().Format("2 Jan 15:04")
 			r.Values = []float64{0}
 		}
 		rows = append(rows, r)
@@ -128,19 +128,19 @@ func Offers(c Card) chart.Bars {
 	for i := range rows {
 		rows[i].Values = rows[i].Values[:0]
 	}
-	for _, t := range narrate.Causes() {
+	for _, t := range narrate.CostCauses() {
 		if !slices.ContainsFunc(rows, func(r row) bool { return t.Of(r.terms) != 0 }) {
 			continue
 		}
-		b.Parts = append(b.Parts, t.Word)
+		b.Parts = append(b.Parts, t.Label)
 		for i, r := range rows {
 			if r.Values != nil {
-				rows[i].Values = append(r.Values, t.Of(r.terms).Dollars())
+				rows[i].Values = append(r.Values, t.Of(r.terms).InDollars())
 			}
 		}
 	}
 	for _, r := range rows {
-		b.Rows = append(b.Rows, r.Row)
+		b.Rows = append(b.Rows, r.BarRow)
 	}
 	return b
 }
@@ -155,23 +155,23 @@ func (d *Diary) window() (from, to protocol.Time) {
 	return max(from, to.Add(-10*24*time.Hour)), to
 }
 
-func (d *Diary) day() chart.Lines {
+func (d *Diary) day() chart.LineChart {
 	from, to := d.window()
-	l := chart.Lines{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
+	l := chart.LineChart{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
 	for _, name := range d.book.SiteNames() {
-		l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: d.busy(name, from, to, time.Hour)})
+		l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: d.busy(name, from, to, time.Hour)})
 	}
 	return l
 }
 
-func (d *Diary) forecast(what string, at protocol.Time) chart.Lines {
-	l := chart.Lines{Title: "Carbon intensity", Unit: "grams of CO2e per kWh, this hour and forecast; UTC", Start: at.Floor(time.Hour)}
+func (d *Diary) forecast(what string, at protocol.Time) chart.LineChart {
+	l := chart.LineChart{Title: "Carbon intensity", Unit: "grams of CO2e per kWh, this hour and forecast; UTC", Start: at.Floor(time.Hour)}
 	if what == "price" {
 		l.Title, l.Unit, l.Decimals = "Grid price", "dollars per MWh, this hour and forecast; UTC", 1
 	}
 	hours := 1
 	for _, name := range d.book.SiteNames() {
-		v := chart.Values{Name: format.Clean(name)}
+		v := chart.LineSeries{Name: format.CleanText(name)}
 		if o, ok := d.book.Site(name).ForecastAt(at); ok {
 			n := len(o.Carbon)
 			if what == "price" {
@@ -236,7 +236,7 @@ func (d *Diary) job(w Drawing) (chart.Chart, error) {
 	id := w.Job
 	r := d.recordOf(w)
 	if r.Job.ID == "" {
-		return nil, fmt.Errorf("diary: no job %q is in this run", format.Clean(string(id)))
+		return nil, fmt.Errorf("diary: no job %q is in this run", format.CleanText(string(id)))
 	}
 	all, last, at := stays(&r), stay{}, ""
 	if n := len(all); n > 0 {
@@ -245,15 +245,15 @@ func (d *Diary) job(w Drawing) (chart.Chart, error) {
 	began, ended, due := sane(min(r.Job.Arrival, r.Began())), sane(last.end), sane(r.Job.Deadline)
 	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
 	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
-	l := chart.Lines{
-		Title: "The day of " + format.Clean(string(id)), Unit: "carbon intensity in grams of CO2e per kWh where it could run; UTC",
+	l := chart.LineChart{
+		Title: "The day of " + format.CleanText(string(id)), Unit: "carbon intensity in grams of CO2e per kWh where it could run; UTC",
 		Start: from, End: to,
-		Rules: []chart.Rule{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
+		Rules: []chart.TimeMarker{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
 	}
 	names := d.book.SiteNames()
 	for i, name := range names {
 		if able(r, name) || name == at {
-			l.Series = append(l.Series, chart.Values{Name: format.Clean(name), Of: intensity(d.book.Site(name), from, to), Ink: chart.Nth(i)})
+			l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: intensity(d.book.Site(name), from, to), Ink: chart.SeriesInk(i)})
 		}
 	}
 	for _, x := range all { // a part of a run each
@@ -266,8 +266,8 @@ func (d *Diary) job(w Drawing) (chart.Chart, error) {
 			end = max(d.book.Coverage().Last, x.start)
 		}
 		l.Bands = append(l.Bands,
-			chart.Band{From: began, To: x.start, Name: "waits", Ink: chart.Muted},
-			chart.Band{From: x.start, To: max(end, x.start), Name: "runs at " + format.Clean(x.award.Site), Ink: chart.Nth(i)})
+			chart.TimeBand{From: began, To: x.start, Name: "waits", Ink: chart.InkMuted},
+			chart.TimeBand{From: x.start, To: max(end, x.start), Name: "runs at " + format.CleanText(x.award.Site), Ink: chart.SeriesInk(i)})
 		began = end
 	}
 	return l, nil
@@ -294,19 +294,19 @@ func able(r history.JobRecord, site string) bool {
 	return false
 }
 
-func (d *Diary) bySite(what string) chart.Bars {
-	b := chart.Bars{Title: "Carbon by site", Unit: "kg CO2e", Decimals: 1, Parts: []string{"jobs", "idle"}}
-	of := func(x protocol.Bill) float64 { return x.Carbon.Kilograms() }
+func (d *Diary) bySite(what string) chart.BarChart {
+	b := chart.BarChart{Title: "Carbon by site", Unit: "kg CO2e", Decimals: 1, Parts: []string{"jobs", "idle"}}
+	of := func(x protocol.Usage) float64 { return x.Carbon.InKilograms() }
 	switch what {
 	case "site-energy":
 		b.Title, b.Unit = "Energy by site", "kWh, the facility's share included"
-		of = func(x protocol.Bill) float64 { return x.Energy.KWh() }
+		of = func(x protocol.Usage) float64 { return x.Energy.InKWh() }
 	case "site-cost":
 		b.Title, b.Unit, b.Decimals = "Cost of energy by site", "dollars", 2
-		of = func(x protocol.Bill) float64 { return x.Money.Dollars() }
+		of = func(x protocol.Usage) float64 { return x.Money.InDollars() }
 	}
 	for _, s := range d.book.Sites() {
-		b.Rows = append(b.Rows, chart.Row{Name: format.Clean(s.Site), Values: []float64{of(s.Jobs), of(s.Idle)}})
+		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(s.Site), Values: []float64{of(s.Jobs), of(s.Idle)}})
 	}
 	return b
 }
@@ -315,9 +315,9 @@ func (d *Diary) policies() (chart.Chart, error) {
 	if len(d.totals) == 0 {
 		return nil, fmt.Errorf("diary: no other policy was replayed over the jobs of this run")
 	}
-	b := chart.Bars{Title: "The day under each policy", Unit: "dollars, by cause", Parts: []string{"energy", "carbon", "transfer", "delay", "lateness"}, Decimals: 2}
+	b := chart.BarChart{Title: "The day under each policy", Unit: "dollars, by cause", Parts: []string{"energy", "carbon", "transfer", "delay", "lateness"}, Decimals: 2}
 	for _, t := range d.totals {
-		b.Rows = append(b.Rows, chart.Row{Name: format.Clean(t.Policy), Values: []float64{t.CostUSD, t.CarbonUSD, t.TransferUSD, t.DelayUSD, t.LateUSD}})
+		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(t.Policy), Values: []float64{t.CostUSD, t.CarbonUSD, t.TransferUSD, t.DelayUSD, t.LateUSD}})
 	}
 	return b, nil
 }

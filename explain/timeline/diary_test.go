@@ -28,7 +28,7 @@ func read(all []protocol.Message) *timeline.Diary {
 // The Diary at an instant is that of a reader who had stopped there. Only when
 // a job ends is known better later; an instant at which none runs shows it.
 func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
-	day := timelinetest.Day(40, 11*time.Minute)
+	day := timelinetest.GenerateDay(40, 11*time.Minute)
 	whole := read(day)
 	first, last := whole.Span()
 	rapid.Check(t, func(t *rapid.T) {
@@ -59,12 +59,12 @@ func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
 
 // What the Diary sums up is what the record, folded by other code, sums up.
 func TestSumsAreThoseOfTheRecord(t *testing.T) {
-	day := timelinetest.Day(60, 7*time.Minute)
+	day := timelinetest.GenerateDay(60, 7*time.Minute)
 	d, book := read(day), history.New(history.Config{})
 	for _, m := range day {
 		book.Add(m)
 	}
-	var want protocol.Bill
+	var want protocol.Usage
 	for _, s := range book.Sites() {
 		want.Energy += s.Jobs.Energy + s.Idle.Energy
 		want.Carbon += s.Jobs.Carbon + s.Idle.Carbon
@@ -83,8 +83,8 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := d.Span()
-	l, held := c.(chart.Lines), book.Busy(first.Floor(time.Hour), last.Ceil(time.Hour), time.Hour)
-	for i, name := range timelinetest.Sites {
+	l, held := c.(chart.LineChart), book.Busy(first.Floor(time.Hour), last.Ceil(time.Hour), time.Hour)
+	for i, name := range timelinetest.SiteNames {
 		for h, v := range l.Series[i].Of {
 			if want := float64(held[name][h]) / 1000; math.Abs(v-want) > 0.002 {
 				t.Errorf("%s in hour %d held %v GPUs; want %v", name, h, v, want)
@@ -94,7 +94,7 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 }
 
 func TestTheFeedGoesOnWhereItWas(t *testing.T) {
-	d := read(timelinetest.Day(30, time.Minute))
+	d := read(timelinetest.GenerateDay(30, time.Minute))
 	_, last := d.Span()
 	all := d.Until(last, 0, 1000)
 	var pieces []timeline.Entry
@@ -120,7 +120,7 @@ func TestTheFeedGoesOnWhereItWas(t *testing.T) {
 }
 
 func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
-	d := read(timelinetest.Day(20, 10*time.Minute))
+	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
 	_, last := d.Span()
 	for _, e := range d.Until(last, 0, 1000) {
 		c, ok := d.Card(e.ID)
@@ -139,9 +139,9 @@ func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
 }
 
 func TestEveryChartIsDrawnAndSaid(t *testing.T) {
-	d := read(timelinetest.Day(20, 10*time.Minute))
+	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
 	for _, c := range timeline.Charts() {
-		w := timeline.Drawing{Chart: c[0], Job: timelinetest.Evil, Question: "carbon by site"}
+		w := timeline.Drawing{Chart: c[0], Job: timelinetest.HostileText, Question: "carbon by site"}
 		chart, err := d.Draw(w)
 		if c[0] == "policies" {
 			if err == nil {
@@ -153,11 +153,11 @@ func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 			t.Errorf("%s: %v", c[0], err)
 			continue
 		}
-		svg := string(chart.Draw(600).SVG())
+		svg := string(chart.ComputeLayout(600).EncodeSVG())
 		if strings.Contains(svg, "<script") || strings.Contains(svg, "<img") || strings.Contains(svg, "\x1b") {
 			t.Errorf("%s: a name became markup", c[0])
 		}
-		if len(chart.Figures().Rows) == 0 {
+		if len(chart.FigureTable().Rows) == 0 {
 			t.Errorf("%s has no figures", c[0])
 		}
 	}
@@ -168,7 +168,7 @@ func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 	}
 	empty := timeline.New(nil)
 	for _, name := range []string{"day", "carbon", "price", "site-carbon"} {
-		if c, err := empty.Draw(timeline.Drawing{Chart: name}); err != nil || len(c.Draw(400).SVG()) == 0 {
+		if c, err := empty.Draw(timeline.Drawing{Chart: name}); err != nil || len(c.ComputeLayout(400).EncodeSVG()) == 0 {
 			t.Errorf("%s of an empty run: %v", name, err)
 		}
 	}
@@ -177,24 +177,24 @@ func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 // The chart of offers shows what the record priced, and a site that may not
 // have the job says why.
 func TestOffersAreAsTheyWerePriced(t *testing.T) {
-	d := read(timelinetest.Day(20, 10*time.Minute))
+	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
 	e, _ := d.Last("job-00008") // may not leave warsaw
 	c, _ := d.Card(e.ID)
 	b := timeline.Offers(c)
-	if len(b.Rows) != 3 || b.Rows[0].Name != "warsaw" || !b.Rows[0].Chosen || len(b.Rows[1].Values) != 0 || !strings.Contains(b.Rows[1].Note, "may not leave") {
+	if len(b.Rows) != 3 || b.Rows[0].Name != "warsaw" || !b.Rows[0].Highlighted || len(b.Rows[1].Values) != 0 || !strings.Contains(b.Rows[1].Note, "may not leave") {
 		t.Fatalf("Offers(%s) = %+v", e.ID, b.Rows)
 	}
 	sum := 0.0
 	for _, v := range b.Rows[0].Values {
 		sum += v
 	}
-	if want := c.Hearing.Decision.Option.Terms.Total().Dollars(); math.Abs(sum-want) > 1e-9 {
+	if want := c.Hearing.Decision.Option.Terms.Total().InDollars(); math.Abs(sum-want) > 1e-9 {
 		t.Errorf("the bar of warsaw is $%v; want $%v", sum, want)
 	}
 }
 
 func TestNothingThatIsSaidPanics(t *testing.T) {
-	day := timelinetest.Day(12, 20*time.Minute)
+	day := timelinetest.GenerateDay(12, 20*time.Minute)
 	rapid.Check(t, func(t *rapid.T) {
 		d := timeline.New(nil)
 		for range rapid.IntRange(0, 120).Draw(t, "n") {
@@ -212,7 +212,7 @@ func TestNothingThatIsSaidPanics(t *testing.T) {
 		}
 		for _, c := range timeline.Charts() {
 			if chart, err := d.Draw(timeline.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon by site"}); err == nil {
-				chart.Draw(390)
+				chart.ComputeLayout(390)
 			}
 		}
 	})
@@ -229,7 +229,7 @@ func TestAlternativesAreNotStacked(t *testing.T) {
 		c.Series = append(c.Series, s)
 	}
 	picture, ok := timeline.New(nil).Picture(query.Answer{Chart: &c})
-	b, bars := picture.(chart.Bars)
+	b, bars := picture.(chart.BarChart)
 	if !ok || !bars || len(b.Rows) != 6 {
 		t.Fatalf("drawn as %+v", picture)
 	}
@@ -247,19 +247,19 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 	for _, far := range []protocol.Time{math.MinInt64, math.MinInt64 / 2, -1, 1, 1 << 45, math.MaxInt64 / 2, math.MaxInt64} {
 		for name, lie := range map[string]func(*protocol.Message){
 			"a grid's hours": func(m *protocol.Message) {
-				if b, ok := m.Body.(protocol.Offer); ok && m.From == protocol.Agent("oslo") {
+				if b, ok := m.Body.(protocol.Bids); ok && m.From == protocol.AgentParty("oslo") {
 					b.Grid.From = far
 					m.Body = b
 				}
 			},
 			"a job's end": func(m *protocol.Message) {
-				if b, ok := m.Body.(protocol.Done); ok {
+				if b, ok := m.Body.(protocol.UsageReport); ok {
 					b.Ended = far
 					m.Body = b
 				}
 			},
 			"a job's start": func(m *protocol.Message) {
-				if b, ok := m.Body.(protocol.Done); ok {
+				if b, ok := m.Body.(protocol.UsageReport); ok {
 					b.Started = far
 					m.Body = b
 				}
@@ -271,7 +271,7 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 				}
 			},
 		} {
-			day := timelinetest.Day(4, 10*time.Minute)
+			day := timelinetest.GenerateDay(4, 10*time.Minute)
 			for i := range day {
 				lie(&day[i])
 			}
@@ -281,7 +281,7 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 				if err != nil {
 					continue // policies were not replayed
 				}
-				if n := len(chart.Draw(600).Marks); n > 20_000 {
+				if n := len(chart.ComputeLayout(600).Marks); n > 20_000 {
 					t.Errorf("%s at %d: the chart %s has %d marks", name, far, c[0], n)
 				}
 			}
@@ -297,18 +297,18 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 
 // retold has each site say again what it says until it is answered.
 func retold(day []protocol.Message) (all []protocol.Message) {
-	mouths := make(map[protocol.Party]*protocol.Mouth)
+	mouths := make(map[protocol.Party]*protocol.Sender)
 	for _, m := range day {
 		if mouths[m.From] == nil {
-			mouths[m.From] = &protocol.Mouth{Who: m.From}
+			mouths[m.From] = &protocol.Sender{Party: m.From}
 		}
 		times := 1
 		switch m.Body.(type) {
-		case protocol.Done, protocol.Accept, protocol.Hello:
+		case protocol.UsageReport, protocol.Accept, protocol.RegisterSite:
 			times = 3
 		}
 		for range times {
-			all = append(all, mouths[m.From].Say(m.At, m.To, m.Body))
+			all = append(all, mouths[m.From].NewMessage(m.At, m.To, m.Body))
 		}
 	}
 	return all
@@ -316,7 +316,7 @@ func retold(day []protocol.Message) (all []protocol.Message) {
 
 // A site says that a job is done until it is answered; its bill counts once.
 func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
-	day := timelinetest.Day(20, 10*time.Minute)
+	day := timelinetest.GenerateDay(20, 10*time.Minute)
 	once, again := read(day), read(retold(day))
 	_, last := once.Span()
 	a, b := once.At(last), again.At(last)
@@ -328,27 +328,27 @@ func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
 // A stage is a run of one job that is sold more than once.
 type stage struct {
 	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Mouth
+	mouths map[protocol.Party]*protocol.Sender
 	d      *timeline.Diary
 }
 
 func (s *stage) say(from, to protocol.Party, b protocol.Body) {
 	if s.mouths[from] == nil {
-		s.mouths[from] = &protocol.Mouth{Who: from}
+		s.mouths[from] = &protocol.Sender{Party: from}
 	}
-	s.d.Add(s.mouths[from].Say(s.now, to, b))
+	s.d.Add(s.mouths[from].NewMessage(s.now, to, b))
 	s.now = s.now.Add(time.Minute)
 }
 
 func (s *stage) award(site string, epoch uint64) {
-	s.say(protocol.Coordinator, protocol.Agent(site), protocol.Award{Job: "j", Epoch: epoch, Option: protocol.Option{Start: s.now}})
-	s.say(protocol.Agent(site), protocol.Coordinator, protocol.Accept{Job: "j", Epoch: epoch, Start: s.now})
+	s.say(protocol.Coordinator, protocol.AgentParty(site), protocol.Award{Job: "j", Epoch: epoch, Option: protocol.BidOption{Start: s.now}})
+	s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Accept{Job: "j", Epoch: epoch, Start: s.now})
 }
 
 func sold() *stage {
-	s := &stage{now: timelinetest.Midnight, mouths: make(map[protocol.Party]*protocol.Mouth), d: timeline.New(nil)}
-	for _, site := range timelinetest.Sites {
-		s.say(protocol.Agent(site), protocol.Coordinator, protocol.Hello{Site: site})
+	s := &stage{now: timelinetest.Midnight, mouths: make(map[protocol.Party]*protocol.Sender), d: timeline.New(nil)}
+	for _, site := range timelinetest.SiteNames {
+		s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.RegisterSite{Site: site})
 	}
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "j", GPUs: 2, Share: 1000, Arrival: s.now, Deadline: s.now.Add(9 * time.Hour)}})
 	return s
@@ -371,13 +371,13 @@ func TestAJobThatIsSoldAgainWasWhereItWas(t *testing.T) {
 	s.award("oslo", 1)
 	began := s.now
 	s.now = s.now.Add(2 * time.Hour)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 1, Started: began, Ended: s.now, Left: time.Hour, Energy: 7})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{Job: "j", Epoch: 1, Started: began, Ended: s.now, Left: time.Hour, Energy: 7})
 	paused := s.now
 	s.now = s.now.Add(time.Hour)
 	s.award("lyon", 2)
 	again := s.now
 	s.now = s.now.Add(time.Hour)
-	s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 2, Started: again, Ended: s.now, Energy: 5})
+	s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.UsageReport{Job: "j", Epoch: 2, Started: again, Ended: s.now, Energy: 5})
 	for _, tc := range []struct {
 		site string
 		at   protocol.Time
@@ -397,7 +397,7 @@ func TestAJobThatIsSoldAgainWasWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := 0.0
-	for _, v := range c.(chart.Lines).Series[1].Of { // oslo's
+	for _, v := range c.(chart.LineChart).Series[1].Of { // oslo's
 		sum += v
 	}
 	if math.Abs(sum-4) > 0.1 {
@@ -409,11 +409,11 @@ func TestAJobThatIsSoldAgainWasWhereItWas(t *testing.T) {
 // not of the award after that.
 func TestADeclineIsOfItsAward(t *testing.T) {
 	s := sold()
-	s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Job: "j", Epoch: 1, Option: protocol.Option{Start: s.now}})
-	no := protocol.Decline{Job: "j", Epoch: 1, Why: protocol.Reason{Code: protocol.RoomGone}}
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, no)
+	s.say(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{Job: "j", Epoch: 1, Option: protocol.BidOption{Start: s.now}})
+	no := protocol.Decline{Job: "j", Epoch: 1, Why: protocol.Reason{Code: protocol.CapacityTaken}}
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, no)
 	s.award("oslo", 2)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, no)
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, no)
 	if got, want := s.held("oslo", s.now), "2 held, 0 waiting, 1 running, 0 ended"; got != want {
 		t.Errorf("oslo: %s; want %s", got, want)
 	}
@@ -423,9 +423,9 @@ func TestADeclineIsOfItsAward(t *testing.T) {
 func TestASiteSpeaksForItselfAlone(t *testing.T) {
 	s := sold()
 	pools := []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: 8}}
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: pools})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: pools})
 	for _, site := range []string{"oslo", "atlantis"} {
-		s.say(protocol.Agent("lyon"), protocol.Coordinator, protocol.Hello{Site: site, Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: 1 << 30}}})
+		s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.RegisterSite{Site: site, Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: 1 << 30}}})
 	}
 	for _, x := range s.d.At(s.now).Sites {
 		if x.Name == "atlantis" || x.Name == "oslo" && x.GPUs != 8000 {
@@ -436,8 +436,8 @@ func TestASiteSpeaksForItselfAlone(t *testing.T) {
 		t.Errorf("%s %q; want 8 of 8", a.Kind, a.Text)
 	}
 	book := history.New(history.Config{})
-	mouth := protocol.Mouth{Who: protocol.Agent("lyon")}
-	book.Add(mouth.Say(s.now, protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: pools}))
+	mouth := protocol.Sender{Party: protocol.AgentParty("lyon")}
+	book.Add(mouth.NewMessage(s.now, protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: pools}))
 	if all := book.Sites(); len(all) > 0 {
 		t.Errorf("the record has the sites %+v", all)
 	}
@@ -446,25 +446,25 @@ func TestASiteSpeaksForItselfAlone(t *testing.T) {
 // One site whose clock is years ahead does not put off what all others say after it
 // in a federation that runs: the sums of now are of now.
 func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
-	mouths := make(map[protocol.Party]*protocol.Mouth)
+	mouths := make(map[protocol.Party]*protocol.Sender)
 	d := timeline.New(nil)
 	say := func(who protocol.Party, at protocol.Time, b protocol.Body) {
 		if mouths[who] == nil {
-			mouths[who] = &protocol.Mouth{Who: who}
+			mouths[who] = &protocol.Sender{Party: who}
 		}
-		d.Add(mouths[who].Say(at, protocol.Coordinator, b))
+		d.Add(mouths[who].NewMessage(at, protocol.Coordinator, b))
 	}
 	now := timelinetest.Midnight
-	idle := func(carbon protocol.Milligrams) protocol.Meter {
-		return protocol.Meter{Hour: now.Floor(time.Hour), Idle: protocol.Bill{Carbon: carbon}}
+	idle := func(carbon protocol.Milligrams) protocol.SiteUsage {
+		return protocol.SiteUsage{Hour: now.Floor(time.Hour), Idle: protocol.Usage{Carbon: carbon}}
 	}
-	say(protocol.Clerk, now, protocol.Heard{Life: 1})
-	say(protocol.Agent("oslo"), now, idle(1))
-	say(protocol.Agent("bern"), now.Add(10*365*24*time.Hour), idle(10))
+	say(protocol.InputRecorder, now, protocol.InputLog{Incarnation: 1})
+	say(protocol.AgentParty("oslo"), now, idle(1))
+	say(protocol.AgentParty("bern"), now.Add(10*365*24*time.Hour), idle(10))
 	now = now.Add(time.Hour)
-	say(protocol.Agent("oslo"), now, idle(100))
-	say(protocol.Agent("lyon"), now, idle(1000))
-	say(protocol.Clerk, now, protocol.Heard{Life: 1})
+	say(protocol.AgentParty("oslo"), now, idle(100))
+	say(protocol.AgentParty("lyon"), now, idle(1000))
+	say(protocol.InputRecorder, now, protocol.InputLog{Incarnation: 1})
 	if got := d.At(now).Carbon; got != 1111 {
 		t.Errorf("%d mg by now; want 1111", got)
 	}
@@ -472,10 +472,10 @@ func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
 
 // An instant shows the GPUs that a site had then.
 func TestASiteHasTheGPUsThatItSaidThen(t *testing.T) {
-	m := protocol.Mouth{Who: protocol.Agent("oslo")}
+	m := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	d := timeline.New(nil)
 	for i, n := range []int{8, 4} {
-		d.Add(m.Say(timelinetest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.Hello{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
+		d.Add(m.NewMessage(timelinetest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
 	}
 	for i, want := range []protocol.Milli{8000, 4000} {
 		if got := d.At(timelinetest.Midnight.Add(time.Duration(i)*time.Hour + time.Minute)).Sites[0].GPUs; got != want {

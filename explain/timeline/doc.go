@@ -71,8 +71,8 @@ func (d *Diary) enter(x history.DecisionRef) {
 	d.byID[x.Number] = len(d.entries)
 	d.ofJob[x.Job] = append(d.ofJob[x.Job], len(d.entries))
 	d.entries = append(d.entries, Entry{
-		N: d.read, ID: record.ID(x.Number), At: x.At, Kind: x.Kind, Job: x.Job, Round: x.Round,
-		Site: x.Site, Start: x.Start, Until: x.Until, Carbon: x.Carbon, Why: narrate.Because(x.Why),
+		N: d.read, ID: record.DecisionID(x.Number), At: x.At, Kind: x.Kind, Job: x.Job, Round: x.Round,
+		Site: x.Site, Start: x.Start, Until: x.Until, Carbon: x.Carbon, Why: narrate.ReasonWithNote(x.Why),
 	})
 }
 
@@ -102,10 +102,10 @@ func (d *Diary) Until(at protocol.Time, before uint64, n int) []Entry {
 }
 
 // Record returns a decision as a document.
-func (d *Diary) Record(id string) (record.Record, bool) {
+func (d *Diary) Record(id string) (record.DecisionRecord, bool) {
 	n, ok := d.number(id)
 	if !ok {
-		return record.Record{}, false
+		return record.DecisionRecord{}, false
 	}
 	return d.log.Decision(n)
 }

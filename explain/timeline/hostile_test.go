@@ -11,9 +11,9 @@ import (
 
 // A site may make up when its outlook begins. Charts of its jobs are drawn.
 func TestAnOutlookOfAnotherTimeSpoilsNoChart(t *testing.T) {
-	day := timelinetest.Day(4, 10*time.Minute)
+	day := timelinetest.GenerateDay(4, 10*time.Minute)
 	for i, m := range day {
-		if o, ok := m.Body.(protocol.Offer); ok {
+		if o, ok := m.Body.(protocol.Bids); ok {
 			o.Grid.From += 9_223_372_036_856 // the span to it overflows
 			day[i].Body = o
 		}

@@ -69,7 +69,7 @@ func (d *Diary) At(at protocol.Time) Instant {
 			now.Running++
 			if there {
 				now.Sites[i].Running++
-				now.Sites[i].Held += r.Job.GPU()
+				now.Sites[i].Held += r.Job.TotalGPUMilli()
 			}
 		case history.Ended:
 			now.Ended++
@@ -95,7 +95,7 @@ func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 		now.LastSaid = s.Spoke[i-1]
 	}
 	for _, m := range slices.Backward(s.Meters) {
-		if m.Read() && m.At <= at {
+		if m.IsMeterReading() && m.At <= at {
 			now.Metered, now.Draw = m.Hour, protocol.Milliwatts(int64(m.Total)/3600)
 			break
 		}

@@ -46,7 +46,7 @@ func (d *Diary) busy(site string, from, to protocol.Time, step time.Duration) []
 				if s.end != 0 && at >= s.end {
 					break
 				}
-				sums[i] += int64(r.Job.GPU()) * max(0, int64(min(end, at+width)-max(s.start, at)))
+				sums[i] += int64(r.Job.TotalGPUMilli()) * max(0, int64(min(end, at+width)-max(s.start, at)))
 			}
 		}
 	}

@@ -15,8 +15,8 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 		s.award("oslo", epoch)
 		began := s.now
 		s.now = s.now.Add(time.Hour)
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: epoch, Started: began, Ended: s.now, Energy: 7})
-		s.say(protocol.Coordinator, "", protocol.Settled{Job: "j", Site: "oslo"})
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{Job: "j", Epoch: epoch, Started: began, Ended: s.now, Energy: 7})
+		s.say(protocol.Coordinator, "", protocol.Settlement{Job: "j", Site: "oslo"})
 	}
 	ran(1)
 	first := s.now
@@ -26,7 +26,7 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 	if got, want := s.held("oslo", s.now), "0 held, 0 waiting, 0 running, 1 ended"; got != want {
 		t.Errorf("submitted again: %s; want %s", got, want)
 	}
-	s.say(protocol.Coordinator, "", protocol.Call{Round: 2, Jobs: []protocol.Job{j}})
+	s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 2, Jobs: []protocol.Job{j}})
 	if got, want := s.held("oslo", s.now), "0 held, 1 waiting, 0 running, 1 ended"; got != want {
 		t.Errorf("called again: %s; want %s", got, want)
 	}
@@ -43,18 +43,18 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 // A job whose site did not answer runs nowhere, and is back if the site answers late.
 func TestAnAwardThatIsNotAnsweredLapses(t *testing.T) {
 	s := sold()
-	s.say(protocol.Coordinator, protocol.Agent("oslo"), protocol.Award{Job: "j", Epoch: 1, Option: protocol.Option{Start: s.now.Add(time.Hour)}})
+	s.say(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{Job: "j", Epoch: 1, Option: protocol.BidOption{Start: s.now.Add(time.Hour)}})
 	s.now = s.now.Add(time.Minute)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Job: "j", Until: s.now})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Job: "j", Until: s.now})
 	s.now = s.now.Add(2 * time.Hour)
 	if got, want := s.held("oslo", s.now), "0 held, 1 waiting, 0 running, 0 ended"; got != want {
 		t.Errorf("not answered: %s; want %s", got, want)
 	}
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Accept{Job: "j", Epoch: 1, Start: s.now})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "j", Epoch: 1, Start: s.now})
 	if got, want := s.held("oslo", s.now), "2 held, 0 waiting, 1 running, 0 ended"; got != want {
 		t.Errorf("answered late: %s; want %s", got, want)
 	}
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Hold{Job: "j", Until: s.now})
+	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Job: "j", Until: s.now})
 	if got, want := s.held("oslo", s.now), "2 held, 0 waiting, 1 running, 0 ended"; got != want {
 		t.Errorf("a hold of a job that is taken: %s; want %s", got, want)
 	}
@@ -66,10 +66,10 @@ func TestABillThatIsRefusedIsInNoSum(t *testing.T) {
 		s := sold()
 		s.award("oslo", 1)
 		before := s.d.At(s.now)
-		s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{
+		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{
 			Job: "j", Epoch: 1, Started: s.now, Ended: s.now.Add(48 * time.Hour), Energy: 7, Carbon: 7, Money: -7, Left: left,
 		})
-		s.say(protocol.Coordinator, protocol.Submitter, protocol.Refuse{Job: "j", Why: protocol.Reason{Code: protocol.BadTerms}})
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.ImpossibleBid}})
 		now := s.d.At(s.now)
 		if now.Refused != 1 || now.Late != 0 || now.Energy != before.Energy || now.Carbon != before.Carbon || now.Money != before.Money {
 			t.Errorf("with %v left: %+v; want as before: %+v", left, now, before)
@@ -81,8 +81,8 @@ func TestABillThatIsRefusedIsInNoSum(t *testing.T) {
 func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
 	s := sold()
 	s.award("oslo", 1)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Done{Job: "j", Epoch: 1, Started: s.now, Ended: s.now})
-	s.say(protocol.Coordinator, "", protocol.Settled{Job: "j", Site: "oslo"})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{Job: "j", Epoch: 1, Started: s.now, Ended: s.now})
+	s.say(protocol.Coordinator, "", protocol.Settlement{Job: "j", Site: "oslo"})
 	s.now = s.now.Add(24 * time.Hour)
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "j", GPUs: 3, Share: 1000, Deadline: s.now.Add(time.Hour)}})
 	s.award("lyon", 2)

@@ -41,9 +41,9 @@ func Sketch(a query.Answer) (chart.Chart, bool) {
 
 // apart draws a chart of alternatives, which do not add up: a bar for each, those
 // of one label together. Of many labels it takes every second.
-func apart(c query.Chart) chart.Bars {
+func apart(c query.Chart) chart.BarChart {
 	by, unit, decimals := scaled(c.Unit)
-	b := chart.Bars{Title: format.Clean(c.Title), Unit: unit, Decimals: decimals}
+	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
 	labels, every := len(c.Series[0].Points), 1
 	if labels*len(c.Series) > 40 {
 		every = 2
@@ -51,7 +51,7 @@ func apart(c query.Chart) chart.Bars {
 	for i := 0; i < labels; i += every {
 		for _, s := range c.Series {
 			if i < len(s.Points) {
-				b.Rows = append(b.Rows, chart.Row{Name: format.Clean(s.Points[i].Label + " · " + s.Name), Values: []float64{float64(s.Points[i].Value) / by}})
+				b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(s.Points[i].Label + " · " + s.Name), Values: []float64{float64(s.Points[i].Value) / by}})
 			}
 		}
 	}
@@ -77,37 +77,37 @@ func scaled(unit string) (by float64, name string, decimals int) {
 	if s, ok := scales[unit]; ok {
 		return s.by, s.name, s.decimals
 	}
-	return 1, format.Clean(unit), 0
+	return 1, format.CleanText(unit), 0
 }
 
 // side draws a chart of labels as bars.
-func side(c query.Chart) chart.Bars {
+func side(c query.Chart) chart.BarChart {
 	by, unit, decimals := scaled(c.Unit)
-	b := chart.Bars{Title: format.Clean(c.Title), Unit: unit, Decimals: decimals}
+	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
 	place := make(map[string]int)
 	for i, s := range c.Series {
-		b.Parts = append(b.Parts, format.Clean(s.Name))
+		b.Parts = append(b.Parts, format.CleanText(s.Name))
 		for _, p := range s.Points {
 			k, ok := place[p.Label]
 			if !ok {
 				k = len(b.Rows)
 				place[p.Label] = k
-				b.Rows = append(b.Rows, chart.Row{Name: format.Clean(p.Label), Values: make([]float64, len(c.Series))})
+				b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(p.Label), Values: make([]float64, len(c.Series))})
 			}
 			b.Rows[k].Values[i] += float64(p.Value) / by
 		}
 	}
 	const most = 40
 	if n := len(b.Rows); n > most {
-		b.Rows = append(b.Rows[:most], chart.Row{Name: "…", Note: fmt.Sprintf("%d more", n-most)})
+		b.Rows = append(b.Rows[:most], chart.BarRow{Name: "…", Note: fmt.Sprintf("%d more", n-most)})
 	}
 	return b
 }
 
 // overTime draws a chart of instants as lines.
-func overTime(c query.Chart) chart.Lines {
+func overTime(c query.Chart) chart.LineChart {
 	by, unit, decimals := scaled(c.Unit)
-	l := chart.Lines{Title: format.Clean(c.Title), Unit: unit + "; UTC", Decimals: decimals}
+	l := chart.LineChart{Title: format.CleanText(c.Title), Unit: unit + "; UTC", Decimals: decimals}
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			if l.Start == 0 || p.At < l.Start {
@@ -118,7 +118,7 @@ func overTime(c query.Chart) chart.Lines {
 	}
 	l.Start = max(l.Start, l.End.Add(-31*24*time.Hour))
 	for _, s := range c.Series {
-		v := chart.Values{Name: format.Clean(s.Name), Of: make([]float64, int(l.End.Sub(l.Start)/time.Hour))}
+		v := chart.LineSeries{Name: format.CleanText(s.Name), Of: make([]float64, int(l.End.Sub(l.Start)/time.Hour))}
 		for i := range v.Of {
 			v.Of[i] = math.NaN()
 		}

@@ -12,8 +12,8 @@ func TestALostRunIsNoReading(t *testing.T) {
 	s := sold()
 	hour := s.now
 	s.now = s.now.Add(time.Hour)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: hour, Total: 7_200_000_000, Idle: protocol.Bill{IT: 3_600_000_000, Energy: 4_000_000_000}})
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Meter{Hour: hour, Idle: protocol.Bill{IT: 36_000_000, Energy: 40_000_000}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: hour, Total: 7_200_000_000, Idle: protocol.Usage{IT: 3_600_000_000, Energy: 4_000_000_000}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: hour, Idle: protocol.Usage{IT: 36_000_000, Energy: 40_000_000}})
 	now := s.d.At(s.now)
 	for _, x := range now.Sites {
 		if x.Name == "oslo" && (x.Draw != 2_000_000 || x.Metered != hour) {

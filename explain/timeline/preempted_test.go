@@ -13,7 +13,7 @@ func TestAPreemptedJobIsShown(t *testing.T) {
 	s.award("oslo", 1)
 	before := s.now
 	s.now = s.now.Add(time.Hour)
-	s.say(protocol.Agent("oslo"), protocol.Coordinator, protocol.Preempted{Job: "j", Epoch: 1, Owner: "the lab", Why: protocol.Reason{Code: protocol.Reclaimed}})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Preempted{Job: "j", Epoch: 1, Owner: "the lab", Why: protocol.Reason{Code: protocol.Reclaimed}})
 	if got := s.d.At(before); got.Preempted != 0 || got.Running != 1 {
 		t.Errorf("before: %+v", got)
 	}

@@ -10,12 +10,12 @@ import (
 
 // What a site says in another's name is on no page.
 func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
-	day := timelinetest.Day(4, 10*time.Minute)
+	day := timelinetest.GenerateDay(4, 10*time.Minute)
 	want := read(day)
 	_, last := want.Span()
-	rome := protocol.Mouth{Who: "agent/rome"}
-	for _, lie := range []protocol.Body{protocol.Refuse{Job: "job-00000"}, protocol.Award{Job: "job-00000", Epoch: 9}, protocol.Hello{Site: "oslo"}, protocol.Submit{Job: protocol.Job{ID: "x"}}} {
-		d := read(append(day[:len(day):len(day)], rome.Say(last, protocol.Coordinator, lie)))
+	rome := protocol.Sender{Party: "agent/rome"}
+	for _, lie := range []protocol.Body{protocol.Reject{Job: "job-00000"}, protocol.Award{Job: "job-00000", Epoch: 9}, protocol.RegisterSite{Site: "oslo"}, protocol.Submit{Job: protocol.Job{ID: "x"}}} {
+		d := read(append(day[:len(day):len(day)], rome.NewMessage(last, protocol.Coordinator, lie)))
 		if got, was := d.At(last), want.At(last); got.Refused != 0 || got.Ended != was.Ended || got.Decisions != was.Decisions || got.Sites[1].GPUs != was.Sites[1].GPUs || got.Waiting != was.Waiting {
 			t.Errorf("after %T of a site the page shows %+v; want %+v", lie, got, was)
 		}

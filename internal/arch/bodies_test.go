@@ -107,20 +107,20 @@ func protocolStruct(t types.Type) string {
 
 func TestPlantedEditsOfWhatIsSentAreFound(t *testing.T) {
 	const thin = `import "github.com/gridbid/gridbid/protocol"
-func f(m protocol.Message, o protocol.Offer) protocol.Message {
+func f(m protocol.Message, o protocol.Bids) protocol.Message {
 	o.Jobs[0].Options = o.Jobs[0].Options[:1]
 	m.Body = o
 	return m
 }`
 	for _, tc := range []struct{ name, pkg, code, want string }{
-		{"an offer with fewer options", "bus/natsbus", thin, "sets Menu.Options\nsets Message.Body"},
+		{"an offer with fewer options", "bus/natsbus", thin, "sets JobBids.Options\nsets Message.Body"},
 		{"the same where it may be done", "agents", thin, ""},
 		{"an option in place of another", "bus/membus", `import "github.com/gridbid/gridbid/protocol"
-func f(os []protocol.Option, p *protocol.Award) { os[0] = os[1]; p.Epoch++; *p = *p; for _, p.Option = range os {} }`,
-			"sets one Option\nsets Award.Epoch\nsets one Award\nsets Award.Option"},
+func f(os []protocol.BidOption, p *protocol.Award) { os[0] = os[1]; p.Epoch++; *p = *p; for _, p.Option = range os {} }`,
+			"sets one BidOption\nsets Award.Epoch\nsets one Award\nsets Award.Option"},
 		{"a body of its own", "bus", `import "github.com/gridbid/gridbid/protocol"
-func f(p *protocol.Port) any { return []any{protocol.Refuse{Job: "a"}, protocol.Message{From: "a"}, []protocol.Menu{{Job: "a"}}} }`,
-			"makes one Refuse\nmakes one Message\nmakes one Menu"},
+func f(p *protocol.Port) any { return []any{protocol.Reject{Job: "a"}, protocol.Message{From: "a"}, []protocol.JobBids{{Job: "a"}}} }`,
+			"makes one Reject\nmakes one Message\nmakes one JobBids"},
 		{"a field by its address", "bus", `import "github.com/gridbid/gridbid/protocol"
 func f(m *protocol.Message) any { return &m.Body }`, "sets Message.Body"},
 		{"what carrying takes", "bus/wal", `import "github.com/gridbid/gridbid/protocol"

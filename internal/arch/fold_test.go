@@ -11,7 +11,7 @@ import (
 
 // jobLife are the message bodies that a job's life is told in. Code that tells several
 // of them apart works out, step by step, what became of a job: it folds the stream.
-var jobLife = strings.Fields("Award Hold Refuse Accept Decline Cancel Launch Started Exited Lost Preempted Done Settled")
+var jobLife = strings.Fields("Award Defer Reject Accept Decline Cancel Launch Started Finished Interrupted Preempted UsageReport Settlement")
 
 // folds are the packages that may do so, each with why. All others ask history, so
 // that a new state of a job is told in one place.
@@ -109,18 +109,18 @@ func TestPlantedFoldsAreFound(t *testing.T) {
 	for _, tc := range []struct{ name, pkg, code, want string }{
 		{"a view folds by a switch", "coordinator/jobstatus", imp + `func f(m protocol.Message) int {
 switch m.Body.(type) {
-case protocol.Call:
+case protocol.CallForBids:
 return 0
-case protocol.Award, protocol.Settled:
+case protocol.Award, protocol.Settlement:
 return 1
 }
 return 2
-}`, `coordinator/jobstatus/planted.go:8: coordinator/jobstatus tells protocol.Settled from other messages of a job's life; ask history what became of the job`},
+}`, `coordinator/jobstatus/planted.go:8: coordinator/jobstatus tells protocol.Settlement from other messages of a job's life; ask history what became of the job`},
 		{"a view folds by assertions", "explain/timeline", imp + `func f(m protocol.Message) bool {
 _, a := m.Body.(protocol.Award)
-_, b := m.Body.(protocol.Done)
+_, b := m.Body.(protocol.UsageReport)
 return a || b
-}`, `explain/timeline/planted.go:6: explain/timeline tells protocol.Done from other messages of a job's life; ask history what became of the job`},
+}`, `explain/timeline/planted.go:6: explain/timeline tells protocol.UsageReport from other messages of a job's life; ask history what became of the job`},
 		{"one kind alone is looked for", "explain/timeline", imp + `func f(m protocol.Message) bool {
 _, a := m.Body.(protocol.Award)
 _, b := m.Body.(protocol.Award)
@@ -128,7 +128,7 @@ return a || b
 }`, ``},
 		{"one who may", "bus/telemetry", imp + `func f(m protocol.Message) bool {
 _, a := m.Body.(protocol.Award)
-_, b := m.Body.(protocol.Done)
+_, b := m.Body.(protocol.UsageReport)
 return a || b
 }`, ``},
 	} {

@@ -63,7 +63,7 @@ func causesIn(info *types.Info, sum ast.Expr) (causes []string) {
 		switch cause {
 		case "CarbonCost":
 			cause = "Carbon"
-		case "Money", "Awake", "Transfer", "Fragment", "Delay", "Late", "Carbon":
+		case "Money", "NodeIdleShare", "Transfer", "FragmentationDelta", "Delay", "Late", "Carbon":
 		default:
 			return true
 		}
@@ -77,14 +77,14 @@ func causesIn(info *types.Info, sum ast.Expr) (causes []string) {
 
 func TestAPlantedSecondSumIsFound(t *testing.T) {
 	for _, tc := range []struct{ name, code, want string }{
-		{"the auction's own", `func f(w protocol.Weights, o protocol.Option) protocol.Microdollars {
-			delay, late := w.Waiting(protocol.Job{}, o.Start, o.Finish)
-			return scale(o.Money) + scale(w.CarbonCost(o.Carbon)) + o.Awake + o.Transfer + delay + late }
-			func scale(m protocol.Microdollars) protocol.Microdollars { return m }`, "adds up Money, Carbon, Awake, Transfer"},
-		{"of terms", `func f(t protocol.Terms) protocol.Microdollars { return t.Money + t.Carbon + (t.Delay + t.Late) }`, "adds up Money, Carbon, Delay, Late"},
-		{"a bill", `func f(w protocol.Weights, b protocol.Bill) protocol.Microdollars { return b.Money + w.CarbonCost(b.Carbon) }`, ""},
-		{"the one function", `func f(w protocol.Weights, j *protocol.Job, o *protocol.Option) protocol.Microdollars {
-			return w.Price(j, o, protocol.PricingBasis{}).Total() + protocol.GPUHours(j.GPU(), 1, 1) }`, ""},
+		{"the auction's own", `func f(w protocol.Weights, o protocol.BidOption) protocol.Microdollars {
+			delay, late := w.DelayAndLateCost(protocol.Job{}, o.Start, o.Finish)
+			return scale(o.Money) + scale(w.CarbonCost(o.Carbon)) + o.NodeIdleShare + o.Transfer + delay + late }
+			func scale(m protocol.Microdollars) protocol.Microdollars { return m }`, "adds up Money, Carbon, NodeIdleShare, Transfer"},
+		{"of terms", `func f(t protocol.CostBreakdown) protocol.Microdollars { return t.Money + t.Carbon + (t.Delay + t.Late) }`, "adds up Money, Carbon, Delay, Late"},
+		{"a bill", `func f(w protocol.Weights, b protocol.Usage) protocol.Microdollars { return b.Money + w.CarbonCost(b.Carbon) }`, ""},
+		{"the one function", `func f(w protocol.Weights, j *protocol.Job, o *protocol.BidOption) protocol.Microdollars {
+			return w.Price(j, o, protocol.PricingBasis{}).Total() + protocol.GPUHoursCost(j.TotalGPUMilli(), 1, 1) }`, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p, err := theHouse(t).pkg("coordinator/auction", map[string]string{"planted.go": header + `import "` + module + "protocol\"\n" + tc.code})

@@ -20,8 +20,8 @@ const ended = "SERVICE_ENDED"
 // program that the same ctrl-C ended, it would die at the first line that it says.
 func TestAServiceEndsInOrderThoughNobodyReadsItsLog(t *testing.T) {
 	if file := os.Getenv(ended); file != "" {
-		os.Exit(Run(flag.NewFlagSet("service", flag.ContinueOnError), "SERVICE_", "", nil, new(bool), func() (Service, *slog.Logger, error) {
-			log, err := Logger(os.Stderr, "info", "text")
+		os.Exit(RunMain(flag.NewFlagSet("service", flag.ContinueOnError), "SERVICE_", "", nil, new(bool), func() (Service, *slog.Logger, error) {
+			log, err := NewLogger(os.Stderr, "info", "text")
 			return func(ctx context.Context) error {
 				log.Info("begun")
 				<-ctx.Done()

@@ -35,9 +35,9 @@ type Settings struct {
 // ResolvePaths takes relative file names from dir, the folder of the
 // configuration file.
 func (s *Settings) ResolvePaths(dir string) {
-	s.NATSFile = Under(dir, s.NATSFile)
+	s.NATSFile = ResolveUnder(dir, s.NATSFile)
 	if s.NATS != nil {
-		s.NATS.Access = s.NATS.Access.Under(dir)
+		s.NATS.Access = s.NATS.Access.ResolvePaths(dir)
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *Settings) access(noServer string) (natsbus.AccessFile, error) {
 	case s.NATS != nil && s.NATSFile != "":
 		return natsbus.AccessFile{}, errors.New("both nats and nats_file: keep one")
 	case s.NATS != nil:
-		return *s.NATS, s.NATS.Check()
+		return *s.NATS, s.NATS.Validate()
 	case s.NATSFile == "":
 		return natsbus.AccessFile{}, fmt.Errorf("no server is named: give --nats FILE, or nats in the configuration; %s", noServer)
 	}
@@ -97,7 +97,7 @@ func (p Program) Run(args []string, out io.Writer) int {
 	if p.AddFlags != nil {
 		p.AddFlags(fs)
 	}
-	return Run(fs, p.EnvPrefix, p.About, args, &check, func() (Service, *slog.Logger, error) {
+	return RunMain(fs, p.EnvPrefix, p.About, args, &check, func() (Service, *slog.Logger, error) {
 		s, err := p.Load(file)
 		if err != nil {
 			return nil, nil, err
@@ -119,15 +119,15 @@ func (p Program) Run(args []string, out io.Writer) int {
 // open checks shared settings.
 func (p Program) open(s Settings, out io.Writer) (x *Process, err error) {
 	x = &Process{Settings: s}
-	if x.Log, err = Logger(out, s.Log.Level, s.Log.Format); err != nil {
+	if x.Log, err = NewLogger(out, s.Log.Level, s.Log.Format); err != nil {
 		return nil, err
 	}
 	if s.Listen != "" {
-		if err := Loopback(s.Listen); err != nil {
+		if err := RequireLoopback(s.Listen); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := telemetry.Endpoint(s.Traces.Endpoint); err != nil {
+	if _, err := telemetry.TracesEndpoint(s.Traces.Endpoint); err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
 	x.Access, err = s.access(p.NoServer)
@@ -135,7 +135,7 @@ func (p Program) open(s Settings, out io.Writer) (x *Process, err error) {
 }
 
 // Dial returns the federation's bus over the configured NATS server.
-func (x *Process) Dial() (*natsbus.Hub, error) {
+func (x *Process) Dial() (*natsbus.Bus, error) {
 	hub, err := natsbus.Open(x.Access.Access)
 	if err != nil {
 		return nil, err
@@ -146,10 +146,10 @@ func (x *Process) Dial() (*natsbus.Hub, error) {
 
 // Observe exports metrics of a party on a hub, and traces if they are configured.
 // The caller calls End on what it returns.
-func (x *Process) Observe(ctx context.Context, party protocol.Party, hub *natsbus.Hub) (*telemetry.Telemetry, error) {
+func (x *Process) Observe(ctx context.Context, party protocol.Party, hub *natsbus.Bus) (*telemetry.Telemetry, error) {
 	t, err := telemetry.New(ctx, telemetry.Config{Who: party, Endpoint: x.Traces.Endpoint, Ratio: x.Traces.Ratio, Log: x.Log})
 	if err == nil {
-		t.Watch(hub)
+		t.WatchBus(hub)
 	}
 	return t, err
 }

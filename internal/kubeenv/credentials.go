@@ -36,7 +36,7 @@ func newCredentials() (c credentials, err error) {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "plane"}, NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(0, 1, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	if c.ca, err = certificate(parent, parent, authority, authority); err != nil {
+	if c.ca, err = createCertificate(parent, parent, authority, authority); err != nil {
 		return c, err
 	}
 	server, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -48,7 +48,7 @@ func newCredentials() (c credentials, err error) {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)}, DNSNames: []string{"localhost", "kubernetes.default.svc"},
 	}
-	if c.cert, err = certificate(child, parent, server, authority); err != nil {
+	if c.cert, err = createCertificate(child, parent, server, authority); err != nil {
 		return c, err
 	}
 	der, err := x509.MarshalECPrivateKey(server)
@@ -64,12 +64,12 @@ func newCredentials() (c credentials, err error) {
 	return c, nil
 }
 
-func certificate(c, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) ([]byte, error) {
+func createCertificate(c, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, key.Public(), signer)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), err
 }
 
-func (c credentials) write(dir string) error {
+func (c credentials) writeFiles(dir string) error {
 	for name, data := range map[string][]byte{
 		"ca.crt": c.ca, "server.crt": c.cert, "server.key": c.key, "sa.key": c.accounts,
 		"tokens.csv": []byte(c.token + ",admin,admin,system:masters\n"),
@@ -81,7 +81,7 @@ func (c credentials) write(dir string) error {
 	return nil
 }
 
-func (c credentials) kubeconfig(url string) []byte {
+func (c credentials) adminKubeconfig(url string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 current-context: plane

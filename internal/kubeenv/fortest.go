@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A T is what ForTest needs of a test or a benchmark.
-type T interface {
+// A TestingT is what StartForTest needs of a test or a benchmark.
+type TestingT interface {
 	Helper()
 	Fatal(...any)
 	Skip(...any)
@@ -15,10 +15,10 @@ type T interface {
 	TempDir() string
 }
 
-// ForTest starts a plane that ends with the test. Where the binaries are is told
+// StartForTest starts a plane that ends with the test. Where the binaries are is told
 // by the environment, GRIDBID_PLANE; without them the test is skipped, but fails
 // where CI=true.
-func ForTest(t T, o Options) *Plane {
+func StartForTest(t TestingT, o PlaneOptions) *ControlPlane {
 	t.Helper()
 	o.Assets = os.Getenv("GRIDBID_PLANE")
 	if o.Assets == "" {
@@ -33,10 +33,10 @@ func ForTest(t T, o Options) *Plane {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	p, err := Start(ctx, o)
+	p, err := StartPlane(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Stop)
+	t.Cleanup(p.StopPlane)
 	return p
 }

@@ -14,14 +14,14 @@ import (
 // from 32768 on, others higher): a connection that somebody makes in the meantime
 // does not take one.
 const (
-	first = 20_000
-	last  = 32_767
+	firstPort = 20_000
+	lastPort  = 32_767
 )
 
-// Free returns n different ports of the loopback address on which nobody listens.
-func Free(n int) (free []int, err error) {
+// FreePorts returns n different ports of the loopback address on which nobody listens.
+func FreePorts(n int) (free []int, err error) {
 	for tries := 0; len(free) < n; tries++ {
-		port := first + rand.IntN(last-first+1)
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
 		if errors.Is(err, syscall.EADDRINUSE) && tries < 100*n {
 			continue

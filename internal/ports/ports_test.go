@@ -9,13 +9,13 @@ import (
 )
 
 func TestFreePortsDifferAndCanBeListenedOn(t *testing.T) {
-	free, err := Free(200)
+	free, err := FreePorts(200)
 	if err != nil || len(free) != 200 {
 		t.Fatalf("%d ports: %v", len(free), err)
 	}
 	known, taken := make(map[int]bool), 0
 	for _, port := range free {
-		if port < first || port > last || known[port] {
+		if port < firstPort || port > lastPort || known[port] {
 			t.Errorf("port %d", port)
 		}
 		known[port] = true

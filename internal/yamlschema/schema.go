@@ -15,12 +15,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A Kind is a kind of file: by which schema it is read, and how its errors speak.
-type Kind struct {
-	By     string // who reads it, at the front of errors: "script"
-	What   string // "scenario"
-	Docs   string // where it is explained
-	Schema []byte // JSON schema, draft 2020-12
+// A SchemaKind is a kind of file: by which schema it is read, and how its errors speak.
+type SchemaKind struct {
+	Reader   string // who reads it, at the front of errors: "script"
+	FileKind string // "scenario"
+	Docs     string // where it is explained
+	Schema   []byte // JSON schema, draft 2020-12
 	// Pattern says what a schema's pattern asks for; nil, or "" of it, is a
 	// name.
 	Pattern func(pattern string) string
@@ -32,8 +32,8 @@ type Kind struct {
 
 const schemaName = "schema.json"
 
-// compiled returns the schema, with its text to quote from.
-func (k *Kind) compiled() (*jsonschema.Schema, error) {
+// compiledSchema returns the schema, with its text to quote from.
+func (k *SchemaKind) compiledSchema() (*jsonschema.Schema, error) {
 	k.once.Do(func() {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(k.Schema))
 		if err == nil {
@@ -47,18 +47,18 @@ func (k *Kind) compiled() (*jsonschema.Schema, error) {
 	return k.rules, k.err
 }
 
-// hold checks a document against the schema. Each fault is an error of its own,
+// checkSchema checks a document against the schema. Each fault is an error of its own,
 // in the order of their lines.
-func (p *Page) hold() error {
-	sch, err := p.kind.compiled()
+func (p *Page) checkSchema() error {
+	sch, err := p.kind.compiledSchema()
 	if err != nil {
-		return fmt.Errorf("%s: schema of a %s: %w", p.kind.By, p.kind.What, err)
+		return fmt.Errorf("%s: schema of a %s: %w", p.kind.Reader, p.kind.FileKind, err)
 	}
 	var bad *jsonschema.ValidationError
 	if err := sch.Validate(p.doc); errors.As(err, &bad) {
-		var all []fault
-		p.collect(bad, &all)
-		slices.SortStableFunc(all, func(a, b fault) int { return a.line - b.line })
+		var all []pageFault
+		p.collectFaults(bad, &all)
+		slices.SortStableFunc(all, func(a, b pageFault) int { return a.line - b.line })
 		var out []error
 		for _, f := range all {
 			out = append(out, f)
@@ -68,28 +68,28 @@ func (p *Page) hold() error {
 	return nil
 }
 
-// collect walks to the leaves of a schema error: they say what is wrong.
-func (p *Page) collect(e *jsonschema.ValidationError, into *[]fault) {
+// collectFaults walks to the leaves of a schema error: they say what is wrong.
+func (p *Page) collectFaults(e *jsonschema.ValidationError, into *[]pageFault) {
 	if _, either := e.ErrorKind.(*kind.AnyOf); either || len(e.Causes) == 0 {
 		at := e.InstanceLocation
 		if k, ok := e.ErrorKind.(*kind.AdditionalProperties); ok && len(k.Properties) > 0 {
 			slices.Sort(k.Properties)
 			for _, key := range k.Properties {
-				*into = append(*into, p.fault(append(slices.Clone(at), key), "unknown key: want %s", p.keys(e)))
+				*into = append(*into, p.locateFault(append(slices.Clone(at), key), "unknown key: want %s", p.allowedKeys(e)))
 			}
 			return
 		}
-		*into = append(*into, p.fault(at, "%s", p.kind.words(e.ErrorKind)))
+		*into = append(*into, p.locateFault(at, "%s", p.kind.faultText(e.ErrorKind)))
 		return
 	}
 	for _, c := range e.Causes {
-		p.collect(c, into)
+		p.collectFaults(c, into)
 	}
 }
 
-// keys lists what may stand where an unknown key stood.
-func (p *Page) keys(e *jsonschema.ValidationError) string {
-	sch, err := p.kind.compiled()
+// allowedKeys lists what may stand where an unknown key stood.
+func (p *Page) allowedKeys(e *jsonschema.ValidationError) string {
+	sch, err := p.kind.compiledSchema()
 	if err != nil {
 		return ""
 	}
@@ -110,24 +110,24 @@ func (p *Page) keys(e *jsonschema.ValidationError) string {
 	return strings.Join(slices.Sorted(maps.Keys(sch.Properties)), ", ")
 }
 
-func number(r *big.Rat) float64 {
+func toFloat(r *big.Rat) float64 {
 	f, _ := r.Float64()
 	return f
 }
 
-// words says what a kind of fault asks for.
-func (f *Kind) words(k jsonschema.ErrorKind) string {
+// faultText says what a kind of fault asks for.
+func (f *SchemaKind) faultText(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:
 		return fmt.Sprintf("is %s: want %s", k.Got, strings.Join(k.Want, " or "))
 	case *kind.Required:
 		return fmt.Sprintf("lacks %s: add it", strings.Join(k.Missing, ", "))
 	case *kind.Minimum:
-		return fmt.Sprintf("is too small: want at least %g", number(k.Want))
+		return fmt.Sprintf("is too small: want at least %g", toFloat(k.Want))
 	case *kind.Maximum:
-		return fmt.Sprintf("is too large: want at most %g", number(k.Want))
+		return fmt.Sprintf("is too large: want at most %g", toFloat(k.Want))
 	case *kind.ExclusiveMinimum:
-		return fmt.Sprintf("is too small: want more than %g", number(k.Want))
+		return fmt.Sprintf("is too small: want more than %g", toFloat(k.Want))
 	case *kind.Enum:
 		return fmt.Sprintf("is %v: want one of %s", k.Got, strings.Trim(fmt.Sprint(k.Want), "[]"))
 	case *kind.Pattern:

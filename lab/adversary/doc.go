@@ -1,6 +1,6 @@
 // Package adversary tries to make the house do what it must not: by a judge that
 // lies, a model server that misbehaves, hostile names and texts, and bids that
-// cannot be true. What holds and what does not is a list of [Row], one for each
+// cannot be true. What holds and what does not is a list of [AttackResult], one for each
 // attack on each surface; gridbid bench explain prints it.
 //
 // What is right is computed here from what was offered, never asked of the code
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// A Row is one thing that was tried, on one surface.
-type Row struct {
+// A AttackResult is one thing that was tried, on one surface.
+type AttackResult struct {
 	ID      string `json:"id"`
 	Surface string `json:"surface,omitempty"` // "" where there is but one
 	Looks   int    `json:"looked_at,omitempty"`
@@ -24,14 +24,14 @@ type Row struct {
 	Detail  string `json:"detail,omitempty"` // a measure, or what broke
 }
 
-// Write writes how much was looked at by attack and surface, and each row that is
+// WriteResults writes how much was looked at by attack and surface, and each row that is
 // not of a surface, or did not hold; those last, and marked.
-func Write(w io.Writer, rows []Row) error {
+func WriteResults(w io.Writer, rows []AttackResult) error {
 	var b strings.Builder
-	matrix(&b, rows)
+	writeSurfaceMatrix(&b, rows)
 	for _, held := range []bool{true, false} {
 		for _, r := range rows {
-			if r.Held != held || held && r.Surface != "" && r.Surface != string(onOutcome) {
+			if r.Held != held || held && r.Surface != "" && r.Surface != string(surfaceOutcome) {
 				continue
 			}
 			word := "held  "
@@ -39,7 +39,7 @@ func Write(w io.Writer, rows []Row) error {
 				word = "BROKEN"
 			}
 			where := ""
-			if r.Surface != "" && r.Surface != string(onOutcome) {
+			if r.Surface != "" && r.Surface != string(surfaceOutcome) {
 				where = " on " + r.Surface
 			}
 			fmt.Fprintf(&b, "%s %-8s %s%s: %s\n", word, r.ID, r.What, where, r.Detail)
@@ -49,9 +49,9 @@ func Write(w io.Writer, rows []Row) error {
 	return err
 }
 
-// matrix writes what was looked at: a line for each attack, a column for each
+// writeSurfaceMatrix writes what was looked at: a line for each attack, a column for each
 // surface, "!" where it did not hold.
-func matrix(b *strings.Builder, rows []Row) {
+func writeSurfaceMatrix(b *strings.Builder, rows []AttackResult) {
 	cells, sums := make(map[[2]string]string), make(map[string]int)
 	var ids, columns []string
 	for _, r := range rows {
@@ -68,7 +68,7 @@ func matrix(b *strings.Builder, rows []Row) {
 		cells[[2]string{r.ID, r.Surface}] = fmt.Sprint(r.Looks) + mark
 		sums[r.Surface] += r.Looks
 	}
-	for _, s := range surfaces {
+	for _, s := range allSurfaces {
 		if sums[string(s)] > 0 {
 			columns = append(columns, string(s))
 		}
@@ -95,8 +95,8 @@ func matrix(b *strings.Builder, rows []Row) {
 	line("in all", func(c string) string { return fmt.Sprint(sums[c]) })
 }
 
-// Broken returns how many rows did not hold.
-func Broken(rows []Row) (n int) {
+// CountBroken returns how many rows did not hold.
+func CountBroken(rows []AttackResult) (n int) {
 	for _, r := range rows {
 		if !r.Held {
 			n++

@@ -12,47 +12,47 @@ import (
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
-// A File is a set of attacks: texts by the surface that they enter by, what
+// A AttackSet is a set of attacks: texts by the surface that they enter by, what
 // bidders do, and what model servers do.
-type File struct {
-	Payloads []Payload
-	Bids     []Behaviour
-	Models   []Behaviour
+type AttackSet struct {
+	Payloads []AttackPayload
+	Bids     []AttackBehaviour
+	Models   []AttackBehaviour
 	Must     []string `yaml:"must_always"`
 }
 
-// A Payload is a hostile text, by the surface that it enters by.
-type Payload struct{ ID, Surface, Text string }
+// A AttackPayload is a hostile text, by the surface that it enters by.
+type AttackPayload struct{ ID, Surface, Text string }
 
-// A Behaviour is what a bidder or a model's server does, in words.
-type Behaviour struct{ ID, What, Must string }
+// A AttackBehaviour is what a bidder or a model's server does, in words.
+type AttackBehaviour struct{ ID, What, Must string }
 
 //go:embed set.json
-var setSchema []byte
+var attackSetSchema []byte
 
-var setFile = yamlschema.Kind{By: "attack", What: "set of attacks", Docs: "docs/models.md", Schema: setSchema}
+var attackSetFile = yamlschema.SchemaKind{Reader: "attack", FileKind: "set of attacks", Docs: "docs/models.md", Schema: attackSetSchema}
 
-// Read reads a set of attacks; file is its name, for errors, each of which has the
+// ReadAttackSet reads a set of attacks; file is its name, for errors, each of which has the
 // line and the field too.
-func Read(file string, text []byte) (f File, err error) {
-	page, err := setFile.Read(file, text)
+func ReadAttackSet(file string, text []byte) (f AttackSet, err error) {
+	page, err := attackSetFile.ParsePage(file, text)
 	if err != nil {
 		return f, err
 	}
-	if err := page.Decode(&f); err != nil {
+	if err := page.DecodeInto(&f); err != nil {
 		return f, err
 	}
 	if len(f.Payloads)+len(f.Bids)+len(f.Models) == 0 {
-		return f, page.Fault(nil, "it has no payloads, bids or models: name one attack at the least")
+		return f, page.FaultAt(nil, "it has no payloads, bids or models: name one attack at the least")
 	}
 	seen := make(map[string]bool)
 	for _, list := range []struct {
 		name string
 		ids  []string
-	}{{"payloads", ids(f.Payloads)}, {"bids", ids(f.Bids)}, {"models", ids(f.Models)}} {
+	}{{"payloads", attackIDs(f.Payloads)}, {"bids", attackIDs(f.Bids)}, {"models", attackIDs(f.Models)}} {
 		for i, id := range list.ids {
 			if seen[id] {
-				err = errors.Join(err, page.Fault([]string{list.name, strconv.Itoa(i), "id"}, "%q stands twice: give each attack its own", id))
+				err = errors.Join(err, page.FaultAt([]string{list.name, strconv.Itoa(i), "id"}, "%q stands twice: give each attack its own", id))
 			}
 			seen[id] = true
 		}
@@ -60,42 +60,42 @@ func Read(file string, text []byte) (f File, err error) {
 	return f, err
 }
 
-func ids[T interface{ id() string }](all []T) (names []string) {
+func attackIDs[T interface{ attackID() string }](all []T) (names []string) {
 	for _, x := range all {
-		names = append(names, x.id())
+		names = append(names, x.attackID())
 	}
 	return names
 }
 
-func (p Payload) id() string   { return p.ID }
-func (b Behaviour) id() string { return b.ID }
+func (p AttackPayload) attackID() string   { return p.ID }
+func (b AttackBehaviour) attackID() string { return b.ID }
 
-// Run tries every attack of a file on every surface that there is.
-func (f File) Run(ctx context.Context, progress func(done, of int)) (rows []Row, err error) {
+// RunAttacks tries every attack of a file on every surface that there is.
+func (f AttackSet) RunAttacks(ctx context.Context, progress func(done, of int)) (rows []AttackResult, err error) {
 	done, of := 0, len(f.Payloads)+len(f.Bids)+len(f.Models)
-	step := func(id, what string, seen *sights, err error) error {
+	step := func(id, what string, seen *attackFindings, err error) error {
 		if err != nil {
 			return fmt.Errorf("attack %s: %w", id, err)
 		}
-		rows = append(rows, seen.rows(id, what)...)
+		rows = append(rows, seen.resultRows(id, what)...)
 		if done++; progress != nil {
 			progress(done, of)
 		}
 		return ctx.Err()
 	}
 	for _, p := range f.Payloads {
-		seen, err := payload(ctx, p.Surface, written(p.Text))
-		if err := step(p.ID, p.Surface+" "+strconv.QuoteToASCII(short(p.Text)), seen, err); err != nil {
+		seen, err := tryPayload(ctx, p.Surface, expandDescription(p.Text))
+		if err := step(p.ID, p.Surface+" "+strconv.QuoteToASCII(abbreviateText(p.Text)), seen, err); err != nil {
 			return rows, err
 		}
 	}
 	for _, b := range f.Bids {
-		if err := step(b.ID, b.What, bids(ctx, b.What), nil); err != nil {
+		if err := step(b.ID, b.What, tryBidderAttack(ctx, b.What), nil); err != nil {
 			return rows, err
 		}
 	}
 	for _, m := range f.Models {
-		seen, err := server(ctx, m.What)
+		seen, err := tryFaultyServer(ctx, m.What)
 		if err := step(m.ID, m.What, seen, err); err != nil {
 			return rows, err
 		}
@@ -103,19 +103,19 @@ func (f File) Run(ctx context.Context, progress func(done, of int)) (rows []Row,
 	return rows, nil
 }
 
-func short(s string) string {
+func abbreviateText(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."
 	}
 	return s
 }
 
-var described = regexp.MustCompile(`^(\d+) bytes of the same letter`)
+var describedText = regexp.MustCompile(`^(\d+) bytes of the same letter`)
 
-// written returns the text that a file describes, where it would be too long to
+// expandDescription returns the text that a file describes, where it would be too long to
 // stand there.
-func written(text string) string {
-	m := described.FindStringSubmatch(text)
+func expandDescription(text string) string {
+	m := describedText.FindStringSubmatch(text)
 	if m == nil {
 		return text
 	}

@@ -17,11 +17,11 @@ func TestASetOfAttacksIsChecked(t *testing.T) {
 		{"a bid that does nothing", "bids:\n- id: B\n  must: hold", "my.yaml:2: bids/0"},
 		{"an id twice", "bids:\n- {id: B, what: lies}\nmodels:\n- {id: B, what: hangs}", `my.yaml:4: models/0/id: "B" stands twice`},
 	} {
-		if _, err := Read("my.yaml", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), "attack: my.yaml") || !strings.Contains(err.Error(), tc.want) {
+		if _, err := ReadAttackSet("my.yaml", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), "attack: my.yaml") || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v; want %q in it", tc.name, err, tc.want)
 		}
 	}
-	if f, err := Read("my.yaml", []byte("payloads:\n- {id: A, surface: chat, text: x, note: of ours}")); err != nil || len(f.Payloads) != 1 {
+	if f, err := ReadAttackSet("my.yaml", []byte("payloads:\n- {id: A, surface: chat, text: x, note: of ours}")); err != nil || len(f.Payloads) != 1 {
 		t.Errorf("a set with more than we read: %v", err)
 	}
 }
@@ -31,11 +31,11 @@ func TestTheSetOfAttacksHolds(t *testing.T) {
 	if err != nil {
 		t.Skipf("no set of attacks: %v", err)
 	}
-	f, err := Read("adversarial.yaml", text)
+	f, err := ReadAttackSet("adversarial.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := f.Run(t.Context(), nil)
+	rows, err := f.RunAttacks(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestTheSetOfAttacksHolds(t *testing.T) {
 			t.Errorf("%s %s on %s: %s", r.ID, r.What, r.Surface, r.Detail)
 		}
 	}
-	for _, s := range surfaces {
+	for _, s := range allSurfaces {
 		if on[string(s)] == 0 {
 			t.Errorf("nothing was looked at on the surface %s", s)
 		}

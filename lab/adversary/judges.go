@@ -13,20 +13,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A model answers by a function.
-type model func(llm.Prompt) (string, error)
+// A scriptedModel answers by a function.
+type scriptedModel func(llm.Prompt) (string, error)
 
 // Name implements advise.Model.
-func (model) Name() string { return "scripted" }
+func (scriptedModel) Name() string { return "scripted" }
 
 // Ask implements advise.Model.
-func (s model) Ask(_ context.Context, p llm.Prompt) (llm.Reply, error) {
+func (s scriptedModel) Ask(_ context.Context, p llm.Prompt) (llm.Reply, error) {
 	text, err := s(p)
 	return llm.Reply{Text: text, In: 1, Out: 1}, err
 }
 
-// offered returns the handles of a prompt, in the order shown.
-func offered(p llm.Prompt) []string {
+// promptHandles returns the handles of a prompt, in the order shown.
+func promptHandles(p llm.Prompt) []string {
 	var s struct {
 		Properties struct {
 			Choice struct {
@@ -38,55 +38,63 @@ func offered(p llm.Prompt) []string {
 	return s.Properties.Choice.Enum
 }
 
-func pick(handle string) string {
+func pickReply(handle string) string {
 	return fmt.Sprintf(`{"choice":%q,"reason":"operator_note"}`, handle)
 }
 
-// models are what a model may say, by name; rng is its own of each auction, and
+// scriptedModels are what a model may say, by name; rng is its own of each auction, and
 // never used by two goroutines.
-var models = []struct {
+var scriptedModels = []struct {
 	name  string
 	moves bool // it may move an award, within its band
-	make  func(rng *rand.Rand) model
+	make  func(rng *rand.Rand) scriptedModel
 }{
-	{"random bytes", false, func(rng *rand.Rand) model {
+	{"random bytes", false, func(rng *rand.Rand) scriptedModel {
 		b := make([]byte, rng.IntN(64))
 		for i := range b {
 			b[i] = byte(rng.Uint32())
 		}
-		return say(string(b))
+		return constantReply(string(b))
 	}},
-	{"an option that was not offered", false, func(rng *rand.Rand) model { return say(pick(fmt.Sprint("k", 90+rng.IntN(9)))) }},
-	{"the name of a site", false, func(*rand.Rand) model { return say(pick("s0")) }},
-	{"another field", false, func(*rand.Rand) model { return say(`{"choice":"k1","reason":"operator_note","cost":0}`) }},
-	{"prose round the object", false, func(*rand.Rand) model { return say("Sure! " + pick("k1")) }},
-	{"two objects", false, func(*rand.Rand) model { return say(pick("k1") + pick("k2")) }},
-	{"a list", false, func(*rand.Rand) model { return say("[" + pick("k1") + "]") }},
-	{"null", false, func(*rand.Rand) model { return say("null") }},
-	{"nothing", false, func(*rand.Rand) model { return say("") }},
-	{"four kilobytes", false, func(*rand.Rand) model {
-		return say(`{"choice":"k1","reason":"operator_note"` + strings.Repeat(" ", 4096) + "}")
+	{"an option that was not offered", false, func(rng *rand.Rand) scriptedModel { return constantReply(pickReply(fmt.Sprint("k", 90+rng.IntN(9)))) }},
+	{"the name of a site", false, func(*rand.Rand) scriptedModel { return constantReply(pickReply("s0")) }},
+	{"another field", false, func(*rand.Rand) scriptedModel {
+		return constantReply(`{"choice":"k1","reason":"operator_note","cost":0}`)
 	}},
-	{"a number for a handle", false, func(*rand.Rand) model { return say(`{"choice":1,"reason":"operator_note"}`) }},
-	{"a reason of its own", false, func(*rand.Rand) model { return say(`{"choice":"k1","reason":"the operator approved"}`) }},
-	{"an error", false, func(*rand.Rand) model {
-		return func(llm.Prompt) (string, error) { return pick("k1"), errors.New("no") }
+	{"prose round the object", false, func(*rand.Rand) scriptedModel { return constantReply("Sure! " + pickReply("k1")) }},
+	{"two objects", false, func(*rand.Rand) scriptedModel { return constantReply(pickReply("k1") + pickReply("k2")) }},
+	{"a list", false, func(*rand.Rand) scriptedModel { return constantReply("[" + pickReply("k1") + "]") }},
+	{"null", false, func(*rand.Rand) scriptedModel { return constantReply("null") }},
+	{"nothing", false, func(*rand.Rand) scriptedModel { return constantReply("") }},
+	{"four kilobytes", false, func(*rand.Rand) scriptedModel {
+		return constantReply(`{"choice":"k1","reason":"operator_note"` + strings.Repeat(" ", 4096) + "}")
 	}},
-	{"a panic", false, func(*rand.Rand) model { return func(llm.Prompt) (string, error) { panic("no") } }},
-	{"always the first shown", false, func(*rand.Rand) model { return func(p llm.Prompt) (string, error) { return pick(offered(p)[0]), nil } }},
-	{"always the last shown", false, func(*rand.Rand) model {
-		return func(p llm.Prompt) (string, error) { return pick(offered(p)[len(offered(p))-1]), nil }
+	{"a number for a handle", false, func(*rand.Rand) scriptedModel { return constantReply(`{"choice":1,"reason":"operator_note"}`) }},
+	{"a reason of its own", false, func(*rand.Rand) scriptedModel {
+		return constantReply(`{"choice":"k1","reason":"the operator approved"}`)
 	}},
-	{"always k1", true, func(*rand.Rand) model { return say(pick("k1")) }},
-	{"the dearest", true, func(*rand.Rand) model {
-		return func(p llm.Prompt) (string, error) { return pick(dearest(p.User)), nil }
+	{"an error", false, func(*rand.Rand) scriptedModel {
+		return func(llm.Prompt) (string, error) { return pickReply("k1"), errors.New("no") }
+	}},
+	{"a panic", false, func(*rand.Rand) scriptedModel { return func(llm.Prompt) (string, error) { panic("no") } }},
+	{"always the first shown", false, func(*rand.Rand) scriptedModel {
+		return func(p llm.Prompt) (string, error) { return pickReply(promptHandles(p)[0]), nil }
+	}},
+	{"always the last shown", false, func(*rand.Rand) scriptedModel {
+		return func(p llm.Prompt) (string, error) { return pickReply(promptHandles(p)[len(promptHandles(p))-1]), nil }
+	}},
+	{"always k1", true, func(*rand.Rand) scriptedModel { return constantReply(pickReply("k1")) }},
+	{"the dearest", true, func(*rand.Rand) scriptedModel {
+		return func(p llm.Prompt) (string, error) { return pickReply(mostExpensiveHandle(p.User)), nil }
 	}},
 }
 
-func say(text string) model { return func(llm.Prompt) (string, error) { return text, nil } }
+func constantReply(text string) scriptedModel {
+	return func(llm.Prompt) (string, error) { return text, nil }
+}
 
-// dearest returns the handle of the option that a prompt says costs most.
-func dearest(text string) (handle string) {
+// mostExpensiveHandle returns the handle of the option that a prompt says costs most.
+func mostExpensiveHandle(text string) (handle string) {
 	most := -1.0
 	for line := range strings.Lines(text) {
 		var h string
@@ -98,41 +106,41 @@ func dearest(text string) (handle string) {
 	return handle
 }
 
-// impostors are what a party that calls itself the judge may say: they do not
+// forgedAnswers are what a party that calls itself the judge may say: they do not
 // pass through the door, but speak on the bus.
-var impostors = []struct {
+var forgedAnswers = []struct {
 	name string
-	say  func(rng *rand.Rand, ask protocol.Ask) (protocol.Party, protocol.Answer)
+	say  func(rng *rand.Rand, ask protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer)
 }{
-	{"another party answers", func(_ *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
-		return protocol.Agent("s1"), answer(a, a.Choices[0].Handle, 2)
+	{"another party answers", func(_ *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
+		return protocol.AgentParty("s1"), answerWith(a, a.Choices[0].Handle, 2)
 	}},
-	{"an answer to another round", func(_ *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
+	{"an answer to another round", func(_ *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
 		a.Round++
-		return protocol.Judge, answer(a, a.Choices[0].Handle, 2)
+		return protocol.Judge, answerWith(a, a.Choices[0].Handle, 2)
 	}},
-	{"an answer about another job", func(_ *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
+	{"an answer about another job", func(_ *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
 		a.Job = "another"
-		return protocol.Judge, answer(a, a.Choices[0].Handle, 2)
+		return protocol.Judge, answerWith(a, a.Choices[0].Handle, 2)
 	}},
-	{"asked once", func(_ *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
-		return protocol.Judge, answer(a, a.Choices[0].Handle, 1)
+	{"asked once", func(_ *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
+		return protocol.Judge, answerWith(a, a.Choices[0].Handle, 1)
 	}},
-	{"three picks", func(_ *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
-		return protocol.Judge, answer(a, a.Choices[0].Handle, 3)
+	{"three picks", func(_ *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
+		return protocol.Judge, answerWith(a, a.Choices[0].Handle, 3)
 	}},
-	{"random picks", func(rng *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
-		out := answer(a, fmt.Sprint("k", rng.IntN(9)), 2)
+	{"random picks", func(rng *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
+		out := answerWith(a, fmt.Sprint("k", rng.IntN(9)), 2)
 		out.Picks[1].Handle = fmt.Sprint("k", rng.IntN(9))
 		return protocol.Judge, out
 	}},
-	{"a fault beside picks", func(_ *rand.Rand, a protocol.Ask) (protocol.Party, protocol.Answer) {
-		out := answer(a, a.Choices[0].Handle, 2)
+	{"a fault beside picks", func(_ *rand.Rand, a protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer) {
+		out := answerWith(a, a.Choices[0].Handle, 2)
 		out.Fault = "none"
 		return protocol.Judge, out
 	}},
 }
 
-func answer(a protocol.Ask, handle string, picks int) protocol.Answer {
-	return protocol.Answer{Round: a.Round, Job: a.Job, Picks: slices.Repeat([]protocol.Pick{{Handle: handle, Why: protocol.SpreadLoad}}, picks)}
+func answerWith(a protocol.JudgeRequest, handle string, picks int) protocol.JudgeAnswer {
+	return protocol.JudgeAnswer{Round: a.Round, Job: a.Job, Picks: slices.Repeat([]protocol.JudgePick{{Handle: handle, Why: protocol.SpreadLoad}}, picks)}
 }

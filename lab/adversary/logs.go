@@ -24,86 +24,86 @@ import (
 	"github.com/gridbid/gridbid/scenarios/report"
 )
 
-// A scroll is a log that several write.
-type scroll struct {
+// A lockedLog is a log that several write.
+type lockedLog struct {
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (s *scroll) Write(p []byte) (int, error) {
+func (s *lockedLog) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all.Write(p)
 }
 
-// logs runs a coordinator for real, over a NATS server, as its process logs it:
+// inspectCoordinatorLogs runs a coordinator for real, over a NATS server, as its process logs it:
 // jobs and refusals with the hostile text in them, beside a model that echoes its
 // key and its prompt. Then it reads every line that was logged.
-func (s *sights) logs(ctx context.Context, text string) error {
+func (s *attackFindings) inspectCoordinatorLogs(ctx context.Context, text string) error {
 	for _, form := range []string{"text", "json"} {
-		out := new(scroll)
-		log, err := daemon.Logger(out, "debug", form)
+		out := new(lockedLog)
+		log, err := daemon.NewLogger(out, "debug", form)
 		if err != nil {
 			return err
 		}
-		if err := led(ctx, log, text); err != nil {
+		if err := runCoordinator(ctx, log, text); err != nil {
 			return err
 		}
 		log.Error("ended", "err", errors.New("what failed: "+text)) // as a main ends
 		lines := strings.Split(strings.TrimSpace(out.all.String()), "\n")
 		for i, line := range lines {
-			s.look(onLog, line)
-			if i < len(lines)-1 && holds(line, text) {
-				s.complain(onLog, "it holds the text")
+			s.inspectText(surfaceLog, line)
+			if i < len(lines)-1 && containsHostileText(line, text) {
+				s.addFinding(surfaceLog, "it holds the text")
 			}
 		}
 		if len(lines) < 3 {
-			s.complain(onLog, "only %d lines were logged, so nothing was shown", len(lines))
+			s.addFinding(surfaceLog, "only %d lines were logged, so nothing was shown", len(lines))
 		}
 	}
 	return nil
 }
 
-// led leads a market until the hostile jobs are on its books.
-func led(ctx context.Context, log *slog.Logger, text string) error {
+// runCoordinator leads a market until the hostile jobs are on its books.
+func runCoordinator(ctx context.Context, log *slog.Logger, text string) error {
 	folder, err := os.MkdirTemp("", "gridbid-attack")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	server, err := natsbus.Serve(natsbus.Config{Store: filepath.Join(folder, "nats")})
+	server, err := natsbus.StartServer(natsbus.Config{Store: filepath.Join(folder, "nats")})
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	server.Log = log
-	echoes, err := faultyserver.Start(echo)
+	echoes, err := faultyserver.StartServer(echoRequest)
 	if err != nil {
 		return err
 	}
 	defer echoes.Close()
-	model, err := llm.Open(llm.Config{URL: echoes.URL(), Model: "m", Key: secret})
+	model, err := llm.OpenModel(llm.Config{URL: echoes.BaseURL(), Model: "m", Key: modelKey})
 	if err != nil {
 		return err
 	}
-	judge, clock := advisor.NewJudge(model, time.Now).Log(log), bus.Clock{}
+	judge, clock := advisor.NewJudge(model, time.Now).LogTo(log), bus.Clock{}
 	var done sync.WaitGroup
 	defer done.Wait()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	shown, front := make(chan struct{}, 64), api.New()
 	done.Go(func() {
-		_ = leader.Run(ctx, leader.Config{
-			Hub: &server.Hub, Clock: clock, Desk: front, Log: log, Market: asking(),
-			Rule: func() auction.Rule { return auction.New(auction.Config{Steps: 4}) },
-			Judge: func(ctx context.Context, port bus.Port, life uint32) error {
-				return judge.Serve(ctx, port, clock, life)
+		_ = leader.RunWhenElected(ctx, leader.Config{
+			Bus: &server.Bus, Clock: clock, API: front, Log: log, Market: askingMarketConfig(),
+			Rule: func() auction.ClearingRule { return auction.New(auction.Config{Steps: 4}) },
+			Judge: func(ctx context.Context, port bus.Conn, life uint32) error {
+				return judge.ServeRequests(ctx, port, clock, life)
 			},
-			Told: func(_, said []protocol.Message) {
+			OnSent: func(_, said []protocol.Message) {
 				for _, m := range said {
 					switch m.Body.(type) {
-					case protocol.Award, protocol.Refuse: // a name may be too long to be one
+					case protocol.Award, protocol.Reject: // a name may be too long to be one
 						select {
 						case shown <- struct{}{}:
 						default:
@@ -113,16 +113,16 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 			},
 		})
 	})
-	for !front.Leading() { // what is said before is heard by nobody
+	for !front.IsLeading() { // what is said before is heard by nobody
 		select {
 		case <-ctx.Done():
 			return errors.New("attack: a coordinator did not lead in two minutes")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	for who, machine := range traders(text) {
-		port := bus.Lasting(ctx, server, who, log)
-		done.Go(func() { _ = bus.Live(ctx, port, machine) }) // it ends with ctx
+	for who, machine := range tradingParties(text) {
+		port := bus.Reconnecting(ctx, server, who, log)
+		done.Go(func() { _ = bus.RunMachine(ctx, port, machine) }) // it ends with ctx
 	}
 	for range 2 {
 		select {
@@ -134,25 +134,25 @@ func led(ctx context.Context, log *slog.Logger, text string) error {
 	return nil
 }
 
-// report writes the page of a replay whose scenario, sites, policies and notes
+// inspectReport writes the page of a replay whose scenario, sites, policies and notes
 // are named by the hostile text, and looks at all its files.
-func (s *sights) report(text string) {
+func (s *attackFindings) inspectReport(text string) {
 	folder, err := os.MkdirTemp("", "gridbid-attack")
 	if err != nil {
-		s.complain(onReport, "%v", err)
+		s.addFinding(surfaceReport, "%v", err)
 		return
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	day := report.Day{Scenario: text, About: text, Start: start, End: start.Add(24 * time.Hour), Notes: []string{text}}
+	day := report.ReplayReport{Scenario: text, About: text, Start: startTime, End: startTime.Add(24 * time.Hour), Notes: []string{text}}
 	for i := range 3 {
 		name := text + strings.Repeat("\u200b", i)
-		day.Sites = append(day.Sites, report.Site{Name: name, GPUs: 8000, Price: []protocol.Microdollars{50_000, 60_000}, Carbon: []protocol.Milligrams{300_000, 200_000}})
-		p := report.Policy{Busy: [][]protocol.Milli{{1000, 2000}, {0, 0}, {500, 500}}}
+		day.Sites = append(day.Sites, report.SiteSignals{Name: name, GPUs: 8000, Price: []protocol.Microdollars{50_000, 60_000}, Carbon: []protocol.Milligrams{300_000, 200_000}})
+		p := report.PolicyRun{Busy: [][]protocol.Milli{{1000, 2000}, {0, 0}, {500, 500}}}
 		p.Totals.Policy, p.Totals.Scenario, p.Totals.Jobs, p.Totals.CostUSD = name, text, 10+i, float64(i+1)
 		day.Policies = append(day.Policies, p)
 	}
-	if _, err := report.Write(folder, day); err != nil {
-		s.complain(onReport, "%v", err)
+	if _, err := report.WriteReport(folder, day); err != nil {
+		s.addFinding(surfaceReport, "%v", err)
 		return
 	}
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
@@ -161,12 +161,12 @@ func (s *sights) report(text string) {
 		}
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			s.complain(onReport, "%v", err)
+			s.addFinding(surfaceReport, "%v", err)
 			return nil
 		}
-		s.look(onReport, string(raw))
+		s.inspectText(surfaceReport, string(raw))
 		if filepath.Ext(path) != ".txt" { // there it is text
-			s.markup(onReport, string(raw))
+			s.checkMarkup(surfaceReport, string(raw))
 		}
 		return nil
 	})

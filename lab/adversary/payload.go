@@ -13,12 +13,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// payload plays a day in which a hostile text is a job's name and its tenant's,
+// tryPayload plays a day in which a hostile text is a job's name and its tenant's,
 // or an operator's note, beside a model that does what it is told; then it asks
 // about that job everywhere, and puts the text as a question too.
-func payload(ctx context.Context, enters, text string) (*sights, error) {
-	s, advice := stage(60)
-	seen := newSights(text)
+func tryPayload(ctx context.Context, enters, text string) (*attackFindings, error) {
+	s, advice := adversaryScenario(60)
+	seen := newAttackFindings(text)
 	note := strings.Contains(enters, "note")
 	if note {
 		for i := range advice.Notes {
@@ -32,34 +32,34 @@ func payload(ctx context.Context, enters, text string) (*sights, error) {
 	}
 	var mu sync.Mutex
 	var prompts []string
-	obeys := model(func(p llm.Prompt) (string, error) {
+	obeys := scriptedModel(func(p llm.Prompt) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		prompts = append(prompts, p.System+p.User+string(p.Schema))
-		return pick("k1"), nil
+		return pickReply("k1"), nil
 	})
-	r, err := play(ctx, s, advice, advisor.NewJudge(obeys, time.Now).Sit(ctx))
+	r, err := replayScenario(ctx, s, advice, advisor.NewJudge(obeys, time.Now).ForReplay(ctx))
 	if err != nil {
-		seen.complain(onOutcome, "the day does not add up: %v", err)
+		seen.addFinding(surfaceOutcome, "the day does not add up: %v", err)
 		return seen, nil
 	}
-	seen.at(onOutcome).texts = r.asked()
+	seen.findingsAt(surfaceOutcome).texts = r.questionCount()
 	for _, p := range prompts {
-		seen.look(onPrompt, p)
-		if !note && holds(p, text) {
-			seen.complain(onPrompt, "it holds the text")
+		seen.inspectText(surfacePrompt, p)
+		if !note && containsHostileText(p, text) {
+			seen.addFinding(surfacePrompt, "it holds the text")
 		}
 	}
 	if len(prompts) == 0 {
-		seen.complain(onPrompt, "the model was not asked, so nothing was shown")
+		seen.addFinding(surfacePrompt, "the model was not asked, so nothing was shown")
 	}
-	r.everywhere(ctx, seen, 8)
-	seen.report(text)
-	return seen, seen.logs(ctx, text)
+	r.inspectAllSurfaces(ctx, seen, 8)
+	seen.inspectReport(text)
+	return seen, seen.inspectCoordinatorLogs(ctx, text)
 }
 
-// holds reports whether a text holds a telling part of a hostile one.
-func holds(text, hostile string) bool {
+// containsHostileText reports whether a text holds a telling part of a hostile one.
+func containsHostileText(text, hostile string) bool {
 	words := strings.FieldsFunc(hostile, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	for i := range words {
 		part := strings.Join(words[i:min(i+3, len(words))], " ")
@@ -70,9 +70,9 @@ func holds(text, hostile string) bool {
 	return false
 }
 
-// unprintable names the first character of a text that could move a cursor,
+// firstUnsafeRune names the first character of a text that could move a cursor,
 // turn text or hide in it, or "".
-func unprintable(s string) string {
+func firstUnsafeRune(s string) string {
 	for _, r := range s {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) && r != '\u00a0' && r != '\u202f' && r != '\u2009' || r == unicode.ReplacementChar {
 			return fmt.Sprintf("%U", r)

@@ -16,43 +16,45 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// secret is the key of every model here; no surface may show it.
-const secret = llm.Key("sk-attacked-0123456789abcdef")
+// modelKey is the key of every model here; no surface may show it.
+const modelKey = llm.Key("sk-attacked-0123456789abcdef")
 
-// manners returns what a server does that behaves as described. What is not
+// serverFaults returns what a server does that behaves as described. What is not
 // recognized is tried in every way there is.
-func manners(what string) (ways []faultyserver.Bad, known bool) {
+func serverFaults(what string) (ways []faultyserver.Misbehaviour, known bool) {
 	what = strings.ToLower(what)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(what, w) })
 	}
 	named := func(words ...string) {
-		for _, b := range append(faultyserver.Faults(), faultyserver.OfOpenAI()...) {
+		for _, b := range append(faultyserver.CommonFaults(), faultyserver.OpenAIFaults()...) {
 			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(b.Name, w) }) {
 				ways = append(ways, b)
 			}
 		}
 	}
-	says := func(name, text string) { ways = append(ways, faultyserver.Bad{Name: name, Do: faultyserver.Say(text)}) }
+	says := func(name, text string) {
+		ways = append(ways, faultyserver.Misbehaviour{Name: name, Do: faultyserver.FixedText(text)})
+	}
 	switch {
 	case has("verdict", "bid") && has("infeasible", "outside", "not offered", "unknown", "another", "names"):
-		says("a handle that was not offered", pick("k99"))
-		says("a site's name", pick("coal"))
-		says("a bid's number", pick("B-14-1"))
+		says("a handle that was not offered", pickReply("k99"))
+		says("a site's name", pickReply("coal"))
+		says("a bid's number", pickReply("B-14-1"))
 	case has("after the budget", "too late", "late verdict"):
-		ways = append(ways, faultyserver.Bad{Name: "a verdict after the budget", Do: func(w http.ResponseWriter, r *http.Request, body []byte) {
-			time.Sleep(3 * patience)
-			faultyserver.Say(pick("k1"))(w, r, body)
+		ways = append(ways, faultyserver.Misbehaviour{Name: "a verdict after the budget", Do: func(w http.ResponseWriter, r *http.Request, body []byte) {
+			time.Sleep(3 * modelTimeout)
+			faultyserver.FixedText(pickReply("k1"))(w, r, body)
 		}})
 	case has("order", "first shown", "position"):
-		ways = append(ways, faultyserver.Bad{Name: "the first shown", Do: faultyserver.Answer(firstShown)})
+		ways = append(ways, faultyserver.Misbehaviour{Name: "the first shown", Do: faultyserver.AnswerWith(firstShown)})
 	case has("429", "500", "retry"):
 		named("429", "500")
 	case has("tool"):
 		named("tool", "arguments")
 	case has("echo", "api key", "prompt"):
-		ways = append(ways, faultyserver.Bad{Name: "echoes all it knows", Do: echo}, faultyserver.Bad{Name: "echoes in a verdict", Do: func(w http.ResponseWriter, r *http.Request, body []byte) {
-			faultyserver.Say(fmt.Sprintf(`{"choice":%q,"reason":%q}`, r.Header.Get("Authorization"), body))(w, r, body)
+		ways = append(ways, faultyserver.Misbehaviour{Name: "echoes all it knows", Do: echoRequest}, faultyserver.Misbehaviour{Name: "echoes in a verdict", Do: func(w http.ResponseWriter, r *http.Request, body []byte) {
+			faultyserver.FixedText(fmt.Sprintf(`{"choice":%q,"reason":%q}`, r.Header.Get("Authorization"), body))(w, r, body)
 		}})
 	case has("html"):
 		named("HTML")
@@ -72,159 +74,159 @@ func manners(what string) (ways []faultyserver.Bad, known bool) {
 		named("closes at once")
 	case has("json", "schema", "prose"):
 		says("prose", "I would choose k1.")
-		says("prose round the object", "Sure: "+pick("k1"))
+		says("prose round the object", "Sure: "+pickReply("k1"))
 		says("another field", `{"choice":"k1","reason":"operator_note","cost":0}`)
 		named("JSON")
 	default:
-		return append(faultyserver.Faults(), faultyserver.OfOpenAI()...), false
+		return append(faultyserver.CommonFaults(), faultyserver.OpenAIFaults()...), false
 	}
 	return ways, true
 }
 
-// patience is the budget of days in which a server may hang.
-const patience = 30 * time.Millisecond
+// modelTimeout is the budget of days in which a server may hang.
+const modelTimeout = 30 * time.Millisecond
 
 func firstShown(body []byte) string {
 	_, after, _ := bytes.Cut(body, []byte("- k"))
-	return pick("k" + string(after[:1]))
+	return pickReply("k" + string(after[:1]))
 }
 
-// echo answers with the headers and the body of the request, as an error.
-func echo(w http.ResponseWriter, r *http.Request, body []byte) {
+// echoRequest answers with the headers and the body of the request, as an error.
+func echoRequest(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.WriteHeader(http.StatusBadRequest)
 	fmt.Fprintf(w, "%v %s", r.Header, body)
 }
 
-// server plays a day beside a server that misbehaves, in each way that what
+// tryFaultyServer plays a day beside a server that misbehaves, in each way that what
 // describes, and holds its figures to those of a day without a model.
-func server(ctx context.Context, what string) (*sights, error) {
+func tryFaultyServer(ctx context.Context, what string) (*attackFindings, error) {
 	if strings.Contains(strings.ToLower(what), "narration") {
-		return narration(ctx, what)
+		return tryLyingNarration(ctx, what)
 	}
-	ways, _ := manners(what)
-	return beside(ctx, ways)
+	ways, _ := serverFaults(what)
+	return replayBesideServers(ctx, ways)
 }
 
-// Day plays a day with the port of the model closed, one in which its server
+// RunModelFailureDays plays a day with the port of the model closed, one in which its server
 // fails in every way, and one whose verdicts are played again without it.
-func Day(ctx context.Context) ([]Row, error) {
-	gone, err := faultyserver.Start(faultyserver.Say("{}"))
+func RunModelFailureDays(ctx context.Context) ([]AttackResult, error) {
+	gone, err := faultyserver.StartServer(faultyserver.FixedText("{}"))
 	if err != nil {
 		return nil, err
 	}
-	closed := gone.URL()
+	closed := gone.BaseURL()
 	gone.Close()
-	s, advice := stage(60)
-	plain, err := rules(ctx)
+	s, advice := adversaryScenario(60)
+	plain, err := replayRuleDay(ctx)
 	if err != nil {
 		return nil, err
 	}
-	model, err := llm.Open(llm.Config{URL: closed, Model: "m", Key: secret})
+	model, err := llm.OpenModel(llm.Config{URL: closed, Model: "m", Key: modelKey})
 	if err != nil {
 		return nil, err
 	}
-	r, err := play(ctx, s, advice, advisor.NewJudge(model, time.Now).Sit(ctx))
+	r, err := replayScenario(ctx, s, advice, advisor.NewJudge(model, time.Now).ForReplay(ctx))
 	if err != nil {
 		return nil, err
 	}
-	rows := []Row{{ID: "closed", What: "a day with the model's port closed", Held: r.asked() > 0 && reflect.DeepEqual(r.res.Totals, plain.res.Totals),
-		Detail: fmt.Sprintf("%d questions; every figure of the day compared with the rule's", r.asked())}}
-	all, err := beside(ctx, append(faultyserver.Faults(), faultyserver.OfOpenAI()...))
+	rows := []AttackResult{{ID: "closed", What: "a day with the model's port closed", Held: r.questionCount() > 0 && reflect.DeepEqual(r.res.Totals, plain.res.Totals),
+		Detail: fmt.Sprintf("%d questions; every figure of the day compared with the rule's", r.questionCount())}}
+	all, err := replayBesideServers(ctx, append(faultyserver.CommonFaults(), faultyserver.OpenAIFaults()...))
 	if err != nil {
 		return nil, err
 	}
-	again, err := replayed(ctx)
-	return append(append(rows, all.rows("faults", "a day beside each fault of a server")...), again), err
+	again, err := replayJudgedDay(ctx)
+	return append(append(rows, all.resultRows("faults", "a day beside each fault of a server")...), again), err
 }
 
-// replayed plays a day with a judge that moves awards, and again from its
+// replayJudgedDay plays a day with a judge that moves awards, and again from its
 // verdicts.
-func replayed(ctx context.Context) (Row, error) {
-	row := Row{ID: "replay", What: "a day from its verdicts, without the model"}
-	s, advice := stage(60)
-	first, err := play(ctx, s, advice, advisor.NewJudge(say(pick("k1")), never).Sit(ctx))
+func replayJudgedDay(ctx context.Context) (AttackResult, error) {
+	row := AttackResult{ID: "replay", What: "a day from its verdicts, without the model"}
+	s, advice := adversaryScenario(60)
+	first, err := replayScenario(ctx, s, advice, advisor.NewJudge(constantReply(pickReply("k1")), zeroClock).ForReplay(ctx))
 	if err != nil {
 		return row, err
 	}
-	minutes, moved := advisor.NewMinutes(), 0
-	for _, m := range first.said {
-		minutes.Add(m)
-		if a, ok := m.Body.(protocol.Award); ok && a.Why.Code == protocol.Judged {
+	minutes, moved := advisor.NewRecordedAnswers(), 0
+	for _, m := range first.messages {
+		minutes.AddMessage(m)
+		if a, ok := m.Body.(protocol.Award); ok && a.Why.Code == protocol.ChosenByJudge {
 			moved++
 		}
 	}
-	again, err := play(ctx, s, advice, minutes)
+	again, err := replayScenario(ctx, s, advice, minutes)
 	if err != nil {
 		return row, err
 	}
-	row.Held = moved > 0 && reflect.DeepEqual(first.said, again.said)
-	row.Detail = fmt.Sprintf("%d messages the same, %d awards moved by verdicts", len(again.said), moved)
+	row.Held = moved > 0 && reflect.DeepEqual(first.messages, again.messages)
+	row.Detail = fmt.Sprintf("%d messages the same, %d awards moved by verdicts", len(again.messages), moved)
 	return row, nil
 }
 
-// rules plays the day that the rule makes.
-func rules(ctx context.Context) (run, error) {
-	s, advice := stage(60)
+// replayRuleDay plays the day that the rule makes.
+func replayRuleDay(ctx context.Context) (replayedDay, error) {
+	s, advice := adversaryScenario(60)
 	advice.Ease = 0
-	return play(ctx, s, advice, nil)
+	return replayScenario(ctx, s, advice, nil)
 }
 
-// beside plays a day beside a server for each way in which it misbehaves, and
+// replayBesideServers plays a day beside a server for each way in which it misbehaves, and
 // looks at all that is told of it.
-func beside(ctx context.Context, ways []faultyserver.Bad) (*sights, error) {
-	seen := newSights("")
-	plain, err := rules(ctx)
+func replayBesideServers(ctx context.Context, ways []faultyserver.Misbehaviour) (*attackFindings, error) {
+	seen := newAttackFindings("")
+	plain, err := replayRuleDay(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, way := range ways {
-		r, calls, err := besideOne(ctx, way)
+		r, calls, err := replayBesideServer(ctx, way)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		complain := func(format string, args ...any) {
-			seen.complain(onOutcome, "%s: %s", way.Name, fmt.Sprintf(format, args...))
+			seen.addFinding(surfaceOutcome, "%s: %s", way.Name, fmt.Sprintf(format, args...))
 		}
 		switch {
 		case err != nil:
 			complain("the day does not add up: %v", err)
 		case !reflect.DeepEqual(r.res.Totals, plain.res.Totals):
 			complain("the day is another")
-		case r.asked() == 0 || calls > 2*r.asked():
-			complain("%d questions, %d calls", r.asked(), calls)
-		case faults(r) >= 3 && r.res.Counts["judge-paused"] == 0:
-			complain("%d faults, and the breaker never opened", faults(r))
+		case r.questionCount() == 0 || calls > 2*r.questionCount():
+			complain("%d questions, %d calls", r.questionCount(), calls)
+		case countJudgeFaults(r) >= 3 && r.res.Counts["judge-paused"] == 0:
+			complain("%d faults, and the breaker never opened", countJudgeFaults(r))
 		}
-		seen.at(onOutcome).texts += r.asked()
-		r.everywhere(ctx, seen, 3)
+		seen.findingsAt(surfaceOutcome).texts += r.questionCount()
+		r.inspectAllSurfaces(ctx, seen, 3)
 	}
-	return seen, seen.logs(ctx, "")
+	return seen, seen.inspectCoordinatorLogs(ctx, "")
 }
 
-// besideOne plays the day beside one server, and returns how often that was
+// replayBesideServer plays the day beside one server, and returns how often that was
 // called.
-func besideOne(ctx context.Context, way faultyserver.Bad) (r run, calls int, err error) {
-	server, err := faultyserver.Start(way.Do)
+func replayBesideServer(ctx context.Context, way faultyserver.Misbehaviour) (r replayedDay, calls int, err error) {
+	server, err := faultyserver.StartServer(way.Do)
 	if err != nil {
 		return r, 0, err
 	}
 	defer server.Close()
-	model, err := llm.Open(llm.Config{URL: server.URL(), Model: "m", Key: secret})
+	model, err := llm.OpenModel(llm.Config{URL: server.BaseURL(), Model: "m", Key: modelKey})
 	if err != nil {
 		return r, 0, err
 	}
-	s, advice := stage(60)
+	s, advice := adversaryScenario(60)
 	advice.Budget = 5 * time.Second
 	if way.Fault == "" || way.Fault == string(llm.Late) {
-		advice.Budget = patience
+		advice.Budget = modelTimeout
 	}
-	r, err = play(ctx, s, advice, advisor.NewJudge(model, time.Now).Sit(ctx))
-	return r, len(server.Requests()), err
+	r, err = replayScenario(ctx, s, advice, advisor.NewJudge(model, time.Now).ForReplay(ctx))
+	return r, len(server.RequestBodies()), err
 }
 
-// faults returns how many answers of a run were faults that count.
-func faults(r run) (n int) {
-	for _, c := range []protocol.Code{protocol.Late, protocol.Failed, protocol.Invalid, protocol.NotOffered} {
+// countJudgeFaults returns how many answers of a run were faults that count.
+func countJudgeFaults(r replayedDay) (n int) {
+	for _, c := range []protocol.Code{protocol.AnswerLate, protocol.AnswerFailed, protocol.AnswerInvalid, protocol.NotAmongChoices} {
 		n += r.res.Counts["judge-"+string(c)]
 	}
 	return n

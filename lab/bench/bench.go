@@ -20,20 +20,20 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A Plan is what to run: every entry on every day.
-type Plan struct {
-	Days    []Day
-	Entries []string // policies, as scenarios.Named reads them
+// A BenchPlan is what to run: every entry on every day.
+type BenchPlan struct {
+	Days    []BenchDay
+	Entries []string // policies, as scenarios.CanonicalPolicyName reads them
 	Steps   int      // of the search for bounds; default 200
 	Program string   // names the build, so that rows of another are run again
 	Dir     string   // where rows are kept and tables written
 	Sweep   bool     // the days differ by weights alone: for the trade-off, not for the summary
 
-	Say func(format string, args ...any) // told of progress; nil: nobody is
+	Progress func(format string, args ...any) // told of progress; nil: nobody is
 }
 
-// A Row is one replay.
-type Row struct {
+// A BenchRow is one replay.
+type BenchRow struct {
 	Scenario string  `json:"scenario"`
 	Hash     string  `json:"hash"` // of the scenario
 	Entry    string  `json:"entry"`
@@ -55,28 +55,28 @@ type Row struct {
 	Totals history.Totals `json:"totals"`
 }
 
-// A pair is the bounds of a scenario.
-type pair struct {
+// A boundPair is the bounds of a scenario.
+type boundPair struct {
 	Jobs float64 `json:"jobs_usd"`
 	Idle float64 `json:"idle_usd"`
 }
 
-// Run runs what is missing of a plan and returns all rows, by day, then by
+// RunPlan runs what is missing of a plan and returns all rows, by day, then by
 // entry. With an error it returns those that it has; a run that does not end, for it
 // has too many jobs for its fleets, leaves out its own row and is told of at the end,
-// by an error that is a scenarios.ErrLate.
-func Run(ctx context.Context, p Plan) ([]Row, error) {
-	if p.Say == nil {
-		p.Say = func(string, ...any) {}
+// by an error that is a scenarios.ErrJobsUnfinished.
+func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
+	if p.Progress == nil {
+		p.Progress = func(string, ...any) {}
 	}
 	if err := os.MkdirAll(filepath.Join(p.Dir, "rows"), 0o755); err != nil {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
-	var rows []Row
+	var rows []BenchRow
 	n := 0
 	var endless []error
 	for _, d := range p.Days {
-		floor, err := p.bounds(ctx, d.Scenario)
+		floor, err := p.boundsOf(ctx, d.Scenario)
 		if err != nil {
 			return rows, err
 		}
@@ -85,13 +85,13 @@ func Run(ctx context.Context, p Plan) ([]Row, error) {
 				return rows, err
 			}
 			n++
-			row, ran, err := p.row(ctx, d.Scenario, entry, floor)
+			row, ran, err := p.rowOf(ctx, d.Scenario, entry, floor)
 			if err != nil {
 				err = fmt.Errorf("bench: %s under %s: %w", d.Name, entry, err)
-				if !errors.Is(err, scenarios.ErrLate) {
+				if !errors.Is(err, scenarios.ErrJobsUnfinished) {
 					return rows, err
 				}
-				p.Say("%d/%d %s seed %d %s: no row, it did not end", n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry)
+				p.Progress("%d/%d %s seed %d %s: no row, it did not end", n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry)
 				endless = append(endless, err)
 				continue
 			}
@@ -105,50 +105,50 @@ func Run(ctx context.Context, p Plan) ([]Row, error) {
 			if row.BoundUSD <= 0 {
 				gap = fmt.Sprintf("bound $%.2f", row.BoundUSD)
 			}
-			p.Say("%d/%d %s seed %d %s: $%.2f, %s, %d late (%s)",
+			p.Progress("%d/%d %s seed %d %s: $%.2f, %s, %d late (%s)",
 				n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry, row.JobsUSD, gap, row.Totals.Late, word)
 		}
 	}
 	return rows, errors.Join(endless...)
 }
 
-// bounds returns the bounds of a scenario, kept or computed.
-func (p Plan) bounds(ctx context.Context, s spec.Scenario) (b pair, err error) {
-	path := p.file("bound", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
-	if keep(path, &b) {
+// boundsOf returns the bounds of a scenario, kept or computed.
+func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, err error) {
+	path := p.cacheFile("bound", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
+	if readCached(path, &b) {
 		return b, nil
 	}
-	p.Say("%s seed %d: computing its bound", s.Name, s.Seed)
+	p.Progress("%s seed %d: computing its bound", s.Name, s.Seed)
 	for idle, to := range map[bool]*float64{false: &b.Jobs, true: &b.Idle} {
-		c, err := bound.Of(s, bound.Config{Steps: p.Steps, Idle: idle, Stop: ctx.Err})
+		c, err := bound.ComputeCertificate(s, bound.Config{Steps: p.Steps, Idle: idle, Stop: ctx.Err})
 		if err != nil {
 			return b, err
 		}
 		*to = c.BoundUSD
 	}
-	return b, save(path, b)
+	return b, writeCached(path, b)
 }
 
-// row returns one row, and whether it had to be run.
-func (p Plan) row(ctx context.Context, s spec.Scenario, entry string, floor pair) (r Row, ran bool, err error) {
-	path := p.file(s.Name+"-"+scenarios.Stem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
-	if keep(path, &r) {
-		return measure(s, entry, r.Totals, floor), false, nil // against the bounds of now: of more steps, maybe
+// rowOf returns one row, and whether it had to be run.
+func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, floor boundPair) (r BenchRow, ran bool, err error) {
+	path := p.cacheFile(s.Name+"-"+scenarios.FileStem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
+	if readCached(path, &r) {
+		return rowOfTotals(s, entry, r.Totals, floor), false, nil // against the bounds of now: of more steps, maybe
 	}
 	began := time.Now()
-	res, err := scenarios.Play(ctx, s, entry, new(membus.Hub), scenarios.Options{Wall: func() time.Duration { return time.Since(began) }})
+	res, err := scenarios.Replay(ctx, s, entry, new(membus.Bus), scenarios.Options{Wall: func() time.Duration { return time.Since(began) }})
 	if err != nil {
 		return r, false, err
 	}
-	r = measure(s, entry, res.Totals, floor)
-	return r, true, save(path, r)
+	r = rowOfTotals(s, entry, res.Totals, floor)
+	return r, true, writeCached(path, r)
 }
 
-// measure makes a row of a replay's totals.
-func measure(s spec.Scenario, entry string, t history.Totals, floor pair) Row {
-	kappa := s.Weights.Kappa.Dollars()
-	r := Row{
-		Scenario: s.Name, Hash: s.Hash, Entry: entry, Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.Dollars(), Load: scenarios.Load(s),
+// rowOfTotals makes a row of a replay's totals.
+func rowOfTotals(s spec.Scenario, entry string, t history.Totals, floor boundPair) BenchRow {
+	kappa := s.Weights.Kappa.InDollars()
+	r := BenchRow{
+		Scenario: s.Name, Hash: s.Hash, Entry: entry, Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.InDollars(), Load: scenarios.GPULoad(s),
 		JobsUSD:  t.JobsUSD,
 		BoundUSD: floor.Jobs, IdleBound: floor.Idle,
 		BusyKg: t.CarbonKg - t.IdleKg, BusyCostUSD: t.CostUSD - t.IdleUSD, Totals: t,
@@ -162,24 +162,24 @@ func measure(s spec.Scenario, entry string, t history.Totals, floor pair) Row {
 	return r
 }
 
-// file names what is kept of a row by all that it depends on.
-func (p Plan) file(name string, parts ...string) string {
+// cacheFile names what is kept of a row by all that it depends on.
+func (p BenchPlan) cacheFile(name string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(append(parts, p.Program), "\x00")))
 	return filepath.Join(p.Dir, "rows", name+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// keep reads what was kept. A file that cannot be read is as none: its row is
+// readCached reads what was kept. A file that cannot be read is as none: its row is
 // run again and the file replaced.
-func keep(path string, to any) bool {
+func readCached(path string, to any) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && json.Unmarshal(text, to) == nil
 }
 
-// save keeps a row or a bound.
-func save(path string, v any) error {
+// writeCached keeps a row or a bound.
+func writeCached(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, append(text, '\n'), 0o644)
+	return atomicfile.ReplaceFile(path, append(text, '\n'), 0o644)
 }

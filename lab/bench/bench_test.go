@@ -16,22 +16,22 @@ import (
 )
 
 // two rows of each entry, on two days.
-func rows() []Row {
-	row := func(day, entry string, usd, kg float64, late int) Row {
-		return Row{
+func rows() []BenchRow {
+	row := func(day, entry string, usd, kg float64, late int) BenchRow {
+		return BenchRow{
 			Scenario: day, Hash: day, Entry: entry, Seed: 1, KappaUSD: 100, Load: 0.65,
 			JobsUSD: usd, BoundUSD: 10, Gap: usd/10 - 1, IdleBound: 20, IdleGap: usd/20 + 0.5, BusyKg: kg, BusyCostUSD: usd / 2,
 			Totals: history.Totals{Policy: entry, Jobs: 200, Late: late, CarbonKg: kg + 5, CostUSD: usd},
 		}
 	}
-	return []Row{
+	return []BenchRow{
 		row("monday", "auction", 11, 60, 0), row("monday", "auction/perfect", 10.5, 50, 0), row("monday", "home-fifo", 20, 100, 2),
 		row("tuesday", "auction", 13, 80, 1), row("tuesday", "home-fifo", 12, 100, 0),
 	}
 }
 
 func TestSummariesCompareWithinADay(t *testing.T) {
-	all := Summarize(rows())
+	all := SummarizePolicies(rows())
 	auction, perfect, fifo := all[0], all[1], all[2]
 	if auction.Entry != "auction" || auction.Rows != 2 || auction.Best != 1 || fifo.Best != 1 || perfect.Best != 0 {
 		t.Errorf("best: %s %d of %d, %s %d, %s %d; want one each of auction and home-fifo", auction.Entry, auction.Best, auction.Rows, fifo.Entry, fifo.Best, perfect.Entry, perfect.Best)
@@ -47,7 +47,7 @@ func TestSummariesCompareWithinADay(t *testing.T) {
 	near("late", auction.Late.High, 0.005)
 	near("carbon against home-fifo", auction.Carbon.FIFO.Median, -0.3)
 	near("cost against home-fifo", auction.Cost.FIFO.Low, -0.45)
-	if got, want := auction.Figures["carbon_kg"], (Spread{2, 75, 75, 65, 85}); got != want {
+	if got, want := auction.Figures["carbon_kg"], (Distribution{2, 75, 75, 65, 85}); got != want {
 		t.Errorf("carbon of both days is %+v; want %+v", got, want)
 	}
 	if auction.Carbon.Least.N != 0 {
@@ -63,14 +63,14 @@ func TestStressDaysAreSummedApart(t *testing.T) {
 		of.Totals.ObjectiveUSD, of.Totals.Late = 30, 10
 		all = append(all, of)
 	}
-	if want := Summarize(rows()); !reflect.DeepEqual(Summarize(all), want) {
-		t.Errorf("with stress days the summary is %+v; want %+v", Summarize(all), want)
+	if want := SummarizePolicies(rows()); !reflect.DeepEqual(SummarizePolicies(all), want) {
+		t.Errorf("with stress days the summary is %+v; want %+v", SummarizePolicies(all), want)
 	}
 	for i := range rows() {
 		all[i].Totals.ObjectiveUSD = float64(10 + i)
 	}
-	strains := Strains(all)
-	want := Strain{"auction", "outage", Spread{2, 30, 30, 30, 30}, Spread{2, 18.5, 18.5, 17, 20}, Spread{2, 0.05, 0.05, 0.05, 0.05}}
+	strains := StressEffects(all)
+	want := StressEffect{"auction", "outage", Distribution{2, 30, 30, 30, 30}, Distribution{2, 18.5, 18.5, 17, 20}, Distribution{2, 0.05, 0.05, 0.05, 0.05}}
 	if len(strains) != 3 || strains[0] != want {
 		t.Errorf("strains are %+v; want %+v, perfect and home-fifo", strains, want)
 	}
@@ -78,11 +78,11 @@ func TestStressDaysAreSummedApart(t *testing.T) {
 		of.Sweep, of.KappaUSD, of.Totals.ObjectiveUSD = true, 800, 1000
 		all = append(all, of)
 	}
-	if got := Strains(all); !reflect.DeepEqual(got, strains) {
+	if got := StressEffects(all); !reflect.DeepEqual(got, strains) {
 		t.Errorf("with a sweep strains are %+v; want %+v", got, strains)
 	}
 	var table, page bytes.Buffer
-	if err := errors.Join(Markdown(&table, all), Page(&page, all)); err != nil {
+	if err := errors.Join(WriteMarkdown(&table, all), WritePage(&page, all)); err != nil {
 		t.Fatal(err)
 	}
 	if line := "| auction | – | – | – | – | – | – | 18.50 [17.00..20.00] | 5.00 [5.00..5.00] | – | – |"; !strings.Contains(table.String(), line) || !strings.Contains(page.String(), "<th>outage, $ more</th>") {
@@ -93,7 +93,7 @@ func TestStressDaysAreSummedApart(t *testing.T) {
 // Each figure has its median and its spread where people look.
 func TestTablesSayHowFiguresAreSpread(t *testing.T) {
 	var table, page bytes.Buffer
-	if err := errors.Join(Markdown(&table, rows()), Page(&page, rows())); err != nil {
+	if err := errors.Join(WriteMarkdown(&table, rows()), WritePage(&page, rows())); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"75.0 [65.0..85.0]", "12.00 [11.00..13.00]"} { // kg, $
@@ -105,10 +105,10 @@ func TestTablesSayHowFiguresAreSpread(t *testing.T) {
 
 func TestTablesHaveEveryRow(t *testing.T) {
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, rows()) },
-		"CSV":      func(b *bytes.Buffer) error { return CSV(b, rows()) },
-		"Page":     func(b *bytes.Buffer) error { return Page(b, rows()) },
-		"JSON":     func(b *bytes.Buffer) error { return JSON(b, rows()) },
+		"Markdown": func(b *bytes.Buffer) error { return WriteMarkdown(b, rows()) },
+		"CSV":      func(b *bytes.Buffer) error { return WriteCSV(b, rows()) },
+		"Page":     func(b *bytes.Buffer) error { return WritePage(b, rows()) },
+		"JSON":     func(b *bytes.Buffer) error { return WriteJSON(b, rows()) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -126,7 +126,7 @@ func TestARowHasNoGapToABoundBelowZero(t *testing.T) {
 	r := rows()[0]
 	r.JobsUSD, r.BoundUSD, r.Gap, r.IdleGap = -3, -7.5, 0, 0.25
 	var table, lines bytes.Buffer
-	if err := errors.Join(Markdown(&table, []Row{r}), CSV(&lines, []Row{r})); err != nil {
+	if err := errors.Join(WriteMarkdown(&table, []BenchRow{r}), WriteCSV(&lines, []BenchRow{r})); err != nil {
 		t.Fatal(err)
 	}
 	if want := "| auction | -3.00 | – | 25.0 |"; !strings.Contains(table.String(), want) {
@@ -141,7 +141,7 @@ func TestAPageTakesNamesAsText(t *testing.T) {
 	all := rows()
 	all[0].Scenario = `<script>alert("x")</script>`
 	var b bytes.Buffer
-	if err := Page(&b, all); err != nil || strings.Contains(b.String(), "<script") {
+	if err := WritePage(&b, all); err != nil || strings.Contains(b.String(), "<script") {
 		t.Errorf("the page has a script of a name's: %v", err)
 	}
 }
@@ -159,16 +159,16 @@ func TestASweepIsDrawnForItsDay(t *testing.T) {
 		all = append(all, r)
 	}
 	var b bytes.Buffer
-	if err := Page(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 3 || strings.Count(b.String(), "/GPU-h</text>") != 3 {
+	if err := WritePage(&b, all); err != nil || strings.Count(b.String(), "/t</text>") != 3 || strings.Count(b.String(), "/GPU-h</text>") != 3 {
 		t.Errorf("the page has no charts of 3 points each: %v", err)
 	}
-	if n := Summarize(all)[0].Rows; n != 2 {
+	if n := SummarizePolicies(all)[0].Rows; n != 2 {
 		t.Errorf("the summary counts %d rows of auction; the sweep's are not its", n)
 	}
 }
 
 func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
-	start := protocol.At(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
+	start := protocol.FromStdTime(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
 	s := spec.Scenario{Name: "day", Hash: "h", Start: start, End: start.Add(24 * time.Hour)}
 	for i, name := range []string{"cheap", "clean", "dear"} {
 		site := spec.Site{Name: name, Signals: map[protocol.Quantity][]protocol.Point{}}
@@ -190,7 +190,7 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 		{"negative", 2, 12, -50_000, 400_000, 15},
 	}
 	for _, tc := range tests {
-		x, err := Stress(s, tc.kind)
+		x, err := StressScenario(s, tc.kind)
 		if err != nil || x.Hash == s.Hash || x.Name != "day-"+tc.kind || x.Stress != tc.kind {
 			t.Fatalf("Stress(%s) = %s %s, %v", tc.kind, x.Name, x.Hash, err)
 		}
@@ -204,38 +204,38 @@ func TestStressChangesOneSiteAndNothingElse(t *testing.T) {
 			t.Errorf("%s: hour %d changed too", tc.kind, tc.before)
 		}
 	}
-	if x, _ := Stress(s, "outage"); len(x.Sites[1].Outages) != 1 || x.Sites[1].Outages[0] != (spec.Outage{From: start.Add(12 * time.Hour), To: start.Add(20 * time.Hour)}) || s.Sites[1].Outages != nil {
+	if x, _ := StressScenario(s, "outage"); len(x.Sites[1].Outages) != 1 || x.Sites[1].Outages[0] != (spec.Outage{From: start.Add(12 * time.Hour), To: start.Add(20 * time.Hour)}) || s.Sites[1].Outages != nil {
 		t.Errorf("outage: %+v", x.Sites[1].Outages)
 	}
 	own := s
 	own.Sites = slices.Clone(s.Sites)
 	own.Sites[1].Outages = []spec.Outage{{From: start.Add(time.Hour), To: start.Add(2 * time.Hour)}}
-	if x, _ := Stress(own, "outage"); len(x.Sites[1].Outages) != 2 || len(own.Sites[1].Outages) != 1 {
+	if x, _ := StressScenario(own, "outage"); len(x.Sites[1].Outages) != 2 || len(own.Sites[1].Outages) != 1 {
 		t.Errorf("an outage beside one of the scenario's own: %+v", x.Sites[1].Outages)
 	}
 	late := s // jobs arrive from the evening on: what happens at noon happens on the day after
 	late.Start, late.End = start.Add(21*time.Hour), start.Add(45*time.Hour)
-	if x, _ := Stress(late, "outage"); x.Sites[1].Outages[0].From != start.Add(36*time.Hour) {
+	if x, _ := StressScenario(late, "outage"); x.Sites[1].Outages[0].From != start.Add(36*time.Hour) {
 		t.Errorf("an outage of a day that begins in the evening: %+v", x.Sites[1].Outages)
 	}
-	if x, _ := Stress(late, "spike"); x.Sites[0].Signals[protocol.GridPrice][24+37].Value != 3_000_000 {
+	if x, _ := StressScenario(late, "spike"); x.Sites[0].Signals[protocol.GridPrice][24+37].Value != 3_000_000 {
 		t.Errorf("a spike of a day that begins in the evening: %+v", x.Sites[0].Signals[protocol.GridPrice][50:])
 	}
 	marginal := s // by which bids go
 	marginal.Carbon, marginal.Sites = spec.ByMarginal, slices.Clone(s.Sites)
 	clean := &marginal.Sites[1]
 	clean.Signals = maps.Clone(clean.Signals)
-	clean.Signals[spec.Marginal], clean.Signals[spec.Average] = clean.Signals[protocol.GridCarbon], clean.Signals[protocol.GridCarbon]
-	if x, _ := Stress(marginal, "drought"); !slices.Equal(x.Sites[1].Signals[spec.Marginal], x.Sites[1].Signals[protocol.GridCarbon]) || x.Sites[1].Signals[spec.Marginal][27].Value != 100_000 {
-		t.Errorf("a drought where bids go by marginal intensity is accounted as %+v", x.Sites[1].Signals[spec.Marginal][24:48])
+	clean.Signals[spec.MarginalCarbon], clean.Signals[spec.AverageCarbon] = clean.Signals[protocol.GridCarbon], clean.Signals[protocol.GridCarbon]
+	if x, _ := StressScenario(marginal, "drought"); !slices.Equal(x.Sites[1].Signals[spec.MarginalCarbon], x.Sites[1].Signals[protocol.GridCarbon]) || x.Sites[1].Signals[spec.MarginalCarbon][27].Value != 100_000 {
+		t.Errorf("a drought where bids go by marginal intensity is accounted as %+v", x.Sites[1].Signals[spec.MarginalCarbon][24:48])
 	}
-	if x, _ := Stress(s, "liar"); x.Sites[2].Bids != (spec.Bids{Price: 500, Energy: 500}) || s.Sites[2].Bids != (spec.Bids{}) {
+	if x, _ := StressScenario(s, "liar"); x.Sites[2].Bids != (spec.Misreport{Price: 500, Energy: 500}) || s.Sites[2].Bids != (spec.Misreport{}) {
 		t.Errorf("liar: %+v", x.Sites[2].Bids)
 	}
 	if s.Sites[0].Signals[protocol.GridPrice][37].Value != 10_000 {
 		t.Errorf("the scenario that was stressed has changed itself")
 	}
-	if _, err := Stress(s, "luck"); err == nil {
+	if _, err := StressScenario(s, "luck"); err == nil {
 		t.Errorf("Stress of an unknown kind is no error")
 	}
 }

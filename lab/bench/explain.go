@@ -15,20 +15,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Question is one line of a question set: how it is asked, other words for
+// A BenchQuestion is one line of a question set: how it is asked, other words for
 // it, and the call that its truth is.
-type Question struct {
+type BenchQuestion struct {
 	ID    string   `yaml:"id"`
 	Q     string   `yaml:"q"`
 	Alt   []string `yaml:"alt"`
 	Truth string   `yaml:"truth"`
 }
 
-// An Explained is how one utterance was read. Verdict is "right"; "declined" if
+// An JudgedAnswer is how one utterance was read. Verdict is "right"; "declined" if
 // it was given back though it has an answer; "wrong" if another question was
 // answered in its place; or "unjudged" if its truth is a call not known here, or
 // the run has nothing for one of its slots.
-type Explained struct {
+type JudgedAnswer struct {
 	ID, Asked     string
 	Canonical     bool
 	Kind, Verdict string
@@ -38,51 +38,51 @@ type Explained struct {
 }
 
 //go:embed set.json
-var setSchema []byte
+var questionSetSchema []byte
 
-var setFile = yamlschema.Kind{By: "bench", What: "set of questions", Docs: "docs/ask.md", Schema: setSchema}
+var questionSetFile = yamlschema.SchemaKind{Reader: "bench", FileKind: "set of questions", Docs: "docs/ask.md", Schema: questionSetSchema}
 
 // ReadQuestions reads a question set; file is its name, for errors, each of which
 // has the line and the field too.
-func ReadQuestions(file string, text []byte) ([]Question, error) {
-	page, err := setFile.Read(file, text)
+func ReadQuestions(file string, text []byte) ([]BenchQuestion, error) {
+	page, err := questionSetFile.ParsePage(file, text)
 	if err != nil {
 		return nil, err
 	}
 	var set struct {
-		Questions []Question `yaml:"questions"`
+		Questions []BenchQuestion `yaml:"questions"`
 	}
-	err = page.Decode(&set)
+	err = page.DecodeInto(&set)
 	return set.Questions, err
 }
 
-// Explain asks a run every question, with its names in place of $D, $J and the
+// JudgeQuestions asks a run every question, with its names in place of $D, $J and the
 // others.
-func Explain(l *query.Log, b *history.Book, all []Question) []Explained {
-	names := bind(b)
-	var out []Explained
+func JudgeQuestions(l *query.Log, b *history.Book, all []BenchQuestion) []JudgedAnswer {
+	names := bindSlots(b)
+	var out []JudgedAnswer
 	for _, q := range all {
 		for i, words := range append([]string{q.Q}, q.Alt...) {
 			if words == "" {
 				continue
 			}
-			e := Explained{ID: q.ID, Asked: names.fill(words), Canonical: i == 0, Verdict: "unjudged"}
-			if names.lack(words) {
+			e := JudgedAnswer{ID: q.ID, Asked: names.fillSlots(words), Canonical: i == 0, Verdict: "unjudged"}
+			if names.hasUnfilledSlot(words) {
 				out = append(out, e)
 				continue
 			}
 			a := l.Ask(e.Asked)
 			e.Kind, e.Read, e.answer = a.Kind, a.Read, a
-			e.Verdict = names.judge(words, q.Truth, a)
+			e.Verdict = names.judgeReading(words, q.Truth, a)
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// reads are what an utterance has to be read as, by what its truth begins
+// expectedReadings are what an utterance has to be read as, by what its truth begins
 // with: asks, or kinds of answers after "!". The first line that fits counts.
-var reads = []struct{ truth, want string }{
+var expectedReadings = []struct{ truth, want string }{
 	{"sum(carbon,$DAY)/sum(", "mix"}, {"sum(extra", "no-arbitration"}, {"sum_by(", "bill"}, {"sum(", "bill"}, {"argmax(sum_by", "bill"}, {"top(", "top"},
 	{"job($J).site", "where"}, {"job($J).decision", "decision"}, {"job($J).start", "times"}, {"job($J).wait", "waited"},
 	{"bids(", "offers"}, {"count(bids", "offer-count"}, {"ineligible(", "unable"}, {"why_not($D4,greenest", "why-not-greenest"},
@@ -99,17 +99,17 @@ var reads = []struct{ truth, want string }{
 	{"read_only", "!refused"}, {"nothing", "!unclear !ambiguous !not-found !refused"}, {"ambiguous_name", "!not-found !ambiguous"},
 }
 
-// judge compares how an utterance was read with what its truth asks, and the
+// judgeReading compares how an utterance was read with what its truth asks, and the
 // names in the query with those in the utterance.
-func (n names) judge(words, truth string, a query.Answer) string {
+func (n slotNames) judgeReading(words, truth string, a query.Answer) string {
 	if truth == "none" || strings.HasPrefix(truth, "read(") {
-		return n.spoken(truth, a)
+		return n.judgeSpokenTruth(truth, a)
 	}
-	i := slices.IndexFunc(reads, func(r struct{ truth, want string }) bool { return strings.HasPrefix(truth, r.truth) })
+	i := slices.IndexFunc(expectedReadings, func(r struct{ truth, want string }) bool { return strings.HasPrefix(truth, r.truth) })
 	if i < 0 {
 		return "unjudged"
 	}
-	want := strings.Fields(reads[i].want)
+	want := strings.Fields(expectedReadings[i].want)
 	if slices.Contains(want, "!"+a.Kind) {
 		return "right"
 	}
@@ -122,14 +122,14 @@ func (n names) judge(words, truth string, a query.Answer) string {
 	if !slices.Contains(want, a.Query.Ask) {
 		return "wrong"
 	}
-	if a.Kind != "absent" && !n.named(words, *a.Query) {
+	if a.Kind != "absent" && !n.queryHasAllNames(words, *a.Query) {
 		return "wrong"
 	}
 	return "right"
 }
 
-// named reports whether every name of an utterance is in the query.
-func (n names) named(words string, q ask.Query) bool {
+// queryHasAllNames reports whether every name of an utterance is in the query.
+func (n slotNames) queryHasAllNames(words string, q ask.Query) bool {
 	in := fmt.Sprint(string(q.Job), " ", q.Site, " ", q.Other, " ", q.Tenant, " D-", q.Decision, " ")
 	for _, x := range n {
 		if !strings.Contains(words, x.slot) {
@@ -149,18 +149,18 @@ func (n names) named(words string, q ask.Query) bool {
 	return true
 }
 
-// names are what the slots of a question set stand for, longer slots first.
-type names []struct{ slot, name string }
+// slotNames are what the slots of a question set stand for, longer slots first.
+type slotNames []struct{ slot, name string }
 
-func (n names) fill(words string) string {
+func (n slotNames) fillSlots(words string) string {
 	for _, x := range n {
 		words = strings.ReplaceAll(words, x.slot, x.name)
 	}
 	return words
 }
 
-// lack reports whether words have a slot that the run has nothing for.
-func (n names) lack(words string) bool {
+// hasUnfilledSlot reports whether words have a slot that the run has nothing for.
+func (n slotNames) hasUnfilledSlot(words string) bool {
 	for _, x := range n {
 		if strings.Contains(words, x.slot) && x.name == "" {
 			return true
@@ -170,9 +170,9 @@ func (n names) lack(words string) bool {
 	return false
 }
 
-// bind finds names for the slots in a run. A slot that the run has nothing for
+// bindSlots finds names for the slots in a run. A slot that the run has nothing for
 // gets the nearest it has: a job that waited for one that waits still.
-func bind(b *history.Book) names {
+func bindSlots(b *history.Book) slotNames {
 	found := map[string]string{"$D": "", "$D2": "", "$D3": "", "$D4": "", "$D5": "", "$J": "", "$JW": "", "$A": "", "$B": "", "$C": "", "$S": "", "$T": "", "$DAY": "", "$H": "14:00"}
 	set := func(slot, name string) {
 		if found[slot] == "" {
@@ -185,7 +185,7 @@ func bind(b *history.Book) names {
 	for _, id := range b.Jobs() {
 		r, _ := b.Job(id)
 		d := r.Award()
-		set("$DAY", r.Job.Arrival.Go().Format("2006-01-02"))
+		set("$DAY", r.Job.Arrival.StdTime().Format("2006-01-02"))
 		set("$T", r.Job.Tenant)
 		if d == nil || len(r.Hearings) == 0 {
 			set("$JW", string(id))
@@ -221,16 +221,16 @@ func bind(b *history.Book) names {
 		}
 	}
 	set("$JW", found["$J"])
-	var n names
+	var n slotNames
 	for _, slot := range []string{"$DAY", "$D2", "$D3", "$D4", "$D5", "$JW", "$D", "$J", "$A", "$B", "$C", "$S", "$T", "$H"} {
 		n = append(n, struct{ slot, name string }{slot, found[slot]})
 	}
 	return n
 }
 
-// WriteExplained writes what came of a question set: sums, then every utterance
+// WriteJudgedAnswers writes what came of a question set: sums, then every utterance
 // that was not read right.
-func WriteExplained(w io.Writer, all []Explained) error {
+func WriteJudgedAnswers(w io.Writer, all []JudgedAnswer) error {
 	var b bytes.Buffer
 	for _, canonical := range []bool{true, false} {
 		sums, n := make(map[string]int), 0

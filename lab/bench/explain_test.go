@@ -25,11 +25,11 @@ type played struct {
 
 // shortDay is played once for all tests.
 var shortDay = sync.OnceValues(func() (p played, err error) {
-	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 60})
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 60})
 	if err != nil {
 		return p, err
 	}
-	res, err := scenarios.Play(context.Background(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{
+	res, err := scenarios.Replay(context.Background(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{
 		Record: func(m protocol.Message) error { p.said = append(p.said, m); return nil },
 	})
 	p.totals = res.Totals
@@ -52,13 +52,13 @@ func asked(t *testing.T, totals ...history.Totals) (*query.Log, *history.Book) {
 }
 
 // ground holds answers from a log of the short day to its record.
-func ground(l *query.Log) *Ground {
+func ground(l *query.Log) *GroundingCheck {
 	day, _ := shortDay() // it was asked for
 	first, last := day.said[0].At, day.said[0].At
 	for _, m := range day.said {
 		first, last = min(first, m.At), max(last, m.At)
 	}
-	return NewGround(l, first, last)
+	return NewGroundingCheck(l, first, last)
 }
 
 func TestTheQuestionSetIsReadRight(t *testing.T) {
@@ -71,14 +71,14 @@ func TestTheQuestionSetIsReadRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	l, b := asked(t)
-	read := Explain(l, b, all)
+	read := JudgeQuestions(l, b, all)
 	for _, e := range read {
 		if e.Verdict != "right" && (e.Canonical || e.Verdict != "declined") {
 			t.Errorf("%s %q is %s: %s, read as %q", e.ID, e.Asked, e.Verdict, e.Kind, e.Read)
 		}
 	}
 	var out bytes.Buffer
-	if err := WriteExplained(&out, read); err != nil {
+	if err := WriteJudgedAnswers(&out, read); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", out.String())
@@ -103,14 +103,14 @@ func TestAWrongReadingIsSeen(t *testing.T) {
 		{"a truth of another day", "late jobs", "unheard_of()", "unjudged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := Explain(l, b, []Question{{ID: "X", Q: tc.q, Truth: tc.truth}})
+			got := JudgeQuestions(l, b, []BenchQuestion{{ID: "X", Q: tc.q, Truth: tc.truth}})
 			if got[0].Verdict != tc.want {
 				t.Errorf("%q with truth %s is %+v; want %s", tc.q, tc.truth, got[0], tc.want)
 			}
 		})
 	}
 	lost := query.Answer{Kind: "answer", Query: &ask.Query{Ask: "bill"}}
-	if got := bind(b).judge("carbon of $T", "sum(carbon)", lost); got != "wrong" {
+	if got := bindSlots(b).judgeReading("carbon of $T", "sum(carbon)", lost); got != "wrong" {
 		t.Errorf("a tenant that got lost is %s; want wrong", got)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Page writes a page that needs nothing but itself: the summaries, a chart of
+// WritePage writes a page that needs nothing but itself: the summaries, a chart of
 // gaps, the trade-off of each day with a sweep, and all rows.
-func Page(w io.Writer, rows []Row) error {
+func WritePage(w io.Writer, rows []BenchRow) error {
 	b := new(strings.Builder)
 	b.WriteString(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Gridbid: days by policy</title><style>
 body{font:15px/1.45 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem;color:#1c2530}
@@ -21,28 +21,28 @@ td,th{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #e3e7ec;white
 svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 `)
 	b.WriteString("<h1>Days by policy</h1><p class=s>Gap: objective of the jobs over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw.</p>")
-	all := Summarize(rows)
-	b.WriteString(gaps(all))
-	table(b, summed, len(all), func(i int) []string { return all[i].cells() })
+	all := SummarizePolicies(rows)
+	b.WriteString(drawGapChart(all))
+	writeHTMLTable(b, summaryHeads, len(all), func(i int) []string { return all[i].summaryCells() })
 	b.WriteString("<h2>Figures</h2><p class=s>Median [lowest..highest] of the rows.</p>")
-	table(b, titles(), len(all), func(i int) []string { return all[i].figures() })
-	if heads, lines := strained(Strains(rows)); len(lines) > 0 {
-		fmt.Fprintf(b, "<h2>Stress days</h2><p class=s>%s</p>", underStress)
-		table(b, heads, len(lines), func(i int) []string { return lines[i] })
+	writeHTMLTable(b, figureHeads(), len(all), func(i int) []string { return all[i].figureCells() })
+	if heads, lines := stressTable(StressEffects(rows)); len(lines) > 0 {
+		fmt.Fprintf(b, "<h2>Stress days</h2><p class=s>%s</p>", underStressNote)
+		writeHTMLTable(b, heads, len(lines), func(i int) []string { return lines[i] })
 	}
-	for _, d := range sweeps(rows) {
+	for _, d := range drawSweeps(rows) {
 		b.WriteString(d)
 	}
 	b.WriteString("<h2>All rows</h2>")
 	head := []string{"scenario", "seed", "policy", "$/t"}
-	for _, c := range columns {
-		head = append(head, c.title())
+	for _, c := range benchColumns {
+		head = append(head, c.headWithUnit())
 	}
-	table(b, head, len(rows), func(i int) []string {
+	writeHTMLTable(b, head, len(rows), func(i int) []string {
 		r := rows[i]
 		cells := []string{r.Scenario, fmt.Sprint(r.Seed), r.Entry, fmt.Sprintf("%g", r.KappaUSD)}
-		for _, c := range columns {
-			cells = append(cells, c.text(r, c.places, "–"))
+		for _, c := range benchColumns {
+			cells = append(cells, c.cellText(r, c.places, "–"))
 		}
 		return cells
 	})
@@ -51,7 +51,7 @@ svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 	return err
 }
 
-func table(b *strings.Builder, head []string, n int, cells func(int) []string) {
+func writeHTMLTable(b *strings.Builder, head []string, n int, cells func(int) []string) {
 	b.WriteString("<table><tr>")
 	for _, h := range head {
 		fmt.Fprintf(b, "<th>%s</th>", html.EscapeString(h))
@@ -65,9 +65,9 @@ func table(b *strings.Builder, head []string, n int, cells func(int) []string) {
 	b.WriteString("</table>")
 }
 
-// gaps draws the spread of each entry's gap, on a logarithmic scale: baselines
+// drawGapChart draws the spread of each entry's gap, on a logarithmic scale: baselines
 // lie hundreds of per cent away.
-func gaps(all []Summary) string {
+func drawGapChart(all []PolicySummary) string {
 	const left, width, row = 180.0, 640.0, 22.0
 	least, most := 1.0, 10.0 // per cent
 	for _, s := range all {
@@ -95,39 +95,39 @@ func gaps(all []Summary) string {
 	return b.String()
 }
 
-// A tradeOff is two figures of the same run, one bought with the other as a weight
+// A tradeOffChart is two figures of the same run, one bought with the other as a weight
 // is raised.
-type tradeOff struct {
+type tradeOffChart struct {
 	title, aria string
-	weight      func(Row) float64
-	other       func(Row) float64 // that stays, or the row is of another trade-off
+	weight      func(BenchRow) float64
+	other       func(BenchRow) float64 // that stays, or the row is of another trade-off
 	unit        string
-	x, y        func(Row) float64
+	x, y        func(BenchRow) float64
 	xs, ys      string // formats
 }
 
-var tradeOffs = []tradeOff{
+var tradeOffCharts = []tradeOffChart{
 	{
 		"money against carbon", "cost against carbon",
-		func(r Row) float64 { return r.KappaUSD }, func(r Row) float64 { return r.DelayUSD }, "$%g/t",
-		func(r Row) float64 { return r.BusyCostUSD }, func(r Row) float64 { return r.BusyKg }, "$%.2f of busy energy", "%.1f kg",
+		func(r BenchRow) float64 { return r.KappaUSD }, func(r BenchRow) float64 { return r.DelayUSD }, "$%g/t",
+		func(r BenchRow) float64 { return r.BusyCostUSD }, func(r BenchRow) float64 { return r.BusyKg }, "$%.2f of busy energy", "%.1f kg",
 	},
 	{
 		"money and carbon against waiting", "cost against waiting",
-		func(r Row) float64 { return r.DelayUSD }, func(r Row) float64 { return r.KappaUSD }, "$%g/GPU-h",
-		func(r Row) float64 { return r.BusyCostUSD + r.BusyKg*r.KappaUSD/1000 }, func(r Row) float64 { return r.Totals.WaitS.Mean / 3600 }, "$%.2f of money and carbon", "%.2f h",
+		func(r BenchRow) float64 { return r.DelayUSD }, func(r BenchRow) float64 { return r.KappaUSD }, "$%g/GPU-h",
+		func(r BenchRow) float64 { return r.BusyCostUSD + r.BusyKg*r.KappaUSD/1000 }, func(r BenchRow) float64 { return r.Totals.WaitS.Mean / 3600 }, "$%.2f of money and carbon", "%.2f h",
 	},
 }
 
-// sweeps draws the trade-offs of each scenario that was run at several weights.
+// drawSweeps draws the trade-offs of each scenario that was run at several weights.
 // Rows at the usual weights, of which there is one, belong to both.
-func sweeps(rows []Row) (out []string) {
+func drawSweeps(rows []BenchRow) (out []string) {
 	type key struct {
 		scenario, entry string
 		seed            uint64
 	}
 	var order []key
-	points := make(map[key][]Row)
+	points := make(map[key][]BenchRow)
 	for _, r := range rows {
 		if !r.Sweep {
 			continue
@@ -139,18 +139,18 @@ func sweeps(rows []Row) (out []string) {
 		points[k] = append(points[k], r)
 	}
 	for _, k := range order {
-		for _, t := range tradeOffs {
-			if p := t.of(points[k]); p != nil {
-				out = append(out, fmt.Sprintf("<h2>%s under %s: %s</h2>", html.EscapeString(k.scenario), html.EscapeString(k.entry), t.title)+t.scatter(p))
+		for _, t := range tradeOffCharts {
+			if p := t.sweepRows(points[k]); p != nil {
+				out = append(out, fmt.Sprintf("<h2>%s under %s: %s</h2>", html.EscapeString(k.scenario), html.EscapeString(k.entry), t.title)+t.drawScatter(p))
 			}
 		}
 	}
 	return out
 }
 
-// of returns the rows that differ in the trade-off's weight alone, by it, if there
+// sweepRows returns the rows that differ in the trade-off's weight alone, by it, if there
 // are three: those that share the value of the other weight which most have.
-func (t tradeOff) of(rows []Row) (out []Row) {
+func (t tradeOffChart) sweepRows(rows []BenchRow) (out []BenchRow) {
 	count := make(map[float64]int)
 	most := 0
 	for _, r := range rows {
@@ -162,20 +162,20 @@ func (t tradeOff) of(rows []Row) (out []Row) {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, func(x, y Row) int { return cmp.Compare(t.weight(x), t.weight(y)) })
+	slices.SortFunc(out, func(x, y BenchRow) int { return cmp.Compare(t.weight(x), t.weight(y)) })
 	return out
 }
 
-func (t tradeOff) scatter(p []Row) string {
+func (t tradeOffChart) drawScatter(p []BenchRow) string {
 	const left, top, width, height = 70.0, 20.0, 520.0, 260.0
 	low, high := [2]float64{math.Inf(1), math.Inf(1)}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	at := func(r Row) [2]float64 { return [2]float64{t.x(r), t.y(r)} }
+	at := func(r BenchRow) [2]float64 { return [2]float64{t.x(r), t.y(r)} }
 	for _, r := range p {
 		for i, v := range at(r) {
 			low[i], high[i] = min(low[i], v), max(high[i], v)
 		}
 	}
-	place := func(r Row) (x, y float64) {
+	place := func(r BenchRow) (x, y float64) {
 		v := at(r)
 		part := func(i int) float64 { return (v[i] - low[i]) / max(high[i]-low[i], 1e-9) }
 		return left + width*part(0), top + height*(1-part(1))

@@ -15,14 +15,14 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Shades are what a site asks for its energy in the study of payments, over
+// PriceMarkups are what a site asks for its energy in the study of payments, over
 // what it costs, in thousandths. One of them is the truth.
-var Shades = []protocol.Milli{700, 850, 1000, 1150, 1300}
+var PriceMarkups = []protocol.Milli{700, 850, 1000, 1150, 1300}
 
-// A Shaded is a day in which one site asked for more or less than its energy
+// A MisreportRow is a day in which one site asked for more or less than its energy
 // costs and all others told the truth, and what came of it for that site. Sums
 // are in dollars, of the jobs that the site ran.
-type Shaded struct {
+type MisreportRow struct {
 	Scenario string  `json:"scenario"`
 	Site     string  `json:"site"`
 	Paid     string  `json:"paid"`  // by what was "bid" or by what was "measured"
@@ -42,10 +42,10 @@ type Shaded struct {
 	ObjectiveUSD float64 `json:"objective_usd"` // of the federation's jobs, by what was measured
 }
 
-// Payments plays a scenario with each of the named sites asking each of the
+// RunPaymentStudy plays a scenario with each of the named sites asking each of the
 // shades in turn, under the auction, once in a market that pays what was bid and
 // once in one that pays what was measured.
-func Payments(ctx context.Context, s spec.Scenario, sites []string, say func(format string, args ...any)) (out []Shaded, err error) {
+func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, say func(format string, args ...any)) (out []MisreportRow, err error) {
 	for _, name := range sites {
 		at := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == name })
 		if at < 0 {
@@ -56,13 +56,13 @@ func Payments(ctx context.Context, s spec.Scenario, sites []string, say func(for
 		x := s
 		x.Sites = slices.Clone(s.Sites)
 		for i := range x.Sites {
-			x.Sites[i].Bids = spec.Bids{} // the truth, whatever the day has a site say
+			x.Sites[i].Bids = spec.Misreport{} // the truth, whatever the day has a site say
 			if x.Sites[i].Name == site {
 				x.Sites[i].Bids.Price = price
 			}
 		}
-		res, err := scenarios.Play(ctx, x, scenarios.Auction, new(membus.Hub), scenarios.Options{Pay: pay})
-		return res.Book, res.Totals.JobsUSD, err
+		res, err := scenarios.Replay(ctx, x, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{Pay: pay})
+		return res.History, res.Totals.JobsUSD, err
 	}
 	for _, pay := range []accounts.Payment{accounts.FirstPrice, accounts.Settled} {
 		honest, objective, err := play("", 1000, pay)
@@ -70,14 +70,14 @@ func Payments(ctx context.Context, s spec.Scenario, sites []string, say func(for
 			return out, err
 		}
 		for _, site := range sites {
-			for _, price := range Shades {
+			for _, price := range PriceMarkups {
 				book, sum := honest, objective
 				if price != 1000 {
 					if book, sum, err = play(site, price, pay); err != nil {
 						return out, err
 					}
 				}
-				row := shaded(book, site, pay)
+				row := misreportRowOf(book, site, pay)
 				row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, sum
 				out = append(out, row)
 				say("%s, paid by what was %s: %s asks %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
@@ -90,15 +90,15 @@ func Payments(ctx context.Context, s spec.Scenario, sites []string, say func(for
 
 // Who is paid by what.
 const (
-	byBid         = "bid"
-	byMeasurement = "measured"
+	paidByBid         = "bid"
+	paidByMeasurement = "measured"
 )
 
-// shaded adds up what a site earned in a run.
-func shaded(book *history.Book, site string, pay accounts.Payment) Shaded {
-	out := Shaded{Site: site, Paid: byBid}
+// misreportRowOf adds up what a site earned in a run.
+func misreportRowOf(book *history.Book, site string, pay accounts.Payment) MisreportRow {
+	out := MisreportRow{Site: site, Paid: paidByBid}
 	if pay == accounts.Settled {
-		out.Paid = byMeasurement
+		out.Paid = paidByMeasurement
 	}
 	for _, id := range book.Jobs() {
 		r, _ := book.Job(id)
@@ -106,15 +106,15 @@ func shaded(book *history.Book, site string, pay accounts.Payment) Shaded {
 		if a == nil || r.Run == nil || r.Run.Site != site || r.State != history.Ended {
 			continue
 		}
-		cost, bid := r.Run.Cost.Money.Dollars(), a.Option.Money.Dollars()
-		more, rival := margin(r, *a)
+		cost, bid := r.Run.Cost.Money.InDollars(), a.Option.Money.InDollars()
+		more, rival := winnersMargin(r, *a)
 		out.Jobs++
 		if rival {
 			out.Rivals++
 		}
-		out.GPUHours += float64(r.Job.GPU()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
+		out.GPUHours += float64(r.Job.TotalGPUMilli()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
 		out.CostUSD += cost
-		if out.Paid == byMeasurement {
+		if out.Paid == paidByMeasurement {
 			out.Settled += max(cost, -cost) / 10
 			continue
 		}
@@ -124,10 +124,10 @@ func shaded(book *history.Book, site string, pay accounts.Payment) Shaded {
 	return out
 }
 
-// margin returns by how much the winner could have asked more before another
+// winnersMargin returns by how much the winner could have asked more before another
 // site's cheapest option would have cost the market less; nothing if there was
 // no such option, or if it was cheaper already and lost for want of room.
-func margin(r history.JobRecord, a history.Decision) (dollars float64, rival bool) {
+func winnersMargin(r history.JobRecord, a history.Decision) (dollars float64, rival bool) {
 	for _, h := range r.Hearings {
 		if h.Round != a.Round {
 			continue
@@ -139,7 +139,7 @@ func margin(r history.JobRecord, a history.Decision) (dollars float64, rival boo
 				continue
 			}
 			best := total(slices.MinFunc(answer.Options, func(x, y history.Priced) int { return int(total(x) - total(y)) }))
-			if more := (best - least).Dollars(); !rival || more < dollars {
+			if more := (best - least).InDollars(); !rival || more < dollars {
 				dollars, rival = more, true
 			}
 		}
@@ -147,82 +147,82 @@ func margin(r history.JobRecord, a history.Decision) (dollars float64, rival boo
 	return max(dollars, 0), rival
 }
 
-// PaymentsMarkdown writes rows as a table, and for each rule what the best lie
+// WritePaymentsMarkdown writes rows as a table, and for each rule what the best lie
 // of each site gained over the truth.
-func PaymentsMarkdown(w io.Writer, rows []Shaded) error {
+func WritePaymentsMarkdown(w io.Writer, rows []MisreportRow) error {
 	b := new(strings.Builder)
 	fmt.Fprintf(b, "| day | paid by | site | asks | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
-	truth := truths(rows)
+	truth := honestRows(rows)
 	for _, r := range rows {
 		profit := fmt.Sprintf("%.2f | %.2f |", r.FirstPrice, r.SecondPrice)
-		if r.Paid == byMeasurement {
+		if r.Paid == paidByMeasurement {
 			profit = "| |"
 		}
 		last := ""
-		if r.Paid == byMeasurement {
+		if r.Paid == paidByMeasurement {
 			last = fmt.Sprintf("%.2f", r.Settled)
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %d | %.0f | %.2f | %s %s | %+.2f |\n", r.Scenario, r.Paid, r.Site, r.Price,
-			r.Jobs, r.GPUHours, r.CostUSD, profit, last, 100*(r.ObjectiveUSD/truth[r.key()].ObjectiveUSD-1))
+			r.Jobs, r.GPUHours, r.CostUSD, profit, last, 100*(r.ObjectiveUSD/truth[r.rowKey()].ObjectiveUSD-1))
 	}
 	fmt.Fprintf(b, "\nWhat the best lie of a site gained over the truth, and what it cost the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
-	for _, l := range Temptations(rows) {
-		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", l.Rule, spread(l.Gained).text(1, 2), l.Gainers, len(l.Gained), spread(l.Lost).text(100, 2))
+	for _, l := range MisreportGains(rows) {
+		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", l.Rule, distributionOf(l.Gained).medianText(1, 2), l.Gainers, len(l.Gained), distributionOf(l.Lost).medianText(100, 2))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (r Shaded) key() string { return r.Scenario + "/" + r.Site + "/" + r.Paid }
+func (r MisreportRow) rowKey() string { return r.Scenario + "/" + r.Site + "/" + r.Paid }
 
-// truths returns the rows of honest sites.
-func truths(rows []Shaded) map[string]Shaded {
-	truth := make(map[string]Shaded)
+// honestRows returns the rows of honest sites.
+func honestRows(rows []MisreportRow) map[string]MisreportRow {
+	truth := make(map[string]MisreportRow)
 	for _, r := range rows {
 		if r.Price == 1 {
-			truth[r.key()] = r
+			truth[r.rowKey()] = r
 		}
 	}
 	return truth
 }
 
-// A Temptation is what the best lies under one rule of payment came to: an entry
+// A MisreportGain is what the best lies under one rule of payment came to: an entry
 // for each site and day, of nothing where no lie gains.
-type Temptation struct {
+type MisreportGain struct {
 	Rule    string
 	Gained  []float64 // dollars, by the site
 	Lost    []float64 // share of the federation's objective
 	Gainers int       // sites that gain half a cent or more
 }
 
-// Temptations returns what lies came to, by rule.
-func Temptations(rows []Shaded) (out []Temptation) {
-	truth := truths(rows)
+// MisreportGains returns what lies came to, by rule.
+func MisreportGains(rows []MisreportRow) (out []MisreportGain) {
+	truth := honestRows(rows)
 	for _, rule := range []struct {
 		name, paid string
-		of         func(Shaded) float64
+		of         func(MisreportRow) float64
 	}{
-		{"first-price", byBid, func(r Shaded) float64 { return r.FirstPrice }},
-		{"second-price", byBid, func(r Shaded) float64 { return r.SecondPrice }},
-		{"settled", byMeasurement, func(r Shaded) float64 { return r.Settled }},
+		{"first-price", paidByBid, func(r MisreportRow) float64 { return r.FirstPrice }},
+		{"second-price", paidByBid, func(r MisreportRow) float64 { return r.SecondPrice }},
+		{"settled", paidByMeasurement, func(r MisreportRow) float64 { return r.Settled }},
 	} {
-		best := make(map[string]Shaded)
+		best := make(map[string]MisreportRow)
 		var order []string
 		for _, r := range rows {
 			if r.Paid != rule.paid {
 				continue
 			}
-			x, ok := best[r.key()]
+			x, ok := best[r.rowKey()]
 			if !ok {
-				order = append(order, r.key())
-				x = truth[r.key()]
-				best[r.key()] = x
+				order = append(order, r.rowKey())
+				x = truth[r.rowKey()]
+				best[r.rowKey()] = x
 			}
 			if rule.of(r) > rule.of(x) {
-				best[r.key()] = r
+				best[r.rowKey()] = r
 			}
 		}
-		t := Temptation{Rule: rule.name}
+		t := MisreportGain{Rule: rule.name}
 		for _, key := range order {
 			gain := rule.of(best[key]) - rule.of(truth[key])
 			t.Gained = append(t.Gained, gain)
@@ -236,11 +236,11 @@ func Temptations(rows []Shaded) (out []Temptation) {
 	return out
 }
 
-// Telling returns the sites on which a lie tells most: the cheapest, the
+// MisreportStudySites returns the sites on which a lie tells most: the cheapest, the
 // cleanest and the dearest.
-func Telling(s spec.Scenario) []string {
+func MisreportStudySites(s spec.Scenario) []string {
 	var out []string
-	for _, i := range []int{cheapest(s), cleanest(s), dearest(s)} {
+	for _, i := range []int{cheapestSite(s), cleanestSite(s), mostExpensiveSite(s)} {
 		if name := s.Sites[i].Name; !slices.Contains(out, name) {
 			out = append(out, name)
 		}

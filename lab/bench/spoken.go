@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// spoken judges an answer by a truth of the form
+// judgeSpokenTruth judges an answer by a truth of the form
 //
 //	read(bill|top, metric=carbon, site=$S|site=$B, from=2026-03-11T12:00)
 //
@@ -19,7 +19,7 @@ import (
 // when anything with figures is wrong. Sites, tenants, jobs, decisions, times and
 // numbers that the truth does not name must not be in the query either: what was
 // read into a question is as wrong as what was lost.
-func (n names) spoken(truth string, a query.Answer) string {
+func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 	answered := a.Kind == "answer" || a.Kind == "absent" || a.Query != nil // one that was read may lack the means
 	switch {
 	case truth == "none" && a.Kind == "answer":
@@ -41,8 +41,8 @@ func (n names) spoken(truth string, a query.Answer) string {
 	q := *a.Query
 	for _, part := range want[1:] {
 		if !slices.ContainsFunc(strings.Split(part, "|"), func(p string) bool {
-			key, value, _ := strings.Cut(n.fill(p), "=")
-			return take(&q, key, value)
+			key, value, _ := strings.Cut(n.fillSlots(p), "=")
+			return takeQueryValue(&q, key, value)
 		}) {
 			return "wrong"
 		}
@@ -60,9 +60,9 @@ func (n names) spoken(truth string, a query.Answer) string {
 	return "right"
 }
 
-// take reports whether a query has a value under a key, and takes it out.
-func take(q *ask.Query, key, value string) bool {
-	instant := func(at protocol.Time) bool { return at != 0 && at.Go().Format("2006-01-02T15:04") == value }
+// takeQueryValue reports whether a query has a value under a key, and takes it out.
+func takeQueryValue(q *ask.Query, key, value string) bool {
+	instant := func(at protocol.Time) bool { return at != 0 && at.StdTime().Format("2006-01-02T15:04") == value }
 	switch key {
 	case "job":
 		ok := string(q.Job) == value
@@ -106,7 +106,7 @@ func take(q *ask.Query, key, value string) bool {
 	case "to":
 		return instant(q.To)
 	case "day":
-		return value == "" || q.From != 0 && q.From.Go().Format("2006-01-02") == value
+		return value == "" || q.From != 0 && q.From.StdTime().Format("2006-01-02") == value
 	}
 	return false
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A stress is what can happen to a day. Each falls on one site, so that there
+// A stressKind is what can happen to a day. Each falls on one site, so that there
 // is somewhere to go, and on the site where it hurts or tempts most.
-type stress struct {
+type stressKind struct {
 	name  string
 	about string
 	site  func(spec.Scenario) int
@@ -24,54 +24,54 @@ type stress struct {
 	other func(spec.Scenario, *spec.Site)
 }
 
-func same(v int64) int64 { return v }
+func sameValue(v int64) int64 { return v }
 
-func none(spec.Scenario, *spec.Site) {}
+func noChange(spec.Scenario, *spec.Site) {}
 
-// stresses are the kinds of stress days. Prices are in microdollars per kWh.
-var stresses = []stress{
-	{"spike", "the cheapest site's price is 3 $/kWh from 12:00 to 18:00", cheapest, [2]int{12, 18},
-		func(int64) int64 { return 3_000_000 }, same, none},
-	{"drought", "the cleanest site has no wind all day: five times the carbon, three times the price", cleanest, [2]int{0, 24},
-		func(v int64) int64 { return max(3*v, v) }, func(v int64) int64 { return 5 * v }, none},
-	{"negative", "the dearest site pays 50 $/MWh from 10:00 to 15:00", dearest, [2]int{10, 15},
-		func(int64) int64 { return -50_000 }, same, none},
-	{"outage", "the cleanest site loses its power from 12:00 to 20:00, and with it what runs there", cleanest, [2]int{}, same, same,
+// stressKinds are the kinds of stress days. Prices are in microdollars per kWh.
+var stressKinds = []stressKind{
+	{"spike", "the cheapest site's price is 3 $/kWh from 12:00 to 18:00", cheapestSite, [2]int{12, 18},
+		func(int64) int64 { return 3_000_000 }, sameValue, noChange},
+	{"drought", "the cleanest site has no wind all day: five times the carbon, three times the price", cleanestSite, [2]int{0, 24},
+		func(v int64) int64 { return max(3*v, v) }, func(v int64) int64 { return 5 * v }, noChange},
+	{"negative", "the dearest site pays 50 $/MWh from 10:00 to 15:00", mostExpensiveSite, [2]int{10, 15},
+		func(int64) int64 { return -50_000 }, sameValue, noChange},
+	{"outage", "the cleanest site loses its power from 12:00 to 20:00, and with it what runs there", cleanestSite, [2]int{}, sameValue, sameValue,
 		func(s spec.Scenario, site *spec.Site) {
-			day := midnight(s, 20)
-			site.Outages = spec.Outage{From: day.Add(12 * time.Hour), To: day.Add(20 * time.Hour)}.Among(site.Outages)
+			day := stressMidnight(s, 20)
+			site.Outages = spec.Outage{From: day.Add(12 * time.Hour), To: day.Add(20 * time.Hour)}.MergeInto(site.Outages)
 		}},
-	{"liar", "the dearest site says half of its price, energy and carbon", dearest, [2]int{}, same, same,
-		func(_ spec.Scenario, site *spec.Site) { site.Bids = spec.Bids{Price: 500, Energy: 500} }},
+	{"liar", "the dearest site says half of its price, energy and carbon", mostExpensiveSite, [2]int{}, sameValue, sameValue,
+		func(_ spec.Scenario, site *spec.Site) { site.Bids = spec.Misreport{Price: 500, Energy: 500} }},
 }
 
-// A Day is a scenario to run, and the stress that it was put to, if any.
-type Day struct {
+// A BenchDay is a scenario to run, and the stress that it was put to, if any.
+type BenchDay struct {
 	spec.Scenario
 	Stress string
 }
 
-// Stresses returns the names of the stress days that a scenario can be made.
-func Stresses() []string {
+// StressNames returns the names of the stress days that a scenario can be made.
+func StressNames() []string {
 	var out []string
-	for _, x := range stresses {
+	for _, x := range stressKinds {
 		out = append(out, x.name)
 	}
 	return out
 }
 
-// Stress returns a scenario as it would be on a stress day of a kind.
-func Stress(s spec.Scenario, kind string) (Day, error) {
-	k := slices.IndexFunc(stresses, func(x stress) bool { return x.name == kind })
+// StressScenario returns a scenario as it would be on a stress day of a kind.
+func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
+	k := slices.IndexFunc(stressKinds, func(x stressKind) bool { return x.name == kind })
 	if k < 0 {
-		return Day{}, fmt.Errorf("bench: no stress is named %q; there are %q", kind, Stresses())
+		return BenchDay{}, fmt.Errorf("bench: no stress is named %q; there are %q", kind, StressNames())
 	}
-	x := stresses[k]
+	x := stressKinds[k]
 	hit := x.site(s)
 	s.Sites = slices.Clone(s.Sites)
 	site := &s.Sites[hit]
 	site.Signals = maps.Clone(site.Signals)
-	day := midnight(s, x.hours[1])
+	day := stressMidnight(s, x.hours[1])
 	change := func(q protocol.Quantity, to func(int64) int64) {
 		points := slices.Clone(site.Signals[q])
 		for i, p := range points {
@@ -83,8 +83,8 @@ func Stress(s spec.Scenario, kind string) (Day, error) {
 	}
 	change(protocol.GridPrice, x.price)
 	change(protocol.GridCarbon, x.grams)
-	if s.Carbon == spec.ByMarginal && len(site.Signals[spec.Marginal]) > 0 { // what bids go by is accounted
-		change(spec.Marginal, x.grams)
+	if s.Carbon == spec.ByMarginal && len(site.Signals[spec.MarginalCarbon]) > 0 { // what bids go by is accounted
+		change(spec.MarginalCarbon, x.grams)
 	}
 	x.other(s, site)
 	s.Name += "-" + x.name
@@ -92,12 +92,12 @@ func Stress(s spec.Scenario, kind string) (Day, error) {
 	s.Notes = append(slices.Clone(s.Notes), fmt.Sprintf("%s: %s", site.Name, x.about))
 	sum := sha256.Sum256([]byte(s.Hash + x.name))
 	s.Hash = hex.EncodeToString(sum[:])
-	return Day{s, kind}, nil
+	return BenchDay{s, kind}, nil
 }
 
-// midnight returns when the day begins of which hours until last are stressed: the
+// stressMidnight returns when the day begins of which hours until last are stressed: the
 // first on which they are not over before jobs arrive.
-func midnight(s spec.Scenario, last int) protocol.Time {
+func stressMidnight(s spec.Scenario, last int) protocol.Time {
 	day := s.Start.Floor(24 * time.Hour)
 	if day.Add(time.Duration(last)*time.Hour) <= s.Start {
 		day = day.Add(24 * time.Hour)
@@ -105,8 +105,8 @@ func midnight(s spec.Scenario, last int) protocol.Time {
 	return day
 }
 
-// mean returns a site's mean of a quantity over the day of arrivals.
-func mean(s spec.Scenario, site int, q protocol.Quantity) float64 {
+// meanSignal returns a site's mean of a quantity over the day of arrivals.
+func meanSignal(s spec.Scenario, site int, q protocol.Quantity) float64 {
 	sum, n := 0.0, 0
 	for _, p := range s.Sites[site].Signals[q] {
 		if p.At >= s.Start && p.At < s.End {
@@ -117,7 +117,7 @@ func mean(s spec.Scenario, site int, q protocol.Quantity) float64 {
 	return sum / float64(max(n, 1))
 }
 
-func least(s spec.Scenario, value func(site int) float64) int {
+func argminSite(s spec.Scenario, value func(site int) float64) int {
 	best := 0
 	for i := range s.Sites {
 		if value(i) < value(best) {
@@ -127,41 +127,41 @@ func least(s spec.Scenario, value func(site int) float64) int {
 	return best
 }
 
-func cheapest(s spec.Scenario) int {
-	return least(s, func(i int) float64 { return mean(s, i, protocol.GridPrice) })
+func cheapestSite(s spec.Scenario) int {
+	return argminSite(s, func(i int) float64 { return meanSignal(s, i, protocol.GridPrice) })
 }
 
-func cleanest(s spec.Scenario) int {
-	return least(s, func(i int) float64 { return mean(s, i, protocol.GridCarbon) })
+func cleanestSite(s spec.Scenario) int {
+	return argminSite(s, func(i int) float64 { return meanSignal(s, i, protocol.GridCarbon) })
 }
 
-func dearest(s spec.Scenario) int {
-	return least(s, func(i int) float64 { return -mean(s, i, protocol.GridPrice) })
+func mostExpensiveSite(s spec.Scenario) int {
+	return argminSite(s, func(i int) float64 { return -meanSignal(s, i, protocol.GridPrice) })
 }
 
 // The weights of a sweep: carbon prices in dollars per tonne, and what waiting
 // costs those that cannot be deferred, in dollars per GPU-hour.
 var (
-	Kappas = []float64{0, 25, 50, 100, 190, 400, 800}
-	Delays = []float64{0.01, 0.1, 1, 10}
+	SweepKappas = []float64{0, 25, 50, 100, 190, 400, 800}
+	SweepDelays = []float64{0.01, 0.1, 1, 10}
 )
 
-// Sweep returns a scenario with each of the weights in turn, the others as they
+// SweepScenarios returns a scenario with each of the weights in turn, the others as they
 // were.
-func Sweep(s spec.Scenario) (out []spec.Scenario) {
+func SweepScenarios(s spec.Scenario) (out []spec.Scenario) {
 	weigh := func(name string, dollars float64, to func(*spec.Scenario) *protocol.Microdollars) {
 		x := s
-		*to(&x) = protocol.InMicrodollars(&dollars, 0)
+		*to(&x) = protocol.DollarsToMicrodollars(&dollars, 0)
 		if x.Weights != s.Weights {
 			sum := sha256.Sum256([]byte(fmt.Sprint(s.Hash, name, dollars)))
 			x.Hash = hex.EncodeToString(sum[:])
 			out = append(out, x)
 		}
 	}
-	for _, v := range Kappas {
+	for _, v := range SweepKappas {
 		weigh("kappa", v, func(x *spec.Scenario) *protocol.Microdollars { return &x.Weights.Kappa })
 	}
-	for _, v := range Delays {
+	for _, v := range SweepDelays {
 		weigh("delay", v, func(x *spec.Scenario) *protocol.Microdollars { return &x.Weights.Delay })
 	}
 	return append(out, s)

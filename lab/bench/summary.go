@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// A Summary is one entry over all scenarios and seeds.
-type Summary struct {
-	Entry  string `json:"entry"`
-	Rows   int    `json:"rows"`
-	Best   int    `json:"best"` // rows in which no other has a lower objective of jobs, of those with the usual signals
-	Gap    Spread `json:"gap"`  // to the bound, jobs alone
-	Idle   Spread `json:"idle_gap"`
-	Late   Spread `json:"late"` // part of jobs
-	WaitH  Spread `json:"wait_h"`
-	Carbon Versus `json:"carbon"` // of busy energy
-	Cost   Versus `json:"cost"`
+// A PolicySummary is one entry over all scenarios and seeds.
+type PolicySummary struct {
+	Entry  string         `json:"entry"`
+	Rows   int            `json:"rows"`
+	Best   int            `json:"best"` // rows in which no other has a lower objective of jobs, of those with the usual signals
+	Gap    Distribution   `json:"gap"`  // to the bound, jobs alone
+	Idle   Distribution   `json:"idle_gap"`
+	Late   Distribution   `json:"late"` // part of jobs
+	WaitH  Distribution   `json:"wait_h"`
+	Carbon BaselineChange `json:"carbon"` // of busy energy
+	Cost   BaselineChange `json:"cost"`
 
-	Figures map[string]Spread `json:"figures"` // each column of the rows, by its name in the CSV
+	Figures map[string]Distribution `json:"figures"` // each column of the rows, by its name in the CSV
 }
 
-// A Versus is a change against a baseline on the same scenario and seed, as a
+// A BaselineChange is a change against a baseline on the same scenario and seed, as a
 // part: -0.3 is 30 % less. Where there is no such baseline it has no rows.
-type Versus struct {
-	FIFO      Spread `json:"home_fifo"`           // busy energy
-	Least     Spread `json:"k8s_least"`           //
-	IdleFIFO  Spread `json:"home_fifo_with_idle"` // idle draw included
-	IdleLeast Spread `json:"k8s_least_with_idle"` //
+type BaselineChange struct {
+	FIFO      Distribution `json:"home_fifo"`           // busy energy
+	Least     Distribution `json:"k8s_least"`           //
+	IdleFIFO  Distribution `json:"home_fifo_with_idle"` // idle draw included
+	IdleLeast Distribution `json:"k8s_least_with_idle"` //
 }
 
-// A Spread is how a figure lies over rows.
-type Spread struct {
+// A Distribution is how a figure lies over rows.
+type Distribution struct {
 	N      int     `json:"n"`
 	Median float64 `json:"median"`
 	Mean   float64 `json:"mean"`
@@ -39,7 +39,7 @@ type Spread struct {
 	High   float64 `json:"high"`
 }
 
-func spread(values []float64) (s Spread) {
+func distributionOf(values []float64) (s Distribution) {
 	if s.N = len(values); s.N == 0 {
 		return s
 	}
@@ -52,35 +52,35 @@ func spread(values []float64) (s Spread) {
 	return s
 }
 
-// Summarize gathers rows by entry, in the order in which entries first occur.
+// SummarizePolicies gathers rows by entry, in the order in which entries first occur.
 // Rows of a sweep and of stress days are left out: they answer other questions.
-func Summarize(rows []Row) []Summary {
-	days := make(map[string][]Row)
+func SummarizePolicies(rows []BenchRow) []PolicySummary {
+	days := make(map[string][]BenchRow)
 	var order []string
-	byEntry := make(map[string][]Row)
+	byEntry := make(map[string][]BenchRow)
 	for _, r := range rows {
 		if r.Sweep || r.Stress != "" {
 			continue
 		}
-		days[day(r)] = append(days[day(r)], r)
+		days[dayKey(r)] = append(days[dayKey(r)], r)
 		if byEntry[r.Entry] == nil {
 			order = append(order, r.Entry)
 		}
 		byEntry[r.Entry] = append(byEntry[r.Entry], r)
 	}
-	out := make([]Summary, len(order))
+	out := make([]PolicySummary, len(order))
 	for i, entry := range order {
-		out[i] = summarize(entry, byEntry[entry], days)
+		out[i] = summarizePolicy(entry, byEntry[entry], days)
 	}
 	return out
 }
 
-// day names what rows of several entries have in common.
-func day(r Row) string { return r.Hash }
+// dayKey names what rows of several entries have in common.
+func dayKey(r BenchRow) string { return r.Hash }
 
-func summarize(entry string, rows []Row, days map[string][]Row) Summary {
+func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) PolicySummary {
 	var gap, idle, late, wait []float64
-	s := Summary{Entry: entry, Rows: len(rows), Figures: make(map[string]Spread, len(columns))}
+	s := PolicySummary{Entry: entry, Rows: len(rows), Figures: make(map[string]Distribution, len(benchColumns))}
 	for _, r := range rows {
 		if r.BoundUSD > 0 {
 			gap = append(gap, r.Gap)
@@ -88,66 +88,66 @@ func summarize(entry string, rows []Row, days map[string][]Row) Summary {
 		if r.IdleBound > 0 {
 			idle = append(idle, r.IdleGap)
 		}
-		late = append(late, part(r.Totals.Late, r.Totals.Jobs))
+		late = append(late, fractionOf(r.Totals.Late, r.Totals.Jobs))
 		wait = append(wait, r.Totals.WaitS.Mean/3600)
 		best := true
-		for _, o := range days[day(r)] {
+		for _, o := range days[dayKey(r)] {
 			best = best && (o.JobsUSD >= r.JobsUSD || !o.Totals.Usual())
 		}
 		if best && r.Totals.Usual() {
 			s.Best++
 		}
 	}
-	s.Gap, s.Idle, s.Late, s.WaitH = spread(gap), spread(idle), spread(late), spread(wait)
-	s.Carbon = versus(rows, days, func(r Row) float64 { return r.BusyKg }, func(r Row) float64 { return r.Totals.CarbonKg })
-	s.Cost = versus(rows, days, func(r Row) float64 { return r.BusyCostUSD }, func(r Row) float64 { return r.Totals.CostUSD })
-	for _, c := range columns {
+	s.Gap, s.Idle, s.Late, s.WaitH = distributionOf(gap), distributionOf(idle), distributionOf(late), distributionOf(wait)
+	s.Carbon = changeAgainstBaselines(rows, days, func(r BenchRow) float64 { return r.BusyKg }, func(r BenchRow) float64 { return r.Totals.CarbonKg })
+	s.Cost = changeAgainstBaselines(rows, days, func(r BenchRow) float64 { return r.BusyCostUSD }, func(r BenchRow) float64 { return r.Totals.CostUSD })
+	for _, c := range benchColumns {
 		var values []float64
 		for _, r := range rows {
-			if v := c.of(r); !math.IsNaN(v) {
+			if v := c.value(r); !math.IsNaN(v) {
 				values = append(values, v)
 			}
 		}
-		s.Figures[c.key()] = spread(values)
+		s.Figures[c.columnKey()] = distributionOf(values)
 	}
 	return s
 }
 
-// versus compares rows with the two baselines of their day.
-func versus(rows []Row, days map[string][]Row, busy, all func(Row) float64) Versus {
-	against := func(baseline string, value func(Row) float64) Spread {
+// changeAgainstBaselines compares rows with the two baselines of their day.
+func changeAgainstBaselines(rows []BenchRow, days map[string][]BenchRow, busy, all func(BenchRow) float64) BaselineChange {
+	against := func(baseline string, value func(BenchRow) float64) Distribution {
 		var out []float64
 		for _, r := range rows {
-			for _, o := range days[day(r)] {
+			for _, o := range days[dayKey(r)] {
 				if o.Entry == baseline && value(o) > 0 {
 					out = append(out, value(r)/value(o)-1)
 				}
 			}
 		}
-		return spread(out)
+		return distributionOf(out)
 	}
 	const fifo, least = "home-fifo", "k8s-least-allocated"
-	return Versus{against(fifo, busy), against(least, busy), against(fifo, all), against(least, all)}
+	return BaselineChange{against(fifo, busy), against(least, busy), against(fifo, all), against(least, all)}
 }
 
-// A Strain is what a stress does to an entry: its rows of that stress, each held
+// A StressEffect is what a stress does to an entry: its rows of that stress, each held
 // against the same day without.
-type Strain struct {
-	Entry     string `json:"entry"`
-	Stress    string `json:"stress"`
-	Objective Spread `json:"objective_usd"` // idle draw included
-	More      Spread `json:"more_usd"`      // than on the same day without
-	Late      Spread `json:"late"`          // part of jobs
+type StressEffect struct {
+	Entry     string       `json:"entry"`
+	Stress    string       `json:"stress"`
+	Objective Distribution `json:"objective_usd"` // idle draw included
+	More      Distribution `json:"more_usd"`      // than on the same day without
+	Late      Distribution `json:"late"`          // part of jobs
 }
 
-// Strains gathers the rows of stress days by entry and stress, in the order in
+// StressEffects gathers the rows of stress days by entry and stress, in the order in
 // which entries first occur, then in that of the stresses.
-func Strains(rows []Row) []Strain {
+func StressEffects(rows []BenchRow) []StressEffect {
 	type run struct {
 		scenario, entry string
 		seed            uint64
 	}
-	calm := make(map[run]Row)
+	calm := make(map[run]BenchRow)
 	var entries []string
 	for _, r := range rows {
 		if !slices.Contains(entries, r.Entry) {
@@ -157,27 +157,27 @@ func Strains(rows []Row) []Strain {
 			calm[run{r.Scenario, r.Entry, r.Seed}] = r
 		}
 	}
-	out := []Strain{}
+	out := []StressEffect{}
 	for _, entry := range entries {
-		for _, kind := range Stresses() {
+		for _, kind := range StressNames() {
 			var objective, more, late []float64
 			for _, r := range rows {
 				if r.Entry != entry || r.Stress != kind || r.Sweep {
 					continue
 				}
 				objective = append(objective, r.Totals.ObjectiveUSD)
-				late = append(late, part(r.Totals.Late, r.Totals.Jobs))
+				late = append(late, fractionOf(r.Totals.Late, r.Totals.Jobs))
 				if was, ok := calm[run{strings.TrimSuffix(r.Scenario, "-"+kind), entry, r.Seed}]; ok {
 					more = append(more, r.Totals.ObjectiveUSD-was.Totals.ObjectiveUSD)
 				}
 			}
 			if len(late) > 0 {
-				out = append(out, Strain{entry, kind, spread(objective), spread(more), spread(late)})
+				out = append(out, StressEffect{entry, kind, distributionOf(objective), distributionOf(more), distributionOf(late)})
 			}
 		}
 	}
 	return out
 }
 
-// part is n of all, which may be none.
-func part(n, all int) float64 { return float64(n) / float64(max(all, 1)) }
+// fractionOf is n of all, which may be none.
+func fractionOf(n, all int) float64 { return float64(n) / float64(max(all, 1)) }

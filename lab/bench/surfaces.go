@@ -30,13 +30,13 @@ import (
 	"github.com/gridbid/gridbid/scenarios/report"
 )
 
-// mostCards bounds how many decisions are looked at on the page.
-const mostCards = 400
+// maxCards bounds how many decisions are looked at on the page.
+const maxCards = 400
 
-// Surfaces holds what the other surfaces print of a run to the record: a talk, the
+// CheckSurfaces holds what the other surfaces print of a run to the record: a talk, the
 // page's answers and cards, the tools for models, and the page of a replay.
-func (g *Ground) Surfaces(ctx context.Context, said []protocol.Message, st query.Stage, totals []history.Totals, asked []Explained) ([]Grounded, error) {
-	all := []Grounded{g.talk(asked)}
+func (g *GroundingCheck) CheckSurfaces(ctx context.Context, said []protocol.Message, st query.Stage, totals []history.Totals, asked []JudgedAnswer) ([]SurfaceGrounding, error) {
+	all := []SurfaceGrounding{g.checkConversation(asked)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	run := tail.Start(ctx, func(_ context.Context, from uint64, each func(protocol.Message) error) error {
@@ -55,14 +55,14 @@ func (g *Ground) Surfaces(ctx context.Context, said []protocol.Message, st query
 	if err := run.Look(ctx, func(d *timeline.Diary) { d.Set(st) }); err != nil {
 		return nil, err
 	}
-	page := page.New(run, page.Options{Title: "grounded"})
-	tools, err := g.tools(ctx, run, asked)
+	page := page.NewPageHandler(run, page.Options{Title: "grounded"})
+	tools, err := g.checkMCPTools(ctx, run, asked)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, g.replies(ctx, page, asked), g.cards(ctx, page), tools)
+	all = append(all, g.checkPageReplies(ctx, page, asked), g.checkPageCards(ctx, page), tools)
 	if len(totals) > 0 {
-		told, err := g.report(totals)
+		told, err := g.checkReport(totals)
 		if err != nil {
 			return nil, err
 		}
@@ -71,154 +71,154 @@ func (g *Ground) Surfaces(ctx context.Context, said []protocol.Message, st query
 	return all, nil
 }
 
-// talk asks everything in one session, as `gridbid chat` does.
-func (g *Ground) talk(asked []Explained) Grounded {
-	of, talk := Grounded{Surface: "chat"}, g.log.Talk()
+// checkConversation asks everything in one session, as `gridbid chat` does.
+func (g *GroundingCheck) checkConversation(asked []JudgedAnswer) SurfaceGrounding {
+	of, talk := SurfaceGrounding{Surface: "chat"}, g.log.Talk()
 	for _, e := range asked {
-		n, loose := g.Check(e.Asked, talk.Ask(e.Asked))
-		of.take(e, n, loose)
+		n, loose := g.CheckAnswer(e.Asked, talk.Ask(e.Asked))
+		of.addAnswer(e, n, loose)
 	}
 	return of
 }
 
-func (x *Grounded) take(e Explained, n int, loose []Loose) {
+func (x *SurfaceGrounding) addAnswer(e JudgedAnswer, n int, loose []UngroundedClaim) {
 	for i := range loose {
 		loose[i].ID, loose[i].Asked = e.ID, e.Asked
 	}
-	x.add(n, loose)
+	x.addChecked(n, loose)
 }
 
-// lines checks a text line by line, as a reader meets it: figures without a unit
+// checkLines checks a text line by line, as a reader meets it: figures without a unit
 // may be of any that tables have.
-func (g *Ground) lines(a query.Answer, facts []fact, asked, text string) (n int, all []Loose) {
+func (g *GroundingCheck) checkLines(a query.Answer, facts []groundFact, asked, text string) (n int, all []UngroundedClaim) {
 	for line := range strings.SplitSeq(text, "\n") {
-		line = examples.ReplaceAllString(strings.ReplaceAll(line, format.Clean(asked), ""), "")
-		line, m, loose := clocks(facts, line)
+		line = exampleText.ReplaceAllString(strings.ReplaceAll(line, format.CleanText(asked), ""), "")
+		line, m, loose := checkClockTimes(facts, line)
 		n, all = n+m, append(all, loose...)
-		m, loose = g.text(a, facts, line, inTable, "")
+		m, loose = g.checkText(a, facts, line, inTableHead, "")
 		n, all = n+m, append(all, loose...)
 	}
 	if a.Query == nil { // given back: names that it may have meant
-		all = slices.DeleteFunc(all, func(x Loose) bool { return x.Why == elsewhere || strings.Contains(asked, x.Claim) })
+		all = slices.DeleteFunc(all, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
 	}
 	return n, all
 }
 
 // Times in forms that answers do not have: of a day that is plain, and with a year.
 var (
-	withYear = regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2,8} \d{4} \d\d:\d\d\b`)
-	minutes  = regexp.MustCompile(`\b(\d[\d,]*\.\d) minutes\b`)
-	bare     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
+	timeWithYear = regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2,8} \d{4} \d\d:\d\d\b`)
+	minuteTime   = regexp.MustCompile(`\b(\d[\d,]*\.\d) minutes\b`)
+	bareTime     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
 )
 
-// clocks holds times in those forms to instants, and returns the line without
+// checkClockTimes holds times in those forms to instants, and returns the line without
 // them.
-func clocks(facts []fact, line string) (rest string, n int, loose []Loose) {
+func checkClockTimes(facts []groundFact, line string) (rest string, n int, loose []UngroundedClaim) {
 	check := func(m string, forms ...string) {
 		n++
-		if holds(facts, "instant", func(v int64) bool {
-			return slices.ContainsFunc(forms, func(f string) bool { return protocol.Time(v).Go().Format(f) == m })
+		if matchFact(facts, "instant", func(v int64) bool {
+			return slices.ContainsFunc(forms, func(f string) bool { return protocol.Time(v).StdTime().Format(f) == m })
 		}, nil) != "" {
-			loose = append(loose, Loose{Claim: m, In: line, Why: "no such instant"})
+			loose = append(loose, UngroundedClaim{Claim: m, In: line, Why: "no such instant"})
 		}
 	}
-	rest = withYear.ReplaceAllStringFunc(line, func(m string) string {
+	rest = timeWithYear.ReplaceAllStringFunc(line, func(m string) string {
 		check(m, "2 January 2006 15:04", "2 Jan 2006 15:04")
 		return ""
 	})
-	rest = minutes.ReplaceAllStringFunc(rest, func(m string) string {
+	rest = minuteTime.ReplaceAllStringFunc(rest, func(m string) string {
 		n++
-		v, err := strconv.ParseFloat(strings.ReplaceAll(minutes.FindStringSubmatch(m)[1], ",", ""), 64)
-		if err != nil || holds(facts, "ms", func(ms int64) bool { return math.Abs(float64(ms)/60_000-v) <= 0.05 }, nil) != "" {
-			loose = append(loose, Loose{Claim: m, In: line, Why: "no such time"})
+		v, err := strconv.ParseFloat(strings.ReplaceAll(minuteTime.FindStringSubmatch(m)[1], ",", ""), 64)
+		if err != nil || matchFact(facts, "ms", func(ms int64) bool { return math.Abs(float64(ms)/60_000-v) <= 0.05 }, nil) != "" {
+			loose = append(loose, UngroundedClaim{Claim: m, In: line, Why: "no such time"})
 		}
 		return ""
 	})
-	if instants.MatchString(rest) {
+	if instantPattern.MatchString(rest) {
 		return rest, n, loose
 	}
-	return bare.ReplaceAllStringFunc(rest, func(m string) string {
-		at := bare.FindStringSubmatch(m)
+	return bareTime.ReplaceAllStringFunc(rest, func(m string) string {
+		at := bareTime.FindStringSubmatch(m)
 		check(at[2], "15:04", "15:04:05")
 		return at[1]
 	}), n, loose
 }
 
-// factsOf returns what an answer may rest on, with all that it was given besides.
-func (g *Ground) factsOf(a query.Answer) []fact {
-	all := append(g.facts(a), fact{int64(len(a.Cites)), "count", ""})
+// factsOfRecord returns what an answer may rest on, with all that it was given besides.
+func (g *GroundingCheck) factsOfAnswerAndContext(a query.Answer) []groundFact {
+	all := append(g.factsOfAnswer(a), groundFact{int64(len(a.Cites)), "count", ""})
 	for _, most := range []int{6, 12} { // how many of the decisions stand in a list of their names
-		all = append(all, fact{int64(len(a.Cites) - most), "count", ""})
+		all = append(all, groundFact{int64(len(a.Cites) - most), "count", ""})
 	}
 	if a.Table != nil {
 		for _, f := range a.Figures { // a row's figures stand apart from their head
-			all = append(all, fact{f.Value, f.Unit, ""})
+			all = append(all, groundFact{f.Value, f.Unit, ""})
 		}
 	}
 	for _, more := range a.More {
-		all = append(all, g.factsOf(more)...)
+		all = append(all, g.factsOfAnswerAndContext(more)...)
 	}
 	return all
 }
 
-// replies looks at every answer as the page shows it.
-func (g *Ground) replies(ctx context.Context, page http.Handler, asked []Explained) Grounded {
-	of := Grounded{Surface: "page"}
+// checkPageReplies looks at every answer as the page shows it.
+func (g *GroundingCheck) checkPageReplies(ctx context.Context, page http.Handler, asked []JudgedAnswer) SurfaceGrounding {
+	of := SurfaceGrounding{Surface: "page"}
 	for _, e := range asked {
-		n, loose := g.lines(e.answer, g.factsOf(e.answer), e.Asked, shownText(ctx, page, "/ask?q="+url.QueryEscape(e.Asked)))
-		of.take(e, n, loose)
+		n, loose := g.checkLines(e.answer, g.factsOfAnswerAndContext(e.answer), e.Asked, shownText(ctx, page, "/ask?q="+url.QueryEscape(e.Asked)))
+		of.addAnswer(e, n, loose)
 	}
 	return of
 }
 
-// cards looks at decisions as the page shows them.
-func (g *Ground) cards(ctx context.Context, page http.Handler) Grounded {
-	of := Grounded{Surface: "cards"}
+// checkPageCards looks at decisions as the page shows them.
+func (g *GroundingCheck) checkPageCards(ctx context.Context, page http.Handler) SurfaceGrounding {
+	of := SurfaceGrounding{Surface: "cards"}
 	ids := g.log.Decisions()
-	step := max(1, len(ids)/mostCards)
+	step := max(1, len(ids)/maxCards)
 	for i := 0; i < len(ids); i += step {
-		id := record.ID(ids[i])
-		n, loose := g.card(ids[i], shownText(ctx, page, "/decision?d="+id))
+		id := record.DecisionID(ids[i])
+		n, loose := g.checkCard(ids[i], shownText(ctx, page, "/decision?d="+id))
 		for k := range loose {
 			loose[k].ID = id
 		}
-		of.add(n, loose)
+		of.addChecked(n, loose)
 	}
 	return of
 }
 
-// card holds the text of one decision's card to the record.
-func (g *Ground) card(id uint64, text string) (int, []Loose) {
+// checkCard holds the text of one decision's card to the record.
+func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedClaim) {
 	a := g.log.Answer(ask.Query{Ask: "why", Decision: id})
-	facts := g.factsOf(a)
+	facts := g.factsOfAnswerAndContext(a)
 	if d, ok := g.log.Decision(id); ok {
 		facts = append(facts, g.factsOfJob(protocol.JobID(d.Job.Name))...)
 	}
-	return g.lines(a, facts, "", text)
+	return g.checkLines(a, facts, "", text)
 }
 
 // factsOfJob returns what is known of a job: what was offered and decided in each
 // of its rounds, and what its runs took.
-func (g *Ground) factsOfJob(id protocol.JobID) []fact {
+func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 	r, ok := g.log.Book().Job(id)
 	if !ok {
 		return nil
 	}
-	all := append(offered(r), fact{int64(r.Job.Arrival), "instant", ""}, fact{int64(r.Job.Deadline), "instant", ""}, fact{int64(r.Job.GPU()), "thousandths", ""})
+	all := append(factsOfBids(r), groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""}, groundFact{int64(r.Job.TotalGPUMilli()), "thousandths", ""})
 	for _, h := range r.Hearings {
 		d := h.Decision
-		all = append(all, fact{int64(d.Said.At), "instant", ""}, fact{int64(d.Proof.Primal), "microdollars", ""}, fact{int64(d.Proof.Bound), "microdollars", ""}, fact{int64(d.Proof.Jobs), "count", ""})
+		all = append(all, groundFact{int64(d.Said.At), "instant", ""}, groundFact{int64(d.Proof.Primal), "microdollars", ""}, groundFact{int64(d.Proof.Bound), "microdollars", ""}, groundFact{int64(d.Proof.Jobs), "count", ""})
 	}
-	all = append(all, fact{int64(len(r.Hearings)), "count", ""})
+	all = append(all, groundFact{int64(len(r.Hearings)), "count", ""})
 	for _, name := range []string{"bill", "times"} {
-		all = append(all, g.factsOf(g.log.Answer(ask.Query{Ask: name, Job: id}))...)
+		all = append(all, g.factsOfAnswerAndContext(g.log.Answer(ask.Query{Ask: name, Job: id}))...)
 	}
 	return all
 }
 
-// tools asks everything through the Model Context Protocol, by its official client.
-func (g *Ground) tools(ctx context.Context, run *tail.Run, asked []Explained) (Grounded, error) {
-	of, calls := Grounded{Surface: "mcp"}, []mcp.Call(nil)
+// checkMCPTools asks everything through the Model Context Protocol, by its official client.
+func (g *GroundingCheck) checkMCPTools(ctx context.Context, run *tail.Run, asked []JudgedAnswer) (SurfaceGrounding, error) {
+	of, calls := SurfaceGrounding{Surface: "mcp"}, []mcp.Call(nil)
 	for _, e := range asked {
 		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": e.Asked}})
 	}
@@ -226,8 +226,8 @@ func (g *Ground) tools(ctx context.Context, run *tail.Run, asked []Explained) (G
 	err := mcp.Probe(ctx, run, calls, func(_, text string) {
 		if i < len(asked) {
 			e := asked[i]
-			n, loose := g.printed(e, text)
-			of.take(e, n, loose)
+			n, loose := g.checkPrintedAnswer(e, text)
+			of.addAnswer(e, n, loose)
 		}
 		i++
 	})
@@ -237,10 +237,10 @@ func (g *Ground) tools(ctx context.Context, run *tail.Run, asked []Explained) (G
 	return of, err
 }
 
-// printed holds an answer as it is printed for a terminal to the record: its
+// checkPrintedAnswer holds an answer as it is printed for a terminal to the record: its
 // paragraphs joined again, the command that repeats it left out.
-func (g *Ground) printed(e Explained, text string) (n int, all []Loose) {
-	facts := g.factsOf(e.answer)
+func (g *GroundingCheck) checkPrintedAnswer(e JudgedAnswer, text string) (n int, all []UngroundedClaim) {
+	facts := g.factsOfAnswerAndContext(e.answer)
 	for part := range strings.SplitSeq(text, "\n\n") {
 		if !strings.HasPrefix(part, "  ") {
 			var kept []string
@@ -253,25 +253,25 @@ func (g *Ground) printed(e Explained, text string) (n int, all []Loose) {
 		} else if strings.HasPrefix(part, "  gridbid ") {
 			continue // readings: questions, not claims
 		}
-		m, loose := g.lines(e.answer, facts, e.Asked, part)
+		m, loose := g.checkLines(e.answer, facts, e.Asked, part)
 		n += m
 		all = append(all, loose...)
 	}
 	return n, all
 }
 
-// report writes the page of a replay, and holds its figures to the totals.
-func (g *Ground) report(totals []history.Totals) (of Grounded, err error) {
+// checkReport writes the page of a replay, and holds its figures to the totals.
+func (g *GroundingCheck) checkReport(totals []history.Totals) (of SurfaceGrounding, err error) {
 	of.Surface = "report"
 	folder, err := os.MkdirTemp("", "gridbid-report")
 	if err != nil {
 		return of, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	day := report.Day{Scenario: "grounded", Start: g.span[0], End: g.span[0].Add(24 * time.Hour)}
+	day := report.ReplayReport{Scenario: "grounded", Start: g.span[0], End: g.span[0].Add(24 * time.Hour)}
 	gpus := protocol.Milli(0)
 	for _, s := range g.log.Book().Sites() {
-		x := report.Site{Name: s.Site}
+		x := report.SiteSignals{Name: s.Site}
 		for _, p := range s.Pools {
 			x.GPUs += protocol.Milli(p.GPUs) * 1000
 		}
@@ -279,9 +279,9 @@ func (g *Ground) report(totals []history.Totals) (of Grounded, err error) {
 		day.Sites = append(day.Sites, x)
 	}
 	for _, t := range totals {
-		day.Policies = append(day.Policies, report.Policy{Totals: t})
+		day.Policies = append(day.Policies, report.PolicyRun{Totals: t})
 	}
-	path, err := report.Write(folder, day)
+	path, err := report.WriteReport(folder, day)
 	if err != nil {
 		return of, err
 	}
@@ -289,22 +289,22 @@ func (g *Ground) report(totals []history.Totals) (of Grounded, err error) {
 	if err != nil {
 		return of, err
 	}
-	facts := append(totalFacts(totals), fact{int64(day.Start), "instant", ""}, fact{int64(day.End), "instant", ""}, fact{int64(gpus), "thousandths", ""}, fact{int64(len(day.Sites)), "count", ""})
-	n, loose := g.reported(facts, plainText(string(raw)))
-	of.add(n, loose)
+	facts := append(totalFacts(totals), groundFact{int64(day.Start), "instant", ""}, groundFact{int64(day.End), "instant", ""}, groundFact{int64(gpus), "thousandths", ""}, groundFact{int64(len(day.Sites)), "count", ""})
+	n, loose := g.checkReportText(facts, plainText(string(raw)))
+	of.addChecked(n, loose)
 	return of, nil
 }
 
-func (g *Ground) reported(facts []fact, text string) (int, []Loose) {
-	return g.lines(query.Answer{Table: &query.Table{}}, facts, "", words5(text))
+func (g *GroundingCheck) checkReportText(facts []groundFact, text string) (int, []UngroundedClaim) {
+	return g.checkLines(query.Answer{Table: &query.Table{}}, facts, "", withoutP95(text))
 }
 
-// words5 takes "p95" out of a text: it is the name of a column.
-func words5(s string) string { return strings.ReplaceAll(s, "p95", "") }
+// withoutP95 takes "p95" out of a text: it is the name of a column.
+func withoutP95(s string) string { return strings.ReplaceAll(s, "p95", "") }
 
 // totalFacts returns every figure of totals, as shown and scaled, and how far those
 // of one policy lie from those of another.
-func totalFacts(totals []history.Totals) (all []fact) {
+func totalFacts(totals []history.Totals) (all []groundFact) {
 	var columns [][]float64
 	for _, t := range totals {
 		var of []float64
@@ -323,12 +323,12 @@ func totalFacts(totals []history.Totals) (all []fact) {
 	}
 	note := func(v float64) {
 		if !math.IsNaN(v) && math.Abs(v) < 1e12 {
-			all = append(all, fact{int64(math.Round(v * 1000)), "thousandths", ""})
+			all = append(all, groundFact{int64(math.Round(v * 1000)), "thousandths", ""})
 		}
 	}
 	for i, of := range columns {
 		for k, v := range of {
-			all = append(all, fact{int64(math.Round(v * 1e6)), "microdollars", ""}, fact{int64(math.Round(v * 1000)), "ms", ""})
+			all = append(all, groundFact{int64(math.Round(v * 1e6)), "microdollars", ""}, groundFact{int64(math.Round(v * 1000)), "ms", ""})
 			for _, scale := range []float64{1, 100, 1.0 / 60, 1.0 / 3600} {
 				note(v * scale)
 			}
@@ -341,9 +341,9 @@ func totalFacts(totals []history.Totals) (all []fact) {
 		}
 	}
 	for _, t := range totals {
-		all = append(all, fact{0, "name", "policy/" + format.Clean(t.Policy)})
+		all = append(all, groundFact{0, "name", "policy/" + format.CleanText(t.Policy)})
 	}
-	return append(all, fact{int64(len(totals)), "count", ""})
+	return append(all, groundFact{int64(len(totals)), "count", ""})
 }
 
 // shownText fetches a piece of a page, and returns what a reader sees of it.
@@ -356,13 +356,13 @@ func shownText(ctx context.Context, page http.Handler, where string) string {
 }
 
 var (
-	unseen = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code>.*?</code>|<ul class="readings">.*?</ul>|<figcaption>.*?</figcaption>|<title>.*?</title>`)
-	blocks = regexp.MustCompile(`(?i)</?(p|div|dd|dt|dl|td|th|tr|li|ol|ul|h1|h2|h3|summary|article|section|table|thead|tbody|header|main)\b[^>]*>`)
-	marks  = regexp.MustCompile(`<[^>]*>`)
+	invisibleHTML = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code>.*?</code>|<ul class="readings">.*?</ul>|<figcaption>.*?</figcaption>|<title>.*?</title>`)
+	blockTags     = regexp.MustCompile(`(?i)</?(p|div|dd|dt|dl|td|th|tr|li|ol|ul|h1|h2|h3|summary|article|section|table|thead|tbody|header|main)\b[^>]*>`)
+	markupTags    = regexp.MustCompile(`<[^>]*>`)
 )
 
 // plainText returns the text of a piece of HTML, a line for each block. Charts are
 // measured where they are drawn; commands repeat what was read.
 func plainText(s string) string {
-	return html.UnescapeString(marks.ReplaceAllString(blocks.ReplaceAllString(unseen.ReplaceAllString(s, "\n"), "\n"), ""))
+	return html.UnescapeString(markupTags.ReplaceAllString(blockTags.ReplaceAllString(invisibleHTML.ReplaceAllString(s, "\n"), "\n"), ""))
 }

@@ -24,11 +24,11 @@ func TestGroundingOfEverySurface(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Load(spec.Default, spec.Options{MaxJobs: 60})
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 60})
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := scenarios.Play(t.Context(), s, "home-fifo", new(membus.Hub), scenarios.Options{})
+	res, err := scenarios.Replay(t.Context(), s, "home-fifo", new(membus.Bus), scenarios.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,15 +36,15 @@ func TestGroundingOfEverySurface(t *testing.T) {
 	other.Policy = "k8s-least-allocated/none" // a name with a figure in it
 	said, totals := day.said, []history.Totals{day.totals, res.Totals, other}
 	l, b := asked(t, totals...)
-	var some []Question
+	var some []BenchQuestion
 	for i, q := range set(t, "paraphrases") {
 		if i%3 == 0 {
 			some = append(some, q)
 		}
 	}
-	all := Explain(l, b, some)
+	all := JudgeQuestions(l, b, some)
 	g := ground(l)
-	got, err := g.Surfaces(t.Context(), said, query.Stage{}, totals, all)
+	got, err := g.CheckSurfaces(t.Context(), said, query.Stage{}, totals, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestGroundingOfEverySurface(t *testing.T) {
 			t.Errorf("%s: only %d claims were found in %d texts", x.Surface, x.Claims, x.Texts)
 		}
 	}
-	if n, loose := g.reported(totalFacts(totals), "k8s-most-allocated"); n != 1 || len(loose) != 1 {
+	if n, loose := g.checkReportText(totalFacts(totals), "k8s-most-allocated"); n != 1 || len(loose) != 1 {
 		t.Errorf("a policy that was not replayed is borne out: %d claims, %+v", n, loose)
 	}
 	plantedOnSurfaces(t, g, said, totals, all)
@@ -71,7 +71,7 @@ var (
 
 // plantedOnSurfaces plants figures ten times as high and other times into what is
 // shown, one at a time. A surface whose check stops seeing them fails here.
-func plantedOnSurfaces(t *testing.T, g *Ground, said []protocol.Message, totals []history.Totals, all []Explained) {
+func plantedOnSurfaces(t *testing.T, g *GroundingCheck, said []protocol.Message, totals []history.Totals, all []JudgedAnswer) {
 	run := tail.Start(t.Context(), func(_ context.Context, from uint64, each func(protocol.Message) error) error {
 		for _, m := range said[from:] {
 			if err := each(m); err != nil {
@@ -81,16 +81,16 @@ func plantedOnSurfaces(t *testing.T, g *Ground, said []protocol.Message, totals 
 		return nil
 	}, totals)
 	<-run.Over()
-	page := page.New(run, page.Options{})
+	page := page.NewPageHandler(run, page.Options{})
 	type check struct {
 		text string
-		of   func(string) (int, []Loose)
+		of   func(string) (int, []UngroundedClaim)
 	}
 	surfaces := make(map[string][]check)
 	for i, id := range g.log.Decisions() {
 		if i%5 == 0 {
 			text := shownText(t.Context(), page, fmt.Sprintf("/decision?d=D-%d", id))
-			surfaces["cards"] = append(surfaces["cards"], check{text, func(s string) (int, []Loose) { return g.card(id, s) }})
+			surfaces["cards"] = append(surfaces["cards"], check{text, func(s string) (int, []UngroundedClaim) { return g.checkCard(id, s) }})
 		}
 	}
 	for _, e := range all {
@@ -99,14 +99,14 @@ func plantedOnSurfaces(t *testing.T, g *Ground, said []protocol.Message, totals 
 		}
 		var out bytes.Buffer
 		_ = e.answer.Write(&out)
-		surfaces["mcp"] = append(surfaces["mcp"], check{out.String(), func(s string) (int, []Loose) { return g.printed(e, s) }})
+		surfaces["mcp"] = append(surfaces["mcp"], check{out.String(), func(s string) (int, []UngroundedClaim) { return g.checkPrintedAnswer(e, s) }})
 	}
 	facts := totalFacts(totals)
 	cells := "\n"
 	for _, x := range totals {
 		cells += fmt.Sprintf("%.2f\n%.1f\n%.1f\n%.1f\n", x.CostUSD, x.CarbonKg, x.EnergyKWh, x.WaitS.Mean/60)
 	}
-	surfaces["report"] = append(surfaces["report"], check{cells, func(s string) (int, []Loose) { return g.reported(facts, s) }})
+	surfaces["report"] = append(surfaces["report"], check{cells, func(s string) (int, []UngroundedClaim) { return g.checkReportText(facts, s) }})
 	for name, checks := range surfaces {
 		planted, seen := 0, 0
 		for _, c := range checks {

@@ -17,7 +17,7 @@ const (
 	mostWrong  = 0.02
 )
 
-func held(t *testing.T, what string, read []Explained) {
+func held(t *testing.T, what string, read []JudgedAnswer) {
 	t.Helper()
 	sums, n := make(map[string]int), 0
 	for _, e := range read {
@@ -35,7 +35,7 @@ func held(t *testing.T, what string, read []Explained) {
 	}
 }
 
-func set(t *testing.T, name string) []Question {
+func set(t *testing.T, name string) []BenchQuestion {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
@@ -49,15 +49,15 @@ func set(t *testing.T, name string) []Question {
 }
 
 // readings are what came of the questions of each set, which are asked once.
-var readings = make(map[string][]Explained)
+var readings = make(map[string][]JudgedAnswer)
 
 // explained returns what comes of the questions of a set, asked of the short day.
-func explained(t *testing.T, name string) []Explained {
+func explained(t *testing.T, name string) []JudgedAnswer {
 	t.Helper()
 	if readings[name] == nil {
 		l, b := asked(t)
-		l.Set(query.Stage{Policies: scenarios.Policies()})
-		readings[name] = Explain(l, b, set(t, name))
+		l.Set(query.Stage{Policies: scenarios.PolicyNames()})
+		readings[name] = JudgeQuestions(l, b, set(t, name))
 	}
 	return readings[name]
 }
@@ -168,9 +168,9 @@ func typo(words string, rnd *rand.Rand) string {
 func TestASlipOfTheFingersIsReadRightOrGivenBack(t *testing.T) {
 	l, b := asked(t)
 	rnd := rand.New(rand.NewPCG(1, 2))
-	var slips []Question
+	var slips []BenchQuestion
 	for _, q := range set(t, "paraphrases") {
-		s := Question{ID: q.ID, Truth: q.Truth, Q: typo(q.Q, rnd)}
+		s := BenchQuestion{ID: q.ID, Truth: q.Truth, Q: typo(q.Q, rnd)}
 		for _, words := range append(q.Alt, q.Q) {
 			for range 2 {
 				s.Alt = append(s.Alt, typo(words, rnd))
@@ -178,26 +178,26 @@ func TestASlipOfTheFingersIsReadRightOrGivenBack(t *testing.T) {
 		}
 		slips = append(slips, s)
 	}
-	held(t, "slips", Explain(l, b, slips))
+	held(t, "slips", JudgeQuestions(l, b, slips))
 }
 
 // Words that set a limit make any question another one: it is read otherwise
 // than without them, or given back.
 func TestALimitIsNeverLost(t *testing.T) {
 	l, b := asked(t)
-	l.Set(query.Stage{Policies: scenarios.Policies()})
+	l.Set(query.Stage{Policies: scenarios.PolicyNames()})
 	limits := []string{
 		"only for the late ones", "but not at $S", "without the late ones", "for jobs with 8 GPUs", "per GPU", "excluding idle", "for the second time",
 		"compared with $T", "in percent", "more than once", "by less than an hour", "next week", "except the last", "among my jobs", "since 10:00",
 	}
-	names, tried := bind(b), 0
+	names, tried := bindSlots(b), 0
 	for _, name := range []string{"paraphrases", "spoken-1", "spoken-7"} {
 		for i, e := range explained(t, name) {
 			if e.answer.Query == nil || e.Verdict != "right" || strings.HasPrefix(e.answer.Query.Ask, "no-") || i%9 != 0 {
 				continue
 			}
 			for _, limit := range limits {
-				q, back := l.Parse(e.Asked + " " + names.fill(limit))
+				q, back := l.Parse(e.Asked + " " + names.fillSlots(limit))
 				tried++
 				if back == nil && q.String() == e.answer.Query.String() {
 					t.Errorf("%q is read as %q with %q and without", e.Asked, q.String(), limit)

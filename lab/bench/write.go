@@ -10,20 +10,20 @@ import (
 	"github.com/gridbid/gridbid/internal/atomicfile"
 )
 
-// Write writes rows into a folder as table.md, table.csv, table.json and
+// WriteTables writes rows into a folder as table.md, table.csv, table.json and
 // index.html.
-func Write(dir string, rows []Row) error {
+func WriteTables(dir string, rows []BenchRow) error {
 	files := []struct {
 		name  string
-		write func(io.Writer, []Row) error
+		write func(io.Writer, []BenchRow) error
 	}{
-		{"table.md", Markdown}, {"table.csv", CSV}, {"table.json", JSON}, {"index.html", Page},
+		{"table.md", WriteMarkdown}, {"table.csv", WriteCSV}, {"table.json", WriteJSON}, {"index.html", WritePage},
 	}
 	for _, x := range files {
 		var text bytes.Buffer
 		err := x.write(&text, rows)
 		if err == nil {
-			err = atomicfile.Write(filepath.Join(dir, x.name), text.Bytes(), 0o644)
+			err = atomicfile.ReplaceFile(filepath.Join(dir, x.name), text.Bytes(), 0o644)
 		}
 		if err != nil {
 			return fmt.Errorf("bench: %s: %w", x.name, err)
@@ -32,14 +32,14 @@ func Write(dir string, rows []Row) error {
 	return nil
 }
 
-// JSON writes rows and their summaries, schema version 1.
-func JSON(w io.Writer, rows []Row) error {
+// WriteJSON writes rows and their summaries, schema version 1.
+func WriteJSON(w io.Writer, rows []BenchRow) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(struct {
-		Schema  int       `json:"schema"`
-		Summary []Summary `json:"summary"`
-		Strains []Strain  `json:"strains"`
-		Rows    []Row     `json:"rows"`
-	}{1, Summarize(rows), Strains(rows), rows})
+		Schema  int             `json:"schema"`
+		Summary []PolicySummary `json:"summary"`
+		Strains []StressEffect  `json:"strains"`
+		Rows    []BenchRow      `json:"rows"`
+	}{1, SummarizePolicies(rows), StressEffects(rows), rows})
 }

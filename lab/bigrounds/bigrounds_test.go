@@ -66,56 +66,56 @@ func bidByOrders(text string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	return bidAll(ctx, s, now, o.Names, func(site string) (bus.Hub, error) { return natsbus.Open(o.Access[site]) }, o.Folder)
+	return bidAll(ctx, s, now, o.Names, func(site string) (bus.Bus, error) { return natsbus.Open(o.Access[site]) }, o.Folder)
 }
 
 func theSetting() setting {
-	hub := natsbus.Hub{Limits: natsbus.SiteLimits()}
+	hub := natsbus.Bus{Limits: natsbus.DefaultSiteLimits()}
 	return setting{sites: *siteCount, jobs: *jobCount, payload: *payload, most: hub.MaxMessageBytes(*payload)}
 }
 
 // inProcess has all sites bid within this process, over one hub.
-func inProcess(hub bus.Hub) func(context.Context, spec.Scenario, protocol.Time, string) error {
+func inProcess(hub bus.Bus) func(context.Context, spec.Scenario, protocol.Time, string) error {
 	return func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error {
 		var names []string
 		for _, site := range s.Sites {
 			names = append(names, site.Name)
 		}
-		return bidAll(ctx, s, now, names, func(string) (bus.Hub, error) { return hub, nil }, folder)
+		return bidAll(ctx, s, now, names, func(string) (bus.Bus, error) { return hub, nil }, folder)
 	}
 }
 
 func overMemory(t *testing.T, with setting) round {
-	hub := new(membus.Hub)
+	hub := new(membus.Bus)
 	return hold(t, with, hub, inProcess(hub))
 }
 
 func overEmbeddedNATS(t *testing.T, with setting) round {
-	srv, err := natsbus.Serve(natsbus.Config{})
+	srv, err := natsbus.StartServer(natsbus.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(srv.Close)
-	srv.Limits = natsbus.SiteLimits()
-	return hold(t, with, &srv.Hub, inProcess(srv.More()))
+	srv.Limits = natsbus.DefaultSiteLimits()
+	return hold(t, with, &srv.Bus, inProcess(srv.NewBus()))
 }
 
 // overFederation has the sites bid in processes of their own, each in its own account of
 // a hub that takes no more of it than the setting's payload.
 func overFederation(t *testing.T, with setting) round {
-	free, err := ports.Free(3)
+	free, err := ports.FreePorts(3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "fed")
-	fed, err := federation.Init(dir, federation.Setup{
+	fed, err := federation.InitFederation(dir, federation.Setup{
 		Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: free[0], LeafPort: free[1], Route: free[2], Limits: federation.Limits{Payload: with.payload},
 	}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	access := func(folder, name string) natsbus.Access {
-		return natsbus.Access{URL: fed.URL(), CA: "ca.pem", Seed: name + ".nk"}.Under(folder)
+		return natsbus.Access{URL: fed.HubURL(), CA: "ca.pem", Seed: name + ".nk"}.ResolvePaths(folder)
 	}
 	parts := make([]order, processes)
 	for i := range with.sites {
@@ -130,16 +130,16 @@ func overFederation(t *testing.T, with setting) round {
 		}
 		o.Names, o.Access[name] = append(o.Names, name), access(folder, name)
 	}
-	hub, err := natsbus.Host(fed.HubConf(0), access(filepath.Join(dir, "coordinator"), "coordinator"))
+	hub, err := natsbus.ServeConfigFile(fed.HubConfigFile(0), access(filepath.Join(dir, "coordinator"), "coordinator"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Close)
-	hub.Limits = natsbus.SiteLimits()
+	hub.Limits = natsbus.DefaultSiteLimits()
 	r := hold(t, with, hub, func(ctx context.Context, _ spec.Scenario, _ protocol.Time, folder string) error {
 		return bidInProcesses(ctx, parts, folder)
 	})
-	if n := hub.Counts(); n.OverLimit+n.Forged+n.Unreadable+n.OtherVersion+n.Slow > 0 {
+	if n := hub.DeliveryCounts(); n.OverLimit+n.Forged+n.Unreadable+n.OtherVersion+n.Slow > 0 {
 		t.Errorf("the coordinator dropped messages: %+v", n)
 	}
 	return r
@@ -221,36 +221,36 @@ func TestABigRoundIsTheSameOverEveryBus(t *testing.T) {
 
 // A thief is a hub that drops one option of what one site says.
 type thief struct {
-	bus.Hub
+	bus.Bus
 	from protocol.Party
 }
 
-func (h thief) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
-	port, err := h.Hub.Join(ctx, who)
+func (h thief) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+	port, err := h.Bus.Connect(ctx, who)
 	return thiefPort{port, who == h.from}, err
 }
 
 type thiefPort struct {
-	bus.Port
+	bus.Conn
 	steals bool
 }
 
-func (p thiefPort) Say(ctx context.Context, ms ...protocol.Message) error {
+func (p thiefPort) Send(ctx context.Context, ms ...protocol.Message) error {
 	for i, m := range ms {
-		if o, ok := m.Body.(protocol.Offer); ok && p.steals {
+		if o, ok := m.Body.(protocol.Bids); ok && p.steals {
 			o.Jobs = slices.Clone(o.Jobs)
-			k := slices.IndexFunc(o.Jobs, func(m protocol.Menu) bool { return len(m.Options) > 1 })
+			k := slices.IndexFunc(o.Jobs, func(m protocol.JobBids) bool { return len(m.Options) > 1 })
 			o.Jobs[k].Options = o.Jobs[k].Options[:len(o.Jobs[k].Options)-1]
 			ms[i].Body = o
 		}
 	}
-	return p.Port.Say(ctx, ms...)
+	return p.Conn.Send(ctx, ms...)
 }
 
 func TestABusThatDropsOneOptionIsFound(t *testing.T) {
 	with := setting{sites: 4, jobs: 20, payload: 16 << 10, most: 12 << 10}
-	want, hub := overMemory(t, with), new(membus.Hub)
-	got := hold(t, with, hub, inProcess(thief{hub, protocol.Agent("site-2")}))
+	want, hub := overMemory(t, with), new(membus.Bus)
+	got := hold(t, with, hub, inProcess(thief{hub, protocol.AgentParty("site-2")}))
 	wrong := differences(want, got)
 	if len(wrong) == 0 || !bytes.Contains([]byte(wrong[0]), []byte("site-2 sent an offer")) {
 		t.Errorf("found %q; want that site-2 was heard as it did not speak", wrong)

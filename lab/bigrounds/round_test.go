@@ -25,7 +25,7 @@ import (
 // each has much to offer, and the one instant at which its round is held: no clock is
 // read, so that the same round is the same over every bus.
 func federationOf(n int) (s spec.Scenario, now protocol.Time, err error) {
-	s, err = spec.Load("six-regions", spec.Options{})
+	s, err = spec.LoadScenario("six-regions", spec.Options{})
 	if err != nil {
 		return s, 0, err
 	}
@@ -79,17 +79,17 @@ func newBidder(s spec.Scenario, site string, now protocol.Time) (*bidder, error)
 
 // bid joins hub, introduces the site, answers one call and writes what it sends as
 // SITE.offer into a folder.
-func (b *bidder) bid(ctx context.Context, hub bus.Hub, folder string) error {
-	port, err := hub.Join(ctx, protocol.Agent(b.site))
+func (b *bidder) bid(ctx context.Context, hub bus.Bus, folder string) error {
+	port, err := hub.Connect(ctx, protocol.AgentParty(b.site))
 	if err != nil {
 		return err
 	}
 	defer port.Close()
-	if err := port.Say(ctx, b.hello...); err != nil {
+	if err := port.Send(ctx, b.hello...); err != nil {
 		return err
 	}
-	for m := range port.Heard() {
-		if _, ok := m.Body.(protocol.Call); !ok {
+	for m := range port.Messages() {
+		if _, ok := m.Body.(protocol.CallForBids); !ok {
 			continue
 		}
 		for _, said := range b.agent.Step(m.At, m) {
@@ -100,7 +100,7 @@ func (b *bidder) bid(ctx context.Context, hub bus.Hub, folder string) error {
 			if err := os.WriteFile(filepath.Join(folder, b.site+".offer"), data, 0o600); err != nil {
 				return err
 			}
-			if err := port.Say(ctx, said); err != nil {
+			if err := port.Send(ctx, said); err != nil {
 				return err
 			}
 		}
@@ -110,7 +110,7 @@ func (b *bidder) bid(ctx context.Context, hub bus.Hub, folder string) error {
 }
 
 // bidAll has sites bid side by side.
-func bidAll(ctx context.Context, s spec.Scenario, now protocol.Time, sites []string, hub func(site string) (bus.Hub, error), folder string) error {
+func bidAll(ctx context.Context, s spec.Scenario, now protocol.Time, sites []string, hub func(site string) (bus.Bus, error), folder string) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(sites))
 	for i, site := range sites {
@@ -162,7 +162,7 @@ type setting struct {
 
 // hold holds one round over a hub, where bid has all sites bid until its context ends
 // and writes what they send into a folder.
-func hold(t *testing.T, with setting, hub bus.Hub, bid func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error) round {
+func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error) round {
 	t.Helper()
 	s, now, err := federationOf(with.sites)
 	if err != nil {
@@ -170,7 +170,7 @@ func hold(t *testing.T, with setting, hub bus.Hub, bid func(ctx context.Context,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	port, err := hub.Join(ctx, protocol.Coordinator)
+	port, err := hub.Connect(ctx, protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,9 +183,9 @@ func hold(t *testing.T, with setting, hub bus.Hub, bid func(ctx context.Context,
 		}
 		bidding <- err
 	}()
-	m := market.New(market.Config{Terms: scenarios.Weights(s), Most: with.jobs, MaxOfferBytes: with.most}, auction.New(auction.Config{}))
+	m := market.New(market.Config{Terms: scenarios.MarketWeights(s), Most: with.jobs, MaxOfferBytes: with.most}, auction.New(auction.Config{}))
 	next := func() protocol.Message {
-		heard, ok := <-port.Heard()
+		heard, ok := <-port.Messages()
 		if !ok {
 			t.Fatalf("the market hears nothing more: %v, %v", port.Close(), <-bidding)
 		}
@@ -194,22 +194,22 @@ func hold(t *testing.T, with setting, hub bus.Hub, bid func(ctx context.Context,
 	for range with.sites {
 		m.Step(now, next())
 	}
-	submitter := protocol.Mouth{Who: protocol.Submitter}
+	submitter := protocol.Sender{Party: protocol.Submitter}
 	for _, j := range jobs(with.jobs, now) {
-		m.Step(now, submitter.Say(now, protocol.Coordinator, protocol.Submit{Job: j}))
+		m.Step(now, submitter.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: j}))
 	}
 	now = m.Due()
 	r := round{sent: make(map[string][]byte), heard: make(map[string][]byte)}
 	began := time.Now()
-	if err := port.Say(ctx, m.Tick(now)...); err != nil {
+	if err := port.Send(ctx, m.Tick(now)...); err != nil {
 		t.Fatal(err)
 	}
 	for len(r.heard) < with.sites {
 		heard := next()
-		if _, ok := heard.Body.(protocol.Offer); !ok {
+		if _, ok := heard.Body.(protocol.Bids); !ok {
 			continue
 		}
-		if r.heard[heard.From.Site()], err = protocol.Encode(heard); err != nil {
+		if r.heard[heard.From.SiteName()], err = protocol.Encode(heard); err != nil {
 			t.Fatal(err)
 		}
 		for _, said := range m.Step(now, heard) {

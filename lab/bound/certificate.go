@@ -57,37 +57,37 @@ type PricedPool struct {
 	Values []protocol.Microdollars `json:"values"` // per GPU-hour, by slot; then nothing
 }
 
-// Of returns a bound on what any policy can reach on a scenario, and its proof.
-func Of(s spec.Scenario, cfg Config) (Certificate, error) {
+// ComputeCertificate returns a bound on what any policy can reach on a scenario, and its proof.
+func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 	if cfg.Steps == 0 {
 		cfg.Steps = 200
 	}
-	p, err := model(s, cfg.Idle)
+	p, err := modelScenario(s, cfg.Idle)
 	if err != nil {
 		return Certificate{}, err
 	}
 	p.stop = cfg.Stop
 	c := Certificate{
-		Schema: 1, Scenario: s.Name, Hash: s.Hash, Seed: s.Seed, Weights: scenarios.Weights(s),
-		Idle: cfg.Idle, Jobs: len(s.Jobs), From: int64(s.Start.Floor(time.Hour)), Slot: slot,
+		Schema: 1, Scenario: s.Name, Hash: s.Hash, Seed: s.Seed, Weights: scenarios.MarketWeights(s),
+		Idle: cfg.Idle, Jobs: len(s.Jobs), From: int64(s.Start.Floor(time.Hour)), Slot: slotLength,
 	}
-	c.FreeUSD = dollars(p.value(nil))
-	p.search(cfg.Steps)
+	c.FreeUSD = roundDownToCents(p.lowerBound(nil))
+	p.subgradientSearch(cfg.Steps)
 	if cfg.Rounds > 0 && !cfg.Idle {
-		known, _ := p.known(cfg.Rounds)
-		c.KnownUSD = dollars(known)
-		c.OnlineUSD, c.BlindUSD = dollars(p.online(true)), dollars(p.online(false))
+		known, _ := p.bestKnownSchedule(cfg.Rounds)
+		c.KnownUSD = roundDownToCents(known)
+		c.OnlineUSD, c.BlindUSD = roundDownToCents(p.onlineCost(true)), roundDownToCents(p.onlineCost(false))
 	}
-	if p.stopped() {
+	if p.isStopped() {
 		return Certificate{}, fmt.Errorf("bound: %w", p.stop())
 	}
-	c.Pools = p.announce()
-	c.BoundUSD = dollars(p.value(nil))
+	c.Pools = p.roundPrices()
+	c.BoundUSD = roundDownToCents(p.lowerBound(nil))
 	return c, nil
 }
 
-// announce rounds the prices to whole units per GPU-hour and returns them.
-func (p *problem) announce() []PricedPool {
+// roundPrices rounds the prices to whole units per GPU-hour and returns them.
+func (p *boundProblem) roundPrices() []PricedPool {
 	out := make([]PricedPool, len(p.pools))
 	for i := range p.pools {
 		q := &p.pools[i]
@@ -102,18 +102,18 @@ func (p *problem) announce() []PricedPool {
 				x.Values = append(x.Values, protocol.Microdollars(whole))
 			}
 		}
-		q.accumulate()
+		q.prefixSumPrices()
 		out[i] = x
 	}
 	return out
 }
 
-// dollars rounds down to a hundredth of a cent.
-func dollars(v float64) float64 { return math.Floor(v/100) / 10_000 }
+// roundDownToCents rounds down to a hundredth of a cent.
+func roundDownToCents(v float64) float64 { return math.Floor(v/100) / 10_000 }
 
-// Gap returns how far an objective lies above the bound, as a part of the
+// GapToBound returns how far an objective lies above the bound, as a part of the
 // bound. Where the bound is not above zero there is no such part: it is false.
-func (c Certificate) Gap(objectiveUSD float64) (float64, bool) {
+func (c Certificate) GapToBound(objectiveUSD float64) (float64, bool) {
 	if c.BoundUSD <= 0 {
 		return 0, false
 	}
@@ -122,11 +122,11 @@ func (c Certificate) Gap(objectiveUSD float64) (float64, bool) {
 
 // String returns the bound in words.
 func (c Certificate) String() string {
-	return fmt.Sprintf("no policy can do the %d jobs of %s below $%.4f (%s)", c.Jobs, c.Scenario, c.BoundUSD, c.What())
+	return fmt.Sprintf("no policy can do the %d jobs of %s below $%.4f (%s)", c.Jobs, c.Scenario, c.BoundUSD, c.ScopeText())
 }
 
-// What says whose cost is bounded.
-func (c Certificate) What() string {
+// ScopeText says whose cost is bounded.
+func (c Certificate) ScopeText() string {
 	if c.Idle {
 		return "of jobs and idle nodes"
 	}

@@ -18,7 +18,7 @@ import (
 // day is a day at three small sites, one of which is paid for using power at
 // noon: n jobs, too many for the sites to be empty.
 func day(n int) spec.Scenario {
-	start := protocol.At(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
+	start := protocol.FromStdTime(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
 	s := spec.Scenario{
 		Name: "three", Seed: 7, Start: start, End: start.Add(24 * time.Hour), Hash: fmt.Sprint("of ", n),
 		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
@@ -73,7 +73,7 @@ func day(n int) spec.Scenario {
 // certify returns a bound whose own check holds.
 func certify(t *testing.T, s spec.Scenario, idle bool) Certificate {
 	t.Helper()
-	c, err := Of(s, Config{Idle: idle, Steps: 80})
+	c, err := ComputeCertificate(s, Config{Idle: idle, Steps: 80})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func certify(t *testing.T, s spec.Scenario, idle bool) Certificate {
 	if err := json.Unmarshal(text, &again); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Check(s, again)
+	got, err := VerifyCertificate(s, again)
 	if err != nil || math.Abs(got-c.BoundUSD) > 1e-4*math.Abs(got)+1e-3 {
 		t.Errorf("%s: Check = %v, %v; the certificate says %v", s.Name, got, err, c.BoundUSD)
 	}
@@ -93,17 +93,17 @@ func certify(t *testing.T, s spec.Scenario, idle bool) Certificate {
 }
 
 // busy returns the objective of jobs alone, as the certificate counts it.
-func busy(x scenarios.Result, w protocol.Weights) float64 {
+func busy(x scenarios.ReplayResult, w protocol.Weights) float64 {
 	t := x.Totals
-	return t.ObjectiveUSD - t.IdleUSD - t.IdleKg*w.Carbon.Dollars()
+	return t.ObjectiveUSD - t.IdleUSD - t.IdleKg*w.Carbon.InDollars()
 }
 
 func TestNoPolicyBeatsTheBound(t *testing.T) {
 	for _, n := range []int{20, 80} {
 		s := day(n)
 		jobs, all := certify(t, s, false), certify(t, s, true)
-		for _, policy := range scenarios.Policies() {
-			res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+		for _, policy := range scenarios.PolicyNames() {
+			res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,8 +134,8 @@ func TestNoPolicyDrawsLessIdleThanTheBoundSays(t *testing.T) {
 			change(&s, &s.Sites[i])
 		}
 		c := certify(t, s, true)
-		for _, policy := range []string{scenarios.Auction, "home-fifo"} {
-			res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+		for _, policy := range []string{scenarios.PolicyAuction, "home-fifo"} {
+			res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,8 +166,8 @@ func TestNoPolicyEarnsMoreByAnOutageThanTheBoundSays(t *testing.T) {
 			x.Signals[q] = points
 		}
 		n := x.Nodes[0]
-		gpu, _ := power.Default().Lookup(n.Model)
-		idle := power.Host{Awake: 100_000}.Idle(gpu, n.GPUs)
+		gpu, _ := power.DefaultTable().LookupModel(n.Model)
+		idle := power.Host{Awake: 100_000}.IdlePower(gpu, n.GPUs)
 		x.Nodes, x.Host = x.Nodes[:1], spec.Host{Idle: 100_000, Asleep: idle} // so that being awake earns nothing
 	}
 	s.Sites[0].Outages = []spec.Outage{{From: s.Start.Add(12 * time.Hour), To: s.Start.Add(20 * time.Hour)}}
@@ -179,7 +179,7 @@ func TestNoPolicyEarnsMoreByAnOutageThanTheBoundSays(t *testing.T) {
 		}
 	}
 	c := certify(t, s, true)
-	res, err := scenarios.Play(t.Context(), s, "home-fifo", new(membus.Hub), scenarios.Options{})
+	res, err := scenarios.Replay(t.Context(), s, "home-fifo", new(membus.Bus), scenarios.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestASearchStopsWhenItIsTold(t *testing.T) {
 			}
 			return nil
 		}
-		if c, err := Of(s, cfg); !errors.Is(err, enough) || asked > 40 {
+		if c, err := ComputeCertificate(s, cfg); !errors.Is(err, enough) || asked > 40 {
 			t.Errorf("%+v: $%v, %v after asking %d times", cfg, c.BoundUSD, err, asked)
 		}
 	}
@@ -229,14 +229,14 @@ func TestACertificateThatWasTouchedProvesNothing(t *testing.T) {
 		x := c
 		x.Pools = append([]PricedPool(nil), c.Pools...)
 		tc.touch(&x)
-		if _, err := Check(s, x); err == nil {
+		if _, err := VerifyCertificate(s, x); err == nil {
 			t.Errorf("%s: Check finds nothing wrong", tc.name)
 		}
 	}
 }
 
 func TestTheBoundOfARealDayHolds(t *testing.T) {
-	s, err := spec.Load("real-days/negative_de_2021-05-22", spec.Options{Data: "../../../shared/data", MaxJobs: 300})
+	s, err := spec.LoadScenario("real-days/negative_de_2021-05-22", spec.Options{Data: "../../../shared/data", MaxJobs: 300})
 	if err != nil {
 		t.Skipf("recorded data is not here: %v", err)
 	}

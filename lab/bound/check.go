@@ -14,30 +14,30 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Check recomputes the bound of a certificate from its prices and the scenario
+// VerifyCertificate recomputes the bound of a certificate from its prices and the scenario
 // alone, and returns it in dollars. It shares no arithmetic with the search: it
 // counts in milliseconds, walks through all starts of all ways, buys the hours of
 // jobs in parts one by one, and leaves nothing out. The error says why the
 // certificate proves nothing: it is of another scenario, or claims more than its
 // prices give.
-func Check(s spec.Scenario, c Certificate) (float64, error) {
+func VerifyCertificate(s spec.Scenario, c Certificate) (float64, error) {
 	switch {
 	case c.Schema != 1:
 		return 0, fmt.Errorf("bound: certificate of schema %d; this version reads 1", c.Schema)
 	case c.Hash != s.Hash:
 		return 0, fmt.Errorf("bound: the certificate is of scenario %.12s, not of %.12s: load the same scenario, with the same options", c.Hash, s.Hash)
-	case c.Weights != scenarios.Weights(s):
+	case c.Weights != scenarios.MarketWeights(s):
 		return 0, fmt.Errorf("bound: the certificate has other weights than the scenario")
-	case c.Slot != slot || c.From != int64(s.Start.Floor(time.Hour)):
-		return 0, fmt.Errorf("bound: slots of %v from %v: want %v from %v", c.Slot, protocol.Time(c.From), slot, s.Start.Floor(time.Hour))
+	case c.Slot != slotLength || c.From != int64(s.Start.Floor(time.Hour)):
+		return 0, fmt.Errorf("bound: slots of %v from %v: want %v from %v", c.Slot, protocol.Time(c.From), slotLength, s.Start.Floor(time.Hour))
 	}
-	k := checker{s: s, c: c, weights: c.Weights, network: agents.DefaultNetwork(), truth: scenarios.Truth(s.Seed)}
-	sum, err := k.open()
+	k := certificateChecker{s: s, c: c, weights: c.Weights, network: agents.DefaultNetwork(), truth: scenarios.TruePower(s.Seed)}
+	sum, err := k.loadScenario()
 	if err != nil {
 		return 0, err
 	}
 	for _, j := range s.Jobs {
-		sum += k.job(j)
+		sum += k.leastCostOfJob(j)
 	}
 	got := sum / 1e6
 	if c.BoundUSD > got+1e-6*math.Abs(got) {
@@ -46,64 +46,64 @@ func Check(s spec.Scenario, c Certificate) (float64, error) {
 	return got, nil
 }
 
-// A checker is a scenario with the prices of a certificate.
-type checker struct {
+// A certificateChecker is a scenario with the prices of a certificate.
+type certificateChecker struct {
 	s       spec.Scenario
 	c       Certificate
 	weights protocol.Weights
 	network agents.Network
 	truth   func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts
-	grids   []tariff
+	grids   []siteTariff
 	fleets  []*capacity.Fleet
 	nodes   [][]capacity.Node
 	end     protocol.Time
 }
 
-// A tariff is what a kilowatt costs from the scenario's first hour on.
-type tariff struct {
+// A siteTariff is what a kilowatt costs from the scenario's first hour on.
+type siteTariff struct {
 	from  protocol.Time
 	hours []float64 // microdollars per kilowatt-hour at the meter of the machines
 	least float64
 }
 
-// open reads the scenario and returns what does not depend on jobs: less the
+// loadScenario reads the scenario and returns what does not depend on jobs: less the
 // value of all room, and the draw of sleeping nodes.
-func (k *checker) open() (sum float64, err error) {
-	meters := scenarios.Metered(k.s)
-	k.end = meters.Add(scenarios.Longest)
+func (k *certificateChecker) loadScenario() (sum float64, err error) {
+	meters := scenarios.MeteredUntil(k.s)
+	k.end = meters.Add(scenarios.MaxReplayOverrun)
 	for _, site := range k.s.Sites {
-		nodes := scenarios.Machines(site)
-		f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.Default()})
+		nodes := scenarios.NodesOfSite(site)
+		f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()})
 		if err != nil {
 			return 0, fmt.Errorf("bound: site %s: %w", site.Name, err)
 		}
 		k.fleets, k.nodes = append(k.fleets, f), append(k.nodes, nodes)
-		t := k.tariff(site)
+		t := k.tariffOf(site)
 		k.grids = append(k.grids, t)
 		if !k.c.Idle {
 			continue
 		}
 		asleep, more, full := 0.0, 0.0, 0.0
 		for _, n := range nodes {
-			least, most, _ := k.draws(n)
+			least, most, _ := k.nodePower(n)
 			asleep += least
 			more += most
-			full += busiest(n)
+			full += maxNodePower(n)
 		}
-		sum += more * t.over(t.from, k.end, func(v float64) float64 { return min(v, 0) })
-		sum += asleep * t.over(k.s.Start, meters, func(v float64) float64 { return v })
+		sum += more * t.integrateTariff(t.from, k.end, func(v float64) float64 { return min(v, 0) })
+		sum += asleep * t.integrateTariff(k.s.Start, meters, func(v float64) float64 { return v })
 		for _, o := range site.Outages {
 			if from, to := max(o.From, k.s.Start), min(o.To, meters); from < to {
-				sum -= asleep * t.over(from, to, func(v float64) float64 { return v })
+				sum -= asleep * t.integrateTariff(from, to, func(v float64) float64 { return v })
 			}
 		}
 		if n := len(site.Outages); n > 0 { // they are in order; what the last takes with it may have earned
-			sum += full * t.over(k.s.Start, max(k.s.Start, site.Outages[n-1].From), func(v float64) float64 { return min(v, 0) })
+			sum += full * t.integrateTariff(k.s.Start, max(k.s.Start, site.Outages[n-1].From), func(v float64) float64 { return min(v, 0) })
 		}
-		sum += asleep * t.over(meters, k.end, func(v float64) float64 { return min(v, 0) })
-		sum -= float64(len(t.hours)+1) * perHour(k.weights)
+		sum += asleep * t.integrateTariff(meters, k.end, func(v float64) float64 { return min(v, 0) })
+		sum -= float64(len(t.hours)+1) * hourlyRoundingBound(k.weights)
 	}
-	if err := k.complete(); err != nil {
+	if err := k.checkPoolsComplete(); err != nil {
 		return 0, err
 	}
 	for _, q := range k.c.Pools {
@@ -111,25 +111,25 @@ func (k *checker) open() (sum float64, err error) {
 			if v < 0 {
 				return 0, fmt.Errorf("bound: %s %s: a price below zero proves nothing", q.Site, q.Model)
 			}
-			sum -= float64(v) * float64(k.gpus(q)) * k.c.Slot.Hours()
+			sum -= float64(v) * float64(k.countPoolGPUs(q)) * k.c.Slot.Hours()
 		}
 	}
 	return sum, nil
 }
 
-// draws returns the kilowatts that a node with power draws at least, how much
+// nodePower returns the kilowatts that a node with power draws at least, how much
 // more at most, and how much more awake.
-func (k *checker) draws(n capacity.Node) (least, most, awake float64) {
-	gpu, _ := power.Default().Lookup(n.Model)
-	idle := n.Host.Idle(gpu, n.GPUs)
+func (k *certificateChecker) nodePower(n capacity.Node) (least, most, awake float64) {
+	gpu, _ := power.DefaultTable().LookupModel(n.Model)
+	idle := n.Host.IdlePower(gpu, n.GPUs)
 	low := min(n.Host.Asleep, idle)
 	return float64(low) / 1e6, float64(max(n.Host.Asleep, idle)-low) / 1e6, float64(idle-low) / 1e6
 }
 
-// complete sees that the certificate prices each kind of node, and once: no job
+// checkPoolsComplete sees that the certificate prices each kind of node, and once: no job
 // would be looked at on one that it left out, and the least of all would seem
 // higher than it is.
-func (k *checker) complete() error {
+func (k *certificateChecker) checkPoolsComplete() error {
 	type kind struct {
 		site, model string
 		size        int
@@ -155,8 +155,8 @@ func (k *checker) complete() error {
 	return nil
 }
 
-// gpus counts the GPUs of a pool in the scenario, whatever the certificate says.
-func (k *checker) gpus(q PricedPool) (n int) {
+// countPoolGPUs counts the GPUs of a pool in the scenario, whatever the certificate says.
+func (k *certificateChecker) countPoolGPUs(q PricedPool) (n int) {
 	for i, site := range k.s.Sites {
 		if site.Name != q.Site {
 			continue
@@ -170,12 +170,12 @@ func (k *checker) gpus(q PricedPool) (n int) {
 	return n
 }
 
-func (k *checker) tariff(site spec.Site) tariff {
-	t := tariff{from: k.s.Start.Floor(time.Hour), least: math.Inf(1)}
+func (k *certificateChecker) tariffOf(site spec.Site) siteTariff {
+	t := siteTariff{from: k.s.Start.Floor(time.Hour), least: math.Inf(1)}
 	var values [3]float64
 	var points [3][]protocol.Point
 	for i, q := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
-		points[i] = scenarios.Lasting(site.Signals[q], k.end)
+		points[i] = scenarios.RepeatLastDay(site.Signals[q], k.end)
 	}
 	for at := t.from; at < k.end; at = at.Add(time.Hour) {
 		for i := range points {
@@ -191,8 +191,8 @@ func (k *checker) tariff(site spec.Site) tariff {
 	return t
 }
 
-// over integrates a function of the tariff over [a, b), in hours.
-func (t tariff) over(a, b protocol.Time, f func(float64) float64) (sum float64) {
+// integrateTariff integrates a function of the tariff over [a, b), in hours.
+func (t siteTariff) integrateTariff(a, b protocol.Time, f func(float64) float64) (sum float64) {
 	for i := int((a - t.from) / msHour); i < len(t.hours); i++ {
 		start := t.from + protocol.Time(i)*msHour
 		if start >= b {
@@ -205,40 +205,40 @@ func (t tariff) over(a, b protocol.Time, f func(float64) float64) (sum float64) 
 
 const msHour = 3_600_000
 
-// job returns the least that a job costs at the prices.
-func (k *checker) job(j protocol.Job) float64 {
+// leastCostOfJob returns the least that a job costs at the prices.
+func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 	start := max(k.s.End, j.Deadline)
-	delay, late := k.weights.Waiting(j, start, start.Add(j.Run))
+	delay, late := k.weights.DelayAndLateCost(j, start, start.Add(j.Run))
 	never := float64(delay + late)
 	best := never
-	var all []run
+	var all []runOption
 	for i, site := range k.s.Sites {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
 			continue
 		}
-		ways, _ := k.fleets[i].Ways(j)
+		ways, _ := k.fleets[i].RunConfigs(j)
 		for _, w := range ways {
-			for _, r := range k.runs(i, site, j, w) {
-				best = min(best, r.cheapest(best))
+			for _, r := range k.runsOfConfig(i, site, j, w) {
+				best = min(best, r.cheapestStart(best))
 				all = append(all, r)
 			}
 		}
 	}
 	if j.Pause > 0 && j.Run > 0 && len(all) > 0 {
-		best = min(best, k.inParts(j, all, never, best))
+		best = min(best, k.leastCostInParts(j, all, never, best))
 	}
 	return best
 }
 
-// runs returns how a way of a job is run, on each of a site's kinds of nodes.
-func (k *checker) runs(i int, site spec.Site, j protocol.Job, w capacity.Way) (out []run) {
-	move, paid, emitted := k.network.Move(j, site.Name)
-	r := run{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), way: w}
+// runsOfConfig returns how a way of a job is run, on each of a site's kinds of nodes.
+func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job, w capacity.RunConfig) (out []runOption) {
+	move, paid, emitted := k.network.TransferNeeds(j, site.Name)
+	r := runOption{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), config: w}
 	r.power = float64(k.truth(j.ID, w.Power)) / 1e6
 	r.moved = float64(paid + k.weights.CarbonCost(emitted))
-	r.fixed = r.moved - rounding - (math.Ceil((w.Run+move).Hours())+1)*perHour(k.weights)
+	r.fixed = r.moved - jobRoundingError - (math.Ceil((w.Run+move).Hours())+1)*hourlyRoundingBound(k.weights)
 	if j.GPUs == 0 {
-		return []run{r}
+		return []runOption{r}
 	}
 	for _, q := range k.c.Pools {
 		if q.Site != site.Name || q.Model != w.Model || q.Size < j.GPUs {
@@ -248,46 +248,46 @@ func (k *checker) runs(i int, site spec.Site, j protocol.Job, w capacity.Way) (o
 		x.room = q.Values
 		if k.c.Idle {
 			n := k.nodes[i][slices.IndexFunc(k.nodes[i], func(n capacity.Node) bool { return n.Model == q.Model && n.GPUs == q.Size })]
-			_, _, awake := k.draws(n)
-			x.part = awake * float64(j.GPU()) / 1000 / float64(q.Size)
+			_, _, awake := k.nodePower(n)
+			x.part = awake * float64(j.TotalGPUMilli()) / 1000 / float64(q.Size)
 		}
 		out = append(out, x)
 	}
 	return out
 }
 
-// A run is one way of one job on one kind of node.
-type run struct {
-	k            *checker
+// A runOption is one way of one job on one kind of node.
+type runOption struct {
+	k            *certificateChecker
 	j            protocol.Job
-	way          capacity.Way
+	config       capacity.RunConfig
 	site         int
-	grid         *tariff
+	grid         *siteTariff
 	room         []protocol.Microdollars
 	length       protocol.Time
 	power, part  float64 // kilowatts: its own, and of keeping its node awake
 	fixed, moved float64 // what does not depend on when; of that, moving its input
 }
 
-// cheapest walks through the starts at which the cost can have its least: the
+// cheapestStart walks through the starts at which the cost can have its least: the
 // arrival, those at which the run begins or ends with a slot, and the one that
 // ends at the deadline; until being late alone costs more than best.
-func (r run) cheapest(best float64) float64 {
+func (r runOption) cheapestStart(best float64) float64 {
 	step := protocol.Time(r.k.c.Slot.Milliseconds())
-	best = min(best, r.cost(r.j.Arrival))
+	best = min(best, r.costAt(r.j.Arrival))
 	if t := r.j.Deadline - r.length; t > r.j.Arrival {
-		best = min(best, r.cost(t))
+		best = min(best, r.costAt(t))
 	}
 	first := r.j.Arrival.Floor(r.k.c.Slot)
 	shift := r.length % step
 	for at := first; at+r.length < r.k.end; at += step {
 		if at > r.j.Arrival {
-			best = min(best, r.cost(at))
+			best = min(best, r.costAt(at))
 		}
 		if t := at + step - shift; t > r.j.Arrival {
-			best = min(best, r.cost(t))
+			best = min(best, r.costAt(t))
 		}
-		_, late := r.waiting(at)
+		_, late := r.waitingCost(at)
 		if late > 0 && late+r.fixed+r.power*float64(r.length)/msHour*min(r.grid.least, 0) > best {
 			break
 		}
@@ -295,15 +295,15 @@ func (r run) cheapest(best float64) float64 {
 	return best
 }
 
-func (r run) waiting(start protocol.Time) (delay, late float64) {
-	d, l := r.k.weights.Waiting(r.j, start, start+r.length)
+func (r runOption) waitingCost(start protocol.Time) (delay, late float64) {
+	d, l := r.k.weights.DelayAndLateCost(r.j, start, start+r.length)
 	return float64(d), float64(l)
 }
 
-func (r run) cost(start protocol.Time) float64 {
+func (r runOption) costAt(start protocol.Time) float64 {
 	finish := start + r.length
-	delay, late := r.waiting(start)
-	v := r.fixed + delay + late + r.grid.over(start, finish, func(rate float64) float64 {
+	delay, late := r.waitingCost(start)
+	v := r.fixed + delay + late + r.grid.integrateTariff(start, finish, func(rate float64) float64 {
 		return r.power*rate + r.part*max(rate, 0)
 	})
 	step := protocol.Time(r.k.c.Slot.Milliseconds())
@@ -313,7 +313,7 @@ func (r run) cost(start protocol.Time) float64 {
 			break
 		}
 		part := min(finish, from+step) - max(start, from)
-		v += float64(r.room[i]) * float64(r.j.GPU()) / 1000 * float64(part) / msHour
+		v += float64(r.room[i]) * float64(r.j.TotalGPUMilli()) / 1000 * float64(part) / msHour
 	}
 	return v
 }

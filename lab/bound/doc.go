@@ -11,7 +11,7 @@
 //	bound = sum over jobs of min over ways and starts (cost + room x price) - sum over room x price
 //
 // holds for any prices that are not negative. So the prices are the proof:
-// [Of] searches for good ones and returns them as a [Certificate]; [Check]
+// [ComputeCertificate] searches for good ones and returns them as a [Certificate]; [VerifyCertificate]
 // recomputes the bound from them by another road. A job that can be paused may
 // also run in parts: see docs/bound.md and decision 0209.
 //

@@ -19,20 +19,20 @@ func TestThePartsOfAGapAddUp(t *testing.T) {
 
 func addUp(t *testing.T, s spec.Scenario) {
 	c := certify(t, s, false)
-	for _, policy := range []string{scenarios.Auction, "home-fifo", "wait-awhile-interrupting"} {
-		res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+	for _, policy := range []string{scenarios.PolicyAuction, "home-fifo", "wait-awhile-interrupting"} {
+		res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := Explain(s, c, scenarios.RanOf(res.Book, c.Weights), res.Totals.JobsUSD)
+		p, err := ExplainGap(s, c, scenarios.CompletedJobs(res.History, c.Weights), res.Totals.JobsUSD)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sum, jobs := 0.0, 0
 		for _, g := range p.Groups {
-			sum += g.Sum()
+			sum += g.TotalUSD()
 			jobs += g.Jobs
-			if g.SiteUSD < 0 || g.WayUSD < 0 || g.DelayUSD < 0 || g.LateUSD < 0 || g.PartsUSD < 0 || g.Sum() < 0 || g.Waits && g.DelayUSD > 0 {
+			if g.SiteUSD < 0 || g.WayUSD < 0 || g.DelayUSD < 0 || g.LateUSD < 0 || g.PartsUSD < 0 || g.TotalUSD() < 0 || g.Waits && g.DelayUSD > 0 {
 				t.Errorf("%s: %+v: no job pays less than in its best place", policy, g)
 			}
 		}
@@ -53,10 +53,10 @@ func addUp(t *testing.T, s spec.Scenario) {
 	}
 	other := c
 	other.Pools = other.Pools[1:]
-	if _, err := Explain(s, other, nil, 0); err == nil {
+	if _, err := ExplainGap(s, other, nil, 0); err == nil {
 		t.Error("a certificate without a price for a kind of node explains a run")
 	}
-	if _, err := Explain(s, c, []scenarios.Ran{{Job: "of another day"}}, 0); err == nil {
+	if _, err := ExplainGap(s, c, []scenarios.CompletedJob{{Job: "of another day"}}, 0); err == nil {
 		t.Error("a job of another scenario is explained")
 	}
 }

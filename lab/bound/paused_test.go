@@ -40,7 +40,7 @@ func calm(s spec.Scenario) spec.Scenario {
 // No policy beats the bound, nor any of its jobs its own: what the record says a
 // job cost is not below its least at free room.
 func TestNoPolicyBeatsTheBoundOfJobsInParts(t *testing.T) {
-	whole, err := Of(calm(day(80)), Config{Steps: 80})
+	whole, err := ComputeCertificate(calm(day(80)), Config{Steps: 80})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +55,12 @@ func TestNoPolicyBeatsTheBoundOfJobsInParts(t *testing.T) {
 // against holds every policy to the bounds of a scenario.
 func against(t *testing.T, s spec.Scenario) Certificate {
 	jobs, all := certify(t, s, false), certify(t, s, true)
-	p, err := model(s, false)
+	p, err := modelScenario(s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, policy := range scenarios.Policies() {
-		res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{})
+	for _, policy := range scenarios.PolicyNames() {
+		res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,8 +68,8 @@ func against(t *testing.T, s spec.Scenario) Certificate {
 		if of < jobs.BoundUSD || with < all.BoundUSD {
 			t.Errorf("%s does its jobs for $%.4f, with idle nodes $%.4f; the bounds are $%.4f and $%.4f", policy, of, with, jobs.BoundUSD, all.BoundUSD)
 		}
-		parts := alone(t, s, p, policy, res.Book)
-		if pauses := policy == baseline.SuspendResume || policy == baseline.WaitInterrupting; pauses && parts == 0 {
+		parts := alone(t, s, p, policy, res.History)
+		if pauses := policy == baseline.RuleSuspendResume || policy == baseline.RuleWaitInterrupting; pauses && parts == 0 {
 			t.Errorf("%s pauses nothing", policy)
 		}
 		t.Logf("%-24s $%.3f against $%.3f; with idle $%.3f against $%.3f; %d pauses", policy, of, jobs.BoundUSD, with, all.BoundUSD, parts)
@@ -78,9 +78,9 @@ func against(t *testing.T, s spec.Scenario) Certificate {
 }
 
 // alone holds each job to its own least, and returns how often jobs were paused.
-func alone(t *testing.T, s spec.Scenario, p *problem, policy string, b *history.Book) (parts int) {
-	ran := make(map[protocol.JobID]scenarios.Ran)
-	for _, r := range scenarios.RanOf(b, scenarios.Weights(s)) {
+func alone(t *testing.T, s spec.Scenario, p *boundProblem, policy string, b *history.Book) (parts int) {
+	ran := make(map[protocol.JobID]scenarios.CompletedJob)
+	for _, r := range scenarios.CompletedJobs(b, scenarios.MarketWeights(s)) {
 		ran[r.Job] = r
 	}
 	for i, j := range s.Jobs {
@@ -89,17 +89,17 @@ func alone(t *testing.T, s spec.Scenario, p *problem, policy string, b *history.
 			continue
 		}
 		cost := float64(r.Cost)
-		for _, x := range r.Parts {
+		for _, x := range r.PausedSegments {
 			cost += float64(x.Cost)
 		}
-		parts += len(r.Parts)
-		delay, late := scenarios.Weights(s).Waiting(j, r.Started, r.Ended)
+		parts += len(r.PausedSegments)
+		delay, late := scenarios.MarketWeights(s).DelayAndLateCost(j, r.Started, r.Ended)
 		cost += float64(delay + late)
 		w := &p.jobs[i]
-		_, _, least := p.favourite(w)
-		if v, f, _ := p.inParts(w, math.Inf(1)); len(r.Parts) > 0 && (f == nil || v > cost) {
-			t.Errorf("%s: %s costs %.0f in %d parts; the least in parts is %.0f", policy, j.ID, cost, 1+len(r.Parts), v)
-		} else if len(r.Parts) == 0 && least > cost {
+		_, _, least := p.bestAtPrices(w)
+		if v, f, _ := p.leastPausedCost(w, math.Inf(1)); len(r.PausedSegments) > 0 && (f == nil || v > cost) {
+			t.Errorf("%s: %s costs %.0f in %d parts; the least in parts is %.0f", policy, j.ID, cost, 1+len(r.PausedSegments), v)
+		} else if len(r.PausedSegments) == 0 && least > cost {
 			t.Errorf("%s: %s costs %.0f; the least is %.0f", policy, j.ID, cost, least)
 		}
 	}
@@ -146,11 +146,11 @@ func TestABoundIsProvenWhateverLatenessCosts(t *testing.T) {
 	for _, late := range []protocol.Microdollars{0, 40_000, 400_000} {
 		s := broken(20)
 		s.Weights.Late = late
-		c, err := Of(s, Config{Steps: 40})
+		c, err := ComputeCertificate(s, Config{Steps: 40})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Check(s, c); err != nil {
+		if got, err := VerifyCertificate(s, c); err != nil {
 			t.Errorf("lateness at %d: Check = %v, %v; the certificate says %v", late, got, err, c.BoundUSD)
 		}
 	}

@@ -2,33 +2,33 @@ package bound
 
 import "math"
 
-// A problem is a scenario in numbers. Time is in slots from its start, money in
+// A boundProblem is a scenario in numbers. Time is in slots from its start, money in
 // microdollars, power in kilowatts.
-type problem struct {
+type boundProblem struct {
 	slots int // that room is priced in; later room is free
 	end   int // slots that rates are known for; nothing starts later
-	sites []rates
-	pools []pool
-	jobs  []work
+	sites []cumulativeRates
+	pools []gpuPool
+	jobs  []jobModel
 
 	constant float64 // that no policy can avoid
 
 	stop func() error // see Config; nil: nobody does
 }
 
-func (p *problem) stopped() bool { return p.stop != nil && p.stop() != nil }
+func (p *boundProblem) isStopped() bool { return p.stop != nil && p.stop() != nil }
 
-// rates are running sums of what a kilowatt costs at a site: sums[i] is from
+// cumulativeRates are running sums of what a kilowatt costs at a site: sums[i] is from
 // slot 0 until the start of slot i.
-type rates struct {
-	all  []float64
-	plus []float64 // of the hours in which power is not free
-	less []float64 // of the hours in which it earns
-	low  float64   // the least of a slot
+type cumulativeRates struct {
+	prefixSums []float64
+	plus       []float64 // of the hours in which power is not free
+	less       []float64 // of the hours in which it earns
+	low        float64   // the least of a slot
 }
 
-// A pool is the GPUs of one model on nodes of one size at one site.
-type pool struct {
+// A gpuPool is the GPUs of one model on nodes of one size at one site.
+type gpuPool struct {
 	Site, Model string
 	Size        int // GPUs of each of its nodes
 	GPUs        float64
@@ -36,27 +36,27 @@ type pool struct {
 	sums        []float64 // running sum of price, to end
 }
 
-// work is a job: what it may do and what that costs.
-type work struct {
-	arrival  float64
-	deadline float64
-	gpus     float64
-	delay    float64 // per slot of waiting
-	late     float64 // per slot past the deadline
-	never    float64 // what the record charges if it does not run
-	ways     []way
-	pieces   []piecework // cheapest first; none if it cannot be paused
-	blocks   []block     // cheapest first
-	rest     float64     // no way outside of blocks costs less
-	cut      int         // blocks that there were before some were put into the rest; 0: none were
+// jobModel is a job: what it may do and what that costs.
+type jobModel struct {
+	arrival       float64
+	deadline      float64
+	gpus          float64
+	delay         float64 // per slot of waiting
+	late          float64 // per slot past the deadline
+	neverRunCost  float64 // what the record charges if it does not run
+	configs       []runConfig
+	pieces        []pausedRun  // cheapest first; none if it cannot be paused
+	blocks        []startBlock // cheapest first
+	otherCost     float64      // no way outside of blocks costs less
+	droppedBlocks int          // blocks that there were before some were put into the rest; 0: none were
 
 	picked bool // way last was the favourite, from start since on: most likely it is again
 	last   int
 	since  float64
 }
 
-// A way is how a job may run.
-type way struct {
+// A runConfig is how a job may run.
+type runConfig struct {
 	site, pool int // pool -1: it holds no GPU
 	length     float64
 	run        float64 // of that, without its input to come and not rounded up to seconds
@@ -66,16 +66,16 @@ type way struct {
 	hour       float64 // rounding of a slot's part of an hour's bill
 }
 
-// A block is the starts of one way in [from, to], with the least that they cost
+// A startBlock is the starts of one way in [from, to], with the least that they cost
 // without the price of room.
-type block struct {
+type startBlock struct {
 	least    float64
-	way      int
+	config   int
 	from, to float64
 }
 
 // price sets the prices of a pool and their running sum.
-func (q *pool) accumulate() {
+func (q *gpuPool) prefixSumPrices() {
 	sum := 0.0
 	for i := range q.sums {
 		q.sums[i] = sum
@@ -85,8 +85,8 @@ func (q *pool) accumulate() {
 	}
 }
 
-// at returns a running sum between slots.
-func at(sums []float64, t float64) float64 {
+// interpolateSum returns a running sum between slots.
+func interpolateSum(sums []float64, t float64) float64 {
 	i := int(t)
 	if i >= len(sums)-1 {
 		return sums[len(sums)-1]
@@ -94,35 +94,35 @@ func at(sums []float64, t float64) float64 {
 	return sums[i] + float64((sums[i+1]-sums[i])*(t-float64(i)))
 }
 
-// cost returns what a way costs from a start on, room not counted.
-func (p *problem) cost(j *work, w *way, t float64) float64 {
+// costWithoutRoom returns what a way costs from a start on, room not counted.
+func (p *boundProblem) costWithoutRoom(j *jobModel, w *runConfig, t float64) float64 {
 	r := &p.sites[w.site]
 	end := t + w.length
-	v := w.fixed + float64(w.power*(at(r.all, end)-at(r.all, t)))
+	v := w.fixed + float64(w.power*(interpolateSum(r.prefixSums, end)-interpolateSum(r.prefixSums, t)))
 	if w.awake > 0 {
-		v += float64(w.awake * (at(r.plus, end) - at(r.plus, t)))
+		v += float64(w.awake * (interpolateSum(r.plus, end) - interpolateSum(r.plus, t)))
 	}
 	v += float64(j.delay * (t - j.arrival))
 	return v + float64(j.late*max(end-j.deadline, 0))
 }
 
-// priced returns cost with room paid for.
-func (p *problem) priced(j *work, w *way, t float64) float64 {
-	v := p.cost(j, w, t)
+// costWithRoom returns cost with room paid for.
+func (p *boundProblem) costWithRoom(j *jobModel, w *runConfig, t float64) float64 {
+	v := p.costWithoutRoom(j, w, t)
 	if w.pool < 0 {
 		return v
 	}
 	s := p.pools[w.pool].sums
-	return v + float64(j.gpus*(at(s, t+w.length)-at(s, t)))
+	return v + float64(j.gpus*(interpolateSum(s, t+w.length)-interpolateSum(s, t)))
 }
 
-// scan returns the cheapest start of a way in [from, to]. The cost is a straight
+// cheapestStart returns the cheapest start of a way in [from, to]. The cost is a straight
 // line between the instants at which the run begins or ends with a slot or
 // ends at the deadline, so the least is at one of these or at the rim.
-func (p *problem) scan(j *work, w *way, from, to float64) (value, start float64) {
-	value, start = p.priced(j, w, from), from
+func (p *boundProblem) cheapestStart(j *jobModel, w *runConfig, from, to float64) (value, start float64) {
+	value, start = p.costWithRoom(j, w, from), from
 	try := func(t float64) {
-		if v := p.priced(j, w, t); v < value {
+		if v := p.costWithRoom(j, w, t); v < value {
 			value, start = v, t
 		}
 	}
@@ -133,21 +133,21 @@ func (p *problem) scan(j *work, w *way, from, to float64) (value, start float64)
 	first, last := int(math.Ceil(from)), int(math.Floor(to))
 	n := int(w.length)
 	f := w.length - float64(n)
-	if v, i := p.sweep(j, w, first, last, n, f, 0); v < value {
+	if v, i := p.scanSlotOffsets(j, w, first, last, n, f, 0); v < value {
 		value, start = v, float64(i)
 	}
 	if f > 0 {
 		// Ends with a slot: starts lie 1-f past the boundary before.
-		if v, i := p.sweep(j, w, int(math.Ceil(from-(1-f))), int(math.Floor(to-(1-f))), n, f, 1-f); v < value {
+		if v, i := p.scanSlotOffsets(j, w, int(math.Ceil(from-(1-f))), int(math.Floor(to-(1-f))), n, f, 1-f); v < value {
 			value, start = v, min(max(float64(i)+(1-f), from), to)
 		}
 	}
 	return value, start
 }
 
-// sweep tries starts at i+past for i in [first, last], where past is 0, and the
+// scanSlotOffsets tries starts at i+past for i in [first, last], where past is 0, and the
 // run ends f into a slot, or 1-f, and it ends with one.
-func (p *problem) sweep(j *work, w *way, first, last, n int, f, past float64) (value float64, best int) {
+func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n int, f, past float64) (value float64, best int) {
 	value = math.Inf(1)
 	r := &p.sites[w.site]
 	last = min(last, p.end-n-2)
@@ -162,7 +162,7 @@ func (p *problem) sweep(j *work, w *way, first, last, n int, f, past float64) (v
 		room = p.pools[w.pool].sums
 	}
 	for i := max(first, 0); i <= last; i++ {
-		v := w.fixed + float64(w.power*span(r.all, i))
+		v := w.fixed + float64(w.power*span(r.prefixSums, i))
 		if w.awake > 0 {
 			v += float64(w.awake * span(r.plus, i))
 		}
@@ -181,12 +181,12 @@ func (p *problem) sweep(j *work, w *way, first, last, n int, f, past float64) (v
 	return value, best
 }
 
-// favourite returns the cheapest way and start of a job at the prices of room;
+// bestAtPrices returns the cheapest way and start of a job at the prices of room;
 // way -1 is to take none of them, at no less than the job's rest.
-func (p *problem) favourite(j *work) (wayIndex int, start, value float64) {
-	wayIndex, value = -1, min(j.rest, j.never)
+func (p *boundProblem) bestAtPrices(j *jobModel) (wayIndex int, start, value float64) {
+	wayIndex, value = -1, min(j.otherCost, j.neverRunCost)
 	if j.picked {
-		if v := p.priced(j, &j.ways[j.last], j.since); v < value {
+		if v := p.costWithRoom(j, &j.configs[j.last], j.since); v < value {
 			wayIndex, start, value = j.last, j.since, v
 		}
 	}
@@ -195,13 +195,13 @@ func (p *problem) favourite(j *work) (wayIndex int, start, value float64) {
 		if b.least >= value {
 			break // what follows costs more before its room is paid
 		}
-		if v, t := p.scan(j, &j.ways[b.way], b.from, b.to); v < value {
-			wayIndex, start, value = b.way, t, v
+		if v, t := p.cheapestStart(j, &j.configs[b.config], b.from, b.to); v < value {
+			wayIndex, start, value = b.config, t, v
 		}
 	}
-	if wayIndex < 0 && j.cut > 0 && j.rest <= j.never {
-		p.cut(j, 4*len(j.blocks)) // prices have risen past what was kept
-		return p.favourite(j)
+	if wayIndex < 0 && j.droppedBlocks > 0 && j.otherCost <= j.neverRunCost {
+		p.splitIntoBlocks(j, 4*len(j.blocks)) // prices have risen past what was kept
+		return p.bestAtPrices(j)
 	}
 	j.picked, j.last, j.since = wayIndex >= 0, wayIndex, start
 	return wayIndex, start, value

@@ -21,15 +21,15 @@ import (
 // A roamer has whatever another rule sells paused again and again, after a time
 // that differs from job to job, so that jobs wander from site to site.
 type roamer struct {
-	auction.Rule
+	auction.ClearingRule
 	every time.Duration
 }
 
 func (r roamer) Clear(round auction.Round) auction.Outcome {
-	out := r.Rule.Clear(round)
+	out := r.ClearingRule.Clear(round)
 	for i := range out.Decisions {
 		if d := &out.Decisions[i]; d.Verdict == auction.Award {
-			d.Pause = d.Option.Start.Add(r.every + time.Duration(i%5)*7*time.Minute)
+			d.PauseAt = d.Option.Start.Add(r.every + time.Duration(i%5)*7*time.Minute)
 		}
 	}
 	return out
@@ -38,21 +38,21 @@ func (r roamer) Clear(round auction.Round) auction.Outcome {
 // roam plays a scenario under a rule whose jobs wander.
 func roam(t *testing.T, s spec.Scenario, rule string, every time.Duration) *history.Book {
 	t.Helper()
-	st, err := scenarios.Set(s, rule+"/perfect")
+	st, err := scenarios.BuildTestbed(s, rule+"/perfect")
 	if err != nil {
 		t.Fatal(err)
 	}
 	inner, _ := baseline.New(rule, s.Seed)
-	st.Parties[protocol.Coordinator] = market.New(market.Config{Terms: scenarios.Weights(s), Pay: accounts.Rule{Margin: 100}}, roamer{inner, every})
+	st.Parties[protocol.Coordinator] = market.New(market.Config{Terms: scenarios.MarketWeights(s), Pay: accounts.PaymentRule{Margin: 100}}, roamer{inner, every})
 	book := history.New(history.Config{})
-	_, err = loop.Run(t.Context(), new(membus.Hub), st.Parties, loop.Config{
-		Start: st.Start, Latest: st.Meters.Add(scenarios.Longest), Done: st.Done,
+	_, err = loop.Run(t.Context(), new(membus.Bus), st.Parties, loop.Config{
+		Start: st.Start, Latest: st.MeteredUntil.Add(scenarios.MaxReplayOverrun), Done: st.AllDone,
 		Record: func(m protocol.Message) error { book.Add(m); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wrong := book.Check(scenarios.Nodes(s)); len(wrong) > 0 {
+	if wrong := book.Check(scenarios.NodesOf(s)); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	return book
@@ -66,22 +66,22 @@ func TestJobsThatWanderDoNotBeatTheBound(t *testing.T) {
 			day.Jobs[i].Input, day.Jobs[i].State = day.Jobs[i].Input/100, day.Jobs[i].State/10 // so that moving may pay
 		}
 		of, with := certify(t, day, false), certify(t, day, true)
-		p, err := model(day, false)
+		p, err := modelScenario(day, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for rule, every := range map[string]time.Duration{baseline.RoundRobin: 10 * time.Minute, baseline.GeoGreedy: 3 * time.Minute, baseline.CheapestNow: 30 * time.Minute} {
+		for rule, every := range map[string]time.Duration{baseline.RuleRoundRobin: 10 * time.Minute, baseline.RuleGeoGreedy: 3 * time.Minute, baseline.RuleCheapestNow: 30 * time.Minute} {
 			book := roam(t, day, rule, every)
 			parts := alone(t, day, p, rule, book)
 			moved := 0
-			for _, r := range scenarios.RanOf(book, of.Weights) {
-				for _, x := range r.Parts {
+			for _, r := range scenarios.CompletedJobs(book, of.Weights) {
+				for _, x := range r.PausedSegments {
 					if x.Site != r.Site {
 						moved++
 					}
 				}
 			}
-			sum := book.Totals(scenarios.Meta(day, rule))
+			sum := book.Totals(scenarios.RunMetadata(day, rule))
 			if sum.JobsUSD < of.BoundUSD || sum.ObjectiveUSD < with.BoundUSD {
 				t.Errorf("%s: jobs cost $%.4f, with idle nodes $%.4f; the bounds are $%.4f and $%.4f", rule, sum.JobsUSD, sum.ObjectiveUSD, of.BoundUSD, with.BoundUSD)
 			}
@@ -111,26 +111,26 @@ func TestAPausedJobCostsItsBound(t *testing.T) {
 	for i := range s.Jobs {
 		s.Jobs[i].Home = s.Sites[0].Name
 	}
-	p, err := model(s, false)
+	p, err := modelScenario(s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ran := scenarios.RanOf(roam(t, s, baseline.HomeFIFO, 20*time.Minute), scenarios.Weights(s))
+	ran := scenarios.CompletedJobs(roam(t, s, baseline.RuleHomeFIFO, 20*time.Minute), scenarios.MarketWeights(s))
 	paused := 0
 	for i, j := range s.Jobs {
-		k := slices.IndexFunc(ran, func(r scenarios.Ran) bool { return r.Job == j.ID })
-		if k < 0 || len(ran[k].Parts) == 0 || ran[k].Ended > j.Deadline {
+		k := slices.IndexFunc(ran, func(r scenarios.CompletedJob) bool { return r.Job == j.ID })
+		if k < 0 || len(ran[k].PausedSegments) == 0 || ran[k].Ended > j.Deadline {
 			continue
 		}
 		paused++
 		cost := float64(ran[k].Cost)
-		for _, x := range ran[k].Parts {
+		for _, x := range ran[k].PausedSegments {
 			cost += float64(x.Cost)
 		}
-		v, _, _ := p.inParts(&p.jobs[i], math.Inf(1))
+		v, _, _ := p.leastPausedCost(&p.jobs[i], math.Inf(1))
 		again := float64(j.Pause) / float64(j.Run)
-		if more := v * (1 + float64(len(ran[k].Parts))*again) / (1 + again); v > cost || math.Abs(cost-more) > 0.003*cost+20 {
-			t.Errorf("%s costs %.1f in %d parts; its bound is %.1f, %.1f with all pauses", j.ID, cost, len(ran[k].Parts)+1, v, more)
+		if more := v * (1 + float64(len(ran[k].PausedSegments))*again) / (1 + again); v > cost || math.Abs(cost-more) > 0.003*cost+20 {
+			t.Errorf("%s costs %.1f in %d parts; its bound is %.1f, %.1f with all pauses", j.ID, cost, len(ran[k].PausedSegments)+1, v, more)
 		}
 	}
 	if paused < 10 {

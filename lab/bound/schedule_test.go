@@ -17,24 +17,24 @@ import (
 func TestASchedulesRoomAndCostAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := random(t)
-		bound := p.search(40)
+		bound := p.subgradientSearch(40)
 		s := newSchedule(p)
 		for i := range p.jobs {
-			s.put(i, rapid.Bool().Draw(t, "pay"))
+			s.placeJob(i, rapid.Bool().Draw(t, "pay"))
 		}
-		if online := p.online(rapid.Bool().Draw(t, "online")); online < bound-1e-6 {
+		if online := p.onlineCost(rapid.Bool().Draw(t, "online")); online < bound-1e-6 {
 			t.Fatalf("jobs placed as they arrive cost %v; the bound is %v", online, bound)
 		}
-		s.redo([]int{rapid.IntRange(0, len(p.jobs)-1).Draw(t, "again")}, false)
+		s.reinsertJobs([]int{rapid.IntRange(0, len(p.jobs)-1).Draw(t, "again")}, false)
 		want, sum := 0.0, p.constant
-		for i, x := range s.at {
-			if x.way < 0 {
-				sum += p.jobs[i].never
+		for i, x := range s.placements {
+			if x.config < 0 {
+				sum += p.jobs[i].neverRunCost
 				continue
 			}
-			w := &p.jobs[i].ways[x.way]
-			sum += p.cost(&p.jobs[i], w, x.start)
-			first, last := cells(x.start, w.length)
+			w := &p.jobs[i].configs[x.config]
+			sum += p.costWithoutRoom(&p.jobs[i], w, x.start)
+			first, last := cellsOfRun(x.start, w.length)
 			want += float64(last-first) * p.jobs[i].gpus
 			if x.start < p.jobs[i].arrival {
 				t.Fatalf("job %d starts at %v, before it arrives at %v", i, x.start, p.jobs[i].arrival)
@@ -54,7 +54,7 @@ func TestASchedulesRoomAndCostAddUp(t *testing.T) {
 		if math.Abs(held-want) > 1e-6 {
 			t.Fatalf("nodes give %v GPU-cells; jobs hold %v", held, want)
 		}
-		total, _ := s.total()
+		total, _ := s.totalCost()
 		if math.Abs(total-sum) > 1e-6 || total < bound-1e-6 {
 			t.Fatalf("the schedule says it costs %v; its jobs cost %v; the bound is %v", total, sum, bound)
 		}
@@ -72,13 +72,13 @@ func TestAWeekIsPlannedToItsEnd(t *testing.T) {
 	}
 	s.Jobs = slices.DeleteFunc(s.Jobs, func(j protocol.Job) bool { return j.GPUs == 6 }) // fits nowhere
 	slices.SortFunc(s.Jobs, func(x, y protocol.Job) int { return cmp.Compare(x.Arrival, y.Arrival) })
-	p, err := model(s, false)
+	p, err := modelScenario(s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound := p.search(40)
-	known, out := p.known(8)
-	if online := p.online(true); out > 0 || online > 3*bound || known > 3*bound {
+	bound := p.subgradientSearch(40)
+	known, out := p.bestKnownSchedule(8)
+	if online := p.onlineCost(true); out > 0 || online > 3*bound || known > 3*bound {
 		t.Errorf("%d jobs find no place; all known they cost %.0f, as they arrive %.0f; the bound is %.0f", out, known, online, bound)
 	}
 }
@@ -87,12 +87,12 @@ func TestAWeekIsPlannedToItsEnd(t *testing.T) {
 func TestAPlanAnewStartsNothingInThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := random(t)
-		p.search(40)
+		p.subgradientSearch(40)
 		s := newSchedule(p)
 		s.now = rapid.Float64Range(0, float64(p.slots)).Draw(t, "now")
 		for i := range p.jobs {
-			if s.put(i, false) && s.at[i].start < max(s.now, p.jobs[i].arrival) {
-				t.Fatalf("job %d starts at %v; it arrives at %v and it is %v", i, s.at[i].start, p.jobs[i].arrival, s.now)
+			if s.placeJob(i, false) && s.placements[i].start < max(s.now, p.jobs[i].arrival) {
+				t.Fatalf("job %d starts at %v; it arrives at %v and it is %v", i, s.placements[i].start, p.jobs[i].arrival, s.now)
 			}
 		}
 	})

@@ -159,19 +159,19 @@ func (s *stage) judge(jobs []string) {
 	}
 	ctx, cancel := context.WithTimeout(s.Context(), 3*time.Minute)
 	defer cancel()
-	text := natsbus.Access{URL: s.fed.URL(), CA: "ca.pem", Seed: "coordinator.nk"}.Under(filepath.Join(s.dir, "fed", "coordinator"))
+	text := natsbus.Access{URL: s.fed.HubURL(), CA: "ca.pem", Seed: "coordinator.nk"}.ResolvePaths(filepath.Join(s.dir, "fed", "coordinator"))
 	hub, err := natsbus.Open(text)
 	s.must(err)
 	b, err := eventlog.Open(ctx, hub, protocol.Coordinator, eventlog.Config{})
 	s.must(err)
 	defer b.Close()
 	settled, refused, paid := make(map[protocol.JobID]int), make(map[protocol.JobID]int), protocol.Microdollars(0)
-	term, err := b.Begin(ctx, func(m protocol.Message) error {
+	term, err := b.BeginTerm(ctx, func(m protocol.Message) error {
 		switch x := m.Body.(type) {
-		case protocol.Settled:
+		case protocol.Settlement:
 			settled[x.Job]++
 			paid += x.Paid
-		case protocol.Refuse:
+		case protocol.Reject:
 			// Said twice while nobody led, a job comes twice, and the second time is
 			// refused; the first goes on.
 			if x.Why.Code == protocol.Duplicate {
@@ -183,7 +183,7 @@ func (s *stage) judge(jobs []string) {
 		return nil
 	})
 	s.must(err)
-	defer term.End()
+	defer term.EndTerm()
 	places := s.ran(s)
 	for _, id := range jobs {
 		j := protocol.JobID(id)
@@ -194,7 +194,7 @@ func (s *stage) judge(jobs []string) {
 	if len(settled) == 0 || paid <= 0 {
 		s.Errorf("%d jobs settled, for %d", len(settled), paid)
 	}
-	s.Logf("%d jobs settled in %d terms", len(settled), term.Life())
+	s.Logf("%d jobs settled in %d terms", len(settled), term.Incarnation())
 }
 
 // launched returns where each job was run, and under which epochs: by what the
@@ -205,10 +205,10 @@ func (s *stage) launched() map[protocol.JobID][]string {
 		files, err := filepath.Glob(filepath.Join(s.dir, "state", name, "hands", "*.facts"))
 		s.must(err)
 		for _, file := range files {
-			r, err := wal.Open(file)
+			r, err := wal.OpenReader(file)
 			s.must(err)
 			for {
-				m, err := r.Read()
+				m, err := r.ReadMessage()
 				if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrTorn) {
 					break
 				}

@@ -56,41 +56,41 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	}
 	submit(0, 12)
 
-	b := pagetest.Browse(t, "http://"+desk)
-	b.Looks(1360, 900, "light")
-	b.Do("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
-	b.Is("it is live", `document.getElementById('state').textContent === 'live'`)
-	b.Is("its sites are there", fmt.Sprintf(`document.querySelectorAll('#sites tbody tr').length === %d`, len(s.sites)))
+	b := pagetest.OpenBrowser(t, "http://"+desk)
+	b.SetWindow(1360, 900, "light")
+	b.RunSteps("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
+	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
+	b.AwaitExpression("its sites are there", fmt.Sprintf(`document.querySelectorAll('#sites tbody tr').length === %d`, len(s.sites)))
 	decisions := `new Set([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d)).size`
 	shown := `document.querySelectorAll('#entries [data-d]').length`
-	b.Is("its decisions are there", decisions+" >= 12")
-	b.Is("what they cost is there", `document.querySelector('#tiles').textContent.includes('12 ended')`)
+	b.AwaitExpression("its decisions are there", decisions+" >= 12")
+	b.AwaitExpression("what they cost is there", `document.querySelector('#tiles').textContent.includes('12 ended')`)
 
 	ask := func(question, want string) {
 		t.Helper()
-		pagetest.Value[int](b, `(document.getElementById('q').value = '', 0)`)
-		b.Do("ask", chromedp.SendKeys("#q", question+"\n"))
-		b.Is(question, fmt.Sprintf(`document.querySelector('#reply').textContent.includes(%q)`, want))
+		pagetest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', 0)`)
+		b.RunSteps("ask", chromedp.SendKeys("#q", question+"\n"))
+		b.AwaitExpression(question, fmt.Sprintf(`document.querySelector('#reply').textContent.includes(%q)`, want))
 	}
 	ask("why job-003", "job-003 (1 GPU")
-	b.Is("the answer cites", `document.querySelector('#reply .cites a[data-d]')`)
-	b.Is("the answer has a chart", `document.querySelector('#reply svg.chart')`)
+	b.AwaitExpression("the answer cites", `document.querySelector('#reply .cites a[data-d]')`)
+	b.AwaitExpression("the answer has a chart", `document.querySelector('#reply svg.chart')`)
 	ask("would job-004 change at a carbon price of 400", "Made again as recorded")
 
-	before := pagetest.Value[int](b, decisions)
-	b.Allow("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE") // while it is away
+	before := pagetest.EvaluateExpression[int](b, decisions)
+	b.AllowErrors("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE") // while it is away
 	s.coordinators[0].terminate()
-	b.Is("it says that the coordinator is away", `document.getElementById('state').textContent.includes('not reached')`)
+	b.AwaitExpression("it says that the coordinator is away", `document.getElementById('state').textContent.includes('not reached')`)
 	s.coordinators[0].start()
 	submit(12, 20)
-	b.Is("the feed goes on", fmt.Sprintf("%s >= %d", decisions, before+8))
-	if all, distinct := pagetest.Value[int](b, shown), pagetest.Value[int](b, decisions); all != distinct {
+	b.AwaitExpression("the feed goes on", fmt.Sprintf("%s >= %d", decisions, before+8))
+	if all, distinct := pagetest.EvaluateExpression[int](b, shown), pagetest.EvaluateExpression[int](b, decisions); all != distinct {
 		t.Errorf("%d decisions are shown, of which %d differ", all, distinct)
 	}
 	ask("would job-004 change at a carbon price of 400", "Made again as recorded") // of the life before
 	ask("would job-015 change at a carbon price of 400", "Made again as recorded")
 	if *pictures != "" {
-		b.Picture(filepath.Join(*pictures, "coordinator.png"))
+		b.SaveScreenshot(filepath.Join(*pictures, "coordinator.png"))
 	}
-	b.Clean()
+	b.FailOnErrors()
 }

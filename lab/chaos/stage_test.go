@@ -129,10 +129,10 @@ func newStage(t *testing.T, w workload) *stage {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build nats-server: %v\n%s", err, out)
 	}
-	free, err := ports.Free(5 + len(w.sites)) // now: in the minutes that a build takes others would choose them, too
+	free, err := ports.FreePorts(5 + len(w.sites)) // now: in the minutes that a build takes others would choose them, too
 	s.must(err)
 	s.ports = free
-	fed, err := federation.Init(filepath.Join(s.dir, "fed"), federation.Setup{
+	fed, err := federation.InitFederation(filepath.Join(s.dir, "fed"), federation.Setup{
 		Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: s.ports[0], LeafPort: s.ports[1], Route: s.ports[2],
 	}, time.Now())
 	s.must(err)
@@ -140,7 +140,7 @@ func newStage(t *testing.T, w workload) *stage {
 	for i, name := range w.sites {
 		s.prepare(name, s.ports[5+i])
 	}
-	s.hub = s.process("hub", "nats-server", "-c", fed.HubConf(0))
+	s.hub = s.process("hub", "nats-server", "-c", fed.HubConfigFile(0))
 	s.hub.start()
 	s.reachable(s.ports[0])
 	for i, who := range []string{"coordinator", "standby"} {

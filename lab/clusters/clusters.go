@@ -21,44 +21,44 @@ import (
 	"github.com/gridbid/gridbid/scenarios"
 )
 
-// Now is the time by the clock.
-func Now() protocol.Time { return protocol.At(time.Now()) }
+// WallClock is the time by the clock.
+func WallClock() protocol.Time { return protocol.FromStdTime(time.Now()) }
 
-// A Stage is a federation that lives.
-type Stage struct {
-	hub    bus.Hub
-	living sync.WaitGroup
+// A LiveTestbed is a federation that lives.
+type LiveTestbed struct {
+	bus     bus.Bus
+	running sync.WaitGroup
 }
 
-// Open starts the market on a hub. It and all sites end with ctx; Wait waits for
+// StartMarket starts the market on a hub. It and all sites end with ctx; Wait waits for
 // that.
-func Open(ctx context.Context, hub bus.Hub) (*Stage, error) {
-	s := &Stage{hub: hub}
+func StartMarket(ctx context.Context, hub bus.Bus) (*LiveTestbed, error) {
+	s := &LiveTestbed{bus: hub}
 	terms := protocol.Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000}
-	return s, s.live(ctx, protocol.Coordinator, scenarios.NewMarket(terms, 200*time.Millisecond))
+	return s, s.runParty(ctx, protocol.Coordinator, scenarios.NewAuctionMarket(terms, 200*time.Millisecond))
 }
 
-// Wait waits until all parties have ended.
-func (s *Stage) Wait() { s.living.Wait() }
+// AwaitParties waits until all parties have ended.
+func (s *LiveTestbed) AwaitParties() { s.running.Wait() }
 
-func (s *Stage) live(ctx context.Context, who protocol.Party, m bus.Machine) error {
-	port, err := s.hub.Join(ctx, who)
+func (s *LiveTestbed) runParty(ctx context.Context, who protocol.Party, m bus.Machine) error {
+	port, err := s.bus.Connect(ctx, who)
 	if err != nil {
 		return fmt.Errorf("clusters: %s: %w", who, err)
 	}
-	s.living.Go(func() {
-		if err := bus.Live(ctx, port, m); ctx.Err() == nil {
+	s.running.Go(func() {
+		if err := bus.RunMachine(ctx, port, m); ctx.Err() == nil {
 			slog.Error("a party of the stage ended", "party", who, "error", err)
 		}
 	})
 	return nil
 }
 
-// A Site is one cluster of a federation, with a grid that never changes.
-type Site struct {
+// A LiveSite is one cluster of a federation, with a grid that never changes.
+type LiveSite struct {
 	executor.Config
 	Kubeconfig string                // "": of the cluster that this process runs in
-	Folder     string                // where its parties keep their facts
+	DataDir    string                // where its parties keep their facts
 	Price      protocol.Microdollars // per kWh, at all hours
 	Carbon     protocol.Milligrams   // per kWh, at all hours
 	PUE        protocol.Milli        // default 1.1
@@ -66,25 +66,25 @@ type Site struct {
 }
 
 // build returns the parties of a site, as cluster-agent builds them.
-func (x Site) build() (runtime.Config, error) {
+func (x LiveSite) build() (runtime.Config, error) {
 	return kubesite.Build(kubesite.Config{
-		SiteConfig: runtime.SiteConfig{Site: x.Config.Site, Folder: x.Folder, Power: x.Power},
+		SiteConfig: runtime.SiteConfig{Site: x.Config.Site, Folder: x.DataDir, Power: x.Power},
 		Kubeconfig: x.Kubeconfig, Executor: x.Config, Queue: x.Queue,
 	}, runtime.LocalParty{Service: x.constantSignals().Run})
 }
 
-// Add starts a site. Stop kills it, with no farewell.
-func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
+// StartSite starts a site. Stop kills it, with no farewell.
+func (s *LiveTestbed) StartSite(ctx context.Context, x LiveSite) (stop func(), err error) {
 	cfg, err := x.build()
 	if err != nil {
 		return nil, err
 	}
-	cfg.Far = s.hub
+	cfg.FederationBus = s.bus
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
-	s.living.Go(func() {
+	s.running.Go(func() {
 		defer close(done)
-		if err := runtime.Run(ctx, cfg); ctx.Err() == nil {
+		if err := runtime.RunSite(ctx, cfg); ctx.Err() == nil {
 			slog.Error("a site of the stage ended", "site", cfg.Site, "error", err)
 		}
 	})
@@ -92,11 +92,11 @@ func (s *Stage) Add(ctx context.Context, x Site) (stop func(), err error) {
 }
 
 // constantSignals report a grid that does not change.
-func (x Site) constantSignals() *signals.Feed {
+func (x LiveSite) constantSignals() *signals.Poller {
 	if x.PUE == 0 {
 		x.PUE = 1100
 	}
-	return &signals.Feed{Site: x.Config.Site, Log: slog.New(slog.DiscardHandler), Fixed: map[protocol.Quantity]float64{
+	return &signals.Poller{Site: x.Config.Site, Log: slog.New(slog.DiscardHandler), Fixed: map[protocol.Quantity]float64{
 		protocol.GridPrice: float64(x.Price) / 1000, protocol.GridCarbon: float64(x.Carbon) / 1000, protocol.GridPUE: float64(x.PUE) / 1000,
 	}}
 }

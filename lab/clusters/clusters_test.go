@@ -21,17 +21,17 @@ import (
 // A submitter submits jobs and hears how they end.
 type submitter struct {
 	testing.TB
-	port  bus.Port
-	mouth protocol.Mouth
+	port  bus.Conn
+	mouth protocol.Sender
 	ended map[protocol.JobID]protocol.Body
 }
 
-func newSubmitter(t testing.TB, hub bus.Hub) *submitter {
-	port, err := hub.Join(t.Context(), protocol.Submitter)
+func newSubmitter(t testing.TB, hub bus.Bus) *submitter {
+	port, err := hub.Connect(t.Context(), protocol.Submitter)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &submitter{TB: t, port: port, mouth: protocol.Mouth{Who: protocol.Submitter}, ended: make(map[protocol.JobID]protocol.Body)}
+	return &submitter{TB: t, port: port, mouth: protocol.Sender{Party: protocol.Submitter}, ended: make(map[protocol.JobID]protocol.Body)}
 }
 
 // submit submits a job of some GPUs that runs for a while. Notes annotate its pod.
@@ -41,14 +41,14 @@ func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.D
 	for _, n := range notes {
 		maps.Copy(all, n)
 	}
-	now := Now()
+	now := WallClock()
 	j := protocol.Job{ID: protocol.JobID(id), Tenant: "vision", GPUs: gpus, Share: share, CPU: 4000, Memory: 16 << 10,
 		Arrival: now, Run: 4 * max(run, time.Second), Deadline: now.Add(time.Hour)}
 	if share < 1000 {
 		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)
 	}
-	m := s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.Task(run, 1, 0, all)})
-	if err := s.port.Say(s.Context(), m); err != nil {
+	m := s.mouth.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.BatchJobTask(run, 1, 0, all)})
+	if err := s.port.Send(s.Context(), m); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -59,14 +59,14 @@ func (s *submitter) await(n int, limit time.Duration) {
 	over := time.After(limit)
 	for len(s.ended) < n {
 		select {
-		case m := <-s.port.Heard():
+		case m := <-s.port.Messages():
 			switch b := m.Body.(type) {
-			case protocol.Settled:
+			case protocol.Settlement:
 				if s.ended[b.Job] != nil {
 					s.Errorf("%s ended twice: %v, then %v", b.Job, s.ended[b.Job], b)
 				}
 				s.ended[b.Job] = b
-			case protocol.Refuse:
+			case protocol.Reject:
 				s.ended[b.Job] = b
 			}
 		case <-over:
@@ -77,7 +77,7 @@ func (s *submitter) await(n int, limit time.Duration) {
 
 func (s *submitter) settled(site string) (n int) {
 	for _, b := range s.ended {
-		if x, ok := b.(protocol.Settled); ok && (site == "" || x.Site == site) {
+		if x, ok := b.(protocol.Settlement); ok && (site == "" || x.Site == site) {
 			n++
 		}
 	}
@@ -86,26 +86,26 @@ func (s *submitter) settled(site string) (n int) {
 
 // A doorbell is a hub that rings when a site introduces itself.
 type doorbell struct {
-	bus.Hub
+	bus.Bus
 	rings chan string
 }
 
 type ringing struct {
-	bus.Port
+	bus.Conn
 	rings chan string
 }
 
-func newHub() doorbell { return doorbell{new(membus.Hub), make(chan string, 64)} }
+func newHub() doorbell { return doorbell{new(membus.Bus), make(chan string, 64)} }
 
-func (d doorbell) Join(ctx context.Context, who protocol.Party) (bus.Port, error) {
-	p, err := d.Hub.Join(ctx, who)
+func (d doorbell) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+	p, err := d.Bus.Connect(ctx, who)
 	return ringing{p, d.rings}, err
 }
 
-func (r ringing) Say(ctx context.Context, ms ...protocol.Message) error {
-	err := r.Port.Say(ctx, ms...)
+func (r ringing) Send(ctx context.Context, ms ...protocol.Message) error {
+	err := r.Conn.Send(ctx, ms...)
 	for _, m := range ms {
-		if h, ok := m.Body.(protocol.Hello); ok && len(h.Pools) > 0 {
+		if h, ok := m.Body.(protocol.RegisterSite); ok && len(h.Pools) > 0 {
 			select {
 			case r.rings <- h.Site:
 			default:
@@ -130,23 +130,23 @@ func (d doorbell) await(t testing.TB, sites int) {
 }
 
 // open starts a federation without sites.
-func open(t testing.TB, hub bus.Hub) (*Stage, context.Context) {
+func open(t testing.TB, hub bus.Bus) (*LiveTestbed, context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := Open(ctx, hub)
+	s, err := StartMarket(ctx, hub)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); s.Wait() })
+	t.Cleanup(func() { cancel(); s.AwaitParties() })
 	return s, ctx
 }
 
 // add starts a site with a folder of its own, unless it has one.
-func (s *Stage) add(ctx context.Context, t testing.TB, x Site) (stop func()) {
+func (s *LiveTestbed) add(ctx context.Context, t testing.TB, x LiveSite) (stop func()) {
 	t.Helper()
-	if x.Folder == "" {
-		x.Folder = t.TempDir()
+	if x.DataDir == "" {
+		x.DataDir = t.TempDir()
 	}
-	stop, err := s.Add(ctx, x)
+	stop, err := s.StartSite(ctx, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,13 +160,13 @@ var shapes = []struct {
 }{{1, 1000}, {1, 250}, {1, 500}, {2, 1000}, {1, 330}, {1, 700}, {1, 250}, {1, 100}}
 
 func TestAThousandJobsOnAHundredNodes(t *testing.T) {
-	c := kubetest.New(t, kubeenv.Options{})
+	c := kubetest.New(t, kubeenv.PlaneOptions{})
 	c.AddNodes(100, "oslo")
-	o := c.Watch()
+	o := c.StartOracle()
 	hub := newHub()
 	s, ctx := open(t, hub)
 	sub := newSubmitter(t, hub)
-	s.add(ctx, t, Site{Config: executor.Config{Site: "oslo", Sharing: kube.DRA}, Kubeconfig: c.Rights("dra", "default"), Price: 40_000, Carbon: 30_000})
+	s.add(ctx, t, LiveSite{Config: executor.Config{Site: "oslo", Sharing: kube.SharingDRA}, Kubeconfig: c.AgentKubeconfig("dra", "default"), Price: 40_000, Carbon: 30_000})
 	hub.await(t, 1)
 	const jobs = 1000
 	began := time.Now()
@@ -176,7 +176,7 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 	}
 	sub.await(jobs, 8*time.Minute)
 	took := time.Since(began)
-	ran := o.Stop()
+	ran := o.StopAndCheck()
 	if len(ran) != jobs || sub.settled("oslo") != jobs {
 		t.Errorf("%d jobs ran, %d were settled; want %d", len(ran), sub.settled("oslo"), jobs)
 	}
@@ -185,7 +185,7 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 			t.Errorf("%s ran %d times", id, n)
 		}
 	}
-	t.Logf("%d jobs in %v; at most %d pods at once; the oracle saw %d events", jobs, took.Round(time.Second), o.Most, o.Events)
+	t.Logf("%d jobs in %v; at most %d pods at once; the oracle saw %d events", jobs, took.Round(time.Second), o.MaxBoundPods, o.Events)
 }
 
 // A federation over three control planes: each job runs once, wherever. Then one
@@ -198,14 +198,14 @@ func TestThreePlanes(t *testing.T) {
 	sub := newSubmitter(t, hub)
 	names := []string{"bern", "lyon", "oslo"}
 	planes, oracles := map[string]*kubetest.Cluster{}, map[string]*kubetest.Oracle{}
-	sites, stops := map[string]Site{}, map[string]func(){}
+	sites, stops := map[string]LiveSite{}, map[string]func(){}
 	for i, name := range names {
-		c := kubetest.New(t, kubeenv.Options{})
+		c := kubetest.New(t, kubeenv.PlaneOptions{})
 		c.AddNodes(2, name)
-		planes[name], oracles[name] = c, c.Watch()
-		sites[name] = Site{
-			Config:     executor.Config{Site: name, Sharing: kube.Plugin, Abandon: 8 * time.Second},
-			Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
+		planes[name], oracles[name] = c, c.StartOracle()
+		sites[name] = LiveSite{
+			Config:     executor.Config{Site: name, Sharing: kube.SharingDevicePlugin, AbandonAfter: 8 * time.Second},
+			Kubeconfig: c.AgentKubeconfig("plugin", "default"), DataDir: t.TempDir(), Price: 40_000, Carbon: protocol.Milligrams(20_000 * (i + 1)),
 		}
 		stops[name] = s.add(ctx, t, sites[name])
 	}
@@ -232,7 +232,7 @@ func TestThreePlanes(t *testing.T) {
 		sub.submit(fmt.Sprintf("third-%02d", i), 1, 1000, 20*time.Second)
 	}
 	time.Sleep(5 * time.Second)
-	planes["bern"].Stop()
+	planes["bern"].StopPlane()
 	sub.await(50, 5*time.Minute)
 	t.Logf("after bern's plane died it settled %d more, the others took the rest", sub.settled("bern")-before)
 	if n := sub.settled(""); n != 50 || sub.settled("bern") != before {
@@ -240,7 +240,7 @@ func TestThreePlanes(t *testing.T) {
 	}
 	ran := map[string]int{}
 	for _, name := range names {
-		for job, n := range oracles[name].Stop() {
+		for job, n := range oracles[name].StopAndCheck() {
 			ran[job] += n
 		}
 	}

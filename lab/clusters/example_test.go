@@ -106,7 +106,7 @@ func TestExampleFederation(t *testing.T) {
 		t.Fatal(err)
 	}
 	sites := []string{"bern", "lyon", "oslo"}
-	free, err := ports.Free(4)
+	free, err := ports.FreePorts(4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,16 +116,16 @@ func TestExampleFederation(t *testing.T) {
 	planes := make(map[string]*kubetest.Cluster)
 	for _, site := range sites {
 		e.do("gridbid", "federation", "add-site", site)
-		c := kubetest.New(t, kubeenv.Options{})
+		c := kubetest.New(t, kubeenv.PlaneOptions{})
 		c.AddNodes(1, site)
 		planes[site] = c
 		sharing := map[string]string{"lyon": "plugin"}[site]
 		if sharing == "" {
 			sharing = "dra"
 		}
-		file, err := os.ReadFile(c.Rights(sharing, "default"))
-		c.Must(err)
-		c.Must(os.WriteFile(filepath.Join(e.dir, site+".kubeconfig"), file, 0o600))
+		file, err := os.ReadFile(c.AgentKubeconfig(sharing, "default"))
+		c.FailOnError(err)
+		c.FailOnError(os.WriteFile(filepath.Join(e.dir, site+".kubeconfig"), file, 0o600))
 	}
 	e.start("coordinator", "--config", "coordinator.yaml", "--listen", e.desk)
 	e.until("the coordinator leads", func() bool { return e.get("/readyz", nil) == nil })
@@ -175,7 +175,7 @@ func (e *example) check(all []listed, planes map[string]*kubetest.Cluster) {
 	e.Helper()
 	ran := make(map[string][]string) // job -> sites with a pod of it that succeeded
 	for site, c := range planes {
-		for _, p := range c.Ran() {
+		for _, p := range c.FinishedPodsOfJobs() {
 			ran[p.Job] = append(ran[p.Job], site)
 			fmt.Printf("%s: pod %s of %s ran on %s\n", site, p.Pod, p.Job, p.Node)
 		}

@@ -22,19 +22,19 @@ import (
 )
 
 // kueue returns a cluster with Kueue, and a queue of GPUs that is called night.
-func kueue(t *testing.T, dispatcher string, more string) kubetest.People {
+func kueue(t *testing.T, dispatcher string, more string) kubetest.ClusterUser {
 	t.Helper()
 	assets := os.Getenv("GRIDBID_KUEUE")
 	if assets == "" {
 		t.Fatal("no Kueue to test with: run make test-kueue")
 	}
-	c := kubetest.New(t, kubeenv.Options{Scheduler: true})
-	c.Kueue(assets, dispatcher)
+	c := kubetest.New(t, kubeenv.PlaneOptions{Scheduler: true})
+	c.InstallKueue(assets, dispatcher)
 	checks := ""
 	if dispatcher != "" {
 		checks = ", admissionChecksStrategy: {admissionChecks: [{name: sites}]}"
 	}
-	c.Apply(fmt.Sprintf(`
+	c.ApplyYAML(fmt.Sprintf(`
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: h100}, spec: {tolerations: [{key: gridbid.io/owned, operator: Exists}]}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: gpus}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu, memory, nvidia.com/gpu], flavors: [{name: h100, resources: [{name: cpu, nominalQuota: 100}, {name: memory, nominalQuota: 1000Gi}, {name: nvidia.com/gpu, nominalQuota: 16}]}]}]%s}}
@@ -42,10 +42,10 @@ func kueue(t *testing.T, dispatcher string, more string) kubetest.People {
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: night, namespace: default}, spec: {clusterQueue: gpus}}
 `, checks))
 	if more != "" {
-		c.Apply(more)
+		c.ApplyYAML(more)
 	}
-	p := kubetest.People{Cluster: c}
-	p.Until("its queue is open", func() bool { return p.Open("night") }, func() any { return p.Workloads() })
+	p := kubetest.ClusterUser{Cluster: c}
+	p.AwaitCondition("its queue is open", func() bool { return p.QueueAcceptsJobs("night") }, func() any { return p.DumpWorkloads() })
 	return p
 }
 
@@ -54,7 +54,7 @@ func kueue(t *testing.T, dispatcher string, more string) kubetest.People {
 func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 	hub := newHub()
 	s, ctx := open(t, hub)
-	workers, more := map[string]kubetest.People{}, ""
+	workers, more := map[string]kubetest.ClusterUser{}, ""
 	names := []string{"lyon", "oslo"} // oslo is far cleaner, and has one node
 	for i, name := range names {
 		w := kueue(t, "", "")
@@ -63,38 +63,38 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 		more += fmt.Sprintf(`
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueCluster, metadata: {name: cluster-%[1]s}, spec: {clusterSource: {kubeConfig: {locationType: Path, location: %[2]q}}}}
 ---`, name, w.Kubeconfig)
-		s.add(ctx, t, Site{
-			Config: executor.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: w.Rights("plugin", "default"),
+		s.add(ctx, t, LiveSite{
+			Config: executor.Config{Site: name, Sharing: kube.SharingDevicePlugin}, Kubeconfig: w.AgentKubeconfig("plugin", "default"),
 			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]),
 		})
 	}
 	hub.await(t, 2)
-	manager := kueue(t, queue.Dispatcher, more+`
+	manager := kueue(t, queue.DispatcherName, more+`
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueConfig, metadata: {name: sites}, spec: {clusters: [cluster-lyon, cluster-oslo]}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: sites}, spec: {controllerName: kueue.x-k8s.io/multikueue, parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: sites}}}`)
-	typed, untyped, err := kube.Connect(manager.Rights("plugin", "default"))
-	manager.Must(err)
+	typed, untyped, err := kube.Connect(manager.AgentKubeconfig("plugin", "default"))
+	manager.FailOnError(err)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: hub, Log: log, Queue: kubesite.ServeQueue(queue.Config{
-		Site: "hub", Client: typed, Dynamic: untyped, Every: 2 * time.Second, Log: log,
-		Kueue: &queue.Kueue{Run: 10 * time.Minute, Clusters: map[string]string{"cluster-lyon": "lyon", "cluster-oslo": "oslo"}},
+	cfg := runtime.Config{Site: "hub", DataDir: t.TempDir(), FederationBus: hub, Log: log, Queue: kubesite.ServeQueue(queue.Config{
+		Site: "hub", Client: typed, Dynamic: untyped, StatusInterval: 2 * time.Second, Log: log,
+		Kueue: &queue.KueueDispatcher{DefaultRunTime: 10 * time.Minute, Clusters: map[string]string{"cluster-lyon": "lyon", "cluster-oslo": "oslo"}},
 	})}
 	begin := func() (stop func()) {
 		ctx, end := context.WithCancel(ctx)
 		done := make(chan error, 1)
-		go func() { done <- runtime.Run(ctx, cfg) }()
+		go func() { done <- runtime.RunSite(ctx, cfg) }()
 		return func() { end(); <-done }
 	}
 	stop := begin()
 	labels := map[string]string{"kueue.x-k8s.io/queue-name": "night"}
 	ask := func(name string, gpus int64, run time.Duration) {
-		manager.Ask(kubetest.Wish{Name: name, GPUs: gpus, Run: run, Labels: labels, Notes: map[string]string{}})
+		manager.CreateJob(kubetest.JobRequest{Name: name, GPUs: gpus, Run: run, Labels: labels, Annotations: map[string]string{}})
 	}
 	runsAt := func(name, site string) {
 		t.Helper()
-		manager.Until(name+" runs at "+site, func() bool { return len(workers[site].Nodes("batch.kubernetes.io/job-name="+name)) == 1 }, func() any {
-			return []any{manager.See(name), manager.Events(name), manager.Workloads(), workers[site].Workloads()}
+		manager.AwaitCondition(name+" runs at "+site, func() bool { return len(workers[site].NodesOfPods("batch.kubernetes.io/job-name="+name)) == 1 }, func() any {
+			return []any{manager.ViewJob(name), manager.EventsOfJob(name), manager.DumpWorkloads(), workers[site].DumpWorkloads()}
 		})
 	}
 
@@ -106,20 +106,20 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 	stop()
 	stop = begin() // the dispatcher is killed and begun anew
 	for name, site := range map[string]string{"green": "oslo", "second": "lyon"} {
-		v := manager.Await(name, "complete", func(v kubetest.View) bool { return v.IsComplete })
+		v := manager.AwaitJob(name, "complete", func(v kubetest.JobView) bool { return v.IsComplete })
 		if v.Succeeded != 1 || v.Suspended {
 			t.Errorf("%s ended as %+v", name, v)
 		}
-		manager.Until(name+" is settled", func() bool {
-			return strings.Contains(strings.Join(manager.Events(name), "\n"), "Finished: "+site+" ran it to its end")
-		}, func() any { return manager.Events(name) })
+		manager.AwaitCondition(name+" is settled", func() bool {
+			return strings.Contains(strings.Join(manager.EventsOfJob(name), "\n"), "Finished: "+site+" ran it to its end")
+		}, func() any { return manager.EventsOfJob(name) })
 	}
 	ask("unwanted", 8, 0)
 	runsAt("unwanted", "oslo")
-	manager.Delete("unwanted")
-	manager.Until("nothing runs", func() bool { return len(workers["oslo"].Nodes("")) == 0 }, func() any { return workers["oslo"].Nodes("") })
+	manager.DeleteJob("unwanted")
+	manager.AwaitCondition("nothing runs", func() bool { return len(workers["oslo"].NodesOfPods("")) == 0 }, func() any { return workers["oslo"].NodesOfPods("") })
 	ask("after", 8, time.Second) // oslo's room was given back
 	runsAt("after", "oslo")
-	manager.Await("after", "complete", func(v kubetest.View) bool { return v.IsComplete })
+	manager.AwaitJob("after", "complete", func(v kubetest.JobView) bool { return v.IsComplete })
 	stop()
 }

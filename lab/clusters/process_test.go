@@ -48,20 +48,20 @@ func (a *agent) kill() {
 }
 
 // federate starts a hub with its accounts, which one site may join.
-func federate(t *testing.T, dir, site string) *natsbus.Hosted {
+func federate(t *testing.T, dir, site string) *natsbus.ConfiguredServer {
 	t.Helper()
-	ports, err := ports.Free(3)
+	ports, err := ports.FreePorts(3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, time.Now())
+	fed, err := federation.InitFederation(dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, time.Now())
 	if err == nil {
 		_, err = fed.AddSite(federation.SiteSetup{Name: site, LeafListen: "127.0.0.1:-1"})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub, err := natsbus.Host(fed.HubConf(0), natsbus.Access{URL: fed.URL(), CA: "ca.pem", Seed: "coordinator.nk"}.Under(filepath.Join(dir, "coordinator")))
+	hub, err := natsbus.ServeConfigFile(fed.HubConfigFile(0), natsbus.Access{URL: fed.HubURL(), CA: "ca.pem", Seed: "coordinator.nk"}.ResolvePaths(filepath.Join(dir, "coordinator")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,32 +79,32 @@ func TestTheAgentsProcessIsKilledBesideAnotherScheduler(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", binary, "github.com/gridbid/gridbid/cmd/cluster-agent").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	c := kubetest.People{Cluster: kubetest.New(t, kubeenv.Options{Scheduler: true})}
+	c := kubetest.ClusterUser{Cluster: kubetest.New(t, kubeenv.PlaneOptions{Scheduler: true})}
 	c.AddNodes(4, "oslo")
 	for i := range 2 {
 		c.AddNode(fmt.Sprintf("shared-%d", i), "")
 	}
-	o := c.Watch()
+	o := c.StartOracle()
 	hub := federate(t, filepath.Join(dir, "fed"), "oslo")
 	defer hub.Close()
 	_, _ = open(t, hub)
 	sub := newSubmitter(t, hub)
 	config := filepath.Join(dir, "agent.yaml")
-	c.Must(os.WriteFile(config, fmt.Appendf(nil, `site: oslo
+	c.FailOnError(os.WriteFile(config, fmt.Appendf(nil, `site: oslo
 folder: %s
 nats_file: %s
 kubernetes: {kubeconfig: %s, namespaces: [default], sharing: plugin}
 queue: {}
 grid: {price: 55, carbon: 30, pue: 1.1}
-`, filepath.Join(dir, "facts"), filepath.Join(dir, "fed", "sites", "oslo", "nats.yaml"), c.Rights("plugin", "default")), 0o600))
+`, filepath.Join(dir, "facts"), filepath.Join(dir, "fed", "sites", "oslo", "nats.yaml"), c.AgentKubeconfig("plugin", "default")), 0o600))
 	a := &agent{T: t, args: []string{binary, "--config", config}}
 	a.begin()
 	defer func() { a.kill() }()
-	c.Ask(kubetest.Wish{Name: "in-the-queue", GPUs: 1, Run: 6 * time.Second})
+	c.CreateJob(kubetest.JobRequest{Name: "in-the-queue", GPUs: 1, Run: 6 * time.Second})
 	const jobs = 40
 	for i := range jobs {
 		sub.submit(fmt.Sprintf("job-%02d", i), 1, 1000, 5*time.Second)
-		c.Ask(kubetest.Wish{Name: fmt.Sprintf("others-%02d", i), GPUs: 1, Run: 3 * time.Second, Free: true, Labels: map[string]string{}})
+		c.CreateJob(kubetest.JobRequest{Name: fmt.Sprintf("others-%02d", i), GPUs: 1, Run: 3 * time.Second, Unsuspended: true, Labels: map[string]string{}})
 		if i == 15 || i == 30 {
 			time.Sleep(4 * time.Second) // some run, some are bound, some wait
 			a.kill()
@@ -113,24 +113,24 @@ grid: {price: 55, carbon: 30, pue: 1.1}
 		}
 	}
 	sub.await(jobs, 5*time.Minute)
-	c.Await("in-the-queue", "over", over)
+	c.AwaitJob("in-the-queue", "over", over)
 	for i := range jobs {
 		name := fmt.Sprintf("others-%02d", i)
-		if v := c.Await(name, "complete", func(v kubetest.View) bool { return v.IsComplete }); v.Failed > 0 {
+		if v := c.AwaitJob(name, "complete", func(v kubetest.JobView) bool { return v.IsComplete }); v.Failed > 0 {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}
 	time.Sleep(2 * time.Second) // the oracle hears by itself, and perhaps later
-	ran := o.Stop()
+	ran := o.StopAndCheck()
 	for i := range jobs {
 		if job := fmt.Sprintf("job-%02d", i); ran[job] != 1 {
 			t.Errorf("%s ran %d times to its end", job, ran[job])
 		}
 	}
-	for _, r := range c.AllRan() {
+	for _, r := range c.AllFinishedPods() {
 		if (r.Job != "") == strings.HasPrefix(r.Node, "shared-") {
 			t.Errorf("%+v: it has no place there", r)
 		}
 	}
-	t.Logf("%d jobs of ours and %d of others; at most %d pods at once; the oracle saw %d events", len(ran), jobs, o.Most, o.Events)
+	t.Logf("%d jobs of ours and %d of others; at most %d pods at once; the oracle saw %d events", len(ran), jobs, o.MaxBoundPods, o.Events)
 }

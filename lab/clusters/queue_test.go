@@ -21,22 +21,22 @@ import (
 )
 
 // because holds of a Job that stands so, in these words.
-func because(reason, words string) func(kubetest.View) bool {
-	return func(v kubetest.View) bool { return v.Reason == reason && strings.Contains(v.Words, words) }
+func because(reason, words string) func(kubetest.JobView) bool {
+	return func(v kubetest.JobView) bool { return v.Reason == reason && strings.Contains(v.Message, words) }
 }
 
-func active(v kubetest.View) bool { return v.Active == 1 && !v.Suspended }
-func over(v kubetest.View) bool   { return v.IsComplete && !v.Held }
-func gone(v kubetest.View) bool   { return v.Gone }
+func active(v kubetest.JobView) bool { return v.Active == 1 && !v.Suspended }
+func over(v kubetest.JobView) bool   { return v.IsComplete && !v.HeldByFinalizer }
+func gone(v kubetest.JobView) bool   { return v.Deleted }
 
 // A theatre is two sites that take in Jobs, oslo far cleaner than lyon, on
 // clusters with their own scheduler beside ours.
 type theatre struct {
 	ctx        context.Context
-	stage      *Stage
+	stage      *LiveTestbed
 	hub        doorbell
-	lyon, oslo kubetest.People
-	sites      map[string]Site
+	lyon, oslo kubetest.ClusterUser
+	sites      map[string]LiveSite
 	stops      map[string]func()
 }
 
@@ -51,22 +51,22 @@ func (x *theatre) again(t *testing.T, name string) {
 // each tells how it stands.
 func TestSuspendedJobs(t *testing.T) {
 	t.Parallel()
-	x := &theatre{hub: newHub(), sites: map[string]Site{}, stops: map[string]func(){}}
+	x := &theatre{hub: newHub(), sites: map[string]LiveSite{}, stops: map[string]func(){}}
 	x.stage, x.ctx = open(t, x.hub)
 	for i, name := range []string{"lyon", "oslo"} {
-		c := kubetest.New(t, kubeenv.Options{Scheduler: true})
+		c := kubetest.New(t, kubeenv.PlaneOptions{Scheduler: true})
 		c.AddNodes(2, name)
-		*[]*kubetest.People{&x.lyon, &x.oslo}[i] = kubetest.People{Cluster: c}
-		x.sites[name] = Site{
-			Config: executor.Config{Site: name, Sharing: kube.Plugin}, Kubeconfig: c.Rights("plugin", "default"), Folder: t.TempDir(),
-			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]), Queue: &queue.Config{Every: 2 * time.Second},
+		*[]*kubetest.ClusterUser{&x.lyon, &x.oslo}[i] = kubetest.ClusterUser{Cluster: c}
+		x.sites[name] = LiveSite{
+			Config: executor.Config{Site: name, Sharing: kube.SharingDevicePlugin}, Kubeconfig: c.AgentKubeconfig("plugin", "default"), DataDir: t.TempDir(),
+			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]), Queue: &queue.Config{StatusInterval: 2 * time.Second},
 		}
 		x.stops[name] = x.stage.add(x.ctx, t, x.sites[name])
 	}
 	x.hub.await(t, 2)
 	for _, f := range []struct {
 		name string
-		run  func(*testing.T, *theatre, kubetest.People)
+		run  func(*testing.T, *theatre, kubetest.ClusterUser)
 	}{
 		{"one that stays is released where it is", released},
 		{"one that may go runs where it is best, and looks as if it ran here", abroad},
@@ -78,19 +78,19 @@ func TestSuspendedJobs(t *testing.T) {
 		{"a site that begins anew loses nothing and doubles nothing", begunAnew},
 		{"a hub runs nothing itself", fromAHub},
 	} {
-		t.Run(f.name, func(t *testing.T) { f.run(t, x, x.lyon.In(t)) })
+		t.Run(f.name, func(t *testing.T) { f.run(t, x, x.lyon.WithTest(t)) })
 	}
 }
 
-func released(t *testing.T, x *theatre, lyon kubetest.People) {
-	for _, w := range []kubetest.Wish{{Name: "by-its-own-scheduler"}, {Name: "by-ours", Scheduler: kube.Scheduler}} {
+func released(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
+	for _, w := range []kubetest.JobRequest{{Name: "by-its-own-scheduler"}, {Name: "by-ours", Scheduler: kube.SchedulerName}} {
 		w.GPUs, w.Run = 1, 3*time.Second
-		lyon.Ask(w)
-		v := lyon.Await(w.Name, "released", active)
-		if lyon.Await(w.Name, "placed", because("Placed", "lyon has it on H100")); len(x.oslo.Nodes("")) > 0 || v.Labels[kube.LabelRun] == "" {
+		lyon.CreateJob(w)
+		v := lyon.AwaitJob(w.Name, "released", active)
+		if lyon.AwaitJob(w.Name, "placed", because("Placed", "lyon has it on H100")); len(x.oslo.NodesOfPods("")) > 0 || v.Labels[kube.LabelRun] == "" {
 			t.Errorf("%s: it is %+v", w.Name, v)
 		}
-		if v = lyon.Await(w.Name, "over", over); v.Succeeded != 1 || !because("Finished", "lyon ran it to its end")(v) {
+		if v = lyon.AwaitJob(w.Name, "over", over); v.Succeeded != 1 || !because("Finished", "lyon ran it to its end")(v) {
 			t.Errorf("%s: it is %+v", w.Name, v)
 		}
 		lyon.HasEvent(w.Name, "Placed", "kg of CO2e")
@@ -98,97 +98,97 @@ func released(t *testing.T, x *theatre, lyon kubetest.People) {
 	}
 }
 
-func abroad(t *testing.T, _ *theatre, lyon kubetest.People) {
-	lyon.Ask(kubetest.Wish{Name: "abroad", GPUs: 1, Run: 3 * time.Second, ManagedBy: queue.ManagedBy})
-	v := lyon.Await("abroad", "active", active)
-	if len(lyon.Nodes("batch.kubernetes.io/job-name=abroad")) > 0 || !v.Started || !because("Placed", "oslo has it on H100")(v) {
+func abroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+	lyon.CreateJob(kubetest.JobRequest{Name: "abroad", GPUs: 1, Run: 3 * time.Second, ManagedBy: queue.ManagedBy})
+	v := lyon.AwaitJob("abroad", "active", active)
+	if len(lyon.NodesOfPods("batch.kubernetes.io/job-name=abroad")) > 0 || !v.Started || !because("Placed", "oslo has it on H100")(v) {
 		t.Errorf("it is %+v", v)
 	}
-	v = lyon.Await("abroad", "over", over)
+	v = lyon.AwaitJob("abroad", "over", over)
 	if v.Succeeded != 1 || v.Active != 0 || !v.Completed || v.Placed != "True" || !because("Finished", "oslo ran it to its end")(v) {
 		t.Errorf("in the end it is %+v", v)
 	}
 }
 
-func failsAbroad(t *testing.T, _ *theatre, lyon kubetest.People) {
-	lyon.Ask(kubetest.Wish{Name: "fails", GPUs: 1, Run: time.Second, ManagedBy: queue.ManagedBy, Fails: true})
-	v := lyon.Await("fails", "failed", func(v kubetest.View) bool { return v.HasFailed && !v.Held })
+func failsAbroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+	lyon.CreateJob(kubetest.JobRequest{Name: "fails", GPUs: 1, Run: time.Second, ManagedBy: queue.ManagedBy, FailsAtEnd: true})
+	v := lyon.AwaitJob("fails", "failed", func(v kubetest.JobView) bool { return v.HasFailed && !v.HeldByFinalizer })
 	if v.Failed != 1 || v.Active != 0 || !because("Failed", "its program failed at oslo")(v) {
 		t.Errorf("it is %+v", v)
 	}
 }
 
-func unclear(_ *testing.T, _ *theatre, lyon kubetest.People) {
-	lyon.Ask(kubetest.Wish{Name: "unclear", GPUs: 1, Run: time.Second, Notes: map[string]string{queue.NoteRun: "soon", queue.NoteDeadline: "tomorrow", kube.NoteMilli: "much"}})
-	lyon.Await("unclear", "refused in words", func(v kubetest.View) bool {
+func unclear(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+	lyon.CreateJob(kubetest.JobRequest{Name: "unclear", GPUs: 1, Run: time.Second, Annotations: map[string]string{queue.AnnotationRunTime: "soon", queue.AnnotationDeadline: "tomorrow", kube.AnnotationGPUMilli: "much"}})
+	lyon.AwaitJob("unclear", "refused in words", func(v kubetest.JobView) bool {
 		return because("Malformed", `"soon" is no time span`)(v) && because("Malformed", `"tomorrow" is no time`)(v) && because("Malformed", `"much" is no whole number`)(v)
 	})
 	lyon.HasEvent("unclear", "Malformed", `"soon" is no time span`)
-	lyon.Annotate("unclear", fmt.Sprintf(`{%q:"1m",%q:null,%q:null}`, queue.NoteRun, queue.NoteDeadline, kube.NoteMilli))
-	lyon.Await("unclear", "over", over)
+	lyon.AnnotateJob("unclear", fmt.Sprintf(`{%q:"1m",%q:null,%q:null}`, queue.AnnotationRunTime, queue.AnnotationDeadline, kube.AnnotationGPUMilli))
+	lyon.AwaitJob("unclear", "over", over)
 }
 
-func impossible(_ *testing.T, _ *theatre, lyon kubetest.People) {
-	lyon.Ask(kubetest.Wish{Name: "huge", GPUs: 16, ManagedBy: queue.ManagedBy})
-	lyon.Await("huge", "failed", func(v kubetest.View) bool { return v.HasFailed && because("FitsNoNode", "it will not be run")(v) })
-	lyon.Ask(kubetest.Wish{Name: "here", GPUs: 16}) // its status is the cluster's
-	lyon.Await("here", "refused", func(v kubetest.View) bool {
+func impossible(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+	lyon.CreateJob(kubetest.JobRequest{Name: "huge", GPUs: 16, ManagedBy: queue.ManagedBy})
+	lyon.AwaitJob("huge", "failed", func(v kubetest.JobView) bool { return v.HasFailed && because("FitsNoNode", "it will not be run")(v) })
+	lyon.CreateJob(kubetest.JobRequest{Name: "here", GPUs: 16}) // its status is the cluster's
+	lyon.AwaitJob("here", "refused", func(v kubetest.JobView) bool {
 		return v.Suspended && !v.HasFailed && because("FitsNoNode", "it will not be run")(v)
 	})
 }
 
-func unwanted(_ *testing.T, x *theatre, lyon kubetest.People) {
-	for _, w := range []kubetest.Wish{{Name: "unwanted-here"}, {Name: "unwanted-there", ManagedBy: queue.ManagedBy}} {
+func unwanted(_ *testing.T, x *theatre, lyon kubetest.ClusterUser) {
+	for _, w := range []kubetest.JobRequest{{Name: "unwanted-here"}, {Name: "unwanted-there", ManagedBy: queue.ManagedBy}} {
 		w.GPUs = 2
-		lyon.Ask(w)
-		lyon.Await(w.Name, "active", active)
-		lyon.Delete(w.Name)
-		lyon.Await(w.Name, "gone", gone)
+		lyon.CreateJob(w)
+		lyon.AwaitJob(w.Name, "active", active)
+		lyon.DeleteJob(w.Name)
+		lyon.AwaitJob(w.Name, "gone", gone)
 	}
-	for _, p := range []kubetest.People{lyon, x.oslo} {
-		lyon.Until("nothing runs", func() bool { return len(p.Nodes("")) == 0 }, func() any { return p.Nodes("") })
+	for _, p := range []kubetest.ClusterUser{lyon, x.oslo} {
+		lyon.AwaitCondition("nothing runs", func() bool { return len(p.NodesOfPods("")) == 0 }, func() any { return p.NodesOfPods("") })
 	}
 }
 
-func stranded(_ *testing.T, _ *theatre, lyon kubetest.People) {
-	lyon.Ask(kubetest.Wish{Name: "stranded", GPUs: 1, Run: 6 * time.Second})
-	first := lyon.Await("stranded", "active", active).Labels[kube.LabelRun]
+func stranded(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+	lyon.CreateJob(kubetest.JobRequest{Name: "stranded", GPUs: 1, Run: 6 * time.Second})
+	first := lyon.AwaitJob("stranded", "active", active).Labels[kube.LabelRun]
 	var nodes []string
-	lyon.Until("its pod is bound", func() bool {
-		nodes = lyon.Nodes(kube.LabelRun + "=" + first)
+	lyon.AwaitCondition("its pod is bound", func() bool {
+		nodes = lyon.NodesOfPods(kube.LabelRun + "=" + first)
 		return len(nodes) == 1 && nodes[0] != ""
 	}, func() any { return nodes })
 	lyon.DeleteNode(nodes[0])
-	lyon.Await("stranded", "released again", func(v kubetest.View) bool {
+	lyon.AwaitJob("stranded", "released again", func(v kubetest.JobView) bool {
 		return active(v) && v.Labels[kube.LabelRun] != "" && v.Labels[kube.LabelRun] != first
 	})
 	lyon.HasEvent("stranded", "NodeGone", "lyon gave it back")
-	lyon.Await("stranded", "over", over)
+	lyon.AwaitJob("stranded", "over", over)
 }
 
-func begunAnew(t *testing.T, x *theatre, lyon kubetest.People) {
-	oracles := []*kubetest.Oracle{lyon.Watch(), x.oslo.In(t).Watch()}
+func begunAnew(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
+	oracles := []*kubetest.Oracle{lyon.StartOracle(), x.oslo.WithTest(t).StartOracle()}
 	for i := range 6 {
-		w := kubetest.Wish{Name: fmt.Sprintf("through-%d", i), GPUs: 1, Run: 4 * time.Second}
+		w := kubetest.JobRequest{Name: fmt.Sprintf("through-%d", i), GPUs: 1, Run: 4 * time.Second}
 		if i%2 == 1 {
 			w.ManagedBy = queue.ManagedBy
 		}
-		lyon.Ask(w)
+		lyon.CreateJob(w)
 		if i == 2 {
-			lyon.Await("through-1", "placed", because("Placed", ""))
+			lyon.AwaitJob("through-1", "placed", because("Placed", ""))
 			x.again(t, "lyon")
 		}
 	}
-	lyon.Await("through-5", "taken in", func(v kubetest.View) bool { return v.Held })
+	lyon.AwaitJob("through-5", "taken in", func(v kubetest.JobView) bool { return v.HeldByFinalizer })
 	x.again(t, "lyon")
 	x.again(t, "oslo")
 	ours := map[string]bool{}
 	for i := range 6 {
-		ours["lyon/"+lyon.Await(fmt.Sprintf("through-%d", i), "over", over).UID] = true
+		ours["lyon/"+lyon.AwaitJob(fmt.Sprintf("through-%d", i), "over", over).UID] = true
 	}
 	ran := map[string]int{}
 	for _, o := range oracles {
-		for job, n := range o.Stop() {
+		for job, n := range o.StopAndCheck() {
 			ran[job] += n
 		}
 	}
@@ -199,17 +199,17 @@ func begunAnew(t *testing.T, x *theatre, lyon kubetest.People) {
 	}
 }
 
-func fromAHub(t *testing.T, x *theatre, _ kubetest.People) {
-	c := kubetest.People{Cluster: kubetest.New(t, kubeenv.Options{})}
-	cfg := runtime.Config{Site: "hub", Folder: t.TempDir(), Far: x.hub, Log: slog.New(slog.DiscardHandler), Queue: kubesite.ServeQueue(queue.Config{Site: "hub", Client: c.Client, Every: 2 * time.Second})}
+func fromAHub(t *testing.T, x *theatre, _ kubetest.ClusterUser) {
+	c := kubetest.ClusterUser{Cluster: kubetest.New(t, kubeenv.PlaneOptions{})}
+	cfg := runtime.Config{Site: "hub", DataDir: t.TempDir(), FederationBus: x.hub, Log: slog.New(slog.DiscardHandler), Queue: kubesite.ServeQueue(queue.Config{Site: "hub", Client: c.Client, StatusInterval: 2 * time.Second})}
 	ctx, end := context.WithCancel(x.ctx)
 	done := make(chan error, 1)
-	go func() { done <- runtime.Run(ctx, cfg) }()
+	go func() { done <- runtime.RunSite(ctx, cfg) }()
 	defer func() { end(); <-done }()
-	c.Ask(kubetest.Wish{Name: "stuck", GPUs: 1, Run: time.Second})
-	c.Await("stuck", "refused", because("Malformed", "this cluster runs nothing itself"))
-	c.Ask(kubetest.Wish{Name: "sent", GPUs: 1, Run: time.Second, ManagedBy: queue.ManagedBy})
-	if v := c.Await("sent", "over", over); !because("Finished", "oslo ran it to its end")(v) {
+	c.CreateJob(kubetest.JobRequest{Name: "stuck", GPUs: 1, Run: time.Second})
+	c.AwaitJob("stuck", "refused", because("Malformed", "this cluster runs nothing itself"))
+	c.CreateJob(kubetest.JobRequest{Name: "sent", GPUs: 1, Run: time.Second, ManagedBy: queue.ManagedBy})
+	if v := c.AwaitJob("sent", "over", over); !because("Finished", "oslo ran it to its end")(v) {
 		t.Errorf("it is %+v", v)
 	}
 }

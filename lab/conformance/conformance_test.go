@@ -41,7 +41,7 @@ func column(t *testing.T, name string, index int) (out []float64) {
 }
 
 func TestGAIAsFigure8ComesOutOnEveryRow(t *testing.T) {
-	want := []Row{
+	want := []RuleResult{
 		{"no-wait", 562.171, 1, 0},
 		{"lowest-slot", 0, 0.780037, 0},
 		{"lowest-window", 0, 0.683704, 6.645},
@@ -56,7 +56,7 @@ func TestGAIAsFigure8ComesOutOnEveryRow(t *testing.T) {
 	for _, v := range column(t, trace, 2) {
 		cpus = append(cpus, int(v))
 	}
-	got := GAIA(column(t, trace, 0), column(t, trace, 1), cpus, column(t, "gaia_au_sa_2022_h7000_h7719.csv", 1))
+	got := ReplayGAIA(column(t, trace, 0), column(t, trace, 1), cpus, column(t, "gaia_au_sa_2022_h7000_h7719.csv", 1))
 	for i, w := range want {
 		g, digits := got[i], 1e-6
 		if strings.Contains(g.Rule, "optimum") && w.Carbon == 0 {
@@ -87,7 +87,7 @@ func TestLetsWaitAwhilesNightlyJobComesOut(t *testing.T) {
 	for _, tc := range tests {
 		values := column(t, "lwa_"+tc.region+"_2020_half_hourly.csv.gz", 1)
 		for i, want := range tc.want {
-			if got := 100 * Nightly(values, 2*(i+1)); math.Abs(got-want) > 0.1 {
+			if got := 100 * NightlyJobSaving(values, 2*(i+1)); math.Abs(got-want) > 0.1 {
 				t.Errorf("%s, %d h either way: saves %.2f %%; published %.1f %%", tc.region, 2*(i+1), got, want)
 			}
 		}

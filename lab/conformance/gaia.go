@@ -4,11 +4,11 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// A Task is a job of a published trace, in ticks.
-type Task struct{ Arrival, Length, CPUs int }
+// A TraceTask is a job of a published trace, in ticks.
+type TraceTask struct{ Arrival, Length, CPUs int }
 
-// A Row is what a rule came to.
-type Row struct {
+// A RuleResult is what a rule came to.
+type RuleResult struct {
 	Rule     string
 	Carbon   float64 // in the case's own unit
 	Relative float64 // to starting at once
@@ -17,25 +17,25 @@ type Row struct {
 
 // GAIA's clock and queues (its simulator's, for figure 8).
 const (
-	tick  = 5 // seconds
-	hour  = 3600 / tick
-	short = 2 * hour // below: the short queue
+	tickSeconds     = 5 // seconds
+	ticksPerHour    = 3600 / tickSeconds
+	shortQueueLimit = 2 * ticksPerHour // below: the short queue
 )
 
-// queues are what GAIA knows of a task: how long it may wait, and the mean
+// queueMeans are what GAIA knows of a task: how long it may wait, and the mean
 // length of its queue, which stands for its own.
-type queues struct{ short, long int }
+type queueMeans struct{ short, long int }
 
-func (q queues) of(t Task) (wait, length int) {
-	if t.Length < short {
-		return 6 * hour, q.short
+func (q queueMeans) limitsOf(t TraceTask) (wait, length int) {
+	if t.Length < shortQueueLimit {
+		return 6 * ticksPerHour, q.short
 	}
-	return 24 * hour, q.long
+	return 24 * ticksPerHour, q.long
 }
 
-// means returns the mean length of each queue, in ticks. A task of exactly two
+// queueMeansOf returns the mean length of each queue, in ticks. A task of exactly two
 // hours counts in both means, as in the original.
-func means(lengths []float64) (q queues) {
+func queueMeansOf(lengths []float64) (q queueMeans) {
 	mean := func(in func(float64) bool) int {
 		sum, n := 0.0, 0
 		for _, l := range lengths {
@@ -46,63 +46,65 @@ func means(lengths []float64) (q queues) {
 		}
 		return int(sum / float64(max(n, 1)))
 	}
-	return queues{
-		short: mean(func(l float64) bool { return l <= short }),
-		long:  mean(func(l float64) bool { return l >= short }),
+	return queueMeans{
+		short: mean(func(l float64) bool { return l <= shortQueueLimit }),
+		long:  mean(func(l float64) bool { return l >= shortQueueLimit }),
 	}
 }
 
-// GAIA runs the tasks of figure 8 under each of its rules, with the true
+// ReplayGAIA runs the tasks of figure 8 under each of its rules, with the true
 // intensities known to all of them, as it was published. Arrivals and lengths
 // are in seconds; intensities are hourly, in grams per kWh; a processor draws
 // one watt.
-func GAIA(arrivals, lengths []float64, cpus []int, intensity []float64) []Row {
-	tasks, ticks := make([]Task, len(lengths)), make([]float64, len(lengths))
+func ReplayGAIA(arrivals, lengths []float64, cpus []int, intensity []float64) []RuleResult {
+	tasks, ticks := make([]TraceTask, len(lengths)), make([]float64, len(lengths))
 	for i := range tasks {
-		ticks[i] = lengths[i] / tick
-		tasks[i] = Task{Arrival: int(arrivals[i] / tick), Length: int(ticks[i]), CPUs: cpus[i]}
+		ticks[i] = lengths[i] / tickSeconds
+		tasks[i] = TraceTask{Arrival: int(arrivals[i] / tickSeconds), Length: int(ticks[i]), CPUs: cpus[i]}
 	}
 	perTick := make([]float64, len(intensity))
 	for i, v := range intensity {
-		perTick[i] = v / 1000 / hour
+		perTick[i] = v / 1000 / ticksPerHour
 	}
-	c, q := published.NewCurve(perTick, hour), means(ticks)
+	c, q := published.NewCurve(perTick, ticksPerHour), queueMeansOf(ticks)
 
-	whole := func(start func(t Task, wait, length int) int) func(Task) []published.Span {
-		return func(t Task) []published.Span {
-			wait, length := q.of(t)
+	whole := func(start func(t TraceTask, wait, length int) int) func(TraceTask) []published.TickSpan {
+		return func(t TraceTask) []published.TickSpan {
+			wait, length := q.limitsOf(t)
 			s := start(t, wait, length)
-			return []published.Span{{From: s, To: s + t.Length}}
+			return []published.TickSpan{{From: s, To: s + t.Length}}
 		}
 	}
 	rules := []struct {
 		name string
-		runs func(Task) []published.Span
+		runs func(TraceTask) []published.TickSpan
 	}{
-		{"no-wait", whole(func(t Task, _, _ int) int { return t.Arrival })},
-		{"lowest-slot", whole(func(t Task, wait, _ int) int { return published.LowestSlot(c, t.Arrival, wait) })},
-		{"lowest-window", whole(func(t Task, wait, n int) int { return published.LowestWindow(c, t.Arrival, wait, n, hour) })},
-		{"carbon-time", whole(func(t Task, wait, n int) int { return published.CarbonTime(c, t.Arrival, wait, n, hour) })},
-		{"ecovisor", func(t Task) []published.Span {
-			wait, _ := q.of(t)
-			return published.Below(c, t.Arrival, wait, t.Length, c.Threshold(t.Arrival, 24*hour, 0.3))
+		{"no-wait", whole(func(t TraceTask, _, _ int) int { return t.Arrival })},
+		{"lowest-slot", whole(func(t TraceTask, wait, _ int) int { return published.LowestSlot(c, t.Arrival, wait) })},
+		{"lowest-window", whole(func(t TraceTask, wait, n int) int { return published.LowestWindow(c, t.Arrival, wait, n, ticksPerHour) })},
+		{"carbon-time", whole(func(t TraceTask, wait, n int) int { return published.CarbonTime(c, t.Arrival, wait, n, ticksPerHour) })},
+		{"ecovisor", func(t TraceTask) []published.TickSpan {
+			wait, _ := q.limitsOf(t)
+			return published.RunBelowThreshold(c, t.Arrival, wait, t.Length, c.QuantileThreshold(t.Arrival, 24*ticksPerHour, 0.3))
 		}},
-		{"interruptible-optimum", func(t Task) []published.Span {
-			wait, _ := q.of(t)
-			return published.Cheapest(c, t.Arrival, wait, t.Length)
+		{"interruptible-optimum", func(t TraceTask) []published.TickSpan {
+			wait, _ := q.limitsOf(t)
+			return published.CheapestSegments(c, t.Arrival, wait, t.Length)
 		}},
-		{"hourly-optimum", whole(func(t Task, wait, _ int) int { return published.LowestWindow(c, t.Arrival, wait, t.Length, hour) })},
-		{"optimum", whole(func(t Task, wait, _ int) int { return published.LowestWindow(c, t.Arrival, wait, t.Length, 1) })},
+		{"hourly-optimum", whole(func(t TraceTask, wait, _ int) int {
+			return published.LowestWindow(c, t.Arrival, wait, t.Length, ticksPerHour)
+		})},
+		{"optimum", whole(func(t TraceTask, wait, _ int) int { return published.LowestWindow(c, t.Arrival, wait, t.Length, 1) })},
 	}
-	rows := make([]Row, len(rules))
+	rows := make([]RuleResult, len(rules))
 	for i, r := range rules {
-		rows[i] = Row{Rule: r.name}
+		rows[i] = RuleResult{Rule: r.name}
 		for _, t := range tasks {
 			runs := r.runs(t)
 			for _, s := range runs {
-				rows[i].Carbon += float64(float64(t.CPUs) * c.Over(s.From, s.To))
+				rows[i].Carbon += float64(float64(t.CPUs) * c.SumOver(s.From, s.To))
 			}
-			rows[i].Wait += float64(runs[0].From-t.Arrival) / hour / float64(len(tasks))
+			rows[i].Wait += float64(runs[0].From-t.Arrival) / ticksPerHour / float64(len(tasks))
 		}
 		rows[i].Relative = rows[i].Carbon / rows[0].Carbon
 	}

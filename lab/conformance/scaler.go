@@ -6,18 +6,18 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// Scaled returns what jobs save of the carbon of starting at once that have a
+// ElasticScalingSaving returns what jobs save of the carbon of starting at once that have a
 // window of hours for the work which one worker does in a day: with one worker, in
 // the best hours, and with as many as pay, by CarbonScaler's rule. Jobs start every
 // 37 hours. Savings of jobs that scale alike are taken together, and their mean is
 // returned.
-func Scaled(intensity []float64, jobs []published.Scaling, window int) (waiting, elastic float64) {
+func ElasticScalingSaving(intensity []float64, jobs []published.ScalingCurve, window int) (waiting, elastic float64) {
 	const day, every = 24, 37
 	for _, s := range jobs {
 		atOnce, waited, scaled := 0.0, 0.0, 0.0
 		for at := 0; at+window <= len(intensity); at += every {
 			hours := intensity[at : at+window]
-			scaled += s.Carbon(hours, published.Elastic(hours, day*s.Work[1], s))
+			scaled += s.CarbonOf(hours, published.ElasticSchedule(hours, day*s.Work[1], s))
 			best := slices.Sorted(slices.Values(hours))
 			for i := range day {
 				atOnce += float64(hours[i] * s.Energy[1])

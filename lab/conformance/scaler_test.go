@@ -10,7 +10,7 @@ import (
 // What training takes and does on one to eight m7g.2xlarge, as measured by
 // CarbonScaler's authors (umassos/carbonAdvisor at 3e1ac6a, scale_profile.yaml; in
 // four digits): watts, and thousands of samples an hour.
-var measured = []published.Scaling{
+var measured = []published.ScalingCurve{
 	{ // densenet121
 		Energy: []float64{0, 107.2, 201.0, 337.7, 463.1, 576.7, 712.2, 830.3, 970.9},
 		Work:   []float64{0, 171.2, 335.3, 502.7, 660.0, 826.1, 988.8, 1153, 1313},
@@ -54,7 +54,7 @@ func TestCarbonScalersAgentsComeOut(t *testing.T) {
 	} {
 		intensity := column(t, "../carbon/em/"+c.zone+"_2022.csv.gz", 2)
 		for i, window := range []int{24, 36, 48} {
-			waiting, elastic := Scaled(intensity, measured, window)
+			waiting, elastic := ElasticScalingSaving(intensity, measured, window)
 			if math.Abs(100*waiting-c.waiting[i]) > 0.7 || math.Abs(100*elastic-c.elastic[i]) > 0.7 {
 				t.Errorf("%s, %d h: saves %.2f %% waiting and %.2f %% scaling; known %.1f and %.1f", c.zone, window, 100*waiting, 100*elastic, c.waiting[i], c.elastic[i])
 			}

@@ -15,35 +15,35 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Trace is a public trace, and how its columns are read.
-type Trace struct {
+// A PublicTrace is a public trace, and how its columns are read.
+type PublicTrace struct {
 	Name string
 	File string
 	What string // in words
-	Read func(row func(string) string) (Job, bool)
+	Read func(row func(string) string) (TraceJob, bool)
 }
 
-// Traces are those that have durations.
-var Traces = []Trace{
-	{"philly", "philly_2017.csv.gz", "training, Microsoft 2017; tenant: virtual cluster", func(row func(string) string) (Job, bool) {
-		return job(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{Tenant: row("vc"), GPUs: whole(row("gpus")), Share: 1000, CPU: 1000})
+// PublicTraces are those that have durations.
+var PublicTraces = []PublicTrace{
+	{"philly", "philly_2017.csv.gz", "training, Microsoft 2017; tenant: virtual cluster", func(row func(string) string) (TraceJob, bool) {
+		return parseTraceJob(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{Tenant: row("vc"), GPUs: parseWholeNumber(row("gpus")), Share: 1000, CPU: 1000})
 	}},
-	{"alibaba-gpu", "alibaba_gpu_v2023.csv.gz", "pods of a GPU cluster, Alibaba 2023; tenant: class of service", func(row func(string) string) (Job, bool) {
-		j := protocol.Job{Tenant: row("qos"), GPUs: whole(row("num_gpu")), CPU: protocol.Milli(whole(row("cpu_milli"))), Image: row("cpu_milli") + "/" + row("mem_mib")}
+	{"alibaba-gpu", "alibaba_gpu_v2023.csv.gz", "pods of a GPU cluster, Alibaba 2023; tenant: class of service", func(row func(string) string) (TraceJob, bool) {
+		j := protocol.Job{Tenant: row("qos"), GPUs: parseWholeNumber(row("num_gpu")), CPU: protocol.Milli(parseWholeNumber(row("cpu_milli"))), Image: row("cpu_milli") + "/" + row("mem_mib")}
 		if j.GPUs > 0 {
-			j.Share = protocol.Milli(whole(row("gpu_milli")))
+			j.Share = protocol.Milli(parseWholeNumber(row("gpu_milli")))
 		}
-		return job(row("submit_s"), row("scheduled_s"), row("duration_s"), j)
+		return parseTraceJob(row("submit_s"), row("scheduled_s"), row("duration_s"), j)
 	}},
-	{"alibaba-genai", "alibaba_genai_lora_v2026.csv.gz", "image generation, Alibaba 2026; tenant: kind of request, image: model and images", func(row func(string) string) (Job, bool) {
-		return job(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{Tenant: row("kind"), Image: row("model") + "/" + row("images"), GPUs: 1, Share: 1000})
+	{"alibaba-genai", "alibaba_genai_lora_v2026.csv.gz", "image generation, Alibaba 2026; tenant: kind of request, image: model and images", func(row func(string) string) (TraceJob, bool) {
+		return parseTraceJob(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{Tenant: row("kind"), Image: row("model") + "/" + row("images"), GPUs: 1, Share: 1000})
 	}},
-	{"pai", "pai_year_100k_cpu.csv.gz", "jobs on processors, Alibaba 2020; no tenant", func(row func(string) string) (Job, bool) {
-		return job(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{CPU: protocol.Milli(1000 * whole(row("cpus")))})
+	{"pai", "pai_year_100k_cpu.csv.gz", "jobs on processors, Alibaba 2020; no tenant", func(row func(string) string) (TraceJob, bool) {
+		return parseTraceJob(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{CPU: protocol.Milli(1000 * parseWholeNumber(row("cpus")))})
 	}},
 }
 
-func whole(s string) int {
+func parseWholeNumber(s string) int {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > 1e9 {
 		return 0
@@ -51,24 +51,24 @@ func whole(s string) int {
 	return int(f)
 }
 
-// job reads the times of a row; one without a duration, or of none, is passed over.
-func job(submit, start, lasted string, j protocol.Job) (Job, bool) {
+// parseTraceJob reads the times of a row; one without a duration, or of none, is passed over.
+func parseTraceJob(submit, start, lasted string, j protocol.Job) (TraceJob, bool) {
 	at, err1 := strconv.ParseFloat(submit, 64)
 	from, err2 := strconv.ParseFloat(start, 64)
 	d, err3 := strconv.ParseFloat(lasted, 64)
 	if err1 != nil || err3 != nil || !(at >= 0 && at < 1e10) || !(d >= 1 && d < 1e8) {
-		return Job{}, false
+		return TraceJob{}, false
 	}
 	if err2 != nil || !(from >= at && from < 1e10) {
 		from = at
 	}
 	run := min(time.Duration(d)*time.Second, protocol.MaxRun)
 	second := func(s float64) protocol.Time { return protocol.Time(s*1000) + 1 }
-	return Job{Submit: second(at), End: second(from).Add(run), Lasted: run, Job: j}, true
+	return TraceJob{Submit: second(at), End: second(from).Add(run), Lasted: run, Job: j}, true
 }
 
-// Load reads a trace out of a folder.
-func (t Trace) Load(dir string) ([]Job, error) {
+// LoadTrace reads a trace out of a folder.
+func (t PublicTrace) LoadTrace(dir string) ([]TraceJob, error) {
 	f, err := os.Open(filepath.Join(dir, t.File))
 	if err != nil {
 		return nil, err
@@ -78,10 +78,10 @@ func (t Trace) Load(dir string) ([]Job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("profiling: %s: %w", t.File, err)
 	}
-	return t.jobs(z)
+	return t.parseJobs(z)
 }
 
-func (t Trace) jobs(in io.Reader) ([]Job, error) {
+func (t PublicTrace) parseJobs(in io.Reader) ([]TraceJob, error) {
 	r := csv.NewReader(in)
 	r.ReuseRecord = true
 	head, err := r.Read()
@@ -92,7 +92,7 @@ func (t Trace) jobs(in io.Reader) ([]Job, error) {
 	for i, name := range head {
 		column[name] = i
 	}
-	var jobs []Job
+	var jobs []TraceJob
 	for line := 2; ; line++ {
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {

@@ -20,34 +20,34 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Bug is a fault of our own, planted to see that it is found.
-type Bug string
+// A PlantedBug is a fault of our own, planted to see that it is found.
+type PlantedBug string
 
 // Bugs.
 const (
-	None        Bug = ""
-	NoFencing   Bug = "no-fencing"           // hands run what they are told, whatever the epoch
-	SayFirst    Bug = "say-before-writing"   // facts are written after what followed from them was sent
-	ForgetIDs   Bug = "no-dedupe"            // the market forgets a job as soon as it has ended
-	Unconfirmed Bug = "start-before-confirm" // a site starts what it accepted, heard or not
+	NoBug             PlantedBug = ""
+	NoFencing         PlantedBug = "no-fencing"           // hands run what they are told, whatever the epoch
+	SendBeforePersist PlantedBug = "say-before-writing"   // facts are written after what followed from them was sent
+	ForgetEndedIDs    PlantedBug = "no-dedupe"            // the market forgets a job as soon as it has ended
+	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts what it accepted, heard or not
 )
 
-// A Plan is how bad things get. Rates are in thousandths.
-type Plan struct {
-	Sites, Jobs int
-	Lose        int           // of messages
-	Repeat      int           // of messages
-	Slow        time.Duration // the longest that a message takes, as a rule
-	Crash       int           // of steps
-	Skew        time.Duration // the farthest that a clock is off
-	Trouble     time.Duration // for how long: then faults stop, and everybody is up
-	Cancel      int           // of jobs
-	Bug         Bug
+// A FaultPlan is how bad things get. Rates are in thousandths.
+type FaultPlan struct {
+	Sites, Jobs   int
+	LossRate      int           // of messages
+	DuplicateRate int           // of messages
+	MaxDelay      time.Duration // the longest that a message takes, as a rule
+	CrashRate     int           // of steps
+	Skew          time.Duration // the farthest that a clock is off
+	FaultPeriod   time.Duration // for how long: then faults stop, and everybody is up
+	Cancel        int           // of jobs
+	Bug           PlantedBug
 }
 
-// Draw returns a plan by a seed. Some are calm in one respect, so that one kind
+// DrawPlan returns a plan by a seed. Some are calm in one respect, so that one kind
 // of fault does not hide another.
-func Draw(seed uint64) Plan {
+func DrawPlan(seed uint64) FaultPlan {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	rate := func(most int) int {
 		if dice.IntN(3) == 0 {
@@ -55,36 +55,36 @@ func Draw(seed uint64) Plan {
 		}
 		return dice.IntN(most + 1)
 	}
-	return Plan{
+	return FaultPlan{
 		Sites: 1 + dice.IntN(3), Jobs: 1 + dice.IntN(8),
-		Lose: rate(300), Repeat: rate(300), Slow: time.Duration(1+rate(3000)) * time.Millisecond, Crash: rate(40),
-		Skew: time.Duration(rate(4000)) * time.Millisecond, Trouble: time.Duration(30+dice.IntN(120)) * time.Second, Cancel: rate(300),
+		LossRate: rate(300), DuplicateRate: rate(300), MaxDelay: time.Duration(1+rate(3000)) * time.Millisecond, CrashRate: rate(40),
+		Skew: time.Duration(rate(4000)) * time.Millisecond, FaultPeriod: time.Duration(30+dice.IntN(120)) * time.Second, Cancel: rate(300),
 	}
 }
 
-// calm is how long after the end of all trouble everything has to be over. A
+// calmPeriod is how long after the end of all trouble everything has to be over. A
 // word is said again after a minute at most, a job that nobody had room for is
 // called again with all others each hour, and what nobody can run is refused some
 // time after its deadline.
-const calm = 3 * time.Hour
+const calmPeriod = 3 * time.Hour
 
-// start is when plays begin.
-const start protocol.Time = 1_773_187_200_000 // 2026-03-11T00:00:00Z
+// startTime is when plays begin.
+const startTime protocol.Time = 1_773_187_200_000 // 2026-03-11T00:00:00Z
 
-// A Wrong is a broken promise: what was broken, when, and the story that led to
+// A Violation is a broken promise: what was broken, when, and the story that led to
 // it.
-type Wrong struct {
+type Violation struct {
 	Seed  uint64
-	Bug   Bug
+	Bug   PlantedBug
 	At    protocol.Time
 	What  string
 	Story []string
 }
 
 // Error tells how to see it again.
-func (w *Wrong) Error() string {
-	s := fmt.Sprintf("faults: seed %d: at %s: %s\n  see it again: go test ./lab/faults -run TestSeed -seed %d", w.Seed, since(w.At), w.What, w.Seed)
-	if w.Bug != None {
+func (w *Violation) Error() string {
+	s := fmt.Sprintf("faults: seed %d: at %s: %s\n  see it again: go test ./lab/faults -run TestSeed -seed %d", w.Seed, sinceStart(w.At), w.What, w.Seed)
+	if w.Bug != NoBug {
 		s += fmt.Sprintf(" -bug %s", w.Bug)
 	}
 	for _, line := range w.Story {
@@ -93,20 +93,20 @@ func (w *Wrong) Error() string {
 	return s
 }
 
-func since(t protocol.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(start).Seconds()) }
+func sinceStart(t protocol.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(startTime).Seconds()) }
 
-// Play plays one seed. A broken promise is a *Wrong, with its story.
-func Play(seed uint64, plan Plan) (Sum, error) {
-	p, err := newPlay(seed, plan, false)
+// RunSeed plays one seed. A broken promise is a *Wrong, with its story.
+func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
+	p, err := newFaultRun(seed, plan, false)
 	if err != nil {
-		return Sum{}, err
+		return FaultCounts{}, err
 	}
-	if wrong := p.run(); wrong != nil {
-		again, err := newPlay(seed, plan, true)
+	if wrong := p.runToEnd(); wrong != nil {
+		again, err := newFaultRun(seed, plan, true)
 		if err != nil {
 			return p.sum, err
 		}
-		if told := again.run(); told != nil {
+		if told := again.runToEnd(); told != nil {
 			wrong = told
 		}
 		wrong.Seed, wrong.Bug = seed, plan.Bug
@@ -115,13 +115,13 @@ func Play(seed uint64, plan Plan) (Sum, error) {
 	return p.sum, nil
 }
 
-// A Sum counts what happened in plays.
-type Sum struct {
+// A FaultCounts counts what happened in plays.
+type FaultCounts struct {
 	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused int
 }
 
-// Add adds what happened in another play.
-func (s *Sum) Add(t Sum) {
+// AddCounts adds what happened in another play.
+func (s *FaultCounts) AddCounts(t FaultCounts) {
 	for _, v := range []struct {
 		to *int
 		n  int

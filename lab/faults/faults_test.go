@@ -20,15 +20,15 @@ var (
 // runs twice.
 func TestNothingIsLostAndNothingTwice(t *testing.T) {
 	began := time.Now()
-	var sum Sum
+	var sum FaultCounts
 	n := 0
 	for ; n < *seeds && (*until == 0 || time.Since(began) < *until); n++ {
 		s := *first + uint64(n)
-		one, err := Play(s, Draw(s))
+		one, err := RunSeed(s, DrawPlan(s))
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum.Add(one)
+		sum.AddCounts(one)
 	}
 	t.Logf("%d seeds in %v: %+v", n, time.Since(began).Round(time.Millisecond), sum)
 	if n >= 100 && (sum.Crashes == 0 || sum.Pauses == 0 || sum.Cuts == 0 || sum.Takeovers <= n || sum.Lost == 0 || sum.Repeated == 0 || sum.Ran < n || sum.Refused == 0) {
@@ -41,9 +41,9 @@ func TestSeed(t *testing.T) {
 	if *seed == 0 {
 		t.Skip("no -seed")
 	}
-	plan := Draw(*seed)
-	plan.Bug = Bug(*bug)
-	sum, err := Play(*seed, plan)
+	plan := DrawPlan(*seed)
+	plan.Bug = PlantedBug(*bug)
+	sum, err := RunSeed(*seed, plan)
 	t.Logf("%+v\n%+v", plan, sum)
 	if err != nil {
 		t.Error(err)
@@ -52,14 +52,14 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each bug that we plant, and says how to see it again.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []Bug{NoFencing, SayFirst, ForgetIDs, Unconfirmed} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			for s := uint64(1); s <= 400; s++ {
-				plan := Draw(s)
+				plan := DrawPlan(s)
 				plan.Bug = b
-				_, err := Play(s, plan)
-				var wrong *Wrong
+				_, err := RunSeed(s, plan)
+				var wrong *Violation
 				if errors.As(err, &wrong) {
 					if len(wrong.Story) < 5 || !strings.Contains(err.Error(), "-seed") {
 						t.Errorf("no story: %v", err)
@@ -78,8 +78,8 @@ func TestPlantedBugsAreFound(t *testing.T) {
 
 func TestASeedIsAlwaysTheSamePlay(t *testing.T) {
 	for s := uint64(1); s <= 5; s++ {
-		x, err1 := Play(s, Draw(s))
-		y, err2 := Play(s, Draw(s))
+		x, err1 := RunSeed(s, DrawPlan(s))
+		y, err2 := RunSeed(s, DrawPlan(s))
 		if x != y || (err1 == nil) != (err2 == nil) {
 			t.Errorf("seed %d: %+v, then %+v", s, x, y)
 		}

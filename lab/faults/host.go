@@ -8,132 +8,132 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A host is a process that one party lives in, with its disk.
-type host struct {
-	play  *play
+// A simHost is a process that one party lives in, with its disk.
+type simHost struct {
+	run   *faultRun
 	name  string
 	party protocol.Party
 	site  string // "" of the market's
 	skew  time.Duration
 
-	machine bus.Machine // nil: it is down, or a coordinator that stands by
-	lives   uint32
-	disk    disk
-	begin   func() // starts the process; what it needs is on the disk
+	machine      bus.Machine // nil: it is down, or a coordinator that stands by
+	incarnations uint32
+	disk         eventStore
+	begin        func() // starts the process; what it needs is on the disk
 
-	down   bool
-	paused bool
-	cut    bool
-	lost   bool     // never starts again
-	held   []func() // what waits for a paused process
-	alarm  protocol.Time
+	down          bool
+	paused        bool
+	partitioned   bool
+	neverRestarts bool     // never starts again
+	queuedWork    []func() // what waits for a paused process
+	alarm         protocol.Time
 }
 
-// A disk keeps facts. Append reports whether they are kept; if not, the process
+// A eventStore keeps facts. Append reports whether they are kept; if not, the process
 // must not go on.
-type disk interface {
-	append(h *host, facts []protocol.Message) bool
+type eventStore interface {
+	appendEvents(h *simHost, facts []protocol.Message) bool
 }
 
-// A file is a disk of one process. A crash while it writes may keep the first
+// A localEventFile is a disk of one process. A crash while it writes may keep the first
 // few facts only.
-type file struct{ facts []protocol.Message }
+type localEventFile struct{ events []protocol.Message }
 
-func (f *file) append(_ *host, facts []protocol.Message) bool {
-	f.facts = append(f.facts, facts...)
+func (f *localEventFile) appendEvents(_ *simHost, facts []protocol.Message) bool {
+	f.events = append(f.events, facts...)
 	return true
 }
 
-// hears reports whether m is for the party that lives here.
-func (h *host) hears(m protocol.Message) bool { return h.party.Hears(m) }
+// isAddressee reports whether m is for the party that lives here.
+func (h *simHost) isAddressee(m protocol.Message) bool { return h.party.ShouldReceive(m) }
 
-// clock is the time as the host has it.
-func (h *host) clock() protocol.Time { return h.play.now.Add(h.skew) }
+// localTime is the time as the host has it.
+func (h *simHost) localTime() protocol.Time { return h.run.now.Add(h.skew) }
 
-// hear steps the machine, unless nobody is there.
-func (h *host) hear(m protocol.Message) {
-	h.act(func() {
+// receiveMessage steps the machine, unless nobody is there.
+func (h *simHost) receiveMessage(m protocol.Message) {
+	h.runOrQueue(func() {
 		if h.machine != nil {
-			h.play.note("%s hears %s of %s: %s", h.name, m.Kind(), m.From, brief(m))
-			h.after(h.machine.Step(h.clock(), m))
+			h.run.addToStory("%s hears %s of %s: %s", h.name, m.KindName(), m.From, describeMessage(m))
+			h.persistAndSend(h.machine.Step(h.localTime(), m))
 		}
 	})
 }
 
-// act does something when the process runs.
-func (h *host) act(do func()) {
+// runOrQueue does something when the process runs.
+func (h *simHost) runOrQueue(do func()) {
 	switch {
 	case h.down:
 	case h.paused:
-		h.held = append(h.held, do)
+		h.queuedWork = append(h.queuedWork, do)
 	default:
 		do()
 	}
 }
 
-// wake ends a pause: what waited is done.
-func (h *host) wake() {
+// endPause ends a pause: what waited is done.
+func (h *simHost) endPause() {
 	if !h.paused {
 		return
 	}
-	h.play.note("%s goes on", h.name)
+	h.run.addToStory("%s goes on", h.name)
 	h.paused = false
-	held := h.held
-	h.held = nil
+	held := h.queuedWork
+	h.queuedWork = nil
 	for _, do := range held {
-		h.act(do)
+		h.runOrQueue(do)
 	}
 }
 
-// after writes the facts of a step and then says what was said, and may be
+// persistAndSend writes the facts of a step and then says what was said, and may be
 // killed at any point of that.
-func (h *host) after(said []protocol.Message) {
-	p := h.play
+func (h *simHost) persistAndSend(said []protocol.Message) {
+	p := h.run
 	var facts []protocol.Message
-	if k, ok := h.machine.(bus.Keeper); ok {
-		facts = append(facts, k.Facts()...)
+	if k, ok := h.machine.(bus.EventSourced); ok {
+		facts = append(facts, k.Events()...)
 	}
-	if p.plan.Bug == SayFirst {
+	if p.plan.Bug == SendBeforePersist {
 		for _, m := range said {
-			p.oracle.said(m)
-			p.send(h, m)
+			p.oracle.checkSentMessage(m)
+			p.sendMessage(h, m)
 		}
 		said = nil
-		if len(facts) > 0 && p.chance(p.plan.Crash) {
-			h.crash("killed before it wrote")
+		if len(facts) > 0 && p.drawFault(p.plan.CrashRate) {
+			h.crashProcess("killed before it wrote")
 			return
 		}
 	}
 	if len(facts) > 0 {
-		if p.chance(p.plan.Crash) {
+		if p.drawFault(p.plan.CrashRate) {
 			part := p.dice.IntN(len(facts) + 1)
-			if _, own := h.disk.(*file); !own { // an entry of the stream is whole or not there
+			if _, own := h.disk.(*localEventFile); !own { // an entry of the stream is whole or not there
 				part = part / max(len(facts), 1) * len(facts)
 			}
-			h.disk.append(h, facts[:part])
-			h.crash(fmt.Sprintf("killed as it wrote %d of %d facts", part, len(facts)))
+			h.disk.appendEvents(h, facts[:part])
+			h.crashProcess(fmt.Sprintf("killed as it wrote %d of %d facts", part, len(facts)))
 			return
 		}
-		if !h.disk.append(h, facts) {
+		if !h.disk.appendEvents(h, facts) {
 			return
 		}
 	}
-	p.oracle.caughtUp(h)
-	p.oracle.look()
+	p.oracle.clusterCaughtUp(h)
+	p.oracle.checkClusters()
 	for i, m := range said {
-		if p.chance(p.plan.Crash) {
-			h.crash(fmt.Sprintf("killed when it had said %d of %d", i, len(said)))
+		if p.drawFault(p.plan.CrashRate) {
+			h.crashProcess(fmt.Sprintf("killed when it had said %d of %d", i, len(said)))
 			return
 		}
-		p.note("%s says %s to %q: %s", h.name, m.Kind(), m.To, brief(m))
-		p.oracle.said(m)
-		p.send(h, m)
+		p.addToStory("%s says %s to %q: %s", h.name, m.KindName(), m.To, describeMessage(m))
+		p.oracle.checkSentMessage(m)
+		p.sendMessage(h, m)
 	}
-	h.arm()
+	h.armTimer()
 }
 
-// arm has the machine ticked when it is due.
-func (h *host) arm() {
+// armTimer has the machine ticked when it is due.
+func (h *simHost) armTimer() {
 	if h.machine == nil {
 		return
 	}
@@ -141,59 +141,59 @@ func (h *host) arm() {
 	if due == 0 {
 		return
 	}
-	at := max(due.Add(-h.skew), h.play.now)
-	if h.alarm != 0 && h.alarm <= at && h.alarm > h.play.now {
+	at := max(due.Add(-h.skew), h.run.now)
+	if h.alarm != 0 && h.alarm <= at && h.alarm > h.run.now {
 		return // rung before that anyway
 	}
 	h.alarm = at
 	m := h.machine
-	h.play.at(at, func() {
-		h.act(func() {
+	h.run.scheduleAt(at, func() {
+		h.runOrQueue(func() {
 			if h.machine != m {
 				return
 			}
-			if due := m.Due(); due == 0 || due > h.clock() {
+			if due := m.Due(); due == 0 || due > h.localTime() {
 				h.alarm = 0
-				h.arm()
+				h.armTimer()
 				return
 			}
 			h.alarm = 0
-			h.after(m.Tick(h.clock()))
+			h.persistAndSend(m.Tick(h.localTime()))
 		})
 	})
 }
 
-// crash kills the process. It is started again some time later.
-func (h *host) crash(how string) {
+// crashProcess kills the process. It is started again some time later.
+func (h *simHost) crashProcess(how string) {
 	if h.down {
 		return
 	}
-	p := h.play
-	p.note("%s is %s", h.name, how)
+	p := h.run
+	p.addToStory("%s is %s", h.name, how)
 	p.sum.Crashes++
-	h.down, h.machine, h.held, h.alarm = true, nil, nil, 0
+	h.down, h.machine, h.queuedWork, h.alarm = true, nil, nil, 0
 	h.paused = false
-	p.in(time.Duration(p.dice.IntN(15_000))*time.Millisecond, h.revive)
+	p.scheduleAfter(time.Duration(p.dice.IntN(15_000))*time.Millisecond, h.restartProcess)
 }
 
-// revive starts the process if it is down.
-func (h *host) revive() {
-	if !h.down || h.lost {
+// restartProcess starts the process if it is down.
+func (h *simHost) restartProcess() {
+	if !h.down || h.neverRestarts {
 		return
 	}
 	h.down = false
-	h.start()
+	h.startProcess()
 }
 
-func (h *host) start() {
-	h.lives++
-	h.play.note("%s is started, life %d", h.name, h.lives)
+func (h *simHost) startProcess() {
+	h.incarnations++
+	h.run.addToStory("%s is started, life %d", h.name, h.incarnations)
 	h.begin()
-	h.arm()
+	h.armTimer()
 }
 
-// brief says which job a message is about.
-func brief(m protocol.Message) string {
+// describeMessage says which job a message is about.
+func describeMessage(m protocol.Message) string {
 	switch b := m.Body.(type) {
 	case protocol.Submit:
 		return string(b.Job.ID)
@@ -209,20 +209,20 @@ func brief(m protocol.Message) string {
 		return fmt.Sprintf("%s epoch %d on %s", b.Job.ID, b.Epoch, b.Node)
 	case protocol.Started:
 		return fmt.Sprintf("%s epoch %d", b.Job, b.Epoch)
-	case protocol.Exited:
+	case protocol.Finished:
 		return fmt.Sprintf("%s epoch %d", b.Job, b.Epoch)
-	case protocol.Done:
+	case protocol.UsageReport:
 		return fmt.Sprintf("%s epoch %d", b.Job, b.Epoch)
 	case protocol.Cancel:
 		return fmt.Sprintf("%s epoch %d", b.Job, b.Epoch)
-	case protocol.Settled:
+	case protocol.Settlement:
 		return string(b.Job)
-	case protocol.Refuse:
+	case protocol.Reject:
 		return fmt.Sprintf("%s: %s %s", b.Job, b.Why.Code, b.Why.Note)
-	case protocol.Call:
+	case protocol.CallForBids:
 		return fmt.Sprintf("round %d, %d jobs", b.Round, len(b.Jobs))
-	case protocol.Hold:
-		return fmt.Sprintf("%s until %s", b.Job, since(b.Until))
+	case protocol.Defer:
+		return fmt.Sprintf("%s until %s", b.Job, sinceStart(b.Until))
 	}
 	return ""
 }

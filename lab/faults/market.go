@@ -11,123 +11,123 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A stream keeps the coordinators' facts. An entry is taken only if the stream
+// A eventStream keeps the coordinators' facts. An entry is taken only if the stream
 // ends where its writer thinks.
-type stream struct {
-	facts []protocol.Message
-	last  int // entries
-	life  uint32
+type eventStream struct {
+	events      []protocol.Message
+	last        int // entries
+	incarnation uint32
 }
 
-// A lease says who leads, and until when. It is kept by the server, whose clock
+// A leaderLease says who leads, and until when. It is kept by the server, whose clock
 // is right.
-type lease struct {
-	holder *host
+type leaderLease struct {
+	holder *simHost
 	until  protocol.Time
 }
 
-const leased = 2 * time.Second
+const leaseDuration = 2 * time.Second
 
-// A term is a coordinator's part in the stream.
-type term struct {
-	play *play
+// A leaderTerm is a coordinator's part in the stream.
+type leaderTerm struct {
+	run  *faultRun
 	last int
 }
 
-// append implements disk.
-func (t *term) append(h *host, facts []protocol.Message) bool {
-	s := &t.play.stream
+// appendEvents implements disk.
+func (t *leaderTerm) appendEvents(h *simHost, facts []protocol.Message) bool {
+	s := &t.run.stream
 	if s.last != t.last {
-		t.play.note("%s is shut out of the stream, and stands by", h.name)
+		t.run.addToStory("%s is shut out of the stream, and stands by", h.name)
 		h.machine = nil
-		h.stand()
+		h.awaitLease()
 		return false
 	}
 	s.last++
 	t.last = s.last
 	if len(facts) > 0 {
-		s.facts = append(s.facts, facts...)
-		t.play.oracle.kept(facts)
+		s.events = append(s.events, facts...)
+		t.run.oracle.checkDurableEvents(facts)
 	}
 	return true
 }
 
-// stand has a coordinator wait for the lease, and lead when it has it.
-func (h *host) stand() {
-	p := h.play
-	life := h.lives
-	h.act(func() {
+// awaitLease has a coordinator wait for the lease, and lead when it has it.
+func (h *simHost) awaitLease() {
+	p := h.run
+	life := h.incarnations
+	h.runOrQueue(func() {
 		switch {
-		case h.down || h.lives != life || h.machine != nil:
+		case h.down || h.incarnations != life || h.machine != nil:
 			return
-		case h.cut || p.lease.holder != nil && p.lease.holder != h && p.now < p.lease.until:
-			p.in(p.beat(250*time.Millisecond), h.stand)
+		case h.partitioned || p.lease.holder != nil && p.lease.holder != h && p.now < p.lease.until:
+			p.scheduleAfter(p.pollInterval(250*time.Millisecond), h.awaitLease)
 			return
 		}
 		if p.lease.holder != h {
 			p.sum.Takeovers++
 		}
-		p.lease = lease{h, p.now.Add(leased)}
-		h.lead()
+		p.lease = leaderLease{h, p.now.Add(leaseDuration)}
+		h.startLeading()
 	})
 }
 
-// lead restores a market from the stream and begins a term.
-func (h *host) lead() {
-	p := h.play
+// startLeading restores a market from the stream and begins a term.
+func (h *simHost) startLeading() {
+	p := h.run
 	cfg := market.Config{
-		Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}, Pay: accounts.Rule{Margin: 100},
+		Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}, Pay: accounts.PaymentRule{Margin: 100},
 		Patience: 20 * time.Minute,
 	}
-	if p.plan.Bug == ForgetIDs {
+	if p.plan.Bug == ForgetEndedIDs {
 		cfg.Remember = time.Millisecond
 	}
 	m := market.New(cfg, auction.New(auction.Config{Steps: 10}))
 	// Of some facts there is a summary.
-	sum, n := snapshot.New(cmp.Or(cfg.Remember, protocol.MaxRun)), p.dice.IntN(len(p.stream.facts)+1)
-	for _, f := range p.stream.facts[:n] {
-		sum.Add(f)
+	sum, n := snapshot.New(cmp.Or(cfg.Remember, protocol.MaxRun)), p.dice.IntN(len(p.stream.events)+1)
+	for _, f := range p.stream.events[:n] {
+		sum.AddEvent(f)
 	}
-	for _, f := range append(sum.Messages(uint64(n)), p.stream.facts[n:]...) {
+	for _, f := range append(sum.SnapshotMessages(uint64(n)), p.stream.events[n:]...) {
 		m.Restore(f)
 	}
-	p.stream.life++
+	p.stream.incarnation++
 	p.stream.last++
-	m.Begin(p.stream.life)
-	p.note("%s leads, term %d, with %d facts", h.name, p.stream.life, len(p.stream.facts))
-	h.disk = &term{play: p, last: p.stream.last}
+	m.BeginIncarnation(p.stream.incarnation)
+	p.addToStory("%s leads, term %d, with %d facts", h.name, p.stream.incarnation, len(p.stream.events))
+	h.disk = &leaderTerm{run: p, last: p.stream.last}
 	h.machine = m
-	h.renew(m)
-	h.arm()
+	h.renewLease(m)
+	h.armTimer()
 }
 
-// beat is how often something is done, and less often when nothing can happen any
+// pollInterval is how often something is done, and less often when nothing can happen any
 // more: it is most of what plays do.
-func (p *play) beat(d time.Duration) time.Duration {
-	if p.trouble() {
+func (p *faultRun) pollInterval(d time.Duration) time.Duration {
+	if p.inFaultPeriod() {
 		return d
 	}
 	return 40 * d
 }
 
-// renew keeps the lease as long as its holder can. One that was paused finds that
+// renewLease keeps the lease as long as its holder can. One that was paused finds that
 // it was taken, or tries to go on without knowing.
-func (h *host) renew(m *market.Market) {
-	p := h.play
-	p.in(p.beat(leased/4), func() {
-		h.act(func() {
+func (h *simHost) renewLease(m *market.Market) {
+	p := h.run
+	p.scheduleAfter(p.pollInterval(leaseDuration/4), func() {
+		h.runOrQueue(func() {
 			switch {
 			case h.machine != m:
 				return
-			case p.lease.holder == h && !h.cut:
-				p.lease.until = p.now.Add(4 * p.beat(leased/4))
+			case p.lease.holder == h && !h.partitioned:
+				p.lease.until = p.now.Add(4 * p.pollInterval(leaseDuration/4))
 			case p.lease.holder != h && p.dice.IntN(2) == 0:
-				p.note("%s has lost the lease, and stands by", h.name)
+				p.addToStory("%s has lost the lease, and stands by", h.name)
 				h.machine = nil
-				h.stand()
+				h.awaitLease()
 				return
 			}
-			h.renew(m)
+			h.renewLease(m)
 		})
 	})
 }

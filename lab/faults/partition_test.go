@@ -16,9 +16,9 @@ type row struct {
 	// at reports whether m is the moment: the site is cut off as it is said, and
 	// it is lost.
 	at   func(m protocol.Message) bool
-	who  string        // is cut off or killed: "" is the site that won the first job
-	how  func(*host)   // nil: cut off
-	wait time.Duration // until it is joined again, or started
+	who  string         // is cut off or killed: "" is the site that won the first job
+	how  func(*simHost) // nil: cut off
+	wait time.Duration  // until it is joined again, or started
 	// ran is where the first job ran in the end.
 	elsewhere bool
 	anywhere  bool          // it is called again, and goes to who is cheapest then
@@ -35,46 +35,46 @@ func says(code protocol.Code) func(protocol.Message) bool {
 	}
 }
 
-func kill(h *host) { h.crash("killed") }
+func kill(h *simHost) { h.crashProcess("killed") }
 
 // bury has a site's machines off for good.
-func bury(h *host) {
-	h.crash("off")
-	h.lost = true
+func bury(h *simHost) {
+	h.crashProcess("off")
+	h.neverRestarts = true
 }
 
 var rows = []row{
-	{name: "before it offers", at: isA[protocol.Call], elsewhere: true, wait: 40 * time.Second, awards: 1},
+	{name: "before it offers", at: isA[protocol.CallForBids], elsewhere: true, wait: 40 * time.Second, awards: 1},
 	{name: "its award is lost", at: isA[protocol.Award], elsewhere: true, wait: 40 * time.Second, awards: 2},
 	{name: "its accept is lost", at: isA[protocol.Accept], elsewhere: true, wait: 40 * time.Second, awards: 2},
-	{name: "the confirmation is lost, and it returns before the lease ends", at: says(protocol.Stands), wait: 5 * time.Second, awards: 1},
-	{name: "the confirmation is lost, and it returns later", at: says(protocol.Stands), anywhere: true, wait: 60 * time.Second, awards: 2},
+	{name: "the confirmation is lost, and it returns before the lease ends", at: says(protocol.AcceptConfirmed), wait: 5 * time.Second, awards: 1},
+	{name: "the confirmation is lost, and it returns later", at: says(protocol.AcceptConfirmed), anywhere: true, wait: 60 * time.Second, awards: 2},
 	{name: "while the job runs", at: isA[protocol.Started], wait: 90 * time.Second, awards: 1},
-	{name: "the report of its end is lost", at: isA[protocol.Done], wait: 40 * time.Second, awards: 1},
-	{name: "the settlement is lost", at: isA[protocol.Settled], wait: 40 * time.Second, awards: 1},
-	{name: "it is said to be gone before it launches, and returns", at: says(protocol.Stands), gone: 20 * time.Second, elsewhere: true, wait: 90 * time.Second, awards: 2},
+	{name: "the report of its end is lost", at: isA[protocol.UsageReport], wait: 40 * time.Second, awards: 1},
+	{name: "the settlement is lost", at: isA[protocol.Settlement], wait: 40 * time.Second, awards: 1},
+	{name: "it is said to be gone before it launches, and returns", at: says(protocol.AcceptConfirmed), gone: 20 * time.Second, elsewhere: true, wait: 90 * time.Second, awards: 2},
 	{name: "it is said to be gone while the job runs, and is", at: isA[protocol.Started], gone: time.Second, how: bury, elsewhere: true, awards: 2},
 	{name: "it is said to be gone while the job runs, and returns", at: isA[protocol.Started], gone: time.Second, elsewhere: true, wait: 1500 * time.Millisecond, awards: 2},
-	{name: "its agent is killed before it launches", at: says(protocol.Stands), how: kill, awards: 1},
+	{name: "its agent is killed before it launches", at: says(protocol.AcceptConfirmed), how: kill, awards: 1},
 	{name: "its agent is killed while the job runs", at: isA[protocol.Started], how: kill, awards: 1},
-	{name: "the coordinator is killed before it awards", who: "coordinator-a", at: isA[protocol.Call], how: kill, awards: 1},
+	{name: "the coordinator is killed before it awards", who: "coordinator-a", at: isA[protocol.CallForBids], how: kill, awards: 1},
 	{name: "the coordinator is killed before it confirms", who: "coordinator-a", at: isA[protocol.Accept], how: kill, awards: 1},
 	{name: "the coordinator is killed while the job runs", who: "coordinator-a", at: isA[protocol.Started], how: kill, awards: 1},
-	{name: "the coordinator is killed before it settles", who: "coordinator-a", at: isA[protocol.Done], how: kill, awards: 1},
+	{name: "the coordinator is killed before it settles", who: "coordinator-a", at: isA[protocol.UsageReport], how: kill, awards: 1},
 }
 
 func TestEachRowOfThePartitionTable(t *testing.T) {
 	for _, r := range rows {
 		t.Run(strings.ReplaceAll(r.name, " ", "-"), func(t *testing.T) {
-			p, err := newPlay(7, Plan{Sites: 2, Jobs: 1, Slow: time.Millisecond, Trouble: time.Second}, true)
+			p, err := newFaultRun(7, FaultPlan{Sites: 2, Jobs: 1, MaxDelay: time.Millisecond, FaultPeriod: time.Second}, true)
 			if err != nil {
 				t.Fatal(err)
 			}
 			awards, victim, harmed := 0, "", protocol.Time(0)
-			p.script = func(from *host, m protocol.Message) bool {
+			p.beforeSend = func(from *simHost, m protocol.Message) bool {
 				if isA[protocol.Award](m) {
 					if awards++; victim == "" {
-						victim = m.To.Site()
+						victim = m.To.SiteName()
 					}
 				}
 				if harmed != 0 || !r.at(m) {
@@ -85,39 +85,39 @@ func TestEachRowOfThePartitionTable(t *testing.T) {
 				}
 				harmed = p.now
 				for _, h := range p.hosts {
-					mine := h.party == protocol.Agent(victim)
+					mine := h.party == protocol.AgentParty(victim)
 					if r.who == "" && !mine || r.who != "" && h.name != r.who {
 						continue
 					}
 					if r.gone > 0 {
-						p.in(r.gone, func() { p.sayGone(victim) })
+						p.scheduleAfter(r.gone, func() { p.decommissionSite(victim) })
 					}
 					if r.how != nil {
 						r.how(h)
 						continue
 					}
-					h.cut = true
-					p.in(r.wait, func() { h.cut = false })
+					h.partitioned = true
+					p.scheduleAfter(r.wait, func() { h.partitioned = false })
 				}
-				return !isA[protocol.Call](m) && r.how == nil
+				return !isA[protocol.CallForBids](m) && r.how == nil
 			}
-			wrong := p.run()
+			wrong := p.runToEnd()
 			if wrong != nil {
 				t.Fatal(wrong)
 			}
 			f := p.oracle.jobs["job-1"]
 			if r.gone > 0 { // what runs where it was said to be gone is over, and counts for nothing
-				p.oracle.look()
-				if n := len(p.oracle.clusters[victim].world.Running()); n > 0 && r.how == nil {
+				p.oracle.checkClusters()
+				if n := len(p.oracle.clusters[victim].simulator.RunningLaunches()); n > 0 && r.how == nil {
 					t.Errorf("%d jobs run on at %s, which is back", n, victim)
 				}
-				f.places = f.places[max(len(f.places)-1, 0):]
+				f.sitesRunAt = f.sitesRunAt[max(len(f.sitesRunAt)-1, 0):]
 			}
-			if harmed == 0 || len(f.places) != 1 || f.outcome != "settled" {
-				t.Fatalf("harmed %s, ran at %v, %s", since(harmed), f.places, f.outcome)
+			if harmed == 0 || len(f.sitesRunAt) != 1 || f.outcome != "settled" {
+				t.Fatalf("harmed %s, ran at %v, %s", sinceStart(harmed), f.sitesRunAt, f.outcome)
 			}
-			if away := f.places[0] != victim; away != r.elsewhere && !r.anywhere && r.who == "" {
-				t.Errorf("%s was harmed, and it ran at %s", victim, f.places[0])
+			if away := f.sitesRunAt[0] != victim; away != r.elsewhere && !r.anywhere && r.who == "" {
+				t.Errorf("%s was harmed, and it ran at %s", victim, f.sitesRunAt[0])
 			}
 			if awards < r.awards {
 				t.Errorf("%d awards, want %d at least", awards, r.awards)

@@ -6,16 +6,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A submitter submits each job when it arrives, and again until it is told that
+// A retryingSubmitter submits each job when it arrives, and again until it is told that
 // it was taken; then now and then, until it is told how it ended.
-type submitter struct {
-	mouth protocol.Mouth
-	jobs  []protocol.Job
-	next  []protocol.Time // of each job; 0: it has ended
+type retryingSubmitter struct {
+	sender protocol.Sender
+	jobs   []protocol.Job
+	next   []protocol.Time // of each job; 0: it has ended
 }
 
-func newSubmitter(jobs []protocol.Job, life uint32) *submitter {
-	s := &submitter{mouth: protocol.Mouth{Who: protocol.Submitter, Life: life}, jobs: jobs}
+func newRetryingSubmitter(jobs []protocol.Job, life uint32) *retryingSubmitter {
+	s := &retryingSubmitter{sender: protocol.Sender{Party: protocol.Submitter, Incarnation: life}, jobs: jobs}
 	for _, j := range jobs {
 		s.next = append(s.next, j.Arrival)
 	}
@@ -24,12 +24,12 @@ func newSubmitter(jobs []protocol.Job, life uint32) *submitter {
 
 // How long an answer is waited for, at first, and once the job is taken.
 const (
-	unheard = 5 * time.Second
-	unended = time.Minute
+	resubmitInterval = 5 * time.Second
+	statusInterval   = time.Minute
 )
 
 // Due implements bus.Machine.
-func (s *submitter) Due() (due protocol.Time) {
+func (s *retryingSubmitter) Due() (due protocol.Time) {
 	for _, t := range s.next {
 		if t != 0 && (due == 0 || t < due) {
 			due = t
@@ -39,38 +39,38 @@ func (s *submitter) Due() (due protocol.Time) {
 }
 
 // Tick implements bus.Machine.
-func (s *submitter) Tick(now protocol.Time) (said []protocol.Message) {
+func (s *retryingSubmitter) Tick(now protocol.Time) (said []protocol.Message) {
 	for i, t := range s.next {
 		if t != 0 && t <= now {
-			s.next[i] = now.Add(unheard)
-			said = append(said, s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[i]}))
+			s.next[i] = now.Add(resubmitInterval)
+			said = append(said, s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[i]}))
 		}
 	}
 	return said
 }
 
 // Step implements bus.Machine.
-func (s *submitter) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+func (s *retryingSubmitter) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
 	case protocol.Confirm:
-		if b.Code == protocol.Closed {
-			s.ended(b.Job)
+		if b.Code == protocol.JobClosed {
+			s.markEnded(b.Job)
 		} else {
-			s.put(b.Job, now.Add(unended))
+			s.scheduleNext(b.Job, now.Add(statusInterval))
 		}
-	case protocol.Settled:
-		s.ended(b.Job)
-	case protocol.Refuse:
+	case protocol.Settlement:
+		s.markEnded(b.Job)
+	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate {
-			s.ended(b.Job)
+			s.markEnded(b.Job)
 		}
 	}
 	return nil
 }
 
-func (s *submitter) ended(id protocol.JobID) { s.put(id, 0) }
+func (s *retryingSubmitter) markEnded(id protocol.JobID) { s.scheduleNext(id, 0) }
 
-func (s *submitter) put(id protocol.JobID, t protocol.Time) {
+func (s *retryingSubmitter) scheduleNext(id protocol.JobID, t protocol.Time) {
 	for i, j := range s.jobs {
 		if j.ID == id && s.next[i] != 0 {
 			s.next[i] = t
@@ -78,5 +78,5 @@ func (s *submitter) put(id protocol.JobID, t protocol.Time) {
 	}
 }
 
-// over reports whether all jobs have ended, as far as it knows.
-func (s *submitter) over() bool { return s.Due() == 0 }
+// allEnded reports whether all jobs have ended, as far as it knows.
+func (s *retryingSubmitter) allEnded() bool { return s.Due() == 0 }

@@ -92,7 +92,7 @@ func (s *insistent) Step(now protocol.Time, m protocol.Message) []protocol.Messa
 // times faster than the wall's, until the test or end ends it.
 func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation, end func()) {
 	t.Helper()
-	srv, err := natsbus.Serve(natsbus.Config{Store: t.TempDir()})
+	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 	end = sync.OnceFunc(func() { cancel(); f.all.Wait(); srv.Close() })
 	t.Cleanup(end)
 	for _, x := range s.Sites {
-		site, err := scenarios.SimulateSite(s, x.Name, s.Start, scenarios.Metered(s).Add(scenarios.Longest))
+		site, err := scenarios.SimulateSite(s, x.Name, s.Start, scenarios.MeteredUntil(s).Add(scenarios.MaxReplayOverrun))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,10 +109,10 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Far, cfg.Near, cfg.Clock = &srv.Hub, &srv.Hub, f.clock
-		f.all.Go(func() { _ = runtime.Run(ctx, cfg) }) // ends with the test
+		cfg.FederationBus, cfg.SiteBus, cfg.Clock = &srv.Bus, &srv.Bus, f.clock
+		f.all.Go(func() { _ = runtime.RunSite(ctx, cfg) }) // ends with the test
 	}
-	port, err := srv.Join(ctx, protocol.Submitter)
+	port, err := srv.Connect(ctx, protocol.Submitter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,10 +123,10 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 }
 
 // lead runs a coordinator with a notebook in a folder until end is called.
-func (f *federation) lead(folder string) (d *api.Desk, end func()) {
+func (f *federation) lead(folder string) (d *api.Server, end func()) {
 	f.t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	n, err := archive.Open(folder, time.Now(), log)
+	n, err := archive.OpenArchive(folder, time.Now(), log)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -134,20 +134,20 @@ func (f *federation) lead(folder string) (d *api.Desk, end func()) {
 	d = api.New()
 	done := make(chan error, 1)
 	go func() {
-		done <- leader.Run(ctx, leader.Config{
-			Hub: &f.server.Hub, Clock: f.clock, Desk: d, Log: log, Scribe: n, Books: eventlog.Config{Lease: time.Second},
-			Market: market.Config{Terms: scenarios.Weights(f.script), Pay: accounts.Rule{Margin: 100}},
-			Rule:   func() auction.Rule { return auction.New(auction.Config{}) },
-			Told: func(heard, said []protocol.Message) {
+		done <- leader.RunWhenElected(ctx, leader.Config{
+			Bus: &f.server.Bus, Clock: f.clock, API: d, Log: log, Recorder: n, EventLog: eventlog.Config{Lease: time.Second},
+			Market: market.Config{Terms: scenarios.MarketWeights(f.script), Pay: accounts.PaymentRule{Margin: 100}},
+			Rule:   func() auction.ClearingRule { return auction.New(auction.Config{}) },
+			OnSent: func(heard, said []protocol.Message) {
 				for _, m := range heard {
-					if _, ok := m.Body.(protocol.Done); ok {
+					if _, ok := m.Body.(protocol.UsageReport); ok {
 						f.done.Add(1)
 					}
 				}
 				before := f.decided.Load()
 				for _, m := range said {
 					switch m.Body.(type) {
-					case protocol.Award, protocol.Hold:
+					case protocol.Award, protocol.Defer:
 						f.decided.Add(1)
 					}
 				}
@@ -210,21 +210,21 @@ func written(t *testing.T, folder string) (all []protocol.Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ears protocol.Ears
+	var ears protocol.Deduplicator
 	for _, path := range paths {
-		r, err := wal.Open(path)
+		r, err := wal.OpenReader(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for {
-			m, err := r.Read()
+			m, err := r.ReadMessage()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ears.New(m) {
+			if ears.AdmitOnce(m) {
 				all = append(all, m)
 			}
 		}
@@ -238,13 +238,13 @@ func written(t *testing.T, folder string) (all []protocol.Message) {
 // reproduced counts the rounds with a decision in the given lives of a
 // coordinator, and returns an error for each that cannot be cleared again.
 func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faults []error) {
-	run := counterfactual.New(market.Config{})
-	if slices.ContainsFunc(all, func(m protocol.Message) bool { return m.From == protocol.Clerk }) {
-		run = counterfactual.NewLive()
+	run := counterfactual.NewReplay(market.Config{})
+	if slices.ContainsFunc(all, func(m protocol.Message) bool { return m.From == protocol.InputRecorder }) {
+		run = counterfactual.NewLiveReplay()
 	}
 	decided := make(map[uint64]map[protocol.JobID]bool)
 	for _, m := range all {
-		run.Add(m)
+		run.AddMessage(m)
 		if m.From != protocol.Coordinator || !slices.Contains(lives, m.Seq>>40) {
 			continue
 		}
@@ -252,7 +252,7 @@ func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faul
 		switch b := m.Body.(type) {
 		case protocol.Award:
 			round, job = b.Round, b.Job
-		case protocol.Hold:
+		case protocol.Defer:
 			round, job = b.Round, b.Job
 		default:
 			continue
@@ -263,9 +263,9 @@ func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faul
 		decided[round][job] = true
 	}
 	for round, mine := range decided {
-		out, err := run.Clear(round, counterfactual.Change{})
-		if err == nil && out.Moves() != 0 {
-			err = fmt.Errorf("round %d moves %d jobs when nothing is changed", round, out.Moves())
+		out, err := run.ClearWithChange(round, counterfactual.RoundChange{})
+		if err == nil && out.CountMoves() != 0 {
+			err = fmt.Errorf("round %d moves %d jobs when nothing is changed", round, out.CountMoves())
 		}
 		if err == nil && len(out.Jobs) < len(mine) {
 			err = fmt.Errorf("round %d had %d jobs; %d are cleared again", round, len(mine), len(out.Jobs))
@@ -292,17 +292,17 @@ func lives(t *testing.T, s spec.Scenario, speed float64) (sides []side, enough b
 	one, two := side{t.TempDir(), []uint64{1, 3}}, side{t.TempDir(), []uint64{2}}
 	first, endFirst := f.lead(one.folder)
 	defer endFirst()
-	until(t, "the first leads", first.Leading)
+	until(t, "the first leads", first.IsLeading)
 	second, endSecond := f.lead(two.folder)
 	defer endSecond()
 	enough = f.life()
 	endFirst()
-	until(t, "the second leads", second.Leading)
+	until(t, "the second leads", second.IsLeading)
 	third, endThird := f.lead(one.folder)
 	defer endThird()
 	enough = enough && f.life()
 	endSecond()
-	until(t, "the first leads again", third.Leading)
+	until(t, "the first leads again", third.IsLeading)
 	enough = enough && f.life()
 	endThird()
 	return []side{one, two}, enough
@@ -315,7 +315,7 @@ func lives(t *testing.T, s spec.Scenario, speed float64) (sides []side, enough b
 // Carbon is cheap, so that some jobs start and end within that time.
 func TestALiveFederationAnswersForItself(t *testing.T) {
 	kappa := 50.0
-	s, err := spec.Load("six-regions", spec.Options{Kappa: &kappa})
+	s, err := spec.LoadScenario("six-regions", spec.Options{Kappa: &kappa})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestALiveFederationAnswersForItself(t *testing.T) {
 // disordered reports whether the order of a ledger alone does not lead to what was
 // decided: offers came while rounds closed, and too late.
 func disordered(all []protocol.Message, lives []uint64) bool {
-	bare := slices.DeleteFunc(slices.Clone(all), func(m protocol.Message) bool { return m.From == protocol.Clerk })
+	bare := slices.DeleteFunc(slices.Clone(all), func(m protocol.Message) bool { return m.From == protocol.InputRecorder })
 	_, _, lost := reproduced(bare, lives...)
 	return len(lost) > 0
 }

@@ -84,7 +84,7 @@ func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]s
 		}
 		l.Add(m)
 		switch b := m.Body.(type) {
-		case protocol.Hold:
+		case protocol.Defer:
 			if held == "" {
 				held = string(b.Job)
 			}
@@ -106,8 +106,8 @@ func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]s
 			}
 		}
 		lost := slices.Index(sites, homes[id]) > 0
-		if slices.Index(sites, m.To.Site()) == 0 && len(sites) > 1 && (home && sites[0] == homes[id] || !home && lost) {
-			return asked{l, strings.NewReplacer("$J", string(id), "$D", record.ID(m.Seq), "$A", sites[0], "$B", sites[1], "$W", held)}, true
+		if slices.Index(sites, m.To.SiteName()) == 0 && len(sites) > 1 && (home && sites[0] == homes[id] || !home && lost) {
+			return asked{l, strings.NewReplacer("$J", string(id), "$D", record.DecisionID(m.Seq), "$A", sites[0], "$B", sites[1], "$W", held)}, true
 		}
 	}
 	return asked{}, false
@@ -134,7 +134,7 @@ func (r asked) shape(question string) (shape string, a query.Answer) {
 // charts, figures, and what-ifs that are computed.
 func questions(t *testing.T, s spec.Scenario, sides []side, homes map[protocol.JobID]string) {
 	var played []protocol.Message
-	_, err := scenarios.Play(context.Background(), s, scenarios.Auction, new(membus.Hub), scenarios.Options{Record: func(m protocol.Message) error {
+	_, err := scenarios.Replay(context.Background(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{Record: func(m protocol.Message) error {
 		played = append(played, m)
 		return nil
 	}})

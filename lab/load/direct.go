@@ -11,9 +11,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios"
 )
 
-// A tally is what a round of many sites takes when nothing is in the way: one
+// A roundTally is what a round of many sites takes when nothing is in the way: one
 // goroutine, and function calls instead of a network.
-type tally struct {
+type roundTally struct {
 	Sites    int           `json:"sites"`
 	Jobs     int           `json:"jobs"`
 	Awarded  int           `json:"awarded"`
@@ -23,19 +23,19 @@ type tally struct {
 	Market   time.Duration `json:"market_ns"` // takes in the offers and clears the round
 }
 
-// direct has n sites bid for some jobs in one round.
-func direct(n, jobs int) (t tally, err error) {
-	s, err := sites(n)
+// measureDirectRound has n sites bid for some jobs in one round.
+func measureDirectRound(n, jobs int) (t roundTally, err error) {
+	s, err := loadSites(n)
 	if err != nil {
 		return t, err
 	}
 	t.Sites, t.Jobs = n, jobs
 	now := s.Start.Floor(time.Hour).Add(time.Hour)
-	k := market.New(market.Config{Terms: scenarios.Weights(s)}, auction.New(auction.Config{}))
+	k := market.New(market.Config{Terms: scenarios.MarketWeights(s)}, auction.New(auction.Config{}))
 	all := make(map[protocol.Party]bus.Machine, n)
 	feed := func(who protocol.Party, ms []protocol.Message) {
 		for _, m := range ms {
-			if _, hello := m.Body.(protocol.Hello); hello {
+			if _, hello := m.Body.(protocol.RegisterSite); hello {
 				k.Step(now, m)
 			}
 		}
@@ -49,7 +49,7 @@ func direct(n, jobs int) (t tally, err error) {
 		if err != nil {
 			return t, err
 		}
-		who := protocol.Agent(place.Name)
+		who := protocol.AgentParty(place.Name)
 		all[who] = site.Agent
 		feed(who, site.Agent.Tick(now))
 		signals := x.Signals.Machine
@@ -59,25 +59,25 @@ func direct(n, jobs int) (t tally, err error) {
 			}
 		}
 	}
-	mouth := protocol.Mouth{Who: protocol.Submitter}
+	mouth := protocol.Sender{Party: protocol.Submitter}
 	for i := range jobs {
-		k.Step(now, mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
+		k.Step(now, mouth.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
 			ID: protocol.JobID(fmt.Sprintf("job-%d", i)), Tenant: "load", GPUs: 1, Share: 1000, CPU: 1000, Memory: 1024,
 			Arrival: now, Run: time.Hour, Deadline: now.Add(90 * time.Minute),
 		}}))
 	}
 	now = max(now, k.Due())
 	for _, m := range k.Tick(now) {
-		if _, ok := m.Body.(protocol.Call); ok {
-			t.round(k, now, m, all)
+		if _, ok := m.Body.(protocol.CallForBids); ok {
+			t.exchangeRound(k, now, m, all)
 		}
 	}
 	return t, nil
 }
 
-// round carries one call to all sites, and what comes of it back and forth.
-func (t *tally) round(k *market.Market, now protocol.Time, call protocol.Message, all map[protocol.Party]bus.Machine) {
-	t.Messages, t.Bytes = len(all), int64(len(all))*size(call)
+// exchangeRound carries one call to all sites, and what comes of it back and forth.
+func (t *roundTally) exchangeRound(k *market.Market, now protocol.Time, call protocol.Message, all map[protocol.Party]bus.Machine) {
+	t.Messages, t.Bytes = len(all), int64(len(all))*encodedSize(call)
 	var offers, outcome []protocol.Message
 	began := time.Now()
 	for _, a := range all { // who answers first does not matter
@@ -91,7 +91,7 @@ func (t *tally) round(k *market.Market, now protocol.Time, call protocol.Message
 	t.Market = time.Since(began)
 	for _, m := range append(offers, outcome...) {
 		t.Messages++
-		t.Bytes += size(m)
+		t.Bytes += encodedSize(m)
 	}
 	for _, m := range outcome {
 		if _, ok := m.Body.(protocol.Award); !ok {
@@ -101,7 +101,7 @@ func (t *tally) round(k *market.Market, now protocol.Time, call protocol.Message
 		for _, answer := range all[m.To].Step(now, m) {
 			if answer.To == protocol.Coordinator {
 				t.Messages++
-				t.Bytes += size(answer)
+				t.Bytes += encodedSize(answer)
 				k.Step(now, answer)
 			}
 		}

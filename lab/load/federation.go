@@ -22,46 +22,46 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A federation lives in this process, over real connections.
-type federation struct {
-	dir    string
-	script spec.Scenario
-	server *natsbus.Server
-	awards chan protocol.JobID
-	bids   bids
-	seen   seen
-	stages stages
-	all    sync.WaitGroup
-	submit func(id protocol.JobID) error
+// A loadFederation lives in this process, over real connections.
+type loadFederation struct {
+	dir      string
+	scenario spec.Scenario
+	server   *natsbus.Server
+	awards   chan protocol.JobID
+	bids     bidTimes
+	seen     trafficCounts
+	stages   stageTimer
+	all      sync.WaitGroup
+	submit   func(id protocol.JobID) error
 }
 
-func (f *federation) dial() *natsbus.Hub {
-	return natsbus.Dial(f.server.URL(), natsbus.PasswordsOf(f.server))
+func (f *loadFederation) dialServer() *natsbus.Bus {
+	return natsbus.Dial(f.server.ClientURL(), natsbus.PasswordsOf(f.server))
 }
 
-func (f *federation) start(ctx context.Context) error {
+func (f *loadFederation) startParties(ctx context.Context) error {
 	quiet := slog.New(slog.DiscardHandler)
 	d := api.New()
 	f.all.Go(func() {
-		_ = leader.Run(ctx, leader.Config{
-			Hub: f.dial(), Desk: d, Log: quiet, Told: f.told, Scribe: &f.stages, Took: f.stages.observe,
-			Books: eventlog.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
+		_ = leader.RunWhenElected(ctx, leader.Config{
+			Bus: f.dialServer(), API: d, Log: quiet, OnSent: f.countTraffic, Recorder: &f.stages, Took: f.stages.observe,
+			EventLog: eventlog.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
 			Market: market.Config{Gather: -1, // a real one waits a second, which would hide what is measured
-				Terms: scenarios.Weights(f.script)},
-			Rule: func() auction.Rule { return auction.New(auction.Config{}) },
+				Terms: scenarios.MarketWeights(f.scenario)},
+			Rule: func() auction.ClearingRule { return auction.New(auction.Config{}) },
 		})
 	})
-	for !d.Leading() {
+	for !d.IsLeading() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(time.Millisecond):
 		}
 	}
-	now := protocol.At(time.Now())
-	for _, place := range f.script.Sites {
+	now := protocol.FromStdTime(time.Now())
+	for _, place := range f.scenario.Sites {
 		name := place.Name
-		x, err := scenarios.SimulateSite(f.script, name, now, now.Add(30*24*time.Hour))
+		x, err := scenarios.SimulateSite(f.scenario, name, now, now.Add(30*24*time.Hour))
 		if err != nil {
 			return err
 		}
@@ -69,30 +69,30 @@ func (f *federation) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		cfg.Agent, cfg.Far = &timed{cfg.Agent, &f.bids}, f.dial()
-		f.all.Go(func() { _ = runtime.Run(ctx, cfg) })
+		cfg.Agent, cfg.FederationBus = &timedAgent{cfg.Agent, &f.bids}, f.dialServer()
+		f.all.Go(func() { _ = runtime.RunSite(ctx, cfg) })
 	}
-	port, err := f.dial().Join(ctx, protocol.Submitter)
+	port, err := f.dialServer().Connect(ctx, protocol.Submitter)
 	if err != nil {
 		return err
 	}
 	f.all.Go(func() {
-		for range port.Heard() { // what it is told, it need not know
+		for range port.Messages() { // what it is told, it need not know
 		}
 	})
-	mouth := protocol.Mouth{Who: protocol.Submitter}
+	mouth := protocol.Sender{Party: protocol.Submitter}
 	f.submit = func(id protocol.JobID) error {
-		now := protocol.At(time.Now())
-		return port.Say(ctx, mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
+		now := protocol.FromStdTime(time.Now())
+		return port.Send(ctx, mouth.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
 			ID: id, Tenant: "load", GPUs: 1, Share: 1000, CPU: 1000, Memory: 1024,
 			Arrival: now, Run: time.Second, Deadline: now.Add(10 * time.Second),
 		}}))
 	}
-	return f.greet(ctx)
+	return f.awaitAllSitesBid(ctx)
 }
 
-// greet waits until all sites are known and bid.
-func (f *federation) greet(ctx context.Context) error {
+// awaitAllSitesBid waits until all sites are known and bid.
+func (f *loadFederation) awaitAllSitesBid(ctx context.Context) error {
 	for i := range 200 {
 		if err := f.submit(protocol.JobID(fmt.Sprintf("greet-%d", i))); err != nil {
 			return err
@@ -103,35 +103,35 @@ func (f *federation) greet(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if int(f.seen.offers.Swap(0)) == len(f.script.Sites) {
+		if int(f.seen.offers.Swap(0)) == len(f.scenario.Sites) {
 			return nil
 		}
 	}
 	return errors.New("not all sites bid")
 }
 
-func (f *federation) oneByOne(ctx context.Context, prefix string, n int) ([]time.Duration, error) {
+func (f *loadFederation) awardsOneByOne(ctx context.Context, prefix string, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	for i := range took {
 		id := protocol.JobID(fmt.Sprintf("%s-%d", prefix, i))
-		f.stages.begin(id)
+		f.stages.beginJob(id)
 		began := time.Now()
 		if err := f.submit(id); err != nil {
 			return nil, err
 		}
 		for got := protocol.JobID(""); got != id; {
 			var err error
-			if got, err = f.award(ctx); err != nil {
+			if got, err = f.awaitAward(ctx); err != nil {
 				return nil, err
 			}
 		}
 		took[i] = time.Since(began)
-		f.stages.end()
+		f.stages.endJob()
 	}
 	return took, nil
 }
 
-func (f *federation) manyAtOnce(ctx context.Context, n, atOnce int) error {
+func (f *loadFederation) submitConcurrently(ctx context.Context, n, atOnce int) error {
 	for said, heard := 0, 0; heard < n; {
 		if said < n && said-heard < atOnce {
 			if err := f.submit(protocol.JobID(fmt.Sprintf("many-%d", said))); err != nil {
@@ -140,7 +140,7 @@ func (f *federation) manyAtOnce(ctx context.Context, n, atOnce int) error {
 			said++
 			continue
 		}
-		if _, err := f.award(ctx); err != nil {
+		if _, err := f.awaitAward(ctx); err != nil {
 			return err
 		}
 		heard++
@@ -148,7 +148,7 @@ func (f *federation) manyAtOnce(ctx context.Context, n, atOnce int) error {
 	return nil
 }
 
-func (f *federation) award(ctx context.Context) (protocol.JobID, error) {
+func (f *loadFederation) awaitAward(ctx context.Context) (protocol.JobID, error) {
 	select {
 	case id := <-f.awards:
 		return id, nil
@@ -159,5 +159,5 @@ func (f *federation) award(ctx context.Context) (protocol.JobID, error) {
 	}
 }
 
-// cores is how many bids are planned at a time.
-func cores() int { return goruntime.NumCPU() }
+// cpuCount is how many bids are planned at a time.
+func cpuCount() int { return goruntime.NumCPU() }

@@ -24,13 +24,13 @@ func TestALiveFederationIsMeasured(t *testing.T) {
 	}
 }
 
-func measured(t *testing.T) result {
+func measured(t *testing.T) loadResult {
 	t.Helper()
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-sites", "3", "-sync", "no", "-each", "20", "-burst", "60", "-json"}, &out); err != nil {
+	if err := runLoadTest(t.Context(), []string{"-sites", "3", "-sync", "no", "-each", "20", "-burst", "60", "-json"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	var all []result
+	var all []loadResult
 	if err := json.Unmarshal(out.Bytes(), &all); err != nil || len(all) != 1 {
 		t.Fatalf("%s: %v", out.Bytes(), err)
 	}
@@ -40,7 +40,7 @@ func measured(t *testing.T) result {
 // Memory does not grow with the jobs that were settled: history is in the books,
 // not in the heap.
 func TestMemoryIsFlat(t *testing.T) {
-	marks, err := settle(120_000, 10)
+	marks, err := measureSettledJobs(120_000, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestMemoryIsFlat(t *testing.T) {
 // A thousand sites bid in one round: one call, an offer each, and an award and an
 // accept for each job.
 func TestAThousandSitesBidInOneRound(t *testing.T) {
-	r, err := direct(1000, 16)
+	r, err := measureDirectRound(1000, 16)
 	if err != nil {
 		t.Fatal(err)
 	}

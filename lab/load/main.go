@@ -30,14 +30,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+	if err := runLoadTest(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "load: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
-	daemon.CollectLess() // as the binaries do
+func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
+	daemon.RelaxGarbageCollector() // as the binaries do
 	if os.Getenv("GOMAXPROCS") == "" {
 		// In processes of their own one that waits for its disk holds up no other.
 		runtime.GOMAXPROCS(4 * runtime.NumCPU())
@@ -54,7 +54,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if *jobs > 0 {
-		marks, err := settle(*jobs, 10)
+		marks, err := measureSettledJobs(*jobs, 10)
 		if err != nil {
 			return err
 		}
@@ -67,9 +67,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return nil
 	}
 	if *many > 0 {
-		return rounds(out, *many, *asJSON)
+		return writeDirectRounds(out, *many, *asJSON)
 	}
-	var all []result
+	var all []loadResult
 	for word := range strings.SplitSeq(*sites, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > 1000 {
@@ -79,7 +79,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			if way != "no" && way != "yes" {
 				return fmt.Errorf("-sync %q: want no, yes or no,yes", *flush)
 			}
-			r, err := measure(ctx, n, way == "yes", *each, *burst)
+			r, err := measureFederation(ctx, n, way == "yes", *each, *burst)
 			if err != nil {
 				return err
 			}
@@ -89,13 +89,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *asJSON {
 		return json.NewEncoder(out).Encode(all)
 	}
-	return table(out, all)
+	return writeLatencyTable(out, all)
 }
 
-// rounds writes what rounds of many sites take.
-func rounds(out io.Writer, sites int, asJSON bool) error {
+// writeDirectRounds writes what rounds of many sites take.
+func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 	for _, jobs := range []int{1, 16, 256} {
-		t, err := direct(sites, jobs)
+		t, err := measureDirectRound(sites, jobs)
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func rounds(out io.Writer, sites int, asJSON bool) error {
 	return nil
 }
 
-// table writes times in milliseconds.
-func table(out io.Writer, all []result) error {
+// writeLatencyTable writes times in milliseconds.
+func writeLatencyTable(out io.Writer, all []loadResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
 	fmt.Fprintln(w, "sites\tsync\tjobs/s\tauctions/s\taward p50\tp99\tfloor p50\tp99\tdurable p50\tp99\tbids p99\tof aim\tof durable aim\t")
@@ -153,6 +153,6 @@ an award takes. Bids: what the sites' planning of one job takes on this
 machine's processors. Aim: three times the p99 of a floor, and the bids; the
 columns say how many times that the award's p99 is. Floors and awards are measured
 in turn, floors when the federation has nothing to do.
-`, writes)
+`, writesPerAward)
 	return err
 }

@@ -13,14 +13,14 @@ import (
 // Kubernetes client before it ranks the nodes (specification §2.4).
 const watchDraws = 10
 
-// mostArrivals bounds the memory of a sequence.
-const mostArrivals = 20_000_000
+// maxArrivals bounds the memory of a sequence.
+const maxArrivals = 20_000_000
 
-// A Trace is nodes and pods, each by name, and the target workload that the
-// pods make. Make one with NewTrace.
-type Trace struct {
+// A PlacementTrace is nodes and pods, each by name, and the target workload that the
+// pods make. Make one with NewPlacementTrace.
+type PlacementTrace struct {
 	Nodes  []fgd.Node
-	Pods   []Pod
+	Pods   []PodRow
 	Target []fgd.Class
 	gpus   int64 // of all nodes, in thousandths
 }
@@ -28,27 +28,27 @@ type Trace struct {
 // popularPercent is the share of pods that the target covers (§3).
 const popularPercent = 95
 
-// NewTrace sorts nodes and pods by name and finds the target.
-func NewTrace(nodes []fgd.Node, pods []Pod) *Trace {
-	t := &Trace{Nodes: slices.Clone(nodes), Pods: slices.Clone(pods)}
+// NewPlacementTrace sorts nodes and pods by name and finds the target.
+func NewPlacementTrace(nodes []fgd.Node, pods []PodRow) *PlacementTrace {
+	t := &PlacementTrace{Nodes: slices.Clone(nodes), Pods: slices.Clone(pods)}
 	slices.SortStableFunc(t.Nodes, func(a, b fgd.Node) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortStableFunc(t.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(t.Pods, func(a, b PodRow) int { return cmp.Compare(a.Name, b.Name) })
 	classes := make([]fgd.Class, len(pods))
 	for i, p := range t.Pods {
 		classes[i] = fgd.Class{Request: p.Request, Count: 1}
 	}
-	t.Target = fgd.Popular(classes, popularPercent)
+	t.Target = fgd.PopularClasses(classes, popularPercent)
 	for _, n := range t.Nodes {
 		t.gpus += 1000 * int64(n.GPUs)
 	}
 	return t
 }
 
-// Arrivals is the sequence of one seed: the pods shuffled, then cloned at
+// DrawArrivals is the sequence of one seed: the pods shuffled, then cloned at
 // random or dropped at random until they ask for tune times the cluster's GPUs
 // (§2); tune 0 leaves the trace as it is. rank is the order of the nodes among
 // equal scores. An error says why a tune cannot be reached.
-func (t *Trace) Arrivals(tune float64, seed int64) (sequence []int, rank []int, err error) {
+func (t *PlacementTrace) DrawArrivals(tune float64, seed int64) (sequence []int, rank []int, err error) {
 	if !(tune >= 0 && tune <= 100) {
 		return nil, nil, fmt.Errorf("pack: tune %v, want 0 to 100", tune)
 	}
@@ -58,7 +58,7 @@ func (t *Trace) Arrivals(tune float64, seed int64) (sequence []int, rank []int, 
 	var asked int64
 	for i, p := range t.Pods {
 		sequence[i] = i
-		asked += p.Request.Total()
+		asked += p.Request.TotalMilli()
 	}
 	r.Shuffle(len(sequence), func(i, j int) { sequence[i], sequence[j] = sequence[j], sequence[i] })
 
@@ -73,16 +73,16 @@ func (t *Trace) Arrivals(tune float64, seed int64) (sequence []int, rank []int, 
 			if float64(asked+q.Milli) > goal { // one device's, not all of them (§10.2)
 				break
 			}
-			if len(sequence) == mostArrivals {
-				return nil, nil, fmt.Errorf("pack: tune %v takes more than %d arrivals", tune, mostArrivals)
+			if len(sequence) == maxArrivals {
+				return nil, nil, fmt.Errorf("pack: tune %v takes more than %d arrivals", tune, maxArrivals)
 			}
 			sequence = append(sequence, i)
-			asked += q.Total()
+			asked += q.TotalMilli()
 		}
 	} else if tune > 0 {
 		for float64(asked) > goal {
 			at := r.Intn(len(sequence))
-			asked -= t.Pods[sequence[at]].Request.Total()
+			asked -= t.Pods[sequence[at]].Request.TotalMilli()
 			sequence = slices.Delete(sequence, at, at+1)
 		}
 	}

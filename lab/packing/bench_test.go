@@ -16,7 +16,7 @@ func BenchmarkTrace(b *testing.B) {
 	for _, name := range []string{"default", "gpuspec33", "multigpu50", "cpu250", "gpushare100"} {
 		b.Run(name, func(b *testing.B) {
 			t := openTrace(b, name)
-			sequence, rank, err := t.Arrivals(1.3, 42)
+			sequence, rank, err := t.DrawArrivals(1.3, 42)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -35,7 +35,7 @@ func BenchmarkTrace(b *testing.B) {
 				for i, rs := range slices.Collect(slices.Chunk(requests, part)) {
 					start := time.Now()
 					for _, r := range rs {
-						c.Place(r)
+						c.PlaceRequest(r)
 					}
 					took := time.Since(start)
 					spent += took

@@ -14,8 +14,8 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// A Pod is one row of a pod list.
-type Pod struct {
+// A PodRow is one row of a pod list.
+type PodRow struct {
 	Name    string
 	Request fgd.Request
 	Line    int // in its file, for errors
@@ -25,9 +25,9 @@ type Pod struct {
 	Created, Deleted int64
 }
 
-// most is the largest amount that a row may name: a thousand times the largest
+// maxRows is the largest amount that a row may name: a thousand times the largest
 // node there is, and small enough that sums never overflow.
-const most = math.MaxInt32
+const maxRows = math.MaxInt32
 
 // ReadNodes reads a node list with the columns sn, cpu_milli, memory_mib, gpu
 // and model, in any order; file is its name in errors, which say
@@ -39,18 +39,18 @@ func ReadNodes(file string, r io.Reader) ([]fgd.Node, error) {
 	}
 	var nodes []fgd.Node
 	seen := map[string]int{}
-	for t.next() {
+	for t.nextRow() {
 		n := fgd.Node{
-			Name: t.name("sn", seen), CPU: t.amount("cpu_milli", most), Memory: t.amount("memory_mib", most),
-			GPUs: int(t.amount("gpu", fgd.MaxGPUs)), Model: t.text("model"),
+			Name: t.nameField("sn", seen), CPU: t.integerField("cpu_milli", maxRows), Memory: t.integerField("memory_mib", maxRows),
+			GPUs: int(t.integerField("gpu", fgd.MaxGPUs)), Model: t.textField("model"),
 		}
 		if strings.Contains(n.Model, "|") {
-			t.fail("model", "%q has a |, which separates models", n.Model)
+			t.failAtColumn("model", "%q has a |, which separates models", n.Model)
 		}
 		nodes = append(nodes, n)
 	}
 	if t.err == nil && len(nodes) == 0 {
-		t.fail("sn", "no nodes")
+		t.failAtColumn("sn", "no nodes")
 	}
 	return nodes, t.err
 }
@@ -60,7 +60,7 @@ func ReadNodes(file string, r io.Reader) ([]fgd.Node, error) {
 // deletion_time. Amounts of GPU above a whole device are one device
 // (specification §1). Each model that a pod names must be one of nodes'. Errors
 // are as those of ReadNodes.
-func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]Pod, error) {
+func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]PodRow, error) {
 	t, err := openTable(file, r, "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 	if err != nil {
 		return nil, err
@@ -69,21 +69,21 @@ func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]Pod, error) {
 	for _, n := range nodes {
 		models[n.Model] = true
 	}
-	var pods []Pod
+	var pods []PodRow
 	seen := map[string]int{}
-	for t.next() {
-		p := Pod{Name: t.name("name", seen), Line: t.line, Request: t.request("memory_mib", models)}
-		p.Created, p.Deleted = t.seconds("creation_time"), t.seconds("deletion_time")
+	for t.nextRow() {
+		p := PodRow{Name: t.nameField("name", seen), Line: t.line, Request: t.requestOfRow("memory_mib", models)}
+		p.Created, p.Deleted = t.secondsField("creation_time"), t.secondsField("deletion_time")
 		pods = append(pods, p)
 	}
 	if t.err == nil && len(pods) == 0 {
-		t.fail("name", "no pods")
+		t.failAtColumn("name", "no pods")
 	}
 	return pods, t.err
 }
 
-// table reads a CSV file row by row; the first error stops it.
-type table struct {
+// csvTable reads a CSV file row by row; the first error stops it.
+type csvTable struct {
 	file   string
 	csv    *csv.Reader
 	column map[string]int
@@ -93,7 +93,7 @@ type table struct {
 }
 
 // openTable reads the header of a CSV, plain or packed with gzip.
-func openTable(file string, r io.Reader, need ...string) (*table, error) {
+func openTable(file string, r io.Reader, need ...string) (*csvTable, error) {
 	b := bufio.NewReader(r)
 	var plain io.Reader = b
 	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
@@ -103,14 +103,14 @@ func openTable(file string, r io.Reader, need ...string) (*table, error) {
 		}
 		plain = z
 	}
-	t := &table{file: file, csv: csv.NewReader(plain), column: map[string]int{}, line: 1}
+	t := &csvTable{file: file, csv: csv.NewReader(plain), column: map[string]int{}, line: 1}
 	t.csv.ReuseRecord = true
 	head, err := t.csv.Read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil, fmt.Errorf("%s:1: no header", file)
 		}
-		return nil, t.reading(err)
+		return nil, t.csvError(err)
 	}
 	for i, name := range head {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "\ufeff")
@@ -127,8 +127,8 @@ func openTable(file string, r io.Reader, need ...string) (*table, error) {
 	return t, nil
 }
 
-// reading words an error of the CSV reader as ours.
-func (t *table) reading(err error) error {
+// csvError words an error of the CSV reader as ours.
+func (t *csvTable) csvError(err error) error {
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
 		return fmt.Errorf("%s:%d: %w", t.file, bad.Line, bad.Err)
@@ -136,7 +136,7 @@ func (t *table) reading(err error) error {
 	return fmt.Errorf("%s:%d: %w", t.file, t.line, err)
 }
 
-func (t *table) next() bool {
+func (t *csvTable) nextRow() bool {
 	if t.err != nil {
 		return false
 	}
@@ -145,7 +145,7 @@ func (t *table) next() bool {
 	case errors.Is(err, io.EOF):
 		return false
 	case err != nil:
-		t.err = t.reading(err)
+		t.err = t.csvError(err)
 		return false
 	}
 	t.row = row
@@ -153,15 +153,15 @@ func (t *table) next() bool {
 	return true
 }
 
-func (t *table) fail(column, format string, args ...any) {
+func (t *csvTable) failAtColumn(column, format string, args ...any) {
 	if t.err == nil {
 		t.err = fmt.Errorf("%s:%d: %s: %s", t.file, t.line, column, fmt.Sprintf(format, args...))
 	}
 }
 
-// text is a cell, or "" if there is no such column. The string is its own, not
+// textField is a cell, or "" if there is no such column. The string is its own, not
 // a part of the row.
-func (t *table) text(column string) string {
+func (t *csvTable) textField(column string) string {
 	i, ok := t.column[column]
 	if !ok {
 		return ""
@@ -169,69 +169,69 @@ func (t *table) text(column string) string {
 	return strings.Clone(strings.TrimSpace(t.row[i]))
 }
 
-// name is a cell that must not be empty or seen before.
-func (t *table) name(column string, seen map[string]int) string {
-	s := t.text(column)
+// nameField is a cell that must not be empty or seen before.
+func (t *csvTable) nameField(column string, seen map[string]int) string {
+	s := t.textField(column)
 	if s == "" {
-		t.fail(column, "empty")
+		t.failAtColumn(column, "empty")
 	}
 	if line, twice := seen[s]; twice {
-		t.fail(column, "%q is on line %d already", s, line)
+		t.failAtColumn(column, "%q is on line %d already", s, line)
 	}
 	seen[s] = t.line
 	return s
 }
 
-// amount is a whole number from 0 to limit.
-func (t *table) amount(column string, limit int64) int64 {
-	s := t.text(column)
+// integerField is a whole number from 0 to limit.
+func (t *csvTable) integerField(column string, limit int64) int64 {
+	s := t.textField(column)
 	v, err := strconv.ParseInt(s, 10, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange) || err == nil && v > limit:
-		t.fail(column, "%s is more than %d", s, limit)
+		t.failAtColumn(column, "%s is more than %d", s, limit)
 	case err != nil:
-		t.fail(column, "%q is no whole number", s)
+		t.failAtColumn(column, "%q is no whole number", s)
 	case v < 0:
-		t.fail(column, "%d is negative", v)
+		t.failAtColumn(column, "%d is negative", v)
 	default:
 		return v
 	}
 	return 0
 }
 
-// request is what a row asks for. models are those that there are; nil does
+// requestOfRow is what a row asks for. models are those that there are; nil does
 // not ask.
-func (t *table) request(memory string, models map[string]bool) fgd.Request {
-	r := fgd.Request{CPU: t.amount("cpu_milli", most), Memory: t.amount(memory, most)}
-	gpus, milli := t.amount("num_gpu", fgd.MaxGPUs), min(t.amount("gpu_milli", most), 1000)
+func (t *csvTable) requestOfRow(memory string, models map[string]bool) fgd.Request {
+	r := fgd.Request{CPU: t.integerField("cpu_milli", maxRows), Memory: t.integerField(memory, maxRows)}
+	gpus, milli := t.integerField("num_gpu", fgd.MaxGPUs), min(t.integerField("gpu_milli", maxRows), 1000)
 	switch {
 	case gpus > 0 && milli == 0:
-		t.fail("gpu_milli", "0 of each of %d GPUs", gpus)
+		t.failAtColumn("gpu_milli", "0 of each of %d GPUs", gpus)
 	case gpus > 1 && milli < 1000:
-		t.fail("gpu_milli", "a share of each of %d GPUs; only one GPU is shared", gpus)
+		t.failAtColumn("gpu_milli", "a share of each of %d GPUs; only one GPU is shared", gpus)
 	case gpus > 0:
-		r.GPUs, r.Milli, r.Models = int(gpus), milli, t.models("gpu_spec", models)
+		r.GPUs, r.Milli, r.Models = int(gpus), milli, t.modelsField("gpu_spec", models)
 	}
 	return r
 }
 
-// seconds is a time that may be missing.
-func (t *table) seconds(column string) int64 {
-	if t.text(column) == "" {
+// secondsField is a time that may be missing.
+func (t *csvTable) secondsField(column string) int64 {
+	if t.textField(column) == "" {
 		return 0
 	}
-	return t.amount(column, math.MaxInt64/4)
+	return t.integerField(column, math.MaxInt64/4)
 }
 
-// models is a list of known models, "A|B", or "".
-func (t *table) models(column string, known map[string]bool) string {
-	spec := t.text(column)
+// modelsField is a list of known models, "A|B", or "".
+func (t *csvTable) modelsField(column string, known map[string]bool) string {
+	spec := t.textField(column)
 	if spec == "" {
 		return ""
 	}
 	for name := range strings.SplitSeq(spec, "|") {
 		if name == "" || known != nil && !known[name] {
-			t.fail(column, "model %q is on no node", name)
+			t.failAtColumn(column, "model %q is on no node", name)
 		}
 	}
 	return spec

@@ -69,7 +69,7 @@ func TestReadPods(t *testing.T) {
 		"1500,1,10,20,a,,3,9,x\n" + // more than a device is a device
 		"700,0,1,2,b,NONE,,,x\n" // a CPU-only pod's model is not read
 	pods, err := ReadPods("p.csv", strings.NewReader(csv), nil)
-	want := []Pod{
+	want := []PodRow{
 		{Name: "a", Line: 2, Request: fgd.Request{CPU: 20, Memory: 10, GPUs: 1, Milli: 1000}, Created: 3, Deleted: 9},
 		{Name: "b", Line: 3, Request: fgd.Request{CPU: 2, Memory: 1}},
 	}
@@ -99,9 +99,9 @@ func FuzzRead(f *testing.F) {
 		if len(pods) > 50 || len(nodes) > 50 {
 			return
 		}
-		trace := NewTrace(nodes, pods)
-		for _, p := range fgd.Policies() { // what was read can be replayed
-			if _, err := trace.Replay(Options{Policy: p}, 1); (err == nil) != (trace.gpus > 0) {
+		trace := NewPlacementTrace(nodes, pods)
+		for _, p := range fgd.AllPolicies() { // what was read can be replayed
+			if _, err := trace.ReplaySeed(ReplayOptions{Policy: p}, 1); (err == nil) != (trace.gpus > 0) {
 				t.Errorf("Replay(%v) of %d = %v", p, trace.gpus, err)
 			}
 		}

@@ -21,7 +21,7 @@ func openFile(tb testing.TB, path string) *os.File {
 	return f
 }
 
-func openTrace(tb testing.TB, name string) *Trace {
+func openTrace(tb testing.TB, name string) *PlacementTrace {
 	tb.Helper()
 	const list = "openb/openb_node_list_gpu_node.csv"
 	nodes, err := ReadNodes(list, openFile(tb, list))
@@ -33,5 +33,5 @@ func openTrace(tb testing.TB, name string) *Trace {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return NewTrace(nodes, pods)
+	return NewPlacementTrace(nodes, pods)
 }

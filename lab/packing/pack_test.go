@@ -20,7 +20,7 @@ func TestDefaultTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if num, den := idle.Fragment(); round2(float64(num)/float64(den)) != 866232.55 {
+	if num, den := idle.Fragmentation(); roundToCents(float64(num)/float64(den)) != 866232.55 {
 		t.Errorf("F of the idle cluster is %d/%d; want 866,232.55 (§5)", num, den)
 	}
 	for _, tc := range []struct {
@@ -36,14 +36,14 @@ func TestDefaultTrace(t *testing.T) {
 	} {
 		t.Run(tc.policy.String(), func(t *testing.T) {
 			for i := range tc.failed {
-				run, err := trace.Replay(Options{Policy: tc.policy, Tune: 1.3, Reference: true}, Seeds[i])
+				run, err := trace.ReplaySeed(ReplayOptions{Policy: tc.policy, Tune: 1.3, Reference: true}, PublishedSeeds[i])
 				if err != nil || run.Failed != tc.failed[i] || run.FinalAlloc != tc.final[i] {
-					t.Errorf("seed %d: %v failed, final %v, %v; want %v, %v", Seeds[i], run.Failed, run.FinalAlloc, err, tc.failed[i], tc.final[i])
+					t.Errorf("seed %d: %v failed, final %v, %v; want %v, %v", PublishedSeeds[i], run.Failed, run.FinalAlloc, err, tc.failed[i], tc.final[i])
 				}
 			}
 		})
 	}
-	sequence, rank, err := trace.Arrivals(1.3, 42)
+	sequence, rank, err := trace.DrawArrivals(1.3, 42)
 	if err != nil || len(sequence) != 10866 || len(rank) != 1213 {
 		t.Errorf("Arrivals(1.3, 42) = %d arrivals, %d ranks, %v; want 10,866 and 1,213", len(sequence), len(rank), err)
 	}
@@ -61,33 +61,33 @@ func TestParity(t *testing.T) {
 		if e.Trace != "openb_pod_list_gpuspec25" || e.Policy != "05-BestFit" && e.Policy != "06-FGD" {
 			continue
 		}
-		v, err := trace.Parity(e)
+		v, err := trace.CheckParity(e)
 		if err != nil || !v.Within {
-			t.Errorf("%s is %.4f points off at %s, %v; want at most %v", e.Policy, v.Worst, v.Where, err, tolerance)
+			t.Errorf("%s is %.4f points off at %s, %v; want at most %v", e.Policy, v.Worst, v.Where, err, parityTolerance)
 		}
 	}
 }
 
 // small is a trace of a few nodes and many pods.
-func small(shares int) *Trace {
+func small(shares int) *PlacementTrace {
 	nodes := []fgd.Node{{Name: "b", CPU: 96000, Memory: 1 << 18, GPUs: 8, Model: "G2"}, {Name: "a", CPU: 64000, Memory: 1 << 18, GPUs: 2, Model: "P100"}}
-	var pods []Pod
+	var pods []PodRow
 	for i := range shares {
-		pods = append(pods, Pod{Name: string(rune('A' + i)), Request: fgd.Request{CPU: int64(100 * (i % 3)), GPUs: 1, Milli: int64(50 + 10*i)}})
+		pods = append(pods, PodRow{Name: string(rune('A' + i)), Request: fgd.Request{CPU: int64(100 * (i % 3)), GPUs: 1, Milli: int64(50 + 10*i)}})
 	}
-	return NewTrace(nodes, pods)
+	return NewPlacementTrace(nodes, pods)
 }
 
 func TestArrivalsReachTheTune(t *testing.T) {
 	trace := small(20)
 	for _, tune := range []float64{0.1, 0.5, 1, 1.3} {
-		sequence, rank, err := trace.Arrivals(tune, 42)
+		sequence, rank, err := trace.DrawArrivals(tune, 42)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var asked int64
 		for _, i := range sequence {
-			asked += trace.Pods[i].Request.Total()
+			asked += trace.Pods[i].Request.TotalMilli()
 		}
 		// It stops at the first pod that would go over: one share, at most.
 		if goal := tune * 10000; float64(asked) > goal || float64(asked) < goal-240 {
@@ -98,32 +98,32 @@ func TestArrivalsReachTheTune(t *testing.T) {
 			t.Errorf("Arrivals(%v) ranks %v; want a permutation", tune, rank)
 		}
 	}
-	a, _, _ := trace.Arrivals(1.3, 7)
-	b, _, _ := trace.Arrivals(1.3, 7)
-	c, _, _ := trace.Arrivals(1.3, 8)
+	a, _, _ := trace.DrawArrivals(1.3, 7)
+	b, _, _ := trace.DrawArrivals(1.3, 7)
+	c, _, _ := trace.DrawArrivals(1.3, 8)
 	if !slices.Equal(a, b) || slices.Equal(a, c) {
 		t.Error("Arrivals must depend on the seed and on nothing else")
 	}
 	for _, tune := range []float64{-1, math.Inf(1), math.NaN()} {
-		if _, _, err := trace.Arrivals(tune, 1); err == nil {
+		if _, _, err := trace.DrawArrivals(tune, 1); err == nil {
 			t.Errorf("Arrivals(%v) = nil; want an error", tune)
 		}
 	}
 }
 
 func TestACPUOnlyTraceCannotBeTuned(t *testing.T) {
-	trace := NewTrace([]fgd.Node{{Name: "a", GPUs: 1, CPU: 10}}, []Pod{{Name: "p", Request: fgd.Request{CPU: 1}}})
-	if _, err := trace.Replay(Options{Tune: 1.3}, 1); err == nil {
+	trace := NewPlacementTrace([]fgd.Node{{Name: "a", GPUs: 1, CPU: 10}}, []PodRow{{Name: "p", Request: fgd.Request{CPU: 1}}})
+	if _, err := trace.ReplaySeed(ReplayOptions{Tune: 1.3}, 1); err == nil {
 		t.Error("Replay(CPU only, tune 1.3) = nil; want an error, not an endless search")
 	}
-	if run, err := trace.Replay(Options{}, 1); err != nil || run.Failed != 0 {
+	if run, err := trace.ReplaySeed(ReplayOptions{}, 1); err != nil || run.Failed != 0 {
 		t.Errorf("Replay(CPU only) = %+v, %v", run, err)
 	}
 }
 
 func TestCurve(t *testing.T) {
 	trace := small(20)
-	run, err := trace.Replay(Options{Tune: 1.3}, 42)
+	run, err := trace.ReplaySeed(ReplayOptions{Tune: 1.3}, 42)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +138,9 @@ func TestCurve(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	runs := []Run{{Failed: 1, Load: map[string]Point{"100": {Alloc: 90}}}, {Failed: 3, Load: map[string]Point{"100": {Alloc: 94}}}}
-	mean, sd := summary(runs)
-	if mean.Failed != 2 || sd.Failed != round6(math.Sqrt2) || mean.Load["100"].Alloc != 92 || sd.Load["100"].Alloc != round6(math.Sqrt(8)) {
+	runs := []ReplayResult{{Failed: 1, Load: map[string]LoadPoint{"100": {Alloc: 90}}}, {Failed: 3, Load: map[string]LoadPoint{"100": {Alloc: 94}}}}
+	mean, sd := meanAndDeviation(runs)
+	if mean.Failed != 2 || sd.Failed != roundToMicros(math.Sqrt2) || mean.Load["100"].Alloc != 92 || sd.Load["100"].Alloc != roundToMicros(math.Sqrt(8)) {
 		t.Errorf("summary = %+v, %+v; want 2 ± √2 failed and 92 ± √8 allocated", mean, sd)
 	}
 }
@@ -149,7 +149,7 @@ func TestReadExpected(t *testing.T) {
 	var head, row strings.Builder
 	head.WriteString("workload,policy")
 	row.WriteString("w,06-FGD")
-	for _, m := range metrics {
+	for _, m := range summaryMetrics {
 		for _, load := range []string{"90", "100", "110", "120", "130"} {
 			head.WriteString("," + m.name + "@" + load + "_mean," + m.name + "@" + load + "_sd")
 			row.WriteString(",1.5,0.5")
@@ -173,35 +173,35 @@ func TestReadExpected(t *testing.T) {
 // TestStudy runs every variant on a small cluster: jobs must neither be lost
 // nor done twice, and the outcome is the same each time.
 func TestStudy(t *testing.T) {
-	jobs := []Job{
+	jobs := []TraceJob{
 		{Request: fgd.Request{CPU: 4000, GPUs: 1, Milli: 500}, Duration: 4000, Moves: true},
 		{Request: fgd.Request{CPU: 8000, GPUs: 2, Milli: 1000}, Duration: 9000},
 		{Request: fgd.Request{CPU: 8000, GPUs: 8, Milli: 1000}, Duration: 3000},
 		{Request: fgd.Request{CPU: 2000}, Duration: 500},
 	}
 	nodes := slices.Repeat(small(1).Nodes[1:], 4)
-	o := StudyOptions{Load: 1, Days: 2, Round: 60, Patience: 3600, MoveCost: 60}
-	rows, err := StudyAll(nodes, jobs, Variants, []float64{0.5}, 2, o, nil)
+	o := StudyOptions{Load: 1, Days: 2, Round: 60, MaxWait: 3600, MoveCost: 60}
+	rows, err := RunAllStudies(nodes, jobs, StudyVariants, []float64{0.5}, 2, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := StudyAll(nodes, jobs, Variants, []float64{0.5}, 2, o, nil)
+	again, err := RunAllStudies(nodes, jobs, StudyVariants, []float64{0.5}, 2, o, nil)
 	if err != nil || !slices.Equal(rows, again) {
 		t.Errorf("StudyAll differs from run to run, %v:\n%+v\n%+v", err, rows, again)
 	}
 	var text strings.Builder
-	if err := WriteStudy(&text, rows); err != nil || strings.Count(text.String(), "\n") != len(Variants)+2 {
+	if err := WriteStudy(&text, rows); err != nil || strings.Count(text.String(), "\n") != len(StudyVariants)+2 {
 		t.Errorf("WriteStudy wrote %v, %v; want a line for each variant", text.String(), err)
 	}
 	for _, r := range rows {
 		if r.Alloc < 10 || r.Alloc > 60 || r.Failed < 0 || r.Failed > 60 {
-			t.Errorf("%s: %+v; want about half of the GPU-time allocated", r.Variant, r.Outcome)
+			t.Errorf("%s: %+v; want about half of the GPU-time allocated", r.Variant, r.StudyOutcome)
 		}
 	}
 	// One seed tells how far variants are apart, and not how sure that is.
 	text.Reset()
-	one, err := StudyAll(nodes, jobs, []Variant{{Name: "fgd"}, {Name: "least-allocated", Policy: fgd.LeastAllocated}}, []float64{0.9}, 1, o, nil)
-	if err != nil || one[1].Gain != round6(one[1].Alloc-one[0].Alloc) || one[1].Gain == 0 {
+	one, err := RunAllStudies(nodes, jobs, []StudyVariant{{Name: "fgd"}, {Name: "least-allocated", Policy: fgd.LeastAllocated}}, []float64{0.9}, 1, o, nil)
+	if err != nil || one[1].Gain != roundToMicros(one[1].Alloc-one[0].Alloc) || one[1].Gain == 0 {
 		t.Errorf("one seed: %+v, %v; want what least-allocated has more than fgd", one, err)
 	}
 	if err := WriteStudy(&text, one); err != nil || strings.Contains(text.String(), "±") {

@@ -12,36 +12,36 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// Seeds are those of the published runs.
-var Seeds = [...]int64{42, 43, 44, 45, 46, 47, 48, 49, 50, 51}
+// PublishedSeeds are those of the published runs.
+var PublishedSeeds = [...]int64{42, 43, 44, 45, 46, 47, 48, 49, 50, 51}
 
-// published names the policies as the published results do.
-var published = map[string]fgd.Policy{
+// publishedPolicyNames names the policies as the published results do.
+var publishedPolicyNames = map[string]fgd.Policy{
 	"01-Random": fgd.Random, "02-DotProd": fgd.DotProd, "03-GpuClustering": fgd.GPUClustering,
 	"04-GpuPacking": fgd.GPUPacking, "05-BestFit": fgd.BestFit, "06-FGD": fgd.FGD,
 }
 
-// Expected is the published mean and standard deviation of one trace and
+// PublishedResult is the published mean and standard deviation of one trace and
 // policy over Seeds, at each of loads.
-type Expected struct {
+type PublishedResult struct {
 	Trace, Policy string
-	Mean, SD      [len(loads)]Point
+	Mean, SD      [len(reportedLoads)]LoadPoint
 }
 
-// metrics are the columns of a summary, and where their values go.
-var metrics = []struct {
+// summaryMetrics are the columns of a summary, and where their values go.
+var summaryMetrics = []struct {
 	name string
-	of   func(*Point) *float64
+	of   func(*LoadPoint) *float64
 }{
-	{"alloc_pct", func(p *Point) *float64 { return &p.Alloc }},
-	{"frag_over_total_pct", func(p *Point) *float64 { return &p.Frag }},
-	{"frag_ratio_pct", func(p *Point) *float64 { return &p.Ratio }},
+	{"alloc_pct", func(p *LoadPoint) *float64 { return &p.Alloc }},
+	{"frag_over_total_pct", func(p *LoadPoint) *float64 { return &p.Frag }},
+	{"frag_ratio_pct", func(p *LoadPoint) *float64 { return &p.Ratio }},
 }
 
 // ReadExpected reads a summary of published results: columns workload and
 // policy, and METRIC@LOAD_mean and METRIC@LOAD_sd for each metric and load.
 // Errors name file, line and column.
-func ReadExpected(file string, r io.Reader) ([]Expected, error) {
+func ReadExpected(file string, r io.Reader) ([]PublishedResult, error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()
 	if err != nil {
@@ -51,7 +51,7 @@ func ReadExpected(file string, r io.Reader) ([]Expected, error) {
 	for i, name := range head {
 		column[name] = i
 	}
-	var out []Expected
+	var out []PublishedResult
 	for {
 		row, err := in.Read()
 		if errors.Is(err, io.EOF) {
@@ -76,9 +76,9 @@ func ReadExpected(file string, r io.Reader) ([]Expected, error) {
 			}
 			return v
 		}
-		e := Expected{Trace: cell("workload"), Policy: cell("policy")}
-		for i, load := range loads {
-			for _, m := range metrics {
+		e := PublishedResult{Trace: cell("workload"), Policy: cell("policy")}
+		for i, load := range reportedLoads {
+			for _, m := range summaryMetrics {
 				*m.of(&e.Mean[i]) = number(fmt.Sprintf("%s@%d_mean", m.name, load))
 				*m.of(&e.SD[i]) = number(fmt.Sprintf("%s@%d_sd", m.name, load))
 			}
@@ -90,12 +90,12 @@ func ReadExpected(file string, r io.Reader) ([]Expected, error) {
 	}
 }
 
-// worst is the largest difference between e and a mean, in points, and where.
-func (e Expected) worst(mean Run) (diff float64, where string) {
-	for i, load := range loads {
+// worstDifference is the largest difference between e and a mean, in points, and where.
+func (e PublishedResult) worstDifference(mean ReplayResult) (diff float64, where string) {
+	for i, load := range reportedLoads {
 		got, ok := mean.Load[strconv.Itoa(load)]
 		want := e.Mean[i]
-		for _, m := range metrics {
+		for _, m := range summaryMetrics {
 			d := math.Abs(*m.of(&got) - *m.of(&want))
 			if !ok {
 				d = math.Inf(1)
@@ -108,13 +108,13 @@ func (e Expected) worst(mean Run) (diff float64, where string) {
 	return diff, where
 }
 
-// tolerance is how far, in points, a mean may be from the published one.
-const tolerance = 0.02
+// parityTolerance is how far, in points, a mean may be from the published one.
+const parityTolerance = 0.02
 
-// A Verdict is how one policy's means on one trace compare with the published.
-type Verdict struct {
-	Expected
-	Ours  Run // mean over Seeds
+// A ParityVerdict is how one policy's means on one trace compare with the published.
+type ParityVerdict struct {
+	PublishedResult
+	Ours  ReplayResult // mean over Seeds
 	Worst float64
 	Where string // the figure that differs by Worst
 	// Z, for Random, whose draws cannot be repeated, is the distance of the
@@ -125,52 +125,52 @@ type Verdict struct {
 	Integers float64
 }
 
-// Parity replays the published seeds of e's policy as the published program
+// CheckParity replays the published seeds of e's policy as the published program
 // did, and compares. An error is a trace that cannot be replayed.
-func (t *Trace) Parity(e Expected) (Verdict, error) {
-	policy, ok := published[e.Policy]
+func (t *PlacementTrace) CheckParity(e PublishedResult) (ParityVerdict, error) {
+	policy, ok := publishedPolicyNames[e.Policy]
 	if !ok {
-		return Verdict{}, fmt.Errorf("pack: %s: no policy of ours", e.Policy)
+		return ParityVerdict{}, fmt.Errorf("pack: %s: no policy of ours", e.Policy)
 	}
-	all := func(reference bool) (mean, sd Run, err error) {
-		runs := make([]Run, len(Seeds))
-		for i, seed := range Seeds {
-			if runs[i], err = t.Replay(Options{Policy: policy, Tune: 1.3, Reference: reference}, seed); err != nil {
+	all := func(reference bool) (mean, sd ReplayResult, err error) {
+		runs := make([]ReplayResult, len(PublishedSeeds))
+		for i, seed := range PublishedSeeds {
+			if runs[i], err = t.ReplaySeed(ReplayOptions{Policy: policy, Tune: 1.3, Reference: reference}, seed); err != nil {
 				return mean, sd, err
 			}
 		}
-		mean, sd = summary(runs)
+		mean, sd = meanAndDeviation(runs)
 		return mean, sd, nil
 	}
 	mean, sd, err := all(true)
 	if err != nil {
-		return Verdict{}, err
+		return ParityVerdict{}, err
 	}
-	v := Verdict{Expected: e, Ours: mean}
-	v.Worst, v.Where = e.worst(mean)
-	v.Within = v.Worst <= tolerance
+	v := ParityVerdict{PublishedResult: e, Ours: mean}
+	v.Worst, v.Where = e.worstDifference(mean)
+	v.Within = v.Worst <= parityTolerance
 	switch policy {
 	case fgd.Random:
 		own, theirs := sd.Load["100"].Alloc, e.SD[1].Alloc
-		v.Z = (mean.Load["100"].Alloc - e.Mean[1].Alloc) / math.Sqrt((float64(own*own)+float64(theirs*theirs))/float64(len(Seeds)))
+		v.Z = (mean.Load["100"].Alloc - e.Mean[1].Alloc) / math.Sqrt((float64(own*own)+float64(theirs*theirs))/float64(len(PublishedSeeds)))
 		v.Within = math.Abs(v.Z) <= 4
 	case fgd.FGD:
 		exact, _, err := all(false)
 		if err != nil {
-			return Verdict{}, err
+			return ParityVerdict{}, err
 		}
-		v.Integers, _ = e.worst(exact)
+		v.Integers, _ = e.worstDifference(exact)
 	}
 	return v, nil
 }
 
 // WriteParity writes verdicts as a table in Markdown.
-func WriteParity(w io.Writer, verdicts []Verdict) error {
+func WriteParity(w io.Writer, verdicts []ParityVerdict) error {
 	var b strings.Builder
 	b.WriteString("| trace | policy | 90 | 100 | 110 | 120 | 130 | largest difference | |\n|---|---|--:|--:|--:|--:|--:|---|---|\n")
 	for _, v := range verdicts {
 		fmt.Fprintf(&b, "| %s | %s |", strings.TrimPrefix(v.Trace, "openb_pod_list_"), v.Policy)
-		for _, load := range loads {
+		for _, load := range reportedLoads {
 			fmt.Fprintf(&b, " %.2f |", v.Ours.Load[strconv.Itoa(load)].Alloc)
 		}
 		fmt.Fprintf(&b, " %.4f %s |", v.Worst, v.Where)

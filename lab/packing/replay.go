@@ -11,8 +11,8 @@ import (
 // maxJobs is the number of pods that a published node runs at most (§4).
 const maxJobs = 1001
 
-// Options say how to replay.
-type Options struct {
+// ReplayOptions say how to replay.
+type ReplayOptions struct {
 	Policy    fgd.Policy
 	Tune      float64 // GPUs asked for over GPUs there, 1.3 in the published runs; 0 leaves the trace as it is
 	Reference bool    // sum F in floats as the published program does
@@ -20,37 +20,37 @@ type Options struct {
 	Clock func() int64
 }
 
-// A Point is what was measured at one load, in percent.
-type Point struct {
+// A LoadPoint is what was measured at one load, in percent.
+type LoadPoint struct {
 	Alloc float64 `json:"alloc_pct"`           // allocated GPU of all GPU
 	Frag  float64 `json:"frag_over_total_pct"` // F of all GPU
 	Ratio float64 `json:"frag_ratio_pct"`      // F of idle GPU
 }
 
-// loads are the percents of arrived load that a Run reports by name.
-var loads = [...]int{90, 100, 110, 120, 130}
+// reportedLoads are the percents of arrived load that a Run reports by name.
+var reportedLoads = [...]int{90, 100, 110, 120, 130}
 
-// A Run is one replay of one seed under one policy.
-type Run struct {
-	Load        map[string]Point `json:"load"`            // at each of loads that was reached
-	FinalAlloc  float64          `json:"final_alloc_pct"` // after the last arrival
-	Failed      float64          `json:"failed"`          // arrivals that fitted nowhere
-	Decisions   float64          `json:"decisions"`       // arrivals
-	NsPerChoice float64          `json:"ns_per_decision"` // decide and place; 0 if not timed
+// A ReplayResult is one replay of one seed under one policy.
+type ReplayResult struct {
+	Load        map[string]LoadPoint `json:"load"`            // at each of loads that was reached
+	FinalAlloc  float64              `json:"final_alloc_pct"` // after the last arrival
+	Failed      float64              `json:"failed"`          // arrivals that fitted nowhere
+	Decisions   float64              `json:"decisions"`       // arrivals
+	NsPerChoice float64              `json:"ns_per_decision"` // decide and place; 0 if not timed
 	// Curve is the whole of Load: a point for each percent from 0 to the last
 	// that has one; those without are null.
-	Curve []*Point `json:"curve,omitempty"`
+	Curve []*LoadPoint `json:"curve,omitempty"`
 }
 
-// Replay places one seed's arrivals, each once, and measures after each,
+// ReplaySeed places one seed's arrivals, each once, and measures after each,
 // failed or not (§9).
-func (t *Trace) Replay(o Options, seed int64) (Run, error) {
+func (t *PlacementTrace) ReplaySeed(o ReplayOptions, seed int64) (ReplayResult, error) {
 	if t.gpus == 0 {
-		return Run{}, errors.New("pack: no node has a GPU: there is nothing to allocate")
+		return ReplayResult{}, errors.New("pack: no node has a GPU: there is nothing to allocate")
 	}
-	sequence, rank, err := t.Arrivals(o.Tune, seed)
+	sequence, rank, err := t.DrawArrivals(o.Tune, seed)
 	if err != nil {
-		return Run{}, err
+		return ReplayResult{}, err
 	}
 	cfg := fgd.Config{Policy: o.Policy, Rank: rank, MaxJobs: maxJobs, Seed: uint64(seed)}
 	if o.Reference {
@@ -58,34 +58,34 @@ func (t *Trace) Replay(o Options, seed int64) (Run, error) {
 	}
 	c, err := fgd.New(cfg, t.Nodes, t.Target)
 	if err != nil {
-		return Run{}, fmt.Errorf("pack: %w", err)
+		return ReplayResult{}, fmt.Errorf("pack: %w", err)
 	}
 	if o.Clock == nil {
 		o.Clock = func() int64 { return 0 }
 	}
-	events := make([]event, len(sequence))
+	events := make([]arrivalEvent, len(sequence))
 	var arrived int64
 	failed := 0
 	start := o.Clock()
 	for i, p := range sequence {
 		r := t.Pods[p].Request
-		if _, ok := c.Place(r); !ok {
+		if _, ok := c.PlaceRequest(r); !ok {
 			failed++
 		}
-		arrived += r.Total()
-		num, den := c.Fragment()
-		events[i] = event{arrived: arrived, idle: c.Idle(), frag: float64(num) / float64(den)}
+		arrived += r.TotalMilli()
+		num, den := c.Fragmentation()
+		events[i] = arrivalEvent{arrived: arrived, idle: c.IdleMilli(), frag: float64(num) / float64(den)}
 	}
 	spent := o.Clock() - start
 
-	run := Run{Failed: float64(failed), Decisions: float64(len(sequence))}
+	run := ReplayResult{Failed: float64(failed), Decisions: float64(len(sequence))}
 	if len(sequence) > 0 {
 		run.NsPerChoice = math.Round(float64(spent) / float64(len(sequence)))
-		run.FinalAlloc = round2(100 * float64(t.gpus-c.Idle()) / float64(t.gpus))
+		run.FinalAlloc = roundToCents(100 * float64(t.gpus-c.IdleMilli()) / float64(t.gpus))
 	}
-	run.Curve = t.curve(events)
-	run.Load = map[string]Point{}
-	for _, k := range loads {
+	run.Curve = t.meanCurveOf(events)
+	run.Load = map[string]LoadPoint{}
+	for _, k := range reportedLoads {
 		if k < len(run.Curve) && run.Curve[k] != nil {
 			run.Load[fmt.Sprint(k)] = *run.Curve[k]
 		}
@@ -93,50 +93,50 @@ func (t *Trace) Replay(o Options, seed int64) (Run, error) {
 	return run, nil
 }
 
-// event is the state after one arrival, in thousandths of a GPU.
-type event struct {
+// arrivalEvent is the state after one arrival, in thousandths of a GPU.
+type arrivalEvent struct {
 	arrived, idle int64
 	frag          float64
 }
 
-// curve is, for each percent of load, the mean over the events that round to
+// meanCurveOf is, for each percent of load, the mean over the events that round to
 // it, half to even; where there are none, over those within one percent (§9).
-func (t *Trace) curve(events []event) []*Point {
+func (t *PlacementTrace) meanCurveOf(events []arrivalEvent) []*LoadPoint {
 	if len(events) == 0 {
 		return nil
 	}
 	gpus := float64(t.gpus)
-	load := func(e event) float64 { return float64(e.arrived) / (gpus / 1000) / 10 }
+	load := func(e arrivalEvent) float64 { return float64(e.arrived) / (gpus / 1000) / 10 }
 	last := int(math.RoundToEven(load(events[len(events)-1])))
-	exact, near := make([]sum, last+1), make([]sum, last+2)
+	exact, near := make([]pointSum, last+1), make([]pointSum, last+2)
 	for _, e := range events {
 		// What the published log says, with its two decimals.
-		p := Point{
-			Alloc: round2(100 * (gpus - float64(e.idle)) / gpus),
-			Frag:  100 * round2(e.frag) / gpus,
+		p := LoadPoint{
+			Alloc: roundToCents(100 * (gpus - float64(e.idle)) / gpus),
+			Frag:  100 * roundToCents(e.frag) / gpus,
 		}
 		if e.idle > 0 {
-			p.Ratio = round2(100 * e.frag / float64(e.idle))
+			p.Ratio = roundToCents(100 * e.frag / float64(e.idle))
 		}
 		at := load(e)
-		exact[int(math.RoundToEven(at))].add(p)
+		exact[int(math.RoundToEven(at))].addPoint(p)
 		for k := int(math.Ceil(at - 1)); k <= int(math.Floor(at+1)); k++ {
 			if k >= 0 && k <= last {
-				near[k].add(p)
+				near[k].addPoint(p)
 			}
 		}
 	}
-	points := make([]*Point, last+1)
+	points := make([]*LoadPoint, last+1)
 	for k := range points {
 		s := exact[k]
 		if s.n == 0 {
 			s = near[k]
 		}
-		if p := s.mean(); p != nil { // published with two decimals, too
-			points[k] = &Point{round2(p.Alloc), round2(p.Frag), round2(p.Ratio)}
+		if p := s.meanPoint(); p != nil { // published with two decimals, too
+			points[k] = &LoadPoint{roundToCents(p.Alloc), roundToCents(p.Frag), roundToCents(p.Ratio)}
 		}
 	}
 	return points
 }
 
-func round2(x float64) float64 { return math.Round(x*100) / 100 }
+func roundToCents(x float64) float64 { return math.Round(x*100) / 100 }

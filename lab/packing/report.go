@@ -10,8 +10,8 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// A Report is what `gridbid pack --json` writes.
-type Report struct {
+// A PlacementReport is what `gridbid pack --json` writes.
+type PlacementReport struct {
 	Nodes     string                  `json:"nodes"`
 	Pods      string                  `json:"pods"`
 	Tune      float64                 `json:"tune"`
@@ -22,24 +22,24 @@ type Report struct {
 // A PolicyReport is one policy's runs by seed, and over several seeds their
 // mean and sample standard deviation.
 type PolicyReport struct {
-	Seeds map[string]Run `json:"seeds"`
-	Mean  *Run           `json:"mean,omitempty"`
-	SD    *Run           `json:"sd,omitempty"`
+	Seeds map[string]ReplayResult `json:"seeds"`
+	Mean  *ReplayResult           `json:"mean,omitempty"`
+	SD    *ReplayResult           `json:"sd,omitempty"`
 }
 
 // ReplayAll replays each policy with each seed. progress, if not nil, is called
 // before each run.
-func (t *Trace) ReplayAll(o Options, policies []fgd.Policy, seeds []int64, progress func(done, all int, what string)) (map[string]PolicyReport, error) {
+func (t *PlacementTrace) ReplayAll(o ReplayOptions, policies []fgd.Policy, seeds []int64, progress func(done, all int, what string)) (map[string]PolicyReport, error) {
 	out := map[string]PolicyReport{}
 	for i, policy := range policies {
 		o.Policy = policy
-		report := PolicyReport{Seeds: map[string]Run{}}
-		runs := make([]Run, 0, len(seeds))
+		report := PolicyReport{Seeds: map[string]ReplayResult{}}
+		runs := make([]ReplayResult, 0, len(seeds))
 		for j, seed := range seeds {
 			if progress != nil {
 				progress(i*len(seeds)+j, len(policies)*len(seeds), fmt.Sprintf("%v, seed %d", policy, seed))
 			}
-			run, err := t.Replay(o, seed)
+			run, err := t.ReplaySeed(o, seed)
 			if err != nil {
 				return nil, err
 			}
@@ -47,7 +47,7 @@ func (t *Trace) ReplayAll(o Options, policies []fgd.Policy, seeds []int64, progr
 			runs = append(runs, run)
 		}
 		if len(seeds) > 1 {
-			mean, sd := summary(runs)
+			mean, sd := meanAndDeviation(runs)
 			report.Mean, report.SD = &mean, &sd
 		}
 		out[policy.String()] = report
@@ -58,7 +58,7 @@ func (t *Trace) ReplayAll(o Options, policies []fgd.Policy, seeds []int64, progr
 // WriteText writes a report for people: a line per policy, of one seed or of
 // the mean of all. Loads that were not reached are left out; of a policy that
 // reached none the end is told alone.
-func (r *Report) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error {
+func (r *PlacementReport) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error {
 	_, err := fmt.Fprintf(w, "%-15s %4s  %7s %7s %7s  %7s  %8s %9s %8s\n",
 		"policy", "load", "alloc%", "frag%", "ratio%", "final%", "failed", "decisions", "ns/dec")
 	for _, p := range policies {
@@ -71,7 +71,7 @@ func (r *Report) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error
 			}
 		}
 		reached := false
-		for _, load := range loads {
+		for _, load := range reportedLoads {
 			at, ok := run.Load[strconv.Itoa(load)]
 			if !ok || err != nil {
 				continue

@@ -5,42 +5,42 @@ import (
 	"strconv"
 )
 
-// sum adds up points for a mean.
-type sum struct {
-	Point
+// pointSum adds up points for a mean.
+type pointSum struct {
+	LoadPoint
 	n float64
 }
 
-func (s *sum) add(p Point) {
+func (s *pointSum) addPoint(p LoadPoint) {
 	s.Alloc += p.Alloc
 	s.Frag += p.Frag
 	s.Ratio += p.Ratio
 	s.n++
 }
 
-// mean is nil if nothing was added.
-func (s *sum) mean() *Point {
+// meanPoint is nil if nothing was added.
+func (s *pointSum) meanPoint() *LoadPoint {
 	if s.n == 0 {
 		return nil
 	}
-	return &Point{s.Alloc / s.n, s.Frag / s.n, s.Ratio / s.n}
+	return &LoadPoint{s.Alloc / s.n, s.Frag / s.n, s.Ratio / s.n}
 }
 
-// summary is the mean of runs, and their sample standard deviation. The mean has
+// meanAndDeviation is the mean of runs, and their sample standard deviation. The mean has
 // a mean curve.
-func summary(runs []Run) (mean, sd Run) {
-	stat := func(of func(*Run) *float64) {
+func meanAndDeviation(runs []ReplayResult) (mean, sd ReplayResult) {
+	stat := func(of func(*ReplayResult) *float64) {
 		m, s := meanSD(len(runs), func(i int) float64 { return *of(&runs[i]) })
 		*of(&mean), *of(&sd) = m, s
 	}
-	stat(func(r *Run) *float64 { return &r.FinalAlloc })
-	stat(func(r *Run) *float64 { return &r.Failed })
-	stat(func(r *Run) *float64 { return &r.Decisions })
-	stat(func(r *Run) *float64 { return &r.NsPerChoice })
-	mean.Load, sd.Load = map[string]Point{}, map[string]Point{}
-	for _, load := range loads {
+	stat(func(r *ReplayResult) *float64 { return &r.FinalAlloc })
+	stat(func(r *ReplayResult) *float64 { return &r.Failed })
+	stat(func(r *ReplayResult) *float64 { return &r.Decisions })
+	stat(func(r *ReplayResult) *float64 { return &r.NsPerChoice })
+	mean.Load, sd.Load = map[string]LoadPoint{}, map[string]LoadPoint{}
+	for _, load := range reportedLoads {
 		key := strconv.Itoa(load)
-		var points []Point
+		var points []LoadPoint
 		for _, r := range runs {
 			if p, ok := r.Load[key]; ok {
 				points = append(points, p)
@@ -49,8 +49,8 @@ func summary(runs []Run) (mean, sd Run) {
 		if len(points) == 0 {
 			continue
 		}
-		var m, s Point
-		for _, metric := range metrics {
+		var m, s LoadPoint
+		for _, metric := range summaryMetrics {
 			*metric.of(&m), *metric.of(&s) = meanSD(len(points), func(i int) float64 { return *metric.of(&points[i]) })
 		}
 		mean.Load[key], sd.Load[key] = m, s
@@ -60,20 +60,20 @@ func summary(runs []Run) (mean, sd Run) {
 }
 
 // meanCurve is the mean at each percent over the runs that have a point there.
-func meanCurve(runs []Run) []*Point {
+func meanCurve(runs []ReplayResult) []*LoadPoint {
 	longest := 0
 	for _, r := range runs {
 		longest = max(longest, len(r.Curve))
 	}
-	out := make([]*Point, longest)
+	out := make([]*LoadPoint, longest)
 	for k := range out {
-		var s sum
+		var s pointSum
 		for _, r := range runs {
 			if k < len(r.Curve) && r.Curve[k] != nil {
-				s.add(*r.Curve[k])
+				s.addPoint(*r.Curve[k])
 			}
 		}
-		out[k] = s.mean()
+		out[k] = s.meanPoint()
 	}
 	return out
 }
@@ -91,7 +91,7 @@ func meanSD(n int, at func(int) float64) (mean, sd float64) {
 	if n > 1 {
 		sd = math.Sqrt(sd / float64(n-1))
 	}
-	return round6(mean), round6(sd)
+	return roundToMicros(mean), roundToMicros(sd)
 }
 
-func round6(x float64) float64 { return math.Round(x*1e6) / 1e6 }
+func roundToMicros(x float64) float64 { return math.Round(x*1e6) / 1e6 }

@@ -9,45 +9,45 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// A Job is a request that ends, from a trace with times.
-type Job struct {
+// A TraceJob is a request that ends, from a trace with times.
+type TraceJob struct {
 	Request  fgd.Request
 	Duration int64 // seconds, > 0
 	Moves    bool  // best effort: may be checkpointed and moved
 }
 
-// longest is the seconds that a job of the study runs at most: a cluster is then
+// maxJobSeconds is the seconds that a job of the study runs at most: a cluster is then
 // in its steady state within days, and one job in a hundred is cut.
-const longest = 3 * 86400
+const maxJobSeconds = 3 * 86400
 
 // ReadJobs reads a trace with the columns duration_s, num_gpu, gpu_milli,
 // gpu_spec, cpu_milli, mem_mib and qos; jobs that never ran are left out.
 // Errors are as those of ReadNodes.
-func ReadJobs(file string, r io.Reader) ([]Job, error) {
+func ReadJobs(file string, r io.Reader) ([]TraceJob, error) {
 	t, err := openTable(file, r, "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos")
 	if err != nil {
 		return nil, err
 	}
-	var jobs []Job
-	for t.next() {
-		j := Job{
-			Request:  t.request("mem_mib", nil),
-			Duration: min(t.amount("duration_s", math.MaxInt32), longest),
-			Moves:    t.text("qos") == "BE",
+	var jobs []TraceJob
+	for t.nextRow() {
+		j := TraceJob{
+			Request:  t.requestOfRow("mem_mib", nil),
+			Duration: min(t.integerField("duration_s", math.MaxInt32), maxJobSeconds),
+			Moves:    t.textField("qos") == "BE",
 		}
 		if j.Duration > 0 {
 			jobs = append(jobs, j)
 		}
 	}
 	if t.err == nil && len(jobs) == 0 {
-		t.fail("duration_s", "no jobs")
+		t.failAtColumn("duration_s", "no jobs")
 	}
 	return jobs, t.err
 }
 
-// A Variant is a way to schedule in the study: a policy, and what it does
+// A StudyVariant is a way to schedule in the study: a policy, and what it does
 // beyond placing one job after the other.
-type Variant struct {
+type StudyVariant struct {
 	Name   string
 	Policy fgd.Policy
 	// Largest takes a round's waiting jobs by size, not by arrival: the
@@ -64,8 +64,8 @@ type Variant struct {
 	Window int
 }
 
-// Variants are those of the study in docs/fgd.md.
-var Variants = []Variant{
+// StudyVariants are those of the study in docs/fgd.md.
+var StudyVariants = []StudyVariant{
 	{Name: "random", Policy: fgd.Random},
 	{Name: "least-allocated", Policy: fgd.LeastAllocated},
 	{Name: "most-allocated", Policy: fgd.MostAllocated},
@@ -92,12 +92,12 @@ type StudyOptions struct {
 	Days     int     // measured after as many days of filling
 	Seed     int64
 	Round    int64 // seconds between rounds
-	Patience int64 // seconds that a job waits before it gives up
+	MaxWait  int64 // seconds that a job waits before it gives up
 	MoveCost int64 // seconds that a moved job runs longer
 }
 
-// An Outcome is what the measured days came to.
-type Outcome struct {
+// An StudyOutcome is what the measured days came to.
+type StudyOutcome struct {
 	Alloc       float64 // % of GPU-time that did work; time lost to moves is none
 	Wait        float64 // mean seconds from arrival to start, of those that started
 	Wait95      float64 // 95th percentile of the same
@@ -107,23 +107,23 @@ type Outcome struct {
 	Moves       float64 // an hour
 }
 
-// A Row is one variant's mean outcome over seeds at one load, and how much more
+// A StudyRow is one variant's mean outcome over seeds at one load, and how much more
 // it allocates than the first variant named "fgd" with the same arrivals, with
 // the standard error of that, which one seed does not tell.
-type Row struct {
+type StudyRow struct {
 	Load    float64
 	Variant string
 	Seeds   int
-	Outcome
+	StudyOutcome
 	Gain, Error float64
 }
 
-// StudyAll runs every variant at every load with the same arrivals for each
+// RunAllStudies runs every variant at every load with the same arrivals for each
 // seed. progress, if not nil, is called before each variant.
-func StudyAll(nodes []fgd.Node, jobs []Job, variants []Variant, loads []float64, seeds int, o StudyOptions, progress func(done, all int, what string)) ([]Row, error) {
-	var rows []Row
+func RunAllStudies(nodes []fgd.Node, jobs []TraceJob, variants []StudyVariant, loads []float64, seeds int, o StudyOptions, progress func(done, all int, what string)) ([]StudyRow, error) {
+	var rows []StudyRow
 	for i, load := range loads {
-		outcomes := make([][]Outcome, len(variants))
+		outcomes := make([][]StudyOutcome, len(variants))
 		base := -1
 		for j, v := range variants {
 			if progress != nil {
@@ -135,7 +135,7 @@ func StudyAll(nodes []fgd.Node, jobs []Job, variants []Variant, loads []float64,
 			o.Load = load
 			for seed := range seeds {
 				o.Seed = int64(seed)
-				out, err := Study(nodes, jobs, v, o)
+				out, err := RunStudy(nodes, jobs, v, o)
 				if err != nil {
 					return nil, err
 				}
@@ -143,7 +143,7 @@ func StudyAll(nodes []fgd.Node, jobs []Job, variants []Variant, loads []float64,
 			}
 		}
 		for j, v := range variants {
-			row := Row{Load: load, Variant: v.Name, Seeds: seeds, Outcome: meanOutcome(outcomes[j])}
+			row := StudyRow{Load: load, Variant: v.Name, Seeds: seeds, StudyOutcome: meanOutcome(outcomes[j])}
 			if base >= 0 {
 				m, sd := meanSD(seeds, func(k int) float64 { return outcomes[j][k].Alloc - outcomes[base][k].Alloc })
 				row.Gain, row.Error = m, sd/math.Sqrt(float64(seeds))
@@ -154,12 +154,12 @@ func StudyAll(nodes []fgd.Node, jobs []Job, variants []Variant, loads []float64,
 	return rows, nil
 }
 
-func meanOutcome(all []Outcome) (mean Outcome) {
-	of := []func(*Outcome) *float64{
-		func(o *Outcome) *float64 { return &o.Alloc }, func(o *Outcome) *float64 { return &o.Wait },
-		func(o *Outcome) *float64 { return &o.Wait95 }, func(o *Outcome) *float64 { return &o.Failed },
-		func(o *Outcome) *float64 { return &o.FailedWork }, func(o *Outcome) *float64 { return &o.FailedWhole },
-		func(o *Outcome) *float64 { return &o.Moves },
+func meanOutcome(all []StudyOutcome) (mean StudyOutcome) {
+	of := []func(*StudyOutcome) *float64{
+		func(o *StudyOutcome) *float64 { return &o.Alloc }, func(o *StudyOutcome) *float64 { return &o.Wait },
+		func(o *StudyOutcome) *float64 { return &o.Wait95 }, func(o *StudyOutcome) *float64 { return &o.Failed },
+		func(o *StudyOutcome) *float64 { return &o.FailedWork }, func(o *StudyOutcome) *float64 { return &o.FailedWhole },
+		func(o *StudyOutcome) *float64 { return &o.Moves },
 	}
 	for _, f := range of {
 		*f(&mean), _ = meanSD(len(all), func(i int) float64 { return *f(&all[i]) })
@@ -168,7 +168,7 @@ func meanOutcome(all []Outcome) (mean Outcome) {
 }
 
 // WriteStudy writes rows as a table in Markdown.
-func WriteStudy(w io.Writer, rows []Row) error {
+func WriteStudy(w io.Writer, rows []StudyRow) error {
 	var b strings.Builder
 	b.WriteString("| load | variant | allocated % | against fgd | wait mean s | wait 95% s | gave up, jobs % | gave up, work % | moves/h |\n" +
 		"|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")

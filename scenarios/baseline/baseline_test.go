@@ -29,12 +29,12 @@ func worked() auction.Round {
 	lot := auction.Lot{Job: job}
 	add := func(name string, start time.Duration, score protocol.Milli, price protocol.Microdollars, carbon protocol.Milligrams) {
 		from := noon.Add(start)
-		lot.Menus = append(lot.Menus, auction.Menu{Site: name, Options: []protocol.Option{
+		lot.Bids = append(lot.Bids, auction.SiteBids{Site: name, Options: []protocol.BidOption{
 			{Start: from, Finish: from.Add(time.Hour), Model: "V100", Score: score},
 		}})
 		r.Sites = append(r.Sites, auction.Site{
-			Name: name, Room: []protocol.Room{{Model: "V100", Slot: time.Hour, From: noon, Free: []protocol.Milli{3000}, Total: 3000}},
-			Grid: protocol.Outlook{From: noon, Price: []protocol.Microdollars{price}, Carbon: []protocol.Milligrams{carbon}},
+			Name: name, Capacity: []protocol.CapacityProfile{{Model: "V100", Slot: time.Hour, From: noon, Free: []protocol.Milli{3000}, Total: 3000}},
+			Forecast: protocol.GridForecast{From: noon, Price: []protocol.Microdollars{price}, Carbon: []protocol.Milligrams{carbon}},
 		})
 	}
 	add("bern", 0, 700, 900_000, 20_000)
@@ -45,7 +45,7 @@ func worked() auction.Round {
 	return r
 }
 
-func named(t *testing.T, name string) auction.Rule {
+func named(t *testing.T, name string) auction.ClearingRule {
 	t.Helper()
 	r, ok := New(name, 7)
 	if !ok {
@@ -56,19 +56,19 @@ func named(t *testing.T, name string) auction.Rule {
 
 func TestWhoWinsTheWorkedExampleAndWhy(t *testing.T) {
 	for name, want := range map[string]string{
-		HomeFIFO:        "oslo", // home, although it has to wait there
-		RoundRobin:      "bern", // the first turn
-		Random:          "oslo", // what the dice of seed 7 say of this job's name
-		LeastAllocated:  "bern", // the highest score of those with room
-		MostAllocated:   "bern", // likewise: the site scores by its own policy
-		CheapestNow:     "kiel", // the cheapest of those with room
-		GreenestNow:     "bern", // oslo is greener and has no room
-		CarbonThreshold: "oslo", // home, whose hour is no dirtier than its forecast
+		RuleHomeFIFO:        "oslo", // home, although it has to wait there
+		RuleRoundRobin:      "bern", // the first turn
+		RuleRandom:          "oslo", // what the dice of seed 7 say of this job's name
+		RuleLeastAllocated:  "bern", // the highest score of those with room
+		RuleMostAllocated:   "bern", // likewise: the site scores by its own policy
+		RuleCheapestNow:     "kiel", // the cheapest of those with room
+		RuleGreenestNow:     "bern", // oslo is greener and has no room
+		RuleCarbonThreshold: "oslo", // home, whose hour is no dirtier than its forecast
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := named(t, name).Clear(worked())
 			d := out.Decisions[0]
-			if d.Verdict != auction.Award || d.Site != want || !d.Queue || d.Why.Code != protocol.ByRule {
+			if d.Verdict != auction.Award || d.Site != want || !d.MayQueue || d.Why.Code != protocol.ByRule {
 				t.Errorf("decided %+v, want an award to %s", d, want)
 			}
 			if out.Proof != (protocol.Certificate{}) {
@@ -79,8 +79,8 @@ func TestWhoWinsTheWorkedExampleAndWhy(t *testing.T) {
 }
 
 func TestEveryNameIsARuleAndNoOtherIs(t *testing.T) {
-	for _, name := range Names() {
-		if r := named(t, name); r.Shadow() != nil {
+	for _, name := range RuleNames() {
+		if r := named(t, name); r.ShadowPrices() != nil {
 			t.Errorf("%s has a price of room", name)
 		}
 	}
@@ -92,10 +92,10 @@ func TestEveryNameIsARuleAndNoOtherIs(t *testing.T) {
 // Three jobs of two GPUs in one round: kiel has room for one of them.
 func TestWhatWasGivenAwayInARoundIsTaken(t *testing.T) {
 	for name, want := range map[string]string{
-		CheapestNow:    "[kiel rome bern oslo]",
-		GreenestNow:    "[bern rome kiel oslo]",
-		LeastAllocated: "[bern rome kiel oslo]",
-		HomeFIFO:       "[oslo oslo oslo oslo]", // its own queue, whatever is free elsewhere
+		RuleCheapestNow:    "[kiel rome bern oslo]",
+		RuleGreenestNow:    "[bern rome kiel oslo]",
+		RuleLeastAllocated: "[bern rome kiel oslo]",
+		RuleHomeFIFO:       "[oslo oslo oslo oslo]", // its own queue, whatever is free elsewhere
 	} {
 		r := worked()
 		r.Lots = append(r.Lots, r.Lots[0], r.Lots[0], r.Lots[0])
@@ -114,7 +114,7 @@ func TestAFractionLeftIsStillRoom(t *testing.T) {
 	small := r.Lots[0]
 	small.Job.GPUs = 1
 	r.Lots = append(r.Lots, small)
-	if d := named(t, CheapestNow).Clear(r).Decisions[1]; d.Site != "kiel" {
+	if d := named(t, RuleCheapestNow).Clear(r).Decisions[1]; d.Site != "kiel" {
 		t.Errorf("one of kiel's three GPUs is left, and %s won", d.Site)
 	}
 }
@@ -123,10 +123,10 @@ func TestAJobWithoutGPUsNeedsNoneFree(t *testing.T) {
 	r := worked()
 	l := &r.Lots[0]
 	l.Job.GPUs, l.Job.Share = 0, 0
-	for i := range l.Menus {
-		l.Menus[i].Options[0].Model = ""
+	for i := range l.Bids {
+		l.Bids[i].Options[0].Model = ""
 	}
-	if d := named(t, CheapestNow).Clear(r).Decisions[0]; d.Site != "kiel" {
+	if d := named(t, RuleCheapestNow).Clear(r).Decisions[0]; d.Site != "kiel" {
 		t.Errorf("%s won", d.Site)
 	}
 }
@@ -134,17 +134,17 @@ func TestAJobWithoutGPUsNeedsNoneFree(t *testing.T) {
 func TestAJobThatItsHomeCannotRunStartsWhereItIsSoonest(t *testing.T) {
 	r := worked()
 	r.Lots[0].Job.Home = "york"
-	r.Lots[0].Menus[0].Options[0].Start = noon.Add(time.Minute)
-	if d := named(t, HomeFIFO).Clear(r).Decisions[0]; d.Site != "kiel" {
+	r.Lots[0].Bids[0].Options[0].Start = noon.Add(time.Minute)
+	if d := named(t, RuleHomeFIFO).Clear(r).Decisions[0]; d.Site != "kiel" {
 		t.Errorf("%s won; kiel is the first by name that starts now", d.Site)
 	}
 }
 
 func TestAJobThatNobodyOffersForIsHeld(t *testing.T) {
-	for _, name := range Names() {
+	for _, name := range RuleNames() {
 		r := worked()
-		r.Lots[0].Menus = nil
-		want := auction.Decision{Verdict: auction.Hold, Until: r.Next, Why: protocol.Reason{Code: protocol.NoOffer}}
+		r.Lots[0].Bids = nil
+		want := auction.Decision{Verdict: auction.Defer, Until: r.Next, Why: protocol.Reason{Code: protocol.NoBids}}
 		if d := named(t, name).Clear(r).Decisions[0]; !reflect.DeepEqual(d, want) {
 			t.Errorf("%s decided %+v", name, d)
 		}
@@ -152,7 +152,7 @@ func TestAJobThatNobodyOffersForIsHeld(t *testing.T) {
 }
 
 func TestRoundRobinGoesRound(t *testing.T) {
-	b, got := named(t, RoundRobin), ""
+	b, got := named(t, RuleRoundRobin), ""
 	for range 6 {
 		got += b.Clear(worked()).Decisions[0].Site[:1]
 	}
@@ -167,16 +167,16 @@ func TestRandomDrawsByTheNameOfTheJob(t *testing.T) {
 	other := more.Lots[0]
 	other.Job.ID = "more"
 	more.Lots = []auction.Lot{other, more.Lots[0]}
-	one, two := named(t, Random).Clear(r).Decisions[0], named(t, Random).Clear(more).Decisions[1]
+	one, two := named(t, RuleRandom).Clear(r).Decisions[0], named(t, RuleRandom).Clear(more).Decisions[1]
 	if one.Site != two.Site {
 		t.Errorf("%s, and with one job more %s", one.Site, two.Site)
 	}
 	sites, moved := map[string]int{}, 0
 	for i := range 400 {
 		r.Lots[0].Job.ID = protocol.JobID(fmt.Sprint("job-", i))
-		site := named(t, Random).Clear(r).Decisions[0].Site
+		site := named(t, RuleRandom).Clear(r).Decisions[0].Site
 		sites[site]++
-		if other, _ := New(Random, 8); other.Clear(r).Decisions[0].Site != site {
+		if other, _ := New(RuleRandom, 8); other.Clear(r).Decisions[0].Site != site {
 			moved++
 		}
 	}
@@ -192,14 +192,14 @@ func TestRandomDrawsByTheNameOfTheJob(t *testing.T) {
 
 func TestASiteWithoutSignalsIsNeitherCheapNorGreen(t *testing.T) {
 	r := worked()
-	r.Sites[1].Grid.Price = nil // kiel
-	if d := named(t, CheapestNow).Clear(r).Decisions[0]; d.Site != "rome" {
+	r.Sites[1].Forecast.Price = nil // kiel
+	if d := named(t, RuleCheapestNow).Clear(r).Decisions[0]; d.Site != "rome" {
 		t.Errorf("%s won", d.Site)
 	}
 	for i := range r.Sites {
-		r.Sites[i].Grid.Carbon = nil
+		r.Sites[i].Forecast.Carbon = nil
 	}
-	if d := named(t, GreenestNow).Clear(r).Decisions[0]; d.Site != "bern" {
+	if d := named(t, RuleGreenestNow).Clear(r).Decisions[0]; d.Site != "bern" {
 		t.Errorf("nobody knows his grid, and %s won; bern is the first that starts now", d.Site)
 	}
 }
@@ -227,15 +227,15 @@ func TestThresholdWaitsForACleanHour(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := worked()
-			r.Sites[2].Grid.Carbon = day(c.now)
+			r.Sites[2].Forecast.Carbon = day(c.now)
 			if c.spoil != nil {
 				c.spoil(&r.Lots[0].Job)
 			}
-			d := named(t, CarbonThreshold).Clear(r).Decisions[0]
-			if d.Site != "oslo" || (d.Verdict == auction.Hold) != (c.until != 0) || d.Until != c.until {
+			d := named(t, RuleCarbonThreshold).Clear(r).Decisions[0]
+			if d.Site != "oslo" || (d.Verdict == auction.Defer) != (c.until != 0) || d.Until != c.until {
 				t.Errorf("decided %+v, want a hold until %v", d, c.until)
 			}
-			if d.Verdict == auction.Hold && (d.Queue || d.Why.Code != protocol.CheaperLater) {
+			if d.Verdict == auction.Defer && (d.MayQueue || d.Why.Code != protocol.CheaperLater) {
 				t.Errorf("held %+v", d)
 			}
 		})

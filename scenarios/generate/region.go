@@ -8,33 +8,33 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Region is a synthetic grid, described by its typical day.
-type Region struct {
-	Price  Daily   // dollars per MWh
-	Carbon Daily   // grams of CO2-equivalent per kWh, life cycle
-	Match  float64 // rank correlation of price and carbon within a day, -1..1
-	PUE    float64 // mean; it varies by 0.01 up and down with the afternoon heat
-	Peak   int     // hour of the day, UTC, at which price is usually highest
+// A SyntheticRegion is a synthetic grid, described by its typical day.
+type SyntheticRegion struct {
+	Price  DailyProfile // dollars per MWh
+	Carbon DailyProfile // grams of CO2-equivalent per kWh, life cycle
+	Match  float64      // rank correlation of price and carbon within a day, -1..1
+	PUE    float64      // mean; it varies by 0.01 up and down with the afternoon heat
+	Peak   int          // hour of the day, UTC, at which price is usually highest
 }
 
-// Daily is the typical day of a quantity: its mean, and the range from its lowest to its highest hour.
-type Daily struct{ Mean, Swing float64 }
+// DailyProfile is the typical day of a quantity: its mean, and the range from its lowest to its highest hour.
+type DailyProfile struct{ Mean, Swing float64 }
 
 // Lower bounds of grid values.
 const (
-	leastPrice  = -100 // dollars per MWh: producers switch off below it
-	leastCarbon = 10   // grams per kWh: life-cycle emissions of wind and water
+	minPrice  = -100 // dollars per MWh: producers switch off below it
+	minCarbon = 10   // grams per kWh: life-cycle emissions of wind and water
 )
 
-// Signals returns the region's hourly price, carbon and PUE from an instant on, for seed and name. Price is in
+// GenerateSignals returns the region's hourly price, carbon and PUE from an instant on, for seed and name. Price is in
 // microdollars per kWh, carbon in milligrams per kWh, PUE in thousandths: see [protocol.Quantity].
 //
 // Price follows one wave; carbon mixes it with a second, uncorrelated wave, so that Match sets their correlation.
-func (r Region) Signals(seed uint64, name string, from protocol.Time, hours int) map[protocol.Quantity][]protocol.Point {
-	first := int(from.Go().Hour())
-	own := wave(Dice(seed, name, "price"), first-r.Peak, 0, hours)
-	other := wave(Dice(seed, name, "carbon"), first-r.Peak, apart, hours)
-	days := Dice(seed, name, "days")
+func (r SyntheticRegion) GenerateSignals(seed uint64, name string, from protocol.Time, hours int) map[protocol.Quantity][]protocol.Point {
+	first := int(from.StdTime().Hour())
+	own := dailyWave(SeededRand(seed, name, "price"), first-r.Peak, 0, hours)
+	other := dailyWave(SeededRand(seed, name, "carbon"), first-r.Peak, quarterDayHours, hours)
+	days := SeededRand(seed, name, "days")
 	out := make(map[protocol.Quantity][]protocol.Point, 3)
 	put := func(q protocol.Quantity, at protocol.Time, v float64) {
 		out[q] = append(out[q], protocol.Point{At: at, Value: int64(math.Round(v))})
@@ -45,50 +45,50 @@ func (r Region) Signals(seed uint64, name string, from protocol.Time, hours int)
 	var price, carbon float64
 	for h := range hours {
 		if h == 0 || (first+h)%24 == 0 {
-			price = r.Price.Mean * (1 + float64(0.08*bell(days)))
-			carbon = r.Carbon.Mean * (1 + float64(0.05*bell(days)))
+			price = r.Price.Mean * (1 + float64(0.08*drawNormal(days)))
+			carbon = r.Carbon.Mean * (1 + float64(0.05*drawNormal(days)))
 		}
 		mixed := float64(lean*own[h]) + float64(rest*other[h])
 		at := from.Add(time.Duration(h) * time.Hour)
-		put(protocol.GridPrice, at, 1000*max(leastPrice, price+float64(r.Price.Swing*own[h])))
-		put(protocol.GridCarbon, at, 1000*max(leastCarbon, carbon+float64(r.Carbon.Swing*mixed)))
-		put(protocol.GridPUE, at, 1000*max(1, r.PUE+float64(0.01*turn(first+h-r.Peak+4))))
+		put(protocol.GridPrice, at, 1000*max(minPrice, price+float64(r.Price.Swing*own[h])))
+		put(protocol.GridCarbon, at, 1000*max(minCarbon, carbon+float64(r.Carbon.Swing*mixed)))
+		put(protocol.GridPUE, at, 1000*max(1, r.PUE+float64(0.01*cosineOfHour(first+h-r.Peak+4))))
 	}
 	return out
 }
 
-// apart, in hours, shifts a wave by a quarter of a day and its second harmonic by a quarter of half a day. The
+// quarterDayHours, in hours, shifts a wave by a quarter of a day and its second harmonic by a quarter of half a day. The
 // shifted wave is orthogonal to the unshifted one.
-const apart = 6
+const quarterDayHours = 6
 
-// wave returns a daily cosine with a second harmonic of half its amplitude and weather noise that persists for some
+// dailyWave returns a daily cosine with a second harmonic of half its amplitude and weather noise that persists for some
 // hours, scaled so that a day's range is about 1.
-func wave(d *rand.Rand, phase, moved, hours int) []float64 {
+func dailyWave(d *rand.Rand, phase, moved, hours int) []float64 {
 	const (
 		swing   = 2.72 // median daily range of the unscaled sum; a test checks it
 		lasting = 0.8  // autocorrelation of the weather from hour to hour
 	)
-	weather := 0.3 * bell(d)
+	weather := 0.3 * drawNormal(d)
 	out := make([]float64, hours)
 	for h := range out {
-		day := turn(phase+h-moved) + float64(0.5*turn(2*(phase+h)-moved))
+		day := cosineOfHour(phase+h-moved) + float64(0.5*cosineOfHour(2*(phase+h)-moved))
 		out[h] = (day + weather) / swing
-		weather = float64(lasting*weather) + float64(0.18*bell(d))
+		weather = float64(lasting*weather) + float64(0.18*drawNormal(d))
 	}
 	return out
 }
 
-// turn returns the cosine of an hour as an angle of the day.
-func turn(hour int) float64 {
+// cosineOfHour returns the cosine of an hour as an angle of the day.
+func cosineOfHour(hour int) float64 {
 	h := ((hour % 24) + 24) % 24
 	if h > 12 {
 		h = 24 - h
 	}
 	if h > 6 {
-		return -cosines[12-h]
+		return -cosineTable[12-h]
 	}
-	return cosines[h]
+	return cosineTable[h]
 }
 
-// cosines of 0, 15, .. 90 degrees: a table, because math.Cos may differ in the last digit between processors.
-var cosines = [7]float64{1, 0.9659258262890683, 0.8660254037844387, 0.7071067811865476, 0.5, 0.25881904510252074, 0}
+// cosineTable of 0, 15, .. 90 degrees: a table, because math.Cos may differ in the last digit between processors.
+var cosineTable = [7]float64{1, 0.9659258262890683, 0.8660254037844387, 0.7071067811865476, 0.5, 0.25881904510252074, 0}

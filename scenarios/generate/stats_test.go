@@ -14,7 +14,7 @@ import (
 // seeds over which a statistic is held to its stated value.
 const seeds = 60
 
-var noon = protocol.At(time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC))
+var noon = protocol.FromStdTime(time.Date(2026, 3, 10, 0, 0, 0, 0, time.UTC))
 
 func values(points []protocol.Point) []float64 {
 	out := make([]float64, len(points))
@@ -63,27 +63,27 @@ func correlation(a, b []float64) float64 {
 
 // daily measures the middle day of three, by the same arithmetic as the figures
 // of the real grids in docs/scenarios.md.
-func daily(r generate.Region) (price, carbon generate.Daily, match float64) {
+func daily(r generate.SyntheticRegion) (price, carbon generate.DailyProfile, match float64) {
 	var pm, ps, cm, cs, rho []float64
 	for seed := range uint64(seeds) {
-		s := r.Signals(seed, "here", noon, 72)
+		s := r.GenerateSignals(seed, "here", noon, 72)
 		p, c := values(s[protocol.GridPrice][24:48]), values(s[protocol.GridCarbon][24:48])
 		pm, ps = append(pm, mean(p)), append(ps, slices.Max(p)-slices.Min(p))
 		cm, cs = append(cm, mean(c)), append(cs, slices.Max(c)-slices.Min(c))
 		rho = append(rho, correlation(ranks(p), ranks(c)))
 	}
-	return generate.Daily{Mean: median(pm), Swing: median(ps)}, generate.Daily{Mean: median(cm), Swing: median(cs)}, mean(rho)
+	return generate.DailyProfile{Mean: median(pm), Swing: median(ps)}, generate.DailyProfile{Mean: median(cm), Swing: median(cs)}, mean(rho)
 }
 
 func TestARegionsUsualDayIsTheOneStated(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		r    generate.Region
+		r    generate.SyntheticRegion
 	}{
-		{"price and carbon go together", generate.Region{Price: generate.Daily{Mean: 90, Swing: 66}, Carbon: generate.Daily{Mean: 450, Swing: 160}, Match: 0.67, PUE: 1.09, Peak: 17}},
-		{"they go together a little", generate.Region{Price: generate.Daily{Mean: 52, Swing: 49}, Carbon: generate.Daily{Mean: 277, Swing: 145}, Match: 0.39, PUE: 1.1, Peak: 2}},
-		{"they have nothing in common", generate.Region{Price: generate.Daily{Mean: 120, Swing: 80}, Carbon: generate.Daily{Mean: 660, Swing: 173}, Match: 0.06, PUE: 1.1, Peak: 8}},
-		{"they go against each other", generate.Region{Price: generate.Daily{Mean: 120, Swing: 80}, Carbon: generate.Daily{Mean: 660, Swing: 173}, Match: -0.5, PUE: 1.2, Peak: 0}},
+		{"price and carbon go together", generate.SyntheticRegion{Price: generate.DailyProfile{Mean: 90, Swing: 66}, Carbon: generate.DailyProfile{Mean: 450, Swing: 160}, Match: 0.67, PUE: 1.09, Peak: 17}},
+		{"they go together a little", generate.SyntheticRegion{Price: generate.DailyProfile{Mean: 52, Swing: 49}, Carbon: generate.DailyProfile{Mean: 277, Swing: 145}, Match: 0.39, PUE: 1.1, Peak: 2}},
+		{"they have nothing in common", generate.SyntheticRegion{Price: generate.DailyProfile{Mean: 120, Swing: 80}, Carbon: generate.DailyProfile{Mean: 660, Swing: 173}, Match: 0.06, PUE: 1.1, Peak: 8}},
+		{"they go against each other", generate.SyntheticRegion{Price: generate.DailyProfile{Mean: 120, Swing: 80}, Carbon: generate.DailyProfile{Mean: 660, Swing: 173}, Match: -0.5, PUE: 1.2, Peak: 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			price, carbon, match := daily(tc.r)
@@ -109,8 +109,8 @@ func quantile(v []time.Duration, q float64) float64 {
 func TestADayOfJobsIsSpreadAsStated(t *testing.T) {
 	const count = 600
 	sites := []string{"a", "b", "c", "d", "e", "f"}
-	mix := generate.Mix{Count: count, Habits: generate.Habits{Sites: sites,
-		Deferrable: generate.UsualDeferrable, Resident: generate.UsualResident, Input: generate.UsualInput}}
+	mix := generate.WorkloadMix{Count: count, TraitRates: generate.TraitRates{Sites: sites,
+		Deferrable: generate.DefaultDeferrable, Resident: generate.DefaultResident, Input: generate.DefaultInput}}
 	got := make(map[string]float64)
 	add := func(what string, yes bool) {
 		if yes {
@@ -120,7 +120,7 @@ func TestADayOfJobsIsSpreadAsStated(t *testing.T) {
 	var total float64
 	for seed := range uint64(seeds) {
 		var runs []time.Duration
-		for _, j := range mix.Jobs(seed, noon, noon.Add(24*time.Hour)) {
+		for _, j := range mix.GenerateJobs(seed, noon, noon.Add(24*time.Hour)) {
 			total++
 			runs = append(runs, j.Run)
 			add("one GPU", j.GPUs == 1 || j.GPUs == 0)

@@ -34,7 +34,7 @@ func load(t *testing.T, name string) spec.Scenario {
 	if _, err := os.Stat(*data); err != nil {
 		t.Skipf("recorded data is not here: %v", err)
 	}
-	s, err := spec.Load(name, spec.Options{Data: *data})
+	s, err := spec.LoadScenario(name, spec.Options{Data: *data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,14 +46,14 @@ func load(t *testing.T, name string) spec.Scenario {
 const mayLose = 1
 
 func TestJudgedAgainstEveryBaseline(t *testing.T) {
-	days := slices.DeleteFunc(spec.List(), func(name string) bool { return !strings.HasPrefix(name, "real-days/") })
+	days := slices.DeleteFunc(spec.ShippedNames(), func(name string) bool { return !strings.HasPrefix(name, "real-days/") })
 	lost := 0
 	for _, name := range days {
 		s := load(t, name)
 		totals := make(map[string]history.Totals)
-		for _, policy := range scenarios.Policies() {
+		for _, policy := range scenarios.PolicyNames() {
 			began := time.Now()
-			res, err := scenarios.Play(t.Context(), s, policy, new(membus.Hub), scenarios.Options{
+			res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{
 				Wall: func() time.Duration { return time.Since(began) },
 			})
 			if err != nil {
@@ -74,14 +74,14 @@ func TestJudgedAgainstEveryBaseline(t *testing.T) {
 
 // loses says by what the auction lost, or "".
 func loses(totals map[string]history.Totals) string {
-	ours := totals[scenarios.Auction]
+	ours := totals[scenarios.PolicyAuction]
 	var why []string
-	for _, policy := range baseline.Names() {
+	for _, policy := range baseline.RuleNames() {
 		if theirs := totals[policy]; theirs.ObjectiveUSD < ours.ObjectiveUSD {
 			why = append(why, fmt.Sprintf("%s costs $%.2f, the auction $%.2f", policy, theirs.ObjectiveUSD, ours.ObjectiveUSD))
 		}
 	}
-	if home := totals[baseline.HomeFIFO]; home.Late < ours.Late {
+	if home := totals[baseline.RuleHomeFIFO]; home.Late < ours.Late {
 		why = append(why, fmt.Sprintf("%d jobs are late, at home %d", ours.Late, home.Late))
 	}
 	return strings.Join(why, "; ")
@@ -91,7 +91,7 @@ func loses(totals map[string]history.Totals) string {
 func row(s spec.Scenario, totals map[string]history.Totals) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d jobs:", s.Name, len(s.Jobs))
-	for _, policy := range scenarios.Policies() {
+	for _, policy := range scenarios.PolicyNames() {
 		x := totals[policy]
 		fmt.Fprintf(&b, "\n  %-20s objective $%10.2f  %8.1f kWh  %8.1f kg  $%9.2f  late %4d  unplaced %3d  wait %8.0f s  %6.1f s",
 			policy, x.ObjectiveUSD, x.EnergyKWh, x.CarbonKg, x.CostUSD, x.Late, x.Unplaced, x.WaitS.Mean, x.WallS)
@@ -106,8 +106,8 @@ func TestJudgedLedgerIsTheSameOverEachBus(t *testing.T) {
 	if len(s.Jobs) < 2000 {
 		t.Errorf("the day has %d jobs; want 2000", len(s.Jobs))
 	}
-	nats := func() bus.Hub {
-		server, err := natsbus.Serve(natsbus.Config{})
+	nats := func() bus.Bus {
+		server, err := natsbus.StartServer(natsbus.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,17 +117,17 @@ func TestJudgedLedgerIsTheSameOverEachBus(t *testing.T) {
 	var first string
 	for _, run := range []struct {
 		name string
-		hub  bus.Hub
-	}{{"over NATS", nats()}, {"over NATS again", nats()}, {"in memory", new(membus.Hub)}} {
+		hub  bus.Bus
+	}{{"over NATS", nats()}, {"over NATS again", nats()}, {"in memory", new(membus.Bus)}} {
 		ledger, err := wal.NewWriter(io.Discard, run.name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := scenarios.Play(t.Context(), s, scenarios.Auction, run.hub, scenarios.Options{Record: ledger.Append})
+		res, err := scenarios.Replay(t.Context(), s, scenarios.PolicyAuction, run.hub, scenarios.Options{Record: ledger.AppendMessage})
 		if err != nil {
 			t.Fatalf("%s: %v", run.name, err)
 		}
-		digest := ledger.Digest()
+		digest := ledger.ChainDigest()
 		t.Logf("%s: %d messages, ledger %s", run.name, res.Totals.Messages, digest)
 		if first == "" {
 			first = digest

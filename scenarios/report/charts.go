@@ -9,28 +9,30 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// width is the width of a chart on the page, in pixels.
-const width = 420
+// chartWidth is the width of a chart on the page, in pixels.
+const chartWidth = 420
 
 // A chartFile is a chart and the stem of its files' names.
 type chartFile struct {
 	name    string
-	scene   chart.Scene
-	figures chart.Table
+	layout  chart.Layout
+	figures chart.FigureTable
 }
 
-func drawn(name string, c chart.Chart) chartFile { return chartFile{name, c.Draw(width), c.Figures()} }
+func drawChart(name string, c chart.Chart) chartFile {
+	return chartFile{name, c.ComputeLayout(chartWidth), c.FigureTable()}
+}
 
-// charts returns all charts of d, in the page's order: grid signals, busy GPUs by policy, totals.
-func charts(d Day) []chartFile {
+// allCharts returns all charts of d, in the page's order: grid signals, busy GPUs by policy, totals.
+func allCharts(d ReplayReport) []chartFile {
 	all := []chartFile{
-		drawn("price", signal(d, "Grid price", "dollars per MWh", func(s Site) (v []float64) {
+		drawChart("price", signalChart(d, "Grid price", "dollars per MWh", func(s SiteSignals) (v []float64) {
 			for _, x := range s.Price {
 				v = append(v, float64(x)/1000)
 			}
 			return v
 		})),
-		drawn("carbon", signal(d, "Carbon intensity", "grams of CO2e per kWh", func(s Site) (v []float64) {
+		drawChart("carbon", signalChart(d, "Carbon intensity", "grams of CO2e per kWh", func(s SiteSignals) (v []float64) {
 			for _, x := range s.Carbon {
 				v = append(v, float64(x)/1000)
 			}
@@ -39,32 +41,32 @@ func charts(d Day) []chartFile {
 	}
 	top := 1.0
 	for _, p := range d.Policies {
-		top = max(top, most(p))
+		top = max(top, peakBusyGPUs(p))
 	}
 	seen := make(map[string]bool)
 	for _, p := range d.Policies {
-		name := "busy-" + slug(p.Totals.Policy)
+		name := "busy-" + fileSlug(p.Totals.Policy)
 		// Different policy names may have the same slug; number the later ones.
 		for n := 2; seen[name]; n++ {
-			name = fmt.Sprintf("busy-%s-%d", slug(p.Totals.Policy), n)
+			name = fmt.Sprintf("busy-%s-%d", fileSlug(p.Totals.Policy), n)
 		}
 		seen[name] = true
-		all = append(all, drawn(name, busy(d, p, top)))
+		all = append(all, drawChart(name, busyGPUChart(d, p, top)))
 	}
-	return append(all, totals(d)...)
+	return append(all, totalsCharts(d)...)
 }
 
-// signal returns the line chart of one grid value of all sites over the day.
-func signal(d Day, title, unit string, of func(Site) []float64) chart.Lines {
-	l := chart.Lines{Title: title, Unit: unit + ", by site; hours in UTC", Start: d.Start, End: d.End, Step: d.Step}
+// signalChart returns the line chart of one grid value of all sites over the day.
+func signalChart(d ReplayReport, title, unit string, of func(SiteSignals) []float64) chart.LineChart {
+	l := chart.LineChart{Title: title, Unit: unit + ", by site; hours in UTC", Start: d.Start, End: d.End, Step: d.Step}
 	for _, s := range d.Sites {
-		l.Series = append(l.Series, chart.Values{Name: s.Name, Of: of(s)})
+		l.Series = append(l.Series, chart.LineSeries{Name: s.Name, Of: of(s)})
 	}
 	return l
 }
 
-// most returns the highest number of GPUs that a policy held at one time, over all sites.
-func most(p Policy) (top float64) {
+// peakBusyGPUs returns the highest number of GPUs that a policy held at one time, over all sites.
+func peakBusyGPUs(p PolicyRun) (top float64) {
 	var sum []protocol.Milli
 	for _, row := range p.Busy {
 		for i, v := range row {
@@ -78,15 +80,15 @@ func most(p Policy) (top float64) {
 	return top
 }
 
-// busy returns the chart of the GPUs that a policy's jobs held. All policies share the scale 0..top, so that charts
+// busyGPUChart returns the chart of the GPUs that a policy's jobs held. All policies share the scale 0..top, so that charts
 // compare.
-func busy(d Day, p Policy, top float64) chart.Lines {
-	l := chart.Lines{
-		Title: short(p.Totals.Policy), Unit: "GPUs held, by site, stacked; hours in UTC",
+func busyGPUChart(d ReplayReport, p PolicyRun, top float64) chart.LineChart {
+	l := chart.LineChart{
+		Title: shortPolicyName(p.Totals.Policy), Unit: "GPUs held, by site, stacked; hours in UTC",
 		Start: d.Start, End: d.End, Step: d.Step, Stacked: true, Top: top, Decimals: 1,
 	}
 	for i, s := range d.Sites {
-		v := chart.Values{Name: s.Name}
+		v := chart.LineSeries{Name: s.Name}
 		if i < len(p.Busy) {
 			for _, x := range p.Busy[i] {
 				v.Of = append(v.Of, float64(x)/1000)
@@ -97,47 +99,47 @@ func busy(d Day, p Policy, top float64) chart.Lines {
 	return l
 }
 
-// parts are the terms of the objective, in the order of its chart (METHOD, section 1: money, carbon, transfer,
+// costColumns are the terms of the objective, in the order of its chart (METHOD, section 1: money, carbon, transfer,
 // delay, lateness).
-var parts = []column{
-	{head: "energy", of: func(t history.Totals) float64 { return t.CostUSD }},
-	{head: "carbon", of: func(t history.Totals) float64 { return t.CarbonUSD }},
-	{head: "transfer", of: func(t history.Totals) float64 { return t.TransferUSD }},
-	{head: "delay", of: func(t history.Totals) float64 { return t.DelayUSD }},
-	{head: "lateness", of: func(t history.Totals) float64 { return t.LateUSD }},
+var costColumns = []totalsColumn{
+	{head: "energy", value: func(t history.Totals) float64 { return t.CostUSD }},
+	{head: "carbon", value: func(t history.Totals) float64 { return t.CarbonUSD }},
+	{head: "transfer", value: func(t history.Totals) float64 { return t.TransferUSD }},
+	{head: "delay", value: func(t history.Totals) float64 { return t.DelayUSD }},
+	{head: "lateness", value: func(t history.Totals) float64 { return t.LateUSD }},
 }
 
-// totals returns a bar chart for each figure by which policies are compared.
-func totals(d Day) []chartFile {
+// totalsCharts returns a bar chart for each figure by which policies are compared.
+func totalsCharts(d ReplayReport) []chartFile {
 	if len(d.Policies) == 0 {
 		return nil
 	}
 	one := func(name, title, unit string, decimals int, of func(history.Totals) float64) chartFile {
-		return drawn(name, bars(d, title, unit, decimals, []column{{of: of}}))
+		return drawChart(name, policyBars(d, title, unit, decimals, []totalsColumn{{value: of}}))
 	}
 	return []chartFile{
-		drawn("objective", bars(d, "Objective", "dollars, by cause", 2, parts)),
+		drawChart("objective", policyBars(d, "Objective", "dollars, by cause", 2, costColumns)),
 		one("cost", "Cost of energy", "dollars, idle machines included", 2, func(t history.Totals) float64 { return t.CostUSD }),
 		one("emissions", "Carbon", "kg CO2e, idle machines included", 1, func(t history.Totals) float64 { return t.CarbonKg }),
 		one("energy", "Energy", "kWh, idle machines included", 1, func(t history.Totals) float64 { return t.EnergyKWh }),
 		one("wait", "Wait of the unluckiest 5 %", "minutes from arrival to start, 95th percentile", 1, func(t history.Totals) float64 { return t.WaitS.P95 / 60 }),
-		drawn("late", bars(d, "Jobs late or never run", "jobs", 0, []column{
-			{head: "late", of: func(t history.Totals) float64 { return float64(t.Late) }},
-			{head: "never run", of: func(t history.Totals) float64 { return float64(t.Unplaced) }},
+		drawChart("late", policyBars(d, "Jobs late or never run", "jobs", 0, []totalsColumn{
+			{head: "late", value: func(t history.Totals) float64 { return float64(t.Late) }},
+			{head: "never run", value: func(t history.Totals) float64 { return float64(t.Unplaced) }},
 		})),
 	}
 }
 
-// bars draws one bar for each policy, stacked from one or more figures.
-func bars(d Day, title, unit string, decimals int, stack []column) chart.Bars {
-	b := chart.Bars{Title: title, Unit: unit, Decimals: decimals}
+// policyBars draws one bar for each policy, stacked from one or more figures.
+func policyBars(d ReplayReport, title, unit string, decimals int, stack []totalsColumn) chart.BarChart {
+	b := chart.BarChart{Title: title, Unit: unit, Decimals: decimals}
 	for _, c := range stack {
 		b.Parts = append(b.Parts, c.head)
 	}
 	for _, p := range d.Policies {
-		r := chart.Row{Name: short(p.Totals.Policy)}
+		r := chart.BarRow{Name: shortPolicyName(p.Totals.Policy)}
 		for _, c := range stack {
-			v := c.of(p.Totals)
+			v := c.value(p.Totals)
 			if math.IsNaN(v) || math.IsInf(v, 0) { // a bar cannot show these; the table does
 				v = 0
 			}

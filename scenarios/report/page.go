@@ -18,31 +18,31 @@ var pageStyle string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
-// A section is a group of charts under a heading.
+// A pageSection is a group of charts under a heading.
 // The indices of figures follow the order of charts: price, carbon, busy by policy, totals.
-type section struct {
+type pageSection struct {
 	Title, Words string
-	Charts       []figure
+	Charts       []pageFigure
 }
 
-type figure struct {
-	SVG  template.HTML // trusted: chart.Scene escapes all texts
+type pageFigure struct {
+	SVG  template.HTML // trusted: chart.Layout escapes all texts
 	Name string
 }
 
-type cell struct {
+type tableCell struct {
 	Head, Unit, Text string
 	Best             bool
 }
 
-// page writes the report of d as one self-contained HTML file.
-func page(w io.Writer, d Day, all []chartFile) error {
-	figures := make([]figure, len(all))
+// writePage writes the report of d as one self-contained HTML file.
+func writePage(w io.Writer, d ReplayReport, all []chartFile) error {
+	figures := make([]pageFigure, len(all))
 	for i, c := range all {
-		figures[i] = figure{template.HTML(c.scene.Inline()), c.name}
+		figures[i] = pageFigure{template.HTML(c.layout.InlineSVG()), c.name}
 	}
 	n := 2 + len(d.Policies)
-	sections := []section{
+	sections := []pageSection{
 		{"Policies compared", "Each bar is one policy over the whole day; shorter is better.", figures[n:]},
 		{"Where and when jobs ran", "All policies share one scale.", figures[2:n]},
 		{"What the grids did", "The values that jobs were billed at. Decisions were made on what was published or forecast at the time.", figures[:2]},
@@ -50,8 +50,8 @@ func page(w io.Writer, d Day, all []chartFile) error {
 	if len(d.Policies) == 0 {
 		sections = sections[2:]
 	}
-	var rows [][]cell
-	columns := append(append([]column(nil), cost...), jobs...)
+	var rows [][]tableCell
+	columns := append(append([]totalsColumn(nil), costTableColumns...), jobTableColumns...)
 	for range d.Policies {
 		rows = append(rows, nil)
 	}
@@ -60,18 +60,18 @@ func page(w io.Writer, d Day, all []chartFile) error {
 		totals[i] = p.Totals
 	}
 	for _, c := range columns {
-		for i, mark := range c.marks(totals) {
-			rows[i] = append(rows[i], cell{c.head, c.unit, c.show(c.of(totals[i])), mark == "*"})
+		for i, mark := range c.markBest(totals) {
+			rows[i] = append(rows[i], tableCell{c.head, c.unit, c.show(c.value(totals[i])), mark == "*"})
 		}
 	}
 	return pageTemplate.Execute(w, map[string]any{
-		"Day": d, "Compared": Compared(d), "Sections": sections, "Rows": rows, "Style": template.CSS(inks() + pageStyle),
-		"From": d.Start.Go().Format("2 January 2006 15:04"), "To": d.End.Go().Format("2 January 2006 15:04"),
+		"Day": d, "Compared": ComparisonText(d), "Sections": sections, "Rows": rows, "Style": template.CSS(cssColors() + pageStyle),
+		"From": d.Start.StdTime().Format("2 January 2006 15:04"), "To": d.End.StdTime().Format("2 January 2006 15:04"),
 	})
 }
 
-// inks returns the colours of charts and page as CSS variables, for light and dark mode.
-func inks() string {
+// cssColors returns the colours of charts and page as CSS variables, for light and dark mode.
+func cssColors() string {
 	return fmt.Sprintf(":root{color-scheme:light dark;%s}\n@media screen and (prefers-color-scheme:dark){:root{%s}}\n%s",
-		chart.Variables(false), chart.Variables(true), chart.Style())
+		chart.CSSVariables(false), chart.CSSVariables(true), chart.InlineCSS())
 }

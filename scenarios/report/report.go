@@ -23,34 +23,34 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Day is the input of a report. Series begin at Start and have one value for each Step; they may have different
+// A ReplayReport is the input of a report. Series begin at Start and have one value for each Step; they may have different
 // lengths. Sites have the same order throughout.
-type Day struct {
+type ReplayReport struct {
 	Scenario, About string
 	Start, End      protocol.Time
 	Arrived         protocol.Time // last arrival; jobs arrive from Start until then; 0: until End
 	Step            time.Duration // of all series; 0 means an hour
-	Sites           []Site
-	Policies        []Policy // in the order of display
-	Notes           []string // assumptions, cuts and filled values
+	Sites           []SiteSignals
+	Policies        []PolicyRun // in the order of display
+	Notes           []string    // assumptions, cuts and filled values
 }
 
-// A Site is the actual grid of a site.
-type Site struct {
+// A SiteSignals is the actual grid of a site.
+type SiteSignals struct {
 	Name   string
 	GPUs   protocol.Milli
 	Price  []protocol.Microdollars // per kWh
 	Carbon []protocol.Milligrams   // per kWh
 }
 
-// A Policy is one replay of the day.
-type Policy struct {
+// A PolicyRun is one replay of the day.
+type PolicyRun struct {
 	Totals history.Totals
 	Busy   [][]protocol.Milli // GPUs held, by site, then by step
 }
 
-// JSON writes the totals in the format of docs/replay-json.md.
-func JSON(w io.Writer, all []history.Totals) error {
+// WriteJSON writes the totals in the format of docs/replay-json.md.
+func WriteJSON(w io.Writer, all []history.Totals) error {
 	if all == nil {
 		all = []history.Totals{}
 	}
@@ -62,23 +62,23 @@ func JSON(w io.Writer, all []history.Totals) error {
 	return nil
 }
 
-// Write writes index.html to dir, and each chart as SVG, PNG and text table to dir/charts. It returns the page's
+// WriteReport writes index.html to dir, and each chart as SVG, PNG and text table to dir/charts. It returns the page's
 // path.
-func Write(dir string, d Day) (string, error) {
-	d = d.tidy()
+func WriteReport(dir string, d ReplayReport) (string, error) {
+	d = d.normalizeTexts()
 	folder := filepath.Join(dir, "charts")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("report: create the chart folder: %w", err)
 	}
-	all := charts(d)
+	all := allCharts(d)
 	for _, c := range all {
-		picture, err := c.scene.PNG()
+		picture, err := c.layout.EncodePNG()
 		if err != nil {
 			return "", fmt.Errorf("report: draw %s: %w", c.name, err)
 		}
 		var figures bytes.Buffer
-		c.figures.Write(&figures)
-		for ext, data := range map[string][]byte{".svg": c.scene.SVG(), ".png": picture, ".txt": figures.Bytes()} {
+		c.figures.WriteText(&figures)
+		for ext, data := range map[string][]byte{".svg": c.layout.EncodeSVG(), ".png": picture, ".txt": figures.Bytes()} {
 			if err := os.WriteFile(filepath.Join(folder, c.name+ext), data, 0o644); err != nil {
 				return "", fmt.Errorf("report: write a chart: %w", err)
 			}
@@ -89,7 +89,7 @@ func Write(dir string, d Day) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("report: write the page: %w", err)
 	}
-	err = page(f, d, all)
+	err = writePage(f, d, all)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -99,45 +99,45 @@ func Write(dir string, d Day) (string, error) {
 	return path, nil
 }
 
-// tidy returns d with legible texts and a step above zero.
-func (d Day) tidy() Day {
+// normalizeTexts returns d with legible texts and a step above zero.
+func (d ReplayReport) normalizeTexts() ReplayReport {
 	if d.Step <= 0 {
 		d.Step = time.Hour
 	}
-	d.Scenario, d.About = plain(d.Scenario), plain(d.About)
+	d.Scenario, d.About = legibleText(d.Scenario), legibleText(d.About)
 	notes := make([]string, len(d.Notes))
 	for i, n := range d.Notes {
-		notes[i] = plain(n)
+		notes[i] = legibleText(n)
 	}
 	d.Notes = notes
-	sites := make([]Site, len(d.Sites))
+	sites := make([]SiteSignals, len(d.Sites))
 	for i, s := range d.Sites {
-		s.Name = plain(s.Name)
+		s.Name = legibleText(s.Name)
 		sites[i] = s
 	}
 	d.Sites = sites
-	policies := make([]Policy, len(d.Policies))
+	policies := make([]PolicyRun, len(d.Policies))
 	for i, p := range d.Policies {
-		p.Totals.Policy = plain(p.Totals.Policy)
+		p.Totals.Policy = legibleText(p.Totals.Policy)
 		policies[i] = p
 	}
 	d.Policies = policies
 	return d
 }
 
-// Compared returns a paragraph that says what was compared and which policy had the lowest objective.
-func Compared(d Day) string {
-	d = d.tidy()
+// ComparisonText returns a paragraph that says what was compared and which policy had the lowest objective.
+func ComparisonText(d ReplayReport) string {
+	d = d.normalizeTexts()
 	if len(d.Policies) == 0 {
 		return "Nothing was replayed."
 	}
 	first := d.Policies[0].Totals
 	s := fmt.Sprintf("%s replayed the same day: %s that arrive from %s to %s UTC, at %s with %s GPUs. ",
-		number(len(d.Policies), "policy", "policies"), number(first.Jobs, "job", "jobs"),
-		d.Start.Go().Format("2 Jan 2006 15:04"), cmp.Or(d.Arrived, d.End).Go().Format("2 Jan 2006 15:04"),
-		number(len(d.Sites), "site", "sites"), gpus(d.Sites))
+		countText(len(d.Policies), "policy", "policies"), countText(first.Jobs, "job", "jobs"),
+		d.Start.StdTime().Format("2 Jan 2006 15:04"), cmp.Or(d.Arrived, d.End).StdTime().Format("2 Jan 2006 15:04"),
+		countText(len(d.Sites), "site", "sites"), gpuCountText(d.Sites))
 	if len(d.Policies) == 1 {
-		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, money(first.ObjectiveUSD))
+		return s + fmt.Sprintf("%s cost $%s by the objective, all terms included.", first.Policy, formatMoney(first.ObjectiveUSD))
 	}
 	var rivals []history.Totals
 	for _, p := range d.Policies {
@@ -158,31 +158,31 @@ func Compared(d Day) string {
 	if i := slices.IndexFunc(rivals, func(t history.Totals) bool { return t.Policy == "home-fifo" }); i >= 0 {
 		base = rivals[i]
 	}
-	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, money(best.ObjectiveUSD))
+	s += fmt.Sprintf("The lowest objective is that of %s, $%s", best.Policy, formatMoney(best.ObjectiveUSD))
 	if base.Policy != best.Policy && base.ObjectiveUSD > 0 {
 		s += fmt.Sprintf(", %.1f %% below %s; its jobs waited %s minutes on average, those of %s %s",
-			100*(1-best.ObjectiveUSD/base.ObjectiveUSD), base.Policy, one(best.WaitS.Mean/60), base.Policy, one(base.WaitS.Mean/60))
+			100*(1-best.ObjectiveUSD/base.ObjectiveUSD), base.Policy, formatOneDecimal(best.WaitS.Mean/60), base.Policy, formatOneDecimal(base.WaitS.Mean/60))
 	}
 	return s + "."
 }
 
-func gpus(sites []Site) string {
+func gpuCountText(sites []SiteSignals) string {
 	var sum protocol.Milli
 	for _, s := range sites {
 		sum += s.GPUs
 	}
-	return whole(float64(sum / 1000))
+	return formatWhole(float64(sum / 1000))
 }
 
-func number(n int, one, many string) string {
+func countText(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return whole(float64(n)) + " " + many
+	return formatWhole(float64(n)) + " " + many
 }
 
-// slug returns a name that is safe as a file name on any system, at most 40 bytes.
-func slug(name string) string {
+// fileSlug returns a name that is safe as a file name on any system, at most 40 bytes.
+func fileSlug(name string) string {
 	s := strings.Map(func(c rune) rune {
 		switch {
 		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':

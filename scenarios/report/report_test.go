@@ -29,14 +29,14 @@ const midnight protocol.Time = 1_649_808_000_000 // 2022-04-13T00:00:00Z
 
 // sample is a made-up day: six sites and nine policies, with the shapes that
 // real ones have.
-func sample() Day {
-	d := Day{
+func sample() ReplayReport {
+	d := ReplayReport{
 		Scenario: "six-regions", About: "A made-up day of six regions.",
 		Start: midnight, End: midnight.Add(48 * time.Hour), Step: time.Hour,
 		Notes: []string{"Jobs that name no home live where they were first seen."},
 	}
 	for i, name := range []string{"california", "germany", "great-britain", "ontario", "sweden", "texas"} {
-		s := Site{Name: name, GPUs: 64_000}
+		s := SiteSignals{Name: name, GPUs: 64_000}
 		for h := range 48 {
 			day := math.Sin(float64(h-8+2*i) / 24 * 2 * math.Pi)
 			s.Price = append(s.Price, protocol.Microdollars(1000*(40+15*float64(i)+35*day)))
@@ -49,7 +49,7 @@ func sample() Day {
 		"cheapest-now", "greenest-now", "carbon-threshold",
 	} {
 		f := 1 + 0.11*float64(i)
-		p := Policy{Totals: history.Totals{
+		p := PolicyRun{Totals: history.Totals{
 			Scenario: d.Scenario, Policy: name, Jobs: 2000, Placed: 1996, Unplaced: 4, Late: 3 * i,
 			EnergyKWh: 8123.4 * f, CarbonKg: 1604.2 * f, CostUSD: 402.11 * f, CarbonUSD: 160.42 * f,
 			TransferUSD: 12.5 * f, DelayUSD: 21 * f, LateUSD: 4.4 * float64(i), GPUUtil: 0.61, FragRatio: 0.04 * f,
@@ -72,16 +72,16 @@ func sample() Day {
 
 // pageOf returns the page of d. With -pages it and its charts are kept, to be
 // looked at.
-func pageOf(t *testing.T, d Day) string {
+func pageOf(t *testing.T, d ReplayReport) string {
 	t.Helper()
 	if *pages != "" {
-		if _, err := Write(filepath.Join(*pages, strings.ReplaceAll(t.Name(), "/", "-")), d); err != nil {
+		if _, err := WriteReport(filepath.Join(*pages, strings.ReplaceAll(t.Name(), "/", "-")), d); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var out bytes.Buffer
-	d = d.tidy()
-	if err := page(&out, d, charts(d)); err != nil {
+	d = d.normalizeTexts()
+	if err := writePage(&out, d, allCharts(d)); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -92,7 +92,7 @@ func TestThePageAndItsChartsAreTheSameBytesTwice(t *testing.T) {
 	d.Policies = d.Policies[:2]
 	a, b := t.TempDir(), t.TempDir()
 	for _, dir := range []string{a, b} {
-		if _, err := Write(dir, d); err != nil {
+		if _, err := WriteReport(dir, d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestThePageAndItsChartsAreTheSameBytesTwice(t *testing.T) {
 			t.Errorf("%s differs between two runs (%v)", rest, err)
 		}
 		if strings.HasSuffix(f, ".png") {
-			if im, err := png.Decode(bytes.NewReader(x)); err != nil || im.Bounds().Dx() != 2*width {
+			if im, err := png.Decode(bytes.NewReader(x)); err != nil || im.Bounds().Dx() != 2*chartWidth {
 				t.Errorf("%s: %v; want a picture twice as wide as the chart", rest, err)
 			}
 		}
@@ -142,11 +142,11 @@ func TestHostileNamesAreText(t *testing.T) {
 		t.Error("a name became markup")
 	}
 	harmless := regexp.MustCompile(`^[a-z0-9-]{1,50}$`)
-	for _, c := range charts(d.tidy()) {
+	for _, c := range allCharts(d.normalizeTexts()) {
 		if !harmless.MatchString(c.name) {
 			t.Errorf("a chart's file is named %q", c.name)
 		}
-		for dec := xml.NewDecoder(bytes.NewReader(c.scene.SVG())); ; {
+		for dec := xml.NewDecoder(bytes.NewReader(c.layout.EncodeSVG())); ; {
 			tok, err := dec.Token()
 			if errors.Is(err, io.EOF) {
 				break
@@ -163,23 +163,26 @@ func TestHostileNamesAreText(t *testing.T) {
 func TestAnyDayIsDrawn(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		change func(*Day)
+		change func(*ReplayReport)
 	}{
-		{"nothing at all", func(d *Day) { *d = Day{} }},
-		{"no policies", func(d *Day) { d.Policies = nil }},
-		{"one policy", func(d *Day) { d.Policies = d.Policies[:1] }},
-		{"no sites", func(d *Day) { d.Sites = nil }},
-		{"more sites than colours", func(d *Day) { d.Sites = append(append(d.Sites, d.Sites...), d.Sites...) }},
-		{"series of different lengths", func(d *Day) {
+		{"nothing at all", func(d *ReplayReport) { *d = ReplayReport{} }},
+		{"no policies", func(d *ReplayReport) { d.Policies = nil }},
+		{"one policy", func(d *ReplayReport) { d.Policies = d.Policies[:1] }},
+		{"no sites", func(d *ReplayReport) { d.Sites = nil }},
+		{"more sites than colours", func(d *ReplayReport) { d.Sites = append(append(d.Sites, d.Sites...), d.Sites...) }},
+		{"series of different lengths", func(d *ReplayReport) {
 			d.Sites[0].Price, d.Sites[1].Carbon, d.Policies[0].Busy[2] = nil, d.Sites[1].Carbon[:3], d.Policies[0].Busy[2][:5]
 			d.Policies[1].Busy = d.Policies[1].Busy[:2]
 		}},
-		{"series longer than the day", func(d *Day) { d.End = d.Start.Add(5 * time.Hour) }},
-		{"an end before its start", func(d *Day) { d.End = d.Start.Add(-time.Hour) }},
-		{"negative prices", func(d *Day) { d.Sites[0].Price[3] = -80_000; d.Policies[0].Totals.CostUSD = -300 }},
-		{"figures that are none", func(d *Day) { d.Policies[0].Totals.CostUSD = math.NaN(); d.Policies[1].Totals.CarbonKg = math.Inf(1) }},
-		{"five weeks", func(d *Day) { d.End = d.Start.Add(35 * 24 * time.Hour) }},
-		{"two policies of one name", func(d *Day) { d.Policies[1].Totals.Policy = d.Policies[0].Totals.Policy }},
+		{"series longer than the day", func(d *ReplayReport) { d.End = d.Start.Add(5 * time.Hour) }},
+		{"an end before its start", func(d *ReplayReport) { d.End = d.Start.Add(-time.Hour) }},
+		{"negative prices", func(d *ReplayReport) { d.Sites[0].Price[3] = -80_000; d.Policies[0].Totals.CostUSD = -300 }},
+		{"figures that are none", func(d *ReplayReport) {
+			d.Policies[0].Totals.CostUSD = math.NaN()
+			d.Policies[1].Totals.CarbonKg = math.Inf(1)
+		}},
+		{"five weeks", func(d *ReplayReport) { d.End = d.Start.Add(35 * 24 * time.Hour) }},
+		{"two policies of one name", func(d *ReplayReport) { d.Policies[1].Totals.Policy = d.Policies[0].Totals.Policy }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d := sample()
@@ -198,7 +201,7 @@ func TestTable(t *testing.T) {
 		all = append(all, p.Totals)
 	}
 	var got bytes.Buffer
-	if err := Table(&got, all); err != nil {
+	if err := WriteTable(&got, all); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -221,7 +224,7 @@ func TestTable(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	col := column{of: func(t history.Totals) float64 { return t.CostUSD }, show: money, lower: true}
+	col := totalsColumn{value: func(t history.Totals) float64 { return t.CostUSD }, show: formatMoney, lower: true}
 	for _, tc := range []struct {
 		name  string
 		costs []float64
@@ -237,7 +240,7 @@ func TestMarks(t *testing.T) {
 			for _, c := range tc.costs {
 				all = append(all, history.Totals{CostUSD: c})
 			}
-			if got := fmt.Sprint(col.marks(all)); got != tc.want {
+			if got := fmt.Sprint(col.markBest(all)); got != tc.want {
 				t.Errorf("marks(%v) = %v; want %v", tc.costs, got, tc.want)
 			}
 		})
@@ -247,20 +250,20 @@ func TestMarks(t *testing.T) {
 // A run whose sites knew more than is usual is there to compare with.
 func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 	all := []history.Totals{{Policy: "auction", CostUSD: 3, ObjectiveUSD: 3}, {Policy: "auction/perfect", CostUSD: 1, ObjectiveUSD: 1}, {Policy: "random", CostUSD: 4, ObjectiveUSD: 4}}
-	col := column{of: func(t history.Totals) float64 { return t.CostUSD }, show: money, lower: true}
-	if got := fmt.Sprint(col.marks(all)); got != "[*    ]" {
+	col := totalsColumn{value: func(t history.Totals) float64 { return t.CostUSD }, show: formatMoney, lower: true}
+	if got := fmt.Sprint(col.markBest(all)); got != "[*    ]" {
 		t.Errorf("marks %v", got)
 	}
 	d := sample()
-	d.Policies = []Policy{{Totals: all[1]}, {Totals: all[0]}, {Totals: all[2]}}
-	if got := Compared(d); !strings.Contains(got, "lowest objective is that of auction, $3.00") || !strings.Contains(got, "no rival") {
+	d.Policies = []PolicyRun{{Totals: all[1]}, {Totals: all[0]}, {Totals: all[2]}}
+	if got := ComparisonText(d); !strings.Contains(got, "lowest objective is that of auction, $3.00") || !strings.Contains(got, "no rival") {
 		t.Errorf("Compared() = %q", got)
 	}
-	if got := Compared(d); strings.Contains(got, "below") {
+	if got := ComparisonText(d); strings.Contains(got, "below") {
 		t.Errorf("the lowest of all rivals is held against one that is none: %q", got)
 	}
-	d.Policies = []Policy{{Totals: all[1]}, {Totals: history.Totals{Policy: "auction/none"}}}
-	if got := Compared(d); strings.Contains(got, "lowest") || !strings.HasSuffix(got, "no rival.") {
+	d.Policies = []PolicyRun{{Totals: all[1]}, {Totals: history.Totals{Policy: "auction/none"}}}
+	if got := ComparisonText(d); strings.Contains(got, "lowest") || !strings.HasSuffix(got, "no rival.") {
 		t.Errorf("of such alone: %q", got)
 	}
 }
@@ -270,7 +273,7 @@ func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 	seen := make(map[string]string)
 	for _, policy := range []string{"auction", "k8s-least-allocated", "k8s-most-allocated", "wait-awhile", "wait-awhile-interrupting", "carbon-threshold", "priority-order", "greenest-now"} {
 		for _, knows := range []string{"", "/own", "/perfect", "/wrong", "/none"} {
-			name := short(policy + knows)
+			name := shortPolicyName(policy + knows)
 			if other, dup := seen[name]; dup || utf8.RuneCountInString(name) > 20 || !strings.HasSuffix(name, knows) {
 				t.Errorf("%s is %q in a table, %q is too", policy+knows, name, other)
 			}
@@ -278,7 +281,7 @@ func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"a name that nobody gave it": "a name that nobody …", "a/slash in a name that is none of ours": "a/slash in a name t…"} {
-		if got := short(name); got != want {
+		if got := shortPolicyName(name); got != want {
 			t.Errorf("%q is %q; want %q", name, got, want)
 		}
 	}
@@ -287,7 +290,7 @@ func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 func TestJSONIsAlwaysAnArray(t *testing.T) {
 	for n, all := range map[int][]history.Totals{0: nil, 2: {{Policy: "a"}, {Policy: "b"}}} {
 		var raw bytes.Buffer
-		if err := JSON(&raw, all); err != nil {
+		if err := WriteJSON(&raw, all); err != nil {
 			t.Fatal(err)
 		}
 		var got []map[string]any
@@ -298,7 +301,7 @@ func TestJSONIsAlwaysAnArray(t *testing.T) {
 }
 
 func TestCompared(t *testing.T) {
-	got := Compared(sample())
+	got := ComparisonText(sample())
 	for _, want := range []string{"9 policies replayed the same day: 2,000 jobs", "6 sites with 384 GPUs", "auction, $596.03", "10.5 % below home-fifo"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("Compared() = %q; want %q in it", got, want)
@@ -312,12 +315,12 @@ func TestChartsShowTheFiguresThatTheyName(t *testing.T) {
 	d.Policies = d.Policies[:1]
 	x := d.Policies[0].Totals
 	want := map[string]string{
-		"objective": money(x.CostUSD + x.CarbonUSD + x.TransferUSD + x.DelayUSD + x.LateUSD), "cost": money(x.CostUSD), "emissions": one(x.CarbonKg),
-		"energy": one(x.EnergyKWh), "wait": one(x.WaitS.P95 / 60), "late": whole(float64(x.Late + x.Unplaced)),
+		"objective": formatMoney(x.CostUSD + x.CarbonUSD + x.TransferUSD + x.DelayUSD + x.LateUSD), "cost": formatMoney(x.CostUSD), "emissions": formatOneDecimal(x.CarbonKg),
+		"energy": formatOneDecimal(x.EnergyKWh), "wait": formatOneDecimal(x.WaitS.P95 / 60), "late": formatWhole(float64(x.Late + x.Unplaced)),
 	}
-	for _, c := range charts(d) {
-		if figure, ok := want[c.name]; ok && !strings.Contains(string(c.scene.Inline()), ">"+figure+"</text>") {
-			t.Errorf("the chart %s does not show %s:\n%s", c.name, figure, c.scene.Label)
+	for _, c := range allCharts(d) {
+		if figure, ok := want[c.name]; ok && !strings.Contains(string(c.layout.InlineSVG()), ">"+figure+"</text>") {
+			t.Errorf("the chart %s does not show %s:\n%s", c.name, figure, c.layout.Label)
 		}
 		delete(want, c.name)
 	}

@@ -7,20 +7,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An outage is a period in which the site has no power.
-type outage struct {
+// An powerOutage is a period in which the site has no power.
+type powerOutage struct {
 	from, to protocol.Time
 	nodes    []protocol.Node // the site's nodes as reported with power
 }
 
-// Outage schedules a loss of power between two instants: running jobs are lost, no job can start, and no node draws
+// ScheduleOutage schedules a loss of power between two instants: running jobs are lost, no job can start, and no node draws
 // power. Call it before the first step, in order of time, for periods that do not overlap. A period that ends
 // before the executor's start is ignored.
-func (h *Hands) Outage(from, to protocol.Time, nodes []capacity.Node) {
+func (h *SimExecutor) ScheduleOutage(from, to protocol.Time, nodes []capacity.Node) {
 	if to <= h.at {
 		return
 	}
-	o := outage{from: max(from, h.at), to: to}
+	o := powerOutage{from: max(from, h.at), to: to}
 	for _, n := range nodes {
 		o.nodes = append(o.nodes, protocol.Node{
 			Name: n.Name, Model: n.Model, GPUs: n.GPUs, CPU: protocol.Milli(n.CPU),
@@ -30,8 +30,8 @@ func (h *Hands) Outage(from, to protocol.Time, nodes []capacity.Node) {
 	h.outages = append(h.outages, o)
 }
 
-// turns returns the next change of power; 0: none.
-func (h *Hands) turns() protocol.Time {
+// nextPowerChange returns the next change of power; 0: none.
+func (h *SimExecutor) nextPowerChange() protocol.Time {
 	switch {
 	case len(h.outages) == 0:
 		return 0
@@ -41,9 +41,9 @@ func (h *Hands) turns() protocol.Time {
 	return h.outages[0].from
 }
 
-// turn switches the power of the site off or on when it is due.
-func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
-	if t := h.turns(); t == 0 || now < t {
+// applyPowerChange switches the power of the site off or on when it is due.
+func (h *SimExecutor) applyPowerChange(now protocol.Time) (said []protocol.Message) {
+	if t := h.nextPowerChange(); t == 0 || now < t {
 		return nil
 	}
 	o := h.outages[0]
@@ -53,7 +53,7 @@ func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 	} else {
 		h.dark = true
 		for _, j := range h.jobs {
-			said = append(said, h.lose(now, j.launch.Job.ID, j.launch.Epoch, h.stop(now, j)))
+			said = append(said, h.reportInterrupted(now, j.launch.Job.ID, j.launch.Epoch, h.stopJob(now, j)))
 		}
 		h.jobs = nil
 		for i := range nodes {
@@ -66,16 +66,16 @@ func (h *Hands) turn(now protocol.Time) (said []protocol.Message) {
 		m := h.nodes[name]
 		m.awake, m.sleeps = false, 0
 		if !h.dark {
-			h.draw += m.asleep
+			h.draw += m.sleepingDraw
 		}
 	}
-	return append(said, h.mouth.Say(now, h.agent, protocol.Inventory{Nodes: nodes}))
+	return append(said, h.sender.NewMessage(now, h.agent, protocol.Inventory{Nodes: nodes}))
 }
 
-// lose reports a job as interrupted by the outage.
-func (h *Hands) lose(now protocol.Time, id protocol.JobID, epoch uint64, drew []protocol.Slice) protocol.Message {
+// reportInterrupted reports a job as interrupted by the outage.
+func (h *SimExecutor) reportInterrupted(now protocol.Time, id protocol.JobID, epoch uint64, drew []protocol.HourlyEnergy) protocol.Message {
 	h.epochs[id] = max(h.epochs[id], epoch)
-	return h.remember(h.mouth.Say(now, h.agent, protocol.Lost{
-		Job: id, Epoch: epoch, Draw: drew, Why: protocol.Reason{Code: protocol.NodeGone, Note: "no power"},
+	return h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Interrupted{
+		Job: id, Epoch: epoch, Draw: drew, Why: protocol.Reason{Code: protocol.NodeLost, Note: "no power"},
 	}))
 }

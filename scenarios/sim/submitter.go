@@ -6,21 +6,21 @@ import (
 
 // A Submitter submits a list of jobs, each at its arrival time. It is a bus.Machine.
 type Submitter struct {
-	mouth protocol.Mouth
-	jobs  []protocol.Job // not submitted yet, by arrival
-	ended map[protocol.JobID]bool
+	sender protocol.Sender
+	jobs   []protocol.Job // not submitted yet, by arrival
+	ended  map[protocol.JobID]bool
 }
 
 // NewSubmitter returns a submitter of jobs, which must be in order of arrival.
 func NewSubmitter(jobs []protocol.Job) *Submitter {
-	return &Submitter{mouth: protocol.Mouth{Who: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool)}
+	return &Submitter{sender: protocol.Sender{Party: protocol.Submitter}, jobs: jobs, ended: make(map[protocol.JobID]bool)}
 }
 
-// Left returns how many jobs have not been submitted yet.
-func (s *Submitter) Left() int { return len(s.jobs) }
+// PendingJobs returns how many jobs have not been submitted yet.
+func (s *Submitter) PendingJobs() int { return len(s.jobs) }
 
-// Ended returns how many jobs have been settled completely or rejected.
-func (s *Submitter) Ended() int { return len(s.ended) }
+// EndedJobs returns how many jobs have been settled completely or rejected.
+func (s *Submitter) EndedJobs() int { return len(s.ended) }
 
 // Due implements bus.Machine.
 func (s *Submitter) Due() protocol.Time {
@@ -33,7 +33,7 @@ func (s *Submitter) Due() protocol.Time {
 // Tick implements bus.Machine.
 func (s *Submitter) Tick(now protocol.Time) (said []protocol.Message) {
 	for len(s.jobs) > 0 && s.jobs[0].Arrival <= now {
-		said = append(said, s.mouth.Say(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[0]}))
+		said = append(said, s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: s.jobs[0]}))
 		s.jobs = s.jobs[1:]
 	}
 	return said
@@ -42,11 +42,11 @@ func (s *Submitter) Tick(now protocol.Time) (said []protocol.Message) {
 // Step implements bus.Machine.
 func (s *Submitter) Step(_ protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
-	case protocol.Settled:
+	case protocol.Settlement:
 		if !b.Part { // a partial settlement: the job was paused and will continue
 			s.ended[b.Job] = true
 		}
-	case protocol.Refuse:
+	case protocol.Reject:
 		if b.Why.Code != protocol.Duplicate { // Duplicate concerns the second submission; the first job continues
 			s.ended[b.Job] = true
 		}

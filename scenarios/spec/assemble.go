@@ -17,116 +17,116 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-const day = 24 * time.Hour
+const oneDay = 24 * time.Hour
 
-// mostDays is the longest period, in days, in which jobs may arrive.
-const mostDays = 31
+// maxDays is the longest period, in days, in which jobs may arrive.
+const maxDays = 31
 
-// assemble reads the files that a spec names and builds the scenario.
-func (l library) assemble(s spec, o Options) (Scenario, error) {
-	if err := o.check(s); err != nil {
+// assembleScenario reads the files that a spec names and builds the scenario.
+func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, error) {
+	if err := o.validateOptions(s); err != nil {
 		return Scenario{}, fmt.Errorf("spec: %v", err)
 	}
-	s = o.apply(s)
-	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weights()}
+	s = o.overrideSpec(s)
+	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weightsOrDefaults()}
 	if s.Carbon == ByMarginal {
 		out.Carbon = ByMarginal
 	}
 	if s.Seed != nil {
 		out.Seed = *s.Seed
 	}
-	g := grids{s: s}
-	if err := g.open(); err != nil {
+	g := gridLoader{s: s}
+	if err := g.readWindow(); err != nil {
 		return Scenario{}, err
 	}
-	if err := out.when(s, g.zones); err != nil {
+	if err := out.setTimeRange(s, g.zones); err != nil {
 		return Scenario{}, err
 	}
-	if err := g.sites(&out); err != nil {
+	if err := g.addSites(&out); err != nil {
 		return Scenario{}, err
 	}
 	if o.GridsOnly {
-		return out.sealed()
+		return out.validateAndHash()
 	}
-	if err := out.work(s); err != nil {
+	if err := out.buildJobs(s); err != nil {
 		return Scenario{}, err
 	}
-	if err := out.fleets(s); err != nil {
+	if err := out.buildFleets(s); err != nil {
 		return Scenario{}, err
 	}
-	out.settle(s.Jobs.Count > 0)
-	if busy, ok := out.busy(); ok {
-		out.note("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
+	out.liftUnmeetableLimits(s.Jobs.Count > 0)
+	if busy, ok := out.fleetUtilization(); ok {
+		out.addNote("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
 	}
-	return out.sealed()
+	return out.validateAndHash()
 }
 
-// weights converts the weights from dollars; absent ones have their defaults. Kappa is per tonne, protocol.Weights
+// weightsOrDefaults converts the weights from dollars; absent ones have their defaults. Kappa is per tonne, protocol.Weights
 // counts carbon per kilogram.
-func (s spec) weights() Weights {
-	w, usual := s.Weights, protocol.UsualWeights()
+func (s scenarioSpec) weightsOrDefaults() Weights {
+	w, usual := s.Weights, protocol.DefaultWeights()
 	return Weights{
-		Kappa: protocol.InMicrodollars(w.Kappa, 1000*usual.Carbon),
-		Delay: protocol.InMicrodollars(w.Delay, usual.Delay),
-		Late:  protocol.InMicrodollars(w.Late, usual.Late),
+		Kappa: protocol.DollarsToMicrodollars(w.Kappa, 1000*usual.Carbon),
+		Delay: protocol.DollarsToMicrodollars(w.Delay, usual.Delay),
+		Late:  protocol.DollarsToMicrodollars(w.Late, usual.Late),
 	}
 }
 
-// when sets Start and End as the spec says, or to the middle day of the window. Of two days it takes the second:
+// setTimeRange sets Start and End as the spec says, or to the middle day of the window. Of two days it takes the second:
 // forecasts need a day before Start.
-func (out *Scenario) when(s spec, zones []trace.Zone) error {
+func (out *Scenario) setTimeRange(s scenarioSpec, zones []trace.ZoneSignals) error {
 	if s.Start != "" {
 		at, err := time.Parse(time.RFC3339, s.Start)
 		if err != nil {
 			return s.where("start")("is %q: want an existing date", s.Start)
 		}
-		out.Start = protocol.At(at)
+		out.Start = protocol.FromStdTime(at)
 	} else {
-		first := zones[0].Price[0].At.Ceil(day)
+		first := zones[0].Price[0].At.Ceil(oneDay)
 		end := zones[0].Price[len(zones[0].Price)-1].At.Add(time.Hour)
-		days := int(end.Sub(first) / day)
+		days := int(end.Sub(first) / oneDay)
 		if days < 2 {
 			return s.where("window")("%s has %d whole days (UTC): want two at least, one of them before the jobs arrive", s.Window.File, days)
 		}
-		out.Start = first.Add(time.Duration(days/2) * day)
+		out.Start = first.Add(time.Duration(days/2) * oneDay)
 	}
-	out.End = out.Start.Add(day)
+	out.End = out.Start.Add(oneDay)
 	if s.End != "" {
 		at, err := time.Parse(time.RFC3339, s.End)
 		if err != nil {
 			return s.where("end")("is %q: want an existing date", s.End)
 		}
-		out.End = protocol.At(at)
+		out.End = protocol.FromStdTime(at)
 	}
-	if out.Start < protocol.Time(day.Milliseconds()) { // forecasts need the day before it, and times before 1970 are negative
+	if out.Start < protocol.Time(oneDay.Milliseconds()) { // forecasts need the day before it, and times before 1970 are negative
 		return s.where("start")("is %v: want 1970-01-02 or later", out.Start)
 	}
-	if out.End <= out.Start || out.End.Sub(out.Start) > mostDays*day {
-		return s.where("end")("is %v with start %v: want it after start, by at most %d days", out.End, out.Start, mostDays)
+	if out.End <= out.Start || out.End.Sub(out.Start) > maxDays*oneDay {
+		return s.where("end")("is %v with start %v: want it after start, by at most %d days", out.End, out.Start, maxDays)
 	}
 	return nil
 }
 
-// work builds the jobs: synthetic ones, or those of a trace.
-func (out *Scenario) work(s spec) error {
-	habits := s.Jobs.habits()
+// buildJobs builds the jobs: synthetic ones, or those of a trace.
+func (out *Scenario) buildJobs(s scenarioSpec) error {
+	habits := s.Jobs.traitRates()
 	for _, site := range out.Sites {
 		habits.Sites = append(habits.Sites, site.Name)
 	}
 	if s.Jobs.Count > 0 {
-		out.Jobs = generate.Mix{Count: s.Jobs.Count, Habits: habits}.Jobs(out.Seed, out.Start, out.End)
-		out.note("%d jobs are invented (docs/scenarios.md says like what)", s.Jobs.Count)
+		out.Jobs = generate.WorkloadMix{Count: s.Jobs.Count, TraitRates: habits}.GenerateJobs(out.Seed, out.Start, out.End)
+		out.addNote("%d jobs are invented (docs/scenarios.md says like what)", s.Jobs.Count)
 		return nil
 	}
-	r, err := open(s.Jobs.Trace)
+	r, err := openFile(s.Jobs.Trace)
 	if err != nil {
 		return err
 	}
-	take := trace.Take{From: -1, Max: cmp.Or(s.Jobs.Max, defaultMax)}
+	take := trace.Selection{From: -1, Max: cmp.Or(s.Jobs.Max, defaultMax)}
 	if s.Jobs.From != nil {
 		take.From = time.Duration(*s.Jobs.From) * time.Second
 	}
-	h, err := trace.Jobs(r, s.Jobs.Trace, take)
+	h, err := trace.ReadJobs(r, s.Jobs.Trace, take)
 	if err != nil {
 		return err
 	}
@@ -135,65 +135,65 @@ func (out *Scenario) work(s spec) error {
 		// Wrapping by the period keeps the time of day if the period is whole days.
 		j := rec.Job
 		j.Arrival = out.Start.Add(rec.Submit % period)
-		out.Jobs = append(out.Jobs, habits.Fill(out.Seed, j))
+		out.Jobs = append(out.Jobs, habits.AssignTraits(out.Seed, j))
 	}
 	slices.SortFunc(out.Jobs, func(a, b protocol.Job) int {
 		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.ID, b.ID))
 	})
 	last := h.Records[len(h.Records)-1].Submit - h.From
-	out.note("%d jobs of %s, submitted within %.1f h from second %.0f on; arrivals keep their time of day", len(h.Records), h.Source, last.Hours(), h.From.Seconds())
+	out.addNote("%d jobs of %s, submitted within %.1f h from second %.0f on; arrivals keep their time of day", len(h.Records), h.Source, last.Hours(), h.From.Seconds())
 	for _, n := range h.Notes {
-		out.note("jobs: %s", n)
+		out.addNote("jobs: %s", n)
 	}
-	out.note("homes, deferability, slack, residency and input data are drawn by seed and job: %.0f %% deferrable, %.0f %% resident, %.0f %% with input",
+	out.addNote("homes, deferability, slack, residency and input data are drawn by seed and job: %.0f %% deferrable, %.0f %% resident, %.0f %% with input",
 		float64(habits.Deferrable)/10, float64(habits.Resident)/10, float64(habits.Input)/10)
 	return nil
 }
 
-// habits returns the trait rates of the spec, in thousandths; absent ones have their defaults.
-func (j jobsSpec) habits() generate.Habits {
+// traitRates returns the trait rates of the spec, in thousandths; absent ones have their defaults.
+func (j jobsSpec) traitRates() generate.TraitRates {
 	of := func(v *float64, usual protocol.Milli) protocol.Milli {
 		if v == nil {
 			return usual
 		}
 		return protocol.Milli(math.Round(1000 * *v))
 	}
-	return generate.Habits{
-		Deferrable: of(j.Deferrable, generate.UsualDeferrable),
-		Resident:   of(j.Resident, generate.UsualResident),
-		Input:      of(j.Input, generate.UsualInput),
+	return generate.TraitRates{
+		Deferrable: of(j.Deferrable, generate.DefaultDeferrable),
+		Resident:   of(j.Resident, generate.DefaultResident),
+		Input:      of(j.Input, generate.DefaultInput),
 		Pausable:   of(j.Pausable, 0),
 	}
 }
 
-// note adds a note. Notes enter the scenario's hash: a changed text changes the hash.
-func (out *Scenario) note(format string, args ...any) {
+// addNote adds a note. Notes enter the scenario's hash: a changed text changes the hash.
+func (out *Scenario) addNote(format string, args ...any) {
 	out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
 }
 
-// settle lifts randomly drawn limits that no node can meet: a job restricted to a home without a fitting node may
+// liftUnmeetableLimits lifts randomly drawn limits that no node can meet: a job restricted to a home without a fitting node may
 // run anywhere, and a synthetic job whose models come only in too small nodes takes any model. Requirements from a
 // trace stay as they are.
-func (out *Scenario) settle(invented bool) {
+func (out *Scenario) liftUnmeetableLimits(invented bool) {
 	lifted := 0
 	for i := range out.Jobs {
 		j := &out.Jobs[i]
-		if len(j.Regions) > 0 && !out.holds(*j) {
+		if len(j.Regions) > 0 && !out.someNodeFits(*j) {
 			j.Regions = nil
 			lifted++
 		}
-		if invented && !out.holds(*j) {
+		if invented && !out.someNodeFits(*j) {
 			j.Models = nil
 			lifted++
 		}
 	}
 	if lifted > 0 {
-		out.note("%d drawn limits of region or model were lifted, because no node could have kept them", lifted)
+		out.addNote("%d drawn limits of region or model were lifted, because no node could have kept them", lifted)
 	}
 }
 
-// holds reports whether some empty node could run j.
-func (out *Scenario) holds(j protocol.Job) bool {
+// someNodeFits reports whether some empty node could run j.
+func (out *Scenario) someNodeFits(j protocol.Job) bool {
 	for _, site := range out.Sites {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
 			continue
@@ -208,39 +208,39 @@ func (out *Scenario) holds(j protocol.Job) bool {
 	return false
 }
 
-// busy returns the fraction of the fleets' GPU-hours between Start and End that the jobs need at the fleets' mean
+// fleetUtilization returns the fraction of the fleets' GPU-hours between Start and End that the jobs need at the fleets' mean
 // speed; ok is false without GPUs.
-func (out *Scenario) busy() (part float64, ok bool) {
+func (out *Scenario) fleetUtilization() (part float64, ok bool) {
 	var fast float64
 	for _, site := range out.Sites {
 		for _, n := range site.Nodes {
-			fast += float64(n.GPUs) * speed(n.Model)
+			fast += float64(n.GPUs) * relativeSpeed(n.Model)
 		}
 	}
-	return gpuHours(out.Jobs) / (fast * out.End.Sub(out.Start).Hours()), fast > 0
+	return totalGPUHours(out.Jobs) / (fast * out.End.Sub(out.Start).Hours()), fast > 0
 }
 
-// gpuHours returns the sum of GPUs times run time, at the reference clock.
-func gpuHours(jobs []protocol.Job) float64 {
+// totalGPUHours returns the sum of GPUs times run time, at the reference clock.
+func totalGPUHours(jobs []protocol.Job) float64 {
 	var sum float64
 	for _, j := range jobs {
-		sum += float64(j.GPU()) / 1000 * j.Run.Hours()
+		sum += float64(j.TotalGPUMilli()) / 1000 * j.Run.Hours()
 	}
 	return sum
 }
 
-// speed returns a model's speed relative to a V100; unknown models count as a V100.
-func speed(model string) float64 {
-	if g, ok := power.Default().Lookup(model); ok {
+// relativeSpeed returns a model's speed relative to a V100; unknown models count as a V100.
+func relativeSpeed(model string) float64 {
+	if g, ok := power.DefaultTable().LookupModel(model); ok {
 		return float64(g.Speed) / 1000
 	}
 	return 1
 }
 
-// sealed validates the jobs and sets Hash.
-func (out Scenario) sealed() (Scenario, error) {
+// validateAndHash validates the jobs and sets Hash.
+func (out Scenario) validateAndHash() (Scenario, error) {
 	for _, j := range out.Jobs {
-		if why := j.Check(); why != "" {
+		if why := j.InvalidReason(); why != "" {
 			return Scenario{}, fmt.Errorf("spec: job %s: %s", j.ID, why)
 		}
 	}
@@ -253,8 +253,8 @@ func (out Scenario) sealed() (Scenario, error) {
 	return out, nil
 }
 
-// slug converts an external name to an identifier of lower-case letters, digits and hyphens, at most 63 bytes.
-func slug(s string) string {
+// identifierSlug converts an external name to an identifier of lower-case letters, digits and hyphens, at most 63 bytes.
+func identifierSlug(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') {

@@ -13,12 +13,12 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// load is the utilization for which an automatic fleet is sized: high enough for sites to compete, low enough for
+// targetLoad is the utilization for which an automatic fleet is sized: high enough for sites to compete, low enough for
 // deferral to pay.
-const load = 0.65
+const targetLoad = 0.65
 
-// fleets gives every site its nodes: inline ones, or a share of the node list.
-func (out *Scenario) fleets(s spec) error {
+// buildFleets gives every site its nodes: inline ones, or a share of the node list.
+func (out *Scenario) buildFleets(s scenarioSpec) error {
 	var bare []int
 	for i := range out.Sites {
 		racks := []rackSpec(nil)
@@ -30,27 +30,27 @@ func (out *Scenario) fleets(s spec) error {
 			continue
 		}
 		for k, r := range racks {
-			if err := out.rack(i, k, r); err != nil {
+			if err := out.addInlineNodes(i, k, r); err != nil {
 				return s.where("sites", i, "fleet", k)("%v", err)
 			}
 		}
 	}
 	if len(bare) > 0 {
-		if err := out.deal(s, bare); err != nil {
+		if err := out.dealNodeList(s, bare); err != nil {
 			return err
 		}
 	}
-	return out.assumeModels()
+	return out.checkNodeModels()
 }
 
-// rack adds the nodes of one entry of an inline fleet.
-func (out *Scenario) rack(site, k int, r rackSpec) error {
+// addInlineNodes adds the nodes of one entry of an inline fleet.
+func (out *Scenario) addInlineNodes(site, k int, r rackSpec) error {
 	memory := protocol.MiB(r.GPUMemory) * 1024
 	if memory == 0 {
-		memory = gpuMemory(r.Model)
+		memory = deviceMemoryOf(r.Model)
 	}
 	for n := range r.Count {
-		kind := slug(cmp.Or(r.Model, "cpu"))
+		kind := identifierSlug(cmp.Or(r.Model, "cpu"))
 		node := Node{
 			Name: fmt.Sprintf("%s-%d-%s-%02d", out.Sites[site].Name, k+1, kind, n+1),
 			CPU:  protocol.Milli(math.Round(1000 * r.CPU)), Memory: protocol.MiB(r.Memory) * 1024,
@@ -64,53 +64,53 @@ func (out *Scenario) rack(site, k int, r rackSpec) error {
 	return nil
 }
 
-// deal reads the node list, samples a part of it and distributes that to the sites without an inline fleet.
-func (out *Scenario) deal(s spec, sites []int) error {
-	r, err := open(s.Nodes.File)
+// dealNodeList reads the node list, samples a part of it and distributes that to the sites without an inline fleet.
+func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
+	r, err := openFile(s.Nodes.File)
 	if err != nil {
 		return err
 	}
-	all, err := trace.Nodes(r, s.Nodes.File)
+	all, err := trace.ReadNodes(r, s.Nodes.File)
 	if err != nil {
 		return err
 	}
-	with := slices.DeleteFunc(slices.Clone(all), func(n trace.Node) bool { return n.GPUs == 0 })
+	with := slices.DeleteFunc(slices.Clone(all), func(n trace.TraceNode) bool { return n.GPUs == 0 })
 	if len(with) < len(sites) {
 		return fmt.Errorf("spec: %s: %d nodes with GPUs for %d sites: want at least one each", s.Nodes.File, len(with), len(sites))
 	}
 	total, fast := 0, 0.0
 	for _, n := range with {
 		total += n.GPUs
-		fast += float64(n.GPUs) * speed(n.Model)
+		fast += float64(n.GPUs) * relativeSpeed(n.Model)
 	}
 	scale, how := float64(s.Nodes.Scale), "as asked for"
 	if scale == 0 {
 		hours := out.End.Sub(out.Start).Hours()
-		scale, how = gpuHours(out.Jobs)/(load*hours*fast), fmt.Sprintf("for %.0f %% load", 100*load)
+		scale, how = totalGPUHours(out.Jobs)/(targetLoad*hours*fast), fmt.Sprintf("for %.0f %% load", 100*targetLoad)
 		if scale > 1 {
 			scale, how = 1, "all of it: the jobs want more than 65 % of it"
 		}
 	}
-	kept := part(with, scale, len(sites), out.Seed)
-	gpus := out.hand(kept, sites)
-	out.note("fleets: %d of %d nodes with %d of %d GPUs (scale %.4f, %s), same mix of models; %d nodes without GPUs left out",
+	kept := sampleNodes(with, scale, len(sites), out.Seed)
+	gpus := out.distributeNodes(kept, sites)
+	out.addNote("fleets: %d of %d nodes with %d of %d GPUs (scale %.4f, %s), same mix of models; %d nodes without GPUs left out",
 		len(kept), len(with), gpus, total, scale, how, len(all)-len(with))
 	return nil
 }
 
-// part samples a fraction of nodes. Each kind (model and number of GPUs) keeps its share by largest remainder, so
+// sampleNodes samples a fraction of nodes. Each kind (model and number of GPUs) keeps its share by largest remainder, so
 // that the mix stays the same. It keeps at least one node for each site, and one of the largest nodes, because
 // large jobs fit nowhere else.
-func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Node {
+func sampleNodes(nodes []trace.TraceNode, scale float64, sites int, seed uint64) []trace.TraceNode {
 	nodes = slices.Clone(nodes)
-	dice := generate.Dice(seed, "fleet")
+	dice := generate.SeededRand(seed, "fleet")
 	dice.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-	slices.SortStableFunc(nodes, func(a, b trace.Node) int {
+	slices.SortStableFunc(nodes, func(a, b trace.TraceNode) int {
 		return cmp.Or(cmp.Compare(b.GPUs, a.GPUs), strings.Compare(a.Model, b.Model))
 	})
 	want := min(max(int(math.Round(scale*float64(len(nodes)))), sites), len(nodes))
 	type kind struct {
-		nodes []trace.Node // shuffled
+		nodes []trace.TraceNode // shuffled
 		// keep is the kind's share rounded down; rest decides which kinds get one node more.
 		keep  int
 		rest  float64
@@ -140,7 +140,7 @@ func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Nod
 		}
 		return cmp.Or(cmp.Compare(big(a), big(b)), cmp.Compare(b.rest, a.rest))
 	})
-	var kept []trace.Node
+	var kept []trace.TraceNode
 	for i, k := range kinds {
 		if i < left && k.keep < len(k.nodes) {
 			k.keep++
@@ -150,15 +150,15 @@ func part(nodes []trace.Node, scale float64, sites int, seed uint64) []trace.Nod
 	return kept
 }
 
-// hand gives each node, large ones first, to the site with fewest GPUs, so that sites end with similar numbers. It
+// distributeNodes gives each node, large ones first, to the site with fewest GPUs, so that sites end with similar numbers. It
 // returns the number of GPUs.
-func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
+func (out *Scenario) distributeNodes(kept []trace.TraceNode, sites []int) (gpus int) {
 	// The seed decides which kinds a site gets; nodes of equal size are in shuffled order.
-	dice := generate.Dice(out.Seed, "deal")
+	dice := generate.SeededRand(out.Seed, "deal")
 	kept = slices.Clone(kept)
-	slices.SortFunc(kept, func(a, b trace.Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(kept, func(a, b trace.TraceNode) int { return strings.Compare(a.Name, b.Name) })
 	dice.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
-	slices.SortStableFunc(kept, func(a, b trace.Node) int { return cmp.Compare(b.GPUs, a.GPUs) })
+	slices.SortStableFunc(kept, func(a, b trace.TraceNode) int { return cmp.Compare(b.GPUs, a.GPUs) })
 	has := make([]int, len(sites))
 	for _, n := range kept {
 		to := 0
@@ -172,7 +172,7 @@ func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
 		site := &out.Sites[sites[to]]
 		site.Nodes = append(site.Nodes, Node{
 			Name: n.Name, CPU: n.CPU, Memory: n.Memory,
-			GPUs: n.GPUs, Model: n.Model, GPUMemory: gpuMemory(n.Model),
+			GPUs: n.GPUs, Model: n.Model, GPUMemory: deviceMemoryOf(n.Model),
 		})
 	}
 	for _, k := range sites {
@@ -181,9 +181,9 @@ func (out *Scenario) hand(kept []trace.Node, sites []int) (gpus int) {
 	return gpus
 }
 
-// assumeModels checks that node names are unique and GPU models known, and notes the models whose speed or power is
+// checkNodeModels checks that node names are unique and GPU models known, and notes the models whose speed or power is
 // an assumption.
-func (out *Scenario) assumeModels() error {
+func (out *Scenario) checkNodeModels() error {
 	seen := make(map[string]string)
 	var models []string
 	for _, site := range out.Sites {
@@ -200,28 +200,28 @@ func (out *Scenario) assumeModels() error {
 	slices.Sort(models)
 	var assumed []string
 	for _, m := range models {
-		g, known := power.Default().Lookup(m)
+		g, known := power.DefaultTable().LookupModel(m)
 		if !known {
-			return fmt.Errorf("spec: %s", unknown(m))
+			return fmt.Errorf("spec: %s", unknownModelReason(m))
 		}
 		if g.Assumed {
 			assumed = append(assumed, m)
 		}
 	}
 	if len(assumed) > 0 {
-		out.note("speed or draw is assumed, not measured, of %s: package power has the sources", strings.Join(assumed, ", "))
+		out.addNote("speed or draw is assumed, not measured, of %s: package power has the sources", strings.Join(assumed, ", "))
 	}
 	return nil
 }
 
-// unknown returns the error text for a GPU model without power data.
-func unknown(model string) string {
-	return fmt.Sprintf("unknown GPU model %q (no power data): want one of %s", model, strings.Join(power.Default().Models(), ", "))
+// unknownModelReason returns the error text for a GPU model without power data.
+func unknownModelReason(model string) string {
+	return fmt.Sprintf("unknown GPU model %q (no power data): want one of %s", model, strings.Join(power.DefaultTable().ModelNames(), ", "))
 }
 
-// gpuMemory returns the memory of one GPU of a model, from its vendor's data; of a model sold in several sizes the
+// deviceMemoryOf returns the memory of one GPU of a model, from its vendor's data; of a model sold in several sizes the
 // smallest. An unknown model has 16 GiB.
-func gpuMemory(model string) protocol.MiB {
+func deviceMemoryOf(model string) protocol.MiB {
 	gib := map[string]protocol.MiB{
 		"T4": 16, "P100": 16, "V100": 16, "V100M16": 16, "V100M32": 32,
 		"A10": 24, "L4": 24, "RTX6000": 24, "A40": 48, "A100": 40, "A100-40": 40, "A100-80": 80,

@@ -13,26 +13,26 @@ import (
 
 func TestAPartOfAListKeepsItsMixAndBigNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var nodes []trace.Node
+		var nodes []trace.TraceNode
 		kinds := rapid.IntRange(1, 5).Draw(t, "kinds")
 		for k := range kinds {
 			gpus := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "gpus")
 			for i := range rapid.IntRange(1, 60).Draw(t, "count") {
-				nodes = append(nodes, trace.Node{Name: fmt.Sprintf("n-%d-%d", k, i), GPUs: gpus, Model: fmt.Sprint("M", k)})
+				nodes = append(nodes, trace.TraceNode{Name: fmt.Sprintf("n-%d-%d", k, i), GPUs: gpus, Model: fmt.Sprint("M", k)})
 			}
 		}
 		sites := rapid.IntRange(1, min(6, len(nodes))).Draw(t, "sites")
 		scale := rapid.Float64Range(0.001, 1).Draw(t, "scale")
 		seed := rapid.Uint64Range(0, 3).Draw(t, "seed")
-		kept := part(nodes, scale, sites, seed)
-		if again := part(nodes, scale, sites, seed); !reflect.DeepEqual(kept, again) {
+		kept := sampleNodes(nodes, scale, sites, seed)
+		if again := sampleNodes(nodes, scale, sites, seed); !reflect.DeepEqual(kept, again) {
 			t.Fatal("the same seed kept other nodes")
 		}
 		want := max(sites, int(math.Round(scale*float64(len(nodes)))))
 		if len(kept) != want {
 			t.Fatalf("kept %d of %d at %v for %d sites; want %d", len(kept), len(nodes), scale, sites, want)
 		}
-		biggest := func(list []trace.Node) (most int) {
+		biggest := func(list []trace.TraceNode) (most int) {
 			for _, n := range list {
 				most = max(most, n.GPUs)
 			}
@@ -41,7 +41,7 @@ func TestAPartOfAListKeepsItsMixAndBigNodes(t *testing.T) {
 		if biggest(kept) != biggest(nodes) {
 			t.Errorf("the biggest kept has %d GPUs; want %d", biggest(kept), biggest(nodes))
 		}
-		count := func(list []trace.Node) map[string]float64 {
+		count := func(list []trace.TraceNode) map[string]float64 {
 			out := make(map[string]float64)
 			for _, n := range list {
 				out[n.Model]++
@@ -61,7 +61,7 @@ func TestAPartOfAListKeepsItsMixAndBigNodes(t *testing.T) {
 		for i := range to {
 			to[i] = i
 		}
-		out.hand(kept, to)
+		out.distributeNodes(kept, to)
 		low, high, handed := 1<<30, 0, 0
 		for _, s := range out.Sites {
 			gpus := 0
@@ -80,7 +80,7 @@ func TestNamesOfOthersBecomeOurs(t *testing.T) {
 	for _, tc := range []struct{ in, want string }{
 		{"US-CAL-CISO", "us-cal-ciso"}, {"ordinary_2022-04-13", "ordinary-2022-04-13"}, {"_é_", ""}, {"Zürich", "z-rich"},
 	} {
-		if got := slug(tc.in); got != tc.want {
+		if got := identifierSlug(tc.in); got != tc.want {
 			t.Errorf("slug(%q) = %q; want %q", tc.in, got, tc.want)
 		}
 	}

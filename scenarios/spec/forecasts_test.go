@@ -29,12 +29,12 @@ func said(t *testing.T, dir string, start protocol.Time, issues int) {
 	}
 }
 
-var theDay = protocol.At(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+var theDay = protocol.FromStdTime(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 
 func TestForecastsOfAServiceAreThoseOfHoursThatTheSignalsHave(t *testing.T) {
 	dir := file(t, strings.Replace(smallest, "    fleet:", "    forecasts: {carbon: {file: said.csv, column: g}}\n    fleet:", 1))
 	said(t, dir, theDay.Add(-96*time.Hour), 40) // of which signals have the day before to the day after
-	s, err := spec.Load(dir, spec.Options{})
+	s, err := spec.LoadScenario(dir, spec.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,13 +48,13 @@ func TestForecastsOfAServiceAreThoseOfHoursThatTheSignalsHave(t *testing.T) {
 			t.Errorf("bulletin %d, of %v, speaks to %v; signals are of %v..%v", i, b.Issued, end, first, last)
 		}
 	}
-	if plain, err := spec.Load(file(t, smallest), spec.Options{}); err != nil || plain.Hash == s.Hash {
+	if plain, err := spec.LoadScenario(file(t, smallest), spec.Options{}); err != nil || plain.Hash == s.Hash {
 		t.Errorf("what services said does not count in the hash (%v)", err)
 	}
 	if all := strings.Join(s.Notes, "\n"); !strings.Contains(all, "here: carbon is foretold by a service 19 times") {
 		t.Errorf("no note of it in:\n%s", all)
 	}
-	if grids, err := spec.Load(dir, spec.Options{GridsOnly: true}); err != nil || len(grids.Sites) != 1 || len(grids.Jobs) != 0 {
+	if grids, err := spec.LoadScenario(dir, spec.Options{GridsOnly: true}); err != nil || len(grids.Sites) != 1 || len(grids.Jobs) != 0 {
 		t.Errorf("grids only: %d sites, %d jobs, %v", len(grids.Sites), len(grids.Jobs), err)
 	}
 }
@@ -75,7 +75,7 @@ func TestForecastsOfAServiceThatCannotBeAreRefused(t *testing.T) {
 	} {
 		dir := file(t, strings.Replace(smallest, "    fleet:", "    forecasts: {"+tc.key+"}\n    fleet:", 1))
 		said(t, dir, theDay.Add(tc.start), 4)
-		if _, err := spec.Load(dir, spec.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := spec.LoadScenario(dir, spec.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s, said from %v on: %v; want an error with %q", tc.key, tc.start, err, tc.want)
 		}
 	}

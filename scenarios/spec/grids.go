@@ -13,29 +13,29 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// quantities of a site's signals, in the order in which they are read.
-var quantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, trace.Marginal}
+// signalQuantities of a site's signals, in the order in which they are read.
+var signalQuantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, trace.MarginalColumn}
 
-// usualPUE is used if a site has neither a series nor a constant: about the mean that operators report for large
+// defaultPUE is used if a site has neither a series nor a constant: about the mean that operators report for large
 // sites that are not new.
-const usualPUE = 1.2
+const defaultPUE = 1.2
 
-// grids loads the signals of the sites.
-type grids struct {
-	s     spec
-	zones []trace.Zone
+// gridLoader loads the signals of the sites.
+type gridLoader struct {
+	s     scenarioSpec
+	zones []trace.ZoneSignals
 }
 
-// open reads the window, if there is one. Without sites in the spec, each zone of the window becomes a site.
-func (g *grids) open() error {
+// readWindow reads the window, if there is one. Without sites in the spec, each zone of the window becomes a site.
+func (g *gridLoader) readWindow() error {
 	if g.s.Window == nil {
 		return nil
 	}
-	r, err := open(g.s.Window.File)
+	r, err := openFile(g.s.Window.File)
 	if err != nil {
 		return err
 	}
-	if g.zones, err = trace.Window(r, g.s.Window.File, g.s.Window.Fill); err != nil {
+	if g.zones, err = trace.ReadWindow(r, g.s.Window.File, g.s.Window.Fill); err != nil {
 		return err
 	}
 	if len(g.s.Sites) > 0 {
@@ -43,7 +43,7 @@ func (g *grids) open() error {
 	}
 	seen := make(map[string]string)
 	for _, z := range g.zones {
-		name := slug(z.Name)
+		name := identifierSlug(z.Name)
 		if other, dup := seen[name]; dup || name == "" {
 			return fmt.Errorf("spec: %s: zone %q has no unique site name (%q, as zone %q): rename it", g.s.Window.File, z.Name, name, other)
 		}
@@ -53,33 +53,33 @@ func (g *grids) open() error {
 	return nil
 }
 
-// sites adds the sites to the scenario, with signals and still without nodes.
-func (g *grids) sites(out *Scenario) error {
+// addSites adds the sites to the scenario, with signals and still without nodes.
+func (g *gridLoader) addSites(out *Scenario) error {
 	average := false
 	for i, spec := range g.s.Sites {
 		site := Site{Name: spec.Name, Zone: spec.Zone, Signals: make(map[protocol.Quantity][]protocol.Point)}
 		watts := func(v float64) protocol.Milliwatts { return protocol.Milliwatts(math.Round(1000 * v)) }
 		site.Host = Host{Idle: watts(spec.Host.Idle), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core)}
-		if err := g.signals(out, i, spec, &site); err != nil {
+		if err := g.loadSiteSignals(out, i, spec, &site); err != nil {
 			return err
 		}
-		if err := g.forecasts(out, i, spec, &site); err != nil {
+		if err := g.loadServiceForecasts(out, i, spec, &site); err != nil {
 			return err
 		}
 		average = average || spec.Region == nil
 		if out.Carbon == ByMarginal {
 			// Bids then use the marginal series under GridCarbon; the average is kept for accounting.
-			if more := site.Signals[trace.Marginal]; len(more) > 0 {
-				site.Signals[Average], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
+			if more := site.Signals[trace.MarginalColumn]; len(more) > 0 {
+				site.Signals[AverageCarbon], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
 				delete(site.Forecasts, protocol.GridCarbon)
-				if said := site.Forecasts[trace.Marginal]; len(said) > 0 {
+				if said := site.Forecasts[trace.MarginalColumn]; len(said) > 0 {
 					site.Forecasts[protocol.GridCarbon] = said
 				}
 			} else {
-				out.note("%s: no series of marginal intensity: its average one stands for it", site.Name)
+				out.addNote("%s: no series of marginal intensity: its average one stands for it", site.Name)
 			}
 		}
-		if err := g.cover(out, i, site); err != nil {
+		if err := g.checkCoverage(out, i, site); err != nil {
 			return err
 		}
 		market, known := forecast.MarketOf(spec.Zone)
@@ -87,39 +87,39 @@ func (g *grids) sites(out *Scenario) error {
 		if spec.DayAhead != nil {
 			site.DayAhead = *spec.DayAhead
 		} else if !known {
-			out.note("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
+			out.addNote("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
 		}
-		if err := spec.events(g.s.where("sites", i, "outages"), out.Start, out.End, &site); err != nil {
+		if err := spec.addSiteEvents(g.s.where("sites", i, "outages"), out.Start, out.End, &site); err != nil {
 			return err
 		}
 		out.Sites = append(out.Sites, site)
 	}
 	if average && out.Carbon == ByMarginal {
-		out.note("bids and the objective count carbon by marginal intensity: what one kWh more emits")
+		out.addNote("bids and the objective count carbon by marginal intensity: what one kWh more emits")
 	} else if average {
-		out.note("carbon is the average intensity of the grid, over the life cycle of its plants")
+		out.addNote("carbon is the average intensity of the grid, over the life cycle of its plants")
 	}
-	out.note("past the end of a site's signals their last day repeats, for jobs that run on")
+	out.addNote("past the end of a site's signals their last day repeats, for jobs that run on")
 	return nil
 }
 
-// events sets a site's outages and bids. An outage outside the time in which jobs can run, for example by a wrong
+// addSiteEvents sets a site's outages and bids. An outage outside the time in which jobs can run, for example by a wrong
 // year, is an error; start and end are zero if they are not known yet.
-func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) error {
+func (spec siteSpec) addSiteEvents(at faultLocator, start, end protocol.Time, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
 	site.IdleBid = spec.Bids.Idle
-	site.Bids = Bids{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
+	site.Bids = Misreport{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
 	var last protocol.Time
 	for _, o := range spec.Outages {
 		from, err := time.Parse(time.RFC3339, o.From)
 		to, err2 := time.Parse(time.RFC3339, o.To)
-		switch x := (Outage{protocol.At(from), protocol.At(to)}); {
+		switch x := (Outage{protocol.FromStdTime(from), protocol.FromStdTime(to)}); {
 		case err != nil || err2 != nil:
 			return at("from %q to %q: want existing dates", o.From, o.To)
 		case x.From <= last || x.To <= x.From:
 			return at("from %q to %q: want an end after the start, and each outage after the one before", o.From, o.To)
-		// Jobs may run on after the last arrival; mostDays is a generous bound.
-		case end != 0 && (x.To <= start || x.From >= end.Add(mostDays*day)):
+		// Jobs may run on after the last arrival; maxDays is a generous bound.
+		case end != 0 && (x.To <= start || x.From >= end.Add(maxDays*oneDay)):
 			return at("from %q to %q: want it while jobs run, which arrive from %v to %v", o.From, o.To, start, end)
 		default:
 			site.Outages, last = append(site.Outages, x), x.To
@@ -128,84 +128,84 @@ func (spec siteSpec) events(at place, start, end protocol.Time, site *Site) erro
 	return nil
 }
 
-// signals loads one site's series: synthetic region, zone of the window, then its own files, which take precedence.
-func (g *grids) signals(out *Scenario, i int, spec siteSpec, site *Site) error {
+// loadSiteSignals loads one site's series: synthetic region, zone of the window, then its own files, which take precedence.
+func (g *gridLoader) loadSiteSignals(out *Scenario, i int, spec siteSpec, site *Site) error {
 	at := func(format string, args ...any) error { return g.s.where("sites", i)(format, args...) }
 	if r := spec.Region; r != nil {
-		region := generate.Region{
-			Price: generate.Daily(r.Price), Carbon: generate.Daily(r.Carbon),
-			Match: r.Match, Peak: r.Peak, PUE: cmp.Or(spec.PUE, usualPUE),
+		region := generate.SyntheticRegion{
+			Price: generate.DailyProfile(r.Price), Carbon: generate.DailyProfile(r.Carbon),
+			Match: r.Match, Peak: r.Peak, PUE: cmp.Or(spec.PUE, defaultPUE),
 		}
-		from := out.Start.Add(-day)
-		hours := int(out.End.Add(day).Sub(from) / time.Hour)
-		site.Signals = region.Signals(out.Seed, spec.Name, from, hours)
+		from := out.Start.Add(-oneDay)
+		hours := int(out.End.Add(oneDay).Sub(from) / time.Hour)
+		site.Signals = region.GenerateSignals(out.Seed, spec.Name, from, hours)
 	} else if spec.Zone != "" && g.s.Window != nil {
-		k := slices.IndexFunc(g.zones, func(z trace.Zone) bool { return z.Name == spec.Zone })
+		k := slices.IndexFunc(g.zones, func(z trace.ZoneSignals) bool { return z.Name == spec.Zone })
 		if k < 0 {
-			return at("%s: no zone %q in %s: the file has %s", spec.Name, spec.Zone, g.s.Window.File, names(g.zones))
+			return at("%s: no zone %q in %s: the file has %s", spec.Name, spec.Zone, g.s.Window.File, zoneNames(g.zones))
 		}
-		g.zone(out, g.zones[k], site)
+		g.copyZoneSignals(out, g.zones[k], site)
 	}
-	for _, q := range quantities {
+	for _, q := range signalQuantities {
 		if f := spec.Signals[q]; f != nil {
-			if err := series(out, f, q, site); err != nil {
+			if err := readSeriesFile(out, f, q, site); err != nil {
 				return err
 			}
 		}
 	}
 	if len(site.Signals[protocol.GridPUE]) == 0 {
 		if spec.PUE == 0 {
-			out.note("%s: no series of PUE: taken as %.1f", site.Name, usualPUE)
+			out.addNote("%s: no series of PUE: taken as %.1f", site.Name, defaultPUE)
 		}
 		// One point is a constant PUE.
 		site.Signals[protocol.GridPUE] = []protocol.Point{{
 			At:    site.Signals[protocol.GridPrice][0].At,
-			Value: int64(math.Round(1000 * cmp.Or(spec.PUE, usualPUE))),
+			Value: int64(math.Round(1000 * cmp.Or(spec.PUE, defaultPUE))),
 		}}
 	}
 	return nil
 }
 
-// zone copies a window's zone into a site; zones may be shared by several sites.
-func (g *grids) zone(out *Scenario, z trace.Zone, site *Site) {
+// copyZoneSignals copies a window's zone into a site; zones may be shared by several sites.
+func (g *gridLoader) copyZoneSignals(out *Scenario, z trace.ZoneSignals, site *Site) {
 	site.Signals[protocol.GridPrice] = slices.Clone(z.Price)
 	site.Signals[protocol.GridCarbon] = slices.Clone(z.Carbon)
 	site.Signals[protocol.GridPUE] = slices.Clone(z.PUE)
 	if len(z.Marginal) > 0 {
-		site.Signals[trace.Marginal] = slices.Clone(z.Marginal)
+		site.Signals[trace.MarginalColumn] = slices.Clone(z.Marginal)
 	}
 	if z.Passed > 0 {
-		out.note("%s: marginal intensity is given for %d of %d hours, and passed over", site.Name, z.Passed, len(z.Price))
+		out.addNote("%s: marginal intensity is given for %d of %d hours, and passed over", site.Name, z.Passed, len(z.Price))
 	}
 	if z.Persisted > 0 {
-		out.note("%s: %d missing values are as in the hour before", site.Name, z.Persisted)
+		out.addNote("%s: %d missing values are as in the hour before", site.Name, z.Persisted)
 	}
 	if z.Patched > 0 {
-		out.note("%s: %d prices are marked as filled by their source", site.Name, z.Patched)
+		out.addNote("%s: %d prices are marked as filled by their source", site.Name, z.Patched)
 	}
 }
 
-// series reads the file of one quantity.
-func series(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error {
-	r, err := open(f.File)
+// readSeriesFile reads the file of one quantity.
+func readSeriesFile(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Site) error {
+	r, err := openFile(f.File)
 	if err != nil {
 		return err
 	}
-	points, filled, err := trace.Series(r, f.File, f.Column, q, f.Fill)
+	points, filled, err := trace.ReadSeries(r, f.File, f.Column, q, f.Fill)
 	if err != nil {
 		return err
 	}
 	if filled > 0 {
-		out.note("%s: %d missing values of %s are as in the hour before", site.Name, filled, q)
+		out.addNote("%s: %d missing values of %s are as in the hour before", site.Name, filled, q)
 	}
 	site.Signals[q] = points
 	return nil
 }
 
-// forecasts loads the service forecasts of a site, for hours within its signals. Past the end of the signals their
+// loadServiceForecasts loads the service forecasts of a site, for hours within its signals. Past the end of the signals their
 // last day repeats, and no service has forecast that.
-func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error {
-	for _, q := range quantities {
+func (g *gridLoader) loadServiceForecasts(out *Scenario, i int, spec siteSpec, site *Site) error {
+	for _, q := range signalQuantities {
 		f := spec.Forecasts[q]
 		if f == nil {
 			continue
@@ -215,16 +215,16 @@ func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error
 		if len(facts) < 2 { // no series, or a constant
 			return at("%s: a forecast needs a series of %s: add one to the site's signals", site.Name, q)
 		}
-		r, err := open(f.File)
+		r, err := openFile(f.File)
 		if err != nil {
 			return err
 		}
-		all, err := trace.Bulletins(r, f.File, f.Column, q)
+		all, err := trace.ReadBulletins(r, f.File, f.Column, q)
 		if err != nil {
 			return err
 		}
-		said := within(all, facts[0].At, facts[len(facts)-1].At)
-		if n := len(said); n == 0 || last(said[n-1].Points) < out.Start {
+		said := bulletinsWithin(all, facts[0].At, facts[len(facts)-1].At)
+		if n := len(said); n == 0 || lastHour(said[n-1].Points) < out.Start {
 			return at("%s: %s has no forecast of %s after start, %v: its bulletins were issued from %v to %v",
 				site.Name, f.File, q, out.Start, all[0].Issued, all[len(all)-1].Issued)
 		}
@@ -232,47 +232,47 @@ func (g *grids) forecasts(out *Scenario, i int, spec siteSpec, site *Site) error
 			site.Forecasts = make(map[protocol.Quantity][]forecast.Bulletin)
 		}
 		site.Forecasts[q] = said
-		out.note("%s: %s is foretold by a service %d times", site.Name, q, len(said))
+		out.addNote("%s: %s is foretold by a service %d times", site.Name, q, len(said))
 	}
 	return nil
 }
 
-// within returns the bulletins for hours from first to final, cut after final.
-func within(all []forecast.Bulletin, first, final protocol.Time) (said []forecast.Bulletin) {
+// bulletinsWithin returns the bulletins for hours from first to final, cut after final.
+func bulletinsWithin(all []forecast.Bulletin, first, final protocol.Time) (said []forecast.Bulletin) {
 	for _, b := range all {
 		n := len(b.Points)
 		for n > 0 && b.Points[n-1].At > final {
 			n--
 		}
-		if n > 0 && last(b.Points[:n]) >= first {
+		if n > 0 && lastHour(b.Points[:n]) >= first {
 			said = append(said, forecast.Bulletin{Issued: b.Issued, Points: b.Points[:n]})
 		}
 	}
 	return said
 }
 
-// last returns the hour of the last point.
-func last(points []protocol.Point) protocol.Time { return points[len(points)-1].At }
+// lastHour returns the hour of the last point.
+func lastHour(points []protocol.Point) protocol.Time { return points[len(points)-1].At }
 
-// cover checks that a site's series begin a day before Start and reach End.
-func (g *grids) cover(out *Scenario, i int, site Site) error {
-	for _, q := range append(slices.Clip(quantities), Average) { // the average is accounted, too
+// checkCoverage checks that a site's series begin a day before Start and reach End.
+func (g *gridLoader) checkCoverage(out *Scenario, i int, site Site) error {
+	for _, q := range append(slices.Clip(signalQuantities), AverageCarbon) { // the average is accounted, too
 		points := site.Signals[q]
 		constant := q == protocol.GridPUE && g.s.Sites[i].Signals[q] == nil && len(points) == 1
-		if constant || (q == trace.Marginal || q == Average) && len(points) == 0 {
+		if constant || (q == trace.MarginalColumn || q == AverageCarbon) && len(points) == 0 {
 			continue
 		}
-		first, end := points[0].At, last(points).Add(time.Hour)
-		if first > out.Start.Add(-day) || end < out.End {
+		first, end := points[0].At, lastHour(points).Add(time.Hour)
+		if first > out.Start.Add(-oneDay) || end < out.End {
 			return g.s.where("sites", i)("%s: %s is given for %v..%v: want it from %v (a day before start) to %v",
-				site.Name, q, first, end, out.Start.Add(-day), out.End)
+				site.Name, q, first, end, out.Start.Add(-oneDay), out.End)
 		}
 	}
 	return nil
 }
 
-// names returns the names of zones, for errors.
-func names(zones []trace.Zone) []string {
+// zoneNames returns the names of zones, for errors.
+func zoneNames(zones []trace.ZoneSignals) []string {
 	out := make([]string, len(zones))
 	for i, z := range zones {
 		out[i] = z.Name

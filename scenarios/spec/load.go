@@ -17,8 +17,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// Default is the scenario that is replayed if none is named.
-const Default = "six-regions"
+// DefaultScenario is the scenario that is replayed if none is named.
+const DefaultScenario = "six-regions"
 
 const fileName = "scenario.yaml"
 
@@ -30,9 +30,9 @@ const (
 	defaultMax   = 2000
 )
 
-// List returns the names of the scenarios that ship in the binary: the default first, then the recorded days.
-func List() []string {
-	out := []string{Default}
+// ShippedNames returns the names of the scenarios that ship in the binary: the default first, then the recorded days.
+func ShippedNames() []string {
+	out := []string{DefaultScenario}
 	days, err := fs.Glob(realdays.Files, "*/"+fileName)
 	if err != nil {
 		return out
@@ -43,26 +43,26 @@ func List() []string {
 	return out
 }
 
-// Shipped returns the List name of the shipped scenario whose own name is name, if there is one.
-func Shipped(name string) (what string, ok bool) {
-	for _, what := range List() {
-		file, text, _, err := Source(what)
+// ShippedAs returns the List name of the shipped scenario whose own name is name, if there is one.
+func ShippedAs(name string) (what string, ok bool) {
+	for _, what := range ShippedNames() {
+		file, text, _, err := ScenarioSource(what)
 		if err != nil {
 			continue
 		}
-		if s, err := parse(file, text); err == nil && s.Name == name {
+		if s, err := parseSpec(file, text); err == nil && s.Name == name {
 			return what, true
 		}
 	}
 	return "", false
 }
 
-// Source returns the text of a scenario and the folder that its relative paths start from. What is a shipped name,
+// ScenarioSource returns the text of a scenario and the folder that its relative paths start from. What is a shipped name,
 // a folder with a scenario.yaml or a file; shipped names take precedence.
-func Source(what string) (file string, text []byte, folder string, err error) {
-	if slices.Contains(List(), what) {
+func ScenarioSource(what string) (file string, text []byte, folder string, err error) {
+	if slices.Contains(ShippedNames(), what) {
 		file = what + "/" + fileName
-		if what == Default {
+		if what == DefaultScenario {
 			text, err = sixregions.Files.ReadFile(fileName)
 		} else {
 			text, err = realdays.Files.ReadFile(strings.TrimPrefix(file, "real-days/"))
@@ -72,86 +72,86 @@ func Source(what string) (file string, text []byte, folder string, err error) {
 	file = what
 	switch info, err := os.Stat(what); {
 	case err != nil:
-		return "", nil, "", fmt.Errorf("spec: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(List(), ", "))
+		return "", nil, "", fmt.Errorf("spec: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(ShippedNames(), ", "))
 	case info.IsDir():
 		file = filepath.Join(what, fileName)
-	case Table(what):
+	case IsTableFile(what):
 		return "", nil, "", fmt.Errorf("spec: %s is a CSV table, not a scenario: give it as --window FILE", what)
 	}
-	text, err = limited(file, mostPage)
+	text, err = readFileLimited(file, maxSpecBytes)
 	return file, text, filepath.Dir(file), err
 }
 
-// Table reports whether a file name is that of a CSV table instead of a scenario.
-func Table(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
+// IsTableFile reports whether a file name is that of a CSV table instead of a scenario.
+func IsTableFile(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
 
-// Check validates a scenario as Load does, without reading the data files that it names. Several faults are
+// CheckSyntax validates a scenario as Load does, without reading the data files that it names. Several faults are
 // returned as one error, one line for each.
-func Check(what string) error {
-	file, text, _, err := Source(what)
+func CheckSyntax(what string) error {
+	file, text, _, err := ScenarioSource(what)
 	if err != nil {
 		return err
 	}
-	s, err := parse(file, text)
+	s, err := parseSpec(file, text)
 	if err != nil {
 		return err
 	}
-	return s.times()
+	return s.checkDates()
 }
 
-// times checks the dates that a scenario contains.
-func (s spec) times() error {
+// checkDates checks the dates that a scenario contains.
+func (s scenarioSpec) checkDates() error {
 	var out Scenario
 	if s.Start != "" { // else Load takes the period from the window
-		if err := out.when(s, nil); err != nil {
+		if err := out.setTimeRange(s, nil); err != nil {
 			return err
 		}
 	}
 	for i, site := range s.Sites {
-		if err := site.events(s.where("sites", i, "outages"), out.Start, out.End, new(Site)); err != nil {
+		if err := site.addSiteEvents(s.where("sites", i, "outages"), out.Start, out.End, new(Site)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Load reads the scenario of a shipped name, folder or file (see Source) and all data files that it names.
-func Load(what string, o Options) (Scenario, error) {
-	file, text, folder, err := Source(what)
+// LoadScenario reads the scenario of a shipped name, folder or file (see Source) and all data files that it names.
+func LoadScenario(what string, o Options) (Scenario, error) {
+	file, text, folder, err := ScenarioSource(what)
 	if err != nil {
 		return Scenario{}, err
 	}
-	s, err := parse(file, text)
+	s, err := parseSpec(file, text)
 	if err != nil {
 		return Scenario{}, err
 	}
-	l := library{data: o.data(), folder: folder}
-	return l.assemble(l.resolve(s), o)
+	l := fileLibrary{data: o.dataFolder(), folder: folder}
+	return l.assembleScenario(l.resolvePaths(s), o)
 }
 
-// Window builds a scenario of o.Window without a scenario file: each of its zones is a site, and jobs arrive on its
+// LoadWindow builds a scenario of o.Window without a scenario file: each of its zones is a site, and jobs arrive on its
 // middle day.
-func Window(o Options) (Scenario, error) {
+func LoadWindow(o Options) (Scenario, error) {
 	if o.Window == "" {
 		return Scenario{}, fmt.Errorf("spec: no window: give --window a CSV of hourly prices and carbon by zone")
 	}
 	base := strings.TrimSuffix(filepath.Base(o.Window), ".gz")
-	s := spec{
-		Name:  cmp.Or(slug(strings.TrimSuffix(base, filepath.Ext(base))), "window"), // the fallback is for a name without Latin letters or digits
+	s := scenarioSpec{
+		Name:  cmp.Or(identifierSlug(strings.TrimSuffix(base, filepath.Ext(base))), "window"), // the fallback is for a name without Latin letters or digits
 		About: "all zones of " + base + ", on its middle day",
 	}
-	s.where = func(...any) place {
+	s.where = func(...any) faultLocator {
 		return func(format string, args ...any) error {
 			return fmt.Errorf("spec: "+format, args...)
 		}
 	}
 	s.Window = &windowSpec{}
 	s.Jobs.Trace, s.Nodes = "${data}/"+defaultJobs, &nodesSpec{File: "${data}/" + defaultFleet}
-	l := library{data: o.data(), folder: "."}
-	return l.assemble(l.resolve(s), o)
+	l := fileLibrary{data: o.dataFolder(), folder: "."}
+	return l.assembleScenario(l.resolvePaths(s), o)
 }
 
-func (o Options) data() string {
+func (o Options) dataFolder() string {
 	if o.Data == "" {
 		return defaultData
 	}
@@ -160,22 +160,22 @@ func (o Options) data() string {
 
 // Upper bounds of Options.
 const (
-	mostKappa = 10_000      // dollars per tonne
-	mostJobs  = 200_000     // same limit as in schema.json
-	mostFrom  = 315_360_000 // seconds; same limit as in schema.json
+	maxKappa = 10_000      // dollars per tonne
+	maxJobs  = 200_000     // same limit as in schema.json
+	maxFrom  = 315_360_000 // seconds; same limit as in schema.json
 )
 
-// check reports options that are out of range, or have no effect on s.
-func (o Options) check(s spec) error {
+// validateOptions reports options that are out of range, or have no effect on s.
+func (o Options) validateOptions(s scenarioSpec) error {
 	ownJobs := s.Jobs.Count > 0 && o.Jobs == ""
 	ownFleets := len(s.Sites) > 0 && !slices.ContainsFunc(s.Sites, func(x siteSpec) bool { return len(x.Fleet) == 0 })
 	switch k, from, scale := o.Kappa, o.JobsFrom, o.FleetScale; {
-	case k != nil && !(*k >= 0 && *k <= mostKappa):
-		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, mostKappa)
-	case o.MaxJobs < 0 || o.MaxJobs > mostJobs:
-		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for what the scenario says", o.MaxJobs, mostJobs)
-	case from != nil && (*from < 0 || *from > mostFrom):
-		return fmt.Errorf("jobs-from %d: want 0..%d, seconds of the trace's own clock", *from, mostFrom)
+	case k != nil && !(*k >= 0 && *k <= maxKappa):
+		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, maxKappa)
+	case o.MaxJobs < 0 || o.MaxJobs > maxJobs:
+		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for what the scenario says", o.MaxJobs, maxJobs)
+	case from != nil && (*from < 0 || *from > maxFrom):
+		return fmt.Errorf("jobs-from %d: want 0..%d, seconds of the trace's own clock", *from, maxFrom)
 	case from != nil && ownJobs:
 		return fmt.Errorf("jobs-from %d: %s generates its jobs; name a trace too (--jobs)", *from, s.Name)
 	case !(scale >= 0 && scale <= 1):
@@ -188,9 +188,9 @@ func (o Options) check(s spec) error {
 	return nil
 }
 
-// apply replaces values of the scenario by those of the command line. Paths of the command line are relative to the
+// overrideSpec replaces values of the scenario by those of the command line. Paths of the command line are relative to the
 // working directory.
-func (o Options) apply(s spec) spec {
+func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 	if o.Seed != nil {
 		s.Seed = o.Seed
 	}
@@ -198,7 +198,7 @@ func (o Options) apply(s spec) spec {
 		s.Window = &windowSpec{File: o.Window}
 	}
 	if o.Fill {
-		s.Window = &windowSpec{File: s.Window.File, Fill: trace.Persist}
+		s.Window = &windowSpec{File: s.Window.File, Fill: trace.PersistGaps}
 	}
 	if o.Jobs != "" {
 		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From = o.Jobs, 0, nil
@@ -226,11 +226,11 @@ func (o Options) apply(s spec) spec {
 	return s
 }
 
-// A library locates the files that a scenario names.
-type library struct{ data, folder string }
+// A fileLibrary locates the files that a scenario names.
+type fileLibrary struct{ data, folder string }
 
-// resolve makes the paths of a scenario file relative to the working directory.
-func (l library) resolve(s spec) spec {
+// resolvePaths makes the paths of a scenario file relative to the working directory.
+func (l fileLibrary) resolvePaths(s scenarioSpec) scenarioSpec {
 	path := func(p *string) {
 		switch {
 		case strings.HasPrefix(*p, "${data}"):
@@ -247,7 +247,7 @@ func (l library) resolve(s spec) spec {
 	}
 	path(&s.Jobs.Trace)
 	for _, site := range s.Sites {
-		for _, q := range quantities {
+		for _, q := range signalQuantities {
 			for _, series := range []*seriesSpec{site.Signals[q], site.Forecasts[q]} {
 				if series != nil {
 					path(&series.File)
@@ -258,20 +258,20 @@ func (l library) resolve(s spec) spec {
 	return s
 }
 
-// mostFile bounds an input file, in bytes before unpacking.
-const mostFile = 256 << 20
+// maxFileBytes bounds an input file, in bytes before unpacking.
+const maxFileBytes = 256 << 20
 
-// open reads a whole file into memory, so that a concurrent change of the file cannot mix two versions.
-func open(path string) (io.Reader, error) {
-	text, err := limited(path, mostFile)
+// openFile reads a whole file into memory, so that a concurrent change of the file cannot mix two versions.
+func openFile(path string) (io.Reader, error) {
+	text, err := readFileLimited(path, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("spec: %s: no such file: put it there, or name the data folder (--data DIR, `data` under `simulate`, or GRIDBID_DATA)", path)
 	}
 	return bytes.NewReader(text), err
 }
 
-// limited reads a file of at most most bytes.
-func limited(path string, most int64) ([]byte, error) {
+// readFileLimited reads a file of at most most bytes.
+func readFileLimited(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("spec: %w", err)

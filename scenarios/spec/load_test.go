@@ -64,7 +64,7 @@ func sound(t *testing.T, s spec.Scenario) {
 	}
 	ids := make(map[protocol.JobID]bool)
 	for i, j := range s.Jobs {
-		if why := j.Check(); why != "" || ids[j.ID] || j.Arrival < s.Start || j.Arrival >= s.End || !slices.Contains(names, j.Home) {
+		if why := j.InvalidReason(); why != "" || ids[j.ID] || j.Arrival < s.Start || j.Arrival >= s.End || !slices.Contains(names, j.Home) {
 			t.Errorf("%s: job %+v: %s", s.Name, j, why)
 		}
 		ids[j.ID] = true
@@ -104,7 +104,7 @@ func busy(t *testing.T, s spec.Scenario) (percent int) {
 }
 
 func TestTheDefaultScenarioNeedsNoData(t *testing.T) {
-	s, err := spec.Load(spec.Default, spec.Options{Data: "/nowhere"})
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{Data: "/nowhere"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,12 @@ func TestTheDefaultScenarioNeedsNoData(t *testing.T) {
 	if s.Weights != (spec.Weights{Kappa: 190e6, Delay: 1e6, Late: 10e6}) {
 		t.Errorf("weights %+v; want 190, 1 and 10 dollars", s.Weights)
 	}
-	again, err := spec.Load(spec.Default, spec.Options{})
+	again, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{})
 	if err != nil || bytesOf(t, s) != bytesOf(t, again) {
 		t.Errorf("a second Load gave other bytes (%v)", err)
 	}
 	seed := uint64(2)
-	other, err := spec.Load(spec.Default, spec.Options{Seed: &seed, MaxJobs: 50})
+	other, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{Seed: &seed, MaxJobs: 50})
 	if err != nil || other.Hash == s.Hash || other.Seed != 2 || len(other.Jobs) != 50 {
 		t.Errorf("seed 2, 50 jobs: seed %d, %d jobs, same hash %v, %v", other.Seed, len(other.Jobs), other.Hash == s.Hash, err)
 	}
@@ -131,7 +131,7 @@ func TestTheDefaultScenarioIsAboutTwoThirdsBusy(t *testing.T) {
 	sum := 0
 	const seeds = 40
 	for seed := range uint64(seeds) {
-		s, err := spec.Load(spec.Default, spec.Options{Seed: &seed})
+		s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{Seed: &seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,13 +148,13 @@ func TestTheDefaultScenarioIsAboutTwoThirdsBusy(t *testing.T) {
 
 func TestTheRealDaysAreWhole(t *testing.T) {
 	dir := data(t)
-	days := slices.DeleteFunc(spec.List(), func(n string) bool { return n == spec.Default })
+	days := slices.DeleteFunc(spec.ShippedNames(), func(n string) bool { return n == spec.DefaultScenario })
 	if len(days) < 10 {
 		t.Fatalf("%d real days; want 10", len(days))
 	}
 	for _, name := range days {
 		t.Run(name, func(t *testing.T) {
-			s, err := spec.Load(name, spec.Options{Data: dir})
+			s, err := spec.LoadScenario(name, spec.Options{Data: dir})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestARealDayIsTheSameBytesTwice(t *testing.T) {
 	dir := data(t)
 	var first string
 	for range 2 {
-		s, err := spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: dir})
+		s, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestARealDayIsTheSameBytesTwice(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(copied, "workload"), os.DirFS(filepath.Join(dir, "workload"))); err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: copied})
+	s, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: copied})
 	if err != nil || bytesOf(t, s) != first {
 		t.Errorf("the same data elsewhere gave other bytes (%v)", err)
 	}
@@ -214,7 +214,7 @@ func TestARealDayIsTheSameBytesTwice(t *testing.T) {
 
 func TestSumsOfTheOrdinaryDayAreThoseOfItsFiles(t *testing.T) {
 	dir := data(t)
-	s, err := spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: dir})
+	s, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestAWindowNeedsNoScenario(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.o.Data, tc.o.Window = dir, filepath.Join(dir, "scenarios", tc.o.Window)
-			s, err := spec.Window(tc.o)
+			s, err := spec.LoadWindow(tc.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,11 +272,11 @@ func TestAWindowNeedsNoScenario(t *testing.T) {
 			}
 		})
 	}
-	a, err := spec.Window(spec.Options{Data: dir, Window: filepath.Join(dir, "scenarios/ordinary_2022-04-13.csv")})
+	a, err := spec.LoadWindow(spec.Options{Data: dir, Window: filepath.Join(dir, "scenarios/ordinary_2022-04-13.csv")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := spec.Load("real-days/ordinary_2022-04-13", spec.Options{Data: dir})
+	b, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		{spec.Options{Fill: true}, "six-regions has no window"},
 		{spec.Options{Fleet: "n.csv"}, "the sites of six-regions have fleets of their own"},
 	} {
-		if _, err := spec.Load(spec.Default, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := spec.LoadScenario(spec.DefaultScenario, tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v: %v; want %q", tc.o, err, tc.want)
 		}
 	}
@@ -320,7 +320,7 @@ func TestAWindowOfAnyNameIsAScenarioWithOne(t *testing.T) {
 		if err := os.Link(filepath.Join(dir, "w.csv"), o.Window); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := spec.Window(o); err != nil || s.Name != want {
+		if s, err := spec.LoadWindow(o); err != nil || s.Name != want {
 			t.Errorf("%s: named %q, %v; want %q", file, s.Name, err, want)
 		}
 	}
@@ -343,11 +343,11 @@ func TestMarginalIntensityThatIsPassedOverIsTold(t *testing.T) {
 	if err := os.WriteFile(o.Window, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Window(o)
+	s, err := spec.LoadWindow(o)
 	if err != nil || !slices.Contains(s.Notes, "de: marginal intensity is given for 47 of 48 hours, and passed over") {
 		t.Errorf("notes: %q, %v; want that an hour is missing", s.Notes, err)
 	}
-	if n := len(s.Sites[1].Signals[trace.Marginal]); n != 48 {
+	if n := len(s.Sites[1].Signals[trace.MarginalColumn]); n != 48 {
 		t.Errorf("the zone that has all hours has %d values", n)
 	}
 }
@@ -364,11 +364,11 @@ func TestAWindowWithGapsIsFilledWhereThatIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := spec.Options{Data: dir, Window: file, Jobs: filepath.Join(dir, "j.csv"), Fleet: filepath.Join(dir, "n.csv"), JobsFrom: new(int64)}
-	if _, err := spec.Window(o); err == nil || !strings.Contains(err.Error(), "--fill") {
+	if _, err := spec.LoadWindow(o); err == nil || !strings.Contains(err.Error(), "--fill") {
 		t.Errorf("a window with gaps: %v; want an error that names --fill", err)
 	}
 	o.Fill = true
-	s, err := spec.Window(o)
+	s, err := spec.LoadWindow(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ weights: {kappa: 0.5, late: 0}
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Load(dir, spec.Options{Data: dir})
+	s, err := spec.LoadScenario(dir, spec.Options{Data: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +436,7 @@ weights: {kappa: 0.5, late: 0}
 	if one.Signals[protocol.GridPrice][0].Value != 7000 || one.Signals[protocol.GridPUE][0].Value != 1500 || one.Host.Idle != 100_000 || !one.DayAhead {
 		t.Errorf("site one = %+v", one)
 	}
-	if one.Bids != (spec.Bids{Price: 1300}) || !one.IdleBid || two.IdleBid || len(one.Outages) != 1 || one.Outages[0].To.Sub(one.Outages[0].From) != 2*time.Hour {
+	if one.Bids != (spec.Misreport{Price: 1300}) || !one.IdleBid || two.IdleBid || len(one.Outages) != 1 || one.Outages[0].To.Sub(one.Outages[0].From) != 2*time.Hour {
 		t.Errorf("site one bids %+v, is dark %+v", one.Bids, one.Outages)
 	}
 	if two.Signals[protocol.GridPrice][0].Value != 51000 || two.Signals[protocol.GridPUE][0].Value != 1200 || !two.DayAhead {
@@ -459,7 +459,7 @@ weights: {kappa: 0.5, late: 0}
 		t.Errorf("notes %q", s.Notes)
 	}
 	// In an unknown zone, prices count as published in their own hour.
-	s, err = spec.Window(spec.Options{Window: filepath.Join(dir, "w.csv"), Jobs: filepath.Join(dir, "j.csv"), JobsFrom: new(int64), Fleet: filepath.Join(dir, "n.csv")})
+	s, err = spec.LoadWindow(spec.Options{Window: filepath.Join(dir, "w.csv"), Jobs: filepath.Join(dir, "j.csv"), JobsFrom: new(int64), Fleet: filepath.Join(dir, "n.csv")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -467,7 +467,7 @@ weights: {kappa: 0.5, late: 0}
 		t.Errorf("sites %+v, notes %q", s.Sites, s.Notes)
 	}
 	from := int64(4000)
-	s, err = spec.Load(dir, spec.Options{Data: dir, JobsFrom: &from, FleetScale: 0.5})
+	s, err = spec.LoadScenario(dir, spec.Options{Data: dir, JobsFrom: &from, FleetScale: 0.5})
 	if err != nil || len(s.Jobs) != 1 || s.Jobs[0].ID != "x" || gpus(s.Sites[0])+gpus(s.Sites[1]) > 3 {
 		t.Errorf("from second 4000 at half the scale: %+v, %v", s.Jobs, err)
 	}
@@ -488,7 +488,7 @@ func TestAWindowThatDoesNotFitIsRefused(t *testing.T) {
 			os.WriteFile(filepath.Join(dir, "x.csv"), []byte("sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,1,T4\nb,8000,1000,1,Mystery\n"), 0o600)
 			os.WriteFile(filepath.Join(dir, "m.csv"), []byte("sn,cpu_milli,memory_mib,gpu,model\na,8000,1000,1,T4\n"), 0o600)
 			os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(tc.text), 0o600)
-			if _, err := spec.Load(dir, spec.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := spec.LoadScenario(dir, spec.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Load = %v; want %q", err, tc.want)
 			}
 		})

@@ -27,18 +27,18 @@ type Scenario struct {
 	Hash  string   // sha256 of the JSON of all fields above, in hex
 }
 
-// Foretold reports whether some site receives a service's forecasts.
-func (s Scenario) Foretold() bool {
+// HasServiceForecasts reports whether some site receives a service's forecasts.
+func (s Scenario) HasServiceForecasts() bool {
 	return slices.ContainsFunc(s.Sites, func(site Site) bool { return len(site.Forecasts) > 0 })
 }
 
-// Average is the quantity of the grid's average intensity in a scenario whose bids use the marginal one. In other
+// AverageCarbon is the quantity of the grid's average intensity in a scenario whose bids use the marginal one. In other
 // scenarios GridCarbon is the average.
-const Average protocol.Quantity = "average"
+const AverageCarbon protocol.Quantity = "average"
 
-// Marginal is the quantity of the marginal intensity, in scenarios whose bids use the average one and whose source
+// MarginalCarbon is the quantity of the marginal intensity, in scenarios whose bids use the average one and whose source
 // has both.
-const Marginal = trace.Marginal
+const MarginalCarbon = trace.MarginalColumn
 
 // The carbon intensity that bids and the objective use.
 const (
@@ -62,16 +62,16 @@ type Site struct {
 
 	DayAhead bool // its prices are published the day before
 
-	Outages []Outage `json:",omitempty"` // by time, not overlapping
-	Bids    Bids     `json:",omitzero"`
-	IdleBid bool     `json:",omitzero"` // its bids charge a job its share of its node's idle draw
+	Outages []Outage  `json:",omitempty"` // by time, not overlapping
+	Bids    Misreport `json:",omitzero"`
+	IdleBid bool      `json:",omitzero"` // its bids charge a job its share of its node's idle draw
 }
 
 // An Outage is a time in which a site has no power. What runs then is lost.
 type Outage struct{ From, To protocol.Time }
 
-// Among returns an outage merged into others of its site, by time and not overlapping.
-func (x Outage) Among(all []Outage) (out []Outage) {
+// MergeInto returns an outage merged into others of its site, by time and not overlapping.
+func (x Outage) MergeInto(all []Outage) (out []Outage) {
 	for _, o := range all {
 		if o.To < x.From || o.From > x.To {
 			out = append(out, o)
@@ -84,14 +84,14 @@ func (x Outage) Among(all []Outage) (out []Outage) {
 	return out
 }
 
-// Bids says how a site misreports its options, in thousandths of the true values: a price of 1300 asks for 30 %
+// Misreport says how a site misreports its options, in thousandths of the true values: a price of 1300 asks for 30 %
 // more than the energy costs; an energy of 500 states half of the energy and carbon. The zero Bids are honest.
-type Bids struct {
+type Misreport struct {
 	Price, Energy protocol.Milli // 0: the true value
 }
 
-// Honest reports whether a site bids its true values.
-func (b Bids) Honest() bool {
+// IsHonest reports whether a site bids its true values.
+func (b Misreport) IsHonest() bool {
 	return (b.Price == 0 || b.Price == 1000) && (b.Energy == 0 || b.Energy == 1000)
 }
 

@@ -7,13 +7,13 @@ import (
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
-// Schema is the published JSON schema of a scenario.yaml.
+// ScenarioSchema is the published JSON schema of a scenario.yaml.
 //
 //go:embed schema.json
-var Schema []byte
+var ScenarioSchema []byte
 
-var kind = yamlschema.Kind{
-	By: "spec", What: "scenario", Docs: "docs/scenarios.md", Schema: Schema,
+var scenarioSchemaKind = yamlschema.SchemaKind{
+	Reader: "spec", FileKind: "scenario", Docs: "docs/scenarios.md", Schema: ScenarioSchema,
 	Pattern: func(p string) string {
 		if strings.HasPrefix(p, "^[0-9]{4}") {
 			return "a whole hour as 2022-04-13T00:00:00Z"
@@ -22,5 +22,5 @@ var kind = yamlschema.Kind{
 	},
 }
 
-// mostPage is the maximum size of a scenario.yaml, in bytes.
-const mostPage = 1 << 20
+// maxSpecBytes is the maximum size of a scenario.yaml, in bytes.
+const maxSpecBytes = 1 << 20

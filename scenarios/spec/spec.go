@@ -8,29 +8,29 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// A spec is a decoded scenario.yaml: see schema.json.
-type spec struct {
-	Name     string             `yaml:"name"`
-	About    string             `yaml:"about"`
-	Seed     *uint64            `yaml:"seed"`
-	Start    string             `yaml:"start"`
-	End      string             `yaml:"end"`
-	Window   *windowSpec        `yaml:"window"`
-	Sites    []siteSpec         `yaml:"sites"`
-	Nodes    *nodesSpec         `yaml:"nodes"`
-	Jobs     jobsSpec           `yaml:"jobs"`
-	Policies []string           `yaml:"policies"`
-	Weights  weightsSpec        `yaml:"weights"`
-	Carbon   string             `yaml:"carbon"`
-	where    func(...any) place // returns a builder of errors at a path
+// A scenarioSpec is a decoded scenario.yaml: see schema.json.
+type scenarioSpec struct {
+	Name     string                    `yaml:"name"`
+	About    string                    `yaml:"about"`
+	Seed     *uint64                   `yaml:"seed"`
+	Start    string                    `yaml:"start"`
+	End      string                    `yaml:"end"`
+	Window   *windowSpec               `yaml:"window"`
+	Sites    []siteSpec                `yaml:"sites"`
+	Nodes    *nodesSpec                `yaml:"nodes"`
+	Jobs     jobsSpec                  `yaml:"jobs"`
+	Policies []string                  `yaml:"policies"`
+	Weights  weightsSpec               `yaml:"weights"`
+	Carbon   string                    `yaml:"carbon"`
+	where    func(...any) faultLocator // returns a builder of errors at a path
 }
 
-// A place builds an error that names file, line and path of a fault.
-type place func(format string, args ...any) error
+// A faultLocator builds an error that names file, line and path of a fault.
+type faultLocator func(format string, args ...any) error
 
 type windowSpec struct {
-	File string     `yaml:"file"`
-	Fill trace.Fill `yaml:"fill"`
+	File string          `yaml:"file"`
+	Fill trace.GapPolicy `yaml:"fill"`
 }
 
 type nodesSpec struct {
@@ -94,9 +94,9 @@ type bidsSpec struct {
 }
 
 type seriesSpec struct {
-	File   string     `yaml:"file"`
-	Column string     `yaml:"column"`
-	Fill   trace.Fill `yaml:"fill"`
+	File   string          `yaml:"file"`
+	Column string          `yaml:"column"`
+	Fill   trace.GapPolicy `yaml:"fill"`
 }
 
 type dailySpec struct {
@@ -126,31 +126,31 @@ type rackSpec struct {
 	GPUMemory int64   `yaml:"gpu_memory"`
 }
 
-// parse reads a scenario.yaml and applies the schema and the checks that a schema cannot express.
-func parse(file string, text []byte) (spec, error) {
-	p, err := kind.Read(file, text)
+// parseSpec reads a scenario.yaml and applies the schema and the checks that a schema cannot express.
+func parseSpec(file string, text []byte) (scenarioSpec, error) {
+	p, err := scenarioSchemaKind.ParsePage(file, text)
 	if err != nil {
-		return spec{}, err
+		return scenarioSpec{}, err
 	}
-	var s spec
-	if err := p.Decode(&s); err != nil {
-		return spec{}, err
+	var s scenarioSpec
+	if err := p.DecodeInto(&s); err != nil {
+		return scenarioSpec{}, err
 	}
-	s.where = func(path ...any) place {
+	s.where = func(path ...any) faultLocator {
 		words := make([]string, len(path))
 		for i, w := range path {
 			words[i] = fmt.Sprint(w)
 		}
-		return func(format string, args ...any) error { return p.Fault(words, format, args...) }
+		return func(format string, args ...any) error { return p.FaultAt(words, format, args...) }
 	}
-	return s, s.check()
+	return s, s.validateSpec()
 }
 
-// mostNodes is the maximum number of nodes of a scenario; node lists have the same limit.
-const mostNodes = 200_000
+// maxNodes is the maximum number of nodes of a scenario; node lists have the same limit.
+const maxNodes = 200_000
 
-// check validates rules that involve more than one key.
-func (s *spec) check() error {
+// validateSpec validates rules that involve more than one key.
+func (s *scenarioSpec) validateSpec() error {
 	at := s.where
 	switch {
 	case (s.Jobs.Trace == "") == (s.Jobs.Count == 0):
@@ -165,23 +165,23 @@ func (s *spec) check() error {
 	seen, nodes := make(map[string]bool), 0
 	for i, site := range s.Sites {
 		for _, rack := range site.Fleet {
-			if nodes += rack.Count; nodes > mostNodes {
-				return at("sites", i, "fleet")("over %d nodes in all: want fewer", mostNodes)
+			if nodes += rack.Count; nodes > maxNodes {
+				return at("sites", i, "fleet")("over %d nodes in all: want fewer", maxNodes)
 			}
 		}
 		if seen[site.Name] {
 			return at("sites", i, "name")("duplicate site name %s: rename one", site.Name)
 		}
 		seen[site.Name] = true
-		if err := s.checkSite(i, site); err != nil {
+		if err := s.validateSite(i, site); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkSite validates the keys of one site.
-func (s *spec) checkSite(i int, site siteSpec) error {
+// validateSite validates the keys of one site.
+func (s *scenarioSpec) validateSite(i int, site siteSpec) error {
 	at := s.where
 	own := site.Signals[protocol.GridPrice] != nil && site.Signals[protocol.GridCarbon] != nil
 	switch {
@@ -198,8 +198,8 @@ func (s *spec) checkSite(i int, site siteSpec) error {
 		if (rack.GPUs > 0) != (rack.Model != "") {
 			return at("sites", i, "fleet", k)("gpus and model go together: give both or neither")
 		}
-		if _, known := power.Default().Lookup(rack.Model); !known && rack.Model != "" {
-			return at("sites", i, "fleet", k, "model")("%s", unknown(rack.Model))
+		if _, known := power.DefaultTable().LookupModel(rack.Model); !known && rack.Model != "" {
+			return at("sites", i, "fleet", k, "model")("%s", unknownModelReason(rack.Model))
 		}
 	}
 	return nil

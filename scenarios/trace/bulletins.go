@@ -9,36 +9,36 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Bulletins reads a forecast service's archive of one quantity: rows of issue_time_utc, target_time_utc and one
+// ReadBulletins reads a forecast service's archive of one quantity: rows of issue_time_utc, target_time_utc and one
 // named column, in the units of a window. Rows of one issue are adjacent; issues ascend, and so do the hours within
 // an issue. An issue need not cover every hour.
-func Bulletins(r io.Reader, file, column string, what protocol.Quantity) ([]forecast.Bulletin, error) {
+func ReadBulletins(r io.Reader, file, column string, what protocol.Quantity) ([]forecast.Bulletin, error) {
 	const issue, target = "issue_time_utc", "target_time_utc"
-	lo, hi, err := bounds(file, what)
+	lo, hi, err := quantityBounds(file, what)
 	if err != nil {
 		return nil, err
 	}
-	t, err := open(r, file, issue, target, column)
+	t, err := openTable(r, file, issue, target, column)
 	if err != nil {
 		return nil, err
 	}
 	var said []forecast.Bulletin
-	for t.next() {
-		issued, at := t.instant(issue), t.hour(target)
+	for t.nextRow() {
+		issued, at := t.instantField(issue), t.hourField(target)
 		switch n := len(said); {
 		case t.err != nil:
 		case at < issued.Floor(time.Hour):
-			t.fail("%s %v is before %v, its issue time: drop the line", target, at, issued)
-		case at > issued.Add(forecast.Furthest):
-			t.fail("%s %v is over 15 days after %v, its issue time, and sites reject such forecasts: drop the line", target, at, issued)
+			t.failAtRow("%s %v is before %v, its issue time: drop the line", target, at, issued)
+		case at > issued.Add(forecast.MaxAhead):
+			t.failAtRow("%s %v is over 15 days after %v, its issue time, and sites reject such forecasts: drop the line", target, at, issued)
 		case n == 0 || issued > said[n-1].Issued:
 			said = append(said, forecast.Bulletin{Issued: issued})
 		case issued < said[n-1].Issued:
-			t.fail("%s %v comes after %v: sort the file by issue and hour", issue, issued, said[n-1].Issued)
+			t.failAtRow("%s %v comes after %v: sort the file by issue and hour", issue, issued, said[n-1].Issued)
 		case at <= said[n-1].Points[len(said[n-1].Points)-1].At:
-			t.fail("%s %v is not after the hour before it: sort each issue by hour and remove duplicate rows", target, at)
+			t.failAtRow("%s %v is not after the hour before it: sort each issue by hour and remove duplicate rows", target, at)
 		}
-		if v := t.thousandths(column, lo, hi); t.err == nil {
+		if v := t.thousandthsField(column, lo, hi); t.err == nil {
 			b := &said[len(said)-1]
 			b.Points = append(b.Points, protocol.Point{At: at, Value: v})
 		}

@@ -15,7 +15,7 @@ import (
 const saidHead = "issue_time_utc,target_time_utc,lead_h,v\n"
 
 func bulletins(text string) ([]forecast.Bulletin, error) {
-	return trace.Bulletins(strings.NewReader(text), "f", "v", protocol.GridCarbon)
+	return trace.ReadBulletins(strings.NewReader(text), "f", "v", protocol.GridCarbon)
 }
 
 func TestBulletinsAreReadAsTheyWereSaid(t *testing.T) {
@@ -53,7 +53,7 @@ func TestBulletinsThatCannotBeAreRefusedWithTheirLine(t *testing.T) {
 			t.Errorf("%q: %v, %v; want an error with %q", tc.text, got, err, tc.want)
 		}
 	}
-	if _, err := trace.Bulletins(strings.NewReader(saidHead+first), "f", "v", "wind"); err == nil {
+	if _, err := trace.ReadBulletins(strings.NewReader(saidHead+first), "f", "v", "wind"); err == nil {
 		t.Error("an unknown quantity was accepted")
 	}
 }
@@ -62,7 +62,7 @@ func FuzzBulletins(f *testing.F) {
 	f.Add([]byte(saidHead + "2022-04-13T06:00:00Z,2022-04-13T07:00:00Z,1,3\n2022-04-13T06:00:00Z,2022-04-13T08:00:00Z,2,3\n"))
 	f.Add([]byte(saidHead + "2022-04-13T06:00:00Z,2022-04-13T07:00:00Z,1,3\n2022-04-13T07:00:00Z,2022-04-13T07:00:00Z,0,3\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		said, err := trace.Bulletins(bytes.NewReader(data), "f", "v", protocol.GridPrice)
+		said, err := trace.ReadBulletins(bytes.NewReader(data), "f", "v", protocol.GridPrice)
 		named(t, err)
 		if err == nil && len(said) == 0 {
 			t.Error("no bulletins and no error")

@@ -22,11 +22,11 @@ func FuzzWindow(f *testing.F) {
 	f.Add([]byte(windowHead+row("DE", 0, "1", "2", "1.1")+row("DE", 3, "1", "2", "")), true)
 	f.Add(packed(windowHead+row("DE", 0, "1", "2", "1.1")), false)
 	f.Fuzz(func(t *testing.T, data []byte, fill bool) {
-		how := trace.Refuse
+		how := trace.RejectGaps
 		if fill {
-			how = trace.Persist
+			how = trace.PersistGaps
 		}
-		zones, err := trace.Window(bytes.NewReader(data), "f", how)
+		zones, err := trace.ReadWindow(bytes.NewReader(data), "f", how)
 		named(t, err)
 		for _, z := range zones {
 			if len(z.Price) == 0 || len(z.Price) != len(z.Carbon) || len(z.PUE) != 0 && len(z.PUE) != len(z.Price) {
@@ -44,7 +44,7 @@ func FuzzWindow(f *testing.F) {
 func FuzzSeries(f *testing.F) {
 	f.Add([]byte("time_utc,v\n2022-04-13T00:00:00Z,1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		points, _, err := trace.Series(bytes.NewReader(data), "f", "v", protocol.GridPrice, trace.Persist)
+		points, _, err := trace.ReadSeries(bytes.NewReader(data), "f", "v", protocol.GridPrice, trace.PersistGaps)
 		named(t, err)
 		if err == nil && len(points) == 0 {
 			t.Error("no points and no error")
@@ -57,11 +57,11 @@ func FuzzJobs(f *testing.F) {
 	f.Add([]byte(openbHead + "a,1,1,1,1,1,500,T4|A10,1,1,LS,Running\n"))
 	f.Add(packed(phillyHead + "a,1,x,1,1,v\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := trace.Jobs(bytes.NewReader(data), "f", trace.Take{Max: 50})
+		h, err := trace.ReadJobs(bytes.NewReader(data), "f", trace.Selection{Max: 50})
 		named(t, err)
 		for _, r := range h.Records {
 			r.Job.Arrival, r.Job.Deadline = 1, protocol.Time(1).Add(r.Job.Run)
-			if why := r.Job.Check(); why != "" {
+			if why := r.Job.InvalidReason(); why != "" {
 				t.Errorf("job %+v: %s", r.Job, why)
 			}
 		}
@@ -71,10 +71,10 @@ func FuzzJobs(f *testing.F) {
 func FuzzNodes(f *testing.F) {
 	f.Add([]byte(nodesHead + "b,96000,393216,8,G2\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		nodes, err := trace.Nodes(bytes.NewReader(data), "f")
+		nodes, err := trace.ReadNodes(bytes.NewReader(data), "f")
 		named(t, err)
 		for _, n := range nodes {
-			if n.Name == "" || n.CPU < 1 || n.Memory < 1 || n.GPUs < 0 || n.GPUs > trace.MostGPUs || (n.GPUs == 0) != (n.Model == "") {
+			if n.Name == "" || n.CPU < 1 || n.Memory < 1 || n.GPUs < 0 || n.GPUs > trace.MaxGPUs || (n.GPUs == 0) != (n.Model == "") {
 				t.Errorf("node %+v cannot be", n)
 			}
 		}

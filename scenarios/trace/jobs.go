@@ -10,87 +10,87 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Record is one job of a trace. Its Job has no arrival, deadline or home: Submit counts from the start of the
+// A TraceJob is one job of a trace. Its Job has no arrival, deadline or home: Submit counts from the start of the
 // trace's own clock.
-type Record struct {
+type TraceJob struct {
 	Submit time.Duration
 	Job    protocol.Job
 }
 
-// A Take selects consecutive jobs of a trace.
-type Take struct {
+// A Selection selects consecutive jobs of a trace.
+type Selection struct {
 	From time.Duration // in the trace's clock; negative: start of the dense part
 	Max  int           // jobs at most
 }
 
-// A Haul is the selected part of a trace.
-type Haul struct {
+// A TraceJobs is the selected part of a trace.
+type TraceJobs struct {
 	Source  string // "philly" or "alibaba v2023"
 	From    time.Duration
-	Records []Record // by submission, then id
-	Notes   []string // assumptions, cuts and omissions, in words; they enter the scenario's hash
+	Records []TraceJob // by submission, then id
+	Notes   []string   // assumptions, cuts and omissions, in words; they enter the scenario's hash
 }
 
-// A source describes one trace format.
-type source struct {
-	name   string
-	wants  []string      // columns that the format requires
-	sign   string        // column that identifies the format: no other format has it
-	dense  time.Duration // start of the dense part, in the trace's clock
-	assume string        // assumption to note, or ""
-	read   func(t *table) (j protocol.Job, leftOut string)
+// A traceFormat describes one trace format.
+type traceFormat struct {
+	name         string
+	columns      []string      // columns that the format requires
+	uniqueColumn string        // column that identifies the format: no other format has it
+	dense        time.Duration // start of the dense part, in the trace's clock
+	assume       string        // assumption to note, or ""
+	read         func(t *csvTable) (j protocol.Job, leftOut string)
 }
 
-func sources() []source {
-	return []source{
+func traceFormats() []traceFormat {
+	return []traceFormat{
 		{
-			name: "philly", sign: "vc", wants: []string{"job_id", "submit_s", "duration_s", "gpus", "vc"},
-			dense: 30 * 24 * time.Hour, read: philly,
+			name: "philly", uniqueColumn: "vc", columns: []string{"job_id", "submit_s", "duration_s", "gpus", "vc"},
+			dense: 30 * 24 * time.Hour, read: parsePhillyRow,
 			assume: "the trace has no processors and memory: 4 cores and 32 GiB for each GPU",
 		},
 		{
-			name: "alibaba v2023", sign: "gpu_milli", dense: 10_200_000 * time.Second, read: alibaba,
-			wants: []string{"job_id", "submit_s", "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos", "phase"},
+			name: "alibaba v2023", uniqueColumn: "gpu_milli", dense: 10_200_000 * time.Second, read: parseAlibabaRow,
+			columns: []string{"job_id", "submit_s", "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos", "phase"},
 		},
 	}
 }
 
-// longest is the longest run that is replayed. A longer job is cut to one segment between two checkpoints.
-const longest = 24 * time.Hour
+// maxRunTime is the longest run that is replayed. A longer job is cut to one segment between two checkpoints.
+const maxRunTime = 24 * time.Hour
 
-// mostRun is the longest duration, in seconds, that a trace may contain: ten years.
-const mostRun = 10 * 365 * 86400
+// maxRunSeconds is the longest duration, in seconds, that a trace may contain: ten years.
+const maxRunSeconds = 10 * 365 * 86400
 
-// Jobs reads a job trace and recognizes its format by its columns: Philly or Alibaba 2023. It validates the whole
+// ReadJobs reads a job trace and recognizes its format by its columns: Philly or Alibaba 2023. It validates the whole
 // file, rows after the selection too.
-func Jobs(r io.Reader, file string, take Take) (Haul, error) {
-	t, err := open(r, file, "job_id", "submit_s", "duration_s")
+func ReadJobs(r io.Reader, file string, take Selection) (TraceJobs, error) {
+	t, err := openTable(r, file, "job_id", "submit_s", "duration_s")
 	if err != nil {
-		return Haul{}, err
+		return TraceJobs{}, err
 	}
-	s, err := t.format()
+	s, err := t.detectFormat()
 	if err != nil {
-		return Haul{}, err
+		return TraceJobs{}, err
 	}
-	h := Haul{Source: s.name, From: take.From}
+	h := TraceJobs{Source: s.name, From: take.From}
 	if take.From < 0 {
 		h.From = s.dense
 	}
-	var all []entry
+	var all []traceEntry
 	var last time.Duration
 	seen := make(map[string]int)
-	for t.next() {
-		id := t.name("job_id")
+	for t.nextRow() {
+		id := t.nameField("job_id")
 		if first, dup := seen[id]; dup {
-			t.fail("job_id %s is already in line %d: drop one of them", id, first)
+			t.failAtRow("job_id %s is already in line %d: drop one of them", id, first)
 		}
 		seen[id] = t.line
-		e := entry{record: Record{Submit: time.Duration(t.whole("submit_s", 0, mostRun)) * time.Second}}
-		run := time.Duration(t.whole("duration_s", 0, mostRun)) * time.Second
+		e := traceEntry{record: TraceJob{Submit: time.Duration(t.integerField("submit_s", 0, maxRunSeconds)) * time.Second}}
+		run := time.Duration(t.integerField("duration_s", 0, maxRunSeconds)) * time.Second
 		e.record.Job, e.leftOut = s.read(t)
 		e.record.Job.ID = protocol.JobID(id)
-		e.record.Job.Run = min(max(run, time.Second), longest)
-		e.cut = run > longest
+		e.record.Job.Run = min(max(run, time.Second), maxRunTime)
+		e.truncated = run > maxRunTime
 		last = max(last, e.record.Submit)
 		if e.record.Submit >= h.From {
 			all = append(all, e)
@@ -98,42 +98,42 @@ func Jobs(r io.Reader, file string, take Take) (Haul, error) {
 	}
 	switch {
 	case t.err != nil:
-		return Haul{}, t.err
+		return TraceJobs{}, t.err
 	case len(seen) == 0:
-		return Haul{}, fmt.Errorf("trace: %s: no jobs after the header: add rows or name another trace", file)
+		return TraceJobs{}, fmt.Errorf("trace: %s: no jobs after the header: add rows or name another trace", file)
 	case len(all) == 0:
-		return Haul{}, fmt.Errorf("trace: %s: no job from second %.0f on, the last is submitted in second %.0f: begin earlier, by `from` of the scenario's jobs or --jobs-from",
+		return TraceJobs{}, fmt.Errorf("trace: %s: no job from second %.0f on, the last is submitted in second %.0f: begin earlier, by `from` of the scenario's jobs or --jobs-from",
 			file, h.From.Seconds(), last.Seconds())
 	}
-	return h.take(all, take.Max, s, file)
+	return h.selectJobs(all, take.Max, s, file)
 }
 
-// An entry is a record with the outcome of the selection.
-type entry struct {
-	record  Record
-	leftOut string // why the job is left out; "" if it is taken
-	cut     bool
+// An traceEntry is a record with the outcome of the selection.
+type traceEntry struct {
+	record    TraceJob
+	leftOut   string // why the job is left out; "" if it is taken
+	truncated bool
 }
 
-// format returns the source whose identifying column the table has.
-func (t *table) format() (source, error) {
-	all := sources()
-	i := slices.IndexFunc(all, func(s source) bool { return t.has(s.sign) })
+// detectFormat returns the source whose identifying column the table has.
+func (t *csvTable) detectFormat() (traceFormat, error) {
+	all := traceFormats()
+	i := slices.IndexFunc(all, func(s traceFormat) bool { return t.hasColumn(s.uniqueColumn) })
 	if i < 0 {
-		return source{}, fmt.Errorf("trace: %s:1: unknown job trace format: want a column vc (philly) or gpu_milli (alibaba v2023); has %q",
+		return traceFormat{}, fmt.Errorf("trace: %s:1: unknown job trace format: want a column vc (philly) or gpu_milli (alibaba v2023); has %q",
 			t.file, t.cols)
 	}
-	for _, w := range all[i].wants {
-		if !t.has(w) {
-			return source{}, fmt.Errorf("trace: %s:1: missing column %q: a %s trace has %s", t.file, w, all[i].name, strings.Join(all[i].wants, ", "))
+	for _, w := range all[i].columns {
+		if !t.hasColumn(w) {
+			return traceFormat{}, fmt.Errorf("trace: %s:1: missing column %q: a %s trace has %s", t.file, w, all[i].name, strings.Join(all[i].columns, ", "))
 		}
 	}
 	return all[i], nil
 }
 
-// take keeps the first most jobs by submission time and notes how many were left out and cut, and why.
-func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
-	slices.SortStableFunc(all, func(a, b entry) int {
+// selectJobs keeps the first most jobs by submission time and notes how many were left out and cut, and why.
+func (h TraceJobs) selectJobs(all []traceEntry, most int, s traceFormat, file string) (TraceJobs, error) {
+	slices.SortStableFunc(all, func(a, b traceEntry) int {
 		if c := a.record.Submit - b.record.Submit; c != 0 {
 			// Submissions are whole seconds; dividing keeps the difference within an int on 32-bit machines.
 			return int(c / time.Second)
@@ -153,13 +153,13 @@ func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
 			}
 			continue
 		}
-		if e.cut {
+		if e.truncated {
 			cut++
 		}
 		h.Records = append(h.Records, e.record)
 	}
 	if len(h.Records) == 0 {
-		return Haul{}, fmt.Errorf("trace: %s: all %d jobs from second %.0f on are left out: %s", file, len(all), h.From.Seconds(), strings.Join(why, "; "))
+		return TraceJobs{}, fmt.Errorf("trace: %s: all %d jobs from second %.0f on are left out: %s", file, len(all), h.From.Seconds(), strings.Join(why, "; "))
 	}
 	if s.assume != "" {
 		h.Notes = append(h.Notes, s.assume)
@@ -176,63 +176,63 @@ func (h Haul) take(all []entry, most int, s source, file string) (Haul, error) {
 	return h, nil
 }
 
-// philly parses a row of the Philly trace of 2017. The trace has no CPU and memory; the source's assume note states
+// parsePhillyRow parses a row of the Philly trace of 2017. The trace has no CPU and memory; the source's assume note states
 // the values used.
-func philly(t *table) (protocol.Job, string) {
-	gpus := int(t.whole("gpus", 1, 4096))
-	if gpus > MostGPUs {
+func parsePhillyRow(t *csvTable) (protocol.Job, string) {
+	gpus := int(t.integerField("gpus", 1, 4096))
+	if gpus > MaxGPUs {
 		return protocol.Job{}, "over 8 GPUs, and one job runs on one node"
 	}
 	n := protocol.Milli(gpus)
 	return protocol.Job{
-		Tenant: t.name("vc"), GPUs: gpus, Share: 1000,
+		Tenant: t.nameField("vc"), GPUs: gpus, Share: 1000,
 		CPU: n * 4000, Memory: protocol.MiB(n) * 32 * 1024,
 	}, ""
 }
 
-// priorities maps the QoS classes of the Alibaba trace (latency-sensitive, guaranteed, burstable, best effort) to
+// alibabaPriorities maps the QoS classes of the Alibaba trace (latency-sensitive, guaranteed, burstable, best effort) to
 // job priorities.
-var priorities = map[string]int{"LS": 100, "Guaranteed": 100, "Burstable": 50, "BE": 0}
+var alibabaPriorities = map[string]int{"LS": 100, "Guaranteed": 100, "Burstable": 50, "BE": 0}
 
-// alibaba parses a row of the Alibaba GPU trace of 2023. CPU is in millicores, memory in MiB, gpu_milli in
+// parseAlibabaRow parses a row of the Alibaba GPU trace of 2023. CPU is in millicores, memory in MiB, gpu_milli in
 // thousandths of one GPU.
-func alibaba(t *table) (protocol.Job, string) {
+func parseAlibabaRow(t *csvTable) (protocol.Job, string) {
 	j := protocol.Job{
-		Tenant: t.name("qos"),
-		GPUs:   int(t.whole("num_gpu", 0, MostGPUs)),
-		CPU:    protocol.Milli(t.whole("cpu_milli", 0, 1000*mostCores)),
-		Memory: protocol.MiB(t.whole("mem_mib", 0, mostMemory)),
+		Tenant: t.nameField("qos"),
+		GPUs:   int(t.integerField("num_gpu", 0, MaxGPUs)),
+		CPU:    protocol.Milli(t.integerField("cpu_milli", 0, 1000*maxCores)),
+		Memory: protocol.MiB(t.integerField("mem_mib", 0, maxMemory)),
 	}
-	share := protocol.Milli(t.whole("gpu_milli", 0, 1000))
-	priority, known := priorities[t.text("qos")]
+	share := protocol.Milli(t.integerField("gpu_milli", 0, 1000))
+	priority, known := alibabaPriorities[t.textField("qos")]
 	switch {
 	case !known:
-		t.wrong("qos", "LS, Guaranteed, Burstable or BE")
+		t.failField("qos", "LS, Guaranteed, Burstable or BE")
 	case j.GPUs == 0 && share != 0, j.GPUs == 1 && share == 0, j.GPUs > 1 && share != 1000:
-		t.wrong("gpu_milli", fmt.Sprintf("a share that fits %d GPUs: 0 for none, 1..1000 for one, 1000 for several", j.GPUs))
+		t.failField("gpu_milli", fmt.Sprintf("a share that fits %d GPUs: 0 for none, 1..1000 for one, 1000 for several", j.GPUs))
 	case j.GPUs == 0 && j.CPU == 0:
-		t.wrong("cpu_milli", "more than 0 for a job without GPUs")
+		t.failField("cpu_milli", "more than 0 for a job without GPUs")
 	}
 	j.Priority = priority
 	if j.GPUs > 0 {
 		j.Share = share
-		j.Models = models(t)
+		j.Models = parseModels(t)
 	}
-	if t.text("phase") == "Pending" {
+	if t.textField("phase") == "Pending" {
 		return j, "never ran (phase Pending), so nobody knows for how long they would"
 	}
 	return j, ""
 }
 
-// models parses "A|B": the job may run on any of these models. An empty field allows all models.
-func models(t *table) []string {
-	spec := t.text("gpu_spec")
+// parseModels parses "A|B": the job may run on any of these models. An empty field allows all models.
+func parseModels(t *csvTable) []string {
+	spec := t.textField("gpu_spec")
 	if spec == "" {
 		return nil
 	}
 	list := strings.Split(spec, "|")
-	if len(list) > 64 || slices.ContainsFunc(list, func(m string) bool { return m == "" || len(m) > mostName }) {
-		t.wrong("gpu_spec", "1..64 names of models with | between them, or nothing")
+	if len(list) > 64 || slices.ContainsFunc(list, func(m string) bool { return m == "" || len(m) > maxNameBytes }) {
+		t.failField("gpu_spec", "1..64 names of models with | between them, or nothing")
 	}
 	return list
 }

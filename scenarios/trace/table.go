@@ -16,27 +16,27 @@ import (
 
 // Limits of a file. They bound memory and time for hostile input.
 const (
-	mostLine  = 64 << 10  // bytes of one line
-	mostRows  = 1_000_000 // lines, header included
-	mostBytes = 512 << 20 // bytes after unpacking
+	maxLineBytes  = 64 << 10  // bytes of one line
+	maxRows       = 1_000_000 // lines, header included
+	maxTableBytes = 512 << 20 // bytes after unpacking
 )
 
-// A table reads a CSV with a header, row by row. The first error is kept in err and later ones are dropped, so a
+// A csvTable reads a CSV with a header, row by row. The first error is kept in err and later ones are dropped, so a
 // caller may read all fields of a row and check err once.
-type table struct {
+type csvTable struct {
 	// file names the input in errors.
 	file string
-	in   *bufio.Scanner    // lines
-	left *io.LimitedReader // bounds unpacked bytes; N <= 0: the file is too large
-	from *watch            // keeps the underlying read error
-	cols []string          // header; nil while the header is read
+	in   *bufio.Scanner        // lines
+	left *io.LimitedReader     // bounds unpacked bytes; N <= 0: the file is too large
+	from *errorRecordingReader // keeps the underlying read error
+	cols []string              // header; nil while the header is read
 	row  []string
 	line int // of row; the header is line 1
 	err  error
 }
 
-// open reads the header of a CSV, gzipped or plain, and requires the columns of want.
-func open(r io.Reader, file string, want ...string) (*table, error) {
+// openTable reads the header of a CSV, gzipped or plain, and requires the columns of want.
+func openTable(r io.Reader, file string, want ...string) (*csvTable, error) {
 	b := bufio.NewReader(r)
 	var plain io.Reader = b
 	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
@@ -46,11 +46,11 @@ func open(r io.Reader, file string, want ...string) (*table, error) {
 		}
 		plain = z
 	}
-	from := &watch{r: plain}
-	left := &io.LimitedReader{R: from, N: mostBytes}
-	t := &table{file: file, in: bufio.NewScanner(left), left: left, from: from}
-	t.in.Buffer(nil, mostLine)
-	if !t.next() {
+	from := &errorRecordingReader{r: plain}
+	left := &io.LimitedReader{R: from, N: maxTableBytes}
+	t := &csvTable{file: file, in: bufio.NewScanner(left), left: left, from: from}
+	t.in.Buffer(nil, maxLineBytes)
+	if !t.nextRow() {
 		if t.err == nil {
 			t.err = fmt.Errorf("trace: %s: empty file: want a CSV with a header", file)
 		}
@@ -66,15 +66,15 @@ func open(r io.Reader, file string, want ...string) (*table, error) {
 		}
 	}
 	for _, w := range want {
-		if !t.has(w) {
+		if !t.hasColumn(w) {
 			return nil, fmt.Errorf("trace: %s:1: missing column %q: want %s; has %q", file, w, strings.Join(want, ", "), t.cols)
 		}
 	}
 	return t, nil
 }
 
-// next advances to the next row and skips empty lines. It returns false at the end of the file and after an error.
-func (t *table) next() bool {
+// nextRow advances to the next row and skips empty lines. It returns false at the end of the file and after an error.
+func (t *csvTable) nextRow() bool {
 	for t.err == nil && t.in.Scan() {
 		t.line++
 		text := strings.TrimSuffix(t.in.Text(), "\r")
@@ -82,28 +82,28 @@ func (t *table) next() bool {
 		case text == "":
 			continue
 		case strings.Contains(text, `"`):
-			t.fail("quoted fields are not supported: write fields without quotes and commas")
-		case t.line > mostRows:
-			t.fail("over %d lines: split or shorten the file", mostRows)
+			t.failAtRow("quoted fields are not supported: write fields without quotes and commas")
+		case t.line > maxRows:
+			t.failAtRow("over %d lines: split or shorten the file", maxRows)
 		default:
 			t.row = strings.Split(text, ",")
 			if t.cols != nil && len(t.row) != len(t.cols) {
-				t.fail("%d fields, but the header has %d: correct the line or drop it", len(t.row), len(t.cols))
+				t.failAtRow("%d fields, but the header has %d: correct the line or drop it", len(t.row), len(t.cols))
 			}
 		}
 		return t.err == nil
 	}
-	t.ended()
+	t.recordScanError()
 	return false
 }
 
-// A watch keeps the read error of its source: bufio.Scanner may hide it behind a malformed last row.
-type watch struct {
+// A errorRecordingReader keeps the read error of its source: bufio.Scanner may hide it behind a malformed last row.
+type errorRecordingReader struct {
 	r   io.Reader
 	err error
 }
 
-func (w *watch) Read(p []byte) (int, error) {
+func (w *errorRecordingReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if err != nil && err != io.EOF {
 		w.err = err
@@ -111,21 +111,21 @@ func (w *watch) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ended sets err if the scanner stopped for another reason than the end of the file.
-func (t *table) ended() {
+// recordScanError sets err if the scanner stopped for another reason than the end of the file.
+func (t *csvTable) recordScanError() {
 	switch err := t.in.Err(); {
 	case t.err != nil:
 	case err != nil:
 		t.line++
-		t.fail("line longer than %d bytes: check that the file is a CSV", mostLine)
+		t.failAtRow("line longer than %d bytes: check that the file is a CSV", maxLineBytes)
 	case t.left.N <= 0:
-		t.fail("over %d bytes unpacked: split or shorten the file", mostBytes)
+		t.failAtRow("over %d bytes unpacked: split or shorten the file", maxTableBytes)
 	}
 }
 
-// fail records the first error with the current line. If reading was interrupted, the row is incomplete, so the
+// failAtRow records the first error with the current line. If reading was interrupted, the row is incomplete, so the
 // read error is reported instead of the row's apparent fault.
-func (t *table) fail(format string, args ...any) {
+func (t *csvTable) failAtRow(format string, args ...any) {
 	broken := t.from.err
 	switch {
 	case t.err != nil:
@@ -138,49 +138,49 @@ func (t *table) fail(format string, args ...any) {
 	}
 }
 
-// wrong records that a field of the row is invalid and what is expected.
-func (t *table) wrong(col, want string) {
-	t.fail("%s is %q: want %s; correct the line or drop it", col, t.text(col), want)
+// failField records that a field of the row is invalid and what is expected.
+func (t *csvTable) failField(col, want string) {
+	t.failAtRow("%s is %q: want %s; correct the line or drop it", col, t.textField(col), want)
 }
 
-func (t *table) has(col string) bool { return slices.Contains(t.cols, col) }
+func (t *csvTable) hasColumn(col string) bool { return slices.Contains(t.cols, col) }
 
-// text returns the row's field in a column, without surrounding blanks; "" if the table lacks the column.
-func (t *table) text(col string) string {
+// textField returns the row's field in a column, without surrounding blanks; "" if the table lacks the column.
+func (t *csvTable) textField(col string) string {
 	if i := slices.Index(t.cols, col); i >= 0 && i < len(t.row) {
 		return strings.TrimSpace(t.row[i])
 	}
 	return ""
 }
 
-// name returns a field that names something: 1 to 100 bytes of printable UTF-8. Names appear in errors and reports,
+// nameField returns a field that names something: 1 to 100 bytes of printable UTF-8. Names appear in errors and reports,
 // so control characters that would move a terminal's cursor are refused.
-func (t *table) name(col string) string {
-	s := t.text(col)
+func (t *csvTable) nameField(col string) string {
+	s := t.textField(col)
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
-	if s == "" || len(s) > mostName || !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
-		t.wrong(col, fmt.Sprintf("a name of 1..%d bytes that can be printed", mostName))
+	if s == "" || len(s) > maxNameBytes || !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
+		t.failField(col, fmt.Sprintf("a name of 1..%d bytes that can be printed", maxNameBytes))
 	}
 	return s
 }
 
-const mostName = 100
+const maxNameBytes = 100
 
-// whole returns a field that holds a whole number of lo..hi.
-func (t *table) whole(col string, lo, hi int64) int64 {
-	n, err := strconv.ParseInt(t.text(col), 10, 64)
+// integerField returns a field that holds a whole number of lo..hi.
+func (t *csvTable) integerField(col string, lo, hi int64) int64 {
+	n, err := strconv.ParseInt(t.textField(col), 10, 64)
 	if err != nil || n < lo || n > hi {
-		t.wrong(col, fmt.Sprintf("a whole number of %d..%d", lo, hi))
+		t.failField(col, fmt.Sprintf("a whole number of %d..%d", lo, hi))
 		return lo
 	}
 	return n
 }
 
-// thousandths returns a field that holds a finite number of lo..hi, times 1000 and rounded to the nearest integer.
-func (t *table) thousandths(col string, lo, hi float64) int64 {
-	v, err := strconv.ParseFloat(t.text(col), 64)
+// thousandthsField returns a field that holds a finite number of lo..hi, times 1000 and rounded to the nearest integer.
+func (t *csvTable) thousandthsField(col string, lo, hi float64) int64 {
+	v, err := strconv.ParseFloat(t.textField(col), 64)
 	if err != nil || !(v >= lo && v <= hi) {
-		t.wrong(col, fmt.Sprintf("a finite number of %g..%g", lo, hi))
+		t.failField(col, fmt.Sprintf("a finite number of %g..%g", lo, hi))
 		return 0
 	}
 	return int64(math.Round(v * 1000))

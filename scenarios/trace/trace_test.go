@@ -36,14 +36,14 @@ func row(zone string, hour int, ci, price, pue string) string {
 	return fmt.Sprintf("2022-04-13T%02d:00:00Z,%s,1,%s,%s,0,%s\n", hour, zone, ci, price, pue)
 }
 
-func window(text string, fill trace.Fill) ([]trace.Zone, error) {
-	return trace.Window(strings.NewReader(text), "w.csv", fill)
+func window(text string, fill trace.GapPolicy) ([]trace.ZoneSignals, error) {
+	return trace.ReadWindow(strings.NewReader(text), "w.csv", fill)
 }
 
 func TestAWindowIsReadInTheUnitsOfTheMarket(t *testing.T) {
 	text := windowHead + row("DE", 0, "173.39", "-55.7999", "1.0765") + row("GB", 0, "0", "0", "") +
 		"\r\n" + row("DE", 1, "174", "60", "1.08") + row("GB", 1, "90.0004", "1e3", "")
-	want := []trace.Zone{{
+	want := []trace.ZoneSignals{{
 		Name:   "DE",
 		Price:  []protocol.Point{{At: 1649808000000, Value: -55800}, {At: 1649811600000, Value: 60000}},
 		Carbon: []protocol.Point{{At: 1649808000000, Value: 173390}, {At: 1649811600000, Value: 174000}},
@@ -55,7 +55,7 @@ func TestAWindowIsReadInTheUnitsOfTheMarket(t *testing.T) {
 	}}
 	blank := regexp.MustCompile(`(?m)^(\S{10})T(\d\d:00:00)Z`).ReplaceAllString(text, "$1 $2+00:00") // as other programs write it
 	for _, data := range [][]byte{[]byte(text), packed(text), []byte("\ufeff" + text), []byte(blank)} {
-		got, err := trace.Window(bytes.NewReader(data), "w.csv", trace.Refuse)
+		got, err := trace.ReadWindow(bytes.NewReader(data), "w.csv", trace.RejectGaps)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Window = %+v, %v; want %+v", got, err, want)
 		}
@@ -92,7 +92,7 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 		{"a line without end", windowHead + strings.Repeat("x", 70000), "w.csv:2: line longer than 65536 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := window(tc.text, trace.Refuse)
+			got, err := window(tc.text, trace.RejectGaps)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("Window = %v, %v; want an error with %q", got, err, tc.want)
 			}
@@ -102,7 +102,7 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 
 func TestAGapIsFilledOnlyWhereAllowedAndIsCounted(t *testing.T) {
 	text := windowHead + row("DE", 0, "10", "20", "1.1") + row("DE", 3, "11", "", "")
-	z, err := window(text, trace.Persist)
+	z, err := window(text, trace.PersistGaps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestAGapIsFilledOnlyWhereAllowedAndIsCounted(t *testing.T) {
 	if z[0].Persisted != 8 || len(z[0].Price) != 4 || z[0].Price[3].Value != 20000 || z[0].Carbon[2].Value != 10000 || z[0].Carbon[3].Value != 11000 {
 		t.Errorf("Window = %+v; want 4 hours, 8 of the values persisted", z[0])
 	}
-	_, err = window(windowHead+"2022-01-01T00:00:00Z,DE,1,1,1,0,1\n2022-04-01T00:00:00Z,DE,1,1,1,0,1\n", trace.Persist)
+	_, err = window(windowHead+"2022-01-01T00:00:00Z,DE,1,1,1,0,1\n2022-04-01T00:00:00Z,DE,1,1,1,0,1\n", trace.PersistGaps)
 	if err == nil || !strings.Contains(err.Error(), "gaps of over 168 hours are not filled") {
 		t.Errorf("a gap of three months: %v; want an error", err)
 	}
@@ -148,7 +148,7 @@ func TestNoGapOfMoreThanAWeekIsFilled(t *testing.T) {
 		}), "200 hours are missing"},
 		{"nothing in the first hour", hours(3, func(h int) string { return map[bool]string{true: "50"}[h > 0] }), "its first hour, so nothing can fill it"},
 	} {
-		if _, err := window(tc.text, trace.Persist); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+		if _, err := window(tc.text, trace.PersistGaps); tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %v; want %q", tc.name, err, tc.want)
 		}
 	}
@@ -167,7 +167,7 @@ func TestAZoneMayLackMarginalIntensity(t *testing.T) {
 		for h := range 400 {
 			fmt.Fprintf(&b, "%s,DE,100,50,%s\n", time.Date(2022, 4, 1, h, 0, 0, 0, time.UTC).Format(time.RFC3339), map[bool]string{true: "600.5"}[has(h)])
 		}
-		z, err := window(b.String(), trace.Refuse)
+		z, err := window(b.String(), trace.RejectGaps)
 		want, given := 0, 0
 		for h := range 400 {
 			given += map[bool]int{true: 1}[has(h)]
@@ -191,23 +191,23 @@ func TestAFileThatIsCutOffIsRefused(t *testing.T) {
 		fmt.Fprintf(&text, "node-%d-%x,96000,393216,8,G2\n", i, i*i*7919)
 	}
 	data := packed(text.String())
-	_, err := trace.Nodes(bytes.NewReader(data[:len(data)/2]), "n.csv.gz")
+	_, err := trace.ReadNodes(bytes.NewReader(data[:len(data)/2]), "n.csv.gz")
 	if err == nil || !strings.Contains(err.Error(), "truncated here: fetch it again") {
 		t.Errorf("half a file: %v; want that it is cut off", err)
 	}
-	_, err = trace.Nodes(bytes.NewReader(data[:5]), "n.csv.gz")
+	_, err = trace.ReadNodes(bytes.NewReader(data[:5]), "n.csv.gz")
 	if err == nil || !strings.Contains(err.Error(), "gzip header") {
 		t.Errorf("five bytes: %v; want an error of the header", err)
 	}
 	data[len(data)-6] ^= 1
-	if _, err = trace.Nodes(bytes.NewReader(data), "n.csv.gz"); err == nil || !strings.Contains(err.Error(), "checksum") {
+	if _, err = trace.ReadNodes(bytes.NewReader(data), "n.csv.gz"); err == nil || !strings.Contains(err.Error(), "checksum") {
 		t.Errorf("a flipped bit: %v; want a wrong checksum", err)
 	}
 }
 
 func TestASeriesIsReadInItsQuantitysUnits(t *testing.T) {
 	text := "time_utc,v\n2022-04-13T00:00:00Z,1.5\n2022-04-13T01:00:00Z,\n"
-	got, filled, err := trace.Series(strings.NewReader(text), "s.csv", "v", protocol.GridCarbon, trace.Persist)
+	got, filled, err := trace.ReadSeries(strings.NewReader(text), "s.csv", "v", protocol.GridCarbon, trace.PersistGaps)
 	want := []protocol.Point{{At: 1649808000000, Value: 1500}, {At: 1649811600000, Value: 1500}}
 	if err != nil || filled != 1 || !reflect.DeepEqual(got, want) {
 		t.Errorf("Series = %v, %d, %v; want %v, 1", got, filled, err, want)
@@ -223,14 +223,14 @@ func TestASeriesIsReadInItsQuantitysUnits(t *testing.T) {
 		{protocol.GridPrice, "time_utc,v\n", "no rows"},
 		{protocol.GridPrice, text, "s.csv:3: v is empty"},
 	} {
-		if _, _, err := trace.Series(strings.NewReader(tc.text), "s.csv", "v", tc.what, trace.Refuse); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, _, err := trace.ReadSeries(strings.NewReader(tc.text), "s.csv", "v", tc.what, trace.RejectGaps); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("Series(%s) = %v; want %q", tc.what, err, tc.want)
 		}
 	}
 }
 
-func jobs(text string, from time.Duration, most int) (trace.Haul, error) {
-	return trace.Jobs(strings.NewReader(text), "j.csv", trace.Take{From: from, Max: most})
+func jobs(text string, from time.Duration, most int) (trace.TraceJobs, error) {
+	return trace.ReadJobs(strings.NewReader(text), "j.csv", trace.Selection{From: from, Max: most})
 }
 
 func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
@@ -243,7 +243,7 @@ func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
 		return protocol.Job{ID: protocol.JobID(id), Tenant: vc, GPUs: gpus, Share: 1000, Run: run,
 			CPU: protocol.Milli(gpus) * 4000, Memory: protocol.MiB(gpus) * 32768}
 	}
-	want := trace.Haul{Source: "philly", From: 10 * time.Second, Records: []trace.Record{
+	want := trace.TraceJobs{Source: "philly", From: 10 * time.Second, Records: []trace.TraceJob{
 		{Submit: 10 * time.Second, Job: job("b", "v2", 1, time.Second)},
 		{Submit: 20 * time.Second, Job: job("a", "v1", 8, 64*time.Second)},
 		{Submit: 20 * time.Second, Job: job("c", "v1", 2, 24*time.Hour)},
@@ -265,7 +265,7 @@ func TestAlibabasPodsKeepSharesModelsAndClass(t *testing.T) {
 	text := openbHead + "p,1,100,1,0.46,1,460,T4|A10,6000,12288,LS,Running\n" +
 		"q,2,100,,1,1,1000,,6000,12288,BE,Pending\nr,3,100,1,0,0,0,T4,500,1,Burstable,Failed\ns,4,100,1,8,8,1000,,1,1,Guaranteed,Running\n"
 	h, err := jobs(text, 0, 10)
-	want := []trace.Record{
+	want := []trace.TraceJob{
 		{Submit: 1 * time.Second, Job: protocol.Job{ID: "p", Tenant: "LS", GPUs: 1, Share: 460, CPU: 6000, Memory: 12288, Models: []string{"T4", "A10"}, Run: 100 * time.Second, Priority: 100}},
 		{Submit: 3 * time.Second, Job: protocol.Job{ID: "r", Tenant: "Burstable", CPU: 500, Memory: 1, Run: 100 * time.Second, Priority: 50}},
 		{Submit: 4 * time.Second, Job: protocol.Job{ID: "s", Tenant: "Guaranteed", GPUs: 8, Share: 1000, CPU: 1, Memory: 1, Run: 100 * time.Second, Priority: 100}},
@@ -307,8 +307,8 @@ func TestATraceOfJobsThatCannotBeTrueIsRefused(t *testing.T) {
 }
 
 func TestAListOfNodesIsReadOrRefused(t *testing.T) {
-	got, err := trace.Nodes(strings.NewReader(nodesHead+"a,32000,262144,0,\nb,96000,393216,8,G2\n"), "n.csv")
-	want := []trace.Node{{Name: "a", CPU: 32000, Memory: 262144}, {Name: "b", CPU: 96000, Memory: 393216, GPUs: 8, Model: "G2"}}
+	got, err := trace.ReadNodes(strings.NewReader(nodesHead+"a,32000,262144,0,\nb,96000,393216,8,G2\n"), "n.csv")
+	want := []trace.TraceNode{{Name: "a", CPU: 32000, Memory: 262144}, {Name: "b", CPU: 96000, Memory: 393216, GPUs: 8, Model: "G2"}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Nodes = %+v, %v; want %+v", got, err, want)
 	}
@@ -320,7 +320,7 @@ func TestAListOfNodesIsReadOrRefused(t *testing.T) {
 		{"no memory", "a,1,0,0,\n", "n.csv:2: memory_mib"},
 		{"no nodes", "", "no nodes after the header"},
 	} {
-		if _, err := trace.Nodes(strings.NewReader(nodesHead+tc.text), "n.csv"); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := trace.ReadNodes(strings.NewReader(nodesHead+tc.text), "n.csv"); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: Nodes = %v; want %q", tc.name, err, tc.want)
 		}
 	}

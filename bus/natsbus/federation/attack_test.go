@@ -65,7 +65,7 @@ func (l *log) toCoordinator() (n int) {
 
 func newScene(t *testing.T) *scene {
 	s := &scene{stage: newStage(t), market: &log{}, victim: &log{}}
-	s.chief, _ = s.raw("", "coordinator", nats.CustomInboxPrefix(natsbus.Inbox(protocol.Coordinator)))
+	s.chief, _ = s.raw("", "coordinator", nats.CustomInboxPrefix(natsbus.InboxPrefix(protocol.Coordinator)))
 	s.lyon, _ = s.raw("", "lyon")
 	js, err := jetstream.New(s.chief)
 	s.must(err)
@@ -122,12 +122,12 @@ func hostileLeaf(s *scene) (*nats.Conn, <-chan error) {
 	open := string(text[:from]) + string(text[to:])
 	file = filepath.Join(s.dir, "sites", "oslo", "hostile.conf")
 	s.must(os.WriteFile(file, []byte(strings.Replace(open, "max_payload: 524288", "max_payload: 8388608", 1)), 0o600))
-	before := s.hub.Leaves()
-	leaf, err := natsbus.Host(file, s.access("oslo"))
+	before := s.hub.LeafCount()
+	leaf, err := natsbus.ServeConfigFile(file, s.access("oslo"))
 	s.must(err)
 	s.Cleanup(leaf.Close)
-	s.until("the leaf is joined", func() bool { return s.hub.Leaves() > before })
-	return s.raw(leaf.URL(), "oslo")
+	s.until("the leaf is joined", func() bool { return s.hub.LeafCount() > before })
+	return s.raw(leaf.ClientURL(), "oslo")
 }
 
 var intruders = []intruder{
@@ -187,7 +187,7 @@ func TestNobodySpeaksWhereHeMayNot(t *testing.T) {
 				if who.name == "a submitter" && subject == "gridbid.v1.agent-oslo.all.call" {
 					continue // the same as any other site's
 				}
-				s.must(conn.PublishMsg(&nats.Msg{Subject: subject, Reply: natsbus.Inbox(oslo) + ".x", Data: []byte("forged")}))
+				s.must(conn.PublishMsg(&nats.Msg{Subject: subject, Reply: natsbus.InboxPrefix(oslo) + ".x", Data: []byte("forged")}))
 				s.must(conn.FlushTimeout(patience))
 				if who.silent {
 					continue

@@ -16,10 +16,10 @@ type bundleOptions struct {
 	listen string // address of the site's own server
 }
 
-// bundle writes into stage what a member needs on its machine, where the folder
+// writeMemberFiles writes into stage what a member needs on its machine, where the folder
 // will be at: the hub's addresses, the certificate authority, and a new key
 // unless the member gave a public key of its own.
-func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOptions) error {
+func (f *Federation) writeMemberFiles(stage, at string, m *Member, ca string, o bundleOptions) error {
 	if err := makeDir(stage); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOpti
 	keeps := len(m.Keys) > 0
 	seed := m.Name + ".nk"
 	if !keeps {
-		file, err := draw(stage, m)
+		file, err := drawKey(stage, m)
 		if err != nil {
 			return err
 		}
@@ -37,10 +37,10 @@ func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOpti
 	}
 	replicas, payload := 0, 0
 	if m.Name == CoordinatorName || m.Name == StandbyName {
-		replicas, payload = f.Replicas(), f.Setup.Limits.Payload
+		replicas, payload = f.ReplicaCount(), f.Setup.Limits.Payload
 	}
 	access := func(name, url string) error {
-		data, err := write("nats", struct {
+		data, err := renderTemplate("nats", struct {
 			Who, URL, Seed string
 			Replicas       int
 			SitePayload    int
@@ -48,42 +48,42 @@ func (f *Federation) bundle(stage, at string, m *Member, ca string, o bundleOpti
 		if err != nil {
 			return err
 		}
-		return create(filepath.Join(stage, name), data)
+		return createFile(filepath.Join(stage, name), data)
 	}
-	if err := access("nats.yaml", f.URL()); err != nil || !o.site {
+	if err := access("nats.yaml", f.HubURL()); err != nil || !o.site {
 		return err
 	}
 	if keeps {
 		return nil // the server's configuration contains the seed, which only the site has
 	}
-	return f.leaf(stage, at, m, cmp.Or(o.listen, "127.0.0.1:4222"))
+	return f.writeLeafConfig(stage, at, m, cmp.Or(o.listen, "127.0.0.1:4222"))
 }
 
-// leaf writes the configuration of a site's own nats-server, a leaf of the hub.
-func (f *Federation) leaf(stage, at string, m *Member, listen string) error {
+// writeLeafConfig writes the configuration of a site's own nats-server, a leaf of the hub.
+func (f *Federation) writeLeafConfig(stage, at string, m *Member, listen string) error {
 	seed, err := os.ReadFile(filepath.Join(stage, m.Name+".nk"))
 	if err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
 	hub := make([]string, len(f.Setup.Hosts))
 	for i, h := range f.Setup.Hosts {
-		hub[i] = "tls://" + address(h, f.Setup.LeafPort)
+		hub[i] = "tls://" + hostPort(h, f.Setup.LeafPort)
 	}
-	data, err := write("leaf", struct {
+	data, err := renderTemplate("leaf", struct {
 		Site, Dir, Listen, Seed string
 		Hub                     []string
-		User                    user
+		User                    accountUser
 		Payload                 int
 	}{m.Name, at, listen, string(seed), hub, siteUser(m.Name, m.Keys[0]), f.Setup.Limits.Payload})
 	if err != nil {
 		return err
 	}
-	return create(filepath.Join(stage, "leaf.conf"), data)
+	return createFile(filepath.Join(stage, "leaf.conf"), data)
 }
 
-// draw generates a key for a member and writes its seed into dir.
-func draw(dir string, m *Member) (string, error) {
-	seed, public, err := natsbus.NewKey()
+// drawKey generates a key for a member and writes its seed into dir.
+func drawKey(dir string, m *Member) (string, error) {
+	seed, public, err := natsbus.NewUserKey()
 	if err != nil {
 		return "", err
 	}
@@ -94,7 +94,7 @@ func draw(dir string, m *Member) (string, error) {
 		}
 		m.Made++
 		file := filepath.Join(dir, name)
-		err := create(file, seed)
+		err := createFile(file, seed)
 		if errors.Is(err, fs.ErrExist) {
 			continue // left by a change that failed after it, for example on a full disk
 		}

@@ -22,26 +22,26 @@ const (
 	serverDays     = 397
 )
 
-// early is subtracted from the begin of validity, for clocks that are behind ours.
-const early = 10 * time.Minute
+// clockSkewMargin is subtracted from the begin of validity, for clocks that are behind ours.
+const clockSkewMargin = 10 * time.Minute
 
-// authority writes the certificate authority of the hub. It has no intermediate
+// writeAuthority writes the certificate authority of the hub. It has no intermediate
 // authorities and signs only the hub's servers.
-func (f *Federation) authority(dir string, now time.Time) error {
+func (f *Federation) writeAuthority(dir string, now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("federation: draw a key: %w", err)
 	}
 	c := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "gridbid federation of " + f.Setup.Hosts[0]}, NotBefore: now.Add(-early), NotAfter: now.AddDate(authorityYears, 0, 0),
+		Subject: pkix.Name{CommonName: "gridbid federation of " + f.Setup.Hosts[0]}, NotBefore: now.Add(-clockSkewMargin), NotAfter: now.AddDate(authorityYears, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
 	}
-	return sign(c, c, key, key, filepath.Join(dir, caFile), filepath.Join(dir, "ca.key"))
+	return signCertificate(c, c, key, key, filepath.Join(dir, caFile), filepath.Join(dir, "ca.key"))
 }
 
-// certify writes a certificate for a server, signed by the authority in from.
-func (f *Federation) certify(from, cert, key string, host string, now time.Time) error {
-	pair, err := authorityOf(from)
+// writeServerCert writes a certificate for a server, signed by the authority in from.
+func (f *Federation) writeServerCert(from, cert, key string, host string, now time.Time) error {
+	pair, err := readAuthority(from)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (f *Federation) certify(from, cert, key string, host string, now time.Time)
 		return fmt.Errorf("federation: draw a key: %w", err)
 	}
 	c := &x509.Certificate{
-		Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-early), NotAfter: now.AddDate(0, 0, serverDays),
+		Subject: pkix.Name{CommonName: host}, NotBefore: now.Add(-clockSkewMargin), NotAfter: now.AddDate(0, 0, serverDays),
 		KeyUsage: x509.KeyUsageDigitalSignature,
 		// In a cluster, servers also connect to each other as clients.
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -60,7 +60,7 @@ func (f *Federation) certify(from, cert, key string, host string, now time.Time)
 	} else {
 		c.DNSNames = []string{host}
 	}
-	return sign(c, pair.cert, own, pair.key, cert, key)
+	return signCertificate(c, pair.cert, own, pair.key, cert, key)
 }
 
 type signer struct {
@@ -68,7 +68,7 @@ type signer struct {
 	key  *ecdsa.PrivateKey
 }
 
-func authorityOf(dir string) (signer, error) {
+func readAuthority(dir string) (signer, error) {
 	read := func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -99,7 +99,7 @@ func authorityOf(dir string) (signer, error) {
 	return signer{cert, key}, nil
 }
 
-func sign(c, parent *x509.Certificate, own, by *ecdsa.PrivateKey, certFile, keyFile string) error {
+func signCertificate(c, parent *x509.Certificate, own, by *ecdsa.PrivateKey, certFile, keyFile string) error {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return fmt.Errorf("federation: draw a number: %w", err)
@@ -113,8 +113,8 @@ func sign(c, parent *x509.Certificate, own, by *ecdsa.PrivateKey, certFile, keyF
 	if err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
-	if err := create(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})); err != nil {
+	if err := createFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})); err != nil {
 		return err
 	}
-	return create(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	return createFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Init creates a federation in dir, which must be empty or missing. It writes a
+// InitFederation creates a federation in dir, which must be empty or missing. It writes a
 // certificate authority, the hub's configuration, and the folders of
 // coordinator, standby, submitter and tap.
-func Init(dir string, s Setup, now time.Time) (*Federation, error) {
+func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 	s = s.withDefaults()
-	if err := s.check(); err != nil {
+	if err := s.validateSetup(); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(dir)
@@ -31,30 +31,30 @@ func Init(dir string, s Setup, now time.Time) (*Federation, error) {
 		return nil, fmt.Errorf("federation: %s %w", dir, ErrTaken)
 	}
 	f := &Federation{Format: 1, Setup: s, dir: dir}
-	stage, err := stageNext(dir)
+	stage, err := makeStagingDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(stage)
-	if err := f.authority(stage, now); err != nil {
+	if err := f.writeAuthority(stage, now); err != nil {
 		return nil, err
 	}
 	for i := range s.Hosts {
-		if err := f.serverFiles(stage, i, now); err != nil {
+		if err := f.writeServerFiles(stage, i, now); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range marketNames {
 		m := Member{Name: name}
-		if err := f.bundle(filepath.Join(stage, name), filepath.Join(dir, name), &m, filepath.Join(stage, caFile), bundleOptions{}); err != nil {
+		if err := f.writeMemberFiles(filepath.Join(stage, name), filepath.Join(dir, name), &m, filepath.Join(stage, caFile), bundleOptions{}); err != nil {
 			return nil, err
 		}
 		f.Market = append(f.Market, m)
 	}
-	if err := f.save(stage); err != nil {
+	if err := f.saveState(stage); err != nil {
 		return nil, err
 	}
-	return f, appear(stage, dir)
+	return f, moveIntoPlace(stage, dir)
 }
 
 // A SiteSetup is an operator's input for a new site.
@@ -71,9 +71,9 @@ type SiteSetup struct {
 	LeafListen string
 }
 
-// Check returns an error that says why no federation could admit such a site.
-func (s SiteSetup) Check() error {
-	if err := bus.CheckParty(protocol.Agent(s.Name)); err != nil {
+// Validate returns an error that says why no federation could admit such a site.
+func (s SiteSetup) Validate() error {
+	if err := bus.ValidateParty(protocol.AgentParty(s.Name)); err != nil {
 		return fmt.Errorf("federation: site %q: %w", s.Name, err)
 	}
 	if slices.Contains(marketNames, s.Name) {
@@ -86,12 +86,12 @@ func (s SiteSetup) Check() error {
 		return fmt.Errorf("federation: site %s: listen %q: want an address with a port, such as 127.0.0.1:4222", s.Name, s.LeafListen)
 	}
 	if s.Key != "" {
-		return checkKey(s.Key)
+		return validateKey(s.Key)
 	}
 	return nil
 }
 
-func checkKey(key string) error {
+func validateKey(key string) error {
 	if !natsbus.IsPublicKey(key) {
 		return fmt.Errorf("federation: key %q: want the public part of a user's nkey; it begins with U", key)
 	}
@@ -100,44 +100,44 @@ func checkKey(key string) error {
 
 // AddSite admits a site and returns its folder. It refuses a name that exists.
 func (f *Federation) AddSite(s SiteSetup) (string, error) {
-	if err := s.Check(); err != nil {
+	if err := s.Validate(); err != nil {
 		return "", err
 	}
-	if _, err := f.member(s.Name); err == nil {
+	if _, err := f.findMember(s.Name); err == nil {
 		return "", fmt.Errorf("federation: site %s %w", s.Name, ErrTaken)
 	}
-	dir := f.folder(s.Name)
+	dir := f.memberFolder(s.Name)
 	if _, err := os.Stat(dir); err == nil {
 		return "", fmt.Errorf("federation: %s %w; move it away first", dir, ErrTaken)
 	}
-	stage, err := stageNext(dir)
+	stage, err := makeStagingDir(dir)
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(stage)
 	m := Member{Name: s.Name}
 	if s.Key != "" {
-		if err := f.own(&m, s.Key); err != nil {
+		if err := f.addPublicKey(&m, s.Key); err != nil {
 			return "", err
 		}
 	}
-	if err := f.bundle(stage, cmp.Or(s.Path, dir), &m, filepath.Join(f.dir, caFile), bundleOptions{site: true, listen: s.LeafListen}); err != nil {
+	if err := f.writeMemberFiles(stage, cmp.Or(s.Path, dir), &m, filepath.Join(f.dir, caFile), bundleOptions{site: true, listen: s.LeafListen}); err != nil {
 		return "", err
 	}
 	// Write the folder before the rules. After a failure in between, an unused
 	// folder is left; in the other order a site would be admitted without a key,
 	// and no command could repair that.
-	if err := appear(stage, dir); err != nil {
+	if err := moveIntoPlace(stage, dir); err != nil {
 		return "", err
 	}
 	f.Sites = append(f.Sites, m)
 	slices.SortFunc(f.Sites, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
-	return dir, f.save(f.dir)
+	return dir, f.saveState(f.dir)
 }
 
-// own gives a member a key that it generated itself.
-func (f *Federation) own(m *Member, key string) error {
-	if err := checkKey(key); err != nil {
+// addPublicKey gives a member a key that it generated itself.
+func (f *Federation) addPublicKey(m *Member, key string) error {
+	if err := validateKey(key); err != nil {
 		return err
 	}
 	for _, r := range f.Revoked {
@@ -163,11 +163,11 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 		return fmt.Errorf("federation: site %q %w", name, ErrUnknown)
 	}
 	for _, k := range f.Sites[i].Keys {
-		f.Revoked = append(f.Revoked, Revoked{name, k, now.UTC().Truncate(time.Second)})
+		f.Revoked = append(f.Revoked, RevokedKey{name, k, now.UTC().Truncate(time.Second)})
 	}
 	f.Sites = slices.Delete(f.Sites, i, i+1)
 	// Write the rules before moving files: an attacker must lose access first.
-	if err := f.save(f.dir); err != nil {
+	if err := f.saveState(f.dir); err != nil {
 		return err
 	}
 	away := filepath.Join(f.dir, "revoked")
@@ -179,18 +179,18 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 		if _, err := os.Lstat(to); err == nil {
 			continue
 		}
-		if err := os.Rename(f.folder(name), to); err != nil && !os.IsNotExist(err) {
+		if err := os.Rename(f.memberFolder(name), to); err != nil && !os.IsNotExist(err) {
 			return fmt.Errorf("federation: %s is revoked, but its folder could not be moved: %w", name, err)
 		}
 		return nil
 	}
 }
 
-// Rotate gives a member a second key; the hub admits both until Retire. It returns
+// RotateKey gives a member a second key; the hub admits both until Retire. It returns
 // the file of the new seed, or "" if public is the key that the member generated
 // itself.
-func (f *Federation) Rotate(name, public string) (file string, err error) {
-	m, err := f.member(name)
+func (f *Federation) RotateKey(name, public string) (file string, err error) {
+	m, err := f.findMember(name)
 	if err != nil {
 		return "", err
 	}
@@ -198,39 +198,39 @@ func (f *Federation) Rotate(name, public string) (file string, err error) {
 		return "", fmt.Errorf("federation: %s has two keys already; `gridbid federation rotate %s --retire` ends the old one", name, name)
 	}
 	if public != "" {
-		if err := f.own(m, public); err != nil {
+		if err := f.addPublicKey(m, public); err != nil {
 			return "", err
 		}
-		return "", f.save(f.dir)
+		return "", f.saveState(f.dir)
 	}
-	if err := makeDir(f.folder(name)); err != nil { // the operator may have deleted it after handing it over
+	if err := makeDir(f.memberFolder(name)); err != nil { // the operator may have deleted it after handing it over
 		return "", err
 	}
-	if file, err = draw(f.folder(name), m); err == nil {
-		err = settle(f.folder(name)) // on disk before Retire can make it the only key
+	if file, err = drawKey(f.memberFolder(name), m); err == nil {
+		err = syncDir(f.memberFolder(name)) // on disk before Retire can make it the only key
 	}
 	if err != nil {
 		return "", err
 	}
-	return file, f.save(f.dir)
+	return file, f.saveState(f.dir)
 }
 
-// Retire revokes all keys of a member but its newest, and returns how many.
-func (f *Federation) Retire(name string, now time.Time) (int, error) {
-	m, err := f.member(name)
+// RetireOldKeys revokes all keys of a member but its newest, and returns how many.
+func (f *Federation) RetireOldKeys(name string, now time.Time) (int, error) {
+	m, err := f.findMember(name)
 	if err != nil {
 		return 0, err
 	}
 	old := m.Keys[:max(0, len(m.Keys)-1)]
 	for _, k := range old {
-		f.Revoked = append(f.Revoked, Revoked{name, k, now.UTC().Truncate(time.Second)})
+		f.Revoked = append(f.Revoked, RevokedKey{name, k, now.UTC().Truncate(time.Second)})
 	}
 	m.Keys = m.Keys[len(old):]
-	return len(old), f.save(f.dir)
+	return len(old), f.saveState(f.dir)
 }
 
-// folder returns the path of a member's files.
-func (f *Federation) folder(name string) string {
+// memberFolder returns the path of a member's files.
+func (f *Federation) memberFolder(name string) string {
 	if slices.Contains(marketNames, name) {
 		return filepath.Join(f.dir, name)
 	}

@@ -33,7 +33,7 @@ func TestRevocationTakesEffectOnTheRunningServer(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			var watching sync.WaitGroup
 			watching.Go(func() {
-				s.hub.Watch(ctx, 10*time.Millisecond, slog.New(slog.DiscardHandler), federation.Watched(s.fed.HubConf(0))...)
+				s.hub.ReloadOnChange(ctx, 10*time.Millisecond, slog.New(slog.DiscardHandler), federation.WatchedFiles(s.fed.HubConfigFile(0))...)
 			})
 			defer watching.Wait()
 			defer stop()
@@ -47,7 +47,7 @@ func TestRevocationTakesEffectOnTheRunningServer(t *testing.T) {
 			}
 			s.must(s.fed.RevokeSite("oslo", now))
 			s.until("the site is cut off", func() bool {
-				return conn != nil && conn.IsClosed() || conn == nil && s.hub.Leaves() == 0
+				return conn != nil && conn.IsClosed() || conn == nil && s.hub.LeafCount() == 0
 			})
 			seed, err := filepath.Glob(filepath.Join(s.dir, "revoked", "oslo-1", "oslo.nk"))
 			s.must(err)
@@ -77,22 +77,22 @@ func TestRevocationTakesEffectOnTheRunningServer(t *testing.T) {
 
 // newSiteIsHeard admits a site while the server runs.
 func (s *stage) newSiteIsHeard(coordinator interface {
-	Heard() <-chan protocol.Message
+	Messages() <-chan protocol.Message
 }, name string) {
 	s.Helper()
 	_, err := s.fed.AddSite(federation.SiteSetup{Name: name})
 	s.must(err)
-	who := protocol.Agent(name)
+	who := protocol.AgentParty(name)
 	s.until("the new site is heard", func() bool {
-		port, err := s.open(name).Join(s.Context(), who)
+		port, err := s.open(name).Connect(s.Context(), who)
 		if err != nil {
 			return false
 		}
 		s.say(port, word(who, protocol.Coordinator, 1, "hello"))
 		s.must(port.Close())
-		return len(coordinator.Heard()) > 0 // between the two readings nobody hears it
+		return len(coordinator.Messages()) > 0 // between the two readings nobody hears it
 	})
-	if m := <-coordinator.Heard(); m.From != who {
+	if m := <-coordinator.Messages(); m.From != who {
 		s.Errorf("heard %+v", m)
 	}
 }
@@ -102,7 +102,7 @@ func (s *stage) newSiteIsHeard(coordinator interface {
 func TestASiteWithALeafChangesItsKey(t *testing.T) {
 	s := newStage(t)
 	coordinator, leaf := s.join(s.hub, protocol.Coordinator), s.leaf("oslo")
-	drawn, err := s.fed.Rotate("oslo", "")
+	drawn, err := s.fed.RotateKey("oslo", "")
 	s.must(err)
 	read := func(file string) string {
 		text, err := os.ReadFile(file)
@@ -112,23 +112,23 @@ func TestASiteWithALeafChangesItsKey(t *testing.T) {
 	conf := filepath.Join(s.dir, "sites", "oslo", "leaf.conf")
 	text := strings.Replace(read(conf), read(s.access("oslo").Seed), read(drawn), 1)
 	s.must(os.WriteFile(conf, []byte(text), 0o600))
-	_, err = s.fed.Retire("oslo", now)
+	_, err = s.fed.RetireOldKeys("oslo", now)
 	s.must(err)
-	s.must(s.hub.Reload())
+	s.must(s.hub.ReloadConfig())
 	leaf.Close()
-	s.until("the leaf is gone", func() bool { return s.hub.Leaves() == 0 })
+	s.until("the leaf is gone", func() bool { return s.hub.LeafCount() == 0 })
 	agent := s.join(s.leaf("oslo"), oslo)
 	s.until("the site is heard", func() bool { // its leaf tells the hub some milliseconds later which subjects it subscribes to
 		s.say(agent, word(oslo, protocol.Coordinator, 1, "offer"))
 		time.Sleep(time.Millisecond)
-		return len(coordinator.Heard()) > 0
+		return len(coordinator.Messages()) > 0
 	})
 }
 
 // A folder that was handed over may be deleted, and its site may change its key.
 func TestAKeyIsChangedWhoseFolderIsGone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fed")
-	fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"hub.example"}}, now)
+	fed, err := federation.InitFederation(dir, federation.Setup{Hosts: []string{"hub.example"}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestAKeyIsChangedWhoseFolderIsGone(t *testing.T) {
 	if err := os.RemoveAll(folder); err != nil {
 		t.Fatal(err)
 	}
-	file, err := fed.Rotate("oslo", "")
+	file, err := fed.RotateKey("oslo", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,10 +153,10 @@ func TestRotation(t *testing.T) {
 	s := newStage(t)
 	for _, name := range []string{"oslo", "submitter"} {
 		who := map[string]protocol.Party{"oslo": oslo, "submitter": protocol.Submitter}[name]
-		file, err := s.fed.Rotate(name, "")
+		file, err := s.fed.RotateKey(name, "")
 		s.must(err)
-		s.must(s.hub.Reload())
-		if _, err := s.fed.Rotate(name, ""); err == nil {
+		s.must(s.hub.ReloadConfig())
+		if _, err := s.fed.RotateKey(name, ""); err == nil {
 			t.Errorf("%s: a third key", name)
 		}
 		first, second := s.access(name), s.access(name)
@@ -164,22 +164,22 @@ func TestRotation(t *testing.T) {
 		if err := errors.Join(s.joins(first, who), s.joins(second, who)); err != nil {
 			t.Errorf("%s: one of two keys: %v", name, err)
 		}
-		n, err := s.fed.Retire(name, now)
+		n, err := s.fed.RetireOldKeys(name, now)
 		s.must(err)
-		s.must(s.hub.Reload())
+		s.must(s.hub.ReloadConfig())
 		if err := s.joins(first, who); n != 1 || !errors.Is(err, nats.ErrAuthorization) {
 			t.Errorf("%s: %d retired; the old key: %v", name, n, err)
 		}
 		if err := s.joins(second, who); err != nil {
 			t.Errorf("%s: the new key: %v", name, err)
 		}
-		if third, err := s.fed.Rotate(name, ""); err != nil || third == file {
+		if third, err := s.fed.RotateKey(name, ""); err != nil || third == file {
 			t.Errorf("%s: the next rotation wrote %s over, or %v", name, third, err)
 		}
 	}
 	before, _ := os.ReadFile(filepath.Join(s.dir, "hub", "server.pem"))
-	s.must(s.fed.RenewServers(now))
-	s.must(s.hub.Reload())
+	s.must(s.fed.RenewServerCerts(now))
+	s.must(s.hub.ReloadConfig())
 	after, _ := os.ReadFile(filepath.Join(s.dir, "hub", "server.pem"))
 	if string(before) == string(after) {
 		t.Error("the server's certificate stayed")
@@ -217,7 +217,7 @@ func TestFilesAreTheirOwnersAloneAndNotWrittenOver(t *testing.T) {
 		return all
 	}
 	before := snapshot()
-	_, again := federation.Init(s.dir, federation.Setup{Hosts: []string{"h"}}, now)
+	_, again := federation.InitFederation(s.dir, federation.Setup{Hosts: []string{"h"}}, now)
 	_, twice := s.fed.AddSite(federation.SiteSetup{Name: "oslo"})
 	_, market := s.fed.AddSite(federation.SiteSetup{Name: "coordinator"})
 	_, odd := s.fed.AddSite(federation.SiteSetup{Name: `x", users: []`})
@@ -250,12 +250,12 @@ func TestFilesAreTheirOwnersAloneAndNotWrittenOver(t *testing.T) {
 // is none in the configuration of a site's server: neither could be reached, or started.
 func TestAddressesAreWhatTheyAreTakenFor(t *testing.T) {
 	for _, s := range []federation.Setup{{Hosts: []string{"hub.example:4222"}}, {Hosts: []string{"h"}, Listen: "0.0.0.0:4222"}} {
-		if _, err := federation.Init(filepath.Join(t.TempDir(), "fed"), s, now); err == nil || !strings.Contains(err.Error(), "without a port") {
+		if _, err := federation.InitFederation(filepath.Join(t.TempDir(), "fed"), s, now); err == nil || !strings.Contains(err.Error(), "without a port") {
 			t.Errorf("%+v: %v; want it without a port", s, err)
 		}
 	}
-	fed, err := federation.Init(filepath.Join(t.TempDir(), "fed"), federation.Setup{Hosts: []string{"2001:db8::1"}, Listen: "::"}, now)
-	if err != nil || fed.URL() != "tls://[2001:db8::1]:4222" {
+	fed, err := federation.InitFederation(filepath.Join(t.TempDir(), "fed"), federation.Setup{Hosts: []string{"2001:db8::1"}, Listen: "::"}, now)
+	if err != nil || fed.HubURL() != "tls://[2001:db8::1]:4222" {
 		t.Fatalf("an address that has colons of its own: %v", err)
 	}
 	for listen, well := range map[string]bool{"": true, "127.0.0.1:4222": true, "[::1]:4222": true, "4222": false, "localhost": false} {
@@ -269,13 +269,13 @@ func TestAddressesAreWhatTheyAreTakenFor(t *testing.T) {
 // Several commands at once: one changes the federation, the others get an error.
 func TestOneChangesItAtATime(t *testing.T) {
 	s := newStage(t)
-	release, err := federation.Lock(s.dir)
+	release, err := federation.LockFolder(s.dir)
 	s.must(err)
-	if _, err := federation.Lock(s.dir); err == nil {
+	if _, err := federation.LockFolder(s.dir); err == nil {
 		t.Error("locked twice")
 	}
 	release()
-	again, err := federation.Lock(s.dir)
+	again, err := federation.LockFolder(s.dir)
 	s.must(err)
 	again()
 }
@@ -286,18 +286,18 @@ func TestAKeyThatWasNotAdmittedIsNoneInTheWay(t *testing.T) {
 	state := filepath.Join(s.dir, "federation.json")
 	s.must(os.Rename(state, state+".kept"))
 	s.must(os.Mkdir(state, 0o700)) // no file takes its place
-	if _, err := s.fed.Rotate("oslo", ""); err == nil {
+	if _, err := s.fed.RotateKey("oslo", ""); err == nil {
 		t.Fatal("a key is admitted that is written down nowhere")
 	}
 	s.must(os.Remove(state))
 	s.must(os.Rename(state+".kept", state))
 	fed, err := federation.Open(s.dir)
 	s.must(err)
-	file, err := fed.Rotate("oslo", "")
+	file, err := fed.RotateKey("oslo", "")
 	s.must(err)
 	access := s.access("oslo")
 	access.Seed = file
-	s.must(s.hub.Reload())
+	s.must(s.hub.ReloadConfig())
 	if err := s.joins(access, oslo); err != nil {
 		t.Errorf("by the key in %s: %v", file, err)
 	}
@@ -307,15 +307,15 @@ func TestAKeyThatWasNotAdmittedIsNoneInTheWay(t *testing.T) {
 func TestACertificateThatEndsSoonIsTold(t *testing.T) {
 	for days, want := range map[int]bool{0: false, 360: false, 380: true} {
 		dir := filepath.Join(t.TempDir(), "fed")
-		free, err := ports.Free(3)
+		free, err := ports.FreePorts(3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: free[0], LeafPort: free[1], Route: free[2]}, now.AddDate(0, 0, -days))
+		fed, err := federation.InitFederation(dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: free[0], LeafPort: free[1], Route: free[2]}, now.AddDate(0, 0, -days))
 		if err != nil {
 			t.Fatal(err)
 		}
-		hub, err := natsbus.Host(fed.HubConf(0), natsbus.Access{URL: fed.URL(), Seed: filepath.Join(dir, "coordinator", "coordinator.nk")})
+		hub, err := natsbus.ServeConfigFile(fed.HubConfigFile(0), natsbus.Access{URL: fed.HubURL(), Seed: filepath.Join(dir, "coordinator", "coordinator.nk")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +323,7 @@ func TestACertificateThatEndsSoonIsTold(t *testing.T) {
 		var log strings.Builder
 		over, end := context.WithCancel(t.Context())
 		end()
-		hub.Watch(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), federation.Watched(fed.HubConf(0))...)
+		hub.ReloadOnChange(over, time.Hour, slog.New(slog.NewTextHandler(&log, nil)), federation.WatchedFiles(fed.HubConfigFile(0))...)
 		if strings.Contains(log.String(), "rotate --server") != want {
 			t.Errorf("after %d days it says %q", days, log.String())
 		}

@@ -18,20 +18,20 @@ import (
 // gone; sites and coordinator are heard through any.
 func TestAClusterKeepsThreeCopies(t *testing.T) {
 	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "fed")}
-	ports, err := ports.Free(3)
+	ports, err := ports.FreePorts(3)
 	s.must(err)
-	s.fed, err = federation.Init(s.dir, federation.Setup{
+	s.fed, err = federation.InitFederation(s.dir, federation.Setup{
 		Hosts: []string{"127.0.0.1", "127.0.0.2", "127.0.0.3"}, Listen: "host", Port: ports[0], LeafPort: ports[1], Route: ports[2],
 	}, now)
 	s.must(err)
 	_, err = s.fed.AddSite(federation.SiteSetup{Name: "oslo"})
 	s.must(err)
-	if n := s.fed.Replicas(); n != 3 {
+	if n := s.fed.ReplicaCount(); n != 3 {
 		t.Fatalf("%d replicas", n)
 	}
-	var servers []*natsbus.Hosted
+	var servers []*natsbus.ConfiguredServer
 	for i := range 3 {
-		srv, err := natsbus.Host(s.fed.HubConf(i), s.access("coordinator"))
+		srv, err := natsbus.ServeConfigFile(s.fed.HubConfigFile(i), s.access("coordinator"))
 		s.must(err)
 		t.Cleanup(srv.Close)
 		servers = append(servers, srv)
@@ -47,7 +47,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 			}
 			return err == nil
 		})
-		for _, name := range []string{"GRIDBID", "GRIDBID_SUMMARY", "KV_" + natsbus.BooksBucket} {
+		for _, name := range []string{"GRIDBID", "GRIDBID_SUMMARY", "KV_" + natsbus.LeaseBucket} {
 			stream, err := js.Stream(t.Context(), name)
 			s.must(err)
 			if info := stream.CachedInfo(); info.Config.Replicas != 3 || info.Cluster == nil || len(info.Cluster.Replicas) != 2 {
@@ -56,7 +56,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 		}
 	}
 	s.until("the books take a fact", func() bool {
-		_, err = js.Publish(t.Context(), natsbus.BooksSubject, []byte("a fact"))
+		_, err = js.Publish(t.Context(), natsbus.EventLogSubject, []byte("a fact"))
 		return err == nil
 	})
 	agent := s.join(s.open("oslo"), oslo)
@@ -64,7 +64,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 	s.until("a word crosses the cluster", func() bool {
 		s.say(agent, word(oslo, protocol.Coordinator, 1, "hello"))
 		time.Sleep(10 * time.Millisecond)
-		return len(coordinator.Heard()) > 0
+		return len(coordinator.Messages()) > 0
 	})
 	servers[2].Close()
 	s.until("two of three keep books", func() bool {
@@ -72,7 +72,7 @@ func TestAClusterKeepsThreeCopies(t *testing.T) {
 		defer again.Close()
 		js, err := jetstream.New(again)
 		s.must(err)
-		_, err = js.Publish(t.Context(), natsbus.BooksSubject, []byte("another"))
+		_, err = js.Publish(t.Context(), natsbus.EventLogSubject, []byte("another"))
 		return err == nil
 	})
 }

@@ -18,12 +18,12 @@ import (
 //go:embed conf.tmpl
 var confText string
 
-// conf has the templates of the configuration files. Values are checked before
+// confTemplates has the templates of the configuration files. Values are checked before
 // and quoted by the templates.
-var conf = template.Must(template.New("").Funcs(template.FuncMap{"q": strconv.Quote, "list": list}).Parse(confText))
+var confTemplates = template.Must(template.New("").Funcs(template.FuncMap{"q": strconv.Quote, "list": quotedList}).Parse(confText))
 
-// list formats subjects in the syntax of nats-server.
-func list(all []string) string {
+// quotedList formats subjects in the syntax of nats-server.
+func quotedList(all []string) string {
 	var b bytes.Buffer
 	for i, s := range all {
 		if i > 0 {
@@ -34,111 +34,111 @@ func list(all []string) string {
 	return "[" + b.String() + "]"
 }
 
-func write(name string, data any) ([]byte, error) {
+func renderTemplate(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := conf.ExecuteTemplate(&b, name, data); err != nil {
+	if err := confTemplates.ExecuteTemplate(&b, name, data); err != nil {
 		return nil, fmt.Errorf("federation: write %s: %w", name, err)
 	}
 	return b.Bytes(), nil
 }
 
-// A user is a login with its permissions.
-type user struct {
+// A accountUser is a login with its permissions.
+type accountUser struct {
 	Key                string
 	Who                string
 	Publish, Subscribe []string
 }
 
-// outward returns the parties of a site that send to the coordinator: its agent,
+// coordinatorParties returns the parties of a site that send to the coordinator: its agent,
 // and the queue that submits jobs from its cluster.
-func outward(site string) []protocol.Party {
-	return []protocol.Party{protocol.Agent(site), protocol.Queue(site)}
+func coordinatorParties(site string) []protocol.Party {
+	return []protocol.Party{protocol.AgentParty(site), protocol.QueueParty(site)}
 }
 
 // siteUser returns the permissions of a site's key: its agent and its queue may
 // send to the coordinator, and agent, executor and signal source to each other.
 // Other accounts import nothing else from the site, so more permissions would be
 // of no use; but with these the server refuses an attempt and logs it.
-func siteUser(site, key string) user {
-	u := user{Key: key, Who: site}
-	agent, hands, feed := protocol.Agent(site), protocol.Hands(site), protocol.Feed(site)
-	for _, p := range outward(site) {
-		u.Publish = append(u.Publish, natsbus.Subject(p, protocol.Coordinator))
+func siteUser(site, key string) accountUser {
+	u := accountUser{Key: key, Who: site}
+	agent, hands, feed := protocol.AgentParty(site), protocol.ExecutorParty(site), protocol.SignalParty(site)
+	for _, p := range coordinatorParties(site) {
+		u.Publish = append(u.Publish, natsbus.SubjectBetween(p, protocol.Coordinator))
 	}
 	for _, way := range [][2]protocol.Party{{agent, hands}, {agent, feed}, {hands, agent}, {feed, agent}} {
-		u.Publish = append(u.Publish, natsbus.Subject(way[0], way[1]))
+		u.Publish = append(u.Publish, natsbus.SubjectBetween(way[0], way[1]))
 	}
-	for _, p := range append(outward(site), hands, feed) {
-		_, subscribe := natsbus.Rights(p)
+	for _, p := range append(coordinatorParties(site), hands, feed) {
+		_, subscribe := natsbus.AllowedSubjects(p)
 		u.Subscribe = append(u.Subscribe, subscribe...)
 	}
 	return u
 }
 
-func marketUser(name, key string) user {
-	u := user{Key: key, Who: name}
+func marketUser(name, key string) accountUser {
+	u := accountUser{Key: key, Who: name}
 	switch name {
 	case TapName:
-		u.Publish, u.Subscribe = natsbus.TapRights()
+		u.Publish, u.Subscribe = natsbus.TapSubjects()
 	case SubmitterName:
-		u.Publish, u.Subscribe = natsbus.Rights(protocol.Submitter)
+		u.Publish, u.Subscribe = natsbus.AllowedSubjects(protocol.Submitter)
 	default: // the coordinator: its streams and buckets are in this account, which no site can reach
 		u.Publish, u.Subscribe = []string{">"}, []string{">"}
 	}
 	return u
 }
 
-// rules returns the content of accounts.conf.
-func (f *Federation) rules() ([]byte, error) {
+// renderAccounts returns the content of accounts.conf.
+func (f *Federation) renderAccounts() ([]byte, error) {
 	type site struct {
 		Account       string
-		Users         []user
+		Users         []accountUser
 		Speaks, Hears []string // subjects
 		Everyone      string
 		Limits        Limits
 	}
 	v := struct {
-		Market   []user
+		Market   []accountUser
 		Sites    []site
 		Everyone string
-	}{Everyone: natsbus.Subject(protocol.Coordinator, "")}
+	}{Everyone: natsbus.SubjectBetween(protocol.Coordinator, "")}
 	for _, m := range f.Market {
 		for _, k := range m.Keys {
 			v.Market = append(v.Market, marketUser(m.Name, k))
 		}
 	}
 	for _, m := range f.Sites {
-		s := site{Account: accountOf(m.Name), Limits: f.Setup.Limits, Everyone: v.Everyone}
-		for _, p := range outward(m.Name) {
-			s.Speaks = append(s.Speaks, natsbus.Subject(p, protocol.Coordinator))
-			s.Hears = append(s.Hears, natsbus.Subject(protocol.Coordinator, p))
+		s := site{Account: siteAccount(m.Name), Limits: f.Setup.Limits, Everyone: v.Everyone}
+		for _, p := range coordinatorParties(m.Name) {
+			s.Speaks = append(s.Speaks, natsbus.SubjectBetween(p, protocol.Coordinator))
+			s.Hears = append(s.Hears, natsbus.SubjectBetween(protocol.Coordinator, p))
 		}
 		for _, k := range m.Keys {
 			s.Users = append(s.Users, siteUser(m.Name, k))
 		}
 		v.Sites = append(v.Sites, s)
 	}
-	return write("accounts", v)
+	return renderTemplate("accounts", v)
 }
 
-func accountOf(site string) string { return "SITE-" + site }
+func siteAccount(site string) string { return "SITE-" + site }
 
-// hub returns the folder name of a server's files.
-func (f *Federation) hub(i int) string {
+// serverFolder returns the folder name of a server's files.
+func (f *Federation) serverFolder(i int) string {
 	if len(f.Setup.Hosts) == 1 {
 		return "hub"
 	}
 	return fmt.Sprintf("hub-%d", i+1)
 }
 
-// serverFiles writes the files of one server of the hub into a prepared folder.
-func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
-	dir := filepath.Join(stage, f.hub(i))
+// writeServerFiles writes the files of one server of the hub into a prepared folder.
+func (f *Federation) writeServerFiles(stage string, i int, now time.Time) error {
+	dir := filepath.Join(stage, f.serverFolder(i))
 	if err := makeDir(dir); err != nil {
 		return err
 	}
 	host := f.Setup.Hosts[i]
-	if err := f.certify(stage, filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"), host, now); err != nil {
+	if err := f.writeServerCert(stage, filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key"), host, now); err != nil {
 		return err
 	}
 	if err := copyFile(filepath.Join(stage, caFile), filepath.Join(dir, caFile)); err != nil {
@@ -148,47 +148,49 @@ func (f *Federation) serverFiles(stage string, i int, now time.Time) error {
 	if listen == "host" {
 		listen = host
 	}
-	at := func(port int) string { return address(listen, port) }
+	at := func(port int) string { return hostPort(listen, port) }
 	var routes []string
 	for j, h := range f.Setup.Hosts {
 		if j != i {
-			routes = append(routes, "tls://"+address(h, f.Setup.Route))
+			routes = append(routes, "tls://"+hostPort(h, f.Setup.Route))
 		}
 	}
-	data, err := write("hub", struct {
+	data, err := renderTemplate("hub", struct {
 		Name, Dir           string
 		Listen, Leaf, Route string
 		Routes              []string
 		Payload             int
-	}{f.hub(i), filepath.Join(f.dir, f.hub(i)), at(f.Setup.Port), at(f.Setup.LeafPort), at(f.Setup.Route), routes, protocol.MaxMessage})
+	}{f.serverFolder(i), filepath.Join(f.dir, f.serverFolder(i)), at(f.Setup.Port), at(f.Setup.LeafPort), at(f.Setup.Route), routes, protocol.MaxMessage})
 	if err != nil {
 		return err
 	}
-	return create(filepath.Join(dir, "hub.conf"), data)
+	return createFile(filepath.Join(dir, "hub.conf"), data)
 }
 
-// HubConf returns the configuration file of the hub's i-th server, from 0.
-func (f *Federation) HubConf(i int) string { return filepath.Join(f.dir, f.hub(i), "hub.conf") }
+// HubConfigFile returns the configuration file of the hub's i-th server, from 0.
+func (f *Federation) HubConfigFile(i int) string {
+	return filepath.Join(f.dir, f.serverFolder(i), "hub.conf")
+}
 
-// Watched returns the files of a server of the hub, by its configuration file, whose
-// change requires a reload: see natsbus.Hosted.Watch.
-func Watched(conf string) []string {
+// WatchedFiles returns the files of a server of the hub, by its configuration file, whose
+// change requires a reload: see natsbus.ConfiguredServer.Watch.
+func WatchedFiles(conf string) []string {
 	dir := filepath.Dir(conf)
 	return []string{conf, filepath.Join(dir, accountsFile), filepath.Join(dir, "server.pem")}
 }
 
-// RenewServers writes new certificates for all servers of the hub. A server uses
+// RenewServerCerts writes new certificates for all servers of the hub. A server uses
 // them from its next reload on.
-func (f *Federation) RenewServers(now time.Time) error {
+func (f *Federation) RenewServerCerts(now time.Time) error {
 	for i, host := range f.Setup.Hosts {
-		dir := filepath.Join(f.dir, f.hub(i))
-		stage, err := stageNext(filepath.Join(dir, "new"))
+		dir := filepath.Join(f.dir, f.serverFolder(i))
+		stage, err := makeStagingDir(filepath.Join(dir, "new"))
 		if err != nil {
 			return err
 		}
 		cert, key := filepath.Join(stage, "server.pem"), filepath.Join(stage, "server.key")
 		defer os.RemoveAll(stage)
-		if err := f.certify(f.dir, cert, key, host, now); err != nil {
+		if err := f.writeServerCert(f.dir, cert, key, host, now); err != nil {
 			return err
 		}
 		// A server that reloads between the two renames refuses the mismatched
@@ -198,11 +200,11 @@ func (f *Federation) RenewServers(now time.Time) error {
 				return fmt.Errorf("federation: %w", err)
 			}
 		}
-		if err := settle(dir); err != nil {
+		if err := syncDir(dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func address(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

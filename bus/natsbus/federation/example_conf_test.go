@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write deploy/nats as it is now")
 // keys and folders in words. Files that are served are tested beside this.
 func TestDeployShowsTheConfigurationThatIsWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fed")
-	fed, err := federation.Init(dir, federation.Setup{Hosts: []string{"hub.example.org"}}, now)
+	fed, err := federation.InitFederation(dir, federation.Setup{Hosts: []string{"hub.example.org"}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestDeployShowsTheConfigurationThatIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, seed, account := regexp.MustCompile(`"U[A-Z2-7]{55}"`), regexp.MustCompile(`"S[A-Z2-7]{57}"`), regexp.MustCompile(`\bA[A-Z2-7]{55}\b`)
-	for name, from := range map[string]string{"hub.conf": fed.HubConf(0), "accounts.conf": filepath.Join(filepath.Dir(fed.HubConf(0)), "accounts.conf"), "leaf.conf": filepath.Join(dir, "sites", "oslo", "leaf.conf")} {
+	for name, from := range map[string]string{"hub.conf": fed.HubConfigFile(0), "accounts.conf": filepath.Join(filepath.Dir(fed.HubConfigFile(0)), "accounts.conf"), "leaf.conf": filepath.Join(dir, "sites", "oslo", "leaf.conf")} {
 		text, err := os.ReadFile(from)
 		if err != nil {
 			t.Fatal(err)

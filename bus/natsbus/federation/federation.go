@@ -54,16 +54,16 @@ func (s Setup) withDefaults() Setup {
 	return s
 }
 
-func (s Setup) check() error {
+func (s Setup) validateSetup() error {
 	if n := len(s.Hosts); n != 1 && n != 3 && n != 5 {
 		return fmt.Errorf("federation: %d hosts; want the name of one server, or of 3 or 5 for a cluster", n)
 	}
 	for i, h := range s.Hosts {
-		if h == "" || strings.ContainsAny(h, " \t\n\",/{}[]$") || ported(h) || slices.Contains(s.Hosts[:i], h) {
+		if h == "" || strings.ContainsAny(h, " \t\n\",/{}[]$") || hasPort(h) || slices.Contains(s.Hosts[:i], h) {
 			return fmt.Errorf("federation: host %q: want a name or an address without a port, each once", h)
 		}
 	}
-	if strings.ContainsAny(s.Listen, " \t\n\",/{}$") || ported(s.Listen) {
+	if strings.ContainsAny(s.Listen, " \t\n\",/{}$") || hasPort(s.Listen) {
 		return fmt.Errorf("federation: listen %q: want an address without a port", s.Listen)
 	}
 	for _, p := range []int{s.Port, s.LeafPort, s.Route} {
@@ -80,9 +80,9 @@ func (s Setup) check() error {
 	return nil
 }
 
-// ported reports whether host has a port. It must not take an IPv6 address,
+// hasPort reports whether host has a port. It must not take an IPv6 address,
 // which has colons too, for one.
-func ported(host string) bool {
+func hasPort(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err != nil && strings.Contains(host, ":")
 }
@@ -96,8 +96,8 @@ type Member struct {
 	Made int `json:"made"`
 }
 
-// A Revoked is a key that must never be admitted again.
-type Revoked struct {
+// A RevokedKey is a key that must never be admitted again.
+type RevokedKey struct {
 	Name string    `json:"name"`
 	Key  string    `json:"key"`
 	At   time.Time `json:"at"`
@@ -113,11 +113,11 @@ const (
 
 // A Federation is the state of a federation, stored in a folder.
 type Federation struct {
-	Format  int       `json:"format"` // 1
-	Setup   Setup     `json:"setup"`
-	Market  []Member  `json:"market"`
-	Sites   []Member  `json:"sites"` // by name
-	Revoked []Revoked `json:"revoked,omitempty"`
+	Format  int          `json:"format"` // 1
+	Setup   Setup        `json:"setup"`
+	Market  []Member     `json:"market"`
+	Sites   []Member     `json:"sites"` // by name
+	Revoked []RevokedKey `json:"revoked,omitempty"`
 
 	dir string
 }
@@ -138,7 +138,7 @@ func Open(dir string) (*Federation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("federation: %w", err)
 	}
-	f, err := parse(data)
+	f, err := parseState(data)
 	if err != nil {
 		return nil, fmt.Errorf("federation: %s: %w", file, err)
 	}
@@ -146,9 +146,9 @@ func Open(dir string) (*Federation, error) {
 	return f, err
 }
 
-// parse reads and validates federation.json. It checks every value, since the file
+// parseState reads and validates federation.json. It checks every value, since the file
 // may have been edited and its values go into the servers' configuration.
-func parse(data []byte) (*Federation, error) {
+func parseState(data []byte) (*Federation, error) {
 	f := &Federation{}
 	if err := json.Unmarshal(data, f); err != nil {
 		return nil, err
@@ -156,13 +156,13 @@ func parse(data []byte) (*Federation, error) {
 	if f.Format != 1 {
 		return nil, fmt.Errorf("format %d, want 1: use a gridbid of the version that wrote it", f.Format)
 	}
-	if err := f.Setup.check(); err != nil {
+	if err := f.Setup.validateSetup(); err != nil {
 		return nil, err
 	}
 	seen := make(map[string]bool)
 	for i, m := range slices.Concat(f.Market, f.Sites) {
 		market := i < len(f.Market)
-		if market != slices.Contains(marketNames, m.Name) || seen[m.Name] || bus.CheckParty(protocol.Agent(m.Name)) != nil {
+		if market != slices.Contains(marketNames, m.Name) || seen[m.Name] || bus.ValidateParty(protocol.AgentParty(m.Name)) != nil {
 			return nil, fmt.Errorf("member %q: not a valid name, or named twice", m.Name)
 		}
 		seen[m.Name] = true
@@ -183,8 +183,8 @@ func parse(data []byte) (*Federation, error) {
 
 var marketNames = []string{CoordinatorName, StandbyName, SubmitterName, TapName}
 
-// member returns the member of a name, or ErrUnknown.
-func (f *Federation) member(name string) (*Member, error) {
+// findMember returns the member of a name, or ErrUnknown.
+func (f *Federation) findMember(name string) (*Member, error) {
 	for _, list := range [][]Member{f.Market, f.Sites} {
 		for i := range list {
 			if list[i].Name == name {
@@ -195,23 +195,23 @@ func (f *Federation) member(name string) (*Member, error) {
 	return nil, fmt.Errorf("federation: %q %w", name, ErrUnknown)
 }
 
-// Keys returns the public keys of a member, the oldest first.
-func (f *Federation) Keys(name string) ([]string, error) {
-	m, err := f.member(name)
+// PublicKeys returns the public keys of a member, the oldest first.
+func (f *Federation) PublicKeys(name string) ([]string, error) {
+	m, err := f.findMember(name)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Clone(m.Keys), nil
 }
 
-// Replicas returns how many servers store a copy of each stream and bucket.
-func (f *Federation) Replicas() int { return min(3, len(f.Setup.Hosts)) }
+// ReplicaCount returns how many servers store a copy of each stream and bucket.
+func (f *Federation) ReplicaCount() int { return min(3, len(f.Setup.Hosts)) }
 
-// URL returns the addresses of the hub for parties, separated by commas.
-func (f *Federation) URL() string {
+// HubURL returns the addresses of the hub for parties, separated by commas.
+func (f *Federation) HubURL() string {
 	all := make([]string, len(f.Setup.Hosts))
 	for i, h := range f.Setup.Hosts {
-		all[i] = "tls://" + address(h, f.Setup.Port)
+		all[i] = "tls://" + hostPort(h, f.Setup.Port)
 	}
 	return strings.Join(all, ",")
 }

@@ -18,8 +18,8 @@ const (
 	accountsFile = "accounts.conf"
 )
 
-// create writes a new file that only its owner may read. It fails if file exists.
-func create(file string, data []byte) error {
+// createFile writes a new file that only its owner may read. It fails if file exists.
+func createFile(file string, data []byte) error {
 	w, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("federation: %w", err)
@@ -34,13 +34,13 @@ func create(file string, data []byte) error {
 	return nil
 }
 
-// replace atomically replaces a file that we generate, if its content changes:
+// replaceFile atomically replaces a file that we generate, if its content changes:
 // readers see the old content or the new.
-func replace(file string, data []byte) error {
+func replaceFile(file string, data []byte) error {
 	if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := atomicfile.Write(file, data, 0o600); err != nil {
+	if err := atomicfile.ReplaceFile(file, data, 0o600); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
 	return nil
@@ -58,19 +58,19 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
-	return create(to, data)
+	return createFile(to, data)
 }
 
-// settle flushes the names in dir to the disk, so that a rename survives a crash.
-func settle(dir string) error {
-	if err := atomicfile.Settle(dir); err != nil {
+// syncDir flushes the names in dir to the disk, so that a rename survives a crash.
+func syncDir(dir string) error {
+	if err := atomicfile.SyncFolder(dir); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
 	return nil
 }
 
-// stageNext makes a temporary folder beside dir, to prepare its content in.
-func stageNext(dir string) (string, error) {
+// makeStagingDir makes a temporary folder beside dir, to prepare its content in.
+func makeStagingDir(dir string) (string, error) {
 	if err := makeDir(filepath.Dir(dir)); err != nil {
 		return "", err
 	}
@@ -81,49 +81,49 @@ func stageNext(dir string) (string, error) {
 	return stage, nil
 }
 
-// appear renames a prepared folder to dir, which must be empty or missing.
-func appear(stage, dir string) error {
-	if err := settle(stage); err != nil {
+// moveIntoPlace renames a prepared folder to dir, which must be empty or missing.
+func moveIntoPlace(stage, dir string) error {
+	if err := syncDir(stage); err != nil {
 		return err
 	}
 	if err := os.Rename(stage, dir); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
-	return settle(filepath.Dir(dir))
+	return syncDir(filepath.Dir(dir))
 }
 
-// Settle regenerates the rules from the stored state, in case an earlier change
+// RewriteRules regenerates the rules from the stored state, in case an earlier change
 // was interrupted between the two, as by a full disk.
-func (f *Federation) Settle() error { return f.save(f.dir) }
+func (f *Federation) RewriteRules() error { return f.saveState(f.dir) }
 
-// save writes the state into a folder, and then the rules generated from it. If
-// only the state was written, [Federation.Settle] completes it.
-func (f *Federation) save(dir string) error {
+// saveState writes the state into a folder, and then the rules generated from it. If
+// only the state was written, [Federation.RewriteRules] completes it.
+func (f *Federation) saveState(dir string) error {
 	data, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
-	if _, err := parse(data); err != nil {
+	if _, err := parseState(data); err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(dir, stateFile), append(data, '\n')); err != nil {
+	if err := replaceFile(filepath.Join(dir, stateFile), append(data, '\n')); err != nil {
 		return err
 	}
-	rules, err := f.rules()
+	rules, err := f.renderAccounts()
 	if err != nil {
 		return err
 	}
 	for i := range f.Setup.Hosts {
-		if err := replace(filepath.Join(dir, f.hub(i), accountsFile), rules); err != nil {
+		if err := replaceFile(filepath.Join(dir, f.serverFolder(i), accountsFile), rules); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Lock keeps other commands from changing the federation of dir until the caller
+// LockFolder keeps other commands from changing the federation of dir until the caller
 // calls release.
-func Lock(dir string) (release func(), err error) {
+func LockFolder(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("federation: %w", err)

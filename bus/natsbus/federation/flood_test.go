@@ -106,7 +106,7 @@ func TestNothingIsSaidInClear(t *testing.T) {
 	b.CA = a.CA
 	hub, err := natsbus.Open(b)
 	s.must(err)
-	if _, err := hub.Join(t.Context(), oslo); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := hub.Connect(t.Context(), oslo); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("joined a server of another federation: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestAMegabyteIsRefused(t *testing.T) {
 		})
 		s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.offer", mb))
 		s.must(conn.Flush())
-		s.until("the hub hangs up on the leaf", func() bool { return s.hub.Leaves() == 0 })
+		s.until("the hub hangs up on the leaf", func() bool { return s.hub.LeafCount() == 0 })
 		if got := heard.with("offer"); len(got) > 0 {
 			t.Errorf("heard %q", got)
 		}
@@ -169,7 +169,7 @@ func TestASiteHasItsShareOfConnectionsAndSubscriptions(t *testing.T) {
 		s.raw("", "oslo")
 	}
 	a := s.access("oslo")
-	options, err := a.Options()
+	options, err := a.ConnectOptions()
 	s.must(err)
 	for range 10 { // a server may hang up before its reason is read
 		var ninth *nats.Conn
@@ -221,17 +221,17 @@ func TestHostileBytesStopNothing(t *testing.T) {
 	stolen := encode(t, word(lyon, protocol.Coordinator, 1, "stolen"))
 	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", stolen)) // a word of lyon under oslo's subject
 	s.must(conn.Publish("gridbid.v1.agent-oslo.coordinator.started", encode(t, word(oslo, protocol.Coordinator, 2, "new"))))
-	var ears protocol.Ears
+	var ears protocol.Deduplicator
 	var read []protocol.JobID
 	for len(read) < 2 {
-		if m := <-coordinator.Heard(); ears.New(m) {
+		if m := <-coordinator.Messages(); ears.AdmitOnce(m) {
 			read = append(read, m.Body.(protocol.Started).Job)
 		}
 	}
 	if read[0] != "old" || read[1] != "new" {
 		t.Errorf("read %q", read)
 	}
-	if c := s.hub.Counts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.OtherVersion != 1 || c.Heard != 3 {
+	if c := s.hub.DeliveryCounts(); int(c.Unreadable) != len(hostile) || c.Forged != 1 || c.OtherVersion != 1 || c.Delivered != 3 {
 		t.Errorf("counts %+v", c)
 	}
 }
@@ -273,7 +273,7 @@ func TestAnswersThatNobodyGivesAreNotAwaited(t *testing.T) {
 // bounded memory.
 func TestAFloodDrownsNobody(t *testing.T) {
 	s := newStage(t)
-	s.hub.Limits = natsbus.SiteLimits()
+	s.hub.Limits = natsbus.DefaultSiteLimits()
 	coordinator, agent := s.join(s.hub, protocol.Coordinator), s.join(s.open("lyon"), lyon)
 	var floods sync.WaitGroup
 	var floating atomic.Bool
@@ -297,7 +297,7 @@ func TestAFloodDrownsNobody(t *testing.T) {
 			if seq%50 == 0 {
 				time.Sleep(10 * time.Millisecond) // some 3,000 a second, of which it may say 2,000 at once
 			}
-			if err := agent.Say(t.Context(), word(lyon, protocol.Coordinator, seq+1, "offer")); err != nil {
+			if err := agent.Send(t.Context(), word(lyon, protocol.Coordinator, seq+1, "offer")); err != nil {
 				done <- err
 				return
 			}
@@ -310,7 +310,7 @@ func TestAFloodDrownsNobody(t *testing.T) {
 	}()
 	for seq := range uint64(words) {
 		select {
-		case m, ok := <-coordinator.Heard():
+		case m, ok := <-coordinator.Messages():
 			if !ok {
 				t.Fatalf("the coordinator's port failed: %v", coordinator.Close())
 			}
@@ -331,8 +331,8 @@ func TestAFloodDrownsNobody(t *testing.T) {
 	floating.Store(false)
 	floods.Wait()
 	counts := make(map[string]uint64)
-	for _, r := range s.hub.Refusals() {
-		if r.Speaker != "agent-oslo" || r.Why == "" {
+	for _, r := range s.hub.DropsBySender() {
+		if r.Sender != "agent-oslo" || r.Why == "" {
 			t.Errorf("refused %+v", r)
 		}
 		counts[r.Code] = r.Count

@@ -12,11 +12,11 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1,"setup":{"hosts":["a\"b"]}}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fed, err := parse(data)
+		fed, err := parseState(data)
 		if err != nil {
 			return
 		}
-		rules, err := fed.rules()
+		rules, err := fed.renderAccounts()
 		if err != nil {
 			t.Fatal(err)
 		}

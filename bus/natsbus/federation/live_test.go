@@ -17,12 +17,12 @@ func TestPartiesHearEachOther(t *testing.T) {
 	for _, topology := range []string{"one server", "leaves"} {
 		t.Run(topology, func(t *testing.T) {
 			s := newStage(t)
-			var north, south bus.Hub = s.open("oslo"), s.open("lyon")
+			var north, south bus.Bus = s.open("oslo"), s.open("lyon")
 			if topology == "leaves" {
 				north, south = s.leaf("oslo"), s.leaf("lyon")
 			}
 			coordinator, submitter := s.join(s.hub, protocol.Coordinator), s.join(s.open("submitter"), protocol.Submitter)
-			a, b, hands := s.join(north, oslo), s.join(south, lyon), s.join(north, protocol.Hands("oslo"))
+			a, b, hands := s.join(north, oslo), s.join(south, lyon), s.join(north, protocol.ExecutorParty("oslo"))
 			// A leaf tells the hub what its parties listen to a moment later.
 			if topology == "leaves" {
 				s.settle(coordinator, a, oslo)
@@ -35,7 +35,7 @@ func TestPartiesHearEachOther(t *testing.T) {
 			s.say(coordinator, word(protocol.Coordinator, "", 1001, "call"), word(protocol.Coordinator, oslo, 1002, "award"), word(protocol.Coordinator, protocol.Submitter, 1003, "hold"))
 			for _, c := range []struct {
 				who  string
-				port bus.Port
+				port bus.Conn
 				want []protocol.JobID
 			}{
 				{"oslo", a, []protocol.JobID{"call", "award"}},
@@ -52,11 +52,11 @@ func TestPartiesHearEachOther(t *testing.T) {
 			if got := s.hears(coordinator); got != "offer of lyon" {
 				t.Errorf("the coordinator heard %q", got)
 			}
-			s.say(a, word(oslo, protocol.Hands("oslo"), 1002, "launch"))
+			s.say(a, word(oslo, protocol.ExecutorParty("oslo"), 1002, "launch"))
 			if got := s.hears(hands); got != "launch" {
 				t.Errorf("the hands of oslo heard %q", got)
 			}
-			s.say(hands, word(protocol.Hands("oslo"), oslo, 1, "started"))
+			s.say(hands, word(protocol.ExecutorParty("oslo"), oslo, 1, "started"))
 			if got := s.hears(a); got != "started" {
 				t.Errorf("oslo heard %q from its hands", got)
 			}
@@ -65,17 +65,17 @@ func TestPartiesHearEachOther(t *testing.T) {
 }
 
 // settle repeats a word until it is heard, each way.
-func (s *stage) settle(coordinator, agent bus.Port, who protocol.Party) {
+func (s *stage) settle(coordinator, agent bus.Conn, who protocol.Party) {
 	s.Helper()
 	for _, way := range []struct {
 		from, to protocol.Party
-		out, in  bus.Port
+		out, in  bus.Conn
 	}{{protocol.Coordinator, who, coordinator, agent}, {who, protocol.Coordinator, agent, coordinator}} {
-		seq, before := uint64(0), len(way.in.Heard())
+		seq, before := uint64(0), len(way.in.Messages())
 		s.until("a leaf passes on what is said", func() bool {
 			seq++
 			s.say(way.out, word(way.from, way.to, seq, "settle"))
-			return len(way.in.Heard()) > before
+			return len(way.in.Messages()) > before
 		})
 		s.say(way.out, word(way.from, way.to, 1000, "settled"))
 		for s.hears(way.in) != "settled" {

@@ -14,13 +14,13 @@ import (
 
 // bigOffer is an offer of so many options for each of 600 jobs.
 func bigOffer(options int) protocol.Message {
-	offer := protocol.Offer{Round: 1}
+	offer := protocol.Bids{Round: 1}
 	for i := range 600 {
-		menu := protocol.Menu{Job: protocol.JobID(fmt.Sprint("tenant/experiment-", i))}
+		menu := protocol.JobBids{Job: protocol.JobID(fmt.Sprint("tenant/experiment-", i))}
 		for k := range options {
-			at := protocol.At(now).Add(time.Duration(k) * time.Hour)
-			menu.Options = append(menu.Options, protocol.Option{
-				Start: at, Finish: at.Add(time.Hour), Model: fmt.Sprint("MODEL-", k%6), Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6, Transfer: 1e4, Fragment: 500, Score: 500, Awake: 1e4})
+			at := protocol.FromStdTime(now).Add(time.Duration(k) * time.Hour)
+			menu.Options = append(menu.Options, protocol.BidOption{
+				Start: at, Finish: at.Add(time.Hour), Model: fmt.Sprint("MODEL-", k%6), Cap: 200_000, Energy: 1e9, Carbon: 1e6, Money: 1e6, Transfer: 1e4, FragmentationDelta: 500, Score: 500, NodeIdleShare: 1e4})
 		}
 		offer.Jobs = append(offer.Jobs, menu)
 	}
@@ -34,9 +34,9 @@ func TestAnOfferIsHeardAsItWasSaidOrRefused(t *testing.T) {
 	for _, topology := range []string{"one server", "leaves"} {
 		t.Run(topology, func(t *testing.T) {
 			s := newStage(t)
-			s.hub.Limits = natsbus.SiteLimits()
+			s.hub.Limits = natsbus.DefaultSiteLimits()
 			hub := s.open("oslo")
-			var site bus.Hub = hub
+			var site bus.Bus = hub
 			if topology == "leaves" {
 				site = s.leaf("oslo")
 			}
@@ -51,7 +51,7 @@ func TestAnOfferIsHeardAsItWasSaidOrRefused(t *testing.T) {
 				t.Fatalf("the offer has %d bytes; want nearly %d", n, most)
 			}
 			long := bigOffer(24)
-			err := agent.Say(context.Background(), long)
+			err := agent.Send(context.Background(), long)
 			if err == nil {
 				t.Fatal("an offer over the limit was taken")
 			}
@@ -62,7 +62,7 @@ func TestAnOfferIsHeardAsItWasSaidOrRefused(t *testing.T) {
 			}
 			s.say(agent, said)
 			select {
-			case got := <-coordinator.Heard():
+			case got := <-coordinator.Messages():
 				if string(encode(t, got)) != string(encode(t, said)) {
 					t.Errorf("heard something else than the %d bytes that were said", len(encode(t, said)))
 				}

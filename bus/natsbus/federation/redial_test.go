@@ -20,7 +20,7 @@ import (
 // That comes about when a server was stopped while it joined, since it compresses
 // by how long a round trip took.
 func TestALeafDialsAgainWhenItsLineBreaksAsItJoins(t *testing.T) {
-	fed, err := federation.Init(filepath.Join(t.TempDir(), "fed"), federation.Setup{Hosts: []string{"127.0.0.1"}}, now)
+	fed, err := federation.InitFederation(filepath.Join(t.TempDir(), "fed"), federation.Setup{Hosts: []string{"127.0.0.1"}}, now)
 	if err != nil {
 		t.Fatal(err)
 	}

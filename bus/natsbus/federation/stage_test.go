@@ -19,8 +19,8 @@ import (
 
 var (
 	now  = time.Now()
-	oslo = protocol.Agent("oslo")
-	lyon = protocol.Agent("lyon")
+	oslo = protocol.AgentParty("oslo")
+	lyon = protocol.AgentParty("lyon")
 )
 
 // patience is far longer than anything takes on a machine that is busy with other
@@ -32,22 +32,22 @@ type stage struct {
 	*testing.T
 	dir string
 	fed *federation.Federation
-	hub *natsbus.Hosted
+	hub *natsbus.ConfiguredServer
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{T: t, dir: filepath.Join(t.TempDir(), "fed")}
-	ports, err := ports.Free(3)
+	ports, err := ports.FreePorts(3)
 	s.must(err)
-	fed, err := federation.Init(s.dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, now)
+	fed, err := federation.InitFederation(s.dir, federation.Setup{Hosts: []string{"127.0.0.1"}, Listen: "127.0.0.1", Port: ports[0], LeafPort: ports[1], Route: ports[2]}, now)
 	s.must(err)
 	s.fed = fed
 	for _, site := range []string{"oslo", "lyon"} {
 		_, err := fed.AddSite(federation.SiteSetup{Name: site, LeafListen: net.JoinHostPort("127.0.0.1", "-1")})
 		s.must(err)
 	}
-	s.hub, err = natsbus.Host(fed.HubConf(0), s.access("coordinator"))
+	s.hub, err = natsbus.ServeConfigFile(fed.HubConfigFile(0), s.access("coordinator"))
 	s.must(err)
 	t.Cleanup(s.hub.Close)
 	return s
@@ -67,7 +67,7 @@ func (s *stage) joins(a natsbus.Access, who protocol.Party) error {
 	hub, err := natsbus.Open(a)
 	s.must(err)
 	for range 10 {
-		port, refused := hub.Join(s.Context(), who)
+		port, refused := hub.Connect(s.Context(), who)
 		if refused == nil {
 			return port.Close()
 		}
@@ -84,19 +84,19 @@ func (s *stage) access(name string) natsbus.Access {
 	if _, err := os.Stat(dir); err != nil {
 		dir = filepath.Join(s.dir, "sites", name)
 	}
-	return natsbus.Access{URL: s.fed.URL(), CA: "ca.pem", Seed: name + ".nk"}.Under(dir)
+	return natsbus.Access{URL: s.fed.HubURL(), CA: "ca.pem", Seed: name + ".nk"}.ResolvePaths(dir)
 }
 
-func (s *stage) join(hub bus.Hub, who protocol.Party) bus.Port {
+func (s *stage) join(hub bus.Bus, who protocol.Party) bus.Conn {
 	s.Helper()
-	port, err := hub.Join(s.Context(), who)
+	port, err := hub.Connect(s.Context(), who)
 	s.must(err)
 	s.Cleanup(func() { _ = port.Close() })
 	return port
 }
 
 // open returns the hub as a member sees it from another process.
-func (s *stage) open(name string) *natsbus.Hub {
+func (s *stage) open(name string) *natsbus.Bus {
 	s.Helper()
 	hub, err := natsbus.Open(s.access(name))
 	s.must(err)
@@ -104,13 +104,13 @@ func (s *stage) open(name string) *natsbus.Hub {
 }
 
 // leaf starts the server of a site.
-func (s *stage) leaf(site string) *natsbus.Hosted {
+func (s *stage) leaf(site string) *natsbus.ConfiguredServer {
 	s.Helper()
-	before := s.hub.Leaves()
-	leaf, err := natsbus.Host(filepath.Join(s.dir, "sites", site, "leaf.conf"), s.access(site))
+	before := s.hub.LeafCount()
+	leaf, err := natsbus.ServeConfigFile(filepath.Join(s.dir, "sites", site, "leaf.conf"), s.access(site))
 	s.must(err)
 	s.Cleanup(leaf.Close)
-	s.until("the leaf is joined", func() bool { return s.hub.Leaves() > before })
+	s.until("the leaf is joined", func() bool { return s.hub.LeafCount() > before })
 	return leaf
 }
 
@@ -133,7 +133,7 @@ func (s *stage) raw(url, name string, more ...nats.Option) (*nats.Conn, <-chan e
 	if url != "" {
 		a.URL, a.CA = url, ""
 	}
-	options, err := a.Options()
+	options, err := a.ConnectOptions()
 	s.must(err)
 	denied := make(chan error, 64)
 	options = append(options, nats.NoReconnect(), nats.Timeout(patience), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
@@ -152,16 +152,16 @@ func word(from, to protocol.Party, seq uint64, job protocol.JobID) protocol.Mess
 	return protocol.Message{Version: protocol.Current, At: 1, From: from, Seq: seq, To: to, Body: protocol.Started{Job: job}}
 }
 
-func (s *stage) say(port bus.Port, ms ...protocol.Message) {
+func (s *stage) say(port bus.Conn, ms ...protocol.Message) {
 	s.Helper()
-	s.must(port.Say(s.Context(), ms...))
+	s.must(port.Send(s.Context(), ms...))
 }
 
 // hears says what job the next message to a port is about.
-func (s *stage) hears(port bus.Port) protocol.JobID {
+func (s *stage) hears(port bus.Conn) protocol.JobID {
 	s.Helper()
 	select {
-	case m, ok := <-port.Heard():
+	case m, ok := <-port.Messages():
 		if !ok {
 			s.Fatalf("the port closed: %v", port.Close())
 		}

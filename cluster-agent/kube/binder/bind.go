@@ -23,7 +23,7 @@ import (
 // whole run is to be taken down. Without a reason and without an error the pod is
 // bound, or waits for what the cluster says next.
 func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1.Pod) (refused *protocol.Reason, err error) {
-	if p.Spec.SchedulerName != kube.Scheduler {
+	if p.Spec.SchedulerName != kube.SchedulerName {
 		return nil, nil // its own scheduler binds it, where its template was told to go
 	}
 	node := b.inv.Node(r.Launch.Node)
@@ -36,10 +36,10 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 		return because(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.Foreign()), nil
 	}
 	if why := inventory.Misplaced(node, p); why != "" {
-		return because(protocol.Refused, why), nil
+		return because(protocol.ClusterRefused, why), nil
 	}
 	if why := b.exceeds(r, pods); why != "" {
-		return because(protocol.Refused, why), nil
+		return because(protocol.ClusterRefused, why), nil
 	}
 	there := b.inv.PodsOn(node)
 	if slices.ContainsFunc(there, func(x *corev1.Pod) bool { return x.UID == p.UID }) {
@@ -50,13 +50,13 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	}
 	devices, ok := b.choose(r, p, pods)
 	if !ok {
-		return because(protocol.Refused, "its pods ask for more GPUs than were sold"), nil
+		return because(protocol.ClusterRefused, "its pods ask for more GPUs than were sold"), nil
 	}
-	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.HAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
+	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
 		return because(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
 	}
 	notes := b.notes(r, node, p, devices)
-	if b.inv.Sharing == kube.DRA && len(devices) > 0 {
+	if b.inv.Sharing == kube.SharingDRA && len(devices) > 0 {
 		if ready, refused, err := b.allocate(ctx, r, p, devices); err != nil || !ready {
 			return refused, err
 		}
@@ -98,9 +98,9 @@ func (b *Binder) exceeds(r *Run, pods []*corev1.Pod) string {
 	return ""
 }
 
-// sold are the names by which a site gives GPUs.
-var sold = map[kube.Sharing][]corev1.ResourceName{
-	kube.Plugin: {kube.PluginGPU}, kube.HAMi: {kube.PluginGPU, kube.HAMiMemory, kube.HAMiCores, "nvidia.com/gpumem-percentage"}, kube.GPUShare: {kube.ShareGiB},
+// awardedGPUResources are the names by which a site gives GPUs.
+var awardedGPUResources = map[kube.GPUSharing][]corev1.ResourceName{
+	kube.SharingDevicePlugin: {kube.PluginGPU}, kube.SharingHAMi: {kube.PluginGPU, kube.HAMiMemory, kube.HAMiCores, "nvidia.com/gpumem-percentage"}, kube.SharingGPUShare: {kube.ShareGiB},
 }
 
 // unsold returns what a pod asks of GPUs by another name, or "": a slice of a card,
@@ -109,7 +109,7 @@ func (b *Binder) unsold(p *corev1.Pod) corev1.ResourceName {
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		for name := range c.Resources.Limits { // an extended resource stands among the limits, or is none
 			gpu := slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/mig-", "aliyun.com/gpu"}, func(s string) bool { return strings.HasPrefix(string(name), s) })
-			if gpu && !slices.Contains(sold[b.inv.Sharing], name) {
+			if gpu && !slices.Contains(awardedGPUResources[b.inv.Sharing], name) {
 				return name
 			}
 		}
@@ -120,9 +120,9 @@ func (b *Binder) unsold(p *corev1.Pod) corev1.ResourceName {
 // wants is how many devices a pod of ours asks for.
 func (b *Binder) wants(p *corev1.Pod) int {
 	switch b.inv.Sharing {
-	case kube.DRA:
-		return claimed(p)
-	case kube.GPUShare:
+	case kube.SharingDRA:
+		return claimedDeviceCount(p)
+	case kube.SharingGPUShare:
 		return int(min(kube.PodAmount(p, kube.ShareGiB), 1))
 	}
 	return int(kube.PodAmount(p, kube.PluginGPU))
@@ -169,19 +169,19 @@ func (b *Binder) notes(r *Run, node *corev1.Node, p *corev1.Pod, devices []int) 
 	if len(devices) == 0 {
 		return nil
 	}
-	notes := map[string]string{kube.NoteDevices: kube.ListDevices(devices)}
+	notes := map[string]string{kube.AnnotationDevices: kube.ListDevices(devices)}
 	if cards := b.inv.CardUUIDs(node, devices); cards != "" {
-		notes[podenergy.NoteCards] = cards
+		notes[podenergy.AnnotationGPUs] = cards
 	}
-	now := b.cfg.Now().Go()
+	now := b.cfg.Now().StdTime()
 	switch b.inv.Sharing {
-	case kube.HAMi:
-		chosen := hamiDevices(node, p, r.Launch.Job, devices)
+	case kube.SharingHAMi:
+		chosen := formatHAMiDevices(node, p, r.Launch.Job, devices)
 		notes["hami.io/vgpu-node"] = node.Name
 		notes["hami.io/vgpu-time"] = strconv.FormatInt(now.Unix(), 10)
 		notes["hami.io/vgpu-devices-to-allocate"], notes["hami.io/vgpu-devices-allocated"] = chosen, chosen
 		notes["hami.io/bind-phase"], notes["hami.io/bind-time"] = "allocating", strconv.FormatInt(now.Unix(), 10)
-	case kube.GPUShare:
+	case kube.SharingGPUShare:
 		notes["ALIYUN_COM_GPU_MEM_IDX"] = strconv.Itoa(devices[0])
 		notes["ALIYUN_COM_GPU_MEM_POD"] = strconv.FormatInt(GiB(r.Launch.Job), 10)
 		notes["ALIYUN_COM_GPU_MEM_DEV"] = strconv.FormatInt(inventory.DeviceGiB(node), 10)
@@ -191,9 +191,9 @@ func (b *Binder) notes(r *Run, node *corev1.Node, p *corev1.Pod, devices []int) 
 	return notes
 }
 
-// hamiDevices writes which cards a pod gets and how much of each, as HAMi's
+// formatHAMiDevices writes which cards a pod gets and how much of each, as HAMi's
 // plugin reads it: containers end in ";", their cards in ":".
-func hamiDevices(n *corev1.Node, p *corev1.Pod, j protocol.Job, devices []int) string {
+func formatHAMiDevices(n *corev1.Node, p *corev1.Pod, j protocol.Job, devices []int) string {
 	cards := inventory.HAMiCards(n)
 	var b strings.Builder
 	for _, c := range p.Spec.Containers {

@@ -18,12 +18,12 @@ import (
 // A device plugin gives slices of cards to whoever asks, sold or not.
 func TestAPodThatAsksForGPUsByAnotherNameIsRefused(t *testing.T) {
 	for _, tc := range []struct {
-		sharing kube.Sharing
+		sharing kube.GPUSharing
 		name    corev1.ResourceName
 		sold    bool
 	}{
-		{kube.Plugin, kube.PluginGPU, true}, {kube.Plugin, "nvidia.com/mig-1g.5gb", false}, {kube.Plugin, "nvidia.com/gpu.shared", false}, {kube.Plugin, "nvidia.com/hostdev", true},
-		{kube.DRA, kube.PluginGPU, false}, {kube.HAMi, kube.HAMiMemory, true}, {kube.GPUShare, kube.ShareGiB, true}, {kube.GPUShare, kube.PluginGPU, false},
+		{kube.SharingDevicePlugin, kube.PluginGPU, true}, {kube.SharingDevicePlugin, "nvidia.com/mig-1g.5gb", false}, {kube.SharingDevicePlugin, "nvidia.com/gpu.shared", false}, {kube.SharingDevicePlugin, "nvidia.com/hostdev", true},
+		{kube.SharingDRA, kube.PluginGPU, false}, {kube.SharingHAMi, kube.HAMiMemory, true}, {kube.SharingGPUShare, kube.ShareGiB, true}, {kube.SharingGPUShare, kube.PluginGPU, false},
 	} {
 		b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: tc.sharing}})
 		p := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{tc.name: resource.MustParse("1")}}}}}}
@@ -40,7 +40,7 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{kube.PluginGPU: resource.MustParse("1")}}}}}}
 	r := &Run{Launch: protocol.Launch{Job: protocol.Job{GPUs: 1, Share: 250, GPUMemory: 20_000}}}
 	now := func() protocol.Time { return protocol.Time(1_000_000) }
-	got := New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.HAMi}}).notes(r, node, p, []int{1})
+	got := New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingHAMi}}).notes(r, node, p, []int{1})
 	if got["hami.io/vgpu-devices-to-allocate"] != "GPU-b,NVIDIA,20000,25:;" || got["hami.io/vgpu-node"] != "n1" || got["hami.io/bind-phase"] != "allocating" {
 		t.Errorf("HAMi: %v", got)
 	}
@@ -48,8 +48,8 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 	if cards := inventory.HAMiCards(node); !reflect.DeepEqual(cards, []inventory.Card{{ID: "GPU-a", Memory: 81920}, {ID: "GPU-b", Memory: 40960}}) {
 		t.Errorf("HAMi's older form: %v", cards)
 	}
-	got = New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.GPUShare}}).notes(r, node, p, []int{1})
-	want := map[string]string{kube.NoteDevices: "1", "ALIYUN_COM_GPU_MEM_IDX": "1", "ALIYUN_COM_GPU_MEM_POD": "20", "ALIYUN_COM_GPU_MEM_DEV": "80",
+	got = New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingGPUShare}}).notes(r, node, p, []int{1})
+	want := map[string]string{kube.AnnotationDevices: "1", "ALIYUN_COM_GPU_MEM_IDX": "1", "ALIYUN_COM_GPU_MEM_POD": "20", "ALIYUN_COM_GPU_MEM_DEV": "80",
 		"ALIYUN_COM_GPU_MEM_ASSIGNED": "false", "ALIYUN_COM_GPU_MEM_ASSUME_TIME": "1000000000000"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("GPU-share: %v, want %v", got, want)
@@ -59,7 +59,7 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 // Pods of one run that are bound before the cluster has said anything of each
 // other hold different devices, and the same ones when asked again.
 func TestPodsOfARunGetDifferentDevicesAtOnce(t *testing.T) {
-	b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.Plugin}})
+	b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}})
 	r := &Run{Launch: protocol.Launch{Devices: []int{0, 2, 4, 6}}}
 	var pods []*corev1.Pod
 	for i := range 2 {

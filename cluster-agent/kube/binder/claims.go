@@ -29,11 +29,11 @@ func TemplateName(l protocol.Launch, n int64) string {
 	return kube.RunName(l.Job.ID, l.Epoch) + "-g" + strconv.FormatInt(n, 10)
 }
 
-// claimed is how many devices the claim of a pod of ours is for.
-func claimed(p *corev1.Pod) int {
+// claimedDeviceCount is how many devices the claim of a pod of ours is for.
+func claimedDeviceCount(p *corev1.Pod) int {
 	for _, c := range p.Spec.ResourceClaims {
 		if c.Name == ClaimName && c.ResourceClaimTemplateName != nil {
-			_, text, _ := cut(*c.ResourceClaimTemplateName, "-g")
+			_, text, _ := cutAtLast(*c.ResourceClaimTemplateName, "-g")
 			n, _ := strconv.Atoi(text)
 			return n
 		}
@@ -41,7 +41,7 @@ func claimed(p *corev1.Pod) int {
 	return 0
 }
 
-func cut(s, sep string) (before, after string, ok bool) {
+func cutAtLast(s, sep string) (before, after string, ok bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true
 	}
@@ -52,7 +52,7 @@ func cut(s, sep string) (before, after string, ok bool) {
 // object u name, as TemplateName names them. They go when u goes.
 func (b *Binder) CreateClaimTemplates(ctx context.Context, r *Run, u *unstructured.Unstructured, names []string) error {
 	for _, name := range names {
-		_, text, _ := cut(name, "-g")
+		_, text, _ := cutAtLast(name, "-g")
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("kube: claim template %q: want %s-gN: %w", name, r.Name, err)
@@ -170,7 +170,7 @@ func (b *Binder) write(ctx context.Context, r *Run, p *corev1.Pod, claim *resour
 func (b *Binder) full(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
 	for uid, c := range b.written { // what we wrote and now see, or see no more
 		o, ok, _ := b.inv.ClaimCache.GetByKey(c.Namespace + "/" + c.Name)
-		if !ok && c.ResourceVersion != "" || ok && o.(*resourcev1.ResourceClaim).UID != uid || ok && newer(o.(*resourcev1.ResourceClaim), c) {
+		if !ok && c.ResourceVersion != "" || ok && o.(*resourcev1.ResourceClaim).UID != uid || ok && seenIsCurrent(o.(*resourcev1.ResourceClaim), c) {
 			delete(b.written, uid)
 		}
 	}
@@ -200,9 +200,9 @@ func (b *Binder) full(node string, claim *resourcev1.ResourceClaim, results []re
 	return ""
 }
 
-// newer reports whether what is seen of a claim is not older than what was
+// seenIsCurrent reports whether what is seen of a claim is not older than what was
 // written. Versions count up.
-func newer(seen, written *resourcev1.ResourceClaim) bool {
+func seenIsCurrent(seen, written *resourcev1.ResourceClaim) bool {
 	s, err1 := strconv.ParseUint(seen.ResourceVersion, 10, 64)
 	w, err2 := strconv.ParseUint(written.ResourceVersion, 10, 64)
 	return err1 == nil && err2 == nil && s >= w
@@ -219,8 +219,8 @@ func (b *Binder) results(r *Run, claim *resourcev1.ResourceClaim, indexes []int)
 		x := resourcev1.DeviceRequestAllocationResult{Request: ClaimName, Driver: b.inv.Driver, Pool: d.Pool, Device: d.Name}
 		if d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations {
 			sum := sha256.Sum256([]byte(string(claim.UID) + "/" + d.Name))
-			id := types.UID(uuid(sum[:16]))
-			x.ShareID, x.ConsumedCapacity = &id, consumed(d.Device, r.Launch.Job)
+			id := types.UID(formatUUID(sum[:16]))
+			x.ShareID, x.ConsumedCapacity = &id, consumedCapacity(d.Device, r.Launch.Job)
 		} else if r.Launch.Job.Share < 1000 {
 			return nil, fmt.Errorf("device %s of node %s cannot be shared", d.Name, r.Launch.Node)
 		}
@@ -229,9 +229,9 @@ func (b *Binder) results(r *Run, claim *resourcev1.ResourceClaim, indexes []int)
 	return all, nil
 }
 
-// consumed is what a job takes of each capacity of a device, as the device's own
+// consumedCapacity is what a job takes of each capacity of a device, as the device's own
 // policy rounds it. A whole device is all of it.
-func consumed(d resourcev1.Device, j protocol.Job) map[resourcev1.QualifiedName]resource.Quantity {
+func consumedCapacity(d resourcev1.Device, j protocol.Job) map[resourcev1.QualifiedName]resource.Quantity {
 	out := make(map[resourcev1.QualifiedName]resource.Quantity)
 	for name, c := range d.Capacity {
 		want := c.Value.Value()
@@ -257,8 +257,8 @@ func consumed(d resourcev1.Device, j protocol.Job) map[resourcev1.QualifiedName]
 	return out
 }
 
-// uuid writes 16 bytes as a random UUID would look.
-func uuid(b []byte) string {
+// formatUUID writes 16 bytes as a random UUID would look.
+func formatUUID(b []byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

@@ -63,14 +63,14 @@ func (c *cluster) bare(pods, workers int) (rate float64) {
 	uids := make([]*corev1.Pod, pods)
 	each(pods, workers, func(i int) {
 		p, err := c.Client.CoreV1().Pods("default").Create(c.Context(), waiting(fmt.Sprintf("bare-%04d", i), "nobody", nil), metav1.CreateOptions{})
-		c.Must(err)
+		c.FailOnError(err)
 		uids[i] = p
 	})
-	cfg := Config{Site: "oslo", Sharing: kube.Plugin}
-	c.Must(cfg.Connect(c.rights(kube.Plugin))) // the same sort of client, with the same rights
+	cfg := Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}
+	c.FailOnError(cfg.ConnectToCluster(c.rights(kube.SharingDevicePlugin))) // the same sort of client, with the same rights
 	began := time.Now()
 	each(pods, workers, func(i int) {
-		c.Must(cfg.Client.CoreV1().Pods("default").Bind(c.Context(), &corev1.Binding{
+		c.FailOnError(cfg.Client.CoreV1().Pods("default").Bind(c.Context(), &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Name: uids[i].Name, UID: uids[i].UID},
 			Target:     corev1.ObjectReference{Kind: "Node", Name: fmt.Sprintf("gpu-%03d", i%100)}}, metav1.CreateOptions{}))
 	})
@@ -85,35 +85,35 @@ func (c *cluster) ours(pods, workers int) (rate float64) {
 	c.Helper()
 	each(pods, workers, func(i int) {
 		run := kube.RunName(protocol.JobID(fmt.Sprint("b", i)), 1)
-		_, err := c.Client.CoreV1().Pods("default").Create(c.Context(), waiting("ours-"+run, kube.Scheduler, map[string]string{kube.LabelRun: run, kube.LabelSite: "oslo"}), metav1.CreateOptions{})
-		c.Must(err)
+		_, err := c.Client.CoreV1().Pods("default").Create(c.Context(), waiting("ours-"+run, kube.SchedulerName, map[string]string{kube.LabelRun: run, kube.LabelSite: "oslo"}), metav1.CreateOptions{})
+		c.FailOnError(err)
 	})
-	hub := new(membus.Hub)
+	hub := new(membus.Bus)
 	c.agent(hub)
-	cfg := Config{Site: "oslo", Sharing: kube.Plugin, Workers: workers}
-	c.Must(cfg.Connect(c.rights(kube.Plugin)))
-	port, err := hub.Join(c.Context(), "hands/oslo")
-	c.Must(err)
+	cfg := Config{Site: "oslo", Sharing: kube.SharingDevicePlugin, Workers: workers}
+	c.FailOnError(cfg.ConnectToCluster(c.rights(kube.SharingDevicePlugin)))
+	port, err := hub.Connect(c.Context(), "hands/oslo")
+	c.FailOnError(err)
 	h := New(cfg)
-	h.port = port
-	c.Must(h.watch(c.Context()))
+	h.conn = port
+	c.FailOnError(h.startInformers(c.Context()))
 	for i := range pods {
 		j := protocol.Job{ID: protocol.JobID(fmt.Sprint("b", i)), CPU: 1000, Memory: 1024}
 		name := kube.RunName(j.ID, 1)
-		h.runs[name] = &run{name: name, space: "default", kind: &kinds[0], created: 1,
+		h.runs[name] = &run{name: name, namespace: "default", kind: &jobKinds[0], created: 1,
 			launch: protocol.Launch{Job: j, Epoch: 1, Node: fmt.Sprintf("gpu-%03d", i%100)}}
 	}
 	for len(h.inv.PodCache.ListKeys()) < pods {
 		time.Sleep(10 * time.Millisecond)
 	}
-	h.cfg.Patience = 1 << 62
+	h.cfg.StartTimeout = 1 << 62
 	began := time.Now()
 	for name := range h.runs {
 		h.queue.Add(name)
 	}
 	var working sync.WaitGroup
 	for range workers {
-		working.Go(func() { h.work(c.Context()) })
+		working.Go(func() { h.runReconcileWorker(c.Context()) })
 	}
 	for bound := 0; bound < pods; {
 		bound = 0
@@ -134,7 +134,7 @@ func (c *cluster) ours(pods, workers int) (rate float64) {
 func (c *cluster) clean() {
 	c.Helper()
 	zero := int64(0)
-	c.Must(c.Client.CoreV1().Pods("default").DeleteCollection(c.Context(), metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{}))
+	c.FailOnError(c.Client.CoreV1().Pods("default").DeleteCollection(c.Context(), metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{}))
 }
 
 // each calls f with 0 to n-1 from several workers.

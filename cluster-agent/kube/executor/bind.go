@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// bind has a pod bound where its run was sold to. A pod that must not or cannot go
+// bindPod has a pod bound where its run was sold to. A pod that must not or cannot go
 // there takes its whole run down.
-func (h *Hands) bind(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.Pod) error {
-	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.space, r.launch
+func (h *KubeExecutor) bindPod(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.Pod) error {
+	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.namespace, r.launch
 	refused, err := h.binder.Bind(ctx, &r.bound, p, pods)
 	if refused != nil {
-		h.leave(r, refused.Code, refused.Note)
+		h.terminate(r, refused.Code, refused.Note)
 	}
 	return err
 }
 
 // createClaimTemplates creates the claim templates that the pods of u name.
-func (h *Hands) createClaimTemplates(ctx context.Context, r *run, u *unstructured.Unstructured) error {
-	all, err := r.kind.templates(u.Object)
+func (h *KubeExecutor) createClaimTemplates(ctx context.Context, r *run, u *unstructured.Unstructured) error {
+	all, err := r.kind.podTemplatesOf(u.Object)
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,12 @@ func (h *Hands) createClaimTemplates(ctx context.Context, r *run, u *unstructure
 			}
 		}
 	}
-	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.space, r.launch
+	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.namespace, r.launch
 	return h.binder.CreateClaimTemplates(ctx, &r.bound, u, names)
 }
 
 // devicesOfRun returns which devices a run of ours was sold.
-func (h *Hands) devicesOfRun(name string) ([]int, bool) {
+func (h *KubeExecutor) devicesOfRun(name string) ([]int, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := h.runs[name]

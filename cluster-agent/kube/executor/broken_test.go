@@ -23,13 +23,13 @@ func TestACardThatIsSaidToBeBrokenIsNotOffered(t *testing.T) {
 		"GPU-a,10,81920,100,NVIDIA-H100,0,true:GPU-b,10,40960,100,NVIDIA-H100,0,false:GPU-c,10,81920,100:",
 	} {
 		h := bare(Config{}, &now)
-		h.inv.Sharing = kube.HAMi
+		h.inv.Sharing = kube.SharingHAMi
 		h.inv.PodCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{inventory.ByNode: func(any) ([]string, error) { return nil, nil }})
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Annotations: map[string]string{"hami.io/node-nvidia-register": register}}}
 		if err := h.inv.NodeCache.Add(n); err != nil {
 			t.Fatal(err)
 		}
-		if got := h.survey()[0]; got.GPUs != 3 || !slices.Equal(got.Others, []protocol.Milli{0, 1000, 0}) {
+		if got := h.surveyInventory()[0]; got.GPUs != 3 || !slices.Equal(got.Others, []protocol.Milli{0, 1000, 0}) {
 			t.Errorf("%s: %+v", register, got)
 		}
 	}

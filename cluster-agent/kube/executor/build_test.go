@@ -41,38 +41,38 @@ func launchOf(text string, gpus int) protocol.Launch {
 }
 
 func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		t.Run(o.kind, func(t *testing.T) {
-			u, k, err := h.build(launchOf(o.text, 2*o.pods))
+			u, k, err := h.buildRunObject(launchOf(o.text, 2*o.pods))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if k.Kind != o.kind || u.GetName() != kube.RunName("train", 2) || u.GetNamespace() != "default" || u.GetLabels()[kube.LabelSite] != "oslo" {
 				t.Errorf("built %v", u.Object["metadata"])
 			}
-			if got, err := kube.UnpackLaunch(u.GetAnnotations()[kube.NoteLaunch]); err != nil || got.Job.ID != "train" || got.Epoch != 2 || got.Node != "n1" {
+			if got, err := kube.UnpackLaunch(u.GetAnnotations()[kube.AnnotationLaunch]); err != nil || got.Job.ID != "train" || got.Epoch != 2 || got.Node != "n1" {
 				t.Errorf("its launch is %+v, %v", got, err)
 			}
 			text, _ := json.Marshal(u.Object)
 			if strings.Contains(string(text), `"suspend"`) || strings.Contains(string(text), `"nodeName":"mine"`) || !strings.Contains(string(text), `"schedulerName":"gridbid"`) {
 				t.Errorf("built %s", text)
 			}
-			all, err := k.templates(u.Object)
+			all, err := k.podTemplatesOf(u.Object)
 			if err != nil {
 				t.Fatal(err)
 			}
 			pods := int64(0)
 			for _, x := range all {
 				pods += x.count
-				if l, _ := x.meta["labels"].(map[string]any); l[kube.LabelRun] != kube.RunName("train", 2) {
-					t.Errorf("a template has the labels %v", x.meta["labels"])
+				if l, _ := x.metadata["labels"].(map[string]any); l[kube.LabelRun] != kube.RunName("train", 2) {
+					t.Errorf("a template has the labels %v", x.metadata["labels"])
 				}
 			}
 			if pods != int64(o.pods) {
 				t.Errorf("%d pods, want %d", pods, o.pods)
 			}
-			if _, _, err := h.build(launchOf(o.text, 2*o.pods-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
+			if _, _, err := h.buildRunObject(launchOf(o.text, 2*o.pods-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
 				t.Errorf("one GPU short: %v", err)
 			}
 		})
@@ -82,7 +82,7 @@ func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
 // Workers of an MPIJob, and the cluster of a RayJob, run on when it has ended unless
 // it says otherwise.
 func TestWhatAControllerWouldLeaveRunningEndsWithItsJob(t *testing.T) {
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		want, ok := map[string]string{
 			"PyTorchJob": `"cleanPodPolicy":"Running"`, "TFJob": `"cleanPodPolicy":"Running"`, "MPIJob": `"cleanPodPolicy":"Running"`, "RayJob": `"shutdownAfterJobFinishes":true`,
@@ -91,7 +91,7 @@ func TestWhatAControllerWouldLeaveRunningEndsWithItsJob(t *testing.T) {
 			continue
 		}
 		text := strings.Replace(o.text, `"spec":{`, `"spec":{"shutdownAfterJobFinishes":false,`, 1)
-		u, _, err := h.build(launchOf(text, 2*o.pods))
+		u, _, err := h.buildRunObject(launchOf(text, 2*o.pods))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,12 +107,12 @@ func TestGPUsAreAskedInTheSitesOwnWay(t *testing.T) {
 	text = strings.Replace(text, `"nvidia.com/gpu":"2"`, `"nvidia.com/gpu":"1"`, 1)
 	l := launchOf(text, 1)
 	l.Job.Share, l.Job.GPUMemory = 250, 20_000
-	for sharing, want := range map[kube.Sharing]string{
-		kube.HAMi:     `"limits":{"nvidia.com/gpu":"1","nvidia.com/gpucores":"25","nvidia.com/gpumem":"20000"}`,
-		kube.GPUShare: `"limits":{"aliyun.com/gpu-mem":"20"}`,
-		kube.DRA:      `"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"` + kube.RunName("train", 2) + `-g1"}]`,
+	for sharing, want := range map[kube.GPUSharing]string{
+		kube.SharingHAMi:     `"limits":{"nvidia.com/gpu":"1","nvidia.com/gpucores":"25","nvidia.com/gpumem":"20000"}`,
+		kube.SharingGPUShare: `"limits":{"aliyun.com/gpu-mem":"20"}`,
+		kube.SharingDRA:      `"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"` + kube.RunName("train", 2) + `-g1"}]`,
 	} {
-		u, _, err := New(Config{Site: "oslo", Sharing: sharing}).build(l)
+		u, _, err := New(Config{Site: "oslo", Sharing: sharing}).buildRunObject(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestGPUsAreAskedInTheSitesOwnWay(t *testing.T) {
 			t.Errorf("%s: built %s; want in it %s", sharing, got, want)
 		}
 	}
-	if _, _, err := New(Config{Site: "oslo", Sharing: kube.Plugin}).build(l); err == nil || !strings.Contains(err.Error(), "whole GPUs only") {
+	if _, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(l); err == nil || !strings.Contains(err.Error(), "whole GPUs only") {
 		t.Errorf("a share by device plugin: %v", err)
 	}
 }
@@ -133,7 +133,7 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 		if len(name) > 60 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || strings.HasPrefix(name, "-") {
 			t.Fatalf("%q is named %q", id, name)
 		}
-		if object := objectName(name); object[0] < 'a' || !strings.HasSuffix(object, name) || len(object) > len(name)+1 {
+		if object := objectNameOf(name); object[0] < 'a' || !strings.HasSuffix(object, name) || len(object) > len(name)+1 {
 			t.Fatalf("the object of %s is named %q; Services after it begin with a letter", name, object)
 		}
 		if other, ok := seen[name]; ok && other != id {
@@ -145,7 +145,7 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 
 func TestAPlannedDrawIsCutByHours(t *testing.T) {
 	start := protocol.Time(1_649_851_200_000).Add(59 * time.Minute)
-	draw := Planned(protocol.Launch{Power: 100_000}, start, start.Add(2*time.Minute))
+	draw := PlannedEnergy(protocol.Launch{Power: 100_000}, start, start.Add(2*time.Minute))
 	if len(draw) != 2 || draw[0].Energy != 6_000_000 || draw[1].Energy != 6_000_000 || draw[1].Hour != draw[0].Hour.Add(time.Hour) {
 		t.Errorf("drew %+v", draw)
 	}
@@ -175,13 +175,13 @@ func TestTornTasksAreBuiltOrRefused(t *testing.T) {
 	})
 }
 
-func builds(t rapid.TB, h *Hands, text string) {
-	u, k, err := h.build(launchOf(text, 1))
+func builds(t rapid.TB, h *KubeExecutor, text string) {
+	u, k, err := h.buildRunObject(launchOf(text, 1))
 	if err != nil {
 		return
 	}
-	for _, e := range []ending{k.done, k.failed} {
-		e.is(u)
+	for _, e := range []endCondition{k.succeeded, k.failed} {
+		e.matchesObject(u)
 	}
 	if _, err := u.MarshalJSON(); err != nil {
 		t.Errorf("what was built cannot be written: %v", err)
@@ -193,14 +193,14 @@ func TestWhatOthersPluginsCannotTellApartIsRefused(t *testing.T) {
 	two := `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}},{"name":"b","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}}`
 	early := `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"initContainers":[{"name":"first"}],"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}}`
 	for _, tc := range []struct {
-		sharing kube.Sharing
+		sharing kube.GPUSharing
 		text    string
 		gpus    int
 		want    string
 	}{
-		{kube.GPUShare, two, 2, "one container of a pod"}, {kube.HAMi, early, 1, "init containers"}, {kube.HAMi, two, 2, ""}, {kube.Plugin, early, 1, ""},
+		{kube.SharingGPUShare, two, 2, "one container of a pod"}, {kube.SharingHAMi, early, 1, "init containers"}, {kube.SharingHAMi, two, 2, ""}, {kube.SharingDevicePlugin, early, 1, ""},
 	} {
-		_, _, err := New(Config{Site: "oslo", Sharing: tc.sharing}).build(launchOf(tc.text, tc.gpus))
+		_, _, err := New(Config{Site: "oslo", Sharing: tc.sharing}).buildRunObject(launchOf(tc.text, tc.gpus))
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v; want %q", tc.sharing, err, tc.want)
 		}
@@ -209,14 +209,14 @@ func TestWhatOthersPluginsCannotTellApartIsRefused(t *testing.T) {
 
 // A pod that ran carries what its machine measured, and people copy pods.
 func TestATaskSaysNothingInTheNameOfHandsMachinesOrPlugins(t *testing.T) {
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	const marks = `"labels":{"app":"a","gridbid.io/run":"another"},"annotations":{"note":"kept","gridbid.io/drew":"{}","gridbid.io/cards":"GPU-a","gridbid.io/devices":"0","hami.io/bind-phase":"allocating","ALIYUN_COM_GPU_MEM_IDX":"0"}`
 	for _, o := range objects {
 		text := strings.ReplaceAll(o.text, `"labels":{"app":"a"}`, marks)
 		if o.kind == "Workflow" {
 			text = strings.Replace(text, `"templates":[{`, `"templates":[{"metadata":{`+marks+`},"podSpecPatch":"{\"nodeName\":\"n9\"}","schedulerName":"default",`, 1)
 		}
-		u, _, err := h.build(launchOf(text, 2*o.pods))
+		u, _, err := h.buildRunObject(launchOf(text, 2*o.pods))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestATaskSaysNothingInTheNameOfHandsMachinesOrPlugins(t *testing.T) {
 
 // What has ended is read on its object, which the cluster must not delete before.
 func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		text := strings.Replace(o.text, `"spec":{`, `"spec":{"ttlSecondsAfterFinished":0,"timeToLiveSeconds":1,"ttlStrategy":{"secondsAfterCompletion":0},`, 1)
 		if !strings.Contains(text, `"runPolicy":{`) {
@@ -242,7 +242,7 @@ func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
 		}
 		text = strings.Replace(text, `"runPolicy":{`, `"runPolicy":{"ttlSecondsAfterFinished":0,`, 1)
 		text = strings.Replace(text, `0,}`, `0}`, 1)
-		u, _, err := h.build(launchOf(text, 2*o.pods))
+		u, _, err := h.buildRunObject(launchOf(text, 2*o.pods))
 		if err != nil {
 			t.Fatal(o.kind, err)
 		}
@@ -264,13 +264,13 @@ func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
 		want int
 	}{{"", 2}, {early, 3}, {beside, 3}, {beside + "," + early, 4}, {early + "," + beside, 3}} {
 		text := strings.Replace(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, `"containers":`, `"initContainers":[`+tc.init+`],"containers":`, 1)
-		h := New(Config{Site: "oslo", Sharing: kube.Plugin})
-		u, _, err := h.build(launchOf(text, tc.want))
+		h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
+		u, _, err := h.buildRunObject(launchOf(text, tc.want))
 		if err != nil {
 			t.Errorf("%s: %v", tc.init, err)
 			continue
 		}
-		if _, _, err := h.build(launchOf(text, tc.want-1)); err == nil {
+		if _, _, err := h.buildRunObject(launchOf(text, tc.want-1)); err == nil {
 			t.Errorf("%s: %d GPUs are taken for %d", tc.init, tc.want, tc.want-1)
 		}
 		spec, _, _ := unstructured.NestedMap(u.Object, "spec", "template", "spec")
@@ -279,10 +279,10 @@ func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
 		if err := json.Unmarshal(data, &p.Spec); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, gpus := kube.Asks(p.Spec); gpus != tc.want {
+		if _, _, gpus := kube.PodResourceRequests(p.Spec); gpus != tc.want {
 			t.Errorf("%s: its pod asks for %d; want %d", tc.init, gpus, tc.want)
 		}
-		if _, _, err := New(Config{Site: "oslo", Sharing: kube.DRA}).build(launchOf(text, tc.want)); (err == nil) != (tc.init == "") {
+		if _, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDRA}).buildRunObject(launchOf(text, tc.want)); (err == nil) != (tc.init == "") {
 			t.Errorf("%s: by claims: %v", tc.init, err)
 		}
 	}
@@ -291,9 +291,9 @@ func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
 // A RayJob that may fail again says FAILED each time, and is said to have ended then.
 // Kubernetes' own Job says so once.
 func TestARayJobFailsOnce(t *testing.T) {
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
-		u, _, err := h.build(launchOf(strings.Replace(o.text, `"spec":{`, `"spec":{"backoffLimit":3,`, 1), 2*o.pods))
+		u, _, err := h.buildRunObject(launchOf(strings.Replace(o.text, `"spec":{`, `"spec":{"backoffLimit":3,`, 1), 2*o.pods))
 		if err != nil {
 			t.Fatal(o.kind, err)
 		}
@@ -307,7 +307,7 @@ func TestARayJobFailsOnce(t *testing.T) {
 // template; another's would put them where nothing was sold.
 func TestASparkApplicationNamesNoScheduler(t *testing.T) {
 	text := strings.Replace(objects[6].text, `"spec":{`, `"spec":{"batchScheduler":"volcano","sparkConf":{"spark.kubernetes.scheduler.name":"other","spark.kubernetes.executor.scheduler.name":"other","spark.scheduler.mode":"FAIR"},`, 1)
-	u, _, err := New(Config{Site: "oslo", Sharing: kube.Plugin}).build(launchOf(text, 6))
+	u, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(launchOf(text, 6))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,11 +318,11 @@ func TestASparkApplicationNamesNoScheduler(t *testing.T) {
 
 // A kubelet ends pods of a low priority for those of a high one.
 func TestATaskHasNoPriorityClass(t *testing.T) {
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		text := strings.ReplaceAll(o.text, `"spec":{`, `"spec":{"podPriorityClassName":"high","priorityClassName":"high",`)
 		text = strings.ReplaceAll(strings.ReplaceAll(text, `"driver":{`, `"driver":{"priorityClassName":"high",`), `{"container":`, `{"priorityClassName":"high","container":`)
-		u, _, err := h.build(launchOf(text, 2*o.pods))
+		u, _, err := h.buildRunObject(launchOf(text, 2*o.pods))
 		if err != nil {
 			t.Fatal(o.kind, err)
 		}
@@ -339,11 +339,11 @@ func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
 		`"sidecars":[` + asks + `]`: 8, `"initContainers":[` + asks + `]`: 4, `"containerSet":{"containers":[` + asks + `,` + asks + `]}`: 12, `"sidecars":"none"`: 4,
 	} {
 		text := strings.Replace(objects[7].text, `{"container":`, `{`+more+`,"container":`, 1)
-		h := New(Config{Site: "oslo", Sharing: kube.Plugin})
-		if _, _, err := h.build(launchOf(text, want)); err != nil {
+		h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
+		if _, _, err := h.buildRunObject(launchOf(text, want)); err != nil {
 			t.Errorf("%s: %v", more, err)
 		}
-		if _, _, err := h.build(launchOf(text, want-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
+		if _, _, err := h.buildRunObject(launchOf(text, want-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
 			t.Errorf("%s: one GPU short: %v", more, err)
 		}
 	}
@@ -352,14 +352,14 @@ func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
 // A step that could never be bound is told before the steps in front of it have run.
 func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
 	const asks = `{"name":"x","resources":{"requests":{"cpu":"700m","memory":"600Mi"}}}`
-	h := New(Config{Site: "oslo", Sharing: kube.Plugin})
+	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for last, want := range map[string]bool{
 		`"container":` + asks: true, `"container":` + asks + `,"sidecars":[` + asks + `]`: false, `"script":` + asks + `,"initContainers":[` + asks + `]`: true,
 		`"containerSet":{"containers":[` + asks + `,` + asks + `]}`: false, `"container":` + strings.Replace(asks, "600Mi", "2Gi", 1): false,
 		`"container":` + strings.Replace(asks, "700m", "{{inputs.parameters.cpu}}", 1): true,
 	} {
 		text := strings.Replace(objects[7].text, `"templates":[{`, `"templates":[{"name":"last",`+last+`},{`, 1)
-		if _, _, err := h.build(launchOf(text, 4)); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "template last asks for") {
+		if _, _, err := h.buildRunObject(launchOf(text, 4)); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "template last asks for") {
 			t.Errorf("%s: %v", last, err)
 		}
 	}
@@ -370,27 +370,27 @@ func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
 func TestGPUsOfStepsOneAfterTheOtherAreNotAddedUp(t *testing.T) {
 	eval := `{"name":"eval","container":{"image":"i","resources":{"limits":{"nvidia.com/gpu":"1"}}}},`
 	text := strings.Replace(strings.Replace(objects[7].text, `"templates":[`, `"templates":[`+eval, 1), `"parallelism":2`, `"parallelism":1`, 1)
-	for sharing, want := range map[kube.Sharing]string{kube.Plugin: "", kube.HAMi: "", kube.GPUShare: "memory of one device", kube.DRA: "cannot carry device claims"} {
+	for sharing, want := range map[kube.GPUSharing]string{kube.SharingDevicePlugin: "", kube.SharingHAMi: "", kube.SharingGPUShare: "memory of one device", kube.SharingDRA: "cannot carry device claims"} {
 		h := New(Config{Site: "oslo", Sharing: sharing})
-		u, _, err := h.build(launchOf(text, 2))
+		u, _, err := h.buildRunObject(launchOf(text, 2))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", sharing, err, want)
 		}
 		if got, _ := json.Marshal(u); err == nil && (!strings.Contains(string(got), `"nvidia.com/gpu":"1"`) || !strings.Contains(string(got), `"nvidia.com/gpu":"2"`)) {
 			t.Errorf("%s: built %s", sharing, got)
 		}
-		if _, _, err := h.build(launchOf(text, 1)); err == nil {
+		if _, _, err := h.buildRunObject(launchOf(text, 1)); err == nil {
 			t.Errorf("%s: two GPUs are taken for one", sharing)
 		}
 	}
 	plain := strings.ReplaceAll(text, `"nvidia.com/gpu":"2"`, `"nvidia.com/gpu":"1"`)
 	l := launchOf(plain, 1)
 	l.Job.Share, l.Job.GPUMemory = 250, 20_000
-	if _, _, err := New(Config{Site: "oslo", Sharing: kube.GPUShare}).build(l); err != nil {
+	if _, _, err := New(Config{Site: "oslo", Sharing: kube.SharingGPUShare}).buildRunObject(l); err != nil {
 		t.Errorf("two steps with a share each: %v", err)
 	}
 	none := strings.ReplaceAll(plain, `"nvidia.com/gpu":"1"`, `"cpu":"1"`)
-	if _, _, err := New(Config{Site: "oslo", Sharing: kube.DRA}).build(launchOf(none, 0)); err != nil {
+	if _, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDRA}).buildRunObject(launchOf(none, 0)); err != nil {
 		t.Errorf("a Workflow without GPUs, by claims: %v", err)
 	}
 }
@@ -400,7 +400,7 @@ func TestAWorkflowOfSeveralStepsSaysWhichHaveTheGPUs(t *testing.T) {
 	const dag, step = `{"name":"all","dag":{"tasks":[]}}`, `{"container":{"image":"i"}}`
 	for steps, want := range map[string]bool{step: true, dag + "," + step: true, step + "," + step: false} {
 		text := `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","spec":{"parallelism":1,"templates":[` + steps + `]}}`
-		_, _, err := New(Config{Site: "oslo", Sharing: kube.Plugin}).build(launchOf(text, 2))
+		_, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(launchOf(text, 2))
 		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "which of its 2 templates") {
 			t.Errorf("%s: %v", steps, err)
 		}

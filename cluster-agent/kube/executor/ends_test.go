@@ -27,7 +27,7 @@ import (
 )
 
 // served are hands whose API server is what answer does. They know of no pods and nodes.
-func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *Hands {
+func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *KubeExecutor {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -36,10 +36,10 @@ func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *Hands {
 	t.Cleanup(server.Close)
 	at := &rest.Config{Host: server.URL, QPS: -1}
 	h := bare(Config{Client: kubernetes.NewForConfigOrDie(at), Dynamic: dynamic.NewForConfigOrDie(at)}, now)
-	h.inv.PodCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byRun: func(o any) ([]string, error) { return runsOfPod(o.(*corev1.Pod)), nil }})
-	h.stores = map[string][]cache.Indexer{"jobs": {cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}}
+	h.inv.PodCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{indexByRun: func(o any) ([]string, error) { return runKeysOfPod(o.(*corev1.Pod)), nil }})
+	h.informerStores = map[string][]cache.Indexer{"jobs": {cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}}
 	var err error
-	if h.port, err = new(membus.Hub).Join(t.Context(), protocol.Hands("oslo")); err != nil {
+	if h.conn, err = new(membus.Bus).Connect(t.Context(), protocol.ExecutorParty("oslo")); err != nil {
 		t.Fatal(err)
 	}
 	return h
@@ -70,18 +70,18 @@ func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
 	})
-	r := &run{name: "r", space: "default", kind: &kinds[0], created: noon, since: noon, launch: protocol.Launch{Power: 1000}}
+	r := &run{name: "r", namespace: "default", kind: &jobKinds[0], created: noon, since: noon, launch: protocol.Launch{Power: 1000}}
 	h.runs["r"] = r
 	for range 10 {
-		if err := h.exit(t.Context(), r, &unstructured.Unstructured{}, nil, ""); err == nil {
+		if err := h.reportFinished(t.Context(), r, &unstructured.Unstructured{}, nil, ""); err == nil {
 			break
 		}
 	}
 	if h.runs["r"] != nil || len(h.past) != 1 {
 		t.Errorf("it is %+v; its end was said %d times", h.runs["r"], len(h.past))
 	}
-	now = noon.Add(time.Hour + grace)
-	if x := h.hour(t.Context(), noon); x.Total != 1_800_000 || x.Idle != 0 {
+	now = noon.Add(time.Hour + idleReportDelay)
+	if x := h.idleReadingForHour(t.Context(), noon); x.Total != 1_800_000 || x.Idle != 0 {
 		t.Errorf("the hour is %+v; half an hour at a watt is 1800000 mJ", x)
 	}
 }
@@ -95,22 +95,22 @@ func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
 		}
 		busy(w)
 	})
-	h.launch(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+	h.startRun(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("train", 1)
-	if _, err := h.attend(t.Context(), name); err == nil {
+	if _, err := h.reconcile(t.Context(), name); err == nil {
 		t.Fatal("a server that does not answer is waited for")
 	}
-	h.cancel(protocol.Cancel{Job: "train", Epoch: 1})
-	if _, err := h.attend(t.Context(), name); err != nil {
+	h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1})
+	if _, err := h.reconcile(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
 		t.Errorf("deleted %d times, said %v; it is %+v", deleted, h.past, h.runs[name])
 	}
-	h.launch(protocol.Launch{Job: protocol.Job{ID: "never"}, Epoch: 1})
-	h.cancel(protocol.Cancel{Job: "never", Epoch: 1}) // before anything was asked for
-	if _, err := h.attend(t.Context(), kube.RunName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
+	h.startRun(protocol.Launch{Job: protocol.Job{ID: "never"}, Epoch: 1})
+	h.cancelRun(protocol.Cancel{Job: "never", Epoch: 1}) // before anything was asked for
+	if _, err := h.reconcile(t.Context(), kube.RunName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
 		t.Errorf("%v; deleted %d times, said %v", err, deleted, h.past)
 	}
 }
@@ -132,18 +132,18 @@ func TestWhatIsSaidOfARunWhileItIsLookedAfterDoesNoHarm(t *testing.T) {
 	if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
 		t.Fatal(err)
 	}
-	h.launch(l)
+	h.startRun(l)
 	var others sync.WaitGroup
 	others.Go(func() {
 		for range 100 {
-			h.complaint(&corev1.Event{Message: "denied", InvolvedObject: corev1.ObjectReference{Name: name, Namespace: "default"}})
-			h.launch(l)
-			h.cancel(protocol.Cancel{Job: "train", Epoch: 1, Keep: true})
+			h.onWarningEvent(&corev1.Event{Message: "denied", InvolvedObject: corev1.ObjectReference{Name: name, Namespace: "default"}})
+			h.startRun(l)
+			h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1, Checkpoint: true})
 		}
-		h.cancel(protocol.Cancel{Job: "train", Epoch: 1})
+		h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1})
 	})
 	attend := func() {
-		if _, err := h.attend(t.Context(), name); err != nil {
+		if _, err := h.reconcile(t.Context(), name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -165,9 +165,9 @@ func TestJobsThatEndedLongAgoAreForgotten(t *testing.T) {
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
 	for i := range 200 {
 		now = now.Add(time.Hour)
-		h.cancel(protocol.Cancel{Job: protocol.JobID(fmt.Sprint("job-", i)), Epoch: 1})
+		h.cancelRun(protocol.Cancel{Job: protocol.JobID(fmt.Sprint("job-", i)), Epoch: 1})
 	}
-	if most := int(recall/time.Hour) + 1; len(h.past) > most || len(h.epochs) > most || h.epochs["job-199"] != 1 {
+	if most := int(endedRunTTL/time.Hour) + 1; len(h.past) > most || len(h.epochs) > most || h.epochs["job-199"] != 1 {
 		t.Errorf("%d ends and %d jobs are remembered; want at most %d", len(h.past), len(h.epochs), most)
 	}
 }
@@ -179,9 +179,9 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 		deleted = append(deleted, r.Method+" "+r.URL.Path)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 	})
-	h.stores["rayjobs"] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+	h.informerStores["rayjobs"] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
 	for name, labels := range map[string]map[string]any{"ended": {kube.LabelTold: "true"}, "running": {}} {
-		for plural, store := range h.stores { // Jobs are the cluster's own to delete
+		for plural, store := range h.informerStores { // Jobs are the cluster's own to delete
 			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default", "uid": plural + name, "labels": labels}}}
 			if err := store[0].Add(u); err != nil {
 				t.Fatal(err)
@@ -190,25 +190,25 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 	}
 	told := map[types.UID]protocol.Time{}
 	for range 4 {
-		h.sweep(t.Context(), told)
+		h.gc(t.Context(), told)
 		now = now.Add(20 * time.Minute)
 	}
 	if want := "[DELETE /apis/ray.io/v1/namespaces/default/rayjobs/ended]"; fmt.Sprint(deleted) != want {
 		t.Errorf("deleted %v; want %v", deleted, want)
 	}
-	if err := h.stores["rayjobs"][0].Replace(nil, ""); err != nil {
+	if err := h.informerStores["rayjobs"][0].Replace(nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	if h.sweep(t.Context(), told); len(told) > 0 {
+	if h.gc(t.Context(), told); len(told) > 0 {
 		t.Errorf("still kept in mind: %v", told)
 	}
 }
 
 // Hands whose rights are too few for what a run needs.
 func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
-	for name, end := range map[string]func(h *Hands, now *protocol.Time){
-		"when it should have begun": func(_ *Hands, now *protocol.Time) { *now = now.Add(10 * time.Minute) },
-		"when it is cancelled":      func(h *Hands, _ *protocol.Time) { h.cancel(protocol.Cancel{Job: "train", Epoch: 1}) },
+	for name, end := range map[string]func(h *KubeExecutor, now *protocol.Time){
+		"when it should have begun": func(_ *KubeExecutor, now *protocol.Time) { *now = now.Add(10 * time.Minute) },
+		"when it is cancelled":      func(h *KubeExecutor, _ *protocol.Time) { h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1}) },
 	} {
 		now, deleted := noon, 0
 		h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
@@ -218,35 +218,35 @@ func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"cannot create resourceclaimtemplates","code":403}`)
 		})
-		h.cfg.Sharing, h.inv.Sharing = kube.DRA, kube.DRA
+		h.cfg.Sharing, h.inv.Sharing = kube.SharingDRA, kube.SharingDRA
 		l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
 		l.Epoch = 1
-		u, k, err := h.build(l)
+		u, k, err := h.buildRunObject(l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := h.stores["jobs"][0].Add(u); err != nil {
+		if err := h.informerStores["jobs"][0].Add(u); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
 			t.Fatal(err)
 		}
-		run := &run{name: u.GetName(), space: "default", kind: k, launch: l, created: noon}
+		run := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
 		h.runs[run.name] = run
-		if _, err := h.attend(t.Context(), run.name); err == nil {
+		if _, err := h.reconcile(t.Context(), run.name); err == nil {
 			t.Errorf("%s: at first it is tried again", name)
 		}
 		end(h, &now)
-		if _, err := h.attend(t.Context(), run.name); err != nil || deleted != 1 {
+		if _, err := h.reconcile(t.Context(), run.name); err != nil || deleted != 1 {
 			t.Errorf("%s: %v; deleted %d times", name, err, deleted)
 		}
-		if err := h.stores["jobs"][0].Delete(u); err != nil {
+		if err := h.informerStores["jobs"][0].Delete(u); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.attend(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.past) != 1 {
+		if _, err := h.reconcile(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.past) != 1 {
 			t.Errorf("%s: %v; its end is %v", name, err, h.past)
 		}
-		if x, ok := h.past[0].said.(protocol.Lost); ok && (x.Why.Code != protocol.Unfinished || !strings.Contains(x.Why.Note, "cannot create resourceclaimtemplates")) {
+		if x, ok := h.past[0].outcome.(protocol.Interrupted); ok && (x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "cannot create resourceclaimtemplates")) {
 			t.Errorf("%s: lost because %+v", name, x.Why)
 		}
 	}
@@ -256,22 +256,22 @@ func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
 func TestARunThatHasBegunIsNotLateForAnError(t *testing.T) {
 	now := noon.Add(time.Hour)
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
-	h.cfg.Sharing, h.inv.Sharing = kube.DRA, kube.DRA
+	h.cfg.Sharing, h.inv.Sharing = kube.SharingDRA, kube.SharingDRA
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
-	u, k, err := h.build(l)
+	u, k, err := h.buildRunObject(l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := holder("main", u.GetName(), 0)
 	p.Status.Phase = corev1.PodRunning
-	for store, o := range map[cache.Indexer]any{h.stores["jobs"][0]: u, h.inv.PodCache: p, h.inv.NodeCache: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} {
+	for store, o := range map[cache.Indexer]any{h.informerStores["jobs"][0]: u, h.inv.PodCache: p, h.inv.NodeCache: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}} {
 		if err := store.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := &run{name: u.GetName(), space: "default", kind: k, launch: l, created: noon}
+	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
 	h.runs[r.name] = r
-	if _, err := h.attend(t.Context(), r.name); err == nil || r.leaving.Load() != nil || r.since == 0 {
+	if _, err := h.reconcile(t.Context(), r.name); err == nil || r.terminating.Load() != nil || r.since == 0 {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
@@ -281,7 +281,7 @@ func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
 	now := noon.Add(time.Hour)
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"completions":2,"template":`+pod(2)+`}}`, 2)
-	u, k, err := h.build(l)
+	u, k, err := h.buildRunObject(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,14 +291,14 @@ func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
 	for _, x := range []struct {
 		store cache.Indexer
 		o     any
-	}{{h.stores["jobs"][0], u}, {h.inv.PodCache, first}, {h.inv.PodCache, second}, {h.inv.NodeCache, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}} {
+	}{{h.informerStores["jobs"][0], u}, {h.inv.PodCache, first}, {h.inv.PodCache, second}, {h.inv.NodeCache, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}}} {
 		if err := x.store.Add(x.o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r := &run{name: u.GetName(), space: "default", kind: k, launch: l, created: noon}
+	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
 	h.runs[r.name] = r
-	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || r.since != noon {
+	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
@@ -310,13 +310,13 @@ func TestAJobThatHasEndedIsNotWaitedFor(t *testing.T) {
 		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"mine","namespace":"default","uid":"u1","labels":{"gridbid.io/queue":"night"}},
 			"spec":{"suspend":true},"status":{"startTime":"2026-01-02T11:00:00Z","conditions":[{"type":"Failed","status":"True"}]}}`)
 	})
-	h.launch(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
+	h.startRun(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
-	if _, err := h.attend(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || len(h.past) != 1 {
+	if _, err := h.reconcile(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || len(h.past) != 1 {
 		t.Fatalf("%v; said %v", err, h.past)
 	}
-	if x, ok := h.past[0].said.(protocol.Lost); !ok || x.Why.Code != protocol.Refused || !strings.Contains(x.Why.Note, "has ended") {
-		t.Errorf("said %+v", h.past[0].said)
+	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.ClusterRefused || !strings.Contains(x.Why.Note, "has ended") {
+		t.Errorf("said %+v", h.past[0].outcome)
 	}
 }
 
@@ -343,9 +343,9 @@ func TestAJobThatItsOwnerWantsElsewhereIsNotReleased(t *testing.T) {
 		if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{corev1.LabelHostname: "n1", "pool": "slow"}}}); err != nil {
 			t.Fatal(err)
 		}
-		h.launch(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
+		h.startRun(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
 			Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
-		if _, err := h.attend(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
+		if _, err := h.reconcile(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
 			t.Errorf("%s: %v; patched %d times, said %v", tc.selector, err, patched, h.past)
 		}
 	}
@@ -368,14 +368,14 @@ func TestAJobOfAnyIdHasAnObjectThatAServiceCouldBeNamedAfter(t *testing.T) {
 		made = u.GetName()
 		_ = json.NewEncoder(w).Encode(u.Object)
 	})
-	h.launch(protocol.Launch{Job: protocol.Job{ID: "2026-11-23/night", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+	h.startRun(protocol.Launch{Job: protocol.Job{ID: "2026-11-23/night", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("2026-11-23/night", 1)
-	if _, err := h.attend(t.Context(), name); err != nil || made != "r"+name {
+	if _, err := h.reconcile(t.Context(), name); err != nil || made != "r"+name {
 		t.Fatalf("%v; its object is named %q", err, made)
 	}
-	h.cancel(protocol.Cancel{Job: "2026-11-23/night", Epoch: 1})
-	if _, err := h.attend(t.Context(), name); err != nil || deleted != made || h.runs[name] != nil {
+	h.cancelRun(protocol.Cancel{Job: "2026-11-23/night", Epoch: 1})
+	if _, err := h.reconcile(t.Context(), name); err != nil || deleted != made || h.runs[name] != nil {
 		t.Errorf("%v; %q is deleted, and %+v is left", err, deleted, h.runs[name])
 	}
 }

@@ -28,7 +28,7 @@ func forever(id, node string, devices ...int) protocol.Launch { return job(id, n
 func (c *cluster) pod(id protocol.JobID) *corev1.Pod {
 	c.Helper()
 	l, err := c.Client.CoreV1().Pods("default").List(c.Context(), metav1.ListOptions{LabelSelector: kube.LabelRun + "=" + kube.RunName(id, 1)})
-	c.Must(err)
+	c.FailOnError(err)
 	if len(l.Items) != 1 {
 		c.Fatalf("%s has %d pods, want 1", id, len(l.Items))
 	}
@@ -38,11 +38,11 @@ func (c *cluster) pod(id protocol.JobID) *corev1.Pod {
 func (c *cluster) patchNode(name, patch string) {
 	c.Helper()
 	_, err := c.Client.CoreV1().Nodes().Patch(c.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 }
 
-func isLost(id protocol.JobID, code protocol.Code) func(protocol.Lost) bool {
-	return func(x protocol.Lost) bool { return x.Job == id && x.Why.Code == code }
+func isLost(id protocol.JobID, code protocol.Code) func(protocol.Interrupted) bool {
+	return func(x protocol.Interrupted) bool { return x.Job == id && x.Why.Code == code }
 }
 
 func hasBegun(id protocol.JobID) func(protocol.Started) bool {
@@ -52,9 +52,9 @@ func hasBegun(id protocol.JobID) func(protocol.Started) bool {
 // One cluster serves all faults: each has a node of its own.
 func TestFaults(t *testing.T) {
 	c := newCluster(t, 8)
-	hub := new(membus.Hub)
+	hub := new(membus.Bus)
 	a := c.agent(hub)
-	c.hands(hub, Config{Sharing: kube.Plugin})
+	c.hands(hub, Config{Sharing: kube.SharingDevicePlugin})
 	await(a, func(v protocol.Inventory) bool {
 		ready := 0
 		for _, n := range v.Nodes {
@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 		{"an API server that restarts is waited for", restartedServer},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			c := &cluster{Cluster: &kubetest.Cluster{TB: t, Plane: c.Plane, Config: c.Config, Client: c.Client, Dynamic: c.Dynamic}}
+			c := &cluster{Cluster: &kubetest.Cluster{TB: t, ControlPlane: c.ControlPlane, Config: c.Config, Client: c.Client, Dynamic: c.Dynamic}}
 			a.cluster = c
 			f.run(t, c, a)
 		})
@@ -93,9 +93,9 @@ func TestFaults(t *testing.T) {
 
 func failingProgram(t *testing.T, c *cluster, a *agent) {
 	l := job("fails", "gpu-000", []int{0}, 1000, 0)
-	l.Task = kubetest.Task(500*time.Millisecond, 1, 0, map[string]string{"plane.test/fails": "true"})
+	l.Task = kubetest.BatchJobTask(500*time.Millisecond, 1, 0, map[string]string{"plane.test/fails": "true"})
 	a.launch(l)
-	x := await(a, func(x protocol.Exited) bool { return x.Job == "fails" })
+	x := await(a, func(x protocol.Finished) bool { return x.Job == "fails" })
 	if !strings.Contains(x.Failed, "Failed") {
 		t.Errorf("exited %+v", x)
 	}
@@ -108,14 +108,14 @@ func overtime(t *testing.T, c *cluster, a *agent) {
 	await(a, hasBegun("overtime"))
 	for {
 		switch b := await(a, func(protocol.Body) bool { return true }).(type) {
-		case protocol.Exited:
+		case protocol.Finished:
 			if b.Job == "overtime" && !strings.Contains(b.Failed, "longer than specified deadline") {
 				t.Errorf("exited %+v", b)
 			}
 			if b.Job == "overtime" {
 				return
 			}
-		case protocol.Lost:
+		case protocol.Interrupted:
 			t.Fatalf("lost %+v", b)
 		}
 	}
@@ -125,13 +125,13 @@ func eviction(t *testing.T, c *cluster, a *agent) {
 	a.launch(forever("evicted", "gpu-000", 1))
 	await(a, hasBegun("evicted"))
 	p := c.pod("evicted")
-	c.Must(c.Client.PolicyV1().Evictions("default").Evict(c.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: "default"}}))
+	c.FailOnError(c.Client.PolicyV1().Evictions("default").Evict(c.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: "default"}}))
 	x := await(a, isLost("evicted", protocol.Evicted))
 	if len(x.Draw) == 0 || x.Why.Note == "" {
 		t.Errorf("lost %+v", x)
 	}
 	l, err := c.Client.CoreV1().Pods("default").List(c.Context(), metav1.ListOptions{LabelSelector: kube.LabelRun + "=" + kube.RunName("evicted", 1)})
-	c.Must(err)
+	c.FailOnError(err)
 	for _, p := range l.Items {
 		if !kube.PodEnded(&p) && p.Spec.NodeName != "" {
 			t.Errorf("pod %s still runs", p.Name)
@@ -142,8 +142,8 @@ func eviction(t *testing.T, c *cluster, a *agent) {
 func nodeLoss(t *testing.T, c *cluster, a *agent) {
 	a.launch(forever("stranded", "gpu-001", 0))
 	await(a, hasBegun("stranded"))
-	c.Must(c.Client.CoreV1().Nodes().Delete(c.Context(), "gpu-001", metav1.DeleteOptions{}))
-	await(a, isLost("stranded", protocol.NodeGone))
+	c.FailOnError(c.Client.CoreV1().Nodes().Delete(c.Context(), "gpu-001", metav1.DeleteOptions{}))
+	await(a, isLost("stranded", protocol.NodeLost))
 }
 
 func closedNodes(t *testing.T, c *cluster, a *agent) {
@@ -170,7 +170,7 @@ func closedNodes(t *testing.T, c *cluster, a *agent) {
 
 func othersPods(t *testing.T, c *cluster, a *agent) {
 	_, err := c.Client.CoreV1().Pods("default").Create(c.Context(), stranger("notebook", "gpu-004", 2), metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	await(a, func(v protocol.Inventory) bool {
 		for _, n := range v.Nodes {
 			if n.Name == "gpu-004" && n.OtherCPU == 4000 && n.OtherMem == 16<<10 && fmt.Sprint(n.Others) == "[0 0 0 0 0 0 1000 1000]" {
@@ -179,7 +179,7 @@ func othersPods(t *testing.T, c *cluster, a *agent) {
 		}
 		return false
 	})
-	c.Must(c.Client.CoreV1().Pods("default").Delete(c.Context(), "notebook", metav1.DeleteOptions{}))
+	c.FailOnError(c.Client.CoreV1().Pods("default").Delete(c.Context(), "notebook", metav1.DeleteOptions{}))
 	await(a, func(v protocol.Inventory) bool {
 		for _, n := range v.Nodes {
 			if n.Name == "gpu-004" {
@@ -203,7 +203,7 @@ func takenPod(t *testing.T, c *cluster, a *agent) {
 	ctx, cancel := context.WithCancel(c.Context())
 	defer cancel()
 	w, err := c.Client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
-	c.Must(err)
+	c.FailOnError(err)
 	won := make(chan bool, 1)
 	go func() {
 		for e := range w.ResultChan() {
@@ -235,7 +235,7 @@ func crowdedNode(t *testing.T, c *cluster, a *agent) {
 	a.launch(forever("second", "gpu-005", 4, 5, 6, 7))
 	await(a, hasBegun("second"))
 	_, err := c.Client.CoreV1().Pods("default").Create(c.Context(), stranger("intruder", "gpu-005", 2), metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	await(a, isLost("second", protocol.TakenOver))
 	if p := c.pod("first"); kube.PodEnded(p) || p.DeletionTimestamp != nil {
 		t.Error("the older job gave way too")
@@ -246,13 +246,13 @@ func greed(t *testing.T, c *cluster, a *agent) {
 	l := forever("greedy", "gpu-006", 0)
 	l.Job.CPU = 2000 // its pod asks for four cores
 	a.launch(l)
-	if x := await(a, isLost("greedy", protocol.Refused)); !strings.Contains(x.Why.Note, "4000m of CPU; 2000m were sold") {
+	if x := await(a, isLost("greedy", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "4000m of CPU; 2000m were sold") {
 		t.Errorf("lost %+v", x)
 	}
 	l = forever("greedier", "gpu-006", 0)
-	l.Task = kubetest.Task(0, 1, 3, nil)
+	l.Task = kubetest.BatchJobTask(0, 1, 3, nil)
 	a.launch(l)
-	if x := await(a, isLost("greedier", protocol.Refused)); !strings.Contains(x.Why.Note, "asks for 3 GPUs, the job for 1") {
+	if x := await(a, isLost("greedier", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "asks for 3 GPUs, the job for 1") {
 		t.Errorf("lost %+v", x)
 	}
 }
@@ -265,16 +265,16 @@ func nonsense(t *testing.T, c *cluster, a *agent) {
 		"no task":      {"", "without a task"},
 		"no json":      {"{", "no JSON object"},
 		"a deployment": {`{"apiVersion":"apps/v1","kind":"Deployment"}`, "cannot be run here; want one of batch/v1 Job"},
-		"no crd": {kubetest.JSON(map[string]any{"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": map[string]any{"rayClusterSpec": map[string]any{
+		"no crd": {kubetest.EncodeTask(map[string]any{"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": map[string]any{"rayClusterSpec": map[string]any{
 			"headGroupSpec": map[string]any{"template": map[string]any{"spec": kubetest.PodSpec(nil)}}}}}), "not installed in this cluster"},
 		"elsewhere":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"kube-system"},"spec":{"template":{}}}`, "none of this site's"},
 		"no pod":     {`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"restartPolicy":"Never"}}}}`, "without containers"},
-		"bad object": {kubetest.JSON(map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"parallelism": -1, "template": map[string]any{"spec": kubetest.PodSpec(map[string]any{kube.PluginGPU: "1"})}}}), "Invalid value"},
+		"bad object": {kubetest.EncodeTask(map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"parallelism": -1, "template": map[string]any{"spec": kubetest.PodSpec(map[string]any{kube.PluginGPU: "1"})}}}), "Invalid value"},
 	} {
 		l := forever(id, "gpu-006", 0)
 		l.Task = x.task
 		a.launch(l)
-		if got := await(a, isLost(protocol.JobID(id), protocol.Refused)); !strings.Contains(got.Why.Note, x.why) {
+		if got := await(a, isLost(protocol.JobID(id), protocol.ClusterRefused)); !strings.Contains(got.Why.Note, x.why) {
 			t.Errorf("%s: lost because %q; want %q", id, got.Why.Note, x.why)
 		}
 	}
@@ -284,16 +284,16 @@ func cancelled(t *testing.T, c *cluster, a *agent) {
 	a.launch(forever("unwanted", "gpu-006", 1))
 	await(a, hasBegun("unwanted"))
 	say := func(id protocol.JobID) {
-		c.Must(a.port.Say(c.Context(), a.mouth.Say(protocol.At(time.Now()), "hands/oslo", protocol.Cancel{Job: id, Epoch: 1})))
+		c.FailOnError(a.port.Send(c.Context(), a.mouth.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", protocol.Cancel{Job: id, Epoch: 1})))
 	}
 	say("unwanted")
-	if x := await(a, func(x protocol.Exited) bool { return x.Job == "unwanted" }); x.Failed != "cancelled" || len(x.Draw) == 0 {
+	if x := await(a, func(x protocol.Finished) bool { return x.Job == "unwanted" }); x.Failed != "cancelled" || len(x.Draw) == 0 {
 		t.Errorf("exited %+v", x)
 	}
 	say("unborn")
-	await(a, func(x protocol.Exited) bool { return x.Job == "unborn" })
+	await(a, func(x protocol.Finished) bool { return x.Job == "unborn" })
 	a.launch(forever("unborn", "gpu-006", 1))
-	await(a, func(x protocol.Exited) bool { return x.Job == "unborn" }) // told again, and not run
+	await(a, func(x protocol.Finished) bool { return x.Job == "unborn" }) // told again, and not run
 }
 
 func twice(t *testing.T, c *cluster, a *agent) {
@@ -313,9 +313,9 @@ func twice(t *testing.T, c *cluster, a *agent) {
 func quota(t *testing.T, c *cluster, a *agent) {
 	_, err := c.Client.CoreV1().ResourceQuotas("default").Create(c.Context(), &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "none-left"},
 		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.cpu": resource.MustParse("1")}}}, metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	defer func() {
-		c.Must(c.Client.CoreV1().ResourceQuotas("default").Delete(context.Background(), "none-left", metav1.DeleteOptions{}))
+		c.FailOnError(c.Client.CoreV1().ResourceQuotas("default").Delete(context.Background(), "none-left", metav1.DeleteOptions{}))
 	}()
 	limit := time.Now().Add(time.Minute)
 	for { // until its controller has counted
@@ -326,7 +326,7 @@ func quota(t *testing.T, c *cluster, a *agent) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	a.launch(forever("poor", "gpu-006", 3))
-	if x := await(a, isLost("poor", protocol.Refused)); !strings.Contains(x.Why.Note, "exceeded quota: none-left") {
+	if x := await(a, isLost("poor", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "exceeded quota: none-left") {
 		t.Errorf("lost %+v", x)
 	}
 }
@@ -337,13 +337,13 @@ func restartedServer(t *testing.T, c *cluster, a *agent) {
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	dead := make(chan error, 1)
-	go func() { dead <- c.Restart(ctx, "kube-apiserver", 2*time.Second) }()
+	go func() { dead <- c.KillAndRestart(ctx, "kube-apiserver", 2*time.Second) }()
 	time.Sleep(500 * time.Millisecond)
 	a.launch(job("meanwhile", "gpu-007", []int{1}, 1000, time.Second)) // while nobody answers
-	c.Must(<-dead)
-	await(a, func(x protocol.Exited) bool { return x.Job == "meanwhile" && x.Failed == "" })
+	c.FailOnError(<-dead)
+	await(a, func(x protocol.Finished) bool { return x.Job == "meanwhile" && x.Failed == "" })
 	for _, b := range a.heard {
-		if x, ok := b.(protocol.Lost); ok && (x.Job == "through" || x.Job == "meanwhile") {
+		if x, ok := b.(protocol.Interrupted); ok && (x.Job == "through" || x.Job == "meanwhile") {
 			t.Errorf("lost %+v", x)
 		}
 	}
@@ -351,10 +351,10 @@ func restartedServer(t *testing.T, c *cluster, a *agent) {
 
 func TestWhatRunsIsAdopted(t *testing.T) {
 	c := newCluster(t, 2)
-	o := c.Watch()
-	hub := new(membus.Hub)
+	o := c.StartOracle()
+	hub := new(membus.Bus)
 	a := c.agent(hub)
-	_, stop := c.hands(hub, Config{Sharing: kube.DRA})
+	_, stop := c.hands(hub, Config{Sharing: kube.SharingDRA})
 	await(a, func(v protocol.Inventory) bool {
 		return len(v.Nodes) == 2 && v.Nodes[1].Closed == "" && v.Nodes[1].GPUs == 8
 	})
@@ -368,15 +368,15 @@ func TestWhatRunsIsAdopted(t *testing.T) {
 			stop() // in mid-flight: some run, some are created, some are not
 		}
 	}
-	c.hands(hub, Config{Sharing: kube.DRA, Life: 1})
+	c.hands(hub, Config{Sharing: kube.SharingDRA, Incarnation: 1})
 	v := await(a, func(v protocol.Inventory) bool { return len(v.Held) > 0 })
 	t.Logf("%d jobs were found", len(v.Held))
 	for i := range jobs { // the agent asks how all stand, as it does when it begins anew
 		a.launch(job(fmt.Sprintf("j%d", i), fmt.Sprintf("gpu-%03d", i%2), []int{i / 2}, 500, 6*time.Second))
 	}
 	ended := map[protocol.JobID]bool{}
-	await(a, func(x protocol.Exited) bool { ended[x.Job] = true; return len(ended) == jobs })
-	for id, n := range o.Stop() {
+	await(a, func(x protocol.Finished) bool { ended[x.Job] = true; return len(ended) == jobs })
+	for id, n := range o.StopAndCheck() {
 		if n != 1 {
 			t.Errorf("%s ran %d times", id, n)
 		}

@@ -19,7 +19,7 @@ import (
 
 // found are hands that begin anew an hour after an object of theirs was made, with pods of
 // it on node n1.
-func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l protocol.Launch, pods ...*corev1.Pod) (*Hands, *run) {
+func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l protocol.Launch, pods ...*corev1.Pod) (*KubeExecutor, *run) {
 	t.Helper()
 	h := served(t, now, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
@@ -32,12 +32,12 @@ func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l pro
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[kube.NoteLaunch] = note
+	notes[kube.AnnotationLaunch] = note
 	name := kube.RunName(l.Job.ID, l.Epoch)
 	u.SetAnnotations(notes)
 	u.SetLabels(map[string]string{kube.LabelSite: "oslo", kube.LabelRun: name})
-	u.SetCreationTimestamp(metav1.NewTime(noon.Go()))
-	if err := h.stores["jobs"][0].Add(u); err != nil {
+	u.SetCreationTimestamp(metav1.NewTime(noon.StdTime()))
+	if err := h.informerStores["jobs"][0].Add(u); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
@@ -48,7 +48,7 @@ func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l pro
 			t.Fatal(err)
 		}
 	}
-	held, err := h.adopt(t.Context())
+	held, err := h.adoptRunningObjects(t.Context())
 	if err != nil || len(held) != 1 || held[0].Since != noon {
 		t.Fatalf("found %+v, %v", held, err)
 	}
@@ -59,13 +59,13 @@ func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l pro
 func TestAJobOfKueueThatIsFoundAgainRunsOn(t *testing.T) {
 	now := noon.Add(time.Hour)
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "mine", "namespace": "default"},
-		"status": map[string]any{"startTime": noon.Go().Format(time.RFC3339)}}}
-	u.SetAnnotations(map[string]string{kube.NoteKueue: "job-mine"})
+		"status": map[string]any{"startTime": noon.StdTime().Format(time.RFC3339)}}}
+	u.SetAnnotations(map[string]string{kube.AnnotationKueueWorkload: "job-mine"})
 	p := holder("main", "", 0)
 	p.Labels, p.Status.Phase = map[string]string{batchv1.JobNameLabel: "mine"}, corev1.PodRunning
 	h, r := found(t, &now, u, launchOf("", 0), p)
-	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || r.since != noon || !r.told.Load() {
-		t.Errorf("%v; it leaves because %+v, runs since %v", err, r.leaving.Load(), r.since)
+	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon || !r.startReported.Load() {
+		t.Errorf("%v; it leaves because %+v, runs since %v", err, r.terminating.Load(), r.since)
 	}
 }
 
@@ -74,19 +74,19 @@ func TestAJobOfKueueThatIsFoundAgainRunsOn(t *testing.T) {
 func TestARunThatIsFoundBetweenTwoAttemptsMayBeginAgain(t *testing.T) {
 	now := noon.Add(time.Hour)
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
-	u, _, err := bare(Config{}, &now).build(l)
+	u, _, err := bare(Config{}, &now).buildRunObject(l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := holder("next", u.GetName(), 2)
 	p.Status.Phase = corev1.PodPending
 	h, r := found(t, &now, u, l, p)
-	if again, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() != nil || again != h.cfg.Patience {
-		t.Errorf("%v; it leaves because %+v, or is looked at in %v", err, r.leaving.Load(), again)
+	if again, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || again != h.cfg.StartTimeout {
+		t.Errorf("%v; it leaves because %+v, or is looked at in %v", err, r.terminating.Load(), again)
 	}
-	now = now.Add(h.cfg.Patience)
-	if _, err := h.attend(t.Context(), r.name); err != nil || r.leaving.Load() == nil || r.leaving.Load().Code != protocol.Unfinished {
-		t.Errorf("%v; it leaves because %+v", err, r.leaving.Load())
+	now = now.Add(h.cfg.StartTimeout)
+	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() == nil || r.terminating.Load().Code != protocol.NotStarted {
+		t.Errorf("%v; it leaves because %+v", err, r.terminating.Load())
 	}
 }
 
@@ -101,20 +101,20 @@ func TestAJobThatCannotBeCreatedForLongIsGivenBack(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"failed calling webhook","code":500}`)
 	})
-	h.launch(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
+	h.startRun(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("train", 1)
 	for range 3 {
-		if _, err := h.attend(t.Context(), name); err == nil || len(h.past) > 0 {
+		if _, err := h.reconcile(t.Context(), name); err == nil || len(h.past) > 0 {
 			t.Fatalf("at first it is tried again: %v, said %v", err, h.past)
 		}
-		now = now.Add(h.cfg.Patience / 2)
+		now = now.Add(h.cfg.StartTimeout / 2)
 	}
-	if _, err := h.attend(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
+	if _, err := h.reconcile(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
 		t.Fatalf("%v; deleted %d times, said %v", err, deleted, h.past)
 	}
-	if x, ok := h.past[0].said.(protocol.Lost); !ok || x.Why.Code != protocol.Unfinished || !strings.Contains(x.Why.Note, "webhook") {
-		t.Errorf("said %+v", h.past[0].said)
+	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {
+		t.Errorf("said %+v", h.past[0].outcome)
 	}
 }
 
@@ -124,17 +124,17 @@ func TestAJobThatEndedWhileNobodyLookedIsBilledToItsEnd(t *testing.T) {
 	now := noon.Add(48 * time.Hour)
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
 	l.Power = 1000
-	u, _, err := bare(Config{}, &now).build(l)
+	u, _, err := bare(Config{}, &now).buildRunObject(l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	u.Object["status"] = says("Failed", "DeadlineExceeded")
 	u.Object["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["lastTransitionTime"] = "2026-01-02T12:30:00Z"
 	h, r := found(t, &now, u, l)
-	if _, err := h.attend(t.Context(), r.name); err != nil || len(h.past) != 1 {
+	if _, err := h.reconcile(t.Context(), r.name); err != nil || len(h.past) != 1 {
 		t.Fatalf("%v; said %v", err, h.past)
 	}
-	x, _ := h.past[0].said.(protocol.Exited)
+	x, _ := h.past[0].outcome.(protocol.Finished)
 	if len(x.Draw) != 1 || x.Draw[0].Energy != 1_800_000 || x.Ended != noon.Add(30*time.Minute) {
 		t.Errorf("said %+v", x)
 	}
@@ -150,11 +150,11 @@ func TestEachKindSaysWhenItEnded(t *testing.T) {
 			map[string]any{"type": "Completed", "status": "True", "lastTransitionTime": at},
 		}},
 	} {
-		k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.Kind == name })]
-		if got := k.ended(&unstructured.Unstructured{Object: map[string]any{"status": status}}); got != noon.Add(30*time.Minute) {
+		k := jobKinds[slices.IndexFunc(jobKinds, func(k jobKind) bool { return k.Kind == name })]
+		if got := k.objectEndTime(&unstructured.Unstructured{Object: map[string]any{"status": status}}); got != noon.Add(30*time.Minute) {
 			t.Errorf("a %s ended at %v", name, got)
 		}
-		if got := k.ended(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"endTime": nil}}}); got != 0 {
+		if got := k.objectEndTime(&unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"endTime": nil}}}); got != 0 {
 			t.Errorf("a %s that does not tell ended at %v", name, got)
 		}
 	}
@@ -167,7 +167,7 @@ func TestWhatAnOlderAgentMadeIsFoundByItsName(t *testing.T) {
 	name := kube.RunName(l.Job.ID, l.Epoch)
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default"}}}
 	h, r := found(t, &now, u, l)
-	if h.object(r) == nil || r.object() != name {
-		t.Errorf("it is looked for as %q; it is %q", r.object(), name)
+	if h.objectOfRun(r) == nil || r.objectName() != name {
+		t.Errorf("it is looked for as %q; it is %q", r.objectName(), name)
 	}
 }

@@ -61,7 +61,7 @@ func times(n any, template any) (all []map[string]any) {
 func roles(field string) func(object) []map[string]any {
 	return func(spec object) (all []map[string]any) {
 		specs := spec[field].(object)
-		for _, role := range sorted(specs) {
+		for _, role := range sortedKeys(specs) {
 			r := specs[role].(object)
 			all = append(all, times(r["replicas"], r["template"])...)
 		}
@@ -197,7 +197,7 @@ func (c *cluster) install(all []workload) {
 						"spec": properties(w.spec), "status": object{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}},
 		}}
 		_, err := crds.Create(c.Context(), crd, metav1.CreateOptions{})
-		c.Must(err)
+		c.FailOnError(err)
 	}
 	for _, w := range all {
 		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -273,13 +273,13 @@ func (c *cluster) control(ctx context.Context, w workload, name string) error {
 func TestEachKindOfWorkloadRunsAsAGang(t *testing.T) {
 	c := newCluster(t, 1)
 	c.install(workloads[:len(workloads)-1])
-	hub := new(membus.Hub)
+	hub := new(membus.Bus)
 	a := c.agent(hub)
-	c.hands(hub, Config{Sharing: kube.Plugin})
+	c.hands(hub, Config{Sharing: kube.SharingDevicePlugin})
 	await(a, func(v protocol.Inventory) bool { return len(v.Nodes) == 1 && v.Nodes[0].Closed == "" })
 	launch := func(w workload) (protocol.Launch, string) {
 		task, err := json.Marshal(object{"apiVersion": w.GroupVersion().String(), "kind": w.Kind, "metadata": object{"name": "mine"}, "spec": w.task})
-		c.Must(err)
+		c.FailOnError(err)
 		l := job(strings.ToLower(w.Kind), "gpu-000", nil, 1000, 0)
 		for d := range w.gpus {
 			l.Devices = append(l.Devices, d)
@@ -292,13 +292,13 @@ func TestEachKindOfWorkloadRunsAsAGang(t *testing.T) {
 		a.launch(l)
 		played := make(chan error, 1)
 		go func() { played <- c.control(t.Context(), w, name) }()
-		x := await(a, func(x protocol.Exited) bool { return x.Job == l.Job.ID })
-		c.Must(<-played)
+		x := await(a, func(x protocol.Finished) bool { return x.Job == l.Job.ID })
+		c.FailOnError(<-played)
 		pods, err := c.Client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: kube.LabelRun + "=" + name})
-		c.Must(err)
+		c.FailOnError(err)
 		held := make(map[int]bool)
 		for _, p := range pods.Items {
-			if p.Spec.NodeName != "gpu-000" || p.Spec.SchedulerName != kube.Scheduler || p.Status.Phase != corev1.PodSucceeded {
+			if p.Spec.NodeName != "gpu-000" || p.Spec.SchedulerName != kube.SchedulerName || p.Status.Phase != corev1.PodSucceeded {
 				t.Errorf("%s: pod %s on %q, by %q, %s", w.Kind, p.Name, p.Spec.NodeName, p.Spec.SchedulerName, p.Status.Phase)
 			}
 			for _, d := range kube.DevicesOf(&p) {
@@ -319,15 +319,15 @@ func TestEachKindOfWorkloadRunsAsAGang(t *testing.T) {
 	last := workloads[len(workloads)-1]
 	l, _ := launch(last)
 	a.launch(l)
-	lost := await(a, func(x protocol.Lost) bool { return x.Job == l.Job.ID })
-	if lost.Why.Code != protocol.Refused || !strings.Contains(lost.Why.Note, "argoproj.io/v1alpha1 Workflow is not installed in this cluster") {
+	lost := await(a, func(x protocol.Interrupted) bool { return x.Job == l.Job.ID })
+	if lost.Why.Code != protocol.ClusterRefused || !strings.Contains(lost.Why.Note, "argoproj.io/v1alpha1 Workflow is not installed in this cluster") {
 		t.Errorf("lost %+v", lost.Why)
 	}
 	c.install(workloads[len(workloads)-1:])
 	l.Epoch = 2
 	a.launch(l)
 	go func() { _ = c.control(t.Context(), last, kube.RunName(l.Job.ID, 2)) }()
-	if x := await(a, func(x protocol.Exited) bool { return x.Job == l.Job.ID }); x.Failed != "" {
+	if x := await(a, func(x protocol.Finished) bool { return x.Job == l.Job.ID }); x.Failed != "" {
 		t.Errorf("%+v", x)
 	}
 	// And what is no workload never runs.
@@ -337,7 +337,7 @@ func TestEachKindOfWorkloadRunsAsAGang(t *testing.T) {
 		l := job("no-"+strings.ToLower(strings.ReplaceAll(kind, " ", "-")), "gpu-000", []int{0}, 1000, 0)
 		l.Task = protocol.Task(text)
 		a.launch(l)
-		if lost := await(a, func(x protocol.Lost) bool { return x.Job == l.Job.ID }); lost.Why.Code != protocol.Refused || !strings.Contains(lost.Why.Note, "cannot be run here; want one of") {
+		if lost := await(a, func(x protocol.Interrupted) bool { return x.Job == l.Job.ID }); lost.Why.Code != protocol.ClusterRefused || !strings.Contains(lost.Why.Note, "cannot be run here; want one of") {
 			t.Errorf("%s: lost %+v", kind, lost.Why)
 		}
 	}

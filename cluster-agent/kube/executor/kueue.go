@@ -12,62 +12,62 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// attendKueue looks after a run that Kueue brings to this cluster: it makes the
+// reconcileKueueRun looks after a run that Kueue brings to this cluster: it makes the
 // Job, admits it and ends it, and the cluster's own scheduler places its pods. We
 // keep its room, and say how it does.
-func (h *Hands) attendKueue(ctx context.Context, r *run, u *unstructured.Unstructured) (again time.Duration, err error) {
-	r.seen = r.seen || u != nil
+func (h *KubeExecutor) reconcileKueueRun(ctx context.Context, r *run, u *unstructured.Unstructured) (again time.Duration, err error) {
+	r.observed = r.observed || u != nil
 	if u == nil {
 		h.mu.Lock()
 		u = r.kueueEnd
 		h.mu.Unlock()
 	}
-	if r.leaving.Load() == nil && u != nil {
-		if _, ok := r.kind.done.is(u); ok {
-			return 0, h.exit(ctx, r, u, h.podsOf(r), "")
+	if r.terminating.Load() == nil && u != nil {
+		if _, ok := r.kind.succeeded.matchesObject(u); ok {
+			return 0, h.reportFinished(ctx, r, u, h.podsOfRun(r), "")
 		}
-		if why, ok := r.kind.failed.is(u); ok {
-			return 0, h.exit(ctx, r, u, h.podsOf(r), why)
+		if why, ok := r.kind.failed.matchesObject(u); ok {
+			return 0, h.reportFinished(ctx, r, u, h.podsOfRun(r), why)
 		}
-		h.noticeStart(r) // first: one that was found again has begun long ago
+		h.reportStarted(r) // first: one that was found again has begun long ago
 	}
-	left := h.cfg.Patience - h.waited(r)
+	left := h.cfg.StartTimeout - h.waitingToStart(r)
 	switch {
-	case r.leaving.Load() != nil:
-	case u == nil && r.seen:
-		h.leave(r, protocol.TakenOver, "Kueue took its Job back")
+	case r.terminating.Load() != nil:
+	case u == nil && r.observed:
+		h.terminate(r, protocol.TakenOver, "Kueue took its Job back")
 	case r.since == 0 && left <= 0:
-		h.leave(r, protocol.Unfinished, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.Patience))
+		h.terminate(r, protocol.NotStarted, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.StartTimeout))
 	case u == nil:
 		return 500 * time.Millisecond, h.jobs.ClaimFromKueue(ctx, r.onLoan())
 	}
-	if r.leaving.Load() != nil {
-		return h.takeDown(ctx, r, nil)
+	if r.terminating.Load() != nil {
+		return h.deleteRunAndReportLost(ctx, r, nil)
 	}
 	return max(left, 0), nil
 }
 
-// final keeps the end of an object that Kueue may take away before we look.
-func (h *Hands) final(k *kind, u *unstructured.Unstructured) {
-	_, done := k.done.is(u)
-	_, failed := k.failed.is(u)
+// keepFinalState keeps the end of an object that Kueue may take away before we look.
+func (h *KubeExecutor) keepFinalState(k *jobKind, u *unstructured.Unstructured) {
+	_, done := k.succeeded.matchesObject(u)
+	_, failed := k.failed.matchesObject(u)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r := h.runs[u.GetLabels()[kube.LabelRun]]; r != nil && r.lent.Kueue != "" && (done || failed) {
+	if r := h.runs[u.GetLabels()[kube.LabelRun]]; r != nil && r.external.Kueue != "" && (done || failed) {
 		r.kueueEnd = u
 	}
 }
 
-// noticeStart says that a run has started when a pod of it runs.
-func (h *Hands) noticeStart(r *run) {
-	for _, p := range h.podsOf(r) {
+// reportStarted says that a run has started when a pod of it runs.
+func (h *KubeExecutor) reportStarted(r *run) {
+	for _, p := range h.podsOfRun(r) {
 		if p.Status.Phase == corev1.PodRunning && r.since == 0 {
 			h.mu.Lock()
-			r.since = started(p)
+			r.since = podStartTime(p)
 			h.mu.Unlock()
 		}
 	}
-	if r.since != 0 && !r.told.Swap(true) {
-		h.say(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
+	if r.since != 0 && !r.startReported.Swap(true) {
+		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 }

@@ -16,50 +16,50 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// read takes in what machines have written of a run's pods: pods go, and what
+// readPodEnergyTallies takes in what machines have written of a run's pods: pods go, and what
 // they drew must not go with them.
-func (h *Hands) read(r *run, pods []*corev1.Pod) {
+func (h *KubeExecutor) readPodEnergyTallies(r *run, pods []*corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	gone := make(map[types.UID]bool)
-	for id := range r.held {
+	for id := range r.podsWithDevices {
 		gone[id] = true
 	}
-	r.gone = gone
+	r.deletedPods = gone
 	for _, p := range pods {
 		delete(gone, p.UID)
 		if len(kube.DevicesOf(p)) > 0 {
-			if r.held == nil {
-				r.held = make(map[types.UID]string)
+			if r.podsWithDevices == nil {
+				r.podsWithDevices = make(map[types.UID]string)
 			}
-			r.held[p.UID] = p.Name
+			r.podsWithDevices[p.UID] = p.Name
 		}
-		text := p.Annotations[podenergy.NoteDrew]
+		text := p.Annotations[podenergy.AnnotationEnergy]
 		if text == "" {
 			continue
 		}
-		t, err := podenergy.Read(text)
+		t, err := podenergy.ParseEnergyTally(text)
 		if err != nil {
 			h.cfg.Log.Warn("what a pod drew cannot be read", "pod", p.Name, "error", err)
 			continue
 		}
 		if r.drew == nil {
-			r.drew = make(map[types.UID]podenergy.Tally)
+			r.drew = make(map[types.UID]podenergy.EnergyTally)
 		}
 		r.drew[p.UID] = t
 	}
 }
 
-// unread is how long to wait for what machines have yet to write of a run that
+// energyTallyDelay is how long to wait for what machines have yet to write of a run that
 // has ended; 0 is not at all.
-func (h *Hands) unread(r *run, pods []*corev1.Pod) time.Duration {
-	if h.cfg.Metered == 0 {
+func (h *KubeExecutor) energyTallyDelay(r *run, pods []*corev1.Pod) time.Duration {
+	if h.cfg.EnergyReportTimeout == 0 {
 		return 0
 	}
 	for _, p := range pods {
 		if len(kube.DevicesOf(p)) > 0 && !r.drew[p.UID].Final {
 			now := h.cfg.Now() // and a machine's clock may be ahead of ours
-			if left := h.cfg.Metered - max(now.Sub(ends(p)), now.Sub(r.ended)); left > 0 {
+			if left := h.cfg.EnergyReportTimeout - max(now.Sub(podEndTime(p)), now.Sub(r.endedSeenAt)); left > 0 {
 				return left
 			}
 		}
@@ -67,47 +67,47 @@ func (h *Hands) unread(r *run, pods []*corev1.Pod) time.Duration {
 	return 0
 }
 
-// ends is when a pod ended, as far as it says.
-func ends(p *corev1.Pod) (last protocol.Time) {
+// podEndTime is when a pod ended, as far as it says.
+func podEndTime(p *corev1.Pod) (last protocol.Time) {
 	for _, c := range p.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil {
-			last = max(last, protocol.At(t.FinishedAt.Time))
+			last = max(last, protocol.FromStdTime(t.FinishedAt.Time))
 		}
 	}
 	if last == 0 {
-		last = started(p)
+		last = podStartTime(p)
 	}
 	return last
 }
 
-// drawn is what a run drew, and whether that is an estimate: by the meter that
+// energyOfRun is what a run drew, and whether that is an estimate: by the meter that
 // the configuration names, or else as noted.
-func (h *Hands) drawn(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
+func (h *KubeExecutor) energyOfRun(r *run, since, until protocol.Time) (draw []protocol.HourlyEnergy, estimated bool) {
 	h.mu.Lock()
-	held := maps.Clone(r.held)
+	held := maps.Clone(r.podsWithDevices)
 	h.mu.Unlock()
 	if h.cfg.Draw != nil && len(held) > 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		names := slices.Sorted(maps.Values(held))
-		draw, err := h.cfg.Draw(ctx, r.launch, r.space, slices.Compact(names), since, until)
+		draw, err := h.cfg.Draw(ctx, r.launch, r.namespace, slices.Compact(names), since, until)
 		if err == nil {
 			return draw, false
 		}
 		h.cfg.Log.Warn("a run was not metered; its plan counts", "run", r.name, "error", err)
 	}
-	return h.noted(r, since, until)
+	return h.talliedEnergyOfRun(r, since, until)
 }
 
-// noted is what a run drew by what its machines wrote, or else by what its plan said.
+// talliedEnergyOfRun is what a run drew by what its machines wrote, or else by what its plan said.
 // The cores of a job with cards have no meter of their own; they are a small part, and
 // counted by the power model. What a pod drew that its controller has put another in
 // the place of is what was written of it last.
-func (h *Hands) noted(r *run, since, until protocol.Time) (draw []protocol.Slice, estimated bool) {
+func (h *KubeExecutor) talliedEnergyOfRun(r *run, since, until protocol.Time) (draw []protocol.HourlyEnergy, estimated bool) {
 	h.mu.Lock()
-	held, gone, drew := maps.Clone(r.held), r.gone, maps.Clone(r.drew)
+	held, gone, drew := maps.Clone(r.podsWithDevices), r.deletedPods, maps.Clone(r.drew)
 	h.mu.Unlock()
-	var all podenergy.Tally
+	var all podenergy.EnergyTally
 	told := until // all of it was told until then
 	last := since // if all are gone: what came after it nobody wrote down
 	for id := range held {
@@ -122,30 +122,30 @@ func (h *Hands) noted(r *run, since, until protocol.Time) (draw []protocol.Slice
 		default:
 			told = min(told, max(since, t.Until))
 		}
-		for _, s := range t.Drew {
-			all.Add(s.Hour, s.Hour, s.Energy)
+		for _, s := range t.Hours {
+			all.AddEnergy(s.Hour, s.Hour, s.Energy)
 		}
 	}
 	if len(gone) == len(held) {
 		told = min(told, last)
 	}
 	if len(held) == 0 || told <= since {
-		return Planned(r.launch, since, until), true
+		return PlannedEnergy(r.launch, since, until), true
 	}
 	cores := int64(r.launch.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000
-	for _, s := range Planned(protocol.Launch{Power: protocol.Milliwatts(cores)}, since, told) {
-		all.Add(s.Hour, s.Hour, s.Energy)
+	for _, s := range PlannedEnergy(protocol.Launch{Power: protocol.Milliwatts(cores)}, since, told) {
+		all.AddEnergy(s.Hour, s.Hour, s.Energy)
 	}
-	for _, s := range Planned(r.launch, told, until) {
-		all.Add(s.Hour, s.Hour, s.Energy)
+	for _, s := range PlannedEnergy(r.launch, told, until) {
+		all.AddEnergy(s.Hour, s.Hour, s.Energy)
 	}
-	slices.SortFunc(all.Drew, func(x, y protocol.Slice) int { return cmp.Compare(x.Hour, y.Hour) })
-	return all.Drew, estimated || told < until
+	slices.SortFunc(all.Hours, func(x, y protocol.HourlyEnergy) int { return cmp.Compare(x.Hour, y.Hour) })
+	return all.Hours, estimated || told < until
 }
 
-// used is what a run made of what it held: by the metrics that the configuration
+// utilizationOfRun is what a run made of what it held: by the metrics that the configuration
 // names, and of its cards by what their machines saw.
-func (h *Hands) used(r *run, pods []*corev1.Pod, since, until protocol.Time) (u protocol.Use) {
+func (h *KubeExecutor) utilizationOfRun(r *run, pods []*corev1.Pod, since, until protocol.Time) (u protocol.Utilization) {
 	if h.cfg.Use != nil && len(pods) > 0 {
 		var names []string
 		for _, p := range pods {
@@ -154,15 +154,15 @@ func (h *Hands) used(r *run, pods []*corev1.Pod, since, until protocol.Time) (u 
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		var err error
-		if u, err = h.cfg.Use(ctx, r.space, names, since, until); err != nil {
+		if u, err = h.cfg.Use(ctx, r.namespace, names, since, until); err != nil {
 			h.cfg.Log.Warn("what a run used is not known, or not all of it", "run", r.name, "error", err)
 		}
 	}
-	var all podenergy.Looks
-	for id := range r.held {
-		all.And(r.drew[id].Looks)
+	var all podenergy.UtilizationSamples
+	for id := range r.podsWithDevices {
+		all.MergeSamples(r.drew[id].Samples)
 	}
-	if seen := all.Use(); all.N > 0 {
+	if seen := all.MeanUtilization(); all.N > 0 {
 		u.GPU, u.GPUMemory, u.Temperature = seen.GPU, seen.GPUMemory, seen.Temperature
 	}
 	return u

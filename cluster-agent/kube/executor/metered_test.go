@@ -15,10 +15,10 @@ import (
 
 // drawing is a pod of which its machine wrote that it drew something from noon on.
 func drawing(name string, id types.UID, until protocol.Time, drew protocol.Millijoules, final bool) *corev1.Pod {
-	y := podenergy.Tally{Until: until, Final: final}
-	y.Add(noon, noon, drew)
+	y := podenergy.EnergyTally{Until: until, Final: final}
+	y.AddEnergy(noon, noon, drew)
 	p := holder(name, "r1", 1)
-	p.UID, p.Annotations = id, map[string]string{kube.NoteDevices: "0", podenergy.NoteDrew: y.Text()}
+	p.UID, p.Annotations = id, map[string]string{kube.AnnotationDevices: "0", podenergy.AnnotationEnergy: y.EncodeAnnotation()}
 	return p
 }
 
@@ -43,10 +43,10 @@ func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
 		h := bare(Config{}, &now)
 		r := &run{name: "r1", since: noon, launch: protocol.Launch{Power: kilowatt}}
 		for _, pods := range tc.seen {
-			h.read(r, pods)
+			h.readPodEnergyTallies(r, pods)
 		}
-		draw, estimated := h.drawn(r, noon, end)
-		if got := (podenergy.Tally{Drew: draw}).Total(); got != tc.want || estimated != tc.estimated {
+		draw, estimated := h.energyOfRun(r, noon, end)
+		if got := (podenergy.EnergyTally{Hours: draw}).TotalEnergy(); got != tc.want || estimated != tc.estimated {
 			t.Errorf("%s: %d mJ, an estimate: %v; want %d, %v", name, got, estimated, tc.want, tc.estimated)
 		}
 	}
@@ -56,18 +56,18 @@ func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
 // has come: its cards would be idle for so long.
 func TestTheLastWordOfAMachineWhoseClockIsAheadIsNotWaitedForLonger(t *testing.T) {
 	now := noon
-	h := bare(Config{Metered: 30 * time.Second}, &now)
+	h := bare(Config{EnergyReportTimeout: 30 * time.Second}, &now)
 	r := &run{name: "r1", since: noon.Add(-time.Hour), launch: protocol.Launch{Power: 1000}}
 	p := drawing("main", "1", noon, 3000, false)
 	p.Status.Phase = corev1.PodSucceeded
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-		FinishedAt: metav1.NewTime(noon.Add(3 * time.Hour).Go())}}}}
-	h.read(r, []*corev1.Pod{p})
-	if left := h.unsettled(r, []*corev1.Pod{p}); left <= 0 || left > 30*time.Second {
+		FinishedAt: metav1.NewTime(noon.Add(3 * time.Hour).StdTime())}}}}
+	h.readPodEnergyTallies(r, []*corev1.Pod{p})
+	if left := h.outcomeDelay(r, []*corev1.Pod{p}); left <= 0 || left > 30*time.Second {
 		t.Errorf("when it has ended %v are waited", left)
 	}
 	now = noon.Add(31 * time.Second)
-	if left := h.unsettled(r, []*corev1.Pod{p}); left > 0 {
+	if left := h.outcomeDelay(r, []*corev1.Pod{p}); left > 0 {
 		t.Errorf("after that %v are waited", left)
 	}
 }

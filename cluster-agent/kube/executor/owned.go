@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 )
 
-// warnOfNone tells an operator who forgot to give the site any node.
-func (h *Hands) warnOfNone() {
+// warnIfNoNodesOwned tells an operator who forgot to give the site any node.
+func (h *KubeExecutor) warnIfNoNodesOwned() {
 	all := h.inv.NodeCache.List()
 	if !slices.ContainsFunc(all, func(o any) bool { return h.inv.Uses(o.(*corev1.Node)) }) {
 		h.cfg.Log.Warn("no node is this site's, so nothing is offered; kubectl taint node NAME "+kube.TaintOwned+"="+h.cfg.Site+":NoSchedule gives it one", "nodes", len(all))

@@ -9,7 +9,7 @@ import (
 
 func TestPodsOfOursTolerateTheTaintOfTheirSite(t *testing.T) {
 	for _, o := range objects {
-		u, _, err := New(Config{Site: "oslo", Sharing: kube.Plugin}).build(launchOf(o.text, 2*o.pods))
+		u, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(launchOf(o.text, 2*o.pods))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,34 +27,34 @@ type cluster struct {
 }
 
 func newCluster(t testing.TB, nodes int) *cluster {
-	c := &cluster{Cluster: kubetest.New(t, kubeenv.Options{})}
+	c := &cluster{Cluster: kubetest.New(t, kubeenv.PlaneOptions{})}
 	c.AddNodes(nodes, "oslo")
 	return c
 }
 
 // rights are those of the chart, given once for each cluster.
-func (c *cluster) rights(s kube.Sharing) string {
+func (c *cluster) rights(s kube.GPUSharing) string {
 	if c.file == "" {
-		c.file = c.Rights(string(s), "default")
+		c.file = c.AgentKubeconfig(string(s), "default")
 	}
 	return c.file
 }
 
 // hands starts hands of a site at a hub, and returns what ends them.
-func (c *cluster) hands(hub bus.Hub, cfg Config) (h *Hands, stop func()) {
+func (c *cluster) hands(hub bus.Bus, cfg Config) (h *KubeExecutor, stop func()) {
 	c.Helper()
 	if cfg.Site == "" {
 		cfg.Site = "oslo"
 	}
 	if cfg.Client == nil {
-		c.Must(cfg.Connect(c.rights(cfg.Sharing)))
+		c.FailOnError(cfg.ConnectToCluster(c.rights(cfg.Sharing)))
 	}
 	if testing.Verbose() && os.Getenv("KUBELOG") != "" {
 		cfg.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	port, err := hub.Join(ctx, protocol.Hands(cfg.Site))
-	c.Must(err)
+	port, err := hub.Connect(ctx, protocol.ExecutorParty(cfg.Site))
+	c.FailOnError(err)
 	h = New(cfg)
 	var done sync.WaitGroup
 	done.Go(func() { _ = h.Run(ctx, port) })
@@ -66,21 +66,21 @@ func (c *cluster) hands(hub bus.Hub, cfg Config) (h *Hands, stop func()) {
 // An agent is played by a test: it says launches, and keeps what hands say.
 type agent struct {
 	*cluster
-	port  bus.Port
-	mouth protocol.Mouth
+	port  bus.Conn
+	mouth protocol.Sender
 	heard []protocol.Body
 }
 
-func (c *cluster) agent(hub bus.Hub) *agent {
+func (c *cluster) agent(hub bus.Bus) *agent {
 	c.Helper()
-	port, err := hub.Join(c.Context(), "agent/oslo")
-	c.Must(err)
-	return &agent{cluster: c, port: port, mouth: protocol.Mouth{Who: "agent/oslo"}}
+	port, err := hub.Connect(c.Context(), "agent/oslo")
+	c.FailOnError(err)
+	return &agent{cluster: c, port: port, mouth: protocol.Sender{Party: "agent/oslo"}}
 }
 
 func (a *agent) launch(l protocol.Launch) {
 	a.Helper()
-	a.Must(a.port.Say(a.Context(), a.mouth.Say(protocol.At(time.Now()), "hands/oslo", l)))
+	a.FailOnError(a.port.Send(a.Context(), a.mouth.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", l)))
 }
 
 // await hears until a sentence of its type holds, and returns it.
@@ -89,7 +89,7 @@ func await[B protocol.Body](a *agent, holds func(B) bool) (b B) {
 	limit := time.After(2 * time.Minute)
 	for {
 		select {
-		case m, ok := <-a.port.Heard():
+		case m, ok := <-a.port.Messages():
 			if !ok {
 				a.Fatal("the port closed: ", a.port.Close())
 			}
@@ -109,14 +109,14 @@ func job(id string, node string, devices []int, share protocol.Milli, run time.D
 	if share < 1000 {
 		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)
 	}
-	return protocol.Launch{Job: j, Epoch: 1, Node: node, Devices: devices, Model: "H100", Run: time.Hour, Power: 400_000, Task: kubetest.Task(run, 1, 0, nil)}
+	return protocol.Launch{Job: j, Epoch: 1, Node: node, Devices: devices, Model: "H100", Run: time.Hour, Power: 400_000, Task: kubetest.BatchJobTask(run, 1, 0, nil)}
 }
 
 func TestAJobIsBoundRunsAndExits(t *testing.T) {
-	for _, sharing := range []kube.Sharing{kube.DRA, kube.Plugin} {
+	for _, sharing := range []kube.GPUSharing{kube.SharingDRA, kube.SharingDevicePlugin} {
 		t.Run(string(sharing), func(t *testing.T) {
 			c := newCluster(t, 2)
-			hub := new(membus.Hub)
+			hub := new(membus.Bus)
 			a := c.agent(hub)
 			c.hands(hub, Config{Sharing: sharing})
 			v := await(a, func(v protocol.Inventory) bool {
@@ -128,11 +128,11 @@ func TestAJobIsBoundRunsAndExits(t *testing.T) {
 			a.launch(job("train/1", "gpu-001", []int{2, 5}, 1000, 2*time.Second))
 			await(a, func(s protocol.Started) bool { return s.Job == "train/1" && s.Epoch == 1 })
 			pods, err := c.Client.CoreV1().Pods("default").List(c.Context(), metav1.ListOptions{})
-			c.Must(err)
-			if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName != "gpu-001" || pods.Items[0].Annotations[kube.NoteDevices] != "2,5" {
+			c.FailOnError(err)
+			if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName != "gpu-001" || pods.Items[0].Annotations[kube.AnnotationDevices] != "2,5" {
 				t.Errorf("pods %+v", pods.Items)
 			}
-			x := await(a, func(x protocol.Exited) bool { return true })
+			x := await(a, func(x protocol.Finished) bool { return true })
 			drew := protocol.Millijoules(0)
 			for _, s := range x.Draw { // an hour may end meanwhile
 				drew += s.Energy
@@ -140,7 +140,7 @@ func TestAJobIsBoundRunsAndExits(t *testing.T) {
 			if x.Failed != "" || drew < 300_000 || drew > 4_000_000 {
 				t.Errorf("exited %+v; want about two seconds at 400 W", x)
 			}
-			if ago := protocol.At(time.Now()).Sub(x.Ended); ago < 0 || ago > 2*time.Minute {
+			if ago := protocol.FromStdTime(time.Now()).Sub(x.Ended); ago < 0 || ago > 2*time.Minute {
 				t.Errorf("it is said to have ended %v ago", ago)
 			}
 		})

@@ -196,7 +196,7 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		sharing kube.Sharing
+		sharing kube.GPUSharing
 		notes   map[string]string
 		has     map[corev1.ResourceName]string
 		decode  func(*corev1.Pod, []corev1.Pod) ([]grant, map[string]any, error)
@@ -204,7 +204,7 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 		wrong   []map[string]string
 	}{
 		{
-			kube.HAMi, map[string]string{"hami.io/node-nvidia-register": string(text)}, map[corev1.ResourceName]string{"nvidia.com/gpu": "80"}, hamiPlugin(node, known),
+			kube.SharingHAMi, map[string]string{"hami.io/node-nvidia-register": string(text)}, map[corev1.ResourceName]string{"nvidia.com/gpu": "80"}, hamiPlugin(node, known),
 			func(l protocol.Launch) (all []grant) {
 				for _, d := range l.Devices {
 					all = append(all, grant{uuids[d], mib * int64(l.Job.Share) / 1000, int64(l.Job.Share) / 10})
@@ -219,7 +219,7 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 			},
 		},
 		{
-			kube.GPUShare, nil, map[corev1.ResourceName]string{"aliyun.com/gpu-mem": "640", "aliyun.com/gpu-count": "8"}, gpusharePlugin(8),
+			kube.SharingGPUShare, nil, map[corev1.ResourceName]string{"aliyun.com/gpu-mem": "640", "aliyun.com/gpu-count": "8"}, gpusharePlugin(8),
 			func(l protocol.Launch) []grant {
 				return []grant{{strconv.Itoa(l.Devices[0]), (mib * int64(l.Job.Share) / 1000 >> 10) << 10, 0}}
 			},
@@ -234,13 +234,13 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 			}
 			for sub, change := range map[string]any{"": map[string]any{"metadata": map[string]any{"annotations": tc.notes}}, "status": map[string]any{"status": map[string]any{"capacity": has, "allocatable": has}}} {
 				text, err := json.Marshal(change)
-				c.Must(err)
+				c.FailOnError(err)
 				_, err = c.Client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, text, metav1.PatchOptions{}, strings.Fields(sub)...)
-				c.Must(err)
+				c.FailOnError(err)
 			}
 			k := &kubelet{cluster: c, node: node, decode: tc.decode, most: grant{mib: mib, cores: 100}}
 			k.play()
-			hub := new(membus.Hub)
+			hub := new(membus.Bus)
 			a := c.agent(hub)
 			c.hands(hub, Config{Sharing: tc.sharing})
 			await(a, func(v protocol.Inventory) bool {
@@ -249,15 +249,15 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 			var all []protocol.Launch
 			for i, share := range []protocol.Milli{500, 250, 250, 1000, 100} { // a full card, a whole one, a bit of a third
 				l := job(fmt.Sprintf("share-%d", i), node, []int{[]int{2, 2, 2, 3, 5}[i]}, share, 0)
-				if share == 1000 && tc.sharing == kube.GPUShare {
+				if share == 1000 && tc.sharing == kube.SharingGPUShare {
 					l.Job.GPUMemory = mib
 				}
-				l.Task = kubetest.Task(3*time.Second, 1, 1, map[string]string{"plane.test/held": "true"})
+				l.Task = kubetest.BatchJobTask(3*time.Second, 1, 1, map[string]string{"plane.test/held": "true"})
 				all = append(all, l)
 			}
-			if tc.sharing == kube.HAMi {
+			if tc.sharing == kube.SharingHAMi {
 				l := job("pair", node, []int{6, 7}, 1000, 0)
-				l.Task = kubetest.Task(3*time.Second, 1, 2, map[string]string{"plane.test/held": "true"})
+				l.Task = kubetest.BatchJobTask(3*time.Second, 1, 2, map[string]string{"plane.test/held": "true"})
 				all = append(all, l)
 			}
 			for _, l := range all {
@@ -265,13 +265,13 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 			}
 			ended := make(map[protocol.JobID]bool)
 			for range all {
-				x := await(a, func(x protocol.Exited) bool { return !ended[x.Job] })
+				x := await(a, func(x protocol.Finished) bool { return !ended[x.Job] })
 				if ended[x.Job] = true; x.Failed != "" {
 					t.Errorf("%+v", x)
 				}
 			}
 			pods, err := c.Client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{LabelSelector: kube.LabelRun})
-			c.Must(err)
+			c.FailOnError(err)
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			for _, l := range all {
@@ -287,12 +287,12 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 }
 
 // refuses says that the plugin does not start pods of a wrong form.
-func (k *kubelet) refuses(t *testing.T, wrong []map[string]string, sharing kube.Sharing) {
+func (k *kubelet) refuses(t *testing.T, wrong []map[string]string, sharing kube.GPUSharing) {
 	t.Helper()
 	k.mu.Unlock()
 	defer k.mu.Lock()
 	limits := corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
-	if sharing == kube.GPUShare {
+	if sharing == kube.SharingGPUShare {
 		limits = corev1.ResourceList{"aliyun.com/gpu-mem": resource.MustParse("10")}
 	}
 	for i, notes := range wrong {
@@ -302,10 +302,10 @@ func (k *kubelet) refuses(t *testing.T, wrong []map[string]string, sharing kube.
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: notes},
 			Spec:       corev1.PodSpec{NodeName: k.node, Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/x:1", Resources: corev1.ResourceRequirements{Limits: limits}}}},
 		}, metav1.CreateOptions{})
-		k.Must(err)
+		k.FailOnError(err)
 		for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 			p, err := k.Client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
-			k.Must(err)
+			k.FailOnError(err)
 			if p.Status.Phase == corev1.PodFailed && strings.Contains(p.Status.Reason, "UnexpectedAdmissionError") {
 				break
 			}

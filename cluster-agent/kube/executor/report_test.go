@@ -16,7 +16,7 @@ func TestWhyANodeIsNotOfferedIsLogged(t *testing.T) {
 	h := bare(Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, &now)
 	said := func(last, now []protocol.Node) (n int) {
 		log.Reset()
-		h.report(last, now)
+		h.logInventoryChanges(last, now)
 		return strings.Count(log.String(), "\n")
 	}
 	a := []protocol.Node{{Name: "n1", GPUs: 8, Model: "Quantum-9"}, {Name: "n2", Closed: "cordoned"}, {Name: "n3", Closed: h.inv.Foreign(), GPUs: 1, Model: "X"}, {Name: "n4", GPUs: 8, Model: "H100"}}

@@ -15,30 +15,30 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// largest is the most bytes that a task may take: etcd's own limit is 1.5 MB.
-const largest = 512 << 10
+// maxTaskBytes is the most bytes that a task may take: etcd's own limit is 1.5 MB.
+const maxTaskBytes = 512 << 10
 
-// read reads a task: one Kubernetes object, in JSON.
-func read(t protocol.Task) (*unstructured.Unstructured, *kind, error) {
+// parseTask reads a task: one Kubernetes object, in JSON.
+func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
 	switch {
 	case t == "":
 		return nil, nil, errors.New("nothing to run: the job came without a task")
-	case len(t) > largest:
-		return nil, nil, fmt.Errorf("a task of %d bytes; at most %d", len(t), largest)
+	case len(t) > maxTaskBytes:
+		return nil, nil, fmt.Errorf("a task of %d bytes; at most %d", len(t), maxTaskBytes)
 	}
 	var raw map[string]any
 	if err := json.Unmarshal([]byte(t), &raw); err != nil {
 		return nil, nil, fmt.Errorf("a task that is no JSON object: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: raw}
-	k, err := kindOf(u)
+	k, err := jobKindOf(u)
 	return u, k, err
 }
 
-// build makes of a launch the object to create: named by job and epoch, with
+// buildRunObject makes of a launch the object to create: named by job and epoch, with
 // pods that wait for our scheduler and ask for GPUs as the site shares them.
-func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, error) {
-	u, k, err := read(l.Task)
+func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstructured, *jobKind, error) {
+	u, k, err := parseTask(l.Task)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,21 +56,21 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 	run := kube.RunName(l.Job.ID, l.Epoch)
 	labels := map[string]string{kube.LabelSite: h.cfg.Site, kube.LabelRun: run}
 	delete(u.Object, "status")
-	disown(u.Object["spec"])
+	stripReservedFields(u.Object["spec"])
 	u.Object["metadata"] = map[string]any{}
-	u.SetName(objectName(run))
+	u.SetName(objectNameOf(run))
 	u.SetNamespace(space)
 	u.SetLabels(labels)
-	u.SetAnnotations(map[string]string{kube.NoteLaunch: note, kube.NoteJob: string(l.Job.ID)})
-	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspend, ".")...)
-	for _, field := range vanish { // how it ended is to be read on it; we let it go
+	u.SetAnnotations(map[string]string{kube.AnnotationLaunch: note, kube.AnnotationJob: string(l.Job.ID)})
+	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspendField, ".")...)
+	for _, field := range ttlFields { // how it ended is to be read on it; we let it go
 		unstructured.RemoveNestedField(u.Object, strings.Split(field, ".")...)
 	}
 	if k.Kind == "RayJob" { // says that it has failed and runs again, on pods that nobody waits for
 		unstructured.RemoveNestedField(u.Object, "spec", "backoffLimit")
 	}
-	if k.frees != "" { // what ran on would hold GPUs that are sold to others
-		if err := unstructured.SetNestedField(u.Object, k.free, strings.Split(k.frees, ".")...); err != nil {
+	if k.deletionField != "" { // what ran on would hold GPUs that are sold to others
+		if err := unstructured.SetNestedField(u.Object, k.deletionValue, strings.Split(k.deletionField, ".")...); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -79,43 +79,43 @@ func (h *Hands) build(l protocol.Launch) (*unstructured.Unstructured, *kind, err
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
 		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // it is run here
 	}
-	all, err := k.templates(u.Object)
+	all, err := k.podTemplatesOf(u.Object)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, t := range all {
-		if err := t.oversized(l.Job); err != nil {
+		if err := t.oversizedStep(l.Job); err != nil {
 			return nil, nil, err
 		}
-		merge(t.meta, "labels", labels)
+		mergeStringMap(t.metadata, "labels", labels)
 		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", kube.LabelQueue} {
-			delete(child(t.meta, "labels"), owned)
+			delete(childMap(t.metadata, "labels"), owned)
 		}
-		merge(t.meta, "annotations", map[string]string{kube.NoteJob: string(l.Job.ID), podenergy.NotePower: h.inv.Plan(l).Text()})
-		t.spec["schedulerName"] = kube.Scheduler
+		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationJob: string(l.Job.ID), podenergy.AnnotationPowerPlan: h.inv.Plan(l).EncodeAnnotation()})
+		t.spec["schedulerName"] = kube.SchedulerName
 		for _, field := range []string{"nodeName", "schedulingGates", "resourceClaims"} {
 			delete(t.spec, field) // where and with what it runs is not the task's to say
 		}
-		h.tolerate(t.spec)
+		h.addTolerations(t.spec)
 	}
 	if k.Kind == "Workflow" { // its pods take that from the workflow
-		h.tolerate(child(u.Object, "spec"))
+		h.addTolerations(childMap(u.Object, "spec"))
 	}
-	return u, k, h.share(l, all)
+	return u, k, h.requestGPUsForLaunch(l, all)
 }
 
-// vanish are fields by which a cluster deletes what has finished, of all kinds.
-var vanish = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished", "spec.timeToLiveSeconds", "spec.ttlStrategy"}
+// ttlFields are fields by which a cluster deletes what has finished, of all kinds.
+var ttlFields = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished", "spec.timeToLiveSeconds", "spec.ttlStrategy"}
 
-// disown takes from a task what is for hands, machines and device plugins to say:
+// stripReservedFields takes from a task what is for hands, machines and device plugins to say:
 // which devices a pod has, what they drew, whose run it is. Whoever copies a pod that
 // ran copies that, too. Parts of a Workflow or a SparkApplication name schedulers and
 // priorities, and patch pods, on their own account; that goes as well.
-func disown(v any) {
+func stripReservedFields(v any) {
 	switch x := v.(type) {
 	case []any:
 		for _, e := range x {
-			disown(e)
+			stripReservedFields(e)
 		}
 	case map[string]any:
 		for _, field := range []string{"schedulerName", "batchScheduler", "podSpecPatch", "priorityClassName", "podPriorityClassName"} {
@@ -125,21 +125,21 @@ func disown(v any) {
 			if m, ok := inner.(map[string]any); ok && (field == "annotations" || field == "labels" || field == "sparkConf") {
 				maps.DeleteFunc(m, func(key string, _ any) bool { return kube.IsOurMark(key) })
 			}
-			disown(inner)
+			stripReservedFields(inner)
 		}
 	}
 }
 
-func merge(m map[string]any, field string, add map[string]string) {
-	c := child(m, field)
+func mergeStringMap(m map[string]any, field string, add map[string]string) {
+	c := childMap(m, field)
 	for k, v := range add {
 		c[k] = v
 	}
 }
 
-// tolerate lets pods onto nodes that keep others off: from their GPUs, or at all.
+// addTolerations lets pods onto nodes that keep others off: from their GPUs, or at all.
 // We bind them ourselves, but a node may also evict what does not tolerate it.
-func (h *Hands) tolerate(spec map[string]any) {
+func (h *KubeExecutor) addTolerations(spec map[string]any) {
 	list, _ := spec["tolerations"].([]any)
 	for _, t := range h.inv.Tolerations() {
 		one := map[string]any{"key": t.Key, "operator": string(t.Operator)}
@@ -151,8 +151,8 @@ func (h *Hands) tolerate(spec map[string]any) {
 	spec["tolerations"] = list
 }
 
-// containers returns those of a pod's spec, under the field of one sort.
-func containers(spec map[string]any, field string) (all []map[string]any) {
+// containersIn returns those of a pod's spec, under the field of one sort.
+func containersIn(spec map[string]any, field string) (all []map[string]any) {
 	list, _ := spec[field].([]any)
 	for _, v := range list {
 		if m, ok := v.(map[string]any); ok {
@@ -162,4 +162,4 @@ func containers(spec map[string]any, field string) (all []map[string]any) {
 	return all
 }
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -11,62 +11,62 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A template is a pod template inside of an object, to be changed in place.
-type template struct {
-	meta  map[string]any // labels and annotations
-	spec  map[string]any // of the pod
-	count int64
-	steps []map[string]any // of a Workflow, whose spec is all of them: each pod is of one
+// A podTemplate is a pod template inside of an object, to be changed in place.
+type podTemplate struct {
+	metadata map[string]any // labels and annotations
+	spec     map[string]any // of the pod
+	count    int64
+	steps    []map[string]any // of a Workflow, whose spec is all of them: each pod is of one
 }
 
-// parts are the specs of which a pod has one.
-func (t template) parts() []map[string]any {
+// podSpecs are the specs of which a pod has one.
+func (t podTemplate) podSpecs() []map[string]any {
 	if t.steps != nil {
 		return t.steps
 	}
 	return []map[string]any{t.spec}
 }
 
-// gpus is the most that a pod asks for by device plugin.
-func (t template) gpus() (most int64) {
-	for _, spec := range t.parts() {
-		most = max(most, gpusOf(spec))
+// maxGPURequest is the most that a pod asks for by device plugin.
+func (t podTemplate) maxGPURequest() (most int64) {
+	for _, spec := range t.podSpecs() {
+		most = max(most, podGPURequest(spec))
 	}
 	return most
 }
 
-// templates returns the pod templates of an object.
-func (k *kind) templates(object map[string]any) (all []template, err error) {
+// podTemplatesOf returns the pod templates of an object.
+func (k *jobKind) podTemplatesOf(object map[string]any) (all []podTemplate, err error) {
 	if k.Kind == "Workflow" {
-		return workflow(object)
+		return workflowTemplate(object)
 	}
-	for _, p := range k.pods {
+	for _, p := range k.podPaths {
 		fields := strings.Split(p.template, ".")
-		walk([]map[string]any{object}, fields, func(up []map[string]any, t map[string]any) {
+		walkFields([]map[string]any{object}, fields, func(up []map[string]any, t map[string]any) {
 			n := int64(1)
 			for _, c := range p.counts {
-				n *= count(up, c)
+				n *= podCountAt(up, c)
 			}
-			all = append(all, template{meta: child(t, "metadata"), spec: child(t, "spec"), count: n})
+			all = append(all, podTemplate{metadata: childMap(t, "metadata"), spec: childMap(t, "spec"), count: n})
 		})
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("a %s without %s", k.Kind, k.pods[0].template)
+		return nil, fmt.Errorf("a %s without %s", k.Kind, k.podPaths[0].template)
 	}
 	return all, nil
 }
 
-// walk visits each map that fields lead to, with all maps above it. The last
+// walkFields visits each map that fields lead to, with all maps above it. The last
 // field is made where it is missing, so that it can be written to.
-func walk(up []map[string]any, fields []string, visit func(up []map[string]any, t map[string]any)) {
+func walkFields(up []map[string]any, fields []string, visit func(up []map[string]any, t map[string]any)) {
 	here := up[len(up)-1]
 	if len(fields) == 1 {
-		visit(up, child(here, fields[0]))
+		visit(up, childMap(here, fields[0]))
 		return
 	}
 	down := func(v any) {
 		if m, ok := v.(map[string]any); ok {
-			walk(append(up[:len(up):len(up)], m), fields[1:], visit)
+			walkFields(append(up[:len(up):len(up)], m), fields[1:], visit)
 		}
 	}
 	switch {
@@ -74,11 +74,11 @@ func walk(up []map[string]any, fields []string, visit func(up []map[string]any, 
 		list, _ := here[fields[0]].([]any)
 		for _, v := range list {
 			if m, ok := v.(map[string]any); ok {
-				walk(append(up[:len(up):len(up)], m), fields[2:], visit)
+				walkFields(append(up[:len(up):len(up)], m), fields[2:], visit)
 			}
 		}
 	case fields[0] == "*":
-		for _, name := range sorted(here) {
+		for _, name := range sortedKeys(here) {
 			down(here[name])
 		}
 	default:
@@ -86,20 +86,20 @@ func walk(up []map[string]any, fields []string, visit func(up []map[string]any, 
 	}
 }
 
-// count reads a number; one that is missing is 1.
-func count(up []map[string]any, path string) int64 {
+// podCountAt reads a number; one that is missing is 1.
+func podCountAt(up []map[string]any, path string) int64 {
 	at := len(up) - 1
 	fields := strings.Split(path, ".")
 	for fields[0] == "^" && at > 0 {
 		at, fields = at-1, fields[1:]
 	}
 	if v, ok := up[at][fields[0]]; ok {
-		return number(v)
+		return toInt64(v)
 	}
 	return 1
 }
 
-func number(v any) int64 {
+func toInt64(v any) int64 {
 	switch n := v.(type) {
 	case int64:
 		return n
@@ -109,8 +109,8 @@ func number(v any) int64 {
 	return 1
 }
 
-// child returns a map inside of a map, and makes it if it is not there.
-func child(m map[string]any, name string) map[string]any {
+// childMap returns a map inside of a map, and makes it if it is not there.
+func childMap(m map[string]any, name string) map[string]any {
 	if c, ok := m[name].(map[string]any); ok {
 		return c
 	}
@@ -119,15 +119,15 @@ func child(m map[string]any, name string) map[string]any {
 	return c
 }
 
-// workflow views an Argo Workflow as one template: its pods take labels and
+// workflowTemplate views an Argo Workflow as one template: its pods take labels and
 // scheduler from the workflow, and their containers stand in its templates.
-func workflow(object map[string]any) ([]template, error) {
-	spec := child(object, "spec")
+func workflowTemplate(object map[string]any) ([]podTemplate, error) {
+	spec := childMap(object, "spec")
 	var containers, early []any
 	var steps []map[string]any
 	list, _ := spec["templates"].([]any)
 	for _, t := range list {
-		more, first := step(t)
+		more, first := workflowStepContainers(t)
 		containers, early = append(containers, more...), append(early, first...)
 		if len(more) > 0 { // it is not of other steps
 			m, _ := t.(map[string]any)
@@ -141,13 +141,13 @@ func workflow(object map[string]any) ([]template, error) {
 		return nil, fmt.Errorf("a Workflow without spec.parallelism: nobody knows how many of its pods run at once")
 	}
 	view := map[string]any{"containers": containers, "initContainers": early}
-	spec["schedulerName"] = kube.Scheduler
-	return []template{{meta: child(spec, "podMetadata"), spec: view, count: number(spec["parallelism"]), steps: steps}}, nil
+	spec["schedulerName"] = kube.SchedulerName
+	return []podTemplate{{metadata: childMap(spec, "podMetadata"), spec: view, count: toInt64(spec["parallelism"]), steps: steps}}, nil
 }
 
-// step returns the containers of one template of a Workflow, of which each pod is made,
+// workflowStepContainers returns the containers of one template of a Workflow, of which each pod is made,
 // and those that run before them.
-func step(t any) (containers, early []any) {
+func workflowStepContainers(t any) (containers, early []any) {
 	m, _ := t.(map[string]any)
 	for _, field := range []string{"container", "script"} {
 		if c, ok := m[field].(map[string]any); ok {
@@ -163,12 +163,12 @@ func step(t any) (containers, early []any) {
 	return containers, early
 }
 
-// oversized names in an error the step of a Workflow that asks for more CPU or memory
+// oversizedStep names in an error the step of a Workflow that asks for more CPU or memory
 // than was sold. Pods are looked at as they come, and its own may come when all the
 // others have run.
-func (t template) oversized(j protocol.Job) error {
+func (t podTemplate) oversizedStep(j protocol.Job) error {
 	for _, s := range t.steps {
-		cpu, mem, _ := kube.Asks(corev1.PodSpec{Containers: asking(containers(s, "containers")), InitContainers: asking(containers(s, "initContainers"))})
+		cpu, mem, _ := kube.PodResourceRequests(corev1.PodSpec{Containers: containersWithRequests(containersIn(s, "containers")), InitContainers: containersWithRequests(containersIn(s, "initContainers"))})
 		if cpu > j.CPU || mem > j.Memory {
 			return fmt.Errorf("its template %v asks for %dm of CPU and %d MiB of memory; %dm and %d MiB were sold", s["name"], cpu, mem, j.CPU, j.Memory)
 		}
@@ -176,9 +176,9 @@ func (t template) oversized(j protocol.Job) error {
 	return nil
 }
 
-// asking are containers as far as they say what they ask for. What a parameter is to be
+// containersWithRequests are containers as far as they say what they ask for. What a parameter is to be
 // put in the place of is not known before.
-func asking(containers []map[string]any) (all []corev1.Container) {
+func containersWithRequests(containers []map[string]any) (all []corev1.Container) {
 	for _, m := range containers {
 		var c corev1.Container
 		data, err := json.Marshal(map[string]any{"restartPolicy": m["restartPolicy"], "resources": m["resources"]})

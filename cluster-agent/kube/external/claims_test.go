@@ -18,7 +18,7 @@ import (
 func heldByOthers(t *testing.T, devices []string, claims ...*resourcev1.ResourceClaim) []protocol.Milli {
 	t.Helper()
 	v := &inventory.Inventory{
-		Config:     inventory.Config{Site: "oslo", Sharing: kube.DRA, Driver: "gpu.nvidia.com"},
+		Config:     inventory.Config{Site: "oslo", Sharing: kube.SharingDRA, Driver: "gpu.nvidia.com"},
 		SliceCache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{inventory.ByNode: inventory.NodeOfSlice}),
 		ClaimCache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{inventory.ByNode: inventory.NodesOfClaim}),
 	}

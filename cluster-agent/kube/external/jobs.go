@@ -48,7 +48,7 @@ const PrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
 
 // LoanOf tells whose an object of ours is.
 func LoanOf(u *unstructured.Unstructured) (l Loan) {
-	if w := u.GetAnnotations()[kube.NoteKueue]; w != "" {
+	if w := u.GetAnnotations()[kube.AnnotationKueueWorkload]; w != "" {
 		return Loan{Object: u.GetName(), Kueue: w}
 	}
 	if u.GetLabels()[kube.LabelQueue] != "" {
@@ -76,7 +76,7 @@ func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []b
 		return nil, "Job " + name + " is not in the queue any more", nil
 	case j.Labels[kube.LabelRun] == r.Name: // in a former life
 		return nil, "", nil
-	case kube.Ended(j):
+	case kube.JobEnded(j):
 		return nil, "Job " + name + " has ended", nil
 	case j.Spec.Suspend == nil || !*j.Spec.Suspend:
 		return nil, "Job " + name + " is not suspended: somebody else released it", nil
@@ -85,7 +85,7 @@ func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []b
 	case node == nil:
 		return nil, "node " + r.Launch.Node + " is gone", nil
 	}
-	if why := inventory.Misplaced(node, owners(j)); why != "" {
+	if why := inventory.Misplaced(node, podOfExternalJob(j)); why != "" {
 		return nil, why, nil
 	}
 	patch, err = x.freedom(r, j, node)
@@ -98,11 +98,11 @@ func (x *Jobs) Release(ctx context.Context, r Run, patch []byte) error {
 	return err
 }
 
-// owners is a pod of a Job as its owner would have it placed: without the node to which
+// podOfExternalJob is a pod of a Job as its owner would have it placed: without the node to which
 // an earlier release of ours has led it.
-func owners(j *batchv1.Job) *corev1.Pod {
+func podOfExternalJob(j *batchv1.Job) *corev1.Pod {
 	s := j.Spec.Template.Spec.DeepCopy()
-	if j.Spec.Template.Annotations[kube.NoteJob] != "" {
+	if j.Spec.Template.Annotations[kube.AnnotationJob] != "" {
 		delete(s.NodeSelector, corev1.LabelHostname)
 	}
 	return &corev1.Pod{Spec: *s}
@@ -123,7 +123,7 @@ func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error)
 			notes[key] = nil
 		}
 	}
-	notes[kube.NoteJob], notes[podenergy.NotePower] = r.Launch.Job.ID, x.Inventory.Plan(r.Launch).Text()
+	notes[kube.AnnotationJob], notes[podenergy.AnnotationPowerPlan] = r.Launch.Job.ID, x.Inventory.Plan(r.Launch).EncodeAnnotation()
 	spec := map[string]any{}
 	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
 	for _, t := range x.Inventory.Tolerations() {
@@ -132,15 +132,15 @@ func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error)
 		}
 	}
 	spec["tolerations"] = all
-	if j.Spec.Template.Spec.SchedulerName != kube.Scheduler {
+	if j.Spec.Template.Spec.SchedulerName != kube.SchedulerName {
 		spec["nodeSelector"] = map[string]any{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
 		if list := kube.ListDevices(r.Launch.Devices); list != "" { // no binding of ours says so, and its machine looks for it
-			notes[kube.NoteDevices] = list
+			notes[kube.AnnotationDevices] = list
 		}
 	}
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{
-			"uid": j.UID, "resourceVersion": j.ResourceVersion, "annotations": map[string]any{kube.NoteLaunch: note, kube.NoteJob: r.Launch.Job.ID},
+			"uid": j.UID, "resourceVersion": j.ResourceVersion, "annotations": map[string]any{kube.AnnotationLaunch: note, kube.AnnotationJob: r.Launch.Job.ID},
 			"labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name, kube.LabelTold: nil},
 		},
 		"spec": map[string]any{"suspend": false, "template": map[string]any{
@@ -155,7 +155,7 @@ func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error)
 // Pods are the run's; released says whether the Job is known to have been released.
 func (x *Jobs) GiveBack(ctx context.Context, r Run, u *unstructured.Unstructured, pods []*corev1.Pod, released bool) error {
 	meta := map[string]any{
-		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelTold: nil}, "annotations": map[string]any{kube.NoteLaunch: nil, kube.NoteKueue: nil},
+		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelTold: nil}, "annotations": map[string]any{kube.AnnotationLaunch: nil, kube.AnnotationKueueWorkload: nil},
 	}
 	patch := map[string]any{"metadata": meta}
 	if r.Kueue == "" {
@@ -204,7 +204,7 @@ func (x *Jobs) ClaimFromKueue(ctx context.Context, r Run) error {
 	}
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": j.UID, "labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name},
-		"annotations": map[string]any{kube.NoteLaunch: note, kube.NoteJob: r.Launch.Job.ID, kube.NoteKueue: r.Kueue},
+		"annotations": map[string]any{kube.AnnotationLaunch: note, kube.AnnotationJob: r.Launch.Job.ID, kube.AnnotationKueueWorkload: r.Kueue},
 	}})
 	if err != nil {
 		return err

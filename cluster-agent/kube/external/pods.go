@@ -45,7 +45,7 @@ func (x *Pods) FillOthers(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod)
 		cpu, mem := kube.PodRequests(q)
 		p.OtherCPU, p.OtherMem = p.OtherCPU+protocol.Milli(cpu), p.OtherMem+protocol.MiB(mem)
 		if ds := kube.DevicesOf(q); len(ds) > 0 {
-			milli, err := strconv.ParseInt(q.Annotations[kube.NoteMilli], 10, 64)
+			milli, err := strconv.ParseInt(q.Annotations[kube.AnnotationGPUMilli], 10, 64)
 			if err != nil || milli <= 0 {
 				milli = 1000
 			}
@@ -126,11 +126,11 @@ func (x *Pods) GivesWay(n *corev1.Node, ours []*corev1.Pod) (pod *corev1.Pod, wh
 	if why == "" || len(ours) == 0 || x.Inventory.Crowded(n, ours) != "" {
 		return nil, ""
 	}
-	return slices.MaxFunc(ours, func(x, y *corev1.Pod) int { return begun(x).Compare(begun(y)) }), why
+	return slices.MaxFunc(ours, func(x, y *corev1.Pod) int { return podBoundTime(x).Compare(podBoundTime(y)) }), why
 }
 
-// begun is when a pod was bound, as far as it says.
-func begun(p *corev1.Pod) time.Time {
+// podBoundTime is when a pod was bound, as far as it says.
+func podBoundTime(p *corev1.Pod) time.Time {
 	if p.Status.StartTime != nil {
 		return p.Status.StartTime.Time
 	}

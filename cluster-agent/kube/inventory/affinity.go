@@ -19,23 +19,23 @@ func Misplaced(n *corev1.Node, p *corev1.Pod) string {
 		return ""
 	}
 	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	if !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return admits(t, n) }) {
+	if !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return nodeMatchesTerm(t, n) }) {
 		return "its nodeAffinity does not match node " + n.Name
 	}
 	return ""
 }
 
-var operators = map[corev1.NodeSelectorOperator]selection.Operator{
+var nodeSelectorOperators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
 	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// admits reports whether a node meets all that a term asks; one that asks nothing
+// nodeMatchesTerm reports whether a node meets all that a term asks; one that asks nothing
 // admits none.
-func admits(t corev1.NodeSelectorTerm, n *corev1.Node) bool {
+func nodeMatchesTerm(t corev1.NodeSelectorTerm, n *corev1.Node) bool {
 	for _, q := range t.MatchExpressions {
-		r, err := labels.NewRequirement(q.Key, operators[q.Operator], q.Values)
+		r, err := labels.NewRequirement(q.Key, nodeSelectorOperators[q.Operator], q.Values)
 		if err != nil || !r.Matches(labels.Set(n.Labels)) {
 			return false
 		}

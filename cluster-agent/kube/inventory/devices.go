@@ -88,13 +88,13 @@ func (v *Inventory) CardUUIDs(node *corev1.Node, devices []int) string {
 	for _, d := range devices {
 		uuid := ""
 		switch v.Sharing {
-		case kube.DRA:
+		case kube.SharingDRA:
 			if all := v.Devices(node.Name); d < len(all) {
 				if a := all[d].Attributes["uuid"]; a.StringValue != nil {
 					uuid = *a.StringValue
 				}
 			}
-		case kube.HAMi:
+		case kube.SharingHAMi:
 			if all := HAMiCards(node); d < len(all) {
 				uuid = all[d].ID
 			}
@@ -111,7 +111,7 @@ func (v *Inventory) CardUUIDs(node *corev1.Node, devices []int) string {
 // to be used. What runs on them runs on, for as long as it can.
 func (v *Inventory) Broken(n *corev1.Node) (all []int) {
 	switch v.Sharing {
-	case kube.DRA:
+	case kube.SharingDRA:
 		for i, d := range v.Devices(n.Name) {
 			if slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
 				return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
@@ -119,7 +119,7 @@ func (v *Inventory) Broken(n *corev1.Node) (all []int) {
 				all = append(all, i)
 			}
 		}
-	case kube.HAMi:
+	case kube.SharingHAMi:
 		for i, c := range HAMiCards(n) {
 			if c.Health != nil && !*c.Health {
 				all = append(all, i)

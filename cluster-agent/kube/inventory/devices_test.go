@@ -12,7 +12,7 @@ import (
 
 // A driver publishes slices of its cards beside them, or in their place.
 func TestASliceOfACardIsNoCard(t *testing.T) {
-	v := &Inventory{Config: Config{Site: "oslo", Driver: "gpu.nvidia.com", Sharing: kube.DRA}}
+	v := &Inventory{Config: Config{Site: "oslo", Driver: "gpu.nvidia.com", Sharing: kube.SharingDRA}}
 	v.SliceCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{ByNode: func(any) ([]string, error) { return []string{"n1"}, nil }})
 	text := func(s string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &s} }
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: resourcev1.ResourceSliceSpec{Driver: "gpu.nvidia.com"}}

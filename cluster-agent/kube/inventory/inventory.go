@@ -12,8 +12,8 @@ import (
 // Config says how a site uses the nodes of its cluster.
 type Config struct {
 	Site    string
-	Sharing kube.Sharing
-	Nodes   kube.Nodes
+	Sharing kube.GPUSharing
+	Nodes   kube.NodeSelection
 	Driver  string            // of device claims
 	Models  map[string]string // GPU product as nodes spell it -> model of the power table
 	Power   power.Table

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// productLabels are where nodes say what GPUs they have.
-var productLabels = []string{"nvidia.com/gpu.product", "gridbid.io/gpu-model", "aliyun.accelerator/nvidia_name", "cloud.google.com/gke-accelerator"}
+// gpuProductLabels are where nodes say what GPUs they have.
+var gpuProductLabels = []string{"nvidia.com/gpu.product", "gridbid.io/gpu-model", "aliyun.accelerator/nvidia_name", "cloud.google.com/gke-accelerator"}
 
-// memoryLabels are where nodes say how much memory each GPU has, in MiB.
-var memoryLabels = []string{"nvidia.com/gpu.memory", "aliyun.accelerator/nvidia_mem"}
+// gpuMemoryLabels are where nodes say how much memory each GPU has, in MiB.
+var gpuMemoryLabels = []string{"nvidia.com/gpu.memory", "aliyun.accelerator/nvidia_mem"}
 
-// word cuts a product's name at what is no letter or digit.
-var word = regexp.MustCompile(`[A-Za-z0-9]+`)
+// alphanumericWord cuts a product's name at what is no letter or digit.
+var alphanumericWord = regexp.MustCompile(`[A-Za-z0-9]+`)
 
 // model returns the model of the power table that a product is: by what the site
 // says, or if the product is called that, or if a word of it is. The longest
@@ -24,11 +24,11 @@ func (v *Inventory) model(product string) string {
 		return m
 	}
 	best := ""
-	words := word.FindAllString(product, -1)
+	words := alphanumericWord.FindAllString(product, -1)
 	if slices.Contains(words, "MIG") || slices.Contains(words, "SHARED") {
 		return product
 	}
-	for _, m := range v.Power.Models() {
+	for _, m := range v.Power.ModelNames() {
 		if strings.EqualFold(m, product) {
 			return m
 		}
@@ -44,7 +44,7 @@ func (v *Inventory) model(product string) string {
 	return best
 }
 
-func first(labels map[string]string, keys []string) string {
+func firstLabel(labels map[string]string, keys []string) string {
 	for _, k := range keys {
 		if v := labels[k]; v != "" {
 			return v

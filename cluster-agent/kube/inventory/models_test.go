@@ -7,7 +7,7 @@ import (
 )
 
 func TestProductsAreRecognised(t *testing.T) {
-	v := &Inventory{Config: Config{Site: "oslo", Models: map[string]string{"Acme-X1": "H100"}, Power: power.Default()}}
+	v := &Inventory{Config: Config{Site: "oslo", Models: map[string]string{"Acme-X1": "H100"}, Power: power.DefaultTable()}}
 	for product, want := range map[string]string{
 		"NVIDIA-H100-80GB-HBM3": "H100", "NVIDIA A100-SXM4-80GB": "A100", "Tesla-V100-SXM2-16GB": "V100", "nvidia-tesla-t4": "T4",
 		"NVIDIA-L4": "L4", "Acme-X1": "H100", "Quantum-9": "Quantum-9",

@@ -21,13 +21,15 @@ func (v *Inventory) Node(name string) *corev1.Node {
 }
 
 // Plan is what the machine of a launch is told of its cards.
-func (v *Inventory) Plan(l protocol.Launch) podenergy.Plan {
-	g, _ := v.Power.Lookup(l.Model)
-	return podenergy.Plan{Cap: l.Cap, Idle: g.Idle}
+func (v *Inventory) Plan(l protocol.Launch) podenergy.PowerPlan {
+	g, _ := v.Power.LookupModel(l.Model)
+	return podenergy.PowerPlan{Cap: l.Cap, Idle: g.Idle}
 }
 
 // Uses reports whether a node is one that this site uses.
-func (v *Inventory) Uses(n *corev1.Node) bool { return v.Nodes == kube.All || kube.Owns(v.Site, n) }
+func (v *Inventory) Uses(n *corev1.Node) bool {
+	return v.Nodes == kube.AllNodes || kube.NodeOwnedBySite(v.Site, n)
+}
 
 // Foreign says why a node is not used that lacks our taint.
 func (v *Inventory) Foreign() string {
@@ -48,11 +50,11 @@ func (v *Inventory) Describe(n *corev1.Node) protocol.Node {
 		Name: n.Name, CPU: protocol.Milli(n.Status.Allocatable.Cpu().MilliValue()),
 		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: v.closed(n),
 	}
-	product := first(n.Labels, productLabels)
-	if mib, err := strconv.ParseInt(first(n.Labels, memoryLabels), 10, 64); err == nil {
+	product := firstLabel(n.Labels, gpuProductLabels)
+	if mib, err := strconv.ParseInt(firstLabel(n.Labels, gpuMemoryLabels), 10, 64); err == nil {
 		p.GPUMemory = protocol.MiB(mib)
 	}
-	if v.Sharing == kube.DRA {
+	if v.Sharing == kube.SharingDRA {
 		for _, d := range v.Devices(n.Name) {
 			p.GPUs++
 			if a := d.Attributes["productName"]; a.StringValue != nil {
@@ -62,10 +64,10 @@ func (v *Inventory) Describe(n *corev1.Node) protocol.Node {
 				p.GPUMemory = protocol.MiB(m.Value.Value() >> 20)
 			}
 		}
-	} else if v.Sharing == kube.GPUShare {
+	} else if v.Sharing == kube.SharingGPUShare {
 		q := n.Status.Allocatable["aliyun.com/gpu-count"]
 		p.GPUs = int(q.Value())
-	} else if q := n.Status.Allocatable[kube.PluginGPU]; v.Sharing == kube.HAMi {
+	} else if q := n.Status.Allocatable[kube.PluginGPU]; v.Sharing == kube.SharingHAMi {
 		p.GPUs = len(HAMiCards(n))
 	} else {
 		p.GPUs = int(q.Value())
@@ -133,7 +135,7 @@ func (v *Inventory) Crowded(n *corev1.Node, pods []*corev1.Pod) string {
 		return fmt.Sprintf("others took memory of node %s: %d MiB asked of %d", n.Name, mib, have.Memory().Value()>>20)
 	case have.Pods().Value() > 0 && int64(len(pods)) > have.Pods().Value():
 		return fmt.Sprintf("node %s takes %d pods; it would have %d", n.Name, have.Pods().Value(), len(pods))
-	case v.Sharing == kube.Plugin && gpus > most.Value():
+	case v.Sharing == kube.SharingDevicePlugin && gpus > most.Value():
 		return fmt.Sprintf("others took GPUs of node %s: %d asked of %d", n.Name, gpus, most.Value())
 	}
 	return ""

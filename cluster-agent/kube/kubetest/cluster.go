@@ -27,32 +27,32 @@ import (
 // the test on an error.
 type Cluster struct {
 	testing.TB
-	*kubeenv.Plane
+	*kubeenv.ControlPlane
 	Config  *rest.Config // without limits of rate
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 }
 
 // New starts a control plane that ends with the test.
-func New(t testing.TB, o kubeenv.Options) *Cluster {
+func New(t testing.TB, o kubeenv.PlaneOptions) *Cluster {
 	t.Helper()
-	c := &Cluster{TB: t, Plane: kubeenv.ForTest(t, o)}
+	c := &Cluster{TB: t, ControlPlane: kubeenv.StartForTest(t, o)}
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
-	c.Must(err)
+	c.FailOnError(err)
 	cfg.QPS = -1
 	c.Config, c.Client, c.Dynamic = cfg, kubernetes.NewForConfigOrDie(cfg), dynamic.NewForConfigOrDie(cfg)
 	return c
 }
 
-// Must ends the test on an error.
-func (c *Cluster) Must(err error) {
+// FailOnError ends the test on an error.
+func (c *Cluster) FailOnError(err error) {
 	c.Helper()
 	if err != nil {
 		c.Fatal(err)
 	}
 }
 
-func quantities(m map[corev1.ResourceName]string) corev1.ResourceList {
+func resourceList(m map[corev1.ResourceName]string) corev1.ResourceList {
 	l := make(corev1.ResourceList)
 	for k, v := range m {
 		l[k] = resource.MustParse(v)
@@ -67,7 +67,7 @@ func (c *Cluster) AddNodes(n int, site string) {
 		ObjectMeta: metav1.ObjectMeta{Name: "gpu.nvidia.com"},
 		Spec:       resourcev1.DeviceClassSpec{Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "gpu.nvidia.com"`}}}},
 	}, metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	for i := range n {
 		c.AddNode(fmt.Sprintf("gpu-%03d", i), site)
 	}
@@ -81,25 +81,25 @@ func (c *Cluster) AddNode(name, site string) {
 	if site != "" {
 		taints = []corev1.Taint{{Key: "gridbid.io/owned", Value: site, Effect: corev1.TaintEffectNoSchedule}}
 	}
-	have := quantities(map[corev1.ResourceName]string{"cpu": "96", "memory": "768Gi", "pods": "110", "nvidia.com/gpu": "8"})
+	have := resourceList(map[corev1.ResourceName]string{"cpu": "96", "memory": "768Gi", "pods": "110", "nvidia.com/gpu": "8"})
 	_, err := c.Client.CoreV1().Nodes().Create(c.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.memory": "81920", "kubernetes.io/hostname": name}},
 		Spec:   corev1.NodeSpec{Taints: taints},
 		Status: corev1.NodeStatus{Capacity: have, Allocatable: have},
 	}, metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: "gpu.nvidia.com", NodeName: &name, Pool: resourcev1.ResourcePool{Name: name, Generation: 1, ResourceSliceCount: 1}}}
 	for d := range 8 {
-		slice.Spec.Devices = append(slice.Spec.Devices, device(d))
+		slice.Spec.Devices = append(slice.Spec.Devices, sharableDevice(d))
 	}
 	_, err = c.Client.ResourceV1().ResourceSlices().Create(c.Context(), slice, metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 }
 
-// device is an H100 that can be shared by thousandths and MiB.
-func device(index int) resourcev1.Device {
+// sharableDevice is an H100 that can be shared by thousandths and MiB.
+func sharableDevice(index int) resourcev1.Device {
 	shared, product, uuid := true, "NVIDIA H100 80GB HBM3", fmt.Sprintf("GPU-%d", index)
 	capacity := func(all, step string) resourcev1.DeviceCapacity {
 		a, s := resource.MustParse(all), resource.MustParse(step)
@@ -113,9 +113,9 @@ func device(index int) resourcev1.Device {
 	}
 }
 
-// Task is a batch/v1 Job in JSON: so many pods at once, of four cores, 16 GiB and
+// BatchJobTask is a batch/v1 Job in JSON: so many pods at once, of four cores, 16 GiB and
 // some GPUs each, that end after a while; 0 is never. Notes annotate the pods.
-func Task(run time.Duration, pods, gpus int, notes map[string]string) protocol.Task {
+func BatchJobTask(run time.Duration, pods, gpus int, notes map[string]string) protocol.Task {
 	all := map[string]any{}
 	if run > 0 {
 		all["plane.test/run"] = run.String()
@@ -127,7 +127,7 @@ func Task(run time.Duration, pods, gpus int, notes map[string]string) protocol.T
 	if gpus > 0 {
 		limits["nvidia.com/gpu"] = fmt.Sprint(gpus)
 	}
-	return JSON(map[string]any{
+	return EncodeTask(map[string]any{
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "mine"},
 		"spec": map[string]any{
 			"parallelism": pods, "completions": pods, "backoffLimit": 0,
@@ -144,8 +144,8 @@ func PodSpec(limits map[string]any) map[string]any {
 	}}}
 }
 
-// JSON writes an object as a task.
-func JSON(object map[string]any) protocol.Task {
+// EncodeTask writes an object as a task.
+func EncodeTask(object map[string]any) protocol.Task {
 	data, err := json.Marshal(object)
 	if err != nil {
 		panic(err) // made of maps and strings
@@ -153,24 +153,24 @@ func JSON(object map[string]any) protocol.Task {
 	return protocol.Task(data)
 }
 
-// A Ran is a pod that ran to its end; Job is "" if it is of others.
-type Ran struct{ Job, Pod, Node string }
+// A FinishedPod is a pod that ran to its end; Job is "" if it is of others.
+type FinishedPod struct{ Job, Pod, Node string }
 
-// AllRan returns the pods that ran to their end, by name, and Ran those of our jobs.
-func (c *Cluster) AllRan() (all []Ran) {
+// AllFinishedPods returns the pods that ran to their end, by name, and Ran those of our jobs.
+func (c *Cluster) AllFinishedPods() (all []FinishedPod) {
 	c.Helper()
 	pods, err := c.Client.CoreV1().Pods("").List(c.Context(), metav1.ListOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	for _, p := range pods.Items {
 		if p.Status.Phase == corev1.PodSucceeded {
-			all = append(all, Ran{p.Annotations["gridbid.io/job"], p.Name, p.Spec.NodeName})
+			all = append(all, FinishedPod{p.Annotations["gridbid.io/job"], p.Name, p.Spec.NodeName})
 		}
 	}
 	return all
 }
 
-// Ran returns the pods of our jobs that ran to their end, by name.
-func (c *Cluster) Ran() []Ran {
+// FinishedPodsOfJobs returns the pods of our jobs that ran to their end, by name.
+func (c *Cluster) FinishedPodsOfJobs() []FinishedPod {
 	c.Helper()
-	return slices.DeleteFunc(c.AllRan(), func(r Ran) bool { return r.Job == "" })
+	return slices.DeleteFunc(c.AllFinishedPods(), func(r FinishedPod) bool { return r.Job == "" })
 }

@@ -20,33 +20,33 @@ import (
 
 // Names by which Kueue finds its own things.
 const (
-	kueueSpace   = "kueue-system"
-	kueueService = "kueue-webhook-service"
-	kueueSecret  = "kueue-webhook-server-cert"
+	kueueNamespace = "kueue-system"
+	kueueService   = "kueue-webhook-service"
+	kueueSecret    = "kueue-webhook-server-cert"
 )
 
-// Kueue installs Kueue in a cluster as it is published, from the folder that
+// InstallKueue installs Kueue in a cluster as it is published, from the folder that
 // internal/kubeenv/kueue/build.sh prints, and starts its controller. A dispatcher
 // chooses the clusters of MultiKueue; "" is Kueue's own.
-func (c *Cluster) Kueue(assets, dispatcher string) {
+func (c *Cluster) InstallKueue(assets, dispatcher string) {
 	c.Helper()
-	free, err := ports.Free(1)
-	c.Must(err)
+	free, err := ports.FreePorts(1)
+	c.FailOnError(err)
 	port := free[0]
-	c.Apply(fmt.Sprintf(`
+	c.ApplyYAML(fmt.Sprintf(`
 {apiVersion: v1, kind: Namespace, metadata: {name: %[1]s}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: %[2]s, namespace: %[1]s}, spec: {type: ExternalName, externalName: localhost}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: %[3]s, namespace: %[1]s}}
-`, kueueSpace, kueueService, kueueSecret))
-	service := map[string]any{"namespace": kueueSpace, "name": kueueService, "port": int64(port)}
-	c.installKueue(assets, service)
+`, kueueNamespace, kueueService, kueueSecret))
+	service := map[string]any{"namespace": kueueNamespace, "name": kueueService, "port": int64(port)}
+	c.createKueueObjects(assets, service)
 	dir := filepath.Join(c.TempDir(), "kueue")
 	certs := filepath.Join(dir, "certs")
-	c.Must(os.MkdirAll(certs, 0o700))
+	c.FailOnError(os.MkdirAll(certs, 0o700))
 	config := filepath.Join(dir, "config.yaml")
-	c.Must(os.WriteFile(config, fmt.Appendf(nil, `apiVersion: config.kueue.x-k8s.io/v1beta2
+	c.FailOnError(os.WriteFile(config, fmt.Appendf(nil, `apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 namespace: %s
 health: {healthProbeBindAddress: "0"}
@@ -57,9 +57,9 @@ featureGates: {VisibilityOnDemand: false}
 internalCertManagement: {enable: true, webhookServiceName: %s, webhookSecretName: %s}
 integrations: {frameworks: [batch/job]}
 multiKueue: {gcInterval: 0s, workerLostTimeout: 15m%s}
-`, kueueSpace, port, certs, kueueService, kueueSecret, dispatcherLine(dispatcher)), 0o600))
-	c.Must(c.Add("kueue", filepath.Join(assets, "kueue"), "--config="+config, "--zap-log-level=2"))
-	go c.mount(certs)
+`, kueueNamespace, port, certs, kueueService, kueueSecret, dispatcherLine(dispatcher)), 0o600))
+	c.FailOnError(c.StartExtraProcess("kueue", filepath.Join(assets, "kueue"), "--config="+config, "--zap-log-level=2"))
+	go c.mountCertificates(certs)
 }
 
 func dispatcherLine(name string) string {
@@ -69,10 +69,10 @@ func dispatcherLine(name string) string {
 	return ", dispatcherName: " + name
 }
 
-// mount copies Kueue's certificates into files, as a kubelet would.
-func (c *Cluster) mount(dir string) {
+// mountCertificates copies Kueue's certificates into files, as a kubelet would.
+func (c *Cluster) mountCertificates(dir string) {
 	for ctx := c.Context(); ctx.Err() == nil; {
-		s, err := c.Client.CoreV1().Secrets(kueueSpace).Get(ctx, kueueSecret, metav1.GetOptions{})
+		s, err := c.Client.CoreV1().Secrets(kueueNamespace).Get(ctx, kueueSecret, metav1.GetOptions{})
 		if err == nil {
 			for name, data := range s.Data {
 				file := filepath.Join(dir, name)
@@ -88,47 +88,47 @@ func (c *Cluster) mount(dir string) {
 	}
 }
 
-// installKueue creates its definitions, and the webhooks for what is used here.
-func (c *Cluster) installKueue(assets string, service map[string]any) {
+// createKueueObjects creates its definitions, and the webhooks for what is used here.
+func (c *Cluster) createKueueObjects(assets string, service map[string]any) {
 	c.Helper()
 	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
-	c.Must(err)
+	c.FailOnError(err)
 	converted := []string{"localqueues", "clusterqueues", "workloads", "cohorts", "multikueueclusters"}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		c.Must(err)
+		c.FailOnError(err)
 		u := &unstructured.Unstructured{}
-		c.Must(yaml.Unmarshal(text, &u.Object))
+		c.FailOnError(yaml.Unmarshal(text, &u.Object))
 		if plural, _, _ := strings.Cut(u.GetName(), "."); slices.Contains(converted, plural) {
-			c.Must(unstructured.SetNestedMap(u.Object, map[string]any{
-				"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": with(service, "/convert")}},
+			c.FailOnError(unstructured.SetNestedMap(u.Object, map[string]any{
+				"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": withServicePath(service, "/convert")}},
 			}, "spec", "conversion"))
 		}
-		c.create(u)
+		c.createObject(u)
 	}
 	text, err := os.ReadFile(filepath.Join(assets, "webhooks.yaml"))
-	c.Must(err)
+	c.FailOnError(err)
 	for _, part := range strings.Split(string(text), "\n---\n") {
 		u := &unstructured.Unstructured{}
-		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
+		c.FailOnError(yaml.Unmarshal([]byte(part), &u.Object))
 		u.SetName("kueue-" + u.GetName())
 		hooks, _, err := unstructured.NestedSlice(u.Object, "webhooks")
-		c.Must(err)
+		c.FailOnError(err)
 		var kept []any
 		for _, h := range hooks {
 			name, _, _ := strings.Cut(h.(map[string]any)["name"].(string)[1:], ".")
 			if slices.Contains([]string{"job", "workload", "clusterqueue", "cohort", "resourceflavor"}, name) {
 				s := h.(map[string]any)["clientConfig"].(map[string]any)
-				s["service"] = with(service, s["service"].(map[string]any)["path"].(string))
+				s["service"] = withServicePath(service, s["service"].(map[string]any)["path"].(string))
 				kept = append(kept, h)
 			}
 		}
-		c.Must(unstructured.SetNestedSlice(u.Object, kept, "webhooks"))
-		c.create(u)
+		c.FailOnError(unstructured.SetNestedSlice(u.Object, kept, "webhooks"))
+		c.createObject(u)
 	}
 }
 
-func with(service map[string]any, path string) map[string]any {
+func withServicePath(service map[string]any, path string) map[string]any {
 	s := map[string]any{"path": path}
 	for k, v := range service {
 		s[k] = v
@@ -136,19 +136,19 @@ func with(service map[string]any, path string) map[string]any {
 	return s
 }
 
-// Apply creates objects of YAML documents.
-func (c *Cluster) Apply(text string) {
+// ApplyYAML creates objects of YAML documents.
+func (c *Cluster) ApplyYAML(text string) {
 	c.Helper()
 	for _, part := range strings.Split(text, "\n---\n") {
 		u := &unstructured.Unstructured{}
-		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
-		c.create(u)
+		c.FailOnError(yaml.Unmarshal([]byte(part), &u.Object))
+		c.createObject(u)
 	}
 }
 
-// create creates an object, for half a minute: its kind, or what must admit it, may
+// createObject creates an object, for half a minute: its kind, or what must admit it, may
 // be on its way.
-func (c *Cluster) create(u *unstructured.Unstructured) {
+func (c *Cluster) createObject(u *unstructured.Unstructured) {
 	c.Helper()
 	gvk := u.GroupVersionKind()
 	plural := strings.ToLower(gvk.Kind) + "s"
@@ -176,9 +176,9 @@ func (c *Cluster) create(u *unstructured.Unstructured) {
 	}
 }
 
-// Open reports whether a queue of Kueue's takes Jobs. Before that Kueue does not
+// QueueAcceptsJobs reports whether a queue of Kueue's takes Jobs. Before that Kueue does not
 // know that they are for other clusters, and later rejects them for it.
-func (c *Cluster) Open(queue string) bool {
+func (c *Cluster) QueueAcceptsJobs(queue string) bool {
 	c.Helper()
 	gvr := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "localqueues"}
 	u, err := c.Dynamic.Resource(gvr).Namespace("default").Get(context.Background(), queue, metav1.GetOptions{})
@@ -192,9 +192,9 @@ func (c *Cluster) Open(queue string) bool {
 	})
 }
 
-// Workloads are those of Kueue as they stand, and the end of its log, for a test
+// DumpWorkloads are those of Kueue as they stand, and the end of its log, for a test
 // that waits in vain.
-func (c *Cluster) Workloads() (all []any) {
+func (c *Cluster) DumpWorkloads() (all []any) {
 	c.Helper()
 	log, _ := os.ReadFile(filepath.Join(filepath.Dir(c.Kubeconfig), "kueue.log"))
 	all = append(all, string(log[max(0, len(log)-2000):]))

@@ -23,35 +23,35 @@ type Oracle struct {
 	c    *Cluster
 	stop func()
 
-	mu     sync.Mutex
-	pods   map[types.UID]*corev1.Pod
-	claims map[types.UID]*resourcev1.ResourceClaim
-	ran    map[string]map[types.UID]bool // job -> pods of it that ran to their end
-	Events int
-	Faults []string
-	Most   int // pods bound at once
+	mu           sync.Mutex
+	pods         map[types.UID]*corev1.Pod
+	claims       map[types.UID]*resourcev1.ResourceClaim
+	ran          map[string]map[types.UID]bool // job -> pods of it that ran to their end
+	Events       int
+	Faults       []string
+	MaxBoundPods int // pods bound at once
 
-	Crowded int             // events at which a node was asked for more than it has: see Beside
-	rivals  bool            // there is another scheduler
-	crowded map[string]bool // nodes that are asked for more now
+	OvercommitEvents   int             // events at which a node was asked for more than it has: see Beside
+	otherScheduler     bool            // there is another scheduler
+	overcommittedNodes map[string]bool // nodes that are asked for more now
 }
 
-// Beside says that another scheduler fills the same nodes. Two may then bind to a
+// AllowOtherScheduler says that another scheduler fills the same nodes. Two may then bind to a
 // node's last room at once, until ours gives way: that is counted, as Crowded, and
 // is no fault unless it stays, or more runs than there are devices.
-func (o *Oracle) Beside() {
+func (o *Oracle) AllowOtherScheduler() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.rivals = true
+	o.otherScheduler = true
 }
 
-// Watch begins to watch. Stop returns what was found.
-func (c *Cluster) Watch() *Oracle {
+// StartOracle begins to watch. Stop returns what was found.
+func (c *Cluster) StartOracle() *Oracle {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &Oracle{c: c, pods: make(map[types.UID]*corev1.Pod), claims: make(map[types.UID]*resourcev1.ResourceClaim), ran: make(map[string]map[types.UID]bool), crowded: make(map[string]bool)}
+	o := &Oracle{c: c, pods: make(map[types.UID]*corev1.Pod), claims: make(map[types.UID]*resourcev1.ResourceClaim), ran: make(map[string]map[types.UID]bool), overcommittedNodes: make(map[string]bool)}
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		o.follow(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
+		o.listAndWatch(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
 			if rv == "" {
 				l, err := c.Client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 				return l, nil, err
@@ -61,7 +61,7 @@ func (c *Cluster) Watch() *Oracle {
 		})
 	})
 	watching.Go(func() {
-		o.follow(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
+		o.listAndWatch(ctx, func(rv string) (runtime.Object, watch.Interface, error) {
 			if rv == "" {
 				l, err := c.Client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{})
 				return l, nil, err
@@ -75,13 +75,13 @@ func (c *Cluster) Watch() *Oracle {
 	return o
 }
 
-// Stop ends the watch and fails the test for each fault. It returns, for each
+// StopAndCheck ends the watch and fails the test for each fault. It returns, for each
 // job, how many pods of it ran to their end.
-func (o *Oracle) Stop() map[string]int {
+func (o *Oracle) StopAndCheck() map[string]int {
 	o.c.Helper()
 	o.stop()
-	for node := range o.crowded {
-		o.fault("node %s: it is asked for more than it has, to the end", node)
+	for node := range o.overcommittedNodes {
+		o.addFault("node %s: it is asked for more than it has, to the end", node)
 	}
 	for i, f := range o.Faults {
 		if i == 10 {
@@ -97,8 +97,8 @@ func (o *Oracle) Stop() map[string]int {
 	return ran
 }
 
-// follow lists and watches, again whenever the server goes away.
-func (o *Oracle) follow(ctx context.Context, ask func(rv string) (runtime.Object, watch.Interface, error)) {
+// listAndWatch lists and watches, again whenever the server goes away.
+func (o *Oracle) listAndWatch(ctx context.Context, ask func(rv string) (runtime.Object, watch.Interface, error)) {
 	for ctx.Err() == nil {
 		list, _, err := ask("")
 		if err != nil {
@@ -119,7 +119,7 @@ func (o *Oracle) follow(ctx context.Context, ask func(rv string) (runtime.Object
 			continue
 		}
 		for e := range w.ResultChan() {
-			o.see(e.Type == watch.Deleted, e.Object)
+			o.observeEvent(e.Type == watch.Deleted, e.Object)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (o *Oracle) replacePods(items []corev1.Pod) {
 	clear(o.pods)
 	for i := range items {
 		o.pods[items[i].UID] = &items[i]
-		o.note(&items[i])
+		o.recordFinishedPod(&items[i])
 	}
 }
 
@@ -143,8 +143,8 @@ func (o *Oracle) replaceClaims(items []resourcev1.ResourceClaim) {
 	}
 }
 
-// see takes in one event, and counts what it touches anew.
-func (o *Oracle) see(gone bool, object runtime.Object) {
+// observeEvent takes in one event, and counts what it touches anew.
+func (o *Oracle) observeEvent(gone bool, object runtime.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Events++
@@ -154,7 +154,7 @@ func (o *Oracle) see(gone bool, object runtime.Object) {
 		if gone {
 			delete(o.pods, x.UID)
 		}
-		o.note(x)
+		o.recordFinishedPod(x)
 		if x.Spec.NodeName != "" {
 			o.countNode(x.Spec.NodeName)
 		}
@@ -167,7 +167,7 @@ func (o *Oracle) see(gone bool, object runtime.Object) {
 	}
 }
 
-func (o *Oracle) note(p *corev1.Pod) {
+func (o *Oracle) recordFinishedPod(p *corev1.Pod) {
 	job := p.Annotations["gridbid.io/job"]
 	if p.Status.Phase != corev1.PodSucceeded || job == "" {
 		return
@@ -178,7 +178,7 @@ func (o *Oracle) note(p *corev1.Pod) {
 	o.ran[job][p.UID] = true
 }
 
-func live(p *corev1.Pod) bool {
+func podHoldsNode(p *corev1.Pod) bool {
 	return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
@@ -187,7 +187,7 @@ func (o *Oracle) countNode(node string) {
 	var cpu, memory, gpus, running int64
 	devices, bound := make(map[string]int64), 0
 	for _, p := range o.pods {
-		if !live(p) {
+		if !podHoldsNode(p) {
 			continue
 		}
 		bound++
@@ -211,20 +211,20 @@ func (o *Oracle) countNode(node string) {
 			}
 		}
 	}
-	o.Most = max(o.Most, bound)
+	o.MaxBoundPods = max(o.MaxBoundPods, bound)
 	if running > 8 {
-		o.fault("node %s: pods run with %d GPUs of 8", node, running)
+		o.addFault("node %s: pods run with %d GPUs of 8", node, running)
 	}
-	delete(o.crowded, node)
-	if full := cpu > 96_000 || memory > 768<<30 || gpus > 8; full && o.rivals {
-		o.crowded[node] = true
-		o.Crowded++
+	delete(o.overcommittedNodes, node)
+	if full := cpu > 96_000 || memory > 768<<30 || gpus > 8; full && o.otherScheduler {
+		o.overcommittedNodes[node] = true
+		o.OvercommitEvents++
 	} else if full {
-		o.fault("node %s: %dm of CPU, %d bytes and %d GPUs are asked by bound pods", node, cpu, memory, gpus)
+		o.addFault("node %s: %dm of CPU, %d bytes and %d GPUs are asked by bound pods", node, cpu, memory, gpus)
 	}
 	for d, milli := range devices {
 		if milli > 1000 {
-			o.fault("node %s: %d thousandths of device %s are held by bound pods", node, milli, d)
+			o.addFault("node %s: %d thousandths of device %s are held by bound pods", node, milli, d)
 		}
 	}
 }
@@ -246,11 +246,11 @@ func (o *Oracle) countDevices() {
 	}
 	for d, h := range devices {
 		if h.milli > 1000 || h.memory > 80<<30 {
-			o.fault("device %s: %d thousandths and %d bytes are allocated to claims", d, h.milli, h.memory)
+			o.addFault("device %s: %d thousandths and %d bytes are allocated to claims", d, h.milli, h.memory)
 		}
 	}
 }
 
-func (o *Oracle) fault(format string, args ...any) {
+func (o *Oracle) addFault(format string, args ...any) {
 	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
 }

@@ -20,27 +20,27 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Rights gives an account what the chart gives a site's agent, and no more, and
+// AgentKubeconfig gives an account what the chart gives a site's agent, and no more, and
 // returns a kubeconfig file of that account. The chart's page of rights is read
 // as it stands; it uses nothing that Go's own templates lack.
-func (c *Cluster) Rights(sharing string, namespaces ...string) (file string) {
+func (c *Cluster) AgentKubeconfig(sharing string, namespaces ...string) (file string) {
 	c.Helper()
-	c.render("rbac.yaml", sharing, namespaces)
-	return c.account("agent", nil)
+	c.applyChartTemplate("rbac.yaml", sharing, namespaces)
+	return c.accountKubeconfig("agent", nil)
 }
 
-// NodeRights gives the account of a node's daemon what the chart gives it, and
+// NodeDaemonKubeconfig gives the account of a node's daemon what the chart gives it, and
 // returns a kubeconfig file of one that runs on a node: its token is bound to a
 // pod there.
-func (c *Cluster) NodeRights(node string, namespaces ...string) (file string) {
+func (c *Cluster) NodeDaemonKubeconfig(node string, namespaces ...string) (file string) {
 	c.Helper()
-	c.render("node-rbac.yaml", "", namespaces)
+	c.applyChartTemplate("node-rbac.yaml", "", namespaces)
 	p, err := c.Client.CoreV1().Pods("default").Create(c.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "daemon-" + node},
 		Spec:       corev1.PodSpec{NodeName: node, ServiceAccountName: "agent-node", Containers: []corev1.Container{{Name: "node", Image: "registry.example.com/agent:1"}}},
 	}, metav1.CreateOptions{})
-	c.Must(err)
-	return c.account("agent-node", &authv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID})
+	c.FailOnError(err)
+	return c.accountKubeconfig("agent-node", &authv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID})
 }
 
 // repositoryRoot returns the folder of go.mod, looked for upwards from where the
@@ -48,7 +48,7 @@ func (c *Cluster) NodeRights(node string, namespaces ...string) (file string) {
 func (c *Cluster) repositoryRoot() string {
 	c.Helper()
 	dir, err := os.Getwd()
-	c.Must(err)
+	c.FailOnError(err)
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
 			return at
@@ -59,53 +59,53 @@ func (c *Cluster) repositoryRoot() string {
 	}
 }
 
-// render creates what a page of the chart says, unless it is there.
-func (c *Cluster) render(file, sharing string, namespaces []string) {
+// applyChartTemplate creates what a page of the chart says, unless it is there.
+func (c *Cluster) applyChartTemplate(file, sharing string, namespaces []string) {
 	c.Helper()
 	text, err := os.ReadFile(filepath.Join(c.repositoryRoot(), "deploy/chart/templates", file))
-	c.Must(err)
+	c.FailOnError(err)
 	t, err := template.New("rbac").Parse(string(text))
-	c.Must(err)
+	c.FailOnError(err)
 	var page bytes.Buffer
-	c.Must(t.Execute(&page, map[string]any{
+	c.FailOnError(t.Execute(&page, map[string]any{
 		"Release": map[string]any{"Name": "agent", "Namespace": "default"},
 		"Values":  map[string]any{"sharing": sharing, "namespaces": namespaces, "queue": true, "kueue": true, "nodes": "owned", "node": map[string]any{"enabled": true, "ceilingWatts": 2000}},
 	}))
 	for _, part := range strings.Split(page.String(), "\n---\n") {
 		u := &unstructured.Unstructured{}
-		c.Must(yaml.Unmarshal([]byte(part), &u.Object))
+		c.FailOnError(yaml.Unmarshal([]byte(part), &u.Object))
 		plural := strings.ToLower(u.GetKind()) + "s"
 		if cut, ok := strings.CutSuffix(plural, "ys"); ok {
 			plural = cut + "ies"
 		}
 		gvr := schema.GroupVersionResource{Group: u.GroupVersionKind().Group, Version: "v1", Resource: plural}
 		if _, err := c.Dynamic.Resource(gvr).Namespace(u.GetNamespace()).Create(c.Context(), u, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
-			c.Must(err)
+			c.FailOnError(err)
 		}
 	}
 }
 
-// account returns a kubeconfig file of an account.
-func (c *Cluster) account(name string, bound *authv1.BoundObjectReference) (file string) {
+// accountKubeconfig returns a kubeconfig file of an account.
+func (c *Cluster) accountKubeconfig(name string, bound *authv1.BoundObjectReference) (file string) {
 	c.Helper()
 	hour := int64(time.Hour / time.Second)
 	token, err := c.Client.CoreV1().ServiceAccounts("default").CreateToken(c.Context(), name,
 		&authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &hour, BoundObjectRef: bound}}, metav1.CreateOptions{})
-	c.Must(err)
+	c.FailOnError(err)
 	file = filepath.Join(c.TempDir(), "kubeconfig")
-	c.Must(os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
+	c.FailOnError(os.WriteFile(file, fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 current-context: agent
 contexts: [{name: agent, context: {cluster: plane, user: agent}}]
 clusters: [{name: plane, cluster: {server: %q, certificate-authority-data: %q}}]
 users: [{name: agent, user: {token: %q}}]
 `, c.Config.Host, base64.StdEncoding.EncodeToString(c.Config.CAData), token.Status.Token), 0o600))
-	c.settle()
+	c.awaitRightsEffective()
 	return file
 }
 
-// settle waits until the server's own watch has seen the rights.
-func (c *Cluster) settle() {
+// awaitRightsEffective waits until the server's own watch has seen the rights.
+func (c *Cluster) awaitRightsEffective() {
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Budget shares a site's ceiling in watts among its nodes as jobs come and go.
-// The book is one ConfigMap with a row for each node: what its limits together
+// A PowerBudget shares a site's ceiling in watts among its nodes as jobs come and go.
+// The book is one ConfigMapStore with a row for each node: what its limits together
 // could be at least and would be at most, and what it holds of the ceiling.
 //
 // Invariant: once all nodes are entered, the rows never hold more than the
@@ -31,36 +31,36 @@ import (
 // gone. For how long that is, each node sees for itself: clocks differ, and are set
 // anew. A node that cannot renew its own for half of that goes down to its lowest
 // limits before the others count on it.
-type Budget struct {
-	Store   Store
+type PowerBudget struct {
+	Table   BudgetStore
 	Node    string
 	Ceiling protocol.Milliwatts
-	Forget  time.Duration // default 10m
+	RowTTL  time.Duration // default 10m
 
-	held    protocol.Milliwatts // as the book says
-	limit   protocol.Milliwatts // as the cards are told
-	wanted  power.Want
-	begun   bool
-	looked  protocol.Time    // when keep was called last
-	stale   time.Duration    // since our row was renewed, at most
-	watched time.Duration    // for how long we have looked, at least
-	seen    map[string]sight // rows of others
+	reservedPower  protocol.Milliwatts // as the book says
+	appliedLimit   protocol.Milliwatts // as the cards are told
+	wanted         power.PowerDemand
+	joined         bool
+	lastReconciled protocol.Time          // when keep was called last
+	sinceRenewed   time.Duration          // since our row was renewed, at most
+	observedFor    time.Duration          // for how long we have looked, at least
+	observedRows   map[string]observedRow // rows of others
 }
 
-// A sight is a row as it was read, and how long we had looked when it became the same.
-type sight struct {
+// A observedRow is a row as it was read, and how long we had looked when it became the same.
+type observedRow struct {
 	text  string
 	since time.Duration
 }
 
-// A Store keeps the book. Save fails if the book is another than was loaded.
-type Store interface {
-	Load(context.Context) (rows map[string]string, version string, err error)
-	Save(ctx context.Context, rows map[string]string, version string) error
+// A BudgetStore keeps the book. Save fails if the book is another than was loaded.
+type BudgetStore interface {
+	LoadRows(context.Context) (rows map[string]string, version string, err error)
+	SaveRows(ctx context.Context, rows map[string]string, version string) error
 }
 
-// A row is one node's.
-type row struct {
+// A budgetRow is one node's.
+type budgetRow struct {
 	GPUs  int                 `json:"gpus"`
 	Least protocol.Milliwatts `json:"least_mw"`
 	Most  protocol.Milliwatts `json:"most_mw"`
@@ -68,77 +68,77 @@ type row struct {
 	At    int64               `json:"at_ms"`
 }
 
-// keep brings a node's limits and its row together, after its cards were told
+// reconcileBudget brings a node's limits and its row together, after its cards were told
 // what their jobs want. It returns when to come again at the latest.
-func (b *Budget) keep(ctx context.Context, caps *nvml.Caps, now protocol.Time, again time.Time) (time.Time, error) {
-	if b.Forget == 0 {
-		b.Forget = 10 * time.Minute
+func (b *PowerBudget) reconcileBudget(ctx context.Context, caps *nvml.PowerCaps, now protocol.Time, again time.Time) (time.Time, error) {
+	if b.RowTTL == 0 {
+		b.RowTTL = 10 * time.Minute
 	}
 	if caps.Len() == 0 { // their limits cannot be read, as those of a virtual machine's cards
 		return again, nil
 	}
-	before := b.limit
+	before := b.appliedLimit
 	var err error
-	if b.begun {
-		b.pass(now.Sub(b.looked))
-		err = b.settle(ctx, caps, now)
+	if b.joined {
+		b.advanceClock(now.Sub(b.lastReconciled))
+		err = b.renewRow(ctx, caps, now)
 	} else { // nothing is held yet, so nothing is taken yet
-		b.begun, b.limit = true, caps.Wants().Least
+		b.joined, b.appliedLimit = true, caps.PowerRange().Least
 	}
-	b.looked = now
-	if err != nil && b.stale > b.Forget/2 {
-		b.limit = caps.Wants().Least
+	b.lastReconciled = now
+	if err != nil && b.sinceRenewed > b.RowTTL/2 {
+		b.appliedLimit = caps.PowerRange().Least
 	}
-	caps.SetPart(b.limit)
-	if b.limit != before {
-		again = now.Go()
+	caps.SetSharedCeiling(b.appliedLimit)
+	if b.appliedLimit != before {
+		again = now.StdTime()
 	}
 	return again, err
 }
 
-// leave takes a node's cards out of the ceiling. Its row is forgotten with time.
-func (b *Budget) leave(caps *nvml.Caps) {
-	*b = Budget{Store: b.Store, Node: b.Node, Ceiling: b.Ceiling, Forget: b.Forget}
-	caps.SetPart(0)
+// leaveBudget takes a node's cards out of the ceiling. Its row is forgotten with time.
+func (b *PowerBudget) leaveBudget(caps *nvml.PowerCaps) {
+	*b = PowerBudget{Table: b.Table, Node: b.Node, Ceiling: b.Ceiling, RowTTL: b.RowTTL}
+	caps.SetSharedCeiling(0)
 }
 
-// pass counts the time since keep was called last. What passed of it while our clock
+// advanceClock counts the time since keep was called last. What passed of it while our clock
 // was set, or our machine stood still, nobody knows: our own row is taken to be older
 // then, and nobody else's.
-func (b *Budget) pass(d time.Duration) {
-	b.stale += max(d, 0)
-	b.watched += min(max(d, 0), b.Forget/10)
+func (b *PowerBudget) advanceClock(d time.Duration) {
+	b.sinceRenewed += max(d, 0)
+	b.observedFor += min(max(d, 0), b.RowTTL/10)
 }
 
-func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now protocol.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	rows, version, err := b.Store.Load(ctx)
+	rows, version, err := b.Table.LoadRows(ctx)
 	if err != nil {
 		return err
 	}
 	if rows[b.Node] == "" { // struck out while we were silent
-		b.held = 0
+		b.reservedPower = 0
 	}
-	want := caps.Wants()
-	fair, free, tight, err := b.fair(rows, row{GPUs: caps.Len(), Least: want.Least, Most: want.Most})
+	want := caps.PowerRange()
+	fair, free, tight, err := b.fairShare(rows, budgetRow{GPUs: caps.Len(), Least: want.Least, Most: want.Most})
 	if err != nil {
 		return err
 	}
-	b.limit = max(want.Least, min(b.held, fair))
-	next := b.held
+	b.appliedLimit = max(want.Least, min(b.reservedPower, fair))
+	next := b.reservedPower
 	switch {
-	case b.held == 0: // first it is entered: cards draw their lowest limits whatever the book says
-	case fair < b.held: // down first, then give back
-		next = min(b.held, max(fair, caps.Total()))
+	case b.reservedPower == 0: // first it is entered: cards draw their lowest limits whatever the book says
+	case fair < b.reservedPower: // down first, then give back
+		next = min(b.reservedPower, max(fair, caps.TotalPowerLimit()))
 	default:
-		next = max(b.held, min(fair, free))
+		next = max(b.reservedPower, min(fair, free))
 	}
 	next = max(next, want.Least)
-	if next == b.held && want == b.wanted && b.stale < b.Forget/5 {
+	if next == b.reservedPower && want == b.wanted && b.sinceRenewed < b.RowTTL/5 {
 		return tight
 	}
-	text, err := json.Marshal(row{caps.Len(), want.Least, want.Most, next, int64(now)})
+	text, err := json.Marshal(budgetRow{caps.Len(), want.Least, want.Most, next, int64(now)})
 	if err != nil {
 		return err
 	}
@@ -146,38 +146,38 @@ func (b *Budget) settle(ctx context.Context, caps *nvml.Caps, now protocol.Time)
 		rows = make(map[string]string)
 	}
 	rows[b.Node] = string(text)
-	if err := b.Store.Save(ctx, rows, version); err != nil {
+	if err := b.Table.SaveRows(ctx, rows, version); err != nil {
 		return err
 	}
-	b.held, b.wanted, b.stale = next, want, 0
-	b.limit = max(want.Least, min(next, fair))
+	b.reservedPower, b.wanted, b.sinceRenewed = next, want, 0
+	b.appliedLimit = max(want.Least, min(next, fair))
 	return tight
 }
 
-// fair returns a node's part of the ceiling by what all want, and what nobody
+// fairShare returns a node's part of the ceiling by what all want, and what nobody
 // else holds. Rows of nodes that are gone are taken out. If not even the lowest limits
 // of all keep the ceiling, that is tight: all go down to those, and stay in the book, or
 // the others would share what is not there.
-func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Milliwatts, tight, err error) {
+func (b *PowerBudget) fairShare(rows map[string]string, mine budgetRow) (fair, free protocol.Milliwatts, tight, err error) {
 	free = b.Ceiling
-	wants := mine.wants()
-	maps.DeleteFunc(b.seen, func(node string, _ sight) bool { return rows[node] == "" })
+	wants := mine.powerWants()
+	maps.DeleteFunc(b.observedRows, func(node string, _ observedRow) bool { return rows[node] == "" })
 	for _, node := range slices.Sorted(maps.Keys(rows)) {
 		if node == b.Node {
 			continue
 		}
-		var r row
+		var r budgetRow
 		if err := json.Unmarshal([]byte(rows[node]), &r); err != nil || r.Least < 0 || r.Held < 0 || r.Most < r.Least || r.GPUs < 1 || r.GPUs > 64 {
 			return 0, 0, nil, fmt.Errorf("node: row %s of the ceiling's book cannot be read: delete it from the ConfigMap", node)
 		}
-		if b.unchanged(node, rows[node]) > b.Forget {
+		if b.rowUnchangedFor(node, rows[node]) > b.RowTTL {
 			delete(rows, node)
 			continue
 		}
 		free -= max(r.Held, r.Least)
-		wants = append(wants, r.wants()...)
+		wants = append(wants, r.powerWants()...)
 	}
-	limits, ok := power.Share(b.Ceiling, wants)
+	limits, ok := power.ShareCeiling(b.Ceiling, wants)
 	if !ok {
 		tight = errors.New("the lowest limits of all nodes together are above the site's ceiling: raise it, or take nodes out")
 	}
@@ -187,32 +187,32 @@ func (b *Budget) fair(rows map[string]string, mine row) (fair, free protocol.Mil
 	return fair, max(0, free), tight, nil
 }
 
-// unchanged is for how long a row has been seen to be the same.
-func (b *Budget) unchanged(node, text string) time.Duration {
-	if b.seen[node].text != text {
-		if b.seen == nil {
-			b.seen = make(map[string]sight)
+// rowUnchangedFor is for how long a row has been seen to be the same.
+func (b *PowerBudget) rowUnchangedFor(node, text string) time.Duration {
+	if b.observedRows[node].text != text {
+		if b.observedRows == nil {
+			b.observedRows = make(map[string]observedRow)
 		}
-		b.seen[node] = sight{text, b.watched}
+		b.observedRows[node] = observedRow{text, b.observedFor}
 	}
-	return b.watched - b.seen[node].since
+	return b.observedFor - b.observedRows[node].since
 }
 
-// wants are those of a node's cards, taken to be equal: no node is favoured for
+// powerWants are those of a node's cards, taken to be equal: no node is favoured for
 // having more of them.
-func (r row) wants() []power.Want {
+func (r budgetRow) powerWants() []power.PowerDemand {
 	n := protocol.Milliwatts(r.GPUs)
-	return slices.Repeat([]power.Want{{Least: (r.Least + n - 1) / n, Most: r.Most / n}}, r.GPUs)
+	return slices.Repeat([]power.PowerDemand{{Least: (r.Least + n - 1) / n, Most: r.Most / n}}, r.GPUs)
 }
 
-// ConfigMap keeps the book in a cluster.
-type ConfigMap struct {
+// ConfigMapStore keeps the book in a cluster.
+type ConfigMapStore struct {
 	Client          kubernetes.Interface
 	Namespace, Name string
 }
 
-// Load implements Store.
-func (c ConfigMap) Load(ctx context.Context) (map[string]string, string, error) {
+// LoadRows implements Store.
+func (c ConfigMapStore) LoadRows(ctx context.Context) (map[string]string, string, error) {
 	m, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, "", err
@@ -220,8 +220,8 @@ func (c ConfigMap) Load(ctx context.Context) (map[string]string, string, error) 
 	return m.Data, m.ResourceVersion, nil
 }
 
-// Save implements Store. What others wrote beside the rows, as whose release it is, stays.
-func (c ConfigMap) Save(ctx context.Context, rows map[string]string, version string) error {
+// SaveRows implements Store. What others wrote beside the rows, as whose release it is, stays.
+func (c ConfigMapStore) SaveRows(ctx context.Context, rows map[string]string, version string) error {
 	m, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 	if err != nil {
 		return err

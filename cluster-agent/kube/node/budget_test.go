@@ -22,7 +22,7 @@ import (
 const noon = protocol.Time(1_767_355_200_000) // 2026-01-02T12:00:00Z
 
 // A card is one whose limit is a number. Real calls are tested in nvml, and a
-// real ConfigMap in this package on a control plane.
+// real ConfigMapStore in this package on a control plane.
 type card struct {
 	nvml.Device
 	id    string
@@ -30,10 +30,10 @@ type card struct {
 }
 
 func (c *card) UUID() string { return c.id }
-func (c *card) Limits() (nvml.Limits, error) {
+func (c *card) PowerLimits() (nvml.Limits, error) {
 	return nvml.Limits{Least: 200_000, Most: 700_000, Default: 700_000, Now: c.limit}, nil
 }
-func (c *card) SetLimit(l protocol.Milliwatts) error { c.limit = l; return nil }
+func (c *card) SetPowerLimit(l protocol.Milliwatts) error { c.limit = l; return nil }
 
 // A book is a Store in memory, which can be out of reach.
 type book struct {
@@ -42,14 +42,14 @@ type book struct {
 	away    bool
 }
 
-func (b *book) Load(context.Context) (map[string]string, string, error) {
+func (b *book) LoadRows(context.Context) (map[string]string, string, error) {
 	if b.away {
 		return nil, "", errors.New("no answer")
 	}
 	return maps.Clone(b.rows), strconv.Itoa(b.version), nil
 }
 
-func (b *book) Save(_ context.Context, rows map[string]string, version string) error {
+func (b *book) SaveRows(_ context.Context, rows map[string]string, version string) error {
 	if b.away || version != strconv.Itoa(b.version) {
 		return errors.New("conflict, or no answer")
 	}
@@ -59,7 +59,7 @@ func (b *book) Save(_ context.Context, rows map[string]string, version string) e
 
 func (b *book) held(t interface{ Fatal(...any) }) (sum protocol.Milliwatts) {
 	for _, text := range b.rows {
-		var r row
+		var r budgetRow
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -70,28 +70,28 @@ func (b *book) held(t interface{ Fatal(...any) }) (sum protocol.Milliwatts) {
 
 // A machine is one node's cards with its budget.
 type machine struct {
-	*Budget
-	caps *nvml.Caps
+	*PowerBudget
+	caps *nvml.PowerCaps
 }
 
-func newMachine(t interface{ Fatal(...any) }, name string, cards int, store Store, ceiling protocol.Milliwatts) machine {
+func newMachine(t interface{ Fatal(...any) }, name string, cards int, store BudgetStore, ceiling protocol.Milliwatts) machine {
 	var devices []nvml.Device
 	for i := range cards {
 		devices = append(devices, &card{id: fmt.Sprint(name, "/", i), limit: 700_000})
 	}
-	caps, err := nvml.NewCaps(devices, nvml.CapsConfig{Every: time.Nanosecond})
+	caps, err := nvml.NewPowerCaps(devices, nvml.CapsConfig{MinChangeInterval: time.Nanosecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return machine{&Budget{Store: store, Node: name, Ceiling: ceiling}, caps}
+	return machine{&PowerBudget{Table: store, Node: name, Ceiling: ceiling}, caps}
 }
 
 // round is what a daemon does in one: cards first, then the book.
 func (m machine) round(t interface{ Fatal(...any) }, now protocol.Time) (again bool, err error) {
-	if _, err := m.caps.Apply(now.Go()); err != nil {
+	if _, err := m.caps.ApplyLimits(now.StdTime()); err != nil {
 		t.Fatal(err)
 	}
-	at, err := m.keep(context.Background(), m.caps, now, time.Time{})
+	at, err := m.reconcileBudget(context.Background(), m.caps, now, time.Time{})
 	return !at.IsZero(), err
 }
 
@@ -111,7 +111,7 @@ func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
 		now := noon
 		total := func() (sum protocol.Milliwatts) {
 			for _, m := range all {
-				sum += m.caps.Total()
+				sum += m.caps.TotalPowerLimit()
 			}
 			return sum
 		}
@@ -125,7 +125,7 @@ func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
 			m := rapid.SampledFrom(all).Draw(t, "node")
 			if rapid.Bool().Draw(t, "a job comes or goes") {
 				i := rapid.IntRange(0, m.caps.Len()-1).Draw(t, "card")
-				_ = m.caps.Want(fmt.Sprint(m.Node, "/", i), protocol.Milliwatts(rapid.IntRange(0, 700).Draw(t, "watts"))*1000)
+				_ = m.caps.RequestLimit(fmt.Sprint(m.Node, "/", i), protocol.Milliwatts(rapid.IntRange(0, 700).Draw(t, "watts"))*1000)
 			}
 			store.away = rapid.IntRange(0, 9).Draw(t, "away") == 0
 			_, _ = m.round(t, now)
@@ -142,7 +142,7 @@ func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
 		}
 		var most protocol.Milliwatts
 		for _, m := range all {
-			most += m.caps.Wants().Most
+			most += m.caps.PowerRange().Most
 		}
 		if got, want := total(), min(most, ceiling); got > ceiling || got < want-20_000 {
 			t.Fatalf("limits sum to %d mW in the end; want nearly %d", got, want)
@@ -163,27 +163,27 @@ func TestANodeThatIsGoneOrCutOffHoldsNothing(t *testing.T) {
 		}
 	}
 	rounds(10, a, b)
-	if a.caps.Total() != 1_400_000 || b.caps.Total() != 1_400_000 {
-		t.Fatalf("%d and %d, want half each", a.caps.Total(), b.caps.Total())
+	if a.caps.TotalPowerLimit() != 1_400_000 || b.caps.TotalPowerLimit() != 1_400_000 {
+		t.Fatalf("%d and %d, want half each", a.caps.TotalPowerLimit(), b.caps.TotalPowerLimit())
 	}
 	rounds(22, a) // b is silent for eleven minutes
-	if a.caps.Total() != 2_800_000 {
-		t.Errorf("%d, want all of it", a.caps.Total())
+	if a.caps.TotalPowerLimit() != 2_800_000 {
+		t.Errorf("%d, want all of it", a.caps.TotalPowerLimit())
 	}
 	store.away = true
 	rounds(12, b)
-	if b.caps.Total() != 800_000 {
-		t.Errorf("a node that is cut off has %d, want its lowest", b.caps.Total())
+	if b.caps.TotalPowerLimit() != 800_000 {
+		t.Errorf("a node that is cut off has %d, want its lowest", b.caps.TotalPowerLimit())
 	}
 	store.away = false
 	rounds(10, a, b)
-	if a.caps.Total() != 1_400_000 || b.caps.Total() != 1_400_000 {
-		t.Errorf("%d and %d after it came back", a.caps.Total(), b.caps.Total())
+	if a.caps.TotalPowerLimit() != 1_400_000 || b.caps.TotalPowerLimit() != 1_400_000 {
+		t.Errorf("%d and %d after it came back", a.caps.TotalPowerLimit(), b.caps.TotalPowerLimit())
 	}
 	low := newMachine(t, "c", 4, store, 2_000_000) // three times 800 W are too much
 	_, _ = low.round(t, now)
-	if _, err := low.round(t, now); err == nil || low.caps.Total() != 800_000 {
-		t.Errorf("a ceiling that cannot be kept: %v, %d", err, low.caps.Total())
+	if _, err := low.round(t, now); err == nil || low.caps.TotalPowerLimit() != 800_000 {
+		t.Errorf("a ceiling that cannot be kept: %v, %d", err, low.caps.TotalPowerLimit())
 	}
 	store.rows["x"] = "nonsense"
 	if _, err := a.round(t, now.Add(time.Hour)); err == nil {
@@ -201,12 +201,12 @@ func TestANodeWhoseClockIsWrongTakesNobodyForGone(t *testing.T) {
 			now = now.Add(30 * time.Second)
 			_, _ = a.round(t, now)
 			_, _ = b.round(t, now.Add(ahead))
-			if sum := a.caps.Total() + b.caps.Total(); i > 1 && sum > 2_800_000 {
+			if sum := a.caps.TotalPowerLimit() + b.caps.TotalPowerLimit(); i > 1 && sum > 2_800_000 {
 				t.Fatalf("round %d, %v ahead: limits sum to %d mW", i, ahead, sum)
 			}
 		}
-		if a.caps.Total() != 1_400_000 || b.caps.Total() != 1_400_000 {
-			t.Errorf("%v ahead: %d and %d, want half each", ahead, a.caps.Total(), b.caps.Total())
+		if a.caps.TotalPowerLimit() != 1_400_000 || b.caps.TotalPowerLimit() != 1_400_000 {
+			t.Errorf("%v ahead: %d and %d, want half each", ahead, a.caps.TotalPowerLimit(), b.caps.TotalPowerLimit())
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestANodeWhoseClockIsSetHoldsWhatItHeld(t *testing.T) {
 			}
 			_, _ = a.round(t, now.Add(ahead))
 			_, _ = b.round(t, now)
-			if a, b := a.caps.Total(), b.caps.Total(); i > 8 && (a != 1_400_000 || b != 1_400_000) {
+			if a, b := a.caps.TotalPowerLimit(), b.caps.TotalPowerLimit(); i > 8 && (a != 1_400_000 || b != 1_400_000) {
 				t.Fatalf("round %d, set by %v: %d and %d, want half each", i, step, a, b)
 			}
 		}
@@ -256,8 +256,8 @@ func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
 		now = now.Add(30 * time.Second)
 		for _, m := range all {
 			_, err := m.round(t, now)
-			if i > 5 && (err == nil || m.caps.Total() != 800_000) {
-				t.Fatalf("round %d: node %s has %d mW, %v", i, m.Node, m.caps.Total(), err)
+			if i > 5 && (err == nil || m.caps.TotalPowerLimit() != 800_000) {
+				t.Fatalf("round %d: node %s has %d mW, %v", i, m.Node, m.caps.TotalPowerLimit(), err)
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
 			_, _ = m.round(t, now)
 		}
 	}
-	if a, b := all[0].caps.Total(), all[1].caps.Total(); a != 1_000_000 || b != 1_000_000 {
+	if a, b := all[0].caps.TotalPowerLimit(), all[1].caps.TotalPowerLimit(); a != 1_000_000 || b != 1_000_000 {
 		t.Errorf("%d and %d of two, want half each", a, b)
 	}
 }
@@ -279,35 +279,35 @@ func TestAMachinesOwnCeilingHoldsBesideTheSites(t *testing.T) {
 	for i := range 4 {
 		devices = append(devices, &card{id: fmt.Sprint(i), limit: 700_000})
 	}
-	caps, err := nvml.NewCaps(devices, nvml.CapsConfig{Every: time.Nanosecond, Ceiling: 1_000_000})
+	caps, err := nvml.NewPowerCaps(devices, nvml.CapsConfig{MinChangeInterval: time.Nanosecond, Ceiling: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &book{}
-	m := machine{&Budget{Store: store, Node: "a", Ceiling: 2_800_000}, caps}
+	m := machine{&PowerBudget{Table: store, Node: "a", Ceiling: 2_800_000}, caps}
 	now := noon
 	for range 10 {
 		now = now.Add(30 * time.Second)
 		_, _ = m.round(t, now)
 	}
-	if caps.Total() != 1_000_000 || store.held(t) != 1_000_000 {
-		t.Errorf("its limits sum to %d mW, and it holds %d; want its own ceiling", caps.Total(), store.held(t))
+	if caps.TotalPowerLimit() != 1_000_000 || store.held(t) != 1_000_000 {
+		t.Errorf("its limits sum to %d mW, and it holds %d; want its own ceiling", caps.TotalPowerLimit(), store.held(t))
 	}
-	m.leave(caps)
-	if _, err := caps.Apply(now.Add(time.Second).Go()); err != nil || caps.Total() != 1_000_000 {
-		t.Errorf("out of the site's ceiling: %d mW, %v", caps.Total(), err)
+	m.leaveBudget(caps)
+	if _, err := caps.ApplyLimits(now.Add(time.Second).StdTime()); err != nil || caps.TotalPowerLimit() != 1_000_000 {
+		t.Errorf("out of the site's ceiling: %d mW, %v", caps.TotalPowerLimit(), err)
 	}
 }
 
 // Who installed the book marks it as his, and finds it again by that.
 func TestTheBookKeepsWhatOthersWroteOnIt(t *testing.T) {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ceiling", Namespace: "gridbid", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}}}
-	c := ConfigMap{Client: fake.NewClientset(m), Namespace: "gridbid", Name: "ceiling"}
-	_, version, err := c.Load(t.Context())
+	c := ConfigMapStore{Client: fake.NewClientset(m), Namespace: "gridbid", Name: "ceiling"}
+	_, version, err := c.LoadRows(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Save(t.Context(), map[string]string{"n1": "{}"}, version); err != nil {
+	if err := c.SaveRows(t.Context(), map[string]string{"n1": "{}"}, version); err != nil {
 		t.Fatal(err)
 	}
 	got, err := c.Client.CoreV1().ConfigMaps("gridbid").Get(t.Context(), "ceiling", metav1.GetOptions{})

@@ -11,14 +11,14 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// A Kubelet is asked which cards it gave a pod, where a device plugin lets it
+// A KubeletClient is asked which cards it gave a pod, where a device plugin lets it
 // choose. It speaks on a socket of its own node alone.
-type Kubelet struct{ Socket string }
+type KubeletClient struct{ Socket string }
 
-// Chosen returns the UUIDs of a pod's cards. It is an error while the kubelet has
+// ChosenGPUs returns the UUIDs of a pod's cards. It is an error while the kubelet has
 // given it none.
-func (k Kubelet) Chosen(ctx context.Context, p *corev1.Pod) (uuids []string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (k KubeletClient) ChosenGPUs(ctx context.Context, p *corev1.Pod) (uuids []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	conn, err := grpc.NewClient("unix://"+k.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -59,12 +59,12 @@ func TestTheKubeletSaysWhichCardsItChose(t *testing.T) {
 		{"training", "mine", []string{"GPU-2", "GPU-3"}}, {"training", "sliced", []string{"GPU-1"}},
 		{"training", "net", nil}, {"other", "mine", nil}, {"training", "nobody", nil},
 	} {
-		got, err := Kubelet{socket}.Chosen(t.Context(), pod(tc.space, tc.name))
+		got, err := KubeletClient{socket}.ChosenGPUs(t.Context(), pod(tc.space, tc.name))
 		if !slices.Equal(got, tc.want) || (err == nil) != (tc.want != nil) {
 			t.Errorf("Chosen(%s/%s) = %v, %v; want %v", tc.space, tc.name, got, err, tc.want)
 		}
 	}
-	if _, err := (Kubelet{socket + ".none"}).Chosen(t.Context(), pod("training", "mine")); err == nil {
+	if _, err := (KubeletClient{socket + ".none"}).ChosenGPUs(t.Context(), pod("training", "mine")); err == nil {
 		t.Error("a kubelet that is not there has answered")
 	}
 }
@@ -88,9 +88,9 @@ func TestAPodBeganWithItsFirstContainer(t *testing.T) {
 	} {
 		want := protocol.Time(0)
 		if tc.want >= 0 {
-			want = protocol.At(at(tc.want).Time)
+			want = protocol.FromStdTime(at(tc.want).Time)
 		}
-		if got := began(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: tc.all}}); got != want {
+		if got := firstContainerStart(&corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: tc.all}}); got != want {
 			t.Errorf("%s: it began at %v; want %v", name, got, want)
 		}
 	}
@@ -104,14 +104,14 @@ func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	d := New(Config{Node: "n1", Cards: keep, Chosen: func(context.Context, *corev1.Pod) ([]string, error) {
+	d := New(Config{Node: "n1", GPUs: keep, Chosen: func(context.Context, *corev1.Pod) ([]string, error) {
 		asked++
 		return nil, errors.New("it has no card")
 	}})
-	tally := podenergy.Tally{Until: 1000, Counters: map[string]protocol.Millijoules{"GPU-b": 7, "GPU-a": 5}}
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{kube.NoteDevices: "0,1", podenergy.NoteDrew: tally.Text()}}}
+	tally := podenergy.EnergyTally{Until: 1000, Counters: map[string]protocol.Millijoules{"GPU-b": 7, "GPU-a": 5}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Annotations: map[string]string{kube.AnnotationDevices: "0,1", podenergy.AnnotationEnergy: tally.EncodeAnnotation()}}}
 	p.Status.Phase = corev1.PodSucceeded
-	if s := d.look(t.Context(), p); s == nil || s.final || !slices.Equal(s.holder.Cards, []string{"GPU-a", "GPU-b"}) {
+	if s := d.trackPod(t.Context(), p); s == nil || s.final || !slices.Equal(s.holder.UUIDs, []string{"GPU-a", "GPU-b"}) {
 		t.Errorf("it is seen as %+v; the kubelet was asked %d times", s, asked)
 	}
 }
@@ -123,7 +123,7 @@ func TestAGuardIsToldBeforeEachQuestionToTheKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	beats, silent := 0, 0
-	d := New(Config{Node: "n1", Cards: keep, Beat: func() error { beats++; return nil }, Chosen: func(context.Context, *corev1.Pod) ([]string, error) {
+	d := New(Config{Node: "n1", GPUs: keep, GuardHeartbeat: func() error { beats++; return nil }, Chosen: func(context.Context, *corev1.Pod) ([]string, error) {
 		if beats == 0 {
 			silent++
 		}
@@ -132,12 +132,12 @@ func TestAGuardIsToldBeforeEachQuestionToTheKubelet(t *testing.T) {
 	}})
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for _, name := range []string{"a", "b", "c"} {
-		if err := store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{kube.NoteDevices: "0"}}}); err != nil {
+		if err := store.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{kube.AnnotationDevices: "0"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	d.pods = []cache.Indexer{store}
-	if d.round(t.Context()); silent > 0 {
+	if d.reconcilePods(t.Context()); silent > 0 {
 		t.Errorf("%d questions were asked without a beat since the one before", silent)
 	}
 }

@@ -19,12 +19,12 @@ import (
 func TestASitesCeilingIsForItsOwnNodes(t *testing.T) {
 	const ceiling = 300_000
 	gpu := &card{id: "GPU-0", limit: 700_000}
-	keep, err := gpuaccounting.New([]nvml.Device{gpu}, gpuaccounting.Config{Caps: nvml.CapsConfig{Every: time.Nanosecond}})
+	keep, err := gpuaccounting.New([]nvml.Device{gpu}, gpuaccounting.Config{Caps: nvml.CapsConfig{MinChangeInterval: time.Nanosecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now, kept := noon, &book{rows: map[string]string{}}
-	d := New(Config{Node: "n1", Owned: "oslo", Cards: keep, Budget: &Budget{Store: kept, Node: "n1", Ceiling: ceiling}, Now: func() protocol.Time { return now }})
+	d := New(Config{Node: "n1", Owned: "oslo", GPUs: keep, Budget: &PowerBudget{Table: kept, Node: "n1", Ceiling: ceiling}, Now: func() protocol.Time { return now }})
 	d.node = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for i, of := range []string{"", "oslo", "lyon"} {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
@@ -35,7 +35,7 @@ func TestASitesCeilingIsForItsOwnNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 4 {
-			d.round(t.Context())
+			d.reconcilePods(t.Context())
 			now = now.Add(time.Second)
 		}
 		want := protocol.Milliwatts(700_000)

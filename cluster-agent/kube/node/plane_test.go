@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv("NODE_PLAY") {
 	case "guard":
-		err = nvml.Guard(os.Stdin, period, library, file)
+		err = nvml.RunGuard(os.Stdin, period, library, file)
 	case "daemon":
 		err = daemon(context.Background(), os.Getenv("NODE_KUBECONFIG"), library, file, 0)
 	default:
@@ -64,26 +64,26 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 	if err != nil {
 		return err
 	}
-	cfg := node.Config{Node: "gpu-000", Client: client, Every: 300 * time.Millisecond, Tell: time.Second, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	lib, err := nvml.Open(library)
+	cfg := node.Config{Node: "gpu-000", Client: client, ReadInterval: 300 * time.Millisecond, ReportInterval: time.Second, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	lib, err := nvml.OpenLibrary(library)
 	if errors.Is(err, nvml.ErrNoLibrary) {
-		cfg.Why = err.Error()
+		cfg.NoGPUsReason = err.Error()
 		return node.New(cfg).Run(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	defer lib.Close()
-	devices, err := lib.Devices()
+	devices, err := lib.ListDevices()
 	if err != nil {
 		return err
 	}
-	if cfg.Cards, err = gpuaccounting.New(devices, gpuaccounting.Config{Caps: nvml.CapsConfig{File: file, Every: 100 * time.Millisecond}}); err != nil {
+	if cfg.GPUs, err = gpuaccounting.New(devices, gpuaccounting.Config{Caps: nvml.CapsConfig{NotesFile: file, MinChangeInterval: 100 * time.Millisecond}}); err != nil {
 		return err
 	}
 	if ceiling > 0 {
 		cfg.Owned = "oslo"
-		cfg.Budget = &node.Budget{Store: node.ConfigMap{Client: client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
+		cfg.Budget = &node.PowerBudget{Table: node.ConfigMapStore{Client: client, Namespace: "default", Name: "agent-ceiling"}, Node: "gpu-000", Ceiling: ceiling}
 	}
 	w, err := nvml.StartGuard(func() *exec.Cmd {
 		guard := exec.Command(os.Args[0])
@@ -93,40 +93,40 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 	if err != nil {
 		return err
 	}
-	cfg.Beat = w.Beat
+	cfg.GuardHeartbeat = w.SendHeartbeat
 	err = node.New(cfg).Run(ctx)
-	return errors.Join(err, w.Stop())
+	return errors.Join(err, w.StopGuard())
 }
 
 // A bench is a plane with hands, a test that plays the agent, and a stand-in.
 type bench struct {
 	*kubetest.Cluster
-	port          bus.Port
-	mouth         protocol.Mouth
-	w             *nvmltest.World
+	port          bus.Conn
+	mouth         protocol.Sender
+	w             *nvmltest.FakeMachine
 	library, file string
 	kubeconfig    string // of the daemon
 }
 
 func newBench(t *testing.T) *bench {
-	c := kubetest.New(t, kubeenv.Options{})
+	c := kubetest.New(t, kubeenv.PlaneOptions{})
 	c.AddNodes(2, "oslo")
-	b := &bench{Cluster: c, mouth: protocol.Mouth{Who: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
-	b.library, b.w = nvmltest.New(t, 4)
+	b := &bench{Cluster: c, mouth: protocol.Sender{Party: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
+	b.library, b.w = nvmltest.BuildFakeLibrary(t, 4)
 	b.w.Real = 1
 	for i := range b.w.GPU {
 		b.w.GPU[i].Demand = 650_000
 	}
-	b.kubeconfig = c.NodeRights("gpu-000", "default")
-	hub := new(membus.Hub)
+	b.kubeconfig = c.NodeDaemonKubeconfig("gpu-000", "default")
+	hub := new(membus.Bus)
 	var err error
-	b.port, err = hub.Join(t.Context(), "agent/oslo")
-	c.Must(err)
-	cfg := executor.Config{Site: "oslo", Sharing: kube.DRA, Metered: 20 * time.Second}
-	c.Must(cfg.Connect(c.Rights("dra", "default")))
+	b.port, err = hub.Connect(t.Context(), "agent/oslo")
+	c.FailOnError(err)
+	cfg := executor.Config{Site: "oslo", Sharing: kube.SharingDRA, EnergyReportTimeout: 20 * time.Second}
+	c.FailOnError(cfg.ConnectToCluster(c.AgentKubeconfig("dra", "default")))
 	ctx, cancel := context.WithCancel(context.Background())
-	port, err := hub.Join(ctx, protocol.Hands("oslo"))
-	c.Must(err)
+	port, err := hub.Connect(ctx, protocol.ExecutorParty("oslo"))
+	c.FailOnError(err)
 	var done sync.WaitGroup
 	done.Go(func() { _ = executor.New(cfg).Run(ctx, port) })
 	t.Cleanup(func() { cancel(); done.Wait() })
@@ -150,23 +150,23 @@ func (b *bench) start(library string, ceiling protocol.Milliwatts) (stop func())
 func (b *bench) launch(id string, cap protocol.Milliwatts, devices ...int) {
 	b.Helper()
 	j := protocol.Job{ID: protocol.JobID(id), GPUs: len(devices), Share: 1000, CPU: 4000, Memory: 16 << 10, Run: time.Hour}
-	l := protocol.Launch{Job: j, Epoch: 1, Node: "gpu-000", Devices: devices, Model: "H100", Cap: cap, Run: time.Hour, Power: 111_000, Task: kubetest.Task(0, 1, 0, nil)}
-	b.Must(b.port.Say(b.Context(), b.mouth.Say(protocol.At(time.Now()), "hands/oslo", l)))
+	l := protocol.Launch{Job: j, Epoch: 1, Node: "gpu-000", Devices: devices, Model: "H100", Cap: cap, Run: time.Hour, Power: 111_000, Task: kubetest.BatchJobTask(0, 1, 0, nil)}
+	b.FailOnError(b.port.Send(b.Context(), b.mouth.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", l)))
 }
 
 // exited waits for the end of a job.
-func (b *bench) exited(id string) protocol.Exited {
+func (b *bench) exited(id string) protocol.Finished {
 	b.Helper()
 	limit := time.After(2 * time.Minute)
 	for {
 		select {
-		case m := <-b.port.Heard():
+		case m := <-b.port.Messages():
 			switch x := m.Body.(type) {
-			case protocol.Exited:
+			case protocol.Finished:
 				if string(x.Job) == id {
 					return x
 				}
-			case protocol.Lost:
+			case protocol.Interrupted:
 				b.Fatalf("lost: %+v", x)
 			}
 		case <-limit:
@@ -192,13 +192,13 @@ func (b *bench) until(what string, holds func() bool) time.Duration {
 func (b *bench) pod(job string) (corev1.Pod, corev1.PodCondition) {
 	b.Helper()
 	list, err := b.Client.CoreV1().Pods("default").List(b.Context(), metav1.ListOptions{LabelSelector: kube.LabelRun})
-	b.Must(err)
+	b.FailOnError(err)
 	for _, p := range list.Items {
-		if p.Annotations[kube.NoteJob] != job {
+		if p.Annotations[kube.AnnotationJob] != job {
 			continue
 		}
 		for _, c := range p.Status.Conditions {
-			if c.Type == node.Condition {
+			if c.Type == node.PowerCapCondition {
 				return p, c
 			}
 		}
@@ -219,15 +219,15 @@ func (b *bench) end(job string, run time.Duration) float64 {
 	text, err := json.Marshal(map[string]any{"status": map[string]any{"phase": "Succeeded", "containerStatuses": []corev1.ContainerStatus{{
 		Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: *p.Status.StartTime, FinishedAt: done}},
 	}}}})
-	b.Must(err)
+	b.FailOnError(err)
 	_, err = b.Client.CoreV1().Pods("default").Patch(b.Context(), p.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{}, "status")
-	b.Must(err)
+	b.FailOnError(err)
 	return done.Sub(p.Status.StartTime.Time).Seconds()
 }
 
 // within says whether millijoules are what a job of some cards at a draw, for as
 // long as its pod ran, comes to.
-func (b *bench) within(x protocol.Exited, cards int, watts, seconds float64) {
+func (b *bench) within(x protocol.Finished, cards int, watts, seconds float64) {
 	b.Helper()
 	var sum float64
 	for _, s := range x.Draw {
@@ -311,7 +311,7 @@ func TestAKilledDaemonLeavesNoLimitLoweredAndLosesNoEnergy(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "NODE_PLAY=daemon", "NODE_KUBECONFIG="+b.kubeconfig, "NODE_LIBRARY="+b.library, "NODE_FILE="+b.file)
 		cmd.Stderr = os.Stderr
-		b.Must(cmd.Start())
+		b.FailOnError(cmd.Start())
 		return cmd
 	}
 	first := begin()
@@ -347,12 +347,12 @@ func TestADaemonMayDoNothingElse(t *testing.T) {
 	b.until("the condition", func() bool { _, c := b.pod("mine"); return c.Reason == "NoCap" })
 	p, _ := b.pod("mine")
 	client, _, err := kube.Connect(b.kubeconfig)
-	b.Must(err)
+	b.FailOnError(err)
 	other, err := b.Client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},
 		Spec:       corev1.PodSpec{NodeName: "gpu-001", Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/x:1"}}},
 	}, metav1.CreateOptions{})
-	b.Must(err)
+	b.FailOnError(err)
 	patch := func(name, text string, sub ...string) error {
 		_, err := client.CoreV1().Pods("default").Patch(t.Context(), name, types.StrategicMergePatchType, []byte(text), metav1.PatchOptions{}, sub...)
 		return err
@@ -394,17 +394,17 @@ func TestASitesCeilingHoldsOnARealCluster(t *testing.T) {
 	b.until("the ceiling", func() bool { return sum() <= 2_000_000 })
 	b.until("a fair part", func() bool { return sum() == 2_000_000 })
 	m, err := b.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "agent-ceiling", metav1.GetOptions{})
-	b.Must(err)
+	b.FailOnError(err)
 	if !strings.Contains(m.Data["gpu-000"], `"held_mw":2000000`) {
 		t.Errorf("the book says %v", m.Data)
 	}
 	// Another node comes and wants as much; ours goes down before it is told.
 	m.Data["gpu-001"] = `{"gpus":4,"least_mw":800000,"most_mw":2800000,"held_mw":0,"at_ms":` + strconv.FormatInt(time.Now().UnixMilli(), 10) + `}`
 	_, err = b.Client.CoreV1().ConfigMaps("default").Update(t.Context(), m, metav1.UpdateOptions{})
-	b.Must(err)
+	b.FailOnError(err)
 	b.until("half of it", func() bool { return sum() == 1_000_000 })
 	_, err = b.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-000", types.StrategicMergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
-	b.Must(err)
+	b.FailOnError(err)
 	b.until("cards that are not the site's any more", func() bool { return sum() == 4*700_000 })
 	stop()
 	if sum() != 4*700_000 {

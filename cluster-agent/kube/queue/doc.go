@@ -8,7 +8,7 @@
 // Every so often, and whenever it begins anew, it says it again, and is told how
 // the job stands. So nothing is lost, and nothing can be submitted twice.
 //
-// What becomes of a Job stands in its condition [Placed] and in events. A Job whose
+// What becomes of a Job stands in its condition [ConditionPlaced] and in events. A Job whose
 // spec.managedBy is [ManagedBy] may run anywhere: its status is then ours, and
 // mirrors what the market says. One without runs in its own cluster, or not at all;
 // the hands of its site release it (see package kube).

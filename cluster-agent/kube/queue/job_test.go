@@ -73,7 +73,7 @@ func (s *shelf) read() *batchv1.Job {
 }
 
 // newShelf returns a queue whose cluster keeps a Job, and that cluster.
-func newShelf(t *testing.T, j *batchv1.Job) (*Queue, *shelf) {
+func newShelf(t *testing.T, j *batchv1.Job) (*KubeQueue, *shelf) {
 	t.Helper()
 	s := &shelf{t: t}
 	data, err := json.Marshal(j)
@@ -86,8 +86,8 @@ func newShelf(t *testing.T, j *batchv1.Job) (*Queue, *shelf) {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	now := noon
-	q := New(Config{Site: "oslo", Client: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}), Runs: true, Sharing: kube.Plugin, Now: func() protocol.Time { return now }})
-	if q.port, err = new(membus.Hub).Join(t.Context(), protocol.Queue("oslo")); err != nil {
+	q := New(Config{Site: "oslo", Client: kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}), RunsJobsHere: true, Sharing: kube.SharingDevicePlugin, Now: func() protocol.Time { return now }})
+	if q.conn, err = new(membus.Bus).Connect(t.Context(), protocol.QueueParty("oslo")); err != nil {
 		t.Fatal(err)
 	}
 	return q, s
@@ -99,22 +99,22 @@ func TestAJobOfThisClusterThatWillNotBeRunIsLetGoForGood(t *testing.T) {
 	q, s := newShelf(t, j)
 	look := func(times int) {
 		for range times {
-			if _, err := q.attendJob(t.Context(), s.read()); err != nil {
+			if _, err := q.reconcileJob(t.Context(), s.read()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	look(3)
-	if got := s.read(); len(got.Finalizers) != 1 || placed(got) == nil {
+	if got := s.read(); len(got.Finalizers) != 1 || placedCondition(got) == nil {
 		t.Fatalf("it was not taken in: %+v", got)
 	}
-	q.hear(protocol.Message{From: protocol.Coordinator, To: protocol.Queue("oslo"), Body: protocol.Refuse{Job: "oslo/9f86", Why: protocol.Reason{Code: protocol.NoOffer}}})
+	q.handleMessage(protocol.Message{From: protocol.Coordinator, To: protocol.QueueParty("oslo"), Body: protocol.Reject{Job: "oslo/9f86", Why: protocol.Reason{Code: protocol.NoBids}}})
 	look(3)
 	writes := s.writes
 	look(10)
 	got := s.read()
-	if s.writes != writes || len(got.Finalizers) != 0 || placed(got).Reason != "NoOffer" || len(q.news) != 0 {
-		t.Errorf("%d writes more; it is %+v, and known as %v", s.writes-writes, got, q.news)
+	if s.writes != writes || len(got.Finalizers) != 0 || placedCondition(got).Reason != "NoOffer" || len(q.jobNews) != 0 {
+		t.Errorf("%d writes more; it is %+v, and known as %v", s.writes-writes, got, q.jobNews)
 	}
 }
 
@@ -126,10 +126,10 @@ func TestAJobOfThisClusterThatEndedWhileItWaitedIsTakenBack(t *testing.T) {
 	look := func(change func(*batchv1.Job)) bool {
 		j := s.read()
 		change(j)
-		if _, err := q.attendJob(t.Context(), j); err != nil {
+		if _, err := q.reconcileJob(t.Context(), j); err != nil {
 			t.Fatal(err)
 		}
-		return q.known("oslo/9f86", "").stop
+		return q.newsOfJob("oslo/9f86", "").cancelled
 	}
 	failed := func(j *batchv1.Job) {
 		j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobFailed, Status: "True"})

@@ -24,21 +24,21 @@ import (
 // what will not come.
 func TestAQueueSaysThatItsClusterHasNoKueue(t *testing.T) {
 	lists := map[schema.GroupVersionResource]string{
-		kueues("admissionchecks"): "AdmissionCheckList", kueues("multikueueconfigs"): "MultiKueueConfigList", kueues("workloads"): "WorkloadList",
+		kueueResource("admissionchecks"): "AdmissionCheckList", kueueResource("multikueueconfigs"): "MultiKueueConfigList", kueueResource("workloads"): "WorkloadList",
 	}
 	for _, there := range []bool{false, true} {
 		client := fake.NewClientset()
 		if there {
-			client.Resources = []*metav1.APIResourceList{{GroupVersion: served.String()}}
+			client.Resources = []*metav1.APIResourceList{{GroupVersion: kueueGroupVersion.String()}}
 		}
 		var log strings.Builder
 		q := New(Config{
 			Site: "oslo", Client: client, Dynamic: fakedynamic.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists),
-			Kueue: &Kueue{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Kueue: &KueueDispatcher{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := q.watch(ctx); err != nil {
+		if err := q.startInformers(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if said := strings.Contains(log.String(), "no Kueue"); said == there {
@@ -49,11 +49,11 @@ func TestAQueueSaysThatItsClusterHasNoKueue(t *testing.T) {
 
 // asked counts what is said to the market.
 type asked struct {
-	bus.Port
+	bus.Conn
 	times int
 }
 
-func (a *asked) Say(_ context.Context, ms ...protocol.Message) error {
+func (a *asked) Send(_ context.Context, ms ...protocol.Message) error {
 	a.times += len(ms)
 	return nil
 }
@@ -73,10 +73,10 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 "status":{"conditions":[{"type":"QuotaReserved","status":"True","lastTransitionTime":"2026-01-02T12:00:00Z"}],"admissionChecks":[{"name":"sites","state":"Pending"}]}}`)
 	now := noon
 	q := New(Config{
-		Site: "hub", Kueue: &Kueue{}, Client: fake.NewClientset(), Dynamic: fakedynamic.NewSimpleDynamicClient(runtime.NewScheme(), w.DeepCopy()), Now: func() protocol.Time { return now },
+		Site: "hub", Kueue: &KueueDispatcher{}, Client: fake.NewClientset(), Dynamic: fakedynamic.NewSimpleDynamicClient(runtime.NewScheme(), w.DeepCopy()), Now: func() protocol.Time { return now },
 	})
 	market := &asked{}
-	q.port = market
+	q.conn = market
 	shelf := func(all ...*unstructured.Unstructured) cache.Indexer {
 		in := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 		for _, u := range all {
@@ -87,11 +87,11 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 		return in
 	}
 	q.workloads["vision"] = shelf(w)
-	q.checks = admission{shelf(object(`{"metadata":{"name":"sites"},"spec":{"controllerName":"kueue.x-k8s.io/multikueue","parameters":{"name":"all"}}}`)),
+	q.checks = kueueAdmission{shelf(object(`{"metadata":{"name":"sites"},"spec":{"controllerName":"kueue.x-k8s.io/multikueue","parameters":{"name":"all"}}}`)),
 		shelf(object(`{"metadata":{"name":"all"},"spec":{"clusters":["lyon"]}}`))}
 	look := func() {
 		t.Helper()
-		if _, err := q.attend(t.Context(), ofWorkload+"vision/train"); err != nil {
+		if _, err := q.reconcile(t.Context(), workloadKeyPrefix+"vision/train"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,10 +99,10 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 	if market.times != 1 {
 		t.Fatalf("the market was asked %d times", market.times)
 	}
-	q.hear(protocol.Message{From: protocol.Coordinator, To: protocol.Queue("hub"), Body: protocol.Refuse{Job: "hub/77-1767355200", Why: protocol.Reason{Code: protocol.NoOffer}}})
+	q.handleMessage(protocol.Message{From: protocol.Coordinator, To: protocol.QueueParty("hub"), Body: protocol.Reject{Job: "hub/77-1767355200", Why: protocol.Reason{Code: protocol.NoBids}}})
 	for range 5 {
 		look()
-		now = now.Add(q.cfg.Every)
+		now = now.Add(q.cfg.StatusInterval)
 	}
 	if market.times != 1 {
 		t.Errorf("it was asked %d times", market.times)
@@ -111,8 +111,8 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	look()
-	if len(q.news) != 0 {
-		t.Errorf("what is over is kept in mind: %v", q.news)
+	if len(q.jobNews) != 0 {
+		t.Errorf("what is over is kept in mind: %v", q.jobNews)
 	}
 }
 
@@ -120,12 +120,12 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 func TestAQueueWhoseClockIsSetBackAsksAgain(t *testing.T) {
 	now, port := noon.Add(24*time.Hour), &asked{}
 	q := New(Config{Site: "oslo", Now: func() protocol.Time { return now }})
-	q.port = port
-	q.known("j", "job/default/j")
+	q.conn = port
+	q.newsOfJob("j", "job/default/j")
 	s := protocol.Submit{Job: protocol.Job{ID: "j"}}
 	for _, at := range []protocol.Time{now, noon, noon.Add(time.Second)} {
 		now = at
-		if again, err := q.ask(t.Context(), s, false); err != nil || again > q.cfg.Every {
+		if again, err := q.submitAndQueryStatus(t.Context(), s, false); err != nil || again > q.cfg.StatusInterval {
 			t.Errorf("at %v: %v; it asks again in %v", at, err, again)
 		}
 	}

@@ -25,17 +25,17 @@ import (
 // Config is what a queue needs to know. The zero of a field is its default, but
 // for Site, Client and, with Kueue, Dynamic.
 type Config struct {
-	Site       string // in whose name it submits
-	Client     kubernetes.Interface
-	Dynamic    dynamic.Interface
-	Namespaces []string      // where it looks; default "default"
-	Kueue      *Kueue        // Workloads are taken in as well; nil: they are not
-	Runs       bool          // the site runs jobs in this cluster
-	Sharing    kube.Sharing  // how, if it does; default DRA
-	Every      time.Duration // between questions how a job stands; default 1m
-	Life       uint32        // how often this queue was begun anew: see protocol.Mouth
-	Log        *slog.Logger
-	Now        func() protocol.Time
+	Site           string // in whose name it submits
+	Client         kubernetes.Interface
+	Dynamic        dynamic.Interface
+	Namespaces     []string         // where it looks; default "default"
+	Kueue          *KueueDispatcher // Workloads are taken in as well; nil: they are not
+	RunsJobsHere   bool             // the site runs jobs in this cluster
+	Sharing        kube.GPUSharing  // how, if it does; default DRA
+	StatusInterval time.Duration    // between questions how a job stands; default 1m
+	Incarnation    uint32           // how often this queue was begun anew: see protocol.Sender
+	Log            *slog.Logger
+	Now            func() protocol.Time
 }
 
 func (c Config) withDefaults() Config {
@@ -43,106 +43,106 @@ func (c Config) withDefaults() Config {
 		c.Namespaces = []string{"default"}
 	}
 	if c.Sharing == "" {
-		c.Sharing = kube.DRA
+		c.Sharing = kube.SharingDRA
 	}
-	if c.Every == 0 {
-		c.Every = time.Minute
+	if c.StatusInterval == 0 {
+		c.StatusInterval = time.Minute
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Now == nil {
-		c.Now = func() protocol.Time { return protocol.At(time.Now()) }
+		c.Now = func() protocol.Time { return protocol.FromStdTime(time.Now()) }
 	}
 	return c
 }
 
-// workers look after so many objects at once.
-const workers = 4
+// workerCount look after so many objects at once.
+const workerCount = 4
 
-// A Queue is a party of its site, queue/SITE. Make it with New; Run lets it live.
-type Queue struct {
-	cfg   Config
-	port  bus.Port
-	queue workqueue.TypedRateLimitingInterface[string] // of keys: see key
+// A KubeQueue is a party of its site, queue/SITE. Make it with New; Run lets it live.
+type KubeQueue struct {
+	cfg       Config
+	conn      bus.Conn
+	workQueue workqueue.TypedRateLimitingInterface[string] // of keys: see key
 
-	speaking sync.Mutex
-	mouth    protocol.Mouth
+	sendMu sync.Mutex
+	sender protocol.Sender
 
-	mu   sync.Mutex
-	news map[protocol.JobID]*news
-	jobs map[string]cache.Indexer // by namespace
+	mu      sync.Mutex
+	jobNews map[protocol.JobID]*jobNews
+	jobs    map[string]cache.Indexer // by namespace
 
-	workloads map[string]cache.Indexer // the same
-	checks    admission
-	told      map[string]string // of each Workload by key, its UID and how it stands, in words
+	workloads      map[string]cache.Indexer // the same
+	checks         kueueAdmission
+	reportedStates map[string]string // of each Workload by key, its UID and how it stands, in words
 }
 
-// news is what the market said of a job in this life.
-type news struct {
-	key    string // of its object
-	asked  protocol.Time
-	taken  bool
-	closed bool
-	stand  protocol.Standing
-	hold   *protocol.Hold
-	clash  string // why it is not the job that was submitted
-	stop   bool   // it was cancelled
+// jobNews is what the market said of a job in this life.
+type jobNews struct {
+	key         string // of its object
+	lastQueried protocol.Time
+	accepted    bool
+	closed      bool
+	status      protocol.JobStatus
+	deferral    *protocol.Defer
+	idConflict  string // why it is not the job that was submitted
+	cancelled   bool   // it was cancelled
 }
 
 // New returns a queue that is not alive yet.
-func New(cfg Config) *Queue {
+func New(cfg Config) *KubeQueue {
 	cfg = cfg.withDefaults()
-	return &Queue{
-		cfg: cfg, mouth: protocol.Mouth{Who: protocol.Queue(cfg.Site), Life: cfg.Life},
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 30*time.Second)),
-		news:  make(map[protocol.JobID]*news), jobs: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), told: make(map[string]string),
+	return &KubeQueue{
+		cfg: cfg, sender: protocol.Sender{Party: protocol.QueueParty(cfg.Site), Incarnation: cfg.Incarnation},
+		workQueue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 30*time.Second)),
+		jobNews:   make(map[protocol.JobID]*jobNews), jobs: make(map[string]cache.Indexer), workloads: make(map[string]cache.Indexer), reportedStates: make(map[string]string),
 	}
 }
 
 // What keys of objects begin with; namespace and name follow.
 const (
-	ofJob      = "job/"
-	ofWorkload = "workload/"
+	jobKeyPrefix      = "job/"
+	workloadKeyPrefix = "workload/"
 )
 
 // Run lets a queue live at port until ctx ends or the port does, and returns why.
 // It waits for an API server that does not answer.
-func (q *Queue) Run(ctx context.Context, port bus.Port) error {
+func (q *KubeQueue) Run(ctx context.Context, port bus.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
-	q.port = port
+	q.conn = port
 	var working sync.WaitGroup
 	defer func() {
 		cancel()
-		q.queue.ShutDown()
+		q.workQueue.ShutDown()
 		working.Wait()
 		_ = port.Close()
 	}()
-	if err := q.watch(ctx); err != nil {
+	if err := q.startInformers(ctx); err != nil {
 		return err
 	}
-	for range workers {
-		working.Go(func() { q.work(ctx) })
+	for range workerCount {
+		working.Go(func() { q.runWorker(ctx) })
 	}
 	for {
 		select {
-		case m, ok := <-port.Heard():
+		case m, ok := <-port.Messages():
 			if !ok {
 				return fmt.Errorf("queue: %w", port.Close())
 			}
-			q.hear(m)
+			q.handleMessage(m)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-func (q *Queue) watch(ctx context.Context) error {
+func (q *KubeQueue) startInformers(ctx context.Context) error {
 	var synced []cache.InformerSynced
 	for _, space := range q.cfg.Namespaces {
 		f := informers.NewSharedInformerFactoryWithOptions(q.cfg.Client, 0, informers.WithNamespace(space))
 		in := f.Batch().V1().Jobs().Informer()
-		q.follow(in, ofJob)
+		q.enqueueInformerEvents(in, jobKeyPrefix)
 		q.jobs[space] = in.GetIndexer()
 		f.Start(ctx.Done())
 		synced = append(synced, in.HasSynced)
@@ -156,11 +156,11 @@ func (q *Queue) watch(ctx context.Context) error {
 	return nil
 }
 
-// follow has all objects of an informer looked after.
-func (q *Queue) follow(in cache.SharedIndexInformer, sort string) {
+// enqueueInformerEvents has all objects of an informer looked after.
+func (q *KubeQueue) enqueueInformerEvents(in cache.SharedIndexInformer, sort string) {
 	add := func(o any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
-			q.queue.Add(sort + key)
+			q.workQueue.Add(sort + key)
 		}
 	}
 	_, _ = in.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only when stopped
@@ -168,126 +168,128 @@ func (q *Queue) follow(in cache.SharedIndexInformer, sort string) {
 	})
 }
 
-func (q *Queue) work(ctx context.Context) {
-	kube.Work(ctx, q.queue, q.attend, func(key string, err error) {
+func (q *KubeQueue) runWorker(ctx context.Context) {
+	kube.RunReconcileWorker(ctx, q.workQueue, q.reconcile, func(key string, err error) {
 		if !apierrors.IsConflict(err) { // somebody wrote meanwhile, which is seen soon
 			q.cfg.Log.Warn("tried again soon", "object", key, "error", err)
 		}
 	})
 }
 
-// attend does what an object needs next, and returns when to look again if nothing
+// reconcile does what an object needs next, and returns when to look again if nothing
 // happens before.
-func (q *Queue) attend(ctx context.Context, key string) (again time.Duration, err error) {
-	if name, ok := strings.CutPrefix(key, ofWorkload); ok {
-		w, err := q.workload(name)
+func (q *KubeQueue) reconcile(ctx context.Context, key string) (again time.Duration, err error) {
+	if name, ok := strings.CutPrefix(key, workloadKeyPrefix); ok {
+		w, err := q.workloadByName(name)
 		if err != nil {
 			return 0, err
 		}
 		if w == nil {
-			q.drop(key)
+			q.forgetObject(key)
 			return 0, nil
 		}
-		return q.attendWorkload(ctx, name, w)
+		return q.reconcileWorkload(ctx, name, w)
 	}
-	name := strings.TrimPrefix(key, ofJob)
+	name := strings.TrimPrefix(key, jobKeyPrefix)
 	space, _, _ := strings.Cut(name, "/")
 	o, ok, _ := q.jobs[space].GetByKey(name)
 	if !ok {
-		q.drop(key)
+		q.forgetObject(key)
 		return 0, nil
 	}
-	return q.attendJob(ctx, o.(*batchv1.Job).DeepCopy())
+	return q.reconcileJob(ctx, o.(*batchv1.Job).DeepCopy())
 }
 
-// hear takes in what the market says.
-func (q *Queue) hear(m protocol.Message) {
-	if m.From != protocol.Coordinator || m.To != protocol.Queue(q.cfg.Site) {
+// handleMessage takes in what the market says.
+func (q *KubeQueue) handleMessage(m protocol.Message) {
+	if m.From != protocol.Coordinator || m.To != protocol.QueueParty(q.cfg.Site) {
 		return
 	}
 	switch b := m.Body.(type) {
 	case protocol.Confirm:
-		q.note(b.Job, func(n *news) { n.taken, n.closed = true, n.closed || b.Code == protocol.Closed })
-	case protocol.Hold:
-		q.note(b.Job, func(n *news) { n.hold = &b })
-	case protocol.Standing:
-		q.note(b.Job, func(n *news) { n.taken, n.hold, n.stand, n.closed = true, nil, b, b.State == protocol.Closed })
-	case protocol.Refuse:
-		q.note(b.Job, func(n *news) {
+		q.updateNews(b.Job, func(n *jobNews) { n.accepted, n.closed = true, n.closed || b.Code == protocol.JobClosed })
+	case protocol.Defer:
+		q.updateNews(b.Job, func(n *jobNews) { n.deferral = &b })
+	case protocol.JobStatus:
+		q.updateNews(b.Job, func(n *jobNews) {
+			n.accepted, n.deferral, n.status, n.closed = true, nil, b, b.State == protocol.JobClosed
+		})
+	case protocol.Reject:
+		q.updateNews(b.Job, func(n *jobNews) {
 			if b.Why.Code == protocol.Duplicate {
-				n.clash = say(protocol.Reason{Code: b.Why.Code})
+				n.idConflict = reasonText(protocol.Reason{Code: b.Why.Code})
 				return
 			}
-			n.closed, n.stand = true, protocol.Standing{Job: b.Job, State: protocol.Closed, Why: b.Why}
+			n.closed, n.status = true, protocol.JobStatus{Job: b.Job, State: protocol.JobClosed, Why: b.Why}
 		})
 	}
 }
 
-// note changes what is known of a job that was asked about, and has it looked after.
-func (q *Queue) note(id protocol.JobID, change func(*news)) {
+// updateNews changes what is known of a job that was asked about, and has it looked after.
+func (q *KubeQueue) updateNews(id protocol.JobID, change func(*jobNews)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if n := q.news[id]; n != nil {
+	if n := q.jobNews[id]; n != nil {
 		change(n)
-		q.queue.Add(n.key)
+		q.workQueue.Add(n.key)
 	}
 }
 
-// known returns what is known of the job of an object.
-func (q *Queue) known(id protocol.JobID, key string) news {
+// newsOfJob returns what is known of the job of an object.
+func (q *KubeQueue) newsOfJob(id protocol.JobID, key string) jobNews {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.news[id] == nil {
-		q.news[id] = &news{key: key}
+	if q.jobNews[id] == nil {
+		q.jobNews[id] = &jobNews{key: key}
 	}
-	return *q.news[id]
+	return *q.jobNews[id]
 }
 
-// forget drops what is known of a job that has ended.
-func (q *Queue) forget(id protocol.JobID) {
+// forgetJob drops what is known of a job that has ended.
+func (q *KubeQueue) forgetJob(id protocol.JobID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.news, id)
+	delete(q.jobNews, id)
 }
 
-// drop drops what is known of an object that is gone.
-func (q *Queue) drop(key string) {
+// forgetObject drops what is known of an object that is gone.
+func (q *KubeQueue) forgetObject(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.told, key)
-	maps.DeleteFunc(q.news, func(_ protocol.JobID, n *news) bool { return n.key == key })
+	delete(q.reportedStates, key)
+	maps.DeleteFunc(q.jobNews, func(_ protocol.JobID, n *jobNews) bool { return n.key == key })
 }
 
-// ask submits a job, and with that asks how it stands: the market takes it once.
+// submitAndQueryStatus submits a job, and with that asks how it stands: the market takes it once.
 // With stop it cancels it as well, so that it is cancelled even if it was not
 // known. It returns when to ask again.
-func (q *Queue) ask(ctx context.Context, s protocol.Submit, stop bool) (again time.Duration, err error) {
+func (q *KubeQueue) submitAndQueryStatus(ctx context.Context, s protocol.Submit, stop bool) (again time.Duration, err error) {
 	now := q.cfg.Now()
 	q.mu.Lock()
-	n := q.news[s.Job.ID]
-	soon := q.cfg.Every / 6
-	due := n.asked.Add(q.cfg.Every)
-	if !n.taken || stop { // it may not have been heard
-		due = n.asked.Add(soon)
+	n := q.jobNews[s.Job.ID]
+	soon := q.cfg.StatusInterval / 6
+	due := n.lastQueried.Add(q.cfg.StatusInterval)
+	if !n.accepted || stop { // it may not have been heard
+		due = n.lastQueried.Add(soon)
 	}
-	if n.asked != 0 && n.asked <= now && now < due && n.stop == stop { // or our clock was set back
+	if n.lastQueried != 0 && n.lastQueried <= now && now < due && n.cancelled == stop { // or our clock was set back
 		q.mu.Unlock()
 		return due.Sub(now), nil
 	}
-	n.asked, n.stop = now, stop
+	n.lastQueried, n.cancelled = now, stop
 	q.mu.Unlock()
 	if stop {
-		return soon, q.say(ctx, s, protocol.Cancel{Job: s.Job.ID})
+		return soon, q.sendToMarket(ctx, s, protocol.Cancel{Job: s.Job.ID})
 	}
-	return soon, q.say(ctx, s)
+	return soon, q.sendToMarket(ctx, s)
 }
 
-func (q *Queue) say(ctx context.Context, bodies ...protocol.Body) error {
-	q.speaking.Lock()
-	defer q.speaking.Unlock()
+func (q *KubeQueue) sendToMarket(ctx context.Context, bodies ...protocol.Body) error {
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
 	var ms []protocol.Message
 	for _, b := range bodies {
-		ms = append(ms, q.mouth.Say(q.cfg.Now(), protocol.Coordinator, b))
+		ms = append(ms, q.sender.NewMessage(q.cfg.Now(), protocol.Coordinator, b))
 	}
-	return q.port.Say(ctx, ms...)
+	return q.conn.Send(ctx, ms...)
 }

@@ -37,8 +37,8 @@ type workload struct {
 	object map[string]any
 }
 
-// workload returns a Workload by namespace and name; nil if there is none.
-func (q *Queue) workload(name string) (*workload, error) {
+// workloadByName returns a Workload by namespace and name; nil if there is none.
+func (q *KubeQueue) workloadByName(name string) (*workload, error) {
 	space, _, _ := strings.Cut(name, "/")
 	o, ok, _ := q.workloads[space].GetByKey(name)
 	if !ok {
@@ -55,35 +55,35 @@ func (q *Queue) workload(name string) (*workload, error) {
 	return w, nil
 }
 
-func (w *workload) is(condition string) bool { return w.since(condition) != 0 }
+func (w *workload) hasCondition(condition string) bool { return w.conditionSince(condition) != 0 }
 
-// since is when a condition became true; 0 if it is not.
-func (w *workload) since(condition string) protocol.Time {
+// conditionSince is when a condition became true; 0 if it is not.
+func (w *workload) conditionSince(condition string) protocol.Time {
 	for _, c := range w.Status.Conditions {
 		if c.Type == condition && c.Status == metav1.ConditionTrue {
-			return protocol.At(c.LastTransitionTime.Time)
+			return protocol.FromStdTime(c.LastTransitionTime.Time)
 		}
 	}
 	return 0
 }
 
-// owner is the Job that a Workload is for, or nil.
-func (w *workload) owner() *metav1.OwnerReference {
+// ownerJob is the Job that a Workload is for, or nil.
+func (w *workload) ownerJob() *metav1.OwnerReference {
 	if o := metav1.GetControllerOf(w); o != nil && o.Kind == "Job" && o.APIVersion == "batch/v1" {
 		return o
 	}
 	return nil
 }
 
-// kueueOwns is the manager in whose name Kueue keeps what it says of admission.
-const kueueOwns = "kueue-admission"
+// kueueFieldManager is the manager in whose name Kueue keeps what it says of admission.
+const kueueFieldManager = "kueue-admission"
 
-// nominate names the cluster that a Workload is to go to. Kueue takes that back
+// nominateCluster names the cluster that a Workload is to go to. Kueue takes that back
 // itself when the cluster has admitted it, and may only do so if the field is its
 // own: so it is applied in Kueue's name, together with all else that is, unless it
 // changed meanwhile.
-func (q *Queue) nominate(ctx context.Context, w *workload, cluster string) error {
-	status, err := owned(w, kueueOwns)
+func (q *KubeQueue) nominateCluster(ctx context.Context, w *workload, cluster string) error {
+	status, err := appliedStatus(w, kueueFieldManager)
 	if err != nil {
 		return fmt.Errorf("queue: Workload %s/%s: %w", w.Namespace, w.Name, err)
 	}
@@ -96,13 +96,13 @@ func (q *Queue) nominate(ctx context.Context, w *workload, cluster string) error
 		return err
 	}
 	force := true
-	_, err = q.cfg.Dynamic.Resource(kueues("workloads")).Namespace(w.Namespace).Patch(ctx, w.Name, types.ApplyPatchType, data,
-		metav1.PatchOptions{FieldManager: kueueOwns, Force: &force}, "status")
+	_, err = q.cfg.Dynamic.Resource(kueueResource("workloads")).Namespace(w.Namespace).Patch(ctx, w.Name, types.ApplyPatchType, data,
+		metav1.PatchOptions{FieldManager: kueueFieldManager, Force: &force}, "status")
 	return err
 }
 
-// owned returns what a manager has applied to a Workload's status.
-func owned(w *workload, manager string) (map[string]any, error) {
+// appliedStatus returns what a manager has applied to a Workload's status.
+func appliedStatus(w *workload, manager string) (map[string]any, error) {
 	out := map[string]any{}
 	for _, m := range w.ManagedFields {
 		if m.Manager != manager || m.Operation != metav1.ManagedFieldsOperationApply || m.Subresource != "status" || m.FieldsV1 == nil {
@@ -113,17 +113,17 @@ func owned(w *workload, manager string) (map[string]any, error) {
 			return nil, fmt.Errorf("its managed fields: %w", err)
 		}
 		under, _ := fields["f:status"].(map[string]any)
-		if v, ok := pick(w.object["status"], under).(map[string]any); ok {
+		if v, ok := pickManagedFields(w.object["status"], under).(map[string]any); ok {
 			out = v
 		}
 	}
 	return out, nil
 }
 
-// pick returns the part of a value that a set of managed fields covers: "f:x" is a
+// pickManagedFields returns the part of a value that a set of managed fields covers: "f:x" is a
 // field, "k:{...}" the element of a list with those keys, "v:..." a value in it.
 // A set without any of those covers all.
-func pick(v any, fields map[string]any) any {
+func pickManagedFields(v any, fields map[string]any) any {
 	deeper := false
 	for k := range fields {
 		deeper = deeper || k != "."
@@ -138,17 +138,17 @@ func pick(v any, fields map[string]any) any {
 			name, ok := strings.CutPrefix(k, "f:")
 			if inner, there := x[name]; ok && there {
 				set, _ := under.(map[string]any)
-				out[name] = pick(inner, set)
+				out[name] = pickManagedFields(inner, set)
 			}
 		}
 		return out
 	case []any:
-		return elements(x, fields)
+		return pickListElements(x, fields)
 	}
 	return v
 }
 
-func elements(list []any, fields map[string]any) any {
+func pickListElements(list []any, fields map[string]any) any {
 	out := []any{}
 	for _, e := range list {
 		m, isMap := e.(map[string]any)
@@ -167,7 +167,7 @@ func elements(list []any, fields map[string]any) any {
 			}
 			if same {
 				set, _ := under.(map[string]any)
-				out = append(out, pick(e, set))
+				out = append(out, pickManagedFields(e, set))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func picked(t *testing.T, fields string) any {
 			t.Fatal(err)
 		}
 	}
-	return pick(status, set)
+	return pickManagedFields(status, set)
 }
 
 func TestWhatAManagerOwnsIsPicked(t *testing.T) {
@@ -50,7 +50,7 @@ func TestAWorkloadIsReadByItsPodSets(t *testing.T) {
 "podSets":[{"count":2,"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/train:7","resources":{"requests":{"cpu":"4"},"limits":{"nvidia.com/gpu":"1"}}}]}}}]}}`), w); err != nil {
 		t.Fatal(err)
 	}
-	s, faults := (&Queue{cfg: Config{Site: "hub", Kueue: &Kueue{}}}).orderWorkload(w, noon.Go())
+	s, faults := (&KubeQueue{cfg: Config{Site: "hub", Kueue: &KueueDispatcher{}}}).parseWorkload(w, noon.StdTime())
 	if j := s.Job; len(faults) > 0 || j.GPUs != 2 || j.CPU != 8000 || j.Run != 30*time.Minute || j.Image != "registry.example.com/train:7" {
 		t.Errorf("read %+v, %q", j, faults)
 	}
@@ -68,14 +68,14 @@ func TestOnlyWhatIsAppliedToTheStatusIsOwned(t *testing.T) {
 	}
 	w.ManagedFields = []metav1.ManagedFieldsEntry{
 		entry("other", metav1.ManagedFieldsOperationApply, "status", `{"f:status":{"f:other":{}}}`),
-		entry(kueueOwns, metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:conditions":{}}}`),
-		entry(kueueOwns, metav1.ManagedFieldsOperationApply, "status", `{"f:status":{"f:admission":{"f:clusterQueue":{}}}}`),
+		entry(kueueFieldManager, metav1.ManagedFieldsOperationUpdate, "status", `{"f:status":{"f:conditions":{}}}`),
+		entry(kueueFieldManager, metav1.ManagedFieldsOperationApply, "status", `{"f:status":{"f:admission":{"f:clusterQueue":{}}}}`),
 	}
-	if got, err := owned(w, kueueOwns); err != nil || !reflect.DeepEqual(got, map[string]any{"admission": map[string]any{"clusterQueue": "gpus"}}) {
+	if got, err := appliedStatus(w, kueueFieldManager); err != nil || !reflect.DeepEqual(got, map[string]any{"admission": map[string]any{"clusterQueue": "gpus"}}) {
 		t.Errorf("owns %v, %v", got, err)
 	}
 	w.ManagedFields[2].FieldsV1.SetRawString("{")
-	if _, err := owned(w, kueueOwns); err == nil {
+	if _, err := appliedStatus(w, kueueFieldManager); err == nil {
 		t.Error("fields that cannot be read are taken for none")
 	}
 }
@@ -91,7 +91,7 @@ func FuzzPick(f *testing.F) {
 		if err := json.Unmarshal([]byte(aStatus), &status); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := pick(status, set).(map[string]any); !ok || len(got) > len(status) {
+		if got, ok := pickManagedFields(status, set).(map[string]any); !ok || len(got) > len(status) {
 			t.Errorf("picked %v", got)
 		}
 	})
@@ -102,14 +102,14 @@ func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
 	for _, store := range []*map[string]cache.Indexer{&q.jobs, &q.workloads} {
 		(*store)["vision"] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	}
-	for _, key := range []string{ofJob + "vision/train", ofWorkload + "vision/train"} {
-		q.known(protocol.JobID(key), key)
-		q.told[key] = "77: it waits"
-		if _, err := q.attend(t.Context(), key); err != nil {
+	for _, key := range []string{jobKeyPrefix + "vision/train", workloadKeyPrefix + "vision/train"} {
+		q.newsOfJob(protocol.JobID(key), key)
+		q.reportedStates[key] = "77: it waits"
+		if _, err := q.reconcile(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(q.news) > 0 || len(q.told) > 0 {
-		t.Errorf("of what is gone is known %v and %v", q.news, q.told)
+	if len(q.jobNews) > 0 || len(q.reportedStates) > 0 {
+		t.Errorf("of what is gone is known %v and %v", q.jobNews, q.reportedStates)
 	}
 }

@@ -21,15 +21,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A Tab is a page in a browser of its own, and what went wrong there.
-type Tab struct {
+// A BrowserTab is a page in a browser of its own, and what went wrong there.
+type BrowserTab struct {
 	Origin string
 
 	t   *testing.T
 	ctx context.Context
 
 	mu      sync.Mutex
-	wrong   []string
+	errors  []string
 	allowed []string
 }
 
@@ -43,9 +43,9 @@ func findBrowser() (path string, err error) {
 	return "", err
 }
 
-// Browse opens a browser. Without one the test fails: a page that nobody has
+// OpenBrowser opens a browser. Without one the test fails: a page that nobody has
 // seen is not tested.
-func Browse(t *testing.T, origin string) *Tab {
+func OpenBrowser(t *testing.T, origin string) *BrowserTab {
 	t.Helper()
 	path, err := findBrowser()
 	if err != nil {
@@ -61,15 +61,15 @@ func Browse(t *testing.T, origin string) *Tab {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(cancel)
-	b := &Tab{t: t, ctx: ctx, Origin: origin}
-	if err := chromedp.Listen(ctx, b.watch); err != nil {
+	b := &BrowserTab{t: t, ctx: ctx, Origin: origin}
+	if err := chromedp.Listen(ctx, b.watchEvents); err != nil {
 		t.Fatalf("chromium does not start: %v", err)
 	}
 	return b
 }
 
-// watch notes what a page must not do.
-func (b *Tab) watch(event any) {
+// watchEvents notes what a page must not do.
+func (b *BrowserTab) watchEvents(event any) {
 	complaint := ""
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
@@ -102,30 +102,30 @@ func (b *Tab) watch(event any) {
 			return
 		}
 	}
-	b.wrong = append(b.wrong, complaint)
+	b.errors = append(b.errors, complaint)
 }
 
-// Do takes steps in the page.
-func (b *Tab) Do(what string, steps ...chromedp.Action[chromedp.Void]) {
+// RunSteps takes steps in the page.
+func (b *BrowserTab) RunSteps(what string, steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatalf("%s: %v; the page: %v", what, err, b.complaints())
+		b.t.Fatalf("%s: %v; the page: %v", what, err, b.collectedErrors())
 	}
 }
 
-// Is waits until an expression holds.
-func (b *Tab) Is(what, expression string) {
+// AwaitExpression waits until an expression holds.
+func (b *BrowserTab) AwaitExpression(what, expression string) {
 	b.t.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingTimeout(time.Minute))); err != nil {
-		b.t.Fatalf("%s: %v; the page: %v", what, err, b.complaints())
+		b.t.Fatalf("%s: %v; the page: %v", what, err, b.collectedErrors())
 	}
 }
 
-// Allow says what an error may hold that is no fault of the page.
-func (b *Tab) Allow(all ...string) { b.allowed = all }
+// AllowErrors says what an error may hold that is no fault of the page.
+func (b *BrowserTab) AllowErrors(all ...string) { b.allowed = all }
 
-// Picture keeps what is seen in a file.
-func (b *Tab) Picture(path string) {
+// SaveScreenshot keeps what is seen in a file.
+func (b *BrowserTab) SaveScreenshot(path string) {
 	b.t.Helper()
 	raw, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err == nil {
@@ -136,22 +136,22 @@ func (b *Tab) Picture(path string) {
 	}
 }
 
-func (b *Tab) complaints() []string {
+func (b *BrowserTab) collectedErrors() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.wrong
+	return b.errors
 }
 
-// Clean fails for all that the page did and must not.
-func (b *Tab) Clean() {
+// FailOnErrors fails for all that the page did and must not.
+func (b *BrowserTab) FailOnErrors() {
 	b.t.Helper()
-	for _, c := range b.complaints() {
+	for _, c := range b.collectedErrors() {
 		b.t.Error(c)
 	}
 }
 
-// Value returns what an expression is in the page.
-func Value[T any](b *Tab, expression string) T {
+// EvaluateExpression returns what an expression is in the page.
+func EvaluateExpression[T any](b *BrowserTab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -160,10 +160,10 @@ func Value[T any](b *Tab, expression string) T {
 	return v
 }
 
-// Looks sets the size of the window, and light or dark.
-func (b *Tab) Looks(width, height int64, scheme string) {
+// SetWindow sets the size of the window, and light or dark.
+func (b *BrowserTab) SetWindow(width, height int64, scheme string) {
 	b.t.Helper()
-	b.Do("set the window", chromedp.EmulateViewport(width, height), func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	b.RunSteps("set the window", chromedp.EmulateViewport(width, height), func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 		return chromedp.Void{}, err

@@ -9,9 +9,9 @@
 // Sources, by rule:
 //   - [LowestSlot], [LowestWindow], [CarbonTime]: GAIA (Hanafy et al., ASPLOS
 //     2024), where the last is the paper's own;
-//   - [Threshold] with [Below]: Ecovisor (Souza et al., ASPLOS 2023), as GAIA
+//   - [Threshold] with [RunBelowThreshold]: Ecovisor (Souza et al., ASPLOS 2023), as GAIA
 //     runs it;
-//   - [LowestWindow] with the true length, and [Cheapest]: Let's Wait Awhile
+//   - [LowestWindow] with the true length, and [CheapestSegments]: Let's Wait Awhile
 //     (Wiesner et al., Middleware 2021), non-interrupting and interrupting;
-//   - [Elastic]: CarbonScaler (Hanafy et al., SIGMETRICS 2024).
+//   - [ElasticSchedule]: CarbonScaler (Hanafy et al., SIGMETRICS 2024).
 package published

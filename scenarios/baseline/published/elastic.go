@@ -2,23 +2,23 @@ package published
 
 import "math"
 
-// A Scaling describes how an elastic job scales: by number of workers, from zero on, the work done in a slot and
+// A ScalingCurve describes how an elastic job scales: by number of workers, from zero on, the work done in a slot and
 // the energy that takes. Both slices have the same length.
-type Scaling struct{ Work, Energy []float64 }
+type ScalingCurve struct{ Work, Energy []float64 }
 
-// A Share is the allocation of an elastic job in one slot: a number of workers for a part (0..1) of the slot.
-type Share struct {
+// A WorkerShare is the allocation of an elastic job in one slot: a number of workers for a part (0..1) of the slot.
+type WorkerShare struct {
 	Workers int
 	Part    float64
 }
 
-// Elastic returns an elastic job's allocation in each slot, given each slot's intensity, so that the work gets
+// ElasticSchedule returns an elastic job's allocation in each slot, given each slot's intensity, so that the work gets
 // done. It is CarbonScaler's greedy algorithm: it repeatedly adds one worker in the slot with most work per carbon,
 // the first of equals, and finally trims the excess from the slot whose work has the highest carbon. It returns nil
 // if all workers in all slots cannot do the work. If each further worker adds less work per energy than the one
 // before, no schedule of whole slots emits less carbon.
-func Elastic(intensity []float64, work float64, s Scaling) []Share {
-	shares := make([]Share, len(intensity))
+func ElasticSchedule(intensity []float64, work float64, s ScalingCurve) []WorkerShare {
+	shares := make([]WorkerShare, len(intensity))
 	left := work
 	for left > float64(work*rounding) {
 		best, least := -1, math.Inf(1)
@@ -27,7 +27,7 @@ func Elastic(intensity []float64, work float64, s Scaling) []Share {
 			if n >= len(s.Work) {
 				continue
 			}
-			if v := intensity[i] * (s.Energy[n] - s.Energy[n-1]) / max(s.Work[n]-s.Work[n-1], inTheWay); v < least {
+			if v := intensity[i] * (s.Energy[n] - s.Energy[n-1]) / max(s.Work[n]-s.Work[n-1], switchPenalty); v < least {
 				best, least = i, v
 			}
 		}
@@ -35,7 +35,7 @@ func Elastic(intensity []float64, work float64, s Scaling) []Share {
 			return nil
 		}
 		n := shares[best].Workers + 1
-		shares[best] = Share{n, 1}
+		shares[best] = WorkerShare{n, 1}
 		left -= s.Work[n] - s.Work[n-1]
 	}
 	worst, most := -1, math.Inf(-1)
@@ -55,12 +55,12 @@ func Elastic(intensity []float64, work float64, s Scaling) []Share {
 }
 
 const (
-	inTheWay = 1e-6 // work of a worker that adds none, to avoid a division by zero
-	rounding = 1e-9 // of the work: a smaller remainder counts as done
+	switchPenalty = 1e-6 // work of a worker that adds none, to avoid a division by zero
+	rounding      = 1e-9 // of the work: a smaller remainder counts as done
 )
 
-// Carbon returns the sum of intensity times energy over the slots of an allocation.
-func (s Scaling) Carbon(intensity []float64, shares []Share) (sum float64) {
+// CarbonOf returns the sum of intensity times energy over the slots of an allocation.
+func (s ScalingCurve) CarbonOf(intensity []float64, shares []WorkerShare) (sum float64) {
 	for i, x := range shares {
 		sum += float64(intensity[i] * s.Energy[x.Workers] * x.Part)
 	}

@@ -32,16 +32,16 @@ func TestEachRuleOnADayThatFitsOnPaper(t *testing.T) {
 			t.Errorf("%s: got tick %d; want %d", tc.name, tc.got, tc.want)
 		}
 	}
-	if got, want := Below(day, 0, 12, 6, 4), []Span{{8, 14}}; !slices.Equal(got, want) {
+	if got, want := RunBelowThreshold(day, 0, 12, 6, 4), []TickSpan{{8, 14}}; !slices.Equal(got, want) {
 		t.Errorf("Below a threshold of 4: %v; want %v", got, want)
 	}
-	if got, want := Below(day, 0, 5, 6, 4), []Span{{5, 11}}; !slices.Equal(got, want) {
+	if got, want := RunBelowThreshold(day, 0, 5, 6, 4), []TickSpan{{5, 11}}; !slices.Equal(got, want) {
 		t.Errorf("Below, with patience for 5 ticks: %v; want %v", got, want)
 	}
-	if got, want := Cheapest(day, 0, 24, 8), []Span{{8, 16}}; !slices.Equal(got, want) {
+	if got, want := CheapestSegments(day, 0, 24, 8), []TickSpan{{8, 16}}; !slices.Equal(got, want) {
 		t.Errorf("Cheapest 8 ticks: %v; want %v", got, want)
 	}
-	if got, want := day.Threshold(0, 32, 0.3), 4.0; got != want { // rank 9.3 of 32: 2 2 2 2 3 3 3 3 4 4
+	if got, want := day.QuantileThreshold(0, 32, 0.3), 4.0; got != want { // rank 9.3 of 32: 2 2 2 2 3 3 3 3 4 4
 		t.Errorf("Threshold(0.3) = %v; want %v", got, want)
 	}
 }
@@ -52,11 +52,11 @@ func TestRulesAgreeWithAWalkThroughAllTicks(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 9), 2, 12).Draw(t, "values")
 		step := rapid.IntRange(1, 5).Draw(t, "step")
 		c := NewCurve(values, step)
-		now := rapid.IntRange(0, c.End()-1).Draw(t, "now")
-		length := rapid.IntRange(1, c.End()-now).Draw(t, "length")
-		wait := rapid.IntRange(0, c.End()-now-length).Draw(t, "wait")
+		now := rapid.IntRange(0, c.EndTick()-1).Draw(t, "now")
+		length := rapid.IntRange(1, c.EndTick()-now).Draw(t, "length")
+		wait := rapid.IntRange(0, c.EndTick()-now-length).Draw(t, "wait")
 		at := func(k int) float64 { return values[k/step] }
-		sum := func(runs []Span) (s float64, n int) {
+		sum := func(runs []TickSpan) (s float64, n int) {
 			for _, r := range runs {
 				for k := r.From; k < r.To; k++ {
 					s += at(k)
@@ -74,20 +74,20 @@ func TestRulesAgreeWithAWalkThroughAllTicks(t *testing.T) {
 		for _, v := range ticks[:length] {
 			least += v
 		}
-		free, n := sum(Cheapest(c, now, wait, length))
+		free, n := sum(CheapestSegments(c, now, wait, length))
 		if n != length || math.Abs(free-least) > 1e-9 {
 			t.Errorf("Cheapest runs %d ticks for %v; want %d for %v", n, free, length, least)
 		}
-		whole, _ := sum([]Span{{LowestWindow(c, now, wait, length, 1), LowestWindow(c, now, wait, length, 1) + length}})
+		whole, _ := sum([]TickSpan{{LowestWindow(c, now, wait, length, 1), LowestWindow(c, now, wait, length, 1) + length}})
 		for s := now; s <= now+wait; s++ {
-			if v, _ := sum([]Span{{s, s + length}}); v < whole-1e-9 {
+			if v, _ := sum([]TickSpan{{s, s + length}}); v < whole-1e-9 {
 				t.Errorf("LowestWindow costs %v; a start at %d only %v", whole, s, v)
 			}
 		}
 		if free > whole+1e-9 {
 			t.Errorf("sleeping costs %v, more than running through, %v", free, whole)
 		}
-		if _, n := sum(Below(c, now, wait, length, rapid.Float64Range(0, 9).Draw(t, "threshold"))); n != length {
+		if _, n := sum(RunBelowThreshold(c, now, wait, length, rapid.Float64Range(0, 9).Draw(t, "threshold"))); n != length {
 			t.Errorf("Below runs %d ticks; want %d", n, length)
 		}
 	})

@@ -1,0 +1,86 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// latestStartMargin is how long before the last possible moment a job that can wait is
+// taken to have no more time, or a quarter of its slack if that is shorter. Room
+// that a plan counts on may be late.
+const latestStartMargin = 90 * time.Minute
+
+// DefaultHeadroomOneIn is a Config's Standby that has served recorded days well.
+const DefaultHeadroomOneIn = 6
+
+// LatestStart returns when a job that would run for so long had better start, at the
+// latest.
+func LatestStart(j protocol.Job, run time.Duration) protocol.Time {
+	return j.Deadline.Add(-run - max(0, min(latestStartMargin, (j.Deadline.Sub(j.Arrival)-j.Run)/4)))
+}
+
+// headroomNodes returns the nodes that are for jobs that cannot wait: of each pool's
+// largest nodes one in so many as the Config says. They are those on which no
+// such job of several GPUs runs yet, and which jobs that can wait leave first.
+func (f *Fleet) headroomNodes() []int {
+	if f.cfg.HeadroomOneIn == 0 || f.headroom != nil {
+		return f.headroom
+	}
+	f.headroom = []int{}
+	for i := range f.nodes {
+		f.nodes[i].isHeadroom = false
+	}
+	for _, p := range f.pools {
+		size := 0
+		for _, i := range p.nodes {
+			size = max(size, f.nodes[i].GPUs)
+		}
+		if size < 2 {
+			continue
+		}
+		var can []int
+		all := 0
+		for _, i := range p.nodes {
+			n := &f.nodes[i]
+			if n.unschedulable || n.GPUs < size {
+				continue
+			}
+			all++
+			if !slices.ContainsFunc(n.jobs, func(r *Run) bool { return !r.Job.Deferrable && r.Job.GPUs > 1 }) {
+				can = append(can, i)
+			}
+		}
+		slices.SortStableFunc(can, func(x, y int) int { return cmp.Compare(f.nodes[x].deferrableUntil(), f.nodes[y].deferrableUntil()) })
+		f.headroom = append(f.headroom, can[:min(len(can), (all+f.cfg.HeadroomOneIn/2)/f.cfg.HeadroomOneIn)]...)
+	}
+	for _, i := range f.headroom {
+		f.nodes[i].isHeadroom = true
+	}
+	return f.headroom
+}
+
+// deferrableUntil returns when the last job that can wait will have left n.
+func (n *node) deferrableUntil() (at protocol.Time) {
+	for _, r := range n.jobs {
+		if r.Job.Deferrable {
+			at = max(at, r.End)
+		}
+	}
+	for _, k := range n.reservations {
+		at = max(at, k.until)
+	}
+	return at
+}
+
+// hasTimeToWait reports whether a job that would run for so long from now can wait, and
+// has the time. One of several GPUs that has nowhere else to turn has none: if every
+// large node is busy when it must start, it waits for as long as the longest job
+// runs. So it may have what is on standby for jobs that cannot wait.
+func hasTimeToWait(now protocol.Time, j protocol.Job, run time.Duration) bool {
+	return canWait(j) && now < LatestStart(j, run)
+}
+
+func canWait(j protocol.Job) bool { return j.Deferrable && (j.GPUs <= 1 || !j.IsTiedToOneSite()) }

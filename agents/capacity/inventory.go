@@ -1,0 +1,215 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// UpdateNodes brings the fleet to what its site consists of now, and returns why
+// nodes of it cannot be used, in their order. Jobs stay where they run: a node
+// that is gone, or has become another, takes nothing new, and leaves the fleet
+// when its last job has ended.
+//
+// What others hold is taken from what is left. Where others and the fleet's own
+// jobs together hold more than there is, nothing is left.
+func (f *Fleet) UpdateNodes(now protocol.Time, nodes []protocol.Node) (unfit []protocol.Reason) {
+	index := make(map[string]int)
+	for i := range f.nodes {
+		if n := &f.nodes[i]; !n.removed {
+			index[n.Name] = i
+			n.leaving, n.replacement = true, nil
+		}
+	}
+	var fresh []protocol.Node
+	for _, p := range nodes {
+		if why := f.unusableReason(p); why != "" {
+			unfit = append(unfit, protocol.Reason{Code: protocol.NoSuchGPU, Note: p.Name + ": " + why})
+			continue
+		}
+		i, known := index[p.Name]
+		switch {
+		case !known:
+			fresh = append(fresh, p)
+			index[p.Name] = -1
+		case i < 0 || !f.nodes[i].leaving:
+			unfit = append(unfit, protocol.Reason{Code: protocol.Duplicate, Note: p.Name + ": two nodes of one name"})
+		case f.nodes[i].Node.Node != fgdNode(p):
+			f.nodes[i].replacement = &p
+		default:
+			f.nodes[i].leaving = false
+			f.applyNodeState(i, p)
+		}
+	}
+	for i := range f.nodes {
+		f.removeIfDrained(i)
+	}
+	for _, p := range fresh {
+		f.addNode(p)
+	}
+	f.rebuildPools()
+	return unfit
+}
+
+// HasNoNodes reports whether no node is known.
+func (f *Fleet) HasNoNodes() bool { return len(f.pools) == 0 }
+
+// unusableReason says why a node cannot be placed on, or "".
+func (f *Fleet) unusableReason(p protocol.Node) string {
+	_, known := f.cfg.Power.LookupModel(p.Model)
+	switch {
+	case p.Name == "":
+		return "no name"
+	case p.GPUs < 0 || p.GPUs > fgd.MaxGPUs:
+		return fmt.Sprintf("%d GPUs; want 0 to %d", p.GPUs, fgd.MaxGPUs)
+	case p.GPUs > 0 && !known:
+		return fmt.Sprintf("GPUs of model %q, of which no power is known; add the model to the power table", p.Model)
+	case p.CPU < 0 || p.Memory < 0 || p.GPUMemory < 0:
+		return "less than nothing of CPU or memory"
+	}
+	return ""
+}
+
+func fgdNode(p protocol.Node) fgd.Node {
+	n := fgd.Node{Name: p.Name, CPU: int64(p.CPU), Memory: int64(p.Memory), GPUs: p.GPUs, Model: p.Model, GPUMemory: int64(p.GPUMemory)}
+	if n.GPUs == 0 {
+		n.Model, n.GPUMemory = "", 0
+	}
+	return n
+}
+
+// addNode takes in a node that is not there yet.
+func (f *Fleet) addNode(p protocol.Node) {
+	i, err := f.cluster.AddNode(fgdNode(p))
+	if err != nil {
+		return // cannot be: unfit has looked
+	}
+	n := node{Node: Node{Node: fgdNode(p), Host: power.DefaultHost(p.GPUs)}}
+	if i == len(f.nodes) {
+		f.nodes = append(f.nodes, n)
+	} else {
+		f.nodes[i] = n
+	}
+	f.applyNodeState(i, p)
+}
+
+// applyNodeState closes or opens a node, and takes from it what others hold.
+func (f *Fleet) applyNodeState(i int, p protocol.Node) {
+	n := &f.nodes[i]
+	n.unschedulable = p.Closed != ""
+	if n.unschedulable {
+		f.dropReservations(n)
+	}
+	f.cluster.SetCordon(i, n.unschedulable)
+	for _, b := range n.others {
+		_ = f.cluster.ReleasePlacement(b) // it was taken below
+	}
+	n.others = n.others[:0]
+	take := func(b fgd.Placement) {
+		if f.cluster.TakePlacement(b) == nil {
+			n.others = append(n.others, b)
+		}
+	}
+	cpu, mem, gpus, _ := f.cluster.FreeResources(i)
+	if r := (fgd.Request{CPU: clampToRange(int64(p.OtherCPU), cpu), Memory: clampToRange(int64(p.OtherMem), mem)}); r != (fgd.Request{}) {
+		take(fgd.Placement{Node: i, Request: r})
+	}
+	for d := range min(n.GPUs, len(p.Others)) {
+		if milli := clampToRange(int64(p.Others[d]), int64(gpus[d])); milli > 0 {
+			take(fgd.Placement{Node: i, Devices: 1 << d, Request: fgd.Request{GPUs: 1, Milli: milli}})
+		}
+	}
+}
+
+func clampToRange(v, most int64) int64 { return max(0, min(v, most)) }
+
+// dropReservations gives up what is set aside on a node.
+func (f *Fleet) dropReservations(n *node) {
+	for _, k := range n.reservations {
+		delete(f.reservedOn, k.job.ID)
+	}
+	n.reservations, f.headroom = nil, nil
+}
+
+// removeIfDrained lets a node go that is to leave, once nothing runs there; until then it
+// takes nothing new. A node that became another comes back as that.
+func (f *Fleet) removeIfDrained(i int) {
+	n := &f.nodes[i]
+	if n.removed || !n.leaving {
+		return
+	}
+	f.dropReservations(n)
+	n.unschedulable = true
+	f.cluster.SetCordon(i, true)
+	if len(n.jobs) > 0 {
+		return
+	}
+	f.cluster.RemoveNode(i)
+	next := n.replacement
+	*n = node{removed: true}
+	if next != nil {
+		f.addNode(*next)
+	}
+}
+
+// rebuildPools makes the pools anew.
+func (f *Fleet) rebuildPools() {
+	f.pools, f.headroom = f.pools[:0], nil
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if n.removed {
+			continue
+		}
+		p, ok := slices.BinarySearchFunc(f.pools, n.Model, func(p pool, m string) int { return strings.Compare(p.model, m) })
+		if !ok {
+			gpu, _ := f.cfg.Power.LookupModel(n.Model)
+			f.pools = slices.Insert(f.pools, p, pool{model: n.Model, gpu: gpu, choices: gpu.CapChoices()})
+		}
+		f.pools[p].nodes = append(f.pools[p].nodes, i)
+		f.pools[p].total += protocol.Milli(n.GPUs) * 1000
+	}
+}
+
+// AdoptRun takes in a job that was found running, as it was launched. It reports
+// false if the job is here already, its node is not, or what it holds is not
+// free.
+func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
+	i := slices.IndexFunc(f.nodes, func(n node) bool { return !n.removed && n.Name == l.Node })
+	if i < 0 || f.running[l.Job.ID] != nil {
+		return false
+	}
+	p := fgd.Placement{Node: i, Request: fgdRequest(l.Job, l.Model)}
+	for _, d := range l.Devices {
+		if d < 0 || d >= fgd.MaxGPUs {
+			return false
+		}
+		p.Devices |= 1 << d
+	}
+	if f.cluster.TakePlacement(p) != nil {
+		return false
+	}
+	pool := f.poolOf(f.nodes[i].Model)
+	choice := power.Choice{}
+	if c, ok := pool.gpu.ChoiceAt(l.Cap); ok && l.Cap > 0 {
+		choice = c
+	}
+	w := f.runConfigFor(pool, l.Job, choice)
+	w.Run, w.Power = l.Run, l.Power
+	f.recordRun(&f.nodes[i], &Run{Job: l.Job, RunConfig: w, Start: since, End: since.Add(l.Run), Node: l.Node, placement: p})
+	return true
+}
+
+// recordRun notes a run that holds its room already.
+func (f *Fleet) recordRun(n *node, r *Run) {
+	f.running[r.Job.ID] = r
+	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
+		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
+	})
+	n.jobs = slices.Insert(n.jobs, at, r)
+	f.dropInfeasible(r.Start, r.placement.Node, "")
+}

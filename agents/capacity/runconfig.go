@@ -1,0 +1,195 @@
+package capacity
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// RunConfigs returns how a job could run here at all, were every node empty: one way
+// for each GPU model that will do and each cap. If there is none, why says so.
+func (f *Fleet) RunConfigs(j protocol.Job) (ways []RunConfig, why protocol.Reason) {
+	why = protocol.Reason{Code: protocol.NoSuchGPU}
+	for i := range f.pools {
+		p := &f.pools[i]
+		if j.GPUs > 0 && (p.model == "" || len(j.Models) > 0 && !slices.Contains(j.Models, p.model)) {
+			continue
+		}
+		if !slices.ContainsFunc(p.nodes, func(n int) bool { return f.nodes[n].fitsWhenEmpty(j) }) {
+			why = protocol.Reason{Code: protocol.FitsNoNode}
+			continue
+		}
+		if j.GPUs == 0 {
+			return []RunConfig{f.runConfigFor(p, j, power.Choice{})}, protocol.Reason{}
+		}
+		for _, c := range p.choices {
+			ways = append(ways, f.runConfigFor(p, j, c))
+		}
+	}
+	if len(ways) > 0 {
+		why = protocol.Reason{}
+	}
+	return ways, why
+}
+
+// fitsWhenEmpty reports whether an empty node could run j.
+func (n *node) fitsWhenEmpty(j protocol.Job) bool {
+	return int64(j.CPU) <= n.CPU && int64(j.Memory) <= n.Memory && j.GPUs <= n.GPUs &&
+		(j.GPUs == 0 || n.GPUMemory == 0 || int64(j.GPUMemory) <= n.GPUMemory)
+}
+
+// runConfigFor returns how j runs on a pool under c; the zero Choice is without a cap.
+func (f *Fleet) runConfigFor(p *pool, j protocol.Job, c power.Choice) RunConfig {
+	w := RunConfig{Choice: c}
+	if j.GPUs > 0 {
+		w.Model = p.model
+		if c == (power.Choice{}) {
+			w.Choice = p.choices[0]
+		}
+	}
+	w.Run = w.Choice.RunTime(j.Run)
+	w.Power = power.JobPower(p.gpu, w.Choice, f.nodes[p.nodes[0]].Host, j.TotalGPUMilli(), j.CPU)
+	return w
+}
+
+// Default returns how a job runs where nobody chooses model or cap: on what the
+// placement policy would take now, or else on the first model that will do.
+func (f *Fleet) Default(now protocol.Time, j protocol.Job) (RunConfig, protocol.Reason, bool) {
+	ways, why := f.RunConfigs(j)
+	if len(ways) == 0 {
+		return RunConfig{}, why, false
+	}
+	if j.GPUs == 0 {
+		return ways[0], why, true
+	}
+	if q, ok := f.quoteNode(now, j, "", j.Run); ok {
+		return f.runConfigFor(f.poolOf(f.nodes[q.Node].Model), j, power.Choice{}), why, true
+	}
+	return ways[0], why, true
+}
+
+// A PlacementQuote is where a job would land now, without placing it.
+type PlacementQuote struct {
+	FragmentationDelta protocol.Milli // change of GPUs made useless; negative: made useful
+	Score              protocol.Milli // of the node, by the placement policy
+}
+
+// QuotePlacement says where a job would land now on a model, or on any that will do, to
+// run for so long.
+func (f *Fleet) QuotePlacement(now protocol.Time, j protocol.Job, model string, run time.Duration) (PlacementQuote, bool) {
+	q, ok := f.quoteNode(now, j, model, run)
+	if !ok {
+		return PlacementQuote{}, false
+	}
+	return PlacementQuote{FragmentationDelta: protocol.Milli(q.DeltaF), Score: protocol.Milli(q.Score)}, true
+}
+
+func (f *Fleet) quoteNode(now protocol.Time, j protocol.Job, model string, run time.Duration) (q fgd.Quote, ok bool) {
+	ok = f.tryWithReservations(now, j, run, f.reservedNode(j.ID), func(skip fgd.NodeSet) bool {
+		q = f.cluster.QuoteExcept(fgdRequest(j, model), skip)
+		return q.Fits
+	})
+	return q, ok
+}
+
+// idlePower returns what an awake node draws without work.
+func (n *node) idlePower(f *Fleet) protocol.Milliwatts {
+	return n.Host.IdlePower(f.poolOf(n.Model).gpu, n.GPUs)
+}
+
+// IdlePowerShare returns the part of an awake node's idle draw that falls to a job, by
+// the GPUs or cores that it holds: what a job whose node is not known yet is
+// taken to cost its site.
+func (f *Fleet) IdlePowerShare(j protocol.Job, model string) protocol.Milliwatts {
+	p := f.poolOf(model)
+	if p == nil || len(p.nodes) == 0 {
+		p = &f.pools[0]
+	}
+	n := &f.nodes[p.nodes[0]]
+	awake := n.idlePower(f) - n.Host.Asleep
+	switch {
+	case j.GPUs > 0 && n.GPUs > 0:
+		return awake * protocol.Milliwatts(j.TotalGPUMilli()) / protocol.Milliwatts(n.GPUs*1000)
+	case n.CPU > 0:
+		return awake * protocol.Milliwatts(j.CPU) / protocol.Milliwatts(n.CPU)
+	}
+	return 0
+}
+
+// heldGPUMemory returns the memory of each device that jobs hold, in MiB.
+func (n *node) heldGPUMemory() (mib [fgd.MaxGPUs]int64) {
+	for _, r := range n.jobs {
+		for d := range mib {
+			if r.placement.Devices.Has(d) {
+				mib[d] += r.placement.Request.GPUMemory
+			}
+		}
+	}
+	return mib
+}
+
+// CapacityProfiles returns what could still be given of each model, by slot from the one of
+// now, if what runs ends as planned; and what of it is open to jobs that can wait.
+// A job past its planned end is expected any moment and holds its room until the
+// next slot. Room on kept nodes is taken while it is kept. Of a node that takes
+// nothing new there is none, whatever ends there.
+func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots int) []protocol.CapacityProfile {
+	var out []protocol.CapacityProfile
+	f.headroomNodes()
+	for i := range f.pools {
+		p := &f.pools[i]
+		if p.model == "" {
+			continue
+		}
+		r := protocol.CapacityProfile{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total}
+		var spare []int
+		for _, n := range p.nodes {
+			if f.nodes[n].isHeadroom {
+				spare = append(spare, n)
+			}
+		}
+		r.Free = f.freeGPUsBySlot(now, p.nodes, r, slots)
+		if len(spare) > 0 {
+			r.ForDeferrable = slices.Clone(r.Free)
+			for s, free := range f.freeGPUsBySlot(now, spare, r, slots) {
+				r.ForDeferrable[s] = max(r.ForDeferrable[s]-free, 0)
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// freeGPUsBySlot returns what could be given of some nodes' GPUs, by the slots of r.
+func (f *Fleet) freeGPUsBySlot(now protocol.Time, nodes []int, r protocol.CapacityProfile, slots int) []protocol.Milli {
+	index := func(t protocol.Time) int { return min(max(int(t.Sub(r.From)/r.Slot), 0), slots) }
+	ends := make([]protocol.Milli, slots+1)
+	free := protocol.Milli(0)
+	for _, i := range nodes {
+		n := &f.nodes[i]
+		if n.unschedulable {
+			continue
+		}
+		free += protocol.Milli(n.GPUs) * 1000
+		for _, b := range n.others {
+			free -= protocol.Milli(b.Request.TotalMilli())
+		}
+		for _, run := range n.jobs {
+			free -= run.Job.TotalGPUMilli()
+			ends[index(max(run.End, now+1).Ceil(r.Slot))] += run.Job.TotalGPUMilli()
+		}
+		for _, k := range n.reservations {
+			ends[index(k.from)] -= k.job.TotalGPUMilli()
+			ends[index(k.until.Ceil(r.Slot))] += k.job.TotalGPUMilli()
+		}
+	}
+	out := make([]protocol.Milli, slots)
+	for s := range out {
+		free += ends[s]
+		out[s] = max(free, 0)
+	}
+	return out
+}

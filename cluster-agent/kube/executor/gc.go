@@ -1,0 +1,61 @@
+package executor
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// gcLoop sweeps now and then until ctx ends.
+func (h *KubeExecutor) gcLoop(ctx context.Context) {
+	told := make(map[types.UID]protocol.Time)
+	for {
+		h.gc(ctx, told)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(h.cfg.FinishedTTL/6, time.Second)):
+		}
+	}
+}
+
+// gc deletes objects that ended and of which the agent was told, when that has
+// been seen for as long as finished Jobs are kept. Jobs go by themselves (see
+// exit); the other kinds' controllers keep theirs for ever, with all their pods.
+// Told says since when that has been seen.
+func (h *KubeExecutor) gc(ctx context.Context, told map[types.UID]protocol.Time) {
+	now, there := h.cfg.Now(), make(map[types.UID]bool)
+	background := metav1.DeletePropagationBackground
+	for i := range jobKinds {
+		k := &jobKinds[i]
+		h.mu.Lock()
+		all := h.allRunObjects(k)
+		h.mu.Unlock()
+		for _, u := range all {
+			id := u.GetUID()
+			if k.Kind == "Job" || u.GetLabels()[kube.LabelTold] == "" {
+				continue
+			}
+			there[id] = true
+			if told[id] == 0 {
+				told[id] = now
+			}
+			if now.Sub(told[id]) < h.cfg.FinishedTTL {
+				continue
+			}
+			err := h.cfg.Dynamic.Resource(k.groupVersionResource()).Namespace(u.GetNamespace()).Delete(ctx, u.GetName(),
+				metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: metav1.NewUIDPreconditions(string(id))})
+			if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+				h.cfg.Log.Warn("a finished object stays for now", "object", u.GetName(), "error", err)
+			}
+		}
+	}
+	maps.DeleteFunc(told, func(id types.UID, _ protocol.Time) bool { return !there[id] })
+}

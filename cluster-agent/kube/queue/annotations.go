@@ -1,0 +1,204 @@
+package queue
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gridbid/gridbid/cluster-agent/kube"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// What people write on a Job beside [kube.LabelQueue]. Only how long it runs, or by
+// when it is to be done, must be there: spec.activeDeadlineSeconds says the former.
+const (
+	AnnotationRunTime    = "gridbid.io/run"        // how long it runs on a V100 without a cap: "1h30m"
+	AnnotationWithin     = "gridbid.io/within"     // to be done so long after it was taken in: "8h"; default four times run
+	AnnotationDeadline   = "gridbid.io/deadline"   // or by then: "2026-11-21T18:00:00Z"
+	AnnotationDeferrable = "gridbid.io/deferrable" // "true": it may wait for a better hour
+	AnnotationModels     = "gridbid.io/models"     // GPU models that will do: "A100,H100"; default any
+	AnnotationRegions    = "gridbid.io/regions"    // sites that may hold its data: "oslo,lyon"; default any
+	AnnotationPriority   = "gridbid.io/priority"   // -1000..1000
+
+	AnnotationSubmittedAt = "gridbid.io/submitted" // when it was taken in; ours
+
+	// ManagedBy is what a Job has in spec.managedBy that may run elsewhere.
+	ManagedBy = "gridbid.io/queue"
+)
+
+// defaultDeadlineSlack is how much longer than it runs a job may take if it does not say.
+const defaultDeadlineSlack = 4
+
+// A annotationReader reads what stands on an object, and notes all that is wrong with it.
+type annotationReader struct {
+	annotations map[string]string
+	faults      []string
+}
+
+func (s *annotationReader) addFault(format string, args ...any) {
+	s.faults = append(s.faults, fmt.Sprintf(format, args...))
+}
+
+func (s *annotationReader) readDuration(key string) time.Duration {
+	text := s.annotations[key]
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		s.addFault("annotation %s: %q is no time span; want one as 1h30m", key, text)
+	}
+	return d
+}
+
+func (s *annotationReader) readInteger(key string) int64 {
+	text := s.annotations[key]
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		s.addFault("annotation %s: %q is no whole number", key, text)
+	}
+	return n
+}
+
+func (s *annotationReader) readList(key string) (all []string) {
+	for _, x := range strings.Split(s.annotations[key], ",") {
+		if x = strings.TrimSpace(x); x != "" {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// readJobTerms reads what annotations say of when and where a job may run. Limit is how
+// long it may run by its object, 0 if that does not say. A job that says by when it
+// is to be done may leave out how long it runs: sites estimate that.
+func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
+	if j.Run = s.readDuration(AnnotationRunTime); j.Run == 0 {
+		j.Run = limit
+	}
+	if j.Run == 0 && s.annotations[AnnotationRunTime] == "" && s.annotations[AnnotationWithin] == "" && s.annotations[AnnotationDeadline] == "" {
+		s.addFault("how long does it run? annotate %s, as 1h30m; or by when it is to be done: %s or %s", AnnotationRunTime, AnnotationWithin, AnnotationDeadline)
+	}
+	j.Deadline = j.Arrival.Add(defaultDeadlineSlack * j.Run)
+	within := s.readDuration(AnnotationWithin)
+	switch text := s.annotations[AnnotationDeadline]; {
+	case within > 0 && text != "":
+		s.addFault("annotations %s and %s: keep one", AnnotationWithin, AnnotationDeadline)
+	case within > 0:
+		j.Deadline = j.Arrival.Add(within)
+	case text != "":
+		t, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			s.addFault("annotation %s: %q is no time; want one as 2026-11-21T18:00:00Z", AnnotationDeadline, text)
+		}
+		j.Deadline = protocol.FromStdTime(t)
+	}
+	switch text := s.annotations[AnnotationDeferrable]; text {
+	case "", "false":
+	case "true":
+		j.Deferrable = true
+	default:
+		s.addFault("annotation %s: %q; want true or false", AnnotationDeferrable, text)
+	}
+	j.Models, j.Regions, j.Priority = s.readList(AnnotationModels), s.readList(AnnotationRegions), int(s.readInteger(AnnotationPriority))
+}
+
+// maxPods is how many pods a job may have at once.
+const maxPods = 10_000
+
+// maxImageNameBytes is how many bytes of an image's name are told.
+const maxImageNameBytes = 512
+
+// addPodRequests adds what pods of one sort ask for. All of a job's pods go to one node. What
+// a job runs is the first image: by it sites tell how long jobs like it take.
+func (s *annotationReader) addPodRequests(j *protocol.Job, n int, spec corev1.PodSpec) {
+	if n < 0 || n > maxPods {
+		s.addFault("%d pods at once; want up to %d", n, maxPods)
+		return
+	}
+	if len(spec.Containers) > 0 && j.Image == "" {
+		image := spec.Containers[0].Image
+		j.Image = image[:min(len(image), maxImageNameBytes)]
+	}
+	cpu, mem, gpus := kube.PodResourceRequests(spec)
+	j.CPU += min(cpu, 1<<41) * protocol.Milli(n) // what is more is refused all the same
+	j.Memory += min(mem, 1<<41) * protocol.MiB(n)
+	j.GPUs += min(gpus, 1<<20) * n
+}
+
+// readGPUShare reads how much of each device a job takes.
+func (s *annotationReader) readGPUShare(j *protocol.Job) {
+	j.GPUMemory = protocol.MiB(s.readInteger(kube.AnnotationGPUMemory))
+	if j.GPUs > 0 {
+		if j.Share = 1000; s.annotations[kube.AnnotationGPUMilli] != "" {
+			j.Share = protocol.Milli(s.readInteger(kube.AnnotationGPUMilli))
+		}
+	}
+}
+
+// jobStaysLocal says whether a Job stays in its own cluster.
+func jobStaysLocal(j *batchv1.Job) bool { return j.Spec.ManagedBy == nil }
+
+// parseJob reads what a Job asks for, taken in at some time, or all that is wrong
+// with it.
+func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, []string) {
+	s := annotationReader{annotations: j.Annotations}
+	job := protocol.Job{ID: protocol.JobID(c.Site + "/" + string(j.UID)), Tenant: c.Site + "/" + j.Namespace, Arrival: taken}
+	s.addPodRequests(&job, int(jobParallelism(j)), j.Spec.Template.Spec)
+	limit := time.Duration(0)
+	if j.Spec.ActiveDeadlineSeconds != nil {
+		limit = time.Duration(*j.Spec.ActiveDeadlineSeconds) * time.Second
+	}
+	s.readJobTerms(&job, limit)
+	s.readGPUShare(&job)
+	if c.RunsJobsHere {
+		job.Home = c.Site
+	}
+	switch by := j.Spec.ManagedBy; {
+	case by != nil && *by != ManagedBy:
+		s.addFault("spec.managedBy: it is %q's; want %s, or none", *by, ManagedBy)
+	case jobStaysLocal(j) && !c.RunsJobsHere:
+		s.addFault("spec.managedBy: this cluster runs nothing itself; want %s", ManagedBy)
+	case jobStaysLocal(j) && job.GPUs > 0 && c.Sharing != kube.SharingDevicePlugin:
+		s.addFault("spec.managedBy: this site gives GPUs by %s, for which the pods of a Job have to be written anew; want %s", c.Sharing, ManagedBy)
+	case jobStaysLocal(j) && len(job.Regions) > 0:
+		s.addFault("annotation %s: to run elsewhere it needs spec.managedBy: %s", AnnotationRegions, ManagedBy)
+	case jobStaysLocal(j):
+		job.Regions = []string{c.Site}
+	}
+	if why := job.InvalidReason(); why != "" && len(s.faults) == 0 {
+		s.addFault("%s", why)
+	}
+	task, err := c.taskOfJob(j)
+	if err != nil {
+		s.addFault("%v", err)
+	}
+	if len(task) > protocol.MaxText {
+		s.addFault("the Job is %d bytes long as JSON, without its status; want up to %d: put what is long into a ConfigMap", len(task), protocol.MaxText)
+	}
+	return protocol.Submit{Job: job, Task: task}, s.faults
+}
+
+// taskOfJob is what is to be run: the Job itself, to be released where it is; or one
+// like it, to be created by whoever wins.
+func (c Config) taskOfJob(j *batchv1.Job) (protocol.Task, error) {
+	meta := map[string]any{"name": j.Name, "namespace": j.Namespace}
+	t := map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": meta}
+	if jobStaysLocal(j) {
+		meta["annotations"] = map[string]any{kube.AnnotationRelease: j.UID}
+	} else {
+		s := j.Spec.DeepCopy()
+		s.Suspend, s.ManagedBy, s.Selector, s.ManualSelector, s.TTLSecondsAfterFinished = nil, nil, nil, nil, nil
+		t["spec"] = s
+	}
+	data, err := json.Marshal(t)
+	return protocol.Task(data), err
+}

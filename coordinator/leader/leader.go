@@ -1,0 +1,236 @@
+// Package leader runs a live market with leader election: it waits for the lease of
+// the event log, restores the state of the last leader, leads as long as it holds
+// the lease, and then stands by. So every coordinator is a standby of the others.
+//
+// Package bus/eventlog has the lease and the events, coordinator/market decides.
+package leader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/bus/eventlog"
+	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/coordinator/api"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/snapshot"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config configures one coordinator.
+type Config struct {
+	Bus      *natsbus.Bus
+	Market   market.Config               // its MaxOfferBytes, if 0, is derived from the servers' payload limits
+	Rule     func() auction.ClearingRule // a new one for each term
+	EventLog eventlog.Config
+	// SitePayload is the largest message in bytes that the server takes from a site;
+	// 0: the same as from this coordinator.
+	SitePayload int
+	// MaxTail is the number of entries that no snapshot covers at which the next
+	// snapshot is made; default 20,000, which take about a second to read.
+	MaxTail uint64
+	Clock   bus.Clock
+	API     *api.Server
+	Log     *slog.Logger
+	// Judge serves the judge's port while this coordinator leads; life is the
+	// coordinator's incarnation. nil: there is no judge.
+	Judge func(ctx context.Context, port bus.Conn, life uint32) error
+	// Recorder records the inputs of the coordinator; nil: they are not recorded.
+	Recorder InputRecorder
+	// Took is called for each input when the market processes it; nil: no call.
+	Took func(now protocol.Time, heard *protocol.Message)
+	// OnSent is called with the messages that the coordinator received and sent; nil:
+	// no call.
+	OnSent func(heard, said []protocol.Message)
+	// OnRestore is called with the events that a term begins with, and with none when
+	// it is over; nil: no call.
+	OnRestore func(facts []protocol.Message)
+	// OnCounts is called with the market's number of refusals by reason; nil: no call.
+	OnCounts func(map[string]int)
+}
+
+// A InputRecorder records everything that a coordinator's decisions depend on, and the
+// messages that it sent. Each term restores the events of earlier ones, begins, and
+// processes inputs. Took is called for an input when the events that it led to are
+// stored, so that no recorded input can be lost in a crash.
+type InputRecorder interface {
+	RecordRestored(protocol.Message)
+	BeginIncarnation(now protocol.Time, life uint32, books []protocol.Input, rules market.Config) error
+	RecordInput(now protocol.Time, heard *protocol.Message)
+	RecordSent(heard, said []protocol.Message)
+}
+
+// nopRecorder is a Scribe that records nothing.
+type nopRecorder struct{}
+
+func (nopRecorder) RecordRestored(protocol.Message) {}
+func (nopRecorder) BeginIncarnation(protocol.Time, uint32, []protocol.Input, market.Config) error {
+	return nil
+}
+func (nopRecorder) RecordInput(protocol.Time, *protocol.Message) {}
+func (nopRecorder) RecordSent(heard, said []protocol.Message)    {}
+
+// retryDelay is the pause after a term that failed; repeat is the interval at which the
+// same failure is logged.
+const (
+	retryDelay    = 200 * time.Millisecond
+	relogInterval = time.Minute
+)
+
+// RunWhenElected leads whenever it can, until ctx ends; then it returns nil. It logs why a term
+// ended, and tries to begin the next one.
+func RunWhenElected(ctx context.Context, cfg Config) error {
+	if cfg.Recorder == nil {
+		cfg.Recorder = nopRecorder{}
+	}
+	if cfg.OnRestore == nil {
+		cfg.OnRestore = func([]protocol.Message) {}
+	}
+	cfg.EventLog.OnStandby = func() { cfg.API.StandBy(nil) }
+	var said time.Time
+	for last := ""; ; {
+		err := runTerm(ctx, cfg)
+		cfg.API.ResetStatus()
+		cfg.OnRestore(nil)
+		if ctx.Err() != nil {
+			return nil
+		}
+		cfg.API.StandBy(err)
+		if why := fmt.Sprint(err); why != last || time.Since(said) > relogInterval {
+			cfg.Log.Warn("leader: the term has ended; standing by", "err", err)
+			last, said = why, time.Now()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryDelay):
+		}
+	}
+}
+
+func runTerm(outer context.Context, cfg Config) error {
+	b, err := eventlog.Open(outer, cfg.Bus, protocol.Coordinator, cfg.EventLog)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if cfg.Market.MaxOfferBytes == 0 {
+		cfg.Market.MaxOfferBytes = cfg.Bus.MaxMessageBytes(b.MaxPayload(), cfg.SitePayload)
+	}
+	m := market.New(cfg.Market, cfg.Rule())
+	cfg.API.ResetStatus()
+	var facts []protocol.Message
+	t, err := b.BeginTerm(outer, func(f protocol.Message) error {
+		facts = append(facts, f)
+		m.Restore(f)
+		cfg.API.Restore(f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var steps []protocol.Input // passed to the scribe below, where it is certain that an incarnation begins
+	for _, f := range facts {
+		steps = append(steps, protocol.Input{From: f.From, Seq: f.Seq})
+		cfg.Recorder.RecordRestored(f)
+	}
+	cfg.OnRestore(facts)
+	facts = nil
+	defer t.EndTerm()
+	m.BeginIncarnation(t.Incarnation())
+	if err := cfg.Recorder.BeginIncarnation(cfg.Clock.Now(), t.Incarnation(), steps, cfg.Market); err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancelCause(outer)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-t.Ended():
+			cancel(errors.New("leader: the term is over"))
+		case <-ctx.Done():
+		}
+	}()
+	// The port outlives ctx: when that ends, messages whose events are being stored
+	// are still sent.
+	port, err := cfg.Bus.Connect(context.WithoutCancel(ctx), protocol.Coordinator)
+	if err != nil {
+		return err
+	}
+	defer port.Close()
+	if err := cfg.startJudge(ctx, t.Incarnation()); err != nil {
+		return err
+	}
+	var summing sync.WaitGroup
+	defer summing.Wait()
+	defer cancel(nil)
+	summing.Go(func() { cfg.snapshotPeriodically(ctx, t) })
+	cfg.Log.Info("leading", "term", t.Incarnation(), "facts", len(steps))
+	cfg.API.StartLeading(t.Incarnation())
+	loop := bus.Loop{Clock: cfg.Clock, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.Took, Persisted: cfg.Recorder.RecordInput, OnSent: func(heard, said []protocol.Message) {
+		cfg.publishSent(heard, said)
+		if cfg.OnCounts != nil {
+			cfg.OnCounts(m.RefusalCounts())
+		}
+	}}
+	if err := loop.Run(ctx, port, m); err != nil {
+		return fmt.Errorf("leader: %w", err)
+	}
+	return nil
+}
+
+// snapshotPeriodically writes a snapshot whenever the log has Tail entries after the latest one,
+// so that the next leader starts fast. It reads the log itself, beside the running
+// market.
+func (cfg Config) snapshotPeriodically(ctx context.Context, t *eventlog.Term) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(cfg.EventLog.Lease/2 + retryDelay):
+		}
+		if t.EntriesSinceSnapshot() < cmp.Or(cfg.MaxTail, 20_000) {
+			continue
+		}
+		began := time.Now()
+		if err := t.WriteSnapshot(ctx, snapshot.New(cmp.Or(cfg.Market.Remember, protocol.MaxRun))); err != nil {
+			if ctx.Err() == nil {
+				cfg.Log.Warn("leader: cannot write a snapshot of the event log; will retry", "err", err)
+			}
+			continue
+		}
+		cfg.Log.Info("leader: wrote a snapshot of the event log", "took", time.Since(began))
+	}
+}
+
+// startJudge runs the judge until ctx ends. Without a judge, or after its failure, the
+// market decides by its rule.
+func (cfg Config) startJudge(ctx context.Context, life uint32) error {
+	if cfg.Judge == nil {
+		return nil
+	}
+	port, err := cfg.Bus.Connect(ctx, protocol.Judge)
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := cfg.Judge(ctx, port, life); ctx.Err() == nil {
+			cfg.Log.Warn("leader: the judge has failed; the market's rule decides", "err", err)
+		}
+	}()
+	return nil
+}
+
+func (cfg Config) publishSent(heard, said []protocol.Message) {
+	cfg.API.ObserveMessages(heard, said)
+	cfg.Recorder.RecordSent(heard, said)
+	if cfg.OnSent != nil {
+		cfg.OnSent(heard, said)
+	}
+}

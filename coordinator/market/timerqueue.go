@@ -1,0 +1,67 @@
+package market
+
+import (
+	"cmp"
+	"container/heap"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An timerQueue is the times at which lots want attention, soonest first; at one time
+// by priority, then by arrival, since a call may not hold all that are due, and those
+// in it are served first. Entries whose lot has moved on are skipped, not removed.
+type timerQueue struct{ heap timerHeap }
+
+type timerEntry struct {
+	due      protocol.Time
+	priority int
+	arrival  protocol.Time
+	id       protocol.JobID
+}
+
+func (e timerEntry) compareByDue(o timerEntry) int {
+	return cmp.Or(cmp.Compare(e.due, o.due), cmp.Compare(o.priority, e.priority), cmp.Compare(e.arrival, o.arrival), cmp.Compare(e.id, o.id))
+}
+
+// addToTimerQueue notes that a lot is due.
+func (a *timerQueue) addToTimerQueue(l *lot) {
+	heap.Push(&a.heap, timerEntry{l.due, l.job.Priority, l.job.Arrival, l.job.ID})
+}
+
+// hasTimer reports whether due means anything.
+func (l *lot) hasTimer() bool {
+	return l.state == waiting || l.state == awarded || l.state == accepted && l.cancelRequested
+}
+
+// nextDue returns when the first lot is due, or 0.
+func (a *timerQueue) nextDue(lots map[protocol.JobID]*lot) protocol.Time {
+	for len(a.heap) > 0 {
+		e := a.heap[0]
+		if l := lots[e.id]; l != nil && l.due == e.due && l.hasTimer() {
+			return e.due
+		}
+		heap.Pop(&a.heap)
+	}
+	return 0
+}
+
+// popDueLot returns the next lot that is due at now, or nil.
+func (a *timerQueue) popDueLot(now protocol.Time, lots map[protocol.JobID]*lot) *lot {
+	if due := a.nextDue(lots); due == 0 || due > now {
+		return nil
+	}
+	return lots[heap.Pop(&a.heap).(timerEntry).id]
+}
+
+type timerHeap []timerEntry
+
+func (h timerHeap) Len() int           { return len(h) }
+func (h timerHeap) Less(i, j int) bool { return h[i].compareByDue(h[j]) < 0 }
+func (h timerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *timerHeap) Push(x any)        { *h = append(*h, x.(timerEntry)) }
+func (h *timerHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	*h = (*h)[:last]
+	return e
+}

@@ -1,0 +1,329 @@
+// Package snapshot compacts the event log of a coordinator: it keeps what a
+// market and its job status need to restore their state, and drops the rest. So
+// the start of a coordinator takes as long after a year as after a day.
+//
+// A snapshot keeps the events, unchanged, of open jobs, of the jobs that ended
+// last, and of each site's last settlements, which give its trust factor. One
+// or more protocol.Snapshot stand for all others: balances, ids of ended jobs,
+// and the highest sequence number received from each party.
+//
+// Promise: a market restored from a snapshot has the same state as one restored
+// from all events that went into it. A snapshot of a snapshot and later events
+// equals the snapshot of all events.
+//
+// Package bus/eventlog, the neighbour, stores events and snapshots.
+package snapshot
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Snapshot accumulates events into a snapshot. Make one with [New].
+type Snapshot struct {
+	remember time.Duration // how long the id of an ended job stays known
+	next     int           // number of the last event added
+
+	rounds        uint64                                // the highest round seen
+	accounts      map[accounts.Account]protocol.Balance // sums over dropped settlements
+	highestSeq    map[protocol.Party]uint64             // highest sequence number received, by sender
+	registrations map[string]numberedEvent              // the last one, by site
+	drains        map[string]numberedEvent              // the last one, by site
+	decommissions []numberedEvent                       // decommissions of sites
+	policy        []protocol.Message                    // the last one, if any
+
+	open         map[protocol.JobID]*jobEvents
+	ended        []*jobEvents                  // jobs that ended last and are kept whole, oldest first
+	whole        map[protocol.JobID]*jobEvents // open jobs and those in ended
+	orphanedRuns []protocol.OrphanedRun        // orphaned runs at decommissioned sites, of dropped jobs
+	olderEnded   []protocol.EndedJob           // dropped jobs whose ids are still known, oldest first
+	trust        map[string][]numberedEvent    // settlements of dropped jobs that trust still needs, by site
+}
+
+// A numberedEvent is an event with its position, so that Messages keeps the order of Add.
+type numberedEvent struct {
+	number int
+	m      protocol.Message
+}
+
+// A jobEvents is the events of one job.
+type jobEvents struct {
+	submit  protocol.Submit
+	events  []numberedEvent
+	endedAt protocol.Time // end of the job
+}
+
+// New returns an empty snapshot for a market that remembers the ids of ended
+// jobs for so long.
+func New(remember time.Duration) *Snapshot {
+	return &Snapshot{
+		remember:      remember,
+		accounts:      make(map[accounts.Account]protocol.Balance),
+		highestSeq:    make(map[protocol.Party]uint64),
+		registrations: make(map[string]numberedEvent),
+		drains:        make(map[string]numberedEvent),
+		open:          make(map[protocol.JobID]*jobEvents),
+		whole:         make(map[protocol.JobID]*jobEvents),
+		trust:         make(map[string][]numberedEvent),
+	}
+}
+
+// AddEvent takes the next event of the log.
+func (s *Snapshot) AddEvent(m protocol.Message) {
+	s.next++
+	if m.From != protocol.Coordinator && m.From != protocol.SnapshotSource {
+		s.highestSeq[m.From] = max(s.highestSeq[m.From], m.Seq)
+	}
+	switch b := m.Body.(type) {
+	case protocol.Snapshot:
+		s.mergeSnapshot(b)
+	case protocol.RegisterSite:
+		s.registrations[b.Site] = numberedEvent{s.next, m}
+	case protocol.Drain:
+		s.drains[b.Site] = numberedEvent{s.next, m}
+	case protocol.DecommissionSite:
+		s.decommissions = append(s.decommissions, numberedEvent{s.next, m})
+	case protocol.Policy:
+		s.policy = []protocol.Message{m}
+	case protocol.Submit:
+		s.beginJob(m, b)
+	case protocol.Award:
+		s.rounds = max(s.rounds, b.Round)
+		s.addToJob(b.Job, m)
+	case protocol.Defer:
+		s.rounds = max(s.rounds, b.Round)
+		s.addToJob(b.Job, m)
+	case protocol.Accept:
+		s.addToJob(b.Job, m)
+	case protocol.Decline:
+		s.addToJob(b.Job, m)
+		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
+	case protocol.Cancel:
+		s.addToJob(b.Job, m)
+	case protocol.UsageReport:
+		s.addToJob(b.Job, m)
+		s.clearOrphanedRun(m.From, b.Job, b.Epoch)
+	case protocol.Settlement:
+		if s.addToJob(b.Job, m); s.open[b.Job] == nil {
+			s.keepForTrust(numberedEvent{s.next, m}, b) // the job was dropped by an earlier snapshot
+			return
+		}
+		if !b.Part {
+			s.endJob(m.At, b.Job)
+		}
+	case protocol.Reject:
+		if b.Why.Code != protocol.Duplicate {
+			s.addToJob(b.Job, m)
+			s.endJob(m.At, b.Job)
+		}
+	}
+}
+
+func (s *Snapshot) addToJob(id protocol.JobID, m protocol.Message) {
+	if t := s.whole[id]; t != nil {
+		t.events = append(t.events, numberedEvent{s.next, m})
+	}
+}
+
+// beginJob starts the events of a job. An earlier job of the same id has ended
+// and its id has been forgotten, or the market would not have accepted this one.
+func (s *Snapshot) beginJob(m protocol.Message, b protocol.Submit) {
+	if s.open[b.Job.ID] == nil {
+		t := &jobEvents{submit: b, events: []numberedEvent{{s.next, m}}}
+		s.open[b.Job.ID], s.whole[b.Job.ID] = t, t
+	}
+}
+
+// endJob moves a job from open to ended, and drops the job that ended longest ago
+// if there are more than market.MaxWholeEndedJobs.
+func (s *Snapshot) endJob(at protocol.Time, id protocol.JobID) {
+	t := s.open[id]
+	if t == nil {
+		return
+	}
+	delete(s.open, id)
+	t.endedAt = at
+	s.ended = append(s.ended, t)
+	if len(s.ended) > market.MaxWholeEndedJobs {
+		s.compactJob(s.ended[0])
+		s.ended[0] = nil
+		s.ended = s.ended[1:]
+	}
+	if len(s.olderEnded) > 0 && s.olderEnded[0].At > at { // an earlier clock was ahead and has been corrected since
+		for i := range s.olderEnded {
+			s.olderEnded[i].At = min(s.olderEnded[i].At, at)
+		}
+	}
+	for len(s.olderEnded) > 0 && s.olderEnded[0].At < at.Add(-s.remember) {
+		s.olderEnded = s.olderEnded[1:]
+	}
+}
+
+func (s *Snapshot) compactJob(t *jobEvents) {
+	id := t.submit.Job.ID
+	s.olderEnded = append(s.olderEnded, protocol.EndedJob{Job: id, At: t.endedAt, Digest: t.submit.Digest()})
+	s.orphanedRuns = append(s.orphanedRuns, s.orphanedRunsOf(t)...)
+	if s.whole[id] == t {
+		delete(s.whole, id)
+	}
+	for _, f := range t.events {
+		if b, ok := f.m.Body.(protocol.Settlement); ok {
+			if !b.Part {
+				s.addToAccount(accounts.SiteAccount(b.Site), 0, 1)
+			}
+			s.keepForTrust(f, b)
+		}
+	}
+}
+
+// orphanedRunsOf returns the orphaned runs of a job: awards at sites that were
+// decommissioned, for which the site has not reported since that it stopped.
+func (s *Snapshot) orphanedRunsOf(t *jobEvents) (all []protocol.OrphanedRun) {
+	var held protocol.OrphanedRun // the award in force; Site "" is none
+	gone := s.decommissions
+	for _, f := range t.events {
+		for len(gone) > 0 && gone[0].number < f.number {
+			if site := gone[0].m.Body.(protocol.DecommissionSite).Site; site == held.Site {
+				all, held = append(all, held), protocol.OrphanedRun{}
+			}
+			gone = gone[1:]
+		}
+		switch b := f.m.Body.(type) {
+		case protocol.Award:
+			held = protocol.OrphanedRun{Site: f.m.To.SiteName(), Job: b.Job, Epoch: b.Epoch}
+		case protocol.Defer:
+			held = protocol.OrphanedRun{}
+		case protocol.Accept: // also a late one, of a job that was deferred since
+			held = protocol.OrphanedRun{Site: f.m.From.SiteName(), Job: b.Job, Epoch: b.Epoch}
+		case protocol.Decline:
+			all = withoutRun(all, f.m.From, b.Job, b.Epoch)
+			if held.Epoch == b.Epoch && f.m.From == protocol.AgentParty(held.Site) {
+				held = protocol.OrphanedRun{}
+			}
+		case protocol.UsageReport:
+			all = withoutRun(all, f.m.From, b.Job, b.Epoch)
+		case protocol.Settlement, protocol.Reject:
+			held = protocol.OrphanedRun{}
+		}
+	}
+	return all
+}
+
+// clearOrphanedRun removes an orphaned run of a dropped job, since its site reported its end.
+func (s *Snapshot) clearOrphanedRun(from protocol.Party, id protocol.JobID, epoch uint64) {
+	s.orphanedRuns = withoutRun(s.orphanedRuns, from, id, epoch)
+}
+
+func withoutRun(all []protocol.OrphanedRun, from protocol.Party, id protocol.JobID, epoch uint64) []protocol.OrphanedRun {
+	return slices.DeleteFunc(all, func(x protocol.OrphanedRun) bool {
+		return x.Job == id && x.Epoch == epoch && protocol.AgentParty(x.Site) == from
+	})
+}
+
+// keepForTrust keeps a settlement of a dropped job for its site's trust factor. When
+// enough later ones exist it keeps only the payments of the oldest. It drops
+// whole rings of accounts.TrustWindow: trust fills a ring from its beginning, so
+// settlements must keep their places in it.
+func (s *Snapshot) keepForTrust(f numberedEvent, b protocol.Settlement) {
+	all := append(s.trust[b.Site], f)
+	if len(all) >= 2*accounts.TrustWindow {
+		for _, old := range all[:accounts.TrustWindow] {
+			x := old.m.Body.(protocol.Settlement)
+			s.addToAccount(accounts.TenantAccount(x.Payer), -x.Paid, 0)
+			s.addToAccount(accounts.SiteAccount(x.Site), x.Paid, 0)
+		}
+		all = slices.Clone(all[accounts.TrustWindow:])
+	}
+	s.trust[b.Site] = all
+}
+
+func (s *Snapshot) addToAccount(a accounts.Account, amount protocol.Microdollars, jobs int) {
+	x := s.accounts[a]
+	s.accounts[a] = protocol.Balance{Account: string(a), Amount: x.Amount + amount, Jobs: x.Jobs + jobs}
+}
+
+func (s *Snapshot) mergeSnapshot(b protocol.Snapshot) {
+	s.rounds = max(s.rounds, b.Rounds)
+	for _, a := range b.Accounts {
+		s.addToAccount(accounts.Account(a.Account), a.Amount, a.Jobs)
+	}
+	for _, h := range b.Heard {
+		s.highestSeq[h.From] = max(s.highestSeq[h.From], h.Seq)
+	}
+	s.olderEnded = append(s.olderEnded, b.Ended...)
+	s.orphanedRuns = append(s.orphanedRuns, b.Strays...)
+}
+
+// returnedAfter reports whether event f of a site came after the site's decommission. Such
+// an event is restored a second time, in its place after the decommission.
+func (s *Snapshot) returnedAfter(site string, f numberedEvent) bool {
+	return slices.ContainsFunc(s.decommissions, func(g numberedEvent) bool {
+		return g.m.Body.(protocol.DecommissionSite).Site == site && g.number < f.number
+	})
+}
+
+// maxRowsPerMessage bounds the rows of one Brought, at some 40 bytes each, so that it fits
+// into a message.
+const maxRowsPerMessage = 2000
+
+// SnapshotMessages returns the snapshot as messages, in the order in which they must be
+// restored. Last is the sequence number of the last event in the log that went
+// in; the numbers of the Brought messages are derived from it.
+func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
+	facts := slices.Clone(s.decommissions)
+	for _, by := range []map[string]numberedEvent{s.registrations, s.drains} {
+		for _, name := range slices.Sorted(maps.Keys(by)) {
+			all = append(all, by[name].m)
+			if s.returnedAfter(name, by[name]) {
+				facts = append(facts, by[name])
+			}
+		}
+	}
+	all = append(all, s.policy...)
+	for i, b := range s.snapshotBodies() {
+		// Sequence numbers between those of two events in the log.
+		all = append(all, protocol.Message{
+			Version: protocol.Current, From: protocol.SnapshotSource, To: protocol.Coordinator, Seq: last<<20 + uint64(i) + 1, Body: b,
+		})
+	}
+	for _, site := range slices.Sorted(maps.Keys(s.trust)) {
+		facts = append(facts, s.trust[site]...)
+	}
+	for _, t := range s.ended {
+		facts = append(facts, t.events...)
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.open)) {
+		facts = append(facts, s.open[id].events...)
+	}
+	slices.SortFunc(facts, func(x, y numberedEvent) int { return cmp.Compare(x.number, y.number) })
+	for _, f := range facts {
+		all = append(all, f.m)
+	}
+	return all
+}
+
+// snapshotBodies returns the snapshot's Brought messages, split by size.
+func (s *Snapshot) snapshotBodies() (all []protocol.Snapshot) {
+	first := protocol.Snapshot{Rounds: s.rounds, Strays: slices.Clone(s.orphanedRuns)}
+	for _, who := range slices.Sorted(maps.Keys(s.highestSeq)) {
+		first.Heard = append(first.Heard, protocol.Input{From: who, Seq: s.highestSeq[who]})
+	}
+	all = append(all, first)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(s.accounts)), maxRowsPerMessage) {
+		b := protocol.Snapshot{}
+		for _, a := range some {
+			b.Accounts = append(b.Accounts, s.accounts[a])
+		}
+		all = append(all, b)
+	}
+	for some := range slices.Chunk(s.olderEnded, maxRowsPerMessage) {
+		all = append(all, protocol.Snapshot{Ended: some})
+	}
+	return all
+}

@@ -1,0 +1,62 @@
+package chart
+
+import (
+	"codeberg.org/go-fonts/liberation/liberationsansbold"
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+)
+
+// Sizes of letters.
+const (
+	smallFontSize = 11.5
+	largeFontSize = 14
+)
+
+var regularFont, boldFont = mustParseFont(liberationsansregular.TTF), mustParseFont(liberationsansbold.TTF)
+
+func mustParseFont(ttf []byte) *opentype.Font {
+	f, err := opentype.Parse(ttf)
+	if err != nil {
+		panic("scene: a font in the binary cannot be read: " + err.Error())
+	}
+	return f
+}
+
+func fontOf(isBold bool) *opentype.Font {
+	if isBold {
+		return boldFont
+	}
+	return regularFont
+}
+
+// textWidth returns the width of a text.
+func textWidth(s string, size float64, isBold bool) float64 {
+	var buf sfnt.Buffer
+	f, sum := fontOf(isBold), 0
+	for _, c := range legibleText(s) {
+		i, err := f.GlyphIndex(&buf, c)
+		if err != nil {
+			continue
+		}
+		if a, err := f.GlyphAdvance(&buf, i, fixed.I(1000), font.HintingNone); err == nil {
+			sum += int(a)
+		}
+	}
+	return float64(sum) / 64 / 1000 * size
+}
+
+// truncateToWidth cuts a text to a width.
+func truncateToWidth(s string, size, most float64, isBold bool) string {
+	if textWidth(s, size, isBold) <= most {
+		return s
+	}
+	r := []rune(s)
+	r = r[:min(len(r), 400)]
+	for len(r) > 0 && textWidth(string(r)+"…", size, isBold) > most {
+		r = r[:len(r)-1]
+	}
+	return string(r) + "…"
+}

@@ -1,0 +1,192 @@
+// Package format is how the coordinator prints values for people: the same
+// figure reads the same in a decision's explanation, in an answer, and in a
+// policy's paraphrase.
+//
+// Names and notes come from outside. [CleanText] makes of them what a terminal, a
+// page or a log may show: what is not printable, or turns the direction of
+// text, becomes a dot.
+package format
+
+import (
+	"bufio"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// ShellQuoted returns a text as one word of a shell's command line.
+func ShellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// maxCleanRunes is how many characters of an outside text are shown.
+const maxCleanRunes = 400
+
+// CleanText returns outside text as people may see it, at most 400 characters.
+func CleanText(s string) string { return strings.Map(LegibleRune, TruncateText(s, maxCleanRunes)) }
+
+// LegibleRune returns a character of outside text, or a dot for one that moves a cursor or
+// turns the direction of text.
+func LegibleRune(c rune) rune {
+	if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
+		return '·'
+	}
+	return c
+}
+
+// TruncateText returns s with at most n characters, the last of them a sign that there
+// were more.
+func TruncateText(s string, n int) string {
+	for i := range s {
+		if n == 1 && utf8.RuneCountInString(s[i:]) > 1 {
+			return s[:i] + "…"
+		}
+		n--
+	}
+	return s
+}
+
+// FormatAmount returns microdollars as dollars with four decimals, rounded half away
+// from zero; nothing is "0".
+func FormatAmount(m protocol.Microdollars) string {
+	sign, n := "", uint64(m)
+	if m < 0 {
+		sign, n = "-", -n
+	}
+	n = (n + 50) / 100
+	if n == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%s%d.%04d", sign, n/10_000, n%10_000)
+}
+
+// FormatDollars returns an amount with its sign: "-$0.0120".
+func FormatDollars(m protocol.Microdollars) string {
+	if s, negative := strings.CutPrefix(FormatAmount(m), "-"); negative {
+		return "-$" + s
+	}
+	return "$" + FormatAmount(m)
+}
+
+// FormatKWh returns energy in kilowatt-hours, without its unit.
+func FormatKWh(e protocol.Millijoules) string { return strconv.FormatFloat(e.InKWh(), 'f', 4, 64) }
+
+// FormatKilograms returns carbon in kilograms, without its unit.
+func FormatKilograms(c protocol.Milligrams) string {
+	return strconv.FormatFloat(c.InKilograms(), 'f', 4, 64)
+}
+
+// FormatThousandths returns n/1000 without trailing zeros: "0.5", "8".
+func FormatThousandths(n protocol.Milli) string {
+	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
+}
+
+// FormatInstant returns an instant in UTC: "13 Apr 12:05", with seconds if there are
+// any; the zero instant is "never".
+func FormatInstant(t protocol.Time) string {
+	switch {
+	case t == 0:
+		return "never"
+	case t%60_000 != 0:
+		return t.StdTime().Format("2 Jan 15:04:05")
+	}
+	return t.StdTime().Format("2 Jan 15:04")
+}
+
+// FormatDuration returns a length of time in its two largest units: "1 h 30 min".
+func FormatDuration(d time.Duration) string {
+	if d < 0 {
+		return "-" + FormatDuration(-max(d, -1<<62))
+	}
+	s := int64(d.Round(time.Second) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return twoUnits(s/60, "min", s%60, "s")
+	case s < 48*3600:
+		return twoUnits(s/3600, "h", s%3600/60, "min")
+	}
+	return twoUnits(s/86400, "d", s%86400/3600, "h")
+}
+
+func twoUnits(a int64, unitA string, b int64, unitB string) string {
+	if b == 0 {
+		return fmt.Sprintf("%d %s", a, unitA)
+	}
+	return fmt.Sprintf("%d %s %d %s", a, unitA, b, unitB)
+}
+
+// JoinWithAnd joins words: "a", "a and b", "a, b and c".
+func JoinWithAnd(words []string) string { return joinWords(words, " and ") }
+
+// JoinWithOr returns words as one of them: "a, b or c".
+func JoinWithOr(words []string) string { return joinWords(words, " or ") }
+
+func joinWords(words []string, last string) string {
+	n := len(words)
+	if n < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:n-1], ", ") + last + words[n-1]
+}
+
+// CountWithNoun returns a number with the noun that fits it: "1 job", "3 jobs".
+func CountWithNoun(n int, one, many string) string {
+	return fmt.Sprint(n, " ", PluralForm(n, one, many))
+}
+
+// PluralForm returns the form of a word that fits a number: "is" of 1, "are" of 3.
+func PluralForm(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// WrapText writes text in lines of at most 96 columns that end between words.
+func WrapText(out *bufio.Writer, text string) {
+	const columns = 96
+	used := 0
+	for _, word := range strings.Fields(text) {
+		long := utf8.RuneCountInString(word)
+		switch {
+		case used == 0:
+		case used+1+long > columns:
+			fmt.Fprintln(out)
+			used = 0
+		default:
+			fmt.Fprint(out, " ")
+			used++
+		}
+		fmt.Fprint(out, word)
+		used += long
+	}
+	fmt.Fprintln(out)
+}
+
+// EditDistance returns how many bytes to add, drop or change make a into b; names are
+// compared by their first 128.
+func EditDistance(a, b string) int {
+	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
+	row := make([]int, len(b)+1)
+	for k := range row {
+		row[k] = k
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for k := range len(b) {
+			change := diagonal
+			if a[i] != b[k] {
+				change++
+			}
+			diagonal = row[k+1]
+			row[k+1] = min(change, row[k]+1, row[k+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,149 @@
+package narrate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// roundSentences says how often the job was called, and what came of each.
+func roundSentences(r history.JobRecord) []string {
+	n := len(r.Rounds)
+	if n > 0 && r.Older {
+		r.Older = false
+		return append([]string{"It had been called in rounds before, which are not in this record."}, roundSentences(r)...)
+	}
+	if n < 2 {
+		return declineSentences(r)
+	}
+	s := fmt.Sprintf("It was called in %d rounds, from %s to %s.", n, sentenceTime(r.Rounds[0].At), sentenceTime(r.Rounds[n-1].At))
+	held := make(map[protocol.Code]int)
+	var order []protocol.Code
+	for _, l := range r.Rounds {
+		if l.Kind != "hold" {
+			continue
+		}
+		if held[l.Code] == 0 {
+			order = append(order, l.Code)
+		}
+		held[l.Code]++
+	}
+	var parts []string
+	for _, code := range order {
+		often := "once"
+		if held[code] > 1 {
+			often = fmt.Sprintf("%d times", held[code])
+		}
+		parts = append(parts, often+" because "+ReasonText(code))
+	}
+	if len(parts) > 0 {
+		s += " It was held " + format.JoinWithAnd(parts) + "."
+	}
+	return append([]string{s}, declineSentences(r)...)
+}
+
+func declineSentences(r history.JobRecord) (all []string) {
+	for _, a := range r.Awards {
+		if a.Answer == "decline" && a.Declined.Code == protocol.SiteDecommissioned {
+			all = append(all, fmt.Sprintf("It was taken from %s: %s.", format.CleanText(a.Site), ReasonWithNote(a.Declined)))
+		} else if a.Preempted != nil {
+			all = append(all, Preemption(a))
+		} else if a.Answer == "decline" {
+			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, format.CleanText(a.Site), ReasonWithNote(a.Declined)))
+		} else if a.Lapsed && a.Answer == "" {
+			all = append(all, fmt.Sprintf("In round %d it was awarded to %s, which did not answer in time.", a.Round, format.CleanText(a.Site)))
+		}
+	}
+	return all
+}
+
+// Preemption says of an award whose run was preempted when and why, for whom, and what
+// work that cost.
+func Preemption(a history.Decision) string {
+	p := a.Preempted
+	s := fmt.Sprintf("At %s its run at %s was preempted: %s", sentenceTime(a.Released.At), format.CleanText(a.Site), ReasonWithNote(p.Why))
+	switch {
+	case p.For != "":
+		s += fmt.Sprintf("; the room went to job %s", format.CleanText(string(p.For)))
+	case p.Owner != "":
+		s += fmt.Sprintf("; the room went back to %s", format.CleanText(p.Owner))
+	}
+	if p.Lost > 0 {
+		s += fmt.Sprintf("; %s of work are lost", format.FormatDuration(p.Lost))
+	}
+	return s + "."
+}
+
+// measuredSentences says what was measured, against what was bid: of each part, and of the last.
+func measuredSentences(r history.JobRecord) (all []string) {
+	for _, p := range r.Parts {
+		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was paused, as its award said.",
+			sentenceTime(p.Started), sentenceTime(p.Ended), format.CleanText(p.Site), nodeAndDevices(&p), format.FormatKWh(p.Cost.Energy), format.FormatKilograms(p.Cost.Carbon), format.FormatDollars(p.Cost.Money)))
+		if (p.Settlement != history.Origin{}) {
+			all = append(all, fmt.Sprintf("%s was paid %s for that part.", format.CleanText(p.Site), format.FormatDollars(p.Settled.Paid)))
+		}
+	}
+	return append(all, outcomeSentences(r)...)
+}
+
+// outcomeSentences says what came of a job's last award.
+func outcomeSentences(r history.JobRecord) []string {
+	run := r.Run
+	switch {
+	case r.Refusal != nil:
+		return nil
+	case run == nil && len(r.Parts) > 0 && r.State.OnSale():
+		return []string{"Its rest waits to be sold."}
+	case run == nil && r.Award() != nil && r.Award().Answer == "":
+		return []string{fmt.Sprintf("%s has not answered the award yet.", format.CleanText(r.Award().Site))}
+	case run == nil && r.Award() != nil:
+		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", format.CleanText(r.Award().Site))}
+	case run == nil:
+		return nil
+	case run.Planned:
+		return []string{fmt.Sprintf("%s has accepted it, to start %s.", format.CleanText(run.Site), sentenceTime(run.Started))}
+	case r.State != history.Ended:
+		return []string{fmt.Sprintf("It runs at %s on %s since %s.", format.CleanText(run.Site), nodeAndDevices(run), sentenceTime(run.Started))}
+	}
+	c := run.Cost
+	all := []string{fmt.Sprintf("It ran at %s on %s from %s to %s, and took %s kWh, %s kg CO2e and %s of energy.",
+		format.CleanText(run.Site), nodeAndDevices(run), sentenceTime(run.Started), sentenceTime(run.Ended), format.FormatKWh(c.Energy), format.FormatKilograms(c.Carbon), format.FormatDollars(c.Money))}
+	if a := r.Award(); a != nil {
+		o := a.Option
+		all = append(all, fmt.Sprintf("%s had bid %s kWh, %s kg and %s, to finish %s.",
+			format.CleanText(a.Site), format.FormatKWh(o.Energy), format.FormatKilograms(o.Carbon), format.FormatDollars(o.Money), sentenceTime(o.Finish)))
+	}
+	if run.Estimated {
+		all = append(all, "Its energy was not metered, or not all of it: that is the site's estimate.")
+	}
+	if (run.Settlement != history.Origin{}) {
+		all = append(all, fmt.Sprintf("%s was paid %s.", format.CleanText(run.Settled.Site), format.FormatDollars(run.Settled.Paid)))
+	}
+	if r.Late() {
+		return append(all, fmt.Sprintf("It was late by %s.", format.FormatDuration(run.Ended.Sub(r.Job.Deadline))))
+	}
+	return append(all, fmt.Sprintf("It was done %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(run.Ended))))
+}
+
+func nodeAndDevices(run *history.Run) string {
+	s := format.CleanText(run.Node)
+	if len(run.Devices) == 0 {
+		return s
+	}
+	n := len(run.Devices)
+	if first, last := run.Devices[0], run.Devices[n-1]; n > 2 && slices.IsSorted(run.Devices) && last-first == n-1 {
+		return fmt.Sprintf("%s, GPUs %d to %d", s, first, last)
+	}
+	var devices []string
+	for _, d := range run.Devices {
+		devices = append(devices, fmt.Sprint(d))
+	}
+	word := ", GPU "
+	if len(devices) > 1 {
+		word = ", GPUs "
+	}
+	return s + word + format.JoinWithAnd(devices)
+}

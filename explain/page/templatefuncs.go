@@ -1,0 +1,130 @@
+package page
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// templateFuncs are what the templates print values with.
+var templateFuncs = template.FuncMap{
+	"clean":   func(s any) string { return format.CleanText(fmt.Sprint(s)) },
+	"hour":    timeSeenFrom,
+	"second":  func(t protocol.Time) string { return t.StdTime().Format("15:04:05") },
+	"day":     func(t protocol.Time) string { return t.StdTime().Format("2 Jan") },
+	"clock":   format.FormatInstant,
+	"iso":     protocol.Time.String,
+	"kg":      func(c protocol.Milligrams) string { return chart.FormatNumber(c.InKilograms(), 1) },
+	"kgs":     format.FormatKilograms,
+	"kwhs":    format.FormatKWh,
+	"kwh":     func(e protocol.Millijoules) string { return chart.FormatNumber(e.InKWh(), 1) },
+	"usd":     func(m protocol.Microdollars) string { return chart.FormatNumber(m.InDollars(), 2) },
+	"dollars": format.FormatDollars,
+	"grams":   func(c protocol.Milligrams) string { return chart.FormatNumber(float64(c)/1000, 0) },
+	"mwh":     func(m protocol.Microdollars) string { return chart.FormatNumber(float64(m)/1000, 1) },
+	"gpus":    func(g protocol.Milli) string { return chart.FormatNumber(math.Round(float64(g)/100)/10, 0) },
+	"kw":      func(p protocol.Milliwatts) string { return chart.FormatNumber(float64(p)/1e6, 1) },
+	"count":   func(n int) string { return chart.FormatNumber(float64(n), 0) },
+	"span":    format.FormatDuration,
+	"since":   func(at, then protocol.Time) string { return format.FormatDuration(at.Sub(then)) },
+	"shape":   jobShape,
+	"spark":   drawSparkline,
+	"full":    drawFillBar,
+	"level":   carbonLevel,
+	"series":  func(i int) string { return fmt.Sprintf("f-s%d", int(chart.SeriesInk(i)-chart.InkSeries)) },
+	"parts":   splitAtDecisionIDs,
+	"list":    func(s []string) string { return format.CleanText(format.JoinWithAnd(s)) },
+	"whyNot": func(job protocol.JobID, site string) string {
+		return ask.Query{Ask: "why-not", Job: job, Site: site}.String()
+	},
+	"tail": func(n int, all []timeline.Entry) []timeline.Entry { return all[max(0, len(all)-n):] },
+}
+
+// timeSeenFrom returns the time of day, as seen from an instant: with its day, if that is another.
+func timeSeenFrom(t, from protocol.Time) string {
+	if t.Floor(24*time.Hour) != from.Floor(24*time.Hour) {
+		return t.StdTime().Format("2 Jan 15:04")
+	}
+	return t.StdTime().Format("15:04")
+}
+
+// jobShape names what a job asks of a node: "8 GPUs".
+func jobShape(j protocol.Job) string {
+	switch {
+	case j.GPUs == 0:
+		return format.FormatThousandths(j.CPU) + " cores"
+	case j.Share > 0 && j.Share < 1000:
+		return format.FormatThousandths(j.Share) + " of a GPU"
+	}
+	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
+}
+
+// carbonLevel says in five steps how much carbon is in a kWh: 0 is least.
+func carbonLevel(c protocol.Milligrams) int {
+	for i, most := range []protocol.Milligrams{50_000, 150_000, 300_000, 500_000} {
+		if c <= most {
+			return i
+		}
+	}
+	return 4
+}
+
+// drawSparkline draws the next hours as bars on a scale from nothing to their most.
+func drawSparkline(ahead []protocol.Milligrams) template.HTML {
+	ahead = ahead[:min(len(ahead), 24)]
+	most := protocol.Milligrams(1)
+	for _, v := range ahead {
+		most = max(most, v)
+	}
+	var b strings.Builder
+	first, last := "", ""
+	if len(ahead) > 0 {
+		first, last = fmt.Sprint(ahead[0]/1000), fmt.Sprint(ahead[len(ahead)-1]/1000)
+	}
+	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 96 20" role="img" aria-label="next %d hours: from %s to %s g/kWh">`, len(ahead), first, last)
+	for i, v := range ahead {
+		high := max(1.5, 19*float64(max(v, 0))/float64(most))
+		fmt.Fprintf(&b, `<rect class="level%d" x="%d" y="%.1f" width="3" height="%.1f"/>`, carbonLevel(v), 4*i, 20-high, high)
+	}
+	b.WriteString("</svg>")
+	return template.HTML(b.String())
+}
+
+// drawFillBar draws how much of a whole is taken.
+func drawFillBar(part, whole protocol.Milli) template.HTML {
+	w := 0.0
+	if whole > 0 {
+		w = min(64*float64(part)/float64(whole), 64)
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="full" viewBox="0 0 64 8" aria-hidden="true"><rect class="rest" width="64" height="8" rx="2"/><rect class="part" width="%.1f" height="8" rx="2"/></svg>`, w))
+}
+
+// comparedWithBaseline says how the run's carbon compares with the usual rule's, where both
+// were replayed: "47 % less than home-fifo".
+func comparedWithBaseline(d *timeline.Diary, policy string) string {
+	var own, base float64
+	for _, t := range d.Policies() {
+		switch t.Policy {
+		case policy:
+			own = t.CarbonKg
+		case "home-fifo":
+			base = t.CarbonKg
+		}
+	}
+	if own <= 0 || base <= 0 || policy == "home-fifo" {
+		return ""
+	}
+	word, share := "less", 100*(1-own/base)
+	if share < 0 {
+		word, share = "more", -share
+	}
+	return fmt.Sprintf("in all %s %% %s than home-fifo", chart.FormatNumber(share, 0), word)
+}

@@ -1,0 +1,113 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/policy"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// WithJudge returns d as a decision that a judge was asked about: who decided, and
+// what its choice cost more; or why the rule did.
+func (d DecisionRecord) WithJudge(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a history.Decision) DecisionRecord {
+	if fault := FallbackReason(ask, answer, a); fault != "" {
+		d.Path = "fallback:" + faultPaths[fault]
+		d.Facts = append(d.Facts, Fact{"R" + numberText(len(d.Facts)), "decision", "reason", string(fault), "code", "a judge was asked, and the rule decided: " + FaultText(fault), "answer of the judge"})
+		return d
+	}
+	if a.Why.Code != protocol.ChosenByJudge {
+		return d
+	}
+	d.Path = "judge"
+	for _, c := range ask.Choices {
+		if c.Site == a.Site && c.Option == a.Option.BidOption {
+			extra := c.Extra.InDollars()
+			d.Extra = &extra
+			d.Facts = append(d.Facts, Fact{
+				"F" + numberText(len(d.Facts)), "decision", "extra", int64(c.Extra), "microdollars", formatValue(int64(c.Extra), "microdollars"), "message to the judge",
+			})
+		}
+	}
+	return d
+}
+
+// faultPaths are faults of a judge in a record's path.
+var faultPaths = map[protocol.Code]string{
+	protocol.AnswerLate: "late", protocol.AnswerFailed: "error", protocol.OverBudget: "error", protocol.AnswerInvalid: "invalid",
+	protocol.NotAmongChoices: "not offered", protocol.OrderDependent: "depends on order",
+}
+
+// FallbackReason returns why the rule decided though a judge was asked; "" where the
+// judge decided, or wanted nothing else than the rule.
+func FallbackReason(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a history.Decision) protocol.Code {
+	switch {
+	case a.Why.Code == protocol.ChosenByJudge:
+		return ""
+	case answer == nil:
+		return protocol.AnswerLate
+	case faultPaths[answer.Fault] != "":
+		return answer.Fault
+	case answer.Fault != "":
+		return protocol.AnswerFailed
+	case len(answer.Picks) != 2:
+		return protocol.AnswerInvalid
+	case answer.Picks[0].Handle != answer.Picks[1].Handle:
+		return protocol.OrderDependent
+	}
+	i := slices.IndexFunc(ask.Choices, func(c protocol.JudgeChoice) bool { return c.Handle == answer.Picks[0].Handle })
+	switch {
+	case i < 0:
+		return protocol.NotAmongChoices
+	case answer.Picks[0].Why == protocol.NoPreference || answer.Picks[1].Why == protocol.NoPreference || ask.Choices[i].Site == a.Site:
+		return ""
+	case len(ask.Notes) == 0 && (answer.Picks[0].Why == protocol.OperatorNote || answer.Picks[1].Why == protocol.OperatorNote):
+		return protocol.AnswerInvalid // it names a note that there was not
+	}
+	return protocol.AnswerLate // it was sound, and the market did not take it
+}
+
+// FaultText says a judge's fault in words.
+func FaultText(fault protocol.Code) string {
+	switch fault {
+	case protocol.AnswerLate:
+		return "it did not answer in time"
+	case protocol.AnswerInvalid:
+		return "its answer was not what was asked for"
+	case protocol.NotAmongChoices:
+		return "it named an option that was not among those put to it"
+	case protocol.OrderDependent:
+		return "asked twice, in opposite orders, it chose differently"
+	case protocol.OverBudget:
+		return "its calls or tokens of that hour were spent"
+	}
+	return "its model failed, or its reply was cut short"
+}
+
+// numberText returns a fact's number that figures and reasons together cannot have
+// reached.
+func numberText(n int) string { return formatValue(int64(n+1), "count") }
+
+// WithPolicy returns d as a decision under a policy: its version, and which bids a
+// ban took out. A cap is not told from a record, which has no outlooks.
+func (d DecisionRecord) WithPolicy(p protocol.Policy, r history.JobRecord, h history.Hearing) DecisionRecord {
+	d.Policy = p.Version
+	i := 0
+	for _, a := range h.Answers {
+		if len(a.Options) == 0 || a.Late || a.Said == (history.Origin{}) {
+			i++
+			continue
+		}
+		for _, o := range a.Options {
+			if i >= len(d.Bids) || d.Bids[i].Site != a.Site {
+				return d
+			}
+			if by := policy.EvaluateOption(p, r.Job, a.Site, o.BidOption, protocol.GridForecast{}).Forbidden; by != "" {
+				d.Bids[i].Feasible, d.Bids[i].Reasons = false, []string{"maintenance"}
+				d.Facts = append(d.Facts, Fact{"R" + numberText(len(d.Facts)), d.Bids[i].ID, "reason", string(protocol.Forbidden), "code", "rule " + by + " of the policy forbids it", "policy"})
+			}
+			i++
+		}
+	}
+	return d
+}

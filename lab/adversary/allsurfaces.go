@@ -1,0 +1,208 @@
+package adversary
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/coordinator/policy"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/mcp"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/explain/page"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// inspectAllSurfaces looks at all that may be seen of a run: of its hostile jobs, up to a
+// number of others, and of what the hostile text gets as a question.
+func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFindings, most int) {
+	log, book := query.New(nil), history.New(history.Config{})
+	for _, m := range r.messages {
+		log.Add(m)
+		book.Add(m)
+		line, err := protocol.MessageJSON(m)
+		if err != nil {
+			seen.addFinding(surfaceLedger, "tap: %v", err)
+		}
+		seen.inspectText(surfaceLedger, string(line))
+		if data, err := protocol.Encode(m); err == nil {
+			seen.checkSecrets(surfaceLedger, string(data))
+		}
+	}
+	jobs, ids := inspectJobTexts(book, seen, most)
+	asked := attackQuestions(seen.hostile, jobs)
+	ids = ids[:min(len(ids), 6)]
+	talk := log.Talk()
+	for _, q := range append(slices.Clone(asked), ids...) {
+		for where, a := range map[readingSurface]query.Answer{surfaceAsk: log.Ask(q), surfaceChat: talk.Ask(q)} {
+			var out bytes.Buffer
+			_ = a.Write(&out) // a buffer takes all
+			seen.inspectText(where, out.String())
+			if q == seen.hostile && a.Kind == "answer" && a.Query == nil {
+				seen.addFinding(where, "the text was answered as no question")
+			}
+		}
+	}
+	if seen.hostile != "" {
+		seen.proposePolicyWish()
+	}
+	r.inspectServedSurfaces(ctx, seen, asked, ids, jobs)
+}
+
+// inspectJobTexts looks at what is told of jobs, and returns those with the ids of the
+// decisions on them.
+func inspectJobTexts(book *history.Book, seen *attackFindings, most int) (jobs []protocol.JobID, ids []string) {
+	n := 0
+	for i, id := range book.Jobs() {
+		if strings.HasPrefix(string(id), "job-") {
+			if n++; n > most {
+				continue
+			}
+		}
+		jobs = append(jobs, id)
+		rec, _ := book.Job(id)
+		var out bytes.Buffer
+		_ = narrate.WriteDecision(&out, rec) // a buffer takes all
+		seen.inspectText(surfaceWhy, out.String())
+		for _, h := range rec.Hearings {
+			d, ok := record.FromRound(rec, h, i+1, 0)
+			if !ok {
+				continue
+			}
+			ids = append(ids, d.ID)
+			for _, f := range d.Facts {
+				seen.inspectText(surfaceRecord, f.Text)
+				if seen.hostile != "" && containsHostileText(f.Text, seen.hostile) {
+					seen.addFinding(surfaceRecord, "a fact holds the text")
+				}
+			}
+		}
+	}
+	return jobs, ids
+}
+
+// attackQuestions are asked of a run: the hostile text itself, and of its jobs.
+func attackQuestions(hostile string, jobs []protocol.JobID) []string {
+	all := []string{"help", "late jobs", "carbon by tenant", "top 5 jobs by carbon", "what did waiting save", "stuck jobs"}
+	if hostile != "" {
+		all = append(all, hostile, "why "+hostile)
+	}
+	for _, id := range jobs {
+		all = append(all, "why did "+string(id)+" wait")
+	}
+	return all
+}
+
+// proposePolicyWish reads the hostile text as a wish for a policy, as one person would put it
+// in force, and looks at what that person would be shown.
+func (s *attackFindings) proposePolicyWish() {
+	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"coal"}, Words: "coal"}}}
+	c := policy.ParseSentence(s.hostile, was, policy.Vocabulary{Sites: []string{"coal", "hydro", "solar"}, Tenants: []string{"lab"}, Now: startTime})
+	s.findingsAt(surfacePolicy).texts++
+	for _, o := range c.Ops {
+		s.inspectText(surfacePolicy, policy.DescribeOp(was, o))
+	}
+	now, err := policy.ApplyChange(was, c, "one", "", format.CleanText(s.hostile))
+	if err == nil && !slices.ContainsFunc(now.Rules, func(r protocol.Rule) bool { return r.ID == "R-1" }) {
+		s.addFinding(surfacePolicy, "one person alone takes a hard rule away")
+	}
+}
+
+// inspectServedSurfaces looks at what is served of a run: pages, charts, and tools for models.
+func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFindings, asked, ids []string, jobs []protocol.JobID) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	source := func(_ context.Context, from uint64, each func(protocol.Message) error) error {
+		for _, m := range r.messages[from:] {
+			if err := each(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	followed := tail.Start(ctx, source, nil)
+	select {
+	case <-followed.Over():
+	case <-ctx.Done():
+		return
+	}
+	seen.inspectTools(ctx, followed, asked, ids)
+	page := page.NewPageHandler(followed, page.Options{Title: "attacked"})
+	for _, q := range append(slices.Clone(asked), ids...) {
+		for _, where := range []string{"/?q=" + url.QueryEscape(q), "/?d=" + url.QueryEscape(q)} {
+			seen.inspectPage(ctx, page, where)
+		}
+	}
+	_ = followed.Look(ctx, func(d *timeline.Diary) { // it is over
+		for _, c := range timeline.Charts() {
+			for _, id := range jobs[:min(len(jobs), 4)] {
+				seen.inspectChart(d, timeline.Drawing{Chart: c[0], Job: id, Question: "carbon by tenant"})
+			}
+		}
+	})
+}
+
+var chartBox = regexp.MustCompile(`<input id="q"[^>]*>`)
+
+// inspectPage looks at one page.
+func (s *attackFindings) inspectPage(ctx context.Context, page http.Handler, where string) {
+	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+where, nil)
+	req.RemoteAddr = "127.0.0.1:9"
+	out := httptest.NewRecorder()
+	page.ServeHTTP(out, req)
+	body := chartBox.ReplaceAllString(out.Body.String(), "") // the person's own words
+	s.inspectText(surfacePage, body)
+	if out.Code >= 500 {
+		s.addFinding(surfacePage, "it answers %d", out.Code)
+	}
+	if out.Code == http.StatusOK && !strings.Contains(out.Header().Get("Content-Security-Policy"), "default-src 'none'") {
+		s.addFinding(surfacePage, "it has no strict policy")
+	}
+	s.checkMarkup(surfacePage, body)
+}
+
+// checkMarkup complains of a text that holds the hostile one as markup.
+func (s *attackFindings) checkMarkup(where readingSurface, body string) {
+	if strings.ContainsAny(s.hostile, "<>") && strings.Contains(body, s.hostile) {
+		s.addFinding(where, "it holds the text as markup")
+	}
+}
+
+// inspectChart looks at one chart, as SVG and in figures.
+func (s *attackFindings) inspectChart(d *timeline.Diary, w timeline.Drawing) {
+	c, err := d.Draw(w)
+	if err != nil {
+		s.inspectText(surfaceChart, err.Error())
+		return
+	}
+	var out bytes.Buffer
+	c.FigureTable().WriteText(&out)
+	s.inspectText(surfaceChart, out.String())
+	svg := string(c.ComputeLayout(640).EncodeSVG())
+	s.inspectText(surfaceChart, svg)
+	s.checkMarkup(surfaceChart, svg)
+}
+
+// inspectTools asks a run through the Model Context Protocol, and looks at what it gets.
+func (s *attackFindings) inspectTools(ctx context.Context, run *tail.Run, asked, ids []string) {
+	calls := []mcp.Call{{Tool: "list_decisions", Args: map[string]any{"limit": 200}}, {Tool: "queue", Args: map[string]any{}}, {Tool: "sites", Args: map[string]any{}}}
+	for _, q := range asked {
+		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": q}})
+	}
+	for _, id := range ids {
+		calls = append(calls, mcp.Call{Tool: "explain_decision", Args: map[string]any{"decision": id}}, mcp.Call{Tool: "get_decision", Args: map[string]any{"decision": id}})
+	}
+	if err := mcp.Probe(ctx, run, calls, func(_, text string) { s.inspectText(surfaceTools, text) }); err != nil {
+		s.addFinding(surfaceTools, "%v", err)
+	}
+}

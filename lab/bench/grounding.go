@@ -1,0 +1,456 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A GroundingCheck is what the text of answers may rest on: the figures of the answer,
+// what the question itself holds, and the records of the decisions that it
+// cites.
+type GroundingCheck struct {
+	log   *query.Log
+	names map[string]string // of the run, and what each is: "site", "job", "tenant", "model", "node"
+	sites []string
+	span  [2]protocol.Time        // of the record
+	cited map[string][]groundFact // of decisions, by their ids
+}
+
+// SurfaceGrounding is how many claims the texts of a run have on one surface, and those
+// that nothing bears out.
+type SurfaceGrounding struct {
+	Surface       string            `json:"surface"`
+	Texts, Claims int               `json:",omitempty"`
+	Loose         []UngroundedClaim `json:"loose,omitempty"`
+}
+
+// CheckAnswersAndReasons asks a run every question, has it say why of every job, and holds all
+// that it says to the record.
+func (g *GroundingCheck) CheckAnswersAndReasons(all []JudgedAnswer) []SurfaceGrounding {
+	answers, whys := SurfaceGrounding{Surface: "answers"}, SurfaceGrounding{Surface: "why"}
+	for _, e := range all {
+		n, loose := g.CheckAnswer(e.Asked, e.answer)
+		for i := range loose {
+			loose[i].ID, loose[i].Asked = e.ID, e.Asked
+		}
+		answers.addChecked(n, loose)
+	}
+	for _, id := range g.log.Book().Jobs() {
+		n, loose := g.CheckJobReasons(id)
+		for i := range loose {
+			loose[i].ID = format.CleanText(string(id))
+		}
+		whys.addChecked(n, loose)
+	}
+	return []SurfaceGrounding{answers, whys}
+}
+
+func (x *SurfaceGrounding) addChecked(n int, loose []UngroundedClaim) {
+	x.Texts, x.Claims, x.Loose = x.Texts+1, x.Claims+n, append(x.Loose, loose...)
+}
+
+// WriteGrounding writes what is grounded, and each claim that is not.
+func WriteGrounding(w io.Writer, all []SurfaceGrounding) error {
+	var b bytes.Buffer
+	for _, x := range all {
+		fmt.Fprintf(&b, "grounding    %-8s %6d texts   %7d claims   not borne out %d\n", x.Surface, x.Texts, x.Claims, len(x.Loose))
+		for _, l := range x.Loose {
+			fmt.Fprintf(&b, "  LOOSE %s %q: %q in %q: %s\n", l.ID, l.Asked, l.Claim, l.In, l.Why)
+		}
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// NewGroundingCheck knows the names of a run, whose record goes from one instant to
+// another.
+func NewGroundingCheck(l *query.Log, first, last protocol.Time) *GroundingCheck {
+	g := &GroundingCheck{log: l, names: make(map[string]string), span: [2]protocol.Time{first, last}, cited: make(map[string][]groundFact)}
+	for _, s := range l.Book().Sites() {
+		g.names[format.CleanText(s.Site)] = "site"
+		g.sites = append(g.sites, s.Site)
+		for _, p := range s.Pools {
+			g.names[p.Model] = "model"
+		}
+	}
+	for _, id := range l.Book().Jobs() {
+		r, _ := l.Book().Job(id)
+		g.names[format.CleanText(string(id))] = "job"
+		g.names[format.CleanText(r.Job.Tenant)] = "tenant"
+		if r.Run != nil {
+			g.names[format.CleanText(r.Run.Node)] = "node"
+			g.names[r.Run.Model] = "model"
+		}
+	}
+	return g
+}
+
+// A UngroundedClaim is a claim of a text that nothing bears out.
+type UngroundedClaim struct{ ID, Asked, Claim, In, Why string }
+
+type groundFact struct {
+	v       int64
+	unit    string
+	subject string
+}
+
+// CheckAnswer holds every figure, time and name of an answer's text to what it may
+// rest on. It returns how many there are, and those that nothing bears out.
+//
+// What the person said is no claim of the answer, and neither is an example of
+// how to ask.
+func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, loose []UngroundedClaim) {
+	facts := g.factsOfAnswer(a)
+	sum := func(text, head, subject string) {
+		n, bad := g.checkText(a, facts, text, head, subject)
+		claims += n
+		loose = append(loose, bad...)
+	}
+	for _, s := range append([]string{a.Read}, a.Text...) {
+		sum(exampleText.ReplaceAllString(strings.ReplaceAll(s, format.CleanText(asked), ""), ""), "", "")
+	}
+	if a.Query == nil { // given back: names that it may have meant
+		loose = slices.DeleteFunc(loose, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
+	}
+	for _, more := range a.More {
+		n, bad := g.CheckAnswer(asked, more)
+		claims, loose = claims+n, append(loose, bad...)
+	}
+	if a.Table == nil {
+		return claims, loose
+	}
+	for _, row := range a.Table.Rows {
+		for i, cell := range row {
+			sum(cell, a.Table.Head[min(i, len(a.Table.Head)-1)], row[0])
+		}
+	}
+	return claims, loose
+}
+
+// factsOfAnswer collects what an answer may rest on.
+func (g *GroundingCheck) factsOfAnswer(a query.Answer) (all []groundFact) {
+	for _, f := range a.Figures {
+		all = append(all, groundFact{f.Value, f.Unit, f.Subject})
+		if at, err := time.Parse(time.RFC3339, strings.TrimPrefix(f.Subject, "hour/")); err == nil {
+			all = append(all, groundFact{int64(protocol.FromStdTime(at)), "instant", ""})
+		}
+	}
+	all = append(all, groundFact{int64(g.span[0]), "instant", ""}, groundFact{int64(g.span[1]), "instant", ""})
+	if q := a.Query; q != nil {
+		all = append(all, groundFact{q.Number, "count", ""}, groundFact{q.Long.Milliseconds(), "ms", ""}, groundFact{q.Within.Milliseconds(), "ms", ""},
+			groundFact{int64(q.At), "instant", ""}, groundFact{int64(q.From), "instant", ""}, groundFact{int64(q.To), "instant", ""})
+		if r, ok := g.log.Book().Job(q.Job); ok {
+			all = append(all, groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""})
+		}
+	}
+	if len(a.Cites) > 60 { // a sum: nothing of one decision is told
+		return all
+	}
+	return append(all, g.factsOfDecisions(a.Cites)...)
+}
+
+// factsOfDecisions collects the facts of decisions, each of which is made once.
+func (g *GroundingCheck) factsOfDecisions(cites []string) (all []groundFact) {
+	for _, c := range cites {
+		known, ok := g.cited[c]
+		if !ok {
+			id, _ := strconv.ParseUint(strings.TrimPrefix(c, "D-"), 10, 63)
+			if d, there := g.log.Decision(id); there {
+				known = factsOfRecord(d)
+			}
+			g.cited[c] = known
+		}
+		all = append(all, known...)
+	}
+	return all
+}
+
+func factsOfRecord(d record.DecisionRecord) (all []groundFact) {
+	site := make(map[string]string)
+	for _, b := range d.Bids {
+		site[b.ID] = "site/" + b.Site
+	}
+	for _, f := range d.Facts {
+		if v, is := f.Value.(int64); is {
+			all = append(all, groundFact{v, f.Unit, site[f.Subject]})
+		}
+	}
+	return append(all, groundFact{int64(protocol.FromStdTime(d.At)), "instant", ""}, groundFact{int64(protocol.FromStdTime(d.Job.Deadline)), "instant", ""})
+}
+
+var (
+	exampleText    = regexp.MustCompile("`[^`]*`|[Ss]ay \"[^\"]*\"(?:, \"[^\"]*\")*|or \"[^\"]*\"|\\bp95\\b|\\b95th percentile\\b")
+	instantPattern = regexp.MustCompile(`\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d:\d\d(?::\d\d)?\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?Z)?|\b\d{4}-\d\d-\d\d\b`)
+	spanPattern    = regexp.MustCompile(`-?\b\d+ (?:d|h|min|s|minutes)\b(?: \d+ (?:h|min|s)\b)?`)
+	amountPattern  = regexp.MustCompile(`(-?)(\$?)(\d[\d,]*(?:\.\d+)?)(/MWh)?(?: ?(kWh|kg CO2e per kWh|kg|g/kWh|g|%|GPU-hours?|GPUs?|cores?|kW|W|per tonne|per GPU-hour)\b| ?%)?`)
+	wordPattern    = regexp.MustCompile(`[\pL\d_][\pL\d_.·-]*[\pL\d_·]|[\pL\d_]`)
+)
+
+// checkText holds one sentence, or one cell of a table under its head, to facts.
+func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text, head, row string) (n int, loose []UngroundedClaim) {
+	in := text
+	claim := func(what, why string) {
+		n++
+		if why != "" {
+			loose = append(loose, UngroundedClaim{Claim: strings.TrimSpace(what), In: in, Why: why})
+		}
+	}
+	blank := func(s string) string { return strings.Repeat(" ", len(s)) }
+	near := g.subjectsOf(a, text, row)
+	text = instantPattern.ReplaceAllStringFunc(text, func(m string) string {
+		claim(m, matchFact(facts, "instant", func(v int64) bool { return printsInstant(protocol.Time(v), m) }, nil))
+		return blank(m)
+	})
+	text = spanPattern.ReplaceAllStringFunc(text, func(m string) string {
+		claim(m, matchFact(facts, "ms", func(v int64) bool { return printsDuration(v, m) }, nil))
+		return blank(m)
+	})
+	text = wordPattern.ReplaceAllStringFunc(text, func(m string) string {
+		if !strings.ContainsAny(m, "0123456789") || m[0] >= '0' && m[0] <= '9' {
+			if g.names[m] == "site" {
+				claim(m, g.siteMentionFault(a, m))
+			}
+			return m
+		}
+		claim(m, g.nameFault(m, facts))
+		return blank(m)
+	})
+	for _, m := range amountPattern.FindAllStringSubmatch(text, -1) {
+		unit := m[2] + m[4]
+		if unit == "" || unit == "$" {
+			unit += strings.TrimSpace(m[5])
+		}
+		if strings.HasSuffix(m[0], "%") {
+			unit = "%"
+		}
+		claim(m[0], matchAmount(facts, m[1]+m[3], unit, head, near))
+	}
+	return n, loose
+}
+
+// subjectsOf returns the subjects that a figure in a text may have; nil for any.
+func (g *GroundingCheck) subjectsOf(a query.Answer, text, row string) []string {
+	var all []string
+	for _, s := range g.sites {
+		if strings.Contains(text, s) || row == s {
+			all = append(all, "site/"+s)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return append(all, "", "run")
+}
+
+// siteMentionFault reports why an answer may not speak of a site: "" if it is asked about,
+// has a figure, or made or was asked for an offer in a decision that is cited.
+func (g *GroundingCheck) siteMentionFault(a query.Answer, site string) string {
+	if q := a.Query; q != nil && (format.CleanText(q.Site) == site || format.CleanText(q.Other) == site) {
+		return ""
+	}
+	for _, f := range a.Figures {
+		if f.Subject == "site/"+site || strings.HasPrefix(f.Subject, "job/") {
+			return ""
+		}
+	}
+	if len(a.Cites) > 0 || a.Table != nil {
+		return ""
+	}
+	return notInAnswer
+}
+
+const notInAnswer = "nothing in the answer is of that site"
+
+func (g *GroundingCheck) nameFault(word string, facts []groundFact) string {
+	if strings.HasPrefix(word, "CO2") || g.names[word] != "" {
+		return ""
+	}
+	for _, f := range facts { // of a policy, maybe with what sites knew after a slash
+		policy, ok := strings.CutPrefix(f.subject, "policy/")
+		if policy, _, _ = strings.Cut(policy, "/"); ok && policy == word {
+			return ""
+		}
+	}
+	if _, err := strconv.ParseUint(strings.TrimPrefix(word, "D-"), 10, 63); err == nil {
+		if len(g.factsOfDecisions([]string{word})) > 0 {
+			return ""
+		}
+		return "no such decision"
+	}
+	return "no such name in the run"
+}
+
+// matchFact returns "" if a fact of a unit fits.
+func matchFact(facts []groundFact, unit string, fits func(int64) bool, near []string) string {
+	for _, f := range facts {
+		if f.unit == unit && fits(f.v) && (near == nil || slices.Contains(near, f.subject) || !strings.HasPrefix(f.subject, "site/")) {
+			return ""
+		}
+	}
+	return "no such " + unit
+}
+
+func printsInstant(at protocol.Time, text string) bool {
+	return at != 0 && (format.FormatInstant(at) == text || at.StdTime().Format("2 Jan 15:04") == text || at.StdTime().Format("2 Jan 15:04:05") == text || strings.HasPrefix(at.String(), strings.TrimSuffix(text, "Z")))
+}
+
+func printsDuration(ms int64, text string) bool {
+	d := time.Duration(ms) * time.Millisecond
+	return ms != 0 && (format.FormatDuration(d) == text || format.FormatDuration(-d) == text || fmt.Sprintf("%d minutes", d/time.Minute) == text) || ms == 0 && text == "0 s"
+}
+
+// unitMeasures are what a printed unit is of, and how much one of it is.
+var unitMeasures = map[string][]struct {
+	unit string
+	per  float64
+}{
+	"$": {{"microdollars", 1e6}, {"dollars-per-tonne", 1}}, "$per tonne": {{"microdollars-per-kg", 1e3}, {"dollars-per-tonne", 1}}, "$per GPU-hour": {{"microdollars-per-gpu-hour", 1e6}},
+	"$/MWh": {{"microdollars-per-kwh", 1e3}}, "kWh": {{"millijoules", 3.6e9}}, "W": {{"milliwatts", 1e3}}, "kW": {{"millijoules", 3.6e9}, {"milliwatts", 1e6}}, "kg": {{"milligrams", 1e6}}, "g/kWh": {{"milligrams-per-kwh", 1e3}},
+	"kg CO2e per kWh": {{"milligrams-per-kwh", 1e6}}, "%": {{"thousandths", 10}, {"percent", 1}}, "GPU-hours": {{"gpu-ms", 3.6e6}}, "GPU": {{"thousandths", 1e3}, {"count", 1}}, "cores": {{"thousandths", 1e3}},
+	"": {{"count", 1}, {"thousandths", 1e3}, {"dollars-per-tonne", 1}},
+}
+
+// inTableHead is the head of a line whose columns have units of their own.
+const inTableHead = "*"
+
+// tableHeadUnits are the units that heads of tables give.
+var tableHeadUnits = []struct{ word, unit string }{
+	{"$", "$"}, {"kWh", "kWh"}, {"kW", "kW"}, {"kg", "kg"}, {"GPU-hours", "GPU-hours"}, {"GPU", "GPU"}, {"free", "GPU"},
+}
+
+func matchAmount(facts []groundFact, digits, unit, head string, near []string) string {
+	unit = strings.TrimSuffix(unit, "s")
+	if unit == "core" || unit == "GPU-hour" || unit == "$" && strings.Contains(head, "hour") {
+		unit += "s"
+	}
+	if unit == "" {
+		for _, h := range tableHeadUnits {
+			if strings.Contains(head, h.word) {
+				unit = h.unit
+				break
+			}
+		}
+	}
+	digits = strings.ReplaceAll(digits, ",", "")
+	v, err := strconv.ParseFloat(digits, 64)
+	if err != nil {
+		return "no number"
+	}
+	places := 0
+	if i := strings.IndexByte(digits, '.'); i >= 0 {
+		places = len(digits) - i - 1
+	}
+	like := unitMeasures[unit]
+	if unit == "" && head == inTableHead {
+		like = slices.Concat(unitMeasures["$"], unitMeasures["kWh"], unitMeasures["kg"], unitMeasures["W"], unitMeasures[""])
+	}
+	for _, m := range like {
+		slack := float64(0.5*math.Pow10(-places)*m.per) * (1 + 1e-9)
+		for _, f := range facts {
+			same := f.unit == m.unit && (near == nil || slices.Contains(near, f.subject) || !strings.HasPrefix(f.subject, "site/"))
+			if same && (math.Abs(float64(f.v)-float64(v*m.per)) <= slack || math.Abs(float64(-f.v)-float64(v*m.per)) <= slack) {
+				return ""
+			}
+		}
+	}
+	return "no such figure in " + strconv.Quote(unit)
+}
+
+// CheckJobReasons holds the long text that `gridbid why` prints of a job to the records
+// of the decisions on it and to what was measured.
+func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose []UngroundedClaim) {
+	r, ok := g.log.Book().Job(id)
+	if !ok {
+		return 0, nil
+	}
+	var text bytes.Buffer
+	_ = narrate.WriteDecision(&text, r) // a buffer takes all
+	a := query.Answer{Query: &ask.Query{Job: id}, Table: &query.Table{}}
+	for _, name := range []string{"bill", "times", "waited", "saved", "why", "advice", "weights"} {
+		of := g.log.Answer(ask.Query{Ask: name, Job: id})
+		a.Figures = append(a.Figures, of.Figures...)
+	}
+	var decisions []string
+	for _, h := range r.Hearings {
+		decisions = append(decisions, record.DecisionID(h.Decision.Said.Seq))
+	}
+	facts := slices.Concat(g.factsOfAnswer(a), g.factsOfDecisions(decisions), factsOfBids(r))
+	for part := range strings.SplitSeq(text.String(), "\n\n") {
+		lines := strings.Split(part, "\n")
+		if !strings.HasPrefix(lines[0], "  ") {
+			lines = []string{strings.Join(lines, " ")}
+		}
+		for i, line := range lines {
+			if len(lines) > 1 && i == 0 {
+				continue
+			}
+			under := ""
+			if len(lines) > 1 {
+				under = inTableHead
+			}
+			n, bad := g.checkText(a, facts, line, under, "")
+			claims += n
+			loose = append(loose, bad...)
+		}
+	}
+	return claims, loose
+}
+
+// factsOfBids is what sites offered for a job, in every round, and by how much terms
+// differ from what was decided.
+func factsOfBids(r history.JobRecord) (all []groundFact) {
+	all = append(all, groundFact{int64(r.Job.CPU), "thousandths", ""}, groundFact{r.Job.Run.Milliseconds(), "ms", ""}, groundFact{int64(len(r.Hearings)), "count", ""})
+	if r.Run != nil {
+		for _, d := range r.Run.Devices {
+			all = append(all, groundFact{int64(d), "count", ""})
+		}
+	}
+	holds := make(map[protocol.Code]int64)
+	for _, h := range r.Hearings {
+		all = append(all, groundFact{int64(h.Round), "count", ""})
+		if h.Decision.Kind == "award" {
+			all = append(all, groundFact{h.Decision.Option.Start.Sub(r.Job.Arrival).Milliseconds(), "ms", ""})
+		}
+		if h.Decision.Kind == "hold" {
+			holds[h.Decision.Why.Code]++
+			all = append(all, groundFact{holds[h.Decision.Why.Code], "count", ""})
+		}
+	}
+	for _, h := range r.Hearings {
+		won := h.Decision.Option.Terms
+		for _, s := range h.Answers {
+			of := func(v int64, unit string) { all = append(all, groundFact{v, unit, "site/" + s.Site}) }
+			of(int64(len(s.Options)), "count")
+			for _, p := range s.Options {
+				of(int64(p.Start), "instant")
+				of(int64(p.Finish), "instant")
+				of(int64(p.Energy), "millijoules")
+				of(int64(p.Carbon), "milligrams")
+				of(int64(p.Cap), "milliwatts")
+				of(int64(p.Room), "microdollars")
+				of(int64(p.Terms.Total()), "microdollars")
+				of(int64(p.Terms.Total()-won.Total()), "microdollars")
+				for _, c := range narrate.CostCauses() {
+					of(int64(c.Of(p.Terms)), "microdollars")
+					of(int64(c.Of(p.Terms)-c.Of(won)), "microdollars")
+				}
+			}
+		}
+	}
+	return all
+}

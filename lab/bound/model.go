@@ -1,0 +1,251 @@
+package bound
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// Slots of a certificate.
+const (
+	slotLength  = 15 * time.Minute
+	slotHours   = 0.25
+	pricedSlots = 72 * 4 // slots in which room has a price
+)
+
+// jobRoundingError is taken off each job, in microdollars: what the record's rounding
+// to whole units may take off in transfer, delay and lateness. For each hour
+// of a run its bill is rounded too: see hourlyRoundingBound.
+const jobRoundingError = 4
+
+// modelScenario makes the problem of a scenario.
+func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
+	m := scenarioModeller{
+		scenario: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.MarketWeights(s),
+		truth: scenarios.TruePower(s.Seed), network: agents.DefaultNetwork(),
+	}
+	latest := scenarios.MeteredUntil(s).Add(scenarios.MaxReplayOverrun)
+	m.p = &boundProblem{slots: pricedSlots, end: int(latest.Sub(m.from) / slotLength)}
+	for i, site := range s.Sites {
+		if err := m.addSite(i, site); err != nil {
+			return nil, fmt.Errorf("bound: site %s: %w", site.Name, err)
+		}
+	}
+	for _, j := range s.Jobs {
+		m.p.jobs = append(m.p.jobs, m.modelJob(j))
+	}
+	for i := range m.p.jobs {
+		m.p.splitIntoBlocks(&m.p.jobs[i], maxBlocks)
+	}
+	return m.p, nil
+}
+
+// A scenarioModeller turns a scenario into numbers.
+type scenarioModeller struct {
+	scenario spec.Scenario
+	idle     bool
+	from     protocol.Time
+	weights  protocol.Weights
+	truth    func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts
+	network  agents.Network
+	p        *boundProblem
+	fleets   []*capacity.Fleet
+	pools    []map[string][]int // by site: pools of a model
+	awake    []float64          // by pool: kilowatts that an awake node draws more than a sleeping one
+}
+
+func (m *scenarioModeller) slotOf(t protocol.Time) float64 {
+	return float64(t-m.from) / float64(slotLength.Milliseconds())
+}
+
+// addSite adds a site: its rates, its pools and its sleeping nodes.
+func (m *scenarioModeller) addSite(i int, site spec.Site) error {
+	if err := m.addSiteRates(site); err != nil {
+		return err
+	}
+	nodes, table := scenarios.NodesOfSite(site), power.DefaultTable()
+	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: table})
+	if err != nil {
+		return err
+	}
+	m.fleets = append(m.fleets, f)
+	m.pools = append(m.pools, make(map[string][]int))
+	asleep, awake, full := 0.0, 0.0, 0.0
+	type kind struct {
+		model string
+		size  int
+	}
+	known := make(map[kind]int)
+	for _, n := range nodes {
+		gpu, _ := table.LookupModel(n.Model)
+		idle := n.Host.IdlePower(gpu, n.GPUs)
+		least := min(n.Host.Asleep, idle) // a scenario may say that a node draws less awake
+		asleep += toKilowatts(least)
+		more := toKilowatts(idle - least)
+		awake += toKilowatts(max(n.Host.Asleep, idle) - least)
+		full += maxNodePower(n)
+		if n.GPUs == 0 {
+			continue
+		}
+		k, ok := known[kind{n.Model, n.GPUs}]
+		if !ok {
+			k = len(m.p.pools)
+			known[kind{n.Model, n.GPUs}] = k
+			m.pools[i][n.Model] = append(m.pools[i][n.Model], k)
+			m.p.pools = append(m.p.pools, gpuPool{
+				Site: site.Name, Model: n.Model, Size: n.GPUs,
+				price: make([]float64, m.p.slots), sums: make([]float64, m.p.end+1),
+			})
+			m.awake = append(m.awake, more)
+		}
+		m.p.pools[k].GPUs += float64(n.GPUs)
+	}
+	if m.idle {
+		r := m.p.sites[i]
+		start, until := m.slotOf(m.scenario.Start), m.slotOf(scenarios.MeteredUntil(m.scenario))
+		lost := start
+		m.p.constant += float64(asleep * (interpolateSum(r.prefixSums, until) - interpolateSum(r.prefixSums, start)))
+		for _, o := range site.Outages { // in which no machine draws anything
+			if from, to := max(m.slotOf(o.From), start), min(m.slotOf(o.To), until); from < to {
+				m.p.constant -= float64(asleep * (interpolateSum(r.prefixSums, to) - interpolateSum(r.prefixSums, from)))
+			}
+			lost = max(lost, m.slotOf(o.From))
+		}
+		// What an outage takes with it may have earned until then.
+		m.p.constant += float64(full * (interpolateSum(r.less, lost) - interpolateSum(r.less, start)))
+		// A replay may go on; hours in which sleeping earns may or may not be in it.
+		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - interpolateSum(r.less, until)))
+		m.p.constant -= float64(len(r.prefixSums)) / 4 * hourlyRoundingBound(m.weights)
+		// In hours in which power earns, no more earn by being awake than all nodes.
+		m.p.constant += float64(awake * r.less[m.p.end])
+	}
+	return nil
+}
+
+func toKilowatts(p protocol.Milliwatts) float64 { return float64(p) / 1e6 }
+
+// maxNodePower returns the kilowatts that no jobs of a node draw more than, whatever a
+// job's name adds to its plan: a twentieth, and rounding.
+func maxNodePower(n capacity.Node) float64 {
+	gpu, _ := power.DefaultTable().LookupModel(n.Model)
+	most := power.Choice{Draw: gpu.Idle}
+	for _, c := range gpu.CapChoices() {
+		most.Draw = max(most.Draw, c.Draw)
+	}
+	return 1.06 * toKilowatts(power.JobPower(gpu, most, n.Host, protocol.Milli(1000*n.GPUs), protocol.Milli(n.CPU)))
+}
+
+// addSiteRates adds what a kilowatt costs at a site, slot by slot.
+func (m *scenarioModeller) addSiteRates(site spec.Site) error {
+	latest := m.from.Add(time.Duration(m.p.end) * slotLength)
+	var price, carbon, pue stepFunction
+	for q, to := range map[protocol.Quantity]*stepFunction{protocol.GridPrice: &price, protocol.GridCarbon: &carbon, protocol.GridPUE: &pue} {
+		if len(site.Signals[q]) == 0 {
+			return fmt.Errorf("no series of %s", q)
+		}
+		to.points = scenarios.RepeatLastDay(site.Signals[q], latest)
+	}
+	r := cumulativeRates{prefixSums: []float64{0}, plus: []float64{0}, less: []float64{0}, low: math.Inf(1)}
+	for i := range m.p.end {
+		hour := m.from.Add(time.Duration(i) * slotLength).Floor(time.Hour)
+		kwh := price.valueAt(hour) + float64(carbon.valueAt(hour)*float64(m.weights.Carbon)/1e6)
+		v := kwh * pue.valueAt(hour) / 1000 * slotHours
+		r.prefixSums = append(r.prefixSums, r.prefixSums[i]+v)
+		r.plus = append(r.plus, r.plus[i]+max(v, 0))
+		r.less = append(r.less, r.less[i]+min(v, 0))
+		r.low = min(r.low, v)
+	}
+	m.p.sites = append(m.p.sites, r)
+	return nil
+}
+
+// stepFunction are points read in the order of time; each holds until the next.
+type stepFunction struct {
+	points []protocol.Point
+	value  float64
+}
+
+// valueAt returns the value of the last point that is not after t.
+func (s *stepFunction) valueAt(t protocol.Time) float64 {
+	for len(s.points) > 0 && s.points[0].At <= t {
+		s.value, s.points = float64(s.points[0].Value), s.points[1:]
+	}
+	return s.value
+}
+
+// hourlyRoundingBound bounds what rounding an hour's bill may take off, in microdollars:
+// half a unit of money, half a milligram, and a millijoule.
+func hourlyRoundingBound(w protocol.Weights) float64 { return 0.6 + float64(w.Carbon)/1e6 }
+
+// modelJob makes the work of a job. Its ways are those that a site's own fleet says.
+func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
+	size := j.TotalGPUMilli()
+	if size == 0 {
+		size = j.CPU / 16
+	}
+	perSlot := func(rate protocol.Microdollars) float64 { return float64(size) / 1000 * float64(rate) * slotHours }
+	x := jobModel{
+		arrival: m.slotOf(j.Arrival), deadline: m.slotOf(j.Deadline),
+		gpus: float64(j.TotalGPUMilli()) / 1000, late: perSlot(m.weights.Late),
+	}
+	if !j.Deferrable {
+		x.delay = perSlot(m.weights.Delay)
+	}
+	start := max(m.scenario.End, j.Deadline)
+	delay, late := m.weights.DelayAndLateCost(j, start, start.Add(j.Run))
+	x.neverRunCost = float64(delay + late)
+	for i, site := range m.scenario.Sites {
+		if len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name) {
+			x.configs = append(x.configs, m.runConfigsAt(i, j, x.gpus)...)
+		}
+	}
+	if canPause(j) && j.Run > 0 { // without a run the market refuses it
+		m.p.addPausedRuns(&x, m.pauseRulesOf(j, &x))
+	}
+	return x
+}
+
+// runConfigsAt returns how a job may run at a site.
+func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) (out []runConfig) {
+	all, _ := m.fleets[site].RunConfigs(j)
+	move, paid, emitted := m.network.TransferNeeds(j, m.scenario.Sites[site].Name)
+	for _, a := range all {
+		length := a.Run + move
+		w := runConfig{
+			site: site, pool: -1, length: float64(length) / float64(slotLength), run: float64(j.Run) / choiceSpeed(a.Choice) / float64(slotLength), hour: hourlyRoundingBound(m.weights) * slotHours,
+			power: toKilowatts(m.truth(j.ID, a.Power)),
+			fixed: float64(paid+m.weights.CarbonCost(emitted)) - jobRoundingError - (math.Ceil(length.Hours())+1)*hourlyRoundingBound(m.weights),
+		}
+		if j.GPUs == 0 {
+			out = append(out, w)
+			continue
+		}
+		for _, k := range m.pools[site][a.Model] {
+			if m.p.pools[k].Size < j.GPUs {
+				continue
+			}
+			w.pool = k
+			if m.idle {
+				w.awake = m.awake[k] * gpus / float64(m.p.pools[k].Size)
+			}
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// choiceSpeed returns how fast a choice is, the reference clock being one.
+func choiceSpeed(c power.Choice) float64 {
+	if c.Speed <= 0 {
+		return 1
+	}
+	return float64(c.Speed) / 1000
+}

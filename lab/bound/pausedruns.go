@@ -1,0 +1,265 @@
+package bound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A job that can be paused runs whole, as any other, or it is paused at least
+// once. Then it may run in any slots and by any ways that suit it, one at a time,
+// if it does all its work and each pause's own; moving input and checkpoint is
+// paid once. What the rules ask for beyond that only costs more. Which slots are
+// the best is a linear program with one row, its work. At a price mu of a whole
+// job's work slots choose apart from one another, and
+//
+//	mu x work + sum over slots of min(0, min over ways (cost of running - mu x progress))
+//
+// is not above its value for any mu, and is its value for the best.
+
+// pauseRules is what the rules say of a job's pauses.
+type pauseRules struct {
+	pauseOverhead float64   // work that each adds, in whole jobs
+	length        float64   // of time; no part is shorter
+	hidden        float64   // what rounding may hide of a part
+	moved         []float64 // what bringing the input costs, by site
+	moving        float64   // what moving on costs at least
+}
+
+// pausedRun is how a job may run that is paused: at one site or at several, to
+// its end or not.
+type pausedRun struct {
+	options      []pausedOption
+	fixed        float64 // for moving, less what may be hidden of two parts
+	work         float64 // to be done, in whole jobs
+	minWorkPrice float64 // the least price of work: below it more pauses would pay
+	hides        float64 // what rounding may hide besides, in each slot of running
+	due          float64 // from then on each slot until the end is late
+	lowerBound   float64 // no value is below, whatever room costs
+	speed        float64 // of its fastest lane
+	earns        float64 // no slot of running earns more
+
+	mu float64 // the price of work that was the best last
+}
+
+// A pausedOption is a way, for a part of a job.
+type pausedOption struct {
+	*runConfig
+	speed float64          // whole jobs in a slot
+	rates *cumulativeRates // of its site
+	price []float64        // of its room, by slot
+}
+
+// A priceMix is two prices of work with the best between them, and how much of what
+// slots choose at the upper one goes into the best.
+type priceMix struct{ low, high, part float64 }
+
+func canPause(j protocol.Job) bool { return j.Pause > 0 }
+
+// pauseRulesOf returns what the rules say of a job's pauses.
+func (m *scenarioModeller) pauseRulesOf(j protocol.Job, x *jobModel) pauseRules {
+	r := pauseRules{
+		pauseOverhead: float64(j.Pause) / float64(j.Run), length: float64(j.Pause) / float64(slotLength),
+		hidden: jobRoundingError + 2*hourlyRoundingBound(m.weights), moving: math.Inf(1),
+	}
+	cost := func(j protocol.Job, to int) float64 {
+		_, paid, emitted := m.network.TransferNeeds(j, m.scenario.Sites[to].Name)
+		return float64(paid + m.weights.CarbonCost(emitted))
+	}
+	may := make([]bool, len(m.scenario.Sites))
+	for k := range x.configs {
+		may[x.configs[k].site] = true
+	}
+	for from, site := range m.scenario.Sites {
+		r.moved = append(r.moved, cost(j, from))
+		for to := range may {
+			if from != to && may[from] && may[to] {
+				r.moving = min(r.moving, cost(j.RemainderAfterPause(site.Name, j.Run), to))
+			}
+		}
+	}
+	return r
+}
+
+// addPausedRuns adds how a job may run in parts: at each site, and at several.
+func (p *boundProblem) addPausedRuns(j *jobModel, r pauseRules) {
+	bySite, all := make([][]pausedOption, len(p.sites)), make([]pausedOption, 0, len(j.configs))
+	for k := range j.configs {
+		w := &j.configs[k]
+		l := pausedOption{runConfig: w, speed: 1 / w.run, rates: &p.sites[w.site]}
+		if w.pool >= 0 {
+			l.price = p.pools[w.pool].price
+		}
+		bySite[w.site], all = append(bySite[w.site], l), append(all, l)
+	}
+	for i, lanes := range bySite {
+		p.addPausedRun(j, r, lanes, r.moved[i])
+	}
+	if !math.IsInf(r.moving, 1) {
+		p.addPausedRun(j, r, all, r.moving)
+	}
+	// Or it never ends, and runs wherever that earns something.
+	p.addIfCheaperThanNeverRunning(j, pausedRun{options: all, fixed: j.neverRunCost - r.hidden, hides: r.hidden / r.length, due: float64(p.end)})
+	slices.SortStableFunc(j.pieces, func(x, y pausedRun) int { return cmp.Compare(x.lowerBound, y.lowerBound) })
+}
+
+// addPausedRun adds a way to run in parts that does all the work.
+func (p *boundProblem) addPausedRun(j *jobModel, r pauseRules, lanes []pausedOption, moving float64) {
+	p.addIfCheaperThanNeverRunning(j, pausedRun{
+		options: lanes, fixed: moving - 2*r.hidden, work: 1 + r.pauseOverhead, minWorkPrice: r.hidden / r.pauseOverhead,
+		due: min(max(j.arrival, j.deadline), float64(p.end)),
+	})
+}
+
+// addIfCheaperThanNeverRunning adds a way to run in parts, if it may cost less than not to run.
+func (p *boundProblem) addIfCheaperThanNeverRunning(j *jobModel, f pausedRun) {
+	if len(f.options) == 0 {
+		return
+	}
+	for _, l := range f.options {
+		f.speed = max(f.speed, l.speed)
+		f.earns = max(f.earns, l.hour+f.hides+float64(l.power*max(-l.rates.low, 0)))
+	}
+	if f.lowerBound, _ = p.bestWorkPrice(j, &f, j.neverRunCost); f.lowerBound < j.neverRunCost {
+		j.pieces = append(j.pieces, f)
+	}
+}
+
+// slotCost returns what a slot of a part costs, with so much for its room.
+func (l *pausedOption) slotCost(i int, room float64) float64 {
+	r := l.rates
+	v := float64(l.power*(r.prefixSums[i+1]-r.prefixSums[i])) + room - l.hour
+	if l.awake > 0 {
+		v += float64(l.awake * (r.plus[i+1] - r.plus[i]))
+	}
+	return v
+}
+
+// bestOptionInSlot returns the best lane of a slot at a price of work, -1 to sleep, and
+// what it costs for all of the slot, its work sold.
+func (f *pausedRun) bestOptionInSlot(gpus float64, i int, mu float64) (best int, value float64) {
+	best = -1
+	for k := range f.options {
+		l := &f.options[k]
+		room := 0.0
+		if i < len(l.price) {
+			room = float64(gpus * l.price[i])
+		}
+		if v := l.slotCost(i, room) - f.hides - float64(mu*l.speed); v < value {
+			best, value = k, v
+		}
+	}
+	return best, value
+}
+
+// valueAtWorkPrice returns the value of a job's parts at a price of work, the work that
+// slots do, and when the last of them ends. Slots past the deadline are taken up
+// to where that is worth most; all time until then is late, asleep or not.
+func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (value, done, end float64) {
+	value, end = f.fixed+float64(mu*f.work), f.due
+	over, least, more, most := 0.0, 0.0, 0.0, 0.0
+	last := float64(p.end)
+	if float64(mu*f.speed)+f.earns <= j.late {
+		last = f.due // no slot is worth being late for
+	}
+	for t := j.arrival; t < last; {
+		next := min(math.Floor(t)+1, last)
+		if t < f.due {
+			next = min(next, f.due)
+		}
+		k, v := f.bestOptionInSlot(j.gpus, int(t), mu)
+		v, work := float64(v*(next-t)), 0.0
+		if k >= 0 {
+			work = float64(f.options[k].speed * (next - t))
+		}
+		if t < f.due {
+			value, done = value+v, done+work
+		} else {
+			over, more = over+v+float64(j.late*(next-t)), more+work
+			if over < least {
+				least, most, end = over, more, next
+			}
+		}
+		t = next
+	}
+	return value + least, done + most, end
+}
+
+// convergenceTolerance is how close to the best price of work the search for it comes, as a part
+// of the value.
+const convergenceTolerance = 1e-7
+
+// bestWorkPrice returns the value of a job's parts at the best price of work, and the
+// mix that has it; or something that is not below most. The value is concave in
+// the price, so it lies below the lines that touch it on both sides of the best.
+func (p *boundProblem) bestWorkPrice(j *jobModel, f *pausedRun, most float64) (value float64, m priceMix) {
+	type point struct{ mu, value, done float64 }
+	touch := func(mu float64) point {
+		v, done, _ := p.valueAtWorkPrice(j, f, mu)
+		return point{mu, v, done}
+	}
+	low := touch(max(f.mu, f.minWorkPrice))
+	high := low
+	for low.done > f.work && low.mu > f.minWorkPrice && low.value < most {
+		high, low = low, touch(max(low.mu/2, f.minWorkPrice))
+	}
+	if low.done >= f.work { // more pauses than one are worth what they cost
+		f.mu = low.mu
+		return low.value, priceMix{low.mu, low.mu, 1}
+	}
+	for high.done < f.work && high.value < most {
+		low, high = high, touch(max(2*high.mu, math.Abs(high.value), 1))
+	}
+	for low.value < most && high.value < most {
+		rise, fall := f.work-low.done, high.done-f.work
+		mid := (high.value - low.value + float64(rise*low.mu) + float64(fall*high.mu)) / (rise + fall)
+		top := low.value + float64(rise*(mid-low.mu))
+		if mid <= low.mu || mid >= high.mu || top-max(low.value, high.value) <= convergenceTolerance*math.Abs(top) {
+			break
+		}
+		if x := touch(mid); x.done < f.work {
+			low = x
+		} else {
+			high = x
+		}
+	}
+	best := low
+	if high.value > low.value {
+		best = high
+	}
+	f.mu = best.mu
+	return best.value, priceMix{low.mu, high.mu, (f.work - low.done) / (high.done - low.done)}
+}
+
+// leastPausedCost returns the least that a job costs that is paused, in which piecework
+// and how; nil if it is not below most.
+func (p *boundProblem) leastPausedCost(j *jobModel, most float64) (value float64, best *pausedRun, how priceMix) {
+	value = most
+	for k := range j.pieces {
+		f := &j.pieces[k]
+		if f.lowerBound >= value {
+			break
+		}
+		if v, m := p.bestWorkPrice(j, f, value); v < value {
+			value, best, how = v, f, m
+		}
+	}
+	return value, best, how
+}
+
+// addPausedUsage adds the GPUs that a job holds in parts, on average in each slot.
+func (p *boundProblem) addPausedUsage(use [][]float64, j *jobModel, f *pausedRun, m priceMix) {
+	for _, x := range []struct{ mu, part float64 }{{m.low, 1 - m.part}, {m.high, m.part}} {
+		if x.part == 0 {
+			continue
+		}
+		_, _, end := p.valueAtWorkPrice(j, f, x.mu)
+		for t := j.arrival; t < end; t = math.Floor(t) + 1 {
+			if k, _ := f.bestOptionInSlot(j.gpus, int(t), x.mu); k >= 0 && f.options[k].pool >= 0 {
+				addToSlots(use[f.options[k].pool], t, min(math.Floor(t)+1, end), float64(x.part*j.gpus))
+			}
+		}
+	}
+}

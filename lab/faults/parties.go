@@ -1,0 +1,215 @@
+package faults
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/sim"
+	"github.com/gridbid/gridbid/scenarios/sim/executor"
+)
+
+// startParties puts two coordinators, a submitter and some sites on stage.
+func (p *faultRun) startParties() error {
+	for _, name := range []string{"coordinator-a", "coordinator-b"} {
+		h := p.addHost(name, protocol.Coordinator, "")
+		h.begin = h.awaitLease
+		h.startProcess()
+	}
+	jobs := p.drawJobs()
+	for _, j := range jobs {
+		p.oracle.expectJob(j)
+	}
+	for i := range p.plan.Sites {
+		if err := p.addSite(fmt.Sprintf("site-%c", 'a'+i), 1+p.dice.IntN(2)); err != nil {
+			return err
+		}
+	}
+	sub := p.addHost("submitter", protocol.Submitter, "")
+	sub.begin = func() {
+		s := newRetryingSubmitter(jobs, sub.incarnations)
+		sub.machine = s
+		p.oracle.submitter = s
+	}
+	sub.disk = new(localEventFile)
+	sub.startProcess()
+	desk := p.addHost("desk", protocol.OperatorAPI, "")
+	desk.begin = func() {} // it only speaks
+	mouth := protocol.Sender{Party: protocol.OperatorAPI}
+	p.decommissionSite = func(site string) {
+		p.addToStory("an operator says that %s is gone", site)
+		p.oracle.siteDecommissioned(site)
+		p.sendMessage(desk, mouth.NewMessage(p.now, protocol.Coordinator, protocol.DecommissionSite{Site: site, By: "ada"}))
+	}
+	for _, j := range jobs {
+		if p.dice.IntN(1000) < p.plan.Cancel {
+			p.scheduleAt(j.Arrival.Add(time.Duration(p.dice.IntN(60_000))*time.Millisecond), func() {
+				m := mouth.NewMessage(p.now, protocol.Coordinator, protocol.Cancel{Job: j.ID})
+				p.oracle.checkSentMessage(m)
+				p.sendMessage(desk, m)
+			})
+		}
+	}
+	return nil
+}
+
+func (p *faultRun) addHost(name string, who protocol.Party, site string) *simHost {
+	h := &simHost{run: p, name: name, party: who, site: site}
+	if p.plan.Skew > 0 {
+		h.skew = (time.Duration(p.dice.Int64N(int64(2*p.plan.Skew))) - p.plan.Skew).Truncate(time.Millisecond)
+	}
+	p.hosts = append(p.hosts, h)
+	return h
+}
+
+// drawJobs draws what is submitted.
+func (p *faultRun) drawJobs() (out []protocol.Job) {
+	for i := range p.plan.Jobs {
+		arrival := startTime.Add(time.Duration(p.dice.Int64N(int64(p.plan.FaultPeriod))))
+		j := protocol.Job{
+			ID: protocol.JobID(fmt.Sprintf("job-%d", i+1)), Tenant: "lab", GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 2000, Memory: 1024,
+			Arrival: arrival, Run: time.Duration(2+p.dice.IntN(60)) * time.Second,
+			Deferrable: p.dice.IntN(3) == 0,
+		}
+		j.Deadline = arrival.Add(4 * j.Run)
+		if p.dice.IntN(20) == 0 {
+			j.Models = []string{"H100"} // nobody has one
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+// addSite puts a site on stage: an agent, and hands in a cluster of their own.
+func (p *faultRun) addSite(site string, size int) error {
+	var nodes []capacity.Node
+	for i := range size {
+		nodes = append(nodes, capacity.Node{
+			Node: fgd.Node{Name: fmt.Sprintf("%s-%d", site, i+1), CPU: 8000, Memory: 64 << 10, GPUs: 2, Model: "V100"}, Host: power.DefaultHost(2),
+		})
+	}
+	p.oracle.addNodes(nodes)
+	if _, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()}); err != nil {
+		return err
+	}
+	h := p.addHost("hands/"+site, protocol.ExecutorParty(site), site)
+	cluster := new(localEventFile)
+	h.disk = cluster
+	h.begin = func() {
+		w := sim.NewSimExecutor(site, nodes, power.DefaultTable(), startTime.Add(-time.Hour), nil)
+		s := executor.NewDurableSimExecutor(site, w)
+		for _, f := range cluster.events {
+			_ = s.Restore(f) // never fails
+		}
+		s.BeginIncarnation(h.incarnations)
+		h.machine = s
+		if p.plan.Bug == NoFencing {
+			h.machine = &unfencedExecutor{DurableSimExecutor: s}
+		}
+		p.oracle.observeCluster(site, w, h)
+	}
+	a := p.addHost("agent/"+site, protocol.AgentParty(site), site)
+	journal := new(localEventFile)
+	a.disk = journal
+	a.begin = func() { a.machine = p.restoreAgent(a, site, nodes, journal) }
+	h.startProcess()
+	a.startProcess()
+	return nil
+}
+
+// restoreAgent begins a life of a site's agent, from its journal. Its grid is known to
+// it at once.
+func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, journal *localEventFile) bus.Machine {
+	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()})
+	if err != nil {
+		p.reportViolation("a fleet that was made once cannot be made again: %v", err)
+		return nil
+	}
+	known := forecast.New(forecast.Config{})
+	for what, value := range map[protocol.Quantity]int64{protocol.GridPrice: 50_000, protocol.GridCarbon: 200_000, protocol.GridPUE: 1100} {
+		s := protocol.Signal{What: what}
+		for hour := range 48 {
+			s.Points = append(s.Points, protocol.Point{At: startTime.Add(time.Duration(hour-24) * time.Hour), Value: value})
+		}
+		known.RecordSignal(h.localTime(), s)
+	}
+	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(false)}, f, known)
+	for _, m := range journal.events {
+		if err := a.Restore(m); err != nil {
+			p.reportViolation("%s cannot be restored: %v", h.name, err)
+		}
+	}
+	var kept []protocol.Message
+	for _, m := range journal.events {
+		if a.NeedsEvent(m) {
+			kept = append(kept, m)
+		}
+	}
+	journal.events = kept
+	a.BeginIncarnation(h.incarnations)
+	if p.plan.Bug == RunUnconfirmed {
+		return &unconfirmedAgent{Agent: a, n: uint64(h.incarnations) << 45}
+	}
+	return a
+}
+
+// unfencedExecutor are hands that run whatever they are told, as if it were new.
+type unfencedExecutor struct {
+	*executor.DurableSimExecutor
+	n uint64
+}
+
+func (u *unfencedExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if l, ok := m.Body.(protocol.Launch); ok {
+		u.n++
+		l.Epoch += 1000 * u.n
+		m.Body = l
+	}
+	return u.DurableSimExecutor.Step(now, m)
+}
+
+// A unconfirmedAgent agent takes its own accept as confirmed.
+type unconfirmedAgent struct {
+	*agents.Agent
+	dedup  protocol.Deduplicator
+	n      uint64
+	events []protocol.Message
+}
+
+func (a *unconfirmedAgent) Events() []protocol.Message { return a.events }
+
+func (a *unconfirmedAgent) Tick(now protocol.Time) []protocol.Message {
+	said := a.Agent.Tick(now)
+	a.events = append(a.events[:0], a.Agent.Events()...)
+	return said
+}
+
+func (a *unconfirmedAgent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	a.events = a.events[:0]
+	if m.From == protocol.Coordinator {
+		if !a.dedup.AdmitOnce(m) {
+			return nil
+		}
+		a.n++
+		m.Seq = a.n
+	}
+	said := a.Agent.Step(now, m)
+	a.events = append(a.events, a.Agent.Events()...)
+	for _, s := range said {
+		if x, ok := s.Body.(protocol.Accept); ok {
+			a.n++
+			said = append(said, a.Agent.Step(now, protocol.Message{
+				Version: protocol.Current, At: now, From: protocol.Coordinator, Seq: a.n, To: s.From,
+				Body: protocol.Confirm{Job: x.Job, Epoch: x.Epoch, Code: protocol.AcceptConfirmed},
+			})...)
+			a.events = append(a.events, a.Agent.Events()...)
+		}
+	}
+	return said
+}

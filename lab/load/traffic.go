@@ -1,0 +1,116 @@
+package main
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gridbid/gridbid/cluster-agent/runtime"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// timedAgent is an agent whose planning is timed.
+type timedAgent struct {
+	runtime.PersistentParty
+	bids *bidTimes
+}
+
+// Step implements bus.Machine.
+func (t *timedAgent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if _, ok := m.Body.(protocol.CallForBids); !ok {
+		return t.PersistentParty.Step(now, m)
+	}
+	began := time.Now()
+	said := t.PersistentParty.Step(now, m)
+	t.bids.addTime(time.Since(began))
+	return said
+}
+
+// bidTimes are how long sites plan for a call.
+type bidTimes struct {
+	mu   sync.Mutex
+	took []time.Duration
+}
+
+func (b *bidTimes) addTime(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.took = append(b.took, d)
+}
+
+func (b *bidTimes) clearTimes() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.took = b.took[:0]
+}
+
+// roundTime returns how long the bids of n sites take on this machine's processors:
+// the 99th percentile of the sums of n that came one after the other.
+func (b *bidTimes) roundTime(n int) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var sums []time.Duration
+	for some := range slices.Chunk(b.took, n) {
+		sum, longest := time.Duration(0), slices.Max(some)
+		for _, d := range some {
+			sum += d
+		}
+		sums = append(sums, max(longest, sum/time.Duration(cpuCount())))
+	}
+	if len(sums) == 0 {
+		return 0
+	}
+	return latencySpreadOf(sums).P99
+}
+
+// A meanLength is the usual one of messages. The first many are measured: it takes
+// time too.
+type meanLength struct{ messages, bytes atomic.Int64 }
+
+const maxMeasuredMessages = 200
+
+func (l *meanLength) measureMessage(m protocol.Message) {
+	if l.messages.Load() < maxMeasuredMessages {
+		l.messages.Add(1)
+		l.bytes.Add(encodedSize(m))
+	}
+}
+
+func (l *meanLength) meanBytes() int { return int(l.bytes.Load() / max(1, l.messages.Load())) }
+
+// trafficCounts is what the coordinator heard and said.
+type trafficCounts struct {
+	rounds, offers     atomic.Int64
+	call, offer, entry meanLength
+}
+
+func (f *loadFederation) countTraffic(heard, said []protocol.Message) {
+	for _, m := range heard {
+		switch m.Body.(type) {
+		case protocol.Bids:
+			f.seen.offers.Add(1)
+			f.seen.offer.measureMessage(m)
+		case protocol.Submit:
+			f.seen.entry.measureMessage(m)
+		}
+	}
+	for _, m := range said {
+		switch b := m.Body.(type) {
+		case protocol.CallForBids:
+			f.seen.rounds.Add(1)
+			f.seen.call.measureMessage(m)
+		case protocol.Award:
+			f.seen.entry.measureMessage(m)
+			f.awards <- b.Job
+		}
+	}
+}
+
+func encodedSize(m protocol.Message) int64 {
+	data, err := protocol.Encode(m)
+	if err != nil {
+		return 0 // it was heard, or is about to fail where it is sent
+	}
+	return int64(len(data))
+}

@@ -1,0 +1,227 @@
+package protocol
+
+// The walks. The order of columns is the wire: new ones go to the end.
+
+func (r *ShadowPrice) walkWire(w *wire) {
+	c := w.beginRow(5)
+	walkName(&c, &r.Site)
+	walkName(&c, &r.Model)
+	walkInt(&c, &r.From)
+	walkInt(&c, &r.Slot)
+	walkInts(&c, &r.Values)
+	c.skipNewerColumns()
+}
+
+func (r *JobBids) walkWire(w *wire) {
+	c := w.beginRow(4)
+	walkName(&c, &r.Job)
+	walkRows(&c, &r.Options)
+	if w.writing || c.hasMoreColumns() {
+		r.Why.walkWire(w)
+	}
+	walkRows(&c, &r.Expect)
+	c.skipNewerColumns()
+}
+
+func (r *Estimate) walkWire(w *wire) {
+	c := w.beginRow(4)
+	walkInt(&c, &r.Mean)
+	walkInt(&c, &r.P50)
+	walkInt(&c, &r.P90)
+	walkInt(&c, &r.Runs)
+	c.skipNewerColumns()
+}
+
+func (r *BidOption) walkWire(w *wire) {
+	c := w.beginRow(11)
+	walkInt(&c, &r.Start)
+	walkInt(&c, &r.Finish)
+	walkName(&c, &r.Model)
+	walkInt(&c, &r.Cap)
+	walkInt(&c, &r.Energy)
+	walkInt(&c, &r.Carbon)
+	walkInt(&c, &r.Money)
+	walkInt(&c, &r.Transfer)
+	walkInt(&c, &r.FragmentationDelta)
+	walkInt(&c, &r.Score)
+	walkInt(&c, &r.NodeIdleShare)
+	c.skipNewerColumns()
+}
+
+func (r *CapacityProfile) walkWire(w *wire) {
+	c := w.beginRow(6)
+	walkName(&c, &r.Model)
+	walkInt(&c, &r.From)
+	walkInt(&c, &r.Slot)
+	walkInts(&c, &r.Free)
+	walkInt(&c, &r.Total)
+	walkInts(&c, &r.ForDeferrable)
+	c.skipNewerColumns()
+}
+
+func (r *GridForecast) walkWire(w *wire) {
+	c := w.beginRow(6)
+	walkInt(&c, &r.From)
+	walkInts(&c, &r.Price)
+	walkInts(&c, &r.Carbon)
+	walkInts(&c, &r.PUE)
+	walkInts(&c, &r.PriceOff)
+	walkInts(&c, &r.CarbonOff)
+	c.skipNewerColumns()
+}
+
+func (r *Pool) walkWire(w *wire) {
+	c := w.beginRow(5)
+	walkName(&c, &r.Model)
+	walkInt(&c, &r.Nodes)
+	walkInt(&c, &r.GPUs)
+	walkInt(&c, &r.CPU)
+	walkInt(&c, &r.Memory)
+	c.skipNewerColumns()
+}
+
+func (r *Node) walkWire(w *wire) {
+	c := w.beginRow(10)
+	walkName(&c, &r.Name)
+	walkName(&c, &r.Model)
+	walkInt(&c, &r.GPUs)
+	walkInt(&c, &r.CPU)
+	walkInt(&c, &r.Memory)
+	walkInt(&c, &r.GPUMemory)
+	walkName(&c, &r.Closed)
+	walkInt(&c, &r.OtherCPU)
+	walkInt(&c, &r.OtherMem)
+	walkInts(&c, &r.Others)
+	c.skipNewerColumns()
+}
+
+func (r *Point) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkInt(&c, &r.At)
+	walkInt(&c, &r.Value)
+	c.skipNewerColumns()
+}
+
+func (r *HourlyEnergy) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkInt(&c, &r.Hour)
+	walkInt(&c, &r.Energy)
+	c.skipNewerColumns()
+}
+
+func (r *Usage) walkWire(w *wire) {
+	c := w.beginRow(5)
+	walkInt(&c, &r.IT)
+	walkInt(&c, &r.Energy)
+	walkInt(&c, &r.Carbon)
+	walkInt(&c, &r.Money)
+	walkInt(&c, &r.Finish)
+	c.skipNewerColumns()
+}
+
+func (r *Certificate) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkInt(&c, &r.Primal)
+	walkInt(&c, &r.Bound)
+	walkInt(&c, &r.Jobs)
+	c.skipNewerColumns()
+}
+
+func (r *Reason) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Code)
+	walkName(&c, &r.Note)
+	c.skipNewerColumns()
+}
+
+func (r *Weights) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkInt(&c, &r.Carbon)
+	walkInt(&c, &r.Delay)
+	walkInt(&c, &r.Late)
+	c.skipNewerColumns()
+}
+
+func (r *JudgeChoice) walkWire(w *wire) {
+	c := w.beginRow(6)
+	walkName(&c, &r.Handle)
+	walkName(&c, &r.Site)
+	if w.writing || c.hasMoreColumns() {
+		r.Option.walkWire(w)
+	}
+	walkInt(&c, &r.Cost)
+	walkInt(&c, &r.Extra)
+	walkBool(&c, &r.MayQueue)
+	c.skipNewerColumns()
+}
+
+func (r *OperatorNotice) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkName(&c, &r.ID)
+	walkName(&c, &r.Site)
+	walkName(&c, &r.Text)
+	c.skipNewerColumns()
+}
+
+func (r *JudgePick) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Handle)
+	walkName(&c, &r.Why)
+	c.skipNewerColumns()
+}
+
+func (j *Job) walkWire(w *wire) { w.walkTable(j.walkJobFields) }
+
+func (j *Job) walkJobFields(f *fieldCursor) {
+	walkTextField(f, "id", &j.ID, always)
+	walkTextField(f, "tn", &j.Tenant, unlessZero)
+	walkTextField(f, "hm", &j.Home, unlessZero)
+	walkIntField(f, "g", &j.GPUs, unlessZero)
+	walkIntField(f, "s", &j.Share, unlessZero)
+	walkIntField(f, "gm", &j.GPUMemory, unlessZero)
+	walkIntField(f, "c", &j.CPU, unlessZero)
+	walkIntField(f, "m", &j.Memory, unlessZero)
+	walkTextListField(f, "md", &j.Models)
+	walkIntField(f, "a", &j.Arrival, always)
+	walkIntField(f, "r", &j.Run, always)
+	walkIntField(f, "d", &j.Deadline, always)
+	walkFlagField(f, "df", &j.Deferrable)
+	walkIntField(f, "p", &j.Priority, unlessZero)
+	walkTextListField(f, "rg", &j.Regions)
+	walkIntField(f, "in", &j.Input, unlessZero)
+	walkTextField(f, "im", &j.Image, unlessZero)
+	walkIntField(f, "pz", &j.Pause, unlessZero)
+	walkIntField(f, "sz", &j.State, unlessZero)
+}
+
+func (r *Input) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkInt(&c, &r.At)
+	walkName(&c, &r.From)
+	walkCount(&c, &r.Seq)
+	c.skipNewerColumns()
+}
+
+func (r *Balance) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkName(&c, &r.Account)
+	walkInt(&c, &r.Amount)
+	walkInt(&c, &r.Jobs)
+	c.skipNewerColumns()
+}
+
+func (r *OrphanedRun) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkName(&c, &r.Site)
+	walkName(&c, &r.Job)
+	walkCount(&c, &r.Epoch)
+	c.skipNewerColumns()
+}
+
+func (r *EndedJob) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkName(&c, &r.Job)
+	walkInt(&c, &r.At)
+	walkCount(&c, &r.Digest)
+	c.skipNewerColumns()
+}

@@ -1,0 +1,45 @@
+package scenarios
+
+import (
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A CompletedJob is a job that ran to its end, and what that cost: energy and carbon as
+// measured, and moving its input.
+type CompletedJob struct {
+	Job            protocol.JobID
+	Site, Node     string
+	Model          string // of GPUs
+	Started, Ended protocol.Time
+	Cost           protocol.Microdollars
+	PausedSegments []CompletedJob // that ended in a pause before it, each with its own cost
+}
+
+// CompletedJobs returns the jobs of a record that ran to their ends, by id.
+func CompletedJobs(b *history.Book, w protocol.Weights) (out []CompletedJob) {
+	for _, id := range b.Jobs() {
+		r, _ := b.Job(id)
+		if r.Run == nil || r.State != history.Ended {
+			continue
+		}
+		x := completedJobOf(id, *r.Run, w)
+		if a := r.Award(); a != nil {
+			x.Cost += a.Option.Transfer
+		}
+		for _, p := range r.Parts {
+			part := completedJobOf(id, p, w)
+			part.Cost += p.Transfer
+			x.PausedSegments = append(x.PausedSegments, part)
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+func completedJobOf(id protocol.JobID, r history.Run, w protocol.Weights) CompletedJob {
+	return CompletedJob{
+		Job: id, Site: r.Site, Node: r.Node, Model: r.Model, Started: r.Started, Ended: r.Ended,
+		Cost: r.Cost.Money + w.CarbonCost(r.Cost.Carbon),
+	}
+}

@@ -1,0 +1,139 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/sim/loop"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// Options say how to replay. Functions that are nil are not called.
+type Options struct {
+	Advice   market.Advice                        // when the judge is asked
+	Judge    bus.Machine                          // nil: there is none, and what is asked gets no answer
+	Policy   protocol.Policy                      // of the operators, in force from the start
+	Pay      accounts.Payment                     // "" is by what was measured
+	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
+	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
+	Record   func(protocol.Message) error         // told all that is said, in order
+	Progress func(now protocol.Time, ended int)   // after each instant
+	Pace     func(now protocol.Time)              // before each instant
+	Wall     func() time.Duration                 // since some fixed moment; nil: figures say 0
+}
+
+// ErrJobsUnfinished is returned if jobs have not ended two weeks after the metered time.
+var ErrJobsUnfinished = loop.ErrNotDoneInTime
+
+// A ReplayResult is the outcome of a replay.
+type ReplayResult struct {
+	Totals  history.Totals // zero if the run did not end
+	History *history.Book
+	Counts  map[string]int // messages that the market ignored, by reason
+}
+
+// Replay replays a scenario on a hub under a policy (a name as in Named) and checks the record. If the record is
+// inconsistent, Play returns the result together with an error.
+func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o Options) (ReplayResult, error) {
+	st, err := buildTestbed(s, policy, o)
+	if err != nil {
+		return ReplayResult{}, err
+	}
+	res := ReplayResult{History: history.New(history.Config{}), Counts: st.Market.RefusalCounts()}
+	frag := timeWeightedMean{from: s.Start, to: s.End}
+	carbon := newEmissionsAccount(s)
+	began := time.Duration(0)
+	if o.Wall != nil {
+		began = o.Wall()
+	}
+	said, err := loop.Run(ctx, hub, st.Parties, loop.Config{
+		Start: st.Start, Latest: st.MeteredUntil.Add(MaxReplayOverrun), Pace: o.Pace,
+		Record: func(m protocol.Message) error {
+			res.History.Add(m)
+			carbon.addMeteredMessage(m)
+			if o.Record == nil {
+				return nil
+			}
+			return o.Record(m)
+		},
+		Done: func(now protocol.Time) bool {
+			frag.addValue(now, st.MeanFragmentation())
+			if o.Progress != nil {
+				o.Progress(now, st.submitter.EndedJobs())
+			}
+			return st.AllDone(now)
+		},
+	})
+	if errors.Is(err, loop.ErrNotDoneInTime) {
+		err = fmt.Errorf("%w: under %[3]s only %[4]d of %[2]d jobs have ended: use fewer jobs or more nodes", err, len(s.Jobs), policy, st.submitter.EndedJobs())
+	}
+	if err != nil {
+		return res, err
+	}
+	meta := RunMetadata(s, policy)
+	meta.Frag = frag.meanValue() / 1000
+	if o.Wall != nil {
+		meta.Wall = o.Wall() - began
+	}
+	res.Totals = res.History.Totals(meta)
+	res.Totals.Messages = said
+	res.Totals.AverageKg, res.Totals.MarginalKg = carbon.average/1e6, carbon.marginal/1e6
+	var wrong []error
+	for _, p := range res.History.Check(NodesOf(s)) {
+		wrong = append(wrong, fmt.Errorf("scenarios: %s: the record does not add up: %v", policy, p))
+	}
+	return res, errors.Join(wrong...)
+}
+
+// RunMetadata returns the data of a run that its messages do not contain.
+func RunMetadata(s spec.Scenario, policy string) history.Meta {
+	m := history.Meta{Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: MarketWeights(s)}
+	for _, site := range s.Sites {
+		for _, n := range site.Nodes {
+			m.GPUs += protocol.Milli(n.GPUs) * 1000
+		}
+	}
+	return m
+}
+
+// NodesOf returns the capacities of a scenario's nodes.
+func NodesOf(s spec.Scenario) (out []history.Node) {
+	for _, site := range s.Sites {
+		for _, n := range site.Nodes {
+			out = append(out, history.Node{Site: site.Name, Name: n.Name, CPU: n.CPU, Memory: n.Memory, GPUs: n.GPUs, Model: n.Model})
+		}
+	}
+	return out
+}
+
+// A timeWeightedMean is the time-weighted mean of a step function over [from, to).
+type timeWeightedMean struct {
+	from, to protocol.Time
+	at       protocol.Time
+	last     float64
+	sum      float64
+}
+
+func (m *timeWeightedMean) addValue(now protocol.Time, v float64) {
+	m.integrateUntil(now)
+	m.at, m.last = now, v
+}
+
+// integrateUntil adds the last value over the time since the last call, cut to [from, to).
+func (m *timeWeightedMean) integrateUntil(now protocol.Time) {
+	from, to := max(m.at, m.from), min(now, m.to)
+	if m.at != 0 && to > from {
+		m.sum += m.last * float64(to-from)
+	}
+}
+
+func (m *timeWeightedMean) meanValue() float64 { return m.sum / float64(max(m.to-m.from, 1)) }

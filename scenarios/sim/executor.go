@@ -1,0 +1,312 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// SimExecutor are the simulated executor of one site: they run its jobs and read its meters. It is a bus.Machine.
+//
+// Invariant: the energy of an hour's meter equals that of its jobs plus that of its idle nodes, to the millijoule,
+// and no energy is lost between hours. A job's draw in an hour is rounded down, the meter carries its remainder
+// into the next hour, and energy that no job counts is idle energy.
+type SimExecutor struct {
+	sender        protocol.Sender
+	dedup         protocol.Deduplicator
+	agent         protocol.Party
+	truePower     func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts // power that a job really draws, by its planned power
+	nodes         map[string]*simNode
+	order         []string                  // names of nodes, for a deterministic order
+	jobs          []*runningJob             // by end, then id
+	epochs        map[protocol.JobID]uint64 // epoch of the newest launch or cancellation of each job
+	outcomes      []protocol.Message        // outcomes, oldest first, kept to answer repeated requests
+	staleLaunches int                       // launches refused because their epoch is stale or their node unknown
+
+	outages []powerOutage // to come, and the current one, by time
+	dark    bool          // whether the site is without power
+
+	at    protocol.Time        // until when the meters have been advanced
+	hour  protocol.Time        // start of the hour that is being metered
+	total microjoules          // energy of the site in this hour
+	drawn protocol.Millijoules // the part of total that ended jobs account for
+	draw  protocol.Milliwatts  // current power of the site
+}
+
+// One milliwatt for one millisecond is one microjoule, so the count is exact.
+// A tally is an energy in microjoules.
+type microjoules int64
+
+func (t microjoules) toMillijoules() protocol.Millijoules { return protocol.Millijoules(t / 1000) }
+
+// A simNode is the physical state of a node.
+type simNode struct {
+	awakeDraw       protocol.Milliwatts // power of the awake node beside its jobs
+	sleepingDraw    protocol.Milliwatts
+	idleBeforeSleep time.Duration // idle time before the node falls asleep
+	jobs            int           // running on it
+	sleeps          protocol.Time // when it falls asleep; 0: it is asleep or busy
+	awake           bool
+}
+
+// A runningJob is one running launch.
+type runningJob struct {
+	launch protocol.Launch
+	start  protocol.Time
+	end    protocol.Time // start plus the launch's run, unless cancelled or lost earlier
+	power  protocol.Milliwatts
+}
+
+// NewSimExecutor returns the executor of a site, which begins at start. Truth maps a job's planned power to its real
+// power; nil uses the plan.
+func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start protocol.Time, truth func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts) *SimExecutor {
+	h := &SimExecutor{
+		sender: protocol.Sender{Party: protocol.ExecutorParty(site)}, agent: protocol.AgentParty(site), truePower: truth,
+		nodes: make(map[string]*simNode), epochs: make(map[protocol.JobID]uint64),
+		at: start, hour: start.Floor(time.Hour),
+	}
+	for _, n := range nodes {
+		gpu, _ := table.LookupModel(n.Model)
+		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, idleBeforeSleep: n.Host.Linger}
+		h.nodes[n.Name] = m
+		h.order = append(h.order, n.Name)
+		h.draw += m.sleepingDraw
+	}
+	return h
+}
+
+// BeginIncarnation sets the incarnation number of the executor: see protocol.Sender.
+func (h *SimExecutor) BeginIncarnation(life uint32) { h.sender.Incarnation = life }
+
+// RunningLaunches returns the launches that run now, by end. It is for observers of a replay; parties that decide must not
+// use it.
+func (h *SimExecutor) RunningLaunches() []protocol.Launch {
+	out := make([]protocol.Launch, len(h.jobs))
+	for i, j := range h.jobs {
+		out[i] = j.launch
+	}
+	return out
+}
+
+// Due implements bus.Machine.
+func (h *SimExecutor) Due() protocol.Time {
+	due := h.hour.Add(time.Hour)
+	if t := h.nextPowerChange(); t != 0 {
+		due = min(due, t)
+	}
+	if len(h.jobs) > 0 {
+		due = min(due, h.jobs[0].end)
+	}
+	for _, name := range h.order {
+		if t := h.nodes[name].sleeps; t != 0 {
+			due = min(due, t)
+		}
+	}
+	return due
+}
+
+// Tick implements bus.Machine.
+func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
+	h.meterUntil(now)
+	for len(h.jobs) > 0 && h.jobs[0].end <= now {
+		// Order matters: jobs that end now must count as ended before an outage of the same instant could lose
+		// them.
+		said = append(said, h.reportFinished(now, h.jobs[0], 0))
+		h.jobs = h.jobs[1:]
+	}
+	for _, name := range h.order {
+		if m := h.nodes[name]; m.sleeps != 0 && m.sleeps <= now {
+			h.setNodeAwake(m, false)
+		}
+	}
+	said = append(said, h.applyPowerChange(now)...)
+	if now >= h.hour.Add(time.Hour) {
+		said = append(said, h.sender.NewMessage(now, h.agent, h.readSiteMeter()))
+		h.hour = now.Floor(time.Hour)
+	}
+	return said
+}
+
+// readSiteMeter closes the current hour's meter reading and resets the counters.
+func (h *SimExecutor) readSiteMeter() protocol.IdleReading {
+	jobs := h.drawn
+	for _, j := range h.jobs {
+		jobs += j.energyBetween(max(j.start, h.hour), h.hour.Add(time.Hour)).Energy
+	}
+	r := protocol.IdleReading{Hour: h.hour, Total: h.total.toMillijoules()}
+	r.Idle = r.Total - jobs
+	h.drawn, h.total = 0, h.total%1000
+	return r
+}
+
+// Step implements bus.Machine.
+func (h *SimExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if m.From != h.agent || !h.dedup.AdmitOnce(m) {
+		return nil
+	}
+	switch b := m.Body.(type) {
+	case protocol.Launch:
+		return h.launchJob(now, b)
+	case protocol.Cancel:
+		return h.cancelJob(now, b)
+	}
+	return nil
+}
+
+// repeatJobStatus repeats the status of a job whose launch or cancellation arrives again.
+func (h *SimExecutor) repeatJobStatus(now protocol.Time, id protocol.JobID, epoch uint64) []protocol.Message {
+	if j := h.indexOfJob(id); j >= 0 {
+		return []protocol.Message{h.sender.NewMessage(now, h.agent, protocol.Started{Job: id, Epoch: h.jobs[j].launch.Epoch})}
+	}
+	for _, m := range h.outcomes {
+		if j, e := endedJobOf(m.Body); j == id && e == epoch {
+			if x, ok := m.Body.(protocol.Finished); ok && m.At < now {
+				x.Ended = m.At // the end, not the time of this answer
+				m.Body = x
+			}
+			return []protocol.Message{h.sender.NewMessage(now, h.agent, m.Body)}
+		}
+	}
+	h.staleLaunches++
+	return nil
+}
+
+func (h *SimExecutor) indexOfJob(id protocol.JobID) int {
+	return slices.IndexFunc(h.jobs, func(j *runningJob) bool { return j.launch.Job.ID == id })
+}
+
+// cancelJob ends a job. It also records the epoch of a job that was never launched, so that a launch that arrives
+// later is refused.
+func (h *SimExecutor) cancelJob(now protocol.Time, c protocol.Cancel) []protocol.Message {
+	i := h.indexOfJob(c.Job)
+	if i < 0 && (c.Epoch <= h.epochs[c.Job] || c.Checkpoint) {
+		return h.repeatJobStatus(now, c.Job, c.Epoch)
+	}
+	h.meterUntil(now)
+	if i < 0 {
+		h.epochs[c.Job] = c.Epoch
+		return []protocol.Message{h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{Job: c.Job, Epoch: c.Epoch}))}
+	}
+	j := h.jobs[i]
+	if c.Checkpoint && j.launch.Job.Pause == 0 {
+		return h.repeatJobStatus(now, c.Job, c.Epoch) // the job cannot be paused, so it continues
+	}
+	h.jobs = slices.Delete(h.jobs, i, i+1)
+	left := time.Duration(0)
+	if c.Checkpoint {
+		left = j.end.Sub(now)
+	}
+	return []protocol.Message{h.reportFinished(now, j, left)}
+}
+
+// outcomeTTL is for how long an outcome can be repeated on request.
+const outcomeTTL = 48 * time.Hour
+
+// rememberOutcome stores an outcome and drops those older than recall.
+func (h *SimExecutor) rememberOutcome(m protocol.Message) protocol.Message {
+	for len(h.outcomes) > 0 && h.outcomes[0].At < m.At.Add(-outcomeTTL) {
+		// A newer launch of the same id has its own epoch, which must stay.
+		if id, epoch := endedJobOf(h.outcomes[0].Body); h.epochs[id] == epoch {
+			delete(h.epochs, id)
+		}
+		h.outcomes = h.outcomes[1:]
+	}
+	h.outcomes = append(h.outcomes, m)
+	return m
+}
+
+// endedJobOf returns job and epoch of an outcome.
+func endedJobOf(b protocol.Body) (protocol.JobID, uint64) {
+	if x, ok := b.(protocol.Interrupted); ok {
+		return x.Job, x.Epoch
+	}
+	x := b.(protocol.Finished)
+	return x.Job, x.Epoch
+}
+
+// launchJob starts a job on its node. A known epoch is answered with the job's status; without power the job is lost
+// at once.
+func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol.Message {
+	node := h.nodes[l.Node]
+	if node == nil {
+		h.staleLaunches++
+		return nil
+	}
+	if l.Epoch <= h.epochs[l.Job.ID] || h.indexOfJob(l.Job.ID) >= 0 {
+		return h.repeatJobStatus(now, l.Job.ID, l.Epoch)
+	}
+	if h.dark {
+		return []protocol.Message{h.reportInterrupted(now, l.Job.ID, l.Epoch, nil)}
+	}
+	h.meterUntil(now)
+	h.epochs[l.Job.ID] = l.Epoch
+	j := &runningJob{launch: l, start: now, end: now.Add(l.Run), power: l.Power}
+	if h.truePower != nil {
+		j.power = h.truePower(l.Job.ID, l.Power)
+	}
+	if !node.awake {
+		h.setNodeAwake(node, true)
+	}
+	node.jobs, node.sleeps = node.jobs+1, 0
+	h.draw += j.power
+	at, _ := slices.BinarySearchFunc(h.jobs, j, func(x, y *runningJob) int {
+		return cmp.Or(cmp.Compare(x.end, y.end), strings.Compare(string(x.launch.Job.ID), string(y.launch.Job.ID)))
+	})
+	h.jobs = slices.Insert(h.jobs, at, j)
+	return []protocol.Message{h.sender.NewMessage(now, h.agent, protocol.Started{Job: l.Job.ID, Epoch: l.Epoch})}
+}
+
+// setNodeAwake puts a node into or out of sleep and adjusts the site's power.
+func (h *SimExecutor) setNodeAwake(m *simNode, on bool) {
+	more := m.awakeDraw - m.sleepingDraw
+	if !on {
+		more = -more
+	}
+	m.awake, m.sleeps = on, 0
+	h.draw += more
+}
+
+// meterUntil advances the meters to now. Invariant: the power was constant since h.at and the hour did not end, because
+// Due returns both kinds of instants.
+func (h *SimExecutor) meterUntil(now protocol.Time) {
+	ms := int64(now - h.at)
+	h.total += microjoules(int64(h.draw) * ms)
+	h.at = now
+}
+
+// reportFinished stops a job and returns the message of its end. Left is the run time that remains of a paused job.
+func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time.Duration) protocol.Message {
+	return h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{
+		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stopJob(now, j), Left: left,
+	}))
+}
+
+// stopJob removes a job from its node and returns its energy by hour.
+func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol.HourlyEnergy) {
+	h.draw -= j.power
+	m := h.nodes[j.launch.Node]
+	if m.jobs--; m.jobs == 0 {
+		m.sleeps = now.Add(max(m.idleBeforeSleep, time.Second)) // at least a second later, so that Due moves forward
+	}
+	for t := j.start; t < now; {
+		end := min(t.Floor(time.Hour).Add(time.Hour), now)
+		s := j.energyBetween(t, end)
+		// Earlier hours were read already; only this hour's energy still has to be split.
+		if s.Hour == h.hour {
+			h.drawn += s.Energy
+		}
+		drew = append(drew, s)
+		t = end
+	}
+	return drew
+}
+
+// energyBetween returns a job's energy between two instants of the same hour, rounded down to millijoules.
+func (j *runningJob) energyBetween(from, to protocol.Time) protocol.HourlyEnergy {
+	return protocol.HourlyEnergy{Hour: from.Floor(time.Hour), Energy: microjoules(int64(j.power) * int64(to-from)).toMillijoules()}
+}

@@ -1,0 +1,225 @@
+// Package loop runs parties in simulated time over a real bus.
+//
+// It owns the clock and nothing else. At each instant it ticks the machines that are due, sends their messages over
+// the bus, each on its sender's own connection, steps the receivers, and repeats with their answers until no
+// message is left. Machines that receive messages at the same instant run in parallel, but their answers are
+// ordered by sender and sequence number. So the recorded ledger does not depend on the bus, on the number of
+// processors or on their speed.
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Config says how to replay. Functions that are nil are not called.
+type Config struct {
+	Start  protocol.Time
+	Latest protocol.Time                // a replay that is not done by then fails with ErrNotDoneInTime
+	Done   func(now protocol.Time) bool // called after each instant; true ends the replay
+	Record func(protocol.Message) error // called for each message, in order, before it is sent
+	Pace   func(now protocol.Time)      // called before each instant
+	Wait   time.Duration                // for each round of messages on the bus; default 30s
+}
+
+// ErrNotDoneInTime is returned if a replay is not done by Config.Latest.
+var ErrNotDoneInTime = errors.New("not done")
+
+// maxMessageWaves bounds the rounds of answers within one instant; parties that exceed it answer one another without end.
+const maxMessageWaves = 100_000
+
+// Run replays the machines of stage on hub until cfg.Done returns true or no machine is due. It returns the number
+// of messages sent.
+func Run(outer context.Context, hub bus.Bus, stage map[protocol.Party]bus.Machine, cfg Config) (said int, err error) {
+	if cfg.Wait == 0 {
+		cfg.Wait = 30 * time.Second
+	}
+	ctx, cancel := context.WithCancel(outer)
+	defer cancel()
+	r := &replayRun{
+		cfg: cfg, parties: slices.Sorted(maps.Keys(stage)), machines: stage,
+		conns: make(map[protocol.Party]bus.Conn), dedups: make(map[protocol.Party]*protocol.Deduplicator),
+	}
+	defer func() {
+		// If ctx ended, several errors may follow from it; report the cause.
+		if cause := context.Cause(outer); err != nil && cause != nil {
+			err = fmt.Errorf("loop: stopped: %w", cause)
+		}
+		for _, who := range r.parties {
+			if p := r.conns[who]; p != nil {
+				_ = p.Close() // the replay has ended; a failed close changes nothing
+			}
+		}
+	}()
+	for _, who := range r.parties {
+		if r.conns[who], err = hub.Connect(ctx, who); err != nil {
+			return 0, fmt.Errorf("loop: %w", err)
+		}
+		r.dedups[who] = new(protocol.Deduplicator)
+	}
+	err = r.runUntilDone(ctx)
+	return r.messageCount, err
+}
+
+type replayRun struct {
+	cfg          Config
+	parties      []protocol.Party
+	machines     map[protocol.Party]bus.Machine
+	conns        map[protocol.Party]bus.Conn
+	dedups       map[protocol.Party]*protocol.Deduplicator // drop duplicates: a bus may deliver a message twice
+	messageCount int
+}
+
+func (r *replayRun) runUntilDone(ctx context.Context) error {
+	for now := r.cfg.Start; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if r.cfg.Pace != nil {
+			r.cfg.Pace(now)
+		}
+		if err := r.processInstant(ctx, now); err != nil {
+			return err
+		}
+		if r.cfg.Done != nil && r.cfg.Done(now) {
+			return nil
+		}
+		next := r.earliestDue()
+		switch {
+		case next == 0:
+			return nil
+		case next > r.cfg.Latest && r.cfg.Latest != 0:
+			return fmt.Errorf("loop: %w by %v; the next party is due at %v", ErrNotDoneInTime, r.cfg.Latest, next)
+		}
+		now = max(next, now+1) // at least a millisecond, so that time moves forward
+	}
+}
+
+// earliestDue returns when the next machine is due, or 0 if none is.
+func (r *replayRun) earliestDue() (first protocol.Time) {
+	for _, who := range r.parties {
+		if d := r.machines[who].Due(); d != 0 && (first == 0 || d < first) {
+			first = d
+		}
+	}
+	return first
+}
+
+// processInstant processes everything that happens at now.
+func (r *replayRun) processInstant(ctx context.Context, now protocol.Time) error {
+	var mail []protocol.Message
+	for range maxMessageWaves {
+		// Due machines tick when all messages are delivered, so each tick sees the state after the messages of its
+		// instant.
+		if len(mail) == 0 {
+			for _, who := range r.parties {
+				if d := r.machines[who].Due(); d != 0 && d <= now {
+					mail = append(mail, r.machines[who].Tick(now)...)
+				}
+			}
+		}
+		if len(mail) == 0 {
+			return nil
+		}
+		heard, err := r.deliverMessages(ctx, mail)
+		if err != nil {
+			return err
+		}
+		mail = r.stepParties(now, heard)
+	}
+	return fmt.Errorf("loop: at %v the parties still answer one another after %d rounds of messages", now, maxMessageWaves)
+}
+
+// deliverMessages records messages, sends them on the bus, and returns the messages that each party received, ordered by
+// sender and sequence number.
+func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message) (map[protocol.Party][]protocol.Message, error) {
+	expect := make(map[protocol.Party]int)
+	for i, m := range mail {
+		if r.cfg.Record != nil {
+			if err := r.cfg.Record(m); err != nil {
+				return nil, fmt.Errorf("loop: record: %w", err)
+			}
+		}
+		r.messageCount++
+		for _, who := range r.parties {
+			if who.ShouldReceive(m) {
+				expect[who]++
+			}
+		}
+		// Consecutive messages of one sender are sent in one call.
+		if i+1 == len(mail) || mail[i+1].From != m.From {
+			first := i
+			for first > 0 && mail[first-1].From == m.From {
+				first--
+			}
+			port := r.conns[m.From]
+			if port == nil {
+				return nil, fmt.Errorf("loop: a message has the sender %q, which is no party of this replay", m.From)
+			}
+			if err := port.Send(ctx, mail[first:i+1]...); err != nil {
+				return nil, fmt.Errorf("loop: send as %s: %w", m.From, err)
+			}
+		}
+	}
+	heard := make(map[protocol.Party][]protocol.Message, len(expect))
+	late := time.NewTimer(r.cfg.Wait)
+	defer late.Stop()
+	for _, who := range slices.Sorted(maps.Keys(expect)) {
+		in := make([]protocol.Message, 0, expect[who])
+		for len(in) < expect[who] {
+			select {
+			case m, ok := <-r.conns[who].Messages():
+				if !ok {
+					return nil, fmt.Errorf("loop: the bus closed the connection of %s", who)
+				}
+				if r.dedups[who].AdmitOnce(m) {
+					in = append(in, m)
+				}
+			case <-late.C:
+				return nil, fmt.Errorf("loop: %s received %d of %d messages within %v: check the bus", who, len(in), expect[who], r.cfg.Wait)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		// The bus orders messages of one sender only; the order among senders must not depend on it.
+		slices.SortStableFunc(in, func(x, y protocol.Message) int {
+			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.Seq, y.Seq))
+		})
+		heard[who] = in
+	}
+	return heard, nil
+}
+
+// stepParties runs every party that received messages, in parallel, and returns their answers in the order of the parties'
+// names.
+func (r *replayRun) stepParties(now protocol.Time, heard map[protocol.Party][]protocol.Message) []protocol.Message {
+	names := slices.Sorted(maps.Keys(heard))
+	answers := make([][]protocol.Message, len(names))
+	live := func(i int) {
+		for _, m := range heard[names[i]] {
+			answers[i] = append(answers[i], r.machines[names[i]].Step(now, m)...)
+		}
+	}
+	if len(names) < 2 || runtime.GOMAXPROCS(0) == 1 {
+		for i := range names {
+			live(i)
+		}
+		return slices.Concat(answers...)
+	}
+	var wg sync.WaitGroup
+	for i := range names {
+		wg.Go(func() { live(i) })
+	}
+	wg.Wait()
+	return slices.Concat(answers...)
+}

@@ -1,0 +1,294 @@
+// Package scenarios builds the testbed of a scenario under a policy, replays it and returns its totals. Here, and
+// only here, coordinator and agents are wired to a simulated environment.
+//
+// Neighbours: spec reads scenarios; sim/loop runs simulated time; sim has executor, signal publisher and submitter;
+// baseline has the rules that the auction is compared with; report writes tables and charts.
+package scenarios
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/agents"
+	"github.com/gridbid/gridbid/agents/capacity"
+	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/bus"
+	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/scenarios/sim"
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// A Testbed is the testbed of a scenario: its parties, ready to be replayed.
+type Testbed struct {
+	Parties      map[protocol.Party]bus.Machine
+	Market       *market.Market
+	Start        protocol.Time // first instant of the replay
+	MeteredUntil protocol.Time // until when the sites are metered at least
+
+	scenario  spec.Scenario
+	submitter *sim.Submitter
+	fleets    []*capacity.Fleet
+}
+
+// meteredAfterEnd is for how long after the last arrival all sites are metered at least, so that policies that defer jobs
+// are charged for as many idle hours as the others.
+const meteredAfterEnd = 48 * time.Hour
+
+// MeteredUntil returns until when the sites of a scenario are metered at least.
+func MeteredUntil(s spec.Scenario) protocol.Time { return s.End.Add(meteredAfterEnd).Ceil(time.Hour) }
+
+// truePowerSpread is how far, in thousandths, a job's real power may differ from its model's power: five per cent either way,
+// depending on the job's id.
+const truePowerSpread = 50
+
+// BuildTestbed builds the testbed of a scenario under a policy.
+func BuildTestbed(s spec.Scenario, policy string) (*Testbed, error) {
+	return buildTestbed(s, policy, Options{})
+}
+
+func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
+	policy, signals, err := parsePolicyName(policy)
+	if err != nil {
+		return nil, fmt.Errorf("scenarios: %w", err)
+	}
+	rule, strategy, body := policyConfig(policy, s.Seed)
+	if o.Rule != nil {
+		rule = o.Rule()
+	}
+	seen := make(map[protocol.JobID]bool, len(s.Jobs))
+	for _, j := range s.Jobs {
+		if seen[j.ID] {
+			return nil, fmt.Errorf("scenarios: duplicate job id %q: give each job its own id", j.ID)
+		}
+		seen[j.ID] = true
+	}
+	w := MarketWeights(s)
+	st := &Testbed{
+		Parties: make(map[protocol.Party]bus.Machine), scenario: s, Start: s.Start,
+		MeteredUntil: MeteredUntil(s),
+		Market:       market.New(market.Config{Terms: w, Pay: accounts.PaymentRule{Pay: o.Pay, Margin: 100}, Advice: o.Advice}, rule),
+		submitter:    sim.NewSubmitter(s.Jobs),
+	}
+	st.Market.SetPolicy(o.Policy)
+	st.Parties[protocol.Coordinator] = st.Market
+	st.Parties[protocol.Submitter] = st.submitter
+	if o.Judge != nil {
+		st.Parties[protocol.Judge] = o.Judge
+	}
+	for _, site := range s.Sites {
+		strategy.ChargeIdle = site.IdleBid
+		bids := agents.BidStrategy(strategy)
+		if o.Strategy != nil {
+			bids = o.Strategy(site.Name)
+		}
+		if err := st.addSite(site, bids, body, signals); err != nil {
+			return nil, fmt.Errorf("scenarios: site %s: %w", site.Name, err)
+		}
+	}
+	return st, nil
+}
+
+// MarketWeights returns the scenario's weights in the market's units: carbon per kilogram instead of per tonne.
+func MarketWeights(s spec.Scenario) protocol.Weights {
+	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
+}
+
+// addSite puts a site on stage: its agent, its hands and its feed.
+func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge) error {
+	p, err := buildSimulatedSite(site, body, signals, st.scenario.Seed, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
+	if err != nil {
+		return err
+	}
+	st.fleets = append(st.fleets, p.Fleet)
+	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy}, p.Fleet, p.Grid)
+	if !site.Bids.IsHonest() {
+		agent = misreportingAgent{agent, site.Bids}
+	}
+	st.Parties[protocol.AgentParty(site.Name)] = agent
+	st.Parties[protocol.ExecutorParty(site.Name)] = p.Hands
+	st.Parties[protocol.SignalParty(site.Name)] = p.Feed
+	return nil
+}
+
+// A place is what a site of a replay is made of: what its agent owns, and the
+// machines that simulate its cluster and its grid.
+type place struct {
+	simulation
+	Fleet *capacity.Fleet
+	Grid  *forecast.GridState
+}
+
+// Shifted returns a scenario with its period, grid signals, forecasts and outages shifted by a duration.
+func Shifted(s spec.Scenario, by time.Duration) spec.Scenario {
+	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
+	s.Sites = slices.Clone(s.Sites)
+	for i, site := range s.Sites {
+		signals := make(map[protocol.Quantity][]protocol.Point, len(site.Signals))
+		for what, points := range site.Signals {
+			signals[what] = shiftPoints(points, by)
+		}
+		forecasts := make(map[protocol.Quantity][]forecast.Bulletin, len(site.Forecasts))
+		for what, said := range site.Forecasts {
+			for _, b := range said {
+				forecasts[what] = append(forecasts[what], forecast.Bulletin{Issued: b.Issued.Add(by), Points: shiftPoints(b.Points, by)})
+			}
+		}
+		s.Sites[i].Signals, s.Sites[i].Forecasts = signals, forecasts
+		s.Sites[i].Outages = slices.Clone(site.Outages)
+		for k := range s.Sites[i].Outages {
+			s.Sites[i].Outages[k].From = s.Sites[i].Outages[k].From.Add(by)
+			s.Sites[i].Outages[k].To = s.Sites[i].Outages[k].To.Add(by)
+		}
+	}
+	return s
+}
+
+// shiftPoints returns points shifted by a duration.
+func shiftPoints(points []protocol.Point, by time.Duration) []protocol.Point {
+	points = slices.Clone(points)
+	for k := range points {
+		points[k].At = points[k].At.Add(by)
+	}
+	return points
+}
+
+func buildSimulatedSite(site spec.Site, body capacity.Config, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p place, err error) {
+	body.Nodes, body.Power = NodesOfSite(site), power.DefaultTable()
+	if p.Fleet, err = capacity.New(body); err != nil {
+		return p, err
+	}
+	p.Grid = forecast.New(signals.forecastConfig(site))
+	p.simulation, err = simulate(site, signals, seed, start, until)
+	return p, err
+}
+
+// A simulation plays the cluster and the grid of a site.
+type simulation struct {
+	Hands *sim.SimExecutor
+	Feed  *sim.SignalPublisher
+}
+
+// simulate makes the machines that play the cluster and the grid of a site from
+// start. The grid repeats its last day until a time.
+func simulate(site spec.Site, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p simulation, err error) {
+	nodes := NodesOfSite(site)
+	p.Hands = sim.NewSimExecutor(site.Name, nodes, power.DefaultTable(), start, TruePower(seed))
+	for _, o := range site.Outages {
+		p.Hands.ScheduleOutage(o.From, o.To, nodes)
+	}
+	p.Feed = sim.NewSignalPublisher(site.Name, start)
+	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
+		points := site.Signals[what]
+		if len(points) == 0 {
+			continue
+		}
+		if len(points) == 1 { // sites discard values older than forecast.MaxAge, and a constant may date from the begin of a year
+			points = []protocol.Point{{At: max(points[0].At, start.Add(-forecast.MaxAge).Ceil(time.Hour)), Value: points[0].Value}}
+		}
+		lines, err := signals.signalSeries(seed, site, what, RepeatLastDay(points, until))
+		if err != nil {
+			return p, fmt.Errorf("%s: %w", what, err)
+		}
+		// Foretell comes before Add: see sim.SignalPublisher.
+		if said := site.Forecasts[what]; signals == SignalForecasts && len(said) > 0 {
+			p.Feed.AddServiceForecasts(what, said)
+		}
+		for _, l := range lines {
+			p.Feed.AddSeries(what, l.series, l.market)
+		}
+	}
+	return p, nil
+}
+
+// MaxReplayOverrun is how long a replay may last after the metered time.
+const MaxReplayOverrun = 14 * 24 * time.Hour
+
+// publicationSchedule returns when values of a quantity become known: prices of a day-ahead market by that market's schedule,
+// all else in real time.
+func publicationSchedule(site spec.Site, what protocol.Quantity) forecast.Market {
+	if what != protocol.GridPrice || !site.DayAhead {
+		return forecast.Market{}
+	}
+	if m, ok := forecast.MarketOf(site.Zone); ok {
+		return m
+	}
+	return forecast.DayAheadMarket()
+}
+
+// NodesOfSite returns the nodes of a site in the form of package capacity.
+func NodesOfSite(site spec.Site) []capacity.Node {
+	nodes := make([]capacity.Node, len(site.Nodes))
+	for i, n := range site.Nodes {
+		nodes[i] = capacity.Node{
+			Node: fgd.Node{Name: n.Name, CPU: int64(n.CPU), Memory: int64(n.Memory), GPUs: n.GPUs, Model: n.Model, GPUMemory: int64(n.GPUMemory)},
+			Host: hostPower(site, n.GPUs),
+		}
+	}
+	return nodes
+}
+
+// hostPower returns a node's host power, with the scenario's overrides.
+func hostPower(site spec.Site, gpus int) power.Host {
+	h := power.DefaultHost(gpus)
+	if site.Host.Idle != 0 {
+		h.Awake = site.Host.Idle
+	}
+	if site.Host.Asleep != 0 {
+		h.Asleep = site.Host.Asleep
+	}
+	if site.Host.Core != 0 {
+		h.Core = site.Host.Core
+	}
+	return h
+}
+
+// TruePower returns a function that maps a job's planned power to its real power. It depends on the seed and the job's
+// id alone.
+func TruePower(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts {
+	return func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
+		h := fnv.New64a()
+		h.Write(binary.LittleEndian.AppendUint64([]byte(id), seed)) // hash.Hash never returns an error
+		return plan * protocol.Milliwatts(1000-truePowerSpread+int64(h.Sum64()%(2*truePowerSpread+1))) / 1000
+	}
+}
+
+// RepeatLastDay repeats the last day of an hourly series until a time: jobs may outlast the recorded data.
+func RepeatLastDay(points []protocol.Point, until protocol.Time) []protocol.Point {
+	out := slices.Clone(points)
+	day := 24
+	if len(points) == 1 {
+		return out // a constant
+	}
+	day = min(day, len(points))
+	for out[len(out)-1].At < until {
+		at := out[len(out)-1].At.Add(time.Hour)
+		out = append(out, protocol.Point{At: at, Value: out[len(out)-day].Value})
+	}
+	return out
+}
+
+// AllDone reports whether the replay is complete: every job was settled or rejected, and the sites were metered up to
+// Meters and to the end of an hour.
+func (st *Testbed) AllDone(now protocol.Time) bool {
+	if st.submitter.PendingJobs() > 0 || st.submitter.EndedJobs() < len(st.scenario.Jobs) {
+		return false
+	}
+	return now >= st.MeteredUntil && now == now.Floor(time.Hour)
+}
+
+// MeanFragmentation returns the mean, over the sites, of the share of idle GPUs that the usual jobs cannot use, in
+// thousandths.
+func (st *Testbed) MeanFragmentation() float64 {
+	sum := 0.0
+	for _, f := range st.fleets {
+		sum += float64(f.FragmentedShare())
+	}
+	return sum / float64(max(len(st.fleets), 1))
+}
