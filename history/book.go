@@ -90,12 +90,12 @@ type SiteRecord struct {
 	Paid    protocol.Microdollars
 	hours   map[protocol.Time]*hour
 
-	// What the site said of itself, oldest first; of a live view only when it last spoke.
-	Spoke       []protocol.Time
-	Inventories []Inventory // where they change
-	Forecasts   []Forecast  // the first and the last of each hour
-	Meters      []MeterReport
-	Idles       []IdleGPUs // where they change
+	// Reports of the site, oldest first; a live view keeps only the newest message time.
+	MessageTimes []protocol.Time
+	Inventories  []Inventory // where they change
+	Forecasts    []Forecast  // the first and the last of each hour
+	Meters       []MeterReport
+	Idles        []IdleGPUs // where they change
 
 	Registered   bool // it has greeted
 	Drained      bool // it is sent no more jobs
@@ -103,10 +103,10 @@ type SiteRecord struct {
 	Settled      int  // jobs that ended here and are settled
 	Bid          LastBid
 
-	answered bool // since the last call
-	saysIdle bool // it has ever said that a GPU is idle
-	greeted  protocol.Time
-	gone     bool // an operator said that it will not come back, and it has not greeted since
+	answered    bool // since the last call
+	reportsIdle bool // it has ever reported an idle GPU
+	greeted     protocol.Time
+	gone        bool // an operator said that it will not come back, and it has not greeted since
 }
 
 // An hour is what a site's two meters saw: the one of the jobs, and its own.
@@ -127,7 +127,7 @@ func New(cfg Config) *Book {
 }
 
 // Add reads the next message of the run, and reports whether it was new: a message
-// read before is dropped. One whose sender may not say such a thing is only counted.
+// read before is dropped. One that its sender may not send is only counted.
 func (b *Book) Add(m protocol.Message) (fresh bool) {
 	if m.Body == nil || !b.cfg.Live && !b.ears.AdmitOnce(m) {
 		return false // a coordinator's loop drops repeats itself, and restores facts in another order
@@ -139,7 +139,7 @@ func (b *Book) Add(m protocol.Message) (fresh bool) {
 		return true
 	}
 	b.span.extend(m)
-	b.heardFrom(m)
+	b.noteMessageTime(m)
 	from := Origin{m.From, m.Seq, m.At}
 	switch body := m.Body.(type) {
 	case protocol.Submit:
@@ -173,8 +173,8 @@ func (b *Book) Add(m protocol.Message) (fresh bool) {
 	return true
 }
 
-// addSite reads what a site says of a job that it was awarded, and of itself, and what
-// an operator says of a site.
+// addSite reads the messages of a site about jobs that it was awarded and about itself,
+// and those of an operator about a site.
 func (b *Book) addSite(from Origin, m protocol.Message) {
 	switch body := m.Body.(type) {
 	case protocol.Accept:

@@ -1,7 +1,10 @@
-// Package history turns what was said into what happened. A [Book] reads the
-// messages of a run, in the order of the run's ledger, and holds for each job
-// what was asked, what every site answered, what was decided and why, and what
-// came of it.
+// Package history turns what was said into what happened. A [Book] folds the
+// event stream of a run once, in the order of its log, into jobs with their
+// instances, rounds, awards and run segments, sites with what they reported of
+// themselves, clearing rounds, and the operators' rules. Live job status, the
+// page's timeline, the query engine and the reports are read-only views of it.
+// That no other package folds a job's life internal/arch holds, with a list of
+// those that do so on purpose (docs/decisions/0240).
 //
 // Nothing in a Book is its own opinion. A figure is copied from a message, or
 // computed from figures of messages by a formula that the comment of its field
@@ -15,6 +18,10 @@
 // each with several options. A Book keeps the first round of a job and its
 // last one in full, for those are what people ask about, and one [Line] for
 // each round. Config.All keeps every round in full.
+//
+// A coordinator that runs keeps far less (Config.Live): jobs that are open, the
+// newest of those that are over, and of sites the newest reports. Its memory does
+// not grow with the age of the market.
 //
 // # What must add up
 //

@@ -201,7 +201,7 @@ func (b *Book) award(from Origin, site string, m protocol.Award) {
 		b.wrong("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
 	}
 	if b.cfg.Live && e.over() {
-		return // a site that takes it all the same is told to stop it
+		return // the market cancels the run of a site that accepts it all the same
 	}
 	b.decided(m.Round)
 	d := Decision{

@@ -137,7 +137,7 @@ type Decision struct {
 // A KnownStart is a start as it was known from an instant on: planned, then measured.
 type KnownStart struct {
 	Known, Start protocol.Time
-	Planned      bool // by an award or an accept: it starts no earlier than it was said
+	Planned      bool // by an award or an accept: the job starts no earlier than that was sent
 }
 
 // A Run is a job on a site's devices. What a site says to its own hands is not on

@@ -14,24 +14,24 @@ const (
 	keptAwards = 4      // awards of one job, the newest
 )
 
-// AddStep reads one step of a coordinator: what it took in, and what it said to that. A
-// submission that it did not take is of no job: one under the id of another, or of a
+// AddStep reads one step of a coordinator: the messages that it took in, and those that it
+// sent because of them. A submission that it did not take is of no job: one under the id of another, or of a
 // stranger.
-func (b *Book) AddStep(heard, said []protocol.Message) {
-	for _, m := range heard {
-		if s, ok := m.Body.(protocol.Submit); !ok || tookSubmission(m.From, s.Job.ID, said) {
+func (b *Book) AddStep(input, sent []protocol.Message) {
+	for _, m := range input {
+		if s, ok := m.Body.(protocol.Submit); !ok || tookSubmission(m.From, s.Job.ID, sent) {
 			b.Add(m)
 		}
 	}
-	for _, m := range said {
+	for _, m := range sent {
 		b.Add(m)
 	}
 }
 
 // tookSubmission reports whether the coordinator answered that the job is on record.
 // One that cannot be run is on record as refused.
-func tookSubmission(from protocol.Party, id protocol.JobID, said []protocol.Message) bool {
-	return slices.ContainsFunc(said, func(m protocol.Message) bool {
+func tookSubmission(from protocol.Party, id protocol.JobID, sent []protocol.Message) bool {
+	return slices.ContainsFunc(sent, func(m protocol.Message) bool {
 		switch body := m.Body.(type) {
 		case protocol.Confirm:
 			return m.To == from && body.Job == id && body.Code == protocol.Acknowledged
@@ -61,6 +61,11 @@ func (b *Book) forgetJobs(id protocol.JobID) {
 	if !b.cfg.Live {
 		return
 	}
+	r := &b.jobs[id].rec // which keeps what is shown of it
+	if n := len(r.Awards); n > 1 {
+		r.Awards = slices.Clone(r.Awards[n-1:])
+	}
+	r.Lost, r.Parts = nil, nil
 	b.ended = append(b.ended, id)
 	if len(b.ended) > KeptEnded {
 		delete(b.jobs, b.ended[0])

@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A live view keeps open jobs, and of what is over and of what sites said no more than
+// A live view keeps open jobs, and of what is over and of reports of sites no more than
 // a bound, however long the market runs.
 func TestALiveViewIsBounded(t *testing.T) {
 	b := New(Config{Live: true})
@@ -45,7 +45,7 @@ func TestALiveViewIsBounded(t *testing.T) {
 	kept := map[string]int{
 		"rounds": len(b.rounds), "calls": len(b.calls), "ended": len(b.ended), "decisions": len(b.decisions), "numbers": len(b.numbers),
 		"tenants": len(b.tenants), "sums": len(b.spent), "instances": len(b.begun), "problems": len(b.problems), "judged": len(b.judged),
-		"spoke": len(site.Spoke), "forecasts": len(site.Forecasts), "meters": len(site.Meters), "idle": len(site.Idles), "hours": len(site.hours),
+		"spoke": len(site.MessageTimes), "forecasts": len(site.Forecasts), "meters": len(site.Meters), "idle": len(site.Idles), "hours": len(site.hours),
 	}
 	bounds := map[string]int{"rounds": KeptRounds, "calls": KeptRounds, "ended": KeptEnded, "spoke": 1}
 	for what, n := range kept {

@@ -7,8 +7,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// preemptedRun is a run at oslo that is taken down to make room, told as a coordinator
-// hears it or, with inside, as a replay does.
+// preemptedRun is a run at oslo that is taken down to make room, as the log of a coordinator
+// has it or, with inside, as that of a replay.
 func preemptedRun(inside bool) *stage {
 	s := &stage{now: noon}
 	s.hello("oslo", "lyon")
@@ -34,10 +34,10 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 	for _, inside := range []bool{false, true} {
 		for _, live := range []bool{false, true} {
 			if inside && live {
-				continue // a coordinator does not hear what a site says to its executor
+				continue // a coordinator does not receive messages between an agent and its executor
 			}
 			s := preemptedRun(inside)
-			s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // once more
+			s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // a repeat
 			s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // by another
 			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a"})
 			b := s.book(Config{Live: live})
@@ -48,7 +48,7 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 			if a := r.Awards[0]; a.Preempted.For != "b" || a.Preempted.Lost != 5*time.Minute || a.Released == (Origin{}) || r.Lost[0].Exited == (Origin{}) {
 				t.Errorf("inside %v, live %v: its award is %+v, its run %+v", inside, live, a, r.Lost[0])
 			}
-			if problems := b.Check(nil); len(problems) > 0 && inside { // without it nobody knows its devices
+			if problems := b.Check(nil); len(problems) > 0 && inside { // without it the devices are not known
 				t.Errorf("%v", problems)
 			}
 			s.say(protocol.Coordinator, protocol.AgentParty("lyon"), protocol.Award{Round: 3, Job: "a", Epoch: 2, Option: option(1, 1, 1)})

@@ -188,8 +188,8 @@ func (b *Book) settled(from Origin, m protocol.Settlement) {
 	}
 }
 
-// cancel notes that a site was asked to stop a job. A site that is back after it was
-// declared gone is told to stop what it had: that is another run.
+// cancel notes that a site was asked to stop a job. A site that comes back after it was
+// declared gone is asked to stop its old runs: that is another run.
 func (b *Book) cancel(from Origin, to protocol.Party, m protocol.Cancel) {
 	e := b.jobs[m.Job]
 	if e == nil || e.over() {

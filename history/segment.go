@@ -3,8 +3,8 @@ package history
 import "github.com/gridbid/gridbid/protocol"
 
 // A RunSegment is a time that a job spent on the devices of one site: a part that
-// ended in a pause, or its last run. A run that was lost is none, for nobody was
-// billed for it; it held its devices all the same: see SegmentAt.
+// ended in a pause, or its last run. A run that was lost is none, for it was
+// billed to no tenant; it held its devices all the same: see SegmentAt.
 type RunSegment struct {
 	Job  protocol.Job
 	Run  *Run

@@ -7,7 +7,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An Inventory is what a site consists of from an instant on, as it said.
+// An Inventory is what a site consists of from an instant on, as it reported.
 type Inventory struct {
 	At    protocol.Time
 	Pools []protocol.Pool
@@ -26,21 +26,21 @@ type MeterReport struct {
 	protocol.SiteUsage
 }
 
-// IdleGPUs is what a site said of its idle GPUs, in thousandths.
+// IdleGPUs is what a site reported of its idle GPUs, in thousandths.
 type IdleGPUs struct {
 	At            protocol.Time
 	Idle, Useless protocol.Milli // Useless: of Idle, those that the usual jobs could not have used
 }
 
-// A LastBid is what a site said of itself with its newest bid. Values of the grid that
-// it left out are those of the bid before.
+// A LastBid is the state of a site as its newest bid reports it. Values of the grid that
+// the bid left out are those of the bid before.
 type LastBid struct {
 	At   protocol.Time
 	Room []protocol.CapacityProfile
 	Grid protocol.GridForecast
 }
 
-// bid keeps what a bid says of its site.
+// bid keeps the state of the site that a bid reports.
 func (s *SiteRecord) bid(at protocol.Time, m protocol.Bids) {
 	s.answered, s.SilentRounds = true, 0
 	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Capacity, m.Grid.From
@@ -55,16 +55,16 @@ func (s *SiteRecord) bid(at protocol.Time, m protocol.Bids) {
 	}
 }
 
-// Heard returns when the site's agent last spoke; 0 if it never did.
-func (s *SiteRecord) Heard() protocol.Time {
-	if s == nil || len(s.Spoke) == 0 {
+// LastMessage returns when the newest message of the site's agent was sent; 0 without any.
+func (s *SiteRecord) LastMessage() protocol.Time {
+	if s == nil || len(s.MessageTimes) == 0 {
 		return 0
 	}
-	return s.Spoke[len(s.Spoke)-1]
+	return s.MessageTimes[len(s.MessageTimes)-1]
 }
 
-// PoolsAt returns what a site consisted of at an instant: as it last said until
-// then, or else as it said first.
+// PoolsAt returns what a site consisted of at an instant, by its newest report until
+// then, or else by its first.
 func (s *SiteRecord) PoolsAt(at protocol.Time) (all []protocol.Pool) {
 	for i, x := range s.Inventories {
 		if i == 0 || x.At <= at {
@@ -74,7 +74,7 @@ func (s *SiteRecord) PoolsAt(at protocol.Time) (all []protocol.Pool) {
 	return all
 }
 
-// ForecastAt returns the forecast that a site had sent last at an instant.
+// ForecastAt returns the newest forecast that a site had sent at an instant.
 func (s *SiteRecord) ForecastAt(at protocol.Time) (Forecast, bool) {
 	for _, f := range slices.Backward(s.Forecasts) { // a site's clock may have been set back
 		if f.At <= at {
@@ -84,48 +84,48 @@ func (s *SiteRecord) ForecastAt(at protocol.Time) (Forecast, bool) {
 	return Forecast{}, false
 }
 
-// IdleGPUsAt returns what a site had said last of its idle GPUs at an instant; false
-// if it says nothing of them at all, as agents of earlier versions.
+// IdleGPUsAt returns the newest report of idle GPUs until an instant; false if the site
+// never reports them, as agents of earlier versions do not.
 func (s *SiteRecord) IdleGPUsAt(at protocol.Time) (last IdleGPUs, ok bool) {
 	for _, x := range s.Idles {
 		if x.At <= at {
-			last, ok = x, s.saysIdle
+			last, ok = x, s.reportsIdle
 		}
 	}
 	return last, ok
 }
 
-// Site returns what is known of a site that spoke; nil of any other. It is the
+// Site returns what is known of a site that sent a message; nil of any other. It is the
 // Book's own and must not be changed.
 func (b *Book) Site(name string) *SiteRecord {
-	if s := b.sites[name]; s != nil && len(s.Spoke) > 0 {
+	if s := b.sites[name]; s != nil && len(s.MessageTimes) > 0 {
 		return s
 	}
 	return nil
 }
 
-// SiteNames returns the sites that spoke, by name.
+// SiteNames returns the sites that sent a message, by name.
 func (b *Book) SiteNames() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
-		if name != "" && len(b.sites[name].Spoke) > 0 {
+		if name != "" && len(b.sites[name].MessageTimes) > 0 {
 			all = append(all, name)
 		}
 	}
 	return all
 }
 
-// heardFrom notes that a site's agent spoke. A live view keeps the last time alone.
-func (b *Book) heardFrom(m protocol.Message) {
+// noteMessageTime notes when a site's agent sent a message. A live view keeps the newest alone.
+func (b *Book) noteMessageTime(m protocol.Message) {
 	name := m.From.SiteName()
 	if m.From != protocol.AgentParty(name) {
 		return
 	}
 	s := b.site(name)
 	if b.cfg.Live {
-		s.Spoke = append(s.Spoke[:0], max(s.Heard(), m.At))
+		s.MessageTimes = append(s.MessageTimes[:0], max(s.LastMessage(), m.At))
 		return
 	}
-	s.Spoke = append(s.Spoke, m.At)
+	s.MessageTimes = append(s.MessageTimes, m.At)
 }
 
 func (b *Book) hello(from Origin, m protocol.RegisterSite) {
@@ -165,7 +165,7 @@ func (s *SiteRecord) addForecast(f Forecast) {
 	s.Forecasts = append(s.Forecasts, f)
 }
 
-// addIdle keeps what a bid says of idle GPUs, where it differs from what was said before.
+// addIdle keeps what a bid reports of idle GPUs, where it differs from the report before.
 func (s *SiteRecord) addIdle(x IdleGPUs) {
 	if x.Idle < 0 || x.Useless < 0 || x.Useless > x.Idle {
 		return // it cannot be true
@@ -174,7 +174,7 @@ func (s *SiteRecord) addIdle(x IdleGPUs) {
 		return
 	}
 	s.Idles = append(s.Idles, x)
-	s.saysIdle = s.saysIdle || x.Idle > 0
+	s.reportsIdle = s.reportsIdle || x.Idle > 0
 }
 
 func (b *Book) meter(from Origin, m protocol.SiteUsage) {
@@ -205,7 +205,7 @@ type Spent struct {
 func (b *Book) Spent() []Spent { return b.spent }
 
 // spend adds a bill to the running sums, or takes one back: times is 1 or -1. One
-// wrong clock does not put off what others say after it.
+// wrong clock does not put off the messages of others after it.
 func (b *Book) spend(at protocol.Time, bill protocol.Usage, times int64, late bool) {
 	if b.cfg.Live {
 		return

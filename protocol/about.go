@@ -2,7 +2,7 @@ package protocol
 
 import "slices"
 
-// IsAbout reports whether m says something about a job.
+// IsAbout reports whether m concerns a job.
 func (m Message) IsAbout(id JobID) bool {
 	switch b := m.Body.(type) {
 	case Submit:
@@ -25,8 +25,8 @@ func (m Message) IsAbout(id JobID) bool {
 	return ok && one == id
 }
 
-// OneJob returns the job that m is about by its name alone; false if it is about none,
-// about several, or brings a job with all that it asks.
+// OneJob returns the job that m refers to by id; false if m refers to none, to several,
+// or contains a whole Job.
 func (m Message) OneJob() (JobID, bool) {
 	if one, ok := m.Body.(aboutOne); ok {
 		return one.about(), true
@@ -34,7 +34,7 @@ func (m Message) OneJob() (JobID, bool) {
 	return "", false
 }
 
-// aboutOne is implemented by the bodies that are about one job.
+// aboutOne is implemented by bodies that refer to one job by id.
 type aboutOne interface{ about() JobID }
 
 func (b Award) about() JobID        { return b.Job }

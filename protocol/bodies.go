@@ -4,9 +4,9 @@ package protocol
 
 import "time"
 
-// What is said about a job. The package comment tells who says which to whom.
+// Messages about a job. The package comment lists the sender and the receiver of each.
 type (
-	// Submit asks that a job be run. The same id again is the same job.
+	// Submit asks the market to run a job. The same id means the same job.
 	Submit struct {
 		Job  Job  `msgpack:"j"`
 		Task Task `msgpack:"tk,omitempty"`
@@ -25,134 +25,132 @@ type (
 		Planning Planning `msgpack:"pl,omitempty"` // the zero Planning means DefaultPlanning
 	}
 
-	// Bids answers a Call: one row for each of its jobs, and the site's state.
+	// Bids answers a Call: one row for each of its jobs, and the state of the site.
 	Bids struct {
 		Round    uint64            `msgpack:"n"`
 		Jobs     []JobBids         `msgpack:"j"`
 		Capacity []CapacityProfile `msgpack:"rm,omitempty" name:"room"` // per GPU model
 		Grid     GridForecast      `msgpack:"g"`
 
-		// Of the GPUs that are idle as it offers, in thousandths: all, and those
-		// that the jobs it was lately asked for could not use (docs/fgd.md). For
-		// people: nothing is decided by them.
+		// The GPUs that are idle now, in thousandths: all, and those that the jobs of
+		// recent Calls could not use (docs/fgd.md). For display: no decision uses them.
 		Idle           Milli `msgpack:"id,omitempty"`
 		FragmentedGPUs Milli `msgpack:"ul,omitempty" name:"useless"`
 	}
 
-	// Award gives a job to the site that reads it.
+	// Award gives a job to the site that receives it.
 	Award struct {
 		Round          uint64      `msgpack:"n"`
 		Job            JobID       `msgpack:"j"`
-		Epoch          uint64      `msgpack:"e"` // hands refuse a job whose epoch is older than one they saw
+		Epoch          uint64      `msgpack:"e"` // fencing token: executors refuse a job with an older epoch than they have seen
 		Option         BidOption   `msgpack:"o"`
-		MayQueue       bool        `msgpack:"q,omitempty" name:"queue"` // wait at the site when there is no room now
-		NotBeforeStart bool        `msgpack:"fm,omitempty" name:"firm"` // it shall not start before the option does
-		Lease          Time        `msgpack:"l"`                        // an award heard later is declined
-		Pause          Time        `msgpack:"pz,omitempty"`             // the site pauses the job then; 0: it runs to its end
+		MayQueue       bool        `msgpack:"q,omitempty" name:"queue"` // wait at the site if there is no free capacity now
+		NotBeforeStart bool        `msgpack:"fm,omitempty" name:"firm"` // do not start before the option's start
+		Lease          Time        `msgpack:"l"`                        // the site declines the award after this time
+		Pause          Time        `msgpack:"pz,omitempty"`             // when the site pauses the job; 0: it runs to its end
 		Why            Reason      `msgpack:"w"`
 		Proof          Certificate `msgpack:"pf"`
 		Task           Task        `msgpack:"tk,omitempty"`
 	}
 
-	// Defer says that a job is not sold yet.
+	// Defer defers a job: it is not awarded yet.
 	Defer struct {
 		Round uint64 `msgpack:"n"`
 		Job   JobID  `msgpack:"j"`
-		Until Time   `msgpack:"u"`            // called again then, at the latest
-		Site  string `msgpack:"s,omitempty"`  // where the plan of now would run it
-		Start Time   `msgpack:"st,omitempty"` // and when
+		Until Time   `msgpack:"u"`            // the job is called again at this time or before
+		Site  string `msgpack:"s,omitempty"`  // the site of the current plan
+		Start Time   `msgpack:"st,omitempty"` // the start of the current plan
 		Why   Reason `msgpack:"w"`
 	}
 
-	// Reject says that a job will not be run.
+	// Reject rejects a job: it will not be run.
 	Reject struct {
 		Job JobID  `msgpack:"j"`
 		Why Reason `msgpack:"w"`
 	}
 
-	// Accept says that the site has reserved what the award asked for.
+	// Accept confirms that the site has reserved the capacity for an award.
 	Accept struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e"`
 		Start Time   `msgpack:"st"` // planned
 	}
 
-	// Decline says that the site cannot do what it offered. The job goes into
-	// the next round.
+	// Decline reports that the site cannot run an award any more. The next round calls
+	// the job once more.
 	Decline struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e"`
 		Why   Reason `msgpack:"w"`
 	}
 
-	// Confirm says that what its listener said of a job is on the
-	// coordinator's books, and what follows: see [Acknowledged], [AcceptConfirmed], [AwardVoid] and
-	// [JobClosed]. A site launches no job before it is told that its Accept stands.
+	// Confirm acknowledges a message about a job: its events are stored. See [Acknowledged],
+	// [AcceptConfirmed], [AwardVoid] and [JobClosed]. A site launches a job only after Stands.
 	Confirm struct {
 		Job   JobID  `msgpack:"j"`
-		Epoch uint64 `msgpack:"e,omitempty"` // 0 of a Submit
+		Epoch uint64 `msgpack:"e,omitempty"` // 0 for a Submit
 		Code  Code   `msgpack:"c"`
 	}
 
-	// Cancel asks that a job not be run, or be stopped: a submitter asks the
-	// coordinator, the coordinator the site, the site its hands. Kept, a job that
-	// runs is paused: the hands save what it has done, and say Exited with what is
-	// left; or, if they cannot, Started.
+	// Cancel asks not to run a job, or to stop it: a submitter asks the coordinator,
+	// the coordinator the site, the site its executor. With Keep the job is paused:
+	// the executor saves a checkpoint and sends Exited with Left, or Started if it
+	// cannot.
 	Cancel struct {
 		Job        JobID  `msgpack:"j"`
-		Epoch      uint64 `msgpack:"e,omitempty"` // 0 of a submitter
+		Epoch      uint64 `msgpack:"e,omitempty"` // 0 from a submitter
 		Checkpoint bool   `msgpack:"kp,omitempty" name:"keep"`
 	}
 
-	// Launch tells the hands to run a job now. Said again under the same epoch
-	// it asks how the job stands: Started if it runs, Exited if it has ended.
+	// Launch makes the executor start a job now. A repetition with the same epoch asks
+	// for its status: Started if it runs, Exited if it has ended.
 	Launch struct {
 		Job     Job           `msgpack:"j"`
 		Epoch   uint64        `msgpack:"e"`
 		Node    string        `msgpack:"nd"`
 		Devices []int         `msgpack:"dv"`
 		Model   string        `msgpack:"md,omitempty"`
-		Cap     Milliwatts    `msgpack:"cp,omitempty"` // of each device; 0: none
-		Run     time.Duration `msgpack:"r"`            // how long the plan says it takes
-		Power   Milliwatts    `msgpack:"pw"`           // what the plan says it draws, before the facility's share
+		Cap     Milliwatts    `msgpack:"cp,omitempty"` // power cap of each device; 0: none
+		Run     time.Duration `msgpack:"r"`            // planned run time
+		Power   Milliwatts    `msgpack:"pw"`           // planned draw, without the facility's overhead
 		Task    Task          `msgpack:"tk,omitempty"`
 	}
 
-	// Started says that a job has begun.
+	// Started reports that a job has started.
 	Started struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e"`
 	}
 
-	// Finished says that a job ended, and what its devices and its part of the
-	// host drew in each hour of its run: measured, before the facility's share.
+	// Finished reports that a job ended, and the measured energy of its devices and its
+	// part of the host in each hour, without the facility's overhead.
 	Finished struct {
 		Job    JobID          `msgpack:"j"`
 		Epoch  uint64         `msgpack:"e"`
 		Draw   []HourlyEnergy `msgpack:"dr"`
-		Failed string         `msgpack:"fl,omitempty"` // in words, if its own program failed
-		// Estimated says that Draw is no measurement, in whole or in part.
+		Failed string         `msgpack:"fl,omitempty"` // reason as text, if the job's own program failed
+		// Estimated: at least a part of Draw was not measured.
 		Estimated bool        `msgpack:"es,omitempty"`
 		Use       Utilization `msgpack:"u,omitempty"`
-		// Left is how much of its Launch's Run a job had before it that was paused.
+		// Left is the rest of its Launch's Run, for a job that was paused.
 		Left time.Duration `msgpack:"lf,omitempty"`
-		// Ended is when it ended, by the clock of its machine; 0: just now.
+		// Ended is its end by the clock of its machine; 0: the time of this message.
 		Ended Time `msgpack:"en,omitempty"`
 	}
 
-	// Interrupted says that a job could not be started, or was taken down by no fault
-	// of its own, and that nothing of it runs any more: it may be run elsewhere.
+	// Interrupted reports that a job could not be started or was interrupted by another cause
+	// than its own program. Nothing of it runs any more, so it may run elsewhere.
 	Interrupted struct {
 		Job   JobID          `msgpack:"j"`
 		Epoch uint64         `msgpack:"e"`
 		Why   Reason         `msgpack:"w"`
-		Draw  []HourlyEnergy `msgpack:"dr,omitempty"` // of what it ran
+		Draw  []HourlyEnergy `msgpack:"dr,omitempty"` // of the time that it ran
 
 		Estimated bool `msgpack:"es,omitempty"` // see Exited
 	}
 
-	// UsageReport reports an ended job to the market: the facility's energy, and what
-	// it cost at the prices and intensities of its own hours.
+	// UsageReport is the usage report of an ended job: energy with the facility's overhead,
+	// carbon and money at the values of its own hours.
 	UsageReport struct {
 		Job     JobID        `msgpack:"j"`
 		Epoch   uint64       `msgpack:"e"`
@@ -160,19 +158,18 @@ type (
 		Ended   Time         `msgpack:"en"`
 		Node    string       `msgpack:"nd"`
 		Devices []int        `msgpack:"dv"`
-		IT      Millijoules  `msgpack:"it"` // before the facility's share
+		IT      Millijoules  `msgpack:"it"` // without the facility's overhead
 		Energy  Millijoules  `msgpack:"eg"`
 		Carbon  Milligrams   `msgpack:"co"`
 		Money   Microdollars `msgpack:"mo"`
 		Failed  string       `msgpack:"fl,omitempty"` // see Exited
 
 		Estimated bool `msgpack:"es,omitempty"` // see Exited
-		// Left is the run, at the reference clock, that a paused job has before it.
+		// Left is the rest of a paused job's run time, at the reference clock.
 		Left time.Duration `msgpack:"lf,omitempty"`
 	}
 
-	// Settlement closes a job: what was measured against what was bid, and the
-	// payment that follows.
+	// Settlement closes a job: measured usage against the bid, and the payment.
 	Settlement struct {
 		Job     JobID        `msgpack:"j"`
 		Site    string       `msgpack:"s"`
@@ -182,94 +179,93 @@ type (
 		Counted Usage        `msgpack:"c"`
 		Late    bool         `msgpack:"l,omitempty"`
 
-		Estimated bool `msgpack:"es,omitempty"` // Counted is no measurement: see Exited
-		Part      bool `msgpack:"pt,omitempty"` // of a job that was paused: the rest is yet to come
+		Estimated bool `msgpack:"es,omitempty"` // at least a part of Counted was not measured
+		Part      bool `msgpack:"pt,omitempty"` // of a paused job: settlements of the rest follow
 	}
 
-	// JobStatus tells the queue of a site how a job stands that it submitted:
-	// the site's own people look there, and nowhere else.
+	// JobStatus sends a job's status to the queue that submitted it, which shows it to
+	// the users of its cluster.
 	JobStatus struct {
 		Job    JobID  `msgpack:"j"`
 		Epoch  uint64 `msgpack:"e,omitempty"`
 		State  Code   `msgpack:"c"`            // Waiting; Stands, with Site; Closed, by Why or settled
-		Site   string `msgpack:"s,omitempty"`  // that has it, or had it to its end
+		Site   string `msgpack:"s,omitempty"`  // that has it, or had it at its end
 		Model  string `msgpack:"md,omitempty"` // of its GPUs
 		Start  Time   `msgpack:"st"`           // planned, then measured
 		Bill   Usage  `msgpack:"b"`            // bid, with the planned finish; then measured
 		Failed string `msgpack:"fl,omitempty"` // see Exited
-		Why    Reason `msgpack:"w"`            // it waits again, was awarded, or was refused
+		Why    Reason `msgpack:"w"`            // why it waits, was awarded, or was rejected
 	}
 )
 
-// What is said about options that cost nearly the same.
+// Messages about options that cost nearly the same.
 type (
-	// JudgeRequest puts to the judge some options of one job, each of which may be
-	// awarded: they fit beside all else that the round awards, and cost little
-	// more than the best of them. The judge has no other options.
+	// JudgeRequest offers the judge some options of one job. Each may be awarded: it fits beside
+	// the round's other awards, and costs little more than the best. The judge can
+	// choose no other option.
 	JudgeRequest struct {
 		Round   uint64           `msgpack:"n"`
 		Job     JobID            `msgpack:"j"`
-		Until   Time             `msgpack:"u"` // an Answer heard later is not read
-		Choices []JudgeChoice    `msgpack:"c"` // in an order that says nothing of their cost
+		Until   Time             `msgpack:"u"` // answers after this time are ignored
+		Choices []JudgeChoice    `msgpack:"c"` // in an order that does not depend on their cost
 		Notes   []OperatorNotice `msgpack:"nt,omitempty"`
 	}
 
-	// JudgeAnswer is what the judge says: the same question was put to a model
-	// twice, the second time in the opposite order. Or why there is no answer.
+	// JudgeAnswer is the judge's result: a model's choices for both orders of the options,
+	// or why there is none.
 	JudgeAnswer struct {
 		Round  uint64        `msgpack:"n"`
 		Job    JobID         `msgpack:"j"`
-		Picks  []JudgePick   `msgpack:"p,omitempty"` // first and second asking
+		Picks  []JudgePick   `msgpack:"p,omitempty"` // for the first and the second order
 		Fault  Code          `msgpack:"f,omitempty"`
 		Model  string        `msgpack:"m,omitempty"`
-		Prompt string        `msgpack:"h,omitempty"` // SHA-256 of what was asked, in hexadecimal
+		Prompt string        `msgpack:"h,omitempty"` // SHA-256 of the first prompt, in hex
 		Took   time.Duration `msgpack:"t,omitempty"`
-		Tokens int           `msgpack:"k,omitempty"` // of both askings, in and out
+		Tokens int           `msgpack:"k,omitempty"` // of both calls, in and out
 	}
 )
 
-// What is said beside a job.
+// Messages without a job.
 type (
-	// RegisterSite tells the market what a site is.
+	// RegisterSite registers a site and its capacity.
 	RegisterSite struct {
 		Site  string `msgpack:"s"`
 		Pools []Pool `msgpack:"p"`
 	}
 
-	// Inventory tells an agent what its site consists of, all of it, whenever
-	// that changes. The first after the hands began also tells what runs, so
-	// that an agent which forgot takes it up again.
+	// Inventory reports all nodes of a site whenever they change. The first one of an
+	// executor's process also has the running jobs, so that an agent without them
+	// can adopt them.
 	Inventory struct {
 		Nodes []Node         `msgpack:"n"`
 		Held  []FoundRunning `msgpack:"h,omitempty"`
 	}
 
-	// FoundRunning is a job that the hands found running.
+	// FoundRunning is a job that the executor found running.
 	FoundRunning struct {
 		Launch Launch `msgpack:"l"`
 		Since  Time   `msgpack:"s"`
 	}
 
-	// Drain asks the coordinator to send no more jobs to a site, or, with Over,
-	// to send it some again. What the site has accepted it finishes.
+	// Drain asks the coordinator to award no more jobs to a site, or, with Over, to
+	// award it jobs again. The site finishes what it has accepted.
 	Drain struct {
 		Site string `msgpack:"s"`
 		Over bool   `msgpack:"o,omitempty"`
 	}
 
-	// InputLog is the coordinator's own account of what it took in, in the order
-	// in which it did: with it a ledger leads to the same decisions again. It
-	// travels to nobody. Several of one life continue each other.
+	// InputLog is the coordinator's input log: with it a ledger replays to the same
+	// decisions. It is stored and never sent. Those of one incarnation continue each
+	// other.
 	InputLog struct {
-		Incarnation uint64  `msgpack:"l" name:"life"` // of the coordinator, see Mouth
-		Rules       string  `msgpack:"r,omitempty"`   // its settings as JSON, with the first of a life
-		Books       []Input `msgpack:"bk,omitempty"`  // facts of earlier lives, from which this one began
+		Incarnation uint64  `msgpack:"l" name:"life"` // incarnation of the coordinator: see Mouth
+		Rules       string  `msgpack:"r,omitempty"`   // its configuration as JSON, in the first Heard of an incarnation
+		Books       []Input `msgpack:"bk,omitempty"`  // the events that the incarnation was restored from
 		Steps       []Input `msgpack:"st,omitempty"`
 	}
 
-	// A Input is one message that a party took in, by its speaker and number, and
-	// when that was by the clock of who took it in. Without a speaker it was the
-	// clock alone.
+	// A Input is one input of a party: a message, by sender and number, and when the
+	// party processed it by its own clock. Without a sender it is a tick of the clock.
 	Input struct {
 		_msgpack struct{} `msgpack:",as_array"`
 
@@ -278,39 +274,39 @@ type (
 		Seq  uint64
 	}
 
-	// Signal tells an agent values of its grid that are known now: of hours
-	// gone, of this hour, or published ahead.
+	// Signal gives an agent known values of its grid: of past hours, of this hour, or
+	// published ahead.
 	Signal struct {
 		What   Quantity `msgpack:"q"`
 		Points []Point  `msgpack:"p"`
-		Guess  bool     `msgpack:"g,omitempty"` // forecast by others, and neither measured nor sold
+		Guess  bool     `msgpack:"g,omitempty"` // forecast by a service: neither measured nor sold
 	}
 
-	// IdleReading tells an agent what its site drew in an hour outside of jobs.
+	// IdleReading gives an agent its site's energy of an hour, outside of jobs and in total.
 	IdleReading struct {
 		Hour  Time        `msgpack:"h"`
-		Idle  Millijoules `msgpack:"id"` // awake but unused devices and hosts, and sleeping nodes
-		Total Millijoules `msgpack:"tt"` // of the whole site, metered apart from the jobs
+		Idle  Millijoules `msgpack:"id"` // of awake but unused devices and hosts, and of sleeping nodes
+		Total Millijoules `msgpack:"tt"` // of the whole site, measured independently of the jobs
 
-		Estimated bool `msgpack:"es,omitempty"` // no meter says so, or not all of it
+		Estimated bool `msgpack:"es,omitempty"` // at least a part was not measured
 	}
 
-	// SiteUsage reports a site's hour to the market, with its own bill.
+	// SiteUsage reports the energy of a site's hour to the market, with its cost.
 	SiteUsage struct {
 		Hour  Time        `msgpack:"h"`
-		Total Millijoules `msgpack:"tt"` // before the facility's share
-		Idle  Usage       `msgpack:"id"` // IT energy apart: see Bill
+		Total Millijoules `msgpack:"tt"` // without the facility's overhead
+		Idle  Usage       `msgpack:"id"` // of idle draw: see Bill
 
 		Estimated bool `msgpack:"es,omitempty"` // see Reading
 	}
 )
 
-// A Task is what to run, as the hands of a site read it: a Kubernetes object in
-// JSON, say. The market does not look into it, and tells it only to the site
+// A Task is what to run, in the form that the site's executor understands, such as a
+// Kubernetes object in JSON. The market does not parse it, and sends it only to the site
 // that wins.
 type Task string
 
-// A Quantity names what a Signal is about, and its unit.
+// A Quantity is the quantity of a Signal; it implies the unit.
 type Quantity string
 
 // Quantities.

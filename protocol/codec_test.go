@@ -110,7 +110,7 @@ func mirrorType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Rows grow at their end: what an older speaker does not send is zero, and
+// Rows grow at their end: what an older sender does not send is zero, and
 // what a newer one sends besides is not read.
 func TestRowsOfOtherVersionsAreRead(t *testing.T) {
 	for _, typ := range rowTypes() {

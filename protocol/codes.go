@@ -1,6 +1,6 @@
 package protocol
 
-// A Code is a reason that machines can count.
+// A Code is a reason in a form that programs can compare and count.
 type Code string
 
 // Why a site has no option for a job.
@@ -11,31 +11,31 @@ const (
 	NoCapacity   Code = "no-room"
 	PastDeadline Code = "misses-deadline"
 	NoSignal     Code = "no-grid-signal"
-	NotCalled    Code = "not-asked"           // the rule of this market asks another site
+	NotCalled    Code = "not-asked"           // the market's rule calls another site for this job
 	Forbidden    Code = "policy"              // a rule of the operators' policy forbids it
 	BadPlanning  Code = "impossible-planning" // the Call's Planning is not valid
 )
 
-// Why a job was awarded, held, refused or declined.
+// Reasons of awards, deferrals, rejections and declines.
 const (
 	Cheapest      Code = "least-cost"      // of all options in the clearing of its round
 	ByRule        Code = "by-rule"         // a fixed rule chose the site
-	CheaperLater  Code = "cheaper-later"   // the plan runs it at a better hour
-	Waiting       Code = "waiting"         // no site has room now
+	CheaperLater  Code = "cheaper-later"   // the plan has a cheaper start later
+	Waiting       Code = "waiting"         // no site has free capacity now
 	NoBids        Code = "no-offer"        // no site has an option
-	Malformed     Code = "malformed"       // the job makes no sense
-	Duplicate     Code = "duplicate"       // of a job with other contents
-	CapacityTaken Code = "room-gone"       // taken since the offer
+	Malformed     Code = "malformed"       // the job is invalid: see Job.InvalidReason
+	Duplicate     Code = "duplicate"       // another job has the same id
+	CapacityTaken Code = "room-gone"       // the capacity was taken after the bid
 	Superseded    Code = "superseded"      // an award of a newer epoch is known
-	UnknownJob    Code = "unknown-job"     // nobody asked about it
+	UnknownJob    Code = "unknown-job"     // the job was not called
 	SiteSilent    Code = "site-silent"     // it did not answer in time
-	ImpossibleBid Code = "impossible-term" // an offer that cannot be true
-	Cancelled     Code = "cancelled"       // its submitter or an operator asked for that
-	Unconfirmed   Code = "unconfirmed"     // the coordinator was not heard before the lease ended
+	ImpossibleBid Code = "impossible-term" // a bid with impossible values
+	Cancelled     Code = "cancelled"       // by its submitter or an operator
+	Unconfirmed   Code = "unconfirmed"     // no confirmation came before the lease ended
 	ChosenByJudge Code = "judge"           // a judge chose among options that cost nearly the same
 )
 
-// Why a judge picks.
+// Reasons of a judge's choice.
 const (
 	OperatorNote    Code = "operator_note"
 	SpreadLoad      Code = "spread_load"
@@ -44,31 +44,31 @@ const (
 	NoPreference    Code = "no_preference" // the rule decides
 )
 
-// Why there is no verdict. The rule decides then.
+// Reasons why there is no verdict. The market's rule decides then.
 const (
 	AnswerLate      Code = "late"        // not in time
-	AnswerFailed    Code = "error"       // no reply, or one cut short
-	AnswerInvalid   Code = "invalid"     // not what was asked for
+	AnswerFailed    Code = "error"       // no reply, or an incomplete one
+	AnswerInvalid   Code = "invalid"     // not a valid verdict
 	NotAmongChoices Code = "not-offered" // a handle that was not among the choices
-	OrderDependent  Code = "order"       // another one when asked in the opposite order
+	OrderDependent  Code = "order"       // the choice changed with the order of the options
 	OverBudget      Code = "over-budget" // calls or tokens of this hour are spent
 )
 
-// Why a job was lost by the hands of a site.
+// Reasons why an executor reports a job as interrupted.
 const (
-	ClusterRefused Code = "cluster-refused" // quota, admission, a task that cannot be read
+	ClusterRefused Code = "cluster-refused" // quota, admission, or an invalid task
 	Evicted        Code = "evicted"
 	NodeLost       Code = "node-gone"
-	TakenOver      Code = "taken-over"  // another scheduler or user put it or others in its place
-	NotStarted     Code = "not-started" // it did not get to run in time
+	TakenOver      Code = "taken-over"  // another scheduler or user replaced it
+	NotStarted     Code = "not-started" // it did not start in time
 )
 
-// What a Confirm says.
+// Codes of a Confirm.
 const (
-	Acknowledged    Code = "taken"  // the Submit, or of no job the Hello: it need not be said again
-	AcceptConfirmed Code = "stands" // the Accept: the job is the site's alone
-	AwardVoid       Code = "void"   // the award is over: let go of what it reserved
-	JobClosed       Code = "closed" // the Done, or the Submit of a job that has ended
+	Acknowledged    Code = "taken"  // acknowledges a Submit, or without a job a Hello: stop retransmitting
+	AcceptConfirmed Code = "stands" // acknowledges an Accept: the job is at this site only
+	AwardVoid       Code = "void"   // the award has expired: release the reservation
+	JobClosed       Code = "closed" // acknowledges a Done, or the Submit of a job that has ended
 
-	UnknownSite Code = "unknown-site" // of an Offer: say Hello first
+	UnknownSite Code = "unknown-site" // to an Offer: send a Hello first
 )

@@ -4,37 +4,36 @@ package protocol
 
 import "time"
 
-// What a site remembers of jobs that ran, and makes of it.
+// Recorded runs of a site, and estimates from them.
 type (
-	// Utilization is what a job made of what it held, over its run; 0 is what was not
-	// measured.
+	// Utilization is the resource use of a run; 0 means not measured.
 	Utilization struct {
-		GPU         Milli `msgpack:"g,omitempty"`  // part of the time that its devices worked, in the mean
-		GPUMemory   MiB   `msgpack:"gm,omitempty"` // of one device, at most
-		CPU         Milli `msgpack:"c,omitempty"`  // cores, in the mean
-		Memory      MiB   `msgpack:"m,omitempty"`  // at most
-		Received    MiB   `msgpack:"rx,omitempty"` // over the network, in all
-		Sent        MiB   `msgpack:"tx,omitempty"` // likewise
-		Temperature int   `msgpack:"t,omitempty"`  // of its hottest device at most, degrees Celsius
+		GPU         Milli `msgpack:"g,omitempty"`  // mean share of time that its devices were busy
+		GPUMemory   MiB   `msgpack:"gm,omitempty"` // peak of one device
+		CPU         Milli `msgpack:"c,omitempty"`  // mean number of cores
+		Memory      MiB   `msgpack:"m,omitempty"`  // peak
+		Received    MiB   `msgpack:"rx,omitempty"` // total over the network
+		Sent        MiB   `msgpack:"tx,omitempty"` // total over the network
+		Temperature int   `msgpack:"t,omitempty"`  // peak of its hottest device, degrees Celsius
 	}
 
-	// CompletedRun is what a site remembers of a run, to tell by it how long jobs like it
-	// take. It is a fact of the site's agent, and said to nobody.
+	// CompletedRun records a finished run, to estimate run times of similar jobs. It is an event
+	// of the site's agent and never sent.
 	CompletedRun struct {
-		Job    Job           `msgpack:"j"`            // tenant, image and shape
+		Job    Job           `msgpack:"j"`            // its tenant, image and shape count
 		Lasted time.Duration `msgpack:"r"`            // at the reference clock
-		Power  Milliwatts    `msgpack:"pw,omitempty"` // mean, before the facility's share; 0: not measured
+		Power  Milliwatts    `msgpack:"pw,omitempty"` // mean, without the facility's overhead; 0: not measured
 		Use    Utilization   `msgpack:"u,omitempty"`
 	}
 
-	// An Estimate is how long a site takes a job to run, at the reference clock, by
-	// the jobs like it that it ran before. Its options are planned with the mean,
-	// which is right for the sum of many.
+	// An Estimate is a site's estimate of a job's run time at the reference clock, from
+	// its earlier runs of similar jobs. Options are planned with the mean, so that the
+	// sum over many jobs is right.
 	Estimate struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Mean     time.Duration
-		P50      time.Duration // half of such jobs took less
-		P90      time.Duration // nine in ten did
-		Runs     int           // of the jobs most like it; 0: a guess by rule
+		P50      time.Duration // median
+		P90      time.Duration // 90th percentile
+		Runs     int           // of the most similar jobs; 0: no runs, a default
 	}
 )

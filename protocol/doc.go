@@ -1,58 +1,58 @@
-// Package protocol is the language of the market: every sentence that a party
-// may say to another, and nothing else.
+// Package protocol defines the messages that the parties of the market exchange, with
+// their encoding. It has no other contents.
 //
-// A party is a coordinator, an agent, the hands of a site, a feed of grid
-// signals, a submitter, or the queue of a site's own cluster. Parties share no memory. What one knows of another
-// it has read in a [Message], so the record of messages is the whole history
-// of a run: replay repeats it, the page draws it, the narrator tells it.
+// A party is a coordinator, an agent, the executor of a site (party "hands"), a source
+// of grid signals ("feed"), a submitter, a judge, or the queue of a site's own
+// cluster. Parties share no memory: a party learns of another only by a [Message]. So
+// the log of all messages is the whole history of a run, which package history folds
+// into job status, pages and explanations, and which a replay repeats.
 //
 // # A job, in messages
 //
-//	Submit   submitter   -> coordinator  please run this
-//	Call     coordinator -> every agent  who can run these, when, at what cost?
-//	Offer    agent       -> coordinator  each job: options, or why not; room left
-//	Award    coordinator -> agent        you run it, as this option says
-//	Hold     coordinator -> submitter    not yet; asked again then, and why
-//	Refuse   coordinator -> submitter    nobody can, and why
-//	Accept   agent       -> coordinator  reserved
-//	Decline  agent       -> coordinator  no longer possible, and why
-//	Confirm  coordinator -> who spoke    on the books: the Submit, Accept, Done
-//	Launch   agent       -> its hands    this node, these GPUs, under this cap
-//	Started  hands       -> agent        it runs
-//	Exited   hands       -> agent        it ended, and took this much energy
-//	Lost     hands       -> agent        it runs no more, by no fault of its own
-//	Preempted agent      -> coordinator  its run was taken down to make room
-//	Done     agent       -> coordinator  it ended; energy, carbon, money measured
-//	Settled  coordinator -> everybody    paid: measured against bid
-//	Standing coordinator -> a queue      who has the job you submitted; how it ended
-//	Ask      coordinator -> judge        these cost nearly the same: which?
-//	Answer   judge       -> coordinator  this one, twice; or why not
+//	Submit   submitter   -> coordinator  run this job
+//	Call     coordinator -> every agent  opens a round: bid for these jobs
+//	Offer    agent       -> coordinator  bids: options for each job, or why there are none; free capacity
+//	Award    coordinator -> agent        the site won the job with this option
+//	Hold     coordinator -> submitter    deferred: when the job is called next, and why
+//	Refuse   coordinator -> submitter    rejected: no site can run it, and why
+//	Accept   agent       -> coordinator  the site has reserved the capacity
+//	Decline  agent       -> coordinator  the site cannot run it any more, and why
+//	Confirm  coordinator -> sender       acknowledges a Submit, Accept or Done as stored
+//	Launch   agent       -> executor     start it on this node and these GPUs, with this cap
+//	Started  executor    -> agent        it runs
+//	Exited   executor    -> agent        it finished, with the energy it drew
+//	Lost     executor    -> agent        interrupted by another cause than the job itself
+//	Preempted agent      -> coordinator  its run was stopped to make room for another
+//	Done     agent       -> coordinator  usage report: measured energy, carbon and money
+//	Settled  coordinator -> all          payment: measured against bid
+//	Standing coordinator -> queue        status of a job that the queue submitted
+//	Ask      coordinator -> judge        choose among options that cost nearly the same
+//	Answer   judge       -> coordinator  a choice for each order of the options, or why there is none
 //
-// A message may be lost. Who needs an answer says the same again until it comes:
-// a Submit until it is Taken or answered, an Accept until it Stands or is Void, a
-// Launch until Started, a Done until it is settled or Closed. Each is harmless
-// when said twice.
+// A message may be lost. A sender that needs an answer retransmits until it comes: a
+// Submit until a Confirm with Taken or another answer, an Accept until Stands or Void, a
+// Launch until Started, a Done until it is settled or Closed. Each of these is
+// idempotent.
 //
-// Beside a job: Cancel, Drain and Policy (an operator asks), Hello (an agent says what
-// its site is), Signal (a feed says a price, a carbon intensity, a weather),
-// Inventory (hands say what a site consists of), Meter (an agent says what its
-// site drew in an hour, idle draw included), Heard (a coordinator notes for its
-// ledger what it took in, in which order).
+// Messages without a job: Cancel, Drain and Policy (an operator's request), Hello (an
+// agent registers its site), Signal (a source publishes prices, carbon intensities or
+// PUE), Inventory (the executor reports nodes and running jobs), Meter (an agent reports
+// the energy of its site in an hour, idle draw included), Heard (a coordinator records
+// its inputs in order, for replay).
 //
 // # Units
 //
 // Every quantity has a type named for its unit, and is an integer: money in
-// millionths of a dollar, energy in millijoules, power in milliwatts, carbon
-// in milligrams, GPU shares in thousandths, time in milliseconds. Integers add
-// up to the same sum in any order and on any machine; replays are compared
-// byte for byte, so sums must not wobble.
+// millionths of a dollar, energy in millijoules, power in milliwatts, carbon in
+// milligrams, GPU shares in thousandths, time in milliseconds. A sum of integers is
+// the same in any order and on any machine, which replays need: they are compared byte
+// for byte.
 //
 // # Evolution
 //
 // See [Version]. Within a version fields are added, never renamed, retyped or reused;
-// rows that travel as arrays grow at their end. A reader ignores fields that it does not
-// know, and counts kinds that it does not know. A reader refuses messages, streams and
-// ledgers of any other version. testdata/vN holds messages of version N: tests read
-// those of the current version and see those of older ones refused, so none of these
-// files may change.
+// rows that are encoded as arrays grow at their end. A reader ignores unknown fields and
+// counts messages of unknown kinds. It refuses messages, streams and ledgers of any other
+// version. testdata/vN holds messages of version N: tests decode those of the current
+// version and check that older ones are refused, so these files must not change.
 package protocol

@@ -1,11 +1,11 @@
 package protocol
 
-// fieldCursor is a table being counted, written or read: one walk serves all three.
+// fieldCursor is a table that is counted, written or read; one walk serves all three.
 type fieldCursor struct {
 	w     *wire
 	phase int
-	n     int    // counting: fields so far; reading: keys left, with this one
-	key   []byte // reading: of the value that comes next
+	n     int    // counting: fields so far; reading: keys left, including this one
+	key   []byte // reading: the key of the next value
 }
 
 const (
@@ -31,9 +31,9 @@ func (w *wire) walkTable(walk func(*fieldCursor)) {
 	}
 	f.phase, f.n = phaseReading, w.expectForm(formTable, "a table")
 	f.readNextKey()
-	// We write fields in the order of the walk, so one walk reads them all.
-	// Others may not: walk again as long as that finds some, and skip the key
-	// that stops it, which is one of a newer speaker.
+	// Fields are written in the order of the walk, so one walk reads them all. Other
+	// writers may use another order: repeat the walk as long as it finds fields, and
+	// skip the key that it stops at, which belongs to a newer version.
 	for f.n > 0 && w.err == nil {
 		before := f.n
 		walk(f)
@@ -51,7 +51,7 @@ func (f *fieldCursor) readNextKey() {
 	}
 }
 
-// beginField reports whether the value under key is to be written or read now.
+// beginField reports whether the value under key is to be written or read in this step.
 func (f *fieldCursor) beginField(key string, leave bool) bool {
 	switch f.phase {
 	case phaseReading:
@@ -68,7 +68,7 @@ func (f *fieldCursor) beginField(key string, leave bool) bool {
 	return !leave
 }
 
-// finishField goes on to the next key when reading.
+// finishField advances to the next key when reading.
 func (f *fieldCursor) finishField() {
 	f.n--
 	f.readNextKey()

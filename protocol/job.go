@@ -5,54 +5,54 @@ import (
 	"time"
 )
 
-// A JobID names a job for the whole of its life, in the whole federation.
+// A JobID identifies a job in the whole federation, from its submission on.
 type JobID string
 
-// A Job is what a submitter wants run. The zero of a field that limits
-// something is no limit.
+// A Job is what a submitter wants to run. The zero of a field that limits something
+// means no limit.
 type Job struct {
 	ID     JobID  `msgpack:"id"`
 	Tenant string `msgpack:"tn,omitempty"`
-	Home   string `msgpack:"hm,omitempty"` // site at which it was submitted, and where its input is
+	Home   string `msgpack:"hm,omitempty"` // site at which it was submitted and which has its input
 
-	// What it asks of one node.
+	// Demand on one node.
 	GPUs      int      `msgpack:"g,omitempty"`  // devices; 0 is a job without GPUs
 	Share     Milli    `msgpack:"s,omitempty"`  // of each device, 1..1000; below 1000 only with one device
 	GPUMemory MiB      `msgpack:"gm,omitempty"` // of each device
 	CPU       Milli    `msgpack:"c,omitempty"`
 	Memory    MiB      `msgpack:"m,omitempty"`
-	Models    []string `msgpack:"md,omitempty"` // GPU models that will do; empty: any
+	Models    []string `msgpack:"md,omitempty"` // acceptable GPU models; empty: any
 
-	// When and where it may run.
+	// Time and place.
 	Arrival    Time          `msgpack:"a"`
-	Run        time.Duration `msgpack:"r"` // run time at the reference clock: a V100 without a cap; 0: not known, sites estimate it
-	Deadline   Time          `msgpack:"d"` // to be done by; later counts as late
+	Run        time.Duration `msgpack:"r"` // run time at the reference clock, a V100 without a cap; 0: unknown, sites estimate it
+	Deadline   Time          `msgpack:"d"` // latest end; a later one counts as late
 	Deferrable bool          `msgpack:"df,omitempty"`
 	Priority   int           `msgpack:"p,omitempty"`  // higher goes first
 	Regions    []string      `msgpack:"rg,omitempty"` // sites that may hold its data; empty: any
 
-	Input MiB    `msgpack:"in,omitempty"` // to be moved when it does not run at Home
-	Image string `msgpack:"im,omitempty"` // what it runs: sites tell by it how long jobs take
+	Input MiB    `msgpack:"in,omitempty"` // to be transferred when it does not run at Home
+	Image string `msgpack:"im,omitempty"` // container image; sites estimate run times by it
 
-	// A job that may be paused keeps what it has done in a checkpoint.
-	Pause time.Duration `msgpack:"pz,omitempty"` // that saving and loading it adds to its run; 0: it cannot be paused
+	// A job that may be paused saves its state in a checkpoint.
+	Pause time.Duration `msgpack:"pz,omitempty"` // run time added by saving and loading it; 0: the job cannot be paused
 	State MiB           `msgpack:"sz,omitempty"` // size of the checkpoint
 }
 
-// RemainderAfterPause returns what is left of a job that was paused at a site, with so much of
-// its run to go: a job whose input lies there.
+// RemainderAfterPause returns the rest of a job that was paused at a site with left of its run time to
+// go: a job whose input, and checkpoint, are at that site.
 func (j Job) RemainderAfterPause(site string, left time.Duration) Job {
 	j.Run, j.Home, j.Input = left+j.Pause, site, j.Input+j.State
 	return j
 }
 
-// TotalGPUMilli returns what the job holds in all, in thousandths of a device.
+// TotalGPUMilli returns the GPU capacity that the job takes, in thousandths of a device.
 func (j Job) TotalGPUMilli() Milli { return Milli(j.GPUs) * j.Share }
 
-// IsTiedToOneSite reports whether j may run at one site alone.
+// IsTiedToOneSite reports whether j may run at one site only.
 func (j Job) IsTiedToOneSite() bool { return len(j.Regions) == 1 }
 
-// InvalidReason returns what is wrong with the job, in words for its submitter, or "".
+// InvalidReason returns what is wrong with the job, for its submitter, or "".
 func (j Job) InvalidReason() string {
 	switch {
 	case j.ID == "":
@@ -95,11 +95,11 @@ func (j Job) InvalidReason() string {
 
 func nameTooLong(name string) bool { return len(name) > maxName }
 
-// MaxWireSize returns a bound of the bytes that j takes on the wire.
+// MaxWireSize returns an upper bound of the encoded size of j in bytes.
 func (j Job) MaxWireSize() int {
 	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image)
 	for _, s := range j.Models {
-		n += len(s) + 5 // with the longest length
+		n += len(s) + 5 // a length takes at most five bytes
 	}
 	for _, s := range j.Regions {
 		n += len(s) + 5
@@ -107,7 +107,7 @@ func (j Job) MaxWireSize() int {
 	return n + 256 // 19 keys with their lengths, and 13 integers
 }
 
-// Bounds of a job that make arithmetic on it safe.
+// Bounds of a job's values. They keep sums and products of them within 64 bits.
 const (
 	MaxGPUs     = 16
 	MaxRun      = 720 * time.Hour

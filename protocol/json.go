@@ -13,10 +13,9 @@ import (
 	"unicode/utf8"
 )
 
-// MessageJSON returns m on one line for people: field names as in this package but in
-// lower case, times as RFC 3339, durations as "1h30m0s", To "all" if it is
-// everyone. What is left out on the wire when it is zero is left out here.
-// It is not read back by anything.
+// MessageJSON returns m as one line for display: field names as in this package but in lower
+// case, times as RFC 3339, durations as "1h30m0s", To "all" for a broadcast. Fields that
+// the encoding omits when zero are omitted here. No program parses it back.
 func MessageJSON(m Message) ([]byte, error) {
 	out := []byte(`{"kind":`)
 	out = appendQuoted(out, m.KindName())
@@ -33,14 +32,14 @@ func MessageJSON(m Message) ([]byte, error) {
 	return append(appendJSON(out, reflect.ValueOf(m.Body)), '}'), nil
 }
 
-// appendQuoted appends s as JSON: names come from outside, and the line may go to a terminal.
+// appendQuoted appends s as a JSON string that is safe for a terminal: names are untrusted.
 func appendQuoted(out []byte, s string) []byte {
 	text, _ := json.Marshal(s) // a string always has a JSON form
 	return append(out, EscapeUnprintable(text)...)
 }
 
-// EscapeUnprintable returns JSON with all that is not printable in its strings escaped: the
-// same value, and safe for a terminal, whatever names it holds.
+// EscapeUnprintable returns JSON with all unprintable characters in its strings escaped: the same
+// value, and safe for a terminal.
 func EscapeUnprintable(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -83,7 +82,7 @@ func appendJSON(out []byte, v reflect.Value) []byte {
 	case reflect.Uint64:
 		return strconv.AppendUint(out, v.Uint(), 10)
 	}
-	return strconv.AppendInt(out, v.Int(), 10) // all that is left of our types: a test walks every kind
+	return strconv.AppendInt(out, v.Int(), 10) // the remaining types are integers: a test walks every kind
 }
 
 // printedKey returns the key of a field: its tag `name`, or its name in lower case. The

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Planning is how far and how finely a federation plans, and by how much a start
-// may slip. It stands in every Call, so that sites and market reckon with the same
-// values: a site's offer means what the market takes it to mean.
+// Planning sets the grid, the horizon and the tolerances of a federation's plan. Every
+// Call contains it, so that sites and market compute with the same values and a
+// site's bid means what the market takes it to mean.
 type Planning struct {
-	// Slot is the grain of the plan. A site reports its room by the slot and offers
-	// later starts on the borders of slots; the auction prices room by the slot. It
-	// divides an hour into whole parts and is at least MinSlot.
+	// Slot is the length of a time slot. Sites report capacity by slot and offer later
+	// starts at slot boundaries; the auction prices capacity by slot. It divides an
+	// hour evenly and is at least MinSlot.
 	Slot time.Duration `msgpack:"s,omitempty"`
-	// Horizon is how far ahead sites offer starts and report room, in whole slots,
-	// at most MaxSlots of them. Beyond it the auction counts room as free.
+	// Horizon is how far ahead sites offer starts and report capacity: whole slots, at
+	// most MaxSlots. Beyond it the auction treats capacity as free.
 	Horizon time.Duration `msgpack:"h,omitempty"`
-	// MaxStartDelay is how much later than its option says a site may start a job
-	// that waits in its queue; later than that, the site declines the award. The
-	// auction counts the lateness of every later start as if it were delayed so much.
+	// MaxStartDelay is the longest delay, against its option, with which a site may
+	// start a queued job; after it the site declines the award. The auction prices
+	// lateness as if each later start were delayed by that much.
 	MaxStartDelay time.Duration `msgpack:"d,omitempty"`
-	// FirmLead is how long before its deadline a job has to be planned to end for the
-	// plan alone to hold its place. If less time is left, the auction has a site keep
-	// the room, and sites look for that room node by node instead of by sums.
+	// FirmLead is the time before a job's deadline at which its planned end must lie
+	// for the plan alone to hold its place. With less time left, the auction makes a
+	// site reserve capacity, and sites search for it node by node instead of by sums.
 	FirmLead time.Duration `msgpack:"f,omitempty"`
 }
 
@@ -34,29 +34,29 @@ const (
 
 // The default Planning, each with its reason.
 const (
-	// Grids and outlooks are hourly; a quarter of that is as near as the sums of free
-	// room by slot have to come to the starts and ends of runs.
+	// Grid prices and forecasts are hourly. A quarter of that is as fine as the sums of
+	// free capacity by slot must follow the starts and ends of runs.
 	defaultSlot = 15 * time.Minute
-	// Outlooks reach 96 hours, so a run of a day that starts at the end of three days
-	// is still priced by them.
+	// Forecasts cover 96 hours, so they still price a run of a day that starts at the
+	// end of three days.
 	defaultHorizon = 72 * time.Hour
-	// One slot: a site's sums of free room may be wrong by the slot in which a run ends
-	// (decision 0012, point 8).
+	// One slot: a site's sums of free capacity may be wrong in the slot in which a run
+	// ends (decision 0012, point 8).
 	defaultMaxStartDelay = 15 * time.Minute
-	// A plan that fails is found out in a full round, of which there is one each half
-	// hour: two hours leave time for the next best (decision 0012, point 1).
+	// Only a full round finds out that a plan has failed, and there is one every half
+	// hour: two hours leave time for the next best option (decision 0012, point 1).
 	defaultFirmLead = 2 * time.Hour
 )
 
-// DefaultPlanning returns what holds where a market or a Call says nothing: slots of
-// 15 minutes, 72 hours ahead; a start slips by 15 minutes at most; 2 hours before the
-// deadline a site keeps the room.
+// DefaultPlanning returns the values used where a market or a Call has none: slots of
+// 15 minutes, a horizon of 72 hours, starts up to 15 minutes late, and firm reservations
+// from 2 hours before the deadline on.
 func DefaultPlanning() Planning {
 	return Planning{Slot: defaultSlot, Horizon: defaultHorizon, MaxStartDelay: defaultMaxStartDelay, FirmLead: defaultFirmLead}
 }
 
-// OrDefault returns p, or DefaultPlanning if p says nothing: a Call of a coordinator
-// that is older than the field means the values that were built in then.
+// OrDefault returns p, or DefaultPlanning if p is zero: a Call of a coordinator older
+// than the field means the values that were built in then.
 func (p Planning) OrDefault() Planning {
 	if p == (Planning{}) {
 		return DefaultPlanning()
@@ -64,11 +64,11 @@ func (p Planning) OrDefault() Planning {
 	return p
 }
 
-// Slots returns how many slots the horizon has.
+// Slots returns the number of slots in the horizon.
 func (p Planning) Slots() int { return int(p.Horizon / p.Slot) }
 
-// Validate says what is wrong with p, or returns nil. Nothing may be planned by a
-// Planning that is not valid; it comes from outside.
+// Validate returns what is wrong with p, or nil. Check every Planning of a message
+// before using it: senders are not trusted.
 func (p Planning) Validate() error {
 	switch {
 	case p.Slot < MinSlot || p.Slot > time.Hour || time.Hour%p.Slot != 0:

@@ -2,28 +2,28 @@ package protocol
 
 import "strings"
 
-// Bounds of what a run, or an hour of a site, may be said to have taken. They are far
-// above what can be, and keep arithmetic on it safe.
+// Bounds of the reported usage of a run, or of an hour of a site. They are far above
+// real values, and keep sums and products of them within 64 bits.
 const (
 	MaxEnergy = Millijoules(1e15)  // 278 MWh
 	MaxCarbon = Milligrams(1e12)   // 1,000 t
 	MaxMoney  = Microdollars(1e12) // a million dollars
 )
 
-// isWithinBounds reports whether b is within those bounds, on either side of zero.
+// isWithinBounds reports whether b is within these bounds on either side of zero.
 func (b Usage) isWithinBounds() bool {
 	return withinBounds(b.IT, MaxEnergy) && withinBounds(b.Energy, MaxEnergy) && withinBounds(b.Carbon, MaxCarbon) && withinBounds(b.Money, MaxMoney)
 }
 
-// IsMeterReading reports whether m is a reading of its hour. What a lost run drew is told as a
-// Meter, too, with a bill and without a total.
+// IsMeterReading reports whether m is a reading of a site's hour. A Meter with a bill and without a
+// total instead reports the energy of a lost run.
 func (m SiteUsage) IsMeterReading() bool { return m.Total != 0 || m.Idle == (Usage{}) }
 
 func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 
-// IsPlausible reports whether m is said by somebody who may say such a thing, and can be:
-// see the package comment. Anybody may tell a coordinator anything, and it acts on little
-// of that; whoever shows what was said asks first.
+// IsPlausible reports whether the sender of m may send such a message and its values are
+// possible: see the package comment. Any party can send anything to a coordinator, which
+// ignores most of it; code that displays messages must check Proper first.
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {

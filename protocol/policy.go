@@ -1,54 +1,53 @@
 package protocol
 
-// What operators want of the market: see coordinator/policy.
+// Policy messages: see coordinator/policy.
 type (
-	// Policy is what the operators want of the market. The desk says one to put
-	// it in force; the coordinator says the one in force, to everyone. Its
-	// version is one more than that of the policy it takes the place of, so one
-	// that was made against another is void. Second agreed to it, which a policy
-	// that loosens a hard rule needs.
+	// Policy is the operators' policy. The API sends one to put it into force; the
+	// coordinator broadcasts the one in force. Its version must be one more than that
+	// of the policy it replaces, so a policy made against another version is void.
+	// A policy that loosens a hard rule needs a second person, Second.
 	Policy struct {
 		Version uint64 `msgpack:"n"`
-		Rules   []Rule `msgpack:"r,omitempty"` // all that are in force, also those of before
-		By      string `msgpack:"b"`           // who confirmed it
+		Rules   []Rule `msgpack:"r,omitempty"` // all rules in force, also unchanged ones
+		By      string `msgpack:"b"`           // the operator who confirmed it
 		Second  string `msgpack:"s,omitempty"`
-		Said    string `msgpack:"w,omitempty"`  // the words that it was made from
-		Proved  bool   `msgpack:"pv,omitempty"` // By and Second each showed a token of their own; else they are names as given
+		Said    string `msgpack:"w,omitempty"`  // the sentence that it was made from
+		Proved  bool   `msgpack:"pv,omitempty"` // By and Second were verified by tokens; otherwise they are names as given
 	}
 
-	// Rule is one rule of a policy: a preference, or a hard rule. Whom, where and
-	// when it is for is the zero where it is for all.
+	// Rule is one rule of a policy: a preference or a hard rule. The zero of tenant,
+	// homes, sites and times means all.
 	Rule struct {
-		ID      string       `msgpack:"id"` // "R-1", and never used again
+		ID      string       `msgpack:"id"` // such as "R-1"; never reused
 		Kind    RuleKind     `msgpack:"k"`
 		Tenant  string       `msgpack:"tn,omitempty"`
-		Homes   []string     `msgpack:"hm,omitempty"` // of jobs whose home is one of these sites
+		Homes   []string     `msgpack:"hm,omitempty"` // home sites of the jobs
 		Sites   []string     `msgpack:"st,omitempty"`
-		Outside bool         `msgpack:"o,omitempty"` // at all sites but these
-		From    Time         `msgpack:"f,omitempty"` // of the start of a run
+		Outside bool         `msgpack:"o,omitempty"` // all sites except Sites
+		From    Time         `msgpack:"f,omitempty"` // earliest start of a run
 		To      Time         `msgpack:"t,omitempty"`
 		Weekly  Weekly       `msgpack:"wk,omitempty"` // in UTC
-		Weight  Milli        `msgpack:"w,omitempty"`  // of a preference: a run counts as so many thousandths cheaper
+		Weight  Milli        `msgpack:"w,omitempty"`  // of a preference: thousandths by which a run counts as cheaper
 		Most    Microdollars `msgpack:"mp,omitempty"` // of a cap: price of a kWh
 		Carbon  Milligrams   `msgpack:"mc,omitempty"` // of a cap: carbon of a kWh
-		Power   Milliwatts   `msgpack:"pw,omitempty"` // of a cap: what all runs at a site draw together
-		Words   string       `msgpack:"wd,omitempty"` // what people call it
+		Power   Milliwatts   `msgpack:"pw,omitempty"` // of a cap: total draw of all runs at the sites
+		Words   string       `msgpack:"wd,omitempty"` // how the operator named the sites or homes
 	}
 )
 
 func (Policy) messageKind() string { return "policy" }
 
-// A RuleKind says what a rule does.
+// A RuleKind is the effect of a rule.
 type RuleKind string
 
 // Kinds of rules.
 const (
-	Prefer RuleKind = "prefer" // counts as cheaper, or dearer
-	Forbid RuleKind = "forbid" // may not run
-	Cap    RuleKind = "cap"    // may not run in hours above a price or an intensity
+	Prefer RuleKind = "prefer" // runs count as cheaper or more expensive
+	Forbid RuleKind = "forbid" // jobs must not run
+	Cap    RuleKind = "cap"    // jobs must not run above a price, an intensity or a power
 )
 
-// A Weekly is a time of every week: "" is all of it.
+// A Weekly is a time of every week; "" is always.
 type Weekly string
 
 // Times of the week, in UTC.

@@ -2,8 +2,8 @@ package protocol
 
 import "time"
 
-// Preempted says that a site took a run down to make room, and that nothing of the run
-// holds devices any more. The coordinator sells the job again.
+// Preempted reports that a site took a run down to make room, and that nothing of the
+// run holds devices any more. The job is on sale from then on.
 type Preempted struct {
 	Job   JobID         `msgpack:"j"`
 	Epoch uint64        `msgpack:"e"`

@@ -4,9 +4,9 @@ package protocol
 
 import "time"
 
-// Rows, which travel as arrays: they may grow at their end.
+// Rows are encoded as arrays: they may grow at their end.
 type (
-	// A ShadowPrice is what a GPU-hour of one model at one site is worth, by slot.
+	// A ShadowPrice is the shadow price of a GPU-hour of one model at one site, by slot.
 	ShadowPrice struct {
 		_msgpack struct{}       `msgpack:",as_array"`
 		Site     string         //
@@ -16,33 +16,33 @@ type (
 		Values   []Microdollars // per GPU-hour, never negative
 	}
 
-	// A JobBids is a site's answer for one job: options, or why it has none.
+	// A JobBids is a site's answer for one job: options, or why there are none.
 	JobBids struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Job      JobID
 		Options  []BidOption
 		Why      Reason
-		Expect   []Estimate // one, of a job that does not say how long it runs
+		Expect   []Estimate // one, for a job without a run time
 	}
 
-	// An BidOption is one way to run a job. Energy, carbon and money are the
-	// change of the site's own, facility's share included, by forecasts of now.
+	// An BidOption is one way to run a job. Energy, carbon and money are what the site uses
+	// more because of the job, with the facility's overhead, by current forecasts.
 	BidOption struct {
 		_msgpack           struct{} `msgpack:",as_array"`
 		Start              Time
 		Finish             Time
-		Model              string       // of the GPUs; "" for a job without
-		Cap                Milliwatts   // of each device; 0: none
+		Model              string       // of the GPUs; "" without GPUs
+		Cap                Milliwatts   // power cap of each device; 0: none
 		Energy             Millijoules  //
 		Carbon             Milligrams   //
 		Money              Microdollars // for energy
-		Transfer           Microdollars // for moving its input
-		FragmentationDelta Milli        `name:"fragment"` // of GPUs made useless to the usual jobs; negative: made useful
+		Transfer           Microdollars // for transferring its input
+		FragmentationDelta Milli        `name:"fragment"` // GPU capacity that usual jobs can no longer use; negative: capacity that becomes usable
 		Score              Milli        // of the node, by the site's placement policy
-		NodeIdleShare      Microdollars `name:"awake"` // its part in keeping a node awake, carbon included
+		NodeIdleShare      Microdollars `name:"awake"` // its share of keeping a node awake, including carbon
 	}
 
-	// A CapacityProfile is what a site could still give of one GPU model, by slot.
+	// A CapacityProfile is a site's free capacity of one GPU model, by slot.
 	CapacityProfile struct {
 		_msgpack      struct{} `msgpack:",as_array"`
 		Model         string
@@ -50,23 +50,23 @@ type (
 		Slot          time.Duration
 		Free          []Milli // of GPUs, by slot
 		Total         Milli
-		ForDeferrable []Milli `name:"open"` // of Free, to jobs that can wait; empty: all
+		ForDeferrable []Milli `name:"open"` // the part of Free for deferrable jobs; empty: all
 	}
 
-	// An GridForecast is the grid as a site sees it now: this hour, then forecasts.
+	// An GridForecast is a site's view of its grid: the current hour, then forecasts.
 	GridForecast struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		From     Time     // start of this hour
 		Price    []Microdollars
 		Carbon   []Milligrams
 		PUE      []Milli
-		// By how much Price and Carbon may be off: four in five are within. 0 is
-		// what was measured or sold; empty is not said.
+		// Bounds that four in five errors of Price and Carbon stay within. 0: measured
+		// or sold; empty: not stated.
 		PriceOff  []Microdollars
 		CarbonOff []Milligrams
 	}
 
-	// A Pool is the GPUs of one model at a site. Model is "" for nodes without.
+	// A Pool is the GPUs of one model at a site. Model is "" for nodes without GPUs.
 	Pool struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Model    string
@@ -76,20 +76,20 @@ type (
 		Memory   MiB
 	}
 
-	// A Node is one machine of a site, and what others than the market's jobs
-	// hold of it.
+	// A Node is one machine of a site, and the capacity that others than the market's
+	// jobs use.
 	Node struct {
 		_msgpack  struct{} `msgpack:",as_array"`
 		Name      string
-		Model     string // of its GPUs; "" for a node without
+		Model     string // of its GPUs; "" for a node without GPUs
 		GPUs      int
 		CPU       Milli
 		Memory    MiB
 		GPUMemory MiB     // of each device; 0: not known
-		Closed    string  // why it takes nothing new; "": it does
-		OtherCPU  Milli   // held by others
-		OtherMem  MiB     // held by others
-		Others    []Milli // held by others of each device; may be shorter than GPUs
+		Closed    string  // why it accepts no new job; "": it does
+		OtherCPU  Milli   // used by others
+		OtherMem  MiB     // used by others
+		Others    []Milli // used by others, by device; may be shorter than GPUs
 	}
 
 	// A Point is a value of a signal from an instant on, until the next point.
@@ -106,18 +106,18 @@ type (
 		Energy   Millijoules
 	}
 
-	// A Usage is energy with what it cost the purse and the air.
+	// A Usage is energy with its cost in money and carbon.
 	Usage struct {
 		_msgpack struct{}     `msgpack:",as_array"`
-		IT       Millijoules  // before the facility's share
+		IT       Millijoules  // without the facility's overhead
 		Energy   Millijoules  // with it
 		Carbon   Milligrams   //
 		Money    Microdollars //
 		Finish   Time         // of a job; zero for a site's hour
 	}
 
-	// A Certificate says how good the clearing of a round was: no assignment of
-	// its jobs can cost less than Bound, and the one awarded costs Primal.
+	// A Certificate bounds the clearing of a round: no assignment of its jobs costs less
+	// than Bound; the awarded one costs Primal.
 	Certificate struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Primal   Microdollars
@@ -125,18 +125,18 @@ type (
 		Jobs     int
 	}
 
-	// A JudgeChoice is an option under a handle that tells nothing: "k2".
+	// A JudgeChoice is an option under a neutral handle, such as "k2".
 	JudgeChoice struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Handle   string
 		Site     string
 		Option   BidOption
-		Cost     Microdollars // as the clearing ranks it: all terms, by trust in the site
-		Extra    Microdollars // over the best of the choices, room counted where that is dearer
+		Cost     Microdollars // as the clearing ranks it: all terms, scaled by trust in the site
+		Extra    Microdollars // above the best choice, with the price of capacity where that is higher
 		MayQueue bool         `name:"queue"` // it would wait at the site
 	}
 
-	// A OperatorNotice is what an operator wants known of a site.
+	// A OperatorNotice is an operator's note on a site.
 	OperatorNotice struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		ID       string
@@ -144,14 +144,14 @@ type (
 		Text     string
 	}
 
-	// A JudgePick is one verdict: a handle, and why.
+	// A JudgePick is one verdict: a handle and its reason.
 	JudgePick struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Handle   string
 		Why      Code
 	}
 
-	// A Reason says why, as a code for machines and a note for people.
+	// A Reason is a code for programs and a note for people.
 	Reason struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Code     Code

@@ -8,17 +8,17 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Rows and jobs are walked by hand. For rows there is no other way: msgpack
-// refuses a row of another length than its own, and ours may grow. For jobs it
-// is speed: reflection takes several times as long, and they are most of a Call.
+// Rows and jobs are encoded by walks of our own. Rows need that: msgpack refuses a row of
+// another length than its struct, and our rows may grow. For jobs it is faster:
+// reflection takes several times as long, and jobs are most of a Call.
 //
-// Each has one walk for both ways. Invariant, held by a test: a walk writes
-// what msgpack would by the struct tags.
+// One walk serves both directions. Invariant, held by a test: a walk writes the same
+// bytes as msgpack would by the struct tags.
 
-// rowCursor is the rest of a row.
+// rowCursor are the remaining columns of a row.
 type rowCursor struct {
 	w    *wire
-	left int // not read yet
+	left int // columns that were not read yet
 }
 
 func (w *wire) beginRow(width int) rowCursor {
@@ -29,7 +29,7 @@ func (w *wire) beginRow(width int) rowCursor {
 	return rowCursor{w, w.readListHead()}
 }
 
-// hasMoreColumns reports whether the speaker, who may be older, sent another column.
+// hasMoreColumns reports whether another column follows; an older sender may send fewer.
 func (c *rowCursor) hasMoreColumns() bool {
 	if c.left == 0 || c.w.err != nil {
 		return false
@@ -38,7 +38,7 @@ func (c *rowCursor) hasMoreColumns() bool {
 	return true
 }
 
-// skipNewerColumns skips the columns of a newer speaker.
+// skipNewerColumns skips the columns that a newer sender added.
 func (c *rowCursor) skipNewerColumns() {
 	for c.hasMoreColumns() {
 		c.w.skipValue(0)
@@ -77,7 +77,7 @@ func walkBool(c *rowCursor, p *bool) {
 	}
 }
 
-// A rowWalker is the pointer to a row.
+// A rowWalker is a pointer to a row.
 type rowWalker[T any] interface {
 	*T
 	walkWire(*wire)
@@ -89,7 +89,7 @@ func walkRows[T any, P rowWalker[T]](c *rowCursor, p *[]T) {
 	}
 }
 
-// walkRowList walks a list of rows. An empty list is read as none.
+// walkRowList encodes or decodes a list of rows. An empty list is decoded as nil.
 func walkRowList[T any, P rowWalker[T]](w *wire, p *[]T) {
 	if w.writing {
 		w.putCount(len(*p), 0x90)
@@ -116,7 +116,7 @@ func walkInts[T ~int64](c *rowCursor, p *[]T) {
 	}
 }
 
-// allocateList makes a list of n values, or none if that is more than w may take.
+// allocateList makes a list of n values, or nil if they would exceed the memory bound of w.
 func allocateList[T any](w *wire, n int) []T {
 	var zero T
 	if n == 0 || !w.reserveMemory(n, unsafe.Sizeof(zero)) {
@@ -125,7 +125,7 @@ func allocateList[T any](w *wire, n int) []T {
 	return make([]T, n)
 }
 
-// registerRow has msgpack call the walk of T wherever it meets one, or a list.
+// registerRow registers the walk of T, and of lists of it, with msgpack.
 func registerRow[T any, P rowWalker[T]]() {
 	registerWalk(func(w *wire, p *T) { P(p).walkWire(w) })
 	registerWalk(walkRowList[T, P])
@@ -152,8 +152,8 @@ func registerWalk[T any](walk func(*wire, *T)) {
 		})
 }
 
-// registerBoundedList has a list of T take memory as rows do. msgpack walks its elements, but
-// would make room for as many as their number claims: a byte each.
+// registerBoundedList registers a decoder for lists of T that obeys the memory bound of rows. msgpack
+// alone would allocate as many elements as a hostile length claims, at a byte each.
 func registerBoundedList[T any]() {
 	msgpack.Register([]T(nil), nil, func(d *msgpack.Decoder, v reflect.Value) error {
 		w, ok := d.Buffered().(*wire)

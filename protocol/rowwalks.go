@@ -1,6 +1,6 @@
 package protocol
 
-// The walks. The order of columns is the wire: new ones go to the end.
+// The walks. The order of columns is the wire format: add new columns at the end.
 
 func (r *ShadowPrice) walkWire(w *wire) {
 	c := w.beginRow(5)

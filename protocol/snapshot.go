@@ -7,19 +7,19 @@ import (
 	"encoding/binary"
 )
 
-// Snapshot is brought forward in the books of a coordinator: what remains of
-// facts that nobody needs any more. It travels to nobody. Several continue
-// each other.
+// Snapshot is the part of a snapshot of a coordinator's event log that replaces old
+// events: balances, ids, sequence numbers. It is stored and never sent. A snapshot may
+// have several; their lists continue each other.
 type Snapshot struct {
 	Rounds   uint64        `msgpack:"r,omitempty"`
 	Accounts []Balance     `msgpack:"a,omitempty"`
 	Ended    []EndedJob    `msgpack:"e,omitempty"` // in the order in which they ended
-	Heard    []Input       `msgpack:"h,omitempty"` // of each speaker the highest number
+	Heard    []Input       `msgpack:"h,omitempty"` // the highest sequence number received from each party
 	Strays   []OrphanedRun `msgpack:"s,omitempty"`
 }
 
-// A OrphanedRun is a job that was taken from a site that was said to be gone, under its
-// epoch there. The site is to stop it, should it come back.
+// A OrphanedRun is an orphaned run: a job that was at a decommissioned site, with its epoch
+// there. If the site comes back the market orders it to stop the run.
 type OrphanedRun struct {
 	_msgpack struct{} `msgpack:",as_array"`
 
@@ -28,8 +28,8 @@ type OrphanedRun struct {
 	Epoch uint64
 }
 
-// A Balance is what settlements have moved to an account, and of a site's how
-// many jobs it ended.
+// A Balance is the sum of settlements of an account and, for a site's account, the
+// number of jobs that it ended.
 type Balance struct {
 	_msgpack struct{} `msgpack:",as_array"`
 
@@ -38,23 +38,23 @@ type Balance struct {
 	Jobs    int
 }
 
-// A EndedJob is a job that ended, whose id stays known.
+// A EndedJob is a job that has ended and whose id stays known.
 type EndedJob struct {
 	_msgpack struct{} `msgpack:",as_array"`
 
 	Job    JobID
 	At     Time
-	Digest uint64 `name:"mark"` // of what was submitted: see Submit.Digest
+	Digest uint64 `name:"mark"` // digest of the submission: see Submit.Digest
 }
 
 func (Snapshot) messageKind() string { return "brought" }
 
-// Digest returns a number that two submissions share if they ask for the same, and
-// hardly otherwise: the first bytes of the SHA-256 of what is said.
+// Digest returns a digest of a submission: equal submissions have equal marks, and
+// different ones almost never do. It is the first 8 bytes of a SHA-256.
 func (s Submit) Digest() uint64 {
 	data, err := Encode(Message{Version: Current, From: Submitter, Seq: 1, Body: s})
 	if err != nil {
-		return 0 // it was read, so it can be written
+		return 0 // does not happen: a decoded message can be encoded
 	}
 	sum := sha256.Sum256(data)
 	return binary.BigEndian.Uint64(sum[:])

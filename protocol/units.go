@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Units. See the package comment for why they are integers.
+// Units. The package comment says why they are integers.
 type (
 	Microdollars int64 // millionths of a US dollar
 	Millijoules  int64 // 3,600,000,000 of them are one kWh
@@ -17,14 +17,14 @@ type (
 	MiB          int64
 )
 
-// InKWh returns e in kilowatt-hours, for people.
+// InKWh returns e in kilowatt-hours, for display.
 func (e Millijoules) InKWh() float64 { return float64(e) / 3.6e9 }
 
-// InKilograms returns c in kilograms, for people.
+// InKilograms returns c in kilograms, for display.
 func (c Milligrams) InKilograms() float64 { return float64(c) / 1e6 }
 
-// DollarsToMicrodollars returns what people write in dollars, to the nearest; usual where
-// they wrote nothing.
+// DollarsToMicrodollars converts an amount in dollars from a file, rounded to the nearest;
+// usual is the value of a missing amount.
 func DollarsToMicrodollars(dollars *float64, usual Microdollars) Microdollars {
 	if dollars == nil {
 		return usual
@@ -32,27 +32,27 @@ func DollarsToMicrodollars(dollars *float64, usual Microdollars) Microdollars {
 	return Microdollars(math.Round(1e6 * *dollars))
 }
 
-// InDollars returns m in dollars, for people.
+// InDollars returns m in dollars, for display.
 func (m Microdollars) InDollars() float64 { return float64(m) / 1e6 }
 
-// A Time is an instant: milliseconds since 1970-01-01T00:00:00Z. Zero is no
-// time at all.
+// A Time is an instant: milliseconds since 1970-01-01T00:00:00Z. Zero means that no time
+// is set.
 type Time int64
 
-// FromStdTime returns the instant of t, cut to the millisecond.
+// FromStdTime returns the instant of t, truncated to milliseconds.
 func FromStdTime(t time.Time) Time { return Time(t.UnixMilli()) }
 
-// StdTime returns t for the standard library, in UTC.
+// StdTime returns t as a time.Time in UTC.
 func (t Time) StdTime() time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// Add returns t moved by d, cut to the millisecond.
+// Add returns t plus d, truncated to milliseconds.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// Sub returns how long t is after u.
+// Sub returns the duration from u to t.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t-u) * time.Millisecond }
 
-// Floor returns the last multiple of d, counted from 1970, that is not after t.
-// It panics if d is under a millisecond.
+// Floor returns the last multiple of d, counted from 1970, that is not after t. It panics
+// if d is below a millisecond.
 func (t Time) Floor(d time.Duration) Time {
 	step := Time(d.Milliseconds())
 	rest := t % step
@@ -71,7 +71,7 @@ func (t Time) Ceil(d time.Duration) Time {
 	return f.Add(d)
 }
 
-// String returns t as RFC 3339 in UTC, with milliseconds only if it has some.
+// String returns t as RFC 3339 in UTC, with milliseconds only if they are not zero.
 func (t Time) String() string {
 	if t == 0 {
 		return "never"
@@ -79,18 +79,17 @@ func (t Time) String() string {
 	return t.StdTime().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// earliestRFC3339 and latest are the first and the last instant that RFC 3339 has: the
+// earliestRFC3339 and latest are the first and the last instant that RFC 3339 can express: the
 // years 0 to 9999.
 const earliestRFC3339, latestRFC3339 Time = -62_167_219_200_000, 253_402_300_799_999
 
-// MarshalJSON implements json.Marshaler, for people who read the wire. The
-// wire itself carries a plain integer. An instant that RFC 3339 has no words for,
-// which anybody may say, is told as the nearest that it has.
+// MarshalJSON implements json.Marshaler, for display; messages carry a plain integer. It
+// clamps an instant that RFC 3339 cannot express, since a sender may send any integer.
 func (t Time) MarshalJSON() ([]byte, error) {
 	return strconv.AppendQuote(nil, min(max(t, earliestRFC3339), latestRFC3339).String()), nil
 }
 
-// UnmarshalJSON implements json.Unmarshaler: it reads what MarshalJSON writes.
+// UnmarshalJSON implements json.Unmarshaler for the output of MarshalJSON.
 func (t *Time) UnmarshalJSON(text []byte) error {
 	s, err := strconv.Unquote(string(text))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// The values that rows and jobs are made of, each way.
+// Encoding and decoding of the values of rows and jobs.
 
 func (w *wire) putInt(n int64) {
 	switch {
@@ -56,7 +56,7 @@ func (w *wire) putText(s string) {
 	w.data = append(w.data, s...)
 }
 
-// putCount writes the length of a list (0x90) or a table (0x80).
+// putCount writes the length of a list (short form 0x90) or a table (0x80).
 func (w *wire) putCount(n int, short byte) {
 	long := byte(0xdc)
 	if short == 0x80 {
@@ -72,8 +72,8 @@ func (w *wire) putCount(n int, short byte) {
 	}
 }
 
-// expectForm reads the head of a value that has to look like f. Nothing at all
-// counts as the zero of f.
+// expectForm reads the head of a value that must have form f. A nil counts as the zero value
+// of f.
 func (w *wire) expectForm(f form, what string) int {
 	start := w.at
 	got, n := w.readHead()
@@ -84,7 +84,7 @@ func (w *wire) expectForm(f form, what string) int {
 	return n
 }
 
-// readInt reads an integer. Most are small, or times and energies of eight bytes.
+// readInt reads an integer. The fast path covers small ones, and times and energies of eight bytes.
 func (w *wire) readInt() int64 {
 	if rest := w.data[w.at:]; w.err == nil && len(rest) >= 9 {
 		switch c := rest[0]; {
@@ -113,7 +113,7 @@ func (w *wire) putBool(v bool) {
 func (w *wire) readBool() bool    { return w.expectForm(formBool, "true or false") == 1 }
 func (w *wire) readListHead() int { return w.expectForm(formList, "a list") }
 
-// readText reads a string. Names come again and again, so short ones are shared.
+// readText reads a string. The same names occur many times, so short ones are shared.
 func (w *wire) readText() string {
 	b := w.readBytes(w.expectForm(formText, "text"))
 	if len(b) == 0 {
@@ -133,7 +133,7 @@ func (w *wire) readText() string {
 	return s
 }
 
-// Bounds of what a reader remembers of names.
+// Bounds of the cache of names.
 const (
 	maxShared = 32
 	maxNames  = 1024

@@ -7,20 +7,20 @@ import (
 	"io"
 )
 
-// A wire is MessagePack being written or read. It is the writer under an
-// msgpack encoder and the reader under an msgpack decoder, which walk the
-// bodies; rows and jobs, of which a message may hold thousands, are walked
-// here. Errors stick, so a walk looks at err once, at its end.
+// A wire is a MessagePack buffer that is written or read. It is the writer below an
+// msgpack encoder and the reader below an msgpack decoder, which handle the bodies; rows
+// and jobs, of which a message can hold thousands, are handled here. The first error
+// sticks, so a walk checks err once, at its end.
 type wire struct {
 	data           []byte
 	at             int // next byte to read
 	writing        bool
 	err            error
-	reservedMemory int               // bytes of memory that the rows read take
-	names          map[string]string // short strings read before, to hand out again
+	reservedMemory int               // memory in bytes of the rows read so far
+	names          map[string]string // short strings read so far, to share them
 }
 
-// A form is what a value looks like on the wire.
+// A form is the kind of an encoded value.
 type form int
 
 const (
@@ -30,18 +30,18 @@ const (
 	formText        // of n bytes; raw bytes too
 	formList        // of n values
 	formTable       // of n keys and n values
-	formOther       // n bytes that no message of ours holds: a float or an extension
+	formOther       // n bytes of a type that our messages do not use: a float or an extension
 )
 
-// MaxText is the most bytes that a text of a message may have, a Task too.
+// MaxText is the largest size in bytes of a text in a message, a Task included.
 const MaxText = 64 << 10
 
-// Bounds of what is read. An honest message stays far inside them.
+// Bounds of decoding. Valid messages stay far below them.
 const (
 	maxDepth = 16
 
-	// Short hostile bytes can stand for many large rows: one byte for a Job.
-	// The widest honest row is under 16 bytes of memory for each of its own.
+	// A few hostile bytes can stand for many large rows: one byte for a Job. The widest
+	// valid row takes less than 16 bytes of memory for each encoded byte.
 	maxPerByte = 20
 	freeMemory = 64 << 10
 )
@@ -54,7 +54,7 @@ func (w *wire) recordError(at int, err error) {
 	}
 }
 
-// readHead reads the first bytes of a value: all of a number, the length of others.
+// readHead reads the beginning of a value: a whole number, or the length of others.
 func (w *wire) readHead() (form, int) {
 	if w.err != nil {
 		return formNil, 0
@@ -80,7 +80,7 @@ func (w *wire) readHead() (form, int) {
 	return w.readLongHead(c)
 }
 
-// peekHead is head without going on.
+// peekHead is head without advancing.
 func (w *wire) peekHead() (form, int) {
 	at := w.at
 	f, n := w.readHead()
@@ -142,7 +142,7 @@ func (w *wire) readBigEndian(size int) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// readBytes reads n bytes, which stay part of the wire.
+// readBytes returns the next n bytes, which alias the buffer.
 func (w *wire) readBytes(n int) []byte {
 	if w.err != nil {
 		return nil
@@ -155,7 +155,7 @@ func (w *wire) readBytes(n int) []byte {
 	return w.data[w.at-n : w.at]
 }
 
-// skipValue reads one value and forgets it.
+// skipValue skips one value.
 func (w *wire) skipValue(depth int) {
 	start := w.at
 	f, n := w.readHead()
@@ -187,7 +187,7 @@ func (w *wire) skipValue(depth int) {
 	}
 }
 
-// skipNumber skips a whole number, if that is what comes: most values are.
+// skipNumber skips a number, if one follows: the fast path of skip.
 func (w *wire) skipNumber() bool {
 	rest := w.data[w.at:]
 	if len(rest) == 0 {
@@ -201,13 +201,13 @@ func (w *wire) skipNumber() bool {
 		return false
 	}
 	if len(rest) < size {
-		return false // skip will complain
+		return false // let skip report the error
 	}
 	w.at += size
 	return true
 }
 
-// reserveMemory asks for memory for n values of size bytes, before it is made.
+// reserveMemory reserves memory for n values of size bytes, before they are allocated.
 func (w *wire) reserveMemory(n int, size uintptr) bool {
 	w.reservedMemory += n * int(size)
 	if w.reservedMemory > maxPerByte*len(w.data)+freeMemory {
@@ -238,7 +238,7 @@ func (w *wire) ReadByte() (byte, error) {
 // UnreadByte implements io.ByteScanner.
 func (w *wire) UnreadByte() error { w.at--; return nil }
 
-// Write implements io.Writer for an msgpack encoder, which writes a text at once.
+// Write implements io.Writer for an msgpack encoder, which writes a text in one call.
 func (w *wire) Write(p []byte) (int, error) {
 	w.checkTextLength(len(p))
 	w.data = append(w.data, p...)
@@ -248,7 +248,7 @@ func (w *wire) Write(p []byte) (int, error) {
 // WriteByte implements io.ByteWriter.
 func (w *wire) WriteByte(c byte) error { w.data = append(w.data, c); return nil }
 
-// checkTextLength notes a text that nobody would read, lest it be written where it must be.
+// checkTextLength fails on a text that readers would refuse, so that the sender finds out.
 func (w *wire) checkTextLength(n int) {
 	if n > MaxText {
 		w.recordError(len(w.data), fmt.Errorf("text of %d bytes; the limit is %d", n, MaxText))

@@ -44,7 +44,7 @@ func advised(s spec.Scenario) market.Advice {
 	return a
 }
 
-// hear plays a scenario under advice and returns what was said and its totals.
+// hear plays a scenario with advice and returns its messages and totals.
 func hear(t *testing.T, s spec.Scenario, judge bus.Machine) ([]protocol.Message, history.Totals, map[string]int) {
 	t.Helper()
 	var said []protocol.Message
@@ -130,7 +130,7 @@ func TestADayWithoutAModelOrWithAHostileOneIsTheRulesDay(t *testing.T) {
 	}
 }
 
-// A judge that nobody hears is waited for; the day ends all the same.
+// The market waits for a judge that never answers; the day still ends.
 func TestADayWithASilentJudgeEnds(t *testing.T) {
 	s := even(20)
 	said, totals, counts := hear(t, s, nil)
@@ -139,8 +139,7 @@ func TestADayWithASilentJudgeEnds(t *testing.T) {
 	}
 }
 
-// The verdicts of a run are inputs: whoever plays them again, with no model,
-// hears the same bytes.
+// Verdicts are inputs of a run: replaying them without a model gives the same bytes.
 func TestVerdictsOnTheLedgerReplayWithoutTheModel(t *testing.T) {
 	s := even(60)
 	last := scripted(func(_ context.Context, p llm.Prompt) (string, error) { return picks(slices.Max(shown(p))) })

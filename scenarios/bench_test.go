@@ -9,10 +9,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// BenchmarkDay replays a day under the auction: the made-up one of this
-// package's tests, and the ordinary recorded day where there is data. Beside the
-// usual figures it says how many simulated hours pass in a second, how many
-// messages the parties read, and how many allocations a decision costs.
+// BenchmarkDay replays a day under the auction: the synthetic one of this package's
+// tests, and the ordinary recorded day if its data is there. It also reports simulated
+// hours per second, messages read, and allocations per decision.
 func BenchmarkDay(b *testing.B) {
 	real, err := spec.LoadScenario("real-days/ordinary_2022-04-13", spec.Options{Data: "../../shared/data"})
 	for _, day := range []struct {

@@ -15,8 +15,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// told plays a scenario and returns all that was said, and a hash of its bytes
-// on the wire.
+// told plays a scenario and returns its messages and a hash of their encoded bytes.
 func told(t testing.TB, s spec.Scenario, policy string, hub bus.Bus) ([]protocol.Message, [32]byte) {
 	t.Helper()
 	var said []protocol.Message

@@ -74,8 +74,8 @@ func countFates(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 	}
 }
 
-// countRoom goes through launches and exits as they were said and looks, after
-// each, at what its node has left: processors, memory, devices, device memory.
+// countRoom follows launches and exits in order and checks, after each, that no node
+// has less than nothing left of CPU, memory, devices or device memory.
 func countRoom(t *rapid.T, s spec.Scenario, said []protocol.Message) {
 	type node struct {
 		has  spec.Node

@@ -6,9 +6,10 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// An emissionsAccount sums the emissions of all energy that a federation drew, by both methods, whichever the bids used:
-// attributional, by the average intensity of the grid, and consequential, by the marginal intensity. It counts by
-// hour and site, from the same slices of energy as the bills.
+// An emissionsAccount sums the emissions of all energy that a federation drew, by both
+// methods, whichever the bids used: attributional, by the average intensity of the
+// grid, and consequential, by the marginal intensity. It counts by hour and site,
+// from the same slices of energy as the bills.
 type emissionsAccount struct {
 	sites             map[string]*siteSignals
 	average, marginal float64 // milligrams
@@ -17,6 +18,8 @@ type emissionsAccount struct {
 // siteSignals are a site's values, each in force from its point on.
 type siteSignals struct{ average, marginal, pue []protocol.Point }
 
+// newEmissionsAccount extends each site's series to the latest end of a replay, so that every
+// hour with energy has an intensity.
 func newEmissionsAccount(s spec.Scenario) *emissionsAccount {
 	a := &emissionsAccount{sites: make(map[string]*siteSignals)}
 	until := MeteredUntil(s).Add(MaxReplayOverrun)

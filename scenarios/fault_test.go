@@ -34,7 +34,7 @@ func change[B protocol.Body](f forger, spoil func(*B)) forger {
 	return f
 }
 
-// again says the third message of a kind once more, changed.
+// again repeats the third message of a kind, changed.
 func again[B protocol.Body](f forger, spoil func(*B)) forger {
 	i := nth[B](f, 2)
 	m := f[i]

@@ -8,7 +8,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A ForecastErrors is the forecast error of one rule for one quantity at some sites of a scenario.
+// A ForecastErrors is the forecast error of one rule for one quantity at some sites of a
+// scenario.
 type ForecastErrors struct {
 	Quantity      protocol.Quantity
 	DayAhead      bool     // published the day before; only unpublished hours are forecast
@@ -19,9 +20,10 @@ type ForecastErrors struct {
 	Leads         []forecast.LeadError
 }
 
-// MeasureForecastErrors returns the error of each rule by lead time and, for sites with a forecast service, the error with its
-// forecasts. Quantities with day-ahead publication, in real time, and with a service are reported separately.
-// Bounds of lead times are in hours.
+// MeasureForecastErrors returns the error of each rule by lead time and, for sites with a forecast
+// service, the error with its forecasts. Quantities with day-ahead publication, in
+// real time, and with a service are reported separately. Bounds of lead times are in
+// hours.
 func MeasureForecastErrors(s spec.Scenario, bounds ...int) ([]ForecastErrors, error) {
 	var out []ForecastErrors
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
@@ -55,7 +57,8 @@ func forecastErrorsOfSites(sites []spec.Site, what protocol.Quantity, bounds []i
 		if len(c.Bulletins) > 0 {
 			helped = append(helped, c)
 		}
-		// The same case without the service's bulletins compares the rules on equal terms.
+		// The same case without the service's bulletins compares the rules on equal
+		// terms.
 		c.IgnoresService = true
 		names, deaf = append(names, site.Name), append(deaf, c)
 	}

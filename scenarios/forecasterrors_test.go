@@ -13,8 +13,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Services that say the truth, to the sites that hear them: nothing is off any more,
-// and what other rules would make of the same hours is told beside it.
+// With a perfect forecast service the sites' error is zero, and the errors of other
+// rules for the same hours are reported beside it.
 func TestForeseeTellsOwnRulesAndServicesApart(t *testing.T) {
 	s := foretold(small(1))
 	s.Sites[0].Forecasts = nil
@@ -66,8 +66,7 @@ func TestMovedGridsAreForetoldLaterToo(t *testing.T) {
 	}
 }
 
-// What a service says is heard and acted on; with signals of its own a site is deaf
-// to it, to the last byte.
+// Sites use a service's forecasts; with signals Own they ignore it, to the last byte.
 func TestServicesAreHeardUnlessSitesGoByTheirOwn(t *testing.T) {
 	sums := map[string][]byte{}
 	for name, run := range map[string]struct {

@@ -5,8 +5,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// GPULoad returns the fraction of the fleets' GPU-hours in the arrival period that the jobs ask for, at the fleets'
-// own speeds: 0.65 is 65 %. Report it beside savings: deferral needs free capacity.
+// GPULoad returns the fraction of the fleets' GPU-hours in the arrival period that the
+// jobs ask for, at the fleets' own speeds: 0.65 is 65 %. Report it beside savings:
+// deferral needs free capacity.
 func GPULoad(s spec.Scenario) float64 {
 	asked, there := 0.0, 0.0
 	for _, j := range s.Jobs {

@@ -25,7 +25,7 @@ func (s *strict) Tick(now protocol.Time) []protocol.Message {
 	return s.heard(now, said)
 }
 
-// Step says everything twice, as a bus may.
+// Step delivers every message twice, as a bus may.
 func (s *strict) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	said := s.Machine.Step(now, m)
 	if again := s.Machine.Step(now, m); len(again) != 0 {
@@ -43,8 +43,8 @@ func (s *strict) heard(now protocol.Time, said []protocol.Message) []protocol.Me
 	return said
 }
 
-// Every party speaks as itself, now, in row, is not due when it was just told
-// the time, and hears twice what a bus says twice: the run is the same.
+// Every party sends under its own name, with the current time, in sequence, is not due
+// right after a tick, and ignores duplicates: the run is the same.
 func TestAllPartiesKeepThePromisesOfAMachine(t *testing.T) {
 	s := small(20)
 	for _, policy := range []string{PolicyAuction, "carbon-threshold", "k8s-least-allocated"} {

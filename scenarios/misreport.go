@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A misreportingAgent is an agent that misreports its bids. It runs jobs and reports usage as any other agent, so settlement
-// sees the true values.
+// A misreportingAgent is an agent that misreports its bids. It runs jobs and reports usage as
+// any other agent, so settlement sees the true values.
 type misreportingAgent struct {
 	bus.Machine
 	bids spec.Misreport
@@ -25,7 +25,8 @@ func (s misreportingAgent) Tick(now protocol.Time) []protocol.Message {
 	return s.misreportBids(s.Machine.Tick(now))
 }
 
-// misreportBids scales money, energy and carbon of all options. It clones the slices: the agent still holds them.
+// misreportBids scales money, energy and carbon of all options. It clones the slices: the
+// agent still holds them.
 func (s misreportingAgent) misreportBids(said []protocol.Message) []protocol.Message {
 	for i, m := range said {
 		offer, ok := m.Body.(protocol.Bids)
@@ -48,8 +49,8 @@ func (s misreportingAgent) misreportBids(said []protocol.Message) []protocol.Mes
 	return said
 }
 
-// misreportShare returns the difference between v times of thousandths and v; of = 0 means the true value. Dividing first
-// avoids an overflow.
+// misreportShare returns the difference between v times of thousandths and v; of = 0 means the
+// true value. Dividing first avoids an overflow.
 func misreportShare[T ~int64](v T, of protocol.Milli) T {
 	if of == 0 {
 		return 0

@@ -29,9 +29,9 @@ func TestAShaderChangesWhatIsBidAndNothingElse(t *testing.T) {
 	}
 }
 
-// Where sites are paid what was measured, what a site says of money decides nothing:
-// it is put right by the prices that the same offer tells, to the microdollar. So a
-// day on which one asks too little or too much is the day on which it tells the truth.
+// If sites are paid by measurement, the money in their bids decides nothing: the market
+// recomputes it from the prices of the same bid, to the microdollar. So a day on which
+// a site asks for too much or too little equals the honest day.
 func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
 	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 150})
 	if err != nil {
@@ -75,7 +75,7 @@ func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
 	}
 }
 
-// Only a site that is told to charges jobs a share of its nodes' idle draw.
+// Only a site that is configured to charges jobs a share of its nodes' idle draw.
 func TestASiteBidsIdleDrawIfItIsToldTo(t *testing.T) {
 	s := small(20)
 	s.Sites[0].IdleBid = true
@@ -102,8 +102,7 @@ func TestASiteBidsIdleDrawIfItIsToldTo(t *testing.T) {
 	}
 }
 
-// Nobody may try out a live federation with a site that lies: in a replay the lie is
-// in the report.
+// A live federation refuses a site that misreports; in a replay the report shows it.
 func TestASiteThatLiesDoesNotLive(t *testing.T) {
 	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 1})
 	if err != nil {

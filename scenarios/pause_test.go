@@ -54,9 +54,9 @@ func TestPausedJobsRunOnAndAddUp(t *testing.T) {
 	}
 }
 
-// Between two cheap spans of four hours lie eight dear ones, as the market said the
-// day before. Jobs of six hours that can be paused run in both, all done in time,
-// and cost less than if they had to run whole.
+// Between two cheap periods of four hours are eight expensive ones, known the day
+// before. Pausable jobs of six hours run in both, all in time, and cost less than if
+// they had to run whole.
 func TestTheAuctionPausesWhereThatPays(t *testing.T) {
 	s := small(0)
 	s.Sites = s.Sites[1:2] // hydro, whose market is a day ahead
@@ -97,8 +97,8 @@ func TestTheAuctionPausesWhereThatPays(t *testing.T) {
 	}
 }
 
-// A replay goes on until the rest of a paused job has run, however long after the
-// last arrival that is: else nobody would pay for it.
+// A replay continues until the rest of a paused job has run, however long after the
+// last arrival: otherwise its cost would be missing.
 func TestAReplayDoesNotEndBeforeTheRestOfAPausedJob(t *testing.T) {
 	s := small(0)
 	s.Sites = s.Sites[1:2]

@@ -14,9 +14,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// published returns the first hour of which nothing is known at an instant: the
-// next; or with a day-ahead market, which publishes at noon, the end of
-// tomorrow or of today. It is told here apart from package grid.
+// published returns the first unknown hour at an instant: the next one or, with a
+// day-ahead market that publishes at noon, the end of today or tomorrow. It is
+// independent of package forecast on purpose.
 func published(dayAhead bool, at protocol.Time) protocol.Time {
 	switch today := at.Floor(24 * time.Hour); {
 	case !dayAhead:
@@ -83,8 +83,8 @@ func foretold(s spec.Scenario) spec.Scenario {
 	return s
 }
 
-// Nobody reads a value before it is published: with all later values replaced
-// by noise, everything said until then is the same, word for word.
+// No party uses a value before it is published: with all later values replaced by
+// noise, all messages until then are the same.
 func TestNothingSaidDependsOnWhatIsNotYetPublished(t *testing.T) {
 	for name, s := range map[string]spec.Scenario{"forecasts of their own": small(30), "of services": foretold(small(30))} {
 		t.Run(name, func(t *testing.T) { nobodyPeeks(t, s) })

@@ -20,15 +20,16 @@ const (
 	PolicyAuctionNow = "auction-now" // same costs and clearing, and jobs are never deferred
 )
 
-// PolicyNames returns the names of all policies, the auction's first. A slash and a kind of Signals may follow each:
-// see Named.
+// PolicyNames returns the names of all policies, the auction's first. A slash and a kind
+// of Signals may follow each: see Named.
 func PolicyNames() []string {
 	return append([]string{PolicyAuction, PolicyAuctionNow}, baseline.RuleNames()...)
 }
 
-// DefaultPolicies returns the default policies to compare on some scenarios: the auction, also with other Signals, and the
-// baselines. Rules that pause jobs are left out if no job can be paused, because they then equal carbon-threshold
-// and wait-awhile. Own is left out if no site has a forecast service, because it then equals Forecasts.
+// DefaultPolicies returns the default policies to compare on some scenarios: the auction, also
+// with other Signals, and the baselines. Rules that pause jobs are left out if no job
+// can be paused, because they then equal carbon-threshold and wait-awhile. Own is
+// left out if no site has a forecast service, because it then equals Forecasts.
 func DefaultPolicies(of ...spec.Scenario) []string {
 	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
@@ -58,8 +59,9 @@ func AllPolicyNames() (out []string) {
 	return out
 }
 
-// CanonicalPolicyName parses the name of a policy, with or without a kind of Signals, as in "auction/perfect", and returns its
-// canonical form. The default kind is omitted; "auction/forecast" is accepted for it.
+// CanonicalPolicyName parses the name of a policy, with or without a kind of Signals, as in
+// "auction/perfect", and returns its canonical form. The default kind is omitted;
+// "auction/forecast" is accepted for it.
 func CanonicalPolicyName(text string) (string, error) {
 	policy, signals, err := parsePolicyName(text)
 	return joinPolicyName(policy, signals), err

@@ -52,9 +52,8 @@ func together(running map[protocol.JobID]draw, sites []string) (sum int64) {
 	return sum
 }
 
-// What all runs at a site draw stays under what the policy says, also where a job
-// waits at the site and GPUs come free sooner than they were to; and what all runs at
-// two sites draw, where the policy names both.
+// The power of all runs at a site stays under the policy's cap, also if a job is queued
+// at the site and GPUs become free early; the same holds for a cap over two sites.
 func TestAMarketKeepsACapOfPower(t *testing.T) {
 	const limit = 600_000
 	named := [][]string{{"hydro-north"}, {"hydro-north", "nuclear-river"}}

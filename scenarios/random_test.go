@@ -14,9 +14,9 @@ import (
 // birth is when all drawn scenarios begin.
 var birth = protocol.FromStdTime(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
 
-// drawScenario draws a few hours at one to three sites, with whatever a
-// scenario may hold: nodes without GPUs, jobs that nobody can run, deadlines
-// that nobody can keep, negative prices, shares, gangs, residency.
+// drawScenario draws a few hours at one to three sites, with everything that a scenario
+// may contain: nodes without GPUs, jobs that no node fits, deadlines that cannot be
+// met, negative prices, shares, gangs, residency.
 func drawScenario(t *rapid.T, most int) spec.Scenario {
 	span := time.Duration(rapid.IntRange(1, 5).Draw(t, "hours")) * time.Hour
 	s := spec.Scenario{
@@ -92,7 +92,7 @@ func drawJob(t *rapid.T, i int, sites []string, span time.Duration) protocol.Job
 	if rapid.IntRange(0, 7).Draw(t, "resident") == 7 {
 		j.Regions = []string{rapid.SampledFrom(append([]string{"elsewhere"}, sites...)).Draw(t, "region")}
 	}
-	// From one that nobody can keep to one that is far off.
+	// From a deadline that cannot be met to a distant one.
 	j.Deadline = j.Arrival + protocol.Time(rapid.SampledFrom([]int64{0, 1, 3_600_000, 7_777_777, 40_000_000}).Draw(t, "slack"))
 	if rapid.IntRange(0, 15).Draw(t, "malformed") == 15 {
 		j.CPU = -1

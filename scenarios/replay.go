@@ -41,8 +41,9 @@ type ReplayResult struct {
 	Counts  map[string]int // messages that the market ignored, by reason
 }
 
-// Replay replays a scenario on a hub under a policy (a name as in Named) and checks the record. If the record is
-// inconsistent, Play returns the result together with an error.
+// Replay replays a scenario on a hub under a policy (a name as in Named) and checks the
+// record. If the record is inconsistent, Play returns the result together with an
+// error.
 func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o Options) (ReplayResult, error) {
 	st, err := buildTestbed(s, policy, o)
 	if err != nil {
@@ -55,6 +56,8 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	if o.Wall != nil {
 		began = o.Wall()
 	}
+	// The record is built while messages are sent, so a replay needs no ledger in
+	// memory.
 	said, err := loop.Run(ctx, hub, st.Parties, loop.Config{
 		Start: st.Start, Latest: st.MeteredUntil.Add(MaxReplayOverrun), Pace: o.Pace,
 		Record: func(m protocol.Message) error {
@@ -79,6 +82,7 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	if err != nil {
 		return res, err
 	}
+	// From here on the run is complete: compute its totals.
 	meta := RunMetadata(s, policy)
 	meta.Frag = frag.meanValue() / 1000
 	if o.Wall != nil {
@@ -123,6 +127,7 @@ type timeWeightedMean struct {
 	sum      float64
 }
 
+// addValue sets the value that holds from now on.
 func (m *timeWeightedMean) addValue(now protocol.Time, v float64) {
 	m.integrateUntil(now)
 	m.at, m.last = now, v
@@ -136,4 +141,5 @@ func (m *timeWeightedMean) integrateUntil(now protocol.Time) {
 	}
 }
 
+// meanValue returns the mean up to the last call of add.
 func (m *timeWeightedMean) meanValue() float64 { return m.sum / float64(max(m.to-m.from, 1)) }

@@ -83,8 +83,8 @@ func TestEveryPolicyPlaysADayThatAddsUp(t *testing.T) {
 	}
 }
 
-// Who asks for more than his machines can do in weeks is told which policy left what
-// undone.
+// If the jobs need more than the nodes can do in weeks, the error names the policy and
+// how many jobs have ended.
 func TestADayThatTakesWeeksSaysWhatIsLeft(t *testing.T) {
 	s := small(24)
 	s.Sites = s.Sites[:1]
@@ -95,7 +95,7 @@ func TestADayThatTakesWeeksSaysWhatIsLeft(t *testing.T) {
 		j.Deadline = j.Arrival.Add(48 * time.Hour)
 	}
 	_, err := Replay(t.Context(), s, "home-fifo", new(membus.Bus), Options{})
-	if err == nil || !strings.Contains(err.Error(), "of 24 jobs under home-fifo 1") || !strings.Contains(err.Error(), "take fewer jobs, or more nodes") {
+	if err == nil || !strings.Contains(err.Error(), "under home-fifo only 1") || !strings.Contains(err.Error(), "use fewer jobs or more nodes") {
 		t.Errorf("24 days of work on one node: %v; want how much is done, and what to do", err)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// SignalKnowledge selects what sites know of their grids ahead of time. All kinds know the current and past hours.
+// SignalKnowledge selects what sites know of their grids ahead of time. All kinds know the
+// current and past hours.
 type SignalKnowledge string
 
 // Kinds of Signals.
@@ -34,8 +35,8 @@ type publishedSeries struct {
 // wrongForecastLead is how far ahead perturbed values are published.
 const wrongForecastLead = 72 * time.Hour
 
-// signalSeries returns what a feed publishes of a quantity. A value of a later line replaces an earlier one of the same
-// hour.
+// signalSeries returns what a feed publishes of a quantity. A value of a later line replaces
+// an earlier one of the same hour.
 func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol.Quantity, points []protocol.Point) ([]publishedSeries, error) {
 	actual, err := forecast.NewSeries(points)
 	if err != nil {
@@ -64,8 +65,8 @@ func (s SignalKnowledge) forecastConfig(site spec.Site) forecast.Config {
 	return forecast.Config{Price: forecast.DefaultRule(protocol.GridPrice, publicationSchedule(site, protocol.GridPrice))}
 }
 
-// perturbPoints multiplies each point by a factor of 0.5 to 1.5 that depends on seed, site, quantity and hour. PUE is left
-// unchanged: sites know it well.
+// perturbPoints multiplies each point by a factor of 0.5 to 1.5 that depends on seed, site,
+// quantity and hour. PUE is left unchanged: sites know it well.
 func perturbPoints(seed uint64, site string, what protocol.Quantity, points []protocol.Point) []protocol.Point {
 	if what == protocol.GridPUE {
 		return points

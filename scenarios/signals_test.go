@@ -9,8 +9,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// hears returns what a site of signals knows and thinks of carbon at noon of the
-// small day, and what is true.
+// hears returns what a site with some signals knows and forecasts of carbon at noon of
+// the small day, and the true values.
 func hears(t *testing.T, signals SignalKnowledge) (known *forecast.GridState, truth []protocol.Point, now protocol.Time) {
 	t.Helper()
 	s := small(1)
@@ -90,7 +90,7 @@ func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 	}
 }
 
-// A site that is played lives for longer than anything that was said once is believed.
+// A simulated site runs for longer than it keeps a value that was published once.
 func TestAConstantIsHeardByASiteThatIsBegunAnewMonthsLater(t *testing.T) {
 	s := small(1)
 	site := s.Sites[2]

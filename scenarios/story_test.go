@@ -112,7 +112,7 @@ func TestTheStoryOfAMorning(t *testing.T) {
 	}
 }
 
-// tell says in words what a body says, or "" for what the story leaves out.
+// tell describes a message's body, or returns "" for one that the story leaves out.
 func tell(b protocol.Body) string {
 	switch b := b.(type) {
 	case protocol.RegisterSite:

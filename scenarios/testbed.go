@@ -1,8 +1,10 @@
-// Package scenarios builds the testbed of a scenario under a policy, replays it and returns its totals. Here, and
-// only here, coordinator and agents are wired to a simulated environment.
+// Package scenarios builds the testbed of a scenario under a policy, replays it and
+// returns its totals. Here, and only here, coordinator and agents are wired to a
+// simulated environment.
 //
-// Neighbours: spec reads scenarios; sim/loop runs simulated time; sim has executor, signal publisher and submitter;
-// baseline has the rules that the auction is compared with; report writes tables and charts.
+// Neighbours: spec reads scenarios; sim/loop runs simulated time; sim has executor,
+// signal publisher and submitter; baseline has the rules that the auction is compared
+// with; report writes tables and charts.
 package scenarios
 
 import (
@@ -37,15 +39,15 @@ type Testbed struct {
 	fleets    []*capacity.Fleet
 }
 
-// meteredAfterEnd is for how long after the last arrival all sites are metered at least, so that policies that defer jobs
-// are charged for as many idle hours as the others.
+// meteredAfterEnd is for how long after the last arrival all sites are metered at least, so
+// that policies that defer jobs are charged for as many idle hours as the others.
 const meteredAfterEnd = 48 * time.Hour
 
 // MeteredUntil returns until when the sites of a scenario are metered at least.
 func MeteredUntil(s spec.Scenario) protocol.Time { return s.End.Add(meteredAfterEnd).Ceil(time.Hour) }
 
-// truePowerSpread is how far, in thousandths, a job's real power may differ from its model's power: five per cent either way,
-// depending on the job's id.
+// truePowerSpread is how far, in thousandths, a job's real power may differ from its model's
+// power: five per cent either way, depending on the job's id.
 const truePowerSpread = 50
 
 // BuildTestbed builds the testbed of a scenario under a policy.
@@ -53,6 +55,8 @@ func BuildTestbed(s spec.Scenario, policy string) (*Testbed, error) {
 	return buildTestbed(s, policy, Options{})
 }
 
+// buildTestbed builds the testbed. It rejects duplicate job ids, because a run is identified by
+// its job's id.
 func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	policy, signals, err := parsePolicyName(policy)
 	if err != nil {
@@ -95,7 +99,8 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	return st, nil
 }
 
-// MarketWeights returns the scenario's weights in the market's units: carbon per kilogram instead of per tonne.
+// MarketWeights returns the scenario's weights in the market's units: carbon per kilogram
+// instead of per tonne.
 func MarketWeights(s spec.Scenario) protocol.Weights {
 	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
 }
@@ -125,7 +130,8 @@ type place struct {
 	Grid  *forecast.GridState
 }
 
-// Shifted returns a scenario with its period, grid signals, forecasts and outages shifted by a duration.
+// Shifted returns a scenario with its period, grid signals, forecasts and outages
+// shifted by a duration.
 func Shifted(s spec.Scenario, by time.Duration) spec.Scenario {
 	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
 	s.Sites = slices.Clone(s.Sites)
@@ -210,8 +216,8 @@ func simulate(site spec.Site, signals SignalKnowledge, seed uint64, start, until
 // MaxReplayOverrun is how long a replay may last after the metered time.
 const MaxReplayOverrun = 14 * 24 * time.Hour
 
-// publicationSchedule returns when values of a quantity become known: prices of a day-ahead market by that market's schedule,
-// all else in real time.
+// publicationSchedule returns when values of a quantity become known: prices of a day-ahead
+// market by that market's schedule, all else in real time.
 func publicationSchedule(site spec.Site, what protocol.Quantity) forecast.Market {
 	if what != protocol.GridPrice || !site.DayAhead {
 		return forecast.Market{}
@@ -249,8 +255,8 @@ func hostPower(site spec.Site, gpus int) power.Host {
 	return h
 }
 
-// TruePower returns a function that maps a job's planned power to its real power. It depends on the seed and the job's
-// id alone.
+// TruePower returns a function that maps a job's planned power to its real power. It
+// depends on the seed and the job's id alone.
 func TruePower(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts {
 	return func(id protocol.JobID, plan protocol.Milliwatts) protocol.Milliwatts {
 		h := fnv.New64a()
@@ -259,7 +265,8 @@ func TruePower(seed uint64) func(protocol.JobID, protocol.Milliwatts) protocol.M
 	}
 }
 
-// RepeatLastDay repeats the last day of an hourly series until a time: jobs may outlast the recorded data.
+// RepeatLastDay repeats the last day of an hourly series until a time: jobs may outlast the
+// recorded data.
 func RepeatLastDay(points []protocol.Point, until protocol.Time) []protocol.Point {
 	out := slices.Clone(points)
 	day := 24
@@ -274,8 +281,8 @@ func RepeatLastDay(points []protocol.Point, until protocol.Time) []protocol.Poin
 	return out
 }
 
-// AllDone reports whether the replay is complete: every job was settled or rejected, and the sites were metered up to
-// Meters and to the end of an hour.
+// AllDone reports whether the replay is complete: every job was settled or rejected, and
+// the sites were metered up to Meters and to the end of an hour.
 func (st *Testbed) AllDone(now protocol.Time) bool {
 	if st.submitter.PendingJobs() > 0 || st.submitter.EndedJobs() < len(st.scenario.Jobs) {
 		return false
@@ -283,8 +290,8 @@ func (st *Testbed) AllDone(now protocol.Time) bool {
 	return now >= st.MeteredUntil && now == now.Floor(time.Hour)
 }
 
-// MeanFragmentation returns the mean, over the sites, of the share of idle GPUs that the usual jobs cannot use, in
-// thousandths.
+// MeanFragmentation returns the mean, over the sites, of the share of idle GPUs that the usual
+// jobs cannot use, in thousandths.
 func (st *Testbed) MeanFragmentation() float64 {
 	sum := 0.0
 	for _, f := range st.fleets {

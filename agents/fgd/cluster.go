@@ -38,7 +38,7 @@ type Cluster struct {
 
 	nodes  []node                // by slot
 	heads  []head                // by slot, up to a whole block
-	memory []int64               // MiB left of device i at slot*MaxGPUs+i; nil: nobody models it
+	memory []int64               // MiB left of device i at slot*MaxGPUs+i; nil: no node models it
 	tagged [][MaxGPUs + 2]uint16 // by slot, number of jobs by size tag; nil: the policy does not use them
 	models []string
 	shapes []Node // by node.shape, less one; names cleared

@@ -15,15 +15,15 @@ func (n NodeSet) Add(i int) NodeSet {
 // Has reports whether node i is in the set.
 func (n NodeSet) Has(i int) bool { return i/64 < len(n) && n[i/64]>>(i%64)&1 == 1 }
 
-// bestExcept finds the lowest of the best slots for k that are not in skip, and its
-// score plus one; 0 if there is none. The caller has found the best of all slots,
-// and it is in skip: so the bounds of blocks hold for all others. They are not
-// lowered here: they have to hold for the nodes of skip, too.
+// bestExcept returns the lowest of the best slots for k that are not in skip, and its
+// score plus one; 0 if there is none. The caller has found the best of all slots, and
+// it is in skip, so the bounds of blocks hold for all other slots. bestExcept must not
+// lower them, since they must hold for the nodes of skip too.
 func (c *Cluster) bestExcept(k *class, skip NodeSet) (slot int, value uint16) {
 	want := k.requiredHead()
 	for b := range len(c.heads) / block {
 		if laneValue(k.bounds.leaf, b) <= value {
-			continue // none there is better, and of equals the lowest slot wins
+			continue // no slot there is better, and of equal ones the lowest wins
 		}
 		heads := c.heads[b*block : (b+1)*block]
 		for i := range heads {

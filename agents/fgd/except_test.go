@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// quoteCordoned is what QuoteExcept promises: cordon, quote, and open again.
+// quoteCordoned is the reference for QuoteExcept: cordon, quote, uncordon.
 func quoteCordoned(w *world, r Request, skip NodeSet, do func()) {
 	for i := range w.v.nodes {
 		if skip.Has(i) {

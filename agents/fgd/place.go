@@ -10,7 +10,7 @@ import (
 // sense or no node can take it; nothing then changes.
 func (c *Cluster) PlaceRequest(r Request) (p Placement, ok bool) { return c.PlaceExcept(r, nil) }
 
-// PlaceExcept is Place, were the nodes of skip cordoned.
+// PlaceExcept is Place as if the nodes of skip were cordoned.
 func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
 	r = r.normalized()
 	if r.validateRequest() != nil {
@@ -26,12 +26,12 @@ func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
 	return p, true
 }
 
-// QuoteRequest says where r would go, and what that would do to F. It changes
-// nothing: a Place that follows goes to the same place.
+// QuoteRequest returns where r would go and how F would change. It changes nothing, not
+// even the random sequence: a Place that follows goes to the same devices.
 func (c *Cluster) QuoteRequest(r Request) (q Quote) { return c.QuoteExcept(r, nil) }
 
-// QuoteExcept is Quote, were the nodes of skip cordoned. Unlike a cordon it leaves
-// what is known of the best nodes as it is, so that asking costs no search later on.
+// QuoteExcept is Quote as if the nodes of skip were cordoned. Unlike a real cordon it
+// leaves the cached best nodes as they are, so it causes no later search.
 func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
 	r = r.normalized()
 	q.Request = r
@@ -60,7 +60,8 @@ func (c *Cluster) QuoteBatch(rs []Request, out []Quote) []Quote {
 	return out
 }
 
-// chooseSlot finds the node for k that is not in skip, and its score.
+// chooseSlot returns the slot for k among nodes that are not in skip, and its score; ok is
+// false if no node fits.
 func (c *Cluster) chooseSlot(k *class, skip NodeSet) (slot int, score uint16, ok bool) {
 	c.refreshClass(k)
 	s, v := c.bestSlot(k)

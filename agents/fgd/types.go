@@ -121,7 +121,7 @@ type Policy uint8
 const (
 	FGD            Policy = iota // §6: the published policy
 	BestFit                      // §8: least left, CPU and GPU by halves
-	DotProd                      // §8: smallest dot product of what is left and what is asked
+	DotProd                      // §8: smallest dot product of free and requested amounts
 	GPUPacking                   // §8: used devices first, then used nodes
 	GPUClustering                // §8: beside jobs of the same size
 	Random                       // §8: any node that fits, drawn from Config.Seed

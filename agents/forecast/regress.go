@@ -75,7 +75,7 @@ func (l *regressionFit) fitWeights(from, to hour) features {
 	first := max(l.anchor-learningHours, l.track.first) + day
 	for i := hour(0); ; i++ {
 		at := l.anchor - learningStride*i
-		lead := from + (i+i/day)%(to-from) // shifted by one each time the hours of the day begin again
+		lead := from + (i+i/day)%(to-from) // shifted by one after each pass over the hours of the day
 		if at-lead < first {
 			break
 		}

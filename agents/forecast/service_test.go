@@ -54,8 +54,8 @@ func carbonCast(t *testing.T, file string) (days []Bulletin, actual Series) {
 	return days, actual
 }
 
-// A published neural forecaster said each midnight what nine grids would be for four
-// days; they are heard as an agent hears a service. The figures are those of
+// A published neural forecaster forecast each midnight nine grids for four
+// days; the test receives them as an agent does. The figures are those of
 // docs/signals-and-power.md: run with -year -v for all zones and the whole half-year, of
 // which the first four weeks are for Regression to learn from.
 func TestWhatServicesForecastIsAmendedByWhatTheyMissed(t *testing.T) {

@@ -21,5 +21,4 @@
 //
 // Package agents/capacity, the neighbour, decides where jobs are placed and
 // which nodes sleep.
-// Where jobs are placed, and which nodes sleep, is the fleet's to say.
 package power

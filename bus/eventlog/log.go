@@ -103,6 +103,8 @@ func Open(ctx context.Context, hub *natsbus.Bus, who protocol.Party, cfg Config)
 // MaxPayload returns how many bytes of one message the server takes.
 func (b *Log) MaxPayload() int { return int(b.conn.MaxPayload()) }
 
+// openStreams makes or updates the two streams and the bucket of the lease. The streams
+// deny the deletion of single entries; the bucket is in memory.
 func (b *Log) openStreams(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*serverTimeout)
 	defer cancel()

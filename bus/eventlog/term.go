@@ -392,6 +392,9 @@ func explainStoreError(err error) error {
 	return err
 }
 
+// appendEntry appends one entry. The server refuses it unless the stream ends at t.last, which
+// is the fence against other writers. It does not retry: after an error without an
+// answer the entry may have been stored.
 func (t *Term) appendEntry(ctx context.Context, m *nats.Msg) error {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()

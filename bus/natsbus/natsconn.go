@@ -154,9 +154,9 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 		}
 		if err := p.conn.PublishMsg(msg); err != nil {
 			if errors.Is(err, nats.ErrMaxPayload) {
-				err = fmt.Errorf("%w: it has %d bytes with its headers, and is not sent: the server takes %d; raise its max_payload, or say less (an offer: by a lower MaxBytes of the call)", err, messageBytes(msg), p.conn.MaxPayload())
+				err = fmt.Errorf("%w: it has %d bytes with its headers, and is not sent: the server takes %d; raise its max_payload, or send less (for bids: lower MaxBytes of the call)", err, messageBytes(msg), p.conn.MaxPayload())
 			}
-			return fmt.Errorf("natsbus: %s says %s to %q: %w", p.who, m.KindName(), m.To, err)
+			return fmt.Errorf("natsbus: %s sends %s to %q: %w", p.who, m.KindName(), m.To, err)
 		}
 	}
 	if cap(p.buf) > maxKeptBuffer {

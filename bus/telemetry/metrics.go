@@ -137,11 +137,11 @@ func (m *metrics) stopWaiting(b protocol.Body) {
 		if b.Why.Code != protocol.Duplicate { // refuses another job of the same id; the first still waits
 			delete(m.submitted, b.Job)
 		}
-	case protocol.Confirm: // the job was submitted again after its end
+	case protocol.Confirm: // a second submission after the job's end
 		if b.Code == protocol.JobClosed {
 			delete(m.submitted, b.Job)
 		}
-	case protocol.JobStatus: // the job was submitted again while a site has it
+	case protocol.JobStatus: // a second submission while a site has the job
 		if b.State != protocol.Waiting {
 			delete(m.submitted, b.Job)
 		}

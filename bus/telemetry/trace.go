@@ -243,7 +243,7 @@ func jobsOf(m protocol.Message) (all []protocol.JobID) {
 		for _, menu := range b.Jobs[:min(len(b.Jobs), maxTracedJobs)] {
 			all = append(all, menu.Job)
 		}
-	case protocol.JobStatus: // it tells of what others said
+	case protocol.JobStatus: // it repeats the content of other messages
 	default:
 		if id, ok := m.OneJob(); ok {
 			return []protocol.JobID{id}

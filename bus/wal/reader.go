@@ -80,7 +80,7 @@ func NewReader(in io.Reader, name string) (*Reader, error) {
 		return nil, fmt.Errorf("wal: %s: header: %w", name, err)
 	}
 	if err := protocol.CheckVersion(r.header["protocol"]); err != nil {
-		return nil, fmt.Errorf("journal: %s: %w", name, err)
+		return nil, fmt.Errorf("wal: %s: %w", name, err)
 	}
 	return r, nil
 }
@@ -203,6 +203,7 @@ func (r *Reader) onlyZerosFollow() bool {
 	}
 }
 
+// tornError returns ErrTorn for an early end of the file, or the error of the file system.
 func (r *Reader) tornError(from int64, err error) error {
 	if err != io.EOF && err != io.ErrUnexpectedEOF {
 		return fmt.Errorf("wal: %s: byte %d: %w", r.name, r.at, err)
@@ -211,6 +212,7 @@ func (r *Reader) tornError(from int64, err error) error {
 		r.name, ErrTorn, r.at, from, r.count)
 }
 
+// damagedError returns ErrDamaged, with the offset and the number of valid messages.
 func (r *Reader) damagedError(from int64, what string) error {
 	return fmt.Errorf("wal: %s: %w at byte %d: %s; the %d messages before are valid: copy the file once more, or repeat the run",
 		r.name, ErrDamaged, from, what, r.count)

@@ -43,7 +43,7 @@ func goldenMessages(t *testing.T) (ms []protocol.Message) {
 	return ms
 }
 
-// A ledger of the current version is read, and written again to the same bytes, for as
+// A ledger of the current version is read, and rewritten to the same bytes, for as
 // long as the version lasts. Messages that were added since are not in it.
 func TestGoldenLedgerOfTheCurrentVersionIsRead(t *testing.T) {
 	file := fmt.Sprintf("testdata/v%d.ledger", protocol.Current)

@@ -84,6 +84,7 @@ func (w *Writer) AppendMessage(m protocol.Message) error {
 	return w.err
 }
 
+// writeFrame writes a frame: its length, its bytes, and its link of the chain.
 func (w *Writer) writeFrame(body []byte) {
 	w.length = binary.AppendUvarint(w.length[:0], uint64(len(body)))
 	link := w.chain.addFrame(w.length, body)

@@ -1,12 +1,18 @@
-// Package gpuaccounting controls the GPUs of one machine for the pods that hold them, and attributes energy: it
-// keeps the caps that the market awarded below the machine's share of the site's ceiling, and counts each pod's
-// part of what its GPUs draw.
+// Package gpuaccounting controls the GPUs of one machine for the pods that hold them,
+// and attributes energy: it keeps the caps that the market awarded below the
+// machine's share of the site's ceiling, and counts each pod's part of what its GPUs
+// draw.
 //
 // Guarantees:
-// - energy comes from the devices' own counters. The energy above idle is split among the holders of a device by their shares. Nothing is counted twice, and nothing is lost if the process is killed and restarts;
-// - utilization (busy, memory, temperature) is attributed only to a pod that holds a device alone;
-// - a device that cannot be read or set is reported once, and the tallies of its pods are marked as incomplete;
-// - a device without a holder has its own limit and clock, and no device has a higher limit than its own, which its operator set.
+//   - energy comes from the devices' own counters. The energy above idle is split
+//     among the holders of a device by their shares. Nothing is counted twice, and
+//     nothing is lost if the process is killed and restarts;
+//   - utilization (busy, memory, temperature) is attributed only to a pod that holds
+//     a device alone;
+//   - a device that cannot be read or set is reported once, and the tallies of its
+//     pods are marked as incomplete;
+//   - a device without a holder has its own limit and clock, and no device has a
+//     higher limit than its own, which its operator set.
 //
 // Package cluster-agent/kube/node finds the pods.
 package gpuaccounting
@@ -43,12 +49,13 @@ type CapStatus struct { // whether the cap is in force
 // Config configures the control of devices. The zero value is valid.
 type Config struct {
 	Caps nvml.CapsConfig
-	// Clock returns the clock in MHz that implements a cap on a device of a model, or 0 if a power limit does: see
-	// [nvml.PowerCurve.Clock]. Nil means power limits only.
+	// Clock returns the clock in MHz that implements a cap on a device of a model, or
+	// 0 if a power limit does: see [nvml.PowerCurve.Clock]. Nil means power limits only.
 	Clock func(model string, cap protocol.Milliwatts) int
 }
 
-// GPUs controls the GPUs of one machine. Create it with [New]. It is not safe for concurrent use.
+// GPUs controls the GPUs of one machine. Create it with [New]. It is not safe for
+// concurrent use.
 type GPUs struct {
 	cfg            Config
 	caps           *nvml.PowerCaps
@@ -79,8 +86,9 @@ type powerIntegral struct {
 	power protocol.Milliwatts
 }
 
-// New takes control of the devices of a machine and restores limits that a previous agent left changed. The error
-// names devices whose limits cannot be read; the others are controlled.
+// New takes control of the devices of a machine and restores limits that a previous
+// agent left changed. The error names devices whose limits cannot be read; the others
+// are controlled.
 func New(devices []nvml.Device, cfg Config) (*GPUs, error) {
 	caps, err := nvml.NewPowerCaps(devices, cfg.Caps)
 	return &GPUs{
@@ -101,8 +109,9 @@ func (c *GPUs) UUIDOfIndex(index int) (string, bool) {
 // PowerCaps returns the power limits of all devices, for sharing a ceiling among machines.
 func (c *GPUs) PowerCaps() *nvml.PowerCaps { return c.caps }
 
-// AccountAndApplyCaps takes the current holders, attributes the energy drawn since the last call, and sets limits. It returns when
-// to call it again to set pending limits (zero: none pending), and the errors that are new.
+// AccountAndApplyCaps takes the current holders, attributes the energy drawn since the last call,
+// and sets limits. It returns when to call it again to set pending limits (zero: none
+// pending), and the errors that are new.
 func (c *GPUs) AccountAndApplyCaps(now protocol.Time, holders []PodGPUs) (again time.Time, err error) {
 	errs := []error{c.adoptNewPods(now, holders), c.attributeEnergy(now)}
 	for name := range c.podsByName {
@@ -118,12 +127,12 @@ func (c *GPUs) AccountAndApplyCaps(now protocol.Time, holders []PodGPUs) (again 
 	return again, errors.Join(append(errs, err)...)
 }
 
-// maxUncountedStart is for how long a holder may have run before its first count without being marked as incomplete: the
-// notification of a pod takes a moment.
+// maxUncountedStart is for how long a holder may have run before its first count without being
+// marked as incomplete: the notification of a pod takes a moment.
 const maxUncountedStart = 15 * time.Second
 
-// adoptNewPods adds new holders. A holder with an earlier tally gets all energy since that tally; a new one gets energy
-// from now on.
+// adoptNewPods adds new holders. A holder with an earlier tally gets all energy since that
+// tally; a new one gets energy from now on.
 func (c *GPUs) adoptNewPods(now protocol.Time, holders []PodGPUs) error {
 	var errs []error
 	for _, x := range holders {
@@ -132,6 +141,8 @@ func (c *GPUs) adoptNewPods(now protocol.Time, holders []PodGPUs) error {
 		}
 		h := &podAccount{PodGPUs: x, counterMarks: make(map[string]counterMark), capErrors: make(map[string]error), newSinceCount: len(x.Tally.Counters) == 0}
 		for _, uuid := range x.UUIDs {
+			// A tally with a counter comes from before a restart: continue from it, so
+			// that no energy is lost.
 			energy, before := x.Tally.Counters[uuid]
 			if before && c.deviceByUUID(uuid) != nil {
 				h.counterMarks[uuid] = counterMark{x.Tally.Until, energy}
@@ -154,7 +165,8 @@ func (c *GPUs) adoptNewPods(now protocol.Time, holders []PodGPUs) error {
 	return errors.Join(errs...)
 }
 
-// attributeEnergy attributes to each holder its part of the energy that its devices drew since the last count.
+// attributeEnergy attributes to each holder its part of the energy that its devices drew since
+// the last count.
 func (c *GPUs) attributeEnergy(now protocol.Time) error {
 	var errs []error
 	for _, d := range c.devices {
@@ -206,8 +218,8 @@ func (h *podAccount) recordCounter(now protocol.Time, uuid string, energy protoc
 	return m, ok
 }
 
-// addEnergyShare adds a holder's part of a device's energy since the last mark. The idle draw is the site's, so it is
-// subtracted first.
+// addEnergyShare adds a holder's part of a device's energy since the last mark. The idle draw
+// is the site's, so it is subtracted first.
 func (h *podAccount) addEnergyShare(now protocol.Time, uuid string, energy protocol.Millijoules, all protocol.Milli) {
 	switch m, ok := h.recordCounter(now, uuid, energy); {
 	case !ok || now < m.at:
@@ -221,8 +233,8 @@ func (h *podAccount) addEnergyShare(now protocol.Time, uuid string, energy proto
 	}
 }
 
-// cumulativeEnergy returns the energy of a device since some fixed instant: its own counter or, without one, its integrated
-// power by the trapezoidal rule.
+// cumulativeEnergy returns the energy of a device since some fixed instant: its own counter or,
+// without one, its integrated power by the trapezoidal rule.
 func (c *GPUs) cumulativeEnergy(now protocol.Time, uuid string) (protocol.Millijoules, error) {
 	card := c.deviceByUUID(uuid)
 	if card == nil {
@@ -248,8 +260,8 @@ func (c *GPUs) cumulativeEnergy(now protocol.Time, uuid string) (protocol.Millij
 	return d.energy, nil
 }
 
-// errDeviceAbsent is returned for a device that did not exist when Cards was created: it has fallen off the bus or
-// belongs to another machine.
+// errDeviceAbsent is returned for a device that did not exist when Cards was created: it
+// has fallen off the bus or belongs to another machine.
 var errDeviceAbsent = errors.New("no such card on this machine")
 
 // deviceByUUID returns the device with a UUID, or nil.
@@ -272,8 +284,9 @@ func (c *GPUs) podsOnDevice(uuid string) (on []*podAccount) {
 	return on
 }
 
-// requestDeviceCaps sets the cap of each device: the highest cap of its holders, because a higher limit than awarded only makes
-// a job faster. A holder without a cap removes the limit.
+// requestDeviceCaps sets the cap of each device: the highest cap of its holders, because a higher
+// limit than awarded only makes a job faster. A holder without a cap removes the
+// limit.
 func (c *GPUs) requestDeviceCaps() {
 	for _, d := range c.devices {
 		limit, clock := protocol.Milliwatts(0), 0
@@ -312,7 +325,8 @@ func (c *GPUs) requestDeviceCaps() {
 	}
 }
 
-// errHigherCapOnDevice is the state of a cap that is not in force because another holder of the device has a higher one.
+// errHigherCapOnDevice is the state of a cap that is not in force because another holder of the
+// device has a higher one.
 var errHigherCapOnDevice = errors.New("another job holds it under a higher cap or without a cap, which takes precedence")
 
 // capEnforced reports whether limit and clock of a device (0: none) implement a holder's cap.
@@ -323,8 +337,8 @@ func (c *GPUs) capEnforced(d nvml.Device, h *podAccount, limit protocol.Milliwat
 	return h.PowerPlan.Cap == 0 || limit > 0 && limit <= h.PowerPlan.Cap
 }
 
-// clockForCap returns the clock in MHz that implements a holder's cap on a device; 0: a power limit does, or there is no
-// cap.
+// clockForCap returns the clock in MHz that implements a holder's cap on a device; 0: a
+// power limit does, or there is no cap.
 func (c *GPUs) clockForCap(d nvml.Device, h *podAccount) int {
 	if c.cfg.Clock == nil || h.PowerPlan.Cap == 0 {
 		return 0

@@ -148,8 +148,8 @@ func TestThoseWhoShareACardShareItsEnergyAndTheHigherCapStands(t *testing.T) {
 	}
 }
 
-// Who comes to a card that others hold has nothing of what it drew before.
-// Nobody is told that his card draws no more than it may.
+// A holder's cap is not reported as in force while another holder of the same device
+// has a higher cap or none.
 func TestACapThatGivesWayToAnotherJobsIsNotCalledKept(t *testing.T) {
 	at := map[protocol.Milliwatts]int{350_000: 900, 450_000: 1200}
 	b := newBench(t, 1, Config{Clock: func(_ string, cap protocol.Milliwatts) int { return at[cap] }})
@@ -190,8 +190,8 @@ func TestWhatACardDrewIsOfThoseWhoHeldItThen(t *testing.T) {
 	b.drew("y", 30*300_000*2/3)
 }
 
-// Whoever counts is killed and begins again a while later: what was written on
-// the pod and the card's own counter lose nothing.
+// The process is killed and restarts later: the tally on the pod and the device's
+// counter lose no energy.
 func TestNothingIsLostWhenTheAgentBeginsAgain(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	a := holder("a", 1000, 300_000, "GPU-0")
@@ -249,8 +249,7 @@ func TestWhatIsNotMeasuredIsNotCalledSo(t *testing.T) {
 	}
 }
 
-// Whoever counts was not there when a job began: what it drew until now is known to
-// nobody.
+// The process was not running when a job began: the energy until now is unknown.
 func TestAJobThatRanUncountedIsNotMeasured(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	b.w.Now += 3600
@@ -273,8 +272,8 @@ func TestAJobThatRanUncountedIsNotMeasured(t *testing.T) {
 	}
 }
 
-// A card falls off the bus, and whoever counts begins again without it: what it
-// drew since is not known, and its cap is not kept.
+// A device falls off the bus and the process restarts without it: its energy since is
+// unknown, and its cap is not in force.
 func TestACardThatIsGoneWhenTheAgentBeginsAgainIsNotMeasured(t *testing.T) {
 	b := newBench(t, 2, Config{})
 	a := holder("a", 1000, 300_000, "GPU-1")

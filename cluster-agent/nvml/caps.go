@@ -18,9 +18,10 @@ type CapsConfig struct {
 	AllowRaise        bool                // whether a limit may exceed the device's own one, up to its default
 }
 
-// PowerCaps controls the power limits of a machine's devices: it sets the caps awarded to their jobs, keeps the sum
-// below a common ceiling, and locks clocks where a job's cap requires that. Create it with [NewPowerCaps] and call
-// Restore at the end. It is not safe for concurrent use.
+// PowerCaps controls the power limits of a machine's devices: it sets the caps awarded to
+// their jobs, keeps the sum below a common ceiling, and locks clocks where a job's
+// cap requires that. Create it with [NewPowerCaps] and call Restore at the end. It is not
+// safe for concurrent use.
 type PowerCaps struct {
 	cfg           CapsConfig
 	sharedCeiling protocol.Milliwatts // share of a ceiling of several machines; 0: none
@@ -43,10 +44,11 @@ type cappedDevice struct {
 	unclocked        error // why its clock cannot be locked; not retried
 }
 
-// NewPowerCaps reads the devices' limits and restores those that a previous agent left changed. The limit found then is
-// the device's own, chosen by its operator; if the record of the previous agent is missing or unreadable, it is the
-// driver's default. Devices whose limits cannot be read are not controlled; the error names them, and the returned
-// Caps controls the others.
+// NewPowerCaps reads the devices' limits and restores those that a previous agent left
+// changed. The limit found then is the device's own, chosen by its operator; if the
+// record of the previous agent is missing or unreadable, it is the driver's default.
+// Devices whose limits cannot be read are not controlled; the error names them, and
+// the returned Caps controls the others.
 func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 	if cfg.MinChangeInterval == 0 {
 		cfg.MinChangeInterval = time.Second
@@ -78,9 +80,9 @@ func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 	return c, errors.Join(errs...)
 }
 
-// RequestLimit records the cap of a device's job, or 0 for none; the next Apply sets it. A cap outside the device's limits
-// is clamped: a higher limit than awarded only makes the job faster. Unless Raise is set, no limit exceeds the
-// device's own.
+// RequestLimit records the cap of a device's job, or 0 for none; the next Apply sets it. A
+// cap outside the device's limits is clamped: a higher limit than awarded only makes
+// the job faster. Unless Raise is set, no limit exceeds the device's own.
 func (c *PowerCaps) RequestLimit(uuid string, limit protocol.Milliwatts) error {
 	d, err := c.deviceByUUID(uuid)
 	if err != nil {
@@ -90,7 +92,8 @@ func (c *PowerCaps) RequestLimit(uuid string, limit protocol.Milliwatts) error {
 	return d.blocked
 }
 
-// RequestClock records the clock in MHz to which a device is to be locked, or 0 for none; the next Apply locks it.
+// RequestClock records the clock in MHz to which a device is to be locked, or 0 for
+// none; the next Apply locks it.
 func (c *PowerCaps) RequestClock(uuid string, mhz int) error {
 	d, err := c.deviceByUUID(uuid)
 	if err != nil {
@@ -100,6 +103,7 @@ func (c *PowerCaps) RequestClock(uuid string, mhz int) error {
 	return d.unclocked
 }
 
+// deviceByUUID returns a controlled device.
 func (c *PowerCaps) deviceByUUID(uuid string) (*cappedDevice, error) {
 	for _, d := range c.devices {
 		if d.dev.UUID() == uuid {
@@ -109,8 +113,8 @@ func (c *PowerCaps) deviceByUUID(uuid string) (*cappedDevice, error) {
 	return nil, fmt.Errorf("nvml: no controlled device has the UUID %q", uuid)
 }
 
-// SetSharedCeiling sets this machine's share of a ceiling that several machines share; 0 means that there is none. The next
-// Apply keeps both this and the machine's own ceiling.
+// SetSharedCeiling sets this machine's share of a ceiling that several machines share; 0 means
+// that there is none. The next Apply keeps both this and the machine's own ceiling.
 func (c *PowerCaps) SetSharedCeiling(part protocol.Milliwatts) { c.sharedCeiling = part }
 
 // effectiveCeiling returns the lower of the two ceilings; 0: there is none.
@@ -132,8 +136,8 @@ func (c *PowerCaps) TotalPowerLimit() (sum protocol.Milliwatts) {
 	return sum
 }
 
-// PowerRange returns the lowest possible sum of all limits, and the sum that they would have without a ceiling of
-// several machines.
+// PowerRange returns the lowest possible sum of all limits, and the sum that they would
+// have without a ceiling of several machines.
 func (c *PowerCaps) PowerRange() (w power.PowerDemand) {
 	for _, d := range c.devices {
 		x := c.deviceLimitRange(d)
@@ -145,10 +149,11 @@ func (c *PowerCaps) PowerRange() (w power.PowerDemand) {
 	return w
 }
 
-// RereadLimits reads the devices' limits anew, because others set limits too, and a guard that took this agent for dead
-// restores them. The next Apply sets what is wanted. On a device with no change of ours, a changed limit becomes
-// the device's own. A device that cannot be read is reported once and is controlled again after a successful read:
-// it may have been reset.
+// RereadLimits reads the devices' limits anew, because others set limits too, and a guard
+// that took this agent for dead restores them. The next Apply sets what is wanted. On
+// a device with no change of ours, a changed limit becomes the device's own. A device
+// that cannot be read is reported once and is controlled again after a successful
+// read: it may have been reset.
 func (c *PowerCaps) RereadLimits() error {
 	var errs []error
 	for _, d := range c.devices {
@@ -175,8 +180,9 @@ func (c *PowerCaps) RereadLimits() error {
 	return errors.Join(append(errs, c.reconcileWithNotes())...)
 }
 
-// reconcileWithNotes reloads the record, from which a guard removes what it restored. A limit that is still changed is recorded
-// again: otherwise a later agent would take it for the operator's.
+// reconcileWithNotes reloads the record, from which a guard removes what it restored. A limit
+// that is still changed is recorded again: otherwise a later agent would take it for
+// the operator's.
 func (c *PowerCaps) reconcileWithNotes() error {
 	if c.cfg.NotesFile == "" || c.notes.isEmpty() {
 		return nil
@@ -196,13 +202,16 @@ func (c *PowerCaps) reconcileWithNotes() error {
 	return errors.Join(errs...)
 }
 
-// ApplyLimits sets changed limits and returns when to call it again; a device's limit changes at most once in Every.
-// Lower limits are set before higher ones, so the ceiling holds at every instant. A device that cannot be set is
-// reported once and not retried until [Caps.RereadLimits] clears the fault. The time is zero if no change is pending.
+// ApplyLimits sets changed limits and returns when to call it again; a device's limit
+// changes at most once in Every. Lower limits are set before higher ones, so the
+// ceiling holds at every instant. A device that cannot be set is reported once and
+// not retried until [Caps.RereadLimits] clears the fault. The time is zero if no change is
+// pending.
 func (c *PowerCaps) ApplyLimits(now time.Time) (again time.Time, err error) {
 	targets, err := c.targetLimits()
 	errs := []error{err}
 	short := false // a reduction is still pending
+	// First all reductions; then increases, but only if no reduction is pending.
 	for _, up := range []bool{false, true} {
 		for i, d := range c.devices {
 			target := targets[i]
@@ -232,8 +241,8 @@ func (c *PowerCaps) ApplyLimits(now time.Time) (again time.Time, err error) {
 	return again, errors.Join(append(errs, err)...)
 }
 
-// changeDue returns when a device may be changed again, and whether that is in the future. If the wall clock was set
-// back, the change is not delayed.
+// changeDue returns when a device may be changed again, and whether that is in the future.
+// If the wall clock was set back, the change is not delayed.
 func (c *PowerCaps) changeDue(changed, now time.Time) (time.Time, bool) {
 	due := changed.Add(c.cfg.MinChangeInterval)
 	return due, !changed.IsZero() && !now.Before(changed) && now.Before(due)
@@ -261,8 +270,9 @@ func (c *PowerCaps) applyClocks(now time.Time) (again time.Time, err error) {
 	return again, errors.Join(errs...)
 }
 
-// lockClock locks a device's clock, or unlocks it with 0. A lock is recorded before it is set, and the record is removed
-// after the unlock, so that a crash in between is repaired.
+// lockClock locks a device's clock, or unlocks it with 0. A lock is recorded before it is
+// set, and the record is removed after the unlock, so that a crash in between is
+// repaired.
 func (c *PowerCaps) lockClock(d *cappedDevice, mhz int) error {
 	if mhz == 0 {
 		if err := d.dev.UnlockClocks(); err != nil {
@@ -284,8 +294,8 @@ func (c *PowerCaps) lockClock(d *cappedDevice, mhz int) error {
 	return nil
 }
 
-// targetLimits returns the limit to set for each device. The error says that even the lowest limits exceed the ceiling;
-// the lowest limits are returned then.
+// targetLimits returns the limit to set for each device. The error says that even the
+// lowest limits exceed the ceiling; the lowest limits are returned then.
 func (c *PowerCaps) targetLimits() ([]protocol.Milliwatts, error) {
 	wants := make([]power.PowerDemand, len(c.devices))
 	ceiling, most := c.effectiveCeiling(), protocol.Milliwatts(0)
@@ -317,8 +327,9 @@ func (c *PowerCaps) deviceLimitRange(d *cappedDevice) power.PowerDemand {
 	return power.PowerDemand{Least: d.limits.Least, Most: max(most, d.limits.Least)}
 }
 
-// setLimit changes one limit. A change is recorded before it is set, and the record is removed after the device's own
-// limit is back, so that a crash in between is repaired.
+// setLimit changes one limit. A change is recorded before it is set, and the record is
+// removed after the device's own limit is back, so that a crash in between is
+// repaired.
 func (c *PowerCaps) setLimit(d *cappedDevice, limit protocol.Milliwatts, now time.Time) error {
 	if limit != d.originalLimit {
 		if err := c.notes.noteLimit(c.cfg.NotesFile, d.dev.UUID(), d.originalLimit); err != nil {

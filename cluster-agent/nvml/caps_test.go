@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// agent lowers a limit under the eyes of a guard, says so, and waits to be killed.
+// agent lowers a limit while a guard runs, prints that, and waits to be killed.
 func agent() {
 	library, file := os.Getenv("NVML_LIBRARY"), os.Getenv("NVML_FILE")
 	must := func(err error) {
@@ -115,8 +115,8 @@ func TestCapsFollowJobsAndComeBack(t *testing.T) {
 	}
 }
 
-// An operator's own limit is what a device has when no job asks for less: it is not
-// raised to the driver's default, whoever sets it and when.
+// Without a cap a device has its operator's limit: it is never raised to the driver's
+// default, whenever the operator sets it.
 func TestALimitThatTheOperatorSetIsKept(t *testing.T) {
 	library, w := standin(t, 1)
 	g := &w.GPU[0]
@@ -154,7 +154,8 @@ func TestALimitThatTheOperatorSetIsKept(t *testing.T) {
 		t.Errorf("Restore = %v, limit %d", err, g.Limit)
 	}
 
-	// Nothing tells whether a former agent left it so: no file, or one that nobody can read.
+	// It is unknown whether a previous agent changed the limit: the record is missing
+	// or unreadable.
 	g.Limit = 400_000
 	c = newCaps(t, open(t, library), CapsConfig{})
 	keep("without a file", 0, 700_000)
@@ -436,7 +437,7 @@ func TestACurveIsMeasuredAndTaken(t *testing.T) {
 	}
 }
 
-// Work that draws little is slowed by a clock alone; its curve says at which.
+// A workload with little draw is slowed by a clock only; its curve has the clock.
 func TestACurveOfClocksIsMeasuredAndTaken(t *testing.T) {
 	library, w := standin(t, 1)
 	devices := open(t, library)

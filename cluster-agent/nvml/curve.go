@@ -13,8 +13,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A PowerCurve is a measurement of one command on one device under several power limits. A site uses it in place of the
-// power table's assumptions. Its JSON is versioned by Schema.
+// A PowerCurve is a measurement of one command on one device under several power limits. A
+// site uses it in place of the power table's assumptions. Its JSON is versioned by
+// Schema.
 type PowerCurve struct {
 	Schema  int       `json:"schema"` // 1
 	Device  string    `json:"device"` // the driver's product name
@@ -27,8 +28,9 @@ type PowerCurve struct {
 	Points  []Point   `json:"points"` // the default limit first, then descending
 }
 
-// A Point is the median run under a power limit or with a locked clock. The limit of a point with a clock is its
-// mean power plus one per cent, so that rounding stays below it.
+// A Point is the median run under a power limit or with a locked clock. The limit of
+// a point with a clock is its mean power plus one per cent, so that rounding stays
+// below it.
 type Point struct {
 	Limit   int64   `json:"limit_mw"`
 	Clock   int     `json:"clock_mhz,omitempty"`
@@ -48,8 +50,9 @@ type Calibration struct {
 	Log     func(format string, args ...any)
 }
 
-// MeasurePowerCurve runs a command under each limit and clock and returns the curve. The device should have no other work.
-// Measure restores the device's limit through caps, even if a run fails or ctx ends.
+// MeasurePowerCurve runs a command under each limit and clock and returns the curve. The device
+// should have no other work. Measure restores the device's limit through caps, even
+// if a run fails or ctx ends.
 func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver string, c Calibration) (out PowerCurve, err error) {
 	l, err := d.PowerLimits()
 	if err != nil {
@@ -60,6 +63,7 @@ func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver st
 			return PowerCurve{}, fmt.Errorf("nvml: limit %.1f W: want %.1f to %.1f W: %w", inWatts(v), inWatts(l.Least), inWatts(l.Most), ErrOutOfRange)
 		}
 	}
+	// Idle power is read before the first run.
 	still, err := d.ReadSensors()
 	if err != nil {
 		return PowerCurve{}, err
@@ -89,8 +93,8 @@ func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver st
 	return out, c.measureClocks(ctx, d, caps, &out)
 }
 
-// measureClocks measures with locked clocks, from the highest down. The power at a clock stands for its limit, so limits
-// must descend from point to point.
+// measureClocks measures with locked clocks, from the highest down. The power at a clock
+// stands for its limit, so limits must descend from point to point.
 func (c Calibration) measureClocks(ctx context.Context, d Device, caps *PowerCaps, out *PowerCurve) error {
 	mhz := slices.Clone(c.Clocks)
 	slices.Sort(mhz)
@@ -112,7 +116,8 @@ func (c Calibration) measureClocks(ctx context.Context, d Device, caps *PowerCap
 	return nil
 }
 
-// ClockForCap returns the clock in MHz that implements a cap of this curve, or 0 if a power limit does.
+// ClockForCap returns the clock in MHz that implements a cap of this curve, or 0 if a power
+// limit does.
 func (c PowerCurve) ClockForCap(limit protocol.Milliwatts) int {
 	for _, p := range c.Points {
 		if p.Limit == int64(limit) {
@@ -140,7 +145,8 @@ func (c Calibration) applyAndAwaitLimit(ctx context.Context, d Device, caps *Pow
 	}
 }
 
-// measurePoint runs the command several times under the current limit and returns the median by time.
+// measurePoint runs the command several times under the current limit and returns the median
+// by time.
 func (c Calibration) measurePoint(ctx context.Context, d Device, limit protocol.Milliwatts) (Point, error) {
 	n := c.Runs
 	if n == 0 {
@@ -162,6 +168,7 @@ func (c Calibration) measurePoint(ctx context.Context, d Device, limit protocol.
 		if err != nil {
 			return Point{}, err
 		}
+		// The counter has a resolution; a run shorter than that cannot be measured.
 		if after.Energy <= before.Energy || took <= 0 {
 			return Point{}, fmt.Errorf("nvml: the energy counter did not change in %v: use a command that runs longer", took)
 		}
@@ -215,14 +222,16 @@ const maxClockMHz = 10_000
 
 const maxWatts = 10_000_000 // milliwatts; plausibility bound of one device
 
+// inWatts converts from milliwatts, for messages.
 func inWatts(v protocol.Milliwatts) float64 { return float64(v) / 1000 }
 
-// measurementNoise is the tolerance, in per cent, by which measured power may exceed a limit or the power without a cap:
-// devices keep limits on average only, and runs differ.
+// measurementNoise is the tolerance, in per cent, by which measured power may exceed a limit or
+// the power without a cap: devices keep limits on average only, and runs differ.
 const measurementNoise = 5
 
-// plausibleEnergyShare returns the energy under a cap, reduced to what cap and load allow if it exceeds that by no more than
-// noise. A larger excess is left for the power table to reject.
+// plausibleEnergyShare returns the energy under a cap, reduced to what cap and load allow if it
+// exceeds that by no more than noise. A larger excess is left for the power table to
+// reject.
 func plausibleEnergyShare(c power.Cap, load protocol.Milliwatts) protocol.Milli {
 	work := int64(load) * int64(c.Speed)
 	most := int64(min(c.Limit, load)) * 1_000_000
@@ -232,9 +241,10 @@ func plausibleEnergyShare(c power.Cap, load protocol.Milliwatts) protocol.Milli 
 	return min(c.Energy, protocol.Milli(most/work))
 }
 
-// ApplyToGPUModel returns a model of the power table with the curve's figures. The speed without a cap stays: one command on
-// one device does not measure it relative to other models. The power table drops points that took longer than the
-// next lower limit, and points that save no energy.
+// ApplyToGPUModel returns a model of the power table with the curve's figures. The speed without
+// a cap stays: one command on one device does not measure it relative to other
+// models. The power table drops points that took longer than the next lower limit,
+// and points that save no energy.
 func (c PowerCurve) ApplyToGPUModel(g power.GPU) power.GPU {
 	first := c.Points[0]
 	g.Idle, g.Limit = protocol.Milliwatts(c.Idle), protocol.Milliwatts(c.Default)

@@ -23,7 +23,8 @@ func (d *nvmlDevice) Index() int    { return d.index }
 func (d *nvmlDevice) UUID() string  { return d.uuid }
 func (d *nvmlDevice) Model() string { return d.model }
 
-// callIfSupported calls f if the loaded library has the named function; calling a missing symbol would end the process.
+// callIfSupported calls f if the loaded library has the named function; calling a missing symbol
+// would end the process.
 func (d *nvmlDevice) callIfSupported(name string, f func() driver.Return) error {
 	if !d.lib.open {
 		return fmt.Errorf("nvml: device %d: the library is closed", d.index)
@@ -34,8 +35,10 @@ func (d *nvmlDevice) callIfSupported(name string, f func() driver.Return) error 
 	return errorOfReturn(f())
 }
 
-// ReadSensors implements Device. Values that the device does not report are named in Missing; a lost device is an error.
+// ReadSensors implements Device. Values that the device does not report are named in
+// Missing; a lost device is an error.
 func (d *nvmlDevice) ReadSensors() (out Reading, err error) {
+	// Each value has its own function; older devices and drivers lack some of them.
 	parts := []struct {
 		what, name string
 		read       func() driver.Return
@@ -84,6 +87,7 @@ func (d *nvmlDevice) ReadSensors() (out Reading, err error) {
 	var last error
 	for _, p := range parts {
 		err := d.callIfSupported(p.name, p.read)
+		// A lost device fails every call; do not report it as missing values.
 		if errors.Is(err, ErrLost) {
 			return Reading{}, fmt.Errorf("nvml: device %d: %w", d.index, err)
 		}
@@ -91,6 +95,7 @@ func (d *nvmlDevice) ReadSensors() (out Reading, err error) {
 			out.Missing, last = append(out.Missing, p.what), err
 		}
 	}
+	// With nothing read there is no reading; the last error says why.
 	if len(out.Missing) == len(parts) {
 		return Reading{}, fmt.Errorf("nvml: device %d: %w", d.index, last)
 	}
@@ -163,8 +168,7 @@ func (d *nvmlDevice) UnlockClocks() error {
 	return nil
 }
 
-// A device without MIG, or with MIG disabled, has no slices.
-// Slices implements Device.
+// MIGInstances implements Device. A device without MIG, or with MIG disabled, has no slices.
 func (d *nvmlDevice) MIGInstances() (out []MIGInstance, err error) {
 	on, n := 0, 0
 	err = d.callIfSupported("nvmlDeviceGetMigMode", func() (r driver.Return) { on, _, r = d.h.GetMigMode(); return r })

@@ -1,17 +1,20 @@
-// Package nvml reads and sets the power of NVIDIA GPUs through the driver's library NVML.
+// Package nvml reads and sets the power of NVIDIA GPUs through the driver's library
+// NVML.
 //
-// On a machine without the library or a GPU, and in a build without cgo, [OpenLibrary] returns [ErrNoLibrary], and the
-// agent continues with the power model's figures. Calling a function that the loaded library lacks would end the
-// process, so every function is looked up when the library is opened; one that an older driver lacks returns
-// [ErrNotSupported].
+// On a machine without the library or a GPU, and in a build without cgo, [OpenLibrary]
+// returns [ErrNoLibrary], and the agent continues with the power model's figures.
+// Calling a function that the loaded library lacks would end the process, so every
+// function is looked up when the library is opened; one that an older driver lacks
+// returns [ErrNotSupported].
 //
 // # Changed limits are restored
 //
-// [PowerCaps] lowers power limits for jobs and keeps a common ceiling. Before it changes a limit, it records the
-// device's own one in a file, and removes the record once that limit is back. [RunGuard] runs in another process and
-// restores the recorded limits when the agent has exited or sends no heartbeat; an agent that starts restores what
-// it finds. So a limit stays changed without an agent no longer than the guard's period or, if both were killed,
-// until the next start.
+// [PowerCaps] lowers power limits for jobs and keeps a common ceiling. Before it changes a
+// limit, it records the device's own one in a file, and removes the record once that
+// limit is back. [RunGuard] runs in another process and restores the recorded limits
+// when the agent has exited or sends no heartbeat; an agent that starts restores what
+// it finds. So a limit stays changed without an agent no longer than the guard's
+// period or, if both were killed, until the next start.
 package nvml
 
 import (
@@ -35,15 +38,16 @@ type Device interface {
 	UUID() string  // "GPU-…"
 	Model() string // the driver's product name: "NVIDIA H100 80GB HBM3"
 
-	// ReadSensors returns the device's current state. Values that the device does not report are named in Missing; an
-	// error means that nothing could be read.
+	// ReadSensors returns the device's current state. Values that the device does not report
+	// are named in Missing; an error means that nothing could be read.
 	ReadSensors() (Reading, error)
 
 	PowerLimits() (Limits, error)
 	// SetPowerLimit sets the power limit, or returns ErrOutOfRange.
 	SetPowerLimit(protocol.Milliwatts) error
-	// LockClocks locks the SM clock to a range in MHz, UnlockClocks removes the lock. Decoding of language models
-	// draws little power and never reaches a power limit; only a lower clock saves energy there.
+	// LockClocks locks the SM clock to a range in MHz, UnlockClocks removes the lock.
+	// Decoding of language models draws little power and never reaches a power limit;
+	// only a lower clock saves energy there.
 	LockClocks(least, most int) error
 	UnlockClocks() error
 

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// RunGuard restores the limits recorded in a file once the agent's heartbeat stops: beats ends, because the agent
-// exited, or nothing arrives for a period. Then it returns. An agent that still runs finds its limits changed and
-// sets them again.
+// RunGuard restores the limits recorded in a file once the agent's heartbeat stops:
+// beats ends, because the agent exited, or nothing arrives for a period. Then it
+// returns. An agent that still runs finds its limits changed and sets them again.
 //
 // It runs in a separate process, with beats as its standard input: see [StartGuard].
 func RunGuard(beats io.Reader, period time.Duration, library, file string) error {
@@ -31,6 +31,7 @@ func RunGuard(beats io.Reader, period time.Duration, library, file string) error
 			}
 		}
 	}()
+	// Each heartbeat restarts the period; a closed pipe ends the wait at once.
 	for silent := time.NewTimer(period); ; silent.Reset(period) {
 		select {
 		case _, ok := <-heard:
@@ -58,9 +59,11 @@ func restoreNotedLimits(library, file string) error {
 	return errors.Join(err, n.restoreDevices(devices, file), lib.Close())
 }
 
-// RunHeartbeatGuard is a guard for an agent in another container, because the end of a container kills all its processes.
-// The agent's heartbeat is the modification time of a file. Whenever that is older than a period, Watchman restores
-// the recorded limits. When ctx ends, it waits at most a period for the agent to restore them itself, and returns.
+// RunHeartbeatGuard is a guard for an agent in another container, because the end of a
+// container kills all its processes. The agent's heartbeat is the modification time
+// of a file. Whenever that is older than a period, Watchman restores the recorded
+// limits. When ctx ends, it waits at most a period for the agent to restore them
+// itself, and returns.
 func RunHeartbeatGuard(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
 	var touched, seen time.Time
 	back := true // the record was restored since the last heartbeat
@@ -106,13 +109,15 @@ type GuardProcess struct {
 	heartbeatPipe io.WriteCloser
 }
 
-// StartGuard starts a guard: a command that calls [RunGuard] with its standard input. The guard has its own session,
-// so that signals to the agent's process group do not end it.
+// StartGuard starts a guard: a command that calls [RunGuard] with its standard input.
+// The guard has its own session, so that signals to the agent's process group do not
+// end it.
 func StartGuard(guard func() *exec.Cmd) (*GuardProcess, error) {
 	w := &GuardProcess{newCommand: guard}
 	return w, w.startProcess()
 }
 
+// startProcess starts the guard's process with a new pipe.
 func (w *GuardProcess) startProcess() error {
 	cmd := w.newCommand()
 	beats, err := cmd.StdinPipe()
@@ -127,8 +132,9 @@ func (w *GuardProcess) startProcess() error {
 	return nil
 }
 
-// SendHeartbeat sends a heartbeat; call it several times in every period. An error means that the guard had exited, for
-// example because it took the agent for dead; Beat has started another one, unless the error says why not.
+// SendHeartbeat sends a heartbeat; call it several times in every period. An error means that
+// the guard had exited, for example because it took the agent for dead; Beat has
+// started another one, unless the error says why not.
 func (w *GuardProcess) SendHeartbeat() error {
 	if _, err := w.heartbeatPipe.Write([]byte{'.'}); err != nil {
 		return fmt.Errorf("nvml: the guard process had exited: %w", errors.Join(err, w.StopGuard(), w.startProcess()))

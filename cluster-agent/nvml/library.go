@@ -16,8 +16,8 @@ type Library struct {
 	open bool
 }
 
-// OpenLibrary loads the library at a path; an empty path means libnvidia-ml.so.1 in the system's search path. Call Close
-// at the end.
+// OpenLibrary loads the library at a path; an empty path means libnvidia-ml.so.1 in the
+// system's search path. Call Close at the end.
 func OpenLibrary(path string) (*Library, error) {
 	var options []driver.LibraryOption
 	if path != "" {
@@ -65,8 +65,8 @@ func (l *Library) DriverVersion() string {
 	return v
 }
 
-// ListDevices returns the reachable GPUs, by index. The error, ErrLost, names devices that have fallen off the bus; the
-// returned ones can be used.
+// ListDevices returns the reachable GPUs, by index. The error, ErrLost, names devices
+// that have fallen off the bus; the returned ones can be used.
 func (l *Library) ListDevices() (out []Device, err error) {
 	n, r := l.lib.DeviceGetCount()
 	if r != driver.SUCCESS {

@@ -12,8 +12,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// restoreNotes are the record of changes that must be undone after a crash: the previous limits of devices with a changed
-// limit, and the devices with locked clocks. They are kept in a file.
+// restoreNotes are the record of changes that must be undone after a crash: the previous
+// limits of devices with a changed limit, and the devices with locked clocks. They
+// are kept in a file.
 type restoreNotes struct {
 	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID; the device's own limit
 	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs of devices with locked clocks
@@ -59,9 +60,11 @@ func (n *restoreNotes) removeClockNote(file, uuid string) error {
 	return n.writeNotes(file)
 }
 
+// isEmpty reports whether nothing needs to be undone.
 func (n *restoreNotes) isEmpty() bool { return len(n.Limits)+len(n.Clocks) == 0 }
 
-// writeNotes writes the record durably, or removes an empty one. It must be on disk before a limit is changed.
+// writeNotes writes the record durably, or removes an empty one. It must be on disk before
+// a limit is changed.
 func (n *restoreNotes) writeNotes(file string) error {
 	if n.isEmpty() {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,8 +97,8 @@ func readRestoreNotes(file string) (n restoreNotes, err error) {
 	return n, nil
 }
 
-// restoreDevices undoes the recorded changes and removes them from the record. What remains are devices that are missing
-// or could not be set.
+// restoreDevices undoes the recorded changes and removes them from the record. What remains
+// are devices that are missing or could not be set.
 func (n *restoreNotes) restoreDevices(devices []Device, file string) error {
 	if n.isEmpty() {
 		return nil

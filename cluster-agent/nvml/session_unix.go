@@ -7,5 +7,6 @@ import (
 	"syscall"
 )
 
-// detachSession starts a command in its own session, so that a signal to the agent's process group does not reach it.
+// detachSession starts a command in its own session, so that a signal to the agent's process
+// group does not reach it.
 func detachSession(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

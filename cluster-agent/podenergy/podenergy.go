@@ -1,6 +1,7 @@
-// Package podenergy defines the annotations with which a machine's node daemon and the executor exchange a pod's
-// power cap and its energy. The node daemon writes what the pod's GPUs drew, by hour, and whether that is a
-// measurement; the executor reads it when the pod has ended.
+// Package podenergy defines the annotations with which a machine's node daemon and
+// the executor exchange a pod's power cap and its energy. The node daemon writes what
+// the pod's GPUs drew, by hour, and whether that is a measurement; the executor reads
+// it when the pod has ended.
 package podenergy
 
 import (
@@ -50,15 +51,15 @@ const (
 	millisPerHour = int64(time.Hour / time.Millisecond)
 )
 
-// A EnergyTally is a pod's part of the energy of its GPUs, above their idle draw. The zero value is the tally of a pod
-// that has just started.
+// A EnergyTally is a pod's part of the energy of its GPUs, above their idle draw. The zero
+// value is the tally of a pod that has just started.
 type EnergyTally struct {
 	Hours   []protocol.HourlyEnergy // by hour, ascending
 	Until   protocol.Time           // end of the counted period
 	Final   bool                    // whether the pod has ended; nothing will be added
 	Missing string                  // why energy is not or not completely measured; "": it is
-	// Counters are the GPUs' own energy counters at Until, by UUID. After a crash counting continues from them, so
-	// that no energy is lost.
+	// Counters are the GPUs' own energy counters at Until, by UUID. After a crash
+	// counting continues from them, so that no energy is lost.
 	Counters map[string]protocol.Millijoules
 	Samples  UtilizationSamples
 }
@@ -97,8 +98,8 @@ func (l UtilizationSamples) isImplausible() bool {
 	return l.N < 0 || l.N > 1<<40 || l.Busy < 0 || l.Busy > 1000*l.N || l.Memory < 0 || l.Memory > 1<<24 || l.Hottest < -100 || l.Hottest > 200
 }
 
-// AddEnergy adds energy that was drawn evenly between two instants and splits it at full hours. The last hour gets the
-// remainder, so no millijoule is lost.
+// AddEnergy adds energy that was drawn evenly between two instants and splits it at full
+// hours. The last hour gets the remainder, so no millijoule is lost.
 func (t *EnergyTally) AddEnergy(from, to protocol.Time, energy protocol.Millijoules) {
 	if energy <= 0 || to < from {
 		return
@@ -108,7 +109,8 @@ func (t *EnergyTally) AddEnergy(from, to protocol.Time, energy protocol.Millijou
 		end := min(at.Floor(time.Hour).Add(time.Hour), to)
 		part := energy
 		if end < to {
-			// Rounding down each part and shrinking span keeps the rest evenly distributed.
+			// Rounding down each part and shrinking span keeps the rest evenly
+			// distributed.
 			part = protocol.Millijoules(int64(float64(energy) * float64(end-at) / float64(span)))
 			span -= int64(end - at)
 		}
@@ -170,8 +172,8 @@ func (t EnergyTally) EncodeAnnotation() string {
 	return string(text)
 }
 
-// ParseEnergyTally parses the output of Text. Anyone who may edit pods can write the annotation, so implausible values are
-// rejected.
+// ParseEnergyTally parses the output of Text. Anyone who may edit pods can write the annotation,
+// so implausible values are rejected.
 func ParseEnergyTally(text string) (EnergyTally, error) {
 	if len(text) > maxTextBytes {
 		return EnergyTally{}, fmt.Errorf("podenergy: tally of %d bytes: want at most %d", len(text), maxTextBytes)

@@ -1,9 +1,10 @@
-// Package promenergy reads the energy of pods and of a site from a Prometheus server that scrapes DCGM-exporter,
-// Kepler, or the site's own meters.
+// Package promenergy reads the energy of pods and of a site from a Prometheus server
+// that scrapes DCGM-exporter, Kepler, or the site's own meters.
 //
-// It integrates counters itself, hour by hour, from the server's samples: a counter reset loses at most the energy
-// between two samples, and a run with too few samples is an error instead of a guess. Failed requests are not
-// retried: the caller uses an estimate and marks it as such.
+// It integrates counters itself, hour by hour, from the server's samples: a counter
+// reset loses at most the energy between two samples, and a run with too few samples
+// is an error instead of a guess. Failed requests are not retried: the caller uses an
+// estimate and marks it as such.
 package promenergy
 
 import (
@@ -32,8 +33,9 @@ type Config struct {
 	MeterGPUs bool
 	// MeterCPUs reads CPU and memory energy from Kepler (0.10 or newer).
 	MeterCPUs bool
-	// Site is a PromQL expression for the site's power in watts, without the facility's overhead, such as
-	// sum(pdu_outlet_watts). Empty: site power is not read.
+	// Site is a PromQL expression for the site's power in watts, without the
+	// facility's overhead, such as sum(pdu_outlet_watts). Empty: site power is not
+	// read.
 	Site   string
 	Step   time.Duration // between samples; default 15s
 	Client *http.Client  // default: a client with a timeout of 10s
@@ -81,8 +83,8 @@ func (m *PrometheusMeter) GPUEnergy(ctx context.Context, r MeteredRun) ([]protoc
 	if !m.cfg.MeterGPUs {
 		return nil, errors.New("promenergy: cards are not configured for this server")
 	}
-	// If the server keeps a target's own labels (honor_labels), the job's pod is in pod; else pod is the exporter's
-	// and exported_pod the job's.
+	// If the server keeps a target's own labels (honor_labels), the job's pod is in
+	// pod; else pod is the exporter's and exported_pod the job's.
 	const metric = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION" // mJ since the driver was loaded
 	q := fmt.Sprintf("%s{namespace=%q,pod=~%q} or %s{exported_namespace=%q,exported_pod=~%q}",
 		metric, r.Namespace, r.podPattern(), metric, r.Namespace, r.podPattern())
@@ -107,8 +109,8 @@ func (m *PrometheusMeter) CPUEnergy(ctx context.Context, r MeteredRun) ([]protoc
 	if !m.cfg.MeterCPUs {
 		return nil, errors.New("promenergy: cores are not configured for this server")
 	}
-	// A pod that has ended has two series for a while, running and terminated; max selects one. Zone package
-	// includes core and uncore.
+	// A pod that has ended has two series for a while, running and terminated; max
+	// selects one. Zone package includes core and uncore.
 	q := fmt.Sprintf("max by (pod_name, zone) (kepler_pod_cpu_joules_total{pod_namespace=%q,pod_name=~%q,zone=~\"package|dram\"})", r.Namespace, r.podPattern())
 	all, err := m.queryCounters(ctx, q, r.Since, r.Until)
 	if err != nil {
@@ -126,8 +128,8 @@ func (m *PrometheusMeter) CPUEnergy(ctx context.Context, r MeteredRun) ([]protoc
 	return t.Hours, nil
 }
 
-// SiteEnergyInHour returns the energy of the whole site in the hour that begins at hour. It is an error if more than a tenth of
-// the hour was not sampled.
+// SiteEnergyInHour returns the energy of the whole site in the hour that begins at hour. It is an
+// error if more than a tenth of the hour was not sampled.
 func (m *PrometheusMeter) SiteEnergyInHour(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
 	if m.cfg.Site == "" {
 		return 0, errors.New("promenergy: no expression for the site's power is configured")
@@ -152,7 +154,8 @@ func (m *PrometheusMeter) SiteEnergyInHour(ctx context.Context, hour protocol.Ti
 	return protocol.Millijoules(math.Round(watts * 3_600_000)), nil
 }
 
-// podPattern returns a regular expression that matches exactly a run's pods; PromQL anchors it.
+// podPattern returns a regular expression that matches exactly a run's pods; PromQL
+// anchors it.
 func (r MeteredRun) podPattern() string {
 	quoted := make([]string, len(r.Pods))
 	for i, p := range r.Pods {
@@ -164,6 +167,7 @@ func (r MeteredRun) podPattern() string {
 // A counterSeries is the samples of one counter, by time.
 type counterSeries struct{ points []counterPoint }
 
+// A counterPoint is one sample of a counter.
 type counterPoint struct {
 	at    protocol.Time
 	value float64
@@ -181,9 +185,9 @@ func (m *PrometheusMeter) queryCounters(ctx context.Context, query string, since
 	})
 }
 
-// addCounterEnergy adds the increase of a counter (unit millijoules per count), less idle power. Before the first and after the
-// last sample the mean power is extrapolated; if samples cover less than nine tenths of the run, add returns an
-// error.
+// addCounterEnergy adds the increase of a counter (unit millijoules per count), less idle power.
+// Before the first and after the last sample the mean power is extrapolated; if
+// samples cover less than nine tenths of the run, add returns an error.
 func (s counterSeries) addCounterEnergy(t *podenergy.EnergyTally, r MeteredRun, unit, idle float64) error {
 	if len(s.points) < 2 {
 		return fmt.Errorf("%d samples in %v: want at least two", len(s.points), r.Until.Sub(r.Since))
@@ -210,6 +214,7 @@ func (s counterSeries) addCounterEnergy(t *podenergy.EnergyTally, r MeteredRun, 
 	return nil
 }
 
+// formatSeconds formats a time as the query API expects it.
 func formatSeconds(t protocol.Time) string { return strconv.FormatFloat(float64(t)/1000, 'f', 3, 64) }
 
 // queryServer sends a query and parses the answer.
@@ -273,6 +278,7 @@ func parseQueryResponse(body []byte) ([]counterSeries, error) {
 		var s counterSeries
 		for _, v := range r.Values {
 			p := counterPoint(v)
+			// add integrates between neighbours and relies on ascending times.
 			if n := len(s.points); n > 0 && p.at <= s.points[n-1].at {
 				return nil, errors.New("samples are not in order of time")
 			}

@@ -50,8 +50,8 @@ func newMeter(t *testing.T, c Config) *PrometheusMeter {
 	return m
 }
 
-// run is what testdata/dcgm.json was told of: two cards for a minute and a half
-// over the hour, at 300 W and 250 W, one of which began anew.
+// run is the job of testdata/dcgm.json: two GPUs for a minute and a half across the
+// hour, at 300 W and 250 W; one counter is reset.
 var run = MeteredRun{Namespace: "training", Pods: []string{"train-0"}, GPUs: 2, Idle: 50_000, Since: noon.Add(-45 * time.Second), Until: noon.Add(45 * time.Second)}
 
 func sum(slices []protocol.HourlyEnergy) (all protocol.Millijoules) {
@@ -114,7 +114,7 @@ func TestTheSitesHourIsItsMeanPower(t *testing.T) {
 	}
 }
 
-// Whatever comes instead of an answer is an error that says what; never a figure.
+// An answer that is not valid is an error with a reason, never a figure.
 func TestFaultsAreSaid(t *testing.T) {
 	good := recorded(t, "dcgm.json")
 	for name, tc := range map[string]struct {

@@ -19,8 +19,9 @@ type utilizationQuery struct {
 	assign     func(*protocol.Utilization, float64)
 }
 
-// utilizationQueries uses the exporters' units: per cent, MiB, degrees Celsius, cores, bytes. cAdvisor's series with an empty
-// container label are sums of the pod, which would count twice.
+// utilizationQueries uses the exporters' units: per cent, MiB, degrees Celsius, cores, bytes.
+// cAdvisor's series with an empty container label are sums of the pod, which would
+// count twice.
 var utilizationQueries = []utilizationQuery{
 	{"DCGM_FI_DEV_GPU_UTIL", "avg(avg_over_time(%s))", 100, func(u *protocol.Utilization, v float64) { u.GPU = protocol.Milli(math.Round(v * 10)) }},
 	{"DCGM_FI_DEV_FB_USED", "max(max_over_time(%s))", 1 << 21, func(u *protocol.Utilization, v float64) { u.GPUMemory = protocol.MiB(math.Round(v)) }},
@@ -31,14 +32,16 @@ var utilizationQueries = []utilizationQuery{
 	{"container_network_transmit_bytes_total", "sum(increase(%s))", 1 << 58, func(u *protocol.Utilization, v float64) { u.Sent = bytesToMiB(v) }},
 }
 
+// bytesToMiB converts from bytes.
 func bytesToMiB(bytes float64) protocol.MiB { return protocol.MiB(math.Round(bytes / (1 << 20))) }
 
 // minQueryRange is the shortest range of a query: a rate needs two samples.
 const minQueryRange = 2 * time.Minute
 
-// QueryUtilization returns the resource usage of a run's pods: GPUs from DCGM-exporter, cores, memory and network from cAdvisor,
-// which is part of every kubelet. A value that is not scraped is 0 and no error. With an error, Use returns the
-// values read before it.
+// QueryUtilization returns the resource usage of a run's pods: GPUs from DCGM-exporter, cores,
+// memory and network from cAdvisor, which is part of every kubelet. A value that is
+// not scraped is 0 and no error. With an error, Use returns the values read before
+// it.
 func (m *PrometheusMeter) QueryUtilization(ctx context.Context, r MeteredRun) (u protocol.Utilization, err error) {
 	lasted := fmt.Sprintf("[%ds]", int(max(r.Until.Sub(r.Since), minQueryRange).Seconds()))
 	for _, f := range utilizationQueries {

@@ -14,18 +14,20 @@ import (
 	"time"
 )
 
-// caiso reads CAISO's OASIS: prices of a node in $/MWh, day-ahead (DAM) or real-time (RTM, five minutes), as CSV in
-// a zip archive with UTC timestamps.
+// caiso reads CAISO's OASIS: prices of a node in $/MWh, day-ahead (DAM) or real-time
+// (RTM, five minutes), as CSV in a zip archive with UTC timestamps.
 type caiso struct{ Config }
 
+// fetchSpans requests one report. The zip archive may contain several CSV files.
 func (s caiso) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	const form = "20060102T15:04-0000"
 	query, version, market := "PRC_LMP", "12", "DAM" // each report has its own version
 	if s.Market == "real-time" {
 		query, version, market = "PRC_INTVL_LMP", "3", "RTM"
 		to = d.now()
-		// Real time starts with one day of history: OASIS requires five seconds between two requests. The first
-		// hour must be whole, because its mean would otherwise be that of a part.
+		// Real time starts with one day of history: OASIS requires five seconds
+		// between two requests. The first hour must be whole, because its mean would
+		// otherwise be that of a part.
 		if first := to.Add(-24*time.Hour - time.Nanosecond).Truncate(time.Hour).Add(time.Hour); from.Before(first) {
 			from = first
 		}
@@ -89,6 +91,7 @@ func decodeOASIS(node, market string, text []byte) ([]Span, error) {
 		return 0, missingFieldError(names[0])
 	}
 	var at [6]int
+	// The name of the value's column differs between reports.
 	for i, names := range [][]string{{"INTERVALSTARTTIME_GMT"}, {"INTERVALENDTIME_GMT"}, {"NODE"}, {"MARKET_RUN_ID"}, {"LMP_TYPE"}, {"MW", "VALUE", "PRC"}} {
 		if at[i], err = column(names...); err != nil {
 			return nil, err

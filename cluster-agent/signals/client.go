@@ -30,6 +30,7 @@ type httpRefusal struct {
 	excerpt  string        // the first words of the body, without secrets
 }
 
+// Error says what was answered and what happens or should be done next.
 func (r httpRefusal) Error() string {
 	next := "it will be retried"
 	switch r.status {
@@ -50,6 +51,7 @@ func (r httpRefusal) Error() string {
 // unreachableError is an error of the network: no answer arrived.
 type unreachableError struct{ endpoint, reason string }
 
+// Error implements error.
 func (u unreachableError) Error() string { return u.endpoint + ": " + u.reason }
 
 // A serviceClient is the HTTP client of one source.
@@ -61,6 +63,8 @@ type serviceClient struct {
 	now        func() time.Time
 }
 
+// newServiceClient returns a client with its own connections; patient 0 means the default
+// timeout.
 func newServiceClient(patient time.Duration, now func() time.Time) *serviceClient {
 	if patient == 0 {
 		patient = requestTimeout
@@ -104,7 +108,8 @@ func (d *serviceClient) postForm(ctx context.Context, base string, form url.Valu
 	return d.doRequest(req, "Content-Type", "application/x-www-form-urlencoded")
 }
 
-// doRequest sends a request and returns the body of a 200 answer. Every error is free of secrets.
+// doRequest sends a request and returns the body of a 200 answer. Every error is free of
+// secrets.
 func (d *serviceClient) doRequest(req *http.Request, headers ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), d.timeout)
 	defer cancel()
@@ -113,6 +118,7 @@ func (d *serviceClient) doRequest(req *http.Request, headers ...string) ([]byte,
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
+	// Errors may quote the header, so its credential must be removed from them, too.
 	_, d.credential, _ = strings.Cut(req.Header.Get("Authorization"), " ")
 	where := req.URL.Host + req.URL.Path
 	resp, err := d.client.Do(req)
@@ -120,6 +126,7 @@ func (d *serviceClient) doRequest(req *http.Request, headers ...string) ([]byte,
 		return nil, d.wrapNetworkError(where, err)
 	}
 	defer resp.Body.Close()
+	// One byte more than the limit shows that the body is too large.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes+1))
 	if resp.StatusCode != http.StatusOK {
 		return nil, httpRefusal{resp.StatusCode, parseRetryAfter(resp.Header.Get("Retry-After"), d.now()), where, plainExcerpt([]byte(d.redactSecrets(string(body))))}
@@ -148,13 +155,17 @@ func (d *serviceClient) wrapNetworkError(where string, err error) error {
 	return unreachableError{where, d.redactSecrets(err.Error())}
 }
 
-// redactedError is an error whose text had a secret removed; errors.Is and As still see the original.
+// redactedError is an error whose text had a secret removed; errors.Is and As still see the
+// original.
 type redactedError struct {
 	error
 	text string
 }
 
+// Error returns the text without secrets.
 func (h redactedError) Error() string { return h.text }
+
+// Unwrap returns the original error.
 func (h redactedError) Unwrap() error { return h.error }
 
 // redactError removes secrets from an error's text.
@@ -177,7 +188,8 @@ func (d *serviceClient) redactSecrets(s string) string {
 	return s
 }
 
-// plainExcerpt returns the beginning of a body as printable ASCII: it goes to logs and terminals.
+// plainExcerpt returns the beginning of a body as printable ASCII: it goes to logs and
+// terminals.
 func plainExcerpt(body []byte) string {
 	body = body[:min(len(body), 160)]
 	plain := bytes.Map(func(r rune) rune {

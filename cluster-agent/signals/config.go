@@ -15,7 +15,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Config configures one signal source of a site; docs/signals-and-power.md explains each key.
+// A Config configures one signal source of a site; docs/signals-and-power.md explains
+// each key.
 type Config struct {
 	Tells      string   `yaml:"tells"`  // quantity: price, carbon or pue
 	From       string   `yaml:"from"`   // service: see Kinds
@@ -83,8 +84,8 @@ func SourceKinds() []string { return slices.Sorted(maps.Keys(sourceKinds)) }
 // quantitiesByName maps names in a configuration to quantities.
 var quantitiesByName = map[string]protocol.Quantity{"price": protocol.GridPrice, "carbon": protocol.GridCarbon, "pue": protocol.GridPUE}
 
-// unitScales maps the units that a source can be configured with to their factors, relative to the unit of a Span. Units
-// of price are prefixed by their currency.
+// unitScales maps the units that a source can be configured with to their factors,
+// relative to the unit of a Span. Units of price are prefixed by their currency.
 var unitScales = map[string]map[string]float64{
 	"price":  {"/MWh": 1, "/kWh": 1000},
 	"carbon": {"g/kWh": 1, "kg/MWh": 1, "kg/kWh": 1000, "t/MWh": 1000, "lb/MWh": gramsPerPound / 1000},
@@ -97,10 +98,11 @@ const microdollarsPerDollar = "USD"
 // A ConfigFault is an error in one key of a Config.
 type ConfigFault struct{ Key, Problem string }
 
+// Error implements error.
 func (f ConfigFault) Error() string { return f.Key + ": " + f.Problem }
 
-// ResolveAndValidate returns c with defaults filled in and secrets read, or the first Fault. Relative file names are resolved
-// against dir.
+// ResolveAndValidate returns c with defaults filled in and secrets read, or the first Fault.
+// Relative file names are resolved against dir.
 func (c Config) ResolveAndValidate(dir string) (Config, error) {
 	k, ok := sourceKinds[c.From]
 	if !ok {
@@ -261,7 +263,8 @@ func (c Config) checkCoordinates() error {
 	return nil
 }
 
-// checkURL checks url. Secrets must not be sent in clear text, so http is allowed with a key only to this host.
+// checkURL checks url. Secrets must not be sent in clear text, so http is allowed with
+// a key only to this host.
 func (c Config) checkURL() error {
 	if c.URL == "" {
 		return nil
@@ -284,6 +287,7 @@ func (c Config) baseURL(usual string) string {
 	return usual
 }
 
+// currencyOrDefault returns the currency of entsoe's prices.
 func (c Config) currencyOrDefault() string {
 	if c.Currency != "" {
 		return c.Currency
@@ -291,6 +295,7 @@ func (c Config) currencyOrDefault() string {
 	return "EUR"
 }
 
+// coolingOrDefault returns the configured cooling model or the default one.
 func (c Config) coolingOrDefault() Cooling {
 	if c.Cooling != nil {
 		return *c.Cooling

@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
-// csvTable reads a CSV file, local or at an address, with a column of times and one of values. Each value holds until
-// the next one; the last holds as long as the one before. Future values count as facts, as in a tariff.
+// csvTable reads a CSV file, local or at an address, with a column of times and one of
+// values. Each value holds until the next one; the last holds as long as the one
+// before. Future values count as facts, as in a tariff.
 type csvTable struct{ Config }
 
+// fetchSpans reads the whole table each time: files have no query for a period.
 func (s csvTable) fetchSpans(ctx context.Context, d *serviceClient, _, _ time.Time) ([]Span, error) {
 	var body []byte
 	var err error
@@ -55,8 +57,9 @@ func readLimitedFile(name string) ([]byte, error) {
 	return body, err
 }
 
-// decodeTable parses a table. Times have offsets, or are local times of where if it is not nil. In the hour that
-// clocks repeat in autumn, times that would not ascend are of the second pass.
+// decodeTable parses a table. Times have offsets, or are local times of where if it
+// is not nil. In the hour that clocks repeat in autumn, times that would not ascend
+// are of the second pass.
 func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, error) {
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(body, []byte("\ufeff")))) // spreadsheets write a byte order mark
 	head, err := r.Read()
@@ -90,6 +93,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(spans)+2, err)
 		}
+		// Equal or descending times would make spans of no or negative length.
 		if len(spans) > 0 && !t.After(last) {
 			return nil, fmt.Errorf("line %d: %s is not after the line before", len(spans)+2, row[at])
 		}
@@ -103,6 +107,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 		switch {
 		case i+1 < len(spans):
 			spans[i].To = spans[i+1].From
+		// The last row has no successor: assume the step before it.
 		case i > 0:
 			spans[i].To = spans[i].From.Add(spans[i].From.Sub(spans[i-1].From))
 		default:

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// eia reads api.eia.gov, version 2, form EIA-930: hourly generation of a balancing authority by fuel in MWh, from
-// which the carbon intensity is computed. A period is named by the end of its hour, in UTC.
+// eia reads api.eia.gov, version 2, form EIA-930: hourly generation of a balancing
+// authority by fuel in MWh, from which the carbon intensity is computed. A period is
+// named by the end of its hour, in UTC.
 type eia struct{ Config }
 
 // eiaFuelFactors maps fuel types to emission factors. Storage has 0: it does not generate.
@@ -20,6 +21,8 @@ var eiaFuelFactors = map[string]float64{
 // eiaPage is the largest number of rows in one answer.
 const eiaPage = 5000
 
+// fetchSpans requests all pages of the period and computes the intensity from their shares:
+// an hour's fuels may be on two pages.
 func (s eia) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time) ([]Span, error) {
 	var all []plantOutput
 	// 20 pages bound the requests of one read; the period of a read needs fewer.

@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// electricityMaps reads api.electricitymaps.com, version 3: mean life-cycle intensity of a zone's consumption in
-// gCO2eq/kWh. It provides the last 24 hours, the latest hour and, in paid plans, a forecast.
+// electricityMaps reads api.electricitymaps.com, version 3: mean life-cycle intensity
+// of a zone's consumption in gCO2eq/kWh. It provides the last 24 hours, the latest
+// hour and, in paid plans, a forecast.
 type electricityMaps struct{ Config }
 
+// electricityMapsPoint is one hour of an answer.
 type electricityMapsPoint struct {
 	Zone     string          `json:"zone"`
 	Value    *flexibleNumber `json:"carbonIntensity"`
@@ -19,6 +21,7 @@ type electricityMapsPoint struct {
 	Estimate bool            `json:"isEstimated"`
 }
 
+// electricityMapsPage is an answer; which fields are set depends on the page.
 type electricityMapsPage struct {
 	electricityMapsPoint
 	Unit     string                 `json:"unit"`
@@ -27,6 +30,7 @@ type electricityMapsPage struct {
 	Forecast []electricityMapsPoint `json:"forecast"`
 }
 
+// fetchSpans requests history, the latest hour and, unless disabled, the forecast.
 func (s electricityMaps) fetchSpans(ctx context.Context, d *serviceClient, _, _ time.Time) ([]Span, error) {
 	pages := []string{"history", "latest"}
 	if !s.NoForecast {

@@ -11,10 +11,12 @@ import (
 	"time"
 )
 
-// entsoe reads the ENTSO-E transparency platform: day-ahead prices (A44), or generation by plant type (A75), from
-// which the carbon intensity is computed. Its days are local and have 23, 24 or 25 hours; its timestamps are UTC.
+// entsoe reads the ENTSO-E transparency platform: day-ahead prices (A44), or
+// generation by plant type (A75), from which the carbon intensity is computed. Its
+// days are local and have 23, 24 or 25 hours; its timestamps are UTC.
 type entsoe struct{ Config }
 
+// fetchSpans requests prices up to tomorrow, or generation up to now.
 func (s entsoe) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	q := url.Values{"securityToken": {s.key}, "documentType": {"A44"}, "in_Domain": {s.Zone}, "out_Domain": {s.Zone}}
 	if s.Tells == "carbon" {
@@ -34,12 +36,14 @@ func (s entsoe) fetchSpans(ctx context.Context, d *serviceClient, from, to time.
 	return s.convertToDollars(spans), err
 }
 
+// entsoeDocument is the common part of both document types.
 type entsoeDocument struct {
 	XMLName xml.Name
 	Reasons []string       `xml:"Reason>text"`
 	Series  []entsoeSeries `xml:"TimeSeries"`
 }
 
+// entsoeSeries is one auction's prices, or one plant type's generation.
 type entsoeSeries struct {
 	Auction  int            `xml:"classificationSequence_AttributeInstanceComponent.position"`
 	Currency string         `xml:"currency_Unit.name"`
@@ -51,6 +55,7 @@ type entsoeSeries struct {
 	Periods  []entsoePeriod `xml:"Period"`
 }
 
+// entsoePeriod is a part of a series with one resolution.
 type entsoePeriod struct {
 	Start  string `xml:"timeInterval>start"`
 	End    string `xml:"timeInterval>end"`
@@ -79,13 +84,15 @@ func parseEntsoeDocument(body []byte, root string) ([]entsoeSeries, error) {
 	return doc.Series, nil
 }
 
-// decodeEntsoePrice returns prices in the platform's currency. If there are several auctions, the first is the
-// day-ahead price; others are of other exchanges or resolutions.
+// decodeEntsoePrice returns prices in the platform's currency. If there are several
+// auctions, the first is the day-ahead price; others are of other exchanges or
+// resolutions.
 func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
 	series, err := parseEntsoeDocument(body, "Publication_MarketDocument")
 	if err != nil {
 		return nil, err
 	}
+	// Series without an auction number have 0 and come first.
 	slices.SortStableFunc(series, func(x, y entsoeSeries) int { return cmp.Compare(x.Auction, y.Auction) })
 	first := series[0].Auction
 	var all []Span
@@ -107,8 +114,8 @@ func decodeEntsoePrice(body []byte, currency string) ([]Span, error) {
 	return all, nil
 }
 
-// entsoePlantFactors maps plant types to emission factors. Pumped storage (B10) and batteries (B25) are missing: they do not
-// generate.
+// entsoePlantFactors maps plant types to emission factors. Pumped storage (B10) and batteries
+// (B25) are missing: they do not generate.
 var entsoePlantFactors = map[string]float64{
 	"B01": factorBiomass, "B02": factorCoal, "B03": factorGas, "B04": factorGas, "B05": factorCoal, "B06": factorOil, "B07": factorOil, "B08": factorCoal, "B09": factorGeothermal,
 	"B11": factorHydro, "B12": factorHydro, "B13": factorOcean, "B14": factorNuclear, "B15": factorBiomass, "B16": factorSolar, "B17": factorUnnamed, "B18": factorWind, "B19": factorWind, "B20": factorUnnamed,
@@ -144,10 +151,12 @@ func decodeEntsoeMix(body []byte) ([]Span, error) {
 	return intensityOfMix(shares), nil
 }
 
+// entsoePoint selects which value of a point is read.
 type entsoePoint struct{ price, quantity *string }
 
-// spansOfSeries returns the points of a series with their periods. A point of curve type A03 holds until the next given
-// point or the end of its period; one of A01 for one resolution step.
+// spansOfSeries returns the points of a series with their periods. A point of curve type A03
+// holds until the next given point or the end of its period; one of A01 for one
+// resolution step.
 func (s entsoeSeries) spansOfSeries(value func(entsoePoint) *string) ([]Span, error) {
 	if s.Curve != "A01" && s.Curve != "A03" {
 		return nil, unexpectedUnitError("curveType", s.Curve, "A01 or A03")
@@ -166,6 +175,8 @@ func (s entsoeSeries) spansOfSeries(value func(entsoePoint) *string) ([]Span, er
 		if err != nil {
 			return nil, fmt.Errorf("timeInterval: end: %w", err)
 		}
+		// Bound the period before computing positions from it: the document is external
+		// input.
 		if !end.After(start) || end.Sub(start) > maxSpanLength {
 			return nil, fmt.Errorf("timeInterval from %s to %s: want an end after the start, within a year", p.Start, p.End)
 		}
@@ -174,6 +185,8 @@ func (s entsoeSeries) spansOfSeries(value func(entsoePoint) *string) ([]Span, er
 		}
 		n := int(end.Sub(start) / grain)
 		for i, x := range p.Points {
+			// Positions are 1-based; with curve A03 positions may be left out, but
+			// never repeat.
 			if x.Position < 1 || x.Position > n || i > 0 && x.Position <= p.Points[i-1].Position {
 				return nil, fmt.Errorf("position %d in a period of %d positions, after %d points: want ascending positions", x.Position, n, i)
 			}

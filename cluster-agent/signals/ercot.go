@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// ercot reads api.ercot.com: prices of a settlement point in $/MWh, day-ahead by hours or real-time by quarter
-// hours. Its days are local to Texas, with a flag on the hour that clocks repeat in autumn. Requests need two
-// credentials: the subscription's key, and a token from a user's login that is valid for an hour.
+// ercot reads api.ercot.com: prices of a settlement point in $/MWh, day-ahead by
+// hours or real-time by quarter hours. Its days are local to Texas, with a flag on
+// the hour that clocks repeat in autumn. Requests need two credentials: the
+// subscription's key, and a token from a user's login that is valid for an hour.
 type ercot struct {
 	Config
 	token *bearerToken
@@ -26,6 +27,7 @@ const (
 	ercotClient = "fec253ea-0d06-4272-a5e6-b478baeecd70"
 )
 
+// fetchSpans requests all pages of the period's local days.
 func (s ercot) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	where, err := time.LoadLocation("America/Chicago")
 	if err != nil {
@@ -66,8 +68,8 @@ func (s ercot) queryWithToken(ctx context.Context, d *serviceClient, address str
 	}, http.StatusUnauthorized)
 }
 
-// decodeERCOT returns the rows of one page, and the number of pages. Rows are lists, in the order of the answer's
-// fields.
+// decodeERCOT returns the rows of one page, and the number of pages. Rows are lists,
+// in the order of the answer's fields.
 func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, error) {
 	var p struct {
 		Meta *struct {
@@ -93,6 +95,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 		return -1
 	}
 	names := []string{"deliveryDate", "settlementPoint", "settlementPointPrice", "DSTFlag"}
+	// Real-time rows have a quarter of the hour, day-ahead rows the hour's end alone.
 	quarters := column("deliveryInterval") >= 0
 	if quarters {
 		names = append(names, "deliveryHour", "deliveryInterval")
@@ -107,6 +110,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	}
 	spans := make([]Span, 0, len(p.Data))
 	for _, row := range p.Data {
+		// A short row must not panic below.
 		if len(row) <= slices.Max(at) {
 			return nil, 0, fmt.Errorf("a row has %d columns; want %d", len(row), len(p.Fields))
 		}

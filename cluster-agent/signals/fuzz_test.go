@@ -111,8 +111,8 @@ func TestNoErrorShowsAHeaderThatOpensSomething(t *testing.T) {
 	}
 }
 
-// FuzzDecoders: whatever a service says, what is believed of it is in order, is of
-// the time that we ask about, and is what the quantity can be.
+// FuzzDecoders: whatever a service answers, accepted values are in order, within the
+// requested period and plausible.
 func FuzzDecoders(f *testing.F) {
 	from, to := noon.Add(-lookBack), noon.Add(maxForecastHorizon)
 	for _, s := range standins {

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Life-cycle grams of CO2-equivalent per kWh of electricity: medians of IPCC AR5 (2014), working group III, annex
-// III, table A.III.2. The table has no values for oil and for unnamed fuels; for these we use 650 and 700, as
-// Electricity Maps does. Lignite counts as coal, of which table A.III.2 has one kind only.
+// Life-cycle grams of CO2-equivalent per kWh of electricity: medians of IPCC AR5
+// (2014), working group III, annex III, table A.III.2. The table has no values for
+// oil and for unnamed fuels; for these we use 650 and 700, as Electricity Maps does.
+// Lignite counts as coal, of which table A.III.2 has one kind only.
 const (
 	factorCoal, factorGas, factorOil, factorUnnamed     = 820, 490, 650, 700
 	factorBiomass, factorGeothermal, factorHydro        = 230, 38, 24
@@ -21,15 +22,17 @@ type plantOutput struct {
 	factor    float64 // g/kWh
 }
 
-// minGenerationCoverage is the smallest fraction of the median hour's energy that an hour must have to be used: services
-// temporarily omit large plant types, which would distort the mix.
+// minGenerationCoverage is the smallest fraction of the median hour's energy that an hour must have
+// to be used: services temporarily omit large plant types, which would distort the
+// mix.
 const minGenerationCoverage = 0.55
 
 // maxGenerationStep is the longest period of one value; longer ones are ignored.
 const maxGenerationStep = 31 * 24 * time.Hour
 
-// intensityOfMix returns the mean of emission factors weighted by generation, in grams per kWh, by hour. Storage must
-// not be among the shares. Negative power (plants that consume more than they generate) counts as zero.
+// intensityOfMix returns the mean of emission factors weighted by generation, in grams per
+// kWh, by hour. Storage must not be among the shares. Negative power (plants that
+// consume more than they generate) counts as zero.
 func intensityOfMix(shares []plantOutput) []Span {
 	type sum struct{ made, grams, seconds float64 }
 	hours := make(map[time.Time]sum)

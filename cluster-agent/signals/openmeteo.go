@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// openMeteo reads api.open-meteo.com: hourly wet-bulb temperature at coordinates, past and forecast, from which the
-// site's cooling model computes PUE.
+// openMeteo reads api.open-meteo.com: hourly wet-bulb temperature at coordinates,
+// past and forecast, from which the site's cooling model computes PUE.
 type openMeteo struct{ Config }
 
+// fetchSpans requests whole past days: the service has no other unit for history, and at most
+// nine are needed.
 func (s openMeteo) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time) ([]Span, error) {
 	place := func(v *float64) string { return strconv.FormatFloat(*v, 'f', 4, 64) }
 	past := min(max(int(d.now().Sub(from).Hours()/24)+1, 1), 9)
@@ -26,21 +28,23 @@ func (s openMeteo) fetchSpans(ctx context.Context, d *serviceClient, from, _ tim
 	return decodeOpenMeteo(s.coolingOrDefault(), d.now(), body)
 }
 
-// Cooling models PUE by the wet-bulb temperature T in degrees Celsius: Base + PerDegree x max(0, T - Free).
+// Cooling models PUE by the wet-bulb temperature T in degrees Celsius: Base +
+// PerDegree x max(0, T - Free).
 type Cooling struct {
 	Base      float64 `yaml:"base"`
 	PerDegree float64 `yaml:"per_degree"`
 	Free      float64 `yaml:"free"`
 }
 
-// defaultCooling is a water-cooled building with free cooling below 2 degrees: the linear part of the model that
-// comes with the weather data of the recorded days.
+// defaultCooling is a water-cooled building with free cooling below 2 degrees: the
+// linear part of the model that comes with the weather data of the recorded days.
 var defaultCooling = Cooling{Base: 1.06, PerDegree: 0.008, Free: 2}
 
 // pueAtWetBulb returns PUE at a wet-bulb temperature.
 func (c Cooling) pueAtWetBulb(t float64) float64 { return c.Base + c.PerDegree*math.Max(0, t-c.Free) }
 
-// decodeOpenMeteo computes PUE from the temperatures of an answer; hours after now are forecasts.
+// decodeOpenMeteo computes PUE from the temperatures of an answer; hours after now
+// are forecasts.
 func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
 	var p struct {
 		Offset *int `json:"utc_offset_seconds"`
@@ -58,6 +62,7 @@ func decodeOpenMeteo(c Cooling, now time.Time, body []byte) ([]Span, error) {
 	switch {
 	case p.Offset == nil:
 		return nil, missingFieldError("utc_offset_seconds")
+	// The times have no offset of their own.
 	case *p.Offset != 0:
 		return nil, unexpectedUnitError("utc_offset_seconds", fmt.Sprint(*p.Offset), "0")
 	case p.Units == nil:

@@ -32,7 +32,8 @@ func unexpectedUnitError(what, got, want string) error {
 	return fmt.Errorf("%s is %q; want %q: other values are not converted", what, got, want)
 }
 
-// A flexibleNumber is a JSON number, or a number in quotes as some services write it. It is finite.
+// A flexibleNumber is a JSON number, or a number in quotes as some services write it. It is
+// finite.
 type flexibleNumber float64
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -45,7 +46,8 @@ func (n *flexibleNumber) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// parseInstant parses a time with an offset. A time without one is refused, because its time zone is unknown.
+// parseInstant parses a time with an offset. A time without one is refused, because its
+// time zone is unknown.
 func parseInstant(s string) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00"} {
 		if t, err := time.Parse(form, s); err == nil {
@@ -55,8 +57,8 @@ func parseInstant(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%.40q is not a time with an offset, such as 2026-11-21T18:00:00Z", s)
 }
 
-// parseLocalTime returns the instant of a local time. Later selects the second of the two hours that clocks repeat in
-// autumn. A time that clocks skip in spring is an error.
+// parseLocalTime returns the instant of a local time. Later selects the second of the two
+// hours that clocks repeat in autumn. A time that clocks skip in spring is an error.
 func parseLocalTime(day string, sinceMidnight time.Duration, later bool, where *time.Location) (time.Time, error) {
 	d, err := time.Parse("2006-01-02", day) // in UTC: where may lack a midnight on that day
 	if err != nil {
@@ -67,7 +69,8 @@ func parseLocalTime(day string, sinceMidnight time.Duration, later bool, where *
 	if t.Hour() != h || t.Minute() != m {
 		return time.Time{}, fmt.Errorf("%s %02d:%02d does not exist in %s: the clocks skip it", day, h, m, where)
 	}
-	// time.Date does not specify which of two equal local times it returns, so check both neighbours.
+	// time.Date does not specify which of two equal local times it returns, so check
+	// both neighbours.
 	for _, other := range []time.Time{t.Add(-time.Hour), t.Add(time.Hour)} {
 		if other.Hour() == h && other.Minute() == m && other.Day() == t.Day() && other.After(t) == later {
 			t = other

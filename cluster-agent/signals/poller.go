@@ -13,8 +13,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Poller publishes the values of its readers to a site's agent. If several readers provide a quantity, the first
-// one that has an hour is used, and any fact takes precedence over a forecast.
+// A Poller publishes the values of its readers to a site's agent. If several readers
+// provide a quantity, the first one that has an hour is used, and any fact takes
+// precedence over a forecast.
 type Poller struct {
 	Site    string
 	Sources []*Source
@@ -25,11 +26,12 @@ type Poller struct {
 	publishedHours map[protocol.Quantity]map[time.Time]hourValue // last published values, by hour
 }
 
-// Run publishes on the bus until ctx ends or the bus fails. Failures of sources do not end it.
+// Run publishes on the bus until ctx ends or the bus fails. Failures of sources do
+// not end it.
 func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
 	port, err := near.Connect(ctx, protocol.SignalParty(f.Site))
 	if err != nil {
-		return fmt.Errorf("feed: %w", err)
+		return fmt.Errorf("signals: %w", err)
 	}
 	defer port.Close()
 	ctx, cancel := context.WithCancel(ctx)
@@ -38,7 +40,8 @@ func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
 	defer cancel()
 	news := make(chan struct{}, 1)
 	for _, r := range f.Sources {
-		// news holds at most one token: a reading during publication leads to one more round.
+		// news holds at most one token: a reading during publication leads to one
+		// more round.
 		readers.Go(func() { f.pollSource(ctx, r, news) })
 	}
 	go func() { // receive and drop: nothing is addressed to a feed
@@ -56,7 +59,7 @@ func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("feed: %w", err)
+			return fmt.Errorf("signals: %w", err)
 		}
 		turn := time.NewTimer(now.Truncate(time.Hour).Add(time.Hour).Sub(now)) // at the next hour fixed values are published for one hour more
 		select {
@@ -70,8 +73,8 @@ func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
 	}
 }
 
-// pollSource reads a source whenever it is due and signals news. In a sequence of failures it logs only the first, and
-// the recovery.
+// pollSource reads a source whenever it is due and signals news. In a sequence of
+// failures it logs only the first, and the recovery.
 func (f *Poller) pollSource(ctx context.Context, r *Source, news chan<- struct{}) {
 	failed := false
 	for {
@@ -86,6 +89,7 @@ func (f *Poller) pollSource(ctx context.Context, r *Source, news chan<- struct{}
 		switch {
 		case ctx.Err() != nil:
 			return
+		// Log transitions only: a source may fail for days.
 		case err != nil && !failed:
 			f.Log.Warn("signal source failed: its values are ageing", "source", r.SourceName(), "err", err)
 		case err == nil && failed:
@@ -99,12 +103,14 @@ func (f *Poller) pollSource(ctx context.Context, r *Source, news chan<- struct{}
 	}
 }
 
-// unpublishedSignals returns the values that changed since the last call, facts and forecasts separately.
+// unpublishedSignals returns the values that changed since the last call, facts and forecasts
+// separately.
 func (f *Poller) unpublishedSignals(now time.Time) (out []protocol.Signal) {
 	if f.publishedHours == nil {
 		f.publishedHours = make(map[protocol.Quantity]map[time.Time]hourValue)
 	}
 	for _, q := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
+		// Publish only hours that changed; agents keep the others.
 		known := f.knownHours(q, now)
 		facts, guesses := protocol.Signal{What: q}, protocol.Signal{What: q, Guess: true}
 		for _, at := range slices.SortedFunc(maps.Keys(known), time.Time.Compare) {

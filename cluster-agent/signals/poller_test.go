@@ -151,8 +151,8 @@ func TestEachSourceIsRead(t *testing.T) {
 	})
 }
 
-// TestClocksChange reads days of 23 and of 25 hours: each hour is told once, where
-// it belongs.
+// TestClocksChange reads days of 23 and of 25 hours: each hour is published once, at
+// its place.
 func TestClocksChange(t *testing.T) {
 	each(t, func(t *testing.T, s standin) {
 		spring, autumn := "2026-03-29", "2026-10-25"
@@ -292,7 +292,7 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
-// A service that says our key again is quoted without it, wherever it stands.
+// A secret in a service's answer is removed from the error.
 func TestNoErrorShowsAKey(t *testing.T) {
 	standin := standins[slices.IndexFunc(standins, func(s standin) bool { return s.name == "prometheus" })]
 	for before := 110; before < 170; before++ { // around the end of what is quoted
@@ -316,7 +316,8 @@ func TestNoErrorShowsAKey(t *testing.T) {
 	}
 }
 
-// A query that divides by a meter says NaN while that is off: a gap, and no more.
+// A query that divides by a meter returns NaN while the meter is off: a gap, not an
+// error.
 func TestPrometheusMayHaveNoValueForAWhile(t *testing.T) {
 	sv, r := begin(t, standins[slices.IndexFunc(standins, func(s standin) bool { return s.name == "prometheus" })], "")
 	from, to := sv.now.Add(-5*time.Hour).Truncate(time.Hour), sv.now.Add(-3*time.Hour).Truncate(time.Hour)

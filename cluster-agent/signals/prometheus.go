@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// prometheusQuery reads a Prometheus server: a query with a single series, in steps of five minutes. The configuration
-// states its unit.
+// prometheusQuery reads a Prometheus server: a query with a single series, in steps of five
+// minutes. The configuration states its unit.
 type prometheusQuery struct{ Config }
 
 const prometheusStep = 5 * time.Minute
 
+// fetchSpans requests the samples of the period up to now; a server has no forecasts.
 func (s prometheusQuery) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time) ([]Span, error) {
 	headers := []string(nil)
 	if s.key != "" {
@@ -32,10 +33,12 @@ func (s prometheusQuery) fetchSpans(ctx context.Context, d *serviceClient, from,
 	return s.convertUnits(spans), err
 }
 
-// noPrometheusValue are the results of a division by zero in a query. Such samples are skipped: as errors they would block
-// all other samples of the period.
+// noPrometheusValue are the results of a division by zero in a query. Such samples are skipped:
+// as errors they would block all other samples of the period.
 var noPrometheusValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
 
+// decodePrometheus parses the answer of a range query. An empty result is no error:
+// sound reports it.
 func decodePrometheus(body []byte) ([]Span, error) {
 	var p struct {
 		Status string `json:"status"`
@@ -57,6 +60,7 @@ func decodePrometheus(body []byte) ([]Span, error) {
 		return nil, missingFieldError("data")
 	case p.Data.Type != "matrix":
 		return nil, unexpectedUnitError("resultType", p.Data.Type, "matrix")
+	// Several series would have to be combined, and only the operator knows how.
 	case len(p.Data.Result) > 1:
 		return nil, fmt.Errorf("the query has %d series: aggregate them into one, with avg or sum", len(p.Data.Result))
 	case len(p.Data.Result) == 0:

@@ -19,7 +19,8 @@ import (
 )
 
 func TestFeedTellsTheAgent(t *testing.T) {
-	// It tells by the hours of the clock, none of which may end before it has told.
+	// The feed publishes by hours of the clock; no hour may end before it has
+	// published.
 	if left := time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)); left < 30*time.Second {
 		time.Sleep(left)
 	}
@@ -237,8 +238,8 @@ func (now minutes) fetchSpans(_ context.Context, _ *serviceClient, from, _ time.
 	return spans, nil
 }
 
-// An hour that is about to be forgotten is told as it was, and not as what is left
-// of it.
+// An hour at the end of the kept period is published with its full mean, not with that
+// of its rest.
 func TestHoursAreForgottenWhole(t *testing.T) {
 	now := noon
 	r := NewSource(Config{Tells: "price", From: "csv"}, "")

@@ -30,8 +30,8 @@ const (
 	refusedBackoff     = 15 * time.Minute // after status 401 or 403
 )
 
-// A Source polls one source and keeps its values. Its methods may be called from several goroutines, Read by one at
-// a time.
+// A Source polls one source and keeps its values. Its methods may be called from
+// several goroutines, Read by one at a time.
 type Source struct {
 	cfg      Config
 	quantity protocol.Quantity
@@ -53,8 +53,8 @@ type Source struct {
 	consecutiveFailures int            // consecutive failures
 }
 
-// NewSource returns a reader for an opened configuration. If folder is not empty, the reader caches its values
-// there.
+// NewSource returns a reader for an opened configuration. If folder is not empty, the
+// reader caches its values there.
 func NewSource(c Config, folder string) *Source {
 	k := sourceKinds[c.From]
 	r := &Source{cfg: c, quantity: quantitiesByName[c.Tells], interval: k.defaultInterval, now: time.Now, jitter: rand.Float64, err: errNothingReadYet, failures: make(map[string]int)}
@@ -65,8 +65,9 @@ func NewSource(c Config, folder string) *Source {
 	r.door = newServiceClient(patient, func() time.Time { return r.now() })
 	r.setSecrets(c)
 	if folder != "" {
-		// The file name contains a hash of everything that changes the meaning of values, so that a changed
-		// configuration does not read old ones. Secrets are not part of it.
+		// The file name contains a hash of everything that changes the meaning of
+		// values, so that a changed configuration does not read old ones. Secrets are
+		// not part of it.
 		h := fnv.New64a()
 		fmt.Fprint(h, c.Tells, "|", c.From, "|", c.Zone, "|", c.Market, "|", c.URL, "|", c.File, "|", c.Query, "|", c.Column, "|", c.Unit, "|", c.Currency, "|", c.Rate, "|", c.coolingOrDefault())
 		if c.Latitude != nil && c.Longitude != nil {
@@ -81,15 +82,15 @@ func NewSource(c Config, folder string) *Source {
 	return r
 }
 
-// setSecrets creates the source with the secrets of a configuration. Current and previous secrets are removed from
-// errors.
+// setSecrets creates the source with the secrets of a configuration. Current and previous
+// secrets are removed from errors.
 func (r *Source) setSecrets(c Config) {
 	r.door.secrets = append(r.keys[:], c.key, c.password)
 	r.client, r.keys = sourceKinds[c.From].newClient(c), [2]string{c.key, c.password}
 }
 
-// reloadSecrets re-reads secrets from their files, which change when a mounted Kubernetes Secret is rotated. While a file
-// cannot be read, the previous secrets stay in use.
+// reloadSecrets re-reads secrets from their files, which change when a mounted Kubernetes
+// Secret is rotated. While a file cannot be read, the previous secrets stay in use.
 func (r *Source) reloadSecrets() {
 	c := r.cfg
 	if err := c.readSecrets(); err == nil && r.keys != [2]string{c.key, c.password} {
@@ -120,6 +121,7 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 	r.reloadSecrets()
 	now := r.now().UTC()
 	from := now.Add(-lookBack)
+	// Read on from the last fact, with some overlap for corrections.
 	if known := r.endOfFacts(); known.After(from.Add(readOverlap)) {
 		from = known.Add(-readOverlap)
 	}
@@ -141,13 +143,14 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 	}
 	r.spans = thinToHours(mergeSpans(r.spans, spans, oldestHour(now, historyKept)), oldestHour(now, lookBack))
 	r.read, r.err, r.consecutiveFailures = now, nil, 0
+	// Jitter of 10 % keeps sites from polling in step.
 	r.next = now.Add(time.Duration((0.9 + 0.2*r.jitter()) * float64(r.interval)))
 	r.saveSpans()
 	return nil
 }
 
-// oldestHour returns the first whole hour of a period that ends now. Hours are cut as a whole: the rest of a cut one
-// would be averaged as if it were the hour.
+// oldestHour returns the first whole hour of a period that ends now. Hours are cut as a
+// whole: the rest of a cut one would be averaged as if it were the hour.
 func oldestHour(now time.Time, long time.Duration) time.Time {
 	return now.UTC().Add(-long).Truncate(time.Hour)
 }
@@ -168,8 +171,9 @@ func (r *Source) endOfFacts() (t time.Time) {
 	return t
 }
 
-// backoffAfter returns the backoff after a failure: doubled with each consecutive one up to maxBackoff, with random jitter of
-// up to half so that sites do not retry in step. It is at least the service's Retry-After.
+// backoffAfter returns the backoff after a failure: doubled with each consecutive one up to
+// maxBackoff, with random jitter of up to half so that sites do not retry in step. It
+// is at least the service's Retry-After.
 func (r *Source) backoffAfter(err error) time.Duration {
 	d := maxBackoff
 	if r.consecutiveFailures < 8 {
@@ -183,8 +187,9 @@ func (r *Source) backoffAfter(err error) time.Duration {
 	return max(d, x.after)
 }
 
-// mergeSpans returns old values with news applied. News replace old forecasts from their begin on, and old facts of the
-// times for which they have facts. Values before oldest are dropped. News must not be empty.
+// mergeSpans returns old values with news applied. News replace old forecasts from their
+// begin on, and old facts of the times for which they have facts. Values before
+// oldest are dropped. News must not be empty.
 func mergeSpans(old, news []Span, oldest time.Time) []Span {
 	var out []Span
 	begins, rest := news[0].From, news
@@ -201,8 +206,8 @@ func mergeSpans(old, news []Span, oldest time.Time) []Span {
 	return out[max(0, len(out)-maxSpans):]
 }
 
-// thinToHours merges the values of each hour before an instant into one: only forecasts of the last days need finer
-// values.
+// thinToHours merges the values of each hour before an instant into one: only forecasts of
+// the last days need finer values.
 func thinToHours(spans []Span, before time.Time) []Span {
 	n := 0
 	for n < len(spans) && spans[n].From.Before(before) {
@@ -221,7 +226,8 @@ type savedSpans struct {
 	Spans []Span    `json:"spans"`
 }
 
-// saveSpans writes the cache. Failures are ignored: the cache only saves requests after a restart.
+// saveSpans writes the cache. Failures are ignored: the cache only saves requests after a
+// restart.
 func (r *Source) saveSpans() {
 	if r.file == "" {
 		return
@@ -235,8 +241,8 @@ func (r *Source) saveSpans() {
 	}
 }
 
-// loadSavedSpans reads the cache if it is valid. It keeps the polling interval over a restart, so that restarts do not add
-// requests.
+// loadSavedSpans reads the cache if it is valid. It keeps the polling interval over a
+// restart, so that restarts do not add requests.
 func (r *Source) loadSavedSpans() {
 	text, err := readLimitedFile(r.file)
 	var k savedSpans

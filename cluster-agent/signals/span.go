@@ -10,7 +10,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Span is a value with its period: dollars per MWh, grams of CO2-equivalent per kWh, or PUE.
+// A Span is a value with its period: dollars per MWh, grams of CO2-equivalent per
+// kWh, or PUE.
 type Span struct {
 	From  time.Time `json:"from"`
 	To    time.Time `json:"to"`
@@ -18,8 +19,9 @@ type Span struct {
 	Guess bool      `json:"guess,omitempty"` // the source's own forecast, neither measured nor sold
 }
 
-// quantityBounds is the plausible range of a quantity, in the unit of a Span; a value outside probably has another unit.
-// ERCOT's price cap was 9,000 dollars per MWh, and lignite emits about 1,100 grams per kWh.
+// quantityBounds is the plausible range of a quantity, in the unit of a Span; a value outside
+// probably has another unit. ERCOT's price cap was 9,000 dollars per MWh, and lignite
+// emits about 1,100 grams per kWh.
 type quantityBounds struct {
 	lower, upper float64
 	unit         string
@@ -38,8 +40,8 @@ const ( // more than 8 days of five-minute values
 	maxSpanLength = 366 * 24 * time.Hour
 )
 
-// validateSpans validates spans, cuts them to [from, to) and splits them at full hours. It returns them in order, or the
-// first fault.
+// validateSpans validates spans, cuts them to [from, to) and splits them at full hours. It
+// returns them in order, or the first fault.
 func validateSpans(q protocol.Quantity, spans []Span, from, to time.Time) ([]Span, error) {
 	if len(spans) > maxSpans {
 		return nil, fmt.Errorf("%d values: want at most %d", len(spans), maxSpans)
@@ -48,6 +50,7 @@ func validateSpans(q protocol.Quantity, spans []Span, from, to time.Time) ([]Spa
 	var out []Span
 	for _, s := range spans {
 		switch {
+		// One implausible value rejects all: the source probably changed its unit.
 		case math.IsNaN(s.Value) || s.Value < b.lower || s.Value > b.upper:
 			return nil, fmt.Errorf("%s %g %s at %s is outside %g..%g: check the unit", q, s.Value, b.unit, s.From.UTC().Format(time.RFC3339), b.lower, b.upper)
 		case !s.To.After(s.From) || s.To.Sub(s.From) > maxSpanLength:
@@ -78,8 +81,8 @@ func validateSpans(q protocol.Quantity, spans []Span, from, to time.Time) ([]Spa
 	return sortAndTrimSpans(out), nil
 }
 
-// sortAndTrimSpans sorts spans and removes overlaps: each ends where the next begins. Of two with the same begin the later one
-// in the list wins, but a fact wins over a forecast.
+// sortAndTrimSpans sorts spans and removes overlaps: each ends where the next begins. Of two with
+// the same begin the later one in the list wins, but a fact wins over a forecast.
 func sortAndTrimSpans(spans []Span) []Span {
 	out := slices.Clone(spans)
 	rank := func(s Span) int {
@@ -115,8 +118,8 @@ type hourValue struct {
 	guess bool
 }
 
-// hourlyMeans returns the time-weighted mean of each hour, over the part of the hour that spans cover. An hour with any
-// fact uses facts only.
+// hourlyMeans returns the time-weighted mean of each hour, over the part of the hour that
+// spans cover. An hour with any fact uses facts only.
 func hourlyMeans(spans []Span) map[time.Time]hourValue {
 	type sum struct{ value, width float64 }
 	facts, guesses := make(map[time.Time]sum), make(map[time.Time]sum)

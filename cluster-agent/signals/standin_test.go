@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A standin answers as a service's documentation says that it does. What it tells
-// is made up from the hour, so that a value which lands in the wrong hour shows.
+// A standin answers as a service's documentation describes. Its values are computed
+// from the hour, so that a value in the wrong hour shows.
 type standin struct {
 	name   string
 	cfg    Config

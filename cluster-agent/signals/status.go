@@ -48,6 +48,7 @@ func (r *Source) StatusAt(now time.Time) SourceStatus {
 	hours := hourlyMeans(r.spans)
 	s.Hours = len(hours)
 	this := now.UTC().Truncate(time.Hour)
+	// known is the last hour with a fact, end the end of the last hour with any value.
 	var known, end time.Time
 	for at, h := range hours {
 		if at.Add(time.Hour).After(end) {
@@ -65,6 +66,7 @@ func (r *Source) StatusAt(now time.Time) SourceStatus {
 		s.Age, s.Stale = age.Seconds(), age > 3*r.interval+time.Hour
 	}
 	h, ok := hours[this]
+	// Without a value of this hour show the last fact, with its own hour.
 	if s.Of = this; !ok && !known.IsZero() {
 		h, ok, s.Of = hours[known], true, known
 	}

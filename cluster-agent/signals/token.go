@@ -10,8 +10,9 @@ import (
 // A bearerToken is a credential that a login returns; it expires. "" means none.
 type bearerToken string
 
-// queryWithLogin calls ask with the stored token. It logs in first if there is none, and once more if the answer has one of
-// the statuses over, which mean that the token expired. A fresh token that is refused is an error.
+// queryWithLogin calls ask with the stored token. It logs in first if there is none, and once
+// more if the answer has one of the statuses over, which mean that the token expired.
+// A fresh token that is refused is an error.
 func (t *bearerToken) queryWithLogin(login func() ([]byte, error), field string, ask func(bearer string) ([]byte, error), over ...int) ([]byte, error) {
 	for fresh := false; ; {
 		if *t == "" {

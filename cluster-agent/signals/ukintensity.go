@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// ukIntensity reads api.carbonintensity.org.uk: mean intensity of Great Britain's generation by half hours, in
-// gCO2/kWh, measured and forecast 48 hours ahead.
+// ukIntensity reads api.carbonintensity.org.uk: mean intensity of Great Britain's
+// generation by half hours, in gCO2/kWh, measured and forecast 48 hours ahead.
 type ukIntensity struct{ Config }
 
+// fetchSpans requests the period in parts of seven days.
 func (s ukIntensity) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	const form = "2006-01-02T15:04Z"
 	var all []Span
@@ -32,7 +33,8 @@ func (s ukIntensity) fetchSpans(ctx context.Context, d *serviceClient, from, to 
 	return all, nil
 }
 
-// decodeUKIntensity prefers the measured value of a half hour; without one it returns the forecast.
+// decodeUKIntensity prefers the measured value of a half hour; without one it returns
+// the forecast.
 func decodeUKIntensity(body []byte) ([]Span, error) {
 	var p struct {
 		Data []struct {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// wattTime reads api.watttime.org, version 3: the marginal emission rate (co2_moer) in pounds per MWh. A login's
-// token is valid for half an hour.
+// wattTime reads api.watttime.org, version 3: the marginal emission rate (co2_moer)
+// in pounds per MWh. A login's token is valid for half an hour.
 type wattTime struct {
 	Config
 	token *bearerToken // of the last login
@@ -19,6 +19,7 @@ type wattTime struct {
 // gramsPerPound is also g/kWh of 1000 lb/MWh.
 const gramsPerPound = 453.59237
 
+// fetchSpans requests the history and, unless disabled, the forecast of up to 72 hours.
 func (s wattTime) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	base := s.baseURL("https://api.watttime.org")
 	history := url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "start": {from.Format(time.RFC3339)}, "end": {d.now().UTC().Format(time.RFC3339)}}
@@ -73,6 +74,7 @@ func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
 		return nil, unexpectedUnitError("meta.signal_type", p.Meta.Signal, "co2_moer")
 	case p.Meta.Units != "lbs_co2_per_mwh":
 		return nil, unexpectedUnitError("meta.units", p.Meta.Units, "lbs_co2_per_mwh")
+	// The period is the length of every span; bound it before use.
 	case p.Meta.Period < 60 || p.Meta.Period > 3600:
 		return nil, fmt.Errorf("meta.data_point_period_seconds is %d; want 60..3600", p.Meta.Period)
 	}

@@ -27,7 +27,7 @@ func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (h
 			s.Log.Error("the page stands still", "err", err)
 		}
 	}()
-	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTP(mcp.New(run, "live"))})
+	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTP(mcp.New(run, "live", nil))})
 	return h, func() {
 		stop()
 		if err := n.Close(); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -31,11 +32,12 @@ var (
 // newAskCommand is `gridbid ask`: one question in plain words.
 func newAskCommand() *cobra.Command {
 	var f ledgerSelector
+	var model modelFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "answer a question in plain words from the ledger of a run",
-		Long: `Answer a question from the ledger of a run, with no model. The question is read by
+		Long: `Answer a question from the ledger of a run. No model is needed. The question is read by
 a grammar as a typed query, which the answer states first, with every default;
 code computes the figures; ids such as D-14 name the decisions they come from.
 What can be read in several ways is given back as readings to choose from, and
@@ -59,7 +61,11 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
-			if err := printAnswer(cmd.Context(), question, path, f.flagText(), asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			reads, err := model.translator()
+			if err != nil {
+				return fmt.Errorf("ask: %w", err)
+			}
+			if err := printAnswer(cmd.Context(), question, path, f.flagText(), reads, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				if errors.Is(err, errAskOtherwise) {
 					return usageError{fmt.Errorf("ask: %w", err)}
 				}
@@ -69,17 +75,19 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 		},
 	}
 	f.registerFlags(cmd, "folder of the run, as replay wrote it")
+	model.registerFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as JSON: docs/ask.md")
 	return cmd
 }
 
-func printAnswer(ctx context.Context, question, path, flags string, asJSON bool, out, talk io.Writer) error {
+func printAnswer(ctx context.Context, question, path, flags string, reads *translate.Translator, asJSON bool, out, talk io.Writer) error {
 	log, err := readRun(path, talk)
 	if err != nil {
 		return err
 	}
 	log.Set(whatIfStage(ctx, path, talk))
-	a := log.Ask(question)
+	session := log.Talk()
+	a := reads.Answer(ctx, question, session.Ask(question), translate.NamesOf(session.Names()), session.Understood)
 	addLedgerFlags(&a, flags)
 	if asJSON {
 		err = writeJSON(out, askAnswer{1, question, path, a})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -20,6 +21,7 @@ import (
 // newChatCommand is `gridbid chat`: questions one after the other.
 func newChatCommand() *cobra.Command {
 	var f ledgerSelector
+	var model modelFlags
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "chat",
@@ -34,7 +36,8 @@ federation is asked about as it is now.
   /history  what was asked; !3 asks the third again, !! the last
   /quit     ends, as the end of input does
 
-Nothing is written by a question. With --json each answer is one line of JSON.`,
+Nothing is written by a question. With --json each answer is one line of JSON.
+` + readsHelp,
 		Example: `  gridbid chat
   printf '%s\n' 'late jobs' 'and of tenant team-a?' | gridbid chat --json | jq .text`,
 		Args: cobra.NoArgs,
@@ -43,7 +46,11 @@ Nothing is written by a question. With --json each answer is one line of JSON.`,
 			if err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
-			t := chatSession{path: path, flags: f.flagText(), asJSON: asJSON, out: cmd.OutOrStdout(), diagnostics: cmd.ErrOrStderr()}
+			reads, err := model.translator()
+			if err != nil {
+				return fmt.Errorf("chat: %w", err)
+			}
+			t := chatSession{reads: reads, path: path, flags: f.flagText(), asJSON: asJSON, out: cmd.OutOrStdout(), diagnostics: cmd.ErrOrStderr()}
 			if err := t.runSession(cmd.Context(), cmd.InOrStdin()); err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
@@ -51,6 +58,7 @@ Nothing is written by a question. With --json each answer is one line of JSON.`,
 		},
 	}
 	f.registerFlags(cmd, "folder of the run, as replay wrote it")
+	model.registerFlags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "write each answer as a line of JSON: docs/ask.md")
 	return cmd
 }
@@ -58,6 +66,7 @@ Nothing is written by a question. With --json each answer is one line of JSON.`,
 // A chatSession is a session at a terminal, or of a program.
 type chatSession struct {
 	path, flags      string
+	reads            *translate.Translator
 	asJSON           bool
 	out, diagnostics io.Writer
 
@@ -135,7 +144,7 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	if err := t.rereadLedger(ctx); err != nil {
 		return err
 	}
-	a := t.session.Ask(question)
+	a := t.reads.Answer(ctx, question, t.session.Ask(question), translate.NamesOf(t.session.Names()), t.session.Understood)
 	addLedgerFlags(&a, t.flags)
 	if t.asJSON {
 		line, err := json.Marshal(askAnswer{1, question, t.path, a})

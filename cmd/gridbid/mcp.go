@@ -14,13 +14,15 @@ import (
 // newMCPCommand is `gridbid mcp`: a run for models and their programs.
 func newMCPCommand() *cobra.Command {
 	var f ledgerSelector
+	var model modelFlags
 	cmd := &cobra.Command{
 		Use:   "mcp [LEDGER]",
 		Short: "give a run to a model's program, by the Model Context Protocol",
 		Long: `Answer a model's program on standard input and output, by the Model Context
 Protocol: decisions and why, what if, totals, sites, forecasts, and charts as
 pictures with their figures. Every tool only reads. LEDGER is a ledger; without it
-the ledger of the last run is read. "gridbid page" offers the same over HTTP.`,
+the ledger of the last run is read. "gridbid page" offers the same over HTTP.
+` + readsHelp,
 		Example: `  gridbid mcp
   gridbid mcp --run runs/monday --policy auction`,
 		Args: cobra.MaximumNArgs(1),
@@ -33,12 +35,17 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.`,
 			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
-			if err := mcp.Serve(cmd.Context(), mcp.New(run, buildVersion())); err != nil && !errors.Is(err, io.EOF) {
+			reads, err := model.translator()
+			if err != nil {
+				return fmt.Errorf("mcp: %w", err)
+			}
+			if err := mcp.Serve(cmd.Context(), mcp.New(run, buildVersion(), reads)); err != nil && !errors.Is(err, io.EOF) {
 				return fmt.Errorf("mcp: %w", err)
 			}
 			return nil
 		},
 	}
+	model.registerFlags(cmd)
 	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -65,6 +66,21 @@ func (f *modelFlags) openModel() (*llm.Model, error) {
 		return nil, usageError{err}
 	}
 	return m, nil
+}
+
+// readsHelp says what a model is for where questions are asked.
+const readsHelp = `
+With --model a language model turns a question that the grammar does not read into
+the typed query; the answer says first what was understood ("I understood: ..."), and
+code computes it from the ledger as always: docs/models.md.`
+
+// translator returns what has the model of the flags read questions, or nil.
+func (f *modelFlags) translator() (*translate.Translator, error) {
+	m, err := f.openModel()
+	if m == nil || err != nil {
+		return nil, err
+	}
+	return translate.New(m, 0), nil
 }
 
 // adviceFlags say who may choose among offers that cost nearly the same.

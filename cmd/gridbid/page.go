@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/timeline"
@@ -28,6 +29,7 @@ import (
 // newPageCommand is `gridbid page`: a run to look at and to ask.
 func newPageCommand() *cobra.Command {
 	var f ledgerSelector
+	var model modelFlags
 	var listen string
 	var hosts []string
 	cmd := &cobra.Command{
@@ -42,7 +44,8 @@ Protocol over HTTP.
 The page is for this machine alone unless --listen names another address; then
 everybody is asked for the token, which is $GRIDBID_PAGE_TOKEN or, without that,
 a new one that is printed. Where $GRIDBID_PAGE_TOKEN is set, everybody is asked for
-it at any address: behind a proxy on this machine, say.`,
+it at any address: behind a proxy on this machine, say.
+` + readsHelp,
 		Example: `  gridbid page
   gridbid page --policy home-fifo --listen 127.0.0.1:8090
   GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
@@ -52,26 +55,31 @@ it at any address: behind a proxy on this machine, say.`,
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
-			if err := servePage(cmd.Context(), path, listen, hosts, cmd.ErrOrStderr()); err != nil {
+			reads, err := model.translator()
+			if err != nil {
+				return fmt.Errorf("page: %w", err)
+			}
+			if err := servePage(cmd.Context(), path, listen, hosts, reads, cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
 			return nil
 		},
 	}
+	model.registerFlags(cmd)
 	f.registerFlags(cmd, "folder of the run, as replay wrote it")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve at")
 	cmd.Flags().StringSliceVar(&hosts, "host", nil, "name under which the page is reached, beside those of this machine")
 	return cmd
 }
 
-func servePage(ctx context.Context, path, listen string, hosts []string, talk io.Writer) error {
+func servePage(ctx context.Context, path, listen string, hosts []string, reads *translate.Translator, talk io.Writer) error {
 	run, about, err := openRun(ctx, path, talk)
 	if err != nil {
 		return err
 	}
 	opts := page.Options{
-		Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts,
-		MCP: mcp.HTTP(mcp.New(run, buildVersion())),
+		Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts, Reads: reads,
+		MCP: mcp.HTTP(mcp.New(run, buildVersion(), reads)),
 	}
 	socket, err := net.Listen("tcp", listen)
 	if err != nil {

@@ -195,10 +195,10 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := wal.CreateFile(ledgerFile(f.run, policy), addAdviceToHeader(map[string]string{
+	ledger, err := wal.CreateFile(ledgerFile(f.run, policy), addAdviceToHeader(joined(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
-	}, f.advice))
+	}, inHeader(f.options)), f.advice))
 	if err != nil {
 		return res, err
 	}

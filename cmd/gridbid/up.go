@@ -290,7 +290,7 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 		u.mux.Handle(path, api)
 	}
 	u.mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
-	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTP(mcp.New(now, buildVersion()))}))
+	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTP(mcp.New(now, buildVersion(), nil))}))
 	u.runPart(ctx, "desk", func() error { return serveHTTP(ctx, u.socket, u.mux) })
 	u.runPart(ctx, "record", func() error { <-now.Over(); return now.Err() })
 

@@ -76,12 +76,17 @@ func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 	if !ok {
 		what = head["scenario"] // a folder
 	}
-	s, err = spec.LoadScenario(what, spec.Options{Data: dataFolder(), Seed: &seed})
+	o, err := fromHeader(head)
+	if err != nil {
+		return s, "", err
+	}
+	o.Data, o.Seed = dataFolder(), &seed
+	s, err = spec.LoadScenario(what, o)
 	if err != nil {
 		return s, "", fmt.Errorf("its scenario %q is not at hand, or its data is not: where it was replayed with --data, set GRIDBID_DATA to that folder", head["scenario"])
 	}
 	if s.Hash != head["hash"] {
-		return s, "", fmt.Errorf("scenario %q is not what it was when it was replayed, or it was replayed with flags of its own", s.Name)
+		return s, "", fmt.Errorf("scenario %q is not what it was when it was replayed, or it was replayed with a file that a flag named (--jobs, --fleet, --window)", s.Name)
 	}
 	return s, head["policy"], nil
 }

@@ -150,6 +150,27 @@ func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
 	}
 }
 
+// A run that was replayed with flags which change the scenario is replayed with them.
+func TestWhatIfsAreAnsweredOfARunWithFlags(t *testing.T) {
+	for _, flags := range [][]string{
+		{"--max-jobs", "40"}, {"--max-jobs", "40", "--kappa", "120", "--carbon", "marginal", "--seed", "3"},
+	} {
+		run := t.TempDir()
+		if _, talk, err := execute(newReplayCommand(), append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--run", run}, flags...)...); err != nil {
+			t.Fatalf("replay: %v\n%s", err, talk)
+		}
+		path := filepath.Join(run, "auction.ledger")
+		log, err := readRun(path, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Set(whatIfStage(t.Context(), path, io.Discard))
+		if a := log.Ask("what if the carbon price were 300"); a.Kind != "answer" || len(a.Figures) == 0 {
+			t.Errorf("%v: %s %q", flags, a.Kind, a.Text)
+		}
+	}
+}
+
 // ledgerOfScenario is a ledger of a replay of s, in which nothing is said.
 func ledgerOfScenario(t *testing.T, s spec.Scenario) string {
 	t.Helper()

@@ -32,7 +32,7 @@ func TestANarrationFallsBackLevelByLevel(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		level   Level
-		replies []string // one after the other; the last again
+		replies []string // one after the other; the last one repeats
 		by      Level
 		calls   int
 	}{

@@ -53,6 +53,7 @@ func onlyLocal(next http.Handler) http.Handler {
 	})
 }
 
+// writeJSON writes v as JSON. No cache may store it, since a job's status changes.
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -60,6 +61,7 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }
 
+// writeError answers with an error as JSON: {"error": "..."}.
 func writeError(w http.ResponseWriter, code int, err error) {
 	writeJSON(w, code, struct {
 		Error string `json:"error"`
@@ -75,6 +77,8 @@ func (d *Server) rejectIfStandby(w http.ResponseWriter) bool {
 	return err != nil
 }
 
+// handleReady answers 200 for a leader and for a standby, which works as intended, and 503
+// with the reason for a coordinator that cannot do either.
 func (d *Server) handleReady(w http.ResponseWriter, _ *http.Request) {
 	state := "leading"
 	switch err := d.notLeadingReason(); {
@@ -89,6 +93,8 @@ func (d *Server) handleReady(w http.ResponseWriter, _ *http.Request) {
 	}{state})
 }
 
+// handleListJobs lists jobs, filtered by state and tenant; limit bounds their number (default
+// 1,000).
 func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
@@ -118,11 +124,13 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
+// findJob returns the status of a job; ok is false if the id is unknown.
 func (d *Server) findJob(id string) (j jobstatus.Job, ok bool) {
 	d.readStatus(func(b *jobstatus.Board) { j, ok = b.Job(protocol.JobID(id)) })
 	return j, ok
 }
 
+// handleGetJob answers with the status of one job.
 func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
@@ -189,6 +197,8 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// answerKnownJob answers a repeated submission with the job's status, or with 409 if the job
+// of that id is a different one.
 func (d *Server) answerKnownJob(w http.ResponseWriter, o JobRequest, j jobstatus.Job) {
 	if !j.Is(o.submitAt(j.Arrived)) {
 		writeConflict(w, j.ID)
@@ -197,10 +207,13 @@ func (d *Server) answerKnownJob(w http.ResponseWriter, o JobRequest, j jobstatus
 	writeJSON(w, http.StatusOK, j)
 }
 
+// writeConflict answers that the id of a submission belongs to another job.
 func writeConflict(w http.ResponseWriter, id protocol.JobID) {
 	writeError(w, http.StatusConflict, fmt.Errorf("api: another job %s was submitted before; give this one an id of its own", id))
 }
 
+// handleCancel asks the market to cancel a job, and answers with its new status. For a job
+// that has ended it changes nothing.
 func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
@@ -221,6 +234,7 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, j)
 }
 
+// handleListSites lists the registered sites with their status.
 func (d *Server) handleListSites(w http.ResponseWriter, _ *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
@@ -288,6 +302,7 @@ func (d *Server) applyToSite(w http.ResponseWriter, r *http.Request, what string
 	writeJSON(w, http.StatusOK, s)
 }
 
+// handleListRounds lists the latest clearing rounds.
 func (d *Server) handleListRounds(w http.ResponseWriter, _ *http.Request) {
 	if d.rejectIfStandby(w) {
 		return

@@ -155,6 +155,7 @@ func firstImage(t protocol.Task) string {
 	return ""
 }
 
+// gibToMiB converts GiB to MiB, rounded to the nearest.
 func gibToMiB(v float64) protocol.MiB { return protocol.MiB(math.Round(v * 1024)) }
 
 // submitAt returns the Submit message of o at time now.

@@ -34,6 +34,8 @@ func NewPerson(name string) (token string, p Person, err error) {
 	return token, Person{name, hashToken(token)}, nil
 }
 
+// hashToken returns the SHA-256 of a token in hex. Tokens are random and long, so a plain
+// hash suffices.
 func hashToken(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])

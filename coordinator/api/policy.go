@@ -32,6 +32,7 @@ func (d *Server) handleGetPolicy(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, d.currentPolicy())
 }
 
+// currentPolicy returns the policy in force; version 0 means none.
 func (d *Server) currentPolicy() (p protocol.Policy) {
 	d.readStatus(func(b *jobstatus.Board) { p = b.Policy() })
 	return p

@@ -62,7 +62,7 @@ func same(t *testing.T, got, want []protocol.Message) {
 }
 
 // After a restart, also one that cut the last ledger off, a reader finds what was
-// said before at the same positions.
+// already recorded at the same positions.
 func TestARestartFindsWhatWasSaid(t *testing.T) {
 	day, folder := timelinetest.GenerateDay(10, 10*time.Minute), t.TempDir()
 	var log bytes.Buffer
@@ -140,7 +140,7 @@ func TestANotebookThatCannotBeWrittenSaysSo(t *testing.T) {
 	n.mu.Unlock()
 	n.RecordSent(day[:3], nil)
 	same(t, read(t, n, 3), day[:3])
-	if !strings.Contains(log.String(), "written no more") {
+	if !strings.Contains(log.String(), "cannot write the ledger") {
 		t.Errorf("the log says %q", log.String())
 	}
 	if err := n.Close(); err != nil {
@@ -172,8 +172,8 @@ func TestADamagedLedgerIsNotPassedOver(t *testing.T) {
 	}
 }
 
-// A notebook says in which order its coordinator heard, and begins each life with
-// the facts that it began from: those of a life of another coordinator, too, and
+// An archive records the order of its coordinator's inputs, and begins each incarnation with
+// the events that it was restored from: those of another coordinator too, and
 // those that a crash cut off.
 func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 	day, folder := timelinetest.GenerateDay(4, 10*time.Minute), t.TempDir()

@@ -92,11 +92,12 @@ func (b *Board) view() *history.Book {
 	return b.live
 }
 
-// Told takes in what the coordinator heard, and what it said to that.
+// Told takes in the messages that the coordinator received, and those that it sent
+// because of them.
 func (b *Board) Told(heard, said []protocol.Message) { b.view().AddStep(heard, said) }
 
-// Add takes in what the coordinator heard or said, in order. Facts that it was
-// restored from will do as well. What is said by who may not say it is no news.
+// Add takes in a message that the coordinator received or sent, in order, or a fact from
+// which it was restored. A message that its sender may not send changes nothing.
 func (b *Board) Add(m protocol.Message) { b.view().Add(m) }
 
 // Policy returns the operators' policy in force; version 0 is none.

@@ -111,9 +111,9 @@ func (j *Job) bill(x protocol.Usage) {
 	j.Energy, j.Carbon, j.Money = x.Energy.InKWh(), x.Carbon.InKilograms(), x.Money.InDollars()
 }
 
-// siteOf returns what a site last said of itself.
+// siteOf returns the newest state that a site reported.
 func siteOf(s *history.SiteRecord) Site {
-	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Gone: s.Gone(), Heard: s.Heard(), Silent: s.SilentRounds}
+	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Gone: s.Gone(), Heard: s.LastMessage(), Silent: s.SilentRounds}
 	for _, p := range s.Pools {
 		x.GPUs += p.GPUs
 	}

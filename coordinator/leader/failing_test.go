@@ -98,7 +98,7 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 }
 
 // What fails a term fails the next, five times a second for as long as a server is
-// away: that is said once.
+// away: that is logged once.
 func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
 	hub, err := natsbus.Open(natsbus.Access{URL: "nats://127.0.0.1:1"})
 	if err != nil {
@@ -192,8 +192,8 @@ func look(front *api.Server, path string) (code int, text string) {
 	return w.Code, w.Body.String()
 }
 
-// A coordinator asks for offers that are heard: no longer than the server takes of a
-// site, nor than it hears itself, unless its market was told otherwise.
+// A coordinator asks for bids that reach it: no longer than the server takes of a
+// site, nor than it receives itself, unless its market is configured otherwise.
 func TestOffersAreAskedForAsLongAsConnectionsCarry(t *testing.T) {
 	const headers = 4 << 10 // of a trace
 	for _, tc := range []struct {

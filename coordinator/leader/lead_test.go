@@ -188,7 +188,7 @@ func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 	if err := port.Send(t.Context(), mouth.NewMessage(protocol.FromStdTime(time.Now()), protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})); err != nil {
 		t.Fatal(err)
 	}
-	<-port.Messages() // it is on the books
+	<-port.Messages() // its events are stored
 	for _, ask := range []struct {
 		path string
 		code int

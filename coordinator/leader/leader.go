@@ -114,6 +114,9 @@ func RunWhenElected(ctx context.Context, cfg Config) error {
 	}
 }
 
+// runTerm leads for one term, and returns why it ended. The order matters: it restores the
+// market, fences the former leader off by the first entry of the term (Begin), and
+// only then connects as coordinator.
 func runTerm(outer context.Context, cfg Config) error {
 	b, err := eventlog.Open(outer, cfg.Bus, protocol.Coordinator, cfg.EventLog)
 	if err != nil {

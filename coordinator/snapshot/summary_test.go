@@ -156,8 +156,8 @@ func (w *town) done(r run) protocol.UsageReport {
 	}
 }
 
-// again is a town whose market begins from facts, and in which the same will be
-// said as in any other of that seed.
+// again is a town whose market is restored from events, and in which the same messages
+// follow as in any other of that seed.
 func (w *town) again(facts []protocol.Message) *town {
 	n := newTown(7, w.now.Add(time.Minute))
 	for _, m := range facts {
@@ -174,7 +174,7 @@ func (w *town) again(facts []protocol.Message) *town {
 
 // epilogue makes every party repeat its messages, and then goes on at random.
 func (w *town) epilogue() (said []protocol.Message) {
-	for _, site := range []string{"bern", "oslo"} { // who is told what to stop
+	for _, site := range []string{"bern", "oslo"} { // sites with runs to stop
 		said = append(said, w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site})...)
 	}
 	for i := range w.jobs {

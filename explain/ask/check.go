@@ -93,7 +93,7 @@ const mostNumber = 1_000_000_000_000
 func (q Query) WithDefaults() Query {
 	switch q.Ask {
 	case "top":
-		q.Number = cmp.Or(max(q.Number, 0), 5)
+		q.Number = cmp.Or(q.Number, 5)
 		q.Metric = cmp.Or(q.Metric, "carbon")
 	case "best-hour", "best-price", "forecast":
 		if q.To == 0 {
@@ -137,7 +137,7 @@ func (q Query) needs(f question) error {
 		return fmt.Errorf("ask %s: job and decision: name one of the two", q.Ask)
 	case has("{target}") && q.Job == "" && q.Decision == 0:
 		return fmt.Errorf("ask %s: job or decision: name one of the two", q.Ask)
-	case has("{site}") && q.Site == "":
+	case (has("{site}") || slices.Contains(f.is, "of-a-site")) && q.Site == "":
 		return fmt.Errorf("ask %s: site: name one", q.Ask)
 	case has("{other}") && q.Other == "":
 		return fmt.Errorf("ask %s: other: name the second site", q.Ask)

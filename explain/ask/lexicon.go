@@ -60,7 +60,7 @@ const (
 var found = strings.Fields("JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
 
 // kinds are what a question may be besides: marks that the reader goes by.
-var kinds = strings.Fields("supposition of-something about-the-rejected about-the-other")
+var kinds = strings.Fields("supposition of-something of-a-site about-the-rejected about-the-other")
 
 var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill}"), strings.Fields("site tenant job by pick number policies time")
 

@@ -54,6 +54,9 @@ type reading struct {
 func (l *Listener) Read(question string) (Query, []Slip, *Back) {
 	q, slips, back := l.understand(question)
 	if back != nil {
+		if back.Kind == "unclear" && len(back.offered) == 0 {
+			l.offerNearest(question, back)
+		}
 		back.Readings = l.askable(back.offered)
 		if len(back.Readings) > 0 && back.leads != "" {
 			back.Text = append(back.Text, back.leads)

@@ -8,22 +8,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// chartMargin is free on all sides of a scene.
+// chartMargin is the free space on all sides of a scene, in pixels.
 const chartMargin = 10
 
-// A layoutPen lays marks out in a scene.
+// A layoutPen adds marks to a scene.
 type layoutPen struct{ Layout }
 
+// addBox adds a filled rectangle.
 func (p *layoutPen) addBox(x, y, w, h float64, ink InkColor) *Mark {
 	p.Marks = append(p.Marks, Mark{At: []Point{{x, y}, {x + w, y}, {x + w, y + h}, {x, y + h}}, Ink: ink})
 	return &p.Marks[len(p.Marks)-1]
 }
 
+// addLine adds a stroke of a width.
 func (p *layoutPen) addLine(ink InkColor, width float64, at ...Point) *Mark {
 	p.Marks = append(p.Marks, Mark{At: at, Ink: ink, Stroke: width})
 	return &p.Marks[len(p.Marks)-1]
 }
 
+// addText adds a text with its baseline at y.
 func (p *layoutPen) addText(x, y float64, s string, size float64, ink InkColor) *Mark {
 	p.Marks = append(p.Marks, Mark{At: []Point{{x, y}}, Text: s, Size: size, Ink: ink})
 	return &p.Marks[len(p.Marks)-1]
@@ -38,7 +41,7 @@ type legendEntry struct {
 	faint bool
 }
 
-// addHeader lays paper, title, unit and legend, and returns how far down they go.
+// addHeader adds background, title, unit and legend, and returns the y below them.
 func (p *layoutPen) addHeader(title, unit string, legend []legendEntry) float64 {
 	p.addBox(0, 0, p.W, p.H, InkPaper)
 	room := p.W - 2*chartMargin
@@ -66,14 +69,14 @@ func (p *layoutPen) addHeader(title, unit string, legend []legendEntry) float64 
 	return y + 8
 }
 
-// headerHeight returns what header will.
+// headerHeight returns the y that header will return.
 func headerHeight(width float64, title, unit string, legend []legendEntry) float64 {
 	p := layoutPen{Layout{W: width}}
 	return p.addHeader(title, unit, legend)
 }
 
-// tickDistance returns the distance of about four ticks over a range: 1, 2 or 5 times
-// a power of ten.
+// tickDistance returns the distance between ticks for about four of them over a range: 1, 2
+// or 5 times a power of ten.
 func tickDistance(span float64) float64 {
 	if !(span > 0) || math.IsInf(span, 0) {
 		return 1
@@ -87,14 +90,14 @@ func tickDistance(span float64) float64 {
 	return 10 * unit
 }
 
-// A axisTick is a place on an axis.
+// A axisTick is a labelled place on an axis.
 type axisTick struct {
 	at        float64
-	name, day string
+	name, day string // day is set at the first tick and where a day begins
 }
 
-// timeTicks returns at most n ticks over the hours between two instants, on the
-// hour in UTC. A day is named where it begins and at the first tick.
+// timeTicks returns at most n ticks between two instants, on full hours in UTC. The first
+// tick and the first of each day name the day.
 func timeTicks(from, to protocol.Time, n int) (all []axisTick) {
 	hours := to.Sub(from).Hours()
 	step := 24 * math.Ceil(hours/24/float64(n))
@@ -115,8 +118,7 @@ func timeTicks(from, to protocol.Time, n int) (all []axisTick) {
 	return all
 }
 
-// FormatNumber prints a value with a fixed number of decimals, and commas between
-// thousands.
+// FormatNumber formats a value with a fixed number of decimals and commas between thousands.
 func FormatNumber(v float64, decimals int) string {
 	s := strconv.FormatFloat(v, 'f', decimals, 64)
 	end := len(s)
@@ -129,7 +131,7 @@ func FormatNumber(v float64, decimals int) string {
 	return s
 }
 
-// finiteOrZero returns v, or 0 where it is no number.
+// finiteOrZero returns v, or 0 if v is NaN or infinite.
 func finiteOrZero(v float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0

@@ -5,28 +5,29 @@ import (
 	"math"
 )
 
-// BarChart is a chart of rows on one scale, each stacked of the same parts. Values
-// below zero go to the left.
+// BarChart is a chart of rows on one scale; each row is stacked from the same parts.
+// Negative values extend to the left.
 type BarChart struct {
 	Title, Unit string
-	Parts       []string // of which each row is stacked; one has no legend
-	Decimals    int      // of the values as they are printed
+	Parts       []string // names of the parts; a single part has no legend
+	Decimals    int      // of printed values
 	Rows        []BarRow
 }
 
 // A BarRow is one bar.
 type BarRow struct {
 	Name        string
-	Values      []float64 // by part; none: there is no bar, and the Note says why
-	Note        string    // after the value, or in the place of the bar
-	Highlighted bool      // stands out
+	Values      []float64 // by part; none: the row has no bar, and the Note says why
+	Note        string    // shown after the value, or instead of the bar
+	Highlighted bool      // whether the row is highlighted
 }
 
 const (
-	barPitch  = 26 // of rows
-	barHeight = 15 // of a bar
+	barPitch  = 26 // distance of rows in pixels
+	barHeight = 15 // of a bar in pixels
 )
 
+// legendEntries returns a key for each part.
 func (b BarChart) legendEntries() (keys []legendEntry) {
 	if len(b.Parts) < 2 {
 		return nil
@@ -37,7 +38,7 @@ func (b BarChart) legendEntries() (keys []legendEntry) {
 	return keys
 }
 
-// stackExtent returns how far a row reaches on both sides of zero.
+// stackExtent returns the extent of a row on both sides of zero.
 func (r BarRow) stackExtent() (down, up float64) {
 	for _, v := range r.Values {
 		down, up = down+min(finiteOrZero(v), 0), up+max(finiteOrZero(v), 0)
@@ -45,7 +46,7 @@ func (r BarRow) stackExtent() (down, up float64) {
 	return down, up
 }
 
-// valueText returns what stands after a bar; on a narrow chart without its note.
+// valueText returns the text after a bar; a narrow chart leaves out the note.
 func (b BarChart) valueText(r BarRow, width float64) string {
 	down, up := r.stackExtent()
 	s := FormatNumber(down+up, b.Decimals)
@@ -86,7 +87,7 @@ func (b BarChart) ComputeLayout(width float64) Layout {
 	return p.Layout
 }
 
-// drawRow draws one bar and returns where it ends on the right.
+// drawRow adds one bar and returns its right end.
 func (b BarChart) drawRow(p *layoutPen, r BarRow, at func(float64) float64, y float64) float64 {
 	up, down := 0.0, 0.0
 	for i, v := range r.Values {
@@ -105,6 +106,7 @@ func (b BarChart) drawRow(p *layoutPen, r BarRow, at func(float64) float64, y fl
 	return at(up)
 }
 
+// partName returns the name of a part; a single unnamed part has the chart's title.
 func (b BarChart) partName(i int) string {
 	if i < len(b.Parts) {
 		return b.Parts[i]
@@ -112,6 +114,7 @@ func (b BarChart) partName(i int) string {
 	return b.Title
 }
 
+// accessibleLabel describes the chart in words; rows after the twelfth are only counted.
 func (b BarChart) accessibleLabel() string {
 	s := b.Title + ", in " + b.Unit + "."
 	for i, r := range b.Rows {

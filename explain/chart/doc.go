@@ -1,54 +1,52 @@
-// Package chart draws charts. A chart is laid out once, as a Scene of plain
-// marks, and that scene becomes SVG for pages and PNG for everything else:
-// terminals, chats, models that can see. Every chart can also be said in
-// figures, and whoever shows the picture can show those beside it.
+// Package chart draws charts. A chart is laid out once, as a Scene of simple marks;
+// the scene becomes SVG for pages and PNG for everything else: terminals, chats, and
+// models that read images. Every chart can also be returned as a table of figures, to
+// be shown beside the picture.
 //
-// Promises: the same chart has the same bytes of SVG, always and everywhere; a
-// bar's width and a point's place are its value on the scale that the chart
-// shows; names from outside are text wherever they appear; no chart needs
-// anything but itself: no script, no font and no picture is fetched.
+// Guarantees: the same chart gives the same bytes of SVG on every machine; widths and
+// positions are values on the chart's scale; external names are escaped; a chart is
+// self-contained: it loads no script, font or image.
 //
-// What a chart shows of a run is chosen by explain/timeline and
-// scenarios/report.
+// Packages explain/timeline and scenarios/report decide what a chart shows.
 package chart
 
-// A Chart can be drawn, and said in figures.
+// A Chart can be drawn, and returned as a table.
 type Chart interface {
 	// ComputeLayout lays the chart out for a width in pixels.
 	ComputeLayout(width float64) Layout
-	// FigureTable returns the numbers that are drawn.
+	// FigureTable returns the drawn numbers.
 	FigureTable() FigureTable
 }
 
-// A Layout is a chart laid out: marks in the order in which they are painted.
-// Lengths are pixels; x counts to the right and y downwards.
+// A Layout is a chart after layout: marks in the order of painting. Lengths are in
+// pixels; x counts to the right and y downwards.
 type Layout struct {
-	Label string // what it shows, for those who do not see it
+	Label string // description for screen readers
 	W, H  float64
 	Marks []Mark
 }
 
-// A Mark is one shape. One with Text stands at its first point; one with a
-// Stroke is a line through its points; any other is the area inside of them.
+// A Mark is one shape: a text at its first point, a line through its points if it has
+// a Stroke, or else the area inside its points.
 type Mark struct {
 	At     []Point
 	Ink    InkColor
-	Stroke float64 // width
-	Dash   int     // of a stroke: which pattern; 0 is none
-	Faint  bool    // lets through what lies under it
+	Stroke float64 // line width; 0: an area or a text
+	Dash   int     // index of a dash pattern; 0 is solid
+	Faint  bool    // whether the mark is translucent
 
 	Text   string
 	Size   float64
 	Bold   bool
-	Anchor float64 // part of the text's width that is left of the point: 0, 0.5 or 1
+	Anchor float64 // part of the text's width to the left of the point: 0, 0.5 or 1
 
-	Tip string // what the mark says when it is asked
+	Tip string // tooltip
 }
 
-// A Point is a place in a scene.
+// A Point is a position in a scene.
 type Point struct{ X, Y float64 }
 
-// A FigureTable is rows of cells under their heads.
+// A FigureTable has rows of cells and one header row.
 type FigureTable struct {
 	Head []string   `json:"head"`
 	Rows [][]string `json:"rows"`

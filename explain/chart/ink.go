@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// An InkColor is a colour by what it is for, so that it can be another one on dark
-// paper.
+// An InkColor is a colour by purpose, so that dark mode can map it to another shade.
 type InkColor int
 
-// Inks. From Series on they tell parts of a chart apart: Series+0, Series+1...
+// Inks. Series+0, Series+1... distinguish the parts of a chart.
 const (
 	InkPaper InkColor = iota
 	InkText
 	InkMuted
 	InkGrid
-	InkNone // nothing is painted, and the mark can still be asked
+	InkNone // invisible, but with a tooltip
 	InkSeries
 )
 
-// A colorPair is a colour on light paper and its twin on dark.
+// A colorPair is a colour in light mode and in dark mode.
 type colorPair struct{ light, dark string }
 
 var plainColors = []colorPair{
@@ -31,9 +30,8 @@ var plainColors = []colorPair{
 	{"#e1e4e8", "#343a42"},
 }
 
-// seriesColors are told apart by people who do not see red and green as two,
-// have a contrast of at least 3 to 1 with the paper, and are told apart by
-// dashes too where they are lines.
+// seriesColors are distinguishable with red-green colour blindness and have a
+// contrast of at least 3 to 1 with the background. Lines differ by dashes, too.
 var seriesColors = []colorPair{
 	{"#0067a5", "#4fa8e8"}, // blue
 	{"#c45500", "#f39150"}, // vermilion
@@ -45,15 +43,16 @@ var seriesColors = []colorPair{
 	{"#8c1d2f", "#ec8391"}, // wine
 }
 
-// dashPatterns part those pairs of lines whose colours some eyes see as one.
+// dashPatterns distinguishes pairs of lines whose colours look alike to some readers.
 var dashPatterns = [][]float64{nil, nil, {7, 4}, {7, 4}, {2.5, 2.5}, {2.5, 2.5}, {10, 3, 2, 3}, {10, 3, 2, 3}}
 
-// inkNames are the classes of inks in SVG, and of their variables in a page.
+// inkNames are the CSS class and variable names of the plain inks.
 var inkNames = []string{"paper", "text", "muted", "grid", "none"}
 
 // SeriesInk returns the ink of the i-th part of a chart.
 func SeriesInk(i int) InkColor { return InkSeries + InkColor(i%len(seriesColors)) }
 
+// className returns the ink's CSS name.
 func (i InkColor) className() string {
 	if i >= InkSeries {
 		return fmt.Sprintf("s%d", int(i-InkSeries)%len(seriesColors))
@@ -61,6 +60,7 @@ func (i InkColor) className() string {
 	return inkNames[i]
 }
 
+// colorPairOf returns the ink's colours.
 func (i InkColor) colorPairOf() colorPair {
 	if i >= InkSeries {
 		return seriesColors[int(i-InkSeries)%len(seriesColors)]
@@ -68,7 +68,7 @@ func (i InkColor) colorPairOf() colorPair {
 	return plainColors[i]
 }
 
-// lightColor returns the ink on light paper.
+// lightColor returns the ink's shade in light mode.
 func (i InkColor) lightColor(faint bool) color.NRGBA {
 	c := color.NRGBA{A: 255}
 	if faint {
@@ -78,10 +78,10 @@ func (i InkColor) lightColor(faint bool) color.NRGBA {
 	return c
 }
 
-// faintAlpha is how opaque a faint mark is, of 255.
+// faintAlpha is the opacity of a faint mark, of 255.
 const faintAlpha = 36
 
-// allInks are all that are painted.
+// allInks returns all visible inks.
 func allInks() (all []InkColor) {
 	for i := range plainColors {
 		all = append(all, InkColor(i))
@@ -92,7 +92,7 @@ func allInks() (all []InkColor) {
 	return all
 }
 
-// CSSVariables returns the inks as CSS variables, on light paper or on dark.
+// CSSVariables returns the inks as CSS variables, for light or dark mode.
 func CSSVariables(dark bool) string {
 	var b strings.Builder
 	for _, i := range allInks() {
@@ -105,7 +105,7 @@ func CSSVariables(dark bool) string {
 	return b.String()
 }
 
-// InlineCSS returns the CSS that an inline scene needs beside Variables.
+// InlineCSS returns the CSS that an inline scene needs besides Variables.
 func InlineCSS() string {
 	var b strings.Builder
 	for _, i := range allInks() {
@@ -115,18 +115,18 @@ func InlineCSS() string {
 		".chart text{font-family:%s}\n", float64(faintAlpha)/255, fontFamily)
 }
 
-// fontFamily names fonts whose letters are as wide as those that a scene was laid
-// out with.
+// fontFamily lists fonts with the same letter widths as the embedded one, with which
+// scenes are laid out.
 const fontFamily = `"Liberation Sans",Arial,Helvetica,sans-serif`
 
-// ContrastRatio returns how two colours such as "#1b1f24" differ in brightness, from
-// 1 to 21 (WCAG 2.2, "contrast ratio").
+// ContrastRatio returns the contrast ratio of two colours such as "#1b1f24", from 1 to 21
+// (WCAG 2.2, "contrast ratio").
 func ContrastRatio(a, b string) float64 {
 	x, y := relativeLuminance(a), relativeLuminance(b)
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// relativeLuminance is WCAG 2.2's "relative luminance".
+// relativeLuminance returns the relative luminance of a colour (WCAG 2.2, "relative luminance").
 func relativeLuminance(hex string) float64 {
 	var c [3]uint8
 	fmt.Sscanf(hex, "#%02x%02x%02x", &c[0], &c[1], &c[2])

@@ -94,7 +94,7 @@ func number(t *testing.T, e xml.StartElement, name string) float64 {
 	return v
 }
 
-// What a bar says by its length is what the figures say.
+// A bar's length equals its figure in the table.
 func TestBarsAreAsLongAsTheirValues(t *testing.T) {
 	b := bars()
 	var got []float64

@@ -8,41 +8,41 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// LineChart is a chart of values over time: staircases, one above the other if
-// they are stacked.
+// LineChart is a chart of step functions over time, optionally stacked.
 type LineChart struct {
 	Title, Unit string
 	Start, End  protocol.Time
-	Step        time.Duration // of all series; 0 is an hour
-	Decimals    int           // of the values as they are printed
+	Step        time.Duration // of all series; 0 means an hour
+	Decimals    int           // of printed values
 	Series      []LineSeries
 	Stacked     bool
-	Top         float64 // of the scale, where charts share one; 0 is that of the values
+	Top         float64 // of the scale, if charts share one; 0: from the values
 	Bands       []TimeBand
 	Rules       []TimeMarker
-	Height      float64 // of the plot; 0 is 170
+	Height      float64 // of the plot in pixels; 0 means 170
 }
 
-// LineSeries are a series from Start on, one for each step.
+// LineSeries are a series from Start on, one value for each step.
 type LineSeries struct {
 	Name string
-	Of   []float64 // not a number: nothing is known there
-	Ink  InkColor  // zero: by its place
+	Of   []float64 // NaN: unknown
+	Ink  InkColor  // zero: by position
 }
 
-// A TimeBand is a time that stands out.
+// A TimeBand is a highlighted period.
 type TimeBand struct {
 	From, To protocol.Time
 	Name     string
 	Ink      InkColor
 }
 
-// A TimeMarker is an instant that stands out.
+// A TimeMarker is a highlighted instant.
 type TimeMarker struct {
 	At   protocol.Time
 	Name string
 }
 
+// stepOrHour returns the step of all series, or its default.
 func (l LineChart) stepOrHour() time.Duration {
 	if l.Step < time.Millisecond {
 		return time.Hour
@@ -50,6 +50,7 @@ func (l LineChart) stepOrHour() time.Duration {
 	return l.Step
 }
 
+// seriesInk returns the ink of the i-th series.
 func (l LineChart) seriesInk(i int) InkColor {
 	if ink := l.Series[i].Ink; ink != 0 {
 		return ink
@@ -57,6 +58,7 @@ func (l LineChart) seriesInk(i int) InkColor {
 	return SeriesInk(i)
 }
 
+// legendEntries returns a key for each series and band.
 func (l LineChart) legendEntries() (keys []legendEntry) {
 	for i, s := range l.Series {
 		keys = append(keys, legendEntry{name: s.Name, ink: l.seriesInk(i), line: !l.Stacked, dash: int(l.seriesInk(i) - InkSeries)})
@@ -67,8 +69,7 @@ func (l LineChart) legendEntries() (keys []legendEntry) {
 	return keys
 }
 
-// stackedRows returns the staircases, those of a stack summed up, and how many steps
-// of them there are to be seen.
+// stackedRows returns the values to draw, summed up if stacked, and the number of visible steps.
 func (l LineChart) stackedRows() (rows [][]float64, steps int) {
 	n := int((l.End.Sub(l.Start) + l.stepOrHour() - 1) / l.stepOrHour())
 	sum := make([]float64, max(n, 0))
@@ -88,17 +89,19 @@ func (l LineChart) stackedRows() (rows [][]float64, steps int) {
 	return rows, steps
 }
 
-// A plotFrame is where time and values stand in a scene.
+// A plotFrame maps time and values to positions in a scene.
 type plotFrame struct {
 	left, right, top, bottom float64
 	from, to                 protocol.Time
 	low, high                float64
 }
 
+// timeToX returns the position of an instant, clamped to the frame.
 func (f plotFrame) timeToX(t protocol.Time) float64 {
 	return f.left + float64((f.right-f.left)*(float64(min(max(t, f.from), f.to)-f.from)/max(float64(f.to-f.from), 1)))
 }
 
+// valueToY returns the position of a value, clamped to the frame.
 func (f plotFrame) valueToY(v float64) float64 {
 	return f.bottom - float64((f.bottom-f.top)*((min(max(v, f.low), f.high)-f.low)/(f.high-f.low)))
 }
@@ -120,6 +123,7 @@ func (l LineChart) ComputeLayout(width float64) Layout {
 	p.addHeader(l.Title, l.Unit, l.legendEntries())
 	rows, steps := l.stackedRows()
 	f := plotFrame{right: width - chartMargin - 14, top: top, bottom: top + tall, from: l.Start, to: l.End}
+	// The scale includes zero and, if set, the common top of several charts.
 	for _, row := range append(rows, []float64{0, l.Top}) {
 		for _, v := range row {
 			f.low, f.high = min(f.low, zeroIfNaN(v)), max(f.high, zeroIfNaN(v))
@@ -130,6 +134,7 @@ func (l LineChart) ComputeLayout(width float64) Layout {
 		m := p.addBox(f.timeToX(b.From), f.top, max(f.timeToX(b.To)-f.timeToX(b.From), 1), f.bottom-f.top, b.Ink)
 		m.Faint, m.Tip = true, fmt.Sprintf("%s, %s to %s UTC", b.Name, minuteText(b.From), minuteText(b.To))
 	}
+	// Stacked areas are painted from the bottom up, each on top of the one before.
 	var under []Point
 	for i, row := range rows {
 		if l.Stacked {
@@ -143,6 +148,7 @@ func (l LineChart) ComputeLayout(width float64) Layout {
 		}
 	}
 	l.drawMarkers(&p, f)
+	// Invisible boxes over the plot show a tooltip for each step.
 	for i := range steps {
 		from := l.Start.Add(time.Duration(i) * l.stepOrHour())
 		x := f.timeToX(from)
@@ -151,7 +157,7 @@ func (l LineChart) ComputeLayout(width float64) Layout {
 	return p.Layout
 }
 
-// zeroIfNaN returns v, or 0 where it is no number.
+// zeroIfNaN returns v, or 0 if v is NaN.
 func zeroIfNaN(v float64) float64 {
 	if math.IsNaN(v) {
 		return 0
@@ -159,7 +165,7 @@ func zeroIfNaN(v float64) float64 {
 	return v
 }
 
-// drawAxes lays scale, grid and hours.
+// drawAxes adds scale, grid and time axis, and sets the frame's left border and range.
 func (l LineChart) drawAxes(p *layoutPen, f *plotFrame) {
 	step := tickDistance(max(f.high-f.low, 1e-6))
 	f.low, f.high = step*math.Floor(f.low/step+1e-9), step*math.Ceil(f.high/step-1e-9)
@@ -190,8 +196,8 @@ func (l LineChart) drawAxes(p *layoutPen, f *plotFrame) {
 	}
 }
 
-// stepPolylines returns a staircase from value i at step i to the next, in as many
-// runs as there are gaps. There is always one, perhaps empty.
+// stepPolylines returns the points of a step function, split at gaps. There is at least one
+// run, perhaps empty.
 func (l LineChart) stepPolylines(f plotFrame, row []float64) (runs [][]Point) {
 	var run []Point
 	for i, v := range row {
@@ -210,8 +216,8 @@ func (l LineChart) stepPolylines(f plotFrame, row []float64) (runs [][]Point) {
 	return runs
 }
 
-// fillArea fills what lies between two staircases; a thin line of paper keeps
-// neighbours apart for eyes that see their colours as one.
+// fillArea fills the space between two step functions. A thin line in the background
+// colour separates neighbours for readers who cannot distinguish their colours.
 func (p *layoutPen) fillArea(over, under []Point, f plotFrame, ink InkColor) {
 	if len(over) == 0 {
 		return
@@ -228,8 +234,8 @@ func (p *layoutPen) fillArea(over, under []Point, f plotFrame, ink InkColor) {
 	p.addLine(InkPaper, 0.8, over...)
 }
 
-// drawMarkers lays instants; a name that has no room is left out, and its line can
-// be asked.
+// drawMarkers adds the highlighted instants. A name without room is left out; the line's
+// tooltip still has it.
 func (l LineChart) drawMarkers(p *layoutPen, f plotFrame) {
 	free := f.left
 	for _, r := range l.Rules {
@@ -248,9 +254,10 @@ func (l LineChart) drawMarkers(p *layoutPen, f plotFrame) {
 	}
 }
 
+// minuteText formats an instant for labels.
 func minuteText(t protocol.Time) string { return t.StdTime().Format("2 Jan 15:04") }
 
-// stepText tells one step: "13 Apr 12:00 UTC: oslo 12, lyon 40".
+// stepText returns the tooltip of a step: "13 Apr 12:00 UTC: oslo 12, lyon 40".
 func (l LineChart) stepText(i int) string {
 	s := minuteText(l.Start.Add(time.Duration(i)*l.stepOrHour())) + " UTC"
 	for k, series := range l.Series {
@@ -263,6 +270,7 @@ func (l LineChart) stepText(i int) string {
 	return s
 }
 
+// cellText formats the value of a series at a step.
 func (l LineChart) cellText(v LineSeries, i int) string {
 	if i >= len(v.Of) || math.IsNaN(v.Of[i]) {
 		return "–"
@@ -270,6 +278,7 @@ func (l LineChart) cellText(v LineSeries, i int) string {
 	return FormatNumber(finiteOrZero(v.Of[i]), l.Decimals)
 }
 
+// accessibleLabel describes the chart in words, with the range of each series.
 func (l LineChart) accessibleLabel() string {
 	s := fmt.Sprintf("%s, in %s, from %s to %s UTC.", l.Title, l.Unit, minuteText(l.Start), minuteText(l.End))
 	for _, series := range l.Series {

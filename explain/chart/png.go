@@ -15,11 +15,11 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// pixelScale is how many pixels of a PNG are one of a scene, each way.
+// pixelScale is the number of PNG pixels per scene pixel, in each direction.
 const pixelScale = 2
 
-// EncodePNG returns the scene as a picture on light paper, twice as large as its
-// SVG, for screens that are that sharp.
+// EncodePNG returns the scene as a picture in light mode, at twice the size of its SVG, for
+// high-resolution screens.
 func (s Layout) EncodePNG() ([]byte, error) {
 	im, err := s.RasterImage()
 	if err != nil {
@@ -27,16 +27,16 @@ func (s Layout) EncodePNG() ([]byte, error) {
 	}
 	var out bytes.Buffer
 	if err := png.Encode(&out, im); err != nil {
-		return nil, fmt.Errorf("scene: write a picture: %w", err)
+		return nil, fmt.Errorf("chart: encode PNG: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// RasterImage returns what PNG holds.
+// RasterImage returns the picture that PNG encodes.
 func (s Layout) RasterImage() (*image.RGBA, error) {
 	w, h := int(math.Ceil(s.W*pixelScale)), int(math.Ceil(s.H*pixelScale))
 	if w < 1 || h < 1 || w > 8192 || h > 16384 {
-		return nil, fmt.Errorf("scene: a picture of %d by %d pixels: want 1 to 8192 by 1 to 16384", w, h)
+		return nil, fmt.Errorf("chart: picture of %d by %d pixels: want 1 to 8192 by 1 to 16384", w, h)
 	}
 	im := image.NewRGBA(image.Rect(0, 0, w, h))
 	draw.Draw(im, im.Bounds(), image.NewUniform(InkPaper.lightColor(false)), image.Point{}, draw.Src)
@@ -58,7 +58,7 @@ func (s Layout) RasterImage() (*image.RGBA, error) {
 	return im, nil
 }
 
-// fillPolygon paints the inside of a polygon, of whose bounds only is looked at.
+// fillPolygon paints the inside of a polygon. It rasterizes the polygon's bounding box only.
 func fillPolygon(im *image.RGBA, at []Point, c color.NRGBA) {
 	if len(at) < 3 {
 		return
@@ -85,8 +85,8 @@ func fillPolygon(im *image.RGBA, at []Point, c color.NRGBA) {
 	r.Draw(im, area, image.NewUniform(c), image.Point{})
 }
 
-// strokePolygons returns a stroke as rectangles, one for each part of its line that is
-// painted, lengthened by half of its width so that corners close.
+// strokePolygons returns a stroke as rectangles, one for each painted part of its line. Solid
+// lines are extended by half their width, so that corners close.
 func (m Mark) strokePolygons() (all [][]Point) {
 	pattern, gap, left, i := dashPatterns[m.Dash%len(dashPatterns)], false, math.Inf(1), 0
 	if pattern != nil {
@@ -101,6 +101,7 @@ func (m Mark) strokePolygons() (all [][]Point) {
 		along := func(d float64) Point {
 			return Point{a.X + float64((b.X-a.X)*d/length), a.Y + float64((b.Y-a.Y)*d/length)}
 		}
+		// The dash pattern continues around corners, so its state outlives a segment.
 		for at := 0.0; at < length; {
 			step := min(left, length-at)
 			if !gap {
@@ -116,6 +117,7 @@ func (m Mark) strokePolygons() (all [][]Point) {
 	return all
 }
 
+// segmentPolygon returns the rectangle of a straight stroke.
 func segmentPolygon(a, b Point, width float64, longer bool) []Point {
 	length := math.Hypot(b.X-a.X, b.Y-a.Y)
 	if length == 0 {
@@ -132,7 +134,7 @@ func segmentPolygon(a, b Point, width float64, longer bool) []Point {
 func (m Mark) drawText(im *image.RGBA) error {
 	face, err := opentype.NewFace(fontOf(m.Bold), &opentype.FaceOptions{Size: m.Size * pixelScale, DPI: 72})
 	if err != nil {
-		return fmt.Errorf("scene: letters of %v pixels: %w", m.Size, err)
+		return fmt.Errorf("chart: font of %v pixels: %w", m.Size, err)
 	}
 	defer face.Close()
 	text := legibleText(m.Text)

@@ -10,15 +10,17 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// EncodeSVG returns the scene as a file of its own, light or dark as its reader is.
+// EncodeSVG returns the scene as a standalone file that follows the reader's light or dark
+// mode.
 func (s Layout) EncodeSVG() []byte {
 	style := fmt.Sprintf("<style>.chart{%s}\n@media (prefers-color-scheme:dark){.chart{%s}}\n%s</style>", CSSVariables(false), CSSVariables(true), InlineCSS())
 	return s.writeSVG(` xmlns="http://www.w3.org/2000/svg" width="`+formatLength(s.W)+`" height="`+formatLength(s.H)+`"`, style)
 }
 
-// InlineSVG returns the scene for a page that has Variables and Style in its CSS.
+// InlineSVG returns the scene for a page whose CSS contains Variables and Style.
 func (s Layout) InlineSVG() []byte { return s.writeSVG("", "") }
 
+// writeSVG writes the scene with additional attributes and a style.
 func (s Layout) writeSVG(head, style string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="%s"%s>%s`+"\n", formatLength(s.W), formatLength(s.H), escapeXML(s.Label), head, style)
@@ -29,6 +31,7 @@ func (s Layout) writeSVG(head, style string) []byte {
 	return b.Bytes()
 }
 
+// writeSVG writes one mark as an SVG element.
 func (m Mark) writeSVG(b *bytes.Buffer) {
 	tip := ""
 	if m.Tip != "" {
@@ -63,7 +66,7 @@ func (m Mark) writeSVG(b *bytes.Buffer) {
 	}
 }
 
-// asRectangle returns the mark as an upright rectangle, if it is one that Box made.
+// asRectangle returns the mark as an upright rectangle, if it is one.
 func (m Mark) asRectangle() (x, y, w, h float64, ok bool) {
 	if len(m.At) != 4 || m.At[0].X != m.At[3].X || m.At[1].X != m.At[2].X || m.At[0].Y != m.At[1].Y || m.At[2].Y != m.At[3].Y {
 		return 0, 0, 0, 0, false
@@ -71,6 +74,7 @@ func (m Mark) asRectangle() (x, y, w, h float64, ok bool) {
 	return m.At[0].X, m.At[0].Y, m.At[1].X - m.At[0].X, m.At[2].Y - m.At[0].Y, true
 }
 
+// pointList formats the points of a line or polygon.
 func pointList(at []Point) string {
 	var b strings.Builder
 	for i, p := range at {
@@ -82,18 +86,18 @@ func pointList(at []Point) string {
 	return b.String()
 }
 
-// formatLength prints a length in hundredths of a pixel.
+// formatLength formats a length with at most two decimals.
 func formatLength(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// escapeXML returns outside text for XML.
+// escapeXML returns external text escaped for XML.
 func escapeXML(s string) string {
 	var b bytes.Buffer
-	_ = xml.EscapeText(&b, []byte(legibleText(s))) // a buffer takes everything
+	_ = xml.EscapeText(&b, []byte(legibleText(s))) // a bytes.Buffer never returns an error
 	return b.String()
 }
 
-// legibleText returns outside text as it may be shown.
+// legibleText replaces characters of external text that must not be shown.
 func legibleText(s string) string { return strings.Map(format.LegibleRune, s) }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// WriteText writes the table as plain text, its columns lined up: the first to the
-// left, others to the right.
+// WriteText writes the table as plain text with aligned columns: the first to the left,
+// others to the right. Rows with another number of cells do not affect column widths.
 func (t FigureTable) WriteText(w io.Writer) {
 	wide := make([]int, len(t.Head))
 	lines := append([][]string{t.Head}, t.Rows...)

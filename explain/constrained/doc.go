@@ -1,14 +1,13 @@
-// Package constrained is what a model may make of a decision record, and the checks
-// that hold it to that.
+// Package constrained limits what a language model may write about a decision record,
+// and checks it.
 //
-// There are two levels above the template of package narrate. At [SelectionRequest] a
-// model chooses and orders sentences that are ready: it adds no word. At [ProseRequest]
-// it writes sentences in which every figure and every reason is a reference to a
-// fact, {{F3}} or {{R1}}, from a closed list of words; code prints the facts.
-// What breaks a rule is refused as a whole, and the caller falls back.
+// There are two levels above the template of package narrate. At [SelectionRequest] a model
+// chooses and orders prepared sentences and adds no word. At [ProseRequest] it writes
+// sentences from a closed vocabulary, in which every figure and reason is a reference
+// to a fact, {{F3}} or {{R1}}; code inserts the facts. A reply that breaks a rule is
+// rejected as a whole, and the caller falls back.
 //
-// A record holds what tenants wrote in two fields only, and no request shows
-// them.
+// A record contains tenants' texts in two fields only, and no request includes those.
 package constrained
 
 import (
@@ -18,20 +17,20 @@ import (
 	"github.com/gridbid/gridbid/explain/record"
 )
 
-// A ModelRequest is what to ask a model. Schema is the JSON Schema of its reply.
+// A ModelRequest is a prompt for a model. Schema is the JSON Schema of the reply.
 type ModelRequest struct {
 	System, User, Name string
 	Schema             json.RawMessage
 }
 
-// Bounds of a narration, those of its schema.
+// Limits of a narration; its schema has the same.
 const (
 	maxSentences     = 5
 	maxSentenceRunes = 240
 	maxReplyBytes    = 8 << 10
 )
 
-// siteOfFact returns which site a fact is about, or "".
+// siteOfFact returns the site that a fact is about, or "".
 func siteOfFact(d record.DecisionRecord, f record.Fact) string {
 	i := slices.IndexFunc(d.Bids, func(b record.Bid) bool { return b.ID == f.Subject })
 	if i < 0 {
@@ -58,16 +57,17 @@ func winningSite(d record.DecisionRecord) string {
 	return siteOfFact(d, record.Fact{Subject: *d.Winner})
 }
 
-// endsJob reports whether a decision ended its job, which no site was to run: it is not
-// called again.
+// endsJob reports whether a decision ended its job without a site: it will not be called
+// for bids again.
 func endsJob(d record.DecisionRecord) bool {
 	return d.Winner == nil && !slices.ContainsFunc(d.Facts, func(f record.Fact) bool { return f.Subject == "decision" && f.Metric == "until" })
 }
 
+// mustEncodeSchema encodes a JSON Schema.
 func mustEncodeSchema(v any) json.RawMessage {
 	s, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // maps and strings always marshal
+		panic(err) // maps and strings can always be marshalled
 	}
 	return s
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/explain/record"
 )
 
-// ProseRequest asks a model to write sentences with references to facts.
+// ProseRequest returns a request to write sentences with references to facts.
 func ProseRequest(d record.DecisionRecord) ModelRequest {
 	var list strings.Builder
 	fmt.Fprintf(&list, "Decision %s on job %s.\n", d.ID, d.Job.ID)
@@ -51,8 +51,8 @@ func ProseRequest(d record.DecisionRecord) ModelRequest {
 	}
 }
 
-// CheckProse returns the sentences of a reply to Prose, with facts printed, if every
-// one of them keeps the rules.
+// CheckProse returns the sentences of a reply to Prose with facts inserted. It is an
+// error if any sentence breaks a rule.
 func CheckProse(d record.DecisionRecord, reply string) ([]string, error) {
 	var said struct {
 		Sentences []struct {
@@ -64,13 +64,13 @@ func CheckProse(d record.DecisionRecord, reply string) ([]string, error) {
 		return nil, err
 	}
 	if n := len(said.Sentences); n == 0 || n > maxSentences {
-		return nil, fmt.Errorf("wording: %d sentences; want 1 to %d", n, maxSentences)
+		return nil, fmt.Errorf("constrained: %d sentences: want 1 to %d", n, maxSentences)
 	}
 	var out []string
 	for _, s := range said.Sentences {
 		for _, id := range s.Cites {
 			if id != d.ID && id != d.Job.ID {
-				return nil, fmt.Errorf("wording: it cites %.20q, which is not of this record", id)
+				return nil, fmt.Errorf("constrained: the reply cites %.20q, which is not in this record", id)
 			}
 		}
 		text, err := expandReferences(d, s.Text)
@@ -82,54 +82,58 @@ func CheckProse(d record.DecisionRecord, reply string) ([]string, error) {
 	return out, nil
 }
 
-// gluedReference is a reference that would run into what stands beside it.
+// gluedReference matches a reference that is not separated from the text beside it.
 var gluedReference = regexp.MustCompile(`[^\s(]\{\{|\}\}[^\s,.:;)]`)
 
+// reasonReference matches the only allowed use of "because": with a reason of the record.
 var reasonReference = regexp.MustCompile(`(?i)\bbecause \{\{R`)
 
 var factReference = regexp.MustCompile(`\{\{([FR][0-9]{1,4})\}\}`)
 
-// expandReferences returns a sentence with its facts in place of references. It is an
-// error if the sentence holds anything but references, names of the record and
-// words of the vocabulary; or a site's fact without the site's name.
+// expandReferences returns a sentence with facts in place of references. It is an error if the
+// sentence contains anything but references, names of the record and words of the
+// vocabulary, or a site's fact without the site's name.
 func expandReferences(d record.DecisionRecord, text string) (string, error) {
 	if n := utf8.RuneCountInString(text); n == 0 || n > maxSentenceRunes {
-		return "", fmt.Errorf("wording: a sentence of %d characters; want 1 to %d", n, maxSentenceRunes)
+		return "", fmt.Errorf("constrained: sentence of %d characters: want 1 to %d", n, maxSentenceRunes)
 	}
+	// Remove references and names; every remaining word must be in the vocabulary.
 	bare := " " + factReference.ReplaceAllString(text, " ") + " "
 	named := make(map[string]bool)
 	names := append(sitesOfRecord(d), d.ID, d.Job.ID)
-	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // a name may begin another
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) }) // longest first: a name may be the prefix of another
 	for _, name := range names {
 		if cut := withoutName(bare, name); cut != bare {
 			bare, named[name] = cut, true
 		}
 	}
 	if gluedReference.MatchString(text) {
-		return "", fmt.Errorf("wording: a reference that does not stand alone")
+		return "", fmt.Errorf("constrained: a reference is not separated from the text beside it")
 	}
 	if strings.Count(strings.ToLower(text), "because") != len(reasonReference.FindAllString(text, -1)) {
-		return "", fmt.Errorf("wording: a cause that is not a reason of the record")
+		return "", fmt.Errorf("constrained: a cause that is not a reason of the record")
 	}
+	// A sentence that names a losing site must not use words of winning.
 	won := winningSite(d)
 	for _, word := range strings.FieldsFunc(bare, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",.:;()'", r) }) {
 		if _, ok := slices.BinarySearch(allowedWords, strings.ToLower(word)); !ok {
-			return "", fmt.Errorf("wording: %.40q is no word that may be used here", word)
+			return "", fmt.Errorf("constrained: %.40q is not in the vocabulary", word)
 		}
 		if slices.Contains(winningWords, strings.ToLower(word)) && slices.ContainsFunc(sitesOfRecord(d), func(s string) bool { return named[s] && s != won }) {
-			return "", fmt.Errorf("wording: %q is said of a site that did not win", word)
+			return "", fmt.Errorf("constrained: %q is used of a site that did not win", word)
 		}
 		if endsJob(d) && slices.Contains(runningWords, strings.ToLower(word)) {
-			return "", fmt.Errorf("wording: %q is said of a job that is over", word)
+			return "", fmt.Errorf("constrained: %q is used of a job that has ended", word)
 		}
 	}
+	// A fact about a site is only understood if the sentence names the site.
 	for _, m := range factReference.FindAllStringSubmatch(text, -1) {
 		i := slices.IndexFunc(d.Facts, func(f record.Fact) bool { return f.ID == m[1] })
 		if i < 0 {
-			return "", fmt.Errorf("wording: there is no fact %s", m[1])
+			return "", fmt.Errorf("constrained: unknown fact %s", m[1])
 		}
 		if site := siteOfFact(d, d.Facts[i]); site != "" && !named[site] {
-			return "", fmt.Errorf("wording: %s is about %s, which the sentence does not name", m[1], site)
+			return "", fmt.Errorf("constrained: %s is about %s, which the sentence does not name", m[1], site)
 		}
 	}
 	return factReference.ReplaceAllStringFunc(text, func(m string) string {
@@ -138,7 +142,7 @@ func expandReferences(d record.DecisionRecord, text string) (string, error) {
 	}), nil
 }
 
-// withoutName returns text with a name, where it stands alone, left out.
+// withoutName returns text with a name removed wherever it is a whole word.
 func withoutName(text, name string) string {
 	inName := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	var out strings.Builder
@@ -159,9 +163,9 @@ func withoutName(text, name string) string {
 	}
 }
 
-// allowedWords are the words of prose, in order: those that join, and the nouns of
-// the market. There is none that counts, compares, denies, or gives a cause; a
-// cause is a reason of the record, which "because" introduces.
+// allowedWords is the sorted list of allowed words: function words and the nouns of the
+// market. It has no word that counts, compares, denies or gives a cause; "because"
+// introduces a reason of the record.
 var allowedWords = sortedWords(`a about again against also an and are as at be because been begin begins beside bid bids bound by call called carbon
 cluster clearing co2e cost costs counted day deadline decided decision difference draws each emissions emit emits end ends energy
 federation finish finishes for from gets gives goes gpu gpus has have held hour in is it its job jobs made money
@@ -169,12 +173,13 @@ needs next of offer out offered offers on operator option options or other over 
 proof room round runs says schedule shows site sites so start starts takes term that the their them then there these they this
 time to together total under until wait waits was were what when where which will winner wins with`)
 
-// winningWords are words that say who won.
+// winningWords lists words that state which site won.
 var winningWords = []string{"gets", "gives", "goes", "placed", "runs", "winner", "wins"}
 
-// runningWords are words that say that a job will run.
+// runningWords lists words that state that a job will run.
 var runningWords = []string{"again", "begin", "begins", "gets", "goes", "plan", "planned", "plans", "runs", "start", "starts", "takes", "until", "wait", "waits", "will", "winner", "wins"}
 
+// sortedWords returns the words in order, for binary search.
 func sortedWords(words string) []string {
 	all := strings.Fields(words)
 	slices.Sort(all)

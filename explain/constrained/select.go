@@ -12,8 +12,9 @@ import (
 	"github.com/gridbid/gridbid/explain/record"
 )
 
-// TemplateSentences returns true sentences on a decision, printed; the first says what was
-// decided and why. Of a site whose name is no name there is none.
+// TemplateSentences returns true sentences about a decision with facts inserted; the first states
+// the decision and its reason. Sentences about a site whose name breaks the rules are
+// left out.
 func TemplateSentences(d record.DecisionRecord) []string {
 	var out []string
 	for _, line := range templateLines(d) {
@@ -24,7 +25,7 @@ func TemplateSentences(d record.DecisionRecord) []string {
 	return out
 }
 
-// templateLines returns the ready sentences with references.
+// templateLines returns the prepared sentences with references.
 func templateLines(d record.DecisionRecord) (all []string) {
 	ref := func(subject, metric string) string {
 		for _, f := range d.Facts {
@@ -34,6 +35,7 @@ func templateLines(d record.DecisionRecord) (all []string) {
 		}
 		return ""
 	}
+	// say adds a sentence unless one of its references is missing.
 	say := func(format string, args ...any) {
 		if !slices.Contains(args, any("")) {
 			all = append(all, fmt.Sprintf(format, args...))
@@ -70,10 +72,10 @@ func templateLines(d record.DecisionRecord) (all []string) {
 	return all
 }
 
-// escapePercent keeps a name from being read as a format.
+// escapePercent escapes a name for use in a format string.
 func escapePercent(name string) string { return strings.ReplaceAll(name, "%", "%%") }
 
-// SelectionRequest asks a model to choose and order ready sentences by number.
+// SelectionRequest returns a request to choose and order prepared sentences by number.
 func SelectionRequest(d record.DecisionRecord) ModelRequest {
 	ready := TemplateSentences(d)
 	var list strings.Builder
@@ -93,8 +95,8 @@ func SelectionRequest(d record.DecisionRecord) ModelRequest {
 	}
 }
 
-// CheckSelection returns the sentences that a reply to Select chooses. What was
-// decided is always told, at the front if it was not chosen.
+// CheckSelection returns the sentences that a reply to Select chose. The decision itself is
+// always included, first if it was not chosen.
 func CheckSelection(d record.DecisionRecord, reply string) ([]string, error) {
 	var chosen struct {
 		Sentences []int `json:"sentences"`
@@ -104,13 +106,13 @@ func CheckSelection(d record.DecisionRecord, reply string) ([]string, error) {
 	}
 	n := len(chosen.Sentences)
 	if n == 0 || n > maxSentences {
-		return nil, fmt.Errorf("wording: %d sentences; want 1 to %d", n, maxSentences)
+		return nil, fmt.Errorf("constrained: %d sentences: want 1 to %d", n, maxSentences)
 	}
 	ready := TemplateSentences(d)
 	var out []string
 	for i, k := range chosen.Sentences {
 		if k < 1 || k > len(ready) || slices.Contains(chosen.Sentences[:i], k) {
-			return nil, fmt.Errorf("wording: sentence %d is not there, or comes twice", k)
+			return nil, fmt.Errorf("constrained: sentence %d does not exist or is chosen twice", k)
 		}
 		out = append(out, ready[k-1])
 	}
@@ -120,18 +122,18 @@ func CheckSelection(d record.DecisionRecord, reply string) ([]string, error) {
 	return out, nil
 }
 
-// decodeStrictly reads one JSON object with known fields and nothing after it.
+// decodeStrictly parses one JSON object with known fields and nothing after it.
 func decodeStrictly(reply string, into any) error {
 	if len(reply) > maxReplyBytes {
-		return fmt.Errorf("wording: a reply of %d bytes; the limit is %d", len(reply), maxReplyBytes)
+		return fmt.Errorf("constrained: reply of %d bytes: the limit is %d", len(reply), maxReplyBytes)
 	}
 	d := json.NewDecoder(bytes.NewReader([]byte(reply)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return errors.New("wording: the reply is not what was asked for")
+		return errors.New("constrained: the reply does not match the schema")
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("wording: the reply goes on after its object")
+		return errors.New("constrained: the reply continues after its object")
 	}
 	return nil
 }

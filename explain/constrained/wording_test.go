@@ -261,7 +261,8 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// A job that is refused does not wait: neither a ready sentence nor a model says so.
+// A rejected job does not wait: neither prepared sentences nor a model's may state
+// that.
 func TestARefusalIsNotToldAsAWait(t *testing.T) {
 	book := history.New(history.Config{All: true})
 	j := protocol.Job{ID: "j", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}

@@ -10,13 +10,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A RoundChange is what is otherwise in a round. The zero Change changes nothing.
+// A RoundChange describes what differs in a round. The zero Change changes nothing.
 type RoundChange struct {
-	Without string                 // this site said nothing
-	Carbon  *protocol.Microdollars // per kilogram
-	Job     protocol.JobID         // whose Only and Slack are meant
-	Only    string                 // no other site offered for the job
-	Slack   time.Duration          // the job's deadline is later by this, and it may be deferred
+	Without string                 // this site does not bid
+	Carbon  *protocol.Microdollars // weight of carbon, per kilogram
+	Job     protocol.JobID         // the job that Only and Slack apply to
+	Only    string                 // only this site bids for the job
+	Slack   time.Duration          // the job's deadline is later by this, and the job may be deferred
 }
 
 // A ChangedJob is one job of a round that was cleared twice.
@@ -25,15 +25,14 @@ type ChangedJob struct {
 	Was, Now auction.Decision
 }
 
-// An RoundOutcome is a round cleared as it was, and again with a change. Decisions
-// are in the order of the round's jobs.
+// An RoundOutcome is a round cleared unchanged and with a change. Decisions are in the
+// order of the round's jobs.
 type RoundOutcome struct {
 	Jobs     []ChangedJob
 	Was, Now protocol.Certificate
 }
 
-// CountMoves counts the jobs that would have gone to another site, or at another
-// time.
+// CountMoves counts the jobs whose site or time differs.
 func (o RoundOutcome) CountMoves() (n int) {
 	for _, m := range o.Jobs {
 		if !SameDecision(m.Was, m.Now) {
@@ -43,23 +42,23 @@ func (o RoundOutcome) CountMoves() (n int) {
 	return n
 }
 
-// SameDecision reports whether two decisions are the same but for their reasons.
+// SameDecision reports whether two decisions are the same apart from their reasons.
 func SameDecision(x, y auction.Decision) bool {
 	return x.Verdict == y.Verdict && x.Site == y.Site && x.Option == y.Option
 }
 
-// ClearWithChange clears a round again: as it was, which has to give what the ledger
-// says, and then with a change. The error says why it cannot be.
+// ClearWithChange clears a round unchanged, which must reproduce the ledger, and then with a
+// change. An error says why that is impossible.
 func (r *RoundReplay) ClearWithChange(round uint64, c RoundChange) (RoundOutcome, error) {
 	i, ok := r.index[round]
 	if !ok {
-		return RoundOutcome{}, fmt.Errorf("again: round %d cannot be cleared again: %s", round, r.unknownRoundReason())
+		return RoundOutcome{}, fmt.Errorf("counterfactual: round %d cannot be cleared anew: %s", round, r.unknownRoundReason())
 	}
 	was := r.rounds[i]
 	state := r.auctionStateBefore(i)
 	out := RoundOutcome{Was: was.out.Proof}
 	if got := state.Clone().Clear(was.in); !slices.EqualFunc(got.Decisions, was.out.Decisions, SameDecision) || got.Proof != was.out.Proof {
-		return RoundOutcome{}, fmt.Errorf("again: round %d cannot be cleared again: the same inputs give another outcome", round)
+		return RoundOutcome{}, fmt.Errorf("counterfactual: round %d cannot be cleared anew: the same inputs give another outcome", round)
 	}
 	now := state.Clear(c.applyTo(was.in))
 	out.Now = now.Proof
@@ -69,16 +68,17 @@ func (r *RoundReplay) ClearWithChange(round uint64, c RoundChange) (RoundOutcome
 	return out, nil
 }
 
-// unknownRoundReason says why a round is not known.
+// unknownRoundReason returns why a round is not known.
 func (r *RoundReplay) unknownRoundReason() string {
 	missing := ""
 	if r.live != nil {
 		missing = r.live.missingInput()
 	}
-	return cmp.Or(r.fault, missing, "the ledger does not hold what it was cleared from")
+	return cmp.Or(r.fault, missing, "the ledger does not contain the round's inputs")
 }
 
-// auctionStateBefore returns an auction as it was before the ith round.
+// auctionStateBefore returns the auction's state before the ith round: the last stored one,
+// advanced by the rounds since.
 func (r *RoundReplay) auctionStateBefore(i int) *auction.Auction {
 	first := i
 	for r.rounds[first].from == nil {
@@ -91,7 +91,7 @@ func (r *RoundReplay) auctionStateBefore(i int) *auction.Auction {
 	return a
 }
 
-// applyTo returns the round as it would have been.
+// applyTo returns the changed round.
 func (c RoundChange) applyTo(in auction.Round) auction.Round {
 	if c.Carbon != nil {
 		in.Weights.Carbon = *c.Carbon
@@ -99,7 +99,7 @@ func (c RoundChange) applyTo(in auction.Round) auction.Round {
 	if c.Without != "" {
 		in.Sites = slices.DeleteFunc(slices.Clone(in.Sites), func(s auction.Site) bool { return s.Name == c.Without })
 	}
-	in.TieTolerance = auction.TieTolerance{} // what a judge would have said is not known
+	in.TieTolerance = auction.TieTolerance{} // a judge's answer to the changed round is unknown, so none is asked
 	in.Lots = slices.Clone(in.Lots)
 	for i := range in.Lots {
 		l := &in.Lots[i]

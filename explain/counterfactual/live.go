@@ -11,28 +11,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// liveReplay steps markets over the ledger of a live coordinator: one for each of its
-// lives, from the facts that it began with, and then by its own account of what
-// it took in. A life that cannot be made again does not keep the next from it.
+// liveReplay steps markets over the ledger of a live coordinator: one for each incarnation,
+// from the events that it began with and then by its own record of inputs. An
+// incarnation that cannot be reproduced does not affect later ones.
 type liveReplay struct {
 	run              *RoundReplay
-	all              map[protocol.Party][]protocol.Message // by number
+	all              map[protocol.Party][]protocol.Message // by sequence number
 	incarnation      uint64
-	first            int                 // of the run's rounds, in this life
-	market           *market.Market      // nil: nothing more of this life can be made again
-	eventsToRestore  []protocol.Input    // to be restored
-	steps            []protocol.Input    // to be taken after that
-	expectedMessages []producedMessage   // not met on the ledger yet
-	later            []protocol.InputLog // of lives after that
+	first            int                 // index of the incarnation's first round in the run
+	market           *market.Market      // nil: the rest of this incarnation cannot be reproduced
+	eventsToRestore  []protocol.Input    // events to restore
+	steps            []protocol.Input    // inputs to process after that
+	expectedMessages []producedMessage   // messages that the ledger has not shown yet
+	later            []protocol.InputLog // input logs of later incarnations
 }
 
-// producedMessage is what the market said when so many rounds had been cleared.
+// producedMessage is a message of the market, with the number of rounds cleared before it.
 type producedMessage struct {
 	m      protocol.Message
 	rounds int
 }
 
-// addMessage takes the next message of the ledger.
+// addMessage processes the next message of the ledger.
 func (l *liveReplay) addMessage(m protocol.Message) {
 	if h, ok := m.Body.(protocol.InputLog); ok {
 		l.later = append(l.later, h)
@@ -51,12 +51,12 @@ func (l *liveReplay) addMessage(m protocol.Message) {
 	}
 }
 
-// isExhausted reports whether nothing more of this life is to be made again.
+// isExhausted reports whether this incarnation has nothing left to reproduce.
 func (l *liveReplay) isExhausted() bool {
 	return l.market == nil || len(l.eventsToRestore)+len(l.steps)+len(l.expectedMessages) == 0
 }
 
-// stepAvailableInputs goes on as far as what was heard is on the ledger.
+// stepAvailableInputs proceeds as far as the ledger has the needed inputs.
 func (l *liveReplay) stepAvailableInputs() {
 	if l.market != nil {
 		l.restoreEvents()
@@ -69,6 +69,7 @@ func (l *liveReplay) stepAvailableInputs() {
 	}
 }
 
+// beginIncarnation starts the market of the next incarnation.
 func (l *liveReplay) beginIncarnation(h protocol.InputLog) {
 	r := l.run
 	l.incarnation, l.first, l.market = h.Incarnation, len(r.rounds), nil
@@ -76,14 +77,14 @@ func (l *liveReplay) beginIncarnation(h protocol.InputLog) {
 	r.rule, r.fresh = auction.New(auction.Config{}), true
 	var cfg market.Config
 	if err := json.Unmarshal([]byte(h.Rules), &cfg); err != nil {
-		l.failFromRound(l.first, fmt.Sprintf("the settings of the coordinator's life %d cannot be read: %v", h.Incarnation, err))
+		l.failFromRound(l.first, fmt.Sprintf("the settings of the coordinator's incarnation %d cannot be read: %v", h.Incarnation, err))
 		return
 	}
 	l.market = market.New(cfg, (*recordingRule)(r))
 	l.market.BeginIncarnation(uint32(h.Incarnation))
 }
 
-// restoreEvents puts what is known of the facts on the market's books.
+// restoreEvents restores the events that the ledger has already.
 func (l *liveReplay) restoreEvents() {
 	for len(l.eventsToRestore) > 0 {
 		m, ok := l.findMessage(l.eventsToRestore[0])
@@ -95,7 +96,7 @@ func (l *liveReplay) restoreEvents() {
 	}
 }
 
-// takeInputs takes steps as far as what was heard is on the ledger.
+// takeInputs processes inputs as far as the ledger has them.
 func (l *liveReplay) takeInputs() {
 	for len(l.steps) > 0 {
 		var said []protocol.Message
@@ -113,8 +114,8 @@ func (l *liveReplay) takeInputs() {
 	}
 }
 
-// findMessage returns a message that was taken in. One that is not there may still come,
-// unless its speaker said more.
+// findMessage returns a message that was an input. A missing one may still follow, unless
+// its sender's later messages are there already.
 func (l *liveReplay) findMessage(s protocol.Input) (protocol.Message, bool) {
 	all := l.all[s.From]
 	i, ok := slices.BinarySearchFunc(all, s.Seq, func(m protocol.Message, seq uint64) int { return cmp.Compare(m.Seq, seq) })
@@ -127,34 +128,36 @@ func (l *liveReplay) findMessage(s protocol.Input) (protocol.Message, bool) {
 	return protocol.Message{}, false
 }
 
-// matchOnLedger reports whether what the market said has been met on the ledger, as it was.
+// matchOnLedger compares a message of the market with the ledger's. It returns false if the
+// ledger does not have it yet or it differs.
 func (l *liveReplay) matchOnLedger(got producedMessage) bool {
 	want, ok := l.findMessage(protocol.Input{From: protocol.Coordinator, Seq: got.m.Seq})
 	if !ok {
 		return false
 	}
 	if want.At != got.m.At || want.KindName() != got.m.KindName() || isDecisive(want) && !sameDecision(got.m, want) {
-		l.failFromRound(got.rounds-1, fmt.Sprintf("message %d of the coordinator, at %s, would have been another", want.Seq, want.At))
+		l.failFromRound(got.rounds-1, fmt.Sprintf("message %d of the coordinator, at %s, would have been different", want.Seq, want.At))
 		return false
 	}
 	l.run.lastMatched = want.Seq
 	return true
 }
 
-// failFromRound ends what can be made again of a life: its rounds from one on.
+// failFromRound ends the reproduction of an incarnation: its rounds from round on cannot be
+// cleared.
 func (l *liveReplay) failFromRound(round int, why string) {
 	l.market = nil
 	l.run.dropRoundsFrom(max(round, l.first), why)
 }
 
-// missingInput says what the run waits for, or "".
+// missingInput returns which message the run waits for, or "".
 func (l *liveReplay) missingInput() string {
 	switch {
 	case l.market == nil:
 	case len(l.eventsToRestore) > 0:
-		return fmt.Sprintf("the ledger does not hold message %d of %s yet", l.eventsToRestore[0].Seq, l.eventsToRestore[0].From)
+		return fmt.Sprintf("the ledger does not contain message %d of %s yet", l.eventsToRestore[0].Seq, l.eventsToRestore[0].From)
 	case len(l.steps) > 0:
-		return fmt.Sprintf("the ledger does not hold message %d of %s yet", l.steps[0].Seq, l.steps[0].From)
+		return fmt.Sprintf("the ledger does not contain message %d of %s yet", l.steps[0].Seq, l.steps[0].From)
 	}
 	return ""
 }

@@ -1,19 +1,18 @@
-// Package counterfactual clears recorded rounds again: first as they were, then with one
-// thing changed.
+// Package counterfactual clears recorded rounds anew: first unchanged, then with one
+// change.
 //
-// A market is a machine, so what it heard decides what it said. A [RoundReplay] steps a
-// fresh market over a ledger and holds every sentence that it says to the one
-// on the ledger. Up to the first that differs, the fresh market has been in the
-// same state, so the rounds until then can be cleared again from the very
-// inputs that they were cleared from: offers, weights, trust, plan and prices.
-// After it nothing is claimed.
+// The market is a deterministic state machine: its inputs determine its outputs. A
+// [RoundReplay] steps a fresh market over a ledger and compares each of its messages with the
+// ledger's. Up to the first difference, the fresh market was in the recorded state,
+// so the rounds until then can be cleared from their original inputs: bids, weights,
+// trust, plan and prices. Rounds after it cannot be cleared.
 //
-// In a replay the order of the ledger is that in which the market heard. What a
-// live coordinator heard comes in any order and at any time; its ledger says
-// which it was, and from which facts each of its lives began: protocol.InputLog.
+// In a replay the ledger has the order in which the market received messages. A live
+// coordinator receives messages in any order and at any time; its ledger records that
+// order, and the events from which each incarnation began: see protocol.InputLog.
 //
-// A round that is cleared again asks nobody: sites offered for the world that
-// there was.
+// Sites do not bid anew in a counterfactual round: their recorded bids belong to what
+// really happened.
 package counterfactual
 
 import (
@@ -27,30 +26,32 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// stateInterval is how many rounds lie between two states that are kept.
+// stateInterval is the number of rounds between two stored states of the auction: a trade of
+// memory against repeated clearing.
 const stateInterval = 16
 
-// A RoundReplay is the rounds of a ledger, ready to be cleared again.
+// A RoundReplay holds the rounds of a ledger, ready to be cleared anew.
 type RoundReplay struct {
 	cfg           market.Config
-	market        *market.Market // nil before the first call
+	market        *market.Market // nil before the first call for bids
 	earlyMessages []protocol.Message
 	now           protocol.Time
-	queue         []protocol.Message // said by the market, not met on the ledger yet
-	lastMatched   uint64             // number of the last decision that was met, or not as it should be
-	live          *liveReplay        // nil: the ledger does not say in which order it was heard
+	queue         []protocol.Message // messages of the market that the ledger has not shown yet
+	lastMatched   uint64             // sequence number of the last decision that was compared; the maximum after a difference
+	live          *liveReplay        // nil: the ledger is a replay's, in order of receipt
 
 	rule   *auction.Auction
 	rounds []clearedRound
-	index  map[uint64]int // by number
-	fresh  bool           // the rule has cleared nothing yet
-	fault  string         // why other rounds cannot be cleared again
+	index  map[uint64]int // by round number
+	fresh  bool           // whether the rule has cleared nothing yet
+	fault  string         // why later rounds cannot be cleared
 }
 
+// clearedRound is one recorded round: its inputs and its outcome.
 type clearedRound struct {
 	in   auction.Round
 	out  auction.Outcome
-	from *auction.Auction // the state before; of some
+	from *auction.Auction // state before the round; stored for some rounds only
 }
 
 // NewReplay returns a run that has heard nothing, of a ledger in the order in which it
@@ -60,26 +61,25 @@ func NewReplay(cfg market.Config) *RoundReplay {
 	return &RoundReplay{cfg: cfg, index: make(map[uint64]int), fresh: true, rule: auction.New(auction.Config{})}
 }
 
-// NewLiveReplay returns a run that has heard nothing, of a ledger that says in which
-// order it was heard. Its settings are those of the ledger.
+// NewLiveReplay returns an empty run for the ledger of a live coordinator, which records
+// the order of receipt. All settings come from the ledger.
 func NewLiveReplay() *RoundReplay {
 	r := NewReplay(market.Config{})
 	r.live = &liveReplay{run: r, all: make(map[protocol.Party][]protocol.Message)}
 	return r
 }
 
-// IsNeeded reports whether a run needs to see m: it is what the market said or
-// heard.
+// IsNeeded reports whether a run needs m: the market sent or received it.
 func IsNeeded(m protocol.Message) bool {
 	return m.From == protocol.Coordinator || m.From == protocol.InputRecorder || protocol.Coordinator.ShouldReceive(m)
 }
 
-// MatchedDecision reports whether a decision, by the coordinator's number of it, was come to
-// on the ledger and by the market.
+// MatchedDecision reports whether a decision, by its sequence number, was compared with the
+// market's own.
 func (r *RoundReplay) MatchedDecision(decision uint64) bool { return decision <= r.lastMatched }
 
-// AddMessage steps the market over the next message of the ledger. After a fault it
-// does nothing.
+// AddMessage steps the market over the next message of the ledger. After a fault it does
+// nothing.
 func (r *RoundReplay) AddMessage(m protocol.Message) {
 	switch {
 	case !IsNeeded(m):
@@ -104,8 +104,8 @@ func (r *RoundReplay) AddMessage(m protocol.Message) {
 	}
 }
 
-// stepMarket takes the next message of the ledger. A market whose time has come ticks
-// before it hears what was said at that time or later.
+// stepMarket processes the next message of the ledger. If the market is due, it ticks
+// before it receives messages of that time or later.
 func (r *RoundReplay) stepMarket(m protocol.Message) {
 	if due := r.market.Due(); m.At > r.now && due != 0 && due <= m.At {
 		r.queueDecisions(r.market.Tick(m.At))
@@ -117,25 +117,26 @@ func (r *RoundReplay) stepMarket(m protocol.Message) {
 		return
 	case !isDecisive(m):
 		if p, ok := m.Body.(protocol.Policy); ok {
-			r.market.SetPolicy(p) // it may have been in force from the start
+			r.market.SetPolicy(p) // the policy may have been in force from the start
 		}
 		return
+	// The market may be due at the very instant of its next recorded decision.
 	case len(r.queue) == 0:
 		r.queueDecisions(r.market.Tick(r.now))
 	}
 	if len(r.queue) == 0 {
-		r.reportDivergence(m, "the market would have said nothing")
+		r.reportDivergence(m, "the market would have sent nothing")
 		return
 	}
 	if got := r.queue[0]; !sameDecision(got, m) {
-		r.reportDivergence(m, "the market would have said another "+got.KindName())
+		r.reportDivergence(m, "the market would have sent another "+got.KindName())
 		return
 	}
 	r.lastMatched = m.Seq
 	r.queue = r.queue[1:]
 }
 
-// queueDecisions notes what the market says, as far as it decides something.
+// queueDecisions queues the messages of the market that are decisions.
 func (r *RoundReplay) queueDecisions(all []protocol.Message) {
 	for _, m := range all {
 		if isDecisive(m) {
@@ -144,7 +145,7 @@ func (r *RoundReplay) queueDecisions(all []protocol.Message) {
 	}
 }
 
-// isDecisive reports whether m is a decision, or asks for what one is made from.
+// isDecisive reports whether m is a decision or requests the inputs of one.
 func isDecisive(m protocol.Message) bool {
 	switch m.Body.(type) {
 	case protocol.CallForBids, protocol.JudgeRequest, protocol.Award, protocol.Defer, protocol.Reject:
@@ -153,20 +154,21 @@ func isDecisive(m protocol.Message) bool {
 	return false
 }
 
+// reportDivergence records the first difference, after which no round can be cleared.
 func (r *RoundReplay) reportDivergence(m protocol.Message, how string) {
 	r.lastMatched = math.MaxUint64
 	r.dropRoundsFrom(len(r.rounds)-1, fmt.Sprintf("from message %d of the coordinator on, at %s, %s", m.Seq, m.At, how))
 }
 
-// dropRoundsFrom gives up all rounds from the ith on.
+// dropRoundsFrom marks all rounds from the ith on as not clearable.
 func (r *RoundReplay) dropRoundsFrom(i int, why string) {
 	r.fault = why
 	maps.DeleteFunc(r.index, func(_ uint64, at int) bool { return at >= i })
 }
 
-// sameDecision reports whether two sentences of a coordinator decide the same. When a
-// lease or a hold ends hangs on the milliseconds of a clock, and is not looked
-// at: had it mattered, the next call would be another.
+// sameDecision reports whether two messages of a coordinator decide the same. The ends of
+// leases and deferrals depend on milliseconds of a clock and are ignored: if they had
+// mattered, the next call would differ.
 func sameDecision(got, want protocol.Message) bool {
 	if got.To != want.To {
 		return false
@@ -192,7 +194,7 @@ func sameDecision(got, want protocol.Message) bool {
 	return got.KindName() == want.KindName()
 }
 
-// A recordingRule is the auction, with what it is given and says written down.
+// A recordingRule is the auction with its inputs and outputs recorded.
 type recordingRule RoundReplay
 
 // Clear implements auction.ClearingRule.

@@ -17,7 +17,7 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
 
-// A stage is a market and its sites, and all that is said.
+// A stage is a market with its sites and all their messages.
 type stage struct {
 	market *market.Market
 	mouths map[protocol.Party]*protocol.Sender
@@ -137,7 +137,7 @@ func (p play) play(w protocol.Weights, edit func(round uint64, site string, o *p
 	return s
 }
 
-// on lets it happen on a stage; after is told when a round is over.
+// on sends a message in the stage; after is called when a round is over.
 func (p play) on(s *stage, edit func(round uint64, site string, o *protocol.Bids) bool, after func(n int)) {
 	for _, j := range p.jobs {
 		s.say(protocol.Submitter, protocol.Submit{Job: j})
@@ -179,7 +179,7 @@ func again(s *stage) *RoundReplay {
 	return r
 }
 
-// verdicts returns what the ledger says of a round's jobs: "award oslo 12:00".
+// verdicts returns the ledger's decisions of a round: "award oslo 12:00".
 func verdicts(s *stage, round uint64) map[protocol.JobID]string {
 	all := make(map[protocol.JobID]string)
 	for _, m := range s.said {
@@ -204,9 +204,9 @@ func verdict(d auction.Decision) string {
 	return fmt.Sprint("hold ", d.Site, d.Option.Start)
 }
 
-// Every round is reproduced, and a round that is cleared again with a site
-// taken out, a job kept to one site, or another price of carbon gives what a
-// market gives that was really told so.
+// Every round is reproduced, and a round cleared with a site removed, a job restricted
+// to one site, or another price of carbon equals the round of a market with that
+// change.
 func TestACounterfactualIsAFreshRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPlay(t)

@@ -1,10 +1,9 @@
-// Package format is how the coordinator prints values for people: the same
-// figure reads the same in a decision's explanation, in an answer, and in a
-// policy's paraphrase.
+// Package format formats values for people, so that the same figure has the same text
+// in a decision's explanation, an answer and a policy's paraphrase.
 //
-// Names and notes come from outside. [CleanText] makes of them what a terminal, a
-// page or a log may show: what is not printable, or turns the direction of
-// text, becomes a dot.
+// Names and notes are external input. [CleanText] makes them safe for terminals, pages
+// and logs: characters that are not printable or change the direction of text become
+// a dot.
 package format
 
 import (
@@ -19,17 +18,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ShellQuoted returns a text as one word of a shell's command line.
+// ShellQuoted returns a text as one quoted word of a shell command.
 func ShellQuoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// maxCleanRunes is how many characters of an outside text are shown.
+// maxCleanRunes is the maximum number of characters shown of an external text.
 const maxCleanRunes = 400
 
-// CleanText returns outside text as people may see it, at most 400 characters.
+// CleanText returns external text in a safe form, at most 400 characters.
 func CleanText(s string) string { return strings.Map(LegibleRune, TruncateText(s, maxCleanRunes)) }
 
-// LegibleRune returns a character of outside text, or a dot for one that moves a cursor or
-// turns the direction of text.
+// LegibleRune returns a character of external text, or a dot for one that moves a cursor
+// or changes the direction of text.
 func LegibleRune(c rune) rune {
 	if !unicode.IsPrint(c) || c == unicode.ReplacementChar {
 		return '·'
@@ -37,8 +36,7 @@ func LegibleRune(c rune) rune {
 	return c
 }
 
-// TruncateText returns s with at most n characters, the last of them a sign that there
-// were more.
+// TruncateText returns s with at most n characters; if it was longer, the last one is an ellipsis.
 func TruncateText(s string, n int) string {
 	for i := range s {
 		if n == 1 && utf8.RuneCountInString(s[i:]) > 1 {
@@ -49,8 +47,8 @@ func TruncateText(s string, n int) string {
 	return s
 }
 
-// FormatAmount returns microdollars as dollars with four decimals, rounded half away
-// from zero; nothing is "0".
+// FormatAmount formats microdollars as dollars with four decimals, rounded half away from
+// zero; zero is "0".
 func FormatAmount(m protocol.Microdollars) string {
 	sign, n := "", uint64(m)
 	if m < 0 {
@@ -63,7 +61,7 @@ func FormatAmount(m protocol.Microdollars) string {
 	return fmt.Sprintf("%s%d.%04d", sign, n/10_000, n%10_000)
 }
 
-// FormatDollars returns an amount with its sign: "-$0.0120".
+// FormatDollars formats an amount with sign and unit: "-$0.0120".
 func FormatDollars(m protocol.Microdollars) string {
 	if s, negative := strings.CutPrefix(FormatAmount(m), "-"); negative {
 		return "-$" + s
@@ -71,21 +69,21 @@ func FormatDollars(m protocol.Microdollars) string {
 	return "$" + FormatAmount(m)
 }
 
-// FormatKWh returns energy in kilowatt-hours, without its unit.
+// FormatKWh formats energy in kilowatt-hours with four decimals, without the unit.
 func FormatKWh(e protocol.Millijoules) string { return strconv.FormatFloat(e.InKWh(), 'f', 4, 64) }
 
-// FormatKilograms returns carbon in kilograms, without its unit.
+// FormatKilograms formats carbon in kilograms with four decimals, without the unit.
 func FormatKilograms(c protocol.Milligrams) string {
 	return strconv.FormatFloat(c.InKilograms(), 'f', 4, 64)
 }
 
-// FormatThousandths returns n/1000 without trailing zeros: "0.5", "8".
+// FormatThousandths formats n/1000 without trailing zeros: "0.5", "8".
 func FormatThousandths(n protocol.Milli) string {
 	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
 }
 
-// FormatInstant returns an instant in UTC: "13 Apr 12:05", with seconds if there are
-// any; the zero instant is "never".
+// FormatInstant formats an instant in UTC: "13 Apr 12:05", with seconds if they are not 0;
+// the zero instant is "never".
 func FormatInstant(t protocol.Time) string {
 	switch {
 	case t == 0:
@@ -96,10 +94,10 @@ func FormatInstant(t protocol.Time) string {
 	return t.StdTime().Format("2 Jan 15:04")
 }
 
-// FormatDuration returns a length of time in its two largest units: "1 h 30 min".
+// FormatDuration formats a duration in its two largest units: "1 h 30 min".
 func FormatDuration(d time.Duration) string {
 	if d < 0 {
-		return "-" + FormatDuration(-max(d, -1<<62))
+		return "-" + FormatDuration(-max(d, -1<<62)) // avoid the overflow of the smallest duration
 	}
 	s := int64(d.Round(time.Second) / time.Second)
 	switch {
@@ -113,6 +111,7 @@ func FormatDuration(d time.Duration) string {
 	return twoUnits(s/86400, "d", s%86400/3600, "h")
 }
 
+// twoUnits formats a duration in two units and leaves out a zero second one.
 func twoUnits(a int64, unitA string, b int64, unitB string) string {
 	if b == 0 {
 		return fmt.Sprintf("%d %s", a, unitA)
@@ -123,9 +122,10 @@ func twoUnits(a int64, unitA string, b int64, unitB string) string {
 // JoinWithAnd joins words: "a", "a and b", "a, b and c".
 func JoinWithAnd(words []string) string { return joinWords(words, " and ") }
 
-// JoinWithOr returns words as one of them: "a, b or c".
+// JoinWithOr joins words as alternatives: "a, b or c".
 func JoinWithOr(words []string) string { return joinWords(words, " or ") }
 
+// joinWords joins words with commas, and the last one with another separator.
 func joinWords(words []string, last string) string {
 	n := len(words)
 	if n < 2 {
@@ -134,12 +134,12 @@ func joinWords(words []string, last string) string {
 	return strings.Join(words[:n-1], ", ") + last + words[n-1]
 }
 
-// CountWithNoun returns a number with the noun that fits it: "1 job", "3 jobs".
+// CountWithNoun formats a number with the matching form of a noun: "1 job", "3 jobs".
 func CountWithNoun(n int, one, many string) string {
 	return fmt.Sprint(n, " ", PluralForm(n, one, many))
 }
 
-// PluralForm returns the form of a word that fits a number: "is" of 1, "are" of 3.
+// PluralForm returns the form of a word that matches a number: "is" for 1, "are" for 3.
 func PluralForm(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -147,7 +147,7 @@ func PluralForm(n int, one, many string) string {
 	return many
 }
 
-// WrapText writes text in lines of at most 96 columns that end between words.
+// WrapText writes text in lines of at most 96 columns, broken between words.
 func WrapText(out *bufio.Writer, text string) {
 	const columns = 96
 	used := 0
@@ -168,8 +168,8 @@ func WrapText(out *bufio.Writer, text string) {
 	fmt.Fprintln(out)
 }
 
-// EditDistance returns how many bytes to add, drop or change make a into b; names are
-// compared by their first 128.
+// EditDistance returns the Levenshtein distance of a and b in bytes; only their first 128
+// bytes count.
 func EditDistance(a, b string) int {
 	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
 	row := make([]int, len(b)+1)

@@ -63,14 +63,14 @@ func clients(t *testing.T, run *tail.Run) map[string]*sdk.ClientSession {
 	t.Helper()
 	ctx := context.Background()
 	here, there := sdk.NewInMemoryTransports()
-	if _, err := New(run, "test").Connect(ctx, there, nil); err != nil {
+	if _, err := New(run, "test", nil).Connect(ctx, there, nil); err != nil {
 		t.Fatal(err)
 	}
 	pipe, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(ctx, here, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(HTTP(New(run, "test")))
+	s := httptest.NewServer(HTTP(New(run, "test", nil)))
 	client := &http.Client{Transport: new(http.Transport)}
 	web, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true}, nil)
 	if err != nil {
@@ -360,7 +360,7 @@ func TestACallThatBreaksEndsAlone(t *testing.T) {
 // Behind a proxy on the same machine, a call comes from loopback and asks for the
 // proxy's name. Who may ask, and by which name, is for whoever mounts the handler.
 func TestACallMayComeThroughAProxy(t *testing.T) {
-	s := httptest.NewServer(HTTP(New(said(3), "test")))
+	s := httptest.NewServer(HTTP(New(said(3), "test", nil)))
 	defer s.Close()
 	r, err := http.NewRequest(http.MethodPost, s.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {

@@ -20,7 +20,7 @@ type Call struct {
 // only reads.
 func Probe(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
 	here, there := sdk.NewInMemoryTransports()
-	serving, err := New(run, "probe").Connect(ctx, there, nil)
+	serving, err := New(run, "probe", nil).Connect(ctx, there, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}

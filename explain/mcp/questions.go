@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
@@ -61,7 +62,7 @@ type (
 func (d desk) questions(s *sdk.Server) {
 	offer(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
 		func(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
-			return d.say(ctx, in.Picture, func(y *timeline.Diary) query.Answer { return y.Ask(in.Question, in.Before) })
+			return d.ask(ctx, in)
 		})
 	offer(s, "explain_decision", "Why a job was placed, held or refused: what each site offered, term by term, or why it offered nothing.",
 		func(ctx context.Context, in target) (*sdk.CallToolResult, any, error) {
@@ -115,6 +116,27 @@ func (d desk) questions(s *sdk.Server) {
 			return d.query(ctx, in.Picture, target{}, ask.Query{Ask: of[0], Site: in.Site, At: at})
 		})
 	}
+}
+
+// ask answers a question in plain words. Where a model takes part it is asked while the
+// run is free for others.
+func (d desk) ask(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
+	var a query.Answer
+	var names translate.Names
+	if err := d.run.Look(ctx, func(y *timeline.Diary) {
+		a, names = y.Ask(in.Question, in.Before), translate.NamesOf(y.Names())
+	}); err != nil {
+		return nil, nil, err
+	}
+	var broken error
+	a = d.reads.Answer(ctx, in.Question, a, names, func(q ask.Query, by string) (made query.Answer) {
+		broken = d.run.Look(ctx, func(y *timeline.Diary) { made = y.Understood(q, by) })
+		return made
+	})
+	if broken != nil {
+		return nil, nil, broken
+	}
+	return d.say(ctx, in.Picture, func(*timeline.Diary) query.Answer { return a })
 }
 
 // query returns the typed query of a change.

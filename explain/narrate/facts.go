@@ -6,10 +6,9 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// A DecisionFact is one figure of a decision, with what it is about and which message
-// said it.
+// A DecisionFact is one figure of a decision, with its subject and the message it comes from.
 type DecisionFact struct {
-	ID      string         `json:"id"`      // within its decision: "F7"
+	ID      string         `json:"id"`      // unique within its decision: "F7"
 	Subject string         `json:"subject"` // "job", "run", "award", or "site/NAME"
 	Name    string         `json:"name"`
 	Value   int64          `json:"value"`
@@ -18,14 +17,16 @@ type DecisionFact struct {
 	Origin  history.Origin `json:"origin"`
 }
 
+// factList collects figures and numbers them.
 type factList []DecisionFact
 
+// addFact adds a figure with the next id.
 func (f *factList) addFact(subject, name string, value int64, unit string, round uint64, from history.Origin) {
 	*f = append(*f, DecisionFact{fmt.Sprintf("F%d", len(*f)+1), subject, name, value, unit, round, from})
 }
 
-// DecisionFacts returns the figures that Decision tells, in an order that does not
-// change. Instants are milliseconds since 1970.
+// DecisionFacts returns the figures of Decision's text in a fixed order. Instants are
+// milliseconds since 1970.
 func DecisionFacts(r history.JobRecord) []DecisionFact {
 	var f factList
 	j := r.Job
@@ -47,7 +48,7 @@ func DecisionFacts(r history.JobRecord) []DecisionFact {
 	}
 	if a := award; a != nil {
 		f.addOptionFacts("award", a.Option, a.Round, a.Said)
-		if heard && decidedInRound(h, a) { // else nobody here knows by what prices
+		if heard && decidedInRound(h, a) { // otherwise the prices of its round are not in the record
 			f.addCostFacts("award", a.Option, a.Round, a.Said)
 		}
 		f.addFact("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Said)
@@ -62,6 +63,7 @@ func DecisionFacts(r history.JobRecord) []DecisionFact {
 	return f
 }
 
+// addOptionFacts adds the physical figures of an option.
 func (f *factList) addOptionFacts(subject string, p history.Priced, round uint64, from history.Origin) {
 	f.addFact(subject, "start", int64(p.Start), "instant", round, from)
 	f.addFact(subject, "finish", int64(p.Finish), "instant", round, from)
@@ -69,6 +71,7 @@ func (f *factList) addOptionFacts(subject string, p history.Priced, round uint64
 	f.addFact(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
 }
 
+// addCostFacts adds the terms of an option's cost, at the weights of its round.
 func (f *factList) addCostFacts(subject string, p history.Priced, round uint64, from history.Origin) {
 	for _, c := range CostCauses() {
 		f.addFact(subject, c.Key+"-cost", int64(c.Of(p.Terms)), "microdollars", round, from)
@@ -77,6 +80,7 @@ func (f *factList) addCostFacts(subject string, p history.Priced, round uint64, 
 	f.addFact(subject, "room-worth", int64(p.Room), "microdollars", round, from)
 }
 
+// addRunFacts adds the measured figures of a run.
 func (f *factList) addRunFacts(of string, run *history.Run) {
 	f.addFact(of, "started", int64(run.Started), "instant", 0, run.Done)
 	f.addFact(of, "ended", int64(run.Ended), "instant", 0, run.Done)

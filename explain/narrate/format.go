@@ -8,7 +8,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// wattsText returns a cap, or "none".
+// wattsText formats a power cap; without one it is "none".
 func wattsText(p protocol.Milliwatts) string {
 	if p == 0 {
 		return "none"
@@ -16,8 +16,8 @@ func wattsText(p protocol.Milliwatts) string {
 	return strconv.FormatInt(int64(p+500)/1000, 10) + " W"
 }
 
-// tableTime returns an instant for a table: "13 Apr 12:05:07".
+// tableTime formats an instant for a table: "13 Apr 12:05:07".
 func tableTime(t protocol.Time) string { return t.StdTime().Format("02 Jan 15:04:05") }
 
-// sentenceTime returns an instant for a sentence, which has no room for seconds.
+// sentenceTime formats an instant for a sentence, without seconds.
 func sentenceTime(t protocol.Time) string { return format.FormatInstant(t.Floor(time.Minute)) }

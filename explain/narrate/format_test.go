@@ -49,7 +49,7 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// A term that the language gains must be told too.
+// A new term of the cost must appear in the text, too.
 func TestCausesAddUpToTheTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var terms protocol.CostBreakdown

@@ -1,15 +1,14 @@
-// Package narrate tells a decision in words: why this site, why this hour,
-// what the others offered, and what came of it. The command line, the page and
-// the chat show the same words.
+// Package narrate explains a decision in words: why this site, why this hour, what
+// other sites offered, and the result. The command line, the page and the chat show
+// the same text.
 //
-// Promises: every figure is copied from the record or is a difference of two
-// of its figures; a sentence with a site's figure names the site; the same
-// record gives the same text. Names and notes come from outside, so characters
-// that could move a terminal's cursor or turn the text's direction are shown
-// as a dot. The text is plain, in UTC, and fits 100 columns unless names are
-// long.
+// Guarantees: every figure is copied from the record or is a difference of two of its
+// figures; a sentence with a site's figure names the site; the same record gives the
+// same text. Names and notes are external input: characters that could move a
+// terminal's cursor or change the text's direction become a dot. The text is plain,
+// in UTC, and fits 100 columns unless names are long.
 //
-// What is told was folded by history.
+// Its input comes from package history.
 package narrate
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// WriteDecision tells what became of a job and why.
+// WriteDecision writes what happened to a job and why.
 func WriteDecision(w io.Writer, r history.JobRecord) error {
 	out := bufio.NewWriter(w)
 	format.WrapText(out, jobSentence(r))
@@ -39,8 +38,7 @@ func WriteDecision(w io.Writer, r history.JobRecord) error {
 	return out.Flush()
 }
 
-// decidingRound returns the round that decided: the one of the award in force, or
-// the last.
+// decidingRound returns the deciding round: that of the award in force, else the last.
 func decidingRound(r history.JobRecord) (history.Hearing, bool) {
 	n := len(r.Hearings)
 	if n == 0 {

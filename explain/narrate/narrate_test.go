@@ -20,7 +20,7 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 func at(d time.Duration) protocol.Time { return noon.Add(d) }
 
-// A story is a run being said.
+// A story is a run, message by message.
 type story struct {
 	now    protocol.Time
 	mouths map[protocol.Party]*protocol.Sender
@@ -236,7 +236,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// What a site did not answer in time is not in force, and what was decided since is told.
+// An award that the site did not answer in time is not in force; the text has the later
+// decision.
 func TestAnAwardThatLapsedIsToldAsThat(t *testing.T) {
 	s := begin("lyon", "oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
@@ -305,7 +306,8 @@ func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
 	}
 }
 
-// An award off the books of another coordinator has no round on record, and is told.
+// An award restored from another coordinator has no round in the record, and is still
+// described.
 func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
 	s := begin("oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
@@ -320,8 +322,8 @@ func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
 	}
 }
 
-// What another coordinator decided since is in force, and not what this one decided
-// before: of that it is told what came of it.
+// A later decision of another coordinator is in force, not the earlier one of this
+// coordinator; the text describes the outcome.
 func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
 	s := begin("lyon", "oslo")
 	o := option(0, 3*time.Hour, "V100", 0, 310, 1)
@@ -405,7 +407,8 @@ func TestRulesInForceAreNotPassedOver(t *testing.T) {
 	}
 }
 
-// Beside rules in force what room was worth is told, too: it may have been either.
+// With policy rules in force the text states the value of capacity, too: either may be
+// the reason.
 func TestRulesInForceHideNoPriceOfRoom(t *testing.T) {
 	for _, rules := range [][]protocol.Rule{nil, {{ID: "R-9", Kind: protocol.Prefer, Sites: []string{"turin"}, Weight: 150}}} {
 		text, want := under(t, rules, "bern", "oslo"), "But its room is worth more to other jobs: $0.0480, against $0 at bern."

@@ -9,7 +9,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// roundSentences says how often the job was called, and what came of each.
+// roundSentences returns sentences on how often the job was called for bids, and the results.
 func roundSentences(r history.JobRecord) []string {
 	n := len(r.Rounds)
 	if n > 0 && r.Older {
@@ -45,6 +45,7 @@ func roundSentences(r history.JobRecord) []string {
 	return append([]string{s}, declineSentences(r)...)
 }
 
+// declineSentences returns sentences on awards that sites did not keep.
 func declineSentences(r history.JobRecord) (all []string) {
 	for _, a := range r.Awards {
 		if a.Answer == "decline" && a.Declined.Code == protocol.SiteDecommissioned {
@@ -60,8 +61,8 @@ func declineSentences(r history.JobRecord) (all []string) {
 	return all
 }
 
-// Preemption says of an award whose run was preempted when and why, for whom, and what
-// work that cost.
+// Preemption puts into words when and why the run of an award was preempted, for which
+// job or owner, and what work is lost.
 func Preemption(a history.Decision) string {
 	p := a.Preempted
 	s := fmt.Sprintf("At %s its run at %s was preempted: %s", sentenceTime(a.Released.At), format.CleanText(a.Site), ReasonWithNote(p.Why))
@@ -89,7 +90,7 @@ func measuredSentences(r history.JobRecord) (all []string) {
 	return append(all, outcomeSentences(r)...)
 }
 
-// outcomeSentences says what came of a job's last award.
+// outcomeSentences returns sentences on a job's last award.
 func outcomeSentences(r history.JobRecord) []string {
 	run := r.Run
 	switch {
@@ -103,6 +104,7 @@ func outcomeSentences(r history.JobRecord) []string {
 		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", format.CleanText(r.Award().Site))}
 	case run == nil:
 		return nil
+	// The site accepted; the run has not started.
 	case run.Planned:
 		return []string{fmt.Sprintf("%s has accepted it, to start %s.", format.CleanText(run.Site), sentenceTime(run.Started))}
 	case r.State != history.Ended:
@@ -128,6 +130,7 @@ func outcomeSentences(r history.JobRecord) []string {
 	return append(all, fmt.Sprintf("It was done %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(run.Ended))))
 }
 
+// nodeAndDevices names the node and GPUs of a run.
 func nodeAndDevices(run *history.Run) string {
 	s := format.CleanText(run.Node)
 	if len(run.Devices) == 0 {

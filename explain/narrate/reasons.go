@@ -5,8 +5,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ReasonText returns a reason in words that follow "because": "no site has room
-// now". A code that it does not know is returned as it is.
+// ReasonText returns a reason in words that can follow "because": "no site has room now".
+// An unknown code is returned as it is, cleaned.
 func ReasonText(code protocol.Code) string {
 	switch code {
 	case protocol.NotAllowed:
@@ -79,8 +79,7 @@ func ReasonText(code protocol.Code) string {
 	return format.CleanText(string(code))
 }
 
-// HasReasonText reports whether there are words for a code. Others are text of whoever
-// said them.
+// HasReasonText reports whether Words knows a code. Unknown codes are external text.
 func HasReasonText(code protocol.Code) bool {
 	return ReasonText(code) != format.CleanText(string(code))
 }

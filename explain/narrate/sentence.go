@@ -8,7 +8,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// jobSentence says what the job is.
+// jobSentence describes the job's request.
 func jobSentence(r history.JobRecord) string {
 	j := r.Job
 	needs := format.FormatThousandths(j.CPU) + " cores"
@@ -43,7 +43,8 @@ func jobSentence(r history.JobRecord) string {
 	return s
 }
 
-// runTimeSentence says what sites took a job for that does not say how long it runs.
+// runTimeSentence returns the sites' run time estimates for a job that does not state its
+// run time.
 func runTimeSentence(h history.Hearing) (s string) {
 	for _, a := range h.Answers {
 		for _, e := range a.Expect {
@@ -57,6 +58,7 @@ func runTimeSentence(h history.Hearing) (s string) {
 	return s
 }
 
+// joinNames joins external names, cleaned.
 func joinNames(all []string) string {
 	var words []string
 	for _, s := range all {
@@ -65,7 +67,7 @@ func joinNames(all []string) string {
 	return format.JoinWithAnd(words)
 }
 
-// decisionSentences says who runs it and why, or why nobody does yet.
+// decisionSentences states the site and why, or why there is none yet.
 func decisionSentences(r history.JobRecord, h history.Hearing, heard bool) []string {
 	a := r.Award()
 	switch {
@@ -94,12 +96,13 @@ func decisionSentences(r history.JobRecord, h history.Hearing, heard bool) []str
 	return []string{fmt.Sprintf("Round %d, called %s, has not decided yet.", h.Round, sentenceTime(h.Called.At))}
 }
 
-// earlierAwardSentence tells an award by a coordinator from which this one took over.
+// earlierAwardSentence describes an award of a round before this record began.
 func earlierAwardSentence(a *history.Decision) string {
 	return fmt.Sprintf("It was awarded to %s in round %d, at %s, because %s. That round is not in this record.",
 		format.CleanText(a.Site), a.Round, sentenceTime(a.Said.At), ReasonWithNote(a.Why))
 }
 
+// awardSentence states the award of a round.
 func awardSentence(h history.Hearing) string {
 	d := h.Decision
 	s := fmt.Sprintf("It was awarded to %s in round %d, at %s, to start %s and finish %s at a cost of %s",
@@ -110,6 +113,7 @@ func awardSentence(h history.Hearing) string {
 	return s + ", because " + ReasonWithNote(d.Why) + "."
 }
 
+// deferSentence states the deferral of a round.
 func deferSentence(h history.Hearing) string {
 	d := h.Decision
 	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, sentenceTime(d.Said.At), ReasonWithNote(d.Why))
@@ -125,7 +129,7 @@ func deferSentence(h history.Hearing) string {
 	return s
 }
 
-// whySiteSentences compares the award with the best offer of another site.
+// whySiteSentences compares the award with the best option of another site.
 func whySiteSentences(r history.JobRecord, h history.Hearing) []string {
 	d := h.Decision
 	next, site, ok := bestOtherSite(h)
@@ -146,13 +150,14 @@ func whySiteSentences(r history.JobRecord, h history.Hearing) []string {
 	}
 	s := fmt.Sprintf("%s alone would have cost %s less than %s%s.",
 		format.CleanText(site), format.FormatDollars(-more), format.CleanText(d.Site), dominantTerm(next.Terms, here.Terms, "less"))
+	// The cheaper site lost for one of these reasons, the most certain first.
 	n := countReneges(r, site)
 	switch {
 	case n >= maxReneges:
 		s += fmt.Sprintf(" But %s had been awarded the job %d times before and had not kept it: such a site is passed over for some rounds.", format.CleanText(site), n)
 	case d.Policy != 0:
 		s += fmt.Sprintf(" Rules of the operators were in force, version %d: they may forbid the job there, or have a site count as dearer or cheaper than it is.", d.Policy)
-		if d.Why.Code == protocol.Cheapest && next.Room > here.Room { // which of both it was is not known here
+		if d.Why.Code == protocol.Cheapest && next.Room > here.Room { // the record does not show which of both applied
 			s += fmt.Sprintf(" By the prices of its round the room at %s is worth %s to other jobs, and that at %s %s.",
 				format.CleanText(site), format.FormatDollars(next.Room), format.CleanText(d.Site), format.FormatDollars(here.Room))
 		}
@@ -166,12 +171,12 @@ func whySiteSentences(r history.JobRecord, h history.Hearing) []string {
 	return []string{s}
 }
 
-// maxReneges is how often a site did not keep a job that is passed over for it: see
-// coordinator/market.
+// maxReneges is how often a site must fail to keep a job before its bids are passed over:
+// the same constant as in coordinator/market.
 const maxReneges = 8
 
-// countReneges returns how often a job was awarded to a site before its last award, and not
-// kept there.
+// countReneges counts the awards of a job to a site before its last award that the site
+// did not keep.
 func countReneges(r history.JobRecord, site string) (n int) {
 	for _, a := range r.Awards[:len(r.Awards)-1] {
 		if a.Site == site && a.Answer != "accept" && a.Declined.Code != protocol.SiteDecommissioned {
@@ -181,7 +186,8 @@ func countReneges(r history.JobRecord, site string) (n int) {
 	return n
 }
 
-// dominantTerm names the term in which dear exceeds cheap most, if there is one.
+// dominantTerm names the term with the largest difference between dear and cheap, if there
+// is one.
 func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 	name, by := "", protocol.Microdollars(0)
 	for _, c := range CostCauses() {
@@ -195,7 +201,7 @@ func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 	return fmt.Sprintf(", mostly for %s (%s %s)", name, format.FormatDollars(by), word)
 }
 
-// bestOtherSite returns the cheapest offer, heard in time, of another site.
+// bestOtherSite returns the cheapest option of another site that arrived in time.
 func bestOtherSite(h history.Hearing) (best history.Priced, site string, ok bool) {
 	for _, a := range h.Answers {
 		if a.Site == h.Decision.Site || a.Late || len(a.Options) == 0 {
@@ -208,12 +214,12 @@ func bestOtherSite(h history.Hearing) (best history.Priced, site string, ok bool
 	return best, site, ok
 }
 
-// whyStartSentences compares the award's start with the earliest that was ever offered.
+// whyStartSentences compares the award's start with the earliest start in the first round.
 func whyStartSentences(r history.JobRecord, h history.Hearing) []string {
 	d := h.Decision
 	wait := d.Option.Start.Sub(r.Job.Arrival)
 	p, site, ok := earliestBid(r.Hearings[0])
-	if wait < 0 || !ok || p.Start >= d.Option.Start || len(r.Parts) > 0 || r.Older { // the award is of a rest alone, or the first round is not here
+	if wait < 0 || !ok || p.Start >= d.Option.Start || len(r.Parts) > 0 || r.Older { // the award is of the rest of a paused job, or the first round is not in the record
 		return nil
 	}
 	s := fmt.Sprintf("It starts %s after it arrived. The earliest start offered in its first round was %s at %s for %s",
@@ -232,7 +238,7 @@ func whyStartSentences(r history.JobRecord, h history.Hearing) []string {
 	return []string{s}
 }
 
-// earliestBid returns the offer of the earliest start, the cheapest of those.
+// earliestBid returns the option with the earliest start, the cheapest of equals.
 func earliestBid(h history.Hearing) (best history.Priced, site string, ok bool) {
 	for _, a := range h.Answers {
 		if a.Late {
@@ -247,6 +253,7 @@ func earliestBid(h history.Hearing) (best history.Priced, site string, ok bool) 
 	return best, site, ok
 }
 
+// certificateSentence states cost and lower bound of the round's clearing.
 func certificateSentence(h history.Hearing) []string {
 	p := h.Decision.Proof
 	if p.Jobs == 0 {

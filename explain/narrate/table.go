@@ -12,18 +12,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// shortSiteName returns a site's name as a table has room for it.
+// shortSiteName shortens a site's name for a table.
 func shortSiteName(name string) string { return format.TruncateText(format.CleanText(name), 24) }
 
-// A tableRow is one site in a table: cells, or a remark in place of them.
+// A tableRow is one site in a table, with cells or a remark instead.
 type tableRow struct {
 	mark, site string
 	cells      []string
 	remark     string
 }
 
-// shownOption returns what a site's row shows: the option that was awarded, or else
-// its cheapest; false if it has none that counts.
+// shownOption returns the option of a site's row: the awarded one, else its cheapest; false
+// if it has none that counts.
 func shownOption(h history.Hearing, a history.Answer) (p history.Priced, won, ok bool) {
 	if d := h.Decision; d.Kind == "award" && d.Site == a.Site {
 		return d.Option, true, true
@@ -34,7 +34,7 @@ func shownOption(h history.Hearing, a history.Answer) (p history.Priced, won, ok
 	return a.Options[0], false, true
 }
 
-// missingBidRemark says why a site has no figures.
+// missingBidRemark returns why a site has no figures.
 func missingBidRemark(h history.Hearing, a history.Answer) string {
 	switch {
 	case a.Said == history.Origin{}:
@@ -45,16 +45,16 @@ func missingBidRemark(h history.Hearing, a history.Answer) string {
 	return "no offer: " + ReasonWithNote(a.Why)
 }
 
-// A CostCause is one term of what an option costs.
+// A CostCause is one term of an option's cost.
 type CostCause struct {
-	Key   string // in a fact: "late"
+	Key   string // in a fact's name: "late"
 	Label string // "lateness"
 	Of    func(protocol.CostBreakdown) protocol.Microdollars
 
-	name, head string // in a sentence, above a column
+	name, head string // in a sentence, and above a column
 }
 
-// CostCauses returns all terms of a total.
+// CostCauses returns all terms of a cost.
 func CostCauses() []CostCause {
 	return []CostCause{
 		{"energy", "energy", func(t protocol.CostBreakdown) protocol.Microdollars { return t.Money }, "energy", "energy"},
@@ -67,8 +67,8 @@ func CostCauses() []CostCause {
 	}
 }
 
-// writeCostTable tells each site's offer term by term, the winner marked. Columns that
-// would hold nothing but zeros are left out.
+// writeCostTable writes each site's option term by term and marks the winner. Columns with
+// zeros only are left out.
 func writeCostTable(out *bufio.Writer, h history.Hearing) {
 	var offers []history.Priced
 	for _, a := range h.Answers {
@@ -111,6 +111,7 @@ func writeCostTable(out *bufio.Writer, h history.Hearing) {
 	writeTable(out, head, rows)
 }
 
+// costsTitle introduces the table of costs.
 func costsTitle(h history.Hearing, head []string) string {
 	s := fmt.Sprintf("What each site's best offer costs, in dollars; carbon counts %s per tonne. Terms that are zero everywhere are left out.", carbonPricePerTonne(h.Weights))
 	if head[len(head)-1] == "(room)" {
@@ -119,6 +120,7 @@ func costsTitle(h history.Hearing, head []string) string {
 	return s
 }
 
+// winnerMark returns the sign of the winner's row.
 func winnerMark(won bool) string {
 	if won {
 		return ">"
@@ -126,8 +128,8 @@ func winnerMark(won bool) string {
 	return ""
 }
 
-// referenceCost returns the total that others are compared with: the award's, or
-// else the cheapest offer's.
+// referenceCost returns the cost with which others are compared: that of the award, else
+// of the cheapest option.
 func referenceCost(h history.Hearing) (protocol.Microdollars, bool) {
 	if h.Decision.Kind == "award" {
 		return h.Decision.Option.Terms.Total(), true
@@ -135,7 +137,7 @@ func referenceCost(h history.Hearing) (protocol.Microdollars, bool) {
 	return h.Line.Best, h.Line.Options > 0
 }
 
-// writeTermsTable tells what those offers are.
+// writeTermsTable writes the properties of those options.
 func writeTermsTable(out *bufio.Writer, h history.Hearing) {
 	var rows []tableRow
 	for _, a := range h.Answers {
@@ -194,6 +196,7 @@ func writeTable(out *bufio.Writer, head []string, rows []tableRow) {
 	}
 }
 
+// signedAmount formats a difference with its sign.
 func signedAmount(m protocol.Microdollars) string {
 	if s := format.FormatAmount(m); m > 0 && s != "0" {
 		return "+" + s
@@ -201,7 +204,7 @@ func signedAmount(m protocol.Microdollars) string {
 	return format.FormatAmount(m)
 }
 
-// carbonPricePerTonne returns the price of carbon as people know it.
+// carbonPricePerTonne formats the weight of carbon in dollars per tonne.
 func carbonPricePerTonne(w protocol.Weights) string {
 	return fmt.Sprintf("$%d.%02d", int64(w.Carbon)/1000, int64(w.Carbon)%1000/10)
 }

@@ -108,8 +108,7 @@ func TestBrowserFeedGoesOnAfterAProxysError(t *testing.T) {
 	b.FailOnErrors()
 }
 
-// A browser has six connections to a server for all its tabs. Those that nobody
-// looks at hold none.
+// A browser has six connections to a server for all its tabs. Hidden tabs hold none.
 func TestBrowserHiddenTabHoldsNoConnection(t *testing.T) {
 	day := timelinetest.GenerateDay(60, 10*time.Minute)
 	half := len(day) / 2
@@ -150,8 +149,8 @@ func TestBrowserOlderDecisionsStay(t *testing.T) {
 	b.FailOnErrors()
 }
 
-// A page that was opened before anything was said reaches back to the beginning,
-// and not to 1970.
+// A page opened before the first message later reaches back to the beginning of the
+// run, not to 1970.
 func TestBrowserEmptyRunBegins(t *testing.T) {
 	day := timelinetest.GenerateDay(10, 10*time.Minute)
 	w := newWire()

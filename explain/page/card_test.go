@@ -40,7 +40,7 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 	}
 }
 
-// A time of day is of the day that is shown; of another, the day is told with it.
+// A time of day belongs to the shown day; a time of another day includes its date.
 func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
 	now := protocol.FromStdTime(time.Date(2026, 3, 11, 14, 6, 0, 0, time.UTC))
 	var b bytes.Buffer

@@ -17,10 +17,11 @@ import (
 // A pageChart is a chart on the page.
 type pageChart struct {
 	Name  string
-	Query template.URL  // of its address: of what it is
-	SVG   template.HTML // made of escaped text alone
+	Query template.URL  // of the chart's address: what it shows
+	SVG   template.HTML // trusted: chart.Layout escapes all texts
 }
 
+// newPageChart draws a chart; on the chart of the day it marks the instant.
 func newPageChart(d *timeline.Diary, w timeline.Drawing, width float64) (pageChart, error) {
 	c, err := d.Draw(w)
 	if err != nil {
@@ -33,6 +34,7 @@ func newPageChart(d *timeline.Diary, w timeline.Drawing, width float64) (pageCha
 	return pageChart{w.Chart, drawingAddress(w), template.HTML(c.ComputeLayout(width).InlineSVG())}, nil
 }
 
+// drawingAddress returns the query of a chart's address.
 func drawingAddress(w timeline.Drawing) template.URL {
 	q := make(url.Values)
 	if w.Decision != "" {
@@ -60,7 +62,7 @@ func chartsOfCard(d *timeline.Diary, c timeline.Card, width float64) (all []page
 	return all
 }
 
-// requestedWidth returns how wide a chart is to be, if the request says it.
+// requestedWidth returns the requested width of a chart within 240..1600 pixels, or otherwise.
 func requestedWidth(r *http.Request, otherwise float64) float64 {
 	if w, err := strconv.Atoi(r.URL.Query().Get("w")); err == nil && w > 0 {
 		return float64(min(max(w, 240), 1600))
@@ -68,7 +70,7 @@ func requestedWidth(r *http.Request, otherwise float64) float64 {
 	return otherwise
 }
 
-// serveChart is one chart: as SVG, as PNG, as figures, or as a piece of the page.
+// serveChart serves one chart: as SVG, PNG, text or a fragment of the page.
 func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 	name, form, _ := strings.Cut(r.PathValue("name"), ".")
 	at, _ := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
@@ -76,6 +78,7 @@ func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 	var c chart.Chart
 	var f pageChart
 	var wrong error
+	// Read the run inside Look only; encode and send after it.
 	err := s.run.Look(r.Context(), func(d *timeline.Diary) {
 		if form == "html" {
 			f, wrong = newPageChart(d, ask, requestedWidth(r, 560))
@@ -94,7 +97,7 @@ func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 	case "html":
 		s.renderTemplate(w, "figure", f)
 	case "svg":
-		// Alone in a window it has its own colours, and still no script.
+		// Opened alone, the SVG needs its own inline style, and still no script.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
 		w.Header().Set("Content-Type", "image/svg+xml; charset=utf-8")
 		_, _ = w.Write(c.ComputeLayout(requestedWidth(r, 720)).EncodeSVG())
@@ -112,6 +115,6 @@ func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 		c.FigureTable().WriteText(&b)
 		_, _ = w.Write(b.Bytes())
 	default:
-		http.Error(w, fmt.Sprintf("web: a chart is to be had as .svg, .png or .txt, not as %q", form), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("page: unknown chart format %q: want .svg, .png or .txt", form), http.StatusNotFound)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/gridbid/gridbid/explain/chart"
 )
 
-// A cssColor is a CSS variable, on light paper and on dark.
+// A cssColor is a CSS variable, in light mode and in dark mode.
 type cssColor struct{ name, light, dark string }
 
-// pageColors are the page's own colours, beside those of charts.
+// pageColors are the page's own colours; charts have theirs.
 var pageColors = []cssColor{
 	{"desk", "#f3f5f6", "#0e1013"},
 	{"line", "#dde1e6", "#2a2f36"},
-	{"edge", "#7d8691", "#78828e"}, // of what is filled in or pressed
+	{"edge", "#7d8691", "#78828e"}, // borders of inputs and buttons
 	{"link", "#0b5cad", "#8ec5ff"},
 	{"accent", "#0a6b52", "#4cc9a0"},
 	{"on-accent", "#ffffff", "#0c1512"},
@@ -29,8 +29,8 @@ var pageColors = []cssColor{
 	{"level4", "#7d3324", "#d9776a"},
 }
 
-// colorVariables returns all colours as variables, by what the reader's system or the
-// page's own switch says.
+// colorVariables returns all colours as CSS variables, by the system's mode or the page's
+// own switch.
 func colorVariables() string {
 	var light, dark strings.Builder
 	for _, c := range pageColors {

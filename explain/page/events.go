@@ -11,12 +11,12 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline"
 )
 
-// maxEventBacklog is how many decisions are sent in one go.
+// maxEventBacklog is the maximum number of decisions in one write.
 const maxEventBacklog = 200
 
-// serveEvents is the feed of decisions, as server-sent events. The id of each is the
-// position in the run after it, so a reader that says what it had last goes on
-// from there. A reader that says nothing is told what is decided from now on.
+// serveEvents serves the stream of decisions as server-sent events. The id of an event is
+// the position in the run after it; a client that reconnects with the last id
+// continues there. A client without an id gets decisions from now on.
 func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	flow := http.NewResponseController(w)
 	position, known := uint64(0), false
@@ -29,7 +29,7 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	send := func(text string) bool {
-		// A reader that takes nothing for so long is let go; it comes back.
+		// A client that reads nothing for this long is disconnected; it will reconnect.
 		_ = flow.SetWriteDeadline(time.Now().Add(20 * time.Second))
 		_, err := w.Write([]byte(text))
 		return err == nil && flow.Flush() == nil
@@ -39,10 +39,11 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	beat := time.NewTicker(s.opts.HeartbeatInterval)
 	defer beat.Stop()
-	// A position beyond the run is of a run that is not kept, or not read yet.
+	// A position beyond the run belongs to a run that is no longer kept, or that has
+	// not been read so far yet.
 	patience := time.Now().Add(s.opts.HeartbeatInterval)
 	for {
-		over := s.runEnded() // before looking, so that nothing said until the end is missed
+		over := s.runEnded() // before looking, so that the last entries are not missed
 		var fresh []timeline.Entry
 		beyond := false
 		next, err := s.run.Changed(r.Context(), func(d *timeline.Diary) {
@@ -78,6 +79,7 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// runEnded reports whether the run has been read to its end.
 func (s *pageServer) runEnded() bool {
 	select {
 	case <-s.run.Over():
@@ -87,13 +89,13 @@ func (s *pageServer) runEnded() bool {
 	}
 }
 
-// awaitUpdate returns true when there may be more, and false when nobody reads.
+// awaitUpdate returns true when there may be new entries, and false when the client is gone.
 func awaitUpdate(ctx context.Context, next <-chan struct{}, beat <-chan time.Time, send func(string) bool) bool {
 	select {
 	case <-ctx.Done():
 		return false
 	case <-next:
-		// Many messages make one decision, and many decisions come at once.
+		// Collect the messages of a decision, and decisions that arrive together.
 		time.Sleep(20 * time.Millisecond)
 		return true
 	case <-beat:
@@ -101,12 +103,14 @@ func awaitUpdate(ctx context.Context, next <-chan struct{}, beat <-chan time.Tim
 	}
 }
 
+// eventsOf formats decisions as server-sent events; line breaks would end an event's
+// data, so whitespace becomes a blank.
 func eventsOf(entries []timeline.Entry) string {
 	var b bytes.Buffer
 	for _, e := range entries {
 		var row bytes.Buffer
 		if err := pageTemplates.ExecuteTemplate(&row, "entry", e); err != nil {
-			continue // only a template that no test has run
+			continue // impossible with a tested template
 		}
 		fmt.Fprintf(&b, "id: %d\nevent: decision\ndata: %s\n\n", e.N, bytes.Join(bytes.Fields(row.Bytes()), []byte(" ")))
 	}

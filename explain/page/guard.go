@@ -14,20 +14,20 @@ import (
 	"github.com/gridbid/gridbid/internal/loopback"
 )
 
-// guardAccess lets pass who may read. A page elsewhere whose name was pointed to this
-// machine (DNS rebinding) is known by the host that it asks for; nothing here
-// tells browsers that other origins may read.
+// guardAccess admits requests that may read. It checks the Host header, because a foreign
+// page can point its own name at this machine (DNS rebinding); no response allows
+// other origins to read (no CORS headers).
 func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		in := s.opts.Token == "" || s.signedIn(r)
-		if !in { // who sends what he asks for slowly holds a connection
+		if !in { // an unauthenticated client must not hold a connection by sending slowly
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(answerTimeout))
 		}
 		switch {
 		case !s.knowsHost(r.Host):
-			http.Error(w, "web: this page is not served under that name; start it with --host NAME", http.StatusMisdirectedRequest)
+			http.Error(w, "page: unknown host name: start the page with --host NAME", http.StatusMisdirectedRequest)
 		case s.opts.Token == "" && !loopback.IsLoopbackAddr(r.RemoteAddr):
-			http.Error(w, "web: only this machine is served without a token", http.StatusForbidden)
+			http.Error(w, "page: without a token only this machine is served: set a token", http.StatusForbidden)
 		case s.opts.Token != "" && r.URL.Path == "/login":
 			s.serveLogin(w, r)
 		case in:
@@ -36,15 +36,15 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 			redirectKeepingQuery(w, r, "login")
 		case strings.HasPrefix(r.URL.Path, "/static/"):
 			r.SetPathValue("name", strings.TrimPrefix(r.URL.Path, "/static/"))
-			s.serveStatic(w, r) // the looks of the page that asks for the token
+			s.serveStatic(w, r) // the style of the login page
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="gridbid"`)
-			http.Error(w, "web: sign in, or send the token: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			http.Error(w, "page: sign in, or send the header Authorization: Bearer TOKEN", http.StatusUnauthorized)
 		}
 	})
 }
 
-// knowsHost reports whether the page may be asked for under a host's name.
+// knowsHost reports whether the page is served under a host name.
 func (s *pageServer) knowsHost(hostport string) bool {
 	host, own := loopback.ParseHost(hostport)
 	if own {
@@ -53,16 +53,15 @@ func (s *pageServer) knowsHost(hostport string) bool {
 	return slices.Contains(s.opts.Hosts, host) || s.opts.Token != "" && len(s.opts.Hosts) == 0
 }
 
-// redirectKeepingQuery sends a browser to another page of ours with what its address asks for: a
-// decision and an instant that were sent to somebody are there when he has
-// signed in.
+// redirectKeepingQuery redirects to another path and keeps the query, so that a shared link to a
+// decision and an instant works after signing in.
 func redirectKeepingQuery(w http.ResponseWriter, r *http.Request, to string) {
 	http.Redirect(w, r, (&url.URL{Path: to, RawQuery: r.URL.RawQuery}).String(), http.StatusSeeOther)
 }
 
-// sessionCookie keeps a browser signed in: its name, and a sign of the token, not the
-// token. Browsers keep cookies by host and not by port, so pages of other tokens
-// on a machine have other names.
+// sessionCookie returns name and value of the login cookie. The value is an HMAC of the
+// token, not the token. Browsers share cookies between ports of a host, so the name
+// depends on the token, too.
 func (s *pageServer) sessionCookie() (name, sign string) {
 	mac := hmac.New(sha256.New, []byte(s.opts.Token))
 	mac.Write([]byte("gridbid page"))
@@ -70,11 +69,13 @@ func (s *pageServer) sessionCookie() (name, sign string) {
 	return "gridbid-" + sign[:8], sign[8:]
 }
 
+// constantTimeEqual compares in constant time, and independent of length.
 func constantTimeEqual(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
+// signedIn reports whether a request has the token or a valid login cookie.
 func (s *pageServer) signedIn(r *http.Request) bool {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return constantTimeEqual(token, s.opts.Token)
@@ -84,13 +85,13 @@ func (s *pageServer) signedIn(r *http.Request) bool {
 	return err == nil && constantTimeEqual(c.Value, sign)
 }
 
-// serveLogin asks for the token, and keeps the browser signed in that knows it.
+// serveLogin serves the login form, and sets the cookie if the token is right.
 func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request) {
 	wrong := false
 	switch {
 	case r.Method == http.MethodPost:
 		if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-			http.Error(w, "web: sign in on the page itself", http.StatusForbidden)
+			http.Error(w, "page: cross-site login is not allowed: sign in on the page itself", http.StatusForbidden)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, 4096)
@@ -102,7 +103,7 @@ func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request) {
 		}
 		wrong = true
 		w.WriteHeader(http.StatusUnauthorized)
-	case s.signedIn(r): // in another tab
+	case s.signedIn(r): // signed in in another tab
 		redirectKeepingQuery(w, r, "./")
 		return
 	}

@@ -1,15 +1,15 @@
-// Package page is the page: what a run is doing, what was decided last and why,
-// and a box to ask about it. It shows a run that goes on as it shows one that
-// is over, and can turn either back to any instant.
+// Package page serves the web page of a run: its current state, recent decisions with
+// their reasons, and a field for questions. It shows live and finished runs in the
+// same way, at any instant.
 //
-// Promises: the page changes nothing, it only reads; it fetches nothing from
-// anywhere else, and its policy forbids it to; names from outside are text
-// wherever they appear; whoever is not on the same machine needs the token; it
-// can be read without a script, by keyboard alone, and on a phone. A feed that
-// was cut off goes on where it was, also after the server was started again.
+// Guarantees: the page is read-only; it loads nothing from other hosts, and its
+// Content-Security-Policy forbids that; external names are escaped wherever they
+// appear; clients on other machines need the token; the page works without a script,
+// by keyboard alone, and on a phone. An interrupted event stream continues where it
+// was, after a restart of the server, too.
 //
-// Everything is drawn here, by templates and by explain/chart; the script
-// puts the pieces in place. What is shown comes from explain/timeline.
+// Templates and explain/chart render everything on the server; the script only
+// inserts the fragments. The data comes from explain/timeline.
 package page
 
 import (
@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/internal/loopback"
@@ -36,43 +37,43 @@ var templateFiles embed.FS
 
 var pageTemplates = template.Must(template.New("").Funcs(templateFuncs).ParseFS(templateFiles, "*.html.tmpl"))
 
-// Options say how the page is served. The zero Options serve it to this
-// machine alone.
+// Options configure the page. The zero value serves it to this machine only.
 type Options struct {
-	Title             string        // of the run: scenario and policy
-	Policy            string        // of the run, to find it among those that were replayed
-	Live              bool          // the run goes on
-	Token             string        // asked of everybody; without one only this machine is served
-	Hosts             []string      // names under which the page may be asked for, beside those of this machine; with a token none is any
-	MCP               http.Handler  // at /mcp; nil: there is none
-	HeartbeatInterval time.Duration // between signs of life on a feed that is silent; 0 is 15 s
+	Title             string                // of the run: scenario and policy
+	Policy            string                // of the run, to find it among those that were replayed
+	Live              bool                  // the run goes on
+	Token             string                // asked of everybody; without one only this machine is served
+	Hosts             []string              // names under which the page may be asked for, beside those of this machine; with a token none is any
+	MCP               http.Handler          // at /mcp; nil: there is none
+	Reads             *translate.Translator // turns questions that the grammar does not read into queries; nil: nobody does
+	HeartbeatInterval time.Duration         // between signs of life on a feed that is silent; 0 is 15 s
 }
 
-// A pageServer shows one run.
+// A pageServer serves one run.
 type pageServer struct {
 	run  *tail.Run
 	opts Options
 	css  []byte
-	tag  string // of everything embedded, so that a newer build is not mixed with an older one
+	tag  string // hash of everything embedded, so that caches do not mix builds
 }
 
-// contentSecurityPolicy lets the page use what this server sends, and nothing else.
+// contentSecurityPolicy allows the page to load from this server only.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// NewPageHandler returns the page of a run.
+// NewPageHandler returns the handler of a run's page.
 func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	if opts.HeartbeatInterval <= 0 {
 		opts.HeartbeatInterval = 15 * time.Second
 	}
 	opts.Hosts = slices.Clone(opts.Hosts)
-	for i, h := range opts.Hosts { // as requests are looked at: without a port, in small letters
+	for i, h := range opts.Hosts { // normalized like requests: lower case, without a port
 		opts.Hosts[i], _ = loopback.ParseHost(h)
 	}
 	s := &pageServer{run: run, opts: opts}
 	sheet, err := staticFiles.ReadFile("static/page.css")
 	if err != nil {
-		panic("web: a file in the binary cannot be read: " + err.Error())
+		panic("page: read an embedded file: " + err.Error())
 	}
 	s.css = []byte(colorVariables() + chart.InlineCSS() + string(sheet))
 	s.tag = contentTag(s.css)
@@ -89,9 +90,12 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	if opts.MCP != nil {
 		mux.Handle("/mcp", opts.MCP)
 	}
+	// Every response has the headers, refusals too; cross-origin writes are refused
+	// before any handler.
 	return withSecurityHeaders(s.guardAccess(http.NewCrossOriginProtection().Handler(mux)))
 }
 
+// withSecurityHeaders sets the security headers of every response.
 func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -105,6 +109,7 @@ func withSecurityHeaders(next http.Handler) http.Handler {
 	})
 }
 
+// contentTag returns a hash of the style sheet and all static files.
 func contentTag(css []byte) string {
 	sum := sha256.New()
 	sum.Write(css)
@@ -118,7 +123,8 @@ func contentTag(css []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// serveStatic serves what is embedded. Its address has the tag, so it never changes.
+// serveStatic serves embedded files. Addresses contain the tag, so responses never change
+// and are cached forever.
 func (s *pageServer) serveStatic(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	raw, err := staticFiles.ReadFile("static/" + name)

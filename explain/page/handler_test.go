@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A wire is a run that goes on: what was said until now, and what will be.
+// A wire is a live run: the messages so far, and those to come.
 type wire struct {
 	mu    sync.Mutex
 	said  []protocol.Message
@@ -134,7 +134,7 @@ func TestThePageAndItsPieces(t *testing.T) {
 		{"/chart/offers.txt?d=D-2", 200, "oslo"},
 		{"/chart/offers.svg?d=D-x", 404, "no decision"},
 		{"/chart/nonsense.svg", 404, "there are"},
-		{"/chart/day.gif", 404, "as .svg"},
+		{"/chart/day.gif", 404, "want .svg"},
 		{"/static/page.css", 200, "--paper"},
 		{"/static/page.go", 404, ""},
 		{"/mcp", 404, ""},
@@ -360,7 +360,7 @@ func TestTheFeedGoesOnAfterARestart(t *testing.T) {
 	}
 }
 
-// The end is told after all that came before it, and only then.
+// The end is sent after everything before it, and only then.
 func TestTheFeedTellsTheEnd(t *testing.T) {
 	day := timelinetest.GenerateDay(10, 10*time.Minute)
 	w := newWire(day[:5]...)
@@ -387,9 +387,8 @@ func TestTheFeedTellsTheEnd(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A server that has lost what was said tells so, and does not keep a reader
-// waiting for positions that come to mean something else; one that is still
-// reading is waited for.
+// A server that lost the run says so, and does not keep a client waiting for positions
+// with a new meaning; a server that is still reading makes it wait.
 func TestTheFeedOfAnotherRunSaysSo(t *testing.T) {
 	day := timelinetest.GenerateDay(10, 10*time.Minute)
 	w := newWire(day[:10]...)
@@ -427,8 +426,8 @@ func TestARunThatCannotBeReadSaysWhy(t *testing.T) {
 	}
 }
 
-// Every colour of a text has a contrast of 4.5 to 1 with what it stands on, and
-// what is to be told apart one of 3 to 1, light and dark (WCAG 2.2, level AA).
+// Every text colour has a contrast of 4.5 to 1 with its background, and distinguishing
+// marks one of 3 to 1, in light and dark mode (WCAG 2.2, level AA).
 func TestContrast(t *testing.T) {
 	light, dark := make(map[string]string), make(map[string]string)
 	for _, c := range pageColors {

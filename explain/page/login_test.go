@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// What was sent to somebody is there when he has signed in, and who is signed in
-// is not asked again.
+// A shared link still works after signing in, and a signed-in browser is not asked for
+// the token.
 func TestSigningInLeadsToWhatWasAskedFor(t *testing.T) {
 	s := finished(t, 3, Options{Token: "0123456789abcdef"})
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -65,8 +65,7 @@ type timed struct {
 
 func (a *timed) SetReadDeadline(at time.Time) error { a.until = at; return nil }
 
-// Strangers who begin to send something and never end it would hold connections until
-// nobody else has one.
+// Unauthenticated clients that send requests slowly must not exhaust the connections.
 func TestStrangersAreNotWaitedFor(t *testing.T) {
 	const token = "0123456789abcdef"
 	s := finished(t, 3, Options{Token: token})

@@ -8,35 +8,35 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// shownEntries is how many decisions the feed shows at first, and how many more each
-// time.
+// shownEntries is the number of decisions that the feed shows at first, and adds each time.
 const shownEntries = 60
 
-// A pageView is what the templates are given.
+// A pageView is the data of the templates.
 type pageView struct {
 	Opts        Options
 	Tag         string
-	Over        bool // the run has been read to its end
-	Broken      bool // it could not be read on
+	Over        bool // whether the run has been read to its end
+	Broken      bool // whether reading the run failed
 	First, Last protocol.Time
-	Read        uint64 // messages so far
-	Pinned      bool   // to an instant that was asked for; otherwise the end is followed
+	Read        uint64 // number of messages read so far
+	Pinned      bool   // whether the request names an instant; otherwise the page follows the end
 	Now         timeline.Instant
 	Entries     []timeline.Entry
-	Against     string // what the run's carbon is compared with
+	Against     string // comparison of the run's carbon
 	Card        *timeline.Card
 	Question    string
 	Reply       *answerView
 	Hints       []string
 	Figures     []pageChart
-	Missing     string // what was asked for and is not there
+	Missing     string // id that was requested and does not exist
 }
 
-// buildView reads what the page shows at the instant that a request names.
+// buildView returns the page's content at the requested instant.
 func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Diary)) (pageView, error) {
 	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.runEnded(), Broken: s.run.Err() != nil}
 	t, err := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
@@ -57,9 +57,19 @@ func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.D
 	return v, err
 }
 
-// servePage is the whole page, as far as it needs no script.
+// servePage serves the whole page, usable without a script.
 func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 	id, text := r.URL.Query().Get("d"), questionOf(r)
+	var a query.Answer
+	if text != "" {
+		ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
+		defer stop()
+		var err error
+		if a, err = s.answer(ctx, text, r.URL.Query().Get("on")); err != nil {
+			s.late(w, r)
+			return
+		}
+	}
 	v, err := s.buildView(r, func(v *pageView, d *timeline.Diary) {
 		v.Hints = questionHints(v.Entries)
 		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
@@ -68,17 +78,17 @@ func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if text != "" {
-			v.Question, v.Reply = text, newAnswerView(d, text, r.URL.Query().Get("on"), 720)
+			v.Question, v.Reply = text, answerViewOf(d, a, 720)
 		}
 		s.attachCard(v, d, id)
 	})
 	if err != nil {
-		return // who asked has gone
+		return // the client is gone
 	}
 	s.renderTemplate(w, "page", v)
 }
 
-// attachCard lays a decision's card on a view: of an id, or of the newest award.
+// attachCard adds a decision's card to a view: that of an id, or of the newest award.
 func (s *pageServer) attachCard(v *pageView, d *timeline.Diary, id string) {
 	if id == "" {
 		for _, e := range v.Entries {
@@ -96,18 +106,18 @@ func (s *pageServer) attachCard(v *pageView, d *timeline.Diary, id string) {
 	}
 }
 
-// serveInstant is what changes with time: figures, sites and feed.
+// serveInstant serves the parts that depend on the instant: figures, sites and feed.
 func (s *pageServer) serveInstant(w http.ResponseWriter, r *http.Request) {
 	if v, err := s.buildView(r, nil); err == nil {
 		s.renderTemplate(w, "now", v)
 	}
 }
 
-// serveFeed is more of the feed: what was decided before a position.
+// serveFeed serves more of the feed: the decisions before a position.
 func (s *pageServer) serveFeed(w http.ResponseWriter, r *http.Request) {
 	before, err := strconv.ParseUint(r.URL.Query().Get("before"), 10, 64)
 	if err != nil || before == 0 {
-		http.Error(w, "web: feed: before: want a position in the run, above 0", http.StatusBadRequest)
+		http.Error(w, "page: feed: before: want a position in the run, above 0", http.StatusBadRequest)
 		return
 	}
 	var v pageView
@@ -120,7 +130,7 @@ func (s *pageServer) serveFeed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveDecision is the card of one decision.
+// serveDecision serves the card of one decision.
 func (s *pageServer) serveDecision(w http.ResponseWriter, r *http.Request) {
 	v := pageView{Opts: s.opts, Tag: s.tag, Missing: r.URL.Query().Get("d")}
 	err := s.run.Look(r.Context(), func(d *timeline.Diary) {
@@ -138,42 +148,48 @@ func (s *pageServer) serveDecision(w http.ResponseWriter, r *http.Request) {
 	s.renderTemplate(w, "card", v)
 }
 
-// answerTimeout bounds an answer: some replay the whole run.
+// answerTimeout limits the time of an answer: some replay the whole run.
 const answerTimeout = time.Minute
 
-// questionOf returns the question whole: one that was cut would be another one.
+// questionOf returns the question in full: a shortened one would be another question.
 func questionOf(r *http.Request) string { return r.URL.Query().Get("q") }
 
-// serveAnswer answers a question.
+// serveAnswer serves the answer to a question.
 func (s *pageServer) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	v := pageView{Question: questionOf(r)}
 	ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
 	defer stop()
-	err := s.run.Look(ctx, func(d *timeline.Diary) {
-		v.Reply = newAnswerView(d, v.Question, r.URL.Query().Get("on"), requestedWidth(r, 720))
-	})
-	if err != nil && r.Context().Err() == nil {
-		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
+	a, err := s.answer(ctx, v.Question, r.URL.Query().Get("on"))
+	if err == nil {
+		err = s.run.Look(ctx, func(d *timeline.Diary) { v.Reply = answerViewOf(d, a, requestedWidth(r, 720)) })
+	}
+	if err != nil {
+		s.late(w, r)
 		return
 	}
-	if err == nil {
-		s.renderTemplate(w, "reply", v)
+	s.renderTemplate(w, "reply", v)
+}
+
+// late refuses a question that took too long, if its reader is still there.
+func (s *pageServer) late(w http.ResponseWriter, r *http.Request) {
+	if r.Context().Err() == nil {
+		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
 	}
 }
 
-// renderTemplate writes a template. It is made whole first, so that a page is never
-// half of one.
+// renderTemplate writes a template. It executes into a buffer first, so that an error does
+// not leave half a page.
 func (s *pageServer) renderTemplate(w http.ResponseWriter, name string, v any) {
 	var b bytes.Buffer
 	if err := pageTemplates.ExecuteTemplate(&b, name, v); err != nil {
-		http.Error(w, "web: the page could not be made: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "page: render: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(b.Bytes())
 }
 
-// questionHints are questions that can be asked of what is on the page.
+// questionHints returns questions about what is on the page.
 func questionHints(entries []timeline.Entry) []string {
 	all := []string{"summary", "carbon by site", "what did waiting save", "late jobs"}
 	for _, e := range entries {

@@ -1,26 +1,29 @@
 package page
 
 import (
+	"context"
 	"html/template"
 	"regexp"
 	"strings"
 
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 )
 
-// maxCited bounds the decisions that an answer shows as links.
+// maxCited is the maximum number of decisions that an answer links.
 const maxCited = 12
 
-// A answerView is an answer as it is shown.
+// A answerView is an answer with its presentation.
 type answerView struct {
 	query.Answer
-	Asked     string // the question in full, as it was read
+	Asked     string // the question in full, as it was understood
 	Sentences [][]textPart
 	Links     []string // to decisions
-	More      int      // decisions that are not among them
+	More      int      // number of decisions without a link
 	Figure    *pageChart
-	Others    []*answerView // to what else was asked in the same breath
+	Others    []*answerView // answers to further questions of the same text
 }
 
 // A textPart of a sentence is text, or the id of a decision.
@@ -28,7 +31,7 @@ type textPart struct{ Text, ID string }
 
 var decisionID = regexp.MustCompile(`\bD-[0-9]{1,18}\b`)
 
-// splitAtDecisionIDs finds the decisions in a sentence.
+// splitAtDecisionIDs splits a sentence at the ids of decisions.
 func splitAtDecisionIDs(s string) (all []textPart) {
 	at := 0
 	for _, m := range decisionID.FindAllStringIndex(s, -1) {
@@ -44,13 +47,26 @@ func splitAtDecisionIDs(s string) (all []textPart) {
 	return all
 }
 
-func newAnswerView(d *timeline.Diary, question, before string, width float64) *answerView {
+// answer answers a question. Where a model takes part it is asked while the run is free
+// for others.
+func (s *pageServer) answer(ctx context.Context, question, before string) (a query.Answer, err error) {
 	if strings.TrimSpace(question) == "" {
 		question = "help"
 	}
-	return answerViewOf(d, d.Ask(question, before), width)
+	var names translate.Names
+	if err := s.run.Look(ctx, func(d *timeline.Diary) {
+		a, names = d.Ask(question, before), translate.NamesOf(d.Names())
+	}); err != nil {
+		return a, err
+	}
+	a = s.opts.Reads.Answer(ctx, question, a, names, func(q ask.Query, by string) (made query.Answer) {
+		err = s.run.Look(ctx, func(d *timeline.Diary) { made = d.Understood(q, by) })
+		return made
+	})
+	return a, err
 }
 
+// answerViewOf adds links and a chart to an answer, and to those of further questions.
 func answerViewOf(d *timeline.Diary, a query.Answer, width float64) *answerView {
 	p := &answerView{Answer: a}
 	if p.Query != nil {

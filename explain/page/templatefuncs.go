@@ -14,7 +14,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// templateFuncs are what the templates print values with.
+// templateFuncs are the functions with which templates print values.
 var templateFuncs = template.FuncMap{
 	"clean":   func(s any) string { return format.CleanText(fmt.Sprint(s)) },
 	"hour":    timeSeenFrom,
@@ -48,7 +48,7 @@ var templateFuncs = template.FuncMap{
 	"tail": func(n int, all []timeline.Entry) []timeline.Entry { return all[max(0, len(all)-n):] },
 }
 
-// timeSeenFrom returns the time of day, as seen from an instant: with its day, if that is another.
+// timeSeenFrom formats the time of day relative to an instant: with the day if it differs.
 func timeSeenFrom(t, from protocol.Time) string {
 	if t.Floor(24*time.Hour) != from.Floor(24*time.Hour) {
 		return t.StdTime().Format("2 Jan 15:04")
@@ -56,7 +56,7 @@ func timeSeenFrom(t, from protocol.Time) string {
 	return t.StdTime().Format("15:04")
 }
 
-// jobShape names what a job asks of a node: "8 GPUs".
+// jobShape describes a job's resource request: "8 GPUs".
 func jobShape(j protocol.Job) string {
 	switch {
 	case j.GPUs == 0:
@@ -67,7 +67,7 @@ func jobShape(j protocol.Job) string {
 	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
 }
 
-// carbonLevel says in five steps how much carbon is in a kWh: 0 is least.
+// carbonLevel classifies carbon intensity in five levels; 0 is the lowest.
 func carbonLevel(c protocol.Milligrams) int {
 	for i, most := range []protocol.Milligrams{50_000, 150_000, 300_000, 500_000} {
 		if c <= most {
@@ -77,7 +77,7 @@ func carbonLevel(c protocol.Milligrams) int {
 	return 4
 }
 
-// drawSparkline draws the next hours as bars on a scale from nothing to their most.
+// drawSparkline draws the next hours as bars, scaled to their maximum.
 func drawSparkline(ahead []protocol.Milligrams) template.HTML {
 	ahead = ahead[:min(len(ahead), 24)]
 	most := protocol.Milligrams(1)
@@ -98,7 +98,7 @@ func drawSparkline(ahead []protocol.Milligrams) template.HTML {
 	return template.HTML(b.String())
 }
 
-// drawFillBar draws how much of a whole is taken.
+// drawFillBar draws the used part of a whole.
 func drawFillBar(part, whole protocol.Milli) template.HTML {
 	w := 0.0
 	if whole > 0 {
@@ -107,8 +107,8 @@ func drawFillBar(part, whole protocol.Milli) template.HTML {
 	return template.HTML(fmt.Sprintf(`<svg class="full" viewBox="0 0 64 8" aria-hidden="true"><rect class="rest" width="64" height="8" rx="2"/><rect class="part" width="%.1f" height="8" rx="2"/></svg>`, w))
 }
 
-// comparedWithBaseline says how the run's carbon compares with the usual rule's, where both
-// were replayed: "47 % less than home-fifo".
+// comparedWithBaseline compares the run's carbon with that of home-fifo, if both were replayed:
+// "47 % less than home-fifo".
 func comparedWithBaseline(d *timeline.Diary, policy string) string {
 	var own, base float64
 	for _, t := range d.Policies() {

@@ -16,8 +16,9 @@ import (
 // An Answer is what came of a question. Its JSON is part of the interface:
 // docs/ask.md.
 type Answer struct {
-	Kind     string     `json:"kind"` // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
-	Read     string     `json:"read"` // how the question was read; "" if it was not
+	Kind     string     `json:"kind"`              // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
+	Read     string     `json:"read"`              // how the question was read; "" if it was not
+	ReadBy   string     `json:"read_by,omitempty"` // "model NAME" if a model, and not the grammar, made the query
 	Query    *ask.Query `json:"query,omitempty"`
 	Text     []string   `json:"text"` // sentences, for people
 	Table    *Table     `json:"table,omitempty"`
@@ -28,6 +29,8 @@ type Answer struct {
 	Command  string     `json:"command,omitempty"`  // that says the same again
 	Draw     string     `json:"draw,omitempty"`     // a command that draws the chart
 	More     []Answer   `json:"more,omitempty"`     // to what else was asked in the same breath
+
+	result *Result // what it came of; nil of an answer that is written as text
 
 	Flags string `json:"-"` // that name the run, for the commands of readings
 }
@@ -88,12 +91,21 @@ func (a *Answer) row(cells ...string) { a.Table.Rows = append(a.Table.Rows, cell
 // mostCited bounds the ids that are shown; all are in the JSON.
 const mostCited = 6
 
+// ReadLine says how the question was read. A query that a model made is told as such:
+// the person judges whether it is what was asked.
+func (a Answer) ReadLine() string {
+	if a.ReadBy != "" {
+		return "I understood: " + a.Read + " (read by " + a.ReadBy + ")"
+	}
+	return "read as: " + a.Read
+}
+
 // Write writes the answer for people: plain text, in lines of at most 100
 // columns where names allow it.
 func (a Answer) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if a.Read != "" {
-		format.WrapText(out, "read as: "+a.Read)
+		format.WrapText(out, a.ReadLine())
 		fmt.Fprintln(out)
 	}
 	for _, s := range a.Text {

@@ -421,7 +421,9 @@ func (l *Log) summary(q ask.Query, a *Answer) {
 		}
 	}
 	a.say("%s late.", format.CountWithNoun(late, "job was", "jobs were"))
-	l.alsoLate(q, a)
+	if s, ok := l.lateByNow(q); ok {
+		a.tell(s)
+	}
 	rounds, decisions, kinds := 0, 0, make(map[string]int)
 	for _, r := range l.book.Rounds() {
 		if within(q, r.Called.At) {

@@ -2,9 +2,9 @@ package query
 
 import (
 	"cmp"
-	"fmt"
+	"math"
 	"slices"
-	"time"
+	"strconv"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
@@ -25,46 +25,56 @@ func (l *Log) moment(q ask.Query, a *Answer) protocol.Time {
 	return l.last()
 }
 
+// aboutJobs are the questions about many jobs.
+var aboutJobs = map[string]evaluator{
+	"late": (*Log).late, "waits": (*Log).waits, "pending": (*Log).pending, "jobs": (*Log).count, "stuck": (*Log).stuck, "shares": (*Log).shares,
+}
+
+// jobFigure returns a figure of a job.
+func jobFigure(id protocol.JobID, what string, value int64, unit string, from ...string) Figure {
+	return Figure{ofJob(id), what, value, unit, from}
+}
+
 // late lists the jobs that ended after their deadline.
-func (l *Log) late(q ask.Query, a *Answer) {
-	l.whole(q, a, "jobs count where they ended in that time; UTC")
+func (l *Log) late(q ask.Query) (r Result) {
+	r.whole(l, q, "jobs count where they ended in that time; UTC")
 	var late []history.JobRecord
 	all := l.ended(q)
-	for _, r := range all {
-		if r.Late() {
-			late = append(late, r)
+	for _, rec := range all {
+		if rec.Late() {
+			late = append(late, rec)
 		}
 	}
 	slices.SortStableFunc(late, func(x, y history.JobRecord) int {
 		return cmp.Compare(y.Run.Ended.Sub(y.Job.Deadline), x.Run.Ended.Sub(x.Job.Deadline))
 	})
-	a.say("%d of %s that ended missed their deadline.", len(late), format.CountWithNoun(len(all), "job", "jobs"))
-	a.Table = &Table{Head: []string{"job", "late by", "tenant", "site", "decision"}}
-	for i, r := range late {
-		id := l.deciding(r)
-		a.cite(id)
-		by := r.Run.Ended.Sub(r.Job.Deadline)
-		a.figure(ofJob(r.Job.ID), "late-by", by.Milliseconds(), "ms", cite(id))
+	r.Head = []string{"job", "late by", "tenant", "site", "decision"}
+	for i, rec := range late {
+		id := l.deciding(rec)
+		r.cite(id)
+		by := jobFigure(rec.Job.ID, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline).Milliseconds(), "ms", cite(id))
 		if i < mostListed {
-			a.row(name(r.Job.ID), format.FormatDuration(by), name(r.Job.Tenant), name(r.Run.Site), cite(id))
+			r.row(called(rec.Job.ID), by, called(rec.Job.Tenant), called(rec.Run.Site), citation(id))
+		} else {
+			r.also(by)
 		}
 	}
+	r.say("%s of %s that ended missed their deadline.", ofRun("late", int64(len(late)), "count", r.Cites...), counted(ofRun("ended", int64(len(all)), "count"), "job", "jobs"))
 	if len(late) > mostListed {
-		a.say("The %d latest are shown.", mostListed)
-		a.figure("run", "shown", mostListed, "count")
+		r.say("The %s latest are shown.", ofRun("shown", mostListed, "count"))
 	}
-	l.alsoLate(q, a)
-	a.figure("run", "late", int64(len(late)), "count", a.Cites...)
-	a.figure("run", "ended", int64(len(all)), "count")
+	if s, ok := l.lateByNow(q); ok {
+		r.Said = append(r.Said, s)
+	}
+	return r
 }
 
-// alsoLate tells of the jobs that are late by now, beside those that ended late.
-func (l *Log) alsoLate(q ask.Query, a *Answer) {
-	if n := l.overdue(q); n > 0 {
-		a.say("%d more had not ended at %s, and %s past %s deadline.", n, format.FormatInstant(l.last()), format.PluralForm(n, "is", "are"), format.PluralForm(n, "its", "their"))
-		a.figure("run", "past-deadline", int64(n), "count")
-		a.figure("run", "at", int64(l.last()), "instant")
-	}
+// lateByNow tells of the jobs that are late by now, beside those that ended late.
+func (l *Log) lateByNow(q ask.Query) (s Sentence, ok bool) {
+	n := l.overdue(q)
+	return Sentence{"%s more had not ended at %s, and %s past %s deadline.", []Part{
+		ofRun("past-deadline", int64(n), "count"), ofRun("at", int64(l.last()), "instant"), plural(n, "is", "are"), plural(n, "its", "their"),
+	}}, n > 0
 }
 
 // overdue counts the jobs whose deadline was in a query's window and that had not
@@ -80,19 +90,19 @@ func (l *Log) overdue(q ask.Query) (n int) {
 }
 
 // waits tells the spread of waiting times.
-func (l *Log) waits(q ask.Query, a *Answer) {
-	l.whole(q, a, "jobs count that started in that time; UTC")
+func (l *Log) waits(q ask.Query) (r Result) {
+	r.whole(l, q, "jobs count that started in that time; UTC")
 	var all []int64
-	for _, r := range l.records() {
-		first, _ := begun(r)
-		if wait, ok := r.Wait(); ok && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || first.Run.Site == q.Site) && within(q, first.Run.Started) {
+	for _, rec := range l.records() {
+		first, _ := begun(rec)
+		if wait, ok := rec.Wait(); ok && (q.Tenant == "" || rec.Job.Tenant == q.Tenant) && (q.Site == "" || first.Run.Site == q.Site) && within(q, first.Run.Started) {
 			all = append(all, wait.Milliseconds())
-			a.cite(l.deciding(r))
+			r.cite(l.deciding(rec))
 		}
 	}
 	if len(all) == 0 {
-		a.say("No job started then.")
-		return
+		r.say("No job started then.")
+		return r
 	}
 	slices.Sort(all)
 	var sum int64
@@ -100,54 +110,46 @@ func (l *Log) waits(q ask.Query, a *Answer) {
 		sum += v
 	}
 	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
-	show := func(ms int64) string { return format.FormatDuration(time.Duration(ms) * time.Millisecond) }
-	mean := sum / int64(len(all))
-	a.say("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
-		format.CountWithNoun(len(all), "job", "jobs"), show(mean), show(rank(50)), show(rank(95)), show(rank(100)))
-	a.figure("run", "started", int64(len(all)), "count")
-	a.figure("run", "mean-wait", mean, "ms")
-	a.figure("run", "median-wait", rank(50), "ms")
-	a.figure("run", "p95-wait", rank(95), "ms")
-	a.figure("run", "longest-wait", rank(100), "ms")
+	r.say("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
+		counted(ofRun("started", int64(len(all)), "count"), "job", "jobs"), ofRun("mean-wait", sum/int64(len(all)), "ms"), ofRun("median-wait", rank(50), "ms"),
+		ofRun("p95-wait", rank(95), "ms"), ofRun("longest-wait", rank(100), "ms"))
+	return r
 }
 
 // pending lists the jobs that had arrived and not started.
-func (l *Log) pending(q ask.Query, a *Answer) {
-	at := l.moment(q, a)
+func (l *Log) pending(q ask.Query) (r Result) {
+	at := r.moment(l, q)
 	if q.Site != "" {
-		a.assume("those given to " + name(q.Site) + " by then; a job that is given to no site waits at none")
+		r.assume("those given to %s by then; a job that is given to no site waits at none", called(q.Site))
 	}
 	var all []history.JobRecord
-	for _, r := range l.records() {
-		_, runs := stintAt(r, at)
-		waits := r.Job.Arrival <= at && !runs && (r.State != history.Ended || r.Run.Ended > at) && (r.Refusal == nil || r.Refusal.Said.At > at)
-		if waits && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || l.givenTo(r, at) == q.Site) {
-			all = append(all, r)
+	for _, x := range l.records() {
+		_, runs := stintAt(x, at)
+		waits := x.Job.Arrival <= at && !runs && (x.State != history.Ended || x.Run.Ended > at) && (x.Refusal == nil || x.Refusal.Said.At > at)
+		if waits && (q.Tenant == "" || x.Job.Tenant == q.Tenant) && (q.Site == "" || l.givenTo(x, at) == q.Site) {
+			all = append(all, x)
 		}
 	}
 	slices.SortStableFunc(all, func(x, y history.JobRecord) int { return cmp.Compare(x.Job.Arrival, y.Job.Arrival) })
 	var gpu protocol.Milli
-	a.Table = &Table{Head: []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}}
-	for i, r := range all {
-		gpu += r.Job.TotalGPUMilli()
-		d, why := l.standing(r, at)
-		a.cite(d.Number)
+	r.Head = []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}
+	for i, x := range all {
+		gpu += x.Job.TotalGPUMilli()
+		d, why := l.standing(x, at)
+		r.cite(d.Number)
 		if i < mostListed {
-			a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
-			a.figure(ofJob(r.Job.ID), "gpus", int64(r.Job.TotalGPUMilli()), "thousandths")
-			a.row(name(r.Job.ID), format.FormatInstant(r.Job.Arrival), format.FormatThousandths(r.Job.TotalGPUMilli()), name(r.Job.Tenant), cite(d.Number), why)
+			r.row(called(x.Job.ID), jobFigure(x.Job.ID, "arrival", int64(x.Job.Arrival), "instant"), jobFigure(x.Job.ID, "gpus", int64(x.Job.TotalGPUMilli()), "thousandths"),
+				called(x.Job.Tenant), citation(d.Number), recorded(why))
 		}
 	}
-	a.say("%s, for %s GPUs in all.", format.CountWithNoun(len(all), "job was waiting", "jobs were waiting"), format.FormatThousandths(gpu))
+	r.say("%s, for %s GPUs in all.", counted(ofRun("waiting", int64(len(all)), "count", r.Cites...), "job was waiting", "jobs were waiting"), ofRun("gpus-waiting", int64(gpu), "thousandths"))
 	if len(all) > mostListed {
-		a.say("The %d that waited longest are shown.", mostListed)
-		a.figure("run", "shown", mostListed, "count")
+		r.say("The %s that waited longest are shown.", ofRun("shown", mostListed, "count"))
 	}
-	a.figure("run", "waiting", int64(len(all)), "count", a.Cites...)
-	a.figure("run", "gpus-waiting", int64(gpu), "thousandths")
+	return r
 }
 
-// decisionInWords says a decision in a few words.
+// decisionInWords puts a decision into a few words.
 func decisionInWords(d history.DecisionRef) string {
 	switch d.Kind {
 	case "":
@@ -198,68 +200,73 @@ func (l *Log) givenTo(r history.JobRecord, at protocol.Time) string {
 	return d.Site
 }
 
+// A tally counts the jobs that a question is about.
+type jobTally struct {
+	all, planned, going int
+	states, by          map[string]int
+}
+
 // count says how many jobs there are, and how far they came.
-func (l *Log) count(q ask.Query, a *Answer) {
-	l.whole(q, a, "jobs count that arrived in that time; UTC")
-	states := make(map[string]int)
-	a.Table = &Table{Head: []string{"job", "state", "arrived", "tenant", "decision"}}
-	n := 0
-	by := make(map[string]int)
-	planned, going := 0, 0
-	for _, r := range l.records() {
-		there := q.Site == "" || slices.ContainsFunc(stints(r), func(x stint) bool { return x.Run.Site == q.Site })
-		if there && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && within(q, r.Job.Arrival) {
-			if r.Run != nil && r.Run.Planned {
-				planned++
-				if r.Run.Started <= l.last() {
-					going++
-				}
-			}
-			states[string(r.State)]++
-			by[key(q, r)]++
-			d := l.deciding(r)
-			a.cite(d)
-			if n++; n <= mostListed && q.By == "" {
-				a.figure(ofJob(r.Job.ID), "arrival", int64(r.Job.Arrival), "instant")
-				a.row(name(r.Job.ID), string(r.State), format.FormatInstant(r.Job.Arrival), name(r.Job.Tenant), cite(d))
+func (l *Log) count(q ask.Query) (r Result) {
+	r.whole(l, q, "jobs count that arrived in that time; UTC")
+	r.Head = []string{"job", "state", "arrived", "tenant", "decision"}
+	n := jobTally{states: make(map[string]int), by: make(map[string]int)}
+	for _, rec := range l.records() {
+		there := q.Site == "" || slices.ContainsFunc(stints(rec), func(x stint) bool { return x.Run.Site == q.Site })
+		if !there || q.Tenant != "" && rec.Job.Tenant != q.Tenant || !within(q, rec.Job.Arrival) {
+			continue
+		}
+		if rec.Run != nil && rec.Run.Planned {
+			n.planned++
+			if rec.Run.Started <= l.last() {
+				n.going++
 			}
 		}
+		n.states[string(rec.State)]++
+		n.by[key(q, rec)]++
+		d := l.deciding(rec)
+		r.cite(d)
+		if n.all++; n.all <= mostListed && q.By == "" {
+			r.row(called(rec.Job.ID), recorded(rec.State), jobFigure(rec.Job.ID, "arrival", int64(rec.Job.Arrival), "instant"), called(rec.Job.Tenant), citation(d))
+		}
 	}
-	var parts []string
-	for _, s := range sorted(states) {
-		parts = append(parts, fmt.Sprintf("%d %s", states[s], s))
-		a.figure("run", "jobs-"+s, int64(states[s]), "count")
+	r.sayCount(l, q, n)
+	if q.By != "" {
+		r.Head, r.Rows = []string{q.By, "jobs"}, nil
+		none := map[string]string{"tenant": "of no tenant", "site": "at no site"}[q.By]
+		for _, k := range sorted(n.by) {
+			r.row(called(cmp.Or(k, none)), Figure{q.By + "/" + cmp.Or(k, none), "jobs", int64(n.by[k]), "count", nil})
+		}
+	} else if n.all > mostListed {
+		r.say("The first %s by name are shown.", ofRun("shown", mostListed, "count"))
 	}
-	a.figure("run", "jobs", int64(n), "count", a.Cites...)
-	all := format.CountWithNoun(n, "job", "jobs")
+	return r
+}
+
+// sayCount words a tally.
+func (r *Result) sayCount(l *Log, q ask.Query, n jobTally) {
+	var states listed
+	for _, s := range sorted(n.states) {
+		states = append(states, shownAs{ofRun("jobs-"+s, int64(n.states[s]), "count"), func(v int64) string { return strconv.FormatInt(v, 10) + " " + s }})
+	}
+	all := counted(ofRun("jobs", int64(n.all), "count", r.Cites...), "job", "jobs")
+	arrived := phrase("")
 	if q.To != 0 {
-		all += " that arrived in that time"
+		arrived = " that arrived in that time"
 	}
 	switch {
-	case n == 0:
-		a.say("%s.", all)
-	case q.Site != "" && planned > 0: // it may not have begun
-		a.say("%s %s at %s or %s: %s.", all, format.PluralForm(n, "is", "are"), name(q.Site), format.PluralForm(n, "was", "were"), format.JoinWithAnd(parts))
+	case n.all == 0:
+		r.say("%s%s.", all, arrived)
+	case q.Site != "" && n.planned > 0: // it may not have begun
+		r.say("%s%s %s at %s or %s: %s.", all, arrived, plural(n.all, "is", "are"), called(q.Site), plural(n.all, "was", "were"), states)
 	case q.Site != "":
-		a.say("%s ran at %s: %s.", all, name(q.Site), format.JoinWithAnd(parts))
+		r.say("%s%s ran at %s: %s.", all, arrived, called(q.Site), states)
 	default:
-		a.say("%s: %s.", all, format.JoinWithAnd(parts))
+		r.say("%s%s: %s.", all, arrived, states)
 	}
-	if going > 0 {
-		a.say("Of those awarded, %d %s running at %s as planned; a site says when a job started when it is over.", going, format.PluralForm(going, "is", "are"), format.FormatInstant(l.last()))
-		a.figure("run", "running-as-planned", int64(going), "count")
-		a.figure("run", "at", int64(l.last()), "instant")
-	}
-	if q.By != "" {
-		a.Table = &Table{Head: []string{q.By, "jobs"}}
-		nobody := map[string]string{"tenant": "of no tenant", "site": "at no site"}[q.By]
-		for _, k := range sorted(by) {
-			a.row(name(cmp.Or(k, nobody)), fmt.Sprint(by[k]))
-			a.figure(q.By+"/"+cmp.Or(k, nobody), "jobs", int64(by[k]), "count")
-		}
-	} else if n > mostListed {
-		a.say("The first %d by name are shown.", mostListed)
-		a.figure("run", "shown", mostListed, "count")
+	if n.going > 0 {
+		r.say("Of those awarded, %s %s running at %s as planned; a site says when a job started when it is over.",
+			ofRun("running-as-planned", int64(n.going), "count"), plural(n.going, "is", "are"), ofRun("at", int64(l.last()), "instant"))
 	}
 }
 
@@ -272,48 +279,46 @@ func key(q ask.Query, r history.JobRecord) string {
 }
 
 // stuck lists the jobs that had not ended, those that cannot go on first.
-func (l *Log) stuck(q ask.Query, a *Answer) {
-	a.assume("jobs that had not ended when the record did, at " + format.FormatInstant(l.last()) + " UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to")
+func (l *Log) stuck(ask.Query) (r Result) {
+	r.assume("jobs that had not ended when the record did, at %s UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to", end(l))
 	type line struct {
-		r   history.JobRecord
+		rec history.JobRecord
 		why string
 	}
 	var stuck, others []line
 	refused := 0
-	for _, r := range l.records() {
-		if r.State == history.Refused {
+	for _, rec := range l.records() {
+		if rec.State == history.Refused {
 			refused++
 		}
-		if r.State == history.Ended || r.State == history.Refused { // nothing more comes of it
+		if rec.State == history.Ended || rec.State == history.Refused { // nothing more comes of it
 			continue
 		}
-		if why := l.stands(r); why != "" {
-			stuck = append(stuck, line{r, why})
+		if why := l.stands(rec); why != "" {
+			stuck = append(stuck, line{rec, why})
 		} else {
-			others = append(others, line{r, ""})
+			others = append(others, line{rec, ""})
 		}
 	}
 	all := append(stuck, others...)
-	a.Table = &Table{Head: []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}}
+	r.Head = []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}
 	for i, x := range all {
-		d, why := l.standing(x.r, l.last())
-		a.cite(d.Number)
+		d, why := l.standing(x.rec, l.last())
+		r.cite(d.Number)
 		if i < mostListed {
-			a.figure(ofJob(x.r.Job.ID), "arrival", int64(x.r.Job.Arrival), "instant")
-			a.row(name(x.r.Job.ID), string(x.r.State), cmp.Or(x.why, "no"), format.FormatInstant(x.r.Job.Arrival), name(x.r.Job.Tenant), cite(d.Number), why)
+			r.row(called(x.rec.Job.ID), recorded(x.rec.State), phrase(cmp.Or(x.why, "no")), jobFigure(x.rec.Job.ID, "arrival", int64(x.rec.Job.Arrival), "instant"),
+				called(x.rec.Job.Tenant), citation(d.Number), recorded(why))
 		}
 	}
-	a.say("%s not ended; %d of them %s stuck.", format.CountWithNoun(len(all), "job has", "jobs have"), len(stuck), format.PluralForm(len(stuck), "is", "are"))
+	r.say("%s not ended; %s of them %s stuck.", counted(ofRun("not-ended", int64(len(all)), "count", r.Cites...), "job has", "jobs have"),
+		ofRun("stuck", int64(len(stuck)), "count"), plural(len(stuck), "is", "are"))
 	if refused > 0 {
-		a.say("%s refused or cancelled, and not among them.", format.CountWithNoun(refused, "job was", "jobs were"))
-		a.figure("run", "refused", int64(refused), "count")
+		r.say("%s refused or cancelled, and not among them.", counted(ofRun("refused", int64(refused), "count"), "job was", "jobs were"))
 	}
 	if len(all) > mostListed {
-		a.say("The first %d are shown.", mostListed)
-		a.figure("run", "shown", mostListed, "count")
+		r.say("The first %s are shown.", ofRun("shown", mostListed, "count"))
 	}
-	a.figure("run", "not-ended", int64(len(all)), "count", a.Cites...)
-	a.figure("run", "stuck", int64(len(stuck)), "count")
+	return r
 }
 
 // stands says why a job that has not ended cannot go on; "" if it can.
@@ -332,8 +337,8 @@ func (l *Log) stands(r history.JobRecord) string {
 }
 
 // shares tells what each tenant got.
-func (l *Log) shares(q ask.Query, a *Answer) {
-	a.assume("this federation promises no shares; these are the GPU-hours that each tenant's ended jobs held")
+func (l *Log) shares(q ask.Query) (r Result) {
+	r.assume("this federation promises no shares; these are the GPU-hours that each tenant's ended jobs held")
 	by := make(map[string]int64) // thousandths of a GPU times milliseconds
 	n := make(map[string]int)
 	var all int64
@@ -345,27 +350,36 @@ func (l *Log) shares(q ask.Query, a *Answer) {
 		}
 		all += held
 	}
-	a.Table = &Table{Head: []string{"tenant", "jobs", "GPU-hours", "share"}}
+	of := func(tenant, what string, value int64, unit string) Figure {
+		return Figure{"tenant/" + tenant, what, value, unit, nil}
+	}
+	r.Head = []string{"tenant", "jobs", "GPU-hours", "share"}
 	for _, t := range sorted(by) {
 		if q.Tenant == "" || q.Tenant == t {
-			a.row(name(t), fmt.Sprint(n[t]), fmt.Sprintf("%.1f", float64(by[t])/3.6e9), a.percent("tenant/"+t, "share", by[t], all))
-			a.figure("tenant/"+t, "gpu-time", by[t]/1000, "gpu-ms")
-			a.figure("tenant/"+t, "jobs", int64(n[t]), "count")
+			r.row(called(t), of(t, "jobs", int64(n[t]), "count"), of(t, "gpu-time", by[t]/1000, "gpu-ms"), share("tenant/"+t, "share", by[t], all))
 		}
 	}
-	a.say("%.1f GPU-hours in all.", float64(all)/3.6e9)
+	r.say("%s GPU-hours in all.", ofRun("gpu-time", all/1000, "gpu-ms"))
 	if q.Tenant != "" {
 		if by[q.Tenant] == 0 && n[q.Tenant] == 0 {
-			a.say("None of the jobs of %s has ended, so it got none so far.", name(q.Tenant))
+			r.say("None of the jobs of %s has ended, so it got none so far.", called(q.Tenant))
 		} else {
-			a.say("%s got %.1f GPU-hours of them, %s.", name(q.Tenant), float64(by[q.Tenant])/3.6e9, a.percent("tenant/"+q.Tenant, "share", by[q.Tenant], all))
+			r.say("%s got %s GPU-hours of them, %s.", called(q.Tenant), of(q.Tenant, "gpu-time", by[q.Tenant]/1000, "gpu-ms"), share("tenant/"+q.Tenant, "share", by[q.Tenant], all))
 		}
 	}
-	if len(l.book.Tenants()) > 0 {
-		a.say("An equal part of all %s would be %s.", format.CountWithNoun(len(l.book.Tenants()), "tenant", "tenants"), a.percent("run", "equal-part", 1, int64(len(l.book.Tenants()))))
-		a.figure("run", "tenants", int64(len(l.book.Tenants())), "count")
+	if tenants := len(l.book.Tenants()); tenants > 0 {
+		r.say("An equal part of all %s would be %s.", counted(ofRun("tenants", int64(tenants), "count"), "tenant", "tenants"), share("run", "equal-part", 1, int64(tenants)))
 	}
-	a.figure("run", "gpu-time", all/1000, "gpu-ms")
+	return r
+}
+
+// share returns a part of a whole in per cent; a dash of nothing or less, as a cost is
+// where prices are negative.
+func share(subject, what string, part, whole int64) Part {
+	if whole <= 0 {
+		return phrase("–")
+	}
+	return asPercent(Figure{subject, what, int64(math.Round(float64(part) * 1000 / float64(whole))), "thousandths", nil})
 }
 
 // notable returns a few jobs to ask about: those that wait still, then those that

@@ -15,7 +15,7 @@ import (
 type Log struct {
 	book   *history.Book
 	totals []history.Totals
-	said   []protocol.Message // that the market said or heard
+	said   []protocol.Message // that the market sent or received
 	stage  Stage
 
 	run *counterfactual.RoundReplay // said[:fed], stepped over
@@ -54,8 +54,8 @@ func (l *Log) Span() (first, last protocol.Time) { return l.first(), l.last() }
 func (l *Log) first() protocol.Time { return l.book.Coverage().First }
 func (l *Log) last() protocol.Time  { return l.book.Coverage().Last }
 
-// begins returns from when on a record has all that a coordinator heard. Of before it
-// may have the jobs that the books kept.
+// begins returns from when on the record has all messages that a coordinator received.
+// Of the time before it may have the jobs that the coordinator restored.
 func (l *Log) begins() protocol.Time { return max(l.first(), l.book.Coverage().Since) }
 
 // today returns the midnight before the last submission, as far as the record goes, for

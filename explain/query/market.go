@@ -109,15 +109,15 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 			a.say("%s missed %d of %s.", name(s), n, format.CountWithNoun(rounds, "round", "rounds"))
 		}
 		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
-		a.figure("site/"+s, "last-heard", int64(l.book.Site(s).Heard()), "instant")
-		a.row(name(s), fmt.Sprint(missed[s]), format.FormatInstant(l.book.Site(s).Heard()))
+		a.figure("site/"+s, "last-heard", int64(l.book.Site(s).LastMessage()), "instant")
+		a.row(name(s), fmt.Sprint(missed[s]), format.FormatInstant(l.book.Site(s).LastMessage()))
 	}
 }
 
 // open reports whether a round may still be answered where the record ends.
 func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last() && r.Awards+r.Holds == 0 }
 
-// allAnswered says that no site was silent: of those that were there, if one was gone.
+// allAnswered puts into words that no site was silent; one that was declared gone is no such site.
 func (l *Log) allAnswered(q ask.Query) string {
 	if len(l.outagesIn(q)) > 0 {
 		return "All other sites answered"

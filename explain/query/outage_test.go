@@ -38,7 +38,7 @@ func TestAnOutageIsAnswered(t *testing.T) {
 	s.call(2)
 	s.offer("lyon", 2, "train-1", protocol.NoCapacity)
 	l := s.log()
-	for _, a := range []Answer{l.Ask("what was lost in the outage"), l.Answer(ask.Query{Ask: "outages"}), l.Answer(ask.Query{Ask: "outages", Site: "oslo"})} {
+	for _, a := range []Answer{l.Ask("what was lost in the outage"), l.Ask("when was the outage"), l.Ask("was there an outage"), l.Answer(ask.Query{Ask: "outages"}), l.Answer(ask.Query{Ask: "outages", Site: "oslo"})} {
 		text := strings.Join(a.Text, " ")
 		if !strings.Contains(text, "ada declared oslo gone at 13 Apr 14:00, and it has not come back. 1 job was taken from it and put on sale: train-1.") || strings.Contains(text, "None") {
 			t.Errorf("%s: %q", a.Read, text)
@@ -75,6 +75,11 @@ func TestAPauseIsAnswered(t *testing.T) {
 		}
 		if got := strings.Join(a.Table.Rows[0], " "); tc.row != "" && got != tc.row {
 			t.Errorf("%+v: %q; want %q", tc.q, got, tc.row)
+		}
+	}
+	for q, n := range map[string]int64{"was resumes paused": 2, "is halved paused": 1, "why was halved paused": 1, "which jobs were paused": 3} {
+		if a := l.Ask(q); a.Kind != "answer" || figure(t, a, "run", "pauses") != n {
+			t.Errorf("%s: %s %q", q, a.Kind, a.Text)
 		}
 	}
 	if a := accepted().log().Answer(ask.Query{Ask: "pauses", Job: "train-1"}); figure(t, a, "run", "pauses") != 0 || a.Text[0] != "Job train-1 was not paused." {

@@ -15,7 +15,7 @@ type outage struct {
 	from, to protocol.Time // to: 0 while the site has not come back
 	by       string
 	taken    []history.JobRecord // jobs that it had
-	held     int64               // by their runs, in GPU milliseconds; as planned, where a start was not told
+	held     int64               // by their runs, in GPU milliseconds; by the planned start, where the measured one is not known
 }
 
 // outagesIn returns the outages that a query is about.
@@ -24,14 +24,14 @@ func (l *Log) outagesIn(q ask.Query) (all []outage) {
 		if q.Site != "" && q.Site != name {
 			continue
 		}
-		said := l.book.Site(name).Inventories
-		for i, x := range said {
+		reports := l.book.Site(name).Inventories
+		for i, x := range reports {
 			if !x.Gone || !within(q, x.At) {
 				continue
 			}
 			o := outage{site: name, from: x.At}
-			if i+1 < len(said) {
-				o.to = said[i+1].At
+			if i+1 < len(reports) {
+				o.to = reports[i+1].At
 			}
 			l.loss(&o)
 			all = append(all, o)
@@ -64,7 +64,7 @@ func (l *Log) outages(q ask.Query, a *Answer) {
 	}
 }
 
-// sayOutages says of each outage what was lost, and returns how many there were.
+// sayOutages lists each outage with what was lost, and returns how many there were.
 func (l *Log) sayOutages(q ask.Query, a *Answer) int {
 	all := l.outagesIn(q)
 	a.figure("run", "outages", int64(len(all)), "count")

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +14,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A responder answers one sort of query.
+// An evaluator computes what a query comes to.
+type evaluator func(*Log, ask.Query) Result
+
+// evaluators are those of all families, by what is asked. Each family has its table in
+// its own file, so that a new question is one entry there and one in the lexicon.
+var evaluators = merged(aboutSites, aboutJobs)
+
+func merged(families ...map[string]evaluator) map[string]evaluator {
+	all := make(map[string]evaluator)
+	for _, f := range families {
+		maps.Copy(all, f)
+	}
+	return all
+}
+
+// A responder answers one sort of query as text. Those that are left are on their way
+// to evaluators.
 type responder func(*Log, ask.Query, *Answer)
 
 var responders map[string]responder
@@ -27,16 +44,14 @@ func init() {
 		"elsewhere": (*Log).elsewhere, "elsewhere-at": (*Log).elsewhereAt, "immediate": (*Log).immediate, "saved": (*Log).saved,
 		"reprice": (*Log).reprice, "breakeven": (*Log).breakeven, "without": (*Log).without, "slack": (*Log).slack, "unbound": (*Log).unbound,
 		"day-without": (*Log).dayWithout, "day-carbon": (*Log).dayCarbon, "policies": (*Log).policies,
-		"bill": (*Log).bill, "top": (*Log).top, "mix": (*Log).mix, "late": (*Log).late, "waits": (*Log).waits,
-		"pending": (*Log).pending, "intensity": (*Log).intensity, "price": (*Log).price, "greenest": (*Log).greenest,
-		"cheapest": (*Log).cheapest, "dirtiest": (*Log).dirtiest, "free": (*Log).free, "block": (*Log).block, "fit": (*Log).fit,
-		"power": (*Log).power, "report": (*Log).report, "best-hour": (*Log).bestHour, "best-price": (*Log).bestHour,
+		"bill": (*Log).bill, "top": (*Log).top, "mix": (*Log).mix,
+		"best-hour": (*Log).bestHour, "best-price": (*Log).bestHour,
 		"forecast": (*Log).forecast, "forecast-error": (*Log).forecastError, "best-start": (*Log).bestStart,
-		"weights": (*Log).weights, "shares": (*Log).shares, "bid-error": (*Log).bidError, "silent": (*Log).silent, "stuck": (*Log).stuck,
+		"weights": (*Log).weights, "bid-error": (*Log).bidError, "silent": (*Log).silent,
 		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
 		"no-arbitration": (*Log).arbitration, "no-preemption": (*Log).preemption, "no-priority": (*Log).priority, "no-day-before": (*Log).dayBefore,
 		"no-fragments": (*Log).fragments, "overflow": (*Log).overflow, "no-policy-log": (*Log).policyLog, "no-rule": (*Log).ruleByID,
-		"jobs": (*Log).count, "summary": (*Log).summary, "outages": (*Log).outages, "pauses": (*Log).pauses,
+		"summary": (*Log).summary, "outages": (*Log).outages, "pauses": (*Log).pauses,
 	}
 }
 
@@ -56,14 +71,19 @@ func (l *Log) Answer(q ask.Query) Answer {
 		a.say("%s", text)
 		return a
 	}
-	do := responders[q.Ask]
-	if do == nil {
+	evaluate, do := evaluators[q.Ask], responders[q.Ask]
+	if evaluate == nil && do == nil {
 		return *unclear("No question of that sort is known: `gridbid ask help`.")
 	}
 	if back := l.check(q); back != nil {
 		return *back
 	}
-	do(l, q, &a)
+	if evaluate != nil {
+		r := evaluate(l, q)
+		r.fill(&a)
+	} else {
+		do(l, q, &a)
+	}
 	if q.Job != "" || q.Decision != 0 {
 		if m := l.matter(q); m.met {
 			a.figure("decision", "round", int64(m.h.Round), "count", m.cited()...)

@@ -2,13 +2,11 @@ package query
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -31,91 +29,108 @@ func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
 	return series[int(hour-o.From)/int(time.Hour.Milliseconds())], true
 }
 
-// grid lists a quantity of every site's grid, the least first.
-func (l *Log) grid(q ask.Query, a *Answer, what, unit string, price bool) []string {
-	at := l.moment(q, a)
-	type line struct {
-		site  string
-		v     int64
-		known bool
-		said  protocol.Time
-	}
-	var lines []line
+// aboutSites are the questions about sites at a time.
+var aboutSites = map[string]evaluator{
+	"intensity": (*Log).intensity, "price": (*Log).price, "greenest": (*Log).greenest, "cheapest": (*Log).cheapest, "dirtiest": (*Log).dirtiest,
+	"free": (*Log).free, "block": (*Log).block, "fit": (*Log).fit, "power": (*Log).power, "report": (*Log).report,
+	"utilization": (*Log).utilization,
+}
+
+// siteFigure returns a figure of a site.
+func siteFigure(site, what string, value int64, unit string) Figure {
+	return Figure{"site/" + site, what, value, unit, nil}
+}
+
+// A gridValue is what a site last said of its grid, for one instant.
+type gridValue struct {
+	site  string
+	value Figure
+	known bool
+	said  protocol.Time
+}
+
+// grid lists a quantity of every site's grid, the least first; those that had said it
+// come first, and are returned.
+func (l *Log) grid(q ask.Query, what, unit string, price bool) (r Result, known []gridValue) {
+	at := r.moment(l, q)
+	var unknown []gridValue
 	for _, name := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != name {
 			continue
 		}
-		x := line{site: name}
+		x := gridValue{site: name}
 		if o, ok := seen(l.book.Site(name), at); ok {
-			x.v, x.known = o.metric(price, at)
-			x.said = o.At
+			v, ok := o.metric(price, at)
+			x.value, x.known, x.said = siteFigure(name, what, v, unit), ok, o.At
 		}
-		lines = append(lines, x)
-	}
-	slices.SortStableFunc(lines, func(x, y line) int {
-		if x.known != y.known {
-			if x.known {
-				return -1
-			}
-			return 1
+		if x.known {
+			known = append(known, x)
+		} else {
+			unknown = append(unknown, x)
 		}
-		return cmp.Compare(x.v, y.v)
-	})
-	a.Table = &Table{Head: []string{"site", what, "as said at"}}
-	var order []string
-	for _, x := range lines {
-		if !x.known {
-			a.row(name(x.site), "not known", format.FormatInstant(x.said))
-			a.figure("site/"+x.site, "said", int64(x.said), "instant")
-			continue
+	}
+	slices.SortStableFunc(known, func(x, y gridValue) int { return cmp.Compare(x.value.Value, y.value.Value) })
+	r.Head = []string{"site", what, "as said at"}
+	chart := &Chart{Kind: "sites", Title: what + " by site"}
+	for _, x := range known {
+		r.row(called(x.site), x.value, siteFigure(x.site, "said", int64(x.said), "instant"))
+		chart.Unit = unit
+		chart.add(what, Point{Label: x.site, Value: x.value.Value})
+	}
+	for _, x := range unknown {
+		r.row(called(x.site), phrase("not known"), siteFigure(x.site, "said", int64(x.said), "instant"))
+	}
+	r.Chart = chart.drawn()
+	return r, known
+}
+
+func (l *Log) carbonNow(q ask.Query) (Result, []gridValue) {
+	return l.grid(q, "carbon-intensity", "milligrams-per-kwh", false)
+}
+
+func (l *Log) priceNow(q ask.Query) (Result, []gridValue) {
+	return l.grid(q, "price", "microdollars-per-kwh", true)
+}
+
+func (l *Log) intensity(q ask.Query) Result { return valueOfOne(q)(l.carbonNow(q)) }
+func (l *Log) price(q ask.Query) Result     { return valueOfOne(q)(l.priceNow(q)) }
+
+// valueOfOne says the one value that was asked for.
+func valueOfOne(q ask.Query) func(Result, []gridValue) Result {
+	return func(r Result, known []gridValue) Result {
+		switch {
+		case len(known) == 0:
+			r.say("No site had said it by then.")
+		case q.Site != "":
+			r.say("%s: %s.", called(q.Site), known[0].value)
 		}
-		order = append(order, x.site)
-		a.row(name(x.site), shown(price, x.v), format.FormatInstant(x.said))
-		a.figure("site/"+x.site, what, x.v, unit)
-		a.figure("site/"+x.site, "said", int64(x.said), "instant")
-	}
-	a.Chart = a.bars("sites", what+" by site", what, "site/")
-	return order
-}
-
-func (l *Log) carbonNow(q ask.Query, a *Answer) []string {
-	return l.grid(q, a, "carbon-intensity", "milligrams-per-kwh", false)
-}
-
-func (l *Log) priceNow(q ask.Query, a *Answer) []string {
-	return l.grid(q, a, "price", "microdollars-per-kwh", true)
-}
-
-func (l *Log) intensity(q ask.Query, a *Answer) { l.told(q, a, l.carbonNow(q, a)) }
-func (l *Log) price(q ask.Query, a *Answer)     { l.told(q, a, l.priceNow(q, a)) }
-
-// told says the one value that was asked for.
-func (l *Log) told(q ask.Query, a *Answer, known []string) {
-	switch {
-	case len(known) == 0:
-		a.say("No site had said it by then.")
-	case q.Site != "":
-		a.say("%s: %s.", name(q.Site), a.Table.Rows[0][1])
+		return r
 	}
 }
 
-func (l *Log) greenest(q ask.Query, a *Answer) {
-	l.pick(a, l.carbonNow(q, a), "The greenest site is", 0)
-}
-func (l *Log) cheapest(q ask.Query, a *Answer) {
-	l.pick(a, l.priceNow(q, a), "The site with the cheapest electricity is", 0)
-}
-func (l *Log) dirtiest(q ask.Query, a *Answer) {
-	order := l.carbonNow(q, a)
-	l.pick(a, order, "The site with the most carbon per kWh is", len(order)-1)
+func (l *Log) greenest(q ask.Query) Result {
+	r, known := l.carbonNow(q)
+	return r.pick("The greenest site is %s, with %s.", known, 0)
 }
 
-func (l *Log) pick(a *Answer, order []string, what string, i int) {
-	if len(order) == 0 {
-		a.say("No site had said it by then.")
-		return
+func (l *Log) cheapest(q ask.Query) Result {
+	r, known := l.priceNow(q)
+	return r.pick("The site with the cheapest electricity is %s, with %s.", known, 0)
+}
+
+func (l *Log) dirtiest(q ask.Query) Result {
+	r, known := l.carbonNow(q)
+	return r.pick("The site with the most carbon per kWh is %s, with %s.", known, len(known)-1)
+}
+
+// pick says which site is at one end.
+func (r Result) pick(form string, known []gridValue, i int) Result {
+	if len(known) == 0 {
+		r.say("No site had said it by then.")
+	} else {
+		r.say(form, called(known[i].site), known[i].value)
 	}
-	a.say("%s %s, with %s.", what, name(order[i]), a.Table.Rows[i][1])
+	return r
 }
 
 // A stock is the GPUs of one model at one site, and those that are free.
@@ -167,21 +182,19 @@ func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
 	return all
 }
 
-func (l *Log) stockTable(q ask.Query, a *Answer) []stock {
-	at := l.moment(q, a)
-	all := l.stocks(q, at)
-	a.Table = &Table{Head: []string{"site", "model", "GPUs", "free", "largest block"}}
+func (l *Log) stockTable(q ask.Query) (r Result, all []stock) {
+	at := r.moment(l, q)
+	all = l.stocks(q, at)
+	r.Head = []string{"site", "model", "GPUs", "free", "largest block"}
 	for _, s := range all {
-		a.row(name(s.site), name(s.model), format.FormatThousandths(s.all), format.FormatThousandths(s.free), fmt.Sprint(s.block))
-		a.figure("site/"+s.site, "all-"+s.model, int64(s.all), "thousandths")
-		a.figure("site/"+s.site, "free-"+s.model, int64(s.free), "thousandths")
-		a.figure("site/"+s.site, "block-"+s.model, int64(s.block), "count")
+		r.row(called(s.site), called(s.model), siteFigure(s.site, "all-"+s.model, int64(s.all), "thousandths"),
+			siteFigure(s.site, "free-"+s.model, int64(s.free), "thousandths"), siteFigure(s.site, "block-"+s.model, int64(s.block), "count"))
 	}
-	a.Chart = stockChart(all)
+	r.Chart = stockChart(all)
 	if slices.ContainsFunc(all, func(s stock) bool { return s.untold }) {
-		a.assume("a block is what there can be at most: on which GPUs a job runs is told when it is over")
+		r.assume("a block is what there can be at most: on which GPUs a job runs is told when it is over")
 	}
-	return all
+	return r, all
 }
 
 func stockChart(all []stock) *Chart {
@@ -193,27 +206,32 @@ func stockChart(all []stock) *Chart {
 }
 
 // free says which GPUs nobody held.
-func (l *Log) free(q ask.Query, a *Answer) {
+func (l *Log) free(q ask.Query) Result {
+	r, stocks := l.stockTable(q)
 	var free, all protocol.Milli
 	models := make(map[string]stock)
-	for _, s := range l.stockTable(q, a) {
+	for _, s := range stocks {
 		free, all = free+s.free, all+s.all
 		m := models[s.model]
 		models[s.model] = stock{free: m.free + s.free, all: m.all + s.all}
 	}
-	a.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.", format.FormatThousandths(free), format.FormatThousandths(all))
-	var by []string
+	r.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.",
+		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{subjectOf(q), "all", int64(all), "thousandths", nil})
+	var forms []string
+	var parts []Part
 	for _, model := range sorted(models) {
+		forms = append(forms, "%s %s of %s")
 		m := models[model]
-		by = append(by, fmt.Sprintf("%s %s of %s", name(model), format.FormatThousandths(m.free), format.FormatThousandths(m.all)))
-		a.figure("model/"+model, "free", int64(m.free), "thousandths")
-		a.figure("model/"+model, "all", int64(m.all), "thousandths")
+		parts = append(parts, called(model), Figure{"model/" + model, "free", int64(m.free), "thousandths", nil}, Figure{"model/" + model, "all", int64(m.all), "thousandths", nil})
 	}
-	if len(by) > 1 {
-		a.say("By model: %s.", strings.Join(by, ", "))
+	if len(forms) > 1 {
+		r.say("By model: "+strings.Join(forms, ", ")+".", parts...)
+	} else {
+		for _, p := range parts {
+			r.Also = append(r.Also, p.figures()...)
+		}
 	}
-	a.figure(subjectOf(q), "free", int64(free), "thousandths")
-	a.figure(subjectOf(q), "all", int64(all), "thousandths")
+	return r
 }
 
 func subjectOf(q ask.Query) string {
@@ -224,55 +242,60 @@ func subjectOf(q ask.Query) string {
 }
 
 // block says the largest gang that one node could have taken.
-func (l *Log) block(q ask.Query, a *Answer) {
+func (l *Log) block(q ask.Query) Result {
+	r, stocks := l.stockTable(q)
 	best := stock{}
-	for _, s := range l.stockTable(q, a) {
+	for _, s := range stocks {
 		if s.block > best.block {
 			best = s
 		}
 	}
+	largest := Figure{subjectOf(q), "largest-block", int64(best.block), "count", nil}
 	if best.block == 0 {
-		a.say("No whole GPU was free.")
-	} else {
-		is := "is"
-		if best.untold {
-			is = "is at most"
-		}
-		a.say("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
-			is, format.CountWithNoun(best.block, "GPU", "GPUs"), name(best.model), name(best.site))
+		r.say("No whole GPU was free.")
+		r.also(largest)
+		return r
 	}
-	a.figure(subjectOf(q), "largest-block", int64(best.block), "count")
+	is := phrase("is")
+	if best.untold {
+		is = "is at most"
+	}
+	r.say("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
+		is, counted(largest, "GPU", "GPUs"), called(best.model), called(best.site))
+	return r
 }
 
 // fit says where so many GPUs would have fitted on one node.
-func (l *Log) fit(q ask.Query, a *Answer) {
+func (l *Log) fit(q ask.Query) Result {
+	r, stocks := l.stockTable(q)
 	var free protocol.Milli
-	var where []string
-	would := "would"
-	for _, s := range l.stockTable(q, a) {
+	var where listed
+	would := phrase("would")
+	for _, s := range stocks {
 		free += s.free
 		if int64(s.block) >= q.Number {
 			if s.untold {
 				would = "may"
 			}
-			where = append(where, fmt.Sprintf("%s (%s)", name(s.site), name(s.model)))
+			where = append(where, called(name(s.site)+" ("+name(s.model)+")"))
 		}
 	}
-	a.say("%s GPUs were free in all; a job needs its %d on one node.", format.FormatThousandths(free), q.Number)
+	r.say("%s GPUs were free in all; a job needs its %s on one node.",
+		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{"question", "number", q.Number, "count", nil})
 	if len(where) == 0 {
-		a.say("No node had so many free, so the job would not have fitted then.")
+		r.say("No node had so many free, so the job would not have fitted then.")
 	} else {
-		a.say("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, format.JoinWithAnd(where))
+		r.say("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, where)
 	}
-	a.figure(subjectOf(q), "places", int64(len(where)), "count")
-	a.figure(subjectOf(q), "free", int64(free), "thousandths")
+	r.also(Figure{subjectOf(q), "places", int64(len(where)), "count", nil})
+	return r
 }
 
 // power tells the mean draw of the last whole hour that was metered.
-func (l *Log) power(q ask.Query, a *Answer) {
-	at := l.moment(q, a)
-	a.assume("the mean of the last metered hour, before the facility's share")
-	a.Table = &Table{Head: []string{"site", "kW", "hour from"}}
+func (l *Log) power(q ask.Query) (r Result) {
+	at := r.moment(l, q)
+	r.assume("the mean of the last metered hour, before the facility's share")
+	r.Head = []string{"site", "kW", "hour from"}
 	for _, s := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
@@ -284,33 +307,124 @@ func (l *Log) power(q ask.Query, a *Answer) {
 			}
 		}
 		if last.Hour == 0 {
-			a.row(name(s), "not metered yet", "")
+			r.row(called(s), phrase("not metered yet"), phrase(""))
 			continue
 		}
-		a.row(name(s), fmt.Sprintf("%.3f", last.Total.InKWh()), format.FormatInstant(last.Hour))
-		a.figure("site/"+s, "energy-of-hour", int64(last.Total), "millijoules")
-		a.figure("site/"+s, "hour", int64(last.Hour), "instant")
+		drew, hour := asKilowatts(siteFigure(s, "energy-of-hour", int64(last.Total), "millijoules")), siteFigure(s, "hour", int64(last.Hour), "instant")
+		r.row(called(s), drew, hour)
 		if q.Site != "" {
-			a.say("%s drew %.3f kW in the hour from %s.", name(s), last.Total.InKWh(), format.FormatInstant(last.Hour))
+			r.say("%s drew %s kW in the hour from %s.", called(s), drew, hour)
 		}
 	}
+	return r
 }
 
 // report says when sites were last heard.
-func (l *Log) report(q ask.Query, a *Answer) {
-	a.Table = &Table{Head: []string{"site", "last heard", "before the end"}}
+func (l *Log) report(q ask.Query) (r Result) {
+	r.Head = []string{"site", "last heard", "before the end"}
 	for _, s := range l.book.SiteNames() {
 		if q.Site == "" || q.Site == s {
-			heard := l.book.Site(s).Heard()
-			a.row(name(s), format.FormatInstant(heard), format.FormatDuration(l.last().Sub(heard)))
-			a.figure("site/"+s, "last-heard", int64(heard), "instant")
-			a.figure("site/"+s, "silent-for", l.last().Sub(heard).Milliseconds(), "ms")
+			heard := l.book.Site(s).LastMessage()
+			r.row(called(s), siteFigure(s, "last-heard", int64(heard), "instant"), siteFigure(s, "silent-for", l.last().Sub(heard).Milliseconds(), "ms"))
 		}
 	}
 	if s := l.book.Site(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Gone {
-		at := s.Inventories[len(s.Inventories)-1].At
-		a.say("An operator said at %s that %s will not come back.", format.FormatInstant(at), name(q.Site))
-		a.figure("site/"+q.Site, "gone", int64(at), "instant")
+		gone := siteFigure(q.Site, "gone", int64(s.Inventories[len(s.Inventories)-1].At), "instant")
+		r.say("An operator said at %s that %s will not come back.", gone, called(q.Site))
 	}
-	a.say("The record ends at %s UTC.", format.FormatInstant(l.last()))
+	r.say("The record ends at %s UTC.", end(l))
+	return r
+}
+
+// utilization says which part of its GPUs each site had held, over a window or in
+// the hour of an instant. What was lost later held them too.
+func (l *Log) utilization(q ask.Query) (r Result) {
+	from, to := l.first(), l.last()
+	switch {
+	case q.At != 0:
+		from, to = q.At.Floor(time.Hour), q.At.Floor(time.Hour).Add(time.Hour)
+		r.assume("the hour from %s", Figure{"run", "from", int64(from), "instant", nil})
+	case q.To != 0:
+		from, to = q.From, q.To
+	default:
+		r.assume("no time was named, so the whole record, %s to %s UTC", Figure{"run", "begin", int64(l.first()), "instant", nil}, end(l))
+	}
+	type line struct {
+		site          string
+		held, present int64 // thousandths of a GPU times milliseconds
+	}
+	var lines []line
+	for _, s := range l.book.SiteNames() {
+		if q.Site == "" || q.Site == s {
+			lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(l.book.Site(s), from, to)})
+		}
+	}
+	share := func(x line) int64 { return x.held * 1000 / max(1, x.present) }
+	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(share(y), share(x)) })
+	r.Head = []string{"site", "GPU-hours held", "GPU-hours there", "utilization"}
+	all := line{}
+	chart := &Chart{Kind: "sites", Title: "GPU utilization by site", Unit: "thousandths"}
+	for _, x := range lines {
+		part := siteFigure(x.site, "utilization", share(x), "thousandths")
+		r.row(called(x.site), siteFigure(x.site, "held", x.held/1000, "gpu-ms"), siteFigure(x.site, "there", x.present/1000, "gpu-ms"), asPercent(part))
+		chart.add("utilization", Point{Label: x.site, Value: part.Value})
+		all.held, all.present = all.held+x.held, all.present+x.present
+	}
+	r.Chart = chart.drawn()
+	if all.present == 0 {
+		r.say("No site had said of any GPU by then.")
+		return r
+	}
+	subject := subjectOf(q)
+	r.say("Jobs held %s of the GPU time that there was: %s of %s GPU-hours.", asPercent(Figure{subject, "utilization", share(all), "thousandths", nil}),
+		Figure{subject, "held", all.held / 1000, "gpu-ms", nil}, Figure{subject, "there", all.present / 1000, "gpu-ms", nil})
+	return r
+}
+
+// gpuTimeHeld returns what jobs held of a site's GPUs in a window, in thousandths of a GPU times
+// milliseconds.
+func (l *Log) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
+	during := func(gpu protocol.Milli, begin, end protocol.Time) {
+		if overlap := min(end, to) - max(begin, from); overlap > 0 {
+			sum += int64(gpu) * int64(overlap)
+		}
+	}
+	for _, rec := range l.records() {
+		if rec.Job.GPUs == 0 {
+			continue
+		}
+		for _, s := range stints(rec) {
+			if end := s.Run.Ended; s.Run.Site == site && s.Over {
+				during(rec.Job.TotalGPUMilli(), s.Run.Started, end)
+			} else if s.Run.Site == site && s.Run.Started != 0 {
+				during(rec.Job.TotalGPUMilli(), s.Run.Started, to)
+			}
+		}
+		for _, lost := range rec.Lost {
+			if lost.Site == site {
+				during(rec.Job.TotalGPUMilli(), lost.Started, lost.Exited.At)
+			}
+		}
+	}
+	return sum
+}
+
+// gpuTime returns the GPUs that a site had in a window, in the same unit. Before it first
+// said, it had what it said first.
+func gpuTime(s *history.SiteRecord, from, to protocol.Time) (sum int64) {
+	for i, p := range s.Inventories {
+		begin, end := p.At, to
+		if i == 0 {
+			begin = from
+		}
+		if i+1 < len(s.Inventories) {
+			end = min(end, s.Inventories[i+1].At)
+		}
+		if overlap := end - max(begin, from); overlap > 0 {
+			for _, pool := range p.Pools {
+				sum += int64(pool.GPUs) * 1000 * int64(overlap)
+			}
+		}
+	}
+	return sum
 }

@@ -1,16 +1,14 @@
-// Package record is the decision record: one decision of the coordinator on
-// one job, as a document of its own. It holds what was asked, every option of
-// every site and why the others had none, what was decided and why, and what
+// Package record defines the decision record: one decision of the coordinator about
+// one job, as a self-contained document. It contains the job's request, every option
+// of every site and why other sites had none, the decision with its reason, and what
 // the clearing proved.
 //
-// Narration, arbitration and foreign tools read this and nothing else. A record
-// is made from history, which reads messages; so every fact names
-// the message it was read from, or the facts it was computed from. Its JSON is
-// described in docs/decision-record.md.
+// Narration, arbitration and external tools read records only. Records are made from
+// history, which reads messages; so every fact names the message or the facts that it
+// comes from. docs/decision-record.md describes the JSON.
 //
-// What tenants wrote (the job's name, its tenant) stands in Job.Name and
-// Job.Tenant alone, and in no text: whoever may not see it leaves those two
-// out.
+// Tenants' texts (the job's name and tenant) are in Job.Name and Job.Tenant only; a
+// reader without access to them gets a record without these two fields.
 package record
 
 import (
@@ -23,65 +21,65 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A DecisionRecord is one decision. Its JSON is part of the interface.
+// A DecisionRecord is one decision. Its JSON is part of the public interface.
 type DecisionRecord struct {
-	ID     string         `json:"id"` // "D-14": what the coordinator said as its fourteenth message
+	ID     string         `json:"id"` // "D-14": the coordinator's message with sequence number 14
 	Job    Job            `json:"job"`
 	At     time.Time      `json:"at"`
-	Policy uint64         `json:"policy"` // version in force
+	Policy uint64         `json:"policy"` // version of the policy in force
 	Bids   []Bid          `json:"bids"`
-	Winner *string        `json:"winner"`          // a bid's id; null for a hold or a refusal
-	Path   string         `json:"path"`            // "rule", "judge", "fallback:...", or "none" if nobody won
-	Extra  *float64       `json:"extra,omitempty"` // dollars that a judge's choice cost more
+	Winner *string        `json:"winner"`          // id of a bid; null for a deferral or a rejection
+	Path   string         `json:"path"`            // "rule", "judge", "fallback:...", or "none" without a winner
+	Extra  *float64       `json:"extra,omitempty"` // additional dollars of a judge's choice
 	Facts  []Fact         `json:"facts"`
 	Inputs DecisionInputs `json:"inputs"`
 }
 
-// A Job is what was asked for.
+// A Job is the request.
 type Job struct {
-	ID        string    `json:"id"` // "J-7": the seventh job that was submitted
+	ID        string    `json:"id"` // "J-7": the seventh submitted job
 	GPUs      float64   `json:"gpus"`
 	Name      string    `json:"name,omitempty"`   // untrusted
 	Tenant    string    `json:"tenant,omitempty"` // untrusted
 	Deadline  time.Time `json:"deadline"`
-	Residency string    `json:"residency,omitempty"` // sites that may hold its data
+	Residency string    `json:"residency,omitempty"` // sites where its data may be
 }
 
-// A Bid is one option of one site, or one site's refusal.
+// A Bid is one option of one site, or a site's reason for bidding none.
 type Bid struct {
 	ID       string             `json:"id"` // "B-14-1"
 	Site     string             `json:"site"`
 	Feasible bool               `json:"feasible"`
-	Reasons  []string           `json:"reasons,omitempty"` // classes of reasons; the code itself is a fact
-	Terms    map[string]float64 `json:"terms,omitempty"`   // dollars, by cause, as the coordinator counts
-	Claimed  map[string]float64 `json:"claimed,omitempty"` // what the site said, in the units of the key
-	Cost     *float64           `json:"cost,omitempty"`    // dollars: the sum of the terms
+	Reasons  []string           `json:"reasons,omitempty"` // classes of reasons; the code is in a fact
+	Terms    map[string]float64 `json:"terms,omitempty"`   // dollars by cause, as the coordinator counts
+	Claimed  map[string]float64 `json:"claimed,omitempty"` // the site's own values, in the units of the keys
+	Cost     *float64           `json:"cost,omitempty"`    // dollars: sum of the terms
 }
 
-// A Fact is one figure or reason, ready to be printed. Value is an integer in
-// Unit, or a code.
+// A Fact is one figure or reason, ready for printing. Value is an integer in Unit, or
+// a code.
 type Fact struct {
 	ID      string `json:"id"`      // "F7", or "R2" for a reason
 	Subject string `json:"subject"` // "job", "award", "round", or "B-14-1"
 	Metric  string `json:"metric"`
 	Value   any    `json:"value"` // int64 or string
 	Unit    string `json:"unit"`
-	Text    string `json:"text"` // as printed
-	From    string `json:"from"` // "agent/oslo#17" is a message; "F4-F2" is computed
+	Text    string `json:"text"` // printed form
+	From    string `json:"from"` // "agent/oslo#17" is a message; "F4-F2" is a computation
 }
 
-// DecisionInputs name what the decision was made from, so that it can be made again.
+// DecisionInputs identify what the decision was made from, so that it can be reproduced.
 type DecisionInputs struct {
 	Round    uint64           `json:"round,omitempty"`
-	Call     string           `json:"call,omitempty"`   // the message
-	Offers   []string         `json:"offers,omitempty"` // messages heard in time
+	Call     string           `json:"call,omitempty"`   // message id of the call for bids
+	Offers   []string         `json:"offers,omitempty"` // message ids of the bids received in time
 	Weights  map[string]int64 `json:"weights,omitempty"`
-	Previous string           `json:"previous,omitempty"` // the job's decision before
+	Previous string           `json:"previous,omitempty"` // id of the job's previous decision
 }
 
-// FromRound returns the record of what h decided on r's job. Number is the job's place
-// in the order of submissions, from 1; policy the version in force. A hearing
-// without a decision has none.
+// FromRound returns the record of the decision in round h about r's job. Number is the job's
+// position in the order of submission, from 1; policy is the version in force. It
+// returns false if the round has no decision.
 func FromRound(r history.JobRecord, h history.Hearing, number int, policy uint64) (DecisionRecord, bool) {
 	d := h.Decision
 	if d.Kind == "" {
@@ -99,6 +97,7 @@ func FromRound(r history.JobRecord, h history.Hearing, number int, policy uint64
 			"late_microdollars_per_gpu_hour": int64(h.Weights.Late),
 		}},
 	}
+	// Rounds ascend, so the last assignment is the decision just before.
 	for _, past := range r.Hearings {
 		if past.Decision.Kind != "" && past.Round < h.Round {
 			b.out.Inputs.Previous = DecisionID(past.Decision.Said.Seq)
@@ -112,7 +111,7 @@ func FromRound(r history.JobRecord, h history.Hearing, number int, policy uint64
 	return b.out, true
 }
 
-// FromRejection returns the record of a refusal that no round came before.
+// FromRejection returns the record of a rejection without a round.
 func FromRejection(r history.JobRecord, number int, policy uint64) (DecisionRecord, bool) {
 	if r.Refusal == nil {
 		return DecisionRecord{}, false
@@ -120,10 +119,9 @@ func FromRejection(r history.JobRecord, number int, policy uint64) (DecisionReco
 	return FromRound(r, history.Hearing{Decision: *r.Refusal}, number, policy)
 }
 
-// DecisionID returns the id of the decision that a coordinator said under a number, which
-// starts at 1: "D-14". That of a coordinator that was begun anew, as every live
-// one is, ends with three digits for which time that was: its 14th message of
-// the second is "D-14002".
+// DecisionID returns the id of a coordinator's decision by sequence number, which starts at
+// 1: "D-14". A live coordinator numbers each incarnation; its ids end with three
+// digits of the incarnation: the 14th message of the second is "D-14002".
 func DecisionID(seq uint64) string {
 	if life, n := protocol.IncarnationOf(seq); life > 0 && life < incarnationSuffix && n < protocol.SequenceNumber(1, 0)/incarnationSuffix {
 		return fmt.Sprintf("D-%d", n*incarnationSuffix+life)
@@ -131,12 +129,12 @@ func DecisionID(seq uint64) string {
 	return fmt.Sprintf("D-%d", max(seq, 1))
 }
 
-// incarnationSuffix is how many lives have short ids.
+// incarnationSuffix is the number of incarnations with short ids, plus one: three digits.
 const incarnationSuffix = 1000
 
-// ParseDecisionID returns the number of the decision of an id, short or in full; false if
-// it is no id. There says which numbers a ledger has: it holds the decisions of
-// lives or of none, so an id means one at most.
+// ParseDecisionID returns the sequence number of a decision by its id, short or full; false if
+// it is not an id. There reports which numbers a ledger has. A ledger has numbers
+// with or without incarnations, never both, so an id is unambiguous.
 func ParseDecisionID(id string, there func(seq uint64) bool) (seq uint64, ok bool) {
 	digits, ok := strings.CutPrefix(strings.ToUpper(id), "D-")
 	seq, err := strconv.ParseUint(digits, 10, 64)
@@ -149,6 +147,7 @@ func ParseDecisionID(id string, there func(seq uint64) bool) (seq uint64, ok boo
 	return max(seq, 1), true
 }
 
+// messageID returns the id of a message, or "none".
 func messageID(o history.Origin) string {
 	if o == (history.Origin{}) {
 		return "none"
@@ -156,7 +155,7 @@ func messageID(o history.Origin) string {
 	return fmt.Sprintf("%s#%d", o.From, o.Seq)
 }
 
-// reasonClasses are what codes mean to somebody who has to do something about them.
+// reasonClasses maps codes to classes that tell operators what to act on.
 var reasonClasses = map[protocol.Code]string{
 	protocol.NotAllowed: "residency", protocol.NoSuchGPU: "gpu_type", protocol.FitsNoNode: "capacity", protocol.NoCapacity: "capacity",
 	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.SiteSilent: "stale", protocol.ImpossibleBid: "untrusted",

@@ -20,7 +20,7 @@ import (
 
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
-// A stage is a run of one job, being said.
+// A stage is a run of one job, message by message.
 type stage struct {
 	book   *history.Book
 	mouths map[protocol.Party]*protocol.Sender
@@ -209,7 +209,7 @@ func TestAnIDIsShortAndMeansOneDecision(t *testing.T) {
 	}
 }
 
-// Where a judge was asked and the rule decided, the record says why.
+// If a judge was asked and the rule decided, the record contains the reason.
 func TestAFallbackSaysWhy(t *testing.T) {
 	ask := protocol.JudgeRequest{Choices: []protocol.JudgeChoice{{Handle: "k1", Site: "oslo"}, {Handle: "k2", Site: "lyon"}}}
 	picks := func(first, second string, why protocol.Code) *protocol.JudgeAnswer {

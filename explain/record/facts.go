@@ -9,17 +9,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A recordBuilder writes one record.
+// A recordBuilder builds one record.
 type recordBuilder struct {
 	out     DecisionRecord
 	h       history.Hearing
 	figures int
 	reasons int
-	names   map[string]string // fact ids by subject and metric, for what is computed of them
-	cheap   string            // the cheapest bid that did not win
-	least   protocol.Microdollars
+	names   map[string]string     // fact ids by subject and metric, for computed facts
+	cheap   string                // id of the cheapest bid that did not win
+	least   protocol.Microdollars // its cost
 }
 
+// addFact adds a figure.
 func (b *recordBuilder) addFact(subject, metric string, value int64, unit, from string) {
 	b.figures++
 	f := Fact{fmt.Sprintf("F%d", b.figures), subject, metric, value, unit, formatValue(value, unit), from}
@@ -27,20 +28,22 @@ func (b *recordBuilder) addFact(subject, metric string, value int64, unit, from 
 	b.out.Facts = append(b.out.Facts, f)
 }
 
+// addReason adds a reason.
 func (b *recordBuilder) addReason(subject string, why protocol.Reason, from string) {
 	b.reasons++
 	text := narrate.ReasonText(why.Code)
-	if !narrate.HasReasonText(why.Code) { // a site may say anything, and a model is shown the text
+	if !narrate.HasReasonText(why.Code) { // a site may send any code, and models read the text
 		text = "of a reason that has no words here"
 	}
 	b.out.Facts = append(b.out.Facts, Fact{fmt.Sprintf("R%d", b.reasons), subject, "reason", string(why.Code), "code", text, from})
 }
 
-// addDifference writes the difference of two facts as a fact.
+// addDifference adds the difference of two facts as a fact.
 func (b *recordBuilder) addDifference(subject, metric string, value int64, unit, x, y string) {
 	b.addFact(subject, metric, value, unit, b.names[x]+"-"+b.names[y])
 }
 
+// addJobFacts adds the facts of the job's request.
 func (b *recordBuilder) addJobFacts(r history.JobRecord) {
 	from := messageID(r.Submitted)
 	b.addFact("job", "gpus", int64(r.Job.TotalGPUMilli()), "thousandths", from)
@@ -51,7 +54,7 @@ func (b *recordBuilder) addJobFacts(r history.JobRecord) {
 	b.addFact("job", "deadline", int64(r.Job.Deadline), "instant", from)
 }
 
-// addBids writes one site's bids. What came late was not read, and says so.
+// addBids adds one site's bids. A late answer counts as none.
 func (b *recordBuilder) addBids(a history.Answer) {
 	d := b.h.Decision
 	switch {
@@ -78,8 +81,7 @@ func (b *recordBuilder) addBids(a history.Answer) {
 	}
 }
 
-// deciderPath says who chose the winner. A judge whose answer did not count left the
-// choice to the rule.
+// deciderPath returns who chose the winner. If a judge's answer did not count, that is the rule.
 func deciderPath(why protocol.Reason) string {
 	if why.Code == protocol.ChosenByJudge {
 		return "judge"
@@ -87,12 +89,14 @@ func deciderPath(why protocol.Reason) string {
 	return "rule"
 }
 
+// appendBid adds an empty bid.
 func (b *recordBuilder) appendBid(site string, feasible bool) *Bid {
 	id := fmt.Sprintf("B-%s-%d", b.out.ID[2:], len(b.out.Bids)+1)
 	b.out.Bids = append(b.out.Bids, Bid{ID: id, Site: site, Feasible: feasible})
 	return &b.out.Bids[len(b.out.Bids)-1]
 }
 
+// addInfeasibleBid adds a site's bid without an option, with its reason.
 func (b *recordBuilder) addInfeasibleBid(site string, why protocol.Reason, from string) {
 	bid := b.appendBid(site, false)
 	if class := reasonClasses[why.Code]; class != "" {
@@ -101,6 +105,7 @@ func (b *recordBuilder) addInfeasibleBid(site string, why protocol.Reason, from 
 	b.addReason(bid.ID, why, from)
 }
 
+// addBid adds one option of a site with its terms and facts, and returns its id.
 func (b *recordBuilder) addBid(site string, p history.Priced, from string) string {
 	bid := b.appendBid(site, true)
 	bid.Terms = make(map[string]float64)
@@ -124,7 +129,7 @@ func (b *recordBuilder) addBid(site string, p history.Priced, from string) strin
 	return bid.ID
 }
 
-// addDecisionFacts writes what was decided, what it beat, and what was proved of it.
+// addDecisionFacts adds the decision, the difference to the next best bid, and the proof.
 func (b *recordBuilder) addDecisionFacts() {
 	d := b.h.Decision
 	said := messageID(d.Said)
@@ -135,7 +140,7 @@ func (b *recordBuilder) addDecisionFacts() {
 	if d.Kind == "hold" && d.Start != 0 {
 		b.addFact("decision", "planned-start", int64(d.Start), "instant", said)
 	}
-	if d.Kind == "award" && b.out.Winner == nil { // of an option that no message on the ledger offered
+	if d.Kind == "award" && b.out.Winner == nil { // the ledger lacks the message with the awarded option
 		id := b.addBid(d.Site, d.Option, said)
 		b.out.Winner, b.out.Path = &id, deciderPath(d.Why)
 	}
@@ -151,7 +156,7 @@ func (b *recordBuilder) addDecisionFacts() {
 	b.addDifference("round", "gap", int64(d.Proof.Primal-d.Proof.Bound), "microdollars", "round primal", "round bound")
 }
 
-// formatValue returns a value as people read it.
+// formatValue returns the printed form of a value.
 func formatValue(v int64, unit string) string {
 	switch unit {
 	case "microdollars":

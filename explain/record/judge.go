@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// WithJudge returns d as a decision that a judge was asked about: who decided, and
-// what its choice cost more; or why the rule did.
+// WithJudge returns d as a decision for which a judge was asked: with the judge's choice
+// and its extra cost, or with the reason why the rule decided.
 func (d DecisionRecord) WithJudge(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a history.Decision) DecisionRecord {
 	if fault := FallbackReason(ask, answer, a); fault != "" {
 		d.Path = "fallback:" + faultPaths[fault]
@@ -32,14 +32,14 @@ func (d DecisionRecord) WithJudge(ask protocol.JudgeRequest, answer *protocol.Ju
 	return d
 }
 
-// faultPaths are faults of a judge in a record's path.
+// faultPaths maps faults of a judge to the last part of a record's path.
 var faultPaths = map[protocol.Code]string{
 	protocol.AnswerLate: "late", protocol.AnswerFailed: "error", protocol.OverBudget: "error", protocol.AnswerInvalid: "invalid",
 	protocol.NotAmongChoices: "not offered", protocol.OrderDependent: "depends on order",
 }
 
-// FallbackReason returns why the rule decided though a judge was asked; "" where the
-// judge decided, or wanted nothing else than the rule.
+// FallbackReason returns why the rule decided although a judge was asked; "" if the judge
+// decided, or agreed with the rule.
 func FallbackReason(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a history.Decision) protocol.Code {
 	switch {
 	case a.Why.Code == protocol.ChosenByJudge:
@@ -62,12 +62,12 @@ func FallbackReason(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a h
 	case answer.Picks[0].Why == protocol.NoPreference || answer.Picks[1].Why == protocol.NoPreference || ask.Choices[i].Site == a.Site:
 		return ""
 	case len(ask.Notes) == 0 && (answer.Picks[0].Why == protocol.OperatorNote || answer.Picks[1].Why == protocol.OperatorNote):
-		return protocol.AnswerInvalid // it names a note that there was not
+		return protocol.AnswerInvalid // the answer refers to a note that did not exist
 	}
-	return protocol.AnswerLate // it was sound, and the market did not take it
+	return protocol.AnswerLate // the answer was valid, and the market did not use it
 }
 
-// FaultText says a judge's fault in words.
+// FaultText describes a judge's fault in words.
 func FaultText(fault protocol.Code) string {
 	switch fault {
 	case protocol.AnswerLate:
@@ -84,12 +84,12 @@ func FaultText(fault protocol.Code) string {
 	return "its model failed, or its reply was cut short"
 }
 
-// numberText returns a fact's number that figures and reasons together cannot have
-// reached.
+// numberText returns a fact number above those of all existing figures and reasons.
 func numberText(n int) string { return formatValue(int64(n+1), "count") }
 
-// WithPolicy returns d as a decision under a policy: its version, and which bids a
-// ban took out. A cap is not told from a record, which has no outlooks.
+// WithPolicy returns d as a decision under a policy: with the policy's version, and the
+// bids that a rule forbade. Caps cannot be evaluated, because a record has no
+// forecasts.
 func (d DecisionRecord) WithPolicy(p protocol.Policy, r history.JobRecord, h history.Hearing) DecisionRecord {
 	d.Policy = p.Version
 	i := 0

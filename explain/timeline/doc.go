@@ -120,6 +120,14 @@ func (d *Diary) Ask(text, before string) query.Answer {
 	return talk.Ask(text)
 }
 
+// Names returns the names that a question about the run may hold.
+func (d *Diary) Names() ask.Run { return d.log.Names() }
+
+// Understood answers a query that a model made of a question; by names the model.
+func (d *Diary) Understood(q ask.Query, by string) query.Answer {
+	return d.log.Talk().Understood(q, by)
+}
+
 // Set says on what stage the run was played, for what-if questions.
 func (d *Diary) Set(s query.Stage) { d.log.Set(s) }
 

@@ -84,15 +84,15 @@ func (d *Diary) At(at protocol.Time) Instant {
 func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	now := Site{Name: s.Site}
 	for i, x := range s.Inventories {
-		if !x.Gone && (i == 0 || x.At <= at) { // before it said anything it had what it said first
+		if !x.Gone && (i == 0 || x.At <= at) { // before its first report it had what that says
 			now.GPUs = 0
 			for _, p := range x.Pools {
 				now.GPUs += protocol.Milli(p.GPUs) * 1000
 			}
 		}
 	}
-	if i := sort.Search(len(s.Spoke), func(i int) bool { return s.Spoke[i] > at }); i > 0 {
-		now.LastSaid = s.Spoke[i-1]
+	if i := sort.Search(len(s.MessageTimes), func(i int) bool { return s.MessageTimes[i] > at }); i > 0 {
+		now.LastSaid = s.MessageTimes[i-1]
 	}
 	for _, m := range slices.Backward(s.Meters) {
 		if m.IsMeterReading() && m.At <= at {

@@ -9,29 +9,29 @@ import (
 	"testing"
 )
 
-// jobLife are the message bodies that a job's life is told in. Code that tells several
-// of them apart works out, step by step, what became of a job: it folds the stream.
+// jobLife are the message bodies that make up the life of a job. Code that distinguishes
+// several of them works out, step by step, what became of a job: it folds the stream.
 var jobLife = strings.Fields("Award Defer Reject Accept Decline Cancel Launch Started Finished Interrupted Preempted UsageReport Settlement")
 
 // folds are the packages that may do so, each with why. All others ask history, so
-// that a new state of a job is told in one place.
+// that a new state of a job is handled in one place.
 var folds = []struct{ pkg, why string }{
-	{"protocol", "says who may send what"},
+	{"protocol", "checks who may send what"},
 	{"history", "is the one fold, of which job status, timeline, query engine and reports are views"},
 	{"coordinator/market", "decides, and recovers from its own facts"},
 	{"coordinator/snapshot", "compacts the facts from which a market recovers"},
 	{"explain/counterfactual", "compares what a market decides with what was decided; it keeps nothing"},
 	{"bus/telemetry", "counts and traces in both binaries, and must not share a fault with what it watches"},
 	{"lab/*", "measures and attacks the product, and must not share a fault with it"},
-	{"agents", "acts on what it is told"},
-	{"cluster-agent/*", "acts on what it is told"},
+	{"agents", "acts on the messages it receives"},
+	{"cluster-agent/*", "acts on the messages it receives"},
 	{"scenarios", "sums the energy that executors report, apart from the bills that are made of it"},
-	{"scenarios/sim", "acts on what it is told: a simulated cluster and submitter"},
-	{"scenarios/sim/*", "acts on what it is told: a simulated cluster and submitter"},
+	{"scenarios/sim", "acts on the messages it receives: a simulated cluster and submitter"},
+	{"scenarios/sim/*", "acts on the messages it receives: a simulated cluster and submitter"},
 	{"bus/bustest", "sends messages of any kind through a bus"},
 }
 
-// foldsTheLife complains of a package that tells the bodies of a job's life apart, and
+// foldsTheLife complains of a package that distinguishes the bodies of a job's life, and
 // may not.
 func foldsTheLife(p *pkg) (wrong []string) {
 	if slices.ContainsFunc(folds, func(f struct{ pkg, why string }) bool { return matches([]string{f.pkg}, p.name) }) {
@@ -47,7 +47,7 @@ func foldsTheLife(p *pkg) (wrong []string) {
 			return
 		}
 		if met[name] = true; len(met) == 2 {
-			wrong = append(wrong, fmt.Sprintf("%s: %s tells protocol.%s from other messages of a job's life; ask history what became of the job", p.at(e), p.name, name))
+			wrong = append(wrong, fmt.Sprintf("%s: %s distinguishes protocol.%s from other messages of a job's life; ask history what became of the job", p.at(e), p.name, name))
 		}
 	}
 	for _, f := range p.files {
@@ -115,12 +115,12 @@ case protocol.Award, protocol.Settlement:
 return 1
 }
 return 2
-}`, `coordinator/jobstatus/planted.go:8: coordinator/jobstatus tells protocol.Settlement from other messages of a job's life; ask history what became of the job`},
+}`, `coordinator/jobstatus/planted.go:8: coordinator/jobstatus distinguishes protocol.Settlement from other messages of a job's life; ask history what became of the job`},
 		{"a view folds by assertions", "explain/timeline", imp + `func f(m protocol.Message) bool {
 _, a := m.Body.(protocol.Award)
 _, b := m.Body.(protocol.UsageReport)
 return a || b
-}`, `explain/timeline/planted.go:6: explain/timeline tells protocol.UsageReport from other messages of a job's life; ask history what became of the job`},
+}`, `explain/timeline/planted.go:6: explain/timeline distinguishes protocol.UsageReport from other messages of a job's life; ask history what became of the job`},
 		{"one kind alone is looked for", "explain/timeline", imp + `func f(m protocol.Message) bool {
 _, a := m.Body.(protocol.Award)
 _, b := m.Body.(protocol.Award)

@@ -72,17 +72,18 @@ var plan = []line{
 	{"explain/constrained", pure, "protocol explain/record", "", "what a model may make of a decision record, and what holds it to that"},
 	{"explain/ask", pure, "protocol explain/format explain/record", "embed", "a question becomes a typed query; its lexicon is a file in the binary"},
 	{"explain/query", pure, "protocol explain/format history explain/narrate explain/record explain/counterfactual coordinator/auction coordinator/market coordinator/policy explain/ask", "", "a query becomes an answer from the record; nothing is guessed, nobody is asked again"},
+	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
+	{"explain/ask/translate", shell, "protocol llm explain/format explain/ask explain/query", "", "puts a question that the grammar does not read to a model, and checks the query that comes back"},
 
 	{"explain/chart", pure, "protocol explain/format", "codeberg.org/go-fonts/liberation/* golang.org/x/image/*", "draws what it is given, as SVG and as PNG; it knows no run"},
 	{"explain/timeline", pure, "protocol explain/query explain/record explain/narrate explain/format explain/ask history explain/chart", "", "a run that can be opened at any instant; it shows, and decides nothing"},
 	{"explain/timeline/timelinetest", shell, "protocol", "", "a made-up run, for tests of all who show one"},
 	{"explain/timeline/tail", shell, "protocol explain/timeline history", "", "reads a run while others look at it"},
 	{"coordinator/archive", shell, "protocol bus/wal coordinator/auction coordinator/accounts coordinator/policy coordinator/market", "", "keeps what a coordinator heard and said, for its page; it decides nothing"},
-	{"explain/mcp", shell, "protocol explain/query explain/record explain/timeline explain/timeline/tail explain/format explain/ask explain/chart", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
+	{"explain/mcp", shell, "protocol explain/query explain/record explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "github.com/modelcontextprotocol/go-sdk/mcp", "a run for models and their programs; the door to the protocol's SDK"},
 	{"explain/page/pagetest", shell, "", "github.com/chromedp/*", "drives a page in a browser, for tests"},
-	{"explain/page", shell, "internal/loopback protocol explain/query explain/timeline explain/timeline/tail explain/format explain/ask explain/chart", "", "the page: shows what the diary holds, and changes nothing"},
+	{"explain/page", shell, "internal/loopback protocol explain/query explain/timeline explain/timeline/tail explain/format explain/ask explain/ask/translate explain/chart", "", "the page: shows what the diary holds, and changes nothing"},
 
-	{"llm", shell, "", "github.com/tmc/langchaingo/llms github.com/tmc/langchaingo/llms/openai github.com/tmc/langchaingo/llms/anthropic", "the door to models; it knows nothing of the market"},
 	{"coordinator/advisor", shell, "protocol bus llm explain/format coordinator/market explain/record explain/constrained", "", "puts the market's questions to a model, and reads what comes back"},
 	{"llm/faultyserver", shell, "", "", "a server that misbehaves, to test the door and whoever stands behind it"},
 

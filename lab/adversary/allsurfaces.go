@@ -23,8 +23,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// inspectAllSurfaces looks at all that may be seen of a run: of its hostile jobs, up to a
-// number of others, and of what the hostile text gets as a question.
+// inspectAllSurfaces checks all outputs about a run: about its hostile jobs, a limited number
+// of other jobs, and the hostile text as a question.
 func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFindings, most int) {
 	log, book := query.New(nil), history.New(history.Config{})
 	for _, m := range r.messages {
@@ -46,7 +46,7 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 	for _, q := range append(slices.Clone(asked), ids...) {
 		for where, a := range map[readingSurface]query.Answer{surfaceAsk: log.Ask(q), surfaceChat: talk.Ask(q)} {
 			var out bytes.Buffer
-			_ = a.Write(&out) // a buffer takes all
+			_ = a.Write(&out) // a bytes.Buffer never returns an error
 			seen.inspectText(where, out.String())
 			if q == seen.hostile && a.Kind == "answer" && a.Query == nil {
 				seen.addFinding(where, "the text was answered as no question")
@@ -59,8 +59,8 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 	r.inspectServedSurfaces(ctx, seen, asked, ids, jobs)
 }
 
-// inspectJobTexts looks at what is told of jobs, and returns those with the ids of the
-// decisions on them.
+// inspectJobTexts checks what is shown about jobs, and returns the jobs with the ids of their
+// decisions.
 func inspectJobTexts(book *history.Book, seen *attackFindings, most int) (jobs []protocol.JobID, ids []string) {
 	n := 0
 	for i, id := range book.Jobs() {
@@ -72,7 +72,7 @@ func inspectJobTexts(book *history.Book, seen *attackFindings, most int) (jobs [
 		jobs = append(jobs, id)
 		rec, _ := book.Job(id)
 		var out bytes.Buffer
-		_ = narrate.WriteDecision(&out, rec) // a buffer takes all
+		_ = narrate.WriteDecision(&out, rec) // a bytes.Buffer never returns an error
 		seen.inspectText(surfaceWhy, out.String())
 		for _, h := range rec.Hearings {
 			d, ok := record.FromRound(rec, h, i+1, 0)
@@ -91,7 +91,8 @@ func inspectJobTexts(book *history.Book, seen *attackFindings, most int) (jobs [
 	return jobs, ids
 }
 
-// attackQuestions are asked of a run: the hostile text itself, and of its jobs.
+// attackQuestions returns the questions asked about a run: some fixed ones, the hostile
+// text itself, and one for each job.
 func attackQuestions(hostile string, jobs []protocol.JobID) []string {
 	all := []string{"help", "late jobs", "carbon by tenant", "top 5 jobs by carbon", "what did waiting save", "stuck jobs"}
 	if hostile != "" {
@@ -103,8 +104,8 @@ func attackQuestions(hostile string, jobs []protocol.JobID) []string {
 	return all
 }
 
-// proposePolicyWish reads the hostile text as a wish for a policy, as one person would put it
-// in force, and looks at what that person would be shown.
+// proposePolicyWish reads the hostile text as a request to change the policy, as a single operator
+// would submit it, and checks what that operator is shown.
 func (s *attackFindings) proposePolicyWish() {
 	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"coal"}, Words: "coal"}}}
 	c := policy.ParseSentence(s.hostile, was, policy.Vocabulary{Sites: []string{"coal", "hydro", "solar"}, Tenants: []string{"lab"}, Now: startTime})
@@ -118,7 +119,7 @@ func (s *attackFindings) proposePolicyWish() {
 	}
 }
 
-// inspectServedSurfaces looks at what is served of a run: pages, charts, and tools for models.
+// inspectServedSurfaces checks what is served about a run: pages, charts, and tools for models.
 func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFindings, asked, ids []string, jobs []protocol.JobID) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -143,7 +144,7 @@ func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFind
 			seen.inspectPage(ctx, page, where)
 		}
 	}
-	_ = followed.Look(ctx, func(d *timeline.Diary) { // it is over
+	_ = followed.Look(ctx, func(d *timeline.Diary) { // the run is complete; an error is not expected
 		for _, c := range timeline.Charts() {
 			for _, id := range jobs[:min(len(jobs), 4)] {
 				seen.inspectChart(d, timeline.Drawing{Chart: c[0], Job: id, Question: "carbon by tenant"})
@@ -154,13 +155,13 @@ func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFind
 
 var chartBox = regexp.MustCompile(`<input id="q"[^>]*>`)
 
-// inspectPage looks at one page.
+// inspectPage checks one page.
 func (s *attackFindings) inspectPage(ctx context.Context, page http.Handler, where string) {
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+where, nil)
 	req.RemoteAddr = "127.0.0.1:9"
 	out := httptest.NewRecorder()
 	page.ServeHTTP(out, req)
-	body := chartBox.ReplaceAllString(out.Body.String(), "") // the person's own words
+	body := chartBox.ReplaceAllString(out.Body.String(), "") // remove the input field, which repeats the user's own words
 	s.inspectText(surfacePage, body)
 	if out.Code >= 500 {
 		s.addFinding(surfacePage, "it answers %d", out.Code)
@@ -171,14 +172,14 @@ func (s *attackFindings) inspectPage(ctx context.Context, page http.Handler, whe
 	s.checkMarkup(surfacePage, body)
 }
 
-// checkMarkup complains of a text that holds the hostile one as markup.
+// checkMarkup complains if a document contains the hostile text as markup.
 func (s *attackFindings) checkMarkup(where readingSurface, body string) {
 	if strings.ContainsAny(s.hostile, "<>") && strings.Contains(body, s.hostile) {
 		s.addFinding(where, "it holds the text as markup")
 	}
 }
 
-// inspectChart looks at one chart, as SVG and in figures.
+// inspectChart checks one chart, as SVG and as a table.
 func (s *attackFindings) inspectChart(d *timeline.Diary, w timeline.Drawing) {
 	c, err := d.Draw(w)
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *attackFindings) inspectChart(d *timeline.Diary, w timeline.Drawing) {
 	s.checkMarkup(surfaceChart, svg)
 }
 
-// inspectTools asks a run through the Model Context Protocol, and looks at what it gets.
+// inspectTools calls the tools of the Model Context Protocol and checks their results.
 func (s *attackFindings) inspectTools(ctx context.Context, run *tail.Run, asked, ids []string) {
 	calls := []mcp.Call{{Tool: "list_decisions", Args: map[string]any{"limit": 200}}, {Tool: "queue", Args: map[string]any{}}, {Tool: "sites", Args: map[string]any{}}}
 	for _, q := range asked {

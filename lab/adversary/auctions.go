@@ -12,23 +12,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Bounds of the fuzzed markets.
+// Limits of the fuzzed markets.
 const (
-	tieTolerance      = 20 // thousandths: a choice costs at most 2 % more
-	choiceBudget      = 50 // thousandths of what awards cost that choices may cost more
-	auctionsPerMarket = 20 // auctions of one market, before another is drawn
+	tieTolerance      = 20 // thousandths: a choice costs at most 2 % more than the best
+	choiceBudget      = 50 // thousandths of all awards' cost that choices may add
+	auctionsPerMarket = 20 // auctions of one market, before a new one is drawn
 )
 
-// gatherWindow is the market's time for offers.
+// gatherWindow is the time that the market waits for bids.
 const gatherWindow = 2 * time.Second
 
-// auctionWeights are the terms of every random auction.
+// auctionWeights are the objective's weights in every random auction.
 var auctionWeights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
 
 const startTime = protocol.Time(1_767_225_600_000) // 2026-01-01T00:00:00Z
 
-// FuzzAuctions clears n random auctions under hostile judges, and holds every award
-// to what was offered.
+// FuzzAuctions clears n random auctions with hostile judges and checks every award
+// against the bids.
 func FuzzAuctions(ctx context.Context, n int, seed uint64, progress func(done, of int)) ([]AttackResult, error) {
 	sum := auctionTally{}
 	for i := 0; i < n; i += auctionsPerMarket {
@@ -46,13 +46,15 @@ func FuzzAuctions(ctx context.Context, n int, seed uint64, progress func(done, o
 	return sum.resultRows(n), nil
 }
 
-// auctionTally is what came of all auctions.
+// auctionTally has the results of all auctions.
 type auctionTally struct {
 	questions, moved int
 	worst            float64 // extra cost of an award, as a share of the best
 	broken           []string
 }
 
+// resultRows returns the result as rows. A run with almost no questions is a failure of its
+// own, because it shows nothing.
 func (t *auctionTally) resultRows(n int) []AttackResult {
 	detail := fmt.Sprintf("%d auctions, %d judges, %d questions, %d awards moved, worst extra %.4f %% of %.1f %%, %d violations",
 		n, len(scriptedModels)+len(forgedAnswers), t.questions, t.moved, t.worst*100, float64(tieTolerance)/10, len(t.broken))
@@ -66,7 +68,7 @@ func (t *auctionTally) resultRows(n int) []AttackResult {
 	return rows
 }
 
-// A auctionFuzzer is one market, with sites that offer at random.
+// A auctionFuzzer is one market with sites that bid at random.
 type auctionFuzzer struct {
 	rng     *rand.Rand
 	sum     *auctionTally
@@ -76,9 +78,10 @@ type auctionFuzzer struct {
 	sites   []string
 	next    int
 	cost    protocol.Microdollars // of all awards
-	extra   protocol.Microdollars // of all choices
+	extra   protocol.Microdollars // of all choices by judges
 }
 
+// newAuctionFuzzer draws a market with some sites and operator notes.
 func newAuctionFuzzer(rng *rand.Rand, sum *auctionTally) *auctionFuzzer {
 	f := &auctionFuzzer{rng: rng, sum: sum, now: startTime, senders: make(map[protocol.Party]*protocol.Sender)}
 	advice := market.Advice{Ease: tieTolerance, Purse: choiceBudget, Most: 3, Calls: 1 << 30}
@@ -96,6 +99,7 @@ func newAuctionFuzzer(rng *rand.Rand, sum *auctionTally) *auctionFuzzer {
 	return f
 }
 
+// sendToMarket sends a message to the market and returns the answers.
 func (f *auctionFuzzer) sendToMarket(who protocol.Party, b protocol.Body) []protocol.Message {
 	if f.senders[who] == nil {
 		f.senders[who] = &protocol.Sender{Party: who}
@@ -103,13 +107,13 @@ func (f *auctionFuzzer) sendToMarket(who protocol.Party, b protocol.Body) []prot
 	return f.market.Step(f.now, f.senders[who].NewMessage(f.now, protocol.Coordinator, b))
 }
 
-// A offeredOption is an option as it was offered.
+// A offeredOption is an option as offered by a site.
 type offeredOption struct {
 	site string
 	o    protocol.BidOption
 }
 
-// runAuction has one or more jobs called, offered for, judged and awarded.
+// runAuction submits one or more jobs and runs their round: bids, judging and awards.
 func (f *auctionFuzzer) runAuction(ctx context.Context) {
 	f.now = f.now.Add(2 * time.Minute)
 	for range 1 + f.rng.IntN(3)*f.rng.IntN(2) {
@@ -131,14 +135,14 @@ func (f *auctionFuzzer) runAuction(ctx context.Context) {
 		o := f.drawBids(s, call, free, bids)
 		said = append(said, f.sendToMarket(protocol.AgentParty(s), o)...)
 	}
-	if len(said) == 0 { // a site's offer was not taken as its answer
+	if len(said) == 0 { // the market still waits for a site's bids
 		f.now = max(f.now, f.market.Due())
 		said = f.market.Tick(f.now)
 	}
 	f.checkAwards(call, free, bids, f.answerQuestions(ctx, said))
 }
 
-// awaitCall ticks the market until it calls.
+// awaitCall ticks the market until it calls for bids.
 func (f *auctionFuzzer) awaitCall() *protocol.CallForBids {
 	for range 10 {
 		due := f.market.Due()
@@ -155,8 +159,8 @@ func (f *auctionFuzzer) awaitCall() *protocol.CallForBids {
 	return nil
 }
 
-// drawBids draws what a site offers: options that cost nearly the same or far from
-// it, now or later, and some that cannot be.
+// drawBids draws a site's bids: options with nearly equal or very different costs, now
+// or later, and some that are impossible.
 func (f *auctionFuzzer) drawBids(site string, call *protocol.CallForBids, free map[string]protocol.Milli, bids map[protocol.JobID][]offeredOption) protocol.Bids {
 	free[site] = protocol.Milli(f.rng.IntN(4)) * 1000
 	o := protocol.Bids{Round: call.Round, Capacity: []protocol.CapacityProfile{{
@@ -174,7 +178,7 @@ func (f *auctionFuzzer) drawBids(site string, call *protocol.CallForBids, free m
 				p.Start, p.Finish = p.Start.Add(time.Hour), p.Finish.Add(time.Hour)
 			case 1:
 				p.Money *= protocol.Microdollars(1 + f.rng.IntN(5))
-			case 2: // cannot be: it would win if it were read
+			case 2: // impossible, and it would win if it were accepted
 				p.Money, p.Energy = -1<<60, -1
 			}
 			m.Options = append(m.Options, p)
@@ -185,8 +189,8 @@ func (f *auctionFuzzer) drawBids(site string, call *protocol.CallForBids, free m
 	return o
 }
 
-// answerQuestions answers all that is asked, by a hostile judge, and returns what the
-// market says in the end.
+// answerQuestions answers all questions with hostile judges and returns the market's messages
+// at the end.
 func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Message) []protocol.Message {
 	var asks []protocol.JudgeRequest
 	for _, m := range said {
@@ -206,7 +210,7 @@ func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Mes
 		case k < len(scriptedModels)+len(forgedAnswers):
 			who, what = forgedAnswers[k-len(scriptedModels)].say(f.rng, ask)
 			moves = forgedAnswers[k-len(scriptedModels)].name == "random picks"
-		default: // it answers too late
+		default: // the answer is too late
 			f.now = ask.Until
 			what = answerWith(ask, ask.Choices[0].Handle, 2)
 		}
@@ -216,7 +220,7 @@ func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Mes
 			f.reportBroken("judge %d moved an award: %+v", k, what)
 		}
 	}
-	if len(asks) > 0 { // what is open ends with the budget
+	if len(asks) > 0 { // open questions end with their budget
 		f.now = max(f.now, asks[0].Until)
 		said = append(said, f.market.Tick(f.now)...)
 	}
@@ -229,8 +233,8 @@ func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Mes
 // zeroClock is a clock for judges whose time does not matter.
 func zeroClock() time.Time { return time.Time{} }
 
-// awardMovedAlone reports whether an award was moved with no other question in its round,
-// whose answer could have done it.
+// awardMovedAlone reports whether an award was changed by a judge in a round with a single
+// award: with several, another question's answer could be the reason.
 func (f *auctionFuzzer) awardMovedAlone(said []protocol.Message) bool {
 	n, moved := 0, false
 	for _, m := range said {
@@ -242,7 +246,7 @@ func (f *auctionFuzzer) awardMovedAlone(said []protocol.Message) bool {
 	return moved && n == 1
 }
 
-// countExtraCost counts what a choice cost more than the cheapest of its band.
+// countExtraCost adds up the extra cost of choices over the cheapest option of their band.
 func (f *auctionFuzzer) countExtraCost(ask protocol.JudgeRequest, said []protocol.Message) {
 	best := ask.Choices[0].Cost
 	for _, c := range ask.Choices {
@@ -270,7 +274,7 @@ func (f *auctionFuzzer) countExtraCost(ask protocol.JudgeRequest, said []protoco
 	}
 }
 
-// checkAwards holds awards to the offers.
+// checkAwards compares awards with the bids.
 func (f *auctionFuzzer) checkAwards(call *protocol.CallForBids, free map[string]protocol.Milli, bids map[protocol.JobID][]offeredOption, said []protocol.Message) {
 	decided, used := make(map[protocol.JobID]bool), make(map[string]protocol.Milli)
 	for _, m := range said {
@@ -304,8 +308,8 @@ func (f *auctionFuzzer) checkAwards(call *protocol.CallForBids, free map[string]
 	}
 }
 
-// checkAward holds one award to what was offered; that of a lone job that cannot be
-// deferred also to the best of all sites that had a GPU for it.
+// checkAward checks one award against the bids; if the round has a single job that cannot
+// be deferred, also against the best option of all sites with a free GPU.
 func (f *auctionFuzzer) checkAward(site string, a protocol.Award, call *protocol.CallForBids, free map[string]protocol.Milli, bids []offeredOption) {
 	alone := len(call.Jobs) == 1 && !call.Jobs[0].Deferrable && !a.MayQueue
 	price := func(o protocol.BidOption) protocol.Microdollars {
@@ -314,7 +318,7 @@ func (f *auctionFuzzer) checkAward(site string, a protocol.Award, call *protocol
 	known, best := false, price(a.Option)
 	for _, b := range bids {
 		if b.o.Energy < 0 {
-			continue // cannot be
+			continue // impossible
 		}
 		known = known || b.site == site && b.o == a.Option
 		if b.o.Start == call.Closes.Add(-gatherWindow) && free[b.site] >= 1000 {
@@ -329,6 +333,7 @@ func (f *auctionFuzzer) checkAward(site string, a protocol.Award, call *protocol
 	}
 }
 
+// reportBroken records a violation.
 func (f *auctionFuzzer) reportBroken(format string, args ...any) {
 	f.sum.broken = append(f.sum.broken, fmt.Sprintf(format, args...))
 }

@@ -1,10 +1,9 @@
-// Package adversary tries to make the house do what it must not: by a judge that
-// lies, a model server that misbehaves, hostile names and texts, and bids that
-// cannot be true. What holds and what does not is a list of [AttackResult], one for each
-// attack on each surface; gridbid bench explain prints it.
+// Package adversary attacks the system: with a judge that lies, a model server that
+// misbehaves, hostile names and texts, and impossible bids. The result is a list of
+// [AttackResult], one for each attack on each surface; `gridbid bench explain` prints it.
 //
-// What is right is computed here from what was offered, never asked of the code
-// under attack.
+// The expected results are computed here from the inputs, never by the code under
+// attack.
 package adversary
 
 import (
@@ -14,18 +13,18 @@ import (
 	"strings"
 )
 
-// A AttackResult is one thing that was tried, on one surface.
+// A AttackResult is the result of one attack on one surface.
 type AttackResult struct {
 	ID      string `json:"id"`
-	Surface string `json:"surface,omitempty"` // "" where there is but one
+	Surface string `json:"surface,omitempty"` // "" if the attack has a single surface
 	Looks   int    `json:"looked_at,omitempty"`
 	What    string `json:"what"`
 	Held    bool   `json:"held"`
-	Detail  string `json:"detail,omitempty"` // a measure, or what broke
+	Detail  string `json:"detail,omitempty"` // a measurement, or what broke
 }
 
-// WriteResults writes how much was looked at by attack and surface, and each row that is
-// not of a surface, or did not hold; those last, and marked.
+// WriteResults writes the matrix of attacks and surfaces, and each row that has no surface
+// or did not hold; rows that did not hold come last and are marked.
 func WriteResults(w io.Writer, rows []AttackResult) error {
 	var b strings.Builder
 	writeSurfaceMatrix(&b, rows)
@@ -49,8 +48,8 @@ func WriteResults(w io.Writer, rows []AttackResult) error {
 	return err
 }
 
-// writeSurfaceMatrix writes what was looked at: a line for each attack, a column for each
-// surface, "!" where it did not hold.
+// writeSurfaceMatrix writes the number of checked texts: a line for each attack, a column for
+// each surface, "!" where the attack succeeded.
 func writeSurfaceMatrix(b *strings.Builder, rows []AttackResult) {
 	cells, sums := make(map[[2]string]string), make(map[string]int)
 	var ids, columns []string
@@ -95,7 +94,7 @@ func writeSurfaceMatrix(b *strings.Builder, rows []AttackResult) {
 	line("in all", func(c string) string { return fmt.Sprint(sums[c]) })
 }
 
-// CountBroken returns how many rows did not hold.
+// CountBroken returns the number of rows that did not hold.
 func CountBroken(rows []AttackResult) (n int) {
 	for _, r := range rows {
 		if !r.Held {

@@ -12,8 +12,8 @@ import (
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
-// A AttackSet is a set of attacks: texts by the surface that they enter by, what
-// bidders do, and what model servers do.
+// A AttackSet is a set of attacks: hostile texts by entry point, behaviours of bidders,
+// and behaviours of model servers.
 type AttackSet struct {
 	Payloads []AttackPayload
 	Bids     []AttackBehaviour
@@ -21,10 +21,10 @@ type AttackSet struct {
 	Must     []string `yaml:"must_always"`
 }
 
-// A AttackPayload is a hostile text, by the surface that it enters by.
+// A AttackPayload is a hostile text with its entry point.
 type AttackPayload struct{ ID, Surface, Text string }
 
-// A AttackBehaviour is what a bidder or a model's server does, in words.
+// A AttackBehaviour describes in words what a bidder or a model server does.
 type AttackBehaviour struct{ ID, What, Must string }
 
 //go:embed set.json
@@ -32,8 +32,7 @@ var attackSetSchema []byte
 
 var attackSetFile = yamlschema.SchemaKind{Reader: "attack", FileKind: "set of attacks", Docs: "docs/models.md", Schema: attackSetSchema}
 
-// ReadAttackSet reads a set of attacks; file is its name, for errors, each of which has the
-// line and the field too.
+// ReadAttackSet parses a set of attacks. Errors name the file, the line and the field.
 func ReadAttackSet(file string, text []byte) (f AttackSet, err error) {
 	page, err := attackSetFile.ParsePage(file, text)
 	if err != nil {
@@ -43,7 +42,7 @@ func ReadAttackSet(file string, text []byte) (f AttackSet, err error) {
 		return f, err
 	}
 	if len(f.Payloads)+len(f.Bids)+len(f.Models) == 0 {
-		return f, page.FaultAt(nil, "it has no payloads, bids or models: name one attack at the least")
+		return f, page.FaultAt(nil, "no payloads, bids or models: add at least one attack")
 	}
 	seen := make(map[string]bool)
 	for _, list := range []struct {
@@ -52,7 +51,7 @@ func ReadAttackSet(file string, text []byte) (f AttackSet, err error) {
 	}{{"payloads", attackIDs(f.Payloads)}, {"bids", attackIDs(f.Bids)}, {"models", attackIDs(f.Models)}} {
 		for i, id := range list.ids {
 			if seen[id] {
-				err = errors.Join(err, page.FaultAt([]string{list.name, strconv.Itoa(i), "id"}, "%q stands twice: give each attack its own", id))
+				err = errors.Join(err, page.FaultAt([]string{list.name, strconv.Itoa(i), "id"}, "duplicate id %q: give each attack its own id", id))
 			}
 			seen[id] = true
 		}
@@ -60,6 +59,7 @@ func ReadAttackSet(file string, text []byte) (f AttackSet, err error) {
 	return f, err
 }
 
+// attackIDs returns the ids of attacks.
 func attackIDs[T interface{ attackID() string }](all []T) (names []string) {
 	for _, x := range all {
 		names = append(names, x.attackID())
@@ -70,12 +70,12 @@ func attackIDs[T interface{ attackID() string }](all []T) (names []string) {
 func (p AttackPayload) attackID() string   { return p.ID }
 func (b AttackBehaviour) attackID() string { return b.ID }
 
-// RunAttacks tries every attack of a file on every surface that there is.
+// RunAttacks runs every attack of a file on every surface.
 func (f AttackSet) RunAttacks(ctx context.Context, progress func(done, of int)) (rows []AttackResult, err error) {
 	done, of := 0, len(f.Payloads)+len(f.Bids)+len(f.Models)
 	step := func(id, what string, seen *attackFindings, err error) error {
 		if err != nil {
-			return fmt.Errorf("attack %s: %w", id, err)
+			return fmt.Errorf("adversary: attack %s: %w", id, err)
 		}
 		rows = append(rows, seen.resultRows(id, what)...)
 		if done++; progress != nil {
@@ -103,6 +103,7 @@ func (f AttackSet) RunAttacks(ctx context.Context, progress func(done, of int)) 
 	return rows, nil
 }
 
+// abbreviateText shortens a text for display.
 func abbreviateText(s string) string {
 	if len(s) > 60 {
 		return s[:60] + "..."
@@ -112,8 +113,8 @@ func abbreviateText(s string) string {
 
 var describedText = regexp.MustCompile(`^(\d+) bytes of the same letter`)
 
-// expandDescription returns the text that a file describes, where it would be too long to
-// stand there.
+// expandDescription expands a description such as "1000 bytes of the same letter" to the text
+// itself.
 func expandDescription(text string) string {
 	m := describedText.FindStringSubmatch(text)
 	if m == nil {

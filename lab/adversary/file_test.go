@@ -10,12 +10,12 @@ func TestASetOfAttacksIsChecked(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"no YAML", "\t:", "correct the YAML"},
 		{"nothing", "", "empty"},
-		{"no attacks", "payloads: []", "name one attack"},
+		{"no attacks", "payloads: []", "add at least one attack"},
 		{"another list", "atacks: []", "my.yaml:1"},
 		{"a text that is none", "payloads:\n- {id: A, surface: chat, text: 7}", "my.yaml:2: payloads/0/text"},
 		{"no text", "payloads:\n- {id: A, surface: chat, text: x}\n- {id: B, surface: chat}", "my.yaml:3: payloads/1"},
 		{"a bid that does nothing", "bids:\n- id: B\n  must: hold", "my.yaml:2: bids/0"},
-		{"an id twice", "bids:\n- {id: B, what: lies}\nmodels:\n- {id: B, what: hangs}", `my.yaml:4: models/0/id: "B" stands twice`},
+		{"an id twice", "bids:\n- {id: B, what: lies}\nmodels:\n- {id: B, what: hangs}", `my.yaml:4: models/0/id: duplicate id "B"`},
 	} {
 		if _, err := ReadAttackSet("my.yaml", []byte(tc.text)); err == nil || !strings.Contains(err.Error(), "attack: my.yaml") || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v; want %q in it", tc.name, err, tc.want)

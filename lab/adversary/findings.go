@@ -6,45 +6,47 @@ import (
 	"strings"
 )
 
-// A readingSurface is where a person, a program or a model reads what the house says.
+// A readingSurface is a place where a person, a program or a model reads output of the system.
 type readingSurface string
 
-// The surfaces.
+// Surfaces.
 const (
-	surfacePrompt  readingSurface = "prompt" // to a model
-	surfaceLedger  readingSurface = "ledger" // as it lies, and as tap prints it
+	surfacePrompt  readingSurface = "prompt" // sent to a model
+	surfaceLedger  readingSurface = "ledger" // raw, and as gridbid tap prints it
 	surfaceWhy     readingSurface = "why"
 	surfaceRecord  readingSurface = "record"
 	surfaceAsk     readingSurface = "ask"
 	surfaceChat    readingSurface = "chat"
-	surfacePolicy  readingSurface = "policy" // what a person would confirm
+	surfacePolicy  readingSurface = "policy" // the change that an operator is asked to confirm
 	surfacePage    readingSurface = "page"
 	surfaceTools   readingSurface = "mcp"
 	surfaceChart   readingSurface = "chart"
 	surfaceReport  readingSurface = "report"
 	surfaceLog     readingSurface = "log"
-	surfaceOutcome readingSurface = "outcome" // what the market decides
+	surfaceOutcome readingSurface = "outcome" // the market's decisions
 )
 
-// allSurfaces are all of them, as they are listed.
+// allSurfaces lists all surfaces in the order of display.
 var allSurfaces = []readingSurface{surfaceOutcome, surfacePrompt, surfaceLedger, surfaceWhy, surfaceRecord, surfaceAsk, surfaceChat, surfacePolicy, surfacePage, surfaceTools, surfaceChart, surfaceReport, surfaceLog}
 
-// A surfaceFindings is what was seen of one attack on one surface.
+// A surfaceFindings is the result of one attack on one surface.
 type surfaceFindings struct {
 	texts  int
 	broken []string
 }
 
-// attackFindings are what was seen of one attack.
+// attackFindings are the results of one attack on all surfaces.
 type attackFindings struct {
-	hostile   string // that was sent in; ""
+	hostile   string // the hostile text; "" if the attack has none
 	bySurface map[readingSurface]*surfaceFindings
 }
 
+// newAttackFindings returns empty results of an attack with a hostile text.
 func newAttackFindings(hostile string) *attackFindings {
 	return &attackFindings{hostile, make(map[readingSurface]*surfaceFindings)}
 }
 
+// findingsAt returns the result on a surface and creates it if necessary.
 func (s *attackFindings) findingsAt(where readingSurface) *surfaceFindings {
 	if s.bySurface[where] == nil {
 		s.bySurface[where] = new(surfaceFindings)
@@ -52,7 +54,7 @@ func (s *attackFindings) findingsAt(where readingSurface) *surfaceFindings {
 	return s.bySurface[where]
 }
 
-// inspectText takes one text in, and holds it to what no text may hold on any surface.
+// inspectText counts a text and checks it for what must not appear on any surface.
 func (s *attackFindings) inspectText(where readingSurface, text string) {
 	s.findingsAt(where).texts++
 	if bad := firstUnsafeRune(text); bad != "" {
@@ -61,7 +63,7 @@ func (s *attackFindings) inspectText(where readingSurface, text string) {
 	s.checkSecrets(where, text)
 }
 
-// checkSecrets complains of a text that tells the key of a model or its instructions.
+// checkSecrets complains about a text that contains the model's key or instructions.
 func (s *attackFindings) checkSecrets(where readingSurface, text string) {
 	if strings.Contains(text, string(modelKey)) {
 		s.addFinding(where, "it tells the key")
@@ -71,6 +73,7 @@ func (s *attackFindings) checkSecrets(where readingSurface, text string) {
 	}
 }
 
+// addFinding records a violation on a surface, once.
 func (s *attackFindings) addFinding(where readingSurface, format string, args ...any) {
 	x := s.findingsAt(where)
 	if text := fmt.Sprintf(format, args...); !slices.Contains(x.broken, text) {
@@ -78,8 +81,7 @@ func (s *attackFindings) addFinding(where readingSurface, format string, args ..
 	}
 }
 
-// resultRows returns what came of an attack: one row for each surface on which it was
-// looked for.
+// resultRows returns one row for each surface that was checked.
 func (s *attackFindings) resultRows(id, what string) (all []AttackResult) {
 	for _, where := range allSurfaces {
 		x, seen := s.bySurface[where]

@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Of the live market that waits for a model which hangs.
+// Parameters of the live market with a model that hangs.
 const (
 	judgeBudget      = 50 * time.Millisecond
 	maxAwardLateness = 10 * time.Millisecond
@@ -25,19 +25,19 @@ const (
 	hangAttempts     = 3
 )
 
-// A awardDelay is one award that a hanging model was waited for.
+// A awardDelay is the delay of one award for which the market waited for the model.
 type awardDelay struct {
-	over time.Duration // after the end of the budget it was said
-	bare time.Duration // a timer, set in the same instant for the same time, was late
+	over time.Duration // delay of the award after the end of the budget
+	bare time.Duration // delay of a bare timer, set at the same instant for the same time
 }
 
-// MeasureHangingJudge runs a live market whose model server hangs, each time in another way,
-// and measures how long after its budget so many awards are said.
+// MeasureHangingJudge runs a live market with a model server that hangs in several ways, and
+// measures the delay of awards after the end of their budget.
 //
-// Each award has a timer of its own beside it: what both are late by is the
-// machine's, what the award is later than its timer is ours. On a machine that is
-// busy with others even that has spikes, so a measurement that fails is made
-// again, up to three times; what makes every award late fails each.
+// Each award is compared with a bare timer: a delay of both is the machine's, further
+// delay of the award is the market's. A busy machine has spikes even so; therefore a
+// failed measurement is repeated, up to three times. A systematic delay fails all of
+// them.
 func MeasureHangingJudge(ctx context.Context, awards int) (AttackResult, error) {
 	row := AttackResult{ID: "hang", What: "a live market beside a model server that hangs"}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
@@ -55,8 +55,8 @@ func MeasureHangingJudge(ctx context.Context, awards int) (AttackResult, error) 
 	return row, nil
 }
 
-// awardsInTime reports whether awards are said in time: at most grace later than a bare
-// timer, at the median and at the 99th percentile.
+// awardsInTime reports whether awards are in time: at most grace later than the bare timer,
+// in the median and the 99th percentile.
 func awardsInTime(all []awardDelay) (held bool, detail string) {
 	rank := func(of func(awardDelay) time.Duration) (median, p99 time.Duration) {
 		var v []time.Duration
@@ -75,8 +75,8 @@ func awardsInTime(all []awardDelay) (held bool, detail string) {
 		len(all), judgeBudget, us(over), us(overMost), us(bare), us(bareMost), us(more), us(moreMost), maxAwardLateness)
 }
 
-// awaitHangingServer waits for a model server that hangs until there are so many awards. slow is
-// called with each, for a test that plants a fault; nil without.
+// awaitHangingServer measures a number of awards with hanging model servers. slow, if not nil, is
+// called with each award: a test uses it to plant a fault.
 func awaitHangingServer(ctx context.Context, awards int, slow func()) (all []awardDelay, err error) {
 	hangs := slices.DeleteFunc(faultyserver.CommonFaults(), func(b faultyserver.Misbehaviour) bool { return b.Fault != string(llm.Late) })
 	for i := 0; len(all) < awards; i++ {
@@ -92,7 +92,7 @@ func awaitHangingServer(ctx context.Context, awards int, slow func()) (all []awa
 		before := len(all)
 		err = runLiveMarket(ctx, advisor.NewJudge(model, time.Now), slow, func(x awardDelay) bool {
 			all = append(all, x)
-			return len(all) < before+3 // then the breaker opens
+			return len(all) < before+3 // after three faults the circuit breaker opens
 		})
 		s.Close()
 		if err != nil {
@@ -102,8 +102,7 @@ func awaitHangingServer(ctx context.Context, awards int, slow func()) (all []awa
 	return all, nil
 }
 
-// runLiveMarket runs a market, two sites, a submitter and a judge as long as each of its
-// awards is followed by more.
+// runLiveMarket runs a market, two sites, a submitter and a judge until more returns false.
 func runLiveMarket(ctx context.Context, judge *advisor.Judge, slow func(), more func(awardDelay) bool) error {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -122,19 +121,19 @@ func runLiveMarket(ctx context.Context, judge *advisor.Judge, slow func(), more 
 		if err != nil {
 			return err
 		}
-		wg.Go(func() { _ = bus.RunMachine(ctx, port, machine) }) // it ends with ctx
+		wg.Go(func() { _ = bus.RunMachine(ctx, port, machine) }) // ends with ctx
 	}
 	port, err := hub.Connect(ctx, protocol.Judge)
 	if err != nil {
 		return err
 	}
 	if err := judge.ServeRequests(ctx, port, bus.Clock{}, 0); ctx.Err() == nil {
-		return err // else it was told to end, and may have seen its port close first
+		return err // otherwise ctx ended, and its connection may have been closed before that was noticed
 	}
 	return nil
 }
 
-// askingMarketConfig are the rules of a market in which a judge is asked about each job of
+// askingMarketConfig returns the configuration of a market that asks a judge about each job of
 // traders.
 func askingMarketConfig() market.Config {
 	return market.Config{
@@ -144,8 +143,7 @@ func askingMarketConfig() market.Config {
 	}
 }
 
-// tradingParties are two sites that ask nearly the same, and who submits to them jobs of a
-// name.
+// tradingParties returns two sites with nearly equal bids, and a submitter of jobs with a name.
 func tradingParties(name string) map[protocol.Party]bus.Machine {
 	return map[protocol.Party]bus.Machine{
 		protocol.AgentParty("lyon"): &sellingSite{site: "lyon", money: 1_000_000, sender: protocol.Sender{Party: protocol.AgentParty("lyon")}},
@@ -154,8 +152,8 @@ func tradingParties(name string) map[protocol.Party]bus.Machine {
 	}
 }
 
-// A awardTimer market notes how long after a question's budget its awards are said,
-// and how late a timer is that was set with the question.
+// A awardTimer market measures the delay of its awards after a question's budget, and of
+// a bare timer set with the question.
 type awardTimer struct {
 	bus.Machine
 	slow  func()
@@ -174,6 +172,7 @@ func (w *awardTimer) Tick(now protocol.Time) []protocol.Message {
 	return w.timeAwards(w.Machine.Tick(now))
 }
 
+// timeAwards starts a bare timer with each question and compares the next award with it.
 func (w *awardTimer) timeAwards(said []protocol.Message) []protocol.Message {
 	for _, m := range said {
 		switch m.Body.(type) {
@@ -196,12 +195,12 @@ func (w *awardTimer) timeAwards(said []protocol.Message) []protocol.Message {
 	return said
 }
 
-// A sellingSite offers one GPU for every job, at its price.
+// A sellingSite bids one GPU for every job, at its price.
 type sellingSite struct {
 	site   string
 	money  protocol.Microdollars
 	sender protocol.Sender
-	hello  protocol.Time // when it says it again; far off once that is on the books
+	hello  protocol.Time // next retransmission of the registration; far away once it is acknowledged
 }
 
 // Step implements bus.Machine.
@@ -239,10 +238,10 @@ func (s *sellingSite) Due() protocol.Time {
 	return max(s.hello, 1)
 }
 
-// A jobSubmitter submits the next job when the last has a place.
+// A jobSubmitter submits jobs at fixed intervals.
 type jobSubmitter struct {
 	sender protocol.Sender
-	name   string // of its jobs and tenant; "": job-1, job-2
+	name   string // name of its jobs and tenant; "": job-1, job-2
 	due    protocol.Time
 	n      int
 }

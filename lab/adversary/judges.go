@@ -16,16 +16,16 @@ import (
 // A scriptedModel answers by a function.
 type scriptedModel func(llm.Prompt) (string, error)
 
-// Name implements advise.Model.
+// Name implements advisor.Model.
 func (scriptedModel) Name() string { return "scripted" }
 
-// Ask implements advise.Model.
+// Ask implements advisor.Model.
 func (s scriptedModel) Ask(_ context.Context, p llm.Prompt) (llm.Reply, error) {
 	text, err := s(p)
 	return llm.Reply{Text: text, In: 1, Out: 1}, err
 }
 
-// promptHandles returns the handles of a prompt, in the order shown.
+// promptHandles returns the handles of a prompt, in the order of display.
 func promptHandles(p llm.Prompt) []string {
 	var s struct {
 		Properties struct {
@@ -34,19 +34,20 @@ func promptHandles(p llm.Prompt) []string {
 			} `json:"choice"`
 		} `json:"properties"`
 	}
-	_ = json.Unmarshal(p.Schema, &s) // a prompt of ours has one
+	_ = json.Unmarshal(p.Schema, &s) // every prompt has a valid schema
 	return s.Properties.Choice.Enum
 }
 
+// pickReply returns a valid answer that chooses a handle.
 func pickReply(handle string) string {
 	return fmt.Sprintf(`{"choice":%q,"reason":"operator_note"}`, handle)
 }
 
-// scriptedModels are what a model may say, by name; rng is its own of each auction, and
-// never used by two goroutines.
+// scriptedModels are hostile models, by name. Each auction has its own rng, which only one
+// goroutine uses.
 var scriptedModels = []struct {
 	name  string
-	moves bool // it may move an award, within its band
+	moves bool // whether it can legitimately move an award, within its band
 	make  func(rng *rand.Rand) scriptedModel
 }{
 	{"random bytes", false, func(rng *rand.Rand) scriptedModel {
@@ -89,11 +90,12 @@ var scriptedModels = []struct {
 	}},
 }
 
+// constantReply returns a model that always answers the same text.
 func constantReply(text string) scriptedModel {
 	return func(llm.Prompt) (string, error) { return text, nil }
 }
 
-// mostExpensiveHandle returns the handle of the option that a prompt says costs most.
+// mostExpensiveHandle returns the handle of the option with the highest cost in a prompt.
 func mostExpensiveHandle(text string) (handle string) {
 	most := -1.0
 	for line := range strings.Lines(text) {
@@ -106,8 +108,7 @@ func mostExpensiveHandle(text string) (handle string) {
 	return handle
 }
 
-// forgedAnswers are what a party that calls itself the judge may say: they do not
-// pass through the door, but speak on the bus.
+// forgedAnswers send answers directly on the bus, without the checks of the advisor.
 var forgedAnswers = []struct {
 	name string
 	say  func(rng *rand.Rand, ask protocol.JudgeRequest) (protocol.Party, protocol.JudgeAnswer)
@@ -141,6 +142,7 @@ var forgedAnswers = []struct {
 	}},
 }
 
+// answerWith returns an answer of the judge with a number of equal picks.
 func answerWith(a protocol.JudgeRequest, handle string, picks int) protocol.JudgeAnswer {
 	return protocol.JudgeAnswer{Round: a.Round, Job: a.Job, Picks: slices.Repeat([]protocol.JudgePick{{Handle: handle, Why: protocol.SpreadLoad}}, picks)}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/report"
 )
 
-// A lockedLog is a log that several write.
+// A lockedLog is a log buffer for concurrent writers.
 type lockedLog struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -37,9 +37,9 @@ func (s *lockedLog) Write(p []byte) (int, error) {
 	return s.all.Write(p)
 }
 
-// inspectCoordinatorLogs runs a coordinator for real, over a NATS server, as its process logs it:
-// jobs and refusals with the hostile text in them, beside a model that echoes its
-// key and its prompt. Then it reads every line that was logged.
+// inspectCoordinatorLogs runs a real coordinator over a NATS server with its process's logging: with
+// jobs and rejections that contain the hostile text, and a model that echoes its key
+// and prompt. Then it checks every logged line.
 func (s *attackFindings) inspectCoordinatorLogs(ctx context.Context, text string) error {
 	for _, form := range []string{"text", "json"} {
 		out := new(lockedLog)
@@ -50,7 +50,7 @@ func (s *attackFindings) inspectCoordinatorLogs(ctx context.Context, text string
 		if err := runCoordinator(ctx, log, text); err != nil {
 			return err
 		}
-		log.Error("ended", "err", errors.New("what failed: "+text)) // as a main ends
+		log.Error("ended", "err", errors.New("what failed: "+text)) // as main logs its error at the end
 		lines := strings.Split(strings.TrimSpace(out.all.String()), "\n")
 		for i, line := range lines {
 			s.inspectText(surfaceLog, line)
@@ -65,7 +65,7 @@ func (s *attackFindings) inspectCoordinatorLogs(ctx context.Context, text string
 	return nil
 }
 
-// runCoordinator leads a market until the hostile jobs are on its books.
+// runCoordinator runs a coordinator until it has decided about the hostile jobs.
 func runCoordinator(ctx context.Context, log *slog.Logger, text string) error {
 	folder, err := os.MkdirTemp("", "gridbid-attack")
 	if err != nil {
@@ -103,7 +103,7 @@ func runCoordinator(ctx context.Context, log *slog.Logger, text string) error {
 			OnSent: func(_, said []protocol.Message) {
 				for _, m := range said {
 					switch m.Body.(type) {
-					case protocol.Award, protocol.Reject: // a name may be too long to be one
+					case protocol.Award, protocol.Reject: // a name may be too long for a job id
 						select {
 						case shown <- struct{}{}:
 						default:
@@ -113,29 +113,29 @@ func runCoordinator(ctx context.Context, log *slog.Logger, text string) error {
 			},
 		})
 	})
-	for !front.IsLeading() { // what is said before is heard by nobody
+	for !front.IsLeading() { // messages sent before that are lost
 		select {
 		case <-ctx.Done():
-			return errors.New("attack: a coordinator did not lead in two minutes")
+			return errors.New("adversary: the coordinator was not elected within two minutes")
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 	for who, machine := range tradingParties(text) {
 		port := bus.Reconnecting(ctx, server, who, log)
-		done.Go(func() { _ = bus.RunMachine(ctx, port, machine) }) // it ends with ctx
+		done.Go(func() { _ = bus.RunMachine(ctx, port, machine) }) // ends with ctx
 	}
 	for range 2 {
 		select {
 		case <-shown:
 		case <-ctx.Done():
-			return errors.New("attack: a coordinator beside a hostile submitter decided nothing in two minutes")
+			return errors.New("adversary: the coordinator decided none of the hostile jobs within two minutes")
 		}
 	}
 	return nil
 }
 
-// inspectReport writes the page of a replay whose scenario, sites, policies and notes
-// are named by the hostile text, and looks at all its files.
+// inspectReport writes the report of a replay whose scenario, sites, policies and notes are
+// named by the hostile text, and checks all its files.
 func (s *attackFindings) inspectReport(text string) {
 	folder, err := os.MkdirTemp("", "gridbid-attack")
 	if err != nil {
@@ -145,6 +145,7 @@ func (s *attackFindings) inspectReport(text string) {
 	defer func() { _ = os.RemoveAll(folder) }()
 	day := report.ReplayReport{Scenario: text, About: text, Start: startTime, End: startTime.Add(24 * time.Hour), Notes: []string{text}}
 	for i := range 3 {
+		// Zero-width spaces make the names differ without changing what is seen.
 		name := text + strings.Repeat("\u200b", i)
 		day.Sites = append(day.Sites, report.SiteSignals{Name: name, GPUs: 8000, Price: []protocol.Microdollars{50_000, 60_000}, Carbon: []protocol.Milligrams{300_000, 200_000}})
 		p := report.PolicyRun{Busy: [][]protocol.Milli{{1000, 2000}, {0, 0}, {500, 500}}}
@@ -165,7 +166,7 @@ func (s *attackFindings) inspectReport(text string) {
 			return nil
 		}
 		s.inspectText(surfaceReport, string(raw))
-		if filepath.Ext(path) != ".txt" { // there it is text
+		if filepath.Ext(path) != ".txt" { // text files need no escaping
 			s.checkMarkup(surfaceReport, string(raw))
 		}
 		return nil

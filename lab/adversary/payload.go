@@ -13,9 +13,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// tryPayload plays a day in which a hostile text is a job's name and its tenant's,
-// or an operator's note, beside a model that does what it is told; then it asks
-// about that job everywhere, and puts the text as a question too.
+// tryPayload replays a day in which a hostile text is the name of jobs and of their
+// tenant, or an operator's note, with a model that obeys it. Then it checks
+// everything shown about these jobs, and asks the text as a question.
 func tryPayload(ctx context.Context, enters, text string) (*attackFindings, error) {
 	s, advice := adversaryScenario(60)
 	seen := newAttackFindings(text)
@@ -25,7 +25,7 @@ func tryPayload(ctx context.Context, enters, text string) (*attackFindings, erro
 			advice.Notes[i].Text = string([]rune(text)[:min(300, len([]rune(text)))])
 		}
 	} else {
-		for i := range 4 { // of several jobs: the first may never be asked about
+		for i := range 4 { // several jobs: a single one might never reach the judge
 			s.Jobs[i*13].ID = protocol.JobID(fmt.Sprint(text, strings.Repeat("\u200b", i)))
 			s.Jobs[i*13].Tenant = text
 		}
@@ -58,7 +58,8 @@ func tryPayload(ctx context.Context, enters, text string) (*attackFindings, erro
 	return seen, seen.inspectCoordinatorLogs(ctx, text)
 }
 
-// containsHostileText reports whether a text holds a telling part of a hostile one.
+// containsHostileText reports whether a text contains a significant part of a hostile one: three
+// consecutive words of at least 12 bytes.
 func containsHostileText(text, hostile string) bool {
 	words := strings.FieldsFunc(hostile, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	for i := range words {
@@ -70,8 +71,8 @@ func containsHostileText(text, hostile string) bool {
 	return false
 }
 
-// firstUnsafeRune names the first character of a text that could move a cursor,
-// turn text or hide in it, or "".
+// firstUnsafeRune returns the first character that could move a cursor, reorder text or
+// be invisible, or "".
 func firstUnsafeRune(s string) string {
 	for _, r := range s {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) && r != '\u00a0' && r != '\u202f' && r != '\u2009' || r == unicode.ReplacementChar {

@@ -13,8 +13,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// adversaryScenario is a day of n jobs at three sites that are nearly the same, so that
-// much costs nearly the same, and of a note on each.
+// adversaryScenario returns a day of n jobs at three nearly equal sites, so that many options are
+// near ties, with an operator's note on each site.
 func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 	s := spec.Scenario{
 		Name: "attacked", Seed: 1, Start: startTime, End: startTime.Add(24 * time.Hour),
@@ -49,23 +49,24 @@ func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 	return s, advice
 }
 
-// A replayedDay is a day that was played.
+// A replayedDay is a replayed day with all its messages.
 type replayedDay struct {
 	messages []protocol.Message
 	res      scenarios.ReplayResult
 }
 
+// replayScenario replays a scenario in memory and keeps all messages.
 func replayScenario(ctx context.Context, s spec.Scenario, advice market.Advice, judge bus.Machine) (replayedDay, error) {
 	var r replayedDay
 	res, err := scenarios.Replay(ctx, s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{
 		Advice: advice, Judge: judge, Record: func(m protocol.Message) error { r.messages = append(r.messages, m); return nil },
 	})
 	r.res = res
-	r.res.Totals.Messages, r.res.Totals.WallS = 0, 0 // questions are messages
+	r.res.Totals.Messages, r.res.Totals.WallS = 0, 0 // questions count as messages, so these differ between runs
 	return r, err
 }
 
-// questionCount returns how many questions a run had.
+// questionCount returns the number of questions to the judge.
 func (r replayedDay) questionCount() (n int) {
 	for _, m := range r.messages {
 		if _, ok := m.Body.(protocol.JudgeRequest); ok {

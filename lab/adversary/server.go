@@ -16,11 +16,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// modelKey is the key of every model here; no surface may show it.
+// modelKey is the key of every model in this package; it must not appear on any surface.
 const modelKey = llm.Key("sk-attacked-0123456789abcdef")
 
-// serverFaults returns what a server does that behaves as described. What is not
-// recognized is tried in every way there is.
+// serverFaults returns the server behaviours that a description selects; an unknown
+// description selects all.
 func serverFaults(what string) (ways []faultyserver.Misbehaviour, known bool) {
 	what = strings.ToLower(what)
 	has := func(words ...string) bool {
@@ -83,22 +83,23 @@ func serverFaults(what string) (ways []faultyserver.Misbehaviour, known bool) {
 	return ways, true
 }
 
-// modelTimeout is the budget of days in which a server may hang.
+// modelTimeout is the budget in runs whose server may hang.
 const modelTimeout = 30 * time.Millisecond
 
+// firstShown returns an answer that chooses the first option of a prompt.
 func firstShown(body []byte) string {
 	_, after, _ := bytes.Cut(body, []byte("- k"))
 	return pickReply("k" + string(after[:1]))
 }
 
-// echoRequest answers with the headers and the body of the request, as an error.
+// echoRequest returns the request's headers and body as an error.
 func echoRequest(w http.ResponseWriter, r *http.Request, body []byte) {
 	w.WriteHeader(http.StatusBadRequest)
 	fmt.Fprintf(w, "%v %s", r.Header, body)
 }
 
-// tryFaultyServer plays a day beside a server that misbehaves, in each way that what
-// describes, and holds its figures to those of a day without a model.
+// tryFaultyServer replays a day with each server behaviour of a description and compares its
+// totals with a day without a model.
 func tryFaultyServer(ctx context.Context, what string) (*attackFindings, error) {
 	if strings.Contains(strings.ToLower(what), "narration") {
 		return tryLyingNarration(ctx, what)
@@ -107,8 +108,8 @@ func tryFaultyServer(ctx context.Context, what string) (*attackFindings, error) 
 	return replayBesideServers(ctx, ways)
 }
 
-// RunModelFailureDays plays a day with the port of the model closed, one in which its server
-// fails in every way, and one whose verdicts are played again without it.
+// RunModelFailureDays replays a day with the model's port closed, days with each fault of a model
+// server, and a day from the verdicts of another, without a model.
 func RunModelFailureDays(ctx context.Context) ([]AttackResult, error) {
 	gone, err := faultyserver.StartServer(faultyserver.FixedText("{}"))
 	if err != nil {
@@ -139,8 +140,8 @@ func RunModelFailureDays(ctx context.Context) ([]AttackResult, error) {
 	return append(append(rows, all.resultRows("faults", "a day beside each fault of a server")...), again), err
 }
 
-// replayJudgedDay plays a day with a judge that moves awards, and again from its
-// verdicts.
+// replayJudgedDay replays a day with a judge that changes awards, and again from its
+// recorded verdicts; both must be equal.
 func replayJudgedDay(ctx context.Context) (AttackResult, error) {
 	row := AttackResult{ID: "replay", What: "a day from its verdicts, without the model"}
 	s, advice := adversaryScenario(60)
@@ -164,15 +165,14 @@ func replayJudgedDay(ctx context.Context) (AttackResult, error) {
 	return row, nil
 }
 
-// replayRuleDay plays the day that the rule makes.
+// replayRuleDay replays the day without a judge.
 func replayRuleDay(ctx context.Context) (replayedDay, error) {
 	s, advice := adversaryScenario(60)
 	advice.Ease = 0
 	return replayScenario(ctx, s, advice, nil)
 }
 
-// replayBesideServers plays a day beside a server for each way in which it misbehaves, and
-// looks at all that is told of it.
+// replayBesideServers replays a day with each server behaviour and checks everything shown about it.
 func replayBesideServers(ctx context.Context, ways []faultyserver.Misbehaviour) (*attackFindings, error) {
 	seen := newAttackFindings("")
 	plain, err := replayRuleDay(ctx)
@@ -203,8 +203,7 @@ func replayBesideServers(ctx context.Context, ways []faultyserver.Misbehaviour) 
 	return seen, seen.inspectCoordinatorLogs(ctx, "")
 }
 
-// replayBesideServer plays the day beside one server, and returns how often that was
-// called.
+// replayBesideServer replays the day with one server, and returns the number of its requests.
 func replayBesideServer(ctx context.Context, way faultyserver.Misbehaviour) (r replayedDay, calls int, err error) {
 	server, err := faultyserver.StartServer(way.Do)
 	if err != nil {
@@ -224,7 +223,7 @@ func replayBesideServer(ctx context.Context, way faultyserver.Misbehaviour) (r r
 	return r, len(server.RequestBodies()), err
 }
 
-// countJudgeFaults returns how many answers of a run were faults that count.
+// countJudgeFaults returns the number of answers that count as faults for the circuit breaker.
 func countJudgeFaults(r replayedDay) (n int) {
 	for _, c := range []protocol.Code{protocol.AnswerLate, protocol.AnswerFailed, protocol.AnswerInvalid, protocol.NotAmongChoices} {
 		n += r.res.Counts["judge-"+string(c)]

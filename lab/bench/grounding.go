@@ -112,9 +112,20 @@ type groundFact struct {
 // CheckAnswer holds every figure, time and name of an answer's text to what it may
 // rest on. It returns how many there are, and those that nothing bears out.
 //
-// What the person said is no claim of the answer, and neither is an example of
-// how to ask.
+// An answer that came of a typed result is checked as data; others are read again as a
+// reader would. What the person said is no claim of the answer, and neither is an example
+// of how to ask.
 func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, loose []UngroundedClaim) {
+	if n, bad, typed := a.Grounded(); typed {
+		for _, why := range bad {
+			loose = append(loose, UngroundedClaim{Claim: why, In: strings.Join(a.Text, " "), Why: "not among the answer's figures"})
+		}
+		for _, more := range a.More {
+			m, bad := g.CheckAnswer(asked, more)
+			n, loose = n+m, append(loose, bad...)
+		}
+		return n, loose
+	}
 	facts := g.factsOfAnswer(a)
 	sum := func(text, head, subject string) {
 		n, bad := g.checkText(a, facts, text, head, subject)
@@ -382,8 +393,11 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 	_ = narrate.WriteDecision(&text, r) // a buffer takes all
 	a := query.Answer{Query: &ask.Query{Job: id}, Table: &query.Table{}}
 	for _, name := range []string{"bill", "times", "waited", "saved", "why", "advice", "weights"} {
-		of := g.log.Answer(ask.Query{Ask: name, Job: id})
-		a.Figures = append(a.Figures, of.Figures...)
+		q := ask.Query{Ask: name, Job: id}
+		if name == "weights" { // of the run
+			q.Job = ""
+		}
+		a.Figures = append(a.Figures, g.log.Answer(q).Figures...)
 	}
 	var decisions []string
 	for _, h := range r.Hearings {

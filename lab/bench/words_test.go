@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -114,6 +115,30 @@ func TestWhatIsSaidBlindIsReadRightOrGivenBack(t *testing.T) {
 	t.Logf("%d of %d are given back", declined, len(read))
 	if declined*100 > 35*len(read) {
 		t.Errorf("%d of %d are given back; want at most 35 %%", declined, len(read))
+	}
+}
+
+// Of all that operators say in the twelve sets, 90 % is read right and 1 % is read wrong
+// at most, without a model.
+func TestWhatOperatorsSayIsReadWithoutAModel(t *testing.T) {
+	n, right, wrong := 0, 0, 0
+	for i := range 12 {
+		for _, e := range explained(t, fmt.Sprintf("spoken-%d", i+1)) {
+			if e.Verdict == "unjudged" {
+				continue
+			}
+			n++
+			switch e.Verdict {
+			case "right":
+				right++
+			case "wrong":
+				wrong++
+			}
+		}
+	}
+	t.Logf("%d said, %d right, %d wrong", n, right, wrong)
+	if n < 2500 || right*100 < 90*n || wrong*100 > n {
+		t.Errorf("of %d, %d are read right and %d wrong; want at least 90 %% and at most 1 %%", n, right, wrong)
 	}
 }
 

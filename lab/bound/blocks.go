@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// How the starts of a way are cut up.
+// How the possible starts of a way are grouped.
 const (
-	blockSlots   = 8
-	pastDueSlots = 32 // slots past the deadline that are looked at one by one
-	maxBlocks    = 64 // blocks of a job, at first
+	blockSlots   = 8  // slots of one block
+	pastDueSlots = 32 // slots past the deadline that are searched exactly
+	maxBlocks    = 64 // blocks kept for a job at first
 )
 
-// splitIntoBlocks makes the blocks of a job, of which it keeps at most so many. Later starts
-// than those looked at, and blocks past the cheapest, make up the job's rest,
-// which is a bound on all of them.
+// splitIntoBlocks builds the blocks of a job and keeps the most cheapest ones. Starts beyond the
+// searched ones and dropped blocks are covered by the job's rest, a lower bound on
+// the cost of all of them.
 func (p *boundProblem) splitIntoBlocks(j *jobModel, most int) {
 	j.otherCost, j.droppedBlocks = math.Inf(1), 0
 	j.blocks = j.blocks[:0]
@@ -31,7 +31,7 @@ func (p *boundProblem) splitIntoBlocks(j *jobModel, most int) {
 	slices.SortFunc(j.blocks, func(x, y startBlock) int {
 		return cmp.Or(cmp.Compare(x.least, y.least), cmp.Compare(x.config, y.config), cmp.Compare(x.from, y.from))
 	})
-	// Blocks that cost more than the rest are never the best.
+	// A block that costs more than the rest never contains the best start.
 	n, _ := slices.BinarySearchFunc(j.blocks, j.otherCost, func(b startBlock, v float64) int { return cmp.Compare(b.least, v) })
 	j.blocks = j.blocks[:n]
 	if n > most {
@@ -40,15 +40,15 @@ func (p *boundProblem) splitIntoBlocks(j *jobModel, most int) {
 	}
 }
 
-// leastCostWithoutRoom returns the least cost of a way over starts in [from, to], room free.
+// leastCostWithoutRoom returns the lowest cost of a way over starts in [from, to] if capacity is free.
 func (p *boundProblem) leastCostWithoutRoom(j *jobModel, w *runConfig, from, to float64) float64 {
 	free := *w
-	free.pool = -1
+	free.pool = -1 // no pool: pay nothing for capacity
 	v, _ := p.cheapestStart(j, &free, from, to)
 	return v
 }
 
-// lowerBoundFrom bounds what a way costs from a start on, whenever it starts then.
+// lowerBoundFrom returns a lower bound of a way's cost over all starts at or after from.
 func (p *boundProblem) lowerBoundFrom(j *jobModel, w *runConfig, from float64) float64 {
 	r := &p.sites[w.site]
 	v := w.fixed + float64(w.power*w.length*r.low)

@@ -10,54 +10,54 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// Config says how hard to search. The zero of a field is its default.
+// Config sets the effort of the search. Zero fields have their defaults.
 type Config struct {
-	Steps  int  // default 200
-	Idle   bool // bound the objective with the idle draw of nodes, not of jobs alone
-	Rounds int  // of a search for a schedule that comes near the bound; default none
+	Steps  int  // of the price search; default 200
+	Idle   bool // include the idle power of nodes in the bounded objective
+	Rounds int  // of the search for a schedule near the bound; default none
 
-	Stop func() error // asked on the way, says why to go no further; nil: nobody does
+	Stop func() error // polled during the search; a non-nil error ends it; nil: never
 }
 
-// A Certificate proves a bound: anybody can recompute it from the scenario and
-// the prices.
+// A Certificate proves a bound: anyone can recompute it from the scenario and the
+// prices (see Check).
 type Certificate struct {
 	Schema   int              `json:"schema"` // 1
 	Scenario string           `json:"scenario"`
-	Hash     string           `json:"hash"` // of the scenario
+	Hash     string           `json:"hash"` // of the scenario: see spec.Scenario
 	Seed     uint64           `json:"seed"`
 	Weights  protocol.Weights `json:"weights"`
-	Idle     bool             `json:"idle"` // idle draw is in the objective
+	Idle     bool             `json:"idle"` // whether the objective includes idle power
 	Jobs     int              `json:"jobs"`
 	BoundUSD float64          `json:"bound_usd"`
-	FreeUSD  float64          `json:"free_usd"` // the bound if room were without end
+	FreeUSD  float64          `json:"free_usd"` // the bound if capacity were unlimited
 
-	// KnownUSD is what the best schedule costs that was found, if one was looked
-	// for and Idle is not set: no bound lies above it. It gives no node more
-	// GPUs than it has, at any half minute; cores and memory are not counted.
+	// KnownUSD is the cost of the best schedule that was found, if one was searched
+	// for and Idle is false: no valid bound is above it. The schedule never gives a
+	// node more GPUs than it has, at any half minute; CPU and memory are not checked.
 	KnownUSD float64 `json:"known_usd,omitempty"`
 
-	// OnlineUSD and BlindUSD are what it costs to place jobs as they arrive, by the
-	// actual prices and intensities: with the price of room that the bound found,
-	// and without any. They are computed with KnownUSD.
+	// OnlineUSD and BlindUSD are the costs of placing jobs as they arrive, by the
+	// actual prices and intensities: with the bound's shadow prices of capacity, and
+	// without. They are computed with KnownUSD.
 	OnlineUSD float64 `json:"online_usd,omitempty"`
 	BlindUSD  float64 `json:"blind_usd,omitempty"`
 
-	From  int64         `json:"from_ms"` // start of the first slot, since 1970
+	From  int64         `json:"from_ms"` // start of the first slot, ms since 1970
 	Slot  time.Duration `json:"slot_ns"`
 	Pools []PricedPool  `json:"pools"`
 }
 
-// A PricedPool is what the room of one kind of node is worth.
+// A PricedPool has the shadow prices of the GPUs on one kind of node.
 type PricedPool struct {
 	Site   string                  `json:"site"`
 	Model  string                  `json:"model"`
 	Size   int                     `json:"size"` // GPUs of each node
 	GPUs   int                     `json:"gpus"`
-	Values []protocol.Microdollars `json:"values"` // per GPU-hour, by slot; then nothing
+	Values []protocol.Microdollars `json:"values"` // per GPU-hour, by slot; missing slots are 0
 }
 
-// ComputeCertificate returns a bound on what any policy can reach on a scenario, and its proof.
+// ComputeCertificate returns a lower bound on the objective of any policy on a scenario, with its proof.
 func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 	if cfg.Steps == 0 {
 		cfg.Steps = 200
@@ -72,6 +72,7 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 		Idle: cfg.Idle, Jobs: len(s.Jobs), From: int64(s.Start.Floor(time.Hour)), Slot: slotLength,
 	}
 	c.FreeUSD = roundDownToCents(p.lowerBound(nil))
+	// The order matters: known and online use the prices that search has set.
 	p.subgradientSearch(cfg.Steps)
 	if cfg.Rounds > 0 && !cfg.Idle {
 		known, _ := p.bestKnownSchedule(cfg.Rounds)
@@ -86,7 +87,8 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 	return c, nil
 }
 
-// roundPrices rounds the prices to whole units per GPU-hour and returns them.
+// roundPrices rounds the prices to whole units per GPU-hour, so that the certificate's
+// prices are exactly those of its bound, and returns them.
 func (p *boundProblem) roundPrices() []PricedPool {
 	out := make([]PricedPool, len(p.pools))
 	for i := range p.pools {
@@ -108,11 +110,11 @@ func (p *boundProblem) roundPrices() []PricedPool {
 	return out
 }
 
-// roundDownToCents rounds down to a hundredth of a cent.
+// roundDownToCents rounds down to a hundredth of a cent: a bound must not be rounded up.
 func roundDownToCents(v float64) float64 { return math.Floor(v/100) / 10_000 }
 
-// GapToBound returns how far an objective lies above the bound, as a part of the
-// bound. Where the bound is not above zero there is no such part: it is false.
+// GapToBound returns how far an objective is above the bound, relative to the bound. It is
+// undefined (false) if the bound is not positive.
 func (c Certificate) GapToBound(objectiveUSD float64) (float64, bool) {
 	if c.BoundUSD <= 0 {
 		return 0, false
@@ -120,12 +122,12 @@ func (c Certificate) GapToBound(objectiveUSD float64) (float64, bool) {
 	return objectiveUSD/c.BoundUSD - 1, true
 }
 
-// String returns the bound in words.
+// String returns the bound as a sentence.
 func (c Certificate) String() string {
 	return fmt.Sprintf("no policy can do the %d jobs of %s below $%.4f (%s)", c.Jobs, c.Scenario, c.BoundUSD, c.ScopeText())
 }
 
-// ScopeText says whose cost is bounded.
+// ScopeText returns which cost is bounded.
 func (c Certificate) ScopeText() string {
 	if c.Idle {
 		return "of jobs and idle nodes"

@@ -190,7 +190,7 @@ func TestNoPolicyEarnsMoreByAnOutageThanTheBoundSays(t *testing.T) {
 	}
 }
 
-// Who is told to stop says so, and takes no steps more than one.
+// A search that is stopped returns the reason, and takes at most one further step.
 func TestASearchStopsWhenItIsTold(t *testing.T) {
 	s, enough := day(20), errors.New("enough")
 	for _, cfg := range []Config{{Steps: 100_000}, {Steps: 1, Rounds: 100_000}} {

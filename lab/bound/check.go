@@ -14,22 +14,21 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// VerifyCertificate recomputes the bound of a certificate from its prices and the scenario
-// alone, and returns it in dollars. It shares no arithmetic with the search: it
-// counts in milliseconds, walks through all starts of all ways, buys the hours of
-// jobs in parts one by one, and leaves nothing out. The error says why the
-// certificate proves nothing: it is of another scenario, or claims more than its
-// prices give.
+// VerifyCertificate recomputes the bound of a certificate from its prices and the scenario alone,
+// and returns it in dollars. It is independent of the search: it counts in
+// milliseconds, tries all starts of all ways, and buys the segments of paused jobs
+// one by one. An error says why the certificate proves nothing: it is of another
+// scenario, or claims more than its prices give.
 func VerifyCertificate(s spec.Scenario, c Certificate) (float64, error) {
 	switch {
 	case c.Schema != 1:
-		return 0, fmt.Errorf("bound: certificate of schema %d; this version reads 1", c.Schema)
+		return 0, fmt.Errorf("bound: the certificate has schema %d, this version reads schema 1: compute it anew", c.Schema)
 	case c.Hash != s.Hash:
-		return 0, fmt.Errorf("bound: the certificate is of scenario %.12s, not of %.12s: load the same scenario, with the same options", c.Hash, s.Hash)
+		return 0, fmt.Errorf("bound: the certificate is of scenario %.12s, not %.12s: load the same scenario with the same options", c.Hash, s.Hash)
 	case c.Weights != scenarios.MarketWeights(s):
-		return 0, fmt.Errorf("bound: the certificate has other weights than the scenario")
+		return 0, fmt.Errorf("bound: the certificate's weights differ from the scenario's: compute it anew")
 	case c.Slot != slotLength || c.From != int64(s.Start.Floor(time.Hour)):
-		return 0, fmt.Errorf("bound: slots of %v from %v: want %v from %v", c.Slot, protocol.Time(c.From), slotLength, s.Start.Floor(time.Hour))
+		return 0, fmt.Errorf("bound: the certificate has slots of %v from %v: want %v from %v", c.Slot, protocol.Time(c.From), slotLength, s.Start.Floor(time.Hour))
 	}
 	k := certificateChecker{s: s, c: c, weights: c.Weights, network: agents.DefaultNetwork(), truth: scenarios.TruePower(s.Seed)}
 	sum, err := k.loadScenario()
@@ -46,7 +45,7 @@ func VerifyCertificate(s spec.Scenario, c Certificate) (float64, error) {
 	return got, nil
 }
 
-// A certificateChecker is a scenario with the prices of a certificate.
+// A certificateChecker recomputes the bound of one certificate.
 type certificateChecker struct {
 	s       spec.Scenario
 	c       Certificate
@@ -56,18 +55,18 @@ type certificateChecker struct {
 	grids   []siteTariff
 	fleets  []*capacity.Fleet
 	nodes   [][]capacity.Node
-	end     protocol.Time
+	end     protocol.Time // end of all replays of the scenario
 }
 
-// A siteTariff is what a kilowatt costs from the scenario's first hour on.
+// A siteTariff is the hourly cost of a kilowatt from the scenario's first hour on.
 type siteTariff struct {
 	from  protocol.Time
-	hours []float64 // microdollars per kilowatt-hour at the meter of the machines
-	least float64
+	hours []float64 // microdollars per kilowatt-hour of IT energy: money and carbon, times PUE
+	least float64   // of hours
 }
 
-// loadScenario reads the scenario and returns what does not depend on jobs: less the
-// value of all room, and the draw of sleeping nodes.
+// loadScenario loads the sites and returns the part of the bound that does not depend on
+// jobs: minus the value of all capacity and, with Idle, the energy of sleeping nodes.
 func (k *certificateChecker) loadScenario() (sum float64, err error) {
 	meters := scenarios.MeteredUntil(k.s)
 	k.end = meters.Add(scenarios.MaxReplayOverrun)
@@ -80,6 +79,7 @@ func (k *certificateChecker) loadScenario() (sum float64, err error) {
 		k.fleets, k.nodes = append(k.fleets, f), append(k.nodes, nodes)
 		t := k.tariffOf(site)
 		k.grids = append(k.grids, t)
+		// Without idle power nodes cost nothing by themselves.
 		if !k.c.Idle {
 			continue
 		}
@@ -90,6 +90,7 @@ func (k *certificateChecker) loadScenario() (sum float64, err error) {
 			more += most
 			full += maxNodePower(n)
 		}
+		// In hours with negative cost, at most all nodes are awake and earn money.
 		sum += more * t.integrateTariff(t.from, k.end, func(v float64) float64 { return min(v, 0) })
 		sum += asleep * t.integrateTariff(k.s.Start, meters, func(v float64) float64 { return v })
 		for _, o := range site.Outages {
@@ -97,9 +98,10 @@ func (k *certificateChecker) loadScenario() (sum float64, err error) {
 				sum -= asleep * t.integrateTariff(from, to, func(v float64) float64 { return v })
 			}
 		}
-		if n := len(site.Outages); n > 0 { // they are in order; what the last takes with it may have earned
+		if n := len(site.Outages); n > 0 { // outages are ordered; jobs that the last one interrupts may have earned money before
 			sum += full * t.integrateTariff(k.s.Start, max(k.s.Start, site.Outages[n-1].From), func(v float64) float64 { return min(v, 0) })
 		}
+		// After the metered time only earnings may count: a replay may end at any hour.
 		sum += asleep * t.integrateTariff(meters, k.end, func(v float64) float64 { return min(v, 0) })
 		sum -= float64(len(t.hours)+1) * hourlyRoundingBound(k.weights)
 	}
@@ -117,8 +119,8 @@ func (k *certificateChecker) loadScenario() (sum float64, err error) {
 	return sum, nil
 }
 
-// nodePower returns the kilowatts that a node with power draws at least, how much
-// more at most, and how much more awake.
+// nodePower returns the kilowatts that a node with power draws at least, the additional
+// ones at most, and the additional ones awake.
 func (k *certificateChecker) nodePower(n capacity.Node) (least, most, awake float64) {
 	gpu, _ := power.DefaultTable().LookupModel(n.Model)
 	idle := n.Host.IdlePower(gpu, n.GPUs)
@@ -126,9 +128,9 @@ func (k *certificateChecker) nodePower(n capacity.Node) (least, most, awake floa
 	return float64(low) / 1e6, float64(max(n.Host.Asleep, idle)-low) / 1e6, float64(idle-low) / 1e6
 }
 
-// checkPoolsComplete sees that the certificate prices each kind of node, and once: no job
-// would be looked at on one that it left out, and the least of all would seem
-// higher than it is.
+// checkPoolsComplete checks that the certificate prices each kind of node exactly once. A
+// missing kind would have no ways, and the minimum over the others would be too high
+// for a bound.
 func (k *certificateChecker) checkPoolsComplete() error {
 	type kind struct {
 		site, model string
@@ -155,7 +157,8 @@ func (k *certificateChecker) checkPoolsComplete() error {
 	return nil
 }
 
-// countPoolGPUs counts the GPUs of a pool in the scenario, whatever the certificate says.
+// countPoolGPUs counts the GPUs of a pool in the scenario; the certificate's own count is not
+// trusted.
 func (k *certificateChecker) countPoolGPUs(q PricedPool) (n int) {
 	for i, site := range k.s.Sites {
 		if site.Name != q.Site {
@@ -170,6 +173,7 @@ func (k *certificateChecker) countPoolGPUs(q PricedPool) (n int) {
 	return n
 }
 
+// tariffOf computes the cost of a kilowatt-hour for each hour until the end.
 func (k *certificateChecker) tariffOf(site spec.Site) siteTariff {
 	t := siteTariff{from: k.s.Start.Floor(time.Hour), least: math.Inf(1)}
 	var values [3]float64
@@ -205,9 +209,10 @@ func (t siteTariff) integrateTariff(a, b protocol.Time, f func(float64) float64)
 
 const msHour = 3_600_000
 
-// leastCostOfJob returns the least that a job costs at the prices.
+// leastCostOfJob returns the lowest cost of a job at the prices.
 func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 	start := max(k.s.End, j.Deadline)
+	// The record charges a job that never runs as if it had waited until then.
 	delay, late := k.weights.DelayAndLateCost(j, start, start.Add(j.Run))
 	never := float64(delay + late)
 	best := never
@@ -230,7 +235,8 @@ func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 	return best
 }
 
-// runsOfConfig returns how a way of a job is run, on each of a site's kinds of nodes.
+// runsOfConfig returns the ways of a job at a site, each on every kind of node that has room
+// for it.
 func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job, w capacity.RunConfig) (out []runOption) {
 	move, paid, emitted := k.network.TransferNeeds(j, site.Name)
 	r := runOption{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), config: w}
@@ -265,13 +271,13 @@ type runOption struct {
 	grid         *siteTariff
 	room         []protocol.Microdollars
 	length       protocol.Time
-	power, part  float64 // kilowatts: its own, and of keeping its node awake
-	fixed, moved float64 // what does not depend on when; of that, moving its input
+	power, part  float64 // kilowatts: of the job, and of keeping its node awake
+	fixed, moved float64 // cost independent of time; the part of it for moving the input
 }
 
-// cheapestStart walks through the starts at which the cost can have its least: the
-// arrival, those at which the run begins or ends with a slot, and the one that
-// ends at the deadline; until being late alone costs more than best.
+// cheapestStart tries all starts at which the piecewise linear cost can be minimal: the
+// arrival, starts at which the run begins or ends with a slot, and the one that ends
+// at the deadline; until lateness alone costs more than best.
 func (r runOption) cheapestStart(best float64) float64 {
 	step := protocol.Time(r.k.c.Slot.Milliseconds())
 	best = min(best, r.costAt(r.j.Arrival))
@@ -295,11 +301,13 @@ func (r runOption) cheapestStart(best float64) float64 {
 	return best
 }
 
+// waitingCost returns the cost of delay and of lateness.
 func (r runOption) waitingCost(start protocol.Time) (delay, late float64) {
 	d, l := r.k.weights.DelayAndLateCost(r.j, start, start+r.length)
 	return float64(d), float64(l)
 }
 
+// costAt returns the cost of a start, with capacity at the certificate's prices.
 func (r runOption) costAt(start protocol.Time) float64 {
 	finish := start + r.length
 	delay, late := r.waitingCost(start)

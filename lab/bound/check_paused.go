@@ -9,10 +9,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// leastCostInParts returns the least that a job costs that is paused at least once, or
-// something that is not below best. The search sells work at a price and turns
-// until the price is right; here the cheapest hours are bought one after the
-// other until the work is done.
+// leastCostInParts returns the lowest cost of a job that is paused at least once, or a value
+// not below best. The search uses a price of work; here the cheapest hours are bought
+// one after the other until the work is done.
 func (k *certificateChecker) leastCostInParts(j protocol.Job, all []runOption, never, best float64) float64 {
 	p := pausedJob{k: k, j: j, pauseOverhead: float64(j.Pause) / float64(j.Run), hidden: jobRoundingError + 2*hourlyRoundingBound(k.weights)}
 	for a := range k.s.Sites {
@@ -37,7 +36,7 @@ func (k *certificateChecker) leastCostInParts(j protocol.Job, all []runOption, n
 	return best
 }
 
-// leastMoveCost returns the least cost of a paused job's move between two sites.
+// leastMoveCost returns the lowest cost of moving a paused job between two sites.
 func (k *certificateChecker) leastMoveCost(j protocol.Job, all []runOption) float64 {
 	least := math.Inf(1)
 	for _, a := range all {
@@ -51,21 +50,23 @@ func (k *certificateChecker) leastMoveCost(j protocol.Job, all []runOption) floa
 	return least
 }
 
-// pausedJob is a job that runs in parts.
+// pausedJob is a job that runs in segments.
 type pausedJob struct {
 	k             *certificateChecker
 	j             protocol.Job
-	runs          []runOption // that its parts may be
-	pauseOverhead float64     // work that a pause adds, in whole jobs
-	hidden        float64     // what rounding may hide of a part
+	runs          []runOption // allowed for its segments
+	pauseOverhead float64     // work that a pause adds, as a fraction of the job
+	hidden        float64     // rounding error of a segment's bill
 }
 
-// leastCost buys work on time, and then with one more piece past due after the other,
-// until being late alone costs more than best. Work is not worth more than floor
-// for a whole job, beyond what must be done: further pauses cost no more.
+// leastCost buys the work before the deadline, and then with ever more time past it,
+// until lateness alone costs more than best. Work beyond the required one is worth at
+// most floor for a whole job, because further pauses could use it.
 func (p pausedJob) leastCost(fixed, best float64) float64 {
 	due, floor := max(p.j.Arrival, p.j.Deadline), p.hidden/p.pauseOverhead
+	// Work before the deadline has no lateness.
 	on := p.workBetween(p.j.Arrival, due, 0)
+	// A cheap lower bound first; it often suffices.
 	lowest := fixed + floor*(1+p.pauseOverhead)
 	for _, s := range on {
 		lowest += min(s.cost-floor*s.work, 0)
@@ -74,6 +75,7 @@ func (p pausedJob) leastCost(fixed, best float64) float64 {
 		return best
 	}
 	best = min(best, fixed+p.buyWork(on, floor))
+	// Without a cost of lateness all time counts alike.
 	hour := float64(protocol.GPUHoursCost(chargedGPUs(p.j), time.Hour, p.k.weights.Late))
 	if hour == 0 {
 		return min(best, fixed+p.buyWork(p.workBetween(p.j.Arrival, p.k.end, 0), floor))
@@ -96,7 +98,7 @@ func (p pausedJob) leastCost(fixed, best float64) float64 {
 	return best
 }
 
-// maxSavingRate returns what no hour of running saves more of, with so much on top.
+// maxSavingRate returns an upper bound, plus more, of what an hour of running can earn.
 func (p pausedJob) maxSavingRate(more float64) float64 {
 	v := 0.0
 	for _, r := range p.runs {
@@ -105,7 +107,8 @@ func (p pausedJob) maxSavingRate(more float64) float64 {
 	return v + more
 }
 
-// chargedGPUs returns the thousandths of GPUs by which delay and lateness are charged.
+// chargedGPUs returns the thousandths of GPUs on which delay and lateness are charged;
+// sixteen cores count as one GPU (METHOD, section 1).
 func chargedGPUs(j protocol.Job) protocol.Milli {
 	if j.TotalGPUMilli() == 0 {
 		return j.CPU / 16
@@ -113,7 +116,7 @@ func chargedGPUs(j protocol.Job) protocol.Milli {
 	return j.TotalGPUMilli()
 }
 
-// workPerHour returns how much of the job a run does in an hour.
+// workPerHour returns the fraction of the job that a run does in an hour.
 func (p pausedJob) workPerHour(r runOption) float64 {
 	v := int64(1000)
 	if r.config.Choice.Speed > 0 {
@@ -122,11 +125,11 @@ func (p pausedJob) workPerHour(r runOption) float64 {
 	return float64(v) / 1000 / p.j.Run.Hours()
 }
 
-// A workOffer is work that may be bought.
+// A workOffer is an amount of work that can be bought, with its cost.
 type workOffer struct{ work, cost float64 }
 
-// buyWork returns what it costs to do all work, cheapest first, all that costs less
-// than floor being bought, and sold again at floor if it is too much.
+// buyWork returns the cost of doing all work, cheapest stretches first. Every stretch
+// cheaper than floor is bought; excess work is sold back at floor.
 func (p pausedJob) buyWork(of []workOffer, floor float64) (cost float64) {
 	slices.SortFunc(of, func(x, y workOffer) int { return cmp.Compare(x.cost*y.work, y.cost*x.work) })
 	left := 1 + p.pauseOverhead
@@ -139,20 +142,20 @@ func (p pausedJob) buyWork(of []workOffer, floor float64) (cost float64) {
 		cost, left = cost+s.cost, left-s.work
 	}
 	if left > 1e-9 {
-		return math.Inf(1) // it cannot be done in time
+		return math.Inf(1) // the work cannot be done in time
 	}
 	return cost + floor*left
 }
 
-// pieceEnd returns the end of the piece of time that begins at t, in which nothing
-// changes.
+// pieceEnd returns the end of the interval around t within which rates and prices are
+// constant.
 func (p pausedJob) pieceEnd(t protocol.Time) protocol.Time {
 	from := protocol.Time(p.k.c.From)
 	return min(t.Floor(time.Hour).Add(time.Hour), from.Add(t.Sub(from).Truncate(p.k.c.Slot)+p.k.c.Slot))
 }
 
-// workBetween returns the work that may be bought in [from, to), with what each hour
-// of running costs more.
+// workBetween returns the work that can be bought in [from, to), with more added to the
+// cost of each hour.
 func (p pausedJob) workBetween(from, to protocol.Time, more float64) (out []workOffer) {
 	to = min(to, p.k.end)
 	for at := from; at < to; {
@@ -166,8 +169,8 @@ func (p pausedJob) workBetween(from, to protocol.Time, more float64) (out []work
 	return out
 }
 
-// convexHullAt returns what one hour can do at t at the least cost, from sleeping to the
-// fastest run, in steps that become dearer.
+// convexHullAt returns the lower convex hull of cost over work at t, from pausing to the
+// fastest run, as steps of increasing cost per work.
 func (p pausedJob) convexHullAt(t protocol.Time, more float64) (steps []workOffer) {
 	points := make([]workOffer, 0, len(p.runs))
 	for _, r := range p.runs {
@@ -190,7 +193,7 @@ func (p pausedJob) convexHullAt(t protocol.Time, more float64) (steps []workOffe
 	return steps
 }
 
-// costPerHour returns what an hour of a part costs at t.
+// costPerHour returns the cost of an hour of a segment at t.
 func (r runOption) costPerHour(t protocol.Time) float64 {
 	rate := r.grid.hours[int((t-r.grid.from)/msHour)]
 	v := r.power*rate + r.part*max(rate, 0) - hourlyRoundingBound(r.k.weights)
@@ -200,8 +203,8 @@ func (r runOption) costPerHour(t protocol.Time) float64 {
 	return v
 }
 
-// neverFinishedCost returns what a job earns that is paused and never ends: in each hour
-// that pays for running, a part for each pause's time.
+// neverFinishedCost returns what a job earns that is paused and never finished: in each hour
+// with a negative cost it may run a segment of a pause's length.
 func (p pausedJob) neverFinishedCost() float64 {
 	sum := -p.hidden
 	for t := p.j.Arrival; t < p.k.end; {

@@ -1,21 +1,20 @@
-// Package bound says what no scheduler can beat: a certified lower bound on the
-// objective of a scenario, for one who knows all arrivals, prices and carbon
-// from the start (METHOD, section 5).
+// Package bound computes a certified lower bound on the objective of a scenario: no
+// scheduler can be below it, even one that knows all arrivals, prices and carbon
+// intensities from the start (METHOD, section 5).
 //
-// The bound is the Lagrangian dual of the problem in which each job takes one
-// way to run (a site, a GPU model, a power cap, a node size) and any start at
-// or after its arrival, and in which the GPUs of each kind of node at a site
-// are room that jobs share. With a price for the room of each kind in each
-// slot, jobs choose apart from one another, and
+// The bound is the Lagrangian dual of a relaxed problem. Each job takes one way to
+// run (a site, a GPU model, a power cap, a node size) and any start at or after its
+// arrival, and the GPUs of each kind of node at a site are shared capacity. With a
+// shadow price for each kind and slot, jobs choose independently, and
 //
-//	bound = sum over jobs of min over ways and starts (cost + room x price) - sum over room x price
+//	bound = sum over jobs of min over ways and starts (cost + capacity x price) - sum over capacity x price
 //
-// holds for any prices that are not negative. So the prices are the proof:
-// [ComputeCertificate] searches for good ones and returns them as a [Certificate]; [VerifyCertificate]
-// recomputes the bound from them by another road. A job that can be paused may
-// also run in parts: see docs/bound.md and decision 0209.
+// holds for any prices that are not negative (weak duality). So the prices are the
+// proof: [ComputeCertificate] searches for good ones and returns them as a [Certificate]; [VerifyCertificate]
+// recomputes the bound from them independently. A job that can be paused may also run
+// in segments: see docs/bound.md and decision 0209.
 //
-// What it promises: whatever a policy does on the stage of package scenarios,
-// the record's objective is not below the bound. Every relaxation makes the
-// bound lower, never higher; docs/bound.md lists them.
+// Guarantee: for every policy replayed by package scenarios, the record's objective
+// is not below the bound. Every relaxation lowers the bound; docs/bound.md lists
+// them.
 package bound

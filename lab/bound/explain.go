@@ -10,59 +10,60 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// CostBreakdown are what the jobs of a run cost above a bound, in dollars, by cause, at
-// the bound's prices of room. They add up: at these prices the bound is what the
-// jobs pay, room included, each in its best place, less the worth of all room;
-// so what a run costs more is what its jobs pay more, and room that it left idle.
+// CostBreakdown splits the difference between the cost of a run's jobs and a bound, in
+// dollars, by cause, at the bound's prices of capacity. The parts add up: at these
+// prices the bound is what jobs pay for their best choice, capacity included, minus
+// the value of all capacity. So the excess of a run is what its jobs pay beyond their
+// best choice, plus the value of capacity left idle.
 type CostBreakdown struct {
-	JobsUSD  float64        `json:"jobs_usd"`  // what the run's jobs cost
+	JobsUSD  float64        `json:"jobs_usd"`  // cost of the run's jobs
 	BoundUSD float64        `json:"bound_usd"` //
-	Groups   []JobGroup     `json:"groups"`    // by size, by whether they can wait, and by length
+	Groups   []JobGroup     `json:"groups"`    // by size, deferrability and length
 	Idle     []IdleCapacity `json:"idle"`      // by site, in the order of the scenario
-	RestUSD  float64        `json:"rest_usd"`  // of runs that were lost, of jobs that never ran, and rounding
+	RestUSD  float64        `json:"rest_usd"`  // interrupted runs, jobs that never ran, and rounding
 }
 
-// A JobGroup is jobs of one size, that can wait or not, of under two hours or more,
-// and what they paid, room included, over what their best place would have cost.
+// A JobGroup is the jobs of one size, deferrability and length (under two hours, or
+// longer), and what they paid, capacity included, beyond their best choice.
 type JobGroup struct {
-	GPUs     int     `json:"gpus"` // 0 without any or for a share of one
+	GPUs     int     `json:"gpus"` // 0: none, or a share of one GPU
 	Waits    bool    `json:"can_wait"`
 	Long     bool    `json:"long"`
 	Jobs     int     `json:"jobs"`
-	GPUHours float64 `json:"gpu_hours"` // that they held
-	SiteUSD  float64 `json:"site_usd"`  // the best place at their site over the best of all
-	WayUSD   float64 `json:"way_usd"`   // the best hour for the way they ran over the best at their site
-	HourUSD  float64 `json:"hour_usd"`  // their hour over the best for the way they ran, delay and lateness aside
-	DelayUSD float64 `json:"delay_usd"` // of jobs that cannot wait
+	GPUHours float64 `json:"gpu_hours"` // held by the jobs
+	SiteUSD  float64 `json:"site_usd"`  // best choice at their site minus best choice of all sites
+	WayUSD   float64 `json:"way_usd"`   // best start for their way minus best choice at their site
+	HourUSD  float64 `json:"hour_usd"`  // their start minus the best start for their way, without delay and lateness
+	DelayUSD float64 `json:"delay_usd"` // of jobs that cannot be deferred
 	LateUSD  float64 `json:"late_usd"`  //
 
-	// PartsUSD is of jobs that can be paused: of one that ran whole, what the best
-	// place for that costs over the best in parts; of one that was paused, all
-	// that it paid over the best but lateness, which is not split.
+	// PartsUSD concerns jobs that can be paused. For one that ran whole it is the
+	// best whole run minus the best run in segments; for one that was paused, all
+	// that it paid beyond the best except lateness, which is not split.
 	PartsUSD float64 `json:"parts_usd"`
 }
 
-// TotalUSD returns all that the jobs of g paid over their best places.
+// TotalUSD returns all that the jobs of g paid beyond their best choices.
 func (g JobGroup) TotalUSD() float64 {
 	return g.SiteUSD + g.WayUSD + g.HourUSD + g.DelayUSD + g.LateUSD + g.PartsUSD
 }
 
-// An IdleCapacity is room of a site that had a price and was left idle.
+// An IdleCapacity is the capacity of a site that had a price and was left idle.
 type IdleCapacity struct {
 	Site     string  `json:"site"`
 	GPUHours float64 `json:"gpu_hours"`
 	USD      float64 `json:"usd"`
 }
 
-// longRunHours is from which run at the reference clock on a job counts as long, in hours.
+// longRunHours is the run time at the reference clock, in hours, from which a job counts as long.
 const longRunHours = 2
 
-// ExplainGap says what a run of a scenario cost above the bound of a certificate,
-// and for what: jobsUSD for its jobs in all, of which these ran. The certificate
-// must be of the jobs, without idle draw.
+// ExplainGap splits what a run of a scenario cost above the bound of a certificate:
+// jobsUSD in total, with ran as the completed jobs. The certificate must bound the
+// jobs alone, without idle power.
 func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jobsUSD float64) (CostBreakdown, error) {
 	if c.Idle || c.Hash != s.Hash {
-		return CostBreakdown{}, fmt.Errorf("bound: want a certificate of the jobs of scenario %.12s", s.Hash)
+		return CostBreakdown{}, fmt.Errorf("bound: the certificate is of another scenario or includes idle power: want one of the jobs of scenario %.12s", s.Hash)
 	}
 	p, err := modelScenario(s, false)
 	if err != nil {
@@ -79,6 +80,7 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 		}
 	}
 	out := CostBreakdown{JobsUSD: jobsUSD, BoundUSD: c.BoundUSD}
+	// p.jobs has the order of the scenario's jobs.
 	index := make(map[protocol.JobID]int, len(s.Jobs))
 	for i, j := range s.Jobs {
 		index[j.ID] = i
@@ -86,10 +88,11 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 	for _, r := range ran {
 		i, ok := index[r.Job]
 		if !ok {
-			return CostBreakdown{}, fmt.Errorf("bound: job %s ran and is not of scenario %.12s: explain a run of the same scenario", r.Job, s.Hash)
+			return CostBreakdown{}, fmt.Errorf("bound: job %s is not in scenario %.12s: explain a run of the same scenario", r.Job, s.Hash)
 		}
 		e.bookJob(s.Jobs[i], &p.jobs[i], r)
 	}
+	// What no group or site explains remains in RestUSD.
 	out.RestUSD = out.JobsUSD - out.BoundUSD
 	for _, gpus := range e.bookedSizes() {
 		for _, key := range []JobGroup{{GPUs: gpus}, {GPUs: gpus, Long: true}, {GPUs: gpus, Waits: true}, {GPUs: gpus, Waits: true, Long: true}} {
@@ -107,7 +110,8 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 	return out, nil
 }
 
-// loadPrices sets the prices of p to those of a certificate.
+// loadPrices sets the prices of p to those of a certificate, after checking that its pools
+// match.
 func (p *boundProblem) loadPrices(pools []PricedPool) error {
 	if len(pools) != len(p.pools) {
 		return fmt.Errorf("bound: the certificate prices %d kinds of node, the scenario has %d", len(pools), len(p.pools))
@@ -126,22 +130,23 @@ func (p *boundProblem) loadPrices(pools []PricedPool) error {
 	return nil
 }
 
-// An gapExplainer holds a run against the prices of a bound.
+// An gapExplainer compares a run with the prices of a bound.
 type gapExplainer struct {
 	p       *boundProblem
 	from    protocol.Time
 	weights protocol.Weights
 	sites   []spec.Site
 	sizes   map[[2]string]int // GPUs of a site's node
-	used    [][]float64       // GPU-slots that were held, by pool
+	used    [][]float64       // GPU-slots held, by pool
 	groups  map[JobGroup]*JobGroup
 }
 
+// slotOf converts a time to slots from the certificate's start.
 func (e *gapExplainer) slotOf(t protocol.Time) float64 {
 	return float64(t-e.from) / float64(slotLength.Milliseconds())
 }
 
-// bookJob books what one job paid over its best place.
+// bookJob adds what one job paid beyond its best choice to its group.
 func (e *gapExplainer) bookJob(j protocol.Job, w *jobModel, run scenarios.CompletedJob) {
 	g := e.groupOf(j)
 	g.Jobs++
@@ -168,8 +173,8 @@ func (e *gapExplainer) bookJob(j protocol.Job, w *jobModel, run scenarios.Comple
 	g.HourUSD += (paid - thus) / 1e6
 }
 
-// bookRun returns what a run paid, room included, and the pool that it was in; it
-// books the room.
+// bookRun returns what a run paid, capacity included, and its pool. It also adds the
+// held capacity to used.
 func (e *gapExplainer) bookRun(j protocol.Job, w *jobModel, r scenarios.CompletedJob) (paid float64, pool int) {
 	start, end := e.slotOf(r.Started), e.slotOf(r.Ended)
 	paid, pool = float64(r.Cost), e.poolOfRun(j, r)
@@ -181,11 +186,12 @@ func (e *gapExplainer) bookRun(j protocol.Job, w *jobModel, r scenarios.Complete
 	return paid, pool
 }
 
+// siteIndex returns the index of a site.
 func (e *gapExplainer) siteIndex(name string) int {
 	return slices.IndexFunc(e.sites, func(s spec.Site) bool { return s.Name == name })
 }
 
-// poolOfRun returns the pool that a run held room of, or -1.
+// poolOfRun returns the pool of a run's node, or -1 if it held no GPUs.
 func (e *gapExplainer) poolOfRun(j protocol.Job, r scenarios.CompletedJob) int {
 	if j.GPUs == 0 {
 		return -1
@@ -198,9 +204,9 @@ func (e *gapExplainer) poolOfRun(j protocol.Job, r scenarios.CompletedJob) int {
 	return -1
 }
 
-// leastPricedCost returns the least that a job pays that is not paused, room included: at a
-// site, and in the way that it ran there, which is told by its pool and its
-// length. Neither is below all, the least anywhere.
+// leastPricedCost returns the lowest cost of a job that is not paused, capacity included: at a
+// site, and with the way that it ran there, which is identified by pool and length.
+// Neither is below all, the lowest cost of all sites.
 func (p *boundProblem) leastPricedCost(j *jobModel, site, pool int, length, all float64) (here, thus float64) {
 	here, thus = math.Inf(1), math.Inf(1)
 	off := math.Inf(1)
@@ -215,10 +221,11 @@ func (p *boundProblem) leastPricedCost(j *jobModel, site, pool int, length, all 
 			off, thus = d, v
 		}
 	}
-	here = max(here, all) // the walk over starts ends some hours past the deadline
+	here = max(here, all) // the scan ends some hours past the deadline and may miss later starts
 	return here, max(thus, here)
 }
 
+// groupOf returns the group of a job and creates it if necessary.
 func (e *gapExplainer) groupOf(j protocol.Job) *JobGroup {
 	key := JobGroup{GPUs: j.GPUs, Waits: j.Deferrable, Long: j.Run.Hours() >= longRunHours}
 	if j.TotalGPUMilli() < 1000 {
@@ -233,7 +240,7 @@ func (e *gapExplainer) groupOf(j protocol.Job) *JobGroup {
 	return g
 }
 
-// bookedSizes returns the sizes of jobs that were booked, smallest first.
+// bookedSizes returns the GPU counts of all groups, in ascending order.
 func (e *gapExplainer) bookedSizes() (out []int) {
 	for n := range 64 {
 		for _, waits := range []bool{false, true} {
@@ -246,7 +253,7 @@ func (e *gapExplainer) bookedSizes() (out []int) {
 	return out
 }
 
-// idleCapacityOf returns what room of a site was worth that nobody held.
+// idleCapacityOf returns the value of a site's capacity that no job held.
 func (e *gapExplainer) idleCapacityOf(site string) IdleCapacity {
 	x := IdleCapacity{Site: site}
 	for i := range e.p.pools {

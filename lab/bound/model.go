@@ -18,15 +18,15 @@ import (
 const (
 	slotLength  = 15 * time.Minute
 	slotHours   = 0.25
-	pricedSlots = 72 * 4 // slots in which room has a price
+	pricedSlots = 72 * 4 // slots with a price of capacity: three days
 )
 
-// jobRoundingError is taken off each job, in microdollars: what the record's rounding
-// to whole units may take off in transfer, delay and lateness. For each hour
-// of a run its bill is rounded too: see hourlyRoundingBound.
+// jobRoundingError is subtracted from each job's cost, in microdollars: the record's rounding
+// of transfer, delay and lateness to whole units can lower it by that much. Hourly
+// bills are rounded, too: see hourlyRoundingBound.
 const jobRoundingError = 4
 
-// modelScenario makes the problem of a scenario.
+// modelScenario builds the problem of a scenario.
 func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
 	m := scenarioModeller{
 		scenario: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.MarketWeights(s),
@@ -48,7 +48,7 @@ func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
 	return m.p, nil
 }
 
-// A scenarioModeller turns a scenario into numbers.
+// A scenarioModeller builds the problem of a scenario.
 type scenarioModeller struct {
 	scenario spec.Scenario
 	idle     bool
@@ -58,10 +58,11 @@ type scenarioModeller struct {
 	network  agents.Network
 	p        *boundProblem
 	fleets   []*capacity.Fleet
-	pools    []map[string][]int // by site: pools of a model
-	awake    []float64          // by pool: kilowatts that an awake node draws more than a sleeping one
+	pools    []map[string][]int // by site: pools of a GPU model
+	awake    []float64          // by pool: additional kilowatts of an awake node
 }
 
+// slotOf converts a time to slots from the start.
 func (m *scenarioModeller) slotOf(t protocol.Time) float64 {
 	return float64(t-m.from) / float64(slotLength.Milliseconds())
 }
@@ -87,7 +88,7 @@ func (m *scenarioModeller) addSite(i int, site spec.Site) error {
 	for _, n := range nodes {
 		gpu, _ := table.LookupModel(n.Model)
 		idle := n.Host.IdlePower(gpu, n.GPUs)
-		least := min(n.Host.Asleep, idle) // a scenario may say that a node draws less awake
+		least := min(n.Host.Asleep, idle) // a scenario may declare awake nodes cheaper than sleeping ones
 		asleep += toKilowatts(least)
 		more := toKilowatts(idle - least)
 		awake += toKilowatts(max(n.Host.Asleep, idle) - least)
@@ -113,27 +114,30 @@ func (m *scenarioModeller) addSite(i int, site spec.Site) error {
 		start, until := m.slotOf(m.scenario.Start), m.slotOf(scenarios.MeteredUntil(m.scenario))
 		lost := start
 		m.p.constant += float64(asleep * (interpolateSum(r.prefixSums, until) - interpolateSum(r.prefixSums, start)))
-		for _, o := range site.Outages { // in which no machine draws anything
+		for _, o := range site.Outages { // no node draws power during an outage
 			if from, to := max(m.slotOf(o.From), start), min(m.slotOf(o.To), until); from < to {
 				m.p.constant -= float64(asleep * (interpolateSum(r.prefixSums, to) - interpolateSum(r.prefixSums, from)))
 			}
 			lost = max(lost, m.slotOf(o.From))
 		}
-		// What an outage takes with it may have earned until then.
+		// Jobs that an outage interrupts may have earned money before.
 		m.p.constant += float64(full * (interpolateSum(r.less, lost) - interpolateSum(r.less, start)))
-		// A replay may go on; hours in which sleeping earns may or may not be in it.
+		// A replay may continue past the metered time; include all hours in which
+		// sleeping earns money.
 		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - interpolateSum(r.less, until)))
 		m.p.constant -= float64(len(r.prefixSums)) / 4 * hourlyRoundingBound(m.weights)
-		// In hours in which power earns, no more earn by being awake than all nodes.
+		// In hours with negative cost, awake nodes earn money: at most all of them
+		// are awake.
 		m.p.constant += float64(awake * r.less[m.p.end])
 	}
 	return nil
 }
 
+// toKilowatts converts from milliwatts.
 func toKilowatts(p protocol.Milliwatts) float64 { return float64(p) / 1e6 }
 
-// maxNodePower returns the kilowatts that no jobs of a node draw more than, whatever a
-// job's name adds to its plan: a twentieth, and rounding.
+// maxNodePower returns an upper bound of the power that a node's jobs draw, in kilowatts,
+// including the scatter of real power (a twentieth) and rounding.
 func maxNodePower(n capacity.Node) float64 {
 	gpu, _ := power.DefaultTable().LookupModel(n.Model)
 	most := power.Choice{Draw: gpu.Idle}
@@ -143,7 +147,7 @@ func maxNodePower(n capacity.Node) float64 {
 	return 1.06 * toKilowatts(power.JobPower(gpu, most, n.Host, protocol.Milli(1000*n.GPUs), protocol.Milli(n.CPU)))
 }
 
-// addSiteRates adds what a kilowatt costs at a site, slot by slot.
+// addSiteRates adds the cost of a kilowatt at a site, by slot.
 func (m *scenarioModeller) addSiteRates(site spec.Site) error {
 	latest := m.from.Add(time.Duration(m.p.end) * slotLength)
 	var price, carbon, pue stepFunction
@@ -167,13 +171,13 @@ func (m *scenarioModeller) addSiteRates(site spec.Site) error {
 	return nil
 }
 
-// stepFunction are points read in the order of time; each holds until the next.
+// stepFunction reads a step function in the order of time.
 type stepFunction struct {
 	points []protocol.Point
 	value  float64
 }
 
-// valueAt returns the value of the last point that is not after t.
+// valueAt returns the value at t: that of the last point not after t.
 func (s *stepFunction) valueAt(t protocol.Time) float64 {
 	for len(s.points) > 0 && s.points[0].At <= t {
 		s.value, s.points = float64(s.points[0].Value), s.points[1:]
@@ -181,13 +185,15 @@ func (s *stepFunction) valueAt(t protocol.Time) float64 {
 	return s.value
 }
 
-// hourlyRoundingBound bounds what rounding an hour's bill may take off, in microdollars:
-// half a unit of money, half a milligram, and a millijoule.
+// hourlyRoundingBound is an upper bound of the rounding of an hour's bill, in microdollars: half
+// a unit of money, half a milligram of carbon, and a millijoule.
 func hourlyRoundingBound(w protocol.Weights) float64 { return 0.6 + float64(w.Carbon)/1e6 }
 
-// modelJob makes the work of a job. Its ways are those that a site's own fleet says.
+// modelJob returns the work of a job. Its ways are those that each site's capacity model
+// allows.
 func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 	size := j.TotalGPUMilli()
+	// Sixteen cores count as one GPU (METHOD, section 1).
 	if size == 0 {
 		size = j.CPU / 16
 	}
@@ -207,13 +213,13 @@ func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 			x.configs = append(x.configs, m.runConfigsAt(i, j, x.gpus)...)
 		}
 	}
-	if canPause(j) && j.Run > 0 { // without a run the market refuses it
+	if canPause(j) && j.Run > 0 { // the market rejects a job without a run time
 		m.p.addPausedRuns(&x, m.pauseRulesOf(j, &x))
 	}
 	return x
 }
 
-// runConfigsAt returns how a job may run at a site.
+// runConfigsAt returns the ways to run a job at a site.
 func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) (out []runConfig) {
 	all, _ := m.fleets[site].RunConfigs(j)
 	move, paid, emitted := m.network.TransferNeeds(j, m.scenario.Sites[site].Name)
@@ -242,7 +248,7 @@ func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) 
 	return out
 }
 
-// choiceSpeed returns how fast a choice is, the reference clock being one.
+// choiceSpeed returns the speed of a choice relative to the reference clock.
 func choiceSpeed(c power.Choice) float64 {
 	if c.Speed <= 0 {
 		return 1

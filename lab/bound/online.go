@@ -5,19 +5,17 @@ import (
 	"slices"
 )
 
-// slotsPerHour is how many slots there are in an hour.
+// slotsPerHour is the number of slots in an hour.
 const slotsPerHour = 4
 
-// onlineCost returns what it costs to place jobs as they arrive, by one who knows all
-// prices and intensities, and every node, but no job before it is there. Each job
-// is given its cheapest place at once; once an hour, those that have not started
-// move to a cheaper one, each by itself and then all together, big ones first, if
-// that costs less. With pay, room costs what it
-// does in the bound, so what is yet to come is known by its price.
+// onlineCost returns the cost of a plain schedule that knows all prices, intensities and
+// nodes, but no job before its arrival. Each job gets its cheapest place at arrival.
+// Once an hour, jobs that have not started are replanned, each by itself and then all
+// together, large ones first, if that costs less. With pay, capacity costs its shadow
+// price of the bound, which stands for the jobs that are yet to come.
 //
-// No rule that decides on actual prices is beaten by construction: this is how
-// far one gets by the plainest plan, and so what of a gap is due to jobs that
-// nobody could know of.
+// It is not a bound: other online rules may be better. It indicates which part of a
+// gap is due to arrivals that no online rule can know.
 func (p *boundProblem) onlineCost(pay bool) float64 {
 	s := newSchedule(p)
 	order := make([]int, len(p.jobs))
@@ -45,7 +43,7 @@ func (p *boundProblem) onlineCost(pay bool) float64 {
 	return v
 }
 
-// replanJobs places jobs anew that have not started, and keeps what is cheaper.
+// replanJobs places jobs that have not started anew, and keeps the result if it is cheaper.
 func (s *clairvoyantSchedule) replanJobs(open []int, pay bool) {
 	for _, i := range open {
 		s.reinsertJobs([]int{i}, pay)
@@ -60,6 +58,8 @@ func (s *clairvoyantSchedule) replanJobs(open []int, pay bool) {
 		}
 		return v
 	}
+	// Replanning all together can be worse, as places are chosen greedily: keep a way
+	// back.
 	was, before := cost(), make([]placement, len(open))
 	for k, i := range open {
 		before[k] = s.placements[i]

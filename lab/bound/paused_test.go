@@ -37,8 +37,7 @@ func calm(s spec.Scenario) spec.Scenario {
 	return s
 }
 
-// No policy beats the bound, nor any of its jobs its own: what the record says a
-// job cost is not below its least at free room.
+// No policy is below the bound, and no job below its own minimum with free capacity.
 func TestNoPolicyBeatsTheBoundOfJobsInParts(t *testing.T) {
 	whole, err := ComputeCertificate(calm(day(80)), Config{Steps: 80})
 	if err != nil {

@@ -8,57 +8,57 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A job that can be paused runs whole, as any other, or it is paused at least
-// once. Then it may run in any slots and by any ways that suit it, one at a time,
-// if it does all its work and each pause's own; moving input and checkpoint is
-// paid once. What the rules ask for beyond that only costs more. Which slots are
-// the best is a linear program with one row, its work. At a price mu of a whole
-// job's work slots choose apart from one another, and
+// A job that can be paused runs whole, like any other, or is paused at least once. In
+// the second case the relaxation lets it run in any slots and ways, one at a time, if
+// it does all its work plus each pause's own, and pays for moving input and
+// checkpoint once; further rules only add cost. The best choice of slots is a linear
+// program with one constraint, the work. At a price mu for a whole job's work, slots
+// choose independently, and
 //
 //	mu x work + sum over slots of min(0, min over ways (cost of running - mu x progress))
 //
-// is not above its value for any mu, and is its value for the best.
+// is a lower bound of its value for any mu, and equals it for the best one.
 
-// pauseRules is what the rules say of a job's pauses.
+// pauseRules has the parameters of a job's pauses.
 type pauseRules struct {
-	pauseOverhead float64   // work that each adds, in whole jobs
-	length        float64   // of time; no part is shorter
-	hidden        float64   // what rounding may hide of a part
-	moved         []float64 // what bringing the input costs, by site
-	moving        float64   // what moving on costs at least
+	pauseOverhead float64   // work that each pause adds, as a fraction of the job
+	length        float64   // duration of a pause, in slots; no segment is shorter
+	hidden        float64   // rounding error of a segment's bill
+	moved         []float64 // cost of moving the input, by site
+	moving        float64   // lowest cost of moving the paused job between two sites
 }
 
-// pausedRun is how a job may run that is paused: at one site or at several, to
-// its end or not.
+// pausedRun is one kind of segmented run: at one site or across sites, completed or not.
 type pausedRun struct {
 	options      []pausedOption
-	fixed        float64 // for moving, less what may be hidden of two parts
-	work         float64 // to be done, in whole jobs
-	minWorkPrice float64 // the least price of work: below it more pauses would pay
-	hides        float64 // what rounding may hide besides, in each slot of running
-	due          float64 // from then on each slot until the end is late
-	lowerBound   float64 // no value is below, whatever room costs
-	speed        float64 // of its fastest lane
-	earns        float64 // no slot of running earns more
+	fixed        float64 // cost of moving, less the rounding error of two segments
+	work         float64 // required work, in whole jobs
+	minWorkPrice float64 // lower bound of the price of work: below it more pauses would pay
+	hides        float64 // further rounding error, for each slot of running
+	due          float64 // slot from which each slot until the end is late
+	lowerBound   float64 // lower bound of the value for any prices of capacity
+	speed        float64 // of the fastest lane
+	earns        float64 // upper bound of what a slot of running earns
 
-	mu float64 // the price of work that was the best last
+	mu float64 // the best price of work of the last search: a warm start
 }
 
-// A pausedOption is a way, for a part of a job.
+// A pausedOption is a way, used for a segment of a job.
 type pausedOption struct {
 	*runConfig
-	speed float64          // whole jobs in a slot
+	speed float64          // fraction of the job done in a slot
 	rates *cumulativeRates // of its site
-	price []float64        // of its room, by slot
+	price []float64        // of its capacity, by slot
 }
 
-// A priceMix is two prices of work with the best between them, and how much of what
-// slots choose at the upper one goes into the best.
+// A priceMix is two prices of work with the best one between them, and the weight of the
+// upper price's choices in the best solution.
 type priceMix struct{ low, high, part float64 }
 
+// canPause reports whether a job can be paused.
 func canPause(j protocol.Job) bool { return j.Pause > 0 }
 
-// pauseRulesOf returns what the rules say of a job's pauses.
+// pauseRulesOf returns the parameters of a job's pauses.
 func (m *scenarioModeller) pauseRulesOf(j protocol.Job, x *jobModel) pauseRules {
 	r := pauseRules{
 		pauseOverhead: float64(j.Pause) / float64(j.Run), length: float64(j.Pause) / float64(slotLength),
@@ -83,7 +83,7 @@ func (m *scenarioModeller) pauseRulesOf(j protocol.Job, x *jobModel) pauseRules 
 	return r
 }
 
-// addPausedRuns adds how a job may run in parts: at each site, and at several.
+// addPausedRuns adds the segmented runs of a job: at each site, and across sites.
 func (p *boundProblem) addPausedRuns(j *jobModel, r pauseRules) {
 	bySite, all := make([][]pausedOption, len(p.sites)), make([]pausedOption, 0, len(j.configs))
 	for k := range j.configs {
@@ -100,12 +100,12 @@ func (p *boundProblem) addPausedRuns(j *jobModel, r pauseRules) {
 	if !math.IsInf(r.moving, 1) {
 		p.addPausedRun(j, r, all, r.moving)
 	}
-	// Or it never ends, and runs wherever that earns something.
+	// The job may also never finish, and run wherever that earns money.
 	p.addIfCheaperThanNeverRunning(j, pausedRun{options: all, fixed: j.neverRunCost - r.hidden, hides: r.hidden / r.length, due: float64(p.end)})
 	slices.SortStableFunc(j.pieces, func(x, y pausedRun) int { return cmp.Compare(x.lowerBound, y.lowerBound) })
 }
 
-// addPausedRun adds a way to run in parts that does all the work.
+// addPausedRun adds a segmented run that does all the work.
 func (p *boundProblem) addPausedRun(j *jobModel, r pauseRules, lanes []pausedOption, moving float64) {
 	p.addIfCheaperThanNeverRunning(j, pausedRun{
 		options: lanes, fixed: moving - 2*r.hidden, work: 1 + r.pauseOverhead, minWorkPrice: r.hidden / r.pauseOverhead,
@@ -113,7 +113,7 @@ func (p *boundProblem) addPausedRun(j *jobModel, r pauseRules, lanes []pausedOpt
 	})
 }
 
-// addIfCheaperThanNeverRunning adds a way to run in parts, if it may cost less than not to run.
+// addIfCheaperThanNeverRunning adds a segmented run if it may cost less than not running the job.
 func (p *boundProblem) addIfCheaperThanNeverRunning(j *jobModel, f pausedRun) {
 	if len(f.options) == 0 {
 		return
@@ -127,7 +127,7 @@ func (p *boundProblem) addIfCheaperThanNeverRunning(j *jobModel, f pausedRun) {
 	}
 }
 
-// slotCost returns what a slot of a part costs, with so much for its room.
+// slotCost returns the cost of a slot of running, with room as the cost of its capacity.
 func (l *pausedOption) slotCost(i int, room float64) float64 {
 	r := l.rates
 	v := float64(l.power*(r.prefixSums[i+1]-r.prefixSums[i])) + room - l.hour
@@ -137,8 +137,8 @@ func (l *pausedOption) slotCost(i int, room float64) float64 {
 	return v
 }
 
-// bestOptionInSlot returns the best lane of a slot at a price of work, -1 to sleep, and
-// what it costs for all of the slot, its work sold.
+// bestOptionInSlot returns the best lane of a slot at a price of work (-1: pause) and the
+// slot's cost minus the value of its work.
 func (f *pausedRun) bestOptionInSlot(gpus float64, i int, mu float64) (best int, value float64) {
 	best = -1
 	for k := range f.options {
@@ -154,9 +154,9 @@ func (f *pausedRun) bestOptionInSlot(gpus float64, i int, mu float64) (best int,
 	return best, value
 }
 
-// valueAtWorkPrice returns the value of a job's parts at a price of work, the work that
-// slots do, and when the last of them ends. Slots past the deadline are taken up
-// to where that is worth most; all time until then is late, asleep or not.
+// valueAtWorkPrice returns the value of a segmented run at a price of work, the work that slots
+// do, and the end of the last slot. Slots past the deadline are used as far as that
+// lowers the value; all time until then counts as late, paused or not.
 func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (value, done, end float64) {
 	value, end = f.fixed+float64(mu*f.work), f.due
 	over, least, more, most := 0.0, 0.0, 0.0, 0.0
@@ -187,25 +187,26 @@ func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (
 	return value + least, done + most, end
 }
 
-// convergenceTolerance is how close to the best price of work the search for it comes, as a part
-// of the value.
+// convergenceTolerance is the relative accuracy of the search for the best price of work.
 const convergenceTolerance = 1e-7
 
-// bestWorkPrice returns the value of a job's parts at the best price of work, and the
-// mix that has it; or something that is not below most. The value is concave in
-// the price, so it lies below the lines that touch it on both sides of the best.
+// bestWorkPrice returns the value of a segmented run at the best price of work and the mix
+// that attains it, or a value not below most. The value is concave in the price, so
+// it lies below its tangents on both sides of the maximum; their intersection is the
+// next trial.
 func (p *boundProblem) bestWorkPrice(j *jobModel, f *pausedRun, most float64) (value float64, m priceMix) {
 	type point struct{ mu, value, done float64 }
 	touch := func(mu float64) point {
 		v, done, _ := p.valueAtWorkPrice(j, f, mu)
 		return point{mu, v, done}
 	}
+	// Bracket the maximum: done falls short of the work at low and exceeds it at high.
 	low := touch(max(f.mu, f.minWorkPrice))
 	high := low
 	for low.done > f.work && low.mu > f.minWorkPrice && low.value < most {
 		high, low = low, touch(max(low.mu/2, f.minWorkPrice))
 	}
-	if low.done >= f.work { // more pauses than one are worth what they cost
+	if low.done >= f.work { // more than one pause is worth its cost
 		f.mu = low.mu
 		return low.value, priceMix{low.mu, low.mu, 1}
 	}
@@ -225,6 +226,7 @@ func (p *boundProblem) bestWorkPrice(j *jobModel, f *pausedRun, most float64) (v
 			high = x
 		}
 	}
+	// Either end is a valid lower bound; return the better one.
 	best := low
 	if high.value > low.value {
 		best = high
@@ -233,8 +235,8 @@ func (p *boundProblem) bestWorkPrice(j *jobModel, f *pausedRun, most float64) (v
 	return best.value, priceMix{low.mu, high.mu, (f.work - low.done) / (high.done - low.done)}
 }
 
-// leastPausedCost returns the least that a job costs that is paused, in which piecework
-// and how; nil if it is not below most.
+// leastPausedCost returns the lowest cost of a job that is paused, with the kind of run and
+// the mix; nil if it is not below most.
 func (p *boundProblem) leastPausedCost(j *jobModel, most float64) (value float64, best *pausedRun, how priceMix) {
 	value = most
 	for k := range j.pieces {
@@ -249,7 +251,8 @@ func (p *boundProblem) leastPausedCost(j *jobModel, most float64) (value float64
 	return value, best, how
 }
 
-// addPausedUsage adds the GPUs that a job holds in parts, on average in each slot.
+// addPausedUsage adds the GPUs that a segmented run holds to use, averaged over each slot by
+// the mix.
 func (p *boundProblem) addPausedUsage(use [][]float64, j *jobModel, f *pausedRun, m priceMix) {
 	for _, x := range []struct{ mu, part float64 }{{m.low, 1 - m.part}, {m.high, m.part}} {
 		if x.part == 0 {

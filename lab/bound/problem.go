@@ -2,79 +2,81 @@ package bound
 
 import "math"
 
-// A boundProblem is a scenario in numbers. Time is in slots from its start, money in
+// A boundProblem is a scenario in numbers. Time is in slots from the start, money in
 // microdollars, power in kilowatts.
 type boundProblem struct {
-	slots int // that room is priced in; later room is free
-	end   int // slots that rates are known for; nothing starts later
+	slots int // slots with a price of capacity; later capacity is free
+	end   int // slots with known rates; no run starts later
 	sites []cumulativeRates
 	pools []gpuPool
 	jobs  []jobModel
 
-	constant float64 // that no policy can avoid
+	constant float64 // cost that no policy can avoid
 
-	stop func() error // see Config; nil: nobody does
+	stop func() error // see Config; nil: never
 }
 
+// isStopped reports whether the caller ended the search.
 func (p *boundProblem) isStopped() bool { return p.stop != nil && p.stop() != nil }
 
-// cumulativeRates are running sums of what a kilowatt costs at a site: sums[i] is from
-// slot 0 until the start of slot i.
+// cumulativeRates are prefix sums of the cost of a kilowatt at a site: sums[i] covers slots 0
+// to i-1.
 type cumulativeRates struct {
-	prefixSums []float64
-	plus       []float64 // of the hours in which power is not free
+	prefixSums []float64 // of slots with positive cost only
+	plus       []float64 // of slots with negative cost only
 	less       []float64 // of the hours in which it earns
-	low        float64   // the least of a slot
+	low        float64   // lowest cost of a slot
 }
 
-// A gpuPool is the GPUs of one model on nodes of one size at one site.
+// A gpuPool is the GPUs of one model on nodes of one size at one site: capacity that
+// jobs share.
 type gpuPool struct {
 	Site, Model string
 	Size        int // GPUs of each of its nodes
 	GPUs        float64
-	price       []float64 // microdollars per GPU-slot, slots of them; none below 0
-	sums        []float64 // running sum of price, to end
+	price       []float64 // microdollars per GPU-slot, for each of slots. Invariant: not negative
+	sums        []float64 // prefix sums of price, up to end
 }
 
-// jobModel is a job: what it may do and what that costs.
+// jobModel is a job with its ways to run and their costs.
 type jobModel struct {
 	arrival       float64
 	deadline      float64
 	gpus          float64
-	delay         float64 // per slot of waiting
+	delay         float64 // per slot of waiting; 0 if the job can be deferred
 	late          float64 // per slot past the deadline
-	neverRunCost  float64 // what the record charges if it does not run
+	neverRunCost  float64 // charge of the record if the job never runs
 	configs       []runConfig
-	pieces        []pausedRun  // cheapest first; none if it cannot be paused
-	blocks        []startBlock // cheapest first
-	otherCost     float64      // no way outside of blocks costs less
-	droppedBlocks int          // blocks that there were before some were put into the rest; 0: none were
+	pieces        []pausedRun  // by lower bound; empty if the job cannot be paused
+	blocks        []startBlock // by lower bound
+	otherCost     float64      // lower bound of all starts outside blocks
+	droppedBlocks int          // number of blocks before some were moved to rest; 0: none were
 
-	picked bool // way last was the favourite, from start since on: most likely it is again
+	picked bool // whether last and since hold the previous best choice, a good first candidate
 	last   int
 	since  float64
 }
 
-// A runConfig is how a job may run.
+// A runConfig is one way to run a job.
 type runConfig struct {
-	site, pool int // pool -1: it holds no GPU
+	site, pool int // pool -1: holds no GPU
 	length     float64
-	run        float64 // of that, without its input to come and not rounded up to seconds
-	power      float64 // drawn by the job
-	awake      float64 // its part of keeping a node awake, in hours in which power does not earn
-	fixed      float64 // for moving input, and for rounding
-	hour       float64 // rounding of a slot's part of an hour's bill
+	run        float64 // of length, the run alone, not rounded to seconds
+	power      float64 // of the job
+	awake      float64 // its part of the power that keeps a node awake, charged in slots with positive cost
+	fixed      float64 // for moving the input, less rounding
+	hour       float64 // rounding error of an hour's bill, for a slot
 }
 
-// A startBlock is the starts of one way in [from, to], with the least that they cost
-// without the price of room.
+// A startBlock is the starts of one way in [from, to], with their lowest cost without
+// capacity.
 type startBlock struct {
 	least    float64
 	config   int
 	from, to float64
 }
 
-// price sets the prices of a pool and their running sum.
+// prefixSumPrices recomputes the prefix sums of a pool after its prices changed.
 func (q *gpuPool) prefixSumPrices() {
 	sum := 0.0
 	for i := range q.sums {
@@ -85,7 +87,7 @@ func (q *gpuPool) prefixSumPrices() {
 	}
 }
 
-// interpolateSum returns a running sum between slots.
+// interpolateSum interpolates prefix sums at a time between slots.
 func interpolateSum(sums []float64, t float64) float64 {
 	i := int(t)
 	if i >= len(sums)-1 {
@@ -94,7 +96,7 @@ func interpolateSum(sums []float64, t float64) float64 {
 	return sums[i] + float64((sums[i+1]-sums[i])*(t-float64(i)))
 }
 
-// costWithoutRoom returns what a way costs from a start on, room not counted.
+// costWithoutRoom returns the cost of a way at a start, without capacity.
 func (p *boundProblem) costWithoutRoom(j *jobModel, w *runConfig, t float64) float64 {
 	r := &p.sites[w.site]
 	end := t + w.length
@@ -106,7 +108,7 @@ func (p *boundProblem) costWithoutRoom(j *jobModel, w *runConfig, t float64) flo
 	return v + float64(j.late*max(end-j.deadline, 0))
 }
 
-// costWithRoom returns cost with room paid for.
+// costWithRoom returns the cost of a way at a start, with capacity at the current prices.
 func (p *boundProblem) costWithRoom(j *jobModel, w *runConfig, t float64) float64 {
 	v := p.costWithoutRoom(j, w, t)
 	if w.pool < 0 {
@@ -116,9 +118,9 @@ func (p *boundProblem) costWithRoom(j *jobModel, w *runConfig, t float64) float6
 	return v + float64(j.gpus*(interpolateSum(s, t+w.length)-interpolateSum(s, t)))
 }
 
-// cheapestStart returns the cheapest start of a way in [from, to]. The cost is a straight
-// line between the instants at which the run begins or ends with a slot or
-// ends at the deadline, so the least is at one of these or at the rim.
+// cheapestStart returns the cheapest start of a way in [from, to]. The cost is piecewise
+// linear: it bends only where the run begins or ends with a slot or ends at the
+// deadline. So the minimum is at one of these starts or at the border.
 func (p *boundProblem) cheapestStart(j *jobModel, w *runConfig, from, to float64) (value, start float64) {
 	value, start = p.costWithRoom(j, w, from), from
 	try := func(t float64) {
@@ -137,7 +139,7 @@ func (p *boundProblem) cheapestStart(j *jobModel, w *runConfig, from, to float64
 		value, start = v, float64(i)
 	}
 	if f > 0 {
-		// Ends with a slot: starts lie 1-f past the boundary before.
+		// Runs that end with a slot start 1-f after a slot boundary.
 		if v, i := p.scanSlotOffsets(j, w, int(math.Ceil(from-(1-f))), int(math.Floor(to-(1-f))), n, f, 1-f); v < value {
 			value, start = v, min(max(float64(i)+(1-f), from), to)
 		}
@@ -145,11 +147,12 @@ func (p *boundProblem) cheapestStart(j *jobModel, w *runConfig, from, to float64
 	return value, start
 }
 
-// scanSlotOffsets tries starts at i+past for i in [first, last], where past is 0, and the
-// run ends f into a slot, or 1-f, and it ends with one.
+// scanSlotOffsets tries starts at i+past for i in [first, last]. Past is 0 for runs that begin
+// with a slot (and end f into one), or 1-f for runs that end with a slot.
 func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n int, f, past float64) (value float64, best int) {
 	value = math.Inf(1)
 	r := &p.sites[w.site]
+	// Prefix sums end at p.end.
 	last = min(last, p.end-n-2)
 	span := func(sums []float64, i int) float64 {
 		if past == 0 {
@@ -181,8 +184,8 @@ func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n
 	return value, best
 }
 
-// bestAtPrices returns the cheapest way and start of a job at the prices of room;
-// way -1 is to take none of them, at no less than the job's rest.
+// bestAtPrices returns the cheapest way and start of a job at the prices of capacity.
+// Way -1 means none of the blocks; value is then a lower bound.
 func (p *boundProblem) bestAtPrices(j *jobModel) (wayIndex int, start, value float64) {
 	wayIndex, value = -1, min(j.otherCost, j.neverRunCost)
 	if j.picked {
@@ -192,7 +195,7 @@ func (p *boundProblem) bestAtPrices(j *jobModel) (wayIndex int, start, value flo
 	}
 	for k := range j.blocks {
 		b := &j.blocks[k]
-		if b.least >= value {
+		if b.least >= value { // later blocks cost more even without capacity
 			break // what follows costs more before its room is paid
 		}
 		if v, t := p.cheapestStart(j, &j.configs[b.config], b.from, b.to); v < value {
@@ -200,7 +203,7 @@ func (p *boundProblem) bestAtPrices(j *jobModel) (wayIndex int, start, value flo
 		}
 	}
 	if wayIndex < 0 && j.droppedBlocks > 0 && j.otherCost <= j.neverRunCost {
-		p.splitIntoBlocks(j, 4*len(j.blocks)) // prices have risen past what was kept
+		p.splitIntoBlocks(j, 4*len(j.blocks)) // prices have risen, so blocks that were dropped may be the best
 		return p.bestAtPrices(j)
 	}
 	j.picked, j.last, j.since = wayIndex >= 0, wayIndex, start

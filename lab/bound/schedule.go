@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// A clairvoyantSchedule places every job of a problem on nodes, for one who knows all of
-// them from the start. What it costs can be reached, so the distance between it
-// and the bound is how far the bound may be too low.
+// A clairvoyantSchedule places all jobs of a problem on nodes, with full knowledge. Its cost can
+// be reached, so its distance to the bound shows how much too low the bound may be.
 type clairvoyantSchedule struct {
 	p          *boundProblem
 	nodes      [][]nodeCalendar // by pool
 	placements []placement      // by job
-	now        float64          // no job is placed earlier
-	end        int              // slots that it plans
+	now        float64          // earliest start of a placement
+	end        int              // planned slots
 }
 
-// A nodeCalendar is the thousandths of GPUs that are held in each cell of time.
+// A nodeCalendar has the thousandths of GPUs that are held, by cell of time.
 type nodeCalendar struct{ held []int32 }
 
-// A placement is where a job runs; way -1: nowhere.
+// A placement is where and when a job runs; way -1: nowhere.
 type placement struct {
 	config, node int
 	start        float64
-	value        float64 // cost without the price of room
+	value        float64 // cost without capacity
 }
 
-// cellsPerSlot: room is counted in cells of half a minute, and a run holds all
+// cellsPerSlot: capacity is counted in cells of half a minute, and a run holds all
 // cells that it touches.
 const cellsPerSlot = 30
 
+// newSchedule returns an empty schedule with idle nodes.
 func newSchedule(p *boundProblem) *clairvoyantSchedule {
 	s := &clairvoyantSchedule{p: p, nodes: make([][]nodeCalendar, len(p.pools)), placements: make([]placement, len(p.jobs)), end: 2 * p.slots}
-	for i := range p.jobs { // as long after the last arrival as after a day of them
+	for i := range p.jobs { // leave as much time after the last arrival as a one-day scenario has
 		s.end = max(s.end, int(p.jobs[i].arrival)+2*p.slots-p.slots/3)
 	}
 	for i, q := range p.pools {
@@ -49,14 +49,14 @@ func newSchedule(p *boundProblem) *clairvoyantSchedule {
 	return s
 }
 
-// cellsOfRun returns the cells that a run touches. It may touch its neighbours' last
-// instant, so a hair is taken off.
+// cellsOfRun returns the range of cells that a run touches. A small tolerance keeps runs
+// that meet at a boundary from sharing a cell.
 func cellsOfRun(start, length float64) (first, last int) {
 	const hair = 1e-6
 	return int(start*cellsPerSlot + hair), int(math.Ceil((start+length)*cellsPerSlot - hair))
 }
 
-// bestFitNode returns the fullest node of a pool that has room for a run, or -1.
+// bestFitNode returns the fullest node of a pool that has room for a run (best fit), or -1.
 func (s *clairvoyantSchedule) bestFitNode(pool int, milli int32, start, length float64) int {
 	first, last := cellsOfRun(start, length)
 	best, fullest := -1, int32(-1)
@@ -81,7 +81,7 @@ func (s *clairvoyantSchedule) bestFitNode(pool int, milli int32, start, length f
 	return best
 }
 
-// bookPlacement takes or gives back, with sign -1, the room of a job's place.
+// bookPlacement takes the capacity of a job's place, or returns it with sign -1.
 func (s *clairvoyantSchedule) bookPlacement(i int, sign int32) {
 	x := s.placements[i]
 	if x.config < 0 || x.node < 0 {
@@ -95,10 +95,11 @@ func (s *clairvoyantSchedule) bookPlacement(i int, sign int32) {
 	}
 }
 
+// toMilliGPUs converts GPUs to thousandths.
 func toMilliGPUs(gpus float64) int32 { return int32(math.Round(gpus * 1000)) }
 
-// placeJob gives a job the cheapest place that has room, room paid for at the
-// prices of p if asked. It reports whether there was one.
+// placeJob gives a job the cheapest place with room, with pay including capacity at the
+// prices of p. It returns false if there is none.
 func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 	j := &s.p.jobs[i]
 	best, value := placement{config: -1, node: -1}, math.Inf(1)
@@ -113,6 +114,8 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 			sums := s.p.pools[w.pool].sums
 			v += float64(j.gpus * (interpolateSum(sums, t+w.length) - interpolateSum(sums, t)))
 		}
+		// Cost is cheap to compute; look for a node only if the place would be the best
+		// so far.
 		if v >= value {
 			return
 		}
@@ -145,10 +148,10 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 	return best.config >= 0
 }
 
-// bestKnownSchedule returns the cost of the best schedule that it finds, and how many jobs
-// it could not place; those are charged as if they never ran. It places jobs one
-// by one at the prices of room, in a few orders, and then again and again takes
-// out those of some hours at random and places them anew.
+// bestKnownSchedule returns the cost of the best schedule found and the number of jobs without a
+// place, which are charged as never run. It places jobs greedily in several orders
+// and improves the best result by random local search: remove jobs of some hours and
+// place them anew.
 func (p *boundProblem) bestKnownSchedule(rounds int) (float64, int) {
 	var best *clairvoyantSchedule
 	least := math.Inf(1)
@@ -174,8 +177,8 @@ func (p *boundProblem) bestKnownSchedule(rounds int) (float64, int) {
 	return best.totalCost()
 }
 
-// improveSchedule takes some jobs out and places them anew, a number of times, and
-// keeps what is no worse.
+// improveSchedule repeatedly removes some jobs, places them anew, and keeps results that are
+// not worse. The seed is fixed, so results are reproducible.
 func (s *clairvoyantSchedule) improveSchedule(order []int, rounds int) {
 	best, _ := s.totalCost()
 	dice := rand.New(rand.NewPCG(1, uint64(len(order))))
@@ -200,7 +203,7 @@ func (s *clairvoyantSchedule) improveSchedule(order []int, rounds int) {
 	}
 }
 
-// reinsertJobs takes jobs out and places them again, in their order.
+// reinsertJobs removes jobs and places them anew, in their order.
 func (s *clairvoyantSchedule) reinsertJobs(jobs []int, pay bool) {
 	for _, i := range jobs {
 		s.bookPlacement(i, -1)
@@ -210,8 +213,8 @@ func (s *clairvoyantSchedule) reinsertJobs(jobs []int, pay bool) {
 	}
 }
 
-// pickNeighbours returns jobs that run within a few hours of each other, a part of them,
-// big ones first but for some luck.
+// pickNeighbours returns a random part of the jobs that run within a few hours of each other,
+// mostly large ones first.
 func (s *clairvoyantSchedule) pickNeighbours(order []int, dice *rand.Rand) (out []int) {
 	at := dice.Float64() * float64(s.end) / 4
 	wide := 4 + 28*dice.Float64()
@@ -232,8 +235,8 @@ func (s *clairvoyantSchedule) pickNeighbours(order []int, dice *rand.Rand) (out 
 	return out
 }
 
-// orderJobs returns the jobs, those with the most of a figure first, of equals the
-// big ones, then those that cannot wait, then those that pay most for room.
+// orderJobs returns the jobs by descending figure, then by descending size, delay cost
+// and payment for capacity.
 func (p *boundProblem) orderJobs(figure func(*jobModel) float64) []int {
 	order, paid := make([]int, len(p.jobs)), make([]float64, len(p.jobs))
 	for i := range order {
@@ -251,6 +254,7 @@ func (p *boundProblem) orderJobs(figure func(*jobModel) float64) []int {
 	return order
 }
 
+// totalCost returns the cost of a schedule and the number of jobs without a place.
 func (s *clairvoyantSchedule) totalCost() (sum float64, out int) {
 	sum = s.p.constant
 	for i, x := range s.placements {

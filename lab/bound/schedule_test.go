@@ -12,8 +12,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A schedule never gives a node more than it has, costs what it says, and
-// nothing that is cheaper than the bound.
+// A schedule never exceeds a node's capacity, has the cost that it states, and is not
+// cheaper than the bound.
 func TestASchedulesRoomAndCostAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := random(t)
@@ -83,7 +83,7 @@ func TestAWeekIsPlannedToItsEnd(t *testing.T) {
 	}
 }
 
-// Nobody starts a job before now, whenever it is planned anew.
+// No job starts before now, even when replanned.
 func TestAPlanAnewStartsNothingInThePast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := random(t)

@@ -2,20 +2,20 @@ package bound
 
 import "math"
 
-// The search is projected subgradient ascent with steps toward a target a
-// little above the best value so far; the target comes nearer when steps no
-// longer help (Polyak's step; METHOD, section 4). Prices of small pools and of
-// large ones are on one scale, since each step is divided by the pool's size.
+// The search is projected subgradient ascent with Polyak steps towards a target above
+// the best value so far; the target moves closer when steps stop improving (METHOD,
+// section 4). Each step is divided by the pool's size, so that small and large pools
+// are on the same scale.
 const (
-	momentum         = 0.7  // of the last direction
-	maxStalledSteps  = 8    // steps without a better bound before the target comes nearer
-	targetShrink     = 0.7  // by this
-	initialTargetGap = 0.10 // of the turnover: how far the first target lies above the best
-	minTargetGap     = 1e-6 // of the bound: a target as near as this ends the search
+	momentum         = 0.7  // weight of the previous direction
+	maxStalledSteps  = 8    // steps without a better bound before the target moves closer
+	targetShrink     = 0.7  // factor by which the target moves closer
+	initialTargetGap = 0.10 // of the turnover: distance of the first target
+	minTargetGap     = 1e-6 // of the bound: target distance at which the search ends
 )
 
-// subgradientSearch moves the prices of room to where the bound is high, in a number of
-// steps. It returns the best bound, with the prices that give it set.
+// subgradientSearch raises the bound by changing the prices of capacity, for a number of steps.
+// It returns the best bound and leaves the prices at those that give it.
 func (p *boundProblem) subgradientSearch(steps int) float64 {
 	use, dir, best := p.newSlotSeries(), p.newSlotSeries(), p.newSlotSeries()
 	top := p.lowerBound(use)
@@ -39,7 +39,7 @@ func (p *boundProblem) subgradientSearch(steps int) float64 {
 			}
 		}
 		if norm < 1e-9 {
-			break // everybody fits, and room that is left costs nothing
+			break // no capacity is exceeded, and unused capacity is free: optimal
 		}
 		step := (top + level - value) / norm
 		for i := range p.pools {
@@ -71,9 +71,8 @@ func (p *boundProblem) subgradientSearch(steps int) float64 {
 	return top
 }
 
-// costScale is what all jobs cost at the prices of room, gains counted as costs:
-// a scale for the first target also where the two cancel and the value is near
-// zero.
+// costScale is the sum of the absolute costs of all jobs at the current prices. It
+// scales the first target, and stays positive if costs and earnings cancel.
 func (p *boundProblem) costScale() (sum float64) {
 	for i := range p.jobs {
 		_, _, v := p.bestAtPrices(&p.jobs[i])
@@ -82,6 +81,7 @@ func (p *boundProblem) costScale() (sum float64) {
 	return sum
 }
 
+// newSlotSeries returns a zero value for each pool and slot.
 func (p *boundProblem) newSlotSeries() [][]float64 {
 	out := make([][]float64, len(p.pools))
 	for i := range out {
@@ -90,14 +90,15 @@ func (p *boundProblem) newSlotSeries() [][]float64 {
 	return out
 }
 
+// copyPrices copies the current prices.
 func (p *boundProblem) copyPrices(best [][]float64) {
 	for i := range p.pools {
 		copy(best[i], p.pools[i].price)
 	}
 }
 
-// lowerBound returns the bound at the prices of room. It fills use, if given, with
-// the GPUs that jobs hold on average in each slot when each takes its favourite.
+// lowerBound returns the bound at the current prices. It fills use, if not nil, with the
+// average GPUs that jobs hold in each slot with their best choices: the subgradient.
 func (p *boundProblem) lowerBound(use [][]float64) float64 {
 	for i := range use {
 		clear(use[i])
@@ -125,7 +126,7 @@ func (p *boundProblem) lowerBound(use [][]float64) float64 {
 	return sum
 }
 
-// addToSlots adds gpus over [from, to) to a line of slots.
+// addToSlots adds gpus to the slots of [from, to), in proportion to the time in each.
 func addToSlots(line []float64, from, to, gpus float64) {
 	for i := int(from); i < len(line) && float64(i) < to; i++ {
 		line[i] += float64(gpus * (min(to, float64(i+1)) - max(from, float64(i))))

@@ -1,7 +1,7 @@
-// Package conformance runs published cases with our own rules. A comparison
-// with a baseline says little until the baseline gives, on its authors' data,
-// its authors' figures; the tests hold it to that, to six decimals.
+// Package conformance reproduces published results with the rules of
+// scenarios/baseline/published. A baseline is a fair comparison only if it gives its
+// authors' figures on its authors' data; the tests check that to six decimals.
 //
-// The data is not part of the repository: docs/baselines.md says where it is
-// from, and tests skip without it.
+// The data is not part of the repository: docs/baselines.md says where to get it, and
+// tests skip without it.
 package conformance

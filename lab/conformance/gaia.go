@@ -4,28 +4,29 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// A TraceTask is a job of a published trace, in ticks.
+// A TraceTask is a job of a published trace; times are in ticks.
 type TraceTask struct{ Arrival, Length, CPUs int }
 
-// A RuleResult is what a rule came to.
+// A RuleResult is the result of one rule.
 type RuleResult struct {
 	Rule     string
-	Carbon   float64 // in the case's own unit
-	Relative float64 // to starting at once
-	Wait     float64 // mean, in hours, of rules that do not interrupt
+	Carbon   float64 // in the unit of the case
+	Relative float64 // to the rule that starts at once
+	Wait     float64 // mean in hours, of rules that do not interrupt
 }
 
-// GAIA's clock and queues (its simulator's, for figure 8).
+// Time unit and queues of GAIA's simulator, as used for figure 8.
 const (
 	tickSeconds     = 5 // seconds
 	ticksPerHour    = 3600 / tickSeconds
-	shortQueueLimit = 2 * ticksPerHour // below: the short queue
+	shortQueueLimit = 2 * ticksPerHour // limit of the short queue
 )
 
-// queueMeans are what GAIA knows of a task: how long it may wait, and the mean
-// length of its queue, which stands for its own.
+// queueMeans has the mean lengths of GAIA's two queues, in ticks. GAIA knows of a task
+// only its queue's waiting time and mean length.
 type queueMeans struct{ short, long int }
 
+// limitsOf returns the allowed wait of a task and the length that GAIA assumes for it.
 func (q queueMeans) limitsOf(t TraceTask) (wait, length int) {
 	if t.Length < shortQueueLimit {
 		return 6 * ticksPerHour, q.short
@@ -33,8 +34,8 @@ func (q queueMeans) limitsOf(t TraceTask) (wait, length int) {
 	return 24 * ticksPerHour, q.long
 }
 
-// queueMeansOf returns the mean length of each queue, in ticks. A task of exactly two
-// hours counts in both means, as in the original.
+// queueMeansOf returns the mean length of each queue, in ticks. As in the original, a task
+// of exactly two hours counts in both means.
 func queueMeansOf(lengths []float64) (q queueMeans) {
 	mean := func(in func(float64) bool) int {
 		sum, n := 0.0, 0
@@ -52,16 +53,16 @@ func queueMeansOf(lengths []float64) (q queueMeans) {
 	}
 }
 
-// ReplayGAIA runs the tasks of figure 8 under each of its rules, with the true
-// intensities known to all of them, as it was published. Arrivals and lengths
-// are in seconds; intensities are hourly, in grams per kWh; a processor draws
-// one watt.
+// ReplayGAIA runs the tasks of figure 8 under each rule, with all intensities known in
+// advance, as published. Arrivals and lengths are in seconds, intensities hourly in
+// grams per kWh; a CPU draws one watt.
 func ReplayGAIA(arrivals, lengths []float64, cpus []int, intensity []float64) []RuleResult {
 	tasks, ticks := make([]TraceTask, len(lengths)), make([]float64, len(lengths))
 	for i := range tasks {
 		ticks[i] = lengths[i] / tickSeconds
 		tasks[i] = TraceTask{Arrival: int(arrivals[i] / tickSeconds), Length: int(ticks[i]), CPUs: cpus[i]}
 	}
+	// Grams per kWh to grams per tick, for a draw of one watt.
 	perTick := make([]float64, len(intensity))
 	for i, v := range intensity {
 		perTick[i] = v / 1000 / ticksPerHour
@@ -106,6 +107,7 @@ func ReplayGAIA(arrivals, lengths []float64, cpus []int, intensity []float64) []
 			}
 			rows[i].Wait += float64(runs[0].From-t.Arrival) / ticksPerHour / float64(len(tasks))
 		}
+		// The first rule starts at once.
 		rows[i].Relative = rows[i].Carbon / rows[0].Carbon
 	}
 	return rows

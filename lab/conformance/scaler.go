@@ -6,11 +6,11 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// ElasticScalingSaving returns what jobs save of the carbon of starting at once that have a
-// window of hours for the work which one worker does in a day: with one worker, in
-// the best hours, and with as many as pay, by CarbonScaler's rule. Jobs start every
-// 37 hours. Savings of jobs that scale alike are taken together, and their mean is
-// returned.
+// ElasticScalingSaving returns the carbon savings of jobs against starting at once. A job has a
+// window of hours for the work that one worker does in a day. waiting is the saving
+// with one worker in the best hours, elastic with CarbonScaler's rule. Jobs start
+// every 37 hours. The savings of each scaling curve are added up, and the mean over
+// the curves is returned.
 func ElasticScalingSaving(intensity []float64, jobs []published.ScalingCurve, window int) (waiting, elastic float64) {
 	const day, every = 24, 37
 	for _, s := range jobs {

@@ -2,10 +2,10 @@ package conformance
 
 import "github.com/gridbid/gridbid/scenarios/baseline/published"
 
-// NightlyJobSaving returns what Let's Wait Awhile's nightly job saves, as a part of
-// starting on time: on each of 365 days a job of half an hour is due at 01:00
-// and may move by a number of hours either way, but not before the data begin.
-// Intensities are half-hourly from midnight on.
+// NightlyJobSaving returns the relative saving of Let's Wait Awhile's nightly job against
+// starting on time. On each of 365 days a job of half an hour is due at 01:00 and may
+// move by a number of hours in both directions, within the data. Intensities are
+// half-hourly, from midnight on.
 func NightlyJobSaving(intensity []float64, hours int) float64 {
 	const perDay, due = 48, 2
 	c := published.NewCurve(intensity, 1)

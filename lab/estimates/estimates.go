@@ -1,10 +1,9 @@
-// Package estimates measures how good a site's profiles are: it replays public
-// traces in the order of their time, asks for the duration of each job when it is
-// submitted, tells it only when the job has ended, and holds what was foretold
-// against what came.
+// Package estimates measures the accuracy of run time estimates. It replays public
+// traces in order of time: it asks for an estimate of each job at submission, reports
+// the job's duration when the job ends, and scores the estimates.
 //
-// No forecast can see ahead: a [RuntimeForecaster] is handed a job without its duration,
-// and learns runs in the order in which they end.
+// A [RuntimeForecaster] cannot look ahead: it receives jobs without durations and learns the
+// durations in order of the jobs' ends.
 package estimates
 
 import (
@@ -17,39 +16,40 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A TraceJob of a trace.
+// A TraceJob is one job of a trace.
 type TraceJob struct {
 	Submit, End protocol.Time
-	Lasted      time.Duration // what it is asked for
+	Lasted      time.Duration // the duration to be estimated
 	Job         protocol.Job  // without a duration
 }
 
-// A RuntimeForecaster foretells how long jobs run.
+// A RuntimeForecaster estimates how long jobs run.
 type RuntimeForecaster interface {
 	Name() string
-	// ForecastQuantiles returns the parts of [Quantiles] of how long j runs; nil if it does not
-	// know yet.
+	// ForecastQuantiles returns the quantiles of [Quantiles] of j's run time, or nil if it has no
+	// data yet.
 	ForecastQuantiles(j protocol.Job) []time.Duration
+	// LearnRunTime adds the duration of an ended job.
 	LearnRunTime(j protocol.Job, lasted time.Duration)
 }
 
-// Quantiles are the quantiles that are asked for, in thousandths.
+// Quantiles are the estimated quantiles, in thousandths.
 var Quantiles = []protocol.Milli{500, 900, 950}
 
-// A ForecastScore is how well one forecaster did on one trace.
+// A ForecastScore is the accuracy of one forecaster on one trace.
 type ForecastScore struct {
 	Trace      string `json:"trace"`
 	Forecaster string `json:"foretold_by"`
-	Jobs       int    `json:"jobs"` // that were foretold
-	// Covered are the parts of jobs that took no longer than each quantile of
-	// Parts; what is foretold well is covered as often as its part says.
+	Jobs       int    `json:"jobs"` // number of scored jobs
+	// Covered is, for each quantile of Parts, the fraction of jobs that ran no
+	// longer. It equals the quantile for a calibrated forecaster.
 	Covered []protocol.Milli `json:"covered_milli"`
-	// Loss is the mean pinball loss of each quantile: what is too low costs its
-	// part, what is too high the rest. Less is better.
+	// Loss is the mean pinball loss of each quantile: underestimates are weighted by
+	// the quantile, overestimates by the rest. Lower is better.
 	Loss []time.Duration `json:"loss_ns"`
 }
 
-// pendingEnds are the runs that nobody knows of yet, soonest first.
+// pendingEnds is a heap of the running jobs, by end.
 type pendingEnds []TraceJob
 
 func (e pendingEnds) Len() int { return len(e) }
@@ -64,11 +64,11 @@ func (e *pendingEnds) Pop() any {
 	return last
 }
 
-// warmUpJobs is how many runs are learned before anybody is judged.
+// warmUpJobs is the number of ended jobs before scoring begins.
 const warmUpJobs = 200
 
-// ScoreTrace replays a trace. Jobs that all forecasters know something of are judged, so
-// that they are judged by the same ones.
+// ScoreTrace replays a trace. It scores the jobs for which all forecasters have an
+// estimate, so that all are scored on the same jobs.
 func ScoreTrace(trace string, jobs []TraceJob, forecasters []RuntimeForecaster) []ForecastScore {
 	jobs = slices.Clone(jobs)
 	slices.SortStableFunc(jobs, func(x, y TraceJob) int { return cmp.Compare(x.Submit, y.Submit) })
@@ -82,6 +82,7 @@ func ScoreTrace(trace string, jobs []TraceJob, forecasters []RuntimeForecaster) 
 	learned, n := 0, 0
 	foretold := make([][]time.Duration, len(forecasters))
 	for _, j := range jobs {
+		// Forecasters learn only what had ended before this submission.
 		for len(running) > 0 && running[0].End <= j.Submit {
 			over := heap.Pop(&running).(TraceJob)
 			for _, f := range forecasters {
@@ -89,6 +90,7 @@ func ScoreTrace(trace string, jobs []TraceJob, forecasters []RuntimeForecaster) 
 			}
 			learned++
 		}
+		// Score a job only if every forecaster has an estimate.
 		all := learned >= warmUpJobs
 		for i, f := range forecasters {
 			foretold[i] = f.ForecastQuantiles(j.Job)
@@ -119,22 +121,23 @@ func ScoreTrace(trace string, jobs []TraceJob, forecasters []RuntimeForecaster) 
 	return scores
 }
 
-// pinballLoss is the loss of a quantile, in seconds.
+// pinballLoss returns the pinball loss of one quantile, in seconds.
 func pinballLoss(part protocol.Milli, said, was time.Duration) float64 {
 	p, d := float64(part)/1000, was.Seconds()-said.Seconds()
 	return max(p*d, (p-1)*d)
 }
 
-// AllForecasters returns ours, and those that it is compared with.
+// AllForecasters returns the product's forecaster and those it is compared with.
 func AllForecasters() []RuntimeForecaster {
 	return []RuntimeForecaster{&profileForecaster{runtimeest.New(runtimeest.Config{})}, &pooledForecaster{p: runtimeest.New(runtimeest.Config{})}, &lastRunForecaster{of: make(map[string]time.Duration)}}
 }
 
-// profileForecaster are the profiles of an agent.
+// profileForecaster is the estimator that agents use.
 type profileForecaster struct{ p *runtimeest.Profiles }
 
 func (o *profileForecaster) Name() string { return "profiles" }
 
+// ForecastQuantiles implements Forecaster.
 func (o *profileForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	e := o.p.EstimateRun(j)
 	if e.Runs == 0 {
@@ -147,32 +150,36 @@ func (o *profileForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	return out
 }
 
+// LearnRunTime implements Forecaster.
 func (o *profileForecaster) LearnRunTime(j protocol.Job, lasted time.Duration) {
 	o.p.LearnRun(j, lasted, 0, protocol.Utilization{})
 }
 
-// pooledForecaster takes all jobs for alike: the quantiles of all that ended.
+// pooledForecaster estimates every job by the quantiles of all ended jobs.
 type pooledForecaster struct{ p *runtimeest.Profiles }
 
 func (g *pooledForecaster) Name() string { return "all jobs alike" }
 
-// anonymousJob is a job that tells nothing of itself.
+// anonymousJob is a job without distinguishing properties.
 var anonymousJob = protocol.Job{CPU: 1000}
 
+// ForecastQuantiles implements Forecaster.
 func (g *pooledForecaster) ForecastQuantiles(protocol.Job) []time.Duration {
 	return (&profileForecaster{g.p}).ForecastQuantiles(anonymousJob)
 }
 
+// LearnRunTime implements Forecaster.
 func (g *pooledForecaster) LearnRunTime(_ protocol.Job, lasted time.Duration) {
 	g.p.LearnRun(anonymousJob, lasted, 0, protocol.Utilization{})
 }
 
-// lastRunForecaster takes a job for as long as the last of the same user that ended, at every
-// quantile.
+// lastRunForecaster estimates all quantiles of a job by the duration of the same tenant's last
+// ended job.
 type lastRunForecaster struct{ of map[string]time.Duration }
 
 func (l *lastRunForecaster) Name() string { return "last of the same user" }
 
+// ForecastQuantiles implements Forecaster.
 func (l *lastRunForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	d, ok := l.of[j.Tenant]
 	if !ok {
@@ -181,6 +188,7 @@ func (l *lastRunForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	return []time.Duration{d, d, d}
 }
 
+// LearnRunTime implements Forecaster.
 func (l *lastRunForecaster) LearnRunTime(j protocol.Job, lasted time.Duration) {
 	l.of[j.Tenant] = lasted
 }

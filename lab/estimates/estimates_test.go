@@ -23,7 +23,7 @@ func drawn(t *rapid.T) (jobs []TraceJob) {
 	return jobs
 }
 
-// A witness notes what it was told when it was asked.
+// A witness records what it knew when it was asked.
 type witness struct {
 	RuntimeForecaster
 	of   map[protocol.JobID]TraceJob

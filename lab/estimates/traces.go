@@ -15,15 +15,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A PublicTrace is a public trace, and how its columns are read.
+// A PublicTrace is a public trace and the conversion of its rows.
 type PublicTrace struct {
 	Name string
 	File string
-	What string // in words
+	What string // description
+	// Read converts a row, given a lookup by column name; false skips the row.
 	Read func(row func(string) string) (TraceJob, bool)
 }
 
-// PublicTraces are those that have durations.
+// PublicTraces are the public traces with durations.
 var PublicTraces = []PublicTrace{
 	{"philly", "philly_2017.csv.gz", "training, Microsoft 2017; tenant: virtual cluster", func(row func(string) string) (TraceJob, bool) {
 		return parseTraceJob(row("submit_s"), row("submit_s"), row("duration_s"), protocol.Job{Tenant: row("vc"), GPUs: parseWholeNumber(row("gpus")), Share: 1000, CPU: 1000})
@@ -43,6 +44,7 @@ var PublicTraces = []PublicTrace{
 	}},
 }
 
+// parseWholeNumber parses a number as an int; invalid or implausible ones are 0.
 func parseWholeNumber(s string) int {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > 1e9 {
@@ -51,7 +53,8 @@ func parseWholeNumber(s string) int {
 	return int(f)
 }
 
-// parseTraceJob reads the times of a row; one without a duration, or of none, is passed over.
+// parseTraceJob parses the times of a row. It returns false for a row without a valid
+// submission time or a duration of at least a second.
 func parseTraceJob(submit, start, lasted string, j protocol.Job) (TraceJob, bool) {
 	at, err1 := strconv.ParseFloat(submit, 64)
 	from, err2 := strconv.ParseFloat(start, 64)
@@ -63,11 +66,11 @@ func parseTraceJob(submit, start, lasted string, j protocol.Job) (TraceJob, bool
 		from = at
 	}
 	run := min(time.Duration(d)*time.Second, protocol.MaxRun)
-	second := func(s float64) protocol.Time { return protocol.Time(s*1000) + 1 }
+	second := func(s float64) protocol.Time { return protocol.Time(s*1000) + 1 } // shifted by 1 ms, because protocol.Time 0 means no time
 	return TraceJob{Submit: second(at), End: second(from).Add(run), Lasted: run, Job: j}, true
 }
 
-// LoadTrace reads a trace out of a folder.
+// LoadTrace reads a trace from a folder.
 func (t PublicTrace) LoadTrace(dir string) ([]TraceJob, error) {
 	f, err := os.Open(filepath.Join(dir, t.File))
 	if err != nil {
@@ -76,17 +79,18 @@ func (t PublicTrace) LoadTrace(dir string) ([]TraceJob, error) {
 	defer f.Close()
 	z, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, fmt.Errorf("profiling: %s: %w", t.File, err)
+		return nil, fmt.Errorf("estimates:  %s: %w", t.File, err)
 	}
 	return t.parseJobs(z)
 }
 
+// parseJobs parses a CSV with a header. Jobs get their line number as id.
 func (t PublicTrace) parseJobs(in io.Reader) ([]TraceJob, error) {
 	r := csv.NewReader(in)
 	r.ReuseRecord = true
 	head, err := r.Read()
 	if err != nil {
-		return nil, fmt.Errorf("profiling: %s: %w", t.File, err)
+		return nil, fmt.Errorf("estimates:  %s: %w", t.File, err)
 	}
 	column := make(map[string]int, len(head))
 	for i, name := range head {
@@ -99,7 +103,7 @@ func (t PublicTrace) parseJobs(in io.Reader) ([]TraceJob, error) {
 			return jobs, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("profiling: %s: %w", t.File, err)
+			return nil, fmt.Errorf("estimates:  %s: %w", t.File, err)
 		}
 		missing := ""
 		j, ok := t.Read(func(name string) string {
@@ -111,7 +115,7 @@ func (t PublicTrace) parseJobs(in io.Reader) ([]TraceJob, error) {
 			return row[i]
 		})
 		if missing != "" {
-			return nil, fmt.Errorf("profiling: %s: no column %s", t.File, missing)
+			return nil, fmt.Errorf("estimates: %s: missing column %s", t.File, missing)
 		}
 		if ok {
 			j.Job.ID = protocol.JobID(strconv.Itoa(line))

@@ -1,15 +1,14 @@
-// Package faults rehearses what networks, disks and machines do to a federation.
+// Package faults tests a federation under faults of networks, disks and machines.
 //
-// It lets the real machines live (market, agents, hands) in simulated time over
-// a network that loses, delays, repeats and reorders, on disks that keep what
-// was written and no more. Parties are killed at any step, also between writing
-// a fact and saying what followed from it; paused, as a stopped process is; cut
-// off; given clocks that go wrong. Two coordinators share one stream and one
-// lease. All of it follows from a seed, so a play that goes wrong can be seen
-// again.
+// It runs the real state machines (market, agents, executors) in simulated time over
+// a network that loses, delays, repeats and reorders messages, with disks that keep
+// only what was written. Processes are killed at any step, also between writing an
+// event and sending the messages that follow from it; they are paused, disconnected
+// and given wrong clocks. Two coordinators share one stream and one lease. Everything
+// follows from a seed, so a failing run can be repeated.
 //
-// An [Oracle] watches. It knows nothing of how the machines work, only what
-// must be true at each step: see there.
+// An [faultOracle] checks the run independently. It does not know how the machines work,
+// only what must hold at each step.
 package faults
 
 import (
@@ -20,33 +19,33 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A PlantedBug is a fault of our own, planted to see that it is found.
+// A PlantedBug is a planted defect, which the oracle must find.
 type PlantedBug string
 
-// Bugs.
+// Planted bugs.
 const (
 	NoBug             PlantedBug = ""
-	NoFencing         PlantedBug = "no-fencing"           // hands run what they are told, whatever the epoch
-	SendBeforePersist PlantedBug = "say-before-writing"   // facts are written after what followed from them was sent
+	NoFencing         PlantedBug = "no-fencing"           // executors run every launch, whatever its epoch
+	SendBeforePersist PlantedBug = "say-before-writing"   // events are written after the messages that follow from them were sent
 	ForgetEndedIDs    PlantedBug = "no-dedupe"            // the market forgets a job as soon as it has ended
-	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts what it accepted, heard or not
+	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts a job before its Accept is confirmed
 )
 
-// A FaultPlan is how bad things get. Rates are in thousandths.
+// A FaultPlan sets the intensity of faults. Rates are in thousandths.
 type FaultPlan struct {
 	Sites, Jobs   int
 	LossRate      int           // of messages
 	DuplicateRate int           // of messages
-	MaxDelay      time.Duration // the longest that a message takes, as a rule
-	CrashRate     int           // of steps
-	Skew          time.Duration // the farthest that a clock is off
-	FaultPeriod   time.Duration // for how long: then faults stop, and everybody is up
-	Cancel        int           // of jobs
+	MaxDelay      time.Duration // the longest normal delay of a message
+	CrashRate     int           // rate of process crashes, of steps
+	Skew          time.Duration // the largest clock error
+	FaultPeriod   time.Duration // duration of faults; afterwards all processes are up
+	Cancel        int           // rate of cancelled jobs
 	Bug           PlantedBug
 }
 
-// DrawPlan returns a plan by a seed. Some are calm in one respect, so that one kind
-// of fault does not hide another.
+// DrawPlan returns a plan for a seed. Some kinds of faults are left out at random, so
+// that one kind does not hide another.
 func DrawPlan(seed uint64) FaultPlan {
 	dice := rand.New(rand.NewPCG(seed, 1))
 	rate := func(most int) int {
@@ -62,17 +61,17 @@ func DrawPlan(seed uint64) FaultPlan {
 	}
 }
 
-// calmPeriod is how long after the end of all trouble everything has to be over. A
-// word is said again after a minute at most, a job that nobody had room for is
-// called again with all others each hour, and what nobody can run is refused some
-// time after its deadline.
+// calmPeriod is the time after the end of faults within which all jobs must have ended.
+// Messages are retransmitted after a minute at most, a job without a place is called
+// again each hour, and a job that no site can run is rejected some time after its
+// deadline.
 const calmPeriod = 3 * time.Hour
 
-// startTime is when plays begin.
+// startTime is the simulated time at which runs begin.
 const startTime protocol.Time = 1_773_187_200_000 // 2026-03-11T00:00:00Z
 
-// A Violation is a broken promise: what was broken, when, and the story that led to
-// it.
+// A Violation is a violated invariant: what was violated, when, and the events that led
+// to it.
 type Violation struct {
 	Seed  uint64
 	Bug   PlantedBug
@@ -81,9 +80,9 @@ type Violation struct {
 	Story []string
 }
 
-// Error tells how to see it again.
+// Error describes the violation and how to reproduce it.
 func (w *Violation) Error() string {
-	s := fmt.Sprintf("faults: seed %d: at %s: %s\n  see it again: go test ./lab/faults -run TestSeed -seed %d", w.Seed, sinceStart(w.At), w.What, w.Seed)
+	s := fmt.Sprintf("faults: seed %d: at %s: %s\n  reproduce: go test ./lab/faults -run TestSeed -seed %d", w.Seed, sinceStart(w.At), w.What, w.Seed)
 	if w.Bug != NoBug {
 		s += fmt.Sprintf(" -bug %s", w.Bug)
 	}
@@ -93,9 +92,11 @@ func (w *Violation) Error() string {
 	return s
 }
 
+// sinceStart formats a time relative to the start of the run.
 func sinceStart(t protocol.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(startTime).Seconds()) }
 
-// RunSeed plays one seed. A broken promise is a *Wrong, with its story.
+// RunSeed runs one seed. A violated invariant is returned as a *Wrong. The run is
+// repeated with recording on to get its events.
 func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 	p, err := newFaultRun(seed, plan, false)
 	if err != nil {
@@ -115,12 +116,12 @@ func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 	return p.sum, nil
 }
 
-// A FaultCounts counts what happened in plays.
+// A FaultCounts counts what happened in runs.
 type FaultCounts struct {
 	Steps, Messages, Lost, Repeated, Crashes, Pauses, Cuts, Takeovers, Jobs, Ran, Refused int
 }
 
-// AddCounts adds what happened in another play.
+// AddCounts adds the counts of another run.
 func (s *FaultCounts) AddCounts(t FaultCounts) {
 	for _, v := range []struct {
 		to *int

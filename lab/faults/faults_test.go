@@ -50,7 +50,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// The oracle finds each bug that we plant, and says how to see it again.
+// The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
 	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed} {
 		t.Run(string(b), func(t *testing.T) {

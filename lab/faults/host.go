@@ -8,59 +8,61 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A simHost is a process that one party lives in, with its disk.
+// A simHost is a simulated process of one party, with its disk and clock.
 type simHost struct {
 	run   *faultRun
 	name  string
 	party protocol.Party
-	site  string // "" of the market's
+	site  string // "" for parties of the market
 	skew  time.Duration
 
-	machine      bus.Machine // nil: it is down, or a coordinator that stands by
+	machine      bus.Machine // nil: the process is down, or a coordinator on standby
 	incarnations uint32
 	disk         eventStore
-	begin        func() // starts the process; what it needs is on the disk
+	begin        func() // starts the process from what is on its disk
 
 	down          bool
 	paused        bool
 	partitioned   bool
-	neverRestarts bool     // never starts again
-	queuedWork    []func() // what waits for a paused process
-	alarm         protocol.Time
+	neverRestarts bool          // whether it never starts again
+	queuedWork    []func()      // actions that wait for the end of a pause
+	alarm         protocol.Time // time of the next scheduled tick
 }
 
-// A eventStore keeps facts. Append reports whether they are kept; if not, the process
-// must not go on.
+// A eventStore stores events. append returns false if the events were not stored; the
+// process must stop then.
 type eventStore interface {
 	appendEvents(h *simHost, facts []protocol.Message) bool
 }
 
-// A localEventFile is a disk of one process. A crash while it writes may keep the first
-// few facts only.
+// A localEventFile is the disk of one process. A crash during a write may keep only the first
+// events.
 type localEventFile struct{ events []protocol.Message }
 
+// appendEvents implements disk.
 func (f *localEventFile) appendEvents(_ *simHost, facts []protocol.Message) bool {
 	f.events = append(f.events, facts...)
 	return true
 }
 
-// isAddressee reports whether m is for the party that lives here.
+// isAddressee reports whether m is addressed to the party of this host.
 func (h *simHost) isAddressee(m protocol.Message) bool { return h.party.ShouldReceive(m) }
 
-// localTime is the time as the host has it.
+// localTime returns the time of the host's own clock.
 func (h *simHost) localTime() protocol.Time { return h.run.now.Add(h.skew) }
 
-// receiveMessage steps the machine, unless nobody is there.
+// receiveMessage steps the machine with a message, if there is a machine.
 func (h *simHost) receiveMessage(m protocol.Message) {
 	h.runOrQueue(func() {
 		if h.machine != nil {
-			h.run.addToStory("%s hears %s of %s: %s", h.name, m.KindName(), m.From, describeMessage(m))
+			h.run.addToStory("%s receives %s from %s: %s", h.name, m.KindName(), m.From, describeMessage(m))
 			h.persistAndSend(h.machine.Step(h.localTime(), m))
 		}
 	})
 }
 
-// runOrQueue does something when the process runs.
+// runOrQueue runs an action now, or after the pause of a paused process; it drops it if the
+// process is down.
 func (h *simHost) runOrQueue(do func()) {
 	switch {
 	case h.down:
@@ -71,12 +73,12 @@ func (h *simHost) runOrQueue(do func()) {
 	}
 }
 
-// endPause ends a pause: what waited is done.
+// endPause ends a pause and runs the waiting actions.
 func (h *simHost) endPause() {
 	if !h.paused {
 		return
 	}
-	h.run.addToStory("%s goes on", h.name)
+	h.run.addToStory("%s resumes", h.name)
 	h.paused = false
 	held := h.queuedWork
 	h.queuedWork = nil
@@ -85,7 +87,7 @@ func (h *simHost) endPause() {
 	}
 }
 
-// persistAndSend writes the facts of a step and then says what was said, and may be
+// persistAndSend stores the events of a step and then sends its messages. The process may be
 // killed at any point of that.
 func (h *simHost) persistAndSend(said []protocol.Message) {
 	p := h.run
@@ -99,6 +101,7 @@ func (h *simHost) persistAndSend(said []protocol.Message) {
 			p.sendMessage(h, m)
 		}
 		said = nil
+		// The planted bug: messages are out, and the events behind them are lost.
 		if len(facts) > 0 && p.drawFault(p.plan.CrashRate) {
 			h.crashProcess("killed before it wrote")
 			return
@@ -106,8 +109,9 @@ func (h *simHost) persistAndSend(said []protocol.Message) {
 	}
 	if len(facts) > 0 {
 		if p.drawFault(p.plan.CrashRate) {
+			// A crash during the write keeps a prefix of the events.
 			part := p.dice.IntN(len(facts) + 1)
-			if _, own := h.disk.(*localEventFile); !own { // an entry of the stream is whole or not there
+			if _, own := h.disk.(*localEventFile); !own { // an entry of the stream is written as a whole or not at all
 				part = part / max(len(facts), 1) * len(facts)
 			}
 			h.disk.appendEvents(h, facts[:part])
@@ -118,6 +122,7 @@ func (h *simHost) persistAndSend(said []protocol.Message) {
 			return
 		}
 	}
+	// Events are durable from here on; only now messages may leave.
 	p.oracle.clusterCaughtUp(h)
 	p.oracle.checkClusters()
 	for i, m := range said {
@@ -125,14 +130,14 @@ func (h *simHost) persistAndSend(said []protocol.Message) {
 			h.crashProcess(fmt.Sprintf("killed when it had said %d of %d", i, len(said)))
 			return
 		}
-		p.addToStory("%s says %s to %q: %s", h.name, m.KindName(), m.To, describeMessage(m))
+		p.addToStory("%s sends %s to %q: %s", h.name, m.KindName(), m.To, describeMessage(m))
 		p.oracle.checkSentMessage(m)
 		p.sendMessage(h, m)
 	}
 	h.armTimer()
 }
 
-// armTimer has the machine ticked when it is due.
+// armTimer schedules the next tick of the machine.
 func (h *simHost) armTimer() {
 	if h.machine == nil {
 		return
@@ -143,7 +148,7 @@ func (h *simHost) armTimer() {
 	}
 	at := max(due.Add(-h.skew), h.run.now)
 	if h.alarm != 0 && h.alarm <= at && h.alarm > h.run.now {
-		return // rung before that anyway
+		return // an earlier tick is scheduled already
 	}
 	h.alarm = at
 	m := h.machine
@@ -163,7 +168,7 @@ func (h *simHost) armTimer() {
 	})
 }
 
-// crashProcess kills the process. It is started again some time later.
+// crashProcess kills the process; it is restarted some time later.
 func (h *simHost) crashProcess(how string) {
 	if h.down {
 		return
@@ -176,7 +181,7 @@ func (h *simHost) crashProcess(how string) {
 	p.scheduleAfter(time.Duration(p.dice.IntN(15_000))*time.Millisecond, h.restartProcess)
 }
 
-// restartProcess starts the process if it is down.
+// restartProcess starts the process if it is down and may start again.
 func (h *simHost) restartProcess() {
 	if !h.down || h.neverRestarts {
 		return
@@ -185,14 +190,15 @@ func (h *simHost) restartProcess() {
 	h.startProcess()
 }
 
+// startProcess starts a new incarnation of the process.
 func (h *simHost) startProcess() {
 	h.incarnations++
-	h.run.addToStory("%s is started, life %d", h.name, h.incarnations)
+	h.run.addToStory("%s is started, incarnation %d", h.name, h.incarnations)
 	h.begin()
 	h.armTimer()
 }
 
-// describeMessage says which job a message is about.
+// describeMessage returns the job and the epoch that a message is about.
 func describeMessage(m protocol.Message) string {
 	switch b := m.Body.(type) {
 	case protocol.Submit:

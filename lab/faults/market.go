@@ -11,16 +11,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A eventStream keeps the coordinators' facts. An entry is taken only if the stream
-// ends where its writer thinks.
+// A eventStream stores the coordinators' events. It accepts an entry only if its last
+// entry is the one that the writer expects (optimistic concurrency, as JetStream's
+// expected last sequence).
 type eventStream struct {
 	events      []protocol.Message
 	last        int // entries
 	incarnation uint32
 }
 
-// A leaderLease says who leads, and until when. It is kept by the server, whose clock
-// is right.
+// A leaderLease says who leads, and until when. The server keeps it, with a correct clock.
 type leaderLease struct {
 	holder *simHost
 	until  protocol.Time
@@ -28,17 +28,18 @@ type leaderLease struct {
 
 const leaseDuration = 2 * time.Second
 
-// A leaderTerm is a coordinator's part in the stream.
+// A leaderTerm is one leader's write access to the stream.
 type leaderTerm struct {
 	run  *faultRun
 	last int
 }
 
-// appendEvents implements disk.
+// appendEvents implements disk. A writer that is not the last one is fenced off and goes to
+// standby.
 func (t *leaderTerm) appendEvents(h *simHost, facts []protocol.Message) bool {
 	s := &t.run.stream
 	if s.last != t.last {
-		t.run.addToStory("%s is shut out of the stream, and stands by", h.name)
+		t.run.addToStory("%s is fenced off the stream and goes to standby", h.name)
 		h.machine = nil
 		h.awaitLease()
 		return false
@@ -52,7 +53,7 @@ func (t *leaderTerm) appendEvents(h *simHost, facts []protocol.Message) bool {
 	return true
 }
 
-// awaitLease has a coordinator wait for the lease, and lead when it has it.
+// awaitLease makes a coordinator wait for the lease and lead once it has it.
 func (h *simHost) awaitLease() {
 	p := h.run
 	life := h.incarnations
@@ -72,7 +73,7 @@ func (h *simHost) awaitLease() {
 	})
 }
 
-// startLeading restores a market from the stream and begins a term.
+// startLeading restores a market from the stream and starts a term.
 func (h *simHost) startLeading() {
 	p := h.run
 	cfg := market.Config{
@@ -83,7 +84,8 @@ func (h *simHost) startLeading() {
 		cfg.Remember = time.Millisecond
 	}
 	m := market.New(cfg, auction.New(auction.Config{Steps: 10}))
-	// Of some facts there is a summary.
+	// A random number of leading events is replaced by their snapshot, as after
+	// compaction.
 	sum, n := snapshot.New(cmp.Or(cfg.Remember, protocol.MaxRun)), p.dice.IntN(len(p.stream.events)+1)
 	for _, f := range p.stream.events[:n] {
 		sum.AddEvent(f)
@@ -101,8 +103,8 @@ func (h *simHost) startLeading() {
 	h.armTimer()
 }
 
-// pollInterval is how often something is done, and less often when nothing can happen any
-// more: it is most of what plays do.
+// pollInterval returns the interval of a periodic action. After the faults it is longer,
+// because these actions are most of a run's steps.
 func (p *faultRun) pollInterval(d time.Duration) time.Duration {
 	if p.inFaultPeriod() {
 		return d
@@ -110,8 +112,8 @@ func (p *faultRun) pollInterval(d time.Duration) time.Duration {
 	return 40 * d
 }
 
-// renewLease keeps the lease as long as its holder can. One that was paused finds that
-// it was taken, or tries to go on without knowing.
+// renewLease extends the lease as long as its holder can. A leader that was paused may
+// find that another has it, or continues without noticing.
 func (h *simHost) renewLease(m *market.Market) {
 	p := h.run
 	p.scheduleAfter(p.pollInterval(leaseDuration/4), func() {
@@ -122,7 +124,7 @@ func (h *simHost) renewLease(m *market.Market) {
 			case p.lease.holder == h && !h.partitioned:
 				p.lease.until = p.now.Add(4 * p.pollInterval(leaseDuration/4))
 			case p.lease.holder != h && p.dice.IntN(2) == 0:
-				p.addToStory("%s has lost the lease, and stands by", h.name)
+				p.addToStory("%s has lost the lease and goes to standby", h.name)
 				h.machine = nil
 				h.awaitLease()
 				return

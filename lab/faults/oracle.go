@@ -11,16 +11,17 @@ import (
 	"github.com/gridbid/gridbid/scenarios/sim"
 )
 
-// An faultOracle knows what must be true. It looks at what runs in the clusters, at
-// the stream and at what is said, and at nothing within the machines that decide.
+// An faultOracle checks the invariants of a federation. It observes what runs in the
+// clusters, the stream and the messages, and never the state of the deciding
+// machines.
 //
-//   - A job runs in one place at a time, and never again after it has ended.
-//   - No node gives more than it has.
-//   - A job that was refused does not run; one that was settled has run.
-//   - Each job ends once on the stream: settled or refused.
-//   - What a submitter was told is taken is on the stream.
+//   - A job runs in one place at a time, and not after it has ended.
+//   - No node has more load than capacity.
+//   - A rejected job does not run; a settled job has run.
+//   - Each job ends once on the stream: settled or rejected.
+//   - A submission that was acknowledged is on the stream.
 //   - Accounts add up to zero.
-//   - When faults have stopped every job ends, and its submitter hears of it.
+//   - After the faults every job ends, and its submitter is notified.
 type faultOracle struct {
 	run       *faultRun
 	jobs      map[protocol.JobID]*jobFate
@@ -31,19 +32,19 @@ type faultOracle struct {
 	over      protocol.Time // since when all jobs have ended
 }
 
-// A jobFate is what befell a job.
+// A jobFate is the observed history of a job.
 type jobFate struct {
 	submissionDurable bool            // its submission is on the stream
 	outcome           string          // on the stream
-	site              string          // where it runs
-	ran               int             // runs that have ended
-	epochsSeen        map[uint64]bool // epochs under which it ran
+	site              string          // where it runs now; "" nowhere
+	ran               int             // number of ended runs
+	epochsSeen        map[uint64]bool // epochs of its runs
 	cancelled         bool
 	sitesRunAt        []string // where it ran, in order
 }
 
-// siteDecommissioned is told that an operator says that a site's machines are off. What still
-// runs there counts as over: if they are not, that is the operator's doing.
+// siteDecommissioned is called when an operator declares a site lost. Runs there count as over: if
+// the site's machines still run, that is the operator's error.
 func (o *faultOracle) siteDecommissioned(site string) {
 	for id := range o.clusters[site].runs {
 		if o.jobs[id].site == site {
@@ -52,16 +53,17 @@ func (o *faultOracle) siteDecommissioned(site string) {
 	}
 }
 
-// A observedCluster is what one site's machines do.
+// A observedCluster is the observed state of a site's machines.
 type observedCluster struct {
 	simulator *sim.SimExecutor
 	host      *simHost
-	runs      map[protocol.JobID]protocol.Launch // when last seen
-	// behind is set until a world that was restored from its facts has caught
-	// up with the time.
+	runs      map[protocol.JobID]protocol.Launch // at the last observation
+	// behind is true until a simulation that was restored from its events has reached
+	// the current time.
 	behind bool
 }
 
+// expectJob registers a job that will be submitted.
 func (o *faultOracle) expectJob(j protocol.Job) {
 	if o.jobs == nil {
 		o.jobs, o.has, o.clusters = make(map[protocol.JobID]*jobFate), make(map[string]capacity.Node), make(map[string]*observedCluster)
@@ -70,13 +72,14 @@ func (o *faultOracle) expectJob(j protocol.Job) {
 	o.run.sum.Jobs++
 }
 
+// addNodes registers the capacities of a site's nodes.
 func (o *faultOracle) addNodes(all []capacity.Node) {
 	for _, n := range all {
 		o.has[n.Name] = n
 	}
 }
 
-// observeCluster is told of a site's machines, whenever their hands begin anew.
+// observeCluster registers the simulation of a site whenever its executor starts.
 func (o *faultOracle) observeCluster(site string, w *sim.SimExecutor, h *simHost) {
 	c := o.clusters[site]
 	if c == nil {
@@ -85,7 +88,7 @@ func (o *faultOracle) observeCluster(site string, w *sim.SimExecutor, h *simHost
 		o.sites = append(o.sites, site)
 	}
 	c.simulator, c.host, c.behind = w, h, true
-	// What was started just before a crash runs, and may end before anybody looks.
+	// A job started just before a crash runs, and may end before the next observation.
 	for _, l := range w.RunningLaunches() {
 		if id := l.Job.ID; !o.jobs[id].epochsSeen[l.Epoch] {
 			o.checkStart(l, site)
@@ -94,15 +97,14 @@ func (o *faultOracle) observeCluster(site string, w *sim.SimExecutor, h *simHost
 	}
 }
 
-// clusterCaughtUp is told that a host has taken a step.
+// clusterCaughtUp is called after each step of a host.
 func (o *faultOracle) clusterCaughtUp(h *simHost) {
 	if c := o.clusters[h.site]; c != nil && c.host == h && !h.down {
 		c.behind = false
 	}
 }
 
-// checkClusters looks at all clusters whose hands are up: those of others are not known
-// to have changed.
+// checkClusters observes all clusters whose executor is up; the others have not changed.
 func (o *faultOracle) checkClusters() {
 	for _, site := range o.sites {
 		c := o.clusters[site]
@@ -134,6 +136,7 @@ func (o *faultOracle) checkClusters() {
 	o.checkAccounts()
 }
 
+// checkStart checks that a job may start: it does not run elsewhere and has not ended.
 func (o *faultOracle) checkStart(l protocol.Launch, site string) {
 	id := l.Job.ID
 	f := o.jobs[id]
@@ -150,7 +153,7 @@ func (o *faultOracle) checkStart(l protocol.Launch, site string) {
 	f.site, f.sitesRunAt = site, append(f.sitesRunAt, site)
 }
 
-// checkNodeCapacity adds up what a site's jobs hold of each node.
+// checkNodeCapacity checks that the jobs of a site exceed no node.
 func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch) {
 	type use struct {
 		cpu protocol.Milli
@@ -184,7 +187,7 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 	}
 }
 
-// checkAccounts adds up the accounts of whoever leads.
+// checkAccounts checks that the accounts of all leaders add up to zero.
 func (o *faultOracle) checkAccounts() {
 	for _, h := range o.run.hosts {
 		m, ok := h.machine.(*market.Market)
@@ -201,7 +204,7 @@ func (o *faultOracle) checkAccounts() {
 	}
 }
 
-// checkDurableEvents is told what was written to the stream.
+// checkDurableEvents is called with the events that were stored on the stream.
 func (o *faultOracle) checkDurableEvents(facts []protocol.Message) {
 	for _, m := range facts {
 		switch b := m.Body.(type) {
@@ -225,6 +228,7 @@ func (o *faultOracle) checkDurableEvents(facts []protocol.Message) {
 	}
 }
 
+// recordOutcome records the outcome of a job and checks that it is the only one.
 func (o *faultOracle) recordOutcome(id protocol.JobID, how string) {
 	f := o.jobs[id]
 	o.run.addToStory("(%s is %s on the stream)", id, how)
@@ -234,19 +238,20 @@ func (o *faultOracle) recordOutcome(id protocol.JobID, how string) {
 	f.outcome = how
 }
 
-// checkSentMessage is told what somebody said.
+// checkSentMessage is called with each message that is sent.
 func (o *faultOracle) checkSentMessage(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.Confirm:
 		if f := o.jobs[b.Job]; f != nil && b.Code == protocol.Acknowledged && !f.submissionDurable {
-			o.run.reportViolation("%s was said to be taken, and is not on the stream", b.Job)
+			o.run.reportViolation("%s was acknowledged, and is not on the stream", b.Job)
 		}
 	case protocol.Cancel:
 		o.jobs[b.Job].cancelled = true
 	}
 }
 
-// allQuiet reports whether all has been over for so long that nothing can come.
+// allQuiet reports whether everything has been over for long enough that nothing more
+// can happen.
 func (o *faultOracle) allQuiet() bool {
 	p := o.run
 	if p.inFaultPeriod() || o.submitter == nil || !o.submitter.allEnded() {
@@ -263,7 +268,7 @@ func (o *faultOracle) allQuiet() bool {
 	return p.now > o.over.Add(3*time.Minute)
 }
 
-// checkFinalState is when everything should be over.
+// checkFinalState checks the invariants that must hold at the end of a run.
 func (o *faultOracle) checkFinalState() {
 	for _, id := range slices.Sorted(maps.Keys(o.jobs)) {
 		if f := o.jobs[id]; f.outcome == "" {
@@ -275,6 +280,6 @@ func (o *faultOracle) checkFinalState() {
 		}
 	}
 	if o.submitter == nil || !o.submitter.allEnded() {
-		o.run.reportViolation("the submitter was never told how its jobs ended")
+		o.run.reportViolation("the submitter was never notified of the ends of its jobs")
 	}
 }

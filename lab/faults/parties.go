@@ -15,7 +15,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/sim/executor"
 )
 
-// startParties puts two coordinators, a submitter and some sites on stage.
+// startParties creates two coordinators, a submitter, an operator and the sites.
 func (p *faultRun) startParties() error {
 	for _, name := range []string{"coordinator-a", "coordinator-b"} {
 		h := p.addHost(name, protocol.Coordinator, "")
@@ -40,10 +40,10 @@ func (p *faultRun) startParties() error {
 	sub.disk = new(localEventFile)
 	sub.startProcess()
 	desk := p.addHost("desk", protocol.OperatorAPI, "")
-	desk.begin = func() {} // it only speaks
+	desk.begin = func() {} // it only sends
 	mouth := protocol.Sender{Party: protocol.OperatorAPI}
 	p.decommissionSite = func(site string) {
-		p.addToStory("an operator says that %s is gone", site)
+		p.addToStory("an operator declares %s lost", site)
 		p.oracle.siteDecommissioned(site)
 		p.sendMessage(desk, mouth.NewMessage(p.now, protocol.Coordinator, protocol.DecommissionSite{Site: site, By: "ada"}))
 	}
@@ -59,6 +59,7 @@ func (p *faultRun) startParties() error {
 	return nil
 }
 
+// addHost adds a process with a random clock error.
 func (p *faultRun) addHost(name string, who protocol.Party, site string) *simHost {
 	h := &simHost{run: p, name: name, party: who, site: site}
 	if p.plan.Skew > 0 {
@@ -68,7 +69,7 @@ func (p *faultRun) addHost(name string, who protocol.Party, site string) *simHos
 	return h
 }
 
-// drawJobs draws what is submitted.
+// drawJobs draws the submitted jobs.
 func (p *faultRun) drawJobs() (out []protocol.Job) {
 	for i := range p.plan.Jobs {
 		arrival := startTime.Add(time.Duration(p.dice.Int64N(int64(p.plan.FaultPeriod))))
@@ -79,14 +80,14 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		}
 		j.Deadline = arrival.Add(4 * j.Run)
 		if p.dice.IntN(20) == 0 {
-			j.Models = []string{"H100"} // nobody has one
+			j.Models = []string{"H100"} // no node has that model: the job must be rejected
 		}
 		out = append(out, j)
 	}
 	return out
 }
 
-// addSite puts a site on stage: an agent, and hands in a cluster of their own.
+// addSite creates a site: an agent, and an executor with a cluster.
 func (p *faultRun) addSite(site string, size int) error {
 	var nodes []capacity.Node
 	for i := range size {
@@ -105,7 +106,7 @@ func (p *faultRun) addSite(site string, size int) error {
 		w := sim.NewSimExecutor(site, nodes, power.DefaultTable(), startTime.Add(-time.Hour), nil)
 		s := executor.NewDurableSimExecutor(site, w)
 		for _, f := range cluster.events {
-			_ = s.Restore(f) // never fails
+			_ = s.Restore(f) // Restore of a simulated executor never fails
 		}
 		s.BeginIncarnation(h.incarnations)
 		h.machine = s
@@ -123,12 +124,12 @@ func (p *faultRun) addSite(site string, size int) error {
 	return nil
 }
 
-// restoreAgent begins a life of a site's agent, from its journal. Its grid is known to
-// it at once.
+// restoreAgent starts an incarnation of a site's agent from its event log. Grid signals are
+// available to it at once.
 func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, journal *localEventFile) bus.Machine {
 	f, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()})
 	if err != nil {
-		p.reportViolation("a fleet that was made once cannot be made again: %v", err)
+		p.reportViolation("the capacity of %s cannot be rebuilt: %v", site, err)
 		return nil
 	}
 	known := forecast.New(forecast.Config{})
@@ -159,12 +160,13 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 	return a
 }
 
-// unfencedExecutor are hands that run whatever they are told, as if it were new.
+// unfencedExecutor is an executor with a planted bug: it runs every launch under a new epoch.
 type unfencedExecutor struct {
 	*executor.DurableSimExecutor
 	n uint64
 }
 
+// Step implements bus.Machine, with the planted bug.
 func (u *unfencedExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	if l, ok := m.Body.(protocol.Launch); ok {
 		u.n++
@@ -174,7 +176,7 @@ func (u *unfencedExecutor) Step(now protocol.Time, m protocol.Message) []protoco
 	return u.DurableSimExecutor.Step(now, m)
 }
 
-// A unconfirmedAgent agent takes its own accept as confirmed.
+// A unconfirmedAgent agent has a planted bug: it takes its own Accept as confirmed.
 type unconfirmedAgent struct {
 	*agents.Agent
 	dedup  protocol.Deduplicator
@@ -182,14 +184,19 @@ type unconfirmedAgent struct {
 	events []protocol.Message
 }
 
+// Events implements bus.EventSourced.
 func (a *unconfirmedAgent) Events() []protocol.Message { return a.events }
 
+// Tick implements bus.Machine.
 func (a *unconfirmedAgent) Tick(now protocol.Time) []protocol.Message {
 	said := a.Agent.Tick(now)
 	a.events = append(a.events[:0], a.Agent.Events()...)
 	return said
 }
 
+// Step implements bus.Machine, with the planted bug: it confirms the agent's own
+// Accept. Messages are renumbered, because the invented confirmation needs a number of
+// its own.
 func (a *unconfirmedAgent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	a.events = a.events[:0]
 	if m.From == protocol.Coordinator {

@@ -13,8 +13,8 @@ import (
 // cut off at one moment of its first job's way.
 type row struct {
 	name string // as in the docs
-	// at reports whether m is the moment: the site is cut off as it is said, and
-	// it is lost.
+	// at reports whether m is the message at which the site is disconnected and which
+	// is lost.
 	at   func(m protocol.Message) bool
 	who  string         // is cut off or killed: "" is the site that won the first job
 	how  func(*simHost) // nil: cut off

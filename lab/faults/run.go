@@ -10,13 +10,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A faultRun is one seed on its way.
+// A faultRun is one simulated run.
 type faultRun struct {
 	plan  FaultPlan
 	dice  *rand.Rand
 	now   protocol.Time
 	queue eventQueue
-	count int // of events, so that those of one instant keep their order
+	count int // number of scheduled events; it orders events of the same instant
 
 	hosts  []*simHost
 	stream eventStream
@@ -24,23 +24,25 @@ type faultRun struct {
 	oracle faultOracle
 	sum    FaultCounts
 
-	// beforeSend is shown what is said before it is sent, to do harm at a chosen
-	// moment; it reports whether the message is lost.
+	// beforeSend, if set, sees each message before it is sent, so that a test can inject
+	// a fault at a chosen moment. It returns true to lose the message.
 	beforeSend       func(from *simHost, m protocol.Message) bool
 	decommissionSite func(site string)
 
+	// recordStory turns recording of the story on.
 	recordStory bool
 	story       []string
 	wrong       *Violation
 }
 
-// An simEvent is something that happens at an instant.
+// An simEvent is an action at an instant.
 type simEvent struct {
 	at protocol.Time
 	n  int
 	do func()
 }
 
+// eventQueue is a heap by time, then by order of scheduling.
 type eventQueue []simEvent
 
 func (q eventQueue) Len() int { return len(q) }
@@ -56,34 +58,37 @@ func (q *eventQueue) Pop() any {
 	return e
 }
 
-// scheduleAfter has something happen after a while.
+// scheduleAfter schedules an action after a duration.
 func (p *faultRun) scheduleAfter(d time.Duration, do func()) { p.scheduleAt(p.now.Add(d), do) }
 
+// scheduleAt schedules an action at an instant, or now if that is in the past.
 func (p *faultRun) scheduleAt(t protocol.Time, do func()) {
 	p.count++
 	heap.Push(&p.queue, simEvent{max(t, p.now), p.count, do})
 }
 
-// drawFault reports true for so many thousandths of calls, as long as there is
-// trouble.
+// drawFault returns true with a probability of rate thousandths during the time of
+// faults, and false afterwards.
 func (p *faultRun) drawFault(rate int) bool { return p.inFaultPeriod() && p.dice.IntN(1000) < rate }
 
+// inFaultPeriod reports whether it is the time of faults.
 func (p *faultRun) inFaultPeriod() bool { return p.now < startTime.Add(p.plan.FaultPeriod) }
 
+// addToStory adds a line to the story if it is recorded.
 func (p *faultRun) addToStory(format string, args ...any) {
 	if p.recordStory {
 		p.story = append(p.story, sinceStart(p.now)+"  "+fmt.Sprintf(format, args...))
 	}
 }
 
-// reportViolation ends the play.
+// reportViolation records the first violated invariant, which ends the run.
 func (p *faultRun) reportViolation(format string, args ...any) {
 	if p.wrong == nil {
 		p.wrong = &Violation{At: p.now, What: fmt.Sprintf(format, args...)}
 	}
 }
 
-// newFaultRun sets everybody on stage.
+// newFaultRun creates a run with all its hosts.
 func newFaultRun(seed uint64, plan FaultPlan, tell bool) (*faultRun, error) {
 	p := &faultRun{plan: plan, dice: rand.New(rand.NewPCG(seed, 2)), now: startTime, recordStory: tell}
 	p.oracle.run = p
@@ -94,7 +99,7 @@ func newFaultRun(seed uint64, plan FaultPlan, tell bool) (*faultRun, error) {
 	return p, nil
 }
 
-// runToEnd plays to the end, and returns what was broken.
+// runToEnd runs to the end and returns the violated invariant, or nil.
 func (p *faultRun) runToEnd() *Violation {
 	end := startTime.Add(p.plan.FaultPeriod + calmPeriod)
 	for len(p.queue) > 0 && p.wrong == nil {
@@ -118,11 +123,11 @@ func (p *faultRun) runToEnd() *Violation {
 	return p.wrong
 }
 
-// maxStoryLines is how long a story may be.
+// maxStoryLines is the maximum number of lines of a story.
 const maxStoryLines = 200
 
-// storyExcerpt returns the story as far as it tells of the job that went wrong, and
-// of what befell the hosts.
+// storyExcerpt returns the lines of the story that concern the job of the violation or the
+// hosts.
 func (p *faultRun) storyExcerpt() []string {
 	job, _, _ := strings.Cut(p.wrong.What, " ")
 	var out []string
@@ -138,8 +143,8 @@ func (p *faultRun) storyExcerpt() []string {
 	return out
 }
 
-// pauseAndPartition pauses hosts and cuts them off, now and then, as long as there is
-// trouble.
+// pauseAndPartition pauses, disconnects or kills a random host now and then. After the time of
+// faults it repairs all hosts.
 func (p *faultRun) pauseAndPartition() {
 	if !p.inFaultPeriod() {
 		for _, h := range p.hosts {
@@ -165,7 +170,7 @@ func (p *faultRun) pauseAndPartition() {
 			p.sum.Cuts++
 			h.partitioned = true
 			p.scheduleAfter(long, func() {
-				p.addToStory("%s is joined again", h.name)
+				p.addToStory("%s is connected again", h.name)
 				h.partitioned = false
 			})
 		}
@@ -177,7 +182,7 @@ func (p *faultRun) pauseAndPartition() {
 	p.scheduleAfter(time.Duration(500+p.dice.IntN(20_000))*time.Millisecond, p.pauseAndPartition)
 }
 
-// sendMessage carries a message to whoever hears it, or does not.
+// sendMessage delivers a message to its receivers, or loses it.
 func (p *faultRun) sendMessage(from *simHost, m protocol.Message) {
 	if p.beforeSend != nil && p.beforeSend(from, m) {
 		p.addToStory("lost: %s %d of %s", m.KindName(), m.Seq, m.From)
@@ -196,8 +201,9 @@ func (p *faultRun) sendMessage(from *simHost, m protocol.Message) {
 	}
 }
 
+// deliverLater delivers one copy of a message after a random delay, or loses it.
 func (p *faultRun) deliverLater(from, to *simHost, m protocol.Message) {
-	far := from.site != to.site // what stays within a site crosses no cut
+	far := from.site != to.site // messages within a site pass no cut connection
 	if far && (from.partitioned || to.partitioned) || p.drawFault(p.plan.LossRate) {
 		p.sum.Lost++
 		p.addToStory("lost: %s to %s: %s %d", m.From, to.name, m.KindName(), m.Seq)

@@ -6,14 +6,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A retryingSubmitter submits each job when it arrives, and again until it is told that
-// it was taken; then now and then, until it is told how it ended.
+// A retryingSubmitter submits each job at its arrival and retransmits it until it is
+// acknowledged; then it asks for the outcome from time to time.
 type retryingSubmitter struct {
 	sender protocol.Sender
 	jobs   []protocol.Job
-	next   []protocol.Time // of each job; 0: it has ended
+	next   []protocol.Time // next retransmission of each job; 0: it has ended
 }
 
+// newRetryingSubmitter starts an incarnation of the submitter, which submits all jobs again:
+// the coordinator must recognize known ids.
 func newRetryingSubmitter(jobs []protocol.Job, life uint32) *retryingSubmitter {
 	s := &retryingSubmitter{sender: protocol.Sender{Party: protocol.Submitter, Incarnation: life}, jobs: jobs}
 	for _, j := range jobs {
@@ -22,7 +24,7 @@ func newRetryingSubmitter(jobs []protocol.Job, life uint32) *retryingSubmitter {
 	return s
 }
 
-// How long an answer is waited for, at first, and once the job is taken.
+// Intervals of retransmission before and after the acknowledgement.
 const (
 	resubmitInterval = 5 * time.Second
 	statusInterval   = time.Minute
@@ -68,8 +70,10 @@ func (s *retryingSubmitter) Step(now protocol.Time, m protocol.Message) []protoc
 	return nil
 }
 
+// markEnded stops the retransmission of a job.
 func (s *retryingSubmitter) markEnded(id protocol.JobID) { s.scheduleNext(id, 0) }
 
+// scheduleNext sets the next retransmission of a job that has not ended.
 func (s *retryingSubmitter) scheduleNext(id protocol.JobID, t protocol.Time) {
 	for i, j := range s.jobs {
 		if j.ID == id && s.next[i] != 0 {
@@ -78,5 +82,5 @@ func (s *retryingSubmitter) scheduleNext(id protocol.JobID, t protocol.Time) {
 	}
 }
 
-// allEnded reports whether all jobs have ended, as far as it knows.
+// allEnded reports whether the submitter knows the outcome of all jobs.
 func (s *retryingSubmitter) allEnded() bool { return s.Due() == 0 }

@@ -11,19 +11,19 @@ import (
 	"github.com/gridbid/gridbid/scenarios"
 )
 
-// A roundTally is what a round of many sites takes when nothing is in the way: one
-// goroutine, and function calls instead of a network.
+// A roundTally is the cost of a round of many sites without a network: one goroutine,
+// direct function calls.
 type roundTally struct {
 	Sites    int           `json:"sites"`
 	Jobs     int           `json:"jobs"`
 	Awarded  int           `json:"awarded"`
-	Messages int           `json:"messages"` // a call counts once for each who hears it
+	Messages int           `json:"messages"` // a call counts once for each receiver
 	Bytes    int64         `json:"bytes"`
-	Offers   time.Duration `json:"offers_ns"` // all sites plan, one after the other
-	Market   time.Duration `json:"market_ns"` // takes in the offers and clears the round
+	Offers   time.Duration `json:"offers_ns"` // time of all sites to compute their bids, one after the other
+	Market   time.Duration `json:"market_ns"` // time to process the bids and clear the round
 }
 
-// measureDirectRound has n sites bid for some jobs in one round.
+// measureDirectRound runs one clearing round of n sites for some jobs.
 func measureDirectRound(n, jobs int) (t roundTally, err error) {
 	s, err := loadSites(n)
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *roundTally) exchangeRound(k *market.Market, now protocol.Time, call pro
 	t.Messages, t.Bytes = len(all), int64(len(all))*encodedSize(call)
 	var offers, outcome []protocol.Message
 	began := time.Now()
-	for _, a := range all { // who answers first does not matter
+	for _, a := range all { // the market's result does not depend on the order of bids
 		offers = append(offers, a.Step(now, call)...)
 	}
 	t.Offers = time.Since(began)

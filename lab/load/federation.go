@@ -22,7 +22,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A loadFederation lives in this process, over real connections.
+// A loadFederation is a live federation in this process, over real NATS connections.
 type loadFederation struct {
 	dir      string
 	scenario spec.Scenario
@@ -35,10 +35,12 @@ type loadFederation struct {
 	submit   func(id protocol.JobID) error
 }
 
+// dialServer returns a hub with its own connections.
 func (f *loadFederation) dialServer() *natsbus.Bus {
 	return natsbus.Dial(f.server.ClientURL(), natsbus.PasswordsOf(f.server))
 }
 
+// startParties starts the coordinator, waits until it leads, and starts the sites.
 func (f *loadFederation) startParties(ctx context.Context) error {
 	quiet := slog.New(slog.DiscardHandler)
 	d := api.New()
@@ -77,7 +79,7 @@ func (f *loadFederation) startParties(ctx context.Context) error {
 		return err
 	}
 	f.all.Go(func() {
-		for range port.Messages() { // what it is told, it need not know
+		for range port.Messages() { // drop the submitter's messages
 		}
 	})
 	mouth := protocol.Sender{Party: protocol.Submitter}
@@ -91,7 +93,7 @@ func (f *loadFederation) startParties(ctx context.Context) error {
 	return f.awaitAllSitesBid(ctx)
 }
 
-// awaitAllSitesBid waits until all sites are known and bid.
+// awaitAllSitesBid submits jobs until one of them gets bids from all sites.
 func (f *loadFederation) awaitAllSitesBid(ctx context.Context) error {
 	for i := range 200 {
 		if err := f.submit(protocol.JobID(fmt.Sprintf("greet-%d", i))); err != nil {
@@ -107,9 +109,11 @@ func (f *loadFederation) awaitAllSitesBid(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errors.New("not all sites bid")
+	return errors.New("not all sites sent bids: check that the machine has enough memory for them")
 }
 
+// awardsOneByOne submits n jobs, each after the award of the one before, and returns the
+// time of each.
 func (f *loadFederation) awardsOneByOne(ctx context.Context, prefix string, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	for i := range took {
@@ -131,6 +135,7 @@ func (f *loadFederation) awardsOneByOne(ctx context.Context, prefix string, n in
 	return took, nil
 }
 
+// submitConcurrently awards n jobs, with at most atOnce submitted and not awarded.
 func (f *loadFederation) submitConcurrently(ctx context.Context, n, atOnce int) error {
 	for said, heard := 0, 0; heard < n; {
 		if said < n && said-heard < atOnce {
@@ -148,6 +153,7 @@ func (f *loadFederation) submitConcurrently(ctx context.Context, n, atOnce int) 
 	return nil
 }
 
+// awaitAward waits for the next award.
 func (f *loadFederation) awaitAward(ctx context.Context) (protocol.JobID, error) {
 	select {
 	case id := <-f.awards:
@@ -159,5 +165,5 @@ func (f *loadFederation) awaitAward(ctx context.Context) (protocol.JobID, error)
 	}
 }
 
-// cpuCount is how many bids are planned at a time.
+// cpuCount is the number of sites that compute bids in parallel.
 func cpuCount() int { return goruntime.NumCPU() }

@@ -1,13 +1,13 @@
-// Command load measures a live market on this machine: a real nats-server on
-// loopback, a coordinator with its books, and agents that plan for real, each on
-// a connection of its own. Beside it stands, of the same run, what the bare
-// server takes to ask as many and hear their answers.
+// Command load measures a live market on this machine: a nats-server on loopback, a
+// coordinator with its event log, and agents that compute real bids, each on its own
+// connection. In the same run it measures, as a lower bound, what the bare server
+// needs for the same exchange.
 //
 //	go run ./lab/load -sites 4,16,64
 //
-// With -direct N it has N sites bid in rounds of 1, 16 and 256 jobs, in one
-// process and without a network, and counts messages. With -jobs N it has one market settle N jobs in simulated time, and
-// says what memory it takes on the way.
+// With -direct N, N sites bid in rounds of 1, 16 and 256 jobs, in one process without
+// a network, and messages are counted. With -jobs N one market settles N jobs in
+// simulated time, and memory is measured.
 package main
 
 import (
@@ -36,20 +36,22 @@ func main() {
 	}
 }
 
+// runLoadTest parses the flags and runs the selected measurement.
 func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
-	daemon.RelaxGarbageCollector() // as the binaries do
+	daemon.RelaxGarbageCollector() // the same GC setting as in the binaries
 	if os.Getenv("GOMAXPROCS") == "" {
-		// In processes of their own one that waits for its disk holds up no other.
+		// In separate processes, a party that waits for its disk does not block
+		// others; more threads have the same effect.
 		runtime.GOMAXPROCS(4 * runtime.NumCPU())
 	}
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
-	sites := fs.String("sites", "4,16,64", "how many sites, with commas between; each is measured")
-	flush := fs.String("sync", "no,yes", "whether the server flushes each entry of its books to the disk: no, yes or both")
-	each := fs.Int("each", 400, "jobs that are submitted one after the other, at each number of sites")
-	burst := fs.Int("burst", 2000, "jobs that are submitted with 64 on their way at once")
-	jobs := fs.Int("jobs", 0, "settle so many jobs in simulated time, and measure memory instead")
-	many := fs.Int("direct", 0, "have so many sites bid in one round by function calls instead")
-	asJSON := fs.Bool("json", false, "as JSON")
+	sites := fs.String("sites", "4,16,64", "numbers of sites, separated by commas; each is measured")
+	flush := fs.String("sync", "no,yes", "whether the server syncs each entry of the event log to disk: no, yes or no,yes")
+	each := fs.Int("each", 400, "jobs submitted one after the other, at each number of sites")
+	burst := fs.Int("burst", 2000, "jobs submitted with up to 64 in flight")
+	jobs := fs.Int("jobs", 0, "settle this many jobs in simulated time and measure memory instead")
+	many := fs.Int("direct", 0, "run rounds of this many sites by function calls instead")
+	asJSON := fs.Bool("json", false, "print JSON")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	return writeLatencyTable(out, all)
 }
 
-// writeDirectRounds writes what rounds of many sites take.
+// writeDirectRounds runs and prints rounds of many sites without a network.
 func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 	for _, jobs := range []int{1, 16, 256} {
 		t, err := measureDirectRound(sites, jobs)
@@ -112,7 +114,7 @@ func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 	return nil
 }
 
-// writeLatencyTable writes times in milliseconds.
+// writeLatencyTable prints times in milliseconds.
 func writeLatencyTable(out io.Writer, all []loadResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
@@ -144,15 +146,15 @@ func writeLatencyTable(out io.Writer, all []loadResult) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, `Milliseconds from the submission of a job to its award, one at a time, with
-all that is written down on the way; the market gathers none. Sync: the server
-flushes its books to the disk before it acknowledges. Floor: such a server carries
-bytes of the same length to as many connections and back, with nobody thinking or
-writing. Durable: so, and then %d entries are written to the same stream, as many as
-an award takes. Bids: what the sites' planning of one job takes on this
-machine's processors. Aim: three times the p99 of a floor, and the bids; the
-columns say how many times that the award's p99 is. Floors and awards are measured
-in turn, floors when the federation has nothing to do.
+	_, err := fmt.Fprintf(out, `Milliseconds from the submission of a job to its award, one job at a time, with
+all event log writes; the market does not wait to gather jobs. Sync: the server
+syncs each entry of the event log to disk before it acknowledges. Floor: a server
+of the same kind carries messages of the same lengths to as many connections and
+back, without any computation or write. Durable: the floor plus %d writes to the
+same stream, as many as an award takes. Bids: the time in which this machine's
+processors compute all sites' bids for one job. Aim: three times the floor's p99,
+plus the bids; the columns show the award's p99 relative to it. Awards and floors
+are measured in turn, floors while the federation is idle.
 `, writesPerAward)
 	return err
 }

@@ -16,40 +16,42 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// writesPerAward are entries on the way of a job to its award: that it was submitted, and
-// the award.
+// writesPerAward is the number of event log entries between submission and award: the
+// submission and the award.
 const writesPerAward = 2
 
-// A latencySpread is of many times.
+// A latencySpread summarizes many times.
 type latencySpread struct {
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
 }
 
+// latencySpreadOf sorts all and returns its median and 99th percentile.
 func latencySpreadOf(all []time.Duration) latencySpread {
 	slices.Sort(all)
 	return latencySpread{all[len(all)/2], all[len(all)*99/100]}
 }
 
-// A loadResult is what was measured at one number of sites.
+// A loadResult is the measurement at one number of sites.
 type loadResult struct {
 	Sites             int            `json:"sites"`
-	Sync              bool           `json:"sync"` // the server flushes each entry to the disk
+	Sync              bool           `json:"sync"` // whether the server syncs each entry to disk
 	Award             latencySpread  `json:"award"`
 	Floor             latencySpread  `json:"floor"`
-	Durable           latencySpread  `json:"durable_floor"` // the floor, with the writes that an award takes
-	Bids              time.Duration  `json:"bids_ns"`       // of all sites for one job, p99
-	Aim               time.Duration  `json:"aim_ns"`        // by the floor
+	Durable           latencySpread  `json:"durable_floor"` // the floor, plus the event log writes of an award
+	Bids              time.Duration  `json:"bids_ns"`       // time of all sites to compute bids for one job, p99
+	Aim               time.Duration  `json:"aim_ns"`        // three times the floor's p99, plus Bids
 	DurableAim        time.Duration  `json:"durable_aim_ns"`
 	JobsPerSecond     float64        `json:"jobs_per_second"`
 	AuctionsPerSecond float64        `json:"auctions_per_second"`
-	Stages            []stageLatency `json:"stages"` // of the award
+	Stages            []stageLatency `json:"stages"` // phases of the award
 }
 
-// batchCount is how many times award and floors are measured in turn, so that what
-// else the machine does befalls all of them.
+// batchCount is the number of alternations between awards and floors, so that other load
+// on the machine affects all of them.
 const batchCount = 8
 
+// measureFederation measures a federation of n sites and its floors.
 func measureFederation(ctx context.Context, n int, flush bool, each, burst int) (r loadResult, err error) {
 	dir, err := os.MkdirTemp("", "gridbid-load-")
 	if err != nil {
@@ -73,6 +75,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 		return r, err
 	}
 	r.Sites, r.Sync = n, flush
+	// Caches, connections and the sites' profiles are warm after this.
 	if _, err := f.awardsOneByOne(ctx, "warm", 20+each/10); err != nil {
 		return r, err
 	}
@@ -81,6 +84,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 		return r, err
 	}
 	defer base.closeBench()
+	// The warm-up is not part of the result.
 	f.bids.clearTimes()
 	f.stages.clearTimes()
 	var awards, bare, durable []time.Duration
@@ -90,6 +94,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 			return r, err
 		}
 		awards = append(awards, took...)
+		// Let the batch's jobs end, so that the floor has the machine to itself.
 		if err := sleepContext(ctx, settleTime); err != nil {
 			return r, err
 		}
@@ -108,6 +113,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n)
 	r.Aim, r.DurableAim = 3*r.Floor.P99+r.Bids, 3*r.Durable.P99+r.Bids
 	r.Stages = f.stages.stageLatencies()
+	// Throughput is measured last: its load would disturb the times above.
 	rounds, began := f.seen.rounds.Load(), time.Now()
 	if err := f.submitConcurrently(ctx, burst, 64); err != nil {
 		return r, err
@@ -117,13 +123,15 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 	return r, nil
 }
 
-// warmUpAwards rounds of a floor are not counted: a machine that slept is slow at first.
+// warmUpAwards is the number of floor rounds that are not counted: an idle machine is slow at
+// first.
 const warmUpAwards = 10
 
-// settleTime is how long it takes until the jobs of a batch have ended. Floors are
-// measured when the federation has nothing to do.
+// settleTime is the time after which the jobs of a batch have ended. Floors are measured
+// while the federation is idle.
 const settleTime = 1200 * time.Millisecond
 
+// sleepContext waits for a duration or until ctx ends.
 func sleepContext(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -133,15 +141,15 @@ func sleepContext(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// floorBench is a server like the federation's own, for floors.
+// floorBench is a second server like the federation's, for floors.
 type floorBench struct {
 	server       *natsbus.Server
 	eventLog     *eventlog.Log
 	latencyFloor *natsfloor.LatencyFloor
 }
 
-// startFloorBench starts it, and sends over it what is as long as what the federation was
-// seen to send.
+// startFloorBench starts the second server and its floor, with messages as long as those that
+// the federation sent.
 func (f *loadFederation) startFloorBench(ctx context.Context, folder string, flush bool) (g *floorBench, err error) {
 	g = new(floorBench)
 	defer func() {
@@ -164,6 +172,7 @@ func (f *loadFederation) startFloorBench(ctx context.Context, folder string, flu
 	return g, err
 }
 
+// closeBench closes what was opened, in reverse order.
 func (g *floorBench) closeBench() {
 	if g.latencyFloor != nil {
 		g.latencyFloor.Close()
@@ -176,8 +185,8 @@ func (g *floorBench) closeBench() {
 	}
 }
 
-// loadSites returns n sites that look like those of the default scenario, with its
-// days moved to now.
+// loadSites returns n sites modelled on those of the default scenario, with its days
+// shifted to now.
 func loadSites(n int) (spec.Scenario, error) {
 	s, err := spec.LoadScenario("six-regions", spec.Options{})
 	if err != nil {

@@ -10,24 +10,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A memoryMark is what a market takes after so many jobs.
+// A memoryMark is a measurement after a number of jobs.
 type memoryMark struct {
 	Jobs  int     `json:"jobs"`
 	Heap  uint64  `json:"heap_bytes"`
-	Known int     `json:"known"` // jobs that are on their way or remembered
+	Known int     `json:"known"` // jobs that the market holds in memory
 	Rate  float64 `json:"jobs_per_second"`
 }
 
-// Rules of the market whose memory is measured: a hundred jobs arrive in each
-// second, and ended ones are remembered for ten minutes.
+// Load of the memory measurement: a hundred jobs arrive per second, and ended ones
+// are kept for ten minutes.
 const (
 	jobsPerSecond = 100
 	endedJobTTL   = 10 * time.Minute
 	runTime       = time.Minute
 )
 
-// measureSettledJobs has a market take n jobs from submission to settlement, in simulated
-// time, with two sites that always have room, and returns so many marks.
+// measureSettledJobs runs n jobs from submission to settlement in simulated time, with two sites
+// that always have room, and returns the measurements.
 func measureSettledJobs(n, marks int) ([]memoryMark, error) {
 	b := &busyMarket{now: protocol.Time(1_700_000_000_000), market: market.New(market.Config{Remember: endedJobTTL}, auction.New(auction.Config{}))}
 	for i := range b.sites {
@@ -35,7 +35,7 @@ func measureSettledJobs(n, marks int) ([]memoryMark, error) {
 		b.stepMarket(b.sites[i].NewMessage(b.now, protocol.Coordinator, protocol.RegisterSite{Site: b.sites[i].Party.SiteName()}))
 	}
 	b.submitter.Party = protocol.Submitter
-	// Memory is flat once as many have ended as are remembered.
+	// Memory is constant once as many jobs have ended as are kept.
 	var all []memoryMark
 	began := time.Now()
 	for b.settled < n {
@@ -58,7 +58,7 @@ func measureSettledJobs(n, marks int) ([]memoryMark, error) {
 	return all, nil
 }
 
-// busyMarket is a market, and all who speak to it.
+// busyMarket is a market with its submitter and sites.
 type busyMarket struct {
 	market             *market.Market
 	now                protocol.Time
@@ -66,10 +66,11 @@ type busyMarket struct {
 	submitter          protocol.Sender
 	submitted, settled int
 	running            []protocol.UsageReport // soonest first
-	by                 []int                  // site of each
-	late               int
+	by                 []int                  // index of each running job's site
+	late               int                    // ticks, to detect a market that is due without end
 }
 
+// submitJob submits the next job.
 func (b *busyMarket) submitJob() {
 	b.submitted++
 	b.stepMarket(b.submitter.NewMessage(b.now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
@@ -78,9 +79,10 @@ func (b *busyMarket) submitJob() {
 	}}))
 }
 
+// stepMarket steps the market with a message.
 func (b *busyMarket) stepMarket(m protocol.Message) { b.answerMarket(b.market.Step(b.now, m)) }
 
-// advanceSecond lets a second pass.
+// advanceSecond advances the simulated time by one second.
 func (b *busyMarket) advanceSecond() error {
 	end := b.now.Add(time.Second)
 	for due := b.market.Due(); due != 0 && due <= end; due = b.market.Due() {
@@ -99,7 +101,7 @@ func (b *busyMarket) advanceSecond() error {
 	return nil
 }
 
-// answerMarket is what sites say to what the market says.
+// answerMarket processes the market's messages: sites bid, accept awards and run jobs.
 func (b *busyMarket) answerMarket(said []protocol.Message) {
 	for _, m := range said {
 		switch x := m.Body.(type) {
@@ -124,6 +126,8 @@ func (b *busyMarket) answerMarket(said []protocol.Message) {
 	}
 }
 
+// bidsFor returns a site's bids: one option for each job, with alternating prices so that
+// both sites win.
 func (b *busyMarket) bidsFor(c protocol.CallForBids, i int) protocol.Bids {
 	hour := b.now.Floor(time.Hour)
 	o := protocol.Bids{Round: c.Round, Capacity: []protocol.CapacityProfile{{Model: "V100", From: hour, Slot: time.Hour, Free: []protocol.Milli{50_000_000, 50_000_000}, Total: 50_000_000}}}

@@ -8,27 +8,27 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Stages on the way of a job to its award, each from the end of the one before.
+// Phases between a job's submission and its award; each begins where the one before ends.
 const (
-	atMarket   = iota // the submission reaches the market
-	atEventLog        // it is on the books, and that is said
-	atCall            // it is called
-	atFirstBid        // the first offer is heard
-	atLastBid         // the last offer is heard
-	atAward           // the round is cleared, its awards are on the books, and said
+	atMarket   = iota // the market receives the submission
+	atEventLog        // the submission is durable and acknowledged
+	atCall            // the market calls for bids
+	atFirstBid        // the first bids arrive
+	atLastBid         // the last bids arrive
+	atAward           // the round is cleared, its awards are durable and sent
 	stageCount
 )
 
-var stageNames = [stageCount]string{"heard", "on the books", "called", "first offer", "last offer", "awarded"}
+var stageNames = [stageCount]string{"received", "stored", "called", "first bids", "last bids", "awarded"}
 
-// A stageLatency is how long it took to come there, from the stage before.
+// A stageLatency is the time from the end of the previous phase to the end of this one.
 type stageLatency struct {
 	To string `json:"to"`
 	latencySpread
 }
 
-// stageTimer is a scribe that notes when a coordinator came to each stage of the job
-// that is on its way. One is at a time.
+// stageTimer is an input recorder that notes when the coordinator finishes each phase of
+// the current job. One job is measured at a time.
 type stageTimer struct {
 	mu   sync.Mutex
 	job  protocol.JobID
@@ -36,21 +36,21 @@ type stageTimer struct {
 	took [stageCount][]time.Duration
 }
 
-// beginJob says that a job is about to be submitted.
+// beginJob starts the measurement of a job, just before its submission.
 func (s *stageTimer) beginJob(id protocol.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.job, s.at = id, [stageCount + 1]time.Time{time.Now()}
 }
 
-// endJob says that its award was heard of.
+// endJob finishes the measurement after the job's award.
 func (s *stageTimer) endJob() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := s.at[0]
 	for i := range s.took {
 		at := s.at[i+1]
-		if at.Before(last) { // it was not passed: such as an offer, when a round closes without
+		if at.Before(last) { // the phase did not happen, such as bids in a round that closed without them
 			at = last
 		}
 		s.took[i] = append(s.took[i], at.Sub(last))
@@ -58,13 +58,14 @@ func (s *stageTimer) endJob() {
 	}
 }
 
+// clearTimes drops the measurements, such as those of the warm-up.
 func (s *stageTimer) clearTimes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.took = [stageCount][]time.Duration{}
 }
 
-// stageLatencies returns what each stage took.
+// stageLatencies returns the summary of each phase.
 func (s *stageTimer) stageLatencies() []stageLatency {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,6 +76,7 @@ func (s *stageTimer) stageLatencies() []stageLatency {
 	return all
 }
 
+// markStage notes the time at which a phase ends.
 func (s *stageTimer) markStage(stage int) { s.at[stage+1] = time.Now() }
 
 // observe notes when the market takes a step.
@@ -100,7 +102,7 @@ func (s *stageTimer) observe(_ protocol.Time, heard *protocol.Message) {
 	}
 }
 
-// RecordSent implements lead.Scribe.
+// RecordSent implements leader.Scribe.
 func (s *stageTimer) RecordSent(_, said []protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +130,7 @@ func (*stageTimer) RecordInput(protocol.Time, *protocol.Message) {}
 // RecordRestored implements lead.Scribe.
 func (*stageTimer) RecordRestored(protocol.Message) {}
 
-// BeginIncarnation implements lead.Scribe.
+// BeginIncarnation implements leader.Scribe.
 func (*stageTimer) BeginIncarnation(protocol.Time, uint32, []protocol.Input, market.Config) error {
 	return nil
 }

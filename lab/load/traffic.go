@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// timedAgent is an agent whose planning is timed.
+// timedAgent measures how long an agent computes bids.
 type timedAgent struct {
 	runtime.PersistentParty
 	bids *bidTimes
@@ -27,26 +27,28 @@ func (t *timedAgent) Step(now protocol.Time, m protocol.Message) []protocol.Mess
 	return said
 }
 
-// bidTimes are how long sites plan for a call.
+// bidTimes collects the times to compute bids.
 type bidTimes struct {
 	mu   sync.Mutex
 	took []time.Duration
 }
 
+// addTime adds one time.
 func (b *bidTimes) addTime(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.took = append(b.took, d)
 }
 
+// clearTimes drops the measurements, such as those of the warm-up.
 func (b *bidTimes) clearTimes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.took = b.took[:0]
 }
 
-// roundTime returns how long the bids of n sites take on this machine's processors:
-// the 99th percentile of the sums of n that came one after the other.
+// roundTime returns the time that the bids of n sites take on this machine's processors:
+// the 99th percentile over groups of n consecutive bids.
 func (b *bidTimes) roundTime(n int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,12 +66,13 @@ func (b *bidTimes) roundTime(n int) time.Duration {
 	return latencySpreadOf(sums).P99
 }
 
-// A meanLength is the usual one of messages. The first many are measured: it takes
-// time too.
+// A meanLength is the mean length of messages, over the first many ones: measuring takes
+// time, too.
 type meanLength struct{ messages, bytes atomic.Int64 }
 
 const maxMeasuredMessages = 200
 
+// measureMessage measures a message, unless enough were measured.
 func (l *meanLength) measureMessage(m protocol.Message) {
 	if l.messages.Load() < maxMeasuredMessages {
 		l.messages.Add(1)
@@ -77,14 +80,16 @@ func (l *meanLength) measureMessage(m protocol.Message) {
 	}
 }
 
+// meanBytes returns the mean length in bytes.
 func (l *meanLength) meanBytes() int { return int(l.bytes.Load() / max(1, l.messages.Load())) }
 
-// trafficCounts is what the coordinator heard and said.
+// trafficCounts has statistics of what the coordinator received and sent.
 type trafficCounts struct {
 	rounds, offers     atomic.Int64
 	call, offer, entry meanLength
 }
 
+// countTraffic counts rounds and bids, and forwards awards to the waiting measurement.
 func (f *loadFederation) countTraffic(heard, said []protocol.Message) {
 	for _, m := range heard {
 		switch m.Body.(type) {
@@ -107,10 +112,11 @@ func (f *loadFederation) countTraffic(heard, said []protocol.Message) {
 	}
 }
 
+// encodedSize returns the encoded length of a message in bytes.
 func encodedSize(m protocol.Message) int64 {
 	data, err := protocol.Encode(m)
 	if err != nil {
-		return 0 // it was heard, or is about to fail where it is sent
+		return 0 // the error is reported where the message is sent
 	}
 	return int64(len(data))
 }

@@ -1,5 +1,5 @@
-// Package natsfloor measures what NATS itself takes for a round of an auction, with
-// nobody thinking: what a market over it cannot be faster than.
+// Package natsfloor measures the time that NATS itself needs for the message exchange
+// of an auction round, without any computation: a lower bound for a market over NATS.
 package natsfloor
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A RoundSizes is what goes to and fro, in bytes.
+// A RoundSizes has the sizes of a round's messages, in bytes.
 type RoundSizes struct {
 	Call, Offer int
-	Entry       int // of the coordinator's stream
+	Entry       int // of the coordinator's event log
 }
 
-// A LatencyFloor is a coordinator's connection and one of each site, over which rounds
-// are measured. The caller closes it.
+// A LatencyFloor has a connection for the coordinator and one for each site, over which
+// rounds are measured. Call Close at the end.
 type LatencyFloor struct {
 	sites           int
 	round           RoundSizes
@@ -29,14 +29,14 @@ type LatencyFloor struct {
 	all             []*nats.Conn
 }
 
-// OpenFloor connects the coordinator and sites to the server of hub. Nobody else may
-// listen to them there, and the coordinator's stream is there.
+// OpenFloor connects the coordinator and sites to the server of hub. No other party may be
+// subscribed there, and the coordinator's stream must exist.
 func OpenFloor(hub *natsbus.Bus, sites []string, r RoundSizes) (f *LatencyFloor, err error) {
 	f = &LatencyFloor{sites: len(sites), round: r, answers: make(chan *nats.Msg, 2*len(sites))}
 	defer func() {
 		if err != nil {
 			f.Close()
-			err = fmt.Errorf("floor: %w", err)
+			err = fmt.Errorf("natsfloor:  %w", err)
 		}
 	}()
 	if f.coordinatorConn, err = f.dialParty(hub, protocol.Coordinator); err != nil {
@@ -54,6 +54,7 @@ func OpenFloor(hub *natsbus.Bus, sites []string, r RoundSizes) (f *LatencyFloor,
 		if err != nil {
 			return nil, err
 		}
+		// Each site answers a call at once, with bids of the measured length.
 		offer, to := make([]byte, r.Offer), subjectOfKind(natsbus.SubjectBetween(who, protocol.Coordinator), "offer")
 		if _, err := conn.Subscribe(callSubject, func(*nats.Msg) { _ = conn.Publish(to, offer) }); err != nil {
 			return nil, err
@@ -65,13 +66,15 @@ func OpenFloor(hub *natsbus.Bus, sites []string, r RoundSizes) (f *LatencyFloor,
 	return f, nil
 }
 
+// roundTimeout bounds the wait for a subscription to take effect.
 const roundTimeout = 10 * time.Second
 
 var callSubject = subjectOfKind(natsbus.SubjectBetween(protocol.Coordinator, ""), "call")
 
-// subjectOfKind puts a kind of message where a subject to listen to has a star.
+// subjectOfKind replaces the wildcard at the end of a subject by a kind of message.
 func subjectOfKind(subject, is string) string { return subject[:len(subject)-1] + is }
 
+// dialParty opens the connection of a party and registers it for Close.
 func (f *LatencyFloor) dialParty(hub *natsbus.Bus, who protocol.Party) (*nats.Conn, error) {
 	conn, err := hub.RawConn(who)
 	if err == nil {
@@ -80,23 +83,23 @@ func (f *LatencyFloor) dialParty(hub *natsbus.Bus, who protocol.Party) (*nats.Co
 	return conn, err
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (f *LatencyFloor) Close() {
 	for _, c := range f.all {
 		c.Close()
 	}
 }
 
-// MeasureRounds has the coordinator say a call to all sites and wait until each has
-// answered; then it has so many entries written, one after the other, each
-// acknowledged. It returns how long each of n rounds took.
+// MeasureRounds measures n rounds: the coordinator publishes a call to all sites, waits for
+// an answer of each, and then writes some entries to the stream, one after the other,
+// each acknowledged. It returns the time of each round.
 func (f *LatencyFloor) MeasureRounds(ctx context.Context, writes, n int) ([]time.Duration, error) {
 	took := make([]time.Duration, n)
 	call, entry := make([]byte, f.round.Call), make([]byte, f.round.Entry)
 	for i := range took {
 		began := time.Now()
 		if err := f.coordinatorConn.Publish(callSubject, call); err != nil {
-			return nil, fmt.Errorf("floor: %w", err)
+			return nil, fmt.Errorf("natsfloor:  %w", err)
 		}
 		for range f.sites {
 			select {
@@ -107,7 +110,7 @@ func (f *LatencyFloor) MeasureRounds(ctx context.Context, writes, n int) ([]time
 		}
 		for range writes {
 			if _, err := f.coordinatorConn.RequestWithContext(ctx, natsbus.EventLogSubject, entry); err != nil {
-				return nil, fmt.Errorf("floor: write: %w", err)
+				return nil, fmt.Errorf("natsfloor: write:  %w", err)
 			}
 		}
 		took[i] = time.Since(began)

@@ -9,15 +9,15 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// watchDraws is the number of draws that the published program spends on its
+// watchDraws is the number of random draws that the published program uses for its
 // Kubernetes client before it ranks the nodes (specification §2.4).
 const watchDraws = 10
 
-// maxArrivals bounds the memory of a sequence.
+// maxArrivals limits the memory of a sequence.
 const maxArrivals = 20_000_000
 
-// A PlacementTrace is nodes and pods, each by name, and the target workload that the
-// pods make. Make one with NewPlacementTrace.
+// A PlacementTrace has nodes and pods, each sorted by name, and the target workload that the
+// pods form. Create it with NewPlacementTrace.
 type PlacementTrace struct {
 	Nodes  []fgd.Node
 	Pods   []PodRow
@@ -25,10 +25,10 @@ type PlacementTrace struct {
 	gpus   int64 // of all nodes, in thousandths
 }
 
-// popularPercent is the share of pods that the target covers (§3).
+// popularPercent is the percentage of pods that the target covers (§3).
 const popularPercent = 95
 
-// NewPlacementTrace sorts nodes and pods by name and finds the target.
+// NewPlacementTrace sorts nodes and pods by name and computes the target workload.
 func NewPlacementTrace(nodes []fgd.Node, pods []PodRow) *PlacementTrace {
 	t := &PlacementTrace{Nodes: slices.Clone(nodes), Pods: slices.Clone(pods)}
 	slices.SortStableFunc(t.Nodes, func(a, b fgd.Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -44,14 +44,15 @@ func NewPlacementTrace(nodes []fgd.Node, pods []PodRow) *PlacementTrace {
 	return t
 }
 
-// DrawArrivals is the sequence of one seed: the pods shuffled, then cloned at
-// random or dropped at random until they ask for tune times the cluster's GPUs
-// (§2); tune 0 leaves the trace as it is. rank is the order of the nodes among
-// equal scores. An error says why a tune cannot be reached.
+// DrawArrivals returns the arrival sequence of a seed: the pods shuffled, then repeated
+// or removed at random until they request tune times the cluster's GPUs (§2); tune 0
+// keeps the trace unchanged. rank orders nodes with equal scores. It is an error if a
+// tune cannot be reached.
 func (t *PlacementTrace) DrawArrivals(tune float64, seed int64) (sequence []int, rank []int, err error) {
 	if !(tune >= 0 && tune <= 100) {
-		return nil, nil, fmt.Errorf("pack: tune %v, want 0 to 100", tune)
+		return nil, nil, fmt.Errorf("packing: tune %v: want 0 to 100", tune)
 	}
+	// The draws must have the order of the published program: its sequences depend on it.
 	r := rand.New(rand.NewSource(seed))
 	r.Int()
 	sequence = make([]int, len(t.Pods))
@@ -64,17 +65,17 @@ func (t *PlacementTrace) DrawArrivals(tune float64, seed int64) (sequence []int,
 
 	goal := tune * float64(t.gpus)
 	if tune > 0 && float64(asked) < goal && asked == 0 {
-		return nil, nil, fmt.Errorf("pack: no pod asks for a GPU, so %v times the cluster's cannot be asked for", tune)
+		return nil, nil, fmt.Errorf("packing: no pod requests a GPU, so a load of %v cannot be reached: use tune 0", tune)
 	}
 	if tune > 0 && float64(asked) < goal {
 		for {
 			i := r.Intn(len(t.Pods))
 			q := t.Pods[i].Request
-			if float64(asked+q.Milli) > goal { // one device's, not all of them (§10.2)
+			if float64(asked+q.Milli) > goal { // the published program adds one device's share here, not that of all devices (§10.2)
 				break
 			}
 			if len(sequence) == maxArrivals {
-				return nil, nil, fmt.Errorf("pack: tune %v takes more than %d arrivals", tune, maxArrivals)
+				return nil, nil, fmt.Errorf("packing: tune %v needs more than %d arrivals: use a lower tune", tune, maxArrivals)
 			}
 			sequence = append(sequence, i)
 			asked += q.TotalMilli()

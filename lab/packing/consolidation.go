@@ -8,19 +8,19 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// minMoveGain is the fall of F, in thousandths of a GPU, from which a move pays.
+// minMoveGain is the decrease of F, in thousandths of a GPU, from which a move pays off.
 const minMoveGain = 200
 
-// consolidateInterval is the seconds after which room is sought again for a request that
-// none was found for.
+// consolidateInterval is the number of seconds before makeRoom searches again for a request that
+// it could not serve.
 const consolidateInterval = 900
 
-// canMove says whether j may be moved at all, and runs long enough yet.
+// canMove reports whether j may be moved and still runs long enough for a move.
 func (s *churnStudy) canMove(j *runningJob, now int64) bool {
 	return j.Moves && j.Request.GPUs > 0 && j.end-now >= 2*s.o.MoveCost
 }
 
-// bookMove books that job n goes on at p, and longer for it.
+// bookMove records that job n continues at p and ends later by the cost of a move.
 func (s *churnStudy) bookMove(n int, p fgd.Placement, now int64) {
 	j := s.runningJobs[n]
 	j.p = p
@@ -32,7 +32,7 @@ func (s *churnStudy) bookMove(n int, p fgd.Placement, now int64) {
 	}
 }
 
-// consolidateJobs moves jobs that may be moved, oldest first, where F falls enough.
+// consolidateJobs moves movable jobs, oldest first, if that lowers F enough.
 func (s *churnStudy) consolidateJobs(now int64) {
 	s.order = slices.DeleteFunc(s.order, func(n int) bool { return s.runningJobs[n] == nil })
 	moves := s.v.Moves
@@ -57,8 +57,8 @@ func (s *churnStudy) consolidateJobs(now int64) {
 	}
 }
 
-// makeRoomFor moves jobs off one node so that r fits there: the node where the
-// least GPU has to move, of those from which all can go elsewhere.
+// makeRoomFor moves jobs off one node so that r fits there. Of the nodes that can be
+// cleared it takes the one with the least GPU to move.
 func (s *churnStudy) makeRoomFor(r fgd.Request, now int64) (p fgd.Placement, ok bool) {
 	if s.movesLeft == 0 || r.GPUs == 0 || now < s.nextConsolidation[r] {
 		return p, false
@@ -85,6 +85,7 @@ func (s *churnStudy) makeRoomFor(r fgd.Request, now int64) (p fgd.Placement, ok 
 		v.total += j.Request.TotalMilli()
 		v.jobs = append(v.jobs, n)
 	}
+	// Fewest GPUs to move first; the node's index makes ties deterministic.
 	slices.SortFunc(nodes, func(a, b *victims) int {
 		return cmp.Or(cmp.Compare(a.total, b.total), cmp.Compare(a.node, b.node))
 	})
@@ -98,12 +99,13 @@ func (s *churnStudy) makeRoomFor(r fgd.Request, now int64) (p fgd.Placement, ok 
 	return p, false
 }
 
-// clearNode tries to move jobs off node, and to place r there.
+// clearNode tries to move jobs off node and to place r there. If that fails, it undoes
+// everything.
 func (s *churnStudy) clearNode(r fgd.Request, node int, jobs []int, now int64) (p fgd.Placement, ok bool) {
 	for _, n := range jobs {
 		s.releasePlacement(s.runningJobs[n].p)
 	}
-	// Nothing fitted before, so if r fits now it fits here.
+	// No node had room before, so if r fits now, it is on this node.
 	if p, ok = s.c.PlaceRequest(r); !ok {
 		for _, n := range jobs {
 			s.takePlacement(s.runningJobs[n].p)
@@ -125,7 +127,7 @@ func (s *churnStudy) clearNode(r fgd.Request, node int, jobs []int, now int64) (
 		}
 		gone = append(gone, q)
 	}
-	for i, n := range jobs {
+	for i, n := range jobs { // otherwise the job stayed in place
 		if gone[i].Node != node || gone[i].Devices != s.runningJobs[n].p.Devices { // else it stayed
 			s.bookMove(n, gone[i], now)
 			s.movesLeft--
@@ -134,18 +136,21 @@ func (s *churnStudy) clearNode(r fgd.Request, node int, jobs []int, now int64) (
 	return p, true
 }
 
+// releasePlacement frees a placement.
 func (s *churnStudy) releasePlacement(p fgd.Placement) {
 	if err := s.c.ReleasePlacement(p); err != nil {
-		panic(err) // Invariant: what runs was placed.
+		panic(err) // Invariant: running jobs have a valid placement.
 	}
 }
 
+// takePlacement occupies a placement that was released before.
 func (s *churnStudy) takePlacement(p fgd.Placement) {
 	if err := s.c.TakePlacement(p); err != nil {
-		panic(err) // Invariant: it fitted there a moment ago.
+		panic(err) // Invariant: the placement was released just before.
 	}
 }
 
+// fragmentationShare returns F of the cluster, in thousandths of a GPU.
 func (s *churnStudy) fragmentationShare() float64 {
 	num, den := s.c.Fragmentation()
 	return float64(num) / float64(den)

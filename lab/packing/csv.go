@@ -20,18 +20,17 @@ type PodRow struct {
 	Request fgd.Request
 	Line    int // in its file, for errors
 
-	// Created and Deleted are seconds since the trace's zero; both zero where
-	// the list does not say. The published runs ignore them.
+	// Created and Deleted are seconds since the trace's start, both 0 if the list has
+	// no times. The published runs ignore them.
 	Created, Deleted int64
 }
 
-// maxRows is the largest amount that a row may name: a thousand times the largest
-// node there is, and small enough that sums never overflow.
+// maxRows is the largest amount in a row: far above any node, and small enough that sums
+// do not overflow.
 const maxRows = math.MaxInt32
 
-// ReadNodes reads a node list with the columns sn, cpu_milli, memory_mib, gpu
-// and model, in any order; file is its name in errors, which say
-// "file:line: column: what".
+// ReadNodes reads a node list with the columns sn, cpu_milli, memory_mib, gpu and
+// model, in any order. Errors have the form "file:line: column: fault".
 func ReadNodes(file string, r io.Reader) ([]fgd.Node, error) {
 	t, err := openTable(file, r, "sn", "cpu_milli", "memory_mib", "gpu", "model")
 	if err != nil {
@@ -55,11 +54,10 @@ func ReadNodes(file string, r io.Reader) ([]fgd.Node, error) {
 	return nodes, t.err
 }
 
-// ReadPods reads a pod list with the columns name, cpu_milli, memory_mib,
-// num_gpu and gpu_milli, and, where there, gpu_spec, creation_time and
-// deletion_time. Amounts of GPU above a whole device are one device
-// (specification §1). Each model that a pod names must be one of nodes'. Errors
-// are as those of ReadNodes.
+// ReadPods reads a pod list with the columns name, cpu_milli, memory_mib, num_gpu and
+// gpu_milli and, if present, gpu_spec, creation_time and deletion_time. A GPU share
+// above a whole device counts as one device (specification §1). Each model in
+// gpu_spec must exist in nodes. Errors are as those of ReadNodes.
 func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]PodRow, error) {
 	t, err := openTable(file, r, "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 	if err != nil {
@@ -82,7 +80,7 @@ func ReadPods(file string, r io.Reader, nodes []fgd.Node) ([]PodRow, error) {
 	return pods, t.err
 }
 
-// csvTable reads a CSV file row by row; the first error stops it.
+// csvTable reads a CSV file row by row; the first error ends it.
 type csvTable struct {
 	file   string
 	csv    *csv.Reader
@@ -92,7 +90,7 @@ type csvTable struct {
 	err    error
 }
 
-// openTable reads the header of a CSV, plain or packed with gzip.
+// openTable reads the header of a CSV, plain or gzipped.
 func openTable(file string, r io.Reader, need ...string) (*csvTable, error) {
 	b := bufio.NewReader(r)
 	var plain io.Reader = b
@@ -108,26 +106,26 @@ func openTable(file string, r io.Reader, need ...string) (*csvTable, error) {
 	head, err := t.csv.Read()
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s:1: no header", file)
+			return nil, fmt.Errorf("%s:1: empty file: want a CSV with a header", file)
 		}
 		return nil, t.csvError(err)
 	}
 	for i, name := range head {
 		name = strings.TrimPrefix(strings.TrimSpace(name), "\ufeff")
 		if _, twice := t.column[name]; twice {
-			return nil, fmt.Errorf("%s:1: %s: column named twice", file, name)
+			return nil, fmt.Errorf("%s:1: %s: duplicate column: rename one", file, name)
 		}
 		t.column[name] = i
 	}
 	for _, name := range need {
 		if _, ok := t.column[name]; !ok {
-			return nil, fmt.Errorf("%s:1: %s: no such column", file, name)
+			return nil, fmt.Errorf("%s:1: %s: missing column", file, name)
 		}
 	}
 	return t, nil
 }
 
-// csvError words an error of the CSV reader as ours.
+// csvError adds file and line to an error of the CSV reader.
 func (t *csvTable) csvError(err error) error {
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
@@ -136,6 +134,7 @@ func (t *csvTable) csvError(err error) error {
 	return fmt.Errorf("%s:%d: %w", t.file, t.line, err)
 }
 
+// nextRow advances to the next row; false at the end or after an error.
 func (t *csvTable) nextRow() bool {
 	if t.err != nil {
 		return false
@@ -153,14 +152,15 @@ func (t *csvTable) nextRow() bool {
 	return true
 }
 
+// failAtColumn records the first error, with the current line.
 func (t *csvTable) failAtColumn(column, format string, args ...any) {
 	if t.err == nil {
 		t.err = fmt.Errorf("%s:%d: %s: %s", t.file, t.line, column, fmt.Sprintf(format, args...))
 	}
 }
 
-// textField is a cell, or "" if there is no such column. The string is its own, not
-// a part of the row.
+// textField returns a cell, or "" if the column is missing. It clones the string, because
+// the row's memory is reused.
 func (t *csvTable) textField(column string) string {
 	i, ok := t.column[column]
 	if !ok {
@@ -169,20 +169,20 @@ func (t *csvTable) textField(column string) string {
 	return strings.Clone(strings.TrimSpace(t.row[i]))
 }
 
-// nameField is a cell that must not be empty or seen before.
+// nameField returns a cell that must be non-empty and unique.
 func (t *csvTable) nameField(column string, seen map[string]int) string {
 	s := t.textField(column)
 	if s == "" {
 		t.failAtColumn(column, "empty")
 	}
 	if line, twice := seen[s]; twice {
-		t.failAtColumn(column, "%q is on line %d already", s, line)
+		t.failAtColumn(column, "%q is already in line %d: drop one of them", s, line)
 	}
 	seen[s] = t.line
 	return s
 }
 
-// integerField is a whole number from 0 to limit.
+// integerField returns a whole number from 0 to limit.
 func (t *csvTable) integerField(column string, limit int64) int64 {
 	s := t.textField(column)
 	v, err := strconv.ParseInt(s, 10, 64)
@@ -190,7 +190,7 @@ func (t *csvTable) integerField(column string, limit int64) int64 {
 	case errors.Is(err, strconv.ErrRange) || err == nil && v > limit:
 		t.failAtColumn(column, "%s is more than %d", s, limit)
 	case err != nil:
-		t.failAtColumn(column, "%q is no whole number", s)
+		t.failAtColumn(column, "%q is not a whole number", s)
 	case v < 0:
 		t.failAtColumn(column, "%d is negative", v)
 	default:
@@ -199,8 +199,8 @@ func (t *csvTable) integerField(column string, limit int64) int64 {
 	return 0
 }
 
-// requestOfRow is what a row asks for. models are those that there are; nil does
-// not ask.
+// requestOfRow returns the resource request of a row. Models of the row must be in models,
+// unless models is nil.
 func (t *csvTable) requestOfRow(memory string, models map[string]bool) fgd.Request {
 	r := fgd.Request{CPU: t.integerField("cpu_milli", maxRows), Memory: t.integerField(memory, maxRows)}
 	gpus, milli := t.integerField("num_gpu", fgd.MaxGPUs), min(t.integerField("gpu_milli", maxRows), 1000)
@@ -208,14 +208,14 @@ func (t *csvTable) requestOfRow(memory string, models map[string]bool) fgd.Reque
 	case gpus > 0 && milli == 0:
 		t.failAtColumn("gpu_milli", "0 of each of %d GPUs", gpus)
 	case gpus > 1 && milli < 1000:
-		t.failAtColumn("gpu_milli", "a share of each of %d GPUs; only one GPU is shared", gpus)
+		t.failAtColumn("gpu_milli", "a share of %d GPUs: only a single GPU can be shared", gpus)
 	case gpus > 0:
 		r.GPUs, r.Milli, r.Models = int(gpus), milli, t.modelsField("gpu_spec", models)
 	}
 	return r
 }
 
-// secondsField is a time that may be missing.
+// secondsField returns a time that may be missing.
 func (t *csvTable) secondsField(column string) int64 {
 	if t.textField(column) == "" {
 		return 0
@@ -223,7 +223,7 @@ func (t *csvTable) secondsField(column string) int64 {
 	return t.integerField(column, math.MaxInt64/4)
 }
 
-// modelsField is a list of known models, "A|B", or "".
+// modelsField returns a list of models, "A|B" or "", after checking that they are known.
 func (t *csvTable) modelsField(column string, known map[string]bool) string {
 	spec := t.textField(column)
 	if spec == "" {
@@ -231,7 +231,7 @@ func (t *csvTable) modelsField(column string, known map[string]bool) string {
 	}
 	for name := range strings.SplitSeq(spec, "|") {
 		if name == "" || known != nil && !known[name] {
-			t.failAtColumn(column, "model %q is on no node", name)
+			t.failAtColumn(column, "no node has model %q", name)
 		}
 	}
 	return spec

@@ -19,15 +19,15 @@ const (
 
 func TestHostileNodes(t *testing.T) {
 	for _, tc := range []struct{ name, csv, want string }{
-		{"an empty file", "", "n.csv:1: no header"},
-		{"a missing column", "sn,cpu_milli,gpu,model\n", "n.csv:1: memory_mib: no such column"},
-		{"a column twice", "sn,sn,cpu_milli,memory_mib,gpu,model\n", "n.csv:1: sn: column named twice"},
+		{"an empty file", "", "n.csv:1: empty file"},
+		{"a missing column", "sn,cpu_milli,gpu,model\n", "n.csv:1: memory_mib: missing column"},
+		{"a column twice", "sn,sn,cpu_milli,memory_mib,gpu,model\n", "n.csv:1: sn: duplicate column"},
 		{"no nodes", nodeHead, "n.csv:1: sn: no nodes"},
 		{"a negative amount", nodeHead + nodeRow + "b,-1,1,1,T4\n", "n.csv:3: cpu_milli: -1 is negative"},
 		{"an overflow", nodeHead + "b,99999999999999999999,1,1,T4\n", "n.csv:2: cpu_milli: 99999999999999999999 is more than"},
 		{"a huge amount", nodeHead + "b,1,9223372036854775807,1,T4\n", "n.csv:2: memory_mib: 9223372036854775807 is more than"},
-		{"a fraction", nodeHead + "b,1.5,1,1,T4\n", `n.csv:2: cpu_milli: "1.5" is no whole number`},
-		{"a node twice", nodeHead + nodeRow + nodeRow, `n.csv:3: sn: "a" is on line 2 already`},
+		{"a fraction", nodeHead + "b,1.5,1,1,T4\n", `n.csv:2: cpu_milli: "1.5" is not a whole number`},
+		{"a node twice", nodeHead + nodeRow + nodeRow, `n.csv:3: sn: "a" is already in line 2`},
 		{"no name", nodeHead + ",1,1,1,T4\n", "n.csv:2: sn: empty"},
 		{"nine GPUs", nodeHead + "b,1,1,9,T4\n", "n.csv:2: gpu: 9 is more than 8"},
 		{"a model with a bar", nodeHead + "b,1,1,1,T4|P100\n", "n.csv:2: model:"},
@@ -46,14 +46,14 @@ func TestHostileNodes(t *testing.T) {
 func TestHostilePods(t *testing.T) {
 	nodes := []fgd.Node{{Name: "a", Model: "P100", GPUs: 2}}
 	for _, tc := range []struct{ name, csv, want string }{
-		{"a missing column", "name,cpu_milli,memory_mib,num_gpu\n", "p.csv:1: gpu_milli: no such column"},
+		{"a missing column", "name,cpu_milli,memory_mib,num_gpu\n", "p.csv:1: gpu_milli: missing column"},
 		{"a negative share", podHead + "p,1,1,1,-5,\n", "p.csv:2: gpu_milli: -5 is negative"},
 		{"an overflow", podHead + podRow + "q,1,18446744073709551616,0,0,\n", "p.csv:3: memory_mib: 18446744073709551616 is more than"},
 		{"nine GPUs", podHead + "p,1,1,9,1000,\n", "p.csv:2: num_gpu: 9 is more than 8"},
-		{"an unknown model", podHead + "p,1,1,1,1000,P100|H100\n", `p.csv:2: gpu_spec: model "H100" is on no node`},
-		{"a share of several GPUs", podHead + "p,1,1,2,500,\n", "p.csv:2: gpu_milli: a share of each of 2 GPUs"},
+		{"an unknown model", podHead + "p,1,1,1,1000,P100|H100\n", `p.csv:2: gpu_spec: no node has model "H100"`},
+		{"a share of several GPUs", podHead + "p,1,1,2,500,\n", "p.csv:2: gpu_milli: a share of 2 GPUs"},
 		{"a GPU without any share", podHead + "p,1,1,1,0,\n", "p.csv:2: gpu_milli: 0 of each of 1 GPUs"},
-		{"a pod twice", podHead + podRow + podRow, `p.csv:3: name: "p" is on line 2 already`},
+		{"a pod twice", podHead + podRow + podRow, `p.csv:3: name: "p" is already in line 2`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ReadPods("p.csv", strings.NewReader(tc.csv), nodes)
@@ -108,7 +108,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Lists are published packed, too; one that broke off on its way is told as that.
+// Lists may be gzipped; a truncated one is an error.
 func TestAPackedListIsRead(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

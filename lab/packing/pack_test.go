@@ -161,7 +161,7 @@ func TestReadExpected(t *testing.T) {
 		t.Errorf("ReadExpected = %+v, %v", got, err)
 	}
 	for want, text := range map[string]string{
-		"no such column": strings.Replace(ok, "alloc_pct@90_mean", "x", 1),
+		"missing column": strings.Replace(ok, "alloc_pct@90_mean", "x", 1),
 		"e:2: ":          strings.Replace(ok, "1.5", "many", 1),
 	} {
 		if _, err := ReadExpected("e", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {

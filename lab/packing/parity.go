@@ -12,23 +12,23 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// PublishedSeeds are those of the published runs.
+// PublishedSeeds are the seeds of the published runs.
 var PublishedSeeds = [...]int64{42, 43, 44, 45, 46, 47, 48, 49, 50, 51}
 
-// publishedPolicyNames names the policies as the published results do.
+// publishedPolicyNames maps the names of the published results to policies.
 var publishedPolicyNames = map[string]fgd.Policy{
 	"01-Random": fgd.Random, "02-DotProd": fgd.DotProd, "03-GpuClustering": fgd.GPUClustering,
 	"04-GpuPacking": fgd.GPUPacking, "05-BestFit": fgd.BestFit, "06-FGD": fgd.FGD,
 }
 
-// PublishedResult is the published mean and standard deviation of one trace and
-// policy over Seeds, at each of loads.
+// PublishedResult is the published mean and standard deviation of one trace and policy over
+// Seeds, at each of loads.
 type PublishedResult struct {
 	Trace, Policy string
 	Mean, SD      [len(reportedLoads)]LoadPoint
 }
 
-// summaryMetrics are the columns of a summary, and where their values go.
+// summaryMetrics maps the columns of a summary to the fields of a Point.
 var summaryMetrics = []struct {
 	name string
 	of   func(*LoadPoint) *float64
@@ -38,9 +38,9 @@ var summaryMetrics = []struct {
 	{"frag_ratio_pct", func(p *LoadPoint) *float64 { return &p.Ratio }},
 }
 
-// ReadExpected reads a summary of published results: columns workload and
-// policy, and METRIC@LOAD_mean and METRIC@LOAD_sd for each metric and load.
-// Errors name file, line and column.
+// ReadExpected reads a summary of published results with the columns workload,
+// policy, and METRIC@LOAD_mean and METRIC@LOAD_sd for each metric and load. Errors
+// name file, line and column.
 func ReadExpected(file string, r io.Reader) ([]PublishedResult, error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()
@@ -64,7 +64,7 @@ func ReadExpected(file string, r io.Reader) ([]PublishedResult, error) {
 		cell := func(name string) string {
 			i, ok := column[name]
 			if !ok {
-				err = errors.Join(err, fmt.Errorf("%s:1: %s: no such column", file, name))
+				err = errors.Join(err, fmt.Errorf("%s:1: %s: missing column", file, name))
 				return ""
 			}
 			return row[i]
@@ -90,7 +90,8 @@ func ReadExpected(file string, r io.Reader) ([]PublishedResult, error) {
 	}
 }
 
-// worstDifference is the largest difference between e and a mean, in points, and where.
+// worstDifference returns the largest absolute difference between e and a mean, in percentage
+// points, and its figure.
 func (e PublishedResult) worstDifference(mean ReplayResult) (diff float64, where string) {
 	for i, load := range reportedLoads {
 		got, ok := mean.Load[strconv.Itoa(load)]
@@ -108,29 +109,30 @@ func (e PublishedResult) worstDifference(mean ReplayResult) (diff float64, where
 	return diff, where
 }
 
-// parityTolerance is how far, in points, a mean may be from the published one.
+// parityTolerance is the allowed difference of a mean from the published one, in percentage
+// points.
 const parityTolerance = 0.02
 
-// A ParityVerdict is how one policy's means on one trace compare with the published.
+// A ParityVerdict compares one policy's means on one trace with the published ones.
 type ParityVerdict struct {
 	PublishedResult
 	Ours  ReplayResult // mean over Seeds
 	Worst float64
 	Where string // the figure that differs by Worst
-	// Z, for Random, whose draws cannot be repeated, is the distance of the
-	// mean allocation at load 100 in standard errors.
+	// Z is the difference of the mean allocation at load 100 in standard errors. It
+	// is set for Random, whose draws cannot be reproduced.
 	Z      float64
 	Within bool
-	// Integers is Worst when FGD decides in integers, as live clusters do.
+	// Integers is Worst if FGD computes in integers, as in live clusters.
 	Integers float64
 }
 
-// CheckParity replays the published seeds of e's policy as the published program
-// did, and compares. An error is a trace that cannot be replayed.
+// CheckParity replays the published seeds of e's policy in the way of the published
+// program, and compares. It returns an error if the trace cannot be replayed.
 func (t *PlacementTrace) CheckParity(e PublishedResult) (ParityVerdict, error) {
 	policy, ok := publishedPolicyNames[e.Policy]
 	if !ok {
-		return ParityVerdict{}, fmt.Errorf("pack: %s: no policy of ours", e.Policy)
+		return ParityVerdict{}, fmt.Errorf("packing: unknown policy %s", e.Policy)
 	}
 	all := func(reference bool) (mean, sd ReplayResult, err error) {
 		runs := make([]ReplayResult, len(PublishedSeeds))
@@ -149,6 +151,7 @@ func (t *PlacementTrace) CheckParity(e PublishedResult) (ParityVerdict, error) {
 	v := ParityVerdict{PublishedResult: e, Ours: mean}
 	v.Worst, v.Where = e.worstDifference(mean)
 	v.Within = v.Worst <= parityTolerance
+	// Random cannot be reproduced draw by draw, so it is compared statistically.
 	switch policy {
 	case fgd.Random:
 		own, theirs := sd.Load["100"].Alloc, e.SD[1].Alloc
@@ -164,7 +167,7 @@ func (t *PlacementTrace) CheckParity(e PublishedResult) (ParityVerdict, error) {
 	return v, nil
 }
 
-// WriteParity writes verdicts as a table in Markdown.
+// WriteParity writes verdicts as a Markdown table.
 func WriteParity(w io.Writer, verdicts []ParityVerdict) error {
 	var b strings.Builder
 	b.WriteString("| trace | policy | 90 | 100 | 110 | 120 | 130 | largest difference | |\n|---|---|--:|--:|--:|--:|--:|---|---|\n")

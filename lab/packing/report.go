@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// A PlacementReport is what `gridbid pack --json` writes.
+// A PlacementReport is the output of `gridbid pack --json`.
 type PlacementReport struct {
 	Nodes     string                  `json:"nodes"`
 	Pods      string                  `json:"pods"`
@@ -19,16 +19,16 @@ type PlacementReport struct {
 	Policies  map[string]PolicyReport `json:"policies"`
 }
 
-// A PolicyReport is one policy's runs by seed, and over several seeds their
-// mean and sample standard deviation.
+// A PolicyReport has one policy's runs by seed and, for several seeds, their mean and
+// sample standard deviation.
 type PolicyReport struct {
 	Seeds map[string]ReplayResult `json:"seeds"`
 	Mean  *ReplayResult           `json:"mean,omitempty"`
 	SD    *ReplayResult           `json:"sd,omitempty"`
 }
 
-// ReplayAll replays each policy with each seed. progress, if not nil, is called
-// before each run.
+// ReplayAll replays each policy with each seed. It calls progress, if not nil, before
+// each run.
 func (t *PlacementTrace) ReplayAll(o ReplayOptions, policies []fgd.Policy, seeds []int64, progress func(done, all int, what string)) (map[string]PolicyReport, error) {
 	out := map[string]PolicyReport{}
 	for i, policy := range policies {
@@ -55,9 +55,9 @@ func (t *PlacementTrace) ReplayAll(o ReplayOptions, policies []fgd.Policy, seeds
 	return out, nil
 }
 
-// WriteText writes a report for people: a line per policy, of one seed or of
-// the mean of all. Loads that were not reached are left out; of a policy that
-// reached none the end is told alone.
+// WriteText writes a report as a text table: for each policy its single run or its
+// mean, one line for each load that was reached. A policy that reached none has one
+// line with its final values.
 func (r *PlacementReport) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error {
 	_, err := fmt.Fprintf(w, "%-15s %4s  %7s %7s %7s  %7s  %8s %9s %8s\n",
 		"policy", "load", "alloc%", "frag%", "ratio%", "final%", "failed", "decisions", "ns/dec")
@@ -65,7 +65,7 @@ func (r *PlacementReport) WriteText(w io.Writer, policies []fgd.Policy, seed int
 		report := r.Policies[p.String()]
 		run := report.Mean
 		if run == nil {
-			for _, seed := range slices.Sorted(maps.Keys(report.Seeds)) { // there is one
+			for _, seed := range slices.Sorted(maps.Keys(report.Seeds)) { // exactly one run
 				one := report.Seeds[seed]
 				run = &one
 			}

@@ -5,12 +5,13 @@ import (
 	"strconv"
 )
 
-// pointSum adds up points for a mean.
+// pointSum accumulates points for a mean.
 type pointSum struct {
 	LoadPoint
 	n float64
 }
 
+// addPoint adds one point.
 func (s *pointSum) addPoint(p LoadPoint) {
 	s.Alloc += p.Alloc
 	s.Frag += p.Frag
@@ -18,7 +19,7 @@ func (s *pointSum) addPoint(p LoadPoint) {
 	s.n++
 }
 
-// meanPoint is nil if nothing was added.
+// meanPoint returns nil if no point was added.
 func (s *pointSum) meanPoint() *LoadPoint {
 	if s.n == 0 {
 		return nil
@@ -26,8 +27,8 @@ func (s *pointSum) meanPoint() *LoadPoint {
 	return &LoadPoint{s.Alloc / s.n, s.Frag / s.n, s.Ratio / s.n}
 }
 
-// meanAndDeviation is the mean of runs, and their sample standard deviation. The mean has
-// a mean curve.
+// meanAndDeviation returns the mean of runs and their sample standard deviation. Only the mean
+// has a curve.
 func meanAndDeviation(runs []ReplayResult) (mean, sd ReplayResult) {
 	stat := func(of func(*ReplayResult) *float64) {
 		m, s := meanSD(len(runs), func(i int) float64 { return *of(&runs[i]) })
@@ -59,7 +60,7 @@ func meanAndDeviation(runs []ReplayResult) (mean, sd ReplayResult) {
 	return mean, sd
 }
 
-// meanCurve is the mean at each percent over the runs that have a point there.
+// meanCurve returns, for each per cent, the mean over the runs that have a point there.
 func meanCurve(runs []ReplayResult) []*LoadPoint {
 	longest := 0
 	for _, r := range runs {
@@ -78,7 +79,8 @@ func meanCurve(runs []ReplayResult) []*LoadPoint {
 	return out
 }
 
-// meanSD rounds to six decimals, so that sums of decimals stay readable.
+// meanSD returns mean and sample standard deviation, rounded to six decimals for
+// readable output.
 func meanSD(n int, at func(int) float64) (mean, sd float64) {
 	for i := range n {
 		mean += at(i)
@@ -94,4 +96,5 @@ func meanSD(n int, at func(int) float64) (mean, sd float64) {
 	return roundToMicros(mean), roundToMicros(sd)
 }
 
+// roundToMicros rounds to six decimals.
 func roundToMicros(x float64) float64 { return math.Round(x*1e6) / 1e6 }

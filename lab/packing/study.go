@@ -11,34 +11,37 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// churnStudy is one run: jobs drawn from the trace with replacement arrive as a
-// Poisson process, wait in rounds, run, and end.
+// churnStudy is one simulated run: jobs drawn from the trace with replacement arrive as a
+// Poisson process, are placed in rounds, run, and end.
 type churnStudy struct {
-	o                 StudyOptions
-	v                 StudyVariant
-	c                 *fgd.Cluster
-	gpus              int64
-	queue             []waitingJob
-	ends              endQueue
-	runningJobs       map[int]*runningJob // by number of arrival
-	order             []int               // keys of live, oldest first, some gone
-	movesLeft         int                 // moves left in this hour to make room
+	o           StudyOptions
+	v           StudyVariant
+	c           *fgd.Cluster
+	gpus        int64
+	queue       []waitingJob
+	ends        endQueue
+	runningJobs map[int]*runningJob // by arrival number
+	order       []int               // keys of live, oldest first; may contain ended jobs
+	movesLeft   int                 // moves left in this hour to make room
+	// nextConsolidation is the time before which makeRoom does not search for a request.
 	nextConsolidation map[fgd.Request]int64
 
 	start, stop int64
-	done        float64 // GPU-milli-seconds of work in the measured time
+	done        float64 // GPU-milli-seconds of work in the measured period
 	waits       []float64
 	arrived     [3]float64 // jobs, GPU-milli-seconds, jobs of whole GPUs
 	failed      [3]float64
 	moves       float64
 }
 
+// waitingJob is a queued job: its arrival number n and arrival time at.
 type waitingJob struct {
 	TraceJob
 	n  int
 	at int64
 }
 
+// runningJob is a placed job with its start and end, in seconds.
 type runningJob struct {
 	TraceJob
 	p           fgd.Placement
@@ -46,11 +49,13 @@ type runningJob struct {
 	moveSeconds int64 // seconds that moves cost
 }
 
+// scheduledEnd is the planned end of a job; a move makes an earlier entry obsolete.
 type scheduledEnd struct {
 	at int64
 	n  int
 }
 
+// endQueue is a heap of job ends, by time and then arrival number.
 type endQueue []scheduledEnd
 
 func (e endQueue) Len() int { return len(e) }
@@ -65,7 +70,8 @@ func (e *endQueue) Pop() any {
 	return last
 }
 
-// RunStudy runs one variant on nodes, with jobs drawn from a trace.
+// RunStudy runs one variant on nodes, with jobs drawn from a trace. The first half of
+// the simulated time fills the cluster and is not measured.
 func RunStudy(nodes []fgd.Node, jobs []TraceJob, v StudyVariant, o StudyOptions) (StudyOutcome, error) {
 	classes := make([]fgd.Class, len(jobs))
 	var work float64
@@ -77,15 +83,15 @@ func RunStudy(nodes []fgd.Node, jobs []TraceJob, v StudyVariant, o StudyOptions)
 	c, err := fgd.New(fgd.Config{Policy: v.Policy, Rank: r.Perm(len(nodes)), MaxJobs: maxJobs, Seed: uint64(o.Seed), Window: v.Window},
 		nodes, fgd.PopularClasses(classes, popularPercent))
 	if err != nil {
-		return StudyOutcome{}, fmt.Errorf("pack: %w", err)
+		return StudyOutcome{}, fmt.Errorf("packing: %w", err)
 	}
 	s := &churnStudy{o: o, v: v, c: c, runningJobs: map[int]*runningJob{}, nextConsolidation: map[fgd.Request]int64{}}
 	s.gpus = c.IdleMilli()
 	s.start, s.stop = int64(o.Days)*86400, int64(o.Days)*2*86400
 	if work == 0 || s.gpus == 0 || o.Round <= 0 {
-		return StudyOutcome{}, fmt.Errorf("pack: a study needs work, GPUs and rounds")
+		return StudyOutcome{}, fmt.Errorf("packing: a study needs jobs with GPUs, nodes with GPUs and a positive round length")
 	}
-	gap := work / float64(len(jobs)) / (o.Load * float64(s.gpus)) // seconds between arrivals
+	gap := work / float64(len(jobs)) / (o.Load * float64(s.gpus)) // mean seconds between arrivals, for the requested load
 	next := r.ExpFloat64() * gap
 	for now, n := o.Round, 0; now <= s.stop; now += o.Round {
 		for ; next <= float64(now); next += float64(r.ExpFloat64() * gap) {
@@ -104,9 +110,10 @@ func RunStudy(nodes []fgd.Node, jobs []TraceJob, v StudyVariant, o StudyOptions)
 	return s.studyOutcome(), nil
 }
 
+// isMeasured reports whether a time is in the measured period.
 func (s *churnStudy) isMeasured(at int64) bool { return at >= s.start }
 
-// jobSize is what a job counts for in arrived and failed.
+// jobSize returns the weights with which a job counts in arrived and failed.
 func jobSize(j TraceJob) [3]float64 {
 	out := [3]float64{1, float64(j.Request.TotalMilli()) * float64(j.Duration), 0}
 	if j.Request.Milli == 1000 {
@@ -115,6 +122,7 @@ func jobSize(j TraceJob) [3]float64 {
 	return out
 }
 
+// enqueueArrival queues a job and counts it.
 func (s *churnStudy) enqueueArrival(w waitingJob) {
 	s.c.ObserveArrival(w.Request)
 	s.queue = append(s.queue, w)
@@ -125,7 +133,7 @@ func (s *churnStudy) enqueueArrival(w waitingJob) {
 	}
 }
 
-// accountWork books work done from since to now, as far as it was measured.
+// accountWork adds the work done from since to now, within the measured period.
 func (s *churnStudy) accountWork(j *runningJob, now int64) {
 	from, to := max(j.since, s.start), min(now-j.moveSeconds, s.stop)
 	if to > from {
@@ -133,11 +141,12 @@ func (s *churnStudy) accountWork(j *runningJob, now int64) {
 	}
 }
 
+// endDueJobs ends the jobs whose time has come.
 func (s *churnStudy) endDueJobs(now int64) {
 	for len(s.ends) > 0 && s.ends[0].at <= now {
 		e := heap.Pop(&s.ends).(scheduledEnd)
 		j, ok := s.runningJobs[e.n]
-		if !ok || j.end != e.at { // it was moved, and ends later
+		if !ok || j.end != e.at { // the job was moved and ends later
 			continue
 		}
 		s.accountWork(j, e.at)
@@ -146,6 +155,7 @@ func (s *churnStudy) endDueJobs(now int64) {
 	}
 }
 
+// dropImpatientJobs drops the jobs that have waited longer than Patience.
 func (s *churnStudy) dropImpatientJobs(now int64) {
 	s.queue = slices.DeleteFunc(s.queue, func(w waitingJob) bool {
 		late := now-w.at > s.o.MaxWait
@@ -158,7 +168,7 @@ func (s *churnStudy) dropImpatientJobs(now int64) {
 	})
 }
 
-// scheduleRound places what fits of the queue.
+// scheduleRound places the queued jobs that fit.
 func (s *churnStudy) scheduleRound(now int64) {
 	if s.v.Gradient {
 		s.scheduleByGradient(now)
@@ -171,7 +181,7 @@ func (s *churnStudy) scheduleRound(now int64) {
 			return cmp.Or(cmp.Compare(b.Request.TotalMilli(), a.Request.TotalMilli()), cmp.Compare(b.Request.CPU, a.Request.CPU))
 		})
 	}
-	full := map[fgd.Request]bool{} // asked for in this round in vain
+	full := map[fgd.Request]bool{} // requests without a place in this round
 	var left []waitingJob
 	for _, w := range order {
 		if full[w.Request] {
@@ -183,6 +193,7 @@ func (s *churnStudy) scheduleRound(now int64) {
 			p, ok = s.makeRoomFor(w.Request, now)
 		}
 		if !ok {
+			// Do not try an equal request again in this round.
 			full[w.Request] = true
 			left = append(left, w)
 			continue
@@ -193,7 +204,7 @@ func (s *churnStudy) scheduleRound(now int64) {
 	s.queue = left
 }
 
-// scheduleByGradient places, while anything fits, the job of the lowest ΔF for its GPUs.
+// scheduleByGradient places the job with the lowest ΔF per requested GPU, as long as any job fits.
 func (s *churnStudy) scheduleByGradient(now int64) {
 	for {
 		best, least := -1, math.Inf(1)
@@ -221,6 +232,7 @@ func (s *churnStudy) scheduleByGradient(now int64) {
 	}
 }
 
+// startJob starts a job at a placement.
 func (s *churnStudy) startJob(w waitingJob, p fgd.Placement, now int64) {
 	j := &runningJob{TraceJob: w.TraceJob, p: p, since: now, end: now + w.Duration}
 	s.runningJobs[w.n] = j
@@ -231,6 +243,8 @@ func (s *churnStudy) startJob(w waitingJob, p fgd.Placement, now int64) {
 	}
 }
 
+// studyOutcome closes the accounts of running jobs and returns the figures of the measured
+// period.
 func (s *churnStudy) studyOutcome() StudyOutcome {
 	for _, n := range s.order {
 		if j := s.runningJobs[n]; j != nil {

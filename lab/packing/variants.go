@@ -9,20 +9,20 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// A TraceJob is a request that ends, from a trace with times.
+// A TraceJob is a request with a duration, from a trace with times.
 type TraceJob struct {
 	Request  fgd.Request
 	Duration int64 // seconds, > 0
 	Moves    bool  // best effort: may be checkpointed and moved
 }
 
-// maxJobSeconds is the seconds that a job of the study runs at most: a cluster is then
-// in its steady state within days, and one job in a hundred is cut.
+// maxJobSeconds is the maximum run of a job in the study, in seconds: the cluster then
+// reaches its steady state within days, and one job in a hundred is cut.
 const maxJobSeconds = 3 * 86400
 
-// ReadJobs reads a trace with the columns duration_s, num_gpu, gpu_milli,
-// gpu_spec, cpu_milli, mem_mib and qos; jobs that never ran are left out.
-// Errors are as those of ReadNodes.
+// ReadJobs reads a trace with the columns duration_s, num_gpu, gpu_milli, gpu_spec,
+// cpu_milli, mem_mib and qos; jobs that never ran are left out. Errors are as those
+// of ReadNodes.
 func ReadJobs(file string, r io.Reader) ([]TraceJob, error) {
 	t, err := openTable(file, r, "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos")
 	if err != nil {
@@ -45,26 +45,25 @@ func ReadJobs(file string, r io.Reader) ([]TraceJob, error) {
 	return jobs, t.err
 }
 
-// A StudyVariant is a way to schedule in the study: a policy, and what it does
-// beyond placing one job after the other.
+// A StudyVariant is a scheduling method of the study: a policy, and options beyond placing
+// jobs one by one.
 type StudyVariant struct {
 	Name   string
 	Policy fgd.Policy
-	// Largest takes a round's waiting jobs by size, not by arrival: the
-	// simplest look at the whole batch.
+	// Largest places a round's jobs by size instead of arrival.
 	Largest bool
-	// Gradient takes of a round's waiting jobs always the one whose placement
-	// lowers F most, or raises it least, by GPU asked for.
+	// Gradient repeatedly places the job whose placement lowers F most, or raises it
+	// least, per requested GPU.
 	Gradient bool
-	// Moves is the most jobs moved in an hour to lower F, and Room to make room
-	// for a job that fits nowhere.
+	// Moves is the maximum number of jobs moved in an hour to lower F, Room the same
+	// to make room for a job that fits nowhere.
 	Moves, Room int
-	// Window is the number of arrivals that the target follows; 0 is the whole
-	// trace's.
+	// Window is the number of past arrivals that form the target workload; 0: the
+	// whole trace.
 	Window int
 }
 
-// StudyVariants are those of the study in docs/fgd.md.
+// StudyVariants are the variants of the study in docs/fgd.md.
 var StudyVariants = []StudyVariant{
 	{Name: "random", Policy: fgd.Random},
 	{Name: "least-allocated", Policy: fgd.LeastAllocated},
@@ -86,30 +85,30 @@ var StudyVariants = []StudyVariant{
 	{Name: "fgd-tight, makes room", Policy: fgd.FGDTight, Room: 20},
 }
 
-// StudyOptions size the study.
+// StudyOptions set the size of the study.
 type StudyOptions struct {
-	Load     float64 // GPU-time asked for over GPU-time there
-	Days     int     // measured after as many days of filling
+	Load     float64 // requested GPU-time relative to the cluster's
+	Days     int     // measured, after as many days of filling
 	Seed     int64
 	Round    int64 // seconds between rounds
-	MaxWait  int64 // seconds that a job waits before it gives up
-	MoveCost int64 // seconds that a moved job runs longer
+	MaxWait  int64 // seconds after which a waiting job gives up
+	MoveCost int64 // seconds by which a move prolongs a job
 }
 
-// An StudyOutcome is what the measured days came to.
+// An StudyOutcome has the figures of the measured days.
 type StudyOutcome struct {
-	Alloc       float64 // % of GPU-time that did work; time lost to moves is none
-	Wait        float64 // mean seconds from arrival to start, of those that started
+	Alloc       float64 // % of GPU-time with work; time lost to moves does not count
+	Wait        float64 // mean seconds from arrival to start, of started jobs
 	Wait95      float64 // 95th percentile of the same
 	Failed      float64 // % of jobs that gave up
-	FailedWork  float64 // % of GPU-time asked for that gave up
+	FailedWork  float64 // % of requested GPU-time that gave up
 	FailedWhole float64 // % of jobs of a whole GPU or more that gave up
-	Moves       float64 // an hour
+	Moves       float64 // per hour
 }
 
-// A StudyRow is one variant's mean outcome over seeds at one load, and how much more
-// it allocates than the first variant named "fgd" with the same arrivals, with
-// the standard error of that, which one seed does not tell.
+// A StudyRow is one variant's mean outcome over seeds at one load, and its gain in
+// allocation over the variant named "fgd" with the same arrivals, with the standard
+// error of the gain.
 type StudyRow struct {
 	Load    float64
 	Variant string
@@ -118,8 +117,8 @@ type StudyRow struct {
 	Gain, Error float64
 }
 
-// RunAllStudies runs every variant at every load with the same arrivals for each
-// seed. progress, if not nil, is called before each variant.
+// RunAllStudies runs every variant at every load, with the same arrivals for each seed. It
+// calls progress, if not nil, before each variant.
 func RunAllStudies(nodes []fgd.Node, jobs []TraceJob, variants []StudyVariant, loads []float64, seeds int, o StudyOptions, progress func(done, all int, what string)) ([]StudyRow, error) {
 	var rows []StudyRow
 	for i, load := range loads {
@@ -154,6 +153,7 @@ func RunAllStudies(nodes []fgd.Node, jobs []TraceJob, variants []StudyVariant, l
 	return rows, nil
 }
 
+// meanOutcome returns the mean of each figure over seeds.
 func meanOutcome(all []StudyOutcome) (mean StudyOutcome) {
 	of := []func(*StudyOutcome) *float64{
 		func(o *StudyOutcome) *float64 { return &o.Alloc }, func(o *StudyOutcome) *float64 { return &o.Wait },
@@ -167,7 +167,7 @@ func meanOutcome(all []StudyOutcome) (mean StudyOutcome) {
 	return mean
 }
 
-// WriteStudy writes rows as a table in Markdown.
+// WriteStudy writes rows as a Markdown table.
 func WriteStudy(w io.Writer, rows []StudyRow) error {
 	var b strings.Builder
 	b.WriteString("| load | variant | allocated % | against fgd | wait mean s | wait 95% s | gave up, jobs % | gave up, work % | moves/h |\n" +

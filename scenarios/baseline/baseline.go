@@ -1,10 +1,11 @@
-// Package baseline implements the scheduling rules that the auction is compared with. They run with the same
-// agents, fleets, physics and settlement as the auction; only the clearing rule differs (METHOD, section 7;
-// BASELINES, section 1).
+// Package baseline implements the scheduling rules that the auction is compared with.
+// They run with the same agents, fleets, physics and settlement as the auction; only
+// the clearing rule differs (METHOD, section 7; BASELINES, section 1).
 //
-// Most rules award each job at once: to a site that can start it now, else to a site that queues it. Rules that
-// delay a job do so at its home site, by its carbon forecast alone; package published computes for how long. Jobs
-// are awarded in order of arrival, and capacity awarded earlier in the round counts as taken.
+// Most rules award each job at once: to a site that can start it now, else to a site
+// that queues it. Rules that delay a job do so at its home site, by its carbon
+// forecast alone; package published computes for how long. Jobs are awarded in order
+// of arrival, and capacity awarded earlier in the round counts as taken.
 package baseline
 
 import (
@@ -47,8 +48,9 @@ func RuleNames() []string {
 	}
 }
 
-// New returns a new instance of a rule by name, or false if the name is unknown. The seed is for rules that draw at
-// random. Rules keep state, so each run needs its own instance.
+// New returns a new instance of a rule by name, or false if the name is unknown. The
+// seed is for rules that draw at random. Rules keep state, so each run needs its own
+// instance.
 func New(name string, seed uint64) (auction.ClearingRule, bool) {
 	pick, ok := map[string]func() lotDecider{
 		RuleHomeFIFO:       func() lotDecider { return awardAtHome },
@@ -88,8 +90,10 @@ type baselineRound struct {
 	free map[gpuPool]protocol.Milli // GPUs that can be used now, by site and model
 }
 
+// A gpuPool is the GPUs of one model at one site.
 type gpuPool struct{ site, model string }
 
+// A baselineRule clears a round lot by lot. It implements auction.ClearingRule.
 type baselineRule struct{ decide lotDecider }
 
 // ShadowPrices implements auction.ClearingRule. Baselines compute no shadow prices.
@@ -119,7 +123,8 @@ func (b *baselineRule) Clear(in auction.Round) (out auction.Outcome) {
 	return out
 }
 
-// awardToSite awards a lot to a site by its first option. If the site cannot start it now, the site queues it.
+// awardToSite awards a lot to a site by its first option. If the site cannot start it now,
+// the site queues it.
 func awardToSite(m auction.SiteBids) auction.Decision {
 	return auction.Decision{
 		Verdict: auction.Award, Site: m.Site, Option: m.Options[0], MayQueue: true,
@@ -127,8 +132,8 @@ func awardToSite(m auction.SiteBids) auction.Decision {
 	}
 }
 
-// awardAtHome awards a job to the site at which it was submitted. If its home never bids for it, the job goes to the site
-// with the earliest start.
+// awardAtHome awards a job to the site at which it was submitted. If its home never bids for
+// it, the job goes to the site with the earliest start.
 func awardAtHome(r baselineRound, l auction.Lot) auction.Decision {
 	for _, m := range l.Bids {
 		if m.Site == l.Job.Home {
@@ -138,8 +143,8 @@ func awardAtHome(r baselineRound, l auction.Lot) auction.Decision {
 	return awardToSite(earliestStartBids(r, l))
 }
 
-// earliestStartBids returns the menu with the earliest start. A site whose capacity of now was awarded earlier in this round
-// has no known start, so it comes last.
+// earliestStartBids returns the menu with the earliest start. A site whose capacity of now was
+// awarded earlier in this round has no known start, so it comes last.
 func earliestStartBids(r baselineRound, l auction.Lot) auction.SiteBids {
 	gone := func(m auction.SiteBids) int {
 		if m.Options[0].Start <= r.Now && !r.hasRoom(l, m) {
@@ -172,8 +177,8 @@ func roundRobinRule() lotDecider {
 	}
 }
 
-// randomRule draws a site from the seed and the job's id, so that an additional job does not change where the others
-// go.
+// randomRule draws a site from the seed and the job's id, so that an additional job does
+// not change where the others go.
 func randomRule(seed uint64) lotDecider {
 	return func(_ baselineRound, l auction.Lot) auction.Decision {
 		h := fnv.New64a()
@@ -182,16 +187,16 @@ func randomRule(seed uint64) lotDecider {
 	}
 }
 
-// awardByPlacementScore awards to the site whose best node scores highest by its own placement policy, as one Kubernetes
-// scheduler over all clusters would.
+// awardByPlacementScore awards to the site whose best node scores highest by its own placement
+// policy, as one Kubernetes scheduler over all clusters would.
 func awardByPlacementScore(r baselineRound, l auction.Lot) auction.Decision {
 	return awardBestWithRoom(r, l, sitesWithRoom(r, l), func(x, y auction.SiteBids) int {
 		return cmp.Compare(y.Options[0].Score, x.Options[0].Score)
 	})
 }
 
-// awardBestWithRoom awards to the smallest of the menus in now, by site name among equals. If now is empty, it awards to the
-// site with the earliest start.
+// awardBestWithRoom awards to the smallest of the menus in now, by site name among equals. If now
+// is empty, it awards to the site with the earliest start.
 func awardBestWithRoom(r baselineRound, l auction.Lot, now []auction.SiteBids, compare func(x, y auction.SiteBids) int) auction.Decision {
 	if len(now) == 0 {
 		return awardToSite(earliestStartBids(r, l))
@@ -201,7 +206,8 @@ func awardBestWithRoom(r baselineRound, l auction.Lot, now []auction.SiteBids, c
 	}))
 }
 
-// awardByGridSignal awards to the site with room whose grid has the smallest value of a quantity in this hour.
+// awardByGridSignal awards to the site with room whose grid has the smallest value of a quantity
+// in this hour.
 func awardByGridSignal(least func(protocol.GridForecast) int64) lotDecider {
 	return func(r baselineRound, l auction.Lot) auction.Decision {
 		value := make(map[string]int64)
@@ -215,8 +221,9 @@ func awardByGridSignal(least func(protocol.GridForecast) int64) lotDecider {
 	}
 }
 
-// waitForThreshold defers a job at home until the intensity is at or below the 30th percentile of the next 24 hours'
-// forecast, at the latest until the job must start to meet its deadline (the Ecovisor rule as coded in GAIA).
+// waitForThreshold defers a job at home until the intensity is at or below the 30th
+// percentile of the next 24 hours' forecast, at the latest until the job must start
+// to meet its deadline (the Ecovisor rule as coded in GAIA).
 func waitForThreshold(r baselineRound, l auction.Lot) auction.Decision {
 	d := awardAtHome(r, l)
 	latest := l.Job.Deadline.Add(-d.Option.Finish.Sub(d.Option.Start))

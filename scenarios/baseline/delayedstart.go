@@ -10,12 +10,13 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// A startChooser chooses the start of a job of length seconds within [now, now+wait]. All arguments are seconds on the
-// carbon curve of the job's site.
+// A startChooser chooses the start of a job of length seconds within [now, now+wait]. All
+// arguments are seconds on the carbon curve of the job's site.
 type startChooser func(c published.Curve, now, wait, length int) int
 
-// delayedStartRule makes a rule that moves jobs in time at one site. It plans a job once, by the forecast at its first round,
-// holds it until the planned time, and then awards it to its home. A job that is not deferrable starts at once.
+// delayedStartRule makes a rule that moves jobs in time at one site. It plans a job once, by the
+// forecast at its first round, holds it until the planned time, and then awards it to
+// its home. A job that is not deferrable starts at once.
 func delayedStartRule(start startChooser) lotDecider {
 	plans := make(map[protocol.JobID]protocol.Time)
 	return func(r baselineRound, l auction.Lot) auction.Decision {
@@ -52,7 +53,8 @@ func plannedStart(start startChooser, now protocol.Time, g protocol.GridForecast
 	return now.Add(time.Duration(s-from) * time.Second)
 }
 
-// carbonCurve returns the intensity forecast of a site as a curve in seconds, and the position of now on it.
+// carbonCurve returns the intensity forecast of a site as a curve in seconds, and the
+// position of now on it.
 func carbonCurve(now protocol.Time, g protocol.GridForecast) (c published.Curve, from int) {
 	values := make([]float64, len(g.Carbon))
 	for i, v := range g.Carbon {
@@ -61,22 +63,24 @@ func carbonCurve(now protocol.Time, g protocol.GridForecast) (c published.Curve,
 	return published.NewCurve(values, 3600), int(now.Sub(g.From) / time.Second)
 }
 
-// Step widths of candidate starts, in seconds. Let's Wait Awhile uses slots of half an hour; a quarter of an hour
-// includes those starts, so the rule cannot do worse. GAIA tries full hours after the arrival.
+// Step widths of candidate starts, in seconds. Let's Wait Awhile uses slots of half
+// an hour; a quarter of an hour includes those starts, so the rule cannot do worse.
+// GAIA tries full hours after the arrival.
 const (
 	quarterHour = 900
 	fullHour    = 3600
 )
 
-// waitAwhileRule is Let's Wait Awhile without interruptions (Wiesner et al., Middleware 2021).
+// waitAwhileRule is Let's Wait Awhile without interruptions (Wiesner et al., Middleware
+// 2021).
 func waitAwhileRule() lotDecider {
 	return delayedStartRule(func(c published.Curve, now, wait, length int) int {
 		return published.LowestWindow(c, now, wait, length, quarterHour)
 	})
 }
 
-// gaiaRule is GAIA's carbon-time rule. It does not know a job's run time, only the mean run time seen so far in the
-// job's queue (short or long).
+// gaiaRule is GAIA's carbon-time rule. It does not know a job's run time, only the mean
+// run time seen so far in the job's queue (short or long).
 func gaiaRule() lotDecider {
 	var sum, n [2]int
 	return delayedStartRule(func(c published.Curve, now, wait, length int) int {
@@ -90,7 +94,8 @@ func gaiaRule() lotDecider {
 	})
 }
 
-// awardFirstWithRoom awards to the first site, by name, that has room, as ACK One orders clusters by priority.
+// awardFirstWithRoom awards to the first site, by name, that has room, as ACK One orders clusters
+// by priority.
 func awardFirstWithRoom(r baselineRound, l auction.Lot) auction.Decision {
 	if now := sitesWithRoom(r, l); len(now) > 0 {
 		return awardToSite(now[0])
@@ -98,15 +103,16 @@ func awardFirstWithRoom(r baselineRound, l auction.Lot) auction.Decision {
 	return awardToSite(earliestStartBids(r, l))
 }
 
-// awardLeastEnergy awards to the site with room where the job uses least energy, including the facility's overhead.
+// awardLeastEnergy awards to the site with room where the job uses least energy, including
+// the facility's overhead.
 func awardLeastEnergy(r baselineRound, l auction.Lot) auction.Decision {
 	return awardBestWithRoom(r, l, sitesWithRoom(r, l), func(x, y auction.SiteBids) int {
 		return cmp.Compare(x.Options[0].Energy, y.Options[0].Energy)
 	})
 }
 
-// awardGeoGreedy awards to the site with room where a kilowatt-hour costs least in this hour: price plus carbon at the
-// market's own weight, times PUE.
+// awardGeoGreedy awards to the site with room where a kilowatt-hour costs least in this hour:
+// price plus carbon at the market's own weight, times PUE.
 func awardGeoGreedy(r baselineRound, l auction.Lot) auction.Decision {
 	return awardByGridSignal(func(o protocol.GridForecast) int64 {
 		pue := int64(1000)

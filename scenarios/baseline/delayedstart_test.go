@@ -74,7 +74,7 @@ func TestEachRuleWaitsForTheHourOfItsSource(t *testing.T) {
 		if d.Verdict != auction.Defer || d.Until != at(tc.want) {
 			t.Errorf("%s: until %v; want %v", tc.name, d.Until, at(tc.want))
 		}
-		// When its time has come it is sold, whatever the forecast says then.
+		// At the planned time the job is awarded, whatever the forecast is by then.
 		if d := rule.Clear(called(at(tc.want), tc.job, away, site("b", 1, 50, 9, 9, 9, 9, 9, 1, 1, 1))).Decisions[0]; d.Verdict != auction.Award || !d.MayQueue {
 			t.Errorf("%s: at its hour %+v; want an award", tc.name, d)
 		}

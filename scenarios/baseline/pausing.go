@@ -9,13 +9,15 @@ import (
 	"github.com/gridbid/gridbid/scenarios/baseline/published"
 )
 
-// A segmentChooser chooses the segments in which a job of length seconds runs if it may be suspended for wait seconds in
-// total. All arguments are seconds on the carbon curve of the job's site.
+// A segmentChooser chooses the segments in which a job of length seconds runs if it may be
+// suspended for wait seconds in total. All arguments are seconds on the carbon curve
+// of the job's site.
 type segmentChooser func(c published.Curve, now, wait, length int) []published.TickSpan
 
-// pausingRule makes a rule that pauses jobs at one site. A pausable job runs until the end of its next segment and is
-// planned anew in each of its rounds; each plan reserves the cost of one pause from the slack. Jobs that cannot be
-// paused go to the rule otherwise.
+// pausingRule makes a rule that pauses jobs at one site. A pausable job runs until the
+// end of its next segment and is planned anew in each of its rounds; each plan
+// reserves the cost of one pause from the slack. Jobs that cannot be paused go to the
+// rule otherwise.
 func pausingRule(slice segmentChooser, otherwise lotDecider) lotDecider {
 	return func(r baselineRound, l auction.Lot) auction.Decision {
 		if l.Job.Pause == 0 {
@@ -54,8 +56,8 @@ func cheapestSegmentsRule() lotDecider {
 	return pausingRule(published.CheapestSegments, waitAwhileRule())
 }
 
-// suspendResumeRule is Ecovisor's suspend and resume, as coded in GAIA: a job is suspended while the intensity is above the
-// 30th percentile of the next 24 hours.
+// suspendResumeRule is Ecovisor's suspend and resume, as coded in GAIA: a job is suspended
+// while the intensity is above the 30th percentile of the next 24 hours.
 func suspendResumeRule() lotDecider {
 	return pausingRule(func(c published.Curve, now, wait, length int) []published.TickSpan {
 		return published.RunBelowThreshold(c, now, wait, length, c.QuantileThreshold(now, toSeconds(24*time.Hour), 0.30))

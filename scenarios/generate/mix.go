@@ -14,8 +14,9 @@ type WorkloadMix struct {
 	TraitRates TraitRates
 }
 
-// GenerateJobs returns the mix's jobs for a seed, arriving in [start, end), by arrival and then id. Run times and GPU
-// counts follow the Philly trace (cut at a day), GPU shares the Alibaba trace.
+// GenerateJobs returns the mix's jobs for a seed, arriving in [start, end), by arrival and
+// then id. Run times and GPU counts follow the Philly trace (cut at a day), GPU
+// shares the Alibaba trace.
 func (m WorkloadMix) GenerateJobs(seed uint64, start, end protocol.Time) []protocol.Job {
 	when := stratifiedDraws(SeededRand(seed, "mix", "arrival"), m.Count)
 	long := stratifiedDraws(SeededRand(seed, "mix", "run"), m.Count)
@@ -58,8 +59,8 @@ func interpolateAt(line []curvePoint, x float64) float64 {
 	return line[len(line)-1].y
 }
 
-// arrivalTimes maps stratified uniform draws to arrival times in ascending order, by the inverse of the daily
-// distribution.
+// arrivalTimes maps stratified uniform draws to arrival times in ascending order, by the
+// inverse of the daily distribution.
 func arrivalTimes(when []float64, start, end protocol.Time) []protocol.Time {
 	back := make([]curvePoint, len(arrivalsByHour))
 	for i, p := range arrivalsByHour {
@@ -83,7 +84,8 @@ func arrivalTimes(when []float64, start, end protocol.Time) []protocol.Time {
 	return out
 }
 
-// drawResourceRequest sets GPUs, CPU, memory and allowed models of j. Many in [0, 1) selects the number of GPUs.
+// drawResourceRequest sets GPUs, CPU, memory and allowed models of j. Many in [0, 1) selects the
+// number of GPUs.
 func drawResourceRequest(d *rand.Rand, j protocol.Job, many float64) protocol.Job {
 	j.Share = 1000
 	switch {

@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 )
 
-// SeededRand returns a random source for a seed and names. The same seed and names give the same numbers on every
-// machine, independent of other draws.
+// SeededRand returns a random source for a seed and names. The same seed and names give the
+// same numbers on every machine, independent of other draws.
 func SeededRand(seed uint64, names ...string) *rand.Rand {
 	h := sha256.New()
 	var word [8]byte
@@ -23,8 +23,9 @@ func SeededRand(seed uint64, names ...string) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])))
 }
 
-// drawNormal draws from an approximate standard normal distribution: the sum of twelve uniform draws minus six
-// (Irwin-Hall). It avoids logarithms and roots, whose last digit may differ between processors.
+// drawNormal draws from an approximate standard normal distribution: the sum of twelve
+// uniform draws minus six (Irwin-Hall). It avoids logarithms and roots, whose last
+// digit may differ between processors.
 func drawNormal(d *rand.Rand) float64 {
 	sum := -6.0
 	for range 12 {
@@ -33,9 +34,10 @@ func drawNormal(d *rand.Rand) float64 {
 	return sum
 }
 
-// stratifiedDraws returns n stratified draws over [0, 1), one in each interval of width 1/n, in random order. Its quantiles
-// match the uniform distribution for every seed, so a day of a few hundred jobs has the requested load in spite of
-// the heavy tail of run times.
+// stratifiedDraws returns n stratified draws over [0, 1), one in each interval of width 1/n,
+// in random order. Its quantiles match the uniform distribution for every seed, so a
+// day of a few hundred jobs has the requested load in spite of the heavy tail of run
+// times.
 func stratifiedDraws(d *rand.Rand, n int) []float64 {
 	out := make([]float64, n)
 	for i, at := range d.Perm(n) {

@@ -17,7 +17,8 @@ type SyntheticRegion struct {
 	Peak   int          // hour of the day, UTC, at which price is usually highest
 }
 
-// DailyProfile is the typical day of a quantity: its mean, and the range from its lowest to its highest hour.
+// DailyProfile is the typical day of a quantity: its mean, and the range from its lowest to
+// its highest hour.
 type DailyProfile struct{ Mean, Swing float64 }
 
 // Lower bounds of grid values.
@@ -26,10 +27,12 @@ const (
 	minCarbon = 10   // grams per kWh: life-cycle emissions of wind and water
 )
 
-// GenerateSignals returns the region's hourly price, carbon and PUE from an instant on, for seed and name. Price is in
-// microdollars per kWh, carbon in milligrams per kWh, PUE in thousandths: see [protocol.Quantity].
+// GenerateSignals returns the region's hourly price, carbon and PUE from an instant on, for
+// seed and name. Price is in microdollars per kWh, carbon in milligrams per kWh, PUE
+// in thousandths: see [protocol.Quantity].
 //
-// Price follows one wave; carbon mixes it with a second, uncorrelated wave, so that Match sets their correlation.
+// Price follows one wave; carbon mixes it with a second, uncorrelated wave, so that
+// Match sets their correlation.
 func (r SyntheticRegion) GenerateSignals(seed uint64, name string, from protocol.Time, hours int) map[protocol.Quantity][]protocol.Point {
 	first := int(from.StdTime().Hour())
 	own := dailyWave(SeededRand(seed, name, "price"), first-r.Peak, 0, hours)
@@ -39,7 +42,8 @@ func (r SyntheticRegion) GenerateSignals(seed uint64, name string, from protocol
 	put := func(q protocol.Quantity, at protocol.Time, v float64) {
 		out[q] = append(out[q], protocol.Point{At: at, Value: int64(math.Round(v))})
 	}
-	// Rank correlation is lower than the linear correlation of the mixture; the factor is a measured correction.
+	// Rank correlation is lower than the linear correlation of the mixture; the
+	// factor is a measured correction.
 	lean := r.Match * (1.2 - float64(0.2*float64(r.Match*r.Match)))
 	rest := math.Sqrt(max(0, 1-float64(lean*lean)))
 	var price, carbon float64
@@ -57,12 +61,13 @@ func (r SyntheticRegion) GenerateSignals(seed uint64, name string, from protocol
 	return out
 }
 
-// quarterDayHours, in hours, shifts a wave by a quarter of a day and its second harmonic by a quarter of half a day. The
-// shifted wave is orthogonal to the unshifted one.
+// quarterDayHours, in hours, shifts a wave by a quarter of a day and its second harmonic by a
+// quarter of half a day. The shifted wave is orthogonal to the unshifted one.
 const quarterDayHours = 6
 
-// dailyWave returns a daily cosine with a second harmonic of half its amplitude and weather noise that persists for some
-// hours, scaled so that a day's range is about 1.
+// dailyWave returns a daily cosine with a second harmonic of half its amplitude and
+// weather noise that persists for some hours, scaled so that a day's range is about
+// 1.
 func dailyWave(d *rand.Rand, phase, moved, hours int) []float64 {
 	const (
 		swing   = 2.72 // median daily range of the unscaled sum; a test checks it
@@ -90,5 +95,6 @@ func cosineOfHour(hour int) float64 {
 	return cosineTable[h]
 }
 
-// cosineTable of 0, 15, .. 90 degrees: a table, because math.Cos may differ in the last digit between processors.
+// cosineTable of 0, 15, .. 90 degrees: a table, because math.Cos may differ in the last
+// digit between processors.
 var cosineTable = [7]float64{1, 0.9659258262890683, 0.8660254037844387, 0.7071067811865476, 0.5, 0.25881904510252074, 0}

@@ -7,8 +7,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// TraitRates are the distributions of job traits that traces do not record: the home site, whether and how long a job
-// may be deferred, whether it may leave home, and its input data.
+// TraitRates are the distributions of job traits that traces do not record: the home
+// site, whether and how long a job may be deferred, whether it may leave home, and
+// its input data.
 type TraitRates struct {
 	Sites      []string       // candidate homes, equally likely; empty: jobs have no home
 	Deferrable protocol.Milli // share of all jobs
@@ -17,9 +18,10 @@ type TraitRates struct {
 	Pausable   protocol.Milli // share of the deferrable jobs that can be paused
 }
 
-// Defaults of Habits. The slack is that of GAIA's two queues: 6 hours for a job under 2 hours, 24 hours for a
-// longer one. A job that is not deferrable has a slack of one hour or of its own run, whichever is longer: its
-// users expect it within twice its time on the reference GPU, because many GPUs are slower.
+// Defaults of Habits. The slack is that of GAIA's two queues: 6 hours for a job under
+// 2 hours, 24 hours for a longer one. A job that is not deferrable has a slack of one
+// hour or of its own run, whichever is longer: its users expect it within twice its
+// time on the reference GPU, because many GPUs are slower.
 const (
 	DefaultDeferrable protocol.Milli = 800
 	DefaultResident   protocol.Milli = 50
@@ -37,16 +39,18 @@ const (
 	maxInput    = 1 << 20 // MiB
 )
 
-// Costs of a pause: one minute to save and one to load, and a checkpoint of 8 GiB for each GPU, about the optimizer
-// state of a model with some hundred million parameters.
+// Costs of a pause: one minute to save and one to load, and a checkpoint of 8 GiB for
+// each GPU, about the optimizer state of a model with some hundred million
+// parameters.
 const (
 	defaultPause     = 2 * time.Minute
 	minPausable      = 20 * time.Minute // a pause of a shorter job would save too little
 	defaultStateSize = 8192             // MiB for each GPU
 )
 
-// AssignTraits returns j with home, deferability, deadline, residency, pausability and input set. Each trait depends on the
-// seed and the job's id alone. The deadline is arrival plus run at the reference clock plus slack.
+// AssignTraits returns j with home, deferability, deadline, residency, pausability and input
+// set. Each trait depends on the seed and the job's id alone. The deadline is arrival
+// plus run at the reference clock plus slack.
 func (h TraitRates) AssignTraits(seed uint64, j protocol.Job) protocol.Job {
 	id := string(j.ID)
 	if len(h.Sites) > 0 {

@@ -19,11 +19,13 @@ type chartFile struct {
 	figures chart.FigureTable
 }
 
+// drawChart lays out a chart for the page.
 func drawChart(name string, c chart.Chart) chartFile {
 	return chartFile{name, c.ComputeLayout(chartWidth), c.FigureTable()}
 }
 
-// allCharts returns all charts of d, in the page's order: grid signals, busy GPUs by policy, totals.
+// allCharts returns all charts of d, in the page's order: grid signals, busy GPUs by
+// policy, totals.
 func allCharts(d ReplayReport) []chartFile {
 	all := []chartFile{
 		drawChart("price", signalChart(d, "Grid price", "dollars per MWh", func(s SiteSignals) (v []float64) {
@@ -80,8 +82,8 @@ func peakBusyGPUs(p PolicyRun) (top float64) {
 	return top
 }
 
-// busyGPUChart returns the chart of the GPUs that a policy's jobs held. All policies share the scale 0..top, so that charts
-// compare.
+// busyGPUChart returns the chart of the GPUs that a policy's jobs held. All policies share
+// the scale 0..top, so that charts compare.
 func busyGPUChart(d ReplayReport, p PolicyRun, top float64) chart.LineChart {
 	l := chart.LineChart{
 		Title: shortPolicyName(p.Totals.Policy), Unit: "GPUs held, by site, stacked; hours in UTC",
@@ -99,8 +101,8 @@ func busyGPUChart(d ReplayReport, p PolicyRun, top float64) chart.LineChart {
 	return l
 }
 
-// costColumns are the terms of the objective, in the order of its chart (METHOD, section 1: money, carbon, transfer,
-// delay, lateness).
+// costColumns are the terms of the objective, in the order of its chart (METHOD, section 1:
+// money, carbon, transfer, delay, lateness).
 var costColumns = []totalsColumn{
 	{head: "energy", value: func(t history.Totals) float64 { return t.CostUSD }},
 	{head: "carbon", value: func(t history.Totals) float64 { return t.CarbonUSD }},

@@ -19,17 +19,18 @@ var pageStyle string
 var pageTemplate = template.Must(template.New("page").Parse(pageSource))
 
 // A pageSection is a group of charts under a heading.
-// The indices of figures follow the order of charts: price, carbon, busy by policy, totals.
 type pageSection struct {
 	Title, Words string
 	Charts       []pageFigure
 }
 
+// A pageFigure is a chart on the page.
 type pageFigure struct {
 	SVG  template.HTML // trusted: chart.Layout escapes all texts
 	Name string
 }
 
+// A tableCell is one value in the page's table.
 type tableCell struct {
 	Head, Unit, Text string
 	Best             bool
@@ -41,6 +42,7 @@ func writePage(w io.Writer, d ReplayReport, all []chartFile) error {
 	for i, c := range all {
 		figures[i] = pageFigure{template.HTML(c.layout.InlineSVG()), c.name}
 	}
+	// The indices follow the order of charts: price, carbon, busy by policy, totals.
 	n := 2 + len(d.Policies)
 	sections := []pageSection{
 		{"Policies compared", "Each bar is one policy over the whole day; shorter is better.", figures[n:]},
@@ -48,6 +50,7 @@ func writePage(w io.Writer, d ReplayReport, all []chartFile) error {
 		{"What the grids did", "The values that jobs were billed at. Decisions were made on what was published or forecast at the time.", figures[:2]},
 	}
 	if len(d.Policies) == 0 {
+		// Without policies only the grids can be shown.
 		sections = sections[2:]
 	}
 	var rows [][]tableCell

@@ -1,10 +1,12 @@
-// Package report presents a replay: a table for the terminal, JSON for programs, and a page with charts.
+// Package report presents a replay: a table for the terminal, JSON for programs, and
+// a page with charts.
 //
-// Promises: a page is self-contained: it loads no script, font or image; external names are escaped wherever they
-// appear; the same Day gives the same bytes of page and SVG. A chart is laid out once, by explain/chart, for SVG,
-// PNG and page.
+// Promises: a page is self-contained: it loads no script, font or image; external
+// names are escaped wherever they appear; the same Day gives the same bytes of page
+// and SVG. A chart is laid out once, by explain/chart, for SVG, PNG and page.
 //
-// Package history computes the figures; explain/narrate writes the text about one job.
+// Package history computes the figures; explain/narrate writes the text about one
+// job.
 package report
 
 import (
@@ -23,8 +25,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ReplayReport is the input of a report. Series begin at Start and have one value for each Step; they may have different
-// lengths. Sites have the same order throughout.
+// A ReplayReport is the input of a report. Series begin at Start and have one value for each
+// Step; they may have different lengths. Sites have the same order throughout.
 type ReplayReport struct {
 	Scenario, About string
 	Start, End      protocol.Time
@@ -62,8 +64,8 @@ func WriteJSON(w io.Writer, all []history.Totals) error {
 	return nil
 }
 
-// WriteReport writes index.html to dir, and each chart as SVG, PNG and text table to dir/charts. It returns the page's
-// path.
+// WriteReport writes index.html to dir, and each chart as SVG, PNG and text table to
+// dir/charts. It returns the page's path.
 func WriteReport(dir string, d ReplayReport) (string, error) {
 	d = d.normalizeTexts()
 	folder := filepath.Join(dir, "charts")
@@ -125,7 +127,8 @@ func (d ReplayReport) normalizeTexts() ReplayReport {
 	return d
 }
 
-// ComparisonText returns a paragraph that says what was compared and which policy had the lowest objective.
+// ComparisonText returns a paragraph that says what was compared and which policy had the
+// lowest objective.
 func ComparisonText(d ReplayReport) string {
 	d = d.normalizeTexts()
 	if len(d.Policies) == 0 {
@@ -153,7 +156,8 @@ func ComparisonText(d ReplayReport) string {
 		return strings.TrimSuffix(s, " ")
 	}
 	best := slices.MinFunc(rivals, func(x, y history.Totals) int { return cmp.Compare(x.ObjectiveUSD, y.ObjectiveUSD) })
-	// The baseline of the comparison is home-fifo if it was replayed, else the first policy.
+	// The baseline of the comparison is home-fifo if it was replayed, else the first
+	// policy.
 	base := rivals[0]
 	if i := slices.IndexFunc(rivals, func(t history.Totals) bool { return t.Policy == "home-fifo" }); i >= 0 {
 		base = rivals[i]
@@ -166,6 +170,7 @@ func ComparisonText(d ReplayReport) string {
 	return s + "."
 }
 
+// gpuCountText returns the number of GPUs of all sites.
 func gpuCountText(sites []SiteSignals) string {
 	var sum protocol.Milli
 	for _, s := range sites {
@@ -174,6 +179,7 @@ func gpuCountText(sites []SiteSignals) string {
 	return formatWhole(float64(sum / 1000))
 }
 
+// countText formats a count with the matching form of a noun.
 func countText(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

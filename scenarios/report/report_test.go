@@ -268,7 +268,8 @@ func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 	}
 }
 
-// Rows that differ in what sites knew alone are told apart, whatever room there is.
+// Rows that differ in their signals alone stay distinguishable, however narrow the
+// column is.
 func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 	seen := make(map[string]string)
 	for _, policy := range []string{"auction", "k8s-least-allocated", "k8s-most-allocated", "wait-awhile", "wait-awhile-interrupting", "carbon-threshold", "priority-order", "greenest-now"} {
@@ -309,7 +310,7 @@ func TestCompared(t *testing.T) {
 	}
 }
 
-// What a chart says at the end of a bar is the figure that its title names.
+// The value at the end of a bar is the figure that the chart's title names.
 func TestChartsShowTheFiguresThatTheyName(t *testing.T) {
 	d := sample()
 	d.Policies = d.Policies[:1]

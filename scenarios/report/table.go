@@ -45,8 +45,8 @@ var jobTableColumns = []totalsColumn{
 	{"CO2 marg", "kg", func(t history.Totals) float64 { return t.MarginalKg }, formatOneDecimal, true},
 }
 
-// WriteTable writes the comparison as plain text for a terminal, in two blocks. With more than one policy, a star marks
-// the best value of each column.
+// WriteTable writes the comparison as plain text for a terminal, in two blocks. With more
+// than one policy, a star marks the best value of each column.
 func WriteTable(w io.Writer, all []history.Totals) error {
 	out := bufio.NewWriter(w)
 	writeTableBlock(out, all, costTableColumns)
@@ -89,8 +89,8 @@ func writeTableBlock(out *bufio.Writer, all []history.Totals, columns []totalsCo
 	}
 }
 
-// markBest returns "*" for the best printed value among runs with the usual signals, and " " for the others. If all
-// printed values are equal, none is marked.
+// markBest returns "*" for the best printed value among runs with the usual signals, and
+// " " for the others. If all printed values are equal, none is marked.
 func (c totalsColumn) markBest(all []history.Totals) []string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range all {
@@ -108,6 +108,7 @@ func (c totalsColumn) markBest(all []history.Totals) []string {
 	return marks
 }
 
+// formatWhole formats a value without decimals, one and two with that many, money in dollars.
 func formatWhole(v float64) string       { return chart.FormatNumber(v, 0) }
 func formatOneDecimal(v float64) string  { return chart.FormatNumber(v, 1) }
 func formatTwoDecimals(v float64) string { return chart.FormatNumber(v, 2) }
@@ -121,12 +122,12 @@ func formatGap(v float64) string {
 	return chart.FormatNumber(v, 1)
 }
 
-// legibleText removes control and direction characters from external text: they would move a terminal's cursor or reorder
-// the text.
+// legibleText removes control and direction characters from external text: they would move
+// a terminal's cursor or reorder the text.
 func legibleText(s string) string { return strings.Map(format.LegibleRune, s) }
 
-// shortPolicyName shortens a policy's name to 20 characters. The signals after the slash stay, because runs may differ in
-// them alone.
+// shortPolicyName shortens a policy's name to 20 characters. The signals after the slash stay,
+// because runs may differ in them alone.
 func shortPolicyName(name string) string {
 	const room = 20
 	name = legibleText(name)

@@ -11,11 +11,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// SimExecutor are the simulated executor of one site: they run its jobs and read its meters. It is a bus.Machine.
+// SimExecutor are the simulated executor of one site: they run its jobs and read its
+// meters. It is a bus.Machine.
 //
-// Invariant: the energy of an hour's meter equals that of its jobs plus that of its idle nodes, to the millijoule,
-// and no energy is lost between hours. A job's draw in an hour is rounded down, the meter carries its remainder
-// into the next hour, and energy that no job counts is idle energy.
+// Invariant: the energy of an hour's meter equals that of its jobs plus that of its
+// idle nodes, to the millijoule, and no energy is lost between hours. A job's draw in
+// an hour is rounded down, the meter carries its remainder into the next hour, and
+// energy that no job counts is idle energy.
 type SimExecutor struct {
 	sender        protocol.Sender
 	dedup         protocol.Deduplicator
@@ -38,10 +40,11 @@ type SimExecutor struct {
 	draw  protocol.Milliwatts  // current power of the site
 }
 
-// One milliwatt for one millisecond is one microjoule, so the count is exact.
-// A tally is an energy in microjoules.
+// A microjoules is an energy in microjoules. One milliwatt for one millisecond is one
+// microjoule, so the count is exact.
 type microjoules int64
 
+// toMillijoules rounds down; callers carry the remainder.
 func (t microjoules) toMillijoules() protocol.Millijoules { return protocol.Millijoules(t / 1000) }
 
 // A simNode is the physical state of a node.
@@ -62,8 +65,8 @@ type runningJob struct {
 	power  protocol.Milliwatts
 }
 
-// NewSimExecutor returns the executor of a site, which begins at start. Truth maps a job's planned power to its real
-// power; nil uses the plan.
+// NewSimExecutor returns the executor of a site, which begins at start. Truth maps a job's
+// planned power to its real power; nil uses the plan.
 func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start protocol.Time, truth func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts) *SimExecutor {
 	h := &SimExecutor{
 		sender: protocol.Sender{Party: protocol.ExecutorParty(site)}, agent: protocol.AgentParty(site), truePower: truth,
@@ -83,8 +86,8 @@ func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start
 // BeginIncarnation sets the incarnation number of the executor: see protocol.Sender.
 func (h *SimExecutor) BeginIncarnation(life uint32) { h.sender.Incarnation = life }
 
-// RunningLaunches returns the launches that run now, by end. It is for observers of a replay; parties that decide must not
-// use it.
+// RunningLaunches returns the launches that run now, by end. It is for observers of a replay;
+// parties that decide must not use it.
 func (h *SimExecutor) RunningLaunches() []protocol.Launch {
 	out := make([]protocol.Launch, len(h.jobs))
 	for i, j := range h.jobs {
@@ -114,8 +117,8 @@ func (h *SimExecutor) Due() protocol.Time {
 func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 	h.meterUntil(now)
 	for len(h.jobs) > 0 && h.jobs[0].end <= now {
-		// Order matters: jobs that end now must count as ended before an outage of the same instant could lose
-		// them.
+		// Order matters: jobs that end now must count as ended before an outage of
+		// the same instant could lose them.
 		said = append(said, h.reportFinished(now, h.jobs[0], 0))
 		h.jobs = h.jobs[1:]
 	}
@@ -176,12 +179,13 @@ func (h *SimExecutor) repeatJobStatus(now protocol.Time, id protocol.JobID, epoc
 	return nil
 }
 
+// indexOfJob returns the index of a running job, or -1.
 func (h *SimExecutor) indexOfJob(id protocol.JobID) int {
 	return slices.IndexFunc(h.jobs, func(j *runningJob) bool { return j.launch.Job.ID == id })
 }
 
-// cancelJob ends a job. It also records the epoch of a job that was never launched, so that a launch that arrives
-// later is refused.
+// cancelJob ends a job. It also records the epoch of a job that was never launched, so
+// that a launch that arrives later is refused.
 func (h *SimExecutor) cancelJob(now protocol.Time, c protocol.Cancel) []protocol.Message {
 	i := h.indexOfJob(c.Job)
 	if i < 0 && (c.Epoch <= h.epochs[c.Job] || c.Checkpoint) {
@@ -229,14 +233,16 @@ func endedJobOf(b protocol.Body) (protocol.JobID, uint64) {
 	return x.Job, x.Epoch
 }
 
-// launchJob starts a job on its node. A known epoch is answered with the job's status; without power the job is lost
-// at once.
+// launchJob starts a job on its node. A known epoch is answered with the job's status;
+// without power the job is lost at once.
 func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol.Message {
 	node := h.nodes[l.Node]
 	if node == nil {
 		h.staleLaunches++
 		return nil
 	}
+	// Fencing: an epoch that is not newer than a known one must not start the job
+	// twice.
 	if l.Epoch <= h.epochs[l.Job.ID] || h.indexOfJob(l.Job.ID) >= 0 {
 		return h.repeatJobStatus(now, l.Job.ID, l.Epoch)
 	}
@@ -249,6 +255,7 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	if h.truePower != nil {
 		j.power = h.truePower(l.Job.ID, l.Power)
 	}
+	// A sleeping node wakes at once; its wake-up time is not modelled.
 	if !node.awake {
 		h.setNodeAwake(node, true)
 	}
@@ -271,15 +278,16 @@ func (h *SimExecutor) setNodeAwake(m *simNode, on bool) {
 	h.draw += more
 }
 
-// meterUntil advances the meters to now. Invariant: the power was constant since h.at and the hour did not end, because
-// Due returns both kinds of instants.
+// meterUntil advances the meters to now. Invariant: the power was constant since h.at and
+// the hour did not end, because Due returns both kinds of instants.
 func (h *SimExecutor) meterUntil(now protocol.Time) {
 	ms := int64(now - h.at)
 	h.total += microjoules(int64(h.draw) * ms)
 	h.at = now
 }
 
-// reportFinished stops a job and returns the message of its end. Left is the run time that remains of a paused job.
+// reportFinished stops a job and returns the message of its end. Left is the run time that
+// remains of a paused job.
 func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time.Duration) protocol.Message {
 	return h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{
 		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stopJob(now, j), Left: left,
@@ -306,7 +314,8 @@ func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol
 	return drew
 }
 
-// energyBetween returns a job's energy between two instants of the same hour, rounded down to millijoules.
+// energyBetween returns a job's energy between two instants of the same hour, rounded down to
+// millijoules.
 func (j *runningJob) energyBetween(from, to protocol.Time) protocol.HourlyEnergy {
 	return protocol.HourlyEnergy{Hour: from.Floor(time.Hour), Energy: microjoules(int64(j.power) * int64(to-from)).toMillijoules()}
 }

@@ -110,7 +110,8 @@ func TestHandsRefuseWhatIsOldOrNotForThem(t *testing.T) {
 	}
 }
 
-// A launch said again asks: whatever its epoch, nothing is started twice.
+// A repeated launch is answered with the job's status; whatever its epoch, the job is
+// not started twice.
 func TestHandsTellHowAJobStands(t *testing.T) {
 	h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
 	h.Step(noon, a.launch(noon, "train", 2, "n1", time.Hour, 1))

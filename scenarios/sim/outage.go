@@ -13,9 +13,10 @@ type powerOutage struct {
 	nodes    []protocol.Node // the site's nodes as reported with power
 }
 
-// ScheduleOutage schedules a loss of power between two instants: running jobs are lost, no job can start, and no node draws
-// power. Call it before the first step, in order of time, for periods that do not overlap. A period that ends
-// before the executor's start is ignored.
+// ScheduleOutage schedules a loss of power between two instants: running jobs are lost, no
+// job can start, and no node draws power. Call it before the first step, in order of
+// time, for periods that do not overlap. A period that ends before the executor's
+// start is ignored.
 func (h *SimExecutor) ScheduleOutage(from, to protocol.Time, nodes []capacity.Node) {
 	if to <= h.at {
 		return

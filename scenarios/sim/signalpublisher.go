@@ -5,8 +5,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A SignalPublisher publishes grid signals to a site's agent, each value at the time at which it becomes known. It is a
-// bus.Machine.
+// A SignalPublisher publishes grid signals to a site's agent, each value at the time at which it
+// becomes known. It is a bus.Machine.
 type SignalPublisher struct {
 	sender protocol.Sender
 	agent  protocol.Party
@@ -24,7 +24,8 @@ type publishedQuantity struct {
 	}
 }
 
-// NewSignalPublisher returns the publisher of a site's signals. At start it publishes all values known by then.
+// NewSignalPublisher returns the publisher of a site's signals. At start it publishes all values
+// known by then.
 func NewSignalPublisher(site string, start protocol.Time) *SignalPublisher {
 	return &SignalPublisher{sender: protocol.Sender{Party: protocol.SignalParty(site)}, agent: protocol.AgentParty(site), start: start}
 }
@@ -37,8 +38,9 @@ func (f *SignalPublisher) AddSeries(what protocol.Quantity, s forecast.Series, m
 	f.lines = append(f.lines, publishedQuantity{quantity: what, series: forecast.NewFeed(s, m)})
 }
 
-// AddServiceForecasts publishes a service's forecasts of one quantity, each bulletin at its issue time. Call it before Add:
-// within one instant, a site keeps the forecast of an hour only if it arrives before the measured value.
+// AddServiceForecasts publishes a service's forecasts of one quantity, each bulletin at its
+// issue time. Call it before Add: within one instant, a site keeps the forecast of an
+// hour only if it arrives before the measured value.
 func (f *SignalPublisher) AddServiceForecasts(what protocol.Quantity, said []forecast.Bulletin) {
 	f.lines = append(f.lines, publishedQuantity{quantity: what, guess: true, series: forecast.NewService(said)})
 }

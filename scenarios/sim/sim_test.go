@@ -63,8 +63,8 @@ func TestAFeedSaysNothingEarlyAndAllOnce(t *testing.T) {
 	}
 }
 
-// What a service said comes when it was issued, marked as a guess, and before the
-// hour's own value: else a site would not know what the service missed.
+// A service's bulletin arrives at its issue time, marked as a forecast, and before the
+// hour's measured value: otherwise a site could not compute the forecast's error.
 func TestAFeedForetellsWhatAServiceSaidWhenItSaidIt(t *testing.T) {
 	f, actual := NewSignalPublisher("oslo", noon), series(t, 96)
 	at := func(h int) protocol.Time { return noon.Add(time.Duration(h) * time.Hour) }

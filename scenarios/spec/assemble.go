@@ -35,6 +35,7 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if s.Seed != nil {
 		out.Seed = *s.Seed
 	}
+	// The period may depend on the window, and signals on the period.
 	g := gridLoader{s: s}
 	if err := g.readWindow(); err != nil {
 		return Scenario{}, err
@@ -54,6 +55,8 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if err := out.buildFleets(s); err != nil {
 		return Scenario{}, err
 	}
+	// Jobs are drawn before fleets are sized by them; now lift limits that no node can
+	// meet.
 	out.liftUnmeetableLimits(s.Jobs.Count > 0)
 	if busy, ok := out.fleetUtilization(); ok {
 		out.addNote("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
@@ -61,8 +64,8 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	return out.validateAndHash()
 }
 
-// weightsOrDefaults converts the weights from dollars; absent ones have their defaults. Kappa is per tonne, protocol.Weights
-// counts carbon per kilogram.
+// weightsOrDefaults converts the weights from dollars; absent ones have their defaults. Kappa
+// is per tonne, protocol.Weights counts carbon per kilogram.
 func (s scenarioSpec) weightsOrDefaults() Weights {
 	w, usual := s.Weights, protocol.DefaultWeights()
 	return Weights{
@@ -72,8 +75,8 @@ func (s scenarioSpec) weightsOrDefaults() Weights {
 	}
 }
 
-// setTimeRange sets Start and End as the spec says, or to the middle day of the window. Of two days it takes the second:
-// forecasts need a day before Start.
+// setTimeRange sets Start and End as the spec says, or to the middle day of the window. Of
+// two days it takes the second: forecasts need a day before Start.
 func (out *Scenario) setTimeRange(s scenarioSpec, zones []trace.ZoneSignals) error {
 	if s.Start != "" {
 		at, err := time.Parse(time.RFC3339, s.Start)
@@ -122,6 +125,7 @@ func (out *Scenario) buildJobs(s scenarioSpec) error {
 	if err != nil {
 		return err
 	}
+	// From -1 selects the dense part of the trace.
 	take := trace.Selection{From: -1, Max: cmp.Or(s.Jobs.Max, defaultMax)}
 	if s.Jobs.From != nil {
 		take.From = time.Duration(*s.Jobs.From) * time.Second
@@ -150,7 +154,8 @@ func (out *Scenario) buildJobs(s scenarioSpec) error {
 	return nil
 }
 
-// traitRates returns the trait rates of the spec, in thousandths; absent ones have their defaults.
+// traitRates returns the trait rates of the spec, in thousandths; absent ones have their
+// defaults.
 func (j jobsSpec) traitRates() generate.TraitRates {
 	of := func(v *float64, usual protocol.Milli) protocol.Milli {
 		if v == nil {
@@ -171,9 +176,10 @@ func (out *Scenario) addNote(format string, args ...any) {
 	out.Notes = append(out.Notes, fmt.Sprintf(format, args...))
 }
 
-// liftUnmeetableLimits lifts randomly drawn limits that no node can meet: a job restricted to a home without a fitting node may
-// run anywhere, and a synthetic job whose models come only in too small nodes takes any model. Requirements from a
-// trace stay as they are.
+// liftUnmeetableLimits lifts randomly drawn limits that no node can meet: a job restricted to a
+// home without a fitting node may run anywhere, and a synthetic job whose models come
+// only in too small nodes takes any model. Requirements from a trace stay as they
+// are.
 func (out *Scenario) liftUnmeetableLimits(invented bool) {
 	lifted := 0
 	for i := range out.Jobs {
@@ -208,8 +214,8 @@ func (out *Scenario) someNodeFits(j protocol.Job) bool {
 	return false
 }
 
-// fleetUtilization returns the fraction of the fleets' GPU-hours between Start and End that the jobs need at the fleets' mean
-// speed; ok is false without GPUs.
+// fleetUtilization returns the fraction of the fleets' GPU-hours between Start and End that the
+// jobs need at the fleets' mean speed; ok is false without GPUs.
 func (out *Scenario) fleetUtilization() (part float64, ok bool) {
 	var fast float64
 	for _, site := range out.Sites {
@@ -253,7 +259,8 @@ func (out Scenario) validateAndHash() (Scenario, error) {
 	return out, nil
 }
 
-// identifierSlug converts an external name to an identifier of lower-case letters, digits and hyphens, at most 63 bytes.
+// identifierSlug converts an external name to an identifier of lower-case letters, digits and
+// hyphens, at most 63 bytes.
 func identifierSlug(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {

@@ -13,8 +13,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// targetLoad is the utilization for which an automatic fleet is sized: high enough for sites to compete, low enough for
-// deferral to pay.
+// targetLoad is the utilization for which an automatic fleet is sized: high enough for
+// sites to compete, low enough for deferral to pay.
 const targetLoad = 0.65
 
 // buildFleets gives every site its nodes: inline ones, or a share of the node list.
@@ -64,7 +64,8 @@ func (out *Scenario) addInlineNodes(site, k int, r rackSpec) error {
 	return nil
 }
 
-// dealNodeList reads the node list, samples a part of it and distributes that to the sites without an inline fleet.
+// dealNodeList reads the node list, samples a part of it and distributes that to the sites
+// without an inline fleet.
 func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
 	r, err := openFile(s.Nodes.File)
 	if err != nil {
@@ -74,6 +75,7 @@ func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
 	if err != nil {
 		return err
 	}
+	// Nodes without GPUs are left out: nodes are distributed by their GPUs.
 	with := slices.DeleteFunc(slices.Clone(all), func(n trace.TraceNode) bool { return n.GPUs == 0 })
 	if len(with) < len(sites) {
 		return fmt.Errorf("spec: %s: %d nodes with GPUs for %d sites: want at least one each", s.Nodes.File, len(with), len(sites))
@@ -83,6 +85,7 @@ func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
 		total += n.GPUs
 		fast += float64(n.GPUs) * relativeSpeed(n.Model)
 	}
+	// Scale 0 means auto: the fleet for which the jobs are the target load.
 	scale, how := float64(s.Nodes.Scale), "as asked for"
 	if scale == 0 {
 		hours := out.End.Sub(out.Start).Hours()
@@ -98,9 +101,10 @@ func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
 	return nil
 }
 
-// sampleNodes samples a fraction of nodes. Each kind (model and number of GPUs) keeps its share by largest remainder, so
-// that the mix stays the same. It keeps at least one node for each site, and one of the largest nodes, because
-// large jobs fit nowhere else.
+// sampleNodes samples a fraction of nodes. Each kind (model and number of GPUs) keeps its
+// share by largest remainder, so that the mix stays the same. It keeps at least one
+// node for each site, and one of the largest nodes, because large jobs fit nowhere
+// else.
 func sampleNodes(nodes []trace.TraceNode, scale float64, sites int, seed uint64) []trace.TraceNode {
 	nodes = slices.Clone(nodes)
 	dice := generate.SeededRand(seed, "fleet")
@@ -111,7 +115,8 @@ func sampleNodes(nodes []trace.TraceNode, scale float64, sites int, seed uint64)
 	want := min(max(int(math.Round(scale*float64(len(nodes)))), sites), len(nodes))
 	type kind struct {
 		nodes []trace.TraceNode // shuffled
-		// keep is the kind's share rounded down; rest decides which kinds get one node more.
+		// keep is the kind's share rounded down; rest decides which kinds get one
+		// node more.
 		keep  int
 		rest  float64
 		first bool // the kind with most GPUs a node
@@ -150,10 +155,11 @@ func sampleNodes(nodes []trace.TraceNode, scale float64, sites int, seed uint64)
 	return kept
 }
 
-// distributeNodes gives each node, large ones first, to the site with fewest GPUs, so that sites end with similar numbers. It
-// returns the number of GPUs.
+// distributeNodes gives each node, large ones first, to the site with fewest GPUs, so that sites
+// end with similar numbers. It returns the number of GPUs.
 func (out *Scenario) distributeNodes(kept []trace.TraceNode, sites []int) (gpus int) {
-	// The seed decides which kinds a site gets; nodes of equal size are in shuffled order.
+	// The seed decides which kinds a site gets; nodes of equal size are in shuffled
+	// order.
 	dice := generate.SeededRand(out.Seed, "deal")
 	kept = slices.Clone(kept)
 	slices.SortFunc(kept, func(a, b trace.TraceNode) int { return strings.Compare(a.Name, b.Name) })
@@ -181,8 +187,8 @@ func (out *Scenario) distributeNodes(kept []trace.TraceNode, sites []int) (gpus 
 	return gpus
 }
 
-// checkNodeModels checks that node names are unique and GPU models known, and notes the models whose speed or power is
-// an assumption.
+// checkNodeModels checks that node names are unique and GPU models known, and notes the
+// models whose speed or power is an assumption.
 func (out *Scenario) checkNodeModels() error {
 	seen := make(map[string]string)
 	var models []string
@@ -219,8 +225,8 @@ func unknownModelReason(model string) string {
 	return fmt.Sprintf("unknown GPU model %q (no power data): want one of %s", model, strings.Join(power.DefaultTable().ModelNames(), ", "))
 }
 
-// deviceMemoryOf returns the memory of one GPU of a model, from its vendor's data; of a model sold in several sizes the
-// smallest. An unknown model has 16 GiB.
+// deviceMemoryOf returns the memory of one GPU of a model, from its vendor's data; of a
+// model sold in several sizes the smallest. An unknown model has 16 GiB.
 func deviceMemoryOf(model string) protocol.MiB {
 	gib := map[string]protocol.MiB{
 		"T4": 16, "P100": 16, "V100": 16, "V100M16": 16, "V100M32": 32,

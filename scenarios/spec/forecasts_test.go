@@ -12,8 +12,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// said writes bulletins of carbon, each six hours from a start on, of two days each,
-// into a scenario's folder.
+// said writes carbon bulletins to a scenario's folder: one every six hours from a start
+// on, each for two days.
 func said(t *testing.T, dir string, start protocol.Time, issues int) {
 	t.Helper()
 	var b strings.Builder

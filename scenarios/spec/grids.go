@@ -16,8 +16,8 @@ import (
 // signalQuantities of a site's signals, in the order in which they are read.
 var signalQuantities = []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE, trace.MarginalColumn}
 
-// defaultPUE is used if a site has neither a series nor a constant: about the mean that operators report for large
-// sites that are not new.
+// defaultPUE is used if a site has neither a series nor a constant: about the mean that
+// operators report for large sites that are not new.
 const defaultPUE = 1.2
 
 // gridLoader loads the signals of the sites.
@@ -26,7 +26,8 @@ type gridLoader struct {
 	zones []trace.ZoneSignals
 }
 
-// readWindow reads the window, if there is one. Without sites in the spec, each zone of the window becomes a site.
+// readWindow reads the window, if there is one. Without sites in the spec, each zone of the
+// window becomes a site.
 func (g *gridLoader) readWindow() error {
 	if g.s.Window == nil {
 		return nil
@@ -68,7 +69,8 @@ func (g *gridLoader) addSites(out *Scenario) error {
 		}
 		average = average || spec.Region == nil
 		if out.Carbon == ByMarginal {
-			// Bids then use the marginal series under GridCarbon; the average is kept for accounting.
+			// Bids then use the marginal series under GridCarbon; the average is kept
+			// for accounting.
 			if more := site.Signals[trace.MarginalColumn]; len(more) > 0 {
 				site.Signals[AverageCarbon], site.Signals[protocol.GridCarbon] = site.Signals[protocol.GridCarbon], more
 				delete(site.Forecasts, protocol.GridCarbon)
@@ -103,8 +105,9 @@ func (g *gridLoader) addSites(out *Scenario) error {
 	return nil
 }
 
-// addSiteEvents sets a site's outages and bids. An outage outside the time in which jobs can run, for example by a wrong
-// year, is an error; start and end are zero if they are not known yet.
+// addSiteEvents sets a site's outages and bids. An outage outside the time in which jobs can
+// run, for example by a wrong year, is an error; start and end are zero if they are
+// not known yet.
 func (spec siteSpec) addSiteEvents(at faultLocator, start, end protocol.Time, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
 	site.IdleBid = spec.Bids.Idle
@@ -128,9 +131,11 @@ func (spec siteSpec) addSiteEvents(at faultLocator, start, end protocol.Time, si
 	return nil
 }
 
-// loadSiteSignals loads one site's series: synthetic region, zone of the window, then its own files, which take precedence.
+// loadSiteSignals loads one site's series: synthetic region, zone of the window, then its own
+// files, which take precedence.
 func (g *gridLoader) loadSiteSignals(out *Scenario, i int, spec siteSpec, site *Site) error {
 	at := func(format string, args ...any) error { return g.s.where("sites", i)(format, args...) }
+	// A synthetic region starts a day early: forecasts need a past.
 	if r := spec.Region; r != nil {
 		region := generate.SyntheticRegion{
 			Price: generate.DailyProfile(r.Price), Carbon: generate.DailyProfile(r.Carbon),
@@ -202,8 +207,8 @@ func readSeriesFile(out *Scenario, f *seriesSpec, q protocol.Quantity, site *Sit
 	return nil
 }
 
-// loadServiceForecasts loads the service forecasts of a site, for hours within its signals. Past the end of the signals their
-// last day repeats, and no service has forecast that.
+// loadServiceForecasts loads the service forecasts of a site, for hours within its signals. Past
+// the end of the signals their last day repeats, and no service has forecast that.
 func (g *gridLoader) loadServiceForecasts(out *Scenario, i int, spec siteSpec, site *Site) error {
 	for _, q := range signalQuantities {
 		f := spec.Forecasts[q]

@@ -30,7 +30,8 @@ const (
 	defaultMax   = 2000
 )
 
-// ShippedNames returns the names of the scenarios that ship in the binary: the default first, then the recorded days.
+// ShippedNames returns the names of the scenarios that ship in the binary: the default first,
+// then the recorded days.
 func ShippedNames() []string {
 	out := []string{DefaultScenario}
 	days, err := fs.Glob(realdays.Files, "*/"+fileName)
@@ -43,7 +44,8 @@ func ShippedNames() []string {
 	return out
 }
 
-// ShippedAs returns the List name of the shipped scenario whose own name is name, if there is one.
+// ShippedAs returns the List name of the shipped scenario whose own name is name, if
+// there is one.
 func ShippedAs(name string) (what string, ok bool) {
 	for _, what := range ShippedNames() {
 		file, text, _, err := ScenarioSource(what)
@@ -57,8 +59,9 @@ func ShippedAs(name string) (what string, ok bool) {
 	return "", false
 }
 
-// ScenarioSource returns the text of a scenario and the folder that its relative paths start from. What is a shipped name,
-// a folder with a scenario.yaml or a file; shipped names take precedence.
+// ScenarioSource returns the text of a scenario and the folder that its relative paths start
+// from. What is a shipped name, a folder with a scenario.yaml or a file; shipped
+// names take precedence.
 func ScenarioSource(what string) (file string, text []byte, folder string, err error) {
 	if slices.Contains(ShippedNames(), what) {
 		file = what + "/" + fileName
@@ -85,8 +88,8 @@ func ScenarioSource(what string) (file string, text []byte, folder string, err e
 // IsTableFile reports whether a file name is that of a CSV table instead of a scenario.
 func IsTableFile(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
 
-// CheckSyntax validates a scenario as Load does, without reading the data files that it names. Several faults are
-// returned as one error, one line for each.
+// CheckSyntax validates a scenario as Load does, without reading the data files that it
+// names. Several faults are returned as one error, one line for each.
 func CheckSyntax(what string) error {
 	file, text, _, err := ScenarioSource(what)
 	if err != nil {
@@ -115,7 +118,8 @@ func (s scenarioSpec) checkDates() error {
 	return nil
 }
 
-// LoadScenario reads the scenario of a shipped name, folder or file (see Source) and all data files that it names.
+// LoadScenario reads the scenario of a shipped name, folder or file (see Source) and all data
+// files that it names.
 func LoadScenario(what string, o Options) (Scenario, error) {
 	file, text, folder, err := ScenarioSource(what)
 	if err != nil {
@@ -129,8 +133,8 @@ func LoadScenario(what string, o Options) (Scenario, error) {
 	return l.assembleScenario(l.resolvePaths(s), o)
 }
 
-// LoadWindow builds a scenario of o.Window without a scenario file: each of its zones is a site, and jobs arrive on its
-// middle day.
+// LoadWindow builds a scenario of o.Window without a scenario file: each of its zones is
+// a site, and jobs arrive on its middle day.
 func LoadWindow(o Options) (Scenario, error) {
 	if o.Window == "" {
 		return Scenario{}, fmt.Errorf("spec: no window: give --window a CSV of hourly prices and carbon by zone")
@@ -151,6 +155,7 @@ func LoadWindow(o Options) (Scenario, error) {
 	return l.assembleScenario(l.resolvePaths(s), o)
 }
 
+// dataFolder returns the folder that ${data} stands for.
 func (o Options) dataFolder() string {
 	if o.Data == "" {
 		return defaultData
@@ -188,8 +193,8 @@ func (o Options) validateOptions(s scenarioSpec) error {
 	return nil
 }
 
-// overrideSpec replaces values of the scenario by those of the command line. Paths of the command line are relative to the
-// working directory.
+// overrideSpec replaces values of the scenario by those of the command line. Paths of the
+// command line are relative to the working directory.
 func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 	if o.Seed != nil {
 		s.Seed = o.Seed
@@ -261,7 +266,8 @@ func (l fileLibrary) resolvePaths(s scenarioSpec) scenarioSpec {
 // maxFileBytes bounds an input file, in bytes before unpacking.
 const maxFileBytes = 256 << 20
 
-// openFile reads a whole file into memory, so that a concurrent change of the file cannot mix two versions.
+// openFile reads a whole file into memory, so that a concurrent change of the file cannot
+// mix two versions.
 func openFile(path string) (io.Reader, error) {
 	text, err := readFileLimited(path, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {

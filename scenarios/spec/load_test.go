@@ -90,8 +90,8 @@ func gpus(site spec.Site) (n int) {
 	return n
 }
 
-// busy is what part of the fleets' GPU-hours of the day the scenario says that
-// its jobs take, in percent.
+// busy returns the load that the scenario's notes state, in per cent of the fleets'
+// GPU-hours.
 func busy(t *testing.T, s spec.Scenario) (percent int) {
 	t.Helper()
 	for _, n := range s.Notes {

@@ -9,8 +9,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
-// A Scenario is the complete input of a replay: sites, the actual values of their grids, and the jobs that arrive.
-// The testbed decides which party may see which value, and when.
+// A Scenario is the complete input of a replay: sites, the actual values of their
+// grids, and the jobs that arrive. The testbed decides which party may see which
+// value, and when.
 type Scenario struct {
 	Name, About string
 	Seed        uint64
@@ -32,12 +33,12 @@ func (s Scenario) HasServiceForecasts() bool {
 	return slices.ContainsFunc(s.Sites, func(site Site) bool { return len(site.Forecasts) > 0 })
 }
 
-// AverageCarbon is the quantity of the grid's average intensity in a scenario whose bids use the marginal one. In other
-// scenarios GridCarbon is the average.
+// AverageCarbon is the quantity of the grid's average intensity in a scenario whose bids
+// use the marginal one. In other scenarios GridCarbon is the average.
 const AverageCarbon protocol.Quantity = "average"
 
-// MarginalCarbon is the quantity of the marginal intensity, in scenarios whose bids use the average one and whose source
-// has both.
+// MarginalCarbon is the quantity of the marginal intensity, in scenarios whose bids use the
+// average one and whose source has both.
 const MarginalCarbon = trace.MarginalColumn
 
 // The carbon intensity that bids and the objective use.
@@ -53,8 +54,9 @@ type Site struct {
 	Nodes []Node
 	Host  Host
 
-	// Signals are the actual values, hourly: from at least a day before Start, so that forecasts have a past, to at
-	// least End. Callers that need later hours repeat the last day. A constant PUE is a single point.
+	// Signals are the actual values, hourly: from at least a day before Start, so
+	// that forecasts have a past, to at least End. Callers that need later hours
+	// repeat the last day. A constant PUE is a single point.
 	Signals map[protocol.Quantity][]protocol.Point
 
 	// Forecasts are the bulletins that services issued for coming hours.
@@ -84,8 +86,9 @@ func (x Outage) MergeInto(all []Outage) (out []Outage) {
 	return out
 }
 
-// Misreport says how a site misreports its options, in thousandths of the true values: a price of 1300 asks for 30 %
-// more than the energy costs; an energy of 500 states half of the energy and carbon. The zero Bids are honest.
+// Misreport says how a site misreports its options, in thousandths of the true values: a
+// price of 1300 asks for 30 % more than the energy costs; an energy of 500 states
+// half of the energy and carbon. The zero Bids are honest.
 type Misreport struct {
 	Price, Energy protocol.Milli // 0: the true value
 }
@@ -105,7 +108,8 @@ type Node struct {
 	GPUMemory protocol.MiB
 }
 
-// A Host overrides what a node of the site draws beside its GPUs. A zero field has the value of power.DefaultHost.
+// A Host overrides what a node of the site draws beside its GPUs. A zero field has
+// the value of power.DefaultHost.
 type Host struct {
 	Idle   protocol.Milliwatts // awake, nothing running
 	Asleep protocol.Milliwatts
@@ -119,7 +123,8 @@ type Weights struct {
 	Late  protocol.Microdollars // per GPU-hour past the deadline; default 10 dollars
 }
 
-// Options override a scenario from the command line. Zero fields keep the scenario's values or defaults.
+// Options override a scenario from the command line. Zero fields keep the scenario's
+// values or defaults.
 type Options struct {
 	Data string  // folder that ${data} stands for; default ../shared/data
 	Seed *uint64 // instead of the scenario's own

@@ -104,7 +104,7 @@ func TestAllFaultsAreToldAtOnceInTheOrderOfTheirLines(t *testing.T) {
 	}
 }
 
-// What a file says of time is checked without the data that it names.
+// Dates of a file are checked without its data files.
 func TestDatesAreCheckedWithoutData(t *testing.T) {
 	for old, tc := range map[string]struct{ text, want string }{
 		"start: 2026-01-02": {"start: 2026-02-30", `start: is "2026-02-30T00:00:00Z": want an existing date`},

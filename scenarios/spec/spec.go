@@ -28,11 +28,13 @@ type scenarioSpec struct {
 // A faultLocator builds an error that names file, line and path of a fault.
 type faultLocator func(format string, args ...any) error
 
+// A windowSpec names a file with hourly grid data of several zones.
 type windowSpec struct {
 	File string          `yaml:"file"`
 	Fill trace.GapPolicy `yaml:"fill"`
 }
 
+// A nodesSpec names a list of nodes and the part of it that is used.
 type nodesSpec struct {
 	File  string    `yaml:"file"`
 	Scale fleetPart `yaml:"scale"`
@@ -51,6 +53,8 @@ func (s *fleetPart) UnmarshalYAML(read func(any) error) error {
 	return read((*float64)(s))
 }
 
+// A jobsSpec selects jobs of a trace, or a number of synthetic jobs. Fractions are
+// 0..1; nil means the default.
 type jobsSpec struct {
 	Trace      string   `yaml:"trace"`
 	From       *int64   `yaml:"from"`
@@ -62,12 +66,14 @@ type jobsSpec struct {
 	Pausable   *float64 `yaml:"pausable"`
 }
 
+// A weightsSpec has the objective's weights in dollars, as in Weights.
 type weightsSpec struct {
 	Kappa *float64 `yaml:"kappa"`
 	Delay *float64 `yaml:"delay"`
 	Late  *float64 `yaml:"late"`
 }
 
+// A siteSpec configures one site. Units: PUE as a ratio, host power in watts.
 type siteSpec struct {
 	Name      string                            `yaml:"name"`
 	Zone      string                            `yaml:"zone"`
@@ -82,28 +88,33 @@ type siteSpec struct {
 	Bids      bidsSpec                          `yaml:"bids"`
 }
 
+// An outageSpec is a period without power, in RFC 3339.
 type outageSpec struct {
 	From string `yaml:"from"`
 	To   string `yaml:"to"`
 }
 
+// A bidsSpec says how a site misreports its bids, as factors of the true values.
 type bidsSpec struct {
 	Price  float64 `yaml:"price"`
 	Energy float64 `yaml:"energy"`
 	Idle   bool    `yaml:"idle"`
 }
 
+// A seriesSpec names a file and column with the values of one quantity.
 type seriesSpec struct {
 	File   string          `yaml:"file"`
 	Column string          `yaml:"column"`
 	Fill   trace.GapPolicy `yaml:"fill"`
 }
 
+// A dailySpec is the typical day of a quantity: see generate.Daily.
 type dailySpec struct {
 	Mean  float64 `yaml:"mean"`
 	Swing float64 `yaml:"swing"`
 }
 
+// A regionSpec describes a synthetic grid: see generate.Region.
 type regionSpec struct {
 	Price  dailySpec `yaml:"price"`
 	Carbon dailySpec `yaml:"carbon"`
@@ -111,12 +122,14 @@ type regionSpec struct {
 	Peak   int       `yaml:"peak"`
 }
 
+// A hostSpec overrides the power of a site's hosts, in watts.
 type hostSpec struct {
 	Idle   float64 `yaml:"idle"`
 	Asleep float64 `yaml:"asleep"`
 	Core   float64 `yaml:"core"`
 }
 
+// A rackSpec is a number of equal nodes. Memory is in GiB, CPU in cores.
 type rackSpec struct {
 	Count     int     `yaml:"count"`
 	CPU       float64 `yaml:"cpu"`
@@ -126,7 +139,8 @@ type rackSpec struct {
 	GPUMemory int64   `yaml:"gpu_memory"`
 }
 
-// parseSpec reads a scenario.yaml and applies the schema and the checks that a schema cannot express.
+// parseSpec reads a scenario.yaml and applies the schema and the checks that a schema
+// cannot express.
 func parseSpec(file string, text []byte) (scenarioSpec, error) {
 	p, err := scenarioSchemaKind.ParsePage(file, text)
 	if err != nil {

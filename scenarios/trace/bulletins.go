@@ -9,9 +9,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ReadBulletins reads a forecast service's archive of one quantity: rows of issue_time_utc, target_time_utc and one
-// named column, in the units of a window. Rows of one issue are adjacent; issues ascend, and so do the hours within
-// an issue. An issue need not cover every hour.
+// ReadBulletins reads a forecast service's archive of one quantity: rows of
+// issue_time_utc, target_time_utc and one named column, in the units of a window.
+// Rows of one issue are adjacent; issues ascend, and so do the hours within an issue.
+// An issue need not cover every hour.
 func ReadBulletins(r io.Reader, file, column string, what protocol.Quantity) ([]forecast.Bulletin, error) {
 	const issue, target = "issue_time_utc", "target_time_utc"
 	lo, hi, err := quantityBounds(file, what)
@@ -29,6 +30,7 @@ func ReadBulletins(r io.Reader, file, column string, what protocol.Quantity) ([]
 		case t.err != nil:
 		case at < issued.Floor(time.Hour):
 			t.failAtRow("%s %v is before %v, its issue time: drop the line", target, at, issued)
+		// Agents would reject the value; report it here, with its line.
 		case at > issued.Add(forecast.MaxAhead):
 			t.failAtRow("%s %v is over 15 days after %v, its issue time, and sites reject such forecasts: drop the line", target, at, issued)
 		case n == 0 || issued > said[n-1].Issued:

@@ -10,8 +10,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A TraceJob is one job of a trace. Its Job has no arrival, deadline or home: Submit counts from the start of the
-// trace's own clock.
+// A TraceJob is one job of a trace. Its Job has no arrival, deadline or home: Submit
+// counts from the start of the trace's own clock.
 type TraceJob struct {
 	Submit time.Duration
 	Job    protocol.Job
@@ -41,6 +41,8 @@ type traceFormat struct {
 	read         func(t *csvTable) (j protocol.Job, leftOut string)
 }
 
+// traceFormats lists the known formats. In Philly's trace GPU jobs get dense after a month,
+// in Alibaba's after 10.2 million seconds; replays begin there by default.
 func traceFormats() []traceFormat {
 	return []traceFormat{
 		{
@@ -55,14 +57,15 @@ func traceFormats() []traceFormat {
 	}
 }
 
-// maxRunTime is the longest run that is replayed. A longer job is cut to one segment between two checkpoints.
+// maxRunTime is the longest run that is replayed. A longer job is cut to one segment
+// between two checkpoints.
 const maxRunTime = 24 * time.Hour
 
 // maxRunSeconds is the longest duration, in seconds, that a trace may contain: ten years.
 const maxRunSeconds = 10 * 365 * 86400
 
-// ReadJobs reads a job trace and recognizes its format by its columns: Philly or Alibaba 2023. It validates the whole
-// file, rows after the selection too.
+// ReadJobs reads a job trace and recognizes its format by its columns: Philly or Alibaba
+// 2023. It validates the whole file, rows after the selection too.
 func ReadJobs(r io.Reader, file string, take Selection) (TraceJobs, error) {
 	t, err := openTable(r, file, "job_id", "submit_s", "duration_s")
 	if err != nil {
@@ -85,10 +88,13 @@ func ReadJobs(r io.Reader, file string, take Selection) (TraceJobs, error) {
 			t.failAtRow("job_id %s is already in line %d: drop one of them", id, first)
 		}
 		seen[id] = t.line
+		// Rows before the selection are parsed, too: a faulty file is an error wherever
+		// the fault is.
 		e := traceEntry{record: TraceJob{Submit: time.Duration(t.integerField("submit_s", 0, maxRunSeconds)) * time.Second}}
 		run := time.Duration(t.integerField("duration_s", 0, maxRunSeconds)) * time.Second
 		e.record.Job, e.leftOut = s.read(t)
 		e.record.Job.ID = protocol.JobID(id)
+		// A job of zero seconds would have no end after its start.
 		e.record.Job.Run = min(max(run, time.Second), maxRunTime)
 		e.truncated = run > maxRunTime
 		last = max(last, e.record.Submit)
@@ -131,11 +137,13 @@ func (t *csvTable) detectFormat() (traceFormat, error) {
 	return all[i], nil
 }
 
-// selectJobs keeps the first most jobs by submission time and notes how many were left out and cut, and why.
+// selectJobs keeps the first most jobs by submission time and notes how many were left out
+// and cut, and why.
 func (h TraceJobs) selectJobs(all []traceEntry, most int, s traceFormat, file string) (TraceJobs, error) {
 	slices.SortStableFunc(all, func(a, b traceEntry) int {
 		if c := a.record.Submit - b.record.Submit; c != 0 {
-			// Submissions are whole seconds; dividing keeps the difference within an int on 32-bit machines.
+			// Submissions are whole seconds; dividing keeps the difference within an
+			// int on 32-bit machines.
 			return int(c / time.Second)
 		}
 		return strings.Compare(string(a.record.Job.ID), string(b.record.Job.ID))
@@ -176,8 +184,8 @@ func (h TraceJobs) selectJobs(all []traceEntry, most int, s traceFormat, file st
 	return h, nil
 }
 
-// parsePhillyRow parses a row of the Philly trace of 2017. The trace has no CPU and memory; the source's assume note states
-// the values used.
+// parsePhillyRow parses a row of the Philly trace of 2017. The trace has no CPU and memory;
+// the source's assume note states the values used.
 func parsePhillyRow(t *csvTable) (protocol.Job, string) {
 	gpus := int(t.integerField("gpus", 1, 4096))
 	if gpus > MaxGPUs {
@@ -190,12 +198,12 @@ func parsePhillyRow(t *csvTable) (protocol.Job, string) {
 	}, ""
 }
 
-// alibabaPriorities maps the QoS classes of the Alibaba trace (latency-sensitive, guaranteed, burstable, best effort) to
-// job priorities.
+// alibabaPriorities maps the QoS classes of the Alibaba trace (latency-sensitive,
+// guaranteed, burstable, best effort) to job priorities.
 var alibabaPriorities = map[string]int{"LS": 100, "Guaranteed": 100, "Burstable": 50, "BE": 0}
 
-// parseAlibabaRow parses a row of the Alibaba GPU trace of 2023. CPU is in millicores, memory in MiB, gpu_milli in
-// thousandths of one GPU.
+// parseAlibabaRow parses a row of the Alibaba GPU trace of 2023. CPU is in millicores, memory
+// in MiB, gpu_milli in thousandths of one GPU.
 func parseAlibabaRow(t *csvTable) (protocol.Job, string) {
 	j := protocol.Job{
 		Tenant: t.nameField("qos"),
@@ -224,7 +232,8 @@ func parseAlibabaRow(t *csvTable) (protocol.Job, string) {
 	return j, ""
 }
 
-// parseModels parses "A|B": the job may run on any of these models. An empty field allows all models.
+// parseModels parses "A|B": the job may run on any of these models. An empty field allows
+// all models.
 func parseModels(t *csvTable) []string {
 	spec := t.textField("gpu_spec")
 	if spec == "" {

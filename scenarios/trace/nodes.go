@@ -23,8 +23,8 @@ const (
 	maxNodes  = 200_000  // of a list
 )
 
-// ReadNodes reads the columns sn, cpu_milli, memory_mib, gpu and model, as in Alibaba's list of 2023, and returns nodes
-// in the order of the file. Names are unique.
+// ReadNodes reads the columns sn, cpu_milli, memory_mib, gpu and model, as in Alibaba's
+// list of 2023, and returns nodes in the order of the file. Names are unique.
 func ReadNodes(r io.Reader, file string) ([]TraceNode, error) {
 	t, err := openTable(r, file, "sn", "cpu_milli", "memory_mib", "gpu", "model")
 	if err != nil {

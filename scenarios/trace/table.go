@@ -21,8 +21,9 @@ const (
 	maxTableBytes = 512 << 20 // bytes after unpacking
 )
 
-// A csvTable reads a CSV with a header, row by row. The first error is kept in err and later ones are dropped, so a
-// caller may read all fields of a row and check err once.
+// A csvTable reads a CSV with a header, row by row. The first error is kept in err and
+// later ones are dropped, so a caller may read all fields of a row and check err
+// once.
 type csvTable struct {
 	// file names the input in errors.
 	file string
@@ -73,7 +74,8 @@ func openTable(r io.Reader, file string, want ...string) (*csvTable, error) {
 	return t, nil
 }
 
-// nextRow advances to the next row and skips empty lines. It returns false at the end of the file and after an error.
+// nextRow advances to the next row and skips empty lines. It returns false at the end of
+// the file and after an error.
 func (t *csvTable) nextRow() bool {
 	for t.err == nil && t.in.Scan() {
 		t.line++
@@ -97,12 +99,14 @@ func (t *csvTable) nextRow() bool {
 	return false
 }
 
-// A errorRecordingReader keeps the read error of its source: bufio.Scanner may hide it behind a malformed last row.
+// A errorRecordingReader keeps the read error of its source: bufio.Scanner may hide it behind a
+// malformed last row.
 type errorRecordingReader struct {
 	r   io.Reader
 	err error
 }
 
+// Read implements io.Reader.
 func (w *errorRecordingReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if err != nil && err != io.EOF {
@@ -123,8 +127,9 @@ func (t *csvTable) recordScanError() {
 	}
 }
 
-// failAtRow records the first error with the current line. If reading was interrupted, the row is incomplete, so the
-// read error is reported instead of the row's apparent fault.
+// failAtRow records the first error with the current line. If reading was interrupted, the
+// row is incomplete, so the read error is reported instead of the row's apparent
+// fault.
 func (t *csvTable) failAtRow(format string, args ...any) {
 	broken := t.from.err
 	switch {
@@ -143,9 +148,11 @@ func (t *csvTable) failField(col, want string) {
 	t.failAtRow("%s is %q: want %s; correct the line or drop it", col, t.textField(col), want)
 }
 
+// hasColumn reports whether the header has a column.
 func (t *csvTable) hasColumn(col string) bool { return slices.Contains(t.cols, col) }
 
-// textField returns the row's field in a column, without surrounding blanks; "" if the table lacks the column.
+// textField returns the row's field in a column, without surrounding blanks; "" if the
+// table lacks the column.
 func (t *csvTable) textField(col string) string {
 	if i := slices.Index(t.cols, col); i >= 0 && i < len(t.row) {
 		return strings.TrimSpace(t.row[i])
@@ -153,8 +160,9 @@ func (t *csvTable) textField(col string) string {
 	return ""
 }
 
-// nameField returns a field that names something: 1 to 100 bytes of printable UTF-8. Names appear in errors and reports,
-// so control characters that would move a terminal's cursor are refused.
+// nameField returns a field that names something: 1 to 100 bytes of printable UTF-8. Names
+// appear in errors and reports, so control characters that would move a terminal's
+// cursor are refused.
 func (t *csvTable) nameField(col string) string {
 	s := t.textField(col)
 	odd := func(r rune) bool { return !unicode.IsPrint(r) }
@@ -176,7 +184,8 @@ func (t *csvTable) integerField(col string, lo, hi int64) int64 {
 	return n
 }
 
-// thousandthsField returns a field that holds a finite number of lo..hi, times 1000 and rounded to the nearest integer.
+// thousandthsField returns a field that holds a finite number of lo..hi, times 1000 and
+// rounded to the nearest integer.
 func (t *csvTable) thousandthsField(col string, lo, hi float64) int64 {
 	v, err := strconv.ParseFloat(t.textField(col), 64)
 	if err != nil || !(v >= lo && v <= hi) {

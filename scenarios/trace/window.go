@@ -9,14 +9,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ZoneSignals is one grid zone of a window, with hourly values. Invariant: all zones of a window cover the same hours.
+// A ZoneSignals is one grid zone of a window, with hourly values. Invariant: all zones of a
+// window cover the same hours.
 type ZoneSignals struct {
 	Name   string
 	Price  []protocol.Point // microdollars per kWh
 	Carbon []protocol.Point // milligrams of CO2-equivalent per kWh, life cycle
 	PUE    []protocol.Point // thousandths; empty if the source has none
 
-	// Marginal is the emission of one further kWh, in milligrams; empty unless the source has it for every hour.
+	// Marginal is the emission of one further kWh, in milligrams; empty unless the
+	// source has it for every hour.
 	Marginal []protocol.Point
 
 	Persisted int // missing values that were filled with the value of the hour before
@@ -24,12 +26,12 @@ type ZoneSignals struct {
 	Passed    int // marginal values that were dropped, because other hours of the zone have none
 }
 
-// MarginalColumn is the quantity of the marginal emission intensity. Only scenarios use it: agents receive one intensity,
-// and the scenario selects which.
+// MarginalColumn is the quantity of the marginal emission intensity. Only scenarios use it:
+// agents receive one intensity, and the scenario selects which.
 const MarginalColumn protocol.Quantity = "marginal"
 
-// Limits of plausible grid values. No market has had prices beyond them: ERCOT's cap was 9000 dollars per MWh,
-// Australia's is about 15000.
+// Limits of plausible grid values. No market has had prices beyond them: ERCOT's cap
+// was 9000 dollars per MWh, Australia's is about 15000.
 const (
 	maxPrice  = 50_000 // dollars per MWh, above and below zero
 	maxCarbon = 2_000  // grams per kWh
@@ -46,9 +48,10 @@ const (
 	PersistGaps GapPolicy = "persist" // a missing hour repeats the hour before and is counted
 )
 
-// ReadWindow reads hourly rows of time_utc, zone, ci_lifecycle_gco2_per_kwh, price_usd_per_mwh and, where present,
-// pue_model, mef_direct_gco2_per_kwh (some zones may lack it) and price_filled. Zones are returned in the order of
-// their first rows.
+// ReadWindow reads hourly rows of time_utc, zone, ci_lifecycle_gco2_per_kwh,
+// price_usd_per_mwh and, where present, pue_model, mef_direct_gco2_per_kwh (some
+// zones may lack it) and price_filled. Zones are returned in the order of their first
+// rows.
 func ReadWindow(r io.Reader, file string, fill GapPolicy) ([]ZoneSignals, error) {
 	const carbon, price, pue, more = "ci_lifecycle_gco2_per_kwh", "price_usd_per_mwh", "pue_model", "mef_direct_gco2_per_kwh"
 	t, err := openTable(r, file, "time_utc", "zone", carbon, price)
@@ -73,7 +76,8 @@ func ReadWindow(r io.Reader, file string, fill GapPolicy) ([]ZoneSignals, error)
 		switch {
 		case t.textField(pue) != "":
 			z.pue.addValue(t, pue, at, 1, maxPUE, fill)
-		// A zone that has had PUE values needs one for every hour: put reports or fills the gap.
+		// A zone that has had PUE values needs one for every hour: put reports or
+		// fills the gap.
 		case len(z.pue.points) > 0:
 			z.pue.addValue(t, pue, at, 1, maxPUE, fill)
 		}
@@ -122,8 +126,9 @@ func (t *csvTable) checkZoneHours(zones []*zoneReader) ([]ZoneSignals, error) {
 	return out, nil
 }
 
-// ReadSeries reads hourly values of one quantity from column time_utc and one named column, in the units of a window
-// (dollars per MWh, grams per kWh, PUE). It also returns the number of values that fill persisted.
+// ReadSeries reads hourly values of one quantity from column time_utc and one named
+// column, in the units of a window (dollars per MWh, grams per kWh, PUE). It also
+// returns the number of values that fill persisted.
 func ReadSeries(r io.Reader, file, column string, what protocol.Quantity, fill GapPolicy) (points []protocol.Point, persisted int, err error) {
 	lo, hi, err := quantityBounds(file, what)
 	if err != nil {
@@ -143,7 +148,8 @@ func ReadSeries(r io.Reader, file, column string, what protocol.Quantity, fill G
 	return l.points, l.filled, t.err
 }
 
-// quantityBounds returns the smallest and largest plausible value of a quantity, in the units of a window.
+// quantityBounds returns the smallest and largest plausible value of a quantity, in the units
+// of a window.
 func quantityBounds(file string, what protocol.Quantity) (lo, hi float64, err error) {
 	switch what {
 	case protocol.GridPrice:
@@ -165,8 +171,8 @@ func (t *csvTable) hourField(col string) protocol.Time {
 	return at
 }
 
-// instantField returns a field that holds a time in RFC 3339, with a T or a blank between date and time: the RFC allows
-// both.
+// instantField returns a field that holds a time in RFC 3339, with a T or a blank between
+// date and time: the RFC allows both.
 func (t *csvTable) instantField(col string) protocol.Time {
 	at, err := time.Parse(time.RFC3339, strings.Replace(t.textField(col), " ", "T", 1))
 	if err != nil || at.Year() < 1971 || at.Year() > 2200 {
@@ -183,11 +189,12 @@ type seriesReader struct {
 	gapHours int // hours since the last value that the file contains
 }
 
-// longestGap is the longest gap, in hours, that is filled: beyond a week the values would be invented. Missing
-// lines and empty fields both count.
+// longestGap is the longest gap, in hours, that is filled: beyond a week the values
+// would be invented. Missing lines and empty fields both count.
 const longestGap = 168
 
-// addValue appends the value of a column at an hour, in thousandths, and fills the gap before it if fill allows.
+// addValue appends the value of a column at an hour, in thousandths, and fills the gap
+// before it if fill allows.
 func (l *seriesReader) addValue(t *csvTable, col string, at protocol.Time, lo, hi float64, fill GapPolicy) {
 	if t.err != nil || !l.handleGap(t, col, at, fill) {
 		return
@@ -206,7 +213,8 @@ func (l *seriesReader) addValue(t *csvTable, col string, at protocol.Time, lo, h
 	}
 }
 
-// handleGap checks and, if allowed, fills the hours between the last value and at. It returns false after an error.
+// handleGap checks and, if allowed, fills the hours between the last value and at. It
+// returns false after an error.
 func (l *seriesReader) handleGap(t *csvTable, col string, at protocol.Time, fill GapPolicy) bool {
 	if len(l.points) == 0 {
 		return true
@@ -231,6 +239,7 @@ func (l *seriesReader) handleGap(t *csvTable, col string, at protocol.Time, fill
 	return t.err == nil
 }
 
+// persistLastValue appends the last value once more, for an hour without one.
 func (l *seriesReader) persistLastValue(at protocol.Time) {
 	l.points = append(l.points, protocol.Point{At: at, Value: l.points[len(l.points)-1].Value})
 	l.filled++

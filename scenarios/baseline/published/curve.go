@@ -5,15 +5,17 @@ import (
 	"slices"
 )
 
-// A Curve is a grid quantity over time as a step function: one value for each step of a fixed number of ticks, from
-// the curve's start. Callers choose the length of a tick and the unit of values.
+// A Curve is a grid quantity over time as a step function: one value for each step of
+// a fixed number of ticks, from the curve's start. Callers choose the length of a
+// tick and the unit of values.
 type Curve struct {
 	step       int
 	values     []float64
 	prefixSums []float64 // Invariant: sums[i] is the sum of the first i values, each counted once
 }
 
-// NewCurve returns the curve of values that hold for step ticks each. A step below 1 counts as 1.
+// NewCurve returns the curve of values that hold for step ticks each. A step below 1
+// counts as 1.
 func NewCurve(values []float64, step int) Curve {
 	c := Curve{step: max(step, 1), values: slices.Clone(values), prefixSums: make([]float64, len(values)+1)}
 	for i, v := range values {
@@ -28,8 +30,8 @@ func (c Curve) EndTick() int { return c.step * len(c.values) }
 // SumOver returns the sum over the ticks of [from, to), which must lie on the curve.
 func (c Curve) SumOver(from, to int) float64 { return c.prefixSumAt(to) - c.prefixSumAt(from) }
 
-// prefixSumAt returns the sum over the ticks of [0, t). The conversions to float64 forbid fused multiply-add, whose last
-// digit differs between processors.
+// prefixSumAt returns the sum over the ticks of [0, t). The conversions to float64 forbid
+// fused multiply-add, whose last digit differs between processors.
 func (c Curve) prefixSumAt(t int) float64 {
 	i, rest := t/c.step, t%c.step
 	sum := float64(c.prefixSums[i] * float64(c.step))
@@ -55,8 +57,9 @@ func (c Curve) splitAtSteps(from, to int) (out []curvePiece) {
 	return out
 }
 
-// QuantileThreshold returns the quantile q (0..1) of the ticks of [from, from+window), cut at the curve's end, with linear
-// interpolation between neighbouring ranks. It returns +Inf if the curve has no ticks there.
+// QuantileThreshold returns the quantile q (0..1) of the ticks of [from, from+window), cut at
+// the curve's end, with linear interpolation between neighbouring ranks. It returns
+// +Inf if the curve has no ticks there.
 func (c Curve) QuantileThreshold(from, window int, q float64) float64 {
 	all := c.splitAtSteps(from, min(from+window, c.EndTick()))
 	if len(all) == 0 {

@@ -2,21 +2,25 @@ package published
 
 import "math"
 
-// A ScalingCurve describes how an elastic job scales: by number of workers, from zero on, the work done in a slot and
-// the energy that takes. Both slices have the same length.
+// A ScalingCurve describes how an elastic job scales: by number of workers, from zero on,
+// the work done in a slot and the energy that takes. Both slices have the same
+// length.
 type ScalingCurve struct{ Work, Energy []float64 }
 
-// A WorkerShare is the allocation of an elastic job in one slot: a number of workers for a part (0..1) of the slot.
+// A WorkerShare is the allocation of an elastic job in one slot: a number of workers for a
+// part (0..1) of the slot.
 type WorkerShare struct {
 	Workers int
 	Part    float64
 }
 
-// ElasticSchedule returns an elastic job's allocation in each slot, given each slot's intensity, so that the work gets
-// done. It is CarbonScaler's greedy algorithm: it repeatedly adds one worker in the slot with most work per carbon,
-// the first of equals, and finally trims the excess from the slot whose work has the highest carbon. It returns nil
-// if all workers in all slots cannot do the work. If each further worker adds less work per energy than the one
-// before, no schedule of whole slots emits less carbon.
+// ElasticSchedule returns an elastic job's allocation in each slot, given each slot's
+// intensity, so that the work gets done. It is CarbonScaler's greedy algorithm: it
+// repeatedly adds one worker in the slot with most work per carbon, the first of
+// equals, and finally trims the excess from the slot whose work has the highest
+// carbon. It returns nil if all workers in all slots cannot do the work. If each
+// further worker adds less work per energy than the one before, no schedule of whole
+// slots emits less carbon.
 func ElasticSchedule(intensity []float64, work float64, s ScalingCurve) []WorkerShare {
 	shares := make([]WorkerShare, len(intensity))
 	left := work

@@ -8,7 +8,8 @@ import (
 // A TickSpan is the half-open range of ticks [From, To).
 type TickSpan struct{ From, To int }
 
-// LowestSlot returns the first tick of lowest value in [now, now+wait], independent of the job's length.
+// LowestSlot returns the first tick of lowest value in [now, now+wait], independent
+// of the job's length.
 func LowestSlot(c Curve, now, wait int) int {
 	best, least := now, math.Inf(1)
 	for _, p := range c.splitAtSteps(now, min(now+wait+1, c.EndTick())) {
@@ -19,8 +20,9 @@ func LowestSlot(c Curve, now, wait int) int {
 	return best
 }
 
-// LowestWindow returns the start with the lowest sum over length ticks, among now, now+every, .. now+wait; the
-// first of equals. Windows that pass the end of the curve are not considered.
+// LowestWindow returns the start with the lowest sum over length ticks, among now,
+// now+every, .. now+wait; the first of equals. Windows that pass the end of the curve
+// are not considered.
 func LowestWindow(c Curve, now, wait, length, every int) int {
 	best, least := now, math.Inf(1)
 	for t := now; t <= now+wait && t+length <= c.EndTick(); t += every {
@@ -31,8 +33,9 @@ func LowestWindow(c Curve, now, wait, length, every int) int {
 	return best
 }
 
-// CarbonTime returns the start with the largest saving per tick until completion, (sum now - sum then) / (wait +
-// length), among the starts of [LowestWindow] (GAIA, Hanafy et al., ASPLOS 2024).
+// CarbonTime returns the start with the largest saving per tick until completion,
+// (sum now - sum then) / (wait + length), among the starts of [LowestWindow] (GAIA,
+// Hanafy et al., ASPLOS 2024).
 func CarbonTime(c Curve, now, wait, length, every int) int {
 	if now+length > c.EndTick() {
 		return now
@@ -47,8 +50,8 @@ func CarbonTime(c Curve, now, wait, length, every int) int {
 	return best
 }
 
-// RunBelowThreshold returns the segments in which a job of length ticks runs if it is suspended while the value is at or above
-// threshold, for at most wait ticks in total.
+// RunBelowThreshold returns the segments in which a job of length ticks runs if it is suspended
+// while the value is at or above threshold, for at most wait ticks in total.
 func RunBelowThreshold(c Curve, now, wait, length int, threshold float64) (runs []TickSpan) {
 	for _, p := range c.splitAtSteps(now, min(now+wait+length, c.EndTick())) {
 		if length == 0 {
@@ -68,8 +71,9 @@ func RunBelowThreshold(c Curve, now, wait, length int, threshold float64) (runs 
 	return runs
 }
 
-// CheapestSegments returns the segments of a job of length ticks that may be suspended at any time and must be done by
-// now+wait+length: the ticks of lowest value, the first of equals. No other schedule has a smaller sum.
+// CheapestSegments returns the segments of a job of length ticks that may be suspended at any
+// time and must be done by now+wait+length: the ticks of lowest value, the first of
+// equals. No other schedule has a smaller sum.
 func CheapestSegments(c Curve, now, wait, length int) (runs []TickSpan) {
 	all := c.splitAtSteps(now, min(now+wait+length, c.EndTick()))
 	slices.SortStableFunc(all, compareByValue)

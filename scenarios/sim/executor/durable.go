@@ -1,6 +1,7 @@
-// Package executor provides a simulated cluster for sites that have none: to try and to test a federation. Jobs run
-// by the clock and draw the power that scenarios/sim computes; no process is started. Executors of real clusters
-// exchange the same messages.
+// Package executor provides a simulated cluster for sites that have none: to try and
+// to test a federation. Jobs run by the clock and draw the power that scenarios/sim
+// computes; no process is started. Executors of real clusters exchange the same
+// messages.
 package executor
 
 import (
@@ -10,8 +11,9 @@ import (
 	"github.com/gridbid/gridbid/scenarios/sim"
 )
 
-// DurableSimExecutor is the durable executor of a simulated cluster. It is a bus.Keeper: each launch and cancellation is an
-// event, and a cluster restored from its events has run on meanwhile, as a real one does while its agent is down.
+// DurableSimExecutor is the durable executor of a simulated cluster. It is a bus.Keeper: each
+// launch and cancellation is an event, and a cluster restored from its events has run
+// on meanwhile, as a real one does while its agent is down.
 //
 // It acts at whole seconds, whenever it is woken, so that the meters are exact.
 type DurableSimExecutor struct {
@@ -32,8 +34,8 @@ func NewDurableSimExecutor(site string, w *sim.SimExecutor) *DurableSimExecutor 
 // Due implements bus.Machine.
 func (s *DurableSimExecutor) Due() protocol.Time { return s.simulator.Due() }
 
-// Tick implements bus.Machine. It processes everything that was due before now at its own time, and ends carry that
-// time.
+// Tick implements bus.Machine. It processes everything that was due before now at its
+// own time, and ends carry that time.
 func (s *DurableSimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 	s.events = s.events[:0]
 	return s.simulateUntil(now)
@@ -54,7 +56,8 @@ func (s *DurableSimExecutor) simulateUntil(now protocol.Time) (said []protocol.M
 	return s.reportFullUse(said)
 }
 
-// reportFullUse adds full use of the requested resources to each end: a simulated job has no other usage.
+// reportFullUse adds full use of the requested resources to each end: a simulated job has no
+// other usage.
 func (s *DurableSimExecutor) reportFullUse(said []protocol.Message) []protocol.Message {
 	for i, m := range said {
 		x, ok := m.Body.(protocol.Finished)
@@ -86,9 +89,10 @@ func (s *DurableSimExecutor) Step(now protocol.Time, m protocol.Message) []proto
 		if l, ok := b.(protocol.Launch); ok {
 			s.requestedJobs[l.Job.ID] = l.Job
 		}
-		// Restore replays the event at the time of receipt, not at the time at which the agent sent it.
-		fact := m     // time of receipt
-		fact.At = now // when it was heard: the cluster is played from that
+		// Restore replays the event at the time of receipt, not at the time at which
+		// the agent sent it.
+		fact := m
+		fact.At = now
 		s.events = append(s.events, fact)
 	}
 	return append(said, s.reportFullUse(s.simulator.Step(now, m))...)
@@ -100,7 +104,8 @@ func (s *DurableSimExecutor) Events() []protocol.Message { return s.events }
 // BeginIncarnation sets the incarnation number.
 func (s *DurableSimExecutor) BeginIncarnation(life uint32) { s.simulator.BeginIncarnation(life) }
 
-// Restore replays an event. Its messages are not sent again: the agent asks for what it missed.
+// Restore replays an event. Its messages are not sent again: the agent asks for what
+// it missed.
 func (s *DurableSimExecutor) Restore(m protocol.Message) error {
 	s.Step(m.At, m)
 	return nil

@@ -18,8 +18,8 @@ func cluster() *DurableSimExecutor {
 	return NewDurableSimExecutor("oslo", sim.NewSimExecutor("oslo", nodes, power.DefaultTable(), noon, nil))
 }
 
-// An agent that was down hears of the end of a job late, or asks for it. The job ended
-// when it did all the same.
+// An agent that was down receives the end of a job late, or asks for it. The message
+// still has the time at which the job ended.
 func TestAPlayedJobEndedWhenItDid(t *testing.T) {
 	m := protocol.Sender{Party: "agent/oslo"}
 	launch := protocol.Launch{Job: protocol.Job{ID: "train", CPU: 4000}, Epoch: 1, Node: "n1", Run: time.Hour, Power: 200_000}

@@ -1,10 +1,11 @@
 // Package loop runs parties in simulated time over a real bus.
 //
-// It owns the clock and nothing else. At each instant it ticks the machines that are due, sends their messages over
-// the bus, each on its sender's own connection, steps the receivers, and repeats with their answers until no
-// message is left. Machines that receive messages at the same instant run in parallel, but their answers are
-// ordered by sender and sequence number. So the recorded ledger does not depend on the bus, on the number of
-// processors or on their speed.
+// It owns the clock and nothing else. At each instant it ticks the machines that are
+// due, sends their messages over the bus, each on its sender's own connection, steps
+// the receivers, and repeats with their answers until no message is left. Machines
+// that receive messages at the same instant run in parallel, but their answers are
+// ordered by sender and sequence number. So the recorded ledger does not depend on
+// the bus, on the number of processors or on their speed.
 package loop
 
 import (
@@ -35,11 +36,12 @@ type Config struct {
 // ErrNotDoneInTime is returned if a replay is not done by Config.Latest.
 var ErrNotDoneInTime = errors.New("not done")
 
-// maxMessageWaves bounds the rounds of answers within one instant; parties that exceed it answer one another without end.
+// maxMessageWaves bounds the rounds of answers within one instant; parties that exceed it
+// answer one another without end.
 const maxMessageWaves = 100_000
 
-// Run replays the machines of stage on hub until cfg.Done returns true or no machine is due. It returns the number
-// of messages sent.
+// Run replays the machines of stage on hub until cfg.Done returns true or no machine
+// is due. It returns the number of messages sent.
 func Run(outer context.Context, hub bus.Bus, stage map[protocol.Party]bus.Machine, cfg Config) (said int, err error) {
 	if cfg.Wait == 0 {
 		cfg.Wait = 30 * time.Second
@@ -71,6 +73,7 @@ func Run(outer context.Context, hub bus.Bus, stage map[protocol.Party]bus.Machin
 	return r.messageCount, err
 }
 
+// A replayRun is one replay in progress.
 type replayRun struct {
 	cfg          Config
 	parties      []protocol.Party
@@ -80,6 +83,7 @@ type replayRun struct {
 	messageCount int
 }
 
+// runUntilDone advances the clock from instant to instant until the replay is done.
 func (r *replayRun) runUntilDone(ctx context.Context) error {
 	for now := r.cfg.Start; ; {
 		if err := ctx.Err(); err != nil {
@@ -119,8 +123,8 @@ func (r *replayRun) earliestDue() (first protocol.Time) {
 func (r *replayRun) processInstant(ctx context.Context, now protocol.Time) error {
 	var mail []protocol.Message
 	for range maxMessageWaves {
-		// Due machines tick when all messages are delivered, so each tick sees the state after the messages of its
-		// instant.
+		// Due machines tick when all messages are delivered, so each tick sees the
+		// state after the messages of its instant.
 		if len(mail) == 0 {
 			for _, who := range r.parties {
 				if d := r.machines[who].Due(); d != 0 && d <= now {
@@ -140,8 +144,8 @@ func (r *replayRun) processInstant(ctx context.Context, now protocol.Time) error
 	return fmt.Errorf("loop: at %v the parties still answer one another after %d rounds of messages", now, maxMessageWaves)
 }
 
-// deliverMessages records messages, sends them on the bus, and returns the messages that each party received, ordered by
-// sender and sequence number.
+// deliverMessages records messages, sends them on the bus, and returns the messages that each
+// party received, ordered by sender and sequence number.
 func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message) (map[protocol.Party][]protocol.Message, error) {
 	expect := make(map[protocol.Party]int)
 	for i, m := range mail {
@@ -191,7 +195,8 @@ func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message
 				return nil, ctx.Err()
 			}
 		}
-		// The bus orders messages of one sender only; the order among senders must not depend on it.
+		// The bus orders messages of one sender only; the order among senders must
+		// not depend on it.
 		slices.SortStableFunc(in, func(x, y protocol.Message) int {
 			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.Seq, y.Seq))
 		})
@@ -200,8 +205,8 @@ func (r *replayRun) deliverMessages(ctx context.Context, mail []protocol.Message
 	return heard, nil
 }
 
-// stepParties runs every party that received messages, in parallel, and returns their answers in the order of the parties'
-// names.
+// stepParties runs every party that received messages, in parallel, and returns their
+// answers in the order of the parties' names.
 func (r *replayRun) stepParties(now protocol.Time, heard map[protocol.Party][]protocol.Message) []protocol.Message {
 	names := slices.Sorted(maps.Keys(heard))
 	answers := make([][]protocol.Message, len(names))

@@ -16,8 +16,8 @@ import (
 
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
-// A puppet is a machine whose strings a test pulls. What it says names who it
-// heard, so that an order of hearing shows.
+// A puppet is a machine controlled by a test. Its messages name the senders it received
+// messages from, which shows the order of receipt.
 type puppet struct {
 	mouth protocol.Sender
 	due   []protocol.Time // when it speaks to everyone
@@ -75,7 +75,7 @@ func TestTimeGoesFromOneDueToTheNext(t *testing.T) {
 	}
 }
 
-// What is said at one instant is heard in one order, whoever was quicker.
+// Messages of one instant are received in one order, however fast their senders are.
 func TestWhatIsSaidAtOnceIsHeardBySpeakerAndNumber(t *testing.T) {
 	for range 20 {
 		ear := named("submitter")
@@ -270,7 +270,7 @@ func TestARecordThatFailsEndsTheReplay(t *testing.T) {
 	}
 }
 
-// Whenever the context ends, the replay says so, and nothing else.
+// Whenever the context ends, the replay returns that as its error.
 func TestAReplayThatIsStoppedSaysSo(t *testing.T) {
 	for stop := range 6 {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/gridbid/gridbid/scenarios/spec"
+)
+
+// inHeader returns the options that change a scenario and need no file, as the header of
+// a ledger keeps them: none of those that are not given. With them a what-if replays the
+// run as it was; files that flags name may lie elsewhere by then, and are not kept.
+func inHeader(o spec.Options) map[string]string {
+	head := make(map[string]string)
+	if o.MaxJobs > 0 {
+		head["max-jobs"] = strconv.Itoa(o.MaxJobs)
+	}
+	if o.Kappa != nil {
+		head["kappa"] = strconv.FormatFloat(*o.Kappa, 'g', -1, 64)
+	}
+	if o.Carbon != "" {
+		head["carbon"] = o.Carbon
+	}
+	if o.FleetScale > 0 {
+		head["fleet-scale"] = strconv.FormatFloat(o.FleetScale, 'g', -1, 64)
+	}
+	if o.JobsFrom != nil {
+		head["jobs-from"] = strconv.FormatInt(*o.JobsFrom, 10)
+	}
+	return head
+}
+
+// fromHeader returns the options that a ledger was replayed with.
+func fromHeader(head map[string]string) (o spec.Options, err error) {
+	wrong := func(key string) error {
+		return fmt.Errorf("the ledger's %s %q is no number", key, head[key])
+	}
+	o.Carbon = head["carbon"]
+	if text, ok := head["max-jobs"]; ok {
+		if o.MaxJobs, err = strconv.Atoi(text); err != nil {
+			return o, wrong("max-jobs")
+		}
+	}
+	if text, ok := head["kappa"]; ok {
+		kappa, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return o, wrong("kappa")
+		}
+		o.Kappa = &kappa
+	}
+	if text, ok := head["fleet-scale"]; ok {
+		if o.FleetScale, err = strconv.ParseFloat(text, 64); err != nil {
+			return o, wrong("fleet-scale")
+		}
+	}
+	if text, ok := head["jobs-from"]; ok {
+		from, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return o, wrong("jobs-from")
+		}
+		o.JobsFrom = &from
+	}
+	return o, nil
+}
+
+// joined returns a header with more in it.
+func joined(head, more map[string]string) map[string]string {
+	maps.Copy(head, more)
+	return head
+}

@@ -1,0 +1,90 @@
+package ask
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// mostNearest bounds how many questions are offered to one that is not understood.
+const mostNearest = 4
+
+// offerNearest says what can be asked instead of a question that is not understood: the
+// questions that need the most of the concepts which its known words stand for, each with
+// the names and times that it has. It offers nothing to a question with none of them, or
+// with a word that turns it into its opposite.
+func (l *Listener) offerNearest(question string, back *Back) {
+	if tooLong(question) != nil {
+		return
+	}
+	r := &reading{}
+	if other := r.read(l, l.index.split(question)); other != nil || slices.ContainsFunc(r.said, turns) {
+		return
+	}
+	if at, from, to, ok := r.when.window(l); ok {
+		r.slots.At, r.slots.From, r.slots.To = at, from, to
+	}
+	type scored struct {
+		rule
+		met, missed int
+	}
+	var best []scored
+	for i := range patterns {
+		p := &patterns[i]
+		s := scored{rule: p.rule}
+		for _, any := range p.needs {
+			if slices.ContainsFunc(any, func(c string) bool { return r.said.has(c) }) {
+				s.met++
+			} else {
+				s.missed++
+			}
+		}
+		if s.met == 0 || p.may == "*" || strings.HasPrefix(p.ask, "!") {
+			continue
+		}
+		k := slices.IndexFunc(best, func(x scored) bool { return x.ask == s.ask })
+		switch {
+		case k < 0:
+			best = append(best, s)
+		case s.met-s.missed > best[k].met-best[k].missed:
+			best[k] = s
+		}
+	}
+	slices.SortStableFunc(best, func(a, b scored) int { return (b.met - b.missed) - (a.met - a.missed) })
+	for _, s := range best[:min(len(best), mostNearest)] {
+		back.offer("What can be asked, nearest first:", l.filled(r.query(s.rule)))
+	}
+}
+
+// filled gives a query what its question needs and nobody named, as an example.
+func (l *Listener) filled(q Query) Query {
+	has := func(slot string) bool { return strings.Contains(english.questions[q.Ask].text, slot) }
+	if has("{target}") && q.Job == "" && q.Decision == 0 {
+		for _, id := range append(l.notable(), l.Jobs...)[:min(1, len(l.Jobs))] {
+			q.Job = id
+		}
+	}
+	if (has("{site}") || english.is(q, "of-a-site")) && q.Site == "" && len(l.Sites) > 0 {
+		q.Site = l.Sites[0]
+	}
+	if has("{other}") && q.Other == "" && len(l.Sites) > 1 {
+		q.Other = l.Sites[slices.IndexFunc(l.Sites, func(s string) bool { return s != q.Site })]
+	}
+	if has("{number}") && q.Number == 0 {
+		q.Number = 8
+	}
+	if has("{long}") && q.Long == 0 {
+		q.Long = 8 * time.Hour
+	}
+	return q.WithDefaults()
+}
+
+// notable returns jobs to offer where none was named, if the run knows any.
+func (l *Listener) notable() []protocol.JobID {
+	if l.Notable == nil {
+		return nil
+	}
+	return l.Notable()
+}

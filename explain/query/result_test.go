@@ -1,0 +1,100 @@
+package query
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gridbid/gridbid/explain/ask"
+)
+
+// Every figure that a typed answer shows is one that it gives, and its forms hold none.
+func TestATypedAnswerShowsOnlyFiguresThatItGives(t *testing.T) {
+	l := day().log()
+	claims := 0
+	for _, name := range sorted(evaluators) {
+		for _, site := range append(l.book.SiteNames(), "") {
+			a := l.Answer(ask.Query{Ask: name, Site: site, Number: map[string]int64{"fit": 2}[name]}.WithDefaults())
+			if a.Kind == "unclear" { // it takes no site
+				continue
+			}
+			n, loose, typed := a.Grounded()
+			if !typed || len(loose) > 0 {
+				t.Errorf("%s at %q: typed %v, %q", name, site, typed, loose)
+			}
+			claims += n
+		}
+	}
+	if claims < 100 {
+		t.Errorf("%d figures were checked; want at least 100", claims)
+	}
+}
+
+// What is no data is found: a figure in a form or in words, one that is shown and not
+// given, and a cell that is shown otherwise.
+func TestAFigureThatIsNoDataIsFound(t *testing.T) {
+	figure := Figure{"run", "free", 3000, "thousandths", nil}
+	for what, spoil := range map[string]func(*Result, *Answer){
+		"in the form":      func(r *Result, _ *Answer) { r.Said[0].Form = "%s of 7 were free" },
+		"without a part":   func(r *Result, _ *Answer) { r.Said[0].Form = "%s of %s were free" },
+		"in words":         func(r *Result, _ *Answer) { r.Said[0].Parts[0] = phrase("7") },
+		"not given":        func(_ *Result, a *Answer) { a.Figures = nil },
+		"another is given": func(_ *Result, a *Answer) { a.Figures[0].Value++ },
+		"another text":     func(_ *Result, a *Answer) { a.Text[0] = "7 were free" },
+		"more text":        func(_ *Result, a *Answer) { a.Text = append(a.Text, "7 were not") },
+		"another cell":     func(_ *Result, a *Answer) { a.Table.Rows[0][0] = "7" },
+	} {
+		r, a := &Result{Head: []string{"free"}}, &Answer{}
+		r.say("%s were free", figure)
+		r.row(figure)
+		r.fill(a)
+		if n, loose, typed := a.Grounded(); n != 2 || len(loose) > 0 || !typed || a.Text[0] != "3 were free" {
+			t.Fatalf("%d claims, %q, %q", n, loose, a.Text)
+		}
+		spoil(r, a)
+		if _, loose, _ := a.Grounded(); len(loose) == 0 {
+			t.Errorf("%s: nothing is found in %q", what, strings.Join(a.Text, " "))
+		}
+	}
+}
+
+// Utilization is what jobs held over what there was, in the part of a run that lies in
+// the window.
+func TestUtilizationIsWhatJobsHeldOfWhatThereWas(t *testing.T) {
+	l := day().log()
+	figure := func(q ask.Query, subject, name string) int64 {
+		for _, f := range l.Answer(q).Figures {
+			if f.Subject == subject && f.Name == name {
+				return f.Value
+			}
+		}
+		t.Fatalf("%+v: no %s of %s: %q", q, name, subject, l.Answer(q).Text)
+		return 0
+	}
+	first, last := l.Span()
+	middle := first + (last-first)/2
+	for _, site := range l.book.SiteNames() {
+		whole := ask.Query{Ask: "utilization", Site: site}
+		early, late := whole, whole
+		early.From, early.To, late.From, late.To = first, middle, middle, last
+		for _, name := range []string{"held", "there"} {
+			sum := figure(early, "site/"+site, name) + figure(late, "site/"+site, name)
+			if all := figure(whole, "site/"+site, name); all-sum > 1 || sum-all > 1 { // each is cut to whole milliseconds
+				t.Errorf("%s of %s: %d in all, %d in its halves", name, site, all, sum)
+			}
+		}
+		if figure(whole, "site/"+site, "held") > figure(whole, "site/"+site, "there") {
+			t.Errorf("%s: more is held than there is", site)
+		}
+	}
+	var held int64
+	for _, r := range l.records() {
+		for _, s := range stints(r) {
+			if r.Job.GPUs > 0 && s.Over {
+				held += int64(r.Job.TotalGPUMilli()) * int64(s.Run.Ended-s.Run.Started) / 1000
+			}
+		}
+	}
+	if got := figure(ask.Query{Ask: "utilization"}, "run", "held"); got < held || held == 0 {
+		t.Errorf("jobs held %d; those that ended held %d of it", got, held)
+	}
+}
