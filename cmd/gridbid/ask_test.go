@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/llm/faultyserver"
 )
 
 func TestAskAnswersFromTheLedger(t *testing.T) {
@@ -91,5 +93,42 @@ func TestAskComparesPoliciesByTheTotalsBeside(t *testing.T) {
 	}
 	if _, talk, err := execute(newAskCommand(), "late jobs", "--run", dir); err != nil || !strings.Contains(talk, "cannot be compared") {
 		t.Errorf("ask beside broken totals: %v, said %q", err, talk)
+	}
+}
+
+// With a model a question that the grammar does not read is answered by the query that
+// the model made of it, in ask and in chat; what the grammar reads needs none.
+func TestAModelReadsWhatTheGrammarDoesNot(t *testing.T) {
+	s, err := faultyserver.StartServer(faultyserver.FixedText(`{"ask":"bill","metric":"carbon","by":"site"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	dir := ledgerOf(t, "auction")
+	model := []string{"--run", dir, "--model", s.BaseURL(), "--model-name", "m"}
+	const question = "kohlendioxid nach standorten"
+	if _, _, err := execute(newAskCommand(), question, "--run", dir); !errors.Is(err, errAskOtherwise) {
+		t.Fatalf("without a model: %v", err)
+	}
+	want, _, err := execute(newAskCommand(), "carbon by site", "--run", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ = strings.Cut(want, "\n\n") // after how it was read
+	out, _, err := execute(newAskCommand(), append([]string{question}, model...)...)
+	if err != nil || !strings.HasPrefix(out, "I understood: carbon used by site") || !strings.Contains(out, "(read by model m)") || !strings.HasSuffix(out, want) {
+		t.Errorf("ask: %v\n%s\nwant it to end as\n%s", err, out, want)
+	}
+	chat := newChatCommand()
+	chat.SetIn(strings.NewReader(question + "\ncarbon by site\n"))
+	out, _, err = execute(chat, model...)
+	if err != nil || strings.Count(out, "I understood: ") != 1 || strings.Count(out, "read as: carbon used by site") != 1 {
+		t.Errorf("chat: %v\n%s", err, out)
+	}
+	if n := len(s.RequestBodies()); n != 2 {
+		t.Errorf("the model was asked %d times; want once for each question that is not read", n)
+	}
+	if _, _, err := execute(newAskCommand(), question, "--run", dir, "--model-name", "m"); !errors.As(err, new(usageError)) {
+		t.Errorf("a model without its address: %v", err)
 	}
 }

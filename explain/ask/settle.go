@@ -26,6 +26,15 @@ func (r *reading) query(f rule) Query {
 	case mine["least"] || mine["cheapest"] || mine["greenest"]:
 		q.Pick = "least"
 	}
+	picks := valuesOf("pick", f.ask)
+	if !slices.Contains(picks, q.Pick) {
+		q.Pick = ""
+	}
+	for _, pick := range picks {
+		if mine[pick] && q.Pick == "" {
+			q.Pick = pick
+		}
+	}
 	if n := len(r.numbers); n > 0 {
 		q.Number = r.numbers[n-1]
 	}
@@ -97,13 +106,6 @@ func (q Query) settle(mine map[string]bool, r *reading) Query {
 		q.Site = ""
 	}
 	switch q.Ask {
-	case "waits":
-		q.Pick = ""
-		for _, pick := range []string{"median", "p95"} {
-			if mine[pick] {
-				q.Pick = pick
-			}
-		}
 	case "bill":
 		switch { // a sum of "the sites" or "which team" is one of each
 		case q.By != "":

@@ -16,10 +16,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -434,5 +436,35 @@ func TestWaitingSkipsNothing(t *testing.T) {
 			seen[e.ID] = true
 		}
 		after = int(l.Position)
+	}
+}
+
+// scripted is a model that always replies the same.
+type scripted string
+
+func (scripted) Name() string { return "scripted" }
+func (s scripted) Ask(context.Context, llm.Prompt) (llm.Reply, error) {
+	return llm.Reply{Text: string(s)}, nil
+}
+
+// Where a model takes part, a question that is not read is answered by the query that it
+// made, and says so; a hostile reply changes no figure.
+func TestAModelMayReadAQuestion(t *testing.T) {
+	for reply, want := range map[string]string{`{"ask":"bill","metric":"carbon","by":"site"}`: "I understood: carbon used by site", `{"ask":"bill","carbon":42}`: "A model was asked"} {
+		here, there := sdk.NewInMemoryTransports()
+		serving, err := New(said(10), "test", translate.New(scripted(reply), time.Minute)).Connect(context.Background(), there, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(context.Background(), here, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "ask", Arguments: args{"question": "kohlendioxid nach standorten"}})
+		if err != nil || !strings.Contains(text(r), want) || r.IsError == strings.HasPrefix(want, "I understood") {
+			t.Errorf("%s: %v, error %v; want %q in\n%s", reply, err, r.IsError, want, text(r))
+		}
+		c.Close()
+		serving.Close()
 	}
 }

@@ -19,9 +19,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
+	"github.com/gridbid/gridbid/llm"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -454,6 +456,30 @@ func TestContrast(t *testing.T) {
 					t.Errorf("%s: %s %s on %s %s has a contrast of %.2f; want %v", name, tc.ink, theme[tc.ink], paper, theme[paper], got, tc.want)
 				}
 			}
+		}
+	}
+}
+
+// scripted is a model that always replies the same.
+type scripted string
+
+func (scripted) Name() string { return "scripted" }
+func (s scripted) Ask(context.Context, llm.Prompt) (llm.Reply, error) {
+	return llm.Reply{Text: string(s)}, nil
+}
+
+// Where a model takes part, a question that is not read is answered by the query that it
+// made, with and without the page around it.
+func TestAModelMayReadAQuestion(t *testing.T) {
+	reads := translate.New(scripted(`{"ask":"bill","metric":"carbon","by":"site"}`), time.Minute)
+	for _, path := range []string{"/ask?q=", "/?q="} {
+		for question, want := range map[string]string{"kohlendioxid+nach+standorten": "I understood: carbon used by site", "carbon+by+site": "read as: carbon used by site"} {
+			if _, text := get(t, finished(t, 10, Options{Reads: reads}).URL+path+question, nil); !strings.Contains(text, want) {
+				t.Errorf("%s%s: want %q", path, question, want)
+			}
+		}
+		if _, text := get(t, finished(t, 10, Options{}).URL+path+"kohlendioxid+nach+standorten", nil); strings.Contains(text, "I understood") {
+			t.Errorf("%s: it is read without a model", path)
 		}
 	}
 }

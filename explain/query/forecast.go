@@ -1,42 +1,51 @@
 package query
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// aboutHoursAhead are the questions about what sites said of hours to come.
+var aboutHoursAhead = map[string]evaluator{
+	"best-hour": (*Log).bestHour, "best-price": (*Log).bestHour, "forecast": (*Log).forecast, "forecast-error": (*Log).forecastError, "best-start": (*Log).bestStart,
+}
+
+// lasting returns a length of time that the question says, as a figure.
+func lasting(what string, d time.Duration) Figure {
+	return Figure{"question", what, d.Milliseconds(), "ms", nil}
+}
+
 // toCome returns the hours that a question about hours ahead is about: a window, or
 // so many from a time on, none before the record. They may be past its end, where
 // what was said last counts.
-func (l *Log) toCome(q ask.Query, a *Answer) (from, to protocol.Time) {
+func (l *Log) toCome(q ask.Query, r *Result) (from, to protocol.Time) {
 	if q.To != 0 {
 		return max(q.From, l.first()), q.To
 	}
-	from = l.moment(q, a)
+	from = r.moment(l, q)
 	return from, from.Add(q.Within)
 }
 
 // bestHour finds the hour with the least carbon, or the lowest price, in what
 // sites said then of the hours ahead.
-func (l *Log) bestHour(q ask.Query, a *Answer) {
-	at, until := l.toCome(q, a)
-	which := "the hours ahead"
+func (l *Log) bestHour(q ask.Query) (r Result) {
+	at, until := l.toCome(q, &r)
 	if q.Within != 0 {
-		which += ", " + format.FormatDuration(q.Within) + " of them"
+		r.assume("by what each site said then of the hours ahead, %s of them", lasting("within", q.Within))
+	} else {
+		r.assume("by what each site said then of the hours ahead")
 	}
-	a.assume("by what each site said then of " + which)
 	what, unit := "carbon-intensity", "milligrams-per-kwh"
 	if q.Ask == "best-price" {
 		what, unit = "price", "microdollars-per-kwh"
 	}
-	a.Chart = l.outlooks(q.Site, q.Ask == "best-price", at, until)
-	a.Table = &Table{Head: []string{"site", "best hour", what}}
-	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
+	r.Chart = l.outlooks(q.Site, q.Ask == "best-price", at, until)
+	r.Head = []string{"site", "best hour", what}
+	var best, bestAt Figure
+	bestSite := ""
 	reach := protocol.Time(0)
 	for _, s := range l.book.SiteNames() {
 		if q.Site != "" && q.Site != s {
@@ -44,7 +53,7 @@ func (l *Log) bestHour(q ask.Query, a *Answer) {
 		}
 		o, ok := seen(l.book.Site(s), at)
 		if !ok {
-			a.row(name(s), "not known", "")
+			r.row(called(s), phrase("not known"), phrase(""))
 			continue
 		}
 		reach = max(reach, o.reaches(q.Ask == "best-price"))
@@ -56,22 +65,22 @@ func (l *Log) bestHour(q ask.Query, a *Answer) {
 			}
 		}
 		if !found {
-			a.row(name(s), "not known", "")
+			r.row(called(s), phrase("not known"), phrase(""))
 			continue
 		}
-		a.row(name(s), format.FormatInstant(when), shown(q.Ask == "best-price", least))
-		a.figure("site/"+s, "best-hour", int64(when), "instant")
-		a.figure("site/"+s, what, least, unit)
-		if bestSite == "" || least < best {
-			best, bestAt, bestSite = least, when, s
+		value, hour := siteFigure(s, what, least, unit), siteFigure(s, "best-hour", int64(when), "instant")
+		r.row(called(s), hour, value)
+		if bestSite == "" || least < best.Value {
+			best, bestAt, bestSite = value, hour, s
 		}
 	}
 	if bestSite == "" {
-		a.say("No site had said anything of these hours.")
-		return
+		r.say("No site had said anything of these hours.")
+		return r
 	}
-	a.say("%s at %s, with %s.", format.FormatInstant(bestAt), name(bestSite), shown(q.Ask == "best-price", best))
-	a.upTo(reach, until)
+	r.say("%s at %s, with %s.", bestAt, called(bestSite), best)
+	r.upTo(reach, until)
+	return r
 }
 
 // reaches returns up to when an outlook goes.
@@ -84,10 +93,9 @@ func (o outlook) reaches(price bool) protocol.Time {
 }
 
 // upTo says that no site looked as far as was asked.
-func (a *Answer) upTo(reach, until protocol.Time) {
+func (r *Result) upTo(reach, until protocol.Time) {
 	if reach.Add(time.Hour) < until { // a part of an hour is no gap
-		a.say("What the sites said goes up to %s; of later hours nothing is known.", format.FormatInstant(reach))
-		a.figure("run", "known-until", int64(reach), "instant")
+		r.say("What the sites said goes up to %s; of later hours nothing is known.", ofRun("known-until", int64(reach), "instant"))
 	}
 }
 
@@ -101,57 +109,43 @@ func (o outlook) metric(price bool, at protocol.Time) (int64, bool) {
 	return int64(v), ok
 }
 
-func shown(price bool, v int64) string {
-	if price {
-		return perMWh(protocol.Microdollars(v))
-	}
-	return grams(protocol.Milligrams(v))
-}
-
 // forecast tells what a site said of the hours ahead; of an hour that was
 // named, what was said first and what was said last.
-func (l *Log) forecast(q ask.Query, a *Answer) {
-	at, until := l.toCome(q, a)
+func (l *Log) forecast(q ask.Query) (r Result) {
+	at, until := l.toCome(q, &r)
 	s := l.book.Site(q.Site)
 	first, ok := firstOf(s, at)
 	if !ok {
-		a.say("%s said nothing of that hour.", name(q.Site))
-		return
+		r.say("%s said nothing of that hour.", called(q.Site))
+		return r
 	}
 	last, _ := seen(s, at)
 	v, _ := value(first, first.Carbon, at)
-	a.say("Of the hour from %s, %s first said %s%s (at %s).", format.FormatInstant(at.Floor(time.Hour)), name(q.Site), grams(v), a.priced(q.Site, "first-price", first, at), format.FormatInstant(first.At))
-	a.figure("site/"+q.Site, "first-forecast", int64(v), "milligrams-per-kwh")
-	a.figure("site/"+q.Site, "first-said", int64(first.At), "instant")
-	a.figure("site/"+q.Site, "hour", int64(at.Floor(time.Hour)), "instant")
+	r.say("Of the hour from %s, %s first said %s%s (at %s).", siteFigure(q.Site, "hour", int64(at.Floor(time.Hour)), "instant"), called(q.Site),
+		siteFigure(q.Site, "first-forecast", int64(v), "milligrams-per-kwh"), priced(q.Site, "first-price", first, at), siteFigure(q.Site, "first-said", int64(first.At), "instant"))
 	if w, ok := value(last, last.Carbon, at); ok {
-		a.say("It last said %s%s (at %s).", grams(w), a.priced(q.Site, "last-price", last, at), format.FormatInstant(last.At))
-		a.figure("site/"+q.Site, "last-said", int64(w), "milligrams-per-kwh")
-		a.figure("site/"+q.Site, "said", int64(last.At), "instant")
+		r.say("It last said %s%s (at %s).", siteFigure(q.Site, "last-said", int64(w), "milligrams-per-kwh"), priced(q.Site, "last-price", last, at), siteFigure(q.Site, "said", int64(last.At), "instant"))
 	}
-	a.Chart = l.outlooks(q.Site, false, at, until)
-	a.Table = &Table{Head: []string{"hour", "carbon", "price"}}
+	r.Chart = l.outlooks(q.Site, false, at, until)
+	r.Head = []string{"hour", "carbon", "price"}
 	for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
 		c, okC := value(last, last.Carbon, h)
 		p, okP := value(last, last.Price, h)
 		if !okC || !okP {
 			break
 		}
-		a.row(format.FormatInstant(h), grams(c), perMWh(p))
-		a.figure("site/"+q.Site, "hour", int64(h), "instant")
-		a.figure("site/"+q.Site, "carbon-intensity", int64(c), "milligrams-per-kwh")
-		a.figure("site/"+q.Site, "price", int64(p), "microdollars-per-kwh")
+		r.row(siteFigure(q.Site, "hour", int64(h), "instant"), siteFigure(q.Site, "carbon-intensity", int64(c), "milligrams-per-kwh"), siteFigure(q.Site, "price", int64(p), "microdollars-per-kwh"))
 	}
+	return r
 }
 
 // priced returns what an outlook says of an hour's price, to follow its carbon.
-func (a *Answer) priced(site, figure string, o outlook, at protocol.Time) string {
+func priced(site, figure string, o outlook, at protocol.Time) Part {
 	p, ok := value(o, o.Price, at)
 	if !ok {
-		return ""
+		return phrase("")
 	}
-	a.figure("site/"+site, figure, int64(p), "microdollars-per-kwh")
-	return " and " + perMWh(p)
+	return shownAs{siteFigure(site, figure, int64(p), "microdollars-per-kwh"), func(v int64) string { return " and " + perMWh(protocol.Microdollars(v)) }}
 }
 
 // firstOf returns the first outlook that reaches an hour.
@@ -167,10 +161,10 @@ func firstOf(s *history.SiteRecord, at protocol.Time) (outlook, bool) {
 
 // forecastError compares what was first said of each hour with what was said
 // in it.
-func (l *Log) forecastError(q ask.Query, a *Answer) {
-	l.whole(q, a, "hours in that time; UTC")
-	a.assume("carbon: what a site first said of an hour against what it said in it")
-	a.Table = &Table{Head: []string{"site", "hours", "mean error", "mean intensity"}}
+func (l *Log) forecastError(q ask.Query) (r Result) {
+	r.whole(l, q, "hours in that time; UTC")
+	r.assume("carbon: what a site first said of an hour against what it said in it")
+	r.Head = []string{"site", "hours", "mean error", "mean intensity"}
 	for _, name := range l.book.SiteNames() {
 		s := l.book.Site(name)
 		if q.Site != "" && q.Site != name {
@@ -191,18 +185,16 @@ func (l *Log) forecastError(q ask.Query, a *Answer) {
 			sum, level, n = sum+max(d, -d), level+int64(o.Carbon[0]), n+1
 		}
 		if n == 0 {
-			a.row(format.CleanText(name), "0", "not known", "")
-			a.figure("site/"+name, "hours", 0, "count")
+			r.row(called(name), siteFigure(name, "hours", 0, "count"), phrase("not known"), phrase(""))
 			continue
 		}
-		a.row(format.CleanText(name), fmt.Sprint(n), grams(protocol.Milligrams(sum/int64(n))), grams(protocol.Milligrams(level/int64(n))))
-		a.figure("site/"+name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh")
-		a.figure("site/"+name, "mean-intensity", level/int64(n), "milligrams-per-kwh")
-		a.figure("site/"+name, "hours", int64(n), "count")
+		off, hours := siteFigure(name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh"), siteFigure(name, "hours", int64(n), "count")
+		r.row(called(name), hours, off, siteFigure(name, "mean-intensity", level/int64(n), "milligrams-per-kwh"))
 		if q.Site != "" {
-			a.say("%s was off by %s on average, over %s.", format.CleanText(name), grams(protocol.Milligrams(sum/int64(n))), format.CountWithNoun(n, "hour", "hours"))
+			r.say("%s was off by %s on average, over %s.", called(name), off, counted(hours, "hour", "hours"))
 		}
 	}
+	return r
 }
 
 // mean returns the mean carbon intensity of a run: each hour counts by how much of
@@ -220,12 +212,13 @@ func (o outlook) mean(from protocol.Time, long time.Duration) (int64, bool) {
 }
 
 // bestStart finds the start with the least mean carbon over a run.
-func (l *Log) bestStart(q ask.Query, a *Answer) {
-	at := l.moment(q, a)
-	a.assume(fmt.Sprintf("a run of %s, started at once or on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", format.FormatDuration(q.Long), format.FormatDuration(q.Within)))
-	a.Chart = l.outlooks("", false, at, at.Add(q.Within))
-	a.Table = &Table{Head: []string{"site", "best start", "mean intensity", "at once"}}
-	best, bestAt, bestSite := int64(0), protocol.Time(0), ""
+func (l *Log) bestStart(q ask.Query) (r Result) {
+	at := r.moment(l, q)
+	r.assume("a run of %s, started at once or on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", lasting("long", q.Long), lasting("within", q.Within))
+	r.Chart = l.outlooks("", false, at, at.Add(q.Within))
+	r.Head = []string{"site", "best start", "mean intensity", "at once"}
+	var best, bestAt Figure
+	bestSite := ""
 	reach := protocol.Time(0)
 	for _, s := range l.book.SiteNames() {
 		o, ok := seen(l.book.Site(s), at)
@@ -242,22 +235,21 @@ func (l *Log) bestStart(q ask.Query, a *Answer) {
 		if !found {
 			continue
 		}
-		now := "not known"
+		now := Part(phrase("not known"))
 		if v, ok := o.mean(at, q.Long); ok {
-			now = grams(protocol.Milligrams(v))
-			a.figure("site/"+s, "at-once", v, "milligrams-per-kwh")
+			now = siteFigure(s, "at-once", v, "milligrams-per-kwh")
 		}
-		a.row(name(s), format.FormatInstant(when), grams(protocol.Milligrams(least)), now)
-		a.figure("site/"+s, "best-start", int64(when), "instant")
-		a.figure("site/"+s, "mean-intensity", least, "milligrams-per-kwh")
-		if bestSite == "" || least < best {
-			best, bestAt, bestSite = least, when, s
+		mean, start := siteFigure(s, "mean-intensity", least, "milligrams-per-kwh"), siteFigure(s, "best-start", int64(when), "instant")
+		r.row(called(s), start, mean, now)
+		if bestSite == "" || least < best.Value {
+			best, bestAt, bestSite = mean, start, s
 		}
 	}
 	if bestSite == "" {
-		a.say("No site's forecast reaches so far.")
-		return
+		r.say("No site's forecast reaches so far.")
+		return r
 	}
-	a.say("%s at %s, with %s on average.", format.FormatInstant(bestAt), name(bestSite), grams(protocol.Milligrams(best)))
-	a.upTo(reach, at.Add(q.Within))
+	r.say("%s at %s, with %s on average.", bestAt, called(bestSite), best)
+	r.upTo(reach, at.Add(q.Within))
+	return r
 }

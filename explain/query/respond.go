@@ -19,7 +19,7 @@ type evaluator func(*Log, ask.Query) Result
 
 // evaluators are those of all families, by what is asked. Each family has its table in
 // its own file, so that a new question is one entry there and one in the lexicon.
-var evaluators = merged(aboutSites, aboutJobs)
+var evaluators = merged(aboutSites, aboutJobs, aboutHoursAhead)
 
 func merged(families ...map[string]evaluator) map[string]evaluator {
 	all := make(map[string]evaluator)
@@ -45,8 +45,6 @@ func init() {
 		"reprice": (*Log).reprice, "breakeven": (*Log).breakeven, "without": (*Log).without, "slack": (*Log).slack, "unbound": (*Log).unbound,
 		"day-without": (*Log).dayWithout, "day-carbon": (*Log).dayCarbon, "policies": (*Log).policies,
 		"bill": (*Log).bill, "top": (*Log).top, "mix": (*Log).mix,
-		"best-hour": (*Log).bestHour, "best-price": (*Log).bestHour,
-		"forecast": (*Log).forecast, "forecast-error": (*Log).forecastError, "best-start": (*Log).bestStart,
 		"weights": (*Log).weights, "bid-error": (*Log).bidError, "silent": (*Log).silent,
 		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
 		"no-arbitration": (*Log).arbitration, "no-preemption": (*Log).preemption, "no-priority": (*Log).priority, "no-day-before": (*Log).dayBefore,

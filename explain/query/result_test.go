@@ -3,6 +3,7 @@ package query
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
 )
@@ -13,7 +14,7 @@ func TestATypedAnswerShowsOnlyFiguresThatItGives(t *testing.T) {
 	claims := 0
 	for _, name := range sorted(evaluators) {
 		for _, site := range append(l.book.SiteNames(), "") {
-			a := l.Answer(ask.Query{Ask: name, Site: site, Number: map[string]int64{"fit": 2}[name]}.WithDefaults())
+			a := l.Answer(ask.Query{Ask: name, Site: site, Number: map[string]int64{"fit": 2}[name], Long: map[string]time.Duration{"best-start": time.Hour}[name]}.WithDefaults())
 			if a.Kind == "unclear" { // it takes no site
 				continue
 			}

@@ -86,6 +86,10 @@ func TestAModelIsAskedOnlyAboutWhatIsUnclear(t *testing.T) {
 // so; none of their text is told.
 func TestAHostileReplyIsRefused(t *testing.T) {
 	log := ledger()
+	log.Set(query.Stage{Policies: []string{"auction"}, Play: func(d query.Day) (query.Rehearsal, error) {
+		t.Errorf("a reply had policy %q played", d.Policy)
+		return query.Rehearsal{}, errors.New(d.Policy)
+	}})
 	first := answer(nil, log, unread)
 	for _, reply := range []string{
 		``, `null`, `[]`, `"bill"`, `7`, `{}`, `{"ask":"none"}`, `{"ask":"EVIL"}`, `{"ask":null}`, `{"Ask":"summary"}`, `{"ask":"summary","ask":"help"}`,
