@@ -22,7 +22,7 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 	t.Setenv("SIGNALS_KEY", "hush")
 	for _, tc := range []struct{ source, want string }{
 		{"    - {tells: carbon, from: electricity-maps, zone: NO-NO1, key_env: SIGNALS_KEY}\n", ""},
-		{"    - {tells: price, from: uk-carbon}\n", "agent.yaml:9: grid/sources/0/tells: is \"price\"; uk-carbon tells carbon"},
+		{"    - {tells: price, from: uk-carbon}\n", "agent.yaml:9: grid/sources/0/tells: is \"price\"; uk-carbon provides carbon"},
 		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: eia, zone: PJM, key_file: none}\n", "agent.yaml:10: grid/sources/1/key_file"},
 		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", "agent.yaml:10: grid/sources/1/from: marginal and mean"},
 		{"    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", ""},

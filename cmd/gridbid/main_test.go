@@ -37,7 +37,7 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 // A ledger is somebody else's; what an error quotes of it moves no cursor.
 func TestAnErrorMovesNoCursor(t *testing.T) {
 	err := errors.Join(errors.New("tap"), &protocol.UnknownKindError{Kind: "hum", Version: 9, From: "agent/\x1b[2J\u202e\xff"})
-	if got, want := legibleError(err), "tap\nprotocol: agent/·[2J·· speaks version 9 and says \"hum\", which version 1 does not know"; got != want {
+	if got, want := legibleError(err), "tap\nprotocol: agent/·[2J·· speaks version 9 and says \"hum\", which version 2 does not know"; got != want {
 		t.Errorf("shown as %q; want %q", got, want)
 	}
 }

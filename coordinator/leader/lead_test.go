@@ -70,6 +70,25 @@ func (c *coordinator) leads(t *testing.T) {
 	t.Fatal("it does not lead")
 }
 
+// knowsSite waits until the API shows a site: job status follows what was sent, so that
+// a site may have its answer a moment before people see it.
+func (c *coordinator) knowsSite(t *testing.T, site string) {
+	t.Helper()
+	for range 2400 { // two minutes, of a machine that is busy
+		answer, err := http.Get(c.http.URL + "/v1/sites")
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if strings.Contains(string(text), `"`+site+`"`) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("the API does not show site %s", site)
+}
+
 // submit submits a job until it is accepted, as the error asks clients to do.
 func (c *coordinator) submit(t *testing.T, job string) int {
 	t.Helper()
@@ -189,6 +208,7 @@ func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-port.Messages() // its events are stored
+	c.knowsSite(t, "oslo")
 	for _, ask := range []struct {
 		path string
 		code int
