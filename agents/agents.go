@@ -121,8 +121,8 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 	}
 }
 
-// knowsNoNodes reports whether the agent, begun anew, knows no node of its site yet.
-func (a *Agent) knowsNoNodes() bool { return !a.registered && a.fleet.HasNoNodes() }
+// lacksNodes reports whether the agent, begun anew, knows no node of its site yet.
+func (a *Agent) lacksNodes() bool { return !a.registered && a.fleet.HasNoNodes() }
 
 // Due implements bus.Machine. An agent introduces itself as soon as it lives and
 // knows of a node; from then on it speaks when spoken to, when a job of its queue
@@ -135,7 +135,7 @@ func (a *Agent) Due() (due protocol.Time) {
 	if i := slices.IndexFunc(a.pendingAcks, a.mayResend); i >= 0 {
 		due = a.pendingAcks[i].due
 	}
-	if a.knowsNoNodes() {
+	if a.lacksNodes() {
 		return due
 	}
 	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
@@ -156,14 +156,14 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 		a.clampFutureRetries(now)
 	}
 	a.lastQueueCheck = now
-	if a.knowsNoNodes() {
-		return a.retransmit(now)
+	if a.lacksNodes() {
+		return a.retransmitDue(now)
 	}
 	var said []protocol.Message
 	if !a.registered {
 		said = a.registerSite(now)
 	}
-	said = append(said, a.retransmit(now)...)
+	said = append(said, a.retransmitDue(now)...)
 	said = append(said, a.sendDuePauses(now)...)
 	return append(said, a.startQueuedJobs(now)...)
 }

@@ -33,7 +33,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 		m.Expect = expect
 		o.Jobs = append(o.Jobs, m)
 	}
-	o.Capacity = a.fleet.CapacityProfiles(now, plan.Slot, plan.Slots())
+	o.Capacity = a.fleet.CapacityProfiles(now, plan.Slot, plan.SlotCount())
 	o.Idle, o.FragmentedGPUs = a.fleet.IdleGPUs()
 	said := a.messageTo(now, protocol.Coordinator, o)
 	said[0].Body = thinToMaxBytes(said[0], c.MaxBytes)

@@ -50,8 +50,8 @@ func TestAnAgentPlansByTheCall(t *testing.T) {
 	s.now = noon.Add(time.Minute)
 	o := s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("a")}, Weights: weights, Planning: plan})
 	for _, r := range o.Capacity {
-		if r.Slot != plan.Slot || len(r.Free) != plan.Slots() {
-			t.Errorf("room is said in %d slots of %v; want %d of %v", len(r.Free), r.Slot, plan.Slots(), plan.Slot)
+		if r.Slot != plan.Slot || len(r.Free) != plan.SlotCount() {
+			t.Errorf("room is said in %d slots of %v; want %d of %v", len(r.Free), r.Slot, plan.SlotCount(), plan.Slot)
 		}
 	}
 	options := o.Jobs[0].Options

@@ -77,13 +77,13 @@ func (a *Agent) pendingAckOf(id protocol.JobID) *pendingAck {
 // asks nothing of its hands and claims nothing, but lets go of what it has no more.
 func (a *Agent) mayResend(o pendingAck) bool {
 	_, declined := o.body.(protocol.Decline)
-	return !a.knowsNoNodes() || declined || isUsageReport(o.body)
+	return !a.lacksNodes() || declined || isUsageReport(o.body)
 }
 
-// retransmit says again what is due. An Accept that nobody confirmed before the lease
+// retransmitDue says again what is due. An Accept that nobody confirmed before the lease
 // ended is taken back: another site may have the job by now, and the room it
 // holds is wanted. But not that of a newer award of what our hands have already.
-func (a *Agent) retransmit(now protocol.Time) (said []protocol.Message) {
+func (a *Agent) retransmitDue(now protocol.Time) (said []protocol.Message) {
 	for i := 0; i < len(a.pendingAcks) && a.pendingAcks[i].due <= now; {
 		o := a.pendingAcks[i]
 		if !a.mayResend(o) {
@@ -215,7 +215,7 @@ func (a *Agent) handleCancel(now protocol.Time, c protocol.Cancel) []protocol.Me
 		return a.messageTo(now, protocol.ExecutorParty(a.cfg.Site), protocol.Cancel{Job: c.Job, Epoch: l.epoch})
 	case o != nil && isUsageReport(o.body):
 		return nil
-	case l == nil && i < 0 && o == nil && a.knowsNoNodes() && !a.executorReported:
+	case l == nil && i < 0 && o == nil && a.lacksNodes() && !a.executorReported:
 		return nil // our hands may hold it: we are told again when they have said so
 	}
 	return a.declineJob(now, c.Job, c.Epoch, why)

@@ -175,7 +175,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 // small jobs pass a large one and do not hold it up for ever. An agent that was begun
 // anew and knows no node yet leaves the queue as it is.
 func (a *Agent) startQueuedJobs(now protocol.Time) (said []protocol.Message) {
-	if a.knowsNoNodes() {
+	if a.lacksNodes() {
 		return nil
 	}
 	waiting := a.queue

@@ -79,7 +79,7 @@ func TestALargeSiteIsNotLookedThroughForEachSlot(t *testing.T) {
 		j.Deferrable, j.Deadline = true, noon.Add(80*time.Hour)
 		ways, _ := s.agent.fleet.RunConfigs(j)
 		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
-		if n := len(p.bestOptionPerStart(j, ways)); n < p.planning.Slots()/2 {
+		if n := len(p.bestOptionPerStart(j, ways)); n < p.planning.SlotCount()/2 {
 			t.Fatalf("beside %d nodes it is offered %d starts", nodes, n)
 		}
 		return testing.AllocsPerRun(3, func() { p.bestOptionPerStart(j, ways) })

@@ -55,13 +55,13 @@ type BidRequest struct {
 	pricing *bidPricing
 }
 
-// Outlook returns how the site expects its grid to be, hour by hour. The caller must
+// GridForecast returns how the site expects its grid to be, hour by hour. The caller must
 // not change it.
-func (r *BidRequest) Outlook() protocol.GridForecast { return r.pricing.agent.gridForecast }
+func (r *BidRequest) GridForecast() protocol.GridForecast { return r.pricing.agent.gridForecast }
 
-// Room returns what could still be given of each GPU model, by the planning's slots.
-func (r *BidRequest) Room() []protocol.CapacityProfile {
-	return r.pricing.agent.fleet.CapacityProfiles(r.Now, r.Planning.Slot, r.Planning.Slots())
+// FreeCapacity returns what could still be given of each GPU model, by the planning's slots.
+func (r *BidRequest) FreeCapacity() []protocol.CapacityProfile {
+	return r.pricing.agent.fleet.CapacityProfiles(r.Now, r.Planning.Slot, r.Planning.SlotCount())
 }
 
 // RunTime returns how long the job holds its GPUs one way: its run, and before that

@@ -45,7 +45,7 @@ func (f *flaky) drop() {
 
 func TestALastingPortJoinsAgain(t *testing.T) {
 	hub := &flaky{fails: 2}
-	port := bus.Reconnecting(t.Context(), hub, oslo, nil)
+	port := bus.NewReconnectingConn(t.Context(), hub, oslo, nil)
 	other, err := hub.Bus.Connect(t.Context(), "agent/lyon")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func (b *brief) Connect(ctx context.Context, who protocol.Party) (bus.Conn, erro
 func TestALastingPortTakesItsTimeThoughItJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hub := new(brief)
-		port := bus.Reconnecting(t.Context(), hub, oslo, nil)
+		port := bus.NewReconnectingConn(t.Context(), hub, oslo, nil)
 		time.Sleep(time.Minute)
 		if err := port.Close(); err != nil {
 			t.Error(err)
@@ -114,7 +114,7 @@ func TestWhyAPortIsNotJoinedIsSaidOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		hub := &flaky{fails: 1 << 30}
-		port := bus.Reconnecting(t.Context(), hub, oslo, slog.New(slog.NewTextHandler(&log, nil)))
+		port := bus.NewReconnectingConn(t.Context(), hub, oslo, slog.New(slog.NewTextHandler(&log, nil)))
 		time.Sleep(10 * time.Minute)
 		if err := port.Close(); err != nil {
 			t.Error(err)
@@ -135,7 +135,7 @@ func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
 		return p
 	}
 	hands, market := join(near, "hands/oslo"), join(far, protocol.Coordinator)
-	port := bus.Split(join(near, oslo), join(far, oslo))
+	port := bus.NewSplitConn(join(near, oslo), join(far, oslo))
 	mouth := protocol.Sender{Party: oslo}
 	if err := port.Send(t.Context(), mouth.NewMessage(1, protocol.Coordinator, protocol.Accept{}), mouth.NewMessage(1, "hands/oslo", protocol.Launch{}), mouth.NewMessage(1, protocol.Coordinator, protocol.UsageReport{})); err != nil {
 		t.Fatal(err)

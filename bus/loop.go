@@ -63,14 +63,14 @@ type Loop struct {
 	// OnSent is shown what was heard, and what was said once that is sent, under the
 	// numbers under which it was. Where all messages bind, what was heard is shown with
 	// what was said to it, in the order of the steps.
-	OnSent func(heard, said []protocol.Message)
+	OnSent func(received, sent []protocol.Message)
 	// OnInput is shown each step before the machine takes it: the time by the clock, and
 	// what was heard, or nil for the clock alone. A machine that takes the same steps
 	// says the same.
-	OnInput func(now protocol.Time, heard *protocol.Message)
-	// Persisted is shown each step, as Took was, when what it led to is kept and sent,
-	// before Told is shown that. A step that is not shown may be lost.
-	Persisted func(now protocol.Time, heard *protocol.Message)
+	OnInput func(now protocol.Time, received *protocol.Message)
+	// Persisted is shown each step, as OnInput was, when what it led to is kept and sent,
+	// before OnSent is shown that. A step that is not shown may be lost.
+	Persisted func(now protocol.Time, received *protocol.Message)
 }
 
 // An LocalRequest is for who has to do with a machine beside the bus. The zero of a
@@ -121,10 +121,10 @@ func (l Loop) runSteps(ctx context.Context, port Conn, m Machine, t *stepBatch, 
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-t.stopped():
+		case <-t.persisterDone():
 			return errStopped
-		case b := <-t.sent():
-			t.report(b)
+		case b := <-t.sentBatches():
+			t.reportSent(b)
 			continue
 		case e := <-l.LocalRequests:
 			t.runLocalRequest(e)
@@ -152,16 +152,16 @@ type stepBatch struct {
 	persister *asyncPersister
 }
 
-// stopped is closed when the persister sends nothing more.
-func (t *stepBatch) stopped() <-chan struct{} {
+// persisterDone is closed when the persister sends nothing more.
+func (t *stepBatch) persisterDone() <-chan struct{} {
 	if t.persister == nil {
 		return nil
 	}
 	return t.persister.done
 }
 
-// sent holds what the persister has sent.
-func (t *stepBatch) sent() <-chan batch {
+// sentBatches holds what the persister has sent.
+func (t *stepBatch) sentBatches() <-chan batch {
 	if t.persister == nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (t *stepBatch) completeRequests() (err error) {
 	unsent := []batch{t.batch}
 	if t.persister != nil {
 		var more []batch
-		more, err = t.persister.close(t.report)
+		more, err = t.persister.flushAndClose(t.reportSent)
 		unsent = append(more, unsent...)
 	}
 	for _, b := range unsent {
@@ -203,17 +203,17 @@ func (t *stepBatch) stepMessage(msg protocol.Message) {
 		t.received = append(t.received, msg)
 	}
 	now := t.loop.Clock.Now()
-	t.take(now, &msg)
+	t.takeStep(now, &msg)
 	t.collectOutput(t.machine.Step(now, msg))
 }
 
 func (t *stepBatch) tickMachine() {
 	now := t.loop.Clock.Now()
-	t.take(now, nil)
+	t.takeStep(now, nil)
 	t.collectOutput(t.machine.Tick(now))
 }
 
-func (t *stepBatch) take(now protocol.Time, heard *protocol.Message) {
+func (t *stepBatch) takeStep(now protocol.Time, heard *protocol.Message) {
 	if t.loop.OnInput != nil {
 		t.loop.OnInput(now, heard)
 	}
@@ -255,7 +255,7 @@ func (t *stepBatch) persistAndSend(ctx context.Context, port Conn) error {
 			return err
 		}
 	}
-	t.report(t.batch)
+	t.reportSent(t.batch)
 	clear(t.steps)
 	clear(t.received)
 	clear(t.outgoing)
@@ -263,11 +263,11 @@ func (t *stepBatch) persistAndSend(ctx context.Context, port Conn) error {
 	return nil
 }
 
-// report shows what became of a batch that was sent.
-func (t *stepBatch) report(b batch) {
+// reportSent shows what became of a batch that was sent.
+func (t *stepBatch) reportSent(b batch) {
 	if t.loop.Persisted != nil {
 		for _, s := range b.steps {
-			t.loop.Persisted(s.now, s.heard)
+			t.loop.Persisted(s.now, s.input)
 		}
 	}
 	if t.loop.OnSent != nil && len(b.received)+len(b.outgoing) > 0 {
@@ -284,7 +284,7 @@ func (t *stepBatch) handOn(ctx context.Context) error {
 	b := t.batch
 	t.batch = batch{}
 	if len(b.outgoing) > 0 {
-		t.persister.begin(b.outgoing[0].Seq)
+		t.persister.setFirstNumber(b.outgoing[0].Seq)
 	}
 	if t.loop.NonBinding != nil {
 		passing := batch{received: b.received}
@@ -302,23 +302,23 @@ func (t *stepBatch) handOn(ctx context.Context) error {
 			t.done = b.done // it is not sent
 			return err
 		}
-		t.report(passing)
+		t.reportSent(passing)
 	}
 	if len(b.steps)+len(b.received)+len(b.outgoing)+len(b.events)+len(b.done) > 0 {
-		t.put(b)
+		t.handToPersister(b)
 	}
 	return nil
 }
 
-// put hands a batch to the persister. It reports meanwhile what that has sent, so that
+// handToPersister hands a batch to the persister. It reports meanwhile what that has sent, so that
 // neither waits for the other.
-func (t *stepBatch) put(b batch) {
+func (t *stepBatch) handToPersister(b batch) {
 	for {
 		select {
 		case t.persister.binding <- b:
 			return
 		case sent := <-t.persister.sent:
-			t.report(sent)
+			t.reportSent(sent)
 		case <-t.persister.done:
 			t.done = append(t.done, b.done...)
 			return

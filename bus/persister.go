@@ -42,7 +42,7 @@ type batch struct {
 // A step is one that the machine took.
 type step struct {
 	now   protocol.Time
-	heard *protocol.Message // nil: a tick
+	input *protocol.Message // nil: a tick
 }
 
 const (
@@ -61,11 +61,11 @@ func newAsyncPersister(ctx context.Context, l *Loop, port Conn) *asyncPersister 
 		binding: make(chan batch, maxBatchInputs), sent: make(chan batch, maxBatchInputs), done: make(chan struct{}),
 	}
 	p.passable.L = &p.sending
-	go p.run(context.WithoutCancel(ctx)) // a loop that ends in order leaves nothing half done
+	go p.persistUntilClosed(context.WithoutCancel(ctx)) // a loop that ends in order leaves nothing half done
 	return p
 }
 
-func (p *asyncPersister) run(ctx context.Context) {
+func (p *asyncPersister) persistUntilClosed(ctx context.Context) {
 	defer close(p.done)
 	for b := range p.binding {
 		b = p.joinWaiting(b)
@@ -87,7 +87,7 @@ func (p *asyncPersister) joinWaiting(b batch) batch {
 	for n := 1; n < maxBatchInputs; n++ {
 		var more batch
 		open := true
-		if b.awaited() {
+		if b.isAwaited() {
 			select {
 			case more, open = <-p.binding:
 			default:
@@ -109,8 +109,8 @@ func (p *asyncPersister) joinWaiting(b batch) batch {
 	return b
 }
 
-// awaited reports whether a party or an errand waits for what comes of b.
-func (b *batch) awaited() bool { return len(b.outgoing)+len(b.done) > 0 || len(b.events) == 0 }
+// isAwaited reports whether a party or an errand waits for what comes of b.
+func (b *batch) isAwaited() bool { return len(b.outgoing)+len(b.done) > 0 || len(b.events) == 0 }
 
 // persistAndSend numbers the messages of b, persists its facts and sends the messages.
 func (p *asyncPersister) persistAndSend(ctx context.Context, b batch) error {
@@ -167,8 +167,8 @@ func (p *asyncPersister) numberBatch(b batch) {
 	}
 }
 
-// begin tells the persister the first number that the machine gives.
-func (p *asyncPersister) begin(first uint64) {
+// setFirstNumber tells the persister the first number that the machine gives.
+func (p *asyncPersister) setFirstNumber(first uint64) {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	if p.last == 0 && first > 0 {
@@ -196,9 +196,9 @@ func (p *asyncPersister) sendNonBinding(ctx context.Context, ms []protocol.Messa
 	return nil
 }
 
-// close persists and sends what waits, unless that fails, and returns why it failed.
+// flushAndClose persists and sends what waits, unless that fails, and returns why it failed.
 // What was sent is reported, and what was not is returned.
-func (p *asyncPersister) close(report func(batch)) (unsent []batch, err error) {
+func (p *asyncPersister) flushAndClose(report func(batch)) (unsent []batch, err error) {
 	close(p.binding)
 	for open := true; open; {
 		select {

@@ -10,11 +10,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Reconnecting returns a port that joins hub as who, and joins again whenever it
+// NewReconnectingConn returns a port that joins hub as who, and joins again whenever it
 // fails, until ctx ends or it is closed. What is said or heard meanwhile is
 // lost, so it is for a machine that says again what it needs an answer to. Log
 // hears of each failure; nil is silence.
-func Reconnecting(ctx context.Context, hub Bus, who protocol.Party, log *slog.Logger) Conn {
+func NewReconnectingConn(ctx context.Context, hub Bus, who protocol.Party, log *slog.Logger) Conn {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -124,10 +124,10 @@ func (l *reconnectingConn) Close() error {
 	return nil
 }
 
-// Split returns a port of one party at two hubs: what it says to its own site's
+// NewSplitConn returns a port of one party at two hubs: what it says to its own site's
 // hands and feed goes to near, all else to far, and it hears both. So a site
 // that is cut off goes on. It ends when either does.
-func Split(near, far Conn) Conn {
+func NewSplitConn(near, far Conn) Conn {
 	b := &splitConn{near: near, far: far, messages: make(chan protocol.Message), shut: make(chan struct{})}
 	b.done.Add(2)
 	for _, p := range []Conn{near, far} {

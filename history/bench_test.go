@@ -18,7 +18,7 @@ func BenchmarkBook(b *testing.B) {
 			for b.Loop() {
 				book := New(Config{})
 				for _, m := range said {
-					book.Add(m)
+					book.AddMessage(m)
 				}
 			}
 			b.ReportMetric(float64(b.N*len(said))/b.Elapsed().Seconds(), "messages/s")

@@ -6,9 +6,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Busy returns how many GPUs of each site were held, in thousandths, as the
+// GPUsHeldBySite returns how many GPUs of each site were held, in thousandths, as the
 // mean of each step from one instant to another; the sites are those of Sites.
-func (b *Book) Busy(from, to protocol.Time, step time.Duration) map[string][]protocol.Milli {
+func (b *History) GPUsHeldBySite(from, to protocol.Time, step time.Duration) map[string][]protocol.Milli {
 	width := protocol.Time(step.Milliseconds())
 	busy := make(map[string][]protocol.Milli, len(b.sites))
 	if width <= 0 || to <= from {
@@ -16,22 +16,22 @@ func (b *Book) Busy(from, to protocol.Time, step time.Duration) map[string][]pro
 	}
 	sums := make(map[string][]int64, len(b.sites))
 	n := int((to - from + width - 1) / width)
-	for _, s := range b.Sites() {
+	for _, s := range b.SiteRecords() {
 		sums[s.Site] = make([]int64, n)
 	}
-	for _, e := range b.entries() {
-		for _, s := range e.rec.Segments() {
+	for _, e := range b.allEntries() {
+		for _, s := range e.rec.RunSegments() {
 			row := sums[s.Run.Site]
 			for i := max(0, int((s.Run.Started-from)/width)); i < len(row); i++ {
 				at := from + protocol.Time(i)*width
 				if s.Over && at >= s.Run.Ended {
 					break
 				}
-				row[i] += s.held(at, at+width)
+				row[i] += s.gpuTimeHeld(at, at+width)
 			}
 		}
 	}
-	for _, s := range b.Sites() {
+	for _, s := range b.SiteRecords() {
 		for _, v := range sums[s.Site] {
 			busy[s.Site] = append(busy[s.Site], protocol.Milli(v/int64(width)))
 		}
@@ -39,16 +39,16 @@ func (b *Book) Busy(from, to protocol.Time, step time.Duration) map[string][]pro
 	return busy
 }
 
-// util returns GPU-hours held over GPU-hours there were, in [Start, End).
-func (b *Book) util(m Meta) float64 {
+// gpuUtilization returns GPU-hours held over GPU-hours there were, in [Start, End).
+func (b *History) gpuUtilization(m Meta) float64 {
 	there := float64(m.GPUs) * float64(m.End-m.Start)
 	if there <= 0 {
 		return 0
 	}
 	var held int64
-	for _, e := range b.entries() {
-		for _, s := range e.rec.Segments() {
-			held += s.held(m.Start, m.End)
+	for _, e := range b.allEntries() {
+		for _, s := range e.rec.RunSegments() {
+			held += s.gpuTimeHeld(m.Start, m.End)
 		}
 	}
 	return float64(held) / there

@@ -28,20 +28,20 @@ func (p Problem) String() string {
 	return s + ": " + p.Text
 }
 
-// most bounds the problems that are kept: a broken run breaks the same promise
+// maxProblems bounds the problems that are kept: a broken run breaks the same promise
 // thousands of times, and the first ones say enough.
-const most = 1000
+const maxProblems = 1000
 
-func (b *Book) wrong(code string, job protocol.JobID, site, format string, args ...any) {
-	if len(b.problems) < most {
+func (b *History) addProblem(code string, job protocol.JobID, site, format string, args ...any) {
+	if len(b.problems) < maxProblems {
 		b.problems = append(b.problems, Problem{code, job, site, fmt.Sprintf(format, args...)})
 	}
 }
 
-// Check returns every promise that the run has broken so far: those seen while
+// CheckInvariants returns every promise that the run has broken so far: those seen while
 // reading, then jobs, room and sums. Nodes are what the sites have; without
 // them only what is given twice is found, not what is given beyond a node.
-func (b *Book) Check(nodes []Node) []Problem {
+func (b *History) CheckInvariants(nodes []Node) []Problem {
 	was := b.problems
 	defer func() { b.problems = was }()
 	b.problems = slices.Clone(was)
@@ -52,20 +52,20 @@ func (b *Book) Check(nodes []Node) []Problem {
 }
 
 // checkJobs holds every job to one fate, told consistently by all parties.
-func (b *Book) checkJobs() {
+func (b *History) checkJobs() {
 	if b.duplicates > b.repeats {
-		b.wrong("duplicates", "", "", "%d duplicates refused, but %d ids submitted again", b.duplicates, b.repeats)
+		b.addProblem("duplicates", "", "", "%d duplicates refused, but %d ids submitted again", b.duplicates, b.repeats)
 	}
-	for id, e := range b.entries() {
+	for id, e := range b.allEntries() {
 		r := e.rec
-		if (r.Submitted == Origin{}) {
-			b.wrong("called-unknown-job", id, "", "was called, and nobody submitted it")
+		if (r.Submitted == MessageRef{}) {
+			b.addProblem("called-unknown-job", id, "", "was called, and nobody submitted it")
 		}
 		switch {
 		case r.State == Refused && r.Refusal.Why.Code == "":
-			b.wrong("refused-without-reason", id, "", "a refusal must say why")
+			b.addProblem("refused-without-reason", id, "", "a refusal must say why")
 		case r.State == Refused && r.Run != nil:
-			b.wrong("refused-and-placed", id, r.Run.Site, "refused, and launched")
+			b.addProblem("refused-and-placed", id, r.Run.Site, "refused, and launched")
 		case r.Run != nil:
 			b.checkRun(r)
 		}
@@ -77,91 +77,91 @@ func (b *Book) checkJobs() {
 	}
 }
 
-func (b *Book) checkRun(r JobRecord) {
+func (b *History) checkRun(r JobRecord) {
 	id, run := r.Job.ID, r.Run
 	if len(r.Job.Regions) > 0 && !slices.Contains(r.Job.Regions, run.Site) {
-		b.wrong("region", id, run.Site, "runs where its data may not be: allowed are %v", r.Job.Regions)
+		b.addProblem("region", id, run.Site, "runs where its data may not be: allowed are %v", r.Job.Regions)
 	}
 	if run.Started < r.Job.Arrival {
-		b.wrong("before-arrival", id, run.Site, "started %v, before it arrived %v", run.Started, r.Job.Arrival)
+		b.addProblem("before-arrival", id, run.Site, "started %v, before it arrived %v", run.Started, r.Job.Arrival)
 	}
-	if run.Exited != (Origin{}) && run.Done != (Origin{}) && run.Drawn != run.Cost.IT {
-		b.wrong("energy-of-job", id, run.Site, "the hands measured %d mJ, the agent reports %d mJ", run.Drawn, run.Cost.IT)
+	if run.Exited != (MessageRef{}) && run.Done != (MessageRef{}) && run.Drawn != run.Cost.IT {
+		b.addProblem("energy-of-job", id, run.Site, "the hands measured %d mJ, the agent reports %d mJ", run.Drawn, run.Cost.IT)
 	}
-	if run.Done != (Origin{}) && run.Ended < run.Started {
-		b.wrong("ended-before-start", id, run.Site, "started %v, ended %v", run.Started, run.Ended)
+	if run.Done != (MessageRef{}) && run.Ended < run.Started {
+		b.addProblem("ended-before-start", id, run.Site, "started %v, ended %v", run.Started, run.Ended)
 	}
-	if run.Settlement != (Origin{}) {
+	if run.Settlement != (MessageRef{}) {
 		b.checkSettled(r)
 	}
 }
 
 // checkPart holds a run that ended in a pause to what a whole one is held to,
 // but for its bid, of which only a part counts, and its deadline.
-func (b *Book) checkPart(r JobRecord) {
+func (b *History) checkPart(r JobRecord) {
 	id, run, s := r.Job.ID, r.Run, r.Run.Settled
 	if r.Job.Pause == 0 {
-		b.wrong("paused", id, run.Site, "was paused, and cannot be")
+		b.addProblem("paused", id, run.Site, "was paused, and cannot be")
 	}
-	if run.Exited != (Origin{}) && run.Drawn != run.Cost.IT {
-		b.wrong("energy-of-job", id, run.Site, "the hands measured %d mJ until it was paused, the agent reports %d mJ", run.Drawn, run.Cost.IT)
+	if run.Exited != (MessageRef{}) && run.Drawn != run.Cost.IT {
+		b.addProblem("energy-of-job", id, run.Site, "the hands measured %d mJ until it was paused, the agent reports %d mJ", run.Drawn, run.Cost.IT)
 	}
-	if c := s.Counted; run.Settlement != (Origin{}) && (s.Site != run.Site || c.Energy != run.Cost.Energy || c.Carbon != run.Cost.Carbon || c.Money != run.Cost.Money) {
-		b.wrong("settled-other-bill", id, run.Site, "settled %+v at %q, measured %+v", c, s.Site, run.Cost)
+	if c := s.Counted; run.Settlement != (MessageRef{}) && (s.Site != run.Site || c.Energy != run.Cost.Energy || c.Carbon != run.Cost.Carbon || c.Money != run.Cost.Money) {
+		b.addProblem("settled-other-bill", id, run.Site, "settled %+v at %q, measured %+v", c, s.Site, run.Cost)
 	}
 }
 
-func (b *Book) checkSettled(r JobRecord) {
+func (b *History) checkSettled(r JobRecord) {
 	id, run, s := r.Job.ID, r.Run, r.Run.Settled
 	if s.Site != run.Site || s.Payer != r.Job.Tenant {
-		b.wrong("settled-elsewhere", id, run.Site, "settled between site %q and tenant %q", s.Site, s.Payer)
+		b.addProblem("settled-elsewhere", id, run.Site, "settled between site %q and tenant %q", s.Site, s.Payer)
 	}
 	if s.Estimated != run.Estimated {
-		b.wrong("settled-other-mark", id, run.Site, "settled as estimated: %t, reported as estimated: %t", s.Estimated, run.Estimated)
+		b.addProblem("settled-other-mark", id, run.Site, "settled as estimated: %t, reported as estimated: %t", s.Estimated, run.Estimated)
 	}
 	if c := s.Counted; c.Energy != run.Cost.Energy || c.Carbon != run.Cost.Carbon || c.Money != run.Cost.Money {
-		b.wrong("settled-other-bill", id, run.Site, "settled %+v, measured %+v", c, run.Cost)
+		b.addProblem("settled-other-bill", id, run.Site, "settled %+v, measured %+v", c, run.Cost)
 	}
-	if s.Late != r.Late() {
-		b.wrong("settled-lateness", id, run.Site, "settled as late %v; ended %v, due %v", s.Late, run.Ended, r.Job.Deadline)
+	if s.Late != r.EndedLate() {
+		b.addProblem("settled-lateness", id, run.Site, "settled as late %v; ended %v, due %v", s.Late, run.Ended, r.Job.Deadline)
 	}
-	if a := r.Award(); a != nil {
+	if a := r.CurrentAward(); a != nil {
 		o := a.Option
 		if s.BidFor.Energy != o.Energy || s.BidFor.Carbon != o.Carbon || s.BidFor.Money != o.Money {
-			b.wrong("settled-other-bid", id, run.Site, "settled against %+v, awarded %+v", s.BidFor, o)
+			b.addProblem("settled-other-bid", id, run.Site, "settled against %+v, awarded %+v", s.BidFor, o)
 		}
 	}
 }
 
 // checkSums holds energy, carbon and money to agree by job, site and in total,
 // and each site's own meter to agree with its jobs, hour by hour.
-func (b *Book) checkSums() {
+func (b *History) checkSums() {
 	bySite := make(map[string]protocol.Usage)
 	var byJob, total protocol.Usage
-	for _, e := range b.entries() {
+	for _, e := range b.allEntries() {
 		r := e.rec
 		for _, p := range r.Parts {
-			bySite[p.Site] = sum(bySite[p.Site], p.Cost)
-			byJob = sum(byJob, p.Cost)
+			bySite[p.Site] = addUsage(bySite[p.Site], p.Cost)
+			byJob = addUsage(byJob, p.Cost)
 		}
 		if r.State == Ended {
-			bySite[r.Run.Site] = sum(bySite[r.Run.Site], r.Run.Cost)
-			byJob = sum(byJob, r.Run.Cost)
+			bySite[r.Run.Site] = addUsage(bySite[r.Run.Site], r.Run.Cost)
+			byJob = addUsage(byJob, r.Run.Cost)
 		}
 	}
-	for _, s := range b.Sites() {
+	for _, s := range b.SiteRecords() {
 		if bySite[s.Site] != s.Jobs {
-			b.wrong("sums-of-site", "", s.Site, "its jobs add up to %+v, its books to %+v", bySite[s.Site], s.Jobs)
+			b.addProblem("sums-of-site", "", s.Site, "its jobs add up to %+v, its books to %+v", bySite[s.Site], s.Jobs)
 		}
-		total = sum(total, s.Jobs)
+		total = addUsage(total, s.Jobs)
 		for _, at := range slices.Sorted(maps.Keys(s.hours)) {
 			if h := s.hours[at]; h.total != h.drawn+h.idle {
-				b.wrong("meter", "", s.Site, "in the hour of %v it drew %d mJ; jobs %d and idle %d make %d",
+				b.addProblem("meter", "", s.Site, "in the hour of %v it drew %d mJ; jobs %d and idle %d make %d",
 					at, h.total, h.drawn, h.idle, h.drawn+h.idle)
 			}
 		}
 	}
 	if total != byJob {
-		b.wrong("sums", "", "", "all sites add up to %+v, all jobs to %+v", total, byJob)
+		b.addProblem("sums", "", "", "all sites add up to %+v, all jobs to %+v", total, byJob)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func TestACorrectRunHasNoProblem(t *testing.T) {
-	for _, p := range twoRounds().book(Config{}).Check(nodes) {
+	for _, p := range twoRounds().book(Config{}).CheckInvariants(nodes) {
 		t.Error(p)
 	}
 }
@@ -133,7 +133,7 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 		}, "duplicates"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := codes(changed(twoRounds(), tc.kind, tc.change).book(Config{}).Check(nodes)); !slices.Contains(got, tc.want) {
+			if got := codes(changed(twoRounds(), tc.kind, tc.change).book(Config{}).CheckInvariants(nodes)); !slices.Contains(got, tc.want) {
 				t.Errorf("problems are %q; want %q among them", got, tc.want)
 			}
 		})
@@ -187,11 +187,11 @@ func TestADeviceGivenTwiceIsFound(t *testing.T) {
 				s.run("oslo", "n1", []int{1}, j, epoch, option(0, 1, 1), time.Hour)
 				for _, m := range s.said {
 					m.Seq += uint64(i) * 100
-					b.Add(m)
+					b.AddMessage(m)
 				}
 			}
 			b.sites["oslo"].hours = nil // meters are not what this is about
-			if got := fmt.Sprint(codes(b.Check(nil))); got != tc.want {
+			if got := fmt.Sprint(codes(b.CheckInvariants(nil))); got != tc.want {
 				t.Errorf("problems are %v; want %v", got, tc.want)
 			}
 		})
@@ -200,7 +200,7 @@ func TestADeviceGivenTwiceIsFound(t *testing.T) {
 
 func TestCheckMayBeAskedTwice(t *testing.T) {
 	b := changed(twoRounds(), "award", func(protocol.Body) []protocol.Body { return nil }).book(Config{})
-	first, second := codes(b.Check(nodes)), codes(b.Check(nodes))
+	first, second := codes(b.CheckInvariants(nodes)), codes(b.CheckInvariants(nodes))
 	if !slices.Equal(first, second) {
 		t.Errorf("Check() = %q, then %q", first, second)
 	}

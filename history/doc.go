@@ -1,4 +1,4 @@
-// Package history turns what was said into what happened. A [Book] folds the
+// Package history turns what was said into what happened. A [History] folds the
 // event stream of a run once, in the order of its log, into jobs with their
 // instances, rounds, awards and run segments, sites with what they reported of
 // themselves, clearing rounds, and the operators' rules. Live job status, the
@@ -6,9 +6,9 @@
 // That no other package folds a job's life internal/arch holds, with a list of
 // those that do so on purpose (docs/decisions/0240).
 //
-// Nothing in a Book is its own opinion. A figure is copied from a message, or
+// Nothing in a History is its own opinion. A figure is copied from a message, or
 // computed from figures of messages by a formula that the comment of its field
-// states; an [Origin] says which message. So a decision explained from a Book
+// states; a [MessageRef] says which message. So a decision explained from a History
 // is explained from the record, in a replay as in a federation, and a ledger
 // read years later tells the same story.
 //
@@ -16,7 +16,7 @@
 //
 // A job that waits a day is called in dozens of rounds, and every site answers
 // each with several options. A Book keeps the first round of a job and its
-// last one in full, for those are what people ask about, and one [Line] for
+// last one in full, for those are what people ask about, and one [RoundSummary] for
 // each round. Config.All keeps every round in full.
 //
 // A coordinator that runs keeps far less (Config.Live): jobs that are open, the
@@ -25,7 +25,7 @@
 //
 // # What must add up
 //
-// [Book.Check] holds a run to its promises: every submitted job is placed,
+// [History.CheckInvariants] holds a run to its promises: every submitted job is placed,
 // refused with a reason, or waiting, and only one of these; no device,
 // processor or memory is given twice at any instant; energy, carbon and money
 // agree by job, by site and in total, to the unit.

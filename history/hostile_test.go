@@ -18,8 +18,8 @@ func TestAnOptionOfNoSpanIsRead(t *testing.T) {
 		s.submit(job("a"))
 		s.call(1, job("a"))
 		s.offer("oslo", 1, protocol.JobBids{Job: "a", Options: []protocol.BidOption{{Start: start, Finish: start + far, Model: "V100"}}})
-		r, _ := s.book(Config{}).Job("a")
-		if o := r.Hearings[0].Answers[0].Options; len(o) != 1 || o[0].Room != 0 {
+		r, _ := s.book(Config{}).LatestJob("a")
+		if o := r.FullRounds[0].Answers[0].Options; len(o) != 1 || o[0].Room != 0 {
 			t.Errorf("the options from %d are %+v", start, o)
 		}
 	}
@@ -59,11 +59,11 @@ func TestABillThatCannotBeIsNotCounted(t *testing.T) {
 		s.refuse(protocol.ImpossibleBid)
 		s.say("agent/oslo", protocol.Coordinator, protocol.SiteUsage{Hour: noon, Total: math.MinInt64, Idle: protocol.Usage{Energy: math.MaxInt64}})
 		b := s.book(Config{})
-		r, _ := b.Job("a")
-		if o := b.Sites()[0]; r.State != Refused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Usage{}) || o.Idle != (protocol.Usage{}) || o.Metered != 0 {
+		r, _ := b.LatestJob("a")
+		if o := b.SiteRecords()[0]; r.State != Refused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Usage{}) || o.Idle != (protocol.Usage{}) || o.Metered != 0 {
 			t.Errorf("after %+v the job is %s, run %+v; oslo is %+v", lie, r.State, r.Run, o)
 		}
-		if p := b.Check(nil); len(p) > 0 {
+		if p := b.CheckInvariants(nil); len(p) > 0 {
 			t.Errorf("after %+v: %v", lie, p)
 		}
 	}
@@ -77,8 +77,8 @@ func TestAPartThatIsReportedTwiceCountsOnce(t *testing.T) {
 	s.say("agent/oslo", protocol.Coordinator, part)
 	s.say("agent/oslo", protocol.Coordinator, part)
 	b := s.book(Config{})
-	if r, _ := b.Job("a"); len(r.Parts) != 1 || b.Sites()[0].Jobs.Energy != 7 {
-		t.Errorf("%d parts, %+v", len(r.Parts), b.Sites()[0].Jobs)
+	if r, _ := b.LatestJob("a"); len(r.Parts) != 1 || b.SiteRecords()[0].Jobs.Energy != 7 {
+		t.Errorf("%d parts, %+v", len(r.Parts), b.SiteRecords()[0].Jobs)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestAJobThatIsCancelledBeforeItIsAcceptedIsRefused(t *testing.T) {
 	s.refuse(protocol.Cancelled)
 	s.accept(epoch)
 	b := s.book(Config{})
-	if r, _ := b.Job("a"); r.State != Refused || r.Run != nil || len(b.Check(nil)) > 0 {
-		t.Errorf("it is %s, run %+v: %v", r.State, r.Run, b.Check(nil))
+	if r, _ := b.LatestJob("a"); r.State != Refused || r.Run != nil || len(b.CheckInvariants(nil)) > 0 {
+		t.Errorf("it is %s, run %+v: %v", r.State, r.Run, b.CheckInvariants(nil))
 	}
 }
 
@@ -99,13 +99,13 @@ func TestAJobWhoseLeaseEndedWaits(t *testing.T) {
 	s, j, first := sold()
 	s.now = s.now.Add(time.Minute)
 	s.call(2, j)
-	state := func() JobRecord { r, _ := s.book(Config{}).Job("a"); return r }
-	if r := state(); r.State != Waiting || r.Award() != nil || !r.Hearings[0].Decision.Lapsed {
-		t.Errorf("it is called again, and is %s, award %+v of %+v", r.State, r.Award(), r.Hearings[0].Decision)
+	state := func() JobRecord { r, _ := s.book(Config{}).LatestJob("a"); return r }
+	if r := state(); r.State != Waiting || r.CurrentAward() != nil || !r.FullRounds[0].Decision.Expired {
+		t.Errorf("it is called again, and is %s, award %+v of %+v", r.State, r.CurrentAward(), r.FullRounds[0].Decision)
 	}
 	sold := len(s.said)
 	s.accept(first)
-	if r := state(); r.State != Awarded || r.Run == nil || !r.Run.Planned || r.Award() == nil || r.Hearings[0].Decision.Answer != "accept" {
+	if r := state(); r.State != Awarded || r.Run == nil || !r.Run.Planned || r.CurrentAward() == nil || r.FullRounds[0].Decision.Answer != "accept" {
 		t.Errorf("it is accepted late, and is %s, run %+v", r.State, r.Run)
 	}
 	s.said = s.said[:sold]
@@ -120,9 +120,9 @@ func TestAJobWhoseLeaseEndedWaits(t *testing.T) {
 func TestWhatARoundDecidedStaysWhenItsJobIsCancelled(t *testing.T) {
 	s, _, _ := sold()
 	s.refuse(protocol.Cancelled)
-	r, _ := s.book(Config{}).Job("a")
-	if h := r.Hearings[0]; h.Decision.Kind != "award" || h.Line.Kind != "award" || r.State != Refused || r.Award() != nil {
-		t.Errorf("%s, award %+v; its round decided %+v, %+v", r.State, r.Award(), h.Decision, h.Line)
+	r, _ := s.book(Config{}).LatestJob("a")
+	if h := r.FullRounds[0]; h.Decision.Kind != "award" || h.Summary.Kind != "award" || r.State != Refused || r.CurrentAward() != nil {
+		t.Errorf("%s, award %+v; its round decided %+v, %+v", r.State, r.CurrentAward(), h.Decision, h.Summary)
 	}
 }
 
@@ -141,10 +141,10 @@ func TestAWrongClockMakesNoAnswerLate(t *testing.T) {
 	s.now = noon
 	s.offer("lyon", 1, menu("a", option(0, 2, 50)))
 	b := s.book(Config{})
-	r, _ := b.Job("a")
-	round, h := b.Rounds()[0], r.Hearings[0]
-	if len(round.Silent) != 1 || round.Silent[0] != "lyon" || h.Line.Options != 1 || !h.Answers[0].Late || h.Answers[1].Late {
-		t.Errorf("silent were %q, %d options counted, lyon late: %v, oslo late: %v; want lyon alone late", round.Silent, h.Line.Options, h.Answers[0].Late, h.Answers[1].Late)
+	r, _ := b.LatestJob("a")
+	round, h := b.RoundRecords()[0], r.FullRounds[0]
+	if len(round.Silent) != 1 || round.Silent[0] != "lyon" || h.Summary.Options != 1 || !h.Answers[0].Late || h.Answers[1].Late {
+		t.Errorf("silent were %q, %d options counted, lyon late: %v, oslo late: %v; want lyon alone late", round.Silent, h.Summary.Options, h.Answers[0].Late, h.Answers[1].Late)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
 	s.submit(j)
 	s.award("oslo", 2, j, option(24*time.Hour, 1, 50))
 	b := s.book(Config{})
-	all := b.Namesakes("a")
+	all := b.InstancesOf("a")
 	if len(all) != 2 || all[0].State != Ended || len(all[0].Awards) != 1 || all[1].State != Awarded || all[1].Job.Arrival != s.now {
 		t.Errorf("%d jobs: %+v", len(all), all)
 	}
@@ -183,7 +183,7 @@ func TestAnAwardOffTheBooksLapsesToo(t *testing.T) {
 			want = Awarded
 		}
 		b := s.book(Config{})
-		if r, _ := b.Job("a"); r.State != want || !r.Awards[0].Lapsed || len(b.problems) > 0 {
+		if r, _ := b.LatestJob("a"); r.State != want || !r.Awards[0].Expired || len(b.problems) > 0 {
 			t.Errorf("it is %s, %+v: %v; want %s", r.State, r.Awards, b.problems, want)
 		}
 	}

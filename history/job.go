@@ -6,9 +6,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An Origin is the message that a fact was read from. The zero Origin says
+// A MessageRef is the message that a fact was read from. The zero MessageRef says
 // that there is none.
-type Origin struct {
+type MessageRef struct {
 	From protocol.Party `json:"from"`
 	Seq  uint64         `json:"seq"`
 	At   protocol.Time  `json:"at"`
@@ -32,36 +32,36 @@ const (
 // OnSale reports whether the coordinator may award a job in that state.
 func (s State) OnSale() bool { return s == Waiting || s == Preempted }
 
-// A JobRecord is one job's history. What it points to is shared with the Book
+// A JobRecord is one job's history. What it points to is shared with the History
 // and must not be changed.
 type JobRecord struct {
 	Job       protocol.Job
-	Submitted Origin
+	Submitted MessageRef
 	State     State
 	Before    int  // how many jobs its id was given to before it
 	Older     bool // it was decided on in rounds before those of this record
 
-	Rounds   []Line     // every round it was called in, oldest first
-	Hearings []Hearing  // those of them that are kept in full, oldest first
-	Awards   []Decision // every award, also those declined; the last is the one in force
-	Refusal  *Decision  // nil unless it was refused
-	Run      *Run       // nil until launched
-	Lost     []Run      // earlier runs that their sites could not keep up; Planned, where no more was told
-	Parts    []Run      // earlier runs that ended in a pause, each with its own bill
+	Rounds     []RoundSummary // every round it was called in, oldest first
+	FullRounds []JobRound     // those of them that are kept in full, oldest first
+	Awards     []Decision     // every award, also those declined; the last is the one in force
+	Refusal    *Decision      // nil unless it was refused
+	Run        *Run           // nil until launched
+	Lost       []Run          // earlier runs that their sites could not keep up; Planned, where no more was told
+	Parts      []Run          // earlier runs that ended in a pause, each with its own bill
 
 	Number    int      // of its id, in the order in which ids were first submitted, from 1
-	Decisions []uint64 // numbers of the decisions on it, oldest first: see Book.Decision
+	Decisions []uint64 // numbers of the decisions on it, oldest first: see History.DecisionByNumber
 
-	Called   int       // in how many rounds
-	Hold     *Decision // the hold that it waits by; nil after an award
-	Stopping Origin    // its site was asked to stop it; zero: it was not
-	Digest   uint64    // of its submission (protocol.Submit.Mark); kept for live views alone
+	Called   int        // in how many rounds
+	Hold     *Decision  // the hold that it waits by; nil after an award
+	Stopping MessageRef // its site was asked to stop it; zero: it was not
+	Digest   uint64     // of its submission (protocol.Submit.Mark); kept for live views alone
 
 	lastCalled uint64 // the newest round of Called
 }
 
-// A Line is what remains of a round that is not kept in full.
-type Line struct {
+// A RoundSummary is what remains of a round that is not kept in full.
+type RoundSummary struct {
 	Round    uint64
 	At       protocol.Time         // of the call
 	Options  int                   // offered in time by all sites
@@ -73,33 +73,33 @@ type Line struct {
 	Until    protocol.Time         //
 }
 
-// A Hearing is one clearing round as one job met it.
-type Hearing struct {
+// A JobRound is one clearing round as one job met it.
+type JobRound struct {
 	Round    uint64
-	Called   Origin
+	Called   MessageRef
 	Closes   protocol.Time
 	Weights  protocol.Weights
 	Answers  []Answer // of every site known when the round was called, by name
-	Line     Line
+	Summary  RoundSummary
 	Decision Decision
 }
 
 // An Answer is what one site said of one job in one round.
 type Answer struct {
 	Site    string
-	Said    Origin // zero: the site was silent
-	Late    bool   // said after the round had closed, so not read
+	Message MessageRef // zero: the site was silent
+	Late    bool       // said after the round had closed, so not read
 	Why     protocol.Reason
-	Options []Priced // cheapest first; equal ones as the site said them
+	Options []PricedOption // cheapest first; equal ones as the site said them
 
 	Expect []protocol.Estimate // of a job that does not say how long it runs: what the site took it for
 }
 
-// A Priced is an option with what it costs by cause, under the weights and the
+// A PricedOption is an option with what it costs by cause, under the weights and the
 // shadow prices that the round was called with. Room is no cost of the job: it
 // is what the GPU-hours that it takes are worth to others by those prices, and
 // a clearing chooses by both together.
-type Priced struct {
+type PricedOption struct {
 	protocol.BidOption
 	Terms protocol.CostBreakdown
 	Room  protocol.Microdollars
@@ -107,31 +107,31 @@ type Priced struct {
 
 // A Decision is what the coordinator said about a job, and what came back.
 type Decision struct {
-	Kind  string // "award", "hold", "refuse"; "" while there is none
-	Said  Origin
-	Why   protocol.Reason
-	Site  string        // that was awarded it, or where the plan of a hold would run it
-	Start protocol.Time // planned; 0 if a hold has no plan
-	Until protocol.Time // of a hold: it is called again then, at the latest
+	Kind    string // "award", "hold", "refuse"; "" while there is none
+	Message MessageRef
+	Why     protocol.Reason
+	Site    string        // that was awarded it, or where the plan of a hold would run it
+	Start   protocol.Time // planned; 0 if a hold has no plan
+	Until   protocol.Time // of a hold: it is called again then, at the latest
 
 	Policy uint64 // version of the operators' policy, if it had rules
 
 	// Of an award.
 	Round    uint64
 	Epoch    uint64
-	Option   Priced // as of that round
-	Queue    bool   // it may wait at the site
+	Option   PricedOption // as of that round
+	Queue    bool         // it may wait at the site
 	Proof    protocol.Certificate
 	Answer   string // "accept", "decline", "preempted"; "" while there is none
-	Answered Origin
+	Answered MessageRef
 	Declined protocol.Reason // why it was declined, or its run preempted
-	Lapsed   bool            // nobody answered it in time, and the job was on sale again
+	Expired  bool            // nobody answered it in time, and the job was on sale again
 
 	Preempted *protocol.Preempted // its run was taken down to make room; nil: it was not
 
 	Starts   []KnownStart // when the job was to start, as it became known
-	Released Origin       // zero: it holds, or held to the end of its job
-	void     bool         // its site was declared gone, so a late accept counts for nothing
+	Released MessageRef   // zero: it holds, or held to the end of its job
+	voided   bool         // its site was declared gone, so a late accept counts for nothing
 }
 
 // A KnownStart is a start as it was known from an instant on: planned, then measured.
@@ -145,7 +145,7 @@ type KnownStart struct {
 // it until it is over, and nothing is known of its node before that.
 type Run struct {
 	Planned  bool // Started is when it was to start
-	Launched Origin
+	Launched MessageRef
 	Site     string
 	Epoch    uint64
 	Node     string
@@ -154,9 +154,9 @@ type Run struct {
 	Cap      protocol.Milliwatts // of each device; 0: none
 	Plan     time.Duration       // how long it was to take
 
-	Exited  Origin               // zero: it still runs
+	Exited  MessageRef           // zero: it still runs
 	Drawn   protocol.Millijoules // by its devices and its part of the host, as the hands measured
-	Done    Origin               // zero: not reported yet
+	Done    MessageRef           // zero: not reported yet
 	Started protocol.Time
 	Ended   protocol.Time
 	Cost    protocol.Usage // measured; Finish is Ended
@@ -167,14 +167,14 @@ type Run struct {
 
 	Transfer protocol.Microdollars // for moving its input; of a run that was paused
 
-	Settlement Origin // zero: not settled yet
+	Settlement MessageRef // zero: not settled yet
 	Settled    protocol.Settlement
 }
 
-// Award returns the award that the job runs or ran by: the last one, if it was not
+// CurrentAward returns the award that the job runs or ran by: the last one, if it was not
 // declined or preempted and did not lapse, and the job was not refused since; or nil.
-func (r JobRecord) Award() *Decision {
-	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && r.Awards[n-1].Preempted == nil && !r.Awards[n-1].Lapsed {
+func (r JobRecord) CurrentAward() *Decision {
+	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && r.Awards[n-1].Preempted == nil && !r.Awards[n-1].Expired {
 		return &r.Awards[n-1]
 	}
 	return nil
@@ -204,7 +204,7 @@ func (r *JobRecord) EndOf(a *Decision) (end protocol.Time, paused bool) {
 	switch {
 	case run == nil:
 		return 0, false
-	case run.Done != Origin{}:
+	case run.Done != MessageRef{}:
 		return run.Ended, run.Paused
 	}
 	return run.Exited.At, false
@@ -215,14 +215,14 @@ func (r *JobRecord) EndOf(a *Decision) (end protocol.Time, paused bool) {
 // Awarded until its run was to start.
 func (r *JobRecord) StateAt(t protocol.Time) (state State, site string) {
 	switch {
-	case r.Began() > t:
+	case r.BeginTime() > t:
 		return "", ""
-	case r.Refusal != nil && r.Refusal.Said.At <= t:
+	case r.Refusal != nil && r.Refusal.Message.At <= t:
 		return Refused, ""
 	}
 	var a *Decision
 	for i := range r.Awards {
-		if r.Awards[i].Said.At <= t {
+		if r.Awards[i].Message.At <= t {
 			a = &r.Awards[i]
 		}
 	}
@@ -244,11 +244,11 @@ func (r *JobRecord) StateAt(t protocol.Time) (state State, site string) {
 	return Ended, a.Site
 }
 
-// Began returns when the job was submitted, or called if the stream does not have its
+// BeginTime returns when the job was submitted, or called if the stream does not have its
 // submission.
-func (r *JobRecord) Began() protocol.Time {
-	if r.Submitted == (Origin{}) && len(r.Awards) > 0 {
-		return r.Awards[0].Said.At
+func (r *JobRecord) BeginTime() protocol.Time {
+	if r.Submitted == (MessageRef{}) && len(r.Awards) > 0 {
+		return r.Awards[0].Message.At
 	}
 	return r.Submitted.At
 }
@@ -266,8 +266,8 @@ func (d *Decision) StartAsOf(t protocol.Time) (start protocol.Time) {
 	return start
 }
 
-// Wait returns how long the job waited for its start; false before that is known.
-func (r JobRecord) Wait() (time.Duration, bool) {
+// WaitTime returns how long the job waited for its start; false before that is known.
+func (r JobRecord) WaitTime() (time.Duration, bool) {
 	if len(r.Parts) > 0 {
 		return r.Parts[0].Started.Sub(r.Job.Arrival), true
 	}
@@ -277,13 +277,13 @@ func (r JobRecord) Wait() (time.Duration, bool) {
 	return r.Run.Started.Sub(r.Job.Arrival), true
 }
 
-// Completion returns the time from arrival to end; false before the end.
-func (r JobRecord) Completion() (time.Duration, bool) {
+// CompletionTime returns the time from arrival to end; false before the end.
+func (r JobRecord) CompletionTime() (time.Duration, bool) {
 	if r.State != Ended {
 		return 0, false
 	}
 	return r.Run.Ended.Sub(r.Job.Arrival), true
 }
 
-// Late reports whether the job ended after its deadline.
-func (r JobRecord) Late() bool { return r.State == Ended && r.Run.Ended > r.Job.Deadline }
+// EndedLate reports whether the job ended after its deadline.
+func (r JobRecord) EndedLate() bool { return r.State == Ended && r.Run.Ended > r.Job.Deadline }

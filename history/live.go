@@ -17,20 +17,20 @@ const (
 // AddStep reads one step of a coordinator: the messages that it took in, and those that it
 // sent because of them. A submission that it did not take is of no job: one under the id of another, or of a
 // stranger.
-func (b *Book) AddStep(input, sent []protocol.Message) {
+func (b *History) AddStep(input, sent []protocol.Message) {
 	for _, m := range input {
-		if s, ok := m.Body.(protocol.Submit); !ok || tookSubmission(m.From, s.Job.ID, sent) {
-			b.Add(m)
+		if s, ok := m.Body.(protocol.Submit); !ok || isSubmissionAccepted(m.From, s.Job.ID, sent) {
+			b.AddMessage(m)
 		}
 	}
 	for _, m := range sent {
-		b.Add(m)
+		b.AddMessage(m)
 	}
 }
 
-// tookSubmission reports whether the coordinator answered that the job is on record.
+// isSubmissionAccepted reports whether the coordinator answered that the job is on record.
 // One that cannot be run is on record as refused.
-func tookSubmission(from protocol.Party, id protocol.JobID, sent []protocol.Message) bool {
+func isSubmissionAccepted(from protocol.Party, id protocol.JobID, sent []protocol.Message) bool {
 	return slices.ContainsFunc(sent, func(m protocol.Message) bool {
 		switch body := m.Body.(type) {
 		case protocol.Confirm:
@@ -42,22 +42,22 @@ func tookSubmission(from protocol.Party, id protocol.JobID, sent []protocol.Mess
 	})
 }
 
-// submitLive begins a job at once, for the coordinator has taken it. It may take the id
+// foldLiveSubmit begins a job at once, for the coordinator has taken it. It may take the id
 // of one that is over, which is forgotten.
-func (b *Book) submitLive(from Origin, s protocol.Submit) {
+func (b *History) foldLiveSubmit(from MessageRef, s protocol.Submit) {
 	id := s.Job.ID
 	if was := b.jobs[id]; was != nil {
-		if !was.over() {
+		if !was.isOver() {
 			b.repeats++
 			return
 		}
 		b.ended = slices.DeleteFunc(b.ended, func(x protocol.JobID) bool { return x == id })
 	}
-	b.begin(id, &entry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Digest()}})
+	b.beginJob(id, &jobEntry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Digest()}})
 }
 
 // forgetJobs notes that a job is over, and forgets the one that has been over for longest.
-func (b *Book) forgetJobs(id protocol.JobID) {
+func (b *History) forgetJobs(id protocol.JobID) {
 	if !b.cfg.Live {
 		return
 	}
@@ -74,7 +74,7 @@ func (b *Book) forgetJobs(id protocol.JobID) {
 }
 
 // forgetRounds drops the oldest tenth of the rounds where there are too many.
-func (b *Book) forgetRounds() {
+func (b *History) forgetRounds() {
 	if !b.cfg.Live || len(b.rounds) <= KeptRounds {
 		return
 	}

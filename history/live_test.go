@@ -18,7 +18,7 @@ func TestALiveViewIsBounded(t *testing.T) {
 	step := func(who, to protocol.Party, body protocol.Body) {
 		s.said = s.said[:0]
 		s.say(who, to, body)
-		b.Add(s.said[0])
+		b.AddMessage(s.said[0])
 	}
 	o := option(0, 1, 1)
 	for i := range 3 * KeptEnded {
@@ -44,7 +44,7 @@ func TestALiveViewIsBounded(t *testing.T) {
 	site := b.sites["oslo"]
 	kept := map[string]int{
 		"rounds": len(b.rounds), "calls": len(b.calls), "ended": len(b.ended), "decisions": len(b.decisions), "numbers": len(b.numbers),
-		"tenants": len(b.tenants), "sums": len(b.spent), "instances": len(b.begun), "problems": len(b.problems), "judged": len(b.judged),
+		"tenants": len(b.tenants), "sums": len(b.spent), "instances": len(b.inOrder), "problems": len(b.problems), "judged": len(b.judged),
 		"spoke": len(site.MessageTimes), "forecasts": len(site.Forecasts), "meters": len(site.Meters), "idle": len(site.Idles), "hours": len(site.hours),
 	}
 	bounds := map[string]int{"rounds": KeptRounds, "calls": KeptRounds, "ended": KeptEnded, "spoke": 1}
@@ -64,12 +64,12 @@ func TestALiveViewAgreesWithTheWhole(t *testing.T) {
 		s, _ := anyRun(t)
 		whole, live := New(Config{}), New(Config{Live: true})
 		for _, m := range s.said {
-			whole.Add(m)
-			live.Add(m)
+			whole.AddMessage(m)
+			live.AddMessage(m)
 		}
-		for _, id := range whole.Jobs() {
-			want, _ := whole.Job(id)
-			got, ok := live.Job(id)
+		for _, id := range whole.JobIDs() {
+			want, _ := whole.LatestJob(id)
+			got, ok := live.LatestJob(id)
 			if !ok || got.State != want.State || got.Called != want.Called || (got.Run == nil) != (want.Run == nil) {
 				t.Fatalf("job %s is %s after %d rounds; the whole history has it %s after %d", id, got.State, got.Called, want.State, want.Called)
 			}

@@ -41,18 +41,18 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 			s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.Preempted{Job: "a", Epoch: 1}) // by another
 			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a"})
 			b := s.book(Config{Live: live})
-			r, _ := b.Job("a")
-			if r.State != Preempted || !r.State.OnSale() || r.Award() != nil || r.Run != nil || len(r.Lost) != 1 || r.Hold == nil {
+			r, _ := b.LatestJob("a")
+			if r.State != Preempted || !r.State.OnSale() || r.CurrentAward() != nil || r.Run != nil || len(r.Lost) != 1 || r.Hold == nil {
 				t.Fatalf("inside %v, live %v: preempted and held, the job is %+v", inside, live, r)
 			}
-			if a := r.Awards[0]; a.Preempted.For != "b" || a.Preempted.Lost != 5*time.Minute || a.Released == (Origin{}) || r.Lost[0].Exited == (Origin{}) {
+			if a := r.Awards[0]; a.Preempted.For != "b" || a.Preempted.Lost != 5*time.Minute || a.Released == (MessageRef{}) || r.Lost[0].Exited == (MessageRef{}) {
 				t.Errorf("inside %v, live %v: its award is %+v, its run %+v", inside, live, a, r.Lost[0])
 			}
-			if problems := b.Check(nil); len(problems) > 0 && inside { // without it the devices are not known
+			if problems := b.CheckInvariants(nil); len(problems) > 0 && inside { // without it the devices are not known
 				t.Errorf("%v", problems)
 			}
 			s.say(protocol.Coordinator, protocol.AgentParty("lyon"), protocol.Award{Round: 3, Job: "a", Epoch: 2, Option: option(1, 1, 1)})
-			if r, _ := s.book(Config{Live: live}).Job("a"); r.State != Awarded || r.Award() == nil || r.Award().Site != "lyon" {
+			if r, _ := s.book(Config{Live: live}).LatestJob("a"); r.State != Awarded || r.CurrentAward() == nil || r.CurrentAward().Site != "lyon" {
 				t.Errorf("awarded to lyon, the job is %s", r.State)
 			}
 		}
@@ -62,7 +62,7 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 // At an instant before, the job ran; from then on it is preempted.
 func TestAPreemptedJobRanUntilThen(t *testing.T) {
 	b := preemptedRun(false).book(Config{})
-	r, _ := b.Job("a")
+	r, _ := b.LatestJob("a")
 	for at, want := range map[protocol.Time]State{noon.Add(10 * time.Minute): Running, noon.Add(20 * time.Minute): Preempted, noon.Add(time.Hour): Preempted} {
 		if got, _ := r.StateAt(at); got != want {
 			t.Errorf("at %s it was %s; want %s", at, got, want)

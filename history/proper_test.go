@@ -18,9 +18,9 @@ func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
 		s.call(1, job("a"))
 		s.say("agent/bern", protocol.Coordinator, lie)
 		b := s.book(Config{})
-		r, _ := b.Job("a")
-		if r.State != Waiting || r.Hearings[0].Decision.Kind != "" || len(b.Jobs()) != 1 || len(b.Rounds()) != 1 || len(b.Sites()[0].Pools) == 0 || b.inside || len(b.Check(nil)) != 0 {
-			t.Errorf("after %T of a site: %+v, %v", lie, r, b.Check(nil))
+		r, _ := b.LatestJob("a")
+		if r.State != Waiting || r.FullRounds[0].Decision.Kind != "" || len(b.JobIDs()) != 1 || len(b.RoundRecords()) != 1 || len(b.SiteRecords()[0].Pools) == 0 || b.hasLaunches || len(b.CheckInvariants(nil)) != 0 {
+			t.Errorf("after %T of a site: %+v, %v", lie, r, b.CheckInvariants(nil))
 		}
 	}
 }

@@ -72,21 +72,21 @@ func TestEveryCorrectRunAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, want := anyRun(t)
 		b := s.book(Config{})
-		for _, p := range b.Check(nodes) {
+		for _, p := range b.CheckInvariants(nodes) {
 			t.Error(p)
 		}
 		got := make(map[State]int)
-		for _, id := range b.Jobs() {
-			r, _ := b.Job(id)
+		for _, id := range b.JobIDs() {
+			r, _ := b.LatestJob(id)
 			got[r.State]++
-			if len(r.Hearings) > 2 {
-				t.Errorf("job %q keeps %d rounds in full; want at most 2", id, len(r.Hearings))
+			if len(r.FullRounds) > 2 {
+				t.Errorf("job %q keeps %d rounds in full; want at most 2", id, len(r.FullRounds))
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("fates = %v; want %v", got, want)
 		}
-		sum := b.Totals(meta)
+		sum := b.ComputeTotals(meta)
 		if sum.Jobs != sum.Placed+sum.Unplaced || sum.Unplaced != want[Refused]+want[Waiting] {
 			t.Errorf("%d jobs, %d placed, %d unplaced; want %v", sum.Jobs, sum.Placed, sum.Unplaced, want)
 		}
@@ -101,27 +101,27 @@ func TestACoordinatorsLedgerAddsUpToTheSame(t *testing.T) {
 		whole, heard := s.book(Config{}), New(Config{})
 		for _, m := range s.said {
 			if m.From == protocol.Coordinator || protocol.Coordinator.ShouldReceive(m) {
-				heard.Add(m)
+				heard.AddMessage(m)
 			}
 		}
-		for _, id := range whole.Jobs() {
-			w, _ := whole.Job(id)
-			h, _ := heard.Job(id)
+		for _, id := range whole.JobIDs() {
+			w, _ := whole.LatestJob(id)
+			h, _ := heard.LatestJob(id)
 			if w.State != h.State && w.State != Running {
 				t.Fatalf("job %q is %s; the coordinator's ledger says %s", id, w.State, h.State)
 			}
 			if w.State != Ended {
-				if _, known := h.Wait(); known {
+				if _, known := h.WaitTime(); known {
 					t.Fatalf("job %q has not ended, and its start is said to be known", id)
 				}
 				continue
 			}
-			got := [...]any{h.Run.Site, h.Run.Node, h.Run.Started, h.Run.Ended, h.Run.Cost, h.Run.Settled, h.Late()}
-			if want := [...]any{w.Run.Site, w.Run.Node, w.Run.Started, w.Run.Ended, w.Run.Cost, w.Run.Settled, w.Late()}; got != want {
+			got := [...]any{h.Run.Site, h.Run.Node, h.Run.Started, h.Run.Ended, h.Run.Cost, h.Run.Settled, h.EndedLate()}
+			if want := [...]any{w.Run.Site, w.Run.Node, w.Run.Started, w.Run.Ended, w.Run.Cost, w.Run.Settled, w.EndedLate()}; got != want {
 				t.Fatalf("job %q: %v; the coordinator's ledger says %v", id, want, got)
 			}
 		}
-		ws, hs := whole.Sites(), heard.Sites()
+		ws, hs := whole.SiteRecords(), heard.SiteRecords()
 		for i := range ws {
 			if ws[i].Ran != hs[i].Ran || ws[i].Jobs != hs[i].Jobs || ws[i].Paid != hs[i].Paid {
 				t.Fatalf("site %+v; the coordinator's ledger says %+v", ws[i], hs[i])
@@ -149,7 +149,7 @@ func TestTheOrderOfAnswersDoesNotMatter(t *testing.T) {
 			for _, site := range order {
 				s.offer(site, 1, menus[site])
 			}
-			r, _ := s.book(Config{}).Job("a")
+			r, _ := s.book(Config{}).LatestJob("a")
 			return r
 		}
 		got, want := tell(rapid.Permutation(sites).Draw(t, "order")), tell(sites)
@@ -159,7 +159,7 @@ func TestTheOrderOfAnswersDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Whatever is said, in whatever order, a Book neither fails nor loses a job.
+// Whatever is said, in whatever order, a History neither fails nor loses a job.
 func TestNothingThatIsSaidBreaksABook(t *testing.T) {
 	var bodies []protocol.Message
 	bodies = append(bodies, twoRounds().said...)
@@ -168,15 +168,15 @@ func TestNothingThatIsSaidBreaksABook(t *testing.T) {
 		seen := false
 		for i, m := range rapid.SliceOfN(rapid.SampledFrom(bodies), 0, 40).Draw(t, "said") {
 			m.Seq = uint64(i + 1)
-			b.Add(m)
+			b.AddMessage(m)
 			seen = seen || m.KindName() == "submit" || m.KindName() == "call"
 		}
-		b.Check(nodes)
-		b.Totals(meta)
-		b.Rounds()
-		b.Sites()
-		b.Busy(noon, at(3*time.Hour), time.Hour)
-		if _, ok := b.Job("a"); ok != seen {
+		b.CheckInvariants(nodes)
+		b.ComputeTotals(meta)
+		b.RoundRecords()
+		b.SiteRecords()
+		b.GPUsHeldBySite(noon, at(3*time.Hour), time.Hour)
+		if _, ok := b.LatestJob("a"); ok != seen {
 			t.Errorf("Job(a) is known: %v; submitted or called: %v", ok, seen)
 		}
 	})

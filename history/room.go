@@ -28,19 +28,19 @@ type edge struct {
 }
 
 // checkRoom replays every launch and exit, and looks at each instant between.
-func (b *Book) checkRoom(nodes []Node) {
+func (b *History) checkRoom(nodes []Node) {
 	known := make(map[machine]Node, len(nodes))
 	for _, n := range nodes {
 		known[machine{n.Site, n.Name}] = n
 	}
 	edges := make(map[machine][]edge)
-	for id, e := range b.entries() {
+	for id, e := range b.allEntries() {
 		r := e.rec
-		for _, run := range r.runs() {
+		for _, run := range r.allRuns() {
 			m := machine{run.Site, run.Node}
 			node, ok := known[m]
 			if nodes != nil && !ok {
-				b.wrong("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
+				b.addProblem("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
 			}
 			b.checkDevices(r.Job, run, node, ok)
 			enter, leave := run.Launched.At, run.Exited.At
@@ -57,12 +57,12 @@ func (b *Book) checkRoom(nodes []Node) {
 		return cmp.Or(cmp.Compare(x.site, y.site), cmp.Compare(x.name, y.name))
 	}) {
 		node, ok := known[m]
-		b.sweep(m, edges[m], node, ok)
+		b.checkMachine(m, edges[m], node, ok)
 	}
 }
 
-// runs returns every run of a job, lost ones first.
-func (r JobRecord) runs() (all []*Run) {
+// allRuns returns every run of a job, lost ones first.
+func (r JobRecord) allRuns() (all []*Run) {
 	for i := range r.Lost {
 		all = append(all, &r.Lost[i])
 	}
@@ -76,26 +76,26 @@ func (r JobRecord) runs() (all []*Run) {
 }
 
 // checkDevices holds a launch to what its job asked for.
-func (b *Book) checkDevices(job protocol.Job, run *Run, node Node, known bool) {
+func (b *History) checkDevices(job protocol.Job, run *Run, node Node, known bool) {
 	id := job.ID
 	devices := slices.Clone(run.Devices)
 	slices.Sort(devices)
 	switch {
 	case len(devices) != job.GPUs:
-		b.wrong("devices", id, run.Site, "wants %d GPUs, got devices %v", job.GPUs, run.Devices)
+		b.addProblem("devices", id, run.Site, "wants %d GPUs, got devices %v", job.GPUs, run.Devices)
 	case len(slices.Compact(devices)) != len(run.Devices):
-		b.wrong("devices", id, run.Site, "got a device twice: %v", run.Devices)
+		b.addProblem("devices", id, run.Site, "got a device twice: %v", run.Devices)
 	case len(devices) > 0 && devices[0] < 0, known && len(devices) > 0 && devices[len(devices)-1] >= node.GPUs:
-		b.wrong("devices", id, run.Site, "got devices %v of %q, which has %d", run.Devices, run.Node, node.GPUs)
+		b.addProblem("devices", id, run.Site, "got devices %v of %q, which has %d", run.Devices, run.Node, node.GPUs)
 	case job.GPUs > 0 && len(job.Models) > 0 && !slices.Contains(job.Models, run.Model),
 		known && job.GPUs > 0 && run.Model != node.Model:
-		b.wrong("model", id, run.Site, "runs on model %q of %q; node %q, allowed %v", run.Model, run.Node, node.Model, job.Models)
+		b.addProblem("model", id, run.Site, "runs on model %q of %q; node %q, allowed %v", run.Model, run.Node, node.Model, job.Models)
 	}
 }
 
-// sweep goes through a machine's life. At one instant, what leaves makes room
+// checkMachine goes through a machine's life. At one instant, what leaves makes room
 // for what comes. Each kind of room is reported once for a machine.
-func (b *Book) sweep(m machine, edges []edge, node Node, known bool) {
+func (b *History) checkMachine(m machine, edges []edge, node Node, known bool) {
 	slices.SortStableFunc(edges, func(x, y edge) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), leavesFirst(x, y))
 	})
@@ -106,7 +106,7 @@ func (b *Book) sweep(m machine, edges []edge, node Node, known bool) {
 	over := func(e edge, code string, used, have int64) {
 		if used > have && !said[code] {
 			said[code] = true
-			b.wrong(code, e.job.ID, m.site, "at %v node %q gives %d of %d", e.at, m.name, used, have)
+			b.addProblem(code, e.job.ID, m.site, "at %v node %q gives %d of %d", e.at, m.name, used, have)
 		}
 	}
 	for _, e := range edges {

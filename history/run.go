@@ -2,38 +2,38 @@ package history
 
 import "github.com/gridbid/gridbid/protocol"
 
-// plan notes where a job is to run, on a ledger that will not tell of its launch.
-func (b *Book) plan(from Origin, id protocol.JobID, epoch uint64, start protocol.Time) {
+// planRun notes where a job is to run, on a ledger that will not tell of its launch.
+func (b *History) planRun(from MessageRef, id protocol.JobID, epoch uint64, start protocol.Time) {
 	e := b.jobs[id]
-	if b.inside || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
+	if b.hasLaunches || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
 		return
 	}
-	if a := e.rec.Award(); a != nil && a.Site == from.From.SiteName() && a.Epoch == epoch {
+	if a := e.rec.CurrentAward(); a != nil && a.Site == from.From.SiteName() && a.Epoch == epoch {
 		o := a.Option
 		e.rec.Run = &Run{Planned: true, Site: a.Site, Epoch: epoch, Model: o.Model, Cap: o.Cap, Plan: o.Finish.Sub(o.Start), Started: max(start, from.At)}
 	}
 }
 
-func (b *Book) launch(from Origin, m protocol.Launch) {
-	b.inside = true
+func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
+	b.hasLaunches = true
 	e := b.jobs[m.Job.ID]
 	site := from.From.SiteName()
 	if e == nil {
-		b.wrong("launched-unknown-job", m.Job.ID, site, "a launch of a job that nobody submitted")
+		b.addProblem("launched-unknown-job", m.Job.ID, site, "a launch of a job that nobody submitted")
 		return
 	}
-	switch award := e.rec.Award(); {
+	switch award := e.rec.CurrentAward(); {
 	case e.rec.State == Refused:
-		b.wrong("refused-and-placed", m.Job.ID, site, "launched, and was refused")
+		b.addProblem("refused-and-placed", m.Job.ID, site, "launched, and was refused")
 	case e.rec.Run != nil && !e.rec.Run.Planned:
 		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
-			b.wrong("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
+			b.addProblem("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
 		}
 		return
 	case award == nil || award.Site != site || award.Epoch != m.Epoch:
-		b.wrong("launched-without-award", m.Job.ID, site, "launched under epoch %d, which was not awarded here", m.Epoch)
+		b.addProblem("launched-without-award", m.Job.ID, site, "launched under epoch %d, which was not awarded here", m.Epoch)
 	case award.Answer != "accept":
-		b.wrong("launched-without-accept", m.Job.ID, site, "launched before the award was accepted")
+		b.addProblem("launched-without-accept", m.Job.ID, site, "launched before the award was accepted")
 	}
 	e.rec.State = Running
 	e.rec.Run = &Run{
@@ -42,37 +42,37 @@ func (b *Book) launch(from Origin, m protocol.Launch) {
 	}
 }
 
-// running returns the job's run at the site that speaks, or nil and a problem.
-func (b *Book) running(from Origin, id protocol.JobID, epoch uint64, what string) (*entry, *Run) {
+// findRun returns the job's run at the site that speaks, or nil and a problem.
+func (b *History) findRun(from MessageRef, id protocol.JobID, epoch uint64, what string) (*jobEntry, *Run) {
 	site := from.From.SiteName()
 	e := b.jobs[id]
 	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.Planned && what != "done" {
-		b.wrong(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
+		b.addProblem(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
 		return nil, nil
 	}
 	return e, e.rec.Run
 }
 
-func (b *Book) started(from Origin, m protocol.Started) {
-	e, r := b.running(from, m.Job, m.Epoch, "started")
+func (b *History) foldStarted(from MessageRef, m protocol.Started) {
+	e, r := b.findRun(from, m.Job, m.Epoch, "started")
 	if r == nil {
 		return
 	}
 	r.Started = from.At
-	if a := e.rec.Award(); a != nil {
+	if a := e.rec.CurrentAward(); a != nil {
 		a.Starts = append(a.Starts, KnownStart{from.At, from.At, false})
 	}
 }
 
-func (b *Book) exited(from Origin, m protocol.Finished) {
-	site := b.site(from.From.SiteName())
-	_, r := b.running(from, m.Job, m.Epoch, "exited")
-	if r != nil && r.Exited != (Origin{}) {
-		b.wrong("exited-twice", m.Job, site.Site, "exited before, at %v", r.Exited.At)
+func (b *History) foldFinished(from MessageRef, m protocol.Finished) {
+	site := b.siteRecord(from.From.SiteName())
+	_, r := b.findRun(from, m.Job, m.Epoch, "exited")
+	if r != nil && r.Exited != (MessageRef{}) {
+		b.addProblem("exited-twice", m.Job, site.Site, "exited before, at %v", r.Exited.At)
 		return
 	}
 	for _, s := range m.Draw {
-		site.hour(s.Hour).drawn += s.Energy
+		site.meteredHour(s.Hour).drawn += s.Energy
 		if r != nil {
 			r.Drawn += s.Energy
 		}
@@ -82,42 +82,42 @@ func (b *Book) exited(from Origin, m protocol.Finished) {
 	}
 }
 
-// lost closes a run that its site could not keep up. What it drew served nobody:
+// foldInterrupted closes a run that its site could not keep up. What it drew served nobody:
 // the site's own meter has it, not the job's bill.
-func (b *Book) lost(from Origin, m protocol.Interrupted) {
-	e, r := b.running(from, m.Job, m.Epoch, "lost")
+func (b *History) foldInterrupted(from MessageRef, m protocol.Interrupted) {
+	e, r := b.findRun(from, m.Job, m.Epoch, "lost")
 	if r == nil {
 		return
 	}
-	if r.Exited != (Origin{}) {
-		b.wrong("lost-after-exit", m.Job, r.Site, "lost, but it exited at %v", r.Exited.At)
+	if r.Exited != (MessageRef{}) {
+		b.addProblem("lost-after-exit", m.Job, r.Site, "lost, but it exited at %v", r.Exited.At)
 		return
 	}
 	r.Exited = from
-	if a := e.rec.Award(); a != nil {
-		a.release(from)
+	if a := e.rec.CurrentAward(); a != nil {
+		a.releaseAward(from)
 	}
 	e.rec.Lost = append(e.rec.Lost, *r)
 	e.rec.Run, e.rec.State = nil, Waiting
 }
 
-// preempted closes a run that its site took down to make room: the job is on sale again.
-func (b *Book) preempted(from Origin, m protocol.Preempted) {
+// foldPreempted closes a run that its site took down to make room: the job is on sale again.
+func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 	e := b.jobs[m.Job]
-	if e == nil || e.over() || len(e.rec.Awards) == 0 {
-		b.stray++
+	if e == nil || e.isOver() || len(e.rec.Awards) == 0 {
+		b.ignored++
 		return
 	}
 	a := &e.rec.Awards[len(e.rec.Awards)-1]
 	if a.Site != from.From.SiteName() || a.Epoch != m.Epoch || a.Answer == "decline" || a.Preempted != nil || e.rec.State == Ended {
-		b.stray++
+		b.ignored++
 		return
 	}
 	a.Preempted, a.Answer, a.Answered, a.Declined = &m, "preempted", from, m.Why
-	a.release(from)
-	e.note(*a)
+	a.releaseAward(from)
+	e.updateAward(*a)
 	if r := e.rec.Run; r != nil {
-		if r.Exited == (Origin{}) {
+		if r.Exited == (MessageRef{}) {
 			r.Exited = from
 		}
 		e.rec.Lost = append(e.rec.Lost, *r)
@@ -125,14 +125,14 @@ func (b *Book) preempted(from Origin, m protocol.Preempted) {
 	e.rec.Run, e.rec.State = nil, Preempted
 }
 
-func (b *Book) done(from Origin, m protocol.UsageReport) {
-	b.plan(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
-	e, r := b.running(from, m.Job, m.Epoch, "done")
+func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
+	b.planRun(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
+	e, r := b.findRun(from, m.Job, m.Epoch, "done")
 	if r == nil {
 		return
 	}
-	if r.Done != (Origin{}) {
-		b.wrong("done-twice", m.Job, r.Site, "reported done before, at %v", r.Done.At)
+	if r.Done != (MessageRef{}) {
+		b.addProblem("done-twice", m.Job, r.Site, "reported done before, at %v", r.Done.At)
 		return
 	}
 	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
@@ -141,14 +141,14 @@ func (b *Book) done(from Origin, m protocol.UsageReport) {
 	}
 	r.Cost = protocol.Usage{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
 	r.Estimated, r.Failed = m.Estimated, m.Failed
-	s := b.site(r.Site)
-	s.Jobs = sum(s.Jobs, r.Cost)
-	b.spend(from.At, r.Cost, 1, m.Left == 0 && m.Ended > e.rec.Job.Deadline)
-	if a := e.rec.Award(); a != nil {
+	s := b.siteRecord(r.Site)
+	s.Jobs = addUsage(s.Jobs, r.Cost)
+	b.addCost(from.At, r.Cost, 1, m.Left == 0 && m.Ended > e.rec.Job.Deadline)
+	if a := e.rec.CurrentAward(); a != nil {
 		a.Starts = append(a.Starts, KnownStart{from.At, m.Started, false})
 	}
 	if r.Paused = m.Left > 0; r.Paused {
-		if a := e.rec.Award(); a != nil {
+		if a := e.rec.CurrentAward(); a != nil {
 			r.Transfer = a.Option.Transfer
 		}
 		e.rec.Parts = append(e.rec.Parts, *r)
@@ -157,12 +157,12 @@ func (b *Book) done(from Origin, m protocol.UsageReport) {
 	}
 	e.rec.State = Ended
 	s.Ran++
-	if e.rec.Late() {
+	if e.rec.EndedLate() {
 		s.Late++
 	}
 }
 
-func (b *Book) settled(from Origin, m protocol.Settlement) {
+func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 	e := b.jobs[m.Job]
 	var r *Run
 	switch {
@@ -174,12 +174,12 @@ func (b *Book) settled(from Origin, m protocol.Settlement) {
 	}
 	switch {
 	case r == nil:
-		b.wrong("settled-before-end", m.Job, m.Site, "settled, but it has not been reported done")
-	case r.Settlement != (Origin{}):
-		b.wrong("settled-twice", m.Job, m.Site, "settled before, at %v", r.Settlement.At)
+		b.addProblem("settled-before-end", m.Job, m.Site, "settled, but it has not been reported done")
+	case r.Settlement != (MessageRef{}):
+		b.addProblem("settled-twice", m.Job, m.Site, "settled before, at %v", r.Settlement.At)
 	default:
 		r.Settlement, r.Settled = from, m
-		s := b.site(m.Site)
+		s := b.siteRecord(m.Site)
 		s.Paid += m.Paid
 		if !m.Part {
 			s.Settled++
@@ -188,15 +188,15 @@ func (b *Book) settled(from Origin, m protocol.Settlement) {
 	}
 }
 
-// cancel notes that a site was asked to stop a job. A site that comes back after it was
+// foldCancel notes that a site was asked to stop a job. A site that comes back after it was
 // declared gone is asked to stop its old runs: that is another run.
-func (b *Book) cancel(from Origin, to protocol.Party, m protocol.Cancel) {
+func (b *History) foldCancel(from MessageRef, to protocol.Party, m protocol.Cancel) {
 	e := b.jobs[m.Job]
-	if e == nil || e.over() {
+	if e == nil || e.isOver() {
 		return
 	}
-	a := e.rec.Award()
-	if a == nil || a.Answer != "accept" || a.Released != (Origin{}) {
+	a := e.rec.CurrentAward()
+	if a == nil || a.Answer != "accept" || a.Released != (MessageRef{}) {
 		return
 	}
 	if from.From == protocol.OperatorAPI || from.From == protocol.Coordinator && to == protocol.AgentParty(a.Site) && m.Epoch == a.Epoch {
@@ -204,13 +204,13 @@ func (b *Book) cancel(from Origin, to protocol.Party, m protocol.Cancel) {
 	}
 }
 
-// less takes one bill from another.
-func less(a, b protocol.Usage) protocol.Usage {
-	return sum(a, protocol.Usage{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
+// subtractUsage takes one bill from another.
+func subtractUsage(a, b protocol.Usage) protocol.Usage {
+	return addUsage(a, protocol.Usage{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
 }
 
-// sum adds two bills. A sum has no finish.
-func sum(a, b protocol.Usage) protocol.Usage {
+// addUsage adds two bills. A sum has no finish.
+func addUsage(a, b protocol.Usage) protocol.Usage {
 	return protocol.Usage{
 		IT: a.IT + b.IT, Energy: a.Energy + b.Energy,
 		Carbon: a.Carbon + b.Carbon, Money: a.Money + b.Money,

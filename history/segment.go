@@ -11,8 +11,8 @@ type RunSegment struct {
 	Over bool // Run.Ended is known
 }
 
-// Segments returns the segments of a job, oldest first.
-func (r *JobRecord) Segments() (all []RunSegment) {
+// RunSegments returns the segments of a job, oldest first.
+func (r *JobRecord) RunSegments() (all []RunSegment) {
 	for i := range r.Parts {
 		all = append(all, RunSegment{Job: r.Job, Run: &r.Parts[i], Over: true})
 	}
@@ -30,7 +30,7 @@ func (r *JobRecord) SegmentAt(when protocol.Time) (RunSegment, bool) {
 			return RunSegment{Job: r.Job, Run: x, Over: true}, true
 		}
 	}
-	for _, s := range r.Segments() {
+	for _, s := range r.RunSegments() {
 		if s.Run.Started <= when && (!s.Over || when < s.Run.Ended) {
 			return s, true
 		}
@@ -48,9 +48,9 @@ func (r *JobRecord) AwardOf(run *Run) *Decision {
 	return nil
 }
 
-// held returns the thousandths of a GPU times milliseconds that the segment held in
+// gpuTimeHeld returns the thousandths of a GPU times milliseconds that the segment held in
 // [from, to).
-func (s RunSegment) held(from, to protocol.Time) int64 {
+func (s RunSegment) gpuTimeHeld(from, to protocol.Time) int64 {
 	if s.Over {
 		to = min(to, s.Run.Ended)
 	}

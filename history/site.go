@@ -9,9 +9,9 @@ import (
 
 // An Inventory is what a site consists of from an instant on, as it reported.
 type Inventory struct {
-	At    protocol.Time
-	Pools []protocol.Pool
-	Gone  bool // an operator declared the site gone: it has nothing
+	At             protocol.Time
+	Pools          []protocol.Pool
+	Decommissioned bool // an operator declared the site gone: it has nothing
 }
 
 // A Forecast is a site's grid as it was sent with a bid.
@@ -28,8 +28,8 @@ type MeterReport struct {
 
 // IdleGPUs is what a site reported of its idle GPUs, in thousandths.
 type IdleGPUs struct {
-	At            protocol.Time
-	Idle, Useless protocol.Milli // Useless: of Idle, those that the usual jobs could not have used
+	At             protocol.Time
+	Idle, Unusable protocol.Milli // Useless: of Idle, those that the usual jobs could not have used
 }
 
 // A LastBid is the state of a site as its newest bid reports it. Values of the grid that
@@ -40,8 +40,8 @@ type LastBid struct {
 	Grid protocol.GridForecast
 }
 
-// bid keeps the state of the site that a bid reports.
-func (s *SiteRecord) bid(at protocol.Time, m protocol.Bids) {
+// applyBid keeps the state of the site that a bid reports.
+func (s *SiteRecord) applyBid(at protocol.Time, m protocol.Bids) {
 	s.answered, s.SilentRounds = true, 0
 	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Capacity, m.Grid.From
 	if len(m.Grid.Price) > 0 {
@@ -95,17 +95,17 @@ func (s *SiteRecord) IdleGPUsAt(at protocol.Time) (last IdleGPUs, ok bool) {
 	return last, ok
 }
 
-// Site returns what is known of a site that sent a message; nil of any other. It is the
-// Book's own and must not be changed.
-func (b *Book) Site(name string) *SiteRecord {
+// ReportingSite returns what is known of a site that sent a message; nil of any other. It is the
+// History's own and must not be changed.
+func (b *History) ReportingSite(name string) *SiteRecord {
 	if s := b.sites[name]; s != nil && len(s.MessageTimes) > 0 {
 		return s
 	}
 	return nil
 }
 
-// SiteNames returns the sites that sent a message, by name.
-func (b *Book) SiteNames() (all []string) {
+// ReportingSiteNames returns the sites that sent a message, by name.
+func (b *History) ReportingSiteNames() (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
 		if name != "" && len(b.sites[name].MessageTimes) > 0 {
 			all = append(all, name)
@@ -115,12 +115,12 @@ func (b *Book) SiteNames() (all []string) {
 }
 
 // noteMessageTime notes when a site's agent sent a message. A live view keeps the newest alone.
-func (b *Book) noteMessageTime(m protocol.Message) {
+func (b *History) noteMessageTime(m protocol.Message) {
 	name := m.From.SiteName()
 	if m.From != protocol.AgentParty(name) {
 		return
 	}
-	s := b.site(name)
+	s := b.siteRecord(name)
 	if b.cfg.Live {
 		s.MessageTimes = append(s.MessageTimes[:0], max(s.LastMessage(), m.At))
 		return
@@ -128,30 +128,30 @@ func (b *Book) noteMessageTime(m protocol.Message) {
 	s.MessageTimes = append(s.MessageTimes, m.At)
 }
 
-func (b *Book) hello(from Origin, m protocol.RegisterSite) {
-	s := b.site(m.Site)
-	s.Pools, s.greeted, s.gone = m.Pools, from.At, false
+func (b *History) foldRegisterSite(from MessageRef, m protocol.RegisterSite) {
+	s := b.siteRecord(m.Site)
+	s.Pools, s.registeredAt, s.decommissioned = m.Pools, from.At, false
 	s.Registered, s.answered = true, true
 	if b.cfg.Live {
 		return
 	}
-	if n := len(s.Inventories); n == 0 || s.Inventories[n-1].Gone || !slices.Equal(s.Inventories[n-1].Pools, m.Pools) {
+	if n := len(s.Inventories); n == 0 || s.Inventories[n-1].Decommissioned || !slices.Equal(s.Inventories[n-1].Pools, m.Pools) {
 		s.Inventories = append(s.Inventories, Inventory{At: from.At, Pools: m.Pools})
 	}
 }
 
-// Gone reports whether an operator declared the site gone, and it has not greeted since.
-func (s *SiteRecord) Gone() bool { return s.gone }
+// IsDecommissioned reports whether an operator declared the site gone, and it has not greeted since.
+func (s *SiteRecord) IsDecommissioned() bool { return s.decommissioned }
 
-// leave notes that an operator declared the site gone. A hello with a later time
+// decommission notes that an operator declared the site gone. A hello with a later time
 // counts, in whichever order the two were written; a live view has them in order.
 // Should the site come back, it begins anew.
-func (s *SiteRecord) leave(at protocol.Time, live bool) {
-	if live || s.greeted < at {
-		s.gone, s.Drained = true, false
+func (s *SiteRecord) decommission(at protocol.Time, live bool) {
+	if live || s.registeredAt < at {
+		s.decommissioned, s.Drained = true, false
 	}
 	if n := len(s.Inventories); n > 0 && s.Inventories[n-1].At < at {
-		s.Inventories = append(s.Inventories, Inventory{At: at, Gone: true})
+		s.Inventories = append(s.Inventories, Inventory{At: at, Decommissioned: true})
 	}
 }
 
@@ -167,33 +167,33 @@ func (s *SiteRecord) addForecast(f Forecast) {
 
 // addIdle keeps what a bid reports of idle GPUs, where it differs from the report before.
 func (s *SiteRecord) addIdle(x IdleGPUs) {
-	if x.Idle < 0 || x.Useless < 0 || x.Useless > x.Idle {
+	if x.Idle < 0 || x.Unusable < 0 || x.Unusable > x.Idle {
 		return // it cannot be true
 	}
-	if n := len(s.Idles); n > 0 && s.Idles[n-1].Idle == x.Idle && s.Idles[n-1].Useless == x.Useless {
+	if n := len(s.Idles); n > 0 && s.Idles[n-1].Idle == x.Idle && s.Idles[n-1].Unusable == x.Unusable {
 		return
 	}
 	s.Idles = append(s.Idles, x)
 	s.reportsIdle = s.reportsIdle || x.Idle > 0
 }
 
-func (b *Book) meter(from Origin, m protocol.SiteUsage) {
-	s := b.site(from.From.SiteName())
-	s.Idle = sum(s.Idle, m.Idle)
+func (b *History) foldSiteUsage(from MessageRef, m protocol.SiteUsage) {
+	s := b.siteRecord(from.From.SiteName())
+	s.Idle = addUsage(s.Idle, m.Idle)
 	s.Metered += m.Total
 	if b.cfg.Live {
 		return
 	}
-	h := s.hour(m.Hour)
+	h := s.meteredHour(m.Hour)
 	h.idle += m.Idle.IT
 	h.total += m.Total
 	s.Meters = append(s.Meters, MeterReport{from.At, m})
-	b.spend(from.At, m.Idle, 1, false)
+	b.addCost(from.At, m.Idle, 1, false)
 }
 
-// A Spent is what the run had cost when something was added to it: bills of ended
+// A CostSoFar is what the run had cost when something was added to it: bills of ended
 // jobs, and idle draw as far as it was metered.
-type Spent struct {
+type CostSoFar struct {
 	At     protocol.Time
 	Energy protocol.Millijoules
 	Carbon protocol.Milligrams
@@ -201,16 +201,16 @@ type Spent struct {
 	Late   int // jobs that ended after their deadline
 }
 
-// Spent returns the running sums, by time. The slice is the Book's own.
-func (b *Book) Spent() []Spent { return b.spent }
+// RunningCosts returns the running sums, by time. The slice is the History's own.
+func (b *History) RunningCosts() []CostSoFar { return b.spent }
 
-// spend adds a bill to the running sums, or takes one back: times is 1 or -1. One
+// addCost adds a bill to the running sums, or takes one back: times is 1 or -1. One
 // wrong clock does not put off the messages of others after it.
-func (b *Book) spend(at protocol.Time, bill protocol.Usage, times int64, late bool) {
+func (b *History) addCost(at protocol.Time, bill protocol.Usage, times int64, late bool) {
 	if b.cfg.Live {
 		return
 	}
-	var s Spent
+	var s CostSoFar
 	if n := len(b.spent); n > 0 {
 		s = b.spent[n-1]
 	}

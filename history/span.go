@@ -36,7 +36,7 @@ type span struct {
 }
 
 // Coverage returns the time that the stream covers so far.
-func (b *Book) Coverage() Coverage { return b.span.Coverage }
+func (b *History) Coverage() Coverage { return b.span.Coverage }
 
 // beginIncarnation notes that a coordinator's recorder writes of one of its
 // incarnations. If the one before is missing, it was another's and is in another log.
@@ -47,14 +47,14 @@ func (s *span) beginIncarnation(at protocol.Time, number uint64) {
 	s.incarnation = max(s.incarnation, number)
 }
 
-// extend extends the covered time by a message.
-func (s *span) extend(m protocol.Message) {
+// extendSpan extends the covered time by a message.
+func (s *span) extendSpan(m protocol.Message) {
 	s.Live = s.Live || m.From == protocol.InputRecorder
 	if m.At == 0 { // a compacted log has no time of its own
 		return
 	}
 	if m.From == protocol.Coordinator || m.From == protocol.InputRecorder {
-		widen(&s.ofCoordinator.first, &s.ofCoordinator.last, m.At)
+		widenRange(&s.ofCoordinator.first, &s.ofCoordinator.last, m.At)
 	} else {
 		if s.lastOf == nil {
 			s.lastOf = make(map[string]protocol.Time)
@@ -63,7 +63,7 @@ func (s *span) extend(m protocol.Message) {
 		s.lastOf[key] = max(s.lastOf[key], m.At)
 	}
 	if !s.Live {
-		widen(&s.First, &s.Last, m.At)
+		widenRange(&s.First, &s.Last, m.At)
 		return
 	}
 	s.First, s.Last = s.ofCoordinator.first, s.ofCoordinator.last
@@ -77,7 +77,7 @@ func (s *span) extendArrivals(arrival protocol.Time) {
 	s.LastArrivalDay = max(s.LastArrivalDay, arrival.Floor(24*time.Hour))
 }
 
-func widen(first, last *protocol.Time, at protocol.Time) {
+func widenRange(first, last *protocol.Time, at protocol.Time) {
 	if *first == 0 || at < *first {
 		*first = at
 	}

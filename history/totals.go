@@ -79,9 +79,9 @@ type Totals struct {
 	WallS     float64 `json:"wall_s"`
 }
 
-// Usual reports whether the sites of the run knew of their grids what sites know.
+// HasDefaultKnowledge reports whether the sites of the run knew of their grids what sites know.
 // Where they knew more, or less, the run is there to compare with, and no rival.
-func (t Totals) Usual() bool { return !strings.Contains(t.Policy, "/") }
+func (t Totals) HasDefaultKnowledge() bool { return !strings.Contains(t.Policy, "/") }
 
 // A Spread says how a figure is spread over jobs. Percentiles are the smallest
 // value that so large a part of the jobs does not pass. Without jobs all are 0.
@@ -92,9 +92,9 @@ type Spread struct {
 	Max  float64 `json:"max"`
 }
 
-// Totals sums the run up. All of it but Meta's own figures is computed from
+// ComputeTotals sums the run up. All of it but Meta's own figures is computed from
 // integers of the record, so the same record gives the same figures.
-func (b *Book) Totals(m Meta) Totals {
+func (b *History) ComputeTotals(m Meta) Totals {
 	t := Totals{
 		Schema: Schema, Scenario: m.Scenario, Seed: m.Seed, Policy: m.Policy,
 		FragRatio: m.Frag, WallS: m.Wall.Seconds(),
@@ -102,30 +102,30 @@ func (b *Book) Totals(m Meta) Totals {
 	}
 	var terms protocol.CostBreakdown
 	var waits, completions, slowdowns []int64
-	for _, e := range b.entries() {
+	for _, e := range b.allEntries() {
 		r := e.rec
-		t.count(r)
-		c := r.cost(m)
+		t.countJob(r)
+		c := r.nonEnergyCost(m)
 		terms.Transfer += c.Transfer
 		terms.Delay += c.Delay
 		terms.Late += c.Late
-		if wait, ok := r.Wait(); ok {
+		if wait, ok := r.WaitTime(); ok {
 			waits = append(waits, wait.Milliseconds())
 		}
-		if jct, ok := r.Completion(); ok {
+		if jct, ok := r.CompletionTime(); ok {
 			completions = append(completions, jct.Milliseconds())
-			slowdowns = append(slowdowns, slowdown(r.Job, jct))
+			slowdowns = append(slowdowns, boundedSlowdown(r.Job, jct))
 		}
 	}
-	t.WaitS, t.JCTS, t.Slowdown = spread(waits), spread(completions), spread(slowdowns)
+	t.WaitS, t.JCTS, t.Slowdown = spreadOf(waits), spreadOf(completions), spreadOf(slowdowns)
 	t.Decisions = t.Awards + t.Holds + t.Refused
-	t.GPUUtil = b.util(m)
-	t.Gap = b.gap()
-	b.bill(&t, terms, m.Weights)
+	t.GPUUtil = b.gpuUtilization(m)
+	t.Gap = b.clearingGap()
+	b.fillCosts(&t, terms, m.Weights)
 	return t
 }
 
-func (t *Totals) count(r JobRecord) {
+func (t *Totals) countJob(r JobRecord) {
 	t.Jobs++
 	t.Awards += len(r.Awards)
 	switch {
@@ -137,21 +137,21 @@ func (t *Totals) count(r JobRecord) {
 	default:
 		t.Unplaced++
 	}
-	if r.Late() {
+	if r.EndedLate() {
 		t.Late++
 	}
 }
 
-// bill adds what the sites drew to what the jobs cost otherwise.
+// fillCosts adds what the sites drew to what the jobs cost otherwise.
 //
 // METHOD, section 1: objective = energy + carbon + transfer + delay +
 // lateness, all measured, idle draw included.
-func (b *Book) bill(t *Totals, terms protocol.CostBreakdown, w protocol.Weights) {
+func (b *History) fillCosts(t *Totals, terms protocol.CostBreakdown, w protocol.Weights) {
 	var idle, all protocol.Usage
 	var paid protocol.Microdollars
-	for _, s := range b.Sites() {
-		idle = sum(idle, s.Idle)
-		all = sum(all, sum(s.Idle, s.Jobs))
+	for _, s := range b.SiteRecords() {
+		idle = addUsage(idle, s.Idle)
+		all = addUsage(all, addUsage(s.Idle, s.Jobs))
 		paid += s.Paid
 	}
 	terms.Money, terms.Carbon = all.Money, w.CarbonCost(all.Carbon)
@@ -164,9 +164,9 @@ func (b *Book) bill(t *Totals, terms protocol.CostBreakdown, w protocol.Weights)
 	t.JobsUSD = (terms.Total() - idle.Money - w.CarbonCost(idle.Carbon)).InDollars()
 }
 
-// Bounded returns t held against a bound of its jobs' objective. A bound of
+// WithBound returns t held against a bound of its jobs' objective. A bound of
 // nothing or less, as negative prices give, has no ratio to it.
-func (t Totals) Bounded(usd float64) Totals {
+func (t Totals) WithBound(usd float64) Totals {
 	t.BoundUSD = usd
 	if usd > 0 {
 		t.GapToBound = t.JobsUSD/usd - 1
@@ -174,11 +174,11 @@ func (t Totals) Bounded(usd float64) Totals {
 	return t
 }
 
-// cost returns what a job cost beside its energy. One that did not end is
+// nonEnergyCost returns what a job cost beside its energy. One that did not end is
 // taken to run by itself after the last arrival, or after its deadline if that is
 // later: work not done is never cheaper than work done then.
-func (r JobRecord) cost(m Meta) (t protocol.CostBreakdown) {
-	if a := r.Award(); a != nil && r.Run != nil {
+func (r JobRecord) nonEnergyCost(m Meta) (t protocol.CostBreakdown) {
+	if a := r.CurrentAward(); a != nil && r.Run != nil {
 		t.Transfer = a.Option.Transfer
 	}
 	for _, p := range r.Parts {
@@ -196,15 +196,15 @@ func (r JobRecord) cost(m Meta) (t protocol.CostBreakdown) {
 	return t
 }
 
-// slowdown returns the bounded slowdown in thousandths: completion time over
+// boundedSlowdown returns the bounded slowdown in thousandths: completion time over
 // run time at the reference clock, which no policy can change; runs under ten
 // seconds count as ten, and nothing is below one.
-func slowdown(j protocol.Job, jct time.Duration) int64 {
+func boundedSlowdown(j protocol.Job, jct time.Duration) int64 {
 	return max(1000, jct.Milliseconds()*1000/max(j.Run, 10*time.Second).Milliseconds())
 }
 
-// gap returns how far the clearings were above their bounds, over all rounds.
-func (b *Book) gap() float64 {
+// clearingGap returns how far the clearings were above their bounds, over all rounds.
+func (b *History) clearingGap() float64 {
 	var primal, bound protocol.Microdollars
 	for _, c := range b.rounds {
 		primal += c.proof.Primal
@@ -216,8 +216,8 @@ func (b *Book) gap() float64 {
 	return float64(primal)/float64(bound) - 1
 }
 
-// spread takes thousandths.
-func spread(values []int64) Spread {
+// spreadOf takes thousandths.
+func spreadOf(values []int64) Spread {
 	n := len(values)
 	if n == 0 {
 		return Spread{}

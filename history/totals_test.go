@@ -23,7 +23,7 @@ func near(t *testing.T, what string, got, want float64) {
 }
 
 func TestTotals(t *testing.T) {
-	got := twoRounds().book(Config{}).Totals(meta)
+	got := twoRounds().book(Config{}).ComputeTotals(meta)
 	if got.Jobs != 1 || got.Placed != 1 || got.Late != 0 || got.Unplaced != 0 || got.Rounds != 2 {
 		t.Errorf("counts = %+v; want one job, placed, in two rounds", got)
 	}
@@ -49,11 +49,11 @@ func TestAnUnplacedJobCostsMoreThanOneThatRunsLate(t *testing.T) {
 	j := job("a")
 	late.hello("oslo")
 	late.submit(j)
-	unplaced := late.book(Config{}).Totals(meta)
+	unplaced := late.book(Config{}).ComputeTotals(meta)
 	late.now = at(3 * time.Hour)
 	epoch := late.award("oslo", 1, j, option(0, 1, 1))
 	late.run("oslo", "n1", []int{0}, j, epoch, option(0, 1, 1), time.Hour)
-	ran := late.book(Config{}).Totals(meta)
+	ran := late.book(Config{}).ComputeTotals(meta)
 	if unplaced.Unplaced != 1 || ran.Late != 1 {
 		t.Fatalf("unplaced %d, late %d; want 1 and 1", unplaced.Unplaced, ran.Late)
 	}
@@ -72,7 +72,7 @@ func TestSlowdownIsBounded(t *testing.T) {
 		{"a job of a second counts as ten", time.Second, 20 * time.Second, 2000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := slowdown(protocol.Job{Run: tc.run}, tc.jct); got != tc.want {
+			if got := boundedSlowdown(protocol.Job{Run: tc.run}, tc.jct); got != tc.want {
 				t.Errorf("slowdown(run %v, jct %v) = %d; want %d", tc.run, tc.jct, got, tc.want)
 			}
 		})
@@ -95,7 +95,7 @@ func TestSpread(t *testing.T) {
 		{"a hundred, unsorted", hundred, Spread{50.5, 50, 95, 100}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := spread(tc.values); got != tc.want {
+			if got := spreadOf(tc.values); got != tc.want {
 				t.Errorf("spread(%v) = %+v; want %+v", tc.values, got, tc.want)
 			}
 		})
@@ -104,7 +104,7 @@ func TestSpread(t *testing.T) {
 
 // The keys that the project has promised.
 func TestTheJSONHasEveryPromisedKey(t *testing.T) {
-	raw, err := json.Marshal(twoRounds().book(Config{}).Totals(meta))
+	raw, err := json.Marshal(twoRounds().book(Config{}).ComputeTotals(meta))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,14 +131,14 @@ func TestTheJSONHasEveryPromisedKey(t *testing.T) {
 }
 
 func TestBusy(t *testing.T) {
-	got := twoRounds().book(Config{}).Busy(noon, at(3*time.Hour), 30*time.Minute)
+	got := twoRounds().book(Config{}).GPUsHeldBySite(noon, at(3*time.Hour), 30*time.Minute)
 	if want := []protocol.Milli{0, 0, 1000, 1000, 200, 0}; !slices.Equal(got["oslo"], want) {
 		t.Errorf("busy at oslo = %v; want %v", got["oslo"], want)
 	}
 	if len(got["lyon"]) != 6 || slices.Max(got["lyon"]) != 0 {
 		t.Errorf("busy at lyon = %v; want six times nothing", got["lyon"])
 	}
-	if got := New(Config{}).Busy(noon, noon, time.Hour); len(got) != 0 {
+	if got := New(Config{}).GPUsHeldBySite(noon, noon, time.Hour); len(got) != 0 {
 		t.Errorf("busy of no time = %v", got)
 	}
 }

@@ -68,7 +68,7 @@ type Prompt struct {
 type Reply struct {
 	Text    string
 	In, Out int // tokens counted by the server; estimated from lengths if it does not count
-	Took    time.Duration
+	Elapsed time.Duration
 }
 
 // A Model is one model at one server. It is safe for concurrent use.
@@ -172,11 +172,11 @@ func (m *Model) Ask(ctx context.Context, p Prompt) (Reply, error) {
 		out.err = &Error{Fault: Late, Detail: "no whole reply in time"}
 	}
 	if out.err != nil {
-		m.spent.settleCall(hour, guess, 0, 0, false)
+		m.spent.chargeCall(hour, guess, 0, 0, false)
 		return Reply{}, m.explainError(ctx, out.err)
 	}
-	m.spent.settleCall(hour, guess, out.reply.In, out.reply.Out, true)
-	out.reply.Took = m.cfg.Now().Sub(began)
+	m.spent.chargeCall(hour, guess, out.reply.In, out.reply.Out, true)
+	out.reply.Elapsed = m.cfg.Now().Sub(began)
 	return out.reply, nil
 }
 

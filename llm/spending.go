@@ -48,10 +48,10 @@ func (m *spendingMeter) reserveCall(now time.Time, tokens int) (hour time.Time, 
 	return m.hour, true
 }
 
-// settleCall replaces the estimate of a call by the counted tokens. A failed call may
+// chargeCall replaces the estimate of a call by the counted tokens. A failed call may
 // have cost as much as its estimate, which therefore stays. A correction for an
 // earlier hour does not change this hour's count.
-func (m *spendingMeter) settleCall(hour time.Time, guess, in, out int, ok bool) {
+func (m *spendingMeter) chargeCall(hour time.Time, guess, in, out int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.all.Calls++

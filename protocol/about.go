@@ -29,26 +29,26 @@ func (m Message) IsAbout(id JobID) bool {
 // or contains a whole Job.
 func (m Message) OneJob() (JobID, bool) {
 	if one, ok := m.Body.(aboutOne); ok {
-		return one.about(), true
+		return one.referredJob(), true
 	}
 	return "", false
 }
 
 // aboutOne is implemented by bodies that refer to one job by id.
-type aboutOne interface{ about() JobID }
+type aboutOne interface{ referredJob() JobID }
 
-func (b Award) about() JobID        { return b.Job }
-func (b Defer) about() JobID        { return b.Job }
-func (b Reject) about() JobID       { return b.Job }
-func (b Accept) about() JobID       { return b.Job }
-func (b Decline) about() JobID      { return b.Job }
-func (b Confirm) about() JobID      { return b.Job }
-func (b Cancel) about() JobID       { return b.Job }
-func (b Started) about() JobID      { return b.Job }
-func (b Finished) about() JobID     { return b.Job }
-func (b Interrupted) about() JobID  { return b.Job }
-func (b UsageReport) about() JobID  { return b.Job }
-func (b Settlement) about() JobID   { return b.Job }
-func (b JobStatus) about() JobID    { return b.Job }
-func (b JudgeRequest) about() JobID { return b.Job }
-func (b JudgeAnswer) about() JobID  { return b.Job }
+func (b Award) referredJob() JobID        { return b.Job }
+func (b Defer) referredJob() JobID        { return b.Job }
+func (b Reject) referredJob() JobID       { return b.Job }
+func (b Accept) referredJob() JobID       { return b.Job }
+func (b Decline) referredJob() JobID      { return b.Job }
+func (b Confirm) referredJob() JobID      { return b.Job }
+func (b Cancel) referredJob() JobID       { return b.Job }
+func (b Started) referredJob() JobID      { return b.Job }
+func (b Finished) referredJob() JobID     { return b.Job }
+func (b Interrupted) referredJob() JobID  { return b.Job }
+func (b UsageReport) referredJob() JobID  { return b.Job }
+func (b Settlement) referredJob() JobID   { return b.Job }
+func (b JobStatus) referredJob() JobID    { return b.Job }
+func (b JudgeRequest) referredJob() JobID { return b.Job }
+func (b JudgeAnswer) referredJob() JobID  { return b.Job }

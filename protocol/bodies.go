@@ -214,14 +214,14 @@ type (
 	// JudgeAnswer is the judge's result: a model's choices for both orders of the options,
 	// or why there is none.
 	JudgeAnswer struct {
-		Round  uint64        `msgpack:"n"`
-		Job    JobID         `msgpack:"j"`
-		Picks  []JudgePick   `msgpack:"p,omitempty"` // for the first and the second order
-		Fault  Code          `msgpack:"f,omitempty"`
-		Model  string        `msgpack:"m,omitempty"`
-		Prompt string        `msgpack:"h,omitempty"` // SHA-256 of the first prompt, in hex
-		Took   time.Duration `msgpack:"t,omitempty"`
-		Tokens int           `msgpack:"k,omitempty"` // of both calls, in and out
+		Round   uint64        `msgpack:"n"`
+		Job     JobID         `msgpack:"j"`
+		Picks   []JudgePick   `msgpack:"p,omitempty"` // for the first and the second order
+		Fault   Code          `msgpack:"f,omitempty"`
+		Model   string        `msgpack:"m,omitempty"`
+		Prompt  string        `msgpack:"h,omitempty"` // SHA-256 of the first prompt, in hex
+		Elapsed time.Duration `msgpack:"t,omitempty" name:"took"`
+		Tokens  int           `msgpack:"k,omitempty"` // of both calls, in and out
 	}
 )
 
@@ -258,9 +258,9 @@ type (
 	// decisions. It is stored and never sent. Those of one incarnation continue each
 	// other.
 	InputLog struct {
-		Incarnation uint64  `msgpack:"l" name:"life"` // incarnation of the coordinator: see Mouth
-		Rules       string  `msgpack:"r,omitempty"`   // its configuration as JSON, in the first Heard of an incarnation
-		Books       []Input `msgpack:"bk,omitempty"`  // the events that the incarnation was restored from
+		Incarnation uint64  `msgpack:"l" name:"life"`             // incarnation of the coordinator: see Sender
+		Rules       string  `msgpack:"r,omitempty"`               // its configuration as JSON, in the first InputLog of an incarnation
+		Restored    []Input `msgpack:"bk,omitempty" name:"books"` // the events that the incarnation was restored from
 		Steps       []Input `msgpack:"st,omitempty"`
 	}
 

@@ -120,7 +120,7 @@ func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
 func AppendEncode(dst []byte, m Message) ([]byte, error) {
 	s := encoderPool.Get().(*messageCodec)
 	defer encoderPool.Put(s)
-	if err := s.encode(m); err != nil {
+	if err := s.encodeMessage(m); err != nil {
 		return dst, err
 	}
 	size := len(s.data)
@@ -136,7 +136,7 @@ func AppendEncode(dst []byte, m Message) ([]byte, error) {
 func EncodedSize(m Message) (int, error) {
 	s := encoderPool.Get().(*messageCodec)
 	defer encoderPool.Put(s)
-	if err := s.encode(m); err != nil {
+	if err := s.encodeMessage(m); err != nil {
 		return 0, err
 	}
 	size := len(s.data)
@@ -146,8 +146,8 @@ func EncodedSize(m Message) (int, error) {
 	return size, nil
 }
 
-// encode writes m into s.data.
-func (s *messageCodec) encode(m Message) error {
+// encodeMessage writes m into s.data.
+func (s *messageCodec) encodeMessage(m Message) error {
 	body := reflect.ValueOf(m.Body)
 	switch {
 	case m.Body == nil:

@@ -40,36 +40,36 @@ type PricingBasis struct {
 	// Trust is the site's trust factor, which scales its bid energy and carbon, in
 	// thousandths: 1500 is one and a half times the bid. 0 means 1000.
 	Trust Milli
-	// Slip is added to the finish of the option when lateness is priced.
-	Slip time.Duration
+	// FinishDelay is added to the finish of the option when lateness is priced.
+	FinishDelay time.Duration
 }
 
 // CostOf prices option o of job j as bid: see Price.
 func (w Weights) CostOf(j Job, o BidOption, shadow Microdollars) CostBreakdown {
-	return w.Price(&j, &o, PricingBasis{Shadow: shadow})
+	return w.PriceOption(&j, &o, PricingBasis{Shadow: shadow})
 }
 
-// Price prices option o of job j. It is the only function that computes the objective:
+// PriceOption prices option o of job j. It is the only function that computes the objective:
 // the ranking of a site, the comparison of the auction and the figures of documents
 // differ in their PricingBasis alone. Source: docs/method.md, section 1: objective =
 // money + carbon + awake + transfer + fragmentation + delay + lateness.
-func (w Weights) Price(j *Job, o *BidOption, by PricingBasis) CostBreakdown {
+func (w Weights) PriceOption(j *Job, o *BidOption, by PricingBasis) CostBreakdown {
 	t := CostBreakdown{
-		Money:    distrusted(o.Money, by.Trust),
-		Carbon:   distrusted(w.CarbonCost(o.Carbon), by.Trust),
+		Money:    scaleByTrust(o.Money, by.Trust),
+		Carbon:   scaleByTrust(w.CarbonCost(o.Carbon), by.Trust),
 		NodeIdle: o.NodeIdleShare,
 		Transfer: o.Transfer,
 	}
 	if o.FragmentationDelta != 0 {
 		t.Fragmentation = GPUHoursCost(o.FragmentationDelta, o.Finish.Sub(o.Start), by.Shadow)
 	}
-	t.Delay, t.Late = w.DelayAndLateCost(*j, o.Start, o.Finish.Add(by.Slip))
+	t.Delay, t.Late = w.DelayAndLateCost(*j, o.Start, o.Finish.Add(by.FinishDelay))
 	return t
 }
 
-// distrusted scales a cost by a trust factor. A negative cost is an income, so it is
+// scaleByTrust scales a cost by a trust factor. A negative cost is an income, so it is
 // divided: a site with less trust must never look better.
-func distrusted(m Microdollars, trust Milli) Microdollars {
+func scaleByTrust(m Microdollars, trust Milli) Microdollars {
 	switch {
 	case trust == 0:
 		return m

@@ -67,7 +67,7 @@ var sentences = []Message{
 	said(Confirm{Job: "philly-17", Epoch: 3, Code: AcceptConfirmed}),
 	said(Cancel{Job: "philly-17", Epoch: 3}),
 	said(Drain{Site: "oslo", Over: true}),
-	said(Policy{Version: 2, By: "ada", Second: "ben", Said: "prefer oslo at night", Rules: []Rule{
+	said(Policy{Version: 2, By: "ada", Second: "ben", Sentence: "prefer oslo at night", Rules: []Rule{
 		{ID: "R-1", Kind: Prefer, Sites: []string{"oslo"}, Weekly: Night, Weight: 150, From: noon, To: noon.Add(time.Hour), Words: "oslo"},
 		{ID: "R-2", Kind: Forbid, Tenant: "vision", Homes: []string{"lyon"}, Sites: []string{"lyon"}, Outside: true},
 		{ID: "R-3", Kind: Cap, Sites: []string{"oslo"}, Most: 90_000, Carbon: 400_000}}}),
@@ -76,13 +76,13 @@ var sentences = []Message{
 		Choices: []JudgeChoice{{Handle: "k1", Site: "oslo", Option: anOption, Cost: 18_300, Extra: 120, MayQueue: true}},
 		Notes:   []OperatorNotice{{ID: "N1", Site: "oslo", Text: "cooling is serviced tonight"}}}),
 	said(JudgeAnswer{Round: 9, Job: "philly-17", Picks: []JudgePick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
-		Prompt: "9f86d081", Took: 320 * time.Millisecond, Tokens: 512}),
-	said(InputLog{Incarnation: 2, Rules: `{"Lease":10}`, Books: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}},
+		Prompt: "9f86d081", Elapsed: 320 * time.Millisecond, Tokens: 512}),
+	said(InputLog{Incarnation: 2, Rules: `{"Lease":10}`, Restored: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}},
 		Steps: []Input{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
 	said(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
 	said(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
 	said(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
-		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Heard: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
+		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Received: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
 }
 
 // newer are messages of a later release that speaks the same version.
@@ -125,7 +125,7 @@ var grown = []struct {
 	{"exited-use", said(Finished{Job: "philly-17", Epoch: 3, Use: Utilization{GPU: 870, Temperature: 71}})},
 	{"exited-failed", said(Finished{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
 	{"done-failed", said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
-	{"policy-proved", said(Policy{Version: 3, By: "ada", Second: "ben", Said: "remove R-2", Proved: true})},
+	{"policy-proved", said(Policy{Version: 3, By: "ada", Second: "ben", Sentence: "remove R-2", Proved: true})},
 	{"exited-estimated", said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
 	{"lost-estimated", said(Interrupted{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
 	{"done-estimated", said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},

@@ -72,7 +72,7 @@ type Message struct {
 	Version Version
 	At      Time // when From said it, by From's clock
 	From    Party
-	Seq     uint64 // counts From's messages, from 1 in its first life: see Mouth
+	Seq     uint64 // counts From's messages, from 1 in its first incarnation: see Sender
 	To      Party
 	Body    Body
 }

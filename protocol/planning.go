@@ -64,8 +64,8 @@ func (p Planning) OrDefault() Planning {
 	return p
 }
 
-// Slots returns the number of slots in the horizon.
-func (p Planning) Slots() int { return int(p.Horizon / p.Slot) }
+// SlotCount returns the number of slots in the horizon.
+func (p Planning) SlotCount() int { return int(p.Horizon / p.Slot) }
 
 // Validate returns what is wrong with p, or nil. Check every Planning of a message
 // before using it: senders are not trusted.
@@ -73,7 +73,7 @@ func (p Planning) Validate() error {
 	switch {
 	case p.Slot < MinSlot || p.Slot > time.Hour || time.Hour%p.Slot != 0:
 		return fmt.Errorf("planning: slot is %v; want a whole part of an hour, %v to 1h", p.Slot, MinSlot)
-	case p.Horizon <= 0 || p.Horizon%p.Slot != 0 || p.Slots() > MaxSlots:
+	case p.Horizon <= 0 || p.Horizon%p.Slot != 0 || p.SlotCount() > MaxSlots:
 		return fmt.Errorf("planning: horizon is %v; want 1 to %d whole slots of %v", p.Horizon, MaxSlots, p.Slot)
 	case p.MaxStartDelay <= 0 || p.MaxStartDelay > p.Horizon:
 		return fmt.Errorf("planning: max start delay is %v; want more than nothing, and at most the horizon of %v", p.MaxStartDelay, p.Horizon)

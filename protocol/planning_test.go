@@ -10,7 +10,7 @@ func TestAPlanningThatMakesNoSenseIsNamed(t *testing.T) {
 	if err := DefaultPlanning().Validate(); err != nil {
 		t.Fatalf("the default is refused: %v", err)
 	}
-	if got := DefaultPlanning().Slots(); got != 288 {
+	if got := DefaultPlanning().SlotCount(); got != 288 {
 		t.Errorf("the default has %d slots; want 288", got)
 	}
 	for _, tc := range []struct {

@@ -7,12 +7,12 @@ type (
 	// of the policy it replaces, so a policy made against another version is void.
 	// A policy that loosens a hard rule needs a second person, Second.
 	Policy struct {
-		Version uint64 `msgpack:"n"`
-		Rules   []Rule `msgpack:"r,omitempty"` // all rules in force, also unchanged ones
-		By      string `msgpack:"b"`           // the operator who confirmed it
-		Second  string `msgpack:"s,omitempty"`
-		Said    string `msgpack:"w,omitempty"`  // the sentence that it was made from
-		Proved  bool   `msgpack:"pv,omitempty"` // By and Second were verified by tokens; otherwise they are names as given
+		Version  uint64 `msgpack:"n"`
+		Rules    []Rule `msgpack:"r,omitempty"` // all rules in force, also unchanged ones
+		By       string `msgpack:"b"`           // the operator who confirmed it
+		Second   string `msgpack:"s,omitempty"`
+		Sentence string `msgpack:"w,omitempty" name:"said"` // the sentence that it was made from
+		Proved   bool   `msgpack:"pv,omitempty"`            // By and Second were verified by tokens; otherwise they are names as given
 	}
 
 	// Rule is one rule of a policy: a preference or a hard rule. The zero of tenant,

@@ -13,8 +13,8 @@ type Preempted struct {
 	Lost  time.Duration `msgpack:"ls,omitempty"` // work done since the last checkpoint, at the reference clock
 }
 
-func (Preempted) messageKind() string { return "preempted" }
-func (b Preempted) about() JobID      { return b.Job }
+func (Preempted) messageKind() string  { return "preempted" }
+func (b Preempted) referredJob() JobID { return b.Job }
 
 // Why a run is preempted.
 const (

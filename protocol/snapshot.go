@@ -13,8 +13,8 @@ import (
 type Snapshot struct {
 	Rounds   uint64        `msgpack:"r,omitempty"`
 	Accounts []Balance     `msgpack:"a,omitempty"`
-	Ended    []EndedJob    `msgpack:"e,omitempty"` // in the order in which they ended
-	Heard    []Input       `msgpack:"h,omitempty"` // the highest sequence number received from each party
+	Ended    []EndedJob    `msgpack:"e,omitempty"`              // in the order in which they ended
+	Received []Input       `msgpack:"h,omitempty" name:"heard"` // the highest sequence number received from each party
 	Strays   []OrphanedRun `msgpack:"s,omitempty"`
 }
 

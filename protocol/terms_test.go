@@ -52,18 +52,18 @@ func TestABasisChangesItsOwnTermsAlone(t *testing.T) {
 		{"full trust", PricingBasis{Trust: 1000}, func(*CostBreakdown) {}},
 		{"half trust", PricingBasis{Trust: 2000}, func(t *CostBreakdown) { t.Money, t.Carbon = -20_000, 380_000 }},
 		{"dear room", PricingBasis{Shadow: 1_000_000}, func(t *CostBreakdown) { t.Fragmentation = -1_000_000 }},
-		{"a slip", PricingBasis{Slip: 15 * time.Minute}, func(t *CostBreakdown) { t.Late = 5_000_000 }},
+		{"a slip", PricingBasis{FinishDelay: 15 * time.Minute}, func(t *CostBreakdown) { t.Late = 5_000_000 }},
 	} {
 		want := plain
 		tc.with(&want)
-		if got := w.Price(&j, &o, tc.by); got != want {
+		if got := w.PriceOption(&j, &o, tc.by); got != want {
 			t.Errorf("%s: Price = %+v; want %+v", tc.name, got, want)
 		}
 		if got := w.CostOf(j, o, tc.by.Shadow); tc.by == (PricingBasis{Shadow: tc.by.Shadow}) && got != want {
 			t.Errorf("%s: Of = %+v; want %+v", tc.name, got, want)
 		}
 	}
-	if w.Price(&j, &BidOption{Money: 100}, PricingBasis{Trust: 2000}).Money != 200 {
+	if w.PriceOption(&j, &BidOption{Money: 100}, PricingBasis{Trust: 2000}).Money != 200 {
 		t.Error("a cost of a site that is half trusted does not count twice")
 	}
 }

@@ -37,7 +37,7 @@ func even(n int) spec.Scenario {
 // advised is a busy day with an operator's note on every site, so that the judge
 // is asked often, and a leeway that gives it much to do.
 func advised(s spec.Scenario) market.Advice {
-	a := market.Advice{Ease: 100, Purse: 100, Most: 4, Calls: 100_000}
+	a := market.Advice{Ease: 100, MaxTotalExtra: 100, Most: 4, Calls: 100_000}
 	for i, site := range s.Sites {
 		a.Notes = append(a.Notes, market.TimedNote{OperatorNotice: protocol.OperatorNotice{ID: fmt.Sprint("N", i+1), Site: site.Name, Text: "prefer it"}})
 	}

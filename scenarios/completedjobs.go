@@ -17,14 +17,14 @@ type CompletedJob struct {
 }
 
 // CompletedJobs returns the jobs of a record that ran to their ends, by id.
-func CompletedJobs(b *history.Book, w protocol.Weights) (out []CompletedJob) {
-	for _, id := range b.Jobs() {
-		r, _ := b.Job(id)
+func CompletedJobs(b *history.History, w protocol.Weights) (out []CompletedJob) {
+	for _, id := range b.JobIDs() {
+		r, _ := b.LatestJob(id)
 		if r.Run == nil || r.State != history.Ended {
 			continue
 		}
 		x := completedJobOf(id, *r.Run, w)
-		if a := r.Award(); a != nil {
+		if a := r.CurrentAward(); a != nil {
 			x.Cost += a.Option.Transfer
 		}
 		for _, p := range r.Parts {

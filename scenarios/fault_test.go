@@ -66,9 +66,9 @@ func TestTheCheckFindsEveryPlantedFault(t *testing.T) {
 		for _, m := range f {
 			seq[m.From]++
 			m.Seq = seq[m.From]
-			book.Add(m)
+			book.AddMessage(m)
 		}
-		for _, p := range book.Check(NodesOf(s)) {
+		for _, p := range book.CheckInvariants(NodesOf(s)) {
 			codes = append(codes, p.Code)
 		}
 		return codes

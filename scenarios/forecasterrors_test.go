@@ -60,7 +60,7 @@ func TestForeseeTellsOwnRulesAndServicesApart(t *testing.T) {
 func TestMovedGridsAreForetoldLaterToo(t *testing.T) {
 	s := foretold(small(1))
 	const by = 30 * 24 * time.Hour
-	was, is := s.Sites[1].Forecasts[protocol.GridCarbon][3], Shifted(s, by).Sites[1].Forecasts[protocol.GridCarbon][3]
+	was, is := s.Sites[1].Forecasts[protocol.GridCarbon][3], ShiftScenario(s, by).Sites[1].Forecasts[protocol.GridCarbon][3]
 	if is.Issued != was.Issued.Add(by) || is.Points[5].At != was.Points[5].At.Add(by) || is.Points[5].Value != was.Points[5].Value {
 		t.Errorf("%v of %v became %v of %v", was.Issued, was.Points[5], is.Issued, is.Points[5])
 	}

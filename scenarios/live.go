@@ -40,7 +40,7 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
 	}
 	site.Signals = repeatConstantsHourly(site.Signals)
-	p, err := simulate(site, SignalForecasts, s.Seed, start, until)
+	p, err := simulateSite(site, SignalForecasts, s.Seed, start, until)
 	if err != nil {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: %w", name, err)
 	}
@@ -48,8 +48,8 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 		SiteConfig: runtime.SiteConfig{
 			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site), ChargeIdle: site.IdleBid,
 		},
-		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Hands)},
-		Signals:  runtime.LocalParty{Machine: p.Feed},
+		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Executor)},
+		Signals:  runtime.LocalParty{Machine: p.SignalPublisher},
 	}, nil
 }
 

@@ -53,8 +53,8 @@ func TestALieAboutMoneyChangesNothingWhereMeasurementIsPaid(t *testing.T) {
 			t.Errorf("%s asks %d thousandths, paid by %s: the market noted %v", s.Sites[site].Name, price, pay, res.Counts)
 		}
 		for _, r := range CompletedJobs(res.History, MarketWeights(s)) {
-			j, _ := res.History.Job(r.Job)
-			sales = append(sales, sale{r, j.Award().Option.Money})
+			j, _ := res.History.LatestJob(r.Job)
+			sales = append(sales, sale{r, j.CurrentAward().Option.Money})
 		}
 		return sales
 	}

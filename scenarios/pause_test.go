@@ -26,8 +26,8 @@ func TestPausedJobsRunOnAndAddUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		paused, done := 0, 0
-		for _, id := range res.History.Jobs() {
-			r, _ := res.History.Job(id)
+		for _, id := range res.History.JobIDs() {
+			r, _ := res.History.LatestJob(id)
 			if r.Run == nil {
 				t.Fatalf("%s: %s never ended", policy, id)
 			}
@@ -81,8 +81,8 @@ func TestTheAuctionPausesWhereThatPays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, id := range res.History.Jobs() {
-			r, _ := res.History.Job(id)
+		for _, id := range res.History.JobIDs() {
+			r, _ := res.History.LatestJob(id)
 			parts += len(r.Parts)
 		}
 		if res.Totals.Late > 0 {
@@ -117,7 +117,7 @@ func TestAReplayDoesNotEndBeforeTheRestOfAPausedJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, _ := res.History.Job("train")
+	r, _ := res.History.LatestJob("train")
 	if len(r.Parts) == 0 || r.State != history.Ended || r.Run.Ended < MeteredUntil(s) {
 		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.State, r.Run, MeteredUntil(s))
 	}

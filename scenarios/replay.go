@@ -37,7 +37,7 @@ var ErrJobsUnfinished = loop.ErrNotDoneInTime
 // A ReplayResult is the outcome of a replay.
 type ReplayResult struct {
 	Totals  history.Totals // zero if the run did not end
-	History *history.Book
+	History *history.History
 	Counts  map[string]int // messages that the market ignored, by reason
 }
 
@@ -61,7 +61,7 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	said, err := loop.Run(ctx, hub, st.Parties, loop.Config{
 		Start: st.Start, Latest: st.MeteredUntil.Add(MaxReplayOverrun), Pace: o.Pace,
 		Record: func(m protocol.Message) error {
-			res.History.Add(m)
+			res.History.AddMessage(m)
 			carbon.addMeteredMessage(m)
 			if o.Record == nil {
 				return nil
@@ -88,11 +88,11 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	if o.Wall != nil {
 		meta.Wall = o.Wall() - began
 	}
-	res.Totals = res.History.Totals(meta)
+	res.Totals = res.History.ComputeTotals(meta)
 	res.Totals.Messages = said
 	res.Totals.AverageKg, res.Totals.MarginalKg = carbon.average/1e6, carbon.marginal/1e6
 	var wrong []error
-	for _, p := range res.History.Check(NodesOf(s)) {
+	for _, p := range res.History.CheckInvariants(NodesOf(s)) {
 		wrong = append(wrong, fmt.Errorf("scenarios: %s: the record does not add up: %v", policy, p))
 	}
 	return res, errors.Join(wrong...)

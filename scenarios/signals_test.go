@@ -24,7 +24,7 @@ func hears(t *testing.T, signals SignalKnowledge) (known *forecast.GridState, tr
 			t.Fatal(err)
 		}
 		for _, l := range lines {
-			known.RecordSignal(now, protocol.Signal{What: what, Points: forecast.NewFeed(l.series, l.market).Publish(now)})
+			known.RecordSignal(now, protocol.Signal{What: what, Points: forecast.NewSeriesPublisher(l.series, l.market).Publish(now)})
 		}
 	}
 	return known, truth, now
@@ -81,7 +81,7 @@ func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range p.Feed.Tick(s.Start) {
+		for _, m := range p.SignalPublisher.Tick(s.Start) {
 			p.Grid.RecordSignal(s.Start, m.Body.(protocol.Signal))
 		}
 		if got := p.Grid.ForecastFrom(s.Start, 1).PUE[0]; got != 1070 {

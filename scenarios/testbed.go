@@ -117,8 +117,8 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 		agent = misreportingAgent{agent, site.Bids}
 	}
 	st.Parties[protocol.AgentParty(site.Name)] = agent
-	st.Parties[protocol.ExecutorParty(site.Name)] = p.Hands
-	st.Parties[protocol.SignalParty(site.Name)] = p.Feed
+	st.Parties[protocol.ExecutorParty(site.Name)] = p.Executor
+	st.Parties[protocol.SignalParty(site.Name)] = p.SignalPublisher
 	return nil
 }
 
@@ -130,9 +130,9 @@ type place struct {
 	Grid  *forecast.GridState
 }
 
-// Shifted returns a scenario with its period, grid signals, forecasts and outages
+// ShiftScenario returns a scenario with its period, grid signals, forecasts and outages
 // shifted by a duration.
-func Shifted(s spec.Scenario, by time.Duration) spec.Scenario {
+func ShiftScenario(s spec.Scenario, by time.Duration) spec.Scenario {
 	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
 	s.Sites = slices.Clone(s.Sites)
 	for i, site := range s.Sites {
@@ -171,25 +171,25 @@ func buildSimulatedSite(site spec.Site, body capacity.Config, signals SignalKnow
 		return p, err
 	}
 	p.Grid = forecast.New(signals.forecastConfig(site))
-	p.simulation, err = simulate(site, signals, seed, start, until)
+	p.simulation, err = simulateSite(site, signals, seed, start, until)
 	return p, err
 }
 
 // A simulation plays the cluster and the grid of a site.
 type simulation struct {
-	Hands *sim.SimExecutor
-	Feed  *sim.SignalPublisher
+	Executor        *sim.SimExecutor
+	SignalPublisher *sim.SignalPublisher
 }
 
-// simulate makes the machines that play the cluster and the grid of a site from
+// simulateSite makes the machines that play the cluster and the grid of a site from
 // start. The grid repeats its last day until a time.
-func simulate(site spec.Site, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p simulation, err error) {
+func simulateSite(site spec.Site, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p simulation, err error) {
 	nodes := NodesOfSite(site)
-	p.Hands = sim.NewSimExecutor(site.Name, nodes, power.DefaultTable(), start, TruePower(seed))
+	p.Executor = sim.NewSimExecutor(site.Name, nodes, power.DefaultTable(), start, TruePower(seed))
 	for _, o := range site.Outages {
-		p.Hands.ScheduleOutage(o.From, o.To, nodes)
+		p.Executor.ScheduleOutage(o.From, o.To, nodes)
 	}
-	p.Feed = sim.NewSignalPublisher(site.Name, start)
+	p.SignalPublisher = sim.NewSignalPublisher(site.Name, start)
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
 		points := site.Signals[what]
 		if len(points) == 0 {
@@ -204,10 +204,10 @@ func simulate(site spec.Site, signals SignalKnowledge, seed uint64, start, until
 		}
 		// Foretell comes before Add: see sim.SignalPublisher.
 		if said := site.Forecasts[what]; signals == SignalForecasts && len(said) > 0 {
-			p.Feed.AddServiceForecasts(what, said)
+			p.SignalPublisher.AddServiceForecasts(what, said)
 		}
 		for _, l := range lines {
-			p.Feed.AddSeries(what, l.series, l.market)
+			p.SignalPublisher.AddSeries(what, l.series, l.market)
 		}
 	}
 	return p, nil

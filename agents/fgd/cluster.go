@@ -30,11 +30,11 @@ type node struct {
 // Cluster holds the state of a cluster's nodes and chooses where requests go.
 // Make one with [New].
 type Cluster struct {
-	cfg  Config
-	caps []Node  // by slot
-	slot []int32 // node number -> slot; slots are in rank order; nil: the same
-	id   []int32 // slot -> node number; nil with slot
-	gone []int   // numbers of removed nodes, descending
+	cfg     Config
+	caps    []Node  // by slot
+	slot    []int32 // node number -> slot; slots are in rank order; nil: the same
+	id      []int32 // slot -> node number; nil with slot
+	removed []int   // numbers of removed nodes, descending
 
 	nodes  []node                // by slot
 	heads  []head                // by slot, up to a whole block
@@ -44,11 +44,11 @@ type Cluster struct {
 	shapes []Node // by node.shape, less one; names cleared
 
 	target
-	sumU  int64 // of all present nodes
-	sumT  int64 // idle thousandths of all present nodes
-	log   []change
-	moved []int32 // scratch buffer of compact
-	found []found // scratch buffer of refresh
+	sumU    int64 // of all present nodes
+	sumT    int64 // idle thousandths of all present nodes
+	log     []change
+	shifted []int32 // scratch buffer of compact
+	found   []found // scratch buffer of refresh
 
 	classes map[Request]*class
 	known   []*class // the same classes, in the order of their first request
@@ -224,9 +224,9 @@ func (c *Cluster) AddNode(n Node) (int, error) {
 	if len(c.models) > known {
 		c.changeTarget(c.target.classes)
 	}
-	if k := len(c.gone); k > 0 {
-		i := c.gone[k-1]
-		c.gone = c.gone[:k-1]
+	if k := len(c.removed); k > 0 {
+		i := c.removed[k-1]
+		c.removed = c.removed[:k-1]
 		c.fillSlot(c.slotOf(i), n)
 		return i, nil
 	}
@@ -252,13 +252,13 @@ func (c *Cluster) RemoveNode(i int) {
 	*n = node{last: n.last, useful: n.useful}
 	c.caps[s] = Node{}
 	c.updateSlot(s)
-	at := len(c.gone)
-	for at > 0 && c.gone[at-1] < i {
+	at := len(c.removed)
+	for at > 0 && c.removed[at-1] < i {
 		at--
 	}
-	c.gone = append(c.gone, 0)
-	copy(c.gone[at+1:], c.gone[at:])
-	c.gone[at] = i
+	c.removed = append(c.removed, 0)
+	copy(c.removed[at+1:], c.removed[at:])
+	c.removed[at] = i
 }
 
 // SetCordon excludes node i from new placements (on true) or admits it to them

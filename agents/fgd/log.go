@@ -60,10 +60,10 @@ func (c *Cluster) compactLog() {
 		}
 		from = min(from, k.cursor)
 	}
-	if cap(c.moved) <= len(c.log) {
-		c.moved = make([]int32, cap(c.log)+1)
+	if cap(c.shifted) <= len(c.log) {
+		c.shifted = make([]int32, cap(c.log)+1)
 	}
-	moved := c.moved[:len(c.log)+1]
+	moved := c.shifted[:len(c.log)+1]
 	kept := 0
 	for pos := from; pos < len(c.log); pos++ {
 		moved[pos] = int32(kept)

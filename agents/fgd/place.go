@@ -12,7 +12,7 @@ func (c *Cluster) PlaceRequest(r Request) (p Placement, ok bool) { return c.Plac
 
 // PlaceExcept is Place as if the nodes of skip were cordoned.
 func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
-	r = r.normalized()
+	r = r.normalizedRequest()
 	if r.validateRequest() != nil {
 		return p, false
 	}
@@ -33,7 +33,7 @@ func (c *Cluster) QuoteRequest(r Request) (q Quote) { return c.QuoteExcept(r, ni
 // QuoteExcept is Quote as if the nodes of skip were cordoned. Unlike a real cordon it
 // leaves the cached best nodes as they are, so it causes no later search.
 func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
-	r = r.normalized()
+	r = r.normalizedRequest()
 	q.Request = r
 	if r.validateRequest() != nil {
 		return q
@@ -103,7 +103,7 @@ func divideRounded(num, den int64) int64 {
 // running after a restart. A cordoned node accepts it, since the job runs there
 // already. The error states what does not fit; nothing changes in that case.
 func (c *Cluster) TakePlacement(p Placement) error {
-	p.Request = p.Request.normalized()
+	p.Request = p.Request.normalizedRequest()
 	r := p.Request
 	s, err := c.checkPlacement(p)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *Cluster) TakePlacement(p Placement) error {
 // ReleasePlacement frees what p allocated. The error says that the node does not hold
 // so much; nothing changes in that case.
 func (c *Cluster) ReleasePlacement(p Placement) error {
-	p.Request = p.Request.normalized()
+	p.Request = p.Request.normalizedRequest()
 	r := p.Request
 	s, err := c.checkPlacement(p)
 	if err != nil {

@@ -51,7 +51,7 @@ func PopularClasses(classes []Class, percent int) []Class {
 	seen := map[Request]int{}
 	var all int64
 	for _, k := range classes {
-		k.Request = k.Request.normalized()
+		k.Request = k.Request.normalizedRequest()
 		k.Memory, k.GPUMemory = 0, 0
 		i, ok := seen[k.Request]
 		if !ok {
@@ -121,7 +121,7 @@ func (c *Cluster) setTarget(classes []Class) error {
 	c.target = target{classes: slices.Clone(classes), total: total}
 	for i := range c.target.classes {
 		k := &c.target.classes[i]
-		k.Request = k.Request.normalized()
+		k.Request = k.Request.normalizedRequest()
 	}
 	c.buildCPUBuckets()
 	c.buildTables()

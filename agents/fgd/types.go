@@ -34,9 +34,9 @@ func (r Request) TotalMilli() int64 { return int64(r.GPUs) * r.Milli }
 // an int64.
 const maxAmount = 1 << 48
 
-// normalized clears the GPU fields of a CPU-only request, so that equal requests
+// normalizedRequest clears the GPU fields of a CPU-only request, so that equal requests
 // compare equal and share one class.
-func (r Request) normalized() Request {
+func (r Request) normalizedRequest() Request {
 	if r.GPUs == 0 {
 		return Request{CPU: r.CPU, Memory: r.Memory}
 	}

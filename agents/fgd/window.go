@@ -61,7 +61,7 @@ func (w *window) fillFromTarget(cfg Config, classes []Class) {
 
 // classRequest returns r reduced to the fields that a class of the target has (§3).
 func classRequest(r Request) Request {
-	r = r.normalized()
+	r = r.normalizedRequest()
 	r.Memory, r.GPUMemory = 0, 0
 	return r
 }

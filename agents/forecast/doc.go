@@ -5,7 +5,7 @@
 // A site receives values from a signal source and never holds the series they
 // come from. [GridState] stores the received values and forecasts the others;
 // [Curve] prices a run by such an [protocol.Outlook]; [Known.PriceEnergy] bills a run
-// by the received values. On the source's side, a [Feed] has the [Series] and
+// by the received values. On the source's side, a [SeriesPublisher] has the [Series] and
 // publishes each value when its [Market] makes it known, and not before.
 //
 // What it promises:

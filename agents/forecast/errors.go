@@ -8,13 +8,13 @@ import (
 
 // A LeadError is the error of forecasts over a range of leads.
 type LeadError struct {
-	From, To int            // hours between forecast and hour, To excluded
-	Told     int            // hours that were published already and needed no forecast
-	N        int            // forecasts
-	MAE      int64          // mean absolute error, in the quantity's unit
-	Mean     int64          // mean absolute value, likewise: what MAE compares with
-	MAPE     protocol.Milli // mean of error over value, hours of value 0 left out
-	Within   protocol.Milli // part of the errors that stayed within the site's stated bound
+	From, To  int            // hours between forecast and hour, To excluded
+	Published int            // hours that were published already and needed no forecast
+	N         int            // forecasts
+	MAE       int64          // mean absolute error, in the quantity's unit
+	Mean      int64          // mean absolute value, likewise: what MAE compares with
+	MAPE      protocol.Milli // mean of error over value, hours of value 0 left out
+	Within    protocol.Milli // part of the errors that stayed within the site's stated bound
 }
 
 // A Case is a series to forecast: the actual values, when each became known, and
@@ -54,7 +54,7 @@ func MeasureErrors(q protocol.Quantity, rule Rule, cases []Case, bounds ...int) 
 
 // addErrors adds the forecast errors of one case to the tally of each row.
 func (c Case) addErrors(q protocol.Quantity, rule Rule, rows []LeadError, tallies []errorTally) {
-	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewFeed(c.Series, c.Market), NewService(c.Bulletins)
+	k, f, others := New(Config{Price: rule, Carbon: rule, PUE: rule}), NewSeriesPublisher(c.Series, c.Market), NewService(c.Bulletins)
 	foretold := make(map[protocol.Time]bool)
 	for now := c.Series.Start().Ceil(time.Hour); now < c.Series.End(); now = now.Add(time.Hour) {
 		for p := others.Publish(now); len(p) > 0; p = others.Publish(now) {
@@ -85,7 +85,7 @@ func (c Case) addErrors(q protocol.Quantity, rule Rule, rows []LeadError, tallie
 			switch {
 			case len(c.Bulletins) > 0 && !foretold[at]:
 			case told:
-				rows[row].Told++
+				rows[row].Published++
 			default:
 				tallies[row].addError(v, actual, off[lead])
 			}

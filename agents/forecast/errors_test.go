@@ -100,7 +100,7 @@ func TestForecastsOfRealDaysAreAsGoodAsTheDocsSay(t *testing.T) {
 		for i, rule := range Rules {
 			rows := MeasureErrors(tc.quantity, rule, cases(all, tc.market), leads...)
 			for _, e := range rows {
-				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%, %.1f %% within", tc.name, rule, e.From, e.To, e.Told, e.N, e.MAE, e.Mean, float64(e.MAPE)/10, float64(e.Within)/10)
+				t.Logf("%s: %-11s %2d-%2d h: %5d told, %5d forecast, mean error %6d of %6d, MAPE %.1f %%, %.1f %% within", tc.name, rule, e.From, e.To, e.Published, e.N, e.MAE, e.Mean, float64(e.MAPE)/10, float64(e.Within)/10)
 			}
 			e := rows[tc.at]
 			if e.N < 1000 {
@@ -143,7 +143,7 @@ func TestErrorsOfAKnownPattern(t *testing.T) {
 	// them: the 24 of the third day are 20 too low by persistence.
 	step, _ := NewSeries(day(120))
 	got := MeasureErrors(protocol.GridPrice, Persistence, []Case{{Series: step}}, 2)
-	want := LeadError{To: 2, Told: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71, Within: 1000 * 47 / 71}
+	want := LeadError{To: 2, Published: 72, N: 71, MAE: 24 * 20 / 71, Mean: (23*100 + 48*120) / 71, MAPE: 24 * 1000 / 6 / 71, Within: 1000 * 47 / 71}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("a step: %+v; want %+v", got, want)
 	}
@@ -172,8 +172,8 @@ func TestErrorsWithAServiceAreOfWhatItSpokeOf(t *testing.T) {
 	}{{false, 0}, {true, 24}} {
 		got := MeasureErrors(protocol.GridCarbon, Persistence, []Case{{Series: rising, Bulletins: said, IgnoresService: tc.deaf}}, 12)[0]
 		// Each of the four hours is forecast from hour 36 on and published in its own hour.
-		if want := 4 + 5 + 6 + 7; got.N != want || got.Told != 4 || got.MAE != tc.mae {
-			t.Errorf("deaf %v: %d forecasts off by %d, %d told; want %d off by %d, 4 told", tc.deaf, got.N, got.MAE, got.Told, want, tc.mae)
+		if want := 4 + 5 + 6 + 7; got.N != want || got.Published != 4 || got.MAE != tc.mae {
+			t.Errorf("deaf %v: %d forecasts off by %d, %d told; want %d off by %d, 4 told", tc.deaf, got.N, got.MAE, got.Published, want, tc.mae)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func TestFeedsSayEachHourOnceWhenItIsDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, said := NewFeed(s, m), 0
+		f, said := NewSeriesPublisher(s, m), 0
 		var now protocol.Time
 		for steps := 0; f.Due() != 0; steps++ {
 			if steps > 2*n+10 {
@@ -148,7 +148,7 @@ func TestSeriesAreStepsThatEnd(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "point 2 ") {
 		t.Errorf("NewSeries of a repeated hour = %v; want an error that names point 2", err)
 	}
-	if f := NewFeed(Series{}, Market{}); f.Due() != 0 || f.Publish(after(5)) != nil {
+	if f := NewSeriesPublisher(Series{}, Market{}); f.Due() != 0 || f.Publish(after(5)) != nil {
 		t.Error("a feed of an empty series is due")
 	}
 }

@@ -66,7 +66,7 @@ func (t *track) forecastHours(rule Rule, h hour, n int, bound limits) (values, o
 			continue
 		}
 		missed, short = fadeMiss(missed, rule, 1), fadeMiss(short, Blend, 1)
-		values[i] = bound.clampValue(t.usualValue(rule, at, anchor) + missed + taught.correctionAt(at))
+		values[i] = bound.clampValue(t.typicalValue(rule, at, anchor) + missed + taught.correctionAt(at))
 		if c := t.cellAt(at); c.guess {
 			values[i] = bound.clampValue(c.guessed + short)
 		}
@@ -90,10 +90,10 @@ func (t *track) forecastAnchor(rule Rule, h hour) (anchor hour, missed int64, ok
 	return anchor, fadeMiss(t.lastMiss(rule, anchor), rule, h-1-anchor), true
 }
 
-// usualValue returns the typical value of h from the same hour of earlier days, none
+// typicalValue returns the typical value of h from the same hour of earlier days, none
 // of them later than anchor, the last known hour. If no such day has that hour
 // it is the value of anchor.
-func (t *track) usualValue(rule Rule, h, anchor hour) int64 {
+func (t *track) typicalValue(rule Rule, h, anchor hour) int64 {
 	var sum, n int64
 	d := h - day
 	for d > anchor {
@@ -141,7 +141,7 @@ func (t *track) lastMiss(rule Rule, anchor hour) int64 {
 	v, _ := t.factAt(anchor)
 	switch {
 	case rule.usesBlend() && ok:
-		return v - t.usualValue(Average, anchor, last)
+		return v - t.typicalValue(Average, anchor, last)
 	case rule == Steady && ok:
 		return (v - t.recentMedian(anchor)) / 2
 	}

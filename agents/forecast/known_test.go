@@ -42,7 +42,7 @@ func TestWhatIsNotToldChangesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k, f := New(Config{}), NewFeed(s, m)
+			k, f := New(Config{}), NewSeriesPublisher(s, m)
 			for at := after(0); at <= now; at = at.Add(time.Hour) {
 				k.RecordSignal(at, protocol.Signal{What: q, Points: f.Publish(at)})
 			}

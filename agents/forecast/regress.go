@@ -92,17 +92,17 @@ func (l *regressionFit) fitWeights(from, to hour) features {
 // featuresAt returns the variables known at origin for the value at h, and Blend's forecast of h.
 func (l *regressionFit) featuresAt(h, origin hour) (x features, blend int64) {
 	t := l.track
-	usual, missed := t.usualValue(Average, h, origin), t.lastMiss(Blend, origin)
+	usual, missed := t.typicalValue(Average, h, origin), t.lastMiss(Blend, origin)
 	left := fadeMiss(missed, Blend, h-origin)
 	x[0] = float64(left)
 	if _, ok := t.factAt(origin - 1); ok {
 		x[1] = float64(missed - t.lastMiss(Blend, origin-1)) // is it growing?
 	}
-	x[2] = float64(t.usualValue(Persistence, h, origin) - usual) // the day before
+	x[2] = float64(t.typicalValue(Persistence, h, origin) - usual) // the day before
 	if v, ok := t.factAt(h - averageDays*day); ok {
 		x[3] = float64(v - usual) // the week before; blocks end sooner than a week ahead
 	}
-	x[4] = float64(usual - t.usualValue(Average, origin, origin-1)) // up or down the day's curve
+	x[4] = float64(usual - t.typicalValue(Average, origin, origin-1)) // up or down the day's curve
 	for i := range x {
 		x[i] /= l.scale
 	}

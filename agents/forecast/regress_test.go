@@ -77,7 +77,7 @@ func TestWhatComesLaterTeachesNothing(t *testing.T) {
 		}
 		a, b := here.newRegressionFit(Regression, anchor, here.meanDailyChange(anchor)), there.newRegressionFit(Regression, anchor, there.meanDailyChange(anchor))
 		for h := anchor; h < anchor+100; h++ {
-			if a.correctionAt(h) != b.correctionAt(h) || here.usualValue(Regression, h, anchor) != there.usualValue(Regression, h, anchor) {
+			if a.correctionAt(h) != b.correctionAt(h) || here.typicalValue(Regression, h, anchor) != there.typicalValue(Regression, h, anchor) {
 				t.Fatalf("%d hours on: %d and %d", h-anchor, a.correctionAt(h), b.correctionAt(h))
 			}
 		}

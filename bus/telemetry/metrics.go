@@ -66,7 +66,7 @@ func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
 }
 
 // CountMessages counts the messages that a party received and those that it sent in
-// answer. It is bus.Loop.Told.
+// answer. It is bus.Loop.OnSent.
 func (m *metrics) CountMessages(heard, said []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

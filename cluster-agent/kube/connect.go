@@ -9,11 +9,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Connect returns the clients of a cluster: of a kubeconfig file, or of the
+// ConnectCluster returns the clients of a cluster: of a kubeconfig file, or of the
 // cluster that this process runs in if file is "". The API server's own fairness
 // limits them, not the client: five requests a second, a client's default, would
 // be too few for one job.
-func Connect(file string) (typed kubernetes.Interface, untyped dynamic.Interface, err error) {
+func ConnectCluster(file string) (typed kubernetes.Interface, untyped dynamic.Interface, err error) {
 	var cfg *rest.Config
 	if file == "" {
 		cfg, err = rest.InClusterConfig()

@@ -16,10 +16,10 @@ const (
 	// SchedulerName is the schedulerName of our pods.
 	SchedulerName = "gridbid"
 
-	LabelSite  = "gridbid.io/site"  // on objects and pods: whose hands made it
-	LabelRun   = "gridbid.io/run"   // on objects and pods: job and epoch
-	LabelQueue = "gridbid.io/queue" // on suspended Jobs: to be sold
-	LabelTold  = "gridbid.io/told"  // on objects of which the agent was told how they ended
+	LabelSite     = "gridbid.io/site"  // on objects and pods: whose hands made it
+	LabelRun      = "gridbid.io/run"   // on objects and pods: job and epoch
+	LabelQueue    = "gridbid.io/queue" // on suspended Jobs: to be sold
+	LabelReported = "gridbid.io/told"  // on objects of which the agent was told how they ended
 
 	// TaintOwned is on nodes that are one site's alone; its value names the site.
 	TaintOwned = "gridbid.io/owned"

@@ -31,9 +31,9 @@ type Config struct {
 	Queue *queue.Config
 }
 
-// Build connects to the cluster and builds the parties of the site. Signals
+// BuildSite connects to the cluster and builds the parties of the site. Signals
 // report its grid. It starts nothing: give the result to runtime.RunSite.
-func Build(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
+func BuildSite(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	x := cfg.Executor
 	x.Site, x.Power = cfg.Site, cfg.Power
 	if err := x.ConnectToCluster(cfg.Kubeconfig); err != nil {
@@ -54,7 +54,7 @@ func Build(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 // kept in a folder.
 func BuildQueue(cfg queue.Config, kubeconfig, folder string) (runtime.Config, error) {
 	var err error
-	if cfg.Client, cfg.Dynamic, err = kube.Connect(kubeconfig); err != nil {
+	if cfg.Client, cfg.Dynamic, err = kube.ConnectCluster(kubeconfig); err != nil {
 		return runtime.Config{}, err
 	}
 	return runtime.Config{Site: cfg.Site, DataDir: folder, Queue: ServeQueue(cfg)}, nil

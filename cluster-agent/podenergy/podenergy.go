@@ -156,14 +156,14 @@ type encodedTally struct {
 	Final    bool                            `json:"final,omitempty"`
 	Missing  string                          `json:"missing,omitempty"`
 	Counters map[string]protocol.Millijoules `json:"counters_mj,omitempty"`
-	Looks    *UtilizationSamples             `json:"looks,omitempty"`
+	Samples  *UtilizationSamples             `json:"looks,omitempty"`
 }
 
 // EncodeAnnotation returns a tally as JSON.
 func (t EnergyTally) EncodeAnnotation() string {
 	w := encodedTally{Version: 1, Until: int64(t.Until), Final: t.Final, Missing: t.Missing, Counters: t.Counters}
 	if t.Samples != (UtilizationSamples{}) {
-		w.Looks = &t.Samples
+		w.Samples = &t.Samples
 	}
 	for _, s := range t.Hours {
 		w.Hours = append(w.Hours, [2]int64{int64(s.Hour), int64(s.Energy)})
@@ -186,8 +186,8 @@ func ParseEnergyTally(text string) (EnergyTally, error) {
 		return EnergyTally{}, fmt.Errorf("podenergy: tally: version %d with %d hours until %d: want version 1 and at most %d hours", w.Version, len(w.Hours), w.Until, maxHours)
 	}
 	t := EnergyTally{Until: protocol.Time(w.Until), Final: w.Final, Missing: w.Missing, Counters: w.Counters}
-	if w.Looks != nil {
-		if t.Samples = *w.Looks; t.Samples.isImplausible() {
+	if w.Samples != nil {
+		if t.Samples = *w.Samples; t.Samples.isImplausible() {
 			return EnergyTally{}, fmt.Errorf("podenergy: tally: looks %+v: want a mean of at most 1000 and plausible memory and temperature", t.Samples)
 		}
 	}

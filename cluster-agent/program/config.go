@@ -92,10 +92,10 @@ type Grid struct {
 	Sources []signals.Config `yaml:"sources"`
 }
 
-// Load reads a site's configuration file for a program, whose name stands in its
+// LoadConfig reads a site's configuration file for a program, whose name stands in its
 // errors. It checks all that both kinds of site have in common. Paths that it
 // returns can be opened from anywhere, but for Simulate.Scenario.
-func Load(by, file string) (Config, error) {
+func LoadConfig(by, file string) (Config, error) {
 	c := Config{}
 	if file == "" {
 		return c, fmt.Errorf("%s: no configuration: give --config FILE (see docs/live.md)", by)
@@ -122,8 +122,8 @@ func Load(by, file string) (Config, error) {
 	return c, nil
 }
 
-// Fault returns an error at a path of keys and indexes, with its file and line.
-func (c Config) Fault(path []string, format string, args ...any) error {
+// FaultAt returns an error at a path of keys and indexes, with its file and line.
+func (c Config) FaultAt(path []string, format string, args ...any) error {
 	return c.page.FaultAt(path, format, args...)
 }
 
@@ -133,13 +133,13 @@ func (c Config) checkSections(by, file string) error {
 	case c.Simulate != nil && c.Kubernetes != nil || c.Simulate == nil && c.Kubernetes == nil && c.Queue == nil:
 		return fmt.Errorf("%s: %s: want either kubernetes, for a real cluster, or simulate; a hub without GPUs has queue alone", by, file)
 	case c.Queue != nil && c.Simulate != nil:
-		return c.Fault([]string{"queue"}, "needs a real cluster; it does not go with simulate")
+		return c.FaultAt([]string{"queue"}, "needs a real cluster; it does not go with simulate")
 	case c.Queue != nil && c.Kubernetes != nil && (c.Queue.Kubeconfig != "" || len(c.Queue.Namespaces) > 0):
-		return c.Fault([]string{"queue"}, "kubeconfig and namespaces are of a hub; beside kubernetes it looks in that cluster, in the same namespaces: take them out")
+		return c.FaultAt([]string{"queue"}, "kubeconfig and namespaces are of a hub; beside kubernetes it looks in that cluster, in the same namespaces: take them out")
 	case c.Kubernetes != nil && c.Grid == nil:
-		return c.Fault([]string{"kubernetes"}, "needs grid beside it: say what the site's energy costs")
+		return c.FaultAt([]string{"kubernetes"}, "needs grid beside it: say what the site's energy costs")
 	case c.Grid != nil && c.Kubernetes == nil && c.Simulate == nil:
-		return c.Fault([]string{"grid"}, "a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster")
+		return c.FaultAt([]string{"grid"}, "a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster")
 	}
 	return nil
 }
@@ -166,7 +166,7 @@ func (c Config) sourceFault(i int, err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	return c.Fault([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.Problem)
+	return c.FaultAt([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.Problem)
 }
 
 // resolvePaths takes relative file names from dir.
@@ -203,9 +203,9 @@ func (g Grid) carbonSource() string {
 // defaultPUE is that of a site whose configuration says nothing of its building.
 const defaultPUE = 1.1
 
-// Forecast says how the agent bids on hours that no source reported: with the
+// ForecastConfig says how the agent bids on hours that no source reported: with the
 // configured values as a default, and by forecasts that fit the market.
-func (g Grid) Forecast() forecast.Config {
+func (g Grid) ForecastConfig() forecast.Config {
 	if g.PUE == 0 {
 		g.PUE = defaultPUE
 	}
@@ -221,9 +221,9 @@ func (g Grid) Forecast() forecast.Config {
 	return r
 }
 
-// Feed makes the party that reports the site's grid to its agent, or nil if no
+// NewSignalPoller makes the party that reports the site's grid to its agent, or nil if no
 // grid is configured. It keeps what it read beside the agent's facts.
-func (c Config) Feed(log *slog.Logger) *signals.Poller {
+func (c Config) NewSignalPoller(log *slog.Logger) *signals.Poller {
 	g := c.Grid
 	if g == nil {
 		return nil

@@ -29,7 +29,7 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 		{"    - {tells: carbon, from: tarot}\n", "agent.yaml:9: grid/sources/0/from"},
 		{"    - {tells: carbon, from: uk-carbon, rite: 2}\n", "agent.yaml:9: grid/sources/0/rite: unknown key"},
 	} {
-		_, err := Load("cluster-agent", written(t, tc.source))
+		_, err := LoadConfig("cluster-agent", written(t, tc.source))
 		if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hush")) {
 			t.Errorf("Load of %q = %v; want %q", tc.source, err, tc.want)
 		}
@@ -50,7 +50,7 @@ func TestSectionsThatDoNotGoTogetherAreToldWithTheirLine(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load("cluster-agent", file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := LoadConfig("cluster-agent", file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", sections, err, want)
 		}
 	}
@@ -66,7 +66,7 @@ func TestAQueueBesideAClusterLooksInThatCluster(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Load("cluster-agent", file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := LoadConfig("cluster-agent", file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("queue: %s: %v; want %q", queue, err, want)
 		}
 	}

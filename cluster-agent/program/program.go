@@ -25,7 +25,7 @@ type Program struct {
 	Name  string // as errors and help call it
 	About string // the first part of its help
 	// Prepare checks what only this program knows of a configuration, and returns
-	// how its site is built. Preparing must write nothing: --check does it too. Feed
+	// how its site is built. Preparing must write nothing: --check does it too. The feed
 	// reports the site's grid; it is nil if none is configured.
 	Prepare func(c Config, log *slog.Logger, feed *signals.Poller) (build Builder, err error)
 }
@@ -41,28 +41,28 @@ func (p Program) Run(args []string, out io.Writer) int {
 		Name: p.Name, EnvPrefix: EnvPrefix, About: p.About,
 		ListenHelp: "/metrics, /healthz and /readyz", NoServer: "`gridbid federation add-site` writes one",
 		Load: func(file string) (_ *daemon.Settings, err error) {
-			c, err = Load(p.Name, file)
+			c, err = LoadConfig(p.Name, file)
 			return &c.Settings, err
 		},
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
-			feed := c.Feed(x.Log)
+			feed := c.NewSignalPoller(x.Log)
 			build, err := p.Prepare(c, x.Log, feed)
-			return func(ctx context.Context) error { return serve(ctx, x, c.Site, feed, build) }, err
+			return func(ctx context.Context) error { return serveSite(ctx, x, c.Site, feed, build) }, err
 		},
 	}.Run(args, out)
 }
 
-// serve runs a site until ctx ends.
-func serve(ctx context.Context, x *daemon.Process, site string, feed *signals.Poller, build Builder) error {
+// serveSite runs a site until ctx ends.
+func serveSite(ctx context.Context, x *daemon.Process, site string, feed *signals.Poller, build Builder) error {
 	cfg, err := build()
 	if err != nil {
 		return err
 	}
-	hub, err := x.Dial()
+	hub, err := x.DialBus()
 	if err != nil {
 		return err
 	}
-	tele, err := x.Observe(ctx, protocol.AgentParty(site), hub)
+	tele, err := x.StartTelemetry(ctx, protocol.AgentParty(site), hub)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ type Config struct {
 	// is none.
 	Queue func(ctx context.Context, far bus.Conn, life uint32) error
 	// OnSent is shown what the agent heard and said; nil is nobody.
-	OnSent func(heard, said []protocol.Message)
+	OnSent func(received, sent []protocol.Message)
 }
 
 // RunSite lets a site live until ctx ends, which is no error, or one of its parties
@@ -91,7 +91,7 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 	}
 	if cfg.Queue != nil {
 		start("queue", func() error {
-			return cfg.Queue(ctx, bus.Reconnecting(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log), life)
+			return cfg.Queue(ctx, bus.NewReconnectingConn(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log), life)
 		})
 	}
 	for who, p := range cfg.SideParties {
@@ -225,7 +225,7 @@ func (r *siteRun) connectAgent(ctx context.Context, near bus.Bus) (bus.Conn, err
 	if err != nil {
 		return nil, err
 	}
-	return bus.Split(local, bus.Reconnecting(ctx, r.cfg.FederationBus, who, r.cfg.Log)), nil
+	return bus.NewSplitConn(local, bus.NewReconnectingConn(ctx, r.cfg.FederationBus, who, r.cfg.Log)), nil
 }
 
 // isNonBinding bind nobody: an award is planned again, and one for an offer that the

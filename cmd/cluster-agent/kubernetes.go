@@ -31,7 +31,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 		return buildHub(c, log)
 	}
 	x := kubesite.Config{
-		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.Forecast(), ChargeIdle: c.Grid.Idle},
+		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.ForecastConfig(), ChargeIdle: c.Grid.Idle},
 		Kubeconfig: k.Kubeconfig,
 		Executor: executor.Config{
 			Namespaces: k.Namespaces, Sharing: kube.GPUSharing(k.Sharing), Nodes: kube.NodeSelection(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
@@ -48,7 +48,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 		}
 	}
 	if k.Prometheus != nil {
-		if err := prometheus(*k.Prometheus).into(&x.Executor); err != nil {
+		if err := prometheus(*k.Prometheus).configureExecutor(&x.Executor); err != nil {
 			return runtime.Config{}, err
 		}
 	}
@@ -71,7 +71,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 	if x.Queue, err = queueOf(c.Queue); err != nil {
 		return runtime.Config{}, err
 	}
-	return kubesite.Build(x, runtime.LocalParty{Service: feed.Run})
+	return kubesite.BuildSite(x, runtime.LocalParty{Service: feed.Run})
 }
 
 // measuredTable is the power table with what a site measured of its own cards.

@@ -114,7 +114,7 @@ func (o nodeOptions) validateOptions() error {
 
 // serveNode keeps the node until ctx ends.
 func (o nodeOptions) serveNode(ctx context.Context, log *slog.Logger) error {
-	client, _, err := kube.Connect(o.kubeconfig)
+	client, _, err := kube.ConnectCluster(o.kubeconfig)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func runProfilesCommand(args []string, out io.Writer) error {
 	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
-	c, err := program.Load(name, *file)
+	c, err := program.LoadConfig(name, *file)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ import (
 // prometheus is a server that knows what is drawn.
 type prometheus program.Prometheus
 
-// meter makes the server's meter. A token that is rotated is read anew.
-func (p prometheus) meter() (*promenergy.PrometheusMeter, error) {
+// newMeter makes the server's meter. A token that is rotated is read anew.
+func (p prometheus) newMeter() (*promenergy.PrometheusMeter, error) {
 	c := promenergy.Config{URL: p.URL, MeterGPUs: p.Cards, MeterCPUs: p.Cores, Site: p.Site}
 	if p.TokenFile != "" {
 		text, err := os.ReadFile(p.TokenFile)
@@ -31,9 +31,9 @@ func (p prometheus) meter() (*promenergy.PrometheusMeter, error) {
 	return promenergy.New(c)
 }
 
-// into has hands ask the server.
-func (p prometheus) into(c *executor.Config) error {
-	if _, err := p.meter(); err != nil {
+// configureExecutor has hands ask the server.
+func (p prometheus) configureExecutor(c *executor.Config) error {
+	if _, err := p.newMeter(); err != nil {
 		return err
 	}
 	switch {
@@ -45,16 +45,16 @@ func (p prometheus) into(c *executor.Config) error {
 	table := c.Power
 	if p.Cards {
 		c.Draw = func(ctx context.Context, l protocol.Launch, space string, pods []string, since, until protocol.Time) ([]protocol.HourlyEnergy, error) {
-			m, err := p.meter()
+			m, err := p.newMeter()
 			if err != nil {
 				return nil, err
 			}
-			return p.draw(ctx, m, table, l, promenergy.MeteredRun{Namespace: space, Pods: pods, GPUs: l.Job.GPUs, Since: since, Until: until})
+			return p.measureJob(ctx, m, table, l, promenergy.MeteredRun{Namespace: space, Pods: pods, GPUs: l.Job.GPUs, Since: since, Until: until})
 		}
 	}
 	if p.Use {
 		c.Use = func(ctx context.Context, space string, pods []string, since, until protocol.Time) (protocol.Utilization, error) {
-			m, err := p.meter()
+			m, err := p.newMeter()
 			if err != nil {
 				return protocol.Utilization{}, err
 			}
@@ -63,7 +63,7 @@ func (p prometheus) into(c *executor.Config) error {
 	}
 	if p.Site != "" {
 		c.Hour = func(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
-			m, err := p.meter()
+			m, err := p.newMeter()
 			if err != nil {
 				return 0, err
 			}
@@ -73,8 +73,8 @@ func (p prometheus) into(c *executor.Config) error {
 	return nil
 }
 
-// draw is what cards and cores of a job drew.
-func (p prometheus) draw(ctx context.Context, m *promenergy.PrometheusMeter, table power.Table, l protocol.Launch, r promenergy.MeteredRun) ([]protocol.HourlyEnergy, error) {
+// measureJob is what cards and cores of a job drew.
+func (p prometheus) measureJob(ctx context.Context, m *promenergy.PrometheusMeter, table power.Table, l protocol.Launch, r promenergy.MeteredRun) ([]protocol.HourlyEnergy, error) {
 	if l.Job.Share < 1000 {
 		return nil, errors.New("a shared card has one counter; only the node's own daemon can split it")
 	}

@@ -39,7 +39,7 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 	l := protocol.Launch{Job: protocol.Job{GPUs: 1, Share: 1000, CPU: 4000}, Model: "H100"}
 	for cores, want := range map[bool]protocol.Millijoules{true: 100 * (300 + 20) * 1000, false: 100 * (300 + 16) * 1000} {
 		k := executor.Config{Power: power.DefaultTable()}
-		if err := (prometheus{URL: s.URL, TokenFile: token, Cards: true, Cores: cores, Site: "x"}).into(&k); err != nil {
+		if err := (prometheus{URL: s.URL, TokenFile: token, Cards: true, Cores: cores, Site: "x"}).configureExecutor(&k); err != nil {
 			t.Fatal(err)
 		}
 		draw, err := k.Draw(t.Context(), l, "training", []string{"a"}, since, since.Add(100*time.Second))
@@ -60,7 +60,7 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 			t.Errorf("asked as %q", h)
 		}
 	}
-	if err := (prometheus{URL: "prometheus"}).into(new(executor.Config)); err == nil {
+	if err := (prometheus{URL: "prometheus"}).configureExecutor(new(executor.Config)); err == nil {
 		t.Error("an address that is none is taken")
 	}
 }
@@ -69,13 +69,13 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 func TestAPrometheusThatIsAskedNothingIsRefused(t *testing.T) {
 	for want, c := range map[string]prometheus{"set cards, too": {Cores: true, Use: true}, "cards, use or site": {}} {
 		c.URL = "http://prometheus:9090"
-		if err := c.into(new(executor.Config)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := c.configureExecutor(new(executor.Config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v; want %q", c, err, want)
 		}
 	}
 	for _, c := range []prometheus{{Use: true}, {Site: "sum(x)"}, {Cards: true}} {
 		c.URL = "http://prometheus:9090"
-		if err := c.into(new(executor.Config)); err != nil {
+		if err := c.configureExecutor(new(executor.Config)); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -35,7 +35,7 @@ func runSignals(args []string, out io.Writer) error {
 	if err := parseFlags(fs, args); err != nil {
 		return err
 	}
-	c, err := program.Load(name, *file)
+	c, err := program.LoadConfig(name, *file)
 	if err != nil {
 		return err
 	}

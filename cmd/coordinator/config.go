@@ -33,7 +33,7 @@ var configFile = yamlschema.SchemaKind{
 type coordinatorConfig struct {
 	daemon.Settings `yaml:",inline"`
 	Host            string         `yaml:"host"`
-	Notebook        string         `yaml:"notebook"`
+	ArchiveDir      string         `yaml:"notebook"`
 	People          string         `yaml:"people_file"`
 	Lease           configDuration `yaml:"lease"`
 	Keep            configDuration `yaml:"keep"`
@@ -88,7 +88,7 @@ func loadConfig(file string) (coordinatorConfig, error) {
 	}
 	dir := filepath.Dir(file)
 	c.Model = c.Model.resolvePaths(dir)
-	c.People, c.Notebook = daemon.ResolveUnder(dir, c.People), daemon.ResolveUnder(dir, c.Notebook)
+	c.People, c.ArchiveDir = daemon.ResolveUnder(dir, c.People), daemon.ResolveUnder(dir, c.ArchiveDir)
 	c.Host = daemon.ResolveUnder(dir, c.Host)
 	c.ResolvePaths(dir)
 	if c.Lease != 0 && time.Duration(c.Lease)%time.Second != 0 {

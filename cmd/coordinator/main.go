@@ -52,7 +52,7 @@ func runCommand(args []string, out io.Writer) int {
 		},
 		Load: func(file string) (_ *daemon.Settings, err error) {
 			c, err = loadConfig(file)
-			c.Host, c.Notebook = cmp.Or(host, c.Host), cmp.Or(notebook, c.Notebook)
+			c.Host, c.ArchiveDir = cmp.Or(host, c.Host), cmp.Or(notebook, c.ArchiveDir)
 			return &c.Settings, err
 		},
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
@@ -95,7 +95,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 		return err
 	}
 	defer end()
-	tele, err := s.Observe(ctx, protocol.Coordinator, hub)
+	tele, err := s.StartTelemetry(ctx, protocol.Coordinator, hub)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := archive.OpenArchive(s.config.Notebook, time.Now(), s.Log)
+	n, err := archive.OpenArchive(s.config.ArchiveDir, time.Now(), s.Log)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 // openBus reaches the server, or runs it.
 func (s checkedSetup) openBus(ctx context.Context) (*natsbus.Bus, func(), error) {
 	if s.config.Host == "" {
-		hub, err := s.Dial()
+		hub, err := s.DialBus()
 		return hub, func() {}, err
 	}
 	hosted, err := natsbus.ServeConfigFile(s.config.Host, s.Access.Access)

@@ -81,7 +81,7 @@ func TestPathsAreRelativeToTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{c.Notebook, c.People, c.Host, c.NATSFile} {
+	for _, path := range []string{c.ArchiveDir, c.People, c.Host, c.NATSFile} {
 		if filepath.Dir(path) != filepath.Dir(file) {
 			t.Errorf("%s is not beside %s", path, file)
 		}

@@ -15,19 +15,19 @@ import (
 // newPageHandler shows what is in a notebook, until the page is closed.
 func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (http.Handler, func()) {
 	ctx, stop := context.WithCancel(ctx)
-	run := tail.Start(ctx, n.Read, nil)
+	run := tail.StartReading(ctx, n.Read, nil)
 	rules := s.config.marketRules()
 	rules.Advice = s.advice
-	_ = run.Look(ctx, func(d *timeline.Diary) {
-		d.Set(query.Stage{Market: rules, Why: "a live federation is no replay of a scenario"})
+	_ = run.ViewTimeline(ctx, func(d *timeline.Timeline) {
+		d.SetReplay(query.Stage{Market: rules, Why: "a live federation is no replay of a scenario"})
 	})
 	go func() {
-		<-run.Over()
+		<-run.ReadingDone()
 		if err := run.Err(); err != nil {
 			s.Log.Error("the page stands still", "err", err)
 		}
 	}()
-	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTP(mcp.New(run, "live", nil))})
+	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTPHandler(mcp.New(run, "live", nil))})
 	return h, func() {
 		stop()
 		if err := n.Close(); err != nil {

@@ -61,7 +61,7 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
-			reads, err := model.translator()
+			reads, err := model.openTranslator()
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
@@ -85,9 +85,9 @@ func printAnswer(ctx context.Context, question, path, flags string, reads *trans
 	if err != nil {
 		return err
 	}
-	log.Set(whatIfStage(ctx, path, talk))
+	log.Set(whatIfReplay(ctx, path, talk))
 	session := log.Talk()
-	a := reads.Answer(ctx, question, session.Ask(question), translate.NamesOf(session.Names()), session.Understood)
+	a := reads.AnswerQuestion(ctx, question, session.Ask(question), translate.NamesOf(session.Names()), session.Understood)
 	addLedgerFlags(&a, flags)
 	if asJSON {
 		err = writeJSON(out, askAnswer{1, question, path, a})
@@ -121,6 +121,6 @@ func addLedgerFlags(a *query.Answer, flags string) {
 
 // readRun reads a ledger, and the totals that lie beside it if there are any.
 func readRun(path string, talk io.Writer) (*query.Log, error) {
-	log := query.New(totalsBeside(path, talk))
+	log := query.New(totalsNextToLedger(path, talk))
 	return log, readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); return nil })
 }

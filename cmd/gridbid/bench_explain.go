@@ -128,14 +128,14 @@ func (f *explainFlags) askQuestions(ctx context.Context, talk io.Writer) ([]benc
 	if err != nil {
 		return nil, nil, err
 	}
-	totals := totalsBeside(path, talk)
+	totals := totalsNextToLedger(path, talk)
 	log, book := query.New(totals), history.New(history.Config{})
 	var first, last protocol.Time
 	var said []protocol.Message
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
 		said = append(said, m)
 		log.Add(m)
-		book.Add(m)
+		book.AddMessage(m)
 		if first == 0 || m.At < first {
 			first = m.At
 		}
@@ -144,7 +144,7 @@ func (f *explainFlags) askQuestions(ctx context.Context, talk io.Writer) ([]benc
 	}); err != nil {
 		return nil, nil, err
 	}
-	stage := memoizeReplays(whatIfStage(ctx, path, talk))
+	stage := memoizeReplays(whatIfReplay(ctx, path, talk))
 	log.Set(stage)
 	read := bench.JudgeQuestions(log, book, all)
 	ground := bench.NewGroundingCheck(log, first, last)

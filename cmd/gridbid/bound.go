@@ -89,7 +89,7 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	printNotes(cmd.ErrOrStderr(), s)
-	var ran *history.Book
+	var ran *history.History
 	if f.run != "" { // before the work: it may take minutes
 		if ran, err = readScenarioRun(s, f.run, cancellableReader{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
 			return usageError{fmt.Errorf("--explain: %w", err)}
@@ -133,7 +133,7 @@ func gapText(c bound.Certificate, usd float64) string {
 }
 
 // explainGap says what a run cost above a bound, and for what.
-func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Certificate, ran *history.Book) error {
+func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Certificate, ran *history.History) error {
 	p, err := explainRun(s, c, ran)
 	if err != nil {
 		return err

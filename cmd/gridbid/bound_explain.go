@@ -16,7 +16,7 @@ import (
 
 // readScenarioRun reads the ledger of a run of a scenario, to its end: jobs that had not ended
 // when it was cut off would count as never run.
-func readScenarioRun(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history.Book, error) {
+func readScenarioRun(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history.History, error) {
 	r, err := openLedger(path, in)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func readScenarioRun(s spec.Scenario, path string, in io.Reader, talk io.Writer)
 		return nil, errors.Join(fmt.Errorf("%s: the run of another scenario, or with other flags (%.12s, not %.12s)", path, hash, s.Hash), r.Close())
 	}
 	b := history.New(history.Config{})
-	err = readRemaining(r, talk, func(m protocol.Message) error { b.Add(m); return nil })
+	err = readRemaining(r, talk, func(m protocol.Message) error { b.AddMessage(m); return nil })
 	if _, end := r.ReadMessage(); err == nil && errors.Is(end, wal.ErrTorn) {
 		err = fmt.Errorf("%s: the run has no end, so nobody knows what its jobs cost: replay it to its end", path)
 	}
@@ -33,8 +33,8 @@ func readScenarioRun(s spec.Scenario, path string, in io.Reader, talk io.Writer)
 }
 
 // explainRun says what a run cost above a bound, and for what.
-func explainRun(s spec.Scenario, c bound.Certificate, b *history.Book) (bound.CostBreakdown, error) {
-	return bound.ExplainGap(s, c, scenarios.CompletedJobs(b, c.Weights), b.Totals(scenarios.RunMetadata(s, "")).JobsUSD)
+func explainRun(s spec.Scenario, c bound.Certificate, b *history.History) (bound.CostBreakdown, error) {
+	return bound.ExplainGap(s, c, scenarios.CompletedJobs(b, c.Weights), b.ComputeTotals(scenarios.RunMetadata(s, "")).JobsUSD)
 }
 
 // printParts writes the parts of a gap as a table.

@@ -62,7 +62,7 @@ names. "gridbid chart answer QUESTION" draws the answer to a question.`,
 func (f chartFlags) runChart(cmd *cobra.Command, args []string) error {
 	if f.list {
 		return writeBuffered(cmd.OutOrStdout(), func(out io.Writer) {
-			for _, c := range timeline.Charts() {
+			for _, c := range timeline.ChartNames() {
 				fmt.Fprintf(out, "%-12s %s\n", c[0], c[1])
 			}
 		})
@@ -101,7 +101,7 @@ func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) 
 	}
 	w = timeline.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
 	var known []string
-	for _, c := range timeline.Charts() {
+	for _, c := range timeline.ChartNames() {
 		known = append(known, c[0])
 	}
 	switch {
@@ -132,7 +132,7 @@ func drawChart(ctx context.Context, path string, w timeline.Drawing, talk io.Wri
 		return nil, err
 	}
 	var wrong error
-	if err := run.Look(ctx, func(d *timeline.Diary) { c, wrong = d.Draw(w) }); err != nil {
+	if err := run.ViewTimeline(ctx, func(d *timeline.Timeline) { c, wrong = d.DrawChart(w) }); err != nil {
 		return nil, err
 	}
 	if wrong != nil {

@@ -46,7 +46,7 @@ Nothing is written by a question. With --json each answer is one line of JSON.
 			if err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
-			reads, err := model.translator()
+			reads, err := model.openTranslator()
 			if err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
@@ -144,7 +144,7 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	if err := t.rereadLedger(ctx); err != nil {
 		return err
 	}
-	a := t.reads.Answer(ctx, question, t.session.Ask(question), translate.NamesOf(t.session.Names()), t.session.Understood)
+	a := t.reads.AnswerQuestion(ctx, question, t.session.Ask(question), translate.NamesOf(t.session.Names()), t.session.Understood)
 	addLedgerFlags(&a, t.flags)
 	if t.asJSON {
 		line, err := json.Marshal(askAnswer{1, question, t.path, a})
@@ -175,7 +175,7 @@ func (t *chatSession) rereadLedger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Set(whatIfStage(ctx, t.path, t.diagnostics))
+	log.Set(whatIfReplay(ctx, t.path, t.diagnostics))
 	t.size = info.Size()
 	if t.session == nil {
 		t.session = log.Talk()

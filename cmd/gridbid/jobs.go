@@ -45,7 +45,7 @@ func newJobsCommand() *cobra.Command {
 }
 
 func stateNames() (all []string) {
-	for _, s := range jobstatus.States() {
+	for _, s := range jobstatus.AllStates() {
 		all = append(all, string(s))
 	}
 	return all

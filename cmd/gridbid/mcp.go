@@ -35,11 +35,11 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.
 			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
-			reads, err := model.translator()
+			reads, err := model.openTranslator()
 			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
-			if err := mcp.Serve(cmd.Context(), mcp.New(run, buildVersion(), reads)); err != nil && !errors.Is(err, io.EOF) {
+			if err := mcp.ServeStdio(cmd.Context(), mcp.New(run, buildVersion(), reads)); err != nil && !errors.Is(err, io.EOF) {
 				return fmt.Errorf("mcp: %w", err)
 			}
 			return nil

@@ -74,8 +74,8 @@ With --model a language model turns a question that the grammar does not read in
 the typed query; the answer says first what was understood ("I understood: ..."), and
 code computes it from the ledger as always: docs/models.md.`
 
-// translator returns what has the model of the flags read questions, or nil.
-func (f *modelFlags) translator() (*translate.Translator, error) {
+// openTranslator returns what has the model of the flags read questions, or nil.
+func (f *modelFlags) openTranslator() (*translate.Translator, error) {
 	m, err := f.openModel()
 	if m == nil || err != nil {
 		return nil, err

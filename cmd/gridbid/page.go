@@ -55,7 +55,7 @@ it at any address: behind a proxy on this machine, say.
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
-			reads, err := model.translator()
+			reads, err := model.openTranslator()
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
@@ -79,7 +79,7 @@ func servePage(ctx context.Context, path, listen string, hosts []string, reads *
 	}
 	opts := page.Options{
 		Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts, Reads: reads,
-		MCP: mcp.HTTP(mcp.New(run, buildVersion(), reads)),
+		MCP: mcp.HTTPHandler(mcp.New(run, buildVersion(), reads)),
 	}
 	socket, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -128,17 +128,17 @@ func openRun(ctx context.Context, path string, talk io.Writer) (*tail.Run, map[s
 	if err := r.Close(); err != nil {
 		return nil, nil, err
 	}
-	run := tail.Start(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
+	run := tail.StartReading(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
 		return readLedger(path, nil, talk, each)
-	}, totalsBeside(path, talk))
-	<-run.Over()
-	stage := whatIfStage(run.Turn(), path, talk)
-	return run, about, errors.Join(run.Err(), run.Look(ctx, func(d *timeline.Diary) { d.Set(stage) }))
+	}, totalsNextToLedger(path, talk))
+	<-run.ReadingDone()
+	stage := whatIfReplay(run.ViewerContext(), path, talk)
+	return run, about, errors.Join(run.Err(), run.ViewTimeline(ctx, func(d *timeline.Timeline) { d.SetReplay(stage) }))
 }
 
-// totalsBeside returns the totals of the policies of a run, if they lie beside
+// totalsNextToLedger returns the totals of the policies of a run, if they lie beside
 // its ledger.
-func totalsBeside(path string, talk io.Writer) (totals []history.Totals) {
+func totalsNextToLedger(path string, talk io.Writer) (totals []history.Totals) {
 	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &totals)

@@ -45,12 +45,12 @@ would have done on a day; then confirm it, and it is in force.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newPolicySayCommand(), newPolicyApplyCommand(), newPolicyApproveCommand(), newPolicyPersonCommand(), newPolicyShowCommand())
+	cmd.AddCommand(newPolicySentenceCommand(), newPolicyApplyCommand(), newPolicyApproveCommand(), newPolicyPersonCommand(), newPolicyShowCommand())
 	return cmd
 }
 
-// policySayFlags is what `gridbid policy say` was told.
-type policySayFlags struct {
+// policySentenceFlags is what `gridbid policy say` was told.
+type policySentenceFlags struct {
 	ledger   ledgerSelector
 	at       string
 	places   []string
@@ -58,8 +58,8 @@ type policySayFlags struct {
 	asJSON   bool
 }
 
-func newPolicySayCommand() *cobra.Command {
-	var f policySayFlags
+func newPolicySentenceCommand() *cobra.Command {
+	var f policySentenceFlags
 	cmd := &cobra.Command{
 		Use:   "say SENTENCE",
 		Short: "read a wish in words, and say what it would do; nothing changes",
@@ -78,7 +78,7 @@ policy apply"; until then nothing changes.`,
   gridbid policy say "remove R-1" --at 127.0.0.1:7480`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.runPolicySay(cmd.Context(), strings.Join(args, " "), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := f.proposePolicy(cmd.Context(), strings.Join(args, " "), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
 			return nil
@@ -95,14 +95,14 @@ policy apply"; until then nothing changes.`,
 
 // A policyProposal is a wish that waits, and `gridbid policy say --json`, schema version 1.
 type policyProposal struct {
-	Schema int           `json:"schema"`
-	ID     string        `json:"id"`
-	Said   string        `json:"said"`
-	Change policy.Change `json:"change"`
-	Diff   *policy.Diff  `json:"diff"` // the same in the words of operators; null if nothing changes
-	Told   []string      `json:"told"` // by code, an op each, with its class
-	Impact *policyImpact `json:"impact,omitempty"`
-	Why    string        `json:"note,omitempty"` // of the impact, or why there is none
+	Schema   int           `json:"schema"`
+	ID       string        `json:"id"`
+	Sentence string        `json:"said"`
+	Change   policy.Change `json:"change"`
+	Diff     *policy.Diff  `json:"diff"` // the same in the words of operators; null if nothing changes
+	Effects  []string      `json:"told"` // by code, an op each, with its class
+	Impact   *policyImpact `json:"impact,omitempty"`
+	Why      string        `json:"note,omitempty"` // of the impact, or why there is none
 }
 
 // An policyImpact is the day of a run under a change, against the day without it.
@@ -111,15 +111,15 @@ type policyImpact struct {
 	Was, Now      history.Totals
 }
 
-func (f *policySayFlags) runPolicySay(ctx context.Context, sentence string, out, talk io.Writer) error {
+func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string, out, talk io.Writer) error {
 	was, known, err := f.policyContext(ctx, talk)
 	if err != nil {
 		return err
 	}
-	s := policyProposal{Schema: 1, Said: sentence, Change: policy.ParseSentence(sentence, was, known), Told: []string{}}
+	s := policyProposal{Schema: 1, Sentence: sentence, Change: policy.ParseSentence(sentence, was, known), Effects: []string{}}
 	s.Diff = s.Change.AsDiff()
 	for _, o := range s.Change.Ops {
-		s.Told = append(s.Told, policy.OpEffect(was, o)+": "+policy.DescribeOp(was, o))
+		s.Effects = append(s.Effects, policy.OpEffect(was, o)+": "+policy.DescribeOp(was, o))
 	}
 	if len(s.Change.Ops) > 0 {
 		if err := ensureWritableFolder(pendingPolicyFolder); err != nil { // before the day is replayed twice
@@ -144,7 +144,7 @@ func (f *policySayFlags) runPolicySay(ctx context.Context, sentence string, out,
 }
 
 // policyContext returns the policy in force and what may be named.
-func (f *policySayFlags) policyContext(ctx context.Context, talk io.Writer) (was protocol.Policy, k policy.Vocabulary, err error) {
+func (f *policySentenceFlags) policyContext(ctx context.Context, talk io.Writer) (was protocol.Policy, k policy.Vocabulary, err error) {
 	k.Places = make(map[string][]string)
 	sites, tenants := make(map[string]bool), make(map[string]bool)
 	if f.at != "" {
@@ -211,8 +211,8 @@ func (f *policySayFlags) policyContext(ctx context.Context, talk io.Writer) (was
 }
 
 // replayImpact replays the day of the run under the change and without.
-func (f *policySayFlags) replayImpact(ctx context.Context, s *policyProposal, was protocol.Policy, talk io.Writer) error {
-	now, err := policy.ApplyChange(was, s.Change, "impact", "replay", s.Said)
+func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposal, was protocol.Policy, talk io.Writer) error {
+	now, err := policy.ApplyChange(was, s.Change, "impact", "replay", s.Sentence)
 	if err != nil {
 		s.Why = err.Error()
 		return nil
@@ -241,9 +241,9 @@ func (f *policySayFlags) replayImpact(ctx context.Context, s *policyProposal, wa
 		}
 	}
 	s.Impact = &policyImpact{Was: res[0].Totals, Now: res[1].Totals}
-	for _, id := range res[0].History.Jobs() {
-		x, _ := res[0].History.Job(id)
-		y, _ := res[1].History.Job(id)
+	for _, id := range res[0].History.JobIDs() {
+		x, _ := res[0].History.LatestJob(id)
+		y, _ := res[1].History.LatestJob(id)
 		s.Impact.Jobs++
 		if (x.Run == nil) != (y.Run == nil) || x.Run != nil && (x.Run.Site != y.Run.Site || x.Run.Started != y.Run.Started) {
 			s.Impact.Changed++
@@ -267,7 +267,7 @@ func (s *policyProposal) saveProposal() error {
 }
 
 func (s policyProposal) writeProposal(out io.Writer, at string) {
-	for i, t := range s.Told {
+	for i, t := range s.Effects {
 		fmt.Fprintf(out, "%d  %s\n", i+1, t)
 	}
 	for _, t := range s.Change.NotUnderstood {
@@ -292,7 +292,7 @@ func (s policyProposal) writeProposal(out io.Writer, at string) {
 		return
 	}
 	second, where := "", ""
-	if slices.ContainsFunc(s.Told, func(t string) bool { return strings.HasPrefix(t, "loosens") }) {
+	if slices.ContainsFunc(s.Effects, func(t string) bool { return strings.HasPrefix(t, "loosens") }) {
 		second = " --second NAME"
 	}
 	if at != "" {
@@ -328,7 +328,7 @@ One without serves its own machine alone, and believes the names it is given.`,
 			if err := json.Unmarshal(raw, &s); err != nil {
 				return usageError{fmt.Errorf("policy: %s: %w", args[0], err)}
 			}
-			body, err := json.Marshal(api.PolicyRequest{Change: s.Change, Sentence: s.Said, By: by, Second: second})
+			body, err := json.Marshal(api.PolicyRequest{Change: s.Change, Sentence: s.Sentence, By: by, Second: second})
 			if err != nil {
 				return err
 			}

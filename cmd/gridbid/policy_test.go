@@ -47,8 +47,8 @@ func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
 		t.Errorf("a wish of before: %v: %s", err, text)
 	}
 	lift := say("remove R-1")
-	if len(lift.Told) != 1 || !strings.HasPrefix(lift.Told[0], "loosens") {
-		t.Errorf("lifting a ban is told as %q", lift.Told)
+	if len(lift.Effects) != 1 || !strings.HasPrefix(lift.Effects[0], "loosens") {
+		t.Errorf("lifting a ban is told as %q", lift.Effects)
 	}
 	if text, err := gridbid("policy", "apply", lift.ID, "--by", "ada"); err == nil || !strings.Contains(err.Error(), "second person") {
 		t.Errorf("one person loosened a ban: %v: %s", err, text)
@@ -187,7 +187,7 @@ func TestAWishIsReckonedFromTheEndOfTheRecord(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f := policySayFlags{ledger: ledgerSelector{run: dir}}
+	f := policySentenceFlags{ledger: ledgerSelector{run: dir}}
 	if _, k, err := f.policyContext(t.Context(), io.Discard); err != nil || k.Now != noon {
 		t.Errorf("it is %s, %v; want %s", k.Now, err, noon)
 	}

@@ -139,7 +139,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		for i := range all {
-			all[i] = all[i].Bounded(c.BoundUSD)
+			all[i] = all[i].WithBound(c.BoundUSD)
 			day.Policies[i].Totals = all[i]
 		}
 	}
@@ -195,7 +195,7 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := wal.CreateFile(ledgerFile(f.run, policy), addAdviceToHeader(joined(map[string]string{
+	ledger, err := wal.CreateFile(ledgerFile(f.run, policy), addAdviceToHeader(mergeHeader(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
 	}, inHeader(f.options)), f.advice))

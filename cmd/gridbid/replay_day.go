@@ -47,7 +47,7 @@ func valueAtHour(points []protocol.Point, at protocol.Time) (int64, bool) {
 // policyReport returns what a report shows of one replay.
 func policyReport(d report.ReplayReport, res scenarios.ReplayResult) report.PolicyRun {
 	p := report.PolicyRun{Totals: res.Totals}
-	held := res.History.Busy(d.Start, d.End, d.Step)
+	held := res.History.GPUsHeldBySite(d.Start, d.End, d.Step)
 	for _, site := range d.Sites {
 		p.Busy = append(p.Busy, held[site.Name])
 	}

@@ -112,7 +112,7 @@ jobs: {count: 40, deferrable: 1}
 		if err != nil {
 			t.Fatal(err)
 		}
-		stage := whatIfStage(t.Context(), path, io.Discard)
+		stage := whatIfReplay(t.Context(), path, io.Discard)
 		if !slices.Contains(stage.Policies, "auction/none") {
 			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
 		}

@@ -92,7 +92,7 @@ func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) erro
 // errorPercent is a mean error in per cent of the mean value.
 func errorPercent(e forecast.LeadError) string {
 	switch {
-	case e.N == 0 && e.Told > 0:
+	case e.N == 0 && e.Published > 0:
 		return "told"
 	case e.N == 0 || e.Mean == 0:
 		return "-"
@@ -102,24 +102,24 @@ func errorPercent(e forecast.LeadError) string {
 
 // forecastErrorRow is a row of --json: dollars per MWh, grams per kWh, PUE.
 type forecastErrorRow struct {
-	Quantity protocol.Quantity `json:"quantity"`
-	DayAhead bool              `json:"day_ahead"`
-	Sites    []string          `json:"sites"`
-	Rule     forecast.Rule     `json:"rule"`
-	Service  bool              `json:"service"`
-	Usual    bool              `json:"usual"`
-	Leads    []leadJSON        `json:"leads"`
+	Quantity    protocol.Quantity `json:"quantity"`
+	DayAhead    bool              `json:"day_ahead"`
+	Sites       []string          `json:"sites"`
+	Rule        forecast.Rule     `json:"rule"`
+	Service     bool              `json:"service"`
+	DefaultRule bool              `json:"usual"`
+	Leads       []leadJSON        `json:"leads"`
 }
 
 type leadJSON struct {
-	From   int     `json:"from_h"`
-	To     int     `json:"to_h"`
-	Told   int     `json:"told"`
-	N      int     `json:"forecasts"`
-	MAE    float64 `json:"mean_absolute_error"`
-	Mean   float64 `json:"mean_absolute_value"`
-	MAPE   float64 `json:"mape_percent"`
-	Within float64 `json:"within_percent"`
+	From      int     `json:"from_h"`
+	To        int     `json:"to_h"`
+	Published int     `json:"told"`
+	N         int     `json:"forecasts"`
+	MAE       float64 `json:"mean_absolute_error"`
+	Mean      float64 `json:"mean_absolute_value"`
+	MAPE      float64 `json:"mape_percent"`
+	Within    float64 `json:"within_percent"`
 }
 
 func forecastErrorRows(all []scenarios.ForecastErrors) []forecastErrorRow {
@@ -128,7 +128,7 @@ func forecastErrorRows(all []scenarios.ForecastErrors) []forecastErrorRow {
 		out[i] = forecastErrorRow{f.Quantity, f.DayAhead, f.Sites, f.Rule, f.UsesService, f.IsDefaultRule, nil}
 		for _, e := range f.Leads {
 			out[i].Leads = append(out[i].Leads, leadJSON{
-				e.From, e.To, e.Told, e.N, float64(e.MAE) / 1000, float64(e.Mean) / 1000, float64(e.MAPE) / 10, float64(e.Within) / 10,
+				e.From, e.To, e.Published, e.N, float64(e.MAE) / 1000, float64(e.Mean) / 1000, float64(e.MAPE) / 10, float64(e.Within) / 10,
 			})
 		}
 	}

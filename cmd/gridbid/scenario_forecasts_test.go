@@ -23,7 +23,7 @@ func TestForecastsAreToldByRuleAndByLead(t *testing.T) {
 	}
 	for _, f := range all {
 		for i, e := range f.Leads {
-			if e.To != leadTimes[i] || e.N+e.Told == 0 || e.MAE < 0 || (e.Mean > 0) != (e.N > 0) {
+			if e.To != leadTimes[i] || e.N+e.Published == 0 || e.MAE < 0 || (e.Mean > 0) != (e.N > 0) {
 				t.Errorf("%s by %s: %+v", f.Quantity, f.Rule, e)
 			}
 		}

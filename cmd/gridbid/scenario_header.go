@@ -64,8 +64,8 @@ func fromHeader(head map[string]string) (o spec.Options, err error) {
 	return o, nil
 }
 
-// joined returns a header with more in it.
-func joined(head, more map[string]string) map[string]string {
+// mergeHeader returns a header with more in it.
+func mergeHeader(head, more map[string]string) map[string]string {
 	maps.Copy(head, more)
 	return head
 }

@@ -84,7 +84,7 @@ func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Poller) (progra
 		if c.Kubernetes == nil {
 			section = "queue"
 		}
-		return nil, c.Fault([]string{section}, "gridbid site runs simulated sites alone: for a real cluster run `cluster-agent --config FILE` with this file, or put simulate in its place")
+		return nil, c.FaultAt([]string{section}, "gridbid site runs simulated sites alone: for a real cluster run `cluster-agent --config FILE` with this file, or put simulate in its place")
 	}
 	name := c.Simulate.Scenario
 	if !slices.Contains(spec.ShippedNames(), name) {
@@ -97,7 +97,7 @@ func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Poller) (progra
 	as := cmp.Or(c.Simulate.As, c.Site)
 	i := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == as })
 	if i < 0 {
-		return nil, c.Fault([]string{"simulate"}, "scenario %s has no site %q: name one of its sites in as", s.Name, as)
+		return nil, c.FaultAt([]string{"simulate"}, "scenario %s has no site %q: name one of its sites in as", s.Name, as)
 	}
 	s.Sites = slices.Clone(s.Sites[i : i+1]) // another one may have the name of ours
 	s.Sites[0].Name = c.Site
@@ -115,13 +115,13 @@ func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller)
 	if err != nil {
 		return runtime.Config{}, err
 	}
-	s = scenarios.Shifted(s, began.Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
+	s = scenarios.ShiftScenario(s, began.Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
 	x, err := scenarios.SimulateSite(s, c.Site, began, began.Add(gridLasts))
 	if err != nil {
 		return runtime.Config{}, err
 	}
 	if feed != nil {
-		x.Forecast, x.ChargeIdle = c.Grid.Forecast(), c.Grid.Idle
+		x.Forecast, x.ChargeIdle = c.Grid.ForecastConfig(), c.Grid.Idle
 		x.Signals = runtime.LocalParty{Service: feed.Run}
 	}
 	return x.Build(c.Folder)

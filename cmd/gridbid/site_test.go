@@ -147,12 +147,12 @@ func TestBidsFollowTheFeed(t *testing.T) {
 			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			c, err := program.Load(siteProgram, file)
+			c, err := program.LoadConfig(siteProgram, file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			log := slog.New(slog.DiscardHandler)
-			cfg := built(t, c, c.Feed(log))
+			cfg := built(t, c, c.NewSignalPoller(log))
 			hub := new(membus.Bus)
 			cfg.FederationBus, cfg.Log = hub, log
 			ctx, cancel := context.WithCancel(t.Context())

@@ -34,7 +34,7 @@ func writeSiteTable(w io.Writer, all []jobstatus.Site) {
 		for _, s := range all {
 			state := "ok"
 			switch {
-			case s.Gone:
+			case s.Decommissioned:
 				state = "gone"
 			case s.Drained:
 				state = "drained"
@@ -46,7 +46,7 @@ func writeSiteTable(w io.Writer, all []jobstatus.Site) {
 				free, price = fmt.Sprintf("%.1f", s.Free), fmt.Sprintf("%.1f", s.Price)
 				carbon, pue = fmt.Sprintf("%.0f", s.Carbon), fmt.Sprintf("%.2f", s.PUE)
 			}
-			row("%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s", s.Name, state, s.GPUs, free, s.Placed, s.Done, price, carbon, pue, timeOfDay(s.Heard))
+			row("%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s", s.Name, state, s.GPUs, free, s.Placed, s.Done, price, carbon, pue, timeOfDay(s.LastMessage))
 		}
 	})
 }
@@ -134,7 +134,7 @@ const rowsOnScreen = 12
 // countStates says how many jobs are in each state; one that is stopping still has its place.
 func countStates(jobs map[jobstatus.State]int) string {
 	var parts []string
-	for _, s := range jobstatus.States() {
+	for _, s := range jobstatus.AllStates() {
 		switch n := jobs[s]; s {
 		case jobstatus.Stopping:
 		case jobstatus.Placed:
@@ -164,7 +164,7 @@ func (f *apiFlags) fetchTop(cmd *cobra.Command) (any, func(io.Writer), error) {
 		var live []jobstatus.Job
 		for _, j := range all.Jobs {
 			states[j.State]++
-			if !j.Over() && len(live) < rowsOnScreen {
+			if !j.HasEnded() && len(live) < rowsOnScreen {
 				live = append(live, j)
 			}
 		}

@@ -138,7 +138,7 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 // awaitJobEnd asks until a job has ended. A coordinator that went away is waited for, as
 // another may take over.
 func (f *apiFlags) awaitJobEnd(cmd *cobra.Command, j *jobstatus.Job) error {
-	for was, away := jobstatus.State(""), false; !j.Over(); {
+	for was, away := jobstatus.State(""), false; !j.HasEnded(); {
 		if j.State != was && !f.json {
 			was = j.State
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s %s\n", j.ID, j.State, j.Site)

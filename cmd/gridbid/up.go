@@ -279,7 +279,7 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := tail.Start(ctx, u.recordMessages(tap, notes), nil)
+	now := tail.StartReading(ctx, u.recordMessages(tap, notes), nil)
 	hub, tele, err := u.instrumentedBus(ctx, protocol.Coordinator)
 	if err != nil {
 		return err
@@ -290,9 +290,9 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 		u.mux.Handle(path, api)
 	}
 	u.mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
-	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTP(mcp.New(now, buildVersion(), nil))}))
+	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTPHandler(mcp.New(now, buildVersion(), nil))}))
 	u.runPart(ctx, "desk", func() error { return serveHTTP(ctx, u.socket, u.mux) })
-	u.runPart(ctx, "record", func() error { <-now.Over(); return now.Err() })
+	u.runPart(ctx, "record", func() error { <-now.ReadingDone(); return now.Err() })
 
 	u.runPart(ctx, "coordinator", func() error {
 		return leader.RunWhenElected(ctx, leader.Config{

@@ -19,10 +19,10 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// whatIfStage finds out from a ledger's header what was replayed, so that what-if
+// whatIfReplay finds out from a ledger's header what was replayed, so that what-if
 // questions about the whole run can replay it again. A run of outside files, or
 // of a scenario that has changed since, cannot be.
-func whatIfStage(ctx context.Context, path string, talk io.Writer) query.Stage {
+func whatIfReplay(ctx context.Context, path string, talk io.Writer) query.Stage {
 	st := query.Stage{Market: market.Config{Pay: accounts.PaymentRule{Margin: 100}}}
 	var minutes *advisor.RecordedAnswers
 	s, policy, err := scenarioOf(path)

@@ -31,8 +31,8 @@ func TestAnOutageIsPlayedInItsWindow(t *testing.T) {
 			t.Fatal(err)
 		}
 		all = make(map[string][]span)
-		for _, id := range res.History.Jobs() {
-			if r, _ := res.History.Job(id); r.Run != nil {
+		for _, id := range res.History.JobIDs() {
+			if r, _ := res.History.LatestJob(id); r.Run != nil {
 				all[r.Run.Site] = append(all[r.Run.Site], span{r.Run.Started, r.Run.Ended})
 			}
 		}
@@ -143,7 +143,7 @@ func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := query.New(nil)
-	log.Set(whatIfStage(t.Context(), ledgerOfScenario(t, s), io.Discard))
+	log.Set(whatIfReplay(t.Context(), ledgerOfScenario(t, s), io.Discard))
 	q, back := log.Parse("compare auction/perfect with home-fifo")
 	if back != nil || !slices.Equal(q.Policies, []string{"auction/perfect", "home-fifo"}) {
 		t.Errorf("read as %v, %+v", q.Policies, back)
@@ -164,7 +164,7 @@ func TestWhatIfsAreAnsweredOfARunWithFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Set(whatIfStage(t.Context(), path, io.Discard))
+		log.Set(whatIfReplay(t.Context(), path, io.Discard))
 		if a := log.Ask("what if the carbon price were 300"); a.Kind != "answer" || len(a.Figures) == 0 {
 			t.Errorf("%v: %s %q", flags, a.Kind, a.Text)
 		}

@@ -86,23 +86,23 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 func explainJob(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
 	book := history.New(history.Config{})
 	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
-		book.Add(m)
+		book.AddMessage(m)
 		return nil
 	}); err != nil {
 		return err
 	}
-	r, ok := book.Job(id)
-	seq, _ := record.ParseDecisionID(string(id), func(seq uint64) bool { _, ok := book.Decision(seq); return ok })
-	if on, decided := book.Decision(seq); decided {
+	r, ok := book.LatestJob(id)
+	seq, _ := record.ParseDecisionID(string(id), func(seq uint64) bool { _, ok := book.DecisionByNumber(seq); return ok })
+	if on, decided := book.DecisionByNumber(seq); decided {
 		if ok && on.Job != id {
 			return ambiguousNameError(string(id))
 		}
-		if all := book.Namesakes(on.Job); on.Instance < len(all) {
+		if all := book.InstancesOf(on.Job); on.Instance < len(all) {
 			id, r, ok = on.Job, all[on.Instance], true
 		}
 	}
 	if !ok {
-		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestJobIDs(id, book.Jobs()))
+		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestJobIDs(id, book.JobIDs()))
 	}
 	if !asJSON {
 		return narrate.WriteDecision(out, r)
@@ -117,7 +117,7 @@ func explainJob(id protocol.JobID, path string, asJSON bool, out, talk io.Writer
 // checkUnambiguous asks which is meant, if a job and a decision on another have the same name.
 func checkUnambiguous(what string, log *query.Log) error {
 	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
-	_, named := log.Book().Job(protocol.JobID(what))
+	_, named := log.Book().LatestJob(protocol.JobID(what))
 	if r, decided := log.About(seq); named && decided && string(r.Job.ID) != what {
 		return ambiguousNameError(what)
 	}

@@ -91,7 +91,7 @@ func (j *Judge) AnswerRequest(ctx context.Context, ask protocol.JudgeRequest, wa
 		}
 		a.Picks = append(a.Picks, pick)
 	}
-	a.Took = j.now().Sub(began).Truncate(time.Millisecond)
+	a.Elapsed = j.now().Sub(began).Truncate(time.Millisecond)
 	return a
 }
 

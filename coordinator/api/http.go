@@ -109,13 +109,13 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 		limit = n
 	}
 	s, t := jobstatus.State(r.FormValue("state")), r.FormValue("tenant")
-	if states := jobstatus.States(); s != "" && !slices.Contains(states, s) {
+	if states := jobstatus.AllStates(); s != "" && !slices.Contains(states, s) {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: state %q: want one of %q", s, states))
 		return
 	}
 	out := []jobstatus.Job{}
-	d.readStatus(func(b *jobstatus.Board) {
-		for _, j := range b.Jobs() {
+	d.readStatus(func(b *jobstatus.View) {
+		for _, j := range b.AllJobs() {
 			if len(out) < limit && (s == "" || s == j.State) && (t == "" || t == j.Tenant) {
 				out = append(out, j)
 			}
@@ -126,7 +126,7 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 
 // findJob returns the status of a job; ok is false if the id is unknown.
 func (d *Server) findJob(id string) (j jobstatus.Job, ok bool) {
-	d.readStatus(func(b *jobstatus.Board) { j, ok = b.Job(protocol.JobID(id)) })
+	d.readStatus(func(b *jobstatus.View) { j, ok = b.JobByID(protocol.JobID(id)) })
 	return j, ok
 }
 
@@ -178,7 +178,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	was, known := d.findJob(string(o.RequestedID()))
-	if known && !was.Over() {
+	if known && !was.HasEnded() {
 		d.answerKnownJob(w, o, was)
 		return
 	}
@@ -190,7 +190,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !ok: // the market remembers the id for longer than the job status does
 		writeConflict(w, o.RequestedID())
-	case j.Why == string(protocol.Malformed) && j.Is(o.submitAt(j.Arrived)): // refused now, or at an earlier submission
+	case j.Why == string(protocol.Malformed) && j.IsSubmittedBy(o.submitAt(j.Arrived)): // refused now, or at an earlier submission
 		writeError(w, http.StatusUnprocessableEntity, fmt.Errorf("api: job %s: refused: %s %s", j.ID, j.Why, j.Note))
 	default:
 		d.answerKnownJob(w, o, j)
@@ -200,7 +200,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 // answerKnownJob answers a repeated submission with the job's status, or with 409 if the job
 // of that id is a different one.
 func (d *Server) answerKnownJob(w http.ResponseWriter, o JobRequest, j jobstatus.Job) {
-	if !j.Is(o.submitAt(j.Arrived)) {
+	if !j.IsSubmittedBy(o.submitAt(j.Arrived)) {
 		writeConflict(w, j.ID)
 		return
 	}
@@ -224,7 +224,7 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", id))
 		return
-	case !j.Over():
+	case !j.HasEnded():
 		if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
 			writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the cancellation may not have been stored; repeat it: %w", err))
 			return
@@ -240,7 +240,7 @@ func (d *Server) handleListSites(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	var out []jobstatus.Site
-	d.readStatus(func(b *jobstatus.Board) { out = b.Sites() })
+	d.readStatus(func(b *jobstatus.View) { out = b.AllSites() })
 	writeJSON(w, http.StatusOK, out)
 }
 
@@ -277,8 +277,8 @@ func (d *Server) handleDecommission(w http.ResponseWriter, r *http.Request) {
 func (d *Server) applyToSite(w http.ResponseWriter, r *http.Request, what string, b protocol.Body, late string) {
 	name := r.PathValue("site")
 	find := func() (out jobstatus.Site, ok bool) {
-		d.readStatus(func(b *jobstatus.Board) {
-			for _, s := range b.Sites() {
+		d.readStatus(func(b *jobstatus.View) {
+			for _, s := range b.AllSites() {
 				if s.Name == name {
 					out, ok = s, true
 				}
@@ -290,7 +290,7 @@ func (d *Server) applyToSite(w http.ResponseWriter, r *http.Request, what string
 	case !ok:
 		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown site %q", name))
 		return
-	case s.Gone && late != "":
+	case s.Decommissioned && late != "":
 		writeError(w, http.StatusConflict, fmt.Errorf("api: site %s was decommissioned: it %s", name, late))
 		return
 	}
@@ -308,6 +308,6 @@ func (d *Server) handleListRounds(w http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	out := []jobstatus.Round{}
-	d.readStatus(func(b *jobstatus.Board) { out = append(out, b.Rounds()...) })
+	d.readStatus(func(b *jobstatus.View) { out = append(out, b.RecentRounds()...) })
 	writeJSON(w, http.StatusOK, out)
 }

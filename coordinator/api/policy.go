@@ -34,7 +34,7 @@ func (d *Server) handleGetPolicy(w http.ResponseWriter, _ *http.Request) {
 
 // currentPolicy returns the policy in force; version 0 means none.
 func (d *Server) currentPolicy() (p protocol.Policy) {
-	d.readStatus(func(b *jobstatus.Board) { p = b.Policy() })
+	d.readStatus(func(b *jobstatus.View) { p = b.PolicyInForce() })
 	return p
 }
 
@@ -179,7 +179,7 @@ func (d *Server) submitPolicy(w http.ResponseWriter, r *http.Request, wish Polic
 		return
 	}
 	now := d.currentPolicy()
-	if now.Version != p.Version || now.Said != p.Said {
+	if now.Version != p.Version || now.Sentence != p.Sentence {
 		writeError(w, http.StatusConflict, fmt.Errorf("api: version %d came into force meanwhile: make the change once more", now.Version))
 		return
 	}

@@ -25,7 +25,7 @@ type Server struct {
 	requests chan bus.LocalRequest
 
 	mu         sync.Mutex
-	status     *jobstatus.Board
+	status     *jobstatus.View
 	leading    bool
 	notLeading error // why it does not lead; nil when another coordinator leads
 	sender     protocol.Sender
@@ -36,7 +36,7 @@ type Server struct {
 
 // New returns the API of a coordinator that stands by.
 func New() *Server {
-	return &Server{requests: make(chan bus.LocalRequest), status: new(jobstatus.Board)}
+	return &Server{requests: make(chan bus.LocalRequest), status: new(jobstatus.View)}
 }
 
 // LocalRequests returns the local requests that the coordinator's loop must run.
@@ -46,14 +46,14 @@ func (d *Server) LocalRequests() <-chan bus.LocalRequest { return d.requests }
 func (d *Server) ResetStatus() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.status, d.leading, d.pending = new(jobstatus.Board), false, nil
+	d.status, d.leading, d.pending = new(jobstatus.View), false, nil
 }
 
 // Restore applies an event of an earlier term to the job status.
 func (d *Server) Restore(m protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.status.Add(m)
+	d.status.AddMessage(m)
 }
 
 // StartLeading starts a term: from now on the API accepts requests.
@@ -74,7 +74,7 @@ func (d *Server) StandBy(why error) {
 func (d *Server) ObserveMessages(heard, said []protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.status.Told(heard, said)
+	d.status.AddStep(heard, said)
 }
 
 // IsLeading reports whether this coordinator leads; otherwise it stands by.
@@ -85,7 +85,7 @@ func (d *Server) IsLeading() bool {
 }
 
 // readStatus reads the job status under the lock.
-func (d *Server) readStatus(read func(*jobstatus.Board)) {
+func (d *Server) readStatus(read func(*jobstatus.View)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	read(d.status)

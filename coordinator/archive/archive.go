@@ -40,14 +40,14 @@ type Archive struct {
 	oldLedgers []string      // ledgers of earlier starts, oldest first
 	ended      chan struct{} // closed by Close
 
-	mu         sync.Mutex
-	dedup      protocol.Deduplicator
-	inputs     inputLogger
-	restored   []protocol.Message // restored events of the incarnation that is about to begin
-	fresh      []protocol.Message // not yet passed to the reader
-	readerGone bool               // the reader has returned; keep nothing for it
-	more       chan struct{}      // closed, and replaced, when fresh grows
-	ledger     *wal.Writer        // nil: no folder, or writing has failed
+	mu            sync.Mutex
+	dedup         protocol.Deduplicator
+	inputs        inputLogger
+	restored      []protocol.Message // restored events of the incarnation that is about to begin
+	fresh         []protocol.Message // not yet passed to the reader
+	readerStopped bool               // the reader has returned; keep nothing for it
+	more          chan struct{}      // closed, and replaced, when fresh grows
+	ledger        *wal.Writer        // nil: no folder, or writing has failed
 }
 
 // OpenArchive opens an archive. If folder is not "" it makes the folder if necessary,
@@ -194,7 +194,7 @@ func (n *Archive) appendNew(all []protocol.Message) {
 			continue
 		}
 		n.writeOrStop(func(b *wal.Writer) error { return b.AppendMessage(m) })
-		if !n.readerGone {
+		if !n.readerStopped {
 			n.fresh = append(n.fresh, m)
 		}
 	}
@@ -237,7 +237,7 @@ func (n *Archive) Read(ctx context.Context, _ uint64, each func(protocol.Message
 func (n *Archive) stopRetaining() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.fresh, n.readerGone = nil, true
+	n.fresh, n.readerStopped = nil, true
 }
 
 // readLedger passes the messages of an earlier ledger to each, up to the first that

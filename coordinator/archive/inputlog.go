@@ -18,7 +18,7 @@ const maxInputsPerMessage = 4096
 // show whether it processed them.
 func (c *inputLogger) beginIncarnation(now protocol.Time, life uint32, books []protocol.Input, rules string) {
 	c.sender, c.at = protocol.Sender{Party: protocol.InputRecorder, Incarnation: life}, now
-	c.pending = protocol.InputLog{Incarnation: uint64(life), Rules: rules, Books: books}
+	c.pending = protocol.InputLog{Incarnation: uint64(life), Rules: rules, Restored: books}
 }
 
 // logInput records an input; m is nil for a tick of the clock.
@@ -34,11 +34,11 @@ func (c *inputLogger) logInput(now protocol.Time, m *protocol.Message) {
 func (c *inputLogger) takeMessages() (all []protocol.Message) {
 	h := c.pending
 	c.pending = protocol.InputLog{Incarnation: h.Incarnation}
-	for len(h.Books) > maxInputsPerMessage {
-		all = append(all, c.sender.NewMessage(c.at, protocol.InputRecorder, protocol.InputLog{Incarnation: h.Incarnation, Rules: h.Rules, Books: h.Books[:maxInputsPerMessage]}))
-		h.Books, h.Rules = h.Books[maxInputsPerMessage:], ""
+	for len(h.Restored) > maxInputsPerMessage {
+		all = append(all, c.sender.NewMessage(c.at, protocol.InputRecorder, protocol.InputLog{Incarnation: h.Incarnation, Rules: h.Rules, Restored: h.Restored[:maxInputsPerMessage]}))
+		h.Restored, h.Rules = h.Restored[maxInputsPerMessage:], ""
 	}
-	if h.Rules == "" && len(h.Books)+len(h.Steps) == 0 {
+	if h.Rules == "" && len(h.Restored)+len(h.Steps) == 0 {
 		return all
 	}
 	return append(all, c.sender.NewMessage(c.at, protocol.InputRecorder, h))

@@ -308,8 +308,8 @@ func (r *remainingCapacity) takeOption(lot *ranking, c int, sign float64) {
 		return
 	}
 	gpus := sign * lot.gpus
-	r.spread(&r.bare[k.pool], k.a, k.b, -gpus)
-	r.spread(&r.planned[k.pool], k.a, k.b, -gpus)
+	r.addGPUHours(&r.bare[k.pool], k.a, k.b, -gpus)
+	r.addGPUHours(&r.planned[k.pool], k.a, k.b, -gpus)
 	if k.now {
 		r.free[k.pool] -= gpus
 		r.open[k.pool] -= gpus

@@ -25,11 +25,11 @@ type ruling struct {
 func (a *Auction) decideLot(r Round, p *problem, index, choice int) Decision {
 	lot := r.Lots[index]
 	if p.lots[index].candidateCount() == 0 {
-		return backlog(r, lot)
+		return deferToNextRound(r, lot)
 	}
 	x := &ruling{round: r, lot: lot, problem: p, index: index, choice: choice, option: p.lots[index].candidateAt(max(choice, 0))}
 	switch {
-	case x.isTooDearForNow():
+	case x.shouldWaitForFullRound():
 		return a.deferToFullRound(x)
 	case x.isOnOffer():
 		return x.reserveOffered()
@@ -42,9 +42,9 @@ func (a *Auction) decideLot(r Round, p *problem, index, choice int) Decision {
 	case x.hasNoTimeToWait():
 		return x.reserveAtSite(protocol.Reason{Code: protocol.Waiting})
 	case !x.hasPlace():
-		return backlog(r, lot)
+		return deferToNextRound(r, lot)
 	case x.needsRoomKept():
-		return x.reserveAtSite(backlog(r, lot).Why)
+		return x.reserveAtSite(deferToNextRound(r, lot).Why)
 	}
 	return a.deferToStart(x)
 }
@@ -52,10 +52,10 @@ func (a *Auction) decideLot(r Round, p *problem, index, choice int) Decision {
 // hasPlace reports whether the round found an option for the lot that fits.
 func (x *ruling) hasPlace() bool { return x.choice >= 0 }
 
-// isTooDearForNow reports whether a lot that has time had better wait for the next full
+// shouldWaitForFullRound reports whether a lot that has time had better wait for the next full
 // round: it found nothing between two of those, or only what costs much more than its
 // best option does (decision 0012).
-func (x *ruling) isTooDearForNow() bool {
+func (x *ruling) shouldWaitForFullRound() bool {
 	if !x.problem.deferrable[x.index] {
 		return false
 	}
@@ -82,7 +82,7 @@ func (x *ruling) isOnOffer() bool {
 		if k == nil || x.hasPlace() && !farAbove(float64(p.lots[lot].candidateAt(x.choice).cost), float64(k.cost)) {
 			return false
 		}
-		if k.pool >= 0 && p.urgent(p.jobs[lot], k.BidOption) && !x.round.startsTooFarAhead(x.lot, k) && !slices.ContainsFunc(p.sold, k.overlapsWith) {
+		if k.pool >= 0 && p.isUrgent(p.jobs[lot], k.BidOption) && !x.round.startsTooFarAhead(x.lot, k) && !slices.ContainsFunc(p.sold, k.overlapsWith) {
 			x.onOffer = k
 			return true
 		}
@@ -132,7 +132,7 @@ func (x *ruling) awardNow() Decision {
 // hasNoTimeToWait reports whether nobody can start the lot now and it cannot do without
 // a site that keeps it a place.
 func (x *ruling) hasNoTimeToWait() bool {
-	return backlog(x.round, x.lot).Why.Code == protocol.Waiting && x.problem.urgent(x.lot.Job, x.option.BidOption)
+	return deferToNextRound(x.round, x.lot).Why.Code == protocol.Waiting && x.problem.isUrgent(x.lot.Job, x.option.BidOption)
 }
 
 // needsRoomKept reports whether the plan alone cannot keep the lot's place: for several
@@ -153,13 +153,13 @@ func (x *ruling) reserveAtSite(why protocol.Reason) Decision {
 // next full round if that is sooner.
 func (a *Auction) deferToStart(x *ruling) Decision {
 	d := a.planPlace(x.lot, x.option)
-	d.Until, d.Why = min(x.option.Start, x.round.Next), backlog(x.round, x.lot).Why
+	d.Until, d.Why = min(x.option.Start, x.round.Next), deferToNextRound(x.round, x.lot).Why
 	return d
 }
 
-// backlog holds a lot that has no place in the plan until the first of its options
+// deferToNextRound holds a lot that has no place in the plan until the first of its options
 // can start, or until the next full round.
-func backlog(r Round, l Lot) Decision {
+func deferToNextRound(r Round, l Lot) Decision {
 	d := Decision{Verdict: Defer, Until: r.Next, Why: protocol.Reason{Code: protocol.NoBids}}
 	for _, m := range l.Bids {
 		for _, o := range m.Options {
@@ -191,9 +191,9 @@ func (r Round) startsTooFarAhead(l Lot, k *candidate) bool {
 	return l.Job.GPUs <= 1 && k.Finish > l.Job.Deadline && k.Start >= r.Next
 }
 
-// urgent reports whether a job cannot do with a place in the plan alone: it cannot
+// isUrgent reports whether a job cannot do with a place in the plan alone: it cannot
 // wait, or would have less than FirmLead left.
-func (p *problem) urgent(j protocol.Job, k *protocol.BidOption) bool {
+func (p *problem) isUrgent(j protocol.Job, k *protocol.BidOption) bool {
 	return !j.Deferrable || j.Deadline.Sub(k.Finish) < p.planning.FirmLead
 }
 

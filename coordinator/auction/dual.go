@@ -97,7 +97,7 @@ func (p *problem) movePrices(dir []slotSeries, step float64) {
 		for t := range q.price {
 			q.price[t] = min(max(q.price[t]+float64(pace*d[t]), 0), maxPrice)
 		}
-		p.accumulate(&p.sums[i], &q.price)
+		p.accumulateRates(&p.sums[i], &q.price)
 	}
 	p.priceVersion++
 }
@@ -105,7 +105,7 @@ func (p *problem) movePrices(dir []slotSeries, step float64) {
 func (p *problem) setPrices(to []slotSeries) {
 	for i := range p.pools {
 		p.pools[i].price = to[i]
-		p.accumulate(&p.sums[i], &to[i])
+		p.accumulateRates(&p.sums[i], &to[i])
 	}
 	p.priceVersion++
 }
@@ -133,7 +133,7 @@ func (p *problem) bestResponses(use []slotSeries) float64 {
 		}
 		l += r.value
 		if k := &r.scored[r.best]; k.pool >= 0 {
-			p.spread(&use[k.pool], k.a, k.b, r.gpus)
+			p.addGPUHours(&use[k.pool], k.a, k.b, r.gpus)
 		}
 	}
 	for i := range p.pools {

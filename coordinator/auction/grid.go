@@ -16,7 +16,7 @@ type grid struct {
 
 // newGrid returns the slots of a valid Planning.
 func newGrid(p protocol.Planning) grid {
-	return grid{slot: p.Slot, slots: p.Slots(), slotHours: float64(p.Slot) / float64(time.Hour)}
+	return grid{slot: p.Slot, slots: p.SlotCount(), slotHours: float64(p.Slot) / float64(time.Hour)}
 }
 
 // A poolKey names the GPUs of one model at one site.
@@ -33,8 +33,8 @@ func hoursBetween(t, from protocol.Time) float64 { return float64(t-from) / 3_60
 // inSlots returns a span in slots.
 func (g *grid) inSlots(d time.Duration) float64 { return float64(d) / float64(g.slot) }
 
-// spread adds gpu GPUs between two positions to l, as GPU-hours per slot.
-func (g *grid) spread(l *slotSeries, a, b, gpu float64) {
+// addGPUHours adds gpu GPUs between two positions to l, as GPU-hours per slot.
+func (g *grid) addGPUHours(l *slotSeries, a, b, gpu float64) {
 	i, j := int(a), int(b)
 	if i >= g.slots {
 		return
@@ -52,8 +52,8 @@ func (g *grid) spread(l *slotSeries, a, b, gpu float64) {
 	}
 }
 
-// position returns t in slots after from, held to [0, slots].
-func (g *grid) position(t, from protocol.Time) float64 {
+// slotPosition returns t in slots after from, held to [0, slots].
+func (g *grid) slotPosition(t, from protocol.Time) float64 {
 	p := hoursBetween(t, from) / g.slotHours
 	return min(max(p, 0), float64(g.slots))
 }
@@ -63,8 +63,8 @@ func (g *grid) position(t, from protocol.Time) float64 {
 // the end of the plan, at nothing of it.
 type prefixSum [protocol.MaxSlots + 2]float64
 
-// accumulate makes s the running sum of rates, each of them per hour.
-func (g *grid) accumulate(s *prefixSum, rates *slotSeries) {
+// accumulateRates makes s the running sum of rates, each of them per hour.
+func (g *grid) accumulateRates(s *prefixSum, rates *slotSeries) {
 	for i, r := range rates {
 		s[i+1] = s[i] + float64(r*g.slotHours)
 	}

@@ -28,7 +28,7 @@ func TestSpreadGivesEachSlotItsPartOfTheRun(t *testing.T) {
 		start, finish := drawSpan(t)
 		gpus := rapid.Float64Range(-4, 16).Draw(t, "gpus")
 		var l slotSeries
-		usual.spread(&l, usual.position(start, noon), usual.position(finish, noon), gpus)
+		usual.addGPUHours(&l, usual.slotPosition(start, noon), usual.slotPosition(finish, noon), gpus)
 		for i, got := range l {
 			if want := gpus * max(0, overlap(i, start, finish)); !near(got, want) {
 				t.Fatalf("slot %d has %g GPU-hours, want %g", i, got, want)
@@ -44,13 +44,13 @@ func TestASumOverASpanIsTheSumOfItsSlots(t *testing.T) {
 			l[i] = float64((i*37)%11) * float64(i%5)
 		}
 		var s prefixSum
-		usual.accumulate(&s, &l)
+		usual.accumulateRates(&s, &l)
 		start, finish := drawSpan(t)
 		want := 0.0
 		for i := range l {
 			want += l[i] * max(0, overlap(i, start, finish))
 		}
-		if got := s.sumBetween(usual.position(start, noon), usual.position(finish, noon)); !near(got, want) {
+		if got := s.sumBetween(usual.slotPosition(start, noon), usual.slotPosition(finish, noon)); !near(got, want) {
 			t.Fatalf("from %v to %v: %g, want %g", start, finish, got, want)
 		}
 	})
@@ -64,7 +64,7 @@ func TestAPositionIsHeldToThePlan(t *testing.T) {
 		{noon, 0}, {noon.Add(usual.slot), 1}, {noon.Add(usual.slot / 2), 0.5}, {noon - 1, 0}, {math.MinInt64 / 2, 0},
 		{noon.Add(usualSlots * usual.slot), usualSlots}, {noon.Add(usualSlots*usual.slot + time.Hour), usualSlots}, {math.MaxInt64, usualSlots},
 	} {
-		if got := usual.position(c.at, noon); got != c.want {
+		if got := usual.slotPosition(c.at, noon); got != c.want {
 			t.Errorf("%d is at %g, want %g", c.at, got, c.want)
 		}
 	}

@@ -78,6 +78,6 @@ func (p *problem) runCostBySlot(k *candidate, w protocol.Weights, g protocol.Gri
 		kWh := float64(g.Price[h]) + float64(w.CarbonCost(g.Carbon[h]))
 		rates[i] = float64(kw*pue(h)*kWh) + float64(float64(k.gpu)/1000*p.pools[k.pool].price[i])
 	}
-	p.accumulate(&cost, &rates)
+	p.accumulateRates(&cost, &rates)
 	return cost, float64(known)
 }

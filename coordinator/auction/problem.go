@@ -68,7 +68,7 @@ func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemor
 	for _, id := range slices.Sorted(maps.Keys(plan)) {
 		h := plan[id]
 		if i, ok := p.index[h.pool]; ok {
-			p.spread(&p.pools[i].room, p.positionOf(h.start), p.positionOf(h.finish), -float64(h.gpu)/1000)
+			p.addGPUHours(&p.pools[i].room, p.positionOf(h.start), p.positionOf(h.finish), -float64(h.gpu)/1000)
 		}
 	}
 	trust := make(map[string]protocol.Milli, len(r.Sites))
@@ -112,7 +112,7 @@ func (p *problem) addPool(site string, room protocol.CapacityProfile, known *pri
 	p.index[q.key] = len(p.pools)
 	p.pools = append(p.pools, q)
 	p.sums = append(p.sums, prefixSum{})
-	p.accumulate(&p.sums[len(p.sums)-1], &q.price)
+	p.accumulateRates(&p.sums[len(p.sums)-1], &q.price)
 }
 
 // valueAt returns v[i], or the last value beyond the end, and the first before the begin.
@@ -135,7 +135,9 @@ func (p *problem) poolOf(j protocol.Job, site, model string) int {
 }
 
 // positionOf returns where in the plan an instant lies; what is past lies at now.
-func (p *problem) positionOf(t protocol.Time) float64 { return p.grid.position(max(t, p.now), p.from) }
+func (p *problem) positionOf(t protocol.Time) float64 {
+	return p.grid.slotPosition(max(t, p.now), p.from)
+}
 
 // meanPrice returns the mean price of a GPU-hour of a pool between two positions.
 func (p *problem) meanPrice(pool int, a, b float64) protocol.Microdollars {

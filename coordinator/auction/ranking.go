@@ -38,7 +38,7 @@ type scoredOption struct {
 // A optionRef candidate is what ranks an option, and where it stands in the lot.
 type optionRef struct {
 	cost         protocol.Microdollars
-	menu, option int32
+	bids, option int32
 }
 
 // A modelPool is the pool of one model at a menu's site. Most menus have one.
@@ -85,9 +85,9 @@ func (r *ranking) optionCost(menu int, o *protocol.BidOption, trust protocol.Mil
 	}
 	if o.Start > r.p.now {
 		// A finish that just makes the deadline of a job that waits seldom does.
-		by.Slip = r.p.planning.MaxStartDelay
+		by.FinishDelay = r.p.planning.MaxStartDelay
 	}
-	return w.Price(&r.lot.Job, o, by).Total()
+	return w.PriceOption(&r.lot.Job, o, by).Total()
 }
 
 // poolIndex returns the pool of which an option would hold GPUs, or -1.
@@ -132,8 +132,8 @@ func (r *ranking) sortMore() {
 	slices.SortFunc(next, r.compareByCost)
 	r.scored = slices.Grow(r.scored, n)
 	for _, x := range next {
-		o := &r.lot.Bids[x.menu].Options[x.option]
-		r.scored = append(r.scored, scoredOption{float64(x.cost), r.p.positionOf(o.Start), r.p.positionOf(o.Finish), int32(r.poolIndex(int(x.menu), o.Model)), o.Start <= r.p.now})
+		o := &r.lot.Bids[x.bids].Options[x.option]
+		r.scored = append(r.scored, scoredOption{float64(x.cost), r.p.positionOf(o.Start), r.p.positionOf(o.Finish), int32(r.poolIndex(int(x.bids), o.Model)), o.Start <= r.p.now})
 	}
 	r.candidates = append(r.candidates, make([]*candidate, n)...)
 }
@@ -141,7 +141,7 @@ func (r *ranking) sortMore() {
 // newCandidate works out what is told of an option.
 func (r *ranking) newCandidate(i int) *candidate {
 	x, k := r.all[i], &r.scored[i]
-	m := &r.lot.Bids[x.menu]
+	m := &r.lot.Bids[x.bids]
 	return &candidate{BidOption: &m.Options[x.option], site: m.Site, gpu: r.lot.Job.TotalGPUMilli(), cost: x.cost, pool: int(k.pool), a: k.a, b: k.b}
 }
 
@@ -151,7 +151,7 @@ func (r *ranking) compareByCost(x, y optionRef) int {
 	if x.cost != y.cost {
 		return cmp.Compare(x.cost, y.cost)
 	}
-	m, n := &r.lot.Bids[x.menu], &r.lot.Bids[y.menu]
+	m, n := &r.lot.Bids[x.bids], &r.lot.Bids[y.bids]
 	o, q := &m.Options[x.option], &n.Options[y.option]
 	return cmp.Or(cmp.Compare(o.Finish, q.Finish), strings.Compare(m.Site, n.Site),
 		strings.Compare(o.Model, q.Model), cmp.Compare(o.Cap, q.Cap), cmp.Compare(o.Start, q.Start))

@@ -28,8 +28,8 @@ func TestARankingIsInOrderHoweverFarOneLooks(t *testing.T) {
 		slices.SortFunc(want, k.compareByCost)
 		for i, x := range want {
 			got := k.candidateAt(i)
-			o := r.Lots[0].Bids[x.menu].Options[x.option]
-			if got.cost != x.cost || got.site != r.Lots[0].Bids[x.menu].Site || *got.BidOption != o || got.cost > k.most {
+			o := r.Lots[0].Bids[x.bids].Options[x.option]
+			if got.cost != x.cost || got.site != r.Lots[0].Bids[x.bids].Site || *got.BidOption != o || got.cost > k.most {
 				t.Fatalf("candidate %d of %d is %+v at %s, want %+v", i, len(want), *got.BidOption, got.site, o)
 			}
 		}

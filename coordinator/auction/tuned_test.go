@@ -102,7 +102,7 @@ func TestATenthAndATrifleAreNotTooDear(t *testing.T) {
 		p := newProblem(round([]Lot{l}, oslo()), nil, &priceMemory{})
 		p.lots[0].ensureSorted(1)
 		x := &ruling{round: round([]Lot{l}, oslo()), lot: l, problem: p, choice: 1}
-		if got := x.isTooDearForNow(); got != tc.dear {
+		if got := x.shouldWaitForFullRound(); got != tc.dear {
 			t.Errorf("%s: %d where the best costs %d is too dear: %v; want %v", tc.name, tc.now, tc.best, got, tc.dear)
 		}
 	}

@@ -14,8 +14,8 @@ func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
 		protocol.Award{Job: "a", Epoch: 9}, protocol.Submit{Job: protocol.Job{ID: "b"}}, protocol.RegisterSite{Site: "oslo"},
 	} {
 		b := told(append(way()[:6], say(bern, protocol.Coordinator, lie))...)
-		if j, _ := b.Job("a"); j.State != Placed || len(b.Jobs()) != 1 || len(b.Rounds()) != 1 || b.Sites()[0].GPUs != 4 {
-			t.Errorf("after %T of a site: %+v, %+v", lie, b.Jobs(), b.Sites())
+		if j, _ := b.JobByID("a"); j.State != Placed || len(b.AllJobs()) != 1 || len(b.RecentRounds()) != 1 || b.AllSites()[0].GPUs != 4 {
+			t.Errorf("after %T of a site: %+v, %+v", lie, b.AllJobs(), b.AllSites())
 		}
 	}
 }

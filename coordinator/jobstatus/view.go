@@ -23,8 +23,10 @@ const (
 	Refused   State = "refused"
 )
 
-// States returns all states, in the order in which a job passes through them.
-func States() []State { return []State{Waiting, Awarded, Placed, Stopping, Preempted, Done, Refused} }
+// AllStates returns all states, in the order in which a job passes through them.
+func AllStates() []State {
+	return []State{Waiting, Awarded, Placed, Stopping, Preempted, Done, Refused}
+}
 
 // jobOf returns how a job stands by its record.
 func jobOf(r *history.JobRecord) Job {
@@ -33,10 +35,10 @@ func jobOf(r *history.JobRecord) Job {
 		Changed: r.Submitted.At, Rounds: r.Called, digest: r.Digest,
 	}
 	if n := len(r.Awards); n > 0 {
-		j.award(r, &r.Awards[n-1])
+		j.applyAward(r, &r.Awards[n-1])
 	}
 	if h := r.Hold; h != nil {
-		if j.Changed = h.Said.At; r.State == history.Preempted {
+		if j.Changed = h.Message.At; r.State == history.Preempted {
 			j.State = Preempted
 		} else {
 			j.State = Waiting
@@ -45,19 +47,19 @@ func jobOf(r *history.JobRecord) Job {
 		j.Why, j.Note = string(h.Why.Code), h.Why.Note
 	}
 	if d := r.Refusal; d != nil {
-		j.State, j.Changed = Refused, d.Said.At
+		j.State, j.Changed = Refused, d.Message.At
 		j.Why, j.Note = string(d.Why.Code), d.Why.Note
 	}
 	return j
 }
 
-// award tells what came of the newest award of a job.
-func (j *Job) award(r *history.JobRecord, a *history.Decision) {
+// applyAward tells what came of the newest award of a job.
+func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 	o := a.Option
-	j.State, j.Changed = Awarded, a.Said.At
+	j.State, j.Changed = Awarded, a.Message.At
 	j.Site, j.Epoch, j.Model, j.Start, j.Finish = a.Site, a.Epoch, o.Model, o.Start, o.Finish
 	j.Why, j.Note = string(a.Why.Code), a.Why.Note
-	j.bill(protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
+	j.setUsage(protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
 	for _, k := range a.Starts {
 		if k.Planned {
 			j.Finish += k.Start - j.Start
@@ -77,21 +79,21 @@ func (j *Job) award(r *history.JobRecord, a *history.Decision) {
 		j.State, j.Changed = Preempted, a.Released.At
 		j.Why, j.Note = string(a.Declined.Code), cmp.Or(a.Declined.Note, string(a.Preempted.For), a.Preempted.Owner)
 		return
-	case a.Lapsed:
+	case a.Expired:
 		j.State, j.Changed = Waiting, a.Released.At
 		return
-	case a.Answer == "accept", run != nil && run.Done != (history.Origin{}):
+	case a.Answer == "accept", run != nil && run.Done != (history.MessageRef{}):
 		j.State, j.Changed = Placed, a.Answered.At
 	}
-	stopping := r.Stopping != (history.Origin{})
+	stopping := r.Stopping != (history.MessageRef{})
 	if stopping {
 		j.State = Stopping
 	}
-	if run == nil || run.Done == (history.Origin{}) {
+	if run == nil || run.Done == (history.MessageRef{}) {
 		return
 	}
 	j.Finish, j.Failed = run.Ended, run.Failed
-	if run.Settlement == (history.Origin{}) {
+	if run.Settlement == (history.MessageRef{}) {
 		return
 	}
 	j.Changed = run.Settlement.At
@@ -103,17 +105,17 @@ func (j *Job) award(r *history.JobRecord, a *history.Decision) {
 		return
 	}
 	j.State = Done
-	j.bill(run.Settled.Counted)
+	j.setUsage(run.Settled.Counted)
 	j.Finish, j.Late, j.Estimated = run.Settled.Counted.Finish, run.Settled.Late, run.Settled.Estimated
 }
 
-func (j *Job) bill(x protocol.Usage) {
+func (j *Job) setUsage(x protocol.Usage) {
 	j.Energy, j.Carbon, j.Money = x.Energy.InKWh(), x.Carbon.InKilograms(), x.Money.InDollars()
 }
 
 // siteOf returns the newest state that a site reported.
 func siteOf(s *history.SiteRecord) Site {
-	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Gone: s.Gone(), Heard: s.LastMessage(), Silent: s.SilentRounds}
+	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Decommissioned: s.IsDecommissioned(), LastMessage: s.LastMessage(), Silent: s.SilentRounds}
 	for _, p := range s.Pools {
 		x.GPUs += p.GPUs
 	}

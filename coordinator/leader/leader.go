@@ -44,11 +44,11 @@ type Config struct {
 	Judge func(ctx context.Context, port bus.Conn, life uint32) error
 	// Recorder records the inputs of the coordinator; nil: they are not recorded.
 	Recorder InputRecorder
-	// Took is called for each input when the market processes it; nil: no call.
-	Took func(now protocol.Time, heard *protocol.Message)
+	// OnInput is called for each input when the market processes it; nil: no call.
+	OnInput func(now protocol.Time, received *protocol.Message)
 	// OnSent is called with the messages that the coordinator received and sent; nil:
 	// no call.
-	OnSent func(heard, said []protocol.Message)
+	OnSent func(received, sent []protocol.Message)
 	// OnRestore is called with the events that a term begins with, and with none when
 	// it is over; nil: no call.
 	OnRestore func(facts []protocol.Message)
@@ -56,18 +56,18 @@ type Config struct {
 	OnCounts func(map[string]int)
 }
 
-// A InputRecorder records everything that a coordinator's decisions depend on, and the
+// An InputRecorder records everything that a coordinator's decisions depend on, and the
 // messages that it sent. Each term restores the events of earlier ones, begins, and
-// processes inputs. Took is called for an input when the events that it led to are
+// processes inputs. RecordInput is called for an input when the events that it led to are
 // stored, so that no recorded input can be lost in a crash.
 type InputRecorder interface {
 	RecordRestored(protocol.Message)
-	BeginIncarnation(now protocol.Time, life uint32, books []protocol.Input, rules market.Config) error
-	RecordInput(now protocol.Time, heard *protocol.Message)
-	RecordSent(heard, said []protocol.Message)
+	BeginIncarnation(now protocol.Time, life uint32, restored []protocol.Input, rules market.Config) error
+	RecordInput(now protocol.Time, received *protocol.Message)
+	RecordSent(received, sent []protocol.Message)
 }
 
-// nopRecorder is a Scribe that records nothing.
+// nopRecorder is an InputRecorder that records nothing.
 type nopRecorder struct{}
 
 func (nopRecorder) RecordRestored(protocol.Message) {}
@@ -75,7 +75,7 @@ func (nopRecorder) BeginIncarnation(protocol.Time, uint32, []protocol.Input, mar
 	return nil
 }
 func (nopRecorder) RecordInput(protocol.Time, *protocol.Message) {}
-func (nopRecorder) RecordSent(heard, said []protocol.Message)    {}
+func (nopRecorder) RecordSent(received, sent []protocol.Message) {}
 
 // retryDelay is the pause after a term that failed; repeat is the interval at which the
 // same failure is logged.
@@ -176,7 +176,7 @@ func runTerm(outer context.Context, cfg Config) error {
 	summing.Go(func() { cfg.snapshotPeriodically(ctx, t) })
 	cfg.Log.Info("leading", "term", t.Incarnation(), "facts", len(steps))
 	cfg.API.StartLeading(t.Incarnation())
-	loop := bus.Loop{Clock: cfg.Clock, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.Took, Persisted: cfg.Recorder.RecordInput, OnSent: func(heard, said []protocol.Message) {
+	loop := bus.Loop{Clock: cfg.Clock, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(heard, said []protocol.Message) {
 		cfg.publishSent(heard, said)
 		if cfg.OnCounts != nil {
 			cfg.OnCounts(m.RefusalCounts())
@@ -230,10 +230,10 @@ func (cfg Config) startJudge(ctx context.Context, life uint32) error {
 	return nil
 }
 
-func (cfg Config) publishSent(heard, said []protocol.Message) {
-	cfg.API.ObserveMessages(heard, said)
-	cfg.Recorder.RecordSent(heard, said)
+func (cfg Config) publishSent(received, sent []protocol.Message) {
+	cfg.API.ObserveMessages(received, sent)
+	cfg.Recorder.RecordSent(received, sent)
 	if cfg.OnSent != nil {
-		cfg.OnSent(heard, said)
+		cfg.OnSent(received, sent)
 	}
 }

@@ -16,12 +16,12 @@ import (
 // says nothing, no job is awarded otherwise. The zero Advice asks nobody; the
 // zero of another field than Ease is its default.
 type Advice struct {
-	Ease   protocol.Milli // how much more than the best a choice may cost, in thousandths of the best; 0: nobody is asked
-	Purse  protocol.Milli // what all choices together may cost more, in thousandths of what all awards have cost; default 1
-	Budget time.Duration  // for an answer; default 600ms
-	Most   int            // jobs asked about in a round; default 2
-	Calls  int            // questions in an hour; default 120
-	Notes  []TimedNote    // without one, only jobs are asked about that wait at their site anyway
+	Ease          protocol.Milli // how much more than the best a choice may cost, in thousandths of the best; 0: nobody is asked
+	MaxTotalExtra protocol.Milli `json:"Purse"` // what all choices together may cost more, in thousandths of what all awards have cost; default 1
+	Budget        time.Duration  // for an answer; default 600ms
+	Most          int            // jobs asked about in a round; default 2
+	Calls         int            // questions in an hour; default 120
+	Notes         []TimedNote    // without one, only jobs are asked about that wait at their site anyway
 }
 
 // A TimedNote is an operator's note with its time; zero ends are open.
@@ -31,7 +31,7 @@ type TimedNote struct {
 }
 
 func (a Advice) withDefaults() Advice {
-	a.Purse = cmp.Or(a.Purse, 1)
+	a.MaxTotalExtra = cmp.Or(a.MaxTotalExtra, 1)
 	a.Budget = cmp.Or(a.Budget, 600*time.Millisecond)
 	a.Most = cmp.Or(a.Most, 2)
 	a.Calls = cmp.Or(a.Calls, 120)
@@ -231,5 +231,5 @@ func (k *Market) closeQuestion(now protocol.Time, r *lotRuling, choice int, faul
 // growAdviceBudget lets the purse grow with what the first award of a job costs.
 func (k *Market) growAdviceBudget(l *lot) {
 	cost := k.cfg.Terms.CostOf(l.job, l.option, 0).Total()
-	k.advisor.budget += max(0, cost) * protocol.Microdollars(k.cfg.Advice.Purse) / 1000
+	k.advisor.budget += max(0, cost) * protocol.Microdollars(k.cfg.Advice.MaxTotalExtra) / 1000
 }

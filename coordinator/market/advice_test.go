@@ -13,8 +13,8 @@ import (
 // round before has cost enough for its purse to hold two choices of lyon.
 func asks(t *testing.T, a Advice) *stage {
 	a.Ease = 20
-	if a.Purse == 0 {
-		a.Purse = 25
+	if a.MaxTotalExtra == 0 {
+		a.MaxTotalExtra = 25
 	}
 	a.Notes = []TimedNote{{OperatorNotice: protocol.OperatorNotice{ID: "N1", Site: "lyon", Text: "please use"}}}
 	s := &stage{T: t, now: noon, mouths: make(map[protocol.Party]*protocol.Sender)}
@@ -171,7 +171,7 @@ func TestASilentJudgeIsWaitedForUntilItsBudgetEnds(t *testing.T) {
 }
 
 func TestThePurseBoundsWhatAJudgeSpends(t *testing.T) {
-	s := asks(t, Advice{Purse: 1})
+	s := asks(t, Advice{MaxTotalExtra: 1})
 	var spent, cost protocol.Microdollars
 	chosen := 0
 	for i := range 60 {

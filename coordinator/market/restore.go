@@ -142,7 +142,7 @@ func (k *Market) restoreSnapshot(b protocol.Snapshot) {
 	for _, a := range b.Accounts {
 		k.ledger.RestoreBalance(accounts.Account(a.Account), a.Amount)
 	}
-	for _, h := range b.Heard {
+	for _, h := range b.Received {
 		k.dedup.AdmitOnce(protocol.Message{From: h.From, Seq: h.Seq})
 	}
 	k.orphanedRuns = append(k.orphanedRuns, b.Strays...)

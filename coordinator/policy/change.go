@@ -43,7 +43,7 @@ func OpEffect(was protocol.Policy, o Op) string {
 // must consist of that op alone, so that operators cannot confirm it unnoticed
 // together with one that they want. The error says what to change.
 func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
-	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Said: said, Rules: slices.Clone(was.Rules)}
+	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Sentence: said, Rules: slices.Clone(was.Rules)}
 	if c.Base != was.Version {
 		return now, fmt.Errorf("policy: the change was made against version %d, but version %d is in force: make it again", c.Base, was.Version)
 	}

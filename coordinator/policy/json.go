@@ -27,9 +27,9 @@ type whoJSON struct {
 }
 
 type whereJSON struct {
-	Said    string   `json:"said,omitempty"`
-	Sites   []string `json:"sites,omitempty"`
-	Outside bool     `json:"outside,omitempty"`
+	AsWritten string   `json:"said,omitempty"`
+	Sites     []string `json:"sites,omitempty"`
+	Outside   bool     `json:"outside,omitempty"`
 }
 
 type whenJSON struct {
@@ -69,7 +69,7 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 	}
 	if r := in.Rule; r != nil {
 		o.Rule = &protocol.Rule{
-			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.Said,
+			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.AsWritten,
 			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon, Power: r.Power,
 		}
 	}

@@ -253,7 +253,7 @@ func (s *Snapshot) mergeSnapshot(b protocol.Snapshot) {
 	for _, a := range b.Accounts {
 		s.addToAccount(accounts.Account(a.Account), a.Amount, a.Jobs)
 	}
-	for _, h := range b.Heard {
+	for _, h := range b.Received {
 		s.highestSeq[h.From] = max(s.highestSeq[h.From], h.Seq)
 	}
 	s.olderEnded = append(s.olderEnded, b.Ended...)
@@ -312,7 +312,7 @@ func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
 func (s *Snapshot) snapshotBodies() (all []protocol.Snapshot) {
 	first := protocol.Snapshot{Rounds: s.rounds, Strays: slices.Clone(s.orphanedRuns)}
 	for _, who := range slices.Sorted(maps.Keys(s.highestSeq)) {
-		first.Heard = append(first.Heard, protocol.Input{From: who, Seq: s.highestSeq[who]})
+		first.Received = append(first.Received, protocol.Input{From: who, Seq: s.highestSeq[who]})
 	}
 	all = append(all, first)
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(s.accounts)), maxRowsPerMessage) {

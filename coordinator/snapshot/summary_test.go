@@ -22,7 +22,7 @@ var config = market.Config{Remember: 40 * time.Hour, Lease: time.Minute}
 // A town is a market and the parties around it, which act at random.
 type town struct {
 	market *market.Market
-	board  jobstatus.Board
+	board  jobstatus.View
 	dice   *rand.Rand
 	now    protocol.Time
 	mouths map[protocol.Party]*protocol.Sender
@@ -162,7 +162,7 @@ func (w *town) again(facts []protocol.Message) *town {
 	n := newTown(7, w.now.Add(time.Minute))
 	for _, m := range facts {
 		n.market.Restore(m)
-		n.board.Add(m)
+		n.board.AddMessage(m)
 	}
 	n.market.BeginIncarnation(9)
 	for who, m := range w.mouths {
@@ -250,12 +250,12 @@ func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
 	}
 }
 
-func boards(t *testing.T, name string, want, got *jobstatus.Board) {
-	if !reflect.DeepEqual(got.Jobs(), want.Jobs()) || len(got.Jobs()) == 0 {
+func boards(t *testing.T, name string, want, got *jobstatus.View) {
+	if !reflect.DeepEqual(got.AllJobs(), want.AllJobs()) || len(got.AllJobs()) == 0 {
 		t.Errorf("%s: other jobs are on the board", name)
 	}
-	for i, s := range got.Sites() {
-		x := want.Sites()[i]
+	for i, s := range got.AllSites() {
+		x := want.AllSites()[i]
 		if s.Done != x.Done || s.Placed != x.Placed || s.Drained != x.Drained || s.GPUs != x.GPUs {
 			t.Errorf("%s: the board shows %+v, not %+v", name, s, x)
 		}

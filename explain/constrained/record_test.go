@@ -23,7 +23,7 @@ func draw(rng *rand.Rand) record.DecisionRecord {
 		if mouths[who] == nil {
 			mouths[who] = &protocol.Sender{Party: who}
 		}
-		book.Add(mouths[who].NewMessage(noon, to, b))
+		book.AddMessage(mouths[who].NewMessage(noon, to, b))
 	}
 	there := names[:2+rng.IntN(4)]
 	for _, s := range there {
@@ -55,8 +55,8 @@ func draw(rng *rand.Rand) record.DecisionRecord {
 		say(protocol.Coordinator, protocol.AgentParty(won), protocol.Award{Round: 3, Job: j.ID, Epoch: 1, Option: best, Why: protocol.Reason{Code: protocol.Cheapest},
 			Proof: protocol.Certificate{Primal: 9e6 + protocol.Microdollars(rng.Int64N(1e6)), Bound: 9e6 - protocol.Microdollars(rng.Int64N(1e6)), Jobs: 2 + rng.IntN(40)}})
 	}
-	r, _ := book.Job(j.ID)
-	d, ok := record.FromRound(r, r.Hearings[0], 1+rng.IntN(9000), 3)
+	r, _ := book.LatestJob(j.ID)
+	d, ok := record.FromRound(r, r.FullRounds[0], 1+rng.IntN(9000), 3)
 	if !ok {
 		panic(fmt.Sprint("no record of ", r))
 	}

@@ -267,9 +267,9 @@ func TestARefusalIsNotToldAsAWait(t *testing.T) {
 	book := history.New(history.Config{All: true})
 	j := protocol.Job{ID: "j", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
 	submitter, coordinator := protocol.Sender{Party: protocol.Submitter}, protocol.Sender{Party: protocol.Coordinator}
-	book.Add(submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
-	book.Add(coordinator.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
-	r, _ := book.Job("j")
+	book.AddMessage(submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
+	book.AddMessage(coordinator.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
+	r, _ := book.LatestJob("j")
 	d, _ := record.FromRejection(r, 1, 0)
 	if got, want := TemplateSentences(d), d.ID+": the job ends, because it was cancelled."; len(got) != 1 || got[0] != want {
 		t.Errorf("%q; want %q", got, want)

@@ -46,7 +46,7 @@ func (l *liveReplay) addMessage(m protocol.Message) {
 		if h.Incarnation != l.incarnation {
 			l.beginIncarnation(h)
 		}
-		l.eventsToRestore, l.steps = append(l.eventsToRestore, h.Books...), append(l.steps, h.Steps...)
+		l.eventsToRestore, l.steps = append(l.eventsToRestore, h.Restored...), append(l.steps, h.Steps...)
 		l.stepAvailableInputs()
 	}
 }

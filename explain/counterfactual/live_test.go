@@ -27,7 +27,7 @@ func (c *clerk) begin(t *rapid.T, now protocol.Time, cfg market.Config) {
 	}
 	c.life++
 	c.mouth = protocol.Sender{Party: protocol.InputRecorder, Incarnation: c.life}
-	c.note(now, protocol.InputLog{Rules: string(rules), Books: slices.Clone(c.books)})
+	c.note(now, protocol.InputLog{Rules: string(rules), Restored: slices.Clone(c.books)})
 }
 
 func (c *clerk) note(now protocol.Time, h protocol.InputLog) {

@@ -16,8 +16,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// wide is how wide charts are drawn, in the pixels of their scenes.
-const wide = 720
+// chartWidth is how wide charts are drawn, in the pixels of their scenes.
+const chartWidth = 720
 
 type drawing struct {
 	Chart    string `json:"chart" jsonschema:"which chart; the tool's description lists them"`
@@ -29,28 +29,28 @@ type drawing struct {
 
 // A siteNow is a site as it stood.
 type siteNow struct {
-	Site    string   `json:"site"`
-	Carbon  *float64 `json:"g_co2e_per_kwh,omitempty"`
-	Price   *float64 `json:"dollars_per_mwh,omitempty"`
-	GPUs    float64  `json:"gpus"`
-	Held    float64  `json:"gpus_held"`
-	Running int      `json:"jobs_running"`
-	Planned int      `json:"jobs_planned"`
-	Heard   string   `json:"last_heard,omitempty"`
+	Site        string   `json:"site"`
+	Carbon      *float64 `json:"g_co2e_per_kwh,omitempty"`
+	Price       *float64 `json:"dollars_per_mwh,omitempty"`
+	GPUs        float64  `json:"gpus"`
+	Held        float64  `json:"gpus_held"`
+	Running     int      `json:"jobs_running"`
+	Planned     int      `json:"jobs_planned"`
+	LastMessage string   `json:"last_heard,omitempty"`
 }
 
-func (d desk) charts(s *sdk.Server) {
+func (d toolServer) addChartTools(s *sdk.Server) {
 	var names []string
-	for _, c := range timeline.Charts() {
+	for _, c := range timeline.ChartNames() {
 		names = append(names, c[0]+" ("+c[1]+")")
 	}
-	offer(s, "chart", "A chart as a picture, with its figures as text and as data. Charts: "+strings.Join(names, "; ")+".", d.chart)
-	offer(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", d.sites)
+	addTool(s, "chart", "A chart as a picture, with its figures as text and as data. Charts: "+strings.Join(names, "; ")+".", d.drawChart)
+	addTool(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", d.listSites)
 }
 
-// draw adds a chart to a result: the picture, and what it shows in figures.
-func draw(r *sdk.CallToolResult, c chart.Chart) error {
-	s := c.ComputeLayout(wide)
+// appendChart adds a chart to a result: the picture, and what it shows in figures.
+func appendChart(r *sdk.CallToolResult, c chart.Chart) error {
+	s := c.ComputeLayout(chartWidth)
 	raw, err := s.EncodePNG()
 	if err != nil {
 		return err
@@ -61,15 +61,15 @@ func draw(r *sdk.CallToolResult, c chart.Chart) error {
 	return nil
 }
 
-func (d desk) chart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, error) {
-	at, err := instant("at", in.At)
+func (d toolServer) drawChart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, error) {
+	at, err := parseInstant("at", in.At)
 	if err != nil {
 		return nil, nil, err
 	}
 	var c chart.Chart
 	var wrong error
-	if err := d.run.Look(ctx, func(y *timeline.Diary) {
-		c, wrong = y.Draw(timeline.Drawing{Chart: in.Chart, Decision: in.Decision, Job: protocol.JobID(in.Job), At: at, Question: in.Question})
+	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
+		c, wrong = y.DrawChart(timeline.Drawing{Chart: in.Chart, Decision: in.Decision, Job: protocol.JobID(in.Job), At: at, Question: in.Question})
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -77,24 +77,24 @@ func (d desk) chart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, 
 		return nil, nil, wrong
 	}
 	r := new(sdk.CallToolResult)
-	if err := draw(r, c); err != nil {
+	if err := appendChart(r, c); err != nil {
 		return nil, nil, err
 	}
 	return r, c.FigureTable(), nil
 }
 
-func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
-	at, err := instant("at", in.At)
+func (d toolServer) listSites(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
+	at, err := parseInstant("at", in.At)
 	if err != nil {
 		return nil, nil, err
 	}
 	var now timeline.Instant
 	var first, last protocol.Time
-	if err := d.run.Look(ctx, func(y *timeline.Diary) {
-		if first, last = y.Span(); at == 0 || at > last { // nothing is known of later
+	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
+		if first, last = y.TimeSpan(); at == 0 || at > last { // nothing is known of later
 			at = last
 		}
-		now = y.At(at)
+		now = y.InstantAt(at)
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -113,8 +113,8 @@ func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, er
 			c, p := float64(s.Carbon)/1000, float64(s.Price)/1000
 			x.Carbon, x.Price, carbon, price = &c, &p, chart.FormatNumber(c, 0), chart.FormatNumber(p, 1)
 		}
-		if s.LastSaid != 0 {
-			x.Heard = s.LastSaid.String()
+		if s.LastMessage != 0 {
+			x.LastMessage = s.LastMessage.String()
 		}
 		all = append(all, x)
 		t.Rows = append(t.Rows, []string{format.CleanText(s.Name), carbon, price, format.FormatThousandths(s.Held), format.FormatThousandths(s.GPUs), fmt.Sprint(s.Running), fmt.Sprint(s.Planned)})
@@ -128,15 +128,15 @@ func (d desk) sites(ctx context.Context, in place) (*sdk.CallToolResult, any, er
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}, map[string]any{"at": now.At.String(), "sites": all}, nil
 }
 
-// resources adds decisions by address, and a prompt that explains one.
-func (d desk) resources(s *sdk.Server) {
+// addResources adds decisions by address, and a prompt that explains one.
+func (d toolServer) addResources(s *sdk.Server) {
 	s.AddResourceTemplate(&sdk.ResourceTemplate{
 		URITemplate: "ledger://decisions/{id}", Name: "decision", MIMEType: "application/json", Description: "One decision as a document.",
 	}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		id := strings.TrimPrefix(r.Params.URI, "ledger://decisions/")
 		var rec record.DecisionRecord
 		var known bool
-		if err := d.run.Look(ctx, func(y *timeline.Diary) { rec, known = y.Record(id) }); err != nil {
+		if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) { rec, known = y.DecisionRecord(id) }); err != nil {
 			return nil, err
 		}
 		if !known {

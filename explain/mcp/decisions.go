@@ -36,8 +36,8 @@ type (
 	}
 )
 
-// atOnce bounds the decisions that one call is told of.
-const atOnce = 100
+// maxDecisionsPerCall bounds the decisions that one call is told of.
+const maxDecisionsPerCall = 100
 
 // An entry is a decision in a list.
 type entry struct {
@@ -58,7 +58,7 @@ type list struct {
 	Position  uint64  `json:"position"`
 }
 
-func listed(e timeline.Entry) entry {
+func entryOf(e timeline.Entry) entry {
 	x := entry{e.N, e.ID, e.At.String(), e.Kind, string(e.Job), e.Site, "", e.Why}
 	if e.Start != 0 {
 		x.Start = e.Start.String()
@@ -66,7 +66,7 @@ func listed(e timeline.Entry) entry {
 	return x
 }
 
-func (l list) result() (*sdk.CallToolResult, any, error) {
+func (l list) toolResult() (*sdk.CallToolResult, any, error) {
 	var b strings.Builder
 	for _, e := range l.Decisions {
 		fmt.Fprintf(&b, "%s %s %s %s", e.ID, e.At, e.Kind, format.CleanText(e.Job))
@@ -81,19 +81,19 @@ func (l list) result() (*sdk.CallToolResult, any, error) {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: b.String()}}}, l, nil
 }
 
-func (d desk) decisions(s *sdk.Server) {
-	offer(s, "get_decision", "One decision as a document: every site's options, also of those that refused, facts with ids, units and origin, what the clearing proved.", d.get)
-	offer(s, "list_decisions", "Decisions, newest first.", d.list)
-	offer(s, "wait_for_decisions", "Wait until something is decided after a position of a live run, and return it; of a run that is over, what comes after.", d.wait)
+func (d toolServer) addDecisionTools(s *sdk.Server) {
+	addTool(s, "get_decision", "One decision as a document: every site's options, also of those that refused, facts with ids, units and origin, what the clearing proved.", d.getDecision)
+	addTool(s, "list_decisions", "Decisions, newest first.", d.listDecisions)
+	addTool(s, "wait_for_decisions", "Wait until something is decided after a position of a live run, and return it; of a run that is over, what comes after.", d.waitForDecisions)
 }
 
-func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error) {
+func (d toolServer) getDecision(ctx context.Context, in one) (*sdk.CallToolResult, any, error) {
 	var rec record.DecisionRecord
 	var known bool
 	var c chart.Chart
-	if err := d.run.Look(ctx, func(y *timeline.Diary) {
-		if rec, known = y.Record(in.Decision); known && in.Picture {
-			c, _ = y.Draw(timeline.Drawing{Chart: "offers", Decision: in.Decision})
+	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
+		if rec, known = y.DecisionRecord(in.Decision); known && in.Picture {
+			c, _ = y.DrawChart(timeline.Drawing{Chart: "offers", Decision: in.Decision})
 		}
 	}); err != nil {
 		return nil, nil, err
@@ -107,15 +107,15 @@ func (d desk) get(ctx context.Context, in one) (*sdk.CallToolResult, any, error)
 	}
 	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(protocol.EscapeUnprintable(raw))}}}
 	if c != nil {
-		if err := draw(r, c); err != nil {
+		if err := appendChart(r, c); err != nil {
 			return nil, nil, err
 		}
 	}
 	return r, rec, nil
 }
 
-func (d desk) list(ctx context.Context, in some) (*sdk.CallToolResult, any, error) {
-	at, err := instant("at", in.At)
+func (d toolServer) listDecisions(ctx context.Context, in some) (*sdk.CallToolResult, any, error) {
+	at, err := parseInstant("at", in.At)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,20 +124,20 @@ func (d desk) list(ctx context.Context, in some) (*sdk.CallToolResult, any, erro
 	}
 	in.Limit = min(in.Limit, 200)
 	l := list{Decisions: []entry{}}
-	err = d.run.Look(ctx, func(y *timeline.Diary) {
-		l.Position = y.Read()
-		if _, last := y.Span(); at == 0 {
+	err = d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
+		l.Position = y.MessageCount()
+		if _, last := y.TimeSpan(); at == 0 {
 			at = last
 		}
 		for before := in.Before; len(l.Decisions) < in.Limit; {
-			page := y.Until(at, before, 500)
+			page := y.DecisionsUntil(at, before, 500)
 			if len(page) == 0 {
 				return
 			}
 			before = page[len(page)-1].N
 			for _, e := range page {
 				if (in.Kind == "" || in.Kind == e.Kind) && (in.Job == "" || in.Job == string(e.Job)) && (in.Site == "" || in.Site == e.Site) && len(l.Decisions) < in.Limit {
-					l.Decisions = append(l.Decisions, listed(e))
+					l.Decisions = append(l.Decisions, entryOf(e))
 				}
 			}
 		}
@@ -145,10 +145,10 @@ func (d desk) list(ctx context.Context, in some) (*sdk.CallToolResult, any, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	return l.result()
+	return l.toolResult()
 }
 
-func (d desk) wait(ctx context.Context, in next) (*sdk.CallToolResult, any, error) {
+func (d toolServer) waitForDecisions(ctx context.Context, in next) (*sdk.CallToolResult, any, error) {
 	if in.Seconds <= 0 {
 		in.Seconds = 30
 	}
@@ -157,17 +157,17 @@ func (d desk) wait(ctx context.Context, in next) (*sdk.CallToolResult, any, erro
 	for {
 		over := false
 		select {
-		case <-d.run.Over():
+		case <-d.run.ReadingDone():
 			over = true
 		default:
 		}
 		l := list{Decisions: []entry{}}
-		more, err := d.run.Changed(ctx, func(y *timeline.Diary) {
-			l.Position = y.Read()
-			for _, e := range y.Since(in.After, atOnce) {
-				l.Decisions = append(l.Decisions, listed(e))
+		more, err := d.run.ViewAndWatch(ctx, func(y *timeline.Timeline) {
+			l.Position = y.MessageCount()
+			for _, e := range y.DecisionsSince(in.After, maxDecisionsPerCall) {
+				l.Decisions = append(l.Decisions, entryOf(e))
 			}
-			if n := len(l.Decisions); n == atOnce { // there may be more: whoever asks again goes on here
+			if n := len(l.Decisions); n == maxDecisionsPerCall { // there may be more: whoever asks again goes on here
 				l.Position = l.Decisions[n-1].Position
 			}
 		})
@@ -175,13 +175,13 @@ func (d desk) wait(ctx context.Context, in next) (*sdk.CallToolResult, any, erro
 			return nil, nil, err
 		}
 		if over || len(l.Decisions) > 0 {
-			return l.result()
+			return l.toolResult()
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		case <-timer.C:
-			return l.result()
+			return l.toolResult()
 		case <-more:
 		}
 	}

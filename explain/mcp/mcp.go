@@ -23,8 +23,8 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 )
 
-// patience is how long a call may take. Some replay a whole run.
-const patience = time.Minute
+// maxCallTime is how long a call may take. Some replay a whole run.
+const maxCallTime = time.Minute
 
 const instructions = `Gridbid is a market in which sites bid for GPU jobs by carbon, price and fragmentation. These tools read the record of one run; none changes anything.
 Cite the ids of decisions (D-14) with what you say. Quote figures as they are given: do not compute, round or convert them. If an answer is "unclear", "ambiguous" or "not-found", ask again as it says; do not guess.
@@ -36,41 +36,41 @@ func New(run *tail.Run, version string, reads *translate.Translator) *sdk.Server
 	s := sdk.NewServer(&sdk.Implementation{Name: "gridbid", Version: version}, &sdk.ServerOptions{
 		Instructions: instructions, Capabilities: &sdk.ServerCapabilities{},
 	})
-	d := desk{run, reads}
-	d.decisions(s)
-	d.questions(s)
-	d.charts(s)
-	d.resources(s)
+	d := toolServer{run, reads}
+	d.addDecisionTools(s)
+	d.addQuestionTools(s)
+	d.addChartTools(s)
+	d.addResources(s)
 	return s
 }
 
-// Serve speaks on standard input and output until they end or ctx does.
-func Serve(ctx context.Context, s *sdk.Server) error { return s.Run(ctx, &sdk.StdioTransport{}) }
+// ServeStdio speaks on standard input and output until they end or ctx does.
+func ServeStdio(ctx context.Context, s *sdk.Server) error { return s.Run(ctx, &sdk.StdioTransport{}) }
 
-// HTTP returns a handler that speaks over HTTP, each request by itself. Whoever
+// HTTPHandler returns a handler that speaks over HTTP, each request by itself. Whoever
 // mounts it decides who may speak, and for which host: a proxy on this machine
 // asks for its own.
-func HTTP(s *sdk.Server) http.Handler {
+func HTTPHandler(s *sdk.Server) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 1 << 20,
 		DisableLocalhostProtection: true,
 	})
 }
 
-// A desk answers for a run.
-type desk struct {
-	run   *tail.Run
-	reads *translate.Translator
+// A toolServer answers for a run.
+type toolServer struct {
+	run        *tail.Run
+	translator *translate.Translator
 }
 
-// offer adds a tool that reads.
-func offer[In any](s *sdk.Server, name, about string, do func(context.Context, In) (*sdk.CallToolResult, any, error)) {
+// addTool adds a tool that reads.
+func addTool[In any](s *sdk.Server, name, about string, do func(context.Context, In) (*sdk.CallToolResult, any, error)) {
 	no := false
 	sdk.AddTool(s, &sdk.Tool{
 		Name: name, Description: about,
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (r *sdk.CallToolResult, data any, err error) {
-		ctx, stop := context.WithTimeout(ctx, patience)
+		ctx, stop := context.WithTimeout(ctx, maxCallTime)
 		defer stop()
 		defer func() {
 			if v := recover(); v != nil { // the SDK would let it end the program, and with it the market that serves this

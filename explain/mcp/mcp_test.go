@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // said is a run of so many jobs that is over.
 func said(jobs int) *tail.Run {
-	run := tail.Start(context.Background(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
+	run := tail.StartReading(context.Background(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
 		for _, m := range timelinetest.GenerateDay(jobs, 10*time.Minute) {
 			if err := each(m); err != nil {
 				return err
@@ -37,7 +37,7 @@ func said(jobs int) *tail.Run {
 		}
 		return nil
 	}, nil)
-	<-run.Over()
+	<-run.ReadingDone()
 	return run
 }
 
@@ -45,7 +45,7 @@ func said(jobs int) *tail.Run {
 func waiting(t *testing.T, jobs int) *tail.Run {
 	ctx, stop := context.WithCancel(context.Background())
 	caught := make(chan struct{})
-	run := tail.Start(ctx, func(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
+	run := tail.StartReading(ctx, func(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
 		for _, m := range timelinetest.GenerateDay(jobs, 10*time.Minute) {
 			if err := each(m); err != nil {
 				return err
@@ -56,7 +56,7 @@ func waiting(t *testing.T, jobs int) *tail.Run {
 		return ctx.Err()
 	}, nil)
 	<-caught
-	t.Cleanup(func() { stop(); <-run.Over() })
+	t.Cleanup(func() { stop(); <-run.ReadingDone() })
 	return run
 }
 
@@ -72,7 +72,7 @@ func clients(t *testing.T, run *tail.Run) map[string]*sdk.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(HTTP(New(run, "test", nil)))
+	s := httptest.NewServer(HTTPHandler(New(run, "test", nil)))
 	client := &http.Client{Transport: new(http.Transport)}
 	web, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(ctx, &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, DisableStandaloneSSE: true}, nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func pictures(t *testing.T, r *sdk.CallToolResult) (n int) {
 	t.Helper()
 	for _, c := range r.Content {
 		if p, ok := c.(*sdk.ImageContent); ok {
-			if im, err := png.Decode(bytes.NewReader(p.Data)); err != nil || p.MIMEType != "image/png" || im.Bounds().Dx() != 2*wide {
+			if im, err := png.Decode(bytes.NewReader(p.Data)); err != nil || p.MIMEType != "image/png" || im.Bounds().Dx() != 2*chartWidth {
 				t.Errorf("a picture: %v, %s", err, p.MIMEType)
 			}
 			n++
@@ -243,9 +243,9 @@ func TestWrongCallsSayWhatToDo(t *testing.T) {
 func TestNothingCanBeWritten(t *testing.T) {
 	run := said(10)
 	look := func() (s string) {
-		_ = run.Look(context.Background(), func(d *timeline.Diary) {
-			_, last := d.Span()
-			raw, _ := json.Marshal([]any{d.At(last), d.Until(last, 0, 1000), d.Read()})
+		_ = run.ViewTimeline(context.Background(), func(d *timeline.Timeline) {
+			_, last := d.TimeSpan()
+			raw, _ := json.Marshal([]any{d.InstantAt(last), d.DecisionsUntil(last, 0, 1000), d.MessageCount()})
 			s = string(raw)
 		})
 		return s
@@ -300,9 +300,9 @@ func TestALongCallIsCancelled(t *testing.T) {
 func TestAReplayStopsWhenItsCallerGoes(t *testing.T) {
 	run := said(10)
 	began, ended := make(chan struct{}, 1), make(chan struct{})
-	turn := run.Turn()
-	_ = run.Look(context.Background(), func(d *timeline.Diary) {
-		d.Set(query.Stage{Play: func(query.Day) (query.Rehearsal, error) {
+	turn := run.ViewerContext()
+	_ = run.ViewTimeline(context.Background(), func(d *timeline.Timeline) {
+		d.SetReplay(query.Stage{Play: func(query.Day) (query.Rehearsal, error) {
 			began <- struct{}{}
 			<-turn.Done()
 			close(ended)
@@ -321,7 +321,7 @@ func TestAReplayStopsWhenItsCallerGoes(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("the replay goes on after its caller went")
 	}
-	if err := run.Look(context.Background(), func(*timeline.Diary) {}); err != nil {
+	if err := run.ViewTimeline(context.Background(), func(*timeline.Timeline) {}); err != nil {
 		t.Error(err)
 	}
 }
@@ -345,8 +345,8 @@ func TestDecisionsHaveAddresses(t *testing.T) {
 // may be a market, nor the next one.
 func TestACallThatBreaksEndsAlone(t *testing.T) {
 	run := said(10)
-	_ = run.Look(context.Background(), func(d *timeline.Diary) {
-		d.Set(query.Stage{Play: func(query.Day) (query.Rehearsal, error) { panic("a broken stage") }})
+	_ = run.ViewTimeline(context.Background(), func(d *timeline.Timeline) {
+		d.SetReplay(query.Stage{Play: func(query.Day) (query.Rehearsal, error) { panic("a broken stage") }})
 	})
 	for transport, c := range clients(t, run) {
 		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "counterfactual", Arguments: args{"change": "without-site", "site": "oslo"}})
@@ -362,7 +362,7 @@ func TestACallThatBreaksEndsAlone(t *testing.T) {
 // Behind a proxy on the same machine, a call comes from loopback and asks for the
 // proxy's name. Who may ask, and by which name, is for whoever mounts the handler.
 func TestACallMayComeThroughAProxy(t *testing.T) {
-	s := httptest.NewServer(HTTP(New(said(3), "test", nil)))
+	s := httptest.NewServer(HTTPHandler(New(said(3), "test", nil)))
 	defer s.Close()
 	r, err := http.NewRequest(http.MethodPost, s.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	if err != nil {
@@ -420,7 +420,7 @@ func TestATimeMayHaveOneEnd(t *testing.T) {
 func TestWaitingSkipsNothing(t *testing.T) {
 	run := said(300)
 	c, want := clients(t, run)["pipe"], 0
-	_ = run.Look(context.Background(), func(d *timeline.Diary) { want = len(d.Since(0, 1<<20)) })
+	_ = run.ViewTimeline(context.Background(), func(d *timeline.Timeline) { want = len(d.DecisionsSince(0, 1<<20)) })
 	seen := make(map[string]bool)
 	for after := 0; len(seen) < want; {
 		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "wait_for_decisions", Arguments: args{"after": after}})

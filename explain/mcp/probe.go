@@ -15,10 +15,10 @@ type Call struct {
 	Args map[string]any
 }
 
-// Probe calls tools of a run by the official client, and gives what each says,
+// ProbeServer calls tools of a run by the official client, and gives what each says,
 // an error's words included, to look. It fails if a tool does not say that it
 // only reads.
-func Probe(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
+func ProbeServer(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
 	here, there := sdk.NewInMemoryTransports()
 	serving, err := New(run, "probe", nil).Connect(ctx, there, nil)
 	if err != nil {

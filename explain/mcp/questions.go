@@ -59,88 +59,88 @@ type (
 	nothing struct{}
 )
 
-func (d desk) questions(s *sdk.Server) {
-	offer(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
+func (d toolServer) addQuestionTools(s *sdk.Server) {
+	addTool(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
 		func(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
-			return d.ask(ctx, in)
+			return d.answerQuestion(ctx, in)
 		})
-	offer(s, "explain_decision", "Why a job was placed, held or refused: what each site offered, term by term, or why it offered nothing.",
+	addTool(s, "explain_decision", "Why a job was placed, held or refused: what each site offered, term by term, or why it offered nothing.",
 		func(ctx context.Context, in target) (*sdk.CallToolResult, any, error) {
-			return d.query(ctx, in.Picture, in, ask.Query{Ask: "why"})
+			return d.answerQuery(ctx, in.Picture, in, ask.Query{Ask: "why"})
 		})
-	offer(s, "why_not", "Why another site was not chosen: not able, dearer and by what, or silent.",
+	addTool(s, "why_not", "Why another site was not chosen: not able, dearer and by what, or silent.",
 		func(ctx context.Context, in whyNot) (*sdk.CallToolResult, any, error) {
-			return d.query(ctx, in.Picture, in.target, ask.Query{Ask: "why-not", Site: in.Site})
+			return d.answerQuery(ctx, in.Picture, in.target, ask.Query{Ask: "why-not", Site: in.Site})
 		})
-	offer(s, "counterfactual", "What would have been decided with one thing changed. The recorded decision is reproduced first; if it cannot be, the answer says so.",
+	addTool(s, "counterfactual", "What would have been decided with one thing changed. The recorded decision is reproduced first; if it cannot be, the answer says so.",
 		func(ctx context.Context, in change) (*sdk.CallToolResult, any, error) {
-			q, err := in.query()
+			q, err := in.typedQuery()
 			if err != nil {
 				return nil, nil, err
 			}
-			return d.query(ctx, in.Picture, in.target, q)
+			return d.answerQuery(ctx, in.Picture, in.target, q)
 		})
-	offer(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant or hour; idle draw included where it says so.",
+	addTool(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant or hour; idle draw included where it says so.",
 		func(ctx context.Context, in sum) (*sdk.CallToolResult, any, error) {
-			from, err := instant("from", in.From)
-			to, err2 := instant("to", in.To)
+			from, err := parseInstant("from", in.From)
+			to, err2 := parseInstant("to", in.To)
 			if err := errors.Join(err, err2); err != nil {
 				return nil, nil, err
 			}
-			return d.say(ctx, in.Picture, func(y *timeline.Diary) query.Answer {
+			return d.answerResult(ctx, in.Picture, func(y *timeline.Timeline) query.Answer {
 				q := ask.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to}
-				switch first, last := y.Span(); { // a time has two ends in words
+				switch first, last := y.TimeSpan(); { // a time has two ends in words
 				case from != 0 && to == 0:
 					q.To = last + 1
 				case from == 0 && to != 0:
 					q.From = first
 				}
-				return y.Answer(q)
+				return y.AnswerQuery(q)
 			})
 		})
-	offer(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
-		return d.query(ctx, false, target{}, ask.Query{Ask: "policies"})
+	addTool(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
+		return d.answerQuery(ctx, false, target{}, ask.Query{Ask: "policies"})
 	})
-	offer(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
-		return d.query(ctx, false, target{}, ask.Query{Ask: "weights"})
+	addTool(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
+		return d.answerQuery(ctx, false, target{}, ask.Query{Ask: "weights"})
 	})
 	for name, of := range map[string][2]string{
 		"queue":    {"pending", "Which jobs waited at an instant, and for how many GPUs in all."},
 		"forecast": {"forecast", "What a site said of its hours ahead: carbon intensity and price."},
 	} {
-		offer(s, name, of[1], func(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
-			at, err := instant("at", in.At)
+		addTool(s, name, of[1], func(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
+			at, err := parseInstant("at", in.At)
 			if err != nil {
 				return nil, nil, err
 			}
-			return d.query(ctx, in.Picture, target{}, ask.Query{Ask: of[0], Site: in.Site, At: at})
+			return d.answerQuery(ctx, in.Picture, target{}, ask.Query{Ask: of[0], Site: in.Site, At: at})
 		})
 	}
 }
 
-// ask answers a question in plain words. Where a model takes part it is asked while the
+// answerQuestion answers a question in plain words. Where a model takes part it is asked while the
 // run is free for others.
-func (d desk) ask(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
+func (d toolServer) answerQuestion(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
 	var a query.Answer
 	var names translate.Names
-	if err := d.run.Look(ctx, func(y *timeline.Diary) {
-		a, names = y.Ask(in.Question, in.Before), translate.NamesOf(y.Names())
+	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
+		a, names = y.AskQuestion(in.Question, in.Before), translate.NamesOf(y.KnownNames())
 	}); err != nil {
 		return nil, nil, err
 	}
 	var broken error
-	a = d.reads.Answer(ctx, in.Question, a, names, func(q ask.Query, by string) (made query.Answer) {
-		broken = d.run.Look(ctx, func(y *timeline.Diary) { made = y.Understood(q, by) })
+	a = d.translator.AnswerQuestion(ctx, in.Question, a, names, func(q ask.Query, by string) (made query.Answer) {
+		broken = d.run.ViewTimeline(ctx, func(y *timeline.Timeline) { made = y.AnswerTranslated(q, by) })
 		return made
 	})
 	if broken != nil {
 		return nil, nil, broken
 	}
-	return d.say(ctx, in.Picture, func(*timeline.Diary) query.Answer { return a })
+	return d.answerResult(ctx, in.Picture, func(*timeline.Timeline) query.Answer { return a })
 }
 
-// query returns the typed query of a change.
-func (in change) query() (ask.Query, error) {
+// typedQuery returns the typed query of a change.
+func (in change) typedQuery() (ask.Query, error) {
 	whole := in.Decision == "" && in.Job == ""
 	if in.Change == "carbon-price" && in.Dollars == nil {
 		return ask.Query{}, errors.New("mcp: counterfactual: dollars_per_tonne: say at which price of carbon")
@@ -174,8 +174,8 @@ func (in change) query() (ask.Query, error) {
 	return ask.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
 }
 
-// query answers a typed query about a target: a decision, a job, or the whole run.
-func (d desk) query(ctx context.Context, picture bool, of target, q ask.Query) (*sdk.CallToolResult, any, error) {
+// answerQuery answers a typed query about a target: a decision, a job, or the whole run.
+func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q ask.Query) (*sdk.CallToolResult, any, error) {
 	if of.Decision != "" && of.Job != "" {
 		return nil, nil, errors.New("mcp: decision and job: name one of the two")
 	}
@@ -187,19 +187,19 @@ func (d desk) query(ctx context.Context, picture bool, of target, q ask.Query) (
 		q.Decision = n
 	}
 	q.Job = protocol.JobID(of.Job)
-	return d.say(ctx, picture, func(y *timeline.Diary) query.Answer { return y.Answer(q) })
+	return d.answerResult(ctx, picture, func(y *timeline.Timeline) query.Answer { return y.AnswerQuery(q) })
 }
 
-// say returns an answer as text and as data, and as a picture if it is asked
+// answerResult returns an answer as text and as data, and as a picture if it is asked
 // for. A question that was not answered is the caller's to ask otherwise.
-func (d desk) say(ctx context.Context, picture bool, ask func(*timeline.Diary) query.Answer) (*sdk.CallToolResult, any, error) {
+func (d toolServer) answerResult(ctx context.Context, picture bool, ask func(*timeline.Timeline) query.Answer) (*sdk.CallToolResult, any, error) {
 	var a query.Answer
 	var pictures []chart.Chart
-	if err := d.run.Look(ctx, func(y *timeline.Diary) {
+	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
 		a = ask(y)
 		if picture {
 			for _, x := range append([]query.Answer{a}, a.More...) {
-				if c, ok := y.Picture(x); ok {
+				if c, ok := y.ChartOfAnswer(x); ok {
 					pictures = append(pictures, c)
 				}
 			}
@@ -214,14 +214,14 @@ func (d desk) say(ctx context.Context, picture bool, ask func(*timeline.Diary) q
 	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}
 	r.IsError = a.Kind != "answer" && a.Kind != "absent"
 	for _, c := range pictures {
-		if err := draw(r, c); err != nil {
+		if err := appendChart(r, c); err != nil {
 			return nil, nil, err
 		}
 	}
 	return r, a, nil
 }
 
-func instant(field, s string) (protocol.Time, error) {
+func parseInstant(field, s string) (protocol.Time, error) {
 	if s == "" {
 		return 0, nil
 	}

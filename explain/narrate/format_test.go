@@ -29,7 +29,7 @@ func TestEveryCodeHasWords(t *testing.T) {
 func TestFacts(t *testing.T) {
 	s := deferred()
 	s.run("oslo", night(), 125*time.Minute)
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	seen := make(map[string]DecisionFact)
 	for i, f := range DecisionFacts(r) {
 		if f.Origin.From == "" || f.Origin.Seq == 0 {

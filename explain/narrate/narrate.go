@@ -27,7 +27,7 @@ func WriteDecision(w io.Writer, r history.JobRecord) error {
 	format.WrapText(out, jobSentence(r))
 	h, heard := decidingRound(r)
 	writeParagraph(out, decisionSentences(r, h, heard))
-	if a := r.Award(); heard && (a == nil || decidedInRound(h, a)) {
+	if a := r.CurrentAward(); heard && (a == nil || decidedInRound(h, a)) {
 		fmt.Fprintln(out)
 		writeCostTable(out, h)
 		fmt.Fprintln(out)
@@ -39,23 +39,23 @@ func WriteDecision(w io.Writer, r history.JobRecord) error {
 }
 
 // decidingRound returns the deciding round: that of the award in force, else the last.
-func decidingRound(r history.JobRecord) (history.Hearing, bool) {
-	n := len(r.Hearings)
+func decidingRound(r history.JobRecord) (history.JobRound, bool) {
+	n := len(r.FullRounds)
 	if n == 0 {
-		return history.Hearing{}, false
+		return history.JobRound{}, false
 	}
-	if a := r.Award(); a != nil {
-		for _, h := range r.Hearings {
+	if a := r.CurrentAward(); a != nil {
+		for _, h := range r.FullRounds {
 			if decidedInRound(h, a) {
 				return h, true
 			}
 		}
 	}
-	return r.Hearings[n-1], true
+	return r.FullRounds[n-1], true
 }
 
 // decidedInRound reports whether an award was decided in a round.
-func decidedInRound(h history.Hearing, a *history.Decision) bool {
+func decidedInRound(h history.JobRound, a *history.Decision) bool {
 	return h.Round == a.Round && h.Decision.Kind == "award" && h.Decision.Epoch == a.Epoch
 }
 

@@ -24,7 +24,7 @@ func at(d time.Duration) protocol.Time { return noon.Add(d) }
 type story struct {
 	now    protocol.Time
 	mouths map[protocol.Party]*protocol.Sender
-	book   *history.Book
+	book   *history.History
 }
 
 func begin(sites ...string) *story {
@@ -39,7 +39,7 @@ func (s *story) say(who, to protocol.Party, body protocol.Body) {
 	if s.mouths[who] == nil {
 		s.mouths[who] = &protocol.Sender{Party: who}
 	}
-	s.book.Add(s.mouths[who].NewMessage(s.now, to, body))
+	s.book.AddMessage(s.mouths[who].NewMessage(s.now, to, body))
 }
 
 func (s *story) call(round uint64, j protocol.Job) {
@@ -203,7 +203,7 @@ var stories = []struct {
 func TestStories(t *testing.T) {
 	for _, tc := range stories {
 		t.Run(tc.name, func(t *testing.T) {
-			r, ok := tc.tell().book.Job("train-42")
+			r, ok := tc.tell().book.LatestJob("train-42")
 			if !ok {
 				t.Fatal("the job is not in the book")
 			}
@@ -247,7 +247,7 @@ func TestAnAwardThatLapsedIsToldAsThat(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.call(2, job())
 	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-42", Until: s.now.Add(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	var got bytes.Buffer
 	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 		}
 		s.now = s.now.Add(time.Minute)
 	}
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	var got bytes.Buffer
 	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
@@ -295,7 +295,7 @@ func TestWhoIsPassedOverIsTold(t *testing.T) {
 
 // The award of a rest is not held against what the whole job was offered for.
 func TestARestIsNotHeldAgainstTheWhole(t *testing.T) {
-	r, _ := deferred().book.Job("train-42")
+	r, _ := deferred().book.LatestJob("train-42")
 	h, _ := decidingRound(r)
 	if len(whyStartSentences(r, h)) != 1 {
 		t.Fatal("the story tells of no earlier start")
@@ -312,7 +312,7 @@ func TestAnAwardWhoseRoundIsNotOnRecordIsTold(t *testing.T) {
 	s := begin("oslo")
 	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job()})
 	s.award("oslo", 7, night(), protocol.Cheapest)
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	var got bytes.Buffer
 	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
@@ -334,7 +334,7 @@ func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	says := func(want, never string) {
 		t.Helper()
-		r, _ := s.book.Job("train-42")
+		r, _ := s.book.LatestJob("train-42")
 		var got bytes.Buffer
 		if err := WriteDecision(&got, r); err != nil {
 			t.Fatal(err)
@@ -347,7 +347,7 @@ func TestAnAwardOffTheBooksIsNotToldAsTheOneBeforeIt(t *testing.T) {
 	says("It was awarded to oslo, which did not answer in time.", "declined")
 	s.award("lyon", 7, o, protocol.Cheapest)
 	says("It was awarded to lyon in round 7, at 13 Apr 12:01, because it costs least, all jobs of the round taken together. That round is not in this record.", "awarded to oslo in round 1, at")
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	for _, f := range DecisionFacts(r) {
 		if f.Unit == "microdollars" && f.Name == "total-cost" {
 			t.Errorf("%+v; its prices are not known", f)
@@ -366,7 +366,7 @@ func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
 	s.call(7, job())
 	s.offer("oslo", 7, menu(now, later))
 	s.award("oslo", 7, later, protocol.Cheapest)
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	var got bytes.Buffer
 	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)
@@ -388,7 +388,7 @@ func under(t *testing.T, rules []protocol.Rule, own, other string) string {
 	s.offer(own, 1, menu(o))
 	s.offer(other, 1, menu(option(0, 3*time.Hour, "A100", 0, 310, 1)))
 	s.award(own, 1, o, protocol.Cheapest)
-	r, _ := s.book.Job("train-42")
+	r, _ := s.book.LatestJob("train-42")
 	var got bytes.Buffer
 	if err := WriteDecision(&got, r); err != nil {
 		t.Fatal(err)

@@ -51,19 +51,19 @@ func declineSentences(r history.JobRecord) (all []string) {
 		if a.Answer == "decline" && a.Declined.Code == protocol.SiteDecommissioned {
 			all = append(all, fmt.Sprintf("It was taken from %s: %s.", format.CleanText(a.Site), ReasonWithNote(a.Declined)))
 		} else if a.Preempted != nil {
-			all = append(all, Preemption(a))
+			all = append(all, DescribePreemption(a))
 		} else if a.Answer == "decline" {
 			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, format.CleanText(a.Site), ReasonWithNote(a.Declined)))
-		} else if a.Lapsed && a.Answer == "" {
+		} else if a.Expired && a.Answer == "" {
 			all = append(all, fmt.Sprintf("In round %d it was awarded to %s, which did not answer in time.", a.Round, format.CleanText(a.Site)))
 		}
 	}
 	return all
 }
 
-// Preemption puts into words when and why the run of an award was preempted, for which
+// DescribePreemption puts into words when and why the run of an award was preempted, for which
 // job or owner, and what work is lost.
-func Preemption(a history.Decision) string {
+func DescribePreemption(a history.Decision) string {
 	p := a.Preempted
 	s := fmt.Sprintf("At %s its run at %s was preempted: %s", sentenceTime(a.Released.At), format.CleanText(a.Site), ReasonWithNote(p.Why))
 	switch {
@@ -83,7 +83,7 @@ func measuredSentences(r history.JobRecord) (all []string) {
 	for _, p := range r.Parts {
 		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was paused, as its award said.",
 			sentenceTime(p.Started), sentenceTime(p.Ended), format.CleanText(p.Site), nodeAndDevices(&p), format.FormatKWh(p.Cost.Energy), format.FormatKilograms(p.Cost.Carbon), format.FormatDollars(p.Cost.Money)))
-		if (p.Settlement != history.Origin{}) {
+		if (p.Settlement != history.MessageRef{}) {
 			all = append(all, fmt.Sprintf("%s was paid %s for that part.", format.CleanText(p.Site), format.FormatDollars(p.Settled.Paid)))
 		}
 	}
@@ -98,10 +98,10 @@ func outcomeSentences(r history.JobRecord) []string {
 		return nil
 	case run == nil && len(r.Parts) > 0 && r.State.OnSale():
 		return []string{"Its rest waits to be sold."}
-	case run == nil && r.Award() != nil && r.Award().Answer == "":
-		return []string{fmt.Sprintf("%s has not answered the award yet.", format.CleanText(r.Award().Site))}
-	case run == nil && r.Award() != nil:
-		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", format.CleanText(r.Award().Site))}
+	case run == nil && r.CurrentAward() != nil && r.CurrentAward().Answer == "":
+		return []string{fmt.Sprintf("%s has not answered the award yet.", format.CleanText(r.CurrentAward().Site))}
+	case run == nil && r.CurrentAward() != nil:
+		return []string{fmt.Sprintf("%s has reserved it and not launched it yet.", format.CleanText(r.CurrentAward().Site))}
 	case run == nil:
 		return nil
 	// The site accepted; the run has not started.
@@ -113,7 +113,7 @@ func outcomeSentences(r history.JobRecord) []string {
 	c := run.Cost
 	all := []string{fmt.Sprintf("It ran at %s on %s from %s to %s, and took %s kWh, %s kg CO2e and %s of energy.",
 		format.CleanText(run.Site), nodeAndDevices(run), sentenceTime(run.Started), sentenceTime(run.Ended), format.FormatKWh(c.Energy), format.FormatKilograms(c.Carbon), format.FormatDollars(c.Money))}
-	if a := r.Award(); a != nil {
+	if a := r.CurrentAward(); a != nil {
 		o := a.Option
 		all = append(all, fmt.Sprintf("%s had bid %s kWh, %s kg and %s, to finish %s.",
 			format.CleanText(a.Site), format.FormatKWh(o.Energy), format.FormatKilograms(o.Carbon), format.FormatDollars(o.Money), sentenceTime(o.Finish)))
@@ -121,10 +121,10 @@ func outcomeSentences(r history.JobRecord) []string {
 	if run.Estimated {
 		all = append(all, "Its energy was not metered, or not all of it: that is the site's estimate.")
 	}
-	if (run.Settlement != history.Origin{}) {
+	if (run.Settlement != history.MessageRef{}) {
 		all = append(all, fmt.Sprintf("%s was paid %s.", format.CleanText(run.Settled.Site), format.FormatDollars(run.Settled.Paid)))
 	}
-	if r.Late() {
+	if r.EndedLate() {
 		return append(all, fmt.Sprintf("It was late by %s.", format.FormatDuration(run.Ended.Sub(r.Job.Deadline))))
 	}
 	return append(all, fmt.Sprintf("It was done %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(run.Ended))))

@@ -27,7 +27,7 @@ func TestAPreemptionIsTold(t *testing.T) {
 		s.now = at(30 * time.Minute)
 		tc.m.Job, tc.m.Epoch = "train-42", 1
 		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, tc.m)
-		r, _ := s.book.Job("train-42")
+		r, _ := s.book.LatestJob("train-42")
 		var text strings.Builder
 		if err := WriteDecision(&text, r); err != nil {
 			t.Fatal(err)

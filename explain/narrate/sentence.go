@@ -45,7 +45,7 @@ func jobSentence(r history.JobRecord) string {
 
 // runTimeSentence returns the sites' run time estimates for a job that does not state its
 // run time.
-func runTimeSentence(h history.Hearing) (s string) {
+func runTimeSentence(h history.JobRound) (s string) {
 	for _, a := range h.Answers {
 		for _, e := range a.Expect {
 			of := "by rule, as it has run no such job"
@@ -68,11 +68,11 @@ func joinNames(all []string) string {
 }
 
 // decisionSentences states the site and why, or why there is none yet.
-func decisionSentences(r history.JobRecord, h history.Hearing, heard bool) []string {
-	a := r.Award()
+func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []string {
+	a := r.CurrentAward()
 	switch {
 	case r.Refusal != nil:
-		return []string{fmt.Sprintf("It was refused at %s: %s.", sentenceTime(r.Refusal.Said.At), ReasonWithNote(r.Refusal.Why))}
+		return []string{fmt.Sprintf("It was refused at %s: %s.", sentenceTime(r.Refusal.Message.At), ReasonWithNote(r.Refusal.Why))}
 	case a != nil && !(heard && decidedInRound(h, a)):
 		return []string{earlierAwardSentence(a)}
 	case !heard && len(r.Awards) > 0:
@@ -99,14 +99,14 @@ func decisionSentences(r history.JobRecord, h history.Hearing, heard bool) []str
 // earlierAwardSentence describes an award of a round before this record began.
 func earlierAwardSentence(a *history.Decision) string {
 	return fmt.Sprintf("It was awarded to %s in round %d, at %s, because %s. That round is not in this record.",
-		format.CleanText(a.Site), a.Round, sentenceTime(a.Said.At), ReasonWithNote(a.Why))
+		format.CleanText(a.Site), a.Round, sentenceTime(a.Message.At), ReasonWithNote(a.Why))
 }
 
 // awardSentence states the award of a round.
-func awardSentence(h history.Hearing) string {
+func awardSentence(h history.JobRound) string {
 	d := h.Decision
 	s := fmt.Sprintf("It was awarded to %s in round %d, at %s, to start %s and finish %s at a cost of %s",
-		format.CleanText(d.Site), h.Round, sentenceTime(d.Said.At), sentenceTime(d.Option.Start), sentenceTime(d.Option.Finish), format.FormatDollars(d.Option.Terms.Total()))
+		format.CleanText(d.Site), h.Round, sentenceTime(d.Message.At), sentenceTime(d.Option.Start), sentenceTime(d.Option.Finish), format.FormatDollars(d.Option.Terms.Total()))
 	if d.Queue {
 		s += "; if there is no room by then it waits at the site"
 	}
@@ -114,9 +114,9 @@ func awardSentence(h history.Hearing) string {
 }
 
 // deferSentence states the deferral of a round.
-func deferSentence(h history.Hearing) string {
+func deferSentence(h history.JobRound) string {
 	d := h.Decision
-	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, sentenceTime(d.Said.At), ReasonWithNote(d.Why))
+	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, sentenceTime(d.Message.At), ReasonWithNote(d.Why))
 	if d.Policy != 0 && d.Why.Code == protocol.NoBids {
 		s += fmt.Sprintf(" Rules of the operators were in force, version %d: they may forbid what sites offer.", d.Policy)
 	}
@@ -130,7 +130,7 @@ func deferSentence(h history.Hearing) string {
 }
 
 // whySiteSentences compares the award with the best option of another site.
-func whySiteSentences(r history.JobRecord, h history.Hearing) []string {
+func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	next, site, ok := bestOtherSite(h)
 	if !ok && d.Why.Code == protocol.ByRule {
@@ -202,7 +202,7 @@ func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 }
 
 // bestOtherSite returns the cheapest option of another site that arrived in time.
-func bestOtherSite(h history.Hearing) (best history.Priced, site string, ok bool) {
+func bestOtherSite(h history.JobRound) (best history.PricedOption, site string, ok bool) {
 	for _, a := range h.Answers {
 		if a.Site == h.Decision.Site || a.Late || len(a.Options) == 0 {
 			continue
@@ -215,10 +215,10 @@ func bestOtherSite(h history.Hearing) (best history.Priced, site string, ok bool
 }
 
 // whyStartSentences compares the award's start with the earliest start in the first round.
-func whyStartSentences(r history.JobRecord, h history.Hearing) []string {
+func whyStartSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	wait := d.Option.Start.Sub(r.Job.Arrival)
-	p, site, ok := earliestBid(r.Hearings[0])
+	p, site, ok := earliestBid(r.FullRounds[0])
 	if wait < 0 || !ok || p.Start >= d.Option.Start || len(r.Parts) > 0 || r.Older { // the award is of the rest of a paused job, or the first round is not in the record
 		return nil
 	}
@@ -232,14 +232,14 @@ func whyStartSentences(r history.JobRecord, h history.Hearing) []string {
 	default:
 		s += fmt.Sprintf(", %s less than %s from %s.", format.FormatDollars(-saved), format.CleanText(d.Site), sentenceTime(d.Option.Start))
 	}
-	if first := r.Hearings[0].Decision; first.Kind == "hold" {
+	if first := r.FullRounds[0].Decision; first.Kind == "hold" {
 		s += fmt.Sprintf(" It was held then because %s.", ReasonWithNote(first.Why))
 	}
 	return []string{s}
 }
 
 // earliestBid returns the option with the earliest start, the cheapest of equals.
-func earliestBid(h history.Hearing) (best history.Priced, site string, ok bool) {
+func earliestBid(h history.JobRound) (best history.PricedOption, site string, ok bool) {
 	for _, a := range h.Answers {
 		if a.Late {
 			continue
@@ -254,7 +254,7 @@ func earliestBid(h history.Hearing) (best history.Priced, site string, ok bool) 
 }
 
 // certificateSentence states cost and lower bound of the round's clearing.
-func certificateSentence(h history.Hearing) []string {
+func certificateSentence(h history.JobRound) []string {
 	p := h.Decision.Proof
 	if p.Jobs == 0 {
 		return nil

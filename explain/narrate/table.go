@@ -24,7 +24,7 @@ type tableRow struct {
 
 // shownOption returns the option of a site's row: the awarded one, else its cheapest; false
 // if it has none that counts.
-func shownOption(h history.Hearing, a history.Answer) (p history.Priced, won, ok bool) {
+func shownOption(h history.JobRound, a history.Answer) (p history.PricedOption, won, ok bool) {
 	if d := h.Decision; d.Kind == "award" && d.Site == a.Site {
 		return d.Option, true, true
 	}
@@ -35,12 +35,12 @@ func shownOption(h history.Hearing, a history.Answer) (p history.Priced, won, ok
 }
 
 // missingBidRemark returns why a site has no figures.
-func missingBidRemark(h history.Hearing, a history.Answer) string {
+func missingBidRemark(h history.JobRound, a history.Answer) string {
 	switch {
-	case a.Said == history.Origin{}:
+	case a.Message == history.MessageRef{}:
 		return "did not answer by " + tableTime(h.Closes)
 	case a.Late:
-		return "answered too late, at " + tableTime(a.Said.At)
+		return "answered too late, at " + tableTime(a.Message.At)
 	}
 	return "no offer: " + ReasonWithNote(a.Why)
 }
@@ -69,23 +69,23 @@ func CostCauses() []CostCause {
 
 // writeCostTable writes each site's option term by term and marks the winner. Columns with
 // zeros only are left out.
-func writeCostTable(out *bufio.Writer, h history.Hearing) {
-	var offers []history.Priced
+func writeCostTable(out *bufio.Writer, h history.JobRound) {
+	var offers []history.PricedOption
 	for _, a := range h.Answers {
 		if p, _, ok := shownOption(h, a); ok {
 			offers = append(offers, p)
 		}
 	}
-	head, columns := []string{"total", "more"}, []func(history.Priced) protocol.Microdollars(nil)
-	add := func(name string, of func(history.Priced) protocol.Microdollars) {
-		if slices.ContainsFunc(offers, func(p history.Priced) bool { return of(p) != 0 }) {
+	head, columns := []string{"total", "more"}, []func(history.PricedOption) protocol.Microdollars(nil)
+	add := func(name string, of func(history.PricedOption) protocol.Microdollars) {
+		if slices.ContainsFunc(offers, func(p history.PricedOption) bool { return of(p) != 0 }) {
 			head, columns = append(head, name), append(columns, of)
 		}
 	}
 	for _, c := range CostCauses() {
-		add(c.head, func(p history.Priced) protocol.Microdollars { return c.Of(p.Terms) })
+		add(c.head, func(p history.PricedOption) protocol.Microdollars { return c.Of(p.Terms) })
 	}
-	add("(room)", func(p history.Priced) protocol.Microdollars { return p.Room })
+	add("(room)", func(p history.PricedOption) protocol.Microdollars { return p.Room })
 	format.WrapText(out, costsTitle(h, head))
 	fmt.Fprintln(out)
 	base, named := referenceCost(h)
@@ -112,7 +112,7 @@ func writeCostTable(out *bufio.Writer, h history.Hearing) {
 }
 
 // costsTitle introduces the table of costs.
-func costsTitle(h history.Hearing, head []string) string {
+func costsTitle(h history.JobRound, head []string) string {
 	s := fmt.Sprintf("What each site's best offer costs, in dollars; carbon counts %s per tonne. Terms that are zero everywhere are left out.", carbonPricePerTonne(h.Weights))
 	if head[len(head)-1] == "(room)" {
 		s += " Room is not in the total: it is what the GPU-hours are worth to other jobs, by the prices that the round was called with."
@@ -130,15 +130,15 @@ func winnerMark(won bool) string {
 
 // referenceCost returns the cost with which others are compared: that of the award, else
 // of the cheapest option.
-func referenceCost(h history.Hearing) (protocol.Microdollars, bool) {
+func referenceCost(h history.JobRound) (protocol.Microdollars, bool) {
 	if h.Decision.Kind == "award" {
 		return h.Decision.Option.Terms.Total(), true
 	}
-	return h.Line.Best, h.Line.Options > 0
+	return h.Summary.Best, h.Summary.Options > 0
 }
 
 // writeTermsTable writes the properties of those options.
-func writeTermsTable(out *bufio.Writer, h history.Hearing) {
+func writeTermsTable(out *bufio.Writer, h history.JobRound) {
 	var rows []tableRow
 	for _, a := range h.Answers {
 		p, won, ok := shownOption(h, a)

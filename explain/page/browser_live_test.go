@@ -31,7 +31,7 @@ type proxy struct {
 func before(t *testing.T, w *wire, opts Options) (*proxy, *tail.Run) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	run := tail.Start(ctx, w.source, nil)
+	run := tail.StartReading(ctx, w.source, nil)
 	p := new(proxy)
 	p.show(NewPageHandler(run, opts))
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func before(t *testing.T, w *wire, opts Options) (*proxy, *tail.Run) {
 		}
 		(*page).ServeHTTP(w, r)
 	}))
-	t.Cleanup(func() { stop(); p.CloseClientConnections(); p.Close(); <-run.Over() })
+	t.Cleanup(func() { stop(); p.CloseClientConnections(); p.Close(); <-run.ReadingDone() })
 	return p, run
 }
 

@@ -148,7 +148,7 @@ func TestBrowserSizes(t *testing.T) {
 func at(t *testing.T, address string, w *wire) (string, func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	run := tail.Start(ctx, w.source, nil)
+	run := tail.StartReading(ctx, w.source, nil)
 	socket, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func at(t *testing.T, address string, w *wire) (string, func()) {
 	s := &http.Server{Handler: NewPageHandler(run, Options{Title: "made up", Live: true}), BaseContext: func(net.Listener) context.Context { return ctx }}
 	gone := make(chan struct{})
 	go func() { _ = s.Serve(socket); close(gone) }()
-	return socket.Addr().String(), sync.OnceFunc(func() { stop(); s.Close(); <-gone; <-run.Over() })
+	return socket.Addr().String(), sync.OnceFunc(func() { stop(); s.Close(); <-gone; <-run.ReadingDone() })
 }
 
 func TestBrowserLive(t *testing.T) {
@@ -207,10 +207,10 @@ func TestBrowserLedger(t *testing.T) {
 	if *ledger == "" {
 		t.Skip("no -ledger: no pictures of a run")
 	}
-	run := tail.Start(context.Background(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
+	run := tail.StartReading(context.Background(), func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
 		return readJournal(*ledger, each)
 	}, nil)
-	<-run.Over()
+	<-run.ReadingDone()
 	if err := run.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -29,8 +29,8 @@ func TestACardOfAJobThatSaysNoTimeSaysNone(t *testing.T) {
 func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 	for jobs, want := range map[int]bool{0: false, 3: true} {
 		var b bytes.Buffer
-		h := history.Hearing{Decision: history.Decision{Kind: "award", Proof: protocol.Certificate{Primal: 5, Bound: 4, Jobs: jobs}}}
-		card := &timeline.Card{Entry: timeline.Entry{Kind: "award"}, Hearing: &h}
+		h := history.JobRound{Decision: history.Decision{Kind: "award", Proof: protocol.Certificate{Primal: 5, Bound: 4, Jobs: jobs}}}
+		card := &timeline.Card{Entry: timeline.Entry{Kind: "award"}, JobRound: &h}
 		if err := pageTemplates.ExecuteTemplate(&b, "card", pageView{Card: card}); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
 	now := protocol.FromStdTime(time.Date(2026, 3, 11, 14, 6, 0, 0, time.UTC))
 	var b bytes.Buffer
-	v := pageView{Now: timeline.Instant{At: now, Sites: []timeline.Site{{Name: "oslo", LastSaid: now.Add(-25 * time.Hour)}, {Name: "lyon", LastSaid: now.Add(-time.Minute)}}}}
+	v := pageView{Now: timeline.Instant{At: now, Sites: []timeline.Site{{Name: "oslo", LastMessage: now.Add(-25 * time.Hour)}, {Name: "lyon", LastMessage: now.Add(-time.Minute)}}}}
 	v.Entries = []timeline.Entry{
 		{ID: "D-1", Kind: "award", At: now.Add(-24 * time.Hour), Start: now.Add(-23 * time.Hour)}, {ID: "D-2", Kind: "award", At: now, Start: now.Add(13 * time.Hour)},
 	}

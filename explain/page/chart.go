@@ -22,8 +22,8 @@ type pageChart struct {
 }
 
 // newPageChart draws a chart; on the chart of the day it marks the instant.
-func newPageChart(d *timeline.Diary, w timeline.Drawing, width float64) (pageChart, error) {
-	c, err := d.Draw(w)
+func newPageChart(d *timeline.Timeline, w timeline.Drawing, width float64) (pageChart, error) {
+	c, err := d.DrawChart(w)
 	if err != nil {
 		return pageChart{}, err
 	}
@@ -53,7 +53,7 @@ func drawingAddress(w timeline.Drawing) template.URL {
 }
 
 // chartsOfCard returns the charts of a decision.
-func chartsOfCard(d *timeline.Diary, c timeline.Card, width float64) (all []pageChart) {
+func chartsOfCard(d *timeline.Timeline, c timeline.Card, width float64) (all []pageChart) {
 	for _, w := range []timeline.Drawing{{Chart: "offers", Decision: c.ID}, {Chart: "job", Job: c.Job, Decision: c.ID}} {
 		if f, err := newPageChart(d, w, width); err == nil {
 			all = append(all, f)
@@ -79,11 +79,11 @@ func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 	var f pageChart
 	var wrong error
 	// Read the run inside Look only; encode and send after it.
-	err := s.run.Look(r.Context(), func(d *timeline.Diary) {
+	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
 		if form == "html" {
 			f, wrong = newPageChart(d, ask, requestedWidth(r, 560))
 		} else {
-			c, wrong = d.Draw(ask)
+			c, wrong = d.DrawChart(ask)
 		}
 	})
 	switch {

@@ -46,12 +46,12 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 		over := s.runEnded() // before looking, so that the last entries are not missed
 		var fresh []timeline.Entry
 		beyond := false
-		next, err := s.run.Changed(r.Context(), func(d *timeline.Diary) {
+		next, err := s.run.ViewAndWatch(r.Context(), func(d *timeline.Timeline) {
 			if !known {
-				position, known = d.Read(), true
+				position, known = d.MessageCount(), true
 			}
-			beyond = position > d.Read()
-			fresh = d.Since(position, maxEventBacklog)
+			beyond = position > d.MessageCount()
+			fresh = d.DecisionsSince(position, maxEventBacklog)
 		})
 		if err != nil {
 			return
@@ -82,7 +82,7 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 // runEnded reports whether the run has been read to its end.
 func (s *pageServer) runEnded() bool {
 	select {
-	case <-s.run.Over():
+	case <-s.run.ReadingDone():
 		return true
 	default:
 		return false

@@ -24,7 +24,7 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(answerTimeout))
 		}
 		switch {
-		case !s.knowsHost(r.Host):
+		case !s.servesHost(r.Host):
 			http.Error(w, "page: unknown host name: start the page with --host NAME", http.StatusMisdirectedRequest)
 		case s.opts.Token == "" && !loopback.IsLoopbackAddr(r.RemoteAddr):
 			http.Error(w, "page: without a token only this machine is served: set a token", http.StatusForbidden)
@@ -44,8 +44,8 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 	})
 }
 
-// knowsHost reports whether the page is served under a host name.
-func (s *pageServer) knowsHost(hostport string) bool {
+// servesHost reports whether the page is served under a host name.
+func (s *pageServer) servesHost(hostport string) bool {
 	host, own := loopback.ParseHost(hostport)
 	if own {
 		return true

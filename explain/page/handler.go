@@ -80,7 +80,7 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("GET /at", s.serveInstant)
-	mux.HandleFunc("GET /feed", s.serveFeed)
+	mux.HandleFunc("GET /feed", s.serveEarlierDecisions)
 	mux.HandleFunc("GET /decision", s.serveDecision)
 	mux.HandleFunc("GET /ask", s.serveAnswer)
 	mux.HandleFunc("GET /events", s.serveEvents)

@@ -79,8 +79,8 @@ func finished(t *testing.T, jobs int, opts Options) *httptest.Server {
 	t.Helper()
 	w := newWire(timelinetest.GenerateDay(jobs, 10*time.Minute)...)
 	w.ended = true
-	run := tail.Start(context.Background(), w.source, nil)
-	<-run.Over()
+	run := tail.StartReading(context.Background(), w.source, nil)
+	<-run.ReadingDone()
 	s := httptest.NewServer(NewPageHandler(run, opts))
 	t.Cleanup(s.Close)
 	return s
@@ -340,9 +340,9 @@ func TestTheFeedGoesOnAfterARestart(t *testing.T) {
 	w := newWire(day[:len(day)/3]...)
 	serve := func(beat time.Duration) (*httptest.Server, func()) {
 		ctx, stop := context.WithCancel(context.Background())
-		run := tail.Start(ctx, w.source, nil)
+		run := tail.StartReading(ctx, w.source, nil)
 		s := httptest.NewServer(NewPageHandler(run, Options{Live: true, HeartbeatInterval: beat}))
-		return s, func() { stop(); <-run.Over(); s.CloseClientConnections(); s.Close() }
+		return s, func() { stop(); <-run.ReadingDone(); s.CloseClientConnections(); s.Close() }
 	}
 	s, stop := serve(10 * time.Millisecond)
 	ids := listen(t, s.URL+"/events?after=0", "", 5)
@@ -366,7 +366,7 @@ func TestTheFeedGoesOnAfterARestart(t *testing.T) {
 func TestTheFeedTellsTheEnd(t *testing.T) {
 	day := timelinetest.GenerateDay(10, 10*time.Minute)
 	w := newWire(day[:5]...)
-	run := tail.Start(context.Background(), w.source, nil)
+	run := tail.StartReading(context.Background(), w.source, nil)
 	s := httptest.NewServer(NewPageHandler(run, Options{Live: true}))
 	defer s.Close()
 	told := make(chan string)
@@ -395,9 +395,9 @@ func TestTheFeedOfAnotherRunSaysSo(t *testing.T) {
 	day := timelinetest.GenerateDay(10, 10*time.Minute)
 	w := newWire(day[:10]...)
 	ctx, stop := context.WithCancel(context.Background())
-	run := tail.Start(ctx, w.source, nil)
+	run := tail.StartReading(ctx, w.source, nil)
 	s := httptest.NewServer(NewPageHandler(run, Options{Live: true, HeartbeatInterval: 100 * time.Millisecond}))
-	defer func() { stop(); <-run.Over(); s.Close() }()
+	defer func() { stop(); <-run.ReadingDone(); s.Close() }()
 	if _, text := get(t, s.URL+"/events?after=100000", nil); !strings.HasSuffix(text, "event: other\ndata: {}\n\n") {
 		t.Errorf("the feed says %q", text)
 	}
@@ -413,8 +413,8 @@ func TestTheFeedOfAnotherRunSaysSo(t *testing.T) {
 
 func TestARunThatCannotBeReadSaysWhy(t *testing.T) {
 	broken := errors.New("the stream broke")
-	run := tail.Start(context.Background(), func(context.Context, uint64, func(protocol.Message) error) error { return broken }, nil)
-	<-run.Over()
+	run := tail.StartReading(context.Background(), func(context.Context, uint64, func(protocol.Message) error) error { return broken }, nil)
+	<-run.ReadingDone()
 	if !errors.Is(run.Err(), broken) {
 		t.Errorf("Err() = %v; want %v", run.Err(), broken)
 	}

@@ -37,18 +37,18 @@ type pageView struct {
 }
 
 // buildView returns the page's content at the requested instant.
-func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Diary)) (pageView, error) {
+func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Timeline)) (pageView, error) {
 	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.runEnded(), Broken: s.run.Err() != nil}
 	t, err := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
-	err = s.run.Look(r.Context(), func(d *timeline.Diary) {
-		v.First, v.Last = d.Span()
-		v.Read = d.Read()
+	err = s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
+		v.First, v.Last = d.TimeSpan()
+		v.Read = d.MessageCount()
 		at := v.Last
 		if err == nil {
 			at, v.Pinned = min(max(protocol.Time(t), v.First), v.Last), true
 		}
-		v.Now = d.At(at)
-		v.Entries = d.Until(at, 0, shownEntries)
+		v.Now = d.InstantAt(at)
+		v.Entries = d.DecisionsUntil(at, 0, shownEntries)
 		v.Against = comparedWithBaseline(d, s.opts.Policy)
 		if more != nil {
 			more(&v, d)
@@ -65,12 +65,12 @@ func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 		ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
 		defer stop()
 		var err error
-		if a, err = s.answer(ctx, text, r.URL.Query().Get("on")); err != nil {
-			s.late(w, r)
+		if a, err = s.answerQuestion(ctx, text, r.URL.Query().Get("on")); err != nil {
+			s.refuseLateAnswer(w, r)
 			return
 		}
 	}
-	v, err := s.buildView(r, func(v *pageView, d *timeline.Diary) {
+	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) {
 		v.Hints = questionHints(v.Entries)
 		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
 			if f, err := newPageChart(d, timeline.Drawing{Chart: name, At: v.Now.At}, 560); err == nil {
@@ -89,7 +89,7 @@ func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 }
 
 // attachCard adds a decision's card to a view: that of an id, or of the newest award.
-func (s *pageServer) attachCard(v *pageView, d *timeline.Diary, id string) {
+func (s *pageServer) attachCard(v *pageView, d *timeline.Timeline, id string) {
 	if id == "" {
 		for _, e := range v.Entries {
 			if e.Kind == "award" {
@@ -98,7 +98,7 @@ func (s *pageServer) attachCard(v *pageView, d *timeline.Diary, id string) {
 			}
 		}
 	}
-	if c, ok := d.Card(id); ok {
+	if c, ok := d.DecisionCard(id); ok {
 		v.Card = &c
 		v.Figures = append(v.Figures, chartsOfCard(d, c, 560)...)
 	} else if id != "" {
@@ -113,17 +113,17 @@ func (s *pageServer) serveInstant(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveFeed serves more of the feed: the decisions before a position.
-func (s *pageServer) serveFeed(w http.ResponseWriter, r *http.Request) {
+// serveEarlierDecisions serves more of the feed: the decisions before a position.
+func (s *pageServer) serveEarlierDecisions(w http.ResponseWriter, r *http.Request) {
 	before, err := strconv.ParseUint(r.URL.Query().Get("before"), 10, 64)
 	if err != nil || before == 0 {
 		http.Error(w, "page: feed: before: want a position in the run, above 0", http.StatusBadRequest)
 		return
 	}
 	var v pageView
-	err = s.run.Look(r.Context(), func(d *timeline.Diary) {
-		_, last := d.Span()
-		v.Entries = d.Until(last, before, shownEntries)
+	err = s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
+		_, last := d.TimeSpan()
+		v.Entries = d.DecisionsUntil(last, before, shownEntries)
 	})
 	if err == nil {
 		s.renderTemplate(w, "entries", v)
@@ -133,8 +133,8 @@ func (s *pageServer) serveFeed(w http.ResponseWriter, r *http.Request) {
 // serveDecision serves the card of one decision.
 func (s *pageServer) serveDecision(w http.ResponseWriter, r *http.Request) {
 	v := pageView{Opts: s.opts, Tag: s.tag, Missing: r.URL.Query().Get("d")}
-	err := s.run.Look(r.Context(), func(d *timeline.Diary) {
-		if c, ok := d.Card(v.Missing); ok {
+	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
+		if c, ok := d.DecisionCard(v.Missing); ok {
 			v.Card = &c
 			v.Figures = chartsOfCard(d, c, requestedWidth(r, 560))
 		}
@@ -159,19 +159,19 @@ func (s *pageServer) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	v := pageView{Question: questionOf(r)}
 	ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
 	defer stop()
-	a, err := s.answer(ctx, v.Question, r.URL.Query().Get("on"))
+	a, err := s.answerQuestion(ctx, v.Question, r.URL.Query().Get("on"))
 	if err == nil {
-		err = s.run.Look(ctx, func(d *timeline.Diary) { v.Reply = answerViewOf(d, a, requestedWidth(r, 720)) })
+		err = s.run.ViewTimeline(ctx, func(d *timeline.Timeline) { v.Reply = answerViewOf(d, a, requestedWidth(r, 720)) })
 	}
 	if err != nil {
-		s.late(w, r)
+		s.refuseLateAnswer(w, r)
 		return
 	}
 	s.renderTemplate(w, "reply", v)
 }
 
-// late refuses a question that took too long, if its reader is still there.
-func (s *pageServer) late(w http.ResponseWriter, r *http.Request) {
+// refuseLateAnswer refuses a question that took too long, if its reader is still there.
+func (s *pageServer) refuseLateAnswer(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() == nil {
 		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
 	}

@@ -47,27 +47,27 @@ func splitAtDecisionIDs(s string) (all []textPart) {
 	return all
 }
 
-// answer answers a question. Where a model takes part it is asked while the run is free
+// answerQuestion answers a question. Where a model takes part it is asked while the run is free
 // for others.
-func (s *pageServer) answer(ctx context.Context, question, before string) (a query.Answer, err error) {
+func (s *pageServer) answerQuestion(ctx context.Context, question, before string) (a query.Answer, err error) {
 	if strings.TrimSpace(question) == "" {
 		question = "help"
 	}
 	var names translate.Names
-	if err := s.run.Look(ctx, func(d *timeline.Diary) {
-		a, names = d.Ask(question, before), translate.NamesOf(d.Names())
+	if err := s.run.ViewTimeline(ctx, func(d *timeline.Timeline) {
+		a, names = d.AskQuestion(question, before), translate.NamesOf(d.KnownNames())
 	}); err != nil {
 		return a, err
 	}
-	a = s.opts.Reads.Answer(ctx, question, a, names, func(q ask.Query, by string) (made query.Answer) {
-		err = s.run.Look(ctx, func(d *timeline.Diary) { made = d.Understood(q, by) })
+	a = s.opts.Reads.AnswerQuestion(ctx, question, a, names, func(q ask.Query, by string) (made query.Answer) {
+		err = s.run.ViewTimeline(ctx, func(d *timeline.Timeline) { made = d.AnswerTranslated(q, by) })
 		return made
 	})
 	return a, err
 }
 
 // answerViewOf adds links and a chart to an answer, and to those of further questions.
-func answerViewOf(d *timeline.Diary, a query.Answer, width float64) *answerView {
+func answerViewOf(d *timeline.Timeline, a query.Answer, width float64) *answerView {
 	p := &answerView{Answer: a}
 	if p.Query != nil {
 		p.Asked = p.Query.String()
@@ -77,7 +77,7 @@ func answerViewOf(d *timeline.Diary, a query.Answer, width float64) *answerView 
 	}
 	p.Links = p.Cites[:min(len(p.Cites), maxCited)]
 	p.More = len(p.Cites) - len(p.Links)
-	if c, ok := d.Picture(p.Answer); ok {
+	if c, ok := d.ChartOfAnswer(p.Answer); ok {
 		w := timeline.Drawing{Chart: "answer", Question: p.Asked}
 		p.Figure = &pageChart{w.Chart, drawingAddress(w), template.HTML(c.ComputeLayout(width).InlineSVG())}
 	}

@@ -109,9 +109,9 @@ func drawFillBar(part, whole protocol.Milli) template.HTML {
 
 // comparedWithBaseline compares the run's carbon with that of home-fifo, if both were replayed:
 // "47 % less than home-fifo".
-func comparedWithBaseline(d *timeline.Diary, policy string) string {
+func comparedWithBaseline(d *timeline.Timeline, policy string) string {
 	var own, base float64
-	for _, t := range d.Policies() {
+	for _, t := range d.PolicyTotals() {
 		switch t.Policy {
 		case policy:
 			own = t.CarbonKg

@@ -150,11 +150,11 @@ func (s sum) shown(metric string) (int64, string) {
 // idleBy returns what sites drew beside jobs, in a query's window, by a key.
 func (l *Log) idleBy(q ask.Query, key func(site string, hour protocol.Time) string) map[string]*sum {
 	all := make(map[string]*sum)
-	for _, s := range l.book.SiteNames() {
+	for _, s := range l.book.ReportingSiteNames() {
 		if q.Site != "" && s != q.Site || q.Tenant != "" {
 			continue
 		}
-		for _, m := range l.book.Site(s).Meters {
+		for _, m := range l.book.ReportingSite(s).Meters {
 			if !within(q, m.Hour) {
 				continue
 			}
@@ -363,7 +363,7 @@ func (l *Log) top(q ask.Query, a *Answer) {
 	l.whole(q, a, "jobs count where they ended in that time; UTC")
 	value := func(r history.JobRecord) (int64, string, string) {
 		if q.Metric == "wait" {
-			wait, _ := r.Wait()
+			wait, _ := r.WaitTime()
 			return wait.Milliseconds(), format.FormatDuration(wait), "ms"
 		}
 		v, shown := spent(r).shown(q.Metric)
@@ -416,7 +416,7 @@ func (l *Log) summary(q ask.Query, a *Answer) {
 	l.bill(q, a)
 	late := 0
 	for _, r := range l.ended(q) {
-		if r.Late() {
+		if r.EndedLate() {
 			late++
 		}
 	}
@@ -425,12 +425,12 @@ func (l *Log) summary(q ask.Query, a *Answer) {
 		a.tell(s)
 	}
 	rounds, decisions, kinds := 0, 0, make(map[string]int)
-	for _, r := range l.book.Rounds() {
+	for _, r := range l.book.RoundRecords() {
 		if within(q, r.Called.At) {
 			rounds++
 		}
 	}
-	for _, d := range l.book.Decisions() {
+	for _, d := range l.book.AllDecisions() {
 		if within(q, d.At) {
 			decisions++
 			kinds[d.Kind]++

@@ -74,8 +74,8 @@ func (l *Log) outlooks(only string, price bool, at, until protocol.Time) *Chart 
 	if price {
 		c.Title, c.Unit = "price of electricity, as said at "+min(at, l.last()).String(), "microdollars-per-kwh"
 	}
-	for _, s := range l.book.SiteNames() {
-		o, ok := seen(l.book.Site(s), at)
+	for _, s := range l.book.ReportingSiteNames() {
+		o, ok := seen(l.book.ReportingSite(s), at)
 		if only != "" && s != only || !ok {
 			continue
 		}

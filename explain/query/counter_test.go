@@ -146,11 +146,11 @@ func TestNothingIsClaimedOfALedgerThatIsNotReproduced(t *testing.T) {
 // says.
 func TestRehearsals(t *testing.T) {
 	f := two()
-	book := func(edit func(*protocol.Message)) *history.Book {
+	book := func(edit func(*protocol.Message)) *history.History {
 		b := history.New(history.Config{})
 		for _, m := range f.said {
 			edit(&m)
-			b.Add(m)
+			b.AddMessage(m)
 		}
 		return b
 	}

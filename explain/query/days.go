@@ -74,19 +74,19 @@ func (l *Log) tally(q ask.Query) tally {
 		if within(q, r.Job.Arrival) && (q.Site == "" || ran && first.Run.Site == q.Site) {
 			t.arrived++
 		}
-		if wait, ok := r.Wait(); ok && within(q, first.Run.Started) && (q.Site == "" || first.Run.Site == q.Site) {
+		if wait, ok := r.WaitTime(); ok && within(q, first.Run.Started) && (q.Site == "" || first.Run.Site == q.Site) {
 			t.started++
 			t.wait += wait.Milliseconds()
 		}
 		if r.State == history.Ended && concerns(q, r) && within(q, r.Run.Ended) {
 			t.ended++
-			if r.Late() {
+			if r.EndedLate() {
 				t.late++
 			}
 		}
 	}
 	t.wait /= max(int64(t.started), 1)
-	for _, d := range l.book.Decisions() {
+	for _, d := range l.book.AllDecisions() {
 		if within(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.decidedOn(d).Job.Tenant == q.Tenant) {
 			t.kinds[d.Kind]++
 		}

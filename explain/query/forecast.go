@@ -47,11 +47,11 @@ func (l *Log) bestHour(q ask.Query) (r Result) {
 	var best, bestAt Figure
 	bestSite := ""
 	reach := protocol.Time(0)
-	for _, s := range l.book.SiteNames() {
+	for _, s := range l.book.ReportingSiteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
 		}
-		o, ok := seen(l.book.Site(s), at)
+		o, ok := seen(l.book.ReportingSite(s), at)
 		if !ok {
 			r.row(called(s), phrase("not known"), phrase(""))
 			continue
@@ -113,7 +113,7 @@ func (o outlook) metric(price bool, at protocol.Time) (int64, bool) {
 // named, what was said first and what was said last.
 func (l *Log) forecast(q ask.Query) (r Result) {
 	at, until := l.toCome(q, &r)
-	s := l.book.Site(q.Site)
+	s := l.book.ReportingSite(q.Site)
 	first, ok := firstOf(s, at)
 	if !ok {
 		r.say("%s said nothing of that hour.", called(q.Site))
@@ -165,8 +165,8 @@ func (l *Log) forecastError(q ask.Query) (r Result) {
 	r.whole(l, q, "hours in that time; UTC")
 	r.assume("carbon: what a site first said of an hour against what it said in it")
 	r.Head = []string{"site", "hours", "mean error", "mean intensity"}
-	for _, name := range l.book.SiteNames() {
-		s := l.book.Site(name)
+	for _, name := range l.book.ReportingSiteNames() {
+		s := l.book.ReportingSite(name)
 		if q.Site != "" && q.Site != name {
 			continue
 		}
@@ -220,8 +220,8 @@ func (l *Log) bestStart(q ask.Query) (r Result) {
 	var best, bestAt Figure
 	bestSite := ""
 	reach := protocol.Time(0)
-	for _, s := range l.book.SiteNames() {
-		o, ok := seen(l.book.Site(s), at)
+	for _, s := range l.book.ReportingSiteNames() {
+		o, ok := seen(l.book.ReportingSite(s), at)
 		if !ok {
 			continue
 		}

@@ -20,9 +20,9 @@ func (l *Log) fragments(q ask.Query, a *Answer) {
 		known bool
 	}
 	var lines []line
-	for _, site := range l.book.SiteNames() {
+	for _, site := range l.book.ReportingSiteNames() {
 		if q.Site == "" || q.Site == site {
-			s, ok := l.book.Site(site).IdleGPUsAt(at)
+			s, ok := l.book.ReportingSite(site).IdleGPUsAt(at)
 			lines = append(lines, line{site, s, ok})
 		}
 	}
@@ -30,7 +30,7 @@ func (l *Log) fragments(q ask.Query, a *Answer) {
 		if !x.known {
 			return -1
 		}
-		return float64(x.s.Useless) / float64(max(x.s.Idle, 1))
+		return float64(x.s.Unusable) / float64(max(x.s.Idle, 1))
 	}
 	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(part(y), part(x)) })
 	a.Table = &Table{Head: []string{"site", "idle GPUs", "of no use, GPUs", "share", "as said at"}}
@@ -41,10 +41,10 @@ func (l *Log) fragments(q ask.Query, a *Answer) {
 		}
 		subject := "site/" + x.site
 		a.figure(subject, "idle", int64(x.s.Idle), "thousandths")
-		a.figure(subject, "of-no-use", int64(x.s.Useless), "thousandths")
+		a.figure(subject, "of-no-use", int64(x.s.Unusable), "thousandths")
 		a.figure(subject, "said", int64(x.s.At), "instant")
-		share := a.percent(subject, "fragmentation", int64(x.s.Useless), int64(x.s.Idle))
-		a.row(name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Useless), share, format.FormatInstant(x.s.At))
+		share := a.percent(subject, "fragmentation", int64(x.s.Unusable), int64(x.s.Idle))
+		a.row(name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Unusable), share, format.FormatInstant(x.s.At))
 	}
 	a.Chart = l.scrapChart(q)
 	if len(lines) == 0 || !lines[0].known {
@@ -61,20 +61,20 @@ func (l *Log) fragments(q ask.Query, a *Answer) {
 		a.say("%s %s: no GPU was idle, so none lay in fragments.", what, name(x.site))
 		return
 	}
-	a.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Useless),
-		a.percent("site/"+x.site, "fragmentation", int64(x.s.Useless), int64(x.s.Idle)))
+	a.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Unusable),
+		a.percent("site/"+x.site, "fragmentation", int64(x.s.Unusable), int64(x.s.Idle)))
 }
 
 // scrapChart draws the GPUs that were of no use, hour by hour.
 func (l *Log) scrapChart(q ask.Query) *Chart {
 	c := &Chart{Kind: "day", Title: "idle GPUs that the usual jobs cannot use", Unit: "thousandths"}
-	for _, site := range l.book.SiteNames() {
+	for _, site := range l.book.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
 		for h := l.first().Floor(time.Hour); h <= l.last(); h = h.Add(time.Hour) {
-			if s, ok := l.book.Site(site).IdleGPUsAt(h.Add(time.Hour) - 1); ok {
-				c.add(site, Point{At: h, Value: int64(s.Useless)})
+			if s, ok := l.book.ReportingSite(site).IdleGPUsAt(h.Add(time.Hour) - 1); ok {
+				c.add(site, Point{At: h, Value: int64(s.Unusable)})
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func (l *Log) held(q ask.Query, a *Answer) {
 	r := l.matter(q).rec
 	m := l.about(r, l.deciding(r))
-	wait, started := r.Wait()
+	wait, started := r.WaitTime()
 	switch {
 	case started:
 		first, _ := begun(r)
@@ -46,23 +46,23 @@ func (l *Log) held(q ask.Query, a *Answer) {
 	back := givenBack(r)
 	for _, d := range back {
 		if d.Preempted != nil {
-			a.say("%s", narrate.Preemption(d))
+			a.say("%s", narrate.DescribePreemption(d))
 		} else if d.Declined.Code == protocol.SiteDecommissioned {
 			a.say("At %s it was taken from %s: %s.", format.FormatInstant(d.Answered.At), name(d.Site), narrate.ReasonWithNote(d.Declined))
 		} else {
 			a.say("At %s %s declined it: %s.", format.FormatInstant(d.Answered.At), name(d.Site), narrate.ReasonWithNote(d.Declined))
 		}
 	}
-	if d := r.Award(); d != nil {
-		a.cite(d.Said.Seq)
-		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), format.FormatInstant(d.Said.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
+	if d := r.CurrentAward(); d != nil {
+		a.cite(d.Message.Seq)
+		a.say("It was awarded to %s at %s, to start %s, because %s.", name(d.Site), format.FormatInstant(d.Message.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
 	} else {
 		l.decided(m, a)
 	}
 	if len(order) == 0 && len(back) == 0 && r.Refusal == nil {
 		a.say("It was never held.")
 	}
-	if r.Late() {
+	if r.EndedLate() {
 		a.say("It missed its deadline %s by %s.", format.FormatInstant(r.Job.Deadline), format.FormatDuration(r.Run.Ended.Sub(r.Job.Deadline)))
 	}
 }
@@ -82,8 +82,8 @@ func (l *Log) where(q ask.Query, a *Answer) {
 		a.say("Job %s runs at %s, on %s, since %s.", name(r.Job.ID), name(r.Run.Site), name(r.Run.Node), format.FormatInstant(r.Run.Started))
 	case rested(r):
 		a.say("The rest of job %s waits to be sold.", name(r.Job.ID))
-	case r.Award() != nil:
-		a.say("Job %s was awarded to %s and has not been launched.", name(r.Job.ID), name(r.Award().Site))
+	case r.CurrentAward() != nil:
+		a.say("Job %s was awarded to %s and has not been launched.", name(r.Job.ID), name(r.CurrentAward().Site))
 	default:
 		a.say("Job %s runs nowhere; it is %s.", name(r.Job.ID), r.State)
 	}
@@ -145,7 +145,7 @@ func (l *Log) times(q ask.Query, a *Answer) {
 	a.cite(m.id)
 	a.say("Job %s arrived %s, due %s.", name(r.Job.ID), format.FormatInstant(r.Job.Arrival), format.FormatInstant(r.Job.Deadline))
 	l.paused(r, a)
-	d, now := r.Award(), "It has not started"
+	d, now := r.CurrentAward(), "It has not started"
 	if mayHaveRun(r) {
 		now = "It was given back"
 	}
@@ -161,7 +161,7 @@ func (l *Log) times(q ask.Query, a *Answer) {
 		a.say("It started%s %s at %s.", again, format.FormatInstant(r.Run.Started), name(r.Run.Site))
 		a.figure(ofJob(r.Job.ID), "started", int64(r.Run.Started), "instant", m.cited()...)
 	case r.State == history.Refused:
-		a.say("It was refused at %s: %s.", format.FormatInstant(r.Refusal.Said.At), narrate.ReasonWithNote(r.Refusal.Why))
+		a.say("It was refused at %s: %s.", format.FormatInstant(r.Refusal.Message.At), narrate.ReasonWithNote(r.Refusal.Why))
 	case rested(r):
 		a.say("Its rest waits to be sold.")
 	case d != nil && len(r.Parts) > 0:
@@ -180,7 +180,7 @@ func (l *Log) times(q ask.Query, a *Answer) {
 	a.figure(ofJob(r.Job.ID), "to-deadline", r.Job.Deadline.Sub(r.Run.Ended).Milliseconds(), "ms", m.cited()...)
 	a.say("It ended %s, after %s.", format.FormatInstant(r.Run.Ended), format.FormatDuration(r.Run.Ended.Sub(r.Run.Started)))
 	a.figure(ofJob(r.Job.ID), "ended", int64(r.Run.Ended), "instant", m.cited()...)
-	if r.Late() {
+	if r.EndedLate() {
 		a.say("That was %s late.", format.FormatDuration(r.Run.Ended.Sub(r.Job.Deadline)))
 	} else {
 		a.say("That was %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(r.Run.Ended)))
@@ -190,7 +190,7 @@ func (l *Log) times(q ask.Query, a *Answer) {
 func (l *Log) waited(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	a.cite(m.id)
-	wait, ok := m.rec.Wait()
+	wait, ok := m.rec.WaitTime()
 	if run := m.rec.Run; !ok && run != nil {
 		a.say("%s accepted job %s, to start at %s; when it did is known when it is over.", name(run.Site), name(m.rec.Job.ID), format.FormatInstant(run.Started))
 		return
@@ -248,7 +248,7 @@ func (l *Log) offers(q ask.Query, a *Answer) {
 func (l *Log) unable(q ask.Query, a *Answer) {
 	if r := l.matter(q).rec; r.Refusal != nil && q.Decision == 0 {
 		a.cite(number(*r.Refusal))
-		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Said.At), narrate.ReasonWithNote(r.Refusal.Why))
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Message.At), narrate.ReasonWithNote(r.Refusal.Why))
 	}
 	m, ok := l.asked(q, a)
 	if !ok {
@@ -353,7 +353,7 @@ func (l *Log) advice(q ask.Query, a *Answer) {
 		}
 	}
 	if p, site, h, ok := soonest(m.rec); ok {
-		a.cite(h.Decision.Said.Seq)
+		a.cite(h.Decision.Message.Seq)
 		a.say("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.rec), format.FormatInstant(p.Start), name(site), format.FormatDollars(p.Terms.Total()))
 	}
 	if m.rec.Job.Deferrable {
@@ -367,7 +367,7 @@ func (l *Log) ahead(q ask.Query, a *Answer) {
 	r := m.rec
 	a.cite(m.id)
 	site, until := ran(r), l.last()
-	if d := r.Award(); site == "" && d != nil {
+	if d := r.CurrentAward(); site == "" && d != nil {
 		site = d.Site
 	}
 	if r.Run != nil {

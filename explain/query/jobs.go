@@ -41,7 +41,7 @@ func (l *Log) late(q ask.Query) (r Result) {
 	var late []history.JobRecord
 	all := l.ended(q)
 	for _, rec := range all {
-		if rec.Late() {
+		if rec.EndedLate() {
 			late = append(late, rec)
 		}
 	}
@@ -95,7 +95,7 @@ func (l *Log) waits(q ask.Query) (r Result) {
 	var all []int64
 	for _, rec := range l.records() {
 		first, _ := begun(rec)
-		if wait, ok := rec.Wait(); ok && (q.Tenant == "" || rec.Job.Tenant == q.Tenant) && (q.Site == "" || first.Run.Site == q.Site) && within(q, first.Run.Started) {
+		if wait, ok := rec.WaitTime(); ok && (q.Tenant == "" || rec.Job.Tenant == q.Tenant) && (q.Site == "" || first.Run.Site == q.Site) && within(q, first.Run.Started) {
 			all = append(all, wait.Milliseconds())
 			r.cite(l.deciding(rec))
 		}
@@ -125,7 +125,7 @@ func (l *Log) pending(q ask.Query) (r Result) {
 	var all []history.JobRecord
 	for _, x := range l.records() {
 		_, runs := stintAt(x, at)
-		waits := x.Job.Arrival <= at && !runs && (x.State != history.Ended || x.Run.Ended > at) && (x.Refusal == nil || x.Refusal.Said.At > at)
+		waits := x.Job.Arrival <= at && !runs && (x.State != history.Ended || x.Run.Ended > at) && (x.Refusal == nil || x.Refusal.Message.At > at)
 		if waits && (q.Tenant == "" || x.Job.Tenant == q.Tenant) && (q.Site == "" || l.givenTo(x, at) == q.Site) {
 			all = append(all, x)
 		}
@@ -325,7 +325,7 @@ func (l *Log) stuck(ask.Query) (r Result) {
 func (l *Log) stands(r history.JobRecord) string {
 	_, runs := stintAt(r, l.last())
 	d := l.lastDecision(r, l.last())
-	switch award := r.Award(); {
+	switch award := r.CurrentAward(); {
 	case r.Job.Deadline < l.last():
 		return "past its deadline"
 	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.last():
@@ -367,7 +367,7 @@ func (l *Log) shares(q ask.Query) (r Result) {
 			r.say("%s got %s GPU-hours of them, %s.", called(q.Tenant), of(q.Tenant, "gpu-time", by[q.Tenant]/1000, "gpu-ms"), share("tenant/"+q.Tenant, "share", by[q.Tenant], all))
 		}
 	}
-	if tenants := len(l.book.Tenants()); tenants > 0 {
+	if tenants := len(l.book.TenantNames()); tenants > 0 {
 		r.say("An equal part of all %s would be %s.", counted(ofRun("tenants", int64(tenants), "count"), "tenant", "tenants"), share("run", "equal-part", 1, int64(tenants)))
 	}
 	return r
@@ -387,8 +387,8 @@ func share(subject, what string, part, whole int64) Part {
 func (l *Log) notable() (ids []protocol.JobID) {
 	all := l.records()
 	slices.SortStableFunc(all, func(x, y history.JobRecord) int {
-		wx, startedX := x.Wait()
-		wy, startedY := y.Wait()
+		wx, startedX := x.WaitTime()
+		wy, startedY := y.WaitTime()
 		switch {
 		case startedX && startedY:
 			return cmp.Compare(wy, wx)

@@ -14,7 +14,7 @@ import (
 // policyAt returns the policy in force when the coordinator said its seq-th
 // message.
 func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
-	for _, x := range l.book.Rules() {
+	for _, x := range l.book.PolicyVersions() {
 		if x.Seq <= seq {
 			p = x.Policy
 		}
@@ -24,7 +24,7 @@ func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
 
 // extra returns what a judge's choice cost more; false if it did not choose.
 func (l *Log) extra(job protocol.JobID, round uint64, d history.Decision) (protocol.Microdollars, bool) {
-	h := l.book.Judged(round, job)
+	h := l.book.JudgeQuestionOf(round, job)
 	if h == nil || d.Why.Code != protocol.ChosenByJudge {
 		return 0, false
 	}
@@ -45,7 +45,7 @@ func (l *Log) arbitration(q ask.Query, a *Answer) {
 	}
 	m := l.matter(q)
 	a.cite(m.id)
-	h := l.book.Judged(m.h.Round, m.rec.Job.ID)
+	h := l.book.JudgeQuestionOf(m.h.Round, m.rec.Job.ID)
 	more, judged := l.extra(m.rec.Job.ID, m.h.Round, m.h.Decision)
 	switch {
 	case m.id == 0:
@@ -69,9 +69,9 @@ func (l *Log) allJudged(q ask.Query, a *Answer) {
 	var sum protocol.Microdollars
 	for _, r := range l.records() {
 		for _, d := range r.Awards {
-			if more, ok := l.extra(r.Job.ID, d.Round, d); ok && within(q, d.Said.At) {
+			if more, ok := l.extra(r.Job.ID, d.Round, d); ok && within(q, d.Message.At) {
 				n, sum = n+1, sum+more
-				a.cite(d.Said.Seq)
+				a.cite(d.Message.Seq)
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (l *Log) allJudged(q ask.Query, a *Answer) {
 
 // policyLog tells who changed the policy, the last first.
 func (l *Log) policyLog(_ ask.Query, a *Answer) {
-	all := l.book.Rules()
+	all := l.book.PolicyVersions()
 	last := all[len(all)-1]
 	by := name(last.By)
 	if last.Second != "" {
@@ -95,10 +95,10 @@ func (l *Log) policyLog(_ ask.Query, a *Answer) {
 	} else {
 		a.say("Names are as they were given; nobody checked them.")
 	}
-	if last.Said != "" {
-		a.say("Its words were: %q.", format.CleanText(last.Said))
+	if last.Sentence != "" {
+		a.say("Its words were: %q.", format.CleanText(last.Sentence))
 	}
-	a.say("The policy changed %s in this record.", format.CountWithNoun(len(l.book.Rules()), "time", "times"))
+	a.say("The policy changed %s in this record.", format.CountWithNoun(len(l.book.PolicyVersions()), "time", "times"))
 	a.figure("run", "policy-version", int64(last.Version), "count")
 	a.figure("run", "policy-changed", int64(last.At), "instant")
 }

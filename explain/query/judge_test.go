@@ -14,7 +14,7 @@ import (
 func judged() *stage {
 	s := &stage{now: noon}
 	s.hello("oslo", "lyon", "bern")
-	s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Second: "ben\x1b[2J", Said: "forbid bern", Rules: []protocol.Rule{{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}})
+	s.say(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Second: "ben\x1b[2J", Sentence: "forbid bern", Rules: []protocol.Rule{{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}}})
 	for i, id := range []protocol.JobID{"train-1", "train-2"} {
 		j := task(id, "vision")
 		j.Regions = nil

@@ -13,7 +13,7 @@ import (
 // A Log is a run that can be asked about: a view of its history, and the messages by
 // which its rounds can be cleared again.
 type Log struct {
-	book   *history.Book
+	book   *history.History
 	totals []history.Totals
 	said   []protocol.Message // that the market sent or received
 	stage  Stage
@@ -36,7 +36,7 @@ func New(totals []history.Totals) *Log {
 // Add reads the next message of the run. A message heard before is dropped.
 func (l *Log) Add(m protocol.Message) {
 	live := l.book.Coverage().Live
-	if !l.book.Add(m) {
+	if !l.book.AddMessage(m) {
 		return
 	}
 	l.listener, l.kept = nil, nil
@@ -72,7 +72,7 @@ func (l *Log) today() protocol.Time {
 
 // decisionOf returns the decision of a number; the zero one if there is none.
 func (l *Log) decisionOf(number uint64) history.DecisionRef {
-	d, _ := l.book.Decision(number)
+	d, _ := l.book.DecisionByNumber(number)
 	return d
 }
 
@@ -88,7 +88,7 @@ func (l *Log) known(id protocol.JobID) (r history.JobRecord) {
 func (l *Log) namesakes(id protocol.JobID) []history.JobRecord {
 	all, ok := l.kept[id]
 	if !ok {
-		if all = l.book.Namesakes(id); l.kept == nil {
+		if all = l.book.InstancesOf(id); l.kept == nil {
 			l.kept = make(map[protocol.JobID][]history.JobRecord)
 		}
 		if len(all) > 0 {
@@ -100,7 +100,7 @@ func (l *Log) namesakes(id protocol.JobID) []history.JobRecord {
 
 // records returns all submitted jobs, by id; of an id that was given to several, all.
 func (l *Log) records() (all []history.JobRecord) {
-	for _, id := range l.book.Jobs() {
+	for _, id := range l.book.JobIDs() {
 		all = append(all, l.namesakes(id)...)
 	}
 	return all
@@ -117,7 +117,7 @@ func (l *Log) decidedOn(d history.DecisionRef) (r history.JobRecord) {
 // deciding returns the id of the decision that a job stands by: its award, or else its
 // last; 0 if there is none.
 func (l *Log) deciding(r history.JobRecord) uint64 {
-	if a := r.Award(); a != nil {
+	if a := r.CurrentAward(); a != nil {
 		return number(*a)
 	}
 	if n := len(r.Decisions); n > 0 {
@@ -135,11 +135,11 @@ func (l *Log) About(id uint64) (history.JobRecord, bool) {
 
 // Book returns the record of the run, with every round of every job in full.
 // It is the Log's own: read it, and add to the Log.
-func (l *Log) Book() *history.Book { return l.book }
+func (l *Log) Book() *history.History { return l.book }
 
 // Decisions returns the numbers of all decisions, as they were said.
 func (l *Log) Decisions() (all []uint64) {
-	for _, d := range l.book.Decisions() {
+	for _, d := range l.book.AllDecisions() {
 		all = append(all, d.Number)
 	}
 	return all
@@ -148,15 +148,15 @@ func (l *Log) Decisions() (all []uint64) {
 // Decision returns one decision as a document; false if there is none of that
 // number.
 func (l *Log) Decision(id uint64) (record.DecisionRecord, bool) {
-	d, ok := l.book.Decision(id)
+	d, ok := l.book.DecisionByNumber(id)
 	if !ok {
 		return record.DecisionRecord{}, false
 	}
 	r := l.decidedOn(d)
-	for _, h := range r.Hearings {
+	for _, h := range r.FullRounds {
 		if number(h.Decision) == id {
 			out, ok := record.FromRound(r, h, r.Number, 0)
-			if x := l.book.Judged(h.Round, d.Job); x != nil {
+			if x := l.book.JudgeQuestionOf(h.Round, d.Job); x != nil {
 				out = out.WithJudge(x.Ask, x.Answer, h.Decision)
 			}
 			return out.WithPolicy(l.policyAt(id), r, h), ok
@@ -170,7 +170,7 @@ func (l *Log) Decision(id uint64) (record.DecisionRecord, bool) {
 
 // number is what a decision is known by: how the coordinator numbered what it said,
 // from 1.
-func number(d history.Decision) uint64 { return max(d.Said.Seq, 1) }
+func number(d history.Decision) uint64 { return max(d.Message.Seq, 1) }
 
 // cite returns an id as people see it; "" of no decision.
 func cite(id uint64) string {

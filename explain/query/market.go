@@ -14,13 +14,13 @@ import (
 
 // weights tells by what options are judged.
 func (l *Log) weights(q ask.Query, a *Answer) {
-	var newest history.Hearing
+	var newest history.JobRound
 	for _, r := range l.records() {
-		if n := len(r.Hearings); n > 0 && r.Hearings[n-1].Called.At >= newest.Called.At {
-			newest = r.Hearings[n-1]
+		if n := len(r.FullRounds); n > 0 && r.FullRounds[n-1].Called.At >= newest.Called.At {
+			newest = r.FullRounds[n-1]
 		}
 	}
-	if w := newest.Weights; newest.Called == (history.Origin{}) {
+	if w := newest.Weights; newest.Called == (history.MessageRef{}) {
 		a.say("No round was called, so no prices are in the record.")
 	} else {
 		a.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
@@ -85,7 +85,7 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 	l.whole(q, a, "rounds called in that time; UTC")
 	missed := make(map[string]int)
 	rounds := 0
-	for _, r := range l.book.Rounds() {
+	for _, r := range l.book.RoundRecords() {
 		if !within(q, r.Called.At) || l.open(r) {
 			continue
 		}
@@ -104,13 +104,13 @@ func (l *Log) silent(q ask.Query, a *Answer) {
 		a.say("Every site answered all of %s in time.", format.CountWithNoun(rounds, "round", "rounds"))
 	}
 	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}
-	for _, s := range l.book.SiteNames() {
+	for _, s := range l.book.ReportingSiteNames() {
 		if n := missed[s]; n > 0 {
 			a.say("%s missed %d of %s.", name(s), n, format.CountWithNoun(rounds, "round", "rounds"))
 		}
 		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
-		a.figure("site/"+s, "last-heard", int64(l.book.Site(s).LastMessage()), "instant")
-		a.row(name(s), fmt.Sprint(missed[s]), format.FormatInstant(l.book.Site(s).LastMessage()))
+		a.figure("site/"+s, "last-heard", int64(l.book.ReportingSite(s).LastMessage()), "instant")
+		a.row(name(s), fmt.Sprint(missed[s]), format.FormatInstant(l.book.ReportingSite(s).LastMessage()))
 	}
 }
 
@@ -127,7 +127,7 @@ func (l *Log) allAnswered(q ask.Query) string {
 
 // lastRound says who did not answer the newest round of a window.
 func (l *Log) lastRound(q ask.Query, a *Answer) {
-	for _, r := range slices.Backward(l.book.Rounds()) {
+	for _, r := range slices.Backward(l.book.RoundRecords()) {
 		if !within(q, r.Called.At) || l.open(r) {
 			continue
 		}
@@ -156,7 +156,7 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 		a.assume("five minutes before and after; UTC")
 	case q.To == 0:
 		q.From, q.To = l.last().Add(-time.Hour), l.last()+1
-		if all := l.book.Decisions(); len(all) > 0 {
+		if all := l.book.AllDecisions(); len(all) > 0 {
 			at := all[len(all)-1].At
 			q.From, q.To = at.Add(-time.Hour), at+1
 		}
@@ -167,7 +167,7 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 	codes := make(map[string]int)
 	var last []history.DecisionRef
 	n := 0
-	for _, d := range l.book.Decisions() {
+	for _, d := range l.book.AllDecisions() {
 		if !within(q, d.At) || q.Site != "" && d.Site != q.Site {
 			continue
 		}
@@ -235,7 +235,7 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 // changedIn says what a window changed of the rules in force and of who takes part.
 func (l *Log) changedIn(q ask.Query, a *Answer) {
 	n := 0
-	for _, p := range l.book.Rules() {
+	for _, p := range l.book.PolicyVersions() {
 		if within(q, p.At) {
 			n++
 			a.say("The policy in force changed at %s, to version %d.", format.FormatInstant(p.At), p.Version)
@@ -250,7 +250,7 @@ func (l *Log) changedIn(q ask.Query, a *Answer) {
 
 // lastBefore points from a window without decisions to the last one before it.
 func (l *Log) lastBefore(q ask.Query, a *Answer) {
-	for _, d := range slices.Backward(l.book.Decisions()) {
+	for _, d := range slices.Backward(l.book.AllDecisions()) {
 		if d.At < q.From {
 			a.say("The last decision before that was %s, at %s.", cite(d.Number), format.FormatInstant(d.At))
 			a.figure("run", "last-decision", int64(d.At), "instant", cite(d.Number))

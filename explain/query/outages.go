@@ -20,13 +20,13 @@ type outage struct {
 
 // outagesIn returns the outages that a query is about.
 func (l *Log) outagesIn(q ask.Query) (all []outage) {
-	for _, name := range l.book.SiteNames() {
+	for _, name := range l.book.ReportingSiteNames() {
 		if q.Site != "" && q.Site != name {
 			continue
 		}
-		reports := l.book.Site(name).Inventories
+		reports := l.book.ReportingSite(name).Inventories
 		for i, x := range reports {
-			if !x.Gone || !within(q, x.At) {
+			if !x.Decommissioned || !within(q, x.At) {
 				continue
 			}
 			o := outage{site: name, from: x.At}

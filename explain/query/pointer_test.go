@@ -91,7 +91,7 @@ func TestAWhatIfKeepsItsWindow(t *testing.T) {
 	f := day()
 	book := history.New(history.Config{})
 	for _, m := range f.said {
-		book.Add(m)
+		book.AddMessage(m)
 	}
 	var last Day
 	l := f.log()

@@ -29,8 +29,8 @@ func (l *Log) rehearse(d Day, what string, a *Answer) (as, now Rehearsal, ok boo
 	}
 	as = *l.as
 	a.say("The run was replayed unchanged first, and each of its %s ran as the ledger says. Then it was replayed %s: sites and coordinator decided afresh.",
-		format.CountWithNoun(len(as.Book.Jobs()), "job", "jobs"), what)
-	a.figure("run", "jobs", int64(len(as.Book.Jobs())), "count")
+		format.CountWithNoun(len(as.Book.JobIDs()), "job", "jobs"), what)
+	a.figure("run", "jobs", int64(len(as.Book.JobIDs())), "count")
 	return as, now, true
 }
 
@@ -139,8 +139,8 @@ func (l *Log) unbound(q ask.Query, a *Answer) {
 	if !ok {
 		return
 	}
-	r, _ := now.Book.Job(id)
-	was, _ := as.Book.Job(id)
+	r, _ := now.Book.LatestJob(id)
+	was, _ := as.Book.LatestJob(id)
 	verdict := "It"
 	if q.Site != "" {
 		verdict = "Not at " + name(q.Site) + ": it"

@@ -104,7 +104,7 @@ func (l *Log) has(ask string) bool {
 	case "no-arbitration":
 		return l.book.JudgeQuestions() > 0
 	case "no-policy-log", "no-rule":
-		return len(l.book.Rules()) > 0
+		return len(l.book.PolicyVersions()) > 0
 	}
 	return false
 }
@@ -115,8 +115,8 @@ func (l *Log) check(q ask.Query) *Answer {
 		return &Answer{Kind: "not-found", Text: []string{fmt.Sprintf(format, args...)}}
 	}
 	if q.Decision != 0 {
-		if _, ok := l.book.Decision(q.Decision); !ok {
-			all := l.book.Decisions()
+		if _, ok := l.book.DecisionByNumber(q.Decision); !ok {
+			all := l.book.AllDecisions()
 			if len(all) == 0 {
 				return missing("No decision %s is in this run; it has none at all.", cite(q.Decision))
 			}
@@ -124,15 +124,15 @@ func (l *Log) check(q ask.Query) *Answer {
 				cite(q.Decision), cite(all[0].Number), cite(all[len(all)-1].Number))
 		}
 	}
-	if _, ok := l.book.Job(q.Job); q.Job != "" && !ok {
+	if _, ok := l.book.LatestJob(q.Job); q.Job != "" && !ok {
 		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
 	}
 	for _, s := range []string{q.Site, q.Other} {
-		if s != "" && l.book.Site(s) == nil {
+		if s != "" && l.book.ReportingSite(s) == nil {
 			return missing("No site %q is in this run.", format.CleanText(s))
 		}
 	}
-	if q.Tenant != "" && !slices.Contains(l.book.Tenants(), q.Tenant) {
+	if q.Tenant != "" && !slices.Contains(l.book.TenantNames(), q.Tenant) {
 		return missing("No tenant %q is in this run.", format.CleanText(q.Tenant))
 	}
 	if q.Long > mostAhead || q.Within > mostAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > mostAhead {
@@ -172,10 +172,10 @@ var absences = map[string]string{
 // A case is a job as one decision met it.
 type matter struct {
 	rec  history.JobRecord
-	h    history.Hearing // zero if it was never heard
-	id   uint64          // the decision; 0 if there is none yet
-	met  bool            // h is there
-	site string          // that was awarded it in that decision; ""
+	h    history.JobRound // zero if it was never heard
+	id   uint64           // the decision; 0 if there is none yet
+	met  bool             // h is there
+	site string           // that was awarded it in that decision; ""
 }
 
 // matter finds the job and the round that a query is about: the decision's, or
@@ -192,7 +192,7 @@ func (l *Log) matter(q ask.Query) matter {
 func (l *Log) about(r history.JobRecord, decision uint64) matter {
 	m := matter{rec: r, id: decision}
 	round := l.decisionOf(decision).Round
-	for _, h := range r.Hearings {
+	for _, h := range r.FullRounds {
 		if h.Round == round || round == 0 {
 			m.h, m.met = h, true
 		}
@@ -221,13 +221,13 @@ func (m matter) cited() []string {
 
 // option returns the cheapest option that a site offered in time, or what was
 // awarded to it.
-func (m matter) option(site string) (history.Priced, bool) {
+func (m matter) option(site string) (history.PricedOption, bool) {
 	if m.site == site && site != "" {
 		return m.h.Decision.Option, true
 	}
 	a, ok := m.answer(site)
 	if !ok || a.Late || len(a.Options) == 0 {
-		return history.Priced{}, false
+		return history.PricedOption{}, false
 	}
 	return a.Options[0], true
 }
@@ -249,10 +249,10 @@ func (m matter) none(site string) string {
 	switch {
 	case !ok:
 		return "it was not known, or was said to be gone, when the round was called"
-	case a.Said == history.Origin{}:
+	case a.Message == history.MessageRef{}:
 		return "it did not answer by " + format.FormatInstant(m.h.Closes)
 	case a.Late:
-		return "it answered too late, at " + format.FormatInstant(a.Said.At)
+		return "it answered too late, at " + format.FormatInstant(a.Message.At)
 	}
 	return narrate.ReasonWithNote(a.Why)
 }

@@ -13,7 +13,7 @@ func TestATypedAnswerShowsOnlyFiguresThatItGives(t *testing.T) {
 	l := day().log()
 	claims := 0
 	for _, name := range sorted(evaluators) {
-		for _, site := range append(l.book.SiteNames(), "") {
+		for _, site := range append(l.book.ReportingSiteNames(), "") {
 			a := l.Answer(ask.Query{Ask: name, Site: site, Number: map[string]int64{"fit": 2}[name], Long: map[string]time.Duration{"best-start": time.Hour}[name]}.WithDefaults())
 			if a.Kind == "unclear" { // it takes no site
 				continue
@@ -73,7 +73,7 @@ func TestUtilizationIsWhatJobsHeldOfWhatThereWas(t *testing.T) {
 	}
 	first, last := l.Span()
 	middle := first + (last-first)/2
-	for _, site := range l.book.SiteNames() {
+	for _, site := range l.book.ReportingSiteNames() {
 		whole := ask.Query{Ask: "utilization", Site: site}
 		early, late := whole, whole
 		early.From, early.To, late.From, late.To = first, middle, middle, last

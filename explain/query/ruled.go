@@ -10,7 +10,7 @@ import (
 // ruled says what the operators' rules meant for an option at a site when it was decided,
 // and reports whether one forbade it. What the hours of a capped run were like is not on
 // record as the market saw it.
-func (l *Log) ruled(m matter, site string, p history.Priced, a *Answer) (forbidden bool) {
+func (l *Log) ruled(m matter, site string, p history.PricedOption, a *Answer) (forbidden bool) {
 	for _, r := range l.policyAt(m.id).Rules {
 		if !policy.AppliesTo(r, m.rec.Job, site, p.Start) {
 			continue

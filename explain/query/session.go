@@ -100,9 +100,9 @@ func (l *Log) listen() *ask.Listener {
 		return l.listener
 	}
 	run := ask.Run{
-		Sites: l.book.SiteNames(), Tenants: l.book.Tenants(), Jobs: l.book.Jobs(), Policies: l.stage.Policies,
+		Sites: l.book.ReportingSiteNames(), Tenants: l.book.TenantNames(), Jobs: l.book.JobIDs(), Policies: l.stage.Policies,
 		First: l.first(), Last: l.last(), Today: l.today(), Notable: l.notable,
-		Decided: func(seq uint64) bool { _, ok := l.book.Decision(seq); return ok },
+		Decided: func(seq uint64) bool { _, ok := l.book.DecisionByNumber(seq); return ok },
 	}
 	for _, t := range l.totals {
 		run.Replayed = append(run.Replayed, t.Policy)

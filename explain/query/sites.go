@@ -54,12 +54,12 @@ type gridValue struct {
 func (l *Log) grid(q ask.Query, what, unit string, price bool) (r Result, known []gridValue) {
 	at := r.moment(l, q)
 	var unknown []gridValue
-	for _, name := range l.book.SiteNames() {
+	for _, name := range l.book.ReportingSiteNames() {
 		if q.Site != "" && q.Site != name {
 			continue
 		}
 		x := gridValue{site: name}
-		if o, ok := seen(l.book.Site(name), at); ok {
+		if o, ok := seen(l.book.ReportingSite(name), at); ok {
 			v, ok := o.metric(price, at)
 			x.value, x.known, x.said = siteFigure(name, what, v, unit), ok, o.At
 		}
@@ -144,11 +144,11 @@ type stock struct {
 // stocks counts what runs hold at an instant against what sites said they have.
 // GPUs of a pool are taken to be spread evenly over its nodes.
 func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
-	for _, site := range l.book.SiteNames() {
+	for _, site := range l.book.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
-		for _, p := range l.book.Site(site).PoolsAt(at) {
+		for _, p := range l.book.ReportingSite(site).PoolsAt(at) {
 			if p.GPUs == 0 || p.Nodes == 0 {
 				continue
 			}
@@ -296,12 +296,12 @@ func (l *Log) power(q ask.Query) (r Result) {
 	at := r.moment(l, q)
 	r.assume("the mean of the last metered hour, before the facility's share")
 	r.Head = []string{"site", "kW", "hour from"}
-	for _, s := range l.book.SiteNames() {
+	for _, s := range l.book.ReportingSiteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
 		}
 		var last protocol.SiteUsage
-		for _, m := range l.book.Site(s).Meters {
+		for _, m := range l.book.ReportingSite(s).Meters {
 			if m.IsMeterReading() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
 				last = m.SiteUsage
 			}
@@ -322,13 +322,13 @@ func (l *Log) power(q ask.Query) (r Result) {
 // report says when sites were last heard.
 func (l *Log) report(q ask.Query) (r Result) {
 	r.Head = []string{"site", "last heard", "before the end"}
-	for _, s := range l.book.SiteNames() {
+	for _, s := range l.book.ReportingSiteNames() {
 		if q.Site == "" || q.Site == s {
-			heard := l.book.Site(s).LastMessage()
+			heard := l.book.ReportingSite(s).LastMessage()
 			r.row(called(s), siteFigure(s, "last-heard", int64(heard), "instant"), siteFigure(s, "silent-for", l.last().Sub(heard).Milliseconds(), "ms"))
 		}
 	}
-	if s := l.book.Site(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Gone {
+	if s := l.book.ReportingSite(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Decommissioned {
 		gone := siteFigure(q.Site, "gone", int64(s.Inventories[len(s.Inventories)-1].At), "instant")
 		r.say("An operator said at %s that %s will not come back.", gone, called(q.Site))
 	}
@@ -354,9 +354,9 @@ func (l *Log) utilization(q ask.Query) (r Result) {
 		held, present int64 // thousandths of a GPU times milliseconds
 	}
 	var lines []line
-	for _, s := range l.book.SiteNames() {
+	for _, s := range l.book.ReportingSiteNames() {
 		if q.Site == "" || q.Site == s {
-			lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(l.book.Site(s), from, to)})
+			lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(l.book.ReportingSite(s), from, to)})
 		}
 	}
 	share := func(x line) int64 { return x.held * 1000 / max(1, x.present) }

@@ -34,7 +34,7 @@ type Day struct {
 // A Rehearsal is what came of a Day.
 type Rehearsal struct {
 	Totals history.Totals
-	Book   *history.Book
+	Book   *history.History
 }
 
 // Set says on what stage the run was played.
@@ -87,7 +87,7 @@ func (l *Log) cannot(m matter, a *Answer, why string) {
 }
 
 // priced returns an option of a decision as the round's record has it.
-func (m matter) priced(d auction.Decision) history.Priced {
+func (m matter) priced(d auction.Decision) history.PricedOption {
 	for _, s := range m.h.Answers {
 		for _, p := range s.Options {
 			if s.Site == d.Site && p.BidOption == d.Option {
@@ -95,7 +95,7 @@ func (m matter) priced(d auction.Decision) history.Priced {
 			}
 		}
 	}
-	return history.Priced{BidOption: d.Option}
+	return history.PricedOption{BidOption: d.Option}
 }
 
 // rehearsed replays the run unchanged, once, and holds it to the ledger.
@@ -111,7 +111,7 @@ func (l *Log) rehearsed() error {
 		return err
 	}
 	for _, r := range l.records() {
-		again, ok := as.Book.Job(r.Job.ID)
+		again, ok := as.Book.LatestJob(r.Job.ID)
 		if !ok || ran(again) != ran(r) || again.Run != nil && again.Run.Started != r.Run.Started {
 			return fmt.Errorf("replayed unchanged, job %s does not run as the ledger says", name(r.Job.ID))
 		}

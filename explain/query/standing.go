@@ -67,7 +67,7 @@ func (l *Log) preempted(q ask.Query, a *Answer) {
 				continue
 			}
 			if n++; n <= mostListed {
-				a.say("Job %s: %s", name(r.Job.ID), narrate.Preemption(d))
+				a.say("Job %s: %s", name(r.Job.ID), narrate.DescribePreemption(d))
 				a.figure(ofJob(r.Job.ID), "lost-work", d.Preempted.Lost.Milliseconds(), "ms", cite(number(d)))
 			}
 		}
@@ -134,10 +134,10 @@ func (l *Log) priority(q ask.Query, a *Answer) {
 		}
 		x := by[r.Job.Priority]
 		x.jobs++
-		if r.Late() {
+		if r.EndedLate() {
 			x.late++
 		}
-		if wait, ok := r.Wait(); ok {
+		if wait, ok := r.WaitTime(); ok {
 			x.waits = append(x.waits, wait.Milliseconds())
 		}
 	}

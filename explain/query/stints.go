@@ -13,7 +13,7 @@ type stint struct {
 
 // stints returns a job's, oldest first.
 func stints(r history.JobRecord) (all []stint) {
-	for _, s := range r.Segments() {
+	for _, s := range r.RunSegments() {
 		all = append(all, stint{r, s})
 	}
 	return all

@@ -32,7 +32,7 @@ func TestAJobThatRunsOnlyWithoutItsRule(t *testing.T) {
 	l.Set(Stage{Play: func(d Day) (Rehearsal, error) {
 		book := history.New(history.Config{})
 		for _, m := range play(d.Free == j.ID).said {
-			book.Add(m)
+			book.AddMessage(m)
 		}
 		return Rehearsal{Book: book}, nil
 	}})

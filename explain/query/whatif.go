@@ -114,8 +114,8 @@ func (l *Log) elsewhereAt(q ask.Query, a *Answer) {
 
 // soonest returns the offer of the earliest start in a job's first round that
 // had one, the cheapest of those.
-func soonest(r history.JobRecord) (best history.Priced, site string, h history.Hearing, ok bool) {
-	for _, h := range r.Hearings {
+func soonest(r history.JobRecord) (best history.PricedOption, site string, h history.JobRound, ok bool) {
+	for _, h := range r.FullRounds {
 		for _, s := range h.Answers {
 			for _, p := range s.Options {
 				if !s.Late && (!ok || p.Start < best.Start || p.Start == best.Start && p.Terms.Total() < best.Terms.Total()) {
@@ -127,7 +127,7 @@ func soonest(r history.JobRecord) (best history.Priced, site string, h history.H
 			return best, site, h, true
 		}
 	}
-	return best, "", history.Hearing{}, false
+	return best, "", history.JobRound{}, false
 }
 
 // onRecord says of a first round that there were others before, which are not on record.
@@ -143,7 +143,7 @@ func (l *Log) immediate(q ask.Query, a *Answer) {
 	r := l.matter(q).rec
 	m := l.about(r, l.deciding(r))
 	p, site, h, ok := soonest(m.rec)
-	a.cite(h.Decision.Said.Seq)
+	a.cite(h.Decision.Message.Seq)
 	a.cite(m.id)
 	if !ok {
 		a.say("That is not known: no site ever offered job %s a start.", name(m.rec.Job.ID))
@@ -152,8 +152,8 @@ func (l *Log) immediate(q ask.Query, a *Answer) {
 	a.assume("the earliest start offered in the first round " + onRecord(r) + "that had offers; tenants do not bid here")
 	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
 		name(m.rec.Job.ID), format.FormatInstant(p.Start), name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(p.Money), kg(p.Carbon))
-	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(h.Decision.Said.Seq))
-	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(h.Decision.Said.Seq))
+	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(h.Decision.Message.Seq))
+	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(h.Decision.Message.Seq))
 	if m.site == "" {
 		return
 	}
@@ -165,22 +165,22 @@ func (l *Log) immediate(q ask.Query, a *Answer) {
 // if it starts as early. The last award of a job that was paused is of its rest alone;
 // what an award of another coordinator cost, or was offered first to it, is not known.
 func (l *Log) saving(r history.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
-	d := r.Award()
+	d := r.CurrentAward()
 	p, _, h, found := soonest(r)
 	switch {
 	case d == nil || !found || len(r.Parts) > 0 || r.Older || !l.about(r, number(*d)).met:
 		return 0, 0, 0, 0, false
 	case waitless(r):
-		return 0, 0, h.Decision.Said.Seq, d.Said.Seq, true
+		return 0, 0, h.Decision.Message.Seq, d.Message.Seq, true
 	}
-	return p.Terms.Total() - d.Option.Terms.Total(), p.Carbon - d.Option.Carbon, h.Decision.Said.Seq, d.Said.Seq, true
+	return p.Terms.Total() - d.Option.Terms.Total(), p.Carbon - d.Option.Carbon, h.Decision.Message.Seq, d.Message.Seq, true
 }
 
 // waitless reports whether a job was awarded a start as early as any that was offered
 // first.
 func waitless(r history.JobRecord) bool {
 	p, _, _, ok := soonest(r)
-	return ok && r.Award() != nil && r.Award().Option.Start <= p.Start
+	return ok && r.CurrentAward() != nil && r.CurrentAward().Option.Start <= p.Start
 }
 
 // fewer says how much carbon was saved, be it less than nothing.
@@ -201,7 +201,7 @@ func (l *Log) saved(q ask.Query, a *Answer) {
 		switch {
 		case len(r.Parts) > 0:
 			a.say("That is not known: job %s was paused, and its parts were sold one by one.", name(r.Job.ID))
-		case r.Award() != nil && !l.about(r, number(*r.Award())).met:
+		case r.CurrentAward() != nil && !l.about(r, number(*r.CurrentAward())).met:
 			a.say("That is not known: the round of its award is not in this record.")
 		case r.Older:
 			a.say("That is not known: the first rounds of job %s are not in this record.", name(r.Job.ID))
@@ -220,7 +220,7 @@ func (l *Log) saved(q ask.Query, a *Answer) {
 			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
 			a.figure(ofJob(r.Job.ID), "saved-carbon", int64(carbon), "milligrams", cite(first), cite(award))
 		}
-		if wait, ok := r.Wait(); ok {
+		if wait, ok := r.WaitTime(); ok {
 			a.say("It waited %s.", format.FormatDuration(wait))
 			a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", cite(award))
 		}
@@ -283,7 +283,7 @@ func (l *Log) policies(q ask.Query, a *Answer) {
 		a.say("One policy; idle draw of the sites is included. To compare, replay several: `gridbid replay --policy auction,home-fifo`.")
 	default:
 		a.say("The same jobs under each policy; idle draw of the sites is included.")
-		if slices.ContainsFunc(totals, func(t history.Totals) bool { return !t.Usual() }) {
+		if slices.ContainsFunc(totals, func(t history.Totals) bool { return !t.HasDefaultKnowledge() }) {
 			a.say("After a slash stands what sites knew ahead of time, where it was not the usual.")
 		}
 	}

@@ -76,7 +76,7 @@ func (l *Log) decided(m matter, a *Answer) {
 	}
 	switch {
 	case r.Refusal != nil && (m.id == 0 || l.decisionOf(m.id).Kind == "refuse"):
-		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Said.At), narrate.ReasonWithNote(r.Refusal.Why))
+		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Message.At), narrate.ReasonWithNote(r.Refusal.Why))
 	case m.id == 0:
 		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), format.FormatInstant(r.Job.Arrival))
 	case !m.met: // by a coordinator from which this one took over
@@ -85,19 +85,19 @@ func (l *Log) decided(m matter, a *Answer) {
 		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, format.FormatInstant(x.At), narrate.ReasonWithNote(x.Why))
 	case d.Kind == "award":
 		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
-			name(r.Job.ID), shape(r.Job), format.FormatInstant(r.Job.Deadline), name(d.Site), m.h.Round, format.FormatInstant(d.Said.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
-		if h := l.book.Judged(m.h.Round, r.Job.ID); h != nil {
+			name(r.Job.ID), shape(r.Job), format.FormatInstant(r.Job.Deadline), name(d.Site), m.h.Round, format.FormatInstant(d.Message.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
+		if h := l.book.JudgeQuestionOf(m.h.Round, r.Job.ID); h != nil {
 			if fault := record.FallbackReason(h.Ask, h.Answer, d); fault != "" {
 				a.say("A judge was asked, and the rule decided: %s.", record.FaultText(fault))
 			}
 		}
 		if d.Answer == "decline" {
 			a.say("%s declined: %s.", name(d.Site), narrate.ReasonWithNote(d.Declined))
-		} else if d.Lapsed {
+		} else if d.Expired {
 			a.say("%s did not answer in time, so the job was on sale again.", name(d.Site))
 		}
 	case d.Kind == "hold":
-		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, format.FormatInstant(d.Said.At), narrate.ReasonWithNote(d.Why))
+		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, format.FormatInstant(d.Message.At), narrate.ReasonWithNote(d.Why))
 		if d.Why.Code == protocol.NoBids {
 			l.barred(m, a)
 		}
@@ -108,7 +108,7 @@ func (l *Log) decided(m matter, a *Answer) {
 }
 
 // nextBest returns the cheapest offer of a site that was not awarded.
-func (m matter) nextBest() (site string, best history.Priced, ok bool) {
+func (m matter) nextBest() (site string, best history.PricedOption, ok bool) {
 	for _, s := range m.h.Answers {
 		p, offered := m.option(s.Site)
 		if s.Site != m.site && offered && (!ok || p.Terms.Total() < best.Terms.Total()) {
@@ -119,7 +119,7 @@ func (m matter) nextBest() (site string, best history.Priced, ok bool) {
 }
 
 // compare says how one other site's offer differs from the award.
-func (l *Log) compare(m matter, site string, p history.Priced, a *Answer) {
+func (l *Log) compare(m matter, site string, p history.PricedOption, a *Answer) {
 	won := m.h.Decision.Option
 	more := p.Terms.Total() - won.Terms.Total()
 	a.figure("site/"+site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
@@ -157,7 +157,7 @@ func (m matter) table(a *Answer) {
 	a.Table = &Table{Head: []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}}
 	type line struct {
 		site string
-		p    history.Priced
+		p    history.PricedOption
 		ok   bool
 	}
 	var lines []line
@@ -221,7 +221,7 @@ func (l *Log) whyNot(q ask.Query, a *Answer) {
 }
 
 // terms lists two offers term by term.
-func (m matter) terms(a *Answer, site string, p history.Priced) {
+func (m matter) terms(a *Answer, site string, p history.PricedOption) {
 	a.Chart = m.bids()
 	won := m.h.Decision.Option
 	a.Table = &Table{Head: []string{"term", name(m.site), name(site), "difference"}}
@@ -257,7 +257,7 @@ func (m matter) others(a *Answer, site string) {
 func (l *Log) whyNotHome(q ask.Query, a *Answer) {
 	m := l.matter(q)
 	home := m.rec.Job.Home
-	if home == "" || l.book.Site(home) == nil {
+	if home == "" || l.book.ReportingSite(home) == nil {
 		a.Kind = "absent"
 		a.cite(m.id)
 		a.say("Job %s names no home site that is in this run.", name(m.rec.Job.ID))
@@ -270,15 +270,15 @@ func (l *Log) whyNotHome(q ask.Query, a *Answer) {
 
 // whyNotGreenest asks of the site whose offer has the least carbon.
 func (l *Log) whyNotGreenest(q ask.Query, a *Answer) {
-	l.whyNotBest(q, a, "least carbon", func(p history.Priced) int64 { return int64(p.Carbon) })
+	l.whyNotBest(q, a, "least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) })
 }
 
 func (l *Log) whyNotCheapest(q ask.Query, a *Answer) {
-	l.whyNotBest(q, a, "least cost", func(p history.Priced) int64 { return int64(p.Terms.Total()) })
+	l.whyNotBest(q, a, "least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) })
 }
 
 // whyNotBest looks at every option of every site, not only its cheapest.
-func (l *Log) whyNotBest(q ask.Query, a *Answer, what string, of func(history.Priced) int64) {
+func (l *Log) whyNotBest(q ask.Query, a *Answer, what string, of func(history.PricedOption) int64) {
 	m := l.matter(q)
 	site, least, ok := "", int64(0), false
 	for _, s := range m.h.Answers {

@@ -80,14 +80,14 @@ type DecisionInputs struct {
 // FromRound returns the record of the decision in round h about r's job. Number is the job's
 // position in the order of submission, from 1; policy is the version in force. It
 // returns false if the round has no decision.
-func FromRound(r history.JobRecord, h history.Hearing, number int, policy uint64) (DecisionRecord, bool) {
+func FromRound(r history.JobRecord, h history.JobRound, number int, policy uint64) (DecisionRecord, bool) {
 	d := h.Decision
 	if d.Kind == "" {
 		return DecisionRecord{}, false
 	}
 	b := recordBuilder{h: h, names: map[string]string{}}
 	b.out = DecisionRecord{
-		ID: DecisionID(d.Said.Seq), At: d.Said.At.StdTime(), Policy: policy, Path: "none",
+		ID: DecisionID(d.Message.Seq), At: d.Message.At.StdTime(), Policy: policy, Path: "none",
 		Job: Job{
 			ID: fmt.Sprintf("J-%d", number), GPUs: float64(r.Job.TotalGPUMilli()) / 1000, Name: string(r.Job.ID), Tenant: r.Job.Tenant,
 			Deadline: r.Job.Deadline.StdTime(), Residency: strings.Join(r.Job.Regions, ", "),
@@ -98,9 +98,9 @@ func FromRound(r history.JobRecord, h history.Hearing, number int, policy uint64
 		}},
 	}
 	// Rounds ascend, so the last assignment is the decision just before.
-	for _, past := range r.Hearings {
+	for _, past := range r.FullRounds {
 		if past.Decision.Kind != "" && past.Round < h.Round {
-			b.out.Inputs.Previous = DecisionID(past.Decision.Said.Seq)
+			b.out.Inputs.Previous = DecisionID(past.Decision.Message.Seq)
 		}
 	}
 	b.addJobFacts(r)
@@ -116,7 +116,7 @@ func FromRejection(r history.JobRecord, number int, policy uint64) (DecisionReco
 	if r.Refusal == nil {
 		return DecisionRecord{}, false
 	}
-	return FromRound(r, history.Hearing{Decision: *r.Refusal}, number, policy)
+	return FromRound(r, history.JobRound{Decision: *r.Refusal}, number, policy)
 }
 
 // DecisionID returns the id of a coordinator's decision by sequence number, which starts at
@@ -148,8 +148,8 @@ func ParseDecisionID(id string, there func(seq uint64) bool) (seq uint64, ok boo
 }
 
 // messageID returns the id of a message, or "none".
-func messageID(o history.Origin) string {
-	if o == (history.Origin{}) {
+func messageID(o history.MessageRef) string {
+	if o == (history.MessageRef{}) {
 		return "none"
 	}
 	return fmt.Sprintf("%s#%d", o.From, o.Seq)

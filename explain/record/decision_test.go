@@ -22,7 +22,7 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 // A stage is a run of one job, message by message.
 type stage struct {
-	book   *history.Book
+	book   *history.History
 	mouths map[protocol.Party]*protocol.Sender
 }
 
@@ -30,7 +30,7 @@ func (s *stage) say(who, to protocol.Party, b protocol.Body) {
 	if s.mouths[who] == nil {
 		s.mouths[who] = &protocol.Sender{Party: who}
 	}
-	s.book.Add(s.mouths[who].NewMessage(noon, to, b))
+	s.book.AddMessage(s.mouths[who].NewMessage(noon, to, b))
 }
 
 // round has oslo and lyon offer so many options each, bern refuse, and rome say
@@ -69,8 +69,8 @@ func option(hours time.Duration, cents, grams int64) protocol.BidOption {
 }
 
 func (s *stage) record(t interface{ Fatal(...any) }) DecisionRecord {
-	r, _ := s.book.Job(s.book.Jobs()[0])
-	d, ok := FromRound(r, r.Hearings[0], 7, 3)
+	r, _ := s.book.LatestJob(s.book.JobIDs()[0])
+	d, ok := FromRound(r, r.FullRounds[0], 7, 3)
 	if !ok {
 		t.Fatal("no record")
 	}

@@ -12,7 +12,7 @@ import (
 // A recordBuilder builds one record.
 type recordBuilder struct {
 	out     DecisionRecord
-	h       history.Hearing
+	h       history.JobRound
 	figures int
 	reasons int
 	names   map[string]string     // fact ids by subject and metric, for computed facts
@@ -58,20 +58,20 @@ func (b *recordBuilder) addJobFacts(r history.JobRecord) {
 func (b *recordBuilder) addBids(a history.Answer) {
 	d := b.h.Decision
 	switch {
-	case a.Said == (history.Origin{}):
+	case a.Message == (history.MessageRef{}):
 		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.SiteSilent}, "none")
 		return
 	case a.Late:
-		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.SiteSilent}, messageID(a.Said))
+		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.SiteSilent}, messageID(a.Message))
 		return
 	}
-	b.out.Inputs.Offers = append(b.out.Inputs.Offers, messageID(a.Said))
+	b.out.Inputs.Offers = append(b.out.Inputs.Offers, messageID(a.Message))
 	if len(a.Options) == 0 {
-		b.addInfeasibleBid(a.Site, a.Why, messageID(a.Said))
+		b.addInfeasibleBid(a.Site, a.Why, messageID(a.Message))
 		return
 	}
 	for _, p := range a.Options {
-		id := b.addBid(a.Site, p, messageID(a.Said))
+		id := b.addBid(a.Site, p, messageID(a.Message))
 		won := d.Kind == "award" && d.Site == a.Site && p.BidOption == d.Option.BidOption
 		if won && b.out.Winner == nil {
 			b.out.Winner, b.out.Path = &id, deciderPath(d.Why)
@@ -106,7 +106,7 @@ func (b *recordBuilder) addInfeasibleBid(site string, why protocol.Reason, from 
 }
 
 // addBid adds one option of a site with its terms and facts, and returns its id.
-func (b *recordBuilder) addBid(site string, p history.Priced, from string) string {
+func (b *recordBuilder) addBid(site string, p history.PricedOption, from string) string {
 	bid := b.appendBid(site, true)
 	bid.Terms = make(map[string]float64)
 	for _, c := range narrate.CostCauses() {
@@ -132,7 +132,7 @@ func (b *recordBuilder) addBid(site string, p history.Priced, from string) strin
 // addDecisionFacts adds the decision, the difference to the next best bid, and the proof.
 func (b *recordBuilder) addDecisionFacts() {
 	d := b.h.Decision
-	said := messageID(d.Said)
+	said := messageID(d.Message)
 	b.addReason("decision", d.Why, said)
 	if d.Until != 0 {
 		b.addFact("decision", "until", int64(d.Until), "instant", said)

@@ -90,11 +90,11 @@ func numberText(n int) string { return formatValue(int64(n+1), "count") }
 // WithPolicy returns d as a decision under a policy: with the policy's version, and the
 // bids that a rule forbade. Caps cannot be evaluated, because a record has no
 // forecasts.
-func (d DecisionRecord) WithPolicy(p protocol.Policy, r history.JobRecord, h history.Hearing) DecisionRecord {
+func (d DecisionRecord) WithPolicy(p protocol.Policy, r history.JobRecord, h history.JobRound) DecisionRecord {
 	d.Policy = p.Version
 	i := 0
 	for _, a := range h.Answers {
-		if len(a.Options) == 0 || a.Late || a.Said == (history.Origin{}) {
+		if len(a.Options) == 0 || a.Late || a.Message == (history.MessageRef{}) {
 			i++
 			continue
 		}

@@ -13,15 +13,15 @@ import (
 // A Card is one decision with all that is known of it.
 type Card struct {
 	Entry
-	Record  history.JobRecord
-	Hearing *history.Hearing // of its round; nil of what no round decided
-	Answer  query.Answer     // why, in words and figures
-	Others  []Entry          // all decisions on the same job, oldest first
+	Record   history.JobRecord
+	JobRound *history.JobRound // of its round; nil of what no round decided
+	Answer   query.Answer      // why, in words and figures
+	Others   []Entry           // all decisions on the same job, oldest first
 }
 
-// Card returns the decision of an id such as "D-14".
-func (d *Diary) Card(id string) (Card, bool) {
-	n, ok := d.number(id)
+// DecisionCard returns the decision of an id such as "D-14".
+func (d *Timeline) DecisionCard(id string) (Card, bool) {
+	n, ok := d.decisionNumber(id)
 	i, there := d.byID[n]
 	if !ok || !there {
 		return Card{}, false
@@ -35,15 +35,15 @@ func (d *Diary) Card(id string) (Card, bool) {
 	if c.Record, known = d.log.About(n); !known {
 		return c, true
 	}
-	k := slices.IndexFunc(c.Record.Hearings, func(h history.Hearing) bool { return h.Round == e.Round && e.Round != 0 })
+	k := slices.IndexFunc(c.Record.FullRounds, func(h history.JobRound) bool { return h.Round == e.Round && e.Round != 0 })
 	if k >= 0 {
-		c.Hearing = &c.Record.Hearings[k]
+		c.JobRound = &c.Record.FullRounds[k]
 	}
 	return c, true
 }
 
-// Last returns the last decision on a job.
-func (d *Diary) Last(job protocol.JobID) (Entry, bool) {
+// LastDecision returns the last decision on a job.
+func (d *Timeline) LastDecision(job protocol.JobID) (Entry, bool) {
 	all := d.ofJob[job]
 	if len(all) == 0 {
 		return Entry{}, false
@@ -51,7 +51,7 @@ func (d *Diary) Last(job protocol.JobID) (Entry, bool) {
 	return d.entries[all[len(all)-1]], true
 }
 
-// number returns the number of a decision of an id.
-func (d *Diary) number(id string) (uint64, bool) {
+// decisionNumber returns the number of a decision of an id.
+func (d *Timeline) decisionNumber(id string) (uint64, bool) {
 	return record.ParseDecisionID(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
 }

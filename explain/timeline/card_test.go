@@ -27,14 +27,14 @@ func TestACardIsOfItsOwnJob(t *testing.T) {
 		s.say(protocol.Coordinator, "", protocol.Settlement{Job: j.ID, Site: site})
 		s.now = s.now.Add(24 * time.Hour)
 	}
-	_, last := s.d.Span()
-	for n, e := range s.d.Until(last, 0, 10) { // the newest first
+	_, last := s.d.TimeSpan()
+	for n, e := range s.d.DecisionsUntil(last, 0, 10) { // the newest first
 		site, gpus := []string{"lyon", "oslo"}[n], 2-n
-		c, ok := s.d.Card(e.ID)
-		if !ok || c.Hearing == nil || c.Record.Job.GPUs != gpus || c.Record.Run == nil || c.Record.Run.Site != site {
-			t.Errorf("Card(%s): %v, round %v, %+v; want the job of %d GPUs that ran at %s", e.ID, ok, c.Hearing, c.Record, gpus, site)
+		c, ok := s.d.DecisionCard(e.ID)
+		if !ok || c.JobRound == nil || c.Record.Job.GPUs != gpus || c.Record.Run == nil || c.Record.Run.Site != site {
+			t.Errorf("Card(%s): %v, round %v, %+v; want the job of %d GPUs that ran at %s", e.ID, ok, c.JobRound, c.Record, gpus, site)
 		}
-		drawn, err := s.d.Draw(timeline.Drawing{Chart: "job", Job: e.Job, Decision: e.ID})
+		drawn, err := s.d.DrawChart(timeline.Drawing{Chart: "job", Job: e.Job, Decision: e.ID})
 		l, lines := drawn.(chart.LineChart)
 		if err != nil || !lines || len(l.Bands) != 2 || l.Bands[1].Name != "runs at "+site {
 			t.Errorf("the chart of %s: %v, %+v; want it to run at %s", e.ID, err, l.Bands, site)
@@ -53,7 +53,7 @@ func TestTheChartOfAPausedJobShowsEachPart(t *testing.T) {
 		s.now = s.now.Add(time.Hour)
 		s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.UsageReport{Job: "j", Epoch: epoch, Started: start, Ended: s.now, Left: time.Duration(1-n) * time.Hour})
 	}
-	drawn, err := s.d.Draw(timeline.Drawing{Chart: "job", Job: "j"})
+	drawn, err := s.d.DrawChart(timeline.Drawing{Chart: "job", Job: "j"})
 	l, ok := drawn.(chart.LineChart)
 	if err != nil || !ok || len(l.Bands) != 4 {
 		t.Fatalf("%v, %+v; want two waits and two runs", err, l.Bands)

@@ -23,8 +23,8 @@ type Drawing struct {
 	Question string         // of "answer"
 }
 
-// Charts are the names of all charts, each with what it shows.
-func Charts() [][2]string {
+// ChartNames are the names of all charts, each with what it shows.
+func ChartNames() [][2]string {
 	return [][2]string{
 		{"offers", "what each site offered for one job in one round, by cause of cost, or why it offered nothing"},
 		{"job", "the carbon intensity where a job could run, and when it waited and ran"},
@@ -39,75 +39,75 @@ func Charts() [][2]string {
 	}
 }
 
-// Draw returns a chart. An error says what to ask instead.
-func (d *Diary) Draw(w Drawing) (chart.Chart, error) {
-	first, last := d.Span()
+// DrawChart returns a chart. An error says what to ask instead.
+func (d *Timeline) DrawChart(w Drawing) (chart.Chart, error) {
+	first, last := d.TimeSpan()
 	if w.At == 0 {
 		w.At = last
 	}
 	switch w.Chart {
 	case "offers":
-		return d.offers(w)
+		return d.offersChart(w)
 	case "job":
-		return d.job(w)
+		return d.jobChart(w)
 	case "day":
-		return d.day(), nil
+		return d.gpusHeldChart(), nil
 	case "carbon", "price":
 		if w.At < first.Floor(time.Hour) || w.At > last.Add(mostAhead) {
-			return nil, fmt.Errorf("diary: %s is not in the record, which goes from %s to %s", w.At, first, last)
+			return nil, fmt.Errorf("timeline: %s is not in the record, which goes from %s to %s", w.At, first, last)
 		}
-		return d.forecast(w.Chart, w.At), nil
+		return d.forecastChart(w.Chart, w.At), nil
 	case "site-carbon", "site-energy", "site-cost":
-		return d.bySite(w.Chart), nil
+		return d.siteUsageChart(w.Chart), nil
 	case "policies":
-		return d.policies()
+		return d.policiesChart()
 	case "answer":
-		return d.answered(w.Question)
+		return d.answerChart(w.Question)
 	}
 	var known []string
-	for _, c := range Charts() {
+	for _, c := range ChartNames() {
 		known = append(known, c[0])
 	}
-	return nil, fmt.Errorf("diary: no chart is named %q; there are %s", format.CleanText(w.Chart), format.JoinWithAnd(known))
+	return nil, fmt.Errorf("timeline: no chart is named %q; there are %s", format.CleanText(w.Chart), format.JoinWithAnd(known))
 }
 
-func (d *Diary) offers(w Drawing) (chart.Chart, error) {
+func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
 	if w.Decision == "" {
-		e, ok := d.Last(w.Job)
+		e, ok := d.LastDecision(w.Job)
 		if !ok {
-			return nil, fmt.Errorf("diary: no decision on job %q is in this run", format.CleanText(string(w.Job)))
+			return nil, fmt.Errorf("timeline: no decision on job %q is in this run", format.CleanText(string(w.Job)))
 		}
 		w.Decision = e.ID
 	}
-	c, ok := d.Card(w.Decision)
+	c, ok := d.DecisionCard(w.Decision)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("diary: no decision %s is in this run", format.CleanText(w.Decision))
-	case c.Hearing == nil && c.Round != 0:
-		return nil, fmt.Errorf("diary: the round of %s is not in this run", c.ID)
-	case c.Hearing == nil:
-		return nil, fmt.Errorf("diary: %s was decided without a round, so nothing was offered", c.ID)
+		return nil, fmt.Errorf("timeline: no decision %s is in this run", format.CleanText(w.Decision))
+	case c.JobRound == nil && c.Round != 0:
+		return nil, fmt.Errorf("timeline: the round of %s is not in this run", c.ID)
+	case c.JobRound == nil:
+		return nil, fmt.Errorf("timeline: %s was decided without a round, so nothing was offered", c.ID)
 	}
-	return Offers(c), nil
+	return OffersChart(c), nil
 }
 
-// Offers returns the chart of what each site offered in a decision's round:
+// OffersChart returns the chart of what each site offered in a decision's round:
 // what was awarded, and the cheapest option of every other site.
-func Offers(c Card) chart.BarChart {
+func OffersChart(c Card) chart.BarChart {
 	b := chart.BarChart{Title: "What each site offered for " + format.CleanText(string(c.Job)), Decimals: 4,
-		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.FormatNumber(float64(c.Hearing.Weights.Carbon)/1000, 0))}
+		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.FormatNumber(float64(c.JobRound.Weights.Carbon)/1000, 0))}
 	type row struct {
 		chart.BarRow
 		terms protocol.CostBreakdown
 	}
 	var rows []row
-	for _, a := range c.Hearing.Answers {
+	for _, a := range c.JobRound.Answers {
 		r := row{BarRow: chart.BarRow{Name: format.CleanText(a.Site)}}
-		option, ok := history.Priced{}, false
+		option, ok := history.PricedOption{}, false
 		switch {
 		case c.Kind == "award" && a.Site == c.Site:
-			option, ok, r.Highlighted = c.Hearing.Decision.Option, true, true
-		case a.Said == history.Origin{}:
+			option, ok, r.Highlighted = c.JobRound.Decision.Option, true, true
+		case a.Message == history.MessageRef{}:
 			r.Note = "did not answer in time"
 		case a.Late:
 			r.Note = "answered too late"
@@ -145,9 +145,9 @@ func Offers(c Card) chart.BarChart {
 	return b
 }
 
-// window returns whole hours that hold the record, or its last ten days.
-func (d *Diary) window() (from, to protocol.Time) {
-	first, last := d.Span()
+// chartWindow returns whole hours that hold the record, or its last ten days.
+func (d *Timeline) chartWindow() (from, to protocol.Time) {
+	first, last := d.TimeSpan()
 	from, to = first.Floor(time.Hour), last.Ceil(time.Hour)
 	if to <= from {
 		to = from.Add(time.Hour)
@@ -155,24 +155,24 @@ func (d *Diary) window() (from, to protocol.Time) {
 	return max(from, to.Add(-10*24*time.Hour)), to
 }
 
-func (d *Diary) day() chart.LineChart {
-	from, to := d.window()
+func (d *Timeline) gpusHeldChart() chart.LineChart {
+	from, to := d.chartWindow()
 	l := chart.LineChart{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
-	for _, name := range d.book.SiteNames() {
-		l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: d.busy(name, from, to, time.Hour)})
+	for _, name := range d.history.ReportingSiteNames() {
+		l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: d.meanGPUsHeld(name, from, to, time.Hour)})
 	}
 	return l
 }
 
-func (d *Diary) forecast(what string, at protocol.Time) chart.LineChart {
+func (d *Timeline) forecastChart(what string, at protocol.Time) chart.LineChart {
 	l := chart.LineChart{Title: "Carbon intensity", Unit: "grams of CO2e per kWh, this hour and forecast; UTC", Start: at.Floor(time.Hour)}
 	if what == "price" {
 		l.Title, l.Unit, l.Decimals = "Grid price", "dollars per MWh, this hour and forecast; UTC", 1
 	}
 	hours := 1
-	for _, name := range d.book.SiteNames() {
+	for _, name := range d.history.ReportingSiteNames() {
 		v := chart.LineSeries{Name: format.CleanText(name)}
-		if o, ok := d.book.Site(name).ForecastAt(at); ok {
+		if o, ok := d.history.ReportingSite(name).ForecastAt(at); ok {
 			n := len(o.Carbon)
 			if what == "price" {
 				n = len(o.Price)
@@ -196,9 +196,9 @@ func valueOf(o history.Forecast, what string, i int) float64 {
 	return float64(o.Carbon[i]) / 1000
 }
 
-// intensity returns the carbon intensity of a site by the hour: what it said of
+// carbonIntensityByHour returns the carbon intensity of a site by the hour: what it said of
 // each hour when that had come, and of others what it last said.
-func intensity(s *history.SiteRecord, from, to protocol.Time) []float64 {
+func carbonIntensityByHour(s *history.SiteRecord, from, to protocol.Time) []float64 {
 	values := make([]float64, int(to.Sub(from)/time.Hour))
 	current := make([]bool, len(values))
 	for i := range values {
@@ -222,27 +222,27 @@ func intensity(s *history.SiteRecord, from, to protocol.Time) []float64 {
 
 // recordOf returns a job's record: of several of an id the one that the decision was
 // about, or else the last.
-func (d *Diary) recordOf(w Drawing) history.JobRecord {
-	if n, ok := d.number(w.Decision); ok {
+func (d *Timeline) recordOf(w Drawing) history.JobRecord {
+	if n, ok := d.decisionNumber(w.Decision); ok {
 		if x, known := d.log.About(n); known && x.Job.ID == w.Job {
 			return x
 		}
 	}
-	r, _ := d.book.Job(w.Job)
+	r, _ := d.history.LatestJob(w.Job)
 	return r
 }
 
-func (d *Diary) job(w Drawing) (chart.Chart, error) {
+func (d *Timeline) jobChart(w Drawing) (chart.Chart, error) {
 	id := w.Job
 	r := d.recordOf(w)
 	if r.Job.ID == "" {
-		return nil, fmt.Errorf("diary: no job %q is in this run", format.CleanText(string(id)))
+		return nil, fmt.Errorf("timeline: no job %q is in this run", format.CleanText(string(id)))
 	}
-	all, last, at := stays(&r), stay{}, ""
+	all, last, at := staysOf(&r), stay{}, ""
 	if n := len(all); n > 0 {
 		last, at = all[n-1], all[n-1].award.Site
 	}
-	began, ended, due := sane(min(r.Job.Arrival, r.Began())), sane(last.end), sane(r.Job.Deadline)
+	began, ended, due := clampInstant(min(r.Job.Arrival, r.BeginTime())), clampInstant(last.end), clampInstant(r.Job.Deadline)
 	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
 	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
 	l := chart.LineChart{
@@ -250,20 +250,20 @@ func (d *Diary) job(w Drawing) (chart.Chart, error) {
 		Start: from, End: to,
 		Rules: []chart.TimeMarker{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
 	}
-	names := d.book.SiteNames()
+	names := d.history.ReportingSiteNames()
 	for i, name := range names {
-		if able(r, name) || name == at {
-			l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: intensity(d.book.Site(name), from, to), Ink: chart.SeriesInk(i)})
+		if siteEverOffered(r, name) || name == at {
+			l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: carbonIntensityByHour(d.history.ReportingSite(name), from, to), Ink: chart.SeriesInk(i)})
 		}
 	}
 	for _, x := range all { // a part of a run each
 		i := slices.Index(names, x.award.Site)
-		if i < 0 || x.start == 0 || x.award.Released != (history.Origin{}) {
+		if i < 0 || x.start == 0 || x.award.Released != (history.MessageRef{}) {
 			continue
 		}
 		end := x.end
 		if end == 0 {
-			end = max(d.book.Coverage().Last, x.start)
+			end = max(d.history.Coverage().Last, x.start)
 		}
 		l.Bands = append(l.Bands,
 			chart.TimeBand{From: began, To: x.start, Name: "waits", Ink: chart.InkMuted},
@@ -279,12 +279,12 @@ const mostAhead = 30 * 24 * time.Hour
 // mostOfJob bounds the time that a chart of one job goes through.
 const mostOfJob = 100 * 24 * time.Hour
 
-// sane returns an instant that can be reckoned with: clocks may say anything.
-func sane(t protocol.Time) protocol.Time { return min(max(t, 0), 1<<47) }
+// clampInstant returns an instant that can be reckoned with: clocks may say anything.
+func clampInstant(t protocol.Time) protocol.Time { return min(max(t, 0), 1<<47) }
 
-// able reports whether a site ever offered the job an option.
-func able(r history.JobRecord, site string) bool {
-	for _, h := range r.Hearings {
+// siteEverOffered reports whether a site ever offered the job an option.
+func siteEverOffered(r history.JobRecord, site string) bool {
+	for _, h := range r.FullRounds {
 		for _, a := range h.Answers {
 			if a.Site == site && len(a.Options) > 0 {
 				return true
@@ -294,7 +294,7 @@ func able(r history.JobRecord, site string) bool {
 	return false
 }
 
-func (d *Diary) bySite(what string) chart.BarChart {
+func (d *Timeline) siteUsageChart(what string) chart.BarChart {
 	b := chart.BarChart{Title: "Carbon by site", Unit: "kg CO2e", Decimals: 1, Parts: []string{"jobs", "idle"}}
 	of := func(x protocol.Usage) float64 { return x.Carbon.InKilograms() }
 	switch what {
@@ -305,15 +305,15 @@ func (d *Diary) bySite(what string) chart.BarChart {
 		b.Title, b.Unit, b.Decimals = "Cost of energy by site", "dollars", 2
 		of = func(x protocol.Usage) float64 { return x.Money.InDollars() }
 	}
-	for _, s := range d.book.Sites() {
+	for _, s := range d.history.SiteRecords() {
 		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(s.Site), Values: []float64{of(s.Jobs), of(s.Idle)}})
 	}
 	return b
 }
 
-func (d *Diary) policies() (chart.Chart, error) {
+func (d *Timeline) policiesChart() (chart.Chart, error) {
 	if len(d.totals) == 0 {
-		return nil, fmt.Errorf("diary: no other policy was replayed over the jobs of this run")
+		return nil, fmt.Errorf("timeline: no other policy was replayed over the jobs of this run")
 	}
 	b := chart.BarChart{Title: "The day under each policy", Unit: "dollars, by cause", Parts: []string{"energy", "carbon", "transfer", "delay", "lateness"}, Decimals: 2}
 	for _, t := range d.totals {

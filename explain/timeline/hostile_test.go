@@ -22,7 +22,7 @@ func TestAnOutlookOfAnotherTimeSpoilsNoChart(t *testing.T) {
 	drawn := 0
 	for _, m := range day {
 		if s, ok := m.Body.(protocol.Submit); ok {
-			if _, err := d.Draw(timeline.Drawing{Chart: "job", Job: s.Job.ID}); err != nil {
+			if _, err := d.DrawChart(timeline.Drawing{Chart: "job", Job: s.Job.ID}); err != nil {
 				t.Error(err)
 			}
 			drawn++

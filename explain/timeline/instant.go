@@ -24,35 +24,35 @@ type Instant struct {
 
 // A Site is one site as it stood.
 type Site struct {
-	Name     string
-	GPUs     protocol.Milli
-	Held     protocol.Milli // by running jobs
-	Running  int
-	Planned  int // jobs that it accepted and has not started
-	Known    bool
-	Carbon   protocol.Milligrams   // per kWh, this hour
-	Price    protocol.Microdollars // per kWh, this hour
-	Ahead    []protocol.Milligrams // per kWh, of the hours after
-	Draw     protocol.Milliwatts   // mean of the last metered hour
-	Metered  protocol.Time         // begin of that hour; 0 without
-	LastSaid protocol.Time         // 0: nothing yet
+	Name        string
+	GPUs        protocol.Milli
+	Held        protocol.Milli // by running jobs
+	Running     int
+	Planned     int // jobs that it accepted and has not started
+	Known       bool
+	Carbon      protocol.Milligrams   // per kWh, this hour
+	Price       protocol.Microdollars // per kWh, this hour
+	Ahead       []protocol.Milligrams // per kWh, of the hours after
+	Draw        protocol.Milliwatts   // mean of the last metered hour
+	Metered     protocol.Time         // begin of that hour; 0 without
+	LastMessage protocol.Time         // 0: nothing yet
 }
 
-// At returns the run as it stood at an instant.
-func (d *Diary) At(at protocol.Time) Instant {
+// InstantAt returns the run as it stood at an instant.
+func (d *Timeline) InstantAt(at protocol.Time) Instant {
 	now := Instant{At: at}
 	now.Decisions = sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
-	spent := d.book.Spent()
+	spent := d.history.RunningCosts()
 	if i := sort.Search(len(spent), func(i int) bool { return spent[i].At > at }); i > 0 {
 		s := spent[i-1]
 		now.Energy, now.Carbon, now.Money, now.Late = s.Energy, s.Carbon, s.Money, s.Late
 	}
 	place := make(map[string]int)
-	for _, name := range d.book.SiteNames() {
+	for _, name := range d.history.ReportingSiteNames() {
 		place[name] = len(now.Sites)
-		now.Sites = append(now.Sites, siteAt(d.book.Site(name), at))
+		now.Sites = append(now.Sites, siteAt(d.history.ReportingSite(name), at))
 	}
-	for r := range d.book.Instances() {
+	for r := range d.history.AllInstances() {
 		state, site := r.StateAt(at)
 		i, there := place[site]
 		switch state {
@@ -84,7 +84,7 @@ func (d *Diary) At(at protocol.Time) Instant {
 func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	now := Site{Name: s.Site}
 	for i, x := range s.Inventories {
-		if !x.Gone && (i == 0 || x.At <= at) { // before its first report it had what that says
+		if !x.Decommissioned && (i == 0 || x.At <= at) { // before its first report it had what that says
 			now.GPUs = 0
 			for _, p := range x.Pools {
 				now.GPUs += protocol.Milli(p.GPUs) * 1000
@@ -92,7 +92,7 @@ func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 		}
 	}
 	if i := sort.Search(len(s.MessageTimes), func(i int) bool { return s.MessageTimes[i] > at }); i > 0 {
-		now.LastSaid = s.MessageTimes[i-1]
+		now.LastMessage = s.MessageTimes[i-1]
 	}
 	for _, m := range slices.Backward(s.Meters) {
 		if m.IsMeterReading() && m.At <= at {

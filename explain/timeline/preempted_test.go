@@ -14,10 +14,10 @@ func TestAPreemptedJobIsShown(t *testing.T) {
 	before := s.now
 	s.now = s.now.Add(time.Hour)
 	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Preempted{Job: "j", Epoch: 1, Owner: "the lab", Why: protocol.Reason{Code: protocol.Reclaimed}})
-	if got := s.d.At(before); got.Preempted != 0 || got.Running != 1 {
+	if got := s.d.InstantAt(before); got.Preempted != 0 || got.Running != 1 {
 		t.Errorf("before: %+v", got)
 	}
-	if got := s.d.At(s.now); got.Preempted != 1 || got.Running+got.Waiting+got.Planned+got.Ended != 0 || got.Sites[1].Held != 0 {
+	if got := s.d.InstantAt(s.now); got.Preempted != 1 || got.Running+got.Waiting+got.Planned+got.Ended != 0 || got.Sites[1].Held != 0 {
 		t.Errorf("after: %+v", got)
 	}
 }

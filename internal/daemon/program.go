@@ -41,9 +41,9 @@ func (s *Settings) ResolvePaths(dir string) {
 	}
 }
 
-// access returns how the NATS server is reached, or what to do where no server is
+// natsAccess returns how the NATS server is reached, or what to do where no server is
 // named.
-func (s *Settings) access(noServer string) (natsbus.AccessFile, error) {
+func (s *Settings) natsAccess(noServer string) (natsbus.AccessFile, error) {
 	switch {
 	case s.NATS != nil && s.NATSFile != "":
 		return natsbus.AccessFile{}, errors.New("both nats and nats_file: keep one")
@@ -107,7 +107,7 @@ func (p Program) Run(args []string, out io.Writer) int {
 		if nats != "" {
 			s.NATS, s.NATSFile = nil, nats
 		}
-		x, err := p.open(*s, out)
+		x, err := p.openProcess(*s, out)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -116,8 +116,8 @@ func (p Program) Run(args []string, out io.Writer) int {
 	})
 }
 
-// open checks shared settings.
-func (p Program) open(s Settings, out io.Writer) (x *Process, err error) {
+// openProcess checks shared settings.
+func (p Program) openProcess(s Settings, out io.Writer) (x *Process, err error) {
 	x = &Process{Settings: s}
 	if x.Log, err = NewLogger(out, s.Log.Level, s.Log.Format); err != nil {
 		return nil, err
@@ -130,12 +130,12 @@ func (p Program) open(s Settings, out io.Writer) (x *Process, err error) {
 	if _, err := telemetry.TracesEndpoint(s.Traces.Endpoint); err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	x.Access, err = s.access(p.NoServer)
+	x.Access, err = s.natsAccess(p.NoServer)
 	return x, err
 }
 
-// Dial returns the federation's bus over the configured NATS server.
-func (x *Process) Dial() (*natsbus.Bus, error) {
+// DialBus returns the federation's bus over the configured NATS server.
+func (x *Process) DialBus() (*natsbus.Bus, error) {
 	hub, err := natsbus.Open(x.Access.Access)
 	if err != nil {
 		return nil, err
@@ -144,9 +144,9 @@ func (x *Process) Dial() (*natsbus.Bus, error) {
 	return hub, nil
 }
 
-// Observe exports metrics of a party on a hub, and traces if they are configured.
+// StartTelemetry exports metrics of a party on a hub, and traces if they are configured.
 // The caller calls End on what it returns.
-func (x *Process) Observe(ctx context.Context, party protocol.Party, hub *natsbus.Bus) (*telemetry.Telemetry, error) {
+func (x *Process) StartTelemetry(ctx context.Context, party protocol.Party, hub *natsbus.Bus) (*telemetry.Telemetry, error) {
 	t, err := telemetry.New(ctx, telemetry.Config{Who: party, Endpoint: x.Traces.Endpoint, Ratio: x.Traces.Ratio, Log: x.Log})
 	if err == nil {
 		t.WatchBus(hub)

@@ -29,7 +29,7 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 	log, book := query.New(nil), history.New(history.Config{})
 	for _, m := range r.messages {
 		log.Add(m)
-		book.Add(m)
+		book.AddMessage(m)
 		line, err := protocol.MessageJSON(m)
 		if err != nil {
 			seen.addFinding(surfaceLedger, "tap: %v", err)
@@ -54,27 +54,27 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 		}
 	}
 	if seen.hostile != "" {
-		seen.proposePolicyWish()
+		seen.proposePolicyChange()
 	}
 	r.inspectServedSurfaces(ctx, seen, asked, ids, jobs)
 }
 
 // inspectJobTexts checks what is shown about jobs, and returns the jobs with the ids of their
 // decisions.
-func inspectJobTexts(book *history.Book, seen *attackFindings, most int) (jobs []protocol.JobID, ids []string) {
+func inspectJobTexts(book *history.History, seen *attackFindings, most int) (jobs []protocol.JobID, ids []string) {
 	n := 0
-	for i, id := range book.Jobs() {
+	for i, id := range book.JobIDs() {
 		if strings.HasPrefix(string(id), "job-") {
 			if n++; n > most {
 				continue
 			}
 		}
 		jobs = append(jobs, id)
-		rec, _ := book.Job(id)
+		rec, _ := book.LatestJob(id)
 		var out bytes.Buffer
 		_ = narrate.WriteDecision(&out, rec) // a bytes.Buffer never returns an error
 		seen.inspectText(surfaceWhy, out.String())
-		for _, h := range rec.Hearings {
+		for _, h := range rec.FullRounds {
 			d, ok := record.FromRound(rec, h, i+1, 0)
 			if !ok {
 				continue
@@ -104,9 +104,9 @@ func attackQuestions(hostile string, jobs []protocol.JobID) []string {
 	return all
 }
 
-// proposePolicyWish reads the hostile text as a request to change the policy, as a single operator
+// proposePolicyChange reads the hostile text as a request to change the policy, as a single operator
 // would submit it, and checks what that operator is shown.
-func (s *attackFindings) proposePolicyWish() {
+func (s *attackFindings) proposePolicyChange() {
 	was := protocol.Policy{Version: 1, Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"coal"}, Words: "coal"}}}
 	c := policy.ParseSentence(s.hostile, was, policy.Vocabulary{Sites: []string{"coal", "hydro", "solar"}, Tenants: []string{"lab"}, Now: startTime})
 	s.findingsAt(surfacePolicy).texts++
@@ -131,9 +131,9 @@ func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFind
 		}
 		return nil
 	}
-	followed := tail.Start(ctx, source, nil)
+	followed := tail.StartReading(ctx, source, nil)
 	select {
-	case <-followed.Over():
+	case <-followed.ReadingDone():
 	case <-ctx.Done():
 		return
 	}
@@ -144,8 +144,8 @@ func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFind
 			seen.inspectPage(ctx, page, where)
 		}
 	}
-	_ = followed.Look(ctx, func(d *timeline.Diary) { // the run is complete; an error is not expected
-		for _, c := range timeline.Charts() {
+	_ = followed.ViewTimeline(ctx, func(d *timeline.Timeline) { // the run is complete; an error is not expected
+		for _, c := range timeline.ChartNames() {
 			for _, id := range jobs[:min(len(jobs), 4)] {
 				seen.inspectChart(d, timeline.Drawing{Chart: c[0], Job: id, Question: "carbon by tenant"})
 			}
@@ -180,8 +180,8 @@ func (s *attackFindings) checkMarkup(where readingSurface, body string) {
 }
 
 // inspectChart checks one chart, as SVG and as a table.
-func (s *attackFindings) inspectChart(d *timeline.Diary, w timeline.Drawing) {
-	c, err := d.Draw(w)
+func (s *attackFindings) inspectChart(d *timeline.Timeline, w timeline.Drawing) {
+	c, err := d.DrawChart(w)
 	if err != nil {
 		s.inspectText(surfaceChart, err.Error())
 		return
@@ -203,7 +203,7 @@ func (s *attackFindings) inspectTools(ctx context.Context, run *tail.Run, asked,
 	for _, id := range ids {
 		calls = append(calls, mcp.Call{Tool: "explain_decision", Args: map[string]any{"decision": id}}, mcp.Call{Tool: "get_decision", Args: map[string]any{"decision": id}})
 	}
-	if err := mcp.Probe(ctx, run, calls, func(_, text string) { s.inspectText(surfaceTools, text) }); err != nil {
+	if err := mcp.ProbeServer(ctx, run, calls, func(_, text string) { s.inspectText(surfaceTools, text) }); err != nil {
 		s.addFinding(surfaceTools, "%v", err)
 	}
 }

@@ -48,21 +48,21 @@ func FuzzAuctions(ctx context.Context, n int, seed uint64, progress func(done, o
 
 // auctionTally has the results of all auctions.
 type auctionTally struct {
-	questions, moved int
-	worst            float64 // extra cost of an award, as a share of the best
-	broken           []string
+	questions, changedAwards int
+	worst                    float64 // extra cost of an award, as a share of the best
+	broken                   []string
 }
 
 // resultRows returns the result as rows. A run with almost no questions is a failure of its
 // own, because it shows nothing.
 func (t *auctionTally) resultRows(n int) []AttackResult {
 	detail := fmt.Sprintf("%d auctions, %d judges, %d questions, %d awards moved, worst extra %.4f %% of %.1f %%, %d violations",
-		n, len(scriptedModels)+len(forgedAnswers), t.questions, t.moved, t.worst*100, float64(tieTolerance)/10, len(t.broken))
+		n, len(scriptedModels)+len(forgedAnswers), t.questions, t.changedAwards, t.worst*100, float64(tieTolerance)/10, len(t.broken))
 	if len(t.broken) > 0 {
 		detail += "; first: " + t.broken[0]
 	}
 	rows := []AttackResult{{ID: "fuzz", What: "auctions under hostile judges", Held: len(t.broken) == 0, Detail: detail}}
-	if n >= 1000 && (t.questions < n/50 || t.moved == 0) {
+	if n >= 1000 && (t.questions < n/50 || t.changedAwards == 0) {
 		rows = append(rows, AttackResult{ID: "fuzz", What: "the fuzz itself", Detail: "hardly any auction had a question, so nothing was shown"})
 	}
 	return rows
@@ -84,7 +84,7 @@ type auctionFuzzer struct {
 // newAuctionFuzzer draws a market with some sites and operator notes.
 func newAuctionFuzzer(rng *rand.Rand, sum *auctionTally) *auctionFuzzer {
 	f := &auctionFuzzer{rng: rng, sum: sum, now: startTime, senders: make(map[protocol.Party]*protocol.Sender)}
-	advice := market.Advice{Ease: tieTolerance, Purse: choiceBudget, Most: 3, Calls: 1 << 30}
+	advice := market.Advice{Ease: tieTolerance, MaxTotalExtra: choiceBudget, Most: 3, Calls: 1 << 30}
 	for i := range 2 + rng.IntN(4) {
 		site := fmt.Sprint("s", i)
 		f.sites = append(f.sites, site)
@@ -216,7 +216,7 @@ func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Mes
 		}
 		more := f.sendToMarket(who, what)
 		said = append(said, more...)
-		if !moves && f.awardMovedAlone(more) {
+		if !moves && f.judgeChangedOnlyAward(more) {
 			f.reportBroken("judge %d moved an award: %+v", k, what)
 		}
 	}
@@ -233,9 +233,9 @@ func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Mes
 // zeroClock is a clock for judges whose time does not matter.
 func zeroClock() time.Time { return time.Time{} }
 
-// awardMovedAlone reports whether an award was changed by a judge in a round with a single
+// judgeChangedOnlyAward reports whether an award was changed by a judge in a round with a single
 // award: with several, another question's answer could be the reason.
-func (f *auctionFuzzer) awardMovedAlone(said []protocol.Message) bool {
+func (f *auctionFuzzer) judgeChangedOnlyAward(said []protocol.Message) bool {
 	n, moved := 0, false
 	for _, m := range said {
 		if a, ok := m.Body.(protocol.Award); ok {
@@ -269,7 +269,7 @@ func (f *auctionFuzzer) countExtraCost(ask protocol.JudgeRequest, said []protoco
 			}
 		}
 		if a.Why.Code == protocol.ChosenByJudge {
-			f.sum.moved++
+			f.sum.changedAwards++
 		}
 	}
 }

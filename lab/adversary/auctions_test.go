@@ -81,7 +81,7 @@ func TestOnlyWhatIsOursCountsAsLate(t *testing.T) {
 
 // The instruments, tried by what must not be: each has to see it.
 func TestTheInstrumentsSee(t *testing.T) {
-	accomplice, err := replayBesideServers(t.Context(), []faultyserver.Misbehaviour{{Name: "a verdict that counts", Fault: "none", Do: faultyserver.FixedText(pickReply("k1"))}}) // which is waited for, also on a busy machine
+	accomplice, err := replayWithServers(t.Context(), []faultyserver.Misbehaviour{{Name: "a verdict that counts", Fault: "none", Do: faultyserver.FixedText(pickReply("k1"))}}) // which is waited for, also on a busy machine
 	if err != nil || len(accomplice.findingsAt(surfaceOutcome).broken) == 0 {
 		t.Errorf("a day that a verdict changed is %+v, %v", accomplice, err)
 	}

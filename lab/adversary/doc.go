@@ -17,7 +17,7 @@ import (
 type AttackResult struct {
 	ID      string `json:"id"`
 	Surface string `json:"surface,omitempty"` // "" if the attack has a single surface
-	Looks   int    `json:"looked_at,omitempty"`
+	Checks  int    `json:"looked_at,omitempty"`
 	What    string `json:"what"`
 	Held    bool   `json:"held"`
 	Detail  string `json:"detail,omitempty"` // a measurement, or what broke
@@ -64,8 +64,8 @@ func writeSurfaceMatrix(b *strings.Builder, rows []AttackResult) {
 		if !r.Held {
 			mark = "!"
 		}
-		cells[[2]string{r.ID, r.Surface}] = fmt.Sprint(r.Looks) + mark
-		sums[r.Surface] += r.Looks
+		cells[[2]string{r.ID, r.Surface}] = fmt.Sprint(r.Checks) + mark
+		sums[r.Surface] += r.Checks
 	}
 	for _, s := range allSurfaces {
 		if sums[string(s)] > 0 {

@@ -41,7 +41,7 @@ func TestTheSetOfAttacksHolds(t *testing.T) {
 	}
 	on := make(map[string]int)
 	for _, r := range rows {
-		on[r.Surface] += r.Looks
+		on[r.Surface] += r.Checks
 		if !r.Held {
 			t.Errorf("%s %s on %s: %s", r.ID, r.What, r.Surface, r.Detail)
 		}

@@ -88,7 +88,7 @@ func (s *attackFindings) resultRows(id, what string) (all []AttackResult) {
 		if !seen {
 			continue
 		}
-		r := AttackResult{ID: id, Surface: string(where), Looks: x.texts, What: what, Held: len(x.broken) == 0, Detail: fmt.Sprintf("%d looked at", x.texts)}
+		r := AttackResult{ID: id, Surface: string(where), Checks: x.texts, What: what, Held: len(x.broken) == 0, Detail: fmt.Sprintf("%d looked at", x.texts)}
 		if !r.Held {
 			r.Detail = strings.Join(x.broken, "; ")
 		}

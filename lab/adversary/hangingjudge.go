@@ -137,7 +137,7 @@ func runLiveMarket(ctx context.Context, judge *advisor.Judge, slow func(), more 
 // traders.
 func askingMarketConfig() market.Config {
 	return market.Config{
-		Advice: market.Advice{Ease: 100, Purse: 1000, Budget: judgeBudget, Calls: 1 << 30,
+		Advice: market.Advice{Ease: 100, MaxTotalExtra: 1000, Budget: judgeBudget, Calls: 1 << 30,
 			Notes: []market.TimedNote{{OperatorNotice: protocol.OperatorNotice{ID: "N1", Site: "oslo", Text: "prefer it"}}}},
 		Gather: gatherTime, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1},
 	}
@@ -197,10 +197,10 @@ func (w *awardTimer) timeAwards(said []protocol.Message) []protocol.Message {
 
 // A sellingSite bids one GPU for every job, at its price.
 type sellingSite struct {
-	site   string
-	money  protocol.Microdollars
-	sender protocol.Sender
-	hello  protocol.Time // next retransmission of the registration; far away once it is acknowledged
+	site             string
+	money            protocol.Microdollars
+	sender           protocol.Sender
+	nextRegistration protocol.Time // next retransmission of the registration; far away once it is acknowledged
 }
 
 // Step implements bus.Machine.
@@ -208,7 +208,7 @@ func (s *sellingSite) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 	switch b := m.Body.(type) {
 	case protocol.Confirm:
 		if b.Code == protocol.Acknowledged && b.Job == "" {
-			s.hello = 1 << 62
+			s.nextRegistration = 1 << 62
 		}
 	case protocol.CallForBids:
 		o := protocol.Bids{Round: b.Round, Capacity: []protocol.CapacityProfile{{Model: "V100", From: now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{100_000}, Total: 100_000}}}
@@ -226,16 +226,16 @@ func (s *sellingSite) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 
 // Tick implements bus.Machine.
 func (s *sellingSite) Tick(now protocol.Time) []protocol.Message {
-	s.hello = now.Add(50 * time.Millisecond)
+	s.nextRegistration = now.Add(50 * time.Millisecond)
 	return []protocol.Message{s.sender.NewMessage(now, protocol.Coordinator, protocol.RegisterSite{Site: s.site})}
 }
 
 // Due implements bus.Machine.
 func (s *sellingSite) Due() protocol.Time {
-	if s.hello == 1<<62 {
+	if s.nextRegistration == 1<<62 {
 		return 0
 	}
-	return max(s.hello, 1)
+	return max(s.nextRegistration, 1)
 }
 
 // A jobSubmitter submits jobs at fixed intervals.

@@ -121,7 +121,7 @@ func runCoordinator(ctx context.Context, log *slog.Logger, text string) error {
 		}
 	}
 	for who, machine := range tradingParties(text) {
-		port := bus.Reconnecting(ctx, server, who, log)
+		port := bus.NewReconnectingConn(ctx, server, who, log)
 		done.Go(func() { _ = bus.RunMachine(ctx, port, machine) }) // ends with ctx
 	}
 	for range 2 {

@@ -69,9 +69,9 @@ func tryLyingNarration(ctx context.Context, what string) (*attackFindings, error
 
 // contestedRecords returns the decisions of a run with bids from at least two sites.
 func contestedRecords(r replayedDay) (all []record.DecisionRecord) {
-	for i, id := range r.res.History.Jobs() {
-		rec, _ := r.res.History.Job(id)
-		for _, h := range rec.Hearings {
+	for i, id := range r.res.History.JobIDs() {
+		rec, _ := r.res.History.LatestJob(id)
+		for _, h := range rec.FullRounds {
 			if d, ok := record.FromRound(rec, h, i+1, 0); ok && d.Winner != nil && len(d.Bids) > 1 {
 				all = append(all, d)
 			}

@@ -20,7 +20,7 @@ func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 		Name: "attacked", Seed: 1, Start: startTime, End: startTime.Add(24 * time.Hour),
 		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
 	}
-	advice := market.Advice{Ease: 100, Purse: 100, Most: 4, Calls: 1 << 30}
+	advice := market.Advice{Ease: 100, MaxTotalExtra: 100, Most: 4, Calls: 1 << 30}
 	for i, name := range []string{"coal", "hydro", "solar"} {
 		constant := func(v int64) (points []protocol.Point) {
 			for h := range 96 {

@@ -105,7 +105,7 @@ func tryFaultyServer(ctx context.Context, what string) (*attackFindings, error) 
 		return tryLyingNarration(ctx, what)
 	}
 	ways, _ := serverFaults(what)
-	return replayBesideServers(ctx, ways)
+	return replayWithServers(ctx, ways)
 }
 
 // RunModelFailureDays replays a day with the model's port closed, days with each fault of a model
@@ -132,7 +132,7 @@ func RunModelFailureDays(ctx context.Context) ([]AttackResult, error) {
 	}
 	rows := []AttackResult{{ID: "closed", What: "a day with the model's port closed", Held: r.questionCount() > 0 && reflect.DeepEqual(r.res.Totals, plain.res.Totals),
 		Detail: fmt.Sprintf("%d questions; every figure of the day compared with the rule's", r.questionCount())}}
-	all, err := replayBesideServers(ctx, append(faultyserver.CommonFaults(), faultyserver.OpenAIFaults()...))
+	all, err := replayWithServers(ctx, append(faultyserver.CommonFaults(), faultyserver.OpenAIFaults()...))
 	if err != nil {
 		return nil, err
 	}
@@ -172,15 +172,15 @@ func replayRuleDay(ctx context.Context) (replayedDay, error) {
 	return replayScenario(ctx, s, advice, nil)
 }
 
-// replayBesideServers replays a day with each server behaviour and checks everything shown about it.
-func replayBesideServers(ctx context.Context, ways []faultyserver.Misbehaviour) (*attackFindings, error) {
+// replayWithServers replays a day with each server behaviour and checks everything shown about it.
+func replayWithServers(ctx context.Context, ways []faultyserver.Misbehaviour) (*attackFindings, error) {
 	seen := newAttackFindings("")
 	plain, err := replayRuleDay(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, way := range ways {
-		r, calls, err := replayBesideServer(ctx, way)
+		r, calls, err := replayWithServer(ctx, way)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -203,8 +203,8 @@ func replayBesideServers(ctx context.Context, ways []faultyserver.Misbehaviour) 
 	return seen, seen.inspectCoordinatorLogs(ctx, "")
 }
 
-// replayBesideServer replays the day with one server, and returns the number of its requests.
-func replayBesideServer(ctx context.Context, way faultyserver.Misbehaviour) (r replayedDay, calls int, err error) {
+// replayWithServer replays the day with one server, and returns the number of its requests.
+func replayWithServer(ctx context.Context, way faultyserver.Misbehaviour) (r replayedDay, calls int, err error) {
 	server, err := faultyserver.StartServer(way.Do)
 	if err != nil {
 		return r, 0, err

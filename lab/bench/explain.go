@@ -58,7 +58,7 @@ func ReadQuestions(file string, text []byte) ([]BenchQuestion, error) {
 
 // JudgeQuestions asks a run every question, with its names in place of $D, $J and the
 // others.
-func JudgeQuestions(l *query.Log, b *history.Book, all []BenchQuestion) []JudgedAnswer {
+func JudgeQuestions(l *query.Log, b *history.History, all []BenchQuestion) []JudgedAnswer {
 	names := bindSlots(b)
 	var out []JudgedAnswer
 	for _, q := range all {
@@ -172,27 +172,27 @@ func (n slotNames) hasUnfilledSlot(words string) bool {
 
 // bindSlots finds names for the slots in a run. A slot that the run has nothing for
 // gets the nearest it has: a job that waited for one that waits still.
-func bindSlots(b *history.Book) slotNames {
+func bindSlots(b *history.History) slotNames {
 	found := map[string]string{"$D": "", "$D2": "", "$D3": "", "$D4": "", "$D5": "", "$J": "", "$JW": "", "$A": "", "$B": "", "$C": "", "$S": "", "$T": "", "$DAY": "", "$H": "14:00"}
 	set := func(slot, name string) {
 		if found[slot] == "" {
 			found[slot] = name
 		}
 	}
-	for _, s := range b.Sites() {
+	for _, s := range b.SiteRecords() {
 		set("$S", s.Site)
 	}
-	for _, id := range b.Jobs() {
-		r, _ := b.Job(id)
-		d := r.Award()
+	for _, id := range b.JobIDs() {
+		r, _ := b.LatestJob(id)
+		d := r.CurrentAward()
 		set("$DAY", r.Job.Arrival.StdTime().Format("2006-01-02"))
 		set("$T", r.Job.Tenant)
-		if d == nil || len(r.Hearings) == 0 {
+		if d == nil || len(r.FullRounds) == 0 {
 			set("$JW", string(id))
 			continue
 		}
-		decision := fmt.Sprintf("D-%d", d.Said.Seq)
-		last := r.Hearings[len(r.Hearings)-1]
+		decision := fmt.Sprintf("D-%d", d.Message.Seq)
+		last := r.FullRounds[len(r.FullRounds)-1]
 		feasible := 0
 		other := ""
 		for _, x := range last.Answers {
@@ -216,7 +216,7 @@ func bindSlots(b *history.Book) slotNames {
 				set("$B", other)
 			}
 		}
-		if len(r.Hearings) > 1 && r.Hearings[0].Decision.Why.Code == protocol.CheaperLater {
+		if len(r.FullRounds) > 1 && r.FullRounds[0].Decision.Why.Code == protocol.CheaperLater {
 			set("$D5", decision)
 		}
 	}

@@ -37,7 +37,7 @@ var shortDay = sync.OnceValues(func() (p played, err error) {
 })
 
 // asked returns the short day, to be asked about.
-func asked(t *testing.T, totals ...history.Totals) (*query.Log, *history.Book) {
+func asked(t *testing.T, totals ...history.Totals) (*query.Log, *history.History) {
 	t.Helper()
 	day, err := shortDay()
 	if err != nil {
@@ -46,7 +46,7 @@ func asked(t *testing.T, totals ...history.Totals) (*query.Log, *history.Book) {
 	l, b := query.New(totals), history.New(history.Config{})
 	for _, m := range day.said {
 		l.Add(m)
-		b.Add(m)
+		b.AddMessage(m)
 	}
 	return l, b
 }

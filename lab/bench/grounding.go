@@ -50,7 +50,7 @@ func (g *GroundingCheck) CheckAnswersAndReasons(all []JudgedAnswer) []SurfaceGro
 		}
 		answers.addChecked(n, loose)
 	}
-	for _, id := range g.log.Book().Jobs() {
+	for _, id := range g.log.Book().JobIDs() {
 		n, loose := g.CheckJobReasons(id)
 		for i := range loose {
 			loose[i].ID = format.CleanText(string(id))
@@ -81,15 +81,15 @@ func WriteGrounding(w io.Writer, all []SurfaceGrounding) error {
 // another.
 func NewGroundingCheck(l *query.Log, first, last protocol.Time) *GroundingCheck {
 	g := &GroundingCheck{log: l, names: make(map[string]string), span: [2]protocol.Time{first, last}, cited: make(map[string][]groundFact)}
-	for _, s := range l.Book().Sites() {
+	for _, s := range l.Book().SiteRecords() {
 		g.names[format.CleanText(s.Site)] = "site"
 		g.sites = append(g.sites, s.Site)
 		for _, p := range s.Pools {
 			g.names[p.Model] = "model"
 		}
 	}
-	for _, id := range l.Book().Jobs() {
-		r, _ := l.Book().Job(id)
+	for _, id := range l.Book().JobIDs() {
+		r, _ := l.Book().LatestJob(id)
 		g.names[format.CleanText(string(id))] = "job"
 		g.names[format.CleanText(r.Job.Tenant)] = "tenant"
 		if r.Run != nil {
@@ -165,7 +165,7 @@ func (g *GroundingCheck) factsOfAnswer(a query.Answer) (all []groundFact) {
 	if q := a.Query; q != nil {
 		all = append(all, groundFact{q.Number, "count", ""}, groundFact{q.Long.Milliseconds(), "ms", ""}, groundFact{q.Within.Milliseconds(), "ms", ""},
 			groundFact{int64(q.At), "instant", ""}, groundFact{int64(q.From), "instant", ""}, groundFact{int64(q.To), "instant", ""})
-		if r, ok := g.log.Book().Job(q.Job); ok {
+		if r, ok := g.log.Book().LatestJob(q.Job); ok {
 			all = append(all, groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""})
 		}
 	}
@@ -385,7 +385,7 @@ func matchAmount(facts []groundFact, digits, unit, head string, near []string) s
 // CheckJobReasons holds the long text that `gridbid why` prints of a job to the records
 // of the decisions on it and to what was measured.
 func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose []UngroundedClaim) {
-	r, ok := g.log.Book().Job(id)
+	r, ok := g.log.Book().LatestJob(id)
 	if !ok {
 		return 0, nil
 	}
@@ -400,8 +400,8 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 		a.Figures = append(a.Figures, g.log.Answer(q).Figures...)
 	}
 	var decisions []string
-	for _, h := range r.Hearings {
-		decisions = append(decisions, record.DecisionID(h.Decision.Said.Seq))
+	for _, h := range r.FullRounds {
+		decisions = append(decisions, record.DecisionID(h.Decision.Message.Seq))
 	}
 	facts := slices.Concat(g.factsOfAnswer(a), g.factsOfDecisions(decisions), factsOfBids(r))
 	for part := range strings.SplitSeq(text.String(), "\n\n") {
@@ -428,14 +428,14 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 // factsOfBids is what sites offered for a job, in every round, and by how much terms
 // differ from what was decided.
 func factsOfBids(r history.JobRecord) (all []groundFact) {
-	all = append(all, groundFact{int64(r.Job.CPU), "thousandths", ""}, groundFact{r.Job.Run.Milliseconds(), "ms", ""}, groundFact{int64(len(r.Hearings)), "count", ""})
+	all = append(all, groundFact{int64(r.Job.CPU), "thousandths", ""}, groundFact{r.Job.Run.Milliseconds(), "ms", ""}, groundFact{int64(len(r.FullRounds)), "count", ""})
 	if r.Run != nil {
 		for _, d := range r.Run.Devices {
 			all = append(all, groundFact{int64(d), "count", ""})
 		}
 	}
 	holds := make(map[protocol.Code]int64)
-	for _, h := range r.Hearings {
+	for _, h := range r.FullRounds {
 		all = append(all, groundFact{int64(h.Round), "count", ""})
 		if h.Decision.Kind == "award" {
 			all = append(all, groundFact{h.Decision.Option.Start.Sub(r.Job.Arrival).Milliseconds(), "ms", ""})
@@ -445,7 +445,7 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 			all = append(all, groundFact{holds[h.Decision.Why.Code], "count", ""})
 		}
 	}
-	for _, h := range r.Hearings {
+	for _, h := range r.FullRounds {
 		won := h.Decision.Option.Terms
 		for _, s := range h.Answers {
 			of := func(v int64, unit string) { all = append(all, groundFact{v, unit, "site/" + s.Site}) }

@@ -52,7 +52,7 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, say f
 			return nil, fmt.Errorf("bench: %s has no site %q", s.Name, name)
 		}
 	}
-	play := func(site string, price protocol.Milli, pay accounts.Payment) (*history.Book, float64, error) {
+	play := func(site string, price protocol.Milli, pay accounts.Payment) (*history.History, float64, error) {
 		x := s
 		x.Sites = slices.Clone(s.Sites)
 		for i := range x.Sites {
@@ -95,14 +95,14 @@ const (
 )
 
 // misreportRowOf adds up what a site earned in a run.
-func misreportRowOf(book *history.Book, site string, pay accounts.Payment) MisreportRow {
+func misreportRowOf(book *history.History, site string, pay accounts.Payment) MisreportRow {
 	out := MisreportRow{Site: site, Paid: paidByBid}
 	if pay == accounts.Settled {
 		out.Paid = paidByMeasurement
 	}
-	for _, id := range book.Jobs() {
-		r, _ := book.Job(id)
-		a := r.Award()
+	for _, id := range book.JobIDs() {
+		r, _ := book.LatestJob(id)
+		a := r.CurrentAward()
 		if a == nil || r.Run == nil || r.Run.Site != site || r.State != history.Ended {
 			continue
 		}
@@ -128,17 +128,17 @@ func misreportRowOf(book *history.Book, site string, pay accounts.Payment) Misre
 // site's cheapest option would have cost the market less; nothing if there was
 // no such option, or if it was cheaper already and lost for want of room.
 func winnersMargin(r history.JobRecord, a history.Decision) (dollars float64, rival bool) {
-	for _, h := range r.Hearings {
+	for _, h := range r.FullRounds {
 		if h.Round != a.Round {
 			continue
 		}
-		total := func(p history.Priced) protocol.Microdollars { return p.Terms.Total() + p.Room }
+		total := func(p history.PricedOption) protocol.Microdollars { return p.Terms.Total() + p.Room }
 		least := total(a.Option)
 		for _, answer := range h.Answers {
 			if answer.Site == a.Site || len(answer.Options) == 0 || answer.Late {
 				continue
 			}
-			best := total(slices.MinFunc(answer.Options, func(x, y history.Priced) int { return int(total(x) - total(y)) }))
+			best := total(slices.MinFunc(answer.Options, func(x, y history.PricedOption) int { return int(total(x) - total(y)) }))
 			if more := (best - least).InDollars(); !rival || more < dollars {
 				dollars, rival = more, true
 			}

@@ -92,9 +92,9 @@ func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) 
 		wait = append(wait, r.Totals.WaitS.Mean/3600)
 		best := true
 		for _, o := range days[dayKey(r)] {
-			best = best && (o.JobsUSD >= r.JobsUSD || !o.Totals.Usual())
+			best = best && (o.JobsUSD >= r.JobsUSD || !o.Totals.HasDefaultKnowledge())
 		}
-		if best && r.Totals.Usual() {
+		if best && r.Totals.HasDefaultKnowledge() {
 			s.Best++
 		}
 	}

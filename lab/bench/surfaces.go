@@ -39,7 +39,7 @@ func (g *GroundingCheck) CheckSurfaces(ctx context.Context, said []protocol.Mess
 	all := []SurfaceGrounding{g.checkConversation(asked)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	run := tail.Start(ctx, func(_ context.Context, from uint64, each func(protocol.Message) error) error {
+	run := tail.StartReading(ctx, func(_ context.Context, from uint64, each func(protocol.Message) error) error {
 		for _, m := range said[from:] {
 			if err := each(m); err != nil {
 				return err
@@ -48,11 +48,11 @@ func (g *GroundingCheck) CheckSurfaces(ctx context.Context, said []protocol.Mess
 		return nil
 	}, totals)
 	select {
-	case <-run.Over():
+	case <-run.ReadingDone():
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if err := run.Look(ctx, func(d *timeline.Diary) { d.Set(st) }); err != nil {
+	if err := run.ViewTimeline(ctx, func(d *timeline.Timeline) { d.SetReplay(st) }); err != nil {
 		return nil, err
 	}
 	page := page.NewPageHandler(run, page.Options{Title: "grounded"})
@@ -200,16 +200,16 @@ func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedCla
 // factsOfJob returns what is known of a job: what was offered and decided in each
 // of its rounds, and what its runs took.
 func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
-	r, ok := g.log.Book().Job(id)
+	r, ok := g.log.Book().LatestJob(id)
 	if !ok {
 		return nil
 	}
 	all := append(factsOfBids(r), groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""}, groundFact{int64(r.Job.TotalGPUMilli()), "thousandths", ""})
-	for _, h := range r.Hearings {
+	for _, h := range r.FullRounds {
 		d := h.Decision
-		all = append(all, groundFact{int64(d.Said.At), "instant", ""}, groundFact{int64(d.Proof.Primal), "microdollars", ""}, groundFact{int64(d.Proof.Bound), "microdollars", ""}, groundFact{int64(d.Proof.Jobs), "count", ""})
+		all = append(all, groundFact{int64(d.Message.At), "instant", ""}, groundFact{int64(d.Proof.Primal), "microdollars", ""}, groundFact{int64(d.Proof.Bound), "microdollars", ""}, groundFact{int64(d.Proof.Jobs), "count", ""})
 	}
-	all = append(all, groundFact{int64(len(r.Hearings)), "count", ""})
+	all = append(all, groundFact{int64(len(r.FullRounds)), "count", ""})
 	for _, name := range []string{"bill", "times"} {
 		all = append(all, g.factsOfAnswerAndContext(g.log.Answer(ask.Query{Ask: name, Job: id}))...)
 	}
@@ -223,7 +223,7 @@ func (g *GroundingCheck) checkMCPTools(ctx context.Context, run *tail.Run, asked
 		calls = append(calls, mcp.Call{Tool: "ask", Args: map[string]any{"question": e.Asked}})
 	}
 	i := 0
-	err := mcp.Probe(ctx, run, calls, func(_, text string) {
+	err := mcp.ProbeServer(ctx, run, calls, func(_, text string) {
 		if i < len(asked) {
 			e := asked[i]
 			n, loose := g.checkPrintedAnswer(e, text)
@@ -270,7 +270,7 @@ func (g *GroundingCheck) checkReport(totals []history.Totals) (of SurfaceGroundi
 	defer func() { _ = os.RemoveAll(folder) }()
 	day := report.ReplayReport{Scenario: "grounded", Start: g.span[0], End: g.span[0].Add(24 * time.Hour)}
 	gpus := protocol.Milli(0)
-	for _, s := range g.log.Book().Sites() {
+	for _, s := range g.log.Book().SiteRecords() {
 		x := report.SiteSignals{Name: s.Site}
 		for _, p := range s.Pools {
 			x.GPUs += protocol.Milli(p.GPUs) * 1000

@@ -72,7 +72,7 @@ var (
 // plantedOnSurfaces plants figures ten times as high and other times into what is
 // shown, one at a time. A surface whose check stops seeing them fails here.
 func plantedOnSurfaces(t *testing.T, g *GroundingCheck, said []protocol.Message, totals []history.Totals, all []JudgedAnswer) {
-	run := tail.Start(t.Context(), func(_ context.Context, from uint64, each func(protocol.Message) error) error {
+	run := tail.StartReading(t.Context(), func(_ context.Context, from uint64, each func(protocol.Message) error) error {
 		for _, m := range said[from:] {
 			if err := each(m); err != nil {
 				return err
@@ -80,7 +80,7 @@ func plantedOnSurfaces(t *testing.T, g *GroundingCheck, said []protocol.Message,
 		}
 		return nil
 	}, totals)
-	<-run.Over()
+	<-run.ReadingDone()
 	page := page.NewPageHandler(run, page.Options{})
 	type check struct {
 		text string

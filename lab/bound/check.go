@@ -241,8 +241,8 @@ func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job,
 	move, paid, emitted := k.network.TransferNeeds(j, site.Name)
 	r := runOption{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), config: w}
 	r.power = float64(k.truth(j.ID, w.Power)) / 1e6
-	r.moved = float64(paid + k.weights.CarbonCost(emitted))
-	r.fixed = r.moved - jobRoundingError - (math.Ceil((w.Run+move).Hours())+1)*hourlyRoundingBound(k.weights)
+	r.transferCost = float64(paid + k.weights.CarbonCost(emitted))
+	r.fixed = r.transferCost - jobRoundingError - (math.Ceil((w.Run+move).Hours())+1)*hourlyRoundingBound(k.weights)
 	if j.GPUs == 0 {
 		return []runOption{r}
 	}
@@ -264,15 +264,15 @@ func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job,
 
 // A runOption is one way of one job on one kind of node.
 type runOption struct {
-	k            *certificateChecker
-	j            protocol.Job
-	config       capacity.RunConfig
-	site         int
-	grid         *siteTariff
-	room         []protocol.Microdollars
-	length       protocol.Time
-	power, part  float64 // kilowatts: of the job, and of keeping its node awake
-	fixed, moved float64 // cost independent of time; the part of it for moving the input
+	k                   *certificateChecker
+	j                   protocol.Job
+	config              capacity.RunConfig
+	site                int
+	grid                *siteTariff
+	room                []protocol.Microdollars
+	length              protocol.Time
+	power, part         float64 // kilowatts: of the job, and of keeping its node awake
+	fixed, transferCost float64 // cost independent of time; the part of it for moving the input
 }
 
 // cheapestStart tries all starts at which the piecewise linear cost can be minimal: the

@@ -24,7 +24,7 @@ func (k *certificateChecker) leastCostInParts(j protocol.Job, all []runOption, n
 		if len(p.runs) == 0 {
 			continue
 		}
-		best = min(best, p.leastCost(p.runs[0].moved-2*p.hidden, best))
+		best = min(best, p.leastCost(p.runs[0].transferCost-2*p.hidden, best))
 	}
 	p.runs = all
 	if moving := k.leastMoveCost(j, all); !math.IsInf(moving, 1) {

@@ -90,7 +90,7 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 		if !ok {
 			return CostBreakdown{}, fmt.Errorf("bound: job %s is not in scenario %.12s: explain a run of the same scenario", r.Job, s.Hash)
 		}
-		e.bookJob(s.Jobs[i], &p.jobs[i], r)
+		e.attributeJob(s.Jobs[i], &p.jobs[i], r)
 	}
 	// What no group or site explains remains in RestUSD.
 	out.RestUSD = out.JobsUSD - out.BoundUSD
@@ -146,8 +146,8 @@ func (e *gapExplainer) slotOf(t protocol.Time) float64 {
 	return float64(t-e.from) / float64(slotLength.Milliseconds())
 }
 
-// bookJob adds what one job paid beyond its best choice to its group.
-func (e *gapExplainer) bookJob(j protocol.Job, w *jobModel, run scenarios.CompletedJob) {
+// attributeJob adds what one job paid beyond its best choice to its group.
+func (e *gapExplainer) attributeJob(j protocol.Job, w *jobModel, run scenarios.CompletedJob) {
 	g := e.groupOf(j)
 	g.Jobs++
 	delay, late := e.weights.DelayAndLateCost(j, run.Started, run.Ended)
@@ -156,7 +156,7 @@ func (e *gapExplainer) bookJob(j protocol.Job, w *jobModel, run scenarios.Comple
 	paid, pool := 0.0, -1
 	for _, r := range append(slices.Clone(run.PausedSegments), run) {
 		var v float64
-		v, pool = e.bookRun(j, w, r)
+		v, pool = e.attributeRun(j, w, r)
 		paid += v
 		g.GPUHours += w.gpus * (e.slotOf(r.Ended) - e.slotOf(r.Started)) * slotHours
 	}
@@ -173,9 +173,9 @@ func (e *gapExplainer) bookJob(j protocol.Job, w *jobModel, run scenarios.Comple
 	g.HourUSD += (paid - thus) / 1e6
 }
 
-// bookRun returns what a run paid, capacity included, and its pool. It also adds the
+// attributeRun returns what a run paid, capacity included, and its pool. It also adds the
 // held capacity to used.
-func (e *gapExplainer) bookRun(j protocol.Job, w *jobModel, r scenarios.CompletedJob) (paid float64, pool int) {
+func (e *gapExplainer) attributeRun(j protocol.Job, w *jobModel, r scenarios.CompletedJob) (paid float64, pool int) {
 	start, end := e.slotOf(r.Started), e.slotOf(r.Ended)
 	paid, pool = float64(r.Cost), e.poolOfRun(j, r)
 	if pool >= 0 {

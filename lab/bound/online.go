@@ -69,10 +69,10 @@ func (s *clairvoyantSchedule) replanJobs(open []int, pay bool) {
 		return
 	}
 	for _, i := range open {
-		s.bookPlacement(i, -1)
+		s.occupyPlacement(i, -1)
 	}
 	for k, i := range open {
 		s.placements[i] = before[k]
-		s.bookPlacement(i, 1)
+		s.occupyPlacement(i, 1)
 	}
 }

@@ -77,7 +77,7 @@ func against(t *testing.T, s spec.Scenario) Certificate {
 }
 
 // alone holds each job to its own least, and returns how often jobs were paused.
-func alone(t *testing.T, s spec.Scenario, p *boundProblem, policy string, b *history.Book) (parts int) {
+func alone(t *testing.T, s spec.Scenario, p *boundProblem, policy string, b *history.History) (parts int) {
 	ran := make(map[protocol.JobID]scenarios.CompletedJob)
 	for _, r := range scenarios.CompletedJobs(b, scenarios.MarketWeights(s)) {
 		ran[r.Job] = r

@@ -24,7 +24,7 @@ type pauseRules struct {
 	pauseOverhead float64   // work that each pause adds, as a fraction of the job
 	length        float64   // duration of a pause, in slots; no segment is shorter
 	hidden        float64   // rounding error of a segment's bill
-	moved         []float64 // cost of moving the input, by site
+	transferCosts []float64 // cost of moving the input, by site
 	moving        float64   // lowest cost of moving the paused job between two sites
 }
 
@@ -73,7 +73,7 @@ func (m *scenarioModeller) pauseRulesOf(j protocol.Job, x *jobModel) pauseRules 
 		may[x.configs[k].site] = true
 	}
 	for from, site := range m.scenario.Sites {
-		r.moved = append(r.moved, cost(j, from))
+		r.transferCosts = append(r.transferCosts, cost(j, from))
 		for to := range may {
 			if from != to && may[from] && may[to] {
 				r.moving = min(r.moving, cost(j.RemainderAfterPause(site.Name, j.Run), to))
@@ -95,7 +95,7 @@ func (p *boundProblem) addPausedRuns(j *jobModel, r pauseRules) {
 		bySite[w.site], all = append(bySite[w.site], l), append(all, l)
 	}
 	for i, lanes := range bySite {
-		p.addPausedRun(j, r, lanes, r.moved[i])
+		p.addPausedRun(j, r, lanes, r.transferCosts[i])
 	}
 	if !math.IsInf(r.moving, 1) {
 		p.addPausedRun(j, r, all, r.moving)

@@ -30,11 +30,11 @@ func interruptible(t *rapid.T) *boundProblem {
 // can lets a job be paused.
 func can(p *boundProblem, j *jobModel) {
 	r := pauses
-	r.moved = make([]float64, len(p.sites))
+	r.transferCosts = make([]float64, len(p.sites))
 	for k := range j.configs {
 		w := &j.configs[k]
 		w.run = w.length
-		r.moved[w.site] = w.fixed
+		r.transferCosts[w.site] = w.fixed
 	}
 	p.addPausedRuns(j, r)
 }

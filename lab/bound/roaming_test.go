@@ -36,7 +36,7 @@ func (r roamer) Clear(round auction.Round) auction.Outcome {
 }
 
 // roam plays a scenario under a rule whose jobs wander.
-func roam(t *testing.T, s spec.Scenario, rule string, every time.Duration) *history.Book {
+func roam(t *testing.T, s spec.Scenario, rule string, every time.Duration) *history.History {
 	t.Helper()
 	st, err := scenarios.BuildTestbed(s, rule+"/perfect")
 	if err != nil {
@@ -47,12 +47,12 @@ func roam(t *testing.T, s spec.Scenario, rule string, every time.Duration) *hist
 	book := history.New(history.Config{})
 	_, err = loop.Run(t.Context(), new(membus.Bus), st.Parties, loop.Config{
 		Start: st.Start, Latest: st.MeteredUntil.Add(scenarios.MaxReplayOverrun), Done: st.AllDone,
-		Record: func(m protocol.Message) error { book.Add(m); return nil },
+		Record: func(m protocol.Message) error { book.AddMessage(m); return nil },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if wrong := book.Check(scenarios.NodesOf(s)); len(wrong) > 0 {
+	if wrong := book.CheckInvariants(scenarios.NodesOf(s)); len(wrong) > 0 {
 		t.Fatal(wrong)
 	}
 	return book
@@ -81,7 +81,7 @@ func TestJobsThatWanderDoNotBeatTheBound(t *testing.T) {
 					}
 				}
 			}
-			sum := book.Totals(scenarios.RunMetadata(day, rule))
+			sum := book.ComputeTotals(scenarios.RunMetadata(day, rule))
 			if sum.JobsUSD < of.BoundUSD || sum.ObjectiveUSD < with.BoundUSD {
 				t.Errorf("%s: jobs cost $%.4f, with idle nodes $%.4f; the bounds are $%.4f and $%.4f", rule, sum.JobsUSD, sum.ObjectiveUSD, of.BoundUSD, with.BoundUSD)
 			}

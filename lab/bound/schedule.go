@@ -81,8 +81,8 @@ func (s *clairvoyantSchedule) bestFitNode(pool int, milli int32, start, length f
 	return best
 }
 
-// bookPlacement takes the capacity of a job's place, or returns it with sign -1.
-func (s *clairvoyantSchedule) bookPlacement(i int, sign int32) {
+// occupyPlacement takes the capacity of a job's place, or returns it with sign -1.
+func (s *clairvoyantSchedule) occupyPlacement(i int, sign int32) {
 	x := s.placements[i]
 	if x.config < 0 || x.node < 0 {
 		return
@@ -144,7 +144,7 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 		}
 	}
 	s.placements[i] = best
-	s.bookPlacement(i, 1)
+	s.occupyPlacement(i, 1)
 	return best.config >= 0
 }
 
@@ -194,11 +194,11 @@ func (s *clairvoyantSchedule) improveSchedule(order []int, rounds int) {
 			continue
 		}
 		for _, i := range part {
-			s.bookPlacement(i, -1)
+			s.occupyPlacement(i, -1)
 		}
 		for _, i := range part {
 			s.placements[i] = before[i]
-			s.bookPlacement(i, 1)
+			s.occupyPlacement(i, 1)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (s *clairvoyantSchedule) improveSchedule(order []int, rounds int) {
 // reinsertJobs removes jobs and places them anew, in their order.
 func (s *clairvoyantSchedule) reinsertJobs(jobs []int, pay bool) {
 	for _, i := range jobs {
-		s.bookPlacement(i, -1)
+		s.occupyPlacement(i, -1)
 	}
 	for _, i := range jobs {
 		s.placeJob(i, pay)

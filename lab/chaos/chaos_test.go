@@ -144,7 +144,7 @@ func (s *stage) open(jobs []string) (open []jobstatus.Job, none bool) {
 	}
 	for _, id := range jobs {
 		j := jobstatus.Job{ID: protocol.JobID(id)}
-		if code, err := ask(s.desks[i], http.MethodGet, "/v1/jobs/"+id, nil, &j); err != nil || code != http.StatusOK || !j.Over() {
+		if code, err := ask(s.desks[i], http.MethodGet, "/v1/jobs/"+id, nil, &j); err != nil || code != http.StatusOK || !j.HasEnded() {
 			open = append(open, j)
 		}
 	}

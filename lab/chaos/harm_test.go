@@ -170,6 +170,6 @@ func (s *stage) heard(name string) func(time.Time) bool {
 			return false
 		}
 		_, err := ask(s.desks[i], http.MethodGet, "/v1/sites", nil, &all)
-		return err == nil && slices.ContainsFunc(all, func(x jobstatus.Site) bool { return x.Name == name && x.Heard > protocol.FromStdTime(since) })
+		return err == nil && slices.ContainsFunc(all, func(x jobstatus.Site) bool { return x.Name == name && x.LastMessage > protocol.FromStdTime(since) })
 	}
 }

@@ -65,9 +65,9 @@ type LiveSite struct {
 	Queue      *queue.Config         // takes in Jobs of the cluster; nil is none
 }
 
-// build returns the parties of a site, as cluster-agent builds them.
-func (x LiveSite) build() (runtime.Config, error) {
-	return kubesite.Build(kubesite.Config{
+// buildSite returns the parties of a site, as cluster-agent builds them.
+func (x LiveSite) buildSite() (runtime.Config, error) {
+	return kubesite.BuildSite(kubesite.Config{
 		SiteConfig: runtime.SiteConfig{Site: x.Config.Site, Folder: x.DataDir, Power: x.Power},
 		Kubeconfig: x.Kubeconfig, Executor: x.Config, Queue: x.Queue,
 	}, runtime.LocalParty{Service: x.constantSignals().Run})
@@ -75,7 +75,7 @@ func (x LiveSite) build() (runtime.Config, error) {
 
 // StartSite starts a site. Stop kills it, with no farewell.
 func (s *LiveTestbed) StartSite(ctx context.Context, x LiveSite) (stop func(), err error) {
-	cfg, err := x.build()
+	cfg, err := x.buildSite()
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: MultiKueueConfig, metadata: {name: sites}, spec: {clusters: [cluster-lyon, cluster-oslo]}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: sites}, spec: {controllerName: kueue.x-k8s.io/multikueue, parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: sites}}}`)
-	typed, untyped, err := kube.Connect(manager.AgentKubeconfig("plugin", "default"))
+	typed, untyped, err := kube.ConnectCluster(manager.AgentKubeconfig("plugin", "default"))
 	manager.FailOnError(err)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	cfg := runtime.Config{Site: "hub", DataDir: t.TempDir(), FederationBus: hub, Log: log, Queue: kubesite.ServeQueue(queue.Config{

@@ -24,7 +24,7 @@ import (
 //   - After the faults every job ends, and its submitter is notified.
 type faultOracle struct {
 	run       *faultRun
-	jobs      map[protocol.JobID]*jobFate
+	jobs      map[protocol.JobID]*observedJob
 	has       map[string]capacity.Node
 	sites     []string
 	clusters  map[string]*observedCluster
@@ -32,8 +32,8 @@ type faultOracle struct {
 	over      protocol.Time // since when all jobs have ended
 }
 
-// A jobFate is the observed history of a job.
-type jobFate struct {
+// An observedJob is the observed history of a job.
+type observedJob struct {
 	submissionDurable bool            // its submission is on the stream
 	outcome           string          // on the stream
 	site              string          // where it runs now; "" nowhere
@@ -66,9 +66,9 @@ type observedCluster struct {
 // expectJob registers a job that will be submitted.
 func (o *faultOracle) expectJob(j protocol.Job) {
 	if o.jobs == nil {
-		o.jobs, o.has, o.clusters = make(map[protocol.JobID]*jobFate), make(map[string]capacity.Node), make(map[string]*observedCluster)
+		o.jobs, o.has, o.clusters = make(map[protocol.JobID]*observedJob), make(map[string]capacity.Node), make(map[string]*observedCluster)
 	}
-	o.jobs[j.ID] = &jobFate{epochsSeen: make(map[uint64]bool)}
+	o.jobs[j.ID] = &observedJob{epochsSeen: make(map[uint64]bool)}
 	o.run.sum.Jobs++
 }
 

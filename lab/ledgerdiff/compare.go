@@ -18,10 +18,10 @@ type comparison struct {
 	right    string
 }
 
-func (c comparison) equal() bool { return c.left == "" && c.right == "" }
+func (c comparison) isEqual() bool { return c.left == "" && c.right == "" }
 
-func (c comparison) describe(without string) string {
-	if c.equal() {
+func (c comparison) describeResult(without string) string {
+	if c.isEqual() {
 		return fmt.Sprintf("%d messages, %d awards among them, are equal%s\n", c.messages, c.awards, without)
 	}
 	return fmt.Sprintf("message %d differs%s:\n< %s\n> %s\n", c.messages+1, without, c.left, c.right)
@@ -42,11 +42,11 @@ func comparePrinted(a, b string, ignore []keyPath) (comparison, error) {
 	defer right.file.Close()
 	var c comparison
 	for {
-		x, err := left.next()
+		x, err := left.nextMessage()
 		if err != nil {
 			return c, err
 		}
-		y, err := right.next()
+		y, err := right.nextMessage()
 		if err != nil {
 			return c, err
 		}
@@ -92,9 +92,9 @@ func openPrinted(name string, ignore []keyPath) (*printed, error) {
 	return &printed{name: name, file: file, lines: bufio.NewReaderSize(file, 1<<20), ignore: ignore}, nil
 }
 
-// next returns the next message without the keys to ignore, its keys in order, or nil
+// nextMessage returns the next message without the keys to ignore, its keys in order, or nil
 // at the end of the file.
-func (p *printed) next() ([]byte, error) {
+func (p *printed) nextMessage() ([]byte, error) {
 	line, err := p.lines.ReadBytes('\n')
 	if err == io.EOF && len(line) == 0 {
 		return nil, nil

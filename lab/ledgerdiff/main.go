@@ -55,8 +55,8 @@ func run(args []string, out, problems io.Writer) int {
 	if len(keys) > 0 {
 		without = " without " + strings.Join(strings.Split(*ignore, ","), " and ")
 	}
-	fmt.Fprint(out, found.describe(without))
-	if !found.equal() {
+	fmt.Fprint(out, found.describeResult(without))
+	if !found.isEqual() {
 		return exitDiffer
 	}
 	return exitEqual

@@ -92,8 +92,8 @@ func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]s
 			first[b.Job] = m
 		}
 	}
-	for _, id := range slices.Backward(l.Book().Jobs()) {
-		r, _ := l.Book().Job(id)
+	for _, id := range slices.Backward(l.Book().JobIDs()) {
+		r, _ := l.Book().LatestJob(id)
 		m, ok := first[id]
 		if !ok || r.State != history.Ended || len(r.Rounds) != 1 || held == "" {
 			continue

@@ -30,7 +30,7 @@ type loadFederation struct {
 	awards   chan protocol.JobID
 	bids     bidTimes
 	seen     trafficCounts
-	stages   stageTimer
+	stages   phaseTimer
 	all      sync.WaitGroup
 	submit   func(id protocol.JobID) error
 }
@@ -46,7 +46,7 @@ func (f *loadFederation) startParties(ctx context.Context) error {
 	d := api.New()
 	f.all.Go(func() {
 		_ = leader.RunWhenElected(ctx, leader.Config{
-			Bus: f.dialServer(), API: d, Log: quiet, OnSent: f.countTraffic, Recorder: &f.stages, Took: f.stages.observe,
+			Bus: f.dialServer(), API: d, Log: quiet, OnSent: f.countTraffic, Recorder: &f.stages, OnInput: f.stages.observeInput,
 			EventLog: eventlog.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
 			Market: market.Config{Gather: -1, // a real one waits a second, which would hide what is measured
 				Terms: scenarios.MarketWeights(f.scenario)},

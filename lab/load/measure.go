@@ -44,7 +44,7 @@ type loadResult struct {
 	DurableAim        time.Duration  `json:"durable_aim_ns"`
 	JobsPerSecond     float64        `json:"jobs_per_second"`
 	AuctionsPerSecond float64        `json:"auctions_per_second"`
-	Stages            []stageLatency `json:"stages"` // phases of the award
+	Stages            []phaseLatency `json:"stages"` // phases of the award
 }
 
 // batchCount is the number of alternations between awards and floors, so that other load
@@ -95,7 +95,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 		}
 		awards = append(awards, took...)
 		// Let the batch's jobs end, so that the floor has the machine to itself.
-		if err := sleepContext(ctx, settleTime); err != nil {
+		if err := sleepContext(ctx, drainTime); err != nil {
 			return r, err
 		}
 		for _, to := range []struct {
@@ -112,7 +112,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 	}
 	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n)
 	r.Aim, r.DurableAim = 3*r.Floor.P99+r.Bids, 3*r.Durable.P99+r.Bids
-	r.Stages = f.stages.stageLatencies()
+	r.Stages = f.stages.phaseLatencies()
 	// Throughput is measured last: its load would disturb the times above.
 	rounds, began := f.seen.rounds.Load(), time.Now()
 	if err := f.submitConcurrently(ctx, burst, 64); err != nil {
@@ -127,9 +127,9 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 // first.
 const warmUpAwards = 10
 
-// settleTime is the time after which the jobs of a batch have ended. Floors are measured
+// drainTime is the time after which the jobs of a batch have ended. Floors are measured
 // while the federation is idle.
-const settleTime = 1200 * time.Millisecond
+const drainTime = 1200 * time.Millisecond
 
 // sleepContext waits for a duration or until ctx ends.
 func sleepContext(ctx context.Context, d time.Duration) error {
@@ -192,7 +192,7 @@ func loadSites(n int) (spec.Scenario, error) {
 	if err != nil {
 		return s, err
 	}
-	s = scenarios.Shifted(s, protocol.FromStdTime(time.Now()).Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
+	s = scenarios.ShiftScenario(s, protocol.FromStdTime(time.Now()).Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
 	of := s.Sites
 	s.Sites = nil
 	for i := range n {

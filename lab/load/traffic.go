@@ -29,22 +29,22 @@ func (t *timedAgent) Step(now protocol.Time, m protocol.Message) []protocol.Mess
 
 // bidTimes collects the times to compute bids.
 type bidTimes struct {
-	mu   sync.Mutex
-	took []time.Duration
+	mu        sync.Mutex
+	durations []time.Duration
 }
 
 // addTime adds one time.
 func (b *bidTimes) addTime(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.took = append(b.took, d)
+	b.durations = append(b.durations, d)
 }
 
 // clearTimes drops the measurements, such as those of the warm-up.
 func (b *bidTimes) clearTimes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.took = b.took[:0]
+	b.durations = b.durations[:0]
 }
 
 // roundTime returns the time that the bids of n sites take on this machine's processors:
@@ -53,7 +53,7 @@ func (b *bidTimes) roundTime(n int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var sums []time.Duration
-	for some := range slices.Chunk(b.took, n) {
+	for some := range slices.Chunk(b.durations, n) {
 		sum, longest := time.Duration(0), slices.Max(some)
 		for _, d := range some {
 			sum += d

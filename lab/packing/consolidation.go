@@ -20,8 +20,8 @@ func (s *churnStudy) canMove(j *runningJob, now int64) bool {
 	return j.Moves && j.Request.GPUs > 0 && j.end-now >= 2*s.o.MoveCost
 }
 
-// bookMove records that job n continues at p and ends later by the cost of a move.
-func (s *churnStudy) bookMove(n int, p fgd.Placement, now int64) {
+// recordMove records that job n continues at p and ends later by the cost of a move.
+func (s *churnStudy) recordMove(n int, p fgd.Placement, now int64) {
 	j := s.runningJobs[n]
 	j.p = p
 	j.end += s.o.MoveCost
@@ -52,7 +52,7 @@ func (s *churnStudy) consolidateJobs(now int64) {
 			continue
 		}
 		s.takePlacement(q.Placement)
-		s.bookMove(n, q.Placement, now)
+		s.recordMove(n, q.Placement, now)
 		moves--
 	}
 }
@@ -129,7 +129,7 @@ func (s *churnStudy) clearNode(r fgd.Request, node int, jobs []int, now int64) (
 	}
 	for i, n := range jobs { // otherwise the job stayed in place
 		if gone[i].Node != node || gone[i].Devices != s.runningJobs[n].p.Devices { // else it stayed
-			s.bookMove(n, gone[i], now)
+			s.recordMove(n, gone[i], now)
 			s.movesLeft--
 		}
 	}

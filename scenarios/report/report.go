@@ -144,7 +144,7 @@ func ComparisonText(d ReplayReport) string {
 	}
 	var rivals []history.Totals
 	for _, p := range d.Policies {
-		if p.Totals.Usual() {
+		if p.Totals.HasDefaultKnowledge() {
 			rivals = append(rivals, p.Totals)
 		}
 	}

@@ -94,14 +94,14 @@ func writeTableBlock(out *bufio.Writer, all []history.Totals, columns []totalsCo
 func (c totalsColumn) markBest(all []history.Totals) []string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range all {
-		if t.Usual() {
+		if t.HasDefaultKnowledge() {
 			low, high = min(low, c.value(t)), max(high, c.value(t))
 		}
 	}
 	marks := make([]string, len(all))
 	for i, t := range all {
 		marks[i] = " "
-		if c.lower && t.Usual() && c.show(low) != c.show(high) && c.show(c.value(t)) == c.show(low) {
+		if c.lower && t.HasDefaultKnowledge() && c.show(low) != c.show(high) && c.show(c.value(t)) == c.show(low) {
 			marks[i] = "*"
 		}
 	}

@@ -35,7 +35,7 @@ func (f *SignalPublisher) BeginIncarnation(life uint32) { f.sender.Incarnation =
 
 // AddSeries publishes a series of one quantity on the schedule of m.
 func (f *SignalPublisher) AddSeries(what protocol.Quantity, s forecast.Series, m forecast.Market) {
-	f.lines = append(f.lines, publishedQuantity{quantity: what, series: forecast.NewFeed(s, m)})
+	f.lines = append(f.lines, publishedQuantity{quantity: what, series: forecast.NewSeriesPublisher(s, m)})
 }
 
 // AddServiceForecasts publishes a service's forecasts of one quantity, each bulletin at its

@@ -26,38 +26,38 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	if p.Spec.SchedulerName != kube.SchedulerName {
 		return nil, nil // its own scheduler binds it, where its template was told to go
 	}
-	node := b.inv.Node(r.Launch.Node)
+	node := b.inv.NodeByName(r.Launch.Node)
 	switch {
 	case node == nil: // it went while the run's other pods were bound, and has us called again
 		return nil, nil
 	case node.Spec.Unschedulable:
-		return because(protocol.Evicted, "node "+node.Name+" was cordoned before the job began"), nil
-	case !b.inv.Uses(node):
-		return because(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.Foreign()), nil
+		return newReason(protocol.Evicted, "node "+node.Name+" was cordoned before the job began"), nil
+	case !b.inv.UsesNode(node):
+		return newReason(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.ForeignNodeReason()), nil
 	}
-	if why := inventory.Misplaced(node, p); why != "" {
-		return because(protocol.ClusterRefused, why), nil
+	if why := inventory.PlacementMismatch(node, p); why != "" {
+		return newReason(protocol.ClusterRefused, why), nil
 	}
-	if why := b.exceeds(r, pods); why != "" {
-		return because(protocol.ClusterRefused, why), nil
+	if why := b.excessRequest(r, pods); why != "" {
+		return newReason(protocol.ClusterRefused, why), nil
 	}
 	there := b.inv.PodsOn(node)
 	if slices.ContainsFunc(there, func(x *corev1.Pod) bool { return x.UID == p.UID }) {
 		return nil, nil // it was bound a moment ago, and is known by how it was before
 	}
-	if why := b.inv.Crowded(node, append(there, p)); why != "" {
-		return because(protocol.TakenOver, why), nil
+	if why := b.inv.ShortageReason(node, append(there, p)); why != "" {
+		return newReason(protocol.TakenOver, why), nil
 	}
-	devices, ok := b.choose(r, p, pods)
+	devices, ok := b.chooseDevices(r, p, pods)
 	if !ok {
-		return because(protocol.ClusterRefused, "its pods ask for more GPUs than were sold"), nil
+		return newReason(protocol.ClusterRefused, "its pods ask for more GPUs than were sold"), nil
 	}
 	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
-		return because(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
+		return newReason(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
 	}
-	notes := b.notes(r, node, p, devices)
+	notes := b.bindingAnnotations(r, node, p, devices)
 	if b.inv.Sharing == kube.SharingDRA && len(devices) > 0 {
-		if ready, refused, err := b.allocate(ctx, r, p, devices); err != nil || !ready {
+		if ready, refused, err := b.allocateClaim(ctx, r, p, devices); err != nil || !ready {
 			return refused, err
 		}
 	}
@@ -71,19 +71,19 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	return nil, err
 }
 
-// because makes a reason.
-func because(code protocol.Code, note string) *protocol.Reason {
+// newReason makes a reason.
+func newReason(code protocol.Code, note string) *protocol.Reason {
 	return &protocol.Reason{Code: code, Note: note}
 }
 
-// exceeds says what the pods of a run ask beyond what was sold, or "".
-func (b *Binder) exceeds(r *Run, pods []*corev1.Pod) string {
+// excessRequest says what the pods of a run ask beyond what was sold, or "".
+func (b *Binder) excessRequest(r *Run, pods []*corev1.Pod) string {
 	cpu, mem := int64(0), int64(0)
 	for _, p := range pods {
 		if kube.PodEnded(p) {
 			continue
 		}
-		if name := b.unsold(p); name != "" {
+		if name := b.foreignGPUResource(p); name != "" {
 			return fmt.Sprintf("pod %s asks for %s, which this site does not sell", p.Name, name)
 		}
 		c, m := kube.PodRequests(p)
@@ -103,9 +103,9 @@ var awardedGPUResources = map[kube.GPUSharing][]corev1.ResourceName{
 	kube.SharingDevicePlugin: {kube.PluginGPU}, kube.SharingHAMi: {kube.PluginGPU, kube.HAMiMemory, kube.HAMiCores, "nvidia.com/gpumem-percentage"}, kube.SharingGPUShare: {kube.ShareGiB},
 }
 
-// unsold returns what a pod asks of GPUs by another name, or "": a slice of a card,
+// foreignGPUResource returns what a pod asks of GPUs by another name, or "": a slice of a card,
 // say, that its node's device plugin would give to whoever asks.
-func (b *Binder) unsold(p *corev1.Pod) corev1.ResourceName {
+func (b *Binder) foreignGPUResource(p *corev1.Pod) corev1.ResourceName {
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		for name := range c.Resources.Limits { // an extended resource stands among the limits, or is none
 			gpu := slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/mig-", "aliyun.com/gpu"}, func(s string) bool { return strings.HasPrefix(string(name), s) })
@@ -117,8 +117,8 @@ func (b *Binder) unsold(p *corev1.Pod) corev1.ResourceName {
 	return ""
 }
 
-// wants is how many devices a pod of ours asks for.
-func (b *Binder) wants(p *corev1.Pod) int {
+// requestedDeviceCount is how many devices a pod of ours asks for.
+func (b *Binder) requestedDeviceCount(p *corev1.Pod) int {
 	switch b.inv.Sharing {
 	case kube.SharingDRA:
 		return claimedDeviceCount(p)
@@ -128,10 +128,10 @@ func (b *Binder) wants(p *corev1.Pod) int {
 	return int(kube.PodAmount(p, kube.PluginGPU))
 }
 
-// choose gives a pod devices of its run that no other pod of the run holds. What
+// chooseDevices gives a pod devices of its run that no other pod of the run holds. What
 // it gave counts at once: the cluster's own word comes later than the next pod.
-func (b *Binder) choose(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devices []int, ok bool) {
-	n := b.wants(p)
+func (b *Binder) chooseDevices(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devices []int, ok bool) {
+	n := b.requestedDeviceCount(p)
 	if n == 0 {
 		return nil, true
 	}
@@ -163,9 +163,9 @@ func (b *Binder) choose(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devices []in
 	return devices, true
 }
 
-// notes are the annotations that come with a binding: ours, and those by which
+// bindingAnnotations are the annotations that come with a binding: ours, and those by which
 // the device plugins of others know which device was chosen.
-func (b *Binder) notes(r *Run, node *corev1.Node, p *corev1.Pod, devices []int) map[string]string {
+func (b *Binder) bindingAnnotations(r *Run, node *corev1.Node, p *corev1.Pod, devices []int) map[string]string {
 	if len(devices) == 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ func TestAPodThatAsksForGPUsByAnotherNameIsRefused(t *testing.T) {
 	} {
 		b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: tc.sharing}})
 		p := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{tc.name: resource.MustParse("1")}}}}}}
-		if why := b.exceeds(&Run{}, []*corev1.Pod{p}); (why == "") != tc.sold {
+		if why := b.excessRequest(&Run{}, []*corev1.Pod{p}); (why == "") != tc.sold {
 			t.Errorf("%s by %s: %q", tc.name, tc.sharing, why)
 		}
 	}
@@ -40,7 +40,7 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{kube.PluginGPU: resource.MustParse("1")}}}}}}
 	r := &Run{Launch: protocol.Launch{Job: protocol.Job{GPUs: 1, Share: 250, GPUMemory: 20_000}}}
 	now := func() protocol.Time { return protocol.Time(1_000_000) }
-	got := New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingHAMi}}).notes(r, node, p, []int{1})
+	got := New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingHAMi}}).bindingAnnotations(r, node, p, []int{1})
 	if got["hami.io/vgpu-devices-to-allocate"] != "GPU-b,NVIDIA,20000,25:;" || got["hami.io/vgpu-node"] != "n1" || got["hami.io/bind-phase"] != "allocating" {
 		t.Errorf("HAMi: %v", got)
 	}
@@ -48,7 +48,7 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 	if cards := inventory.HAMiCards(node); !reflect.DeepEqual(cards, []inventory.Card{{ID: "GPU-a", Memory: 81920}, {ID: "GPU-b", Memory: 40960}}) {
 		t.Errorf("HAMi's older form: %v", cards)
 	}
-	got = New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingGPUShare}}).notes(r, node, p, []int{1})
+	got = New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingGPUShare}}).bindingAnnotations(r, node, p, []int{1})
 	want := map[string]string{kube.AnnotationDevices: "1", "ALIYUN_COM_GPU_MEM_IDX": "1", "ALIYUN_COM_GPU_MEM_POD": "20", "ALIYUN_COM_GPU_MEM_DEV": "80",
 		"ALIYUN_COM_GPU_MEM_ASSIGNED": "false", "ALIYUN_COM_GPU_MEM_ASSUME_TIME": "1000000000000"}
 	if !reflect.DeepEqual(got, want) {
@@ -67,15 +67,15 @@ func TestPodsOfARunGetDifferentDevicesAtOnce(t *testing.T) {
 		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{kube.PluginGPU: resource.MustParse("2")}}}}
 		pods = append(pods, p)
 	}
-	first, ok1 := b.choose(r, pods[0], pods)
-	second, ok2 := b.choose(r, pods[1], pods)
-	again, ok3 := b.choose(r, pods[0], pods)
+	first, ok1 := b.chooseDevices(r, pods[0], pods)
+	second, ok2 := b.chooseDevices(r, pods[1], pods)
+	again, ok3 := b.chooseDevices(r, pods[0], pods)
 	if !ok1 || !ok2 || !ok3 || fmt.Sprint(first, second, again) != "[0 2] [4 6] [0 2]" {
 		t.Errorf("chose %v, %v and %v", first, second, again)
 	}
 	third := pods[0].DeepCopy()
 	third.UID = "third"
-	if _, ok := b.choose(r, third, append(pods, third)); ok {
+	if _, ok := b.chooseDevices(r, third, append(pods, third)); ok {
 		t.Error("a third pod got devices that others hold")
 	}
 }

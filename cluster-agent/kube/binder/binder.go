@@ -50,5 +50,5 @@ type Run struct {
 	given map[types.UID][]int // devices of its pods, before the cluster says so
 }
 
-// Given returns which devices a pod of the run was given; nil if none yet.
-func (r *Run) Given(pod types.UID) []int { return r.given[pod] }
+// DevicesOf returns which devices a pod of the run was given; nil if none yet.
+func (r *Run) DevicesOf(pod types.UID) []int { return r.given[pod] }

@@ -87,10 +87,10 @@ func (b *Binder) claimTemplate(r *Run, u *unstructured.Unstructured, name string
 	}
 }
 
-// allocate writes into a pod's claim which devices it gets, as a scheduler does,
+// allocateClaim writes into a pod's claim which devices it gets, as a scheduler does,
 // and reports whether that is done: the claim may still be on its way, or be one
 // that cannot be met, for which the run is refused.
-func (b *Binder) allocate(ctx context.Context, r *Run, p *corev1.Pod, devices []int) (ready bool, refused *protocol.Reason, err error) {
+func (b *Binder) allocateClaim(ctx context.Context, r *Run, p *corev1.Pod, devices []int) (ready bool, refused *protocol.Reason, err error) {
 	name := ""
 	for _, s := range p.Status.ResourceClaimStatuses {
 		if s.Name == ClaimName && s.ResourceClaimName != nil {
@@ -105,14 +105,14 @@ func (b *Binder) allocate(ctx context.Context, r *Run, p *corev1.Pod, devices []
 	if claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 && claim.Status.ReservedFor[0].UID == p.UID {
 		return true, nil, nil
 	}
-	results, err := b.results(r, claim, devices)
+	results, err := b.allocationResults(r, claim, devices)
 	if err != nil {
-		return false, because(protocol.TakenOver, err.Error()), nil
+		return false, newReason(protocol.TakenOver, err.Error()), nil
 	}
-	if full := b.reserve(r.Launch.Node, claim, results); full != "" {
+	if full := b.reserveDevices(r.Launch.Node, claim, results); full != "" {
 		return false, nil, fmt.Errorf("device %s is still held by a claim that ended", full)
 	}
-	if claim, err = b.write(ctx, r, p, claim, results); err != nil {
+	if claim, err = b.writeAllocation(ctx, r, p, claim, results); err != nil {
 		b.giving.Lock()
 		delete(b.written, claim.UID)
 		b.giving.Unlock()
@@ -124,12 +124,12 @@ func (b *Binder) allocate(ctx context.Context, r *Run, p *corev1.Pod, devices []
 	return true, nil, nil
 }
 
-// reserve sets aside what a claim will take, or returns the device that cannot
+// reserveDevices sets aside what a claim will take, or returns the device that cannot
 // give it now. Two pods at once might find the same room otherwise.
-func (b *Binder) reserve(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+func (b *Binder) reserveDevices(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
 	b.giving.Lock()
 	defer b.giving.Unlock()
-	full := b.full(node, claim, results)
+	full := b.overcommittedDevice(node, claim, results)
 	if full == "" {
 		meant := claim.DeepCopy()
 		meant.ResourceVersion = ""
@@ -139,9 +139,9 @@ func (b *Binder) reserve(node string, claim *resourcev1.ResourceClaim, results [
 	return full
 }
 
-// write tells the API server what a claim gets, and returns the claim as it is
+// writeAllocation tells the API server what a claim gets, and returns the claim as it is
 // then; on an error as it was.
-func (b *Binder) write(ctx context.Context, r *Run, p *corev1.Pod, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) (*resourcev1.ResourceClaim, error) {
+func (b *Binder) writeAllocation(ctx context.Context, r *Run, p *corev1.Pod, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) (*resourcev1.ResourceClaim, error) {
 	api := b.cfg.Client.ResourceV1().ResourceClaims(p.Namespace)
 	if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
 		claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
@@ -164,10 +164,10 @@ func (b *Binder) write(ctx context.Context, r *Run, p *corev1.Pod, claim *resour
 	return done, nil
 }
 
-// full returns a device that cannot give what results take of it, beside what
+// overcommittedDevice returns a device that cannot give what results take of it, beside what
 // all other claims have, or "". A claim whose pod has ended holds its devices
 // until its controller has taken them back. The caller holds h.giving.
-func (b *Binder) full(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+func (b *Binder) overcommittedDevice(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
 	for uid, c := range b.written { // what we wrote and now see, or see no more
 		o, ok, _ := b.inv.ClaimCache.GetByKey(c.Namespace + "/" + c.Name)
 		if !ok && c.ResourceVersion != "" || ok && o.(*resourcev1.ResourceClaim).UID != uid || ok && seenIsCurrent(o.(*resourcev1.ResourceClaim), c) {
@@ -208,9 +208,9 @@ func seenIsCurrent(seen, written *resourcev1.ResourceClaim) bool {
 	return err1 == nil && err2 == nil && s >= w
 }
 
-// results says which devices a claim gets, and how much of each.
-func (b *Binder) results(r *Run, claim *resourcev1.ResourceClaim, indexes []int) (all []resourcev1.DeviceRequestAllocationResult, err error) {
-	list := b.inv.Devices(r.Launch.Node)
+// allocationResults says which devices a claim gets, and how much of each.
+func (b *Binder) allocationResults(r *Run, claim *resourcev1.ResourceClaim, indexes []int) (all []resourcev1.DeviceRequestAllocationResult, err error) {
+	list := b.inv.DevicesOfNode(r.Launch.Node)
 	for _, i := range indexes {
 		if i >= len(list) {
 			return nil, fmt.Errorf("node %s publishes %d devices; device %d was meant", r.Launch.Node, len(list), i)

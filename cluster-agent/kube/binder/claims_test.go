@@ -24,7 +24,7 @@ func TestADeviceThatAMonitorLooksAfterCanBeGiven(t *testing.T) {
 	b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Sharing: kube.SharingDRA}, ClaimCache: claims})
 	ours := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "ours", UID: "ours"}}
 	for device, want := range map[string]string{"gpu-0": "", "gpu-1": "gpu-1"} {
-		if full := b.full("n1", ours, []resourcev1.DeviceRequestAllocationResult{kubetest.DeviceResult("n1", device, false)}); full != want {
+		if full := b.overcommittedDevice("n1", ours, []resourcev1.DeviceRequestAllocationResult{kubetest.DeviceResult("n1", device, false)}); full != want {
 			t.Errorf("of %s nothing is left on %q", device, full)
 		}
 	}

@@ -88,7 +88,7 @@ func (h *KubeExecutor) abandonAllRuns(silent time.Duration) {
 	h.mu.Unlock()
 	why := protocol.Reason{Code: protocol.NodeLost, Note: fmt.Sprintf("the cluster's API server has been silent for %v", silent.Round(time.Second))}
 	for _, r := range given {
-		h.terminate(r, why.Code, why.Note)
+		h.terminateRun(r, why.Code, why.Note)
 		x := protocol.Interrupted{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
 		h.mu.Lock()
 		since := r.since

@@ -14,7 +14,7 @@ func (h *KubeExecutor) bindPod(ctx context.Context, r *run, p *corev1.Pod, pods 
 	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.namespace, r.launch
 	refused, err := h.binder.Bind(ctx, &r.bound, p, pods)
 	if refused != nil {
-		h.terminate(r, refused.Code, refused.Note)
+		h.terminateRun(r, refused.Code, refused.Note)
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func TestACardThatIsSaidToBeBrokenIsNotOffered(t *testing.T) {
 	if err := h.inv.SliceCache.Add(s); err != nil {
 		t.Fatal(err)
 	}
-	if got := h.inv.Broken(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); !slices.Equal(got, []int{2, 3}) {
+	if got := h.inv.UnhealthyDevices(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); !slices.Equal(got, []int{2, 3}) {
 		t.Errorf("by claims: %v", got)
 	}
 }

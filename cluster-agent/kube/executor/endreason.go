@@ -29,7 +29,7 @@ func (h *KubeExecutor) terminationReasonDelay(r *run, u *unstructured.Unstructur
 			continue
 		}
 		if why := evictionReason(p); why != "" {
-			h.terminate(r, protocol.Evicted, why)
+			h.terminateRun(r, protocol.Evicted, why)
 			return 0
 		}
 		if r.going == "" && !podIsReplaceable(p) {
@@ -47,7 +47,7 @@ func (h *KubeExecutor) terminationReasonDelay(r *run, u *unstructured.Unstructur
 	}
 	left := maxPodStatusLag - now.Sub(r.goingSince)
 	if left <= 0 {
-		h.terminate(r, protocol.Evicted, "pod "+r.going+" was evicted or deleted")
+		h.terminateRun(r, protocol.Evicted, "pod "+r.going+" was evicted or deleted")
 	}
 	return max(left, 0)
 }

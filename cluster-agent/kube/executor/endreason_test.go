@@ -114,7 +114,7 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		h, r := looked(t, &now, tc.text, tc.first, tc.pods...)
 		look := func() {
 			t.Helper()
-			if wait, err := h.reconcile(t.Context(), r.name); err != nil || wait == 0 && r.terminating.Load() == nil && len(h.past) == 0 && r.going != "" {
+			if wait, err := h.reconcileRun(t.Context(), r.name); err != nil || wait == 0 && r.terminating.Load() == nil && len(h.past) == 0 && r.going != "" {
 				t.Fatalf("%s: nobody looks again, %v", tc.name, err)
 			}
 		}
@@ -170,13 +170,13 @@ func TestAWorkerThatComesIsBoundWhenTheOneBeforeItIsGone(t *testing.T) {
 	if err := h.inv.NodeCache.Update(n); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.bound.Given("2") != nil {
-		t.Errorf("while the first is there: %v, %v, gave %v", err, r.terminating.Load(), r.bound.Given("2"))
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.bound.DevicesOf("2") != nil {
+		t.Errorf("while the first is there: %v, %v, gave %v", err, r.terminating.Load(), r.bound.DevicesOf("2"))
 	}
 	if err := h.inv.PodCache.Delete(first); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || len(r.bound.Given("2")) != 2 {
-		t.Errorf("when it is gone: %v, %v, gave %v", err, r.terminating.Load(), r.bound.Given("2"))
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || len(r.bound.DevicesOf("2")) != 2 {
+		t.Errorf("when it is gone: %v, %v, gave %v", err, r.terminating.Load(), r.bound.DevicesOf("2"))
 	}
 }

@@ -98,11 +98,11 @@ func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
 	h.startRun(protocol.Launch{Job: protocol.Job{ID: "train", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("train", 1)
-	if _, err := h.reconcile(t.Context(), name); err == nil {
+	if _, err := h.reconcileRun(t.Context(), name); err == nil {
 		t.Fatal("a server that does not answer is waited for")
 	}
 	h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1})
-	if _, err := h.reconcile(t.Context(), name); err != nil {
+	if _, err := h.reconcileRun(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
@@ -110,7 +110,7 @@ func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
 	}
 	h.startRun(protocol.Launch{Job: protocol.Job{ID: "never"}, Epoch: 1})
 	h.cancelRun(protocol.Cancel{Job: "never", Epoch: 1}) // before anything was asked for
-	if _, err := h.reconcile(t.Context(), kube.RunName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
+	if _, err := h.reconcileRun(t.Context(), kube.RunName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
 		t.Errorf("%v; deleted %d times, said %v", err, deleted, h.past)
 	}
 }
@@ -143,7 +143,7 @@ func TestWhatIsSaidOfARunWhileItIsLookedAfterDoesNoHarm(t *testing.T) {
 		h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1})
 	})
 	attend := func() {
-		if _, err := h.reconcile(t.Context(), name); err != nil {
+		if _, err := h.reconcileRun(t.Context(), name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 	})
 	h.informerStores["rayjobs"] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
-	for name, labels := range map[string]map[string]any{"ended": {kube.LabelTold: "true"}, "running": {}} {
+	for name, labels := range map[string]map[string]any{"ended": {kube.LabelReported: "true"}, "running": {}} {
 		for plural, store := range h.informerStores { // Jobs are the cluster's own to delete
 			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default", "uid": plural + name, "labels": labels}}}
 			if err := store[0].Add(u); err != nil {
@@ -190,7 +190,7 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 	}
 	told := map[types.UID]protocol.Time{}
 	for range 4 {
-		h.gc(t.Context(), told)
+		h.collectGarbage(t.Context(), told)
 		now = now.Add(20 * time.Minute)
 	}
 	if want := "[DELETE /apis/ray.io/v1/namespaces/default/rayjobs/ended]"; fmt.Sprint(deleted) != want {
@@ -199,7 +199,7 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 	if err := h.informerStores["rayjobs"][0].Replace(nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	if h.gc(t.Context(), told); len(told) > 0 {
+	if h.collectGarbage(t.Context(), told); len(told) > 0 {
 		t.Errorf("still kept in mind: %v", told)
 	}
 }
@@ -233,17 +233,17 @@ func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
 		}
 		run := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
 		h.runs[run.name] = run
-		if _, err := h.reconcile(t.Context(), run.name); err == nil {
+		if _, err := h.reconcileRun(t.Context(), run.name); err == nil {
 			t.Errorf("%s: at first it is tried again", name)
 		}
 		end(h, &now)
-		if _, err := h.reconcile(t.Context(), run.name); err != nil || deleted != 1 {
+		if _, err := h.reconcileRun(t.Context(), run.name); err != nil || deleted != 1 {
 			t.Errorf("%s: %v; deleted %d times", name, err, deleted)
 		}
 		if err := h.informerStores["jobs"][0].Delete(u); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.reconcile(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.past) != 1 {
+		if _, err := h.reconcileRun(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.past) != 1 {
 			t.Errorf("%s: %v; its end is %v", name, err, h.past)
 		}
 		if x, ok := h.past[0].outcome.(protocol.Interrupted); ok && (x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "cannot create resourceclaimtemplates")) {
@@ -271,7 +271,7 @@ func TestARunThatHasBegunIsNotLateForAnError(t *testing.T) {
 	}
 	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
 	h.runs[r.name] = r
-	if _, err := h.reconcile(t.Context(), r.name); err == nil || r.terminating.Load() != nil || r.since == 0 {
+	if _, err := h.reconcileRun(t.Context(), r.name); err == nil || r.terminating.Load() != nil || r.since == 0 {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
@@ -298,7 +298,7 @@ func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
 	}
 	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
 	h.runs[r.name] = r
-	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon {
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
@@ -312,7 +312,7 @@ func TestAJobThatHasEndedIsNotWaitedFor(t *testing.T) {
 	})
 	h.startRun(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
-	if _, err := h.reconcile(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || len(h.past) != 1 {
+	if _, err := h.reconcileRun(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || len(h.past) != 1 {
 		t.Fatalf("%v; said %v", err, h.past)
 	}
 	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.ClusterRefused || !strings.Contains(x.Why.Note, "has ended") {
@@ -345,7 +345,7 @@ func TestAJobThatItsOwnerWantsElsewhereIsNotReleased(t *testing.T) {
 		}
 		h.startRun(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
 			Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
-		if _, err := h.reconcile(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
+		if _, err := h.reconcileRun(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
 			t.Errorf("%s: %v; patched %d times, said %v", tc.selector, err, patched, h.past)
 		}
 	}
@@ -371,11 +371,11 @@ func TestAJobOfAnyIdHasAnObjectThatAServiceCouldBeNamedAfter(t *testing.T) {
 	h.startRun(protocol.Launch{Job: protocol.Job{ID: "2026-11-23/night", CPU: 1000, Memory: 1024}, Epoch: 1, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("2026-11-23/night", 1)
-	if _, err := h.reconcile(t.Context(), name); err != nil || made != "r"+name {
+	if _, err := h.reconcileRun(t.Context(), name); err != nil || made != "r"+name {
 		t.Fatalf("%v; its object is named %q", err, made)
 	}
 	h.cancelRun(protocol.Cancel{Job: "2026-11-23/night", Epoch: 1})
-	if _, err := h.reconcile(t.Context(), name); err != nil || deleted != made || h.runs[name] != nil {
+	if _, err := h.reconcileRun(t.Context(), name); err != nil || deleted != made || h.runs[name] != nil {
 		t.Errorf("%v; %q is deleted, and %+v is left", err, deleted, h.runs[name])
 	}
 }

@@ -102,7 +102,7 @@ func (c Config) withDefaults() Config {
 // ConnectToCluster fills in the clients of the cluster of a kubeconfig file; "" is the one
 // that this process runs in.
 func (c *Config) ConnectToCluster(file string) (err error) {
-	c.Client, c.Dynamic, err = kube.Connect(file)
+	c.Client, c.Dynamic, err = kube.ConnectCluster(file)
 	return err
 }
 
@@ -125,9 +125,9 @@ type KubeExecutor struct {
 	silent         bool       // the API server does not answer
 	past           []endedRun // runs that ended not long ago, oldest first
 
-	firstHour protocol.Time                          // that these hands told; 0: none yet
-	toldHour  protocol.Time                          // the last that was told; 0: none
-	spent     map[protocol.Time]protocol.Millijoules // by runs that ended, in hours that were not told yet
+	firstHour    protocol.Time                          // that these hands told; 0: none yet
+	reportedHour protocol.Time                          // the last that was told; 0: none
+	spent        map[protocol.Time]protocol.Millijoules // by runs that ended, in hours that were not told yet
 
 	inv             *inventory.Inventory // what is watched of the cluster
 	binder          *binder.Binder
@@ -393,7 +393,7 @@ func (h *KubeExecutor) reportOutcome(job protocol.JobID, epoch uint64, b protoco
 }
 
 func (h *KubeExecutor) runReconcileWorker(ctx context.Context) {
-	kube.RunReconcileWorker(ctx, h.queue, h.reconcile, func(name string, err error) {
+	kube.RunReconcileWorker(ctx, h.queue, h.reconcileRun, func(name string, err error) {
 		h.cfg.Log.Warn("tried again soon", "run", name, "error", err)
 	})
 }

@@ -99,5 +99,5 @@ func (h *KubeExecutor) releaseExternalJob(ctx context.Context, r *run, uid strin
 	if r.firstSeen == 0 {
 		r.firstSeen = h.cfg.Now()
 	}
-	return "", h.jobs.Release(ctx, r.onLoan(), patch)
+	return "", h.jobs.ReleaseJob(ctx, r.onLoan(), patch)
 }

@@ -32,12 +32,12 @@ func TestAJobThatCannotBeReleasedForLongIsGivenBack(t *testing.T) {
 		Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
 	name := kube.RunName("oslo/u1", 1)
 	for range 3 {
-		if _, err := h.reconcile(t.Context(), name); err == nil || len(h.past) > 0 {
+		if _, err := h.reconcileRun(t.Context(), name); err == nil || len(h.past) > 0 {
 			t.Fatalf("at first it is tried again: %v, said %v", err, h.past)
 		}
 		now = now.Add(h.cfg.StartTimeout / 2)
 	}
-	if _, err := h.reconcile(t.Context(), name); err != nil || h.runs[name] != nil || len(h.past) != 1 {
+	if _, err := h.reconcileRun(t.Context(), name); err != nil || h.runs[name] != nil || len(h.past) != 1 {
 		t.Fatalf("%v; said %v", err, h.past)
 	}
 	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {

@@ -64,7 +64,7 @@ func TestAJobOfKueueThatIsFoundAgainRunsOn(t *testing.T) {
 	p := holder("main", "", 0)
 	p.Labels, p.Status.Phase = map[string]string{batchv1.JobNameLabel: "mine"}, corev1.PodRunning
 	h, r := found(t, &now, u, launchOf("", 0), p)
-	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon || !r.startReported.Load() {
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon || !r.startReported.Load() {
 		t.Errorf("%v; it leaves because %+v, runs since %v", err, r.terminating.Load(), r.since)
 	}
 }
@@ -81,11 +81,11 @@ func TestARunThatIsFoundBetweenTwoAttemptsMayBeginAgain(t *testing.T) {
 	p := holder("next", u.GetName(), 2)
 	p.Status.Phase = corev1.PodPending
 	h, r := found(t, &now, u, l, p)
-	if again, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() != nil || again != h.cfg.StartTimeout {
+	if again, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || again != h.cfg.StartTimeout {
 		t.Errorf("%v; it leaves because %+v, or is looked at in %v", err, r.terminating.Load(), again)
 	}
 	now = now.Add(h.cfg.StartTimeout)
-	if _, err := h.reconcile(t.Context(), r.name); err != nil || r.terminating.Load() == nil || r.terminating.Load().Code != protocol.NotStarted {
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() == nil || r.terminating.Load().Code != protocol.NotStarted {
 		t.Errorf("%v; it leaves because %+v", err, r.terminating.Load())
 	}
 }
@@ -105,12 +105,12 @@ func TestAJobThatCannotBeCreatedForLongIsGivenBack(t *testing.T) {
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("train", 1)
 	for range 3 {
-		if _, err := h.reconcile(t.Context(), name); err == nil || len(h.past) > 0 {
+		if _, err := h.reconcileRun(t.Context(), name); err == nil || len(h.past) > 0 {
 			t.Fatalf("at first it is tried again: %v, said %v", err, h.past)
 		}
 		now = now.Add(h.cfg.StartTimeout / 2)
 	}
-	if _, err := h.reconcile(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
+	if _, err := h.reconcileRun(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
 		t.Fatalf("%v; deleted %d times, said %v", err, deleted, h.past)
 	}
 	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {
@@ -131,7 +131,7 @@ func TestAJobThatEndedWhileNobodyLookedIsBilledToItsEnd(t *testing.T) {
 	u.Object["status"] = says("Failed", "DeadlineExceeded")
 	u.Object["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["lastTransitionTime"] = "2026-01-02T12:30:00Z"
 	h, r := found(t, &now, u, l)
-	if _, err := h.reconcile(t.Context(), r.name); err != nil || len(h.past) != 1 {
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || len(h.past) != 1 {
 		t.Fatalf("%v; said %v", err, h.past)
 	}
 	x, _ := h.past[0].outcome.(protocol.Finished)

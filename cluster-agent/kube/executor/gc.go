@@ -17,7 +17,7 @@ import (
 func (h *KubeExecutor) gcLoop(ctx context.Context) {
 	told := make(map[types.UID]protocol.Time)
 	for {
-		h.gc(ctx, told)
+		h.collectGarbage(ctx, told)
 		select {
 		case <-ctx.Done():
 			return
@@ -26,11 +26,11 @@ func (h *KubeExecutor) gcLoop(ctx context.Context) {
 	}
 }
 
-// gc deletes objects that ended and of which the agent was told, when that has
+// collectGarbage deletes objects that ended and of which the agent was told, when that has
 // been seen for as long as finished Jobs are kept. Jobs go by themselves (see
 // exit); the other kinds' controllers keep theirs for ever, with all their pods.
-// Told says since when that has been seen.
-func (h *KubeExecutor) gc(ctx context.Context, told map[types.UID]protocol.Time) {
+// The argument says since when that has been seen.
+func (h *KubeExecutor) collectGarbage(ctx context.Context, told map[types.UID]protocol.Time) {
 	now, there := h.cfg.Now(), make(map[types.UID]bool)
 	background := metav1.DeletePropagationBackground
 	for i := range jobKinds {
@@ -40,7 +40,7 @@ func (h *KubeExecutor) gc(ctx context.Context, told map[types.UID]protocol.Time)
 		h.mu.Unlock()
 		for _, u := range all {
 			id := u.GetUID()
-			if k.Kind == "Job" || u.GetLabels()[kube.LabelTold] == "" {
+			if k.Kind == "Job" || u.GetLabels()[kube.LabelReported] == "" {
 				continue
 			}
 			there[id] = true

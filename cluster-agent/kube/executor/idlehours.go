@@ -55,10 +55,10 @@ func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Tim
 			jobs += r.fixed[hour]
 		}
 	}
-	if h.toldHour == 0 {
+	if h.reportedHour == 0 {
 		h.firstHour = hour
 	}
-	h.toldHour = hour
+	h.reportedHour = hour
 	for at := range h.spent {
 		if at <= hour {
 			delete(h.spent, at)
@@ -94,10 +94,10 @@ func (h *KubeExecutor) meteredSiteEnergy(ctx context.Context, hour protocol.Time
 func (h *KubeExecutor) modelledIdleEnergy() (sum protocol.Millijoules) {
 	for _, o := range h.inv.NodeCache.List() {
 		n := o.(*corev1.Node)
-		if !h.inv.Uses(n) {
+		if !h.inv.UsesNode(n) {
 			continue
 		}
-		m := h.inv.Describe(n)
+		m := h.inv.DescribeNode(n)
 		g, _ := h.cfg.Power.LookupModel(m.Model)
 		sum += protocol.Millijoules(power.DefaultHost(m.GPUs).IdlePower(g, m.GPUs)) * 3600
 	}
@@ -134,7 +134,7 @@ func (h *KubeExecutor) finalEnergy(r *run, draw []protocol.HourlyEnergy) (out []
 		if told, ok := r.fixed[s.Hour]; ok {
 			late += s.Energy - told
 			s.Energy = told
-		} else if s.Hour >= h.firstHour && s.Hour <= h.toldHour { // it was not known to run then
+		} else if s.Hour >= h.firstHour && s.Hour <= h.reportedHour { // it was not known to run then
 			late += s.Energy
 			continue
 		}
@@ -142,8 +142,8 @@ func (h *KubeExecutor) finalEnergy(r *run, draw []protocol.HourlyEnergy) (out []
 	}
 	if late != 0 {
 		n := len(out)
-		if n == 0 || out[n-1].Hour <= h.toldHour {
-			out = append(out, protocol.HourlyEnergy{Hour: max(h.cfg.Now().Floor(time.Hour), h.toldHour.Add(time.Hour))})
+		if n == 0 || out[n-1].Hour <= h.reportedHour {
+			out = append(out, protocol.HourlyEnergy{Hour: max(h.cfg.Now().Floor(time.Hour), h.reportedHour.Add(time.Hour))})
 			n++
 		}
 		out[n-1].Energy = max(0, out[n-1].Energy+late)
@@ -152,7 +152,7 @@ func (h *KubeExecutor) finalEnergy(r *run, draw []protocol.HourlyEnergy) (out []
 		h.spent = make(map[protocol.Time]protocol.Millijoules)
 	}
 	for _, s := range out {
-		if s.Hour > h.toldHour {
+		if s.Hour > h.reportedHour {
 			h.spent[s.Hour] += s.Energy
 		}
 	}

@@ -266,7 +266,7 @@ func (h *KubeExecutor) adoptRunningObjects(ctx context.Context) (held []protocol
 			}
 			h.epochs[l.Job.ID] = max(h.epochs[l.Job.ID], l.Epoch)
 			name := u.GetLabels()[kube.LabelRun]
-			if u.GetLabels()[kube.LabelTold] != "" || name != kube.RunName(l.Job.ID, l.Epoch) {
+			if u.GetLabels()[kube.LabelReported] != "" || name != kube.RunName(l.Job.ID, l.Epoch) {
 				continue
 			}
 			r := h.runOfObject(k, u, l)

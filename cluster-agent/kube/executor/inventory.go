@@ -21,7 +21,7 @@ func (h *KubeExecutor) surveyInventory() []protocol.Node {
 	var all []protocol.Node
 	for _, o := range h.inv.NodeCache.List() {
 		n := o.(*corev1.Node)
-		p := h.inv.Describe(n)
+		p := h.inv.DescribeNode(n)
 		ours := h.addForeignUsage.FillOthers(n, &p)
 		h.yieldToForeignPods(n, ours)
 		if pods := n.Status.Allocatable.Pods().Value(); p.Closed == "" && pods > 0 && int64(len(h.inv.PodsOn(n))) >= pods {
@@ -46,11 +46,11 @@ func (h *KubeExecutor) logInventoryChanges(last, now []protocol.Node) {
 	}
 	for _, p := range now {
 		before, known := was[p.Name]
-		if _, ok := h.cfg.Power.LookupModel(p.Model); !ok && p.GPUs > 0 && p.Closed != h.inv.Foreign() && (!known || before.Model != p.Model || before.Closed == h.inv.Foreign()) {
+		if _, ok := h.cfg.Power.LookupModel(p.Model); !ok && p.GPUs > 0 && p.Closed != h.inv.ForeignNodeReason() && (!known || before.Model != p.Model || before.Closed == h.inv.ForeignNodeReason()) {
 			h.cfg.Log.Warn("a node is not offered: no power is known of its GPUs; say in models what they count as", "node", p.Name, "gpus", p.Model)
 		}
 		switch {
-		case p.Closed == before.Closed || p.Closed == h.inv.Foreign() || p.Closed == apiServerSilent:
+		case p.Closed == before.Closed || p.Closed == h.inv.ForeignNodeReason() || p.Closed == apiServerSilent:
 		case p.Closed != "":
 			h.cfg.Log.Info("a node takes nothing new", "node", p.Name, "why", p.Closed)
 		case before.Closed != apiServerSilent:
@@ -75,7 +75,7 @@ func (h *KubeExecutor) yieldToForeignPods(n *corev1.Node, ours []*corev1.Pod) {
 	r := h.runs[pod.Labels[kube.LabelRun]]
 	h.mu.Unlock()
 	if r != nil {
-		h.terminate(r, protocol.TakenOver, why)
+		h.terminateRun(r, protocol.TakenOver, why)
 		h.queue.Add(r.name)
 	}
 }

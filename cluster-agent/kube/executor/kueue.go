@@ -35,9 +35,9 @@ func (h *KubeExecutor) reconcileKueueRun(ctx context.Context, r *run, u *unstruc
 	switch {
 	case r.terminating.Load() != nil:
 	case u == nil && r.observed:
-		h.terminate(r, protocol.TakenOver, "Kueue took its Job back")
+		h.terminateRun(r, protocol.TakenOver, "Kueue took its Job back")
 	case r.since == 0 && left <= 0:
-		h.terminate(r, protocol.NotStarted, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.StartTimeout))
+		h.terminateRun(r, protocol.NotStarted, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.StartTimeout))
 	case u == nil:
 		return 500 * time.Millisecond, h.jobs.ClaimFromKueue(ctx, r.onLoan())
 	}

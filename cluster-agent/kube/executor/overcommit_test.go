@@ -88,7 +88,7 @@ func TestANodeWithAsManyPodsAsItTakesTakesNothingNew(t *testing.T) {
 	}
 	for i, want := range []string{"", "it has 2 pods, which is all that it takes"} {
 		p := holder(string(rune('a'+i)), "", 0)
-		if got := h.inv.Crowded(n, append(h.inv.PodsOn(n), p)); got != "" {
+		if got := h.inv.ShortageReason(n, append(h.inv.PodsOn(n), p)); got != "" {
 			t.Errorf("pod %d: %s", i, got)
 		}
 		if err := h.inv.PodCache.Add(p); err != nil {
@@ -98,7 +98,7 @@ func TestANodeWithAsManyPodsAsItTakesTakesNothingNew(t *testing.T) {
 			t.Errorf("%d pods: closed %q, want %q", i+1, got, want)
 		}
 	}
-	if got := h.inv.Crowded(n, append(h.inv.PodsOn(n), holder("c", "", 0))); !strings.Contains(got, "takes 2 pods") {
+	if got := h.inv.ShortageReason(n, append(h.inv.PodsOn(n), holder("c", "", 0))); !strings.Contains(got, "takes 2 pods") {
 		t.Errorf("a third pod: %q", got)
 	}
 }

@@ -17,7 +17,7 @@ func TestAJobThatDoesNotBeginSaysWhatHindersIt(t *testing.T) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image \"typo\""}}}}
 	h, r := looked(t, &now, `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, nil, p)
 	r.since = 0
-	if _, err := h.reconcile(t.Context(), r.name); err != nil {
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil {
 		t.Fatal(err)
 	}
 	if why := r.terminating.Load(); why == nil || why.Code != protocol.NotStarted || !strings.Contains(why.Note, "ImagePullBackOff: Back-off pulling image") {

@@ -19,9 +19,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// reconcile does what a run needs next, by what the cluster says of it now, and
+// reconcileRun does what a run needs next, by what the cluster says of it now, and
 // returns when to look again if nothing happens before.
-func (h *KubeExecutor) reconcile(ctx context.Context, name string) (again time.Duration, err error) {
+func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again time.Duration, err error) {
 	h.mu.Lock()
 	r := h.runs[name]
 	refused := h.refused[name]
@@ -34,7 +34,7 @@ func (h *KubeExecutor) reconcile(ctx context.Context, name string) (again time.D
 	case r.terminating.Load() == nil:
 		err := h.createRunObject(ctx, r)
 		if err != nil && r.firstSeen != 0 && h.cfg.Now().Sub(r.firstSeen) >= h.cfg.StartTimeout { // a webhook is down, say
-			h.terminate(r, protocol.NotStarted, fmt.Sprintf("it could not be created within %v: %v", h.cfg.StartTimeout, err))
+			h.terminateRun(r, protocol.NotStarted, fmt.Sprintf("it could not be created within %v: %v", h.cfg.StartTimeout, err))
 		}
 		return 0, err
 	case r.firstSeen == 0:
@@ -70,17 +70,17 @@ func (h *KubeExecutor) reconcile(ctx context.Context, name string) (again time.D
 			if lost == "" {
 				return 0, h.reportFinished(ctx, r, u, pods, why)
 			}
-			h.terminate(r, protocol.Evicted, lost)
+			h.terminateRun(r, protocol.Evicted, lost)
 		}
 	}
 	switch {
 	case r.terminating.Load() != nil:
 	case refused != "":
-		h.terminate(r, protocol.ClusterRefused, refused)
+		h.terminateRun(r, protocol.ClusterRefused, refused)
 	case u == nil && r.observed || u != nil && u.GetDeletionTimestamp() != nil:
-		h.terminate(r, protocol.TakenOver, "somebody deleted it")
-	case h.inv.Node(r.launch.Node) == nil:
-		h.terminate(r, protocol.NodeLost, "node "+r.launch.Node+" is gone")
+		h.terminateRun(r, protocol.TakenOver, "somebody deleted it")
+	case h.inv.NodeByName(r.launch.Node) == nil:
+		h.terminateRun(r, protocol.NodeLost, "node "+r.launch.Node+" is gone")
 	default:
 		left, e := h.reconcilePods(ctx, r, u, pods)
 		if err == nil {
@@ -103,7 +103,7 @@ func (h *KubeExecutor) reconcile(ctx context.Context, name string) (again time.D
 		} else if what != "" {
 			why += ": " + what
 		}
-		h.terminate(r, protocol.NotStarted, why)
+		h.terminateRun(r, protocol.NotStarted, why)
 		return h.deleteRunAndReportLost(ctx, r, pods)
 	}
 	return h.cfg.StartTimeout - h.waitingToStart(r), nil
@@ -216,14 +216,14 @@ func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructure
 				err = e
 			}
 		case p.Spec.NodeName != r.launch.Node:
-			h.terminate(r, protocol.TakenOver, fmt.Sprintf("another scheduler put pod %s on node %s", p.Name, p.Spec.NodeName))
+			h.terminateRun(r, protocol.TakenOver, fmt.Sprintf("another scheduler put pod %s on node %s", p.Name, p.Spec.NodeName))
 		}
 		if r.terminating.Load() != nil {
 			return 0, nil
 		}
 	}
 	if lost := disruptedPod(pods); lost != "" {
-		h.terminate(r, protocol.Evicted, lost)
+		h.terminateRun(r, protocol.Evicted, lost)
 		return 0, nil
 	}
 	if r.since != 0 && !r.startReported.Swap(true) {
@@ -276,8 +276,8 @@ func evictionReason(p *corev1.Pod) string {
 	return ""
 }
 
-// terminate decides that a run is taken down.
-func (h *KubeExecutor) terminate(r *run, code protocol.Code, note string) {
+// terminateRun decides that a run is taken down.
+func (h *KubeExecutor) terminateRun(r *run, code protocol.Code, note string) {
 	r.terminating.CompareAndSwap(nil, &protocol.Reason{Code: code, Note: note})
 }
 
@@ -294,7 +294,7 @@ func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods 
 		return time.Second, nil
 	}
 	for _, p := range pods {
-		if !kube.PodEnded(p) && p.Spec.NodeName != "" && h.inv.Node(p.Spec.NodeName) != nil {
+		if !kube.PodEnded(p) && p.Spec.NodeName != "" && h.inv.NodeByName(p.Spec.NodeName) != nil {
 			return time.Second, nil
 		}
 	}
@@ -389,7 +389,7 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		draw, estimated := h.energyOfRun(r, since, until)
 		h.reportOutcome(r.launch.Job.ID, r.launch.Epoch, protocol.Finished{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.finalEnergy(r, draw), Failed: failed, Estimated: estimated, Use: h.utilizationOfRun(r, pods, since, until), Ended: until})
 	}
-	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.LabelTold: "true"}}}
+	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.LabelReported: "true"}}}
 	if r.kind.Kind == "Job" && r.external.Object == "" {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.FinishedTTL / time.Second)}
 	}

@@ -19,7 +19,7 @@ func TestWhyANodeIsNotOfferedIsLogged(t *testing.T) {
 		h.logInventoryChanges(last, now)
 		return strings.Count(log.String(), "\n")
 	}
-	a := []protocol.Node{{Name: "n1", GPUs: 8, Model: "Quantum-9"}, {Name: "n2", Closed: "cordoned"}, {Name: "n3", Closed: h.inv.Foreign(), GPUs: 1, Model: "X"}, {Name: "n4", GPUs: 8, Model: "H100"}}
+	a := []protocol.Node{{Name: "n1", GPUs: 8, Model: "Quantum-9"}, {Name: "n2", Closed: "cordoned"}, {Name: "n3", Closed: h.inv.ForeignNodeReason(), GPUs: 1, Model: "X"}, {Name: "n4", GPUs: 8, Model: "H100"}}
 	if n := said(nil, a); n != 2 || !strings.Contains(log.String(), "Quantum-9") || !strings.Contains(log.String(), "cordoned") {
 		t.Errorf("at first: %s", &log)
 	}

@@ -91,7 +91,7 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", kube.LabelQueue} {
 			delete(childMap(t.metadata, "labels"), owned)
 		}
-		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationJob: string(l.Job.ID), podenergy.AnnotationPowerPlan: h.inv.Plan(l).EncodeAnnotation()})
+		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationJob: string(l.Job.ID), podenergy.AnnotationPowerPlan: h.inv.PowerPlanFor(l).EncodeAnnotation()})
 		t.spec["schedulerName"] = kube.SchedulerName
 		for _, field := range []string{"nodeName", "schedulingGates", "resourceClaims"} {
 			delete(t.spec, field) // where and with what it runs is not the task's to say
@@ -141,7 +141,7 @@ func mergeStringMap(m map[string]any, field string, add map[string]string) {
 // We bind them ourselves, but a node may also evict what does not tolerate it.
 func (h *KubeExecutor) addTolerations(spec map[string]any) {
 	list, _ := spec["tolerations"].([]any)
-	for _, t := range h.inv.Tolerations() {
+	for _, t := range h.inv.PodTolerations() {
 		one := map[string]any{"key": t.Key, "operator": string(t.Operator)}
 		if t.Value != "" {
 			one["value"] = t.Value

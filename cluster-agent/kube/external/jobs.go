@@ -66,7 +66,7 @@ func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []b
 		return nil, "Job " + name + " was not submitted by this site", nil
 	}
 	j, err := x.Client.BatchV1().Jobs(r.Namespace).Get(ctx, r.Object, metav1.GetOptions{})
-	node := x.Inventory.Node(r.Launch.Node)
+	node := x.Inventory.NodeByName(r.Launch.Node)
 	switch {
 	case apierrors.IsNotFound(err) || err == nil && (string(j.UID) != uid || j.DeletionTimestamp != nil):
 		return nil, "Job " + name + " was deleted", nil
@@ -85,15 +85,15 @@ func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []b
 	case node == nil:
 		return nil, "node " + r.Launch.Node + " is gone", nil
 	}
-	if why := inventory.Misplaced(node, podOfExternalJob(j)); why != "" {
+	if why := inventory.PlacementMismatch(node, podOfExternalJob(j)); why != "" {
 		return nil, why, nil
 	}
-	patch, err = x.freedom(r, j, node)
+	patch, err = x.releasePatch(r, j, node)
 	return patch, "", err
 }
 
-// Release sends a patch of PrepareRelease. The server takes it as a whole or not at all.
-func (x *Jobs) Release(ctx context.Context, r Run, patch []byte) error {
+// ReleaseJob sends a patch of PrepareRelease. The server takes it as a whole or not at all.
+func (x *Jobs) ReleaseJob(ctx context.Context, r Run, patch []byte) error {
 	_, err := x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, r.Object, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
@@ -108,10 +108,10 @@ func podOfExternalJob(j *batchv1.Job) *corev1.Pod {
 	return &corev1.Pod{Spec: *s}
 }
 
-// freedom is the patch that releases a Job. Of a template, Kubernetes lets only
+// releasePatch is the patch that releases a Job. Of a template, Kubernetes lets only
 // labels, annotations, selectors and tolerations change: whose own scheduler is
 // not ours is led to the node by its selector.
-func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error) {
+func (x *Jobs) releasePatch(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error) {
 	note, err := kube.PackLaunch(x.Inventory.Site, r.Launch)
 	if err != nil {
 		return nil, err
@@ -123,10 +123,10 @@ func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error)
 			notes[key] = nil
 		}
 	}
-	notes[kube.AnnotationJob], notes[podenergy.AnnotationPowerPlan] = r.Launch.Job.ID, x.Inventory.Plan(r.Launch).EncodeAnnotation()
+	notes[kube.AnnotationJob], notes[podenergy.AnnotationPowerPlan] = r.Launch.Job.ID, x.Inventory.PowerPlanFor(r.Launch).EncodeAnnotation()
 	spec := map[string]any{}
 	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
-	for _, t := range x.Inventory.Tolerations() {
+	for _, t := range x.Inventory.PodTolerations() {
 		if !slices.Contains(all, t) {
 			all = append(all, t)
 		}
@@ -141,7 +141,7 @@ func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error)
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": j.UID, "resourceVersion": j.ResourceVersion, "annotations": map[string]any{kube.AnnotationLaunch: note, kube.AnnotationJob: r.Launch.Job.ID},
-			"labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name, kube.LabelTold: nil},
+			"labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name, kube.LabelReported: nil},
 		},
 		"spec": map[string]any{"suspend": false, "template": map[string]any{
 			"metadata": map[string]any{"labels": labels, "annotations": notes}, "spec": spec,
@@ -155,7 +155,7 @@ func (x *Jobs) freedom(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error)
 // Pods are the run's; released says whether the Job is known to have been released.
 func (x *Jobs) GiveBack(ctx context.Context, r Run, u *unstructured.Unstructured, pods []*corev1.Pod, released bool) error {
 	meta := map[string]any{
-		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelTold: nil}, "annotations": map[string]any{kube.AnnotationLaunch: nil, kube.AnnotationKueueWorkload: nil},
+		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelReported: nil}, "annotations": map[string]any{kube.AnnotationLaunch: nil, kube.AnnotationKueueWorkload: nil},
 	}
 	patch := map[string]any{"metadata": meta}
 	if r.Kueue == "" {

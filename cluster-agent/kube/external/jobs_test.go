@@ -19,7 +19,7 @@ func TestAJobThatIsReleasedCarriesNothingOfAnEarlierRun(t *testing.T) {
 	x := &Jobs{Inventory: &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingDevicePlugin, Power: power.DefaultTable()}}}
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
 	j.Spec.Template.Annotations = map[string]string{"gridbid.io/drew": "{}", "gridbid.io/power": "{}", "note": "kept"}
-	data, err := x.freedom(Run{Name: "r1"}, j, &corev1.Node{})
+	data, err := x.releasePatch(Run{Name: "r1"}, j, &corev1.Node{})
 	if err != nil || !strings.Contains(string(data), `"gridbid.io/drew":null`) || strings.Contains(string(data), `"gridbid.io/power":null`) || strings.Contains(string(data), `"note"`) {
 		t.Errorf("%s, %v", data, err)
 	}
@@ -33,7 +33,7 @@ func TestAJobThatAnotherSchedulerBindsIsCappedAndMetered(t *testing.T) {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
 		j.Spec.Template.Spec.SchedulerName = scheduler
 		for _, devices := range [][]int{{2, 3}, nil} {
-			data, err := x.freedom(Run{Name: "r1", Launch: protocol.Launch{Devices: devices}}, j, &corev1.Node{})
+			data, err := x.releasePatch(Run{Name: "r1", Launch: protocol.Launch{Devices: devices}}, j, &corev1.Node{})
 			if got := strings.Contains(string(data), `"gridbid.io/devices":"2,3"`); err != nil || got != (want && len(devices) > 0) {
 				t.Errorf("scheduler %q, devices %v: %s, %v", scheduler, devices, data, err)
 			}

@@ -63,7 +63,7 @@ func (x *Pods) FillOthers(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod)
 	for d, milli := range x.ClaimedByOthers(n.Name) {
 		taken[d] += milli
 	}
-	for _, d := range x.Inventory.Broken(n) {
+	for _, d := range x.Inventory.UnhealthyDevices(n) {
 		taken[d] = 1000
 	}
 	if p.GPUs == 0 {
@@ -101,7 +101,7 @@ func (x *Pods) ClaimedByOthers(node string) map[int]protocol.Milli {
 		sold, ours := x.DevicesOfRun(c.Labels[kube.LabelRun])
 		if index == nil {
 			index = make(map[string]int)
-			for i, d := range x.Inventory.Devices(node) {
+			for i, d := range x.Inventory.DevicesOfNode(node) {
 				index[d.Pool+"/"+d.Name] = i
 			}
 		}
@@ -122,8 +122,8 @@ func (x *Pods) ClaimedByOthers(node string) map[int]protocol.Milli {
 // much, no others came: the node says for a while that it has no GPUs when its device
 // plugin begins anew, and what runs there runs on.
 func (x *Pods) GivesWay(n *corev1.Node, ours []*corev1.Pod) (pod *corev1.Pod, why string) {
-	why = x.Inventory.Crowded(n, x.Inventory.PodsOn(n))
-	if why == "" || len(ours) == 0 || x.Inventory.Crowded(n, ours) != "" {
+	why = x.Inventory.ShortageReason(n, x.Inventory.PodsOn(n))
+	if why == "" || len(ours) == 0 || x.Inventory.ShortageReason(n, ours) != "" {
 		return nil, ""
 	}
 	return slices.MaxFunc(ours, func(x, y *corev1.Pod) int { return podBoundTime(x).Compare(podBoundTime(y)) }), why

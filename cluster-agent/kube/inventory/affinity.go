@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Misplaced says why a pod must not go to a node, by its own words, or "". The
+// PlacementMismatch says why a pod must not go to a node, by its own words, or "". The
 // API server would bind it there all the same, and the kubelet refuse it.
-func Misplaced(n *corev1.Node, p *corev1.Pod) string {
+func PlacementMismatch(n *corev1.Node, p *corev1.Pod) string {
 	if !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
 		return "its nodeSelector does not match node " + n.Name
 	}

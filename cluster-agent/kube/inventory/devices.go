@@ -34,10 +34,10 @@ type Device struct {
 	Pool string
 }
 
-// Devices returns those of a node in the order of their names, which makes
+// DevicesOfNode returns those of a node in the order of their names, which makes
 // indexes: the newest generation of each pool, gpu2 before gpu10. Slices of a card are
 // no cards.
-func (v *Inventory) Devices(node string) (all []Device) {
+func (v *Inventory) DevicesOfNode(node string) (all []Device) {
 	newest := make(map[string]int64)
 	slicesOf := v.slicesOf(node)
 	for _, s := range slicesOf {
@@ -89,7 +89,7 @@ func (v *Inventory) CardUUIDs(node *corev1.Node, devices []int) string {
 		uuid := ""
 		switch v.Sharing {
 		case kube.SharingDRA:
-			if all := v.Devices(node.Name); d < len(all) {
+			if all := v.DevicesOfNode(node.Name); d < len(all) {
 				if a := all[d].Attributes["uuid"]; a.StringValue != nil {
 					uuid = *a.StringValue
 				}
@@ -107,12 +107,12 @@ func (v *Inventory) CardUUIDs(node *corev1.Node, devices []int) string {
 	return strings.Join(uuids, ",")
 }
 
-// Broken are the indexes of devices of a node that their driver or plugin says are not
+// UnhealthyDevices are the indexes of devices of a node that their driver or plugin says are not
 // to be used. What runs on them runs on, for as long as it can.
-func (v *Inventory) Broken(n *corev1.Node) (all []int) {
+func (v *Inventory) UnhealthyDevices(n *corev1.Node) (all []int) {
 	switch v.Sharing {
 	case kube.SharingDRA:
-		for i, d := range v.Devices(n.Name) {
+		for i, d := range v.DevicesOfNode(n.Name) {
 			if slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
 				return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
 			}) {

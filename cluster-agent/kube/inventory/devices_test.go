@@ -26,7 +26,7 @@ func TestASliceOfACardIsNoCard(t *testing.T) {
 	if err := v.SliceCache.Add(s); err != nil {
 		t.Fatal(err)
 	}
-	if all := v.Devices("n1"); len(all) != 2 || all[0].Name != "gpu-0" || all[1].Name != "gpu-3" {
+	if all := v.DevicesOfNode("n1"); len(all) != 2 || all[0].Name != "gpu-0" || all[1].Name != "gpu-3" {
 		t.Errorf("its cards are %v", all)
 	}
 }

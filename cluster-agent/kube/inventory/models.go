@@ -15,11 +15,11 @@ var gpuMemoryLabels = []string{"nvidia.com/gpu.memory", "aliyun.accelerator/nvid
 // alphanumericWord cuts a product's name at what is no letter or digit.
 var alphanumericWord = regexp.MustCompile(`[A-Za-z0-9]+`)
 
-// model returns the model of the power table that a product is: by what the site
+// modelOfProduct returns the model of the power table that a product is: by what the site
 // says, or if the product is called that, or if a word of it is. The longest
 // name wins: "NVIDIA-A100-SXM4-80GB" is an "A100". What is named as a slice of a card,
 // or as its time, is none, unless the site says so.
-func (v *Inventory) model(product string) string {
+func (v *Inventory) modelOfProduct(product string) string {
 	if m, ok := v.Models[product]; ok {
 		return m
 	}

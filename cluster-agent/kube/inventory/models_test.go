@@ -13,7 +13,7 @@ func TestProductsAreRecognised(t *testing.T) {
 		"NVIDIA-L4": "L4", "Acme-X1": "H100", "Quantum-9": "Quantum-9",
 		"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-H100-80GB-HBM3-SHARED": "NVIDIA-H100-80GB-HBM3-SHARED",
 	} {
-		if got := v.model(product); got != want {
+		if got := v.modelOfProduct(product); got != want {
 			t.Errorf("%s is taken for %s, want %s", product, got, want)
 		}
 	}

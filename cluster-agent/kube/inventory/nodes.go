@@ -11,8 +11,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Node returns a node as it was last seen, or nil.
-func (v *Inventory) Node(name string) *corev1.Node {
+// NodeByName returns a node as it was last seen, or nil.
+func (v *Inventory) NodeByName(name string) *corev1.Node {
 	o, ok, _ := v.NodeCache.GetByKey(name)
 	if !ok {
 		return nil
@@ -20,42 +20,42 @@ func (v *Inventory) Node(name string) *corev1.Node {
 	return o.(*corev1.Node)
 }
 
-// Plan is what the machine of a launch is told of its cards.
-func (v *Inventory) Plan(l protocol.Launch) podenergy.PowerPlan {
+// PowerPlanFor is what the machine of a launch is told of its cards.
+func (v *Inventory) PowerPlanFor(l protocol.Launch) podenergy.PowerPlan {
 	g, _ := v.Power.LookupModel(l.Model)
 	return podenergy.PowerPlan{Cap: l.Cap, Idle: g.Idle}
 }
 
-// Uses reports whether a node is one that this site uses.
-func (v *Inventory) Uses(n *corev1.Node) bool {
+// UsesNode reports whether a node is one that this site uses.
+func (v *Inventory) UsesNode(n *corev1.Node) bool {
 	return v.Nodes == kube.AllNodes || kube.NodeOwnedBySite(v.Site, n)
 }
 
-// Foreign says why a node is not used that lacks our taint.
-func (v *Inventory) Foreign() string {
+// ForeignNodeReason says why a node is not used that lacks our taint.
+func (v *Inventory) ForeignNodeReason() string {
 	return "not " + v.Site + "'s alone: no taint " + kube.TaintOwned + "=" + v.Site + ":NoSchedule"
 }
 
-// Tolerations are what pods of ours need for the nodes of this site.
-func (v *Inventory) Tolerations() []corev1.Toleration {
+// PodTolerations are what pods of ours need for the nodes of this site.
+func (v *Inventory) PodTolerations() []corev1.Toleration {
 	return []corev1.Toleration{
 		{Key: kube.PluginGPU, Operator: corev1.TolerationOpExists},
 		{Key: kube.TaintOwned, Operator: corev1.TolerationOpEqual, Value: v.Site},
 	}
 }
 
-// Describe is what a node has, and whether it takes anything.
-func (v *Inventory) Describe(n *corev1.Node) protocol.Node {
+// DescribeNode is what a node has, and whether it takes anything.
+func (v *Inventory) DescribeNode(n *corev1.Node) protocol.Node {
 	p := protocol.Node{
 		Name: n.Name, CPU: protocol.Milli(n.Status.Allocatable.Cpu().MilliValue()),
-		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: v.closed(n),
+		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: v.closedReason(n),
 	}
 	product := firstLabel(n.Labels, gpuProductLabels)
 	if mib, err := strconv.ParseInt(firstLabel(n.Labels, gpuMemoryLabels), 10, 64); err == nil {
 		p.GPUMemory = protocol.MiB(mib)
 	}
 	if v.Sharing == kube.SharingDRA {
-		for _, d := range v.Devices(n.Name) {
+		for _, d := range v.DevicesOfNode(n.Name) {
 			p.GPUs++
 			if a := d.Attributes["productName"]; a.StringValue != nil {
 				product = *a.StringValue
@@ -76,17 +76,17 @@ func (v *Inventory) Describe(n *corev1.Node) protocol.Node {
 		p.GPUMemory = 0
 		return p
 	}
-	p.Model = v.model(product)
+	p.Model = v.modelOfProduct(product)
 	return p
 }
 
-// closed says why a node takes nothing new, or "".
-func (v *Inventory) closed(n *corev1.Node) string {
+// closedReason says why a node takes nothing new, or "".
+func (v *Inventory) closedReason(n *corev1.Node) string {
 	if n.Spec.Unschedulable {
 		return "cordoned"
 	}
-	if !v.Uses(n) {
-		return v.Foreign()
+	if !v.UsesNode(n) {
+		return v.ForeignNodeReason()
 	}
 	ready := "it has not said so"
 	for _, c := range n.Status.Conditions {
@@ -119,8 +119,8 @@ func (v *Inventory) PodsOn(n *corev1.Node) (pods []*corev1.Pod) {
 	return pods
 }
 
-// Crowded says what a node lacks for all of some pods, or "".
-func (v *Inventory) Crowded(n *corev1.Node, pods []*corev1.Pod) string {
+// ShortageReason says what a node lacks for all of some pods, or "".
+func (v *Inventory) ShortageReason(n *corev1.Node, pods []*corev1.Pod) string {
 	cpu, mib, gpus := int64(0), int64(0), int64(0)
 	for _, p := range pods {
 		c, m := kube.PodRequests(p)

@@ -32,7 +32,7 @@ func TestOnlyOwnNodesAreUsedUnlessAllAre(t *testing.T) {
 		{"ours, and another's", node(ours, lyons), "tainted gridbid.io/owned", "tainted gridbid.io/owned"},
 	} {
 		for nodes, want := range map[kube.NodeSelection]string{"": tc.owned, kube.OwnedNodes: tc.owned, kube.AllNodes: tc.all} {
-			if got := (&Inventory{Config: Config{Site: "oslo", Nodes: nodes}}).closed(tc.n); got != want {
+			if got := (&Inventory{Config: Config{Site: "oslo", Nodes: nodes}}).closedReason(tc.n); got != want {
 				t.Errorf("%s, nodes %q: closed because %q; want %q", tc.name, nodes, got, want)
 			}
 		}

@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 
 // daemon lives on gpu-000 with the cards of a stand-in, and has a guard.
 func daemon(ctx context.Context, kubeconfig, library, file string, ceiling protocol.Milliwatts) error {
-	client, _, err := kube.Connect(kubeconfig)
+	client, _, err := kube.ConnectCluster(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func TestADaemonMayDoNothingElse(t *testing.T) {
 	b.launch("mine", 0, 1)
 	b.until("the condition", func() bool { _, c := b.pod("mine"); return c.Reason == "NoCap" })
 	p, _ := b.pod("mine")
-	client, _, err := kube.Connect(b.kubeconfig)
+	client, _, err := kube.ConnectCluster(b.kubeconfig)
 	b.FailOnError(err)
 	other, err := b.Client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "elsewhere"},

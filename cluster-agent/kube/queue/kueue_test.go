@@ -91,7 +91,7 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 		shelf(object(`{"metadata":{"name":"all"},"spec":{"clusters":["lyon"]}}`))}
 	look := func() {
 		t.Helper()
-		if _, err := q.reconcile(t.Context(), workloadKeyPrefix+"vision/train"); err != nil {
+		if _, err := q.reconcileObject(t.Context(), workloadKeyPrefix+"vision/train"); err != nil {
 			t.Fatal(err)
 		}
 	}

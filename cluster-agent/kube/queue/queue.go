@@ -169,16 +169,16 @@ func (q *KubeQueue) enqueueInformerEvents(in cache.SharedIndexInformer, sort str
 }
 
 func (q *KubeQueue) runWorker(ctx context.Context) {
-	kube.RunReconcileWorker(ctx, q.workQueue, q.reconcile, func(key string, err error) {
+	kube.RunReconcileWorker(ctx, q.workQueue, q.reconcileObject, func(key string, err error) {
 		if !apierrors.IsConflict(err) { // somebody wrote meanwhile, which is seen soon
 			q.cfg.Log.Warn("tried again soon", "object", key, "error", err)
 		}
 	})
 }
 
-// reconcile does what an object needs next, and returns when to look again if nothing
+// reconcileObject does what an object needs next, and returns when to look again if nothing
 // happens before.
-func (q *KubeQueue) reconcile(ctx context.Context, key string) (again time.Duration, err error) {
+func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (again time.Duration, err error) {
 	if name, ok := strings.CutPrefix(key, workloadKeyPrefix); ok {
 		w, err := q.workloadByName(name)
 		if err != nil {

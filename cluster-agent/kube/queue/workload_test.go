@@ -105,7 +105,7 @@ func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
 	for _, key := range []string{jobKeyPrefix + "vision/train", workloadKeyPrefix + "vision/train"} {
 		q.newsOfJob(protocol.JobID(key), key)
 		q.reportedStates[key] = "77: it waits"
-		if _, err := q.reconcile(t.Context(), key); err != nil {
+		if _, err := q.reconcileObject(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 	}

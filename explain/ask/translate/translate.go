@@ -76,15 +76,15 @@ func NamesOf(run ask.Run) Names {
 	return Names{slices.Clone(run.Sites), slices.Clone(run.Policies), fmt.Sprintf("%s to %s; today is %s", run.First, run.Last, run.Today)}
 }
 
-// Answer returns the answer to a question that the grammar answered with first. Where
+// AnswerQuestion returns the answer to a question that the grammar answered with first. Where
 // that is that the question is unclear, the model is asked for a query and answer
 // computes it; what the model's query is refused for is said in first's text. Answer is
 // called at most once.
-func (t *Translator) Answer(ctx context.Context, question string, first query.Answer, names Names, answer func(q ask.Query, by string) query.Answer) query.Answer {
+func (t *Translator) AnswerQuestion(ctx context.Context, question string, first query.Answer, names Names, answer func(q ask.Query, by string) query.Answer) query.Answer {
 	if t == nil || first.Kind != "unclear" || strings.TrimSpace(question) == "" {
 		return first
 	}
-	q, err := t.Query(ctx, question, names)
+	q, err := t.TranslateQuestion(ctx, question, names)
 	if err == nil {
 		if a := answer(q, t.model.Name()); a.Kind == "answer" || a.Kind == "absent" {
 			return a
@@ -105,17 +105,17 @@ var (
 	errTooLong     = fmt.Errorf("a question of more than %d characters is not put to it", mostQuestion)
 )
 
-// Query asks the model for the query that a question means, and checks it. It returns
+// TranslateQuestion asks the model for the query that a question means, and checks it. It returns
 // within the translator's time whatever the model does.
-func (t *Translator) Query(ctx context.Context, question string, names Names) (q ask.Query, err error) {
+func (t *Translator) TranslateQuestion(ctx context.Context, question string, names Names) (q ask.Query, err error) {
 	if len(question) > mostQuestion {
 		return ask.Query{}, errTooLong
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.wait)
 	defer cancel()
-	reply, err := t.put(ctx, prompt(question, names))
+	reply, err := t.askModel(ctx, buildPrompt(question, names))
 	if err != nil {
-		return ask.Query{}, failed(err)
+		return ask.Query{}, failureReason(err)
 	}
 	if q, err = readQuery(reply.Text); err != nil {
 		return ask.Query{}, err
@@ -137,8 +137,8 @@ func (t *Translator) Query(ctx context.Context, question string, names Names) (q
 	return q, nil
 }
 
-// put asks the model. One that panics, or that goes on after ctx ends, is one that fails.
-func (t *Translator) put(ctx context.Context, p llm.Prompt) (llm.Reply, error) {
+// askModel asks the model. One that panics, or that goes on after ctx ends, is one that fails.
+func (t *Translator) askModel(ctx context.Context, p llm.Prompt) (llm.Reply, error) {
 	type outcome struct {
 		reply llm.Reply
 		err   error
@@ -161,8 +161,8 @@ func (t *Translator) put(ctx context.Context, p llm.Prompt) (llm.Reply, error) {
 	}
 }
 
-// failed says why there is no reply. What a server says of it is not repeated.
-func failed(err error) error {
+// failureReason says why there is no reply. What a server says of it is not repeated.
+func failureReason(err error) error {
 	var e *llm.Error
 	if errors.As(err, &e) && e.Fault == llm.OverBudget {
 		return errors.New("its calls or tokens of this hour are spent")
@@ -173,7 +173,7 @@ func failed(err error) error {
 	return errors.New("it gave no reply that can be read")
 }
 
-func prompt(question string, names Names) llm.Prompt {
+func buildPrompt(question string, names Names) llm.Prompt {
 	var text strings.Builder
 	fmt.Fprintf(&text, "The record goes from %s. Its sites:", names.Span)
 	for _, s := range names.Sites[:min(len(names.Sites), mostSites)] {

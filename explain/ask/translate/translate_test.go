@@ -49,7 +49,7 @@ const unread = "wieviel kohlendioxid hat job-00001 in oslo gemacht"
 
 func answer(t *Translator, log *query.Log, question string) query.Answer {
 	s := log.Talk()
-	return t.Answer(context.Background(), question, s.Ask(question), NamesOf(s.Names()), s.Understood)
+	return t.AnswerQuestion(context.Background(), question, s.Ask(question), NamesOf(s.Names()), s.Understood)
 }
 
 func TestAModelsQueryIsToldAndAnsweredByCode(t *testing.T) {

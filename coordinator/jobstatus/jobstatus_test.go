@@ -11,10 +11,10 @@ import (
 const noon protocol.Time = 1_649_851_200_000
 
 // told returns a board after what was said, one second after the other.
-func told(said ...func(at protocol.Time) protocol.Message) *Board {
-	b := new(Board)
+func told(said ...func(at protocol.Time) protocol.Message) *View {
+	b := new(View)
 	for i, s := range said {
-		b.Add(s(noon.Add(time.Duration(i) * time.Second)))
+		b.AddMessage(s(noon.Add(time.Duration(i) * time.Second)))
 	}
 	return b
 }
@@ -53,7 +53,7 @@ func TestACancelledJobSaysSo(t *testing.T) {
 		}
 		all := append(way()[:6], say(who, to, protocol.Cancel{Job: "a", Epoch: 1}))
 		b := told(append(all, way()[6:]...)...)
-		j, _ := b.Job("a")
+		j, _ := b.JobByID("a")
 		if cancelled := j.Why == string(protocol.Cancelled); j.State != Done || cancelled != (who != "agent/bern") {
 			t.Errorf("cancelled by %s, a job is %+v", who, j)
 		}
@@ -70,7 +70,7 @@ func TestAJobThatASiteIsToStopElsewhereIsNotStopping(t *testing.T) {
 		say(protocol.Coordinator, bern, protocol.Award{Round: 1, Job: "a", Epoch: 2}),
 		say(bern, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 2}),
 		say(protocol.Coordinator, oslo, protocol.Cancel{Job: "a", Epoch: 1}))...)
-	if j, _ := b.Job("a"); j.State != Placed || j.Site != "bern" {
+	if j, _ := b.JobByID("a"); j.State != Placed || j.Site != "bern" {
 		t.Errorf("it runs at bern, and is shown as %+v", j)
 	}
 }
@@ -82,12 +82,12 @@ func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 		w := way()
 		held := append(w[:5:5], say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Site: plan, Start: noon.Add(time.Hour)}))
 		b := told(append(held, w[5])...)
-		if j, _ := b.Job("a"); j.State != Placed || j.Site != "oslo" || j.Model != "V100" || j.Start != noon || j.Finish != noon.Add(time.Hour) || b.Sites()[0].Placed != 1 {
-			t.Errorf("%s: shown as %+v, at %+v", name, j, b.Sites())
+		if j, _ := b.JobByID("a"); j.State != Placed || j.Site != "oslo" || j.Model != "V100" || j.Start != noon || j.Finish != noon.Add(time.Hour) || b.AllSites()[0].Placed != 1 {
+			t.Errorf("%s: shown as %+v, at %+v", name, j, b.AllSites())
 		}
 		declined := append(held, say(oslo, protocol.Coordinator, protocol.Decline{Job: "a", Epoch: 1}))
 		b = told(append(declined, w[5])...)
-		if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 {
+		if j, _ := b.JobByID("a"); j.State != Waiting || b.AllSites()[0].Placed != 0 {
 			t.Errorf("%s: given back, and shown as %+v", name, j)
 		}
 	}
@@ -98,7 +98,7 @@ func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 func TestASiteThatIsGoneIsNotDrained(t *testing.T) {
 	b := told(append(way()[:1], say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"}),
 		say(protocol.OperatorAPI, protocol.Coordinator, protocol.Drain{Site: "oslo"}), way()[0])...)
-	if s := b.Sites()[0]; s.Drained || s.Gone {
+	if s := b.AllSites()[0]; s.Drained || s.Decommissioned {
 		t.Errorf("back, it is shown as %+v", s)
 	}
 }
@@ -107,28 +107,28 @@ func TestAPausedJobWaitsAgain(t *testing.T) {
 	b := told(append(way()[:6],
 		say(oslo, protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Left: time.Minute}),
 		say(protocol.Coordinator, "", protocol.Settlement{Job: "a", Site: "oslo", Part: true}))...)
-	if j, _ := b.Job("a"); j.State != Waiting || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 0 {
-		t.Errorf("a paused job is %+v, at %+v", j, b.Sites())
+	if j, _ := b.JobByID("a"); j.State != Waiting || b.AllSites()[0].Placed != 0 || b.AllSites()[0].Done != 0 {
+		t.Errorf("a paused job is %+v, at %+v", j, b.AllSites())
 	}
 }
 
 func TestAJobIsSeenOnItsWay(t *testing.T) {
 	for n, want := range map[int]State{2: Waiting, 3: Waiting, 5: Awarded, 6: Placed, 7: Placed, 8: Done} {
 		b := told(way()[:n]...)
-		j, ok := b.Job("a")
-		placed := b.Sites()[0].Placed
+		j, ok := b.JobByID("a")
+		placed := b.AllSites()[0].Placed
 		if !ok || j.State != want || (placed == 1) != (want == Placed) {
 			t.Errorf("after %d messages: %+v, %d placed; want %s", n, j, placed, want)
 		}
 	}
 	b := told(way()...)
-	if j, _ := b.Job("a"); j.Energy != 2 || !j.Late || j.Rounds != 1 || j.Model != "V100" {
+	if j, _ := b.JobByID("a"); j.Energy != 2 || !j.Late || j.Rounds != 1 || j.Model != "V100" {
 		t.Errorf("in the end: %+v", j)
 	}
-	if s := b.Sites()[0]; s.Free != 2.5 || s.Price != 55 || s.Carbon != 28 || s.PUE != 1.2 || s.Done != 1 || s.GPUs != 4 {
+	if s := b.AllSites()[0]; s.Free != 2.5 || s.Price != 55 || s.Carbon != 28 || s.PUE != 1.2 || s.Done != 1 || s.GPUs != 4 {
 		t.Errorf("its site: %+v", s)
 	}
-	if r := b.Rounds()[0]; r.Jobs != 1 || r.Offers != 1 || r.Awards != 1 {
+	if r := b.RecentRounds()[0]; r.Jobs != 1 || r.Offers != 1 || r.Awards != 1 {
 		t.Errorf("its round: %+v", r)
 	}
 }
@@ -141,22 +141,22 @@ func TestWhatIsSaidByOthersOrTwiceChangesNothing(t *testing.T) {
 		say(protocol.Coordinator, "submitter", protocol.Reject{Job: "a"}),
 		w[7],
 	)...)
-	if j, _ := b.Job("a"); j.State != Done || b.Sites()[0].Placed != 0 || b.Sites()[0].Done != 1 {
-		t.Errorf("%+v, %+v", j, b.Sites())
+	if j, _ := b.JobByID("a"); j.State != Done || b.AllSites()[0].Placed != 0 || b.AllSites()[0].Done != 1 {
+		t.Errorf("%+v, %+v", j, b.AllSites())
 	}
 }
 
 // The board of a market that has run a million jobs is as large as that of one
 // that has run ten thousand.
 func TestTheBoardForgetsWhatIsLongOver(t *testing.T) {
-	b := new(Board)
+	b := new(View)
 	for i := range 3 * history.KeptEnded {
 		id := protocol.JobID(noon.Add(time.Duration(i) * time.Millisecond).String())
-		b.Add(say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: id}})(noon))
-		b.Add(say(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(i)})(noon))
-		b.Add(say(protocol.Coordinator, "submitter", protocol.Reject{Job: id})(noon))
+		b.AddMessage(say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: id}})(noon))
+		b.AddMessage(say(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(i)})(noon))
+		b.AddMessage(say(protocol.Coordinator, "submitter", protocol.Reject{Job: id})(noon))
 	}
-	if n, r := len(b.Jobs()), len(b.Rounds()); n != history.KeptEnded || r > history.KeptRounds {
+	if n, r := len(b.AllJobs()), len(b.RecentRounds()); n != history.KeptEnded || r > history.KeptRounds {
 		t.Errorf("%d jobs and %d rounds are kept", n, r)
 	}
 }

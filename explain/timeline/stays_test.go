@@ -34,7 +34,7 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 	if got, want := s.held("oslo", s.now.Add(-10*time.Minute)), "3 held, 0 waiting, 1 running, 1 ended"; got != want {
 		t.Errorf("running again: %s; want %s", got, want)
 	}
-	late := s.d.At(s.now).Late - s.d.At(first).Late
+	late := s.d.InstantAt(s.now).Late - s.d.InstantAt(first).Late
 	if got, want := s.held("oslo", s.now), "0 held, 0 waiting, 0 running, 2 ended"; got != want || late != 0 {
 		t.Errorf("ended again: %s, and %d of them late; want %s, in time", got, late, want)
 	}
@@ -65,12 +65,12 @@ func TestABillThatIsRefusedIsInNoSum(t *testing.T) {
 	for _, left := range []time.Duration{0, time.Hour} {
 		s := sold()
 		s.award("oslo", 1)
-		before := s.d.At(s.now)
+		before := s.d.InstantAt(s.now)
 		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{
 			Job: "j", Epoch: 1, Started: s.now, Ended: s.now.Add(48 * time.Hour), Energy: 7, Carbon: 7, Money: -7, Left: left,
 		})
 		s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.ImpossibleBid}})
-		now := s.d.At(s.now)
+		now := s.d.InstantAt(s.now)
 		if now.Refused != 1 || now.Late != 0 || now.Energy != before.Energy || now.Carbon != before.Carbon || now.Money != before.Money {
 			t.Errorf("with %v left: %+v; want as before: %+v", left, now, before)
 		}

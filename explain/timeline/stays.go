@@ -15,8 +15,8 @@ type stay struct {
 	start, end protocol.Time // end: 0 until it is known
 }
 
-// stays returns a job's, oldest first.
-func stays(r *history.JobRecord) (all []stay) {
+// staysOf returns a job's, oldest first.
+func staysOf(r *history.JobRecord) (all []stay) {
 	for i := range r.Awards {
 		s := stay{award: &r.Awards[i], start: r.Awards[i].StartAsOf(forever)}
 		s.end, _ = r.EndOf(s.award)
@@ -27,14 +27,14 @@ func stays(r *history.JobRecord) (all []stay) {
 
 const forever protocol.Time = 1 << 62
 
-// busy returns the GPUs that a site held, as the mean of each step, as far as the
+// meanGPUsHeld returns the GPUs that a site held, as the mean of each step, as far as the
 // record goes.
-func (d *Diary) busy(site string, from, to protocol.Time, step time.Duration) []float64 {
-	width, last := protocol.Time(step.Milliseconds()), d.book.Coverage().Last
+func (d *Timeline) meanGPUsHeld(site string, from, to protocol.Time, step time.Duration) []float64 {
+	width, last := protocol.Time(step.Milliseconds()), d.history.Coverage().Last
 	sums := make([]int64, (to-from+width-1)/width)
-	for r := range d.book.Instances() {
-		for _, s := range stays(r) {
-			if s.award.Site != site || s.start == 0 || s.award.Released != (history.Origin{}) {
+	for r := range d.history.AllInstances() {
+		for _, s := range staysOf(r) {
+			if s.award.Site != site || s.start == 0 || s.award.Released != (history.MessageRef{}) {
 				continue
 			}
 			end := s.end

@@ -17,20 +17,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func read(all []protocol.Message) *timeline.Diary {
+func read(all []protocol.Message) *timeline.Timeline {
 	d := timeline.New(nil)
 	for _, m := range all {
-		d.Add(m)
+		d.AddMessage(m)
 	}
 	return d
 }
 
-// The Diary at an instant is that of a reader who had stopped there. Only when
+// The Timeline at an instant is that of a reader who had stopped there. Only when
 // a job ends is known better later; an instant at which none runs shows it.
 func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
 	day := timelinetest.GenerateDay(40, 11*time.Minute)
 	whole := read(day)
-	first, last := whole.Span()
+	first, last := whole.TimeSpan()
 	rapid.Check(t, func(t *rapid.T) {
 		at := protocol.Time(rapid.Int64Range(int64(first), int64(last)).Draw(t, "at"))
 		var until []protocol.Message
@@ -40,50 +40,50 @@ func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
 			}
 		}
 		then := read(until)
-		got, want := whole.At(at), then.At(at)
+		got, want := whole.InstantAt(at), then.InstantAt(at)
 		if got.Decisions != want.Decisions || got.Energy != want.Energy || got.Carbon != want.Carbon || got.Money != want.Money ||
 			got.Waiting != want.Waiting || got.Running != want.Running || got.Ended != want.Ended || got.Planned != want.Planned {
 			t.Fatalf("At(%s) = %+v\nof one who stopped there: %+v", at, got, want)
 		}
 		for i, s := range got.Sites {
 			w := want.Sites[i]
-			if s.Held != w.Held || s.Carbon != w.Carbon || s.Price != w.Price || s.Draw != w.Draw || s.LastSaid != w.LastSaid || s.Known != w.Known {
+			if s.Held != w.Held || s.Carbon != w.Carbon || s.Price != w.Price || s.Draw != w.Draw || s.LastMessage != w.LastMessage || s.Known != w.Known {
 				t.Fatalf("site at %s = %+v\nof one who stopped there: %+v", at, s, w)
 			}
 		}
-		if a, b := whole.Until(at, 0, 1000), then.Until(at, 0, 1000); len(a) != len(b) {
+		if a, b := whole.DecisionsUntil(at, 0, 1000), then.DecisionsUntil(at, 0, 1000); len(a) != len(b) {
 			t.Fatalf("%d decisions until %s; want %d", len(a), at, len(b))
 		}
 	})
 }
 
-// What the Diary sums up is what the record, folded by other code, sums up.
+// What the Timeline sums up is what the record, folded by other code, sums up.
 func TestSumsAreThoseOfTheRecord(t *testing.T) {
 	day := timelinetest.GenerateDay(60, 7*time.Minute)
 	d, book := read(day), history.New(history.Config{})
 	for _, m := range day {
-		book.Add(m)
+		book.AddMessage(m)
 	}
 	var want protocol.Usage
-	for _, s := range book.Sites() {
+	for _, s := range book.SiteRecords() {
 		want.Energy += s.Jobs.Energy + s.Idle.Energy
 		want.Carbon += s.Jobs.Carbon + s.Idle.Carbon
 		want.Money += s.Jobs.Money + s.Idle.Money
 	}
-	_, last := d.Span()
-	got := d.At(last)
+	_, last := d.TimeSpan()
+	got := d.InstantAt(last)
 	if got.Energy != want.Energy || got.Carbon != want.Carbon || got.Money != want.Money {
 		t.Errorf("At(the end) = %d mJ, %d mg, %d; want %d, %d, %d", got.Energy, got.Carbon, got.Money, want.Energy, want.Carbon, want.Money)
 	}
 	if got.Ended != 60 || got.Waiting+got.Running+got.Planned+got.Refused != 0 {
 		t.Errorf("At(the end) = %+v; want 60 jobs that ended", got)
 	}
-	c, err := d.Draw(timeline.Drawing{Chart: "day"})
+	c, err := d.DrawChart(timeline.Drawing{Chart: "day"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := d.Span()
-	l, held := c.(chart.LineChart), book.Busy(first.Floor(time.Hour), last.Ceil(time.Hour), time.Hour)
+	first, _ := d.TimeSpan()
+	l, held := c.(chart.LineChart), book.GPUsHeldBySite(first.Floor(time.Hour), last.Ceil(time.Hour), time.Hour)
 	for i, name := range timelinetest.SiteNames {
 		for h, v := range l.Series[i].Of {
 			if want := float64(held[name][h]) / 1000; math.Abs(v-want) > 0.002 {
@@ -95,11 +95,11 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 
 func TestTheFeedGoesOnWhereItWas(t *testing.T) {
 	d := read(timelinetest.GenerateDay(30, time.Minute))
-	_, last := d.Span()
-	all := d.Until(last, 0, 1000)
+	_, last := d.TimeSpan()
+	all := d.DecisionsUntil(last, 0, 1000)
 	var pieces []timeline.Entry
 	for before := uint64(0); ; {
-		some := d.Until(last, before, 7)
+		some := d.DecisionsUntil(last, before, 7)
 		if len(some) == 0 {
 			break
 		}
@@ -113,7 +113,7 @@ func TestTheFeedGoesOnWhereItWas(t *testing.T) {
 		if pieces[i].ID != e.ID {
 			t.Errorf("decision %d is %s in pieces; want %s", i, pieces[i].ID, e.ID)
 		}
-		if since := d.Since(e.N, 1000); len(since) != i {
+		if since := d.DecisionsSince(e.N, 1000); len(since) != i {
 			t.Errorf("%d decisions since %s; want %d", len(since), e.ID, i)
 		}
 	}
@@ -121,18 +121,18 @@ func TestTheFeedGoesOnWhereItWas(t *testing.T) {
 
 func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
 	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
-	_, last := d.Span()
-	for _, e := range d.Until(last, 0, 1000) {
-		c, ok := d.Card(e.ID)
-		if !ok || c.Hearing == nil || c.Record.Job.ID != e.Job || len(c.Answer.Cites) != 1 || c.Answer.Cites[0] != e.ID {
+	_, last := d.TimeSpan()
+	for _, e := range d.DecisionsUntil(last, 0, 1000) {
+		c, ok := d.DecisionCard(e.ID)
+		if !ok || c.JobRound == nil || c.Record.Job.ID != e.Job || len(c.Answer.Cites) != 1 || c.Answer.Cites[0] != e.ID {
 			t.Fatalf("Card(%s) = %+v, %v", e.ID, c, ok)
 		}
-		if rec, ok := d.Record(e.ID); !ok || rec.ID != e.ID {
+		if rec, ok := d.DecisionRecord(e.ID); !ok || rec.ID != e.ID {
 			t.Errorf("Record(%s) is %s, %v", e.ID, rec.ID, ok)
 		}
 	}
 	for _, id := range []string{"", "D-", "D-0", "D-99999", "D--1", "D-18446744073709551616", "job-00001"} {
-		if c, ok := d.Card(id); ok {
+		if c, ok := d.DecisionCard(id); ok {
 			t.Errorf("Card(%q) = %s", id, c.ID)
 		}
 	}
@@ -140,9 +140,9 @@ func TestACardHoldsTheDecisionAsItIsCited(t *testing.T) {
 
 func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
-	for _, c := range timeline.Charts() {
+	for _, c := range timeline.ChartNames() {
 		w := timeline.Drawing{Chart: c[0], Job: timelinetest.HostileText, Question: "carbon by site"}
-		chart, err := d.Draw(w)
+		chart, err := d.DrawChart(w)
 		if c[0] == "policies" {
 			if err == nil {
 				t.Error("policies are drawn, and none was replayed")
@@ -162,13 +162,13 @@ func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 		}
 	}
 	for _, w := range []timeline.Drawing{{Chart: "nonsense"}, {Chart: "offers", Decision: "D-9999"}, {Chart: "job", Job: "nobody"}, {Chart: "answer", Question: "help"}} {
-		if _, err := d.Draw(w); err == nil {
+		if _, err := d.DrawChart(w); err == nil {
 			t.Errorf("Draw(%+v) has no error", w)
 		}
 	}
 	empty := timeline.New(nil)
 	for _, name := range []string{"day", "carbon", "price", "site-carbon"} {
-		if c, err := empty.Draw(timeline.Drawing{Chart: name}); err != nil || len(c.ComputeLayout(400).EncodeSVG()) == 0 {
+		if c, err := empty.DrawChart(timeline.Drawing{Chart: name}); err != nil || len(c.ComputeLayout(400).EncodeSVG()) == 0 {
 			t.Errorf("%s of an empty run: %v", name, err)
 		}
 	}
@@ -178,9 +178,9 @@ func TestEveryChartIsDrawnAndSaid(t *testing.T) {
 // have the job says why.
 func TestOffersAreAsTheyWerePriced(t *testing.T) {
 	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
-	e, _ := d.Last("job-00008") // may not leave warsaw
-	c, _ := d.Card(e.ID)
-	b := timeline.Offers(c)
+	e, _ := d.LastDecision("job-00008") // may not leave warsaw
+	c, _ := d.DecisionCard(e.ID)
+	b := timeline.OffersChart(c)
 	if len(b.Rows) != 3 || b.Rows[0].Name != "warsaw" || !b.Rows[0].Highlighted || len(b.Rows[1].Values) != 0 || !strings.Contains(b.Rows[1].Note, "may not leave") {
 		t.Fatalf("Offers(%s) = %+v", e.ID, b.Rows)
 	}
@@ -188,7 +188,7 @@ func TestOffersAreAsTheyWerePriced(t *testing.T) {
 	for _, v := range b.Rows[0].Values {
 		sum += v
 	}
-	if want := c.Hearing.Decision.Option.Terms.Total().InDollars(); math.Abs(sum-want) > 1e-9 {
+	if want := c.JobRound.Decision.Option.Terms.Total().InDollars(); math.Abs(sum-want) > 1e-9 {
 		t.Errorf("the bar of warsaw is $%v; want $%v", sum, want)
 	}
 }
@@ -203,15 +203,15 @@ func TestNothingThatIsSaidPanics(t *testing.T) {
 			if rapid.Bool().Draw(t, "other") {
 				m.From = rapid.SampledFrom([]protocol.Party{"", "agent/", "agent/<b>", "coordinator", "hands/oslo"}).Draw(t, "from")
 			}
-			d.Add(m)
+			d.AddMessage(m)
 		}
-		_, last := d.Span()
-		d.At(last)
-		for _, e := range d.Until(last, 0, 10) {
-			d.Card(e.ID)
+		_, last := d.TimeSpan()
+		d.InstantAt(last)
+		for _, e := range d.DecisionsUntil(last, 0, 10) {
+			d.DecisionCard(e.ID)
 		}
-		for _, c := range timeline.Charts() {
-			if chart, err := d.Draw(timeline.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon by site"}); err == nil {
+		for _, c := range timeline.ChartNames() {
+			if chart, err := d.DrawChart(timeline.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon by site"}); err == nil {
 				chart.ComputeLayout(390)
 			}
 		}
@@ -228,7 +228,7 @@ func TestAlternativesAreNotStacked(t *testing.T) {
 		}
 		c.Series = append(c.Series, s)
 	}
-	picture, ok := timeline.New(nil).Picture(query.Answer{Chart: &c})
+	picture, ok := timeline.New(nil).ChartOfAnswer(query.Answer{Chart: &c})
 	b, bars := picture.(chart.BarChart)
 	if !ok || !bars || len(b.Rows) != 6 {
 		t.Fatalf("drawn as %+v", picture)
@@ -276,8 +276,8 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 				lie(&day[i])
 			}
 			d := read(day)
-			for _, c := range timeline.Charts() {
-				chart, err := d.Draw(timeline.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon intensity"})
+			for _, c := range timeline.ChartNames() {
+				chart, err := d.DrawChart(timeline.Drawing{Chart: c[0], Job: "job-00001", Question: "carbon intensity"})
 				if err != nil {
 					continue // policies were not replayed
 				}
@@ -285,11 +285,11 @@ func TestTimesThatCannotBeAreShownAllTheSame(t *testing.T) {
 					t.Errorf("%s at %d: the chart %s has %d marks", name, far, c[0], n)
 				}
 			}
-			first, last := d.Span()
-			d.At(first)
-			d.At(last)
+			first, last := d.TimeSpan()
+			d.InstantAt(first)
+			d.InstantAt(last)
 			for _, q := range []string{"carbon intensity", "price at 00:20", "greenest site", "when will oslo be greenest in the next 24 h?", "forecast oslo", "forecast error", "carbon by hour", "what happened"} {
-				d.Ask(q, "")
+				d.AskQuestion(q, "")
 			}
 		}
 	}
@@ -318,8 +318,8 @@ func retold(day []protocol.Message) (all []protocol.Message) {
 func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
 	day := timelinetest.GenerateDay(20, 10*time.Minute)
 	once, again := read(day), read(retold(day))
-	_, last := once.Span()
-	a, b := once.At(last), again.At(last)
+	_, last := once.TimeSpan()
+	a, b := once.InstantAt(last), again.InstantAt(last)
 	if a.Energy != b.Energy || a.Carbon != b.Carbon || a.Money != b.Money || a.Late != b.Late || a.Ended != b.Ended {
 		t.Errorf("said again, the day took %d mJ, %d mg, %d and %d jobs ended; want %d, %d, %d and %d", b.Energy, b.Carbon, b.Money, b.Ended, a.Energy, a.Carbon, a.Money, a.Ended)
 	}
@@ -329,14 +329,14 @@ func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
 type stage struct {
 	now    protocol.Time
 	mouths map[protocol.Party]*protocol.Sender
-	d      *timeline.Diary
+	d      *timeline.Timeline
 }
 
 func (s *stage) say(from, to protocol.Party, b protocol.Body) {
 	if s.mouths[from] == nil {
 		s.mouths[from] = &protocol.Sender{Party: from}
 	}
-	s.d.Add(s.mouths[from].NewMessage(s.now, to, b))
+	s.d.AddMessage(s.mouths[from].NewMessage(s.now, to, b))
 	s.now = s.now.Add(time.Minute)
 }
 
@@ -356,7 +356,7 @@ func sold() *stage {
 
 // held returns how many GPUs a site held at an instant, and what the job did.
 func (s *stage) held(site string, at protocol.Time) string {
-	now := s.d.At(at)
+	now := s.d.InstantAt(at)
 	for _, x := range now.Sites {
 		if x.Name == site {
 			return fmt.Sprintf("%d held, %d waiting, %d running, %d ended", x.Held/1000, now.Waiting, now.Running, now.Ended)
@@ -392,7 +392,7 @@ func TestAJobThatIsSoldAgainWasWhereItWas(t *testing.T) {
 			t.Errorf("%s at %s: %s; want %s", tc.site, tc.at, got, tc.want)
 		}
 	}
-	c, err := s.d.Draw(timeline.Drawing{Chart: "day"})
+	c, err := s.d.DrawChart(timeline.Drawing{Chart: "day"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,18 +427,18 @@ func TestASiteSpeaksForItselfAlone(t *testing.T) {
 	for _, site := range []string{"oslo", "atlantis"} {
 		s.say(protocol.AgentParty("lyon"), protocol.Coordinator, protocol.RegisterSite{Site: site, Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: 1 << 30}}})
 	}
-	for _, x := range s.d.At(s.now).Sites {
+	for _, x := range s.d.InstantAt(s.now).Sites {
 		if x.Name == "atlantis" || x.Name == "oslo" && x.GPUs != 8000 {
 			t.Errorf("%s has %d GPUs, as another site said", x.Name, x.GPUs/1000)
 		}
 	}
-	if a := s.d.Ask("free gpus at oslo", ""); !strings.Contains(strings.Join(a.Text, " "), "8 of 8 GPUs") {
+	if a := s.d.AskQuestion("free gpus at oslo", ""); !strings.Contains(strings.Join(a.Text, " "), "8 of 8 GPUs") {
 		t.Errorf("%s %q; want 8 of 8", a.Kind, a.Text)
 	}
 	book := history.New(history.Config{})
 	mouth := protocol.Sender{Party: protocol.AgentParty("lyon")}
-	book.Add(mouth.NewMessage(s.now, protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: pools}))
-	if all := book.Sites(); len(all) > 0 {
+	book.AddMessage(mouth.NewMessage(s.now, protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: pools}))
+	if all := book.SiteRecords(); len(all) > 0 {
 		t.Errorf("the record has the sites %+v", all)
 	}
 }
@@ -452,7 +452,7 @@ func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
 		if mouths[who] == nil {
 			mouths[who] = &protocol.Sender{Party: who}
 		}
-		d.Add(mouths[who].NewMessage(at, protocol.Coordinator, b))
+		d.AddMessage(mouths[who].NewMessage(at, protocol.Coordinator, b))
 	}
 	now := timelinetest.Midnight
 	idle := func(carbon protocol.Milligrams) protocol.SiteUsage {
@@ -465,7 +465,7 @@ func TestOneWrongClockHoldsNoSumsUp(t *testing.T) {
 	say(protocol.AgentParty("oslo"), now, idle(100))
 	say(protocol.AgentParty("lyon"), now, idle(1000))
 	say(protocol.InputRecorder, now, protocol.InputLog{Incarnation: 1})
-	if got := d.At(now).Carbon; got != 1111 {
+	if got := d.InstantAt(now).Carbon; got != 1111 {
 		t.Errorf("%d mg by now; want 1111", got)
 	}
 }
@@ -475,10 +475,10 @@ func TestASiteHasTheGPUsThatItSaidThen(t *testing.T) {
 	m := protocol.Sender{Party: protocol.AgentParty("oslo")}
 	d := timeline.New(nil)
 	for i, n := range []int{8, 4} {
-		d.Add(m.NewMessage(timelinetest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
+		d.AddMessage(m.NewMessage(timelinetest.Midnight.Add(time.Duration(i)*time.Hour), protocol.Coordinator, protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "A100", Nodes: 1, GPUs: n}}}))
 	}
 	for i, want := range []protocol.Milli{8000, 4000} {
-		if got := d.At(timelinetest.Midnight.Add(time.Duration(i)*time.Hour + time.Minute)).Sites[0].GPUs; got != want {
+		if got := d.InstantAt(timelinetest.Midnight.Add(time.Duration(i)*time.Hour + time.Minute)).Sites[0].GPUs; got != want {
 			t.Errorf("an hour and %d after midnight: %d; want %d", i, got, want)
 		}
 	}

@@ -117,10 +117,10 @@ func (s *stage) meter(sites ...string) {
 	}
 }
 
-func (s *stage) book(cfg Config) *Book {
+func (s *stage) book(cfg Config) *History {
 	b := New(cfg)
 	for _, m := range s.said {
-		b.Add(m)
+		b.AddMessage(m)
 	}
 	return b
 }

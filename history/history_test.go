@@ -12,32 +12,32 @@ import (
 
 func TestAJobIsTold(t *testing.T) {
 	b := twoRounds().book(Config{})
-	r, ok := b.Job("a")
+	r, ok := b.LatestJob("a")
 	if !ok || r.State != Ended {
 		t.Fatalf("Job(a) = state %q, %v; want ended", r.State, ok)
 	}
-	first, last := r.Hearings[0], r.Hearings[1]
+	first, last := r.FullRounds[0], r.FullRounds[1]
 	if got := []string{first.Decision.Kind, last.Decision.Kind, last.Decision.Answer}; !reflect.DeepEqual(got, []string{"hold", "award", "accept"}) {
 		t.Errorf("decisions and answer = %q; want hold, award, accept", got)
 	}
 	var answers []string
 	for _, a := range first.Answers {
-		answers = append(answers, fmt.Sprintf("%s %v %s %d", a.Site, a.Said != (Origin{}), a.Why.Code, len(a.Options)))
+		answers = append(answers, fmt.Sprintf("%s %v %s %d", a.Site, a.Message != (MessageRef{}), a.Why.Code, len(a.Options)))
 	}
 	if want := []string{"bern false  0", "lyon true no-room 0", "oslo true  2"}; !reflect.DeepEqual(answers, want) {
 		t.Errorf("answers of the first round = %q; want %q", answers, want)
 	}
-	if l := first.Line; l.Options != 2 || l.BestSite != "oslo" || l.Best != 15_000 || l.Code != protocol.CheaperLater {
+	if l := first.Summary; l.Options != 2 || l.BestSite != "oslo" || l.Best != 15_000 || l.Code != protocol.CheaperLater {
 		t.Errorf("line of the first round = %+v; want oslo's 15,000 microdollars, of 2", l)
 	}
-	if wait, _ := r.Wait(); wait != time.Hour {
+	if wait, _ := r.WaitTime(); wait != time.Hour {
 		t.Errorf("Wait() = %v; want 1h", wait)
 	}
-	if jct, _ := r.Completion(); jct != 126*time.Minute {
+	if jct, _ := r.CompletionTime(); jct != 126*time.Minute {
 		t.Errorf("Completion() = %v; want 2h6m", jct)
 	}
-	if r.Run.Drawn != 1_188_000_000 || r.Run.Settled.Counted != r.Run.Cost || r.Late() {
-		t.Errorf("run = %+v, late %v; want 1,188,000,000 mJ settled as measured, on time", r.Run, r.Late())
+	if r.Run.Drawn != 1_188_000_000 || r.Run.Settled.Counted != r.Run.Cost || r.EndedLate() {
+		t.Errorf("run = %+v, late %v; want 1,188,000,000 mJ settled as measured, on time", r.Run, r.EndedLate())
 	}
 	if o := r.Run.Done; o.From != "agent/oslo" || o.At != at(126*time.Minute) {
 		t.Errorf("done was said by %v at %v", o.From, o.At)
@@ -52,11 +52,11 @@ func TestOptionsArePricedAtTheRoundsWeightsAndShadow(t *testing.T) {
 	o := option(30*time.Minute, 1, 50)
 	o.FragmentationDelta = 500
 	s.offer("oslo", 1, menu("a", o))
-	r, _ := s.book(Config{}).Job("a")
+	r, _ := s.book(Config{}).LatestJob("a")
 	// Half of the run lies in the hour at 36,000, half in the one at nothing:
 	// 18,000 microdollars an hour, for half a GPU and one hour.
 	want := protocol.CostBreakdown{Money: 10_000, Carbon: 5_000, Fragmentation: 9_000}
-	got := r.Hearings[0].Answers[0].Options[0]
+	got := r.FullRounds[0].Answers[0].Options[0]
 	if got.Terms != want || got.Room != 18_000 {
 		t.Errorf("terms = %+v, room = %d; want %+v and 18,000", got.Terms, got.Room, want)
 	}
@@ -71,14 +71,14 @@ func TestWhatIsSaidAfterTheRoundClosedIsNotRead(t *testing.T) {
 	s.now = at(2 * time.Second)
 	s.offer("lyon", 1, menu("a", option(0, 1, 1)))
 	b := s.book(Config{})
-	r, _ := b.Job("a")
-	if l := r.Hearings[0].Line; l.BestSite != "oslo" || l.Options != 1 {
+	r, _ := b.LatestJob("a")
+	if l := r.FullRounds[0].Summary; l.BestSite != "oslo" || l.Options != 1 {
 		t.Errorf("best = %+v; want oslo's only", l)
 	}
-	if a := r.Hearings[0].Answers[0]; a.Site != "lyon" || !a.Late {
+	if a := r.FullRounds[0].Answers[0]; a.Site != "lyon" || !a.Late {
 		t.Errorf("answer = %+v; want lyon's marked late", a)
 	}
-	if got := b.Rounds()[0]; !reflect.DeepEqual(got.Silent, []string{"lyon"}) {
+	if got := b.RoundRecords()[0]; !reflect.DeepEqual(got.Silent, []string{"lyon"}) {
 		t.Errorf("silent = %q; want lyon", got.Silent)
 	}
 }
@@ -93,18 +93,18 @@ func TestRoundsBetweenFirstAndLastAreKeptAsLines(t *testing.T) {
 		s.offer("oslo", round+1, menu("a", option(0, int64(round), 0)))
 		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: round + 1, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
 	}
-	r, _ := s.book(Config{}).Job("a")
-	if len(r.Rounds) != 20 || len(r.Hearings) != 2 || r.Hearings[0].Round != 1 || r.Hearings[1].Round != 20 {
-		t.Errorf("%d lines, %d hearings; want 20 lines and rounds 1 and 20 in full", len(r.Rounds), len(r.Hearings))
+	r, _ := s.book(Config{}).LatestJob("a")
+	if len(r.Rounds) != 20 || len(r.FullRounds) != 2 || r.FullRounds[0].Round != 1 || r.FullRounds[1].Round != 20 {
+		t.Errorf("%d lines, %d hearings; want 20 lines and rounds 1 and 20 in full", len(r.Rounds), len(r.FullRounds))
 	}
 	for i, l := range r.Rounds {
 		if l.Round != uint64(i+1) || l.Best != protocol.Microdollars(i*10_000) || l.Code != protocol.Waiting {
 			t.Errorf("line %d = %+v", i, l)
 		}
 	}
-	all, _ := s.book(Config{All: true}).Job("a")
-	if len(all.Hearings) != 20 || !reflect.DeepEqual(all.Rounds, r.Rounds) {
-		t.Errorf("with All: %d hearings; want 20, and the same lines", len(all.Hearings))
+	all, _ := s.book(Config{All: true}).LatestJob("a")
+	if len(all.FullRounds) != 20 || !reflect.DeepEqual(all.Rounds, r.Rounds) {
+		t.Errorf("with All: %d hearings; want 20, and the same lines", len(all.FullRounds))
 	}
 }
 
@@ -118,9 +118,9 @@ func TestARoundCalledAgainTakesThePlaceOfTheFirstAsking(t *testing.T) {
 		s.call(1, job("a"))
 		s.offer("oslo", 1, menu("a", option(0, 5, 0)))
 		b := s.book(Config{All: all})
-		r, _ := b.Job("a")
-		if len(r.Hearings) != 1 || len(r.Rounds) != 1 || r.Rounds[0].Best != 50_000 || len(b.Rounds()) != 1 {
-			t.Errorf("all=%v: %d hearings, lines %+v, %d rounds; want one, at 50,000", all, len(r.Hearings), r.Rounds, len(b.Rounds()))
+		r, _ := b.LatestJob("a")
+		if len(r.FullRounds) != 1 || len(r.Rounds) != 1 || r.Rounds[0].Best != 50_000 || len(b.RoundRecords()) != 1 {
+			t.Errorf("all=%v: %d hearings, lines %+v, %d rounds; want one, at 50,000", all, len(r.FullRounds), r.Rounds, len(b.RoundRecords()))
 		}
 	}
 }
@@ -134,14 +134,14 @@ func TestASubmissionMayBeHeardAfterItsCall(t *testing.T) {
 	in.call(1, job("a"))
 	in.offer("oslo", 1, menu("a", option(0, 9, 0)))
 	in.award("oslo", 1, job("a"), option(0, 9, 0))
-	want, _ := in.book(Config{}).Job("a")
+	want, _ := in.book(Config{}).LatestJob("a")
 	late := *in
 	late.said = slices.Concat(in.said[:1], in.said[2:], in.said[1:2])
 	b := late.book(Config{})
-	if got, _ := b.Job("a"); !reflect.DeepEqual(got, want) || len(got.Hearings) != 1 {
+	if got, _ := b.LatestJob("a"); !reflect.DeepEqual(got, want) || len(got.FullRounds) != 1 {
 		t.Errorf("job a is\n%+v, want\n%+v", got, want)
 	}
-	if wrong := b.Check(nil); len(wrong) != 0 {
+	if wrong := b.CheckInvariants(nil); len(wrong) != 0 {
 		t.Errorf("nothing is wrong with that, but: %v", wrong)
 	}
 }
@@ -175,18 +175,18 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 	s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "a", Why: protocol.Reason{Code: protocol.NoBids}})
 	s.meter("oslo")
 	b := s.book(Config{All: true})
-	if bad := b.Check(nil); len(bad) > 0 {
+	if bad := b.CheckInvariants(nil); len(bad) > 0 {
 		t.Errorf("the record has problems: %v", bad)
 	}
-	all := b.Namesakes("a")
+	all := b.InstancesOf("a")
 	if len(all) != 4 || all[0].Job.Arrival != noon || all[1].Submitted.At != at(24*time.Hour) || all[3].State != Refused || len(all[2].Awards) != 1 {
 		t.Fatalf("%d jobs of the id: %+v; want three that ran and one that was refused", len(all), all)
 	}
-	if last, _ := b.Job("a"); last.State != Refused {
+	if last, _ := b.LatestJob("a"); last.State != Refused {
 		t.Errorf("the last of the id is %s; want refused", last.State)
 	}
-	sum := b.Totals(Meta{Start: noon, End: s.now, GPUs: 4000})
-	if site := b.Sites()[0]; sum.Jobs != 4 || sum.Placed != 3 || sum.Refused != 1 || sum.Late != 0 || sum.Awards != 3 || site.Ran != 3 || site.Late != 0 {
+	sum := b.ComputeTotals(Meta{Start: noon, End: s.now, GPUs: 4000})
+	if site := b.SiteRecords()[0]; sum.Jobs != 4 || sum.Placed != 3 || sum.Refused != 1 || sum.Late != 0 || sum.Awards != 3 || site.Ran != 3 || site.Late != 0 {
 		t.Errorf("totals %+v, site %+v; want three that ran in time and one refused", sum, site)
 	}
 }
@@ -201,7 +201,7 @@ func TestADeclinedJobWaitsAgain(t *testing.T) {
 	epoch := s.award("oslo", 1, j, option(0, 1, 1))
 	s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "a", Epoch: epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 	b := s.book(Config{})
-	if r, _ := b.Job("a"); r.State != Waiting || r.Award() != nil || r.Awards[0].Declined.Code != protocol.CapacityTaken {
+	if r, _ := b.LatestJob("a"); r.State != Waiting || r.CurrentAward() != nil || r.Awards[0].Declined.Code != protocol.CapacityTaken {
 		t.Errorf("after the decline: %+v", r)
 	}
 	s.call(2, j)
@@ -209,17 +209,17 @@ func TestADeclinedJobWaitsAgain(t *testing.T) {
 	s.run("lyon", "n1", []int{1}, j, epoch, option(0, 1, 1), time.Hour)
 	s.meter("oslo", "lyon")
 	b = s.book(Config{})
-	if r, _ := b.Job("a"); r.State != Ended || r.Run.Site != "lyon" || len(r.Awards) != 2 {
+	if r, _ := b.LatestJob("a"); r.State != Ended || r.Run.Site != "lyon" || len(r.Awards) != 2 {
 		t.Errorf("after the second award: %+v", r)
 	}
-	for _, p := range b.Check(nodes) {
+	for _, p := range b.CheckInvariants(nodes) {
 		t.Error(p)
 	}
 }
 
 func TestSitesHoldTheirShare(t *testing.T) {
 	b := twoRounds().book(Config{})
-	got := b.Sites()
+	got := b.SiteRecords()
 	if len(got) != 3 || got[2].Site != "oslo" || got[2].Ran != 1 || got[2].Awards != 1 || got[0].Ran != 0 {
 		t.Fatalf("Sites() = %+v; want bern, lyon, oslo with one job at oslo", got)
 	}
@@ -233,12 +233,12 @@ func TestSomethingSaidTwiceIsReadOnce(t *testing.T) {
 	once := s.book(Config{})
 	twice := New(Config{})
 	for _, m := range s.said {
-		twice.Add(m)
-		twice.Add(m)
+		twice.AddMessage(m)
+		twice.AddMessage(m)
 	}
-	a, _ := once.Job("a")
-	b, _ := twice.Job("a")
-	if !reflect.DeepEqual(a, b) || !reflect.DeepEqual(once.Totals(Meta{}), twice.Totals(Meta{})) {
+	a, _ := once.LatestJob("a")
+	b, _ := twice.LatestJob("a")
+	if !reflect.DeepEqual(a, b) || !reflect.DeepEqual(once.ComputeTotals(Meta{}), twice.ComputeTotals(Meta{})) {
 		t.Errorf("said twice:\n got %+v\nwant %+v", b, a)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Config says what a Book keeps. The zero Config is the default.
+// A Config says what a History keeps. The zero Config is the default.
 type Config struct {
 	All bool // keep every round of every job in full
 
@@ -19,54 +19,54 @@ type Config struct {
 	Live bool
 }
 
-// A Book is the record of one run.
-type Book struct {
+// A History is the record of one run.
+type History struct {
 	cfg    Config
-	ears   protocol.Deduplicator
-	jobs   map[protocol.JobID]*entry // the newest of each id
-	calls  map[uint64]*call          // by round
-	rounds []*call                   // as called
+	dedup  protocol.Deduplicator
+	jobs   map[protocol.JobID]*jobEntry // the newest of each id
+	calls  map[uint64]*clearingRound    // by round
+	rounds []*clearingRound             // as called
 	sites  map[string]*SiteRecord
 
-	messages, declines, stray int
-	repeats, duplicates       int // submissions of a known id, and refusals of those
-	holds                     int
-	problems                  []Problem // seen while reading
-	inside                    bool      // what sites say to their hands is on the ledger
-	policy                    uint64    // in force, if it has rules
+	messages, declines, ignored int
+	repeats, duplicates         int // submissions of a known id, and refusals of those
+	holds                       int
+	problems                    []Problem // seen while reading
+	hasLaunches                 bool      // what sites say to their hands is on the ledger
+	policy                      uint64    // in force, if it has rules
 
 	span      span
 	decisions []DecisionRef
 	byNumber  map[uint64]int // into decisions
 	judged    map[jobInRound]*JudgeQuestion
-	rules     []Rules
+	rules     []PolicyVersion
 	tenants   []string // sorted
 	numbers   map[protocol.JobID]int
-	spent     []Spent
-	begun     []*entry         // all jobs, as they began
+	spent     []CostSoFar
+	inOrder   []*jobEntry      // all jobs, as they began
 	ended     []protocol.JobID // that are over, oldest first; of a live view
 }
 
-// An entry is a job as it is kept.
-type entry struct {
-	rec         JobRecord // without Hearings
-	first, last *hearing
-	all         []*hearing // instead of first and last, if Config.All
+// A jobEntry is a job as it is kept.
+type jobEntry struct {
+	rec         JobRecord // without FullRounds
+	first, last *jobRound
+	all         []*jobRound // instead of first and last, if Config.All
 
-	before *entry     // that was over when this one was submitted under its id
+	before *jobEntry  // that was over when this one was submitted under its id
 	next   *JobRecord // submitted since it is over, and not called yet
 }
 
-// over reports whether nothing more comes of a job: an id is free again some time
+// isOver reports whether nothing more comes of a job: an id is free again some time
 // after that.
-func (e *entry) over() bool {
-	return e.rec.State == Refused || e.rec.State == Ended && e.rec.Run.Settlement != Origin{}
+func (e *jobEntry) isOver() bool {
+	return e.rec.State == Refused || e.rec.State == Ended && e.rec.Run.Settlement != MessageRef{}
 }
 
 // A RoundRecord is one clearing round.
 type RoundRecord struct {
 	Round   uint64
-	Called  Origin
+	Called  MessageRef
 	Closes  protocol.Time
 	Jobs    int
 	Offered []string // sites that answered in time, by name
@@ -103,21 +103,21 @@ type SiteRecord struct {
 	Settled      int  // jobs that ended here and are settled
 	Bid          LastBid
 
-	answered    bool // since the last call
-	reportsIdle bool // it has ever reported an idle GPU
-	greeted     protocol.Time
-	gone        bool // an operator said that it will not come back, and it has not greeted since
+	answered       bool // since the last call
+	reportsIdle    bool // it has ever reported an idle GPU
+	registeredAt   protocol.Time
+	decommissioned bool // an operator said that it will not come back, and it has not greeted since
 }
 
 // An hour is what a site's two meters saw: the one of the jobs, and its own.
 type hour struct{ drawn, idle, total protocol.Millijoules }
 
-// New returns an empty Book.
-func New(cfg Config) *Book {
-	return &Book{
+// New returns an empty History.
+func New(cfg Config) *History {
+	return &History{
 		cfg:   cfg,
-		jobs:  make(map[protocol.JobID]*entry),
-		calls: make(map[uint64]*call),
+		jobs:  make(map[protocol.JobID]*jobEntry),
+		calls: make(map[uint64]*clearingRound),
 		sites: make(map[string]*SiteRecord),
 
 		byNumber: make(map[uint64]int),
@@ -126,88 +126,88 @@ func New(cfg Config) *Book {
 	}
 }
 
-// Add reads the next message of the run, and reports whether it was new: a message
+// AddMessage reads the next message of the run, and reports whether it was new: a message
 // read before is dropped. One that its sender may not send is only counted.
-func (b *Book) Add(m protocol.Message) (fresh bool) {
-	if m.Body == nil || !b.cfg.Live && !b.ears.AdmitOnce(m) {
+func (b *History) AddMessage(m protocol.Message) (fresh bool) {
+	if m.Body == nil || !b.cfg.Live && !b.dedup.AdmitOnce(m) {
 		return false // a coordinator's loop drops repeats itself, and restores facts in another order
 	}
 	b.messages++
 	b.span.Live = b.span.Live || m.From == protocol.InputRecorder
 	if !m.IsPlausible() {
-		b.stray++
+		b.ignored++
 		return true
 	}
-	b.span.extend(m)
+	b.span.extendSpan(m)
 	b.noteMessageTime(m)
-	from := Origin{m.From, m.Seq, m.At}
+	from := MessageRef{m.From, m.Seq, m.At}
 	switch body := m.Body.(type) {
 	case protocol.Submit:
-		b.submit(from, body)
+		b.foldSubmit(from, body)
 	case protocol.CallForBids:
-		b.call(from, body)
+		b.foldCall(from, body)
 	case protocol.Bids:
-		b.offer(from, body)
+		b.foldBids(from, body)
 	case protocol.JudgeRequest:
-		b.askJudge(body)
+		b.foldJudgeRequest(body)
 	case protocol.JudgeAnswer:
-		b.judgeAnswers(from, body)
+		b.foldJudgeAnswer(from, body)
 	case protocol.Award:
-		b.award(from, m.To.SiteName(), body)
+		b.foldAward(from, m.To.SiteName(), body)
 		b.listDecision(from, DecisionRef{Kind: "award", Job: body.Job, Round: body.Round, Site: m.To.SiteName(), Start: body.Option.Start, Carbon: body.Option.Carbon, Why: body.Why})
 	case protocol.Defer:
-		b.hold(from, body)
+		b.foldDefer(from, body)
 		b.listDecision(from, DecisionRef{Kind: "hold", Job: body.Job, Round: body.Round, Site: body.Site, Start: body.Start, Until: body.Until, Why: body.Why})
 	case protocol.Reject:
-		b.refuse(from, body)
+		b.foldReject(from, body)
 		b.listDecision(from, DecisionRef{Kind: "refuse", Job: body.Job, Why: body.Why})
 	case protocol.Policy:
 		if m.From == protocol.Coordinator && m.To == "" {
-			b.announce(from, body)
+			b.foldPolicy(from, body)
 		}
 	case protocol.InputLog:
 		b.span.beginIncarnation(m.At, body.Incarnation)
 	default:
-		b.addSite(from, m)
+		b.foldSiteMessage(from, m)
 	}
 	return true
 }
 
-// addSite reads the messages of a site about jobs that it was awarded and about itself,
+// foldSiteMessage reads the messages of a site about jobs that it was awarded and about itself,
 // and those of an operator about a site.
-func (b *Book) addSite(from Origin, m protocol.Message) {
+func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 	switch body := m.Body.(type) {
 	case protocol.Accept:
-		b.answer(from, body.Job, body.Epoch, "accept", body.Start, protocol.Reason{})
-		b.plan(from, body.Job, body.Epoch, body.Start)
+		b.foldAwardAnswer(from, body.Job, body.Epoch, "accept", body.Start, protocol.Reason{})
+		b.planRun(from, body.Job, body.Epoch, body.Start)
 	case protocol.Decline:
-		b.answer(from, body.Job, body.Epoch, "decline", 0, body.Why)
+		b.foldAwardAnswer(from, body.Job, body.Epoch, "decline", 0, body.Why)
 	case protocol.Launch:
-		b.launch(from, body)
+		b.foldLaunch(from, body)
 	case protocol.Started:
-		b.started(from, body)
+		b.foldStarted(from, body)
 	case protocol.Finished:
-		b.exited(from, body)
+		b.foldFinished(from, body)
 	case protocol.Interrupted:
-		b.lost(from, body)
+		b.foldInterrupted(from, body)
 	case protocol.Preempted:
-		b.preempted(from, body)
+		b.foldPreempted(from, body)
 	case protocol.UsageReport:
-		b.done(from, body)
+		b.foldUsageReport(from, body)
 	case protocol.Settlement:
-		b.settled(from, body)
+		b.foldSettlement(from, body)
 	case protocol.RegisterSite:
-		b.hello(from, body)
+		b.foldRegisterSite(from, body)
 	case protocol.SiteUsage:
-		b.meter(from, body)
+		b.foldSiteUsage(from, body)
 	case protocol.Cancel:
-		b.cancel(from, m.To, body)
+		b.foldCancel(from, m.To, body)
 	case protocol.DecommissionSite:
 		if m.From == protocol.OperatorAPI {
-			b.gone(from, body)
+			b.foldDecommission(from, body)
 		}
 	case protocol.Drain:
-		if s := b.sites[body.Site]; s != nil && !s.gone && m.From == protocol.OperatorAPI { // the market knows none that is gone
+		if s := b.sites[body.Site]; s != nil && !s.decommissioned && m.From == protocol.OperatorAPI { // the market knows none that is gone
 			s.Drained = !body.Over
 		}
 	case protocol.Snapshot:
@@ -219,42 +219,42 @@ func (b *Book) addSite(from Origin, m protocol.Message) {
 	}
 }
 
-// Job returns what is known of a job; false if it was never submitted. Of several
+// LatestJob returns what is known of a job; false if it was never submitted. Of several
 // that one id was given to, each when the one before was over, it is the last.
-func (b *Book) Job(id protocol.JobID) (JobRecord, bool) {
+func (b *History) LatestJob(id protocol.JobID) (JobRecord, bool) {
 	e := b.jobs[id]
 	if e == nil {
 		return JobRecord{}, false
 	}
-	return b.record(e), true
+	return b.jobRecord(e), true
 }
 
-// Before returns how many jobs an id was given to before the last.
-func (b *Book) Before(id protocol.JobID) int {
+// EarlierInstances returns how many jobs an id was given to before the last.
+func (b *History) EarlierInstances(id protocol.JobID) int {
 	if e := b.jobs[id]; e != nil {
 		return e.rec.Before
 	}
 	return 0
 }
 
-// Namesakes returns all jobs that an id was given to, oldest first.
-func (b *Book) Namesakes(id protocol.JobID) (all []JobRecord) {
+// InstancesOf returns all jobs that an id was given to, oldest first.
+func (b *History) InstancesOf(id protocol.JobID) (all []JobRecord) {
 	for e := b.jobs[id]; e != nil; e = e.before {
-		all = append(all, b.record(e))
+		all = append(all, b.jobRecord(e))
 	}
 	slices.Reverse(all)
 	return all
 }
 
-// Jobs returns the ids of all submitted jobs, sorted.
-func (b *Book) Jobs() []protocol.JobID { return slices.Sorted(maps.Keys(b.jobs)) }
+// JobIDs returns the ids of all submitted jobs, sorted.
+func (b *History) JobIDs() []protocol.JobID { return slices.Sorted(maps.Keys(b.jobs)) }
 
-// Instances goes through all jobs in the order in which they began: several of one
-// id, each after the one before was over. The records are the Book's own, and lack
-// Rounds and Hearings: see Job.
-func (b *Book) Instances() iter.Seq[*JobRecord] {
+// AllInstances goes through all jobs in the order in which they began: several of one
+// id, each after the one before was over. The records are the History's own, and lack
+// Rounds and FullRounds: see LatestJob.
+func (b *History) AllInstances() iter.Seq[*JobRecord] {
 	return func(yield func(*JobRecord) bool) {
-		for _, e := range b.begun {
+		for _, e := range b.inOrder {
 			if !yield(&e.rec) {
 				return
 			}
@@ -262,10 +262,10 @@ func (b *Book) Instances() iter.Seq[*JobRecord] {
 	}
 }
 
-// entries goes through all jobs, by id, and the newest of an id first.
-func (b *Book) entries() iter.Seq2[protocol.JobID, *entry] {
-	return func(yield func(protocol.JobID, *entry) bool) {
-		for _, id := range b.Jobs() {
+// allEntries goes through all jobs, by id, and the newest of an id first.
+func (b *History) allEntries() iter.Seq2[protocol.JobID, *jobEntry] {
+	return func(yield func(protocol.JobID, *jobEntry) bool) {
+		for _, id := range b.JobIDs() {
 			for e := b.jobs[id]; e != nil; e = e.before {
 				if !yield(id, e) {
 					return
@@ -275,8 +275,8 @@ func (b *Book) entries() iter.Seq2[protocol.JobID, *entry] {
 	}
 }
 
-// Sites returns what is known of each site, by name.
-func (b *Book) Sites() []SiteRecord {
+// SiteRecords returns what is known of each site, by name.
+func (b *History) SiteRecords() []SiteRecord {
 	var all []SiteRecord
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
 		all = append(all, *b.sites[name])
@@ -284,16 +284,16 @@ func (b *Book) Sites() []SiteRecord {
 	return all
 }
 
-// Rounds returns the clearing rounds, as they were called.
-func (b *Book) Rounds() []RoundRecord {
+// RoundRecords returns the clearing rounds, as they were called.
+func (b *History) RoundRecords() []RoundRecord {
 	var all []RoundRecord
 	for _, c := range b.rounds {
-		all = append(all, c.record())
+		all = append(all, c.roundRecord())
 	}
 	return all
 }
 
-func (b *Book) site(name string) *SiteRecord {
+func (b *History) siteRecord(name string) *SiteRecord {
 	s := b.sites[name]
 	if s == nil {
 		s = &SiteRecord{Site: name, hours: make(map[protocol.Time]*hour)}
@@ -302,7 +302,7 @@ func (b *Book) site(name string) *SiteRecord {
 	return s
 }
 
-func (s *SiteRecord) hour(at protocol.Time) *hour {
+func (s *SiteRecord) meteredHour(at protocol.Time) *hour {
 	h := s.hours[at]
 	if h == nil {
 		h = &hour{}

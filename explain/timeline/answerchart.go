@@ -11,22 +11,22 @@ import (
 	"github.com/gridbid/gridbid/explain/query"
 )
 
-// Picture returns the chart of an answer; false if it has none.
-func (d *Diary) Picture(a query.Answer) (chart.Chart, bool) {
+// ChartOfAnswer returns the chart of an answer; false if it has none.
+func (d *Timeline) ChartOfAnswer(a query.Answer) (chart.Chart, bool) {
 	switch {
 	case a.Chart == nil || len(a.Chart.Series) == 0:
 		return nil, false
 	case a.Chart.Kind == "bids" && len(a.Cites) > 0:
-		if c, err := d.offers(Drawing{Decision: a.Cites[0]}); err == nil {
+		if c, err := d.offersChart(Drawing{Decision: a.Cites[0]}); err == nil {
 			return c, true // it says of the sites without an offer why
 		}
 	}
-	return Sketch(a)
+	return SketchAnswer(a)
 }
 
-// Sketch returns the chart of an answer out of the answer alone; false if it has
+// SketchAnswer returns the chart of an answer out of the answer alone; false if it has
 // none.
-func Sketch(a query.Answer) (chart.Chart, bool) {
+func SketchAnswer(a query.Answer) (chart.Chart, bool) {
 	if a.Chart == nil || len(a.Chart.Series) == 0 {
 		return nil, false
 	}
@@ -34,15 +34,15 @@ func Sketch(a query.Answer) (chart.Chart, bool) {
 		return overTime(*a.Chart), true
 	}
 	if a.Chart.Kind == "sweep" && len(a.Chart.Series) > 1 {
-		return apart(*a.Chart), true
+		return alternativesChart(*a.Chart), true
 	}
-	return side(*a.Chart), true
+	return labelsChart(*a.Chart), true
 }
 
-// apart draws a chart of alternatives, which do not add up: a bar for each, those
+// alternativesChart draws a chart of alternatives, which do not add up: a bar for each, those
 // of one label together. Of many labels it takes every second.
-func apart(c query.Chart) chart.BarChart {
-	by, unit, decimals := scaled(c.Unit)
+func alternativesChart(c query.Chart) chart.BarChart {
+	by, unit, decimals := scaleOfUnit(c.Unit)
 	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
 	labels, every := len(c.Series[0].Points), 1
 	if labels*len(c.Series) > 40 {
@@ -58,8 +58,8 @@ func apart(c query.Chart) chart.BarChart {
 	return b
 }
 
-// scales are how units are shown.
-var scales = map[string]struct {
+// unitScales are how units are shown.
+var unitScales = map[string]struct {
 	by       float64
 	name     string
 	decimals int
@@ -73,16 +73,16 @@ var scales = map[string]struct {
 	"microdollars-per-kwh": {1000, "dollars per MWh", 1},
 }
 
-func scaled(unit string) (by float64, name string, decimals int) {
-	if s, ok := scales[unit]; ok {
+func scaleOfUnit(unit string) (by float64, name string, decimals int) {
+	if s, ok := unitScales[unit]; ok {
 		return s.by, s.name, s.decimals
 	}
 	return 1, format.CleanText(unit), 0
 }
 
-// side draws a chart of labels as bars.
-func side(c query.Chart) chart.BarChart {
-	by, unit, decimals := scaled(c.Unit)
+// labelsChart draws a chart of labels as bars.
+func labelsChart(c query.Chart) chart.BarChart {
+	by, unit, decimals := scaleOfUnit(c.Unit)
 	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
 	place := make(map[string]int)
 	for i, s := range c.Series {
@@ -106,7 +106,7 @@ func side(c query.Chart) chart.BarChart {
 
 // overTime draws a chart of instants as lines.
 func overTime(c query.Chart) chart.LineChart {
-	by, unit, decimals := scaled(c.Unit)
+	by, unit, decimals := scaleOfUnit(c.Unit)
 	l := chart.LineChart{Title: format.CleanText(c.Title), Unit: unit + "; UTC", Decimals: decimals}
 	for _, s := range c.Series {
 		for _, p := range s.Points {
@@ -132,10 +132,10 @@ func overTime(c query.Chart) chart.LineChart {
 	return l
 }
 
-// answered draws the chart of the answer to a question.
-func (d *Diary) answered(question string) (chart.Chart, error) {
-	if c, ok := d.Picture(d.Ask(question, "")); ok {
+// answerChart draws the chart of the answer to a question.
+func (d *Timeline) answerChart(question string) (chart.Chart, error) {
+	if c, ok := d.ChartOfAnswer(d.AskQuestion(question, "")); ok {
 		return c, nil
 	}
-	return nil, fmt.Errorf("diary: the answer to that question has no chart")
+	return nil, fmt.Errorf("timeline: the answer to that question has no chart")
 }

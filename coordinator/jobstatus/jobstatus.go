@@ -45,27 +45,27 @@ type Job struct {
 	digest uint64 // of its submission
 }
 
-// Is reports whether s submits the job again.
-func (j Job) Is(s protocol.Submit) bool { return j.digest == s.Digest() }
+// IsSubmittedBy reports whether s submits the job again.
+func (j Job) IsSubmittedBy(s protocol.Submit) bool { return j.digest == s.Digest() }
 
-// Over reports whether the job has ended.
-func (j Job) Over() bool { return j.State == Done || j.State == Refused }
+// HasEnded reports whether the job has ended.
+func (j Job) HasEnded() bool { return j.State == Done || j.State == Refused }
 
 // A Site is what a site last said of itself.
 type Site struct {
-	Name    string          `json:"name"`
-	Pools   []protocol.Pool `json:"-"`
-	GPUs    int             `json:"gpus"`
-	Free    float64         `json:"free_gpus"`         // now, by its last offer
-	Placed  int             `json:"placed"`            // jobs that it has
-	Done    int             `json:"done"`              // jobs that it has finished
-	Price   float64         `json:"price_usd_mwh"`     // of this hour
-	Carbon  float64         `json:"carbon_g_kwh"`      // of this hour
-	PUE     float64         `json:"pue"`               //
-	Drained bool            `json:"drained,omitempty"` // gets no more jobs
-	Gone    bool            `json:"gone,omitempty"`    // an operator said that it will not come back
-	Heard   protocol.Time   `json:"heard"`             // last
-	Silent  int             `json:"silent"`            // rounds in a row that it did not answer
+	Name           string          `json:"name"`
+	Pools          []protocol.Pool `json:"-"`
+	GPUs           int             `json:"gpus"`
+	Free           float64         `json:"free_gpus"`         // now, by its last offer
+	Placed         int             `json:"placed"`            // jobs that it has
+	Done           int             `json:"done"`              // jobs that it has finished
+	Price          float64         `json:"price_usd_mwh"`     // of this hour
+	Carbon         float64         `json:"carbon_g_kwh"`      // of this hour
+	PUE            float64         `json:"pue"`               //
+	Drained        bool            `json:"drained,omitempty"` // gets no more jobs
+	Decommissioned bool            `json:"gone,omitempty"`    // an operator said that it will not come back
+	LastMessage    protocol.Time   `json:"heard"`             // last
+	Silent         int             `json:"silent"`            // rounds in a row that it did not answer
 }
 
 // A Round is one auction.
@@ -81,63 +81,63 @@ type Round struct {
 	Bound   float64       `json:"bound_usd"` // no clearing of it costs less
 }
 
-// A Board is what is shown. The zero Board is empty and ready to use.
-type Board struct{ live *history.Book }
+// A View is what is shown. The zero View is empty and ready to use.
+type View struct{ live *history.History }
 
-// view returns the history that is shown.
-func (b *Board) view() *history.Book {
+// liveHistory returns the history that is shown.
+func (b *View) liveHistory() *history.History {
 	if b.live == nil {
 		b.live = history.New(history.Config{Live: true})
 	}
 	return b.live
 }
 
-// Told takes in the messages that the coordinator received, and those that it sent
+// AddStep takes in the messages that the coordinator received, and those that it sent
 // because of them.
-func (b *Board) Told(heard, said []protocol.Message) { b.view().AddStep(heard, said) }
+func (b *View) AddStep(heard, said []protocol.Message) { b.liveHistory().AddStep(heard, said) }
 
-// Add takes in a message that the coordinator received or sent, in order, or a fact from
+// AddMessage takes in a message that the coordinator received or sent, in order, or a fact from
 // which it was restored. A message that its sender may not send changes nothing.
-func (b *Board) Add(m protocol.Message) { b.view().Add(m) }
+func (b *View) AddMessage(m protocol.Message) { b.liveHistory().AddMessage(m) }
 
-// Policy returns the operators' policy in force; version 0 is none.
-func (b *Board) Policy() (p protocol.Policy) {
-	if all := b.view().Rules(); len(all) > 0 {
+// PolicyInForce returns the operators' policy in force; version 0 is none.
+func (b *View) PolicyInForce() (p protocol.Policy) {
+	if all := b.liveHistory().PolicyVersions(); len(all) > 0 {
 		p = all[len(all)-1].Policy
 	}
 	return p
 }
 
-// Job returns how a job stands; false if it is not known, or was forgotten.
-func (b *Board) Job(id protocol.JobID) (Job, bool) {
-	r, ok := b.view().Job(id)
+// JobByID returns how a job stands; false if it is not known, or was forgotten.
+func (b *View) JobByID(id protocol.JobID) (Job, bool) {
+	r, ok := b.liveHistory().LatestJob(id)
 	if !ok {
 		return Job{}, false
 	}
 	return jobOf(&r), true
 }
 
-// Jobs returns all jobs that are known, latest arrival first.
-func (b *Board) Jobs() []Job {
+// AllJobs returns all jobs that are known, latest arrival first.
+func (b *View) AllJobs() []Job {
 	var out []Job
-	for _, id := range b.view().Jobs() {
-		j, _ := b.Job(id)
+	for _, id := range b.liveHistory().JobIDs() {
+		j, _ := b.JobByID(id)
 		out = append(out, j)
 	}
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(y.Arrived, x.Arrived) })
 	return out
 }
 
-// Sites returns all sites, by name.
-func (b *Board) Sites() []Site {
+// AllSites returns all sites, by name.
+func (b *View) AllSites() []Site {
 	placed := make(map[string]int)
-	for _, j := range b.Jobs() {
+	for _, j := range b.AllJobs() {
 		if j.State == Placed || j.State == Stopping {
 			placed[j.Site]++
 		}
 	}
 	var out []Site
-	for _, s := range b.view().Sites() {
+	for _, s := range b.liveHistory().SiteRecords() {
 		if s.Registered {
 			x := siteOf(&s)
 			x.Placed = placed[s.Site]
@@ -147,10 +147,10 @@ func (b *Board) Sites() []Site {
 	return out
 }
 
-// Rounds returns the last rounds, latest first.
-func (b *Board) Rounds() []Round {
+// RecentRounds returns the last rounds, latest first.
+func (b *View) RecentRounds() []Round {
 	var out []Round
-	for _, r := range slices.Backward(b.view().Rounds()) {
+	for _, r := range slices.Backward(b.liveHistory().RoundRecords()) {
 		out = append(out, Round{
 			Round: r.Round, At: r.Called.At, Jobs: r.Jobs, Offers: len(r.Offered), Awards: r.Awards, Holds: r.Holds, Refused: r.Refused,
 			Cost: r.Proof.Primal.InDollars(), Bound: r.Proof.Bound.InDollars(),

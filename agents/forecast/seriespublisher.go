@@ -6,22 +6,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Feed publishes the values of one series when they become known, each once.
+// A SeriesPublisher publishes the values of one series when they become known, each once.
 // Its owner sends them as Signal messages.
-type Feed struct {
+type SeriesPublisher struct {
 	series   Series
 	market   Market
 	nextHour protocol.Time // the first hour not published yet
 }
 
-// NewFeed returns a feed that has published nothing yet.
-func NewFeed(s Series, m Market) *Feed {
-	return &Feed{series: s, market: m, nextHour: s.Start().Ceil(time.Hour)}
+// NewSeriesPublisher returns a feed that has published nothing yet.
+func NewSeriesPublisher(s Series, m Market) *SeriesPublisher {
+	return &SeriesPublisher{series: s, market: m, nextHour: s.Start().Ceil(time.Hour)}
 }
 
 // Publish returns the values that became known since the previous call, one
 // point for each hour: the value at the beginning of the hour.
-func (f *Feed) Publish(now protocol.Time) []protocol.Point {
+func (f *SeriesPublisher) Publish(now protocol.Time) []protocol.Point {
 	var said []protocol.Point
 	until := min(f.market.KnownUntil(now), f.series.End())
 	for f.nextHour < until {
@@ -34,7 +34,7 @@ func (f *Feed) Publish(now protocol.Time) []protocol.Point {
 }
 
 // Due returns when Publish will return more points, or 0 for never.
-func (f *Feed) Due() protocol.Time {
+func (f *SeriesPublisher) Due() protocol.Time {
 	if f.nextHour >= f.series.End() {
 		return 0
 	}

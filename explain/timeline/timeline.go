@@ -1,9 +1,9 @@
 // Package timeline is a run that can be opened at any instant: who was doing what,
 // what it had cost until then, what was decided last and why, and the charts of
-// it. The page, the command line and MCP show the same Diary; it is filled from
+// it. The page, the command line and MCP show the same Timeline; it is filled from
 // the messages of a run, whether they were read from a ledger or are being said.
 //
-// Promises: the Diary at an instant holds what was said until then, and of the
+// Promises: the Timeline at an instant holds what was said until then, and of the
 // past nothing that was only said later, except when a job ended; its figures
 // are copied from messages or are sums of theirs; a decision has the id that
 // explain/query cites it by.
@@ -21,33 +21,33 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Diary is one run. It is for one goroutine at a time.
-type Diary struct {
-	log    *query.Log
-	book   *history.Book // the log's
-	totals []history.Totals
-	read   uint64
+// A Timeline is one run. It is for one goroutine at a time.
+type Timeline struct {
+	log     *query.Log
+	history *history.History // the log's
+	totals  []history.Totals
+	read    uint64
 
 	entries []Entry        // a view of book.Decisions, each when it was read
 	byID    map[uint64]int // into entries
 	ofJob   map[protocol.JobID][]int
 }
 
-// New returns an empty Diary. Totals are the figures of all policies that were
+// New returns an empty Timeline. Totals are the figures of all policies that were
 // replayed over the same jobs; nil without.
-func New(totals []history.Totals) *Diary {
-	d := &Diary{log: query.New(totals), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
-	d.book = d.log.Book()
+func New(totals []history.Totals) *Timeline {
+	d := &Timeline{log: query.New(totals), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
+	d.history = d.log.Book()
 	return d
 }
 
-// Add reads the next message of the run. What is said by who may not say it is no
+// AddMessage reads the next message of the run. What is said by who may not say it is no
 // part of it.
-func (d *Diary) Add(m protocol.Message) {
+func (d *Timeline) AddMessage(m protocol.Message) {
 	d.read++
 	d.log.Add(m)
-	for _, x := range d.book.Decisions()[len(d.entries):] {
-		d.enter(x)
+	for _, x := range d.history.AllDecisions()[len(d.entries):] {
+		d.listDecision(x)
 	}
 }
 
@@ -66,8 +66,8 @@ type Entry struct {
 	Why    string
 }
 
-// enter lists a decision that was read with the newest message.
-func (d *Diary) enter(x history.DecisionRef) {
+// listDecision lists a decision that was read with the newest message.
+func (d *Timeline) listDecision(x history.DecisionRef) {
 	d.byID[x.Number] = len(d.entries)
 	d.ofJob[x.Job] = append(d.ofJob[x.Job], len(d.entries))
 	d.entries = append(d.entries, Entry{
@@ -76,22 +76,22 @@ func (d *Diary) enter(x history.DecisionRef) {
 	})
 }
 
-// Read returns how many messages have been added.
-func (d *Diary) Read() uint64 { return d.read }
+// MessageCount returns how many messages have been added.
+func (d *Timeline) MessageCount() uint64 { return d.read }
 
-// Span returns when the first and the last message were said; zero without any.
-func (d *Diary) Span() (first, last protocol.Time) { return d.log.Span() }
+// TimeSpan returns when the first and the last message were said; zero without any.
+func (d *Timeline) TimeSpan() (first, last protocol.Time) { return d.log.Span() }
 
-// Since returns up to n decisions that were read after the first so many
+// DecisionsSince returns up to n decisions that were read after the first so many
 // messages, oldest first.
-func (d *Diary) Since(read uint64, n int) []Entry {
+func (d *Timeline) DecisionsSince(read uint64, n int) []Entry {
 	i := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N > read })
 	return slices.Clone(d.entries[i:min(i+n, len(d.entries))])
 }
 
-// Until returns the last n decisions that were said until an instant, newest
+// DecisionsUntil returns the last n decisions that were said until an instant, newest
 // first, of those that were read before so many messages; 0 is no limit.
-func (d *Diary) Until(at protocol.Time, before uint64, n int) []Entry {
+func (d *Timeline) DecisionsUntil(at protocol.Time, before uint64, n int) []Entry {
 	end := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
 	if before > 0 {
 		end = min(end, sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N >= before }))
@@ -101,18 +101,18 @@ func (d *Diary) Until(at protocol.Time, before uint64, n int) []Entry {
 	return all
 }
 
-// Record returns a decision as a document.
-func (d *Diary) Record(id string) (record.DecisionRecord, bool) {
-	n, ok := d.number(id)
+// DecisionRecord returns a decision as a document.
+func (d *Timeline) DecisionRecord(id string) (record.DecisionRecord, bool) {
+	n, ok := d.decisionNumber(id)
 	if !ok {
 		return record.DecisionRecord{}, false
 	}
 	return d.log.Decision(n)
 }
 
-// Ask answers a question in plain words. It may lean on one that was answered
+// AskQuestion answers a question in plain words. It may lean on one that was answered
 // before ("and on wednesday?"); "" without.
-func (d *Diary) Ask(text, before string) query.Answer {
+func (d *Timeline) AskQuestion(text, before string) query.Answer {
 	talk := d.log.Talk()
 	if q, back := d.log.Parse(before); before != "" && back == nil {
 		talk.After(q)
@@ -120,20 +120,20 @@ func (d *Diary) Ask(text, before string) query.Answer {
 	return talk.Ask(text)
 }
 
-// Names returns the names that a question about the run may hold.
-func (d *Diary) Names() ask.Run { return d.log.Names() }
+// KnownNames returns the names that a question about the run may hold.
+func (d *Timeline) KnownNames() ask.Run { return d.log.Names() }
 
-// Understood answers a query that a model made of a question; by names the model.
-func (d *Diary) Understood(q ask.Query, by string) query.Answer {
+// AnswerTranslated answers a query that a model made of a question; by names the model.
+func (d *Timeline) AnswerTranslated(q ask.Query, by string) query.Answer {
 	return d.log.Talk().Understood(q, by)
 }
 
-// Set says on what stage the run was played, for what-if questions.
-func (d *Diary) Set(s query.Stage) { d.log.Set(s) }
+// SetReplay says on what stage the run was played, for what-if questions.
+func (d *Timeline) SetReplay(s query.Stage) { d.log.Set(s) }
 
-// Answer answers a typed query.
-func (d *Diary) Answer(q ask.Query) query.Answer { return d.log.Answer(q) }
+// AnswerQuery answers a typed query.
+func (d *Timeline) AnswerQuery(q ask.Query) query.Answer { return d.log.Answer(q) }
 
-// Policies returns the figures of all policies that were replayed over the same
+// PolicyTotals returns the figures of all policies that were replayed over the same
 // jobs.
-func (d *Diary) Policies() []history.Totals { return d.totals }
+func (d *Timeline) PolicyTotals() []history.Totals { return d.totals }

@@ -17,7 +17,7 @@ func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
 		if mouths[who] == nil {
 			mouths[who] = &protocol.Sender{Party: who}
 		}
-		b.Add(mouths[who].NewMessage(noon, to, body))
+		b.AddMessage(mouths[who].NewMessage(noon, to, body))
 	}
 	job := protocol.Job{ID: "train", Tenant: "lab", CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour)}
 	say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job})
@@ -25,11 +25,11 @@ func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
 	say("agent/oslo", protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1, Start: noon})
 	say("agent/oslo", "hands/oslo", protocol.Launch{Job: job, Epoch: 1, Node: "n1", Run: time.Hour})
 	say("agent/bern", protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "eve"})
-	if r, _ := b.Job("train"); r.State != Running {
+	if r, _ := b.LatestJob("train"); r.State != Running {
 		t.Fatalf("before anybody said so who may: %s", r.State)
 	}
 	say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
-	r, _ := b.Job("train")
+	r, _ := b.LatestJob("train")
 	if a := r.Awards[0]; r.State != Waiting || r.Run != nil || a.Declined.Code != protocol.SiteDecommissioned || a.Declined.Note != "ada" {
 		t.Errorf("%s, run %v, award %+v", r.State, r.Run, a)
 	}
@@ -51,7 +51,7 @@ func TestALateAcceptOfASiteThatIsGoneCountsForNothing(t *testing.T) {
 		}
 		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: s.now})
 		b := s.book(Config{})
-		r, _ := b.Job("a")
+		r, _ := b.LatestJob("a")
 		if want := map[bool]State{false: Awarded, true: Waiting}[gone]; r.State != want {
 			t.Errorf("site declared gone: %v; the job is %s, want %s", gone, r.State, want)
 		}
@@ -70,12 +70,12 @@ func TestBidsOfASiteThatIsGoneAreVoid(t *testing.T) {
 	s.offer("lyon", 1, menu("a", option(0, 9, 9)))
 	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.award("lyon", 1, j, option(0, 9, 9))
-	r, _ := s.book(Config{}).Job("a")
-	h := r.Hearings[0]
+	r, _ := s.book(Config{}).LatestJob("a")
+	h := r.FullRounds[0]
 	if a := h.Answers[1]; a.Site != "oslo" || len(a.Options) != 0 || a.Why != (protocol.Reason{Code: protocol.SiteDecommissioned, Note: "ada"}) {
 		t.Errorf("oslo's answer is %+v", a)
 	}
-	if h.Line.Options != 1 || h.Line.BestSite != "lyon" {
-		t.Errorf("the round has %+v", h.Line)
+	if h.Summary.Options != 1 || h.Summary.BestSite != "lyon" {
+		t.Errorf("the round has %+v", h.Summary)
 	}
 }

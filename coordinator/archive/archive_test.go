@@ -228,7 +228,7 @@ func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Input{At: 9}) {
 		t.Errorf("it took %+v", h.Steps)
 	}
-	if heard = heard[2:]; len(heard) != 3 || heard[0].Incarnation != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Books)+len(heard[1].Books)+len(heard[2].Books) != len(books) {
+	if heard = heard[2:]; len(heard) != 3 || heard[0].Incarnation != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Restored)+len(heard[1].Restored)+len(heard[2].Restored) != len(books) {
 		t.Errorf("the third incarnation begins with %d records", len(heard))
 	}
 }

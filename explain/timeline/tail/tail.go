@@ -1,0 +1,130 @@
+// Package tail reads a run into a Timeline while others look at it: a ledger from
+// its beginning to its end, or a federation for as long as it speaks.
+//
+// A position in a run is how many messages came before. It means the same
+// after a restart, because what was said stays said: whoever keeps the position
+// of what he saw last goes on from there.
+package tail
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Source calls each with every message of a run from a position on, the first
+// being 0. It returns nil after the last message of a run that is over; of one
+// that goes on it waits for more until ctx ends. An error of each ends it.
+type Source func(ctx context.Context, from uint64, each func(protocol.Message) error) error
+
+// A Run is a Timeline that is being written.
+type Run struct {
+	turn     chan struct{} // holds one token: whose turn it is to use what follows
+	viewer   atomic.Pointer[context.Context]
+	timeline *timeline.Timeline
+	changed  chan struct{} // closed when something was added; nil while nobody waits
+	over     chan struct{} // closed at the end
+	err      error         // why, once it is closed
+}
+
+// StartReading reads a source until it or ctx ends. Totals are the figures of all
+// policies that were replayed over the same jobs; nil without.
+func StartReading(ctx context.Context, from Source, totals []history.Totals) *Run {
+	r := &Run{turn: make(chan struct{}, 1), timeline: timeline.New(totals), over: make(chan struct{})}
+	r.turn <- struct{}{}
+	go func() {
+		err := from(ctx, 0, func(m protocol.Message) error {
+			return r.ViewTimeline(ctx, func(d *timeline.Timeline) {
+				d.AddMessage(m)
+				r.notifyWatchers()
+			})
+		})
+		if errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		<-r.turn
+		r.err = err
+		close(r.over)
+		r.notifyWatchers()
+		r.turn <- struct{}{}
+	}()
+	return r
+}
+
+func (r *Run) notifyWatchers() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// ViewTimeline calls see with the Timeline, which nobody else uses meanwhile and which must
+// not be kept. The error is that of ctx, if it ends before there is a turn or
+// meanwhile; then what was seen may be cut short.
+func (r *Run) ViewTimeline(ctx context.Context, see func(*timeline.Timeline)) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.turn:
+	}
+	r.viewer.Store(&ctx)
+	defer func() { r.viewer.Store(nil); r.turn <- struct{}{} }()
+	see(r.timeline)
+	return ctx.Err()
+}
+
+// ViewerContext returns a context that is, at any time, that of whoever is looking: what
+// takes long on his behalf ends when he goes away. It is of use only to what a
+// look calls.
+func (r *Run) ViewerContext() context.Context { return viewerContext{r} }
+
+type viewerContext struct{ of *Run }
+
+func (t viewerContext) currentContext() context.Context {
+	if ctx := t.of.viewer.Load(); ctx != nil {
+		return *ctx
+	}
+	return context.Background()
+}
+
+func (t viewerContext) Deadline() (time.Time, bool) { return t.currentContext().Deadline() }
+func (t viewerContext) Done() <-chan struct{}       { return t.currentContext().Done() }
+func (t viewerContext) Err() error                  { return t.currentContext().Err() }
+func (t viewerContext) Value(key any) any           { return t.currentContext().Value(key) }
+
+// ViewAndWatch calls see as Look does, and returns what is closed when something is
+// added after that, or when the run ends.
+func (r *Run) ViewAndWatch(ctx context.Context, see func(*timeline.Timeline)) (<-chan struct{}, error) {
+	var next chan struct{}
+	err := r.ViewTimeline(ctx, func(d *timeline.Timeline) {
+		see(d)
+		if r.changed == nil {
+			r.changed = make(chan struct{})
+			select {
+			case <-r.over:
+				close(r.changed)
+			default:
+			}
+		}
+		next = r.changed
+	})
+	return next, err
+}
+
+// ReadingDone is closed when the run has been read to its end.
+func (r *Run) ReadingDone() <-chan struct{} { return r.over }
+
+// Err returns why reading ended; nil before that, and after a good end.
+func (r *Run) Err() error {
+	select {
+	case <-r.over:
+		return r.err
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,178 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A clearingRound is a round, shared by the hearings of all its jobs.
+type clearingRound struct {
+	round   uint64
+	message MessageRef
+	closes  protocol.Time
+	weights protocol.Weights
+	shadow  map[place]protocol.ShadowPrice
+	sites   []string // known when it was called
+	offered []string // in time
+	jobs    int
+	awards  int
+	holds   int
+	refused int // jobs, after it was called and before the next
+	proof   protocol.Certificate
+	decided bool // something was decided in it, or asked about what is to be
+}
+
+type place struct{ site, model string }
+
+// A jobRound is a JobRound as it is kept: bids as they were sent, so that a
+// round which nobody asks about costs no copying.
+type jobRound struct {
+	round    *clearingRound
+	received []receivedBids
+	best     PricedOption // by cost, then finish, then site
+	summary  RoundSummary
+	decision Decision
+}
+
+type receivedBids struct {
+	site       string
+	message    MessageRef
+	bids       protocol.JobBids
+	late       bool
+	voidReason *protocol.Reason // its site was declared gone before the round was decided; nil: it was not
+}
+
+func (c *clearingRound) roundRecord() RoundRecord {
+	r := RoundRecord{
+		Round: c.round, Called: c.message, Closes: c.closes, Jobs: c.jobs,
+		Awards: c.awards, Holds: c.holds, Refused: c.refused, Proof: c.proof,
+		Offered: slices.Sorted(slices.Values(c.offered)),
+	}
+	for _, s := range c.sites {
+		if !slices.Contains(c.offered, s) {
+			r.Silent = append(r.Silent, s)
+		}
+	}
+	return r
+}
+
+// priceOption returns o with its terms in the round.
+func (c *clearingRound) priceOption(j protocol.Job, site string, o protocol.BidOption) PricedOption {
+	worth := c.meanShadowPrice(site, o)
+	return PricedOption{o, c.weights.CostOf(j, o, worth), protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth)}
+}
+
+// meanShadowPrice returns the shadow price of a GPU-hour where and while o runs: the
+// mean of the announced slots, by time. Slots that were not announced are
+// worth nothing.
+func (c *clearingRound) meanShadowPrice(site string, o protocol.BidOption) protocol.Microdollars {
+	p, ok := c.shadow[place{site, o.Model}]
+	// Instants are compared, not spans: a span of hostile instants overflows.
+	if !ok || p.Slot < time.Millisecond || o.Finish <= o.Start || o.Finish > o.Start.Add(2*protocol.MaxRun) {
+		return 0
+	}
+	var sum int64
+	slot := protocol.Time(p.Slot.Milliseconds())
+	for i, v := range p.Values {
+		from := p.From + protocol.Time(i)*slot
+		if overlap := min(from+slot, o.Finish) - max(from, o.Start); overlap > 0 {
+			sum += int64(v) * int64(overlap)
+		}
+	}
+	return protocol.Microdollars(sum / int64(o.Finish-o.Start))
+}
+
+// addBids takes in a site's menu, and the best option if it came in time.
+func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, late bool) {
+	site := from.From.SiteName()
+	h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, late: late})
+	if !late {
+		h.countOptions(j, site, menu)
+	}
+}
+
+// voidBids notes that the bids of a site count for nothing any more: it was declared
+// gone before the round was decided.
+func (h *jobRound) voidBids(j protocol.Job, site string, why protocol.Reason) {
+	if h.decision.Kind != "" {
+		return
+	}
+	h.best, h.summary.Best, h.summary.BestSite, h.summary.Options = PricedOption{}, 0, "", 0
+	for i := range h.received {
+		x := &h.received[i]
+		if x.site == site {
+			x.voidReason = &why
+		}
+		if !x.late && x.voidReason == nil {
+			h.countOptions(j, x.site, x.bids)
+		}
+	}
+}
+
+// countOptions takes in the options of a menu that came in time.
+func (h *jobRound) countOptions(j protocol.Job, site string, menu protocol.JobBids) {
+	for _, o := range menu.Options {
+		p := h.round.priceOption(j, site, o)
+		if h.summary.Options == 0 || isBetterOption(p, site, h.best, h.summary.BestSite) {
+			h.best, h.summary.Best, h.summary.BestSite = p, p.Terms.Total(), site
+		}
+		h.summary.Options++
+	}
+}
+
+// isBetterOption orders options by cost, then finish, then site, so that the order in
+// which sites answer does not matter.
+func isBetterOption(a PricedOption, siteA string, b PricedOption, siteB string) bool {
+	return cmp.Or(
+		cmp.Compare(a.Terms.Total(), b.Terms.Total()),
+		cmp.Compare(a.Finish, b.Finish),
+		cmp.Compare(siteA, siteB),
+	) < 0
+}
+
+func (h *jobRound) setDecision(d Decision) {
+	h.decision = d
+	h.summary.Kind, h.summary.Code, h.summary.Site, h.summary.Until = d.Kind, d.Why.Code, d.Site, d.Until
+}
+
+// exportRound returns h as it is shown.
+func (h *jobRound) exportRound(j protocol.Job) JobRound {
+	full := JobRound{
+		Round: h.round.round, Called: h.round.message, Closes: h.round.closes, Weights: h.round.weights,
+		Summary: h.summary, Decision: h.decision,
+	}
+	names := slices.Clone(h.round.sites)
+	for _, x := range h.received {
+		names = append(names, x.site)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		full.Answers = append(full.Answers, h.answerOf(j, name))
+	}
+	return full
+}
+
+// answerOf returns the last that a site said in the round.
+func (h *jobRound) answerOf(j protocol.Job, site string) Answer {
+	a := Answer{Site: site}
+	for _, x := range h.received {
+		if x.site != site {
+			continue
+		}
+		if x.voidReason != nil {
+			a = Answer{Site: site, Message: x.message, Late: x.late, Why: *x.voidReason}
+			continue
+		}
+		a = Answer{Site: site, Message: x.message, Late: x.late, Why: x.bids.Why, Expect: x.bids.Expect}
+		for _, o := range x.bids.Options {
+			a.Options = append(a.Options, h.round.priceOption(j, site, o))
+		}
+	}
+	slices.SortStableFunc(a.Options, func(x, y PricedOption) int {
+		return cmp.Or(cmp.Compare(x.Terms.Total(), y.Terms.Total()), cmp.Compare(x.Finish, y.Finish))
+	})
+	return a
+}
