@@ -29,7 +29,7 @@ type MeterReport struct {
 // IdleGPUs is what a site reported of its idle GPUs, in thousandths.
 type IdleGPUs struct {
 	At             protocol.Time
-	Idle, Unusable protocol.Milli // Useless: of Idle, those that the usual jobs could not have used
+	Idle, Unusable protocol.Milli // Unusable: of Idle, those that typical jobs could not have used
 }
 
 // A LastBid is the state of a site as its newest bid reports it. Values of the grid that

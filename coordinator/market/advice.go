@@ -16,8 +16,10 @@ import (
 // says nothing, no job is awarded otherwise. The zero Advice asks nobody; the
 // zero of another field than Ease is its default.
 type Advice struct {
-	Ease          protocol.Milli // how much more than the best a choice may cost, in thousandths of the best; 0: nobody is asked
-	MaxTotalExtra protocol.Milli `json:"Purse"` // what all choices together may cost more, in thousandths of what all awards have cost; default 1
+	Ease protocol.Milli // how much more than the best a choice may cost, in thousandths of the best; 0: nobody is asked
+	// MaxTotalExtra bounds what all choices together may cost more, in thousandths of what
+	// all awards have cost; default 1. Its key in stored input logs is Purse.
+	MaxTotalExtra protocol.Milli `json:"Purse"`
 	Budget        time.Duration  // for an answer; default 600ms
 	Most          int            // jobs asked about in a round; default 2
 	Calls         int            // questions in an hour; default 120
