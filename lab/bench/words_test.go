@@ -118,6 +118,13 @@ func TestWhatIsSaidBlindIsReadRightOrGivenBack(t *testing.T) {
 	}
 }
 
+// The thirteenth set is measured and stays unlearned: its author had not read the lexicon,
+// so it says what to expect of new users. Do not tune the lexicon on it, and do not gate
+// how many are right; only questions answered as another one are bounded.
+func TestTheUnlearnedSetIsMeasuredAndRarelyReadWrong(t *testing.T) {
+	held(t, "spoken-13", explained(t, "spoken-13"))
+}
+
 // Of all that operators say in the twelve sets, 90 % is read right and 1 % is read wrong
 // at most, without a model.
 func TestWhatOperatorsSayIsReadWithoutAModel(t *testing.T) {
