@@ -135,7 +135,7 @@ func TestServicesOfTheGridAreOn443(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`s\.base\("([a-z]+)://([^"/]+)`).FindAllSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`s\.baseURL\("([a-z]+)://([^"/]+)`).FindAllSubmatch(text, -1) {
 			if bases++; string(m[1]) != "https" || regexp.MustCompile(`:\d`).Match(m[2]) {
 				t.Errorf("%s: %s", file, m[0])
 			}
