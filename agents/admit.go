@@ -6,28 +6,29 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// incarnationGrace is for how long, by its own clock, a coordinator is not heard that counts
-// from the beginning again. One that was shut out by another has noticed by then.
+// incarnationGrace is how long, by the coordinator's clock, messages with lower sequence numbers
+// than already seen are ignored. After it the agent assumes that the coordinator lost its event
+// log and restarted from zero; by then a fenced-off former leader has stepped down.
 const incarnationGrace = time.Minute
 
-// admitMessage reports whether m is news. A coordinator whose books were lost numbers what
-// it says lower than the one before it, but says it later: when it has done so for
-// a while, and nobody numbers higher, it is the one that there is. Of its epochs,
-// too, none is compared with those of before.
+// admitMessage reports whether m is new. A coordinator that lost its event log numbers its
+// messages lower than the former one but sends them later. Once it has done so for
+// incarnationGrace, and no message with a higher number came, it is accepted as the coordinator;
+// its epochs start anew too, so the agent forgets the former ones.
 func (a *Agent) admitMessage(m protocol.Message) bool {
 	fresh := a.dedup.AdmitOnce(m)
 	if m.From != protocol.Coordinator {
 		return fresh
 	}
-	life, _ := protocol.IncarnationOf(m.Seq)
+	incarnation, _ := protocol.IncarnationOf(m.Seq)
 	switch {
-	case fresh && (a.resetSince == 0 || life > a.resetIncarnation):
-	case fresh: // it has come to where the one before it was
+	case fresh && (a.resetSince == 0 || incarnation > a.resetIncarnation):
+	case fresh: // its numbers have passed those of the former coordinator
 		clear(a.epochs)
-	case m.At <= a.lastCoordinatorTime: // said before
+	case m.At <= a.lastCoordinatorTime: // an old message of the former coordinator
 		return false
 	case a.resetSince == 0:
-		a.resetSince, a.resetIncarnation = m.At, life
+		a.resetSince, a.resetIncarnation = m.At, incarnation
 		return false
 	case m.At < a.resetSince.Add(incarnationGrace):
 		return false

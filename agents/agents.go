@@ -1,18 +1,18 @@
-// Package agents is the mind of a site: whether, when and for how much it bids,
-// and what it does with what it wins.
+// Package agents is the bidding agent of a site: a state machine that decides whether, when and at
+// what price the site bids, and what it does with the jobs that it wins.
 //
-// The mind owns its body. It asks the fleet, by function call, where a job
-// would land and what it would draw, and its grid what an hour will cost; what
-// takes time (running a job, setting a cap) it asks of its hands, by message.
-// It knows of prices and carbon only what its feed has told it.
+// The agent owns the site's capacity (agents/capacity) and grid forecast (agents/forecast), and
+// asks both by function call where a job would run and what an hour will cost. What takes time
+// (running a job, setting a power cap) it asks of the site's executor by message. It knows prices
+// and carbon intensities only from its signal source's messages.
 //
-// What it promises: an offer is a price, not a place. An award is planned
-// again; if the room is gone the agent declines. Once it accepts and the
-// coordinator confirms that, the job is started, or waits in the site's own queue
-// if the award says so. An accept that is not confirmed before its lease ends is
-// taken back.
+// A bid states a price and reserves nothing. An award is planned anew; if the capacity is gone,
+// the agent declines. Once it accepts and the coordinator confirms that (decision 0020), the
+// executor launches the job, or it waits in the site's queue if the award allows that. An Accept
+// that is not confirmed before its lease ends is taken back.
 //
-// What must survive a restart are facts: see [Agent.Events].
+// What must survive a restart are events: see [Agent.Events]. coordinator/market is the other side
+// of the protocol.
 package agents
 
 import (
@@ -24,85 +24,84 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is what tells one agent from another.
+// Config distinguishes one agent from another.
 type Config struct {
 	Site     string
 	Strategy BidStrategy // default DefaultStrategy(false)
 	Network  Network     // default DefaultNetwork
 }
 
-// Network is what moving a job's input from another site takes.
+// Network is what it costs to move a job's input from another site.
 type Network struct {
-	PerGiB  protocol.Microdollars // paid to carriers
+	PerGiB  protocol.Microdollars // paid to carriers per GiB
 	Carbon  protocol.Milligrams   // per GiB
-	MBitSec int64                 // speed of one transfer
+	MBitSec int64                 // of one transfer, in Mbit/s; must be positive
 }
 
-// DefaultNetwork is two cents, 24 grams and 8.6 seconds for a GiB: a cloud's
-// list price between regions; 0.06 kWh (the constant of SustainCluster) at
-// 400 g/kWh; a gigabit per second.
+// DefaultNetwork is two cents, 24 grams of CO2 and 8.6 seconds per GiB: a cloud's list price
+// between regions; 0.06 kWh (the constant of SustainCluster) at 400 g/kWh; a gigabit per second.
 func DefaultNetwork() Network {
 	return Network{PerGiB: 20_000, Carbon: 24_000, MBitSec: 1000}
 }
 
-// An Agent bids for one site. It is a bus.Machine.
+// An Agent bids for one site. It is a bus.Machine, and not safe for concurrent use.
 type Agent struct {
 	cfg                 Config
 	sender              protocol.Sender
 	dedup               protocol.Deduplicator
-	lastCoordinatorTime protocol.Time // latest that the coordinator said anything, by its clock
-	resetSince          protocol.Time // since when it numbers lower than before; 0: it does not
-	resetIncarnation    uint64        // its life, then
+	lastCoordinatorTime protocol.Time // latest timestamp of the coordinator, by its clock
+	resetSince          protocol.Time // since when the coordinator's numbers are lower than before; 0: they are not
+	resetIncarnation    uint64        // the coordinator's incarnation at resetSince
 	fleet               *capacity.Fleet
 	grid                *forecast.GridState
-	jobs                *runtimeest.Profiles
-	rememberedRuns      []uint64              // numbers of the facts that jobs was learned from
-	gridForecast        protocol.GridForecast // of the last call
-	curve               *forecast.Curve       // of outlook
-	registered          bool
-	executorReported    bool              // the hands have said what they hold
-	lackedCapacity      bool              // since the last greeting a job found no room
-	lastCallAt          protocol.Time     // when last
-	planning            protocol.Planning // of the last call that was valid
+	jobs                *runtimeest.Profiles  // run times learned from jobs that ran here
+	rememberedRuns      []uint64              // sequence numbers of the events that jobs was learned from
+	gridForecast        protocol.GridForecast // as of the last call
+	curve               *forecast.Curve       // cost curve of gridForecast; nil: rebuild it
+	registered          bool                  // the market knows this site
+	executorReported    bool                  // the executor has sent an inventory since this agent started
+	lackedCapacity      bool                  // a job found no capacity since the last registration
+	lastCallAt          protocol.Time         // when the last call came
+	planning            protocol.Planning     // of the last valid call
 	strategy            BidStrategy
-	delivery            Delivery                        // of strategy
-	faults              map[string]int                  // of strategy, by reason
-	lastCall            protocol.Message                // the last one, without its jobs
+	delivery            Delivery                        // of the strategy
+	faults              map[string]int                  // of the strategy, by reason
+	lastCall            protocol.Message                // the last call for bids; its jobs are in calledJobs
 	calledJobs          map[protocol.JobID]protocol.Job // of the last call
-	epochs              map[protocol.JobID]uint64       // highest award heard of jobs here
-	queue               []reservation
-	pendingAcks         []pendingAck       // words to be said again, soonest first
-	events              []protocol.Message // of the last step
-	lastAward           protocol.Award     // restoring: the last one
-	lastQueueCheck      protocol.Time      // when the queue was last gone through for jobs to start
+	epochs              map[protocol.JobID]uint64       // highest award seen of each job that is here
+	queue               []reservation                   // accepted jobs that wait for capacity, in the order in which they start
+	pendingAcks         []pendingAck                    // messages to retransmit until they are answered, by due time
+	events              []protocol.Message              // of the latest Step or Tick
+	lastAward           protocol.Award                  // used by Restore only: the last one restored
+	lastQueueCheck      protocol.Time                   // when startQueuedJobs last ran
 	running             map[protocol.JobID]*activeRun
-	announcedPools      []protocol.Pool                  // that the market was told of
-	nodeLossUntil       protocol.Time                    // until when nodes that went may come back
-	heldByOthers        [3]int64                         // cores, memory and GPUs that others hold
-	rebidAfter          map[protocol.JobID]protocol.Time // until when no offer is made for a job that was lost
-	plannedPauses       []plannedPause                   // to come, soonest first
+	announcedPools      []protocol.Pool                  // as last registered with the market
+	nodeLossUntil       protocol.Time                    // until then nodes that went away may come back
+	heldByOthers        [3]int64                         // CPU, memory and GPUs that pods of other schedulers use: see othersReleasedCapacity
+	rebidAfter          map[protocol.JobID]protocol.Time // until then no bids for a job that this site lost
+	plannedPauses       []plannedPause                   // by time
 }
 
-// A reservation job is accepted and waits for room.
+// A reservation is an accepted job that waits in the site's queue.
 type reservation struct {
 	job       protocol.Job
 	award     protocol.Award
 	confirmed bool // the coordinator confirmed our accept
 }
 
-// A activeRun job has its place, and once it is granted is in the hands' care.
+// An activeRun is a job that has its capacity; once its Accept is confirmed the executor runs it.
 type activeRun struct {
 	launch         protocol.Launch
 	confirmed      bool   // the coordinator confirmed our accept
-	running        bool   // the hands said so
-	epoch          uint64 // of the launch
-	acceptedEpoch  uint64 // latest epoch under which it was accepted
+	running        bool   // the executor reported its start
+	epoch          uint64 // of the award that it was launched under
+	acceptedEpoch  uint64 // latest epoch under which the agent accepted it
 	started        protocol.Time
-	transferCarbon protocol.Milligrams
-	pauseAt        protocol.Time // when it is to be paused; 0: never
+	transferCarbon protocol.Milligrams // of moving its input
+	pauseAt        protocol.Time       // when to pause it; 0: never
 }
 
-// New returns an agent that bids for a fleet, by what it hears of a grid.
+// New returns an agent that bids for a site's capacity by the forecasts of g.
 func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 	if cfg.Strategy == nil {
 		cfg.Strategy = DefaultStrategy(false)
@@ -121,13 +120,13 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 	}
 }
 
-// lacksNodes reports whether the agent, begun anew, knows no node of its site yet.
+// lacksNodes reports whether a restarted agent has not received its site's inventory yet. Until
+// then it must not place, start or claim anything.
 func (a *Agent) lacksNodes() bool { return !a.registered && a.fleet.HasNoNodes() }
 
-// Due implements bus.Machine. An agent introduces itself as soon as it lives and
-// knows of a node; from then on it speaks when spoken to, when a job of its queue
-// is to start, and when it was not answered. Before, it only says again which jobs
-// it has no more.
+// Due implements bus.Machine. An agent registers as soon as it knows a node. After that it acts
+// when a message comes, when a queued job or a pause is due, and when a retransmission is. Before,
+// it only retransmits Declines and usage reports.
 func (a *Agent) Due() (due protocol.Time) {
 	if !a.registered && !a.fleet.HasNoNodes() {
 		return 1
@@ -152,20 +151,20 @@ func (a *Agent) Due() (due protocol.Time) {
 // Tick implements bus.Machine.
 func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	a.events = a.events[:0]
-	if a.lastQueueCheck == 0 || now < a.lastQueueCheck.Add(-maxRetryDelay) { // begun anew, perhaps by a clock that was ahead; or it was set back
+	if a.lastQueueCheck == 0 || now < a.lastQueueCheck.Add(-maxRetryDelay) { // restarted, perhaps after a clock that was ahead, or the clock was set back
 		a.clampFutureRetries(now)
 	}
 	a.lastQueueCheck = now
 	if a.lacksNodes() {
 		return a.retransmitDue(now)
 	}
-	var said []protocol.Message
+	var msgs []protocol.Message
 	if !a.registered {
-		said = a.registerSite(now)
+		msgs = a.registerSite(now)
 	}
-	said = append(said, a.retransmitDue(now)...)
-	said = append(said, a.sendDuePauses(now)...)
-	return append(said, a.startQueuedJobs(now)...)
+	msgs = append(msgs, a.retransmitDue(now)...)
+	msgs = append(msgs, a.sendDuePauses(now)...)
+	return append(msgs, a.startQueuedJobs(now)...)
 }
 
 // Step implements bus.Machine.
@@ -211,6 +210,7 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	return nil
 }
 
+// messageTo returns one message that is not retransmitted.
 func (a *Agent) messageTo(now protocol.Time, to protocol.Party, b protocol.Body) []protocol.Message {
 	return []protocol.Message{a.sender.NewMessage(now, to, b)}
 }

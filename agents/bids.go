@@ -7,11 +7,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// forecastHours is how far ahead an agent says how its grid will be: a run that starts at the
-// end of the usual horizon is still priced by the forecast for a day.
+// forecastHours is how far ahead a bid's forecast reaches: a run that starts at the end of the
+// default horizon (72 h) still has forecast prices for a day.
 const forecastHours = 96
 
-// answerCall answers a call: a menu for each job, and the state of the site.
+// answerCall answers a call for bids: options for each job, and the site's capacity and forecast.
+// The agent thins the bids to the call's MaxBytes itself, because the bus never edits a message
+// (decision 0220).
 func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol.Message {
 	a.refreshForecast(now)
 	clear(a.calledJobs)
@@ -26,7 +28,7 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	for _, j := range c.Jobs {
 		expect := a.fillExpectedRun(&j)
 		a.calledJobs[j.ID] = j
-		if j.Arrival > a.lastCallAt { // not called before
+		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive
 			a.fleet.ObserveArrival(j)
 		}
 		m := p.bidsForJob(j)
@@ -35,13 +37,13 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 	}
 	o.Capacity = a.fleet.CapacityProfiles(now, plan.Slot, plan.SlotCount())
 	o.Idle, o.FragmentedGPUs = a.fleet.IdleGPUs()
-	said := a.messageTo(now, protocol.Coordinator, o)
-	said[0].Body = thinToMaxBytes(said[0], c.MaxBytes)
-	return said
+	msgs := a.messageTo(now, protocol.Coordinator, o)
+	msgs[0].Body = thinToMaxBytes(msgs[0], c.MaxBytes)
+	return msgs
 }
 
-// refuseCall offers nothing for a call that cannot be planned by, and says why for
-// each of its jobs. The planning of the last valid call stays in force.
+// refuseCall bids nothing for a call whose planning is invalid, and gives the reason for each of
+// its jobs. The planning of the last valid call stays in force.
 func (a *Agent) refuseCall(now protocol.Time, c protocol.CallForBids, err error) []protocol.Message {
 	o := protocol.Bids{Round: c.Round, Grid: a.gridForecast, Jobs: make([]protocol.JobBids, 0, len(c.Jobs))}
 	why := protocol.Reason{Code: protocol.BadPlanning, Note: err.Error()}
@@ -51,8 +53,8 @@ func (a *Agent) refuseCall(now protocol.Time, c protocol.CallForBids, err error)
 	return a.messageTo(now, protocol.Coordinator, o)
 }
 
-// refreshForecast brings the outlook up to now. It changes with the hour and with what the
-// feed says, not from call to call.
+// refreshForecast rebuilds the forecast if the hour changed or a signal arrived since the last
+// call.
 func (a *Agent) refreshForecast(now protocol.Time) {
 	if a.curve != nil && a.gridForecast.From == now.Floor(time.Hour) {
 		return
@@ -61,9 +63,10 @@ func (a *Agent) refreshForecast(now protocol.Time) {
 	a.curve = forecast.NewCurve(a.gridForecast)
 }
 
-// shadowPrices is what room of one site is worth, by model.
+// shadowPrices are the announced prices of one site's capacity, by model.
 type shadowPrices map[string]protocol.ShadowPrice
 
+// newShadowPrices returns the usable prices of one site.
 func newShadowPrices(prices []protocol.ShadowPrice, site string) shadowPrices {
 	s := make(shadowPrices)
 	for _, p := range prices {
@@ -74,7 +77,8 @@ func newShadowPrices(prices []protocol.ShadowPrice, site string) shadowPrices {
 	return s
 }
 
-// meanPrice returns the mean price of a GPU-hour of a model over a run.
+// meanPrice returns the mean price of a GPU-hour of a model over a run. Slots beyond the announced
+// ones cost nothing.
 func (s shadowPrices) meanPrice(model string, start, finish protocol.Time) protocol.Microdollars {
 	p, ok := s[model]
 	if !ok || finish <= start {

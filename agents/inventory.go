@@ -8,9 +8,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// handleInventory takes in what the site consists of now. Jobs that the hands hold and
-// the agent has forgotten, because it was started anew, are taken up again. The
-// market is told when the site has become another, or has room that it had not.
+// handleInventory takes in the site's current nodes. It adopts jobs that the executor runs and a
+// restarted agent does not know. The site registers anew if its pools changed, or if capacity
+// became free that a job lacked.
 func (a *Agent) handleInventory(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	before := a.fleet.PoolTotals()
 	a.fleet.UpdateNodes(now, v.Nodes)
@@ -22,29 +22,29 @@ func (a *Agent) handleInventory(now protocol.Time, v protocol.Inventory) []proto
 	for _, h := range v.Held {
 		a.adoptRunning(now, h)
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.running)) { // of a former life, whose nodes were not known yet
+	for _, id := range slices.Sorted(maps.Keys(a.running)) { // restored before the nodes were known
 		a.adoptInCapacity(id)
 	}
-	var said []protocol.Message
+	var msgs []protocol.Message
 	if pools := a.fleet.PoolTotals(); a.registered && (less && a.lackedCapacity || !slices.Equal(pools, a.announcedPools)) {
-		said = a.registerSite(now)
+		msgs = a.registerSite(now)
 	}
-	return append(said, a.startQueuedJobs(now)...)
+	return append(msgs, a.startQueuedJobs(now)...)
 }
 
-// nodeLossGrace is for how long a site does not say that it can never run a job after nodes
-// of it went, or their GPUs: machines and device plugins begin anew, and the market would
-// refuse for good what nobody can ever run.
+// nodeLossGrace is how long after a loss of nodes or GPUs the site does not claim that it can
+// never run a job: machines and device plugins restart, and the market rejects for good a job that
+// every site claims never to be able to run.
 const nodeLossGrace = time.Hour
 
-// poolsCover reports whether pools have as much of a model as p.
+// poolsCover reports whether pools have at least the nodes and GPUs of p's model that p has.
 func poolsCover(pools []protocol.Pool, p protocol.Pool) bool {
 	return slices.ContainsFunc(pools, func(q protocol.Pool) bool { return q.Model == p.Model && q.Nodes >= p.Nodes && q.GPUs >= p.GPUs })
 }
 
-// adoptRunning takes up a job that the hands hold. By a journal that was put back from an
-// older copy it may wait yet, or its accept be unconfirmed; it is not given back for
-// that, or it would run twice.
+// adoptRunning adopts a job that the executor runs. If the agent's event log was restored from an
+// older copy, the job may still be queued here, or its Accept unconfirmed. It is adopted all the
+// same: if the site gave it back it would run twice.
 func (a *Agent) adoptRunning(now protocol.Time, h protocol.FoundRunning) {
 	id, epoch := h.Launch.Job.ID, h.Launch.Epoch
 	l, i := a.running[id], a.queueIndex(id)
@@ -60,8 +60,8 @@ func (a *Agent) adoptRunning(now protocol.Time, h protocol.FoundRunning) {
 		}
 		a.epochs[id] = max(a.epochs[id], epoch)
 	case l.epoch == epoch:
-		l.confirmed = true // or the hands would not have been told
-		if !l.running {    // nor have we heard that it started; now would be too late, and perhaps after its end
+		l.confirmed = true // the executor is sent confirmed jobs only
+		if !l.running {    // its Started was lost; the time of this message would be too late, perhaps after the job's end
 			l.running, l.started = true, h.Since
 			a.schedulePause(id, l)
 		}
@@ -69,15 +69,16 @@ func (a *Agent) adoptRunning(now protocol.Time, h protocol.FoundRunning) {
 	a.adoptInCapacity(id)
 }
 
-// adoptInCapacity has the fleet count a job that has its place, if it does not yet.
+// adoptInCapacity makes the capacity calendar count a running job, if it does not yet.
 func (a *Agent) adoptInCapacity(id protocol.JobID) {
 	if l := a.running[id]; a.fleet.RunOf(id) == nil {
 		a.fleet.AdoptRun(l.launch, l.started)
 	}
 }
 
-// othersReleasedCapacity reports whether others hold less than they did. A job that found no room may
-// find some then, and nobody else knows: by a greeting the market asks again.
+// othersReleasedCapacity reports whether pods of other schedulers use less than in the last
+// inventory. A job that lacked capacity may fit then, which only this site can know: a
+// registration makes the market call it.
 func (a *Agent) othersReleasedCapacity(nodes []protocol.Node) (less bool) {
 	var held [3]int64
 	for _, n := range nodes {
@@ -94,38 +95,38 @@ func (a *Agent) othersReleasedCapacity(nodes []protocol.Node) (less bool) {
 	return less
 }
 
-// registerSite introduces the site.
+// registerSite introduces the site to the market, until the market acknowledges.
 func (a *Agent) registerSite(now protocol.Time) []protocol.Message {
 	a.registered, a.lackedCapacity, a.announcedPools = true, false, a.fleet.PoolTotals()
 	h := protocol.RegisterSite{Site: a.cfg.Site, Pools: a.announcedPools}
 	return []protocol.Message{a.sendReliably(now, pendingAck{to: protocol.Coordinator, body: h})}
 }
 
-// rebidBackoff is how long a site does not offer again for a job that its cluster refused
-// or did not begin: what hindered it may still be there, and another site may have
-// it meanwhile. Where a node was lost, the others may do.
+// rebidBackoff is how long a site does not bid for a job that its cluster refused or did not
+// start: the cause may persist, and another site can have the job meanwhile. After the loss of a
+// node there is no backoff, because the site's other nodes may do.
 const rebidBackoff = 5 * time.Minute
 
-// handleInterrupted gives a job back to the market that the hands could not keep running.
+// handleInterrupted gives a job back to the market that the executor could not keep running.
 func (a *Agent) handleInterrupted(now protocol.Time, x protocol.Interrupted) []protocol.Message {
 	l := a.running[x.Job]
 	if l == nil || l.epoch != x.Epoch || !l.confirmed {
-		return nil // said twice, or not ours
+		return nil // a duplicate, or of a run that is not ours
 	}
 	maps.DeleteFunc(a.rebidAfter, func(_ protocol.JobID, until protocol.Time) bool { return until <= now })
 	if x.Why.Code == protocol.ClusterRefused || x.Why.Code == protocol.NotStarted {
 		a.rebidAfter[x.Job] = now.Add(rebidBackoff)
 	}
-	delete(a.epochs, x.Job)
+	delete(a.epochs, x.Job) // an award of this job to this site may come next
 	return append(a.reportWastedEnergy(now, x.Draw, x.Estimated), a.declineJob(now, x.Job, l.acceptedEpoch, x.Why)...)
 }
 
-// reportWastedEnergy reports energy that served no job: the site bears it, as it does what
-// its idle machines draw.
-func (a *Agent) reportWastedEnergy(now protocol.Time, draw []protocol.HourlyEnergy, estimated bool) (said []protocol.Message) {
+// reportWastedEnergy reports energy that served no job. The site bears its cost, as it does that
+// of idle nodes.
+func (a *Agent) reportWastedEnergy(now protocol.Time, draw []protocol.HourlyEnergy, estimated bool) (msgs []protocol.Message) {
 	for _, s := range draw {
 		bill, _ := a.grid.PriceEnergy([]protocol.HourlyEnergy{s})
-		said = append(said, a.messageTo(now, protocol.Coordinator, protocol.SiteUsage{Hour: s.Hour, Idle: bill, Estimated: estimated})...)
+		msgs = append(msgs, a.messageTo(now, protocol.Coordinator, protocol.SiteUsage{Hour: s.Hour, Idle: bill, Estimated: estimated})...)
 	}
-	return said
+	return msgs
 }

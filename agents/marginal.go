@@ -2,15 +2,14 @@ package agents
 
 import "github.com/gridbid/gridbid/protocol"
 
-// MarginalCost is the strategy of our own sites, and with less of it that of baselines:
-// it offers what a run changes at the site, energy and carbon, at cost. The zero
-// MarginalCost offers the earliest start, on what the placement policy picks, without a
-// cap.
+// MarginalCost is the default strategy; baselines switch parts of it off. It bids the marginal
+// energy, carbon and cost of a run at cost. The zero MarginalCost bids the earliest start, on the
+// model that the placement policy picks, without a power cap.
 type MarginalCost struct {
-	TemporalShift      bool // offer later starts to jobs that can wait
-	SweepModelsAndCaps bool // offer each GPU model and cap, not only what the policy picks
-	ChargeIdle         bool // charge a job its share of what its node draws for being awake
-	MaxOptionsPerModel int  // for one job; default 4
+	TemporalShift      bool // bid later starts for deferrable jobs
+	SweepModelsAndCaps bool // bid each GPU model and cap, not only what the policy picks
+	ChargeIdle         bool // charge a job its share of its node's idle power
+	MaxOptionsPerModel int  // per job; default 4
 }
 
 // DefaultStrategy returns how the sites of an auction bid: every model, cap and hour.
@@ -26,11 +25,12 @@ func (m MarginalCost) ProposeOptions(r *BidRequest) ([]protocol.BidOption, error
 	return p.optionsPerModel(r.Job, r.Ways), nil
 }
 
-// Delivery implements BidStrategy: who sells an hour keeps room for it.
+// Delivery implements BidStrategy. A strategy that sells later hours reserves capacity for them.
 func (m MarginalCost) Delivery() Delivery {
 	return Delivery{KeepRoom: m.TemporalShift, AsOffered: m.SweepModelsAndCaps}
 }
 
+// maxOptions returns MaxOptionsPerModel or its default.
 func (m MarginalCost) maxOptions() int {
 	if m.MaxOptionsPerModel == 0 {
 		return 4

@@ -10,24 +10,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// bidPricing makes the menus of one call.
+// bidPricing prices options for one call.
 type bidPricing struct {
 	agent    *Agent
 	now      protocol.Time
 	weights  protocol.Weights
 	planning protocol.Planning // valid
 	shadow   shadowPrices
-	strategy MarginalCost // of starts and options
+	strategy MarginalCost // decides which starts and options are priced
 }
 
-// A pricedOption option is what one option costs by the call's own terms, with the
-// room that it takes paid for.
+// A pricedOption is an option and its cost by the call's weights, the price of capacity included.
 type pricedOption struct {
 	protocol.BidOption
 	cost protocol.Microdollars
 }
 
-// bidsForJob returns the options for a job, or why there is none.
+// bidsForJob returns the options for a job, or why there are none. The order of the checks
+// matters: the market rejects a job for good only for permanent reasons, so temporary ones replace
+// them while the site's nodes are incomplete.
 func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	a := p.agent
 	if len(j.Regions) > 0 && !slices.Contains(j.Regions, a.cfg.Site) {
@@ -55,7 +56,7 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 		switch {
 		case p.now < a.nodeLossUntil:
 			why = protocol.Reason{Code: protocol.NoCapacity, Note: "nodes of this site are gone, and may come back"}
-		case len(a.fleet.PoolTotals()) == 0: // begun anew: what it consists of is not known yet
+		case len(a.fleet.PoolTotals()) == 0: // restarted: the inventory has not come yet
 			why = protocol.Reason{Code: protocol.NoCapacity, Note: "this site does not know its nodes yet"}
 		}
 		return protocol.JobBids{Job: j.ID, Why: why}
@@ -68,9 +69,9 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	return protocol.JobBids{Job: j.ID, Options: options}
 }
 
-// optionsPerModel returns what is offered on each GPU model, soonest first. Every job is
-// offered every model: if all were offered the one that is cheapest for all, the
-// market would find it full, and nothing of the others on the menu.
+// optionsPerModel returns the options on each GPU model, soonest first. Every job gets options on
+// every model: if all jobs were bid only the cheapest one, the market would find it full, without
+// alternatives among the bids.
 func (p *bidPricing) optionsPerModel(j protocol.Job, ways []capacity.RunConfig) (out []protocol.BidOption) {
 	for len(ways) > 0 {
 		n := slices.IndexFunc(ways, func(w capacity.RunConfig) bool { return w.Model != ways[0].Model })
@@ -84,10 +85,11 @@ func (p *bidPricing) optionsPerModel(j protocol.Job, ways []capacity.RunConfig) 
 	return out
 }
 
+// byStart orders options by start.
 func byStart(x, y protocol.BidOption) int { return cmp.Compare(x.Start, y.Start) }
 
-// bestOptionPerStart returns, for each start that is worth a thought, the best of some ways to
-// run then, soonest first.
+// bestOptionPerStart returns the cheapest of the given run configurations for each start that is
+// worth pricing, soonest first. Starts lie on the planning's slots, except the earliest.
 func (p *bidPricing) bestOptionPerStart(j protocol.Job, ways []capacity.RunConfig) []pricedOption {
 	best := make(map[protocol.Time]pricedOption)
 	for _, w := range ways {
@@ -103,7 +105,7 @@ func (p *bidPricing) bestOptionPerStart(j protocol.Job, ways []capacity.RunConfi
 				continue
 			}
 			if earliest <= p.now {
-				earliest = p.now.Add(time.Second) // fits by sums, not by placement
+				earliest = p.now.Add(time.Second) // enough GPUs are free in total, but no single node has them now
 			}
 		}
 		last := earliest
@@ -114,19 +116,19 @@ func (p *bidPricing) bestOptionPerStart(j protocol.Job, ways []capacity.RunConfi
 		if p.strategy.ChargeIdle {
 			idle = p.agent.fleet.IdlePowerShare(j, w.Model)
 		}
-		opening := protocol.Time(0) // from there back to where it was looked for there is none
+		opening := protocol.Time(0) // first start at which the job fits; there is none between the last search and it
 		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(p.planning.Slot) {
 			at := capacity.PlacementQuote{}
 			if t == p.now {
 				at = place
 			}
-			// By FirmLead before the deadline the market has a site keep the room, so it
-			// is looked for node by node; and always for jobs of several GPUs: of their
-			// room the sum of what is free says nothing.
+			// From FirmLead before the deadline on, the market has a site reserve the capacity, so
+			// the calendar is searched node by node; always for jobs of several GPUs, because the
+			// total of free GPUs does not tell whether one node has them.
 			if t > earliest && (j.GPUs > 1 || t.Add(run+p.planning.FirmLead) > j.Deadline) {
 				if t > opening {
 					if opening, ok = p.agent.fleet.EarliestStart(p.now, j, w.Model, t, run); !ok {
-						break // nor is there later
+						break // nor is there a later one
 					}
 				}
 				if t < opening {
@@ -145,8 +147,8 @@ func (p *bidPricing) bestOptionPerStart(j protocol.Job, ways []capacity.RunConfi
 	return out
 }
 
-// priceOption says what it takes to run j one way from a start on. Idle is its share of
-// what its node draws for being awake.
+// priceOption returns the option of running j in configuration w from start on, and its cost. Idle
+// is the job's share of its node's idle power.
 func (p *bidPricing) priceOption(j protocol.Job, w capacity.RunConfig, start protocol.Time, run time.Duration, idle protocol.Milliwatts, at capacity.PlacementQuote) pricedOption {
 	finish := start.Add(run)
 	o := protocol.BidOption{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score}
@@ -161,6 +163,8 @@ func (p *bidPricing) priceOption(j protocol.Job, w capacity.RunConfig, start pro
 	return pricedOption{o, p.weights.CostOf(j, o, room).Total() + protocol.GPUHoursCost(j.TotalGPUMilli(), run, room)}
 }
 
+// isCheaperOption reports whether x beats y; ties go by finish, model and cap, so that the result
+// does not depend on the order of search. The zero pricedOption loses.
 func isCheaperOption(x, y pricedOption) bool {
 	if y.Finish == 0 {
 		return true
@@ -169,10 +173,10 @@ func isCheaperOption(x, y pricedOption) bool {
 		cmp.Compare(x.Model, y.Model), cmp.Compare(x.Cap, y.Cap)) < 0
 }
 
-// pickSpreadOptions picks at most most options out of starts: the soonest, which the
-// market may need; then the cheapest, and the cheapest of those that lie apart
-// from the ones chosen, so that the market has other hours to turn to when all
-// sites' jobs want the same one. They come out soonest first.
+// pickSpreadOptions picks at most most options: the soonest, which the market may need; then the
+// cheapest, first among those at least two hours, then one hour apart from the ones picked. So the
+// market has other hours to choose from when the jobs of all sites want the same one. The result
+// is sorted by start.
 func pickSpreadOptions(starts []pricedOption, most int) []protocol.BidOption {
 	if len(starts) == 0 {
 		return nil

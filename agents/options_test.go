@@ -64,7 +64,7 @@ func TestEveryModelIsOffered(t *testing.T) {
 
 // By hand: 10 GiB are 85,903 Mbit, at 1 Gbit/s 86 s in which the GPU is held;
 // they cost 20 cents and 240 g on the way. The run takes 3,686 s.
-func TestAnOptionFromElsewherePaysForTheWay(t *testing.T) {
+func TestOptionIncludesTransferOfRemoteInput(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	j := job("train", 1)
 	j.Home, j.Input = "bern", 10<<10
@@ -156,8 +156,8 @@ func TestAJobThatCanWaitIsOfferedACheaperHour(t *testing.T) {
 	}
 }
 
-// A price of room at a site makes its agent look for another hour.
-func TestAgentsAnswerToThePriceOfRoom(t *testing.T) {
+// A shadow price of a site's capacity makes its agent bid other hours.
+func TestAgentsAvoidExpensiveCapacity(t *testing.T) {
 	s := newSite(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 2}, 4)
 	j := job("train", 1)
 	j.Deferrable = true
@@ -168,7 +168,7 @@ func TestAgentsAnswerToThePriceOfRoom(t *testing.T) {
 	}
 }
 
-func TestThePriceOfRoomIsTheMeanOverTheRun(t *testing.T) {
+func TestShadowPriceIsTheMeanOverTheRun(t *testing.T) {
 	p := protocol.ShadowPrice{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{60, 30, 0, 90}}
 	s := newShadowPrices([]protocol.ShadowPrice{p, {Site: "bern", Model: "T4", Slot: time.Hour, Values: []protocol.Microdollars{7}}, {Site: "oslo", Model: "A100"}}, "oslo")
 	for _, c := range []struct {

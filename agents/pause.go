@@ -8,15 +8,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A plannedPause is when a job that runs is to be paused.
+// A plannedPause is the instant at which a running job is to be paused.
 type plannedPause struct {
 	at    protocol.Time
 	job   protocol.JobID
 	epoch uint64
 }
 
-// schedulePause remembers when a job that runs is to be paused. One that began so late
-// that it would have run for less than pausing costs runs to its end.
+// schedulePause plans the pause that a running job's award names. A job that started so late that
+// it would run for less than the overhead of a pause runs to its end.
 func (a *Agent) schedulePause(id protocol.JobID, l *activeRun) {
 	if l.launch.Job.Pause == 0 || l.pauseAt <= l.started.Add(l.launch.Job.Pause) || l.pauseAt >= l.started.Add(l.launch.Run) {
 		return
@@ -28,24 +28,25 @@ func (a *Agent) schedulePause(id protocol.JobID, l *activeRun) {
 	a.plannedPauses = slices.Insert(a.plannedPauses, i, p)
 }
 
-// sendDuePauses has the hands pause what is to be paused by now. They are told until
-// they say that it stopped, or that they cannot.
-func (a *Agent) sendDuePauses(now protocol.Time) (said []protocol.Message) {
+// sendDuePauses asks the executor to pause the jobs whose instant has come. The request is
+// retransmitted until the executor reports that the job stopped, or that it cannot be paused.
+func (a *Agent) sendDuePauses(now protocol.Time) (msgs []protocol.Message) {
 	for len(a.plannedPauses) > 0 && a.plannedPauses[0].at <= now {
 		p := a.plannedPauses[0]
 		a.plannedPauses = a.plannedPauses[1:]
 		if l := a.running[p.job]; l != nil && l.running && l.epoch == p.epoch {
-			said = append(said, a.sendReliably(now, pendingAck{
+			msgs = append(msgs, a.sendReliably(now, pendingAck{
 				job: p.job, epoch: p.epoch, to: protocol.ExecutorParty(a.cfg.Site),
 				body: protocol.Cancel{Job: p.job, Epoch: p.epoch, Checkpoint: true},
 			}))
 		}
 	}
-	return said
+	return msgs
 }
 
-// remainingRun returns how much run at the reference clock is left of a job, when so
-// much is left of its launch. What of that was for its input to come is no run.
+// remainingRun returns how much of a job's run at the reference clock is left when so much of its
+// launch is left. The launch includes the transfer of the input, which does not count as run. It
+// rounds up to a second, so that work is never lost.
 func (a *Agent) remainingRun(l *activeRun, launch time.Duration) time.Duration {
 	job := l.launch.Job
 	work := l.launch.Run - a.cfg.Network.transferTime(job, a.cfg.Site)

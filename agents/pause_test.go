@@ -15,27 +15,27 @@ func greeted(t *testing.T) *site {
 	return s
 }
 
-// interrupted sells oslo a job of two hours that is to be paused after some time,
-// and returns what oslo says then, and when its hands paused it a while later.
+// interrupted awards oslo a job of two hours with a pause after some time, and returns what oslo
+// sends then, and what it sends when its executor reports the pause a while later.
 func interrupted(t *testing.T, after time.Duration) (s *site, asked, paused []protocol.Message) {
 	s = greeted(t)
 	j := job("train", 1)
 	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
 	m := s.call(j)[0]
 	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(after)})
-	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
 	s.now = s.agent.Due()
 	asked = s.agent.Tick(s.now)
 	s.now = s.now.Add(time.Second)
-	paused = s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: j.ID, Epoch: 1, Left: 90 * time.Minute}))
+	paused = s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: j.ID, Epoch: 1, Left: 90 * time.Minute}))
 	return s, asked, paused
 }
 
-func TestAJobIsPausedWhenItsAwardSaysSoAndReportedWithWhatIsLeft(t *testing.T) {
+func TestAwardedPauseIsExecutedAndReported(t *testing.T) {
 	_, asked, paused := interrupted(t, 30*time.Minute)
 	want := protocol.Cancel{Job: "train", Epoch: 1, Checkpoint: true}
 	if len(asked) != 1 || asked[0].Body != want || asked[0].To != "hands/oslo" || asked[0].At != noon.Add(30*time.Minute) {
-		t.Fatalf("said %v", asked)
+		t.Fatalf("sent %v", asked)
 	}
 	d, ok := paused[0].Body.(protocol.UsageReport)
 	// Of two hours on a V100 three quarters are left, to the second above.
@@ -44,14 +44,14 @@ func TestAJobIsPausedWhenItsAwardSaysSoAndReportedWithWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestAPauseIsAskedForUntilItIsAnswered(t *testing.T) {
+func TestPauseIsRequestedUntilAnswered(t *testing.T) {
 	s := greeted(t)
 	j := job("train", 1)
 	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
 	m := s.call(j)[0]
 	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)})
 	started := func() {
-		s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
+		s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
 	}
 	asks := func() (n int) {
 		s.now = s.agent.Due()
@@ -74,17 +74,17 @@ func TestAPauseIsAskedForUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-func TestAPauseThatWouldNotPayIsNone(t *testing.T) {
+func TestUselessPauseIsNotPlanned(t *testing.T) {
 	_, asked, _ := interrupted(t, time.Minute) // less than pausing takes
 	for _, m := range asked {
 		if _, ok := m.Body.(protocol.Cancel); ok {
-			t.Errorf("said %v", m)
+			t.Errorf("sent %v", m)
 		}
 	}
 }
 
-// A job whose accept was not heard is awarded again. It is paused as the newer award
-// says: a pause that the market knows nothing of would end the job, unpaid.
+// A job whose Accept was lost is awarded anew. It is paused as the newer award says: a pause that
+// the market does not know of would end the job unpaid.
 func TestAJobIsPausedAsItsNewestAwardSays(t *testing.T) {
 	s := greeted(t)
 	j := job("train", 1)
@@ -94,12 +94,12 @@ func TestAJobIsPausedAsItsNewestAwardSays(t *testing.T) {
 	a.Epoch, a.Pause = 2, 0
 	s.call(j)
 	s.give(a)
-	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 2}))
+	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 2}))
 	for s.now < noon.Add(2*time.Hour) {
 		s.now = s.agent.Due()
 		for _, m := range s.agent.Tick(s.now) {
 			if c, ok := m.Body.(protocol.Cancel); ok {
-				t.Fatalf("at %v the hands are told %+v", s.now, c)
+				t.Fatalf("at %v the executor gets %+v", s.now, c)
 			}
 		}
 	}

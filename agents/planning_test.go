@@ -15,7 +15,7 @@ func deferrable(id protocol.JobID) protocol.Job {
 	return j
 }
 
-func TestACallThatCannotBePlannedByIsRefused(t *testing.T) {
+func TestCallWithInvalidPlanningIsRefused(t *testing.T) {
 	for _, bad := range []protocol.Planning{
 		{Slot: time.Hour},
 		{Slot: -time.Minute, Horizon: time.Hour, MaxStartDelay: time.Minute, FirmLead: time.Minute},
@@ -34,9 +34,9 @@ func TestACallThatCannotBePlannedByIsRefused(t *testing.T) {
 				t.Errorf("%+v: offered %d options for %s, because %v; want none, and what is wrong", bad, len(m.Options), m.Job, m.Why)
 			}
 		}
-		said := bodies(s.give(protocol.Award{Job: "a", Epoch: 1, Option: protocol.BidOption{Start: s.now, Finish: s.now.Add(time.Hour)}, MayQueue: true, Lease: s.now.Add(time.Minute)}))
-		if d, ok := said[0].(protocol.Decline); !ok || d.Why.Code != protocol.UnknownJob {
-			t.Errorf("an award of a job that was not offered for got %+v", said)
+		sent := bodies(s.give(protocol.Award{Job: "a", Epoch: 1, Option: protocol.BidOption{Start: s.now, Finish: s.now.Add(time.Hour)}, MayQueue: true, Lease: s.now.Add(time.Minute)}))
+		if d, ok := sent[0].(protocol.Decline); !ok || d.Why.Code != protocol.UnknownJob {
+			t.Errorf("an award of a job that was not offered for got %+v", sent)
 		}
 		if got := s.agent.planning; got != protocol.DefaultPlanning() {
 			t.Errorf("after a call with %+v the agent plans by it: %+v", bad, got)
@@ -80,28 +80,28 @@ func TestAStartMaySlipByWhatTheCallAllows(t *testing.T) {
 		s.award(job("first", 1), 1, false) // runs for an hour
 		s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("next")}, Weights: weights, Planning: plan})
 		sold := protocol.BidOption{Start: s.now.Add(20 * time.Minute), Finish: s.now.Add(80 * time.Minute), Model: "V100"}
-		said := bodies(s.give(protocol.Award{Job: "next", Epoch: 2, Option: sold, MayQueue: true, Lease: s.now.Add(time.Minute)}))
-		if _, got := said[0].(protocol.Accept); got != tc.accept {
-			t.Errorf("sold for 20 minutes before there is room, with a slip of %v: said %+v; want accept %v", tc.slip, said, tc.accept)
+		sent := bodies(s.give(protocol.Award{Job: "next", Epoch: 2, Option: sold, MayQueue: true, Lease: s.now.Add(time.Minute)}))
+		if _, got := sent[0].(protocol.Accept); got != tc.accept {
+			t.Errorf("sold for 20 minutes before there is room, with a slip of %v: sent %+v; want accept %v", tc.slip, sent, tc.accept)
 		}
 	}
 }
 
 // An agent that is begun anew goes on by the planning of what it accepted.
-func TestThePlanningOutlivesARestart(t *testing.T) {
+func TestPlanningSurvivesARestart(t *testing.T) {
 	plan := protocol.DefaultPlanning()
 	plan.MaxStartDelay = time.Hour
 	s := newSite(t, eager, 4)
 	s.offer(protocol.CallForBids{Jobs: []protocol.Job{deferrable("a")}, Weights: weights, Planning: plan})
 	s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Award{Job: "a", Epoch: 1, Option: protocol.BidOption{Start: s.now.Add(time.Hour), Finish: s.now.Add(2 * time.Hour), Model: "V100"}, MayQueue: true, Lease: s.now.Add(time.Minute)}))
-	facts := s.agent.Events()
+	events := s.agent.Events()
 	next := newSite(t, eager, 4).agent
-	for _, m := range facts {
+	for _, m := range events {
 		if err := next.Restore(m); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if next.planning != plan {
-		t.Errorf("restored from %d facts it plans by %+v; want %+v", len(facts), next.planning, plan)
+		t.Errorf("restored from %d events it plans by %+v; want %+v", len(events), next.planning, plan)
 	}
 }

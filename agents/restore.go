@@ -6,17 +6,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Events returns what changed, in the last Step or Tick, what this agent has to
-// keep: what was heard and what was said, in order. The caller must not change
-// it, and must write it down before it sends what that step said.
+// Events returns the events of the last Step or Tick in order: the received and sent messages that
+// the agent's state depends on. The caller must not change them, and must persist them before it
+// sends any message of that step.
 //
-// Two facts are not quite what was said. A Call is cut down to its planning and
-// the job that was won; a Launch is written down when the job is given its place, and may be said
-// later.
+// Two kinds differ from the message itself. A CallForBids is cut down to its planning and the job
+// that was won. A Launch is recorded when the job gets its capacity, and may be sent later.
 func (a *Agent) Events() []protocol.Message { return a.events }
 
+// recordEvent adds an event to those of the current step.
 func (a *Agent) recordEvent(m protocol.Message) { a.events = append(a.events, m) }
 
+// recordCall records the part of the last call that a restored award needs.
 func (a *Agent) recordCall(j protocol.Job) {
 	m := a.lastCall
 	call, _ := m.Body.(protocol.CallForBids)
@@ -24,17 +25,19 @@ func (a *Agent) recordCall(j protocol.Job) {
 	a.recordEvent(m)
 }
 
+// recordLaunch records that a job got its capacity.
 func (a *Agent) recordLaunch(now protocol.Time, id protocol.JobID) {
-	quiet := a.sender // a copy: the number is not used up
+	quiet := a.sender // a copy: the event takes no sequence number
 	a.recordEvent(quiet.NewMessage(now, protocol.ExecutorParty(a.cfg.Site), a.running[id].launch))
 }
 
-// BeginIncarnation begins a life of an agent, the life-th of its journal: see
-// protocol.Sender.
-func (a *Agent) BeginIncarnation(life uint32) { a.sender.Incarnation = life }
+// BeginIncarnation sets the number that tells this process's messages from those of earlier ones:
+// see protocol.Sender.
+func (a *Agent) BeginIncarnation(incarnation uint32) { a.sender.Incarnation = incarnation }
 
-// NeedsEvent reports whether a fact is of a job that is not over for this agent, or is
-// what it remembers of one that is.
+// NeedsEvent reports whether an event is still needed: it belongs to a job that is not over for
+// this agent, or is one of the completed runs that it has learned from. The event log drops all
+// others when it is compacted.
 func (a *Agent) NeedsEvent(m protocol.Message) bool {
 	id := protocol.JobID("")
 	switch b := m.Body.(type) {
@@ -65,11 +68,10 @@ func (a *Agent) NeedsEvent(m protocol.Message) bool {
 	return a.running[id] != nil || a.queueIndex(id) >= 0 || a.pendingAckOf(id) != nil
 }
 
-// Restore puts a fact back into an agent that has not lived yet. With all facts
-// of its last life, in order, it stands where that one stood: jobs have the
-// places that they had, and what was not answered is said again. The hands are
-// asked how each job stands. The error says what no longer fits the site; the job
-// is still reported when its hands say that it ended.
+// Restore applies one event to an agent that has not taken a step yet. After all events in order
+// the agent has the state of the one that recorded them: jobs have their capacity, and unanswered
+// messages are retransmitted. The agent asks the executor for the state of each job. An error says
+// what no longer fits the site; such a job is still reported when the executor reports its end.
 func (a *Agent) Restore(m protocol.Message) error {
 	if m.From != a.sender.Party {
 		a.admitMessage(m)
@@ -109,6 +111,7 @@ func (a *Agent) Restore(m protocol.Message) error {
 	return nil
 }
 
+// restoreAccept restores an accepted job as queued; a following Launch moves it to running.
 func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
 	a.epochs[b.Job] = b.Epoch
 	if _, here := a.adoptNewerAward(a.lastAward); !here {
@@ -117,6 +120,7 @@ func (a *Agent) restoreAccept(m protocol.Message, b protocol.Accept) {
 	a.scheduleResend(m.At, pendingAck{job: b.Job, epoch: b.Epoch, leaseEnd: a.lastAward.Lease, to: protocol.Coordinator, body: b})
 }
 
+// restoreConfirm restores the coordinator's answer to an Accept or a report.
 func (a *Agent) restoreConfirm(m protocol.Message, b protocol.Confirm) {
 	a.dropPendingAck(b.Job)
 	l, i := a.running[b.Job], a.queueIndex(b.Job)
@@ -132,10 +136,11 @@ func (a *Agent) restoreConfirm(m protocol.Message, b protocol.Confirm) {
 	}
 }
 
+// restoreLaunch restores a job's capacity, exactly where it was.
 func (a *Agent) restoreLaunch(m protocol.Message, b protocol.Launch) error {
 	i := a.queueIndex(b.Job.ID)
 	if i < 0 {
-		return fmt.Errorf("agents: %s: job %s was launched but never accepted; its facts are not whole", a.cfg.Site, b.Job.ID)
+		return fmt.Errorf("agents: %s: job %s was launched but never accepted: its event log is incomplete", a.cfg.Site, b.Job.ID)
 	}
 	r := a.queue[i]
 	a.queue = append(a.queue[:i:i], a.queue[i+1:]...)
@@ -145,7 +150,7 @@ func (a *Agent) restoreLaunch(m protocol.Message, b protocol.Launch) error {
 		a.scheduleResend(m.At, a.launchRequest(b.Job.ID, l))
 	}
 	if !a.fleet.AdoptRun(b, m.At) && !a.fleet.HasNoNodes() {
-		return fmt.Errorf("agents: %s: job %s has no place on node %s any more; its hands know whether it still runs", a.cfg.Site, b.Job.ID, b.Node)
+		return fmt.Errorf("agents: %s: job %s no longer fits on node %s; its executor knows whether it still runs", a.cfg.Site, b.Job.ID, b.Node)
 	}
 	return nil
 }

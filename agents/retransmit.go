@@ -8,49 +8,51 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An pendingAck word is said again until it is answered: who should have heard it may
-// have been down, and so may the network. A job has at most one; so has no job,
-// which is the site's Hello.
+// A pendingAck is a message that the agent retransmits until it is answered, because its receiver
+// or the network may have been down. Invariant: at most one per job, and one with no job, which is
+// the site's registration.
 type pendingAck struct {
 	due       protocol.Time
-	nextDelay time.Duration // until it is said once more after that
+	nextDelay time.Duration // between the next retransmission and the one after it
 	job       protocol.JobID
 	epoch     uint64
-	leaseEnd  protocol.Time // of an Accept: when its lease ends
+	leaseEnd  protocol.Time // of an Accept: the end of its lease
 	to        protocol.Party
 	body      protocol.Body
 }
 
-// How long an answer may take before a word is said again: at first, and at
-// most, doubling in between.
+// The delay of the first retransmission, and the longest; in between it doubles.
 const (
 	firstRetryDelay = 3 * time.Second
 	maxRetryDelay   = time.Minute
 )
 
-// sendReliably says a word, and has it said again until [Agent.settle].
+// sendReliably returns a message and retransmits it until [Agent.dropPendingAck].
 func (a *Agent) sendReliably(now protocol.Time, o pendingAck) protocol.Message {
 	a.scheduleResend(now.Add(firstRetryDelay), o)
 	return a.sender.NewMessage(now, o.to, o.body)
 }
 
-// scheduleResend has a word said from a time on, in place of what is owed of that job.
+// scheduleResend sends a message from a time on, in place of the one pending for that job.
 func (a *Agent) scheduleResend(at protocol.Time, o pendingAck) {
 	a.dropPendingAck(o.job)
 	o.due, o.nextDelay = at, 2*firstRetryDelay
 	a.insertPendingAck(o)
 }
 
+// insertPendingAck keeps pendingAcks sorted.
 func (a *Agent) insertPendingAck(o pendingAck) {
 	i, _ := slices.BinarySearchFunc(a.pendingAcks, o, compareByDue)
 	a.pendingAcks = slices.Insert(a.pendingAcks, i, o)
 }
 
+// compareByDue orders pending messages by due time, then job.
 func compareByDue(x, y pendingAck) int {
 	return cmp.Or(cmp.Compare(x.due, y.due), cmp.Compare(x.job, y.job))
 }
 
-// clampFutureRetries has said now what is due long after: that may be by a clock that was hours ahead.
+// clampFutureRetries makes retransmissions due now that lie further ahead than maxRetryDelay: only
+// a clock that was ahead can have scheduled them.
 func (a *Agent) clampFutureRetries(now protocol.Time) {
 	for i := range a.pendingAcks {
 		if o := &a.pendingAcks[i]; o.due > now.Add(maxRetryDelay) {
@@ -60,12 +62,12 @@ func (a *Agent) clampFutureRetries(now protocol.Time) {
 	slices.SortFunc(a.pendingAcks, compareByDue)
 }
 
-// dropPendingAck forgets what is owed of a job.
+// dropPendingAck stops the retransmission of a job's message.
 func (a *Agent) dropPendingAck(id protocol.JobID) {
 	a.pendingAcks = slices.DeleteFunc(a.pendingAcks, func(o pendingAck) bool { return o.job == id })
 }
 
-// pendingAckOf returns what is owed of a job, or nil.
+// pendingAckOf returns the pending message of a job, or nil.
 func (a *Agent) pendingAckOf(id protocol.JobID) *pendingAck {
 	if i := slices.IndexFunc(a.pendingAcks, func(o pendingAck) bool { return o.job == id }); i >= 0 {
 		return &a.pendingAcks[i]
@@ -73,17 +75,18 @@ func (a *Agent) pendingAckOf(id protocol.JobID) *pendingAck {
 	return nil
 }
 
-// mayResend reports whether a word may be said again now. An agent that knows no node
-// asks nothing of its hands and claims nothing, but lets go of what it has no more.
+// mayResend reports whether a message may be retransmitted now. An agent without inventory neither
+// asks its executor nor claims jobs, but it still declines and reports jobs.
 func (a *Agent) mayResend(o pendingAck) bool {
 	_, declined := o.body.(protocol.Decline)
 	return !a.lacksNodes() || declined || isUsageReport(o.body)
 }
 
-// retransmitDue says again what is due. An Accept that nobody confirmed before the lease
-// ended is taken back: another site may have the job by now, and the room it
-// holds is wanted. But not that of a newer award of what our hands have already.
-func (a *Agent) retransmitDue(now protocol.Time) (said []protocol.Message) {
+// retransmitDue returns the messages that are due once more. An Accept that was not confirmed before
+// its lease ended becomes a Decline: another site may have the job by now, and its capacity is
+// wanted here. The exception is an Accept of a newer award for a job that the executor runs
+// already.
+func (a *Agent) retransmitDue(now protocol.Time) (msgs []protocol.Message) {
 	for i := 0; i < len(a.pendingAcks) && a.pendingAcks[i].due <= now; {
 		o := a.pendingAcks[i]
 		if !a.mayResend(o) {
@@ -93,17 +96,17 @@ func (a *Agent) retransmitDue(now protocol.Time) (said []protocol.Message) {
 		a.pendingAcks = slices.Delete(a.pendingAcks, i, i+1)
 		_, accept := o.body.(protocol.Accept)
 		if l := a.running[o.job]; accept && now > o.leaseEnd && (l == nil || !l.confirmed) {
-			said = append(said, a.declineJob(now, o.job, o.epoch, protocol.Reason{Code: protocol.Unconfirmed})...)
+			msgs = append(msgs, a.declineJob(now, o.job, o.epoch, protocol.Reason{Code: protocol.Unconfirmed})...)
 			continue
 		}
 		o.due, o.nextDelay = now.Add(o.nextDelay), min(2*o.nextDelay, maxRetryDelay)
 		a.insertPendingAck(o)
-		said = append(said, a.sender.NewMessage(now, o.to, o.body))
+		msgs = append(msgs, a.sender.NewMessage(now, o.to, o.body))
 	}
-	return said
+	return msgs
 }
 
-// handleConfirm takes in what the coordinator's books say of a job.
+// handleConfirm takes in the coordinator's answer about a job, or about the site's registration.
 func (a *Agent) handleConfirm(now protocol.Time, m protocol.Message, c protocol.Confirm) []protocol.Message {
 	switch c.Code {
 	case protocol.AcceptConfirmed:
@@ -111,9 +114,9 @@ func (a *Agent) handleConfirm(now protocol.Time, m protocol.Message, c protocol.
 	case protocol.AwardVoid:
 		return a.handleAwardVoid(now, m, c)
 	case protocol.Acknowledged:
-		a.dropPendingAck(c.Job) // our Hello
+		a.dropPendingAck(c.Job) // the registration
 	case protocol.UnknownSite:
-		a.registered = false
+		a.registered = false // the coordinator lost or dropped this site: the next Tick registers
 	case protocol.JobClosed:
 		if o := a.pendingAckOf(c.Job); o != nil && o.epoch == c.Epoch && isUsageReport(o.body) {
 			a.recordEvent(m)
@@ -123,16 +126,17 @@ func (a *Agent) handleConfirm(now protocol.Time, m protocol.Message, c protocol.
 	return nil
 }
 
+// isUsageReport reports whether b is a UsageReport.
 func isUsageReport(b protocol.Body) bool { _, ok := b.(protocol.UsageReport); return ok }
 
-// handleAcceptConfirmed starts a job whose accept is on the books, or lets it wait in the
-// queue. If we gave it back meanwhile, we say so.
+// handleAcceptConfirmed launches a job whose Accept is durable at the coordinator, or lets it wait
+// in the queue. If the agent gave the job up meanwhile, it declines.
 func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c protocol.Confirm) []protocol.Message {
 	l := a.running[c.Job]
 	i := a.queueIndex(c.Job)
 	switch {
 	case l != nil && l.acceptedEpoch == c.Epoch:
-		if l.confirmed { // an accept of a newer award of what runs
+		if l.confirmed { // the Accept was of a newer award for a running job
 			a.queryExecutorLater(now, c.Job, l)
 			return nil
 		}
@@ -141,7 +145,7 @@ func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c p
 		return []protocol.Message{a.sendReliably(now, a.launchRequest(c.Job, l))}
 	case i >= 0 && a.queue[i].award.Epoch == c.Epoch:
 		a.dropPendingAck(c.Job)
-		if !a.queue[i].confirmed { // else an accept of a newer award of what waits
+		if !a.queue[i].confirmed { // else the Accept was of a newer award for a queued job
 			a.recordEvent(m)
 			a.queue[i].confirmed = true
 		}
@@ -152,12 +156,13 @@ func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c p
 	return nil
 }
 
-// launchRequest is the word to the hands that starts a job, or asks how it stands.
+// launchRequest is the message that has the executor start a job; for a job it has, the executor
+// answers with its state.
 func (a *Agent) launchRequest(id protocol.JobID, l *activeRun) pendingAck {
 	return pendingAck{job: id, epoch: l.epoch, to: protocol.ExecutorParty(a.cfg.Site), body: l.launch}
 }
 
-// handleAwardVoid lets go of a job that is not ours, unless the hands have it already.
+// handleAwardVoid gives a job up whose award is void, unless the executor has it already.
 func (a *Agent) handleAwardVoid(now protocol.Time, m protocol.Message, c protocol.Confirm) []protocol.Message {
 	o := a.pendingAckOf(c.Job)
 	if o == nil || o.epoch != c.Epoch || o.to != protocol.Coordinator || isUsageReport(o.body) {
@@ -173,17 +178,18 @@ func (a *Agent) handleAwardVoid(now protocol.Time, m protocol.Message, c protoco
 	return a.releaseAndAdvance(now, c.Job)
 }
 
-// queryExecutorLater has the hands asked in a while how a job stands.
+// queryExecutorLater schedules a query of a job's state at the executor.
 func (a *Agent) queryExecutorLater(now protocol.Time, id protocol.JobID, l *activeRun) {
 	a.scheduleResend(now.Add(maxRetryDelay), a.launchRequest(id, l))
 }
 
-// releaseAndAdvance gives back the room of a job that was not launched, to others.
+// releaseAndAdvance frees the capacity of a job, and starts queued jobs in it.
 func (a *Agent) releaseAndAdvance(now protocol.Time, id protocol.JobID) []protocol.Message {
 	a.releaseJob(now, id)
 	return a.startQueuedJobs(now)
 }
 
+// releaseJob removes a job from queue, capacity and running jobs.
 func (a *Agent) releaseJob(now protocol.Time, id protocol.JobID) {
 	if i := a.queueIndex(id); i >= 0 {
 		a.queue = slices.Delete(a.queue, i, i+1)
@@ -195,7 +201,7 @@ func (a *Agent) releaseJob(now protocol.Time, id protocol.JobID) {
 	}
 }
 
-// declineJob lets go of a job and tells the coordinator until it knows.
+// declineJob gives a job up, and reports that to the coordinator until it confirms.
 func (a *Agent) declineJob(now protocol.Time, id protocol.JobID, epoch uint64, why protocol.Reason) []protocol.Message {
 	d := protocol.Decline{Job: id, Epoch: epoch, Why: why}
 	m := a.sendReliably(now, pendingAck{job: id, epoch: epoch, to: protocol.Coordinator, body: d})
@@ -203,8 +209,8 @@ func (a *Agent) declineJob(now protocol.Time, id protocol.JobID, epoch uint64, w
 	return append([]protocol.Message{m}, a.releaseAndAdvance(now, id)...)
 }
 
-// handleCancel gives back a job that waits, or has the hands stop one that runs. One that is
-// here by a newer award is not what is to be stopped.
+// handleCancel gives up a queued job, or has the executor stop a running one. A job that is here
+// under a newer award than the one cancelled goes on.
 func (a *Agent) handleCancel(now protocol.Time, c protocol.Cancel) []protocol.Message {
 	l, i, o := a.running[c.Job], a.queueIndex(c.Job), a.pendingAckOf(c.Job)
 	why := protocol.Reason{Code: protocol.Cancelled}
@@ -216,11 +222,12 @@ func (a *Agent) handleCancel(now protocol.Time, c protocol.Cancel) []protocol.Me
 	case o != nil && isUsageReport(o.body):
 		return nil
 	case l == nil && i < 0 && o == nil && a.lacksNodes() && !a.executorReported:
-		return nil // our hands may hold it: we are told again when they have said so
+		return nil // the executor may run it: the coordinator repeats the Cancel, and by then its inventory has come
 	}
 	return a.declineJob(now, c.Job, c.Epoch, why)
 }
 
+// queueIndex returns the position of a job in the queue, or -1.
 func (a *Agent) queueIndex(id protocol.JobID) int {
 	return slices.IndexFunc(a.queue, func(r reservation) bool { return r.job.ID == id })
 }

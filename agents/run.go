@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// handleAward gives a job that we won its place, puts it into the site's queue if the
-// award says so, or declines. The job starts when our accept is confirmed.
+// handleAward reserves capacity for a won job, queues it if the award allows that, or declines.
+// The job is launched when the Accept is confirmed (decision 0020).
 func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Award) []protocol.Message {
 	decline := func(c protocol.Code) []protocol.Message {
 		return a.messageTo(now, protocol.Coordinator, protocol.Decline{Job: w.Job, Epoch: w.Epoch, Why: protocol.Reason{Code: c}})
@@ -29,9 +29,9 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	a.recordCall(job)
 	r := reservation{job: job, award: w}
 	if (w.Option.Start <= now || !w.MayQueue && w.Option.Start <= now.Add(earlyStartTolerance)) && a.placeJob(now, r) {
-		said := a.acceptAward(now, m, w, now)
+		msgs := a.acceptAward(now, m, w, now)
 		a.recordLaunch(now, w.Job)
-		return append(said, a.startQueuedJobs(now)...)
+		return append(msgs, a.startQueuedJobs(now)...)
 	}
 	if !w.MayQueue {
 		return decline(protocol.CapacityTaken)
@@ -40,29 +40,28 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	if !ok {
 		return decline(protocol.CapacityTaken)
 	}
-	said := a.acceptAward(now, m, w, start)
-	return append(said, a.startQueuedJobs(now)...)
+	msgs := a.acceptAward(now, m, w, start)
+	return append(msgs, a.startQueuedJobs(now)...)
 }
 
-// earlyStartTolerance is how much sooner than it was sold a job may start that is not to wait:
-// the market's clock is not ours.
+// earlyStartTolerance is how much before its awarded start a job may start that must not queue:
+// the market's clock and ours differ.
 const earlyStartTolerance = time.Minute
 
-// acceptAward says that we keep a job, until that is confirmed.
+// acceptAward returns the Accept of a job, which is retransmitted until it is confirmed.
 func (a *Agent) acceptAward(now protocol.Time, m protocol.Message, w protocol.Award, start protocol.Time) []protocol.Message {
 	a.epochs[w.Job] = w.Epoch
-	said := a.sendReliably(now, pendingAck{
+	msgs := a.sendReliably(now, pendingAck{
 		job: w.Job, epoch: w.Epoch, leaseEnd: w.Lease, to: protocol.Coordinator,
 		body: protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start},
 	})
 	a.recordEvent(m)
-	a.recordEvent(said)
-	return []protocol.Message{said}
+	a.recordEvent(msgs)
+	return []protocol.Message{msgs}
 }
 
-// enqueueReserved puts a job into the queue and returns when it is expected to start. A
-// job of several GPUs has a node set aside at once: nothing else would ever
-// leave it one.
+// enqueueReserved queues a job and returns its expected start, or false if that is too late. A job
+// of several GPUs has a node reserved at once: small jobs would never leave it one.
 func (a *Agent) enqueueReserved(now protocol.Time, r reservation) (start protocol.Time, ok bool) {
 	start = r.award.Option.Start
 	if a.reservesAtOnce(r) {
@@ -78,20 +77,18 @@ func (a *Agent) enqueueReserved(now protocol.Time, r reservation) (start protoco
 	return start, true
 }
 
-// isTooLate reports whether a job of the queue had better be given back for another site
-// to take it, because what was found for it is later than it was sold for by more
-// than the last call's MaxStartDelay.
+// isTooLate reports whether a queued job should be given back, so that another site can run it:
+// its reservation starts more than the call's MaxStartDelay after the awarded start, or there is
+// none.
 func (a *Agent) isTooLate(r reservation, at protocol.Time, found bool) bool {
 	return a.delivery.KeepRoom && (!found || at > r.award.Option.Start.Add(a.planning.MaxStartDelay))
 }
 
-// reservesAtOnce reports whether room is set aside for a job of the queue as soon as it
-// is accepted.
+// reservesAtOnce reports whether a queued job gets a reservation as soon as it is accepted.
 func (a *Agent) reservesAtOnce(r reservation) bool { return a.delivery.KeepRoom || r.job.GPUs > 1 }
 
-// earliestStart returns before which time a job of the queue shall not start: it was
-// sold for a better hour, or for one in which a rule lets it run; or it may start as
-// soon as there is room.
+// earliestStart returns the time before which a queued job must not start: it was awarded for a
+// cheaper hour, or for one that a policy rule requires. 0 means as soon as there is capacity.
 func (r reservation) earliestStart() protocol.Time {
 	if r.award.NotBeforeStart || r.award.Why.Code == protocol.CheaperLater {
 		return r.award.Option.Start
@@ -99,8 +96,8 @@ func (r reservation) earliestStart() protocol.Time {
 	return 0
 }
 
-// nextStartCheck returns when a job of the queue is to be looked at: when its place
-// begins, or in a while if it should have begun.
+// nextStartCheck returns when a queued job is due: when its reservation begins, or a minute later
+// if it has begun and the job could not start.
 func (a *Agent) nextStartCheck(r reservation) protocol.Time {
 	if from, ok := a.fleet.ReservedFrom(r.job.ID); ok && a.delivery.KeepRoom {
 		if from <= a.lastQueueCheck.Add(time.Second) {
@@ -111,7 +108,7 @@ func (a *Agent) nextStartCheck(r reservation) protocol.Time {
 	return r.earliestStart()
 }
 
-// reserveNode sets aside the node on which a job of the queue will fit soonest.
+// reserveNode reserves the node on which a queued job fits first.
 func (a *Agent) reserveNode(now protocol.Time, r reservation) (from protocol.Time, ok bool) {
 	model, o := "", r.award.Option
 	if a.delivery.AsOffered {
@@ -120,8 +117,8 @@ func (a *Agent) reserveNode(now protocol.Time, r reservation) (from protocol.Tim
 	return a.fleet.ReserveNode(now, r.job, model, max(r.earliestStart(), now), o.Finish.Sub(o.Start))
 }
 
-// adoptNewerAward takes up a newer award of a job that is here already, because the market
-// missed or would not hear the first accept. The job is not started twice.
+// adoptNewerAward applies a newer award to a job that is here already, because the market missed
+// the first Accept or received it too late. The job is not started twice.
 func (a *Agent) adoptNewerAward(w protocol.Award) (start protocol.Time, ok bool) {
 	if l := a.running[w.Job]; l != nil {
 		l.acceptedEpoch = w.Epoch
@@ -137,8 +134,7 @@ func (a *Agent) adoptNewerAward(w protocol.Award) (start protocol.Time, ok bool)
 	return 0, false
 }
 
-// placeJob gives a job its place, and reports whether there is room. It is launched
-// when the accept is confirmed.
+// placeJob gives a job its capacity, and reports whether there was any.
 func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	job, w := r.job, r.award
 	var way capacity.RunConfig
@@ -156,6 +152,8 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 		}
 	}
 	move := a.cfg.Network.transferTime(job, a.cfg.Site)
+	// The cluster may have filled since the bid, so the placement is decided here and not in the
+	// bid.
 	run, ok := a.fleet.StartRun(now, job, way, move)
 	if !ok {
 		return false
@@ -170,11 +168,10 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	return true
 }
 
-// startQueuedJobs starts what it can of the queue, in its order. The first job that
-// finds no room, and each that wants several GPUs, has a node set aside. So
-// small jobs pass a large one and do not hold it up for ever. An agent that was begun
-// anew and knows no node yet leaves the queue as it is.
-func (a *Agent) startQueuedJobs(now protocol.Time) (said []protocol.Message) {
+// startQueuedJobs starts what it can of the queue, in its order. The first job that finds no
+// capacity, and each of several GPUs, gets a node reserved, so small jobs pass a large one without
+// starving it. An agent without inventory leaves the queue alone.
+func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 	if a.lacksNodes() {
 		return nil
 	}
@@ -185,13 +182,15 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (said []protocol.Message) {
 			if a.placeJob(now, r) {
 				a.recordLaunch(now, r.job.ID)
 				if r.confirmed {
-					said = append(said, a.sendReliably(now, a.launchRequest(r.job.ID, a.running[r.job.ID])))
+					msgs = append(msgs, a.sendReliably(now, a.launchRequest(r.job.ID, a.running[r.job.ID])))
 				}
 				continue
 			}
 		}
 		a.queue = append(a.queue, r)
 	}
+	// A reservation that was due without a start is late: reserve anew, and give the job up if
+	// that comes too late.
 	var lost []reservation
 	for i, r := range a.queue {
 		from, kept := a.fleet.ReservedFrom(r.job.ID)
@@ -203,14 +202,14 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (said []protocol.Message) {
 	}
 	for _, r := range lost {
 		if i := a.queueIndex(r.job.ID); i >= 0 && a.queue[i].award.Epoch == r.award.Epoch {
-			said = append(said, a.declineJob(now, r.job.ID, r.award.Epoch, protocol.Reason{Code: protocol.CapacityTaken})...)
+			msgs = append(msgs, a.declineJob(now, r.job.ID, r.award.Epoch, protocol.Reason{Code: protocol.CapacityTaken})...)
 		}
 	}
-	return said
+	return msgs
 }
 
-// handleStarted notes that a job runs. Should its end not be heard, the hands are asked
-// a while after it was due.
+// handleStarted records that a job runs. If its end is never reported, the agent queries the
+// executor a while after it was due.
 func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.Started) {
 	l := a.running[s.Job]
 	if l == nil || l.epoch != s.Epoch || !l.confirmed {
@@ -226,13 +225,13 @@ func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.
 	}
 }
 
-// handleFinished closes the book on a job: its energy, hour by hour, at what each hour
-// really cost. An agent that was begun anew may hear of an end before it hears of its
-// grid; it asks again then, for what was settled at nothing stays so.
+// handleFinished reports a finished or paused run: its energy, hour by hour, at each hour's actual
+// price and carbon. A restarted agent may learn of an end before it has the signals of those
+// hours. Then it asks the executor later, because a settlement at price 0 would be final.
 func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protocol.Message {
 	l := a.running[x.Job]
 	if l == nil || l.epoch != x.Epoch || !l.confirmed {
-		return nil // said twice, or not ours
+		return nil // a duplicate, or of a run that is not ours
 	}
 	if !a.grid.CanPrice(x.Draw) {
 		a.queryExecutorLater(now, x.Job, l)
@@ -240,7 +239,7 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 	}
 	bill, _ := a.grid.PriceEnergy(x.Draw)
 	started, ended := min(l.started, now), now
-	if x.Ended != 0 { // heard late, if we were down; clocks differ
+	if x.Ended != 0 { // the executor's time: the message may be late, and clocks differ
 		ended = min(max(x.Ended, started), now)
 	}
 	done := protocol.UsageReport{
@@ -250,19 +249,19 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 	}
 	a.forgetEndedJob(now, x.Job)
 	a.recordCompletedRun(now, ended, l, x)
-	said := a.sendReliably(now, pendingAck{job: x.Job, epoch: l.acceptedEpoch, to: protocol.Coordinator, body: done})
-	a.recordEvent(said)
-	return append([]protocol.Message{said}, a.startQueuedJobs(now)...)
+	msgs := a.sendReliably(now, pendingAck{job: x.Job, epoch: l.acceptedEpoch, to: protocol.Coordinator, body: done})
+	a.recordEvent(msgs)
+	return append([]protocol.Message{msgs}, a.startQueuedJobs(now)...)
 }
 
-// forgetEndedJob gives back the room of a job that ran.
+// forgetEndedJob frees the capacity of a job that ran.
 func (a *Agent) forgetEndedJob(now protocol.Time, id protocol.JobID) {
 	delete(a.running, id)
 	delete(a.epochs, id)
 	a.fleet.EndRun(id)
 }
 
-// handleSettlement takes in that the market has our report of a job.
+// handleSettlement stops retransmitting a usage report that the market has settled.
 func (a *Agent) handleSettlement(m protocol.Message, s protocol.Settlement) {
 	if o := a.pendingAckOf(s.Job); o != nil && s.Site == a.cfg.Site && isUsageReport(o.body) {
 		a.recordEvent(m)
@@ -270,7 +269,7 @@ func (a *Agent) handleSettlement(m protocol.Message, s protocol.Settlement) {
 	}
 }
 
-// reportIdleReading reports an hour of the site to the market.
+// reportIdleReading reports one hour of the site's total and idle energy to the market.
 func (a *Agent) reportIdleReading(now protocol.Time, r protocol.IdleReading) []protocol.Message {
 	idle, _ := a.grid.PriceEnergy([]protocol.HourlyEnergy{{Hour: r.Hour, Energy: r.Idle}})
 	return a.messageTo(now, protocol.Coordinator, protocol.SiteUsage{Hour: r.Hour, Total: r.Total, Idle: idle, Estimated: r.Estimated})

@@ -10,22 +10,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
+func TestSiteRegistersUntilAcknowledged(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4, 2)
 	if s.agent.Due() == 0 || s.agent.Due() > noon {
 		t.Fatalf("due at %v", s.agent.Due())
 	}
-	said := s.agent.Tick(noon)
+	sent := s.agent.Tick(noon)
 	want := protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 6, CPU: 128_000, Memory: 512 << 10}}}
-	if len(said) != 1 || said[0].To != protocol.Coordinator || !reflect.DeepEqual(said[0].Body, want) {
-		t.Errorf("said %v", said)
+	if len(sent) != 1 || sent[0].To != protocol.Coordinator || !reflect.DeepEqual(sent[0].Body, want) {
+		t.Errorf("sent %v", sent)
 	}
 	due := s.agent.Due()
 	if due <= noon || s.agent.Tick(noon) != nil {
 		t.Errorf("due at %v", due)
 	}
 	if again := s.agent.Tick(due); len(again) != 1 || !reflect.DeepEqual(again[0].Body, want) {
-		t.Errorf("unheard it said %v", again)
+		t.Errorf("unacknowledged it sent %v", again)
 	}
 	s.confirm("", 0, protocol.Acknowledged)
 	if s.agent.Due() != 0 || s.agent.Tick(due) != nil {
@@ -33,7 +33,7 @@ func TestASiteIntroducesItselfUntilItIsHeard(t *testing.T) {
 	}
 	s.confirm("", 0, protocol.UnknownSite) // a coordinator that lost its books
 	if again := s.agent.Tick(due); len(again) != 1 || !reflect.DeepEqual(again[0].Body, want) {
-		t.Errorf("to one that does not know it, it said %v", again)
+		t.Errorf("to one that does not know it, it sent %v", again)
 	}
 }
 
@@ -42,17 +42,17 @@ func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
 	s.signal(protocol.GridPrice, 100_000, 200_000)
 	j := job("train", 1)
 	j.Home, j.Input = "bern", 1<<10 // a GiB: 9 s, 24 g
-	said := s.award(j, 7, false)
+	sent := s.award(j, 7, false)
 	launch := protocol.Launch{
 		Job: j, Epoch: 7, Node: "a", Devices: []int{0}, Model: "V100", Run: time.Hour + 9*time.Second, Power: 141_000,
 	}
-	if want := []protocol.Body{protocol.Accept{Job: "train", Epoch: 7, Start: noon}, launch}; !reflect.DeepEqual(bodies(said), want) {
-		t.Fatalf("said\n%+v, want\n%+v", bodies(said), want)
+	if want := []protocol.Body{protocol.Accept{Job: "train", Epoch: 7, Start: noon}, launch}; !reflect.DeepEqual(bodies(sent), want) {
+		t.Fatalf("sent\n%+v, want\n%+v", bodies(sent), want)
 	}
-	if said[1].To != "hands/oslo" {
-		t.Errorf("launched by %s", said[1].To)
+	if sent[1].To != "hands/oslo" {
+		t.Errorf("launched by %s", sent[1].To)
 	}
-	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 7}))
+	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 7}))
 	s.now = noon.Add(time.Hour + 10*time.Second)
 	// What was measured, not what was bid: a kWh in the first hour, two in the
 	// second, and a fifth more for the building.
@@ -62,29 +62,28 @@ func TestAnAwardIsAcceptedThenLaunchedThenReported(t *testing.T) {
 		IT: 10_800_000_000, Energy: 12_960_000_000, Carbon: 600_000 + 1_200_000 + 24_000, Money: 120_000 + 480_000,
 	}}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("said\n%+v, want\n%+v", got, want)
+		t.Errorf("sent\n%+v, want\n%+v", got, want)
 	}
 	if s.exit("train", 7) != nil {
-		t.Error("an end that is told twice is reported twice")
+		t.Error("a Finished that comes twice is reported twice")
 	}
 }
 
-// The end of a job is heard late, as when its agent was down: it is reported, and
-// remembered, as of when it was. A machine's clock that is off moves it no further
-// than from its begin to now.
-func TestAJobEndedWhenItDidAndNotWhenThatIsHeard(t *testing.T) {
-	for _, tc := range []struct{ said, want time.Duration }{{time.Hour, time.Hour}, {0, 9 * time.Hour}, {-time.Hour, 0}, {20 * time.Hour, 9 * time.Hour}} {
+// The end of a job may be reported late, after its agent was down: its report and estimate use the
+// time of the end. A wrong clock moves it at most to its start or to now.
+func TestReportUsesTheExecutorsEndTime(t *testing.T) {
+	for _, tc := range []struct{ sent, want time.Duration }{{time.Hour, time.Hour}, {0, 9 * time.Hour}, {-time.Hour, 0}, {20 * time.Hour, 9 * time.Hour}} {
 		s := newSite(t, MarginalCost{}, 4)
 		s.award(job("train", 1), 1, false)
-		s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1}))
+		s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1}))
 		x := protocol.Finished{Job: "train", Epoch: 1, Draw: []protocol.HourlyEnergy{{Hour: noon, Energy: 360_000_000}}}
-		if tc.said != 0 {
-			x.Ended = noon.Add(tc.said)
+		if tc.sent != 0 {
+			x.Ended = noon.Add(tc.sent)
 		}
 		s.now = noon.Add(9 * time.Hour)
-		said := s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", x))
-		if d, ok := said[0].Body.(protocol.UsageReport); !ok || d.Started != noon || d.Ended != noon.Add(tc.want) {
-			t.Errorf("said to have ended after %v it is reported as %+v; want %v", tc.said, said[0].Body, tc.want)
+		sent := s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", x))
+		if d, ok := sent[0].Body.(protocol.UsageReport); !ok || d.Started != noon || d.Ended != noon.Add(tc.want) {
+			t.Errorf("said to have ended after %v it is reported as %+v; want %v", tc.sent, sent[0].Body, tc.want)
 		}
 		for _, f := range s.agent.Events() {
 			if r, ok := f.Body.(protocol.CompletedRun); ok && (r.Lasted != tc.want || r.Power != protocol.Milliwatts(360_000/tc.want.Hours()/3.6)) {
@@ -94,7 +93,7 @@ func TestAJobEndedWhenItDidAndNotWhenThatIsHeard(t *testing.T) {
 	}
 }
 
-func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
+func TestImpossibleAwardsAreDeclined(t *testing.T) {
 	give := func(s *site, id protocol.JobID, epoch uint64) []protocol.Message {
 		return s.give(protocol.Award{Job: id, Epoch: epoch, Option: protocol.BidOption{Start: noon, Model: "V100"}, Lease: noon.Add(time.Second)})
 	}
@@ -102,9 +101,9 @@ func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
 		want protocol.Code
 		say  func(*site) []protocol.Message
 	}{
-		"a job that nobody asked about": {protocol.UnknownJob, func(s *site) []protocol.Message { return give(s, "ghost", 1) }},
-		"an epoch of none":              {protocol.Superseded, func(s *site) []protocol.Message { s.call(job("train", 1)); return give(s, "train", 0) }},
-		"an award heard again": {protocol.Superseded, func(s *site) []protocol.Message {
+		"a job that was not called": {protocol.UnknownJob, func(s *site) []protocol.Message { return give(s, "ghost", 1) }},
+		"an epoch of none":          {protocol.Superseded, func(s *site) []protocol.Message { s.call(job("train", 1)); return give(s, "train", 0) }},
+		"a repeated award": {protocol.Superseded, func(s *site) []protocol.Message {
 			s.award(job("train", 1), 2, false)
 			return give(s, "train", 2)
 		}},
@@ -132,42 +131,42 @@ func TestAwardsThatCannotStandAreDeclined(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said := c.say(newSite(t, eager, 4))
-			d, ok := said[0].Body.(protocol.Decline)
-			if len(said) != 1 || !ok || d.Why.Code != c.want {
-				t.Errorf("said %+v, want a decline: %s", bodies(said), c.want)
+			sent := c.say(newSite(t, eager, 4))
+			d, ok := sent[0].Body.(protocol.Decline)
+			if len(sent) != 1 || !ok || d.Why.Code != c.want {
+				t.Errorf("sent %+v, want a decline: %s", bodies(sent), c.want)
 			}
 		})
 	}
 }
 
-// The market did not hear the first accept and awards anew: the job is not
-// started twice, and is reported under the award that the market knows.
-func TestANewerAwardOfAJobThatRunsIsAcceptedAndNotLaunched(t *testing.T) {
+// The market missed the first Accept and awards anew: the job is not started twice, and is
+// reported under the newer award.
+func TestNewerAwardOfARunningJobIsAcceptedWithoutLaunch(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("train", 1), 1, false)
 	s.now = noon.Add(time.Minute)
-	said := bodies(s.award(job("train", 1), 2, false))
-	if want := []protocol.Body{protocol.Accept{Job: "train", Epoch: 2, Start: noon}}; !reflect.DeepEqual(said, want) {
-		t.Fatalf("said %+v, want %+v", said, want)
+	sent := bodies(s.award(job("train", 1), 2, false))
+	if want := []protocol.Body{protocol.Accept{Job: "train", Epoch: 2, Start: noon}}; !reflect.DeepEqual(sent, want) {
+		t.Fatalf("sent %+v, want %+v", sent, want)
 	}
 	done := bodies(s.exit("train", 1))
 	if len(done) != 1 || done[0].(protocol.UsageReport).Epoch != 2 {
-		t.Errorf("said %+v, want an end under epoch 2", done)
+		t.Errorf("sent %+v, want an end under epoch 2", done)
 	}
 	if got := launched(s.award(job("all", 4), 1, false)); got != "all " {
 		t.Errorf("launched %q: room of the job is still held", got)
 	}
 }
 
-// Nobody says whether the newer award stands, until after its lease: what runs is
-// not given back for that, and is reported; begun anew likewise.
-func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
+// The newer Accept is not confirmed before its lease ends: the running job is kept and reported,
+// also after a restart.
+func TestRunningJobIsKeptIfANewerAcceptIsUnconfirmed(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
-	var facts []protocol.Message
-	step := func(said []protocol.Message) []protocol.Message {
-		facts = append(facts, s.agent.Events()...)
-		return said
+	var events []protocol.Message
+	step := func(sent []protocol.Message) []protocol.Message {
+		events = append(events, s.agent.Events()...)
+		return sent
 	}
 	step(s.agent.Tick(s.now))
 	s.confirm("", 0, protocol.Acknowledged)
@@ -177,43 +176,43 @@ func TestWhatRunsIsNotGivenBackForAnAcceptThatIsNotConfirmed(t *testing.T) {
 	}
 	award(1)
 	step(s.confirm("train", 1, protocol.AcceptConfirmed))
-	step(s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1})))
+	step(s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: "train", Epoch: 1})))
 	award(2)
 	later := newSite(t, MarginalCost{}, 4)
-	for _, m := range facts {
+	for _, m := range events {
 		if err := later.agent.Restore(m); err != nil {
 			t.Fatal(err)
 		}
 	}
 	later.agent.BeginIncarnation(2)
-	later.market, later.hands = s.market, s.hands
-	for name, s := range map[string]*site{"it lives on": s, "it begins anew": later} {
+	later.market, later.executor = s.market, s.executor
+	for name, s := range map[string]*site{"it keeps running": s, "it restarts": later} {
 		s.now = noon.Add(30 * time.Minute)
 		for _, b := range bodies(s.agent.Tick(s.now)) {
 			if _, ok := b.(protocol.Decline); ok {
-				t.Errorf("%s, and says %+v of a job that runs", name, b)
+				t.Errorf("%s, and sends %+v of a job that runs", name, b)
 			}
 		}
 		if done := bodies(s.exit("train", 1)); len(done) != 1 || done[0].(protocol.UsageReport).Epoch != 2 {
-			t.Errorf("%s, and says %+v when it ends; want a report under epoch 2", name, done)
+			t.Errorf("%s, and sends %+v when it ends; want a report under epoch 2", name, done)
 		}
 	}
 }
 
-func TestANewerAwardOfAJobThatWaitsTakesThePlaceOfTheFirst(t *testing.T) {
+func TestNewerAwardReplacesAQueuedOne(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("large", 4), 1, true)
 	s.award(job("next", 4), 1, true)
 	s.award(job("next", 4), 2, true)
-	said := s.exit("large", 1)
-	l := said[len(said)-1].Body.(protocol.Launch)
-	if launched(said) != "next " || l.Epoch != 2 || len(s.agent.queue) != 0 {
-		t.Errorf("said %+v", bodies(said))
+	sent := s.exit("large", 1)
+	l := sent[len(sent)-1].Body.(protocol.Launch)
+	if launched(sent) != "next " || l.Epoch != 2 || len(s.agent.queue) != 0 {
+		t.Errorf("sent %+v", bodies(sent))
 	}
 }
 
-// Most awards of a long life end elsewhere: nothing of them is kept.
-func TestNothingIsKeptOfAJobThatWasGivenBack(t *testing.T) {
+// Most awards of an agent with a long uptime end at other sites: no state of them may remain.
+func TestDeclinedJobLeavesNoState(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("large", 4), 1, true)
 	for i := range 10 {
@@ -230,16 +229,16 @@ func TestNothingIsKeptOfAJobThatWasGivenBack(t *testing.T) {
 func TestAJobWaitsAtTheSiteIfTheAwardSaysSo(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("first", 4), 1, true)
-	if said := bodies(s.award(job("second", 4), 1, true)); len(said) != 1 || said[0].(protocol.Accept).Start != noon.Add(time.Hour) {
-		t.Fatalf("said %+v", said)
+	if sent := bodies(s.award(job("second", 4), 1, true)); len(sent) != 1 || sent[0].(protocol.Accept).Start != noon.Add(time.Hour) {
+		t.Fatalf("sent %+v", sent)
 	}
 	s.award(job("third", 4), 1, true)
 	s.now = noon.Add(2 * time.Hour)
-	if said := s.exit("first", 1); launched(said) != "second " {
-		t.Errorf("launched %q", launched(said))
+	if sent := s.exit("first", 1); launched(sent) != "second " {
+		t.Errorf("launched %q", launched(sent))
 	}
-	if said := s.exit("second", 1); launched(said) != "third " {
-		t.Errorf("launched %q", launched(said))
+	if sent := s.exit("second", 1); launched(sent) != "third " {
+		t.Errorf("launched %q", launched(sent))
 	}
 }
 
@@ -299,13 +298,13 @@ func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {
 	}
 }
 
-func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
+func TestAgentIgnoresOtherSitesExecutorsAndSources(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.award(job("train", 1), 1, false)
 	for _, who := range []protocol.Party{"hands/bern", "agent/oslo", protocol.Submitter} {
 		m := protocol.Sender{Party: who}
-		if said := s.agent.Step(s.now, m.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "train", Epoch: 1})); said != nil {
-			t.Errorf("%s ended a job of oslo: %v", who, said)
+		if sent := s.agent.Step(s.now, m.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "train", Epoch: 1})); sent != nil {
+			t.Errorf("%s ended a job of oslo: %v", who, sent)
 		}
 	}
 	bern := protocol.Sender{Party: "feed/bern"}
@@ -313,17 +312,17 @@ func TestASiteHearsOnlyItsOwnHandsAndFeed(t *testing.T) {
 	if o := s.offer(protocol.CallForBids{}); o.Grid.Price[0] != 100_000 {
 		t.Errorf("the price of bern counts at oslo: %d", o.Grid.Price[0])
 	}
-	if said := s.exit("train", 2); said != nil {
-		t.Errorf("an end under an epoch that was not launched: %v", said)
+	if sent := s.exit("train", 2); sent != nil {
+		t.Errorf("an end under an epoch that was not launched: %v", sent)
 	}
 }
 
-func TestAnHourOfTheMeterIsBilled(t *testing.T) {
+func TestIdleReadingIsBilled(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
-	said := s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.IdleReading{Hour: noon, Idle: 3_600_000_000, Total: 9_000_000_000}))
+	sent := s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.IdleReading{Hour: noon, Idle: 3_600_000_000, Total: 9_000_000_000}))
 	want := protocol.SiteUsage{Hour: noon, Total: 9_000_000_000, Idle: protocol.Usage{IT: 3_600_000_000, Energy: 4_320_000_000, Carbon: 600_000, Money: 120_000}}
-	if len(said) != 1 || said[0].To != protocol.Coordinator || said[0].Body != want {
-		t.Errorf("said %+v, want %+v", bodies(said), want)
+	if len(sent) != 1 || sent[0].To != protocol.Coordinator || sent[0].Body != want {
+		t.Errorf("sent %+v, want %+v", bodies(sent), want)
 	}
 }
 
@@ -333,7 +332,7 @@ func TestAnEstimateIsReportedAsOne(t *testing.T) {
 		s := newSite(t, MarginalCost{}, 4)
 		for _, id := range []protocol.JobID{"ends", "lost"} {
 			s.award(job(id, 1), 7, false)
-			s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 7}))
+			s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 7}))
 		}
 		draw := []protocol.HourlyEnergy{{Hour: noon, Energy: 3_600_000_000}}
 		for _, b := range []protocol.Body{
@@ -341,8 +340,8 @@ func TestAnEstimateIsReportedAsOne(t *testing.T) {
 			protocol.Interrupted{Job: "lost", Epoch: 7, Draw: draw, Estimated: estimated},
 			protocol.IdleReading{Hour: noon, Idle: 1, Total: 2, Estimated: estimated},
 		} {
-			said := s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", b))
-			switch x := said[0].Body.(type) {
+			sent := s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", b))
+			switch x := sent[0].Body.(type) {
 			case protocol.UsageReport:
 				if x.Estimated != estimated {
 					t.Errorf("%+v became %+v", b, x)
@@ -358,11 +357,11 @@ func TestAnEstimateIsReportedAsOne(t *testing.T) {
 	}
 }
 
-func TestAMessageHeardTwiceIsReadOnce(t *testing.T) {
+func TestDuplicateMessageIsProcessedOnce(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 4)
 	s.call(job("train", 1))
 	m := s.market.NewMessage(s.now, "agent/oslo", protocol.Award{Job: "train", Epoch: 1, Option: protocol.BidOption{Model: "V100"}, Lease: s.now})
 	if first, second := s.agent.Step(s.now, m), s.agent.Step(s.now, m); len(first) != 1 || second != nil {
-		t.Errorf("said %v, then %v", first, second)
+		t.Errorf("sent %v, then %v", first, second)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// fillExpectedRun fills in how long a job runs that does not say so, by the jobs that ran
-// here. It returns what the bid says of that.
+// fillExpectedRun estimates the run time of a job that states none, from the jobs that ran here
+// (agents/runtimeest), and returns the estimate that the bid discloses.
 func (a *Agent) fillExpectedRun(j *protocol.Job) []protocol.Estimate {
 	if j.Run != 0 {
 		return nil
@@ -18,12 +18,12 @@ func (a *Agent) fillExpectedRun(j *protocol.Job) []protocol.Estimate {
 	return []protocol.Estimate{e.Estimate}
 }
 
-// maxRememberedRuns is how many runs are kept over restarts.
+// maxRememberedRuns is how many completed runs survive a restart.
 const maxRememberedRuns = 10_000
 
-// recordCompletedRun remembers a run of a job, and writes it down. How long it took is brought
-// to the reference clock by what was planned: a job on a GPU of half the speed
-// takes twice as long.
+// recordCompletedRun learns from a completed run, and records it as an event. The measured time is
+// converted to the reference clock by the planned one: a job on a GPU of half the speed takes
+// twice as long. Failed runs teach nothing.
 func (a *Agent) recordCompletedRun(now, ended protocol.Time, l *activeRun, x protocol.Finished) {
 	move := a.cfg.Network.transferTime(l.launch.Job, a.cfg.Site)
 	took, planned := ended.Sub(l.started)-move, l.launch.Run-move
@@ -43,12 +43,13 @@ func (a *Agent) recordCompletedRun(now, ended protocol.Time, l *activeRun, x pro
 	if !x.Estimated {
 		ran.Power = protocol.Milliwatts(float64(drawn) / ended.Sub(l.started).Seconds())
 	}
-	quiet := a.sender // a copy: the number is not used up
+	quiet := a.sender // a copy: the event takes no sequence number
 	m := quiet.NewMessage(now, a.sender.Party, ran)
 	a.recordEvent(m)
 	a.rememberRun(m, ran)
 }
 
+// rememberRun adds a run to the estimates.
 func (a *Agent) rememberRun(m protocol.Message, b protocol.CompletedRun) {
 	a.jobs.LearnRun(b.Job, b.Lasted, b.Power, b.Use)
 	if a.rememberedRuns = append(a.rememberedRuns, m.Seq); len(a.rememberedRuns) >= 2*maxRememberedRuns {
@@ -56,7 +57,7 @@ func (a *Agent) rememberRun(m protocol.Message, b protocol.CompletedRun) {
 	}
 }
 
-// keepsRunEvent reports whether a fact is one of the last runs, which are kept.
+// keepsRunEvent reports whether an event is one of the last maxRememberedRuns runs.
 func (a *Agent) keepsRunEvent(m protocol.Message) bool {
 	oldest := a.rememberedRuns[max(0, len(a.rememberedRuns)-maxRememberedRuns):]
 	return len(oldest) > 0 && m.Seq >= oldest[0]

@@ -15,13 +15,13 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
 
-// A site is the agent of oslo with all who speak to it.
+// A site is the agent of oslo with the senders of all parties around it.
 type site struct {
 	*testing.T
-	agent               *Agent
-	now                 protocol.Time
-	market, hands, feed protocol.Sender
-	rounds              uint64
+	agent                    *Agent
+	now                      protocol.Time
+	market, executor, source protocol.Sender
+	rounds                   uint64
 }
 
 // newSite returns a site of nodes with so many V100s each, whose power costs a
@@ -34,7 +34,7 @@ func newSite(t *testing.T, strategy BidStrategy, gpus ...int) *site {
 	return s
 }
 
-// newDarkSite returns one that was told nothing of its grid.
+// newDarkSite returns a site without grid signals.
 func newDarkSite(t *testing.T, strategy BidStrategy, gpus ...int) *site {
 	var nodes []capacity.Node
 	for i, n := range gpus {
@@ -52,20 +52,20 @@ func newSiteOf(t *testing.T, strategy BidStrategy, nodes []capacity.Node) *site 
 	}
 	return &site{
 		T: t, now: noon, agent: New(Config{Site: "oslo", Strategy: strategy}, f, forecast.New(forecast.Config{})),
-		market: protocol.Sender{Party: protocol.Coordinator}, hands: protocol.Sender{Party: "hands/oslo"}, feed: protocol.Sender{Party: "feed/oslo"},
+		market: protocol.Sender{Party: protocol.Coordinator}, executor: protocol.Sender{Party: "hands/oslo"}, source: protocol.Sender{Party: "feed/oslo"},
 	}
 }
 
-// signal tells values from the hour of now on.
+// signal sends values of a quantity from the current hour on.
 func (s *site) signal(what protocol.Quantity, values ...int64) {
 	sig := protocol.Signal{What: what}
 	for i, v := range values {
 		sig.Points = append(sig.Points, protocol.Point{At: s.now.Floor(time.Hour).Add(time.Duration(i) * time.Hour), Value: v})
 	}
-	s.agent.Step(s.now, s.feed.NewMessage(s.now, "agent/oslo", sig))
+	s.agent.Step(s.now, s.source.NewMessage(s.now, "agent/oslo", sig))
 }
 
-// call asks for offers, and returns the menus.
+// call sends a call for bids, and returns the bids.
 func (s *site) call(jobs ...protocol.Job) []protocol.JobBids {
 	s.Helper()
 	return s.offer(protocol.CallForBids{Jobs: jobs, Weights: weights}).Jobs
@@ -75,18 +75,18 @@ func (s *site) offer(c protocol.CallForBids) protocol.Bids {
 	s.Helper()
 	s.rounds++
 	c.Round = s.rounds
-	said := s.agent.Step(s.now, s.market.NewMessage(s.now, "", c))
-	if len(said) != 1 || said[0].To != protocol.Coordinator {
-		s.Fatalf("said %v to a call", said)
+	sent := s.agent.Step(s.now, s.market.NewMessage(s.now, "", c))
+	if len(sent) != 1 || sent[0].To != protocol.Coordinator {
+		s.Fatalf("sent %v to a call", sent)
 	}
-	o := said[0].Body.(protocol.Bids)
+	o := sent[0].Body.(protocol.Bids)
 	if o.Round != c.Round {
 		s.Fatalf("round %d was answered as %d", c.Round, o.Round)
 	}
 	return o
 }
 
-// award gives the site a job by its first option, and returns what it says.
+// award awards the site a job by its first option, and returns what it sends.
 func (s *site) award(j protocol.Job, epoch uint64, queue bool) []protocol.Message {
 	s.Helper()
 	m := s.call(j)[0]
@@ -96,28 +96,28 @@ func (s *site) award(j protocol.Job, epoch uint64, queue bool) []protocol.Messag
 	return s.give(protocol.Award{Job: j.ID, Epoch: epoch, Option: m.Options[0], MayQueue: queue, Lease: s.now.Add(10 * time.Second)})
 }
 
-// give says an award, and confirms the accept if there is one.
+// give sends an award, and confirms the Accept if there is one.
 func (s *site) give(a protocol.Award) []protocol.Message {
-	said := s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", a))
-	for _, m := range said {
+	sent := s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", a))
+	for _, m := range sent {
 		if x, ok := m.Body.(protocol.Accept); ok {
-			said = append(said, s.confirm(x.Job, x.Epoch, protocol.AcceptConfirmed)...)
+			sent = append(sent, s.confirm(x.Job, x.Epoch, protocol.AcceptConfirmed)...)
 		}
 	}
-	return said
+	return sent
 }
 
-// confirm has the coordinator say what its books say of a job.
+// confirm sends a Confirm of the coordinator.
 func (s *site) confirm(id protocol.JobID, epoch uint64, c protocol.Code) []protocol.Message {
 	return s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.Confirm{Job: id, Epoch: epoch, Code: c}))
 }
 
-// exit has the hands report the end of a job.
+// exit sends the executor's report that a job ended.
 func (s *site) exit(id protocol.JobID, epoch uint64, draw ...protocol.HourlyEnergy) []protocol.Message {
-	return s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: id, Epoch: epoch, Draw: draw}))
+	return s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: id, Epoch: epoch, Draw: draw}))
 }
 
-// bodies returns what was said without the envelopes.
+// bodies returns the bodies of messages.
 func bodies(ms []protocol.Message) (out []protocol.Body) {
 	for _, m := range ms {
 		out = append(out, m.Body)

@@ -64,9 +64,9 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 	})
 }
 
-// The more nodes a site has, the sooner one is found on which a gang fits. A look at all of
-// them for each slot of three days, for each of a dozen gangs, takes longer than a round is open.
-func TestALargeSiteIsNotLookedThroughForEachSlot(t *testing.T) {
+// The more nodes a site has, the sooner the search finds one that fits. Looking at all of them for
+// each slot of three days, for each of a dozen large jobs, would take longer than a round is open.
+func TestSearchOfStartsIsSublinearInNodes(t *testing.T) {
 	takes := func(nodes int) float64 {
 		s := newSite(t, eager, slices.Repeat([]int{4}, nodes)...)
 		s.agent.Tick(s.now)

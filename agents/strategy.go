@@ -9,89 +9,86 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A BidStrategy decides what a site offers for a job. The agent does the rest: it
-// looks whether the job may run here at all, holds every option to what the site can
-// keep, and delivers what is won. See docs/bid-strategy.md.
+// A BidStrategy decides what a site bids for a job. The agent does the rest: it checks whether the
+// job may run here at all, checks every option against what the site can deliver, and delivers
+// what is won. See docs/bid-strategy.md.
 //
-// A strategy is a function of its BidRequest and of what it was asked before. It must
-// not read a clock or draw from a global source: a replay has to come to the same bids.
+// A strategy is a function of its BidRequest and of earlier requests. It must not read a clock or
+// draw from a global source of randomness: a replay must produce the same bids.
 type BidStrategy interface {
-	// ProposeOptions returns options for the request's job, each made by its
-	// PriceOption. No option is an answer: the site has no room for it. An error, or one
-	// option that does not hold, has the agent bid by DefaultStrategy instead.
+	// ProposeOptions returns options for the request's job, each made by its PriceOption. No
+	// option means that the site has no capacity for it. On an error, or if one option fails the
+	// agent's check, the agent bids by DefaultStrategy instead.
 	ProposeOptions(r *BidRequest) ([]protocol.BidOption, error)
 
-	// Delivery says how the site keeps what it sold. It is asked once, by New.
+	// Delivery returns how the site keeps what it sold. New asks once.
 	Delivery() Delivery
 }
 
 // Delivery is how a site keeps what it sold.
 type Delivery struct {
-	// KeepRoom has room set aside for each job of the queue as soon as it is accepted,
-	// and a job given back whose room would come later than the call allows. Without it
-	// only jobs of several GPUs have room set aside, and all wait for as long as it takes.
+	// KeepRoom reserves capacity for each queued job as soon as it is accepted, and gives a job
+	// back whose reservation starts later than the call allows. Without it only jobs of several
+	// GPUs get a reservation, and all wait for as long as it takes.
 	KeepRoom bool
-	// AsOffered has a job run on the model and under the cap that its option names.
-	// Without it the placement policy picks the model, and there is no cap.
+	// AsOffered runs a job on the model and under the power cap of its option. Without it the
+	// placement policy picks the model, and there is no cap.
 	AsOffered bool
 }
 
-// maxOptions bounds what a strategy may propose for one job: MaxOptionsPerModel times
-// more models than a site has.
+// maxOptions bounds what a strategy may propose for one job: far above MaxOptionsPerModel times
+// the models of a site, so that a broken strategy cannot fill the message.
 const maxOptions = 64
 
-// A BidRequest is what a strategy may know: a job, and what the site knows of itself and
-// was told by the call. It holds until ProposeOptions returns.
+// A BidRequest is all that a strategy may know: a job, the site's state, and the call. It is valid
+// until ProposeOptions returns.
 type BidRequest struct {
 	Now      protocol.Time
 	Site     string
-	Job      protocol.Job // with the run time that the site estimates, if it names none
+	Job      protocol.Job // with the site's estimate of the run time, if the job states none
 	Weights  protocol.Weights
 	Planning protocol.Planning
-	// Ways is how the job could run here were every node empty: on which GPU model, under
-	// which power cap, how long and at what draw, grouped by model.
+	// Ways are the configurations in which the job could run here if every node were empty: GPU
+	// model, power cap, duration and power, grouped by model.
 	Ways []capacity.RunConfig
 
 	pricing *bidPricing
 }
 
-// GridForecast returns how the site expects its grid to be, hour by hour. The caller must
-// not change it.
+// GridForecast returns the site's hourly grid forecast. The caller must not change it.
 func (r *BidRequest) GridForecast() protocol.GridForecast { return r.pricing.agent.gridForecast }
 
-// FreeCapacity returns what could still be given of each GPU model, by the planning's slots.
+// FreeCapacity returns the free capacity of each GPU model, by the planning's slots.
 func (r *BidRequest) FreeCapacity() []protocol.CapacityProfile {
 	return r.pricing.agent.fleet.CapacityProfiles(r.Now, r.Planning.Slot, r.Planning.SlotCount())
 }
 
-// RunTime returns how long the job holds its GPUs one way: its run, and before that
-// the transfer of its input.
+// RunTime returns how long the job uses its GPUs in configuration w: the transfer of its input,
+// then its run.
 func (r *BidRequest) RunTime(w capacity.RunConfig) time.Duration {
 	return w.Run + r.pricing.agent.cfg.Network.transferTime(r.Job, r.Site)
 }
 
-// ShadowPrice returns what a GPU-hour of a model is worth on the mean between two
-// instants, by the prices that the call announced.
+// ShadowPrice returns the mean announced price of a GPU-hour of a model between two instants.
 func (r *BidRequest) ShadowPrice(model string, start, finish protocol.Time) protocol.Microdollars {
 	return r.pricing.shadow.meanPrice(model, start, finish)
 }
 
-// FindOpening returns the first start, not before at, from which on the site could run
-// the job one way. False if it never can.
+// FindOpening returns the first start, at or after at, from which the site could run the job in
+// configuration w; false if there is none.
 func (r *BidRequest) FindOpening(w capacity.RunConfig, at protocol.Time) (protocol.Time, bool) {
 	fleet, run := r.pricing.agent.fleet, r.RunTime(w)
 	if at <= r.Now {
 		if _, ok := fleet.QuotePlacement(r.Now, r.Job, w.Model, run); ok {
 			return r.Now, true
 		}
-		at = r.Now.Add(time.Second) // by the sums there may be room now, but no node has it
+		at = r.Now.Add(time.Second) // enough GPUs may be free in total, but no single node has them now
 	}
 	return fleet.EarliestStart(r.Now, r.Job, w.Model, at, run)
 }
 
-// PriceOption returns what it takes to run the job one way from a start on, and what
-// that counts for by the call's weights, room paid for at the announced prices. It does
-// not look whether there is room.
+// PriceOption returns the option of running the job in configuration w from start on, and its cost
+// by the call's weights and announced prices. It does not check for capacity.
 func (r *BidRequest) PriceOption(w capacity.RunConfig, start protocol.Time) (o protocol.BidOption, cost protocol.Microdollars) {
 	place := capacity.PlacementQuote{}
 	if start == r.Now {
@@ -101,7 +98,7 @@ func (r *BidRequest) PriceOption(w capacity.RunConfig, start protocol.Time) (o p
 	return priced.BidOption, priced.cost
 }
 
-// checkOption says why the site could not keep an option as it stands, or returns nil.
+// checkOption returns why the site could not deliver an option as it stands, or nil.
 func (r *BidRequest) checkOption(o protocol.BidOption) error {
 	i := slices.IndexFunc(r.Ways, func(w capacity.RunConfig) bool { return w.Model == o.Model && w.Choice.Cap == o.Cap })
 	switch {
@@ -116,7 +113,7 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 	}
 	at, beyond := o.Start, o.Start > r.Now.Add(r.Planning.Horizon)
 	if beyond || !r.needsNodeByNode(o.Finish) {
-		at = r.Now // room that is free once counts as free, by the sums: see needsNodeByNode
+		at = r.Now // capacity that is free now counts as free then, by the totals: see needsNodeByNode
 	}
 	opening, ok := r.FindOpening(w, at)
 	if !ok || opening > o.Start {
@@ -128,19 +125,19 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 	return nil
 }
 
-// needsNodeByNode reports whether room for a later start has to be looked for node by
-// node: by FirmLead before the deadline the market has a site keep it, and for several
-// GPUs the sum of what is free says nothing.
+// needsNodeByNode reports whether a later start must be searched node by node: from FirmLead
+// before the deadline on the market has the site reserve it, and for several GPUs the total of
+// free GPUs does not tell whether one node has them.
 func (r *BidRequest) needsNodeByNode(finish protocol.Time) bool {
 	return r.Job.GPUs > 1 || finish.Add(r.Planning.FirmLead) > r.Job.Deadline
 }
 
-// proposeOptions asks the strategy for a job's options. One that fails, or proposes what
-// does not hold, is counted, and the default's options are taken.
+// proposeOptions asks the strategy for a job's options. If it fails, or proposes an option that
+// does not pass checkOption, the agent counts that and bids by the default strategy.
 func (a *Agent) proposeOptions(r *BidRequest) []protocol.BidOption {
 	options, err := a.strategy.ProposeOptions(r)
 	if _, own := a.strategy.(MarginalCost); own {
-		return options // made by the same looks that checkOption takes; a test holds it to that
+		return options // MarginalCost searches as checkOption does; a test checks that they agree
 	}
 	switch {
 	case err != nil:
@@ -157,6 +154,6 @@ func (a *Agent) proposeOptions(r *BidRequest) []protocol.BidOption {
 	return options
 }
 
-// StrategyFaults returns how often the site's strategy was not heeded, by reason:
-// "strategy-error", "strategy-too-many", "strategy-invalid". The caller must not change it.
+// StrategyFaults returns how often the site's strategy was overruled, by reason: "strategy-error",
+// "strategy-too-many", "strategy-invalid". The caller must not change it.
 func (a *Agent) StrategyFaults() map[string]int { return a.faults }

@@ -33,9 +33,9 @@ func cheapestNow(r *BidRequest) (out []protocol.BidOption, _ error) {
 	return out, nil
 }
 
-// What holds other strategies in check is what our own keeps to: on a site with any
-// jobs running, queued and kept, each of its options would be let through.
-func TestOurOwnOptionsWouldBeLetThrough(t *testing.T) {
+// The default strategy keeps to what is checked of others: with any jobs running, queued and
+// reserved, each of its options passes.
+func TestDefaultStrategyPassesCheckOption(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := newSite(t, eager, rapid.SampledFrom([][]int{{4}, {2, 4}, {1, 1, 8}}).Draw(r, "nodes")...)
 		for i := range rapid.IntRange(0, 8).Draw(r, "jobs") {
@@ -92,7 +92,7 @@ func TestAnotherStrategyBidsInItsOwnWay(t *testing.T) {
 
 // A strategy that fails, or bids what the site cannot keep, never reaches the market:
 // the site bids as it would by default, and counts.
-func TestABidThatDoesNotHoldIsReplacedByTheDefaults(t *testing.T) {
+func TestInvalidProposalIsReplacedByTheDefault(t *testing.T) {
 	first := func(r *BidRequest) protocol.BidOption { o, _ := r.PriceOption(r.Ways[0], r.Now); return o }
 	with := func(change func(*protocol.BidOption)) propose {
 		return func(r *BidRequest) ([]protocol.BidOption, error) {

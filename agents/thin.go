@@ -7,14 +7,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// thinToMaxBytes returns the offer of m with as many options for each job as fit: the
-// whole message, encoded, has at most maxBytes bytes, also under the highest number
-// that a message can have. 0 is no limit. What is offered twice is the same twice.
+// thinToMaxBytes returns the bids of m with as many options per job as fit: the whole encoded
+// message has at most maxBytes bytes, even with the longest sequence number. 0 means no limit. The
+// result depends on the message alone.
 //
-// No job has more options than the others are allowed, so that none is sold out by
-// those that were called before it. Where not even one for each job fits, the jobs that
-// were called first keep one, and the menus of the others say [crowdedOut]. What is left when no
-// job has an option is sent as it is, and its sender gets an error.
+// Every job gets the same limit of options, so that no job crowds out those called after it. If
+// not even one option per job fits, the jobs called first keep one and the others get the reason
+// [crowdedOut]. A message without any option is returned as it is, and sending it fails.
 func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
 	o := m.Body.(protocol.Bids)
 	fits := func(o protocol.Bids) bool {
@@ -32,7 +31,7 @@ func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
 	if most == 0 {
 		return o
 	}
-	// Fewer options are fewer bytes, so the first that fits is the most that does.
+	// Fewer options never take more bytes, so a binary search finds the largest number that fits.
 	fewer := 1 + sort.Search(most-1, func(i int) bool { return fits(withMostOptions(o, most-1-i)) })
 	if fewer < most {
 		return withMostOptions(o, most-fewer)
@@ -42,8 +41,8 @@ func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
 	return withJobsCrowdedOut(o, left)
 }
 
-// withMostOptions returns o with at most so many options for each job. Menus are sorted
-// by start: the soonest is kept, and those that are left lie apart.
+// withMostOptions returns o with at most most options per job. Options are sorted by start: the
+// soonest stays, and the others are taken at equal distances.
 func withMostOptions(o protocol.Bids, most int) protocol.Bids {
 	menus := make([]protocol.JobBids, len(o.Jobs))
 	for i, m := range o.Jobs {
@@ -59,7 +58,7 @@ func withMostOptions(o protocol.Bids, most int) protocol.Bids {
 	return o
 }
 
-// crowdedOut is why a job has no option in an offer that is full.
+// crowdedOut is the reason for a job whose options did not fit into the message.
 var crowdedOut = protocol.Reason{Code: protocol.NoCapacity, Note: "the offer is full"}
 
 // withJobsCrowdedOut returns o without the options of its last n jobs.

@@ -26,8 +26,8 @@ func drawOffer(t *rapid.T) protocol.Message {
 		}
 		o.Jobs = append(o.Jobs, m)
 	}
-	mouth := protocol.Sender{Party: protocol.AgentParty("oslo")}
-	return mouth.NewMessage(noon, protocol.Coordinator, o)
+	sender := protocol.Sender{Party: protocol.AgentParty("oslo")}
+	return sender.NewMessage(noon, protocol.Coordinator, o)
 }
 
 func encodedSize(t rapid.TB, m protocol.Message, seq uint64, o protocol.Bids) int {
@@ -86,9 +86,8 @@ func TestAThinnedOfferFitsAndKeepsTheSoonest(t *testing.T) {
 	})
 }
 
-// Under a limit that one option for each job does not fit into, the first jobs keep one
-// and the others hear why they have none.
-func TestACrowdedOfferServesTheFirstJobs(t *testing.T) {
+// If not even one option per job fits, the first jobs keep one and the others get the reason.
+func TestTinyLimitKeepsOptionsOfTheFirstJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawOffer(t)
 		whole := m.Body.(protocol.Bids)
@@ -128,11 +127,11 @@ func TestAnAgentKeepsToTheLimitOfItsCall(t *testing.T) {
 	}
 	offer := func(limit int) (protocol.Message, protocol.Bids) {
 		s.rounds++
-		said := s.agent.Step(s.now, s.market.NewMessage(s.now, "", protocol.CallForBids{Round: s.rounds, Jobs: jobs, Weights: weights, MaxBytes: limit}))
-		if len(said) != 1 {
-			t.Fatalf("said %v to a call", said)
+		sent := s.agent.Step(s.now, s.market.NewMessage(s.now, "", protocol.CallForBids{Round: s.rounds, Jobs: jobs, Weights: weights, MaxBytes: limit}))
+		if len(sent) != 1 {
+			t.Fatalf("sent %v to a call", sent)
 		}
-		return said[0], said[0].Body.(protocol.Bids)
+		return sent[0], sent[0].Body.(protocol.Bids)
 	}
 	m, whole := offer(0)
 	size, err := protocol.EncodedSize(m)
@@ -142,7 +141,7 @@ func TestAnAgentKeepsToTheLimitOfItsCall(t *testing.T) {
 	limit := size / 2
 	m, thin := offer(limit)
 	if n, err := protocol.EncodedSize(m); err != nil || n > limit || n < limit/2 {
-		t.Errorf("under a limit of %d bytes it said %d (%v)", limit, n, err)
+		t.Errorf("under a limit of %d bytes it sent %d (%v)", limit, n, err)
 	}
 	if got, all := mostOptions(thin), mostOptions(whole); got >= all || got < 1 || len(thin.Jobs) != len(jobs) {
 		t.Errorf("under half of the bytes %d of %d options are left for each of %d jobs", got, all, len(thin.Jobs))

@@ -18,36 +18,36 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var oslo = protocol.AgentParty("oslo")
 
-// stub is a port whose ends the test holds.
+// A stub is a connection that the test controls.
 type stub struct {
-	heard  chan protocol.Message
-	said   []protocol.Message
-	spoke  chan struct{} // told of each Say; may be nil
-	refuse error         // of Say
-	why    error         // of Close
-	closed bool
+	received  chan protocol.Message
+	sent      []protocol.Message
+	sendCalls chan struct{} // observed of each Say; may be nil
+	refuse    error         // of Say
+	why       error         // of Close
+	closed    bool
 }
 
 func (s *stub) Send(_ context.Context, ms ...protocol.Message) error {
-	s.said = append(s.said, ms...)
-	if s.spoke != nil {
-		s.spoke <- struct{}{}
+	s.sent = append(s.sent, ms...)
+	if s.sendCalls != nil {
+		s.sendCalls <- struct{}{}
 	}
 	return s.refuse
 }
-func (s *stub) Messages() <-chan protocol.Message { return s.heard }
+func (s *stub) Messages() <-chan protocol.Message { return s.received }
 func (s *stub) Close() error                      { s.closed = true; return s.why }
 
-// log is a machine that notes its life, and answers every step and tick.
+// A log is a machine that records its steps and ticks, and answers each.
 type log struct {
-	mouth protocol.Sender
-	due   []protocol.Time // one after the other
-	life  []string
+	sender  protocol.Sender
+	due     []protocol.Time // one after the other
+	history []string
 }
 
 func (l *log) answer(now protocol.Time, what string) []protocol.Message {
-	l.life = append(l.life, what)
-	return []protocol.Message{l.mouth.NewMessage(now, "", protocol.Started{Job: protocol.JobID(what)})}
+	l.history = append(l.history, what)
+	return []protocol.Message{l.sender.NewMessage(now, "", protocol.Started{Job: protocol.JobID(what)})}
 }
 
 func (l *log) Step(now protocol.Time, m protocol.Message) []protocol.Message {
@@ -82,13 +82,13 @@ func TestLiveEndsAndSaysWhy(t *testing.T) {
 		{"when it cannot speak", t.Context(), &stub{refuse: broken}, broken},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tc.port.heard = make(chan protocol.Message, 1)
+			tc.port.received = make(chan protocol.Message, 1)
 			if tc.port.refuse != nil {
-				tc.port.heard <- protocol.Message{Body: protocol.Started{Job: "x"}}
+				tc.port.received <- protocol.Message{Body: protocol.Started{Job: "x"}}
 			} else {
-				close(tc.port.heard)
+				close(tc.port.received)
 			}
-			m := &log{mouth: protocol.Sender{Party: oslo}}
+			m := &log{sender: protocol.Sender{Party: oslo}}
 			if err := bus.RunMachine(tc.ctx, tc.port, m); !errors.Is(err, tc.want) || !tc.port.closed {
 				t.Errorf("Live = %v, port closed %t; want %v, and closed", err, tc.port.closed, tc.want)
 			}
@@ -99,20 +99,20 @@ func TestLiveEndsAndSaysWhy(t *testing.T) {
 func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
 	clock := func() protocol.Time { return protocol.FromStdTime(time.Now()) }
 	// One that is due in the past is told at once; one that never is, never.
-	m := &log{mouth: protocol.Sender{Party: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
-	port := &stub{heard: make(chan protocol.Message), spoke: make(chan struct{}, 3)}
+	m := &log{sender: protocol.Sender{Party: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
+	port := &stub{received: make(chan protocol.Message), sendCalls: make(chan struct{}, 3)}
 	go func() {
-		<-port.spoke
-		<-port.spoke
-		port.heard <- protocol.Message{Body: protocol.Started{Job: "hello"}}
-		close(port.heard)
+		<-port.sendCalls
+		<-port.sendCalls
+		port.received <- protocol.Message{Body: protocol.Started{Job: "hello"}}
+		close(port.received)
 	}()
 	_ = bus.RunMachine(t.Context(), port, m)
-	if want := []string{"tick", "tick", "hello"}; !slices.Equal(m.life, want) {
-		t.Errorf("the machine lived %v; want %v", m.life, want)
+	if want := []string{"tick", "tick", "hello"}; !slices.Equal(m.history, want) {
+		t.Errorf("the machine took %v; want %v", m.history, want)
 	}
-	if len(port.said) != 3 || port.said[2].Seq != 3 {
-		t.Errorf("it said %v; want three messages in order", port.said)
+	if len(port.sent) != 3 || port.sent[2].Seq != 3 {
+		t.Errorf("it sent %v; want three messages in order", port.sent)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestNamesArePlain(t *testing.T) {
 		want string // "" is a good name
 	}{
 		{"coordinator", ""}, {"agent/oslo", ""}, {"hands/us-east-1", ""}, {"feed/2", ""},
-		{"", "needs a name"}, {"all", "everyone"}, {"all/oslo", "everyone"},
+		{"", "empty party name"}, {"all", "reserved for broadcasts"}, {"all/oslo", "reserved for broadcasts"},
 		{"Agent/oslo", "role"}, {"agent-oslo", "role"}, {"agent2", "role"}, {"/oslo", "role"},
 		{"agent/", "site"}, {"agent/Oslo", "site"}, {"agent/-x", "site"}, {"agent/x-", "site"}, {"agent/a/b", "site"},
 		{"agent/a.b", "site"}, {"agent/*", "site"}, {"agent/é", "site"}, {"agent/a b", "site"},
@@ -130,7 +130,7 @@ func TestNamesArePlain(t *testing.T) {
 	} {
 		err := bus.ValidateParty(tc.who)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("CheckParty(%q) = %v; want an error with %q", tc.who, err, tc.want)
+			t.Errorf("ValidateParty(%q) = %v; want an error with %q", tc.who, err, tc.want)
 		}
 	}
 }

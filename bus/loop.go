@@ -8,23 +8,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A EventSourced is a machine that can be begun anew where it stood. Facts returns
-// what the last Step or Tick changed that must not be lost; the slice is the
-// machine's own, and is used again.
+// An EventSourced machine can be restored from its events. Events returns what the last Step or
+// Tick changed that must not be lost; the slice belongs to the machine, which reuses it.
 type EventSourced interface {
 	Machine
 	Events() []protocol.Message
 }
 
-// A Clock tells the time of a party that lives. The zero Clock is the
-// computer's own; others play a day of their own, faster or not.
+// A Clock tells a running party the time. The zero Clock is the computer's own; others run
+// simulated time at any speed.
 type Clock struct {
-	Start protocol.Time // what it said at Began; 0 with the computer's own
+	Start protocol.Time // the time at Began; 0: the computer's own clock
 	Began time.Time
-	Speed float64 // seconds that pass in a second; 0 is 1
+	Speed float64 // simulated seconds per second; 0 means 1
 }
 
-// Now returns the time.
+// Now returns the current time.
 func (c Clock) Now() protocol.Time {
 	if c.Start == 0 {
 		return protocol.FromStdTime(time.Now())
@@ -32,7 +31,7 @@ func (c Clock) Now() protocol.Time {
 	return c.Start.Add(time.Duration(float64(time.Since(c.Began)) * c.speedOrDefault()))
 }
 
-// DurationUntil returns how long it really is until t.
+// DurationUntil returns the real duration until t.
 func (c Clock) DurationUntil(t protocol.Time) time.Duration {
 	return time.Duration(float64(t.Sub(c.Now())) / c.speedOrDefault())
 }
@@ -44,21 +43,21 @@ func (c Clock) speedOrDefault() float64 {
 	return c.Speed
 }
 
-// A Loop lets a machine live. The zero of a field leaves it out. All functions but
-// Keep are called on the goroutine of Run.
+// A Loop runs a machine. A nil field switches its feature off. All functions but Persist are
+// called on the goroutine of Run.
 type Loop struct {
 	Clock Clock
-	// Persist writes down the facts of a Keeper, before what was said with them is sent,
-	// while the machine goes on. Facts that are messages of the machine's own bear the
-	// numbers under which those are sent. It is called on a goroutine of its own, once
-	// at a time, with a context that does not end: what waits when the loop ends is kept
-	// and, if the port still takes it, sent. Its error ends the loop.
+	// Persist makes the events of an EventSourced machine durable before the messages of the same
+	// steps are sent, while the machine goes on. Events that are messages of the machine carry the
+	// sequence numbers under which those are sent. It is called on a goroutine of its own, one
+	// call at a time, with a context that does not end: batches that wait when the loop ends are
+	// persisted and, if the connection still works, sent. An error of it ends the loop.
 	Persist func(context.Context, []protocol.Message) error
-	// NonBinding says of a message that it binds nobody. Such messages of a machine whose
-	// facts are kept are sent at once, past those that wait for facts to be written
-	// down. Nil: all bind.
+	// NonBinding reports messages that may be sent before their step's events are durable (bids,
+	// for example). They overtake the messages that wait for persistence. Nil: all messages are
+	// binding.
 	NonBinding func(protocol.Message) bool
-	// LocalRequests are run between steps.
+	// LocalRequests are served between steps.
 	LocalRequests <-chan LocalRequest
 	// OnSent is shown what was heard, and what was said once that is sent, under the
 	// numbers under which it was. Where all messages bind, what was heard is shown with
@@ -73,46 +72,48 @@ type Loop struct {
 	Persisted func(now protocol.Time, received *protocol.Message)
 }
 
-// An LocalRequest is for who has to do with a machine beside the bus. The zero of a
-// field leaves it out.
+// A LocalRequest is how code in the same process accesses a running machine. A nil field is left
+// out.
 type LocalRequest struct {
-	Inspect func(now protocol.Time) // may read the machine
-	Deliver func(now protocol.Time) protocol.Message
-	Done    func(error) // called when what came of it is kept and sent, and all before it; or when the loop ends before
+	Inspect func(now protocol.Time)                  // may read the machine; not change it
+	Deliver func(now protocol.Time) protocol.Message // returns a message that the machine processes like a received one
+	Done    func(error)                              // called when its outcome and everything before it is durable and sent; or with ErrClosed when the loop ends first
 }
 
-// maxBatchInputs bounds how many messages that wait are read together, and how many batches are
-// persisted together: one write serves them all.
+// maxBatchInputs bounds how many waiting messages are processed in one turn, and how many turns
+// are persisted together: one write to disk serves them all.
 const maxBatchInputs = 256
 
-// RunMachine runs m at port by the computer's clock: see [Loop.Run].
-func RunMachine(ctx context.Context, port Conn, m Machine) error { return Loop{}.Run(ctx, port, m) }
+// RunMachine runs m on conn by the computer's clock: see [Loop.Run].
+func RunMachine(ctx context.Context, conn Conn, m Machine) error { return Loop{}.Run(ctx, conn, m) }
 
-// Run runs m at port until ctx ends or the port does, and returns why. It
-// closes the port.
-func (l Loop) Run(ctx context.Context, port Conn, m Machine) error {
-	defer port.Close()
+// Run runs m on conn until ctx ends or the connection does, and returns why. It closes the
+// connection.
+func (l Loop) Run(ctx context.Context, conn Conn, m Machine) error {
+	defer conn.Close()
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
 	t := &stepBatch{loop: &l, machine: m}
 	if k, ok := m.(EventSourced); ok && l.Persist != nil {
-		t.source, t.persister = k, newAsyncPersister(ctx, &l, port)
+		t.source, t.persister = k, newAsyncPersister(ctx, &l, conn)
 	}
-	err := l.runSteps(ctx, port, m, t, alarm)
+	err := l.runSteps(ctx, conn, m, t, alarm)
 	switch failed := t.completeRequests(); {
 	case failed == nil || ctx.Err() != nil:
 		return err
-	case err != errStopped && errors.Is(failed, ErrClosed): // as the port did before
+	case err != errStopped && errors.Is(failed, ErrClosed): // the connection ended first, and the persister failed for that
 		return err
 	default:
 		return failed
 	}
 }
 
-// errStopped says that the persister ended before the loop.
-var errStopped = errors.New("bus: nothing more is kept")
+// errStopped is the error of a loop whose persister ended before it.
+var errStopped = errors.New("bus: persister has stopped")
 
-func (l Loop) runSteps(ctx context.Context, port Conn, m Machine, t *stepBatch, alarm *time.Timer) error {
+// runSteps takes turns until the loop ends: each processes waiting inputs, then hands the outcome
+// on.
+func (l Loop) runSteps(ctx context.Context, conn Conn, m Machine, t *stepBatch, alarm *time.Timer) error {
 	for {
 		alarm.Stop()
 		if due := m.Due(); due != 0 {
@@ -128,22 +129,22 @@ func (l Loop) runSteps(ctx context.Context, port Conn, m Machine, t *stepBatch, 
 			continue
 		case e := <-l.LocalRequests:
 			t.runLocalRequest(e)
-		case msg, ok := <-port.Messages():
+		case msg, ok := <-conn.Messages():
 			if !ok {
-				return closeReason(ctx, port)
+				return closeReason(ctx, conn)
 			}
 			t.stepMessage(msg)
-			t.stepPendingMessages(port)
+			t.stepPendingMessages(conn)
 		case <-alarm.C:
 			t.tickMachine()
 		}
-		if err := t.persistAndSend(ctx, port); err != nil {
+		if err := t.persistAndSend(ctx, conn); err != nil {
 			return err
 		}
 	}
 }
 
-// A stepBatch is what came of the messages that are read together.
+// A stepBatch collects the outcome of one turn of the loop.
 type stepBatch struct {
 	loop      *Loop
 	machine   Machine
@@ -152,7 +153,7 @@ type stepBatch struct {
 	persister *asyncPersister
 }
 
-// persisterDone is closed when the persister sends nothing more.
+// persisterDone is closed when the persister has ended; nil without a persister.
 func (t *stepBatch) persisterDone() <-chan struct{} {
 	if t.persister == nil {
 		return nil
@@ -160,7 +161,7 @@ func (t *stepBatch) persisterDone() <-chan struct{} {
 	return t.persister.done
 }
 
-// sentBatches holds what the persister has sent.
+// sentBatches delivers batches that the persister has sent.
 func (t *stepBatch) sentBatches() <-chan batch {
 	if t.persister == nil {
 		return nil
@@ -168,6 +169,7 @@ func (t *stepBatch) sentBatches() <-chan batch {
 	return t.persister.sent
 }
 
+// runLocalRequest serves a local request. Its Done is called with the outcome of the turn.
 func (t *stepBatch) runLocalRequest(e LocalRequest) {
 	now := t.loop.Clock.Now()
 	if e.Inspect != nil {
@@ -181,8 +183,8 @@ func (t *stepBatch) runLocalRequest(e LocalRequest) {
 	}
 }
 
-// completeRequests ends the persister when all is sent, and returns why it ended before. Errands
-// whose outcome was not sent are told so.
+// completeRequests waits until the persister has sent what waits, and returns why it ended before.
+// Requests whose outcome was not sent get ErrClosed.
 func (t *stepBatch) completeRequests() (err error) {
 	unsent := []batch{t.batch}
 	if t.persister != nil {
@@ -198,43 +200,47 @@ func (t *stepBatch) completeRequests() (err error) {
 	return err
 }
 
+// stepMessage has the machine process one message.
 func (t *stepBatch) stepMessage(msg protocol.Message) {
 	if t.loop.OnSent != nil {
 		t.received = append(t.received, msg)
 	}
 	now := t.loop.Clock.Now()
-	t.takeStep(now, &msg)
+	t.recordInput(now, &msg)
 	t.collectOutput(t.machine.Step(now, msg))
 }
 
+// tickMachine has the machine process a tick.
 func (t *stepBatch) tickMachine() {
 	now := t.loop.Clock.Now()
-	t.takeStep(now, nil)
+	t.recordInput(now, nil)
 	t.collectOutput(t.machine.Tick(now))
 }
 
-func (t *stepBatch) takeStep(now protocol.Time, heard *protocol.Message) {
+// recordInput reports the inputs of a step before the machine takes it.
+func (t *stepBatch) recordInput(now protocol.Time, received *protocol.Message) {
 	if t.loop.OnInput != nil {
-		t.loop.OnInput(now, heard)
+		t.loop.OnInput(now, received)
 	}
 	if t.loop.Persisted != nil {
-		t.steps = append(t.steps, step{now, heard})
+		t.steps = append(t.steps, step{now, received})
 	}
 }
 
-func (t *stepBatch) collectOutput(said []protocol.Message) {
-	t.outgoing = append(t.outgoing, said...)
+// collectOutput adds a step's messages and events to the turn.
+func (t *stepBatch) collectOutput(sent []protocol.Message) {
+	t.outgoing = append(t.outgoing, sent...)
 	if t.source != nil {
 		t.events = append(t.events, t.source.Events()...)
 	}
 }
 
-// stepPendingMessages reads what waits already. A port that ends meanwhile is noticed by the
-// loop.
-func (t *stepBatch) stepPendingMessages(port Conn) {
+// stepPendingMessages processes messages that wait already. If the connection ends meanwhile, the
+// next turn notices it.
+func (t *stepBatch) stepPendingMessages(conn Conn) {
 	for range maxBatchInputs {
 		select {
-		case msg, ok := <-port.Messages():
+		case msg, ok := <-conn.Messages():
 			if !ok {
 				return
 			}
@@ -245,17 +251,18 @@ func (t *stepBatch) stepPendingMessages(port Conn) {
 	}
 }
 
-// persistAndSend sends what was said, by the persister if there is one.
-func (t *stepBatch) persistAndSend(ctx context.Context, port Conn) error {
+// persistAndSend sends the turn's messages, through the persister if there is one.
+func (t *stepBatch) persistAndSend(ctx context.Context, conn Conn) error {
 	if t.persister != nil {
-		return t.handOn(ctx)
+		return t.enqueueTurn(ctx)
 	}
 	if len(t.outgoing) > 0 {
-		if err := port.Send(ctx, t.outgoing...); err != nil {
+		if err := conn.Send(ctx, t.outgoing...); err != nil {
 			return err
 		}
 	}
 	t.reportSent(t.batch)
+	// The slices are reused; clearing them frees what the messages point to.
 	clear(t.steps)
 	clear(t.received)
 	clear(t.outgoing)
@@ -263,11 +270,11 @@ func (t *stepBatch) persistAndSend(ctx context.Context, port Conn) error {
 	return nil
 }
 
-// reportSent shows what became of a batch that was sent.
+// reportSent calls the observers of a batch that was sent.
 func (t *stepBatch) reportSent(b batch) {
 	if t.loop.Persisted != nil {
 		for _, s := range b.steps {
-			t.loop.Persisted(s.now, s.input)
+			t.loop.Persisted(s.now, s.received)
 		}
 	}
 	if t.loop.OnSent != nil && len(b.received)+len(b.outgoing) > 0 {
@@ -278,13 +285,12 @@ func (t *stepBatch) reportSent(b batch) {
 	}
 }
 
-// handOn hands what came of the turn to the persister. Non-binding messages are
-// sent at once.
-func (t *stepBatch) handOn(ctx context.Context) error {
+// enqueueTurn passes the turn to the persister. Non-binding messages are sent at once.
+func (t *stepBatch) enqueueTurn(ctx context.Context) error {
 	b := t.batch
 	t.batch = batch{}
 	if len(b.outgoing) > 0 {
-		t.persister.setFirstNumber(b.outgoing[0].Seq)
+		t.persister.startNumbering(b.outgoing[0].Seq)
 	}
 	if t.loop.NonBinding != nil {
 		passing := batch{received: b.received}
@@ -299,20 +305,20 @@ func (t *stepBatch) handOn(ctx context.Context) error {
 			}
 		}
 		if err := t.persister.sendNonBinding(ctx, passing.outgoing); err != nil {
-			t.done = b.done // it is not sent
+			t.done = b.done // the turn is not sent: completeRequests reports that
 			return err
 		}
 		t.reportSent(passing)
 	}
 	if len(b.steps)+len(b.received)+len(b.outgoing)+len(b.events)+len(b.done) > 0 {
-		t.handToPersister(b)
+		t.enqueueBatch(b)
 	}
 	return nil
 }
 
-// handToPersister hands a batch to the persister. It reports meanwhile what that has sent, so that
-// neither waits for the other.
-func (t *stepBatch) handToPersister(b batch) {
+// enqueueBatch passes a batch to the persister's queue. While the queue is full it reports batches
+// that were sent: if it only waited, persister and loop would wait for each other.
+func (t *stepBatch) enqueueBatch(b batch) {
 	for {
 		select {
 		case t.persister.binding <- b:
@@ -326,11 +332,12 @@ func (t *stepBatch) handToPersister(b batch) {
 	}
 }
 
-func closeReason(ctx context.Context, port Conn) error {
+// closeReason returns why a connection's channel of messages closed.
+func closeReason(ctx context.Context, conn Conn) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	if err := port.Close(); err != nil {
+	if err := conn.Close(); err != nil {
 		return err
 	}
 	return ErrClosed

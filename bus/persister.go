@@ -8,67 +8,72 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An asyncPersister persists what came of a loop's turns while the machine goes on. It
-// has two queues. Binding messages are sent when the facts before them are persisted,
-// in the order in which the machine said them; non-binding ones go past them at once.
+// An asyncPersister makes the events of a loop's turns durable while the machine goes on (decision
+// 0221). It has two queues. Binding messages are sent when the events before them are durable, in
+// the order in which the machine produced them; non-binding ones overtake them.
 //
-// A message gets its number here, in the order in which messages leave, because
-// listeners take a lower number than the last they heard for old. The number is given
-// before the facts of its batch are persisted, so that the facts, and those who are shown
-// what was sent, hold the number that was sent. For messages that go past while a batch
-// is being persisted, numbers below those of the batch are set aside.
+// A message gets its sequence number here, in the order in which messages leave, because receivers
+// treat a number lower than the last as a duplicate. It gets the number before the batch's events
+// are persisted, so that the events and the observers have the number that was sent. For messages
+// that overtake a batch while it is being persisted, numbers below those of the batch are
+// reserved.
+//
+// Invariant: numbers leave in increasing order, and an event that is a sent message has its
+// number.
 type asyncPersister struct {
 	loop    *Loop
-	port    Conn
+	conn    Conn
 	binding chan batch    // to be persisted, then sent
-	sent    chan batch    // persisted and sent, for the loop to report
-	done    chan struct{} // closed when nothing more is sent
-	err     error         // why, then
-	failed  batch         // that which was not sent, then
+	sent    chan batch    // durable and sent, for the loop to report
+	done    chan struct{} // closed when nothing more will be sent
+	err     error         // why it ended
+	failed  batch         // the batch that was not sent then
 
-	sending   sync.Mutex // held while messages are numbered and sent
-	passable  sync.Cond  // there are numbers below nextBatch, or no batch is under way
-	last      uint64     // highest number that was sent, or is below all that will be
+	sending   sync.Mutex // held while messages are numbered and sent; guards the fields below, err and failed
+	passable  sync.Cond  // signals that a number below nextBatch is free, or that no batch is under way
+	last      uint64     // highest number sent, or below all that will be sent
 	nextBatch uint64     // first number of the batch that is being persisted; 0: none is
 }
 
-// A batch is what came of one or several turns of a loop.
+// A batch is the outcome of one or several turns of a loop.
 type batch struct {
 	steps                      []step
 	received, outgoing, events []protocol.Message
 	done                       []func(error)
 }
 
-// A step is one that the machine took.
+// A step is the input of one Step or Tick.
 type step struct {
-	now   protocol.Time
-	input *protocol.Message // nil: a tick
+	now      protocol.Time
+	received *protocol.Message // nil: a tick
 }
 
 const (
-	// maxBatchDelay is how long facts from which nothing follows wait for others, to be
-	// persisted with them.
+	// maxBatchDelay is how long events that no message and no request waits for are held back, to
+	// be persisted with later ones.
 	maxBatchDelay = 100 * time.Millisecond
-	// maxPassing is how many non-binding messages may go past a batch that is being
-	// persisted; others wait until that is sent. A party has 2^20 numbers for each
-	// second of its life, and writes far fewer batches than 2^14 in one.
+	// maxPassing is how many non-binding messages may overtake a batch that is being persisted;
+	// more wait until it is sent. A party has 2^20 numbers for each second of its incarnation, and
+	// persists far fewer batches than 2^14 per second.
 	maxPassing = 64
 )
 
-func newAsyncPersister(ctx context.Context, l *Loop, port Conn) *asyncPersister {
+// newAsyncPersister starts a persister, which runs until close.
+func newAsyncPersister(ctx context.Context, l *Loop, conn Conn) *asyncPersister {
 	p := &asyncPersister{
-		loop: l, port: port,
+		loop: l, conn: conn,
 		binding: make(chan batch, maxBatchInputs), sent: make(chan batch, maxBatchInputs), done: make(chan struct{}),
 	}
 	p.passable.L = &p.sending
-	go p.persistUntilClosed(context.WithoutCancel(ctx)) // a loop that ends in order leaves nothing half done
+	go p.persistUntilClosed(context.WithoutCancel(ctx)) // a loop that ends still persists what it has queued
 	return p
 }
 
+// persistUntilClosed persists and sends batches until close, or until one fails.
 func (p *asyncPersister) persistUntilClosed(ctx context.Context) {
 	defer close(p.done)
 	for b := range p.binding {
-		b = p.joinWaiting(b)
+		b = p.coalesceWaiting(b)
 		if err := p.persistAndSend(ctx, b); err != nil {
 			p.sending.Lock()
 			p.err, p.failed = err, b
@@ -80,14 +85,16 @@ func (p *asyncPersister) persistUntilClosed(ctx context.Context) {
 	}
 }
 
-// joinWaiting adds the batches that wait to one: one write serves them all.
-func (p *asyncPersister) joinWaiting(b batch) batch {
+// coalesceWaiting appends the batches that wait to b: one write to disk serves them all. If
+// something waits for b it takes only what is queued already; otherwise it waits up to
+// maxBatchDelay for more.
+func (p *asyncPersister) coalesceWaiting(b batch) batch {
 	over := time.NewTimer(maxBatchDelay)
 	defer over.Stop()
 	for n := 1; n < maxBatchInputs; n++ {
 		var more batch
 		open := true
-		if b.isAwaited() {
+		if b.hasWaiters() {
 			select {
 			case more, open = <-p.binding:
 			default:
@@ -109,10 +116,11 @@ func (p *asyncPersister) joinWaiting(b batch) batch {
 	return b
 }
 
-// isAwaited reports whether a party or an errand waits for what comes of b.
-func (b *batch) isAwaited() bool { return len(b.outgoing)+len(b.done) > 0 || len(b.events) == 0 }
+// hasWaiters reports whether a party or a local request waits for the outcome of b, or there is
+// nothing to persist.
+func (b *batch) hasWaiters() bool { return len(b.outgoing)+len(b.done) > 0 || len(b.events) == 0 }
 
-// persistAndSend numbers the messages of b, persists its facts and sends the messages.
+// persistAndSend numbers the messages of b, persists its events and sends the messages.
 func (p *asyncPersister) persistAndSend(ctx context.Context, b batch) error {
 	p.numberBatch(b)
 	if len(b.events) > 0 {
@@ -127,11 +135,11 @@ func (p *asyncPersister) persistAndSend(ctx context.Context, b batch) error {
 	defer p.sending.Unlock()
 	defer p.passable.Broadcast()
 	p.last, p.nextBatch = b.outgoing[len(b.outgoing)-1].Seq, 0
-	return p.port.Send(ctx, b.outgoing...)
+	return p.conn.Send(ctx, b.outgoing...)
 }
 
-// numberBatch numbers the messages of b, and the facts that are the same messages. A
-// machine all of whose messages are binding sends them under its own numbers.
+// numberBatch numbers the messages of b, and the events that are the same messages. Without
+// non-binding messages a machine's own numbers stay.
 func (p *asyncPersister) numberBatch(b batch) {
 	if len(b.outgoing) == 0 {
 		return
@@ -167,8 +175,9 @@ func (p *asyncPersister) numberBatch(b batch) {
 	}
 }
 
-// setFirstNumber tells the persister the first number that the machine gives.
-func (p *asyncPersister) setFirstNumber(first uint64) {
+// startNumbering sets the number before the first that the machine gives; only the first call
+// counts.
+func (p *asyncPersister) startNumbering(first uint64) {
 	p.sending.Lock()
 	defer p.sending.Unlock()
 	if p.last == 0 && first > 0 {
@@ -176,7 +185,8 @@ func (p *asyncPersister) setFirstNumber(first uint64) {
 	}
 }
 
-// sendNonBinding numbers messages that do not bind, and sends them past those that wait.
+// sendNonBinding numbers non-binding messages and sends them at once. It waits if all numbers
+// reserved below the current batch are used.
 func (p *asyncPersister) sendNonBinding(ctx context.Context, ms []protocol.Message) error {
 	p.sending.Lock()
 	defer p.sending.Unlock()
@@ -189,15 +199,15 @@ func (p *asyncPersister) sendNonBinding(ctx context.Context, ms []protocol.Messa
 		}
 		p.last++
 		ms[i].Seq = p.last
-		if err := p.port.Send(ctx, ms[i]); err != nil {
+		if err := p.conn.Send(ctx, ms[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// flushAndClose persists and sends what waits, unless that fails, and returns why it failed.
-// What was sent is reported, and what was not is returned.
+// flushAndClose persists and sends what waits, unless that fails, and returns why it failed. It reports
+// what was sent, and returns what was not.
 func (p *asyncPersister) flushAndClose(report func(batch)) (unsent []batch, err error) {
 	close(p.binding)
 	for open := true; open; {

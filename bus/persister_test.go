@@ -14,51 +14,54 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A clerk answers a Started with a fact and a bound word, an Exited with a fact
-// alone, and anything else with an offer.
-type clerk struct {
-	mouth protocol.Sender
-	facts []protocol.Message
+// A persistingMachine answers a Started with an event and a binding message, a Finished with an
+// event alone, and anything else with a bid.
+type persistingMachine struct {
+	sender protocol.Sender
+	events []protocol.Message
 }
 
-func (k *clerk) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	k.facts = k.facts[:0]
+func (k *persistingMachine) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	k.events = k.events[:0]
 	switch b := m.Body.(type) {
 	case protocol.Started:
-		k.facts = append(k.facts, m)
-		return []protocol.Message{k.mouth.NewMessage(now, "", protocol.Accept{Job: b.Job})}
+		k.events = append(k.events, m)
+		return []protocol.Message{k.sender.NewMessage(now, "", protocol.Accept{Job: b.Job})}
 	case protocol.Finished:
-		k.facts = append(k.facts, m)
+		k.events = append(k.events, m)
 		return nil
 	}
-	return []protocol.Message{k.mouth.NewMessage(now, "", protocol.Bids{})}
+	return []protocol.Message{k.sender.NewMessage(now, "", protocol.Bids{})}
 }
-func (k *clerk) Tick(protocol.Time) []protocol.Message { k.facts = k.facts[:0]; return nil }
-func (k *clerk) Due() protocol.Time                    { return 0 }
-func (k *clerk) Events() []protocol.Message            { return k.facts }
+func (k *persistingMachine) Tick(protocol.Time) []protocol.Message {
+	k.events = k.events[:0]
+	return nil
+}
+func (k *persistingMachine) Due() protocol.Time         { return 0 }
+func (k *persistingMachine) Events() []protocol.Message { return k.events }
 
-// A mailbox notes what is said, from any goroutine.
-type mailbox struct {
-	heard chan protocol.Message
-	mu    sync.Mutex
-	said  []protocol.Message
-	some  chan struct{}
+// A recordingConn records what is sent, from any goroutine.
+type recordingConn struct {
+	received chan protocol.Message
+	mu       sync.Mutex
+	sent     []protocol.Message
+	some     chan struct{}
 }
 
-func newMailbox() *mailbox {
-	return &mailbox{heard: make(chan protocol.Message), some: make(chan struct{}, 1000)}
+func newMailbox() *recordingConn {
+	return &recordingConn{received: make(chan protocol.Message), some: make(chan struct{}, 1000)}
 }
-func (b *mailbox) Send(_ context.Context, ms ...protocol.Message) error {
+func (b *recordingConn) Send(_ context.Context, ms ...protocol.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.said = append(b.said, ms...)
+	b.sent = append(b.sent, ms...)
 	for range ms {
 		b.some <- struct{}{}
 	}
 	return nil
 }
-func (b *mailbox) Messages() <-chan protocol.Message { return b.heard }
-func (b *mailbox) Close() error                      { return nil }
+func (b *recordingConn) Messages() <-chan protocol.Message { return b.received }
+func (b *recordingConn) Close() error                      { return nil }
 
 func unbound(m protocol.Message) bool { _, ok := m.Body.(protocol.Bids); return ok }
 
@@ -66,9 +69,9 @@ func start(id string) protocol.Message {
 	return protocol.Message{Body: protocol.Started{Job: protocol.JobID(id)}}
 }
 
-// While the disk is busy an offer goes out, and the accept from before it does
-// not; when it does, it has the higher number. All that waited is one write.
-func TestWordsThatBindNobodyDoNotWaitForTheDisk(t *testing.T) {
+// While the disk is busy a bid goes out, and the Accept before it does not; when it does, it has
+// the higher number. Everything that waited is one write.
+func TestNonBindingMessagesDoNotWaitForTheDisk(t *testing.T) {
 	port, writing, slow := newMailbox(), make(chan int, 100), make(chan struct{})
 	loop := bus.Loop{NonBinding: unbound, Persist: func(_ context.Context, ms []protocol.Message) error {
 		writing <- len(ms)
@@ -76,20 +79,20 @@ func TestWordsThatBindNobodyDoNotWaitForTheDisk(t *testing.T) {
 		return nil
 	}}
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
-	port.heard <- start("a")
+	go func() { ended <- loop.Run(t.Context(), port, &persistingMachine{sender: protocol.Sender{Party: oslo}}) }()
+	port.received <- start("a")
 	<-writing
 	for i := range 3 {
-		port.heard <- start(fmt.Sprint("b", i))
-		port.heard <- protocol.Message{Body: protocol.Finished{}}
-		port.heard <- protocol.Message{Body: protocol.CallForBids{}}
+		port.received <- start(fmt.Sprint("b", i))
+		port.received <- protocol.Message{Body: protocol.Finished{}}
+		port.received <- protocol.Message{Body: protocol.CallForBids{}}
 		<-port.some
 	}
-	port.heard <- protocol.Message{Body: protocol.CallForBids{}} // the turns before it have ended
+	port.received <- protocol.Message{Body: protocol.CallForBids{}} // the turns before it have ended
 	<-port.some
-	for _, m := range port.said {
+	for _, m := range port.sent {
 		if !unbound(m) {
-			t.Fatalf("said before it was kept: %+v", m)
+			t.Fatalf("sent before it was persisted: %+v", m)
 		}
 	}
 	close(slow)
@@ -97,30 +100,29 @@ func TestWordsThatBindNobodyDoNotWaitForTheDisk(t *testing.T) {
 		<-port.some
 	}
 	if n := <-writing; n != 6 {
-		t.Errorf("six facts waited; %d were written together", n)
+		t.Errorf("six events waited; %d were written together", n)
 	}
-	close(port.heard)
+	close(port.received)
 	if err := <-ended; !errors.Is(err, bus.ErrClosed) {
 		t.Errorf("ended with %v", err)
 	}
-	for i, m := range port.said {
-		if i > 0 && m.Seq <= port.said[i-1].Seq {
-			t.Errorf("number %d was said after %d", m.Seq, port.said[i-1].Seq)
+	for i, m := range port.sent {
+		if i > 0 && m.Seq <= port.sent[i-1].Seq {
+			t.Errorf("number %d was sent after %d", m.Seq, port.sent[i-1].Seq)
 		}
 	}
 }
 
-// Facts from which nothing follows are kept too, in a while, and when the loop
-// ends at the latest.
-func TestFactsFromWhichNothingFollowsAreKept(t *testing.T) {
+// Events without messages are persisted too, after a while, and when the loop ends at the latest.
+func TestEventsWithoutMessagesArePersisted(t *testing.T) {
 	for _, waits := range []bool{true, false} {
 		port, kept := newMailbox(), make(chan int, 10)
 		loop := bus.Loop{NonBinding: unbound, Persist: func(_ context.Context, ms []protocol.Message) error { kept <- len(ms); return nil }}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- loop.Run(ctx, port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
-		port.heard <- protocol.Message{Body: protocol.Finished{}}
-		port.heard <- protocol.Message{Body: protocol.CallForBids{}}
+		go func() { ended <- loop.Run(ctx, port, &persistingMachine{sender: protocol.Sender{Party: oslo}}) }()
+		port.received <- protocol.Message{Body: protocol.Finished{}}
+		port.received <- protocol.Message{Body: protocol.CallForBids{}}
 		<-port.some // both were read
 		if waits {
 			<-kept
@@ -133,20 +135,20 @@ func TestFactsFromWhichNothingFollowsAreKept(t *testing.T) {
 		select {
 		case <-kept:
 		default:
-			t.Error("a fact was not kept")
+			t.Error("an event was not persisted")
 		}
 	}
 }
 
-// A disk that is full ends the loop, and nothing is said that was not kept; also
-// when nobody speaks to it any more.
-func TestALoopEndsWhenItsPersisterDoes(t *testing.T) {
+// A full disk ends the loop, and no message is sent whose events are not durable; also if no input
+// comes.
+func TestLoopEndsWhenItsPersisterFails(t *testing.T) {
 	full := errors.New("the disk is full")
 	port := newMailbox()
 	loop := bus.Loop{NonBinding: unbound, Persist: func(context.Context, []protocol.Message) error { return full }}
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
-	port.heard <- start("a")
+	go func() { ended <- loop.Run(t.Context(), port, &persistingMachine{sender: protocol.Sender{Party: oslo}}) }()
+	port.received <- start("a")
 	select {
 	case err := <-ended:
 		if !errors.Is(err, full) {
@@ -155,32 +157,32 @@ func TestALoopEndsWhenItsPersisterDoes(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("it goes on")
 	}
-	if len(port.said) != 0 {
-		t.Errorf("said %v", port.said)
+	if len(port.sent) != 0 {
+		t.Errorf("sent %v", port.sent)
 	}
 }
 
-// A bookkeeper is a clerk that also notes what it said.
-type bookkeeper struct{ clerk }
+// A selfRecordingMachine also records its own messages as events.
+type selfRecordingMachine struct{ persistingMachine }
 
-func (k *bookkeeper) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	said := k.clerk.Step(now, m)
-	for _, own := range said {
+func (k *selfRecordingMachine) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	sent := k.persistingMachine.Step(now, m)
+	for _, own := range sent {
 		if !unbound(own) {
-			k.facts = append(k.facts, own)
+			k.events = append(k.events, own)
 		}
 	}
-	return said
+	return sent
 }
 
-// A record is what the functions of a loop were shown.
-type record struct {
-	mu          sync.Mutex
-	kept, told  []protocol.Message
-	heard, took int
+// An observer records the calls of a loop's functions.
+type observer struct {
+	mu               sync.Mutex
+	kept, observed   []protocol.Message
+	received, inputs int
 }
 
-func (r *record) loop(slow <-chan struct{}, writing chan<- bool) bus.Loop {
+func (r *observer) loop(slow <-chan struct{}, writing chan<- bool) bus.Loop {
 	return bus.Loop{
 		Persist: func(_ context.Context, ms []protocol.Message) error {
 			writing <- true
@@ -190,41 +192,41 @@ func (r *record) loop(slow <-chan struct{}, writing chan<- bool) bus.Loop {
 			r.kept = append(r.kept, ms...)
 			return nil
 		},
-		OnSent: func(heard, said []protocol.Message) {
+		OnSent: func(received, sent []protocol.Message) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.heard, r.told = r.heard+len(heard), append(r.told, said...)
+			r.received, r.observed = r.received+len(received), append(r.observed, sent...)
 		},
 		Persisted: func(protocol.Time, *protocol.Message) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.took++
+			r.inputs++
 		},
 	}
 }
 
-// However many offers go past the words that wait for the disk, each message has one
-// number: that under which it is sent is the one that is kept and shown. Numbers rise,
-// also from a life that is not the first, so a listener drops nothing.
-func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
+// However many bids overtake the messages that wait for the disk, each message is persisted and
+// reported under the number that it is sent with. Numbers rise, also from a later incarnation, so
+// receivers drop nothing.
+func TestMessageIsPersistedAndReportedUnderItsSentNumber(t *testing.T) {
 	const starts, calls = 5, 40 // 200 offers past one write, of which 64 have room
-	port, writing, slow, r := newMailbox(), make(chan bool, 1000), make(chan struct{}), new(record)
+	port, writing, slow, r := newMailbox(), make(chan bool, 1000), make(chan struct{}), new(observer)
 	loop := r.loop(slow, writing)
 	loop.NonBinding = unbound
 	ended := make(chan error, 1)
 	go func() {
-		ended <- loop.Run(t.Context(), port, &bookkeeper{clerk{mouth: protocol.Sender{Party: oslo, Incarnation: 3}}})
+		ended <- loop.Run(t.Context(), port, &selfRecordingMachine{persistingMachine{sender: protocol.Sender{Party: oslo, Incarnation: 3}}})
 	}()
-	port.heard <- start("first")
+	port.received <- start("first")
 	<-writing
 	go func() {
 		for i := range starts {
-			port.heard <- start(fmt.Sprint(i))
+			port.received <- start(fmt.Sprint(i))
 			for range calls {
-				port.heard <- protocol.Message{Body: protocol.CallForBids{}}
+				port.received <- protocol.Message{Body: protocol.CallForBids{}}
 			}
 		}
-		close(port.heard)
+		close(port.received)
 	}()
 	for range 64 {
 		<-port.some
@@ -236,7 +238,7 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 	var ears protocol.Deduplicator
 	accepts := make(map[uint64]protocol.JobID)
 	sent := make(map[uint64]string)
-	for _, m := range port.said {
+	for _, m := range port.sent {
 		if !ears.AdmitOnce(m) {
 			t.Errorf("message %d would be taken for old", m.Seq)
 		}
@@ -256,88 +258,90 @@ func TestAMessageIsKeptAndShownUnderTheNumberThatWasSent(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range r.told {
+	for _, m := range r.observed {
 		if sent[m.Seq] != m.KindName() {
 			t.Errorf("%s %d was shown, and sent as %q", m.KindName(), m.Seq, sent[m.Seq])
 		}
 	}
-	if kept != starts+1 || len(r.told) != len(sent) {
-		t.Errorf("%d accepts were kept and %d messages shown; want %d and %d", kept, len(r.told), starts+1, len(sent))
+	if kept != starts+1 || len(r.observed) != len(sent) {
+		t.Errorf("%d accepts were kept and %d messages shown; want %d and %d", kept, len(r.observed), starts+1, len(sent))
 	}
 }
 
-// A machine all of whose words bind goes on while its facts are written down, too.
-// Nothing that follows from them is sent, shown or done before that; then it is, in the
-// order of the steps and under the machine's own numbers.
-func TestABoundMachineGoesOnWhileItsFactsAreKept(t *testing.T) {
-	port, writing, slow, r := newMailbox(), make(chan bool, 1000), make(chan struct{}), new(record)
+// A machine with binding messages only steps while its events are persisted, too. Nothing that
+// follows is sent or reported before; then everything is, in the order of the steps and under the
+// machine's own numbers.
+func TestMachineStepsWhileEventsArePersisted(t *testing.T) {
+	port, writing, slow, r := newMailbox(), make(chan bool, 1000), make(chan struct{}), new(observer)
 	errands, done, seen := make(chan bus.LocalRequest), make(chan int, 2), make(chan protocol.Time)
 	loop := r.loop(slow, writing)
 	loop.LocalRequests = errands
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &bookkeeper{clerk{mouth: protocol.Sender{Party: oslo}}}) }()
-	port.heard <- start("a")
+	go func() {
+		ended <- loop.Run(t.Context(), port, &selfRecordingMachine{persistingMachine{sender: protocol.Sender{Party: oslo}}})
+	}()
+	port.received <- start("a")
 	<-writing
-	port.heard <- start("b")
-	port.heard <- protocol.Message{Body: protocol.CallForBids{}}
+	port.received <- start("b")
+	port.received <- protocol.Message{Body: protocol.CallForBids{}}
 	count := func(err error) {
 		port.mu.Lock()
 		defer port.mu.Unlock()
 		if err != nil {
 			t.Error(err)
 		}
-		done <- len(port.said)
+		done <- len(port.sent)
 	}
 	errands <- bus.LocalRequest{Deliver: func(protocol.Time) protocol.Message { return start("c") }, Done: count}
 	go func() { errands <- bus.LocalRequest{Inspect: func(now protocol.Time) { seen <- now }, Done: count} }()
 	<-seen // the loop goes on
 	r.mu.Lock()
-	if len(port.said)+len(r.told)+r.heard+r.took+len(done) > 0 {
-		t.Errorf("before it was kept: %d sent, %d and %d shown, %d steps, %d errands done", len(port.said), len(r.told), r.heard, r.took, len(done))
+	if len(port.sent)+len(r.observed)+r.received+r.inputs+len(done) > 0 {
+		t.Errorf("before it was kept: %d sent, %d and %d shown, %d steps, %d errands done", len(port.sent), len(r.observed), r.received, r.inputs, len(done))
 	}
 	r.mu.Unlock()
 	close(slow)
 	if n := <-done; n != 4 {
-		t.Errorf("the errand was done when %d messages were sent; want all 4", n)
+		t.Errorf("the local request was done when %d messages were sent; want all 4", n)
 	}
 	<-done
-	close(port.heard)
+	close(port.received)
 	<-ended
-	if len(r.told) != 4 || r.heard != 4 || r.took < 4 || len(r.kept) != 6 {
-		t.Errorf("shown: %d said, %d heard, %d steps, %d facts", len(r.told), r.heard, r.took, len(r.kept))
+	if len(r.observed) != 4 || r.received != 4 || r.inputs < 4 || len(r.kept) != 6 {
+		t.Errorf("observed: %d sent, %d received, %d steps, %d events", len(r.observed), r.received, r.inputs, len(r.kept))
 	}
-	for i, m := range port.said {
-		if m.Seq != uint64(i+1) || r.told[i].Seq != m.Seq {
-			t.Errorf("message %d was sent as %d and shown as %d", i+1, m.Seq, r.told[i].Seq)
+	for i, m := range port.sent {
+		if m.Seq != uint64(i+1) || r.observed[i].Seq != m.Seq {
+			t.Errorf("message %d was sent as %d and shown as %d", i+1, m.Seq, r.observed[i].Seq)
 		}
 	}
 }
 
-// What an errand led to is not sent when it cannot be kept, and who waits is told.
-func TestAnErrandWhoseFactsAreNotKeptIsToldSo(t *testing.T) {
+// The outcome of a local request is not sent if it cannot be persisted, and Done gets an error.
+func TestLocalRequestGetsThePersistError(t *testing.T) {
 	full := errors.New("the disk is full")
 	port, errands, done := newMailbox(), make(chan bus.LocalRequest), make(chan error, 1)
 	loop := bus.Loop{LocalRequests: errands, Persist: func(context.Context, []protocol.Message) error { return full }}
 	ended := make(chan error, 1)
-	go func() { ended <- loop.Run(t.Context(), port, &clerk{mouth: protocol.Sender{Party: oslo}}) }()
+	go func() { ended <- loop.Run(t.Context(), port, &persistingMachine{sender: protocol.Sender{Party: oslo}}) }()
 	errands <- bus.LocalRequest{Deliver: func(protocol.Time) protocol.Message { return start("a") }, Done: func(err error) { done <- err }}
 	if err := <-ended; !errors.Is(err, full) {
 		t.Errorf("ended with %v", err)
 	}
-	if err := <-done; !errors.Is(err, bus.ErrClosed) || len(port.said) != 0 {
-		t.Errorf("the errand was told %v, and %d messages were sent", err, len(port.said))
+	if err := <-done; !errors.Is(err, bus.ErrClosed) || len(port.sent) != 0 {
+		t.Errorf("the local request got %v, and %d messages were sent", err, len(port.sent))
 	}
 }
 
-// A process that is killed while it writes, and begun anew in a higher life, repeats no
-// number: a listener who drops what it heard before drops nothing, and each binding
-// message that it hears is on the disk under its number.
-func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
+// A process that crashes while it writes, and restarts with a higher incarnation, repeats no
+// number: a receiver that drops duplicates drops nothing new, and each binding message is on disk
+// under its number.
+func TestCrashAtAnyWriteRepeatsNoNumber(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var ears protocol.Deduplicator
 		kept := make(map[uint64]protocol.JobID)
 		killed := errors.New("killed")
-		for life := range uint32(3) {
+		for history := range uint32(3) {
 			port, writes := newMailbox(), rapid.IntRange(0, 4).Draw(rt, "writes before it is killed")
 			loop := bus.Loop{NonBinding: unbound, Persist: func(_ context.Context, ms []protocol.Message) error {
 				if writes--; writes < 0 {
@@ -352,16 +356,16 @@ func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
 			}}
 			ended := make(chan error, 1)
 			go func() {
-				ended <- loop.Run(context.Background(), port, &bookkeeper{clerk{mouth: protocol.Sender{Party: oslo, Incarnation: life}}})
+				ended <- loop.Run(context.Background(), port, &selfRecordingMachine{persistingMachine{sender: protocol.Sender{Party: oslo, Incarnation: history}}})
 			}()
 			over := false
 			for i, call := range rapid.SliceOfN(rapid.Bool(), 1, 40).Draw(rt, "calls among jobs") {
 				m := protocol.Message{Body: protocol.CallForBids{}}
 				if !call {
-					m = start(fmt.Sprint(life, "-", i))
+					m = start(fmt.Sprint(history, "-", i))
 				}
 				select {
-				case port.heard <- m:
+				case port.received <- m:
 				case err := <-ended:
 					over = true
 					if !errors.Is(err, killed) {
@@ -373,12 +377,12 @@ func TestALifeThatEndsAtAnyWriteRepeatsNoNumber(t *testing.T) {
 				}
 			}
 			if !over {
-				close(port.heard)
+				close(port.received)
 				<-ended
 			}
-			for _, m := range port.said {
+			for _, m := range port.sent {
 				if !ears.AdmitOnce(m) {
-					rt.Fatalf("message %d of life %d would be taken for old", m.Seq, life)
+					rt.Fatalf("message %d of life %d would be taken for old", m.Seq, history)
 				}
 				if a, ok := m.Body.(protocol.Accept); ok && kept[m.Seq] != a.Job {
 					rt.Fatalf("the accept of %s was sent as message %d, under which %q is kept", a.Job, m.Seq, kept[m.Seq])

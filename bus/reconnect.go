@@ -10,55 +10,55 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// NewReconnectingConn returns a port that joins hub as who, and joins again whenever it
-// fails, until ctx ends or it is closed. What is said or heard meanwhile is
-// lost, so it is for a machine that says again what it needs an answer to. Log
-// hears of each failure; nil is silence.
-func NewReconnectingConn(ctx context.Context, hub Bus, who protocol.Party, log *slog.Logger) Conn {
+// NewReconnectingConn returns a connection that connects who to b, and reconnects whenever it fails,
+// until ctx ends or it is closed. What is sent in between is lost, so it is for machines that
+// retransmit whatever needs an answer. It logs each failure to log; nil: no log.
+func NewReconnectingConn(ctx context.Context, b Bus, who protocol.Party, log *slog.Logger) Conn {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, end := context.WithCancel(ctx)
-	l := &reconnectingConn{bus: hub, who: who, log: log, cancel: end, messages: make(chan protocol.Message), closed: make(chan struct{})}
+	l := &reconnectingConn{bus: b, who: who, log: log, cancel: end, messages: make(chan protocol.Message), closed: make(chan struct{})}
 	go l.reconnectUntilDone(ctx)
 	return l
 }
 
+// A reconnectingConn implements Conn over a sequence of connections.
 type reconnectingConn struct {
 	bus      Bus
 	who      protocol.Party
 	log      *slog.Logger
 	cancel   context.CancelFunc
 	messages chan protocol.Message
-	closed   chan struct{} // closed when the last port is
+	closed   chan struct{} // closed when the last connection is
 
 	mu   sync.Mutex
-	conn Conn // nil while there is none
+	conn Conn // nil while disconnected
 }
 
-// How long it takes to join again: at first, and at most, doubling in between. A
-// port that lasted for as long as that is, begins it anew. What keeps it from joining
-// is said once more after repeat.
+// The delay before a reconnect: at first, and at most, doubling in between. A connection that
+// lasted maxReconnectDelay resets it. The same failure is logged once per relogInterval.
 const (
 	minReconnectDelay = 50 * time.Millisecond
 	maxReconnectDelay = 5 * time.Second
 	relogInterval     = time.Minute
 )
 
+// reconnectUntilDone connects and forwards until ctx ends.
 func (l *reconnectingConn) reconnectUntilDone(ctx context.Context) {
 	defer close(l.closed)
 	defer close(l.messages)
-	wait, told, said := minReconnectDelay, "", time.Time{}
+	wait, logged, loggedAt := minReconnectDelay, "", time.Time{}
 	for ctx.Err() == nil {
-		port, err := l.bus.Connect(ctx, l.who)
+		conn, err := l.bus.Connect(ctx, l.who)
 		if err == nil {
 			l.log.Info("joined", "party", l.who)
-			told = ""
+			logged = ""
 			began := time.Now()
-			l.setConn(port)
-			l.forwardMessages(ctx, port)
+			l.setConn(conn)
+			l.forwardMessages(ctx, conn)
 			l.setConn(nil)
-			err = port.Close()
+			err = conn.Close()
 			if time.Since(began) >= maxReconnectDelay {
 				wait = minReconnectDelay
 			}
@@ -66,9 +66,9 @@ func (l *reconnectingConn) reconnectUntilDone(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if why := fmt.Sprint(err); why != told || time.Since(said) >= relogInterval {
+		if why := fmt.Sprint(err); why != logged || time.Since(loggedAt) >= relogInterval {
 			l.log.Warn("not joined; trying again", "party", l.who, "wait", wait.String(), "err", err)
-			told, said = why, time.Now()
+			logged, loggedAt = why, time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -78,14 +78,16 @@ func (l *reconnectingConn) reconnectUntilDone(ctx context.Context) {
 	}
 }
 
+// setConn sets the connection that Send uses; nil: there is none.
 func (l *reconnectingConn) setConn(p Conn) {
 	l.mu.Lock()
 	l.conn = p
 	l.mu.Unlock()
 }
 
-func (l *reconnectingConn) forwardMessages(ctx context.Context, port Conn) {
-	for m := range port.Messages() {
+// forwardMessages passes messages on until the connection or ctx ends.
+func (l *reconnectingConn) forwardMessages(ctx context.Context, conn Conn) {
+	for m := range conn.Messages() {
 		select {
 		case <-ctx.Done():
 			return
@@ -94,7 +96,7 @@ func (l *reconnectingConn) forwardMessages(ctx context.Context, port Conn) {
 	}
 }
 
-// Send implements Port. What cannot be sent now is lost.
+// Send implements Conn. What cannot be sent now is lost.
 func (l *reconnectingConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	if err := ValidateSend(l.who, ms); err != nil {
 		return err
@@ -103,30 +105,30 @@ func (l *reconnectingConn) Send(ctx context.Context, ms ...protocol.Message) err
 		return err
 	}
 	l.mu.Lock()
-	port := l.conn
+	conn := l.conn
 	l.mu.Unlock()
-	if port == nil {
+	if conn == nil {
 		return nil
 	}
-	if err := port.Send(ctx, ms...); err != nil && ctx.Err() == nil {
+	if err := conn.Send(ctx, ms...); err != nil && ctx.Err() == nil {
 		l.log.Warn("not sent", "party", l.who, "messages", len(ms), "err", err)
 	}
 	return ctx.Err()
 }
 
-// Messages implements Port.
+// Messages implements Conn.
 func (l *reconnectingConn) Messages() <-chan protocol.Message { return l.messages }
 
-// Close implements Port.
+// Close implements Conn.
 func (l *reconnectingConn) Close() error {
 	l.cancel()
 	<-l.closed
 	return nil
 }
 
-// NewSplitConn returns a port of one party at two hubs: what it says to its own site's
-// hands and feed goes to near, all else to far, and it hears both. So a site
-// that is cut off goes on. It ends when either does.
+// NewSplitConn returns a connection of one party to two buses: what it sends to its site's executor and
+// signal source goes to near, all else to far, and it receives from both. So a site that is cut
+// off from the coordinator keeps running. It ends when either connection does.
 func NewSplitConn(near, far Conn) Conn {
 	b := &splitConn{near: near, far: far, messages: make(chan protocol.Message), shut: make(chan struct{})}
 	b.done.Add(2)
@@ -140,6 +142,7 @@ func NewSplitConn(near, far Conn) Conn {
 	return b
 }
 
+// A splitConn implements Conn over two connections.
 type splitConn struct {
 	near, far Conn
 	messages  chan protocol.Message
@@ -148,6 +151,7 @@ type splitConn struct {
 	done      sync.WaitGroup
 }
 
+// forwardMessages passes messages on until p or the other connection ends.
 func (b *splitConn) forwardMessages(p Conn) {
 	defer b.done.Done()
 	defer b.stopForwarding()
@@ -168,17 +172,18 @@ func (b *splitConn) forwardMessages(p Conn) {
 	}
 }
 
+// stopForwarding ends both forwarders.
 func (b *splitConn) stopForwarding() { b.once.Do(func() { close(b.shut) }) }
 
-// Send implements Port.
+// Send implements Conn. It sends runs of messages for the same bus together.
 func (b *splitConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	for i := 0; i < len(ms); {
-		port := b.connFor(ms[i])
+		conn := b.connFor(ms[i])
 		j := i + 1
-		for j < len(ms) && b.connFor(ms[j]) == port {
+		for j < len(ms) && b.connFor(ms[j]) == conn {
 			j++
 		}
-		if err := port.Send(ctx, ms[i:j]...); err != nil {
+		if err := conn.Send(ctx, ms[i:j]...); err != nil {
 			return err
 		}
 		i = j
@@ -186,6 +191,7 @@ func (b *splitConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	return nil
 }
 
+// connFor returns the connection for a message.
 func (b *splitConn) connFor(m protocol.Message) Conn {
 	if m.To.IsPrivate() {
 		return b.near
@@ -193,10 +199,10 @@ func (b *splitConn) connFor(m protocol.Message) Conn {
 	return b.far
 }
 
-// Messages implements Port.
+// Messages implements Conn.
 func (b *splitConn) Messages() <-chan protocol.Message { return b.messages }
 
-// Close implements Port.
+// Close implements Conn.
 func (b *splitConn) Close() error {
 	b.stopForwarding()
 	near, far := b.near.Close(), b.far.Close()

@@ -34,7 +34,7 @@ func (m Message) OneJob() (JobID, bool) {
 	return "", false
 }
 
-// aboutOne is implemented by bodies that refer to one job by id.
+// aboutOne is implemented by bodies that refer to exactly one job by its id.
 type aboutOne interface{ referredJob() JobID }
 
 func (b Award) referredJob() JobID        { return b.Job }

@@ -32,7 +32,7 @@ func offer(jobs, options int) Message {
 		o.Grid.Price = append(o.Grid.Price, Microdollars(h))
 		o.Grid.Carbon = append(o.Grid.Carbon, Milligrams(h*1000))
 	}
-	return said(o)
+	return sent(o)
 }
 
 func call(jobs int) Message {
@@ -42,7 +42,7 @@ func call(jobs int) Message {
 		job.ID = JobID(fmt.Sprintf("philly-%06d", 1000+j))
 		c.Jobs = append(c.Jobs, job)
 	}
-	return said(c)
+	return sent(c)
 }
 
 func BenchmarkCodec(b *testing.B) {

@@ -12,20 +12,20 @@ type (
 		Task Task `msgpack:"tk,omitempty"`
 	}
 
-	// CallForBids opens a clearing round: all jobs in it are sold together.
+	// CallForBids opens a clearing round: all jobs in it are awarded together.
 	CallForBids struct {
 		Round        uint64        `msgpack:"n"`
-		Closes       Time          `msgpack:"cl"` // offers said later are not read
+		Closes       Time          `msgpack:"cl"` // bids that arrive later are ignored
 		Jobs         []Job         `msgpack:"j"`
-		Weights      Weights       `msgpack:"w" name:"terms"`             // what an option is judged by
-		ShadowPrices []ShadowPrice `msgpack:"sp,omitempty" name:"shadow"` // what room is worth, so that agents offer where it is cheap
-		// MaxBytes is the most that the encoded Offer may have, as EncodedSize counts; 0: MaxMessage.
+		Weights      Weights       `msgpack:"w" name:"terms"`             // of the objective that ranks options
+		ShadowPrices []ShadowPrice `msgpack:"sp,omitempty" name:"shadow"` // of capacity, so that agents bid where it is cheap
+		// MaxBytes is the largest encoded size of the Bids, as EncodedSize counts; 0: MaxMessage.
 		MaxBytes int `msgpack:"mb,omitempty"`
 
 		Planning Planning `msgpack:"pl,omitempty"` // the zero Planning means DefaultPlanning
 	}
 
-	// Bids answers a Call: one row for each of its jobs, and the state of the site.
+	// Bids answers a CallForBids: one row for each of its jobs, and the state of the site.
 	Bids struct {
 		Round    uint64            `msgpack:"n"`
 		Jobs     []JobBids         `msgpack:"j"`
@@ -33,7 +33,7 @@ type (
 		Grid     GridForecast      `msgpack:"g"`
 
 		// The GPUs that are idle now, in thousandths: all, and those that the jobs of
-		// recent Calls could not use (docs/fgd.md). For display: no decision uses them.
+		// recent calls could not use (docs/fgd.md). For display: no decision uses them.
 		Idle           Milli `msgpack:"id,omitempty"`
 		FragmentedGPUs Milli `msgpack:"ul,omitempty" name:"useless"`
 	}
@@ -57,7 +57,7 @@ type (
 	Defer struct {
 		Round uint64 `msgpack:"n"`
 		Job   JobID  `msgpack:"j"`
-		Until Time   `msgpack:"u"`            // the job is called again at this time or before
+		Until Time   `msgpack:"u"`            // the market calls the job at this time or before
 		Site  string `msgpack:"s,omitempty"`  // the site of the current plan
 		Start Time   `msgpack:"st,omitempty"` // the start of the current plan
 		Why   Reason `msgpack:"w"`
@@ -85,7 +85,7 @@ type (
 	}
 
 	// Confirm acknowledges a message about a job: its events are stored. See [Acknowledged],
-	// [AcceptConfirmed], [AwardVoid] and [JobClosed]. A site launches a job only after Stands.
+	// [AcceptConfirmed], [AwardVoid] and [JobClosed]. A site launches a job only after AcceptConfirmed.
 	Confirm struct {
 		Job   JobID  `msgpack:"j"`
 		Epoch uint64 `msgpack:"e,omitempty"` // 0 for a Submit
@@ -93,9 +93,9 @@ type (
 	}
 
 	// Cancel asks not to run a job, or to stop it: a submitter asks the coordinator,
-	// the coordinator the site, the site its executor. With Keep the job is paused:
-	// the executor saves a checkpoint and sends Exited with Left, or Started if it
-	// cannot.
+	// the coordinator the site, the site its executor. With Checkpoint the job is
+	// paused: the executor saves a checkpoint and sends Finished with Left, or Started
+	// if it cannot.
 	Cancel struct {
 		Job        JobID  `msgpack:"j"`
 		Epoch      uint64 `msgpack:"e,omitempty"` // 0 from a submitter
@@ -103,7 +103,7 @@ type (
 	}
 
 	// Launch makes the executor start a job now. A repetition with the same epoch asks
-	// for its status: Started if it runs, Exited if it has ended.
+	// for its status: Started if it runs, Finished if it has ended.
 	Launch struct {
 		Job     Job           `msgpack:"j"`
 		Epoch   uint64        `msgpack:"e"`
@@ -146,7 +146,7 @@ type (
 		Why   Reason         `msgpack:"w"`
 		Draw  []HourlyEnergy `msgpack:"dr,omitempty"` // of the time that it ran
 
-		Estimated bool `msgpack:"es,omitempty"` // see Exited
+		Estimated bool `msgpack:"es,omitempty"` // see Finished
 	}
 
 	// UsageReport is the usage report of an ended job: energy with the facility's overhead,
@@ -162,9 +162,9 @@ type (
 		Energy  Millijoules  `msgpack:"eg"`
 		Carbon  Milligrams   `msgpack:"co"`
 		Money   Microdollars `msgpack:"mo"`
-		Failed  string       `msgpack:"fl,omitempty"` // see Exited
+		Failed  string       `msgpack:"fl,omitempty"` // see Finished
 
-		Estimated bool `msgpack:"es,omitempty"` // see Exited
+		Estimated bool `msgpack:"es,omitempty"` // see Finished
 		// Left is the rest of a paused job's run time, at the reference clock.
 		Left time.Duration `msgpack:"lf,omitempty"`
 	}
@@ -188,20 +188,20 @@ type (
 	JobStatus struct {
 		Job    JobID  `msgpack:"j"`
 		Epoch  uint64 `msgpack:"e,omitempty"`
-		State  Code   `msgpack:"c"`            // Waiting; Stands, with Site; Closed, by Why or settled
+		State  Code   `msgpack:"c"`            // Waiting; AcceptConfirmed, with Site; JobClosed, by Why or settled
 		Site   string `msgpack:"s,omitempty"`  // that has it, or had it at its end
 		Model  string `msgpack:"md,omitempty"` // of its GPUs
 		Start  Time   `msgpack:"st"`           // planned, then measured
 		Bill   Usage  `msgpack:"b"`            // bid, with the planned finish; then measured
-		Failed string `msgpack:"fl,omitempty"` // see Exited
+		Failed string `msgpack:"fl,omitempty"` // see Finished
 		Why    Reason `msgpack:"w"`            // why it waits, was awarded, or was rejected
 	}
 )
 
 // Messages about options that cost nearly the same.
 type (
-	// JudgeRequest offers the judge some options of one job. Each may be awarded: it fits beside
-	// the round's other awards, and costs little more than the best. The judge can
+	// JudgeRequest offers the judge some options of one job. // the round's other awards	Each may be awarded: it fits next to
+	// the round's other awards	// the round's other awards, and costs little more than the best. The judge can
 	// choose no other option.
 	JudgeRequest struct {
 		Round   uint64           `msgpack:"n"`
@@ -295,9 +295,9 @@ type (
 	SiteUsage struct {
 		Hour  Time        `msgpack:"h"`
 		Total Millijoules `msgpack:"tt"` // without the facility's overhead
-		Idle  Usage       `msgpack:"id"` // of idle draw: see Bill
+		Idle  Usage       `msgpack:"id"` // of idle draw
 
-		Estimated bool `msgpack:"es,omitempty"` // see Reading
+		Estimated bool `msgpack:"es,omitempty"` // see IdleReading
 	}
 )
 

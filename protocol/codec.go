@@ -11,12 +11,12 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// MaxMessage is the most bytes that a message may take on the wire. A clearing
-// round of some thousand jobs stays below it.
+// MaxMessage is the largest encoded size of a message in bytes. A clearing round of several
+// thousand jobs stays below it.
 const MaxMessage = 8 << 20
 
-// A VersionError is a message, or a file of messages, of a version that this code does
-// not read. Buses count such a message as refused and go on.
+// A VersionError reports a message, or a file of messages, of a version that this code does not
+// read. Buses count such a message as refused and continue.
 type VersionError struct{ Version Version }
 
 func (e *VersionError) Error() string {
@@ -43,8 +43,8 @@ func CheckVersion(text string) error {
 	return nil
 }
 
-// An UnknownKindError is a message whose kind this code does not know: its
-// speaker is newer. Listeners count it and go on.
+// An UnknownKindError reports a message of a kind that this code does not know, because its sender
+// is newer. Receivers count it and continue.
 type UnknownKindError struct {
 	Kind    string
 	Version Version
@@ -52,10 +52,11 @@ type UnknownKindError struct {
 }
 
 func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("protocol: %s speaks version %d and says %q, which version %d does not know", e.From, e.Version, e.Kind, Current)
+	return fmt.Sprintf("protocol: %s sent kind %q in version %d; this program's version %d does not know it", e.From, e.Kind, e.Version, Current)
 }
 
-// bodyTypesByKind are the bodies by name, and teach msgpack our rows before any is used.
+// bodyTypesByKind maps kinds to bodies. Its initialization registers our row encoders with msgpack
+// before any message is encoded.
 var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Job]()
 	registerRow[ShadowPrice]()
@@ -91,7 +92,7 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	return byName
 }()
 
-// A messageCodec is what writing or reading one message takes; scribes are used again.
+// A messageCodec is the buffer, encoder and decoder of one message; both pools reuse them.
 type messageCodec struct {
 	wire
 	enc *msgpack.Encoder
@@ -112,11 +113,11 @@ var (
 	}}
 )
 
-// Encode returns m as it travels. The same message has the same bytes, always
-// and everywhere, and what Encode writes Decode reads.
+// Encode returns the encoding of m. The same message has the same bytes on every machine, and
+// Decode reads whatever Encode writes.
 func Encode(m Message) ([]byte, error) { return AppendEncode(nil, m) }
 
-// AppendEncode appends m, as it travels, to dst. On an error it returns dst.
+// AppendEncode appends the encoding of m to dst. On an error it returns dst unchanged.
 func AppendEncode(dst []byte, m Message) ([]byte, error) {
 	s := encoderPool.Get().(*messageCodec)
 	defer encoderPool.Put(s)
@@ -125,14 +126,14 @@ func AppendEncode(dst []byte, m Message) ([]byte, error) {
 	}
 	size := len(s.data)
 	if size > MaxMessage {
-		s.data = nil // not worth keeping
-		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: say it in several messages", m.KindName(), size, MaxMessage)
+		s.data = nil // too large to keep in the pool
+		return dst, fmt.Errorf("protocol: encode %s: %d bytes; the limit is %d: split it into several messages", m.KindName(), size, MaxMessage)
 	}
 	return append(slices.Grow(dst, size), s.data...), nil
 }
 
-// EncodedSize returns how many bytes m takes as it travels, also where that is over
-// MaxMessage. It takes as long as Encode.
+// EncodedSize returns the encoded size of m in bytes, even if it exceeds MaxMessage. It costs as
+// much as Encode.
 func EncodedSize(m Message) (int, error) {
 	s := encoderPool.Get().(*messageCodec)
 	defer encoderPool.Put(s)
@@ -141,7 +142,7 @@ func EncodedSize(m Message) (int, error) {
 	}
 	size := len(s.data)
 	if size > MaxMessage {
-		s.data = nil // not worth keeping
+		s.data = nil // too large to keep in the pool
 	}
 	return size, nil
 }
@@ -160,6 +161,7 @@ func (s *messageCodec) encodeMessage(m Message) error {
 	}
 	s.data, s.err = s.data[:0], nil
 	s.writeEnvelope(m)
+	// Row encoders need addressable values: see registerWalk.
 	addressable := reflect.New(body.Type()).Elem()
 	addressable.Set(body)
 	err := s.enc.EncodeValue(addressable)
@@ -172,7 +174,7 @@ func (s *messageCodec) encodeMessage(m Message) error {
 	return nil
 }
 
-// writeEnvelope writes all of m but its body.
+// writeEnvelope writes all of m except its body.
 func (w *wire) writeEnvelope(m Message) {
 	w.putCount(7, 0x80)
 	w.putText("v")
@@ -190,38 +192,38 @@ func (w *wire) writeEnvelope(m Message) {
 	w.putText("b")
 }
 
-// validateEnvelope returns what no envelope may look like.
+// validateEnvelope returns why an envelope is invalid, or nil.
 func (m Message) validateEnvelope() error {
 	switch {
 	case m.Version != Current:
 		return &VersionError{m.Version}
 	case m.From == "":
-		return errors.New("no speaker")
+		return errors.New("no sender (from)")
 	case m.Seq == 0:
-		return errors.New("seq 0; they count from 1, see Mouth.Say")
+		return errors.New("seq 0: sequence numbers start at 1, see Sender.NewMessage")
 	case len(m.From) > maxName || len(m.To) > maxName:
-		return fmt.Errorf("name of a party over %d bytes", maxName)
+		return fmt.Errorf("party name longer than %d bytes", maxName)
 	}
 	return nil
 }
 
-// Decode reads a message from untrusted bytes. It ignores fields that it does not
-// know. The error is a *VersionError if the message is of another version, and an
-// *UnknownKindError if its kind is not known. It never panics, and takes memory in proportion to data.
+// Decode reads a message from untrusted bytes. It ignores unknown fields. The error is a
+// *VersionError if the message has another version, and an *UnknownKindError if its kind is
+// unknown. Decode never panics, and its memory is proportional to len(data).
 func Decode(data []byte) (Message, error) {
 	if len(data) > MaxMessage {
 		return Message{}, fmt.Errorf("protocol: decode: %d bytes; the limit is %d", len(data), MaxMessage)
 	}
 	s := decoderPool.Get().(*messageCodec)
 	defer func() {
-		s.data = nil // the caller's
+		s.data = nil // it belongs to the caller
 		decoderPool.Put(s)
 	}()
 	s.wire = wire{data: data, names: s.names}
 	m, kind, body := s.readEnvelope()
 	end := s.at
 	if s.err == nil && end < len(data) {
-		s.recordError(end, fmt.Errorf("%d bytes too many", len(data)-end))
+		s.recordError(end, fmt.Errorf("%d extra bytes at the end", len(data)-end))
 	}
 	if s.err == nil {
 		s.err = m.validateEnvelope()
@@ -244,11 +246,11 @@ func Decode(data []byte) (Message, error) {
 	return m, nil
 }
 
-// readEnvelope reads m but for its body, and returns where that begins, or 0.
-// Every value, the body too, is well formed if s.err is nil.
+// readEnvelope reads all of m except its body, and returns the position of the body, or 0. If
+// s.err is nil all values, the body's too, are well formed.
 func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
 	if f, _ := s.peekHead(); f != formTable {
-		s.recordError(0, errors.New("not a message: want a table"))
+		s.recordError(0, errors.New("not a message: want a map"))
 	}
 	_, n := s.readHead()
 	seen := 0
@@ -271,7 +273,7 @@ func (s *messageCodec) readEnvelope() (m Message, kind string, body int) {
 		case "b":
 			body, bit = s.at, 64
 			if f, _ := s.peekHead(); f != formTable {
-				s.recordError(s.at, errors.New("body is not a table"))
+				s.recordError(s.at, errors.New("body is not a map"))
 			}
 			s.skipValue(1)
 		default:

@@ -223,11 +223,11 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 		{"a message without a body", "no body", Message{Version: Current, From: "a", Seq: 1}},
 		{"a body by pointer", "want a struct by value", Message{Version: Current, From: "a", Seq: 1, Body: &Started{}}},
 		{"a body that is a nil pointer", "want a struct by value", Message{Version: Current, From: "a", Seq: 1, Body: (*Started)(nil)}},
-		{"a message that nobody numbered", "seq 0", Message{Version: Current, From: "a", Body: Started{}}},
+		{"a message without a number", "seq 0", Message{Version: Current, From: "a", Body: Started{}}},
 		{"a message without a version", "version 0", Message{From: "a", Seq: 1, Body: Started{}}},
-		{"a message that nobody said", "no speaker", Message{Version: Current, Seq: 1, Body: Started{}}},
-		{"a listener with an endless name", "over 128 bytes", Message{Version: Current, From: "a", To: long, Seq: 1, Body: Started{}}},
-		{"a message over the limit", "say it in several", Message{Version: Current, From: "a", Seq: 1,
+		{"a message without a sender", "no sender", Message{Version: Current, Seq: 1, Body: Started{}}},
+		{"a listener with an endless name", "longer than 128 bytes", Message{Version: Current, From: "a", To: long, Seq: 1, Body: Started{}}},
+		{"a message over the limit", "split it into several", Message{Version: Current, From: "a", Seq: 1,
 			Body: Launch{Devices: make([]int, MaxMessage)}}},
 		{"an endless task", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1, Body: Submit{Task: Task(strings.Repeat("x", MaxText+1))}}},
 		{"an endless name in a job", "text of 65537 bytes", Message{Version: Current, From: "a", Seq: 1, Body: Submit{Job: Job{ID: JobID(strings.Repeat("x", MaxText+1))}}}},
@@ -246,7 +246,7 @@ func TestEncodeRefusesWhatDecodeWould(t *testing.T) {
 }
 
 func TestTheLongestTextIsHeard(t *testing.T) {
-	want := said(Submit{Job: Job{ID: "a"}, Task: Task(strings.Repeat("x", MaxText))})
+	want := sent(Submit{Job: Job{ID: "a"}, Task: Task(strings.Repeat("x", MaxText))})
 	if got, err := Decode(mustEncode(t, want)); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Decode(Encode(m)) = %v", err)
 	}
@@ -261,9 +261,9 @@ func TestHostileBytesAreErrors(t *testing.T) {
 	nested := strings.Repeat("\x91", 4<<20)
 	for _, tc := range []struct{ name, data, want string }{
 		{"nothing", "", "ends too early"},
-		{"a list", "\x90", "want a table"},
-		{"bytes after the end", string(good) + "\x00", "1 bytes too many"},
-		{"67 million elements in five bytes", "\xdd\x04\x00\x00\x00", "want a table"},
+		{"a list", "\x90", "want a map"},
+		{"bytes after the end", string(good) + "\x00", "1 extra bytes"},
+		{"67 million elements in five bytes", "\xdd\x04\x00\x00\x00", "want a map"},
 		{"67 million elements in a body", call + "\x81\xa1j\xdd\x04\x00\x00\x00", "ends too early"},
 		{"4 billion keys", "\xdf\xff\xff\xff\xff", "ends too early"},
 		{"4 GB of text", "\x81\xa1k\xdb\xff\xff\xff\xff", "ends too early"},
@@ -276,13 +276,13 @@ func TestHostileBytesAreErrors(t *testing.T) {
 		{"a byte that begins nothing", "\x81\xa1x\xc1", "0xc1 begins no value"},
 		{"a key twice", "\x82\xa1v\x02\xa1v\x02", `"v" comes twice`},
 		{"a key that is no text", "\x81\x01\x01", "want a key"},
-		{"a body that is a list", started + "\x92\x01\x02", "body is not a table"},
-		{"a body that is nothing", started + "\xc0", "body is not a table"},
+		{"a body that is a list", started + "\x92\x01\x02", "body is not a map"},
+		{"a body that is nothing", started + "\xc0", "body is not a map"},
 		{"no body", "\x86" + started[1:len(started)-2], "no body"},
 		{"a fraction where an integer goes", started + "\x81\xa1e\xcb\x7f\xf8\x00\x00\x00\x00\x00\x00", "decoding uint64"},
 		{"a fraction in a row", call + "\x81\xa1w\x91\xca\x00\x00\x00\x00", "want an integer"},
-		{"text in a list of jobs", call + "\x81\xa1j\x91\xa1x", "want a table"},
-		{"a speaker without a name", strings.Replace(started, "\xa1f\xa1a", "\xa1f\xa0", 1) + "\x80", "no speaker"},
+		{"text in a list of jobs", call + "\x81\xa1j\x91\xa1x", "want a map"},
+		{"a sender without a name", strings.Replace(started, "\xa1f\xa1a", "\xa1f\xa0", 1) + "\x80", "no sender"},
 		{"seq 0", strings.Replace(started, "\xa1s\x01", "\xa1s\x00", 1) + "\x80", "seq 0"},
 		{"version 0", strings.Replace(started, "\xa1v\x02", "\xa1v\x00", 1) + "\x80", "version 0"},
 		{"more than a message", strings.Repeat("\x00", MaxMessage+1), "the limit is"},
@@ -308,7 +308,7 @@ func TestHostileBytesAreErrors(t *testing.T) {
 }
 
 func TestAKindOfANewerSpeakerIsNamed(t *testing.T) {
-	data := bytes.Replace(mustEncode(t, said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7teleprt"), 1)
+	data := bytes.Replace(mustEncode(t, sent(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7teleprt"), 1)
 	_, err := Decode(data)
 	var unknown *UnknownKindError
 	if !errors.As(err, &unknown) || *unknown != (UnknownKindError{"teleprt", Current, "agent/oslo"}) {

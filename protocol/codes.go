@@ -13,7 +13,7 @@ const (
 	NoSignal     Code = "no-grid-signal"
 	NotCalled    Code = "not-asked"           // the market's rule calls another site for this job
 	Forbidden    Code = "policy"              // a rule of the operators' policy forbids it
-	BadPlanning  Code = "impossible-planning" // the Call's Planning is not valid
+	BadPlanning  Code = "impossible-planning" // the Planning of the CallForBids is not valid
 )
 
 // Reasons of awards, deferrals, rejections and declines.
@@ -65,10 +65,10 @@ const (
 
 // Codes of a Confirm.
 const (
-	Acknowledged    Code = "taken"  // acknowledges a Submit, or without a job a Hello: stop retransmitting
+	Acknowledged    Code = "taken"  // acknowledges a Submit, or without a job a RegisterSite: stop retransmitting
 	AcceptConfirmed Code = "stands" // acknowledges an Accept: the job is at this site only
 	AwardVoid       Code = "void"   // the award has expired: release the reservation
-	JobClosed       Code = "closed" // acknowledges a Done, or the Submit of a job that has ended
+	JobClosed       Code = "closed" // acknowledges a UsageReport, or the Submit of a job that has ended
 
-	UnknownSite Code = "unknown-site" // to an Offer: send a Hello first
+	UnknownSite Code = "unknown-site" // answers Bids: send a RegisterSite first
 )

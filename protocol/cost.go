@@ -5,7 +5,7 @@ package protocol
 import "time"
 
 // Weights convert all costs of an option into money. Each federation chooses them, and
-// every Call contains them, so that a site ranks its options as the market will.
+// every CallForBids contains them, so that a site ranks its options as the market will.
 type Weights struct {
 	_msgpack struct{}     `msgpack:",as_array"`
 	Carbon   Microdollars // per kilogram; 100,000 is 100 dollars per tonne
@@ -52,7 +52,7 @@ func (w Weights) CostOf(j Job, o BidOption, shadow Microdollars) CostBreakdown {
 // PriceOption prices option o of job j. It is the only function that computes the objective:
 // the ranking of a site, the comparison of the auction and the figures of documents
 // differ in their PricingBasis alone. Source: docs/method.md, section 1: objective =
-// money + carbon + awake + transfer + fragmentation + delay + lateness.
+// money + carbon + idle share of the node + transfer + fragmentation + delay + lateness.
 func (w Weights) PriceOption(j *Job, o *BidOption, by PricingBasis) CostBreakdown {
 	t := CostBreakdown{
 		Money:    scaleByTrust(o.Money, by.Trust),
@@ -108,5 +108,5 @@ func GPUHoursCost(g Milli, d time.Duration, rate Microdollars) Microdollars {
 	return Microdollars(mulDivTruncated(int64(rate), int64(g)*seconds, 3_600_000))
 }
 
-// mulDivTruncated returns a * b / per, truncated, without overflow of a * b.
+// mulDivTruncated returns a * b / per, truncated, even where a * b overflows.
 func mulDivTruncated(a, b, per int64) int64 { return a/per*b + a%per*b/per }

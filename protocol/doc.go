@@ -1,44 +1,48 @@
-// Package protocol defines the messages that the parties of the market exchange, with
-// their encoding. It has no other contents.
+// Package protocol defines the messages that the parties of the market exchange, their
+// fields with units, and their encoding. It imports no other package of the repository.
 //
-// A party is a coordinator, an agent, the executor of a site (party "hands"), a source
-// of grid signals ("feed"), a submitter, a judge, or the queue of a site's own
-// cluster. Parties share no memory: a party learns of another only by a [Message]. So
-// the log of all messages is the whole history of a run, which package history folds
-// into job status, pages and explanations, and which a replay repeats.
+// A party is the coordinator, a site's agent, a site's executor (party "hands/SITE"), a
+// site's source of grid signals ("feed/SITE"), the queue of a site's own cluster, a
+// submitter, the operator API ("desk"), or a judge. Parties share no memory: a party
+// learns of another only by a [Message]. So the log of all messages is the complete
+// history of a run, which package history folds into job status, timelines and
+// explanations, and which a replay reproduces.
 //
 // # A job, in messages
 //
-//	Submit   submitter   -> coordinator  run this job
-//	Call     coordinator -> every agent  opens a round: bid for these jobs
-//	Offer    agent       -> coordinator  bids: options for each job, or why there are none; free capacity
-//	Award    coordinator -> agent        the site won the job with this option
-//	Hold     coordinator -> submitter    deferred: when the job is called next, and why
-//	Refuse   coordinator -> submitter    rejected: no site can run it, and why
-//	Accept   agent       -> coordinator  the site has reserved the capacity
-//	Decline  agent       -> coordinator  the site cannot run it any more, and why
-//	Confirm  coordinator -> sender       acknowledges a Submit, Accept or Done as stored
-//	Launch   agent       -> executor     start it on this node and these GPUs, with this cap
-//	Started  executor    -> agent        it runs
-//	Exited   executor    -> agent        it finished, with the energy it drew
-//	Lost     executor    -> agent        interrupted by another cause than the job itself
-//	Preempted agent      -> coordinator  its run was stopped to make room for another
-//	Done     agent       -> coordinator  usage report: measured energy, carbon and money
-//	Settled  coordinator -> all          payment: measured against bid
-//	Standing coordinator -> queue        status of a job that the queue submitted
-//	Ask      coordinator -> judge        choose among options that cost nearly the same
-//	Answer   judge       -> coordinator  a choice for each order of the options, or why there is none
+// The second column is the kind as it is encoded; it never changes within a version.
+//
+//	Submit       submit    submitter   -> coordinator  run this job
+//	CallForBids  call      coordinator -> all agents   opens a round: bid for these jobs
+//	Bids         offer     agent       -> coordinator  options for each job, or why there are none; free capacity
+//	Award        award     coordinator -> agent        the site won the job with this option
+//	Defer        hold      coordinator -> submitter    not awarded yet: when the job is called next, and why
+//	Reject       refuse    coordinator -> submitter    no site can run it, and why
+//	Accept       accept    agent       -> coordinator  the site has reserved the capacity
+//	Decline      decline   agent       -> coordinator  the site cannot run it any more, and why
+//	Confirm      confirm   coordinator -> sender       a Submit, RegisterSite, Accept, Decline or UsageReport is durable
+//	Launch       launch    agent       -> executor     start it on this node and these GPUs, under this power cap
+//	Started      started   executor    -> agent        it runs
+//	Finished     exited    executor    -> agent        it ended, with the energy it used
+//	Interrupted  lost      executor    -> agent        it could not start, or was stopped by another cause than its own program
+//	Preempted    preempted agent       -> coordinator  its run was stopped to make room for another
+//	UsageReport  done      agent       -> coordinator  measured energy, carbon and money
+//	Settlement   settled   coordinator -> all          payment: measured usage against the bid
+//	JobStatus    standing  coordinator -> queue        status of a job that the queue submitted
+//	JudgeRequest ask       coordinator -> judge        choose among options that cost nearly the same
+//	JudgeAnswer  answer    judge       -> coordinator  a choice for each order of the options, or why there is none
 //
 // A message may be lost. A sender that needs an answer retransmits until it comes: a
-// Submit until a Confirm with Taken or another answer, an Accept until Stands or Void, a
-// Launch until Started, a Done until it is settled or Closed. Each of these is
-// idempotent.
+// Submit until a Confirm with Acknowledged or another answer, an Accept until
+// AcceptConfirmed or AwardVoid, a Launch until Started, a UsageReport until it is settled
+// or JobClosed. Each of these is idempotent.
 //
-// Messages without a job: Cancel, Drain and Policy (an operator's request), Hello (an
-// agent registers its site), Signal (a source publishes prices, carbon intensities or
-// PUE), Inventory (the executor reports nodes and running jobs), Meter (an agent reports
-// the energy of its site in an hour, idle draw included), Heard (a coordinator records
-// its inputs in order, for replay).
+// Messages that are not about one job: Cancel, Drain, DecommissionSite and Policy (an
+// operator's requests), RegisterSite (an agent registers its site), Signal (a source
+// publishes prices, carbon intensities or PUE), Inventory (the executor reports nodes and
+// running jobs), IdleReading and SiteUsage (the executor, then the agent, report the
+// energy of a site's hour). CompletedRun, InputLog and Snapshot are stored in logs and
+// never sent.
 //
 // # Units
 //

@@ -1,6 +1,7 @@
 package protocol
 
-// fieldCursor is a table that is counted, written or read; one walk serves all three.
+// A fieldCursor is the position in a map that is counted, written or read; one walk serves all
+// three.
 type fieldCursor struct {
 	w     *wire
 	phase int
@@ -20,6 +21,7 @@ const (
 	unlessZero = true
 )
 
+// walkTable writes or reads a map of the fields that walk visits.
 func (w *wire) walkTable(walk func(*fieldCursor)) {
 	f := &fieldCursor{w: w}
 	if w.writing {
@@ -29,7 +31,7 @@ func (w *wire) walkTable(walk func(*fieldCursor)) {
 		walk(f)
 		return
 	}
-	f.phase, f.n = phaseReading, w.expectForm(formTable, "a table")
+	f.phase, f.n = phaseReading, w.expectForm(formTable, "a map")
 	f.readNextKey()
 	// Fields are written in the order of the walk, so one walk reads them all. Other
 	// writers may use another order: repeat the walk as long as it finds fields, and
@@ -74,6 +76,7 @@ func (f *fieldCursor) finishField() {
 	f.readNextKey()
 }
 
+// walkIntField visits an integer field; omit leaves out a zero.
 func walkIntField[T ~int | ~int64](f *fieldCursor, key string, p *T, omit bool) {
 	if !f.beginField(key, omit && *p == 0) {
 		return
@@ -86,6 +89,7 @@ func walkIntField[T ~int | ~int64](f *fieldCursor, key string, p *T, omit bool) 
 	f.finishField()
 }
 
+// walkTextField visits a string field; omit leaves out "".
 func walkTextField[T ~string](f *fieldCursor, key string, p *T, omit bool) {
 	if !f.beginField(key, omit && *p == "") {
 		return
@@ -98,6 +102,7 @@ func walkTextField[T ~string](f *fieldCursor, key string, p *T, omit bool) {
 	f.finishField()
 }
 
+// walkFlagField visits a boolean field, which is written only if true.
 func walkFlagField(f *fieldCursor, key string, p *bool) {
 	if !f.beginField(key, !*p) {
 		return
@@ -110,6 +115,7 @@ func walkFlagField(f *fieldCursor, key string, p *bool) {
 	f.finishField()
 }
 
+// walkTextListField visits a list of strings, which is written only if not empty.
 func walkTextListField(f *fieldCursor, key string, p *[]string) {
 	if !f.beginField(key, len(*p) == 0) {
 		return

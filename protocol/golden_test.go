@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the sentences of testdata that ar
 
 const noon = Time(1_649_851_200_000) // 2022-04-13T12:00:00Z
 
-func said(body Body) Message {
+func sent(body Body) Message {
 	return Message{Version: Current, At: noon, From: AgentParty("oslo"), Seq: 7, To: Coordinator, Body: body}
 }
 
@@ -35,53 +35,53 @@ var (
 // sentences are the messages of testdata/v2, one of each kind. Once version 2 is
 // released, nothing here and no file there changes; new fields get new files.
 var sentences = []Message{
-	said(Submit{Job: aJob}),
-	said(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob, {ID: "small", CPU: 1000, Arrival: noon, Run: time.Minute, Deadline: noon}},
+	sent(Submit{Job: aJob}),
+	sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob, {ID: "small", CPU: 1000, Arrival: noon, Run: time.Minute, Deadline: noon}},
 		Weights:      Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
 		ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
-	said(Bids{Round: 9, Jobs: []JobBids{{Job: "philly-17", Options: []BidOption{anOption}}, {Job: "small", Why: Reason{Code: NoCapacity}}},
+	sent(Bids{Round: 9, Jobs: []JobBids{{Job: "philly-17", Options: []BidOption{anOption}}, {Job: "small", Why: Reason{Code: NoCapacity}}},
 		Capacity: []CapacityProfile{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Total: 8000}},
 		Grid:     GridForecast{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000_000}, PUE: []Milli{1120}}}),
-	said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof}),
-	said(Defer{Round: 9, Job: "philly-17", Until: noon.Add(time.Hour), Site: "lyon", Start: noon.Add(2 * time.Hour), Why: aReason}),
-	said(Reject{Job: "philly-17", Why: Reason{Code: Malformed, Note: "run: want 1s..720h at the reference clock"}}),
-	said(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)}),
-	said(Decline{Job: "philly-17", Epoch: 3, Why: Reason{Code: CapacityTaken}}),
-	said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
-	said(Started{Job: "philly-17", Epoch: 3}),
-	said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
-	said(CompletedRun{Job: Job{Tenant: "vision", Image: "train:7", GPUs: 1, Share: 500, CPU: 4000, Memory: 1024}, Lasted: 90 * time.Minute, Power: 190_000,
+	sent(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof}),
+	sent(Defer{Round: 9, Job: "philly-17", Until: noon.Add(time.Hour), Site: "lyon", Start: noon.Add(2 * time.Hour), Why: aReason}),
+	sent(Reject{Job: "philly-17", Why: Reason{Code: Malformed, Note: "run: want 1s..720h at the reference clock"}}),
+	sent(Accept{Job: "philly-17", Epoch: 3, Start: noon.Add(time.Hour)}),
+	sent(Decline{Job: "philly-17", Epoch: 3, Why: Reason{Code: CapacityTaken}}),
+	sent(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0, 7}, Model: "V100", Cap: 200_000, Run: time.Hour, Power: 190_000}),
+	sent(Started{Job: "philly-17", Epoch: 3}),
+	sent(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 600_000_000}, {Hour: noon.Add(time.Hour), Energy: 1}}}),
+	sent(CompletedRun{Job: Job{Tenant: "vision", Image: "train:7", GPUs: 1, Share: 500, CPU: 4000, Memory: 1024}, Lasted: 90 * time.Minute, Power: 190_000,
 		Use: Utilization{GPU: 870, GPUMemory: 14_000, CPU: 3200, Memory: 900, Received: 12, Sent: 3, Temperature: 71}}),
-	said(Interrupted{Job: "philly-17", Epoch: 3, Why: Reason{Code: Evicted, Note: "the node is drained"}, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}}),
-	said(Inventory{
+	sent(Interrupted{Job: "philly-17", Epoch: 3, Why: Reason{Code: Evicted, Note: "the node is drained"}, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}}),
+	sent(Inventory{
 		Nodes: []Node{{Name: "n4", Model: "V100", GPUs: 8, CPU: 96_000, Memory: 1 << 19, GPUMemory: 32768, Closed: "cordoned", OtherCPU: 500, OtherMem: 256, Others: []Milli{0, 1000}}},
 		Held:  []FoundRunning{{Launch: Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`}, Since: noon}},
 	}),
-	said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
+	sent(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: -17}),
-	said(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
-	said(JobStatus{Job: "oslo/9f86", Epoch: 3, State: AcceptConfirmed, Site: "lyon", Model: "V100", Start: noon.Add(time.Hour), Bill: aBill, Failed: "exit code 3", Why: Reason{Code: Cheapest}}),
-	said(RegisterSite{Site: "oslo", Pools: []Pool{{Model: "V100", Nodes: 4, GPUs: 32, CPU: 384_000, Memory: 1 << 20}}}),
-	said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}, {At: noon.Add(time.Hour), Value: -5}}}),
-	said(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),
-	said(Confirm{Job: "philly-17", Epoch: 3, Code: AcceptConfirmed}),
-	said(Cancel{Job: "philly-17", Epoch: 3}),
-	said(Drain{Site: "oslo", Over: true}),
-	said(Policy{Version: 2, By: "ada", Second: "ben", Sentence: "prefer oslo at night", Rules: []Rule{
+	sent(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Late: true}),
+	sent(JobStatus{Job: "oslo/9f86", Epoch: 3, State: AcceptConfirmed, Site: "lyon", Model: "V100", Start: noon.Add(time.Hour), Bill: aBill, Failed: "exit code 3", Why: Reason{Code: Cheapest}}),
+	sent(RegisterSite{Site: "oslo", Pools: []Pool{{Model: "V100", Nodes: 4, GPUs: 32, CPU: 384_000, Memory: 1 << 20}}}),
+	sent(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}, {At: noon.Add(time.Hour), Value: -5}}}),
+	sent(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000}),
+	sent(Confirm{Job: "philly-17", Epoch: 3, Code: AcceptConfirmed}),
+	sent(Cancel{Job: "philly-17", Epoch: 3}),
+	sent(Drain{Site: "oslo", Over: true}),
+	sent(Policy{Version: 2, By: "ada", Second: "ben", Sentence: "prefer oslo at night", Rules: []Rule{
 		{ID: "R-1", Kind: Prefer, Sites: []string{"oslo"}, Weekly: Night, Weight: 150, From: noon, To: noon.Add(time.Hour), Words: "oslo"},
 		{ID: "R-2", Kind: Forbid, Tenant: "vision", Homes: []string{"lyon"}, Sites: []string{"lyon"}, Outside: true},
 		{ID: "R-3", Kind: Cap, Sites: []string{"oslo"}, Most: 90_000, Carbon: 400_000}}}),
-	said(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
-	said(JudgeRequest{Round: 9, Job: "philly-17", Until: noon.Add(600 * time.Millisecond),
+	sent(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000, Energy: 4_000_000, Carbon: 1, Money: 2}}),
+	sent(JudgeRequest{Round: 9, Job: "philly-17", Until: noon.Add(600 * time.Millisecond),
 		Choices: []JudgeChoice{{Handle: "k1", Site: "oslo", Option: anOption, Cost: 18_300, Extra: 120, MayQueue: true}},
 		Notes:   []OperatorNotice{{ID: "N1", Site: "oslo", Text: "cooling is serviced tonight"}}}),
-	said(JudgeAnswer{Round: 9, Job: "philly-17", Picks: []JudgePick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
+	sent(JudgeAnswer{Round: 9, Job: "philly-17", Picks: []JudgePick{{Handle: "k1", Why: OperatorNote}, {Handle: "k1", Why: SpreadLoad}}, Model: "small-3",
 		Prompt: "9f86d081", Elapsed: 320 * time.Millisecond, Tokens: 512}),
-	said(InputLog{Incarnation: 2, Rules: `{"Lease":10}`, Restored: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}},
+	sent(InputLog{Incarnation: 2, Rules: `{"Lease":10}`, Restored: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}},
 		Steps: []Input{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
-	said(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
-	said(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
-	said(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
+	sent(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
+	sent(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
+	sent(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
 		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Received: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
 }
 
@@ -93,54 +93,54 @@ var newer = []struct {
 	kind string // unknown, if not ""
 }{
 	{"newer-field", func() []byte {
-		data := mustEncoded(said(Started{Job: "philly-17", Epoch: 3}))
+		data := mustEncoded(sent(Started{Job: "philly-17", Epoch: 3}))
 		data = bytes.Replace(data, []byte("\xa1b\x82"), []byte("\xa1b\x83\xa2zz\x92\x01\xcb\x3f\xf0\x00\x00\x00\x00\x00\x00"), 1)
 		return append([]byte("\x88\xa2tr\xa5trace"), data[1:]...)
-	}, said(Started{Job: "philly-17", Epoch: 3}), ""},
+	}, sent(Started{Job: "philly-17", Epoch: 3}), ""},
 	{"newer-column", func() []byte {
-		data := mustEncoded(said(Reject{Job: "philly-17", Why: Reason{Code: NoBids}}))
+		data := mustEncoded(sent(Reject{Job: "philly-17", Why: Reason{Code: NoBids}}))
 		return append(bytes.Replace(data, []byte("\x92\xa8no-offer"), []byte("\x93\xa8no-offer"), 1), 0xa2, 'd', 'e')
-	}, said(Reject{Job: "philly-17", Why: Reason{Code: NoBids}}), ""},
+	}, sent(Reject{Job: "philly-17", Why: Reason{Code: NoBids}}), ""},
 	{"newer-kind", func() []byte {
-		return bytes.Replace(mustEncoded(said(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7migrate"), 1)
+		return bytes.Replace(mustEncoded(sent(Started{Job: "a"})), []byte("\xa7started"), []byte("\xa7migrate"), 1)
 	}, Message{}, "migrate"},
 }
 
 // grown are sentences with fields that were added after their kind had a file.
 var grown = []struct {
 	file string
-	said Message
+	sent Message
 }{
-	{"call-planning", said(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob}, Planning: Planning{Slot: 5 * time.Minute, Horizon: 24 * time.Hour, MaxStartDelay: 10 * time.Minute, FirmLead: time.Hour}})},
-	{"submit-task", said(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
-	{"award-task", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
-	{"launch-task", said(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},
-	{"signal-guess", said(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}}, Guess: true})},
-	{"offer-off", said(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}},
+	{"call-planning", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob}, Planning: Planning{Slot: 5 * time.Minute, Horizon: 24 * time.Hour, MaxStartDelay: 10 * time.Minute, FirmLead: time.Hour}})},
+	{"submit-task", sent(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
+	{"award-task", sent(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
+	{"launch-task", sent(Launch{Job: aJob, Epoch: 3, Node: "n4", Devices: []int{0}, Run: time.Hour, Power: 190_000, Task: `{"kind":"Job"}`})},
+	{"signal-guess", sent(Signal{What: GridCarbon, Points: []Point{{At: noon, Value: 28_000_000}}, Guess: true})},
+	{"offer-off", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}},
 		Grid: GridForecast{From: noon, Price: []Microdollars{55_000, -1_000}, Carbon: []Milligrams{28_000, 30_000}, PUE: []Milli{1120},
 			PriceOff: []Microdollars{0, 4_000}, CarbonOff: []Milligrams{0, 700}}})},
-	{"offer-expect", said(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Options: []BidOption{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
-	{"offer-idle", said(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}}, Idle: 5500, FragmentedGPUs: 1250})},
-	{"submit-image", said(Submit{Job: Job{ID: "a", CPU: 1000, Arrival: noon, Deadline: noon.Add(time.Hour), Image: "train:7"}})},
-	{"exited-use", said(Finished{Job: "philly-17", Epoch: 3, Use: Utilization{GPU: 870, Temperature: 71}})},
-	{"exited-failed", said(Finished{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
-	{"done-failed", said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
-	{"policy-proved", said(Policy{Version: 3, By: "ada", Second: "ben", Sentence: "remove R-2", Proved: true})},
-	{"exited-estimated", said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
-	{"lost-estimated", said(Interrupted{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
-	{"done-estimated", said(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},
-	{"settled-estimated", said(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
-	{"reading-estimated", said(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
-	{"meter-estimated", said(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000}, Estimated: true})},
-	{"submit-pause", said(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Deferrable: true, Pause: 2 * time.Minute, State: 65536}})},
-	{"award-pause", said(Award{Round: 9, Job: "resumes", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: CheaperLater}, Proof: proof, Pause: noon.Add(3 * time.Hour)})},
-	{"award-firm", said(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, NotBeforeStart: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
-	{"cancel-keep", said(Cancel{Job: "resumes", Epoch: 3, Checkpoint: true})},
-	{"exited-left", said(Finished{Job: "resumes", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
-	{"exited-ended", said(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Ended: noon.Add(time.Minute)})},
-	{"done-left", said(UsageReport{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
-	{"settled-part", said(Settlement{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
-	{"brought-strays", said(Snapshot{Rounds: 9, Strays: []OrphanedRun{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},
+	{"offer-expect", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Options: []BidOption{anOption}, Expect: []Estimate{{Mean: time.Hour, P50: 20 * time.Minute, P90: 3 * time.Hour, Runs: 45}}}}})},
+	{"offer-idle", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "small", Why: Reason{Code: NoCapacity}}}, Idle: 5500, FragmentedGPUs: 1250})},
+	{"submit-image", sent(Submit{Job: Job{ID: "a", CPU: 1000, Arrival: noon, Deadline: noon.Add(time.Hour), Image: "train:7"}})},
+	{"exited-use", sent(Finished{Job: "philly-17", Epoch: 3, Use: Utilization{GPU: 870, Temperature: 71}})},
+	{"exited-failed", sent(Finished{Job: "philly-17", Epoch: 3, Failed: "exit code 1"})},
+	{"done-failed", sent(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Failed: "exit code 1"})},
+	{"policy-proved", sent(Policy{Version: 3, By: "ada", Second: "ben", Sentence: "remove R-2", Proved: true})},
+	{"exited-estimated", sent(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
+	{"lost-estimated", sent(Interrupted{Job: "philly-17", Epoch: 3, Why: aReason, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Estimated: true})},
+	{"done-estimated", sent(UsageReport{Job: "philly-17", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n4", Devices: []int{0}, Estimated: true})},
+	{"settled-estimated", sent(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
+	{"reading-estimated", sent(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
+	{"meter-estimated", sent(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000}, Estimated: true})},
+	{"submit-pause", sent(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Deferrable: true, Pause: 2 * time.Minute, State: 65536}})},
+	{"award-pause", sent(Award{Round: 9, Job: "resumes", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: CheaperLater}, Proof: proof, Pause: noon.Add(3 * time.Hour)})},
+	{"award-firm", sent(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, NotBeforeStart: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
+	{"cancel-keep", sent(Cancel{Job: "resumes", Epoch: 3, Checkpoint: true})},
+	{"exited-left", sent(Finished{Job: "resumes", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
+	{"exited-ended", sent(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Ended: noon.Add(time.Minute)})},
+	{"done-left", sent(UsageReport{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
+	{"settled-part", sent(Settlement{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
+	{"brought-strays", sent(Snapshot{Rounds: 9, Strays: []OrphanedRun{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},
 }
 
 func mustEncoded(m Message) []byte {
@@ -188,9 +188,9 @@ func TestGoldenSentencesAreUnderstoodForEver(t *testing.T) {
 func TestGoldenFieldsThatWereAddedAreUnderstoodForEver(t *testing.T) {
 	for _, g := range grown {
 		t.Run(g.file, func(t *testing.T) {
-			got, err := Decode(golden(t, g.file, func() []byte { return mustEncoded(g.said) }))
-			if err != nil || !reflect.DeepEqual(got, g.said) {
-				t.Errorf("Decode = %v\n got %+v\nwant %+v", err, got, g.said)
+			got, err := Decode(golden(t, g.file, func() []byte { return mustEncoded(g.sent) }))
+			if err != nil || !reflect.DeepEqual(got, g.sent) {
+				t.Errorf("Decode = %v\n got %+v\nwant %+v", err, got, g.sent)
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestGoldenMessagesOfOtherVersionsAreRefused(t *testing.T) {
 		{1, "older than 2, the only one that this program reads: update the program that sends it"},
 		{3, "newer than 2, the only one that this program reads: update this program"},
 	} {
-		data := bytes.Replace(mustEncoded(said(Started{Job: "a"})), []byte("\xa1v\x02"), []byte{0xa1, 'v', byte(tc.version)}, 1)
+		data := bytes.Replace(mustEncoded(sent(Started{Job: "a"})), []byte("\xa1v\x02"), []byte{0xa1, 'v', byte(tc.version)}, 1)
 		if _, err := Decode(data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("Decode of version %d = %v; want %q", tc.version, err, tc.want)
 		}
@@ -252,7 +252,7 @@ func TestJSONIsForPeople(t *testing.T) {
 	if err != nil || string(text) != want {
 		t.Errorf("JSON = %v\n got %s\nwant %s", err, text, want)
 	}
-	text, _ = MessageJSON(said(Reject{Job: "a", Why: aReason}))
+	text, _ = MessageJSON(sent(Reject{Job: "a", Why: aReason}))
 	if want := `"body":{"job":"a","why":{"code":"cheaper-later","note":"wind at night"}}}`; !strings.HasSuffix(string(text), want) {
 		t.Errorf("JSON = %s; want it to end in %s", text, want)
 	}

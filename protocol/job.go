@@ -39,8 +39,8 @@ type Job struct {
 	State MiB           `msgpack:"sz,omitempty"` // size of the checkpoint
 }
 
-// RemainderAfterPause returns the rest of a job that was paused at a site with left of its run time to
-// go: a job whose input, and checkpoint, are at that site.
+// RemainderAfterPause returns the rest of a job that was paused at a site with left of its run
+// time to go: a job whose input and checkpoint are at that site.
 func (j Job) RemainderAfterPause(site string, left time.Duration) Job {
 	j.Run, j.Home, j.Input = left+j.Pause, site, j.Input+j.State
 	return j
@@ -93,6 +93,7 @@ func (j Job) InvalidReason() string {
 	return ""
 }
 
+// nameTooLong reports whether a name exceeds maxName bytes.
 func nameTooLong(name string) bool { return len(name) > maxName }
 
 // MaxWireSize returns an upper bound of the encoded size of j in bytes.

@@ -56,6 +56,7 @@ func EscapeUnprintable(text []byte) []byte {
 	return out
 }
 
+// appendJSON appends a value in the form that MessageJSON describes.
 func appendJSON(out []byte, v reflect.Value) []byte {
 	switch x := v.Interface().(type) {
 	case Time:
@@ -91,6 +92,8 @@ func printedKey(f reflect.StructField) string {
 	return cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name))
 }
 
+// appendFields appends the fields of a struct as a JSON object, without zero fields tagged
+// omitempty.
 func appendFields(out []byte, v reflect.Value) []byte {
 	out = append(out, '{')
 	first := true

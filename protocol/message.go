@@ -2,48 +2,48 @@ package protocol
 
 import "strings"
 
-// A Version counts the changes of the protocol that a reader of the version before
-// would misunderstand. Every message carries the version of its sender. Within a
-// version fields, columns and kinds are only added, and a reader that lacks them
-// behaves as before; any other change raises [Current] (decision 0250).
+// A Version counts the changes of the protocol that a reader of the version before would
+// misunderstand. Every message carries the version of its sender. Within a version fields, columns
+// and kinds are only added, and a reader that lacks them behaves as before; any other change
+// raises [Current] (decision 0250).
 //
 //   - 1 (2026-11-20): first version
-//   - 2 (2026-11-23): a Call carries the Planning that bids are meant by, and the most
-//     bytes of an answer. A site of version 1 would bid by its built-in slot and
-//     horizon whatever the call says, and its bus would thin its bids unseen.
+//   - 2 (2026-11-23): a CallForBids carries the Planning in which bids are meant, and the largest
+//     size of an answer. A site of version 1 would bid by its built-in slot and horizon whatever
+//     the call contains, and its bus would drop options from its bids silently.
 type Version int
 
 // Current is the version that this code sends, and the only one that it reads.
 const Current Version = 2
 
-// A Party names one speaker: "coordinator", "submitter", "agent/oslo",
-// "hands/oslo", "feed/oslo", "queue/oslo". The empty Party is everyone.
+// A Party identifies a sender or receiver: "coordinator", "submitter", "agent/oslo", "hands/oslo",
+// "feed/oslo", "queue/oslo". An empty To means all parties.
 type Party string
 
 // Parties that a federation has one of.
 const (
 	Coordinator    Party = "coordinator"
 	Submitter      Party = "submitter"
-	Judge          Party = "judge" // asks a model; whom it listens to is the market's affair
-	SnapshotSource Party = "books" // what is left of facts that nobody needs any more; on no bus
-	InputRecorder  Party = "clerk" // writes down what a coordinator takes in; on no bus
-	OperatorAPI    Party = "desk"  // where people ask a coordinator for something; it may cancel any job
+	Judge          Party = "judge" // asks a language model (coordinator/advisor)
+	SnapshotSource Party = "books" // sender of a log's Snapshot entries; never on a bus
+	InputRecorder  Party = "clerk" // sender of a log's InputLog entries; never on a bus
+	OperatorAPI    Party = "desk"  // coordinator/api, for operators; it may cancel any job
 )
 
-// AgentParty names the agent of a site.
+// AgentParty returns the party of a site's agent.
 func AgentParty(site string) Party { return Party("agent/" + site) }
 
-// ExecutorParty names what acts for a site's agent in its cluster.
+// ExecutorParty returns the party of a site's executor, which runs jobs on its cluster.
 func ExecutorParty(site string) Party { return Party("hands/" + site) }
 
-// QueueParty names what takes in jobs from a site's own cluster. What it submits bears
-// the site's name: ids and tenants are "SITE/...".
+// QueueParty returns the party that submits jobs of a site's own cluster. Ids and tenants of its
+// jobs begin with "SITE/".
 func QueueParty(site string) Party { return Party("queue/" + site) }
 
-// SignalParty names what tells a site's agent the state of its grid.
+// SignalParty returns the party of a site's grid signal source.
 func SignalParty(site string) Party { return Party("feed/" + site) }
 
-// SiteName returns the site that p speaks for: "oslo" of "agent/oslo", or "".
+// SiteName returns the site of p: "oslo" for "agent/oslo"; "" if p has none.
 func (p Party) SiteName() string {
 	for i := range len(p) {
 		if p[i] == '/' {
@@ -53,77 +53,77 @@ func (p Party) SiteName() string {
 	return ""
 }
 
-// ShouldReceive reports whether p is to hear m: what is said to it, and what others say
-// to everyone. Hands and feeds belong to their site alone, and the judge speaks
-// to a stranger; they hear only what is said to them.
+// ShouldReceive reports whether p receives m: messages to it, and broadcasts of others. Private
+// parties receive no broadcasts.
 func (p Party) ShouldReceive(m Message) bool {
 	return m.To == p || m.To == "" && m.From != p && !p.IsPrivate()
 }
 
-// IsPrivate reports whether p hears nothing that is said to everyone: it belongs to
-// one site, or is the judge.
+// IsPrivate reports whether p receives no broadcasts. Executors and signal sources belong to one
+// site, and the judge's model is a third party: none of them may see the market's traffic.
 func (p Party) IsPrivate() bool {
 	return p == Judge || strings.HasPrefix(string(p), "hands/") || strings.HasPrefix(string(p), "feed/")
 }
 
-// A Message is one sentence, said once. Two messages with the same From and
-// Seq are the same message.
+// A Message is one message of a party. Two messages with the same From and Seq are the same
+// message.
 type Message struct {
 	Version Version
-	At      Time // when From said it, by From's clock
+	At      Time // when From sent it, by From's clock
 	From    Party
 	Seq     uint64 // counts From's messages, from 1 in its first incarnation: see Sender
 	To      Party
 	Body    Body
 }
 
-// KindName names what m says, as it travels: "offer".
+// KindName returns the kind of m as it is encoded, such as "offer" for Bids.
 func (m Message) KindName() string { return m.Body.messageKind() }
 
-// A Body is what a message says. The set is closed.
+// A Body is the content of a message. The set of types is closed.
 type Body interface{ messageKind() string }
 
-// A Sender speaks for one party, numbering what it says.
+// A Sender numbers the messages of one party.
 type Sender struct {
 	Party Party
-	// Incarnation counts how often the party was begun anew, from 0, or says when it was:
-	// see NextIncarnation. What it says in a later life has higher numbers than all it
-	// said before, so that listeners neither take it for old nor heed what an
-	// earlier life still says.
+	// Incarnation counts the party's restarts from 0, or is the time of the last one: see
+	// NextIncarnation. Messages of a later incarnation have higher numbers than all of earlier
+	// ones, so receivers neither take them for duplicates nor accept what a former process still
+	// sends.
 	Incarnation uint32
 	seq         uint64
 }
 
 const (
-	// messagesPerIncarnation is how many messages a party may say in one life that is counted.
+	// messagesPerIncarnation is how many messages a party may send in a counted incarnation.
 	messagesPerIncarnation = 1 << 40
-	// A life from dated on is the second of Unix time in which it began.
+	// An incarnation from firstDatedIncarnation on is the second of Unix time in which it began
+	// (decision 0034).
 	firstDatedIncarnation = 1 << 24
-	// messagesPerSecond is how many messages a party may say in each second of such a life. So
-	// its numbers are above those of 1,600 lives that were counted, and within what
-	// JSON's readers hold exactly.
+	// messagesPerSecond is how many messages a party may send per second of a dated incarnation.
+	// With it the numbers lie above those of 1,600 counted incarnations, and below 2^53, which
+	// JSON readers hold exactly.
 	messagesPerSecond = 1 << 20
 )
 
-// IncarnationOf returns in which life a message of a number was said, and its count there,
-// for a party whose lives are counted.
-func IncarnationOf(seq uint64) (life, n uint64) {
+// IncarnationOf returns the incarnation and the count within it of a sequence number, for a party
+// with counted incarnations.
+func IncarnationOf(seq uint64) (incarnation, n uint64) {
 	return seq / messagesPerIncarnation, seq % messagesPerIncarnation
 }
 
-// SequenceNumber returns the number of the nth message of a life.
-func SequenceNumber(life, n uint64) uint64 {
-	if life >= firstDatedIncarnation {
-		return life*messagesPerSecond + n
+// SequenceNumber returns the number of the nth message of an incarnation.
+func SequenceNumber(incarnation, n uint64) uint64 {
+	if incarnation >= firstDatedIncarnation {
+		return incarnation*messagesPerSecond + n
 	}
-	return life*messagesPerIncarnation + n
+	return incarnation*messagesPerIncarnation + n
 }
 
-// NextIncarnation returns the life of a party that begins now, where the last that it
-// knows of is 0 for none. It is the second of now, so that it is above all lives
-// before it, also if what told of them was lost; where the clock is behind, it is
-// one after the last. If that began long after now, nobody knows how long it was,
-// and so how much it said: there is room for that between them.
+// NextIncarnation returns the incarnation of a party that starts now; last is its latest known
+// one, 0 for none. It is the second of now, which is above all earlier ones even if their record
+// was lost. If the clock is behind, it is one after last. If last lies far ahead of now, how long
+// that incarnation ran, and so how many messages it sent, is unknown: incarnationMarginSeconds
+// leave numbers for them.
 func NextIncarnation(last uint32, now Time) uint32 {
 	s := uint64(now / 1000)
 	switch {
@@ -135,23 +135,24 @@ func NextIncarnation(last uint32, now Time) uint32 {
 	return last + 1
 }
 
-// incarnationMarginSeconds is how many seconds have numbers for all that a party says: 60 million messages.
+// incarnationMarginSeconds is how many seconds' numbers are left for an incarnation of unknown
+// length: 60 million messages.
 const incarnationMarginSeconds = 60
 
-// NewMessage returns body as a message from m to another party, at now.
+// NewMessage returns a message with the sender's next sequence number.
 func (m *Sender) NewMessage(now Time, to Party, body Body) Message {
 	m.seq = max(m.seq, SequenceNumber(uint64(m.Incarnation), 0)) + 1
 	return Message{Version: Current, At: now, From: m.Party, Seq: m.seq, To: to, Body: body}
 }
 
-// Deduplicator drop what a party has heard before. Invariant: a sender's messages
-// arrive in the order of their Seq, perhaps twice, so the highest is enough.
+// A Deduplicator drops messages that a party has received before. Invariant: a sender's messages
+// arrive in the order of their Seq, perhaps twice, so the highest one suffices.
 type Deduplicator struct{ highest map[Party]uint64 }
 
-// ForgetSender has whatever a party says next be new.
+// ForgetSender makes the next message of a sender new, whatever its number.
 func (e *Deduplicator) ForgetSender(who Party) { delete(e.highest, who) }
 
-// AdmitOnce reports whether m has not been heard before, and remembers it.
+// AdmitOnce reports whether m is new, and remembers it.
 func (e *Deduplicator) AdmitOnce(m Message) bool {
 	if m.Seq <= e.highest[m.From] {
 		return false

@@ -13,7 +13,7 @@ func TestTheNextLifeIsAboveAllThatWereBefore(t *testing.T) {
 		last uint32
 		now  Time
 		want uint32
-		said uint64 // in the last life
+		sent uint64 // in the last life
 	}{
 		{"the first is when it begins", 0, now, second, 0},
 		{"one of a day before", second - 86_400, now, second, 50_000_000},
@@ -26,7 +26,7 @@ func TestTheNextLifeIsAboveAllThatWereBefore(t *testing.T) {
 		{"a clock that is far ahead", second, 1 << 50, second + 1, 1_000_000},
 	} {
 		got := NextIncarnation(tc.last, tc.now)
-		if got != tc.want || SequenceNumber(uint64(got), 0) <= SequenceNumber(uint64(tc.last), tc.said) {
+		if got != tc.want || SequenceNumber(uint64(got), 0) <= SequenceNumber(uint64(tc.last), tc.sent) {
 			t.Errorf("%s: NextLife(%d, %d) = %d; want %d", tc.name, tc.last, tc.now, got, tc.want)
 		}
 	}

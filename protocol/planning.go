@@ -6,7 +6,7 @@ import (
 )
 
 // Planning sets the grid, the horizon and the tolerances of a federation's plan. Every
-// Call contains it, so that sites and market compute with the same values and a
+// CallForBids contains it, so that sites and market compute with the same values and a
 // site's bid means what the market takes it to mean.
 type Planning struct {
 	// Slot is the length of a time slot. Sites report capacity by slot and offer later
@@ -48,14 +48,14 @@ const (
 	defaultFirmLead = 2 * time.Hour
 )
 
-// DefaultPlanning returns the values used where a market or a Call has none: slots of
+// DefaultPlanning returns the values used where a market or a CallForBids has none: slots of
 // 15 minutes, a horizon of 72 hours, starts up to 15 minutes late, and firm reservations
 // from 2 hours before the deadline on.
 func DefaultPlanning() Planning {
 	return Planning{Slot: defaultSlot, Horizon: defaultHorizon, MaxStartDelay: defaultMaxStartDelay, FirmLead: defaultFirmLead}
 }
 
-// OrDefault returns p, or DefaultPlanning if p is zero: a Call of a coordinator older
+// OrDefault returns p, or DefaultPlanning if p is zero: a CallForBids of a coordinator older
 // than the field means the values that were built in then.
 func (p Planning) OrDefault() Planning {
 	if p == (Planning{}) {

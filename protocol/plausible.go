@@ -15,15 +15,16 @@ func (b Usage) isWithinBounds() bool {
 	return withinBounds(b.IT, MaxEnergy) && withinBounds(b.Energy, MaxEnergy) && withinBounds(b.Carbon, MaxCarbon) && withinBounds(b.Money, MaxMoney)
 }
 
-// IsMeterReading reports whether m is a reading of a site's hour. A Meter with a bill and without a
-// total instead reports the energy of a lost run.
+// IsMeterReading reports whether m is a reading of a site's hour. Usage
+// without a total instead reports the energy of an interrupted run.
 func (m SiteUsage) IsMeterReading() bool { return m.Total != 0 || m.Idle == (Usage{}) }
 
+// withinBounds reports whether |v| <= most.
 func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 
 // IsPlausible reports whether the sender of m may send such a message and its values are
 // possible: see the package comment. Any party can send anything to a coordinator, which
-// ignores most of it; code that displays messages must check Proper first.
+// ignores most of it; code that displays messages must check IsPlausible first.
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {

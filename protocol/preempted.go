@@ -2,13 +2,13 @@ package protocol
 
 import "time"
 
-// Preempted reports that a site took a run down to make room, and that nothing of the
-// run holds devices any more. The job is on sale from then on.
+// Preempted reports that a site stopped a run to make room, and that nothing of the run uses
+// devices any more. The market requeues the job.
 type Preempted struct {
 	Job   JobID         `msgpack:"j"`
 	Epoch uint64        `msgpack:"e"`
-	For   JobID         `msgpack:"f,omitempty"` // the job that the room is for; "": Owner took the devices back
-	Owner string        `msgpack:"o,omitempty"` // who took them back, where For is empty
+	For   JobID         `msgpack:"f,omitempty"` // the job that needs the devices; "": Owner reclaimed them
+	Owner string        `msgpack:"o,omitempty"` // who reclaimed them, if For is ""
 	Why   Reason        `msgpack:"w"`
 	Lost  time.Duration `msgpack:"ls,omitempty"` // work done since the last checkpoint, at the reference clock
 }

@@ -25,7 +25,7 @@ type (
 		Expect   []Estimate // one, for a job without a run time
 	}
 
-	// An BidOption is one way to run a job. Energy, carbon and money are what the site uses
+	// A BidOption is one way to run a job. Energy, carbon and money are what the site uses
 	// more because of the job, with the facility's overhead, by current forecasts.
 	BidOption struct {
 		_msgpack           struct{} `msgpack:",as_array"`
@@ -53,7 +53,7 @@ type (
 		ForDeferrable []Milli `name:"open"` // the part of Free for deferrable jobs; empty: all
 	}
 
-	// An GridForecast is a site's view of its grid: the current hour, then forecasts.
+	// A GridForecast is a site's view of its grid: the current hour, then forecasts.
 	GridForecast struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		From     Time     // start of this hour
@@ -99,7 +99,7 @@ type (
 		Value    int64 // unit: see Quantity
 	}
 
-	// A HourlyEnergy is the energy drawn in one hour of a run.
+	// An HourlyEnergy is the energy drawn in one hour of a run.
 	HourlyEnergy struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		Hour     Time
@@ -136,7 +136,7 @@ type (
 		MayQueue bool         `name:"queue"` // it would wait at the site
 	}
 
-	// A OperatorNotice is an operator's note on a site.
+	// An OperatorNotice is an operator's note on a site.
 	OperatorNotice struct {
 		_msgpack struct{} `msgpack:",as_array"`
 		ID       string

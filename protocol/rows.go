@@ -10,17 +10,18 @@ import (
 
 // Rows and jobs are encoded by walks of our own. Rows need that: msgpack refuses a row of
 // another length than its struct, and our rows may grow. For jobs it is faster:
-// reflection takes several times as long, and jobs are most of a Call.
+// reflection takes several times as long, and jobs are most of a CallForBids.
 //
 // One walk serves both directions. Invariant, held by a test: a walk writes the same
 // bytes as msgpack would by the struct tags.
 
-// rowCursor are the remaining columns of a row.
+// A rowCursor is the position in a row that is written or read.
 type rowCursor struct {
 	w    *wire
-	left int // columns that were not read yet
+	left int // columns not read yet
 }
 
+// beginRow begins a row of width columns, or reads the width of one.
 func (w *wire) beginRow(width int) rowCursor {
 	if w.writing {
 		w.putCount(width, 0x90)
@@ -45,6 +46,7 @@ func (c *rowCursor) skipNewerColumns() {
 	}
 }
 
+// walkInt visits an integer column.
 func walkInt[T ~int | ~int64](c *rowCursor, p *T) {
 	if c.w.writing {
 		c.w.putInt(int64(*p))
@@ -53,6 +55,7 @@ func walkInt[T ~int | ~int64](c *rowCursor, p *T) {
 	}
 }
 
+// walkCount visits an unsigned column.
 func walkCount(c *rowCursor, p *uint64) {
 	if c.w.writing {
 		c.w.putUint(*p)
@@ -61,6 +64,7 @@ func walkCount(c *rowCursor, p *uint64) {
 	}
 }
 
+// walkName visits a string column.
 func walkName[T ~string](c *rowCursor, p *T) {
 	if c.w.writing {
 		c.w.putText(string(*p))
@@ -69,6 +73,7 @@ func walkName[T ~string](c *rowCursor, p *T) {
 	}
 }
 
+// walkBool visits a boolean column.
 func walkBool(c *rowCursor, p *bool) {
 	if c.w.writing {
 		c.w.putBool(*p)
@@ -77,12 +82,13 @@ func walkBool(c *rowCursor, p *bool) {
 	}
 }
 
-// A rowWalker is a pointer to a row.
+// A rowWalker is a pointer to a row type with a walk.
 type rowWalker[T any] interface {
 	*T
 	walkWire(*wire)
 }
 
+// walkRows visits a column that is a list of rows.
 func walkRows[T any, P rowWalker[T]](c *rowCursor, p *[]T) {
 	if c.w.writing || c.hasMoreColumns() {
 		walkRowList[T, P](c.w, p)
@@ -101,6 +107,7 @@ func walkRowList[T any, P rowWalker[T]](w *wire, p *[]T) {
 	}
 }
 
+// walkInts visits a column that is a list of integers.
 func walkInts[T ~int64](c *rowCursor, p *[]T) {
 	switch {
 	case c.w.writing:
@@ -131,13 +138,15 @@ func registerRow[T any, P rowWalker[T]]() {
 	registerWalk(walkRowList[T, P])
 }
 
+// registerWalk registers a walk with msgpack. It works only within Encode and Decode, whose buffer
+// is a wire.
 func registerWalk[T any](walk func(*wire, *T)) {
 	var zero T
 	msgpack.Register(zero,
 		func(e *msgpack.Encoder, v reflect.Value) error {
 			w, ok := e.Writer().(*wire)
 			if !ok || !v.CanAddr() {
-				return errors.New("protocol: rows travel in a message only; see Encode")
+				return errors.New("protocol: rows can be encoded only within a message: use Encode")
 			}
 			walk(w, v.Addr().Interface().(*T))
 			return w.err
@@ -145,7 +154,7 @@ func registerWalk[T any](walk func(*wire, *T)) {
 		func(d *msgpack.Decoder, v reflect.Value) error {
 			w, ok := d.Buffered().(*wire)
 			if !ok {
-				return errors.New("protocol: rows travel in a message only; see Decode")
+				return errors.New("protocol: rows can be decoded only within a message: use Decode")
 			}
 			walk(w, v.Addr().Interface().(*T))
 			return w.err
@@ -158,7 +167,7 @@ func registerBoundedList[T any]() {
 	msgpack.Register([]T(nil), nil, func(d *msgpack.Decoder, v reflect.Value) error {
 		w, ok := d.Buffered().(*wire)
 		if !ok {
-			return errors.New("protocol: lists travel in a message only; see Decode")
+			return errors.New("protocol: lists can be decoded only within a message: use Decode")
 		}
 		all := reflect.ValueOf(allocateList[T](w, w.readListHead()))
 		for i := range all.Len() {

@@ -1,6 +1,7 @@
 package protocol
 
-// The walks. The order of columns is the wire format: add new columns at the end.
+// The walks of the rows. Invariant: the order of columns is the wire format, so new columns go to the
+// end, and no column is ever removed within a version. beginRow's argument is the number of columns.
 
 func (r *ShadowPrice) walkWire(w *wire) {
 	c := w.beginRow(5)

@@ -18,8 +18,8 @@ type Snapshot struct {
 	Strays   []OrphanedRun `msgpack:"s,omitempty"`
 }
 
-// A OrphanedRun is an orphaned run: a job that was at a decommissioned site, with its epoch
-// there. If the site comes back the market orders it to stop the run.
+// An OrphanedRun is a job that a site had when it was decommissioned, with its epoch there. If the
+// site comes back, the market orders it to stop the run.
 type OrphanedRun struct {
 	_msgpack struct{} `msgpack:",as_array"`
 
@@ -38,7 +38,7 @@ type Balance struct {
 	Jobs    int
 }
 
-// A EndedJob is a job that has ended and whose id stays known.
+// An EndedJob is a job that has ended and whose id stays known.
 type EndedJob struct {
 	_msgpack struct{} `msgpack:",as_array"`
 
@@ -49,12 +49,12 @@ type EndedJob struct {
 
 func (Snapshot) messageKind() string { return "brought" }
 
-// Digest returns a digest of a submission: equal submissions have equal marks, and
-// different ones almost never do. It is the first 8 bytes of a SHA-256.
+// Digest returns a digest of a submission: equal submissions have equal digests, and different
+// ones almost never do. It is the first 8 bytes of a SHA-256.
 func (s Submit) Digest() uint64 {
 	data, err := Encode(Message{Version: Current, From: Submitter, Seq: 1, Body: s})
 	if err != nil {
-		return 0 // does not happen: a decoded message can be encoded
+		return 0 // cannot happen: a decoded message can be encoded
 	}
 	sum := sha256.Sum256(data)
 	return binary.BigEndian.Uint64(sum[:])

@@ -79,8 +79,8 @@ func (t Time) String() string {
 	return t.StdTime().Format("2006-01-02T15:04:05.999Z07:00")
 }
 
-// earliestRFC3339 and latest are the first and the last instant that RFC 3339 can express: the
-// years 0 to 9999.
+// earliestRFC3339 and latestRFC3339 are the first and the last instant that RFC 3339 can express:
+// the years 0 to 9999.
 const earliestRFC3339, latestRFC3339 Time = -62_167_219_200_000, 253_402_300_799_999
 
 // MarshalJSON implements json.Marshaler, for display; messages carry a plain integer. It

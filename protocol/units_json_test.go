@@ -28,16 +28,16 @@ func TestATimeIsReadAsItIsWritten(t *testing.T) {
 // Anybody may say any instant. One list of jobs that cannot be read because of one
 // of them would be all lists.
 func TestATimeBeyondAllYearsIsReadAllTheSame(t *testing.T) {
-	for said, want := range map[Time]Time{
+	for sent, want := range map[Time]Time{
 		math.MaxInt64: latestRFC3339, latestRFC3339 + 1: latestRFC3339, latestRFC3339: latestRFC3339, earliestRFC3339: earliestRFC3339, earliestRFC3339 - 1: earliestRFC3339, math.MinInt64: earliestRFC3339,
 	} {
-		text, err := json.Marshal(said)
+		text, err := json.Marshal(sent)
 		got := Time(7)
 		if err == nil {
 			err = json.Unmarshal(text, &got)
 		}
 		if err != nil || got != want {
-			t.Errorf("%d is written as %s and read as %d: %v", said, text, got, err)
+			t.Errorf("%d is written as %s and read as %d: %v", sent, text, got, err)
 		}
 	}
 }

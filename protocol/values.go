@@ -8,6 +8,7 @@ import (
 
 // Encoding and decoding of the values of rows and jobs.
 
+// putInt writes an integer in its shortest form, as msgpack's compact encoding does.
 func (w *wire) putInt(n int64) {
 	switch {
 	case n >= math.MinInt8 && n < 0:
@@ -26,6 +27,7 @@ func (w *wire) putInt(n int64) {
 	}
 }
 
+// putUint writes an unsigned integer in its shortest form.
 func (w *wire) putUint(n uint64) {
 	switch {
 	case n <= math.MaxInt8:
@@ -41,6 +43,7 @@ func (w *wire) putUint(n uint64) {
 	}
 }
 
+// putText writes a string.
 func (w *wire) putText(s string) {
 	w.checkTextLength(len(s))
 	switch n := len(s); {
@@ -56,7 +59,7 @@ func (w *wire) putText(s string) {
 	w.data = append(w.data, s...)
 }
 
-// putCount writes the length of a list (short form 0x90) or a table (0x80).
+// putCount writes the length of an array (short form 0x90) or a map (0x80).
 func (w *wire) putCount(n int, short byte) {
 	long := byte(0xdc)
 	if short == 0x80 {

@@ -48,6 +48,7 @@ const (
 
 var errTruncated = errors.New("ends too early")
 
+// recordError keeps the first error, with its position.
 func (w *wire) recordError(at int, err error) {
 	if w.err == nil {
 		w.err = fmt.Errorf("byte %d: %w", at, err)
@@ -80,7 +81,7 @@ func (w *wire) readHead() (form, int) {
 	return w.readLongHead(c)
 }
 
-// peekHead is head without advancing.
+// peekHead is readHead without advancing.
 func (w *wire) peekHead() (form, int) {
 	at := w.at
 	f, n := w.readHead()
@@ -88,6 +89,8 @@ func (w *wire) peekHead() (form, int) {
 	return f, n
 }
 
+// readLongHead reads the rest of a head of more than one byte; the cases follow MessagePack's
+// format table.
 func (w *wire) readLongHead(c byte) (form, int) {
 	switch c {
 	case 0xc0:
@@ -187,7 +190,7 @@ func (w *wire) skipValue(depth int) {
 	}
 }
 
-// skipNumber skips a number, if one follows: the fast path of skip.
+// skipNumber skips a number, if one follows: the fast path of skipValue.
 func (w *wire) skipNumber() bool {
 	rest := w.data[w.at:]
 	if len(rest) == 0 {
@@ -201,7 +204,7 @@ func (w *wire) skipNumber() bool {
 		return false
 	}
 	if len(rest) < size {
-		return false // let skip report the error
+		return false // skipValue reports the error
 	}
 	w.at += size
 	return true

@@ -1,11 +1,11 @@
-// Package capacity is the body of a site as its mind knows it: nodes, GPUs and the
-// jobs on them. It says how a job could run (which GPU model, under which cap,
-// how long and at what draw), where it would land, when there will be room, and
-// what a placement would leave useless to others.
+// Package capacity models the capacity of a site: its nodes and GPUs, the jobs that run on them,
+// and a calendar of reservations. It answers how a job could run (which GPU model, under which
+// power cap, how long and at what power), where it would be placed, when there will be capacity,
+// and how many GPUs a placement would leave unusable to other jobs.
 //
-// It is a model, kept up by what the agent starts and by what it hears has
-// ended. Where a job lands is package fgd's to say; what devices draw, package
-// power's; prices and carbon are the grid's and not known here.
+// The agent keeps it up to date from what it starts and from what the executor reports. Placement
+// is decided by agents/fgd and power comes from agents/power; prices and carbon are
+// agents/forecast's and not known here.
 package capacity
 
 import (
@@ -19,34 +19,34 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Node is one machine. Host is what it draws beside its GPUs.
+// A Node is one machine. Host is the power of everything but its GPUs.
 type Node struct {
 	fgd.Node
 	Host power.Host
 }
 
-// Config is what a site is made of. The zero of a field is its default.
+// Config is what a site consists of. A zero field means its default.
 type Config struct {
 	Nodes         []Node
 	Power         power.Table
 	Policy        fgd.Policy // default the published FGD
-	ArrivalWindow int        // latest arrivals that fragments are judged by; default 1024
+	ArrivalWindow int        // latest arrivals by which fragmentation is judged; default 1024
 
-	// HeadroomOneIn is of how many large nodes of a pool one is for jobs that cannot
-	// wait; 0: none is.
+	// HeadroomOneIn reserves one of so many large nodes of a pool for jobs that cannot wait; 0:
+	// none.
 	HeadroomOneIn int
 }
 
-// A Fleet is one site's nodes and what runs on them.
+// A Fleet is one site's nodes and what runs on them. It is not safe for concurrent use.
 type Fleet struct {
 	cfg        Config
 	cluster    *fgd.Cluster
 	nodes      []node
 	pools      []pool // by model
 	running    map[protocol.JobID]*Run
-	reservedOn map[protocol.JobID]int // node that is set aside for a job
-	headroom   []int                  // nodes on standby; nil: to be chosen anew
-	skip       fgd.NodeSet            // scratch of full
+	reservedOn map[protocol.JobID]int // index of the node with a job's reservation
+	headroom   []int                  // nodes kept for jobs that cannot wait; nil: choose them at the next use
+	skip       fgd.NodeSet            // scratch of nodesWithoutRoom
 }
 
 // A node is the state of one machine.
@@ -54,17 +54,17 @@ type node struct {
 	Node
 	jobs         []*Run        // by planned end, then id
 	reservations []reservation // by time, not overlapping
-	isHeadroom   bool          // on standby, when that was last chosen
+	isHeadroom   bool          // in Fleet.headroom
 
-	// Of a node that was surveyed.
-	others        []fgd.Placement // what others hold of it
-	unschedulable bool            // takes nothing new
-	leaving       bool            // goes when its last job has ended
-	removed       bool            // is here no more; its place in the list is free
-	replacement   *protocol.Node  // what it has become
+	// Below: only for nodes that the executor's inventory reported.
+	others        []fgd.Placement // what pods of other schedulers use of it
+	unschedulable bool            // takes no new jobs
+	leaving       bool            // is removed when its last job has ended
+	removed       bool            // no longer exists; addNode may reuse its index
+	replacement   *protocol.Node  // what a leaving node becomes
 }
 
-// A pool is all nodes with one GPU model, or all without.
+// A pool is all nodes with one GPU model, or all without GPUs.
 type pool struct {
 	model   string
 	gpu     power.GPU
@@ -73,15 +73,15 @@ type pool struct {
 	total   protocol.Milli
 }
 
-// A RunConfig is how a job could run: on which model, under which cap.
+// A RunConfig is a way to run a job: on which GPU model, under which power cap.
 type RunConfig struct {
 	Model  string // "" for a job without GPUs
 	Choice power.Choice
-	Run    time.Duration
-	Power  protocol.Milliwatts // added to an awake node, before the facility's share
+	Run    time.Duration       // on this model under this cap
+	Power  protocol.Milliwatts // added to an awake node, without the facility's overhead
 }
 
-// A Run is a job in its place.
+// A Run is a running job and its placement.
 type Run struct {
 	Job       protocol.Job
 	RunConfig RunConfig
@@ -91,7 +91,7 @@ type Run struct {
 	placement fgd.Placement
 }
 
-// DeviceIndexes returns the devices of r's node that it holds, in order.
+// DeviceIndexes returns the indexes of the GPUs that r uses on its node, in order.
 func (r *Run) DeviceIndexes() []int {
 	var out []int
 	for i := range fgd.MaxGPUs {
@@ -102,8 +102,8 @@ func (r *Run) DeviceIndexes() []int {
 	return out
 }
 
-// New returns a fleet on which nothing runs. A node whose GPU model has no
-// power figures is an error: its draw could not be bid.
+// New returns a fleet on which nothing runs. A node whose GPU model is not in the power table is
+// an error: the energy of a job there could not be bid.
 func New(cfg Config) (*Fleet, error) {
 	if cfg.ArrivalWindow == 0 {
 		cfg.ArrivalWindow = 1024
@@ -115,7 +115,7 @@ func New(cfg Config) (*Fleet, error) {
 			n.Model = ""
 		}
 		if _, ok := cfg.Power.LookupModel(n.Model); !ok && n.GPUs > 0 {
-			return nil, fmt.Errorf("fleet: node %s has GPUs of model %q, of which no power is known; add the model to the power table", n.Name, n.Model)
+			return nil, fmt.Errorf("capacity: node %s: GPU model %q is not in the power table: add it there", n.Name, n.Model)
 		}
 		plain[i] = n.Node
 		f.nodes = append(f.nodes, node{Node: n})
@@ -124,12 +124,12 @@ func New(cfg Config) (*Fleet, error) {
 	var err error
 	f.cluster, err = fgd.New(fgd.Config{Policy: cfg.Policy, Window: cfg.ArrivalWindow}, plain, nil)
 	if err != nil {
-		return nil, fmt.Errorf("fleet: %w", err)
+		return nil, fmt.Errorf("capacity: %w", err)
 	}
 	return f, nil
 }
 
-// PoolTotals says what the fleet consists of, by model.
+// PoolTotals returns the totals of each pool, sorted by GPU model.
 func (f *Fleet) PoolTotals() []protocol.Pool {
 	out := make([]protocol.Pool, len(f.pools))
 	for i, p := range f.pools {
@@ -143,10 +143,10 @@ func (f *Fleet) PoolTotals() []protocol.Pool {
 	return out
 }
 
-// ObserveArrival takes in that a job arrived: fragments are judged by what arrives.
+// ObserveArrival records the arrival of a job: fragmentation is judged by the jobs that arrive.
 func (f *Fleet) ObserveArrival(j protocol.Job) { f.cluster.ObserveArrival(fgdRequest(j, "")) }
 
-// fgdRequest is a job as placement sees it, on one model or on any that will do.
+// fgdRequest returns a job as placement sees it, on one GPU model, or on any that the job allows.
 func fgdRequest(j protocol.Job, model string) fgd.Request {
 	r := fgd.Request{CPU: int64(j.CPU), Memory: int64(j.Memory), GPUs: j.GPUs, Milli: int64(j.Share), GPUMemory: int64(j.GPUMemory), Models: model}
 	if model == "" && len(j.Models) > 0 {
@@ -158,21 +158,20 @@ func fgdRequest(j protocol.Job, model string) fgd.Request {
 // RunOf returns the run of a job, or nil.
 func (f *Fleet) RunOf(id protocol.JobID) *Run { return f.running[id] }
 
-// StartRun places a job and keeps its room until End. It runs as long as the way
-// says, and before that takes the time to move its input. A way without a model
-// lets the placement policy choose one; the run then says which. It reports
-// false if there is no room now, or the job runs already.
+// StartRun places a job and uses its capacity until EndRun. Its planned duration is the time to
+// move its input, then w.Run. If w has no model, the placement policy chooses one, and the run
+// says which. False if there is no capacity now, or the job runs already.
 //
-// Nodes that are set aside for others are closed to a job that would not be done
-// in time. Only if its own is due and there is no other room, do those who were
-// promised theirs for later give way: they lose what the run overlaps.
+// A node with reservations takes a job only if both fit. Only if the job's own reservation is
+// overdue and it finds no other capacity, later reservations give way: those that the run overlaps
+// are dropped.
 func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move time.Duration) (*Run, bool) {
 	if f.running[j.ID] != nil {
 		return nil, false
 	}
 	due, kept := f.ReservedFrom(j.ID)
 	own := f.reservedNode(j.ID)
-	again := f.CancelReservation(j.ID)
+	undo := f.CancelReservation(j.ID)
 	var p fgd.Placement
 	ok := f.tryWithReservations(now, j, w.Run+move, own, func(skip fgd.NodeSet) (ok bool) {
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), skip)
@@ -182,7 +181,7 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), f.nodesReservedBy(due))
 	}
 	if !ok {
-		again()
+		undo()
 		return nil, false
 	}
 	n := &f.nodes[p.Node]
@@ -194,11 +193,11 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	return r, true
 }
 
-// reservationGrace is how late what was kept for a job may be, before the job takes what
-// is kept for others. The end of the job before it may be heard a moment late.
+// reservationGrace is how far overdue a job's reservation must be before the job may use capacity
+// reserved for others. The executor may report the end of the previous job a moment late.
 const reservationGrace = time.Minute
 
-// nodesReservedBy returns the nodes on which something is kept from a time on or before.
+// nodesReservedBy returns the nodes with a reservation that begins at or before a time.
 func (f *Fleet) nodesReservedBy(by protocol.Time) (nodes fgd.NodeSet) {
 	for i := range f.nodes {
 		n := &f.nodes[i]
@@ -209,7 +208,7 @@ func (f *Fleet) nodesReservedBy(by protocol.Time) (nodes fgd.NodeSet) {
 	return nodes
 }
 
-// EndRun gives back the room of a job. It reports false for a job that is not here.
+// EndRun frees the capacity of a job. It reports false for a job that does not run here.
 func (f *Fleet) EndRun(id protocol.JobID) bool {
 	r := f.running[id]
 	if r == nil {
@@ -227,8 +226,8 @@ func (f *Fleet) EndRun(id protocol.JobID) bool {
 	return ok
 }
 
-// FragmentedShare returns the share of idle GPUs that the usual jobs cannot use, in
-// thousandths (FGD, section 9: frag ratio).
+// FragmentedShare returns the share of idle GPUs that typical jobs cannot use, in thousandths (FGD
+// paper, section 9: frag ratio).
 func (f *Fleet) FragmentedShare() protocol.Milli {
 	num, den := f.cluster.Fragmentation()
 	idle := f.cluster.IdleMilli()
@@ -238,14 +237,15 @@ func (f *Fleet) FragmentedShare() protocol.Milli {
 	return protocol.Milli(float64(num) * 1000 / (float64(den) * float64(idle)))
 }
 
-// IdleGPUs returns the GPUs that nothing holds, and those of them that the usual jobs
-// cannot use, in thousandths of a GPU (FGD, section 5: F).
+// IdleGPUs returns the idle GPUs, and those of them that typical jobs cannot use, in thousandths
+// of a GPU (FGD paper, section 5: F).
 func (f *Fleet) IdleGPUs() (all, useless protocol.Milli) {
 	num, den := f.cluster.Fragmentation()
 	all = protocol.Milli(f.cluster.IdleMilli())
 	return all, min(protocol.Milli(num/den), all)
 }
 
+// poolOf returns the pool of a GPU model, or nil.
 func (f *Fleet) poolOf(model string) *pool {
 	i, ok := slices.BinarySearchFunc(f.pools, model, func(p pool, m string) int { return strings.Compare(p.model, m) })
 	if !ok {

@@ -127,7 +127,7 @@ func TestAJobRunsOnceAtATime(t *testing.T) {
 	f := must(t, box("a", "V100", 2))
 	start(t, f, noon, job("a", 1), time.Hour)
 	if _, ok := f.StartRun(noon, job("a", 1), RunConfig{Model: "V100", Run: time.Hour}, 0); ok {
-		t.Error("a job that runs was started again")
+		t.Error("a running job was started twice")
 	}
 	if !f.EndRun("a") || f.EndRun("a") || f.RunOf("a") != nil {
 		t.Error("a job ends once")
@@ -151,7 +151,7 @@ func TestAJobsShareOfBeingAwakeIsThatOfItsGPUsOrCores(t *testing.T) {
 }
 
 // Two jobs hold ten of sixteen GiB on each device: shares are left, memory is not.
-func TestAnOpeningLooksAtTheMemoryOfDevices(t *testing.T) {
+func TestEarliestStartChecksGPUMemory(t *testing.T) {
 	f := must(t, box("a", "V100", 1))
 	j := job("a", 1)
 	j.Share, j.GPUMemory = 300, 10<<10

@@ -8,23 +8,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// latestStartMargin is how long before the last possible moment a job that can wait is
-// taken to have no more time, or a quarter of its slack if that is shorter. Room
-// that a plan counts on may be late.
+// latestStartMargin is how long before its last possible start a deferrable job counts as having
+// no more time, unless a quarter of its slack is shorter: capacity that a plan counts on may
+// become free late.
 const latestStartMargin = 90 * time.Minute
 
-// DefaultHeadroomOneIn is a Config's Standby that has served recorded days well.
+// DefaultHeadroomOneIn is the Config.HeadroomOneIn that did best in replays of recorded days.
 const DefaultHeadroomOneIn = 6
 
-// LatestStart returns when a job that would run for so long had better start, at the
-// latest.
+// LatestStart returns when a job that would run for so long should start at the latest.
 func LatestStart(j protocol.Job, run time.Duration) protocol.Time {
 	return j.Deadline.Add(-run - max(0, min(latestStartMargin, (j.Deadline.Sub(j.Arrival)-j.Run)/4)))
 }
 
-// headroomNodes returns the nodes that are for jobs that cannot wait: of each pool's
-// largest nodes one in so many as the Config says. They are those on which no
-// such job of several GPUs runs yet, and which jobs that can wait leave first.
+// headroomNodes returns the nodes kept for jobs that cannot wait: of each pool's largest nodes one
+// in Config.HeadroomOneIn. It chooses nodes without such a job of several GPUs, and of these the
+// ones that deferrable jobs leave first.
 func (f *Fleet) headroomNodes() []int {
 	if f.cfg.HeadroomOneIn == 0 || f.headroom != nil {
 		return f.headroom
@@ -62,7 +61,7 @@ func (f *Fleet) headroomNodes() []int {
 	return f.headroom
 }
 
-// deferrableUntil returns when the last job that can wait will have left n.
+// deferrableUntil returns when the last deferrable job or reservation will have left n.
 func (n *node) deferrableUntil() (at protocol.Time) {
 	for _, r := range n.jobs {
 		if r.Job.Deferrable {
@@ -75,12 +74,13 @@ func (n *node) deferrableUntil() (at protocol.Time) {
 	return at
 }
 
-// hasTimeToWait reports whether a job that would run for so long from now can wait, and
-// has the time. One of several GPUs that has nowhere else to turn has none: if every
-// large node is busy when it must start, it waits for as long as the longest job
-// runs. So it may have what is on standby for jobs that cannot wait.
+// hasTimeToWait reports whether a job that would run for so long can wait and has the time. A job
+// of several GPUs that only this site may run cannot wait: if every large node is busy when it
+// must start, it waits for the longest job there. So it may use the headroom.
 func hasTimeToWait(now protocol.Time, j protocol.Job, run time.Duration) bool {
 	return canWait(j) && now < LatestStart(j, run)
 }
 
+// canWait reports whether the headroom is closed to a job: it is deferrable, and has one GPU at
+// most or other sites.
 func canWait(j protocol.Job) bool { return j.Deferrable && (j.GPUs <= 1 || !j.IsTiedToOneSite()) }

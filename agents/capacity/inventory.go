@@ -11,13 +11,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// UpdateNodes brings the fleet to what its site consists of now, and returns why
-// nodes of it cannot be used, in their order. Jobs stay where they run: a node
-// that is gone, or has become another, takes nothing new, and leaves the fleet
-// when its last job has ended.
+// UpdateNodes updates the fleet to the site's current nodes, and returns why some cannot be used,
+// in their order. Jobs stay where they run: a node that is gone or has changed takes no new jobs,
+// and is removed or replaced when its last job has ended.
 //
-// What others hold is taken from what is left. Where others and the fleet's own
-// jobs together hold more than there is, nothing is left.
+// What pods of other schedulers use is subtracted from free capacity. Where they and the fleet's
+// jobs together use more than the node has, nothing is free.
 func (f *Fleet) UpdateNodes(now protocol.Time, nodes []protocol.Node) (unfit []protocol.Reason) {
 	index := make(map[string]int)
 	for i := range f.nodes {
@@ -59,7 +58,7 @@ func (f *Fleet) UpdateNodes(now protocol.Time, nodes []protocol.Node) (unfit []p
 // HasNoNodes reports whether no node is known.
 func (f *Fleet) HasNoNodes() bool { return len(f.pools) == 0 }
 
-// unusableReason says why a node cannot be placed on, or "".
+// unusableReason returns why nothing can be placed on a node, or "".
 func (f *Fleet) unusableReason(p protocol.Node) string {
 	_, known := f.cfg.Power.LookupModel(p.Model)
 	switch {
@@ -68,13 +67,14 @@ func (f *Fleet) unusableReason(p protocol.Node) string {
 	case p.GPUs < 0 || p.GPUs > fgd.MaxGPUs:
 		return fmt.Sprintf("%d GPUs; want 0 to %d", p.GPUs, fgd.MaxGPUs)
 	case p.GPUs > 0 && !known:
-		return fmt.Sprintf("GPUs of model %q, of which no power is known; add the model to the power table", p.Model)
+		return fmt.Sprintf("GPU model %q is not in the power table: add it there", p.Model)
 	case p.CPU < 0 || p.Memory < 0 || p.GPUMemory < 0:
-		return "less than nothing of CPU or memory"
+		return "negative CPU, memory or GPU memory"
 	}
 	return ""
 }
 
+// fgdNode returns a node as placement sees it.
 func fgdNode(p protocol.Node) fgd.Node {
 	n := fgd.Node{Name: p.Name, CPU: int64(p.CPU), Memory: int64(p.Memory), GPUs: p.GPUs, Model: p.Model, GPUMemory: int64(p.GPUMemory)}
 	if n.GPUs == 0 {
@@ -83,11 +83,11 @@ func fgdNode(p protocol.Node) fgd.Node {
 	return n
 }
 
-// addNode takes in a node that is not there yet.
+// addNode adds a node that the fleet does not have.
 func (f *Fleet) addNode(p protocol.Node) {
 	i, err := f.cluster.AddNode(fgdNode(p))
 	if err != nil {
-		return // cannot be: unfit has looked
+		return // cannot happen: unusableReason has checked it
 	}
 	n := node{Node: Node{Node: fgdNode(p), Host: power.DefaultHost(p.GPUs)}}
 	if i == len(f.nodes) {
@@ -98,7 +98,8 @@ func (f *Fleet) addNode(p protocol.Node) {
 	f.applyNodeState(i, p)
 }
 
-// applyNodeState closes or opens a node, and takes from it what others hold.
+// applyNodeState cordons or uncordons a node, and replaces what pods of other schedulers use of
+// it.
 func (f *Fleet) applyNodeState(i int, p protocol.Node) {
 	n := &f.nodes[i]
 	n.unschedulable = p.Closed != ""
@@ -107,7 +108,7 @@ func (f *Fleet) applyNodeState(i int, p protocol.Node) {
 	}
 	f.cluster.SetCordon(i, n.unschedulable)
 	for _, b := range n.others {
-		_ = f.cluster.ReleasePlacement(b) // it was taken below
+		_ = f.cluster.ReleasePlacement(b) // cannot fail: it was taken below
 	}
 	n.others = n.others[:0]
 	take := func(b fgd.Placement) {
@@ -115,6 +116,7 @@ func (f *Fleet) applyNodeState(i int, p protocol.Node) {
 			n.others = append(n.others, b)
 		}
 	}
+	// Others and our jobs may together use more than the node has: take no more than is free.
 	cpu, mem, gpus, _ := f.cluster.FreeResources(i)
 	if r := (fgd.Request{CPU: clampToRange(int64(p.OtherCPU), cpu), Memory: clampToRange(int64(p.OtherMem), mem)}); r != (fgd.Request{}) {
 		take(fgd.Placement{Node: i, Request: r})
@@ -126,9 +128,10 @@ func (f *Fleet) applyNodeState(i int, p protocol.Node) {
 	}
 }
 
+// clampToRange returns v within [0, most].
 func clampToRange(v, most int64) int64 { return max(0, min(v, most)) }
 
-// dropReservations gives up what is set aside on a node.
+// dropReservations cancels all reservations on a node.
 func (f *Fleet) dropReservations(n *node) {
 	for _, k := range n.reservations {
 		delete(f.reservedOn, k.job.ID)
@@ -136,8 +139,8 @@ func (f *Fleet) dropReservations(n *node) {
 	n.reservations, f.headroom = nil, nil
 }
 
-// removeIfDrained lets a node go that is to leave, once nothing runs there; until then it
-// takes nothing new. A node that became another comes back as that.
+// removeIfDrained removes a leaving node once nothing runs there, and adds what it became. Until
+// then the node is cordoned.
 func (f *Fleet) removeIfDrained(i int) {
 	n := &f.nodes[i]
 	if n.removed || !n.leaving {
@@ -157,7 +160,7 @@ func (f *Fleet) removeIfDrained(i int) {
 	}
 }
 
-// rebuildPools makes the pools anew.
+// rebuildPools computes the pools from the nodes.
 func (f *Fleet) rebuildPools() {
 	f.pools, f.headroom = f.pools[:0], nil
 	for i := range f.nodes {
@@ -175,9 +178,8 @@ func (f *Fleet) rebuildPools() {
 	}
 }
 
-// AdoptRun takes in a job that was found running, as it was launched. It reports
-// false if the job is here already, its node is not, or what it holds is not
-// free.
+// AdoptRun records a job that already runs, as it was launched. It reports false if the job is
+// recorded already, its node is unknown, or its devices are not free.
 func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	i := slices.IndexFunc(f.nodes, func(n node) bool { return !n.removed && n.Name == l.Node })
 	if i < 0 || f.running[l.Job.ID] != nil {
@@ -204,7 +206,8 @@ func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	return true
 }
 
-// recordRun notes a run that holds its room already.
+// recordRun records a run whose capacity is already taken in the cluster, and drops the
+// reservations that it leaves no room for.
 func (f *Fleet) recordRun(n *node, r *Run) {
 	f.running[r.Job.ID] = r
 	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {

@@ -76,7 +76,7 @@ func TestAnOpeningIsThatOfALookAtEachNode(t *testing.T) {
 
 // A site that is full is asked for each of hundreds of jobs, on each model and under each
 // cap, when one has room. A look at all that runs takes longer than a round is open.
-func TestALargeSiteIsNotLookedThroughForEachOpening(t *testing.T) {
+func TestEarliestStartIsSublinearInNodes(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		takes := func(nodes int) float64 {
 			var boxes []Node

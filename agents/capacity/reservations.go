@@ -10,26 +10,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A reservation is room of a node set aside for one job. Until then other jobs may use
+// A reservation is capacity of a node that is kept for one job. Until it begins other jobs may use
 // it, if they end in time.
 type reservation struct {
 	job   protocol.Job
 	from  protocol.Time
-	until protocol.Time // when the job will have run
+	until protocol.Time // planned end of the job
 }
 
-// EarliestStart returns the first time, not before at, at which a job finds room to
-// run for so long on a model, or on any that will do, if what runs ends as
-// planned and what is kept is used. Of the nodes that have room by then it is
-// the one that is busy longest. Where that is too late, room counts that is kept
-// for jobs which have more time. False if the job never finds room.
+// EarliestStart returns the first time, at or after at, at which a job finds capacity to run for
+// so long on a model, or on any that it allows, if running jobs end as planned and reservations
+// are used. If that is too late for the job, reservations of jobs with more time are ignored.
+// False if the job never finds capacity.
 func (f *Fleet) EarliestStart(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, ok bool) {
 	start, best := f.earliestStartAndNode(now, j, model, at, run, false)
 	return start, best >= 0
 }
 
-// earliestStartAndNode returns the opening and its node; where it does not matter which, any of those
-// that have room at once.
+// earliestStartAndNode returns the earliest start and its node. If which is false, the search may
+// stop at any node with capacity at once.
 func (f *Fleet) earliestStartAndNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool) (start protocol.Time, best int) {
 	start, best = f.findEarliestNode(now, j, model, at, run, which, nil)
 	if best >= 0 && start > at && len(f.reservedOn) > 0 && (!j.Deferrable || start > LatestStart(j, run)) {
@@ -40,22 +39,23 @@ func (f *Fleet) earliestStartAndNode(now protocol.Time, j protocol.Job, model st
 	return start, best
 }
 
-// reservationFilter says which of what is kept counts; nil: all.
+// A reservationFilter reports whether a reservation counts; nil: all count.
 type reservationFilter func(*reservation) bool
 
-// atLeastAsUrgent is what counts for a job that is short of time: what is kept for jobs
-// that have no more time than it. So two jobs never take each other's place.
+// atLeastAsUrgent is the filter for a job short of time: reservations count whose jobs have no
+// more time than it. So two jobs never displace each other in turn.
 func atLeastAsUrgent(now protocol.Time, j protocol.Job, run time.Duration) reservationFilter {
 	last := startDeadline(now, j, run)
 	return func(k *reservation) bool { return k.startDeadline(now) <= last }
 }
 
+// startDeadline returns the startDeadline of the reservation's job.
 func (k *reservation) startDeadline(now protocol.Time) protocol.Time {
 	return startDeadline(now, k.job, k.until.Sub(k.from))
 }
 
-// startDeadline is when a job had better start: at once, if it cannot wait, has waited for as
-// long as it could, or has nowhere else to turn.
+// startDeadline returns by when a job should start: 0, at once, if it cannot wait, has no time
+// left, or no other site may run it.
 func startDeadline(now protocol.Time, j protocol.Job, run time.Duration) protocol.Time {
 	if !hasTimeToWait(now, j, run) || j.IsTiedToOneSite() {
 		return 0
@@ -63,11 +63,14 @@ func startDeadline(now protocol.Time, j protocol.Job, run time.Duration) protoco
 	return LatestStart(j, run)
 }
 
+// findEarliestNode returns the earliest start and its node, or node -1. Of nodes with equal starts
+// it takes the one that is busy longest, so that others become empty. The headroom opens to a job
+// that can wait only at its latest start, unless its own reservation is there.
 func (f *Fleet) findEarliestNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool, counts reservationFilter) (start protocol.Time, best int) {
 	best = -1
 	own, waits, late := f.reservedNode(j.ID), canWait(j), max(at, LatestStart(j, run))
 	f.headroomNodes()
-	busy, by := protocol.Time(0), protocol.Time(math.MaxInt64) // from by on it is no better
+	busy, by := protocol.Time(0), protocol.Time(math.MaxInt64) // busy: how long the best node is; by: only starts before it improve
 	for i := range f.nodes {
 		if by <= at {
 			break
@@ -81,7 +84,7 @@ func (f *Fleet) findEarliestNode(now protocol.Time, j protocol.Job, model string
 		}
 		until := n.busyUntil()
 		if best >= 0 && start == at && until <= busy {
-			continue // no better
+			continue // starts no earlier, and is not busy longer
 		}
 		t, ok := f.earliestStartOn(now, i, j, max(from, now), by, run, counts)
 		if !ok {
@@ -97,7 +100,7 @@ func (f *Fleet) findEarliestNode(now protocol.Time, j protocol.Job, model string
 	return start, best
 }
 
-// busyUntil returns when the last job of n will have ended.
+// busyUntil returns the planned end of n's last job.
 func (n *node) busyUntil() protocol.Time {
 	if len(n.jobs) == 0 {
 		return 0
@@ -105,10 +108,10 @@ func (n *node) busyUntil() protocol.Time {
 	return n.jobs[len(n.jobs)-1].End
 }
 
-// earliestStartOn returns the first time, not before at, from which on node i has room for
-// a job for so long; false if that is not before by. A job past its planned end is
-// expected to end any moment. When others end what they hold nobody knows: false if
-// there is no room beside that.
+// earliestStartOn returns the first time, at or after at and before by, at which node i has
+// capacity for a job for so long. Capacity grows only when a job or reservation ends, so only
+// these times are tried. A job past its planned end is expected to end within a second. The end of
+// other schedulers' pods is unknown: false if there is no capacity next to them.
 func (f *Fleet) earliestStartOn(now protocol.Time, i int, j protocol.Job, at, by protocol.Time, run time.Duration, counts reservationFilter) (start protocol.Time, ok bool) {
 	if at < by && f.hasRoomThroughout(now, i, j, at, run, counts) {
 		return at, true
@@ -134,8 +137,9 @@ func (f *Fleet) earliestStartOn(now protocol.Time, i int, j protocol.Job, at, by
 	return 0, false
 }
 
-// hasRoomThroughout reports whether node i has room for a job from t on for so long, next to
-// what runs and what is kept for others.
+// hasRoomThroughout reports whether node i has capacity for a job from t on for so long, next to
+// running jobs and to others' reservations. Jobs only end and reservations only begin in that
+// span, so it suffices to check t and each beginning.
 func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j protocol.Job, t protocol.Time, run time.Duration, counts reservationFilter) bool {
 	if !f.fitsAt(now, i, j, t, counts) {
 		return false
@@ -144,7 +148,7 @@ func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j protocol.Job, t pr
 	for x := range keeps {
 		k := &keeps[x]
 		if k.from >= t.Add(run) {
-			break // and so do the rest
+			break // sorted by beginning: so do the rest
 		}
 		if k.from > seen && k.job.ID != j.ID {
 			if !f.fitsAt(now, i, j, k.from, counts) {
@@ -156,8 +160,8 @@ func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j protocol.Job, t pr
 	return true
 }
 
-// fitsAt reports whether node i has room for a job at an instant. What is kept
-// takes whole devices.
+// fitsAt reports whether node i has capacity for a job at t. A reservation takes whole GPUs, even
+// for a job that shares one.
 func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time, counts reservationFilter) bool {
 	cpu, mem, gpus, _ := f.cluster.FreeResources(i)
 	n := &f.nodes[i]
@@ -167,7 +171,7 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 	}
 	for _, r := range n.jobs {
 		if max(r.End, now.Add(time.Second)) > t {
-			break // and so do those that end later
+			break // sorted by end: so do the rest
 		}
 		cpu += r.placement.Request.CPU
 		mem += r.placement.Request.Memory
@@ -195,8 +199,8 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 	return cpu >= int64(j.CPU) && mem >= int64(j.Memory) && room >= j.GPUs
 }
 
-// ReserveNode sets room of a node aside for a job from its opening on, and returns when
-// that is. A job has at most one place set aside.
+// ReserveNode reserves capacity of a node for a job from its earliest start on, and returns that
+// start. A job has at most one reservation.
 func (f *Fleet) ReserveNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (from protocol.Time, ok bool) {
 	f.CancelReservation(j.ID)
 	from, best := f.earliestStartAndNode(now, j, model, at, run, true)
@@ -212,7 +216,7 @@ func (f *Fleet) ReserveNode(now protocol.Time, j protocol.Job, model string, at 
 	return from, true
 }
 
-// ReservedFrom returns from when on a node is set aside for a job, if one is.
+// ReservedFrom returns when a job's reservation begins, if it has one.
 func (f *Fleet) ReservedFrom(id protocol.JobID) (from protocol.Time, ok bool) {
 	i, ok := f.reservedOn[id]
 	if !ok {
@@ -222,9 +226,9 @@ func (f *Fleet) ReservedFrom(id protocol.JobID) (from protocol.Time, ok bool) {
 	return n.reservations[slices.IndexFunc(n.reservations, func(k reservation) bool { return k.job.ID == id })].from, true
 }
 
-// CancelReservation gives back the node that is set aside for a job, if there is one. What it
-// returns sets it aside again as it was, as long as nothing else has been since.
-func (f *Fleet) CancelReservation(id protocol.JobID) (again func()) {
+// CancelReservation cancels a job's reservation, if there is one. The returned function restores
+// it, and is valid only as long as nothing else was reserved or started since.
+func (f *Fleet) CancelReservation(id protocol.JobID) (undo func()) {
 	i, ok := f.reservedOn[id]
 	if !ok {
 		return func() {}
@@ -237,7 +241,7 @@ func (f *Fleet) CancelReservation(id protocol.JobID) (again func()) {
 	return func() { f.reservedOn[id], n.reservations, f.headroom = i, before, nil }
 }
 
-// reservedNode returns the node that is set aside for a job, or -1.
+// reservedNode returns the index of the node with a job's reservation, or -1.
 func (f *Fleet) reservedNode(id protocol.JobID) int {
 	if i, ok := f.reservedOn[id]; ok {
 		return i
@@ -245,25 +249,24 @@ func (f *Fleet) reservedNode(id protocol.JobID) int {
 	return -1
 }
 
-// tryWithReservations has try look for a place for a job that would run for so long from now.
-// Nodes with too little beside what is kept for others are passed over, and those
-// on standby but for its own. If it has no time to wait and finds nothing else,
-// those on standby count, and then what is kept for jobs that have more. The nodes
-// themselves are left as they are: asking changes nothing.
+// tryWithReservations calls try with nodes to skip until it finds a place for a job that would run
+// for so long from now: first without the nodes that have too little next to reservations, and
+// without the headroom. A job that has no time to wait may then use the headroom, and at last
+// capacity reserved for jobs with more time. The search itself changes nothing.
 func (f *Fleet) tryWithReservations(now protocol.Time, j protocol.Job, run time.Duration, own int, try func(skip fgd.NodeSet) bool) bool {
 	others := slices.ContainsFunc(f.headroomNodes(), func(i int) bool { return i != own })
-	shut := func(counts reservationFilter, aside bool) bool {
+	trySkipping := func(counts reservationFilter, aside bool) bool {
 		return try(f.nodesWithoutRoom(now, j, run, counts, own, aside))
 	}
-	if shut(nil, true) {
+	if trySkipping(nil, true) {
 		return true
 	}
-	return f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, j, run) && (others && shut(nil, false) || len(f.reservedOn) > 0 && shut(atLeastAsUrgent(now, j, run), false))
+	return f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, j, run) && (others && trySkipping(nil, false) || len(f.reservedOn) > 0 && trySkipping(atLeastAsUrgent(now, j, run), false))
 }
 
-// nodesWithoutRoom returns the nodes with too little room for a job from now on beside what
-// is kept, and, where those are to be passed over, the nodes on standby but its own.
-// What it returns holds until it is called once more.
+// nodesWithoutRoom returns the nodes with too little capacity for a job from now on next to the
+// reservations that count, and with aside the headroom except node own. The result is valid until
+// the next call.
 func (f *Fleet) nodesWithoutRoom(now protocol.Time, j protocol.Job, run time.Duration, counts reservationFilter, own int, aside bool) fgd.NodeSet {
 	f.skip = f.skip[:0]
 	for i := range f.nodes {
@@ -275,8 +278,8 @@ func (f *Fleet) nodesWithoutRoom(now protocol.Time, j protocol.Job, run time.Dur
 	return f.skip
 }
 
-// dropInfeasible takes away what is kept on node i and has no room any more, but not what
-// is kept for one job; first from those that have most time.
+// dropInfeasible cancels reservations on node i that no longer fit, those of jobs with most time
+// first, and never that of job but.
 func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 	f.headroom = nil
 	n := &f.nodes[i]
@@ -299,8 +302,7 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 	}
 }
 
-// canServe reports whether an empty n could run j on a model, or on any that will
-// do.
+// canServe reports whether an empty n could run j on a model, or on any that j allows.
 func (n *node) canServe(j protocol.Job, model string) bool {
 	if j.GPUs > 0 && (model != "" && n.Model != model || len(j.Models) > 0 && !slices.Contains(j.Models, n.Model)) {
 		return false

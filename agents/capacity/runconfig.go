@@ -9,8 +9,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// RunConfigs returns how a job could run here at all, were every node empty: one way
-// for each GPU model that will do and each cap. If there is none, why says so.
+// RunConfigs returns how a job could run if every node were empty: one configuration per allowed
+// GPU model and power cap. If there is none, why gives the reason.
 func (f *Fleet) RunConfigs(j protocol.Job) (ways []RunConfig, why protocol.Reason) {
 	why = protocol.Reason{Code: protocol.NoSuchGPU}
 	for i := range f.pools {
@@ -41,7 +41,7 @@ func (n *node) fitsWhenEmpty(j protocol.Job) bool {
 		(j.GPUs == 0 || n.GPUMemory == 0 || int64(j.GPUMemory) <= n.GPUMemory)
 }
 
-// runConfigFor returns how j runs on a pool under c; the zero Choice is without a cap.
+// runConfigFor returns how j runs on a pool under c; the zero Choice means without a cap.
 func (f *Fleet) runConfigFor(p *pool, j protocol.Job, c power.Choice) RunConfig {
 	w := RunConfig{Choice: c}
 	if j.GPUs > 0 {
@@ -55,8 +55,8 @@ func (f *Fleet) runConfigFor(p *pool, j protocol.Job, c power.Choice) RunConfig 
 	return w
 }
 
-// Default returns how a job runs where nobody chooses model or cap: on what the
-// placement policy would take now, or else on the first model that will do.
+// Default returns how a job runs if the agent chooses neither model nor cap: on the node that the
+// placement policy would take now, or else on the first model that fits.
 func (f *Fleet) Default(now protocol.Time, j protocol.Job) (RunConfig, protocol.Reason, bool) {
 	ways, why := f.RunConfigs(j)
 	if len(ways) == 0 {
@@ -71,14 +71,14 @@ func (f *Fleet) Default(now protocol.Time, j protocol.Job) (RunConfig, protocol.
 	return ways[0], why, true
 }
 
-// A PlacementQuote is where a job would land now, without placing it.
+// A PlacementQuote describes where a job would be placed now, without placing it.
 type PlacementQuote struct {
-	FragmentationDelta protocol.Milli // change of GPUs made useless; negative: made useful
-	Score              protocol.Milli // of the node, by the placement policy
+	FragmentationDelta protocol.Milli // change of the GPUs that typical jobs cannot use; negative: fewer
+	Score              protocol.Milli // the placement policy's, of the node
 }
 
-// QuotePlacement says where a job would land now on a model, or on any that will do, to
-// run for so long.
+// QuotePlacement returns where a job would be placed now on a model, or on any that it allows, to
+// run for so long. False if there is no capacity now.
 func (f *Fleet) QuotePlacement(now protocol.Time, j protocol.Job, model string, run time.Duration) (PlacementQuote, bool) {
 	q, ok := f.quoteNode(now, j, model, run)
 	if !ok {
@@ -87,6 +87,7 @@ func (f *Fleet) QuotePlacement(now protocol.Time, j protocol.Job, model string, 
 	return PlacementQuote{FragmentationDelta: protocol.Milli(q.DeltaF), Score: protocol.Milli(q.Score)}, true
 }
 
+// quoteNode returns the placement that StartRun would choose now.
 func (f *Fleet) quoteNode(now protocol.Time, j protocol.Job, model string, run time.Duration) (q fgd.Quote, ok bool) {
 	ok = f.tryWithReservations(now, j, run, f.reservedNode(j.ID), func(skip fgd.NodeSet) bool {
 		q = f.cluster.QuoteExcept(fgdRequest(j, model), skip)
@@ -95,14 +96,14 @@ func (f *Fleet) quoteNode(now protocol.Time, j protocol.Job, model string, run t
 	return q, ok
 }
 
-// idlePower returns what an awake node draws without work.
+// idlePower returns the power of an awake node without jobs.
 func (n *node) idlePower(f *Fleet) protocol.Milliwatts {
 	return n.Host.IdlePower(f.poolOf(n.Model).gpu, n.GPUs)
 }
 
-// IdlePowerShare returns the part of an awake node's idle draw that falls to a job, by
-// the GPUs or cores that it holds: what a job whose node is not known yet is
-// taken to cost its site.
+// IdlePowerShare returns a job's share of an awake node's idle power, by the GPUs or CPUs that it
+// uses (decision 0007). The node is not known when a bid is made, so the first of the pool stands for
+// it.
 func (f *Fleet) IdlePowerShare(j protocol.Job, model string) protocol.Milliwatts {
 	p := f.poolOf(model)
 	if p == nil || len(p.nodes) == 0 {
@@ -119,7 +120,7 @@ func (f *Fleet) IdlePowerShare(j protocol.Job, model string) protocol.Milliwatts
 	return 0
 }
 
-// heldGPUMemory returns the memory of each device that jobs hold, in MiB.
+// heldGPUMemory returns the memory of each GPU that jobs use, in MiB.
 func (n *node) heldGPUMemory() (mib [fgd.MaxGPUs]int64) {
 	for _, r := range n.jobs {
 		for d := range mib {
@@ -131,11 +132,10 @@ func (n *node) heldGPUMemory() (mib [fgd.MaxGPUs]int64) {
 	return mib
 }
 
-// CapacityProfiles returns what could still be given of each model, by slot from the one of
-// now, if what runs ends as planned; and what of it is open to jobs that can wait.
-// A job past its planned end is expected any moment and holds its room until the
-// next slot. Room on kept nodes is taken while it is kept. Of a node that takes
-// nothing new there is none, whatever ends there.
+// CapacityProfiles returns the free GPUs of each model by slot, from the slot of now on, if jobs
+// end as planned; and how many of them are open to deferrable jobs, if headroom is kept. A job
+// past its planned end counts until the next slot. Reservations count as used from their
+// beginning. A cordoned node has nothing free, whatever ends there.
 func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots int) []protocol.CapacityProfile {
 	var out []protocol.CapacityProfile
 	f.headroomNodes()
@@ -145,16 +145,16 @@ func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots in
 			continue
 		}
 		r := protocol.CapacityProfile{Model: p.model, From: now.Floor(slot), Slot: slot, Total: p.total}
-		var spare []int
+		var headroom []int
 		for _, n := range p.nodes {
 			if f.nodes[n].isHeadroom {
-				spare = append(spare, n)
+				headroom = append(headroom, n)
 			}
 		}
 		r.Free = f.freeGPUsBySlot(now, p.nodes, r, slots)
-		if len(spare) > 0 {
+		if len(headroom) > 0 {
 			r.ForDeferrable = slices.Clone(r.Free)
-			for s, free := range f.freeGPUsBySlot(now, spare, r, slots) {
+			for s, free := range f.freeGPUsBySlot(now, headroom, r, slots) {
 				r.ForDeferrable[s] = max(r.ForDeferrable[s]-free, 0)
 			}
 		}
@@ -163,7 +163,8 @@ func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots in
 	return out
 }
 
-// freeGPUsBySlot returns what could be given of some nodes' GPUs, by the slots of r.
+// freeGPUsBySlot returns the free GPUs of some nodes by the slots of r, from the changes in each
+// slot.
 func (f *Fleet) freeGPUsBySlot(now protocol.Time, nodes []int, r protocol.CapacityProfile, slots int) []protocol.Milli {
 	index := func(t protocol.Time) int { return min(max(int(t.Sub(r.From)/r.Slot), 0), slots) }
 	ends := make([]protocol.Milli, slots+1)

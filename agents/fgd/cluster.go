@@ -238,7 +238,7 @@ func (c *Cluster) AddNode(n Node) (int, error) {
 	return i, nil
 }
 
-// RemoveNode removes node i and all that runs on it; Release refuses placements
+// RemoveNode removes node i and all that runs on it; ReleasePlacement refuses placements
 // on it from then on. RemoveNode ignores a number that is not in use.
 func (c *Cluster) RemoveNode(i int) {
 	s, ok := c.presentSlot(i)

@@ -20,11 +20,11 @@
 //
 // # What it promises
 //
-// After any sequence of Place, Take, Release, Cordon, AddNode, RemoveNode and
-// Observe, a cluster decides as one built from scratch in that state would.
-// Quotes change nothing. Among equal scores the node of lowest rank wins; no
-// decision depends on time, map order or a global random source. A Place or
-// Quote of a class of request seen before allocates nothing.
+// After any sequence of PlaceRequest, TakePlacement, ReleasePlacement, SetCordon,
+// AddNode, RemoveNode and ObserveArrival, a cluster decides as one built from scratch in
+// that state would. Quotes change nothing. Among equal scores the node of lowest rank wins; no
+// decision depends on time, map order or a global random source. A
+// PlaceRequest or QuoteRequest of a class of request seen before allocates nothing.
 //
 // # Units
 //

@@ -10,7 +10,7 @@ import (
 // sense or no node can take it; nothing then changes.
 func (c *Cluster) PlaceRequest(r Request) (p Placement, ok bool) { return c.PlaceExcept(r, nil) }
 
-// PlaceExcept is Place as if the nodes of skip were cordoned.
+// PlaceExcept is PlaceRequest as if the nodes of skip were cordoned.
 func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
 	r = r.normalizedRequest()
 	if r.validateRequest() != nil {
@@ -27,10 +27,10 @@ func (c *Cluster) PlaceExcept(r Request, skip NodeSet) (p Placement, ok bool) {
 }
 
 // QuoteRequest returns where r would go and how F would change. It changes nothing, not
-// even the random sequence: a Place that follows goes to the same devices.
+// even the random sequence: a PlaceRequest that follows goes to the same devices.
 func (c *Cluster) QuoteRequest(r Request) (q Quote) { return c.QuoteExcept(r, nil) }
 
-// QuoteExcept is Quote as if the nodes of skip were cordoned. Unlike a real cordon it
+// QuoteExcept is QuoteRequest as if the nodes of skip were cordoned. Unlike a real cordon it
 // leaves the cached best nodes as they are, so it causes no later search.
 func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
 	r = r.normalizedRequest()

@@ -101,7 +101,7 @@ func (w *window) pushArrival(i int32) {
 
 // ObserveArrival counts an arrival, placed or not, in the window that makes the target;
 // see Config.Window. It does nothing without a window or for an invalid request.
-// An arrival costs a few nanoseconds. Once every Config.Refresh arrivals Observe
+// An arrival costs a few nanoseconds. Once every Config.Refresh arrivals ObserveArrival
 // also updates the target: a pass over all nodes now, and another for each
 // class at its next decision.
 func (c *Cluster) ObserveArrival(r Request) {

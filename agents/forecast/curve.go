@@ -2,7 +2,7 @@ package forecast
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A Curve prices runs by one Outlook. Pricing a run takes constant time, because
+// A Curve prices runs by one forecast. Pricing a run takes constant time, because
 // the sums up to each hour are made once; a site prices thousands of runs.
 type Curve struct {
 	from hour

@@ -4,12 +4,12 @@
 //
 // A site receives values from a signal source and never holds the series they
 // come from. [GridState] stores the received values and forecasts the others;
-// [Curve] prices a run by such an [protocol.Outlook]; [Known.PriceEnergy] bills a run
-// by the received values. On the source's side, a [SeriesPublisher] has the [Series] and
+// [Curve] prices a run by such a [protocol.GridForecast];
+// [GridState.PriceEnergy] bills a run by the received values. On the source's side, a [SeriesPublisher] holds the [Series] and
 // publishes each value when its [Market] makes it known, and not before.
 //
 // What it promises:
-//   - an Outlook depends only on values received before it was made;
+//   - a forecast depends only on values received before it was made;
 //   - a published value is never replaced by a forecast;
 //   - forecasts stay within the bounds of their quantity, whatever the history;
 //   - a price by Curve is the exact sum over its hours, rounded once;

@@ -81,10 +81,10 @@ func (c Case) addErrors(q protocol.Quantity, rule Rule, rows []LeadError, tallie
 			if !ok {
 				break
 			}
-			_, told := t.factAt(hourOf(at))
+			_, known := t.factAt(hourOf(at))
 			switch {
 			case len(c.Bulletins) > 0 && !foretold[at]:
-			case told:
+			case known:
 				rows[row].Published++
 			default:
 				tallies[row].addError(v, actual, off[lead])

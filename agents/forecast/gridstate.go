@@ -33,7 +33,7 @@ type GridState struct {
 	price, carbon, pue track
 }
 
-// New returns a Known that has received nothing yet.
+// New returns a GridState that has received nothing yet.
 func New(cfg Config) *GridState {
 	def := func(r *Rule, to Rule) {
 		if *r == "" {

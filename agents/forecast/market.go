@@ -52,13 +52,13 @@ func DefaultRule(q protocol.Quantity, m Market) Rule {
 	return Blend
 }
 
-// nextPublication returns the first instant at which an hour from told on becomes known.
-func (m Market) nextPublication(told protocol.Time) protocol.Time {
+// nextPublication returns the first instant at which an hour from published on becomes known.
+func (m Market) nextPublication(published protocol.Time) protocol.Time {
 	if !m.Ahead {
-		return told.Add(m.Lag)
+		return published.Add(m.Lag)
 	}
-	at := told.Add(-3 * day * time.Hour).Floor(day * time.Hour).Add(time.Duration(m.Publishes) * time.Hour)
-	for m.KnownUntil(at) <= told {
+	at := published.Add(-3 * day * time.Hour).Floor(day * time.Hour).Add(time.Duration(m.Publishes) * time.Hour)
+	for m.KnownUntil(at) <= published {
 		at = at.Add(day * time.Hour)
 	}
 	return at

@@ -33,13 +33,13 @@ type regressionFit struct {
 
 // newRegressionFit returns the regression up to anchor for values that usually change by restless.
 func (t *track) newRegressionFit(rule Rule, anchor hour, restless int64) *regressionFit {
-	l, told := &regressionFit{track: t, anchor: anchor}, 0
+	l, knownHours := &regressionFit{track: t, anchor: anchor}, 0
 	for h := max(anchor-learningHours+1, t.first); h <= anchor && rule == Regression; h++ {
 		if _, ok := t.factAt(h); ok {
-			told++
+			knownHours++
 		}
 	}
-	if told >= minLearningHours {
+	if knownHours >= minLearningHours {
 		l.scale = float64(restless)
 	}
 	return l

@@ -22,15 +22,15 @@ func NewSeriesPublisher(s Series, m Market) *SeriesPublisher {
 // Publish returns the values that became known since the previous call, one
 // point for each hour: the value at the beginning of the hour.
 func (f *SeriesPublisher) Publish(now protocol.Time) []protocol.Point {
-	var said []protocol.Point
+	var published []protocol.Point
 	until := min(f.market.KnownUntil(now), f.series.End())
 	for f.nextHour < until {
 		if v, ok := f.series.ValueAt(f.nextHour); ok {
-			said = append(said, protocol.Point{At: f.nextHour, Value: v})
+			published = append(published, protocol.Point{At: f.nextHour, Value: v})
 		}
 		f.nextHour = f.nextHour.Add(time.Hour)
 	}
-	return said
+	return published
 }
 
 // Due returns when Publish will return more points, or 0 for never.

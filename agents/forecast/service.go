@@ -14,9 +14,9 @@ type Service struct {
 	pending []Bulletin // Invariant: ascending by Issued; those not published yet
 }
 
-// NewService returns a service that has published nothing yet. said must ascend
+// NewService returns a service that has published nothing yet. Bulletins must ascend
 // by Issued.
-func NewService(said []Bulletin) *Service { return &Service{said} }
+func NewService(bulletins []Bulletin) *Service { return &Service{bulletins} }
 
 // Publish returns the points of the next bulletin that was issued by now, or
 // nil. A later bulletin's forecast of an hour replaces an earlier one's.

@@ -1,9 +1,9 @@
 package forecast
 
 // A track holds the received values of one quantity, by hour. It is dense:
-// [Known.RecordSignal] bounds how far it reaches.
+// [GridState.RecordSignal] bounds how far it reaches.
 type track struct {
-	first hour // of told[0]
+	first hour // of cells[0]
 	cells []cell
 }
 
@@ -94,9 +94,9 @@ func (t *track) firstFactAfter(h hour) (hour, bool) {
 }
 
 // nearestValue returns the published value of h, or else the service's forecast of it, or
-// else the last published value before it, or else the first after it. told
+// else the last published value before it, or else the first after it. known
 // reports whether the value was published for h itself, ok whether there is any.
-func (t *track) nearestValue(h hour) (value int64, told, ok bool) {
+func (t *track) nearestValue(h hour) (value int64, known, ok bool) {
 	if c := t.cellAt(h); c.known || c.guess {
 		return c.value, c.known, true
 	}

@@ -1,4 +1,5 @@
-// Package bustest holds the test that every hub passes.
+// Package bustest holds the conformance test of every bus.Bus: it checks the promises of package
+// bus's documentation.
 package bustest
 
 import (
@@ -26,26 +27,26 @@ func TestBus(t *testing.T, hub bus.Bus) {
 		name string
 		run  func(*testing.T, bus.Bus)
 	}{
-		{"what is said reaches its listener and nobody else", testDirectMessage},
-		{"what is said to all reaches all but its speaker", testBroadcast},
-		{"a party hears what it says to itself", testMessageToSelf},
-		{"hands and feeds hear only what is said to them", testPrivateParties},
+		{"a message reaches its receiver alone", testDirectMessage},
+		{"a broadcast reaches all but its sender", testBroadcast},
+		{"a party receives what it sends to itself", testMessageToSelf},
+		{"executors and signal sources receive no broadcasts", testPrivateParties},
 		{"ten thousand messages keep their order", testMessageOrder},
-		{"many speak at once and each keeps its order", testConcurrentSenders},
-		{"a message said twice is the same message", testDuplicate},
-		{"an offer of megabytes arrives byte for byte", testLargeMessage},
-		{"a party speaks in no other name", testForgedSender},
-		{"names that no subject can hold are refused", testInvalidNames},
-		{"what was said before the port closed arrives", testSentBeforeClose},
-		{"a closed port says and hears nothing", testClosedConn},
-		{"a port closes with its context", testContextEnd},
-		{"a machine lives on the hub", testRunMachine},
+		{"concurrent senders keep their order each", testConcurrentSenders},
+		{"a message sent twice is the same message", testDuplicate},
+		{"a bid of megabytes arrives byte for byte", testLargeMessage},
+		{"a party sends in no other name", testForgedSender},
+		{"names that cannot be NATS subjects are refused", testInvalidNames},
+		{"what was sent before the connection closed arrives", testSentBeforeClose},
+		{"a closed connection neither sends nor receives", testClosedConn},
+		{"a connection closes with its context", testContextEnd},
+		{"a machine runs on the bus", testRunMachine},
 	} {
 		t.Run(tc.name, func(t *testing.T) { tc.run(t, hub) })
 	}
 }
 
-// A testParty of a test: its port, and its mouth.
+// A testParty is a party of a test: its connection, and the sender that numbers its messages.
 type testParty struct {
 	bus.Conn
 	t      *testing.T
@@ -56,7 +57,7 @@ func connectParty(t *testing.T, hub bus.Bus, who protocol.Party) *testParty {
 	t.Helper()
 	port, err := hub.Connect(t.Context(), who)
 	if err != nil {
-		t.Fatalf("Join(%s): %v", who, err)
+		t.Fatalf("Connect(%s): %v", who, err)
 	}
 	t.Cleanup(func() {
 		if err := port.Close(); err != nil {
@@ -73,12 +74,11 @@ func (p *testParty) startedMessage(to protocol.Party, job string) protocol.Messa
 func (p *testParty) mustSend(ms ...protocol.Message) {
 	p.t.Helper()
 	if err := p.Send(p.t.Context(), ms...); err != nil {
-		p.t.Fatalf("Say as %s: %v", p.sender.Party, err)
+		p.t.Fatalf("Send as %s: %v", p.sender.Party, err)
 	}
 }
 
-// testTimeout is far longer than anything takes, and is not waited for unless a
-// test is about to fail.
+// testTimeout is far longer than any step takes. A test waits that long only before it fails.
 const testTimeout = 30 * time.Second
 
 func (p *testParty) nextMessage() protocol.Message {
@@ -86,11 +86,11 @@ func (p *testParty) nextMessage() protocol.Message {
 	select {
 	case m, ok := <-p.Messages():
 		if !ok {
-			p.t.Fatalf("port of %s closed: %v", p.sender.Party, p.Close())
+			p.t.Fatalf("connection of %s closed: %v", p.sender.Party, p.Close())
 		}
 		return m
 	case <-time.After(testTimeout):
-		p.t.Fatalf("%s heard nothing", p.sender.Party)
+		p.t.Fatalf("%s received nothing", p.sender.Party)
 	}
 	return protocol.Message{}
 }
@@ -100,7 +100,7 @@ func (p *testParty) expectJobs(jobs ...string) {
 	for _, want := range jobs {
 		m := p.nextMessage()
 		if got := m.Body.(protocol.Started).Job; got != protocol.JobID(want) {
-			p.t.Fatalf("%s heard %q of %s; want %q", p.sender.Party, got, m.From, want)
+			p.t.Fatalf("%s received %q from %s; want %q", p.sender.Party, got, m.From, want)
 		}
 	}
 }
@@ -128,11 +128,11 @@ func testMessageToSelf(t *testing.T, hub bus.Bus) {
 }
 
 func testPrivateParties(t *testing.T, hub bus.Bus) {
-	a, hands, feed := connectParty(t, hub, oslo), connectParty(t, hub, protocol.ExecutorParty("oslo")), connectParty(t, hub, protocol.SignalParty("oslo"))
-	a.mustSend(a.startedMessage("", "to all"), a.startedMessage(protocol.ExecutorParty("oslo"), "to hands"), a.startedMessage(protocol.SignalParty("oslo"), "to feed"))
-	hands.expectJobs("to hands")
-	feed.expectJobs("to feed")
-	hands.mustSend(hands.startedMessage("", "to all"))
+	a, executor, source := connectParty(t, hub, oslo), connectParty(t, hub, protocol.ExecutorParty("oslo")), connectParty(t, hub, protocol.SignalParty("oslo"))
+	a.mustSend(a.startedMessage("", "to all"), a.startedMessage(protocol.ExecutorParty("oslo"), "to executor"), a.startedMessage(protocol.SignalParty("oslo"), "to source"))
+	executor.expectJobs("to executor")
+	source.expectJobs("to source")
+	executor.mustSend(executor.startedMessage("", "to all"))
 	a.expectJobs("to all")
 }
 
@@ -154,10 +154,10 @@ func testMessageOrder(t *testing.T, hub bus.Bus) {
 
 func testConcurrentSenders(t *testing.T, hub bus.Bus) {
 	const n = 500
-	speakers := []*testParty{connectParty(t, hub, oslo), connectParty(t, hub, turin), connectParty(t, hub, "submitter")}
+	senders := []*testParty{connectParty(t, hub, oslo), connectParty(t, hub, turin), connectParty(t, hub, "submitter")}
 	b := connectParty(t, hub, lyon)
-	done := make(chan error, len(speakers))
-	for _, s := range speakers {
+	done := make(chan error, len(senders))
+	for _, s := range senders {
 		go func() {
 			for range n {
 				if err := s.Send(t.Context(), s.startedMessage(lyon, "x")); err != nil {
@@ -168,14 +168,14 @@ func testConcurrentSenders(t *testing.T, hub bus.Bus) {
 			done <- nil
 		}()
 	}
-	heard := map[protocol.Party]uint64{}
-	for range n * len(speakers) {
+	received := map[protocol.Party]uint64{}
+	for range n * len(senders) {
 		m := b.nextMessage()
-		if heard[m.From]++; m.Seq != heard[m.From] {
-			t.Fatalf("heard %d of %s; want %d", m.Seq, m.From, heard[m.From])
+		if received[m.From]++; m.Seq != received[m.From] {
+			t.Fatalf("received %d from %s; want %d", m.Seq, m.From, received[m.From])
 		}
 	}
-	for range speakers {
+	for range senders {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -187,7 +187,7 @@ func testDuplicate(t *testing.T, hub bus.Bus) {
 	m := a.startedMessage(lyon, "again")
 	a.mustSend(m, m)
 	a.mustSend(m, a.startedMessage(lyon, "end"))
-	var ears protocol.Deduplicator
+	var dedup protocol.Deduplicator
 	fresh := 0
 	for {
 		got := b.nextMessage()
@@ -195,18 +195,18 @@ func testDuplicate(t *testing.T, hub bus.Bus) {
 			break
 		}
 		if got.From != m.From || got.Seq != m.Seq || got.At != m.At {
-			t.Fatalf("heard %+v; want %+v", got, m)
+			t.Fatalf("received %+v; want %+v", got, m)
 		}
-		if ears.AdmitOnce(got) {
+		if dedup.AdmitOnce(got) {
 			fresh++
 		}
 	}
 	if fresh != 1 {
-		t.Errorf("ears took one message for %d", fresh)
+		t.Errorf("the deduplicator admitted one message %d times", fresh)
 	}
 }
 
-// bigOffer returns an offer of some 5 MB, all of it options.
+// bigOffer returns bids of about 5 MB, all of it options.
 func bigOffer() protocol.Bids {
 	o := protocol.Bids{Round: 1, Jobs: make([]protocol.JobBids, 1000)}
 	for i := range o.Jobs {
@@ -229,7 +229,7 @@ func testLargeMessage(t *testing.T, hub bus.Bus) {
 		t.Fatal(err)
 	}
 	if len(want) < 4<<20 {
-		t.Fatalf("the offer has %d bytes; want megabytes", len(want))
+		t.Fatalf("the bids have %d bytes; want megabytes", len(want))
 	}
 	a.mustSend(big, a.startedMessage(lyon, "end"))
 	got, err := protocol.Encode(b.nextMessage())
@@ -237,7 +237,7 @@ func testLargeMessage(t *testing.T, hub bus.Bus) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("an offer of %d bytes was heard as another of %d", len(want), len(got))
+		t.Errorf("bids of %d bytes arrived as others of %d", len(want), len(got))
 	}
 	b.expectJobs("end")
 }
@@ -247,7 +247,7 @@ func testForgedSender(t *testing.T, hub bus.Bus) {
 	forged := a.startedMessage(lyon, "forged")
 	forged.From = turin
 	if err := a.Send(t.Context(), a.startedMessage(lyon, "before"), forged); err == nil {
-		t.Error("oslo spoke as turin")
+		t.Error("oslo sent as turin")
 	}
 	a.mustSend(a.startedMessage(lyon, "end"))
 	b.expectJobs("end")
@@ -259,7 +259,7 @@ func testInvalidNames(t *testing.T, hub bus.Bus) {
 		"agent-oslo", "agent/oslo/2", "/oslo", protocol.AgentParty(strings.Repeat("x", 64)),
 	} {
 		if port, err := hub.Connect(t.Context(), who); err == nil {
-			t.Errorf("Join(%q) worked", who)
+			t.Errorf("Connect(%q) worked", who)
 			_ = port.Close()
 		}
 		if who == "" {
@@ -267,7 +267,7 @@ func testInvalidNames(t *testing.T, hub bus.Bus) {
 		}
 		a := connectParty(t, hub, oslo)
 		if err := a.Send(t.Context(), a.startedMessage(who, "x")); err == nil {
-			t.Errorf("Say to %q worked", who)
+			t.Errorf("Send to %q worked", who)
 		}
 	}
 }
@@ -296,7 +296,7 @@ func testClosedConn(t *testing.T, hub bus.Bus) {
 	}
 	waitClosed(t, a)
 	if err := a.Send(t.Context(), a.startedMessage(lyon, "x")); !errors.Is(err, bus.ErrClosed) {
-		t.Errorf("Say at a closed port: %v; want %v", err, bus.ErrClosed)
+		t.Errorf("Send on a closed connection: %v; want %v", err, bus.ErrClosed)
 	}
 	b.mustSend(b.startedMessage(oslo, "to nobody"), b.startedMessage(lyon, "end"))
 	b.expectJobs("end")
@@ -312,7 +312,7 @@ func waitClosed(t *testing.T, p *testParty) {
 				return
 			}
 		case <-late:
-			t.Fatal("Heard did not close")
+			t.Fatal("Messages did not close")
 		}
 	}
 }
@@ -329,11 +329,11 @@ func testContextEnd(t *testing.T, hub bus.Bus) {
 		t.Errorf("Close after the context ended: %v", err)
 	}
 	if _, err := hub.Connect(ctx, oslo); err == nil {
-		t.Error("Join with an ended context worked")
+		t.Error("Connect with an ended context worked")
 	}
 }
 
-// echoMachine answers what it hears, and when it was told to wait, on a later tick.
+// An echoMachine returns each message to its sender; the message "later" on a later tick.
 type echoMachine struct {
 	sender  protocol.Sender
 	due     protocol.Time
@@ -375,6 +375,6 @@ func testRunMachine(t *testing.T, hub bus.Bus) {
 	a.expectJobs("now")
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("Live ended with %v; want %v", err, context.Canceled)
+		t.Errorf("RunMachine ended with %v; want %v", err, context.Canceled)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,10 +35,10 @@ func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
 	}
 }
 
-// A ledger is somebody else's; what an error quotes of it moves no cursor.
+// A ledger is untrusted: text that an error quotes from it must not control the terminal.
 func TestAnErrorMovesNoCursor(t *testing.T) {
 	err := errors.Join(errors.New("tap"), &protocol.UnknownKindError{Kind: "hum", Version: 9, From: "agent/\x1b[2J\u202e\xff"})
-	if got, want := legibleError(err), "tap\nprotocol: agent/·[2J·· speaks version 9 and says \"hum\", which version 2 does not know"; got != want {
+	if got, want := legibleError(err), fmt.Sprintf("tap\nprotocol: agent/·[2J·· sent kind \"hum\" in version 9; this program's version %d does not know it", protocol.Current); got != want {
 		t.Errorf("shown as %q; want %q", got, want)
 	}
 }

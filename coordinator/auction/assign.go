@@ -9,15 +9,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// assignOptions gives every lot an option that fits, dearest mistakes first: a lot
-// whose second choice costs much more than its first chooses early. They choose
-// with room paid for, so that a lot which can turn elsewhere leaves scarce room
-// to those that cannot. A lot for which nothing fits gets -1.
+// assignOptions gives every lot an option that fits, or -1. Lots choose one after the other, in
+// the order of their regret: a lot whose second choice costs much more than its first chooses
+// early. They choose by cost plus the price of capacity, so a lot with good alternatives leaves
+// scarce capacity to those without.
 //
-// In a full round that is done again, those first who fared worst the last time
-// (Joslin and Clements' squeaky wheel); and once one after the other as they came,
-// each to its cheapest. The best assignment of all counts, and is improved by twos; so
-// a round is never worse than if its lots had been sold one by one.
+// A full round tries more: it repeats with the lots that lost most in front (Joslin and Clements,
+// "Squeaky Wheel" Optimization, 1999) as long as that helps; it lets the lots choose once in order
+// of arrival, each its cheapest; and it improves the best assignment by ejection chains. The best
+// of all counts, so a full round is never worse than awarding its lots one by one.
 func (p *problem) assignOptions() []int {
 	order := p.orderByRegret()
 	best, top := p.chooseAndImprove(order, p.capacityCost)
@@ -32,7 +32,7 @@ func (p *problem) assignOptions() []int {
 		}
 		best, top = choice, v
 	}
-	for i := range order {
+	for i := range order { // by arrival, as Round.Lots is
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(p.jobs[y].Priority, p.jobs[x].Priority) })
@@ -45,10 +45,10 @@ func (p *problem) assignOptions() []int {
 	return best
 }
 
-// chooseAndImprove lets the lots choose in an order, at prices of room. Then each moves to
-// where it costs less, as long as there is room, and room that turned out not to
-// be scarce is used; not always for the better, if sites keep room from some. It
-// returns the best of these, and what that is worth.
+// chooseAndImprove lets the lots choose in an order, at prices of capacity. Then each lot moves to
+// a cheaper option while capacity that turned out not to be scarce allows it. Where sites keep
+// capacity from deferrable jobs a move may raise the total, so the best state seen is returned,
+// with its cost.
 func (p *problem) chooseAndImprove(order []int, price capacityPricing) (best []int, top protocol.Microdollars) {
 	left := p.newRemainingCapacity()
 	choice := p.chooseInOrder(order, left, price)
@@ -64,7 +64,7 @@ func (p *problem) chooseAndImprove(order []int, price capacityPricing) (best []i
 	return best, top
 }
 
-// assignmentCost returns what an assignment counts for, the less the better.
+// assignmentCost returns the total that assignments are compared by: lower is better.
 func (p *problem) assignmentCost(choice []int) (v protocol.Microdollars) {
 	for i, c := range choice {
 		v += p.optionOrWaitCost(i, c)
@@ -72,8 +72,8 @@ func (p *problem) assignmentCost(choice []int) (v protocol.Microdollars) {
 	return v
 }
 
-// optionOrWaitCost returns what option c of a lot costs; or, if the lot had better wait for
-// another round, what waiting may cost it.
+// optionOrWaitCost returns the cost of option c of a lot, or of waiting if the lot has none or
+// should rather wait for another round. A lot without bids costs nothing either way.
 func (p *problem) optionOrWaitCost(lot, c int) protocol.Microdollars {
 	switch {
 	case p.lots[lot].candidateCount() == 0:
@@ -84,9 +84,9 @@ func (p *problem) optionOrWaitCost(lot, c int) protocol.Microdollars {
 	return p.lots[lot].all[c].cost
 }
 
-// waitingCost returns what it may cost that a lot waits: a little more than its best option
-// now, room paid for, if it can be left to the next full round, since it takes nothing
-// dearer; else a little more than its dearest.
+// waitingCost returns an upper estimate of what waiting costs a lot. A deferrable lot takes
+// nothing dearer than maxPayable of its best option later either (decision 0015); for another lot it
+// is a little more than its dearest option, so that any option is better than none.
 func (p *problem) waitingCost(lot int) protocol.Microdollars {
 	v := float64(p.lots[lot].most)
 	if p.deferrable[lot] {
@@ -95,8 +95,8 @@ func (p *problem) waitingCost(lot int) protocol.Microdollars {
 	return protocol.Microdollars(maxPayable(v))
 }
 
-// orderByLoss returns the lots by priority, then by what they lost by a choice against
-// their best options, room paid for; of equals, as they were in an order.
+// orderByLoss returns the lots by priority, then by what their choice costs above their best
+// option, capacity included; ties keep the given order.
 func (p *problem) orderByLoss(order, choice []int) []int {
 	loss := make([]float64, len(p.lots))
 	for i, c := range choice {
@@ -116,7 +116,7 @@ func (p *problem) orderByLoss(order, choice []int) []int {
 	return order
 }
 
-// chooseInOrder lets the lots choose, one after the other, at prices of room.
+// chooseInOrder lets the lots choose one after the other, and takes their capacity from left.
 func (p *problem) chooseInOrder(order []int, left *remainingCapacity, price capacityPricing) []int {
 	choice := make([]int, len(p.lots))
 	for _, i := range order {
@@ -128,16 +128,15 @@ func (p *problem) chooseInOrder(order []int, left *remainingCapacity, price capa
 	return choice
 }
 
-// A capacityPricing says what the room of a candidate costs.
+// A capacityPricing returns the price of the capacity that a candidate uses.
 type capacityPricing func(*ranking, *scoredOption) float64
 
-// priceOfFreeCapacity prices room at nothing.
+// priceOfFreeCapacity is the capacityPricing under which all capacity costs nothing.
 func priceOfFreeCapacity(*ranking, *scoredOption) float64 { return 0 }
 
-// orderByRegret returns the lots in the order in which they choose: priority, then
-// regret at the prices of p, then job id. Regret is what the best option on other
-// GPUs costs more than the best of all, since another hour of the same may be
-// gone as well; of equals, what the second best costs more.
+// orderByRegret returns the order in which lots choose: by priority, then regret at the prices of
+// p, then job id. Regret is how much more the best option on other GPUs costs than the best of
+// all, because other hours of the same GPUs may be taken too; ties go by the second-best option.
 func (p *problem) orderByRegret() []int {
 	other, second := make([]float64, len(p.lots)), make([]float64, len(p.lots))
 	order := make([]int, len(p.lots))
@@ -152,8 +151,8 @@ func (p *problem) orderByRegret() []int {
 	return order
 }
 
-// regretOf returns what the best option of a lot on other GPUs, and the second best
-// of all, cost more than the best.
+// regretOf returns how much more than the best option of a lot its best option in another pool
+// costs, and its second-best of all.
 func (p *problem) regretOf(lot int) (other, second float64) {
 	best, value := p.bestAtPrices(lot)
 	if best < 0 {
@@ -164,7 +163,7 @@ func (p *problem) regretOf(lot int) (other, second float64) {
 	other, second = math.Inf(1), math.Inf(1)
 	for j := 0; ; j++ {
 		if !r.ensureSorted(j) || r.scored[j].cost-value >= other {
-			return other, second // the rest cost more before their room is paid
+			return other, second // sorted by cost without capacity: the rest cannot be cheaper
 		}
 		k := &r.scored[j]
 		more := k.cost + p.capacityCost(r, k) - value
@@ -177,12 +176,11 @@ func (p *problem) regretOf(lot int) (other, second float64) {
 	}
 }
 
-// chooseOption returns the option of a lot that is cheapest at a pricing of room, among
-// those that fit; or -1. A job that cannot be deferred looks at the room that
-// sites have and not at the plan for held jobs, which can still move. So does a
-// job for which the plan has nothing left in time. Between full rounds a lot that has time
-// takes nothing but what is best for it now: the plan, in which it has no place
-// yet, would look like room that is gone.
+// chooseOption returns the cheapest option of a lot that fits, at a price of capacity, or -1.
+// Which capacity it sees depends on the job: a job that cannot be deferred sees all that sites
+// have, because planned places of waiting jobs can still move; so does a job for which the plan
+// leaves nothing in time. Between full rounds a lot with time to spare takes only its best option,
+// and only now: the plan has no place for it yet, so its capacity would look taken (decision 0012).
 func (p *problem) chooseOption(lot int, left *remainingCapacity, price capacityPricing) int {
 	if p.deferrable[lot] && !p.full {
 		best, _ := p.bestAtPrices(lot)
@@ -199,11 +197,10 @@ func (p *problem) chooseOption(lot int, left *remainingCapacity, price capacityP
 	return p.cheapestFitting(lot, left.bare, left.free, price)
 }
 
-// canWaitForFullRound reports whether a lot can be left to the next full round: some option of
-// it begins after that, and ends with time to spare; with ample time, if it takes
-// several GPUs or may run at one site alone. What the plan has for it is not kept
-// anywhere: a node that is broken up meanwhile comes free when the longest job on it
-// has ended, and a site that is full by then is all that it has.
+// canWaitForFullRound reports whether a lot may be left to the next full round: some option begins
+// after that and ends firmLead before the deadline; ampleSlack before it for jobs of several GPUs,
+// or bound to one site. The plan's place is kept nowhere but here: small jobs may break up the
+// node that such a job needs, or fill its only site.
 func canWaitForFullRound(l Lot, next protocol.Time, firmLead time.Duration) bool {
 	need := firmLead
 	if l.Job.GPUs > 1 || l.Job.IsTiedToOneSite() {
@@ -216,29 +213,29 @@ func canWaitForFullRound(l Lot, next protocol.Time, firmLead time.Duration) bool
 	})
 }
 
-// shouldWait reports whether a lot had better wait than have option c.
+// shouldWait reports whether waiting is better for a lot than option c.
 func (p *problem) shouldWait(lot, c int) bool { return p.deferrable[lot] && p.tooExpensive(lot, c) }
 
-// tooExpensive reports whether option c of a lot costs so much more than its best that it
-// had better wait.
+// tooExpensive reports whether option c, capacity included, costs far more than the lot's best.
 func (p *problem) tooExpensive(lot, c int) bool {
 	_, v := p.bestAtPrices(lot)
 	return farAbove(p.costWithCapacity(lot, c), v)
 }
 
-// farAbove reports whether a cost is so far above another that a lot does not pay it.
-func farAbove(cost, other float64) bool { return cost > maxPayable(other) }
+// farAbove reports whether a cost exceeds what a lot pays when its best option costs best.
+func farAbove(cost, best float64) bool { return cost > maxPayable(best) }
 
-// maxPayable returns the most that a lot pays which would pay so much for its best option.
+// maxPayable returns the most that a lot pays when its best option costs best: a tenth more, and
+// at least minSaving (see tuned.go).
 func maxPayable(best float64) float64 {
 	return best + float64(math.Abs(best)*maxPremiumThousandths/1000) + minSaving
 }
 
-// cheapestFrom returns the option of a lot that is cheapest with room paid for, of those
-// that begin at a time or after it; or nil.
+// cheapestFrom returns the option of a lot that is cheapest, capacity included, among those that
+// begin at from or later; nil if there is none. It does not ask whether the option fits.
 func (p *problem) cheapestFrom(lot int, from protocol.Time) (best *candidate) {
 	r, value := p.lots[lot], math.Inf(1)
-	for j := 0; r.ensureSorted(j) && r.scored[j].cost < value; j++ { // the rest cost more before their room is paid
+	for j := 0; r.ensureSorted(j) && r.scored[j].cost < value; j++ { // sorted by cost without capacity: the rest cannot be cheaper
 		v := r.scored[j].cost + p.capacityCost(r, &r.scored[j])
 		if v >= value {
 			continue
@@ -250,9 +247,11 @@ func (p *problem) cheapestFrom(lot int, from protocol.Time) (best *candidate) {
 	return best
 }
 
+// cheapestFitting returns the index of the cheapest option of a lot that fits into left and free,
+// at a price of capacity; -1 if none fits.
 func (p *problem) cheapestFitting(lot int, left []slotSeries, free []float64, price capacityPricing) int {
 	r, best, value := p.lots[lot], -1, math.Inf(1)
-	for j := 0; r.ensureSorted(j) && r.scored[j].cost < value; j++ { // the rest cost more before their room is paid
+	for j := 0; r.ensureSorted(j) && r.scored[j].cost < value; j++ { // sorted by cost without capacity: the rest cannot be cheaper
 		v := r.scored[j].cost + price(r, &r.scored[j])
 		if v < value && p.fitsCapacity(r, &r.scored[j], left, free) {
 			best, value = j, v
@@ -261,11 +260,11 @@ func (p *problem) cheapestFitting(lot int, left []slotSeries, free []float64, pr
 	return best
 }
 
-// capacityTolerance is the room, in GPU-hours of a slot, below which it counts as none.
+// capacityTolerance is the missing capacity, in GPU-hours of a slot, that counts as rounding.
 const capacityTolerance = 1e-9
 
-// fitsCapacity reports whether the room of a candidate of r is left in every slot of its
-// run, and at this instant if it starts now.
+// fitsCapacity reports whether a candidate's capacity is left in every slot of its run, and its
+// GPUs at this instant if it starts now. Beyond the planning horizon everything fits.
 func (p *problem) fitsCapacity(r *ranking, k *scoredOption, left []slotSeries, free []float64) bool {
 	if k.pool < 0 {
 		return true
@@ -283,15 +282,16 @@ func (p *problem) fitsCapacity(r *ranking, k *scoredOption, left []slotSeries, f
 	return true
 }
 
-// remainingCapacity is what is left while lots choose, by pool.
+// remainingCapacity is the capacity that is left while lots choose, by pool.
 type remainingCapacity struct {
 	grid
-	bare    []slotSeries // GPU-hours by slot, held jobs not counted
-	planned []slotSeries // open to jobs that can wait, held jobs counted
-	free    []float64    // GPUs at this instant
-	open    []float64    // of them, to jobs that can wait
+	bare    []slotSeries // GPU-hours by slot, the plan for waiting jobs not subtracted
+	planned []slotSeries // GPU-hours by slot open to deferrable jobs, the plan subtracted
+	free    []float64    // GPUs free at this instant
+	open    []float64    // of free, those open to deferrable jobs
 }
 
+// newRemainingCapacity returns the capacity of all pools with nothing taken.
 func (p *problem) newRemainingCapacity() *remainingCapacity {
 	n := len(p.pools)
 	r := &remainingCapacity{p.grid, make([]slotSeries, n), make([]slotSeries, n), make([]float64, n), make([]float64, n)}
@@ -301,7 +301,7 @@ func (p *problem) newRemainingCapacity() *remainingCapacity {
 	return r
 }
 
-// takeOption takes the room of option c of a lot, or with sign -1 gives it back.
+// takeOption takes the capacity of option c of a lot, or with sign -1 returns it.
 func (r *remainingCapacity) takeOption(lot *ranking, c int, sign float64) {
 	k := &lot.scored[c]
 	if k.pool < 0 {
@@ -316,11 +316,11 @@ func (r *remainingCapacity) takeOption(lot *ranking, c int, sign float64) {
 	}
 }
 
-// maxLocalPasses bounds the local search.
+// maxLocalPasses bounds the passes of the local search over all lots.
 const maxLocalPasses = 3
 
-// improveEachLot lets each lot move to a cheaper option that has room, and reports
-// whether any did.
+// improveEachLot lets each lot move to the cheapest option that fits, and reports whether any
+// moved.
 func (p *problem) improveEachLot(choice []int, r *remainingCapacity) (moved bool) {
 	for i, was := range choice {
 		if was >= 0 {

@@ -1,18 +1,19 @@
-// Package auction decides a clearing round: which site runs which job, when
-// and how, or that a job had better wait.
+// Package auction clears a round: it decides which site runs which job, when and how, or that a
+// job should wait.
 //
-// A round is one assignment problem, not a row of single sales. Each job has
-// options at many sites and hours; each site has so many GPUs of a model in
-// each slot of time. [Auction] prices the scarce slots (package doc of dual.go),
-// lets every job answer to the prices, and repairs what does not fit. The same
-// prices give a bound that no assignment of the round can beat, and it is
-// announced with the awards.
+// A round is one assignment problem and not a sequence of sales. Each job has options at many
+// sites and hours; each site has so many GPUs of a model in each slot of time. [Auction] prices
+// the scarce slots by Lagrangian relaxation (dual.go), lets every job choose at these prices, and
+// repairs what does not fit (assign.go, exchange.go). The same prices give a lower bound on the
+// cost of any assignment of the round, the certificate, which is announced with the awards.
+// docs/method.md states objective and algorithm; coordinator/market runs the rounds, and
+// docs/clearing-rule.md shows how to write another rule.
 //
-// Only options that start now are awarded. A job whose best hour comes later is
-// held: its room is kept in a plan, not at the site, and it is called again
-// then, when more is known.
+// Only options that start now are awarded. A job whose best hour comes later is deferred: its
+// capacity is kept in the rule's plan, not at the site, and the job is called again at that hour,
+// when forecasts are better (decision 0002).
 //
-// Outcomes depend on what was offered, never on the order it came in.
+// Invariant: outcomes depend on the bids, never on the order in which they arrived.
 package auction
 
 import (
@@ -23,55 +24,56 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ClearingRule decides rounds. The auction is one; the baselines that it is compared
-// with are others.
+// A ClearingRule decides rounds. Auction is the product's; the baselines that replays compare it
+// with (scenarios/baseline) are others.
 type ClearingRule interface {
 	// Clear decides every lot of r, in the order of r.Lots.
 	Clear(r Round) Outcome
 
-	// ShadowPrices says what room is thought to be worth, for the next Call.
+	// ShadowPrices returns what the rule takes capacity to be worth; the next call for bids
+	// carries it.
 	ShadowPrices() []protocol.ShadowPrice
 }
 
-// A Round is what a rule may know: the jobs called and all that was offered.
+// A Round is all that a rule may know: the called jobs and the valid bids for them.
 type Round struct {
-	Number       uint64
+	Number       uint64 // counts rounds from 1
 	Now          protocol.Time
-	Next         protocol.Time // when every waiting job will be called again
-	Full         bool          // every waiting job is in this round, but those Left
+	Next         protocol.Time // when the next full round calls every waiting job
+	Full         bool          // every waiting job is in this round, except LeftOut
 	Lots         []Lot         // by arrival, then job id
-	Sites        []Site        // that answered, by name
+	Sites        []Site        // those that answered, by name
 	Weights      protocol.Weights
 	TieTolerance TieTolerance
 
 	// Planning is that of the Call; the zero Planning means the default.
 	Planning protocol.Planning
 
-	LeftOut []protocol.JobID // of a full round: who waits and found no place in the call, sorted
+	LeftOut []protocol.JobID // of a full round: waiting jobs that the call had no room for, sorted
 }
 
-// A Lot is one job of a round, with what each site answered.
+// A Lot is one job of a round with the sites' bids for it.
 type Lot struct {
 	Job  protocol.Job
 	Bids []SiteBids // by site name
 }
 
-// A SiteBids is one site's options for a lot.
+// SiteBids are one site's options for a lot.
 type SiteBids struct {
 	Site    string
 	Options []protocol.BidOption
-	Bias    []protocol.Milli // nil, or by option: it counts as so many thousandths cheaper than it is
+	Bias    []protocol.Milli // nil, or one per option: the policy ranks it as so many thousandths cheaper than it is
 }
 
-// A Site is what a site said of itself in this round.
+// A Site is what a site reported about itself in this round, and how far the market trusts it.
 type Site struct {
 	Name     string
 	Capacity []protocol.CapacityProfile
 	Forecast protocol.GridForecast
-	Trust    protocol.Milli // its bids are taken this many thousandths as dear; at least 1000
+	Trust    protocol.Milli // the site's costs are multiplied by this many thousandths; at least 1000
 }
 
-// A Verdict is what becomes of a lot.
+// A Verdict is the kind of a Decision.
 type Verdict int
 
 // Verdicts.
@@ -84,35 +86,36 @@ const (
 // A Decision is the verdict on one lot, and why.
 type Decision struct {
 	Verdict  Verdict
-	Site     string             // of the award, or where the plan would run it
-	Option   protocol.BidOption // of the award, or of the plan
-	MayQueue bool               // the site shall keep the job until it has room
-	PauseAt  protocol.Time      // when the site shall pause it and give the rest back; 0: never
-	Until    protocol.Time      // of a hold: when it could start, as far as the rule knows
+	Site     string             // that gets the award, or where the plan places a deferred lot; "" without a place
+	Option   protocol.BidOption // the awarded option, or the planned one
+	MayQueue bool               // the site keeps the job in its queue until it has capacity
+	PauseAt  protocol.Time      // when the site pauses the job and returns the rest to the market; 0: never
+	Until    protocol.Time      // of Defer: when the lot could start, as far as the rule knows
 	Why      protocol.Reason
-	NearTies []NearTie // of an award: options that may take its place, its own among them; or none
+	NearTies []NearTie // of Award: options that may replace Option, which is among them; or none
 }
 
-// An Outcome is what a rule made of a round.
+// An Outcome is a cleared round: one decision per lot, and the certificate of its cost.
 type Outcome struct {
 	Decisions []Decision
 	Proof     protocol.Certificate
 }
 
-// Config of an Auction. The zero of a field is its default.
+// Config configures an Auction. A zero field means its default.
 type Config struct {
-	Steps int // of the price search in a full round; default 300
+	Steps int // bound of the price search in a full round; default 300
 }
 
-// An Auction is the market's own rule. It remembers the plan for held jobs and
-// the prices of slots.
+// An Auction is the product's clearing rule. Between rounds it remembers the plan for deferred
+// jobs and the prices of slots. Both only guide later decisions, so losing them at a restart is
+// harmless.
 type Auction struct {
 	cfg    Config
 	prices priceMemory
 	plan   map[protocol.JobID]plannedPlace
 }
 
-// plannedPlace is the place that the plan keeps for a job which waits.
+// A plannedPlace is the capacity that the plan keeps for a deferred job.
 type plannedPlace struct {
 	pool   poolKey
 	start  protocol.Time
@@ -120,7 +123,7 @@ type plannedPlace struct {
 	gpu    protocol.Milli
 }
 
-// New returns an auction that has seen nothing.
+// New returns an auction without plan and prices.
 func New(cfg Config) *Auction {
 	if cfg.Steps == 0 {
 		cfg.Steps = 300
@@ -128,13 +131,14 @@ func New(cfg Config) *Auction {
 	return &Auction{cfg: cfg, prices: priceMemory{}, plan: make(map[protocol.JobID]plannedPlace)}
 }
 
-// ShadowPrices implements Rule.
+// ShadowPrices implements ClearingRule.
 func (a *Auction) ShadowPrices() []protocol.ShadowPrice { return a.prices.shadowPrices() }
 
-// Clear implements Rule.
+// Clear implements ClearingRule. Full rounds search for new prices; rounds in between use the last
+// ones.
 func (a *Auction) Clear(r Round) Outcome {
 	r.Sites = slices.SortedFunc(slices.Values(r.Sites), func(x, y Site) int { return cmp.Compare(x.Name, y.Name) })
-	if r.Full { // jobs that no longer wait are in no plan
+	if r.Full { // it calls every waiting job: one that is neither called nor left out waits no more
 		maps.DeleteFunc(a.plan, func(id protocol.JobID, _ plannedPlace) bool {
 			_, left := slices.BinarySearch(r.LeftOut, id)
 			return !left
@@ -144,7 +148,7 @@ func (a *Auction) Clear(r Round) Outcome {
 		delete(a.plan, l.Job.ID)
 	}
 	if r.Planning = r.Planning.OrDefault(); r.Planning.Slot != a.prices.slot {
-		a.prices = priceMemory{slot: r.Planning.Slot} // those of other slots say nothing of these
+		a.prices = priceMemory{slot: r.Planning.Slot} // prices of slots of another length do not apply
 	}
 	p := newProblem(r, a.plan, &a.prices)
 	if r.Full {
@@ -161,7 +165,7 @@ func (a *Auction) Clear(r Round) Outcome {
 	return out
 }
 
-// recordChoices notes what the lots chose.
+// recordChoices records the chosen options, which isOnOffer compares with.
 func (p *problem) recordChoices(choice []int) {
 	for i, c := range choice {
 		if c >= 0 {

@@ -55,8 +55,8 @@ func crowd(jobs, sites, starts, caps int) Round {
 	return r
 }
 
-// greedy sells the jobs of a round one after the other, in the order of
-// arrival, each to the cheapest option that still fits: a market without rounds.
+// greedy awards the jobs of a round one after the other in order of arrival, each its cheapest
+// option that still fits: a market without rounds.
 func greedy(p *problem) (choice []int) {
 	left := p.newRemainingCapacity()
 	for i := range p.lots {
@@ -80,8 +80,7 @@ func cost(p *problem, choice []int) (sum float64, without int) {
 	return sum, without
 }
 
-// spent returns the processor's time that this process took: on a busy machine
-// the clock says little.
+// spent returns the CPU time of this process: on a busy machine wall-clock time says little.
 func spent() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // of ourselves it does not fail

@@ -7,21 +7,21 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ruling is a lot with what the round chose for it, on its way to a Decision.
+// A ruling is a lot with the option that the round chose for it, on its way to a Decision.
 type ruling struct {
 	round   Round
 	lot     Lot
 	problem *problem
-	index   int        // of the lot
-	choice  int        // of its options by cost; -1: the round found no place for it
-	option  *candidate // of choice, or its cheapest
-	onOffer *candidate // see isOnOffer
+	index   int        // of the lot in the round
+	choice  int        // index into the lot's options by cost; -1: the round found no option that fits
+	option  *candidate // the chosen option, or the cheapest if none was chosen
+	onOffer *candidate // set by isOnOffer
 }
 
-// decideLot turns the chosen option of a lot into a decision. The first case that holds
-// is the one; each has a predicate of its own. There are four kinds of end: the job is
-// awarded now, reserved at a site, deferred with a place in the plan, or goes back to
-// the backlog without one.
+// decideLot turns the chosen option of a lot into a decision. The first case that applies decides,
+// so their order matters; each has a predicate of its own. A lot ends in one of four ways: awarded
+// now, reserved in a site's queue, deferred with a place in the plan, or left in the backlog
+// without a place.
 func (a *Auction) decideLot(r Round, p *problem, index, choice int) Decision {
 	lot := r.Lots[index]
 	if p.lots[index].candidateCount() == 0 {
@@ -52,9 +52,9 @@ func (a *Auction) decideLot(r Round, p *problem, index, choice int) Decision {
 // hasPlace reports whether the round found an option for the lot that fits.
 func (x *ruling) hasPlace() bool { return x.choice >= 0 }
 
-// shouldWaitForFullRound reports whether a lot that has time had better wait for the next full
-// round: it found nothing between two of those, or only what costs much more than its
-// best option does (decision 0012).
+// shouldWaitForFullRound reports whether a lot with time to spare should wait for the next full round: a
+// round in between found nothing for it, or only what costs far more than its best option
+// (decision 0012).
 func (x *ruling) shouldWaitForFullRound() bool {
 	if !x.problem.deferrable[x.index] {
 		return false
@@ -62,19 +62,19 @@ func (x *ruling) shouldWaitForFullRound() bool {
 	return !x.hasPlace() && !x.round.Full || x.hasPlace() && x.problem.tooExpensive(x.index, x.choice)
 }
 
-// deferToFullRound holds a lot until the next full round, with the plan's place on the
-// best option that begins after it.
+// deferToFullRound defers a lot until the next full round, and plans it at the cheapest option
+// that begins after that.
 func (a *Auction) deferToFullRound(x *ruling) Decision {
 	d := a.planPlace(x.lot, x.problem.cheapestFrom(x.index, x.round.Next))
 	d.Until, d.Why.Code = x.round.Next, protocol.CheaperLater
 	return d
 }
 
-// isOnOffer reports whether a lot without time is sold at a site's word, and notes
-// which of its options that is: the cheapest, if it chose none or one that costs far
-// more, and this round sells nothing else of those GPUs then. A site offers such a lot
-// also what it keeps for jobs that have more time, and its sums of free room leave that
-// out: that it fits is the site's word, by a look at its nodes (decision 0012, point 10).
+// isOnOffer reports whether a lot without time to spare takes an option because the site bid it,
+// although the profiles show no capacity for it. Sites bid capacity that they keep from deferrable
+// jobs to urgent ones, and their profiles leave it out; the site has looked at its nodes (decision
+// 0012, point 10). It applies to a lot that chose nothing, or something far dearer, and takes the
+// cheapest such option whose GPUs this round awards to no other lot at that time.
 func (x *ruling) isOnOffer() bool {
 	p, lot := x.problem, x.index
 	for j := 0; ; j++ {
@@ -89,18 +89,17 @@ func (x *ruling) isOnOffer() bool {
 	}
 }
 
-// reserveOffered has the site keep the option that it offered of its own word.
+// reserveOffered reserves the option found by isOnOffer at its site.
 func (x *ruling) reserveOffered() Decision {
 	x.problem.sold = append(x.problem.sold, x.onOffer)
 	return Decision{Verdict: Award, Site: x.onOffer.site, Option: *x.onOffer.BidOption, MayQueue: true, Why: protocol.Reason{Code: protocol.Cheapest}}
 }
 
-// isLateAnyway reports whether the lot would be late and start after the next full
-// round. It had better ask again then than be promised that (decision 0017).
+// isLateAnyway reports whether the lot would be late and start after the next full round. Asking
+// in that round is better than a promise now, which the site could not break (decision 0017).
 func (x *ruling) isLateAnyway() bool { return x.round.startsTooFarAhead(x.lot, x.option) }
 
-// deferLate holds a lot until the next full round, with its place in the plan if it
-// has one.
+// deferLate defers a lot until the next full round, with its place in the plan if it has one.
 func (a *Auction) deferLate(x *ruling) Decision {
 	d := Decision{Site: x.option.site, Option: *x.option.BidOption}
 	if x.hasPlace() {
@@ -110,18 +109,18 @@ func (a *Auction) deferLate(x *ruling) Decision {
 	return d
 }
 
-// isOutbid reports whether others took the room that the lot was offered for now. What
-// sites say next is news, so it is called again at once.
+// isOutbid reports whether other lots took the capacity that sites bid to this one for now. The
+// sites' next bids will know of that, so the lot is called without waiting for the full round.
 func (x *ruling) isOutbid() bool {
 	return !x.hasPlace() && slices.ContainsFunc(x.lot.Bids, func(m SiteBids) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.BidOption) bool { return o.Start <= x.round.Now })
 	})
 }
 
-// startsNow reports whether what the lot chose starts in this round.
+// startsNow reports whether the chosen option starts in this round.
 func (x *ruling) startsNow() bool { return x.hasPlace() && x.option.Start <= x.round.Now }
 
-// awardNow awards the lot to run at once, and names when to pause it if that pays.
+// awardNow awards the chosen option, and names the instant of a pause if one pays.
 func (x *ruling) awardNow() Decision {
 	return Decision{
 		Verdict: Award, Site: x.option.site, Option: *x.option.BidOption, Why: protocol.Reason{Code: protocol.Cheapest},
@@ -129,36 +128,36 @@ func (x *ruling) awardNow() Decision {
 	}
 }
 
-// hasNoTimeToWait reports whether nobody can start the lot now and it cannot do without
-// a site that keeps it a place.
+// hasNoTimeToWait reports whether no site can start the lot now, and it is too urgent for a place
+// in the plan alone.
 func (x *ruling) hasNoTimeToWait() bool {
 	return deferToNextRound(x.round, x.lot).Why.Code == protocol.Waiting && x.problem.isUrgent(x.lot.Job, x.option.BidOption)
 }
 
-// needsRoomKept reports whether the plan alone cannot keep the lot's place: for several
-// GPUs no node would ever come free by itself, only a site can set one aside; a job with
-// less than FirmLead to spare has no time for a plan that fails; and a start in a moment
-// is too soon to be called again for.
+// needsRoomKept reports whether the plan alone cannot keep the lot's place. Several GPUs of one
+// node never become free together unless a site sets the node aside; a job with less than FirmLead
+// to spare has no time for a plan that fails; and a start within minRecallNotice is too soon for
+// another call.
 func (x *ruling) needsRoomKept() bool {
 	short := x.lot.Job.Deadline.Sub(x.option.Finish) < x.round.Planning.FirmLead
 	return x.lot.Job.GPUs > 1 || short && !x.problem.deferrable[x.index] || x.option.Start < x.round.Now.Add(minRecallNotice)
 }
 
-// reserveAtSite puts the lot into the queue of the site, which keeps a place for it.
+// reserveAtSite awards the lot into the queue of the site, which reserves capacity for it.
 func (x *ruling) reserveAtSite(why protocol.Reason) Decision {
 	return Decision{Verdict: Award, Site: x.option.site, Option: *x.option.BidOption, MayQueue: true, Why: why}
 }
 
-// deferToStart holds a lot with its place in the plan until that begins, or until the
-// next full round if that is sooner.
+// deferToStart defers a lot with its place in the plan, until that begins or until the next full
+// round, whichever is sooner.
 func (a *Auction) deferToStart(x *ruling) Decision {
 	d := a.planPlace(x.lot, x.option)
 	d.Until, d.Why = min(x.option.Start, x.round.Next), deferToNextRound(x.round, x.lot).Why
 	return d
 }
 
-// deferToNextRound holds a lot that has no place in the plan until the first of its options
-// can start, or until the next full round.
+// deferToNextRound defers a lot without a place until the first of its options can start, or until the next
+// full round. The reason tells no bids, bids for later only, and bids for now apart.
 func deferToNextRound(r Round, l Lot) Decision {
 	d := Decision{Verdict: Defer, Until: r.Next, Why: protocol.Reason{Code: protocol.NoBids}}
 	for _, m := range l.Bids {
@@ -177,32 +176,32 @@ func deferToNextRound(r Round, l Lot) Decision {
 	return d
 }
 
-// planPlace keeps a place in the plan for a lot that waits.
+// planPlace keeps a place in the plan for a deferred lot.
 func (a *Auction) planPlace(l Lot, k *candidate) Decision {
 	a.plan[l.Job.ID] = plannedPlace{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
 	return Decision{Site: k.site, Option: *k.BidOption}
 }
 
-// startsTooFarAhead reports whether a lot had better ask again in the next full round than be
-// promised an option: it would be late, and start after that. What a site has
-// promised is not sold again, also if GPUs that come free sooner stand idle beside it.
-// A job of several GPUs takes what it can get: only a site can set a node aside.
+// startsTooFarAhead reports whether a lot should wait for the next full round rather than reserve
+// an option now: it would be late, and start after that round. A reservation is not given up when
+// GPUs become free sooner, which would then stand idle next to it. Jobs of several GPUs reserve
+// whatever they can get, because only a site can set a node aside.
 func (r Round) startsTooFarAhead(l Lot, k *candidate) bool {
 	return l.Job.GPUs <= 1 && k.Finish > l.Job.Deadline && k.Start >= r.Next
 }
 
-// isUrgent reports whether a job cannot do with a place in the plan alone: it cannot
-// wait, or would have less than FirmLead left.
+// isUrgent reports whether a place in the plan is not enough for a job: it is not deferrable, or the
+// option leaves less than FirmLead before the deadline.
 func (p *problem) isUrgent(j protocol.Job, k *protocol.BidOption) bool {
 	return !j.Deferrable || j.Deadline.Sub(k.Finish) < p.planning.FirmLead
 }
 
-// overlapsWith reports whether k and x are for the same GPUs at the same time.
+// overlapsWith reports whether two candidates use the same pool at the same time.
 func (k *candidate) overlapsWith(x *candidate) bool {
 	return k.pool == x.pool && k.Start < x.Finish && x.Start < k.Finish
 }
 
-// forecastOf returns how a site expects its grid to be.
+// forecastOf returns a site's grid forecast, or an empty one.
 func (r Round) forecastOf(site string) protocol.GridForecast {
 	if i, ok := slices.BinarySearchFunc(r.Sites, site, func(s Site, name string) int { return cmp.Compare(s.Name, name) }); ok {
 		return r.Sites[i].Forecast

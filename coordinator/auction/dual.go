@@ -7,33 +7,33 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// The search for prices is projected subgradient ascent on the Lagrangian dual
-// of the round's assignment problem, with room as the relaxed constraint
-// (METHOD, section 4; the step is Polyak's). For prices p >= 0
+// The price search is projected subgradient ascent with Polyak's step on the Lagrangian dual of
+// the round's assignment problem, where capacity is the relaxed constraint (docs/method.md,
+// section 4; decision 0207 on the target). For prices p >= 0
 //
-//	L(p) = sum over lots of min over options (cost + room taken * p) - sum over pools and slots of p * room
+//	L(p) = sum over lots of min over options (cost + capacity used * p)
+//	     - sum over pools and slots of p * capacity
 //
-// is at most the cost of any assignment that fits, so every price tried gives
-// a bound. Products are converted before they are added, so that no processor
-// fuses them and all find the same prices.
+// is at most the cost of any assignment that fits, so every price tried gives a lower bound.
+// Products are converted to float64 before they are added: without that, processors with fused
+// multiply-add would find other prices, and replays would differ between machines.
 const (
-	momentum           = 0.7        // of the last direction
-	initialTargetGap   = 0.05       // of the first value: how far the first target lies above the best
-	targetReachedShare = 0.25       // of the way to the target: a step that gets there
-	targetGrowth       = 2          // moves the target away by this
-	targetShrink       = 0.7        // and steps that do not, for long, move it nearer by this
-	stallShare         = 16         // what part of all steps is long
-	minStallSteps      = 6          // steps, that is
-	targetPrecision    = 1e-6       // of the best value: a target as near as this ends the search
-	maxEvaluations     = 40_000_000 // at options, after which the search ends: some 0.4 seconds of work
+	momentum           = 0.7        // share of the last direction that the next one keeps
+	initialTargetGap   = 0.05       // first target above the first value, as a share of it
+	targetReachedShare = 0.25       // a step that covers this share of the way to the target counts as reaching it
+	targetGrowth       = 2          // factor of the gap to the target after a step that reaches it
+	targetShrink       = 0.7        // factor of the gap after a stall
+	stallShare         = 16         // a stall is this part of all steps (one in 16) ...
+	minStallSteps      = 6          // ... and at least so many
+	targetPrecision    = 1e-6       // a gap below this share of the best value ends the search
+	maxEvaluations     = 40_000_000 // of options, after which the search ends: about 0.4 s of work
 )
 
-// searchPrices moves the prices of p's pools to where the lots fit. Each step aims
-// at a little more than the best value so far: at more as long as steps get
-// there, at less when they no longer do. So the first target may be far off, as
-// in a round with a job that fits nowhere in time. What a pool's price moves by
-// goes by its size, so that the prices of small pools and of large ones settle at
-// one pace. It returns the best value.
+// searchPrices moves the prices of p's pools to where the lots' choices fit the capacity, and
+// returns the best dual value. Each step aims a little above the best value so far: the gap grows
+// as long as steps reach the target and shrinks when they stall, so a first target that is far off
+// (a round with a job that fits nowhere in time) does no harm. A pool's step is divided by its
+// size, so that the prices of small and large pools converge at one pace.
 func (p *problem) searchPrices(steps int) (top float64) {
 	if len(p.lots) == 0 {
 		return 0
@@ -48,7 +48,7 @@ func (p *problem) searchPrices(steps int) (top float64) {
 	for n := 1; n <= steps && p.evaluations < maxEvaluations && level >= targetPrecision*math.Abs(top); n++ {
 		norm := p.updateDirection(dir, use)
 		if norm < 1e-9 {
-			break // all fit, and room that is left costs nothing
+			break // everything fits, and capacity left over costs nothing: the dual is solved
 		}
 		p.movePrices(dir, (top+level-value)/norm)
 		before := p.evaluations
@@ -61,6 +61,8 @@ func (p *problem) searchPrices(steps int) (top float64) {
 			top = value
 			p.copyPrices(best)
 		}
+		// The last step that the evaluation budget allows at the cost of this one, so that stalls
+		// are as long a part of a search that the budget cuts short.
 		last := min(steps, n+(maxEvaluations-p.evaluations)/(p.evaluations-before+1))
 		if stall >= max(minStallSteps, last/stallShare) {
 			level, stall = level*targetShrink, 0
@@ -70,8 +72,9 @@ func (p *problem) searchPrices(steps int) (top float64) {
 	return top
 }
 
-// updateDirection makes dir the next direction of the prices, where the lots take the room in
-// use, and returns its square, by the sizes of pools.
+// updateDirection sets dir to the next direction of the prices: the subgradient (use minus
+// capacity) with momentum, projected at price 0. It returns its squared length, weighted by pool
+// sizes.
 func (p *problem) updateDirection(dir, use []slotSeries) (norm float64) {
 	for i := range p.pools {
 		q, d, u := &p.pools[i], &dir[i], &use[i]
@@ -89,7 +92,7 @@ func (p *problem) updateDirection(dir, use []slotSeries) (norm float64) {
 	return norm
 }
 
-// movePrices takes a step of the prices in a direction.
+// movePrices moves the prices by step along dir, within [0, maxPrice].
 func (p *problem) movePrices(dir []slotSeries, step float64) {
 	for i := range p.pools {
 		q, d := &p.pools[i], &dir[i]
@@ -102,6 +105,7 @@ func (p *problem) movePrices(dir []slotSeries, step float64) {
 	p.priceVersion++
 }
 
+// setPrices sets the prices of all pools, and invalidates what was computed at the former ones.
 func (p *problem) setPrices(to []slotSeries) {
 	for i := range p.pools {
 		p.pools[i].price = to[i]
@@ -110,18 +114,19 @@ func (p *problem) setPrices(to []slotSeries) {
 	p.priceVersion++
 }
 
+// copyPrices copies the prices of all pools into to.
 func (p *problem) copyPrices(to []slotSeries) {
 	for i := range p.pools {
 		to[i] = p.pools[i].price
 	}
 }
 
-// maxPrice bounds a price, in microdollars per GPU-hour: at 100 dollars nobody
-// waits for a better hour.
+// maxPrice bounds a price, in microdollars per GPU-hour: at 100 dollars no job waits for a better
+// hour.
 const maxPrice = 100e6
 
-// bestResponses lets every lot choose at the prices of p, fills use with the room that
-// they take, and returns the dual value.
+// bestResponses lets every lot choose at the current prices, sets use to the capacity that the
+// choices use, and returns the dual value L(p).
 func (p *problem) bestResponses(use []slotSeries) float64 {
 	clear(use)
 	l := 0.0
@@ -145,8 +150,8 @@ func (p *problem) bestResponses(use []slotSeries) float64 {
 	return l
 }
 
-// bestAtPrices returns the option of a lot that is cheapest with room paid for, or
-// -1 and infinity. It is worked out once for the same prices.
+// bestAtPrices returns the option of a lot that is cheapest with capacity included, or -1 and
+// infinity. The result is cached per priceVersion.
 func (p *problem) bestAtPrices(lot int) (best int, value float64) {
 	r := p.lots[lot]
 	if r.evaluatedAt != p.priceVersion {
@@ -156,7 +161,9 @@ func (p *problem) bestAtPrices(lot int) (best int, value float64) {
 	return r.best, r.value
 }
 
-// scanOptions finds the favourite of a lot among all its options.
+// scanOptions finds a lot's cheapest option with capacity included. Options are sorted by cost
+// without capacity and prices are not negative, so the scan ends at the first that costs more than
+// the best.
 func (p *problem) scanOptions(lot int) (best int, value float64) {
 	best, value = -1, math.Inf(1)
 	r := p.lots[lot]
@@ -165,7 +172,7 @@ func (p *problem) scanOptions(lot int) (best int, value float64) {
 		for ; i < len(r.scored); i++ {
 			k := &r.scored[i]
 			if more = k.cost < value; !more {
-				break // the rest cost more before their room is paid
+				break // the rest cannot be cheaper
 			}
 			v := k.cost
 			if k.pool >= 0 {
@@ -180,13 +187,13 @@ func (p *problem) scanOptions(lot int) (best int, value float64) {
 	return best, value
 }
 
-// costWithCapacity returns what option c of a lot costs with its room paid for.
+// costWithCapacity returns the cost of option c of a lot, the price of its capacity included.
 func (p *problem) costWithCapacity(lot, c int) float64 {
 	r := p.lots[lot]
 	return r.scored[c].cost + p.capacityCost(r, &r.scored[c])
 }
 
-// capacityCost returns what the room of a candidate of r costs.
+// capacityCost returns the price of the capacity that a candidate uses.
 func (p *problem) capacityCost(r *ranking, k *scoredOption) float64 {
 	if k.pool < 0 {
 		return 0
@@ -194,11 +201,10 @@ func (p *problem) capacityCost(r *ranking, k *scoredOption) float64 {
 	return float64(r.gpus * p.sums[k.pool].sumBetween(k.a, k.b))
 }
 
-// certifyBound returns the cost of the chosen options and a bound on what any
-// assignment of the same lots could cost. The prices may carry expected arrivals
-// and the plan; the bound counts all room that the sites have, so it holds for
-// this round alone. Where sites keep room from jobs that can wait, a full round
-// looks for the prices that such a bound is highest at.
+// certifyBound returns the cost of the chosen options and a lower bound on the cost of any
+// assignment of the same lots. The round's prices also cover the plan and what sites keep from
+// deferrable jobs; the bound counts all capacity that the sites have, so it holds for this round
+// alone. Where the two differ, a full round searches for the prices of the highest bound.
 func (p *problem) certifyBound(choice []int) protocol.Certificate {
 	var proof protocol.Certificate
 	var free protocol.Microdollars
@@ -207,8 +213,8 @@ func (p *problem) certifyBound(choice []int) protocol.Certificate {
 		if c < 0 {
 			continue
 		}
-		q.lots = append(q.lots, p.lots[i])
-		free += p.lots[i].all[0].cost
+		q.lots = append(q.lots, p.lots[i]) // the bound is for the same jobs only
+		free += p.lots[i].all[0].cost      // the lots' cheapest options, as if capacity were unlimited: a lower bound too
 		proof.Primal += p.lots[i].all[c].cost
 		proof.Jobs++
 	}
@@ -226,5 +232,5 @@ func (p *problem) certifyBound(choice []int) protocol.Certificate {
 	return proof
 }
 
-// certificateSteps is how many steps the search for a bound takes.
+// certificateSteps bounds the search for the certificate's prices.
 const certificateSteps = 200

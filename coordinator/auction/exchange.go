@@ -7,23 +7,22 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An ejectionSearch improves an assignment by twos: a lot takes an option that is better
-// for it, and one other lot that is in its way there moves elsewhere, if that
-// costs both together less. It is what lots that move one by one cannot do once
-// the cheap hours are full (an ejection chain of two; METHOD, section 4).
+// An ejectionSearch improves an assignment by ejection chains of length two: a lot takes a better
+// option, and one lot that is in its way moves elsewhere, if both together then cost less. Once
+// the cheap hours are full, moves of single lots cannot find these (docs/method.md, section 4).
 type ejectionSearch struct {
 	p       *problem
 	choice  []int
 	left    *remainingCapacity
-	holders [][]int // lots, by pool
-	tries   int     // that are left
+	holders [][]int // the lots with an option in each pool
+	tries   int     // moves of other lots that are left
 }
 
-// maxEjectionTries bounds how often an exchange asks a lot to move.
+// maxEjectionTries bounds the moves that a search tries, and so its time.
 const maxEjectionTries = 10_000
 
-// improveByEjection returns a better assignment than choice, or the same. Lots look in an
-// order for what is better; the prices of room tell what is worth a try.
+// improveByEjection returns an assignment that costs no more than choice. Lots look for a better
+// option in the given order; an option is worth a try if it is cheaper with capacity included.
 func (p *problem) improveByEjection(order, choice []int) []int {
 	x := &ejectionSearch{p: p, choice: slices.Clone(choice), left: p.newRemainingCapacity(), holders: make([][]int, len(p.pools)), tries: maxEjectionTries}
 	for i, c := range choice {
@@ -41,7 +40,7 @@ func (p *problem) improveByEjection(order, choice []int) []int {
 	return x.choice
 }
 
-// assignLot gives lot i option c.
+// assignLot gives lot i option c, and takes its capacity.
 func (x *ejectionSearch) assignLot(i, c int) {
 	x.choice[i] = c
 	if c < 0 {
@@ -54,7 +53,7 @@ func (x *ejectionSearch) assignLot(i, c int) {
 	}
 }
 
-// unassignLot takes from lot i what it has, and returns that.
+// unassignLot takes the option of lot i from it, returns its capacity, and returns the option.
 func (x *ejectionSearch) unassignLot(i int) (c int) {
 	if c = x.choice[i]; c < 0 {
 		return c
@@ -70,8 +69,7 @@ func (x *ejectionSearch) unassignLot(i int) (c int) {
 	return c
 }
 
-// improveLot gives lot i a better option if there is one, with or without another
-// lot that moves out of its way.
+// improveLot moves lot i to a better option if one fits, or fits once another lot moved.
 func (x *ejectionSearch) improveLot(i int) bool {
 	p, r, was := x.p, x.p.lots[i], x.unassignLot(i)
 	paid, cost := math.Inf(1), p.optionOrWaitCost(i, was)
@@ -91,8 +89,8 @@ func (x *ejectionSearch) improveLot(i int) bool {
 	return false
 }
 
-// fitsLot reports whether there is room for option c of lot i, as [problem.chooseOption]
-// sees it for jobs that are in time.
+// fitsLot reports whether option c of lot i fits, by the capacity that [problem.chooseOption] uses
+// for jobs that can finish in time.
 func (x *ejectionSearch) fitsLot(i, c int) bool {
 	r := x.p.lots[i]
 	if x.p.jobs[i].Deferrable {
@@ -101,8 +99,8 @@ func (x *ejectionSearch) fitsLot(i, c int) bool {
 	return x.p.fitsCapacity(r, &r.scored[c], x.left.bare, x.left.free)
 }
 
-// ejectOneLot moves one lot so that option c of lot i fits, if that costs less than a
-// gain.
+// ejectOneLot moves one other lot so that option c of lot i fits, if that costs less than gain. It
+// never moves a lot of higher priority.
 func (x *ejectionSearch) ejectOneLot(i, c int, gain protocol.Microdollars) bool {
 	p, k := x.p, &x.p.lots[i].scored[c]
 	if k.pool < 0 {

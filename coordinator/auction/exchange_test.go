@@ -10,9 +10,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// One GPU: b has the dear hour, and a is in the one that it wants. Only both
-// together can do better.
-func TestALotMakesWayIfThatCostsLess(t *testing.T) {
+// One GPU: b has the expensive hour, and a is in the one that b wants. Only a move of both
+// improves.
+func TestEjectionMovesALotIfThatCostsLess(t *testing.T) {
 	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	early, mid, late := option("V100", 0, 1, 1), option("V100", 2, 3, 2), option("V100", 5, 6, 9)
 	dear := option("V100", 2, 3, 10)
@@ -70,9 +70,8 @@ func TestAnExchangeFitsAndIsNeverWorse(t *testing.T) {
 	}
 }
 
-// What is remembered and what is left out of sight is what going through all
-// options by hand finds.
-func TestAFavouriteIsTheCheapestOfAll(t *testing.T) {
+// The cached and cut-off search finds what a scan of all options finds.
+func TestBestAtPricesMatchesAFullScan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 8)
 		p := newProblem(r, nil, &priceMemory{})

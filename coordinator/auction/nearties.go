@@ -6,26 +6,26 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A TieTolerance says among what options of a lot somebody else may choose. The zero
-// Leeway leaves no choice.
+// A TieTolerance limits the options among which a judge may choose. The zero value leaves no
+// choice.
 type TieTolerance struct {
-	MaxExtraThousandths protocol.Milli        // how much more than the best an option may cost, in thousandths of the best
-	MaxExtraTotal       protocol.Microdollars // what all choices of the round may cost more, together
-	MaxLots             int                   // lots
-	Sites               []string              // worth a choice, by name; a lot that is to wait at its site is always
+	MaxExtraThousandths protocol.Milli        // how much more than the cheapest an option may cost, in thousandths of the cheapest
+	MaxExtraTotal       protocol.Microdollars // how much more all choices of the round may cost together
+	MaxLots             int                   // lots with a choice, at most
+	Sites               []string              // sites with an operator's note; a lot needs one of them among its options, unless it queues at its site
 }
 
 // A NearTie is an option that may be awarded in place of the decision's own.
 type NearTie struct {
 	Site   string
 	Option protocol.BidOption
-	Cost   protocol.Microdollars // all terms, by trust in the site
-	Extra  protocol.Microdollars // over the decision's own option; the more of with room paid for and without
+	Cost   protocol.Microdollars // all terms of the objective, multiplied by trust
+	Extra  protocol.Microdollars // above the decision's own option, with or without capacity, whichever is more
 }
 
-// markNearTies gives lots of a cleared round their choices. Whatever is chosen, for
-// one lot or for all, fits: the room of every option of an earlier choice is
-// taken when the next is looked at, and so is its extra cost.
+// markNearTies lists the near ties of a cleared round's awards. Invariant: any combination of
+// choices fits and stays within the budget, because the capacity and the extra cost of every
+// option listed so far are taken before the next lot is looked at.
 func (p *problem) markNearTies(l TieTolerance, choice []int, out []Decision) {
 	left := p.newRemainingCapacity()
 	for i, c := range choice {
@@ -41,7 +41,7 @@ func (p *problem) markNearTies(l TieTolerance, choice []int, out []Decision) {
 			continue
 		}
 		if own := p.lots[i].candidateAt(choice[i]); own.site != out[i].Site || *own.BidOption != out[i].Option {
-			continue // it is awarded what no sum holds; what it chose costs far more
+			continue // awarded by isOnOffer: its capacity is in no profile, so alternatives cannot be compared
 		}
 		band := p.nearTieBand(i, choice[i], left, l)
 		if len(band) < 2 || !out[i].MayQueue && !slices.ContainsFunc(band, func(k int) bool { return slices.Contains(l.Sites, p.lots[i].candidateAt(k).site) }) {
@@ -62,10 +62,9 @@ func (p *problem) markNearTies(l TieTolerance, choice []int, out []Decision) {
 	}
 }
 
-// nearTieBand returns the options of a lot that could be awarded in place of own: the
-// cheapest of each site that fits, beginning like own now or later, and costs at
-// most the leeway more. Own is among them; if it costs more than that itself, there
-// is no band.
+// nearTieBand returns the options of a lot that may replace own: the cheapest that fits at each
+// other site, starting now or later as own does, at an extra cost within the tolerance. Own is the
+// last. If own itself costs more than the tolerance allows, the result is nil.
 func (p *problem) nearTieBand(lot, own int, left *remainingCapacity, l TieTolerance) (band []int) {
 	cands := p.lots[lot]
 	mine := cands.candidateAt(own)
@@ -89,7 +88,7 @@ func (p *problem) nearTieBand(lot, own int, left *remainingCapacity, l TieTolera
 		}
 	}
 	most := min(absoluteCost(best)*protocol.Microdollars(l.MaxExtraThousandths)/1000, l.MaxExtraTotal)
-	if mine.cost > best+most { // own stands for the sake of other lots: that is not for somebody else to weigh
+	if mine.cost > best+most { // own makes room for other lots: the judge sees one lot only, and cannot weigh that
 		return nil
 	}
 	band = slices.DeleteFunc(band, func(c int) bool {
@@ -98,8 +97,8 @@ func (p *problem) nearTieBand(lot, own int, left *remainingCapacity, l TieTolera
 	return append(band, own)
 }
 
-// extraCost returns what option c of a lot costs more than its own: the more of with
-// room paid for, which others pay, and without. It is not negative.
+// extraCost returns how much more option c of a lot costs than own, with or without the price of
+// capacity (which other lots would pay), whichever is more; at least 0.
 func (p *problem) extraCost(lot, c, own int) protocol.Microdollars {
 	r := p.lots[lot]
 	more := r.candidateAt(c).cost - r.candidateAt(own).cost
@@ -107,4 +106,5 @@ func (p *problem) extraCost(lot, c, own int) protocol.Microdollars {
 	return max(0, more, more+room)
 }
 
+// absoluteCost returns |m|; costs may be negative when prices are.
 func absoluteCost(m protocol.Microdollars) protocol.Microdollars { return max(m, -m) }

@@ -7,18 +7,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// minRunPart is the shortest part of a run that is worth having.
+// minRunPart is the shortest part of a run that is worth a pause: forecasts are hourly.
 const minRunPart = time.Hour
 
-// bestPauseTime returns when a job that starts as k had better be paused; 0: not at all.
+// bestPauseTime returns when to pause a job that starts as k; 0: never.
 //
-// It is paused where that pays: where running a first part now and the rest in one
-// piece later, at the same site, costs less than the run as it was offered, the
-// pause's own run included, by more than dearer and trifle; and the rest is done
-// with time to spare. It is judged by what the site expects of its grid and by the
-// prices of room. The rest is sold when it comes to that, by what is known then,
-// wherever it costs least with the way of its checkpoint paid; so further parts,
-// and moves, come of themselves.
+// A pause pays if a first part now and the rest in one piece later at the same site cost less than
+// the whole run, the overhead of the pause included, by more than maxPremiumThousandths and
+// minSaving, and if the rest ends FirmLead before the deadline. Costs follow the site's forecast
+// and the prices of capacity. The rest is awarded when the pause comes, by what is known then,
+// wherever it costs least with the transfer of its checkpoint; so further pauses and moves need no
+// planning here (decision 0206).
 func (p *problem) bestPauseTime(j protocol.Job, k *candidate, w protocol.Weights, g protocol.GridForecast) protocol.Time {
 	run := k.Finish.Sub(k.Start)
 	if j.Pause <= 0 || j.Run <= 0 || k.pool < 0 || k.Start > p.now || run < 2*minRunPart {
@@ -28,19 +27,19 @@ func (p *problem) bestPauseTime(j protocol.Job, k *candidate, w protocol.Weights
 	if end < k.b {
 		return 0
 	}
-	own := p.inSlots(j.Pause) * p.inSlots(run) / p.inSlots(j.Run) // the pause's run, on these GPUs
+	own := p.inSlots(j.Pause) * p.inSlots(run) / p.inSlots(j.Run) // the pause's overhead, scaled to the speed of these GPUs
 	whole := cost.sumBetween(k.a, k.b)
 	best, at := whole-float64(math.Abs(whole)*maxPremiumThousandths/1000)-minSaving, protocol.Time(0)
 	least := p.inSlots(minRunPart)
 	for i := int(k.b - least); float64(i) >= k.a+least; i-- {
 		when := p.from.Add(time.Duration(i) * p.slot)
 		if when != when.Floor(time.Hour) {
-			continue // outlooks are hourly
+			continue // forecasts are hourly
 		}
 		rest := k.b - float64(i) + own
 		first := cost.sumBetween(k.a, float64(i))
 		for s := i + 1; float64(s)+rest <= end; s++ {
-			if v := first + cost.sumBetween(float64(s), float64(s)+rest); v < best-1 { // of equals, the one that runs longest first
+			if v := first + cost.sumBetween(float64(s), float64(s)+rest); v < best-1 { // a microdollar at least: among equals the longest first part wins
 				best, at = v, when
 			}
 		}
@@ -48,8 +47,8 @@ func (p *problem) bestPauseTime(j protocol.Job, k *candidate, w protocol.Weights
 	return at
 }
 
-// runCostBySlot returns what it costs to run in the way of k, room included, in microdollars
-// by slot, up to a position, or to where the site says how its grid will be.
+// runCostBySlot returns the cost of running as k does, capacity included, in microdollars per
+// slot, and the position up to which it is known: until, or the end of the site's forecast.
 func (p *problem) runCostBySlot(k *candidate, w protocol.Weights, g protocol.GridForecast, until float64) (cost prefixSum, end float64) {
 	n := min(len(g.Price), len(g.Carbon))
 	if n == 0 || g.From > p.from {
@@ -66,7 +65,7 @@ func (p *problem) runCostBySlot(k *candidate, w protocol.Weights, g protocol.Gri
 	for known > 0 && hour(known-1) >= n {
 		known--
 	}
-	var facility float64 // the run's hours, each times its PUE, which its energy includes
+	var facility float64 // hours of the run weighted by PUE, which the bid's energy includes
 	for i := int(k.a); float64(i) < k.b; i++ {
 		part := min(k.b, float64(i+1)) - max(k.a, float64(i))
 		facility += float64(part * p.slotHours * pue(hour(i)))

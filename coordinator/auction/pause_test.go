@@ -47,7 +47,7 @@ func paused(l Lot, g protocol.GridForecast) protocol.Time {
 	return New(Config{}).Clear(round([]Lot{l}, site)).Decisions[0].PauseAt
 }
 
-func TestAJobIsPausedWhereThatPaysAfterItsOwnCost(t *testing.T) {
+func TestPauseIsPlannedIfItPaysItsOverhead(t *testing.T) {
 	dear := outlook(1, 1, 1, 1, 30, 30, 30, 30, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 	for name, c := range map[string]struct {
 		g    protocol.GridForecast
@@ -61,7 +61,7 @@ func TestAJobIsPausedWhereThatPaysAfterItsOwnCost(t *testing.T) {
 		"a pause costs as much":           {dear, func(j *protocol.Job) { j.Pause = 100 * time.Hour }, 0},
 		"hours are all alike":             {outlook(5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5), func(*protocol.Job) {}, 0},
 		"a tenth is too little":           {outlook(50, 50, 50, 50, 55, 55, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 50), func(*protocol.Job) {}, 0},
-		"nobody knows what comes":         {protocol.GridForecast{}, func(*protocol.Job) {}, 0},
+		"no forecast":                     {protocol.GridForecast{}, func(*protocol.Job) {}, 0},
 	} {
 		l := pausable(6, dear)
 		c.is(&l.Job)

@@ -32,7 +32,7 @@ func show(out Outcome) (text string) {
 	return text
 }
 
-func TestWhatBecomesOfARound(t *testing.T) {
+func TestDecisionsOfARound(t *testing.T) {
 	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	now, later, last := option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 5, 6, 5)
 	urgent := func(l Lot) Lot { l.Job.Priority = 1; return l }
@@ -67,8 +67,8 @@ func TestWhatBecomesOfARound(t *testing.T) {
 	}
 }
 
-// Of four GPUs two are for who cannot wait.
-func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
+// Two of four GPUs are for jobs that cannot wait.
+func TestDeferrableJobsLeaveHeadroom(t *testing.T) {
 	room := hourly("V100", 4000, 4000)
 	room.ForDeferrable = []protocol.Milli{2000}
 	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
@@ -81,8 +81,8 @@ func TestJobsThatCanWaitLeaveRoomToThoseThatCannot(t *testing.T) {
 	}
 }
 
-// Two GPUs are for who cannot wait, and for who can but would be late elsewhere.
-func TestWhatIsKeptIsForThoseThatWouldBeLate(t *testing.T) {
+// Two GPUs are for jobs that cannot wait, and for deferrable ones that would be late elsewhere.
+func TestHeadroomOpensToJobsThatWouldBeLate(t *testing.T) {
 	kept, other := hourly("V100", 2000, 2000), hourly("A100", 2000, 2000)
 	kept.ForDeferrable = []protocol.Milli{0}
 	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{other, kept}}
@@ -96,15 +96,15 @@ func TestWhatIsKeptIsForThoseThatWouldBeLate(t *testing.T) {
 	}
 }
 
-func TestWhyALotWaits(t *testing.T) {
+func TestReasonsOfDeferredLots(t *testing.T) {
 	now, later := option("V100", 0, 1, 9), option("V100", 2, 3, 1)
 	for _, c := range []struct {
 		name string
 		lot  Lot
 		want protocol.Code
 	}{
-		{"nobody offers", lot("a", 1), protocol.NoBids},
-		{"nobody has room now", lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{later}}), protocol.Waiting},
+		{"no site bids", lot("a", 1), protocol.NoBids},
+		{"no site has capacity now", lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{later}}), protocol.Waiting},
 		{"what it was offered is less than it needs", lot("a", 2, SiteBids{Site: "oslo", Options: []protocol.BidOption{now}}), protocol.Waiting},
 		{"it could start, and will be cheaper later", lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{now, later}}), protocol.CheaperLater},
 	} {
@@ -114,9 +114,9 @@ func TestWhyALotWaits(t *testing.T) {
 	}
 }
 
-// A job that is held has room in the plan: who can wait leaves it there, who
-// cannot takes it.
-func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
+// A deferred job has a place in the plan: other deferrable jobs respect it, jobs that cannot wait
+// take it.
+func TestDeferredJobKeepsItsPlaceUnlessAnotherCannotWait(t *testing.T) {
 	half := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
 	now := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
 	for _, c := range []struct {
@@ -137,9 +137,9 @@ func TestAHeldJobKeepsItsPlaceUnlessSomebodyCannotWait(t *testing.T) {
 	}
 }
 
-// More jobs may wait than a full round holds. Who found no place in it keeps his in the
-// plan; who waits no longer does not.
-func TestAFullRoundLeavesTheirPlaceToThoseItHasNoPlaceFor(t *testing.T) {
+// More jobs may wait than a full round holds. Jobs left out keep their places in the plan; jobs
+// that wait no more lose them.
+func TestLeftOutJobsKeepTheirPlaces(t *testing.T) {
 	half := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 9), option("V100", 0.5, 1.5, 1)}}
 	now := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0.1, 1.1, 1), option("V100", 4, 5, 3)}}
 	for _, c := range []struct {
@@ -170,9 +170,9 @@ func TestAJobThatIsCalledAgainTakesItsOwnPlace(t *testing.T) {
 	}
 }
 
-// Who would be late, and start after the next full round, is promised nothing: GPUs may
-// come free sooner. For several a site has to set a node aside.
-func TestWhoWouldBeLateLongFromNowAsksAgain(t *testing.T) {
+// A job that would be late and start after the next full round gets no reservation, since GPUs may
+// become free sooner; except a job of several GPUs, for which a site must set a node aside.
+func TestLateJobWithADistantStartIsDeferred(t *testing.T) {
 	for _, c := range []struct {
 		gpus       int
 		deferrable bool
@@ -225,7 +225,7 @@ func TestTiesGoToTheEarlierFinishThenTheSiteByName(t *testing.T) {
 
 // Ten jobs want the one GPU of the cheap hour: it gets a price, by which agents
 // know to look elsewhere, and which certifies the clearing.
-func TestAnHourThatManyWantHasAPrice(t *testing.T) {
+func TestContendedHourHasAPrice(t *testing.T) {
 	var lots []Lot
 	for i := range 10 {
 		lots = append(lots, lot(protocol.JobID(fmt.Sprint(i)), 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{
@@ -259,16 +259,16 @@ func TestPricesAreSearchedInFullRoundsOnly(t *testing.T) {
 	}
 }
 
-func TestARuleThatHasSeenNothingDecidesNothing(t *testing.T) {
+func TestEmptyRoundDecidesNothing(t *testing.T) {
 	a := New(Config{})
 	if out := a.Clear(round(nil)); len(out.Decisions) != 0 || out.Proof != (protocol.Certificate{}) || a.ShadowPrices() != nil {
 		t.Errorf("decided %+v", out)
 	}
 }
 
-// What a site keeps for others it may give to a lot that has no time, though its
-// sums say that nothing is free. It is taken at its word, and once a round.
-func TestALotThatHasNoTimeTakesWhatItIsOffered(t *testing.T) {
+// A site may give an urgent lot capacity that it keeps from others, though its profile shows none
+// free. The bid is believed, and once per round.
+func TestUrgentLotTakesABidWithoutProfileCapacity(t *testing.T) {
 	full := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 0, 0, 0, 0, 1000)}}
 	for _, start := range []float64{0, 1} {
 		menu := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", start, start+1, 9), option("V100", 4, 5, 1)}}

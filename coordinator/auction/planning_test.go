@@ -7,7 +7,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What a Call told the sites is what the auction takes their offers to mean.
+// The auction reads bids by the planning that the call sent to the sites.
 func TestTheAuctionPlansByTheRound(t *testing.T) {
 	usual := protocol.DefaultPlanning()
 	for _, tc := range []struct {

@@ -9,15 +9,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// priceMemory keeps what the last rounds found room to be worth, by the clock.
+// priceMemory keeps the capacity prices of the last rounds, by wall-clock slot.
 type priceMemory struct {
-	slot  time.Duration // 0: none are kept yet
+	slot  time.Duration // length of a slot; 0: nothing is kept yet
 	from  protocol.Time
-	lines map[poolKey]slotSeries
+	lines map[poolKey]slotSeries // by pool; slots count from from
 }
 
-// pricesFrom returns the prices of a pool from a slot on. Beyond what is known room is
-// worth nothing yet.
+// pricesFrom returns the prices of a pool from a slot on. Slots beyond the known ones get price 0.
 func (k *priceMemory) pricesFrom(key poolKey, from protocol.Time) (out slotSeries) {
 	old, ok := k.lines[key]
 	if !ok {
@@ -32,16 +31,16 @@ func (k *priceMemory) pricesFrom(key poolKey, from protocol.Time) (out slotSerie
 	return out
 }
 
-// rememberPrices takes over the prices of p. A site that was silent in this round keeps
-// the prices that it had; of one that was not, those of models that it tells no more
-// of are gone. Room that is worth nothing needs no price.
+// rememberPrices replaces the prices by those of p. A site that did not answer keeps its former
+// prices; models that a site no longer reports lose theirs. Pools whose capacity costs nothing are
+// left out.
 func (k *priceMemory) rememberPrices(p *problem) {
-	lines, heard := make(map[poolKey]slotSeries, len(p.pools)), make(map[string]bool)
+	lines, answered := make(map[poolKey]slotSeries, len(p.pools)), make(map[string]bool)
 	for _, q := range p.pools {
-		heard[q.key.site] = true
+		answered[q.key.site] = true
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
-		if !heard[key.site] {
+		if !answered[key.site] {
 			lines[key] = k.pricesFrom(key, p.from)
 		}
 	}
@@ -52,7 +51,8 @@ func (k *priceMemory) rememberPrices(p *problem) {
 	k.slot, k.from, k.lines = p.slot, p.from, lines
 }
 
-// shadowPrices returns the prices for the next Call, in whole microdollars.
+// shadowPrices returns the prices for the next call, in whole microdollars, without trailing
+// zeros.
 func (k *priceMemory) shadowPrices() []protocol.ShadowPrice {
 	var out []protocol.ShadowPrice
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
@@ -62,7 +62,7 @@ func (k *priceMemory) shadowPrices() []protocol.ShadowPrice {
 			last--
 		}
 		if last == 0 {
-			continue // nothing scarce there
+			continue // nothing is scarce there
 		}
 		v := make([]protocol.Microdollars, last)
 		for i := range v {
@@ -73,6 +73,7 @@ func (k *priceMemory) shadowPrices() []protocol.ShadowPrice {
 	return out
 }
 
+// comparePools orders pools by site, then model.
 func comparePools(x, y poolKey) int {
 	if c := strings.Compare(x.site, y.site); c != 0 {
 		return c

@@ -7,9 +7,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Room that is worth nothing is not remembered, or a market would keep every name
-// that a site ever gave its GPUs.
-func TestRoomThatIsWorthNothingIsForgotten(t *testing.T) {
+// Zero prices are not remembered, or the market would keep every model name that a site ever used.
+func TestPricesOfFreeCapacityAreForgotten(t *testing.T) {
 	a := New(Config{})
 	for i := range 50 {
 		model := fmt.Sprint("V", i)
@@ -21,9 +20,9 @@ func TestRoomThatIsWorthNothingIsForgotten(t *testing.T) {
 	}
 }
 
-// Nor are prices kept of models that a site told of once: a site that called its GPUs
-// otherwise in each round would have calls grow until they cannot be said.
-func TestRoomThatASiteTellsNoMoreOfIsForgotten(t *testing.T) {
+// A site that renamed its GPUs in each round would otherwise make calls grow until they exceed a
+// message.
+func TestPricesOfRemovedModelsAreForgotten(t *testing.T) {
 	a := New(Config{})
 	for i := range 9 {
 		model := fmt.Sprint("V", i)

@@ -8,49 +8,51 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A problem is one round in numbers: what each lot could do, what that costs,
-// and what room there is.
+// A problem is one round in numbers: the options of each lot, their costs, and the capacity there
+// is.
 type problem struct {
 	grid
 	planning protocol.Planning
 
 	now          protocol.Time
-	from         protocol.Time // of slot 0
+	from         protocol.Time // start of slot 0
 	pools        []pool
-	sums         []prefixSum // of their prices
+	sums         []prefixSum // prefix sums of the pools' prices
 	index        map[poolKey]int
 	lots         []*ranking
-	evaluations  int // at options so far, for their favourites
-	priceVersion int // counts the changes of prices, from 1
+	evaluations  int // options looked at so far, against maxEvaluations
+	priceVersion int // counts price changes from 1; tells when cached choices are stale
 	jobs         []protocol.Job
-	sold         []*candidate // in this round
+	sold         []*candidate // chosen and reserved in this round
 
 	full       bool   // every waiting job is in the round
-	deferrable []bool // by lot: it can be left to the next full round
+	deferrable []bool // by lot: can wait for the next full round
 }
 
-// A pool is the room of one GPU model at one site. Room is in GPU-hours per
-// slot; price is in microdollars per GPU-hour.
+// A pool is the capacity of one GPU model at one site: GPU-hours per slot, and prices in
+// microdollars per GPU-hour.
 type pool struct {
 	key   poolKey
-	size  float64    // GPU-hours of a slot, of all its GPUs
-	bare  slotSeries // that the site has
-	room  slotSeries // of it, open to jobs that can wait and not planned for held ones
-	free  float64    // GPUs, at this instant
-	open  float64    // of them, to jobs that can wait
+	size  float64    // GPU-hours per slot of all its GPUs
+	bare  slotSeries // free at the site
+	room  slotSeries // of bare, open to deferrable jobs and not in the plan
+	free  float64    // GPUs free at this instant
+	open  float64    // of free, open to deferrable jobs
 	price slotSeries
 }
 
-// A candidate is an option of a lot with all that choosing needs.
+// A candidate is an option of a lot with everything that choosing needs.
 type candidate struct {
 	*protocol.BidOption
 	site string
-	pool int // -1: it holds no GPU
+	pool int // -1: uses no GPU
 	gpu  protocol.Milli
-	cost protocol.Microdollars // without the price of room
-	a, b float64               // start and finish in slots
+	cost protocol.Microdollars // by the objective, without the price of capacity
+	a, b float64               // start and finish as positions
 }
 
+// newProblem returns the problem of a round, with the plan's capacity taken and the known prices
+// set.
 func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemory) *problem {
 	g := newGrid(r.Planning.OrDefault())
 	p := &problem{grid: g, planning: r.Planning.OrDefault(), now: r.Now, priceVersion: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int)}
@@ -58,7 +60,7 @@ func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemor
 	for _, s := range r.Sites {
 		pools += len(s.Capacity)
 	}
-	p.pools = make([]pool, 0, pools) // one is kilobytes
+	p.pools = make([]pool, 0, pools) // sized at once: a pool has kilobytes
 	p.sums = make([]prefixSum, 0, pools)
 	for _, s := range r.Sites {
 		for _, room := range s.Capacity {
@@ -83,8 +85,9 @@ func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemor
 	return p
 }
 
-// addPool takes in what a site says of one model. Its slots may lie otherwise
-// than ours: each of ours takes the value at its own start.
+// addPool adds a site's capacity profile of one model. The site's slots may be shifted against
+// ours: each of ours takes the site's value at its own start. Of slot 0 only the rest from now on
+// counts.
 func (p *problem) addPool(site string, room protocol.CapacityProfile, known *priceMemory) {
 	q := pool{key: poolKey{site, room.Model}, size: float64(max(room.Total, 1000)) / 1000 * p.slotHours}
 	open := room.ForDeferrable
@@ -115,7 +118,7 @@ func (p *problem) addPool(site string, room protocol.CapacityProfile, known *pri
 	p.accumulateRates(&p.sums[len(p.sums)-1], &q.price)
 }
 
-// valueAt returns v[i], or the last value beyond the end, and the first before the begin.
+// valueAt returns v[i], the first value before the beginning, and the last beyond the end.
 func valueAt[N ~int64](v []N, i int) N {
 	if len(v) == 0 {
 		return 0
@@ -123,7 +126,7 @@ func valueAt[N ~int64](v []N, i int) N {
 	return v[max(0, min(i, len(v)-1))]
 }
 
-// poolOf returns the pool of which a job would hold GPUs, or -1.
+// poolOf returns the index of the pool whose GPUs a job would use, or -1.
 func (p *problem) poolOf(j protocol.Job, site, model string) int {
 	if j.TotalGPUMilli() == 0 {
 		return -1
@@ -134,7 +137,7 @@ func (p *problem) poolOf(j protocol.Job, site, model string) int {
 	return -1
 }
 
-// positionOf returns where in the plan an instant lies; what is past lies at now.
+// positionOf returns the position of an instant; the past lies at now.
 func (p *problem) positionOf(t protocol.Time) float64 {
 	return p.grid.slotPosition(max(t, p.now), p.from)
 }

@@ -8,51 +8,49 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ranking is the candidates of a lot, cheapest first. It is put in order only
-// as far as somebody looks: of thousands of options of a job the rounds look at
-// dozens.
+// A ranking is the candidates of a lot, cheapest first. It sorts lazily: of a job's thousands of
+// options a round looks at dozens.
 type ranking struct {
 	p          *problem
 	lot        Lot
-	gpus       float64        // that the job holds
-	scored     []scoredOption // in order
-	candidates []*candidate   // of the same; nil before somebody asks
-	all        []optionRef    // of all; those in order first, then dearer ones in no order
-	modelPools []modelPool    // by menu
+	gpus       float64        // that the job uses
+	scored     []scoredOption // the sorted part
+	candidates []*candidate   // parallel to scored; nil until candidateAt asks for one
+	all        []optionRef    // every option; the sorted ones first, then dearer ones unsorted
+	modelPools []modelPool    // by SiteBids: the last model looked up
 
-	most        protocol.Microdollars // that one of them costs
-	best        int                   // of brief, the cheapest with room paid for, or -1
-	value       float64               // that it costs then
-	evaluatedAt int                   // problem.priceVersion when these were worked out
+	most        protocol.Microdollars // cost of the dearest option
+	best        int                   // index into scored of the cheapest with capacity included, or -1
+	value       float64               // its cost then
+	evaluatedAt int                   // priceVersion at which best and value were computed
 }
 
-// A scoredOption is what the price of a candidate is worked out from. The search for
-// prices goes through thousands of them at each step, so they lie close together.
+// A scoredOption is what the price search needs of a candidate. Each step scans thousands of them,
+// so they are small and contiguous.
 type scoredOption struct {
 	cost float64
-	a, b float64 // start and finish in slots
-	pool int32   // -1: it holds no GPU
-	now  bool    // it starts now
+	a, b float64 // start and finish as positions
+	pool int32   // -1: uses no GPU
+	now  bool    // starts now
 }
 
-// A optionRef candidate is what ranks an option, and where it stands in the lot.
+// An optionRef is an option's cost and where it stands in the lot's bids.
 type optionRef struct {
 	cost         protocol.Microdollars
 	bids, option int32
 }
 
-// A modelPool is the pool of one model at a menu's site. Most menus have one.
+// A modelPool caches the pool of one model at a site. Most sites bid one model per job.
 type modelPool struct {
 	model string
 	pool  int
 }
 
-// firstSortCount is how many candidates are put in order at first. Each further look
-// doubles what is in order, so that all looks together take no longer than one
-// sort would.
+// firstSortCount is how many candidates are sorted at first. Each further look doubles the sorted
+// part, so that all looks together take no longer than sorting once.
 const firstSortCount = 32
 
-// rankOptions returns the ranking of a lot, with nothing in order yet.
+// rankOptions returns the ranking of a lot with nothing sorted yet.
 func (p *problem) rankOptions(l Lot, trust map[string]protocol.Milli, w protocol.Weights) *ranking {
 	n := 0
 	for _, m := range l.Bids {
@@ -76,21 +74,22 @@ func (p *problem) rankOptions(l Lot, trust map[string]protocol.Milli, w protocol
 	return r
 }
 
-// optionCost returns what an option of a menu counts for, at a site that is trusted so
-// far.
+// optionCost returns the objective's cost of an option (docs/method.md, section 1), scaled by the
+// site's trust factor. Fragmentation is valued at the price of capacity.
 func (r *ranking) optionCost(menu int, o *protocol.BidOption, trust protocol.Milli, w protocol.Weights) protocol.Microdollars {
 	by := protocol.PricingBasis{Trust: trust}
 	if o.FragmentationDelta != 0 {
 		by.Shadow = r.p.meanPrice(r.poolIndex(menu, o.Model), r.p.positionOf(o.Start), r.p.positionOf(o.Finish))
 	}
 	if o.Start > r.p.now {
-		// A finish that just makes the deadline of a job that waits seldom does.
+		// A deferred job may start up to MaxStartDelay late, so a finish just before its deadline
+		// counts as late by that much.
 		by.FinishDelay = r.p.planning.MaxStartDelay
 	}
 	return w.PriceOption(&r.lot.Job, o, by).Total()
 }
 
-// poolIndex returns the pool of which an option would hold GPUs, or -1.
+// poolIndex returns the index of the pool whose GPUs an option would use, or -1.
 func (r *ranking) poolIndex(menu int, model string) int {
 	h := &r.modelPools[menu]
 	if h.model != model {
@@ -99,10 +98,10 @@ func (r *ranking) poolIndex(menu int, model string) int {
 	return h.pool
 }
 
-// candidateCount returns how many candidates there are.
+// candidateCount returns how many candidates the lot has.
 func (r *ranking) candidateCount() int { return len(r.all) }
 
-// ensureSorted reports whether there is a candidate i, and has it in order then.
+// ensureSorted sorts as far as candidate i, and reports whether there is one.
 func (r *ranking) ensureSorted(i int) bool {
 	for i >= len(r.scored) {
 		if len(r.scored) == len(r.all) {
@@ -124,7 +123,7 @@ func (r *ranking) candidateAt(i int) *candidate {
 	return r.candidates[i]
 }
 
-// sortMore puts more candidates in order.
+// sortMore sorts the next candidates: as many as are sorted already.
 func (r *ranking) sortMore() {
 	rest := r.all[len(r.scored):]
 	n := selectCheapest(rest, min(max(firstSortCount, len(r.scored)), len(rest)))
@@ -138,15 +137,15 @@ func (r *ranking) sortMore() {
 	r.candidates = append(r.candidates, make([]*candidate, n)...)
 }
 
-// newCandidate works out what is told of an option.
+// newCandidate returns candidate i of the sorted part.
 func (r *ranking) newCandidate(i int) *candidate {
 	x, k := r.all[i], &r.scored[i]
 	m := &r.lot.Bids[x.bids]
 	return &candidate{BidOption: &m.Options[x.option], site: m.Site, gpu: r.lot.Job.TotalGPUMilli(), cost: x.cost, pool: int(k.pool), a: k.a, b: k.b}
 }
 
-// compareByCost orders candidates by cost. Equal costs are told apart by finish, site,
-// model, cap and start, never by the order of arrival.
+// compareByCost orders candidates by cost; ties by finish, site, model, power cap and start, never
+// by the order of arrival.
 func (r *ranking) compareByCost(x, y optionRef) int {
 	if x.cost != y.cost {
 		return cmp.Compare(x.cost, y.cost)
@@ -157,9 +156,10 @@ func (r *ranking) compareByCost(x, y optionRef) int {
 		strings.Compare(o.Model, q.Model), cmp.Compare(o.Cap, q.Cap), cmp.Compare(o.Start, q.Start))
 }
 
-// selectCheapest moves the n cheapest of v to its front, in no order, with all that cost
-// the same as the dearest of them, and returns how many these are (Hoare's
-// quickselect, with the median of three as pivot).
+// selectCheapest moves the n cheapest options of v to its front, unsorted, together with all that
+// cost the same as the dearest of them, and returns how many these are (Hoare's quickselect, with
+// the median of three as pivot). Ties stay together so that the order within them is
+// compareByCost's alone.
 func selectCheapest(v []optionRef, n int) int {
 	w, k := v, n
 	for len(w) > 1 {

@@ -11,7 +11,7 @@ import (
 
 // What is put in order bit by bit comes in the order of one sort of all, though
 // many cost the same.
-func TestARankingIsInOrderHoweverFarOneLooks(t *testing.T) {
+func TestLazySortMatchesAFullSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := round([]Lot{lot("job", 1)})
 		for _, name := range []string{"bern", "kiel"} {

@@ -53,7 +53,7 @@ func fit(r Round, p *problem, choice []int) bool {
 	return true
 }
 
-func TestWhatIsAssignedFitsTheRoomThatWasOffered(t *testing.T) {
+func TestAssignmentFitsTheProfiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 12)
 		p, choice := solve(r, 20)
@@ -169,7 +169,7 @@ func TestARoundIsDecidedTheSameInAnyOrder(t *testing.T) {
 	})
 }
 
-// Whoever makes rounds of a ledger again clears them at whatever instants it names.
+// A counterfactual clears the rounds of a ledger at whatever instants it names.
 func TestARoundBeforeAndAfterAllTimeIsCleared(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 4)

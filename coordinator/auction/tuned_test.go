@@ -23,7 +23,7 @@ func TestFirmLeadIsTwoHours(t *testing.T) {
 	}
 }
 
-func TestAMomentIsAMinute(t *testing.T) {
+func TestMinRecallNoticeIsAMinute(t *testing.T) {
 	for _, tc := range []struct {
 		start time.Duration
 		want  string
@@ -37,7 +37,7 @@ func TestAMomentIsAMinute(t *testing.T) {
 	}
 }
 
-func TestAStartThatIsWaitedForSlipsByAQuarterOfAnHour(t *testing.T) {
+func TestMaxStartDelayIsAQuarterOfAnHour(t *testing.T) {
 	for _, tc := range []struct {
 		start, spare time.Duration
 		late         protocol.Microdollars
@@ -55,7 +55,7 @@ func TestAStartThatIsWaitedForSlipsByAQuarterOfAnHour(t *testing.T) {
 	}
 }
 
-func TestSixHoursAreAmple(t *testing.T) {
+func TestAmpleSlackIsSixHours(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		gpus  int
@@ -81,9 +81,8 @@ func TestSixHoursAreAmple(t *testing.T) {
 	}
 }
 
-// A lot that has time is sold now for a tenth and a tenth of a cent more than its best
-// option costs, which is at an hour when it is called again, and for no more.
-func TestATenthAndATrifleAreNotTooDear(t *testing.T) {
+// A deferrable lot pays now at most a tenth and a tenth of a cent more than its best later option.
+func TestMaxPremiumIsATenthPlusMinSaving(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		best, now protocol.Microdollars
@@ -109,7 +108,7 @@ func TestATenthAndATrifleAreNotTooDear(t *testing.T) {
 }
 
 // Within 72 hours a place needs room; beyond, room counts as free.
-func TestThePlanReachesThreeDays(t *testing.T) {
+func TestHorizonIsThreeDays(t *testing.T) {
 	full := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 0)}}
 	for _, tc := range []struct {
 		start float64

@@ -36,7 +36,7 @@ func (c *counter) RecordSent(_, _ []protocol.Message)           {}
 
 // A term that fails after it has read the event log begins nothing. Run retries it as
 // long as the repair of the log may take, and no copy of what it read is kept.
-func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
+func TestFailedTermLeavesNothingBehind(t *testing.T) {
 	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -93,13 +93,13 @@ func TestATermThatDoesNotBeginLeavesNothingBehind(t *testing.T) {
 		t.Error(err)
 	}
 	if scribe.restored != 0 || scribe.begun != 0 {
-		t.Errorf("%d facts are restored for %d lives", scribe.restored, scribe.begun)
+		t.Errorf("%d events are restored for %d incarnations", scribe.restored, scribe.begun)
 	}
 }
 
 // What fails a term fails the next, five times a second for as long as a server is
 // away: that is logged once.
-func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
+func TestRepeatedTermFailureIsLoggedOnce(t *testing.T) {
 	hub, err := natsbus.Open(natsbus.Access{URL: "nats://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestWhatKeepsACoordinatorFromLeadingFillsNoLog(t *testing.T) {
 
 // A coordinator that cannot reach its server answers requests with that reason, and not that
 // another leads; and where another leads, that.
-func TestADeskTellsWhatKeepsItsCoordinatorFromLeading(t *testing.T) {
+func TestAPITellsWhyItsCoordinatorDoesNotLead(t *testing.T) {
 	front := api.New()
 	run := func(hub *natsbus.Bus, stood func([]protocol.Message)) (end func()) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -194,7 +194,7 @@ func look(front *api.Server, path string) (code int, text string) {
 
 // A coordinator asks for bids that reach it: no longer than the server takes of a
 // site, nor than it receives itself, unless its market is configured otherwise.
-func TestOffersAreAskedForAsLongAsConnectionsCarry(t *testing.T) {
+func TestMaxOfferBytesFollowsPayloadLimits(t *testing.T) {
 	const headers = 4 << 10 // of a trace
 	for _, tc := range []struct {
 		name           string
@@ -204,8 +204,8 @@ func TestOffersAreAskedForAsLongAsConnectionsCarry(t *testing.T) {
 	}{
 		{"what the server takes", nil, 0, 0, protocol.MaxMessage - headers},
 		{"what it takes of a site", natsbus.DefaultSiteLimits(), natsbus.DefaultSitePayload, 0, 512<<10 - headers},
-		{"what the coordinator hears", natsbus.DefaultSiteLimits(), 4 << 20, 0, 1<<20 - headers},
-		{"what the market was told", natsbus.DefaultSiteLimits(), 0, 70_000, 70_000},
+		{"what the coordinator receives", natsbus.DefaultSiteLimits(), 4 << 20, 0, 1<<20 - headers},
+		{"what the market is configured for", natsbus.DefaultSiteLimits(), 0, 70_000, 70_000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})

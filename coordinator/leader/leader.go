@@ -39,9 +39,9 @@ type Config struct {
 	Clock   bus.Clock
 	API     *api.Server
 	Log     *slog.Logger
-	// Judge serves the judge's port while this coordinator leads; life is the
-	// coordinator's incarnation. nil: there is no judge.
-	Judge func(ctx context.Context, port bus.Conn, life uint32) error
+	// Judge serves the judge's connection while this coordinator leads; incarnation is
+	// the coordinator's. nil: there is no judge.
+	Judge func(ctx context.Context, conn bus.Conn, incarnation uint32) error
 	// Recorder records the inputs of the coordinator; nil: they are not recorded.
 	Recorder InputRecorder
 	// OnInput is called for each input when the market processes it; nil: no call.
@@ -51,7 +51,7 @@ type Config struct {
 	OnSent func(received, sent []protocol.Message)
 	// OnRestore is called with the events that a term begins with, and with none when
 	// it is over; nil: no call.
-	OnRestore func(facts []protocol.Message)
+	OnRestore func(events []protocol.Message)
 	// OnCounts is called with the market's number of refusals by reason; nil: no call.
 	OnCounts func(map[string]int)
 }
@@ -77,15 +77,15 @@ func (nopRecorder) BeginIncarnation(protocol.Time, uint32, []protocol.Input, mar
 func (nopRecorder) RecordInput(protocol.Time, *protocol.Message) {}
 func (nopRecorder) RecordSent(received, sent []protocol.Message) {}
 
-// retryDelay is the pause after a term that failed; repeat is the interval at which the
-// same failure is logged.
+// retryDelay is the pause after a term that failed; the same failure is logged once per
+// relogInterval.
 const (
 	retryDelay    = 200 * time.Millisecond
 	relogInterval = time.Minute
 )
 
-// RunWhenElected leads whenever it can, until ctx ends; then it returns nil. It logs why a term
-// ended, and tries to begin the next one.
+// RunWhenElected leads whenever it gets the lease, until ctx ends; then it returns nil. It logs
+// why a term ended, and tries to begin the next one.
 func RunWhenElected(ctx context.Context, cfg Config) error {
 	if cfg.Recorder == nil {
 		cfg.Recorder = nopRecorder{}
@@ -94,7 +94,7 @@ func RunWhenElected(ctx context.Context, cfg Config) error {
 		cfg.OnRestore = func([]protocol.Message) {}
 	}
 	cfg.EventLog.OnStandby = func() { cfg.API.StandBy(nil) }
-	var said time.Time
+	var loggedAt time.Time
 	for last := ""; ; {
 		err := runTerm(ctx, cfg)
 		cfg.API.ResetStatus()
@@ -103,9 +103,9 @@ func RunWhenElected(ctx context.Context, cfg Config) error {
 			return nil
 		}
 		cfg.API.StandBy(err)
-		if why := fmt.Sprint(err); why != last || time.Since(said) > relogInterval {
+		if why := fmt.Sprint(err); why != last || time.Since(loggedAt) > relogInterval {
 			cfg.Log.Warn("leader: the term has ended; standing by", "err", err)
-			last, said = why, time.Now()
+			last, loggedAt = why, time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -114,9 +114,9 @@ func RunWhenElected(ctx context.Context, cfg Config) error {
 	}
 }
 
-// runTerm leads for one term, and returns why it ended. The order matters: it restores the
-// market, fences the former leader off by the first entry of the term (Begin), and
-// only then connects as coordinator.
+// runTerm leads for one term, and returns why it ended. The order matters: it restores the market,
+// fences the former leader off by the first entry of the term (BeginTerm), and only then connects
+// as the coordinator.
 func runTerm(outer context.Context, cfg Config) error {
 	b, err := eventlog.Open(outer, cfg.Bus, protocol.Coordinator, cfg.EventLog)
 	if err != nil {
@@ -128,9 +128,9 @@ func runTerm(outer context.Context, cfg Config) error {
 	}
 	m := market.New(cfg.Market, cfg.Rule())
 	cfg.API.ResetStatus()
-	var facts []protocol.Message
+	var events []protocol.Message
 	t, err := b.BeginTerm(outer, func(f protocol.Message) error {
-		facts = append(facts, f)
+		events = append(events, f)
 		m.Restore(f)
 		cfg.API.Restore(f)
 		return nil
@@ -138,13 +138,13 @@ func runTerm(outer context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	var steps []protocol.Input // passed to the scribe below, where it is certain that an incarnation begins
-	for _, f := range facts {
+	var steps []protocol.Input // for the recorder, once it is certain that an incarnation begins
+	for _, f := range events {
 		steps = append(steps, protocol.Input{From: f.From, Seq: f.Seq})
 		cfg.Recorder.RecordRestored(f)
 	}
-	cfg.OnRestore(facts)
-	facts = nil
+	cfg.OnRestore(events)
+	events = nil // freed: a long log takes much memory
 	defer t.EndTerm()
 	m.BeginIncarnation(t.Incarnation())
 	if err := cfg.Recorder.BeginIncarnation(cfg.Clock.Now(), t.Incarnation(), steps, cfg.Market); err != nil {
@@ -160,13 +160,13 @@ func runTerm(outer context.Context, cfg Config) error {
 		case <-ctx.Done():
 		}
 	}()
-	// The port outlives ctx: when that ends, messages whose events are being stored
-	// are still sent.
-	port, err := cfg.Bus.Connect(context.WithoutCancel(ctx), protocol.Coordinator)
+	// The connection outlives ctx: when that ends, messages whose events are being
+	// persisted are still sent.
+	conn, err := cfg.Bus.Connect(context.WithoutCancel(ctx), protocol.Coordinator)
 	if err != nil {
 		return err
 	}
-	defer port.Close()
+	defer conn.Close()
 	if err := cfg.startJudge(ctx, t.Incarnation()); err != nil {
 		return err
 	}
@@ -174,23 +174,22 @@ func runTerm(outer context.Context, cfg Config) error {
 	defer summing.Wait()
 	defer cancel(nil)
 	summing.Go(func() { cfg.snapshotPeriodically(ctx, t) })
-	cfg.Log.Info("leading", "term", t.Incarnation(), "facts", len(steps))
+	cfg.Log.Info("leading", "term", t.Incarnation(), "events", len(steps))
 	cfg.API.StartLeading(t.Incarnation())
-	loop := bus.Loop{Clock: cfg.Clock, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(heard, said []protocol.Message) {
-		cfg.publishSent(heard, said)
+	loop := bus.Loop{Clock: cfg.Clock, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
+		cfg.publishSent(received, sent)
 		if cfg.OnCounts != nil {
 			cfg.OnCounts(m.RefusalCounts())
 		}
 	}}
-	if err := loop.Run(ctx, port, m); err != nil {
+	if err := loop.Run(ctx, conn, m); err != nil {
 		return fmt.Errorf("leader: %w", err)
 	}
 	return nil
 }
 
-// snapshotPeriodically writes a snapshot whenever the log has Tail entries after the latest one,
-// so that the next leader starts fast. It reads the log itself, beside the running
-// market.
+// snapshotPeriodically writes a snapshot whenever the log has MaxTail entries after the latest
+// one, so that the next leader starts fast. It reads the log itself, next to the running market.
 func (cfg Config) snapshotPeriodically(ctx context.Context, t *eventlog.Term) {
 	for {
 		select {
@@ -214,16 +213,16 @@ func (cfg Config) snapshotPeriodically(ctx context.Context, t *eventlog.Term) {
 
 // startJudge runs the judge until ctx ends. Without a judge, or after its failure, the
 // market decides by its rule.
-func (cfg Config) startJudge(ctx context.Context, life uint32) error {
+func (cfg Config) startJudge(ctx context.Context, incarnation uint32) error {
 	if cfg.Judge == nil {
 		return nil
 	}
-	port, err := cfg.Bus.Connect(ctx, protocol.Judge)
+	conn, err := cfg.Bus.Connect(ctx, protocol.Judge)
 	if err != nil {
 		return err
 	}
 	go func() {
-		if err := cfg.Judge(ctx, port, life); ctx.Err() == nil {
+		if err := cfg.Judge(ctx, conn, incarnation); ctx.Err() == nil {
 			cfg.Log.Warn("leader: the judge has failed; the market's rule decides", "err", err)
 		}
 	}()

@@ -15,7 +15,7 @@ import (
 
 // With a file of people no operator can confirm in the name of another, and what loosens a
 // hard rule takes two tokens.
-func TestALooseningTakesTwoTokens(t *testing.T) {
+func TestLooseningAPolicyTakesTwoTokens(t *testing.T) {
 	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

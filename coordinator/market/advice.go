@@ -11,10 +11,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Advice says when a judge is asked. The judge chooses among options that the
-// clearing found to fit and to cost nearly the same; whatever it says, and if it
-// says nothing, no job is awarded otherwise. The zero Advice asks nobody; the
-// zero of another field than Ease is its default.
+// Advice configures when the market asks a judge (an LLM; see coordinator/advisor) to choose among
+// options that fit and cost nearly the same. An answer, or its absence, cannot change any other
+// award. With Ease 0 the judge is never asked; a zero in any other field means its default.
 type Advice struct {
 	Ease protocol.Milli // how much more than the best a choice may cost, in thousandths of the best; 0: nobody is asked
 	// MaxTotalExtra bounds what all choices together may cost more, in thousandths of what
@@ -26,7 +25,7 @@ type Advice struct {
 	Notes         []TimedNote    // without one, only jobs are asked about that wait at their site anyway
 }
 
-// A TimedNote is an operator's note with its time; zero ends are open.
+// A TimedNote is an operator's note and the interval in which it is in force; a zero end is open.
 type TimedNote struct {
 	protocol.OperatorNotice
 	From, To protocol.Time
@@ -40,37 +39,40 @@ func (a Advice) withDefaults() Advice {
 	return a
 }
 
-// The breaker: after so many faults in a row nobody is asked for a while.
+// The circuit breaker: after breakerFaults faulty answers in a row the market asks no question for
+// breakerPause, so that a broken model costs every round at most a minute of waiting.
 const (
 	breakerFaults = 3
 	breakerPause  = time.Minute
 )
 
-// adviceState is what the market remembers of its judge. All of it follows from
-// what was said, so a ledger leads to the same.
+// adviceState is what the market remembers about its judge. Invariant: all of it follows from
+// messages that were received or sent, so a replay of the ledger leads to the same state.
 type adviceState struct {
-	budget      protocol.Microdollars // may still be spent
-	faultStreak int                   // of faults
-	closed      protocol.Time         // nobody is asked before
-	hour        protocol.Time
-	calls       int // in hour
+	budget      protocol.Microdollars // may still be spent on choices that are not the cheapest
+	faultStreak int                   // faulty answers in a row
+	closed      protocol.Time         // the breaker is open until then: no questions
+	hour        protocol.Time         // to which calls belongs
+	calls       int                   // questions asked in hour
 
-	round         uint64
-	until         protocol.Time
-	openQuestions int         // questions
-	rulings       []lotRuling // of the round; said together, in the order of its lots, when no question is open
+	round         uint64        // of the open questions
+	until         protocol.Time // deadline of their answers
+	openQuestions int           // not answered yet
+	rulings       []lotRuling   // of the round, in the order of its lots; announced together when no question is open
 	proof         protocol.Certificate
 }
 
-// A lotRuling is what becomes of a lot, and what the judge was asked about it.
+// A lotRuling is the decision on a lot, and the question about it that the judge was asked, if
+// any.
 type lotRuling struct {
 	lot      *lot
-	decision auction.Decision       // the rule's, until the judge chooses another
+	decision auction.Decision       // the clearing rule's, unless the judge chooses another option
 	choices  []protocol.JudgeChoice // nil: no question is open
-	hasNotes bool
+	hasNotes bool                   // the question carried operators' notes, so an answer may cite them
 }
 
-// tieTolerance returns what the rule may leave to the judge in a round.
+// tieTolerance returns how much a round's clearing rule may leave to the judge: nothing while the
+// breaker is open, and never more than what is left of the budget and of the hour's questions.
 func (k *Market) tieTolerance(now protocol.Time) auction.TieTolerance {
 	a := &k.advisor
 	if k.cfg.Advice.Ease == 0 || now < a.closed {
@@ -86,7 +88,7 @@ func (k *Market) tieTolerance(now protocol.Time) auction.TieTolerance {
 	return l
 }
 
-// activeNotes returns what operators want known now.
+// activeNotes returns the operators' notes that are in force now.
 func (k *Market) activeNotes(now protocol.Time) (notes []protocol.OperatorNotice) {
 	for _, n := range k.cfg.Advice.Notes {
 		if n.From <= now && (n.To == 0 || now < n.To) {
@@ -96,13 +98,14 @@ func (k *Market) activeNotes(now protocol.Time) (notes []protocol.OperatorNotice
 	return notes
 }
 
-// askJudge puts a ruling's choices to the judge.
+// askJudge returns the question that puts a ruling's near ties to the judge.
 func (k *Market) askJudge(now protocol.Time, r *lotRuling) protocol.Message {
 	a := &k.advisor
 	for _, n := range r.decision.NearTies {
 		r.choices = append(r.choices, protocol.JudgeChoice{Site: n.Site, Option: n.Option, Cost: n.Cost, Extra: n.Extra, MayQueue: r.decision.MayQueue})
 	}
-	// The order tells nothing, and is the same in every replay.
+	// A hash orders the choices, so that their order says nothing about cost and is the same in
+	// every replay.
 	key := func(c protocol.JudgeChoice) uint64 {
 		h := fnv.New64a()
 		fmt.Fprint(h, k.rounds, " ", r.lot.job.ID, " ", c.Site) // never fails
@@ -125,7 +128,8 @@ func (k *Market) askJudge(now protocol.Time, r *lotRuling) protocol.Message {
 	return k.sendAndRecord(now, protocol.Judge, ask)
 }
 
-// handleAnswer takes in what the judge says. The last answer ends the round.
+// handleAnswer applies the judge's answer to one question. The last open answer ends the round. An
+// answer by another party, to another round, or after the deadline is counted and ignored.
 func (k *Market) handleAnswer(now protocol.Time, from protocol.Party, b protocol.JudgeAnswer) []protocol.Message {
 	a := &k.advisor
 	i := slices.IndexFunc(a.rulings, func(r lotRuling) bool { return r.lot.job.ID == b.Job && r.choices != nil })
@@ -145,7 +149,8 @@ func (k *Market) handleAnswer(now protocol.Time, from protocol.Party, b protocol
 	return k.announceRulings(now)
 }
 
-// closeUnanswered ends the round by its rule where the judge did not answer in time.
+// closeUnanswered ends the round with the rule's own decision wherever the judge missed the
+// deadline.
 func (k *Market) closeUnanswered(now protocol.Time) []protocol.Message {
 	for i := range k.advisor.rulings {
 		if k.advisor.rulings[i].choices != nil {
@@ -155,19 +160,20 @@ func (k *Market) closeUnanswered(now protocol.Time) []protocol.Message {
 	return k.announceRulings(now)
 }
 
-// announceRulings says what becomes of all lots of the round.
-func (k *Market) announceRulings(now protocol.Time) (said []protocol.Message) {
+// announceRulings applies the decisions on all lots of the round and returns their messages.
+func (k *Market) announceRulings(now protocol.Time) (msgs []protocol.Message) {
 	for _, r := range k.advisor.rulings {
-		if r.lot.state == called { // or the accept of a lease that had ended came since
-			said = append(said, k.applyDecision(now, r.lot, r.decision, k.advisor.proof))
+		if r.lot.state == called { // else the site's Accept of an expired lease arrived meanwhile, and stands
+			msgs = append(msgs, k.applyDecision(now, r.lot, r.decision, k.advisor.proof))
 		}
 	}
 	k.advisor.rulings = nil
-	return said
+	return msgs
 }
 
-// judgeVerdict returns the choice that both askings name, or -1 for the rule's own,
-// and what is wrong with the answer.
+// judgeVerdict returns the choice that both orderings of the question led to, or -1 for the rule's
+// own decision, and what is wrong with the answer. A model that picks by position disagrees with
+// itself when the order changes: that is OrderDependent, and no fault of the model's service.
 func (r lotRuling) judgeVerdict(b protocol.JudgeAnswer) (choice int, fault protocol.Code) {
 	if b.Fault != "" {
 		if !slices.Contains([]protocol.Code{protocol.AnswerLate, protocol.AnswerFailed, protocol.AnswerInvalid, protocol.NotAmongChoices, protocol.OverBudget}, b.Fault) {
@@ -203,7 +209,9 @@ func (r lotRuling) judgeVerdict(b protocol.JudgeAnswer) (choice int, fault proto
 	return at[0], ""
 }
 
-// closeQuestion closes a question: the ruling is as the judge chose, or the rule's.
+// closeQuestion closes a question. With choice >= 0 the ruling becomes the judge's choice, its
+// extra cost is taken from the budget and added to the certificate's primal cost; otherwise the
+// rule's decision stands. Faults in a row open the breaker.
 func (k *Market) closeQuestion(now protocol.Time, r *lotRuling, choice int, fault protocol.Code) {
 	a := &k.advisor
 	switch fault {
@@ -222,7 +230,7 @@ func (k *Market) closeQuestion(now protocol.Time, r *lotRuling, choice int, faul
 		c := r.choices[choice]
 		a.proof.Primal += c.Extra
 		if a.budget -= c.Extra; c.Site != r.decision.Site {
-			r.decision.Site, r.decision.Option, r.decision.PauseAt = c.Site, c.Option, 0 // it was to pause by the other site's grid
+			r.decision.Site, r.decision.Option, r.decision.PauseAt = c.Site, c.Option, 0 // the planned pause followed the other site's grid
 			r.decision.Why = protocol.Reason{Code: protocol.ChosenByJudge, Note: fmt.Sprint("of ", len(r.choices), " options")}
 		}
 	}
@@ -230,7 +238,7 @@ func (k *Market) closeQuestion(now protocol.Time, r *lotRuling, choice int, faul
 	a.openQuestions--
 }
 
-// growAdviceBudget lets the purse grow with what the first award of a job costs.
+// growAdviceBudget adds the configured share (Advice.MaxTotalExtra) of the cost of a job's first award.
 func (k *Market) growAdviceBudget(l *lot) {
 	cost := k.cfg.Terms.CostOf(l.job, l.option, 0).Total()
 	k.advisor.budget += max(0, cost) * protocol.Microdollars(k.cfg.Advice.MaxTotalExtra) / 1000

@@ -9,18 +9,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// asks is a market over the real auction, with a judge and a note on lyon. A
-// round before has cost enough for its purse to hold two choices of lyon.
-func asks(t *testing.T, a Advice) *stage {
+// asks returns a market with the real auction, a judge and an operator's note on lyon. An earlier
+// round cost enough for the advice budget to cover two choices of lyon.
+func asks(t *testing.T, a Advice) *testMarket {
 	a.Ease = 20
 	if a.MaxTotalExtra == 0 {
 		a.MaxTotalExtra = 25
 	}
 	a.Notes = []TimedNote{{OperatorNotice: protocol.OperatorNotice{ID: "N1", Site: "lyon", Text: "please use"}}}
-	s := &stage{T: t, now: noon, mouths: make(map[protocol.Party]*protocol.Sender)}
+	s := &testMarket{T: t, now: noon, senders: make(map[protocol.Party]*protocol.Sender)}
 	s.market = New(Config{Advice: a, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 10}))
 	for _, name := range []string{"lyon", "oslo"} {
-		s.tell(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
+		s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 	}
 	s.sell("first")
 	s.accept()
@@ -28,31 +28,33 @@ func asks(t *testing.T, a Advice) *stage {
 }
 
 // accept has the sites accept all that they were awarded.
-func (s *stage) accept() {
-	for _, m := range s.said {
+func (s *testMarket) accept() {
+	for _, m := range s.sent {
 		if a, ok := m.Body.(protocol.Award); ok {
-			s.market.Step(s.now, s.say(m.To, protocol.Accept{Job: a.Job, Epoch: a.Epoch}))
+			s.market.Step(s.now, s.message(m.To, protocol.Accept{Job: a.Job, Epoch: a.Epoch}))
 		}
 	}
-	s.said = nil
+	s.sent = nil
 }
 
-// sell has a job called and offered for: oslo is cheapest, and lyon 1 % dearer.
-func (s *stage) sell(id protocol.JobID) {
+// sell has a job called and bid for: oslo is cheapest, lyon costs 1 % more.
+func (s *testMarket) sell(id protocol.JobID) {
 	s.Helper()
 	j := s.job()
 	j.ID, j.Regions, j.Arrival, j.Deadline = id, nil, s.now, s.now.Add(8*time.Hour)
-	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
 	for s.market.round == nil {
 		s.wait()
 	}
 	oslo, lyon := s.option(0, time.Hour), s.option(0, time.Hour)
 	oslo.Money, lyon.Money = 1_000_000, 1_010_000
-	s.offer("oslo", menu(id, oslo))
-	s.offer("lyon", menu(id, lyon))
+	s.offer("oslo", bidsOf(id, oslo))
+	s.offer("lyon", bidsOf(id, lyon))
 }
 
-func (s *stage) answer(a protocol.JudgeAnswer) []protocol.Message { return s.tell(protocol.Judge, a) }
+func (s *testMarket) answer(a protocol.JudgeAnswer) []protocol.Message {
+	return s.send(protocol.Judge, a)
+}
 
 // handles returns those of oslo, which the rule takes, and of lyon.
 func handles(a protocol.JudgeRequest) (oslo, lyon string) {
@@ -70,7 +72,7 @@ func twice(handle string, why protocol.Code) []protocol.JudgePick {
 	return []protocol.JudgePick{{Handle: handle, Why: why}, {Handle: handle, Why: why}}
 }
 
-func TestAnAnswerCountsOnlyIfItIsSound(t *testing.T) {
+func TestJudgeAnswerCountsOnlyIfValid(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		answer func(oslo, lyon string) protocol.JudgeAnswer
@@ -111,12 +113,12 @@ func TestAnAnswerCountsOnlyIfItIsSound(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := asks(t, Advice{})
 			s.sell("job")
-			ask := the[protocol.JudgeRequest](s)
+			ask := lastSent[protocol.JudgeRequest](s)
 			a := tc.answer(handles(ask))
 			a.Round, a.Job = ask.Round, ask.Job
-			said := s.answer(a)
-			if count[protocol.Award](said) != 1 || said[0].To != protocol.AgentParty(tc.site) {
-				t.Fatalf("said %+v; want an award to %s", said, tc.site)
+			sent := s.answer(a)
+			if count[protocol.Award](sent) != 1 || sent[0].To != protocol.AgentParty(tc.site) {
+				t.Fatalf("sent %+v; want an award to %s", sent, tc.site)
 			}
 			if got := s.market.counts[tc.counts]; tc.counts != "" && got != 1 {
 				t.Errorf("counted %d of %s: %v", got, tc.counts, s.market.counts)
@@ -128,49 +130,49 @@ func TestAnAnswerCountsOnlyIfItIsSound(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfAnotherCountsForNothing(t *testing.T) {
+func TestJudgeAnswerOfAnotherPartyIsIgnored(t *testing.T) {
 	s := asks(t, Advice{})
 	s.sell("job")
-	ask := the[protocol.JudgeRequest](s)
+	ask := lastSent[protocol.JudgeRequest](s)
 	_, lyon := handles(ask)
 	sound := protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}
 	stale, other := sound, sound
 	stale.Round--
 	other.Job = "first"
-	said := s.tell(protocol.AgentParty("lyon"), sound)
-	said = append(said, s.answer(stale)...)
-	if said = append(said, s.answer(other)...); len(said) > 0 {
-		t.Fatalf("said %+v", said)
+	sent := s.send(protocol.AgentParty("lyon"), sound)
+	sent = append(sent, s.answer(stale)...)
+	if sent = append(sent, s.answer(other)...); len(sent) > 0 {
+		t.Fatalf("sent %+v", sent)
 	}
-	if said := s.answer(sound); count[protocol.Award](said) != 1 || said[0].To != protocol.AgentParty("lyon") {
-		t.Fatalf("said %+v; want an award to lyon", said)
+	if sent := s.answer(sound); count[protocol.Award](sent) != 1 || sent[0].To != protocol.AgentParty("lyon") {
+		t.Fatalf("sent %+v; want an award to lyon", sent)
 	}
 }
 
 // A silent judge costs its budget and nothing else; no round opens meanwhile.
-func TestASilentJudgeIsWaitedForUntilItsBudgetEnds(t *testing.T) {
+func TestRoundWaitsForJudgeUntilItsTimeBudgetEnds(t *testing.T) {
 	s := asks(t, Advice{Budget: 300 * time.Millisecond})
 	s.sell("job")
-	ask, asked := the[protocol.JudgeRequest](s), s.now
+	ask, asked := lastSent[protocol.JudgeRequest](s), s.now
 	later := s.job()
 	later.ID, later.Arrival = "later", s.now
-	s.tell(protocol.Submitter, protocol.Submit{Job: later})
+	s.send(protocol.Submitter, protocol.Submit{Job: later})
 	if due := s.market.Due(); due != asked.Add(300*time.Millisecond) || due != ask.Until {
 		t.Fatalf("due %v; want 300 ms after %v", due, asked)
 	}
-	if said := s.market.Tick(asked.Add(299 * time.Millisecond)); len(said) > 0 {
-		t.Fatalf("said %+v before the budget ended", said)
+	if sent := s.market.Tick(asked.Add(299 * time.Millisecond)); len(sent) > 0 {
+		t.Fatalf("sent %+v before the budget ended", sent)
 	}
-	if said := s.wait(); count[protocol.Award](said) != 1 || said[0].To != protocol.AgentParty("oslo") {
-		t.Fatalf("said %+v; want the rule's award", said)
+	if sent := s.wait(); count[protocol.Award](sent) != 1 || sent[0].To != protocol.AgentParty("oslo") {
+		t.Fatalf("sent %+v; want the rule's award", sent)
 	}
 	_, lyon := handles(ask)
-	if said := s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}); len(said) > 0 {
-		t.Errorf("a late answer moves the market to say %+v", said)
+	if sent := s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)}); len(sent) > 0 {
+		t.Errorf("a late answer moves the market to say %+v", sent)
 	}
 }
 
-func TestThePurseBoundsWhatAJudgeSpends(t *testing.T) {
+func TestAdviceBudgetBoundsExtraCost(t *testing.T) {
 	s := asks(t, Advice{MaxTotalExtra: 1})
 	var spent, cost protocol.Microdollars
 	chosen := 0
@@ -178,13 +180,13 @@ func TestThePurseBoundsWhatAJudgeSpends(t *testing.T) {
 		s.now = s.now.Add(3 * time.Minute)
 		s.accept()
 		s.sell(protocol.JobID([]byte{'a' + byte(i/26), 'a' + byte(i%26)}))
-		if i := slices.IndexFunc(s.said, func(m protocol.Message) bool { _, ok := m.Body.(protocol.JudgeRequest); return ok }); i >= 0 {
-			ask := s.said[i].Body.(protocol.JudgeRequest)
+		if i := slices.IndexFunc(s.sent, func(m protocol.Message) bool { _, ok := m.Body.(protocol.JudgeRequest); return ok }); i >= 0 {
+			ask := s.sent[i].Body.(protocol.JudgeRequest)
 			_, lyon := handles(ask)
 			s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Picks: twice(lyon, protocol.OperatorNote)})
 			chosen++
 		}
-		a := the[protocol.Award](s)
+		a := lastSent[protocol.Award](s)
 		cost += a.Option.Money
 		spent += a.Option.Money - 1_000_000
 		if s.market.advisor.budget < 0 || spent > cost/1000 {
@@ -196,7 +198,7 @@ func TestThePurseBoundsWhatAJudgeSpends(t *testing.T) {
 	}
 }
 
-func TestTheBreakerOpensAfterThreeFaultsAndClosesAgain(t *testing.T) {
+func TestBreakerOpensAfterThreeFaultsAndCloses(t *testing.T) {
 	s := asks(t, Advice{})
 	for i, id := range []protocol.JobID{"a", "b", "c", "d", "e"} {
 		if i == 4 {
@@ -204,18 +206,18 @@ func TestTheBreakerOpensAfterThreeFaultsAndClosesAgain(t *testing.T) {
 		}
 		s.accept()
 		s.sell(id)
-		asked := count[protocol.JudgeRequest](s.said) == 1
+		asked := count[protocol.JudgeRequest](s.sent) == 1
 		if asked != (i != 3) {
 			t.Fatalf("job %s: asked %t", id, asked)
 		}
 		if asked {
-			ask := the[protocol.JudgeRequest](s)
+			ask := lastSent[protocol.JudgeRequest](s)
 			s.answer(protocol.JudgeAnswer{Round: ask.Round, Job: ask.Job, Fault: protocol.AnswerFailed})
 		}
 	}
 }
 
-func TestNobodyIsAskedWithoutNeed(t *testing.T) {
+func TestJudgeIsAskedOnlyIfNeeded(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		change func(*Advice)
@@ -228,15 +230,15 @@ func TestNobodyIsAskedWithoutNeed(t *testing.T) {
 	} {
 		s := asks(t, Advice{})
 		tc.change(&s.market.cfg.Advice)
-		s.said = nil
-		if s.sell("job"); count[protocol.JudgeRequest](s.said) != 0 || count[protocol.Award](s.said) != 1 {
-			t.Errorf("%s: said %+v", tc.name, s.said)
+		s.sent = nil
+		if s.sell("job"); count[protocol.JudgeRequest](s.sent) != 0 || count[protocol.Award](s.sent) != 1 {
+			t.Errorf("%s: sent %+v", tc.name, s.sent)
 		}
 	}
 }
 
-// When a job is to be paused was reckoned by the grid of the site that the rule chose.
-func TestAnAwardThatAJudgeMovesIsNotPausedByTheGridOfAnotherSite(t *testing.T) {
+// The pause was planned by the grid of the site that the rule chose.
+func TestAwardMovedByJudgeLosesItsPause(t *testing.T) {
 	for site, want := range map[string]protocol.Time{"oslo": noon.Add(time.Hour), "lyon": 0} {
 		k := New(Config{}, &soonest{})
 		k.advisor.openQuestions = 1

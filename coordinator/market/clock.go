@@ -8,11 +8,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// clockResetThreshold is by how much a clock goes back for what is due to be put anew.
+// clockResetThreshold is how far the clock must go back before the market recomputes its timers.
+// Smaller steps are ordinary clock corrections, and delay timers by less than a minute.
 const clockResetThreshold = time.Minute
 
-// observeClock takes in the time. Where it goes back, as of a machine that began with a wrong
-// clock, or of another coordinator, what was due soon would be due in hours.
+// observeClock records the time of the current step. The clock goes back when a machine started
+// with a wrong clock, or when another coordinator takes over: without a reset, timers that were
+// due in seconds would be due in hours.
 func (k *Market) observeClock(now protocol.Time) {
 	if now < k.last.Add(-clockResetThreshold) {
 		k.counts["clock-set-back"]++
@@ -21,9 +23,9 @@ func (k *Market) observeClock(now protocol.Time) {
 	k.last = now
 }
 
-// resetTimers has all that waits called in a full round at once. A round that is open is given
-// up: when it would close, and when its options start, was said by the other clock. Jobs
-// have ended by now.
+// resetTimers makes everything that waits due in a full round at once. An open round is abandoned,
+// because its closing time and the starts of its options follow the former clock. What happened to
+// ended jobs is dated now at the latest, so that they are forgotten on time.
 func (k *Market) resetTimers(now protocol.Time) {
 	k.round, k.replan = nil, 0
 	a := &k.advisor
@@ -37,7 +39,7 @@ func (k *Market) resetTimers(now protocol.Time) {
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l, soon := k.lots[id], now.Add(k.cfg.Gather)
 		switch {
-		case l.state == called, l.state == waiting && (l.tries > 0 || l.due <= k.last.Add(k.cfg.Gather)): // else it has not arrived
+		case l.state == called, l.state == waiting && (l.tries > 0 || l.due <= k.last.Add(k.cfg.Gather)): // otherwise the job has not arrived yet and keeps its time
 			l.state = waiting
 		case l.state == awarded:
 			soon = now.Add(k.cfg.Lease)

@@ -9,9 +9,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// handleDecommission takes a site's jobs from it. Only the desk may ask: that they do not run
-// there any more is known to nobody else.
-func (k *Market) handleDecommission(now protocol.Time, m protocol.Message, g protocol.DecommissionSite) (said []protocol.Message) {
+// handleDecommission takes all jobs from a site that an operator declares lost, and requeues or
+// ends them. Only the operator API may ask: a silent site may still run its jobs, and only a
+// person can know that it does not (decision 0026).
+func (k *Market) handleDecommission(now protocol.Time, m protocol.Message, g protocol.DecommissionSite) (msgs []protocol.Message) {
 	if k.sites[g.Site] == nil || m.From != protocol.OperatorAPI {
 		k.counts["gone-of-nothing"]++
 		return nil
@@ -21,25 +22,26 @@ func (k *Market) handleDecommission(now protocol.Time, m protocol.Message, g pro
 	for _, l := range k.takeJobsFromSite(now, g.Site) {
 		switch {
 		case l.cancelRequested:
-			said = append(said, k.rejectLot(now, l, reasonCancelled)...)
+			msgs = append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 		case g.End:
-			said = append(said, k.rejectLot(now, l, left.Why)...)
+			msgs = append(msgs, k.rejectLot(now, l, left.Why)...)
 		default:
-			said = append(said, k.reportStatus(now, l, left)...)
+			msgs = append(msgs, k.reportStatus(now, l, left)...)
 		}
 	}
 	k.wakeWaiting(now)
-	return said
+	return msgs
 }
 
-// decommissionedStatus is how a job stands that a site had which was said to be gone.
+// decommissionedStatus returns the status of a job that a decommissioned site had.
 func decommissionedStatus(g protocol.DecommissionSite) protocol.JobStatus {
 	why := protocol.Reason{Code: protocol.SiteDecommissioned, Note: fmt.Sprintf("%s, says %s", g.Site, g.By)}
 	return protocol.JobStatus{State: protocol.Waiting, Site: g.Site, Why: why}
 }
 
-// takeJobsFromSite forgets a site, and returns the jobs that it had, which wait now. The
-// epoch of its awards is over: whatever it says of them is void.
+// takeJobsFromSite removes a site and returns the jobs that it had, which wait now. Their epochs
+// at that site are over: anything the site still reports about them is void. Each becomes an
+// orphaned run, which the site must stop before it may get that job once more.
 func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot) {
 	delete(k.sites, name)
 	if k.round != nil {
@@ -50,7 +52,7 @@ func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot)
 		switch {
 		case l.site != name || l.state == ended:
 			continue
-		case l.state == waiting || l.state == called: // the lease had ended; an accept may be on its way
+		case l.state == waiting || l.state == called: // the lease had expired, and an Accept may still be on its way
 			l.site = ""
 			continue
 		}
@@ -61,23 +63,23 @@ func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot)
 	return taken
 }
 
-// cancelOrphanedRuns tells a site that was said to be gone what it is to stop, in an order that
-// a restart does not change. It is told when it greets, and with its offers for as
-// long as it has not answered: what was told may not have been heard.
-func (k *Market) cancelOrphanedRuns(now protocol.Time, name string) (said []protocol.Message) {
+// cancelOrphanedRuns returns the Cancels for the orphaned runs of a site, sorted so that a restart
+// sends them in the same order. The market repeats them when the site registers, and with the
+// site's bids for as long as it has not confirmed: a Cancel may have been lost.
+func (k *Market) cancelOrphanedRuns(now protocol.Time, name string) (msgs []protocol.Message) {
 	all := slices.DeleteFunc(slices.Clone(k.orphanedRuns), func(x protocol.OrphanedRun) bool { return x.Site != name })
 	slices.SortFunc(all, func(x, y protocol.OrphanedRun) int {
 		return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Epoch, y.Epoch))
 	})
 	k.sites[name].lastStopSent = now
 	for _, x := range all {
-		said = append(said, k.sendAndRecord(now, protocol.AgentParty(name), protocol.Cancel{Job: x.Job, Epoch: x.Epoch}))
+		msgs = append(msgs, k.sendAndRecord(now, protocol.AgentParty(name), protocol.Cancel{Job: x.Job, Epoch: x.Epoch}))
 	}
-	return said
+	return msgs
 }
 
-// clearOrphanedRun notes that a site has stopped, or never had, a job that was taken from
-// it, and reports whether that is news.
+// clearOrphanedRun forgets an orphaned run that its site has stopped or never had, and reports
+// whether there was one.
 func (k *Market) clearOrphanedRun(from protocol.Party, id protocol.JobID, epoch uint64) bool {
 	n := len(k.orphanedRuns)
 	k.orphanedRuns = slices.DeleteFunc(k.orphanedRuns, func(x protocol.OrphanedRun) bool {
@@ -86,7 +88,8 @@ func (k *Market) clearOrphanedRun(from protocol.Party, id protocol.JobID, epoch 
 	return len(k.orphanedRuns) < n
 }
 
-// mayStillRun reports whether a site may still run a job that was taken from it.
+// mayStillRun reports whether a site may still run a job that was taken from it. Its bids for that
+// job are ignored: the job must not run there twice at once.
 func (k *Market) mayStillRun(name string, id protocol.JobID) bool {
 	return slices.ContainsFunc(k.orphanedRuns, func(x protocol.OrphanedRun) bool { return x.Site == name && x.Job == id })
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Sites remember under which epochs they had a job. A job may have the id of one
-// that was forgotten, also after a restart: its epochs are new.
-func TestEpochsOfAnIDRiseAlsoWhenItWasForgotten(t *testing.T) {
-	s := newStage(t)
+// Sites remember the epochs under which they had a job. A new job may reuse a forgotten id, also
+// after a restart: its epochs must be higher.
+func TestEpochsOfAForgottenIDKeepRising(t *testing.T) {
+	s := newTestMarket(t)
 	s.market = New(Config{Remember: time.Hour}, &soonest{})
-	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
-	facts, last := slices.Clone(s.market.Events()), uint64(0)
-	tell := func(who protocol.Party, b protocol.Body) {
-		s.tell(who, b)
-		facts = append(facts, s.market.Events()...)
+	s.send("agent/oslo", protocol.RegisterSite{Site: "oslo"})
+	events, last := slices.Clone(s.market.Events()), uint64(0)
+	send := func(who protocol.Party, b protocol.Body) {
+		s.send(who, b)
+		events = append(events, s.market.Events()...)
 	}
 	run := func(id protocol.JobID) uint64 {
 		j := s.job()
 		j.ID, j.Arrival, j.Deadline = id, s.now, s.now.Add(8*time.Hour)
-		tell(protocol.Submitter, protocol.Submit{Job: j})
+		send(protocol.Submitter, protocol.Submit{Job: j})
 		s.wait()
-		tell("agent/oslo", protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{menu(id, s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now)}})
-		a := the[protocol.Award](s)
-		tell("agent/oslo", protocol.Accept{Job: id, Epoch: a.Epoch})
+		send("agent/oslo", protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{bidsOf(id, s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}})
+		a := lastSent[protocol.Award](s)
+		send("agent/oslo", protocol.Accept{Job: id, Epoch: a.Epoch})
 		d := s.done(a)
 		s.now = d.Ended
-		tell("agent/oslo", d)
+		send("agent/oslo", d)
 		s.now = s.now.Add(time.Hour)
 		if a.Job != id {
 			t.Fatalf("awarded %+v; want %s", a, id)
@@ -46,7 +46,7 @@ func TestEpochsOfAnIDRiseAlsoWhenItWasForgotten(t *testing.T) {
 			run("other") // by then it is forgotten
 		}
 		s.market = New(Config{Remember: time.Hour}, &soonest{})
-		for _, f := range facts {
+		for _, f := range events {
 			s.market.Restore(f)
 		}
 		s.market.BeginIncarnation(life + 1)

@@ -9,9 +9,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Nobody counts the hours of an outlook from a time that wraps: each of these had
-// the coordinator fall over, or count for ever, or believe it.
-func TestAnOutlookOfAnotherTimeIsNotRead(t *testing.T) {
+// Arithmetic on times far apart overflows: each of these forecasts once made the coordinator
+// panic, loop forever, or believe it.
+func TestForecastOfAnotherTimeIsIgnored(t *testing.T) {
 	for name, from := range map[string]protocol.Time{
 		"before all time":    math.MinInt64,
 		"a start that wraps": noon - 9_223_372_036_855,
@@ -19,30 +19,30 @@ func TestAnOutlookOfAnotherTimeIsNotRead(t *testing.T) {
 		"the end of time":    math.MaxInt64,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "oslo")
+			s := newTestMarket(t, "oslo")
 			s.market.rule = auction.New(auction.Config{})
-			s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Carbon: 400_000}}})
-			s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
+			s.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Cap, Carbon: 400_000}}})
+			s.send(protocol.Submitter, protocol.Submit{Job: s.pausable()})
 			s.wait()
-			s.tell("agent/oslo", protocol.Bids{
-				Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, 4*time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now)},
+			s.send("agent/oslo", protocol.Bids{
+				Round: 1, Jobs: []protocol.JobBids{bidsOf("train", s.option(0, 4*time.Hour))}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)},
 				Grid: protocol.GridForecast{From: from, Price: []protocol.Microdollars{50_000, 10_000}, Carbon: []protocol.Milligrams{300_000, 500_000}, PUE: []protocol.Milli{1200}},
 			})
-			if a := the[protocol.Award](s); a.Pause != 0 || s.market.RefusalCounts()["impossible-term"] != 1 {
+			if a := lastSent[protocol.Award](s); a.Pause != 0 || s.market.RefusalCounts()["impossible-term"] != 1 {
 				t.Errorf("awarded %+v, counts %v", a, s.market.RefusalCounts())
 			}
 		})
 	}
 }
 
-// Each option is held to the hours of its offer: a site that tells of a million has the
-// market count for half a minute.
-func TestHoursWithoutEndAreNotRead(t *testing.T) {
-	s := newStage(t, "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+// Each option is checked against the hours of its forecast: a million hours would keep the market
+// busy for half a minute.
+func TestForecastHoursBeyondTheBoundAreIgnored(t *testing.T) {
+	s := newTestMarket(t, "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.tell("agent/oslo", protocol.Bids{
-		Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now)},
+	s.send("agent/oslo", protocol.Bids{
+		Round: 1, Jobs: []protocol.JobBids{bidsOf("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)},
 		Grid: protocol.GridForecast{From: noon, Price: make([]protocol.Microdollars, 1e6), Carbon: make([]protocol.Milligrams, 1e6)},
 	})
 	last := s.rule.rounds[0].Now.Add(maxFinishAhead)

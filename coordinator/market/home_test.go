@@ -8,32 +8,32 @@ import (
 )
 
 // A rule is about where a job's data is from, and not about where it was paused.
-func TestARuleStillHoldsForAJobThatWasPaused(t *testing.T) {
-	s := newStage(t)
+func TestPolicyRuleHoldsForTheRestOfAPausedJob(t *testing.T) {
+	s := newTestMarket(t)
 	s.market = New(Config{}, &pauser{})
 	for _, site := range []string{"bern", "oslo"} {
-		s.tell(protocol.AgentParty(site), protocol.RegisterSite{Site: site})
+		s.send(protocol.AgentParty(site), protocol.RegisterSite{Site: site})
 	}
-	s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
+	s.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
 		{ID: "R-1", Kind: protocol.Forbid, Homes: []string{"kiel"}, Sites: []string{"oslo"}},
 		{ID: "R-2", Kind: protocol.Cap, Homes: []string{"kiel"}, Sites: []string{"bern"}, Power: 1_000_000_000},
 	}})
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
+	s.send(protocol.Submitter, protocol.Submit{Job: s.pausable()})
 	s.wait()
 	s.offer("oslo")
-	s.offer("bern", menu("train", s.option(0, 4*time.Hour)))
-	a := the[protocol.Award](s)
+	s.offer("bern", bidsOf("train", s.option(0, 4*time.Hour)))
+	a := lastSent[protocol.Award](s)
 	if !a.NotBeforeStart {
 		t.Errorf("awarded %+v where power is capped; want it firm", a)
 	}
-	s.tell("agent/bern", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+	s.send("agent/bern", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
 	d := s.done(a)
 	d.Left, s.now = 3*time.Hour, d.Ended
-	s.tell("agent/bern", d)
+	s.send("agent/bern", d)
 	s.wait()
-	s.offer("oslo", menu("train", s.option(0, 3*time.Hour)))
-	s.offer("bern", menu("train", s.option(time.Second, 3*time.Hour)))
-	if a := the[protocol.Award](s); a.Epoch != 2 || s.said[len(s.said)-1].To != "agent/bern" || !a.NotBeforeStart {
-		t.Errorf("the rest is awarded to %s: %+v; want bern, and firm", s.said[len(s.said)-1].To, a)
+	s.offer("oslo", bidsOf("train", s.option(0, 3*time.Hour)))
+	s.offer("bern", bidsOf("train", s.option(time.Second, 3*time.Hour)))
+	if a := lastSent[protocol.Award](s); a.Epoch != 2 || s.sent[len(s.sent)-1].To != "agent/bern" || !a.NotBeforeStart {
+		t.Errorf("the rest is awarded to %s: %+v; want bern, and firm", s.sent[len(s.sent)-1].To, a)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A moment is when, on a job's way, somebody says what he should not.
+// A moment is a step of a job's way at which a hostile message arrives.
 type moment int
 
 const (
@@ -21,197 +21,195 @@ const (
 	over
 )
 
-// honest plays a job from submission to settlement, and lets disturb speak at
-// one moment of it.
-func honest(s *stage, at moment, disturb func(*stage)) {
+// honest plays a job from submission to settlement, and calls disturb at one moment of it.
+func honest(s *testMarket, at moment, disturb func(*testMarket)) {
 	s.Helper()
 	when := func(m moment) {
 		if m == at {
 			disturb(s)
 		}
 	}
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	when(submitted)
 	s.wait()
 	when(calledOut)
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.offer("oslo", bidsOf("train", s.option(0, time.Hour)))
 	if s.market.round != nil {
 		s.wait() // bern may have spoken, or not
 	}
 	when(soldOff)
-	a := the[protocol.Award](s)
-	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
+	a := lastSent[protocol.Award](s)
+	s.send("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
 	when(running)
 	d := s.done(a)
 	s.now = d.Ended
-	s.tell("agent/oslo", d)
+	s.send("agent/oslo", d)
 	when(over)
 }
 
-func TestWhatShouldNotBeSaidIsCountedAndStopsNothing(t *testing.T) {
+func TestHostileMessagesAreCountedAndStopNothing(t *testing.T) {
 	const bern, oslo = protocol.Party("agent/bern"), protocol.Party("agent/oslo")
-	other := newStage(t).job()
+	other := newTestMarket(t).job()
 	other.GPUs = 4
 	for _, c := range []struct {
 		name  string
 		at    moment
 		count string
 		who   protocol.Party
-		what  func(*stage) protocol.Body
+		what  func(*testMarket) protocol.Body
 	}{
-		{"a job said twice", submitted, "submitted-twice", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: s.job()} }},
-		{"another job of the same name", submitted, "duplicate-id", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: other} }},
-		{"another job of the same name, at the end", over, "duplicate-id", protocol.Submitter, func(s *stage) protocol.Body { return protocol.Submit{Job: other} }},
-		{"a site introduced by another", submitted, "hello-of-stranger", bern, func(s *stage) protocol.Body { return protocol.RegisterSite{Site: "rome"} }},
-		{"hands that introduce themselves", submitted, "hello-of-stranger", "hands/rome", func(s *stage) protocol.Body { return protocol.RegisterSite{Site: "rome"} }},
-		{"a site without a name", submitted, "hello-of-stranger", "agent/", func(s *stage) protocol.Body { return protocol.RegisterSite{} }},
-		{"an offer of a stranger", calledOut, "offer-of-stranger", "agent/rome", func(s *stage) protocol.Body {
-			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Minute))}}
+		{"a job submitted twice", submitted, "submitted-twice", protocol.Submitter, func(s *testMarket) protocol.Body { return protocol.Submit{Job: s.job()} }},
+		{"another job of the same name", submitted, "duplicate-id", protocol.Submitter, func(s *testMarket) protocol.Body { return protocol.Submit{Job: other} }},
+		{"another job of the same name, at the end", over, "duplicate-id", protocol.Submitter, func(s *testMarket) protocol.Body { return protocol.Submit{Job: other} }},
+		{"a site introduced by another", submitted, "hello-of-stranger", bern, func(s *testMarket) protocol.Body { return protocol.RegisterSite{Site: "rome"} }},
+		{"an executor that registers a site", submitted, "hello-of-stranger", "hands/rome", func(s *testMarket) protocol.Body { return protocol.RegisterSite{Site: "rome"} }},
+		{"a site without a name", submitted, "hello-of-stranger", "agent/", func(s *testMarket) protocol.Body { return protocol.RegisterSite{} }},
+		{"an offer of a stranger", calledOut, "offer-of-stranger", "agent/rome", func(s *testMarket) protocol.Body {
+			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("train", s.option(0, time.Minute))}}
 		}},
-		{"an offer of a site's hands", calledOut, "offer-of-stranger", "hands/oslo", func(s *stage) protocol.Body { return protocol.Bids{Round: 1} }},
-		{"an offer for an unknown job", calledOut, "offer-for-unknown-job", bern, func(s *stage) protocol.Body {
-			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("ghost", s.option(0, time.Minute))}}
+		{"an offer of a site's hands", calledOut, "offer-of-stranger", "hands/oslo", func(s *testMarket) protocol.Body { return protocol.Bids{Round: 1} }},
+		{"an offer for an unknown job", calledOut, "offer-for-unknown-job", bern, func(s *testMarket) protocol.Body {
+			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("ghost", s.option(0, time.Minute))}}
 		}},
-		{"a job offered for twice", calledOut, "offer-for-unknown-job", bern, func(s *stage) protocol.Body {
-			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{no("train", protocol.NoCapacity), menu("train", s.option(0, time.Minute))}}
+		{"a job offered for twice", calledOut, "offer-for-unknown-job", bern, func(s *testMarket) protocol.Body {
+			return protocol.Bids{Round: 1, Jobs: []protocol.JobBids{noBids("train", protocol.NoCapacity), bidsOf("train", s.option(0, time.Minute))}}
 		}},
-		{"an offer before any call", submitted, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Bids{} }},
-		{"an offer for a round to come", calledOut, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Bids{Round: 2} }},
-		{"an offer after the end of the round", soldOff, "offer-too-late", bern, func(s *stage) protocol.Body { return protocol.Bids{Round: 1} }},
-		{"an accept of a job that was not awarded", calledOut, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train"} }},
-		{"an accept of an unknown job", soldOff, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "ghost", Epoch: 1} }},
-		{"an accept of another site", soldOff, "accept-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
-		{"an accept of another epoch", soldOff, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 2} }},
-		{"an accept said again", running, "accept-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
-		{"a decline of another site", soldOff, "decline-of-nothing", bern, func(s *stage) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
-		{"a decline of another epoch", running, "decline-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Decline{Job: "train"} }},
-		{"a decline of a job that is done", over, "decline-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
-		{"an end before the accept", soldOff, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
-		{"an end of another epoch", running, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train"} }},
-		{"an end told by another site", running, "done-of-nothing", bern, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
-		{"an end told twice", over, "done-of-nothing", oslo, func(s *stage) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
-		{"an end that is still to come", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+		{"an offer before any call", submitted, "offer-too-late", bern, func(s *testMarket) protocol.Body { return protocol.Bids{} }},
+		{"an offer for a round to come", calledOut, "offer-too-late", bern, func(s *testMarket) protocol.Body { return protocol.Bids{Round: 2} }},
+		{"an offer after the end of the round", soldOff, "offer-too-late", bern, func(s *testMarket) protocol.Body { return protocol.Bids{Round: 1} }},
+		{"an accept of a job that was not awarded", calledOut, "accept-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.Accept{Job: "train"} }},
+		{"an accept of an unknown job", soldOff, "accept-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.Accept{Job: "ghost", Epoch: 1} }},
+		{"an accept of another site", soldOff, "accept-of-nothing", bern, func(s *testMarket) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
+		{"an accept of another epoch", soldOff, "accept-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.Accept{Job: "train", Epoch: 2} }},
+		{"a repeated accept", running, "accept-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.Accept{Job: "train", Epoch: 1} }},
+		{"a decline of another site", soldOff, "decline-of-nothing", bern, func(s *testMarket) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
+		{"a decline of another epoch", running, "decline-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.Decline{Job: "train"} }},
+		{"a decline of a job that is done", over, "decline-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.Decline{Job: "train", Epoch: 1} }},
+		{"an end before the accept", soldOff, "done-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
+		{"an end of another epoch", running, "done-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.UsageReport{Job: "train"} }},
+		{"a report of another site", running, "done-of-nothing", bern, func(s *testMarket) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
+		{"a repeated report", over, "done-of-nothing", oslo, func(s *testMarket) protocol.Body { return protocol.UsageReport{Job: "train", Epoch: 1} }},
+		{"an end that is still to come", running, "impossible-term", oslo, func(s *testMarket) protocol.Body {
 			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now + 1}
 		}},
-		{"an end before the start", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+		{"an end before the start", running, "impossible-term", oslo, func(s *testMarket) protocol.Body {
 			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now - 1}
 		}},
-		{"a run that made energy", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+		{"a run that made energy", running, "impossible-term", oslo, func(s *testMarket) protocol.Body {
 			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: -1}
 		}},
-		{"a run that took all the money there is", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+		{"a run that took all the money there is", running, "impossible-term", oslo, func(s *testMarket) protocol.Body {
 			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Money: math.MaxInt64}
 		}},
-		{"a run that took all the energy there is", running, "impossible-term", oslo, func(s *stage) protocol.Body {
+		{"a run that took all the energy there is", running, "impossible-term", oslo, func(s *testMarket) protocol.Body {
 			return protocol.UsageReport{Job: "train", Epoch: 1, Started: s.now, Ended: s.now, Energy: math.MaxInt64}
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStage(t, "bern", "oslo")
-			honest(s, c.at, func(s *stage) { s.tell(c.who, c.what(s)) })
+			s := newTestMarket(t, "bern", "oslo")
+			honest(s, c.at, func(s *testMarket) { s.send(c.who, c.what(s)) })
 			if n := s.market.RefusalCounts()[c.count]; n != 1 {
 				t.Errorf("%s counted %d times, want once; counts %v", c.count, n, s.market.RefusalCounts())
 			}
 			if c.count == "impossible-term" && c.name != "an end that is still to come" { // the job is over, and not paid
-				if r := the[protocol.Reject](s); r.Why.Code != protocol.ImpossibleBid || count[protocol.Settlement](s.said) != 0 || s.market.Accounts().BalanceOf("site/oslo") != 0 {
+				if r := lastSent[protocol.Reject](s); r.Why.Code != protocol.ImpossibleBid || count[protocol.Settlement](s.sent) != 0 || s.market.Accounts().BalanceOf("site/oslo") != 0 {
 					t.Errorf("refused %+v", r)
 				}
 				return
 			}
-			if x := the[protocol.Settlement](s); x.Site != "oslo" || x.Paid != 12_000 {
+			if x := lastSent[protocol.Settlement](s); x.Site != "oslo" || x.Paid != 12_000 {
 				t.Errorf("settled %+v", x)
 			}
 			refusals := 0
 			if c.count == "duplicate-id" {
 				refusals = 1 // of the other job
-				if r := the[protocol.Reject](s); r.Why.Code != protocol.Duplicate || r.Why.Note == "" {
+				if r := lastSent[protocol.Reject](s); r.Why.Code != protocol.Duplicate || r.Why.Note == "" {
 					t.Errorf("refused %+v", r)
 				}
 			}
-			if count[protocol.Settlement](s.said) != 1 || count[protocol.Reject](s.said) != refusals {
+			if count[protocol.Settlement](s.sent) != 1 || count[protocol.Reject](s.sent) != refusals {
 				t.Error("the job ended more than once")
 			}
 		})
 	}
 }
 
-func TestAMessageThatArrivesTwiceIsReadOnce(t *testing.T) {
-	s := newStage(t, "oslo")
-	m := s.say(protocol.Submitter, protocol.Submit{Job: s.job()})
+func TestDuplicateMessageIsProcessedOnce(t *testing.T) {
+	s := newTestMarket(t, "oslo")
+	m := s.message(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.market.Step(s.now, m)
 	s.market.Step(s.now, m)
 	s.wait()
-	o := s.say("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now)}})
-	s.hear(s.market.Step(s.now, o))
-	s.hear(s.market.Step(s.now, o))
-	if c := s.market.RefusalCounts(); c["said-twice"] != 2 || count[protocol.Award](s.said) != 1 {
-		t.Errorf("counts %v, %d awards", c, count[protocol.Award](s.said))
+	o := s.message("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}})
+	s.record(s.market.Step(s.now, o))
+	s.record(s.market.Step(s.now, o))
+	if c := s.market.RefusalCounts(); c["said-twice"] != 2 || count[protocol.Award](s.sent) != 1 {
+		t.Errorf("counts %v, %d awards", c, count[protocol.Award](s.sent))
 	}
 }
 
-func TestASecondOfferOfASiteIsNotRead(t *testing.T) {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+func TestSecondBidsOfASiteAreIgnored(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("oslo", menu("train", s.option(time.Second, time.Hour)))
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
-	s.offer("bern", no("train", protocol.NoCapacity))
-	if a := the[protocol.Award](s); a.Option.Start != s.now.Add(time.Second) || s.market.RefusalCounts()["offer-twice"] != 1 {
+	s.offer("oslo", bidsOf("train", s.option(time.Second, time.Hour)))
+	s.offer("oslo", bidsOf("train", s.option(0, time.Hour)))
+	s.offer("bern", noBids("train", protocol.NoCapacity))
+	if a := lastSent[protocol.Award](s); a.Option.Start != s.now.Add(time.Second) || s.market.RefusalCounts()["offer-twice"] != 1 {
 		t.Errorf("awarded %+v, counts %v", a.Option, s.market.RefusalCounts())
 	}
 }
 
-// The market believes no option that breaks the job's limits or physics: here
-// each would win if it were believed, as it starts at once.
-func TestImpossibleTermsAreCountedAndDoNotWin(t *testing.T) {
+// Each of these options would win if it were believed, because it starts at once.
+func TestImpossibleOptionsAreCountedAndDoNotWin(t *testing.T) {
 	far := protocol.Time(1) << 58 // times 10^6, to nanoseconds, is 0 in 64 bits
 	for name, spoil := range map[string]func(*protocol.BidOption){
-		"negative energy":            func(o *protocol.BidOption) { o.Energy = -1 },
-		"endless energy":             func(o *protocol.BidOption) { o.Energy = math.MaxInt64 },
-		"negative carbon":            func(o *protocol.BidOption) { o.Carbon = -1 },
-		"endless carbon":             func(o *protocol.BidOption) { o.Carbon = math.MaxInt64 },
-		"a fortune to earn":          func(o *protocol.BidOption) { o.Money = math.MinInt64 },
-		"a fortune to pay":           func(o *protocol.BidOption) { o.Money = math.MaxInt64 },
-		"a transfer that pays":       func(o *protocol.BidOption) { o.Transfer = -1 },
-		"an endless transfer":        func(o *protocol.BidOption) { o.Transfer = math.MaxInt64 },
-		"an income of being awake":   func(o *protocol.BidOption) { o.NodeIdleShare = math.MinInt64 },
-		"an endless cost of waking":  func(o *protocol.BidOption) { o.NodeIdleShare = math.MaxInt64 },
-		"more pieces than a node":    func(o *protocol.BidOption) { o.FragmentationDelta = -1e9 },
-		"a negative cap":             func(o *protocol.BidOption) { o.Cap = -1 },
-		"a start in the past":        func(o *protocol.BidOption) { o.Start = noon - 1 },
-		"a finish before the start":  func(o *protocol.BidOption) { o.Finish = o.Start - 1 },
-		"no time at all":             func(o *protocol.BidOption) { o.Finish = o.Start },
-		"a finish next century":      func(o *protocol.BidOption) { o.Finish = o.Start.Add(100 * 365 * 24 * time.Hour) },
-		"a finish that overflows":    func(o *protocol.BidOption) { o.Finish = o.Start + far },
-		"a start that overflows":     func(o *protocol.BidOption) { o.Start, o.Finish = o.Start+far, o.Finish+far },
-		"the end of time":            func(o *protocol.BidOption) { o.Finish = math.MaxInt64 },
-		"a model not allowed":        func(o *protocol.BidOption) { o.Model = "A100" },
-		"a model that nobody counts": func(o *protocol.BidOption) { o.Model = "" },
+		"negative energy":           func(o *protocol.BidOption) { o.Energy = -1 },
+		"endless energy":            func(o *protocol.BidOption) { o.Energy = math.MaxInt64 },
+		"negative carbon":           func(o *protocol.BidOption) { o.Carbon = -1 },
+		"endless carbon":            func(o *protocol.BidOption) { o.Carbon = math.MaxInt64 },
+		"a fortune to earn":         func(o *protocol.BidOption) { o.Money = math.MinInt64 },
+		"a fortune to pay":          func(o *protocol.BidOption) { o.Money = math.MaxInt64 },
+		"a transfer that pays":      func(o *protocol.BidOption) { o.Transfer = -1 },
+		"an endless transfer":       func(o *protocol.BidOption) { o.Transfer = math.MaxInt64 },
+		"an income of being awake":  func(o *protocol.BidOption) { o.NodeIdleShare = math.MinInt64 },
+		"an endless cost of waking": func(o *protocol.BidOption) { o.NodeIdleShare = math.MaxInt64 },
+		"more pieces than a node":   func(o *protocol.BidOption) { o.FragmentationDelta = -1e9 },
+		"a negative cap":            func(o *protocol.BidOption) { o.Cap = -1 },
+		"a start in the past":       func(o *protocol.BidOption) { o.Start = noon - 1 },
+		"a finish before the start": func(o *protocol.BidOption) { o.Finish = o.Start - 1 },
+		"no time at all":            func(o *protocol.BidOption) { o.Finish = o.Start },
+		"a finish next century":     func(o *protocol.BidOption) { o.Finish = o.Start.Add(100 * 365 * 24 * time.Hour) },
+		"a finish that overflows":   func(o *protocol.BidOption) { o.Finish = o.Start + far },
+		"a start that overflows":    func(o *protocol.BidOption) { o.Start, o.Finish = o.Start+far, o.Finish+far },
+		"the end of time":           func(o *protocol.BidOption) { o.Finish = math.MaxInt64 },
+		"a model not allowed":       func(o *protocol.BidOption) { o.Model = "A100" },
+		"a model without a profile": func(o *protocol.BidOption) { o.Model = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "bern", "oslo")
-			honest(s, calledOut, func(s *stage) {
+			s := newTestMarket(t, "bern", "oslo")
+			honest(s, calledOut, func(s *testMarket) {
 				o := s.option(0, time.Minute)
 				o.Money = 1
 				spoil(&o)
-				s.offer("bern", menu("train", o))
+				s.offer("bern", bidsOf("train", o))
 			})
 			if c := s.market.RefusalCounts(); c["impossible-term"] != 1 {
 				t.Errorf("counts %v", c)
 			}
-			if x := the[protocol.Settlement](s); x.Site != "oslo" {
+			if x := lastSent[protocol.Settlement](s); x.Site != "oslo" {
 				t.Errorf("settled with %s", x.Site)
 			}
 		})
 	}
 }
 
-func TestAnOptionOnGPUsWithoutRoomIsNotBelieved(t *testing.T) {
-	j := newStage(t).job()
+func TestOptionWithoutCapacityProfileIsIgnored(t *testing.T) {
+	j := newTestMarket(t).job()
 	j.Models = nil
-	good := room(noon)
+	good := freeCapacity(noon)
 	for name, rooms := range map[string][]protocol.CapacityProfile{
-		"no room told":          nil,
+		"no profile":            nil,
 		"room of another model": {{Model: "T4", From: good.From, Slot: time.Hour, Total: 4000}},
 		"room for half a GPU":   {{Model: "V100", From: good.From, Slot: time.Hour, Total: 500}},
 		"negative total":        {{Model: "V100", From: good.From, Slot: time.Hour, Total: -1}},
@@ -224,62 +222,62 @@ func TestAnOptionOnGPUsWithoutRoomIsNotBelieved(t *testing.T) {
 		"less than nothing":     {{Model: "V100", From: good.From, Slot: time.Hour, Total: 4000, Free: []protocol.Milli{4000, -1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "oslo")
-			s.tell(protocol.Submitter, protocol.Submit{Job: j})
+			s := newTestMarket(t, "oslo")
+			s.send(protocol.Submitter, protocol.Submit{Job: j})
 			s.wait()
-			s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: rooms})
-			if count[protocol.Award](s.said) != 0 || s.market.RefusalCounts()["impossible-term"] == 0 {
-				t.Errorf("%d awards, counts %v", count[protocol.Award](s.said), s.market.RefusalCounts())
+			s.send("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("train", s.option(0, time.Hour))}, Capacity: rooms})
+			if count[protocol.Award](s.sent) != 0 || s.market.RefusalCounts()["impossible-term"] == 0 {
+				t.Errorf("%d awards, counts %v", count[protocol.Award](s.sent), s.market.RefusalCounts())
 			}
 		})
 	}
 }
 
-func TestAModelToldTwiceCountsOnce(t *testing.T) {
-	s := newStage(t, "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+func TestSecondProfileOfAModelIsIgnored(t *testing.T) {
+	s := newTestMarket(t, "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{room(s.now), room(s.now)}})
+	s.send("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("train", s.option(0, time.Hour))}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now), freeCapacity(s.now)}})
 	if in := s.rule.rounds[0]; len(in.Sites[0].Capacity) != 1 || s.market.RefusalCounts()["impossible-term"] != 1 {
 		t.Errorf("rooms %v, counts %v", in.Sites[0].Capacity, s.market.RefusalCounts())
 	}
 }
 
-func TestModelsWithoutEndAreNotRead(t *testing.T) {
-	s := newStage(t, "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+func TestTooManyModelsAreIgnored(t *testing.T) {
+	s := newTestMarket(t, "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
 	rooms := make([]protocol.CapacityProfile, 1000)
 	for i := range rooms {
-		rooms[i] = room(s.now)
+		rooms[i] = freeCapacity(s.now)
 		rooms[i].Model = fmt.Sprint("model-", i)
 	}
-	s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{no("train", protocol.NoCapacity)}, Capacity: rooms})
+	s.send("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{noBids("train", protocol.NoCapacity)}, Capacity: rooms})
 	if in := s.rule.rounds[0]; len(in.Sites[0].Capacity) != 64 || s.market.RefusalCounts()["impossible-term"] != 936 {
 		t.Errorf("%d rooms, counts %v", len(in.Sites[0].Capacity), s.market.RefusalCounts())
 	}
 }
 
-func TestAJobWithoutGPUsNeedsNoRoom(t *testing.T) {
-	s := newStage(t, "oslo")
+func TestJobWithoutGPUsNeedsNoProfile(t *testing.T) {
+	s := newTestMarket(t, "oslo")
 	j := s.job()
 	j.GPUs, j.Share = 0, 0
-	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
 	s.wait()
 	o := s.option(0, time.Hour)
 	o.Model = ""
-	s.tell("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", o)}})
-	if a := the[protocol.Award](s); a.Job != "train" {
+	s.send("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("train", o)}})
+	if a := lastSent[protocol.Award](s); a.Job != "train" {
 		t.Errorf("awarded %+v", a)
 	}
 }
 
-// Whoever makes rounds of a ledger again takes the settings that it names.
-func TestSettingsFinerThanAnInstantEndNobody(t *testing.T) {
+// A counterfactual clears the rounds of a ledger with the settings that the ledger names.
+func TestSettingsBelowAMillisecondWork(t *testing.T) {
 	for _, cfg := range []Config{{Gather: 1}, {Replan: time.Microsecond}} {
-		s := &stage{T: t, now: noon, market: New(cfg, auction.New(auction.Config{})), mouths: make(map[protocol.Party]*protocol.Sender)}
-		s.tell(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo"})
-		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s := &testMarket{T: t, now: noon, market: New(cfg, auction.New(auction.Config{})), senders: make(map[protocol.Party]*protocol.Sender)}
+		s.send(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo"})
+		s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 		for range 5 {
 			s.wait()
 		}

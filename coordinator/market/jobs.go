@@ -10,8 +10,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// handleSubmit takes in a job. The same job again is no news; another job with the
-// same id is counted and not taken, and who submitted it is told.
+// handleSubmit takes in a job. An identical resubmission only gets the answer; another job with a
+// known id is counted and rejected. A job that is malformed, too old or too far ahead becomes an
+// ended lot, so that its rejection is durable and its id stays taken.
 func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.Submit) []protocol.Message {
 	j := s.Job
 	if isForeignSubmission(m.From, j) {
@@ -41,31 +42,31 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 	return k.rejectLot(now, l, why)
 }
 
-// answerResubmission answers who submits an id that is known. A queue asks by that how its job
-// stands, which it is told even if the job has been changed since.
-func (k *Market) answerResubmission(now protocol.Time, m protocol.Message, l *lot, s protocol.Submit) (said []protocol.Message) {
+// answerResubmission answers the submission of a known id. A site's queue resubmits after a
+// restart to learn the job's status, so it gets the status even if the job was changed since.
+func (k *Market) answerResubmission(now protocol.Time, m protocol.Message, l *lot, s protocol.Submit) (msgs []protocol.Message) {
 	if l.isSameSubmission(s) {
 		k.counts["submitted-twice"]++
 	} else {
 		k.counts["duplicate-id"]++
 		why := protocol.Reason{Code: protocol.Duplicate, Note: "another job of this id was submitted before; give this one an id of its own"}
-		said = append(said, k.sendAndRecord(now, m.From, protocol.Reject{Job: l.job.ID, Why: why}))
+		msgs = append(msgs, k.sendAndRecord(now, m.From, protocol.Reject{Job: l.job.ID, Why: why}))
 		if m.From.SiteName() == "" {
-			return said
+			return msgs
 		}
 	}
 	answer := protocol.Confirm{Job: l.job.ID, Code: protocol.Acknowledged}
 	if l.state == ended {
 		answer.Code = protocol.JobClosed
 	}
-	if l.isFromQueue() && l.lastStatus.Job != "" { // first: that it is closed says not how it ended
-		said = append(said, k.sendAndRecord(now, m.From, l.lastStatus))
+	if l.isFromQueue() && l.lastStatus.Job != "" { // before the Confirm, which does not say how the job ended
+		msgs = append(msgs, k.sendAndRecord(now, m.From, l.lastStatus))
 	}
-	return append(said, k.sendAndRecord(now, m.From, answer))
+	return append(msgs, k.sendAndRecord(now, m.From, answer))
 }
 
-// createLot puts a job on the books. It is not called before it arrives, should its
-// submitter's clock be fast.
+// createLot adds a job to the market and returns its lot, which is due at the end of the gathering
+// interval. It is not called before it arrives, even if its submitter's clock is fast.
 func (k *Market) createLot(at protocol.Time, from protocol.Party, s protocol.Submit) *lot {
 	due := at
 	if !k.cfg.atOnce {
@@ -76,13 +77,15 @@ func (k *Market) createLot(at protocol.Time, from protocol.Party, s protocol.Sub
 	return l
 }
 
+// rejectLot ends a lot without an award, and returns the Reject for its submitter.
 func (k *Market) rejectLot(now protocol.Time, l *lot, why protocol.Reason) []protocol.Message {
 	k.endLot(now, l)
 	k.recordStatus(l, protocol.JobStatus{State: protocol.JobClosed, Why: why})
 	return []protocol.Message{k.sendAndRecord(now, l.from, protocol.Reject{Job: l.job.ID, Why: why})}
 }
 
-// isSameSubmission reports whether s submits the lot again.
+// isSameSubmission reports whether s is the submission that created the lot. Of old lots only the
+// digest is kept.
 func (l *lot) isSameSubmission(s protocol.Submit) bool {
 	if l.submissionDigest != 0 {
 		return l.submissionDigest == s.Digest()
@@ -90,10 +93,12 @@ func (l *lot) isSameSubmission(s protocol.Submit) bool {
 	return reflect.DeepEqual(l.submitted, s.Job) && l.task == s.Task
 }
 
-// MaxWholeEndedJobs is how many ended jobs are kept whole; of older ones only the id is.
+// MaxWholeEndedJobs is how many ended jobs the market keeps whole, which bounds its memory and its
+// snapshot. Of older ones it keeps id, epoch and digest.
 const MaxWholeEndedJobs = 10_000
 
-// endLot closes a lot, and forgets those that ended long ago.
+// endLot closes a lot, reduces the oldest whole one to its digest, and forgets lots that ended
+// long ago.
 func (k *Market) endLot(now protocol.Time, l *lot) {
 	l.state = ended
 	k.endedLots = append(k.endedLots, endedLot{now, l.job.ID})
@@ -105,11 +110,12 @@ func (k *Market) endLot(now protocol.Time, l *lot) {
 	k.forgetOldLots(now)
 }
 
-// forgetOldLots forgets the lots that ended long ago: a job that old is not taken again, so
-// nothing runs twice for that. Its id may be: sites remember the epochs of it, so those
-// of the next job of that name are higher.
+// forgetOldLots forgets lots that ended more than Config.Remember ago. That is safe: a job that
+// arrived as long ago is rejected, so no job runs twice because its id was forgotten. A new job
+// may use the id. Sites remember the epochs of the former job, so the epochs of the next one start
+// above maxForgottenEpoch.
 func (k *Market) forgetOldLots(now protocol.Time) {
-	if len(k.endedLots) > 0 && k.endedLots[0].at > now { // by the clock of a coordinator that was ahead: see anew
+	if len(k.endedLots) > 0 && k.endedLots[0].at > now { // a former leader's clock was ahead: count from now
 		for i := range k.endedLots {
 			k.endedLots[i].at = min(k.endedLots[i].at, now)
 		}
@@ -121,8 +127,8 @@ func (k *Market) forgetOldLots(now protocol.Time) {
 	}
 }
 
-// handleRegistration takes in what a site is. A site that says it again, after a restart,
-// replaces what it said before.
+// handleRegistration records a site's GPU pools. A site registers at every start; a registration
+// with other pools replaces the former one. The answer repeats the Cancels of its orphaned runs.
 func (k *Market) handleRegistration(now protocol.Time, m protocol.Message, h protocol.RegisterSite) []protocol.Message {
 	if h.Site == "" || m.From != protocol.AgentParty(h.Site) {
 		k.counts["hello-of-stranger"]++
@@ -139,6 +145,7 @@ func (k *Market) handleRegistration(now protocol.Time, m protocol.Message, h pro
 	return append([]protocol.Message{k.sendAndRecord(now, m.From, protocol.Confirm{Code: protocol.Acknowledged})}, k.cancelOrphanedRuns(now, h.Site)...)
 }
 
+// recordSite stores a registration; what else the market knows about the site stays.
 func (k *Market) recordSite(h protocol.RegisterSite) {
 	s := k.sites[h.Site]
 	if s == nil {
@@ -148,12 +155,12 @@ func (k *Market) recordSite(h protocol.RegisterSite) {
 	s.registration = h
 }
 
-// handleAccept takes in that a site keeps a job. It stands after the lease too, as
-// long as the job has not been sold again; the site waits to be told so before it
-// starts it. So a site that is told nothing has started nothing.
+// handleAccept records that a site keeps a job. An Accept counts after the lease too, as long as
+// the job has no newer award. The site starts the job only after the Confirm (decision 0020): a site
+// that gets no Confirm has started nothing.
 func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.Accept) []protocol.Message {
 	answer := protocol.Confirm{Job: a.Job, Epoch: a.Epoch, Code: protocol.AwardVoid}
-	var told []protocol.Message
+	var status []protocol.Message
 	switch l := k.lotAwardedTo(m.From, a.Job, a.Epoch); {
 	case l == nil || l.state == ended:
 		k.counts["accept-of-nothing"]++
@@ -165,42 +172,47 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 		l.state, l.failedCalls = accepted, 0
 		k.recordEvent(m)
 		answer.Code = protocol.AcceptConfirmed
-		told = k.reportStatus(now, l, l.placedStatus(a.Start))
+		status = k.reportStatus(now, l, l.placedStatus(a.Start))
 	}
-	return append([]protocol.Message{k.sendAndRecord(now, m.From, answer)}, told...)
+	return append([]protocol.Message{k.sendAndRecord(now, m.From, answer)}, status...)
 }
 
-// handleDecline puts the job into the next round: a bid is a price, not a place.
+// handleDecline requeues a job that its site cannot keep: the cluster may have filled since the
+// bid, which promised a price and reserved nothing.
 func (k *Market) handleDecline(now protocol.Time, m protocol.Message, d protocol.Decline) []protocol.Message {
-	said := []protocol.Message{k.sendAndRecord(now, m.From, protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.AwardVoid})}
+	msgs := []protocol.Message{k.sendAndRecord(now, m.From, protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.AwardVoid})}
 	l := k.lotAwardedTo(m.From, d.Job, d.Epoch)
 	switch {
 	case k.clearOrphanedRun(m.From, d.Job, d.Epoch):
 		k.recordEvent(m)
-		return said
+		return msgs
 	case l == nil || l.state == ended:
 		k.counts["decline-of-nothing"]++
-		return said
-	case l.state == called: // its lease had ended, and it is on sale already
+		return msgs
+	case l.state == called: // the lease had expired, and the job is in a round already
 		k.recordEvent(m)
 		l.site = ""
-		return said
+		return msgs
 	}
 	k.recordEvent(m)
 	k.wakeWaiting(now)
 	k.counts["declined"]++
 	if l.cancelRequested {
-		return append(said, k.rejectLot(now, l, reasonCancelled)...)
+		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}
 	k.requeueDeclined(now, l)
-	return append(said, k.reportStatus(now, l, protocol.JobStatus{State: protocol.Waiting, Site: m.From.SiteName(), Why: d.Why})...)
+	return append(msgs, k.reportStatus(now, l, protocol.JobStatus{State: protocol.Waiting, Site: m.From.SiteName(), Why: d.Why})...)
 }
 
+// requeueLot makes a lot wait for the next gathering interval, without backoff.
 func (k *Market) requeueLot(now protocol.Time, l *lot) {
 	l.state, l.site, l.due = waiting, "", now.Add(k.cfg.Gather)
 	k.timers.addToTimerQueue(l)
 }
 
+// lotAwardedTo returns the lot whose current award (epoch) went to that site, or nil. Every
+// message of a site about a job passes here, so a former award's messages cannot change a newer
+// one.
 func (k *Market) lotAwardedTo(from protocol.Party, id protocol.JobID, epoch uint64) *lot {
 	l := k.lots[id]
 	if l == nil || l.site == "" || from != protocol.AgentParty(l.site) || epoch != l.epoch {
@@ -209,11 +221,13 @@ func (k *Market) lotAwardedTo(from protocol.Party, id protocol.JobID, epoch uint
 	return l
 }
 
-// maxReportAhead is how far ahead a clock may be for its word to be waited for.
+// maxReportAhead is how far ahead of ours a site's clock may be for the market to wait until the
+// site repeats its report. A report from further ahead is implausible, and ends the job unpaid.
 const maxReportAhead = 24 * time.Hour
 
-// closeUnpaid ends a job whose report cannot be true. It has run, so it is not sold
-// again; the report is answered, or it would be said for ever; nothing is paid.
+// closeUnpaid ends a job whose usage report is implausible. The job has run, so it is not
+// requeued; the report gets its Confirm, because the site would retransmit it forever otherwise;
+// the site is paid nothing.
 func (k *Market) closeUnpaid(now protocol.Time, m protocol.Message, l *lot, closed protocol.Confirm) []protocol.Message {
 	k.counts[string(protocol.ImpossibleBid)]++
 	k.recordEvent(m)
@@ -222,11 +236,10 @@ func (k *Market) closeUnpaid(now protocol.Time, m protocol.Message, l *lot, clos
 	return append(k.rejectLot(now, l, why), k.sendAndRecord(now, m.From, closed))
 }
 
-// handleUsageReport settles a job: what was measured is held against what was bid.
+// handleUsageReport settles a job: it compares the measured usage with the bid and pays the site.
 //
-// A report of a job that is not the site's, or no longer, is answered too: the
-// site would say it again for ever. One that is the site's by an award whose
-// Accept was not heard counts as that as well.
+// The market confirms reports about jobs that are not, or no longer, the site's too, because the
+// site would retransmit them forever otherwise.
 func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d protocol.UsageReport) []protocol.Message {
 	closed := protocol.Confirm{Job: d.Job, Epoch: d.Epoch, Code: protocol.JobClosed}
 	l := k.lotAwardedTo(m.From, d.Job, d.Epoch)
@@ -237,7 +250,7 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		k.counts["done-of-nothing"]++
 		return []protocol.Message{k.sendAndRecord(now, m.From, closed)}
 	}
-	if d.Ended > now && d.Ended < now.Add(maxReportAhead) { // its clock is ahead: it says so again when that has come
+	if d.Ended > now && d.Ended < now.Add(maxReportAhead) { // the site's clock is ahead: it repeats the report, until its end lies in the past
 		k.counts[string(protocol.ImpossibleBid)]++
 		return nil
 	}
@@ -254,25 +267,25 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		paid = 0
 	}
 	k.trust.ObserveJob(l.site, bid, measured)
-	said := []protocol.Message{k.sendAndRecord(now, "", protocol.Settlement{
+	msgs := []protocol.Message{k.sendAndRecord(now, "", protocol.Settlement{
 		Job: d.Job, Site: l.site, Payer: l.job.Tenant, Paid: paid,
 		BidFor: bid, Counted: measured, Late: d.Left == 0 && d.Ended > l.job.Deadline, Estimated: d.Estimated, Part: d.Left > 0,
 	})}
 	if d.Left == 0 {
 		k.endLot(now, l)
-		return append(said, k.reportStatus(now, l, l.closedStatus(d))...)
+		return append(msgs, k.reportStatus(now, l, l.closedStatus(d))...)
 	}
 	site := l.site
 	if k.requeueRemainder(now, l, d.Left); l.cancelRequested {
-		return append(said, k.rejectLot(now, l, reasonCancelled)...)
+		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}
-	return append(said, k.reportStatus(now, l, protocol.JobStatus{State: protocol.Waiting, Site: site})...)
+	return append(msgs, k.reportStatus(now, l, protocol.JobStatus{State: protocol.Waiting, Site: site})...)
 }
 
-// bidForPart returns what was bid for the part of a run that leaves so much of it.
+// bidForPart returns the share of the bid that applies to a run after which left remains.
 func (l *lot) bidForPart(left time.Duration) protocol.Usage {
 	part := 1.0
-	if left > 0 { // a job that does not say how long it runs is not paused
+	if left > 0 { // a job of unknown length is never paused, so Run is not 0 here
 		part -= float64(left) / float64(l.job.Run)
 	}
 	return protocol.Usage{
@@ -281,8 +294,8 @@ func (l *lot) bidForPart(left time.Duration) protocol.Usage {
 	}
 }
 
-// requeueRemainder puts what is left of a paused job on sale. Its checkpoint lies at the site
-// that ran it, which need not move it.
+// requeueRemainder requeues what is left of a paused job. Its checkpoint lies at the site that ran
+// it, so that site bids without transfer costs.
 func (k *Market) requeueRemainder(now protocol.Time, l *lot, left time.Duration) {
 	l.job, l.reneges = l.submitted.RemainderAfterPause(l.site, left), nil
 	k.requeueLot(now, l)

@@ -1,18 +1,18 @@
-// Package market is the coordinator's mind. It takes in jobs, calls them out to
-// the sites, has a rule clear each round, hands out awards, and settles what was
-// measured against what was bid.
+// Package market is the coordinator's state machine: jobs come in, it calls for bids from the
+// sites, has a clearing rule decide each round, awards jobs, and settles measured usage against
+// the bid. It does no I/O and reads no clock: a [bus.Machine] that [bus.Loop] steps. Clearing
+// rules live in coordinator/auction, the agents that bid in agents.
 //
-// It trusts nobody's arithmetic. An offer for a job that was not called, with
-// terms that cannot be, from a site that never introduced itself, or said too
-// late, is counted and not read. A site that does not answer is waited for until
-// the round closes, and no longer.
+// The market trusts no site's arithmetic. It counts and ignores bids for jobs that were not
+// called, bids with impossible terms, bids of sites that never registered, and bids that come too
+// late. It waits for a silent site until the round closes, and no longer.
 //
-// Invariant: every job submitted is, at any time, in exactly one state: waiting,
-// called, awarded, accepted, done or refused. A job that a site was told to keep
-// (Confirm: stands) is never awarded again unless that site gives it back.
+// Invariant: every submitted job is in exactly one state at any time: waiting, called, awarded,
+// accepted or ended. A job that a site was confirmed to keep (Confirm with AcceptConfirmed) is
+// never awarded once more unless that site gives it back or an operator decommissions the site.
 //
-// What must survive a restart are facts: see [Market.Events]. Whoever runs a
-// market for real writes them down before anything that was said is sent.
+// What must survive a restart are events: see [Market.Events]. The caller persists them before it
+// sends any message of the step that produced them.
 package market
 
 import (
@@ -23,36 +23,40 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is what an operator may set. The zero of a field is its default.
+// Config holds what an operator may set. A zero field means its default.
 type Config struct {
-	// Gather is how long the market waits between a submission and the call, so
-	// that jobs go out together; default 1s. Negative: a job is called at once, with
-	// those that came while a round was open; one that found no place rests 100ms first.
+	// Gather is how long the market waits between a submission and the call for bids, so that jobs
+	// submitted together are called together; default 1s. If negative, a job is called at once,
+	// together with those that came while a round was open (decision 0028); a job that found no
+	// place backs off for 100ms first.
 	Gather time.Duration
-	Window time.Duration // for offers; default 2s
+	Window time.Duration // for bids; default 2s
 	Lease  time.Duration // in which an award must be accepted; default 10s
-	Replan time.Duration // between rounds of all waiting jobs; default 30m
+	Replan time.Duration // between full rounds, which call every waiting job; default 30m
 	Most   int           // jobs in one call; default 4096
-	// MaxOfferBytes is the most bytes that an encoded offer may have, which each call
-	// tells the sites: see protocol.CallForBids. It is the least that any site's connection
-	// carries, trace headers apart. 0: no limit but protocol.MaxMessage.
+	// MaxOfferBytes is the most bytes that an encoded Bids message may have. Every call carries it
+	// (see protocol.CallForBids) and the agents thin their bids to it. It is the smallest payload
+	// limit of any site's connection, trace headers not counted. 0: only protocol.MaxMessage
+	// limits.
 	MaxOfferBytes int
 	Terms         protocol.Weights
-	// Planning is how far and how finely sites and auction plan. Every Call carries
-	// it. Default protocol.DefaultPlanning, also in place of one that is not valid.
+	// Planning is how far ahead and in what steps sites and auction plan; every call carries it.
+	// The default, also in place of an invalid one, is protocol.DefaultPlanning.
 	Planning protocol.Planning
 	Pay      accounts.PaymentRule
 	Advice   Advice
-	// Patience is how long a job that nobody can run is called again before it
-	// is refused; default 24h past its deadline.
+	// Patience is how long past its deadline the market still calls a job that no site can run
+	// before it rejects the job; default 24h.
 	Patience time.Duration
-	// Remember is for how long the id of an ended job stays known, and how long
-	// ago a job that is submitted may have arrived; default 720h.
+	// Remember is how long the id of an ended job stays known, and how long ago a submitted job
+	// may have arrived; default 720h. One bound serves both: an id may be forgotten only once the
+	// job would be rejected as too old.
 	Remember time.Duration
 
-	atOnce bool // submissions are not gathered
+	atOnce bool // Gather was negative: submissions are not gathered
 }
 
+// withDefaults replaces zero fields by their defaults, and settings that cannot work.
 func (c Config) withDefaults() Config {
 	def := func(d *time.Duration, v time.Duration) {
 		if *d == 0 {
@@ -68,7 +72,7 @@ func (c Config) withDefaults() Config {
 	def(&c.Replan, 30*time.Minute)
 	def(&c.Patience, 24*time.Hour)
 	def(&c.Remember, protocol.MaxRun)
-	// Nothing is finer than an instant. The settings may be those of somebody's ledger.
+	// Protocol times are milliseconds. A ledger of a replay may carry shorter settings.
 	c.Gather, c.Replan = max(c.Gather, time.Millisecond), max(c.Replan, time.Millisecond)
 	if c.Most == 0 {
 		c.Most = 4096
@@ -80,7 +84,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// A Market is a bus.Machine.
+// A Market is the coordinator's state machine and a [bus.Machine]. It is not safe for concurrent
+// use: the loop is its only caller.
 type Market struct {
 	cfg    Config
 	rule   auction.ClearingRule
@@ -88,79 +93,79 @@ type Market struct {
 	dedup  protocol.Deduplicator
 
 	lots         map[protocol.JobID]*lot
-	timers       timerQueue             // what is due when
-	orphanedRuns []protocol.OrphanedRun // from sites that were said to be gone
-	idleLots     []*lot                 // called in vain, among others that were
+	timers       timerQueue             // lots by due time
+	orphanedRuns []protocol.OrphanedRun // runs at decommissioned sites that no site has confirmed as stopped
+	idleLots     []*lot                 // lots that found no place, to wake when something changes; may hold others
 	sites        map[string]*site
-	round        *round // nil: none is open
-	rounds       uint64 // opened so far
-	replan       protocol.Time
-	last         protocol.Time // by the clock
+	round        *round        // nil: no round is open
+	rounds       uint64        // opened so far
+	replan       protocol.Time // when the next full round is due
+	last         protocol.Time // time of the latest step
 
 	ledger            accounts.Balances
 	trust             accounts.Trust
 	advisor           adviceState
-	policy            protocol.Policy // in force
-	policyUnannounced bool            // policy was not announced
-	counts            map[string]int
+	policy            protocol.Policy       // in force
+	policyUnannounced bool                  // the policy was set and not announced yet
+	counts            map[string]int        // of what the market refused to read, by reason
 	writeQuotas       map[string]writeQuota // by site
-	events            []protocol.Message    // of the last step
-	endedLots         []endedLot            // ended lots whose id is still known, by time
-	maxForgottenEpoch uint64                // no lot that was forgotten had a higher one; rounds is never lower
+	events            []protocol.Message    // of the latest Step or Tick
+	endedLots         []endedLot            // whose ids are still known, by the time they ended
+	maxForgottenEpoch uint64                // upper bound of the epochs of all forgotten lots: epochs of a reused id start above it. Invariant: never above rounds
 }
 
-// endedLot is an ended lot, and when it ended.
+// endedLot is the id of an ended lot, and when it ended.
 type endedLot struct {
 	at protocol.Time
 	id protocol.JobID
 }
 
-// A state is where a job is on its way.
+// A state is where a lot stands.
 type state int
 
 const (
-	waiting  state = iota // for the time in due
-	called                // in the open round
-	awarded               // until accepted, or until the lease ends
+	waiting  state = iota // until its due time
+	called                // in the open round, or the judge still considers it
+	awarded               // until the site accepts, or the lease expires
 	accepted              // by the site
-	ended                 // done or refused; kept so that the id stays known
+	ended                 // settled or rejected; kept so that the id stays known
 )
 
-// A lot is a job with its way so far.
+// A lot is a job that the market offers to the sites, with its history so far.
 type lot struct {
 	job              protocol.Job
-	task             protocol.Task  // told to the site that wins, and to nobody else
-	from             protocol.Party // who submitted it
+	task             protocol.Task  // only the site that wins gets it
+	from             protocol.Party // the submitter
 	state            state
-	due              protocol.Time // of the next call, or the end of the lease
-	tries            int
-	epoch            uint64
-	site             string
-	option           protocol.BidOption
-	lease            protocol.Time // of the last award
-	pause            protocol.Time // likewise
-	submitted        protocol.Job  // as it was submitted; job is what is left of it
-	cancelRequested  bool          // somebody asked to cancel it
-	reneges          []renege      // by sites that won it
-	failedCalls      int           // calls in a row that led to no place, not even a planned one
-	backoffUntil     protocol.Time // until then it is not called again, whatever changes
-	listed           bool          // in Market.idleLots
-	submissionDigest uint64        // of what was submitted, where that is no longer kept
+	due              protocol.Time      // next call, end of the lease, or repetition of a Cancel
+	tries            int                // rounds that decided on it
+	epoch            uint64             // number of the current award; 0: never awarded
+	site             string             // that has, or last had, the award; "" if that award is void
+	option           protocol.BidOption // of the last award
+	lease            protocol.Time      // of the last award
+	pause            protocol.Time      // of the last award: when the run is to pause; 0: never
+	submitted        protocol.Job       // the job as submitted; the field job is what is left of it
+	cancelRequested  bool               // a Cancel was sent to the site that runs it
+	reneges          []renege           // per site that won it and did not keep it
+	failedCalls      int                // calls in a row that found no place, not even a planned one
+	backoffUntil     protocol.Time      // not called before, whatever changes
+	listed           bool               // in Market.idleLots
+	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
 	why        protocol.Reason    // of the last award
-	lastStatus protocol.JobStatus // as a queue was told last
+	lastStatus protocol.JobStatus // last status sent to the queue that submitted it
 }
 
-// A site is what the market knows of one.
+// A site is what the market knows about a registered site.
 type site struct {
 	registration protocol.RegisterSite
-	drained      bool // sends jobs away: an operator asked for that
+	drained      bool // an operator drained it: it gets no awards
 	silent       bool // did not answer the last round
 
-	lastStopSent protocol.Time // when it was last told what it is to stop
+	lastStopSent protocol.Time // when the market last sent the Cancels of its orphaned runs
 }
 
-// New returns a market in which rule decides.
+// New returns an empty market in which rule clears the rounds.
 func New(cfg Config, rule auction.ClearingRule) *Market {
 	return &Market{
 		cfg:         cfg.withDefaults(),
@@ -173,17 +178,18 @@ func New(cfg Config, rule auction.ClearingRule) *Market {
 	}
 }
 
-// RefusalCounts returns how often the market refused to read something, by reason.
-// The caller must not change it.
+// RefusalCounts returns how often the market refused to read a message or a part of one, by
+// reason. The caller must not change it.
 func (k *Market) RefusalCounts() map[string]int { return k.counts }
 
-// KnownJobs returns how many jobs are on their way, or ended and remembered.
+// KnownJobs returns how many jobs the market knows: those under way, and ended ones still
+// remembered.
 func (k *Market) KnownJobs() int { return len(k.lots) }
 
-// Accounts returns the accounts. The caller must not change them.
+// Accounts returns the money accounts. The caller must not change them.
 func (k *Market) Accounts() *accounts.Balances { return &k.ledger }
 
-// Due implements bus.Machine.
+// Due implements bus.Machine. While a round or a question is open, only its end is due.
 func (k *Market) Due() protocol.Time {
 	switch {
 	case k.round != nil:
@@ -194,24 +200,25 @@ func (k *Market) Due() protocol.Time {
 	return k.timers.nextDue(k.lots)
 }
 
-// Tick implements bus.Machine.
+// Tick implements bus.Machine: it closes the round or the open questions if their time has come,
+// and then opens the next round.
 func (k *Market) Tick(now protocol.Time) []protocol.Message {
 	k.events = k.events[:0]
 	k.observeClock(now)
-	var said []protocol.Message
+	var msgs []protocol.Message
 	if k.round != nil {
 		if now < k.round.closes {
 			return nil
 		}
-		said = k.closeRound(now)
+		msgs = k.closeRound(now)
 	}
 	if k.advisor.openQuestions > 0 {
 		if now < k.advisor.until {
-			return said // rounds do not overlap: the judge may still move an award
+			return msgs // rounds never overlap: the judge may still move an award of this one
 		}
-		said = append(said, k.closeUnanswered(now)...)
+		msgs = append(msgs, k.closeUnanswered(now)...)
 	}
-	return append(said, k.openRound(now)...) // what fell due while the round was open
+	return append(msgs, k.openRound(now)...) // with what became due while the round was open
 }
 
 // Step implements bus.Machine.
@@ -222,8 +229,8 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		k.counts["said-twice"]++
 		return nil
 	}
-	// What it says is judged by the market's clock all the same; this tells an
-	// operator why much of it is refused.
+	// The market's own clock decides what comes too late. This count shows an operator why much of
+	// what a site sends is refused.
 	if m.At > now.Add(maxClockSkew) || m.At < now.Add(-maxClockSkew) {
 		k.counts["clock-apart"]++
 	}
@@ -254,13 +261,15 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	return nil
 }
 
+// sendAndRecord numbers a message, and records it as an event if the market's state depends on it
+// (see Restore).
 func (k *Market) sendAndRecord(now protocol.Time, to protocol.Party, b protocol.Body) protocol.Message {
 	m := k.sender.NewMessage(now, to, b)
 	switch b := b.(type) {
 	case protocol.Award, protocol.Defer, protocol.Settlement:
 		k.recordEvent(m)
 	case protocol.Reject:
-		if b.Why.Code != protocol.Duplicate { // the job of that id goes on, and its books
+		if b.Why.Code != protocol.Duplicate { // that Reject concerns a second submission, and not the lot of that id
 			k.recordEvent(m)
 		}
 	}

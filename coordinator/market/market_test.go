@@ -11,28 +11,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestAJobIsCalledSoldAndSettled(t *testing.T) {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+func TestJobIsCalledAwardedAndSettled(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	call := the[protocol.CallForBids](s)
+	call := lastSent[protocol.CallForBids](s)
 	if len(call.Jobs) != 1 || call.Round != 1 || call.Closes != s.now.Add(2*time.Second) {
 		t.Fatalf("called %+v", call)
 	}
-	if said := s.offer("oslo", menu("train", s.option(0, time.Hour))); len(said) != 0 {
-		t.Fatalf("the market did not wait for bern: %v", said)
+	if sent := s.offer("oslo", bidsOf("train", s.option(0, time.Hour))); len(sent) != 0 {
+		t.Fatalf("the market did not wait for bern: %v", sent)
 	}
-	s.offer("bern", no("train", protocol.NoCapacity))
-	award := the[protocol.Award](s)
-	if award.Epoch != 1 || award.Lease != s.now.Add(10*time.Second) || s.said[len(s.said)-1].To != "agent/oslo" {
-		t.Fatalf("awarded %+v to %s", award, s.said[len(s.said)-1].To)
+	s.offer("bern", noBids("train", protocol.NoCapacity))
+	award := lastSent[protocol.Award](s)
+	if award.Epoch != 1 || award.Lease != s.now.Add(10*time.Second) || s.sent[len(s.sent)-1].To != "agent/oslo" {
+		t.Fatalf("awarded %+v to %s", award, s.sent[len(s.sent)-1].To)
 	}
-	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	s.send("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
 	d := s.done(award)
 	s.now = d.Ended
 	d.Estimated = true
-	s.tell("agent/oslo", d)
-	got := the[protocol.Settlement](s)
+	s.send("agent/oslo", d)
+	got := lastSent[protocol.Settlement](s)
 	want := protocol.Settlement{
 		Job: "train", Site: "oslo", Payer: "lab", Paid: 12_000, Estimated: true,
 		BidFor:  protocol.Usage{Energy: 720_000_000, Carbon: 40_000, Money: 10_000, Finish: award.Option.Finish},
@@ -50,18 +50,18 @@ func TestAJobIsCalledSoldAndSettled(t *testing.T) {
 }
 
 func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
-	s := newStage(t, "oslo")
+	s := newTestMarket(t, "oslo")
 	for _, id := range []protocol.JobID{"c", "a", "b"} {
 		j := s.job()
 		j.ID, j.Arrival = id, noon
 		if id == "b" {
 			j.Arrival = noon - 1
 		}
-		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
 	}
 	s.wait()
 	var ids []string
-	for _, j := range the[protocol.CallForBids](s).Jobs {
+	for _, j := range lastSent[protocol.CallForBids](s).Jobs {
 		ids = append(ids, string(j.ID))
 	}
 	if got := strings.Join(ids, " "); got != "b a c" {
@@ -70,33 +70,33 @@ func TestJobsOfOneSecondGoOutTogetherByArrivalThenName(t *testing.T) {
 }
 
 func TestAMarketThatGathersNoneCallsAtOnce(t *testing.T) {
-	s := newStage(t, "oslo")
+	s := newTestMarket(t, "oslo")
 	s.market = New(Config{Gather: -1}, s.rule)
-	s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
+	s.send("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	job := s.job()
-	s.tell(protocol.Submitter, protocol.Submit{Job: job})
+	s.send(protocol.Submitter, protocol.Submit{Job: job})
 	if due := s.market.Due(); due != s.now {
 		t.Fatalf("a job is due at %v; want now, %v", due, s.now)
 	}
 	s.wait()
 	for _, id := range []protocol.JobID{"b", "a"} { // while the round is open
 		job.ID = id
-		s.tell(protocol.Submitter, protocol.Submit{Job: job})
+		s.send(protocol.Submitter, protocol.Submit{Job: job})
 	}
-	s.offer("oslo", no("train", protocol.NoCapacity))
+	s.offer("oslo", noBids("train", protocol.NoCapacity))
 	s.wait()
-	if c := the[protocol.CallForBids](s); len(c.Jobs) != 2 {
+	if c := lastSent[protocol.CallForBids](s); len(c.Jobs) != 2 {
 		t.Errorf("called %+v; want both that came meanwhile, and none that rests", c.Jobs)
 	}
 }
 
-func TestARuleIsToldOfSitesByName(t *testing.T) {
+func TestRuleGetsSitesByName(t *testing.T) {
 	names := []string{"bern", "kiel", "oslo", "rome", "york"}
-	s := newStage(t, names...)
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s := newTestMarket(t, names...)
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
 	for _, name := range []string{"york", "kiel", "bern", "rome", "oslo"} {
-		s.offer(name, menu("train", s.option(time.Minute, time.Hour)))
+		s.offer(name, bidsOf("train", s.option(time.Minute, time.Hour)))
 	}
 	var sites, menus []string
 	for _, x := range s.rule.rounds[0].Sites {
@@ -107,20 +107,20 @@ func TestARuleIsToldOfSitesByName(t *testing.T) {
 	}
 	// The job may run at two of them.
 	if !slices.Equal(sites, names) || !slices.Equal(menus, []string{"bern", "oslo"}) {
-		t.Errorf("the rule is told of sites %v with menus %v", sites, menus)
+		t.Errorf("the rule gets sites %v with menus %v", sites, menus)
 	}
 }
 
 func TestARoundClosesWithoutASilentSite(t *testing.T) {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.offer("oslo", bidsOf("train", s.option(0, time.Hour)))
 	opened := s.now
 	if s.wait(); s.now != opened.Add(2*time.Second) {
 		t.Errorf("closed at %v", s.now)
 	}
-	if a := the[protocol.Award](s); a.Job != "train" {
+	if a := lastSent[protocol.Award](s); a.Job != "train" {
 		t.Errorf("awarded %+v", a)
 	}
 	if n := s.market.RefusalCounts()["silent-site"]; n != 1 {
@@ -128,113 +128,113 @@ func TestARoundClosesWithoutASilentSite(t *testing.T) {
 	}
 }
 
-func TestAJobThatNoSiteCanEverRunIsRefusedAtOnce(t *testing.T) {
+func TestJobThatNoSiteCanEverRunIsRejectedAtOnce(t *testing.T) {
 	for _, c := range []protocol.Code{protocol.NotAllowed, protocol.NoSuchGPU, protocol.FitsNoNode} {
-		s := newStage(t, "bern", "oslo")
-		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s := newTestMarket(t, "bern", "oslo")
+		s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 		s.wait()
-		s.offer("oslo", no("train", c))
-		s.offer("bern", no("train", protocol.NotAllowed))
-		if got := the[protocol.Reject](s); got.Why.Code != c {
+		s.offer("oslo", noBids("train", c))
+		s.offer("bern", noBids("train", protocol.NotAllowed))
+		if got := lastSent[protocol.Reject](s); got.Why.Code != c {
 			t.Errorf("refused for %q, want %q", got.Why.Code, c)
 		}
 	}
 }
 
-func TestAJobIsNotRefusedWhileASiteThatMightRunItIsSilent(t *testing.T) {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+func TestJobIsNotRejectedWhileASiteIsSilent(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("oslo", no("train", protocol.FitsNoNode))
+	s.offer("oslo", noBids("train", protocol.FitsNoNode))
 	s.wait()
-	if h := the[protocol.Defer](s); h.Job != "train" || h.Until <= s.now {
+	if h := lastSent[protocol.Defer](s); h.Job != "train" || h.Until <= s.now {
 		t.Errorf("held %+v", h)
 	}
 }
 
-func TestAJobThatNobodyTakesIsRefusedWhenPatienceEnds(t *testing.T) {
-	s := newStage(t, "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
-	for count[protocol.Reject](s.said) == 0 {
+func TestJobWithoutBidsIsRejectedAfterPatience(t *testing.T) {
+	s := newTestMarket(t, "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
+	for count[protocol.Reject](s.sent) == 0 {
 		s.wait() // oslo never answers
 	}
 	if last := s.job().Deadline.Add(24 * time.Hour); s.now < last || s.now > last.Add(2*time.Minute) {
 		t.Errorf("refused at %v, want shortly after %v", s.now, last)
 	}
-	if the[protocol.Reject](s).Why.Code != protocol.NoBids || s.market.Due() != 0 {
-		t.Errorf("refused %+v, due %v", the[protocol.Reject](s), s.market.Due())
+	if lastSent[protocol.Reject](s).Why.Code != protocol.NoBids || s.market.Due() != 0 {
+		t.Errorf("refused %+v, due %v", lastSent[protocol.Reject](s), s.market.Due())
 	}
 }
 
 func TestADeclinedJobIsInTheNextRoundUnderANewEpoch(t *testing.T) {
 	s := sold(t)
-	s.tell("agent/oslo", protocol.Decline{Job: "train", Epoch: 1})
+	s.send("agent/oslo", protocol.Decline{Job: "train", Epoch: 1})
 	declined := s.now
 	if s.wait(); s.now != declined.Add(time.Second) {
 		t.Errorf("called again at %v, declined at %v", s.now, declined)
 	}
-	if n := len(the[protocol.CallForBids](s).Jobs); n != 1 {
+	if n := len(lastSent[protocol.CallForBids](s).Jobs); n != 1 {
 		t.Fatalf("%d jobs called", n)
 	}
-	s.offer("bern", menu("train", s.option(0, time.Hour)))
-	s.offer("oslo", no("train", protocol.NoCapacity))
-	if a := the[protocol.Award](s); a.Epoch != 2 || s.market.lots["train"].site != "bern" {
+	s.offer("bern", bidsOf("train", s.option(0, time.Hour)))
+	s.offer("oslo", noBids("train", protocol.NoCapacity))
+	if a := lastSent[protocol.Award](s); a.Epoch != 2 || s.market.lots["train"].site != "bern" {
 		t.Errorf("awarded %+v", a)
 	}
-	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	s.send("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
 	if n := s.market.RefusalCounts()["accept-of-nothing"]; n != 1 {
 		t.Errorf("the accept of a site that declined was counted %d times", n)
 	}
 }
 
 // sold returns a market that has just awarded the job to oslo.
-func sold(t *testing.T) *stage {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+func sold(t *testing.T) *testMarket {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("bern", no("train", protocol.NoCapacity))
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.offer("bern", noBids("train", protocol.NoCapacity))
+	s.offer("oslo", bidsOf("train", s.option(0, time.Hour)))
 	return s
 }
 
-func TestALeaseThatEndsWithoutAcceptIsSoldAgain(t *testing.T) {
+func TestExpiredLeaseRequeuesTheJob(t *testing.T) {
 	s := sold(t)
-	lease := the[protocol.Award](s).Lease
+	lease := lastSent[protocol.Award](s).Lease
 	s.wait()
 	if s.now != lease || s.market.RefusalCounts()["lease-ended"] != 1 {
 		t.Errorf("called again at %v; counts %v", s.now, s.market.RefusalCounts())
 	}
-	s.offer("oslo", no("train", protocol.NoCapacity))
-	s.offer("bern", menu("train", s.option(0, time.Hour)))
-	if a := the[protocol.Award](s); a.Epoch != 2 {
+	s.offer("oslo", noBids("train", protocol.NoCapacity))
+	s.offer("bern", bidsOf("train", s.option(0, time.Hour)))
+	if a := lastSent[protocol.Award](s); a.Epoch != 2 {
 		t.Fatalf("awarded %+v", a)
 	}
 	for _, b := range []protocol.Body{protocol.Accept{Job: "train", Epoch: 1}, protocol.Decline{Job: "train", Epoch: 1}} {
-		s.tell("agent/oslo", b)
+		s.send("agent/oslo", b)
 	}
 	if c := s.market.RefusalCounts(); c["accept-of-nothing"] != 1 || c["decline-of-nothing"] != 1 || s.market.lots["train"].state != awarded {
 		t.Errorf("counts %v", c)
 	}
 }
 
-func TestAnAcceptAfterTheLeaseStandsUntilTheJobIsSoldAgain(t *testing.T) {
+func TestLateAcceptCountsUntilTheNextAward(t *testing.T) {
 	s := sold(t)
 	s.wait() // the lease ends, and a round opens
-	s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
-	s.offer("oslo", no("train", protocol.NoCapacity))
-	before := count[protocol.Award](s.said)
-	s.offer("bern", menu("train", s.option(0, time.Hour)))
-	if count[protocol.Award](s.said) != before {
-		t.Fatal("the job runs at oslo and was sold to bern")
+	s.send("agent/oslo", protocol.Accept{Job: "train", Epoch: 1})
+	s.offer("oslo", noBids("train", protocol.NoCapacity))
+	before := count[protocol.Award](s.sent)
+	s.offer("bern", bidsOf("train", s.option(0, time.Hour)))
+	if count[protocol.Award](s.sent) != before {
+		t.Fatal("the job runs at oslo and was awarded to bern")
 	}
-	d := s.done(the[protocol.Award](s))
+	d := s.done(lastSent[protocol.Award](s))
 	s.now = d.Ended
-	if s.tell("agent/oslo", d); the[protocol.Settlement](s).Site != "oslo" {
+	if s.send("agent/oslo", d); lastSent[protocol.Settlement](s).Site != "oslo" {
 		t.Error("not settled with oslo")
 	}
 }
 
-func TestAMalformedJobIsRefusedInWords(t *testing.T) {
+func TestMalformedJobIsRejectedWithAReason(t *testing.T) {
 	for name, spoil := range map[string]func(*protocol.Job){
 		"cpu":           func(j *protocol.Job) { j.CPU = -1 },
 		"run":           func(j *protocol.Job) { j.Run = -1 },
@@ -242,11 +242,11 @@ func TestAMalformedJobIsRefusedInWords(t *testing.T) {
 		"deadline":      func(j *protocol.Job) { j.Deadline = j.Arrival - 1 },
 		"arrival: over": func(j *protocol.Job) { j.Arrival, j.Deadline = 1, 2 },
 	} {
-		s := newStage(t, "oslo")
+		s := newTestMarket(t, "oslo")
 		j := s.job()
 		spoil(&j)
-		s.tell(protocol.Submitter, protocol.Submit{Job: j})
-		if r := the[protocol.Reject](s); r.Why.Code != protocol.Malformed || !strings.Contains(r.Why.Note, name) {
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
+		if r := lastSent[protocol.Reject](s); r.Why.Code != protocol.Malformed || !strings.Contains(r.Why.Note, name) {
 			t.Errorf("%s: refused with %+v", name, r.Why)
 		}
 		if s.market.Due() != 0 {
@@ -256,27 +256,27 @@ func TestAMalformedJobIsRefusedInWords(t *testing.T) {
 }
 
 func TestAJobIsNotCalledBeforeItArrives(t *testing.T) {
-	s := newStage(t, "oslo")
+	s := newTestMarket(t, "oslo")
 	j := s.job()
 	j.Arrival = noon.Add(time.Hour)
-	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
 	if s.wait(); s.now < j.Arrival {
 		t.Errorf("called at %v, it arrives at %v", s.now, j.Arrival)
 	}
 }
 
 func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
-	s := newStage(t, "oslo")
+	s := newTestMarket(t, "oslo")
 	s.market.cfg.Most = 2
 	for _, id := range []protocol.JobID{"a", "b", "c", "d", "e"} {
 		j := s.job()
 		j.ID = id
-		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
 	}
 	var called []int
 	for range 3 {
 		s.wait()
-		called = append(called, len(the[protocol.CallForBids](s).Jobs))
+		called = append(called, len(lastSent[protocol.CallForBids](s).Jobs))
 	}
 	if !slices.Equal(called, []int{2, 2, 1}) {
 		t.Errorf("called %v", called)
@@ -291,10 +291,10 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	}
 }
 
-// Who is called first is served first. What a job is called is its tenant's choice, and
-// puts it before nobody.
-func TestAFullCallHoldsWhoGoesFirst(t *testing.T) {
-	s := newStage(t, "oslo")
+// Jobs in the first call are served first. Job ids are their tenants' choice, and must not decide
+// that.
+func TestFullCallHoldsTheHighestPriorities(t *testing.T) {
+	s := newTestMarket(t, "oslo")
 	s.market.cfg.Most = 2
 	for i, id := range []protocol.JobID{"d", "c", "b", "a"} {
 		j := s.job()
@@ -302,12 +302,12 @@ func TestAFullCallHoldsWhoGoesFirst(t *testing.T) {
 		if id == "b" {
 			j.Priority = 5
 		}
-		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
 	}
 	for _, want := range [][]protocol.JobID{{"d", "b"}, {"c", "a"}} {
 		s.wait()
 		var called []protocol.JobID
-		for _, j := range the[protocol.CallForBids](s).Jobs {
+		for _, j := range lastSent[protocol.CallForBids](s).Jobs {
 			called = append(called, j.ID)
 		}
 		if !slices.Equal(called, want) {
@@ -316,10 +316,10 @@ func TestAFullCallHoldsWhoGoesFirst(t *testing.T) {
 	}
 }
 
-// Jobs may name models and sites at length. A call of them can be said all the
-// same, and the others are in the next.
-func TestACallCanBeSaidHoweverLongItsJobsAre(t *testing.T) {
-	s := newStage(t, "oslo")
+// Jobs may have long lists of models and sites. A call of them fits into a message all the same,
+// and the rest goes into the next call.
+func TestCallFitsIntoAMessageWhateverItsJobs(t *testing.T) {
+	s := newTestMarket(t, "oslo")
 	j := s.job()
 	j.Models, j.Regions = nil, nil
 	for i := range 64 {
@@ -329,7 +329,7 @@ func TestACallCanBeSaidHoweverLongItsJobsAre(t *testing.T) {
 	const n = 600 // some 10 MB
 	for i := range n {
 		j.ID = protocol.JobID(fmt.Sprint("job-", i))
-		s.tell(protocol.Submitter, protocol.Submit{Job: j})
+		s.send(protocol.Submitter, protocol.Submit{Job: j})
 	}
 	called := 0
 	for called < n {
@@ -344,10 +344,10 @@ func TestACallCanBeSaidHoweverLongItsJobsAre(t *testing.T) {
 	}
 }
 
-func TestLotsFallDueAtWholeSeconds(t *testing.T) {
-	s := newStage(t, "oslo")
+func TestLotsAreDueAtMultiplesOfGather(t *testing.T) {
+	s := newTestMarket(t, "oslo")
 	s.now += 123
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	for range 5 {
 		if s.wait(); s.now%1000 != 0 {
 			t.Fatalf("due at %v", s.now)
@@ -355,42 +355,42 @@ func TestLotsFallDueAtWholeSeconds(t *testing.T) {
 	}
 }
 
-func TestATaskIsToldToTheWinnerAlone(t *testing.T) {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "secret"})
+func TestTaskIsSentToTheWinnerOnly(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "secret"})
 	s.wait()
-	if c := fmt.Sprint(the[protocol.CallForBids](s)); strings.Contains(c, "secret") {
+	if c := fmt.Sprint(lastSent[protocol.CallForBids](s)); strings.Contains(c, "secret") {
 		t.Errorf("called out: %s", c)
 	}
-	s.offer("bern", no("train", protocol.NoCapacity))
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
-	if a := the[protocol.Award](s); a.Task != "secret" {
+	s.offer("bern", noBids("train", protocol.NoCapacity))
+	s.offer("oslo", bidsOf("train", s.option(0, time.Hour)))
+	if a := lastSent[protocol.Award](s); a.Task != "secret" {
 		t.Errorf("awarded %+v", a)
 	}
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "another"})
-	if r := the[protocol.Reject](s); r.Why.Code != protocol.Duplicate {
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job(), Task: "another"})
+	if r := lastSent[protocol.Reject](s); r.Why.Code != protocol.Duplicate {
 		t.Errorf("refused %+v", r)
 	}
 }
 
-// Of a job that ended long ago only a mark is kept: the same submission is still no
-// news, and another job of its id is.
-func TestAJobThatEndedLongAgoIsKnownByItsMark(t *testing.T) {
-	s := newStage(t, "oslo")
+// Only a digest of an old ended job is kept: the same submission still changes nothing, and
+// another job of its id is rejected.
+func TestOldEndedJobIsKnownByItsDigest(t *testing.T) {
+	s := newTestMarket(t, "oslo")
 	j := s.job()
 	for i := range MaxWholeEndedJobs + 1 {
 		j.ID = protocol.JobID(fmt.Sprint("job-", i))
-		s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
-		s.tell(protocol.Submitter, protocol.Cancel{Job: j.ID})
-		s.said = s.said[:0]
+		s.send(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
+		s.send(protocol.Submitter, protocol.Cancel{Job: j.ID})
+		s.sent = s.sent[:0]
 	}
 	j.ID = "job-0"
-	s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
-	if c := the[protocol.Confirm](s); c.Job != j.ID || c.Code != protocol.JobClosed {
+	s.send(protocol.Submitter, protocol.Submit{Job: j, Task: "train"})
+	if c := lastSent[protocol.Confirm](s); c.Job != j.ID || c.Code != protocol.JobClosed {
 		t.Errorf("the same again: %+v", c)
 	}
-	s.tell(protocol.Submitter, protocol.Submit{Job: j, Task: "serve"})
-	if r := the[protocol.Reject](s); r.Job != j.ID || r.Why.Code != protocol.Duplicate {
+	s.send(protocol.Submitter, protocol.Submit{Job: j, Task: "serve"})
+	if r := lastSent[protocol.Reject](s); r.Job != j.ID || r.Why.Code != protocol.Duplicate {
 		t.Errorf("another of its id: %+v", r)
 	}
 }

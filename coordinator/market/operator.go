@@ -8,9 +8,8 @@ import (
 
 var reasonCancelled = protocol.Reason{Code: protocol.Cancelled}
 
-// handleCancel ends a job that no site has accepted, and has the site stop one that
-// runs or waits there: that ends when the site says so. Only who submitted a job
-// and the desk may ask.
+// handleCancel ends a job that no site has accepted. For an accepted one it asks the site to stop;
+// the job ends when the site reports so. Only the submitter and the operator API may cancel.
 func (k *Market) handleCancel(now protocol.Time, m protocol.Message, c protocol.Cancel) []protocol.Message {
 	l := k.lots[c.Job]
 	if l == nil || l.state == ended || l.cancelRequested || m.From != l.from && m.From != protocol.OperatorAPI {
@@ -25,16 +24,19 @@ func (k *Market) handleCancel(now protocol.Time, m protocol.Message, c protocol.
 	return []protocol.Message{k.requestStop(now, l)}
 }
 
-// stopRetryInterval is how long a site may take to stop a job before it is told again.
+// stopRetryInterval is how long the market waits for a site to stop a job before it repeats the
+// Cancel, which may have been lost.
 const stopRetryInterval = 30 * time.Second
 
+// requestStop returns the Cancel for a lot's current award, and schedules its repetition.
 func (k *Market) requestStop(now protocol.Time, l *lot) protocol.Message {
 	l.due = now.Add(stopRetryInterval)
 	k.timers.addToTimerQueue(l)
 	return k.sendAndRecord(now, protocol.AgentParty(l.site), protocol.Cancel{Job: l.job.ID, Epoch: l.epoch})
 }
 
-// handleDrain takes a site out of the rounds, or in again. Only the desk may ask.
+// handleDrain excludes a site from awards, or ends that; its running jobs go on. Only the operator
+// API may ask.
 func (k *Market) handleDrain(now protocol.Time, m protocol.Message, d protocol.Drain) {
 	s := k.sites[d.Site]
 	if s == nil || m.From != protocol.OperatorAPI {

@@ -13,13 +13,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// The same offers, in any order and each perhaps twice, make the same round.
-func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
+// The same bids, in any order and each perhaps twice, lead to the same round.
+func TestBidsInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 	sites := []string{"bern", "kiel", "oslo", "rome"}
 	rapid.Check(t, func(t *rapid.T) {
 		var jobs []protocol.Job
 		for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
-			j := (&stage{}).job()
+			j := (&testMarket{}).job()
 			j.ID, j.Regions, j.Deferrable = protocol.JobID(fmt.Sprint("job-", i)), nil, rapid.Bool().Draw(t, "deferrable")
 			jobs = append(jobs, j)
 		}
@@ -29,25 +29,25 @@ func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 		}
 		play := func(jobs []protocol.Job, order []string) []protocol.Message {
 			k := New(Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{Steps: 20}))
-			mouths := make(map[string]*protocol.Sender)
+			senders := make(map[string]*protocol.Sender)
 			for _, name := range sites {
-				mouths[name] = &protocol.Sender{Party: protocol.AgentParty(name)}
+				senders[name] = &protocol.Sender{Party: protocol.AgentParty(name)}
 			}
 			for _, name := range order {
-				k.Step(noon, mouths[name].NewMessage(noon, protocol.Coordinator, protocol.RegisterSite{Site: name}))
+				k.Step(noon, senders[name].NewMessage(noon, protocol.Coordinator, protocol.RegisterSite{Site: name}))
 			}
 			who := protocol.Sender{Party: protocol.Submitter}
 			for _, j := range jobs {
 				k.Step(noon, who.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
 			}
 			now := k.Due()
-			said := k.Tick(now)
+			sent := k.Tick(now)
 			for _, name := range order {
-				m := mouths[name].NewMessage(now, protocol.Coordinator, offers[name])
-				said = append(said, k.Step(now, m)...)
-				said = append(said, k.Step(now, m)...)
+				m := senders[name].NewMessage(now, protocol.Coordinator, offers[name])
+				sent = append(sent, k.Step(now, m)...)
+				sent = append(sent, k.Step(now, m)...)
 			}
-			return said
+			return sent
 		}
 		want := play(jobs, sites)
 		got := play(rapid.Permutation(jobs).Draw(t, "jobs"), rapid.Permutation(sites).Draw(t, "order"))
@@ -57,7 +57,7 @@ func TestOffersInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 	})
 }
 
-// drawOffer offers one GPU at whole hours, at prices that often tie.
+// drawOffer draws bids of one GPU at whole hours, at prices that often tie.
 func drawOffer(t *rapid.T, jobs []protocol.Job) protocol.Bids {
 	opened := noon.Add(time.Second)
 	o := protocol.Bids{Round: 1, Capacity: []protocol.CapacityProfile{{
@@ -83,15 +83,15 @@ var (
 	names = []protocol.JobID{"a", "b", "c"}
 )
 
-// Whatever is said by whomever, every job stays in one state, ends at most
-// once, and is not forgotten: left alone, each ends or is in a site's care.
-func TestNoTalkLosesAJob(t *testing.T) {
+// Whatever any party sends, every job stays in one state, ends at most once, and is not lost: left
+// alone, each ends or is accepted by a site.
+func TestNoMessageSequenceLosesAJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := noon
 		k := New(Config{Patience: time.Hour}, &soonest{})
-		mouths := make(map[protocol.Party]*protocol.Sender)
+		senders := make(map[protocol.Party]*protocol.Sender)
 		ends := make(map[protocol.JobID]int)
-		hear := func(ms []protocol.Message) {
+		record := func(ms []protocol.Message) {
 			for i, m := range ms {
 				if m.From != protocol.Coordinator || m.At != now {
 					t.Fatalf("message %d is from %q at %v", i, m.From, m.At)
@@ -108,7 +108,7 @@ func TestNoTalkLosesAJob(t *testing.T) {
 		}
 		tick := func() {
 			now = max(now, k.Due())
-			hear(k.Tick(now))
+			record(k.Tick(now))
 			if due := k.Due(); due != 0 && due <= now {
 				t.Fatalf("at %v: due at %v after a tick", now, due)
 			}
@@ -119,10 +119,10 @@ func TestNoTalkLosesAJob(t *testing.T) {
 				continue
 			}
 			who := rapid.SampledFrom(loud).Draw(t, "who")
-			if mouths[who] == nil {
-				mouths[who] = &protocol.Sender{Party: who}
+			if senders[who] == nil {
+				senders[who] = &protocol.Sender{Party: who}
 			}
-			hear(k.Step(now, mouths[who].NewMessage(now, protocol.Coordinator, drawTalk(t, now, who))))
+			record(k.Step(now, senders[who].NewMessage(now, protocol.Coordinator, drawTalk(t, now, who))))
 		}
 		for range 10_000 {
 			if k.Due() == 0 {
@@ -152,17 +152,17 @@ func drawTalk(t *rapid.T, now protocol.Time, who protocol.Party) protocol.Body {
 	id, epoch := rapid.SampledFrom(names).Draw(t, "job"), uint64(rapid.IntRange(0, 3).Draw(t, "epoch"))
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0, 1:
-		j := (&stage{}).job()
+		j := (&testMarket{}).job()
 		j.ID, j.Arrival, j.Deadline = id, now, now.Add(time.Hour)
 		j.GPUs = rapid.SampledFrom([]int{1, 1, 1, 2, -1}).Draw(t, "gpus")
 		return protocol.Submit{Job: j}
 	case 2:
 		return protocol.RegisterSite{Site: who.SiteName()}
 	case 3, 4:
-		o := protocol.Bids{Round: uint64(rapid.IntRange(0, 5).Draw(t, "round")), Capacity: []protocol.CapacityProfile{room(now)}}
+		o := protocol.Bids{Round: uint64(rapid.IntRange(0, 5).Draw(t, "round")), Capacity: []protocol.CapacityProfile{freeCapacity(now)}}
 		for _, id := range names[:rapid.IntRange(0, 3).Draw(t, "menus")] {
 			start := now.Add(time.Duration(rapid.IntRange(-1, 60).Draw(t, "start")) * time.Second)
-			o.Jobs = append(o.Jobs, menu(id, protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Model: "V100"}))
+			o.Jobs = append(o.Jobs, bidsOf(id, protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Model: "V100"}))
 		}
 		return o
 	case 5:

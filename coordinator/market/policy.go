@@ -5,8 +5,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// SetPolicy puts a policy in force before a market lives, or after it was
-// restored. It is announced with the next call.
+// SetPolicy puts a policy in force before a market takes its first step, or after its state was
+// restored. The next call announces it.
 func (k *Market) SetPolicy(p protocol.Policy) {
 	if k.policy.Version != p.Version {
 		k.policy, k.policyUnannounced = p, true
@@ -16,8 +16,8 @@ func (k *Market) SetPolicy(p protocol.Policy) {
 // CurrentPolicy returns the policy in force. The caller must not change it.
 func (k *Market) CurrentPolicy() protocol.Policy { return k.policy }
 
-// handlePolicy takes in a policy that the desk wants in force. Whoever asked is told
-// which one is: another than theirs if theirs is void.
+// handlePolicy puts a successor of the policy in force, if the operator API sends a valid one. An
+// invalid one is answered with the policy that stays in force.
 func (k *Market) handlePolicy(now protocol.Time, m protocol.Message, p protocol.Policy) []protocol.Message {
 	if m.From != protocol.OperatorAPI {
 		k.counts["policy-of-stranger"]++
@@ -32,7 +32,7 @@ func (k *Market) handlePolicy(now protocol.Time, m protocol.Message, p protocol.
 	return k.announcePolicy(now)
 }
 
-// announcePolicy says the policy in force to everyone, and to the books.
+// announcePolicy broadcasts the policy in force, and records that as an event.
 func (k *Market) announcePolicy(now protocol.Time) []protocol.Message {
 	k.policyUnannounced = false
 	m := k.sendAndRecord(now, "", k.policy)
@@ -40,8 +40,8 @@ func (k *Market) announcePolicy(now protocol.Time) []protocol.Message {
 	return []protocol.Message{m}
 }
 
-// allowedOptions returns the options of a menu that the policy in force does not
-// forbid, and how much cheaper each counts; nil if none counts otherwise.
+// allowedOptions returns the options that the policy in force does not forbid, and each one's bias
+// in the ranking; bias is nil if no rule sets one.
 func (k *Market) allowedOptions(j protocol.Job, site string, o []protocol.BidOption, g protocol.GridForecast) (options []protocol.BidOption, bias []protocol.Milli) {
 	if len(k.policy.Rules) == 0 {
 		return o, nil

@@ -8,21 +8,21 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ruled has a market with the auction in force decide on one job that oslo and
-// bern offer to run, oslo for less, under a policy that the desk asks for.
-func ruled(t *testing.T, from protocol.Party, p protocol.Policy) (*stage, string) {
+// ruled returns a market with the auction, after it decided on one job for which oslo and bern
+// bid, oslo the cheaper, under a policy that a party sent.
+func ruled(t *testing.T, from protocol.Party, p protocol.Policy) (*testMarket, string) {
 	t.Helper()
-	s := newStage(t, "bern", "oslo")
+	s := newTestMarket(t, "bern", "oslo")
 	s.market.rule = auction.New(auction.Config{})
-	s.tell(from, p)
+	s.send(from, p)
 	j := s.job()
-	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
 	s.wait()
 	dear := s.option(0, time.Hour)
 	dear.Money += 2_000
-	s.offer("bern", menu(j.ID, dear))
-	s.offer("oslo", menu(j.ID, s.option(0, time.Hour)))
-	for _, m := range s.said {
+	s.offer("bern", bidsOf(j.ID, dear))
+	s.offer("oslo", bidsOf(j.ID, s.option(0, time.Hour)))
+	for _, m := range s.sent {
 		if _, ok := m.Body.(protocol.Award); ok {
 			return s, m.To.SiteName()
 		}
@@ -60,32 +60,31 @@ func TestTheMarketObeysAPolicy(t *testing.T) {
 	}
 }
 
-// What is in force is what the ledger says is in force: it is announced, kept
-// over a restart, and not loosened by one person.
+// The policy in force is announced, survives a restart, and cannot be loosened by one person.
 func TestAPolicyIsInForceFromTheLedger(t *testing.T) {
 	ban := protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"oslo"}}}}
-	s := newStage(t, "bern", "oslo")
-	said := s.tell(protocol.OperatorAPI, ban)
-	if len(said) != 1 || said[0].To != "" || said[0].Body.(protocol.Policy).Version != 1 || len(s.market.Events()) != 1 {
-		t.Fatalf("the market says %+v; want the policy in force, to everyone and to its books", said)
+	s := newTestMarket(t, "bern", "oslo")
+	sent := s.send(protocol.OperatorAPI, ban)
+	if len(sent) != 1 || sent[0].To != "" || sent[0].Body.(protocol.Policy).Version != 1 || len(s.market.Events()) != 1 {
+		t.Fatalf("the market sends %+v; want the policy in force, to all parties and to its events", sent)
 	}
 	alone := protocol.Policy{Version: 2, By: "ada", Second: "ada"}
-	if said := s.tell(protocol.OperatorAPI, alone); len(said) != 1 || said[0].To != protocol.OperatorAPI || s.market.CurrentPolicy().Version != 1 {
-		t.Errorf("one person loosened a ban: %+v", said)
+	if sent := s.send(protocol.OperatorAPI, alone); len(sent) != 1 || sent[0].To != protocol.OperatorAPI || s.market.CurrentPolicy().Version != 1 {
+		t.Errorf("one person loosened a ban: %+v", sent)
 	}
-	if s.tell(protocol.OperatorAPI, protocol.Policy{Version: 2, By: "ada", Second: "ben"}); s.market.CurrentPolicy().Version != 2 {
+	if s.send(protocol.OperatorAPI, protocol.Policy{Version: 2, By: "ada", Second: "ben"}); s.market.CurrentPolicy().Version != 2 {
 		t.Error("two persons did not loosen a ban")
 	}
-	again := New(Config{}, &soonest{})
-	again.Restore(said[0])
-	if again.CurrentPolicy().Version != 1 || len(again.CurrentPolicy().Rules) != 1 {
-		t.Errorf("after a restart %+v is in force; want the ban", again.CurrentPolicy())
+	restored := New(Config{}, &soonest{})
+	restored.Restore(sent[0])
+	if restored.CurrentPolicy().Version != 1 || len(restored.CurrentPolicy().Rules) != 1 {
+		t.Errorf("after a restart %+v is in force; want the ban", restored.CurrentPolicy())
 	}
 }
 
-// A site starts what waits in its queue as soon as it can. What a hard rule allows only
-// later is sold for no sooner.
-func TestWhatMayNotStartSoonerIsSoldFirm(t *testing.T) {
+// A site starts queued jobs as soon as it can. If a hard rule allows only a later start, the award
+// says so.
+func TestAwardOfAConstrainedStartSetsNotBeforeStart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rule protocol.Rule
 		firm bool
@@ -99,13 +98,13 @@ func TestWhatMayNotStartSoonerIsSoldFirm(t *testing.T) {
 		"no more forbidden":         {protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}, To: noon}, false},
 		"another site is preferred": {protocol.Rule{Kind: protocol.Prefer, Sites: []string{"bern"}, Weight: 100}, false},
 	} {
-		s := newStage(t, "oslo")
+		s := newTestMarket(t, "oslo")
 		tc.rule.ID = "R-1"
-		s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{tc.rule}})
-		s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{tc.rule}})
+		s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 		s.wait()
-		s.offer("oslo", menu("train", s.option(2*time.Hour, time.Hour)))
-		if a := the[protocol.Award](s); a.NotBeforeStart != tc.firm {
+		s.offer("oslo", bidsOf("train", s.option(2*time.Hour, time.Hour)))
+		if a := lastSent[protocol.Award](s); a.NotBeforeStart != tc.firm {
 			t.Errorf("%s: it is awarded firm: %v; want %v", name, a.NotBeforeStart, tc.firm)
 		}
 	}

@@ -10,22 +10,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A powerUse is what one run draws at its site while it is to run.
+// A powerUse is the mean power that one run draws at its site, and when.
 type powerUse struct {
 	site     string
 	from, to protocol.Time
 	power    protocol.Milliwatts
 }
 
-// plannedPower is what runs are to draw; nil if no rule caps power. A job that may get room at
-// several sites gets it at one: the most that it would draw counts.
+// plannedPower is the power that runs are planned to draw; nil if no rule caps power. A job that
+// may win at several sites runs at one of them, so the largest of its possible draws counts.
 type plannedPower struct {
 	jobs  map[protocol.JobID][]powerUse
-	draws map[string]*powerProfile // by the rule that caps them
+	draws map[string]*powerProfile // total over time, by the id of the rule that caps it
 }
 
-// plannedPowerDraw returns what the runs that were awarded are to draw, as offered; also those whose
-// lease ended a moment ago, as their accept may be on its way, and stands.
+// plannedPowerDraw returns the power that awarded runs are planned to draw, as their bids said.
+// Awards whose lease expired less than leaseGrace ago count too: their Accept may still arrive,
+// and then it stands.
 func (k *Market) plannedPowerDraw(now protocol.Time) *plannedPower {
 	if !slices.ContainsFunc(k.policy.Rules, func(r protocol.Rule) bool { return r.Power != 0 }) {
 		return nil
@@ -36,7 +37,7 @@ func (k *Market) plannedPowerDraw(now protocol.Time) *plannedPower {
 		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(leaseGrace)
 		if l.state == awarded || l.state == accepted || late {
 			x := optionPower(l.site, l.option)
-			if x.to <= now { // it goes on longer than planned, or was not heard of
+			if x.to <= now { // overran its plan, or its end was not reported yet: assume another hour
 				x.to = now.Add(time.Hour)
 			}
 			u.jobs[id] = []powerUse{x}
@@ -45,28 +46,28 @@ func (k *Market) plannedPowerDraw(now protocol.Time) *plannedPower {
 	return u
 }
 
-// leaseGrace is for how long after its lease an accept is reckoned with.
+// leaseGrace is how long after the end of a lease the market still reserves power for an Accept
+// that is on its way.
 const leaseGrace = time.Minute
 
-// optionPower is the mean draw of an option over its time, the facility's share
-// included, as the site counts its bid.
+// optionPower returns the mean power of an option over its time, rounded up. It includes the
+// facility's overhead (PUE), as the bid's energy does.
 func optionPower(site string, o protocol.BidOption) powerUse {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
 	return powerUse{site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
 }
 
-// withinPowerCaps returns the options with which sites stay under their ceilings beside
-// all that was awarded to them, and beside what jobs before this one in the round
-// may get there: each keeps its room until the next round, whoever wins it. So
-// no clearing can pass the ceiling, at the price that a job may have to wait for
-// a round.
+// withinPowerCaps returns the options that keep every power cap of the policy, next to all awarded
+// runs and to whatever earlier jobs of this round may get. Each job keeps its possible draw until
+// the next round, whichever site wins it. Invariant: so no outcome of the clearing can exceed a
+// cap (decision 0312); the price is that a job may have to wait for another round.
 func (u *plannedPower) withinPowerCaps(k *Market, j protocol.Job, site string, all []protocol.BidOption) (fitting []protocol.BidOption) {
 	if u == nil {
 		return all
 	}
 	own := u.jobs[j.ID]
 	delete(u.jobs, j.ID)
-	u.updateProfiles(k, own, -1) // what the job may get elsewhere is not beside it
+	u.updateProfiles(k, own, -1) // the job runs at one site: its other possible draws do not add to this one
 	var mine powerUse
 	for _, o := range all {
 		x := optionPower(site, o)
@@ -90,7 +91,8 @@ func (u *plannedPower) withinPowerCaps(k *Market, j protocol.Job, site string, a
 	return fitting
 }
 
-// updateProfiles adds what a job may draw to each draw that is known, or takes it away.
+// updateProfiles adds a job's possible draws to each profile built so far, or with sign -1
+// subtracts them.
 func (u *plannedPower) updateProfiles(k *Market, own []powerUse, sign protocol.Milliwatts) {
 	for _, r := range k.policy.Rules {
 		if d := u.draws[r.ID]; d != nil {
@@ -99,7 +101,8 @@ func (u *plannedPower) updateProfiles(k *Market, own []powerUse, sign protocol.M
 	}
 }
 
-// profileUnderRule returns what is drawn at all sites that a rule covers together.
+// profileUnderRule returns the total draw of all sites that a rule covers, and builds it at first
+// use.
 func (u *plannedPower) profileUnderRule(r protocol.Rule) *powerProfile {
 	d := u.draws[r.ID]
 	if d == nil {
@@ -112,8 +115,8 @@ func (u *plannedPower) profileUnderRule(r protocol.Rule) *powerProfile {
 	return d
 }
 
-// A powerProfile is a sum over time: each step holds until the next. Rounds look at it for each of
-// thousands of options, so it is kept up and not made anew.
+// A powerProfile is power over time: each step holds until the next one begins. A round reads it
+// for thousands of options, so it is updated in place and not rebuilt.
 type powerProfile []powerStep
 
 type powerStep struct {
@@ -121,7 +124,8 @@ type powerStep struct {
 	sum protocol.Milliwatts
 }
 
-// addUses adds what a job may draw where a rule covers it: at any time the most of its uses.
+// addUses adds a job's draw under a rule: at any time the largest of its possible uses that the
+// rule covers, because only one of them can happen.
 func (d *powerProfile) addUses(r protocol.Rule, own []powerUse, sign protocol.Milliwatts) {
 	var alone powerProfile
 	for _, x := range own {
@@ -140,7 +144,7 @@ func (d *powerProfile) addUses(r protocol.Rule, own []powerUse, sign protocol.Mi
 	}
 }
 
-// splitAt has a step begin at t, and returns which.
+// splitAt makes a step begin at t, and returns its index.
 func (d *powerProfile) splitAt(t protocol.Time) int {
 	i, ok := d.indexAt(t)
 	if !ok {
@@ -153,16 +157,17 @@ func (d *powerProfile) splitAt(t protocol.Time) int {
 	return i
 }
 
-// indexAt returns the first step that begins at t or later, and whether that is at t.
+// indexAt returns the index of the first step that begins at t or later, and whether it begins at
+// t.
 func (d *powerProfile) indexAt(t protocol.Time) (int, bool) {
 	return slices.BinarySearchFunc(*d, t, func(s powerStep, t protocol.Time) int { return cmp.Compare(s.at, t) })
 }
 
-// peakBetween returns the most that is drawn at once between two times.
+// peakBetween returns the highest power in [from, to).
 func (d *powerProfile) peakBetween(from, to protocol.Time) (most protocol.Milliwatts) {
 	i, ok := d.indexAt(from)
 	if !ok {
-		i = max(i-1, 0) // it holds from before
+		i = max(i-1, 0) // the step that began before from still holds
 	}
 	for ; i < len(*d) && (*d)[i].at < to; i++ {
 		most = max(most, (*d)[i].sum)

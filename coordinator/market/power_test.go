@@ -12,68 +12,69 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// lapsedUnderACap is a stage whose site may draw 300 W, and did not answer an award of a
-// run that draws 200 W.
-func lapsedUnderACap(t *testing.T) *stage {
+// lapsedUnderACap returns a market whose site may draw 300 W and did not answer the award of a run
+// of 200 W.
+func lapsedUnderACap(t *testing.T) *testMarket {
 	t.Helper()
-	s := newStage(t, "oslo")
-	s.tell(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
+	s := newTestMarket(t, "oslo")
+	s.send(protocol.OperatorAPI, protocol.Policy{Version: 1, By: "ada", Rules: []protocol.Rule{
 		{ID: "R-1", Kind: protocol.Cap, Sites: []string{"oslo"}, Power: 300_000}, // of runs that draw 200 W
 	}})
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	s.wait()
-	s.offer("oslo", menu("train", s.option(0, time.Hour)))
+	s.offer("oslo", bidsOf("train", s.option(0, time.Hour)))
 	s.wait() // nobody answered
-	s.offer("oslo", no("train", protocol.NoCapacity))
+	s.offer("oslo", noBids("train", protocol.NoCapacity))
 	return s
 }
 
-// An accept that comes after its lease stands as long as the job was not sold again. What
-// it is to draw is not given to others meanwhile, or the cap would be passed.
-func TestWhatALateAcceptWouldDrawIsNotGivenToOthers(t *testing.T) {
+// An Accept after its lease counts as long as there is no newer award. Its power is not given to
+// others meanwhile, or the cap could be exceeded.
+func TestPowerOfALateAcceptStaysReserved(t *testing.T) {
 	for _, answer := range []protocol.Body{protocol.Accept{Job: "train", Epoch: 1}, protocol.Decline{Job: "train", Epoch: 1}, nil} {
 		s := lapsedUnderACap(t)
 		other := s.job()
 		other.ID = "other"
-		s.tell(protocol.Submitter, protocol.Submit{Job: other})
+		s.send(protocol.Submitter, protocol.Submit{Job: other})
 		s.wait()
-		s.offer("oslo", menu("other", s.option(0, time.Hour)))
-		if n := count[protocol.Award](s.said); n != 1 {
+		s.offer("oslo", bidsOf("other", s.option(0, time.Hour)))
+		if n := count[protocol.Award](s.sent); n != 1 {
 			t.Fatalf("%d awards are to draw twice 200 W", n)
 		}
 		if answer != nil {
-			s.tell("agent/oslo", answer)
+			s.send("agent/oslo", answer)
 		}
 		for s.now < noon.Add(5*time.Minute) {
 			if s.wait(); s.market.round != nil {
-				s.offer("oslo", menu("other", s.option(0, time.Hour)))
+				s.offer("oslo", bidsOf("other", s.option(0, time.Hour)))
 			}
 		}
 		_, accepted := answer.(protocol.Accept)
-		if n := count[protocol.Award](s.said); accepted && n != 1 || !accepted && n < 2 {
+		if n := count[protocol.Award](s.sent); accepted && n != 1 || !accepted && n < 2 {
 			t.Errorf("answered %+v: %d awards", answer, n)
 		}
 	}
 }
 
-// How long that is goes by the clock that the lease was said by. Set back, it would be hours.
-func TestWhatALateAcceptWouldDrawIsFreeSoonByAClockThatIsSetBack(t *testing.T) {
+// The reservation ends by the clock that the lease was set by. After the clock was set back that
+// would be hours.
+func TestPowerOfALateAcceptIsFreeSoonAfterClockReset(t *testing.T) {
 	s := lapsedUnderACap(t)
 	s.now = s.now.Add(-30 * time.Minute)
 	other := s.job()
 	other.ID, other.Arrival = "other", s.now
-	s.tell(protocol.Submitter, protocol.Submit{Job: other})
+	s.send(protocol.Submitter, protocol.Submit{Job: other})
 	for end := s.now.Add(5 * time.Minute); s.now < end; {
 		if s.wait(); s.market.round != nil {
-			s.offer("oslo", menu("other", s.option(0, time.Hour)))
+			s.offer("oslo", bidsOf("other", s.option(0, time.Hour)))
 		}
 	}
-	if a := the[protocol.Award](s); a.Job != "other" {
+	if a := lastSent[protocol.Award](s); a.Job != "other" {
 		t.Errorf("five minutes later the last award is of %s", a.Job)
 	}
 }
 
-// runs has a market of runs that oslo has accepted, under rules.
+// runs returns a market with n runs that oslo has accepted, under rules.
 func runs(n int, rules ...protocol.Rule) *Market {
 	k := New(Config{}, &soonest{})
 	k.policy.Rules = rules
@@ -84,9 +85,9 @@ func runs(n int, rules ...protocol.Rule) *Market {
 	return k
 }
 
-// What fits is what fits by a look at each run beside: of a job that may get room at
-// several sites what would draw most, and nothing of the option's own job.
-func TestWhatFitsUnderACapIsWhatFitsByHand(t *testing.T) {
+// The oracle adds up every run: of a job that may win at several sites the largest draw, and
+// nothing of the option's own job.
+func TestPowerCapsMatchAnOracle(t *testing.T) {
 	sites, jobs := []string{"bern", "kiel", "oslo"}, []protocol.JobID{"a", "b", "c", "d", "e"}
 	rapid.Check(t, func(t *rapid.T) {
 		k := runs(3)
@@ -146,9 +147,9 @@ func TestWhatFitsUnderACapIsWhatFitsByHand(t *testing.T) {
 	})
 }
 
-// A full round of a federation holds thousands of options to a cap. What each of them takes
-// does not grow with what runs, or awards would be said when their leases have ended.
-func TestAnOptionIsHeldToACapWithoutALookAtEachRun(t *testing.T) {
+// A full round checks thousands of options against a cap. If each check grew with the number of
+// runs, leases would end before their awards are sent.
+func TestPowerCapCheckIsSublinearInRuns(t *testing.T) {
 	takes := func(n int) float64 {
 		k := runs(n, protocol.Rule{ID: "R-1", Kind: protocol.Cap, Power: 1 << 40})
 		u := k.plannedPowerDraw(noon)

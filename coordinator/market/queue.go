@@ -6,9 +6,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// isForeignSubmission reports whether a site submits a job by another party than its queue,
-// or in a name that is not its own: it could take another's ids, or have another
-// pay.
+// isForeignSubmission reports whether a site submits a job through another party than its queue,
+// or with an id, tenant or home that is not its own. Without this check a site could take another
+// site's ids, or let another site's tenant pay.
 func isForeignSubmission(from protocol.Party, j protocol.Job) bool {
 	site := from.SiteName()
 	own := site + "/"
@@ -16,11 +16,11 @@ func isForeignSubmission(from protocol.Party, j protocol.Job) bool {
 		!strings.HasPrefix(j.Tenant, own) || j.Home != "" && j.Home != site)
 }
 
-// isFromQueue reports whether a lot was submitted by a site's queue, which is told
-// how it stands: its people look there, and nowhere else.
+// isFromQueue reports whether a site's queue submitted the lot. The queue gets its status, which
+// the site's users see on their own cluster.
 func (l *lot) isFromQueue() bool { return l.from.SiteName() != "" }
 
-// reportStatus notes how a job of a queue stands, and says so.
+// reportStatus records the status of a lot that a queue submitted, and returns the message to it.
 func (k *Market) reportStatus(now protocol.Time, l *lot, s protocol.JobStatus) []protocol.Message {
 	if !l.isFromQueue() {
 		return nil
@@ -29,7 +29,8 @@ func (k *Market) reportStatus(now protocol.Time, l *lot, s protocol.JobStatus) [
 	return []protocol.Message{k.sendAndRecord(now, l.from, l.lastStatus)}
 }
 
-// recordStatus notes how a job of a queue stands. It is no fact: it follows from those.
+// recordStatus stores the last status of a lot that a queue submitted. It is no event: Restore
+// computes it from the events that led to it.
 func (k *Market) recordStatus(l *lot, s protocol.JobStatus) {
 	if l.isFromQueue() {
 		s.Job, s.Epoch = l.job.ID, l.epoch
@@ -37,7 +38,8 @@ func (k *Market) recordStatus(l *lot, s protocol.JobStatus) {
 	}
 }
 
-// placedStatus is how a job stands that a site has accepted.
+// placedStatus returns the status of a lot that its site accepted: the option that was awarded,
+// moved to the start that the site promises.
 func (l *lot) placedStatus(start protocol.Time) protocol.JobStatus {
 	o := l.option
 	return protocol.JobStatus{
@@ -46,7 +48,7 @@ func (l *lot) placedStatus(start protocol.Time) protocol.JobStatus {
 	}
 }
 
-// closedStatus is how a job stands that has ended, by what its site reported.
+// closedStatus returns the status of a lot that ended, from its site's usage report.
 func (l *lot) closedStatus(d protocol.UsageReport) protocol.JobStatus {
 	return protocol.JobStatus{
 		State: protocol.JobClosed, Site: l.site, Model: l.option.Model, Start: d.Started, Failed: d.Failed,

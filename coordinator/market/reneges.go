@@ -6,21 +6,22 @@ import (
 	"github.com/gridbid/gridbid/coordinator/auction"
 )
 
-// A renege is what a lot has had of a site that won it and did not keep it. Such a
-// site, which may bid below all others, would win it for ever: so others have their
-// turn, for ever more rounds.
+// A renege counts how often a site won a lot and did not keep it. A site that bids below all
+// others and never keeps its awards would win forever; instead the market skips it for a growing
+// number of rounds, in which other sites can win (decision 0019).
 type renege struct {
 	site           string
-	times          int // that it declined the lot, gave it back, or let an award of it run out
-	passOverRounds int // rounds for which it is passed over
+	times          int // it declined the lot, gave it back, or let the lease of an award expire
+	passOverRounds int // rounds in which its bids for the lot are still ignored
 }
 
-// forgivenReneges is how many times that leaves a site its bids: rooms change between an offer
-// and an award, also where everybody is honest. On the day of a default replay two jobs
-// were declined three times by one site.
+// forgivenReneges is how many reneges have no consequence. Capacity changes between bid and award
+// at honest sites too: in one day of the default replay one site declined each of two jobs three
+// times.
 const forgivenReneges = 7
 
-// countRenege notes that a site did not keep a lot.
+// countRenege counts that a site did not keep the lot. Beyond forgivenReneges it is skipped for 1,
+// 2, 4 ... at most 64 rounds.
 func (l *lot) countRenege(site string) {
 	i := slices.IndexFunc(l.reneges, func(s renege) bool { return s.site == site })
 	if i < 0 {
@@ -32,14 +33,15 @@ func (l *lot) countRenege(site string) {
 	}
 }
 
-// leaseExpired notes that nobody accepted an award of a lot before its lease ended, if so.
+// leaseExpired counts a renege if the lot's award was never accepted.
 func (l *lot) leaseExpired() {
 	if l.state == awarded {
 		l.countRenege(l.site)
 	}
 }
 
-// acceptedBy notes that the site of a lot accepts it. If its lease had ended that was counted.
+// acceptedBy ends the skipping of the site that accepts the lot. If its lease had expired, that
+// counted as a renege, which this late Accept takes back.
 func (l *lot) acceptedBy() {
 	for i := range l.reneges {
 		s := &l.reneges[i]
@@ -52,7 +54,8 @@ func (l *lot) acceptedBy() {
 	}
 }
 
-// roundDecided notes that a round has decided on a lot.
+// roundDecided counts a round that decided on the lot, also towards the rounds for which sites are
+// skipped.
 func (l *lot) roundDecided() {
 	l.tries++
 	for i := range l.reneges {
@@ -60,8 +63,8 @@ func (l *lot) roundDecided() {
 	}
 }
 
-// withoutReneging returns the menus of a lot without those of sites that are passed over, if
-// others offer for it.
+// withoutReneging returns the bids for a lot without those of skipped sites; all bids if only
+// skipped sites bid, since a doubtful site is better than none.
 func (l *lot) withoutReneging(all []auction.SiteBids) []auction.SiteBids {
 	if len(l.reneges) == 0 {
 		return all

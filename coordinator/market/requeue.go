@@ -8,16 +8,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A lot that is called in vain, so that not even the rule's plan has a place for
-// it, or the site that won it declines, rests before it is called again: at first
-// for as long as the market gathers jobs, since sites offer other room when theirs
-// was taken; then for twice as long each time, and for longest at most. So a cluster
-// that is full, or a site that offers what it has not, costs few rounds.
+// maxRequeueBackoff bounds the exponential backoff of a lot that found no place, not even a
+// planned one, or whose winner declined. The first backoff is Config.Gather, because sites bid
+// other capacity once theirs was taken; each further one is twice as long. So a full cluster, or a
+// site that bids capacity which it does not have, costs few rounds (decision 0023).
 const maxRequeueBackoff = 2 * time.Minute
 
-// deferLot has a lot wait: for its place in the plan, or until it could start. If the
-// rule knows no time for that but now, it is called when it has rested; and when
-// something changes before its time has come: see stir.
+// deferLot makes a lot wait until its planned start can be decided. A lot for which the rule knows
+// no better time than now waits for its backoff, and earlier if something changes: see
+// wakeWaiting.
 func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
 	l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather))
 	l.requeueBackoff(now, k.cfg.Gather, d.Site)
@@ -25,12 +24,12 @@ func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
 		k.listIdleLot(l)
 		l.due = max(l.due, l.backoffUntil)
 	}
-	l.due = min(l.due.Ceil(k.cfg.Gather), max(k.replan, now.Add(k.cfg.Gather))) // with others
+	l.due = min(l.due.Ceil(k.cfg.Gather), max(k.replan, now.Add(k.cfg.Gather))) // with the lots of the same gathering interval, and at the latest in the next full round
 	k.timers.addToTimerQueue(l)
 }
 
-// requeueDeclined has a lot rest that its site declined after it had offered for it. One that
-// the site let run out was counted then.
+// requeueDeclined requeues a lot with backoff after its site declined it. A site whose lease had
+// expired already has its renege counted.
 func (k *Market) requeueDeclined(now protocol.Time, l *lot) {
 	if l.state == awarded || l.state == accepted {
 		l.countRenege(l.site)
@@ -41,7 +40,7 @@ func (k *Market) requeueDeclined(now protocol.Time, l *lot) {
 	k.listIdleLot(l)
 }
 
-// requeueBackoff counts how often a lot was called in vain: planned at no site.
+// requeueBackoff doubles the lot's backoff, or resets it if the rule planned the lot at a site.
 func (l *lot) requeueBackoff(now protocol.Time, rest time.Duration, planned string) {
 	if planned != "" {
 		l.failedCalls = 0
@@ -51,7 +50,7 @@ func (l *lot) requeueBackoff(now protocol.Time, rest time.Duration, planned stri
 	l.failedCalls++
 }
 
-// listIdleLot notes a lot that is called earlier if something changes.
+// listIdleLot lists a lot that wakeWaiting may call earlier.
 func (k *Market) listIdleLot(l *lot) {
 	if !l.listed {
 		l.listed = true
@@ -59,9 +58,9 @@ func (k *Market) listIdleLot(l *lot) {
 	}
 }
 
-// wakeWaiting has lots that were called in vain called as soon as they have rested,
-// because something changed by which they may find a place: room came free, a
-// site is back, an operator wants otherwise.
+// wakeWaiting schedules lots that found no place for the end of their backoff at the latest,
+// because something changed that may give them one: capacity became free, a site came back, an
+// operator changed a drain or the policy.
 func (k *Market) wakeWaiting(now protocol.Time) {
 	k.idleLots = slices.DeleteFunc(k.idleLots, func(l *lot) bool {
 		l.listed = l.state == called || l.state == waiting && l.failedCalls > 0

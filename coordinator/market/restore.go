@@ -7,31 +7,33 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Events returns what changed the books in the last Step or Tick: what was heard
-// and what was said, in order. The caller must not change it, and must write it
-// down before it sends what that step said.
+// Events returns the events of the last Step or Tick in order: the received and sent messages that
+// the market's state depends on. The caller must not change them, and must persist them before it
+// sends any message of that step.
 func (k *Market) Events() []protocol.Message { return k.events }
 
+// recordEvent adds an event to those of the current step.
 func (k *Market) recordEvent(m protocol.Message) { k.events = append(k.events, m) }
 
-// BeginIncarnation begins a life of a market, the life-th of its books: see protocol.Sender.
-func (k *Market) BeginIncarnation(life uint32) { k.sender.Incarnation = life }
+// BeginIncarnation sets the number that tells this process's messages from those of earlier ones:
+// see protocol.Sender.
+func (k *Market) BeginIncarnation(incarnation uint32) { k.sender.Incarnation = incarnation }
 
-// Restore puts a fact back on the books of a market that has not lived yet. With
-// all facts of the last life, in order, the market stands where that one stood:
-// it decides nothing again. A job that was called and not decided waits, and is
-// called again; the rule makes its plans anew in a full round.
+// Restore applies one event to a market that has not taken a step yet. After all events in order
+// the market has the state of the one that recorded them; it decides nothing anew. A job that was
+// called but not decided waits and is called in the next round; the rule plans anew in a full
+// round.
 func (k *Market) Restore(m protocol.Message) {
 	switch m.From {
 	case protocol.Coordinator:
 		k.last = max(k.last, m.At)
 	case protocol.SnapshotSource:
 	default:
-		k.dedup.AdmitOnce(m) // what was heard before is not to be heard again
+		k.dedup.AdmitOnce(m) // a retransmission of it is a duplicate
 	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
-		if l := k.lots[b.Job.ID]; l != nil && l.state == ended { // it was forgotten, or this were no fact
+		if l := k.lots[b.Job.ID]; l != nil && l.state == ended { // the former lot was forgotten, or this Submit were no event
 			k.forgetLot(b.Job.ID)
 		}
 		if k.lots[b.Job.ID] == nil {
@@ -87,9 +89,9 @@ func (k *Market) Restore(m protocol.Message) {
 	}
 }
 
-// restoreAnswer puts back what was heard of a job that was awarded. It bears the
-// time of whose clock it was said by, which may be ahead: so nothing is due later
-// than by times of our own.
+// restoreAnswer restores what a site reported about an awarded job. A site's message carries the
+// time of the site's clock, which may be ahead of ours. So a due time never moves past the one
+// that follows from the coordinator's own messages.
 func (k *Market) restoreAnswer(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case protocol.UsageReport:
@@ -123,20 +125,20 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 	}
 }
 
-// forgetLot takes an ended job off the books, under whose id there was another later.
+// forgetLot removes an ended lot whose id a later job uses.
 func (k *Market) forgetLot(id protocol.JobID) {
 	k.endedLots = slices.DeleteFunc(k.endedLots, func(g endedLot) bool { return g.id == id })
 	delete(k.lots, id)
 }
 
-// restoreRoundCount puts back how many rounds there were. Which epochs were forgotten is not on
-// the books; none was above that.
+// restoreRoundCount restores the number of rounds. The events do not tell which epochs were
+// forgotten, but none was above the number of rounds, so that is the bound.
 func (k *Market) restoreRoundCount(rounds uint64) {
 	k.rounds = max(k.rounds, rounds)
 	k.maxForgottenEpoch = k.rounds
 }
 
-// restoreSnapshot puts back what remains of facts that were left out.
+// restoreSnapshot restores the state that a snapshot holds instead of compacted events.
 func (k *Market) restoreSnapshot(b protocol.Snapshot) {
 	k.restoreRoundCount(b.Rounds)
 	for _, a := range b.Accounts {
@@ -147,7 +149,7 @@ func (k *Market) restoreSnapshot(b protocol.Snapshot) {
 	}
 	k.orphanedRuns = append(k.orphanedRuns, b.Strays...)
 	for _, p := range b.Ended {
-		if k.lots[p.Job] != nil { // likewise
+		if k.lots[p.Job] != nil { // the id was reused, as above
 			k.forgetLot(p.Job)
 		}
 		k.lots[p.Job] = &lot{job: protocol.Job{ID: p.Job}, state: ended, submissionDigest: p.Digest}

@@ -7,48 +7,48 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What a site or a submitter says bears the time of its own clock. A market that
-// is begun anew goes on at once all the same, though the clock was a year ahead.
-func TestARestartGoesByNobodyElsesClock(t *testing.T) {
+// Messages of sites and submitters carry the time of their own clocks. A restored market continues
+// at once, even if such a clock was a year ahead.
+func TestRestoredTimersUseTheMarketsClockOnly(t *testing.T) {
 	year := 365 * 24 * time.Hour
-	for name, last := range map[string]func(*stage, protocol.Award) (protocol.Party, protocol.Body){
-		"a job that was given back": func(_ *stage, a protocol.Award) (protocol.Party, protocol.Body) {
+	for name, last := range map[string]func(*testMarket, protocol.Award) (protocol.Party, protocol.Body){
+		"a job that was given back": func(_ *testMarket, a protocol.Award) (protocol.Party, protocol.Body) {
 			return "agent/oslo", protocol.Decline{Job: a.Job, Epoch: a.Epoch}
 		},
-		"a job that was paused": func(s *stage, a protocol.Award) (protocol.Party, protocol.Body) {
+		"a job that was paused": func(s *testMarket, a protocol.Award) (protocol.Party, protocol.Body) {
 			d := s.done(a)
 			d.Left, s.now = 3*time.Hour, d.Ended
 			return "agent/oslo", d
 		},
-		"a job that is to be stopped": func(_ *stage, a protocol.Award) (protocol.Party, protocol.Body) {
+		"a job that is to be stopped": func(_ *testMarket, a protocol.Award) (protocol.Party, protocol.Body) {
 			return protocol.Submitter, protocol.Cancel{Job: a.Job}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
+			s := newTestMarket(t)
 			s.market = New(Config{}, &pauser{})
-			var facts []protocol.Message
-			keep := func() { facts = append(facts, s.market.Events()...) }
-			s.tell("agent/oslo", protocol.RegisterSite{Site: "oslo"})
+			var events []protocol.Message
+			keep := func() { events = append(events, s.market.Events()...) }
+			s.send("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 			keep()
-			s.tell(protocol.Submitter, protocol.Submit{Job: s.pausable()})
+			s.send(protocol.Submitter, protocol.Submit{Job: s.pausable()})
 			keep()
 			s.wait()
-			s.offer("oslo", menu("train", s.option(0, 4*time.Hour)))
+			s.offer("oslo", bidsOf("train", s.option(0, 4*time.Hour)))
 			keep()
-			a := the[protocol.Award](s)
-			s.tell("agent/oslo", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+			a := lastSent[protocol.Award](s)
+			s.send("agent/oslo", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
 			keep()
-			m := s.say(last(s, a))
+			m := s.message(last(s, a))
 			m.At = s.now.Add(year)
-			s.hear(s.market.Step(s.now, m))
+			s.record(s.market.Step(s.now, m))
 			keep()
-			again := New(Config{}, &pauser{})
-			for _, f := range facts {
-				again.Restore(f)
+			restored := New(Config{}, &pauser{})
+			for _, f := range events {
+				restored.Restore(f)
 			}
-			if due, lived := again.Due(), s.market.Due(); due == 0 || due > lived.Add(time.Minute) {
-				t.Errorf("begun anew it is due at %v, and would have been at %v", due, lived)
+			if due, previous := restored.Due(), s.market.Due(); due == 0 || due > previous.Add(time.Minute) {
+				t.Errorf("begun anew it is due at %v, and would have been at %v", due, previous)
 			}
 		})
 	}

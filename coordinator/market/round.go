@@ -10,26 +10,26 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A round is the jobs that are called now, and what was offered for them.
+// A round is a call for bids that has not closed yet, with the bids received so far.
 type round struct {
 	opened  protocol.Time
 	closes  protocol.Time
-	full    bool
-	lots    []*lot           // by arrival, then id
-	leftOut []protocol.JobID // of a full round that holds too few: who is called after it
-	index   map[protocol.JobID]int
-	offers  map[string]protocol.Bids
+	full    bool                     // calls every waiting lot, and has the rule plan anew
+	lots    []*lot                   // by arrival, then id
+	leftOut []protocol.JobID         // of a full round: waiting jobs that exceeded its limits, and are called next
+	index   map[protocol.JobID]int   // position in lots
+	offers  map[string]protocol.Bids // by site
 }
 
-// maxCallBytes bounds the jobs of a call in bytes: a call that is too long to be said
-// would end the coordinator's term, and the next one's. The rest is for prices.
+// maxCallBytes bounds the encoded jobs of a call: a call beyond protocol.MaxMessage cannot be
+// sent, and every later leader would fail on it too. The other half leaves room for shadow prices.
 const maxCallBytes = protocol.MaxMessage / 2
 
-// openRound calls all lots that are due. An award that nobody accepted before its
-// lease ended is due too: the site declines if it hears of it later, so the job
-// can be sold again. When the time of a full round has come all waiting lots are
-// due, because none is held past it.
-func (k *Market) openRound(now protocol.Time) (said []protocol.Message) {
+// openRound calls all lots that are due, up to the limits of a call. An award whose lease expired
+// without an Accept is due too: the site declines if it sees the award later, so the job can be
+// awarded anew. When a full round is due, all waiting lots are, because deferLot lets none wait
+// past it.
+func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r := &round{
 		opened: now, closes: now.Add(k.cfg.Window), full: now >= k.replan,
 		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Bids),
@@ -39,12 +39,12 @@ func (k *Market) openRound(now protocol.Time) (said []protocol.Message) {
 		if l == nil {
 			break
 		}
-		if l.state == accepted { // and to be stopped: it may not have been heard
-			said = append(said, k.requestStop(now, l))
+		if l.state == accepted { // its Cancel may have been lost
+			msgs = append(msgs, k.requestStop(now, l))
 			continue
 		}
 		if now > l.job.Deadline.Add(k.cfg.Patience) && l.tries > 0 {
-			said = append(said, k.rejectLot(now, l, protocol.Reason{Code: protocol.NoBids, Note: "no site could run it in time"})...)
+			msgs = append(msgs, k.rejectLot(now, l, protocol.Reason{Code: protocol.NoBids, Note: "no site could run it in time"})...)
 			continue
 		}
 		if l.state == awarded {
@@ -55,18 +55,19 @@ func (k *Market) openRound(now protocol.Time) (said []protocol.Message) {
 		r.lots, size = append(r.lots, l), size+l.job.MaxWireSize()
 	}
 	if len(r.lots) == 0 {
-		return said
+		return msgs
 	}
 	slices.SortFunc(r.lots, func(x, y *lot) int {
 		return cmp.Or(cmp.Compare(x.job.Arrival, y.job.Arrival), cmp.Compare(x.job.ID, y.job.ID))
 	})
 	if r.full {
 		r.leftOut = k.waitingLeftOut(now)
-		// Signals of the hour are heard by then.
+		// Rounds follow the full interval by Gather, so that sites have their signals of the new
+		// hour.
 		k.replan = now.Floor(k.cfg.Replan).Add(k.cfg.Replan + k.cfg.Gather)
 	}
 	if k.policyUnannounced {
-		said = append(said, k.announcePolicy(now)...)
+		msgs = append(msgs, k.announcePolicy(now)...)
 	}
 	k.round = r
 	k.rounds++
@@ -75,11 +76,11 @@ func (k *Market) openRound(now protocol.Time) (said []protocol.Message) {
 		call.Jobs = append(call.Jobs, l.job)
 		r.index[l.job.ID] = i
 	}
-	return append(said, k.sendAndRecord(now, "", call))
+	return append(msgs, k.sendAndRecord(now, "", call))
 }
 
-// waitingLeftOut returns who waits though a full round was filled, sorted: the plan keeps
-// their places until they are called, which is next.
+// waitingLeftOut returns the waiting jobs, sorted, if more are due than the full round could hold.
+// The rule's plan keeps their places until the next round calls them.
 func (k *Market) waitingLeftOut(now protocol.Time) (ids []protocol.JobID) {
 	if due := k.timers.nextDue(k.lots); due == 0 || due > now {
 		return nil
@@ -92,9 +93,9 @@ func (k *Market) waitingLeftOut(now protocol.Time) (ids []protocol.JobID) {
 	return ids
 }
 
-// handleBids takes in a site's answer. When all sites have answered there is
-// nothing more to wait for.
-func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bids) (said []protocol.Message) {
+// handleBids records a site's bids. The round closes early once all registered sites have
+// answered.
+func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bids) (msgs []protocol.Message) {
 	from, site := m.From, m.From.SiteName()
 	r := k.round
 	switch {
@@ -103,7 +104,7 @@ func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bi
 		if site == "" || from != protocol.AgentParty(site) {
 			return nil
 		}
-		return []protocol.Message{k.sendAndRecord(now, from, protocol.Confirm{Code: protocol.UnknownSite})}
+		return []protocol.Message{k.sendAndRecord(now, from, protocol.Confirm{Code: protocol.UnknownSite})} // asks it to register
 	case r == nil || o.Round != k.rounds || now > r.closes:
 		k.counts["offer-too-late"]++
 		return nil
@@ -113,22 +114,22 @@ func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bi
 		return nil
 	}
 	if now >= k.sites[site].lastStopSent.Add(stopRetryInterval) {
-		said = k.cancelOrphanedRuns(now, site)
+		msgs = k.cancelOrphanedRuns(now, site)
 	}
 	r.offers[site] = k.validateBids(site, shiftToMarketClock(o, m.At, r.opened, now))
 	if k.sites[site].silent {
 		k.wakeWaiting(now)
 	}
 	if len(r.offers) < len(k.sites) {
-		return said
+		return msgs
 	}
-	return append(said, k.closeRound(now)...)
+	return append(msgs, k.closeRound(now)...)
 }
 
-// shiftToMarketClock moves the options of a site whose clock goes ahead or behind: it
-// spoke between the call and now, whatever it says.
-func shiftToMarketClock(o protocol.Bids, said, opened, now protocol.Time) protocol.Bids {
-	off := min(max(said, opened), now) - said
+// shiftToMarketClock moves the options of a site whose clock is ahead or behind. The bids were
+// sent between the call and now, whatever their timestamp says.
+func shiftToMarketClock(o protocol.Bids, sent, opened, now protocol.Time) protocol.Bids {
+	off := min(max(sent, opened), now) - sent
 	if off == 0 {
 		return o
 	}
@@ -143,16 +144,19 @@ func shiftToMarketClock(o protocol.Bids, said, opened, now protocol.Time) protoc
 	return o
 }
 
-// closeRound has the rule clear the round, and says what came of it.
-func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
+// closeRound has the rule clear the round, and returns the messages of its decisions. If near ties
+// go to the judge, it returns the questions instead, and the decisions follow with the answers.
+func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 	r := k.round
 	k.round = nil
-	// The accept of a lease that had ended may have come after the call.
+	// The Accept of an expired lease may have arrived after the call: that lot has its site.
 	r.lots = slices.DeleteFunc(r.lots, func(l *lot) bool { return l.state != called })
 	clear(r.index)
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
+	// What the rule sees: sites that answered and are not drained, in the order of their names, so
+	// that the order of arrival cannot matter.
 	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, LeftOut: r.leftOut, Weights: k.cfg.Terms, Planning: k.cfg.Planning, TieTolerance: k.tieTolerance(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
@@ -163,7 +167,11 @@ func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
 	for _, l := range r.lots {
 		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
+	// Count the sites that can never run a job, and keep the options that policy and power caps
+	// allow.
 	impossible := make([]int, len(r.lots))
+	// Invariant: sites are visited by name, so that each job's power is reserved in the same order
+	// in every replay.
 	drawn := k.plannedPowerDraw(now)
 	for _, name := range names {
 		for _, m := range r.offers[name].Jobs {
@@ -171,7 +179,7 @@ func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
 			if !ok || k.mayStillRun(name, m.Job) {
 				continue
 			}
-			job := r.lots[i].submitted // rules go by the home that it was submitted with
+			job := r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
 			options, bias := k.allowedOptions(job, name, drawn.withinPowerCaps(k, job, name, m.Options), r.offers[name].Grid)
 			if len(options) > 0 {
 				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: name, Options: options, Bias: bias})
@@ -181,6 +189,7 @@ func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
 		}
 	}
 	for i, l := range r.lots {
+		// Sites that won the lot too often without keeping it lose their bids, if others bid.
 		heeded := l.withoutReneging(in.Lots[i].Bids)
 		k.counts["passed-over"] += len(in.Lots[i].Bids) - len(heeded)
 		in.Lots[i].Bids = heeded
@@ -190,6 +199,7 @@ func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
 	k.advisor.proof = out.Proof
 	for i, l := range r.lots {
 		d := out.Decisions[i]
+		// Every registered site answered that it can never run the job: waiting cannot help.
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
 		}
@@ -197,18 +207,18 @@ func (k *Market) closeRound(now protocol.Time) (said []protocol.Message) {
 	}
 	for i := range k.advisor.rulings {
 		if len(k.advisor.rulings[i].decision.NearTies) > 0 {
-			said = append(said, k.askJudge(now, &k.advisor.rulings[i]))
+			msgs = append(msgs, k.askJudge(now, &k.advisor.rulings[i]))
 		}
 	}
 	if k.advisor.openQuestions > 0 {
-		return said
+		return msgs
 	}
 	return k.announceRulings(now)
 }
 
-// markSilentSites notes which sites did not answer. They may have what no other has, so
-// a job that nobody offered for is called again before the next full round; also
-// where nobody is known yet.
+// markSilentSites notes which sites did not answer. A silent site may have the capacity that the
+// others lack, so jobs without bids are called before the next full round; the same applies while
+// no site is registered.
 func (k *Market) markSilentSites(now protocol.Time, r *round, all []auction.Decision) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		_, answered := r.offers[name]
@@ -226,12 +236,13 @@ func (k *Market) markSilentSites(now protocol.Time, r *round, all []auction.Deci
 	}
 }
 
-// isPermanentReason reports whether a site that says c will never be able to run the job.
+// isPermanentReason reports whether a site that gives reason c can never run the job.
 func isPermanentReason(c protocol.Code) bool {
 	return c == protocol.NotAllowed || c == protocol.NoSuchGPU || c == protocol.FitsNoNode
 }
 
-// commonRejectReason gathers why no site will ever run a job.
+// commonRejectReason returns why no site can ever run a job. A lack of fitting GPUs tells the
+// submitter more than NotAllowed, so it wins.
 func (k *Market) commonRejectReason(r *round, id protocol.JobID) protocol.Reason {
 	why := protocol.Reason{Code: protocol.NotAllowed}
 	for _, name := range slices.Sorted(maps.Keys(r.offers)) {
@@ -244,6 +255,9 @@ func (k *Market) commonRejectReason(r *round, id protocol.JobID) protocol.Reason
 	return why
 }
 
+// applyDecision changes a lot by its decision, and returns the Award, Reject or Defer. A first
+// award adds to the judge's budget. Epochs grow with each award of an id, also across jobs that
+// reuse it.
 func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, proof protocol.Certificate) protocol.Message {
 	l.roundDecided()
 	switch d.Verdict {

@@ -7,9 +7,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An timerQueue is the times at which lots want attention, soonest first; at one time
-// by priority, then by arrival, since a call may not hold all that are due, and those
-// in it are served first. Entries whose lot has moved on are skipped, not removed.
+// A timerQueue orders lots by when they are due; at one time by priority, then by arrival, because
+// a call may not hold all that are due and those in it are served first. Entries are never removed
+// when a lot's time changes: nextDue drops those that no longer match their lot.
 type timerQueue struct{ heap timerHeap }
 
 type timerEntry struct {
@@ -19,21 +19,23 @@ type timerEntry struct {
 	id       protocol.JobID
 }
 
+// compareByDue is a total order (the id decides last), so that pops do not depend on insertion
+// order.
 func (e timerEntry) compareByDue(o timerEntry) int {
 	return cmp.Or(cmp.Compare(e.due, o.due), cmp.Compare(o.priority, e.priority), cmp.Compare(e.arrival, o.arrival), cmp.Compare(e.id, o.id))
 }
 
-// addToTimerQueue notes that a lot is due.
+// addToTimerQueue adds an entry for a lot's current due time.
 func (a *timerQueue) addToTimerQueue(l *lot) {
 	heap.Push(&a.heap, timerEntry{l.due, l.job.Priority, l.job.Arrival, l.job.ID})
 }
 
-// hasTimer reports whether due means anything.
+// hasTimer reports whether the lot's due time is in force in its state.
 func (l *lot) hasTimer() bool {
 	return l.state == waiting || l.state == awarded || l.state == accepted && l.cancelRequested
 }
 
-// nextDue returns when the first lot is due, or 0.
+// nextDue returns when the first lot is due, or 0 if none is.
 func (a *timerQueue) nextDue(lots map[protocol.JobID]*lot) protocol.Time {
 	for len(a.heap) > 0 {
 		e := a.heap[0]
@@ -45,7 +47,7 @@ func (a *timerQueue) nextDue(lots map[protocol.JobID]*lot) protocol.Time {
 	return 0
 }
 
-// popDueLot returns the next lot that is due at now, or nil.
+// popDueLot removes and returns the first lot that is due at now, or nil.
 func (a *timerQueue) popDueLot(now protocol.Time, lots map[protocol.JobID]*lot) *lot {
 	if due := a.nextDue(lots); due == 0 || due > now {
 		return nil
@@ -53,6 +55,7 @@ func (a *timerQueue) popDueLot(now protocol.Time, lots map[protocol.JobID]*lot) 
 	return lots[heap.Pop(&a.heap).(timerEntry).id]
 }
 
+// timerHeap implements heap.Interface.
 type timerHeap []timerEntry
 
 func (h timerHeap) Len() int           { return len(h) }

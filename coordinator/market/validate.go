@@ -9,20 +9,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Bounds of what may be said of a job. They are far above what can be, and keep
-// arithmetic on it safe.
+// Bounds of what a site may state about a job. They are far above anything real, and keep
+// arithmetic on such values from overflowing.
 const (
-	maxFragmentDelta = protocol.Milli(8_000)                               // GPUs of one node
+	maxFragmentDelta = protocol.Milli(8_000)                               // 8 GPUs: one node
 	maxSiteGPUs      = protocol.Milli(1e9)                                 // a million GPUs
-	maxSiteModels    = 64                                                  // of GPUs at one site
-	maxRunSpan       = 3 * protocol.MaxRun                                 // on the slowest GPU
-	maxFinishAhead   = 4 * protocol.MaxRun                                 // end of a run
-	maxForecastHours = int((maxFinishAhead + protocol.MaxRun) / time.Hour) // of an outlook, which may begin so long ago
-	maxClockSkew     = 5 * time.Minute                                     // between a speaker's clock and the market's, waits on the way included
+	maxSiteModels    = 64                                                  // GPU models at one site
+	maxRunSpan       = 3 * protocol.MaxRun                                 // a run on the slowest GPU
+	maxFinishAhead   = 4 * protocol.MaxRun                                 // end of a run after the round opened
+	maxForecastHours = int((maxFinishAhead + protocol.MaxRun) / time.Hour) // of a forecast, which may begin up to MaxRun ago
+	maxClockSkew     = 5 * time.Minute                                     // between a sender's clock and the market's, transport delay included
 )
 
-// validateBids returns o without what cannot be: menus for jobs that were not
-// called, and options that break the job's own limits or physics.
+// validateBids returns o without impossible content: bids for jobs that were not called or that
+// come twice, and options that break the job's own limits or physics. It counts what it removes.
 func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 	o.Capacity, o.Grid = k.validProfiles(o.Capacity), k.validForecast(o.Grid)
 	seen := make(map[protocol.JobID]bool, len(o.Jobs))
@@ -54,8 +54,8 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 	return o
 }
 
-// validProfiles returns those that can be, of the first so many models. A model that is told
-// of twice counts as told the first time.
+// validProfiles returns the valid capacity profiles of the first maxSiteModels models. If a model
+// occurs twice, the first profile counts.
 func (k *Market) validProfiles(all []protocol.CapacityProfile) []protocol.CapacityProfile {
 	rooms := make([]protocol.CapacityProfile, 0, len(all))
 	for _, r := range all {
@@ -68,10 +68,10 @@ func (k *Market) validProfiles(all []protocol.CapacityProfile) []protocol.Capaci
 	return rooms
 }
 
-// validForecast returns g, as far as runs go, if it is of now, and else one that says
-// nothing: the time to any other may overflow.
+// validForecast returns g, cut to the hours that runs can reach, if it begins near the round; else
+// an empty forecast, because spans between distant times may overflow.
 func (k *Market) validForecast(g protocol.GridForecast) protocol.GridForecast {
-	if k.startsNearRound(g.From) { // each of thousands of options is held to its hours
+	if k.startsNearRound(g.From) { // cut: each of thousands of options is checked against its hours
 		g.Price, g.Carbon = g.Price[:min(len(g.Price), maxForecastHours)], g.Carbon[:min(len(g.Carbon), maxForecastHours)]
 		return g
 	}
@@ -81,23 +81,28 @@ func (k *Market) validForecast(g protocol.GridForecast) protocol.GridForecast {
 	return protocol.GridForecast{}
 }
 
-// startsNearRound reports whether what is told by slots or hours may begin at t.
+// startsNearRound reports whether a series of slots or hours may begin at t: within MaxRun of the
+// round.
 func (k *Market) startsNearRound(t protocol.Time) bool {
 	return t >= k.round.opened.Add(-protocol.MaxRun) && t <= k.round.opened.Add(protocol.MaxRun)
 }
 
+// isValidProfile reports whether a profile's amounts lie between 0 and its total, and its slots
+// within bounds.
 func (k *Market) isValidProfile(r protocol.CapacityProfile) bool {
 	return r.Total >= 0 && r.Total <= maxSiteGPUs && r.Slot >= time.Second && r.Slot <= protocol.MaxRun && k.startsNearRound(r.From) &&
 		!slices.ContainsFunc(slices.Concat(r.Free, r.ForDeferrable), func(v protocol.Milli) bool { return v < 0 || v > r.Total })
 }
 
-// hasCapacityFor reports whether a site said what room it has for o. An option on GPUs that
-// nobody counts would seem to take none.
+// hasCapacityFor reports whether the site's profiles include o's model with at least the job's
+// GPUs in total. Without a profile the auction would take the option as using no capacity.
 func hasCapacityFor(rooms []protocol.CapacityProfile, j protocol.Job, o protocol.BidOption) bool {
 	return j.GPUs == 0 || slices.ContainsFunc(rooms, func(r protocol.CapacityProfile) bool { return r.Model == o.Model && r.Total >= j.TotalGPUMilli() })
 }
 
-// isPossibleOption compares instants, not spans: a span of hostile instants overflows.
+// isPossibleOption reports whether an option is within bounds and within the job's models and
+// regions. It compares instants and never subtracts them: a difference of hostile instants may
+// overflow.
 func (k *Market) isPossibleOption(site string, j protocol.Job, o protocol.BidOption) bool {
 	return o.Start >= k.round.opened && o.Finish > o.Start &&
 		o.Finish <= k.round.opened.Add(maxFinishAhead) && o.Finish <= o.Start.Add(maxRunSpan) &&
@@ -109,11 +114,11 @@ func (k *Market) isPossibleOption(site string, j protocol.Job, o protocol.BidOpt
 		(len(j.Regions) == 0 || slices.Contains(j.Regions, site))
 }
 
-// recomputeMoney returns what an option's energy costs. Where a site is paid what was
-// measured, the money that it says is no price but arithmetic: the option's
-// energy at the prices that the same offer tells of its grid. A site whose
-// arithmetic is wrong by more than rounding would win or lose jobs by it, and is
-// taken at its own prices. What ends beyond them is taken as said.
+// recomputeMoney returns the cost of an option's energy. Where sites are paid for measured usage,
+// a bid's money is no price but arithmetic: the option's energy at the prices of the same
+// message's forecast (decision 0204). A site whose arithmetic is off by more than rounding would
+// win or lose jobs by it, so the market uses the recomputed amount. Options that reach beyond the
+// forecast keep the site's amount.
 func (k *Market) recomputeMoney(o protocol.BidOption, g protocol.GridForecast) protocol.Microdollars {
 	if k.cfg.Pay.Pay == accounts.FirstPrice {
 		return o.Money
@@ -131,12 +136,12 @@ func (k *Market) recomputeMoney(o protocol.BidOption, g protocol.GridForecast) p
 		part := min(o.Finish, g.From+(i+1)*hour) - max(o.Start, g.From+i*hour)
 		if part > 0 {
 			weight += float64(float64(part) * pue)
-			cost += float64(float64(part) * pue * float64(g.Price[i]))
+			cost += float64(float64(part) * pue * float64(g.Price[i])) // weighted by PUE: the facility draws more in hours with a higher one
 		}
 	}
 	const milliPerKWh = 3.6e9
 	cost = float64(o.Energy) / milliPerKWh * cost / max(weight, 1)
-	rounded := 0.5 + math.Abs(cost)/float64(max(o.Energy, 1)) // money to the nearest, and energy
+	rounded := 0.5 + math.Abs(cost)/float64(max(o.Energy, 1)) // half a unit of money, and the price of half a unit of energy, may be rounding
 	if math.Abs(cost-float64(o.Money)) <= max(float64(0.01*math.Abs(cost)), rounded) {
 		return o.Money
 	}

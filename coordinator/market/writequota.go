@@ -6,28 +6,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What a site says unasked, and is written down, has a bound: what it is, and what its
-// queue submits. Disks fill by it for as long as books are kept, and a restart reads
-// it. What is beyond the bound is not answered; an agent and a queue say it again, so
-// no site that has so much to say loses any of it.
+// The event log keeps a site's registrations and its queue's submissions until they are compacted,
+// and a restart reads them, so a quota bounds their bytes. The market does not answer what exceeds
+// the quota. Agents and queues retransmit, so a site that has that much to submit loses nothing.
 const (
-	quotaBytesPerSecond = 128 << 10 // bytes a second over a long time: dozens of jobs
-	quotaBurstBytes     = 128 << 20 // at once: tens of thousands of jobs
+	quotaBytesPerSecond = 128 << 10 // sustained: dozens of jobs a second
+	quotaBurstBytes     = 128 << 20 // burst: tens of thousands of jobs
 )
 
-// An writeQuota is what a site may still have written down.
+// A writeQuota is a token bucket: the bytes that a site may still have recorded.
 type writeQuota struct {
 	bytes int
 	at    protocol.Time
 }
 
-// takeWriteQuota reports whether a site may have so many bytes written down, and counts them.
+// takeWriteQuota reports whether the quota has room for so many bytes, and takes them. Time earns
+// at most an hour's worth at once, so that the product cannot overflow.
 func (k *Market) takeWriteQuota(now protocol.Time, site string, bytes int) bool {
 	a, ok := k.writeQuotas[site]
 	if !ok {
 		a = writeQuota{quotaBurstBytes, now}
 	}
-	a.at = min(a.at, now) // where the clock was set back
+	a.at = min(a.at, now) // the clock was set back
 	if gone := min(now.Sub(a.at), time.Hour); gone > 0 {
 		a.bytes, a.at = min(quotaBurstBytes, a.bytes+int(gone.Milliseconds())*quotaBytesPerSecond/1000), now
 	}
@@ -41,7 +41,7 @@ func (k *Market) takeWriteQuota(now protocol.Time, site string, bytes int) bool 
 	return fits
 }
 
-// registrationBytes returns a bound of the bytes that one takes on the books.
+// registrationBytes returns an upper bound of a registration's encoded size.
 func registrationBytes(h protocol.RegisterSite) int {
 	n := 256
 	for _, p := range h.Pools {

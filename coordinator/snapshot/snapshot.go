@@ -25,7 +25,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Snapshot accumulates events into a snapshot. Make one with [New].
+// A Snapshot accumulates events into a snapshot. Create it with [New].
 type Snapshot struct {
 	remember time.Duration // how long the id of an ended job stays known
 	next     int           // number of the last event added
@@ -46,13 +46,14 @@ type Snapshot struct {
 	trust        map[string][]numberedEvent    // settlements of dropped jobs that trust still needs, by site
 }
 
-// A numberedEvent is an event with its position, so that Messages keeps the order of Add.
+// A numberedEvent is an event with its position, so that SnapshotMessages keeps the order of
+// AddEvent.
 type numberedEvent struct {
 	number int
 	m      protocol.Message
 }
 
-// A jobEvents is the events of one job.
+// A jobEvents holds the events of one job.
 type jobEvents struct {
 	submit  protocol.Submit
 	events  []numberedEvent
@@ -74,7 +75,7 @@ func New(remember time.Duration) *Snapshot {
 	}
 }
 
-// AddEvent takes the next event of the log.
+// AddEvent adds the next event of the log. Events must come in the order of the log.
 func (s *Snapshot) AddEvent(m protocol.Message) {
 	s.next++
 	if m.From != protocol.Coordinator && m.From != protocol.SnapshotSource {
@@ -125,14 +126,15 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 	}
 }
 
+// addToJob adds an event to a job that is kept whole; other jobs need no events.
 func (s *Snapshot) addToJob(id protocol.JobID, m protocol.Message) {
 	if t := s.whole[id]; t != nil {
 		t.events = append(t.events, numberedEvent{s.next, m})
 	}
 }
 
-// beginJob starts the events of a job. An earlier job of the same id has ended
-// and its id has been forgotten, or the market would not have accepted this one.
+// beginJob starts the events of a job. An earlier job of the same id must have ended and been
+// forgotten, or the market would not have accepted this one.
 func (s *Snapshot) beginJob(m protocol.Message, b protocol.Submit) {
 	if s.open[b.Job.ID] == nil {
 		t := &jobEvents{submit: b, events: []numberedEvent{{s.next, m}}}
@@ -165,6 +167,8 @@ func (s *Snapshot) endJob(at protocol.Time, id protocol.JobID) {
 	}
 }
 
+// compactJob drops a job's events. What remains: its id, end and digest, its orphaned runs, and
+// its settlements as far as accounts and trust need them.
 func (s *Snapshot) compactJob(t *jobEvents) {
 	id := t.submit.Job.ID
 	s.olderEnded = append(s.olderEnded, protocol.EndedJob{Job: id, At: t.endedAt, Digest: t.submit.Digest()})
@@ -185,51 +189,52 @@ func (s *Snapshot) compactJob(t *jobEvents) {
 // orphanedRunsOf returns the orphaned runs of a job: awards at sites that were
 // decommissioned, for which the site has not reported since that it stopped.
 func (s *Snapshot) orphanedRunsOf(t *jobEvents) (all []protocol.OrphanedRun) {
-	var held protocol.OrphanedRun // the award in force; Site "" is none
+	var current protocol.OrphanedRun // the award in force; Site "": none
 	gone := s.decommissions
 	for _, f := range t.events {
 		for len(gone) > 0 && gone[0].number < f.number {
-			if site := gone[0].m.Body.(protocol.DecommissionSite).Site; site == held.Site {
-				all, held = append(all, held), protocol.OrphanedRun{}
+			if site := gone[0].m.Body.(protocol.DecommissionSite).Site; site == current.Site {
+				all, current = append(all, current), protocol.OrphanedRun{}
 			}
 			gone = gone[1:]
 		}
 		switch b := f.m.Body.(type) {
 		case protocol.Award:
-			held = protocol.OrphanedRun{Site: f.m.To.SiteName(), Job: b.Job, Epoch: b.Epoch}
+			current = protocol.OrphanedRun{Site: f.m.To.SiteName(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Defer:
-			held = protocol.OrphanedRun{}
+			current = protocol.OrphanedRun{}
 		case protocol.Accept: // also a late one, of a job that was deferred since
-			held = protocol.OrphanedRun{Site: f.m.From.SiteName(), Job: b.Job, Epoch: b.Epoch}
+			current = protocol.OrphanedRun{Site: f.m.From.SiteName(), Job: b.Job, Epoch: b.Epoch}
 		case protocol.Decline:
 			all = withoutRun(all, f.m.From, b.Job, b.Epoch)
-			if held.Epoch == b.Epoch && f.m.From == protocol.AgentParty(held.Site) {
-				held = protocol.OrphanedRun{}
+			if current.Epoch == b.Epoch && f.m.From == protocol.AgentParty(current.Site) {
+				current = protocol.OrphanedRun{}
 			}
 		case protocol.UsageReport:
 			all = withoutRun(all, f.m.From, b.Job, b.Epoch)
 		case protocol.Settlement, protocol.Reject:
-			held = protocol.OrphanedRun{}
+			current = protocol.OrphanedRun{}
 		}
 	}
 	return all
 }
 
-// clearOrphanedRun removes an orphaned run of a dropped job, since its site reported its end.
+// clearOrphanedRun removes an orphaned run of a dropped job after its site reported its end.
 func (s *Snapshot) clearOrphanedRun(from protocol.Party, id protocol.JobID, epoch uint64) {
 	s.orphanedRuns = withoutRun(s.orphanedRuns, from, id, epoch)
 }
 
+// withoutRun returns all without the run of that epoch at the site of from.
 func withoutRun(all []protocol.OrphanedRun, from protocol.Party, id protocol.JobID, epoch uint64) []protocol.OrphanedRun {
 	return slices.DeleteFunc(all, func(x protocol.OrphanedRun) bool {
 		return x.Job == id && x.Epoch == epoch && protocol.AgentParty(x.Site) == from
 	})
 }
 
-// keepForTrust keeps a settlement of a dropped job for its site's trust factor. When
-// enough later ones exist it keeps only the payments of the oldest. It drops
-// whole rings of accounts.TrustWindow: trust fills a ring from its beginning, so
-// settlements must keep their places in it.
+// keepForTrust keeps a settlement of a dropped job for its site's trust factor. Once enough later
+// ones exist, only the payments of the oldest are kept. It drops whole rings of
+// accounts.TrustWindow: trust fills its ring buffer from the beginning, so settlements must keep
+// their places in it.
 func (s *Snapshot) keepForTrust(f numberedEvent, b protocol.Settlement) {
 	all := append(s.trust[b.Site], f)
 	if len(all) >= 2*accounts.TrustWindow {
@@ -243,11 +248,13 @@ func (s *Snapshot) keepForTrust(f numberedEvent, b protocol.Settlement) {
 	s.trust[b.Site] = all
 }
 
+// addToAccount adds an amount and a number of settled jobs to an account.
 func (s *Snapshot) addToAccount(a accounts.Account, amount protocol.Microdollars, jobs int) {
 	x := s.accounts[a]
 	s.accounts[a] = protocol.Balance{Account: string(a), Amount: x.Amount + amount, Jobs: x.Jobs + jobs}
 }
 
+// mergeSnapshot adds the contents of an earlier snapshot.
 func (s *Snapshot) mergeSnapshot(b protocol.Snapshot) {
 	s.rounds = max(s.rounds, b.Rounds)
 	for _, a := range b.Accounts {
@@ -260,28 +267,29 @@ func (s *Snapshot) mergeSnapshot(b protocol.Snapshot) {
 	s.orphanedRuns = append(s.orphanedRuns, b.Strays...)
 }
 
-// returnedAfter reports whether event f of a site came after the site's decommission. Such
-// an event is restored a second time, in its place after the decommission.
+// returnedAfter reports whether event f of a site came after the site's decommission. Such an
+// event is restored twice: before the snapshot, and in its place after the decommission, which
+// removed the site.
 func (s *Snapshot) returnedAfter(site string, f numberedEvent) bool {
 	return slices.ContainsFunc(s.decommissions, func(g numberedEvent) bool {
 		return g.m.Body.(protocol.DecommissionSite).Site == site && g.number < f.number
 	})
 }
 
-// maxRowsPerMessage bounds the rows of one Brought, at some 40 bytes each, so that it fits
-// into a message.
+// maxRowsPerMessage bounds the rows of one protocol.Snapshot, at about 40 bytes each, so that it
+// fits into a message.
 const maxRowsPerMessage = 2000
 
-// SnapshotMessages returns the snapshot as messages, in the order in which they must be
-// restored. Last is the sequence number of the last event in the log that went
-// in; the numbers of the Brought messages are derived from it.
+// SnapshotMessages returns the snapshot as messages, in the order in which they must be restored.
+// Last is the sequence number of the last event of the log that went in; the numbers of the
+// protocol.Snapshot messages derive from it.
 func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
-	facts := slices.Clone(s.decommissions)
+	events := slices.Clone(s.decommissions)
 	for _, by := range []map[string]numberedEvent{s.registrations, s.drains} {
 		for _, name := range slices.Sorted(maps.Keys(by)) {
 			all = append(all, by[name].m)
 			if s.returnedAfter(name, by[name]) {
-				facts = append(facts, by[name])
+				events = append(events, by[name])
 			}
 		}
 	}
@@ -293,22 +301,22 @@ func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
 		})
 	}
 	for _, site := range slices.Sorted(maps.Keys(s.trust)) {
-		facts = append(facts, s.trust[site]...)
+		events = append(events, s.trust[site]...)
 	}
 	for _, t := range s.ended {
-		facts = append(facts, t.events...)
+		events = append(events, t.events...)
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.open)) {
-		facts = append(facts, s.open[id].events...)
+		events = append(events, s.open[id].events...)
 	}
-	slices.SortFunc(facts, func(x, y numberedEvent) int { return cmp.Compare(x.number, y.number) })
-	for _, f := range facts {
+	slices.SortFunc(events, func(x, y numberedEvent) int { return cmp.Compare(x.number, y.number) })
+	for _, f := range events {
 		all = append(all, f.m)
 	}
 	return all
 }
 
-// snapshotBodies returns the snapshot's Brought messages, split by size.
+// snapshotBodies returns the bodies of the protocol.Snapshot messages, split by size.
 func (s *Snapshot) snapshotBodies() (all []protocol.Snapshot) {
 	first := protocol.Snapshot{Rounds: s.rounds, Strays: slices.Clone(s.orphanedRuns)}
 	for _, who := range slices.Sorted(maps.Keys(s.highestSeq)) {

@@ -11,35 +11,35 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A site whose clock is apart is told of in the counts. What it offers is read by
-// the market's clock, and it cannot bill the future.
-func TestAClockThatIsApart(t *testing.T) {
+// Messages of a site with a wrong clock are counted. Its options are moved to the market's clock,
+// and it cannot bill the future.
+func TestClockSkewIsCountedAndHarmless(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "oslo")
-			s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+			s := newTestMarket(t, "oslo")
+			s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 			s.wait()
 			o := s.option(0, time.Hour)
 			o.Start, o.Finish = o.Start.Add(ahead), o.Finish.Add(ahead)
-			m := s.say("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{menu("train", o)}, Capacity: []protocol.CapacityProfile{room(s.now)}})
+			m := s.message("agent/oslo", protocol.Bids{Round: 1, Jobs: []protocol.JobBids{bidsOf("train", o)}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}})
 			m.At = m.At.Add(ahead)
-			s.hear(s.market.Step(s.now, m))
+			s.record(s.market.Step(s.now, m))
 			if n := s.market.RefusalCounts()["clock-apart"]; n != 1 {
 				t.Errorf("counted %d times", n)
 			}
-			a := the[protocol.Award](s)
+			a := lastSent[protocol.Award](s)
 			if a.Option.Start != s.now {
 				t.Errorf("by the market's clock the job starts at %v, not %v", a.Option.Start, s.now)
 			}
-			s.tell("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
+			s.send("agent/oslo", protocol.Accept{Job: "train", Epoch: a.Epoch})
 			d := s.done(a)
-			s.tell("agent/oslo", d)
-			if count[protocol.Settlement](s.said) != 0 {
+			s.send("agent/oslo", d)
+			if count[protocol.Settlement](s.sent) != 0 {
 				t.Error("a run that has yet to end was settled")
 			}
 			s.now = d.Ended
-			s.tell("agent/oslo", d)
-			if count[protocol.Settlement](s.said) != 1 {
+			s.send("agent/oslo", d)
+			if count[protocol.Settlement](s.sent) != 1 {
 				t.Error("the site's word does not count when its time has come")
 			}
 		})

@@ -9,13 +9,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// noon is when the markets of these tests begin.
+// noon is when these tests begin.
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
-// soonest is a rule simple enough to foresee: each lot goes to the option that
-// starts first, and waits a minute and
-// a little if there is none. Money decides ties, then
-// the site's name.
+// soonest is a simple predictable rule: each lot gets the option that starts first; ties go by
+// money, then site name. A lot without options waits a little over a minute.
 type soonest struct{ rounds []auction.Round }
 
 func (s *soonest) ShadowPrices() []protocol.ShadowPrice { return nil }
@@ -36,100 +34,100 @@ func (s *soonest) Clear(r auction.Round) (out auction.Outcome) {
 	return out
 }
 
-// A stage is a market and all who speak to it.
-type stage struct {
+// A testMarket is a market and the senders of all parties around it.
+type testMarket struct {
 	*testing.T
-	market *Market
-	rule   *soonest
-	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Sender
-	said   []protocol.Message // by the market
+	market  *Market
+	rule    *soonest
+	now     protocol.Time
+	senders map[protocol.Party]*protocol.Sender
+	sent    []protocol.Message // by the market
 }
 
-// newStage returns a market that some sites have greeted.
-func newStage(t *testing.T, sites ...string) *stage {
-	s := &stage{T: t, rule: &soonest{}, now: noon, mouths: make(map[protocol.Party]*protocol.Sender)}
+// newTestMarket returns a market with some registered sites.
+func newTestMarket(t *testing.T, sites ...string) *testMarket {
+	s := &testMarket{T: t, rule: &soonest{}, now: noon, senders: make(map[protocol.Party]*protocol.Sender)}
 	s.market = New(Config{}, s.rule)
 	for _, name := range sites {
-		s.tell(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
+		s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 	}
 	return s
 }
 
-// say makes the next message of a party.
-func (s *stage) say(who protocol.Party, b protocol.Body) protocol.Message {
-	if s.mouths[who] == nil {
-		s.mouths[who] = &protocol.Sender{Party: who}
+// message returns the next message of a party.
+func (s *testMarket) message(who protocol.Party, b protocol.Body) protocol.Message {
+	if s.senders[who] == nil {
+		s.senders[who] = &protocol.Sender{Party: who}
 	}
-	return s.mouths[who].NewMessage(s.now, protocol.Coordinator, b)
+	return s.senders[who].NewMessage(s.now, protocol.Coordinator, b)
 }
 
-// tell has a party say something, and returns what the market says to it.
-func (s *stage) tell(who protocol.Party, b protocol.Body) []protocol.Message {
-	return s.hear(s.market.Step(s.now, s.say(who, b)))
+// send sends a message of a party to the market, and returns what the market sends in answer.
+func (s *testMarket) send(who protocol.Party, b protocol.Body) []protocol.Message {
+	return s.record(s.market.Step(s.now, s.message(who, b)))
 }
 
-func (s *stage) hear(ms []protocol.Message) []protocol.Message {
-	s.said = append(s.said, ms...)
+func (s *testMarket) record(ms []protocol.Message) []protocol.Message {
+	s.sent = append(s.sent, ms...)
 	return ms
 }
 
 // wait moves the clock to when the market is due.
-func (s *stage) wait() []protocol.Message {
+func (s *testMarket) wait() []protocol.Message {
 	s.Helper()
 	due := s.market.Due()
 	if due == 0 {
 		s.Fatal("the market is due at no time")
 	}
 	s.now = max(s.now, due)
-	said := s.hear(s.market.Tick(s.now))
+	sent := s.record(s.market.Tick(s.now))
 	if due := s.market.Due(); due != 0 && due <= s.now {
 		s.Fatalf("after a tick at %v the market is due at %v", s.now, due)
 	}
-	return said
+	return sent
 }
 
-// job is the job that most tests sell.
-func (s *stage) job() protocol.Job {
+// job is the job of most tests.
+func (s *testMarket) job() protocol.Job {
 	return protocol.Job{
 		ID: "train", Tenant: "lab", GPUs: 1, Share: 1000, CPU: 4000, Models: []string{"V100"}, Regions: []string{"bern", "oslo"},
 		Arrival: noon, Run: time.Hour, Deadline: noon.Add(8 * time.Hour),
 	}
 }
 
-func (s *stage) option(start, run time.Duration) protocol.BidOption {
+func (s *testMarket) option(start, run time.Duration) protocol.BidOption {
 	return protocol.BidOption{
 		Start: s.now.Add(start), Finish: s.now.Add(start + run), Model: "V100",
 		Energy: 720_000_000, Carbon: 40_000, Money: 10_000,
 	}
 }
 
-func room(at protocol.Time) protocol.CapacityProfile {
+func freeCapacity(at protocol.Time) protocol.CapacityProfile {
 	return protocol.CapacityProfile{Model: "V100", From: at.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{4000}, Total: 4000}
 }
 
-// offer has a site answer the open round.
-func (s *stage) offer(site string, menus ...protocol.JobBids) []protocol.Message {
-	return s.tell(protocol.AgentParty(site), protocol.Bids{Round: s.market.rounds, Jobs: menus, Capacity: []protocol.CapacityProfile{room(s.now)}})
+// offer sends a site's bids for the open round.
+func (s *testMarket) offer(site string, menus ...protocol.JobBids) []protocol.Message {
+	return s.send(protocol.AgentParty(site), protocol.Bids{Round: s.market.rounds, Jobs: menus, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}})
 }
 
-func menu(id protocol.JobID, options ...protocol.BidOption) protocol.JobBids {
+func bidsOf(id protocol.JobID, options ...protocol.BidOption) protocol.JobBids {
 	return protocol.JobBids{Job: id, Options: options}
 }
 
-func no(id protocol.JobID, c protocol.Code) protocol.JobBids {
+func noBids(id protocol.JobID, c protocol.Code) protocol.JobBids {
 	return protocol.JobBids{Job: id, Why: protocol.Reason{Code: c}}
 }
 
-// the returns the last thing of a kind that the market said.
-func the[B protocol.Body](s *stage) (last B) {
+// lastSent returns the last message body of a type that the market sent.
+func lastSent[B protocol.Body](s *testMarket) (last B) {
 	s.Helper()
-	for _, m := range slices.Backward(s.said) {
+	for _, m := range slices.Backward(s.sent) {
 		if b, ok := m.Body.(B); ok {
 			return b
 		}
 	}
-	s.Fatalf("the market has said no %T", last)
+	s.Fatalf("the market has sent no %T", last)
 	return last
 }
 
@@ -143,7 +141,7 @@ func count[B protocol.Body](ms []protocol.Message) (n int) {
 }
 
 // done is an honest report of the end of the job, an hour after now.
-func (s *stage) done(a protocol.Award) protocol.UsageReport {
+func (s *testMarket) done(a protocol.Award) protocol.UsageReport {
 	return protocol.UsageReport{
 		Job: a.Job, Epoch: a.Epoch, Started: s.now, Ended: s.now.Add(time.Hour), Node: "n1", Devices: []int{0},
 		IT: 600_000_000, Energy: 720_000_000, Carbon: 50_000, Money: 12_000,

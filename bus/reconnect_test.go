@@ -16,26 +16,26 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A flaky hub is one whose ports the test ends, and whose joins may fail.
-type flaky struct {
+// A flakyBus is a bus whose connections the test ends, and whose Connect may fail.
+type flakyBus struct {
 	membus.Bus
 	mu    sync.Mutex
 	fails int
 	last  context.CancelFunc
 }
 
-func (f *flaky) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+func (f *flakyBus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fails > 0 {
 		f.fails--
-		return nil, errors.New("nobody is there")
+		return nil, errors.New("no server")
 	}
 	ctx, f.last = context.WithCancel(ctx)
 	return f.Bus.Connect(ctx, who)
 }
 
-func (f *flaky) drop() {
+func (f *flakyBus) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last != nil {
@@ -44,18 +44,18 @@ func (f *flaky) drop() {
 }
 
 func TestALastingPortJoinsAgain(t *testing.T) {
-	hub := &flaky{fails: 2}
+	hub := &flakyBus{fails: 2}
 	port := bus.NewReconnectingConn(t.Context(), hub, oslo, nil)
 	other, err := hub.Bus.Connect(t.Context(), "agent/lyon")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mouth := protocol.Sender{Party: "agent/lyon"}
+	sender := protocol.Sender{Party: "agent/lyon"}
 	// What is said while nobody is joined is lost, so it is said until it is heard.
 	hears := func() {
 		t.Helper()
 		for range 6000 { // two minutes, of a machine that is busy
-			if err := other.Send(t.Context(), mouth.NewMessage(1, oslo, protocol.Started{})); err != nil {
+			if err := other.Send(t.Context(), sender.NewMessage(1, oslo, protocol.Started{})); err != nil {
 				t.Fatal(err)
 			}
 			select {
@@ -64,7 +64,7 @@ func TestALastingPortJoinsAgain(t *testing.T) {
 			case <-time.After(20 * time.Millisecond):
 			}
 		}
-		t.Fatal("not heard again")
+		t.Fatal("not received after the reconnect")
 	}
 	hears()
 	hub.drop()
@@ -80,13 +80,13 @@ func TestALastingPortJoinsAgain(t *testing.T) {
 	_ = other.Close()
 }
 
-// A hub that ends each port at once, as one does that a party floods.
-type brief struct {
+// A briefBus ends each connection at once, as a bus does whose party is flooded.
+type briefBus struct {
 	membus.Bus
 	joins int
 }
 
-func (b *brief) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+func (b *briefBus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
 	b.joins++
 	port, err := b.Bus.Connect(ctx, who)
 	if err == nil {
@@ -97,7 +97,7 @@ func (b *brief) Connect(ctx context.Context, who protocol.Party) (bus.Conn, erro
 
 func TestALastingPortTakesItsTimeThoughItJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hub := new(brief)
+		hub := new(briefBus)
 		port := bus.NewReconnectingConn(t.Context(), hub, oslo, nil)
 		time.Sleep(time.Minute)
 		if err := port.Close(); err != nil {
@@ -109,18 +109,18 @@ func TestALastingPortTakesItsTimeThoughItJoins(t *testing.T) {
 	})
 }
 
-// A hub that is away for a night fills no log.
-func TestWhyAPortIsNotJoinedIsSaidOnceAMinute(t *testing.T) {
+// A bus that is down for a night must not fill the log.
+func TestReconnectFailureIsLoggedOncePerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		hub := &flaky{fails: 1 << 30}
+		hub := &flakyBus{fails: 1 << 30}
 		port := bus.NewReconnectingConn(t.Context(), hub, oslo, slog.New(slog.NewTextHandler(&log, nil)))
 		time.Sleep(10 * time.Minute)
 		if err := port.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := strings.Count(log.String(), "nobody is there"); n < 9 || n > 11 {
-			t.Errorf("it is said %d times in ten minutes", n)
+		if n := strings.Count(log.String(), "no server"); n < 9 || n > 11 {
+			t.Errorf("it is sent %d times in ten minutes", n)
 		}
 	})
 }
@@ -134,30 +134,30 @@ func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
 		}
 		return p
 	}
-	hands, market := join(near, "hands/oslo"), join(far, protocol.Coordinator)
+	executor, market := join(near, "hands/oslo"), join(far, protocol.Coordinator)
 	port := bus.NewSplitConn(join(near, oslo), join(far, oslo))
-	mouth := protocol.Sender{Party: oslo}
-	if err := port.Send(t.Context(), mouth.NewMessage(1, protocol.Coordinator, protocol.Accept{}), mouth.NewMessage(1, "hands/oslo", protocol.Launch{}), mouth.NewMessage(1, protocol.Coordinator, protocol.UsageReport{})); err != nil {
+	sender := protocol.Sender{Party: oslo}
+	if err := port.Send(t.Context(), sender.NewMessage(1, protocol.Coordinator, protocol.Accept{}), sender.NewMessage(1, "hands/oslo", protocol.Launch{}), sender.NewMessage(1, protocol.Coordinator, protocol.UsageReport{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []struct {
 		port bus.Conn
 		kind string
-	}{{market, "accept"}, {market, "done"}, {hands, "launch"}} {
+	}{{market, "accept"}, {market, "done"}, {executor, "launch"}} {
 		if m := <-want.port.Messages(); m.KindName() != want.kind {
-			t.Errorf("heard %s, want %s", m.KindName(), want.kind)
+			t.Errorf("received %s, want %s", m.KindName(), want.kind)
 		}
 	}
-	for who, p := range map[protocol.Party]bus.Conn{"hands/oslo": hands, protocol.Coordinator: market} {
+	for who, p := range map[protocol.Party]bus.Conn{"hands/oslo": executor, protocol.Coordinator: market} {
 		m := protocol.Sender{Party: who}
 		if err := p.Send(t.Context(), m.NewMessage(1, oslo, protocol.Started{})); err != nil {
 			t.Fatal(err)
 		}
 		if got := <-port.Messages(); got.From != who {
-			t.Errorf("heard %s, want %s", got.From, who)
+			t.Errorf("received %s, want %s", got.From, who)
 		}
 	}
-	_ = hands.Close()
+	_ = executor.Close()
 	_ = market.Close()
 	if err := port.Close(); err != nil {
 		t.Error(err)
@@ -166,40 +166,39 @@ func TestAPortApartSpeaksToItsSiteAndToTheRest(t *testing.T) {
 	}
 }
 
-// A keeper notes facts, and says what it was told.
-type keeper struct {
-	mouth protocol.Sender
-	facts []protocol.Message
+// A persistingEcho records each message as an event and echoes it.
+type persistingEcho struct {
+	sender protocol.Sender
+	events []protocol.Message
 }
 
-func (k *keeper) Step(now protocol.Time, m protocol.Message) []protocol.Message {
-	k.facts = []protocol.Message{m}
-	return []protocol.Message{k.mouth.NewMessage(now, "", m.Body)}
+func (k *persistingEcho) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	k.events = []protocol.Message{m}
+	return []protocol.Message{k.sender.NewMessage(now, "", m.Body)}
 }
-func (k *keeper) Tick(protocol.Time) []protocol.Message { k.facts = nil; return nil }
-func (k *keeper) Due() protocol.Time                    { return 0 }
-func (k *keeper) Events() []protocol.Message            { return k.facts }
+func (k *persistingEcho) Tick(protocol.Time) []protocol.Message { k.events = nil; return nil }
+func (k *persistingEcho) Due() protocol.Time                    { return 0 }
+func (k *persistingEcho) Events() []protocol.Message            { return k.events }
 
-// Facts are kept before what follows from them is said; if they cannot be kept,
-// nothing is said.
-func TestALoopKeepsFactsBeforeItSpeaks(t *testing.T) {
+// Events are persisted before messages are sent; if that fails, nothing is sent.
+func TestLoopPersistsEventsBeforeItSends(t *testing.T) {
 	full := errors.New("the disk is full")
 	for _, fails := range []error{nil, full} {
-		port := &stub{heard: make(chan protocol.Message, 2)}
+		port := &stub{received: make(chan protocol.Message, 2)}
 		kept := 0
 		loop := bus.Loop{Persist: func(_ context.Context, ms []protocol.Message) error {
-			if len(port.said) != 0 {
+			if len(port.sent) != 0 {
 				t.Error("it had spoken before it wrote")
 			}
 			kept += len(ms)
 			return fails
 		}}
-		port.heard <- protocol.Message{Body: protocol.Started{Job: "a"}}
-		port.heard <- protocol.Message{Body: protocol.Started{Job: "b"}}
-		close(port.heard)
-		err := loop.Run(t.Context(), port, &keeper{mouth: protocol.Sender{Party: oslo}})
-		if kept != 2 || fails != nil && (!errors.Is(err, full) || len(port.said) != 0) || fails == nil && len(port.said) != 2 {
-			t.Errorf("keeping with %v: kept %d, said %d, ended with %v", fails, kept, len(port.said), err)
+		port.received <- protocol.Message{Body: protocol.Started{Job: "a"}}
+		port.received <- protocol.Message{Body: protocol.Started{Job: "b"}}
+		close(port.received)
+		err := loop.Run(t.Context(), port, &persistingEcho{sender: protocol.Sender{Party: oslo}})
+		if kept != 2 || fails != nil && (!errors.Is(err, full) || len(port.sent) != 0) || fails == nil && len(port.sent) != 2 {
+			t.Errorf("keeping with %v: kept %d, sent %d, ended with %v", fails, kept, len(port.sent), err)
 		}
 	}
 }
@@ -212,7 +211,7 @@ func TestAnErrandIsDoneWhenItsFactsAreKept(t *testing.T) {
 	loop := bus.Loop{LocalRequests: errands, Persist: func(_ context.Context, ms []protocol.Message) error { kept += len(ms); return nil }}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- loop.Run(ctx, &stub{heard: make(chan protocol.Message)}, &keeper{mouth: protocol.Sender{Party: oslo}})
+		ended <- loop.Run(ctx, &stub{received: make(chan protocol.Message)}, &persistingEcho{sender: protocol.Sender{Party: oslo}})
 	}()
 	errands <- bus.LocalRequest{
 		Deliver: func(now protocol.Time) protocol.Message {
@@ -226,38 +225,38 @@ func TestAnErrandIsDoneWhenItsFactsAreKept(t *testing.T) {
 		},
 	}
 	if n := <-done; n != 1 {
-		t.Errorf("done with %d facts kept", n)
+		t.Errorf("done with %d events kept", n)
 	}
 	cancel()
 	<-ended
 }
 
-// Each step is told with its time, in the order in which the machine takes them.
-func TestALoopTellsTheStepsItTakes(t *testing.T) {
-	m := &log{mouth: protocol.Sender{Party: oslo}, due: []protocol.Time{1}}
-	port := &stub{heard: make(chan protocol.Message), spoke: make(chan struct{}, 3)}
+// Each input is reported with its time, in the order in which the machine takes them.
+func TestLoopReportsInputs(t *testing.T) {
+	m := &log{sender: protocol.Sender{Party: oslo}, due: []protocol.Time{1}}
+	port := &stub{received: make(chan protocol.Message), sendCalls: make(chan struct{}, 3)}
 	go func() {
-		<-port.spoke
-		port.heard <- protocol.Message{Seq: 7, Body: protocol.Started{Job: "a"}}
-		close(port.heard)
+		<-port.sendCalls
+		port.received <- protocol.Message{Seq: 7, Body: protocol.Started{Job: "a"}}
+		close(port.received)
 	}()
-	var took []string
-	loop := bus.Loop{Clock: bus.Clock{Start: 5, Began: time.Now()}, OnInput: func(now protocol.Time, heard *protocol.Message) {
+	var inputs []string
+	loop := bus.Loop{Clock: bus.Clock{Start: 5, Began: time.Now()}, OnInput: func(now protocol.Time, received *protocol.Message) {
 		if now < 5 {
 			t.Errorf("a step at %d", now)
 		}
-		if len(took) != len(m.life) {
-			t.Error("it is told after it was taken")
+		if len(inputs) != len(m.history) {
+			t.Error("it is reported after the step")
 		}
-		if heard == nil {
-			took = append(took, "tick")
+		if received == nil {
+			inputs = append(inputs, "tick")
 		} else {
-			took = append(took, string(heard.Body.(protocol.Started).Job))
+			inputs = append(inputs, string(received.Body.(protocol.Started).Job))
 		}
 	}}
 	_ = loop.Run(t.Context(), port, m)
-	if !slices.Equal(took, m.life) || len(took) != 2 {
-		t.Errorf("told %v; it lived %v", took, m.life)
+	if !slices.Equal(inputs, m.history) || len(inputs) != 2 {
+		t.Errorf("reported %v; the machine took %v", inputs, m.history)
 	}
 }
 

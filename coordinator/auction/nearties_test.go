@@ -31,9 +31,9 @@ func drawLoose(t *rapid.T) Round {
 	return r
 }
 
-// Whatever is chosen for each lot of a round, all awards together fit the room
-// that was offered, and cost at most the leeway more.
-func TestWhateverIsChosenFitsAndCostsLittleMore(t *testing.T) {
+// Whatever the judge chooses for each lot of a round, all awards together fit the capacity, and
+// cost at most the tolerance more.
+func TestAnyChoiceOfNearTiesFitsAndStaysWithinBudget(t *testing.T) {
 	chosen := 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawLoose(t)
@@ -97,7 +97,7 @@ func TestWhateverIsChosenFitsAndCostsLittleMore(t *testing.T) {
 	}
 }
 
-func TestALeewayChangesNoDecision(t *testing.T) {
+func TestTieToleranceChangesNoDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawLoose(t)
 		plain := New(Config{Steps: 20}).Clear(r)
@@ -112,9 +112,9 @@ func TestALeewayChangesNoDecision(t *testing.T) {
 	})
 }
 
-// A lot without time is awarded what its site says that it has, beyond what the
-// sums hold. What costs far more is no choice beside it.
-func TestWhoIsAwardedBeyondTheSumsHasNoChoice(t *testing.T) {
+// An urgent lot may be awarded capacity that no profile shows. Options that cost far more are no
+// near ties of it.
+func TestAwardWithoutProfileCapacityHasNoNearTies(t *testing.T) {
 	var sites []Site
 	l := lot("job", 1)
 	l.Job.Deferrable = false

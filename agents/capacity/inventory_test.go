@@ -53,7 +53,7 @@ func TestWhatOthersHoldIsNotGiven(t *testing.T) {
 
 // When others give back what they hold nobody knows, and a device that is broken stays
 // so: no time is named for a job that needs it.
-func TestRoomThatOthersHoldIsPromisedAtNoTime(t *testing.T) {
+func TestCapacityOfOtherSchedulersHasNoFreeTime(t *testing.T) {
 	n := machine("n1")
 	n.Others = []protocol.Milli{1000}
 	f := surveyed(t, n)
@@ -143,7 +143,7 @@ func TestAJobThatWasFoundRunningIsAdopted(t *testing.T) {
 
 // Whatever comes, goes and changes, nothing is given twice, and an emptied fleet
 // is as one that was surveyed at the end alone.
-func TestSurveysLeaveNoTrace(t *testing.T) {
+func TestUpdateNodesLeavesNoTrace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := surveyed(t)
 		var last []protocol.Node

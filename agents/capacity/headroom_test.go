@@ -82,7 +82,7 @@ func TestSmallJobsThatCannotWaitLeaveStandbyToLargeOnes(t *testing.T) {
 
 // A job of several GPUs that may run here alone has what is on standby, though it
 // could wait; one that may go elsewhere has not.
-func TestWhoHasNowhereElseToTurnHasWhatIsOnStandby(t *testing.T) {
+func TestJobTiedToOneSiteMayUseHeadroom(t *testing.T) {
 	for _, c := range []struct {
 		regions []string
 		want    bool

@@ -113,7 +113,7 @@ func (c *coordinator) ask(t *testing.T, job string) int {
 
 // A standby takes over from a coordinator that ends, and knows its jobs: the same
 // submission is no new job, another of its id is refused.
-func TestAStandbyTakesOverWithTheBooks(t *testing.T) {
+func TestStandbyTakesOverWithTheEventLog(t *testing.T) {
 	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ type lines chan string
 func (l lines) Write(b []byte) (int, error) { l <- string(b); return len(b), nil }
 
 // A coordinator that begins from a summary and what came after knows all jobs.
-func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
+func TestStandbyTakesOverWithASnapshot(t *testing.T) {
 	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestAStandbyTakesOverWithASummaryOfTheBooks(t *testing.T) {
 }
 
 // An unknown site cannot be decommissioned, and the operator who does it must give a name.
-func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
+func TestAPIDecommissionsASite(t *testing.T) {
 	srv, err := natsbus.StartServer(natsbus.Config{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -203,8 +203,8 @@ func TestTheDeskTakesWordThatASiteIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer port.Close()
-	mouth := protocol.Sender{Party: "agent/oslo"}
-	if err := port.Send(t.Context(), mouth.NewMessage(protocol.FromStdTime(time.Now()), protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})); err != nil {
+	sender := protocol.Sender{Party: "agent/oslo"}
+	if err := port.Send(t.Context(), sender.NewMessage(protocol.FromStdTime(time.Now()), protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})); err != nil {
 		t.Fatal(err)
 	}
 	<-port.Messages() // its events are stored

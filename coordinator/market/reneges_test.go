@@ -11,33 +11,33 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A spurner does with a job that it won anything but run it.
-type spurner func(*stage, protocol.Party, protocol.Award)
+// A spurner does anything with a won job except run it.
+type spurner func(*testMarket, protocol.Party, protocol.Award)
 
 var spurners = map[string]spurner{
-	"declines": func(s *stage, who protocol.Party, a protocol.Award) {
-		s.tell(who, protocol.Decline{Job: a.Job, Epoch: a.Epoch})
+	"declines": func(s *testMarket, who protocol.Party, a protocol.Award) {
+		s.send(who, protocol.Decline{Job: a.Job, Epoch: a.Epoch})
 	},
-	"lets the lease end": func(*stage, protocol.Party, protocol.Award) {},
-	"gives it back": func(s *stage, who protocol.Party, a protocol.Award) {
-		s.tell(who, protocol.Accept{Job: a.Job, Epoch: a.Epoch})
-		s.tell(who, protocol.Decline{Job: a.Job, Epoch: a.Epoch})
+	"lets the lease end": func(*testMarket, protocol.Party, protocol.Award) {},
+	"gives it back": func(s *testMarket, who protocol.Party, a protocol.Award) {
+		s.send(who, protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+		s.send(who, protocol.Decline{Job: a.Job, Epoch: a.Epoch})
 	},
 }
 
-// clear has sites offer for the job in its next round, the first at the least money,
-// and returns who is awarded it.
-func (s *stage) clear(sites ...string) (to protocol.Party, a protocol.Award) {
+// clear has sites bid for the job in its next round, the first at the lowest price, and returns
+// the award.
+func (s *testMarket) clear(sites ...string) (to protocol.Party, a protocol.Award) {
 	s.Helper()
 	for count[protocol.CallForBids](s.wait()) == 0 {
 	}
-	var said []protocol.Message
+	var sent []protocol.Message
 	for i, name := range sites {
 		o := s.option(0, time.Hour)
 		o.Money *= protocol.Microdollars(i + 1)
-		said = s.offer(name, menu("train", o))
+		sent = s.offer(name, bidsOf("train", o))
 	}
-	for _, m := range said {
+	for _, m := range sent {
 		if b, ok := m.Body.(protocol.Award); ok {
 			to, a = m.To, b
 		}
@@ -45,12 +45,12 @@ func (s *stage) clear(sites ...string) (to protocol.Party, a protocol.Award) {
 	return to, a
 }
 
-// A site bids below all others and keeps nothing. Others have the job soon.
-func TestASiteThatKeepsNothingDoesNotStarveAJob(t *testing.T) {
+// A site bids below all others and keeps no award. Another site has the job soon.
+func TestRenegingSiteDoesNotStarveAJob(t *testing.T) {
 	for name, spurn := range spurners {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "bern", "oslo")
-			s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+			s := newTestMarket(t, "bern", "oslo")
+			s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 			for n := 1; ; n++ {
 				to, a := s.clear("oslo", "bern")
 				if to == "agent/bern" {
@@ -72,11 +72,11 @@ func TestASiteThatKeepsNothingDoesNotStarveAJob(t *testing.T) {
 }
 
 // Nor do several such sites together.
-func TestSitesThatKeepNothingDoNotStarveAJobTogether(t *testing.T) {
-	s := newStage(t, "bern", "kiel", "oslo", "rome")
+func TestRenegingSitesDoNotStarveAJobTogether(t *testing.T) {
+	s := newTestMarket(t, "bern", "kiel", "oslo", "rome")
 	j := s.job()
 	j.Regions = nil
-	s.tell(protocol.Submitter, protocol.Submit{Job: j})
+	s.send(protocol.Submitter, protocol.Submit{Job: j})
 	for n := 1; ; n++ {
 		to, a := s.clear("bern", "kiel", "oslo", "rome")
 		if to == "agent/rome" {
@@ -89,15 +89,15 @@ func TestSitesThatKeepNothingDoNotStarveAJobTogether(t *testing.T) {
 	}
 }
 
-// Who alone offers is heard, whatever it did; and who was passed over has its turn again.
-func TestASiteIsPassedOverForOthersAndForATime(t *testing.T) {
-	s := newStage(t, "bern", "oslo")
-	s.tell(protocol.Submitter, protocol.Submit{Job: s.job()})
+// A site that bids alone is never skipped, and a skipped site gets its turn after some rounds.
+func TestRenegingSiteIsSkippedForATimeIfOthersBid(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
 	for n := range forgivenReneges + 7 {
 		to, a := s.clear("oslo")
 		if to == "" { // it waits for bern until the round closes
 			s.wait()
-			to, a = "agent/oslo", the[protocol.Award](s)
+			to, a = "agent/oslo", lastSent[protocol.Award](s)
 		}
 		if to != "agent/oslo" || s.market.lots["train"].site != "oslo" {
 			t.Fatalf("in round %d it is awarded to %q", n, to)
@@ -120,19 +120,18 @@ func TestASiteIsPassedOverForOthersAndForATime(t *testing.T) {
 	}
 }
 
-// What became of awards is on the books: a market that is begun anew counts as the one
-// before did.
-func TestWhoDidNotKeepAJobIsRestored(t *testing.T) {
+// A restored market has counted the same reneges as the one before.
+func TestRenegesAreRestored(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := newStage(t, "bern", "oslo")
-		var facts []protocol.Message
-		keep := func(said []protocol.Message) []protocol.Message {
-			facts = append(facts, s.market.Events()...)
-			return said
+		s := newTestMarket(t, "bern", "oslo")
+		var events []protocol.Message
+		keep := func(sent []protocol.Message) []protocol.Message {
+			events = append(events, s.market.Events()...)
+			return sent
 		}
-		say := func(who protocol.Party, b protocol.Body) []protocol.Message { return keep(s.tell(who, b)) }
-		say("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100"}}})
-		say(protocol.Submitter, protocol.Submit{Job: s.job()})
+		message := func(who protocol.Party, b protocol.Body) []protocol.Message { return keep(s.send(who, b)) }
+		message("agent/oslo", protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100"}}})
+		message(protocol.Submitter, protocol.Submit{Job: s.job()})
 		answers := []protocol.Body{nil, protocol.Accept{}, protocol.Decline{}}
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			l := s.market.lots["train"]
@@ -143,34 +142,34 @@ func TestWhoDidNotKeepAJobIsRestored(t *testing.T) {
 				}
 			case 1:
 				for _, name := range []string{"bern", "oslo"} {
-					o := []protocol.JobBids{no("train", protocol.NoCapacity), menu("train", s.option(0, time.Hour))}[rapid.IntRange(0, 1).Draw(rt, name)]
-					say(protocol.AgentParty(name), protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{o}, Capacity: []protocol.CapacityProfile{room(s.now)}})
+					o := []protocol.JobBids{noBids("train", protocol.NoCapacity), bidsOf("train", s.option(0, time.Hour))}[rapid.IntRange(0, 1).Draw(rt, name)]
+					message(protocol.AgentParty(name), protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{o}, Capacity: []protocol.CapacityProfile{freeCapacity(s.now)}})
 				}
 			default:
 				who := protocol.AgentParty(rapid.SampledFrom([]string{"bern", "oslo"}).Draw(rt, "who"))
 				switch rapid.SampledFrom(answers).Draw(rt, "answer").(type) {
 				case protocol.Accept:
-					say(who, protocol.Accept{Job: "train", Epoch: l.epoch})
+					message(who, protocol.Accept{Job: "train", Epoch: l.epoch})
 				case protocol.Decline:
-					say(who, protocol.Decline{Job: "train", Epoch: l.epoch})
+					message(who, protocol.Decline{Job: "train", Epoch: l.epoch})
 				}
 			}
 		}
 		k := New(Config{}, &soonest{})
-		for _, m := range facts {
+		for _, m := range events {
 			k.Restore(m)
 		}
-		lived, got := s.market.lots["train"], k.lots["train"]
-		if lived.state == called { // an award that ran out is counted when the job is called again
+		previous, got := s.market.lots["train"], k.lots["train"]
+		if previous.state == called { // an award that ran out is counted when the job is called again
 			got.leaseExpired()
 		}
-		if !reflect.DeepEqual(counted(got), counted(lived)) {
-			rt.Fatalf("restored %+v; was %+v", got.reneges, lived.reneges)
+		if !reflect.DeepEqual(counted(got), counted(previous)) {
+			rt.Fatalf("restored %+v; was %+v", got.reneges, previous.reneges)
 		}
 	})
 }
 
-// counted returns what a lot has had of which site.
+// counted returns the reneges of a lot by site.
 func counted(l *lot) map[string]renege {
 	n := make(map[string]renege)
 	for _, s := range l.reneges {
@@ -181,8 +180,8 @@ func counted(l *lot) map[string]renege {
 	return n
 }
 
-// Where nobody is passed over a round is as it was.
-func TestAMenuIsLeftOutOnlyOfWhoIsPassedOver(t *testing.T) {
+// A round without skipped sites is unchanged.
+func TestOnlySkippedSitesLoseTheirBids(t *testing.T) {
 	all := []auction.SiteBids{{Site: "bern"}, {Site: "oslo"}}
 	for _, c := range []struct {
 		spurns []renege

@@ -11,28 +11,28 @@ import (
 // A kilowatt-hour is 5 cents from 12:00 and 10 from 13:00, and the building takes
 // a fifth more from then on. An option that draws 0.72 kWh evenly from 12:30 to
 // 13:30 thus costs 0.72 (5·1 + 10·1.2) / (1 + 1.2) = 5.5636 cents.
-func TestMoneyIsHeldToThePricesOfItsOwnOffer(t *testing.T) {
+func TestBidMoneyMustMatchTheForecastOfTheSameBid(t *testing.T) {
 	const energy, right = protocol.Millijoules(2_592_000_000), protocol.Microdollars(55_636)
 	grid := protocol.GridForecast{From: noon.Floor(time.Hour), Price: []protocol.Microdollars{50_000, 100_000}, PUE: []protocol.Milli{1000, 1200}}
 	for _, c := range []struct {
 		name       string
 		pay        accounts.Payment
-		said, want protocol.Microdollars
+		sent, want protocol.Microdollars
 		late       time.Duration
 		times      int
 	}{
-		{"the truth is taken as said", accounts.Settled, right, right, 0, 0},
+		{"right amounts stay", accounts.Settled, right, right, 0, 0},
 		{"so is what is off by less than a hundredth", accounts.Settled, right + 500, right + 500, 0, 0},
 		{"too little is put right", accounts.Settled, right * 7 / 10, right, 0, 1},
 		{"so is too much", "", right * 13 / 10, right, 0, 1},
 		{"where bids are paid money is a price", accounts.FirstPrice, right * 13 / 10, right * 13 / 10, 0, 0},
-		{"past the end of the outlook nobody knows", accounts.Settled, right * 7 / 10, right * 7 / 10, time.Hour, 0},
+		{"beyond the forecast amounts stay", accounts.Settled, right * 7 / 10, right * 7 / 10, time.Hour, 0},
 	} {
 		k := New(Config{Pay: accounts.PaymentRule{Pay: c.pay}}, &soonest{})
 		start := noon.Floor(time.Hour).Add(30*time.Minute + c.late)
-		got := k.recomputeMoney(protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.said}, grid)
+		got := k.recomputeMoney(protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.sent}, grid)
 		if got != c.want || k.counts["money-not-as-told"] != c.times {
-			t.Errorf("%s: %d taken as %d, want %d; %v", c.name, c.said, got, c.want, k.counts)
+			t.Errorf("%s: %d taken as %d, want %d; %v", c.name, c.sent, got, c.want, k.counts)
 		}
 	}
 }

@@ -10,11 +10,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// No full round is worse than if its lots had been sold one after the other, in
-// the order of priority and arrival, each to the cheapest that fits: it costs no
-// more, where a lot that waits counts a tenth and a trifle more than its best option,
-// room paid for, if it has the time; and than its dearest, if not.
-func TestARoundIsNeverWorseThanSellingOneByOne(t *testing.T) {
+// A full round costs no more than awarding its lots one by one, by priority and arrival, each its
+// cheapest option that fits. A lot that waits counts as maxPayable of its best option, capacity
+// included, if it is deferrable, and as its dearest option if not.
+func TestFullRoundIsNeverWorseThanGreedy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 12)
 		p, choice := solve(r, 40)
@@ -56,10 +55,9 @@ func TestARoundIsNeverWorseThanSellingOneByOne(t *testing.T) {
 	})
 }
 
-// A lot that has time is never sold, nor booked at a site, for much more than its
-// best option costs with room paid for; between full rounds it takes that one or
-// nothing.
-func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
+// A deferrable lot never gets an option, nor a reservation, far above its best one, capacity
+// included; between full rounds it gets its best option or none.
+func TestDeferrableLotNeverPaysFarAboveItsBest(t *testing.T) {
 	sold, held := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRound(t, 12)
@@ -100,10 +98,9 @@ func TestALotThatHasTimeIsNotSoldDear(t *testing.T) {
 	}
 }
 
-// A small job that would pay far more elsewhere comes before a gang that wants the same
-// GPUs and loses little by waiting, though more GPUs wait then; at prices of room that
-// do not tell them apart.
-func TestASmallJobWithMuchToLoseComesBeforeAGang(t *testing.T) {
+// A small job whose alternatives cost far more chooses before a large one that wants the same GPUs
+// and loses little by waiting, at prices of capacity that do not separate them.
+func TestSmallJobWithHighRegretPrecedesALargeOne(t *testing.T) {
 	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 8000, 8000, 8000, 8000, 8000, 8000), hourly("P100", 4000, 4000)}}
 	menu := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	small := lot("small", 1, menu(option("V100", 0, 4, 1), option("P100", 0, 8, 80)))
@@ -114,8 +111,8 @@ func TestASmallJobWithMuchToLoseComesBeforeAGang(t *testing.T) {
 	}
 }
 
-// A gang goes into the queue of a site as soon as the plan has an hour for it.
-func TestAGangIsBookedAsSoonAsItHasAnHour(t *testing.T) {
+// A job of several GPUs is reserved at a site as soon as the plan has an hour for it.
+func TestMultiGPUJobIsReservedOncePlanned(t *testing.T) {
 	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 8000, 8000)}}
 	for _, c := range []struct {
 		start float64

@@ -10,7 +10,7 @@ import (
 
 // What waiting and carbon cost is exact at every price that a scenario may set: a
 // million dollars at most, for a GPU-hour or a tonne.
-func TestDearWaitingAndCarbonCostWhatTheyCost(t *testing.T) {
+func TestCostsAreExactAtHighPrices(t *testing.T) {
 	exact := func(a, b, per int64) Microdollars {
 		x := new(big.Int).Mul(big.NewInt(a), big.NewInt(b))
 		return Microdollars(x.Quo(x, big.NewInt(per)).Int64())

@@ -19,16 +19,16 @@ const noon protocol.Time = 1_649_851_200_000
 
 var config = market.Config{Remember: 40 * time.Hour, Lease: time.Minute}
 
-// A town is a market and the parties around it, which act at random.
-type town struct {
-	market *market.Market
-	board  jobstatus.View
-	dice   *rand.Rand
-	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Sender
-	facts  []protocol.Message
-	jobs   []protocol.Job
-	runs   []run
+// A world is a market and the parties around it, which act at random.
+type world struct {
+	market  *market.Market
+	board   jobstatus.View
+	dice    *rand.Rand
+	now     protocol.Time
+	senders map[protocol.Party]*protocol.Sender
+	events  []protocol.Message
+	jobs    []protocol.Job
+	runs    []run
 }
 
 type run struct {
@@ -36,28 +36,28 @@ type run struct {
 	award protocol.Award
 }
 
-func newTown(seed uint64, now protocol.Time) *town {
-	return &town{
+func newTown(seed uint64, now protocol.Time) *world {
+	return &world{
 		market: market.New(config, auction.New(auction.Config{})), dice: rand.New(rand.NewPCG(seed, 1)), now: now,
-		mouths: make(map[protocol.Party]*protocol.Sender),
+		senders: make(map[protocol.Party]*protocol.Sender),
 	}
 }
 
-func (w *town) say(who protocol.Party, b protocol.Body) []protocol.Message {
-	if w.mouths[who] == nil {
-		w.mouths[who] = &protocol.Sender{Party: who}
+func (w *world) say(who protocol.Party, b protocol.Body) []protocol.Message {
+	if w.senders[who] == nil {
+		w.senders[who] = &protocol.Sender{Party: who}
 	}
-	return w.hear(w.market.Step(w.now, w.mouths[who].NewMessage(w.now, protocol.Coordinator, b)))
+	return w.hear(w.market.Step(w.now, w.senders[who].NewMessage(w.now, protocol.Coordinator, b)))
 }
 
-func (w *town) tick() []protocol.Message {
+func (w *world) tick() []protocol.Message {
 	w.now = max(w.now, w.market.Due())
 	return w.hear(w.market.Tick(w.now))
 }
 
 // hear answers the messages of the market, and returns all of them.
-func (w *town) hear(ms []protocol.Message) []protocol.Message {
-	w.facts = append(w.facts, w.market.Events()...)
+func (w *world) hear(ms []protocol.Message) []protocol.Message {
+	w.events = append(w.events, w.market.Events()...)
 	all := ms
 	for _, m := range ms {
 		switch b := m.Body.(type) {
@@ -81,7 +81,7 @@ func (w *town) hear(ms []protocol.Message) []protocol.Message {
 	return all
 }
 
-func (w *town) offer(c protocol.CallForBids) protocol.Bids {
+func (w *world) offer(c protocol.CallForBids) protocol.Bids {
 	o := protocol.Bids{Round: c.Round, Capacity: []protocol.CapacityProfile{{
 		Model: "V100", From: w.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{200_000}, Total: 200_000,
 	}}}
@@ -97,7 +97,7 @@ func (w *town) offer(c protocol.CallForBids) protocol.Bids {
 }
 
 // live lets some time pass.
-func (w *town) live(steps int) {
+func (w *world) live(steps int) {
 	for _, site := range []string{"bern", "oslo"} {
 		w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site, Pools: []protocol.Pool{{Model: "V100", Nodes: 50, GPUs: 200}}})
 	}
@@ -143,12 +143,12 @@ func (w *town) live(steps int) {
 }
 
 // lose decommissions a site. Half of its jobs will never be reported on.
-func (w *town) lose(site string) {
+func (w *world) lose(site string) {
 	w.say(protocol.OperatorAPI, protocol.DecommissionSite{Site: site, By: "ada"})
 	w.runs = slices.DeleteFunc(w.runs, func(r run) bool { return r.site == protocol.AgentParty(site) && w.dice.IntN(2) == 0 })
 }
 
-func (w *town) done(r run) protocol.UsageReport {
+func (w *world) done(r run) protocol.UsageReport {
 	e := protocol.Millijoules(8e8 + w.dice.Int64N(6e8))
 	return protocol.UsageReport{
 		Job: r.award.Job, Epoch: r.award.Epoch, Started: w.now, Ended: w.now, Node: "n1", Devices: []int{0},
@@ -158,48 +158,48 @@ func (w *town) done(r run) protocol.UsageReport {
 
 // again is a town whose market is restored from events, and in which the same messages
 // follow as in any other of that seed.
-func (w *town) again(facts []protocol.Message) *town {
+func (w *world) again(events []protocol.Message) *world {
 	n := newTown(7, w.now.Add(time.Minute))
-	for _, m := range facts {
+	for _, m := range events {
 		n.market.Restore(m)
 		n.board.AddMessage(m)
 	}
 	n.market.BeginIncarnation(9)
-	for who, m := range w.mouths {
-		n.mouths[who] = &protocol.Sender{Party: who, Incarnation: m.Incarnation + 9}
+	for who, m := range w.senders {
+		n.senders[who] = &protocol.Sender{Party: who, Incarnation: m.Incarnation + 9}
 	}
 	n.jobs, n.runs = append(n.jobs, w.jobs...), append(n.runs, w.runs...)
 	return n
 }
 
 // epilogue makes every party repeat its messages, and then goes on at random.
-func (w *town) epilogue() (said []protocol.Message) {
+func (w *world) epilogue() (sent []protocol.Message) {
 	for _, site := range []string{"bern", "oslo"} { // sites with runs to stop
-		said = append(said, w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site})...)
+		sent = append(sent, w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site})...)
 	}
 	for i := range w.jobs {
 		j := w.jobs[i]
 		if i%5 == 0 {
 			j.Run++ // another job under a known id
 		}
-		said = append(said, w.say(protocol.Submitter, protocol.Submit{Job: j})...)
+		sent = append(sent, w.say(protocol.Submitter, protocol.Submit{Job: j})...)
 	}
 	for _, r := range w.runs {
-		said = append(said, w.say(r.site, w.done(r))...)
+		sent = append(sent, w.say(r.site, w.done(r))...)
 	}
 	for range 300 {
 		if w.market.Due() == 0 {
 			break
 		}
-		said = append(said, w.tick()...)
+		sent = append(sent, w.tick()...)
 	}
-	return said
+	return sent
 }
 
 func sum(parts ...[]protocol.Message) []protocol.Message {
 	s, last := snapshot.New(config.Remember), uint64(0)
-	for _, facts := range parts {
-		for _, m := range facts {
+	for _, events := range parts {
+		for _, m := range events {
 			s.AddEvent(m)
 		}
 		last++
@@ -210,11 +210,11 @@ func sum(parts ...[]protocol.Message) []protocol.Message {
 // A market restored from a snapshot and the later events answers all messages as
 // one restored from all events does. So does one restored from a snapshot that
 // was made from an older snapshot.
-func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
+func TestSnapshotRestoresTheStateOfAllEvents(t *testing.T) {
 	for seed := range uint64(1) {
 		w := newTown(seed, noon)
 		w.live(40_000)
-		all := w.facts
+		all := w.events
 		one, two := len(all)/2, len(all)*9/10
 		whole := w.again(all)
 		say := whole.epilogue()
@@ -227,16 +227,16 @@ func TestASummaryIsAsGoodAsAllFacts(t *testing.T) {
 		if strays < 20 {
 			t.Errorf("only %d jobs are left at a site that was gone", strays)
 		}
-		for name, facts := range map[string][]protocol.Message{
+		for name, events := range map[string][]protocol.Message{
 			"a summary":                           sum(all),
 			"a summary, and what came after":      append(sum(all[:two]), all[two:]...),
 			"a summary of a summary and the rest": sum(sum(all[:one]), all[one:]),
 			"two summaries, and what came after":  append(sum(sum(all[:one]), all[one:two]), all[two:]...),
 		} {
-			if len(facts) >= len(all) {
-				t.Errorf("%s has %d facts, of %d", name, len(facts), len(all))
+			if len(events) >= len(all) {
+				t.Errorf("%s has %d events, of %d", name, len(events), len(all))
 			}
-			n := w.again(facts)
+			n := w.again(events)
 			boards(t, name, &whole.board, &n.board)
 			if got := n.epilogue(); !reflect.DeepEqual(got, say) {
 				differ(t, name, got, say)
@@ -272,19 +272,19 @@ func differ(t *testing.T, name string, got, want []protocol.Message) {
 }
 
 // What is left of many jobs does not grow with them, but for their ids.
-func TestASummaryHasABound(t *testing.T) {
+func TestSnapshotSizeIsBounded(t *testing.T) {
 	w := newTown(3, noon)
 	w.live(42_000)
-	one := len(sum(w.facts))
+	one := len(sum(w.events))
 	w.live(42_000)
-	two := len(sum(w.facts))
+	two := len(sum(w.events))
 	if len(w.jobs) < 2*market.MaxWholeEndedJobs || two > one+one/10 {
-		t.Errorf("%d jobs: %d facts; half of them: %d", len(w.jobs), two, one)
+		t.Errorf("%d jobs: %d events; half of them: %d", len(w.jobs), two, one)
 	}
 }
 
 // However many accounts there are, what is left can be written.
-func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
+func TestSnapshotOfManyAccountsFitsIntoMessages(t *testing.T) {
 	const n = 80_000
 	var all []protocol.Balance
 	for i := range n {
@@ -307,17 +307,17 @@ func TestASummaryOfManyAccountsCanBeWritten(t *testing.T) {
 
 // An accept may be late, and stands if the job was not awarded elsewhere. The site has the
 // job then, and must be ordered to stop it if it comes back after its decommission.
-func TestALateAcceptIsNotLeftOut(t *testing.T) {
+func TestSnapshotKeepsALateAccept(t *testing.T) {
 	w := newTown(1, noon)
 	coordinator := protocol.Sender{Party: protocol.Coordinator}
 	fact := func(to protocol.Party, b protocol.Body) {
-		w.facts = append(w.facts, coordinator.NewMessage(w.now, to, b))
+		w.events = append(w.events, coordinator.NewMessage(w.now, to, b))
 	}
 	heard := func(who protocol.Party, b protocol.Body) {
-		if w.mouths[who] == nil {
-			w.mouths[who] = &protocol.Sender{Party: who}
+		if w.senders[who] == nil {
+			w.senders[who] = &protocol.Sender{Party: who}
 		}
-		w.facts = append(w.facts, w.mouths[who].NewMessage(w.now, protocol.Coordinator, b))
+		w.events = append(w.events, w.senders[who].NewMessage(w.now, protocol.Coordinator, b))
 	}
 	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Hour)}
 	award := func(site string, epoch uint64) {
@@ -339,9 +339,9 @@ func TestALateAcceptIsNotLeftOut(t *testing.T) {
 		heard(protocol.Submitter, protocol.Submit{Job: job})
 		fact(protocol.Submitter, protocol.Reject{Job: job.ID})
 	}
-	for name, facts := range map[string][]protocol.Message{"all facts": w.facts, "a summary": sum(w.facts)} {
+	for name, events := range map[string][]protocol.Message{"all events": w.events, "a snapshot": sum(w.events)} {
 		stops := 0
-		for _, m := range w.again(facts).say("agent/oslo", protocol.RegisterSite{Site: "oslo"}) {
+		for _, m := range w.again(events).say("agent/oslo", protocol.RegisterSite{Site: "oslo"}) {
 			if c, ok := m.Body.(protocol.Cancel); ok && c.Job == "train" && c.Epoch == 1 {
 				stops++
 			}
@@ -354,14 +354,14 @@ func TestALateAcceptIsNotLeftOut(t *testing.T) {
 
 // A clock that was years ahead for a while, and was corrected, keeps no id known
 // for years, nor all that ended since.
-func TestAnIDThatEndedByAClockThatWasAheadIsForgotten(t *testing.T) {
-	s, mouth := snapshot.New(time.Hour), protocol.Sender{Party: protocol.Coordinator}
+func TestIDsEndedByAClockAheadAreForgotten(t *testing.T) {
+	s, sender := snapshot.New(time.Hour), protocol.Sender{Party: protocol.Coordinator}
 	s.AddEvent(protocol.Message{From: protocol.SnapshotSource, Body: protocol.Snapshot{Ended: []protocol.EndedJob{
 		{Job: "ahead", At: noon.Add(50_000 * time.Hour), Digest: 1}, {Job: "since", At: noon, Digest: 2},
 	}}})
 	known := func(now protocol.Time, id protocol.JobID) (all []protocol.JobID) {
 		s.AddEvent(protocol.Message{From: protocol.Submitter, Seq: uint64(now), At: now, Body: protocol.Submit{Job: protocol.Job{ID: id}}})
-		s.AddEvent(mouth.NewMessage(now, protocol.Submitter, protocol.Reject{Job: id}))
+		s.AddEvent(sender.NewMessage(now, protocol.Submitter, protocol.Reject{Job: id}))
 		for _, m := range s.SnapshotMessages(1) {
 			if b, ok := m.Body.(protocol.Snapshot); ok {
 				for _, p := range b.Ended {

@@ -14,7 +14,7 @@ import (
 func (s *site) ran(id protocol.JobID, took time.Duration, draw protocol.Millijoules) []protocol.Message {
 	s.Helper()
 	s.award(job(id, 1), 1, false)
-	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
+	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: id, Epoch: 1}))
 	s.now = s.now.Add(took)
 	s.exit(id, 1, protocol.HourlyEnergy{Hour: s.now.Floor(time.Hour), Energy: draw})
 	return append([]protocol.Message(nil), s.agent.Events()...)
@@ -26,7 +26,7 @@ func (s *site) unknown(id protocol.JobID) protocol.Job {
 	return j
 }
 
-func TestAJobWithoutADurationIsBidForByThoseBefore(t *testing.T) {
+func TestJobOfUnknownLengthIsBidByEarlierRuns(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 8)
 	m := s.call(s.unknown("first"))[0]
 	if len(m.Expect) != 1 || m.Expect[0].Runs != 0 || len(m.Options) == 0 || m.Options[0].Finish.Sub(m.Options[0].Start) != time.Hour {
@@ -49,18 +49,18 @@ func TestAJobWithoutADurationIsBidForByThoseBefore(t *testing.T) {
 		t.Errorf("a job that says how long it runs is offered %+v", m)
 	}
 	// What is won is planned as it was bid, and the hands are told of the plan.
-	said := s.award(s.unknown("next"), 9, false)
-	for _, x := range said {
+	sent := s.award(s.unknown("next"), 9, false)
+	for _, x := range sent {
 		if l, ok := x.Body.(protocol.Launch); ok && (l.Run < 170*time.Minute || l.Job.Run == 0) {
 			t.Errorf("it is launched as %+v", l)
 		}
 	}
-	if launched(said) != "next " {
-		t.Errorf("launched %q", launched(said))
+	if launched(sent) != "next " {
+		t.Errorf("launched %q", launched(sent))
 	}
 }
 
-func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
+func TestCompletedRunsSurviveARestart(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 8)
 	var kept []protocol.Message
 	for i := range 12 {
@@ -74,7 +74,7 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 		}
 	}
 	if len(kept) != 12 {
-		t.Fatalf("%d facts of 12 runs", len(kept))
+		t.Fatalf("%d events of 12 runs", len(kept))
 	}
 	ran := kept[0].Body.(protocol.CompletedRun)
 	if ran.Lasted != 2*time.Hour || ran.Power != 100_000 || ran.Job.Tenant != "lab" || ran.Job.ID != "" {
@@ -96,11 +96,11 @@ func TestWhatRanIsRememberedOverRestarts(t *testing.T) {
 	}
 }
 
-func TestARunOfTheJobsOwnFailureIsNotLearned(t *testing.T) {
+func TestFailedRunIsNotLearned(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 8)
 	s.award(job("a", 1), 1, false)
 	s.now = s.now.Add(time.Minute)
-	s.agent.Step(s.now, s.hands.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "a", Epoch: 1, Failed: "exit code 1"}))
+	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Finished{Job: "a", Epoch: 1, Failed: "exit code 1"}))
 	if e := s.agent.jobs.EstimateRun(s.unknown("x")); e.Runs != 0 {
 		t.Errorf("it expects %+v", e.Estimate)
 	}

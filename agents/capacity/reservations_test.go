@@ -114,7 +114,7 @@ func TestWhoHasNoTimeTakesWhatIsKeptForThoseWhoHave(t *testing.T) {
 
 // A job that could wait and has waited for as long as it could has no more time
 // than one that never could: its place is not taken.
-func TestWhoHasWaitedKeepsThePlaceThatItHas(t *testing.T) {
+func TestJobOutOfTimeKeepsItsReservation(t *testing.T) {
 	f, err := New(Config{Nodes: []Node{box("a", "V100", 2)}, Power: power.DefaultTable(), HeadroomOneIn: 6})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func drawDue(t *rapid.T, i int, now protocol.Time) protocol.Job {
 
 // Whatever is kept, started and ended: what is kept on a node has room there at
 // any time, beside all that runs and all else that is kept.
-func TestWhatIsKeptIsLeftAlone(t *testing.T) {
+func TestReservationsAlwaysFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, err := New(Config{Nodes: drawNodes(t), Power: power.DefaultTable(), HeadroomOneIn: rapid.IntRange(0, 4).Draw(t, "standby")})
 		if err != nil {
@@ -182,7 +182,7 @@ func TestWhatIsKeptIsLeftAlone(t *testing.T) {
 // Jobs that are short of time take the places of those that have more, and never
 // in a circle: if each that has lost its place looks for another, all have one
 // before long.
-func TestJobsDoNotTakeEachOthersPlacesForEver(t *testing.T) {
+func TestReservationsAreNotDisplacedInCircles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, err := New(Config{Nodes: []Node{box("a", "V100", 4), box("b", "V100", 2)}, Power: power.DefaultTable()})
 		if err != nil {

@@ -32,13 +32,13 @@ func TestOnlySomeMaySaySomeThings(t *testing.T) {
 			}
 		}
 		if len(may) != len(tc.may) || len(may) > 0 && may[0] != tc.may[0] {
-			t.Errorf("%+v to %s may be said by %v; want %v", tc.body, tc.to, may, tc.may)
+			t.Errorf("%+v to %s may be sent by %v; want %v", tc.body, tc.to, may, tc.may)
 		}
 	}
 }
 
 // A meter that breaks may say anything.
-func TestWhatNothingCanTakeIsNotProper(t *testing.T) {
+func TestImpossibleUsageIsNotPlausible(t *testing.T) {
 	oslo := func(b Body) bool { return Message{From: AgentParty("oslo"), To: Coordinator, Body: b}.IsPlausible() }
 	if !oslo(UsageReport{Started: 1, Ended: 2, IT: 3, Energy: 4, Carbon: 5, Money: -6}) || !oslo(SiteUsage{Hour: noon, Total: 7, Idle: Usage{Money: -8}}) {
 		t.Error("what can be is not proper")

@@ -11,25 +11,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A full house is a market with its own rule, and one site of few GPUs that
-// offers whatever starts now, as long as it has room or also beyond that.
+// A fullHouse is a market with a rule of its own, and one site of few GPUs that bids whatever
+// starts now, as long as it has capacity or beyond that.
 type fullHouse struct {
 	*testing.T
-	market *Market
-	now    protocol.Time
-	us, it protocol.Sender // who submits, the site
-	room   int             // GPUs
-	runs   []protocol.Award
-	lies   bool // offers what it has not
-	deaf   bool
-	calls  map[protocol.JobID][]protocol.Time
-	began  map[protocol.JobID]protocol.Time
-	facts  []protocol.Message
+	market       *Market
+	now          protocol.Time
+	us, it       protocol.Sender // who submits, the site
+	freeCapacity int             // GPUs
+	runs         []protocol.Award
+	lies         bool // offers what it has not
+	deaf         bool
+	calls        map[protocol.JobID][]protocol.Time
+	began        map[protocol.JobID]protocol.Time
+	events       []protocol.Message
 }
 
 func newFullHouse(t *testing.T, gpus int) *fullHouse {
 	h := &fullHouse{
-		T: t, market: New(Config{Window: time.Millisecond}, auction.New(auction.Config{})), now: noon, room: gpus,
+		T: t, market: New(Config{Window: time.Millisecond}, auction.New(auction.Config{})), now: noon, freeCapacity: gpus,
 		us: protocol.Sender{Party: protocol.Submitter}, it: protocol.Sender{Party: "agent/oslo"},
 		calls: make(map[protocol.JobID][]protocol.Time), began: make(map[protocol.JobID]protocol.Time),
 	}
@@ -43,12 +43,12 @@ func (h *fullHouse) submit(n int) {
 			ID: protocol.JobID(fmt.Sprint("job-", i)), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
 			Arrival: h.now, Run: time.Hour, Deadline: h.now.Add(1000 * time.Hour),
 		}
-		h.hear(h.market.Step(h.now, h.us.NewMessage(h.now, protocol.Coordinator, protocol.Submit{Job: j})))
+		h.record(h.market.Step(h.now, h.us.NewMessage(h.now, protocol.Coordinator, protocol.Submit{Job: j})))
 	}
 }
 
 func (h *fullHouse) site(b protocol.Body) {
-	h.hear(h.market.Step(h.now, h.it.NewMessage(h.now, protocol.Coordinator, b)))
+	h.record(h.market.Step(h.now, h.it.NewMessage(h.now, protocol.Coordinator, b)))
 }
 
 // tick moves the clock on, to when the market is due or to most.
@@ -59,12 +59,12 @@ func (h *fullHouse) tick(most protocol.Time) bool {
 		return false
 	}
 	h.now = due
-	h.hear(h.market.Tick(h.now))
+	h.record(h.market.Tick(h.now))
 	return true
 }
 
-func (h *fullHouse) hear(ms []protocol.Message) {
-	h.facts = append(h.facts, h.market.Events()...)
+func (h *fullHouse) record(ms []protocol.Message) {
+	h.events = append(h.events, h.market.Events()...)
 	for _, m := range ms {
 		switch b := m.Body.(type) {
 		case protocol.CallForBids:
@@ -75,7 +75,7 @@ func (h *fullHouse) hear(ms []protocol.Message) {
 				h.site(h.offer(b))
 			}
 		case protocol.Award:
-			if len(h.runs) == h.room {
+			if len(h.runs) == h.freeCapacity {
 				h.site(protocol.Decline{Job: b.Job, Epoch: b.Epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 				continue
 			}
@@ -86,11 +86,11 @@ func (h *fullHouse) hear(ms []protocol.Message) {
 	}
 }
 
-func (h *fullHouse) free() protocol.Milli { return protocol.Milli(h.room-len(h.runs)) * 1000 }
+func (h *fullHouse) free() protocol.Milli { return protocol.Milli(h.freeCapacity-len(h.runs)) * 1000 }
 
 func (h *fullHouse) offer(c protocol.CallForBids) protocol.Bids {
 	o := protocol.Bids{Round: c.Round, Capacity: []protocol.CapacityProfile{{
-		Model: "V100", From: h.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{h.free()}, Total: protocol.Milli(h.room) * 1000,
+		Model: "V100", From: h.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{h.free()}, Total: protocol.Milli(h.freeCapacity) * 1000,
 	}}}
 	for _, j := range c.Jobs {
 		m := protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity}}
@@ -112,23 +112,22 @@ func (h *fullHouse) end(i int) {
 	})
 }
 
-// Whenever a GPU comes free, a job that waits has it within the longest rest; and
-// however long all are taken, whatever the site offers, a job is called after ever
-// longer rests.
-func TestAJobThatFoundNoRoomIsCalledWhenThereIsSome(t *testing.T) {
+// Whenever a GPU becomes free, a waiting job gets it within the longest backoff; and while all are
+// taken, whatever the site bids, a job is called at growing intervals.
+func TestIdleJobIsCalledWhenCapacityIsFreed(t *testing.T) {
 	longest := maxRequeueBackoff + 2*time.Second
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newFullHouse(t, rapid.IntRange(1, 3).Draw(rt, "gpus"))
 		h.lies = rapid.Bool().Draw(rt, "lies")
-		jobs := h.room + rapid.IntRange(1, 5).Draw(rt, "waiting")
+		jobs := h.freeCapacity + rapid.IntRange(1, 5).Draw(rt, "waiting")
 		h.submit(jobs)
 		for len(h.began) < jobs {
 			full := time.Duration(rapid.IntRange(1, 5000).Draw(rt, "full")) * time.Second
 			for until := h.now.Add(full); h.tick(until); {
 			}
 			before := len(h.began)
-			if want := min(h.room, jobs); before < want {
-				rt.Fatalf("%d of %d GPUs are in use, and %d jobs wait", len(h.runs), h.room, jobs-before)
+			if want := min(h.freeCapacity, jobs); before < want {
+				rt.Fatalf("%d of %d GPUs are in use, and %d jobs wait", len(h.runs), h.freeCapacity, jobs-before)
 			}
 			h.end(rapid.IntRange(0, len(h.runs)-1).Draw(rt, "who ends"))
 			for until := h.now.Add(longest); len(h.began) == before; {
@@ -148,8 +147,8 @@ func TestAJobThatFoundNoRoomIsCalledWhenThereIsSome(t *testing.T) {
 	})
 }
 
-// Nobody answers, then somebody greets again, or does answer a round.
-func TestAJobThatNobodyOffersForIsCalledWhenASiteIsBack(t *testing.T) {
+// No site answers; then one registers, or answers a round.
+func TestJobWithoutBidsIsCalledWhenASiteIsBack(t *testing.T) {
 	h := newFullHouse(t, 1)
 	h.deaf = true
 	h.submit(1)
@@ -157,7 +156,7 @@ func TestAJobThatNobodyOffersForIsCalledWhenASiteIsBack(t *testing.T) {
 	}
 	calls := len(h.calls["job-0"])
 	if calls < 8 || calls > 18 {
-		t.Errorf("called %d times in 20 minutes in which nobody answered", calls)
+		t.Errorf("called %d times in 20 minutes in which no site answered", calls)
 	}
 	h.deaf = false
 	h.site(protocol.RegisterSite{Site: "oslo"})
@@ -168,9 +167,8 @@ func TestAJobThatNobodyOffersForIsCalledWhenASiteIsBack(t *testing.T) {
 	}
 }
 
-// What a market that was restored knows of lots that were called in vain is what
-// the one before knew.
-func TestHowOftenALotWasCalledInVainIsRestored(t *testing.T) {
+// A restored market has the same backoff for each lot as the one before.
+func TestBackoffIsRestored(t *testing.T) {
 	h := newFullHouse(t, 1)
 	h.lies = true
 	h.submit(2)
@@ -178,7 +176,7 @@ func TestHowOftenALotWasCalledInVainIsRestored(t *testing.T) {
 	}
 	l := h.market.lots["job-1"]
 	k := New(h.market.cfg, auction.New(auction.Config{}))
-	for _, m := range h.facts {
+	for _, m := range h.events {
 		k.Restore(m)
 	}
 	if got := k.lots["job-1"]; got.failedCalls != l.failedCalls || got.backoffUntil != l.backoffUntil || got.due != l.due || l.failedCalls < 2 {

@@ -13,14 +13,14 @@ import (
 )
 
 // A diary is what is known of runs by listening alone: who came where, who left.
-type diary struct {
+type oracle struct {
 	nodes []Node
 	runs  []*Run
 }
 
 // fits says whether node n has room for j beside some runs, and how: by
 // counting, device by device.
-func (d *diary) fits(n Node, runs []*Run, j protocol.Job) bool {
+func (d *oracle) fits(n Node, runs []*Run, j protocol.Job) bool {
 	cpu, mem, devices := int64(j.CPU), int64(j.Memory), make([]struct{ share, mem int64 }, n.GPUs)
 	for _, r := range runs {
 		if r.Node != n.Name {
@@ -42,12 +42,12 @@ func (d *diary) fits(n Node, runs []*Run, j protocol.Job) bool {
 	return cpu <= n.CPU && mem <= n.Memory && room >= j.GPUs
 }
 
-func (d *diary) willDo(n Node, j protocol.Job, model string) bool {
+func (d *oracle) willDo(n Node, j protocol.Job, model string) bool {
 	return j.GPUs == 0 || n.GPUs > 0 && (model == "" || n.Model == model) && (len(j.Models) == 0 || slices.Contains(j.Models, n.Model))
 }
 
 // earliest tries every end, soonest first, with those runs left that end later.
-func (d *diary) earliest(now protocol.Time, j protocol.Job, model string) (protocol.Time, bool) {
+func (d *oracle) earliest(now protocol.Time, j protocol.Job, model string) (protocol.Time, bool) {
 	ends := []protocol.Time{now}
 	for _, r := range d.runs {
 		ends = append(ends, max(r.End, now.Add(time.Second)))
@@ -66,7 +66,7 @@ func (d *diary) earliest(now protocol.Time, j protocol.Job, model string) (proto
 
 // free adds up what is idle of a model at one instant of a slot: its start, or
 // now, which holds for the slot of now.
-func (d *diary) free(now, at protocol.Time, model string) (free protocol.Milli) {
+func (d *oracle) free(now, at protocol.Time, model string) (free protocol.Milli) {
 	for _, n := range d.nodes {
 		if n.Model == model {
 			free += protocol.Milli(n.GPUs) * 1000
@@ -82,9 +82,9 @@ func (d *diary) free(now, at protocol.Time, model string) (free protocol.Milli) 
 
 // After any history of starts and ends, what the fleet says of room is what
 // counting the diary gives.
-func TestRoomIsWhatCountingGives(t *testing.T) {
+func TestCapacityMatchesACountingOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &diary{nodes: drawNodes(t)}
+		d := &oracle{nodes: drawNodes(t)}
 		f, err := New(Config{Nodes: d.nodes, Power: power.DefaultTable()})
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestRoomIsWhatCountingGives(t *testing.T) {
 	})
 }
 
-func compare(t *rapid.T, d *diary, f *Fleet, now protocol.Time) {
+func compare(t *rapid.T, d *oracle, f *Fleet, now protocol.Time) {
 	j := drawJob(t, 1000)
 	for _, model := range []string{"", "V100", "T4"} {
 		at, ok := f.EarliestStart(now, j, model, now, j.Run)
