@@ -103,13 +103,13 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 	i := slices.IndexFunc(r.Ways, func(w capacity.RunConfig) bool { return w.Model == o.Model && w.Choice.Cap == o.Cap })
 	switch {
 	case i < 0:
-		return fmt.Errorf("no way to run it is on %q under a cap of %d mW", o.Model, o.Cap)
+		return fmt.Errorf("%q under a cap of %d mW is none of the ways to run the job", o.Model, o.Cap)
 	case o.Start < r.Now:
-		return fmt.Errorf("it starts at %v, which is over", o.Start)
+		return fmt.Errorf("its start %v is in the past", o.Start)
 	}
 	w := r.Ways[i]
 	if want, _ := r.PriceOption(w, o.Start); o != want {
-		return fmt.Errorf("it says %+v; the site's own figures are %+v", o, want)
+		return fmt.Errorf("the option is %+v, but the site computes %+v", o, want)
 	}
 	at, beyond := o.Start, o.Start > r.Now.Add(r.Planning.Horizon)
 	if beyond || !r.needsNodeByNode(o.Finish) {
@@ -117,10 +117,10 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 	}
 	opening, ok := r.FindOpening(w, at)
 	if !ok || opening > o.Start {
-		return fmt.Errorf("there is no room on %q at %v", o.Model, o.Start)
+		return fmt.Errorf("%q has no free capacity at %v", o.Model, o.Start)
 	}
 	if beyond && opening < o.Start {
-		return fmt.Errorf("it starts at %v, beyond the horizon, and there is room at %v", o.Start, opening)
+		return fmt.Errorf("its start %v is beyond the horizon, but there is free capacity at %v", o.Start, opening)
 	}
 	return nil
 }

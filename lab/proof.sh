@@ -5,11 +5,12 @@
 #   lab/proof.sh OLD NEW [FOLDER]
 #
 # OLD and NEW are gridbid binaries, which may speak different protocol versions: each
-# prints its own ledgers. IGNORE names the keys that NEW added to messages (KEY of the
+# prints its own ledgers (with `gridbid messages`, or `gridbid tap` in a build from before
+# that name). IGNORE names the keys that NEW added to messages (KEY of the
 # envelope or KIND.KEY of a body, with commas between); DATA is the folder of recorded
 # data. Exits with 1 if any ledger differs.
 set -euo pipefail
-[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 old=$(realpath "$1") new=$(realpath "$2")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 out=${3:-$(mktemp -d)}
@@ -17,6 +18,14 @@ ignore=${IGNORE-version,call.planning}
 data=${DATA:-../shared/data}
 mkdir -p "$out"
 go build -o "$out/ledgerdiff" ./lab/ledgerdiff
+
+# print_ledger BINARY LEDGER: prints a ledger as JSON lines. Help is asked for first, so
+# that an error of the command itself is not taken for a build that lacks it.
+print_ledger() {
+	local command=messages
+	"$1" messages --help >/dev/null 2>&1 || command=tap
+	"$1" "$command" "$2"
+}
 
 differ=0
 # compare NAME SCENARIO...: has both binaries replay a scenario, and compares.
@@ -29,8 +38,8 @@ compare() {
 	done
 	for ledger in "$out/old/$name"/*.ledger; do
 		echo "== $name $(basename "$ledger")"
-		"$old" tap "$ledger" >"$out/old.jsonl"
-		"$new" tap "$out/new/$name/$(basename "$ledger")" >"$out/new.jsonl"
+		print_ledger "$old" "$ledger" >"$out/old.jsonl"
+		print_ledger "$new" "$out/new/$name/$(basename "$ledger")" >"$out/new.jsonl"
 		"$out/ledgerdiff" -ignore "$ignore" "$out/old.jsonl" "$out/new.jsonl" || differ=1
 	done
 }

@@ -7,11 +7,11 @@ WORKLOAD ?= ../shared/data/workload
 
 ## fgd-parity: replay every published trace and write the table into docs/fgd.md
 fgd-parity:
-	go run ./cmd/gridbid pack parity $(OPENB) --write docs/fgd.md
+	go run ./cmd/gridbid placement parity $(OPENB) --write docs/fgd.md
 
 ## fgd-study: measure policies with departures, and write the table into docs/fgd.md
 fgd-study:
-	go run ./cmd/gridbid pack study $(WORKLOAD)/alibaba_gpu_v2023.csv.gz --nodes $(OPENB)/openb_node_list_gpu_node.csv --write docs/fgd.md
+	go run ./cmd/gridbid placement study $(WORKLOAD)/alibaba_gpu_v2023.csv.gz --nodes $(OPENB)/openb_node_list_gpu_node.csv --write docs/fgd.md
 
 ## bench-fgd: nanoseconds per decision, on the published traces and in clusters of 1,213 to 121,300 nodes
 bench-fgd:

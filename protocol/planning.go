@@ -72,13 +72,13 @@ func (p Planning) SlotCount() int { return int(p.Horizon / p.Slot) }
 func (p Planning) Validate() error {
 	switch {
 	case p.Slot < MinSlot || p.Slot > time.Hour || time.Hour%p.Slot != 0:
-		return fmt.Errorf("planning: slot is %v; want a whole part of an hour, %v to 1h", p.Slot, MinSlot)
+		return fmt.Errorf("planning: slot is %v: want %v to 1h, dividing an hour evenly", p.Slot, MinSlot)
 	case p.Horizon <= 0 || p.Horizon%p.Slot != 0 || p.SlotCount() > MaxSlots:
-		return fmt.Errorf("planning: horizon is %v; want 1 to %d whole slots of %v", p.Horizon, MaxSlots, p.Slot)
+		return fmt.Errorf("planning: horizon is %v: want 1 to %d whole slots of %v", p.Horizon, MaxSlots, p.Slot)
 	case p.MaxStartDelay <= 0 || p.MaxStartDelay > p.Horizon:
-		return fmt.Errorf("planning: max start delay is %v; want more than nothing, and at most the horizon of %v", p.MaxStartDelay, p.Horizon)
+		return fmt.Errorf("planning: max start delay is %v: want more than 0, and at most the horizon of %v", p.MaxStartDelay, p.Horizon)
 	case p.FirmLead <= 0 || p.FirmLead > p.Horizon:
-		return fmt.Errorf("planning: firm lead is %v; want more than nothing, and at most the horizon of %v", p.FirmLead, p.Horizon)
+		return fmt.Errorf("planning: firm lead is %v: want more than 0, and at most the horizon of %v", p.FirmLead, p.Horizon)
 	}
 	return nil
 }

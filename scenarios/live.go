@@ -37,7 +37,7 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	}
 	site := s.Sites[i]
 	if !site.Bids.IsHonest() {
-		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: price and energy say something false, which is for replays alone: take them out of the scenario", name)
+		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: misreported price or energy is for replays only: remove them from the scenario", name)
 	}
 	site.Signals = repeatConstantsHourly(site.Signals)
 	p, err := simulateSite(site, SignalForecasts, s.Seed, start, until)

@@ -93,7 +93,7 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	res.Totals.AverageKg, res.Totals.MarginalKg = carbon.average/1e6, carbon.marginal/1e6
 	var wrong []error
 	for _, p := range res.History.CheckInvariants(NodesOf(s)) {
-		wrong = append(wrong, fmt.Errorf("scenarios: %s: the record does not add up: %v", policy, p))
+		wrong = append(wrong, fmt.Errorf("scenarios: %s: the ledger is inconsistent: %v", policy, p))
 	}
 	return res, errors.Join(wrong...)
 }

@@ -131,15 +131,15 @@ func (c Config) FaultAt(path []string, format string, args ...any) error {
 func (c Config) checkSections(by, file string) error {
 	switch {
 	case c.Simulate != nil && c.Kubernetes != nil || c.Simulate == nil && c.Kubernetes == nil && c.Queue == nil:
-		return fmt.Errorf("%s: %s: want either kubernetes, for a real cluster, or simulate; a hub without GPUs has queue alone", by, file)
+		return fmt.Errorf("%s: %s: want one of the sections kubernetes (a real cluster) and simulate, or queue alone for a hub without GPUs", by, file)
 	case c.Queue != nil && c.Simulate != nil:
-		return c.FaultAt([]string{"queue"}, "needs a real cluster; it does not go with simulate")
+		return c.FaultAt([]string{"queue"}, "a queue needs a real cluster: remove simulate or queue")
 	case c.Queue != nil && c.Kubernetes != nil && (c.Queue.Kubeconfig != "" || len(c.Queue.Namespaces) > 0):
-		return c.FaultAt([]string{"queue"}, "kubeconfig and namespaces are of a hub; beside kubernetes it looks in that cluster, in the same namespaces: take them out")
+		return c.FaultAt([]string{"queue"}, "kubeconfig and namespaces are for a hub: with a section kubernetes the queue uses that cluster and those namespaces: remove them")
 	case c.Kubernetes != nil && c.Grid == nil:
-		return c.FaultAt([]string{"kubernetes"}, "needs grid beside it: say what the site's energy costs")
+		return c.FaultAt([]string{"kubernetes"}, "needs a section grid: add one with the price and carbon of the site's energy")
 	case c.Grid != nil && c.Kubernetes == nil && c.Simulate == nil:
-		return c.FaultAt([]string{"grid"}, "a hub that has queue alone runs nothing and asks no source; take grid out, or name its cluster")
+		return c.FaultAt([]string{"grid"}, "a hub with only a queue runs no jobs and needs no grid: remove grid, or add a section kubernetes")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (c Config) openSources(dir string) (err error) {
 			return c.sourceFault(i, err)
 		}
 		if i > 0 && x.Tells == "carbon" && (x.From == "watttime") != (c.Grid.carbonSource() == "watttime") {
-			return c.sourceFault(i, signals.ConfigFault{Key: "from", Problem: "marginal and mean carbon are two quantities: keep watttime alone, or the others"})
+			return c.sourceFault(i, signals.ConfigFault{Key: "from", Problem: "watttime reports marginal carbon and the other sources average carbon, which cannot be mixed: keep watttime or the others"})
 		}
 	}
 	return nil

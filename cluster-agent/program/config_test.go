@@ -24,7 +24,7 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 		{"    - {tells: carbon, from: electricity-maps, zone: NO-NO1, key_env: SIGNALS_KEY}\n", ""},
 		{"    - {tells: price, from: uk-carbon}\n", "agent.yaml:9: grid/sources/0/tells: is \"price\"; uk-carbon provides carbon"},
 		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: eia, zone: PJM, key_file: none}\n", "agent.yaml:10: grid/sources/1/key_file"},
-		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", "agent.yaml:10: grid/sources/1/from: marginal and mean"},
+		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", "agent.yaml:10: grid/sources/1/from: watttime reports marginal carbon"},
 		{"    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", ""},
 		{"    - {tells: carbon, from: tarot}\n", "agent.yaml:9: grid/sources/0/from"},
 		{"    - {tells: carbon, from: uk-carbon, rite: 2}\n", "agent.yaml:9: grid/sources/0/rite: unknown key"},
@@ -42,9 +42,9 @@ func TestSectionsThatDoNotGoTogetherAreToldWithTheirLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	for sections, want := range map[string]string{
 		"queue: {kueue: {}}\n":                                            "",
-		"queue: {kueue: {}}\ngrid: {price: 70, carbon: 400}\n":            "agent.yaml:5: grid: a hub that has queue alone",
-		"kubernetes: {sharing: dra}\n":                                    "agent.yaml:4: kubernetes: needs grid",
-		"simulate: {scenario: six-regions, as: hydro-north}\nqueue: {}\n": "agent.yaml:5: queue: needs a real cluster",
+		"queue: {kueue: {}}\ngrid: {price: 70, carbon: 400}\n":            "agent.yaml:5: grid: a hub with only a queue",
+		"kubernetes: {sharing: dra}\n":                                    "agent.yaml:4: kubernetes: needs a section grid",
+		"simulate: {scenario: six-regions, as: hydro-north}\nqueue: {}\n": "agent.yaml:5: queue: a queue needs a real cluster",
 	} {
 		text := "site: hub\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\n" + sections
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -60,7 +60,7 @@ func TestSectionsThatDoNotGoTogetherAreToldWithTheirLine(t *testing.T) {
 func TestAQueueBesideAClusterLooksInThatCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	for queue, want := range map[string]string{
-		"{}": "", "{namespaces: [inbox]}": "agent.yaml:6: queue: kubeconfig and namespaces are of a hub", "{kubeconfig: other}": "agent.yaml:6: queue: kubeconfig and namespaces are of a hub",
+		"{}": "", "{namespaces: [inbox]}": "agent.yaml:6: queue: kubeconfig and namespaces are for a hub", "{kubeconfig: other}": "agent.yaml:6: queue: kubeconfig and namespaces are for a hub",
 	} {
 		text := "site: oslo\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\nkubernetes: {sharing: dra}\ngrid: {price: 70, carbon: 400}\nqueue: " + queue + "\n"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

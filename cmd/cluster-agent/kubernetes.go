@@ -44,7 +44,7 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 	x.Executor.Power = x.Power
 	for _, product := range slices.Sorted(maps.Keys(k.Models)) {
 		if _, ok := x.Power.LookupModel(k.Models[product]); !ok {
-			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is no model of the power table; want one of %s", product, k.Models[product], strings.Join(x.Power.ModelNames(), ", "))
+			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is not in the power table: want one of %s", product, k.Models[product], strings.Join(x.Power.ModelNames(), ", "))
 		}
 	}
 	if k.Prometheus != nil {
@@ -61,12 +61,12 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 		}
 		v, err := time.ParseDuration(d.text)
 		if err != nil || v <= 0 {
-			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: %s: %q is no time; want 10m, say", d.name, d.text)
+			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: %s: %q is not a duration: want one such as 10m", d.name, d.text)
 		}
 		*d.to = v
 	}
 	if x.Executor.AbandonAfter > 0 && x.Executor.AbandonAfter < minAbandonTime {
-		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, or all that runs would run twice whenever the API server is started anew", k.Abandon, minAbandonTime)
+		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: abandon: %q: want %v or more, as a restart of the API server would otherwise make jobs run twice", k.Abandon, minAbandonTime)
 	}
 	if x.Queue, err = queueOf(c.Queue); err != nil {
 		return runtime.Config{}, err
@@ -80,7 +80,7 @@ func measuredTable(curves map[string]string) (power.Table, error) {
 	for _, model := range slices.Sorted(maps.Keys(curves)) {
 		g, ok := t.LookupModel(model)
 		if !ok {
-			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is no model of the power table; want one of %s", model, strings.Join(t.ModelNames(), ", "))
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is not in the power table: want one of %s", model, strings.Join(t.ModelNames(), ", "))
 		}
 		c, err := readCurve(curves[model])
 		if err != nil {

@@ -48,7 +48,7 @@ func runCommand(args []string, out io.Writer) int {
 // cluster's parties start nothing before they run.
 func prepareSetup(c program.Config, log *slog.Logger, feed *signals.Poller) (program.Builder, error) {
 	if c.Simulate != nil {
-		return nil, c.FaultAt([]string{"simulate"}, "cluster-agent runs jobs on real clusters alone: for a simulated site run `gridbid site --config FILE` with this file")
+		return nil, c.FaultAt([]string{"simulate"}, "cluster-agent runs jobs on real clusters only: for a simulated site run `gridbid site --config FILE` with this file")
 	}
 	cfg, err := buildSite(c, log, feed)
 	return func() (runtime.Config, error) { return cfg, nil }, err

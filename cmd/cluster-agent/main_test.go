@@ -22,7 +22,7 @@ func TestASimulatedSiteIsRefusedWithItsLine(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if code := runCommand([]string{"profiles", "--config", file}, &out); code != 1 || !strings.Contains(out.String(), "has the agent run with this configuration?") {
+	if code := runCommand([]string{"profiles", "--config", file}, &out); code != 1 || !strings.Contains(out.String(), "run the agent with this configuration first") {
 		t.Errorf("cluster-agent profiles = %d, %s", code, out.String())
 	}
 }

@@ -99,15 +99,15 @@ func (o nodeOptions) validateOptions() error {
 	space, name, ok := strings.Cut(o.budget, "/")
 	switch {
 	case o.node == "" || o.state == "":
-		return errors.New("want --node and --state; see cluster-agent node --help")
+		return errors.New("--node and --state are required: see cluster-agent node --help")
 	case slices.Contains(o.jobNamespaces(), ""):
-		return fmt.Errorf("--namespaces %q: want names between commas", o.spaces)
+		return fmt.Errorf("--namespaces %q: want names joined by commas", o.spaces)
 	case o.interval <= 0 || o.report <= 0 || o.period <= 0 || o.interval > o.period/2:
-		return fmt.Errorf("--every %v, --tell %v, --period %v: want times above 0, and --every at most half of --period, or the guard acts under a living agent", o.interval, o.report, o.period)
+		return fmt.Errorf("--every %v, --tell %v, --period %v: want durations above 0, and --every at most half of --period, as the guard would otherwise reset limits while the agent is alive", o.interval, o.report, o.period)
 	case !(o.ceiling >= 0 && o.ceiling < 1e6) || !(o.site >= 0 && o.site < 1e9):
-		return fmt.Errorf("--ceiling %v, --site-ceiling %v: want watts", o.ceiling, o.site)
+		return fmt.Errorf("--ceiling %v, --site-ceiling %v: want watts, below 1 MW and 1 GW", o.ceiling, o.site)
 	case o.site > 0 && (!ok || space == "" || name == ""):
-		return errors.New("--site-ceiling is shared through a ConfigMap: say --book NAMESPACE/NAME")
+		return errors.New("--site-ceiling needs the ConfigMap through which nodes share it: add --book NAMESPACE/NAME")
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func runPowercalCommand(args []string, out io.Writer) error {
 	// One that cannot be reached is left out, so places are not indexes.
 	i := slices.IndexFunc(devices, func(d nvml.Device) bool { return d.Index() == *gpu })
 	if i < 0 {
-		return errors.Join(fmt.Errorf("no GPU %d: %d can be reached", *gpu, len(devices)), err)
+		return errors.Join(fmt.Errorf("GPU %d does not exist: %d GPUs are accessible", *gpu, len(devices)), err)
 	}
 	d := devices[i]
 	clocks, err := parseClocks(*held)
@@ -75,7 +75,7 @@ func runPowercalCommand(args []string, out io.Writer) error {
 	if len(clocks) == 0 {
 		limits, err = parseWatts(*list, d)
 	} else if *list != "" {
-		err = errors.New("--watts and --clocks: keep one; a curve is of limits or of clocks")
+		err = errors.New("--watts and --clocks exclude each other, as a curve has limits or clocks: keep one")
 	}
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func parseWatts(list string, d nvml.Device) (out []protocol.Milliwatts, err erro
 	for _, text := range strings.Split(list, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || !(v > 0 && v < 10_000) {
-			return nil, fmt.Errorf("--watts: %q is no power limit: want watts, as 500,400,300", text)
+			return nil, fmt.Errorf("--watts: %q is not a power limit: want watts such as 500,400,300", text)
 		}
 		out = append(out, protocol.Milliwatts(v*1000+0.5))
 	}
@@ -162,7 +162,7 @@ func parseClocks(list string) (out []int, err error) {
 	for _, text := range strings.Split(list, ",") {
 		v, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || v < 1 || v > 10_000 {
-			return nil, fmt.Errorf("--clocks: %q is no clock: want MHz, as 1500,1200,900", text)
+			return nil, fmt.Errorf("--clocks: %q is not a clock: want MHz such as 1500,1200,900", text)
 		}
 		out = append(out, v)
 	}

@@ -57,7 +57,7 @@ func runProfilesCommand(args []string, out io.Writer) error {
 func rememberedProfiles(folder string, least int) ([]runtimeest.ProfileRow, error) {
 	facts, err := wal.ReadEvents(filepath.Join(folder, "agent"))
 	if err != nil {
-		return nil, fmt.Errorf("%w: has the agent run with this configuration?", err)
+		return nil, fmt.Errorf("%w: run the agent with this configuration first", err)
 	}
 	p := runtimeest.New(runtimeest.Config{})
 	for _, m := range facts {

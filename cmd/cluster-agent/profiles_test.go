@@ -58,7 +58,7 @@ func TestProfilesAreReadFromTheAgentsFacts(t *testing.T) {
 	if rows, err := rememberedProfiles(folder, 21); err != nil || len(rows) != 0 {
 		t.Errorf("of 21 runs or more: %+v, %v", rows, err)
 	}
-	if _, err := rememberedProfiles(t.TempDir(), 1); err == nil || !strings.Contains(err.Error(), "has the agent run") {
+	if _, err := rememberedProfiles(t.TempDir(), 1); err == nil || !strings.Contains(err.Error(), "run the agent with this configuration") {
 		t.Errorf("of an empty folder: %v", err)
 	}
 }

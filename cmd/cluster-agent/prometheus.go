@@ -38,9 +38,9 @@ func (p prometheus) configureExecutor(c *executor.Config) error {
 	}
 	switch {
 	case p.Cores && !p.Cards:
-		return errors.New("cluster-agent: kubernetes: prometheus: cores are asked for of jobs whose cards are: set cards, too")
+		return errors.New("cluster-agent: kubernetes: prometheus: cores needs cards, as CPU energy is measured only for jobs with measured GPUs: set cards, too")
 	case !p.Cards && !p.Use && p.Site == "":
-		return errors.New("cluster-agent: kubernetes: prometheus: nothing is asked of it: set cards, use or site")
+		return errors.New("cluster-agent: kubernetes: prometheus: the section queries nothing: set cards, use or site, or remove it")
 	}
 	table := c.Power
 	if p.Cards {
@@ -76,7 +76,7 @@ func (p prometheus) configureExecutor(c *executor.Config) error {
 // measureJob is what cards and cores of a job drew.
 func (p prometheus) measureJob(ctx context.Context, m *promenergy.PrometheusMeter, table power.Table, l protocol.Launch, r promenergy.MeteredRun) ([]protocol.HourlyEnergy, error) {
 	if l.Job.Share < 1000 {
-		return nil, errors.New("a shared card has one counter; only the node's own daemon can split it")
+		return nil, errors.New("a shared GPU has one energy counter, which only the node daemon can split by job: run the node daemon")
 	}
 	g, _ := table.LookupModel(l.Model)
 	r.Idle = g.Idle

@@ -40,7 +40,7 @@ func runSignals(args []string, out io.Writer) error {
 		return err
 	}
 	if c.Grid == nil || len(c.Grid.Sources) == 0 {
-		return fmt.Errorf("%s has no grid: sources; docs/signals-and-power.md has examples", *file)
+		return fmt.Errorf("%s has no sources in its section grid: docs/signals-and-power.md has examples", *file)
 	}
 	rows := make([]signals.SourceStatus, len(c.Grid.Sources))
 	var all sync.WaitGroup
@@ -59,7 +59,7 @@ func runSignals(args []string, out io.Writer) error {
 	}
 	for _, r := range rows {
 		if r.Error != "" && err == nil {
-			err = fmt.Errorf("a source was not read: the agent bids by the others, or by the default, and says that it may be far off")
+			err = fmt.Errorf("at least one source cannot be read: the agent would bid by the others or by the default, with a warning")
 		}
 	}
 	return err

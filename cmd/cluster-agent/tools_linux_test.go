@@ -52,7 +52,7 @@ func TestPowercalMeasuresTheGPUOfThatIndexOrNone(t *testing.T) {
 	for gpu, want := range []struct {
 		code int
 		says string
-	}{{1, "no GPU 0: 1 can be reached"}, {0, "2 points"}} {
+	}{{1, "GPU 0 does not exist: 1 GPUs are accessible"}, {0, "2 points"}} {
 		dir := t.TempDir()
 		var out strings.Builder
 		code := runCommand([]string{"powercal", "--gpu", strconv.Itoa(gpu), "--library", library, "--watts", "300", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),

@@ -28,8 +28,8 @@ func TestToolsSayWhatTheyMiss(t *testing.T) {
 		{[]string{"powercal", "--help"}, 0, "measures what a command takes"},
 		{[]string{"guard"}, 1, "want --state"},
 		{[]string{"powercal", "--clocks", "fast", "--library", none, "--", "true"}, 1, "no NVIDIA driver library"},
-		{[]string{"node"}, 1, "want --node and --state"},
-		{[]string{"node", "--node", "a", "--state", "s", "--namespaces", "jobs, "}, 1, "want names between commas"},
+		{[]string{"node"}, 1, "--node and --state are required"},
+		{[]string{"node", "--node", "a", "--state", "s", "--namespaces", "jobs, "}, 1, "want names joined by commas"},
 		{[]string{"node", "--help"}, 0, "keeps the cards"},
 		{[]string{"node", "--node", "a", "--state", "s", "--every", "8s"}, 1, "at most half of --period"},
 		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--book"},
@@ -128,7 +128,7 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 // What a product is said to be must be known, or its nodes would never be offered.
 func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
 	c := program.Config{Site: "oslo", Grid: new(program.Grid), Kubernetes: &program.Kubernetes{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
-	if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is no model of the power table; want one of A10,`) {
+	if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is not in the power table: want one of A10,`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -44,7 +44,7 @@ func runCommand(args []string, out io.Writer) int {
 	var host, notebook string
 	return daemon.Program{
 		Name: "coordinator", EnvPrefix: envPrefix, About: commandHelp,
-		ListenHelp: "the desk, where people ask", DefaultListen: "127.0.0.1:7480",
+		ListenHelp: "the API", DefaultListen: "127.0.0.1:7480",
 		NoServer: "`gridbid federation init` writes one, and `gridbid up` needs none",
 		AddFlags: func(fs *flag.FlagSet) {
 			fs.StringVar(&host, "host", "", "run a nats-server in this process, by its configuration `FILE`")
@@ -105,7 +105,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	if s.approvers != nil {
 		d.RequireTokens(s.approvers)
 	} else {
-		s.Log.Info("no people_file: whoever may log in here may confirm a policy, under any name")
+		s.Log.Info("no people_file: every user of this machine can confirm policies, under any name; set people_file to require tokens")
 	}
 	listener, err := s.ListenHTTP()
 	if err != nil {
@@ -124,7 +124,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	mux.Handle("/", page)
 	mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
 	defer s.ServeHTTP(listener, mux)()
-	s.Log.Info("desk open", "address", "http://"+listener.Addr().String())
+	s.Log.Info("API open", "address", "http://"+listener.Addr().String())
 	rules := s.config.marketRules()
 	rules.Advice = s.advice
 	return leader.RunWhenElected(ctx, leader.Config{

@@ -20,39 +20,43 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// defaultAPIAddress is where a coordinator's desk is unless somebody says otherwise.
+// defaultAPIAddress is the HOST:PORT at which a coordinator serves its API by default.
 const defaultAPIAddress = "127.0.0.1:7480"
 
 // apiFlags are those of every command that asks a live coordinator.
 type apiFlags struct {
-	at    string
+	api   string // HOST:PORT
 	json  bool
 	watch bool
 	every time.Duration
 
-	now time.Time // by the desk's clock, at its last answer; zero: it has not said
+	// now is the coordinator's clock at its last answer: in `gridbid up` a simulated one.
+	// Zero before the first answer.
+	now time.Time
 }
 
 func (f *apiFlags) registerFlags(cmd *cobra.Command, watch bool) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.at, "at", cmp.Or(os.Getenv("GRIDBID_DESK"), defaultAPIAddress), "`ADDRESS` of the coordinator's desk; also $GRIDBID_DESK")
-	fl.BoolVar(&f.json, "json", false, "as JSON")
+	fl.StringVar(&f.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT) of the coordinator's API; also $GRIDBID_API")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
 	if watch {
-		fl.BoolVarP(&f.watch, "watch", "w", false, "show it again and again, until ctrl-C")
-		fl.DurationVar(&f.every, "every", time.Second, "with --watch: how often")
+		fl.BoolVarP(&f.watch, "watch", "w", false, "refresh until ctrl-C")
+		fl.DurationVar(&f.every, "every", time.Second, "with --watch: refresh interval")
 	}
 }
 
-// sendRequest sends a request and reads the answer into out.
+// sendRequest sends a request to the coordinator's API and decodes the JSON answer into out.
+// An answer of class 4xx is a usageError, as the caller can mend it; any other failure is
+// worth a retry.
 func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, body []byte, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.at+path, bytes.NewReader(body))
-	if strings.Contains(f.at, "://") { // as up says where its page is
-		err = errors.New("want an address alone, such as " + defaultAPIAddress)
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.api+path, bytes.NewReader(body))
+	if strings.Contains(f.api, "://") { // the page's URL, which `gridbid up` prints
+		err = errors.New("want HOST:PORT without a scheme, such as " + defaultAPIAddress)
 	}
 	if err != nil {
-		return usageError{fmt.Errorf("--at %q: %w", f.at, err)}
+		return usageError{fmt.Errorf("--api %q: %w", f.api, err)}
 	}
 	if kind != "" {
 		r.Header.Set("Content-Type", kind)
@@ -62,7 +66,7 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("no coordinator answers at %s; start one with `gridbid up`, or say --at: %w", f.at, err)
+		return fmt.Errorf("no coordinator answers at %s: start one with `gridbid up`, or give the address of one with --api: %w", f.api, err)
 	}
 	defer answer.Body.Close()
 	f.now, _ = http.ParseTime(answer.Header.Get("Date"))
@@ -77,7 +81,7 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 	case good && json.Unmarshal(text, out) == nil:
 		return nil
 	case good || json.Unmarshal(text, &fault) != nil || fault.Error == "":
-		return fmt.Errorf("%s answers %s, and not as a desk does; is that a coordinator's?", f.at, answer.Status)
+		return fmt.Errorf("%s answers %s, not in the form of a coordinator's API: check --api", f.api, answer.Status)
 	}
 	if answer.StatusCode/100 == 4 {
 		return usageError{errors.New(fault.Error)}
@@ -89,42 +93,44 @@ func (f *apiFlags) getJSON(ctx context.Context, path string, out any) error {
 	return f.sendRequest(ctx, http.MethodGet, path, "", nil, out)
 }
 
-// postAndPrint has the desk do something, and prints what came of it: as JSON, or as told says.
-func (f *apiFlags) postAndPrint(cmd *cobra.Command, path string, came any, told func() string) error {
-	if err := f.sendRequest(cmd.Context(), http.MethodPost, path, "", nil, came); err != nil {
+// postAndPrint sends a POST request without a body, decodes the answer into answer, and
+// prints it: with --json as JSON, otherwise as the line that describe returns.
+func (f *apiFlags) postAndPrint(cmd *cobra.Command, path string, answer any, describe func() string) error {
+	if err := f.sendRequest(cmd.Context(), http.MethodPost, path, "", nil, answer); err != nil {
 		return err
 	}
 	if f.json {
-		return writeJSON(cmd.OutOrStdout(), came)
+		return writeJSON(cmd.OutOrStdout(), answer)
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), told())
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), describe())
 	return err
 }
 
-// showOrWatch prints what see writes, once or again and again: on a terminal in place.
-// With --json each showing is a JSON value. Who watches waits for a coordinator
-// that went away.
-func (f *apiFlags) showOrWatch(cmd *cobra.Command, see func() (any, func(io.Writer), error)) error {
+// showOrWatch prints what fetch returns: once, or with --watch until ctrl-C, on a terminal
+// in place of what stood there. With --json each refresh is one JSON value. While watching,
+// a coordinator that does not answer is asked at the next refresh, as a standby may take
+// over; only a failure of the first request is returned.
+func (f *apiFlags) showOrWatch(cmd *cobra.Command, fetch func() (data any, table func(io.Writer), err error)) error {
 	if f.watch && f.every <= 0 {
 		return usageError{fmt.Errorf("--every %v: want a time above 0, such as 1s", f.every)}
 	}
 	out := cmd.OutOrStdout()
-	_, moves := terminalOf(out)
-	anew := f.watch && moves
+	_, isTerminal := terminalOf(out)
+	inPlace := f.watch && isTerminal
 	for first := true; ; first = false {
-		data, table, err := see()
+		data, table, err := fetch()
 		switch {
-		case f.watch && cmd.Context().Err() != nil: // ctrl-C is how it ends
+		case f.watch && cmd.Context().Err() != nil: // ctrl-C ends a watch, and is no failure
 			return nil
 		case err != nil && (first || !f.watch):
 			return err
-		case err != nil: // another may take over
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; asking again\n", legibleError(err))
+		case err != nil: // a standby may take over
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; retrying\n", legibleError(err))
 		case f.json:
 			err = writeJSON(out, data)
 		default:
 			var page bytes.Buffer
-			if anew {
+			if inPlace {
 				page.WriteString("\x1b[H\x1b[2J")
 			}
 			table(&page)
@@ -141,8 +147,9 @@ func (f *apiFlags) showOrWatch(cmd *cobra.Command, see func() (any, func(io.Writ
 	}
 }
 
-// writeColumns writes rows in columns, which tabs of the format part. What sites and
-// submitters said in them moves no cursor, and no column.
+// writeColumns writes rows as aligned columns; the tabs of each row's layout separate its
+// cells. Cells may hold text of sites and submitters, so each is cleaned: it cannot move
+// the cursor or start a column of its own.
 func writeColumns(w io.Writer, head string, rows func(row func(layout string, args ...any))) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(layout string, args ...any) {
@@ -158,10 +165,10 @@ func writeColumns(w io.Writer, head string, rows func(row func(layout string, ar
 		row(head)
 	}
 	rows(row)
-	_ = t.Flush() // to memory
+	_ = t.Flush() // Never fails: w is a buffer in memory.
 }
 
-// timeOfDay shows a time of day, or nothing.
+// timeOfDay formats an instant as month, day and time in UTC; "-" for none.
 func timeOfDay(t protocol.Time) string {
 	if t == 0 {
 		return "-"

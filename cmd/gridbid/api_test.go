@@ -18,51 +18,51 @@ import (
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 )
 
-// deskAt serves answers of a coordinator's desk, and returns its address.
-func deskAt(t *testing.T, answer http.HandlerFunc) string {
+// serveAPI serves answers of a coordinator's API and returns its address.
+func serveAPI(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// What a site says of a job reaches the operator's terminal as text.
+// Control characters in a site's notes do not reach the operator's terminal.
 func TestWhatSitesSayMovesNoCursor(t *testing.T) {
-	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) {
+	at := serveAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"train-7","state":"done","why":"a\u001b]52;c;bHM=\u0007b","note":"c\u009b2Jd\nXe","failed":"f\u202eg"}`)
 	})
 	for _, args := range [][]string{{"train-7"}, {"train-7", "--json"}} {
-		out, _, err := execute(newJobCommand(), append(args, "--at", at)...)
+		out, _, err := execute(newJobCommand(), append(args, "--api", at)...)
 		if err != nil || !strings.Contains(out, "train-7") || strings.ContainsAny(out, "\x1b\a\u009b\u202e") || strings.Contains(out, "\nX") {
 			t.Errorf("job %v: %v: %q", args, err, out)
 		}
 	}
 }
 
-// Nor does a name stand in the column of another thing.
-func TestWhatIsSaidStaysInItsColumn(t *testing.T) {
-	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+// A name with tabs stays in its own column.
+func TestANameWithTabsStaysInItsColumn(t *testing.T) {
+	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		said := `{"id":"train-7","tenant":"vision\tdone\toslo","state":"waiting"}`
 		if r.URL.Path == "/v1/jobs" {
 			said = "[" + said + "]"
 		}
 		_, _ = io.WriteString(w, said)
 	})
-	out, _, err := execute(newJobsCommand(), "--at", at)
+	out, _, err := execute(newJobsCommand(), "--api", at)
 	lines := strings.Split(strings.ReplaceAll(out, "·", "."), "\n")
 	if err != nil || len(lines) != 3 || strings.Index(lines[1], "waiting") != strings.Index(lines[0], "STATE") {
 		t.Errorf("jobs: %v:\n%s\nwant the state in its column", err, out)
 	}
-	if out, _, err := execute(newJobCommand(), "train-7", "--at", at); err != nil || !strings.Contains(out, "vision·done·oslo\n") || !strings.HasPrefix(out, "train-7  ") {
+	if out, _, err := execute(newJobCommand(), "train-7", "--api", at); err != nil || !strings.Contains(out, "vision·done·oslo\n") || !strings.HasPrefix(out, "train-7  ") {
 		t.Errorf("job: %v:\n%s", err, out)
 	}
 }
 
 func TestAWaitingWishIsSecondedWhereItWaits(t *testing.T) {
-	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) {
+	at := serveAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `[{"waiting":"w-1","by":"ada"}]`)
 	})
-	if out, _, err := execute(newPolicyCommand(), "second", "--at", at); err != nil || !strings.Contains(out, "gridbid policy second w-1 --at "+at) {
+	if out, _, err := execute(newPolicyCommand(), "second", "--api", at); err != nil || !strings.Contains(out, "gridbid policy second w-1 --api "+at) {
 		t.Errorf("policy second: %v:\n%s", err, out)
 	}
 }
@@ -77,7 +77,7 @@ func TestColumnsStandBelowEachOther(t *testing.T) {
 
 // A job that was to run somewhere and was refused in the end is nowhere.
 func TestSubmitWaitsForWhatIsSoInTheEnd(t *testing.T) {
-	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		said := `{"id":"train-7","state":"refused"}`
 		if r.Method == http.MethodPost {
 			said = `{"id":"train-7","state":"waiting","site":"oslo","why":"held","cost_usd":3}`
@@ -86,50 +86,50 @@ func TestSubmitWaitsForWhatIsSoInTheEnd(t *testing.T) {
 	})
 	cmd := newSubmitCommand()
 	cmd.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
-	out, _, err := execute(cmd, "-f", "-", "--wait", "--json", "--at", at)
+	out, _, err := execute(cmd, "-f", "-", "--wait", "--json", "--api", at)
 	if err == nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "cost_usd") {
 		t.Errorf("submit --wait: %v:\n%s\nwant what was said last alone", err, out)
 	}
 }
 
-func TestWhoIsNoDeskIsToldAsThat(t *testing.T) {
-	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>welcome</html>") })
-	if _, _, err := execute(newSitesCommand(), "--at", at); err == nil || !strings.Contains(err.Error(), "is that a coordinator's") {
+func TestAnAnswerOfAnotherServerIsAnError(t *testing.T) {
+	at := serveAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>welcome</html>") })
+	if _, _, err := execute(newSitesCommand(), "--api", at); err == nil || !strings.Contains(err.Error(), "not in the form of a coordinator's API") {
 		t.Errorf("sites of some web server: %v", err)
 	}
 }
 
-// Who pastes where the page is hears what is wanted, and of no host called http.
-func TestADeskIsNamedByItsAddressAlone(t *testing.T) {
-	at := deskAt(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") })
-	if _, _, err := execute(newSitesCommand(), "--at", "http://"+at); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "want an address alone") {
-		t.Errorf("a desk by its URL: %v", err)
+// An operator who pastes the URL of the page gets an error that names the form of the flag.
+func TestTheAPIAddressHasNoScheme(t *testing.T) {
+	at := serveAPI(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[]") })
+	if _, _, err := execute(newSitesCommand(), "--api", "http://"+at); !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "want HOST:PORT without a scheme") {
+		t.Errorf("the API by its URL: %v", err)
 	}
 }
 
 // Watching ends well by ctrl-C, whether it waits or asks just then.
 func TestWatchingEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	at := deskAt(t, func(_ http.ResponseWriter, r *http.Request) {
+	at := serveAPI(t, func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
 		<-r.Context().Done()
 	})
 	cmd := newSitesCommand()
 	cmd.SetContext(ctx)
-	if _, _, err := execute(cmd, "--watch", "--at", at); err != nil {
+	if _, _, err := execute(cmd, "--watch", "--api", at); err != nil {
 		t.Errorf("sites --watch, ended while it asks: %v", err)
 	}
 	for _, every := range []string{"0s", "-1s"} {
-		if _, _, err := execute(newSitesCommand(), "--watch", "--every", every, "--at", at); !errors.As(err, new(usageError)) {
+		if _, _, err := execute(newSitesCommand(), "--watch", "--every", every, "--api", at); !errors.As(err, new(usageError)) {
 			t.Errorf("sites --watch --every %s: %v; want bad input", every, err)
 		}
 	}
 }
 
-// What is on the books is told, though what comes after it is not.
-func TestSubmitTellsWhatIsSubmitted(t *testing.T) {
+// Jobs that were submitted before an error are printed.
+func TestSubmitPrintsJobsSubmittedBeforeAnError(t *testing.T) {
 	taken := 0
-	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		if taken++; taken > 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, `{"error":"no answer in time"}`)
@@ -141,20 +141,20 @@ func TestSubmitTellsWhatIsSubmitted(t *testing.T) {
 	if err := os.WriteFile(file, []byte("gpus: 1\nrun: 10m\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, talk, err := execute(newSubmitCommand(), "-f", file, "-f", file, "--json", "--at", at)
-	if err == nil || !strings.Contains(talk, "--id job-") || !strings.Contains(out, `"id": "job-`) {
-		t.Errorf("submit of two, of which one is taken: %v, %s:\n%s", err, talk, out)
+	out, stderr, err := execute(newSubmitCommand(), "-f", file, "-f", file, "--json", "--api", at)
+	if err == nil || !strings.Contains(stderr, "--id job-") || !strings.Contains(out, `"id": "job-`) {
+		t.Errorf("submit of two, of which one is taken: %v, %s:\n%s", err, stderr, out)
 	}
 }
 
-// By ctrl-C as well: a job whose id nobody was told is submitted twice.
-func TestSubmitTellsWhatIsSubmittedWhenItIsGivenUp(t *testing.T) {
+// Also after ctrl-C: a user who does not know the id would submit the job twice.
+func TestSubmitPrintsSubmittedJobsWhenInterrupted(t *testing.T) {
 	for text, want := range map[string]string{
 		"gpus: 1\nrun: 10m\n":              "--id job-",       // its answer does not come
 		"id: train-7\ngpus: 1\nrun: 10m\n": `"id": "train-7"`, // its end does not come
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && r.FormValue("id") == "" {
 				_, _ = io.WriteString(w, `{"id":"train-7","state":"waiting"}`)
 				return
@@ -166,23 +166,23 @@ func TestSubmitTellsWhatIsSubmittedWhenItIsGivenUp(t *testing.T) {
 		cmd := newSubmitCommand()
 		cmd.SetContext(ctx)
 		cmd.SetIn(strings.NewReader(text))
-		out, talk, err := execute(cmd, "-f", "-", "--wait", "--json", "--at", at)
-		if !errors.Is(err, context.Canceled) || !strings.Contains(out+talk, want) {
-			t.Errorf("submit of %q, given up: %v: %s%s; want %s", text, err, out, talk, want)
+		out, stderr, err := execute(cmd, "-f", "-", "--wait", "--json", "--api", at)
+		if !errors.Is(err, context.Canceled) || !strings.Contains(out+stderr, want) {
+			t.Errorf("submit of %q, given up: %v: %s%s; want %s", text, err, out, stderr, want)
 		}
 	}
 }
 
-// A job that ran and failed is over, and was not done well: who waited for it ends
-// with an error, as a script needs.
-func TestWhatFailedIsToldAsThat(t *testing.T) {
+// A script that waits for a job needs an exit code: a job that ran and failed ends the wait
+// with an error.
+func TestSubmitWaitFailsForAFailedJob(t *testing.T) {
 	for said, want := range map[string]string{
 		`{"id":"train-7","state":"done","site":"oslo","failed":"exit code 137"}`:                  "failed: exit code 137",
 		`{"id":"train-7","state":"done","site":"oslo","why":"least-cost"}`:                        "done",
 		`{"id":"train-7","state":"done","site":"oslo","why":"cancelled","note":"asked to stop"}`:  "cancelled",
 		`{"id":"train-7","state":"refused","why":"no-feasible-site","note":"no site has 8 GPUs"}`: "no-feasible-site no site has 8 GPUs",
 	} {
-		at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+		at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet && r.URL.Path == "/v1/jobs" {
 				_, _ = io.WriteString(w, "["+said+"]")
 				return
@@ -192,7 +192,7 @@ func TestWhatFailedIsToldAsThat(t *testing.T) {
 		submit := newSubmitCommand()
 		submit.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
 		for _, cmd := range []*cobra.Command{submit, newJobsCommand()} {
-			args := []string{"--at", at}
+			args := []string{"--api", at}
 			if cmd == submit {
 				args = append(args, "-f", "-", "--wait")
 			}
@@ -211,7 +211,7 @@ func TestWhatFailedIsToldAsThat(t *testing.T) {
 // Who waits for a job waits for the coordinator that takes over, too.
 func TestSubmitWaitsForAnotherCoordinator(t *testing.T) {
 	asked := 0
-	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		switch asked++; {
 		case r.Method == http.MethodPost:
 			_, _ = io.WriteString(w, `{"id":"train-7","state":"waiting"}`)
@@ -224,8 +224,8 @@ func TestSubmitWaitsForAnotherCoordinator(t *testing.T) {
 	})
 	cmd := newSubmitCommand()
 	cmd.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
-	out, talk, err := execute(cmd, "-f", "-", "--wait", "--at", at)
-	if err != nil || !strings.Contains(out, "train-7  done oslo") || strings.Count(talk, "stands by; asking again") != 1 {
-		t.Errorf("submit --wait: %v:\n%s%s", err, out, talk)
+	out, stderr, err := execute(cmd, "-f", "-", "--wait", "--api", at)
+	if err != nil || !strings.Contains(out, "train-7  done oslo") || strings.Count(stderr, "stands by; retrying") != 1 {
+		t.Errorf("submit --wait: %v:\n%s%s", err, out, stderr)
 	}
 }

@@ -22,14 +22,14 @@ type askAnswer struct {
 	query.Answer
 }
 
-// Why a question has no answer. The first two can be mended by asking
-// otherwise.
+// Errors for a question without an answer. errAskOtherwise is a usageError, as other words
+// may get an answer; errNotAnswered is not.
 var (
-	errAskOtherwise = errors.New("the question has no answer as it stands")
-	errNotAnswered  = errors.New("this is not answered")
+	errAskOtherwise = errors.New("the question has no answer in these words")
+	errNotAnswered  = errors.New("the question was understood, but the ledger has no answer")
 )
 
-// newAskCommand is `gridbid ask`: one question in plain words.
+// newAskCommand is `gridbid ask`: it answers one question in plain words.
 func newAskCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
@@ -37,15 +37,15 @@ func newAskCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "answer a question in plain words from the ledger of a run",
-		Long: `Answer a question from the ledger of a run. No model is needed. The question is read by
-a grammar as a typed query, which the answer states first, with every default;
-code computes the figures; ids such as D-14 name the decisions they come from.
-What can be read in several ways is given back as readings to choose from, and
-what is not understood is refused, never guessed at.
+		Long: `Answer a question from the ledger of a run. No language model is needed: a grammar
+reads the question as a typed query, which the answer states first, with every
+default; code computes the figures; ids such as D-14 name the decisions from which
+they come. An ambiguous question gets a list of readings to choose from. A question
+that the grammar does not read is refused, never guessed at.
 
-Exit codes: 0 answered, or known not to exist here (quotas, say); 1 understood,
-and not answered, because it is not recorded or wants something done; 2 ask
-otherwise: it is ambiguous, not understood, or names what is not in the run.`,
+Exit codes: 0 answered, or Gridbid has no such thing (quotas, for example);
+1 understood, but the ledger does not record it, or it asks for an action; 2 ask in
+other words: it is ambiguous, not understood, or names something that the run lacks.`,
 		Example: `  gridbid ask help
   gridbid ask why did job-0721 wait
   gridbid ask "why not coal-plains for job-0007"
@@ -55,7 +55,7 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			question := strings.TrimSpace(strings.Join(args, " "))
 			if question == "" {
-				return usageError{errors.New(`ask: no question; try "gridbid ask help"`)}
+				return usageError{errors.New(`ask: no question: "gridbid ask help" lists what can be asked`)}
 			}
 			path, err := f.ledgerPath()
 			if err != nil {
@@ -74,18 +74,18 @@ otherwise: it is ambiguous, not understood, or names what is not in the run.`,
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
 	model.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write the answer as JSON: docs/ask.md")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON: docs/ask.md")
 	return cmd
 }
 
-func printAnswer(ctx context.Context, question, path, flags string, reads *translate.Translator, asJSON bool, out, talk io.Writer) error {
-	log, err := readRun(path, talk)
+func printAnswer(ctx context.Context, question, path, flags string, reads *translate.Translator, asJSON bool, out, stderr io.Writer) error {
+	log, err := readRun(path, stderr)
 	if err != nil {
 		return err
 	}
-	log.Set(whatIfReplay(ctx, path, talk))
+	log.Set(whatIfReplay(ctx, path, stderr))
 	session := log.Talk()
 	a := reads.AnswerQuestion(ctx, question, session.Ask(question), translate.NamesOf(session.Names()), session.Understood)
 	addLedgerFlags(&a, flags)
@@ -105,7 +105,8 @@ func printAnswer(ctx context.Context, question, path, flags string, reads *trans
 	return fmt.Errorf("%w: %s", errAskOtherwise, a.Kind)
 }
 
-// addLedgerFlags adds the flags that name the ledger to the commands of an answer.
+// addLedgerFlags adds the flags that select the ledger to the commands that an answer and
+// its parts print, so that each command runs as printed.
 func addLedgerFlags(a *query.Answer, flags string) {
 	a.Flags = flags
 	if a.Command != "" {
@@ -119,8 +120,9 @@ func addLedgerFlags(a *query.Answer, flags string) {
 	}
 }
 
-// readRun reads a ledger, and the totals that lie beside it if there are any.
-func readRun(path string, talk io.Writer) (*query.Log, error) {
-	log := query.New(totalsNextToLedger(path, talk))
-	return log, readLedger(path, nil, talk, func(m protocol.Message) error { log.Add(m); return nil })
+// readRun reads a ledger, and the totals of all policies of its run where the folder has
+// them.
+func readRun(path string, stderr io.Writer) (*query.Log, error) {
+	log := query.New(totalsNextToLedger(path, stderr))
+	return log, readLedger(path, nil, stderr, func(m protocol.Message) error { log.Add(m); return nil })
 }

@@ -13,9 +13,9 @@ import (
 
 func TestAskAnswersFromTheLedger(t *testing.T) {
 	dir := ledgerOf(t, "auction", "home-fifo")
-	out, talk, err := execute(newAskCommand(), "why", "did", "train-1", "go", "to", "oslo?", "--run", dir)
-	if err != nil || talk != "" {
-		t.Fatalf("ask: %v, said %q", err, talk)
+	out, stderr, err := execute(newAskCommand(), "why", "did", "train-1", "go", "to", "oslo?", "--run", dir)
+	if err != nil || stderr != "" {
+		t.Fatalf("ask: %v, said %q", err, stderr)
 	}
 	for _, want := range []string{"read as: why job train-1 at site oslo", "was awarded to oslo in round 1", "D-2", "again: gridbid why train-1 --run"} {
 		if !strings.Contains(out, want) {
@@ -49,7 +49,7 @@ func TestAskAsJSON(t *testing.T) {
 }
 
 // Exit codes: errors that usageError marks end in 2, others in 1.
-func TestAskSaysWhetherToAskOtherwise(t *testing.T) {
+func TestAskExitCodeDependsOnTheAnswer(t *testing.T) {
 	dir := ledgerOf(t, "auction")
 	for _, tc := range []struct {
 		name, q   string
@@ -91,8 +91,8 @@ func TestAskComparesPoliciesByTheTotalsBeside(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "totals.json"), []byte(`{`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, talk, err := execute(newAskCommand(), "late jobs", "--run", dir); err != nil || !strings.Contains(talk, "cannot be compared") {
-		t.Errorf("ask beside broken totals: %v, said %q", err, talk)
+	if _, stderr, err := execute(newAskCommand(), "late jobs", "--run", dir); err != nil || !strings.Contains(stderr, "cannot be compared") {
+		t.Errorf("ask beside broken totals: %v, said %q", err, stderr)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// benchFlags is what `gridbid bench days` was told.
+// benchFlags are the flags of `gridbid bench days`.
 type benchFlags struct {
 	data     string
 	policies []string
@@ -32,32 +32,32 @@ type benchFlags struct {
 	steps    int
 }
 
-// newBenchCommand is `gridbid bench`: many replays, one table.
+// newBenchCommand is `gridbid bench`: the benchmarks of the repository.
 func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "run the benchmark and write its tables",
+		Short: "run benchmarks and write their tables",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var f benchFlags
 	days := &cobra.Command{
 		Use:   "days [SCENARIO...]",
-		Short: "replay days under policies and compare them with the bound",
-		Long: `Replay every scenario under every policy and seed, and write one table: what each
-came to, and how far it is from what no policy can beat. Without a scenario the
-ten recorded days are run, among them a price spike, a wind drought and negative
-prices, and the ordinary one also as each stress day. With --window those files
-are run instead: also several after one --window, as a shell spells them out.
-Stress days have a summary of their own.
+		Short: "replay days under policies and compare each with the lower bound",
+		Long: `Replay every scenario under every policy and seed, and write one table: the objective
+of each replay and its gap to the lower bound. Without SCENARIO the command runs ten
+recorded days, among them a price spike, a wind drought and negative prices, and the
+ordinary day also as each stress day. With --window it runs those files instead; one
+--window can be followed by several files, as from a shell pattern. Stress days have
+a summary of their own.
 
-A policy may be followed by what its sites know ahead of time: auction/perfect
-(what will be), auction/wrong (off by up to half), auction/none (nothing),
-auction/own (no service's forecasts, where a scenario has any). The usual is what
-markets publish, services foretell and sites forecast.
+A suffix of a policy sets what its sites know ahead of time: auction/perfect (the
+future), auction/wrong (off by up to half), auction/none (nothing), auction/own (no
+forecasts of services). Without a suffix sites know what markets publish, what
+services forecast and what they forecast themselves.
 
-Rows are kept in the folder of --out: run again, and only what is missing is
-run. A row is run again when the scenario, its weights or the program changed.`,
+Finished rows are cached in the folder of --out: a repeat of the command runs only
+rows that are missing, or whose scenario, weights or program changed.`,
 		Example: `  gridbid bench days --data ../shared/data
   gridbid bench days --jobs 5000 --policies auction,auction/perfect,home-fifo
   gridbid bench days --window joined/*.csv --seeds 1,2,3 --out frozen/
@@ -67,16 +67,16 @@ run. A row is run again when the scenario, its weights or the program changed.`,
 	}
 	fl := days.Flags()
 	fl.StringVar(&f.data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
-	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other signals)")
-	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, instead of each scenario's own")
+	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other forecasts)")
+	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, in place of the seed of each scenario")
 	registerKappaFlag(days, &f.kappa)
-	fl.IntVar(&f.jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
-	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` ... of hourly prices and carbon by zone, each a day of its own")
-	fl.BoolVar(&f.fill, "fill", false, "take hours that a window lacks as the hour before, a week at most")
-	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "folder for rows and tables")
+	fl.IntVar(&f.jobs, "jobs", 0, "limit on jobs of each scenario (default: the scenario's, or 2000)")
+	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone, run as a day; repeatable")
+	fl.BoolVar(&f.fill, "fill", false, "fill missing hours of a window with the hour before, a week at most")
+	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "`FOLDER` for cached rows and tables")
 	fl.BoolVar(&f.stress, "stress", false, "run each day also as stress days: "+fmt.Sprint(bench.StressNames()))
-	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-off with money")
-	fl.IntVar(&f.steps, "steps", 200, "of the search for bounds")
+	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-offs with cost")
+	fl.IntVar(&f.steps, "steps", 200, "steps of the search for bounds")
 	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand())
 	return cmd
 }
@@ -93,46 +93,46 @@ func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureWritableFolder(f.out); err != nil { // before the work
+	if err := ensureWritableFolder(f.out); err != nil { // checked before the replays
 		return usageError{fmt.Errorf("--out: %w", err)}
 	}
 	program, err := buildFingerprint()
 	if err != nil {
 		return err
 	}
-	talk := cmd.ErrOrStderr()
+	stderr := cmd.ErrOrStderr()
 	plan := bench.BenchPlan{
 		Days: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
-		Progress: func(format string, args ...any) { fmt.Fprintf(talk, format+"\n", args...) },
+		Progress: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) },
 	}
 	plans := []bench.BenchPlan{plan}
 	if f.sweep {
 		plans = append(plans, sweepPlan(plan))
 	}
 	var rows []bench.BenchRow
-	var endless error // of runs that have no row
+	var unfinished error // of replays whose jobs never all ended: they have no row
 	for _, p := range plans {
 		more, err := bench.RunPlan(cmd.Context(), p)
 		rows = append(rows, more...)
-		if err != nil && !errors.Is(err, scenarios.ErrJobsUnfinished) { // tables that are there stay: rows of another build could not fill them again
+		if err != nil && !errors.Is(err, scenarios.ErrJobsUnfinished) { // leave older tables alone: with another build their rows may be missing
 			if len(rows) > 0 {
-				fmt.Fprintf(talk, "rows so far are kept in %s: the same command goes on with them, and writes the tables\n", f.out)
+				fmt.Fprintf(stderr, "finished rows are cached in %s: repeat the command to run the rest and write the tables\n", f.out)
 			}
-			return errors.Join(endless, err)
+			return errors.Join(unfinished, err)
 		}
-		endless = errors.Join(endless, err)
+		unfinished = errors.Join(unfinished, err)
 	}
-	if len(rows) == 0 && endless != nil { // nor does nothing take their place
-		return endless
+	if len(rows) == 0 && unfinished != nil { // do not replace older tables by empty ones
+		return unfinished
 	}
 	if err := bench.WriteTables(f.out, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(talk, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
-	return errors.Join(bench.WriteMarkdown(cmd.OutOrStdout(), rows), endless)
+	fmt.Fprintf(stderr, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
+	return errors.Join(bench.WriteMarkdown(cmd.OutOrStdout(), rows), unfinished)
 }
 
-// policiesToRun returns what to run: as asked for, or everything.
+// policiesToRun returns the policies of --policies, or all.
 func (f *benchFlags) policiesToRun(days []bench.BenchDay) ([]string, error) {
 	if len(f.policies) > 0 {
 		return parsePolicyNames("--policies", f.policies)
@@ -144,8 +144,9 @@ func (f *benchFlags) policiesToRun(days []bench.BenchDay) ([]string, error) {
 	return scenarios.DefaultPolicies(of...), nil
 }
 
-// loadDays reads the days: named ones, windows, or the recorded ones; each with every
-// seed, and as every stress day if asked for, as the ordinary one of those is anyway.
+// loadDays loads the days to run: the named scenarios and windows, or the recorded days;
+// each with every seed and, with --stress, as every stress day. Of the recorded days the
+// ordinary one is always run as every stress day.
 func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 	seeds := []*uint64{nil}
 	if len(f.seeds) > 0 {
@@ -177,9 +178,9 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 		for _, x := range out {
 			switch {
 			case x.Hash == s.Hash:
-				return fmt.Errorf("bench: %s with seed %d is named twice: it would count twice", s.Name, s.Seed)
-			case x.Name == s.Name && x.Seed == s.Seed: // tables and trade-offs go by both
-				return fmt.Errorf("bench: two scenarios are called %s: give one of them another name; that of a window is its file's", s.Name)
+				return fmt.Errorf("bench: %s with seed %d is named twice and would count twice: name it once", s.Name, s.Seed)
+			case x.Name == s.Name && x.Seed == s.Seed: // tables and trade-offs identify a day by name and seed
+				return fmt.Errorf("bench: two scenarios have the name %s: rename one of them; a window has the name of its file", s.Name)
 			}
 		}
 		out = append(out, bench.BenchDay{Scenario: s})
@@ -212,7 +213,7 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 	return out, nil
 }
 
-// sweepPlan plans auction at other weights.
+// sweepPlan returns a plan that runs the auction on the same days at other weights.
 func sweepPlan(p bench.BenchPlan) bench.BenchPlan {
 	days := p.Days
 	p.Sweep = true
@@ -225,8 +226,8 @@ func sweepPlan(p bench.BenchPlan) bench.BenchPlan {
 	return p
 }
 
-// buildFingerprint names this build by its own bytes: a revision would not tell a
-// changed working tree.
+// buildFingerprint returns a hash of this program's own binary, the part of a cache key that
+// names the build. A VCS revision would be the same for a changed working tree.
 func buildFingerprint() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

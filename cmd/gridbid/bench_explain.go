@@ -16,7 +16,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// explainFlags is what `gridbid bench explain` was told.
+// explainFlags are the flags of `gridbid bench explain`.
 type explainFlags struct {
 	ledgerSelector
 	questions, adversarial string
@@ -25,47 +25,47 @@ type explainFlags struct {
 	asJSON                 bool
 }
 
-// newBenchExplainCommand is `gridbid bench explain`: what explains and advises,
-// asked and attacked.
+// newBenchExplainCommand is `gridbid bench explain`: it measures and attacks the parts of the
+// product that explain decisions and advise on them.
 func newBenchExplainCommand() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain",
-		Short: "ask a run a set of questions, and attack what explains and advises",
-		Long: `Try what explains decisions and what may advise on them. It needs no model: its
-models are scripts that lie, and servers on loopback that misbehave.
+		Short: "measure answers on a set of questions, and attack explanations and advice",
+		Long: `Test the explanations of decisions and the advice on them. No language model is
+needed: scripts that lie and misbehaving servers on loopback take its place.
 
-  questions   every question of --questions, asked of a run: how many are read
-              right; declined, which costs a second try; or wrong, which must
-              not be. Names of the run stand in place of $D, $J and the like
-  grounding   every figure, time and name in every answer, in what why says of every
-              job, in a talk, on the page and its cards, in what tools for models
-              print and in the page of a replay, held to figures with an origin and
-              to the record; counted by surface
-  attacks     every attack of --adversarial: names, notes and questions; bids that
-              cannot be true; servers that misbehave. Each is looked for in prompts,
-              ledger, why, records, answers, policies, page, charts, tools for
-              models, the page of a replay and logs; counted by attack and surface
-  auctions    so many random auctions under hostile judges: every award is held
-              to what was offered, to the band and to the purse
-  hang        a live market beside a server that hangs: how long after its
-              budget awards are said, each beside a bare timer of its own
-  days        a day with the model's port closed, beside every fault of a
-              server, and from its verdicts without the model
+  questions   asks a run every question of --questions and counts how many are read
+              right, declined (the user must rephrase) or wrong (must never happen).
+              Names of the run replace $D, $J and the other placeholders
+  grounding   compares every figure, time and name with the ledger: in all answers,
+              in the output of why for every job, in a chat, on the page and its
+              cards, in the output of MCP tools and in the report of a replay;
+              counted by surface
+  attacks     runs every attack of --adversarial: hostile names, notes and questions;
+              impossible bids; misbehaving servers. Searches prompts, ledger, why,
+              records, answers, policies, page, charts, MCP tools, report and logs
+              for each; counted by attack and surface
+  auctions    clears so many random auctions under hostile judges, and compares every
+              award with the offers, the leeway and the budget
+  hang        runs a live market with a model server that hangs, and measures how long
+              after the budget it sends awards, against a bare timer
+  days        replays a day with the model's port closed, with every fault of a
+              server, and from its recorded verdicts without the model
 
-It fails if a question in its own words is not read right, any is read wrong, or
-anything does not hold.`,
+The command fails if a question in its canonical words is not read right, if any
+question is read wrong, or if any other check fails.`,
 		Example: `  gridbid bench explain --questions questions.yaml --adversarial adversarial.yaml
   gridbid bench explain --auctions 0 --adversarial more.yaml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.runExplainBench(cmd) },
 	}
-	f.registerFlags(cmd, "folder of the run to ask, as replay wrote it")
-	cmd.Flags().StringVar(&f.questions, "questions", "", "question set `FILE`, as YAML: id, q, alt, truth")
-	cmd.Flags().StringVar(&f.adversarial, "adversarial", "", "set of attacks `FILE`, as YAML: payloads, bids, models")
-	cmd.Flags().IntVar(&f.auctions, "auctions", 200_000, "random auctions; 0 leaves out auctions, hang and days")
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "of the random auctions")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "write what came of it as JSON")
+	f.registerFlags(cmd, "folder of the run to ask, written by `gridbid replay`")
+	cmd.Flags().StringVar(&f.questions, "questions", "", "YAML `FILE` with questions: id, q, alt, truth")
+	cmd.Flags().StringVar(&f.adversarial, "adversarial", "", "YAML `FILE` with attacks: payloads, bids, models")
+	cmd.Flags().IntVar(&f.auctions, "auctions", 200_000, "number of random auctions; 0 skips auctions, hang and days")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the random auctions")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the results as JSON")
 	return cmd
 }
 
@@ -79,7 +79,7 @@ type explainReport struct {
 
 func (f *explainFlags) runExplainBench(cmd *cobra.Command) error {
 	if f.questions == "" && f.adversarial == "" && f.auctions <= 0 {
-		return usageError{errors.New("bench explain: nothing to try: give --questions, --adversarial or --auctions")}
+		return usageError{errors.New("bench explain: nothing to run: add --questions, --adversarial or --auctions")}
 	}
 	got := explainReport{Schema: 1}
 	bad := 0
@@ -107,15 +107,17 @@ func (f *explainFlags) runExplainBench(cmd *cobra.Command) error {
 		return err
 	}
 	if bad > 0 {
-		return fmt.Errorf("bench: %d questions are not read as they should be, or claims not borne out", bad)
+		return fmt.Errorf("bench: %d questions read wrongly or claims without a source in the ledger: the report names them", bad)
 	}
 	if n := adversary.CountBroken(rows); n > 0 {
-		return fmt.Errorf("bench: %d of %d things tried did not hold", n, len(rows))
+		return fmt.Errorf("bench: %d of %d checks failed: the report names them", n, len(rows))
 	}
 	return nil
 }
 
-func (f *explainFlags) askQuestions(ctx context.Context, talk io.Writer) ([]bench.JudgedAnswer, []bench.SurfaceGrounding, error) {
+// askQuestions asks the run every question of --questions, and checks that the claims of all
+// surfaces are grounded in its ledger.
+func (f *explainFlags) askQuestions(ctx context.Context, stderr io.Writer) ([]bench.JudgedAnswer, []bench.SurfaceGrounding, error) {
 	text, err := os.ReadFile(f.questions)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -128,12 +130,12 @@ func (f *explainFlags) askQuestions(ctx context.Context, talk io.Writer) ([]benc
 	if err != nil {
 		return nil, nil, err
 	}
-	totals := totalsNextToLedger(path, talk)
+	totals := totalsNextToLedger(path, stderr)
 	log, book := query.New(totals), history.New(history.Config{})
 	var first, last protocol.Time
-	var said []protocol.Message
-	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
-		said = append(said, m)
+	var messages []protocol.Message
+	if err := readLedger(path, nil, stderr, func(m protocol.Message) error {
+		messages = append(messages, m)
 		log.Add(m)
 		book.AddMessage(m)
 		if first == 0 || m.At < first {
@@ -144,38 +146,39 @@ func (f *explainFlags) askQuestions(ctx context.Context, talk io.Writer) ([]benc
 	}); err != nil {
 		return nil, nil, err
 	}
-	stage := memoizeReplays(whatIfReplay(ctx, path, talk))
+	stage := memoizeReplays(whatIfReplay(ctx, path, stderr))
 	log.Set(stage)
 	read := bench.JudgeQuestions(log, book, all)
 	ground := bench.NewGroundingCheck(log, first, last)
-	more, err := ground.CheckSurfaces(ctx, said, stage, totals, read)
+	more, err := ground.CheckSurfaces(ctx, messages, stage, totals, read)
 	return read, append(ground.CheckAnswersAndReasons(read), more...), err
 }
 
-// memoizeReplays keeps what came of each day: other words for a question replay it no
-// second time.
+// memoizeReplays caches the replay of each what-if, as several wordings of a question ask for
+// the same one.
 func memoizeReplays(st query.Stage) query.Stage {
-	play, kept := st.Play, make(map[query.Day]query.Rehearsal)
+	play, cache := st.Play, make(map[query.Day]query.Rehearsal)
 	if play == nil {
 		return st
 	}
 	st.Play = func(d query.Day) (query.Rehearsal, error) {
-		if r, ok := kept[d]; ok {
+		if r, ok := cache[d]; ok {
 			return r, nil
 		}
 		r, err := play(d)
 		if err == nil {
-			kept[d] = r
+			cache[d] = r
 		}
 		return r, err
 	}
 	return st
 }
 
-// runAttacks runs the parts that were asked for.
-func (f *explainFlags) runAttacks(ctx context.Context, talk io.Writer) (rows []adversary.AttackResult, err error) {
+// runAttacks runs the attacks of --adversarial and, unless --auctions is 0, the parts
+// auctions, hang and days.
+func (f *explainFlags) runAttacks(ctx context.Context, stderr io.Writer) (rows []adversary.AttackResult, err error) {
 	progress := func(what string) func(int, int) {
-		return func(done, of int) { fmt.Fprintf(talk, "\r%s %d of %d", what, done, of) }
+		return func(done, of int) { fmt.Fprintf(stderr, "\r%s %d of %d", what, done, of) }
 	}
 	if f.adversarial != "" {
 		text, err := os.ReadFile(f.adversarial)
@@ -189,7 +192,7 @@ func (f *explainFlags) runAttacks(ctx context.Context, talk io.Writer) (rows []a
 		if rows, err = set.RunAttacks(ctx, progress("attack")); err != nil {
 			return nil, err
 		}
-		fmt.Fprintln(talk)
+		fmt.Fprintln(stderr)
 	}
 	if f.auctions <= 0 {
 		return rows, nil
@@ -198,7 +201,7 @@ func (f *explainFlags) runAttacks(ctx context.Context, talk io.Writer) (rows []a
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(talk)
+	fmt.Fprintln(stderr)
 	hang, err := adversary.MeasureHangingJudge(ctx, 300)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// newBenchPaymentsCommand is `gridbid bench payments`.
+// newBenchPaymentsCommand is `gridbid bench payments`: it measures the incentive to misreport
+// costs under three payment rules.
 func newBenchPaymentsCommand() *cobra.Command {
 	var data string
 	var jobs int
@@ -18,12 +19,11 @@ func newBenchPaymentsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "payments [SCENARIO...]",
-		Short: "measure what a site gains that asks for more or less than its energy costs",
-		Long: `Replay each day with one site asking 0.7 to 1.3 times what its energy costs, and
-say what that site would earn under three rules of payment: first-price (what it
-asked), second-price (what it could have asked before another site was cheaper)
-and settled (what was measured, and a tenth of it). Also what the lie costs the
-federation, by what was measured.`,
+		Short: "measure what a site gains by bidding above or below its energy cost",
+		Long: `Replay each day with one site that bids 0.7 to 1.3 times its energy cost, and compute
+its profit under three payment rules: first-price (its bid), second-price (the highest
+bid with which it would still have won) and settled (measured cost plus a tenth). The
+table also has what the misreport costs the federation, by measured cost.`,
 		Example: `  gridbid bench payments
   gridbid bench payments real-days/ordinary_2022-04-13 --sites us-tex-erco --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,31 +32,31 @@ federation, by what was measured.`,
 			}
 			type day struct {
 				spec.Scenario
-				who []string
+				liars []string
 			}
 			var days []day
-			for _, name := range args { // before the work: it takes minutes
+			for _, name := range args { // all names are checked first, as replays take minutes
 				s, err := spec.LoadScenario(name, spec.Options{Data: data, MaxJobs: jobs})
 				if err != nil {
 					return usageError{err}
 				}
-				if slices.ContainsFunc(days, func(d day) bool { return d.Name == s.Name }) { // tables go by it
-					return usageError{fmt.Errorf("bench payments: two scenarios are called %s: give one of them another name", s.Name)}
+				if slices.ContainsFunc(days, func(d day) bool { return d.Name == s.Name }) { // tables identify a day by name
+					return usageError{fmt.Errorf("bench payments: two scenarios have the name %s: rename one of them", s.Name)}
 				}
-				who := sites
-				if len(who) == 0 {
-					who = bench.MisreportStudySites(s)
+				liars := sites
+				if len(liars) == 0 {
+					liars = bench.MisreportStudySites(s)
 				}
-				for _, name := range who {
+				for _, name := range liars {
 					if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
 						return usageError{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
 					}
 				}
-				days = append(days, day{s, who})
+				days = append(days, day{s, liars})
 			}
 			var rows []bench.MisreportRow
 			for _, d := range days {
-				more, err := bench.RunPaymentStudy(cmd.Context(), d.Scenario, d.who, func(format string, args ...any) {
+				more, err := bench.RunPaymentStudy(cmd.Context(), d.Scenario, d.liars, func(format string, args ...any) {
 					fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...)
 				})
 				if err != nil {
@@ -75,8 +75,8 @@ federation, by what was measured.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
-	fl.IntVar(&jobs, "jobs", 0, "jobs of each scenario (default 2000, or what it says)")
-	fl.StringSliceVar(&sites, "sites", nil, "who shades its bids, one at a time (default: the cheapest, cleanest and dearest)")
-	fl.BoolVar(&asJSON, "json", false, "print rows as JSON")
+	fl.IntVar(&jobs, "jobs", 0, "limit on jobs of each scenario (default: the scenario's, or 2000)")
+	fl.StringSliceVar(&sites, "sites", nil, "sites that misreport, one at a time (default: the cheapest, cleanest and most expensive)")
+	fl.BoolVar(&asJSON, "json", false, "print the rows as JSON")
 	return cmd
 }

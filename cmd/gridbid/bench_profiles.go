@@ -14,24 +14,25 @@ import (
 	"github.com/gridbid/gridbid/lab/estimates"
 )
 
-// newBenchProfilesCommand is `gridbid bench profiles`: how well sites foretell what
-// jobs do not say.
+// newBenchProfilesCommand is `gridbid bench profiles`: it scores the forecasts of run times
+// by which cluster-agent bids for jobs that state none.
 func newBenchProfilesCommand() *cobra.Command {
 	var data string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "profiles",
-		Short: "how well a site foretells how long jobs run, on public traces",
-		Long: `Replay public traces in the order of their time. Each job's duration is foretold
-when it is submitted, by what had ended until then, and told when it ends.
+		Short: "score a site's forecasts of job run times on public traces",
+		Long: `Replay public traces in time order. The run time of each job is forecast when the job
+is submitted, from the jobs that had ended by then.
 
-  p50, p90, p95   how many jobs took no longer than that quantile; best is 50, 90
-                  and 95 %
-  loss            mean pinball loss of that quantile: what is too low costs its
-                  part, what is too high the rest; less is better
+  p50, p90, p95   share of jobs that took no longer than the forecast quantile; ideal
+                  is 50, 90 and 95 %
+  loss            mean pinball loss of that quantile: a forecast that is too low costs
+                  the quantile's share of the error, one that is too high the rest;
+                  lower is better
 
-profiles are what cluster-agent bids by. "all jobs alike" has the quantiles of all
-that ended; "last of the same user" takes a job for as long as that one.`,
+The row profiles is what cluster-agent bids by. "all jobs alike" uses the quantiles of
+all ended jobs; "last of the same user" repeats the run time of that user's last job.`,
 		Example: `  gridbid bench profiles --data ../shared/data/workload
   gridbid bench profiles --json`,
 		Args: cobra.NoArgs,
@@ -40,7 +41,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 			for _, t := range estimates.PublicTraces {
 				jobs, err := t.LoadTrace(data)
 				if errors.Is(err, os.ErrNotExist) {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s is not in %s: passed over\n", t.File, data)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s is not in %s: skipped\n", t.File, data)
 					continue
 				}
 				if err != nil {
@@ -50,7 +51,7 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 				all = append(all, estimates.ScoreTrace(t.Name, jobs, estimates.AllForecasters())...)
 			}
 			if len(all) == 0 {
-				return usageError{fmt.Errorf("bench profiles: no trace in %s: give --data FOLDER", data)}
+				return usageError{fmt.Errorf("bench profiles: no trace in %s: give the folder of the traces with --data FOLDER", data)}
 			}
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), all)
@@ -58,14 +59,14 @@ that ended; "last of the same user" takes a job for as long as that one.`,
 			return printScores(cmd.OutOrStdout(), all)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", filepath.Join(dataFolder(), "workload"), "`FOLDER` of the traces; also workload in $GRIDBID_DATA")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON; losses in nanoseconds, parts in thousandths")
+	cmd.Flags().StringVar(&data, "data", filepath.Join(dataFolder(), "workload"), "`FOLDER` of the traces; also folder workload of $GRIDBID_DATA")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: losses in nanoseconds, shares in thousandths")
 	return cmd
 }
 
 func printScores(out io.Writer, scores []estimates.ForecastScore) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "trace\tforetold by\tjobs\tp50\tp90\tp95\tloss p50\tloss p90\tloss p95\t")
+	fmt.Fprintln(w, "trace\tforecast by\tjobs\tp50\tp90\tp95\tloss p50\tloss p90\tloss p95\t")
 	for _, s := range scores {
 		fmt.Fprintf(w, "%s\t%s\t%d", s.Trace, s.Forecaster, s.Jobs)
 		for _, c := range s.Covered {

@@ -20,20 +20,20 @@ func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 	dir := t.TempDir()
 	days := func() (string, string) {
 		t.Helper()
-		out, talk, err := execute(newBenchCommand(), "days", "six-regions", "--jobs", "30", "--steps", "10", "--out", dir,
+		out, stderr, err := execute(newBenchCommand(), "days", "six-regions", "--jobs", "30", "--steps", "10", "--out", dir,
 			"--policies", "auction,auction/perfect,home-fifo,k8s-least-allocated", "--seeds", "1,2")
 		if err != nil {
-			t.Fatalf("bench days: %v\n%s", err, talk)
+			t.Fatalf("bench days: %v\n%s", err, stderr)
 		}
-		return out, talk
+		return out, stderr
 	}
-	first, talk := days()
-	if strings.Contains(talk, "(kept)") {
-		t.Errorf("the first run kept rows:\n%s", talk)
+	first, stderr := days()
+	if strings.Contains(stderr, "(cached)") {
+		t.Errorf("the first run kept rows:\n%s", stderr)
 	}
-	again, talk := days()
-	if strings.Count(talk, "(kept)") != 8 || again != first {
-		t.Errorf("the second run:\n%s\n%s\nthe first:\n%s", talk, again, first)
+	again, stderr := days()
+	if strings.Count(stderr, "(cached)") != 8 || again != first {
+		t.Errorf("the second run:\n%s\n%s\nthe first:\n%s", stderr, again, first)
 	}
 	for _, name := range []string{"table.md", "table.csv", "index.html"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), "auction/perfect") {
@@ -92,7 +92,7 @@ func TestBenchDaysHasDaysOfStress(t *testing.T) {
 	}
 }
 
-func TestBenchDaysSaysWhatItDoesNotKnow(t *testing.T) {
+func TestBenchDaysRefusesUnknownNames(t *testing.T) {
 	for _, args := range [][]string{
 		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"--kappa", "20000"}, {"--fill", "six-regions"}, {"--seeds", "1,1", "six-regions"}, {"six-regions", "six-regions"}, {"no-such-day"},
 	} {
@@ -115,7 +115,7 @@ func TestBenchDaysWantsANameForEachDay(t *testing.T) {
 		files = append(files, file)
 	}
 	_, _, err := execute(newBenchCommand(), append([]string{"days", "--policies", "random", "--out", dir}, files...)...)
-	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "two scenarios are called my-day") {
+	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "two scenarios have the name my-day") {
 		t.Errorf("two days of one name: %v", err)
 	}
 }
@@ -124,8 +124,8 @@ func TestBenchDaysWantsANameForEachDay(t *testing.T) {
 func TestBenchDaysThatAreGivenUpLeaveTheTables(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"days", "six-regions", "--jobs", "10", "--steps", "5", "--out", dir, "--policies", "home-fifo,random"}
-	if _, talk, err := execute(newBenchCommand(), args...); err != nil {
-		t.Fatalf("%v\n%s", err, talk)
+	if _, stderr, err := execute(newBenchCommand(), args...); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
 	}
 	table := filepath.Join(dir, "table.csv")
 	before, err := os.ReadFile(table)
@@ -134,8 +134,8 @@ func TestBenchDaysThatAreGivenUpLeaveTheTables(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := newBenchCommand()
-	cmd.SetErr(tellAll(func(talk string) {
-		if strings.Contains(talk, "1/") {
+	cmd.SetErr(tellAll(func(stderr string) {
+		if strings.Contains(stderr, "1/") {
 			cancel()
 		}
 	}))
@@ -166,9 +166,9 @@ jobs: {trace: jobs.csv, from: 0, resident: 0}
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "jobs.csv"), []byte(trace), 0o644), os.WriteFile(filepath.Join(dir, "crowd.yaml"), []byte(day), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	out, talk, err := execute(newBenchCommand(), "days", filepath.Join(dir, "crowd.yaml"), "--steps", "5", "--out", filepath.Join(dir, "out"), "--policies", "home-fifo,k8s-least-allocated")
+	out, stderr, err := execute(newBenchCommand(), "days", filepath.Join(dir, "crowd.yaml"), "--steps", "5", "--out", filepath.Join(dir, "out"), "--policies", "home-fifo,k8s-least-allocated")
 	if !errors.Is(err, scenarios.ErrJobsUnfinished) || !strings.Contains(err.Error(), "under home-fifo") {
-		t.Fatalf("%v\n%s", err, talk)
+		t.Fatalf("%v\n%s", err, stderr)
 	}
 	table, err := os.ReadFile(filepath.Join(dir, "out", "table.md"))
 	if err != nil || string(table) != out || strings.Contains(out, "| home-fifo") || !strings.Contains(out, "| k8s-least-allocated") {
@@ -188,9 +188,9 @@ func (f tellAll) Write(text []byte) (int, error) {
 // minutes, nor are two of one name compared with each other.
 func TestBenchPaymentsKnowsItsDaysBeforeTheWork(t *testing.T) {
 	for _, days := range [][]string{{"six-regions", "no-such-day"}, {"six-regions", "six-regions"}} {
-		_, talk, err := execute(newBenchCommand(), append([]string{"payments", "--jobs", "1", "--sites", "hydro-north"}, days...)...)
-		if !errors.As(err, new(usageError)) || talk != "" {
-			t.Errorf("%v: %v, after %q; want bad input before the work", days, err, talk)
+		_, stderr, err := execute(newBenchCommand(), append([]string{"payments", "--jobs", "1", "--sites", "hydro-north"}, days...)...)
+		if !errors.As(err, new(usageError)) || stderr != "" {
+			t.Errorf("%v: %v, after %q; want bad input before the work", days, err, stderr)
 		}
 	}
 }
@@ -220,9 +220,9 @@ func TestBenchDaysTakesAllWindowsOfOneFlag(t *testing.T) {
 		}
 		args = append(args, put(day+".csv", text))
 	}
-	out, talk, err := execute(newBenchCommand(), args...)
+	out, stderr, err := execute(newBenchCommand(), args...)
 	if err != nil || !strings.Contains(out, "\n## 2023-12-30, seed 1\n") || !strings.Contains(out, "\n## 2024-02-27, seed 1\n") {
-		t.Errorf("two windows: %v\n%s\n%s", err, talk, out)
+		t.Errorf("two windows: %v\n%s\n%s", err, stderr, out)
 	}
 	_, _, err = execute(newReplayCommand(), args[len(args)-1])
 	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "is a CSV table, not a scenario: give it as --window FILE") {

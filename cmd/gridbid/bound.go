@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// boundFlags is what `gridbid bound` was told.
+// boundFlags are the flags of `gridbid bound`.
 type boundFlags struct {
 	scenarioFlags
 	steps  int
@@ -25,21 +25,21 @@ type boundFlags struct {
 	run    string
 }
 
-// newBoundCommand is `gridbid bound`: what no policy can beat, with its proof.
+// newBoundCommand is `gridbid bound`: a lower bound on the objective, with its certificate.
 func newBoundCommand() *cobra.Command {
 	var f boundFlags
 	cmd := &cobra.Command{
 		Use:   "bound [SCENARIO]",
-		Short: "prove what no policy can beat",
-		Long: `Compute a lower bound on the objective of a scenario for any scheduler at all,
-also one that knows every arrival, price and intensity from the start; and its
-certificate: a price for each GPU-hour, from which anybody can recompute it.
+		Short: "compute a lower bound on the objective, with a certificate",
+		Long: `Compute a lower bound on the objective of a scenario. It holds for every scheduler,
+also for one that knows all arrivals, prices and intensities from the start. Its
+certificate is a price for each GPU-hour, from which the bound can be recomputed.
 
-With --explain the ledger of a run of the same scenario is held against the
-bound: what its jobs cost more, by cause.
+--explain LEDGER compares a run of the same scenario with the bound, and splits what
+its jobs cost above it by cause.
 
-With --check a certificate is held to the scenario instead, by arithmetic of its
-own. docs/bound.md says what is bounded and what was relaxed.`,
+--check FILE verifies a certificate against the scenario with separate code in place
+of computing one. docs/bound.md explains what is bounded and what is relaxed.`,
 		Example: `  gridbid bound
   gridbid bound real-days/ordinary_2022-04-13 --out proof.json
   gridbid bound real-days/ordinary_2022-04-13 --check proof.json
@@ -50,13 +50,13 @@ own. docs/bound.md says what is bounded and what was relaxed.`,
 	}
 	f.registerFlags(cmd)
 	fl := cmd.Flags()
-	fl.IntVar(&f.steps, "steps", 200, "of the search: more are slower and come closer")
-	fl.IntVar(&f.rounds, "schedule", 0, "also search in so many `rounds` for a schedule near the bound, to see how tight it is")
-	fl.BoolVar(&f.idle, "idle", false, "bound the objective with the idle draw of nodes, not of jobs alone")
-	fl.BoolVar(&f.asJSON, "json", false, "write the certificate as JSON on standard output")
+	fl.IntVar(&f.steps, "steps", 200, "steps of the search: more take longer and give a tighter bound")
+	fl.IntVar(&f.rounds, "schedule", 0, "also search for a schedule near the bound in so many `ROUNDS`, to see how tight it is")
+	fl.BoolVar(&f.idle, "idle", false, "include the idle draw of nodes in the objective, not only the draw of jobs")
+	fl.BoolVar(&f.asJSON, "json", false, "print the certificate as JSON")
 	fl.StringVar(&f.out, "out", "", "write the certificate as JSON to this `FILE`")
-	fl.StringVar(&f.run, "explain", "", "say by cause what the run of this `LEDGER` cost above the bound")
-	fl.StringVar(&f.check, "check", "", "recompute the bound of the certificate in this `FILE`")
+	fl.StringVar(&f.run, "explain", "", "split the cost of this `LEDGER`'s run above the bound by cause")
+	fl.StringVar(&f.check, "check", "", "verify the certificate in this `FILE`")
 	return cmd
 }
 
@@ -65,11 +65,11 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 	case f.steps < 1 || f.steps > 100_000 || f.rounds < 0 || f.rounds > 100_000:
 		return usageError{fmt.Errorf("--steps %d, --schedule %d: want 1..100000 and 0..100000", f.steps, f.rounds)}
 	case f.idle && f.rounds > 0:
-		return usageError{fmt.Errorf("--schedule counts what jobs draw: drop it, or --idle")}
+		return usageError{fmt.Errorf("--schedule and --idle exclude each other, as a schedule counts the draw of jobs only: drop one of them")}
 	case f.idle && f.run != "":
-		return usageError{fmt.Errorf("--explain counts what jobs draw: drop it, or --idle")}
+		return usageError{fmt.Errorf("--explain and --idle exclude each other, as the causes count the draw of jobs only: drop one of them")}
 	case f.check != "" && (f.out != "" || f.run != "" || f.asJSON || f.idle || f.rounds > 0):
-		return usageError{fmt.Errorf("--check says whether a certificate holds, and computes none: drop it, or --out, --explain, --json, --idle and --schedule")}
+		return usageError{fmt.Errorf("--check verifies a certificate and computes none: use it without --out, --explain, --json, --idle and --schedule")}
 	}
 	s, err := f.loadScenario(args)
 	if err != nil {
@@ -84,13 +84,13 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "holds: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.ScopeText())
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "certificate is valid: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.ScopeText())
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	printNotes(cmd.ErrOrStderr(), s)
 	var ran *history.History
-	if f.run != "" { // before the work: it may take minutes
+	if f.run != "" { // read first, as the bound may take minutes
 		if ran, err = readScenarioRun(s, f.run, cancellableReader{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
 			return usageError{fmt.Errorf("--explain: %w", err)}
 		}
@@ -116,15 +116,15 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c); err != nil || c.KnownUSD == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), `a schedule was found at $%.4f, %s
-jobs placed as they arrive, by actual prices: $%.4f, %s, with the bound's price of room;
-                                              $%.4f, %s, with none
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), `best schedule found: $%.4f, %s
+jobs placed as they arrive, at actual prices: $%.4f, %s, with the bound's price of GPU-hours;
+                                              $%.4f, %s, without it
 `, c.KnownUSD, gapText(c, c.KnownUSD), c.OnlineUSD, gapText(c, c.OnlineUSD), c.BlindUSD, gapText(c, c.BlindUSD))
 	return err
 }
 
-// gapText says how far an objective lies above a bound: in per cent, unless the bound
-// is not above zero.
+// gapText returns how far an objective lies above a bound: in per cent or, if the bound is
+// not above zero, in dollars.
 func gapText(c bound.Certificate, usd float64) string {
 	if gap, ok := c.GapToBound(usd); ok {
 		return fmt.Sprintf("%.2f %% above it", 100*gap)
@@ -132,7 +132,7 @@ func gapText(c bound.Certificate, usd float64) string {
 	return fmt.Sprintf("$%.4f above it", usd-c.BoundUSD)
 }
 
-// explainGap says what a run cost above a bound, and for what.
+// explainGap prints what a run cost above a bound, by cause.
 func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Certificate, ran *history.History) error {
 	p, err := explainRun(s, c, ran)
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Cer
 	return printParts(cmd.OutOrStdout(), p)
 }
 
-// maxCertificateBytes bounds a certificate that is read.
+// maxCertificateBytes bounds how much of a certificate file is read.
 const maxCertificateBytes = 64 << 20
 
 func readCertificate(path string) (c bound.Certificate, err error) {
@@ -154,7 +154,7 @@ func readCertificate(path string) (c bound.Certificate, err error) {
 	}
 	defer file.Close()
 	if err := json.NewDecoder(io.LimitReader(file, maxCertificateBytes)).Decode(&c); err != nil {
-		return c, fmt.Errorf("%s: %w: want a certificate that `gridbid bound --out` wrote", path, err)
+		return c, fmt.Errorf("%s: %w: want a certificate written by `gridbid bound --out`", path, err)
 	}
 	return c, nil
 }

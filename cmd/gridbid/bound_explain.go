@@ -14,25 +14,25 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// readScenarioRun reads the ledger of a run of a scenario, to its end: jobs that had not ended
-// when it was cut off would count as never run.
-func readScenarioRun(s spec.Scenario, path string, in io.Reader, talk io.Writer) (*history.History, error) {
+// readScenarioRun reads the complete ledger of a run of a scenario. It refuses one without an
+// end, as jobs that had not ended when it was cut off would count as never run.
+func readScenarioRun(s spec.Scenario, path string, in io.Reader, stderr io.Writer) (*history.History, error) {
 	r, err := openLedger(path, in)
 	if err != nil {
 		return nil, err
 	}
 	if hash := r.Header()["hash"]; hash != s.Hash {
-		return nil, errors.Join(fmt.Errorf("%s: the run of another scenario, or with other flags (%.12s, not %.12s)", path, hash, s.Hash), r.Close())
+		return nil, errors.Join(fmt.Errorf("%s is of another scenario, or was replayed with other flags (hash %.12s, want %.12s): give the flags of that replay", path, hash, s.Hash), r.Close())
 	}
 	b := history.New(history.Config{})
-	err = readRemaining(r, talk, func(m protocol.Message) error { b.AddMessage(m); return nil })
+	err = readRemaining(r, stderr, func(m protocol.Message) error { b.AddMessage(m); return nil })
 	if _, end := r.ReadMessage(); err == nil && errors.Is(end, wal.ErrTorn) {
-		err = fmt.Errorf("%s: the run has no end, so nobody knows what its jobs cost: replay it to its end", path)
+		err = fmt.Errorf("%s has no end, so the cost of jobs that still ran is unknown: replay the scenario to its end", path)
 	}
 	return b, err
 }
 
-// explainRun says what a run cost above a bound, and for what.
+// explainRun returns what a run cost above a bound, by cause.
 func explainRun(s spec.Scenario, c bound.Certificate, b *history.History) (bound.CostBreakdown, error) {
 	return bound.ExplainGap(s, c, scenarios.CompletedJobs(b, c.Weights), b.ComputeTotals(scenarios.RunMetadata(s, "")).JobsUSD)
 }
@@ -44,7 +44,7 @@ func printParts(out io.Writer, p bound.CostBreakdown) error {
 		return err
 	}
 	part := func(usd float64) string { return fmt.Sprintf("%.2f", 100*usd/p.BoundUSD) }
-	fmt.Fprintf(out, "jobs cost $%.2f, %s %% above the bound of $%.2f; of these, in %% of the bound:\n\n", p.JobsUSD, part(p.JobsUSD-p.BoundUSD), p.BoundUSD)
+	fmt.Fprintf(out, "jobs cost $%.2f, %s %% above the bound of $%.2f; causes, in %% of the bound:\n\n", p.JobsUSD, part(p.JobsUSD-p.BoundUSD), p.BoundUSD)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "jobs\tnumber\tGPU-hours\tsite\tway\thour\tparts\tdelay\tlate\tall\t")
 	var all bound.JobGroup
@@ -76,6 +76,8 @@ func printParts(out io.Writer, p bound.CostBreakdown) error {
 	return w.Flush()
 }
 
+// writePartsRow writes one row of the table of parts; part formats dollars in per cent of the
+// bound.
 func writePartsRow(w io.Writer, name string, g bound.JobGroup, part func(float64) string) {
 	fmt.Fprintf(w, "%s\t%d\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", name, g.Jobs, g.GPUHours,
 		part(g.SiteUSD), part(g.WayUSD), part(g.HourUSD), part(g.PartsUSD), part(g.DelayUSD), part(g.LateUSD), part(g.TotalUSD()))

@@ -15,18 +15,18 @@ import (
 func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	proof := filepath.Join(t.TempDir(), "proof.json")
 	few := []string{"--max-jobs", "40", "--steps", "20"}
-	out, talk, err := execute(newBoundCommand(), append(few, "--schedule", "5", "--out", proof, "--json")...)
+	out, stderr, err := execute(newBoundCommand(), append(few, "--schedule", "5", "--out", proof, "--json")...)
 	if err != nil {
-		t.Fatalf("bound: %v\n%s", err, talk)
+		t.Fatalf("bound: %v\n%s", err, stderr)
 	}
-	if !strings.Contains(talk, "note: 40 jobs are invented") { // as each flag says that counts something in the notes
-		t.Errorf("bound does not say what was assumed:\n%s", talk)
+	if !strings.Contains(stderr, "note: 40 jobs are invented") { // as each flag says that counts something in the notes
+		t.Errorf("bound does not say what was assumed:\n%s", stderr)
 	}
 	var c bound.Certificate
 	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Jobs != 40 || c.BoundUSD <= 0 || c.KnownUSD < c.BoundUSD {
 		t.Fatalf("bound --json: %v, %d jobs, $%v:\n%s", err, c.Jobs, c.BoundUSD, out)
 	}
-	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "holds") || !strings.HasSuffix(out, "(of jobs)\n") {
+	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof)...); err != nil || !strings.HasPrefix(out, "certificate is valid") || !strings.HasSuffix(out, "(of jobs)\n") {
 		t.Errorf("bound --check: %v\n%s", err, out)
 	}
 	if out, _, err := execute(newBoundCommand(), append(few, "--check", proof, "--idle")...); !errors.As(err, new(usageError)) {
@@ -41,8 +41,8 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 	if _, _, err := execute(newBoundCommand(), append(few, "--kappa", "-1")...); !errors.As(err, new(usageError)) {
 		t.Errorf("bound --kappa -1: %v; want bad input", err)
 	}
-	if _, talk, err := execute(newBoundCommand(), append(few, "--out", filepath.Join(t.TempDir(), "no", "proof.json"))...); !errors.As(err, new(usageError)) {
-		t.Errorf("bound --out into a folder that is not there: %v, after %q; want bad input", err, talk)
+	if _, stderr, err := execute(newBoundCommand(), append(few, "--out", filepath.Join(t.TempDir(), "no", "proof.json"))...); !errors.As(err, new(usageError)) {
+		t.Errorf("bound --out into a folder that is not there: %v, after %q; want bad input", err, stderr)
 	}
 	if err := os.WriteFile(proof, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func TestBoundProvesAndChecksItsProof(t *testing.T) {
 func TestBoundExplainsNoRunOfAnotherScenario(t *testing.T) {
 	run := t.TempDir()
 	ledger := filepath.Join(run, "home-fifo.ledger")
-	if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "40", "--run", run); err != nil {
-		t.Fatalf("replay: %v\n%s", err, talk)
+	if _, stderr, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "40", "--run", run); err != nil {
+		t.Fatalf("replay: %v\n%s", err, stderr)
 	}
 	few := []string{"--max-jobs", "40", "--steps", "20", "--explain", ledger}
 	if out, _, err := execute(newBoundCommand(), few...); err != nil || !strings.Contains(out, "above the bound") {
@@ -69,8 +69,8 @@ func TestBoundExplainsNoRunOfAnotherScenario(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{append(few, "--seed", "2"), append(few, "--kappa", "100"), {"--explain", ledger + ".no"}, {"--max-jobs", "40", "--steps", "20", "--explain", torn}} {
-		if out, talk, err := execute(newBoundCommand(), args...); !errors.As(err, new(usageError)) {
-			t.Errorf("bound %v: %v, after %q; want bad input\n%s", args, err, talk, out)
+		if out, stderr, err := execute(newBoundCommand(), args...); !errors.As(err, new(usageError)) {
+			t.Errorf("bound %v: %v, after %q; want bad input\n%s", args, err, stderr, out)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestABoundIsGivenUpWithItsFile(t *testing.T) {
 }
 
 // Where power earns a bound may be below zero: nothing is so many per cent above it.
-func TestHowFarASearchCameIsToldOfABoundBelowZeroToo(t *testing.T) {
+func TestASearchIsReportedForABoundBelowZero(t *testing.T) {
 	for _, tc := range []struct {
 		bound, usd float64
 		want       string

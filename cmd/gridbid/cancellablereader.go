@@ -5,13 +5,15 @@ import (
 	"io"
 )
 
-// An cancellableReader reads from in until ctx ends. Nothing else ends a read that waits for
-// somebody at a terminal; it is left to itself, as the program ends.
+// A cancellableReader reads from in until ctx ends. A read from a terminal cannot be
+// interrupted otherwise: its goroutine is left behind, which is no leak, as the process is
+// about to exit.
 type cancellableReader struct {
 	ctx context.Context
 	in  io.Reader
 }
 
+// Read is one read of in. After ctx ends it returns the error of ctx at once.
 func (u cancellableReader) Read(to []byte) (int, error) {
 	type got struct {
 		n   int

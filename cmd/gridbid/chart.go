@@ -19,14 +19,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// chartFlags is what `gridbid chart` was told.
+// chartFlags are the flags of `gridbid chart`.
 type chartFlags struct {
 	ledgerSelector
 	out, at, decision, job string
 	list, figures, asJSON  bool
 }
 
-// newChartCommand is `gridbid chart`: it writes one chart of a run into a file.
+// newChartCommand is `gridbid chart`: it draws one chart of a run into a file.
 func newChartCommand() *cobra.Command {
 	var f chartFlags
 	cmd := &cobra.Command{
@@ -47,14 +47,14 @@ names. "gridbid chart answer QUESTION" draws the answer to a question.`,
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "write into this `FILE`.svg or FILE.png")
-	fl.StringVar(&f.decision, "decision", "", "of offers: the decision, such as D-14")
-	fl.StringVar(&f.job, "job", "", "of job, or of offers for its last decision")
-	fl.StringVar(&f.at, "at", "", "of carbon and price: the instant, RFC 3339 (default: the end of the record)")
-	fl.BoolVar(&f.list, "list", false, "list the charts that there are")
-	fl.BoolVar(&f.figures, "figures", false, "print what the chart shows, in figures")
+	fl.StringVar(&f.out, "out", "", "write the chart to this `FILE`, which ends in .svg or .png (default: NAME.png)")
+	fl.StringVar(&f.decision, "decision", "", "chart offers: `ID` of the decision, such as D-14")
+	fl.StringVar(&f.job, "job", "", "charts job and offers: `ID` of the job; offers shows its last decision")
+	fl.StringVar(&f.at, "at", "", "charts carbon and price: the `INSTANT`, RFC 3339 (default: the end of the ledger)")
+	fl.BoolVar(&f.list, "list", false, "list the names of charts")
+	fl.BoolVar(&f.figures, "figures", false, "print the figures of the chart in place of drawing it")
 	fl.BoolVar(&f.asJSON, "json", false, "print the figures as JSON")
 	return cmd
 }
@@ -94,10 +94,10 @@ func (f chartFlags) runChart(cmd *cobra.Command, args []string) error {
 	return writeChart(c, w.Chart+".png", cmd.ErrOrStderr())
 }
 
-// parseDrawing returns what is to be drawn.
+// parseDrawing checks the arguments and flags, and returns the drawing that they ask for.
 func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) {
 	if len(args) == 0 {
-		return w, errors.New("which one? `gridbid chart --list` names them")
+		return w, errors.New("no chart is named: `gridbid chart --list` lists the charts")
 	}
 	w = timeline.Drawing{Chart: args[0], Decision: f.decision, Job: protocol.JobID(f.job), Question: strings.Join(args[1:], " ")}
 	var known []string
@@ -106,28 +106,28 @@ func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) 
 	}
 	switch {
 	case !slices.Contains(known, w.Chart):
-		return w, fmt.Errorf("no chart is named %q; there are %s", w.Chart, format.JoinWithAnd(known))
+		return w, fmt.Errorf("unknown chart %q: want one of %s", w.Chart, format.JoinWithAnd(known))
 	case f.at != "" && w.Chart != "carbon" && w.Chart != "price":
-		return w, fmt.Errorf("--at is of carbon and price; %s is of no instant", w.Chart)
+		return w, fmt.Errorf("--at is for the charts carbon and price: drop it for chart %s", w.Chart)
 	case len(args) > 1 && w.Chart != "answer":
-		return w, fmt.Errorf("%q: only the chart answer takes more words", args[1])
+		return w, fmt.Errorf("unexpected argument %q: only the chart answer takes a question", args[1])
 	case w.Chart == "offers" && f.decision == "" && f.job == "":
-		return w, errors.New("offers for which decision? give --decision, such as D-14, or --job for its last")
+		return w, errors.New("chart offers needs --decision, such as D-14, or --job for the last decision on a job")
 	case w.Chart == "job" && f.job == "":
-		return w, errors.New("which job? give --job")
+		return w, errors.New("chart job needs --job")
 	}
 	if f.at != "" {
 		t, err := time.Parse(time.RFC3339, f.at)
 		if err != nil {
-			return w, fmt.Errorf("--at %q: want an instant such as 2026-03-11T13:45:00Z", f.at)
+			return w, fmt.Errorf("--at %q: want an RFC 3339 instant such as 2026-03-11T13:45:00Z", f.at)
 		}
 		w.At = protocol.FromStdTime(t)
 	}
 	return w, nil
 }
 
-func drawChart(ctx context.Context, path string, w timeline.Drawing, talk io.Writer) (c chart.Chart, err error) {
-	run, _, err := openRun(ctx, path, talk)
+func drawChart(ctx context.Context, path string, w timeline.Drawing, stderr io.Writer) (c chart.Chart, err error) {
+	run, _, err := openRun(ctx, path, stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func drawChart(ctx context.Context, path string, w timeline.Drawing, talk io.Wri
 	return c, nil
 }
 
-func writeChart(c chart.Chart, path string, talk io.Writer) (err error) {
+func writeChart(c chart.Chart, path string, stderr io.Writer) (err error) {
 	s, raw := c.ComputeLayout(720), []byte(nil)
 	switch filepath.Ext(path) {
 	case ".svg":
@@ -151,11 +151,11 @@ func writeChart(c chart.Chart, path string, talk io.Writer) (err error) {
 			return err
 		}
 	default:
-		return usageError{fmt.Errorf("--out %s: want a name that ends in .svg or .png", path)}
+		return usageError{fmt.Errorf("--out %s: want a file name that ends in .svg or .png", path)}
 	}
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintf(talk, "chart: %s\n", path)
+	fmt.Fprintf(stderr, "chart: %s\n", path)
 	return nil
 }

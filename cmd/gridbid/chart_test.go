@@ -13,9 +13,9 @@ import (
 func TestChartIsWrittenWhereItCannotBeShown(t *testing.T) {
 	run := ledgerOf(t, "auction")
 	t.Chdir(t.TempDir())
-	_, talk, err := execute(newChartCommand(), "offers", "--job", "train-1", "--run", run)
-	if err != nil || !strings.Contains(talk, "chart: offers.png") {
-		t.Fatalf("chart says %q, %v", talk, err)
+	_, stderr, err := execute(newChartCommand(), "offers", "--job", "train-1", "--run", run)
+	if err != nil || !strings.Contains(stderr, "chart: offers.png") {
+		t.Fatalf("chart says %q, %v", stderr, err)
 	}
 	f, err := os.Open("offers.png")
 	if err != nil {
@@ -63,21 +63,21 @@ func TestAChartThatThereIsNotIsBadInput(t *testing.T) {
 	}
 }
 
-func TestChartSaysWhatToDo(t *testing.T) {
+func TestChartErrorsNameTheNextStep(t *testing.T) {
 	run := ledgerOf(t, "auction")
 	for _, tc := range []struct {
 		args []string
 		want string
 	}{
 		{nil, "--list"},
-		{[]string{"pie", "--run", run}, "there are offers"},
+		{[]string{"pie", "--run", run}, "want one of offers"},
 		{[]string{"day", "week", "--run", run}, "only the chart answer"},
 		{[]string{"day", "--run", run, "--out", "day.gif"}, ".svg or .png"},
 		{[]string{"carbon", "--run", run, "--at", "noon"}, "such as"},
-		{[]string{"day", "--run", run, "--at", "2026-03-11T13:45:00Z"}, "--at is of carbon and price"},
+		{[]string{"day", "--run", run, "--at", "2026-03-11T13:45:00Z"}, "--at is for the charts carbon and price"},
 		{[]string{"carbon", "--run", run, "--at", "2036-03-11T13:45:00Z", "--figures"}, "is not in the record"},
-		{[]string{"offers", "--run", run}, "offers for which decision? give --decision, such as D-14, or --job"},
-		{[]string{"job", "--run", run}, "which job? give --job"},
+		{[]string{"offers", "--run", run}, "chart offers needs --decision, such as D-14, or --job"},
+		{[]string{"job", "--run", run}, "chart job needs --job"},
 		{[]string{"offers", "--run", run, "--decision", "D-77"}, "no decision D-77"},
 		{[]string{"day", "--run", filepath.Join(run, "none")}, "replay"},
 	} {

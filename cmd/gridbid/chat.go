@@ -18,7 +18,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// newChatCommand is `gridbid chat`: questions one after the other.
+// newChatCommand is `gridbid chat`: a session of questions, in which one can refer to the
+// one before.
 func newChatCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
@@ -26,17 +27,17 @@ func newChatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "ask questions about a run, one after the other",
-		Long: `Ask questions about a run, a line each, as with "gridbid ask". A question may lean
-on the one before: "why not oslo?", "and on wednesday?", "what about lyon", "how
-long did it wait?". A number chooses one of the readings that an answer offers.
-A ledger that is still being written is read again when it has grown, so a live
-federation is asked about as it is now.
+		Long: `Ask questions about a run, one per line, as with "gridbid ask". A question can refer
+to the one before: "why not oslo?", "and on wednesday?", "what about lyon", "how
+long did it wait?". A number chooses one of the readings that an answer offers. A
+ledger that has grown is read again before the next answer, so answers about a live
+federation are up to date.
 
-  /help     what can be asked
-  /history  what was asked; !3 asks the third again, !! the last
-  /quit     ends, as the end of input does
+  /help     list what can be asked
+  /history  list the questions so far; !3 repeats the third, !! the last
+  /quit     end the session, as end of input does
 
-Nothing is written by a question. With --json each answer is one line of JSON.
+A question changes nothing. With --json each answer is one line of JSON.
 ` + readsHelp,
 		Example: `  gridbid chat
   printf '%s\n' 'late jobs' 'and of tenant team-a?' | gridbid chat --json | jq .text`,
@@ -57,25 +58,25 @@ Nothing is written by a question. With --json each answer is one line of JSON.
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
 	model.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write each answer as a line of JSON: docs/ask.md")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print each answer as one line of JSON: docs/ask.md")
 	return cmd
 }
 
-// A chatSession is a session at a terminal, or of a program.
+// A chatSession is one run of `gridbid chat`, at a terminal or in a pipe.
 type chatSession struct {
 	path, flags      string
 	reads            *translate.Translator
 	asJSON           bool
 	out, diagnostics io.Writer
 
-	size    int64 // of the ledger, as it was read
+	size    int64 // of the ledger when it was read, in bytes
 	session *query.Session
 	history []string
 }
 
-// maxLineBytes bounds a question that is read, in bytes.
+// maxLineBytes bounds the length of a question.
 const maxLineBytes = 64 << 10
 
 func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
@@ -85,7 +86,7 @@ func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
 	f, ok := in.(*os.File)
 	prompt := ok && isTerminal(f)
 	if prompt {
-		fmt.Fprintf(t.diagnostics, "Asking %s. /help says what can be asked, /quit ends.\n", t.path)
+		fmt.Fprintf(t.diagnostics, "Questions about %s. /help lists what can be asked, /quit ends.\n", t.path)
 	}
 	lines := bufio.NewScanner(cancellableReader{ctx, in})
 	lines.Buffer(nil, maxLineBytes)
@@ -111,12 +112,12 @@ func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
 			line = "help"
 		}
 		if strings.HasPrefix(line, "!") {
-			again, err := t.recallQuestion(line)
+			earlier, err := t.recallQuestion(line)
 			if err != nil {
 				fmt.Fprintln(t.diagnostics, err)
 				continue
 			}
-			line = again
+			line = earlier
 		}
 		t.history = append(t.history, line)
 		if err := t.answerQuestion(ctx, line); err != nil {
@@ -125,19 +126,19 @@ func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// recallQuestion returns what "!3" or "!!" stands for.
+// recallQuestion returns the question of this session that "!3" or "!!" refers to.
 func (t *chatSession) recallQuestion(line string) (string, error) {
 	n, err := strconv.Atoi(line[1:])
 	if line == "!!" {
 		n, err = len(t.history), nil
 	}
 	if err != nil || n < 1 || n > len(t.history) {
-		return "", fmt.Errorf("%q names no question before: /history lists %d", quoteForTerminal(line), len(t.history))
+		return "", fmt.Errorf("%q is no question of this session: /history lists all %d", quoteForTerminal(line), len(t.history))
 	}
 	return t.history[n-1], nil
 }
 
-// quoteForTerminal returns a line as a terminal may show it.
+// quoteForTerminal returns a line with control characters escaped.
 func quoteForTerminal(s string) string { return strings.Trim(strconv.Quote(s), `"`) }
 
 func (t *chatSession) answerQuestion(ctx context.Context, question string) error {
@@ -162,7 +163,8 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	return nil
 }
 
-// rereadLedger reads the ledger, if it has grown since.
+// rereadLedger reads the ledger if its size has changed since it was read. The session
+// keeps what the last question was about.
 func (t *chatSession) rereadLedger(ctx context.Context) error {
 	info, err := os.Stat(t.path)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// chatting runs a talk of some lines.
-func chatting(t *testing.T, lines string, args ...string) (out, talk string) {
+// chatting runs a chat session of some lines.
+func chatting(t *testing.T, lines string, args ...string) (out, stderr string) {
 	t.Helper()
 	cmd := newChatCommand()
 	cmd.SetIn(strings.NewReader(lines))
-	out, talk, err := execute(cmd, args...)
+	out, stderr, err := execute(cmd, args...)
 	if err != nil {
-		t.Fatalf("chat: %v, said %q", err, talk)
+		t.Fatalf("chat: %v, said %q", err, stderr)
 	}
-	return out, talk
+	return out, stderr
 }
 
 func TestChatGoesOnFromTheQuestionBefore(t *testing.T) {
-	out, talk := chatting(t, "why did train-1 go to oslo\n\nhow long did it wait?\n/history\n!1\n!9\n/quit\nlate jobs\n", "--run", ledgerOf(t, "auction"))
+	out, stderr := chatting(t, "why did train-1 go to oslo\n\nhow long did it wait?\n/history\n!1\n!9\n/quit\nlate jobs\n", "--run", ledgerOf(t, "auction"))
 	if n := strings.Count(out, "read as: why job train-1 at site oslo"); n != 2 {
 		t.Errorf("the first question was answered %d times; want twice:\n%s", n, out)
 	}
@@ -35,9 +35,9 @@ func TestChatGoesOnFromTheQuestionBefore(t *testing.T) {
 	if strings.Contains(out, "late jobs") {
 		t.Error("it went on after /quit")
 	}
-	for _, want := range []string{"1  why did train-1 go to oslo", `"!9" names no question`} {
-		if !strings.Contains(talk, want) {
-			t.Errorf("it did not say %q:\n%s", want, talk)
+	for _, want := range []string{"1  why did train-1 go to oslo", `"!9" is no question`} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("it did not say %q:\n%s", want, stderr)
 		}
 	}
 }
@@ -65,7 +65,7 @@ func TestWaitingForInputEnds(t *testing.T) {
 		cmd.SetContext(ctx)
 		cmd.SetIn(waiting{in, cancel})
 		args := map[string][]string{
-			"chat": {"--run", ledgerOf(t, "auction")}, "tap": {"-"}, "submit": {"-f", "-"}, "bound": {"--max-jobs", "5", "--explain", "-"},
+			"chat": {"--run", ledgerOf(t, "auction")}, "messages": {"-"}, "submit": {"-f", "-"}, "bound": {"--max-jobs", "5", "--explain", "-"},
 		}[cmd.Name()]
 		if _, _, err := execute(cmd, args...); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v; want it to be given up", cmd.Name(), err)

@@ -17,19 +17,19 @@ import (
 func newFederationCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "federation",
-		Short: "say who belongs to a federation: keys, permissions, configuration",
-		Long: `A federation is a folder: who belongs to it, by which key, and the configuration
-of its NATS servers that follows. Each site has an account of its own, in which
-it can speak as nobody else and hears what is said to it alone.
+		Short: "manage the members of a federation: keys, permissions, NATS configuration",
+		Long: `A federation is a folder with the members, their public keys, and the configuration
+of the NATS servers that follows from them. Each site has a NATS account of its own:
+it can publish under its own name only, and receives only messages for that site.
 
   gridbid federation init --host hub.example.org
   gridbid federation add-site oslo
   gridbid federation revoke-site oslo
 
-Hand a site its folder below sites/ by a way that others cannot read: it holds
-the site's secret key. A running coordinator notices a change within two seconds.
-Where nats-server runs by itself, have it read its files twice, as it knows a
-new account only the second time: nats-server --signal reload=PID.`,
+Send a site its folder below sites/ over a confidential channel, as it holds the
+site's secret key. A running coordinator applies a change within two seconds. If you
+run nats-server yourself, reload it twice, as it takes in a new account only at the
+second reload: nats-server --signal reload=PID.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -37,25 +37,25 @@ new account only the second time: nats-server --signal reload=PID.`,
 	return cmd
 }
 
-// A federationChange is what a command of federation did, for --json.
+// A federationChange is the result of a command that changed a federation, also for --json.
 type federationChange struct {
 	Did    string   `json:"did"`
 	Name   string   `json:"name,omitempty"`
 	Folder string   `json:"folder"`
 	Files  []string `json:"files,omitempty"`
-	Keys   []string `json:"keys,omitempty"` // public
-	Next   string   `json:"next,omitempty"` // what to do now
+	Keys   []string `json:"keys,omitempty"` // public keys
+	Next   string   `json:"next,omitempty"` // the next step for the operator
 }
 
-// federationFlags are common to the commands.
+// federationFlags are the flags that all federation commands share.
 type federationFlags struct {
 	dir  string
 	json bool
 }
 
 func (f *federationFlags) registerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "dir", "federation", "folder of the federation")
-	cmd.Flags().BoolVar(&f.json, "json", false, "as JSON")
+	cmd.Flags().StringVar(&f.dir, "dir", "federation", "`FOLDER` of the federation")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 }
 
 func (f *federationFlags) printChange(cmd *cobra.Command, c federationChange) error {
@@ -76,9 +76,10 @@ func (f *federationFlags) printChange(cmd *cobra.Command, c federationChange) er
 	})
 }
 
-// changeFederation opens the federation for one command alone.
+// changeFederation opens the federation under its lock and calls do. It rewrites the server
+// configuration first, so that an interrupted earlier change is completed.
 func (f *federationFlags) changeFederation(do func(*federation.Federation) error) error {
-	if _, err := federation.Open(f.dir); err != nil { // a wrong folder is bad input, not a failed lock
+	if _, err := federation.Open(f.dir); err != nil { // a wrong folder is a usage error; without this check it would be a failed lock
 		return usageError{err}
 	}
 	release, err := federation.LockFolder(f.dir)
@@ -86,7 +87,7 @@ func (f *federationFlags) changeFederation(do func(*federation.Federation) error
 		return err
 	}
 	defer release()
-	fed, err := federation.Open(f.dir) // it may have changed before we had the lock
+	fed, err := federation.Open(f.dir) // read it once more under the lock: it may have changed before
 	if err != nil {
 		return usageError{err}
 	}
@@ -106,7 +107,7 @@ func newFederationInit() *cobra.Command {
 	var s federation.Setup
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "found a federation: authority, hub, coordinator, standby, submitter, tap",
+		Short: "create a federation: authority, hub, coordinator, standby, submitter and tap",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := federation.InitFederation(flags.dir, s, time.Now()); err != nil {
@@ -114,22 +115,22 @@ func newFederationInit() *cobra.Command {
 			}
 			at := func(parts ...string) string { return filepath.Join(append([]string{flags.dir}, parts...)...) }
 			return flags.printChange(cmd, federationChange{
-				Did: "founded", Folder: flags.dir,
+				Did: "created", Folder: flags.dir,
 				Files: []string{at("federation.json"), at("coordinator"), at("standby"), at("submitter"), at("tap")},
 				Next:  "gridbid federation add-site NAME --dir " + shellWord(flags.dir),
 			})
 		},
 	}
 	flags.registerFlags(cmd)
-	cmd.Flags().StringSliceVar(&s.Hosts, "host", nil, "name or address by which others reach the hub; 3 or 5 of them make a cluster that keeps three copies of all it stores (required)")
-	cmd.Flags().StringVar(&s.Listen, "listen", "0.0.0.0", "address on which the hub's servers listen; host: each on its own name")
-	cmd.Flags().IntVar(&s.Port, "port", 4222, "for parties")
-	cmd.Flags().IntVar(&s.LeafPort, "leaf-port", 7422, "for servers of sites")
-	cmd.Flags().IntVar(&s.Route, "route-port", 6222, "between servers of a cluster")
-	cmd.Flags().IntVar(&s.Limits.Payload, "max-payload", 512<<10, "bytes of a site's message")
-	cmd.Flags().IntVar(&s.Limits.Connections, "max-connections", 8, "of a site")
-	cmd.Flags().IntVar(&s.Limits.Subscriptions, "max-subscriptions", 256, "of a site")
-	cmd.Flags().IntVar(&s.Limits.Leaves, "max-leaves", 2, "servers of a site")
+	cmd.Flags().StringSliceVar(&s.Hosts, "host", nil, "`HOST` name or address of a hub server; 3 or 5 of them form a cluster that stores three replicas (required)")
+	cmd.Flags().StringVar(&s.Listen, "listen", "0.0.0.0", "`ADDRESS` that the hub's servers listen on; host: each on its own --host")
+	cmd.Flags().IntVar(&s.Port, "port", 4222, "port for members")
+	cmd.Flags().IntVar(&s.LeafPort, "leaf-port", 7422, "port for leaf servers of sites")
+	cmd.Flags().IntVar(&s.Route, "route-port", 6222, "port between the servers of a cluster")
+	cmd.Flags().IntVar(&s.Limits.Payload, "max-payload", 512<<10, "limit on the size of a site's message, in bytes")
+	cmd.Flags().IntVar(&s.Limits.Connections, "max-connections", 8, "limit on connections of a site")
+	cmd.Flags().IntVar(&s.Limits.Subscriptions, "max-subscriptions", 256, "limit on subscriptions of a site")
+	cmd.Flags().IntVar(&s.Limits.Leaves, "max-leaves", 2, "limit on leaf servers of a site")
 	_ = cmd.MarkFlagRequired("host")
 	return cmd
 }
@@ -139,7 +140,7 @@ func newFederationAdd() *cobra.Command {
 	var s federation.SiteSetup
 	cmd := &cobra.Command{
 		Use:   "add-site NAME",
-		Short: "admit a site, and write its folder",
+		Short: "add a site, and write its folder",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s.Name = args[0]
@@ -157,18 +158,18 @@ func newFederationAdd() *cobra.Command {
 					files = append(files, filepath.Join(dir, file.Name()))
 				}
 				keys, _ := f.PublicKeys(s.Name)
-				next := "hand " + dir + " to the site by a way that others cannot read, then delete its .nk and leaf.conf here"
+				next := "send " + dir + " to the site over a confidential channel, then delete its .nk and leaf.conf here"
 				if s.Key != "" {
-					next = "hand " + dir + " to the site, which puts its seed there as " + s.Name + ".nk"
+					next = "send " + dir + " to the site, which adds its seed there as " + s.Name + ".nk"
 				}
-				return flags.printChange(cmd, federationChange{Did: "admitted", Name: s.Name, Folder: dir, Files: files, Keys: keys, Next: next})
+				return flags.printChange(cmd, federationChange{Did: "added", Name: s.Name, Folder: dir, Files: files, Keys: keys, Next: next})
 			})
 		},
 	}
 	flags.registerFlags(cmd)
-	cmd.Flags().StringVar(&s.Key, "key", "", "public key of a site that keeps its seed to itself (nk -gen user -pubout)")
-	cmd.Flags().StringVar(&s.Path, "path", "", "where the site will keep the folder, as its server's configuration names files in full")
-	cmd.Flags().StringVar(&s.LeafListen, "leaf-listen", "127.0.0.1:4222", "where the site's own server takes the site's parties")
+	cmd.Flags().StringVar(&s.Key, "key", "", "public `KEY` of a site that keeps its seed secret (nk -gen user -pubout)")
+	cmd.Flags().StringVar(&s.Path, "path", "", "absolute `PATH` at which the site will keep the folder; its server configuration uses it")
+	cmd.Flags().StringVar(&s.LeafListen, "leaf-listen", "127.0.0.1:4222", "`ADDRESS` on which the site's own server accepts the site's processes")
 	return cmd
 }
 
@@ -176,7 +177,7 @@ func newFederationRevoke() *cobra.Command {
 	var flags federationFlags
 	cmd := &cobra.Command{
 		Use:   "revoke-site NAME",
-		Short: "shut a site out, at once and for good",
+		Short: "revoke all keys of a site at once and for good",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flags.changeFederation(func(f *federation.Federation) error {
@@ -188,8 +189,8 @@ func newFederationRevoke() *cobra.Command {
 					return err
 				}
 				return flags.printChange(cmd, federationChange{
-					Did: "shut out", Name: args[0], Folder: flags.dir, Keys: keys,
-					Next: "a coordinator that hosts the hub has it in force within two seconds; an external nats-server has to be reloaded, and restarted if the site joins by a leaf",
+					Did: "revoked", Name: args[0], Folder: flags.dir, Keys: keys,
+					Next: "a coordinator that hosts the hub applies this within two seconds; reload an external nats-server, and restart it if the site connects by a leaf server",
 				})
 			})
 		},
@@ -205,36 +206,36 @@ func newFederationRotate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate [NAME]",
 		Short: "give a member a new key, or the hub new certificates",
-		Long: `Rotate gives a site, the coordinator, the standby, the submitter or the tap a new
-key beside the old one. Both work until
+		Long: `Give a site, the coordinator, the standby, the submitter or the tap a new key beside
+the old one. Both keys work until
 
   gridbid federation rotate NAME --retire
 
-revokes all but the newest. A key that is known to others is ended by both, one
-after the other. A site that runs a server of its own puts the new seed into its
-leaf.conf, as nkey of the remote, and starts that server again. With --server the
-hub's servers get new certificates.`,
+revokes all but the newest. After a leak run both commands, one after the other. A
+site that runs a NATS server of its own puts the new seed into its leaf.conf, as nkey
+of the remote, and restarts that server. With --server the hub's servers get new
+certificates.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if server == (len(args) == 1) || server && key != "" || retire && (server || key != "") {
-				return usageError{errors.New("rotate: name one member, or give --server alone; --retire goes without --key")}
+				return usageError{errors.New("rotate: name one member, or give --server without a name; --retire and --key exclude each other")}
 			}
 			return flags.changeFederation(func(f *federation.Federation) error {
 				c := federationChange{Folder: flags.dir}
 				var err error
 				switch {
 				case server:
-					c.Did, c.Next = "renewed the certificates of the hub", "a coordinator that hosts the hub has them in force within two seconds; an external nats-server has to be reloaded. Sites need nothing: the authority is the same"
+					c.Did, c.Next = "renewed the certificates of the hub", "a coordinator that hosts the hub uses them within two seconds; reload an external nats-server. Sites have nothing to do, as the authority is the same"
 					err = f.RenewServerCerts(time.Now())
 				case retire:
 					c.Did, c.Name = "retired the old key of", args[0]
 					var old int
 					if old, err = f.RetireOldKeys(args[0], time.Now()); err == nil && old == 0 {
-						err = usageError{fmt.Errorf("rotate: %[1]s has one key, which goes on: give it another first, with gridbid federation rotate %[1]s --dir %[2]s", args[0], shellWord(flags.dir))}
+						err = usageError{fmt.Errorf("rotate: %[1]s has only one key, which cannot be retired: add a second first with `gridbid federation rotate %[1]s --dir %[2]s`", args[0], shellWord(flags.dir))}
 					}
 				default:
 					var file string
-					c.Did, c.Name, c.Next = "drew a new key for", args[0], "have the member use it, then gridbid federation rotate "+args[0]+" --retire --dir "+shellWord(flags.dir)
+					c.Did, c.Name, c.Next = "added a new key for", args[0], "configure the member to use it, then run gridbid federation rotate "+args[0]+" --retire --dir "+shellWord(flags.dir)
 					if file, err = f.RotateKey(args[0], key); file != "" {
 						c.Files = []string{file}
 					}
@@ -250,9 +251,9 @@ hub's servers get new certificates.`,
 		},
 	}
 	flags.registerFlags(cmd)
-	cmd.Flags().StringVar(&key, "key", "", "public part of the new key, of a member that keeps its seed to itself")
+	cmd.Flags().StringVar(&key, "key", "", "new public `KEY` of a member that keeps its seed secret")
 	cmd.Flags().BoolVar(&retire, "retire", false, "revoke all keys but the newest")
-	cmd.Flags().BoolVar(&server, "server", false, "new certificates for the hub's servers")
+	cmd.Flags().BoolVar(&server, "server", false, "renew the certificates of the hub's servers")
 	return cmd
 }
 
@@ -260,7 +261,7 @@ func newFederationShow() *cobra.Command {
 	var flags federationFlags
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "say who belongs to the federation",
+		Short: "list the members of the federation, and revoked keys",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := federation.Open(flags.dir)
@@ -277,9 +278,9 @@ func newFederationShow() *cobra.Command {
 	return cmd
 }
 
-// printMembers lists who belongs to a federation, and who did.
+// printMembers lists the members of a federation with their public keys, then revoked keys.
 func printMembers(out io.Writer, f *federation.Federation) {
-	fmt.Fprintf(out, "hub %s, %d copies of what it stores\n", f.HubURL(), f.ReplicaCount())
+	fmt.Fprintf(out, "hub %s, %d replicas of stored streams\n", f.HubURL(), f.ReplicaCount())
 	for _, list := range []struct {
 		what string
 		of   []federation.Member

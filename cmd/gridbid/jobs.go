@@ -38,9 +38,9 @@ func newJobsCommand() *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd, true)
-	cmd.Flags().StringVar(&state, "state", "", "only those that are "+format.JoinWithOr(stateNames()))
-	cmd.Flags().StringVar(&tenant, "tenant", "", "only those of a tenant")
-	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many, latest first")
+	cmd.Flags().StringVar(&state, "state", "", "only jobs in this state: "+format.JoinWithOr(stateNames()))
+	cmd.Flags().StringVar(&tenant, "tenant", "", "only jobs of this tenant")
+	cmd.Flags().IntVar(&limit, "limit", 50, "number of jobs, latest first")
 	return cmd
 }
 
@@ -60,8 +60,8 @@ func writeJobTable(w io.Writer, all []jobstatus.Job) {
 	})
 }
 
-// failureText says how a job failed, why it was refused, or that it was stopped; "" of any
-// other.
+// failureText returns how a job failed, why it was refused, or that it was cancelled; "" for
+// a job that did none of these.
 func failureText(j jobstatus.Job) string {
 	switch {
 	case j.Failed != "":
@@ -110,7 +110,7 @@ func writeJobCard(w io.Writer, j jobstatus.Job) {
 		row("start\t%s", timeOfDay(j.Start))
 		row("finish\t%s", timeOfDay(j.Finish))
 		if j.Until != 0 {
-			row("called again\t%s", timeOfDay(j.Until))
+			row("next auction\t%s", timeOfDay(j.Until))
 		}
 		row("rounds\t%d", j.Rounds)
 		row("why\t%s %s", dashIfEmpty(j.Why), j.Note)
@@ -118,7 +118,7 @@ func writeJobCard(w io.Writer, j jobstatus.Job) {
 		row("carbon\t%.3f kg", j.Carbon)
 		row("cost\t$%.4f", j.Money)
 		if j.Estimated {
-			row("metered\tno: energy, carbon and cost are the site's estimate")
+			row("metered\tno: energy, carbon and cost are estimates of the site")
 		}
 		if j.Late {
 			row("late\tyes")
@@ -134,8 +134,8 @@ func newCancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel JOB",
 		Short: "cancel a job of a live federation",
-		Long: `Cancel a job. One that no site has accepted is refused at once; one that runs or
-waits at a site is stopped there, and is paid for as far as it ran.`,
+		Long: `Cancel a job. A job that no site has accepted is refused at once. A site stops a job
+that runs or waits there, and is paid for the time that the job ran.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var j jobstatus.Job

@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// writeJSON writes a value for programs, indented, with nothing in it that would
-// move a terminal's cursor.
+// writeJSON writes a value as indented JSON. Characters that would move a terminal's cursor
+// are escaped, as names in a ledger come from other parties.
 func writeJSON(out io.Writer, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -19,10 +19,10 @@ func writeJSON(out io.Writer, v any) error {
 	return err
 }
 
-// writeBuffered writes what say says, and tells whether all of it could be written.
-func writeBuffered(out io.Writer, say func(io.Writer)) error {
+// writeBuffered writes what write prints in one go, so that errors of out need one check.
+func writeBuffered(out io.Writer, write func(io.Writer)) error {
 	var text bytes.Buffer
-	say(&text)
+	write(&text)
 	_, err := out.Write(text.Bytes())
 	return err
 }

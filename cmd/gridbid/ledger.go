@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	lastRunFolder = ".gridbid/last" // where a replay leaves its ledgers unless told otherwise
+	lastRunFolder = ".gridbid/last" // default of --run
 	ledgerSuffix  = ".ledger"
 )
 
-// ledgerPolicies names the policies whose ledgers lie in a folder, sorted.
+// ledgerPolicies returns the names of the policies that have a ledger in a folder, sorted.
 func ledgerPolicies(dir string) (policies []string, err error) {
 	files, err := os.ReadDir(dir)
 	for _, file := range files {
@@ -36,43 +36,44 @@ func ledgerPolicies(dir string) (policies []string, err error) {
 	return policies, err
 }
 
-// findLedger returns the ledger of a policy in a run's folder. Without a policy
-// it is the only ledger there, or else that of the auction.
+// findLedger returns the path of a policy's ledger in the folder of a run. Without a policy
+// it returns the only ledger there or, if there are several, that of the auction.
 func findLedger(dir, policy string) (string, error) {
 	names, err := ledgerPolicies(dir)
 	if err != nil {
-		return "", fmt.Errorf("look for ledgers: %w", err)
+		return "", fmt.Errorf("list ledgers: %w", err)
 	}
 	if len(names) == 0 {
-		return "", fmt.Errorf("no ledger in %s: replay a day first with `gridbid replay`, or name a run with --run", dir)
+		return "", fmt.Errorf("no ledger in %s: run `gridbid replay` first, or name the folder of a run with --run", dir)
 	}
 	if policy == "" {
 		if policy = "auction"; len(names) == 1 {
 			policy = names[0]
 		}
 	}
-	if name, err := scenarios.CanonicalPolicyName(policy); err == nil { // as replay takes it: auction/forecast
+	if name, err := scenarios.CanonicalPolicyName(policy); err == nil { // accept every spelling that replay accepts, such as auction/forecast
 		policy = name
 	}
 	if !slices.Contains(names, scenarios.FileStem(policy)) {
-		return "", fmt.Errorf("no ledger of policy %q in %s: --policy takes %s", policy, dir, strings.Join(names, ", "))
+		return "", fmt.Errorf("no ledger of policy %q in %s: choose --policy from %s", policy, dir, strings.Join(names, ", "))
 	}
 	return ledgerFile(dir, policy), nil
 }
 
-// ledgerFile is where in a folder a policy's ledger lies.
+// ledgerFile returns the path of a policy's ledger in a folder.
 func ledgerFile(dir, policy string) string {
 	return filepath.Join(dir, scenarios.FileStem(policy)+ledgerSuffix)
 }
 
-// readLedger calls each with every message of a ledger, "-" being standard
-// input. A ledger that was cut off is read as far as it goes, and talk says so.
-func readLedger(path string, in io.Reader, talk io.Writer, each func(protocol.Message) error) error {
+// readLedger calls each with every message of the ledger at path, in order; "-" is standard
+// input, read from in. A ledger without an end is read as far as it goes, which is
+// reported to stderr.
+func readLedger(path string, in io.Reader, stderr io.Writer, each func(protocol.Message) error) error {
 	r, err := openLedger(path, in)
 	if err != nil {
 		return usageError{err}
 	}
-	return readRemaining(r, talk, each)
+	return readRemaining(r, stderr, each)
 }
 
 func openLedger(path string, in io.Reader) (*wal.Reader, error) {
@@ -82,12 +83,13 @@ func openLedger(path string, in io.Reader) (*wal.Reader, error) {
 	return wal.OpenReader(path)
 }
 
-// readRemaining is readLedger from where r stands, and closes r.
-func readRemaining(r *wal.Reader, talk io.Writer, each func(protocol.Message) error) (err error) {
+// readRemaining calls each with every message that r has left, as readLedger does, and
+// closes r.
+func readRemaining(r *wal.Reader, stderr io.Writer, each func(protocol.Message) error) (err error) {
 	newer, read := 0, 0
 	defer func() {
 		if newer > 0 {
-			fmt.Fprintf(talk, "Passed over %d messages of kinds that a newer version knows.\n", newer)
+			fmt.Fprintf(stderr, "Skipped %d messages of kinds that only a newer version of gridbid reads.\n", newer)
 		}
 		err = errors.Join(err, r.Close())
 	}()
@@ -100,7 +102,7 @@ func readRemaining(r *wal.Reader, talk io.Writer, each func(protocol.Message) er
 			newer++
 			continue
 		case errors.Is(err, wal.ErrTorn):
-			fmt.Fprintf(talk, "The record has no end: the run goes on, or it was cut off. Its %d messages so far are read.\n", read)
+			fmt.Fprintf(stderr, "The ledger has no end: the run is still going, or it was cut off. Using the %d messages that it has.\n", read)
 			return nil
 		case err != nil:
 			return err
@@ -112,28 +114,28 @@ func readRemaining(r *wal.Reader, talk io.Writer, each func(protocol.Message) er
 	}
 }
 
-// lockFolder keeps other runs out of a folder until release is called or the program
-// ends. Where the file system knows no such lock it keeps nobody out.
+// lockFolder locks a folder against other runs until release is called or the process ends.
+// On a file system without such locks it succeeds without one.
 func lockFolder(dir string) (release func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errors.Join(fmt.Errorf("another run is writing into %s", dir), d.Close())
+		return nil, errors.Join(fmt.Errorf("%s is locked by another run", dir), d.Close())
 	}
 	return func() { _ = d.Close() }, nil
 }
 
-// A ledgerSelector is how a command is told which ledger to read.
+// A ledgerSelector is the flags by which a command selects the ledger to read.
 type ledgerSelector struct{ run, policy string }
 
 func (f *ledgerSelector) registerFlags(cmd *cobra.Command, run string) {
 	cmd.Flags().StringVar(&f.run, "run", lastRunFolder, run)
-	cmd.Flags().StringVar(&f.policy, "policy", "", "whose ledger to read (default: the only one there, or auction)")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "policy whose ledger is read (default: the only one in the folder, or auction)")
 }
 
-// ledgerOfArgs returns the ledger that a command's argument names, or else its flags.
+// ledgerOfArgs returns the ledger that the argument names or, without one, the flags.
 func (f ledgerSelector) ledgerOfArgs(args []string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
@@ -143,7 +145,7 @@ func (f ledgerSelector) ledgerOfArgs(args []string) (string, error) {
 
 func (f ledgerSelector) ledgerPath() (string, error) {
 	if _, err := os.Stat(f.run); err != nil {
-		return "", usageError{fmt.Errorf("run: %w: replay a day first with `gridbid replay`, or name a run with --run", err)}
+		return "", usageError{fmt.Errorf("--run: %w: run `gridbid replay` first, or name the folder of a run", err)}
 	}
 	path, err := findLedger(f.run, f.policy)
 	if err != nil {
@@ -152,7 +154,8 @@ func (f ledgerSelector) ledgerPath() (string, error) {
 	return path, nil
 }
 
-// flagText returns the flags that name the same ledger again, for a command line.
+// flagText returns the flags that select the same ledger, with a leading space, for command
+// lines that are printed; "" for the default.
 func (f ledgerSelector) flagText() (s string) {
 	if f.run != lastRunFolder {
 		s += " --run " + shellWord(f.run)
@@ -163,7 +166,7 @@ func (f ledgerSelector) flagText() (s string) {
 	return s
 }
 
-// shellWord spells a name as one word of a command line.
+// shellWord returns a name as one word of a shell command line, quoted if it must be.
 func shellWord(s string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._/:@%+=,-", r)

@@ -22,15 +22,16 @@ import (
 
 // Exit codes. They are part of the interface: scripts read them.
 const (
-	exitFailed      = 1   // it was tried and did not work
-	exitUsage       = 2   // a flag, a file or a scenario is wrong
-	exitInterrupted = 130 // ctrl-C
+	exitFailed      = 1   // the command ran and failed
+	exitUsage       = 2   // a flag, a file or a scenario is wrong: a repeat fails, too
+	exitInterrupted = 130 // ctrl-C: 128 and SIGINT, as shells count
 )
 
-// shutdownTimeout is how long a command has to end after a signal.
+// shutdownTimeout is how long a command may take to end after a signal. Then the process
+// exits whatever still runs, so that a stuck disk or peer cannot keep a terminal.
 const shutdownTimeout = 10 * time.Second
 
-// usageError marks an error that the user can mend by giving something else.
+// usageError marks an error that the user can mend with other flags or files: exit code 2.
 type usageError struct{ error }
 
 func (b usageError) Unwrap() error { return b.error }
@@ -44,7 +45,7 @@ func main() {
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		stop() // the next signal ends it at once
+		stop() // restores the default handler: a second signal kills the process
 		select {
 		case err = <-ended:
 		case <-time.After(shutdownTimeout):
@@ -68,8 +69,8 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// legibleError returns an error as a terminal may show it: it may hold names out of a
-// ledger that somebody else made.
+// legibleError returns the text of an error with control characters replaced. An error may
+// quote names from a ledger that another party wrote, which must not move the cursor.
 func legibleError(err error) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -83,16 +84,16 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gridbid",
 		Short: "sites bid for GPU jobs by carbon, price and fragmentation",
-		Long: `Gridbid shares GPU jobs between sites that keep control of their own clusters.
-Each site's agent bids what a job would really cost it: energy at the hour's
-price, carbon at the hour's intensity, and the GPUs it would leave useless to
-others. A coordinator clears the auctions and can explain each decision.
+		Long: `Gridbid schedules GPU jobs over sites that keep control of their own clusters.
+Each site's agent bids what a job would cost there: energy at the price of the
+hour, carbon at the intensity of the hour, and the GPUs that it would fragment. A
+coordinator clears the auctions; every decision can be explained from its ledger.
 
-Start with a day at six made-up sites, over an embedded NATS server:
+Start with a day at six invented sites, over an embedded NATS server:
 
   gridbid replay
 
-Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
+Exit codes: 0 success; 1 the command failed; 2 a flag, file or scenario is wrong;
 130 interrupted.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -101,7 +102,7 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 	}
 	root.SetFlagErrorFunc(asUsageError)
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newMessagesCommand(), newScenarioCommand(), newBoundCommand(), newPlacementCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
-	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newSiteLostCommand(), newTopCommand())
+	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand())
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return asUsageError(cmd, cmd.ValidateRequiredFlags())
 	}
@@ -109,22 +110,22 @@ Exit codes: 0 done; 1 tried and failed; 2 a flag, file or scenario is wrong;
 	return root
 }
 
-// asUsageError marks an error, if there is one, as one in how a command was called.
+// asUsageError marks a non-nil error as a wrong call of a command, and points to its help.
 func asUsageError(cmd *cobra.Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	return usageError{fmt.Errorf("%w; `%s --help` says what it takes", err, cmd.CommandPath())}
+	return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
 }
 
-// markArgumentErrors marks what is wrong with the arguments of a command, and of those
-// below it, as flags are.
+// markArgumentErrors has wrong arguments of a command and of its subcommands end with
+// exitUsage, as wrong flags do.
 func markArgumentErrors(cmd *cobra.Command) {
-	if take := cmd.Args; take != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error { return asUsageError(cmd, take(cmd, args)) }
+	if validate := cmd.Args; validate != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return asUsageError(cmd, validate(cmd, args)) }
 	}
-	for _, below := range cmd.Commands() {
-		markArgumentErrors(below)
+	for _, sub := range cmd.Commands() {
+		markArgumentErrors(sub)
 	}
 }
 
@@ -132,7 +133,7 @@ func newVersionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "say which build this is",
+		Short: "print the version of this build and of the protocol",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := struct {
@@ -155,6 +156,6 @@ func newVersionCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

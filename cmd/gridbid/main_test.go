@@ -10,21 +10,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Exit codes are part of the interface: 2 says that something else has to be
-// given.
-func TestWhatIsGivenWrongIsToldAsThat(t *testing.T) {
+// Exit codes are part of the interface: 2 means that other flags or files are needed.
+func TestWrongArgumentsAreUsageErrors(t *testing.T) {
 	none, file := filepath.Join(t.TempDir(), "none"), filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
 		{"no-such-command"}, {"policy", "no-such-command"}, {"version", "--no-such-flag"},
-		{"why"}, {"why", "a", "b"}, {"replay", "a", "b"}, {"bound", "a", "b"}, {"chat", "a"}, {"drain"}, {"site-gone", "oslo"},
-		{"federation", "init"}, {"federation", "add-site"}, {"pack"}, {"pack", "study", "trace.csv"},
+		{"why"}, {"why", "a", "b"}, {"replay", "a", "b"}, {"bound", "a", "b"}, {"chat", "a"}, {"drain"}, {"sites", "remove"}, {"sites", "remove", "oslo"},
+		{"federation", "init"}, {"federation", "add-site"}, {"placement"}, {"placement", "study", "trace.csv"},
 		{"why", "job", "--run", none}, {"ask", "late jobs", "--run", none}, {"chat", "--run", none}, {"page", "--run", none}, {"mcp", "--run", none},
-		{"chart", "day", "--run", none}, {"tap", none}, {"why", "job", "--policy", "a/b"},
-		{"pack", "--nodes", none, "--pods", none}, {"pack", "--nodes", none, "--pods", none, "--policy", "luck"}, {"pack", "parity", none},
-		{"pack", "study", none, "--nodes", none}, {"pack", "study", none, "--nodes", none, "--days", "0"},
+		{"chart", "day", "--run", none}, {"messages", none}, {"why", "job", "--policy", "a/b"},
+		{"placement", "--nodes", none, "--pods", none}, {"placement", "--nodes", none, "--pods", none, "--policy", "luck"}, {"placement", "parity", none},
+		{"placement", "study", none, "--nodes", none}, {"placement", "study", none, "--nodes", none, "--days", "0"},
 		{"page", none}, {"mcp", none}, {"bench", "explain", "--auctions", "0"},
 		{"bench", "days", "six-regions", "--jobs", "1", "--policies", "random", "--steps", "1", "--out", file},
 		{"bench", "payments", "six-regions", "--jobs", "1", "--sites", "atlantis"},

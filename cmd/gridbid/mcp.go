@@ -11,17 +11,19 @@ import (
 	"github.com/gridbid/gridbid/explain/mcp"
 )
 
-// newMCPCommand is `gridbid mcp`: a run for models and their programs.
+// newMCPCommand is `gridbid mcp`: it serves a run to language models over standard input and
+// output.
 func newMCPCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
 	cmd := &cobra.Command{
 		Use:   "mcp [LEDGER]",
-		Short: "give a run to a model's program, by the Model Context Protocol",
-		Long: `Answer a model's program on standard input and output, by the Model Context
-Protocol: decisions and why, what if, totals, sites, forecasts, and charts as
-pictures with their figures. Every tool only reads. LEDGER is a ledger; without it
-the ledger of the last run is read. "gridbid page" offers the same over HTTP.
+		Short: "serve a run to language models by the Model Context Protocol",
+		Long: `Serve the Model Context Protocol on standard input and output. Its tools return
+decisions and their reasons, what-ifs, totals, sites, forecasts, and charts as
+pictures with their figures. Every tool is read-only. LEDGER is a ledger file;
+without it the ledger of the last run is read. "gridbid page" serves the same
+protocol over HTTP.
 ` + readsHelp,
 		Example: `  gridbid mcp
   gridbid mcp --run runs/monday --policy auction`,
@@ -46,11 +48,12 @@ the ledger of the last run is read. "gridbid page" offers the same over HTTP.
 		},
 	}
 	model.registerFlags(cmd)
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
 	return cmd
 }
 
-// buildVersion returns the version that this program was built as.
+// buildVersion returns the module version of this build; "devel" for a build from a working
+// tree.
 func buildVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version

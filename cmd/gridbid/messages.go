@@ -12,51 +12,53 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A messageFilter chooses messages. The zero lets all pass.
+// A messageFilter selects messages: by any of its kinds, senders and jobs. An empty list
+// selects all, so the zero value matches every message.
 type messageFilter struct {
 	kinds []string
 	froms []string
 	jobs  []string
 }
 
-// newMessagesCommand is `gridbid tap`: the wire, for people.
+// newMessagesCommand is `gridbid messages`: the messages of a ledger as JSON lines, with long
+// names and readable times. The form is for reading; nothing reads it back.
 func newMessagesCommand() *cobra.Command {
 	var f ledgerSelector
 	var filter messageFilter
 	cmd := &cobra.Command{
-		Use:   "tap [FILE]",
-		Short: "print what was said in a run, one JSON line for each message",
-		Long: `Print the messages of a ledger as JSON lines, in the order they were said. FILE
-is a ledger, or - for standard input; without it the ledger of the last run is
-read. Filters may be repeated or joined by commas; a message passes if it
-matches one of each that is given.`,
-		Example: `  gridbid tap --job job-0042
-  gridbid tap --kind award,decline --from coordinator,agent/oslo
-  gridbid tap run/auction.ledger | jq -r .kind | sort | uniq -c`,
+		Use:   "messages [FILE]",
+		Short: "print the messages of a run as JSON lines",
+		Long: `Print the messages of a ledger as JSON lines, in the order in which they were sent.
+FILE is a ledger, or - for standard input; without it the ledger of the last run is
+read. Filters can be repeated or joined by commas; a message is printed if it
+matches one value of each filter that is given.`,
+		Example: `  gridbid messages --job job-0042
+  gridbid messages --kind award,decline --from coordinator,agent/oslo
+  gridbid messages run/auction.ledger | jq -r .kind | sort | uniq -c`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := f.ledgerOfArgs(args)
 			if err != nil {
-				return fmt.Errorf("tap: %w", err)
+				return fmt.Errorf("messages: %w", err)
 			}
 			if err := printMessages(path, filter, cancellableReader{cmd.Context(), cmd.InOrStdin()}, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-				return fmt.Errorf("tap: %w", err)
+				return fmt.Errorf("messages: %w", err)
 			}
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
-	cmd.Flags().StringSliceVar(&filter.kinds, "kind", nil, "only these kinds: submit, call, offer, award, ...")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	cmd.Flags().StringSliceVar(&filter.kinds, "kind", nil, "only messages of these kinds: submit, call, offer, award, ...")
 	cmd.Flags().StringSliceVar(&filter.jobs, "job", nil, "only messages that name these jobs")
-	cmd.Flags().StringSliceVar(&filter.froms, "from", nil, "only these speakers: coordinator, agent/SITE, ...")
+	cmd.Flags().StringSliceVar(&filter.froms, "from", nil, "only messages of these senders: coordinator, agent/SITE, ...")
 	return cmd
 }
 
-func printMessages(path string, filter messageFilter, in io.Reader, out, talk io.Writer) error {
+func printMessages(path string, filter messageFilter, in io.Reader, out, stderr io.Writer) error {
 	lines := bufio.NewWriter(out)
-	said, shown := 0, 0
-	err := readLedger(path, in, talk, func(m protocol.Message) error {
-		said++
+	read, shown := 0, 0
+	err := readLedger(path, in, stderr, func(m protocol.Message) error {
+		read++
 		if !filter.matchesMessage(m) {
 			return nil
 		}
@@ -72,7 +74,7 @@ func printMessages(path string, filter messageFilter, in io.Reader, out, talk io
 		return err
 	}
 	if shown == 0 {
-		fmt.Fprintf(talk, "None of the %d messages passes the filter.\n", said)
+		fmt.Fprintf(stderr, "None of the %d messages matches the filters.\n", read)
 	}
 	return nil
 }

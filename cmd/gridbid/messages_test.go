@@ -6,7 +6,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestTapKnowsEachMessageThatNamesAJob(t *testing.T) {
+func TestMessagesFindsEachMessageThatNamesAJob(t *testing.T) {
 	const id protocol.JobID = "train-1"
 	job := protocol.Job{ID: id}
 	for _, body := range []protocol.Body{
@@ -19,7 +19,7 @@ func TestTapKnowsEachMessageThatNamesAJob(t *testing.T) {
 	} {
 		m := protocol.Message{Body: body}
 		if !(messageFilter{jobs: []string{"other", "train-1"}}).matchesMessage(m) || (messageFilter{jobs: []string{"other"}}).matchesMessage(m) {
-			t.Errorf("%s: tap --job does not tell by it", m.KindName())
+			t.Errorf("%s: messages --job does not find it", m.KindName())
 		}
 	}
 }

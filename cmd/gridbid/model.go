@@ -26,11 +26,11 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// modelKeyVariable is the environment variable that may hold the key of a model. A flag
-// would show it to everybody on the machine.
+// modelKeyVariable is the environment variable that may hold the API key of a model. There is
+// no flag for the key: all users of the machine can read the flags of a process.
 const modelKeyVariable = "GRIDBID_MODEL_KEY"
 
-// modelFlags name a model.
+// modelFlags select a language model and bound what it may spend.
 type modelFlags struct {
 	url, name, api, keyFile string
 	calls, tokens           int
@@ -38,19 +38,19 @@ type modelFlags struct {
 
 func (f *modelFlags) registerFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.url, "model", "", "ask a language model at this `URL`, such as http://127.0.0.1:11434/v1")
-	fl.StringVar(&f.name, "model-name", "", "which model the server shall run")
-	fl.StringVar(&f.api, "model-api", string(llm.OpenAI), "format of the server: openai (Ollama, vLLM and most others too) or anthropic")
-	fl.StringVar(&f.keyFile, "model-key-file", "", "`FILE` with the key; without it, "+modelKeyVariable+" of the environment, if set")
-	fl.IntVar(&f.calls, "model-calls", 600, "most calls in an hour of the clock")
-	fl.IntVar(&f.tokens, "model-tokens", 1_000_000, "most tokens in an hour of the clock")
+	fl.StringVar(&f.url, "model", "", "use the language model server at this `URL`, such as http://127.0.0.1:11434/v1")
+	fl.StringVar(&f.name, "model-name", "", "`NAME` of the model on that server")
+	fl.StringVar(&f.api, "model-api", string(llm.OpenAI), "API of the server: openai (also Ollama, vLLM and most others) or anthropic")
+	fl.StringVar(&f.keyFile, "model-key-file", "", "`FILE` with the API key; default: $"+modelKeyVariable)
+	fl.IntVar(&f.calls, "model-calls", 600, "limit on calls per hour")
+	fl.IntVar(&f.tokens, "model-tokens", 1_000_000, "limit on tokens per hour")
 }
 
 // openModel returns the model that the flags name, or nil if they name none.
 func (f *modelFlags) openModel() (*llm.Model, error) {
 	if f.url == "" {
 		if f.name != "" || f.keyFile != "" {
-			return nil, usageError{errors.New("--model-name and --model-key-file need --model URL")}
+			return nil, usageError{errors.New("--model-name and --model-key-file need --model URL: add it")}
 		}
 		return nil, nil
 	}
@@ -68,13 +68,14 @@ func (f *modelFlags) openModel() (*llm.Model, error) {
 	return m, nil
 }
 
-// readsHelp says what a model is for where questions are asked.
+// readsHelp is the paragraph on --model in the help of commands that answer questions.
 const readsHelp = `
-With --model a language model turns a question that the grammar does not read into
-the typed query; the answer says first what was understood ("I understood: ..."), and
-code computes it from the ledger as always: docs/models.md.`
+With --model a language model turns a question that the grammar does not read into a
+typed query. The answer begins with that query in words ("I understood: ..."), and
+code computes the answer from the ledger as always: docs/models.md.`
 
-// openTranslator returns what has the model of the flags read questions, or nil.
+// openTranslator returns a translator of questions into typed queries by the model of the flags;
+// nil if they name none.
 func (f *modelFlags) openTranslator() (*translate.Translator, error) {
 	m, err := f.openModel()
 	if m == nil || err != nil {
@@ -83,7 +84,8 @@ func (f *modelFlags) openTranslator() (*translate.Translator, error) {
 	return translate.New(m, 0), nil
 }
 
-// adviceFlags say who may choose among offers that cost nearly the same.
+// adviceFlags select the judge that may choose among offers that cost nearly the same: a
+// model, or the verdicts of an earlier run.
 type adviceFlags struct {
 	modelFlags
 	notes    string
@@ -96,38 +98,40 @@ type adviceFlags struct {
 	advice          market.Advice
 }
 
-// registerFlags adds the flags, but for those that make no sense for a command.
+// registerFlags adds the flags. With but "verdicts" it leaves out --verdicts, which needs a
+// replay.
 func (f *adviceFlags) registerFlags(cmd *cobra.Command, but string) {
 	f.modelFlags.registerFlags(cmd)
 	fl := cmd.Flags()
-	fl.StringVar(&f.notes, "notes", "", "`FILE` with operators' notes on sites, for the model: JSON, see docs/models.md")
+	fl.StringVar(&f.notes, "notes", "", "JSON `FILE` with notes of operators on sites, for the model: docs/models.md")
 	if but != "verdicts" {
-		fl.StringVar(&f.verdicts, "verdicts", "", "`LEDGER` of an earlier run, whose verdicts are given again; no model is asked")
+		fl.StringVar(&f.verdicts, "verdicts", "", "`LEDGER` of an earlier run whose verdicts are repeated, without a model")
 	}
-	fl.Float64Var(&f.leeway, "leeway", 1, "how much more than the best, in per cent, an offer may cost that a model chooses")
-	fl.DurationVar(&f.wait, "model-wait", 600*time.Millisecond, "how long a decision waits for the model")
+	fl.Float64Var(&f.leeway, "leeway", 1, "how much more than the best offer, in per cent, the offer that a model chooses may cost")
+	fl.DurationVar(&f.wait, "model-wait", 600*time.Millisecond, "longest wait of a decision for the model")
 }
 
-// openAdvisor opens what the flags name, for a scenario.
-func (f *adviceFlags) openAdvisor(s spec.Scenario, talk io.Writer) (err error) {
+// openAdvisor opens the model, notes or verdicts that the flags name. Notes may name sites
+// of the scenario only.
+func (f *adviceFlags) openAdvisor(s spec.Scenario, stderr io.Writer) (err error) {
 	if f.model, err = f.openModel(); err != nil {
 		return err
 	}
 	switch {
 	case f.verdicts != "" && f.model != nil:
-		return usageError{errors.New("--verdicts and --model: give one of them; verdicts are given again without a model")}
+		return usageError{errors.New("--verdicts and --model exclude each other, as verdicts are repeated without a model: drop one of them")}
 	case f.verdicts != "" && f.notes != "":
-		return usageError{errors.New("--verdicts and --notes: the ledger holds the notes of its run")}
+		return usageError{errors.New("--verdicts and --notes exclude each other, as the ledger holds the notes of its run: drop --notes")}
 	case f.verdicts != "":
-		if f.advice, f.recordedAnswers, err = adviceOfLedger(f.verdicts, talk); err != nil {
+		if f.advice, f.recordedAnswers, err = adviceOfLedger(f.verdicts, stderr); err != nil {
 			return usageError{fmt.Errorf("--verdicts: %w", err)}
 		}
 		if f.recordedAnswers == nil {
-			return usageError{fmt.Errorf("--verdicts: %s: nobody was asked in that run", f.verdicts)}
+			return usageError{fmt.Errorf("--verdicts: %s holds no verdicts: name the ledger of a run with --model", f.verdicts)}
 		}
 		return nil
 	case f.model == nil && f.notes != "":
-		return usageError{errors.New("--notes: nobody would read them; add --model URL")}
+		return usageError{errors.New("--notes needs a model to read them: add --model URL")}
 	case f.model == nil:
 		return nil
 	case !(f.leeway > 0 && f.leeway <= 10):
@@ -153,22 +157,22 @@ func (f *adviceFlags) openAdvisor(s spec.Scenario, talk io.Writer) (err error) {
 	return nil
 }
 
-// addAdviceToHeader adds the advice to the header of a ledger, so that who plays the run
-// again asks the same.
+// addAdviceToHeader adds the advice to the header of a ledger, so that a repeat of the run
+// uses the same leeway, budget and notes.
 func addAdviceToHeader(head map[string]string, a market.Advice) map[string]string {
 	if a.Ease > 0 {
 		text, err := json.Marshal(a)
 		if err != nil {
-			panic(err) // numbers and texts always marshal
+			panic(err) // Invariant: numbers and texts always marshal.
 		}
 		head["advice"] = string(text)
 	}
 	return head
 }
 
-// adviceOfLedger returns the advice of a ledger's run and the verdicts on it; none of
-// either if nobody was asked.
-func adviceOfLedger(path string, talk io.Writer) (a market.Advice, minutes *advisor.RecordedAnswers, err error) {
+// adviceOfLedger returns the advice of a ledger's run and the verdicts that it got; zero and
+// nil if the run had no judge.
+func adviceOfLedger(path string, stderr io.Writer) (a market.Advice, answers *advisor.RecordedAnswers, err error) {
 	r, err := wal.OpenReader(path)
 	if err != nil {
 		return a, nil, err
@@ -180,11 +184,11 @@ func adviceOfLedger(path string, talk io.Writer) (a market.Advice, minutes *advi
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return a, nil, fmt.Errorf("%s: the advice in its header: %w", path, err)
 	}
-	minutes = advisor.NewRecordedAnswers()
-	return a, minutes, readLedger(path, nil, talk, func(m protocol.Message) error { minutes.AddMessage(m); return nil })
+	answers = advisor.NewRecordedAnswers()
+	return a, answers, readLedger(path, nil, stderr, func(m protocol.Message) error { answers.AddMessage(m); return nil })
 }
 
-// replayJudge returns who answers in one run, or nil.
+// replayJudge returns a fresh judge for one replay, or nil.
 func (f *adviceFlags) replayJudge(ctx context.Context) bus.Machine {
 	switch {
 	case f.model != nil:
@@ -195,28 +199,29 @@ func (f *adviceFlags) replayJudge(ctx context.Context) bus.Machine {
 	return nil
 }
 
-// liveJudge returns the judge of a live federation, or nil. He tells log why he gives no
-// verdict.
+// liveJudge returns a function that runs the judge of a live federation, or nil. The judge
+// logs why it gives no verdict.
 func (f *adviceFlags) liveJudge(clock bus.Clock, log *slog.Logger) func(context.Context, bus.Conn, uint32) error {
 	if f.model == nil {
 		return nil
 	}
 	judge := advisor.NewJudge(f.model, time.Now).LogTo(log)
-	return func(ctx context.Context, port bus.Conn, life uint32) error {
-		return judge.ServeRequests(ctx, port, clock, life)
+	return func(ctx context.Context, conn bus.Conn, incarnation uint32) error {
+		return judge.ServeRequests(ctx, conn, clock, incarnation)
 	}
 }
 
-// scaledAdvice returns the advice of a market whose clock runs so many times as fast as
-// the model's.
+// scaledAdvice returns the advice of a market whose clock runs speed times as fast as the
+// model's: its budget is simulated time.
 func (f *adviceFlags) scaledAdvice(speed float64) market.Advice {
 	a := f.advice
 	a.Budget = time.Duration(float64(a.Budget) * speed)
 	return a
 }
 
-// printJudgeSummary says on the way out what the judge did.
-func (f *adviceFlags) printJudgeSummary(talk io.Writer, res scenarios.ReplayResult) {
+// printJudgeSummary prints how often the market could not follow the judge, and what the
+// model spent.
+func (f *adviceFlags) printJudgeSummary(stderr io.Writer, res scenarios.ReplayResult) {
 	if f.advice.Ease == 0 {
 		return
 	}
@@ -227,10 +232,10 @@ func (f *adviceFlags) printJudgeSummary(talk io.Writer, res scenarios.ReplayResu
 		}
 	}
 	if len(faults) > 0 {
-		fmt.Fprintf(talk, "the model was not followed: %s\n", strings.Join(faults, ", "))
+		fmt.Fprintf(stderr, "the market decided without the model: %s\n", strings.Join(faults, ", "))
 	}
 	if f.model != nil {
 		spent := f.model.TotalSpending()
-		fmt.Fprintf(talk, "model %s: %d calls, %d failed, %d tokens in and %d out\n", f.model.Name(), spent.Calls, spent.Failed, spent.In, spent.Out)
+		fmt.Fprintf(stderr, "model %s: %d calls, %d failed, %d tokens in and %d out\n", f.model.Name(), spent.Calls, spent.Failed, spent.In, spent.Out)
 	}
 }

@@ -19,11 +19,11 @@ import (
 )
 
 // replayed plays a short day under the auction and returns its ledger and totals.
-func replayed(t *testing.T, flags ...string) (ledger []byte, totals history.Totals, talk string) {
+func replayed(t *testing.T, flags ...string) (ledger []byte, totals history.Totals, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
 	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "130", "--run", dir}, flags...)
-	_, talk, err := execute(newReplayCommand(), args...)
+	_, stderr, err := execute(newReplayCommand(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func replayed(t *testing.T, flags ...string) (ledger []byte, totals history.Tota
 		t.Fatal(err)
 	}
 	all[0].Messages, all[0].WallS = 0, 0
-	return ledger, all[0], talk
+	return ledger, all[0], stderr
 }
 
 // byNote follows the notes: it chooses the handle that the first note is
@@ -71,9 +71,9 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 	t.Setenv(modelKeyVariable, "sk-of-the-environment")
 	with := []string{"--notes", notes, "--leeway", "10"}
 	_, plain, _ := replayed(t)
-	ledger, moved, talk := replayed(t, append(with, "--model", s.BaseURL(), "--model-name", "m", "--model-wait", "20s")...)
-	if !strings.Contains(talk, "model m: ") || len(s.RequestBodies()) == 0 || reflect.DeepEqual(moved, plain) {
-		t.Fatalf("nobody was asked, or no award was moved:\n%s", talk)
+	ledger, moved, stderr := replayed(t, append(with, "--model", s.BaseURL(), "--model-name", "m", "--model-wait", "20s")...)
+	if !strings.Contains(stderr, "model m: ") || len(s.RequestBodies()) == 0 || reflect.DeepEqual(moved, plain) {
+		t.Fatalf("nobody was asked, or no award was moved:\n%s", stderr)
 	}
 	for _, body := range s.RequestBodies() {
 		if bytes.Contains(body, []byte("sk-of-the")) || slices.ContainsFunc(sites, func(name string) bool { return bytes.Contains(body, []byte(name)) }) || bytes.Contains(body, []byte("job-")) {
@@ -105,9 +105,9 @@ func TestReplayAsksAModelAndReplaysItsVerdicts(t *testing.T) {
 		t.Errorf("the ledger with the verdicts is gone: %v", err)
 	}
 	s.Close()
-	_, closed, talk := replayed(t, append(with, "--model", s.BaseURL(), "--model-name", "m")...)
-	if !reflect.DeepEqual(closed, plain) || !strings.Contains(talk, "not followed: error") {
-		t.Errorf("with the port closed the totals are\n%+v; want\n%+v\n%s", closed, plain, talk)
+	_, closed, stderr := replayed(t, append(with, "--model", s.BaseURL(), "--model-name", "m")...)
+	if !reflect.DeepEqual(closed, plain) || !strings.Contains(stderr, "decided without the model: error") {
+		t.Errorf("with the port closed the totals are\n%+v; want\n%+v\n%s", closed, plain, stderr)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
+func TestAModelNarratesWithinTheFacts(t *testing.T) {
 	s, err := faultyserver.StartServer(faultyserver.FixedText(`{"sentences":[2,1]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -159,14 +159,14 @@ func TestWhyIsToldByAModelWithinTheFacts(t *testing.T) {
 	defer s.Close()
 	dir := ledgerOf(t, "auction")
 	model := []string{"--model", s.BaseURL(), "--model-name", "m"}
-	out, talk, err := execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "select")...)
-	if err != nil || talk != "" || !strings.HasPrefix(out, "At oslo it begins") || !strings.Contains(out, "the job goes to oslo") {
-		t.Errorf("why --narrator select = %q, %q, %v", out, talk, err)
+	out, stderr, err := execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "select")...)
+	if err != nil || stderr != "" || !strings.HasPrefix(out, "At oslo it begins") || !strings.Contains(out, "the job goes to oslo") {
+		t.Errorf("why --narrator select = %q, %q, %v", out, stderr, err)
 	}
 	s.SetBehaviour(faultyserver.FixedText(`{"sentences":[{"text":"It costs twelve dollars.","cites":[]}]}`))
-	out, talk, err = execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "prose")...)
-	if err != nil || strings.Contains(out, "twelve") || !strings.Contains(talk, "told by template") {
-		t.Errorf("why --narrator prose = %q, %q, %v", out, talk, err)
+	out, stderr, err = execute(newWhyCommand(), append(model, "train-1", "--run", dir, "--narrator", "prose")...)
+	if err != nil || strings.Contains(out, "twelve") || !strings.Contains(stderr, "worded by template") {
+		t.Errorf("why --narrator prose = %q, %q, %v", out, stderr, err)
 	}
 	out, _, err = execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "template", "--json")
 	if err != nil || !strings.Contains(out, `"by": "template"`) {
@@ -212,8 +212,8 @@ func TestWhyAModelIsNotFollowedIsShownAsText(t *testing.T) {
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	out, talk, err := execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "prose", "--model", s.BaseURL(), "--model-name", "m")
-	if err != nil || !strings.Contains(talk, "told by select: ") || !strings.Contains(talk, "which the sentence does not name") || strings.Contains(out+talk, "\x1b") {
-		t.Errorf("why = %q, %q, %v", out, talk, err)
+	out, stderr, err := execute(newWhyCommand(), "train-1", "--run", dir, "--narrator", "prose", "--model", s.BaseURL(), "--model-name", "m")
+	if err != nil || !strings.Contains(stderr, "worded by select: ") || !strings.Contains(stderr, "which the sentence does not name") || strings.Contains(out+stderr, "\x1b") {
+		t.Errorf("why = %q, %q, %v", out, stderr, err)
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// newPageCommand is `gridbid page`: a run to look at and to ask.
+// newPageCommand is `gridbid page`: it serves a web page on a recorded run.
 func newPageCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
@@ -34,17 +34,17 @@ func newPageCommand() *cobra.Command {
 	var hosts []string
 	cmd := &cobra.Command{
 		Use:   "page [LEDGER]",
-		Short: "show a run as a page: sites, decisions, charts, and a box to ask",
+		Short: "serve a web page on a run: sites, decisions, charts and questions",
 		Long: `Serve a page that shows a recorded run at any instant: what each site did and at
-which carbon intensity, every decision with what all sites had offered, charts,
-and a box for questions in plain words. It only reads. LEDGER is a ledger; without
-it the ledger of the last run is read. Programs ask at /mcp, by the Model Context
-Protocol over HTTP.
+which carbon intensity, every decision with the offers of all sites, charts, and a
+box for questions in plain words. The page is read-only. LEDGER is a ledger file;
+without it the ledger of the last run is read. Programs use the Model Context
+Protocol over HTTP at /mcp.
 
-The page is for this machine alone unless --listen names another address; then
-everybody is asked for the token, which is $GRIDBID_PAGE_TOKEN or, without that,
-a new one that is printed. Where $GRIDBID_PAGE_TOKEN is set, everybody is asked for
-it at any address: behind a proxy on this machine, say.
+The page listens on loopback unless --listen names another address. On any other
+address every visitor must give the token: $GRIDBID_PAGE_TOKEN or, if that is unset,
+a random one, which is printed. If $GRIDBID_PAGE_TOKEN is set, the token is required
+on every address, for example behind a proxy on this machine.
 ` + readsHelp,
 		Example: `  gridbid page
   gridbid page --policy home-fifo --listen 127.0.0.1:8090
@@ -66,14 +66,14 @@ it at any address: behind a proxy on this machine, say.
 		},
 	}
 	model.registerFlags(cmd)
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to serve at")
-	cmd.Flags().StringSliceVar(&hosts, "host", nil, "name under which the page is reached, beside those of this machine")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`ADDRESS` (HOST:PORT) to listen on")
+	cmd.Flags().StringSliceVar(&hosts, "host", nil, "further host `NAME` that requests may be addressed to; repeatable")
 	return cmd
 }
 
-func servePage(ctx context.Context, path, listen string, hosts []string, reads *translate.Translator, talk io.Writer) error {
-	run, about, err := openRun(ctx, path, talk)
+func servePage(ctx context.Context, path, listen string, hosts []string, reads *translate.Translator, stderr io.Writer) error {
+	run, about, err := openRun(ctx, path, stderr)
 	if err != nil {
 		return err
 	}
@@ -83,23 +83,24 @@ func servePage(ctx context.Context, path, listen string, hosts []string, reads *
 	}
 	socket, err := net.Listen("tcp", listen)
 	if err != nil {
-		return usageError{fmt.Errorf("%w; --listen names another address", err)}
+		return usageError{fmt.Errorf("%w: choose another address with --listen", err)}
 	}
 	defer socket.Close()
 	opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN")
 	at, ok := socket.Addr().(*net.TCPAddr)
-	switch beyond := !ok || !at.IP.IsLoopback(); {
-	case opts.Token == "" && beyond:
+	switch public := !ok || !at.IP.IsLoopback(); {
+	case opts.Token == "" && public:
 		opts.Token = rand.Text()
-		fmt.Fprintf(talk, "token: %s\n", opts.Token)
+		fmt.Fprintf(stderr, "token: %s\n", opts.Token)
 	case opts.Token != "" && len(opts.Token) < 16:
-		return usageError{errors.New("GRIDBID_PAGE_TOKEN: want at least 16 characters")}
+		return usageError{errors.New("GRIDBID_PAGE_TOKEN is too short: want at least 16 characters")}
 	}
-	fmt.Fprintf(talk, "page: http://%s\n", socket.Addr())
+	fmt.Fprintf(stderr, "page: http://%s\n", socket.Addr())
 	return serveHTTP(ctx, socket, page.NewPageHandler(run, opts))
 }
 
-// serveHTTP answers until ctx ends, and then lets go of those who listen.
+// serveHTTP serves requests until ctx ends. Open streams end with ctx, and other requests
+// get three seconds to finish.
 func serveHTTP(ctx context.Context, socket net.Listener, h http.Handler) error {
 	s := &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
@@ -117,9 +118,9 @@ func serveHTTP(ctx context.Context, socket net.Listener, h http.Handler) error {
 	return errors.Join(s.Shutdown(last), ctx.Err())
 }
 
-// openRun reads a ledger to its end, and the totals that lie beside it if there
-// are any. It returns what the ledger is about, too.
-func openRun(ctx context.Context, path string, talk io.Writer) (*tail.Run, map[string]string, error) {
+// openRun reads a ledger to its end, and the totals of all policies of its run where the
+// folder has them. It returns the ledger's header, too.
+func openRun(ctx context.Context, path string, stderr io.Writer) (*tail.Run, map[string]string, error) {
 	r, err := wal.OpenReader(path)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -129,22 +130,22 @@ func openRun(ctx context.Context, path string, talk io.Writer) (*tail.Run, map[s
 		return nil, nil, err
 	}
 	run := tail.StartReading(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
-		return readLedger(path, nil, talk, each)
-	}, totalsNextToLedger(path, talk))
+		return readLedger(path, nil, stderr, each)
+	}, totalsNextToLedger(path, stderr))
 	<-run.ReadingDone()
-	stage := whatIfReplay(run.ViewerContext(), path, talk)
+	stage := whatIfReplay(run.ViewerContext(), path, stderr)
 	return run, about, errors.Join(run.Err(), run.ViewTimeline(ctx, func(d *timeline.Timeline) { d.SetReplay(stage) }))
 }
 
-// totalsNextToLedger returns the totals of the policies of a run, if they lie beside
-// its ledger.
-func totalsNextToLedger(path string, talk io.Writer) (totals []history.Totals) {
+// totalsNextToLedger returns the totals of all policies of a run from totals.json in the folder of
+// its ledger. Without that file there are none; a damaged one is reported to stderr.
+func totalsNextToLedger(path string, stderr io.Writer) (totals []history.Totals) {
 	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &totals)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		fmt.Fprintf(talk, "Policies cannot be compared: %s\n", strings.TrimSpace(err.Error()))
+		fmt.Fprintf(stderr, "Totals of policies cannot be read, so policies cannot be compared: %s\n", strings.TrimSpace(err.Error()))
 	}
 	return totals
 }

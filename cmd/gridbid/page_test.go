@@ -16,7 +16,7 @@ import (
 func serving(t *testing.T, listen string) (said []string, address string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	talk, say := io.Pipe()
+	stderr, say := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
 		err := servePage(ctx, filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), listen, nil, nil, say)
@@ -29,7 +29,7 @@ func serving(t *testing.T, listen string) (said []string, address string) {
 			t.Errorf("page ends with %v; want it to be interrupted", err)
 		}
 	})
-	lines := bufio.NewScanner(talk)
+	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
 		said = append(said, lines.Text())
 		if at, ok := strings.CutPrefix(lines.Text(), "page: "); ok {

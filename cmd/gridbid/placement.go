@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/lab/packing"
 )
 
-// placementFlags are the flags of `gridbid pack`.
+// placementFlags are the flags of `gridbid placement`.
 type placementFlags struct {
 	nodes, pods, json string
 	policies          []string
@@ -26,34 +26,35 @@ type placementFlags struct {
 	all, exact        bool
 }
 
-// newPlacementCommand is `gridbid pack`: the published packing experiment.
+// newPlacementCommand is `gridbid placement`: it repeats the published experiment on
+// fragmentation (docs/fgd.md) with the placement policies of package fgd.
 func newPlacementCommand() *cobra.Command {
 	var f placementFlags
 	cmd := &cobra.Command{
-		Use:   "pack --nodes FILE --pods FILE",
-		Short: "replay a published trace and measure how well a policy packs it",
-		Long: `Replay an openb trace: shuffle and inflate its pods as a seed says, place each
-with a policy or drop it, and report the share of GPU allocated and the share
-lost in fragments as load arrives.
+		Use:   "placement --nodes FILE --pods FILE",
+		Short: "replay a published trace and measure how a placement policy fragments GPUs",
+		Long: `Replay an openb trace: shuffle and inflate its pods by a seed, place each pod with a
+policy or reject it, and report which share of the GPUs is allocated and which is
+lost to fragmentation as load arrives.
 
 Policies: fgd, bestfit, dotprod, gpupacking, gpuclustering, random,
-least-allocated, most-allocated, fgd-tight; several with commas, or all.`,
-		Example: `  gridbid pack --nodes openb_node_list_gpu_node.csv --pods openb_pod_list_default.csv
-  gridbid pack --nodes N.csv --pods P.csv --policy fgd,bestfit --all-seeds --json -`,
+least-allocated, most-allocated, fgd-tight; several joined by commas, or all.`,
+		Example: `  gridbid placement --nodes openb_node_list_gpu_node.csv --pods openb_pod_list_default.csv
+  gridbid placement --nodes N.csv --pods P.csv --policy fgd,bestfit --all-seeds --json -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runPlacement(f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.nodes, "nodes", "", "node list, CSV")
-	flags.StringVar(&f.pods, "pods", "", "pod list, CSV")
-	flags.StringSliceVar(&f.policies, "policy", []string{"fgd"}, "who places")
-	flags.Float64Var(&f.tune, "tune", 1.3, "GPUs asked for over GPUs there; 0 leaves the trace as it is")
-	flags.Int64Var(&f.seed, "seed", 42, "of the arrival sequence")
-	flags.BoolVar(&f.all, "all-seeds", false, "run the published seeds 42 to 51; mean and standard deviation")
-	flags.BoolVar(&f.exact, "exact-reference", false, "sum in floats as the published program does, its rounding noise included")
-	flags.StringVar(&f.json, "json", "", "write figures and curves to this file; - is standard output")
+	flags.StringVar(&f.nodes, "nodes", "", "node list, `FILE.csv`")
+	flags.StringVar(&f.pods, "pods", "", "pod list, `FILE.csv`")
+	flags.StringSliceVar(&f.policies, "policy", []string{"fgd"}, "placement policies")
+	flags.Float64Var(&f.tune, "tune", 1.3, "requested GPUs over the GPUs of the cluster; 0 leaves the trace as it is")
+	flags.Int64Var(&f.seed, "seed", 42, "seed of the arrival sequence")
+	flags.BoolVar(&f.all, "all-seeds", false, "run the published seeds 42 to 51, and report mean and standard deviation")
+	flags.BoolVar(&f.exact, "exact-reference", false, "add up floats in the order of the published program, with its rounding errors")
+	flags.StringVar(&f.json, "json", "", "write figures and curves as JSON to this `FILE`; - is standard output")
 	for _, name := range []string{"nodes", "pods"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // Invariant: the flag is declared above.
@@ -83,14 +84,14 @@ func runPlacement(f placementFlags, out, progress io.Writer) error {
 	}
 	start := time.Now()
 	o := packing.ReplayOptions{Tune: f.tune, Reference: f.exact, Clock: func() int64 { return int64(time.Since(start)) }}
-	say := func(done, all int, what string) {
+	progressLine := func(done, all int, what string) {
 		if all > 1 {
-			fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what)
+			fmt.Fprintf(progress, "placement: %d of %d: %s\n", done+1, all, what)
 		}
 	}
 	report := packing.PlacementReport{Nodes: f.nodes, Pods: f.pods, Tune: f.tune, Reference: f.exact}
-	if report.Policies, err = trace.ReplayAll(o, policies, seeds, say); err != nil {
-		return usageError{err} // --tune asks for what the trace has not
+	if report.Policies, err = trace.ReplayAll(o, policies, seeds, progressLine); err != nil {
+		return usageError{err} // the trace has too few pods for --tune
 	}
 	if f.json != "-" {
 		if err := report.WriteText(out, policies, f.seed); err != nil {
@@ -100,7 +101,7 @@ func runPlacement(f placementFlags, out, progress io.Writer) error {
 	return figures.writeResult(func(w io.Writer) error { return writeJSON(w, report) })
 }
 
-// parsePolicies reads names; "all" is every policy.
+// parsePolicies parses names of placement policies, each once; "all" stands for every policy.
 func parsePolicies(names []string) (out []fgd.Policy, err error) {
 	for _, name := range names {
 		some := fgd.AllPolicies()
@@ -118,12 +119,12 @@ func parsePolicies(names []string) (out []fgd.Policy, err error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("pack: no policy named")
+		return nil, errors.New("placement: --policy is empty: name one, such as fgd, or all")
 	}
 	return out, nil
 }
 
-// readTrace reads a node list and a pod list.
+// readTrace reads a trace from a node list and a pod list, both CSV.
 func readTrace(nodeFile, podFile string) (*packing.PlacementTrace, error) {
 	n, err := os.Open(nodeFile)
 	if err != nil {
@@ -146,24 +147,24 @@ func readTrace(nodeFile, podFile string) (*packing.PlacementTrace, error) {
 	return packing.NewPlacementTrace(nodes, pods), nil
 }
 
-// newPlacementParityCommand is `gridbid pack parity`: all published results in a
-// folder against ours.
+// newPlacementParityCommand is `gridbid placement parity`: it compares our results with all
+// published ones of a folder.
 func newPlacementParityCommand() *cobra.Command {
 	var nodes, page string
 	cmd := &cobra.Command{
 		Use:   "parity DIR",
 		Short: "compare every trace in a folder with its published results",
-		Long: `Replay every trace that DIR/expected_summary.csv has results for, in the
-published program's own arithmetic, seeds 42 to 51, and compare the means of
-allocation and fragmentation at 90, 100, 110, 120 and 130% load. Fails if one is
-more than 0.02 points off; Random is compared statistically.`,
+		Long: `Replay every trace for which DIR/expected_summary.csv has results, with the
+arithmetic of the published program and seeds 42 to 51, and compare the means of
+allocation and fragmentation at 90, 100, 110, 120 and 130 % load. The command fails
+if a mean differs by more than 0.02 points; Random is compared statistically.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runParity(args[0], nodes, page, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().StringVar(&nodes, "nodes", "", "node list; default DIR/openb_node_list_gpu_node.csv")
-	cmd.Flags().StringVar(&page, "write", "", "put the table into this page, between its parity marks")
+	cmd.Flags().StringVar(&page, "write", "", "write the table into this `PAGE`, between its parity marks")
 	return cmd
 }
 
@@ -182,7 +183,7 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 		return usageError{err}
 	}
 	table := pageSlot{page, "<!-- parity -->\n", "<!-- /parity -->"}
-	if page != "" { // before the work: it takes minutes
+	if page != "" { // checked first, as the replays take minutes
 		if _, _, err := table.splitPage(); err != nil {
 			return usageError{fmt.Errorf("--write: %w", err)}
 		}
@@ -195,7 +196,7 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 				return usageError{err}
 			}
 		}
-		fmt.Fprintf(progress, "pack: %d of %d: %s, %s\n", i+1, len(expected), e.Trace, e.Policy)
+		fmt.Fprintf(progress, "placement: %d of %d: %s, %s\n", i+1, len(expected), e.Trace, e.Policy)
 		v, err := trace.CheckParity(e)
 		if err != nil {
 			return usageError{err}
@@ -216,17 +217,17 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 	}
 	for _, v := range verdicts {
 		if !v.Within {
-			err = errors.Join(err, fmt.Errorf("pack: %s, %s: %s is %.4f points off", v.Trace, v.Policy, v.Where, v.Worst))
+			err = errors.Join(err, fmt.Errorf("placement: %s, %s: %s differs by %.4f points from the published result", v.Trace, v.Policy, v.Where, v.Worst))
 		}
 	}
 	return err
 }
 
-// A pageSlot is the place between two marks in a page.
+// A pageSlot is the part of a page between two marks, which a table replaces.
 type pageSlot struct{ page, begin, end string }
 
-// splitPage returns what stands before and after the place, of a page that can be
-// written.
+// splitPage returns the text before and after the slot, marks included. It fails if the
+// page cannot be written or lacks a mark.
 func (g pageSlot) splitPage() (before, after string, err error) {
 	file, err := os.OpenFile(g.page, os.O_RDWR, 0)
 	if err != nil {
@@ -240,12 +241,12 @@ func (g pageSlot) splitPage() (before, after string, err error) {
 	head, rest, ok1 := strings.Cut(string(text), g.begin)
 	_, tail, ok2 := strings.Cut(rest, g.end)
 	if !ok1 || !ok2 {
-		return "", "", fmt.Errorf("%s has no place between %q and %q", g.page, g.begin, g.end)
+		return "", "", fmt.Errorf("%s lacks the marks %q and %q: add them where the table belongs", g.page, g.begin, g.end)
 	}
 	return head + g.begin, g.end + tail, nil
 }
 
-// fillSlot puts text there.
+// fillSlot writes text into the slot of the page.
 func (g pageSlot) fillSlot(text string) error {
 	before, after, err := g.splitPage()
 	if err != nil {

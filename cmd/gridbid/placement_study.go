@@ -12,33 +12,34 @@ import (
 	"github.com/gridbid/gridbid/lab/packing"
 )
 
-// studyFlags are the flags of `gridbid pack study`.
+// studyFlags are the flags of `gridbid placement study`.
 type studyFlags struct {
 	nodes, page string
 	every       int
 	seeds, days int
 }
 
-// newPlacementStudyCommand is `gridbid pack study`: policies when jobs end.
+// newPlacementStudyCommand is `gridbid placement study`: it measures placement policies in
+// a steady state, where jobs end and free their GPUs.
 func newPlacementStudyCommand() *cobra.Command {
 	var f studyFlags
 	cmd := &cobra.Command{
 		Use:   "study TRACE --nodes FILE",
-		Short: "measure policies in a cluster where jobs end",
-		Long: `Draw jobs with their durations from a trace, let them arrive, wait in rounds of
-a minute, run and end, and measure allocation, waiting and jobs that gave up
-after six hours, for each policy and for look-ahead and consolidation on top.
-Every variant sees the same arrivals.`,
+		Short: "measure placement policies in a cluster where jobs arrive and end",
+		Long: `Draw jobs with their durations from a trace, place them in rounds of one minute, and
+measure the allocated GPUs, the waits and how many jobs gave up after six hours:
+for each policy, and for look-ahead and consolidation on top. Every variant gets the
+same arrivals.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runStudy(args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringVar(&f.nodes, "nodes", "", "node list, CSV")
-	cmd.Flags().IntVar(&f.every, "every", 10, "take every so many-th node of the list")
-	cmd.Flags().IntVar(&f.seeds, "seeds", 8, "runs with different arrivals")
-	cmd.Flags().IntVar(&f.days, "days", 10, "days measured, after as many of filling")
-	cmd.Flags().StringVar(&f.page, "write", "", "put the table into this page, between its study marks")
+	cmd.Flags().StringVar(&f.nodes, "nodes", "", "node list, `FILE.csv`")
+	cmd.Flags().IntVar(&f.every, "every", 10, "use each `N`th node of the list")
+	cmd.Flags().IntVar(&f.seeds, "seeds", 8, "number of runs with different arrivals")
+	cmd.Flags().IntVar(&f.days, "days", 10, "days to measure, after as many days of warm-up")
+	cmd.Flags().StringVar(&f.page, "write", "", "write the table into this `PAGE`, between its study marks")
 	if err := cmd.MarkFlagRequired("nodes"); err != nil {
 		panic(err) // Invariant: the flag is declared above.
 	}
@@ -47,7 +48,7 @@ Every variant sees the same arrivals.`,
 
 func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	if f.every < 1 || f.seeds < 1 || f.days < 1 {
-		return usageError{fmt.Errorf("pack: --every, --seeds and --days must be at least 1")}
+		return usageError{fmt.Errorf("placement: --every, --seeds and --days must be at least 1")}
 	}
 	n, err := os.Open(f.nodes)
 	if err != nil {
@@ -67,16 +68,18 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 		return usageError{err}
 	}
 	table := pageSlot{f.page, "<!-- study -->\n", "<!-- /study -->"}
-	if f.page != "" { // before the work: it takes minutes
+	if f.page != "" { // checked first, as the study takes minutes
 		if _, _, err := table.splitPage(); err != nil {
 			return usageError{fmt.Errorf("--write: %w", err)}
 		}
 	}
-	say := func(done, all int, what string) { fmt.Fprintf(progress, "pack: %d of %d: %s\n", done+1, all, what) }
+	progressLine := func(done, all int, what string) {
+		fmt.Fprintf(progress, "placement: %d of %d: %s\n", done+1, all, what)
+	}
 	o := packing.StudyOptions{Days: f.days, Round: 60, MaxWait: 6 * 3600, MoveCost: 300}
-	rows, err := packing.RunAllStudies(nodes, jobs, packing.StudyVariants, []float64{0.9, 1.0, 1.1}, f.seeds, o, say)
+	rows, err := packing.RunAllStudies(nodes, jobs, packing.StudyVariants, []float64{0.9, 1.0, 1.1}, f.seeds, o, progressLine)
 	if err != nil {
-		return usageError{err} // nothing to place, or nowhere
+		return usageError{err} // no jobs in the trace, or no nodes
 	}
 	var text bytes.Buffer
 	if err := packing.WriteStudy(&text, rows); err != nil {
@@ -89,7 +92,7 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	return err
 }
 
-// readJobs reads a trace of jobs that end.
+// readJobs reads a trace of jobs with durations.
 func readJobs(file string) ([]packing.TraceJob, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	fewPods  = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,100,24,1,50\nq,200,48,1,30\nr,100,24,0,0\ns,200,40,1,80\n"
 )
 
-// runPackWith runs `gridbid pack` on two files with further arguments.
-func runPackWith(t *testing.T, nodes, pods string, args ...string) (stdout, stderr string, err error) {
+// runPlacementWith runs `gridbid placement` on two files with further arguments.
+func runPlacementWith(t *testing.T, nodes, pods string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"nodes.csv": nodes, "pods.csv": pods} {
@@ -39,7 +39,7 @@ func runPackWith(t *testing.T, nodes, pods string, args ...string) (stdout, stde
 }
 
 func TestPackJSON(t *testing.T) {
-	out, progress, err := runPackWith(t, fewNodes, fewPods, "--policy", "fgd,bestfit", "--all-seeds", "--json", "-")
+	out, progress, err := runPlacementWith(t, fewNodes, fewPods, "--policy", "fgd,bestfit", "--all-seeds", "--json", "-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,14 +82,14 @@ func TestPackJSON(t *testing.T) {
 }
 
 // Few arrivals come to none of the loads that have a line of their own.
-func TestPackTellsTheEndOfALightLoadToo(t *testing.T) {
-	out, _, err := runPackWith(t, fewNodes, fewPods, "--policy", "fgd,bestfit", "--tune", "0.5")
+func TestPlacementReportsTheEndOfALightLoad(t *testing.T) {
+	out, _, err := runPlacementWith(t, fewNodes, fewPods, "--policy", "fgd,bestfit", "--tune", "0.5")
 	if lines := strings.Split(strings.TrimSpace(out), "\n"); err != nil || len(lines) != 3 || !strings.HasPrefix(lines[1], "fgd ") || !strings.HasPrefix(lines[2], "bestfit ") {
 		t.Errorf("half of the load: %v, wrote\n%s\nwant a line for each policy", err, out)
 	}
 }
 
-func TestPackSaysWhatIsWrong(t *testing.T) {
+func TestPlacementErrorsNameTheFault(t *testing.T) {
 	for _, tc := range []struct{ name, nodes, pods, args, want string }{
 		{"an unknown policy", fewNodes, fewPods, "--policy=clever", `"clever"`},
 		{"a negative tune", fewNodes, fewPods, "--tune=-1", "tune -1"},
@@ -97,7 +97,7 @@ func TestPackSaysWhatIsWrong(t *testing.T) {
 		{"a bad pod", fewNodes, strings.Replace(fewPods, "1,50", "1,-5", 1), "--tune=1", "pods.csv:2: gpu_milli:"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, _, err := runPackWith(t, tc.nodes, tc.pods, tc.args)
+			_, _, err := runPlacementWith(t, tc.nodes, tc.pods, tc.args)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("pack %s = %v; want an error with %q", tc.args, err, tc.want)
 			}
@@ -116,7 +116,7 @@ func TestAllPoliciesAreNoMoreThanThereAre(t *testing.T) {
 }
 
 func TestPackPrintsATable(t *testing.T) {
-	out, _, err := runPackWith(t, fewNodes, fewPods, "--policy", "all", "--exact-reference")
+	out, _, err := runPlacementWith(t, fewNodes, fewPods, "--policy", "all", "--exact-reference")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestPackPrintsATable(t *testing.T) {
 }
 
 // What takes minutes does not find out in the end that its page cannot be written.
-func TestAPageWithoutAPlaceIsToldBeforeTheWork(t *testing.T) {
+func TestAPageWithoutMarksIsRefusedBeforeTheWork(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(dir, name)
@@ -142,9 +142,9 @@ func TestAPageWithoutAPlaceIsToldBeforeTheWork(t *testing.T) {
 	write("expected_summary.csv", "trace,policy\n")
 	for _, page := range []string{plain, filepath.Join(dir, "none.md")} {
 		for _, args := range [][]string{{"parity", dir}, {"study", trace, "--nodes", nodes}} {
-			_, talk, err := execute(newPlacementCommand(), append(args, "--write", page)...)
-			if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "--write") || strings.Contains(talk, "pack: ") {
-				t.Errorf("pack %v --write %s: %v, after %q; want bad input before the work", args, page, err, talk)
+			_, stderr, err := execute(newPlacementCommand(), append(args, "--write", page)...)
+			if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "--write") || strings.Contains(stderr, "placement: ") {
+				t.Errorf("pack %v --write %s: %v, after %q; want bad input before the work", args, page, err, stderr)
 			}
 		}
 	}

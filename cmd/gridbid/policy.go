@@ -28,16 +28,17 @@ import (
 	"github.com/gridbid/gridbid/scenarios"
 )
 
-// pendingPolicyFolder is where what was said waits for somebody to confirm it.
+// pendingPolicyFolder holds proposed changes until an operator applies them.
 const pendingPolicyFolder = ".gridbid/policy"
 
-// newPolicyCommand is `gridbid policy`: what operators want, in words.
+// newPolicyCommand is `gridbid policy`: operators change the rules of the market in plain
+// words, with a preview before the change takes effect.
 func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "say in words what the market is to prefer or to forbid",
-		Long: `Say a wish in words; read what it would change, told back by code, and what it
-would have done on a day; then confirm it, and it is in force.
+		Short: "change the rules of the market in plain words",
+		Long: `Propose a change in plain words, and check the preview: the change as code words it,
+and its effect on a replayed day. Then apply it; from then on it is in force.
 
   gridbid policy say "prefer hydro sites this weekend, never move EU data" --place EU=lyon,oslo
   gridbid policy apply p-1f0c2a --by ada
@@ -49,10 +50,10 @@ would have done on a day; then confirm it, and it is in force.
 	return cmd
 }
 
-// policySentenceFlags is what `gridbid policy say` was told.
+// policySentenceFlags are the flags of `gridbid policy say`.
 type policySentenceFlags struct {
 	ledger   ledgerSelector
-	at       string
+	api      string
 	places   []string
 	noImpact bool
 	asJSON   bool
@@ -62,20 +63,20 @@ func newPolicySentenceCommand() *cobra.Command {
 	var f policySentenceFlags
 	cmd := &cobra.Command{
 		Use:   "say SENTENCE",
-		Short: "read a wish in words, and say what it would do; nothing changes",
+		Short: "propose a change in plain words and preview its effect",
 		Long: `Read a sentence as a change of the policy in force: prefer or avoid sites, forbid
-them to tenants or to data of other places, cap the price or carbon of hours or
-the power of a site, or remove a rule by its id. A part with one word that is not known is not understood
-as a whole, and is named.
+them to tenants or to data of other places, cap the price or carbon of hours or the
+power of a site, or remove a rule by its id. A part of the sentence with an unknown
+word is left out as a whole, and the command names it.
 
-Sites are named by their names, by a part of one ("hydro" is hydro-north), or by
-a place that --place gives. The change is told back in words that code wrote, and
-the day of the run is replayed with it and without. It is kept for "gridbid
+A site can be named by its name, by a part of it ("hydro" is hydro-north), or by a
+place that --place defines. The command prints the change as code words it, and
+replays the day of the run with and without it. The proposal is stored for "gridbid
 policy apply"; until then nothing changes.`,
 		Example: `  gridbid policy say "avoid coal at night"
   gridbid policy say "never move EU data" --place EU=hydro-north,wind-coast
   gridbid policy say "cap hydro-north at 200 kW until friday"
-  gridbid policy say "remove R-1" --at 127.0.0.1:7480`,
+  gridbid policy say "remove R-1" --api 127.0.0.1:7480`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.proposePolicy(cmd.Context(), strings.Join(args, " "), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
@@ -84,35 +85,37 @@ policy apply"; until then nothing changes.`,
 			return nil
 		},
 	}
-	f.ledger.registerFlags(cmd, "folder of a run, whose sites and tenants may be named, and whose day is replayed")
+	f.ledger.registerFlags(cmd, "folder of a run: its sites and tenants can be named, and its day is replayed")
 	fl := cmd.Flags()
-	fl.StringVar(&f.at, "at", os.Getenv("GRIDBID_DESK"), "`ADDRESS` of a live coordinator's desk: the change is made against its policy, and its sites may be named; also $GRIDBID_DESK")
-	fl.StringArrayVar(&f.places, "place", nil, "`NAME=SITE,SITE` that may be named; again for more")
+	fl.StringVar(&f.api, "api", os.Getenv("GRIDBID_API"), "`ADDRESS` (HOST:PORT) of a live coordinator's API: the change is made against its policy, and its sites can be named; also $GRIDBID_API")
+	fl.StringArrayVar(&f.places, "place", nil, "`NAME=SITE,SITE`: a name for several sites; repeatable")
 	fl.BoolVar(&f.noImpact, "no-impact", false, "do not replay the day")
-	fl.BoolVar(&f.asJSON, "json", false, "write the change as JSON: docs/policy.md")
+	fl.BoolVar(&f.asJSON, "json", false, "print the change as JSON: docs/policy.md")
 	return cmd
 }
 
-// A policyProposal is a wish that waits, and `gridbid policy say --json`, schema version 1.
+// A policyProposal is a change that waits to be applied, and the output of `gridbid policy
+// say --json`, schema version 1.
 type policyProposal struct {
 	Schema   int           `json:"schema"`
 	ID       string        `json:"id"`
 	Sentence string        `json:"said"`
 	Change   policy.Change `json:"change"`
-	Diff     *policy.Diff  `json:"diff"` // the same in the words of operators; null if nothing changes
-	Effects  []string      `json:"told"` // by code, an op each, with its class
+	Diff     *policy.Diff  `json:"diff"` // Change without the parser's details; null if nothing changes
+	Effects  []string      `json:"told"` // one sentence per op, worded by code, with its effect before the colon
 	Impact   *policyImpact `json:"impact,omitempty"`
-	Why      string        `json:"note,omitempty"` // of the impact, or why there is none
+	Why      string        `json:"note,omitempty"` // a caveat on Impact, or why there is none
 }
 
-// An policyImpact is the day of a run under a change, against the day without it.
+// A policyImpact compares the replayed day of a run with and without a change. Changed counts
+// the jobs that ran elsewhere or at another time.
 type policyImpact struct {
 	Jobs, Changed int
 	Was, Now      history.Totals
 }
 
-func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string, out, talk io.Writer) error {
-	was, known, err := f.policyContext(ctx, talk)
+func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string, out, stderr io.Writer) error {
+	was, known, err := f.policyContext(ctx, stderr)
 	if err != nil {
 		return err
 	}
@@ -122,10 +125,10 @@ func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string
 		s.Effects = append(s.Effects, policy.OpEffect(was, o)+": "+policy.DescribeOp(was, o))
 	}
 	if len(s.Change.Ops) > 0 {
-		if err := ensureWritableFolder(pendingPolicyFolder); err != nil { // before the day is replayed twice
+		if err := ensureWritableFolder(pendingPolicyFolder); err != nil { // checked before the replays, which take minutes
 			return err
 		}
-		if err := f.replayImpact(ctx, &s, was, talk); err != nil {
+		if err := f.replayImpact(ctx, &s, was, stderr); err != nil {
 			return err
 		}
 		if err := s.saveProposal(); err != nil {
@@ -135,20 +138,22 @@ func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string
 	if f.asJSON {
 		err = writeJSON(out, s)
 	} else {
-		err = writeBuffered(out, func(out io.Writer) { s.writeProposal(out, f.at) })
+		err = writeBuffered(out, func(out io.Writer) { s.writeProposal(out, f.api) })
 	}
 	if err == nil && len(s.Change.Ops) == 0 {
-		return usageError{errors.New("no rule that there is was asked for; `gridbid policy say --help` has examples")}
+		return usageError{errors.New("the sentence asks for no known kind of rule: `gridbid policy say --help` has examples")}
 	}
 	return err
 }
 
-// policyContext returns the policy in force and what may be named.
-func (f *policySentenceFlags) policyContext(ctx context.Context, talk io.Writer) (was protocol.Policy, k policy.Vocabulary, err error) {
+// policyContext returns the policy in force and the vocabulary of a sentence: sites, tenants,
+// places, and the instant from which times such as "tomorrow" count. With --api the policy
+// and the clock are the coordinator's, otherwise they are those of the ledger.
+func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Writer) (was protocol.Policy, k policy.Vocabulary, err error) {
 	k.Places = make(map[string][]string)
 	sites, tenants := make(map[string]bool), make(map[string]bool)
-	if f.at != "" {
-		live := apiFlags{at: f.at}
+	if f.api != "" {
+		live := apiFlags{api: f.api}
 		var all []jobstatus.Site
 		if err := live.sendRequest(ctx, http.MethodGet, "/v1/policy", "", nil, &was); err != nil {
 			return was, k, err
@@ -164,19 +169,19 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, talk io.Writer)
 		}
 	}
 	if path, err := f.ledger.ledgerPath(); err == nil {
-		log := query.New(nil) // it knows when the record ends, whatever the clocks of sites say
-		err := readLedger(path, nil, talk, func(m protocol.Message) error {
+		log := query.New(nil) // its span ends where the ledger does, even if the clock of a site is wrong
+		err := readLedger(path, nil, stderr, func(m protocol.Message) error {
 			switch b := m.Body.(type) {
 			case protocol.RegisterSite:
 				sites[b.Site] = true
 			case protocol.Submit:
 				tenants[b.Job.Tenant] = true
 			case protocol.Policy:
-				if f.at == "" && m.From == protocol.Coordinator {
+				if f.api == "" && m.From == protocol.Coordinator {
 					was = b
 				}
 			}
-			if f.at == "" {
+			if f.api == "" {
 				log.Add(m)
 				_, k.Now = log.Span()
 			}
@@ -185,7 +190,7 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, talk io.Writer)
 		if err != nil {
 			return was, k, err
 		}
-	} else if f.at == "" {
+	} else if f.api == "" {
 		return was, k, err
 	}
 	for name := range sites {
@@ -210,8 +215,9 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, talk io.Writer)
 	return was, k, nil
 }
 
-// replayImpact replays the day of the run under the change and without.
-func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposal, was protocol.Policy, talk io.Writer) error {
+// replayImpact replays the day of the run with and without the change, and sets s.Impact; or
+// s.Why, if the day cannot be replayed.
+func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposal, was protocol.Policy, stderr io.Writer) error {
 	now, err := policy.ApplyChange(was, s.Change, "impact", "replay", s.Sentence)
 	if err != nil {
 		s.Why = err.Error()
@@ -219,7 +225,7 @@ func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposa
 	}
 	path, err := f.ledger.ledgerPath()
 	if f.noImpact || err != nil {
-		s.Why = "it was not asked for, or there is no run to replay"
+		s.Why = "--no-impact is set, or there is no run to replay"
 		return nil
 	}
 	sc, rule, err := scenarioOf(path)
@@ -227,11 +233,11 @@ func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposa
 		s.Why = err.Error()
 		return nil
 	}
-	fmt.Fprintf(talk, "Replaying %s with the change and without ...\n", sc.Name)
-	for i := range now.Rules { // a rule of next weekend would do nothing to a day that is past
+	fmt.Fprintf(stderr, "Replaying %s with the change and without ...\n", sc.Name)
+	for i := range now.Rules { // a rule of next weekend has no effect on a past day
 		if r := &now.Rules[i]; !slices.ContainsFunc(was.Rules, func(x protocol.Rule) bool { return x.ID == r.ID }) && (r.From != 0 || r.To != 0) {
 			r.From, r.To = 0, 0
-			s.Why = "rules with a beginning or an end were replayed as if in force all that time"
+			s.Why = "rules with a beginning or an end were replayed as if in force all day"
 		}
 	}
 	var res [2]scenarios.ReplayResult
@@ -252,7 +258,8 @@ func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposa
 	return nil
 }
 
-// saveProposal writes the wish where apply finds it.
+// saveProposal stores the proposal for `gridbid policy apply`, under an id that is a hash of
+// its content.
 func (s *policyProposal) saveProposal() error {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -266,27 +273,28 @@ func (s *policyProposal) saveProposal() error {
 	return os.WriteFile(filepath.Join(pendingPolicyFolder, s.ID+".json"), append(raw, '\n'), 0o600)
 }
 
-func (s policyProposal) writeProposal(out io.Writer, at string) {
+// writeProposal prints the preview, and the command that applies the proposal.
+func (s policyProposal) writeProposal(out io.Writer, api string) {
 	for i, t := range s.Effects {
 		fmt.Fprintf(out, "%d  %s\n", i+1, t)
 	}
 	for _, t := range s.Change.NotUnderstood {
-		fmt.Fprintf(out, "not understood, and left out: %s\n", format.CleanText(t))
+		fmt.Fprintf(out, "not understood and left out: %s\n", format.CleanText(t))
 	}
 	if i := s.Impact; i != nil {
 		change := func(now, was float64) string {
-			if was <= 0 { // of nothing, or of a cost below it, there are no parts
+			if was <= 0 { // a change from zero or a negative cost has no percentage
 				return fmt.Sprintf("%.2f → %.2f", was, now)
 			}
 			return fmt.Sprintf("%+.1f %%", 100*(now/was-1))
 		}
-		fmt.Fprintf(out, "that day again: %d of %d jobs run elsewhere or at another time, carbon %s, cost %s, late %d → %d, without a site %d → %d\n",
+		fmt.Fprintf(out, "effect on that day: %d of %d jobs run elsewhere or at another time, carbon %s, cost %s, late %d → %d, unplaced %d → %d\n",
 			i.Changed, i.Jobs, change(i.Now.CarbonKg, i.Was.CarbonKg), change(i.Now.CostUSD, i.Was.CostUSD), i.Was.Late, i.Now.Late, i.Was.Unplaced, i.Now.Unplaced)
 		if s.Why != "" {
 			fmt.Fprintf(out, "  (%s)\n", s.Why)
 		}
 	} else if s.Why != "" {
-		fmt.Fprintf(out, "what it would have done is not told: %s\n", format.CleanText(s.Why))
+		fmt.Fprintf(out, "no preview of its effect: %s\n", format.CleanText(s.Why))
 	}
 	if s.ID == "" {
 		return
@@ -295,8 +303,8 @@ func (s policyProposal) writeProposal(out io.Writer, at string) {
 	if slices.ContainsFunc(s.Effects, func(t string) bool { return strings.HasPrefix(t, "loosens") }) {
 		second = " --second NAME"
 	}
-	if at != "" {
-		where = " --at " + at
+	if api != "" {
+		where = " --api " + api
 	}
 	fmt.Fprintf(out, "nothing has changed yet.   apply: gridbid policy apply %s --by NAME%s%s\n", s.ID, second, where)
 }
@@ -306,23 +314,24 @@ func newPolicyApplyCommand() *cobra.Command {
 	var by, second string
 	cmd := &cobra.Command{
 		Use:   "apply p-ID",
-		Short: "put a wish that was said in force at a live coordinator",
-		Long: `Confirm a change that "gridbid policy say" told back, at the desk of a live
-coordinator. It is void if another policy came into force since. Removing or
-changing a hard rule takes a second person, and stands alone.
+		Short: "apply a proposed change at a live coordinator",
+		Long: `Apply a change that "gridbid policy say" proposed, through the API of a live
+coordinator. The coordinator refuses it if the policy has changed since the proposal.
+Removing or changing a hard rule needs a second person, and must be proposed alone.
 
-What is in force is an entry of the ledger, with the words and who confirmed
-them. A coordinator with people_file asks for your token, in $GRIDBID_TOKEN; then
-a loosening waits until another person says "gridbid policy second" with his own.
-One without serves its own machine alone, and believes the names it is given.`,
+The ledger records each policy in force with its sentence and the people who
+confirmed it. A coordinator with people_file requires your token, in $GRIDBID_TOKEN;
+a change that loosens a rule then waits until another person approves it by "gridbid
+policy second" with a token of their own. A coordinator without people_file serves its
+own machine only, and does not verify the names that it is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !strings.HasPrefix(args[0], "p-") || strings.ContainsAny(args[0], `/\.`) {
-				return usageError{fmt.Errorf("policy: %q: want the id that `gridbid policy say` printed", args[0])}
+				return usageError{fmt.Errorf("policy: %q is no id of a proposal: want the p-ID that `gridbid policy say` printed", args[0])}
 			}
 			raw, err := os.ReadFile(filepath.Join(pendingPolicyFolder, args[0]+".json"))
 			if err != nil {
-				return usageError{fmt.Errorf("policy: %w: say it first with `gridbid policy say`", err)}
+				return usageError{fmt.Errorf("policy: %w: propose the change first with `gridbid policy say`", err)}
 			}
 			var s policyProposal
 			if err := json.Unmarshal(raw, &s); err != nil {
@@ -336,8 +345,8 @@ One without serves its own machine alone, and believes the names it is given.`,
 		},
 	}
 	f.registerFlags(cmd, false)
-	cmd.Flags().StringVar(&by, "by", "", "who confirms it; a token tells by itself")
-	cmd.Flags().StringVar(&second, "second", "", "who agrees, where a hard rule is loosened and no tokens are asked for")
+	cmd.Flags().StringVar(&by, "by", "", "`NAME` of the operator; not needed with a token")
+	cmd.Flags().StringVar(&second, "second", "", "`NAME` of the second person, for a change that loosens a hard rule; not needed with tokens")
 	return cmd
 }
 
@@ -359,6 +368,8 @@ func newPolicyShowCommand() *cobra.Command {
 	return cmd
 }
 
+// showPolicy prints the policy in force, and marks rules that have ended by the
+// coordinator's clock.
 func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) error {
 	if f.json {
 		return writeJSON(out, p)
@@ -371,9 +382,9 @@ func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) error {
 	if p.Second != "" {
 		by += " and " + format.CleanText(p.Second)
 	}
-	how := "names as given; nobody checked them"
+	how := "names not verified"
 	if p.Proved {
-		how = "by tokens of their own"
+		how = "verified by tokens"
 	}
 	if _, err := fmt.Fprintf(out, "version %d, by %s (%s)\n", p.Version, by, how); err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// confirmPolicy sends what a person confirms, and shows what is in force then, or what
-// waits for another.
+// confirmPolicy sends a confirmation of a person to the API. It prints the policy then in
+// force or, if a second person is needed, the change that waits.
 func confirmPolicy(cmd *cobra.Command, f *apiFlags, path string, body []byte) error {
 	var raw json.RawMessage
 	if err := f.sendRequest(cmd.Context(), http.MethodPost, path, "application/json", body, &raw); err != nil {
@@ -44,22 +44,24 @@ func confirmPolicy(cmd *cobra.Command, f *apiFlags, path string, body []byte) er
 	return showPolicy(out, p, *f)
 }
 
+// showWaiting prints the changes that wait for a second person, with the command to approve
+// each.
 func showWaiting(cmd *cobra.Command, f *apiFlags, all []api.PendingChange) error {
 	out := cmd.OutOrStdout()
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(out, "nothing waits for a second person")
+		_, err := fmt.Fprintln(out, "no change waits for a second person")
 		return err
 	}
 	where := ""
-	if f.at != defaultAPIAddress {
-		where = " --at " + f.at
+	if f.api != defaultAPIAddress {
+		where = " --api " + f.api
 	}
 	for _, x := range all {
 		fmt.Fprintf(out, "%s  by %s: %q\n", format.CleanText(x.ID), format.CleanText(x.By), format.CleanText(x.Sentence))
 		for _, t := range x.Descriptions {
 			fmt.Fprintf(out, "  %s\n", format.CleanText(t))
 		}
-		if _, err := fmt.Fprintf(out, "not in force yet.   another person, with a token of his own: gridbid policy second %s%s\n", format.CleanText(x.ID), where); err != nil {
+		if _, err := fmt.Fprintf(out, "not in force yet.   to approve, another person runs with their own token: gridbid policy second %s%s\n", format.CleanText(x.ID), where); err != nil {
 			return err
 		}
 	}
@@ -70,10 +72,11 @@ func newPolicyApproveCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "second [w-ID]",
-		Short: "agree, as a second person, to a loosening that another confirmed",
-		Long: `Without an id: show what waits for a second person. With one: agree to it, by your
-own token in $GRIDBID_TOKEN; then it is in force. What waits is forgotten when
-another coordinator takes over, or another policy comes into force.`,
+		Short: "approve, as a second person, a change that loosens a hard rule",
+		Long: `Without an id, list the changes that wait for a second person. With an id, approve
+that change with your own token in $GRIDBID_TOKEN; from then on it is in force. The
+coordinator drops waiting changes when another coordinator takes over, or when
+another policy comes into force: then propose them anew.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -97,10 +100,10 @@ func newPolicyPersonCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "person NAME",
-		Short: "give somebody a token to confirm policies with",
-		Long: `Make a token for a person, print it once, and write its hash into the file that
-the coordinator's configuration names as people_file. The coordinator reads it at
-its start.`,
+		Short: "create a token with which a person confirms policies",
+		Long: `Create a token for a person, print it once, and add its hash to the file that the
+coordinator's configuration names as people_file. The coordinator reads that file when
+it starts: restart it to let the person confirm.`,
 		Example: `  gridbid policy person ada --file fed/people.json`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -112,23 +115,23 @@ its start.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "people.json", "`FILE` of people")
+	cmd.Flags().StringVar(&file, "file", "people.json", "people `FILE` of the coordinator")
 	return cmd
 }
 
-// addPerson adds somebody to a file of people, one program at a time, and returns
-// the token. Where that cannot be written the file is what it was.
+// addPerson adds a person to a people file and returns the token. A lock on the folder keeps
+// two processes from losing each other's additions. If writing fails, the file is unchanged.
 func addPerson(file, name string) (token string, err error) {
 	token, p, err := api.NewPerson(name)
 	if err != nil {
 		return "", usageError{err}
 	}
-	folder, err := os.Open(filepath.Dir(file)) // the file itself is another one each time
+	folder, err := os.Open(filepath.Dir(file)) // lock the folder: each write replaces the file, so a lock on it would be lost
 	if err != nil {
 		return "", usageError{fmt.Errorf("policy: %w", err)}
 	}
 	defer folder.Close()
-	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // where there is such a lock
+	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // best effort: some file systems have no locks
 	was, err := os.ReadFile(file)
 	var all []api.Person
 	switch {

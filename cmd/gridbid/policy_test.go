@@ -43,12 +43,12 @@ func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
 	if text, err := gridbid("policy", "apply", ban.ID, "--by", "ada"); err != nil || !strings.Contains(text, "R-1") || !strings.Contains(text, "may not run at coal-plains") {
 		t.Fatalf("apply: %v: %s", err, text)
 	}
-	if text, err := gridbid("policy", "apply", other.ID, "--by", "ada"); err == nil || !strings.Contains(err.Error(), "make it again") {
+	if text, err := gridbid("policy", "apply", other.ID, "--by", "ada"); err == nil || !strings.Contains(err.Error(), "propose it anew") {
 		t.Errorf("a wish of before: %v: %s", err, text)
 	}
 	lift := say("remove R-1")
 	if len(lift.Effects) != 1 || !strings.HasPrefix(lift.Effects[0], "loosens") {
-		t.Errorf("lifting a ban is told as %q", lift.Effects)
+		t.Errorf("lifting a ban is described as %q", lift.Effects)
 	}
 	if text, err := gridbid("policy", "apply", lift.ID, "--by", "ada"); err == nil || !strings.Contains(err.Error(), "second person") {
 		t.Errorf("one person loosened a ban: %v: %s", err, text)
@@ -61,15 +61,15 @@ func policyInForce(t *testing.T, gridbid func(...string) (string, error)) {
 	}
 }
 
-func TestPolicySayTellsAndChangesNothing(t *testing.T) {
+func TestPolicySayChangesNothing(t *testing.T) {
 	dir := ledgerOf(t, "auction")
 	t.Chdir(t.TempDir())
-	t.Setenv("GRIDBID_DESK", "")
+	t.Setenv("GRIDBID_API", "")
 	out, _, err := execute(newPolicyCommand(), "say", "avoid oslo, and set every quota to unlimited", "--run", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1  soft: jobs count 15 % dearer at oslo", "not understood, and left out: set every quota to unlimited", "nothing has changed yet", "what it would have done is not told"} {
+	for _, want := range []string{"1  soft: jobs count 15 % dearer at oslo", "not understood and left out: set every quota to unlimited", "nothing has changed yet", "no preview of its effect"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
@@ -83,35 +83,35 @@ func TestPolicySayTellsAndChangesNothing(t *testing.T) {
 }
 
 // Weekends and hours are those of the coordinator, whose clock may be played.
-func TestAWishReckonsFromTheClockOfTheDesk(t *testing.T) {
+func TestTimesOfASentenceCountFromTheCoordinatorsClock(t *testing.T) {
 	t.Chdir(t.TempDir())
-	at := deskAt(t, func(w http.ResponseWriter, r *http.Request) {
+	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", "Wed, 11 Mar 2026 07:00:00 GMT")
 		_, _ = io.WriteString(w, map[bool]string{true: "{}", false: `[{"name":"oslo"}]`}[r.URL.Path == "/v1/policy"])
 	})
-	out, _, err := execute(newPolicyCommand(), "say", "never run at oslo until 18:00", "--no-impact", "--at", at)
+	out, _, err := execute(newPolicyCommand(), "say", "never run at oslo until 18:00", "--no-impact", "--api", at)
 	if err != nil || !strings.Contains(out, "may not run at oslo, until 11 Mar 2026 18:00 UTC") {
 		t.Errorf("said at 07:00 of 11 March: %v\n%s", err, out)
 	}
 }
 
 // Nothing is replayed for a wish that cannot be kept.
-func TestAWishThatCannotBeKeptIsToldAtOnce(t *testing.T) {
+func TestAProposalThatCannotBeStoredFailsAtOnce(t *testing.T) {
 	t.Chdir(t.TempDir())
-	t.Setenv("GRIDBID_DESK", "")
+	t.Setenv("GRIDBID_API", "")
 	tiny := `{name: tiny, about: a day., seed: 1, start: 2026-03-11T00:00:00Z, jobs: {count: 5}, sites: [{name: oslo,
   region: {price: {mean: 50, swing: 40}, carbon: {mean: 300, swing: 120}, match: 0.4, peak: 18}, fleet: [{count: 2, model: A100, gpus: 8, cpu: 128, memory: 1024}]}]}`
 	if err := errors.Join(os.Mkdir("tiny", 0o755), os.WriteFile("tiny/scenario.yaml", []byte(tiny), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, talk, err := execute(newReplayCommand(), "tiny", "--policy", "home-fifo", "--bus", "mem", "--no-bound"); err != nil {
-		t.Fatalf("replay: %v\n%s", err, talk)
+	if _, stderr, err := execute(newReplayCommand(), "tiny", "--policy", "home-fifo", "--bus", "mem", "--no-bound"); err != nil {
+		t.Fatalf("replay: %v\n%s", err, stderr)
 	}
 	if err := os.WriteFile(pendingPolicyFolder, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, talk, err := execute(newPolicyCommand(), "say", "avoid oslo at night"); err == nil || strings.Contains(talk, "Replaying") {
-		t.Errorf("say, with a file in the place of wishes: %v, after %q", err, talk)
+	if _, stderr, err := execute(newPolicyCommand(), "say", "avoid oslo at night"); err == nil || strings.Contains(stderr, "Replaying") {
+		t.Errorf("say, with a file in the place of wishes: %v, after %q", err, stderr)
 	}
 }
 

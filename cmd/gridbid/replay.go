@@ -25,7 +25,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// replayFlags is what `gridbid replay` was told.
+// replayFlags are the flags of `gridbid replay`.
 type replayFlags struct {
 	scenarioFlags
 	adviceFlags
@@ -43,21 +43,21 @@ func newReplayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [SCENARIO]",
 		Short: "replay a day and compare policies",
-		Long: `Replay a day of jobs at several sites, once under each policy, and compare. The
-agents, the coordinator and their messages are those of a live federation; only
-time, machines and grids are played.
+		Long: `Replay a day of jobs at several sites under each policy, and compare the policies.
+The agents, the coordinator and their messages are those of a live federation; only
+time, machines and grids are simulated.
 
 SCENARIO is a name that "gridbid scenario list" prints, a folder, or a
-scenario.yaml. Without one the embedded six-regions are replayed. With --window
-any file of hourly prices and carbon is, without a scenario.
+scenario.yaml. Without SCENARIO the embedded six-regions is replayed. With --window
+a file of hourly prices and carbon is replayed in place of a scenario.
 
-Each run leaves its ledgers in the folder of --run; "gridbid why" and "gridbid
-tap" read them. The same input and seed give the same ledger, byte for byte,
-over either bus.
+Each run writes a ledger per policy into the folder of --run; "gridbid why" and
+"gridbid messages" read them. The same input and seed give the same ledger, byte for
+byte, over either bus.
 
-With --model a language model may choose among offers that cost nearly the same,
-by the notes of --notes; see docs/models.md. Its verdicts stand in the ledger:
-with --verdicts LEDGER the same run comes again without the model.`,
+With --model a language model may choose among offers that cost nearly the same, by
+the notes of --notes: docs/models.md. The ledger holds its verdicts: --verdicts
+LEDGER repeats the run without the model.`,
 		Example: `  gridbid replay
   gridbid replay real-days/ordinary_2022-04-13 --policy auction,home-fifo
   gridbid replay --window day.csv --max-jobs 5000 --report out/
@@ -68,13 +68,13 @@ with --verdicts LEDGER the same run comes again without the model.`,
 	f.scenarioFlags.registerFlags(cmd)
 	f.adviceFlags.registerFlags(cmd, "")
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare, of "+strings.Join(scenarios.PolicyNames(), ", ")+"; with /perfect, /wrong, /none or /own after one, of what its sites know ahead (default: the scenario's)")
-	fl.StringVar(&f.bus, "bus", "nats", "how messages travel: nats (an embedded server) or mem")
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead (default: the scenario's)")
+	fl.StringVar(&f.bus, "bus", "nats", "transport of messages: nats (an embedded server) or mem (in memory)")
 	fl.StringVar(&f.run, "run", lastRunFolder, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
 	fl.StringVar(&f.report, "report", "", "write a page with charts, and the charts as SVG and PNG, into this `FOLDER`")
-	fl.Float64Var(&f.speed, "speed", 0, "simulated seconds in one second (default: as fast as it goes)")
-	fl.BoolVar(&f.noBound, "no-bound", false, "do not compute what no scheduler could have gone below")
+	fl.Float64Var(&f.speed, "speed", 0, "simulated seconds per second (default: as fast as possible)")
+	fl.BoolVar(&f.noBound, "no-bound", false, "do not compute the lower bound on the objective (docs/bound.md)")
 	return cmd
 }
 
@@ -88,20 +88,20 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !(f.speed >= 0) {
-		return usageError{fmt.Errorf("--speed %g: want simulated seconds in one second, or 0 for as fast as it goes", f.speed)}
+		return usageError{fmt.Errorf("--speed %g: want simulated seconds per second, or 0 for as fast as possible", f.speed)}
 	}
 	if f.bus != "nats" && f.bus != "mem" {
 		return usageError{fmt.Errorf("--bus: want nats or mem, not %q", f.bus)}
 	}
-	talk := cmd.ErrOrStderr()
+	stderr := cmd.ErrOrStderr()
 	if f.verdicts != "" && len(policies) != 1 {
-		return usageError{errors.New("--verdicts: a ledger holds the verdicts of one policy; name it with --policy")}
+		return usageError{errors.New("--verdicts: a ledger holds the verdicts of one policy: name that policy with --policy")}
 	}
-	if err := f.openAdvisor(s, talk); err != nil {
+	if err := f.openAdvisor(s, stderr); err != nil {
 		return err
 	}
 	if f.verdicts != "" && wouldRemove(f.run, f.verdicts) {
-		return usageError{fmt.Errorf("--verdicts: %s is of the last run in %s, which this one replaces; --run names another folder", f.verdicts, f.run)}
+		return usageError{fmt.Errorf("--verdicts: %s belongs to the last run in %s, which this run would replace: choose another folder with --run", f.verdicts, f.run)}
 	}
 	figures, err := f.openOutputs(cmd)
 	if err != nil {
@@ -110,30 +110,30 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	defer figures.discardIfUnused()
 	release, err := lockFolder(f.run)
 	if err != nil {
-		return usageError{fmt.Errorf("%w; --run names another folder", err)}
+		return usageError{fmt.Errorf("%w: choose another folder with --run", err)}
 	}
 	defer release()
 	if err := clearRun(f.run); err != nil {
 		return err
 	}
-	fmt.Fprintf(talk, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	printNotes(talk, s)
+	fmt.Fprintf(stderr, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	printNotes(stderr, s)
 	var all []history.Totals
 	day := newDayReport(s)
-	show := newReplayProgress(talk)
+	show := newReplayProgress(stderr)
 	for _, policy := range policies {
 		res, err := f.replayPolicy(cmd.Context(), s, policy, show)
 		if err != nil {
 			show.stopBars()
 			return err
 		}
-		f.adviceFlags.printJudgeSummary(talk, res)
+		f.adviceFlags.printJudgeSummary(stderr, res)
 		all = append(all, res.Totals)
 		day.Policies = append(day.Policies, policyReport(day, res))
 	}
 	show.stopBars()
 	if !f.noBound {
-		fmt.Fprintf(talk, "computing the clairvoyant bound\n")
+		fmt.Fprintf(stderr, "computing the lower bound of a clairvoyant scheduler\n")
 		c, err := bound.ComputeCertificate(s, bound.Config{Stop: cmd.Context().Err})
 		if err != nil {
 			return err
@@ -146,9 +146,9 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	return f.reportResults(cmd, figures, s, all, day)
 }
 
-// openOutputs makes what the results are written to, before any work is done that
-// could be lost and before the last run is removed: the folders of ledgers and
-// report, and the place of the figures, which it returns.
+// openOutputs creates the folders of ledgers and report, and opens the file of the figures,
+// which it returns. It runs before the replays, whose results could be lost otherwise, and
+// before the last run is removed.
 func (f *replayFlags) openOutputs(cmd *cobra.Command) (figures *resultFile, err error) {
 	if err := ensureWritableFolder(f.run); err != nil {
 		return nil, usageError{fmt.Errorf("--run: %w", err)}
@@ -161,7 +161,8 @@ func (f *replayFlags) openOutputs(cmd *cobra.Command) (figures *resultFile, err 
 	return openResultFile(f.json, cmd.OutOrStdout())
 }
 
-// choosePolicies returns the policies to compare.
+// choosePolicies returns the policies to compare: those of --policy, else those of the
+// scenario, else the default ones.
 func (f *replayFlags) choosePolicies(s spec.Scenario) ([]string, error) {
 	names := f.policies
 	if len(names) == 0 {
@@ -173,7 +174,8 @@ func (f *replayFlags) choosePolicies(s spec.Scenario) ([]string, error) {
 	return parsePolicyNames("--policy", names)
 }
 
-// parsePolicyNames reads the names of policies, none of them twice.
+// parsePolicyNames returns the canonical names of policies, and refuses one that is named
+// twice: both would write the same ledger file.
 func parsePolicyNames(flag string, names []string) (out []string, err error) {
 	for _, text := range names {
 		name, err := scenarios.CanonicalPolicyName(text)
@@ -181,14 +183,15 @@ func parsePolicyNames(flag string, names []string) (out []string, err error) {
 			return nil, usageError{fmt.Errorf("%s: %w", flag, err)}
 		}
 		if slices.Contains(out, name) {
-			return nil, usageError{fmt.Errorf("%s: %s is named twice", flag, text)}
+			return nil, usageError{fmt.Errorf("%s: %s is named twice: name it once", flag, text)}
 		}
 		out = append(out, name)
 	}
 	return out, nil
 }
 
-// replayPolicy replays one policy and writes its ledger.
+// replayPolicy replays one policy and writes its ledger. A replay that fails before it has
+// totals leaves a ledger without an end, which readers report as cut off.
 func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy string, show *replayProgress) (res scenarios.ReplayResult, err error) {
 	hub, closeHub, err := openBus(f.bus)
 	if err != nil {
@@ -217,7 +220,8 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 	return res, errors.Join(err, ledger.Close())
 }
 
-// paceFunc returns what holds the replay to --speed, or nil.
+// paceFunc returns a function that sleeps until the wall clock has reached a simulated
+// instant at --speed; nil for no pacing.
 func (f *replayFlags) paceFunc(ctx context.Context, start protocol.Time) func(protocol.Time) {
 	if f.speed == 0 {
 		return nil
@@ -243,8 +247,8 @@ func openBus(name string) (bus.Bus, func(), error) {
 	return server, func() { server.Close() }, nil
 }
 
-// reportResults writes what came of all policies: figures on standard output, talk on
-// standard error.
+// reportResults writes the results of all policies: figures to standard output or the file
+// of --json, everything else to standard error.
 func (f *replayFlags) reportResults(cmd *cobra.Command, figures *resultFile, s spec.Scenario, all []history.Totals, day report.ReplayReport) error {
 	if err := writeTotals(filepath.Join(f.run, "totals.json"), all); err != nil {
 		return err
@@ -252,7 +256,7 @@ func (f *replayFlags) reportResults(cmd *cobra.Command, figures *resultFile, s s
 	if err := figures.writeResult(func(w io.Writer) error { return report.WriteJSON(w, all) }); err != nil {
 		return err
 	}
-	talk := cmd.ErrOrStderr()
+	stderr := cmd.ErrOrStderr()
 	if f.json != "-" {
 		if err := report.WriteTable(cmd.OutOrStdout(), all); err != nil {
 			return err
@@ -263,26 +267,26 @@ func (f *replayFlags) reportResults(cmd *cobra.Command, figures *resultFile, s s
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(talk, "\nreport: %s\n", page)
+		fmt.Fprintf(stderr, "\nreport: %s\n", page)
 	}
-	f.printNextSteps(talk, s, all)
+	f.printNextSteps(stderr, s, all)
 	return nil
 }
 
-// printNextSteps says what to run next.
-func (f *replayFlags) printNextSteps(talk io.Writer, s spec.Scenario, all []history.Totals) {
-	fmt.Fprintf(talk, "\nNext:\n")
+// printNextSteps prints commands that are useful next, such as the explanation of one job.
+func (f *replayFlags) printNextSteps(stderr io.Writer, s spec.Scenario, all []history.Totals) {
+	fmt.Fprintf(stderr, "\nNext:\n")
 	if len(s.Jobs) > 0 {
 		ledger := ledgerSelector{run: f.run}
 		if len(all) > 1 && !slices.ContainsFunc(all, func(t history.Totals) bool { return t.Policy == scenarios.PolicyAuction }) {
 			ledger.policy = all[0].Policy
 		}
-		fmt.Fprintf(talk, "  gridbid why %s%s      why that job ran where and when it did\n", shellWord(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.flagText())
+		fmt.Fprintf(stderr, "  gridbid why %s%s      why that job ran where and when it did\n", shellWord(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.flagText())
 	}
 	if f.report == "" {
-		fmt.Fprintf(talk, "  the same with --report out/      a page with charts\n")
+		fmt.Fprintf(stderr, "  the same with --report out/      a page with charts\n")
 	}
-	fmt.Fprintf(talk, "  gridbid scenario list            other days\n")
+	fmt.Fprintf(stderr, "  gridbid scenario list            other days\n")
 }
 
 func writeTotals(path string, all []history.Totals) error {
@@ -293,7 +297,7 @@ func writeTotals(path string, all []history.Totals) error {
 	return errors.Join(report.WriteJSON(out, all), out.Close())
 }
 
-// ensureWritableFolder makes a folder, and makes sure that files can be put there.
+// ensureWritableFolder creates a folder, and fails if no file can be written there.
 func ensureWritableFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -305,8 +309,8 @@ func ensureWritableFolder(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// clearRun removes an older run's files from its folder, and nothing else: no
-// ledger that somebody kept there under a name of his own.
+// clearRun removes the files of an older run from its folder, and nothing else: ledgers that
+// a user kept there under other names stay.
 func clearRun(dir string) error {
 	for _, file := range filesOfRun(dir) {
 		if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -316,7 +320,7 @@ func clearRun(dir string) error {
 	return nil
 }
 
-// filesOfRun returns the files that a run may leave in its folder.
+// filesOfRun returns the paths of all files that a run may write into its folder.
 func filesOfRun(dir string) []string {
 	files := []string{filepath.Join(dir, "totals.json")}
 	for _, policy := range scenarios.AllPolicyNames() {
@@ -325,7 +329,8 @@ func filesOfRun(dir string) []string {
 	return files
 }
 
-// wouldRemove reports whether a file is one that a new run in a folder would remove.
+// wouldRemove reports whether a new run in a folder would remove a file, which may be named
+// by another path or link.
 func wouldRemove(dir, file string) bool {
 	kept, err := os.Stat(file)
 	return err == nil && slices.ContainsFunc(filesOfRun(dir), func(old string) bool {

@@ -9,11 +9,12 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// shownSteps is what a report shows: the day of arrivals and the day after, into
-// which jobs were deferred.
+// shownSteps is how long after the last arrival a report goes on: jobs are deferred into the
+// next day.
 const shownSteps = 24 * time.Hour
 
-// newDayReport returns what a report says of a scenario, before any replay.
+// newDayReport returns the part of a report that a scenario determines, before any replay:
+// sites, hourly prices and carbon.
 func newDayReport(s spec.Scenario) report.ReplayReport {
 	d := report.ReplayReport{Scenario: s.Name, About: s.About, Start: s.Start, End: s.End.Add(shownSteps), Arrived: s.End, Step: time.Hour, Notes: s.Notes}
 	for _, site := range s.Sites {
@@ -34,7 +35,7 @@ func newDayReport(s spec.Scenario) report.ReplayReport {
 	return d
 }
 
-// valueAtHour returns the point of an hour, if the source has one.
+// valueAtHour returns the value of a signal at an hour, if the source has one.
 func valueAtHour(points []protocol.Point, at protocol.Time) (int64, bool) {
 	for _, p := range points {
 		if p.At == at {
@@ -44,7 +45,8 @@ func valueAtHour(points []protocol.Point, at protocol.Time) (int64, bool) {
 	return 0, false
 }
 
-// policyReport returns what a report shows of one replay.
+// policyReport returns the part of a report that one replay determines: totals, and GPUs
+// held by site and hour.
 func policyReport(d report.ReplayReport, res scenarios.ReplayResult) report.PolicyRun {
 	p := report.PolicyRun{Totals: res.Totals}
 	held := res.History.GPUsHeldBySite(d.Start, d.End, d.Step)

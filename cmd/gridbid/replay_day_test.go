@@ -10,7 +10,7 @@ import (
 
 // A report shows hours after the last arrival, into which jobs were deferred. They
 // did not arrive then.
-func TestAReportSaysUntilWhenJobsArrive(t *testing.T) {
+func TestAReportNamesTheEndOfArrivals(t *testing.T) {
 	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 5})
 	if err != nil {
 		t.Fatal(err)

@@ -12,30 +12,31 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// replayProgress shows how far a replay is: a bar per policy on a terminal, a line
-// per policy elsewhere, and on one that moves no cursor.
+// replayProgress shows the progress of replays: on a terminal a bar per policy; elsewhere,
+// and on a terminal that cannot move its cursor, a line per policy.
 type replayProgress struct {
 	diagnostics io.Writer
 	bars        *mpb.Progress // nil: not on a terminal that can draw them
 	bar         *mpb.Bar
 }
 
-func newReplayProgress(talk io.Writer) *replayProgress {
-	p := &replayProgress{diagnostics: talk}
-	if _, ok := terminalOf(talk); ok {
-		p.bars = mpb.New(mpb.WithOutput(talk), mpb.WithWidth(48), mpb.WithRefreshRate(120*time.Millisecond))
+func newReplayProgress(stderr io.Writer) *replayProgress {
+	p := &replayProgress{diagnostics: stderr}
+	if _, ok := terminalOf(stderr); ok {
+		p.bars = mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(48), mpb.WithRefreshRate(120*time.Millisecond))
 	}
 	return p
 }
 
-// trackPolicy returns what the replay of a policy calls after each instant.
+// trackPolicy returns the function that the replay of a policy calls after each simulated
+// instant; nil where no bar is shown.
 func (p *replayProgress) trackPolicy(policy string, jobs int) func(now protocol.Time, ended int) {
 	if p.bars == nil {
 		fmt.Fprintf(p.diagnostics, "replaying %s\n", policy)
 		return nil
 	}
 	p.endCurrentBar()
-	var at atomic.Pointer[string] // the bars are drawn by themselves
+	var at atomic.Pointer[string] // shared with the goroutine that draws the bars
 	at.Store(new(string))
 	p.bar = p.bars.AddBar(int64(max(jobs, 1)),
 		mpb.PrependDecorators(decor.Name(policy, decor.WC{W: 20, C: decor.DindentRight})),
@@ -47,7 +48,7 @@ func (p *replayProgress) trackPolicy(policy string, jobs int) func(now protocol.
 	}
 }
 
-// stopBars leaves the bars as they are, so that what follows stands below them.
+// stopBars ends the drawing of the bars, so that later output is printed below them.
 func (p *replayProgress) stopBars() {
 	if p.bars == nil {
 		return
@@ -56,7 +57,7 @@ func (p *replayProgress) stopBars() {
 	p.bars.Wait()
 }
 
-// endCurrentBar ends the last bar, whose jobs may not all have ended.
+// endCurrentBar completes the bar of the last policy, also if some of its jobs never ended.
 func (p *replayProgress) endCurrentBar() {
 	if p.bar != nil {
 		p.bar.Abort(false)

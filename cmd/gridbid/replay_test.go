@@ -18,7 +18,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
+func TestReplayRefusesWrongFlagsBeforeTheWork(t *testing.T) {
 	dir := t.TempDir()
 	file, run := filepath.Join(dir, "file"), filepath.Join(dir, "run")
 	last := filepath.Join(run, "auction.ledger")
@@ -30,9 +30,9 @@ func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
 		{"--json", filepath.Join(dir, "no", "figures.json")}, {"--report", file}, {"--report", "/proc/self"}, {"--bus", "mqtt"},
 	} {
 		args := append([]string{"--policy", "home-fifo", "--bus", "mem", "--no-bound", "--run", run}, flags...)
-		_, talk, err := execute(newReplayCommand(), args...)
-		if !errors.As(err, new(usageError)) || strings.Contains(talk, "replaying") {
-			t.Errorf("%v: %v, after %q; want bad input before anything is played", flags, err, talk)
+		_, stderr, err := execute(newReplayCommand(), args...)
+		if !errors.As(err, new(usageError)) || strings.Contains(stderr, "replaying") {
+			t.Errorf("%v: %v, after %q; want bad input before anything is played", flags, err, stderr)
 		}
 		if _, err := os.Stat(last); err != nil {
 			t.Errorf("%v: the last run is gone: %v", flags, err)
@@ -43,9 +43,9 @@ func TestWhatAReplayCannotDoIsSaidBeforeIt(t *testing.T) {
 func TestFiguresMayLieInTheFolderOfTheirRun(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "new")
 	figures := filepath.Join(run, "figures.json")
-	_, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run, "--json", figures)
+	_, stderr, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run, "--json", figures)
 	if text, bad := os.ReadFile(figures); err != nil || bad != nil || !strings.Contains(string(text), `"policy": "home-fifo"`) {
-		t.Errorf("replay: %v; figures: %v, %q\n%s", err, bad, text, talk)
+		t.Errorf("replay: %v; figures: %v, %q\n%s", err, bad, text, stderr)
 	}
 }
 
@@ -76,12 +76,12 @@ func TestTwoReplaysDoNotShareAFolder(t *testing.T) {
 func TestARunLiesInAFolderOfAnyName(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "monday [1]*")
 	for range 2 { // the second replaces the first
-		if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); err != nil {
-			t.Fatalf("replay: %v\n%s", err, talk)
+		if _, stderr, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); err != nil {
+			t.Fatalf("replay: %v\n%s", err, stderr)
 		}
 	}
 	if out, _, err := execute(newMessagesCommand(), "--run", run, "--kind", "submit"); err != nil || strings.Count(out, "\n") != 5 {
-		t.Errorf("tap: %v\n%s", err, out)
+		t.Errorf("messages: %v\n%s", err, out)
 	}
 }
 
@@ -102,10 +102,10 @@ jobs: {count: 40, deferrable: 1}
 `), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	out, talk, err := execute(newReplayCommand(), "day", "--policy", "auction/forecast,auction/perfect", "--bus", "mem", "--json", "-")
+	out, stderr, err := execute(newReplayCommand(), "day", "--policy", "auction/forecast,auction/perfect", "--bus", "mem", "--json", "-")
 	var all []history.Totals
 	if bad := json.Unmarshal([]byte(out), &all); err != nil || bad != nil || len(all) != 2 || all[0].Policy != "auction" || all[1].Policy != "auction/perfect" || all[0].JobsUSD == all[1].JobsUSD {
-		t.Fatalf("replay: %v, %v, %+v\n%s", err, bad, all, talk)
+		t.Fatalf("replay: %v, %v, %+v\n%s", err, bad, all, stderr)
 	}
 	for i, flag := range []string{"auction/forecast", "auction/perfect"} {
 		path, err := ledgerSelector{run: lastRunFolder, policy: flag}.ledgerPath()
@@ -121,8 +121,8 @@ jobs: {count: 40, deferrable: 1}
 			t.Errorf("%s again: %v, %s, $%f; it was $%f", flag, err, again.Totals.Policy, again.Totals.JobsUSD, all[i].JobsUSD)
 		}
 	}
-	if _, talk, err := execute(newReplayCommand(), "day", "--policy", "gaia/none", "--bus", "mem", "--no-bound"); err != nil {
-		t.Fatalf("%v\n%s", err, talk)
+	if _, stderr, err := execute(newReplayCommand(), "day", "--policy", "gaia/none", "--bus", "mem", "--no-bound"); err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
 	}
 	if left, err := ledgerPolicies(lastRunFolder); err != nil || !slices.Equal(left, []string{"gaia-none"}) {
 		t.Errorf("the next run leaves %q, %v; want its own ledger alone", left, err)
@@ -130,13 +130,13 @@ jobs: {count: 40, deferrable: 1}
 }
 
 // What is said to be next can be run as it is said.
-func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
+func TestNextStepsOfAReplayCanBeRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, run := range []string{lastRunFolder, "a run"} {
-		_, talk, err := execute(newReplayCommand(), "--policy", "home-fifo,random", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
-		said := regexp.MustCompile(`gridbid why (\S+)(?: --run '(.*)')? --policy (\S+)`).FindStringSubmatch(talk)
+		_, stderr, err := execute(newReplayCommand(), "--policy", "home-fifo,random", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run)
+		said := regexp.MustCompile(`gridbid why (\S+)(?: --run '(.*)')? --policy (\S+)`).FindStringSubmatch(stderr)
 		if err != nil || said == nil {
-			t.Fatalf("replay: %v\n%s", err, talk)
+			t.Fatalf("replay: %v\n%s", err, stderr)
 		}
 		if said[2] == "" {
 			said[2] = lastRunFolder
@@ -150,11 +150,11 @@ func TestWhatAReplaySaysIsNextCanBeRun(t *testing.T) {
 // A trace may name its jobs as it likes, and what is said to be next is no replay of
 // another day.
 func TestWhatIsNextIsOneWordForEachName(t *testing.T) {
-	var talk strings.Builder
+	var stderr strings.Builder
 	f := replayFlags{run: lastRunFolder}
-	f.printNextSteps(&talk, spec.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
-	if !strings.Contains(talk.String(), `gridbid why 'Ada'\''s job'  `) || strings.Contains(talk.String(), "gridbid replay") {
-		t.Errorf("next:\n%s", talk.String())
+	f.printNextSteps(&stderr, spec.Scenario{Jobs: []protocol.Job{{ID: "Ada's job"}}}, nil)
+	if !strings.Contains(stderr.String(), `gridbid why 'Ada'\''s job'  `) || strings.Contains(stderr.String(), "gridbid replay") {
+		t.Errorf("next:\n%s", stderr.String())
 	}
 	for name, want := range map[string]string{"job-0007": "job-0007", ".gridbid/up": ".gridbid/up", "": "''", "a b": "'a b'", "$(x)": "'$(x)'", "ü/a_b": "ü/a_b"} {
 		if got := shellWord(name); got != want {
@@ -173,8 +173,8 @@ func TestTheLedgerOfAReplayThatWasGivenUpHasNoEnd(t *testing.T) {
 	if _, _, err := execute(cmd, "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); !errors.Is(err, context.Canceled) {
 		t.Fatalf("a replay that was given up: %v", err)
 	}
-	if _, talk, err := execute(newMessagesCommand(), "--run", run); err != nil || !strings.Contains(talk, "was cut off") {
-		t.Errorf("its ledger: %v, said %q; want that it was cut off", err, talk)
+	if _, stderr, err := execute(newMessagesCommand(), "--run", run); err != nil || !strings.Contains(stderr, "was cut off") {
+		t.Errorf("its ledger: %v, said %q; want that it was cut off", err, stderr)
 	}
 }
 
@@ -186,8 +186,8 @@ func TestAReplayRemovesNoLedgerButItsOwn(t *testing.T) {
 	if err := errors.Join(os.WriteFile(old, nil, 0o644), os.WriteFile(kept, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	if _, talk, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); err != nil {
-		t.Fatalf("replay: %v\n%s", err, talk)
+	if _, stderr, err := execute(newReplayCommand(), "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", run); err != nil {
+		t.Fatalf("replay: %v\n%s", err, stderr)
 	}
 	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the ledger of an older run: %v; want it gone", err)

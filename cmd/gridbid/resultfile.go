@@ -7,15 +7,17 @@ import (
 	"os"
 )
 
-// A resultFile is where results go that are there at the end of long work: it is made
-// sure of before, and written after. Until then what lay there stays.
+// A resultFile is the destination of results that are computed for minutes. It is opened
+// before the work, so that a wrong path fails at once, and written after it: until then the
+// file keeps its old content.
 type resultFile struct {
-	out     io.Writer // standard output, or nowhere
-	file    *os.File  // instead of out
-	created bool      // nothing lay there
+	out     io.Writer // standard output, or io.Discard
+	file    *os.File  // in place of out; nil: write to out
+	created bool      // by openResultFile, so removed if it is not written
 }
 
-// openResultFile returns the place of a path; "-" is standard output, "" nowhere.
+// openResultFile opens the file at path without truncating it; "-" is standard output, ""
+// discards the results.
 func openResultFile(path string, out io.Writer) (*resultFile, error) {
 	switch path {
 	case "":
@@ -32,16 +34,17 @@ func openResultFile(path string, out io.Writer) (*resultFile, error) {
 	return &resultFile{file: file, created: made}, nil
 }
 
-// writeResult puts there what say says, in place of what lay there.
-func (p *resultFile) writeResult(say func(io.Writer) error) error {
+// writeResult writes what write prints to the file, in place of its old content, and closes
+// it. If write fails, the file stays as it was.
+func (p *resultFile) writeResult(write func(io.Writer) error) error {
 	if p.file == nil {
-		return say(p.out)
+		return write(p.out)
 	}
 	var text bytes.Buffer
-	if err := say(&text); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
-	if info, err := p.file.Stat(); err == nil && info.Mode().IsRegular() { // and no pipe
+	if info, err := p.file.Stat(); err == nil && info.Mode().IsRegular() { // a pipe or device cannot be truncated
 		if err := p.file.Truncate(0); err != nil {
 			return err
 		}
@@ -52,12 +55,13 @@ func (p *resultFile) writeResult(say func(io.Writer) error) error {
 	return err
 }
 
-// discardIfUnused lets go of the place. A file that was made for nothing goes.
+// discardIfUnused closes the file, and removes it if openResultFile created it and no result
+// was written. It may be called after writeResult.
 func (p *resultFile) discardIfUnused() {
 	if p.file == nil {
 		return
 	}
-	_ = p.file.Close() // once more, if it was written
+	_ = p.file.Close() // fails if writeResult has closed it
 	if p.created {
 		_ = os.Remove(p.file.Name())
 	}

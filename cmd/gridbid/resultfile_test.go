@@ -23,9 +23,9 @@ func TestWorkThatIsGivenUpLeavesFilesAsTheyWere(t *testing.T) {
 		cancel()
 		cmd := newReplayCommand()
 		cmd.SetContext(ctx)
-		_, talk, err := execute(cmd, "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", filepath.Join(dir, "run"), "--json", file)
+		_, stderr, err := execute(cmd, "--policy", "home-fifo", "--bus", "mem", "--no-bound", "--max-jobs", "5", "--run", filepath.Join(dir, "run"), "--json", file)
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("a replay that was given up: %v, after %q", err, talk)
+			t.Errorf("a replay that was given up: %v, after %q", err, stderr)
 		}
 	}
 	if text, err := os.ReadFile(old); err != nil || string(text) != "[]\n" {

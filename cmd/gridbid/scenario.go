@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// scenarioFlags is the flags that say what to replay.
+// scenarioFlags are the flags that select and change the scenario to replay.
 type scenarioFlags struct {
 	options spec.Options
 	seed    uint64
@@ -21,35 +21,35 @@ type scenarioFlags struct {
 	cmd     *cobra.Command
 }
 
-// dataFolder is where recorded series and traces are looked for where no flag says
-// it: also by what replays a run again.
+// dataFolder returns the default folder of recorded series and traces. What-ifs, which have
+// no flag for it, replay with it.
 func dataFolder() string { return cmp.Or(os.Getenv("GRIDBID_DATA"), "../shared/data") }
 
-// registerGridFlags are those that say of what grids.
+// registerGridFlags adds the flags that select the grids of a scenario.
 func (s *scenarioFlags) registerGridFlags(cmd *cobra.Command) {
 	s.cmd = cmd
 	f, o := cmd.Flags(), &s.options
 	f.StringVar(&o.Data, "data", dataFolder(), "folder of recorded series and traces, for scenarios that read them; also $GRIDBID_DATA")
-	f.Uint64Var(&s.seed, "seed", 0, "instead of the scenario's own")
-	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, without a scenario")
-	f.BoolVar(&o.Fill, "fill", false, "take hours that a window lacks as the hour before, a week at most; counted in the notes")
-	f.StringVar(&o.Carbon, "carbon", "", "bid and count by the `average` intensity of the grid (default) or the marginal one")
+	f.Uint64Var(&s.seed, "seed", 0, "seed, in place of the scenario's")
+	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, in place of a scenario")
+	f.BoolVar(&o.Fill, "fill", false, "fill missing hours of a window with the hour before, a week at most; the notes count them")
+	f.StringVar(&o.Carbon, "carbon", "", "carbon intensity for bids and totals: `average` (default) or marginal")
 }
 
-// registerFlags are all of them.
+// registerFlags adds all flags: those of grids, jobs and fleets.
 func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
 	s.registerGridFlags(cmd)
 	f, o := cmd.Flags(), &s.options
 	registerKappaFlag(cmd, &o.Kappa)
-	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace (`FILE.csv[.gz]`: Philly or Alibaba columns)")
-	f.Int64Var(&s.from, "jobs-from", 0, "start at this `second` of the trace's own clock")
-	f.IntVar(&o.MaxJobs, "max-jobs", 0, "take so many jobs at most (default 2000, or what the scenario says)")
-	f.StringVar(&o.Fleet, "fleet", "", "take nodes from this list (`FILE.csv`)")
-	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: as many as keep 65 % busy)")
+	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace: `FILE.csv[.gz]` with Philly or Alibaba columns")
+	f.Int64Var(&s.from, "jobs-from", 0, "first `SECOND` of the trace to take jobs from")
+	f.IntVar(&o.MaxJobs, "max-jobs", 0, "limit on jobs (default: the scenario's, or 2000)")
+	f.StringVar(&o.Fleet, "fleet", "", "take nodes from this list: `FILE.csv`")
+	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: so many that the load is 65 %)")
 }
 
-// loadScenario reads what the flags and the arguments name: a shipped scenario, a
-// folder or file, or a window.
+// loadScenario loads the scenario that the argument or --window names; without either the
+// default one.
 func (s *scenarioFlags) loadScenario(args []string) (spec.Scenario, error) {
 	if s.cmd.Flags().Changed("seed") {
 		s.options.Seed = &s.seed
@@ -63,7 +63,7 @@ func (s *scenarioFlags) loadScenario(args []string) (spec.Scenario, error) {
 	case s.options.Carbon != "" && s.options.Carbon != "average" && s.options.Carbon != spec.ByMarginal:
 		err = fmt.Errorf("--carbon %s: want average or marginal", s.options.Carbon)
 	case s.options.Window != "" && len(args) > 0:
-		err = fmt.Errorf("give a scenario or --window, not both")
+		err = fmt.Errorf("SCENARIO and --window exclude each other: drop one of them")
 	case s.options.Window != "":
 		out, err = spec.LoadWindow(s.options)
 	case len(args) > 0:
@@ -77,16 +77,16 @@ func (s *scenarioFlags) loadScenario(args []string) (spec.Scenario, error) {
 	return out, nil
 }
 
-// printNotes says what of a scenario was assumed, cut or filled.
-func printNotes(talk io.Writer, s spec.Scenario) {
+// printNotes prints what was assumed, cut or filled when a scenario was loaded.
+func printNotes(stderr io.Writer, s spec.Scenario) {
 	for _, note := range s.Notes {
-		fmt.Fprintf(talk, "  note: %s\n", note)
+		fmt.Fprintf(stderr, "  note: %s\n", note)
 	}
 }
 
-// registerKappaFlag adds the flag --kappa, which sets to; without it to stays nil.
+// registerKappaFlag adds the flag --kappa, which sets *to; without the flag *to stays nil.
 func registerKappaFlag(cmd *cobra.Command, to **float64) {
-	cmd.Flags().Func("kappa", "price of carbon, `dollars` per tonne (default 190, or what the scenario says)", func(text string) error {
+	cmd.Flags().Func("kappa", "price of carbon in `DOLLARS` per tonne (default: the scenario's, or 190)", func(text string) error {
 		v, err := strconv.ParseFloat(text, 64)
 		*to = &v
 		return err
@@ -96,24 +96,24 @@ func registerKappaFlag(cmd *cobra.Command, to **float64) {
 func newScenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
-		Short: "list, check and look at scenarios",
+		Short: "list and check scenarios, and score their forecasts",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "check FILE...",
-		Short: "say what is wrong with a scenario file, line by line",
-		Long: `Check scenario files, folders or shipped names, each by itself: its keys against the
-published schema and against each other. Nothing is replayed and no data is read.`,
+		Short: "check scenario files, and print faults with their lines",
+		Long: `Check scenario files, folders or shipped names, each by itself: their keys against the
+published schema and against each other. The command replays nothing and reads no data.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var wrong []error
-			for _, what := range args {
-				if err := spec.CheckSyntax(what); err != nil {
+			for _, name := range args {
+				if err := spec.CheckSyntax(name); err != nil {
 					wrong = append(wrong, err)
 					continue
 				}
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s: fine\n", what)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: ok\n", name)
 			}
 			if len(wrong) > 0 {
 				return usageError{errors.Join(wrong...)}
@@ -124,7 +124,7 @@ published schema and against each other. Nothing is replayed and no data is read
 	var asJSON bool
 	list := &cobra.Command{
 		Use:   "list",
-		Short: "name the scenarios that ship with gridbid",
+		Short: "list the scenarios that ship with gridbid",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
@@ -138,7 +138,7 @@ published schema and against each other. Nothing is replayed and no data is read
 			return nil
 		},
 	}
-	list.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(list, newForecastsCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON schema of scenario.yaml, for editors",

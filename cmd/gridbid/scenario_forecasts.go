@@ -14,7 +14,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// leadTimes are how far ahead forecasts are told apart, in hours.
+// leadTimes are the upper ends of the lead-time columns, in hours.
 var leadTimes = []int{2, 6, 12, 24, 48}
 
 func newForecastsCommand() *cobra.Command {
@@ -22,12 +22,13 @@ func newForecastsCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "forecasts [SCENARIO]",
-		Short: "say how far forecasts of a scenario's grids are off",
-		Long: `Replay what the grids of a scenario did, without jobs: each hour from the second
-day on, every site forecasts the next 48 hours from what it has been told by then,
-by each rule, and is held against what came. The error is the mean absolute error
-over the mean value, by how far ahead the hour lies; * marks what sites go by. With
-forecasts of a service (docs/scenarios.md) one more row says what sites make of them.`,
+		Short: "measure the forecast errors of a scenario's grids",
+		Long: `Replay the grids of a scenario without jobs. In each hour from the second day on every
+site forecasts the next 48 hours with each rule, from the values that it has received
+by then; the forecasts are compared with the values that followed. The table has the
+mean absolute error over the mean value, by lead time; * marks the rule that sites
+bid by. If the scenario has forecasts of a service (docs/scenarios.md), one more row
+has the error of these as sites correct them.`,
 		Example: `  gridbid scenario forecasts real-days/ordinary_2022-04-13
   gridbid scenario forecasts --window day.csv --json`,
 		Args: cobra.MaximumNArgs(1),
@@ -48,11 +49,11 @@ forecasts of a service (docs/scenarios.md) one more row says what sites make of 
 		},
 	}
 	from.registerGridFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// writeForecastErrorTable writes a row for each rule, a table for each kind of quantity.
+// writeForecastErrorTable writes a table for each kind of quantity, with a row per rule.
 func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	last := ""
@@ -89,7 +90,8 @@ func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) erro
 	return w.Flush()
 }
 
-// errorPercent is a mean error in per cent of the mean value.
+// errorPercent returns a mean error in per cent of the mean value; "told" where all values
+// were published ahead, and "-" where there are none.
 func errorPercent(e forecast.LeadError) string {
 	switch {
 	case e.N == 0 && e.Published > 0:

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestForecastsAreToldByRuleAndByLead(t *testing.T) {
+func TestForecastErrorsAreByRuleAndLead(t *testing.T) {
 	out, _, err := execute(newForecastsCommand())
 	if err != nil {
 		t.Fatal(err)

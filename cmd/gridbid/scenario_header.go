@@ -8,9 +8,10 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// inHeader returns the options that change a scenario and need no file, as the header of
-// a ledger keeps them: none of those that are not given. With them a what-if replays the
-// run as it was; files that flags name may lie elsewhere by then, and are not kept.
+// inHeader returns the options that change a scenario without a file, in the form in which
+// the header of a ledger keeps them; options that are not set are left out. They let a
+// what-if replay the run as it was. Files that flags name are not kept, as they may have
+// moved by then.
 func inHeader(o spec.Options) map[string]string {
 	head := make(map[string]string)
 	if o.MaxJobs > 0 {
@@ -31,10 +32,10 @@ func inHeader(o spec.Options) map[string]string {
 	return head
 }
 
-// fromHeader returns the options that a ledger was replayed with.
+// fromHeader returns the options that inHeader wrote into the header of a ledger.
 func fromHeader(head map[string]string) (o spec.Options, err error) {
 	wrong := func(key string) error {
-		return fmt.Errorf("the ledger's %s %q is no number", key, head[key])
+		return fmt.Errorf("the ledger's %s %q is not a number: the header is damaged", key, head[key])
 	}
 	o.Carbon = head["carbon"]
 	if text, ok := head["max-jobs"]; ok {
@@ -64,7 +65,7 @@ func fromHeader(head map[string]string) (o spec.Options, err error) {
 	return o, nil
 }
 
-// mergeHeader returns a header with more in it.
+// mergeHeader adds the entries of more to head, and returns it.
 func mergeHeader(head, more map[string]string) map[string]string {
 	maps.Copy(head, more)
 	return head

@@ -16,11 +16,11 @@ func TestEachScenarioIsChecked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, talk, err := execute(newScenarioCommand(), "check", filepath.Join(dir, "a.yaml"), "six-regions", filepath.Join(dir, "b.yaml"))
+	_, stderr, err := execute(newScenarioCommand(), "check", filepath.Join(dir, "a.yaml"), "six-regions", filepath.Join(dir, "b.yaml"))
 	if !errors.As(err, new(usageError)) || !strings.Contains(err.Error(), "a.yaml:1: colour: unknown key") || !strings.Contains(err.Error(), "b.yaml:1: shape: unknown key") {
 		t.Errorf("two files that are wrong: %v", err)
 	}
-	if talk != "six-regions: fine\n" {
-		t.Errorf("one between them that is not: %q", talk)
+	if stderr != "six-regions: ok\n" {
+		t.Errorf("one between them that is not: %q", stderr)
 	}
 }

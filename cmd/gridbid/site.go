@@ -23,41 +23,43 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-const aboutSite = `gridbid site runs one simulated site of a live federation: it joins with its own key
-and bids like any other, but its cluster and its grid are those of a scenario. Use it to
-try a federation before real clusters join, or to see how a market takes one more site.
+const aboutSite = `gridbid site runs one simulated site of a live federation. It joins with a key of its own
+and bids as every site does, but a scenario gives it its cluster and its grid. Use it to
+try a federation before real clusters join, or to see how the market changes with one
+more site.
 
   gridbid site --config oslo.yaml
   gridbid site --config oslo.yaml --check
 
   # oslo.yaml
-  site: oslo                          # its name in the federation
-  folder: state/oslo                  # what it must not forget, across restarts
-  nats_file: fed/sites/oslo/nats.yaml # gridbid federation add-site oslo writes it
+  site: oslo                          # name of the site in the federation
+  folder: state/oslo                  # state that must survive restarts
+  nats_file: fed/sites/oslo/nats.yaml # written by gridbid federation add-site oslo
   simulate:
     scenario: six-regions             # a shipped name, a folder or a scenario.yaml
-    as: hydro-north                   # its site there; default: the one of the same name
-  # grid: {price: 70, carbon: 400, sources: [...]} has it bid by a real grid instead
+    as: hydro-north                   # site of the scenario; default: the one named as site
+  # grid: {price: 70, carbon: 400, sources: [...]} bids by a real grid instead
 
-The scenario's first day is the day on which the site first started; its last day is
-repeated after it. Jobs run by the clock, and nothing is really executed: for jobs that
-run on a real cluster use cluster-agent, whose configuration is the same but for the
-section kubernetes in place of simulate.
+The first day of the scenario is mapped to the day on which the site first started; its
+last day repeats from then on. Jobs take their time but execute nothing. For jobs on a
+real cluster run cluster-agent, whose configuration has a section kubernetes in place of
+simulate and is otherwise the same.
 
-SIGTERM and SIGINT end it. Its simulated jobs run on meanwhile: when it is started with the
-same folder it takes them up where the clock has brought them. Exit codes: 0 done; 1
-failed; 2 a flag or the configuration is wrong.`
+SIGTERM and SIGINT end the process. Simulated jobs go on in simulated time: a restart with
+the same folder finds them as far as the clock has brought them. Exit codes: 0 success;
+1 failure; 2 a flag or the configuration is wrong.`
 
-// siteProgram is how errors and logs call the command.
+// siteProgram is the name of the command in errors and logs.
 const siteProgram = "gridbid site"
 
-// An exitCode ends the program after a command has reported by itself what failed.
+// An exitCode is an error of a command that has already printed what failed: main prints
+// nothing more and exits with it.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit status %d", int(c)) }
 
-// newSiteCommand makes `gridbid site`. Its flags, environment variables and exit
-// codes are those of a daemon, so cobra leaves its arguments alone.
+// newSiteCommand is `gridbid site`: a simulated site. Package program parses its flags and
+// environment variables as it does for cluster-agent, so cobra must not parse them.
 func newSiteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "site --config FILE",
@@ -77,14 +79,15 @@ func runSite(args []string, out io.Writer) int {
 	return program.Program{Name: siteProgram, About: aboutSite, Prepare: prepareSite}.Run(args, out)
 }
 
-// prepareSite reads the scenario of a configuration, and finds the site in it.
+// prepareSite loads the scenario of a configuration and finds the site in it. It returns
+// the function that builds the site's parties.
 func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Poller) (program.Builder, error) {
 	if c.Simulate == nil {
 		section := "kubernetes"
 		if c.Kubernetes == nil {
 			section = "queue"
 		}
-		return nil, c.FaultAt([]string{section}, "gridbid site runs simulated sites alone: for a real cluster run `cluster-agent --config FILE` with this file, or put simulate in its place")
+		return nil, c.FaultAt([]string{section}, "gridbid site runs simulated sites only: for a real cluster run `cluster-agent --config FILE` with this file, or replace the section by simulate")
 	}
 	name := c.Simulate.Scenario
 	if !slices.Contains(spec.ShippedNames(), name) {
@@ -97,19 +100,20 @@ func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Poller) (progra
 	as := cmp.Or(c.Simulate.As, c.Site)
 	i := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == as })
 	if i < 0 {
-		return nil, c.FaultAt([]string{"simulate"}, "scenario %s has no site %q: name one of its sites in as", s.Name, as)
+		return nil, c.FaultAt([]string{"simulate"}, "scenario %s has no site %q: set as to one of its sites", s.Name, as)
 	}
-	s.Sites = slices.Clone(s.Sites[i : i+1]) // another one may have the name of ours
+	s.Sites = slices.Clone(s.Sites[i : i+1]) // drop the others: one of them may bear the name that ours gets below
 	s.Sites[0].Name = c.Site
 	return func() (runtime.Config, error) { return buildSimulatedSite(c, s, feed) }, nil
 }
 
-// gridLasts is for how long a simulated grid repeats the last day of its scenario.
+// gridLasts is how long, from the site's first start, a simulated grid repeats the last day
+// of its scenario.
 const gridLasts = 400 * 24 * time.Hour
 
-// buildSimulatedSite builds the parties of a site that is simulated. Its days are
-// those of the scenario, from the day on which the site first started; its grid is
-// a real one where feed reports one.
+// buildSimulatedSite builds the parties of a simulated site. Its days are those of the
+// scenario, shifted to begin on the day on which the site first started. If feed is not nil,
+// the site bids by the real grid that feed reports.
 func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller) (runtime.Config, error) {
 	began, err := firstStart(c.Folder)
 	if err != nil {
@@ -127,8 +131,8 @@ func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller)
 	return x.Build(c.Folder)
 }
 
-// firstStart returns when a simulated site was started for the first time, and
-// notes it in its folder. Its meters count from then.
+// firstStart returns when a simulated site was started for the first time, which it keeps
+// in the folder, at a resolution of a second. The site's meters count from then.
 func firstStart(folder string) (protocol.Time, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return 0, fmt.Errorf("%s: %w", siteProgram, err)
@@ -144,7 +148,7 @@ func firstStart(folder string) (protocol.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
 	if err != nil {
-		return 0, fmt.Errorf("%s: %s: %w: restore the file, or begin with an empty folder", siteProgram, file, err)
+		return 0, fmt.Errorf("%s: %s: %w: restore the file, or start with an empty folder", siteProgram, file, err)
 	}
 	return protocol.FromStdTime(t), nil
 }

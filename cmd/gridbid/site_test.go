@@ -81,8 +81,8 @@ func TestASitePlaysTheOneThatIsConfigured(t *testing.T) {
 func TestGridbidSiteRefusesWhatIsNotSimulated(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.yaml")
 	for sections, want := range map[string]string{
-		"kubernetes: {sharing: dra}\ngrid: {price: 70, carbon: 400}\n": "site.yaml:4: kubernetes: gridbid site runs simulated sites alone: for a real cluster run `cluster-agent --config FILE`",
-		"queue: {kueue: {}}\n":                              "site.yaml:4: queue: gridbid site runs simulated sites alone",
+		"kubernetes: {sharing: dra}\ngrid: {price: 70, carbon: 400}\n": "site.yaml:4: kubernetes: gridbid site runs simulated sites only: for a real cluster run `cluster-agent --config FILE`",
+		"queue: {kueue: {}}\n":                              "site.yaml:4: queue: gridbid site runs simulated sites only",
 		"simulate: {scenario: six-regions, as: atlantis}\n": `site.yaml:4: simulate: scenario six-regions has no site "atlantis"`,
 	} {
 		text := "site: oslo\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\n" + sections

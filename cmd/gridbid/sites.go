@@ -15,7 +15,7 @@ func newSitesCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "sites",
-		Short: "list the sites of a live federation",
+		Short: "list the sites of a live federation, or remove a lost one",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
@@ -26,6 +26,7 @@ func newSitesCommand() *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd, true)
+	cmd.AddCommand(newSitesRemoveCommand())
 	return cmd
 }
 
@@ -41,7 +42,7 @@ func writeSiteTable(w io.Writer, all []jobstatus.Site) {
 			case s.Silent > 1:
 				state = fmt.Sprintf("silent %d", s.Silent)
 			}
-			free, price, carbon, pue := "-", "-", "-", "-" // it has not offered yet
+			free, price, carbon, pue := "-", "-", "-", "-" // unknown before its first bid
 			if s.PUE > 0 {
 				free, price = fmt.Sprintf("%.1f", s.Free), fmt.Sprintf("%.1f", s.Price)
 				carbon, pue = fmt.Sprintf("%.0f", s.Carbon), fmt.Sprintf("%.2f", s.PUE)
@@ -56,9 +57,9 @@ func newDrainCommand() *cobra.Command {
 	var over bool
 	cmd := &cobra.Command{
 		Use:   "drain SITE",
-		Short: "send no more jobs to a site of a live federation",
-		Long: `Take a site out of the auctions. It finishes what it has accepted, also what waits
-in its queue. --over lets it in again.`,
+		Short: "take a site of a live federation out of the auctions",
+		Long: `Take a site out of the auctions. The site finishes the jobs that it has accepted,
+also those that wait in its queue. --over ends the drain.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s jobstatus.Site
@@ -68,14 +69,14 @@ in its queue. --over lets it in again.`,
 			}
 			return f.postAndPrint(cmd, path, &s, func() string {
 				if s.Drained {
-					return fmt.Sprintf("%s gets no more jobs; it has %d", s.Name, s.Placed)
+					return fmt.Sprintf("%s is drained; it has %d jobs to finish", s.Name, s.Placed)
 				}
-				return fmt.Sprintf("%s is in the auctions again; it has %d", s.Name, s.Placed)
+				return fmt.Sprintf("%s takes part in the auctions; it has %d jobs", s.Name, s.Placed)
 			})
 		},
 	}
 	f.registerFlags(cmd, false)
-	cmd.Flags().BoolVar(&over, "over", false, "let it in again")
+	cmd.Flags().BoolVar(&over, "over", false, "end the drain: let the site take part in the auctions")
 	return cmd
 }
 
@@ -84,7 +85,7 @@ func newAuctionsCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "auctions",
-		Short: "list the last auctions of a live federation",
+		Short: "list the latest auctions of a live federation",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
@@ -94,7 +95,7 @@ func newAuctionsCommand() *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd, true)
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many, latest first")
+	cmd.Flags().IntVar(&limit, "limit", 20, "number of auctions, latest first")
 	return cmd
 }
 
@@ -116,7 +117,7 @@ func newTopCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "watch a live federation: sites, jobs that are on their way, auctions",
+		Short: "watch a live federation: sites, unfinished jobs and auctions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.watch = !f.json
@@ -124,14 +125,15 @@ func newTopCommand() *cobra.Command {
 		},
 	}
 	f.registerFlags(cmd, false)
-	cmd.Flags().DurationVar(&f.every, "every", 1e9, "how often")
+	cmd.Flags().DurationVar(&f.every, "every", 1e9, "refresh interval")
 	return cmd
 }
 
 // rowsOnScreen is how many jobs and auctions fit on a screen.
 const rowsOnScreen = 12
 
-// countStates says how many jobs are in each state; one that is stopping still has its place.
+// countStates returns the number of jobs in each state as text. A job that is stopping
+// still holds its GPUs, so it counts as placed.
 func countStates(jobs map[jobstatus.State]int) string {
 	var parts []string
 	for _, s := range jobstatus.AllStates() {

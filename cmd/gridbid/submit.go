@@ -26,19 +26,19 @@ func newSubmitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit -f JOB.yaml",
 		Short: "submit a job to a live federation",
-		Long: `Submit the job of a file. When the command returns, the job is on the coordinator's
-books. The same id again is the same job: a submission whose answer was lost can be
-repeated. A job without an id is given one, which is printed.
+		Long: `Submit the job of a file. When the command returns, the job is in the coordinator's
+event log. Submitting is idempotent by id: if the answer was lost, repeat the command
+with the same id. A job without an id gets a new one, which is printed.
 
-  id: train-7          # a name of its own; or --id
+  id: train-7          # unique; or --id
   tenant: vision
   gpus: 2
   cpu: 16              # cores
   memory: 64           # GiB
-  run: 1h30m           # on a V100 without a cap; without it sites estimate it
-  within: 8h           # to be done by then; or deadline: 2026-11-21T18:00:00Z
+  run: 1h30m           # run time on a V100 without a power cap; default: sites estimate it
+  within: 8h           # latest end after submission; or deadline: 2026-11-21T18:00:00Z
   deferrable: true     # may wait for a cheaper hour
-  models: [A100, H100] # that will do; default: any
+  models: [A100, H100] # acceptable GPU models; default: any
   regions: [oslo]      # sites that may hold its data; default: any`,
 		Example: `  gridbid submit -f job.yaml
   gridbid submit -f a.yaml -f b.yaml --json
@@ -46,10 +46,10 @@ repeated. A job without an id is given one, which is printed.
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
-				return usageError{errors.New("submit: no job; give -f FILE, or -f - for standard input")}
+				return usageError{errors.New("submit: no job file: add -f FILE, or -f - for standard input")}
 			}
 			if id != "" && len(files) > 1 {
-				return usageError{errors.New("submit: --id names one job; give one -f")}
+				return usageError{errors.New("submit: --id is the id of one job, but -f names several files: submit one file at a time")}
 			}
 			done, err := f.submitFiles(cmd, files, id)
 			for i := range done {
@@ -57,7 +57,7 @@ repeated. A job without an id is given one, which is printed.
 					err = f.awaitJobEnd(cmd, &done[i])
 				}
 			}
-			if f.json && (err == nil || len(done) > 0) { // those are submitted, whatever came then
+			if f.json && (err == nil || len(done) > 0) { // print the jobs that were submitted before an error
 				err = errors.Join(err, writeJSON(cmd.OutOrStdout(), done))
 			}
 			if wait && err == nil {
@@ -67,27 +67,29 @@ repeated. A job without an id is given one, which is printed.
 		},
 	}
 	f.registerFlags(cmd, false)
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; may be given several times")
-	cmd.Flags().StringVar(&id, "id", "", "id of the job, instead of the file's")
-	cmd.Flags().BoolVar(&wait, "wait", false, "return when the job has ended; with 1 if it failed, was refused or was stopped")
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; repeatable")
+	cmd.Flags().StringVar(&id, "id", "", "id of the job, in place of the one in the file")
+	cmd.Flags().BoolVar(&wait, "wait", false, "return when the jobs have ended; exit code 1 if one failed, was refused or was cancelled")
 	return cmd
 }
 
-// checkEndedWell returns an error that names the jobs that failed, were refused or were stopped.
+// checkEndedWell returns an error that names the jobs that failed, were refused or were
+// cancelled.
 func checkEndedWell(all []jobstatus.Job) error {
-	var ill []string
+	var failed []string
 	for _, j := range all {
 		if failureText(j) != "" {
-			ill = append(ill, string(j.ID))
+			failed = append(failed, string(j.ID))
 		}
 	}
-	if len(ill) == 0 {
+	if len(failed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s of %d did not end well: %s", format.CountWithNoun(len(ill), "job", "jobs"), len(all), strings.Join(ill, ", "))
+	return fmt.Errorf("%s of %d failed, refused or cancelled: %s; `gridbid job ID` shows why", format.CountWithNoun(len(failed), "job", "jobs"), len(all), strings.Join(failed, ", "))
 }
 
-// submitFiles submits the jobs of files, and returns those that are.
+// submitFiles submits the jobs of files in order, and returns those that were submitted,
+// also with an error.
 func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (done []jobstatus.Job, err error) {
 	for _, file := range files {
 		j, err := f.submitFile(cmd, file, id)
@@ -105,6 +107,8 @@ func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (d
 	return done, nil
 }
 
+// submitFile submits the job of one file. Where neither the file nor --id has an id, the id
+// is drawn here, before the request, so that a request whose answer is lost can be repeated.
 func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.Job, err error) {
 	var text []byte
 	if file == "-" {
@@ -129,16 +133,16 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 		path += "?id=" + url.QueryEscape(id)
 	}
 	err = f.sendRequest(cmd.Context(), http.MethodPost, path, "application/yaml", text, &j)
-	if err != nil && !given && !errors.As(err, new(usageError)) { // by ctrl-C, too
-		fmt.Fprintf(cmd.ErrOrStderr(), "the job may have been taken: repeat it with --id %s\n", id)
+	if err != nil && !given && !errors.As(err, new(usageError)) { // also after ctrl-C
+		fmt.Fprintf(cmd.ErrOrStderr(), "the coordinator may have taken the job: to be sure, repeat the command with --id %s\n", id)
 	}
 	return j, err
 }
 
-// awaitJobEnd asks until a job has ended. A coordinator that went away is waited for, as
-// another may take over.
+// awaitJobEnd polls the API until a job has ended, and keeps its latest status in j. While
+// the coordinator does not answer it goes on polling, as a standby may take over.
 func (f *apiFlags) awaitJobEnd(cmd *cobra.Command, j *jobstatus.Job) error {
-	for was, away := jobstatus.State(""), false; !j.HasEnded(); {
+	for was, unreachable := jobstatus.State(""), false; !j.HasEnded(); {
 		if j.State != was && !f.json {
 			was = j.State
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s %s\n", j.ID, j.State, j.Site)
@@ -148,16 +152,16 @@ func (f *apiFlags) awaitJobEnd(cmd *cobra.Command, j *jobstatus.Job) error {
 			return cmd.Context().Err()
 		case <-time.After(500 * time.Millisecond):
 		}
-		var now jobstatus.Job // what it says no longer is not kept
+		var now jobstatus.Job // a fresh value: fields that the answer leaves out must not keep older values
 		err := f.getJSON(cmd.Context(), "/v1/jobs/"+url.PathEscape(string(j.ID)), &now)
 		switch {
 		case err == nil:
-			*j, away = now, false
+			*j, unreachable = now, false
 		case errors.As(err, new(usageError)) || cmd.Context().Err() != nil:
 			return err
-		case !away:
-			away = true
-			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; asking again\n", legibleError(err))
+		case !unreachable: // one line for each time that it is lost
+			unreachable = true
+			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; retrying\n", legibleError(err))
 		}
 	}
 	if f.json {

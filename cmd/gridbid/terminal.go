@@ -10,7 +10,7 @@ import (
 // isTerminal reports whether a file is a terminal.
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// terminalOf returns the terminal that out is, if its cursor can be moved.
+// terminalOf returns out as a terminal, and whether it is one whose cursor can be moved.
 func terminalOf(out io.Writer) (*os.File, bool) {
 	f, ok := out.(*os.File)
 	return f, ok && isTerminal(f) && os.Getenv("TERM") != "dumb"

@@ -29,8 +29,8 @@ func TestPastedQuestionsAreAllAnswered(t *testing.T) {
 		t.Skip("no program that gives us a terminal")
 	}
 	run := t.TempDir()
-	if _, talk, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "20", "--run", run); err != nil {
-		t.Fatalf("replay: %v\n%s", err, talk)
+	if _, stderr, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "20", "--run", run); err != nil {
+		t.Fatalf("replay: %v\n%s", err, stderr)
 	}
 	cmd := exec.CommandContext(t.Context(), terminal, "-qfec", os.Args[0]+" -test.run '^"+t.Name()+"$'", os.DevNull)
 	cmd.Env = append(os.Environ(), inChat+"="+run, "TERM=xterm")

@@ -41,7 +41,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// upFlags is what `gridbid up` was told.
+// upFlags are the flags of `gridbid up`.
 type upFlags struct {
 	scenarioFlags
 	adviceFlags
@@ -59,28 +59,27 @@ func newUpCommand() *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
 		Use:   "up [SCENARIO]",
-		Short: "start a whole live federation on this machine, to try it",
-		Long: `Start a live federation in one process: an embedded NATS server, a coordinator
-with its books, and an agent for each site of a scenario, over clusters and grids
-that are played. It runs until ctrl-C. What is said is what separate processes say;
-only machines, grids and the clock are played.
+		Short: "run a whole live federation on this machine, to try it",
+		Long: `Run a live federation in one process until ctrl-C: an embedded NATS server, a
+coordinator with its event log, and an agent for each site of a scenario. Machines,
+grids and the clock are simulated; the messages are those of separate processes.
 
-The clock begins where the scenario does and runs --speed times as fast as yours.
-The scenario's own jobs are submitted as they arrive, unless --no-jobs; yours with
-"gridbid submit". Without SCENARIO the embedded six-regions are played.
+The simulated clock starts with the scenario and runs --speed times as fast as the
+wall clock. The jobs of the scenario are submitted as they arrive, unless --no-jobs is
+set; submit your own with "gridbid submit". Without SCENARIO the embedded six-regions
+runs.
 
-What can be seen of it, by HTTP at --listen (this machine alone):
+Served over HTTP at --listen (loopback only):
   /                       the page
-  /v1/                    the desk, in JSON
-  /healthz, /readyz       the process answers; the coordinator leads
-  /metrics                the coordinator, for Prometheus
-  /agents/SITE/metrics    each agent; so /healthz and /readyz
-  --traces URL            each job as one trace, by OTLP over HTTP
+  /v1/                    the API of the coordinator, in JSON
+  /healthz, /readyz       200 if the process is up; if the coordinator leads
+  /metrics                metrics of the coordinator, for Prometheus
+  /agents/SITE/metrics    metrics of each agent; also /healthz and /readyz
+  --traces URL            sends each job as one trace, by OTLP over HTTP
 
-The coordinator hears each speaker within the limits of one in a process of its
-own, per second of the clock that is played: 500 messages and 4 MiB, and 8 MiB at
-most that wait. What is over is dropped, logged and counted
-(gridbid_dropped_total).`,
+The coordinator limits each sender as a coordinator in its own process does, per
+second of the simulated clock: 500 messages and 4 MiB, with a backlog of at most
+8 MiB. It drops, logs and counts (gridbid_dropped_total) messages above the limits.`,
 		Example: `  gridbid up
   gridbid up --speed 1 --no-jobs --sites oslo,texas
   gridbid submit -f job.yaml; gridbid jobs --watch`,
@@ -89,24 +88,25 @@ most that wait. What is over is dropped, logged and counted
 			if err := f.runUp(cmd, args); err != nil && !errors.Is(err, context.Canceled) {
 				return err
 			}
-			return nil // ctrl-C is how it ends
+			return nil // ctrl-C ends the command, and is no failure
 		},
 	}
 	f.scenarioFlags.registerFlags(cmd)
 	f.adviceFlags.registerFlags(cmd, "verdicts")
 	fl := cmd.Flags()
-	fl.Float64Var(&f.speed, "speed", 60, "seconds that pass in one of yours, 1 to 600")
+	fl.Float64Var(&f.speed, "speed", 60, "simulated seconds per second, 1 to 600")
 	fl.StringSliceVar(&f.sites, "sites", nil, "sites of the scenario to start (default: all)")
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:7480", "loopback address of the desk and the page")
-	fl.StringVar(&f.nats, "nats", "", "loopback address at which the NATS server takes who listens to all that is said, by the URL in FOLDER/tap.url (default: none)")
-	fl.StringVar(&f.folder, "folder", ".gridbid/up", "folder for books and ledger; what an earlier up left there is removed")
-	fl.BoolVar(&f.noJobs, "no-jobs", false, "submit none of the scenario's jobs")
-	fl.StringVar(&f.traces, "traces", "", "send traces by OTLP over HTTP to this `URL`, as in http://127.0.0.1:4318 (default: none)")
-	fl.StringVar(&f.level, "log-level", "warn", "debug, info, warn or error")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7480", "loopback `ADDRESS` (HOST:PORT) of the API and the page")
+	fl.StringVar(&f.nats, "nats", "", "loopback `ADDRESS` at which NATS clients can read all messages, with the URL in FOLDER/tap.url (default: none)")
+	fl.StringVar(&f.folder, "folder", ".gridbid/up", "`FOLDER` for event log and ledger; files of an earlier up are removed")
+	fl.BoolVar(&f.noJobs, "no-jobs", false, "do not submit the jobs of the scenario")
+	fl.StringVar(&f.traces, "traces", "", "send traces by OTLP over HTTP to this `URL`, such as http://127.0.0.1:4318 (default: none)")
+	fl.StringVar(&f.level, "log-level", "warn", "log `LEVEL`: debug, info, warn or error")
 	return cmd
 }
 
-// liveFederation is what up has started.
+// A liveFederation is the running parts of `gridbid up`. If one part fails, fail ends all;
+// parties is done when all have returned.
 type liveFederation struct {
 	flags    *upFlags
 	scenario spec.Scenario
@@ -145,12 +145,12 @@ func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
 	}
 	release, err := lockFolder(f.folder)
 	if err != nil {
-		return usageError{fmt.Errorf("%w; --folder names another", err)}
+		return usageError{fmt.Errorf("%w: choose another with --folder", err)}
 	}
 	defer release()
 	socket, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return usageError{fmt.Errorf("%w; --listen names another address", err)}
+		return usageError{fmt.Errorf("%w: choose another address with --listen", err)}
 	}
 	defer socket.Close()
 	if err := f.clearFolder(); err != nil {
@@ -182,7 +182,8 @@ func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// checkReachable says which address up cannot be reached at, or cannot reach.
+// checkReachable checks --traces, --listen and --nats: addresses to listen on must be
+// loopback, and that of --nats must be free.
 func (f *upFlags) checkReachable() error {
 	if _, err := telemetry.TracesEndpoint(f.traces); err != nil {
 		return fmt.Errorf("--traces: %w", err)
@@ -193,25 +194,25 @@ func (f *upFlags) checkReachable() error {
 	if err := daemon.RequireLoopback(f.nats); err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
-	socket, err := net.Listen("tcp", f.nats) // for the server
+	socket, err := net.Listen("tcp", f.nats) // tries the address; the server opens it later
 	if err != nil {
 		return fmt.Errorf("--nats: %w", err)
 	}
 	return socket.Close()
 }
 
-// chooseScenario reads the scenario and keeps the sites that are wanted.
+// chooseScenario loads the scenario and keeps the sites of --sites.
 func (f *upFlags) chooseScenario(args []string) (spec.Scenario, error) {
 	s, err := f.loadScenario(args)
 	if err != nil {
 		return s, err
 	}
 	if !(f.speed >= 1 && f.speed <= 600) {
-		return s, usageError{fmt.Errorf("--speed %g: want 1 to 600: rounds take seconds of the clock that is played", f.speed)}
+		return s, usageError{fmt.Errorf("--speed %g: want 1 to 600, as rounds take seconds of the simulated clock", f.speed)}
 	}
 	for _, name := range f.sites {
 		if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
-			return s, usageError{fmt.Errorf("--sites: %s has no site %q", s.Name, name)}
+			return s, usageError{fmt.Errorf("--sites: scenario %s has no site %q", s.Name, name)}
 		}
 	}
 	if len(f.sites) > 0 {
@@ -220,26 +221,27 @@ func (f *upFlags) chooseScenario(args []string) (spec.Scenario, error) {
 	return s, nil
 }
 
-// upFolder is a file in a folder whose contents are up's to remove, tapAccessFile one that
-// says where and by what others listen.
+// upFolder marks a folder whose files an earlier up wrote, so that the next may remove them.
+// tapAccessFile holds the URL, credentials included, with which other processes read all
+// messages.
 const (
 	upFolder      = "up.folder"
 	tapAccessFile = "tap.url"
 )
 
-// clearFolder empties the folder of what an earlier up left, and of nothing else: a
-// federation, say, has sites there with their keys.
+// clearFolder removes the files of an earlier up, and nothing else. It refuses a folder that
+// up did not mark: that of a federation, for example, has a folder sites with secret keys.
 func (f *upFlags) clearFolder() error {
 	at := func(name string) string { return filepath.Join(f.folder, name) }
 	there := func(name string) bool { _, err := os.Lstat(at(name)); return err == nil }
 	own := there(upFolder)
-	if r, err := wal.OpenReader(at("auction.ledger")); err == nil { // earlier versions left no more
+	if r, err := wal.OpenReader(at("auction.ledger")); err == nil { // older builds wrote no mark
 		own = own || r.Header()["live"] == "up"
 		_ = r.Close()
 	}
 	for _, name := range []string{"nats", "sites", "auction.ledger", tapAccessFile} {
 		if !own && there(name) {
-			return usageError{fmt.Errorf("--folder: %s was left by no up: name another folder", at(name))}
+			return usageError{fmt.Errorf("--folder: %s exists, and not from an earlier `gridbid up`: choose another folder", at(name))}
 		}
 		if err := os.RemoveAll(at(name)); err != nil {
 			return err
@@ -248,7 +250,8 @@ func (f *upFlags) clearFolder() error {
 	return os.WriteFile(at(upFolder), nil, 0o600)
 }
 
-// writeTapAccess writes down by what others listen, if they may.
+// writeTapAccess writes the URL for readers of all messages, if --nats is set. Invariant: the
+// file is readable by its owner only, as it holds a password.
 func (f *upFlags) writeTapAccess(server *natsbus.Server) error {
 	if f.nats == "" {
 		return nil
@@ -261,15 +264,17 @@ func (f *upFlags) writeTapAccess(server *natsbus.Server) error {
 	return os.WriteFile(filepath.Join(f.folder, tapAccessFile), []byte(at.String()+"\n"), 0o600)
 }
 
-// runPart has part of the federation live; if it fails, all ends.
-func (u *liveFederation) runPart(ctx context.Context, what string, live func() error) {
+// runPart runs one part of the federation in a goroutine; if it fails, all parts end.
+func (u *liveFederation) runPart(ctx context.Context, name string, run func() error) {
 	u.parties.Go(func() {
-		if err := live(); err != nil && ctx.Err() == nil {
-			u.fail(fmt.Errorf("up: %s: %w", what, err))
+		if err := run(); err != nil && ctx.Err() == nil {
+			u.fail(fmt.Errorf("up: %s: %w", name, err))
 		}
 	})
 }
 
+// startParties starts recorder, API and coordinator and, once the coordinator leads, sites
+// and submitter.
 func (u *liveFederation) startParties(ctx context.Context) error {
 	tap, err := u.server.OpenTap(ctx)
 	if err != nil {
@@ -291,7 +296,7 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 	}
 	u.mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
 	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTPHandler(mcp.New(now, buildVersion(), nil))}))
-	u.runPart(ctx, "desk", func() error { return serveHTTP(ctx, u.socket, u.mux) })
+	u.runPart(ctx, "api", func() error { return serveHTTP(ctx, u.socket, u.mux) })
 	u.runPart(ctx, "record", func() error { <-now.ReadingDone(); return now.Err() })
 
 	u.runPart(ctx, "coordinator", func() error {
@@ -317,8 +322,8 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 	return u.submitJobs(ctx)
 }
 
-// withSimulatedDate has answers bear the time of the clock that is played, from which whoever
-// asks reckons.
+// withSimulatedDate sets the Date header of answers to the simulated clock, from which clients
+// compute times such as "until 18:00".
 func (u *liveFederation) withSimulatedDate(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", u.clock.Now().StdTime().Format(http.TimeFormat))
@@ -326,31 +331,32 @@ func (u *liveFederation) withSimulatedDate(h http.Handler) http.Handler {
 	})
 }
 
-// recordMessages writes all that is said into a ledger, and hands it on; with it what no
-// bus carries: what the desk said to the coordinator, and what that took in when.
+// recordMessages writes all messages to a ledger and passes them to each. Besides those of
+// the bus it takes from the archive the messages that no bus carries: those of the API to
+// the coordinator, and the coordinator's records of its inputs.
 func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) tail.Source {
-	beside := make(chan protocol.Message)
+	archived := make(chan protocol.Message)
 	return func(ctx context.Context, _ uint64, each func(protocol.Message) error) (err error) {
-		book, err := wal.CreateFile(filepath.Join(u.flags.folder, "auction.ledger"), addAdviceToHeader(map[string]string{
+		ledger, err := wal.CreateFile(filepath.Join(u.flags.folder, "auction.ledger"), addAdviceToHeader(map[string]string{
 			"scenario": u.scenario.Name, "policy": scenarios.PolicyAuction, "live": "up", "protocol": fmt.Sprint(protocol.Current),
 		}, u.flags.scaledAdvice(u.flags.speed)))
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, book.Close()) }()
-		u.runPart(ctx, "notebook", func() error {
+		defer func() { err = errors.Join(err, ledger.Close()) }()
+		u.runPart(ctx, "archive", func() error {
 			return notes.Read(ctx, 0, func(m protocol.Message) error {
 				if m.From != protocol.OperatorAPI && m.From != protocol.InputRecorder {
 					return nil
 				}
 				select {
-				case beside <- m:
+				case archived <- m:
 				case <-ctx.Done():
 				}
 				return nil
 			})
 		})
-		write := func(m protocol.Message) error { return errors.Join(book.AppendMessage(m), each(m)) }
+		write := func(m protocol.Message) error { return errors.Join(ledger.AppendMessage(m), each(m)) }
 		flush := time.NewTicker(time.Second)
 		defer flush.Stop()
 		for {
@@ -363,10 +369,10 @@ func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) ta
 					return tap.Close()
 				}
 				err = write(m)
-			case m := <-beside:
+			case m := <-archived:
 				err = write(m)
-			case <-flush.C: // for those who read meanwhile
-				err = book.Flush()
+			case <-flush.C: // for commands that read the ledger of a live run
+				err = ledger.Flush()
 			}
 			if err != nil {
 				return err
@@ -375,7 +381,7 @@ func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) ta
 	}
 }
 
-// instrumentedBus returns a hub of a party, and what can be seen of it.
+// instrumentedBus returns a bus for one party, and its telemetry, which closes when ctx ends.
 func (u *liveFederation) instrumentedBus(ctx context.Context, who protocol.Party) (*natsbus.Bus, *telemetry.Telemetry, error) {
 	tele, err := telemetry.New(ctx, telemetry.Config{Who: who, Endpoint: u.flags.traces, Log: u.log})
 	if err != nil {
@@ -390,12 +396,12 @@ func (u *liveFederation) instrumentedBus(ctx context.Context, who protocol.Party
 	return hub, tele, nil
 }
 
-// upLease is the lease of up's coordinator: nobody else waits for it, so it is not
-// lost because the machine is busy with other things. After a kill the next waits for
-// its end.
+// upLease is the lease of up's coordinator. It is long, as there is no standby to take over
+// and a busy machine must not lose it; after a kill the next up waits for its end.
 const upLease = 10 * time.Second
 
-// siteLimits are those of a coordinator, with rates by the clock that is played.
+// siteLimits returns the limits on senders of a coordinator in its own process, with rates
+// per second of the simulated clock.
 func (f *upFlags) siteLimits() *natsbus.Limits {
 	l := natsbus.DefaultSiteLimits()
 	l.Rate *= f.speed
@@ -403,8 +409,9 @@ func (f *upFlags) siteLimits() *natsbus.Limits {
 	return l
 }
 
-// marketRules are those of the market. Like a coordinator in a process of its own it calls as
-// many jobs at a time as an offer holds that is heard.
+// marketRules returns the configuration of the market. Like a coordinator in its own process
+// it calls at most 512 jobs in a round: more would not fit into the largest bids that it
+// accepts.
 func (f *upFlags) marketRules(w protocol.Weights) market.Config {
 	return market.Config{Terms: w, Pay: accounts.PaymentRule{Margin: 100}, Most: 512, Advice: f.scaledAdvice(f.speed)}
 }
@@ -430,7 +437,8 @@ func (u *liveFederation) startSite(ctx context.Context, name string) error {
 	return nil
 }
 
-// submitJobs has the scenario's jobs arrive.
+// submitJobs starts the submitter, which submits the scenario's jobs as they arrive, unless
+// --no-jobs is set.
 func (u *liveFederation) submitJobs(ctx context.Context) error {
 	if u.flags.noJobs {
 		return nil
@@ -445,22 +453,22 @@ func (u *liveFederation) submitJobs(ctx context.Context) error {
 	return nil
 }
 
-// printStarted says what there is to see.
+// printStarted prints the addresses of what runs, and commands that are useful next.
 func (u *liveFederation) printStarted(cmd *cobra.Command) {
 	var names []string
 	for _, s := range u.scenario.Sites {
 		names = append(names, s.Name)
 	}
-	talk := cmd.ErrOrStderr()
-	fmt.Fprintf(talk, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
-	printNotes(talk, u.scenario)
-	fmt.Fprintf(talk, "page: http://%s\n", u.socket.Addr())
+	stderr := cmd.ErrOrStderr()
+	fmt.Fprintf(stderr, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
+	printNotes(stderr, u.scenario)
+	fmt.Fprintf(stderr, "page: http://%s\n", u.socket.Addr())
 	if u.flags.nats != "" {
-		fmt.Fprintf(talk, "nats: %s, for who listens: the URL is in %s\n", u.server.ClientURL(), filepath.Join(u.flags.folder, tapAccessFile))
+		fmt.Fprintf(stderr, "nats: %s, to read all messages with the URL in %s\n", u.server.ClientURL(), filepath.Join(u.flags.folder, tapAccessFile))
 	}
 	at := ""
 	if own := u.socket.Addr().String(); own != defaultAPIAddress {
-		at = " --at " + own
+		at = " --api " + own
 	}
-	fmt.Fprintf(talk, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, shellWord(u.flags.folder))
+	fmt.Fprintf(stderr, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, shellWord(u.flags.folder))
 }

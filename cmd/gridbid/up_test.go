@@ -61,7 +61,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		cmd := newRootCommand()
 		cmd.SetOut(&out)
 		cmd.SetErr(&out)
-		cmd.SetArgs(append(args, "--at", at))
+		cmd.SetArgs(append(args, "--api", at))
 		err := cmd.ExecuteContext(t.Context())
 		return out.String(), err
 	}
@@ -380,7 +380,7 @@ func started(t *testing.T, flags ...string) error {
 }
 
 // Who is to listen to a federation that is tried is let in.
-func TestUpSaysByWhatOthersListen(t *testing.T) {
+func TestUpWritesTheURLForReaders(t *testing.T) {
 	server, err := natsbus.StartServer(natsbus.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)

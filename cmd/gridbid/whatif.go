@@ -19,16 +19,17 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// whatIfReplay finds out from a ledger's header what was replayed, so that what-if
-// questions about the whole run can replay it again. A run of outside files, or
-// of a scenario that has changed since, cannot be.
-func whatIfReplay(ctx context.Context, path string, talk io.Writer) query.Stage {
+// whatIfReplay returns what what-if questions about a whole run need to replay it: the
+// scenario that the ledger's header names, its policy and its advice. Why holds the reason
+// if the run cannot be replayed: it was live, it used files that only flags named, or the
+// scenario has changed since.
+func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.Stage {
 	st := query.Stage{Market: market.Config{Pay: accounts.PaymentRule{Margin: 100}}}
-	var minutes *advisor.RecordedAnswers
+	var answers *advisor.RecordedAnswers
 	s, policy, err := scenarioOf(path)
 	if path != "-" {
 		var bad error
-		st.Market.Advice, minutes, bad = adviceOfLedger(path, talk)
+		st.Market.Advice, answers, bad = adviceOfLedger(path, stderr)
 		err = errors.Join(err, bad)
 	}
 	if err != nil {
@@ -37,25 +38,26 @@ func whatIfReplay(ctx context.Context, path string, talk io.Writer) query.Stage 
 	}
 	st.Policies = scenarios.AllPolicyNames()
 	st.Play = func(d query.Day) (query.Rehearsal, error) {
-		fmt.Fprintf(talk, "Replaying %s to answer that ...\n", s.Name)
-		played, name := applyDayChange(s, d), policy
+		fmt.Fprintf(stderr, "Replaying %s to compute the answer ...\n", s.Name)
+		changed, name := applyDayChange(s, d), policy
 		if d.Policy != "" {
 			name = d.Policy
 		}
 		o := scenarios.Options{Advice: st.Market.Advice}
-		if minutes != nil {
-			o.Judge = minutes.ForNewRun() // verdicts are inputs
+		if answers != nil {
+			o.Judge = answers.ForNewRun() // verdicts are inputs, which the what-if keeps
 		}
-		res, err := scenarios.Replay(ctx, played, name, new(membus.Bus), o)
+		res, err := scenarios.Replay(ctx, changed, name, new(membus.Bus), o)
 		return query.Rehearsal{Totals: res.Totals, Book: res.History}, err
 	}
 	return st
 }
 
-// scenarioOf loads the scenario that a ledger says it is a replay of.
+// scenarioOf loads the scenario that the header of a ledger names, with the options that it
+// was replayed with. It fails if the scenario's hash is not the one in the header.
 func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 	if path == "-" {
-		return s, "", fmt.Errorf("a ledger from standard input names no scenario")
+		return s, "", fmt.Errorf("a ledger from standard input cannot be replayed: give its file")
 	}
 	r, err := wal.OpenReader(path)
 	if err != nil {
@@ -66,15 +68,15 @@ func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 		return s, "", err
 	}
 	if head["scenario"] == "" || head["live"] != "" {
-		return s, "", fmt.Errorf("this ledger is no replay of a scenario")
+		return s, "", fmt.Errorf("this ledger is not the replay of a scenario: it is of a live run, or its header names no scenario")
 	}
 	seed, err := strconv.ParseUint(head["seed"], 10, 64)
 	if err != nil {
-		return s, "", fmt.Errorf("the ledger's seed %q is no number", head["seed"])
+		return s, "", fmt.Errorf("the ledger's seed %q is not a number: the header is damaged", head["seed"])
 	}
 	what, ok := spec.ShippedAs(head["scenario"])
 	if !ok {
-		what = head["scenario"] // a folder
+		what = head["scenario"] // not shipped: the path of a folder
 	}
 	o, err := fromHeader(head)
 	if err != nil {
@@ -83,15 +85,16 @@ func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 	o.Data, o.Seed = dataFolder(), &seed
 	s, err = spec.LoadScenario(what, o)
 	if err != nil {
-		return s, "", fmt.Errorf("its scenario %q is not at hand, or its data is not: where it was replayed with --data, set GRIDBID_DATA to that folder", head["scenario"])
+		return s, "", fmt.Errorf("cannot load its scenario %q or the data of it: if it was replayed with --data FOLDER, set GRIDBID_DATA to that folder", head["scenario"])
 	}
 	if s.Hash != head["hash"] {
-		return s, "", fmt.Errorf("scenario %q is not what it was when it was replayed, or it was replayed with a file that a flag named (--jobs, --fleet, --window)", s.Name)
+		return s, "", fmt.Errorf("scenario %q has changed since the run, or the run used a file that a flag named (--jobs, --fleet, --window): replay it anew", s.Name)
 	}
 	return s, head["policy"], nil
 }
 
-// applyDayChange returns a scenario with a day's change in it.
+// applyDayChange returns a scenario with the change of a what-if: a site without power for
+// a window or absent, another price of carbon, or a job freed of its regions.
 func applyDayChange(s spec.Scenario, d query.Day) spec.Scenario {
 	if d.Down != "" && d.To != 0 {
 		s.Sites = slices.Clone(s.Sites)

@@ -83,7 +83,7 @@ func TestOutagesStayInOrderAndApart(t *testing.T) {
 }
 
 // A ledger names its scenario as that calls itself, which is not how it ships.
-func TestTheScenarioOfALedgerIsFoundAgain(t *testing.T) {
+func TestTheScenarioOfALedgerIsFound(t *testing.T) {
 	t.Chdir("../..")
 	for _, what := range spec.ShippedNames() {
 		if _, err := os.Stat("../shared/data"); err != nil && what != spec.DefaultScenario {
@@ -156,8 +156,8 @@ func TestWhatIfsAreAnsweredOfARunWithFlags(t *testing.T) {
 		{"--max-jobs", "40"}, {"--max-jobs", "40", "--kappa", "120", "--carbon", "marginal", "--seed", "3"},
 	} {
 		run := t.TempDir()
-		if _, talk, err := execute(newReplayCommand(), append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--run", run}, flags...)...); err != nil {
-			t.Fatalf("replay: %v\n%s", err, talk)
+		if _, stderr, err := execute(newReplayCommand(), append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--run", run}, flags...)...); err != nil {
+			t.Fatalf("replay: %v\n%s", err, stderr)
 		}
 		path := filepath.Join(run, "auction.ledger")
 		log, err := readRun(path, io.Discard)
@@ -194,7 +194,7 @@ func TestALiveLedgerIsNoReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := scenarioOf(path); err == nil || !strings.Contains(err.Error(), "no replay") {
+	if _, _, err := scenarioOf(path); err == nil || !strings.Contains(err.Error(), "not the replay of a scenario") {
 		t.Errorf("the scenario of a live ledger: %v; want that it is no replay", err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// errUnknownJob says that a run has no job of the name that was asked for.
+// errUnknownJob is the error for a job id that the run lacks.
 var errUnknownJob = errors.New("unknown job")
 
 // A whyAnswer is `gridbid why --json`, schema version 1.
@@ -33,21 +33,21 @@ type whyAnswer struct {
 	Facts  []narrate.DecisionFact `json:"facts"`
 }
 
-// newWhyCommand is `gridbid why`: one decision, explained from the ledger.
+// newWhyCommand is `gridbid why`: it explains one decision from the ledger.
 func newWhyCommand() *cobra.Command {
 	var f ledgerSelector
 	var n narratorFlags
 	var asJSON, records bool
 	cmd := &cobra.Command{
 		Use:   "why JOB | D-14",
-		Short: "say why a job ran where and when it did",
+		Short: "explain why a job ran where and when it did",
 		Long: `Explain the decision on one job from the ledger of a run: why that site and that
-hour, what every site offered, term by term, or why it offered nothing, and what
-was measured in the end. Nothing is decided again; the ledger alone is read.
+hour, what every site offered, term by term, or why it made no offer, and what was
+measured in the end. The command reads the ledger and repeats no decision.
 
-A decision's id in place of the job explains its job. With --record the decisions
-themselves are written, as JSON: docs/decision-record.md. With --narrator a
-language model tells the decision in short, by the facts alone: docs/models.md.`,
+The id of a decision, such as D-14, explains the job of that decision. With --record
+the decision records are printed as JSON: docs/decision-record.md. With --narrator a
+language model summarizes the decision from the recorded facts: docs/models.md.`,
 		Example: `  gridbid why job-0042
   gridbid why job-0042 --policy home-fifo
   gridbid why job-0042 --json | jq '.facts[] | select(.name == "total-cost")'
@@ -76,16 +76,18 @@ language model tells the decision in short, by the facts alone: docs/models.md.`
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, as replay wrote it")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "write text and facts as JSON")
+	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print text and facts as JSON")
 	n.registerFlags(cmd)
-	cmd.Flags().BoolVar(&records, "record", false, "write the decision record of the decision, or of all on the job, as JSON")
+	cmd.Flags().BoolVar(&records, "record", false, "print the record of the decision, or of all decisions on the job, as JSON")
 	return cmd
 }
 
-func explainJob(id protocol.JobID, path string, asJSON bool, out, talk io.Writer) error {
+// explainJob prints the explanation of the job with an id, or of the job of the decision
+// with that id. An id can be reused after a job ended: the decision selects the instance.
+func explainJob(id protocol.JobID, path string, asJSON bool, out, stderr io.Writer) error {
 	book := history.New(history.Config{})
-	if err := readLedger(path, nil, talk, func(m protocol.Message) error {
+	if err := readLedger(path, nil, stderr, func(m protocol.Message) error {
 		book.AddMessage(m)
 		return nil
 	}); err != nil {
@@ -114,7 +116,8 @@ func explainJob(id protocol.JobID, path string, asJSON bool, out, talk io.Writer
 	return writeJSON(out, whyAnswer{1, id, path, r.State, text.String(), narrate.DecisionFacts(r)})
 }
 
-// checkUnambiguous asks which is meant, if a job and a decision on another have the same name.
+// checkUnambiguous returns an error if a name is the id of a job and also of a decision on
+// another job.
 func checkUnambiguous(what string, log *query.Log) error {
 	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
 	_, named := log.Book().LatestJob(protocol.JobID(what))
@@ -124,14 +127,15 @@ func checkUnambiguous(what string, log *query.Log) error {
 	return nil
 }
 
-// ambiguousNameError asks which is meant by a name that a job and a decision have.
+// ambiguousNameError is the error for a name that a job and a decision share. It gives a
+// command for each.
 func ambiguousNameError(what string) error {
-	return fmt.Errorf("%q is a job and a decision; of the one, `gridbid ask 'why job %s'`, and of the other, `gridbid ask 'explain %s'`", what, ask.Quote(what), what)
+	return fmt.Errorf("%q is the id of a job and of a decision: for the job use `gridbid ask 'why job %s'`, for the decision `gridbid ask 'explain %s'`", what, ask.Quote(what), what)
 }
 
-// writeDecisionRecords writes the record of one decision, or of all on a job.
-func writeDecisionRecords(what, path string, out, talk io.Writer) error {
-	log, err := readRun(path, talk)
+// writeDecisionRecords prints the record of one decision, or of all decisions on a job.
+func writeDecisionRecords(what, path string, out, stderr io.Writer) error {
+	log, err := readRun(path, stderr)
 	if err != nil {
 		return err
 	}
@@ -151,10 +155,11 @@ func writeDecisionRecords(what, path string, out, talk io.Writer) error {
 	return writeJSON(out, all)
 }
 
-// suggestJobIDs names the ids that look most like one that is not there.
+// suggestJobIDs returns the five job ids nearest to an unknown one by edit distance, as the
+// end of an error.
 func suggestJobIDs(id protocol.JobID, all []protocol.JobID) string {
 	if len(all) == 0 {
-		return ": it has no jobs"
+		return ": the run has no jobs"
 	}
 	near := slices.Clone(all)
 	distance := make(map[protocol.JobID]int, len(all))
@@ -168,5 +173,5 @@ func suggestJobIDs(id protocol.JobID, all []protocol.JobID) string {
 	for _, other := range near[:min(5, len(near))] {
 		names = append(names, fmt.Sprintf("%q", other))
 	}
-	return fmt.Sprintf(": it has %d jobs; the nearest ids are %s", len(all), strings.Join(names, ", "))
+	return fmt.Sprintf(": the run has %d jobs; the nearest ids are %s", len(all), strings.Join(names, ", "))
 }

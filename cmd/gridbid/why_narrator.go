@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,7 +15,7 @@ import (
 	"github.com/gridbid/gridbid/explain/record"
 )
 
-// narratorFlags say who words a decision.
+// narratorFlags select how `gridbid why` words a decision, and by which model.
 type narratorFlags struct {
 	modelFlags
 	level string
@@ -25,8 +24,8 @@ type narratorFlags struct {
 
 func (f *narratorFlags) registerFlags(cmd *cobra.Command) {
 	f.modelFlags.registerFlags(cmd)
-	cmd.Flags().StringVar(&f.level, "narrator", "", "have a model tell the decision in short: select orders ready sentences, prose words them (experimental), template asks no model")
-	cmd.Flags().DurationVar(&f.wait, "model-wait", time.Minute, "how long to wait for the model")
+	cmd.Flags().StringVar(&f.level, "narrator", "", "summarize the decision: template (no model), select (a model orders ready sentences) or prose (a model words them; experimental)")
+	cmd.Flags().DurationVar(&f.wait, "model-wait", time.Minute, "longest wait for the model")
 }
 
 // A narratedAnswer is `gridbid why --narrator --json`, schema version 1.
@@ -36,8 +35,9 @@ type narratedAnswer struct {
 	advisor.Narration
 }
 
-// narrateDecision has a decision told, or the last on a job that gave it to a site.
-func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, asJSON bool, out, talk io.Writer) error {
+// narrateDecision prints a summary of a decision, or of the last award of a job, at the
+// level of --narrator.
+func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, asJSON bool, out, stderr io.Writer) error {
 	level := advisor.Level(f.level)
 	switch level {
 	case advisor.Template, advisor.Select, advisor.Prose:
@@ -52,21 +52,21 @@ func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, 
 	if m != nil {
 		model = m
 	} else if level != advisor.Template {
-		return usageError{errors.New("--narrator: a model has to be named with --model URL and --model-name")}
+		return usageError{fmt.Errorf("--narrator %s needs a model: add --model URL and --model-name NAME", f.level)}
 	}
-	d, err := latestDecision(what, path, talk)
+	d, err := latestDecision(what, path, stderr)
 	if err != nil {
 		return err
 	}
-	told := advisor.NewNarrator(model, level, f.wait).NarrateDecision(ctx, d)
+	narration := advisor.NewNarrator(model, level, f.wait).NarrateDecision(ctx, d)
 	if asJSON {
-		return writeJSON(out, narratedAnswer{1, d.ID, told})
+		return writeJSON(out, narratedAnswer{1, d.ID, narration})
 	}
-	if told.Why != "" {
-		fmt.Fprintf(talk, "told by %s: %s\n", told.By, format.CleanText(told.Why))
+	if narration.Why != "" {
+		fmt.Fprintf(stderr, "worded by %s: %s\n", narration.By, format.CleanText(narration.Why))
 	}
 	var shown []string
-	for _, s := range told.Text { // it names sites as the ledger does
+	for _, s := range narration.Text { // names of sites come from the ledger: clean them
 		shown = append(shown, format.CleanText(s))
 	}
 	w := bufio.NewWriter(out)
@@ -74,10 +74,10 @@ func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, 
 	return w.Flush()
 }
 
-// latestDecision returns the decision of an id, or of a job the last that has a winner, or
-// else the last.
-func latestDecision(what, path string, talk io.Writer) (d record.DecisionRecord, err error) {
-	log, err := readRun(path, talk)
+// latestDecision returns the decision with an id. For a job id it returns the last decision
+// with a winner, or the last decision if none has one.
+func latestDecision(what, path string, stderr io.Writer) (d record.DecisionRecord, err error) {
+	log, err := readRun(path, stderr)
 	if err != nil {
 		return d, err
 	}

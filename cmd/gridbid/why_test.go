@@ -56,7 +56,7 @@ func smallRun() []protocol.Message {
 	}
 }
 
-func execute(cmd *cobra.Command, args ...string) (out, talk string, err error) {
+func execute(cmd *cobra.Command, args ...string) (out, stderr string, err error) {
 	var a, b bytes.Buffer
 	cmd.SetOut(&a)
 	cmd.SetErr(&b)
@@ -66,11 +66,11 @@ func execute(cmd *cobra.Command, args ...string) (out, talk string, err error) {
 	return a.String(), b.String(), err
 }
 
-func TestWhyTellsTheDecision(t *testing.T) {
+func TestWhyExplainsTheDecision(t *testing.T) {
 	dir := ledgerOf(t, "auction", "home-fifo")
-	out, talk, err := execute(newWhyCommand(), "train-1", "--run", dir)
-	if err != nil || talk != "" {
-		t.Fatalf("why train-1: %v, said %q", err, talk)
+	out, stderr, err := execute(newWhyCommand(), "train-1", "--run", dir)
+	if err != nil || stderr != "" {
+		t.Fatalf("why train-1: %v, said %q", err, stderr)
 	}
 	for _, want := range []string{"It was awarded to oslo in round 1", "> oslo  0.0700", "1.0000"} {
 		if !strings.Contains(out, want) {
@@ -93,19 +93,19 @@ func TestWhyAsJSONHasFacts(t *testing.T) {
 	}
 }
 
-func TestWhySaysWhatToDo(t *testing.T) {
+func TestWhyErrorsNameTheNextStep(t *testing.T) {
 	two, empty := ledgerOf(t, "home-fifo", "random"), t.TempDir()
 	for _, tc := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"an unknown job names the nearest", []string{"train-11", "--run", two, "--policy", "random"}, `it has 2 jobs; the nearest ids are "train-1", "train-2"`},
-		{"an unknown policy names those there are", []string{"train-1", "--run", two, "--policy", "fifo"}, "--policy takes home-fifo, random"},
-		{"two ledgers and no auction want a choice", []string{"train-1", "--run", two}, "--policy takes home-fifo, random"},
+		{"an unknown job names the nearest", []string{"train-11", "--run", two, "--policy", "random"}, `the run has 2 jobs; the nearest ids are "train-1", "train-2"`},
+		{"an unknown policy names those there are", []string{"train-1", "--run", two, "--policy", "fifo"}, "choose --policy from home-fifo, random"},
+		{"two ledgers and no auction want a choice", []string{"train-1", "--run", two}, "choose --policy from home-fifo, random"},
 		{"an empty folder wants a replay", []string{"train-1", "--run", empty}, "gridbid replay"},
 		{"no folder wants a replay", []string{"train-1", "--run", filepath.Join(empty, "none")}, "gridbid replay"},
-		{"a policy is not a path", []string{"train-1", "--run", two, "--policy", "../random"}, "--policy takes home-fifo, random"},
+		{"a policy is not a path", []string{"train-1", "--run", two, "--policy", "../random"}, "choose --policy from home-fifo, random"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := execute(newWhyCommand(), tc.args...)
@@ -129,9 +129,9 @@ func TestATornLedgerIsReadAsFarAsItGoes(t *testing.T) {
 	if err := os.WriteFile(path, raw[:len(raw)-60], 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, talk, err := execute(newWhyCommand(), "train-2", "--run", dir)
-	if err != nil || !strings.Contains(talk, "cut off") || !strings.Contains(out, "not been called") {
-		t.Errorf("why train-2 of a torn ledger: %v, said %q, wrote %q", err, talk, out)
+	out, stderr, err := execute(newWhyCommand(), "train-2", "--run", dir)
+	if err != nil || !strings.Contains(stderr, "cut off") || !strings.Contains(out, "not been called") {
+		t.Errorf("why train-2 of a torn ledger: %v, said %q, wrote %q", err, stderr, out)
 	}
 	raw[len(raw)/2] ^= 1
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
@@ -157,15 +157,15 @@ func TestTap(t *testing.T) {
 		{"nothing", []string{"--kind", "bid"}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			out, talk, err := execute(newMessagesCommand(), append([]string{"--run", dir}, tc.args...)...)
+			out, stderr, err := execute(newMessagesCommand(), append([]string{"--run", dir}, tc.args...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n := strings.Count(out, "\n"); n != tc.want {
-				t.Errorf("tap %q has %d lines; want %d:\n%s", tc.args, n, tc.want, out)
+				t.Errorf("messages %q has %d lines; want %d:\n%s", tc.args, n, tc.want, out)
 			}
-			if (tc.want == 0) != strings.Contains(talk, "None of the 6 messages") {
-				t.Errorf("tap %q said %q", tc.args, talk)
+			if (tc.want == 0) != strings.Contains(stderr, "None of the 6 messages") {
+				t.Errorf("messages %q printed %q", tc.args, stderr)
 			}
 			for line := range strings.Lines(out) {
 				if !json.Valid([]byte(line)) {
@@ -176,7 +176,7 @@ func TestTap(t *testing.T) {
 	}
 }
 
-func TestTapReadsAFileOrStandardInput(t *testing.T) {
+func TestMessagesReadsAFileOrStandardInput(t *testing.T) {
 	path := filepath.Join(ledgerOf(t, "auction"), "auction.ledger")
 	fromFile, _, err := execute(newMessagesCommand(), path)
 	if err != nil {
@@ -189,12 +189,12 @@ func TestTapReadsAFileOrStandardInput(t *testing.T) {
 	cmd := newMessagesCommand()
 	cmd.SetIn(bytes.NewReader(raw))
 	if got, _, err := execute(cmd, "-"); err != nil || got != fromFile || got == "" {
-		t.Errorf("tap - = %q, %v; want what tap FILE says", got, err)
+		t.Errorf("messages - = %q, %v; want the output of messages FILE", got, err)
 	}
 }
 
 // A ledger of somebody else's may call a site anything; no words on it move a cursor.
-func TestToldInShortNoNameMovesACursor(t *testing.T) {
+func TestNarratedNamesMoveNoCursor(t *testing.T) {
 	dir := t.TempDir()
 	w, err := wal.CreateFile(filepath.Join(dir, "auction.ledger"), map[string]string{"policy": "auction"})
 	if err != nil {
@@ -233,7 +233,7 @@ func TestWhyAsksWhetherAJobOrADecisionIsMeant(t *testing.T) {
 	})
 	for _, args := range [][]string{{"D-2", "--run", dir}, {"D-2", "--run", dir, "--record"}} {
 		out, _, err := execute(newWhyCommand(), args...)
-		if err == nil || out != "" || !strings.Contains(err.Error(), "a job and a decision") || !strings.Contains(err.Error(), "why job D-2") {
+		if err == nil || out != "" || !strings.Contains(err.Error(), "of a job and of a decision") || !strings.Contains(err.Error(), "why job D-2") {
 			t.Errorf("why %v: %q, %v", args, out, err)
 		}
 	}

@@ -45,17 +45,17 @@ func OpEffect(was protocol.Policy, o Op) string {
 func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
 	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Sentence: said, Rules: slices.Clone(was.Rules)}
 	if c.Base != was.Version {
-		return now, fmt.Errorf("policy: the change was made against version %d, but version %d is in force: make it again", c.Base, was.Version)
+		return now, fmt.Errorf("policy: the change was proposed against version %d, but version %d is in force: propose it anew", c.Base, was.Version)
 	}
 	if len(c.Ops) == 0 {
-		return now, errors.New("policy: the sentence asks for no rule that exists; docs/policy.md lists the rules")
+		return now, errors.New("policy: the sentence asks for no known kind of rule: docs/policy.md lists them")
 	}
 	if len(c.Ops) > maxOps {
 		return now, fmt.Errorf("policy: the change has %d ops, want at most %d: split it", len(c.Ops), maxOps)
 	}
 	for _, o := range c.Ops {
 		if OpEffect(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
-			return now, fmt.Errorf("policy: removing %s loosens a hard rule and is combined with other changes: ask for it alone", o.ID)
+			return now, fmt.Errorf("policy: removing %s loosens a hard rule, and cannot be combined with other changes: propose it alone", o.ID)
 		}
 		switch o.Op {
 		case "add":

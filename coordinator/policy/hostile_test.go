@@ -15,8 +15,8 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"ops": [{"op": "add"}]}`:                                                "lacks its rule",
 		`{"ops": [` + strings.Repeat(prefer+",", maxOps) + prefer + `]}`:          "at most 8",
-		op(`{"kind": "cap", "most_milliwatts": -1}`):                              "less than nothing",
-		op(`{"kind": "cap", "most_milligrams_per_kwh": -1}`):                      "less than nothing",
+		op(`{"kind": "cap", "most_milliwatts": -1}`):                              "is negative",
+		op(`{"kind": "cap", "most_milligrams_per_kwh": -1}`):                      "is negative",
 		op(`{"kind": "cap", "most_milliwatts": 1, "most_milligrams_per_kwh": 1}`): "a rule of its own",
 	} {
 		var c Change

@@ -28,7 +28,7 @@ const maxRules = 64
 // or nil. It accepts a rule that is in force already without further checks.
 func CheckSuccessor(was, now protocol.Policy) error {
 	if now.Version != was.Version+1 {
-		return fmt.Errorf("policy: version %d does not follow version %d, which is in force: make it again", now.Version, was.Version)
+		return fmt.Errorf("policy: version %d does not follow version %d, which is in force: propose the change anew", now.Version, was.Version)
 	}
 	if now.By == "" {
 		return errors.New("policy: no operator confirmed it")
@@ -50,7 +50,7 @@ func CheckSuccessor(was, now protocol.Policy) error {
 		}
 	}
 	if LoosensHardRule(was, now) && (now.Second == "" || now.Second == now.By) {
-		return errors.New("policy: it loosens a hard rule, which takes confirmation by a second person")
+		return errors.New("policy: it loosens a hard rule: a second person must confirm it")
 	}
 	return nil
 }
@@ -76,9 +76,9 @@ func checkRule(r protocol.Rule) error {
 	case protocol.Cap:
 		switch {
 		case r.Most == 0 && r.Carbon == 0 && r.Power == 0:
-			return errors.New("it caps nothing: give a price, a carbon intensity or a power")
+			return errors.New("it has no cap: give a price, a carbon intensity or a power")
 		case r.Carbon < 0 || r.Power < 0:
-			return errors.New("its cap on carbon or power is less than nothing")
+			return errors.New("its cap on carbon or power is negative")
 		case r.Power != 0 && (r.Most != 0 || r.Carbon != 0):
 			return errors.New("it caps power and something else: give each a rule of its own")
 		}

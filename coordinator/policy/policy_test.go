@@ -121,11 +121,11 @@ func TestALooseningStandsAloneAndTakesTwo(t *testing.T) {
 	for _, tc := range []struct{ said, by, second, fault string }{
 		{"lift R-1", "ada", "", "second person"},
 		{"lift R-1", "ada", "ada", "second person"},
-		{"lift R-1, prefer oslo", "ada", "ben", "ask for it alone"},
-		{"lift R-1, and everything else", "ada", "ben", "ask for it alone"},
+		{"lift R-1, prefer oslo", "ada", "ben", "propose it alone"},
+		{"lift R-1, and everything else", "ada", "ben", "propose it alone"},
 		{"lift R-9", "ada", "ben", "rule R-9 is not in force"},
 		{"prefer oslo", "", "", "no operator confirmed"},
-		{"sing", "ada", "", "asks for no rule"},
+		{"sing", "ada", "", "asks for no known kind of rule"},
 		{"lift R-1", "ada", "ben", ""},
 		{"prefer oslo", "ada", "", ""},
 	} {

@@ -74,7 +74,7 @@ func addTool[In any](s *sdk.Server, name, about string, do func(context.Context,
 		defer stop()
 		defer func() {
 			if v := recover(); v != nil { // the SDK would let it end the program, and with it the market that serves this
-				r, data, err = nil, nil, fmt.Errorf("mcp: %s broke, which is a fault of this program: %v", name, v)
+				r, data, err = nil, nil, fmt.Errorf("mcp: %s panicked, which is a bug of gridbid: %v", name, v)
 			}
 		}()
 		return do(ctx, in)

@@ -36,7 +36,7 @@ func ProbeServer(ctx context.Context, run *tail.Run, calls []Call, look func(too
 	}
 	for _, t := range all.Tools {
 		if t.Annotations == nil || !t.Annotations.ReadOnlyHint {
-			return fmt.Errorf("mcp: the tool %s does not say that it only reads", t.Name)
+			return fmt.Errorf("mcp: tool %s is not annotated as read-only", t.Name)
 		}
 	}
 	for _, c := range calls {

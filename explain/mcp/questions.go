@@ -143,7 +143,7 @@ func (d toolServer) answerQuestion(ctx context.Context, in asking) (*sdk.CallToo
 func (in change) typedQuery() (ask.Query, error) {
 	whole := in.Decision == "" && in.Job == ""
 	if in.Change == "carbon-price" && in.Dollars == nil {
-		return ask.Query{}, errors.New("mcp: counterfactual: dollars_per_tonne: say at which price of carbon")
+		return ask.Query{}, errors.New("mcp: counterfactual: dollars_per_tonne is missing: give the price of carbon")
 	}
 	switch {
 	case in.Change == "without-site" && whole:
@@ -151,7 +151,7 @@ func (in change) typedQuery() (ask.Query, error) {
 	case in.Change == "carbon-price" && whole:
 		return ask.Query{Ask: "day-carbon", Number: *in.Dollars}, nil
 	case whole:
-		return ask.Query{}, errors.New("mcp: counterfactual: decision or job: name one; only without-site and carbon-price are about the whole run")
+		return ask.Query{}, errors.New("mcp: counterfactual: decision and job are missing: give one, as only without-site and carbon-price apply to the whole run")
 	}
 	switch in.Change {
 	case "elsewhere":
@@ -177,7 +177,7 @@ func (in change) typedQuery() (ask.Query, error) {
 // answerQuery answers a typed query about a target: a decision, a job, or the whole run.
 func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q ask.Query) (*sdk.CallToolResult, any, error) {
 	if of.Decision != "" && of.Job != "" {
-		return nil, nil, errors.New("mcp: decision and job: name one of the two")
+		return nil, nil, errors.New("mcp: decision and job exclude each other: give one")
 	}
 	if of.Decision != "" {
 		n, ok := record.ParseDecisionID("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // Answer looks it up

@@ -322,7 +322,7 @@ func (l *Log) history(q ask.Query, a *Answer) {
 		}
 		a.row(format.FormatInstant(e.at), e.text)
 	}
-	a.Command = "gridbid tap --job " + shell(string(r.Job.ID))
+	a.Command = "gridbid messages --job " + shell(string(r.Job.ID))
 }
 
 // advice says what keeps a job from sites and from starting, and what would

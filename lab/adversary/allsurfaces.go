@@ -32,7 +32,7 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 		book.AddMessage(m)
 		line, err := protocol.MessageJSON(m)
 		if err != nil {
-			seen.addFinding(surfaceLedger, "tap: %v", err)
+			seen.addFinding(surfaceLedger, "messages: %v", err)
 		}
 		seen.inspectText(surfaceLedger, string(line))
 		if data, err := protocol.Encode(m); err == nil {

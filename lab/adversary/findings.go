@@ -12,7 +12,7 @@ type readingSurface string
 // Surfaces.
 const (
 	surfacePrompt  readingSurface = "prompt" // sent to a model
-	surfaceLedger  readingSurface = "ledger" // raw, and as gridbid tap prints it
+	surfaceLedger  readingSurface = "ledger" // raw, and as gridbid messages prints it
 	surfaceWhy     readingSurface = "why"
 	surfaceRecord  readingSurface = "record"
 	surfaceAsk     readingSurface = "ask"

@@ -20,29 +20,29 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A BenchPlan is what to run: every entry on every day.
+// A BenchPlan is a benchmark to run: every entry on every day.
 type BenchPlan struct {
 	Days    []BenchDay
 	Entries []string // policies, as scenarios.CanonicalPolicyName reads them
-	Steps   int      // of the search for bounds; default 200
-	Program string   // names the build, so that rows of another are run again
-	Dir     string   // where rows are kept and tables written
+	Steps   int      // steps of the search for bounds; 0: 200
+	Program string   // fingerprint of the build, so that rows of another build are not reused
+	Dir     string   // folder of cached rows and of tables
 	Sweep   bool     // the days differ by weights alone: for the trade-off, not for the summary
 
-	Progress func(format string, args ...any) // told of progress; nil: nobody is
+	Progress func(format string, args ...any) // called with lines of progress; may be nil
 }
 
-// A BenchRow is one replay.
+// A BenchRow holds the figures of one replay: one entry on one day.
 type BenchRow struct {
 	Scenario string  `json:"scenario"`
 	Hash     string  `json:"hash"` // of the scenario
 	Entry    string  `json:"entry"`
 	Seed     uint64  `json:"seed"`
 	KappaUSD float64 `json:"kappa_usd"` // per tonne
-	DelayUSD float64 `json:"delay_usd"` // per GPU-hour waited by who cannot
+	DelayUSD float64 `json:"delay_usd"` // per GPU-hour of waiting of jobs that are not deferrable
 	Sweep    bool    `json:"sweep,omitempty"`
-	Stress   string  `json:"stress,omitempty"` // that the day was put to
-	Load     float64 `json:"load"`             // GPU-hours asked for over GPU-hours there are
+	Stress   string  `json:"stress,omitempty"` // kind of stress day; "" for an ordinary day
+	Load     float64 `json:"load"`             // requested GPU-hours over available GPU-hours
 
 	JobsUSD     float64 `json:"jobs_usd"` // objective of the jobs alone, idle draw left out
 	BoundUSD    float64 `json:"bound_usd"`
@@ -55,16 +55,17 @@ type BenchRow struct {
 	Totals history.Totals `json:"totals"`
 }
 
-// A boundPair is the bounds of a scenario.
+// A boundPair holds the two lower bounds of a scenario: on the objective of jobs alone, and
+// with the idle draw of nodes.
 type boundPair struct {
 	Jobs float64 `json:"jobs_usd"`
 	Idle float64 `json:"idle_usd"`
 }
 
-// RunPlan runs what is missing of a plan and returns all rows, by day, then by
-// entry. With an error it returns those that it has; a run that does not end, for it
-// has too many jobs for its fleets, leaves out its own row and is told of at the end,
-// by an error that is a scenarios.ErrJobsUnfinished.
+// RunPlan runs the rows of a plan that are not cached, and returns all rows, by day and then
+// by entry. With an error it returns the rows that it has. A replay whose jobs do not all
+// end, as the fleets are too small for them, has no row; RunPlan runs the others and then
+// returns an error that is a scenarios.ErrJobsUnfinished.
 func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 	if p.Progress == nil {
 		p.Progress = func(string, ...any) {}
@@ -74,7 +75,7 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 	}
 	var rows []BenchRow
 	n := 0
-	var endless []error
+	var unfinished []error
 	for _, d := range p.Days {
 		floor, err := p.boundsOf(ctx, d.Scenario)
 		if err != nil {
@@ -91,13 +92,13 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 				if !errors.Is(err, scenarios.ErrJobsUnfinished) {
 					return rows, err
 				}
-				p.Progress("%d/%d %s seed %d %s: no row, it did not end", n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry)
-				endless = append(endless, err)
+				p.Progress("%d/%d %s seed %d %s: no row, as not all of its jobs ended", n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry)
+				unfinished = append(unfinished, err)
 				continue
 			}
 			row.Sweep, row.Stress = p.Sweep, d.Stress
 			rows = append(rows, row)
-			word := "kept"
+			word := "cached"
 			if ran {
 				word = fmt.Sprintf("%.1fs", row.Totals.WallS)
 			}
@@ -109,16 +110,16 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 				n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry, row.JobsUSD, gap, row.Totals.Late, word)
 		}
 	}
-	return rows, errors.Join(endless...)
+	return rows, errors.Join(unfinished...)
 }
 
-// boundsOf returns the bounds of a scenario, kept or computed.
+// boundsOf returns the bounds of a scenario, from the cache or computed.
 func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, err error) {
 	path := p.cacheFile("bound", s.Hash, fmt.Sprint(s.Weights), fmt.Sprint(p.Steps))
 	if readCached(path, &b) {
 		return b, nil
 	}
-	p.Progress("%s seed %d: computing its bound", s.Name, s.Seed)
+	p.Progress("%s seed %d: computing its lower bounds", s.Name, s.Seed)
 	for idle, to := range map[bool]*float64{false: &b.Jobs, true: &b.Idle} {
 		c, err := bound.ComputeCertificate(s, bound.Config{Steps: p.Steps, Idle: idle, Stop: ctx.Err})
 		if err != nil {
@@ -129,11 +130,11 @@ func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, 
 	return b, writeCached(path, b)
 }
 
-// rowOf returns one row, and whether it had to be run.
+// rowOf returns one row, from the cache or replayed, and whether it was replayed.
 func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, floor boundPair) (r BenchRow, ran bool, err error) {
 	path := p.cacheFile(s.Name+"-"+scenarios.FileStem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
 	if readCached(path, &r) {
-		return rowOfTotals(s, entry, r.Totals, floor), false, nil // against the bounds of now: of more steps, maybe
+		return rowOfTotals(s, entry, r.Totals, floor), false, nil // with the bounds of this run: its Steps may differ
 	}
 	began := time.Now()
 	res, err := scenarios.Replay(ctx, s, entry, new(membus.Bus), scenarios.Options{Wall: func() time.Duration { return time.Since(began) }})
@@ -144,7 +145,8 @@ func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, flo
 	return r, true, writeCached(path, r)
 }
 
-// rowOfTotals makes a row of a replay's totals.
+// rowOfTotals returns the row of a replay with totals t. Gaps are zero where the bound is not
+// above zero, as prices can be negative.
 func rowOfTotals(s spec.Scenario, entry string, t history.Totals, floor boundPair) BenchRow {
 	kappa := s.Weights.Kappa.InDollars()
 	r := BenchRow{
@@ -162,20 +164,22 @@ func rowOfTotals(s spec.Scenario, entry string, t history.Totals, floor boundPai
 	return r
 }
 
-// cacheFile names what is kept of a row by all that it depends on.
+// cacheFile returns the path at which a row or bound is cached: its name has a hash of parts,
+// all that the value depends on, and of the program.
 func (p BenchPlan) cacheFile(name string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(append(parts, p.Program), "\x00")))
 	return filepath.Join(p.Dir, "rows", name+"-"+hex.EncodeToString(sum[:8])+".json")
 }
 
-// readCached reads what was kept. A file that cannot be read is as none: its row is
-// run again and the file replaced.
+// readCached reads a cached value. It reports false also for a file that cannot be read or
+// parsed: the row is then replayed and the file replaced.
 func readCached(path string, to any) bool {
 	text, err := os.ReadFile(path)
 	return err == nil && json.Unmarshal(text, to) == nil
 }
 
-// writeCached keeps a row or a bound.
+// writeCached writes a row or a bound to the cache. The file is complete or absent, also
+// after a crash.
 func writeCached(path string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package bench runs the benchmark: scenario by policy by seed, each row with
-// its distance to what nobody can beat.
+// Package bench runs the benchmarks behind `gridbid bench`: days by policy and seed, each
+// row with its gap to a lower bound (RunPlan); the incentive to misreport costs under three
+// payment rules (RunPaymentStudy); how questions are read (JudgeQuestions); and whether
+// every claim of an answer, page or report is in the ledger (GroundingCheck).
 //
-// A row that was run is kept in a file of its own, named by all that it depends
-// on: the scenario's hash, policy, signals, seed, weights and the program. A
-// second run into the same folder runs only what is missing. Tables and the
-// page are written from the rows that there are, so an interrupted run leaves
-// a table of what it did.
+// Each row of a plan is cached in a file of its own, named by a hash of all that it depends
+// on: scenario, policy, weights and program. A repeat of the command runs only rows that
+// are missing, so an interrupted benchmark can be completed.
 //
-// The figures are those of history, the bounds those of package
-// bound; here they are only gathered, compared and shown.
+// Package history computes the figures and package lab/bound the bounds; this package
+// collects, compares and prints them.
 package bench

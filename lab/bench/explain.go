@@ -15,8 +15,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A BenchQuestion is one line of a question set: how it is asked, other words for
-// it, and the call that its truth is.
+// A BenchQuestion is one question of a set: its canonical wording, paraphrases, and the
+// expected reading (see expectedReadings and judgeSpokenTruth for the forms of Truth).
 type BenchQuestion struct {
 	ID    string   `yaml:"id"`
 	Q     string   `yaml:"q"`
@@ -24,10 +24,10 @@ type BenchQuestion struct {
 	Truth string   `yaml:"truth"`
 }
 
-// An JudgedAnswer is how one utterance was read. Verdict is "right"; "declined" if
-// it was given back though it has an answer; "wrong" if another question was
-// answered in its place; or "unjudged" if its truth is a call not known here, or
-// the run has nothing for one of its slots.
+// A JudgedAnswer is the verdict on how one wording of a question was read. Verdict is
+// "right"; "declined" if the question has an answer but was refused; "wrong" if another
+// question was answered; or "unjudged" if the form of its truth is unknown, or the run has
+// no value for one of its slots.
 type JudgedAnswer struct {
 	ID, Asked     string
 	Canonical     bool
@@ -42,8 +42,7 @@ var questionSetSchema []byte
 
 var questionSetFile = yamlschema.SchemaKind{Reader: "bench", FileKind: "set of questions", Docs: "docs/ask.md", Schema: questionSetSchema}
 
-// ReadQuestions reads a question set; file is its name, for errors, each of which
-// has the line and the field too.
+// ReadQuestions parses a question set. Errors name file, line and field.
 func ReadQuestions(file string, text []byte) ([]BenchQuestion, error) {
 	page, err := questionSetFile.ParsePage(file, text)
 	if err != nil {
@@ -56,8 +55,8 @@ func ReadQuestions(file string, text []byte) ([]BenchQuestion, error) {
 	return set.Questions, err
 }
 
-// JudgeQuestions asks a run every question, with its names in place of $D, $J and the
-// others.
+// JudgeQuestions asks a run every wording of every question, with names of the run in place of
+// slots such as $D and $J.
 func JudgeQuestions(l *query.Log, b *history.History, all []BenchQuestion) []JudgedAnswer {
 	names := bindSlots(b)
 	var out []JudgedAnswer
@@ -80,8 +79,9 @@ func JudgeQuestions(l *query.Log, b *history.History, all []BenchQuestion) []Jud
 	return out
 }
 
-// expectedReadings are what an utterance has to be read as, by what its truth begins
-// with: asks, or kinds of answers after "!". The first line that fits counts.
+// expectedReadings maps a prefix of a truth to the accepted readings: names of queries, or
+// kinds of answers after "!". Invariant: the first matching row counts, so a longer prefix
+// stands before a shorter one.
 var expectedReadings = []struct{ truth, want string }{
 	{"sum(carbon,$DAY)/sum(", "mix"}, {"sum(extra", "no-arbitration"}, {"sum_by(", "bill"}, {"sum(", "bill"}, {"argmax(sum_by", "bill"}, {"top(", "top"},
 	{"job($J).site", "where"}, {"job($J).decision", "decision"}, {"job($J).start", "times"}, {"job($J).wait", "waited"},
@@ -99,8 +99,8 @@ var expectedReadings = []struct{ truth, want string }{
 	{"read_only", "!refused"}, {"nothing", "!unclear !ambiguous !not-found !refused"}, {"ambiguous_name", "!not-found !ambiguous"},
 }
 
-// judgeReading compares how an utterance was read with what its truth asks, and the
-// names in the query with those in the utterance.
+// judgeReading returns the verdict on a reading: the query must be one that the truth
+// accepts, and must hold the names of the question.
 func (n slotNames) judgeReading(words, truth string, a query.Answer) string {
 	if truth == "none" || strings.HasPrefix(truth, "read(") {
 		return n.judgeSpokenTruth(truth, a)
@@ -128,7 +128,7 @@ func (n slotNames) judgeReading(words, truth string, a query.Answer) string {
 	return "right"
 }
 
-// queryHasAllNames reports whether every name of an utterance is in the query.
+// queryHasAllNames reports whether the query holds every name of the question.
 func (n slotNames) queryHasAllNames(words string, q ask.Query) bool {
 	in := fmt.Sprint(string(q.Job), " ", q.Site, " ", q.Other, " ", q.Tenant, " D-", q.Decision, " ")
 	for _, x := range n {
@@ -149,9 +149,11 @@ func (n slotNames) queryHasAllNames(words string, q ask.Query) bool {
 	return true
 }
 
-// slotNames are what the slots of a question set stand for, longer slots first.
+// slotNames are the values of the slots of a question set. Invariant: longer slots stand
+// first, so that $D2 is not replaced as $D.
 type slotNames []struct{ slot, name string }
 
+// fillSlots returns words with every slot replaced by its value.
 func (n slotNames) fillSlots(words string) string {
 	for _, x := range n {
 		words = strings.ReplaceAll(words, x.slot, x.name)
@@ -159,7 +161,7 @@ func (n slotNames) fillSlots(words string) string {
 	return words
 }
 
-// hasUnfilledSlot reports whether words have a slot that the run has nothing for.
+// hasUnfilledSlot reports whether words have a slot for which the run has no value.
 func (n slotNames) hasUnfilledSlot(words string) bool {
 	for _, x := range n {
 		if strings.Contains(words, x.slot) && x.name == "" {
@@ -170,8 +172,8 @@ func (n slotNames) hasUnfilledSlot(words string) bool {
 	return false
 }
 
-// bindSlots finds names for the slots in a run. A slot that the run has nothing for
-// gets the nearest it has: a job that waited for one that waits still.
+// bindSlots finds values for the slots in a run: decisions with at least two other offers,
+// a job that still waits ($JW), and so on. If no job still waits, $JW is an awarded one.
 func bindSlots(b *history.History) slotNames {
 	found := map[string]string{"$D": "", "$D2": "", "$D3": "", "$D4": "", "$D5": "", "$J": "", "$JW": "", "$A": "", "$B": "", "$C": "", "$S": "", "$T": "", "$DAY": "", "$H": "14:00"}
 	set := func(slot, name string) {
@@ -228,8 +230,8 @@ func bindSlots(b *history.History) slotNames {
 	return n
 }
 
-// WriteJudgedAnswers writes what came of a question set: sums, then every utterance
-// that was not read right.
+// WriteJudgedAnswers writes the verdicts on a question set: counts by verdict, then every
+// wording that was not read right.
 func WriteJudgedAnswers(w io.Writer, all []JudgedAnswer) error {
 	var b bytes.Buffer
 	for _, canonical := range []bool{true, false} {

@@ -20,27 +20,27 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A GroundingCheck is what the text of answers may rest on: the figures of the answer,
-// what the question itself holds, and the records of the decisions that it
-// cites.
+// A GroundingCheck checks that every claim of a text (figure, time or name) has a source: the
+// figures of its answer, the question itself, the records of the decisions that the answer
+// cites, or the names of the run.
 type GroundingCheck struct {
 	log   *query.Log
-	names map[string]string // of the run, and what each is: "site", "job", "tenant", "model", "node"
+	names map[string]string // names of the run, with their kind: "site", "job", "tenant", "model", "node"
 	sites []string
-	span  [2]protocol.Time        // of the record
-	cited map[string][]groundFact // of decisions, by their ids
+	span  [2]protocol.Time        // first and last instant of the ledger
+	cited map[string][]groundFact // cache: facts of decisions by id
 }
 
-// SurfaceGrounding is how many claims the texts of a run have on one surface, and those
-// that nothing bears out.
+// SurfaceGrounding counts the claims that a run's texts make on one surface, such as answers
+// or the page, and lists those without a source.
 type SurfaceGrounding struct {
 	Surface       string            `json:"surface"`
 	Texts, Claims int               `json:",omitempty"`
 	Loose         []UngroundedClaim `json:"loose,omitempty"`
 }
 
-// CheckAnswersAndReasons asks a run every question, has it say why of every job, and holds all
-// that it says to the record.
+// CheckAnswersAndReasons checks the answers of judged questions, and the output of `gridbid
+// why` for every job.
 func (g *GroundingCheck) CheckAnswersAndReasons(all []JudgedAnswer) []SurfaceGrounding {
 	answers, whys := SurfaceGrounding{Surface: "answers"}, SurfaceGrounding{Surface: "why"}
 	for _, e := range all {
@@ -77,8 +77,7 @@ func WriteGrounding(w io.Writer, all []SurfaceGrounding) error {
 	return err
 }
 
-// NewGroundingCheck knows the names of a run, whose record goes from one instant to
-// another.
+// NewGroundingCheck returns a check for the run of l, whose ledger spans first to last.
 func NewGroundingCheck(l *query.Log, first, last protocol.Time) *GroundingCheck {
 	g := &GroundingCheck{log: l, names: make(map[string]string), span: [2]protocol.Time{first, last}, cited: make(map[string][]groundFact)}
 	for _, s := range l.Book().SiteRecords() {
@@ -100,7 +99,7 @@ func NewGroundingCheck(l *query.Log, first, last protocol.Time) *GroundingCheck 
 	return g
 }
 
-// A UngroundedClaim is a claim of a text that nothing bears out.
+// An UngroundedClaim is a claim of a text for which no source was found.
 type UngroundedClaim struct{ ID, Asked, Claim, In, Why string }
 
 type groundFact struct {
@@ -109,12 +108,11 @@ type groundFact struct {
 	subject string
 }
 
-// CheckAnswer holds every figure, time and name of an answer's text to what it may
-// rest on. It returns how many there are, and those that nothing bears out.
+// CheckAnswer checks every figure, time and name in the text of an answer. It returns the
+// number of claims, and those without a source.
 //
-// An answer that came of a typed result is checked as data; others are read again as a
-// reader would. What the person said is no claim of the answer, and neither is an example
-// of how to ask.
+// An answer from a typed result is checked as data; the text of others is parsed as a
+// reader would. Words of the question and examples of how to ask are no claims.
 func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, loose []UngroundedClaim) {
 	if n, bad, typed := a.Grounded(); typed {
 		for _, why := range bad {
@@ -135,7 +133,7 @@ func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, 
 	for _, s := range append([]string{a.Read}, a.Text...) {
 		sum(exampleText.ReplaceAllString(strings.ReplaceAll(s, format.CleanText(asked), ""), ""), "", "")
 	}
-	if a.Query == nil { // given back: names that it may have meant
+	if a.Query == nil { // declined: it may list names that the question could mean
 		loose = slices.DeleteFunc(loose, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
 	}
 	for _, more := range a.More {
@@ -153,7 +151,7 @@ func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, 
 	return claims, loose
 }
 
-// factsOfAnswer collects what an answer may rest on.
+// factsOfAnswer returns the facts that an answer's claims may come from.
 func (g *GroundingCheck) factsOfAnswer(a query.Answer) (all []groundFact) {
 	for _, f := range a.Figures {
 		all = append(all, groundFact{f.Value, f.Unit, f.Subject})
@@ -169,13 +167,13 @@ func (g *GroundingCheck) factsOfAnswer(a query.Answer) (all []groundFact) {
 			all = append(all, groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""})
 		}
 	}
-	if len(a.Cites) > 60 { // a sum: nothing of one decision is told
+	if len(a.Cites) > 60 { // an aggregate: it makes no claim about one decision
 		return all
 	}
 	return append(all, g.factsOfDecisions(a.Cites)...)
 }
 
-// factsOfDecisions collects the facts of decisions, each of which is made once.
+// factsOfDecisions returns the facts of the cited decisions, each computed once.
 func (g *GroundingCheck) factsOfDecisions(cites []string) (all []groundFact) {
 	for _, c := range cites {
 		known, ok := g.cited[c]
@@ -191,6 +189,7 @@ func (g *GroundingCheck) factsOfDecisions(cites []string) (all []groundFact) {
 	return all
 }
 
+// factsOfRecord returns the facts of one decision record.
 func factsOfRecord(d record.DecisionRecord) (all []groundFact) {
 	site := make(map[string]string)
 	for _, b := range d.Bids {
@@ -212,7 +211,8 @@ var (
 	wordPattern    = regexp.MustCompile(`[\pL\d_][\pL\d_.·-]*[\pL\d_·]|[\pL\d_]`)
 )
 
-// checkText holds one sentence, or one cell of a table under its head, to facts.
+// checkText checks one sentence, or one cell of a table under its head, against facts. Each
+// kind of claim is blanked once it is checked, so that its digits are not read as a figure.
 func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text, head, row string) (n int, loose []UngroundedClaim) {
 	in := text
 	claim := func(what, why string) {
@@ -254,7 +254,7 @@ func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text, hea
 	return n, loose
 }
 
-// subjectsOf returns the subjects that a figure in a text may have; nil for any.
+// subjectsOf returns the subjects that a figure in a text may have; nil: any.
 func (g *GroundingCheck) subjectsOf(a query.Answer, text, row string) []string {
 	var all []string
 	for _, s := range g.sites {
@@ -268,8 +268,8 @@ func (g *GroundingCheck) subjectsOf(a query.Answer, text, row string) []string {
 	return append(all, "", "run")
 }
 
-// siteMentionFault reports why an answer may not speak of a site: "" if it is asked about,
-// has a figure, or made or was asked for an offer in a decision that is cited.
+// siteMentionFault returns why an answer may not mention a site; "" if the question names the
+// site, a figure is about it or about a job, or the answer cites decisions or has a table.
 func (g *GroundingCheck) siteMentionFault(a query.Answer, site string) string {
 	if q := a.Query; q != nil && (format.CleanText(q.Site) == site || format.CleanText(q.Other) == site) {
 		return ""
@@ -285,13 +285,15 @@ func (g *GroundingCheck) siteMentionFault(a query.Answer, site string) string {
 	return notInAnswer
 }
 
-const notInAnswer = "nothing in the answer is of that site"
+const notInAnswer = "no figure or citation of the answer is about that site"
 
+// nameFault returns why a name with digits is no name of the run, of a policy or of a
+// decision; "" if it is one.
 func (g *GroundingCheck) nameFault(word string, facts []groundFact) string {
 	if strings.HasPrefix(word, "CO2") || g.names[word] != "" {
 		return ""
 	}
-	for _, f := range facts { // of a policy, maybe with what sites knew after a slash
+	for _, f := range facts { // a policy's name may have a suffix after a slash, such as auction/perfect
 		policy, ok := strings.CutPrefix(f.subject, "policy/")
 		if policy, _, _ = strings.Cut(policy, "/"); ok && policy == word {
 			return ""
@@ -306,7 +308,8 @@ func (g *GroundingCheck) nameFault(word string, facts []groundFact) string {
 	return "no such name in the run"
 }
 
-// matchFact returns "" if a fact of a unit fits.
+// matchFact returns "" if fits accepts the value of a fact of this unit; otherwise why not.
+// With near, facts about sites count only if their subject is in it.
 func matchFact(facts []groundFact, unit string, fits func(int64) bool, near []string) string {
 	for _, f := range facts {
 		if f.unit == unit && fits(f.v) && (near == nil || slices.Contains(near, f.subject) || !strings.HasPrefix(f.subject, "site/")) {
@@ -325,7 +328,8 @@ func printsDuration(ms int64, text string) bool {
 	return ms != 0 && (format.FormatDuration(d) == text || format.FormatDuration(-d) == text || fmt.Sprintf("%d minutes", d/time.Minute) == text) || ms == 0 && text == "0 s"
 }
 
-// unitMeasures are what a printed unit is of, and how much one of it is.
+// unitMeasures maps a printed unit to the units of facts that it can show, and to how many of
+// these make one printed unit.
 var unitMeasures = map[string][]struct {
 	unit string
 	per  float64
@@ -336,14 +340,16 @@ var unitMeasures = map[string][]struct {
 	"": {{"count", 1}, {"thousandths", 1e3}, {"dollars-per-tonne", 1}},
 }
 
-// inTableHead is the head of a line whose columns have units of their own.
+// inTableHead stands for the head of a line whose columns have units of their own.
 const inTableHead = "*"
 
-// tableHeadUnits are the units that heads of tables give.
+// tableHeadUnits are the units that words in table heads imply, the first match counting.
 var tableHeadUnits = []struct{ word, unit string }{
 	{"$", "$"}, {"kWh", "kWh"}, {"kW", "kW"}, {"kg", "kg"}, {"GPU-hours", "GPU-hours"}, {"GPU", "GPU"}, {"free", "GPU"},
 }
 
+// matchAmount returns "" if a printed number with a unit shows a fact, up to half a unit of
+// its last printed digit and in either sign; otherwise why not.
 func matchAmount(facts []groundFact, digits, unit, head string, near []string) string {
 	unit = strings.TrimSuffix(unit, "s")
 	if unit == "core" || unit == "GPU-hour" || unit == "$" && strings.Contains(head, "hour") {
@@ -382,15 +388,15 @@ func matchAmount(facts []groundFact, digits, unit, head string, near []string) s
 	return "no such figure in " + strconv.Quote(unit)
 }
 
-// CheckJobReasons holds the long text that `gridbid why` prints of a job to the records
-// of the decisions on it and to what was measured.
+// CheckJobReasons checks the text that `gridbid why` prints for a job against the records of
+// its decisions, its offers and its measured run.
 func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose []UngroundedClaim) {
 	r, ok := g.log.Book().LatestJob(id)
 	if !ok {
 		return 0, nil
 	}
 	var text bytes.Buffer
-	_ = narrate.WriteDecision(&text, r) // a buffer takes all
+	_ = narrate.WriteDecision(&text, r) // Never fails: text is in memory.
 	a := query.Answer{Query: &ask.Query{Job: id}, Table: &query.Table{}}
 	for _, name := range []string{"bill", "times", "waited", "saved", "why", "advice", "weights"} {
 		q := ask.Query{Ask: name, Job: id}
@@ -425,8 +431,8 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 	return claims, loose
 }
 
-// factsOfBids is what sites offered for a job, in every round, and by how much terms
-// differ from what was decided.
+// factsOfBids returns the offers of sites for a job in every round, and by how much their
+// cost terms differ from those of the decision.
 func factsOfBids(r history.JobRecord) (all []groundFact) {
 	all = append(all, groundFact{int64(r.Job.CPU), "thousandths", ""}, groundFact{r.Job.Run.Milliseconds(), "ms", ""}, groundFact{int64(len(r.FullRounds)), "count", ""})
 	if r.Run != nil {

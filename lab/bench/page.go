@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// WritePage writes a page that needs nothing but itself: the summaries, a chart of
-// gaps, the trade-off of each day with a sweep, and all rows.
+// WritePage writes a self-contained HTML page: the summaries, a chart of gaps, the trade-offs
+// of each day with a sweep, and all rows.
 func WritePage(w io.Writer, rows []BenchRow) error {
 	b := new(strings.Builder)
 	b.WriteString(`<!doctype html><html lang="en"><meta charset="utf-8"><title>Gridbid: days by policy</title><style>
@@ -20,7 +20,7 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:1rem 0;d
 td,th{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #e3e7ec;white-space:nowrap}td:first-child,th:first-child{text-align:left}
 svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 `)
-	b.WriteString("<h1>Days by policy</h1><p class=s>Gap: objective of the jobs over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw.</p>")
+	b.WriteString("<h1>Days by policy</h1><p class=s>Gap: objective of the jobs over the lower bound, minus one. Changes against the two baselines: busy energy; in brackets with idle draw.</p>")
 	all := SummarizePolicies(rows)
 	b.WriteString(drawGapChart(all))
 	writeHTMLTable(b, summaryHeads, len(all), func(i int) []string { return all[i].summaryCells() })
@@ -65,8 +65,8 @@ func writeHTMLTable(b *strings.Builder, head []string, n int, cells func(int) []
 	b.WriteString("</table>")
 }
 
-// drawGapChart draws the spread of each entry's gap, on a logarithmic scale: baselines
-// lie hundreds of per cent away.
+// drawGapChart draws the range and median of each entry's gap. The scale is logarithmic, as
+// gaps of baselines are hundreds of per cent.
 func drawGapChart(all []PolicySummary) string {
 	const left, width, row = 180.0, 640.0, 22.0
 	least, most := 1.0, 10.0 // per cent
@@ -95,12 +95,11 @@ func drawGapChart(all []PolicySummary) string {
 	return b.String()
 }
 
-// A tradeOffChart is two figures of the same run, one bought with the other as a weight
-// is raised.
+// A tradeOffChart plots two figures of rows that differ in one weight, against each other.
 type tradeOffChart struct {
 	title, aria string
 	weight      func(BenchRow) float64
-	other       func(BenchRow) float64 // that stays, or the row is of another trade-off
+	other       func(BenchRow) float64 // the other weight, equal in all rows of a chart
 	unit        string
 	x, y        func(BenchRow) float64
 	xs, ys      string // formats
@@ -119,8 +118,8 @@ var tradeOffCharts = []tradeOffChart{
 	},
 }
 
-// drawSweeps draws the trade-offs of each scenario that was run at several weights.
-// Rows at the usual weights, of which there is one, belong to both.
+// drawSweeps draws the trade-offs of each scenario that was run at several weights. The one
+// row at the usual weights belongs to both charts.
 func drawSweeps(rows []BenchRow) (out []string) {
 	type key struct {
 		scenario, entry string
@@ -148,8 +147,8 @@ func drawSweeps(rows []BenchRow) (out []string) {
 	return out
 }
 
-// sweepRows returns the rows that differ in the trade-off's weight alone, by it, if there
-// are three: those that share the value of the other weight which most have.
+// sweepRows returns the rows that differ only in the chart's weight, sorted by it: those with
+// the most frequent value of the other weight. Fewer than three rows make no chart.
 func (t tradeOffChart) sweepRows(rows []BenchRow) (out []BenchRow) {
 	count := make(map[float64]int)
 	most := 0

@@ -15,48 +15,47 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// PriceMarkups are what a site asks for its energy in the study of payments, over
-// what it costs, in thousandths. One of them is the truth.
+// PriceMarkups are the energy prices that a site bids in the study of payments, in
+// thousandths of its real price. 1000 is the truth.
 var PriceMarkups = []protocol.Milli{700, 850, 1000, 1150, 1300}
 
-// A MisreportRow is a day in which one site asked for more or less than its energy
-// costs and all others told the truth, and what came of it for that site. Sums
-// are in dollars, of the jobs that the site ran.
+// A MisreportRow is the result for one site of a day on which it misreported its energy price
+// and all other sites were truthful. Sums are in dollars, over the jobs that the site ran.
 type MisreportRow struct {
 	Scenario string  `json:"scenario"`
 	Site     string  `json:"site"`
-	Paid     string  `json:"paid"`  // by what was "bid" or by what was "measured"
-	Price    float64 `json:"price"` // asked, over what it costs
+	Paid     string  `json:"paid"`  // basis of payments: "bid" or "measured"
+	Price    float64 `json:"price"` // bid price over real price
 	Jobs     int     `json:"jobs"`
 	GPUHours float64 `json:"gpu_hours"`
-	CostUSD  float64 `json:"cost_usd"` // of their energy, measured
+	CostUSD  float64 `json:"cost_usd"` // measured cost of their energy
 
-	// What is left to the site when that is paid. A market that pays by bids takes
-	// them as said, one that pays by measurement holds them to the site's own
-	// prices: so the first two are of runs of the one, the last is of the other.
-	FirstPrice  float64 `json:"first_price_profit_usd,omitempty"`  // paid: what it asked
-	SecondPrice float64 `json:"second_price_profit_usd,omitempty"` // paid: what it could have asked and still been cheapest
-	Settled     float64 `json:"settled_profit_usd,omitempty"`      // paid: what was measured and a tenth of it
+	// The site's profit under each rule. A market that pays by bids takes bids as they
+	// are; one that pays by measurement recomputes them from the site's own prices. So
+	// the first two are from runs of the one market, the last from runs of the other.
+	FirstPrice  float64 `json:"first_price_profit_usd,omitempty"`  // paid its bid
+	SecondPrice float64 `json:"second_price_profit_usd,omitempty"` // paid the highest bid with which it would still have won
+	Settled     float64 `json:"settled_profit_usd,omitempty"`      // paid its measured cost plus a tenth
 
-	Rivals       int     `json:"rivals"`        // of Jobs, those that another site offered for too
-	ObjectiveUSD float64 `json:"objective_usd"` // of the federation's jobs, by what was measured
+	Rivals       int     `json:"rivals"`        // number of Jobs for which another site bid, too
+	ObjectiveUSD float64 `json:"objective_usd"` // of all jobs of the federation, by measurement
 }
 
-// RunPaymentStudy plays a scenario with each of the named sites asking each of the
-// shades in turn, under the auction, once in a market that pays what was bid and
-// once in one that pays what was measured.
-func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, say func(format string, args ...any)) (out []MisreportRow, err error) {
+// RunPaymentStudy replays a scenario under the auction with each of the named sites bidding
+// each of PriceMarkups in turn, once in a market that pays bids and once in one that pays
+// measured costs.
+func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, progress func(format string, args ...any)) (out []MisreportRow, err error) {
 	for _, name := range sites {
 		at := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == name })
 		if at < 0 {
 			return nil, fmt.Errorf("bench: %s has no site %q", s.Name, name)
 		}
 	}
-	play := func(site string, price protocol.Milli, pay accounts.Payment) (*history.History, float64, error) {
+	replay := func(site string, price protocol.Milli, pay accounts.Payment) (*history.History, float64, error) {
 		x := s
 		x.Sites = slices.Clone(s.Sites)
 		for i := range x.Sites {
-			x.Sites[i].Bids = spec.Misreport{} // the truth, whatever the day has a site say
+			x.Sites[i].Bids = spec.Misreport{} // truthful, even if the scenario has misreporting sites
 			if x.Sites[i].Name == site {
 				x.Sites[i].Bids.Price = price
 			}
@@ -65,7 +64,7 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, say f
 		return res.History, res.Totals.JobsUSD, err
 	}
 	for _, pay := range []accounts.Payment{accounts.FirstPrice, accounts.Settled} {
-		honest, objective, err := play("", 1000, pay)
+		honest, objective, err := replay("", 1000, pay)
 		if err != nil {
 			return out, err
 		}
@@ -73,14 +72,14 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, say f
 			for _, price := range PriceMarkups {
 				book, sum := honest, objective
 				if price != 1000 {
-					if book, sum, err = play(site, price, pay); err != nil {
+					if book, sum, err = replay(site, price, pay); err != nil {
 						return out, err
 					}
 				}
 				row := misreportRowOf(book, site, pay)
 				row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, sum
 				out = append(out, row)
-				say("%s, paid by what was %s: %s asks %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
+				progress("%s, paid by %s: %s bids %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
 					s.Name, row.Paid, site, row.Price, row.Jobs, row.FirstPrice, row.SecondPrice, row.Settled, sum)
 			}
 		}
@@ -88,13 +87,13 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, say f
 	return out, nil
 }
 
-// Who is paid by what.
+// Bases of payments, values of MisreportRow.Paid.
 const (
 	paidByBid         = "bid"
 	paidByMeasurement = "measured"
 )
 
-// misreportRowOf adds up what a site earned in a run.
+// misreportRowOf returns the sums over the jobs that a site ran to their end.
 func misreportRowOf(book *history.History, site string, pay accounts.Payment) MisreportRow {
 	out := MisreportRow{Site: site, Paid: paidByBid}
 	if pay == accounts.Settled {
@@ -124,9 +123,9 @@ func misreportRowOf(book *history.History, site string, pay accounts.Payment) Mi
 	return out
 }
 
-// winnersMargin returns by how much the winner could have asked more before another
-// site's cheapest option would have cost the market less; nothing if there was
-// no such option, or if it was cheaper already and lost for want of room.
+// winnersMargin returns how much more the winner could have bid until another site's cheapest
+// option would have cost the market less, and whether another site bid at all. The margin
+// is 0 without such an option, and if that option was cheaper but did not fit.
 func winnersMargin(r history.JobRecord, a history.Decision) (dollars float64, rival bool) {
 	for _, h := range r.FullRounds {
 		if h.Round != a.Round {
@@ -147,11 +146,11 @@ func winnersMargin(r history.JobRecord, a history.Decision) (dollars float64, ri
 	return max(dollars, 0), rival
 }
 
-// WritePaymentsMarkdown writes rows as a table, and for each rule what the best lie
-// of each site gained over the truth.
+// WritePaymentsMarkdown writes rows as a table, and for each rule what the most profitable
+// misreport of each site gained over the truth.
 func WritePaymentsMarkdown(w io.Writer, rows []MisreportRow) error {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "| day | paid by | site | asks | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| day | paid by | site | bids | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	truth := honestRows(rows)
 	for _, r := range rows {
 		profit := fmt.Sprintf("%.2f | %.2f |", r.FirstPrice, r.SecondPrice)
@@ -165,7 +164,7 @@ func WritePaymentsMarkdown(w io.Writer, rows []MisreportRow) error {
 		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %d | %.0f | %.2f | %s %s | %+.2f |\n", r.Scenario, r.Paid, r.Site, r.Price,
 			r.Jobs, r.GPUHours, r.CostUSD, profit, last, 100*(r.ObjectiveUSD/truth[r.rowKey()].ObjectiveUSD-1))
 	}
-	fmt.Fprintf(b, "\nWhat the best lie of a site gained over the truth, and what it cost the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
+	fmt.Fprintf(b, "\nGain of each site's most profitable misreport over the truth, and its cost to the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
 	for _, l := range MisreportGains(rows) {
 		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", l.Rule, distributionOf(l.Gained).medianText(1, 2), l.Gainers, len(l.Gained), distributionOf(l.Lost).medianText(100, 2))
 	}
@@ -173,9 +172,10 @@ func WritePaymentsMarkdown(w io.Writer, rows []MisreportRow) error {
 	return err
 }
 
+// rowKey identifies the rows that differ only in the markup.
 func (r MisreportRow) rowKey() string { return r.Scenario + "/" + r.Site + "/" + r.Paid }
 
-// honestRows returns the rows of honest sites.
+// honestRows returns the rows with the true price, by key.
 func honestRows(rows []MisreportRow) map[string]MisreportRow {
 	truth := make(map[string]MisreportRow)
 	for _, r := range rows {
@@ -186,16 +186,16 @@ func honestRows(rows []MisreportRow) map[string]MisreportRow {
 	return truth
 }
 
-// A MisreportGain is what the best lies under one rule of payment came to: an entry
-// for each site and day, of nothing where no lie gains.
+// A MisreportGain is the effect of the most profitable misreports under one payment rule, with
+// an entry for each site and day; 0 where the truth is the most profitable.
 type MisreportGain struct {
 	Rule    string
 	Gained  []float64 // dollars, by the site
-	Lost    []float64 // share of the federation's objective
+	Lost    []float64 // increase of the federation's objective, as a fraction
 	Gainers int       // sites that gain half a cent or more
 }
 
-// MisreportGains returns what lies came to, by rule.
+// MisreportGains returns the effect of the most profitable misreports by payment rule.
 func MisreportGains(rows []MisreportRow) (out []MisreportGain) {
 	truth := honestRows(rows)
 	for _, rule := range []struct {
@@ -236,8 +236,8 @@ func MisreportGains(rows []MisreportRow) (out []MisreportGain) {
 	return out
 }
 
-// MisreportStudySites returns the sites on which a lie tells most: the cheapest, the
-// cleanest and the dearest.
+// MisreportStudySites returns the sites at which a misreport should have the most effect: the
+// cheapest, the cleanest and the most expensive.
 func MisreportStudySites(s spec.Scenario) []string {
 	var out []string
 	for _, i := range []int{cheapestSite(s), cleanestSite(s), mostExpensiveSite(s)} {

@@ -15,12 +15,11 @@ import (
 //
 //	read(bill|top, metric=carbon, site=$S|site=$B, from=2026-03-11T12:00)
 //
-// that is an ask, or one of several, and what its query must hold; or by "none",
-// when anything with figures is wrong. Sites, tenants, jobs, decisions, times and
-// numbers that the truth does not name must not be in the query either: what was
-// read into a question is as wrong as what was lost.
+// which names the accepted queries and the values that the query must hold; or "none", if
+// every answer with figures is wrong. The query must hold no site, tenant, job, decision,
+// time or number that the truth does not name: an invented value is as wrong as a lost one.
 func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
-	answered := a.Kind == "answer" || a.Kind == "absent" || a.Query != nil // one that was read may lack the means
+	answered := a.Kind == "answer" || a.Kind == "absent" || a.Query != nil // a query may be read but have no data
 	switch {
 	case truth == "none" && a.Kind == "answer":
 		return "wrong"
@@ -47,7 +46,7 @@ func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 			return "wrong"
 		}
 	}
-	if q.Ask == "top" && q.Number == 5 || q.Ask == "fit" { // its default; a share of GPUs
+	if q.Ask == "top" && q.Number == 5 || q.Ask == "fit" { // 5 is the default of top; fit counts GPUs
 		q.Number = 0
 	}
 	if q.Job != "" || q.Decision != 0 || q.Site != "" || q.Other != "" || q.Tenant != "" || q.Number != 0 {
@@ -60,7 +59,8 @@ func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 	return "right"
 }
 
-// takeQueryValue reports whether a query has a value under a key, and takes it out.
+// takeQueryValue reports whether a query has a value under a key, and clears names and numbers
+// that match, so that the caller finds values that the truth does not name.
 func takeQueryValue(q *ask.Query, key, value string) bool {
 	instant := func(at protocol.Time) bool { return at != 0 && at.StdTime().Format("2006-01-02T15:04") == value }
 	switch key {

@@ -12,13 +12,13 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A stressKind is what can happen to a day. Each falls on one site, so that there
-// is somewhere to go, and on the site where it hurts or tempts most.
+// A stressKind is a disturbance of a day. It falls on one site, so that other sites remain to
+// move jobs to: on the site at which it should change decisions the most.
 type stressKind struct {
 	name  string
 	about string
 	site  func(spec.Scenario) int
-	hours [2]int // of the day
+	hours [2]int // of the day, UTC: from, to
 	price func(int64) int64
 	grams func(int64) int64
 	other func(spec.Scenario, *spec.Site)
@@ -34,24 +34,24 @@ var stressKinds = []stressKind{
 		func(int64) int64 { return 3_000_000 }, sameValue, noChange},
 	{"drought", "the cleanest site has no wind all day: five times the carbon, three times the price", cleanestSite, [2]int{0, 24},
 		func(v int64) int64 { return max(3*v, v) }, func(v int64) int64 { return 5 * v }, noChange},
-	{"negative", "the dearest site pays 50 $/MWh from 10:00 to 15:00", mostExpensiveSite, [2]int{10, 15},
+	{"negative", "the most expensive site pays 50 $/MWh for consumption from 10:00 to 15:00", mostExpensiveSite, [2]int{10, 15},
 		func(int64) int64 { return -50_000 }, sameValue, noChange},
-	{"outage", "the cleanest site loses its power from 12:00 to 20:00, and with it what runs there", cleanestSite, [2]int{}, sameValue, sameValue,
+	{"outage", "the cleanest site loses its power from 12:00 to 20:00, with all jobs that run there", cleanestSite, [2]int{}, sameValue, sameValue,
 		func(s spec.Scenario, site *spec.Site) {
 			day := stressMidnight(s, 20)
 			site.Outages = spec.Outage{From: day.Add(12 * time.Hour), To: day.Add(20 * time.Hour)}.MergeInto(site.Outages)
 		}},
-	{"liar", "the dearest site says half of its price, energy and carbon", mostExpensiveSite, [2]int{}, sameValue, sameValue,
+	{"liar", "the most expensive site bids half of its price, energy and carbon", mostExpensiveSite, [2]int{}, sameValue, sameValue,
 		func(_ spec.Scenario, site *spec.Site) { site.Bids = spec.Misreport{Price: 500, Energy: 500} }},
 }
 
-// A BenchDay is a scenario to run, and the stress that it was put to, if any.
+// A BenchDay is a scenario to run. Stress is the kind of stress day it was made, or "".
 type BenchDay struct {
 	spec.Scenario
 	Stress string
 }
 
-// StressNames returns the names of the stress days that a scenario can be made.
+// StressNames returns the kinds of stress days, in the order of tables.
 func StressNames() []string {
 	var out []string
 	for _, x := range stressKinds {
@@ -60,11 +60,12 @@ func StressNames() []string {
 	return out
 }
 
-// StressScenario returns a scenario as it would be on a stress day of a kind.
+// StressScenario returns a copy of a scenario as a stress day of a kind. Its name ends in the
+// kind, and its hash differs.
 func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
 	k := slices.IndexFunc(stressKinds, func(x stressKind) bool { return x.name == kind })
 	if k < 0 {
-		return BenchDay{}, fmt.Errorf("bench: no stress is named %q; there are %q", kind, StressNames())
+		return BenchDay{}, fmt.Errorf("bench: unknown stress %q: want one of %q", kind, StressNames())
 	}
 	x := stressKinds[k]
 	hit := x.site(s)
@@ -83,7 +84,7 @@ func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
 	}
 	change(protocol.GridPrice, x.price)
 	change(protocol.GridCarbon, x.grams)
-	if s.Carbon == spec.ByMarginal && len(site.Signals[spec.MarginalCarbon]) > 0 { // what bids go by is accounted
+	if s.Carbon == spec.ByMarginal && len(site.Signals[spec.MarginalCarbon]) > 0 { // bids and totals use marginal carbon
 		change(spec.MarginalCarbon, x.grams)
 	}
 	x.other(s, site)
@@ -95,8 +96,8 @@ func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
 	return BenchDay{s, kind}, nil
 }
 
-// stressMidnight returns when the day begins of which hours until last are stressed: the
-// first on which they are not over before jobs arrive.
+// stressMidnight returns the midnight from which the hours of a stress count: of the first day
+// on which hour last is after the first arrivals.
 func stressMidnight(s spec.Scenario, last int) protocol.Time {
 	day := s.Start.Floor(24 * time.Hour)
 	if day.Add(time.Duration(last)*time.Hour) <= s.Start {
@@ -117,6 +118,7 @@ func meanSignal(s spec.Scenario, site int, q protocol.Quantity) float64 {
 	return sum / float64(max(n, 1))
 }
 
+// argminSite returns the index of the site with the least value, the first of equals.
 func argminSite(s spec.Scenario, value func(site int) float64) int {
 	best := 0
 	for i := range s.Sites {
@@ -139,15 +141,15 @@ func mostExpensiveSite(s spec.Scenario) int {
 	return argminSite(s, func(i int) float64 { return -meanSignal(s, i, protocol.GridPrice) })
 }
 
-// The weights of a sweep: carbon prices in dollars per tonne, and what waiting
-// costs those that cannot be deferred, in dollars per GPU-hour.
+// The weights of a sweep: prices of carbon in dollars per tonne, and costs of waiting in
+// dollars per GPU-hour of jobs that are not deferrable.
 var (
 	SweepKappas = []float64{0, 25, 50, 100, 190, 400, 800}
 	SweepDelays = []float64{0.01, 0.1, 1, 10}
 )
 
-// SweepScenarios returns a scenario with each of the weights in turn, the others as they
-// were.
+// SweepScenarios returns copies of a scenario with each weight of the sweep in turn, the other
+// weight unchanged, and the scenario itself once.
 func SweepScenarios(s spec.Scenario) (out []spec.Scenario) {
 	weigh := func(name string, dollars float64, to func(*spec.Scenario) *protocol.Microdollars) {
 		x := s

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// A PolicySummary is one entry over all scenarios and seeds.
+// A PolicySummary holds the distributions of one entry's figures over all days and seeds.
 type PolicySummary struct {
 	Entry  string         `json:"entry"`
 	Rows   int            `json:"rows"`
-	Best   int            `json:"best"` // rows in which no other has a lower objective of jobs, of those with the usual signals
+	Best   int            `json:"best"` // rows in which no entry with the usual signals has a lower objective of jobs
 	Gap    Distribution   `json:"gap"`  // to the bound, jobs alone
 	Idle   Distribution   `json:"idle_gap"`
-	Late   Distribution   `json:"late"` // part of jobs
+	Late   Distribution   `json:"late"` // fraction of jobs
 	WaitH  Distribution   `json:"wait_h"`
 	Carbon BaselineChange `json:"carbon"` // of busy energy
 	Cost   BaselineChange `json:"cost"`
 
-	Figures map[string]Distribution `json:"figures"` // each column of the rows, by its name in the CSV
+	Figures map[string]Distribution `json:"figures"` // of each column of the rows, by its CSV name
 }
 
-// A BaselineChange is a change against a baseline on the same scenario and seed, as a
-// part: -0.3 is 30 % less. Where there is no such baseline it has no rows.
+// A BaselineChange is the change of a figure against two baselines on the same scenario and
+// seed, as a fraction: -0.3 is 30 % less. Without rows of a baseline N is 0.
 type BaselineChange struct {
 	FIFO      Distribution `json:"home_fifo"`           // busy energy
 	Least     Distribution `json:"k8s_least"`           //
@@ -30,7 +30,7 @@ type BaselineChange struct {
 	IdleLeast Distribution `json:"k8s_least_with_idle"` //
 }
 
-// A Distribution is how a figure lies over rows.
+// A Distribution summarizes the values of a figure over N rows.
 type Distribution struct {
 	N      int     `json:"n"`
 	Median float64 `json:"median"`
@@ -39,6 +39,7 @@ type Distribution struct {
 	High   float64 `json:"high"`
 }
 
+// distributionOf returns the distribution of values; of none the zero Distribution.
 func distributionOf(values []float64) (s Distribution) {
 	if s.N = len(values); s.N == 0 {
 		return s
@@ -52,8 +53,8 @@ func distributionOf(values []float64) (s Distribution) {
 	return s
 }
 
-// SummarizePolicies gathers rows by entry, in the order in which entries first occur.
-// Rows of a sweep and of stress days are left out: they answer other questions.
+// SummarizePolicies summarizes rows by entry, in the order in which entries first occur. It
+// leaves out rows of sweeps and of stress days, which other tables summarize.
 func SummarizePolicies(rows []BenchRow) []PolicySummary {
 	days := make(map[string][]BenchRow)
 	var order []string
@@ -75,9 +76,10 @@ func SummarizePolicies(rows []BenchRow) []PolicySummary {
 	return out
 }
 
-// dayKey names what rows of several entries have in common.
+// dayKey identifies the day of a row, which rows of several entries share.
 func dayKey(r BenchRow) string { return r.Hash }
 
+// summarizePolicy summarizes the rows of one entry; days has the rows of all entries by day.
 func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) PolicySummary {
 	var gap, idle, late, wait []float64
 	s := PolicySummary{Entry: entry, Rows: len(rows), Figures: make(map[string]Distribution, len(benchColumns))}
@@ -113,7 +115,8 @@ func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) 
 	return s
 }
 
-// changeAgainstBaselines compares rows with the two baselines of their day.
+// changeAgainstBaselines compares rows with the two baselines of their days, by a figure
+// without (busy) and with (all) idle draw.
 func changeAgainstBaselines(rows []BenchRow, days map[string][]BenchRow, busy, all func(BenchRow) float64) BaselineChange {
 	against := func(baseline string, value func(BenchRow) float64) Distribution {
 		var out []float64
@@ -130,18 +133,18 @@ func changeAgainstBaselines(rows []BenchRow, days map[string][]BenchRow, busy, a
 	return BaselineChange{against(fifo, busy), against(least, busy), against(fifo, all), against(least, all)}
 }
 
-// A StressEffect is what a stress does to an entry: its rows of that stress, each held
-// against the same day without.
+// A StressEffect is the effect of one kind of stress on an entry: its rows on those days, each
+// compared with the same day without stress.
 type StressEffect struct {
 	Entry     string       `json:"entry"`
 	Stress    string       `json:"stress"`
 	Objective Distribution `json:"objective_usd"` // idle draw included
-	More      Distribution `json:"more_usd"`      // than on the same day without
-	Late      Distribution `json:"late"`          // part of jobs
+	More      Distribution `json:"more_usd"`      // than on the same day without stress
+	Late      Distribution `json:"late"`          // fraction of jobs
 }
 
-// StressEffects gathers the rows of stress days by entry and stress, in the order in
-// which entries first occur, then in that of the stresses.
+// StressEffects summarizes the rows of stress days by entry, in the order in which entries
+// first occur, and by kind of stress in the order of StressNames.
 func StressEffects(rows []BenchRow) []StressEffect {
 	type run struct {
 		scenario, entry string
@@ -179,5 +182,5 @@ func StressEffects(rows []BenchRow) []StressEffect {
 	return out
 }
 
-// fractionOf is n of all, which may be none.
+// fractionOf returns n/all, and 0 if all is 0.
 func fractionOf(n, all int) float64 { return float64(n) / float64(max(all, 1)) }

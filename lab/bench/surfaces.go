@@ -30,17 +30,18 @@ import (
 	"github.com/gridbid/gridbid/scenarios/report"
 )
 
-// maxCards bounds how many decisions are looked at on the page.
+// maxCards bounds how many decisions' cards are checked, evenly spread over the run: a run can
+// have tens of thousands.
 const maxCards = 400
 
-// CheckSurfaces holds what the other surfaces print of a run to the record: a talk, the
-// page's answers and cards, the tools for models, and the page of a replay.
-func (g *GroundingCheck) CheckSurfaces(ctx context.Context, said []protocol.Message, st query.Stage, totals []history.Totals, asked []JudgedAnswer) ([]SurfaceGrounding, error) {
+// CheckSurfaces checks what the other surfaces print about a run: a chat, the page's answers
+// and cards, the MCP tools, and the report of a replay.
+func (g *GroundingCheck) CheckSurfaces(ctx context.Context, messages []protocol.Message, st query.Stage, totals []history.Totals, asked []JudgedAnswer) ([]SurfaceGrounding, error) {
 	all := []SurfaceGrounding{g.checkConversation(asked)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	run := tail.StartReading(ctx, func(_ context.Context, from uint64, each func(protocol.Message) error) error {
-		for _, m := range said[from:] {
+		for _, m := range messages[from:] {
 			if err := each(m); err != nil {
 				return err
 			}
@@ -62,16 +63,17 @@ func (g *GroundingCheck) CheckSurfaces(ctx context.Context, said []protocol.Mess
 	}
 	all = append(all, g.checkPageReplies(ctx, page, asked), g.checkPageCards(ctx, page), tools)
 	if len(totals) > 0 {
-		told, err := g.checkReport(totals)
+		report, err := g.checkReport(totals)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, told)
+		all = append(all, report)
 	}
 	return all, nil
 }
 
-// checkConversation asks everything in one session, as `gridbid chat` does.
+// checkConversation asks all questions in one session, as `gridbid chat` does, in which one
+// may refer to the one before.
 func (g *GroundingCheck) checkConversation(asked []JudgedAnswer) SurfaceGrounding {
 	of, talk := SurfaceGrounding{Surface: "chat"}, g.log.Talk()
 	for _, e := range asked {
@@ -88,8 +90,8 @@ func (x *SurfaceGrounding) addAnswer(e JudgedAnswer, n int, loose []UngroundedCl
 	x.addChecked(n, loose)
 }
 
-// checkLines checks a text line by line, as a reader meets it: figures without a unit
-// may be of any that tables have.
+// checkLines checks a text line by line. A figure without a unit may be of any unit that
+// columns of tables have.
 func (g *GroundingCheck) checkLines(a query.Answer, facts []groundFact, asked, text string) (n int, all []UngroundedClaim) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = exampleText.ReplaceAllString(strings.ReplaceAll(line, format.CleanText(asked), ""), "")
@@ -98,20 +100,20 @@ func (g *GroundingCheck) checkLines(a query.Answer, facts []groundFact, asked, t
 		m, loose = g.checkText(a, facts, line, inTableHead, "")
 		n, all = n+m, append(all, loose...)
 	}
-	if a.Query == nil { // given back: names that it may have meant
+	if a.Query == nil { // declined: it may list names that the question could mean
 		all = slices.DeleteFunc(all, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
 	}
 	return n, all
 }
 
-// Times in forms that answers do not have: of a day that is plain, and with a year.
+// Times in forms that only pages have: with a year, in minutes, and without a day.
 var (
 	timeWithYear = regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2,8} \d{4} \d\d:\d\d\b`)
 	minuteTime   = regexp.MustCompile(`\b(\d[\d,]*\.\d) minutes\b`)
 	bareTime     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
 )
 
-// checkClockTimes holds times in those forms to instants, and returns the line without
+// checkClockTimes checks times in those forms against facts, and returns the line without
 // them.
 func checkClockTimes(facts []groundFact, line string) (rest string, n int, loose []UngroundedClaim) {
 	check := func(m string, forms ...string) {
@@ -144,14 +146,15 @@ func checkClockTimes(facts []groundFact, line string) (rest string, n int, loose
 	}), n, loose
 }
 
-// factsOfRecord returns what an answer may rest on, with all that it was given besides.
+// factsOfAnswerAndContext returns the facts of an answer, of its parts, and of its list of
+// citations.
 func (g *GroundingCheck) factsOfAnswerAndContext(a query.Answer) []groundFact {
 	all := append(g.factsOfAnswer(a), groundFact{int64(len(a.Cites)), "count", ""})
-	for _, most := range []int{6, 12} { // how many of the decisions stand in a list of their names
+	for _, most := range []int{6, 12} { // lists of citations are cut after 6 or 12, and print how many more there are
 		all = append(all, groundFact{int64(len(a.Cites) - most), "count", ""})
 	}
 	if a.Table != nil {
-		for _, f := range a.Figures { // a row's figures stand apart from their head
+		for _, f := range a.Figures { // cells do not name the subject of their row
 			all = append(all, groundFact{f.Value, f.Unit, ""})
 		}
 	}
@@ -161,7 +164,7 @@ func (g *GroundingCheck) factsOfAnswerAndContext(a query.Answer) []groundFact {
 	return all
 }
 
-// checkPageReplies looks at every answer as the page shows it.
+// checkPageReplies checks every answer as the page shows it.
 func (g *GroundingCheck) checkPageReplies(ctx context.Context, page http.Handler, asked []JudgedAnswer) SurfaceGrounding {
 	of := SurfaceGrounding{Surface: "page"}
 	for _, e := range asked {
@@ -171,7 +174,7 @@ func (g *GroundingCheck) checkPageReplies(ctx context.Context, page http.Handler
 	return of
 }
 
-// checkPageCards looks at decisions as the page shows them.
+// checkPageCards checks the cards of decisions on the page.
 func (g *GroundingCheck) checkPageCards(ctx context.Context, page http.Handler) SurfaceGrounding {
 	of := SurfaceGrounding{Surface: "cards"}
 	ids := g.log.Decisions()
@@ -187,7 +190,7 @@ func (g *GroundingCheck) checkPageCards(ctx context.Context, page http.Handler) 
 	return of
 }
 
-// checkCard holds the text of one decision's card to the record.
+// checkCard checks the text of one decision's card.
 func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedClaim) {
 	a := g.log.Answer(ask.Query{Ask: "why", Decision: id})
 	facts := g.factsOfAnswerAndContext(a)
@@ -197,8 +200,8 @@ func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedCla
 	return g.checkLines(a, facts, "", text)
 }
 
-// factsOfJob returns what is known of a job: what was offered and decided in each
-// of its rounds, and what its runs took.
+// factsOfJob returns all facts about a job: its offers and decisions in each round, its energy
+// and its times.
 func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 	r, ok := g.log.Book().LatestJob(id)
 	if !ok {
@@ -216,7 +219,7 @@ func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 	return all
 }
 
-// checkMCPTools asks everything through the Model Context Protocol, by its official client.
+// checkMCPTools asks all questions over the Model Context Protocol, with its official client.
 func (g *GroundingCheck) checkMCPTools(ctx context.Context, run *tail.Run, asked []JudgedAnswer) (SurfaceGrounding, error) {
 	of, calls := SurfaceGrounding{Surface: "mcp"}, []mcp.Call(nil)
 	for _, e := range asked {
@@ -232,13 +235,13 @@ func (g *GroundingCheck) checkMCPTools(ctx context.Context, run *tail.Run, asked
 		i++
 	})
 	if err == nil && i != len(asked) {
-		err = fmt.Errorf("bench: %d questions to the tools have %d answers", len(asked), i)
+		err = fmt.Errorf("bench: the MCP tools got %d questions and gave %d answers", len(asked), i)
 	}
 	return of, err
 }
 
-// checkPrintedAnswer holds an answer as it is printed for a terminal to the record: its
-// paragraphs joined again, the command that repeats it left out.
+// checkPrintedAnswer checks an answer as printed for a terminal: with the lines of each
+// paragraph joined, and without the commands that it prints.
 func (g *GroundingCheck) checkPrintedAnswer(e JudgedAnswer, text string) (n int, all []UngroundedClaim) {
 	facts := g.factsOfAnswerAndContext(e.answer)
 	for part := range strings.SplitSeq(text, "\n\n") {
@@ -260,7 +263,7 @@ func (g *GroundingCheck) checkPrintedAnswer(e JudgedAnswer, text string) (n int,
 	return n, all
 }
 
-// checkReport writes the page of a replay, and holds its figures to the totals.
+// checkReport writes the report of a replay, and checks its figures against the totals.
 func (g *GroundingCheck) checkReport(totals []history.Totals) (of SurfaceGrounding, err error) {
 	of.Surface = "report"
 	folder, err := os.MkdirTemp("", "gridbid-report")
@@ -295,15 +298,16 @@ func (g *GroundingCheck) checkReport(totals []history.Totals) (of SurfaceGroundi
 	return of, nil
 }
 
+// checkReportText checks the text of a report against facts of totals.
 func (g *GroundingCheck) checkReportText(facts []groundFact, text string) (int, []UngroundedClaim) {
 	return g.checkLines(query.Answer{Table: &query.Table{}}, facts, "", withoutP95(text))
 }
 
-// withoutP95 takes "p95" out of a text: it is the name of a column.
+// withoutP95 removes "p95" from a text: the name of a column, whose digits are no figure.
 func withoutP95(s string) string { return strings.ReplaceAll(s, "p95", "") }
 
-// totalFacts returns every figure of totals, as shown and scaled, and how far those
-// of one policy lie from those of another.
+// totalFacts returns every figure of totals in the scales in which reports print them, and the
+// relative differences between policies.
 func totalFacts(totals []history.Totals) (all []groundFact) {
 	var columns [][]float64
 	for _, t := range totals {
@@ -346,7 +350,7 @@ func totalFacts(totals []history.Totals) (all []groundFact) {
 	return append(all, groundFact{int64(len(totals)), "count", ""})
 }
 
-// shownText fetches a piece of a page, and returns what a reader sees of it.
+// shownText fetches a part of the page and returns its visible text.
 func shownText(ctx context.Context, page http.Handler, where string) string {
 	req := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+where, nil)
 	req.RemoteAddr = "127.0.0.1:9"
@@ -361,8 +365,8 @@ var (
 	markupTags    = regexp.MustCompile(`<[^>]*>`)
 )
 
-// plainText returns the text of a piece of HTML, a line for each block. Charts are
-// measured where they are drawn; commands repeat what was read.
+// plainText returns the text of HTML, a line for each block. It leaves out charts, which have
+// checks of their own, and commands and readings, which make no claims.
 func plainText(s string) string {
 	return html.UnescapeString(markupTags.ReplaceAllString(blockTags.ReplaceAllString(invisibleHTML.ReplaceAllString(s, "\n"), "\n"), ""))
 }

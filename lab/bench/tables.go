@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A benchColumn is one figure of a row, or NaN where it has none.
+// A benchColumn is one figure of rows; value returns NaN for a row without it.
 type benchColumn struct {
 	head, unit string
 	places     int
@@ -37,8 +37,8 @@ var benchColumns = []benchColumn{
 	{"GPU use", "%", 1, func(r BenchRow) float64 { return 100 * r.Totals.GPUUtil }},
 }
 
-// gapPercent returns a gap in per cent; to a bound of nothing or less, as negative
-// prices give, there is none.
+// gapPercent returns a gap in per cent; NaN if the bound is not above zero, which negative
+// prices can cause.
 func gapPercent(gap, bound float64) float64 {
 	if bound <= 0 {
 		return math.NaN()
@@ -46,7 +46,7 @@ func gapPercent(gap, bound float64) float64 {
 	return 100 * gap
 }
 
-// cellText shows a figure, or what stands for none.
+// cellText returns the figure of a row as text, or none if the row lacks it.
 func (c benchColumn) cellText(r BenchRow, places int, none string) string {
 	v := c.value(r)
 	if math.IsNaN(v) {
@@ -62,13 +62,13 @@ func (c benchColumn) headWithUnit() string {
 	return c.head + " " + c.unit
 }
 
-// columnKey names a column for programs.
+// columnKey returns the name of the column in CSV and JSON.
 func (c benchColumn) columnKey() string { return strings.ReplaceAll(c.headWithUnit(), " ", "_") }
 
-// summaryHeads are the heads of a table of summaries.
+// summaryHeads are the column heads of the table of summaries.
 var summaryHeads = []string{"policy", "rows", "best", "gap %", "mean gap %", "gap with idle %", "carbon vs home-fifo %", "cost vs home-fifo %", "carbon vs k8s-least %", "cost vs k8s-least %", "late %", "wait h"}
 
-// summaryCells are a line of a table of summaries.
+// summaryCells returns the cells of one row of that table.
 func (s PolicySummary) summaryCells() []string {
 	return []string{
 		s.Entry, strconv.Itoa(s.Rows), strconv.Itoa(s.Best), s.Gap.medianText(100, 1), meanText(s.Gap), s.Idle.medianText(100, 1),
@@ -78,7 +78,7 @@ func (s PolicySummary) summaryCells() []string {
 	}
 }
 
-// figureCells are the spreads of all columns, as cells.
+// figureCells returns the distributions of all columns as cells.
 func (s PolicySummary) figureCells() []string {
 	cells := []string{s.Entry}
 	for _, c := range benchColumns {
@@ -87,7 +87,7 @@ func (s PolicySummary) figureCells() []string {
 	return cells
 }
 
-// figureHeads are the heads of a table of figures.
+// figureHeads returns the column heads of a table of figures.
 func figureHeads() []string {
 	out := []string{"policy"}
 	for _, c := range benchColumns {
@@ -96,10 +96,10 @@ func figureHeads() []string {
 	return out
 }
 
-// underStressNote introduces a table of strains.
-const underStressNote = "One site of a day loses its power or its wind, bids falsely, or has prices out of the common: by how much the objective, idle draw included, is more than on the same day without, and how many jobs are late; median [lowest..highest]. These days are in no other summary."
+// underStressNote introduces the table of stress days.
+const underStressNote = "On a stress day one site loses its power or its wind, misreports, or has extreme prices. The table has the increase of the objective, idle draw included, over the same day without stress, and the late jobs; median [lowest..highest]. Other summaries leave these days out."
 
-// stressTable returns a table of strains: its heads, and a line for each entry.
+// stressTable returns the table of stress days: its heads, and a row for each entry.
 func stressTable(all []StressEffect) (heads []string, lines [][]string) {
 	heads = []string{"policy"}
 	for _, kind := range StressNames() {
@@ -115,21 +115,21 @@ func stressTable(all []StressEffect) (heads []string, lines [][]string) {
 	return heads, lines
 }
 
-// writeTableLine writes cells as a line of a table in Markdown.
+// writeTableLine writes cells as one row of a Markdown table.
 func writeTableLine(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// writeTableHead writes the head of a table in Markdown.
+// writeTableHead writes the head of a Markdown table.
 func writeTableHead(b *strings.Builder, heads []string) {
 	writeTableLine(b, heads)
 	fmt.Fprintf(b, "|---|%s\n", strings.Repeat("--:|", len(heads)-1))
 }
 
-// WriteMarkdown writes the summaries, then a table for each scenario.
+// WriteMarkdown writes the summaries, then a table for each day.
 func WriteMarkdown(w io.Writer, rows []BenchRow) error {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the bound that no policy can beat, less one. Against the two baselines: busy energy, in brackets with idle draw. Median [lowest..highest]; best: rows with the lowest objective of jobs, of policies whose sites know what is usual.\n\n")
+	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the lower bound, minus one. Changes against the two baselines: busy energy; in brackets with idle draw. Median [lowest..highest]. Best: rows with the lowest objective of jobs, among policies with the usual signals.\n\n")
 	all := SummarizePolicies(rows)
 	writeTableHead(b, summaryHeads)
 	for _, s := range all {
@@ -164,6 +164,7 @@ func WriteMarkdown(w io.Writer, rows []BenchRow) error {
 	return err
 }
 
+// medianText returns the median and, of several rows, the range; each times scale.
 func (s Distribution) medianText(scale float64, places int) string {
 	if s.N == 0 {
 		return "–"
@@ -175,6 +176,7 @@ func (s Distribution) medianText(scale float64, places int) string {
 	return fmt.Sprintf("%s [%s..%s]", f(s.Median), f(s.Low), f(s.High))
 }
 
+// meanText returns the mean in per cent.
 func meanText(s Distribution) string {
 	if s.N == 0 {
 		return "–"
@@ -182,6 +184,7 @@ func meanText(s Distribution) string {
 	return strconv.FormatFloat(100*s.Mean, 'f', 1, 64)
 }
 
+// busyAndTotalText returns two medians in per cent: without idle draw and, in brackets, with it.
 func busyAndTotalText(busy, idle Distribution) string {
 	if busy.N == 0 {
 		return "–"
@@ -189,7 +192,7 @@ func busyAndTotalText(busy, idle Distribution) string {
 	return fmt.Sprintf("%+.1f (%+.1f)", 100*busy.Median, 100*idle.Median)
 }
 
-// WriteCSV writes one line for each row.
+// WriteCSV writes one line per row, figures with four decimals.
 func WriteCSV(w io.Writer, rows []BenchRow) error {
 	out := csv.NewWriter(w)
 	head := []string{"scenario", "hash", "seed", "policy", "kappa_usd", "delay_usd", "load", "bound_usd", "idle_bound_usd"}

@@ -10,8 +10,8 @@ import (
 	"github.com/gridbid/gridbid/internal/atomicfile"
 )
 
-// WriteTables writes rows into a folder as table.md, table.csv, table.json and
-// index.html.
+// WriteTables writes rows into a folder as table.md, table.csv, table.json and index.html. Each
+// file is replaced as a whole.
 func WriteTables(dir string, rows []BenchRow) error {
 	files := []struct {
 		name  string

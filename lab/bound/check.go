@@ -40,7 +40,7 @@ func VerifyCertificate(s spec.Scenario, c Certificate) (float64, error) {
 	}
 	got := sum / 1e6
 	if c.BoundUSD > got+1e-6*math.Abs(got) {
-		return got, fmt.Errorf("bound: the certificate claims $%.4f and its prices give $%.4f: it proves nothing", c.BoundUSD, got)
+		return got, fmt.Errorf("bound: the certificate is invalid: it claims $%.4f, but its prices give $%.4f", c.BoundUSD, got)
 	}
 	return got, nil
 }
@@ -111,7 +111,7 @@ func (k *certificateChecker) loadScenario() (sum float64, err error) {
 	for _, q := range k.c.Pools {
 		for _, v := range q.Values {
 			if v < 0 {
-				return 0, fmt.Errorf("bound: %s %s: a price below zero proves nothing", q.Site, q.Model)
+				return 0, fmt.Errorf("bound: the certificate is invalid: %s %s has a price below zero", q.Site, q.Model)
 			}
 			sum -= float64(v) * float64(k.countPoolGPUs(q)) * k.c.Slot.Hours()
 		}
@@ -152,7 +152,7 @@ func (k *certificateChecker) checkPoolsComplete() error {
 		delete(open, x)
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("bound: the certificate has no price for %d kinds of node of the scenario: it proves nothing", len(open))
+		return fmt.Errorf("bound: the certificate is invalid: %d kinds of node of the scenario have no price", len(open))
 	}
 	return nil
 }

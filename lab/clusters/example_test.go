@@ -26,7 +26,7 @@ import (
 // configuration, and nothing else.
 type example struct {
 	*testing.T
-	dir, desk string
+	dir, api string
 }
 
 // do runs a program in the folder, and returns what it printed.
@@ -62,9 +62,9 @@ func (e *example) start(program string, args ...string) {
 	})
 }
 
-// get asks the desk.
+// get requests a path of the coordinator's API.
 func (e *example) get(path string, to any) error {
-	r, err := http.Get("http://" + e.desk + path)
+	r, err := http.Get("http://" + e.api + path)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (e *example) until(what string, holds func() bool) {
 	}
 }
 
-// A listed job is as the desk lists it.
+// A listed job is a job as the API lists it.
 type listed struct {
 	ID, State, Site, Why, Note string
 	Estimated                  bool
@@ -111,7 +111,7 @@ func TestExampleFederation(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := func(i int) string { return strconv.Itoa(free[i]) }
-	e.desk = "127.0.0.1:" + port(0)
+	e.api = "127.0.0.1:" + port(0)
 	e.do("gridbid", "federation", "init", "--host", "127.0.0.1", "--listen", "127.0.0.1", "--port", port(1), "--leaf-port", port(2), "--route-port", port(3))
 	planes := make(map[string]*kubetest.Cluster)
 	for _, site := range sites {
@@ -127,7 +127,7 @@ func TestExampleFederation(t *testing.T) {
 		c.FailOnError(err)
 		c.FailOnError(os.WriteFile(filepath.Join(e.dir, site+".kubeconfig"), file, 0o600))
 	}
-	e.start("coordinator", "--config", "coordinator.yaml", "--listen", e.desk)
+	e.start("coordinator", "--config", "coordinator.yaml", "--listen", e.api)
 	e.until("the coordinator leads", func() bool { return e.get("/readyz", nil) == nil })
 	for _, site := range sites {
 		e.start("cluster-agent", "--config", site+".yaml")
@@ -140,7 +140,7 @@ func TestExampleFederation(t *testing.T) {
 	if err != nil || len(jobs) == 0 {
 		t.Fatal("no jobs", err)
 	}
-	args := []string{"submit", "--at", e.desk}
+	args := []string{"submit", "--api", e.api}
 	for _, file := range jobs {
 		args = append(args, "-f", file)
 	}
@@ -160,12 +160,12 @@ func TestExampleFederation(t *testing.T) {
 		return over == len(jobs)
 	})
 	fmt.Println()
-	fmt.Print(e.do("gridbid", "jobs", "--at", e.desk))
+	fmt.Print(e.do("gridbid", "jobs", "--api", e.api))
 	fmt.Println()
-	fmt.Print(e.do("gridbid", "sites", "--at", e.desk))
+	fmt.Print(e.do("gridbid", "sites", "--api", e.api))
 	e.check(all, planes)
 	if hold, err := time.ParseDuration(os.Getenv("EXAMPLE_HOLD")); err == nil {
-		fmt.Printf("\nup for %v: %s/bin/gridbid jobs --at %s, or kubectl with %s/*.kubeconfig\n", hold, e.dir, e.desk, e.dir)
+		fmt.Printf("\nup for %v: %s/bin/gridbid jobs --api %s, or kubectl with %s/*.kubeconfig\n", hold, e.dir, e.api, e.dir)
 		time.Sleep(hold)
 	}
 }

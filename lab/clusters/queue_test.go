@@ -121,9 +121,9 @@ func failsAbroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 func unclear(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 	lyon.CreateJob(kubetest.JobRequest{Name: "unclear", GPUs: 1, Run: time.Second, Annotations: map[string]string{queue.AnnotationRunTime: "soon", queue.AnnotationDeadline: "tomorrow", kube.AnnotationGPUMilli: "much"}})
 	lyon.AwaitJob("unclear", "refused in words", func(v kubetest.JobView) bool {
-		return because("Malformed", `"soon" is no time span`)(v) && because("Malformed", `"tomorrow" is no time`)(v) && because("Malformed", `"much" is no whole number`)(v)
+		return because("Malformed", `"soon" is not a duration`)(v) && because("Malformed", `"tomorrow" is not a time`)(v) && because("Malformed", `"much" is not a whole number`)(v)
 	})
-	lyon.HasEvent("unclear", "Malformed", `"soon" is no time span`)
+	lyon.HasEvent("unclear", "Malformed", `"soon" is not a duration`)
 	lyon.AnnotateJob("unclear", fmt.Sprintf(`{%q:"1m",%q:null,%q:null}`, queue.AnnotationRunTime, queue.AnnotationDeadline, kube.AnnotationGPUMilli))
 	lyon.AwaitJob("unclear", "over", over)
 }

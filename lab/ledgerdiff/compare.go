@@ -27,7 +27,7 @@ func (c comparison) describeResult(without string) string {
 	return fmt.Sprintf("message %d differs%s:\n< %s\n> %s\n", c.messages+1, without, c.left, c.right)
 }
 
-// comparePrinted compares two files of JSON lines, as `gridbid tap` prints a ledger, up
+// comparePrinted compares two files of JSON lines, as `gridbid messages` prints a ledger, up
 // to the first difference.
 func comparePrinted(a, b string, ignore []keyPath) (comparison, error) {
 	left, err := openPrinted(a, ignore)
@@ -107,7 +107,7 @@ func (p *printed) nextMessage() ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(line))
 	dec.UseNumber() // a float64 would make equal what differs beyond 2^53
 	if err := dec.Decode(&m); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w; print the ledger with gridbid tap FILE", p.name, p.number, err)
+		return nil, fmt.Errorf("%s:%d: %w; print the ledger with gridbid messages FILE", p.name, p.number, err)
 	}
 	p.kind, _ = m["kind"].(string)
 	for _, k := range p.ignore {
@@ -141,7 +141,7 @@ func parseKeys(text string) (keys []keyPath, err error) {
 			kind, key = "", s
 		}
 		if key == "" || nested && kind == "" || strings.Contains(key, ".") {
-			return nil, fmt.Errorf("%q is no key: want KEY of the envelope, or KIND.KEY of a body, as gridbid tap prints them", s)
+			return nil, fmt.Errorf("%q is no key: want KEY of the envelope, or KIND.KEY of a body, as gridbid messages prints them", s)
 		}
 		keys = append(keys, keyPath{kind, key})
 	}

@@ -1,4 +1,4 @@
-// Command ledgerdiff compares two ledgers as printed by `gridbid tap`, message by
+// Command ledgerdiff compares two ledgers as printed by `gridbid messages`, message by
 // message. It is how a change that adds a key proves that it changes no decision: what
 // both binaries print is equal when the new key is left out. It compares what is
 // printed and not the files, so that the ledgers may be of different protocol versions.

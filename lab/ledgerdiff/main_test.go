@@ -29,7 +29,7 @@ func TestLedgersAreComparedWithoutKeys(t *testing.T) {
 		{"a message too many", call, call + award, "", exitDiffer, "< (no more messages)"},
 		{"a key of another kind is not left out", call, strings.Replace(call, `"round":1`, `"round":2`, 1), "award.round", exitDiffer, "message 1 differs"},
 		{"empty files", "", "", "", exitFailed, "hold no message"},
-		{"no JSON", call, "ledger\n", "", exitFailed, "gridbid tap"},
+		{"no JSON", call, "ledger\n", "", exitFailed, "gridbid messages"},
 		{"no key", call, call, "call.", exitFailed, "is no key"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

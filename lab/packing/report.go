@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 )
 
-// A PlacementReport is the output of `gridbid pack --json`.
+// A PlacementReport is the output of `gridbid placement --json`.
 type PlacementReport struct {
 	Nodes     string                  `json:"nodes"`
 	Pods      string                  `json:"pods"`

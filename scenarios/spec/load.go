@@ -178,9 +178,9 @@ func (o Options) validateOptions(s scenarioSpec) error {
 	case k != nil && !(*k >= 0 && *k <= maxKappa):
 		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, maxKappa)
 	case o.MaxJobs < 0 || o.MaxJobs > maxJobs:
-		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for what the scenario says", o.MaxJobs, maxJobs)
+		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for the scenario's own limit", o.MaxJobs, maxJobs)
 	case from != nil && (*from < 0 || *from > maxFrom):
-		return fmt.Errorf("jobs-from %d: want 0..%d, seconds of the trace's own clock", *from, maxFrom)
+		return fmt.Errorf("jobs-from %d: want 0..%d, as seconds of the trace", *from, maxFrom)
 	case from != nil && ownJobs:
 		return fmt.Errorf("jobs-from %d: %s generates its jobs; name a trace too (--jobs)", *from, s.Name)
 	case !(scale >= 0 && scale <= 1):

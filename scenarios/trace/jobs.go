@@ -227,7 +227,7 @@ func parseAlibabaRow(t *csvTable) (protocol.Job, string) {
 		j.Models = parseModels(t)
 	}
 	if t.textField("phase") == "Pending" {
-		return j, "never ran (phase Pending), so nobody knows for how long they would"
+		return j, "never ran (phase Pending), so their run time is unknown"
 	}
 	return j, ""
 }

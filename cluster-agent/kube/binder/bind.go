@@ -50,7 +50,7 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	}
 	devices, ok := b.chooseDevices(r, p, pods)
 	if !ok {
-		return newReason(protocol.ClusterRefused, "its pods ask for more GPUs than were sold"), nil
+		return newReason(protocol.ClusterRefused, "its pods request more GPUs than the job"), nil
 	}
 	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
 		return newReason(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
@@ -84,16 +84,16 @@ func (b *Binder) excessRequest(r *Run, pods []*corev1.Pod) string {
 			continue
 		}
 		if name := b.foreignGPUResource(p); name != "" {
-			return fmt.Sprintf("pod %s asks for %s, which this site does not sell", p.Name, name)
+			return fmt.Sprintf("pod %s requests %s, which this site does not offer", p.Name, name)
 		}
 		c, m := kube.PodRequests(p)
 		cpu, mem = cpu+c, mem+m
 	}
 	switch j := r.Launch.Job; {
 	case cpu > int64(j.CPU):
-		return fmt.Sprintf("its pods ask for %dm of CPU; %dm were sold", cpu, j.CPU)
+		return fmt.Sprintf("its pods request %dm of CPU, more than the job's %dm", cpu, j.CPU)
 	case mem > int64(j.Memory):
-		return fmt.Sprintf("its pods ask for %d MiB of memory; %d were sold", mem, j.Memory)
+		return fmt.Sprintf("its pods request %d MiB of memory, more than the job's %d", mem, j.Memory)
 	}
 	return ""
 }

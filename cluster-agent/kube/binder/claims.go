@@ -110,7 +110,7 @@ func (b *Binder) allocateClaim(ctx context.Context, r *Run, p *corev1.Pod, devic
 		return false, newReason(protocol.TakenOver, err.Error()), nil
 	}
 	if full := b.reserveDevices(r.Launch.Node, claim, results); full != "" {
-		return false, nil, fmt.Errorf("device %s is still held by a claim that ended", full)
+		return false, nil, fmt.Errorf("device %s is still allocated to a claim of an ended job", full)
 	}
 	if claim, err = b.writeAllocation(ctx, r, p, claim, results); err != nil {
 		b.giving.Lock()
@@ -213,7 +213,7 @@ func (b *Binder) allocationResults(r *Run, claim *resourcev1.ResourceClaim, inde
 	list := b.inv.DevicesOfNode(r.Launch.Node)
 	for _, i := range indexes {
 		if i >= len(list) {
-			return nil, fmt.Errorf("node %s publishes %d devices; device %d was meant", r.Launch.Node, len(list), i)
+			return nil, fmt.Errorf("node %s publishes %d devices, so device index %d does not exist", r.Launch.Node, len(list), i)
 		}
 		d := list[i]
 		x := resourcev1.DeviceRequestAllocationResult{Request: ClaimName, Driver: b.inv.Driver, Pool: d.Pool, Device: d.Name}

@@ -72,7 +72,7 @@ func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
 			if pods != int64(o.pods) {
 				t.Errorf("%d pods, want %d", pods, o.pods)
 			}
-			if _, _, err := h.buildRunObject(launchOf(o.text, 2*o.pods-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
+			if _, _, err := h.buildRunObject(launchOf(o.text, 2*o.pods-1)); err == nil || !strings.Contains(err.Error(), "the task requests") {
 				t.Errorf("one GPU short: %v", err)
 			}
 		})
@@ -343,7 +343,7 @@ func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
 		if _, _, err := h.buildRunObject(launchOf(text, want)); err != nil {
 			t.Errorf("%s: %v", more, err)
 		}
-		if _, _, err := h.buildRunObject(launchOf(text, want-1)); err == nil || !strings.Contains(err.Error(), "the task asks for") {
+		if _, _, err := h.buildRunObject(launchOf(text, want-1)); err == nil || !strings.Contains(err.Error(), "the task requests") {
 			t.Errorf("%s: one GPU short: %v", more, err)
 		}
 	}
@@ -359,7 +359,7 @@ func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
 		`"container":` + strings.Replace(asks, "700m", "{{inputs.parameters.cpu}}", 1): true,
 	} {
 		text := strings.Replace(objects[7].text, `"templates":[{`, `"templates":[{"name":"last",`+last+`},{`, 1)
-		if _, _, err := h.buildRunObject(launchOf(text, 4)); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "template last asks for") {
+		if _, _, err := h.buildRunObject(launchOf(text, 4)); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "template last requests") {
 			t.Errorf("%s: %v", last, err)
 		}
 	}
@@ -401,7 +401,7 @@ func TestAWorkflowOfSeveralStepsSaysWhichHaveTheGPUs(t *testing.T) {
 	for steps, want := range map[string]bool{step: true, dag + "," + step: true, step + "," + step: false} {
 		text := `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","spec":{"parallelism":1,"templates":[` + steps + `]}}`
 		_, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(launchOf(text, 2))
-		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "which of its 2 templates") {
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "none of the 2 templates") {
 			t.Errorf("%s: %v", steps, err)
 		}
 	}

@@ -69,7 +69,7 @@ func (h *KubeExecutor) adoptExternalJob(ctx context.Context, r *run) (lent bool,
 	h.recordRunObject(r, &jobKinds[0], t.Namespace, "", external.Loan{Object: t.Name, Kueue: t.Annotations[kube.AnnotationKueueWorkload]})
 	why := ""
 	if !slices.Contains(h.cfg.Namespaces, r.namespace) {
-		why = fmt.Sprintf("namespace %q is none of this site's; want one of %s", r.namespace, strings.Join(h.cfg.Namespaces, ", "))
+		why = fmt.Sprintf("namespace %q is not served by this site: want one of %s", r.namespace, strings.Join(h.cfg.Namespaces, ", "))
 	} else if r.external.Kueue == "" {
 		if why, err = h.releaseExternalJob(ctx, r, t.Annotations[kube.AnnotationRelease]); err != nil && isTransientError(err) {
 			return true, err

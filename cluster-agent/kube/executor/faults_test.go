@@ -246,13 +246,13 @@ func greed(t *testing.T, c *cluster, a *agent) {
 	l := forever("greedy", "gpu-006", 0)
 	l.Job.CPU = 2000 // its pod asks for four cores
 	a.launch(l)
-	if x := await(a, isLost("greedy", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "4000m of CPU; 2000m were sold") {
+	if x := await(a, isLost("greedy", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "4000m of CPU, more than the job's 2000m") {
 		t.Errorf("lost %+v", x)
 	}
 	l = forever("greedier", "gpu-006", 0)
 	l.Task = kubetest.BatchJobTask(0, 1, 3, nil)
 	a.launch(l)
-	if x := await(a, isLost("greedier", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "asks for 3 GPUs, the job for 1") {
+	if x := await(a, isLost("greedier", protocol.ClusterRefused)); !strings.Contains(x.Why.Note, "requests 3 GPUs but the job requests 1") {
 		t.Errorf("lost %+v", x)
 	}
 }
@@ -262,13 +262,13 @@ func nonsense(t *testing.T, c *cluster, a *agent) {
 		task protocol.Task
 		why  string
 	}{
-		"no task":      {"", "without a task"},
-		"no json":      {"{", "no JSON object"},
-		"a deployment": {`{"apiVersion":"apps/v1","kind":"Deployment"}`, "cannot be run here; want one of batch/v1 Job"},
+		"no task":      {"", "has no task"},
+		"no json":      {"{", "not a JSON object"},
+		"a deployment": {`{"apiVersion":"apps/v1","kind":"Deployment"}`, "is not supported: want one of batch/v1 Job"},
 		"no crd": {kubetest.EncodeTask(map[string]any{"apiVersion": "ray.io/v1", "kind": "RayJob", "spec": map[string]any{"rayClusterSpec": map[string]any{
 			"headGroupSpec": map[string]any{"template": map[string]any{"spec": kubetest.PodSpec(nil)}}}}}), "not installed in this cluster"},
-		"elsewhere":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"kube-system"},"spec":{"template":{}}}`, "none of this site's"},
-		"no pod":     {`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"restartPolicy":"Never"}}}}`, "without containers"},
+		"elsewhere":  {`{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"kube-system"},"spec":{"template":{}}}`, "not served by this site"},
+		"no pod":     {`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"restartPolicy":"Never"}}}}`, "has no containers"},
 		"bad object": {kubetest.EncodeTask(map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{"parallelism": -1, "template": map[string]any{"spec": kubetest.PodSpec(map[string]any{kube.PluginGPU: "1"})}}}), "Invalid value"},
 	} {
 		l := forever(id, "gpu-006", 0)

@@ -103,7 +103,7 @@ func jobKindOf(u *unstructured.Unstructured) (*jobKind, error) {
 		}
 		names = append(names, jobKinds[i].GroupVersion().String()+" "+jobKinds[i].Kind)
 	}
-	return nil, fmt.Errorf("%s %s cannot be run here; want one of %s", u.GetAPIVersion(), u.GetKind(), strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s %s is not supported: want one of %s", u.GetAPIVersion(), u.GetKind(), strings.Join(names, ", "))
 }
 
 func (k *jobKind) groupVersionResource() schema.GroupVersionResource {

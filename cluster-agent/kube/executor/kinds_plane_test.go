@@ -337,7 +337,7 @@ func TestEachKindOfWorkloadRunsAsAGang(t *testing.T) {
 		l := job("no-"+strings.ToLower(strings.ReplaceAll(kind, " ", "-")), "gpu-000", []int{0}, 1000, 0)
 		l.Task = protocol.Task(text)
 		a.launch(l)
-		if lost := await(a, func(x protocol.Interrupted) bool { return x.Job == l.Job.ID }); lost.Why.Code != protocol.ClusterRefused || !strings.Contains(lost.Why.Note, "cannot be run here; want one of") {
+		if lost := await(a, func(x protocol.Interrupted) bool { return x.Job == l.Job.ID }); lost.Why.Code != protocol.ClusterRefused || !strings.Contains(lost.Why.Note, "is not supported: want one of") {
 			t.Errorf("%s: lost %+v", kind, lost.Why)
 		}
 	}

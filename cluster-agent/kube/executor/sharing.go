@@ -22,25 +22,25 @@ func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate
 	}
 	switch {
 	case l.Job.GPUs == 0 && asked > 0:
-		return fmt.Errorf("the task asks for %d GPUs and the job for none", asked)
+		return fmt.Errorf("the task requests %d GPUs but the job requests none: set the job's gpus", asked)
 	case l.Job.GPUs == 0:
 		return nil
 	case l.Job.Share < 1000 && pods != 1:
-		return errors.New("a share of a GPU is for one pod")
+		return errors.New("the job requests a share of a GPU, which only one pod can use: run one pod, or request whole GPUs")
 	case l.Job.Share < 1000 && h.cfg.Sharing == kube.SharingDevicePlugin:
-		return errors.New("this site has whole GPUs only; a share needs device claims, HAMi or GPU-share")
+		return errors.New("this site allocates whole GPUs only: a share needs a site with device claims, HAMi or GPU-share")
 	case asked == 0 && pods != 1:
-		return fmt.Errorf("which of %d pods get the GPUs? ask for %s in their containers", pods, kube.PluginGPU)
+		return fmt.Errorf("none of the %d pods requests the job's GPUs: request %s in the containers that use them", pods, kube.PluginGPU)
 	case asked == 0 && len(all[0].podSpecs()) > 1:
-		return fmt.Errorf("which of its %d templates get the GPUs? ask for %s in their containers", len(all[0].podSpecs()), kube.PluginGPU)
+		return fmt.Errorf("none of the %d templates requests the job's GPUs: request %s in the containers that use them", len(all[0].podSpecs()), kube.PluginGPU)
 	case asked == 0:
 		c := containersIn(all[0].spec, "containers")
 		if len(c) == 0 {
-			return errors.New("a pod without containers")
+			return errors.New("the pod has no containers: add one")
 		}
 		mergeStringMap(childMap(c[0], "resources"), "limits", map[string]string{kube.PluginGPU: strconv.Itoa(l.Job.GPUs)})
 	case asked > int64(l.Job.GPUs):
-		return fmt.Errorf("the task asks for %d GPUs, the job for %d", asked, l.Job.GPUs)
+		return fmt.Errorf("the task requests %d GPUs but the job requests %d: make them equal", asked, l.Job.GPUs)
 	}
 	for _, t := range all {
 		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationGPUMilli: strconv.FormatInt(int64(l.Job.Share), 10), kube.AnnotationGPUMemory: strconv.FormatInt(int64(l.Job.GPUMemory), 10)})
@@ -86,7 +86,7 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 	total, holders := int64(0), 0
 	early := containersIn(spec, "initContainers")
 	if h.cfg.Sharing != kube.SharingDevicePlugin && slices.ContainsFunc(early, func(c map[string]any) bool { return containerGPURequest(c) > 0 }) {
-		return errors.New("only a site that gives whole GPUs by device plugin gives them to init containers; ask for them in the others")
+		return errors.New("init containers get GPUs only at sites that allocate whole GPUs by device plugin: request them in the other containers")
 	}
 	for _, c := range slices.Concat(early, containersIn(spec, "containers")) {
 		n := containerGPURequest(c)
@@ -109,7 +109,7 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 			}
 		case kube.SharingGPUShare:
 			if n != 1 {
-				return errors.New("GPU-share gives memory of one device; several need another way of sharing")
+				return errors.New("GPU-share allocates memory of one device: a container with several GPUs needs a site that shares GPUs in another way")
 			}
 			delete(limits, kube.PluginGPU)
 			limits[kube.ShareGiB] = strconv.FormatInt(binder.GiB(l.Job), 10)
@@ -120,17 +120,17 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 	}
 	switch {
 	case h.cfg.Sharing == kube.SharingGPUShare && total > 1:
-		return errors.New("GPU-share gives memory of one device to one container of a pod; several need another way of sharing")
+		return errors.New("GPU-share allocates memory of one device to one container of a pod: several containers with GPUs need a site that shares GPUs in another way")
 	case h.cfg.Sharing == kube.SharingHAMi && total > 0 && len(early) > 0:
-		return errors.New("HAMi's releases disagree on where init containers stand among a pod's devices; do without them, or use another way of sharing")
+		return errors.New("with HAMi a pod with GPUs cannot have init containers, as HAMi's releases count their devices differently: remove them, or use a site that shares GPUs in another way")
 	case total == 0 || h.cfg.Sharing != kube.SharingDRA:
 		return nil
 	}
 	if holders > 1 {
-		return errors.New("with device claims, the GPUs of a pod belong to one container")
+		return errors.New("several containers of a pod request GPUs: with device claims only one can")
 	}
 	if step {
-		return errors.New("a Workflow cannot carry device claims; this site gives GPUs by claim only")
+		return errors.New("a Workflow cannot carry device claims, by which this site allocates GPUs: run it at another site, or without GPUs")
 	}
 	spec["resourceClaims"] = []any{map[string]any{"name": binder.ClaimName, "resourceClaimTemplateName": binder.TemplateName(l, total)}}
 	return nil

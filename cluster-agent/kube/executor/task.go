@@ -22,13 +22,13 @@ const maxTaskBytes = 512 << 10
 func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
 	switch {
 	case t == "":
-		return nil, nil, errors.New("nothing to run: the job came without a task")
+		return nil, nil, errors.New("the job has no task: submit it with a Kubernetes object to run")
 	case len(t) > maxTaskBytes:
-		return nil, nil, fmt.Errorf("a task of %d bytes; at most %d", len(t), maxTaskBytes)
+		return nil, nil, fmt.Errorf("the task has %d bytes: want at most %d", len(t), maxTaskBytes)
 	}
 	var raw map[string]any
 	if err := json.Unmarshal([]byte(t), &raw); err != nil {
-		return nil, nil, fmt.Errorf("a task that is no JSON object: %w", err)
+		return nil, nil, fmt.Errorf("the task is not a JSON object: %w", err)
 	}
 	u := &unstructured.Unstructured{Object: raw}
 	k, err := jobKindOf(u)
@@ -47,7 +47,7 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		space = h.cfg.Namespaces[0]
 	}
 	if !slices.Contains(h.cfg.Namespaces, space) {
-		return nil, nil, fmt.Errorf("namespace %q is none of this site's; want one of %s", space, strings.Join(h.cfg.Namespaces, ", "))
+		return nil, nil, fmt.Errorf("namespace %q is not served by this site: want one of %s", space, strings.Join(h.cfg.Namespaces, ", "))
 	}
 	note, err := kube.PackLaunch(h.cfg.Site, l)
 	if err != nil {

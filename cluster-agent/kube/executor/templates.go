@@ -135,10 +135,10 @@ func workflowTemplate(object map[string]any) ([]podTemplate, error) {
 		}
 	}
 	if len(containers) == 0 {
-		return nil, fmt.Errorf("a Workflow without a template that has a container")
+		return nil, fmt.Errorf("the Workflow has no template with a container: add one")
 	}
 	if _, ok := spec["parallelism"]; !ok {
-		return nil, fmt.Errorf("a Workflow without spec.parallelism: nobody knows how many of its pods run at once")
+		return nil, fmt.Errorf("the Workflow has no spec.parallelism: set it to the number of pods that run at once")
 	}
 	view := map[string]any{"containers": containers, "initContainers": early}
 	spec["schedulerName"] = kube.SchedulerName
@@ -170,7 +170,7 @@ func (t podTemplate) oversizedStep(j protocol.Job) error {
 	for _, s := range t.steps {
 		cpu, mem, _ := kube.PodResourceRequests(corev1.PodSpec{Containers: containersWithRequests(containersIn(s, "containers")), InitContainers: containersWithRequests(containersIn(s, "initContainers"))})
 		if cpu > j.CPU || mem > j.Memory {
-			return fmt.Errorf("its template %v asks for %dm of CPU and %d MiB of memory; %dm and %d MiB were sold", s["name"], cpu, mem, j.CPU, j.Memory)
+			return fmt.Errorf("template %v requests %dm of CPU and %d MiB of memory, more than the job's %dm and %d MiB", s["name"], cpu, mem, j.CPU, j.Memory)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (s *annotationReader) readDuration(key string) time.Duration {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		s.addFault("annotation %s: %q is no time span; want one as 1h30m", key, text)
+		s.addFault("annotation %s: %q is not a duration: want one such as 1h30m", key, text)
 	}
 	return d
 }
@@ -63,7 +63,7 @@ func (s *annotationReader) readInteger(key string) int64 {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		s.addFault("annotation %s: %q is no whole number", key, text)
+		s.addFault("annotation %s: %q is not a whole number", key, text)
 	}
 	return n
 }
@@ -85,19 +85,19 @@ func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
 		j.Run = limit
 	}
 	if j.Run == 0 && s.annotations[AnnotationRunTime] == "" && s.annotations[AnnotationWithin] == "" && s.annotations[AnnotationDeadline] == "" {
-		s.addFault("how long does it run? annotate %s, as 1h30m; or by when it is to be done: %s or %s", AnnotationRunTime, AnnotationWithin, AnnotationDeadline)
+		s.addFault("run time and deadline are missing: annotate %s with the run time, such as 1h30m, or %s or %s with the deadline", AnnotationRunTime, AnnotationWithin, AnnotationDeadline)
 	}
 	j.Deadline = j.Arrival.Add(defaultDeadlineSlack * j.Run)
 	within := s.readDuration(AnnotationWithin)
 	switch text := s.annotations[AnnotationDeadline]; {
 	case within > 0 && text != "":
-		s.addFault("annotations %s and %s: keep one", AnnotationWithin, AnnotationDeadline)
+		s.addFault("annotations %s and %s exclude each other: keep one", AnnotationWithin, AnnotationDeadline)
 	case within > 0:
 		j.Deadline = j.Arrival.Add(within)
 	case text != "":
 		t, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			s.addFault("annotation %s: %q is no time; want one as 2026-11-21T18:00:00Z", AnnotationDeadline, text)
+			s.addFault("annotation %s: %q is not a time: want one such as 2026-11-21T18:00:00Z", AnnotationDeadline, text)
 		}
 		j.Deadline = protocol.FromStdTime(t)
 	}
@@ -106,7 +106,7 @@ func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
 	case "true":
 		j.Deferrable = true
 	default:
-		s.addFault("annotation %s: %q; want true or false", AnnotationDeferrable, text)
+		s.addFault("annotation %s is %q: want true or false", AnnotationDeferrable, text)
 	}
 	j.Models, j.Regions, j.Priority = s.readList(AnnotationModels), s.readList(AnnotationRegions), int(s.readInteger(AnnotationPriority))
 }
@@ -121,7 +121,7 @@ const maxImageNameBytes = 512
 // a job runs is the first image: by it sites tell how long jobs like it take.
 func (s *annotationReader) addPodRequests(j *protocol.Job, n int, spec corev1.PodSpec) {
 	if n < 0 || n > maxPods {
-		s.addFault("%d pods at once; want up to %d", n, maxPods)
+		s.addFault("%d pods at once: want at most %d", n, maxPods)
 		return
 	}
 	if len(spec.Containers) > 0 && j.Image == "" {
@@ -164,13 +164,13 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 	}
 	switch by := j.Spec.ManagedBy; {
 	case by != nil && *by != ManagedBy:
-		s.addFault("spec.managedBy: it is %q's; want %s, or none", *by, ManagedBy)
+		s.addFault("spec.managedBy is %q: want %s, or none", *by, ManagedBy)
 	case jobStaysLocal(j) && !c.RunsJobsHere:
-		s.addFault("spec.managedBy: this cluster runs nothing itself; want %s", ManagedBy)
+		s.addFault("spec.managedBy is missing, but this cluster runs no jobs itself: want %s", ManagedBy)
 	case jobStaysLocal(j) && job.GPUs > 0 && c.Sharing != kube.SharingDevicePlugin:
-		s.addFault("spec.managedBy: this site gives GPUs by %s, for which the pods of a Job have to be written anew; want %s", c.Sharing, ManagedBy)
+		s.addFault("spec.managedBy is missing, but this site allocates GPUs by %s, for which the Job's pods must be rewritten: want %s", c.Sharing, ManagedBy)
 	case jobStaysLocal(j) && len(job.Regions) > 0:
-		s.addFault("annotation %s: to run elsewhere it needs spec.managedBy: %s", AnnotationRegions, ManagedBy)
+		s.addFault("annotation %s: a Job can run at other sites only with spec.managedBy: %s", AnnotationRegions, ManagedBy)
 	case jobStaysLocal(j):
 		job.Regions = []string{c.Site}
 	}
@@ -182,7 +182,7 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 		s.addFault("%v", err)
 	}
 	if len(task) > protocol.MaxText {
-		s.addFault("the Job is %d bytes long as JSON, without its status; want up to %d: put what is long into a ConfigMap", len(task), protocol.MaxText)
+		s.addFault("the Job has %d bytes as JSON without its status: want at most %d: move long values into a ConfigMap", len(task), protocol.MaxText)
 	}
 	return protocol.Submit{Job: job, Task: task}, s.faults
 }

@@ -74,24 +74,24 @@ func TestTheTimeOfAJobHasDefaults(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsSaidInWords(t *testing.T) {
+func TestEachWrongAnnotationIsNamed(t *testing.T) {
 	for want, change := range map[string]func(*batchv1.Job){
-		"how long does it run?": func(j *batchv1.Job) { j.Annotations = nil },
-		"bytes long as JSON": func(j *batchv1.Job) {
+		"run time and deadline are missing": func(j *batchv1.Job) { j.Annotations = nil },
+		"bytes as JSON": func(j *batchv1.Job) {
 			j.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", protocol.MaxText)}
 		},
-		"is no time span": func(j *batchv1.Job) { j.Annotations[AnnotationRunTime] = "soon" },
+		"is not a duration": func(j *batchv1.Job) { j.Annotations[AnnotationRunTime] = "soon" },
 		"keep one": func(j *batchv1.Job) {
 			j.Annotations[AnnotationWithin], j.Annotations[AnnotationDeadline] = "1h", "2022-04-13T18:00:00Z"
 		},
-		"is no time; want":                       func(j *batchv1.Job) { j.Annotations[AnnotationDeadline] = "18:00" },
-		"deadline: before the arrival":           func(j *batchv1.Job) { j.Annotations[AnnotationDeadline] = "2021-04-13T18:00:00Z" },
-		"want true or false":                     func(j *batchv1.Job) { j.Annotations[AnnotationDeferrable] = "yes" },
-		"is no whole number":                     func(j *batchv1.Job) { j.Annotations[AnnotationPriority] = "high" },
-		"several GPUs are held whole":            func(j *batchv1.Job) { j.Annotations[kube.AnnotationGPUMilli] = "500" },
-		"it is \"kueue.x-k8s.io/multikueue\"'s":  func(j *batchv1.Job) { *j.Spec.ManagedBy = "kueue.x-k8s.io/multikueue" },
-		"for which the pods of a Job have to be": func(j *batchv1.Job) { j.Spec.ManagedBy = nil },
-		"to run elsewhere it needs spec.managedBy": func(j *batchv1.Job) {
+		"is not a time: want one":                         func(j *batchv1.Job) { j.Annotations[AnnotationDeadline] = "18:00" },
+		"deadline: before the arrival":                    func(j *batchv1.Job) { j.Annotations[AnnotationDeadline] = "2021-04-13T18:00:00Z" },
+		"want true or false":                              func(j *batchv1.Job) { j.Annotations[AnnotationDeferrable] = "yes" },
+		"is not a whole number":                           func(j *batchv1.Job) { j.Annotations[AnnotationPriority] = "high" },
+		"several GPUs are held whole":                     func(j *batchv1.Job) { j.Annotations[kube.AnnotationGPUMilli] = "500" },
+		"spec.managedBy is \"kueue.x-k8s.io/multikueue\"": func(j *batchv1.Job) { *j.Spec.ManagedBy = "kueue.x-k8s.io/multikueue" },
+		"for which the Job's pods must be rewritten":      func(j *batchv1.Job) { j.Spec.ManagedBy = nil },
+		"can run at other sites only with spec.managedBy": func(j *batchv1.Job) {
 			j.Spec.ManagedBy, j.Annotations[AnnotationRegions] = nil, "lyon"
 			j.Spec.Template.Spec.Containers[0].Resources.Limits = nil
 		},
@@ -107,7 +107,7 @@ func TestWhatIsWrongIsSaidInWords(t *testing.T) {
 	}
 	j := aJob()
 	j.Spec.ManagedBy = nil
-	if _, faults := (Config{Site: "hub"}).parseJob(j, noon); !strings.Contains(strings.Join(faults, ""), "this cluster runs nothing itself") {
+	if _, faults := (Config{Site: "hub"}).parseJob(j, noon); !strings.Contains(strings.Join(faults, ""), "this cluster runs no jobs itself") {
 		t.Errorf("said %q", faults)
 	}
 }

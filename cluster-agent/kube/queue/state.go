@@ -101,7 +101,7 @@ func stateOfStatus(s protocol.JobStatus) placementState {
 	case s.Failed != "":
 		return placementState{reason: "Failed", bad: true, at: at, message: fmt.Sprintf("its program failed at %s at %s: %s; it took %s", s.Site, formatTime(at), s.Failed, formatUsage(s.Bill))}
 	case s.Site == "":
-		return placementState{reason: "Forgotten", bad: true, message: "it ended long ago; nobody remembers how"}
+		return placementState{reason: "Forgotten", bad: true, message: "it ended long ago, and the coordinator no longer has its outcome"}
 	}
 	return placementState{placed: true, reason: "Finished", at: at, message: fmt.Sprintf("%s ran it to its end at %s; it took %s", s.Site, formatTime(at), formatUsage(s.Bill))}
 }
