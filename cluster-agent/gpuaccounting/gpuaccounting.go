@@ -32,16 +32,16 @@ import (
 // A PodGPUs is a pod that holds devices.
 type PodGPUs struct {
 	Name         string         // unique name of the pod
-	UUIDs        []string       // UUIDs
+	UUIDs        []string       // of its devices
 	Milli        protocol.Milli // share of each device, in thousandths
 	PowerPlan    podenergy.PowerPlan
 	Tally        podenergy.EnergyTally // counted before, read from the pod
 	RunningSince protocol.Time         // when it started, by the machine's clock; 0: not yet or unknown
 }
 
-// A CapStatus is the state of a holder's devices, for the pod's condition.
-type CapStatus struct { // whether the cap is in force
-	CapEnforced bool   // its cap is kept
+// A CapStatus says whether a holder's cap is enforced, for the pod's condition.
+type CapStatus struct {
+	CapEnforced bool   // on all its devices
 	Reason      string // one word, such as "NotPermitted"
 	Message     string // one sentence
 }
@@ -50,7 +50,7 @@ type CapStatus struct { // whether the cap is in force
 type Config struct {
 	Caps nvml.CapsConfig
 	// Clock returns the clock in MHz that implements a cap on a device of a model, or
-	// 0 if a power limit does: see [nvml.PowerCurve.Clock]. Nil means power limits only.
+	// 0 if a power limit does: see [nvml.PowerCurve.ClockForCap]. Nil means power limits only.
 	Clock func(model string, cap protocol.Milliwatts) int
 }
 
@@ -109,10 +109,10 @@ func (c *GPUs) UUIDOfIndex(index int) (string, bool) {
 // PowerCaps returns the power limits of all devices, for sharing a ceiling among machines.
 func (c *GPUs) PowerCaps() *nvml.PowerCaps { return c.caps }
 
-// AccountAndApplyCaps takes the current holders, attributes the energy drawn since the last call,
-// and sets limits. It returns when to call it again to set pending limits (zero: none
-// pending), and the errors that are new.
-func (c *GPUs) AccountAndApplyCaps(now protocol.Time, holders []PodGPUs) (again time.Time, err error) {
+// AccountAndApplyCaps takes the current holders, attributes the energy drawn since the
+// last call, and sets limits. It returns when to call it again to set pending limits
+// (zero: none pending), and the errors that are new.
+func (c *GPUs) AccountAndApplyCaps(now protocol.Time, holders []PodGPUs) (next time.Time, err error) {
 	errs := []error{c.adoptNewPods(now, holders), c.attributeEnergy(now)}
 	for name := range c.podsByName {
 		if !slices.ContainsFunc(holders, func(h PodGPUs) bool { return h.Name == name }) {
@@ -122,13 +122,14 @@ func (c *GPUs) AccountAndApplyCaps(now protocol.Time, holders []PodGPUs) (again 
 	}
 	errs = append(errs, c.caps.RereadLimits())
 	c.requestDeviceCaps()
-	again, err = c.caps.ApplyLimits(now.StdTime())
-	c.requestDeviceCaps() // once more, because Apply found what cannot be set
-	return again, errors.Join(append(errs, err)...)
+	next, err = c.caps.ApplyLimits(now.StdTime())
+	c.requestDeviceCaps() // once more, because ApplyLimits found what cannot be set
+	return next, errors.Join(append(errs, err)...)
 }
 
-// maxUncountedStart is for how long a holder may have run before its first count without being
-// marked as incomplete: the notification of a pod takes a moment.
+// maxUncountedStart is for how long a holder may have run before its first count
+// without its tally being marked as incomplete: the notification of a pod takes a
+// moment.
 const maxUncountedStart = 15 * time.Second
 
 // adoptNewPods adds new holders. A holder with an earlier tally gets all energy since that
@@ -260,8 +261,8 @@ func (c *GPUs) cumulativeEnergy(now protocol.Time, uuid string) (protocol.Millij
 	return d.energy, nil
 }
 
-// errDeviceAbsent is returned for a device that did not exist when Cards was created: it
-// has fallen off the bus or belongs to another machine.
+// errDeviceAbsent is returned for a device that did not exist when GPUs was created:
+// it has fallen off the bus or belongs to another machine.
 var errDeviceAbsent = errors.New("no such card on this machine")
 
 // deviceByUUID returns the device with a UUID, or nil.
@@ -284,9 +285,9 @@ func (c *GPUs) podsOnDevice(uuid string) (on []*podAccount) {
 	return on
 }
 
-// requestDeviceCaps sets the cap of each device: the highest cap of its holders, because a higher
-// limit than awarded only makes a job faster. A holder without a cap removes the
-// limit.
+// requestDeviceCaps requests the cap of each device: the highest cap of its holders,
+// because a higher limit than awarded only makes a job faster. A holder without a cap
+// removes the limit.
 func (c *GPUs) requestDeviceCaps() {
 	for _, d := range c.devices {
 		limit, clock := protocol.Milliwatts(0), 0
@@ -377,7 +378,8 @@ func (c *GPUs) CapStatusOf(name string) CapStatus {
 	return CapStatus{CapEnforced: true, Reason: "Capped", Message: fmt.Sprintf("each of %s is capped at %.0f W", strings.Join(h.UUIDs, ", "), float64(h.PowerPlan.Cap)/1000)}
 }
 
-// EnergyTallyOf returns what a holder drew, as of the last Keep.
+// EnergyTallyOf returns what a holder drew, as of the last call of
+// AccountAndApplyCaps.
 func (c *GPUs) EnergyTallyOf(name string) (podenergy.EnergyTally, bool) {
 	h := c.podsByName[name]
 	if h == nil {
@@ -386,5 +388,5 @@ func (c *GPUs) EnergyTallyOf(name string) (podenergy.EnergyTally, bool) {
 	return h.Tally, true
 }
 
-// RestorePowerLimits restores all limits and clocks.
+// RestorePowerLimits restores the limits and clocks that all devices had before.
 func (c *GPUs) RestorePowerLimits() error { return c.caps.RestoreAllDevices() }

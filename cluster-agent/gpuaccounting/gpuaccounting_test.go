@@ -77,7 +77,7 @@ func holder(name string, milli protocol.Milli, cap protocol.Milliwatts, cards ..
 	return PodGPUs{Name: name, UUIDs: cards, Milli: milli, PowerPlan: podenergy.PowerPlan{Cap: cap, Idle: 95_000}}
 }
 
-func TestACapIsSetAndItsEnergyIsWhatPhysicsSay(t *testing.T) {
+func TestCapIsSetAndEnergyMatchesPhysics(t *testing.T) {
 	b := newBench(t, 2, Config{})
 	a := holder("a", 1000, 300_000, "GPU-0", "GPU-1")
 	b.after(0, a)
@@ -101,7 +101,7 @@ func TestACapIsSetAndItsEnergyIsWhatPhysicsSay(t *testing.T) {
 	}
 }
 
-func TestWhatACardDidIsToldOfWhoHasItAlone(t *testing.T) {
+func TestUtilizationIsAttributedToSoleHolders(t *testing.T) {
 	b := newBench(t, 2, Config{})
 	alone, x, y := holder("alone", 1000, 0, "GPU-0"), holder("x", 250, 0, "GPU-1"), holder("y", 500, 0, "GPU-1")
 	b.w.GPU[0].Celsius, b.w.GPU[1].Celsius = 55, 90
@@ -116,14 +116,14 @@ func TestWhatACardDidIsToldOfWhoHasItAlone(t *testing.T) {
 	}
 	tally, _ := b.EnergyTallyOf("alone")
 	if u := tally.Samples.MeanUtilization(); tally.Samples.N != 3 || u.Temperature != 66 || u.GPU != r.Busy || u.GPUMemory != r.Used {
-		t.Errorf("of three looks %+v is told; the card says %+v", tally.Samples, r)
+		t.Errorf("three samples gave %+v; the card reports %+v", tally.Samples, r)
 	}
 	if tally, _ := b.EnergyTallyOf("x"); tally.Samples != (podenergy.UtilizationSamples{}) {
-		t.Errorf("of a card that others hold, too, %+v is told", tally.Samples)
+		t.Errorf("a shared card gave %+v", tally.Samples)
 	}
 }
 
-func TestThoseWhoShareACardShareItsEnergyAndTheHigherCapStands(t *testing.T) {
+func TestSharedCardSplitsEnergyAndKeepsHighestCap(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	x, y := holder("x", 250, 300_000, "GPU-0"), holder("y", 500, 400_000, "GPU-0")
 	b.after(0, x, y)
@@ -150,7 +150,7 @@ func TestThoseWhoShareACardShareItsEnergyAndTheHigherCapStands(t *testing.T) {
 
 // A holder's cap is not reported as in force while another holder of the same device
 // has a higher cap or none.
-func TestACapThatGivesWayToAnotherJobsIsNotCalledKept(t *testing.T) {
+func TestOverriddenCapIsReported(t *testing.T) {
 	at := map[protocol.Milliwatts]int{350_000: 900, 450_000: 1200}
 	b := newBench(t, 1, Config{Clock: func(_ string, cap protocol.Milliwatts) int { return at[cap] }})
 	for _, tc := range []struct {
@@ -172,7 +172,7 @@ func TestACapThatGivesWayToAnotherJobsIsNotCalledKept(t *testing.T) {
 	}
 }
 
-func TestWhatACardDrewIsOfThoseWhoHeldItThen(t *testing.T) {
+func TestEnergyBelongsToHoldersOfItsTime(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	x, y := holder("x", 250, 0, "GPU-0"), holder("y", 500, 0, "GPU-0")
 	b.after(0, x)
@@ -180,7 +180,7 @@ func TestWhatACardDrewIsOfThoseWhoHeldItThen(t *testing.T) {
 	b.after(30, x, y)
 	b.drew("x", 30*300_000)
 	b.drew("y", 0)
-	x.Tally, _ = b.EnergyTallyOf("x") // and likewise if it came while nobody counted
+	x.Tally, _ = b.EnergyTallyOf("x") // and likewise if it appeared between two counts
 	b.begin(Config{Caps: nvml.CapsConfig{NotesFile: b.file}})
 	b.after(30, x, y)
 	b.drew("x", 60*300_000)
@@ -192,7 +192,7 @@ func TestWhatACardDrewIsOfThoseWhoHeldItThen(t *testing.T) {
 
 // The process is killed and restarts later: the tally on the pod and the device's
 // counter lose no energy.
-func TestNothingIsLostWhenTheAgentBeginsAgain(t *testing.T) {
+func TestRestartLosesNoEnergy(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	a := holder("a", 1000, 300_000, "GPU-0")
 	b.after(0, a)
@@ -221,7 +221,7 @@ func TestNothingIsLostWhenTheAgentBeginsAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotMeasuredIsNotCalledSo(t *testing.T) {
+func TestUnreadableCardMarksTally(t *testing.T) {
 	b := newBench(t, 2, Config{})
 	a, c := holder("a", 1000, 300_000, "GPU-0"), holder("c", 1000, 300_000, "GPU-1")
 	b.after(0, a, c)
@@ -240,7 +240,7 @@ func TestWhatIsNotMeasuredIsNotCalledSo(t *testing.T) {
 	if y, _ := b.EnergyTallyOf("a"); y.Missing != "" || !b.CapStatusOf("a").CapEnforced {
 		t.Errorf("the other card: %+v, %+v", y, b.CapStatusOf("a"))
 	}
-	b.after(10, a, c) // said once
+	b.after(10, a, c) // reported once
 	if _, err := b.AccountAndApplyCaps(b.at(), []PodGPUs{a, holder("d", 1000, 0, "GPU-7")}); err == nil {
 		t.Error("a card that is not there is kept")
 	}
@@ -250,7 +250,7 @@ func TestWhatIsNotMeasuredIsNotCalledSo(t *testing.T) {
 }
 
 // The process was not running when a job began: the energy until now is unknown.
-func TestAJobThatRanUncountedIsNotMeasured(t *testing.T) {
+func TestUncountedStartMarksTally(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	b.w.Now += 3600
 	soon, late := holder("soon", 500, 0, "GPU-0"), holder("late", 500, 0, "GPU-0")
@@ -274,7 +274,7 @@ func TestAJobThatRanUncountedIsNotMeasured(t *testing.T) {
 
 // A device falls off the bus and the process restarts without it: its energy since is
 // unknown, and its cap is not in force.
-func TestACardThatIsGoneWhenTheAgentBeginsAgainIsNotMeasured(t *testing.T) {
+func TestCardMissingAfterRestartMarksTally(t *testing.T) {
 	b := newBench(t, 2, Config{})
 	a := holder("a", 1000, 300_000, "GPU-1")
 	b.after(0, a)
@@ -282,9 +282,9 @@ func TestACardThatIsGoneWhenTheAgentBeginsAgainIsNotMeasured(t *testing.T) {
 	a.Tally, _ = b.EnergyTallyOf("a")
 	b.w.Count = 1
 	b.begin(Config{Caps: nvml.CapsConfig{NotesFile: b.file}})
-	for i, said := range []bool{true, false} {
+	for i, wantErr := range []bool{true, false} {
 		b.w.Now += 10
-		if _, err := b.AccountAndApplyCaps(b.at(), []PodGPUs{a}); err != nil != said {
+		if _, err := b.AccountAndApplyCaps(b.at(), []PodGPUs{a}); err != nil != wantErr {
 			t.Errorf("time %d: Keep = %v; want the card named once", i, err)
 		}
 	}
@@ -292,11 +292,11 @@ func TestACardThatIsGoneWhenTheAgentBeginsAgainIsNotMeasured(t *testing.T) {
 		t.Errorf("it is called a measurement: %+v", y)
 	}
 	if s := b.CapStatusOf("a"); s.CapEnforced || s.Reason != "CardLost" {
-		t.Errorf("its cap is said to be kept: %+v", s)
+		t.Errorf("its cap is reported as enforced: %+v", s)
 	}
 }
 
-func TestACapThatMayNotBeSetIsSaidAndEnergyIsStillMeasured(t *testing.T) {
+func TestForbiddenCapIsReportedAndEnergyMeasured(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	b.w.Forbidden = 1
 	a := holder("a", 1000, 300_000, "GPU-0")
@@ -315,7 +315,7 @@ func TestACapThatMayNotBeSetIsSaidAndEnergyIsStillMeasured(t *testing.T) {
 	}
 }
 
-func TestACardWithoutACounterIsCountedByItsPower(t *testing.T) {
+func TestCardWithoutCounterUsesItsPower(t *testing.T) {
 	b := newBench(t, 1, Config{})
 	b.w.GPU[0].Old, b.w.GPU[0].Demand = 1, 295_000
 	a := holder("a", 1000, 0, "GPU-0")
@@ -326,7 +326,7 @@ func TestACardWithoutACounterIsCountedByItsPower(t *testing.T) {
 	b.drew("a", 60*200_000)
 }
 
-func TestACapCanBeKeptByAClock(t *testing.T) {
+func TestCapByLockedClock(t *testing.T) {
 	b := newBench(t, 1, Config{Clock: func(model string, cap protocol.Milliwatts) int {
 		if strings.HasPrefix(model, "Stand-in") && cap == 210_000 {
 			return 1200
@@ -347,7 +347,7 @@ func TestACapCanBeKeptByAClock(t *testing.T) {
 	}
 }
 
-func TestTheCeilingOfAMachineHolds(t *testing.T) {
+func TestMachineCeilingHolds(t *testing.T) {
 	b := newBench(t, 4, Config{Caps: nvml.CapsConfig{Ceiling: 1_600_000}})
 	b.after(0, holder("a", 1000, 0, "GPU-0"), holder("b", 1000, 250_000, "GPU-1"))
 	if sum := b.PowerCaps().TotalPowerLimit(); sum > 1_600_000 || b.w.GPU[1].Limit != 250_000 {

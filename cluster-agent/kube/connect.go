@@ -9,10 +9,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ConnectCluster returns the clients of a cluster: of a kubeconfig file, or of the
-// cluster that this process runs in if file is "". The API server's own fairness
-// limits them, not the client: five requests a second, a client's default, would
-// be too few for one job.
+// ConnectCluster returns a typed and a dynamic client for a cluster: the one of a kubeconfig
+// file, or the cluster that this process runs in if file is "".
+//
+// Client-side rate limiting is off (QPS -1): client-go's default of five requests a
+// second is too slow for a single job, and the API server's own priority and fairness
+// protects it. The typed client uses protobuf, which is cheaper to decode than JSON;
+// the dynamic client cannot.
 func ConnectCluster(file string) (typed kubernetes.Interface, untyped dynamic.Interface, err error) {
 	var cfg *rest.Config
 	if file == "" {
@@ -21,7 +24,7 @@ func ConnectCluster(file string) (typed kubernetes.Interface, untyped dynamic.In
 		cfg, err = clientcmd.BuildConfigFromFlags("", file)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("kube: no cluster to connect to: %w", err)
+		return nil, nil, fmt.Errorf("kube: no cluster to connect to (set a kubeconfig file, or run inside a cluster): %w", err)
 	}
 	cfg.QPS = -1
 	cfg.UserAgent = "gridbid"

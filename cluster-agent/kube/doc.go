@@ -1,11 +1,12 @@
-// Package kube is what the packages of a site's Kubernetes cluster share: the labels,
-// taints and annotations on its objects, the ways of sharing GPUs, what a pod asks
-// for, and a connection.
+// Package kube holds what the packages for a site's Kubernetes cluster share: the
+// labels, taints and annotations that Gridbid writes on objects, the modes of GPU
+// sharing, the resource requests of a pod, the connection to the API server, and the
+// loop of a reconcile worker.
 //
-//	inventory  reads nodes, devices and room from caches of the cluster
-//	external   pods, claims and Jobs of others
-//	binder     binds pods to the node and devices that were sold
-//	executor   runs jobs from their launch to their end, by the three above
+//	inventory  reads nodes, devices and free capacity from informer caches
+//	external   accounts for foreign pods and claims; runs Jobs of the cluster's users
+//	binder     binds pods to the node and devices of their award
+//	executor   runs jobs from launch to end, by means of the three above
 //	queue      submits Jobs of the cluster's own users to the market
-//	node       caps and meters the cards of one node
+//	node       caps and measures the GPUs of one node
 package kube

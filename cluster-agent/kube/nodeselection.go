@@ -6,24 +6,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// NodeSelection is which nodes of its cluster a site uses.
+// NodeSelection says which nodes of its cluster a site uses.
 type NodeSelection string
 
-// Which those are. The API server admits a binding whatever the node holds, so
-// of two schedulers that bind to one node both may take its last GPU. Owned keeps
-// the others away: they bind nothing where a taint is that the pod does not
-// tolerate.
+// The two selections. The API server accepts a binding without checking what the node
+// still has free, so two schedulers that bind to the same node may both take its last
+// GPU. OwnedNodes avoids that: other schedulers do not bind pods to a node with a
+// taint that those pods do not tolerate.
 const (
-	OwnedNodes NodeSelection = "owned" // those with TaintOwned of this site
-	AllNodes   NodeSelection = "all"   // and all others that take pods: see docs/kubernetes.md
+	OwnedNodes NodeSelection = "owned" // nodes with this site's TaintOwned
+	AllNodes   NodeSelection = "all"   // every node that accepts pods: see docs/kubernetes.md for the risk
 )
 
-// NodeOwnedBySite reports whether a taint says that a node is a site's.
+// NodeOwnedBySite reports whether a node carries the site's TaintOwned.
 func NodeOwnedBySite(site string, n *corev1.Node) bool {
 	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return OwnsTaint(site, t) })
 }
 
-// OwnsTaint reports whether a taint says that its node is a site's.
+// OwnsTaint reports whether a taint reserves its node for the site. PreferNoSchedule
+// does not: it lets other schedulers place pods there.
 func OwnsTaint(site string, t corev1.Taint) bool {
 	return t.Key == TaintOwned && t.Value == site && t.Effect != corev1.TaintEffectPreferNoSchedule
 }

@@ -12,29 +12,34 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// PodEnded reports whether nothing of a pod runs any more.
+// PodEnded reports whether a pod has reached a final phase, so that no container of it
+// runs any more.
 func PodEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// PodResourceRequests is what a pod asks of a node: milli-CPU, MiB rounded up, and GPUs by device
-// plugin. Containers that run before the others count where they ask for more.
+// PodResourceRequests returns what a pod of this spec requests of its node: milli-CPU,
+// memory in MiB (rounded up), and whole GPUs of the device plugin. Init containers
+// count where they request more than the containers that follow.
 func PodResourceRequests(s corev1.PodSpec) (cpu protocol.Milli, mem protocol.MiB, gpus int) {
 	p := &corev1.Pod{Spec: s}
 	c, m := PodRequests(p)
 	return protocol.Milli(c), protocol.MiB(m), int(PodAmount(p, PluginGPU))
 }
 
-// PodRequests is what a pod asks of a node: milli-CPU, and MiB rounded up.
+// PodRequests returns what a pod requests of its node: milli-CPU, and memory in MiB
+// (rounded up).
 func PodRequests(p *corev1.Pod) (cpu, mib int64) {
 	mem := sumPodRequest(p, corev1.ResourceMemory, (*resource.Quantity).Value)
 	return sumPodRequest(p, corev1.ResourceCPU, (*resource.Quantity).MilliValue), (mem + 1<<20 - 1) >> 20
 }
 
-// sumPodRequest adds up as the kubelet does: an init container that is always restarted
-// runs beside the others to the end, and what the pod as a whole asks counts
-// instead of what its containers do. Where only a limit is said, that is the
-// request: the API server writes it into pods, but not into templates.
+// sumPodRequest returns a pod's effective request of one resource, by the kubelet's
+// rules. A restartable init container (a sidecar) runs beside the others to the end,
+// so it is added; another init container runs alone and counts as a maximum. A request
+// on pod level replaces the sum over containers, and the overhead of the runtime class
+// is added. A container with a limit and no request requests its limit: the API server
+// fills that in for pods, but not for pod templates, which are read here too.
 func sumPodRequest(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Quantity) int64) int64 {
 	asks := func(r corev1.ResourceRequirements) int64 {
 		if _, ok := r.Requests[name]; ok {
@@ -62,12 +67,12 @@ func sumPodRequest(p *corev1.Pod, name corev1.ResourceName, of func(*resource.Qu
 	return sum + of(p.Spec.Overhead.Name(name, resource.DecimalSI))
 }
 
-// PodAmount is what a pod asks of an extended resource.
+// PodAmount returns how many units of an extended resource a pod requests.
 func PodAmount(p *corev1.Pod, name corev1.ResourceName) int64 {
 	return sumPodRequest(p, name, (*resource.Quantity).Value)
 }
 
-// ListDevices writes device indexes as the text of AnnotationDevices.
+// ListDevices formats device indexes as the text of AnnotationDevices.
 func ListDevices(devices []int) string {
 	var list []string
 	for _, d := range devices {
@@ -76,8 +81,8 @@ func ListDevices(devices []int) string {
 	return strings.Join(list, ",")
 }
 
-// DevicesOf reads which devices a pod of ours was given, by AnnotationDevices; nil if it
-// does not say.
+// DevicesOf returns the device indexes of a pod by its AnnotationDevices; nil if it
+// has none. Elements that are not numbers are skipped.
 func DevicesOf(p *corev1.Pod) (devices []int) {
 	text := p.Annotations[AnnotationDevices]
 	if text == "" {
@@ -91,7 +96,7 @@ func DevicesOf(p *corev1.Pod) (devices []int) {
 	return devices
 }
 
-// JobEnded reports whether a Job has ended, well or not.
+// JobEnded reports whether a Job has completed or failed.
 func JobEnded(j *batchv1.Job) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
 		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue

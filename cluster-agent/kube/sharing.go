@@ -1,18 +1,18 @@
 package kube
 
-// GPUSharing is how a site's cluster is asked for GPUs. What each enforces stands in
-// docs/kubernetes.md.
+// GPUSharing is the mechanism by which pods of a site's cluster request GPUs.
+// docs/kubernetes.md says which limits each of them enforces.
 type GPUSharing string
 
-// Ways of sharing.
+// The mechanisms.
 const (
-	SharingDRA          GPUSharing = "dra"      // device claims (resource.k8s.io/v1) that we allocate: device, share and memory
-	SharingDevicePlugin GPUSharing = "plugin"   // whole GPUs by device plugin; the kubelet picks the cards
-	SharingHAMi         GPUSharing = "hami"     // shares by HAMi's device plugin, on the device that we name
-	SharingGPUShare     GPUSharing = "gpushare" // shares of memory by Alibaba's device plugin, on the device that we name
+	SharingDRA          GPUSharing = "dra"      // device claims (resource.k8s.io/v1), allocated by the binder: device, share and memory
+	SharingDevicePlugin GPUSharing = "plugin"   // whole GPUs by NVIDIA's device plugin; the kubelet chooses the devices
+	SharingHAMi         GPUSharing = "hami"     // shares by HAMi's device plugin, on the device that the binder chooses
+	SharingGPUShare     GPUSharing = "gpushare" // shares of memory by Alibaba's device plugin, on the device that the binder chooses
 )
 
-// Extended resources.
+// Extended resources by which device plugins offer GPUs.
 const (
 	PluginGPU  = "nvidia.com/gpu"
 	HAMiMemory = "nvidia.com/gpumem"   // MiB of each device

@@ -1,7 +1,7 @@
 // Package kubesite builds the parties of a site whose jobs run on a Kubernetes
-// cluster: the agent, the executor on that cluster, a source of grid signals and,
-// if there is one, the queue of the cluster's own Jobs. The cluster-agent binary
-// builds its site here; tests and examples build theirs here too.
+// cluster: the agent, the executor, a source of grid signals and optionally the queue
+// of the cluster's own Jobs. The cluster-agent binary, tests and examples build such a
+// site by the same functions.
 package kubesite
 
 import (
@@ -15,24 +15,24 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is a site on a Kubernetes cluster.
+// Config describes a site on a Kubernetes cluster.
 type Config struct {
-	// SiteConfig is what the agent knows of the site. Leave Nodes empty: the
-	// executor reports the cluster's. Power is the executor's table too.
+	// SiteConfig configures the agent. Leave Nodes empty: the executor reports those of the
+	// cluster. The executor uses the same Power table.
 	runtime.SiteConfig
-	// Kubeconfig is the file by which the cluster is reached; "" is the cluster
-	// that this process runs in.
+	// Kubeconfig is the file with the connection to the cluster; "" is the cluster that
+	// this process runs in.
 	Kubeconfig string
-	// Executor says how the cluster is used. Site, Power, Client, Dynamic and Life
-	// are filled in.
+	// Executor says how the cluster is used. Build fills in Site, Power, Client, Dynamic
+	// and Incarnation.
 	Executor executor.Config
-	// Queue takes in Jobs that people put into the cluster; nil: none. What the
-	// executor knows of the cluster is filled in.
+	// Queue submits Jobs that users create in the cluster; nil: there is none. Build fills in
+	// what it has in common with the executor.
 	Queue *queue.Config
 }
 
-// BuildSite connects to the cluster and builds the parties of the site. Signals
-// report its grid. It starts nothing: give the result to runtime.RunSite.
+// BuildSite connects to the cluster and builds the site's parties; signals report its
+// grid. It starts nothing: pass the result to runtime.RunSite.
 func BuildSite(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	x := cfg.Executor
 	x.Site, x.Power = cfg.Site, cfg.Power
@@ -49,9 +49,9 @@ func BuildSite(cfg Config, signals runtime.LocalParty) (runtime.Config, error) {
 	return out, nil
 }
 
-// BuildQueue connects to the cluster of a kubeconfig file and builds a site that
-// runs nothing itself: its only party is the queue of that cluster. Its facts are
-// kept in a folder.
+// BuildQueue connects to the cluster of a kubeconfig file and builds a site that runs
+// no jobs: its only party is the queue of that cluster, whose incarnations are counted
+// in folder.
 func BuildQueue(cfg queue.Config, kubeconfig, folder string) (runtime.Config, error) {
 	var err error
 	if cfg.Client, cfg.Dynamic, err = kube.ConnectCluster(kubeconfig); err != nil {
@@ -60,22 +60,22 @@ func BuildQueue(cfg queue.Config, kubeconfig, folder string) (runtime.Config, er
 	return runtime.Config{Site: cfg.Site, DataDir: folder, Queue: ServeQueue(cfg)}, nil
 }
 
-// serveExecutor runs an executor with the site's life until ctx ends.
+// serveExecutor returns a Service that runs an executor on the site bus.
 func serveExecutor(cfg executor.Config) func(context.Context, bus.Bus, uint32) error {
-	return func(ctx context.Context, near bus.Bus, life uint32) error {
-		port, err := near.Connect(ctx, protocol.ExecutorParty(cfg.Site))
+	return func(ctx context.Context, siteBus bus.Bus, incarnation uint32) error {
+		conn, err := siteBus.Connect(ctx, protocol.ExecutorParty(cfg.Site))
 		if err != nil {
 			return err
 		}
-		cfg.Incarnation = life
-		return executor.New(cfg).Run(ctx, port)
+		cfg.Incarnation = incarnation
+		return executor.New(cfg).Run(ctx, conn)
 	}
 }
 
-// ServeQueue returns a queue as runtime.Config.Queue runs it.
+// ServeQueue returns a function for runtime.Config.Queue that runs a queue.
 func ServeQueue(cfg queue.Config) func(context.Context, bus.Conn, uint32) error {
-	return func(ctx context.Context, far bus.Conn, life uint32) error {
-		cfg.Incarnation = life
-		return queue.New(cfg).Run(ctx, far)
+	return func(ctx context.Context, conn bus.Conn, incarnation uint32) error {
+		cfg.Incarnation = incarnation
+		return queue.New(cfg).Run(ctx, conn)
 	}
 }

@@ -20,8 +20,9 @@ import (
 //go:embed config.schema.json
 var configSchema []byte
 
-// A Config is a configuration file of a site in its own words. Which executor
-// its site has is one of Kubernetes and Simulate; a hub has Queue alone.
+// A Config is the configuration file of a site, with its YAML keys. Exactly one of
+// Kubernetes and Simulate is set, or only Queue for a hub: a site without GPUs that
+// only submits.
 type Config struct {
 	daemon.Settings `yaml:",inline"`
 	Site            string      `yaml:"site"`
@@ -34,7 +35,7 @@ type Config struct {
 	page *yamlschema.Page
 }
 
-// Simulate is which site of which scenario is simulated.
+// Simulate names the site of a scenario that is simulated.
 type Simulate struct {
 	Scenario string `yaml:"scenario"` // a shipped name or a path, as it was written
 	As       string `yaml:"as"`       // "": the site of the same name
@@ -44,7 +45,7 @@ type Simulate struct {
 	Dir string `yaml:"-"`
 }
 
-// Kubernetes is how a real cluster is used.
+// Kubernetes says how a real cluster is used.
 type Kubernetes struct {
 	Kubeconfig string            `yaml:"kubeconfig"`
 	Namespaces []string          `yaml:"namespaces"`
@@ -59,7 +60,7 @@ type Kubernetes struct {
 	Prometheus *Prometheus       `yaml:"prometheus"`
 }
 
-// Prometheus is a server that knows what is drawn.
+// Prometheus is a server with energy and utilization metrics of the cluster.
 type Prometheus struct {
 	URL       string `yaml:"url"`
 	TokenFile string `yaml:"token_file"`
@@ -69,21 +70,21 @@ type Prometheus struct {
 	Site      string `yaml:"site"`
 }
 
-// Queue is what is taken in from a cluster.
+// Queue says which cluster's Jobs are submitted to the market.
 type Queue struct {
 	Kubeconfig string   `yaml:"kubeconfig"`
 	Namespaces []string `yaml:"namespaces"`
 	Kueue      *Kueue   `yaml:"kueue"`
 }
 
-// Kueue is how a queue dispatches for Kueue's MultiKueue.
+// Kueue says how a queue dispatches for Kueue's MultiKueue.
 type Kueue struct {
 	Clusters map[string]string `yaml:"clusters"`
 	Run      string            `yaml:"run"`
 }
 
-// Grid is what a site's energy costs. Price, carbon and PUE hold at all hours
-// where no source reports them, and else until one has.
+// Grid says what a site's energy costs. Price, Carbon and PUE are used for all hours
+// where no source is configured, and otherwise until a source has reported.
 type Grid struct {
 	Price   float64          `yaml:"price"`  // dollars per MWh
 	Carbon  float64          `yaml:"carbon"` // grams per kWh
@@ -92,9 +93,9 @@ type Grid struct {
 	Sources []signals.Config `yaml:"sources"`
 }
 
-// LoadConfig reads a site's configuration file for a program, whose name stands in its
-// errors. It checks all that both kinds of site have in common. Paths that it
-// returns can be opened from anywhere, but for Simulate.Scenario.
+// LoadConfig reads and checks a site's configuration file for a program, whose name begins
+// its errors. Checks that depend on the kind of site are the program's. Relative paths
+// are resolved from the file's folder, except Simulate.Scenario, which may be a name.
 func LoadConfig(by, file string) (Config, error) {
 	c := Config{}
 	if file == "" {
@@ -122,12 +123,12 @@ func LoadConfig(by, file string) (Config, error) {
 	return c, nil
 }
 
-// FaultAt returns an error at a path of keys and indexes, with its file and line.
+// FaultAt returns an error with file and line for a path of keys and indexes.
 func (c Config) FaultAt(path []string, format string, args ...any) error {
 	return c.page.FaultAt(path, format, args...)
 }
 
-// checkSections refuses sections that do not go together.
+// checkSections refuses sections that exclude each other.
 func (c Config) checkSections(by, file string) error {
 	switch {
 	case c.Simulate != nil && c.Kubernetes != nil || c.Simulate == nil && c.Kubernetes == nil && c.Queue == nil:
@@ -144,7 +145,9 @@ func (c Config) checkSections(by, file string) error {
 	return nil
 }
 
-// openSources checks the grid's sources and resolves their files from dir.
+// openSources checks the grid's sources and resolves their files from dir. Marginal
+// carbon (watttime) and average carbon are different quantities, so sources of both
+// cannot be mixed.
 func (c Config) openSources(dir string) (err error) {
 	if c.Grid == nil {
 		return nil
@@ -160,7 +163,7 @@ func (c Config) openSources(dir string) (err error) {
 	return nil
 }
 
-// sourceFault says on which line of the file a source is wrong.
+// sourceFault adds the file and line to an error of a source.
 func (c Config) sourceFault(i int, err error) error {
 	var f signals.ConfigFault
 	if !errors.As(err, &f) {
@@ -169,7 +172,7 @@ func (c Config) sourceFault(i int, err error) error {
 	return c.FaultAt([]string{"grid", "sources", strconv.Itoa(i), f.Key}, "%s", f.Problem)
 }
 
-// resolvePaths takes relative file names from dir.
+// resolvePaths resolves relative file names from dir.
 func (c *Config) resolvePaths(dir string) {
 	if k := c.Kubernetes; k != nil {
 		k.Kubeconfig = daemon.ResolveUnder(dir, k.Kubeconfig)
@@ -190,7 +193,7 @@ func (c *Config) resolvePaths(dir string) {
 	c.ResolvePaths(dir)
 }
 
-// carbonSource names the first source that reports carbon.
+// carbonSource returns the kind of the first source that reports carbon, or "".
 func (g Grid) carbonSource() string {
 	for _, x := range g.Sources {
 		if x.Tells == "carbon" {
@@ -200,11 +203,12 @@ func (g Grid) carbonSource() string {
 	return ""
 }
 
-// defaultPUE is that of a site whose configuration says nothing of its building.
+// defaultPUE is the power usage effectiveness of a site whose configuration has none.
 const defaultPUE = 1.1
 
-// ForecastConfig says how the agent bids on hours that no source reported: with the
-// configured values as a default, and by forecasts that fit the market.
+// ForecastConfig returns how the agent forecasts hours that no source reported: the
+// configured values as a default, and for prices the forecast rule that fits the
+// market of the first price source.
 func (g Grid) ForecastConfig() forecast.Config {
 	if g.PUE == 0 {
 		g.PUE = defaultPUE
@@ -215,15 +219,15 @@ func (g Grid) ForecastConfig() forecast.Config {
 	for _, x := range g.Sources {
 		if x.Tells == "price" {
 			r.Price = forecast.DefaultRule(protocol.GridPrice, forecast.Market{Ahead: x.Market != "real-time"})
-			break // the first is believed
+			break // the first source of a quantity has precedence
 		}
 	}
 	return r
 }
 
-// NewSignalPoller makes the party that reports the site's grid to its agent, or nil if no
-// grid is configured. It keeps what it read beside the agent's facts.
-func (c Config) NewSignalPoller(log *slog.Logger) *signals.Poller {
+// NewPoller returns the party that reports the site's grid signals to its agent, or nil if
+// no grid is configured. It keeps what it has read in the site's folder.
+func (c Config) NewPoller(log *slog.Logger) *signals.Poller {
 	g := c.Grid
 	if g == nil {
 		return nil

@@ -38,7 +38,7 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 
 // Sections that do not go together are refused with their line, not passed over: a hub
 // has no energy, a cluster has, and a scenario has no queue.
-func TestSectionsThatDoNotGoTogetherAreToldWithTheirLine(t *testing.T) {
+func TestConflictingSectionsAreReportedWithTheirLine(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	for sections, want := range map[string]string{
 		"queue: {kueue: {}}\n":                                            "",
@@ -57,7 +57,7 @@ func TestSectionsThatDoNotGoTogetherAreToldWithTheirLine(t *testing.T) {
 }
 
 // What a queue beside a cluster would not heed is refused, not passed over.
-func TestAQueueBesideAClusterLooksInThatCluster(t *testing.T) {
+func TestQueueUsesTheSitesCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	for queue, want := range map[string]string{
 		"{}": "", "{namespaces: [inbox]}": "agent.yaml:6: queue: kubeconfig and namespaces are for a hub", "{kubeconfig: other}": "agent.yaml:6: queue: kubeconfig and namespaces are for a hub",

@@ -1,7 +1,7 @@
-// Package program is what programs that run one site of a live federation share:
-// the configuration file, and the process that connects the site to the
-// federation and shows how it does. The cluster-agent binary runs a site on a
-// real cluster by it, `gridbid site` a simulated one. Each builds its site itself.
+// Package program is what the binaries that run one site of a live federation share:
+// the configuration file, and the process that connects the site to the federation and
+// serves its metrics. The cluster-agent binary uses it for a site on a real cluster,
+// `gridbid site` for a simulated one; each builds its site itself.
 package program
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// EnvPrefix begins the environment variables that stand for the flags.
+// EnvPrefix begins the names of the environment variables that set flags.
 const EnvPrefix = "GRIDBID_AGENT_"
 
 // A Program runs one site until it is stopped.
 type Program struct {
-	Name  string // as errors and help call it
+	Name  string // as in errors and help
 	About string // the first part of its help
 	// Prepare checks what only this program knows of a configuration, and returns
 	// how its site is built. Preparing must write nothing: --check does it too. The feed
@@ -30,11 +30,11 @@ type Program struct {
 	Prepare func(c Config, log *slog.Logger, feed *signals.Poller) (build Builder, err error)
 }
 
-// A Builder builds the parties of a site when it is started.
+// A Builder builds the parties of a site at its start.
 type Builder func() (runtime.Config, error)
 
-// Run is the main of the program. It returns the exit code: 0 done, 1 failed, 2 a
-// flag or the configuration is wrong.
+// Run is the main function of the program. It returns the exit code: 0 done, 1 failed,
+// 2 a flag or the configuration is wrong.
 func (p Program) Run(args []string, out io.Writer) int {
 	var c Config
 	return daemon.Program{
@@ -45,15 +45,15 @@ func (p Program) Run(args []string, out io.Writer) int {
 			return &c.Settings, err
 		},
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
-			feed := c.NewSignalPoller(x.Log)
-			build, err := p.Prepare(c, x.Log, feed)
-			return func(ctx context.Context) error { return serveSite(ctx, x, c.Site, feed, build) }, err
+			poller := c.NewPoller(x.Log)
+			build, err := p.Prepare(c, x.Log, poller)
+			return func(ctx context.Context) error { return serveSite(ctx, x, c.Site, poller, build) }, err
 		},
 	}.Run(args, out)
 }
 
-// serveSite runs a site until ctx ends.
-func serveSite(ctx context.Context, x *daemon.Process, site string, feed *signals.Poller, build Builder) error {
+// serveSite connects a site to the federation and runs it until ctx ends.
+func serveSite(ctx context.Context, x *daemon.Process, site string, poller *signals.Poller, build Builder) error {
 	cfg, err := build()
 	if err != nil {
 		return err
@@ -68,8 +68,8 @@ func serveSite(ctx context.Context, x *daemon.Process, site string, feed *signal
 	}
 	defer tele.CloseAndLog(x.Log)
 	tele.AddReadinessCheck(hub.CheckConnected)
-	if feed != nil {
-		tele.RegisterSignals(sourceStates(feed))
+	if poller != nil {
+		tele.RegisterSignals(sourceStates(poller))
 	}
 	if x.Listen != "" {
 		listener, err := x.ListenHTTP()
@@ -82,7 +82,8 @@ func serveSite(ctx context.Context, x *daemon.Process, site string, feed *signal
 	return runtime.RunSite(ctx, cfg)
 }
 
-// sourceStates shows how the sources of a feed do.
+// sourceStates returns a function that reads the state of a poller's sources for
+// metrics.
 func sourceStates(f *signals.Poller) func() []telemetry.SignalStatus {
 	return func() (out []telemetry.SignalStatus) {
 		for _, s := range f.SourceStatuses(time.Now()) {

@@ -14,47 +14,47 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A SiteConfig says what a site is made of, whatever runs its jobs and whatever
-// reports its grid.
+// A SiteConfig describes a site, independent of what runs its jobs and of where its
+// grid signals come from.
 type SiteConfig struct {
 	Site   string // the site's name in the federation
-	Folder string // where its parties journal their facts; see Config.DataDir
+	Folder string // where its parties log their events: see Config.DataDir
 
 	// Nodes are the site's machines. Leave them empty if the executor reports them.
 	Nodes []capacity.Node
-	// Power is what the site's devices draw. The zero table is power.DefaultTable().
+	// Power has the power curves of the site's GPUs. The zero table is power.DefaultTable().
 	Power power.Table
-	// Forecast says how the agent forecasts the hours that no signal reported.
+	// Forecast says how the agent forecasts hours for which no signal has a value.
 	Forecast forecast.Config
-	// ChargeIdle makes each bid pay its share of its node's idle draw.
+	// ChargeIdle adds to each bid its share of its node's idle power.
 	ChargeIdle bool
 }
 
-// A LocalParty is an executor or a signal source. It talks to its agent only,
-// over the site's near hub. Exactly one of its fields is set.
+// A LocalParty is an executor or a signal source. It talks to its site's agent only,
+// over the site bus. Exactly one of its fields is set.
 type LocalParty struct {
-	// Machine is stepped by the site's own loop. If it keeps facts (a Keeper), the
-	// site journals and restores them.
+	// Machine is stepped by the site's own loop. If it is a PersistentParty, the site logs
+	// its events and restores it from them.
 	Machine Restartable
-	// Service joins the near hub by itself and runs until ctx ends. Its life is the
-	// agent's. An error ends the site.
-	Service func(ctx context.Context, near bus.Bus, life uint32) error
+	// Service connects to the site bus by itself and runs until ctx ends. Its incarnation
+	// is the agent's. An error ends the site.
+	Service func(ctx context.Context, siteBus bus.Bus, incarnation uint32) error
 }
 
-// BuildSite builds the parties of a site around an executor, which runs the jobs
-// that the site wins, and a source of grid signals. The caller sets Far, Log and
-// whatever else differs by program, and hands the result to Run.
+// BuildSite builds the parties of a site from an executor, which runs the jobs that
+// the site wins, and a source of grid signals. The caller sets FederationBus, Log and
+// whatever else depends on the program, and passes the result to RunSite.
 func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	if len(cfg.Power.ModelNames()) == 0 {
 		cfg.Power = power.DefaultTable()
 	}
-	room, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn})
+	nodes, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn})
 	if err != nil {
 		return Config{}, fmt.Errorf("site %s: %w", cfg.Site, err)
 	}
 	out := Config{
 		Site: cfg.Site, DataDir: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(cfg.ChargeIdle)}, room, forecast.New(cfg.Forecast)),
+		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(cfg.ChargeIdle)}, nodes, forecast.New(cfg.Forecast)),
 		SideParties: make(map[protocol.Party]Restartable),
 		More:        make(map[protocol.Party]func(context.Context, bus.Bus, uint32) error),
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A machine that keeps facts is journaled, a service is run; a party that is
+// A persistent machine is logged, a service is run; a party that is
 // neither, or both, is refused before anything starts.
 func TestBuildSiteTakesMachinesAndServices(t *testing.T) {
 	machine := LocalParty{Machine: new(greeter)}
 	service := LocalParty{Service: func(context.Context, bus.Bus, uint32) error { return nil }}
 	both := LocalParty{Machine: machine.Machine, Service: service.Service}
-	hands, feed := protocol.ExecutorParty("oslo"), protocol.SignalParty("oslo")
+	executor, signals := protocol.ExecutorParty("oslo"), protocol.SignalParty("oslo")
 	for _, tc := range []struct {
 		name              string
 		executor, signals LocalParty
@@ -25,14 +25,14 @@ func TestBuildSiteTakesMachinesAndServices(t *testing.T) {
 		services          []protocol.Party
 		wrong             string
 	}{
-		{"a simulated site", machine, machine, []protocol.Party{feed, hands}, nil, ""},
-		{"a simulated cluster on a real grid", machine, service, []protocol.Party{hands}, []protocol.Party{feed}, ""},
-		{"a real site", service, service, nil, []protocol.Party{feed, hands}, ""},
-		{"no executor", LocalParty{}, service, nil, nil, string(hands)},
-		{"signals of both kinds", service, both, nil, nil, string(feed)},
+		{"a simulated site", machine, machine, []protocol.Party{signals, executor}, nil, ""},
+		{"a simulated cluster on a real grid", machine, service, []protocol.Party{executor}, []protocol.Party{signals}, ""},
+		{"a real site", service, service, nil, []protocol.Party{signals, executor}, ""},
+		{"no executor", LocalParty{}, service, nil, nil, string(executor)},
+		{"signals of both kinds", service, both, nil, nil, string(signals)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cfg, err := BuildSite(SiteConfig{Site: "oslo", Folder: "facts"}, tc.executor, tc.signals)
+			cfg, err := BuildSite(SiteConfig{Site: "oslo", Folder: "data"}, tc.executor, tc.signals)
 			if tc.wrong != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.wrong) {
 					t.Errorf("BuildSite = %v; want an error that names %s", err, tc.wrong)
@@ -48,7 +48,7 @@ func TestBuildSiteTakesMachinesAndServices(t *testing.T) {
 			if got := slices.Sorted(maps.Keys(cfg.More)); !slices.Equal(got, tc.services) {
 				t.Errorf("services %v; want %v", got, tc.services)
 			}
-			if cfg.Agent == nil || cfg.Site != "oslo" || cfg.DataDir != "facts" {
+			if cfg.Agent == nil || cfg.Site != "oslo" || cfg.DataDir != "data" {
 				t.Errorf("agent %v, site %q, folder %q", cfg.Agent, cfg.Site, cfg.DataDir)
 			}
 		})

@@ -1,9 +1,10 @@
-// Package runtime builds and runs the parties of one site: its agent, and beside it
-// whatever hands and feeds it has. Agent and hands keep their facts in a folder,
-// so a site that was killed stands again where it stood.
+// Package runtime builds and runs the parties of one site: its agent, and beside it an
+// executor, a signal source and a queue. Agent and executor log their events in a
+// folder, so a site that was killed continues in the state in which it was.
 //
-// Hands and feeds speak to their agent within this process, over no network. A
-// site that is cut off from its federation goes on with what it has accepted.
+// Executor and signal source talk to their agent within this process, over no network.
+// A site that is disconnected from its federation continues to run the jobs that it
+// has accepted.
 package runtime
 
 import (
@@ -20,13 +21,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Restartable is a machine that can be begun anew: an agent, hands, a feed.
+// A Restartable is a machine that can be restarted with a new incarnation: an agent,
+// an executor, a signal source.
 type Restartable interface {
 	bus.Machine
-	BeginIncarnation(life uint32)
+	BeginIncarnation(incarnation uint32)
 }
 
-// A PersistentParty is a Party with facts.
+// A PersistentParty is a Restartable whose state is restored from its events.
 type PersistentParty interface {
 	Restartable
 	Events() []protocol.Message
@@ -34,17 +36,17 @@ type PersistentParty interface {
 	NeedsEvent(protocol.Message) bool
 }
 
-// Config is one site.
+// Config describes one site to RunSite.
 type Config struct {
 	Site          string
-	DataDir       string // where facts are kept
+	DataDir       string // folder of the event logs, one subfolder for each party
 	Agent         PersistentParty
-	FederationBus bus.Bus // the federation's
-	SiteBus       bus.Bus // of hands and feeds; nil is one within this process
+	FederationBus bus.Bus // connects agent and queue to the coordinator
+	SiteBus       bus.Bus // connects the site's own parties; nil: one within this process
 	Clock         bus.Clock
 	Log           *slog.Logger
 
-	// SideParties are the other parties of the site; a Keeper keeps its facts too.
+	// SideParties are the site's other machines; events of a PersistentParty are logged.
 	SideParties map[protocol.Party]Restartable
 	// More are run with the near hub until the site ends: hands and feeds that are
 	// no machine. They begin their life with the agent.
@@ -57,56 +59,56 @@ type Config struct {
 	OnSent func(received, sent []protocol.Message)
 }
 
-// RunSite lets a site live until ctx ends, which is no error, or one of its parties
-// fails.
+// RunSite runs a site until ctx ends, which is no error, or one of its parties fails,
+// which ends the others too. All event logs are closed when it returns.
 func RunSite(ctx context.Context, cfg Config) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &siteRun{cfg: cfg}
 	defer func() { err = errors.Join(err, r.closeLogs()) }()
-	life, err := r.restoreParties()
+	incarnation, err := r.restoreParties()
 	if err != nil {
 		return err
 	}
-	near := cfg.SiteBus
-	if near == nil {
-		near = new(membus.Bus)
+	siteBus := cfg.SiteBus
+	if siteBus == nil {
+		siteBus = new(membus.Bus)
 	}
 	var all sync.WaitGroup
-	start := func(what string, live func() error) {
+	start := func(what string, run func() error) {
 		all.Go(func() {
-			if err := live(); err != nil && ctx.Err() == nil {
+			if err := run(); err != nil && ctx.Err() == nil {
 				cancel(fmt.Errorf("site %s: %s: %w", cfg.Site, what, err))
 			}
 		})
 	}
-	if cfg.Agent != nil { // it listens before the others speak
-		port, err := r.connectAgent(ctx, near)
+	if cfg.Agent != nil { // first: it must be connected before the others send
+		conn, err := r.connectAgent(ctx, siteBus)
 		if err != nil {
 			return err
 		}
 		start("agent", func() error {
-			return r.loopFor(cfg.Agent, protocol.AgentParty(cfg.Site)).Run(ctx, port, r.lockedMachine(cfg.Agent, protocol.AgentParty(cfg.Site)))
+			return r.loopFor(cfg.Agent, protocol.AgentParty(cfg.Site)).Run(ctx, conn, r.lockedMachine(cfg.Agent, protocol.AgentParty(cfg.Site)))
 		})
 	}
 	if cfg.Queue != nil {
 		start("queue", func() error {
-			return cfg.Queue(ctx, bus.NewReconnectingConn(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log), life)
+			return cfg.Queue(ctx, bus.NewReconnectingConn(ctx, cfg.FederationBus, protocol.QueueParty(cfg.Site), cfg.Log), incarnation)
 		})
 	}
 	for who, p := range cfg.SideParties {
-		if _, keeps := p.(PersistentParty); !keeps {
-			p.BeginIncarnation(life)
+		if _, persistent := p.(PersistentParty); !persistent { // those began theirs in restoreParties
+			p.BeginIncarnation(incarnation)
 		}
-		port, err := near.Connect(ctx, who)
+		conn, err := siteBus.Connect(ctx, who)
 		if err != nil {
 			cancel(err)
 			break
 		}
-		start(string(who), func() error { return r.loopFor(p, who).Run(ctx, port, r.lockedMachine(p, who)) })
+		start(string(who), func() error { return r.loopFor(p, who).Run(ctx, conn, r.lockedMachine(p, who)) })
 	}
-	for who, live := range cfg.More {
-		start(string(who), func() error { return live(ctx, near, life) })
+	for who, run := range cfg.More {
+		start(string(who), func() error { return run(ctx, siteBus, incarnation) })
 	}
 	<-ctx.Done()
 	all.Wait()
@@ -116,20 +118,21 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 	return nil
 }
 
+// A siteRun is one call of RunSite.
 type siteRun struct {
 	cfg           Config
-	incarnations  map[protocol.Party]*wal.FileLog
+	logs          map[protocol.Party]*wal.FileLog // open event logs, each of which counts incarnations
 	lockedParties map[protocol.Party]*lockedParty
 }
 
-// A lockedParty keeps a machine from being asked what it needs while it takes a step:
-// facts are written beside it.
+// A lockedParty serializes NeedsEvent with the machine's steps: the event log calls
+// NeedsEvent from another goroutine when it compacts.
 type lockedParty struct {
 	sync.Mutex
 	PersistentParty
 }
 
-// NeedsEvent reports whether a fact is still needed.
+// NeedsEvent reports whether the party still needs an event for its recovery.
 func (g *lockedParty) NeedsEvent(m protocol.Message) bool {
 	g.Lock()
 	defer g.Unlock()
@@ -150,29 +153,31 @@ func (g *lockedParty) Tick(now protocol.Time) []protocol.Message {
 	return g.PersistentParty.Tick(now)
 }
 
-// restoreParties begins a life of all who keep facts, and returns the agent's.
+// restoreParties opens the event logs, restores all persistent parties and begins
+// their incarnations. It returns the agent's incarnation. An event that a party cannot
+// apply is logged and skipped.
 func (r *siteRun) restoreParties() (uint32, error) {
-	r.incarnations, r.lockedParties = make(map[protocol.Party]*wal.FileLog), make(map[protocol.Party]*lockedParty)
+	r.logs, r.lockedParties = make(map[protocol.Party]*wal.FileLog), make(map[protocol.Party]*lockedParty)
 	if r.cfg.Agent == nil {
 		return r.restoreQueueOnly()
 	}
 	agent := protocol.AgentParty(r.cfg.Site)
-	keepers := map[protocol.Party]PersistentParty{agent: r.cfg.Agent}
+	persistent := map[protocol.Party]PersistentParty{agent: r.cfg.Agent}
 	for who, p := range r.cfg.SideParties {
 		if k, ok := p.(PersistentParty); ok {
-			keepers[who] = k
+			persistent[who] = k
 		}
 	}
-	for who, k := range keepers {
+	for who, k := range persistent {
 		n := 0
 		folder := filepath.Join(r.cfg.DataDir, partyRole(who))
 		restore := func(m protocol.Message) error {
 			if site := m.From.SiteName(); site != "" && site != r.cfg.Site {
-				return fmt.Errorf("%s holds what site %s noted: give each site a folder of its own", folder, site)
+				return fmt.Errorf("%s holds events of site %s: give each site a folder of its own", folder, site)
 			}
 			n++
 			if err := k.Restore(m); err != nil {
-				r.cfg.Log.Warn("a fact does not fit", "party", who, "err", err)
+				r.cfg.Log.Warn("skipped an event that does not fit the state", "party", who, "err", err)
 			}
 			return nil
 		}
@@ -182,15 +187,15 @@ func (r *siteRun) restoreParties() (uint32, error) {
 		if err != nil {
 			return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
 		}
-		r.incarnations[who] = l
+		r.logs[who] = l
 		k.BeginIncarnation(l.Incarnation())
-		r.cfg.Log.Info("begun", "party", who, "life", l.Incarnation(), "facts", n)
+		r.cfg.Log.Info("party started", "party", who, "incarnation", l.Incarnation(), "events", n)
 	}
-	return r.incarnations[agent].Incarnation(), nil
+	return r.logs[agent].Incarnation(), nil
 }
 
-// restoreQueueOnly begins a life of a queue that has no agent. It keeps no facts; its lives
-// are counted.
+// restoreQueueOnly begins an incarnation of a queue without an agent. The queue has no events;
+// its log only counts incarnations.
 func (r *siteRun) restoreQueueOnly() (uint32, error) {
 	who := protocol.QueueParty(r.cfg.Site)
 	none := func(protocol.Message) error { return nil }
@@ -198,44 +203,47 @@ func (r *siteRun) restoreQueueOnly() (uint32, error) {
 	if err != nil {
 		return 0, fmt.Errorf("site %s: %w", r.cfg.Site, err)
 	}
-	r.incarnations[who] = l
+	r.logs[who] = l
 	return l.Incarnation(), nil
 }
 
-// partyRole is the first part of a party's name.
+// partyRole returns the first part of a party's name, such as "agent" of "agent/oslo".
 func partyRole(who protocol.Party) string {
 	return string(who[:len(who)-len(who.SiteName())-1])
 }
 
+// closeLogs closes all event logs.
 func (r *siteRun) closeLogs() error {
 	var errs []error
-	for _, l := range r.incarnations {
+	for _, l := range r.logs {
 		errs = append(errs, l.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// connectAgent joins the agent to both hubs.
-func (r *siteRun) connectAgent(ctx context.Context, near bus.Bus) (bus.Conn, error) {
+// connectAgent connects the agent to the site bus and to the federation, as one
+// connection. They may be the same bus, in tests.
+func (r *siteRun) connectAgent(ctx context.Context, siteBus bus.Bus) (bus.Conn, error) {
 	who := protocol.AgentParty(r.cfg.Site)
-	if near == r.cfg.FederationBus {
-		return near.Connect(ctx, who)
+	if siteBus == r.cfg.FederationBus {
+		return siteBus.Connect(ctx, who)
 	}
-	local, err := near.Connect(ctx, who)
+	local, err := siteBus.Connect(ctx, who)
 	if err != nil {
 		return nil, err
 	}
 	return bus.NewSplitConn(local, bus.NewReconnectingConn(ctx, r.cfg.FederationBus, who, r.cfg.Log)), nil
 }
 
-// isNonBinding bind nobody: an award is planned again, and one for an offer that the
-// agent has forgotten is declined. So they do not wait for the disk.
+// isNonBinding reports messages that may be sent before the events of their step are
+// on disk. Bids commit the agent to nothing: an award is planned anew, and one for a
+// bid that a restarted agent no longer knows is declined.
 func isNonBinding(m protocol.Message) bool {
 	_, ok := m.Body.(protocol.Bids)
 	return ok
 }
 
-// lockedMachine returns p, guarded if it keeps facts.
+// lockedMachine returns a party's machine, with its lock if it is persistent.
 func (r *siteRun) lockedMachine(p Restartable, who protocol.Party) bus.Machine {
 	if g := r.lockedParties[who]; g != nil {
 		return g
@@ -243,10 +251,11 @@ func (r *siteRun) lockedMachine(p Restartable, who protocol.Party) bus.Machine {
 	return p
 }
 
+// loopFor returns the loop of a party, which persists events if the party has a log.
 func (r *siteRun) loopFor(p Restartable, who protocol.Party) bus.Loop {
 	l := bus.Loop{Clock: r.cfg.Clock}
-	if lives := r.incarnations[who]; lives != nil {
-		l.Persist = func(_ context.Context, ms []protocol.Message) error { return lives.AppendEvents(ms) }
+	if log := r.logs[who]; log != nil {
+		l.Persist = func(_ context.Context, ms []protocol.Message) error { return log.AppendEvents(ms) }
 		l.NonBinding = isNonBinding
 	}
 	if p == Restartable(r.cfg.Agent) {

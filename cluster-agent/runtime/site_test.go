@@ -19,27 +19,27 @@ import (
 
 // A greeter is an agent that greets, and again and again: the first may be lost.
 type greeter struct {
-	mouth protocol.Sender
-	due   protocol.Time
+	sender protocol.Sender
+	due    protocol.Time
 }
 
-func (g *greeter) BeginIncarnation(life uint32) { g.mouth.Incarnation, g.due = life, 1 }
-func (g *greeter) Due() protocol.Time           { return g.due }
+func (g *greeter) BeginIncarnation(incarnation uint32) { g.sender.Incarnation, g.due = incarnation, 1 }
+func (g *greeter) Due() protocol.Time                  { return g.due }
 func (g *greeter) Tick(now protocol.Time) []protocol.Message {
 	g.due = now.Add(100 * time.Millisecond)
-	return []protocol.Message{g.mouth.NewMessage(now, protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})}
+	return []protocol.Message{g.sender.NewMessage(now, protocol.Coordinator, protocol.RegisterSite{Site: "oslo"})}
 }
 func (g *greeter) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }
 func (g *greeter) Events() []protocol.Message                              { return nil }
 func (g *greeter) Restore(protocol.Message) error                          { return nil }
 func (g *greeter) NeedsEvent(protocol.Message) bool                        { return false }
 
-// A site is heard each time that it is begun anew: in its folder, in that of a
+// A site is heard at each restart: in its folder, in that of a
 // moment before, which was put back, and in an empty one.
-func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
+func TestRestartedSiteIsHeardWhateverHappenedToItsFolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		far, folder, copied := new(membus.Bus), filepath.Join(t.TempDir(), "oslo"), filepath.Join(t.TempDir(), "copy")
-		market, err := far.Connect(t.Context(), protocol.Coordinator)
+		federation, folder, copied := new(membus.Bus), filepath.Join(t.TempDir(), "oslo"), filepath.Join(t.TempDir(), "copy")
+		market, err := federation.Connect(t.Context(), protocol.Coordinator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,13 +50,13 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var ears protocol.Deduplicator
+		var deduplicator protocol.Deduplicator
 		for _, step := range []struct {
 			name   string
 			before func()
 		}{
 			{"a site", func() {}},
-			{"one that is begun anew", func() { must(os.CopyFS(copied, os.DirFS(folder))) }},
+			{"a restarted one", func() { must(os.CopyFS(copied, os.DirFS(folder))) }},
 			{"one whose folder was put back", func() { must(os.RemoveAll(folder)); must(os.CopyFS(folder, os.DirFS(copied))) }},
 			{"one whose folder was lost", func() { must(os.RemoveAll(folder)) }},
 		} {
@@ -65,8 +65,8 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() {
 				ended <- RunSite(ctx, Config{
-					Site: "oslo", DataDir: folder, FederationBus: far, Log: slog.New(slog.DiscardHandler),
-					Agent: &greeter{mouth: protocol.Sender{Party: protocol.AgentParty("oslo")}},
+					Site: "oslo", DataDir: folder, FederationBus: federation, Log: slog.New(slog.DiscardHandler),
+					Agent: &greeter{sender: protocol.Sender{Party: protocol.AgentParty("oslo")}},
 				})
 			}()
 			time.Sleep(time.Second)
@@ -75,8 +75,8 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 			synctest.Wait()
 			n := len(market.Messages())
 			for range n {
-				if m := <-market.Messages(); !ears.AdmitOnce(m) {
-					t.Errorf("%s is not heard: number %d was said before", step.name, m.Seq)
+				if m := <-market.Messages(); !deduplicator.AdmitOnce(m) {
+					t.Errorf("%s is ignored: sequence number %d was seen before", step.name, m.Seq)
 				}
 			}
 			if n < 5 {
@@ -87,7 +87,7 @@ func TestASiteIsHeardWhateverBecameOfItsFolder(t *testing.T) {
 }
 
 // The folder of one site is not another's: jobs that it holds would be taken for its own.
-func TestAFolderIsThatOfItsSite(t *testing.T) {
+func TestFolderOfAnotherSiteIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	restore := func(protocol.Message) error { return nil }
 	all := func(protocol.Message) bool { return true }
@@ -104,9 +104,9 @@ func TestAFolderIsThatOfItsSite(t *testing.T) {
 	defer stop()
 	err = RunSite(ctx, Config{
 		Site: "bergen", DataDir: folder, FederationBus: new(membus.Bus), Log: slog.New(slog.DiscardHandler),
-		Agent: &greeter{mouth: protocol.Sender{Party: protocol.AgentParty("bergen")}},
+		Agent: &greeter{sender: protocol.Sender{Party: protocol.AgentParty("bergen")}},
 	})
-	if err == nil || !strings.Contains(err.Error(), "holds what site oslo noted") {
+	if err == nil || !strings.Contains(err.Error(), "holds events of site oslo") {
 		t.Errorf("bergen begins in the folder of oslo: %v", err)
 	}
 	if left, err := fs.Glob(before, "agent/*.facts"); err != nil || len(left) != 1 {

@@ -14,7 +14,9 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 )
 
-// runGPUsCommand is `cluster-agent gpus`: what this machine's GPUs say of themselves.
+// runGPUsCommand is `cluster-agent gpus`: it prints this machine's GPUs with their
+// limits and sensors. GPUs that cannot be read are reported in the error, after those
+// that can.
 func runGPUsCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent gpus", flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -46,7 +48,7 @@ func runGPUsCommand(args []string, out io.Writer) error {
 	return lost
 }
 
-// A gpuView is a GPU as it is shown.
+// A gpuView is one GPU as the command prints it.
 type gpuView struct {
 	Index   int                `json:"index"`
 	UUID    string             `json:"uuid"`
@@ -56,7 +58,8 @@ type gpuView struct {
 	Slices  []nvml.MIGInstance `json:"mig,omitempty"`
 }
 
-// readDevices reads the devices. Those that do not answer are in the error, and hide no other.
+// readDevices reads the devices. A device that cannot be read goes into the error and
+// does not hide the others.
 func readDevices(devices []nvml.Device) ([]gpuView, error) {
 	cards := []gpuView{}
 	var errs []error
@@ -70,14 +73,15 @@ func readDevices(devices []nvml.Device) ([]gpuView, error) {
 			errs = append(errs, err)
 			continue
 		}
-		c.Limits, _ = d.PowerLimits() // zero where the device does not tell
+		c.Limits, _ = d.PowerLimits() // zero where the device has none
 		cards = append(cards, c)
 	}
 	return cards, errors.Join(errs...)
 }
 
-// runGuardCommand is `cluster-agent guard`, which a node's agent starts for itself, or which
-// stands beside it in a container of its own.
+// runGuardCommand is `cluster-agent guard`, which restores power limits when the
+// node's daemon dies. The daemon starts it as a child process, or it runs in a
+// container of its own beside it.
 func runGuardCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent guard", flag.ContinueOnError)
 	fs.SetOutput(out)

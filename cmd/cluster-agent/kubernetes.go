@@ -19,12 +19,12 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 )
 
-// minAbandonTime is how long an API server may always be silent: it is, while its
-// machine begins anew.
+// minAbandonTime is the least time that may be configured for giving up a silent API
+// server: a restart of its machine alone takes that long.
 const minAbandonTime = time.Minute
 
-// buildSite builds the parties of a site on a real cluster, whose signals come
-// from feed.
+// buildSite builds the parties of a site on a real cluster, whose grid signals feed
+// reports; or those of a hub if the configuration names no cluster.
 func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtime.Config, error) {
 	k := c.Kubernetes
 	if k == nil {
@@ -74,7 +74,8 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 	return kubesite.BuildSite(x, runtime.LocalParty{Service: feed.Run})
 }
 
-// measuredTable is the power table with what a site measured of its own cards.
+// measuredTable returns the power table with the curves that the site measured of its
+// own GPUs.
 func measuredTable(curves map[string]string) (power.Table, error) {
 	t := power.DefaultTable()
 	for _, model := range slices.Sorted(maps.Keys(curves)) {
@@ -93,6 +94,7 @@ func measuredTable(curves map[string]string) (power.Table, error) {
 	return t, nil
 }
 
+// readCurve reads a curve that powercal wrote.
 func readCurve(file string) (nvml.PowerCurve, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command cluster-agent bids for one site of a live federation, and runs what it
-// wins.
+// Command cluster-agent bids for one site of a live federation, and runs the jobs that
+// the site wins on its Kubernetes cluster.
 package main
 
 import (
@@ -20,23 +20,25 @@ const commandHelp = `cluster-agent bids for one site of a live federation, and r
   cluster-agent --config oslo.yaml
   cluster-agent --config oslo.yaml --check
   gridbid site --help             run a simulated site in its place
-  cluster-agent signals --help    read what the configured sources tell of the grid
-  cluster-agent profiles --help   what is remembered of jobs that ran
-  cluster-agent gpus              what this machine's GPUs say of themselves
+  cluster-agent signals --help    read the configured sources of grid signals once
+  cluster-agent profiles --help   print the learned profiles of jobs that ran
+  cluster-agent gpus              print this machine's GPUs, limits and sensors
   cluster-agent powercal --help   measure a command under several power limits
-  cluster-agent node --help       keep and measure the cards of one Kubernetes node
+  cluster-agent node --help       cap and measure the GPUs of one Kubernetes node
 
-SIGTERM and SIGINT end it: its jobs run on in their cluster, and it takes them up
-again when it is started. Exit codes: 0 done; 1 failed; 2 a flag or the
+SIGTERM and SIGINT end it: its jobs continue in their cluster, and it adopts them
+when it is started again. Exit codes: 0 done; 1 failed; 2 a flag or the
 configuration is wrong.`
 
 const name = "cluster-agent"
 
 func main() { os.Exit(runCommand(os.Args[1:], os.Stderr)) }
 
-// subcommands are the subcommands.
+// subcommands maps names to functions, which get the remaining arguments and where to
+// write help.
 var subcommands = map[string]func([]string, io.Writer) error{"signals": runSignals, "profiles": runProfilesCommand, "gpus": runGPUsCommand, "powercal": runPowercalCommand, "guard": runGuardCommand, "node": runNode}
 
+// runCommand runs a subcommand, or the agent itself. It returns the exit code.
 func runCommand(args []string, out io.Writer) int {
 	if len(args) > 0 && subcommands[args[0]] != nil {
 		return runSubcommand(args, out)
@@ -44,8 +46,8 @@ func runCommand(args []string, out io.Writer) int {
 	return program.Program{Name: name, About: commandHelp, Prepare: prepareSetup}.Run(args, out)
 }
 
-// prepareSetup builds the site, which checks the rest of its configuration: a real
-// cluster's parties start nothing before they run.
+// prepareSetup builds the site, which checks the rest of its configuration. Building
+// has no effect outside of the process: the parties only start when they are run.
 func prepareSetup(c program.Config, log *slog.Logger, feed *signals.Poller) (program.Builder, error) {
 	if c.Simulate != nil {
 		return nil, c.FaultAt([]string{"simulate"}, "cluster-agent runs jobs on real clusters only: for a simulated site run `gridbid site --config FILE` with this file")
@@ -54,6 +56,7 @@ func prepareSetup(c program.Config, log *slog.Logger, feed *signals.Poller) (pro
 	return func() (runtime.Config, error) { return cfg, nil }, err
 }
 
+// runSubcommand runs a subcommand and returns its exit code; asking for help is no error.
 func runSubcommand(args []string, out io.Writer) int {
 	err := subcommands[args[0]](args[1:], out)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
@@ -63,7 +66,8 @@ func runSubcommand(args []string, out io.Writer) int {
 	return 1
 }
 
-// parseFlags reads the flags of a tool. Those behind a word that is none would be passed over.
+// parseFlags parses a tool's flags and refuses further arguments: package flag stops
+// at the first one, and would ignore flags behind it.
 func parseFlags(fs *flag.FlagSet, args []string) error {
 	err := fs.Parse(args)
 	if err == nil && fs.NArg() > 0 {

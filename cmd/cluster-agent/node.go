@@ -24,17 +24,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-const nodeHelp = `cluster-agent node runs on each GPU node of a cluster. It keeps the cards of the
-market's pods under the caps that were awarded, and below the site's ceiling if
-there is one, and writes on each pod what its part of the cards drew. When a job
-ends, and when it ends itself, limits go back; when it is killed, its guard puts
-them back within --period.
+const nodeHelp = `cluster-agent node runs on each GPU node of a cluster. It holds the GPUs of the
+market's pods to the power caps of their awards and to the site's ceiling, if
+there is one, and writes on each pod how much energy its part of the GPUs drew.
+Limits are restored when a job ends and when the daemon ends; if it is killed, its
+guard restores them within --period.
 
   cluster-agent node --node gpu-001 --state /var/lib/gridbid/node/limits.json
 
-Without --beats it starts a guard of its own. In containers one container's end is
-the end of all its processes: start the guard in a second one, and give both the
-same --beats and --state.`
+Without --beats it starts a guard of its own. When a container ends, all its
+processes end: in containers, run the guard in a second one, and give both the same
+--beats and --state.`
 
 // nodeOptions are the flags of `cluster-agent node`.
 type nodeOptions struct {
@@ -45,7 +45,8 @@ type nodeOptions struct {
 	ceiling, site                                       float64
 }
 
-// runNode is `cluster-agent node`.
+// runNode is `cluster-agent node`: it parses the flags and runs the node's daemon
+// until a signal ends it.
 func runNode(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent node", flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -56,11 +57,11 @@ func runNode(args []string, out io.Writer) error {
 	fs.StringVar(&o.kubelet, "kubelet", "", "`SOCKET` of the kubelet's pod resources, where the kubelet chooses the cards (sharing: plugin)")
 	fs.StringVar(&o.curves, "curves", "", "files of `cluster-agent powercal --clocks`, between commas: their caps are kept by the clock")
 	fs.StringVar(&o.library, "library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
-	fs.StringVar(&o.state, "state", "", "`FILE` where lowered limits are noted; it must outlive the process")
+	fs.StringVar(&o.state, "state", "", "`FILE` where lowered limits are recorded; it must survive the process")
 	fs.StringVar(&o.heartbeat, "beats", "", "`FILE` to touch, for a guard in another container")
-	fs.DurationVar(&o.interval, "every", 5*time.Second, "time between two readings of the cards")
-	fs.DurationVar(&o.report, "tell", time.Minute, "time between two notes on a pod that runs on")
-	fs.DurationVar(&o.period, "period", 10*time.Second, "how long a guard waits for a beat")
+	fs.DurationVar(&o.interval, "every", 5*time.Second, "time between two readings of the GPUs")
+	fs.DurationVar(&o.report, "tell", time.Minute, "time between two reports on a running pod")
+	fs.DurationVar(&o.period, "period", 10*time.Second, "how long a guard waits for a heartbeat")
 	fs.Float64Var(&o.ceiling, "ceiling", 0, "`WATTS` that the limits of this machine's cards may sum to (0: any)")
 	fs.Float64Var(&o.site, "site-ceiling", 0, "`WATTS` that the limits of all nodes' cards may sum to (0: any); needs --book")
 	fs.StringVar(&o.budget, "book", "", "`NAMESPACE/NAME` of the ConfigMap in which nodes share the site's ceiling")
@@ -87,7 +88,7 @@ func runNode(args []string, out io.Writer) error {
 	return o.serveNode(ctx, log)
 }
 
-// jobNamespaces are those of jobs. An empty one would be all there are.
+// jobNamespaces returns the namespaces whose pods are watched.
 func (o nodeOptions) jobNamespaces() (all []string) {
 	for _, name := range strings.Split(o.spaces, ",") {
 		all = append(all, strings.TrimSpace(name))
@@ -95,6 +96,7 @@ func (o nodeOptions) jobNamespaces() (all []string) {
 	return all
 }
 
+// validateOptions returns an error for flags that are missing, out of range or contradictory.
 func (o nodeOptions) validateOptions() error {
 	space, name, ok := strings.Cut(o.budget, "/")
 	switch {
@@ -112,7 +114,7 @@ func (o nodeOptions) validateOptions() error {
 	return nil
 }
 
-// serveNode keeps the node until ctx ends.
+// serveNode runs the node's daemon until ctx ends, which is no error.
 func (o nodeOptions) serveNode(ctx context.Context, log *slog.Logger) error {
 	client, _, err := kube.ConnectCluster(o.kubeconfig)
 	if err != nil {
@@ -143,7 +145,9 @@ func (o nodeOptions) serveNode(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// openGPUs opens the driver, if there is one.
+// openGPUs opens the driver and sets cfg's GPUs. Without a driver or without GPUs it
+// returns nil and sets the reason instead, so that the daemon can mark pods as not
+// measured.
 func (o nodeOptions) openGPUs(cfg *node.Config, log *slog.Logger) (*nvml.Library, error) {
 	lib, err := nvml.OpenLibrary(o.library)
 	if errors.Is(err, nvml.ErrNoLibrary) {
@@ -155,10 +159,10 @@ func (o nodeOptions) openGPUs(cfg *node.Config, log *slog.Logger) (*nvml.Library
 	}
 	devices, err := lib.ListDevices()
 	if err != nil {
-		log.Error("cards that cannot be reached are left out", "error", err)
+		log.Error("GPUs that cannot be reached are left out", "error", err)
 	}
 	if len(devices) == 0 {
-		cfg.NoGPUsReason = cmp.Or(cfg.NoGPUsReason, "no card can be reached on this node")
+		cfg.NoGPUsReason = cmp.Or(cfg.NoGPUsReason, "no GPU can be reached on this node")
 		return nil, lib.Close()
 	}
 	keep := gpuaccounting.Config{Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), NotesFile: o.state}}
@@ -167,12 +171,14 @@ func (o nodeOptions) openGPUs(cfg *node.Config, log *slog.Logger) (*nvml.Library
 	}
 	cfg.GPUs, err = gpuaccounting.New(devices, keep)
 	if err != nil {
-		log.Error("limits of some cards cannot be read", "error", err)
+		log.Error("the power limits of some GPUs cannot be read", "error", err)
 	}
 	return lib, nil
 }
 
-// startGuard has somebody watch that limits go back if we are killed.
+// startGuard starts a guard process that restores power limits if this process is
+// killed, or with --beats only sends heartbeats to a guard in another container. end
+// stops the guard.
 func (o nodeOptions) startGuard(cfg *node.Config) (end func(), err error) {
 	if o.heartbeat != "" {
 		cfg.GuardHeartbeat = func() error { return nvml.TouchHeartbeat(o.heartbeat) }
@@ -191,12 +197,14 @@ func (o nodeOptions) startGuard(cfg *node.Config) (end func(), err error) {
 	cfg.GuardHeartbeat = w.SendHeartbeat
 	return func() {
 		if err := w.StopGuard(); err != nil {
-			cfg.Log.Error("the guard", "error", err)
+			cfg.Log.Error("the guard did not end cleanly", "error", err)
 		}
 	}, nil
 }
 
-// clockByCap says by which clock a cap is kept, as the site measured it.
+// clockByCap returns a function that maps a power cap to the clock that keeps it, by
+// the curves that the site measured; 0 if no curve is for that GPU model. It returns
+// nil without curves.
 func (o nodeOptions) clockByCap() (func(model string, cap protocol.Milliwatts) int, error) {
 	if o.curves == "" {
 		return nil, nil

@@ -31,7 +31,8 @@ the same --state: cluster-agent node takes what it finds set for what you want.
 
   cluster-agent powercal --gpu 0 --watts 500,400,300 --out curve.json -- python train.py --steps 200`
 
-// runPowercalCommand is `cluster-agent powercal`.
+// runPowercalCommand is `cluster-agent powercal`: it measures a command's energy and
+// time under several power limits or clocks, and writes the curve.
 func runPowercalCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent powercal", flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -52,7 +53,7 @@ func runPowercalCommand(args []string, out io.Writer) error {
 	if fs.NArg() == 0 || *runs < 1 || *runs > 100 {
 		return errors.New("want a command after --, and 1 to 100 runs; see cluster-agent powercal --help")
 	}
-	if err := checkWritable(*file); err != nil { // before the work: it takes minutes of a GPU
+	if err := checkWritable(*file); err != nil { // before the measurement, which takes minutes of a GPU
 		return fmt.Errorf("--out: %w", err)
 	}
 	lib, err := nvml.OpenLibrary(*library)
@@ -61,7 +62,7 @@ func runPowercalCommand(args []string, out io.Writer) error {
 	}
 	defer lib.Close()
 	devices, err := lib.ListDevices()
-	// One that cannot be reached is left out, so places are not indexes.
+	// GPUs that cannot be reached are missing from the list, so positions are not indexes.
 	i := slices.IndexFunc(devices, func(d nvml.Device) bool { return d.Index() == *gpu })
 	if i < 0 {
 		return errors.Join(fmt.Errorf("GPU %d does not exist: %d GPUs are accessible", *gpu, len(devices)), err)
@@ -84,9 +85,9 @@ func runPowercalCommand(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	daemon.IgnoreBrokenPipe() // limits are put back though nobody reads that
+	daemon.IgnoreBrokenPipe() // limits are restored even if the reader of our output is gone
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // by nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
@@ -115,8 +116,8 @@ func runPowercalCommand(args []string, out io.Writer) error {
 	return nil
 }
 
-// checkWritable says why a file cannot be written. One that is not there is not there
-// afterwards.
+// checkWritable returns why a file cannot be written. It removes a file that it had to
+// create.
 func checkWritable(file string) error {
 	_, err := os.Lstat(file)
 	made := errors.Is(err, fs.ErrNotExist)
@@ -131,8 +132,8 @@ func checkWritable(file string) error {
 	return err
 }
 
-// parseWatts reads limits, or takes four even steps from the default to the
-// lowest one.
+// parseWatts parses power limits in watts. Without any it returns four even steps from
+// the device's lowest limit up towards its default one, which is measured in any case.
 func parseWatts(list string, d nvml.Device) (out []protocol.Milliwatts, err error) {
 	if list == "" {
 		l, err := d.PowerLimits()
@@ -154,7 +155,7 @@ func parseWatts(list string, d nvml.Device) (out []protocol.Milliwatts, err erro
 	return out, nil
 }
 
-// parseClocks reads clocks in MHz.
+// parseClocks parses clocks in MHz.
 func parseClocks(list string) (out []int, err error) {
 	if list == "" {
 		return nil, nil

@@ -18,17 +18,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-const profilesHelp = `cluster-agent profiles prints what the agent remembers of the jobs that ran here: how
-long they took at the reference clock (a V100 without a cap), what they drew, and
-what they used, by tenant, image and shape. By this it bids for jobs that do not
-say how long they run. The agent may be running.
+const profilesHelp = `cluster-agent profiles prints what the agent has learned from the jobs that ran here:
+run time at the reference clock (a V100 without a cap), power and utilization, by
+tenant, image and shape. The agent uses it to bid for jobs without a run time. The agent may be running.
 
   cluster-agent profiles --config oslo.yaml
   cluster-agent profiles --config oslo.yaml --least 10 --json
 
 Flags:`
 
-// runProfilesCommand is `cluster-agent profiles`.
+// runProfilesCommand is `cluster-agent profiles`: it prints the run time and energy
+// profiles that the agent has learned.
 func runProfilesCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent profiles", flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -53,14 +53,15 @@ func runProfilesCommand(args []string, out io.Writer) error {
 	return printProfiles(os.Stdout, rows)
 }
 
-// rememberedProfiles reads the facts of the agent in a folder.
+// rememberedProfiles rebuilds the profiles of jobs with at least least runs, from the
+// agent's event log in a folder.
 func rememberedProfiles(folder string, least int) ([]runtimeest.ProfileRow, error) {
-	facts, err := wal.ReadEvents(filepath.Join(folder, "agent"))
+	events, err := wal.ReadEvents(filepath.Join(folder, "agent"))
 	if err != nil {
 		return nil, fmt.Errorf("%w: run the agent with this configuration first", err)
 	}
 	p := runtimeest.New(runtimeest.Config{})
-	for _, m := range facts {
+	for _, m := range events {
 		if r, ok := m.Body.(protocol.CompletedRun); ok {
 			p.LearnRun(r.Job, r.Lasted, r.Power, r.Use)
 		}
@@ -74,8 +75,9 @@ func rememberedProfiles(folder string, least int) ([]runtimeest.ProfileRow, erro
 	return rows, nil
 }
 
-// writeJSON writes a value for programs, and for terminals: submitters name tenants
-// and images as they like.
+// writeJSON writes a value as indented JSON. Unprintable characters are escaped,
+// because submitters choose the names of tenants and images, and the output may go to
+// a terminal.
 func writeJSON(to io.Writer, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err == nil {
@@ -84,6 +86,7 @@ func writeJSON(to io.Writer, v any) error {
 	return err
 }
 
+// printProfiles prints profiles as a table.
 func printProfiles(to io.Writer, rows []runtimeest.ProfileRow) error {
 	if len(rows) == 0 {
 		_, err := fmt.Fprintln(to, "nothing yet: no job has ended here")

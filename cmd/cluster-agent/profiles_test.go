@@ -27,16 +27,16 @@ func TestNamesOfProfilesAreSafeToPrint(t *testing.T) {
 	}
 }
 
-func TestProfilesAreReadFromTheAgentsFacts(t *testing.T) {
+func TestProfilesAreReadFromTheAgentsLog(t *testing.T) {
 	folder := t.TempDir()
 	l, err := wal.OpenFileLog(filepath.Join(folder, "agent"), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close() // the agent is running while its profiles are read
-	mouth := protocol.Sender{Party: "agent/oslo", Incarnation: l.Incarnation()}
+	sender := protocol.Sender{Party: "agent/oslo", Incarnation: l.Incarnation()}
 	for range 20 {
-		m := mouth.NewMessage(1, "agent/oslo", protocol.CompletedRun{
+		m := sender.NewMessage(1, "agent/oslo", protocol.CompletedRun{
 			Job: protocol.Job{Tenant: "vision", GPUs: 1, Share: 1000}, Lasted: time.Hour, Power: 250_000, Use: protocol.Utilization{GPU: 900, Memory: 2048},
 		})
 		if err := l.AppendEvents([]protocol.Message{m}); err != nil {

@@ -15,10 +15,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// prometheus is a server that knows what is drawn.
+// prometheus is the configuration of a Prometheus server with energy metrics.
 type prometheus program.Prometheus
 
-// newMeter makes the server's meter. A token that is rotated is read anew.
+// newMeter returns a meter for the server. It reads the token file each time, so a
+// rotated token takes effect.
 func (p prometheus) newMeter() (*promenergy.PrometheusMeter, error) {
 	c := promenergy.Config{URL: p.URL, MeterGPUs: p.Cards, MeterCPUs: p.Cores, Site: p.Site}
 	if p.TokenFile != "" {
@@ -31,7 +32,7 @@ func (p prometheus) newMeter() (*promenergy.PrometheusMeter, error) {
 	return promenergy.New(c)
 }
 
-// configureExecutor has hands ask the server.
+// configureExecutor sets the meters of an executor to the server.
 func (p prometheus) configureExecutor(c *executor.Config) error {
 	if _, err := p.newMeter(); err != nil {
 		return err
@@ -73,7 +74,8 @@ func (p prometheus) configureExecutor(c *executor.Config) error {
 	return nil
 }
 
-// measureJob is what cards and cores of a job drew.
+// measureJob returns what a run's GPUs and CPU cores drew, by hour. The cores count by the
+// power model unless the server measures them.
 func (p prometheus) measureJob(ctx context.Context, m *promenergy.PrometheusMeter, table power.Table, l protocol.Launch, r promenergy.MeteredRun) ([]protocol.HourlyEnergy, error) {
 	if l.Job.Share < 1000 {
 		return nil, errors.New("a shared GPU has one energy counter, which only the node daemon can split by job: run the node daemon")

@@ -14,7 +14,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What hands settle by when a Prometheus knows: cards above idle, and cores.
+// What the executor settles by with Prometheus: GPU energy above idle, and CPU cores.
 func TestJobsAreMeteredByPrometheus(t *testing.T) {
 	var seen []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,8 +66,8 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 }
 
 // What is configured is asked for, or refused.
-func TestAPrometheusThatIsAskedNothingIsRefused(t *testing.T) {
-	for want, c := range map[string]prometheus{"set cards, too": {Cores: true, Use: true}, "cards, use or site": {}} {
+func TestUnusedPrometheusIsRefused(t *testing.T) {
+	for want, c := range map[string]prometheus{"set cards as well": {Cores: true, Use: true}, "cards, use or site": {}} {
 		c.URL = "http://prometheus:9090"
 		if err := c.configureExecutor(new(executor.Config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v; want %q", c, err, want)

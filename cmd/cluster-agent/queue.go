@@ -12,7 +12,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// queueOf returns what the queue of a configuration takes in; nil if there is none.
+// queueOf returns the configuration of the site's queue; nil if it has none.
 func queueOf(q *program.Queue) (*queue.Config, error) {
 	switch {
 	case q == nil:
@@ -31,7 +31,7 @@ func queueOf(q *program.Queue) (*queue.Config, error) {
 	return &queue.Config{Kueue: k}, nil
 }
 
-// buildHub builds a site that runs nothing itself: its only party is its queue.
+// buildHub builds a site that runs no jobs: its only party is the queue.
 func buildHub(c program.Config, log *slog.Logger) (runtime.Config, error) {
 	q, err := queueOf(c.Queue)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 const signalsHelp = `cluster-agent signals reads each configured source of price, carbon and PUE once,
-and prints what it tells: the value of this hour, how old the last fact is, and how
-far ahead it tells anything. Nothing is kept, and nobody is told.
+and prints its value of this hour, the age of its latest value, and how far ahead
+its values reach. Nothing is stored or sent.
 
   cluster-agent signals --config oslo.yaml
   cluster-agent signals --config oslo.yaml --json
@@ -25,7 +25,8 @@ Exit codes: 0 all were read; 1 one was not, or the configuration is wrong.
 
 Flags:`
 
-// runSignals is `cluster-agent signals`.
+// runSignals is `cluster-agent signals`: it reads all sources once, concurrently, and
+// prints what they report.
 func runSignals(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent signals", flag.ContinueOnError)
 	fs.SetOutput(out)
@@ -47,7 +48,7 @@ func runSignals(args []string, out io.Writer) error {
 	for i, x := range c.Grid.Sources {
 		all.Go(func() {
 			r := signals.NewSource(x, "")
-			_ = r.FetchAndStore(context.Background()) // its deadlines are its own; the row says what went wrong
+			_ = r.FetchAndStore(context.Background()) // a source has its own timeouts; its status holds the error
 			rows[i] = r.StatusAt(time.Now())
 		})
 	}
@@ -65,6 +66,7 @@ func runSignals(args []string, out io.Writer) error {
 	return err
 }
 
+// writeSignalTable prints the sources as a table, followed by their errors.
 func writeSignalTable(to io.Writer, rows []signals.SourceStatus) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SOURCE\tTELLS\tNOW\tOF THE HOUR\tAGE\tAHEAD")

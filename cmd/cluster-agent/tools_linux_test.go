@@ -19,7 +19,7 @@ import (
 
 // On a machine with cards and nothing else, no Kubernetes and no federation, cards
 // are read, and a command is measured under a limit that is put back.
-func TestToolsNeedAMachineAndNothingElse(t *testing.T) {
+func TestToolsNeedOnlyTheMachine(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		t.Skip("no C compiler for the stand-in of the driver's library")
 	}
@@ -69,7 +69,7 @@ const measured = "POWERCAL_LIBRARY"
 
 // Whoever reads what powercal says may go while it measures, and so may its
 // terminal: limits are put back.
-func TestPowercalPutsLimitsBackWhoeverGoes(t *testing.T) {
+func TestPowercalRestoresLimits(t *testing.T) {
 	if library := os.Getenv(measured); library != "" {
 		dir := os.Getenv("POWERCAL_FOLDER")
 		os.Exit(runCommand([]string{"powercal", "--library", library, "--watts", "600,500", "--runs", "1", "--out", filepath.Join(dir, "curve.json"),

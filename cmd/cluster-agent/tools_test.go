@@ -14,7 +14,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestToolsSayWhatTheyMiss(t *testing.T) {
+func TestToolsReportMissingArguments(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
 	for _, tc := range []struct {
 		args []string
@@ -68,7 +68,7 @@ func (answers) Index() int                         { return 1 }
 func (answers) ReadSensors() (nvml.Reading, error) { return nvml.Reading{}, nil }
 func (answers) PowerLimits() (nvml.Limits, error)  { return bounds{}.PowerLimits() }
 
-func TestAGPUThatIsSilentHidesNoOther(t *testing.T) {
+func TestUnreadableGPUHidesNoOther(t *testing.T) {
 	cards, err := readDevices([]nvml.Device{silent{}, answers{}})
 	if !errors.Is(err, nvml.ErrLost) || len(cards) != 1 || cards[0].Index != 1 || cards[0].Limits.Default != 600_000 {
 		t.Errorf("look = %+v, %v", cards, err)
@@ -117,7 +117,7 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 		t.Errorf("measuredTable = %+v, %v", g, err)
 	}
 	if _, err := measuredTable(map[string]string{"Abacus": file}); err == nil || !strings.Contains(err.Error(), "Abacus") {
-		t.Errorf("a model that nobody knows: %v", err)
+		t.Errorf("an unknown model: %v", err)
 	}
 	clock, err := nodeOptions{curves: file}.clockByCap()
 	if err != nil || clock("NVIDIA H100 80GB HBM3", 400_000) != 1200 || clock("NVIDIA H100 80GB HBM3", 700_000) != 0 || clock("other", 400_000) != 0 {
@@ -125,8 +125,8 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 	}
 }
 
-// What a product is said to be must be known, or its nodes would never be offered.
-func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
+// A product must be mapped to a known model, or its nodes would never be offered.
+func TestUnknownModelIsRefused(t *testing.T) {
 	c := program.Config{Site: "oslo", Grid: new(program.Grid), Kubernetes: &program.Kubernetes{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
 	if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is not in the power table: want one of A10,`) {
 		t.Errorf("%v", err)
@@ -134,7 +134,7 @@ func TestAModelThatNobodyKnowsIsRefused(t *testing.T) {
 }
 
 // An API server that is started anew is silent for a while, and what runs there runs on.
-func TestAClusterIsNotGivenUpAtOnce(t *testing.T) {
+func TestAbandonTimeHasAMinimum(t *testing.T) {
 	for _, abandon := range []string{"1s", "59s", "-10m", "10"} {
 		c := program.Config{Site: "oslo", Grid: new(program.Grid), Kubernetes: &program.Kubernetes{Sharing: "dra", Abandon: abandon}}
 		if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("abandon: %q", abandon)) {

@@ -29,18 +29,20 @@ var configFile = yamlschema.SchemaKind{
 	},
 }
 
-// coordinatorConfig is a configuration file in its own words.
+// coordinatorConfig is the coordinator's configuration file, with its YAML keys.
 type coordinatorConfig struct {
 	daemon.Settings `yaml:",inline"`
 	Host            string         `yaml:"host"`
-	ArchiveDir      string         `yaml:"notebook"`
-	People          string         `yaml:"people_file"`
+	Archive         string         `yaml:"notebook"`
+	PeopleFile      string         `yaml:"people_file"`
 	Lease           configDuration `yaml:"lease"`
 	Keep            configDuration `yaml:"keep"`
 	Market          marketConfig   `yaml:"market"`
 	Model           modelConfig    `yaml:"model"`
 }
 
+// marketConfig is the section on the market's rules. A pointer is nil where zero is a valid
+// value that differs from the default.
 type marketConfig struct {
 	Gather   *configDuration `yaml:"gather"`
 	Window   configDuration  `yaml:"window"`
@@ -55,10 +57,10 @@ type marketConfig struct {
 	Late     *float64        `yaml:"late"`
 }
 
-// A configDuration is a time span in words; the zero span is not given.
+// A configDuration is a duration as a word; zero if it is absent.
 type configDuration time.Duration
 
-// UnmarshalYAML reads words such as 1h30m. The schema has looked at them.
+// UnmarshalYAML parses words such as 1h30m, whose form the schema has checked.
 func (s *configDuration) UnmarshalYAML(read func(any) error) error {
 	var text string
 	if err := read(&text); err != nil {
@@ -69,7 +71,7 @@ func (s *configDuration) UnmarshalYAML(read func(any) error) error {
 	return err
 }
 
-// loadConfig reads a configuration; "" is all defaults.
+// loadConfig reads and checks a configuration file; "" means all defaults.
 func loadConfig(file string) (coordinatorConfig, error) {
 	c := coordinatorConfig{}
 	if file == "" {
@@ -88,7 +90,7 @@ func loadConfig(file string) (coordinatorConfig, error) {
 	}
 	dir := filepath.Dir(file)
 	c.Model = c.Model.resolvePaths(dir)
-	c.People, c.ArchiveDir = daemon.ResolveUnder(dir, c.People), daemon.ResolveUnder(dir, c.ArchiveDir)
+	c.PeopleFile, c.Archive = daemon.ResolveUnder(dir, c.PeopleFile), daemon.ResolveUnder(dir, c.Archive)
 	c.Host = daemon.ResolveUnder(dir, c.Host)
 	c.ResolvePaths(dir)
 	if c.Lease != 0 && time.Duration(c.Lease)%time.Second != 0 {
@@ -97,29 +99,31 @@ func loadConfig(file string) (coordinatorConfig, error) {
 	return c, nil
 }
 
-// readPeople returns who may confirm a policy; nil if no file says so.
+// readPeople returns the persons who may confirm a policy change, with their tokens; nil if
+// no people_file is configured.
 func (c coordinatorConfig) readPeople() ([]api.Person, error) {
-	if c.People == "" {
+	if c.PeopleFile == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(c.People)
+	text, err := os.ReadFile(c.PeopleFile)
 	if err != nil {
 		return nil, fmt.Errorf("coordinator: people_file: %w", err)
 	}
-	return api.ReadPeople(c.People, text)
+	return api.ReadPeople(c.PeopleFile, text)
 }
 
-// marketRules returns the rules of the market.
+// marketRules returns the market's configuration, with the defaults of a live
+// federation: 10 % margin, 512 jobs in a round, and ended jobs remembered for a day.
 func (c coordinatorConfig) marketRules() market.Config {
 	m := c.Market
-	usual := protocol.DefaultWeights()
+	defaults := protocol.DefaultWeights()
 	out := market.Config{
 		Window: time.Duration(m.Window), Lease: time.Duration(m.Lease),
 		Replan: time.Duration(m.Replan), Patience: time.Duration(m.Patience), Remember: time.Duration(m.Remember),
 		Terms: protocol.Weights{
-			Carbon: protocol.DollarsToMicrodollars(m.Kappa, 1000*usual.Carbon) / 1000,
-			Delay:  protocol.DollarsToMicrodollars(m.Delay, usual.Delay),
-			Late:   protocol.DollarsToMicrodollars(m.Late, usual.Late),
+			Carbon: protocol.DollarsToMicrodollars(m.Kappa, 1000*defaults.Carbon) / 1000,
+			Delay:  protocol.DollarsToMicrodollars(m.Delay, defaults.Delay),
+			Late:   protocol.DollarsToMicrodollars(m.Late, defaults.Late),
 		},
 		Pay: accounts.PaymentRule{Margin: 100},
 	}

@@ -1,5 +1,5 @@
-// Command coordinator runs the market of a live federation: it leads, or stands
-// by for the one that does.
+// Command coordinator runs the market of a live federation. Several instances may run:
+// one is elected leader, the others stand by.
 package main
 
 import (
@@ -32,27 +32,28 @@ others stand by and take over within seconds.
   coordinator --config coordinator.yaml
   coordinator --config coordinator.yaml --check
 
-SIGTERM and SIGINT end it: what it has said is kept, and a standby takes over at
+SIGTERM and SIGINT end it: its event log is complete, and a standby takes over at
 once. Exit codes: 0 done; 1 failed; 2 a flag or the configuration is wrong.`
 
 const envPrefix = "GRIDBID_COORDINATOR_"
 
 func main() { os.Exit(runCommand(os.Args[1:], os.Stderr)) }
 
+// runCommand is main without the process: it returns the exit code.
 func runCommand(args []string, out io.Writer) int {
 	var c coordinatorConfig
-	var host, notebook string
+	var host, archiveFolder string
 	return daemon.Program{
 		Name: "coordinator", EnvPrefix: envPrefix, About: commandHelp,
 		ListenHelp: "the API", DefaultListen: "127.0.0.1:7480",
 		NoServer: "`gridbid federation init` writes one, and `gridbid up` needs none",
 		AddFlags: func(fs *flag.FlagSet) {
 			fs.StringVar(&host, "host", "", "run a nats-server in this process, by its configuration `FILE`")
-			fs.StringVar(&notebook, "notebook", "", "`FOLDER` for ledgers of what is heard and said; the page finds them again after a restart")
+			fs.StringVar(&archiveFolder, "notebook", "", "`FOLDER` for the archive of all messages, which the page reads after a restart")
 		},
 		Load: func(file string) (_ *daemon.Settings, err error) {
 			c, err = loadConfig(file)
-			c.Host, c.ArchiveDir = cmp.Or(host, c.Host), cmp.Or(notebook, c.ArchiveDir)
+			c.Host, c.Archive = cmp.Or(host, c.Host), cmp.Or(archiveFolder, c.Archive)
 			return &c.Settings, err
 		},
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
@@ -62,16 +63,17 @@ func runCommand(args []string, out io.Writer) int {
 	}.Run(args, out)
 }
 
-// A checkedSetup is a configuration that was checked.
+// A checkedSetup is a configuration that was checked, ready to be served.
 type checkedSetup struct {
 	*daemon.Process
 	config    coordinatorConfig
 	advice    market.Advice
-	judge     func(context.Context, bus.Conn, uint32) error // nil: there is none
-	approvers []api.Person                                  // who may confirm a policy; nil: names are believed
+	judge     func(context.Context, bus.Conn, uint32) error // runs the model's party; nil: no model
+	approvers []api.Person                                  // may confirm a policy; nil: any name is accepted
 }
 
-// prepareSetup reads what only a coordinator has in its configuration.
+// prepareSetup checks what only a coordinator's configuration has. It starts nothing:
+// --check calls it too.
 func prepareSetup(c coordinatorConfig, x *daemon.Process) (s checkedSetup, err error) {
 	s = checkedSetup{Process: x, config: c}
 	if s.advice, s.judge, err = c.Model.openAdvisor(s.Log); err != nil {
@@ -88,7 +90,8 @@ func prepareSetup(c coordinatorConfig, x *daemon.Process) (s checkedSetup, err e
 	return s, nil
 }
 
-// serveCoordinator runs the coordinator until ctx ends.
+// serveCoordinator serves the API, the page and metrics, and runs the market whenever
+// this instance is elected leader, until ctx ends.
 func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	hub, end, err := s.openBus(ctx)
 	if err != nil {
@@ -111,7 +114,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := archive.OpenArchive(s.config.ArchiveDir, time.Now(), s.Log)
+	n, err := archive.OpenArchive(s.config.Archive, time.Now(), s.Log)
 	if err != nil {
 		return err
 	}
@@ -134,7 +137,8 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	})
 }
 
-// openBus reaches the server, or runs it.
+// openBus connects to the NATS server, or runs one in this process if the
+// configuration says so. The returned function stops that server.
 func (s checkedSetup) openBus(ctx context.Context) (*natsbus.Bus, func(), error) {
 	if s.config.Host == "" {
 		hub, err := s.DialBus()

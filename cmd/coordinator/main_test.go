@@ -27,7 +27,7 @@ func TestCheckSaysWhatIsWrong(t *testing.T) {
 	}{
 		{"all right", right, "is right", 0},
 		{"an unknown key", right + "mraket: {}\n", ":6: mraket: unknown key", 2},
-		{"no server", "listen: 127.0.0.1:0\n", "no server is named", 2},
+		{"no server", "listen: 127.0.0.1:0\n", "no NATS server is configured", 2},
 		{"a server in clear", swap("127.0.0.1:4222", "10.0.0.1:4222"), "unencrypted", 2},
 		{"open to others", swap("127.0.0.1:0", "0.0.0.0:7480"), "loopback", 2},
 		{"half a second of lease", swap("3s", "1500ms"), "whole seconds", 2},
@@ -81,7 +81,7 @@ func TestPathsAreRelativeToTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{c.ArchiveDir, c.People, c.Host, c.NATSFile} {
+	for _, path := range []string{c.Archive, c.PeopleFile, c.Host, c.NATSFile} {
 		if filepath.Dir(path) != filepath.Dir(file) {
 			t.Errorf("%s is not beside %s", path, file)
 		}

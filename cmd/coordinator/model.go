@@ -16,8 +16,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// modelConfig names a language model that may choose among offers which cost
-// nearly the same. Without a URL there is none.
+// modelConfig names a language model that may choose among bids whose costs are nearly
+// equal. Without a URL there is none.
 type modelConfig struct {
 	URL     string         `yaml:"url"`
 	Name    string         `yaml:"name"`
@@ -30,22 +30,22 @@ type modelConfig struct {
 	Tokens  int            `yaml:"tokens"`
 }
 
-// modelKeyVariable is the environment variable that may hold the model's key.
+// modelKeyVariable is the environment variable that may hold the model's API key.
 const modelKeyVariable = envPrefix + "MODEL_KEY"
 
-// resolvePaths makes paths those beside the configuration.
+// resolvePaths resolves file names relative to the configuration's folder.
 func (c modelConfig) resolvePaths(dir string) modelConfig {
 	c.KeyFile, c.Notes = daemon.ResolveUnder(dir, c.KeyFile), daemon.ResolveUnder(dir, c.Notes)
 	return c
 }
 
-// openAdvisor returns the advice of the market and who gives it; nil if nobody does. He tells
-// log why he gives none.
+// openAdvisor returns how the market asks a model for advice, and a function that runs the
+// model's party; nil without a model. Requests that the model does not answer are logged.
 func (c modelConfig) openAdvisor(log *slog.Logger) (market.Advice, func(context.Context, bus.Conn, uint32) error, error) {
 	if c.URL == "" {
 		return market.Advice{}, nil, nil
 	}
-	if w := time.Duration(c.Wait); w != 0 && (w < time.Millisecond || w > 10*time.Minute) { // no round opens meanwhile
+	if w := time.Duration(c.Wait); w != 0 && (w < time.Millisecond || w > 10*time.Minute) { // the market opens no round while it waits
 		return market.Advice{}, nil, fmt.Errorf("model: wait: %v: want 1ms to 10m", w)
 	}
 	key, err := llm.ReadKey(c.KeyFile, os.Getenv(modelKeyVariable))
@@ -81,7 +81,7 @@ func (c modelConfig) openAdvisor(log *slog.Logger) (market.Advice, func(context.
 		}
 	}
 	judge := advisor.NewJudge(model, time.Now).LogTo(log)
-	return a, func(ctx context.Context, port bus.Conn, life uint32) error {
-		return judge.ServeRequests(ctx, port, bus.Clock{}, life)
+	return a, func(ctx context.Context, conn bus.Conn, incarnation uint32) error {
+		return judge.ServeRequests(ctx, conn, bus.Clock{}, incarnation)
 	}, nil
 }

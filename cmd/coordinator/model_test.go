@@ -32,7 +32,7 @@ func TestAModelIsConfiguredSafelyOrNotAtAll(t *testing.T) {
 		{"a leeway of everything", "model: {url: '" + local + "', name: m, leeway: 100}", "leeway"},
 		{"a wait of a day", "model: {url: '" + local + "', name: m, wait: 24h}", "1ms to 10m"},
 		{"a key in the file", "model: {url: '" + local + "', name: m, key: sk}", "key"},
-		{"notes that the notebook could not hold", "model: {url: '" + local + "', name: m, notes: many.json}", "bytes together"},
+		{"notes that are too long", "model: {url: '" + local + "', name: m, notes: many.json}", "bytes together"},
 		{"notes that are not there", "model: {url: '" + local + "', name: m, notes: none.json}", "none.json"},
 	} {
 		c, err := loadConfig(write("coordinator.yaml", tc.text))

@@ -12,7 +12,8 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 )
 
-// newPageHandler shows what is in a notebook, until the page is closed.
+// newPageHandler returns the handler of the page and of the MCP server, which follow
+// the archive, and a function that stops following and closes the archive.
 func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (http.Handler, func()) {
 	ctx, stop := context.WithCancel(ctx)
 	run := tail.StartReading(ctx, n.Read, nil)
@@ -24,14 +25,14 @@ func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (h
 	go func() {
 		<-run.ReadingDone()
 		if err := run.Err(); err != nil {
-			s.Log.Error("the page stands still", "err", err)
+			s.Log.Error("the page stopped following the archive", "err", err)
 		}
 	}()
 	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTPHandler(mcp.New(run, "live", nil))})
 	return h, func() {
 		stop()
 		if err := n.Close(); err != nil {
-			s.Log.Error("the notebook has no end", "err", err)
+			s.Log.Error("the archive could not be closed properly", "err", err)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func TestBidsFollowTheFeed(t *testing.T) {
 				t.Fatal(err)
 			}
 			log := slog.New(slog.DiscardHandler)
-			cfg := built(t, c, c.NewSignalPoller(log))
+			cfg := built(t, c, c.NewPoller(log))
 			hub := new(membus.Bus)
 			cfg.FederationBus, cfg.Log = hub, log
 			ctx, cancel := context.WithCancel(t.Context())

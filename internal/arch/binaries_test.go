@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// binaries says what a binary must not link, however far down: what a site or a
-// coordinator installs stays small, and neither holds code of the other.
+// binaries lists packages that a binary must not link, directly or transitively: a site
+// need not trust code of the market, nor the market code of sites, and binaries stay small.
 var binaries = []struct {
 	main string
 	bars []string // packages, as matches reads them
 	why  string
 }{
 	{"cmd/cluster-agent", []string{"coordinator/*", "history", "explain/*", "scenarios", "scenarios/*", "lab/*"},
-		"a site runs its own agent, and none of the market, of what explains it, of simulations or of measurements"},
+		"a site's binary contains no code of the market, of its explanation, of simulations or of the laboratory"},
 	{"cmd/coordinator", []string{"agents", "agents/*", "cluster-agent/*", "scenarios", "scenarios/*", "lab/*"},
-		"a coordinator decides by what sites sent, and cannot look into one"},
+		"a coordinator decides by the messages of sites, and contains no code of theirs"},
 }
 
 func TestBinariesLinkOnlyTheirSide(t *testing.T) {
@@ -27,8 +27,8 @@ func TestBinariesLinkOnlyTheirSide(t *testing.T) {
 	}
 }
 
-// linksOnlyItsSide returns which barred packages the binaries link, each with the
-// shortest chain of imports that leads there.
+// linksOnlyItsSide returns the barred packages that binaries link, each with the shortest
+// chain of imports that leads to it.
 func linksOnlyItsSide(pkgs map[string]*pkg) (wrong []string) {
 	for _, b := range binaries {
 		if pkgs[b.main] == nil || !pkgs[b.main].main() {
@@ -45,9 +45,9 @@ func linksOnlyItsSide(pkgs map[string]*pkg) (wrong []string) {
 	return wrong
 }
 
-// importChains returns, for each package of ours that a main links, the shortest
-// chain of imports from the main to it, tests aside. Of chains of one length the
-// first by name is taken.
+// importChains returns, for each package of this module that a main links, the shortest
+// chain of imports from the main to it, without tests. Among chains of the same length the
+// first by name is taken, so that messages are reproducible.
 func importChains(pkgs map[string]*pkg, main string) map[string][]string {
 	chains := map[string][]string{main: {main}}
 	for queue := []string{main}; len(queue) > 0; queue = queue[1:] {
@@ -94,8 +94,8 @@ func TestPlantedLinksAreFound(t *testing.T) {
 	}
 }
 
-// withPlantedImport returns the packages of the house with one more file in one of
-// them, and perhaps in its test, that imports a package.
+// withPlantedImport returns all packages, one of them with an additional file, and
+// optionally a test file, that imports a package.
 func withPlantedImport(t *testing.T, name, code, test string) map[string]*pkg {
 	t.Helper()
 	h := theHouse(t)

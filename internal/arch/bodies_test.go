@@ -11,34 +11,34 @@ import (
 	"testing"
 )
 
-// saysItsOwn are packages under bus that may make bodies, and why.
-var saysItsOwn = map[string]string{
+// mayMakeBodies lists packages under bus that may create message bodies, with the reason.
+var mayMakeBodies = map[string]string{
 	"bus/bustest": "the test that every bus passes needs something to send",
 }
 
-func TestNothingUnderBusEditsWhatIsSent(t *testing.T) {
+func TestNoBusEditsMessages(t *testing.T) {
 	h := theHouse(t)
 	for _, p := range inOrder(h.pkgs) {
 		for _, complaint := range editsBodies(p) {
 			t.Error(complaint)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(saysItsOwn)) {
+	for _, name := range slices.Sorted(maps.Keys(mayMakeBodies)) {
 		if h.pkgs[name] == nil {
-			t.Errorf("%s may make bodies, and does not exist; take it out of saysItsOwn", name)
+			t.Errorf("%s may make bodies, and does not exist; remove it from mayMakeBodies", name)
 		}
 	}
 }
 
-// editsBodies returns where a package under bus, its tests aside, makes what a message
-// says or changes it. A bus that edits bids decides: the same round has another outcome
-// over another bus, and the record holds an offer that was never heard.
+// editsBodies returns where a package under bus creates or changes message bodies, without
+// its tests. A bus that edits bids influences decisions: the same round would have another
+// outcome over another bus, and the record would contain bids that were not received.
 func editsBodies(p *pkg) (wrong []string) {
-	if !matches([]string{"bus", "bus/*"}, p.name) || saysItsOwn[p.name] != "" {
+	if !matches([]string{"bus", "bus/*"}, p.name) || mayMakeBodies[p.name] != "" {
 		return nil
 	}
 	complain := func(n ast.Node, format string, args ...any) {
-		wrong = append(wrong, fmt.Sprintf("%s: %s carries messages and ", p.at(n), p.name)+fmt.Sprintf(format, args...)+"; a party says all that is to be said")
+		wrong = append(wrong, fmt.Sprintf("%s: %s carries messages and ", p.at(n), p.name)+fmt.Sprintf(format, args...)+"; only parties may write messages")
 	}
 	assigned := func(e ast.Expr) {
 		e = ast.Unparen(e)
@@ -75,7 +75,7 @@ func editsBodies(p *pkg) (wrong []string) {
 					assigned(n.Key)
 					assigned(n.Value)
 				}
-			case *ast.UnaryExpr: // it could be set by its address
+			case *ast.UnaryExpr: // a field whose address is taken can be changed through it
 				if field, ok := ast.Unparen(n.X).(*ast.SelectorExpr); ok && n.Op == token.AND {
 					assigned(field)
 				}
@@ -86,8 +86,8 @@ func editsBodies(p *pkg) (wrong []string) {
 	return wrong
 }
 
-// protocolStruct returns the name of a struct of package protocol that t is, or points
-// to: of a body, a row of one, or the message itself; or "".
+// protocolStruct returns the name of the struct of package protocol that t is or points to
+// (a message, a body or a part of one), or "".
 func protocolStruct(t types.Type) string {
 	if t == nil {
 		return ""
@@ -105,7 +105,7 @@ func protocolStruct(t types.Type) string {
 	return named.Obj().Name()
 }
 
-func TestPlantedEditsOfWhatIsSentAreFound(t *testing.T) {
+func TestPlantedMessageEditsAreFound(t *testing.T) {
 	const thin = `import "github.com/gridbid/gridbid/protocol"
 func f(m protocol.Message, o protocol.Bids) protocol.Message {
 	o.Jobs[0].Options = o.Jobs[0].Options[:1]

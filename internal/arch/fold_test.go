@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// jobLife are the message bodies that make up the life of a job. Code that distinguishes
-// several of them works out, step by step, what became of a job: it folds the stream.
+// jobLife are the message bodies that make up the history of a job. Code that distinguishes
+// several of them derives the state of a job: it folds the stream.
 var jobLife = strings.Fields("Award Defer Reject Accept Decline Cancel Launch Started Finished Interrupted Preempted UsageReport Settlement")
 
-// folds are the packages that may do so, each with why. All others ask history, so
-// that a new state of a job is handled in one place.
+// folds lists the packages that may do so, with the reason. All others ask package history,
+// so that a new job state is handled in one place.
 var folds = []struct{ pkg, why string }{
 	{"protocol", "checks who may send what"},
 	{"history", "is the one fold, of which job status, timeline, query engine and reports are views"},
@@ -31,8 +31,8 @@ var folds = []struct{ pkg, why string }{
 	{"bus/bustest", "sends messages of any kind through a bus"},
 }
 
-// foldsTheLife complains of a package that distinguishes the bodies of a job's life, and
-// may not.
+// foldsTheLife returns an error for a package that distinguishes the bodies of jobLife
+// without being listed in folds.
 func foldsTheLife(p *pkg) (wrong []string) {
 	if slices.ContainsFunc(folds, func(f struct{ pkg, why string }) bool { return matches([]string{f.pkg}, p.name) }) {
 		return nil
@@ -68,7 +68,7 @@ func foldsTheLife(p *pkg) (wrong []string) {
 	return wrong
 }
 
-// lifeBody returns the name of a body of a job's life, or "".
+// lifeBody returns the name of a body of jobLife, or "".
 func lifeBody(t types.Type) string {
 	named, ok := t.(*types.Named)
 	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"protocol" || !slices.Contains(jobLife, named.Obj().Name()) {
@@ -77,8 +77,9 @@ func lifeBody(t types.Type) string {
 	return named.Obj().Name()
 }
 
-// A body or a package that is renamed must be renamed here, or the rule sees nothing.
-func TestTheRuleOfOneFoldNamesWhatIsThere(t *testing.T) {
+// A body or a package that was renamed must be renamed here as well: otherwise the rule
+// checks nothing.
+func TestFoldRuleNamesExistingBodiesAndPackages(t *testing.T) {
 	h, declared := theHouse(t), make(map[string]bool)
 	for _, f := range h.pkgs["protocol"].files {
 		ast.Inspect(f, func(n ast.Node) bool {

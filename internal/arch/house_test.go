@@ -22,24 +22,25 @@ import (
 	"testing"
 )
 
-// A pkg is a package of the house, read and type-checked.
+// A pkg is a package of this module, parsed and type-checked.
 type pkg struct {
-	name  string // without the module
+	name  string // import path without the module
 	fset  *token.FileSet
 	files []*ast.File // of the package, without tests
 	tests []*ast.File
 	info  *types.Info // of files
 }
 
+// main reports whether p is a main package.
 func (p *pkg) main() bool { return len(p.files) > 0 && p.files[0].Name.Name == "main" }
 
-// at returns where n is: "agents/offer.go:12".
+// at returns the position of n, such as "agents/offer.go:12".
 func (p *pkg) at(n ast.Node) string {
 	pos := p.fset.Position(n.Pos())
 	return fmt.Sprintf("%s:%d", pos.Filename, pos.Line)
 }
 
-// imports returns our packages that p itself imports, tests aside.
+// imports returns the packages of this module that p imports directly, without its tests.
 func (p *pkg) imports() []string {
 	set := make(map[string]bool)
 	for _, f := range p.files {
@@ -52,17 +53,20 @@ func (p *pkg) imports() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
+// path returns the import path of an import.
 func path(i *ast.ImportSpec) string { return strings.Trim(i.Path.Value, "`\"") }
 
-// A house is all packages of the module, and what they import.
+// A house is all packages of the module, with an importer for everything else.
 type house struct {
 	fset    *token.FileSet
 	pkgs    map[string]*pkg
 	outside types.Importer
 }
 
+// root is the repository's folder, as seen from this package.
 const root = "../.."
 
+// read loads all packages once for all tests.
 var read = sync.OnceValues(func() (*house, error) {
 	h := &house{fset: token.NewFileSet(), pkgs: make(map[string]*pkg)}
 	exports, err := listed()
@@ -71,7 +75,7 @@ var read = sync.OnceValues(func() (*house, error) {
 	}
 	h.outside = importer.ForCompiler(h.fset, "gc", func(path string) (io.ReadCloser, error) {
 		if exports[path] == "" {
-			return nil, fmt.Errorf("arch: nothing known of %s", path)
+			return nil, fmt.Errorf("arch: go list reported no compiled form of %s", path)
 		}
 		return os.Open(exports[path])
 	})
@@ -87,6 +91,7 @@ var read = sync.OnceValues(func() (*house, error) {
 	return h, nil
 })
 
+// theHouse returns all packages, or ends the test.
 func theHouse(t *testing.T) *house {
 	t.Helper()
 	h, err := read()
@@ -96,8 +101,8 @@ func theHouse(t *testing.T) *house {
 	return h
 }
 
-// listed returns where the compiled form of each package lies that we, or what
-// we import, are made of.
+// listed returns the file with the export data of each package of the module and its
+// dependencies.
 func listed() (map[string]string, error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-json=ImportPath,Export", module+"...")
 	var complaint bytes.Buffer
@@ -119,9 +124,9 @@ func listed() (map[string]string, error) {
 	}
 }
 
-// sources returns the Go files of the house by folder and name. It walks by
-// itself, and does not ask go list, so that go test sees what this test read
-// and runs it again when a package comes or goes.
+// sources returns the module's Go files by folder and name. It walks the tree itself instead
+// of asking go list, so that go test records which files the test read, and does not
+// answer from its cache when a package was added or removed.
 func sources() (map[string]map[string]string, error) {
 	all := make(map[string]map[string]string)
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -131,7 +136,7 @@ func sources() (map[string]map[string]string, error) {
 		case d.IsDir() && file != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "shared"):
 			return fs.SkipDir
 		case d.IsDir() && file != root && exists(filepath.Join(file, "go.mod")):
-			return fs.SkipDir // a module of its own is no part of the house
+			return fs.SkipDir // a nested module
 		case d.IsDir() || filepath.Ext(file) != ".go":
 			return nil
 		}
@@ -153,7 +158,7 @@ func sources() (map[string]map[string]string, error) {
 	return all, err
 }
 
-// pkg reads a package from the text of its files.
+// pkg parses and type-checks a package from the text of its files.
 func (h *house) pkg(name string, files map[string]string) (*pkg, error) {
 	p := &pkg{name: name, fset: h.fset, info: &types.Info{
 		Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object),
@@ -169,16 +174,17 @@ func (h *house) pkg(name string, files map[string]string) (*pkg, error) {
 			p.files = append(p.files, f)
 		}
 	}
-	// Whether it compiles is for the compiler to say. What cannot be imported
-	// is stood in for by an empty package, so that a planted import needs none.
+	// Type errors are ignored: the compiler reports them. Imports that cannot be resolved
+	// become empty packages, so that planted imports need not exist.
 	conf := types.Config{Importer: standIn{h.outside}, Error: func(error) {}}
 	_, _ = conf.Check(module+name, h.fset, p.files, p.info)
 	return p, nil
 }
 
-// A standIn imports an empty package where there is none.
+// A standIn is an importer that returns an empty package for one that does not exist.
 type standIn struct{ types.Importer }
 
+// Import implements types.Importer.
 func (s standIn) Import(path string) (*types.Package, error) {
 	if p, err := s.Importer.Import(path); err == nil {
 		return p, nil
@@ -188,7 +194,8 @@ func (s standIn) Import(path string) (*types.Package, error) {
 	return p, nil
 }
 
-// matches reports whether name is one of a list, whose entries may end in "*".
+// matches reports whether name matches an entry of a list; "*" at the end of an entry stands
+// for any suffix.
 func matches(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
@@ -196,6 +203,7 @@ func matches(list []string, name string) bool {
 	})
 }
 
+// exists reports whether a file exists.
 func exists(file string) bool {
 	_, err := os.Stat(file)
 	return err == nil

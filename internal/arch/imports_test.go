@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-func TestHouseKeepsItsPlan(t *testing.T) {
+func TestPackagesFollowThePlan(t *testing.T) {
 	for _, complaint := range keepsPlan(plan, theHouse(t).pkgs) {
 		t.Error(complaint)
 	}
 }
 
-// keepsPlan returns what packages break of a plan, each with where and why.
+// keepsPlan returns the violations of a plan, each with its position and the rule.
 func keepsPlan(plan []line, pkgs map[string]*pkg) (wrong []string) {
 	for _, p := range inOrder(pkgs) {
 		i := slices.IndexFunc(plan, func(l line) bool { return l.pkg == p.name })
 		if i < 0 {
-			wrong = append(wrong, fmt.Sprintf("%s: package %s has no line in the plan of internal/arch; say what it may import, whether it is pure, and why",
+			wrong = append(wrong, fmt.Sprintf("%s: package %s has no line in the plan of internal/arch; add one with what it may import, whether it is pure, and what it is for",
 				p.at(append(p.files, p.tests...)[0]), p.name))
 			continue
 		}
@@ -46,12 +46,13 @@ func keepsPlan(plan []line, pkgs map[string]*pkg) (wrong []string) {
 	}
 	for _, l := range plan {
 		if pkgs[l.pkg] == nil {
-			wrong = append(wrong, fmt.Sprintf("the plan has a line for %s, which does not exist; take it out", l.pkg))
+			wrong = append(wrong, fmt.Sprintf("the plan has a line for %s, which does not exist; remove the line", l.pkg))
 		}
 	}
 	return wrong
 }
 
+// inOrder returns packages sorted by name.
 func inOrder(pkgs map[string]*pkg) (out []*pkg) {
 	for _, p := range pkgs {
 		out = append(out, p)
@@ -60,7 +61,7 @@ func inOrder(pkgs map[string]*pkg) (out []*pkg) {
 	return out
 }
 
-// mayImport says why the package of l may not import another, or "".
+// mayImport returns why the package of l may not import another, or "".
 func mayImport(l line, other string) string {
 	ours, ok := strings.CutPrefix(other, module)
 	switch {
@@ -78,6 +79,7 @@ func mayImport(l line, other string) string {
 	return ""
 }
 
+// orNothing returns a list of packages for a message.
 func orNothing(list string) string {
 	if list == "" {
 		return "nothing of ours"
@@ -85,6 +87,7 @@ func orNothing(list string) string {
 	return list
 }
 
+// behindDoor reports whether an import belongs to a library of doors.
 func behindDoor(other string) bool {
 	for _, d := range doors {
 		if strings.HasPrefix(other, d.library) {
@@ -94,8 +97,8 @@ func behindDoor(other string) bool {
 	return false
 }
 
-// keepsToItself says why nobody in a package, tests included, may import
-// another: it has a door elsewhere, or stands on the other side.
+// keepsToItself returns why no file of a package, tests included, may import another, or "":
+// the library is reserved for other packages, or the package belongs to the other side.
 func keepsToItself(name, other string) string {
 	for _, d := range doors {
 		if strings.HasPrefix(other, d.library) && !slices.ContainsFunc(strings.Fields(d.door), func(door string) bool { return name == door || strings.HasPrefix(name, door+"/") }) {
@@ -109,14 +112,14 @@ func keepsToItself(name, other string) string {
 	for i, mine := range sides {
 		theirs := sides[1-i]
 		if matches(mine.pkgs, name) && matches(theirs.pkgs, ours) {
-			return fmt.Sprintf("%s may not import %s: %s and %s meet in protocol", name, ours, mine.name, theirs.name)
+			return fmt.Sprintf("%s may not import %s: %s and %s share protocol only", name, ours, mine.name, theirs.name)
 		}
 	}
 	return ""
 }
 
-// importsBothSides says of which packages one that is neither a main nor
-// scenarios is made, or "".
+// importsBothSides returns which packages of both sides a package imports, unless it may;
+// or "".
 func importsBothSides(p *pkg) string {
 	if p.main() || p.name == "scenarios" || p.name == "lab/faults" {
 		return ""

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Limits of what can be read in one go.
+// Limits that keep files and functions readable.
 const (
-	mostLines = 500 // of a file
+	mostLines = 500 // lines of a file
 	longest   = 100 // lines of a function, tests aside
 )
 
-func TestHouseIsReadable(t *testing.T) {
+func TestFilesAndFunctionsAreShortAndDocumented(t *testing.T) {
 	for _, p := range inOrder(theHouse(t).pkgs) {
 		for _, complaint := range isReadable(p) {
 			t.Error(complaint)
@@ -23,7 +23,7 @@ func TestHouseIsReadable(t *testing.T) {
 	}
 }
 
-// isReadable returns what is too long in p, and what is not documented.
+// isReadable returns what is too long in p, and which exported names lack documentation.
 func isReadable(p *pkg) (wrong []string) {
 	for _, f := range append(p.tests, p.files...) {
 		if n := p.fset.File(f.Pos()).LineCount(); n > mostLines {
@@ -44,6 +44,7 @@ func isReadable(p *pkg) (wrong []string) {
 	return wrong
 }
 
+// tooLong returns an error for a function with too many lines.
 func tooLong(p *pkg, d ast.Decl) []string {
 	f, ok := d.(*ast.FuncDecl)
 	if !ok {
@@ -56,8 +57,8 @@ func tooLong(p *pkg, d ast.Decl) []string {
 	return []string{fmt.Sprintf("%s: func %s has %d lines; split it below %d", p.at(f), f.Name.Name, n, longest)}
 }
 
-// undocumented returns the exported names of d that nothing is said about. In a
-// group of constants or variables the comment of the group will do.
+// undocumented returns the exported names of d without a doc comment. In a group of
+// constants or variables the group's comment is enough.
 func undocumented(p *pkg, d ast.Decl) (wrong []string) {
 	complain := func(id *ast.Ident) {
 		if id.IsExported() {
@@ -88,21 +89,21 @@ func undocumented(p *pkg, d ast.Decl) (wrong []string) {
 	return wrong
 }
 
-// isUnit reports whether s names a plain number, whose name says it all.
+// isUnit reports whether s defines an integer type, such as a unit in a group of units.
 func isUnit(s *ast.TypeSpec) bool {
 	id, ok := s.Type.(*ast.Ident)
 	return ok && strings.HasPrefix(id.Name, "int")
 }
 
-// ofExported reports whether f is a function, or a method of an exported type
-// that no interface of the standard library asks for.
+// ofExported reports whether f needs a doc comment: it is a function, or a method of an
+// exported type that does not merely implement an interface of the standard library.
 func ofExported(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return true
 	}
 	switch f.Name.Name {
 	case "Error", "Len", "Less", "Swap", "Push", "Pop":
-		return false // fmt and sort say what they do
+		return false // documented by the interfaces
 	}
 	t := f.Recv.List[0].Type
 	if star, ok := t.(*ast.StarExpr); ok {

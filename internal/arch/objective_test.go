@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// summers may add the terms of the objective up: protocol, whose Price and Total do, and
-// the bound, which shares no code with what it judges.
+// summers may add up the terms of the objective: protocol, where the sum is defined, and the
+// bound, which must not share code with what it judges.
 var summers = []string{"protocol", "lab/bound"}
 
-// mostCauses is how many causes of cost one sum may name elsewhere: energy with its
-// carbon is a bill, with a third cause it is an objective.
+// mostCauses is how many causes of cost a sum elsewhere may contain: energy and carbon make a
+// bill, with a third cause it is a copy of the objective.
 const mostCauses = 2
 
 func TestTheObjectiveIsSummedInOnePlace(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheObjectiveIsSummedInOnePlace(t *testing.T) {
 	}
 }
 
-// sumsObjective returns where p adds terms of the objective up by itself.
+// sumsObjective returns where p adds up terms of the objective by itself.
 func sumsObjective(p *pkg) (wrong []string) {
 	for _, f := range p.files {
 		ast.Inspect(f, func(n ast.Node) bool {
@@ -47,8 +47,8 @@ func sumsObjective(p *pkg) (wrong []string) {
 	return wrong
 }
 
-// causesIn returns the causes of cost, by name, that an expression takes from
-// protocol's types.
+// causesIn returns the names of the causes of cost that an expression reads from types of
+// package protocol.
 func causesIn(info *types.Info, sum ast.Expr) (causes []string) {
 	ast.Inspect(sum, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
@@ -75,7 +75,7 @@ func causesIn(info *types.Info, sum ast.Expr) (causes []string) {
 	return causes
 }
 
-func TestAPlantedSecondSumIsFound(t *testing.T) {
+func TestPlantedSecondSumIsFound(t *testing.T) {
 	for _, tc := range []struct{ name, code, want string }{
 		{"the auction's own", `func f(w protocol.Weights, o protocol.BidOption) protocol.Microdollars {
 			delay, late := w.DelayAndLateCost(protocol.Job{}, o.Start, o.Finish)

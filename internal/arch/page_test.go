@@ -16,17 +16,17 @@ func TestPlanReadsDownwards(t *testing.T) {
 	for _, l := range plan {
 		for _, ours := range strings.Fields(l.ours) {
 			if ours != "*" && !slices.Contains(above, ours) {
-				t.Errorf("%s may import %s, which does not stand above it", l.pkg, ours)
+				t.Errorf("%s may import %s, which is not listed above it", l.pkg, ours)
 			}
 		}
 		if l.why == "" {
-			t.Errorf("the line of %s does not say why", l.pkg)
+			t.Errorf("the line of %s does not say what the package is for", l.pkg)
 		}
 		above = append(above, l.pkg)
 	}
 }
 
-// The page for people has the table too, and must not say otherwise.
+// ARCHITECTURE.md contains the plan as a table, which must be the same.
 func TestPlanIsInARCHITECTURE(t *testing.T) {
 	const page, begin, end = root + "/ARCHITECTURE.md", "<!-- plan -->\n", "<!-- /plan -->"
 	text, err := os.ReadFile(page)
@@ -50,10 +50,10 @@ func TestPlanIsInARCHITECTURE(t *testing.T) {
 	}
 }
 
-// table returns the plan for people.
+// table returns the plan as a Markdown table.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| package | pure | may import of ours | and of others | why |\n|---|---|---|---|---|\n")
+	b.WriteString("| package | pure | may import of this module | and of others | what it is for |\n|---|---|---|---|---|\n")
 	for _, l := range plan {
 		yes := ""
 		if l.pure {
@@ -64,6 +64,7 @@ func table() string {
 	return b.String()
 }
 
+// cell formats a list of packages.
 func cell(list string) string {
 	switch list {
 	case "":

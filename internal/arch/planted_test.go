@@ -7,13 +7,11 @@ import (
 	"testing"
 )
 
-// header is what every planted file begins with: what stands under it begins in
-// line 3.
+// header begins every planted file, so that the planted code begins in line 3.
 const header = "// Package planted breaks a rule.\npackage planted\n"
 
-// planted returns the complaints about a package that takes the place of one of
-// the house, or stands beside them. Its files are planted.go and, if there is a
-// test, planted_test.go.
+// planted returns the violations found in a package that replaces one of the module, or is
+// added to it. Its files are planted.go and, if test is not empty, planted_test.go.
 func planted(t *testing.T, name, code, test string) (about []string) {
 	t.Helper()
 	h := theHouse(t)
@@ -41,7 +39,7 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		want                  string // "" is nothing to complain of
 	}{
 		{"a package without a line", "coordinator/quota", ``, ``,
-			`coordinator/quota/planted.go:2: package coordinator/quota has no line in the plan of internal/arch; say what it may import, whether it is pure, and why`},
+			`coordinator/quota/planted.go:2: package coordinator/quota has no line in the plan of internal/arch; add one with what it may import, whether it is pure, and what it is for`},
 		{"what the line does not allow", "agents/power", `import _ "github.com/gridbid/gridbid/bus"`, ``,
 			`agents/power/planted.go:3: agents/power may not import bus: its line in the plan allows protocol`},
 		{"anything of ours, where the line allows nothing", "agents/fgd", `import _ "github.com/gridbid/gridbid/protocol"`, ``,
@@ -51,31 +49,31 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		{"C", "agents/power", `import "C"`, ``,
 			`agents/power/planted.go:3: agents/power may not import C: its line in the plan names no such package`},
 
-		{"the coordinator looks into a site's mind", "coordinator/auction", `import _ "github.com/gridbid/gridbid/agents"`, ``,
+		{"the coordinator imports a site", "coordinator/auction", `import _ "github.com/gridbid/gridbid/agents"`, ``,
 			`coordinator/auction/planted.go:3: coordinator/auction may not import agents: its line in the plan allows protocol
-coordinator/auction/planted.go:3: coordinator/auction may not import agents: the coordinator and a site meet in protocol`},
-		{"a site looks into the coordinator's, in a test", "agents", ``, `import _ "github.com/gridbid/gridbid/coordinator/market"`,
-			`agents/planted_test.go:3: agents may not import coordinator/market: a site and the coordinator meet in protocol`},
+coordinator/auction/planted.go:3: coordinator/auction may not import agents: the coordinator and a site share protocol only`},
+		{"a site imports the coordinator, in a test", "agents", ``, `import _ "github.com/gridbid/gridbid/coordinator/market"`,
+			`agents/planted_test.go:3: agents may not import coordinator/market: a site and the coordinator share protocol only`},
 		{"a body looks into the coordinator's mind, in a test", "agents/capacity", ``, `import _ "github.com/gridbid/gridbid/coordinator/auction"`,
-			`agents/capacity/planted_test.go:3: agents/capacity may not import coordinator/auction: a site and the coordinator meet in protocol`},
-		{"one who is no main sees both sides", "scenarios/sim", "import (\n_ \"github.com/gridbid/gridbid/history\"\n_ \"github.com/gridbid/gridbid/agents/capacity\"\n)", ``,
+			`agents/capacity/planted_test.go:3: agents/capacity may not import coordinator/auction: a site and the coordinator share protocol only`},
+		{"a library imports both sides", "scenarios/sim", "import (\n_ \"github.com/gridbid/gridbid/history\"\n_ \"github.com/gridbid/gridbid/agents/capacity\"\n)", ``,
 			`scenarios/sim/planted.go:4: scenarios/sim may not import history: its line in the plan allows protocol agents/capacity agents/forecast agents/power
 scenarios/sim/planted.go:2: scenarios/sim imports both history and agents/capacity; only mains and scenarios may`},
-		{"scenarios sees both sides", "scenarios", "import (\n_ \"github.com/gridbid/gridbid/agents\"\n_ \"github.com/gridbid/gridbid/coordinator/market\"\n)", ``, ``},
+		{"scenarios imports both sides", "scenarios", "import (\n_ \"github.com/gridbid/gridbid/agents\"\n_ \"github.com/gridbid/gridbid/coordinator/market\"\n)", ``, ``},
 
-		{"a model is asked past its door", "coordinator/market", `import _ "github.com/tmc/langchaingo/llms"`, ``,
-			`coordinator/market/planted.go:3: coordinator/market may not import github.com/tmc/langchaingo/llms: only llm may, because a model is asked through one door, and knows nothing of the market`},
-		{"NATS is used past its door", "scenarios/sim/loop", `import _ "github.com/nats-io/nats.go"`, ``,
-			`scenarios/sim/loop/planted.go:3: scenarios/sim/loop may not import github.com/nats-io/nats.go: only bus/natsbus and bus/eventlog and lab/natsfloor may, because a party speaks through a bus.Port`},
-		{"NATS is used past its door, in a test", "bus/membus", ``, `import _ "github.com/nats-io/nats-server/v2/server"`,
-			`bus/membus/planted_test.go:3: bus/membus may not import github.com/nats-io/nats-server/v2/server: only bus/natsbus and bus/eventlog and lab/natsfloor may, because a party speaks through a bus.Port`},
-		{"NATS is used by its door", "bus/natsbus", `import _ "github.com/nats-io/nats.go"`, ``, ``},
-		{"the wire is written past its door", "bus/wal", `import _ "github.com/vmihailenco/msgpack/v5"`, ``,
-			`bus/wal/planted.go:3: bus/wal may not import github.com/vmihailenco/msgpack/v5: only protocol may, because what travels is decided in one place`},
+		{"a model is asked outside of its door", "coordinator/market", `import _ "github.com/tmc/langchaingo/llms"`, ``,
+			`coordinator/market/planted.go:3: coordinator/market may not import github.com/tmc/langchaingo/llms: only llm may, because one client bounds and checks all requests to models`},
+		{"NATS is used outside of its door", "scenarios/sim/loop", `import _ "github.com/nats-io/nats.go"`, ``,
+			`scenarios/sim/loop/planted.go:3: scenarios/sim/loop may not import github.com/nats-io/nats.go: only bus/natsbus and bus/eventlog and lab/natsfloor may, because a party sends and receives through a bus.Conn`},
+		{"NATS is used outside of its door, in a test", "bus/membus", ``, `import _ "github.com/nats-io/nats-server/v2/server"`,
+			`bus/membus/planted_test.go:3: bus/membus may not import github.com/nats-io/nats-server/v2/server: only bus/natsbus and bus/eventlog and lab/natsfloor may, because a party sends and receives through a bus.Conn`},
+		{"NATS is used in its door", "bus/natsbus", `import _ "github.com/nats-io/nats.go"`, ``, ``},
+		{"the wire is written outside of its door", "bus/wal", `import _ "github.com/vmihailenco/msgpack/v5"`, ``,
+			`bus/wal/planted.go:3: bus/wal may not import github.com/vmihailenco/msgpack/v5: only protocol may, because the wire format is defined in one place`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := strings.Join(planted(t, tc.pkg, tc.code, tc.test), "\n"); got != tc.want {
-				t.Errorf("said of %s:\n got %s\nwant %s", tc.pkg, got, tc.want)
+				t.Errorf("found in %s:\n got %s\nwant %s", tc.pkg, got, tc.want)
 			}
 		})
 	}
@@ -142,7 +140,7 @@ func TestPlantedImpurityIsFound(t *testing.T) {
 				got = append(got, what)
 			}
 			if !slices.Equal(got, strings.FieldsFunc(tc.want, func(c rune) bool { return c == '\n' })) {
-				t.Errorf("said of a pure package:\n got %q\nwant %q", got, tc.want)
+				t.Errorf("found in a pure package:\n got %q\nwant %q", got, tc.want)
 			}
 		})
 	}
@@ -153,11 +151,11 @@ const fused = `adds to a product of floats, which some processors round once and
 func TestPlantedImpurityIsFreeInAShell(t *testing.T) {
 	code := "import (\"os\"; \"time\")\nfunc f(m map[int]int) { go f(nil); for range m {}; _, _ = time.Now(), os.Args }"
 	if got := planted(t, "scenarios/report", code, ""); got != nil {
-		t.Errorf("said of a shell: %q", got)
+		t.Errorf("found in a shell: %q", got)
 	}
 }
 
-func TestPlantedLengthAndSilenceAreFound(t *testing.T) {
+func TestPlantedLengthAndMissingDocsAreFound(t *testing.T) {
 	lines := func(n int) string { return strings.Repeat("\n", n) }
 	for _, tc := range []struct{ name, code, want string }{
 		{"a file of 501 lines", lines(499), "coordinator/accounts/planted.go has 501 lines; split it below 500"},
@@ -176,7 +174,7 @@ func TestPlantedLengthAndSilenceAreFound(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := strings.Join(planted(t, "coordinator/accounts", tc.code, ""), "\n"); got != tc.want {
-				t.Errorf("said:\n got %s\nwant %s", got, tc.want)
+				t.Errorf("found:\n got %s\nwant %s", got, tc.want)
 			}
 		})
 	}
@@ -192,13 +190,13 @@ func TestPlantedPackageWithoutDocIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := isReadable(p), []string{"agents/planted.go:1: package agents has no doc comment"}; !slices.Equal(got, want) {
-		t.Errorf("said %q; want %q", got, want)
+		t.Errorf("found %q; want %q", got, want)
 	}
 }
 
 func TestPlantedLineWithoutPackageIsFound(t *testing.T) {
 	got := keepsPlan(append(slices.Clone(plan), line{pkg: "coordinator/quota"}), theHouse(t).pkgs)
-	if want := "the plan has a line for coordinator/quota, which does not exist; take it out"; !slices.Contains(got, want) {
-		t.Errorf("said %q; want %q", got, want)
+	if want := "the plan has a line for coordinator/quota, which does not exist; remove the line"; !slices.Contains(got, want) {
+		t.Errorf("found %q; want %q", got, want)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// banned are standard packages that no pure package imports unless its line in
-// the plan names them.
+// banned lists standard packages that a pure package must not import unless its line in the
+// plan names them, with what to do instead.
 var banned = []struct{ pkg, hint string }{
 	{"os", "take what you need as an argument"}, {"os/*", "take what you need as an argument"},
 	{"io/ioutil", "take what you need as an argument"}, {"io/fs", "take what you need as an argument"},
@@ -22,6 +22,7 @@ var banned = []struct{ pkg, hint string }{
 	{"crypto/rand", "derive a source from the seed and the job's name"},
 }
 
+// bannedInPure returns what to do instead of an import, if it is banned.
 func bannedInPure(other string) (hint string, yes bool) {
 	for _, b := range banned {
 		if matches([]string{b.pkg}, other) {
@@ -31,8 +32,8 @@ func bannedInPure(other string) (hint string, yes bool) {
 	return "", false
 }
 
-// impure are functions and variables, of packages that are allowed, which make
-// code depend on more than what it is given.
+// impure lists functions and variables of allowed packages that make results depend on more
+// than the arguments, with what to do instead.
 var impure = map[string]string{
 	"time.Now": "take now as an argument", "time.Since": "subtract from now", "time.Until": "subtract now",
 	"time.Sleep": "say Due", "time.After": "say Due", "time.AfterFunc": "say Due", "time.Tick": "say Due",
@@ -43,19 +44,19 @@ var impure = map[string]string{
 	"(reflect.Value).MapRange": "sort the keys", "(reflect.Value).MapKeys": "sort them",
 }
 
-// sourced are what may be used of math/rand: all that begins from a source.
+// sourced lists what may be used of math/rand: everything that works on an explicit source.
 var sourced = map[string]bool{
 	"New": true, "NewSource": true, "NewPCG": true, "NewChaCha8": true, "NewZipf": true,
 	"Rand": true, "Source": true, "Source64": true, "PCG": true, "ChaCha8": true, "Zipf": true,
 }
 
-// isPure returns what p does that a pure package may not.
+// isPure returns the violations of purity in p.
 func isPure(p *pkg) (wrong []string) {
 	complain := func(n ast.Node, format string, args ...any) {
 		wrong = append(wrong, fmt.Sprintf("%s: %s is pure and ", p.at(n), p.name)+fmt.Sprintf(format, args...))
 	}
 	for _, f := range p.files {
-		sorted := make(map[ast.Expr]bool) // calls whose order is not kept
+		sorted := make(map[ast.Expr]bool) // calls whose results are sorted or put into a map
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.GoStmt:
@@ -90,8 +91,7 @@ func isPure(p *pkg) (wrong []string) {
 	return wrong
 }
 
-// isMap reports whether values of t are maps: of a named type too, and of a
-// type parameter that a map may stand for.
+// isMap reports whether values of t are maps, also by a named type or a type parameter.
 func isMap(t types.Type) bool {
 	if t == nil {
 		return false
@@ -116,10 +116,11 @@ func isMap(t types.Type) bool {
 	return false
 }
 
-// leaksOrder are functions whose result comes in the order of a map.
+// leaksOrder lists functions whose result has the random order of a map.
 var leaksOrder = map[string]bool{"maps.Keys": true, "maps.Values": true, "maps.All": true}
 
-// forgetsOrder reports whether a call makes nothing of the order of its arguments.
+// forgetsOrder reports whether the result of a call is independent of the order of its
+// arguments.
 func forgetsOrder(info *types.Info, call *ast.CallExpr) bool {
 	switch called(info, call) {
 	case "slices.Sorted", "slices.SortedFunc", "maps.Collect", "maps.Insert":
@@ -128,7 +129,7 @@ func forgetsOrder(info *types.Info, call *ast.CallExpr) bool {
 	return false
 }
 
-// called returns the full name of the function that a call calls, or "".
+// called returns the full name of the called function, or "".
 func called(info *types.Info, call *ast.CallExpr) string {
 	fun := ast.Unparen(call.Fun)
 	switch x := fun.(type) { // with type arguments
@@ -145,7 +146,7 @@ func called(info *types.Info, call *ast.CallExpr) string {
 	return ""
 }
 
-// impureUse returns the full name of what is used, and what to do instead.
+// impureUse returns the full name of an object and, if it is impure, what to do instead.
 func impureUse(obj types.Object) (name, hint string) {
 	switch obj := obj.(type) {
 	case *types.Builtin:
@@ -168,9 +169,9 @@ func impureUse(obj types.Object) (name, hint string) {
 	return name, impure[name]
 }
 
-// fuses reports whether n adds to, or subtracts from, a product of floats that
-// nothing rounds before. Go lets a processor do both at once, and keep more
-// digits: the language specification, Floating-point operators.
+// fuses reports whether n adds to or subtracts from a product of floats that is not rounded
+// explicitly. The Go specification (Floating-point operators) lets an implementation fuse
+// both operations without intermediate rounding, so results differ between processors.
 func fuses(info *types.Info, n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -181,6 +182,7 @@ func fuses(info *types.Info, n ast.Node) bool {
 	return false
 }
 
+// isProduct reports whether an expression is a product of floats that is not a constant.
 func isProduct(info *types.Info, e ast.Expr) bool {
 	e = ast.Unparen(e)
 	if u, ok := e.(*ast.UnaryExpr); ok && (u.Op == token.SUB || u.Op == token.ADD) {

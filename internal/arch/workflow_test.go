@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// workflow is what the test reads of a workflow file.
+// workflow is the part of a workflow file that the test checks.
 type workflow struct {
 	On          map[string]any
 	Permissions map[string]string
@@ -29,8 +29,8 @@ var (
 	goMinor      = regexp.MustCompile(`(?m)^go (\d+\.\d+)`)
 )
 
-// findWorkflowFaults returns what in a workflow file gives a pull request's code more than it
-// needs, or runs something else than a developer does.
+// findWorkflowFaults returns where a workflow file gives a pull request's code more rights
+// than it needs, or runs other commands than developers do.
 func findWorkflowFaults(text []byte, goVersion string) (faults []string) {
 	var w workflow
 	if err := yaml.Unmarshal(text, &w); err != nil {
@@ -124,8 +124,8 @@ var (
 	makeTarget = regexp.MustCompile(`(?m)^## (test-[a-z]+|lint|staticcheck|race|sim|chaos|fuzz|real|slow|test):`)
 )
 
-// What proves something has a tier: a target that neither tier runs is run by nothing.
-func TestEachTargetThatProvesSomethingHasATier(t *testing.T) {
+// Every make target that checks something belongs to a tier of CI: otherwise nothing runs it.
+func TestEachCheckingTargetHasATier(t *testing.T) {
 	script, err := os.ReadFile("../../.ci/run")
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestEachTargetThatProvesSomethingHasATier(t *testing.T) {
 		}
 	}
 	if len(described) < 10 {
-		t.Errorf("the makefiles describe %d targets that prove something; want ten at least", len(described))
+		t.Errorf("the makefiles describe %d targets that check something; want at least ten", len(described))
 	}
 	for name := range described {
 		if !inTier[name] && name != "test-gpu" { // CI has no GPU

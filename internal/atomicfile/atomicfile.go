@@ -1,6 +1,6 @@
-// Package atomicfile writes files anew: whoever reads one has all of the old or all of
-// the new, also after the machine stopped in between, and also when several
-// programs write it at once.
+// Package atomicfile replaces files atomically: a reader sees either the whole old
+// content or the whole new content, also after a crash in between, and also when
+// several programs write the file at the same time.
 package atomicfile
 
 import (
@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// ReplaceFile puts data in the place of a file, for whom that was before; one that was not
-// there has the given mode. When it returns nil, data is on the disk. A crash may
-// leave a file of another name, which ends in ".next".
+// ReplaceFile replaces the content of a file and keeps the file's owner and mode; a
+// new file gets the given mode. When it returns nil, the data is on disk. A crash may
+// leave a temporary file beside it, whose name ends in ".next".
 func ReplaceFile(file string, data []byte, mode fs.FileMode) error {
 	next, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.next")
 	if err != nil {
@@ -35,7 +35,8 @@ func ReplaceFile(file string, data []byte, mode fs.FileMode) error {
 	return SyncFolder(filepath.Dir(file))
 }
 
-// copyOwnerAndMode gives w the owner and the mode of a file, or a mode where there is none.
+// copyOwnerAndMode gives w the owner and mode of an existing file, or mode if there is
+// none.
 func copyOwnerAndMode(w *os.File, file string, mode fs.FileMode) error {
 	was, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +51,7 @@ func copyOwnerAndMode(w *os.File, file string, mode fs.FileMode) error {
 	return errors.Join(err, w.Chmod(was.Mode().Perm()))
 }
 
-// SyncFolder has the disk keep which files there are in a folder, and under which names.
+// SyncFolder flushes a folder to disk: without it, a rename may be lost in a crash.
 func SyncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

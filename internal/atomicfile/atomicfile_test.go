@@ -12,7 +12,7 @@ import (
 
 // Who has the old one open, or has another name of it, keeps it; who could read it
 // can read the new one.
-func TestAFileIsReplacedForWhomItWas(t *testing.T) {
+func TestReplaceKeepsOwnerAndMode(t *testing.T) {
 	dir := t.TempDir()
 	file, old := filepath.Join(dir, "people.json"), filepath.Join(dir, "old")
 	write := func(text string) {
@@ -45,7 +45,7 @@ func TestAFileIsReplacedForWhomItWas(t *testing.T) {
 }
 
 // Whatever fails, what was there stays, and nothing is left beside it.
-func TestAFileThatCannotBeReplacedStays(t *testing.T) {
+func TestFailedReplaceKeepsFile(t *testing.T) {
 	dir := t.TempDir()
 	inside := filepath.Join(dir, "taken", "inside")
 	if err := os.MkdirAll(inside, 0o700); err != nil {
@@ -65,13 +65,13 @@ func TestAFileThatCannotBeReplacedStays(t *testing.T) {
 }
 
 // Of several who write a file at once each writes it whole, and one is the last.
-func TestSeveralMayWriteAtOnce(t *testing.T) {
+func TestConcurrentReplace(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "row.json")
 	texts := [][]byte{bytes.Repeat([]byte("a"), 1<<16), bytes.Repeat([]byte("b"), 3<<16)}
 	intact := func() {
 		got, err := os.ReadFile(file)
 		if err != nil || !bytes.Equal(got, texts[0]) && !bytes.Equal(got, texts[1]) {
-			t.Errorf("%d bytes that nobody wrote, %v", len(got), err)
+			t.Errorf("%d bytes that no writer wrote, %v", len(got), err)
 		}
 	}
 	var all sync.WaitGroup

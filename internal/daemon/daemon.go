@@ -1,5 +1,6 @@
-// Package daemon is what the binaries that run for months have in common: flags
-// that the environment may set, logs, a folder's paths.
+// Package daemon is what the long-running binaries have in common: flags with
+// environment variables, logging, signals, paths, the connection to NATS and the HTTP
+// server.
 package daemon
 
 import (
@@ -18,11 +19,11 @@ import (
 	"syscall"
 )
 
-// A Service lives until its context ends.
+// A Service runs until its context ends.
 type Service func(context.Context) error
 
-// RunMain is the main of a binary: it reads flags and environment, prepares a service
-// and, unless check is set by then, lets it live until SIGTERM or SIGINT. It
+// RunMain is the main function of a binary: it reads flags and environment, prepares a
+// service and, unless check is set by then, runs it until SIGTERM or SIGINT. It
 // returns the exit code: 0 done, 1 failed, 2 a flag or the configuration is wrong.
 func RunMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool, prepare func() (Service, *slog.Logger, error)) int {
 	out, name := fs.Output(), fs.Name()
@@ -54,7 +55,7 @@ func RunMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool,
 	IgnoreBrokenPipe()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends what does not end by the first
+	context.AfterFunc(ctx, stop) // a second signal kills a service that does not end at the first
 	if err := serve(ctx); err != nil {
 		log.Error("ended", "err", err)
 		return 1
@@ -63,22 +64,22 @@ func RunMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool,
 	return 0
 }
 
-// IgnoreBrokenPipe has a program live on when nobody reads any more what it says: whoever
-// does may end before it, by the same ctrl-C. Programs that it starts do not.
+// IgnoreBrokenPipe keeps a program alive when the reader of its output is gone, which
+// may end earlier by the same ctrl-C. Child processes do not inherit this.
 func IgnoreBrokenPipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// RelaxGarbageCollector has the garbage collector wait until the heap has grown to five
-// times what is in use, unless GOGC says otherwise. A party uses some ten MiB; a
-// round that meets a collection takes milliseconds longer.
+// RelaxGarbageCollector lets the heap grow to five times the live data before a
+// collection, unless GOGC is set. A party uses some ten MiB, so memory is no concern,
+// while a collection during a round makes the round some milliseconds longer.
 func RelaxGarbageCollector() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
 }
 
-// SetFlagsFromEnvironment sets each flag of fs that the command line left alone from its
-// variable: prefix, then the flag's name in capitals with underscores. A flag
-// wins over a variable, and both over a configuration file.
+// SetFlagsFromEnvironment sets each flag that the command line did not set from its
+// environment variable: prefix, then the flag's name in capitals with underscores. A
+// flag takes precedence over a variable, and both over the configuration file.
 func SetFlagsFromEnvironment(fs *flag.FlagSet, prefix string) error {
 	given := make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -94,13 +95,12 @@ func SetFlagsFromEnvironment(fs *flag.FlagSet, prefix string) error {
 	return err
 }
 
-// EnvironmentVariable names the environment variable of a flag.
+// EnvironmentVariable returns the name of a flag's environment variable.
 func EnvironmentVariable(prefix, name string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// WriteUsage writes a command's help: what it is, then its flags with their
-// variables.
+// WriteUsage writes a command's help: about, then its flags with their variables.
 func WriteUsage(fs *flag.FlagSet, prefix, about string) {
 	out := fs.Output()
 	fmt.Fprintf(out, "%s\n\nFlags, and the environment variables that stand for them:\n", about)
@@ -110,8 +110,8 @@ func WriteUsage(fs *flag.FlagSet, prefix, about string) {
 	})
 }
 
-// NewLogger returns a logger of a level (debug, info, warn, error) and a format
-// (text, json) to out.
+// NewLogger returns a logger of a level (debug, info, warn, error) and a format (text,
+// json) that writes to out.
 func NewLogger(out io.Writer, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -127,7 +127,7 @@ func NewLogger(out io.Writer, level, format string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("log format %q: want text or json", format)
 }
 
-// ResolveUnder returns a path of a file that stands in dir.
+// ResolveUnder returns a path relative to dir; absolute paths and "" stay as they are.
 func ResolveUnder(dir, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -135,8 +135,8 @@ func ResolveUnder(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// RequireLoopback refuses an address that others reach: who comes there is asked for
-// nothing.
+// RequireLoopback refuses addresses that other machines can reach, because the HTTP
+// servers here do not authenticate readers.
 func RequireLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	fs, check := flag.NewFlagSet("slow", flag.ContinueOnError), false
 	os.Exit(RunMain(fs, "GRIDBID_TEST_", "", nil, &check, func() (Service, *slog.Logger, error) {
 		return func(ctx context.Context) error {
-			fmt.Println("lives")
+			fmt.Println("running")
 			<-ctx.Done()
 			time.Sleep(time.Hour)
 			return nil
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-func TestASecondSignalEndsWhatTheFirstDoesNot(t *testing.T) {
+func TestSecondSignalKills(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "GRIDBID_TEST_SLOW=1")
 	out, err := cmd.StdoutPipe()
@@ -44,7 +44,7 @@ func TestASecondSignalEndsWhatTheFirstDoesNot(t *testing.T) {
 	}
 	defer cmd.Process.Kill()
 	lines := bufio.NewScanner(out)
-	if !lines.Scan() || lines.Text() != "lives" {
+	if !lines.Scan() || lines.Text() != "running" {
 		t.Fatalf("it says %q", lines.Text())
 	}
 	ended := make(chan error, 1)
@@ -66,7 +66,7 @@ func TestASecondSignalEndsWhatTheFirstDoesNot(t *testing.T) {
 			}
 			return
 		case <-patience:
-			t.Fatal("it lives on")
+			t.Fatal("it still runs")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

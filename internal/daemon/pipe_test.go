@@ -16,9 +16,9 @@ import (
 // in order.
 const ended = "SERVICE_ENDED"
 
-// A service whose log nobody reads any more ends in order: with its log piped to a
+// A service whose log has no reader any more ends in order: with its log piped to a
 // program that the same ctrl-C ended, it would die at the first line that it says.
-func TestAServiceEndsInOrderThoughNobodyReadsItsLog(t *testing.T) {
+func TestServiceSurvivesBrokenPipe(t *testing.T) {
 	if file := os.Getenv(ended); file != "" {
 		os.Exit(RunMain(flag.NewFlagSet("service", flag.ContinueOnError), "SERVICE_", "", nil, new(bool), func() (Service, *slog.Logger, error) {
 			log, err := NewLogger(os.Stderr, "info", "text")

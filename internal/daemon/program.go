@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Settings are the part of a configuration file that all daemons share.
+// Settings is the part of a configuration file that all daemons share.
 type Settings struct {
 	Listen   string              `yaml:"listen"`
 	NATSFile string              `yaml:"nats_file"`
@@ -32,8 +32,8 @@ type Settings struct {
 	} `yaml:"log"`
 }
 
-// ResolvePaths takes relative file names from dir, the folder of the
-// configuration file.
+// ResolvePaths resolves relative file names from dir, the folder of the configuration
+// file.
 func (s *Settings) ResolvePaths(dir string) {
 	s.NATSFile = ResolveUnder(dir, s.NATSFile)
 	if s.NATS != nil {
@@ -41,8 +41,8 @@ func (s *Settings) ResolvePaths(dir string) {
 	}
 }
 
-// natsAccess returns how the NATS server is reached, or what to do where no server is
-// named.
+// natsAccess returns how to reach the NATS server; noServer completes the error if none is
+// configured.
 func (s *Settings) natsAccess(noServer string) (natsbus.AccessFile, error) {
 	switch {
 	case s.NATS != nil && s.NATSFile != "":
@@ -50,20 +50,21 @@ func (s *Settings) natsAccess(noServer string) (natsbus.AccessFile, error) {
 	case s.NATS != nil:
 		return *s.NATS, s.NATS.Validate()
 	case s.NATSFile == "":
-		return natsbus.AccessFile{}, fmt.Errorf("no server is named: give --nats FILE, or nats in the configuration; %s", noServer)
+		return natsbus.AccessFile{}, fmt.Errorf("no NATS server is configured: give --nats FILE, or nats in the configuration; %s", noServer)
 	}
 	return natsbus.ReadAccess(s.NATSFile)
 }
 
-// A Program is a daemon that takes part in a federation: what its main is made of.
+// A Program describes a daemon that takes part in a federation; Run is its main
+// function.
 type Program struct {
-	Name      string // as errors and help call it
-	EnvPrefix string // of the variables that stand for its flags
+	Name      string // as in errors and help
+	EnvPrefix string // of the environment variables that set flags
 	About     string // the first part of its help
 	// ListenHelp says what --listen serves. DefaultListen is its default; "" serves
 	// nothing unless an address is configured.
 	ListenHelp, DefaultListen string
-	NoServer                  string // what to do if no NATS server is named
+	NoServer                  string // what to do if no NATS server is configured
 	// AddFlags adds flags of the program's own; nil: it has none.
 	AddFlags func(*flag.FlagSet)
 	// Load reads the configuration file; "" if none was given. Flags override the
@@ -81,15 +82,15 @@ type Process struct {
 	Log    *slog.Logger
 }
 
-// Run is the main of a program. It returns the exit code: 0 done, 1 failed, 2 a
-// flag or the configuration is wrong. Errors and logs go to out.
+// Run is the main function of a program. It returns the exit code: 0 done, 1 failed, 2
+// a flag or the configuration is wrong. Errors and logs go to out.
 func (p Program) Run(args []string, out io.Writer) int {
 	fs := flag.NewFlagSet(p.Name, flag.ContinueOnError)
 	fs.SetOutput(out)
 	var file, listen, nats, level, format string
 	var check bool
 	fs.StringVar(&file, "config", "", "configuration `FILE` in YAML")
-	fs.BoolVar(&check, "check", false, "say whether the configuration is right, and exit")
+	fs.BoolVar(&check, "check", false, "check the configuration, and exit")
 	fs.StringVar(&listen, "listen", "", fmt.Sprintf("loopback `ADDRESS` of %s (default %s)", p.ListenHelp, cmp.Or(p.DefaultListen, "none")))
 	fs.StringVar(&nats, "nats", "", "`FILE` that says how the NATS server is reached")
 	fs.StringVar(&level, "log-level", "", "debug, info, warn or error (default info)")
@@ -116,7 +117,7 @@ func (p Program) Run(args []string, out io.Writer) int {
 	})
 }
 
-// openProcess checks shared settings.
+// openProcess checks the shared settings and creates the logger.
 func (p Program) openProcess(s Settings, out io.Writer) (x *Process, err error) {
 	x = &Process{Settings: s}
 	if x.Log, err = NewLogger(out, s.Log.Level, s.Log.Format); err != nil {
@@ -134,7 +135,7 @@ func (p Program) openProcess(s Settings, out io.Writer) (x *Process, err error) 
 	return x, err
 }
 
-// DialBus returns the federation's bus over the configured NATS server.
+// DialBus returns the federation's bus on the configured NATS server.
 func (x *Process) DialBus() (*natsbus.Bus, error) {
 	hub, err := natsbus.Open(x.Access.Access)
 	if err != nil {
@@ -144,8 +145,8 @@ func (x *Process) DialBus() (*natsbus.Bus, error) {
 	return hub, nil
 }
 
-// StartTelemetry exports metrics of a party on a hub, and traces if they are configured.
-// The caller calls End on what it returns.
+// StartTelemetry exports metrics of a party and its bus, and traces if they are configured.
+// The caller must close the result.
 func (x *Process) StartTelemetry(ctx context.Context, party protocol.Party, hub *natsbus.Bus) (*telemetry.Telemetry, error) {
 	t, err := telemetry.New(ctx, telemetry.Config{Who: party, Endpoint: x.Traces.Endpoint, Ratio: x.Traces.Ratio, Log: x.Log})
 	if err == nil {
@@ -154,7 +155,7 @@ func (x *Process) StartTelemetry(ctx context.Context, party protocol.Party, hub 
 	return t, err
 }
 
-// ListenHTTP opens the configured address.
+// ListenHTTP listens on the configured address.
 func (x *Process) ListenHTTP() (net.Listener, error) {
 	listener, err := net.Listen("tcp", x.Listen)
 	if err != nil {
@@ -163,8 +164,9 @@ func (x *Process) ListenHTTP() (net.Listener, error) {
 	return listener, nil
 }
 
-// ServeHTTP answers requests until the returned function is called. A server that
-// fails is logged; the process lives on.
+// ServeHTTP serves requests until the returned function is called. If the server
+// fails, that is logged and the process continues: the market does not depend on its
+// page.
 func (x *Process) ServeHTTP(listener net.Listener, handler http.Handler) (end func()) {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	go func() {

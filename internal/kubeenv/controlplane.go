@@ -29,15 +29,15 @@ type PlaneOptions struct {
 // A ControlPlane is a running control plane.
 type ControlPlane struct {
 	URL        string
-	Kubeconfig string // file, of an administrator
+	Kubeconfig string // file with an administrator's credentials
 
 	opts  PlaneOptions
 	creds credentials
-	ports []int // etcd, its peers, API, kwok
+	ports []int // of etcd, etcd's peers, the API server and kwok
 	procs []*planeProcess
 }
 
-// A planeProcess is one of the plane's, by the name of its binary.
+// A planeProcess is a process of the control plane, named like its binary.
 type planeProcess struct {
 	name string
 	cmd  *exec.Cmd
@@ -47,13 +47,14 @@ type planeProcess struct {
 //go:embed stages.yaml
 var kwokStages []byte
 
-// enabledControllers are what jobs, quotas, node health and device claims need.
+// enabledControllers are the controllers that jobs, quotas, node health and device claims
+// need. Starting all of them would take longer.
 const enabledControllers = "job-controller,namespace-controller,serviceaccount-controller,garbage-collector-controller," +
 	"pod-garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller,ttl-after-finished-controller," +
 	"disruption-controller,resourceclaim-controller,resourcequota-controller"
 
-// StartPlane starts a control plane and returns when it answers, after some seconds.
-// On an error nothing is left running.
+// StartPlane starts a control plane and returns when it is ready, after some seconds.
+// On an error it stops what it has started.
 func StartPlane(ctx context.Context, o PlaneOptions) (*ControlPlane, error) {
 	p := &ControlPlane{opts: o}
 	if err := p.startProcesses(ctx); err != nil {
@@ -63,6 +64,8 @@ func StartPlane(ctx context.Context, o PlaneOptions) (*ControlPlane, error) {
 	return p, nil
 }
 
+// startProcesses writes credentials and configuration, and starts the components in the order
+// in which they depend on each other.
 func (p *ControlPlane) startProcesses(ctx context.Context) (err error) {
 	if p.ports, err = ports.FreePorts(4); err != nil {
 		return err
@@ -93,8 +96,8 @@ func (p *ControlPlane) startProcesses(ctx context.Context) (err error) {
 	return nil
 }
 
-// KillAndRestart kills one process of the plane without warning, leaves it dead for a
-// while, and starts it again with its state.
+// KillAndRestart kills a component, waits for the time dead, and restarts it with its
+// state.
 func (p *ControlPlane) KillAndRestart(ctx context.Context, name string, dead time.Duration) error {
 	i := slices.IndexFunc(p.procs, func(x *planeProcess) bool { return x.name == name })
 	if i < 0 {
@@ -111,7 +114,8 @@ func (p *ControlPlane) KillAndRestart(ctx context.Context, name string, dead tim
 	return p.startComponent(ctx, name)
 }
 
-// StopPlane ends every process, newest first.
+// StopPlane stops all processes, newest first; each has five seconds before it is
+// killed.
 func (p *ControlPlane) StopPlane() {
 	for _, x := range slices.Backward(p.procs) {
 		_ = x.cmd.Process.Signal(syscall.SIGTERM)
@@ -125,7 +129,7 @@ func (p *ControlPlane) StopPlane() {
 	p.procs = nil
 }
 
-// startComponent starts a process of the control plane and waits until it answers.
+// startComponent starts a component and waits until it is healthy.
 func (p *ControlPlane) startComponent(ctx context.Context, name string) error {
 	x, err := p.launchProcess(name, filepath.Join(p.opts.Assets, name), p.componentArgs(name))
 	if err != nil {
@@ -134,13 +138,15 @@ func (p *ControlPlane) startComponent(ctx context.Context, name string) error {
 	return p.awaitHealthy(ctx, x, p.healthURL(name))
 }
 
-// StartExtraProcess starts one process more, which knows the plane by the environment variable
-// KUBECONFIG. It ends with the plane; its log is NAME.log in the plane's folder.
+// StartExtraProcess starts a further process, with KUBECONFIG in its environment. It
+// is stopped together with the control plane; its log is NAME.log in the control
+// plane's folder.
 func (p *ControlPlane) StartExtraProcess(name, binary string, args ...string) error {
 	_, err := p.launchProcess(name, binary, args)
 	return err
 }
 
+// launchProcess starts a process whose output goes to its log file.
 func (p *ControlPlane) launchProcess(name, binary string, args []string) (*planeProcess, error) {
 	log, err := os.OpenFile(p.stateFile(name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -156,7 +162,7 @@ func (p *ControlPlane) launchProcess(name, binary string, args []string) (*plane
 	}
 	x := &planeProcess{name: name, cmd: cmd, done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // its log says more
+		_ = cmd.Wait() // its log contains the reason
 		log.Close()
 		close(x.done)
 	}()
@@ -164,7 +170,8 @@ func (p *ControlPlane) launchProcess(name, binary string, args []string) (*plane
 	return x, nil
 }
 
-// componentArgs are those of each process. Durability is given up for speed.
+// componentArgs returns a component's arguments. etcd does not sync to disk and
+// clients are not rate-limited, for speed: the data of a test needs no durability.
 func (p *ControlPlane) componentArgs(name string) []string {
 	etcd := fmt.Sprintf("http://127.0.0.1:%d", p.ports[0])
 	peer := fmt.Sprintf("http://127.0.0.1:%d", p.ports[1])
@@ -204,14 +211,15 @@ func (p *ControlPlane) componentArgs(name string) []string {
 	}
 }
 
-// healthURL is what answers with 200 when a process is ready, "" if nothing does.
+// healthURL returns a URL that answers 200 when a component is ready, or "" if there
+// is none.
 func (p *ControlPlane) healthURL(name string) string {
 	switch name {
 	case "etcd":
 		return fmt.Sprintf("http://127.0.0.1:%d/readyz", p.ports[0])
 	case "kube-apiserver":
 		return p.URL + "/readyz"
-	case "kube-controller-manager": // pods need this account, which it makes
+	case "kube-controller-manager": // it creates this service account, without which no pod can be created
 		return p.URL + "/api/v1/namespaces/default/serviceaccounts/default"
 	case "kwok":
 		return fmt.Sprintf("http://127.0.0.1:%d/healthz", p.ports[3])
@@ -219,6 +227,8 @@ func (p *ControlPlane) healthURL(name string) string {
 	return ""
 }
 
+// awaitHealthy waits until url answers 200. It fails with the end of the log if the process
+// ends before.
 func (p *ControlPlane) awaitHealthy(ctx context.Context, x *planeProcess, url string) error {
 	if url == "" {
 		return nil
@@ -242,7 +252,7 @@ func (p *ControlPlane) awaitHealthy(ctx context.Context, x *planeProcess, url st
 	}
 }
 
-// probeURL returns "" if url answers with 200, or what came instead.
+// probeURL returns "" if url answers 200, and the answer or the error otherwise.
 func (p *ControlPlane) probeURL(ctx context.Context, client *http.Client, url string) string {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -261,8 +271,10 @@ func (p *ControlPlane) probeURL(ctx context.Context, client *http.Client, url st
 	return r.Status + " " + string(body)
 }
 
+// stateFile returns a path in the control plane's folder.
 func (p *ControlPlane) stateFile(name string) string { return filepath.Join(p.opts.Dir, name) }
 
+// fileTail returns the last bytes of a file, at most so many.
 func fileTail(file string, most int) []byte {
 	b, _ := os.ReadFile(file)
 	return b[max(0, len(b)-most):]

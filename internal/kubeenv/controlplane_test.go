@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/internal/kubeenv"
 )
 
-func TestAPlaneStartsAndSurvivesADeadServer(t *testing.T) {
+func TestControlPlaneSurvivesKilledAPIServer(t *testing.T) {
 	p := kubeenv.StartForTest(t, kubeenv.PlaneOptions{})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

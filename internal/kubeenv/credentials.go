@@ -17,14 +17,15 @@ import (
 	"time"
 )
 
-// credentials are what one plane trusts: a certificate authority, a server
-// certificate, a key that signs service accounts' tokens, and the token of an
-// administrator.
+// credentials are those of one control plane: a certificate authority, a server
+// certificate, the key that signs service account tokens, and an administrator's
+// token.
 type credentials struct {
 	ca, cert, key, accounts []byte // PEM
 	token                   string
 }
 
+// newCredentials generates credentials that are valid for a month.
 func newCredentials() (c credentials, err error) {
 	c.token = rand.Text()
 	authority, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -64,11 +65,13 @@ func newCredentials() (c credentials, err error) {
 	return c, nil
 }
 
+// createCertificate signs a certificate and encodes it as PEM.
 func createCertificate(c, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, key.Public(), signer)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), err
 }
 
+// writeFiles writes the files that the API server and the controller manager read.
 func (c credentials) writeFiles(dir string) error {
 	for name, data := range map[string][]byte{
 		"ca.crt": c.ca, "server.crt": c.cert, "server.key": c.key, "sa.key": c.accounts,
@@ -81,6 +84,7 @@ func (c credentials) writeFiles(dir string) error {
 	return nil
 }
 
+// adminKubeconfig returns a kubeconfig file for the administrator.
 func (c credentials) adminKubeconfig(url string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config

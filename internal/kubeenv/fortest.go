@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A TestingT is what StartForTest needs of a test or a benchmark.
+// A TestingT is the part of a test or a benchmark that StartForTest needs.
 type TestingT interface {
 	Helper()
 	Fatal(...any)
@@ -15,9 +15,9 @@ type TestingT interface {
 	TempDir() string
 }
 
-// StartForTest starts a plane that ends with the test. Where the binaries are is told
-// by the environment, GRIDBID_PLANE; without them the test is skipped, but fails
-// where CI=true.
+// StartForTest starts a control plane that is stopped when the test ends. The
+// environment variable GRIDBID_PLANE names the folder of the binaries; without it the
+// test is skipped, or fails if CI=true.
 func StartForTest(t TestingT, o PlaneOptions) *ControlPlane {
 	t.Helper()
 	o.Assets = os.Getenv("GRIDBID_PLANE")

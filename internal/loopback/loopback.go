@@ -1,6 +1,7 @@
-// Package loopback tells what comes from this machine, under its own name. A page
-// elsewhere whose name was pointed here (DNS rebinding) comes from a browser on
-// this machine, and is known by the host that it asks for.
+// Package loopback recognizes HTTP requests that come from this machine and address it
+// by a name of its own. The second condition protects against DNS rebinding: a page
+// from elsewhere, whose name was pointed at 127.0.0.1, makes a browser on this machine
+// send requests that come from loopback, but with that page's name in the Host header.
 package loopback
 
 import (
@@ -10,8 +11,8 @@ import (
 	"strings"
 )
 
-// ParseHost returns the name in a request's Host, without port and brackets and in
-// lower case, and whether it can only mean this machine.
+// ParseHost returns the name in a request's Host header, in lower case and without
+// port and brackets, and whether it can only mean this machine.
 func ParseHost(hostport string) (name string, own bool) {
 	name = hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -22,20 +23,21 @@ func ParseHost(hostport string) (name string, own bool) {
 	return name, err == nil && ip.IsLoopback() || name == "localhost"
 }
 
-// IsLoopbackAddr reports whether a request's RemoteAddr is of this machine.
+// IsLoopbackAddr reports whether a request's RemoteAddr is a loopback address.
 func IsLoopbackAddr(remote string) bool {
 	at, err := netip.ParseAddrPort(remote)
 	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
-// IsLocalRequest reports whether a request comes from this machine, under its own name.
+// IsLocalRequest reports whether a request comes from this machine and addresses it by
+// localhost or a loopback address.
 func IsLocalRequest(r *http.Request) bool {
 	_, own := ParseHost(r.Host)
 	return own && IsLoopbackAddr(r.RemoteAddr)
 }
 
-// AllowLocalOnly lets pass what this machine asks under its own name, of handlers that tell
-// whoever asks.
+// AllowLocalOnly wraps a handler without authentication: it answers 403 to requests
+// that are not local in the sense of IsLocalRequest.
 func AllowLocalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !IsLocalRequest(r) {

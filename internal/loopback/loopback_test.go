@@ -24,7 +24,7 @@ func TestOnlyThisMachineIsLocal(t *testing.T) {
 	}
 }
 
-func TestOnlyLetsPassWhatThisMachineAsks(t *testing.T) {
+func TestAllowLocalOnly(t *testing.T) {
 	h := AllowLocalOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for _, c := range []struct {
 		host, from string

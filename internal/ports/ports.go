@@ -1,5 +1,5 @@
-// Package ports chooses ports for servers that are told where to listen before
-// they start, and again when they are started anew: in tests and examples.
+// Package ports chooses TCP ports for servers of tests and examples that must know
+// their port before they start, and keep it over restarts.
 package ports
 
 import (
@@ -10,15 +10,14 @@ import (
 	"syscall"
 )
 
-// Ports are chosen below those that systems give to whoever takes any (Linux
-// from 32768 on, others higher): a connection that somebody makes in the meantime
-// does not take one.
+// Ports are chosen below the range of ephemeral ports (from 32768 on Linux, higher
+// elsewhere), so that no outgoing connection takes one before the server starts.
 const (
 	firstPort = 20_000
 	lastPort  = 32_767
 )
 
-// FreePorts returns n different ports of the loopback address on which nobody listens.
+// FreePorts returns n different ports of 127.0.0.1 on which no process listens.
 func FreePorts(n int) (free []int, err error) {
 	for tries := 0; len(free) < n; tries++ {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
@@ -29,7 +28,7 @@ func FreePorts(n int) (free []int, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("ports: %w", err)
 		}
-		defer l.Close() // when all are chosen, so that they differ
+		defer l.Close() // only when all are chosen, so that they differ
 		free = append(free, port)
 	}
 	return free, nil

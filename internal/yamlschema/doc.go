@@ -1,3 +1,3 @@
-// Package yamlschema reads YAML that people write: what the schema does not know is an
-// error, and each error names the file, the line, the key, and what to do.
+// Package yamlschema reads YAML configuration files against a JSON schema. Unknown
+// keys are errors, and each error names the file, the line, the key, and what to do.
 package yamlschema

@@ -12,18 +12,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a page.
+// Bounds that protect against hostile files.
 const (
-	maxPageBytes = 1 << 20 // bytes
-	maxDepth     = 16
+	maxPageBytes = 1 << 20
+	maxDepth     = 16 // of nested maps and lists
 )
 
-// A Page is a YAML document with its lines, which follows the schema of its Kind.
+// A Page is a YAML document that follows the schema of its kind, with the line of each
+// key.
 type Page struct {
 	kind  *SchemaKind
 	file  string
 	root  *yaml.Node
-	doc   any            // for the schema
+	doc   any            // as the schema validator reads it
 	lines map[string]int // by the path of a key or an item: "sites/0/name"
 }
 
@@ -43,7 +44,7 @@ func (f pageFault) Error() string {
 	return fmt.Sprintf("%s: %s:%d: %s: %s", f.reader, f.file, f.line, f.at, f.what)
 }
 
-// DecodeInto fills into, a pointer to a struct with yaml tags, from the page.
+// DecodeInto decodes the page into a pointer to a struct with yaml tags.
 func (p *Page) DecodeInto(into any) error {
 	if err := p.root.Decode(into); err != nil {
 		return fmt.Errorf("%s: %s: %w", p.kind.Reader, p.file, err)
@@ -51,13 +52,14 @@ func (p *Page) DecodeInto(into any) error {
 	return nil
 }
 
-// FaultAt says what is wrong at a path of keys and indexes, for what a schema
-// cannot see.
+// FaultAt returns an error at a path of keys and indexes, for conditions that a schema
+// cannot express.
 func (p *Page) FaultAt(path []string, format string, args ...any) error {
 	return p.locateFault(path, format, args...)
 }
 
-// locateFault says what is wrong at a path, with the line of the nearest thing there.
+// locateFault returns a fault at a path, with the line of the deepest element of the
+// path that exists.
 func (p *Page) locateFault(path []string, format string, args ...any) pageFault {
 	f := pageFault{reader: p.kind.Reader, file: p.file, line: 1, at: strings.Join(path, "/"), what: fmt.Sprintf(format, args...)}
 	for n := len(path); n > 0; n-- {
@@ -69,8 +71,8 @@ func (p *Page) locateFault(path []string, format string, args ...any) pageFault 
 	return f
 }
 
-// ParsePage parses a page and holds it to the schema. Each thing that is wrong is an
-// error of its own, with its line, in the order of their lines.
+// ParsePage parses a page and validates it. Each fault is an error of its own, with
+// its line, in the order of lines.
 func (k *SchemaKind) ParsePage(file string, text []byte) (*Page, error) {
 	if len(text) > maxPageBytes {
 		return nil, fmt.Errorf("%s: %s: over %d bytes: this is no %s", k.Reader, file, maxPageBytes, k.FileKind)
@@ -102,7 +104,8 @@ func (k *SchemaKind) ParsePage(file string, text []byte) (*Page, error) {
 	return p, p.checkSchema()
 }
 
-// plainValue turns nodes into plain values and notes their lines.
+// plainValue converts a node to plain values for the validator and records the lines
+// of keys and items. Aliases are refused: they could expand to any size.
 func (p *Page) plainValue(n *yaml.Node, path []string) (any, error) {
 	here := strings.Join(path, "/")
 	if _, ok := p.lines[here]; !ok {
@@ -130,6 +133,7 @@ func (p *Page) plainValue(n *yaml.Node, path []string) (any, error) {
 	return nil, p.locateFault(path, "an alias: write the value out")
 }
 
+// plainMapping converts a mapping. Duplicate and merge keys are refused.
 func (p *Page) plainMapping(n *yaml.Node, path []string) (any, error) {
 	out := make(map[string]any, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -139,7 +143,7 @@ func (p *Page) plainMapping(n *yaml.Node, path []string) (any, error) {
 			return nil, pageFault{p.kind.Reader, p.file, key.Line, strings.Join(path, "/"), "a key that is no word: write keys out"}
 		}
 		if _, dup := out[key.Value]; dup {
-			return nil, pageFault{p.kind.Reader, p.file, key.Line, strings.Join(at, "/"), "stands twice: drop one"}
+			return nil, pageFault{p.kind.Reader, p.file, key.Line, strings.Join(at, "/"), "appears twice: remove one"}
 		}
 		p.lines[strings.Join(at, "/")] = key.Line
 		v, err := p.plainValue(n.Content[i+1], at)
@@ -151,6 +155,7 @@ func (p *Page) plainMapping(n *yaml.Node, path []string) (any, error) {
 	return out, nil
 }
 
+// plainScalar converts a scalar. Timestamps stay text, which callers parse themselves.
 func (p *Page) plainScalar(n *yaml.Node, path []string) (any, error) {
 	if n.Tag == "!!timestamp" || n.Tag == "!!str" {
 		return n.Value, nil

@@ -15,14 +15,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// A SchemaKind is a kind of file: by which schema it is read, and how its errors speak.
+// A SchemaKind is a kind of file: its schema and the words of its errors.
 type SchemaKind struct {
-	Reader   string // who reads it, at the front of errors: "script"
-	FileKind string // "scenario"
-	Docs     string // where it is explained
+	Reader   string // begins errors: the program or package that reads the file
+	FileKind string // as errors call the file, such as "scenario"
+	Docs     string // the page that explains it
 	Schema   []byte // JSON schema, draft 2020-12
-	// Pattern says what a schema's pattern asks for; nil, or "" of it, is a
-	// name.
+	// Pattern describes a pattern of the schema for errors. If it is nil or returns "", the
+	// pattern is taken to be that of names.
 	Pattern func(pattern string) string
 
 	once  sync.Once
@@ -32,7 +32,7 @@ type SchemaKind struct {
 
 const schemaName = "schema.json"
 
-// compiledSchema returns the schema, with its text to quote from.
+// compiledSchema compiles the schema once and returns it.
 func (k *SchemaKind) compiledSchema() (*jsonschema.Schema, error) {
 	k.once.Do(func() {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(k.Schema))
@@ -47,8 +47,8 @@ func (k *SchemaKind) compiledSchema() (*jsonschema.Schema, error) {
 	return k.rules, k.err
 }
 
-// checkSchema checks a document against the schema. Each fault is an error of its own,
-// in the order of their lines.
+// checkSchema validates the page. Each fault is an error of its own, in the order of
+// lines.
 func (p *Page) checkSchema() error {
 	sch, err := p.kind.compiledSchema()
 	if err != nil {
@@ -68,7 +68,8 @@ func (p *Page) checkSchema() error {
 	return nil
 }
 
-// collectFaults walks to the leaves of a schema error: they say what is wrong.
+// collectFaults collects the leaves of a validation error, which contain the actual
+// faults.
 func (p *Page) collectFaults(e *jsonschema.ValidationError, into *[]pageFault) {
 	if _, either := e.ErrorKind.(*kind.AnyOf); either || len(e.Causes) == 0 {
 		at := e.InstanceLocation
@@ -87,13 +88,13 @@ func (p *Page) collectFaults(e *jsonschema.ValidationError, into *[]pageFault) {
 	}
 }
 
-// allowedKeys lists what may stand where an unknown key stood.
+// allowedKeys lists the keys that are allowed where an unknown key was found.
 func (p *Page) allowedKeys(e *jsonschema.ValidationError) string {
 	sch, err := p.kind.compiledSchema()
 	if err != nil {
 		return ""
 	}
-	// The document follows the schema so far, so walking both finds the place.
+	// The path is valid up to here, so it can be followed through the schema.
 	for _, step := range e.InstanceLocation {
 		for sch.Ref != nil {
 			sch = sch.Ref
@@ -110,12 +111,13 @@ func (p *Page) allowedKeys(e *jsonschema.ValidationError) string {
 	return strings.Join(slices.Sorted(maps.Keys(sch.Properties)), ", ")
 }
 
+// toFloat converts a number of the schema for printing.
 func toFloat(r *big.Rat) float64 {
 	f, _ := r.Float64()
 	return f
 }
 
-// faultText says what a kind of fault asks for.
+// faultText describes a fault and what to do about it.
 func (f *SchemaKind) faultText(k jsonschema.ErrorKind) string {
 	switch k := k.(type) {
 	case *kind.Type:

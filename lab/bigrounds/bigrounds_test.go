@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An order is for one process of agents.
+// An order tells one process which sites to run.
 type order struct {
 	Sites  int // of the federation
 	Access map[string]natsbus.Access
@@ -147,7 +147,7 @@ func overFederation(t *testing.T, with setting) round {
 
 func bidInProcesses(ctx context.Context, parts []order, folder string) error {
 	var running []*exec.Cmd
-	var said []*bytes.Buffer
+	var outputs []*bytes.Buffer
 	var errs []error
 	for _, o := range parts {
 		o.Folder = folder
@@ -161,18 +161,18 @@ func bidInProcesses(ctx context.Context, parts []order, folder string) error {
 			errs = append(errs, err)
 			break
 		}
-		running, said = append(running, cmd), append(said, out)
+		running, outputs = append(running, cmd), append(outputs, out)
 	}
 	for i, cmd := range running {
 		if err := cmd.Wait(); err != nil {
-			errs = append(errs, fmt.Errorf("process %d of agents: %w: %s", i, err, said[i]))
+			errs = append(errs, fmt.Errorf("process %d of agents: %w: %s", i, err, outputs[i]))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Sites that have more to offer than their connections carry are heard byte for byte as
-// they spoke, and the market awards the same, whatever carries the round.
+// Bids of sites that have more options than their connections carry arrive byte for byte as
+// they were sent, and the market awards the same, over every bus.
 func TestABigRoundIsTheSameOverEveryBus(t *testing.T) {
 	with := theSetting()
 	want := overMemory(t, with)
@@ -219,23 +219,23 @@ func TestABigRoundIsTheSameOverEveryBus(t *testing.T) {
 	}
 }
 
-// A thief is a hub that drops one option of what one site says.
-type thief struct {
+// A lossyBus drops one option from the bids of one site.
+type lossyBus struct {
 	bus.Bus
 	from protocol.Party
 }
 
-func (h thief) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+func (h lossyBus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
 	port, err := h.Bus.Connect(ctx, who)
-	return thiefPort{port, who == h.from}, err
+	return lossyConn{port, who == h.from}, err
 }
 
-type thiefPort struct {
+type lossyConn struct {
 	bus.Conn
 	steals bool
 }
 
-func (p thiefPort) Send(ctx context.Context, ms ...protocol.Message) error {
+func (p lossyConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	for i, m := range ms {
 		if o, ok := m.Body.(protocol.Bids); ok && p.steals {
 			o.Jobs = slices.Clone(o.Jobs)
@@ -250,7 +250,7 @@ func (p thiefPort) Send(ctx context.Context, ms ...protocol.Message) error {
 func TestABusThatDropsOneOptionIsFound(t *testing.T) {
 	with := setting{sites: 4, jobs: 20, payload: 16 << 10, most: 12 << 10}
 	want, hub := overMemory(t, with), new(membus.Bus)
-	got := hold(t, with, hub, inProcess(thief{hub, protocol.AgentParty("site-2")}))
+	got := hold(t, with, hub, inProcess(lossyBus{hub, protocol.AgentParty("site-2")}))
 	wrong := differences(want, got)
 	if len(wrong) == 0 || !bytes.Contains([]byte(wrong[0]), []byte("site-2 sent an offer")) {
 		t.Errorf("found %q; want that site-2 was heard as it did not speak", wrong)

@@ -1,5 +1,5 @@
 // Package bigrounds is a test of rounds that are larger than the connections of sites
-// carry: whatever the bus, the market hears byte for byte what the agents sent, and
+// carry: over every bus, the market receives byte for byte what the agents sent, and
 // awards the same. It holds one round in memory, over an embedded NATS server, and over
 // the hub of a federation with an account for each site, whose agents run in four
 // processes of the operating system.

@@ -51,7 +51,7 @@ func federationOf(n int) (s spec.Scenario, now protocol.Time, err error) {
 	return s, s.Start.Floor(time.Hour).Add(time.Hour), nil
 }
 
-// A bidder is the agent of a site that knows its grid, with what it says first.
+// A bidder is the agent of a site with known grid signals, and its first messages.
 type bidder struct {
 	site  string
 	agent bus.Machine
@@ -67,46 +67,46 @@ func newBidder(s spec.Scenario, site string, now protocol.Time) (*bidder, error)
 	if err != nil {
 		return nil, err
 	}
-	agent, feed := parties.Agent, simulated.Signals.Machine
+	agent, signals := parties.Agent, simulated.Signals.Machine
 	b := &bidder{site: site, agent: agent, hello: agent.Tick(now)}
-	for due := feed.Due(); due != 0 && due <= now; due = feed.Due() {
-		for _, m := range feed.Tick(due) {
+	for due := signals.Due(); due != 0 && due <= now; due = signals.Due() {
+		for _, m := range signals.Tick(due) {
 			agent.Step(now, m)
 		}
 	}
 	return b, nil
 }
 
-// bid joins hub, introduces the site, answers one call and writes what it sends as
+// bid connects to the bus, registers the site, answers one call and writes what it sends as
 // SITE.offer into a folder.
 func (b *bidder) bid(ctx context.Context, hub bus.Bus, folder string) error {
-	port, err := hub.Connect(ctx, protocol.AgentParty(b.site))
+	conn, err := hub.Connect(ctx, protocol.AgentParty(b.site))
 	if err != nil {
 		return err
 	}
-	defer port.Close()
-	if err := port.Send(ctx, b.hello...); err != nil {
+	defer conn.Close()
+	if err := conn.Send(ctx, b.hello...); err != nil {
 		return err
 	}
-	for m := range port.Messages() {
+	for m := range conn.Messages() {
 		if _, ok := m.Body.(protocol.CallForBids); !ok {
 			continue
 		}
-		for _, said := range b.agent.Step(m.At, m) {
-			data, err := protocol.Encode(said)
+		for _, reply := range b.agent.Step(m.At, m) {
+			data, err := protocol.Encode(reply)
 			if err != nil {
 				return err
 			}
 			if err := os.WriteFile(filepath.Join(folder, b.site+".offer"), data, 0o600); err != nil {
 				return err
 			}
-			if err := port.Send(ctx, said); err != nil {
+			if err := conn.Send(ctx, reply); err != nil {
 				return err
 			}
 		}
-		return port.Close()
+		return conn.Close()
 	}
-	return errors.Join(context.Cause(ctx), port.Close())
+	return errors.Join(context.Cause(ctx), conn.Close())
 }
 
 // bidAll has sites bid side by side.
@@ -146,21 +146,21 @@ func jobs(n int, now protocol.Time) []protocol.Job {
 	return all
 }
 
-// A round is what came of one.
+// A round is the outcome of one.
 type round struct {
 	sent, heard map[string][]byte // offers, by site
-	outcome     [][]byte          // what the market said to the offers, in order of its bytes
+	outcome     [][]byte          // the market's messages after the bids, sorted by their bytes
 	awards      int
 	took        time.Duration // from the call to the last award
 }
 
-// A setting is what a round is held with.
+// A setting is the size of a round and the payload limit.
 type setting struct {
 	sites, jobs, payload int
 	most                 int // bytes of an offer
 }
 
-// hold holds one round over a hub, where bid has all sites bid until its context ends
+// hold runs one round over a bus, where bid has all sites bid until its context ends
 // and writes what they send into a folder.
 func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error) round {
 	t.Helper()
@@ -170,11 +170,11 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	port, err := hub.Connect(ctx, protocol.Coordinator)
+	conn, err := hub.Connect(ctx, protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer port.Close()
+	defer conn.Close()
 	folder, bidding := t.TempDir(), make(chan error, 1)
 	go func() {
 		err := bid(ctx, s, now, folder)
@@ -185,9 +185,9 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 	}()
 	m := market.New(market.Config{Terms: scenarios.MarketWeights(s), Most: with.jobs, MaxOfferBytes: with.most}, auction.New(auction.Config{}))
 	next := func() protocol.Message {
-		heard, ok := <-port.Messages()
+		heard, ok := <-conn.Messages()
 		if !ok {
-			t.Fatalf("the market hears nothing more: %v, %v", port.Close(), <-bidding)
+			t.Fatalf("the market hears nothing more: %v, %v", conn.Close(), <-bidding)
 		}
 		return heard
 	}
@@ -201,7 +201,7 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 	now = m.Due()
 	r := round{sent: make(map[string][]byte), heard: make(map[string][]byte)}
 	began := time.Now()
-	if err := port.Send(ctx, m.Tick(now)...); err != nil {
+	if err := conn.Send(ctx, m.Tick(now)...); err != nil {
 		t.Fatal(err)
 	}
 	for len(r.heard) < with.sites {
@@ -212,12 +212,12 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 		if r.heard[heard.From.SiteName()], err = protocol.Encode(heard); err != nil {
 			t.Fatal(err)
 		}
-		for _, said := range m.Step(now, heard) {
-			if _, ok := said.Body.(protocol.Award); ok {
+		for _, reply := range m.Step(now, heard) {
+			if _, ok := reply.Body.(protocol.Award); ok {
 				r.awards++
 			}
-			said.Seq = 1 // the order of offers may decide about that, and about nothing else
-			data, err := protocol.Encode(said)
+			reply.Seq = 1 // the order in which bids arrive may change sequence numbers, and nothing else
+			data, err := protocol.Encode(reply)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -237,8 +237,8 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 	return r
 }
 
-// differences returns in what a round is not the one that it should be: what was heard
-// is not what was sent, or what was sent or came of it is something else than over
+// differences returns where a round differs from the expected one: what was received
+// is not what was sent, or bids or awards are not the same as over
 // another bus.
 func differences(want, got round) (wrong []string) {
 	for _, site := range slices.Sorted(maps.Keys(want.sent)) {

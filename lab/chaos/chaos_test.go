@@ -22,29 +22,29 @@ import (
 )
 
 var (
-	long = flag.Duration("chaos", 0, "do harm to real processes for so long")
-	seed = flag.Uint64("seed", 1, "of the harm")
+	long = flag.Duration("chaos", 0, "inject faults into real processes for this long")
+	seed = flag.Uint64("seed", 1, "of the faults")
 )
 
-// Jobs are submitted all the time while processes are killed, stopped and cut
-// off; in the end each has run in one place, once, and is settled once.
-func TestRealProcessesLoseNothingAndDoubleNothing(t *testing.T) {
+// Jobs are submitted all the time while processes are killed, stopped and disconnected; in
+// the end each job has run at one site, once, and is settled once.
+func TestRealProcessesRunEachJobOnce(t *testing.T) {
 	if *long == 0 {
 		t.Skip("no -chaos; make chaos runs it")
 	}
-	newStage(t, simulated).suffer(*long)
+	newTestbed(t, simulated).runUnderFaults(*long)
 }
 
-// suffer has jobs submitted and harm done for a time, and judges what came of the
-// jobs.
-func (s *stage) suffer(lasts time.Duration) {
+// runUnderFaults submits jobs and injects faults for a time, waits until all jobs have
+// ended, and checks what became of them.
+func (s *testbed) runUnderFaults(lasts time.Duration) {
 	s.wait("a coordinator leads and knows its sites", 5*time.Minute, func() bool {
 		var sites []jobstatus.Site
 		i := s.leader()
 		if i < 0 {
 			return false
 		}
-		_, err := ask(s.desks[i], http.MethodGet, "/v1/sites", nil, &sites)
+		_, err := ask(s.apis[i], http.MethodGet, "/v1/sites", nil, &sites)
 		return err == nil && len(sites) == len(s.sites)
 	})
 	stop := make(chan struct{})
@@ -53,8 +53,8 @@ func (s *stage) suffer(lasts time.Duration) {
 	all.Go(func() { jobs = s.submit(stop) })
 	var took []time.Duration
 	all.Go(func() { took = s.watch(stop) })
-	harm := newHarm(s)
-	harm.do(lasts, rand.New(rand.NewPCG(*seed, 3)))
+	faults := newFaultInjector(s)
+	faults.do(lasts, rand.New(rand.NewPCG(*seed, 3)))
 	close(stop)
 	all.Wait()
 	s.heal()
@@ -65,12 +65,13 @@ func (s *stage) suffer(lasts time.Duration) {
 		}
 	}()
 	s.wait("all jobs have ended", 5*time.Minute, func() (over bool) { open, over = s.open(jobs); return over })
-	s.judge(jobs)
-	harm.took["nobody leads"] = took
-	s.Logf("%d jobs, %v of harm\n%s", len(jobs), lasts, harm)
+	s.checkOutcome(jobs)
+	faults.took["no leader"] = took
+	s.Logf("%d jobs, %v of faults\n%s", len(jobs), lasts, faults)
 }
 
-func (s *stage) wait(what string, most time.Duration, is func() bool) {
+// wait polls until a condition holds, and ends the test after the given time.
+func (s *testbed) wait(what string, most time.Duration, is func() bool) {
 	s.Helper()
 	for end := time.Now().Add(most); !is(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -79,14 +80,15 @@ func (s *stage) wait(what string, most time.Duration, is func() bool) {
 	}
 }
 
-// submit submits a job now and then, each until it is known to be taken.
-func (s *stage) submit(stop chan struct{}) (jobs []string) {
+// submit submits jobs until stop is closed, each to one coordinator after the other
+// until one has accepted it.
+func (s *testbed) submit(stop chan struct{}) (jobs []string) {
 	for n := 1; ; n++ {
 		id := fmt.Sprintf("job-%d", n)
 		job := fmt.Appendf(nil, "id: %s\ntenant: lab\nwithin: 10m\n%s", id, s.job(n))
 		for taken := false; !taken; {
-			for _, desk := range s.desks {
-				code, err := ask(desk, http.MethodPost, "/v1/jobs", job, nil)
+			for _, apiAddress := range s.apis {
+				code, err := ask(apiAddress, http.MethodPost, "/v1/jobs", job, nil)
 				if err == nil && code/100 == 4 && code != http.StatusForbidden {
 					s.Errorf("%s is refused: %d", id, code)
 				}
@@ -106,8 +108,8 @@ func (s *stage) submit(stop chan struct{}) (jobs []string) {
 	}
 }
 
-// watch measures how long nobody leads.
-func (s *stage) watch(stop chan struct{}) (took []time.Duration) {
+// watch measures the times during which no coordinator leads, until stop is closed.
+func (s *testbed) watch(stop chan struct{}) (took []time.Duration) {
 	var since time.Time
 	for {
 		led := s.leader() >= 0
@@ -126,8 +128,8 @@ func (s *stage) watch(stop chan struct{}) (took []time.Duration) {
 	}
 }
 
-// heal sees that everything is up and joined.
-func (s *stage) heal() {
+// heal restarts every process and reconnects every site.
+func (s *testbed) heal() {
 	for _, l := range s.lines {
 		l.set(false)
 	}
@@ -137,23 +139,25 @@ func (s *stage) heal() {
 }
 
 // open returns the jobs that have not ended, and whether there are none.
-func (s *stage) open(jobs []string) (open []jobstatus.Job, none bool) {
+func (s *testbed) open(jobs []string) (open []jobstatus.Job, none bool) {
 	i := s.leader()
 	if i < 0 {
 		return nil, false
 	}
 	for _, id := range jobs {
 		j := jobstatus.Job{ID: protocol.JobID(id)}
-		if code, err := ask(s.desks[i], http.MethodGet, "/v1/jobs/"+id, nil, &j); err != nil || code != http.StatusOK || !j.HasEnded() {
+		if code, err := ask(s.apis[i], http.MethodGet, "/v1/jobs/"+id, nil, &j); err != nil || code != http.StatusOK || !j.HasEnded() {
 			open = append(open, j)
 		}
 	}
 	return open, len(open) == 0
 }
 
-// judge reads what was written down: the coordinators' books, and what each
-// site's cluster was told to run.
-func (s *stage) judge(jobs []string) {
+// checkOutcome kills all processes and compares two records that do not share code
+// with each other: settlements in the coordinators' event log, and launches at the
+// sites. Each job must be settled or refused once, and have run as often as it was
+// settled.
+func (s *testbed) checkOutcome(jobs []string) {
 	for _, p := range slices.Concat(s.coordinators, s.agents) {
 		p.kill()
 	}
@@ -172,8 +176,8 @@ func (s *stage) judge(jobs []string) {
 			settled[x.Job]++
 			paid += x.Paid
 		case protocol.Reject:
-			// Said twice while nobody led, a job comes twice, and the second time is
-			// refused; the first goes on.
+			// While no coordinator led, a job may have been submitted twice. The second
+			// submission is refused as a duplicate, the first one goes on.
 			if x.Why.Code == protocol.Duplicate {
 				return nil
 			}
@@ -197,9 +201,9 @@ func (s *stage) judge(jobs []string) {
 	s.Logf("%d jobs settled in %d terms", len(settled), term.Incarnation())
 }
 
-// launched returns where each job was run, and under which epochs: by what the
-// hands of the sites wrote down.
-func (s *stage) launched() map[protocol.JobID][]string {
+// launched returns the sites and epochs under which each job was launched, by the
+// event logs of the simulated executors.
+func (s *testbed) launched() map[protocol.JobID][]string {
 	out := make(map[protocol.JobID][]string)
 	for _, name := range s.sites {
 		files, err := filepath.Glob(filepath.Join(s.dir, "state", name, "hands", "*.facts"))

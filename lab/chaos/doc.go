@@ -1,5 +1,5 @@
-// Package chaos is a test: it runs a federation as its operators do, in processes
-// of their own with a nats-server of the hub and one of each site, and kills,
-// stops and cuts them off while jobs are submitted. What simulated time plays by
-// seed (lab/faults), it does to the real thing.
+// Package chaos tests a federation as operators run it: coordinators, agents, the
+// hub's nats-server and one for each site are processes of their own. The test kills,
+// stops and disconnects them while jobs are submitted. Package lab/faults does the
+// same by seed in simulated time.
 package chaos

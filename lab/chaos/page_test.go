@@ -19,7 +19,7 @@ import (
 
 var pictures = flag.String("pictures", "", "keep screenshots in this folder")
 
-// terminate ends a process in order.
+// terminate stops a process with SIGTERM and waits for its end.
 func (p *process) terminate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -27,16 +27,15 @@ func (p *process) terminate() {
 	<-p.dead
 }
 
-// The page of a coordinator in a process of its own: its sites, its feed, its
-// answers with what-ifs, and a feed that goes on after the coordinator was
-// started again.
+// The page of a coordinator in a process of its own: its sites, its timeline, answers with
+// what-ifs, and a timeline that continues after a restart of the coordinator.
 func TestBrowserShowsARealCoordinator(t *testing.T) {
-	s := newStage(t, simulated)
+	s := newTestbed(t, simulated)
 	s.coordinators[1].kill() // no standby: the page that is looked at is the leader's
-	desk := s.desks[0]
+	apiAddress := s.apis[0]
 	s.wait("the coordinator leads and knows its sites", 2*time.Minute, func() bool {
 		var sites []jobstatus.Site
-		code, err := ask(desk, http.MethodGet, "/v1/sites", nil, &sites)
+		code, err := ask(apiAddress, http.MethodGet, "/v1/sites", nil, &sites)
 		return err == nil && code == http.StatusOK && len(sites) == len(s.sites)
 	})
 	submit := func(from, to int) {
@@ -44,19 +43,19 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 			id := fmt.Sprintf("job-%03d", i)
 			body := fmt.Appendf(nil, "id: %s\ntenant: vision\ngpus: 1\ncpu: 2\nrun: 2s\n", id)
 			s.wait(id+" is taken", time.Minute, func() bool {
-				code, err := within(10*time.Second, desk, http.MethodPost, "/v1/jobs", body, nil)
+				code, err := within(10*time.Second, apiAddress, http.MethodPost, "/v1/jobs", body, nil)
 				return err == nil && code == http.StatusOK
 			})
 		}
 		s.wait("they are done", 2*time.Minute, func() bool {
 			var all []jobstatus.Job
-			code, err := ask(desk, http.MethodGet, "/v1/jobs?state=done", nil, &all)
+			code, err := ask(apiAddress, http.MethodGet, "/v1/jobs?state=done", nil, &all)
 			return err == nil && code == http.StatusOK && len(all) == to
 		})
 	}
 	submit(0, 12)
 
-	b := pagetest.OpenBrowser(t, "http://"+desk)
+	b := pagetest.OpenBrowser(t, "http://"+apiAddress)
 	b.SetWindow(1360, 900, "light")
 	b.RunSteps("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
 	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
@@ -87,7 +86,7 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	if all, distinct := pagetest.EvaluateExpression[int](b, shown), pagetest.EvaluateExpression[int](b, decisions); all != distinct {
 		t.Errorf("%d decisions are shown, of which %d differ", all, distinct)
 	}
-	ask("would job-004 change at a carbon price of 400", "Made again as recorded") // of the life before
+	ask("would job-004 change at a carbon price of 400", "Made again as recorded") // a job of the earlier incarnation
 	ask("would job-015 change at a carbon price of 400", "Made again as recorded")
 	if *pictures != "" {
 		b.SaveScreenshot(filepath.Join(*pictures, "coordinator.png"))

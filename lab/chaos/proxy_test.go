@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A proxy is a line between two servers that can be cut.
+// A proxy is a TCP connection between two servers that can be cut.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -17,6 +17,7 @@ type proxy struct {
 	lines map[net.Conn]bool
 }
 
+// newProxy starts a proxy to an address; it ends with the test.
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,22 +38,23 @@ func newProxy(t *testing.T, to string) *proxy {
 	return p
 }
 
-func (p *proxy) carry(near net.Conn) {
-	defer near.Close()
-	far, err := net.Dial("tcp", p.to)
+// carry copies bytes both ways until one side closes or the proxy is cut.
+func (p *proxy) carry(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.to)
 	if err != nil {
 		return
 	}
-	defer far.Close()
+	defer server.Close()
 	p.mu.Lock()
 	if p.cut {
 		p.mu.Unlock()
 		return
 	}
-	p.lines[near], p.lines[far] = true, true
+	p.lines[client], p.lines[server] = true, true
 	p.mu.Unlock()
 	done := make(chan struct{}, 2)
-	for _, way := range [][2]net.Conn{{near, far}, {far, near}} {
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
 		go func() {
 			_, _ = io.Copy(way[1], way[0])
 			done <- struct{}{}
@@ -60,12 +62,12 @@ func (p *proxy) carry(near net.Conn) {
 	}
 	<-done
 	p.mu.Lock()
-	delete(p.lines, near)
-	delete(p.lines, far)
+	delete(p.lines, client)
+	delete(p.lines, server)
 	p.mu.Unlock()
 }
 
-// set cuts the line, or joins it.
+// set cuts all connections and refuses new ones, or accepts them once more.
 func (p *proxy) set(cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

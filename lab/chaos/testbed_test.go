@@ -24,7 +24,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A process is one binary that is started again when it was killed.
+// A process is one run of a binary, which can be killed and restarted.
 type process struct {
 	t    *testing.T
 	name string
@@ -37,7 +37,7 @@ type process struct {
 	dead chan struct{} // closed when cmd has ended
 }
 
-// start starts a process that does not run; one that does goes on.
+// start starts a process that is not running, and continues one that is stopped.
 func (p *process) start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *process) start() {
 	}(p.cmd, p.dead)
 }
 
-func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // it may be dead
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) } // an error only means that it has ended
 
 func (p *process) stop() {
 	p.mu.Lock()
@@ -70,7 +70,7 @@ func (p *process) stop() {
 	p.signal(syscall.SIGSTOP)
 }
 
-// kill kills a process, and returns when it is dead.
+// kill kills a process and waits for its end.
 func (p *process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,14 +81,14 @@ func (p *process) kill() {
 	<-p.dead
 }
 
-// A workload is the sites of a stage, the program that runs them, and the jobs that
+// A workload is the sites of a testbed, the program that runs them, and the jobs that
 // are submitted.
 type workload struct {
 	sites   []string
-	program []string                                 // binary and first arguments
-	section string                                   // of a site's configuration: what runs its jobs
-	job     func(n int) string                       // fields of the nth job, in YAML
-	ran     func(*stage) map[protocol.JobID][]string // where each job was run, once for each time
+	program []string                                   // binary and first arguments
+	section string                                     // of a site's configuration: what runs its jobs
+	job     func(n int) string                         // fields of the nth job, in YAML
+	ran     func(*testbed) map[protocol.JobID][]string // where each job was run, once for each time
 }
 
 // simulated is a workload of sites that gridbid site runs.
@@ -99,11 +99,11 @@ var simulated = workload{
 	job: func(n int) string {
 		return fmt.Sprintf("gpus: %d\ncpu: 2\nrun: %ds\n", n%3, 1+n%7)
 	},
-	ran: (*stage).launched,
+	ran: (*testbed).launched,
 }
 
-// A stage is a federation in processes.
-type stage struct {
+// A testbed is a federation of processes.
+type testbed struct {
 	*testing.T
 	workload
 	dir   string
@@ -115,12 +115,13 @@ type stage struct {
 	agents       []*process // of the sites
 	leaves       []*process
 	lines        []*proxy // from each site to the hub
-	desks        []string
+	apis         []string
 }
 
-func newStage(t *testing.T, w workload) *stage {
+// newTestbed starts a hub, two coordinators, and for each site a leaf server and an agent.
+func newTestbed(t *testing.T, w workload) *testbed {
 	t.Helper()
-	s := &stage{T: t, workload: w, dir: t.TempDir()}
+	s := &testbed{T: t, workload: w, dir: t.TempDir()}
 	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/cmd/coordinator", "github.com/gridbid/gridbid/cmd/"+w.program[0])
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -145,7 +146,7 @@ func newStage(t *testing.T, w workload) *stage {
 	s.reachable(s.ports[0])
 	for i, who := range []string{"coordinator", "standby"} {
 		at := fmt.Sprintf("127.0.0.1:%d", s.ports[3+i])
-		s.desks = append(s.desks, at)
+		s.apis = append(s.apis, at)
 		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at, "--notebook", filepath.Join(s.dir, "notebook-"+who))
 		s.coordinators = append(s.coordinators, c)
 		c.start()
@@ -159,9 +160,9 @@ func newStage(t *testing.T, w workload) *stage {
 	return s
 }
 
-// prepare admits a site, with a server of its own that reaches the hub over a
-// line that can be cut.
-func (s *stage) prepare(name string, port int) {
+// prepare admits a site to the federation, and gives it a leaf server that reaches the
+// hub through a proxy.
+func (s *testbed) prepare(name string, port int) {
 	dir, err := s.fed.AddSite(federation.SiteSetup{Name: name, LeafListen: fmt.Sprintf("127.0.0.1:%d", port)})
 	s.must(err)
 	line := newProxy(s.T, fmt.Sprintf("127.0.0.1:%d", s.ports[1]))
@@ -184,20 +185,20 @@ nats: {url: "nats://127.0.0.1:%d", seed: %s}
 	s.agents = append(s.agents, s.process(name, s.program[0], append(slices.Clone(s.program[1:]), "--config", config)...))
 }
 
-func (s *stage) process(name, binary string, args ...string) *process {
+func (s *testbed) process(name, binary string, args ...string) *process {
 	log, err := os.Create(filepath.Join(s.dir, name+".log"))
 	s.must(err)
 	return &process{t: s.T, name: name, path: filepath.Join(s.dir, binary), args: args, log: log}
 }
 
-func (s *stage) all() []*process {
+func (s *testbed) all() []*process {
 	all := []*process{s.hub}
 	all = append(all, s.coordinators...)
 	all = append(all, s.leaves...)
 	return append(all, s.agents...)
 }
 
-func (s *stage) end() {
+func (s *testbed) end() {
 	for _, p := range s.all() {
 		p.kill()
 		_ = p.log.Close()
@@ -211,14 +212,14 @@ func (s *stage) end() {
 	}
 }
 
-func (s *stage) must(err error) {
+func (s *testbed) must(err error) {
 	s.Helper()
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stage) reachable(port int) {
+func (s *testbed) reachable(port int) {
 	s.Helper()
 	for range 1200 {
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
@@ -228,18 +229,18 @@ func (s *stage) reachable(port int) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	s.Fatalf("nobody listens on port %d", port)
+	s.Fatalf("no process listens on port %d", port)
 }
 
-// ask asks a desk, and reports the status and the answer.
-func ask(desk, method, path string, body []byte, out any) (int, error) {
-	return within(2*time.Second, desk, method, path, body, out)
+// ask sends a request to a coordinator's API and returns status and answer.
+func ask(apiAddress, method, path string, body []byte, out any) (int, error) {
+	return within(2*time.Second, apiAddress, method, path, body, out)
 }
 
-func within(most time.Duration, desk, method, path string, body []byte, out any) (int, error) {
+func within(most time.Duration, apiAddress, method, path string, body []byte, out any) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, "http://"+desk+path, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+apiAddress+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, err
 	}
@@ -256,20 +257,20 @@ func within(most time.Duration, desk, method, path string, body []byte, out any)
 	return answer.StatusCode, err
 }
 
-// leader returns which coordinator answers, or -1. One that is stopped answers
-// nothing, so both are asked at once.
-func (s *stage) leader() int {
-	leads := make(chan int, len(s.desks))
-	for i, desk := range s.desks {
+// leader returns the index of the coordinator that answers as leader, or -1. A stopped
+// process does not answer at all, so all are asked concurrently.
+func (s *testbed) leader() int {
+	leads := make(chan int, len(s.apis))
+	for i, apiAddress := range s.apis {
 		go func() {
-			code, err := within(500*time.Millisecond, desk, http.MethodGet, "/v1/sites", nil, nil)
+			code, err := within(500*time.Millisecond, apiAddress, http.MethodGet, "/v1/sites", nil, nil)
 			if err != nil || code != http.StatusOK {
 				i = -1
 			}
 			leads <- i
 		}()
 	}
-	for range s.desks {
+	for range s.apis {
 		if i := <-leads; i >= 0 {
 			return i
 		}

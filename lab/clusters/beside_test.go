@@ -14,11 +14,11 @@ import (
 )
 
 // A site that uses nodes which the cluster's own scheduler fills too, and on which
-// somebody puts pods who does not look. The API server lets all of them bind to a
-// room that is taken. Devices are given by the kubelet, which refuses the later
-// pod: never does more run than there are devices, and what of ours had to give way
+// a user places pods without any check. The API server lets all of them bind to
+// capacity that is taken. The kubelet gives devices to pods and rejects the later
+// pod: pods never run with more devices than there are, and a run that had to yield
 // runs later, once.
-func TestNodesThatAnotherSchedulerFillsToo(t *testing.T) {
+func TestNodesSharedWithAnotherScheduler(t *testing.T) {
 	t.Parallel()
 	c := kubetest.ClusterUser{Cluster: kubetest.New(t, kubeenv.PlaneOptions{Scheduler: true})}
 	c.AddNodes(2, "")

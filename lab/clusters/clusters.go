@@ -1,7 +1,7 @@
-// Package clusters sets a live federation on stage over real Kubernetes control
-// planes: the market, and for each cluster an agent, its hands and a feed, all by
-// the clock. Tests and benchmarks start it; a site that is installed runs the same
-// parties, built by the same function, as one process.
+// Package clusters runs a live federation over real Kubernetes control planes, by the
+// wall clock: the market, and for each cluster an agent with an executor and a signal
+// source. Tests, benchmarks and an example use it. An installed site runs the same
+// parties, built by the same function, in a process of its own.
 package clusters
 
 import (
@@ -21,17 +21,17 @@ import (
 	"github.com/gridbid/gridbid/scenarios"
 )
 
-// WallClock is the time by the clock.
+// WallClock returns the current time.
 func WallClock() protocol.Time { return protocol.FromStdTime(time.Now()) }
 
-// A LiveTestbed is a federation that lives.
+// A LiveTestbed is a federation in this process.
 type LiveTestbed struct {
 	bus     bus.Bus
 	running sync.WaitGroup
 }
 
-// StartMarket starts the market on a hub. It and all sites end with ctx; Wait waits for
-// that.
+// StartMarket starts the market on a bus. The market and all sites end with ctx;
+// AwaitParties waits for that.
 func StartMarket(ctx context.Context, hub bus.Bus) (*LiveTestbed, error) {
 	s := &LiveTestbed{bus: hub}
 	terms := protocol.Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000}
@@ -41,31 +41,32 @@ func StartMarket(ctx context.Context, hub bus.Bus) (*LiveTestbed, error) {
 // AwaitParties waits until all parties have ended.
 func (s *LiveTestbed) AwaitParties() { s.running.Wait() }
 
+// runParty connects a machine and runs it until the context of the testbed ends.
 func (s *LiveTestbed) runParty(ctx context.Context, who protocol.Party, m bus.Machine) error {
-	port, err := s.bus.Connect(ctx, who)
+	conn, err := s.bus.Connect(ctx, who)
 	if err != nil {
 		return fmt.Errorf("clusters: %s: %w", who, err)
 	}
 	s.running.Go(func() {
-		if err := bus.RunMachine(ctx, port, m); ctx.Err() == nil {
-			slog.Error("a party of the stage ended", "party", who, "error", err)
+		if err := bus.RunMachine(ctx, conn, m); ctx.Err() == nil {
+			slog.Error("a party of the testbed failed", "party", who, "error", err)
 		}
 	})
 	return nil
 }
 
-// A LiveSite is one cluster of a federation, with a grid that never changes.
+// A LiveSite is one cluster of a federation, with constant grid signals.
 type LiveSite struct {
 	executor.Config
-	Kubeconfig string                // "": of the cluster that this process runs in
-	DataDir    string                // where its parties keep their facts
+	Kubeconfig string                // "": the cluster that this process runs in
+	DataDir    string                // folder of its parties' event logs
 	Price      protocol.Microdollars // per kWh, at all hours
 	Carbon     protocol.Milligrams   // per kWh, at all hours
 	PUE        protocol.Milli        // default 1.1
-	Queue      *queue.Config         // takes in Jobs of the cluster; nil is none
+	Queue      *queue.Config         // submits Jobs of the cluster; nil: none
 }
 
-// buildSite returns the parties of a site, as cluster-agent builds them.
+// buildSite returns the site's parties, built as cluster-agent builds them.
 func (x LiveSite) buildSite() (runtime.Config, error) {
 	return kubesite.BuildSite(kubesite.Config{
 		SiteConfig: runtime.SiteConfig{Site: x.Config.Site, Folder: x.DataDir, Power: x.Power},
@@ -73,7 +74,7 @@ func (x LiveSite) buildSite() (runtime.Config, error) {
 	}, runtime.LocalParty{Service: x.constantSignals().Run})
 }
 
-// StartSite starts a site. Stop kills it, with no farewell.
+// StartSite starts a site. stop ends it at once, without deregistering it.
 func (s *LiveTestbed) StartSite(ctx context.Context, x LiveSite) (stop func(), err error) {
 	cfg, err := x.buildSite()
 	if err != nil {
@@ -85,13 +86,13 @@ func (s *LiveTestbed) StartSite(ctx context.Context, x LiveSite) (stop func(), e
 	s.running.Go(func() {
 		defer close(done)
 		if err := runtime.RunSite(ctx, cfg); ctx.Err() == nil {
-			slog.Error("a site of the stage ended", "site", cfg.Site, "error", err)
+			slog.Error("a site of the testbed failed", "site", cfg.Site, "error", err)
 		}
 	})
 	return func() { cancel(); <-done }, nil
 }
 
-// constantSignals report a grid that does not change.
+// constantSignals returns a signal source whose values never change.
 func (x LiveSite) constantSignals() *signals.Poller {
 	if x.PUE == 0 {
 		x.PUE = 1100

@@ -18,12 +18,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A submitter submits jobs and hears how they end.
+// A submitter submits jobs and records how they end.
 type submitter struct {
 	testing.TB
-	port  bus.Conn
-	mouth protocol.Sender
-	ended map[protocol.JobID]protocol.Body
+	port   bus.Conn
+	sender protocol.Sender
+	ended  map[protocol.JobID]protocol.Body
 }
 
 func newSubmitter(t testing.TB, hub bus.Bus) *submitter {
@@ -31,7 +31,7 @@ func newSubmitter(t testing.TB, hub bus.Bus) *submitter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &submitter{TB: t, port: port, mouth: protocol.Sender{Party: protocol.Submitter}, ended: make(map[protocol.JobID]protocol.Body)}
+	return &submitter{TB: t, port: port, sender: protocol.Sender{Party: protocol.Submitter}, ended: make(map[protocol.JobID]protocol.Body)}
 }
 
 // submit submits a job of some GPUs that runs for a while. Notes annotate its pod.
@@ -47,13 +47,13 @@ func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.D
 	if share < 1000 {
 		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)
 	}
-	m := s.mouth.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.BatchJobTask(run, 1, 0, all)})
+	m := s.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: j, Task: kubetest.BatchJobTask(run, 1, 0, all)})
 	if err := s.port.Send(s.Context(), m); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// await hears until so many jobs have ended.
+// await receives messages until n jobs have ended.
 func (s *submitter) await(n int, limit time.Duration) {
 	s.Helper()
 	over := time.After(limit)
@@ -84,8 +84,8 @@ func (s *submitter) settled(site string) (n int) {
 	return n
 }
 
-// A doorbell is a hub that rings when a site introduces itself.
-type doorbell struct {
+// A registrationBus is a bus that signals when a site registers.
+type registrationBus struct {
 	bus.Bus
 	rings chan string
 }
@@ -95,9 +95,9 @@ type ringing struct {
 	rings chan string
 }
 
-func newHub() doorbell { return doorbell{new(membus.Bus), make(chan string, 64)} }
+func newHub() registrationBus { return registrationBus{new(membus.Bus), make(chan string, 64)} }
 
-func (d doorbell) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
+func (d registrationBus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error) {
 	p, err := d.Bus.Connect(ctx, who)
 	return ringing{p, d.rings}, err
 }
@@ -115,8 +115,8 @@ func (r ringing) Send(ctx context.Context, ms ...protocol.Message) error {
 	return err
 }
 
-// await waits until so many sites have introduced themselves.
-func (d doorbell) await(t testing.TB, sites int) {
+// await waits until so many sites have registered.
+func (d registrationBus) await(t testing.TB, sites int) {
 	t.Helper()
 	known := make(map[string]bool)
 	for len(known) < sites {
@@ -140,7 +140,7 @@ func open(t testing.TB, hub bus.Bus) (*LiveTestbed, context.Context) {
 	return s, ctx
 }
 
-// add starts a site with a folder of its own, unless it has one.
+// add starts a site, with a data folder of its own unless it has one.
 func (s *LiveTestbed) add(ctx context.Context, t testing.TB, x LiveSite) (stop func()) {
 	t.Helper()
 	if x.DataDir == "" {
@@ -153,7 +153,7 @@ func (s *LiveTestbed) add(ctx context.Context, t testing.TB, x LiveSite) (stop f
 	return stop
 }
 
-// shapes are the jobs of the crowd, in turn.
+// shapes are the kinds of jobs that are submitted, in turn.
 var shapes = []struct {
 	gpus  int
 	share protocol.Milli
@@ -188,10 +188,10 @@ func TestAThousandJobsOnAHundredNodes(t *testing.T) {
 	t.Logf("%d jobs in %v; at most %d pods at once; the oracle saw %d events", jobs, took.Round(time.Second), o.MaxBoundPods, o.Events)
 }
 
-// A federation over three control planes: each job runs once, wherever. Then one
-// plane dies with what runs there, and the others take over; and a site's process
-// dies in mid-flight, and comes back.
-func TestThreePlanes(t *testing.T) {
+// A federation over three control planes: each job runs once, at any site. Then one
+// control plane dies with its jobs, and the others take over; and a site's process
+// is killed with jobs running, and restarts.
+func TestThreeControlPlanes(t *testing.T) {
 	t.Parallel() // it waits for most of its time
 	hub := newHub()
 	s, ctx := open(t, hub)

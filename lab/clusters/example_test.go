@@ -22,7 +22,7 @@ import (
 	"github.com/gridbid/gridbid/internal/ports"
 )
 
-// An example is a folder with a federation as people run it: programs, their
+// An example is a folder with a federation as operators run it: programs, their
 // configuration, and nothing else.
 type example struct {
 	*testing.T
@@ -170,7 +170,7 @@ func TestExampleFederation(t *testing.T) {
 	}
 }
 
-// check holds what the market says to what the clusters show.
+// check compares the market's records with what ran in the clusters.
 func (e *example) check(all []listed, planes map[string]*kubetest.Cluster) {
 	e.Helper()
 	ran := make(map[string][]string) // job -> sites with a pod of it that succeeded

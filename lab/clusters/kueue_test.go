@@ -51,7 +51,7 @@ func kueue(t *testing.T, dispatcher string, more string) kubetest.ClusterUser {
 
 // A user of Kueue labels a Job with a queue, as ever, and changes nothing else. The
 // Job goes to whichever cluster wins the auction, and looks as if it ran at home.
-func TestKueuesWorkloadsAreDispatched(t *testing.T) {
+func TestKueueWorkloadsAreDispatched(t *testing.T) {
 	hub := newHub()
 	s, ctx := open(t, hub)
 	workers, more := map[string]kubetest.ClusterUser{}, ""
@@ -104,7 +104,7 @@ func TestKueuesWorkloadsAreDispatched(t *testing.T) {
 	ask("second", 1, 4*time.Second) // so it goes to lyon
 	runsAt("second", "lyon")
 	stop()
-	stop = begin() // the dispatcher is killed and begun anew
+	stop = begin() // the dispatcher is killed and restarted
 	for name, site := range map[string]string{"green": "oslo", "second": "lyon"} {
 		v := manager.AwaitJob(name, "complete", func(v kubetest.JobView) bool { return v.IsComplete })
 		if v.Succeeded != 1 || v.Suspended {

@@ -19,7 +19,7 @@ import (
 	"github.com/gridbid/gridbid/internal/ports"
 )
 
-// An agent is the real one: the binary, with a configuration, in a process.
+// An agent is a process of the real binary, with a configuration.
 type agent struct {
 	*testing.T
 	args []string
@@ -41,7 +41,7 @@ func (a *agent) begin() {
 	}
 }
 
-// kill ends it without warning.
+// kill kills the process.
 func (a *agent) kill() {
 	_ = a.cmd.Process.Kill()
 	_ = a.cmd.Wait()
@@ -69,10 +69,10 @@ func federate(t *testing.T, dir, site string) *natsbus.ConfiguredServer {
 }
 
 // The agent as it is installed, over a hub with accounts, in a cluster whose own
-// scheduler wants room for the pods of others all the while. It is killed with -9
-// in mid-flight, twice. Each job ends once, and no node is asked for more than it
-// has, not for a moment: the other scheduler keeps to nodes that are not ours.
-func TestTheAgentsProcessIsKilledBesideAnotherScheduler(t *testing.T) {
+// scheduler places other pods all the time. It is killed with -9
+// with jobs running, twice. Each job ends once, and no node is ever overcommitted:
+// the other scheduler uses only nodes that do not belong to the site.
+func TestKilledAgentBesideAnotherScheduler(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "cluster-agent")

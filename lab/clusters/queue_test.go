@@ -20,7 +20,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// because holds of a Job that stands so, in these words.
+// because returns a condition: the Job has this reason, and its message contains words.
 func because(reason, words string) func(kubetest.JobView) bool {
 	return func(v kubetest.JobView) bool { return v.Reason == reason && strings.Contains(v.Message, words) }
 }
@@ -29,30 +29,30 @@ func active(v kubetest.JobView) bool { return v.Active == 1 && !v.Suspended }
 func over(v kubetest.JobView) bool   { return v.IsComplete && !v.HeldByFinalizer }
 func gone(v kubetest.JobView) bool   { return v.Deleted }
 
-// A theatre is two sites that take in Jobs, oslo far cleaner than lyon, on
-// clusters with their own scheduler beside ours.
-type theatre struct {
+// A queueTestbed is two sites that submit Jobs, oslo far cleaner than lyon, on
+// clusters with a scheduler of their own beside ours.
+type queueTestbed struct {
 	ctx        context.Context
-	stage      *LiveTestbed
-	hub        doorbell
+	testbed    *LiveTestbed
+	hub        registrationBus
 	lyon, oslo kubetest.ClusterUser
 	sites      map[string]LiveSite
 	stops      map[string]func()
 }
 
-// again kills a site and begins it anew.
-func (x *theatre) again(t *testing.T, name string) {
+// restartSite kills a site and restarts it.
+func (x *queueTestbed) restartSite(t *testing.T, name string) {
 	x.stops[name]()
-	x.stops[name] = x.stage.add(x.ctx, t, x.sites[name])
+	x.stops[name] = x.testbed.add(x.ctx, t, x.sites[name])
 }
 
-// Jobs that people suspended in the clusters of two sites and of a hub without
-// GPUs: what stays is released in place, what may go runs where it is cheapest, and
-// each tells how it stands.
+// Jobs that users suspended in the clusters of two sites and of a hub without
+// GPUs: local Jobs are released in place, the others run where it is cheapest, and
+// each shows its state.
 func TestSuspendedJobs(t *testing.T) {
 	t.Parallel()
-	x := &theatre{hub: newHub(), sites: map[string]LiveSite{}, stops: map[string]func(){}}
-	x.stage, x.ctx = open(t, x.hub)
+	x := &queueTestbed{hub: newHub(), sites: map[string]LiveSite{}, stops: map[string]func(){}}
+	x.testbed, x.ctx = open(t, x.hub)
 	for i, name := range []string{"lyon", "oslo"} {
 		c := kubetest.New(t, kubeenv.PlaneOptions{Scheduler: true})
 		c.AddNodes(2, name)
@@ -61,28 +61,28 @@ func TestSuspendedJobs(t *testing.T) {
 			Config: executor.Config{Site: name, Sharing: kube.SharingDevicePlugin}, Kubeconfig: c.AgentKubeconfig("plugin", "default"), DataDir: t.TempDir(),
 			Price: 60_000, Carbon: protocol.Milligrams([]int{600_000, 20_000}[i]), Queue: &queue.Config{StatusInterval: 2 * time.Second},
 		}
-		x.stops[name] = x.stage.add(x.ctx, t, x.sites[name])
+		x.stops[name] = x.testbed.add(x.ctx, t, x.sites[name])
 	}
 	x.hub.await(t, 2)
 	for _, f := range []struct {
 		name string
-		run  func(*testing.T, *theatre, kubetest.ClusterUser)
+		run  func(*testing.T, *queueTestbed, kubetest.ClusterUser)
 	}{
-		{"one that stays is released where it is", released},
-		{"one that may go runs where it is best, and looks as if it ran here", abroad},
-		{"one that fails elsewhere has failed", failsAbroad},
-		{"what is wrong is told, and can be mended", unclear},
-		{"one that nobody can run has failed, and says why", impossible},
-		{"to delete it cancels it, wherever it runs", unwanted},
-		{"a node that goes takes a Job along, which waits and is released again", stranded},
-		{"a site that begins anew loses nothing and doubles nothing", begunAnew},
-		{"a hub runs nothing itself", fromAHub},
+		{"a local Job is released in place", released},
+		{"a Job that may run anywhere runs at the best site, and looks local", abroad},
+		{"a Job that fails elsewhere has failed", failsAbroad},
+		{"faults are reported, and can be corrected", unclear},
+		{"a Job that no site can run fails, with the reason", impossible},
+		{"deleting a Job cancels it, wherever it runs", unwanted},
+		{"a Job of a deleted node waits and is released once more", stranded},
+		{"a restarted site runs each Job once", restartedSite},
+		{"a hub runs no jobs itself", fromAHub},
 	} {
 		t.Run(f.name, func(t *testing.T) { f.run(t, x, x.lyon.WithTest(t)) })
 	}
 }
 
-func released(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
+func released(t *testing.T, x *queueTestbed, lyon kubetest.ClusterUser) {
 	for _, w := range []kubetest.JobRequest{{Name: "by-its-own-scheduler"}, {Name: "by-ours", Scheduler: kube.SchedulerName}} {
 		w.GPUs, w.Run = 1, 3*time.Second
 		lyon.CreateJob(w)
@@ -98,7 +98,7 @@ func released(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
 	}
 }
 
-func abroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+func abroad(t *testing.T, _ *queueTestbed, lyon kubetest.ClusterUser) {
 	lyon.CreateJob(kubetest.JobRequest{Name: "abroad", GPUs: 1, Run: 3 * time.Second, ManagedBy: queue.ManagedBy})
 	v := lyon.AwaitJob("abroad", "active", active)
 	if len(lyon.NodesOfPods("batch.kubernetes.io/job-name=abroad")) > 0 || !v.Started || !because("Placed", "oslo has it on H100")(v) {
@@ -110,7 +110,7 @@ func abroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 	}
 }
 
-func failsAbroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+func failsAbroad(t *testing.T, _ *queueTestbed, lyon kubetest.ClusterUser) {
 	lyon.CreateJob(kubetest.JobRequest{Name: "fails", GPUs: 1, Run: time.Second, ManagedBy: queue.ManagedBy, FailsAtEnd: true})
 	v := lyon.AwaitJob("fails", "failed", func(v kubetest.JobView) bool { return v.HasFailed && !v.HeldByFinalizer })
 	if v.Failed != 1 || v.Active != 0 || !because("Failed", "its program failed at oslo")(v) {
@@ -118,7 +118,7 @@ func failsAbroad(t *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 	}
 }
 
-func unclear(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+func unclear(_ *testing.T, _ *queueTestbed, lyon kubetest.ClusterUser) {
 	lyon.CreateJob(kubetest.JobRequest{Name: "unclear", GPUs: 1, Run: time.Second, Annotations: map[string]string{queue.AnnotationRunTime: "soon", queue.AnnotationDeadline: "tomorrow", kube.AnnotationGPUMilli: "much"}})
 	lyon.AwaitJob("unclear", "refused in words", func(v kubetest.JobView) bool {
 		return because("Malformed", `"soon" is not a duration`)(v) && because("Malformed", `"tomorrow" is not a time`)(v) && because("Malformed", `"much" is not a whole number`)(v)
@@ -128,7 +128,7 @@ func unclear(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 	lyon.AwaitJob("unclear", "over", over)
 }
 
-func impossible(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+func impossible(_ *testing.T, _ *queueTestbed, lyon kubetest.ClusterUser) {
 	lyon.CreateJob(kubetest.JobRequest{Name: "huge", GPUs: 16, ManagedBy: queue.ManagedBy})
 	lyon.AwaitJob("huge", "failed", func(v kubetest.JobView) bool { return v.HasFailed && because("FitsNoNode", "it will not be run")(v) })
 	lyon.CreateJob(kubetest.JobRequest{Name: "here", GPUs: 16}) // its status is the cluster's
@@ -137,7 +137,7 @@ func impossible(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 	})
 }
 
-func unwanted(_ *testing.T, x *theatre, lyon kubetest.ClusterUser) {
+func unwanted(_ *testing.T, x *queueTestbed, lyon kubetest.ClusterUser) {
 	for _, w := range []kubetest.JobRequest{{Name: "unwanted-here"}, {Name: "unwanted-there", ManagedBy: queue.ManagedBy}} {
 		w.GPUs = 2
 		lyon.CreateJob(w)
@@ -150,7 +150,7 @@ func unwanted(_ *testing.T, x *theatre, lyon kubetest.ClusterUser) {
 	}
 }
 
-func stranded(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
+func stranded(_ *testing.T, _ *queueTestbed, lyon kubetest.ClusterUser) {
 	lyon.CreateJob(kubetest.JobRequest{Name: "stranded", GPUs: 1, Run: 6 * time.Second})
 	first := lyon.AwaitJob("stranded", "active", active).Labels[kube.LabelRun]
 	var nodes []string
@@ -166,7 +166,7 @@ func stranded(_ *testing.T, _ *theatre, lyon kubetest.ClusterUser) {
 	lyon.AwaitJob("stranded", "over", over)
 }
 
-func begunAnew(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
+func restartedSite(t *testing.T, x *queueTestbed, lyon kubetest.ClusterUser) {
 	oracles := []*kubetest.Oracle{lyon.StartOracle(), x.oslo.WithTest(t).StartOracle()}
 	for i := range 6 {
 		w := kubetest.JobRequest{Name: fmt.Sprintf("through-%d", i), GPUs: 1, Run: 4 * time.Second}
@@ -176,12 +176,12 @@ func begunAnew(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
 		lyon.CreateJob(w)
 		if i == 2 {
 			lyon.AwaitJob("through-1", "placed", because("Placed", ""))
-			x.again(t, "lyon")
+			x.restartSite(t, "lyon")
 		}
 	}
 	lyon.AwaitJob("through-5", "taken in", func(v kubetest.JobView) bool { return v.HeldByFinalizer })
-	x.again(t, "lyon")
-	x.again(t, "oslo")
+	x.restartSite(t, "lyon")
+	x.restartSite(t, "oslo")
 	ours := map[string]bool{}
 	for i := range 6 {
 		ours["lyon/"+lyon.AwaitJob(fmt.Sprintf("through-%d", i), "over", over).UID] = true
@@ -199,7 +199,7 @@ func begunAnew(t *testing.T, x *theatre, lyon kubetest.ClusterUser) {
 	}
 }
 
-func fromAHub(t *testing.T, x *theatre, _ kubetest.ClusterUser) {
+func fromAHub(t *testing.T, x *queueTestbed, _ kubetest.ClusterUser) {
 	c := kubetest.ClusterUser{Cluster: kubetest.New(t, kubeenv.PlaneOptions{})}
 	cfg := runtime.Config{Site: "hub", DataDir: t.TempDir(), FederationBus: x.hub, Log: slog.New(slog.DiscardHandler), Queue: kubesite.ServeQueue(queue.Config{Site: "hub", Client: c.Client, StatusInterval: 2 * time.Second})}
 	ctx, end := context.WithCancel(x.ctx)

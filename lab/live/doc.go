@@ -1,4 +1,4 @@
-// Package live is tests of a whole federation that lives in one process: over a
-// real server, by a clock, with coordinators that come and go. What is asked of
-// its ledgers has to hold as it does of a replay's.
+// Package live tests a live federation in one process: over a
+// real NATS server, by a clock, with coordinators that take over from each other. Its
+// ledgers must answer questions as those of a replay do.
 package live

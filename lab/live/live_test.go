@@ -31,7 +31,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// A federation lives in this process over a real server, with a clock that runs
+// A federation runs in this process over a real server, with a clock that runs
 // fast.
 type federation struct {
 	t      *testing.T
@@ -39,17 +39,17 @@ type federation struct {
 	server *natsbus.Server
 	clock  bus.Clock
 	all    sync.WaitGroup
-	// Over all lives: decisions, the rounds that they were of, and jobs that are done.
+	// Over all incarnations: decisions, the rounds that they were of, and jobs that are done.
 	decided, rounds, done atomic.Int64
 }
 
-// An insistent submitter says a job again every minute until it is heard.
+// An insistent submitter repeats the submission of a job every minute until it is answered.
 type insistent struct {
 	*sim.Submitter
-	open map[protocol.JobID]protocol.Message
-	said []protocol.JobID
-	next protocol.Time
-	more uint64
+	open      map[protocol.JobID]protocol.Message
+	submitted []protocol.JobID
+	next      protocol.Time
+	more      uint64
 }
 
 func (s *insistent) Due() protocol.Time {
@@ -61,24 +61,24 @@ func (s *insistent) Due() protocol.Time {
 }
 
 func (s *insistent) Tick(now protocol.Time) []protocol.Message {
-	said := s.Submitter.Tick(now)
-	for _, m := range said {
+	out := s.Submitter.Tick(now)
+	for _, m := range out {
 		id := m.Body.(protocol.Submit).Job.ID
-		s.open[id], s.said = m, append(s.said, id)
+		s.open[id], s.submitted = m, append(s.submitted, id)
 	}
 	if now >= s.next {
 		s.next = now.Add(time.Minute)
-		for _, id := range s.said {
+		for _, id := range s.submitted {
 			if m, ok := s.open[id]; ok {
-				said = append(said, m)
+				out = append(out, m)
 			}
 		}
 	}
-	for i := range said {
+	for i := range out {
 		s.more++
-		said[i].Seq = s.more
+		out[i].Seq = s.more
 	}
-	return said
+	return out
 }
 
 func (s *insistent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
@@ -122,7 +122,7 @@ func newFederation(t *testing.T, s spec.Scenario, speed float64) (f *federation,
 	return f, end
 }
 
-// lead runs a coordinator with a notebook in a folder until end is called.
+// lead runs a coordinator with its archive in a folder until end is called.
 func (f *federation) lead(folder string) (d *api.Server, end func()) {
 	f.t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -138,14 +138,14 @@ func (f *federation) lead(folder string) (d *api.Server, end func()) {
 			Bus: &f.server.Bus, Clock: f.clock, API: d, Log: log, Recorder: n, EventLog: eventlog.Config{Lease: time.Second},
 			Market: market.Config{Terms: scenarios.MarketWeights(f.script), Pay: accounts.PaymentRule{Margin: 100}},
 			Rule:   func() auction.ClearingRule { return auction.New(auction.Config{}) },
-			OnSent: func(heard, said []protocol.Message) {
-				for _, m := range heard {
+			OnSent: func(received, sent []protocol.Message) {
+				for _, m := range received {
 					if _, ok := m.Body.(protocol.UsageReport); ok {
 						f.done.Add(1)
 					}
 				}
 				before := f.decided.Load()
-				for _, m := range said {
+				for _, m := range sent {
 					switch m.Body.(type) {
 					case protocol.Award, protocol.Defer:
 						f.decided.Add(1)
@@ -165,10 +165,10 @@ func (f *federation) lead(folder string) (d *api.Server, end func()) {
 	})
 }
 
-// life waits until much was decided, in rounds enough, and jobs were done, all
-// since it was called, and reports whether that was so before there were no more
+// awaitDecisions waits until many jobs were decided, in enough rounds, and enough were done,
+// since it was called; it reports whether that happened before there were no more
 // jobs to come.
-func (f *federation) life() bool {
+func (f *federation) awaitDecisions() bool {
 	decided, rounds, done := f.decided.Load()+120, f.rounds.Load()+25, f.done.Load()+20
 	last := f.script.Jobs[len(f.script.Jobs)-1].Arrival
 	for f.clock.Now() < last {
@@ -189,9 +189,9 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// hurried returns the first n jobs of a scenario, coming within a span, of up to
+// shortened returns the first n jobs of a scenario, coming within a span, of up to
 // three minutes each.
-func hurried(s spec.Scenario, n int, within time.Duration) spec.Scenario {
+func shortened(s spec.Scenario, n int, within time.Duration) spec.Scenario {
 	s.Jobs = slices.Clone(s.Jobs[:n])
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -210,7 +210,7 @@ func written(t *testing.T, folder string) (all []protocol.Message) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ears protocol.Deduplicator
+	var dedup protocol.Deduplicator
 	for _, path := range paths {
 		r, err := wal.OpenReader(path)
 		if err != nil {
@@ -224,7 +224,7 @@ func written(t *testing.T, folder string) (all []protocol.Message) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ears.AdmitOnce(m) {
+			if dedup.AdmitOnce(m) {
 				all = append(all, m)
 			}
 		}
@@ -235,9 +235,9 @@ func written(t *testing.T, folder string) (all []protocol.Message) {
 	return all
 }
 
-// reproduced counts the rounds with a decision in the given lives of a
+// reproduced counts the rounds with a decision in the given incarnations of a
 // coordinator, and returns an error for each that cannot be cleared again.
-func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faults []error) {
+func reproduced(all []protocol.Message, incarnations ...uint64) (rounds, jobs int, faults []error) {
 	run := counterfactual.NewReplay(market.Config{})
 	if slices.ContainsFunc(all, func(m protocol.Message) bool { return m.From == protocol.InputRecorder }) {
 		run = counterfactual.NewLiveReplay()
@@ -245,7 +245,7 @@ func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faul
 	decided := make(map[uint64]map[protocol.JobID]bool)
 	for _, m := range all {
 		run.AddMessage(m)
-		if m.From != protocol.Coordinator || !slices.Contains(lives, m.Seq>>40) {
+		if m.From != protocol.Coordinator || !slices.Contains(incarnations, m.Seq>>40) {
 			continue
 		}
 		round, job := uint64(0), protocol.JobID("")
@@ -278,15 +278,15 @@ func reproduced(all []protocol.Message, lives ...uint64) (rounds, jobs int, faul
 	return len(decided), jobs, faults
 }
 
-// A side is a folder of ledgers, and the lives of a coordinator that wrote them.
+// A side is a folder of ledgers, and the incarnations of a coordinator that wrote them.
 type side struct {
-	folder string
-	lives  []uint64
+	folder       string
+	incarnations []uint64
 }
 
-// lives lets two coordinators take over from each other while a federation lives,
+// runTakeovers lets two coordinators take over from each other while a federation runs,
 // each with much to decide, and reports whether they had the time for it.
-func lives(t *testing.T, s spec.Scenario, speed float64) (sides []side, enough bool) {
+func runTakeovers(t *testing.T, s spec.Scenario, speed float64) (sides []side, enough bool) {
 	f, end := newFederation(t, s, speed)
 	defer end()
 	one, two := side{t.TempDir(), []uint64{1, 3}}, side{t.TempDir(), []uint64{2}}
@@ -295,23 +295,23 @@ func lives(t *testing.T, s spec.Scenario, speed float64) (sides []side, enough b
 	until(t, "the first leads", first.IsLeading)
 	second, endSecond := f.lead(two.folder)
 	defer endSecond()
-	enough = f.life()
+	enough = f.awaitDecisions()
 	endFirst()
 	until(t, "the second leads", second.IsLeading)
 	third, endThird := f.lead(one.folder)
 	defer endThird()
-	enough = enough && f.life()
+	enough = enough && f.awaitDecisions()
 	endSecond()
 	until(t, "the first leads again", third.IsLeading)
-	enough = enough && f.life()
+	enough = enough && f.awaitDecisions()
 	endThird()
 	return []side{one, two}, enough
 }
 
-// A federation lives for some twenty seconds, with two coordinators that take over
+// A federation runs for some twenty seconds, with two coordinators that take over
 // from each other, and then answers for it. Its clock runs so fast that the window
 // of a round is over in 20 ms and many offers come too late; on a machine that is
-// too busy for that to leave anything to ask about, it lives again, slower.
+// too busy for that to leave anything to ask about, it runs once more, slower.
 // Carbon is cheap, so that some jobs start and end within that time.
 func TestALiveFederationAnswersForItself(t *testing.T) {
 	kappa := 50.0
@@ -319,17 +319,17 @@ func TestALiveFederationAnswersForItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = hurried(s, 700, 56*time.Minute)
+	s = shortened(s, 700, 56*time.Minute)
 	homes := make(map[protocol.JobID]string)
 	for _, j := range s.Jobs {
 		homes[j.ID] = j.Home
 	}
 	for speed := 100.0; ; speed /= 3 {
-		sides, enough := lives(t, s, speed)
+		sides, enough := runTakeovers(t, s, speed)
 		disorder := false
 		for _, x := range sides {
 			all := written(t, x.folder)
-			disorder = disorder || disordered(all, x.lives)
+			disorder = disorder || disordered(all, x.incarnations)
 			_, away := ask(all, all[len(all)-1].At, homes, false)
 			_, home := ask(all, all[len(all)-1].At, homes, true)
 			enough = enough && (away || home)
@@ -345,9 +345,9 @@ func TestALiveFederationAnswersForItself(t *testing.T) {
 
 // disordered reports whether the order of a ledger alone does not lead to what was
 // decided: offers came while rounds closed, and too late.
-func disordered(all []protocol.Message, lives []uint64) bool {
+func disordered(all []protocol.Message, incarnations []uint64) bool {
 	bare := slices.DeleteFunc(slices.Clone(all), func(m protocol.Message) bool { return m.From == protocol.InputRecorder })
-	_, _, lost := reproduced(bare, lives...)
+	_, _, lost := reproduced(bare, incarnations...)
 	return len(lost) > 0
 }
 
@@ -357,13 +357,13 @@ func disordered(all []protocol.Message, lives []uint64) bool {
 func everyRound(t *testing.T, sides []side, disorder bool) {
 	for _, x := range sides {
 		all := written(t, x.folder)
-		rounds, jobs, faults := reproduced(all, x.lives...)
-		t.Logf("lives %v: %d rounds with %d decisions on %d messages", x.lives, rounds, jobs, len(all))
+		rounds, jobs, faults := reproduced(all, x.incarnations...)
+		t.Logf("incarnations %v: %d rounds with %d decisions on %d messages", x.incarnations, rounds, jobs, len(all))
 		if rounds < 20 || jobs < 100 {
-			t.Errorf("lives %v: %d rounds with %d decisions: too few to show anything", x.lives, rounds, jobs)
+			t.Errorf("incarnations %v: %d rounds with %d decisions: too few to show anything", x.incarnations, rounds, jobs)
 		}
 		for _, err := range faults[:min(len(faults), 5)] {
-			t.Errorf("lives %v: %d of %d rounds fail: %v", x.lives, len(faults), rounds, err)
+			t.Errorf("incarnations %v: %d of %d rounds fail: %v", x.incarnations, len(faults), rounds, err)
 		}
 	}
 	if !disorder {

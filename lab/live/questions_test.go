@@ -18,7 +18,7 @@ import (
 
 // twenty are the questions that operators ask of any scheduler, and the what-ifs.
 // $J is a job that was awarded in a round with two bids or more, $D that
-// decision, $A its winner, $B the next; $W a job that was held.
+// decision, $A its winner, $B the next; $W a job that was deferred.
 var twenty = []string{
 	"why did $W not start at once?",
 	"when did $J start?",
@@ -64,7 +64,7 @@ var twenty = []string{
 	"compare with yesterday",
 }
 
-// An asked run is a ledger that is asked, with names for the questions.
+// An asked run is a ledger, with the names that the questions contain.
 type asked struct {
 	log   *query.Log
 	names *strings.Replacer
@@ -72,8 +72,8 @@ type asked struct {
 
 // ask reads a ledger until an instant, and finds names, if it can: $J has ended,
 // and was awarded at once, to its home, or to another site though its home bid;
-// $W was held. $J is the last such job: when the first was called, the sites may
-// not have said anything yet.
+// $W was deferred. $J is the last such job: when the first was called, the sites may
+// not have sent anything yet.
 func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]string, home bool) (asked, bool) {
 	l := query.New(nil)
 	held := ""

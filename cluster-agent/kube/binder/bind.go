@@ -18,66 +18,69 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Bind puts a pod of a run on the run's node and devices. Pods are all of the run.
-// A pod that must not or cannot go there is refused, with the reason for which the
-// whole run is to be taken down. Without a reason and without an error the pod is
-// bound, or waits for what the cluster says next.
+// Bind binds a pod to the node and devices of its run; pods are all pods of the run.
+//
+// refused is the reason for which the whole run is to be terminated, if the pod must not
+// or cannot run there. If both results are nil, the pod is bound, or it waits for an event
+// (its claim, another pod's end), after which Bind is to be called once more. Bind is
+// idempotent.
 func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1.Pod) (refused *protocol.Reason, err error) {
 	if p.Spec.SchedulerName != kube.SchedulerName {
-		return nil, nil // its own scheduler binds it, where its template was told to go
+		return nil, nil // another scheduler binds it, to the node that its nodeSelector names
 	}
 	node := b.inv.NodeByName(r.Launch.Node)
 	switch {
-	case node == nil: // it went while the run's other pods were bound, and has us called again
+	case node == nil: // deleted while the run's other pods were bound; its deletion triggers a reconcile
 		return nil, nil
 	case node.Spec.Unschedulable:
-		return newReason(protocol.Evicted, "node "+node.Name+" was cordoned before the job began"), nil
-	case !b.inv.UsesNode(node):
-		return newReason(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.ForeignNodeReason()), nil
+		return refusal(protocol.Evicted, "node "+node.Name+" was cordoned before the job began"), nil
+	case !b.inv.SiteUsesNode(node):
+		return refusal(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.ForeignNodeReason()), nil
 	}
-	if why := inventory.PlacementMismatch(node, p); why != "" {
-		return newReason(protocol.ClusterRefused, why), nil
+	if why := inventory.PlacementConflict(node, p); why != "" {
+		return refusal(protocol.ClusterRefused, why), nil
 	}
-	if why := b.excessRequest(r, pods); why != "" {
-		return newReason(protocol.ClusterRefused, why), nil
+	if why := b.requestsBeyondAward(r, pods); why != "" {
+		return refusal(protocol.ClusterRefused, why), nil
 	}
-	there := b.inv.PodsOn(node)
+	there := b.inv.PodsOnNode(node)
 	if slices.ContainsFunc(there, func(x *corev1.Pod) bool { return x.UID == p.UID }) {
-		return nil, nil // it was bound a moment ago, and is known by how it was before
+		return nil, nil // bound a moment ago; p is from before the cache saw that
 	}
-	if why := b.inv.ShortageReason(node, append(there, p)); why != "" {
-		return newReason(protocol.TakenOver, why), nil
+	if why := b.inv.MissingCapacity(node, append(there, p)); why != "" {
+		return refusal(protocol.TakenOver, why), nil
 	}
 	devices, ok := b.chooseDevices(r, p, pods)
 	if !ok {
 		return newReason(protocol.ClusterRefused, "its pods request more GPUs than the job"), nil
 	}
 	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
-		return newReason(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
+		return refusal(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
 	}
-	notes := b.bindingAnnotations(r, node, p, devices)
+	annotations := b.bindingAnnotations(r, node, p, devices)
 	if b.inv.Sharing == kube.SharingDRA && len(devices) > 0 {
-		if ready, refused, err := b.allocateClaim(ctx, r, p, devices); err != nil || !ready {
+		if ready, refused, err := b.allocateDeviceClaim(ctx, r, p, devices); err != nil || !ready {
 			return refused, err
 		}
 	}
 	err = b.cfg.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: notes},
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: annotations},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node.Name},
 	}, metav1.CreateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil, nil // somebody was faster: what the cluster says next tells
+		return nil, nil // bound or deleted meanwhile: the pod's next event shows which
 	}
 	return nil, err
 }
 
-// newReason makes a reason.
-func newReason(code protocol.Code, note string) *protocol.Reason {
+// refusal returns a reason to terminate a run.
+func refusal(code protocol.Code, note string) *protocol.Reason {
 	return &protocol.Reason{Code: code, Note: note}
 }
 
-// excessRequest says what the pods of a run ask beyond what was sold, or "".
-func (b *Binder) excessRequest(r *Run, pods []*corev1.Pod) string {
+// requestsBeyondAward returns what the pods of a run that have not ended request in
+// excess of the award, or "".
+func (b *Binder) requestsBeyondAward(r *Run, pods []*corev1.Pod) string {
 	cpu, mem := int64(0), int64(0)
 	for _, p := range pods {
 		if kube.PodEnded(p) {
@@ -98,16 +101,18 @@ func (b *Binder) excessRequest(r *Run, pods []*corev1.Pod) string {
 	return ""
 }
 
-// awardedGPUResources are the names by which a site gives GPUs.
+// awardedGPUResources lists, for each sharing mechanism, the extended resources under
+// which an award's GPUs are requested.
 var awardedGPUResources = map[kube.GPUSharing][]corev1.ResourceName{
 	kube.SharingDevicePlugin: {kube.PluginGPU}, kube.SharingHAMi: {kube.PluginGPU, kube.HAMiMemory, kube.HAMiCores, "nvidia.com/gpumem-percentage"}, kube.SharingGPUShare: {kube.ShareGiB},
 }
 
-// foreignGPUResource returns what a pod asks of GPUs by another name, or "": a slice of a card,
-// say, that its node's device plugin would give to whoever asks.
-func (b *Binder) foreignGPUResource(p *corev1.Pod) corev1.ResourceName {
+// unawardedGPUResource returns a GPU resource that a pod requests under a name outside
+// of awardedGPUResources, or "". A MIG slice, for example: the node's device plugin
+// would grant it to any pod, although it is not part of any award.
+func (b *Binder) unawardedGPUResource(p *corev1.Pod) corev1.ResourceName {
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-		for name := range c.Resources.Limits { // an extended resource stands among the limits, or is none
+		for name := range c.Resources.Limits { // the API server rejects extended resources without a limit
 			gpu := slices.ContainsFunc([]string{"nvidia.com/gpu", "nvidia.com/mig-", "aliyun.com/gpu"}, func(s string) bool { return strings.HasPrefix(string(name), s) })
 			if gpu && !slices.Contains(awardedGPUResources[b.inv.Sharing], name) {
 				return name
@@ -117,7 +122,7 @@ func (b *Binder) foreignGPUResource(p *corev1.Pod) corev1.ResourceName {
 	return ""
 }
 
-// requestedDeviceCount is how many devices a pod of ours asks for.
+// requestedDeviceCount returns how many devices a pod of a run requests.
 func (b *Binder) requestedDeviceCount(p *corev1.Pod) int {
 	switch b.inv.Sharing {
 	case kube.SharingDRA:
@@ -128,14 +133,16 @@ func (b *Binder) requestedDeviceCount(p *corev1.Pod) int {
 	return int(kube.PodAmount(p, kube.PluginGPU))
 }
 
-// chooseDevices gives a pod devices of its run that no other pod of the run holds. What
-// it gave counts at once: the cluster's own word comes later than the next pod.
+// chooseDevices returns as many devices of the run's award as the pod requests, none
+// of which another pod of the run holds; false if there are too few. The choice is
+// recorded at once: the next pod may be bound before the cache shows this one's
+// devices.
 func (b *Binder) chooseDevices(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devices []int, ok bool) {
 	n := b.requestedDeviceCount(p)
 	if n == 0 {
 		return nil, true
 	}
-	if devices = r.given[p.UID]; len(devices) == n {
+	if devices = r.devicesByPod[p.UID]; len(devices) == n {
 		return devices, true
 	}
 	devices = nil
@@ -144,7 +151,7 @@ func (b *Binder) chooseDevices(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devic
 		if q.UID == p.UID || kube.PodEnded(q) {
 			continue
 		}
-		for _, d := range append(kube.DevicesOf(q), r.given[q.UID]...) {
+		for _, d := range append(kube.DevicesOf(q), r.devicesByPod[q.UID]...) {
 			held[d] = true
 		}
 	}
@@ -156,43 +163,44 @@ func (b *Binder) chooseDevices(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devic
 	if len(devices) < n {
 		return nil, false
 	}
-	if r.given == nil {
-		r.given = make(map[types.UID][]int)
+	if r.devicesByPod == nil {
+		r.devicesByPod = make(map[types.UID][]int)
 	}
-	r.given[p.UID] = devices
+	r.devicesByPod[p.UID] = devices
 	return devices, true
 }
 
-// bindingAnnotations are the annotations that come with a binding: ours, and those by which
-// the device plugins of others know which device was chosen.
+// bindingAnnotations returns the annotations that are set with the binding: ours, and
+// those by which HAMi's and Alibaba's device plugins learn which device was chosen.
 func (b *Binder) bindingAnnotations(r *Run, node *corev1.Node, p *corev1.Pod, devices []int) map[string]string {
 	if len(devices) == 0 {
 		return nil
 	}
-	notes := map[string]string{kube.AnnotationDevices: kube.ListDevices(devices)}
-	if cards := b.inv.CardUUIDs(node, devices); cards != "" {
-		notes[podenergy.AnnotationGPUs] = cards
+	annotations := map[string]string{kube.AnnotationDevices: kube.ListDevices(devices)}
+	if cards := b.inv.DeviceUUIDs(node, devices); cards != "" {
+		annotations[podenergy.AnnotationGPUs] = cards
 	}
 	now := b.cfg.Now().StdTime()
 	switch b.inv.Sharing {
 	case kube.SharingHAMi:
 		chosen := formatHAMiDevices(node, p, r.Launch.Job, devices)
-		notes["hami.io/vgpu-node"] = node.Name
-		notes["hami.io/vgpu-time"] = strconv.FormatInt(now.Unix(), 10)
-		notes["hami.io/vgpu-devices-to-allocate"], notes["hami.io/vgpu-devices-allocated"] = chosen, chosen
-		notes["hami.io/bind-phase"], notes["hami.io/bind-time"] = "allocating", strconv.FormatInt(now.Unix(), 10)
+		annotations["hami.io/vgpu-node"] = node.Name
+		annotations["hami.io/vgpu-time"] = strconv.FormatInt(now.Unix(), 10)
+		annotations["hami.io/vgpu-devices-to-allocate"], annotations["hami.io/vgpu-devices-allocated"] = chosen, chosen
+		annotations["hami.io/bind-phase"], annotations["hami.io/bind-time"] = "allocating", strconv.FormatInt(now.Unix(), 10)
 	case kube.SharingGPUShare:
-		notes["ALIYUN_COM_GPU_MEM_IDX"] = strconv.Itoa(devices[0])
-		notes["ALIYUN_COM_GPU_MEM_POD"] = strconv.FormatInt(GiB(r.Launch.Job), 10)
-		notes["ALIYUN_COM_GPU_MEM_DEV"] = strconv.FormatInt(inventory.DeviceGiB(node), 10)
-		notes["ALIYUN_COM_GPU_MEM_ASSIGNED"] = "false"
-		notes["ALIYUN_COM_GPU_MEM_ASSUME_TIME"] = strconv.FormatInt(now.UnixNano(), 10)
+		annotations["ALIYUN_COM_GPU_MEM_IDX"] = strconv.Itoa(devices[0])
+		annotations["ALIYUN_COM_GPU_MEM_POD"] = strconv.FormatInt(GiB(r.Launch.Job), 10)
+		annotations["ALIYUN_COM_GPU_MEM_DEV"] = strconv.FormatInt(inventory.DeviceGiB(node), 10)
+		annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] = "false"
+		annotations["ALIYUN_COM_GPU_MEM_ASSUME_TIME"] = strconv.FormatInt(now.UnixNano(), 10)
 	}
-	return notes
+	return annotations
 }
 
-// formatHAMiDevices writes which cards a pod gets and how much of each, as HAMi's
-// plugin reads it: containers end in ";", their cards in ":".
+// formatHAMiDevices encodes which cards a pod gets, and how much of each, in the
+// format of HAMi's device plugin: "UUID,NVIDIA,MiB,percent" for each card, cards
+// separated by ":" and containers by ";".
 func formatHAMiDevices(n *corev1.Node, p *corev1.Pod, j protocol.Job, devices []int) string {
 	cards := inventory.HAMiCards(n)
 	var b strings.Builder
@@ -205,7 +213,7 @@ func formatHAMiDevices(n *corev1.Node, p *corev1.Pod, j protocol.Job, devices []
 				continue
 			}
 			memory := int64(j.GPUMemory)
-			if memory == 0 {
+			if memory == 0 { // the job named none: the same share of the card's memory
 				memory = cards[d].Memory * int64(j.Share) / 1000
 			}
 			fmt.Fprintf(&b, "%s,NVIDIA,%d,%d:", cards[d].ID, memory, j.Share/10)
@@ -215,5 +223,6 @@ func formatHAMiDevices(n *corev1.Node, p *corev1.Pod, j protocol.Job, devices []
 	return b.String()
 }
 
-// GiB is the memory of a share in whole GiB, as GPU-share counts.
+// GiB returns the GPU memory of a job in whole GiB, rounded up, as GPU-share counts
+// it; at least 1.
 func GiB(j protocol.Job) int64 { return max(1, (int64(j.GPUMemory)+1023)/1024) }

@@ -15,25 +15,25 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A device plugin gives slices of cards to whoever asks, sold or not.
-func TestAPodThatAsksForGPUsByAnotherNameIsRefused(t *testing.T) {
+// A device plugin gives slices of cards to any pod that requests them, awarded or not.
+func TestUnawardedGPUResourceIsRefused(t *testing.T) {
 	for _, tc := range []struct {
 		sharing kube.GPUSharing
 		name    corev1.ResourceName
-		sold    bool
+		awarded bool
 	}{
 		{kube.SharingDevicePlugin, kube.PluginGPU, true}, {kube.SharingDevicePlugin, "nvidia.com/mig-1g.5gb", false}, {kube.SharingDevicePlugin, "nvidia.com/gpu.shared", false}, {kube.SharingDevicePlugin, "nvidia.com/hostdev", true},
 		{kube.SharingDRA, kube.PluginGPU, false}, {kube.SharingHAMi, kube.HAMiMemory, true}, {kube.SharingGPUShare, kube.ShareGiB, true}, {kube.SharingGPUShare, kube.PluginGPU, false},
 	} {
 		b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: tc.sharing}})
 		p := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{tc.name: resource.MustParse("1")}}}}}}
-		if why := b.excessRequest(&Run{}, []*corev1.Pod{p}); (why == "") != tc.sold {
+		if why := b.requestsBeyondAward(&Run{}, []*corev1.Pod{p}); (why == "") != tc.awarded {
 			t.Errorf("%s by %s: %q", tc.name, tc.sharing, why)
 		}
 	}
 }
 
-func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
+func TestBindingAnnotationsForDevicePlugins(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Annotations: map[string]string{
 		"hami.io/node-nvidia-register": `[{"id":"GPU-a","devmem":81920},{"id":"GPU-b","devmem":81920}]`}}}
 	node.Status.Allocatable = corev1.ResourceList{"aliyun.com/gpu-mem": resource.MustParse("160"), "aliyun.com/gpu-count": resource.MustParse("2")}
@@ -45,7 +45,7 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 		t.Errorf("HAMi: %v", got)
 	}
 	node.Annotations["hami.io/node-nvidia-register"] = "GPU-a,10,81920,100,NVIDIA-H100,0,true:GPU-b,10,40960,100,NVIDIA-H100,0,true:"
-	if cards := inventory.HAMiCards(node); !reflect.DeepEqual(cards, []inventory.Card{{ID: "GPU-a", Memory: 81920}, {ID: "GPU-b", Memory: 40960}}) {
+	if cards := inventory.HAMiCards(node); !reflect.DeepEqual(cards, []inventory.HAMiCard{{ID: "GPU-a", Memory: 81920}, {ID: "GPU-b", Memory: 40960}}) {
 		t.Errorf("HAMi's older form: %v", cards)
 	}
 	got = New(Config{Now: now}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingGPUShare}}).bindingAnnotations(r, node, p, []int{1})
@@ -56,9 +56,9 @@ func TestBindingsCarryWhatOthersPluginsRead(t *testing.T) {
 	}
 }
 
-// Pods of one run that are bound before the cluster has said anything of each
+// Pods of one run that are bound before the cluster shows anything of each
 // other hold different devices, and the same ones when asked again.
-func TestPodsOfARunGetDifferentDevicesAtOnce(t *testing.T) {
+func TestPodsOfRunGetDifferentDevices(t *testing.T) {
 	b := New(Config{}, &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}})
 	r := &Run{Launch: protocol.Launch{Devices: []int{0, 2, 4, 6}}}
 	var pods []*corev1.Pod

@@ -1,10 +1,10 @@
-// Package binder is the scheduler of a site's own pods: it binds a pod to the node
-// and the devices that its run was sold, by its UID, or not at all. By each way of
-// sharing GPUs it writes down which devices were chosen, where the cluster looks
-// for that: in the pod's resource claim, or in annotations of the binding.
+// Package binder schedules the pods of a site's own runs: it binds a pod to the node
+// and the devices that its run was awarded, by the pod's UID, or not at all. For each
+// mechanism of GPU sharing it writes which devices were chosen to where the cluster
+// expects it: the pod's resource claim, or annotations of the binding.
 //
-// Which node and devices those are was decided before; when a run's pods are bound
-// is the executor's to say.
+// It makes no placement decisions of its own: the award names node and devices, and
+// package executor decides when the pods of a run are bound.
 package binder
 
 import (
@@ -18,37 +18,37 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is what a binder needs to know.
+// Config says how a binder reaches its cluster.
 type Config struct {
 	Client kubernetes.Interface
-	Class  string // device class of claims
+	Class  string // device class of resource claims
 	Now    func() protocol.Time
 }
 
-// A Binder binds pods. It may be used by several goroutines, but each run by one at
-// a time.
+// A Binder binds pods. It is safe for concurrent use, but each Run must be used by one
+// goroutine at a time.
 type Binder struct {
 	cfg Config
 	inv *inventory.Inventory
 
-	giving  sync.Mutex
-	written map[types.UID]*resourcev1.ResourceClaim // allocated here, and not seen so yet
+	claimMu       sync.Mutex
+	pendingClaims map[types.UID]*resourcev1.ResourceClaim // allocations that the informer cache does not show yet; guarded by claimMu
 }
 
-// New returns a binder for the cluster of an inventory.
+// New returns a binder for the cluster that inv reads.
 func New(cfg Config, inv *inventory.Inventory) *Binder {
-	return &Binder{cfg: cfg, inv: inv, written: make(map[types.UID]*resourcev1.ResourceClaim)}
+	return &Binder{cfg: cfg, inv: inv, pendingClaims: make(map[types.UID]*resourcev1.ResourceClaim)}
 }
 
-// A Run is one epoch of a job, whose pods are bound one after the other. The zero
-// of what is not exported is a run of which nothing is bound yet.
+// A Run is one epoch of a job whose pods are bound one after the other. In its zero
+// value no pod has devices yet.
 type Run struct {
 	Name      string // as kube.RunName makes it
 	Namespace string
 	Launch    protocol.Launch
 
-	given map[types.UID][]int // devices of its pods, before the cluster says so
+	devicesByPod map[types.UID][]int // chosen devices, valid before the cache shows them
 }
 
-// DevicesOf returns which devices a pod of the run was given; nil if none yet.
-func (r *Run) DevicesOf(pod types.UID) []int { return r.given[pod] }
+// DevicesOf returns the device indexes that a pod of the run was given; nil if none yet.
+func (r *Run) DevicesOf(pod types.UID) []int { return r.devicesByPod[pod] }

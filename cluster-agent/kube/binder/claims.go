@@ -21,15 +21,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ClaimName is how pods and requests of claims name their GPUs.
+// ClaimName is the name of the GPU claim within a pod, and of the request within the
+// claim.
 const ClaimName = "gpu"
 
-// TemplateName names the claim template of a launch for pods of n devices.
+// TemplateName returns the name of a launch's claim template for pods with n devices
+// each. The number is part of the name, so that claimedDeviceCount can read it from a
+// pod.
 func TemplateName(l protocol.Launch, n int64) string {
 	return kube.RunName(l.Job.ID, l.Epoch) + "-g" + strconv.FormatInt(n, 10)
 }
 
-// claimedDeviceCount is how many devices the claim of a pod of ours is for.
+// claimedDeviceCount returns for how many devices the claim of a pod of ours is, by
+// the name of its template.
 func claimedDeviceCount(p *corev1.Pod) int {
 	for _, c := range p.Spec.ResourceClaims {
 		if c.Name == ClaimName && c.ResourceClaimTemplateName != nil {
@@ -41,6 +45,7 @@ func claimedDeviceCount(p *corev1.Pod) int {
 	return 0
 }
 
+// cutAtLast is like strings.Cut, but at the last separator: a run's name may contain it.
 func cutAtLast(s, sep string) (before, after string, ok bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true
@@ -48,8 +53,9 @@ func cutAtLast(s, sep string) (before, after string, ok bool) {
 	return s, "", false
 }
 
-// CreateClaimTemplates creates the claim templates of a run that the pods of its
-// object u name, as TemplateName names them. They go when u goes.
+// CreateClaimTemplates creates claim templates of a run, whose names are those of
+// TemplateName. The run's object u owns them, so that they are deleted together with
+// it.
 func (b *Binder) CreateClaimTemplates(ctx context.Context, r *Run, u *unstructured.Unstructured, names []string) error {
 	for _, name := range names {
 		_, text, _ := cutAtLast(name, "-g")
@@ -57,7 +63,7 @@ func (b *Binder) CreateClaimTemplates(ctx context.Context, r *Run, u *unstructur
 		if err != nil {
 			return fmt.Errorf("kube: claim template %q: want %s-gN: %w", name, r.Name, err)
 		}
-		_, err = b.cfg.Client.ResourceV1().ResourceClaimTemplates(r.Namespace).Create(ctx, b.claimTemplate(r, u, name, n), metav1.CreateOptions{})
+		_, err = b.cfg.Client.ResourceV1().ResourceClaimTemplates(r.Namespace).Create(ctx, b.buildClaimTemplate(r, u, name, n), metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -65,7 +71,9 @@ func (b *Binder) CreateClaimTemplates(ctx context.Context, r *Run, u *unstructur
 	return nil
 }
 
-func (b *Binder) claimTemplate(r *Run, u *unstructured.Unstructured, name string, n int64) *resourcev1.ResourceClaimTemplate {
+// buildClaimTemplate returns a claim template for n devices, or for n shares of devices: a
+// share requests thousandths of a device and, if the job says so, its memory.
+func (b *Binder) buildClaimTemplate(r *Run, u *unstructured.Unstructured, name string, n int64) *resourcev1.ResourceClaimTemplate {
 	req := &resourcev1.ExactDeviceRequest{DeviceClassName: b.cfg.Class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: n}
 	if j := r.Launch.Job; j.Share < 1000 {
 		req.Capacity = &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
@@ -87,10 +95,11 @@ func (b *Binder) claimTemplate(r *Run, u *unstructured.Unstructured, name string
 	}
 }
 
-// allocateClaim writes into a pod's claim which devices it gets, as a scheduler does,
-// and reports whether that is done: the claim may still be on its way, or be one
-// that cannot be met, for which the run is refused.
-func (b *Binder) allocateClaim(ctx context.Context, r *Run, p *corev1.Pod, devices []int) (ready bool, refused *protocol.Reason, err error) {
+// allocateDeviceClaim writes into the status of a pod's claim which devices it gets,
+// as the Kubernetes scheduler would, and returns true when that is done. It returns
+// false while the claim does not exist yet; refused says why the run's claim can never
+// be met.
+func (b *Binder) allocateDeviceClaim(ctx context.Context, r *Run, p *corev1.Pod, devices []int) (ready bool, refused *protocol.Reason, err error) {
 	name := ""
 	for _, s := range p.Status.ResourceClaimStatuses {
 		if s.Name == ClaimName && s.ResourceClaimName != nil {
@@ -99,7 +108,7 @@ func (b *Binder) allocateClaim(ctx context.Context, r *Run, p *corev1.Pod, devic
 	}
 	o, ok, _ := b.inv.ClaimCache.GetByKey(p.Namespace + "/" + name)
 	if name == "" || !ok {
-		return false, nil, nil // its controller makes it; we are woken by that
+		return false, nil, nil // its controller will create it, and that event triggers a reconcile
 	}
 	claim := o.(*resourcev1.ResourceClaim).DeepCopy()
 	if claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 && claim.Status.ReservedFor[0].UID == p.UID {
@@ -107,41 +116,44 @@ func (b *Binder) allocateClaim(ctx context.Context, r *Run, p *corev1.Pod, devic
 	}
 	results, err := b.allocationResults(r, claim, devices)
 	if err != nil {
-		return false, newReason(protocol.TakenOver, err.Error()), nil
+		return false, refusal(protocol.TakenOver, err.Error()), nil
 	}
 	if full := b.reserveDevices(r.Launch.Node, claim, results); full != "" {
 		return false, nil, fmt.Errorf("device %s is still allocated to a claim of an ended job", full)
 	}
-	if claim, err = b.writeAllocation(ctx, r, p, claim, results); err != nil {
-		b.giving.Lock()
-		delete(b.written, claim.UID)
-		b.giving.Unlock()
+	if claim, err = b.writeClaimAllocation(ctx, r, p, claim, results); err != nil {
+		b.claimMu.Lock()
+		delete(b.pendingClaims, claim.UID)
+		b.claimMu.Unlock()
 		return false, nil, err
 	}
-	b.giving.Lock()
-	b.written[claim.UID] = claim
-	b.giving.Unlock()
+	b.claimMu.Lock()
+	b.pendingClaims[claim.UID] = claim
+	b.claimMu.Unlock()
 	return true, nil, nil
 }
 
-// reserveDevices sets aside what a claim will take, or returns the device that cannot
-// give it now. Two pods at once might find the same room otherwise.
-func (b *Binder) reserveDevices(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
-	b.giving.Lock()
-	defer b.giving.Unlock()
+// reserveForClaim records a claim's allocation before it is written, or returns the
+// device that lacks the capacity now. Without that, two pods that are bound
+// concurrently might be given the same capacity.
+func (b *Binder) reserveForClaim(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
+	b.claimMu.Lock()
+	defer b.claimMu.Unlock()
 	full := b.overcommittedDevice(node, claim, results)
 	if full == "" {
-		meant := claim.DeepCopy()
-		meant.ResourceVersion = ""
-		meant.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
-		b.written[claim.UID] = meant
+		planned := claim.DeepCopy()
+		planned.ResourceVersion = "" // not written yet: see overcommittedDevice
+		planned.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: results}}
+		b.pendingClaims[claim.UID] = planned
 	}
 	return full
 }
 
-// writeAllocation tells the API server what a claim gets, and returns the claim as it is
-// then; on an error as it was.
-func (b *Binder) writeAllocation(ctx context.Context, r *Run, p *corev1.Pod, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) (*resourcev1.ResourceClaim, error) {
+// writeClaimAllocation writes a claim's allocation and returns the claim as stored, or
+// with an error the claim as it was before the failed write. The finalizer is set
+// first: it keeps an allocated claim from being deleted before its devices are
+// released.
+func (b *Binder) writeClaimAllocation(ctx context.Context, r *Run, p *corev1.Pod, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) (*resourcev1.ResourceClaim, error) {
 	api := b.cfg.Client.ResourceV1().ResourceClaims(p.Namespace)
 	if !slices.Contains(claim.Finalizers, resourcev1.Finalizer) {
 		claim.Finalizers = append(claim.Finalizers, resourcev1.Finalizer)
@@ -164,14 +176,14 @@ func (b *Binder) writeAllocation(ctx context.Context, r *Run, p *corev1.Pod, cla
 	return done, nil
 }
 
-// overcommittedDevice returns a device that cannot give what results take of it, beside what
-// all other claims have, or "". A claim whose pod has ended holds its devices
-// until its controller has taken them back. The caller holds h.giving.
+// overcommittedDevice returns a device that lacks the capacity for what results take
+// of it, in addition to all other claims, or "". A claim whose pod has ended holds its
+// devices until the claim controller deallocates it. The caller holds b.claimMu.
 func (b *Binder) overcommittedDevice(node string, claim *resourcev1.ResourceClaim, results []resourcev1.DeviceRequestAllocationResult) string {
-	for uid, c := range b.written { // what we wrote and now see, or see no more
+	for uid, c := range b.pendingClaims { // drop what the cache shows by now, or what was deleted
 		o, ok, _ := b.inv.ClaimCache.GetByKey(c.Namespace + "/" + c.Name)
 		if !ok && c.ResourceVersion != "" || ok && o.(*resourcev1.ResourceClaim).UID != uid || ok && seenIsCurrent(o.(*resourcev1.ResourceClaim), c) {
-			delete(b.written, uid)
+			delete(b.pendingClaims, uid)
 		}
 	}
 	held := make(map[string]int64)
@@ -185,11 +197,11 @@ func (b *Binder) overcommittedDevice(node string, claim *resourcev1.ResourceClai
 	}
 	list, _ := b.inv.ClaimCache.ByIndex(inventory.ByNode, node)
 	for _, o := range list {
-		if c := o.(*resourcev1.ResourceClaim); b.written[c.UID] == nil {
+		if c := o.(*resourcev1.ResourceClaim); b.pendingClaims[c.UID] == nil {
 			add(c)
 		}
 	}
-	for _, c := range b.written {
+	for _, c := range b.pendingClaims {
 		add(c)
 	}
 	for _, x := range results {
@@ -200,15 +212,18 @@ func (b *Binder) overcommittedDevice(node string, claim *resourcev1.ResourceClai
 	return ""
 }
 
-// seenIsCurrent reports whether what is seen of a claim is not older than what was
-// written. Versions count up.
+// seenIsCurrent reports whether a claim from the cache is at least as new as the one
+// that was written. API servers up to now issue resource versions as increasing
+// numbers; if one is no number, the written claim is kept.
 func seenIsCurrent(seen, written *resourcev1.ResourceClaim) bool {
 	s, err1 := strconv.ParseUint(seen.ResourceVersion, 10, 64)
 	w, err2 := strconv.ParseUint(written.ResourceVersion, 10, 64)
 	return err1 == nil && err2 == nil && s >= w
 }
 
-// allocationResults says which devices a claim gets, and how much of each.
+// allocationResults returns the allocation for a claim: its devices, and for devices
+// that can be shared how much of each. The share's id is derived from the claim's UID
+// and the device, so that a retry writes the same.
 func (b *Binder) allocationResults(r *Run, claim *resourcev1.ResourceClaim, indexes []int) (all []resourcev1.DeviceRequestAllocationResult, err error) {
 	list := b.inv.DevicesOfNode(r.Launch.Node)
 	for _, i := range indexes {
@@ -229,8 +244,9 @@ func (b *Binder) allocationResults(r *Run, claim *resourcev1.ResourceClaim, inde
 	return all, nil
 }
 
-// consumedCapacity is what a job takes of each capacity of a device, as the device's own
-// policy rounds it. A whole device is all of it.
+// consumedCapacity returns what a job takes of each capacity of a device, rounded up
+// by the request policy that the device publishes. A whole device (Share 1000) takes
+// all of each.
 func consumedCapacity(d resourcev1.Device, j protocol.Job) map[resourcev1.QualifiedName]resource.Quantity {
 	out := make(map[resourcev1.QualifiedName]resource.Quantity)
 	for name, c := range d.Capacity {
@@ -257,7 +273,7 @@ func consumedCapacity(d resourcev1.Device, j protocol.Job) map[resourcev1.Qualif
 	return out
 }
 
-// formatUUID writes 16 bytes as a random UUID would look.
+// formatUUID formats 16 bytes as a version 4 UUID. It changes the bytes.
 func formatUUID(b []byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])

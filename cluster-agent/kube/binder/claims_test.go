@@ -14,7 +14,7 @@ import (
 
 // The cluster's own scheduler gives a monitor that claims all devices for
 // administration what others hold, and others what the monitor holds. So do we.
-func TestADeviceThatAMonitorLooksAfterCanBeGiven(t *testing.T) {
+func TestAdminAccessDoesNotBlockDevice(t *testing.T) {
 	claims := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{inventory.ByNode: inventory.NodesOfClaim})
 	for _, c := range []*resourcev1.ResourceClaim{kubetest.Allocated("monitor", "", "n1", true, "gpu-0", "gpu-1"), kubetest.Allocated("notebook", "", "n1", false, "gpu-1")} {
 		if err := claims.Add(c); err != nil {

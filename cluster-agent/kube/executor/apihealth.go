@@ -11,15 +11,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// silenceThreshold is how long an API server may be silent before the site takes nothing new.
+// silenceThreshold is for how long the API server may fail to answer before the site
+// closes its nodes to new jobs. It also bounds what one interval may add to the time
+// of silence: see addSilence.
 const silenceThreshold = 5 * time.Second
 
-// watchAPIHealth asks the API server every second whether it is there. While it is
-// silent, all nodes are told as closed. When it has been silent for as long as the
-// configuration has patience, what runs there is given up. One that does not let us
-// in, since our credentials have expired, is there, and so is what runs there.
+// watchAPIHealth probes the API server every second until ctx ends. After
+// silenceThreshold without an answer all nodes are reported as closed, so that the
+// market awards nothing that could not be started. After AbandonAfter (if set) all
+// runs are given up as lost.
+//
+// An API server that rejects our credentials (401, 403) closes the nodes, too, but is
+// never given up: it is alive, and so are the pods.
 func (h *KubeExecutor) watchAPIHealth(ctx context.Context) {
-	silent, gone, last := time.Duration(0), time.Duration(0), h.cfg.Now()
+	unusable, unreachable, last := time.Duration(0), time.Duration(0), h.cfg.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -27,38 +32,40 @@ func (h *KubeExecutor) watchAPIHealth(ctx context.Context) {
 		case <-time.After(time.Second):
 		}
 		now := h.cfg.Now()
-		silent, gone = addSilence(silent, now.Sub(last)), addSilence(gone, now.Sub(last))
+		unusable, unreachable = addSilence(unusable, now.Sub(last)), addSilence(unreachable, now.Sub(last))
 		last = now
 		err := h.probeAPIServer(ctx)
 		if err == nil {
-			silent = 0
+			unusable = 0
 		}
 		if apiServerResponded(err) {
-			gone = 0
+			unreachable = 0
 		}
 		h.mu.Lock()
-		was := h.silent
-		h.silent = silent >= silenceThreshold
-		changed := was != h.silent
+		was := h.apiSilent
+		h.apiSilent = unusable >= silenceThreshold
+		changed := was != h.apiSilent
 		h.mu.Unlock()
 		if changed {
-			h.cfg.Log.Warn("the API server went silent, or answers again", "silent", silent >= silenceThreshold, "error", err)
+			h.cfg.Log.Warn("the API server stopped answering, or answers again", "silent", unusable >= silenceThreshold, "error", err)
 			h.signalInventoryChange()
 		}
-		if h.cfg.AbandonAfter > 0 && gone >= h.cfg.AbandonAfter {
-			h.abandonAllRuns(gone)
+		if h.cfg.AbandonAfter > 0 && unreachable >= h.cfg.AbandonAfter {
+			h.abandonAllRuns(unreachable)
 		}
 	}
 }
 
-// addSilence is for how long nobody has answered, who did not for a time and does not after
-// another. Time in which we did not listen, since our machine was stopped or its clock
-// was set, is nobody's silence.
+// addSilence returns the time of silence after one more probe interval without an
+// answer. An interval counts for at most silenceThreshold: if this process was
+// suspended or the clock was set, we did not probe during that time, and it must not
+// lead to runs being given up.
 func addSilence(silent, more time.Duration) time.Duration {
 	return silent + min(max(more, 0), silenceThreshold)
 }
 
-// probeAPIServer asks the API server whether it is there, and can be used.
+// probeAPIServer asks the API server's /readyz within two seconds. With a fake client,
+// which has no REST client, it always succeeds.
 func (h *KubeExecutor) probeAPIServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -69,29 +76,31 @@ func (h *KubeExecutor) probeAPIServer(ctx context.Context) error {
 	return d.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// apiServerResponded reports whether an API server is there that was asked, ready for us or not.
+// apiServerResponded reports whether a probe reached a live API server, even one that
+// refused our credentials.
 func apiServerResponded(err error) bool {
 	return err == nil || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 }
 
-// abandonAllRuns gives up all runs of a cluster that does not answer. They are taken
-// down when it answers again. What they drew until now is said; no meter is asked for
-// that, which would be silent, too.
+// abandonAllRuns reports all runs as interrupted after the API server has been
+// unreachable for a time. Their objects are deleted once it answers again. The energy
+// until now is taken from the tallies read so far: a meter behind the same API server
+// or network would not answer either.
 func (h *KubeExecutor) abandonAllRuns(silent time.Duration) {
 	h.mu.Lock()
-	var given []*run
+	var abandoned []*run
 	for _, r := range h.runs {
 		if !r.interruptedReported.Swap(true) {
-			given = append(given, r)
+			abandoned = append(abandoned, r)
 		}
 	}
 	h.mu.Unlock()
 	why := protocol.Reason{Code: protocol.NodeLost, Note: fmt.Sprintf("the cluster's API server has been silent for %v", silent.Round(time.Second))}
-	for _, r := range given {
+	for _, r := range abandoned {
 		h.terminateRun(r, why.Code, why.Note)
 		x := protocol.Interrupted{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
 		h.mu.Lock()
-		since := r.since
+		since := r.startedAt
 		h.mu.Unlock()
 		if since != 0 {
 			x.Draw, x.Estimated = h.talliedEnergyOfRun(r, since, h.cfg.Now())

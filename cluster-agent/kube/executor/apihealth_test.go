@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestTimeInWhichNobodyListenedIsNobodysSilence(t *testing.T) {
+func TestSuspendedTimeIsNotAPISilence(t *testing.T) {
 	silent := time.Duration(0)
 	for _, gap := range []time.Duration{time.Second, time.Hour, -time.Hour, 3 * time.Second} {
 		silent = addSilence(silent, gap)
@@ -23,7 +23,7 @@ func TestTimeInWhichNobodyListenedIsNobodysSilence(t *testing.T) {
 
 // The token of an agent has expired: what runs on its cluster runs on, and is not to be
 // run elsewhere as well.
-func TestAnAPIServerThatLetsNobodyInIsThere(t *testing.T) {
+func TestAPIServerRefusingCredentialsIsReachable(t *testing.T) {
 	for code, want := range map[int]bool{200: true, 401: true, 403: true, 500: false, 503: false} {
 		now := noon
 		h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) {
@@ -38,16 +38,16 @@ func TestAnAPIServerThatLetsNobodyInIsThere(t *testing.T) {
 }
 
 // What is given up with its cluster has drawn what it has: the site's hours add up.
-func TestWhatIsGivenUpWithItsClusterSaysWhatItDrew(t *testing.T) {
+func TestAbandonedRunsReportTheirEnergy(t *testing.T) {
 	now := noon.Add(90 * time.Minute)
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
 	const watt = 1000
-	r := &run{name: "r", since: noon, launch: protocol.Launch{Power: watt}}
+	r := &run{name: "r", startedAt: noon, launch: protocol.Launch{Power: watt}}
 	h.runs["r"] = r
 	h.abandonAllRuns(10 * time.Minute)
-	x, ok := h.past[0].outcome.(protocol.Interrupted)
+	x, ok := h.endedRuns[0].outcome.(protocol.Interrupted)
 	if sum := (podenergy.EnergyTally{Hours: x.Draw}).TotalEnergy(); !ok || sum != 90*60*watt || !x.Estimated {
-		t.Errorf("it drew %d mJ, %+v", sum, h.past[0].outcome)
+		t.Errorf("it drew %d mJ, %+v", sum, h.endedRuns[0].outcome)
 	}
 	for i, want := range []protocol.Millijoules{60 * 60 * watt, 30 * 60 * watt} {
 		now = noon.Add(time.Duration(i+1)*time.Hour + idleReportDelay)

@@ -18,8 +18,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// BenchmarkBind compares how many pods are bound in a second by hands that were
-// told where (with all that they check, and what they say about it), and by bare
+// BenchmarkBind compares how many pods are bound in a second by an executor that was
+// told where (with all its checks and reports), and by bare
 // client-go calls from as many workers, against one server in one run. Both
 // find their pods waiting. They take turns, nine each, and the medians count: a
 // machine that does other things as well disturbs single rounds by half.
@@ -79,7 +79,7 @@ func (c *cluster) bare(pods, workers int) (rate float64) {
 	return float64(pods) / took.Seconds()
 }
 
-// ours has hands that hold a run for each pod, made to look as if they had
+// ours has an executor with a run for each pod, made to look as if it had
 // created it, and lets them go.
 func (c *cluster) ours(pods, workers int) (rate float64) {
 	c.Helper()
@@ -100,7 +100,7 @@ func (c *cluster) ours(pods, workers int) (rate float64) {
 	for i := range pods {
 		j := protocol.Job{ID: protocol.JobID(fmt.Sprint("b", i)), CPU: 1000, Memory: 1024}
 		name := kube.RunName(j.ID, 1)
-		h.runs[name] = &run{name: name, namespace: "default", kind: &jobKinds[0], created: 1,
+		h.runs[name] = &run{name: name, namespace: "default", kind: &jobKinds[0], createdAt: 1,
 			launch: protocol.Launch{Job: j, Epoch: 1, Node: fmt.Sprintf("gpu-%03d", i%100)}}
 	}
 	for len(h.inv.PodCache.ListKeys()) < pods {

@@ -8,18 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// bindPod has a pod bound where its run was sold to. A pod that must not or cannot go
-// there takes its whole run down.
+// bindPod asks the binder to bind a pod to the node and devices of its run's award. If
+// the pod must not or cannot run there, the whole run is terminated: a run with some
+// of its pods missing does no work, but occupies GPUs.
 func (h *KubeExecutor) bindPod(ctx context.Context, r *run, p *corev1.Pod, pods []*corev1.Pod) error {
-	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.namespace, r.launch
-	refused, err := h.binder.Bind(ctx, &r.bound, p, pods)
+	r.binding.Name, r.binding.Namespace, r.binding.Launch = r.name, r.namespace, r.launch
+	refused, err := h.binder.Bind(ctx, &r.binding, p, pods)
 	if refused != nil {
 		h.terminateRun(r, refused.Code, refused.Note)
 	}
 	return err
 }
 
-// createClaimTemplates creates the claim templates that the pods of u name.
+// createClaimTemplates creates the claim templates that the pod templates of u refer
+// to.
 func (h *KubeExecutor) createClaimTemplates(ctx context.Context, r *run, u *unstructured.Unstructured) error {
 	all, err := r.kind.podTemplatesOf(u.Object)
 	if err != nil {
@@ -35,11 +37,12 @@ func (h *KubeExecutor) createClaimTemplates(ctx context.Context, r *run, u *unst
 			}
 		}
 	}
-	r.bound.Name, r.bound.Namespace, r.bound.Launch = r.name, r.namespace, r.launch
-	return h.binder.CreateClaimTemplates(ctx, &r.bound, u, names)
+	r.binding.Name, r.binding.Namespace, r.binding.Launch = r.name, r.namespace, r.launch
+	return h.binder.CreateClaimTemplates(ctx, &r.binding, u, names)
 }
 
-// devicesOfRun returns which devices a run of ours was sold.
+// devicesOfRun returns the device indexes that a run was awarded; false if there is no
+// such run.
 func (h *KubeExecutor) devicesOfRun(name string) ([]int, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestAPodWhoseNodeHasJustGoneIsNotBound(t *testing.T) {
+func TestPodOfDeletedNodeIsNotBound(t *testing.T) {
 	now := noon
 	h := bare(Config{}, &now)
 	r := &run{launch: protocol.Launch{Node: "n1"}}
@@ -25,7 +25,7 @@ func TestAPodWhoseNodeHasJustGoneIsNotBound(t *testing.T) {
 
 // Word that a pod was bound may come while its run is attended by how its pods were before.
 // It takes its room once, also where its run fills the node.
-func TestAPodThatWasBoundAMomentAgoTakesItsRoomOnce(t *testing.T) {
+func TestJustBoundPodIsCountedOnce(t *testing.T) {
 	now := noon
 	h := bare(Config{Nodes: kube.AllNodes}, &now)
 	h.inv.PodCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{inventory.ByNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil }})
@@ -46,9 +46,9 @@ func TestAPodThatWasBoundAMomentAgoTakesItsRoomOnce(t *testing.T) {
 	}
 }
 
-// A pod that its kubelet would refuse is not bound: the job would be sold to this
+// A pod that its kubelet would refuse is not bound: the job would be awarded to this
 // site again at once, and again.
-func TestAPodThatMustNotGoToItsNodeIsRefusedBeforeItIsBound(t *testing.T) {
+func TestMisplacedPodIsRefusedBeforeBinding(t *testing.T) {
 	now := noon
 	h := bare(Config{Nodes: kube.AllNodes}, &now)
 	if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // A card that its driver or plugin says is broken would fail one job after the other.
-func TestACardThatIsSaidToBeBrokenIsNotOffered(t *testing.T) {
+func TestUnhealthyDeviceIsNotOffered(t *testing.T) {
 	now := noon
 	for _, register := range []string{
 		`[{"id":"GPU-a","devmem":81920,"health":true},{"id":"GPU-b","devmem":81920,"health":false},{"id":"GPU-c","devmem":81920}]`,

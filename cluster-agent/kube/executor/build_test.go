@@ -40,7 +40,7 @@ func launchOf(text string, gpus int) protocol.Launch {
 	return protocol.Launch{Job: protocol.Job{ID: "train", GPUs: gpus, Share: 1000, CPU: 1000, Memory: 1024}, Epoch: 2, Node: "n1", Task: protocol.Task(text)}
 }
 
-func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
+func TestBuildSetsSchedulerAndCountsPodsOfEachKind(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		t.Run(o.kind, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestEachKindIsBuiltWithOurSchedulerAndCountsItsPods(t *testing.T) {
 
 // Workers of an MPIJob, and the cluster of a RayJob, run on when it has ended unless
 // it says otherwise.
-func TestWhatAControllerWouldLeaveRunningEndsWithItsJob(t *testing.T) {
+func TestBuildSetsPodCleanupPolicy(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		want, ok := map[string]string{
@@ -101,7 +101,7 @@ func TestWhatAControllerWouldLeaveRunningEndsWithItsJob(t *testing.T) {
 	}
 }
 
-func TestGPUsAreAskedInTheSitesOwnWay(t *testing.T) {
+func TestGPURequestsFollowSharingMode(t *testing.T) {
 	text := objects[0].text
 	text = strings.Replace(text, `"parallelism":3`, `"parallelism":1`, 1)
 	text = strings.Replace(text, `"nvidia.com/gpu":"2"`, `"nvidia.com/gpu":"1"`, 1)
@@ -125,7 +125,7 @@ func TestGPUsAreAskedInTheSitesOwnWay(t *testing.T) {
 	}
 }
 
-func TestNamesAreNamesAndDiffer(t *testing.T) {
+func TestRunNamesAreValidAndUnique(t *testing.T) {
 	seen := map[string]protocol.JobID{}
 	rapid.Check(t, func(t *rapid.T) {
 		id := protocol.JobID(rapid.String().Draw(t, "id"))
@@ -143,7 +143,7 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 	})
 }
 
-func TestAPlannedDrawIsCutByHours(t *testing.T) {
+func TestPlannedEnergyIsSplitByHour(t *testing.T) {
 	start := protocol.Time(1_649_851_200_000).Add(59 * time.Minute)
 	draw := PlannedEnergy(protocol.Launch{Power: 100_000}, start, start.Add(2*time.Minute))
 	if len(draw) != 2 || draw[0].Energy != 6_000_000 || draw[1].Energy != 6_000_000 || draw[1].Hour != draw[0].Hour.Add(time.Hour) {
@@ -162,7 +162,7 @@ func FuzzTask(f *testing.F) {
 }
 
 // The same without the engine, for which Go builds all of Kubernetes' client anew.
-func TestTornTasksAreBuiltOrRefused(t *testing.T) {
+func TestTruncatedTasksAreBuiltOrRefused(t *testing.T) {
 	h := New(Config{Site: "oslo"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom(objects).Draw(t, "object").text
@@ -189,7 +189,7 @@ func builds(t rapid.TB, h *KubeExecutor, text string) {
 	_ = unstructured.SetNestedField(u.Object, "x", "status")
 }
 
-func TestWhatOthersPluginsCannotTellApartIsRefused(t *testing.T) {
+func TestAmbiguousPluginRequestsAreRefused(t *testing.T) {
 	two := `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}},{"name":"b","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}}`
 	early := `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"initContainers":[{"name":"first"}],"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}}`
 	for _, tc := range []struct {
@@ -208,7 +208,7 @@ func TestWhatOthersPluginsCannotTellApartIsRefused(t *testing.T) {
 }
 
 // A pod that ran carries what its machine measured, and people copy pods.
-func TestATaskSaysNothingInTheNameOfHandsMachinesOrPlugins(t *testing.T) {
+func TestReservedFieldsAreStripped(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	const marks = `"labels":{"app":"a","gridbid.io/run":"another"},"annotations":{"note":"kept","gridbid.io/drew":"{}","gridbid.io/cards":"GPU-a","gridbid.io/devices":"0","hami.io/bind-phase":"allocating","ALIYUN_COM_GPU_MEM_IDX":"0"}`
 	for _, o := range objects {
@@ -233,7 +233,7 @@ func TestATaskSaysNothingInTheNameOfHandsMachinesOrPlugins(t *testing.T) {
 }
 
 // What has ended is read on its object, which the cluster must not delete before.
-func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
+func TestFinishedObjectStaysUntilReported(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		text := strings.Replace(o.text, `"spec":{`, `"spec":{"ttlSecondsAfterFinished":0,"timeToLiveSeconds":1,"ttlStrategy":{"secondsAfterCompletion":0},`, 1)
@@ -257,7 +257,7 @@ func TestWhatHasEndedStaysUntilItWasRead(t *testing.T) {
 
 // Init containers hold their GPUs before the others do, and those that go on
 // beside them.
-func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
+func TestInitContainerGPUsFollowKubeletRules(t *testing.T) {
 	const early, beside = `{"name":"e","resources":{"limits":{"nvidia.com/gpu":"3"}}}`, `{"name":"b","restartPolicy":"Always","resources":{"limits":{"nvidia.com/gpu":"1"}}}`
 	for _, tc := range []struct {
 		init string
@@ -288,9 +288,9 @@ func TestGPUsOfInitContainersAreCountedAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-// A RayJob that may fail again says FAILED each time, and is said to have ended then.
+// A RayJob that may fail again shows FAILED each time, and would be reported as ended then.
 // Kubernetes' own Job says so once.
-func TestARayJobFailsOnce(t *testing.T) {
+func TestRayJobIsNotRetried(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		u, _, err := h.buildRunObject(launchOf(strings.Replace(o.text, `"spec":{`, `"spec":{"backoffLimit":3,`, 1), 2*o.pods))
@@ -304,8 +304,8 @@ func TestARayJobFailsOnce(t *testing.T) {
 }
 
 // Spark's operator gives pods the scheduler of its own fields before that of their
-// template; another's would put them where nothing was sold.
-func TestASparkApplicationNamesNoScheduler(t *testing.T) {
+// template; another's would put them where nothing was awarded.
+func TestSparkApplicationSchedulerIsStripped(t *testing.T) {
 	text := strings.Replace(objects[6].text, `"spec":{`, `"spec":{"batchScheduler":"volcano","sparkConf":{"spark.kubernetes.scheduler.name":"other","spark.kubernetes.executor.scheduler.name":"other","spark.scheduler.mode":"FAIR"},`, 1)
 	u, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(launchOf(text, 6))
 	if err != nil {
@@ -317,7 +317,7 @@ func TestASparkApplicationNamesNoScheduler(t *testing.T) {
 }
 
 // A kubelet ends pods of a low priority for those of a high one.
-func TestATaskHasNoPriorityClass(t *testing.T) {
+func TestPriorityClassIsStripped(t *testing.T) {
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for _, o := range objects {
 		text := strings.ReplaceAll(o.text, `"spec":{`, `"spec":{"podPriorityClassName":"high","priorityClassName":"high",`)
@@ -333,7 +333,7 @@ func TestATaskHasNoPriorityClass(t *testing.T) {
 }
 
 // What runs beside or before a Workflow's containers asks for GPUs as well.
-func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
+func TestWorkflowGPUsAreCountedUpFront(t *testing.T) {
 	const asks = `{"name":"x","image":"i","resources":{"limits":{"nvidia.com/gpu":"2"}}}`
 	for more, want := range map[string]int{
 		`"sidecars":[` + asks + `]`: 8, `"initContainers":[` + asks + `]`: 4, `"containerSet":{"containers":[` + asks + `,` + asks + `]}`: 12, `"sidecars":"none"`: 4,
@@ -349,8 +349,8 @@ func TestGPUsOfAllPartsOfAWorkflowAreCountedBeforeItRuns(t *testing.T) {
 	}
 }
 
-// A step that could never be bound is told before the steps in front of it have run.
-func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
+// A step that could never be bound is reported before the steps in front of it have run.
+func TestWorkflowWithOversizedStepIsRefused(t *testing.T) {
 	const asks = `{"name":"x","resources":{"requests":{"cpu":"700m","memory":"600Mi"}}}`
 	h := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin})
 	for last, want := range map[string]bool{
@@ -367,7 +367,7 @@ func TestAWorkflowIsNotBegunThatCouldNotEnd(t *testing.T) {
 
 // Each pod of a Workflow is of one of its templates: what they ask for is not to be had at
 // once.
-func TestGPUsOfStepsOneAfterTheOtherAreNotAddedUp(t *testing.T) {
+func TestSequentialStepsDoNotAddUpGPUs(t *testing.T) {
 	eval := `{"name":"eval","container":{"image":"i","resources":{"limits":{"nvidia.com/gpu":"1"}}}},`
 	text := strings.Replace(strings.Replace(objects[7].text, `"templates":[`, `"templates":[`+eval, 1), `"parallelism":2`, `"parallelism":1`, 1)
 	for sharing, want := range map[kube.GPUSharing]string{kube.SharingDevicePlugin: "", kube.SharingHAMi: "", kube.SharingGPUShare: "memory of one device", kube.SharingDRA: "cannot carry device claims"} {
@@ -396,7 +396,7 @@ func TestGPUsOfStepsOneAfterTheOtherAreNotAddedUp(t *testing.T) {
 }
 
 // Who asks for GPUs nowhere has them in the only container that there is.
-func TestAWorkflowOfSeveralStepsSaysWhichHaveTheGPUs(t *testing.T) {
+func TestWorkflowMustNameItsGPUSteps(t *testing.T) {
 	const dag, step = `{"name":"all","dag":{"tasks":[]}}`, `{"container":{"image":"i"}}`
 	for steps, want := range map[string]bool{step: true, dag + "," + step: true, step + "," + step: false} {
 		text := `{"apiVersion":"argoproj.io/v1alpha1","kind":"Workflow","spec":{"parallelism":1,"templates":[` + steps + `]}}`

@@ -31,7 +31,7 @@ func looked(t *testing.T, now *protocol.Time, text string, status map[string]any
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: launchOf(text, 8), created: noon, since: noon, observed: true}
+	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: launchOf(text, 8), createdAt: noon, startedAt: noon, observed: true}
 	h.runs[r.name] = r
 	follow(t, h, k, u, status)
 	if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
@@ -46,7 +46,7 @@ func looked(t *testing.T, now *protocol.Time, text string, status map[string]any
 	return h, r
 }
 
-// follow has hands see the object of a run in a state.
+// follow has the executor reconcile a run with its object in a state.
 func follow(t *testing.T, h *KubeExecutor, k *jobKind, u *unstructured.Unstructured, status map[string]any) {
 	t.Helper()
 	if h.informerStores[k.plural] == nil {
@@ -64,8 +64,8 @@ func says(condition, reason string) map[string]any {
 }
 
 // A controller deletes the pods of a job that it ends, and says so then or later. A
-// job that ran too long is not sold again, to run too long again.
-func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
+// job that ran too long is not requeued, to run too long once more.
+func TestControllerEndedJobIsFinished(t *testing.T) {
 	job := `{"apiVersion":"batch/v1","kind":"Job","spec":{"activeDeadlineSeconds":60,"template":` + strings.Replace(pod(2), `"spec":{`, `"spec":{"restartPolicy":"POLICY",`, 1) + `}}`
 	never, again := strings.Replace(job, "POLICY", "Never", 1), strings.Replace(job, "POLICY", "OnFailure", 1)
 	deleted := func() *corev1.Pod {
@@ -114,8 +114,8 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 		h, r := looked(t, &now, tc.text, tc.first, tc.pods...)
 		look := func() {
 			t.Helper()
-			if wait, err := h.reconcileRun(t.Context(), r.name); err != nil || wait == 0 && r.terminating.Load() == nil && len(h.past) == 0 && r.going != "" {
-				t.Fatalf("%s: nobody looks again, %v", tc.name, err)
+			if wait, err := h.reconcileRun(t.Context(), r.name); err != nil || wait == 0 && r.terminating.Load() == nil && len(h.endedRuns) == 0 && r.deletingPod != "" {
+				t.Fatalf("%s: no requeue, %v", tc.name, err)
 			}
 		}
 		look()
@@ -134,21 +134,21 @@ func TestAJobThatItsControllerEndsHasEnded(t *testing.T) {
 			t.Errorf("%s: it is lost: %v", tc.name, code)
 		}
 		if tc.want == "runs" && h.runs[r.name] == nil {
-			t.Errorf("%s: it is said %v", tc.name, h.past)
+			t.Errorf("%s: reported %v", tc.name, h.endedRuns)
 		}
 		if tc.want != "ended" {
 			continue
 		}
-		if len(h.past) != 1 {
-			t.Errorf("%s: it is said %v", tc.name, h.past)
-		} else if _, ok := h.past[0].outcome.(protocol.Finished); !ok {
-			t.Errorf("%s: it is said %v", tc.name, h.past)
+		if len(h.endedRuns) != 1 {
+			t.Errorf("%s: reported %v", tc.name, h.endedRuns)
+		} else if _, ok := h.endedRuns[0].outcome.(protocol.Finished); !ok {
+			t.Errorf("%s: reported %v", tc.name, h.endedRuns)
 		}
 	}
 }
 
 // A Spark driver lets one executor go and asks for another.
-func TestAWorkerThatComesIsBoundWhenTheOneBeforeItIsGone(t *testing.T) {
+func TestReplacementWorkerWaitsForDevices(t *testing.T) {
 	now, at := noon.Add(time.Minute), metav1.NewTime(noon.StdTime())
 	first, second := holder("exec-1", "", 2), holder("exec-2", "", 2)
 	first.UID, first.DeletionTimestamp, first.Status.Phase = "1", &at, corev1.PodRunning
@@ -170,13 +170,13 @@ func TestAWorkerThatComesIsBoundWhenTheOneBeforeItIsGone(t *testing.T) {
 	if err := h.inv.NodeCache.Update(n); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.bound.DevicesOf("2") != nil {
-		t.Errorf("while the first is there: %v, %v, gave %v", err, r.terminating.Load(), r.bound.DevicesOf("2"))
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.binding.DevicesOf("2") != nil {
+		t.Errorf("while the first is there: %v, %v, gave %v", err, r.terminating.Load(), r.binding.DevicesOf("2"))
 	}
 	if err := h.inv.PodCache.Delete(first); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || len(r.bound.DevicesOf("2")) != 2 {
-		t.Errorf("when it is gone: %v, %v, gave %v", err, r.terminating.Load(), r.bound.DevicesOf("2"))
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || len(r.binding.DevicesOf("2")) != 2 {
+		t.Errorf("when it is gone: %v, %v, gave %v", err, r.terminating.Load(), r.binding.DevicesOf("2"))
 	}
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// served are hands whose API server is what answer does. They know of no pods and nodes.
+// served returns an executor whose API server is the function answer; its caches have no pods and nodes.
 func served(t *testing.T, now *protocol.Time, answer http.HandlerFunc) *KubeExecutor {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +61,7 @@ func deletes(w http.ResponseWriter, r *http.Request, count *int) bool {
 	return true
 }
 
-func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
+func TestOutcomeIsReportedOnceWhenLabelFails(t *testing.T) {
 	now, asked := noon.Add(30*time.Minute), 0
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked < 4 {
@@ -70,15 +70,15 @@ func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
 	})
-	r := &run{name: "r", namespace: "default", kind: &jobKinds[0], created: noon, since: noon, launch: protocol.Launch{Power: 1000}}
+	r := &run{name: "r", namespace: "default", kind: &jobKinds[0], createdAt: noon, startedAt: noon, launch: protocol.Launch{Power: 1000}}
 	h.runs["r"] = r
 	for range 10 {
 		if err := h.reportFinished(t.Context(), r, &unstructured.Unstructured{}, nil, ""); err == nil {
 			break
 		}
 	}
-	if h.runs["r"] != nil || len(h.past) != 1 {
-		t.Errorf("it is %+v; its end was said %d times", h.runs["r"], len(h.past))
+	if h.runs["r"] != nil || len(h.endedRuns) != 1 {
+		t.Errorf("it is %+v; its outcome was reported %d times", h.runs["r"], len(h.endedRuns))
 	}
 	now = noon.Add(time.Hour + idleReportDelay)
 	if x := h.idleReadingForHour(t.Context(), noon); x.Total != 1_800_000 || x.Idle != 0 {
@@ -87,7 +87,7 @@ func TestAnEndThatTheClusterTakesInLateIsSaidAndCountedOnce(t *testing.T) {
 }
 
 // A server that takes in a Job and goes away before it has answered.
-func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
+func TestCancelBeforeCreateAnswerDeletesObject(t *testing.T) {
 	now, deleted := noon, 0
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
 		if deletes(w, r, &deleted) {
@@ -105,18 +105,18 @@ func TestAJobThatIsCancelledBeforeItsServerAnsweredIsTakenDown(t *testing.T) {
 	if _, err := h.reconcileRun(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
-		t.Errorf("deleted %d times, said %v; it is %+v", deleted, h.past, h.runs[name])
+	if deleted != 1 || h.runs[name] != nil || len(h.endedRuns) != 1 {
+		t.Errorf("deleted %d times, reported %v; it is %+v", deleted, h.endedRuns, h.runs[name])
 	}
 	h.startRun(protocol.Launch{Job: protocol.Job{ID: "never"}, Epoch: 1})
 	h.cancelRun(protocol.Cancel{Job: "never", Epoch: 1}) // before anything was asked for
-	if _, err := h.reconcileRun(t.Context(), kube.RunName("never", 1)); err != nil || deleted != 1 || len(h.past) != 2 {
-		t.Errorf("%v; deleted %d times, said %v", err, deleted, h.past)
+	if _, err := h.reconcileRun(t.Context(), kube.RunName("never", 1)); err != nil || deleted != 1 || len(h.endedRuns) != 2 {
+		t.Errorf("%v; deleted %d times, reported %v", err, deleted, h.endedRuns)
 	}
 }
 
 // The race detector reads along.
-func TestWhatIsSaidOfARunWhileItIsLookedAfterDoesNoHarm(t *testing.T) {
+func TestMessagesDuringReconcileAreSafe(t *testing.T) {
 	now := noon
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"r"}}`)
@@ -155,24 +155,24 @@ func TestWhatIsSaidOfARunWhileItIsLookedAfterDoesNoHarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	attend()
-	if h.runs[name] != nil || len(h.past) != 1 {
-		t.Errorf("it is %+v; its end was said %d times", h.runs[name], len(h.past))
+	if h.runs[name] != nil || len(h.endedRuns) != 1 {
+		t.Errorf("it is %+v; its outcome was reported %d times", h.runs[name], len(h.endedRuns))
 	}
 }
 
-func TestJobsThatEndedLongAgoAreForgotten(t *testing.T) {
+func TestEndedRunsAreForgotten(t *testing.T) {
 	now := noon
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
 	for i := range 200 {
 		now = now.Add(time.Hour)
 		h.cancelRun(protocol.Cancel{Job: protocol.JobID(fmt.Sprint("job-", i)), Epoch: 1})
 	}
-	if most := int(endedRunTTL/time.Hour) + 1; len(h.past) > most || len(h.epochs) > most || h.epochs["job-199"] != 1 {
-		t.Errorf("%d ends and %d jobs are remembered; want at most %d", len(h.past), len(h.epochs), most)
+	if most := int(endedRunTTL/time.Hour) + 1; len(h.endedRuns) > most || len(h.epochs) > most || h.epochs["job-199"] != 1 {
+		t.Errorf("%d ends and %d jobs are remembered; want at most %d", len(h.endedRuns), len(h.epochs), most)
 	}
 }
 
-func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
+func TestFinishedObjectsAreGarbageCollected(t *testing.T) {
 	now := noon
 	var deleted []string
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
@@ -180,7 +180,7 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 	})
 	h.informerStores["rayjobs"] = []cache.Indexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
-	for name, labels := range map[string]map[string]any{"ended": {kube.LabelReported: "true"}, "running": {}} {
+	for name, labels := range map[string]map[string]any{"ended": {kube.LabelOutcomeReported: "true"}, "running": {}} {
 		for plural, store := range h.informerStores { // Jobs are the cluster's own to delete
 			u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name, "namespace": "default", "uid": plural + name, "labels": labels}}}
 			if err := store[0].Add(u); err != nil {
@@ -188,9 +188,9 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 			}
 		}
 	}
-	told := map[types.UID]protocol.Time{}
+	reportedSince := map[types.UID]protocol.Time{}
 	for range 4 {
-		h.collectGarbage(t.Context(), told)
+		h.garbageCollect(t.Context(), reportedSince)
 		now = now.Add(20 * time.Minute)
 	}
 	if want := "[DELETE /apis/ray.io/v1/namespaces/default/rayjobs/ended]"; fmt.Sprint(deleted) != want {
@@ -199,13 +199,13 @@ func TestWhatHasEndedGoesAfterAWhile(t *testing.T) {
 	if err := h.informerStores["rayjobs"][0].Replace(nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	if h.collectGarbage(t.Context(), told); len(told) > 0 {
-		t.Errorf("still kept in mind: %v", told)
+	if h.garbageCollect(t.Context(), reportedSince); len(reportedSince) > 0 {
+		t.Errorf("still remembered: %v", reportedSince)
 	}
 }
 
-// Hands whose rights are too few for what a run needs.
-func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
+// The executor lacks the rights that a run needs.
+func TestPersistentErrorEndsRunAtStartTimeout(t *testing.T) {
 	for name, end := range map[string]func(h *KubeExecutor, now *protocol.Time){
 		"when it should have begun": func(_ *KubeExecutor, now *protocol.Time) { *now = now.Add(10 * time.Minute) },
 		"when it is cancelled":      func(h *KubeExecutor, _ *protocol.Time) { h.cancelRun(protocol.Cancel{Job: "train", Epoch: 1}) },
@@ -231,7 +231,7 @@ func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
 		if err := h.inv.NodeCache.Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}); err != nil {
 			t.Fatal(err)
 		}
-		run := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
+		run := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, createdAt: noon}
 		h.runs[run.name] = run
 		if _, err := h.reconcileRun(t.Context(), run.name); err == nil {
 			t.Errorf("%s: at first it is tried again", name)
@@ -243,17 +243,17 @@ func TestARunThatMeetsTheSameErrorForEverIsGivenBack(t *testing.T) {
 		if err := h.informerStores["jobs"][0].Delete(u); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := h.reconcileRun(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.past) != 1 {
-			t.Errorf("%s: %v; its end is %v", name, err, h.past)
+		if _, err := h.reconcileRun(t.Context(), run.name); err != nil || h.runs[run.name] != nil || len(h.endedRuns) != 1 {
+			t.Errorf("%s: %v; its end is %v", name, err, h.endedRuns)
 		}
-		if x, ok := h.past[0].outcome.(protocol.Interrupted); ok && (x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "cannot create resourceclaimtemplates")) {
+		if x, ok := h.endedRuns[0].outcome.(protocol.Interrupted); ok && (x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "cannot create resourceclaimtemplates")) {
 			t.Errorf("%s: lost because %+v", name, x.Why)
 		}
 	}
 }
 
 // A run that was found again runs on, whatever goes wrong at first.
-func TestARunThatHasBegunIsNotLateForAnError(t *testing.T) {
+func TestStartedRunIsNotOverdueByError(t *testing.T) {
 	now := noon.Add(time.Hour)
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
 	h.cfg.Sharing, h.inv.Sharing = kube.SharingDRA, kube.SharingDRA
@@ -269,15 +269,15 @@ func TestARunThatHasBegunIsNotLateForAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
+	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, createdAt: noon}
 	h.runs[r.name] = r
-	if _, err := h.reconcileRun(t.Context(), r.name); err == nil || r.terminating.Load() != nil || r.since == 0 {
+	if _, err := h.reconcileRun(t.Context(), r.name); err == nil || r.terminating.Load() != nil || r.startedAt == 0 {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
 
-// Hands that begin anew find a Job between two of its pods.
-func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
+// A restarted executor finds a Job between two of its pods.
+func TestRunWhosePodsRanIsNotOverdue(t *testing.T) {
 	now := noon.Add(time.Hour)
 	h := served(t, &now, func(w http.ResponseWriter, _ *http.Request) { busy(w) })
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"completions":2,"template":`+pod(2)+`}}`, 2)
@@ -296,15 +296,15 @@ func TestARunWhosePodsHaveRunIsNotLate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, created: noon}
+	r := &run{name: u.GetName(), namespace: "default", kind: k, launch: l, createdAt: noon}
 	h.runs[r.name] = r
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon {
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.startedAt != noon {
 		t.Errorf("%v; it is %+v", err, r)
 	}
 }
 
 // Its owner's Job failed for good when it was taken from its node; it can be run no more.
-func TestAJobThatHasEndedIsNotWaitedFor(t *testing.T) {
+func TestEndedJobIsNotWaitedFor(t *testing.T) {
 	now := noon
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"mine","namespace":"default","uid":"u1","labels":{"gridbid.io/queue":"night"}},
@@ -312,17 +312,17 @@ func TestAJobThatHasEndedIsNotWaitedFor(t *testing.T) {
 	})
 	h.startRun(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
 		Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
-	if _, err := h.reconcileRun(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || len(h.past) != 1 {
-		t.Fatalf("%v; said %v", err, h.past)
+	if _, err := h.reconcileRun(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || len(h.endedRuns) != 1 {
+		t.Fatalf("%v; reported %v", err, h.endedRuns)
 	}
-	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.ClusterRefused || !strings.Contains(x.Why.Note, "has ended") {
-		t.Errorf("said %+v", h.past[0].outcome)
+	if x, ok := h.endedRuns[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.ClusterRefused || !strings.Contains(x.Why.Note, "has ended") {
+		t.Errorf("reported %+v", h.endedRuns[0].outcome)
 	}
 }
 
-// Its owner wants a suspended Job on another node than was sold: it would wait in vain
+// Its owner wants a suspended Job on another node than was awarded: it would wait in vain
 // for the cluster's scheduler, and hold its GPUs, or be led where it must not run.
-func TestAJobThatItsOwnerWantsElsewhereIsNotReleased(t *testing.T) {
+func TestRequeuedExternalJobIsNotReleased(t *testing.T) {
 	for _, tc := range []struct {
 		notes, selector string
 		released        bool
@@ -345,15 +345,15 @@ func TestAJobThatItsOwnerWantsElsewhereIsNotReleased(t *testing.T) {
 		}
 		h.startRun(protocol.Launch{Job: protocol.Job{ID: "oslo/u1"}, Epoch: 2, Node: "n1",
 			Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
-		if _, err := h.reconcileRun(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.past) == 0) != tc.released {
-			t.Errorf("%s: %v; patched %d times, said %v", tc.selector, err, patched, h.past)
+		if _, err := h.reconcileRun(t.Context(), kube.RunName("oslo/u1", 2)); err != nil || (patched == 1) != tc.released || (len(h.endedRuns) == 0) != tc.released {
+			t.Errorf("%s: %v; patched %d times, reported %v", tc.selector, err, patched, h.endedRuns)
 		}
 	}
 }
 
 // Controllers make Services of the name of their objects, or refuse what no Service could
 // be called. A job whose id begins with a digit has an object that begins with a letter.
-func TestAJobOfAnyIdHasAnObjectThatAServiceCouldBeNamedAfter(t *testing.T) {
+func TestObjectNameIsValidServiceName(t *testing.T) {
 	now, made, deleted := noon, "", ""
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete {

@@ -27,44 +27,45 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is what hands need to know. The zero of a field is its default, but for
-// Site, Client and Dynamic.
+// Config says how an executor runs jobs in its cluster. The zero value of a field
+// selects its default; Site, Client and Dynamic have none.
 type Config struct {
 	Site         string
-	Client       kubernetes.Interface // set QPS and Burst: by default a client makes 5 requests a second
+	Client       kubernetes.Interface // set QPS and Burst: client-go's default is 5 requests a second (see kube.ConnectCluster)
 	Dynamic      dynamic.Interface
-	Namespaces   []string           // where jobs are put; the first is for tasks that name none; default "default"
+	Namespaces   []string           // that tasks may use; the first is for tasks that name none; default "default"
 	Sharing      kube.GPUSharing    // default DRA
-	Nodes        kube.NodeSelection // which are used; default Owned
+	Nodes        kube.NodeSelection // which nodes are used; default OwnedNodes
 	Driver       string             // of device claims; default "gpu.nvidia.com"
 	Class        string             // of device claims; default "gpu.nvidia.com"
-	Models       map[string]string  // GPU product as nodes spell it -> model of the power table, beside what is known
-	Power        power.Table        // which models there are; default power.DefaultTable()
-	Workers      int                // jobs that are looked after at once; default 16
-	StartTimeout time.Duration      // how long a job may take to begin; default 10m
-	FinishedTTL  time.Duration      // how long what has finished stays in the cluster; default 1h
-	// AbandonAfter is after how long a silent API server is taken to be gone together
-	// with all that runs there, which may then be run elsewhere. 0 is never: where
+	Models       map[string]string  // GPU product label of a node -> model of the power table, in addition to the known ones
+	Power        power.Table        // the known GPU models; default power.DefaultTable()
+	Workers      int                // runs reconciled concurrently; default 16
+	StartTimeout time.Duration      // how long a run may take until a pod runs; default 10m
+	FinishedTTL  time.Duration      // how long finished objects stay in the cluster; default 1h
+	// AbandonAfter is for how long the API server may be unreachable before all runs are
+	// reported as lost, so that the market may run them elsewhere. 0 is never: where
 	// nodes outlive their control plane, a job would run twice.
 	AbandonAfter time.Duration
-	Incarnation  uint32 // how often these hands were begun anew: see protocol.Sender
+	Incarnation  uint32 // higher at each restart of the executor: see protocol.Sender
 	Log          *slog.Logger
 	Now          func() protocol.Time
-	// EnergyReportTimeout is how long after its end a pod's machine may take to write down
-	// what its cards drew: see cluster-agent/kube/node. 0: no machine does that.
+	// EnergyReportTimeout is how long after the end of a pod to wait for the final energy
+	// tally of its node's daemon (cluster-agent/kube/node). 0: there is no such daemon.
 	EnergyReportTimeout time.Duration
-	// Draw asks another meter what the pods of a run that hold cards drew, by
-	// hour. Nil, or an error: what machines wrote, or an estimate.
+	// Draw asks another meter what the GPU pods of a run drew, by hour. If it is nil or
+	// fails, the tallies of the node daemons count, or else an estimate.
 	Draw func(ctx context.Context, l protocol.Launch, namespace string, pods []string, since, until protocol.Time) ([]protocol.HourlyEnergy, error)
-	// Hour asks the site's own meter what all of it drew in the hour that begins
-	// at an instant, without the facility's share. Nil, or an error: the power
-	// model, which is marked as an estimate.
+	// Hour asks the site's own meter for its IT energy (without the facility's share) in
+	// the hour that begins at an instant. If it is nil or fails, the power model counts,
+	// which is marked as an estimate.
 	Hour func(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error)
-	// Use asks metrics what the pods of a run made of what they held; nil is nobody.
-	// With an error it returns what it knows all the same.
+	// Use asks a metrics system for the utilization of a run's pods; nil if there is none.
+	// It may return an error together with the part that it knows.
 	Use func(ctx context.Context, namespace string, pods []string, since, until protocol.Time) (protocol.Utilization, error)
 }
 
+// withDefaults returns the configuration with defaults in place of zero values.
 func (c Config) withDefaults() Config {
 	def := func(s *string, v string) {
 		if *s == "" {
@@ -99,85 +100,88 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// ConnectToCluster fills in the clients of the cluster of a kubeconfig file; "" is the one
-// that this process runs in.
+// ConnectToCluster sets the clients to the cluster of a kubeconfig file; "" is the
+// cluster that this process runs in.
 func (c *Config) ConnectToCluster(file string) (err error) {
 	c.Client, c.Dynamic, err = kube.ConnectCluster(file)
 	return err
 }
 
-// KubeExecutor are a site's, on a real cluster. Make them with New; Run lets them live.
+// A KubeExecutor runs the jobs of one site on a Kubernetes cluster. Make it with New
+// and start it with Run.
 type KubeExecutor struct {
 	cfg              Config
 	conn             bus.Conn
 	queue            workqueue.TypedRateLimitingInterface[string] // of run names
-	inventoryChanged chan struct{}                                // the inventory may have changed
+	inventoryChanged chan struct{}                                // holds at most one signal: see signalInventoryChange
 
 	sendMu sync.Mutex
 	sender protocol.Sender
 
-	mu             sync.Mutex
-	runs           map[string]*run
-	epochs         map[protocol.JobID]uint64  // highest that was launched
-	refused        map[string]string          // run -> why the cluster makes no pods of it
-	informerStores map[string][]cache.Indexer // plural of a kind -> its objects, by namespace
-	objects        dynamicInformers
-	silent         bool       // the API server does not answer
-	past           []endedRun // runs that ended not long ago, oldest first
+	mu              sync.Mutex
+	runs            map[string]*run
+	epochs          map[protocol.JobID]uint64  // highest epoch that was launched
+	createFailures  map[string]string          // run name -> why its controller cannot create pods
+	informerStores  map[string][]cache.Indexer // plural of a kind -> its objects, one store for each namespace
+	objectInformers dynamicInformers
+	apiSilent       bool       // the API server does not answer: see watchAPIHealth
+	endedRuns       []endedRun // runs that ended within endedRunTTL, oldest first
 
-	firstHour    protocol.Time                          // that these hands told; 0: none yet
-	reportedHour protocol.Time                          // the last that was told; 0: none
-	spent        map[protocol.Time]protocol.Millijoules // by runs that ended, in hours that were not told yet
+	firstReportedHour protocol.Time                          // first hour that this process reported; 0: none yet
+	lastReportedHour  protocol.Time                          // last hour that was reported; 0: none
+	endedEnergy       map[protocol.Time]protocol.Millijoules // of runs that ended, in hours not reported yet
 
-	inv             *inventory.Inventory // what is watched of the cluster
-	binder          *binder.Binder
-	addForeignUsage external.Pods
-	jobs            external.Jobs
+	inv         *inventory.Inventory // view of the informers' caches
+	binder      *binder.Binder
+	foreignPods external.Pods
+	jobs        external.Jobs
 }
 
-// A run is one epoch of a job in our care. Only one worker at a time looks after a
-// run. What others read is changed under Hands.mu, and what others change is
-// atomic, or read under it.
+// A run is one epoch of a job that the executor manages. The work queue gives a run to one
+// worker at a time, which may use all fields. Fields that other goroutines read are
+// written under KubeExecutor.mu; fields that others write are atomic or guarded by it.
 type run struct {
 	name                string
 	launch              protocol.Launch
 	namespace           string
 	kind                *jobKind
-	firstSeen           protocol.Time                   // when we first asked for it
-	created             protocol.Time                   // when we asked for it; 0: not yet
-	adoptedAt           protocol.Time                   // when it was found again by hands that began anew; 0: never
-	observed            bool                            // the cluster has it
-	claimsCreated       bool                            // its claim templates are there
-	startReported       atomic.Bool                     // Started was said
-	endedSeenAt         protocol.Time                   // when we first saw that it had ended; 0: not yet
-	since               protocol.Time                   // it runs; 0: not yet
-	terminating         atomic.Pointer[protocol.Reason] // why it is taken down
-	stopped             atomic.Bool                     // because it was cancelled
-	interruptedReported atomic.Bool                     // said to be lost already
-	deleted             bool                            // we asked for that
+	firstSeen           protocol.Time                   // when we first tried to create its object
+	createdAt           protocol.Time                   // when its object was created or released; 0: not yet
+	adoptedAt           protocol.Time                   // when a restarted executor found it; 0: launched by this process
+	observed            bool                            // its object has been seen in the cluster
+	claimsCreated       bool                            // its claim templates exist
+	startReported       atomic.Bool                     // Started was sent
+	endedSeenAt         protocol.Time                   // when we first saw that its object had ended; 0: not yet
+	startedAt           protocol.Time                   // when its first pod started; 0: not yet
+	terminating         atomic.Pointer[protocol.Reason] // why it is terminated; nil: it is not
+	cancelled           atomic.Bool                     // terminated by a Cancel: reported as Finished, not as Interrupted
+	interruptedReported atomic.Bool                     // Interrupted was sent already, by abandonAllRuns
+	deleted             bool                            // we requested the deletion of its object
 	external            external.Loan
-	kueueEnd            *unstructured.Unstructured // the object as it ended; Kueue then takes it away
-	objectID            string                     // name of its object, if that is ours; "": not yet
+	kueueEnd            *unstructured.Unstructured // final state of the object, which Kueue may delete at any time
+	ownObject           string                     // name of the object that we created; "": none yet
 
-	going      string        // a pod that is being deleted, and nobody says why; "": none
-	goingSince protocol.Time // when that was seen
-	goingTry   int64         // of which attempt it is: see jobSetAttemptOf
+	deletingPod     string        // a pod that is being deleted for no known reason; "": none
+	deletingSince   protocol.Time // when the deletion was first seen
+	deletingAttempt int64         // the JobSet attempt of that pod
 
-	bound           binder.Run                          // which devices its pods were given
-	podsWithDevices map[types.UID]string                // names of its pods that were given devices
-	deletedPods     map[types.UID]bool                  // those of them that are no more
-	drew            map[types.UID]podenergy.EnergyTally // what their machines wrote
+	binding         binder.Run                          // which devices the binder gave its pods
+	podsWithDevices map[types.UID]string                // names of its pods that hold devices
+	deletedPods     map[types.UID]bool                  // those of them that were deleted
+	energyTallies   map[types.UID]podenergy.EnergyTally // as their nodes' daemons wrote them
 
-	fixed map[protocol.Time]protocol.Millijoules // what it drew in hours that were told
-	spent bool                                   // all that it drew was told
+	reportedEnergy map[protocol.Time]protocol.Millijoules // its energy in hours that were reported
+	energyReported bool                                   // its final energy was reported
 }
 
-// objectName names what the run consists of in its namespace.
+// objectName returns the name of the run's object in its namespace, whether it is ours
+// or another's.
 func (r *run) objectName() string {
-	return cmp.Or(r.external.Object, r.objectID, r.name)
+	return cmp.Or(r.external.Object, r.ownObject, r.name)
 }
 
-// An endedRun run is remembered for those who ask how it stands.
+// An endedRun is remembered so that a repeated Launch or Cancel is answered with the
+// same outcome.
 type endedRun struct {
 	job     protocol.JobID
 	epoch   uint64
@@ -185,40 +189,41 @@ type endedRun struct {
 	outcome protocol.Body
 }
 
-// endedRunTTL is for how long that is.
+// endedRunTTL is how long an endedRun is remembered.
 const endedRunTTL = 48 * time.Hour
 
-// New returns hands that are not alive yet.
+// New returns an executor; Run starts it.
 func New(cfg Config) *KubeExecutor {
 	cfg = cfg.withDefaults()
 	h := &KubeExecutor{
 		cfg: cfg, sender: protocol.Sender{Party: protocol.ExecutorParty(cfg.Site), Incarnation: cfg.Incarnation}, inventoryChanged: make(chan struct{}, 1),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](20*time.Millisecond, 5*time.Second)),
-		runs:  make(map[string]*run), epochs: make(map[protocol.JobID]uint64), refused: make(map[string]string),
+		runs:  make(map[string]*run), epochs: make(map[protocol.JobID]uint64), createFailures: make(map[string]string),
 		inv: &inventory.Inventory{Config: inventory.Config{Site: cfg.Site, Sharing: cfg.Sharing, Nodes: cfg.Nodes, Driver: cfg.Driver, Models: cfg.Models, Power: cfg.Power}},
 	}
 	h.binder = binder.New(binder.Config{Client: cfg.Client, Class: cfg.Class, Now: cfg.Now}, h.inv)
-	h.addForeignUsage = external.Pods{Inventory: h.inv, Ours: h.podBelongsToRun, DevicesOfRun: h.devicesOfRun}
+	h.foreignPods = external.Pods{Inventory: h.inv, Ours: h.podBelongsToRun, DevicesOfRun: h.devicesOfRun}
 	h.jobs = external.Jobs{Inventory: h.inv, Client: cfg.Client}
 	return h
 }
 
-// PlannedEnergy takes a run to have drawn what its plan said.
+// PlannedEnergy returns the energy, by hour, of a run that draws its planned power
+// from since to until.
 func PlannedEnergy(l protocol.Launch, since, until protocol.Time) (draw []protocol.HourlyEnergy) {
 	for t := since; t < until; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), until)
-		mj := int64(l.Power) * int64(end-t) / 1000
+		mj := int64(l.Power) * int64(end-t) / 1000 // mW times ms
 		draw = append(draw, protocol.HourlyEnergy{Hour: t.Floor(time.Hour), Energy: protocol.Millijoules(mj)})
 		t = end
 	}
 	return draw
 }
 
-// Run lets hands live at port until ctx ends or the port does, and returns why.
-// It closes the port. It waits for an API server that does not answer.
-func (h *KubeExecutor) Run(ctx context.Context, port bus.Conn) error {
+// Run connects the executor to conn and reconciles until ctx ends or conn is closed, and
+// returns why it ended. It waits for an API server that does not answer, and closes conn.
+func (h *KubeExecutor) Run(ctx context.Context, conn bus.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
-	h.conn = port
+	h.conn = conn
 	var working sync.WaitGroup
 	defer func() {
 		cancel()
@@ -226,18 +231,18 @@ func (h *KubeExecutor) Run(ctx context.Context, port bus.Conn) error {
 		working.Wait()
 	}()
 	if err := h.startInformers(ctx); err != nil {
-		_ = port.Close()
+		_ = conn.Close()
 		return err
 	}
-	held, err := h.adoptRunningObjects(ctx)
+	running, err := h.adoptRunningObjects(ctx)
 	if err != nil {
-		_ = port.Close()
+		_ = conn.Close()
 		return err
 	}
 	last := h.surveyInventory()
 	h.warnIfNoNodesOwned()
 	h.logInventoryChanges(nil, last)
-	h.sendToAgent(protocol.Inventory{Nodes: last, Held: held})
+	h.sendToAgent(protocol.Inventory{Nodes: last, Held: running})
 	working.Go(func() { h.watchAPIHealth(ctx) })
 	working.Go(func() { h.reportIdleHours(ctx) })
 	working.Go(func() { h.gcLoop(ctx) })
@@ -246,9 +251,9 @@ func (h *KubeExecutor) Run(ctx context.Context, port bus.Conn) error {
 	}
 	for {
 		select {
-		case m, ok := <-port.Messages():
+		case m, ok := <-conn.Messages():
 			if !ok {
-				return fmt.Errorf("kube: %w", port.Close())
+				return fmt.Errorf("kube: %w", conn.Close())
 			}
 			h.handleMessage(m)
 		case <-h.inventoryChanged:
@@ -257,29 +262,31 @@ func (h *KubeExecutor) Run(ctx context.Context, port bus.Conn) error {
 				last = now
 				h.sendToAgent(protocol.Inventory{Nodes: now})
 			}
-			select { // changes come in swarms
+			select { // changes come in bursts: at most ten surveys a second
 			case <-time.After(100 * time.Millisecond):
 			case <-ctx.Done():
 			}
 		case <-ctx.Done():
-			_ = port.Close()
+			_ = conn.Close()
 			return ctx.Err()
 		}
 	}
 }
 
-// sendToAgent tells the agent. A port that cannot be spoken to has ended, and ends Run.
+// sendToAgent sends a message to the site's agent. An error is only logged: a
+// connection that cannot send is closed, which ends Run.
 func (h *KubeExecutor) sendToAgent(b protocol.Body) {
 	h.sendMu.Lock()
 	defer h.sendMu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := h.conn.Send(ctx, h.sender.NewMessage(h.cfg.Now(), protocol.AgentParty(h.cfg.Site), b)); err != nil {
-		h.cfg.Log.Error("the agent was not told", "error", err)
+		h.cfg.Log.Error("a message to the agent could not be sent", "error", err)
 	}
 }
 
-// handleMessage takes in what the agent says.
+// handleMessage handles a message from the site's agent, and ignores those of other
+// senders.
 func (h *KubeExecutor) handleMessage(m protocol.Message) {
 	if m.From != protocol.AgentParty(h.cfg.Site) {
 		return
@@ -292,8 +299,9 @@ func (h *KubeExecutor) handleMessage(m protocol.Message) {
 	}
 }
 
-// startRun takes a job into our care. One that is not newer than the last of its
-// job is no launch but a question how that stands.
+// startRun begins to manage the run of a launch. A launch that is known already is a
+// question about its state, and answered as such: with its outcome if it has ended,
+// with Started if it runs. An outdated one is refused.
 func (h *KubeExecutor) startRun(l protocol.Launch) {
 	name := kube.RunName(l.Job.ID, l.Epoch)
 	if h.repeatOutcome(l.Job.ID, l.Epoch) {
@@ -303,37 +311,38 @@ func (h *KubeExecutor) startRun(l protocol.Launch) {
 	defer h.mu.Unlock()
 	switch {
 	case h.runs[name] != nil:
-		h.runs[name].startReported.Store(false) // say it again
+		h.runs[name].startReported.Store(false) // send Started once more
 	case l.Epoch > h.epochs[l.Job.ID]:
 		h.epochs[l.Job.ID] = l.Epoch
 		h.runs[name] = &run{name: name, launch: l}
 	case h.recoverEndedRun(l, name):
 	default:
-		h.cfg.Log.Warn("a launch that is not newer than the last was refused", "job", l.Job.ID, "epoch", l.Epoch)
+		h.cfg.Log.Warn("refused a launch whose epoch is not above the last one of its job", "job", l.Job.ID, "epoch", l.Epoch)
 		return
 	}
 	h.queue.Add(name)
 }
 
-// repeatOutcome says again how a run ended, if it did so not long ago.
+// repeatOutcome sends the outcome of a run once more, if the run ended within
+// endedRunTTL.
 func (h *KubeExecutor) repeatOutcome(job protocol.JobID, epoch uint64) bool {
 	h.mu.Lock()
-	var said protocol.Body
-	for _, e := range h.past {
+	var outcome protocol.Body
+	for _, e := range h.endedRuns {
 		if e.job == job && e.epoch == epoch {
-			said = e.outcome
+			outcome = e.outcome
 		}
 	}
 	h.mu.Unlock()
-	if said == nil {
+	if outcome == nil {
 		return false
 	}
-	h.sendToAgent(said)
+	h.sendToAgent(outcome)
 	return true
 }
 
-// recoverEndedRun takes up a run that ended in a former life, to say again how. The caller
-// holds h.mu.
+// recoverEndedRun manages a run once more whose object an earlier incarnation
+// finished, so that its outcome is reported once more. The caller holds h.mu.
 func (h *KubeExecutor) recoverEndedRun(l protocol.Launch, name string) bool {
 	for i := range jobKinds {
 		for _, u := range h.allRunObjects(&jobKinds[i]) {
@@ -347,7 +356,8 @@ func (h *KubeExecutor) recoverEndedRun(l protocol.Launch, name string) bool {
 	return false
 }
 
-// cancelRun takes a run down, or sees to it that it never comes to be.
+// cancelRun terminates a run. If there is none, it makes sure that a launch of this
+// epoch that arrives later is refused, and reports the run as finished.
 func (h *KubeExecutor) cancelRun(c protocol.Cancel) {
 	name := kube.RunName(c.Job, c.Epoch)
 	if h.repeatOutcome(c.Job, c.Epoch) {
@@ -355,7 +365,7 @@ func (h *KubeExecutor) cancelRun(c protocol.Cancel) {
 	}
 	h.mu.Lock()
 	r := h.runs[name]
-	if c.Checkpoint { // nothing here knows how to save what a job has done: it runs on
+	if c.Checkpoint { // checkpoints are not supported here: the run continues, and says so by Started
 		if r != nil {
 			r.startReported.Store(false)
 			h.queue.Add(name)
@@ -364,7 +374,7 @@ func (h *KubeExecutor) cancelRun(c protocol.Cancel) {
 		return
 	}
 	if r != nil {
-		r.stopped.Store(true)
+		r.cancelled.Store(true)
 		r.terminating.CompareAndSwap(nil, &protocol.Reason{Code: protocol.Cancelled})
 		h.queue.Add(name)
 	} else {
@@ -376,30 +386,31 @@ func (h *KubeExecutor) cancelRun(c protocol.Cancel) {
 	}
 }
 
-// reportOutcome says how a run ended, and remembers it for a while; its job is forgotten
-// with its last run.
+// reportOutcome sends how a run ended and remembers it for endedRunTTL. When a job's
+// last run is forgotten, so is its epoch.
 func (h *KubeExecutor) reportOutcome(job protocol.JobID, epoch uint64, b protocol.Body) {
 	now := h.cfg.Now()
 	h.mu.Lock()
-	for len(h.past) > 0 && h.past[0].at < now.Add(-endedRunTTL) {
-		if e := h.past[0]; h.epochs[e.job] == e.epoch {
+	for len(h.endedRuns) > 0 && h.endedRuns[0].at < now.Add(-endedRunTTL) {
+		if e := h.endedRuns[0]; h.epochs[e.job] == e.epoch {
 			delete(h.epochs, e.job)
 		}
-		h.past = h.past[1:]
+		h.endedRuns = h.endedRuns[1:]
 	}
-	h.past = append(h.past, endedRun{job, epoch, now, b})
+	h.endedRuns = append(h.endedRuns, endedRun{job, epoch, now, b})
 	h.mu.Unlock()
 	h.sendToAgent(b)
 }
 
+// runReconcileWorker reconciles runs of the work queue until that is shut down.
 func (h *KubeExecutor) runReconcileWorker(ctx context.Context) {
 	kube.RunReconcileWorker(ctx, h.queue, h.reconcileRun, func(name string, err error) {
-		h.cfg.Log.Warn("tried again soon", "run", name, "error", err)
+		h.cfg.Log.Warn("reconciling a run failed; retried with backoff", "run", name, "error", err)
 	})
 }
 
-// podsOfRun returns the pods of a run. A label anybody can write, in a namespace of
-// his own.
+// podsOfRun returns the pods of a run. Pods in other namespaces are left out: anyone
+// may set the label in a namespace of their own.
 func (h *KubeExecutor) podsOfRun(r *run) (pods []*corev1.Pod) {
 	list, _ := h.inv.PodCache.ByIndex(indexByRun, r.podIndexKey())
 	for _, o := range list {

@@ -16,7 +16,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// podIndexKey is the key of a run's pods in the index of them.
+// podIndexKey returns the key of the run's pods in indexByRun. Pods of a Job that
+// Kueue creates do not carry our label, so those are found by the Job's name.
 func (r *run) podIndexKey() string {
 	if r.external.Kueue != "" {
 		return r.namespace + "/" + r.external.Object
@@ -24,7 +25,8 @@ func (r *run) podIndexKey() string {
 	return r.name
 }
 
-// runKeysOfPod are the keys of a pod: its run, or the Job that it belongs to.
+// runKeysOfPod returns a pod's keys in indexByRun: the run of its label, or else the
+// Job that it belongs to.
 func runKeysOfPod(p *corev1.Pod) []string {
 	if name := p.Labels[kube.LabelRun]; name != "" {
 		return []string{name}
@@ -35,7 +37,8 @@ func runKeysOfPod(p *corev1.Pod) []string {
 	return nil
 }
 
-// runOfPod returns the name of the run that a pod belongs to, or "".
+// runOfPod returns the name of the run that a pod belongs to, or "". Anyone in the
+// namespace can set the label, so the name need not be one of our runs.
 func (h *KubeExecutor) runOfPod(p *corev1.Pod) string {
 	if name := p.Labels[kube.LabelRun]; name != "" || p.Labels[batchv1.JobNameLabel] == "" {
 		return name
@@ -50,7 +53,8 @@ func (h *KubeExecutor) runOfPod(p *corev1.Pod) string {
 	return ""
 }
 
-// podBelongsToRun reports whether a pod on a node belongs to a run that has its place there.
+// podBelongsToRun reports whether a pod on a node belongs to a run that was awarded
+// capacity there. Its requests are then not counted as foreign usage.
 func (h *KubeExecutor) podBelongsToRun(p *corev1.Pod, node string) bool {
 	name := h.runOfPod(p)
 	h.mu.Lock()
@@ -59,9 +63,10 @@ func (h *KubeExecutor) podBelongsToRun(p *corev1.Pod, node string) bool {
 	return r != nil && r.namespace == p.Namespace && (r.external.Kueue == "" || r.launch.Node == node)
 }
 
-// adoptExternalJob takes up a run whose task names a Job that is there, or will be, and
-// reports whether it does.
-func (h *KubeExecutor) adoptExternalJob(ctx context.Context, r *run) (lent bool, err error) {
+// adoptExternalJob handles a run whose task refers to an existing Job: one of this
+// cluster's users, which it releases, or one that Kueue will create. It returns false
+// if the task describes an object of its own, which is then to be created.
+func (h *KubeExecutor) adoptExternalJob(ctx context.Context, r *run) (isExternal bool, err error) {
 	var t metav1.PartialObjectMetadata
 	if json.Unmarshal([]byte(r.launch.Task), &t) != nil || t.Annotations[kube.AnnotationRelease] == "" && t.Annotations[kube.AnnotationKueueWorkload] == "" {
 		return false, nil
@@ -85,19 +90,20 @@ func (h *KubeExecutor) adoptExternalJob(ctx context.Context, r *run) (lent bool,
 	return true, nil
 }
 
-// onLoan is a run that consists of another's Job, for those who handle it.
-func (r *run) onLoan() external.Run {
+// asExternalRun returns the view of a run that package external works with.
+func (r *run) asExternalRun() external.Run {
 	return external.Run{Loan: r.external, Name: r.name, Namespace: r.namespace, Launch: r.launch}
 }
 
-// releaseExternalJob lets the suspended Job of a run go, or says why it cannot.
+// releaseExternalJob unsuspends the Job of a run, or returns why that is not possible
+// (any more).
 func (h *KubeExecutor) releaseExternalJob(ctx context.Context, r *run, uid string) (why string, err error) {
-	patch, why, err := h.jobs.PrepareRelease(ctx, r.onLoan(), uid)
+	patch, why, err := h.jobs.PrepareRelease(ctx, r.asExternalRun(), uid)
 	if patch == nil {
 		return why, err
 	}
 	if r.firstSeen == 0 {
 		r.firstSeen = h.cfg.Now()
 	}
-	return "", h.jobs.ReleaseJob(ctx, r.onLoan(), patch)
+	return "", h.jobs.ReleaseJob(ctx, r.asExternalRun(), patch)
 }

@@ -15,7 +15,7 @@ import (
 
 // The webhook of Jobs is down: a Job that cannot be released keeps no room for ever. It
 // is not suspended again, which it is, and which would fail, too.
-func TestAJobThatCannotBeReleasedForLongIsGivenBack(t *testing.T) {
+func TestFailedReleaseEndsRunAtStartTimeout(t *testing.T) {
 	now := noon
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -32,15 +32,15 @@ func TestAJobThatCannotBeReleasedForLongIsGivenBack(t *testing.T) {
 		Task: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"mine","namespace":"default","annotations":{"gridbid.io/release":"u1"}}}`})
 	name := kube.RunName("oslo/u1", 1)
 	for range 3 {
-		if _, err := h.reconcileRun(t.Context(), name); err == nil || len(h.past) > 0 {
-			t.Fatalf("at first it is tried again: %v, said %v", err, h.past)
+		if _, err := h.reconcileRun(t.Context(), name); err == nil || len(h.endedRuns) > 0 {
+			t.Fatalf("at first it is retried: %v, reported %v", err, h.endedRuns)
 		}
 		now = now.Add(h.cfg.StartTimeout / 2)
 	}
-	if _, err := h.reconcileRun(t.Context(), name); err != nil || h.runs[name] != nil || len(h.past) != 1 {
-		t.Fatalf("%v; said %v", err, h.past)
+	if _, err := h.reconcileRun(t.Context(), name); err != nil || h.runs[name] != nil || len(h.endedRuns) != 1 {
+		t.Fatalf("%v; reported %v", err, h.endedRuns)
 	}
-	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {
-		t.Errorf("said %+v", h.past[0].outcome)
+	if x, ok := h.endedRuns[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {
+		t.Errorf("reported %+v", h.endedRuns[0].outcome)
 	}
 }

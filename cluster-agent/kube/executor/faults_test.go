@@ -21,7 +21,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// forever is a job that runs until somebody ends it.
+// forever is a job that runs until it is cancelled.
 func forever(id, node string, devices ...int) protocol.Launch { return job(id, node, devices, 1000, 0) }
 
 // pod returns the only pod of a job.
@@ -54,7 +54,7 @@ func TestFaults(t *testing.T) {
 	c := newCluster(t, 8)
 	hub := new(membus.Bus)
 	a := c.agent(hub)
-	c.hands(hub, Config{Sharing: kube.SharingDevicePlugin})
+	c.startExecutor(hub, Config{Sharing: kube.SharingDevicePlugin})
 	await(a, func(v protocol.Inventory) bool {
 		ready := 0
 		for _, n := range v.Nodes {
@@ -73,13 +73,13 @@ func TestFaults(t *testing.T) {
 		{"an evicted pod is lost, and nothing of it is left", eviction},
 		{"a node that is gone takes its job along", nodeLoss},
 		{"a cordoned or broken node takes nothing new", closedNodes},
-		{"what others hold is told, and given back", othersPods},
+		{"foreign usage is reported, and its end", othersPods},
 		{"a pod that another scheduler took is lost", takenPod},
 		{"where others crowd in, ours gives way", crowdedNode},
-		{"a task that asks for more than was sold is refused", greed},
+		{"a task that requests more than its award is refused", greed},
 		{"what cannot be run is refused in words", nonsense},
 		{"a job that is cancelled ends", cancelled},
-		{"a launch said twice runs once, and is answered twice", twice},
+		{"a launch that is sent twice runs once, and is answered twice", twice},
 		{"a quota is a refusal in the quota's own words", quota},
 		{"an API server that restarts is waited for", restartedServer},
 	} {
@@ -284,7 +284,7 @@ func cancelled(t *testing.T, c *cluster, a *agent) {
 	a.launch(forever("unwanted", "gpu-006", 1))
 	await(a, hasBegun("unwanted"))
 	say := func(id protocol.JobID) {
-		c.FailOnError(a.port.Send(c.Context(), a.mouth.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", protocol.Cancel{Job: id, Epoch: 1})))
+		c.FailOnError(a.conn.Send(c.Context(), a.sender.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", protocol.Cancel{Job: id, Epoch: 1})))
 	}
 	say("unwanted")
 	if x := await(a, func(x protocol.Finished) bool { return x.Job == "unwanted" }); x.Failed != "cancelled" || len(x.Draw) == 0 {
@@ -293,7 +293,7 @@ func cancelled(t *testing.T, c *cluster, a *agent) {
 	say("unborn")
 	await(a, func(x protocol.Finished) bool { return x.Job == "unborn" })
 	a.launch(forever("unborn", "gpu-006", 1))
-	await(a, func(x protocol.Finished) bool { return x.Job == "unborn" }) // told again, and not run
+	await(a, func(x protocol.Finished) bool { return x.Job == "unborn" }) // reported once more, and not run
 }
 
 func twice(t *testing.T, c *cluster, a *agent) {
@@ -339,7 +339,7 @@ func restartedServer(t *testing.T, c *cluster, a *agent) {
 	dead := make(chan error, 1)
 	go func() { dead <- c.KillAndRestart(ctx, "kube-apiserver", 2*time.Second) }()
 	time.Sleep(500 * time.Millisecond)
-	a.launch(job("meanwhile", "gpu-007", []int{1}, 1000, time.Second)) // while nobody answers
+	a.launch(job("meanwhile", "gpu-007", []int{1}, 1000, time.Second)) // while the API server is down
 	c.FailOnError(<-dead)
 	await(a, func(x protocol.Finished) bool { return x.Job == "meanwhile" && x.Failed == "" })
 	for _, b := range a.heard {
@@ -349,12 +349,12 @@ func restartedServer(t *testing.T, c *cluster, a *agent) {
 	}
 }
 
-func TestWhatRunsIsAdopted(t *testing.T) {
+func TestRunningObjectsAreAdopted(t *testing.T) {
 	c := newCluster(t, 2)
 	o := c.StartOracle()
 	hub := new(membus.Bus)
 	a := c.agent(hub)
-	_, stop := c.hands(hub, Config{Sharing: kube.SharingDRA})
+	_, stop := c.startExecutor(hub, Config{Sharing: kube.SharingDRA})
 	await(a, func(v protocol.Inventory) bool {
 		return len(v.Nodes) == 2 && v.Nodes[1].Closed == "" && v.Nodes[1].GPUs == 8
 	})
@@ -368,7 +368,7 @@ func TestWhatRunsIsAdopted(t *testing.T) {
 			stop() // in mid-flight: some run, some are created, some are not
 		}
 	}
-	c.hands(hub, Config{Sharing: kube.SharingDRA, Incarnation: 1})
+	c.startExecutor(hub, Config{Sharing: kube.SharingDRA, Incarnation: 1})
 	v := await(a, func(v protocol.Inventory) bool { return len(v.Held) > 0 })
 	t.Logf("%d jobs were found", len(v.Held))
 	for i := range jobs { // the agent asks how all stand, as it does when it begins anew

@@ -17,7 +17,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// found are hands that begin anew an hour after an object of theirs was made, with pods of
+// found returns an executor that restarts an hour after an object of its own was created, with pods of
 // it on node n1.
 func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l protocol.Launch, pods ...*corev1.Pod) (*KubeExecutor, *run) {
 	t.Helper()
@@ -55,8 +55,8 @@ func found(t *testing.T, now *protocol.Time, u *unstructured.Unstructured, l pro
 	return h, h.runs[name]
 }
 
-// What Kueue brought runs on when the agent is begun anew, however long it has run.
-func TestAJobOfKueueThatIsFoundAgainRunsOn(t *testing.T) {
+// What Kueue brought runs on when the agent restarts, however long it has run.
+func TestAdoptedKueueJobContinues(t *testing.T) {
 	now := noon.Add(time.Hour)
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "mine", "namespace": "default"},
 		"status": map[string]any{"startTime": noon.StdTime().Format(time.RFC3339)}}}
@@ -64,14 +64,14 @@ func TestAJobOfKueueThatIsFoundAgainRunsOn(t *testing.T) {
 	p := holder("main", "", 0)
 	p.Labels, p.Status.Phase = map[string]string{batchv1.JobNameLabel: "mine"}, corev1.PodRunning
 	h, r := found(t, &now, u, launchOf("", 0), p)
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.since != noon || !r.startReported.Load() {
-		t.Errorf("%v; it leaves because %+v, runs since %v", err, r.terminating.Load(), r.since)
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || r.terminating.Load() != nil || r.startedAt != noon || !r.startReported.Load() {
+		t.Errorf("%v; it leaves because %+v, runs since %v", err, r.terminating.Load(), r.startedAt)
 	}
 }
 
 // A controller has deleted the pods of an attempt that failed, and its next ones have yet
-// to begin, when the agent is begun anew.
-func TestARunThatIsFoundBetweenTwoAttemptsMayBeginAgain(t *testing.T) {
+// to begin, when the agent restarts.
+func TestAdoptedRunBetweenAttemptsMayRestart(t *testing.T) {
 	now := noon.Add(time.Hour)
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
 	u, _, err := bare(Config{}, &now).buildRunObject(l)
@@ -92,7 +92,7 @@ func TestARunThatIsFoundBetweenTwoAttemptsMayBeginAgain(t *testing.T) {
 
 // The webhook of a kind is down: that may go away by itself, but another site can run the
 // job meanwhile.
-func TestAJobThatCannotBeCreatedForLongIsGivenBack(t *testing.T) {
+func TestFailedCreateEndsRunAtStartTimeout(t *testing.T) {
 	now, deleted := noon, 0
 	h := served(t, &now, func(w http.ResponseWriter, r *http.Request) {
 		if deletes(w, r, &deleted) {
@@ -105,22 +105,22 @@ func TestAJobThatCannotBeCreatedForLongIsGivenBack(t *testing.T) {
 		Task: `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":{"spec":{"containers":[{"name":"main"}]}}}}`})
 	name := kube.RunName("train", 1)
 	for range 3 {
-		if _, err := h.reconcileRun(t.Context(), name); err == nil || len(h.past) > 0 {
-			t.Fatalf("at first it is tried again: %v, said %v", err, h.past)
+		if _, err := h.reconcileRun(t.Context(), name); err == nil || len(h.endedRuns) > 0 {
+			t.Fatalf("at first it is retried: %v, reported %v", err, h.endedRuns)
 		}
 		now = now.Add(h.cfg.StartTimeout / 2)
 	}
-	if _, err := h.reconcileRun(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.past) != 1 {
-		t.Fatalf("%v; deleted %d times, said %v", err, deleted, h.past)
+	if _, err := h.reconcileRun(t.Context(), name); err != nil || deleted != 1 || h.runs[name] != nil || len(h.endedRuns) != 1 {
+		t.Fatalf("%v; deleted %d times, reported %v", err, deleted, h.endedRuns)
 	}
-	if x, ok := h.past[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {
-		t.Errorf("said %+v", h.past[0].outcome)
+	if x, ok := h.endedRuns[0].outcome.(protocol.Interrupted); !ok || x.Why.Code != protocol.NotStarted || !strings.Contains(x.Why.Note, "webhook") {
+		t.Errorf("reported %+v", h.endedRuns[0].outcome)
 	}
 }
 
 // A job ran for half an hour while the agent was down for two days, and its controller
 // took its pods away.
-func TestAJobThatEndedWhileNobodyLookedIsBilledToItsEnd(t *testing.T) {
+func TestJobEndedDuringDowntimeIsBilledToItsEnd(t *testing.T) {
 	now := noon.Add(48 * time.Hour)
 	l := launchOf(`{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, 2)
 	l.Power = 1000
@@ -131,16 +131,16 @@ func TestAJobThatEndedWhileNobodyLookedIsBilledToItsEnd(t *testing.T) {
 	u.Object["status"] = says("Failed", "DeadlineExceeded")
 	u.Object["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["lastTransitionTime"] = "2026-01-02T12:30:00Z"
 	h, r := found(t, &now, u, l)
-	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || len(h.past) != 1 {
-		t.Fatalf("%v; said %v", err, h.past)
+	if _, err := h.reconcileRun(t.Context(), r.name); err != nil || len(h.endedRuns) != 1 {
+		t.Fatalf("%v; reported %v", err, h.endedRuns)
 	}
-	x, _ := h.past[0].outcome.(protocol.Finished)
+	x, _ := h.endedRuns[0].outcome.(protocol.Finished)
 	if len(x.Draw) != 1 || x.Draw[0].Energy != 1_800_000 || x.Ended != noon.Add(30*time.Minute) {
-		t.Errorf("said %+v", x)
+		t.Errorf("reported %+v", x)
 	}
 }
 
-func TestEachKindSaysWhenItEnded(t *testing.T) {
+func TestEndTimeOfEachKind(t *testing.T) {
 	const at = "2026-01-02T12:30:00Z"
 	for name, status := range map[string]map[string]any{
 		"Job": {"completionTime": at}, "RayJob": {"jobStatus": "SUCCEEDED", "endTime": at}, "SparkApplication": {"terminationTime": at},
@@ -161,7 +161,7 @@ func TestEachKindSaysWhenItEnded(t *testing.T) {
 }
 
 // An older agent named objects as it named runs, with a digit first where the id has one.
-func TestWhatAnOlderAgentMadeIsFoundByItsName(t *testing.T) {
+func TestObjectOfOlderVersionIsFound(t *testing.T) {
 	now := noon.Add(time.Hour)
 	l := protocol.Launch{Job: protocol.Job{ID: "7-nights"}, Epoch: 1, Node: "n1"}
 	name := kube.RunName(l.Job.ID, l.Epoch)

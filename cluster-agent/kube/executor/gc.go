@@ -13,11 +13,12 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// gcLoop sweeps now and then until ctx ends.
+// gcLoop collects garbage six times per FinishedTTL (at most once a second) until ctx
+// ends.
 func (h *KubeExecutor) gcLoop(ctx context.Context) {
-	told := make(map[types.UID]protocol.Time)
+	reportedSince := make(map[types.UID]protocol.Time)
 	for {
-		h.collectGarbage(ctx, told)
+		h.garbageCollect(ctx, reportedSince)
 		select {
 		case <-ctx.Done():
 			return
@@ -40,22 +41,22 @@ func (h *KubeExecutor) collectGarbage(ctx context.Context, told map[types.UID]pr
 		h.mu.Unlock()
 		for _, u := range all {
 			id := u.GetUID()
-			if k.Kind == "Job" || u.GetLabels()[kube.LabelReported] == "" {
+			if k.Kind == "Job" || u.GetLabels()[kube.LabelOutcomeReported] == "" {
 				continue
 			}
 			there[id] = true
-			if told[id] == 0 {
-				told[id] = now
+			if reportedSince[id] == 0 {
+				reportedSince[id] = now
 			}
-			if now.Sub(told[id]) < h.cfg.FinishedTTL {
+			if now.Sub(reportedSince[id]) < h.cfg.FinishedTTL {
 				continue
 			}
 			err := h.cfg.Dynamic.Resource(k.groupVersionResource()).Namespace(u.GetNamespace()).Delete(ctx, u.GetName(),
 				metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: metav1.NewUIDPreconditions(string(id))})
 			if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-				h.cfg.Log.Warn("a finished object stays for now", "object", u.GetName(), "error", err)
+				h.cfg.Log.Warn("a finished object could not be deleted; tried again later", "object", u.GetName(), "error", err)
 			}
 		}
 	}
-	maps.DeleteFunc(told, func(id types.UID, _ protocol.Time) bool { return !there[id] })
+	maps.DeleteFunc(reportedSince, func(id types.UID, _ protocol.Time) bool { return !there[id] })
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// idleReportDelay is how long after an hour it is told: machines write what they measured
-// once a minute.
+// idleReportDelay is how long after the end of an hour its energy is reported: the
+// daemons of the nodes write what they measured once a minute, so after two minutes
+// the hour's last sample is there.
 const idleReportDelay = 2 * time.Minute
 
-// reportIdleHours tells what the site drew in each hour that these hands saw as a
-// whole, some time after it.
+// reportIdleHours sends an IdleReading for each hour that this process saw from
+// beginning to end, idleReportDelay after that hour, until ctx ends. The hour in which
+// it started is left out: it was not seen as a whole.
 func (h *KubeExecutor) reportIdleHours(ctx context.Context) {
 	hour := h.cfg.Now().Add(time.Hour - 1).Floor(time.Hour)
 	for {
@@ -29,57 +31,60 @@ func (h *KubeExecutor) reportIdleHours(ctx context.Context) {
 	}
 }
 
-// idleReadingForHour is what the site drew in one: by its own meter, or by the power model. What
-// jobs did not draw is idle. What a run drew in an hour that was told stays so:
-// what is learned later is counted in a later hour, and sums agree.
+// idleReadingForHour returns the site's energy in one hour, by the site's own meter or
+// by the power model, and the part of it that no job drew. Invariant: what a run drew
+// in an hour that was reported is never changed afterwards. Corrections are added to a
+// later hour, so the hours of all reports add up to the runs' final energies.
 func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Time) protocol.IdleReading {
 	end := hour.Add(time.Hour)
 	h.mu.Lock()
 	var running []*run
 	for _, r := range h.runs {
-		if r.since != 0 && r.since < end {
+		if r.startedAt != 0 && r.startedAt < end {
 			running = append(running, r)
 		}
 	}
 	h.mu.Unlock()
 	x := protocol.IdleReading{Hour: hour}
 	for _, r := range running {
-		draw, estimated := h.energyOfRun(r, r.since, end)
+		draw, estimated := h.energyOfRun(r, r.startedAt, end)
 		x.Estimated = x.Estimated || estimated
 		h.fixReportedEnergy(r, hour, draw)
 	}
 	h.mu.Lock()
-	jobs := h.spent[hour]
+	jobs := h.endedEnergy[hour]
 	for _, r := range running {
-		if !r.spent { // or it is in h.spent
-			jobs += r.fixed[hour]
+		if !r.energyReported { // otherwise its energy is in h.endedEnergy already
+			jobs += r.reportedEnergy[hour]
 		}
 	}
-	if h.reportedHour == 0 {
-		h.firstHour = hour
+	if h.lastReportedHour == 0 {
+		h.firstReportedHour = hour
 	}
-	h.reportedHour = hour
-	for at := range h.spent {
+	h.lastReportedHour = hour
+	for at := range h.endedEnergy {
 		if at <= hour {
-			delete(h.spent, at)
+			delete(h.endedEnergy, at)
 		}
 	}
 	h.mu.Unlock()
 	total, err := h.meteredSiteEnergy(ctx, hour)
 	if err != nil {
 		if h.cfg.Hour != nil {
-			h.cfg.Log.Warn("the site's meter was not read; the power model counts", "hour", hour, "error", err)
+			h.cfg.Log.Warn("the site's meter could not be read; using the power model for this hour", "hour", hour, "error", err)
 		}
 		total, x.Estimated = jobs+h.modelledIdleEnergy(), true
 	}
-	if total < jobs { // meters disagree; the jobs' are what is settled
-		h.cfg.Log.Warn("the site's meter tells less than its jobs drew", "hour", hour, "site_mj", total, "jobs_mj", jobs)
+	if total < jobs { // the meters disagree; jobs are settled by their own meters, so those win
+		h.cfg.Log.Warn("the site's meter shows less energy than its jobs drew; using the jobs' sum", "hour", hour, "site_mj", total, "jobs_mj", jobs)
 		total, x.Estimated = jobs, true
 	}
 	x.Total, x.Idle = total, total-jobs
 	return x
 }
 
+// meteredSiteEnergy reads the site's own meter for one hour, within 20 seconds. It fails
+// if the configuration names none.
 func (h *KubeExecutor) meteredSiteEnergy(ctx context.Context, hour protocol.Time) (protocol.Millijoules, error) {
 	if h.cfg.Hour == nil {
 		return 0, context.Canceled
@@ -89,71 +94,74 @@ func (h *KubeExecutor) meteredSiteEnergy(ctx context.Context, hour protocol.Time
 	return h.cfg.Hour(ctx, hour)
 }
 
-// modelledIdleEnergy is what all nodes of the site draw in an hour without work, by the
-// power model.
+// modelledIdleEnergy returns what all nodes of the site would draw in an hour without
+// load, by the power model.
 func (h *KubeExecutor) modelledIdleEnergy() (sum protocol.Millijoules) {
 	for _, o := range h.inv.NodeCache.List() {
 		n := o.(*corev1.Node)
-		if !h.inv.UsesNode(n) {
+		if !h.inv.SiteUsesNode(n) {
 			continue
 		}
 		m := h.inv.DescribeNode(n)
 		g, _ := h.cfg.Power.LookupModel(m.Model)
-		sum += protocol.Millijoules(power.DefaultHost(m.GPUs).IdlePower(g, m.GPUs)) * 3600
+		sum += protocol.Millijoules(power.DefaultHost(m.GPUs).IdlePower(g, m.GPUs)) * 3600 // mW times seconds
 	}
 	return sum
 }
 
-// fixReportedEnergy notes what a run drew in an hour that is told now.
+// fixReportedEnergy records what a run drew in an hour that is about to be reported.
+// The first record of an hour stays.
 func (h *KubeExecutor) fixReportedEnergy(r *run, hour protocol.Time, draw []protocol.HourlyEnergy) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, told := r.fixed[hour]; told {
+	if _, reported := r.reportedEnergy[hour]; reported {
 		return
 	}
-	if r.fixed == nil {
-		r.fixed = make(map[protocol.Time]protocol.Millijoules)
+	if r.reportedEnergy == nil {
+		r.reportedEnergy = make(map[protocol.Time]protocol.Millijoules)
 	}
-	r.fixed[hour] = 0
+	r.reportedEnergy[hour] = 0
 	for _, s := range draw {
 		if s.Hour == hour {
-			r.fixed[hour] += s.Energy
+			r.reportedEnergy[hour] += s.Energy
 		}
 	}
 }
 
-// finalEnergy is the last word on what a run drew: as told in hours that were, and the
-// rest in the others, or in this one. Hours before the first that these hands told
-// were told by those before them, if at all: they stay as they are.
+// finalEnergy returns the energy of a run that has ended, by hour, for its final
+// report. Hours that were reported keep their reported value. The difference to what
+// is known by now goes into the run's last hour that is not reported yet, or into the
+// current one. Hours before firstReportedHour were reported by an earlier process, if
+// at all, so they are left unchanged.
 func (h *KubeExecutor) finalEnergy(r *run, draw []protocol.HourlyEnergy) (out []protocol.HourlyEnergy) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r.spent = true
-	var late protocol.Millijoules // learned after its hour was told; may be below zero
+	r.energyReported = true
+	var correction protocol.Millijoules // learned after its hour was reported; may be negative
 	for _, s := range draw {
-		if told, ok := r.fixed[s.Hour]; ok {
-			late += s.Energy - told
-			s.Energy = told
-		} else if s.Hour >= h.firstHour && s.Hour <= h.reportedHour { // it was not known to run then
-			late += s.Energy
+		if reported, ok := r.reportedEnergy[s.Hour]; ok {
+			correction += s.Energy - reported
+			s.Energy = reported
+		} else if s.Hour >= h.firstReportedHour && s.Hour <= h.lastReportedHour { // the hour was reported without this run
+			correction += s.Energy
 			continue
 		}
 		out = append(out, s)
 	}
-	if late != 0 {
+	if correction != 0 {
 		n := len(out)
-		if n == 0 || out[n-1].Hour <= h.reportedHour {
-			out = append(out, protocol.HourlyEnergy{Hour: max(h.cfg.Now().Floor(time.Hour), h.reportedHour.Add(time.Hour))})
+		if n == 0 || out[n-1].Hour <= h.lastReportedHour {
+			out = append(out, protocol.HourlyEnergy{Hour: max(h.cfg.Now().Floor(time.Hour), h.lastReportedHour.Add(time.Hour))})
 			n++
 		}
-		out[n-1].Energy = max(0, out[n-1].Energy+late)
+		out[n-1].Energy = max(0, out[n-1].Energy+correction)
 	}
-	if h.spent == nil {
-		h.spent = make(map[protocol.Time]protocol.Millijoules)
+	if h.endedEnergy == nil {
+		h.endedEnergy = make(map[protocol.Time]protocol.Millijoules)
 	}
 	for _, s := range out {
-		if s.Hour > h.reportedHour {
-			h.spent[s.Hour] += s.Energy
+		if s.Hour > h.lastReportedHour {
+			h.endedEnergy[s.Hour] += s.Energy
 		}
 	}
 	return out

@@ -22,7 +22,7 @@ import (
 
 const noon = protocol.Time(1_767_355_200_000) // 2026-01-02T12:00:00Z
 
-// bare are hands without a cluster, at a time of the test's.
+// bare returns an executor without a cluster, whose clock the test sets.
 func bare(cfg Config, now *protocol.Time) *KubeExecutor {
 	cfg.Site, cfg.Sharing, cfg.Now = "oslo", kube.SharingDevicePlugin, func() protocol.Time { return *now }
 	h := New(cfg)
@@ -31,8 +31,8 @@ func bare(cfg Config, now *protocol.Time) *KubeExecutor {
 }
 
 // Whatever runs, ends and is learned late: the site's reading of each hour is
-// what its jobs were said to have drawn in it, and what was idle.
-func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
+// what its jobs were reported to have drawn in it, and what was idle.
+func TestIdleHoursAddUpToTheMillijoule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := noon
 		h := bare(Config{EnergyReportTimeout: time.Minute, Hour: func(context.Context, protocol.Time) (protocol.Millijoules, error) {
@@ -49,7 +49,7 @@ func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
 			}
 		}
 		end := func(r *run) {
-			draw, _ := h.energyOfRun(r, r.since, now)
+			draw, _ := h.energyOfRun(r, r.startedAt, now)
 			say(h.finalEnergy(r, draw))
 			h.forgetRun(r)
 		}
@@ -63,7 +63,7 @@ func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
 			case 0:
 				n++
 				name := fmt.Sprint("run-", n)
-				h.runs[name] = &run{name: name, since: now, launch: protocol.Launch{Job: protocol.Job{CPU: 4000}, Power: 300_000}, podsWithDevices: map[types.UID]string{types.UID(name): name}}
+				h.runs[name] = &run{name: name, startedAt: now, launch: protocol.Launch{Job: protocol.Job{CPU: 4000}, Power: 300_000}, podsWithDevices: map[types.UID]string{types.UID(name): name}}
 			case 1, 2:
 				for _, name := range sortedKeys(h.runs) {
 					r := h.runs[name]
@@ -72,9 +72,9 @@ func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
 						break
 					}
 					y := podenergy.EnergyTally{Until: now.Add(-time.Duration(rapid.IntRange(0, 30).Draw(t, "ago")) * time.Minute)}
-					if y.Until > r.since {
-						y.AddEnergy(r.since, y.Until, protocol.Millijoules(rapid.Int64Range(0, 3_000_000_000).Draw(t, "drew")))
-						r.drew = map[types.UID]podenergy.EnergyTally{types.UID(name): y}
+					if y.Until > r.startedAt {
+						y.AddEnergy(r.startedAt, y.Until, protocol.Millijoules(rapid.Int64Range(0, 3_000_000_000).Draw(t, "drew")))
+						r.energyTallies = map[types.UID]podenergy.EnergyTally{types.UID(name): y}
 					}
 				}
 			}
@@ -94,13 +94,13 @@ func TestTheSitesHoursAddUpToTheMillijoule(t *testing.T) {
 		}
 		for hour := range drew {
 			if _, ok := readings[hour]; !ok && hour < next {
-				t.Fatalf("hour %v was not told", hour)
+				t.Fatalf("hour %v was not reported", hour)
 			}
 		}
 	})
 }
 
-func TestASitesMeterIsBelievedAndItsAbsenceIsSaid(t *testing.T) {
+func TestSiteMeterIsUsedAndItsAbsenceMarked(t *testing.T) {
 	now := noon.Add(time.Hour)
 	metered := bare(Config{Hour: func(context.Context, protocol.Time) (protocol.Millijoules, error) { return 36_000_000, nil }}, &now)
 	if x := metered.idleReadingForHour(t.Context(), noon); x != (protocol.IdleReading{Hour: noon, Idle: 36_000_000, Total: 36_000_000}) {
@@ -123,18 +123,18 @@ func TestASitesMeterIsBelievedAndItsAbsenceIsSaid(t *testing.T) {
 	}
 	// Less than the jobs drew: their figures stand.
 	low := bare(Config{Hour: func(context.Context, protocol.Time) (protocol.Millijoules, error) { return 1, nil }}, &now)
-	low.runs["r"] = &run{name: "r", since: noon, launch: protocol.Launch{Power: 1000}}
+	low.runs["r"] = &run{name: "r", startedAt: noon, launch: protocol.Launch{Power: 1000}}
 	if x := low.idleReadingForHour(t.Context(), noon); x.Total != 3_600_000 || x.Idle != 0 || !x.Estimated {
 		t.Errorf("hour = %+v", x)
 	}
 }
 
-// An agent is begun anew while a job runs: the hours that it ran before were told by the
+// The executor restarts while a job runs: the hours before were reported by the
 // agent before, and it is not billed for them at what energy costs when it ends.
-func TestHoursOfAFormerLifeStayWhereTheyWere(t *testing.T) {
+func TestHoursOfEarlierIncarnationAreUnchanged(t *testing.T) {
 	now := noon.Add(3*time.Hour + idleReportDelay)
 	h := bare(Config{}, &now)
-	r := &run{name: "r", since: noon, launch: protocol.Launch{Power: 1000}}
+	r := &run{name: "r", startedAt: noon, launch: protocol.Launch{Power: 1000}}
 	h.runs["r"] = r
 	h.idleReadingForHour(t.Context(), noon.Add(2*time.Hour))
 	var got []protocol.Millijoules

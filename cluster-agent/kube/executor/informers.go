@@ -22,13 +22,14 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// indexByRun is the index of pods by the run that they belong to.
+// indexByRun names the index of pods by the run that they belong to: see runKeysOfPod.
 const indexByRun = "run"
 
 type dynamicInformers []dynamicinformer.DynamicSharedInformerFactory // one for each namespace
 
-// startInformers begins to watch nodes, pods, devices and, of each kind that is
-// installed, our objects, and returns when all are known.
+// startInformers starts informers for nodes, pods, devices and, of each installed job
+// kind, the site's objects. It returns when all of them have synced: before that the
+// inventory would lack what foreign pods hold.
 func (h *KubeExecutor) startInformers(ctx context.Context) error {
 	all := informers.NewSharedInformerFactoryWithOptions(h.cfg.Client, 0, informers.WithTransform(dropUnreadFields))
 	nodes := all.Core().V1().Nodes().Informer()
@@ -61,7 +62,7 @@ func (h *KubeExecutor) startInformers(ctx context.Context) error {
 	addInformerHandler(pods, func(o any) { h.onPodChange(o.(*corev1.Pod)) })
 	all.Start(ctx.Done())
 	for _, space := range h.cfg.Namespaces {
-		h.objects = append(h.objects, dynamicinformer.NewFilteredDynamicSharedInformerFactory(h.cfg.Dynamic, 0, space, func(o *metav1.ListOptions) {
+		h.objectInformers = append(h.objectInformers, dynamicinformer.NewFilteredDynamicSharedInformerFactory(h.cfg.Dynamic, 0, space, func(o *metav1.ListOptions) {
 			o.LabelSelector = kube.LabelSite + "=" + h.cfg.Site
 		}))
 		events := informers.NewSharedInformerFactoryWithOptions(h.cfg.Client, 0, informers.WithNamespace(space),
@@ -83,8 +84,9 @@ func (h *KubeExecutor) startInformers(ctx context.Context) error {
 	return nil
 }
 
-// watchJobKind begins to watch our objects of a kind, and returns when they are known.
-// It is a NotFound error if the kind is not installed.
+// watchJobKind starts informers for the site's objects of one kind and waits until
+// they have synced; it does nothing if they run already. It returns a NotFound error
+// if the cluster does not have the kind.
 func (h *KubeExecutor) watchJobKind(ctx context.Context, k *jobKind) error {
 	h.mu.Lock()
 	done := h.informerStores[k.plural] != nil
@@ -96,7 +98,7 @@ func (h *KubeExecutor) watchJobKind(ctx context.Context, k *jobKind) error {
 		return err
 	}
 	var stores []cache.Indexer
-	for _, f := range h.objects {
+	for _, f := range h.objectInformers {
 		in := f.ForResource(k.groupVersionResource()).Informer()
 		addInformerHandler(in, func(o any) {
 			u := o.(*unstructured.Unstructured)
@@ -115,8 +117,8 @@ func (h *KubeExecutor) watchJobKind(ctx context.Context, k *jobKind) error {
 	return nil
 }
 
-// kindInstalled asks the API server, for as long as it takes to answer, whether it
-// knows a kind.
+// kindInstalled asks the API server whether it serves a kind, and retries until it
+// answers or ctx ends. It returns a NotFound error if the kind is not served.
 func (h *KubeExecutor) kindInstalled(ctx context.Context, k *jobKind) error {
 	for {
 		list, err := h.cfg.Client.Discovery().ServerResourcesForGroupVersion(k.GroupVersion().String())
@@ -139,22 +141,23 @@ func (h *KubeExecutor) kindInstalled(ctx context.Context, k *jobKind) error {
 	}
 }
 
-// isTransientError reports whether an error may go away by itself.
+// isTransientError reports whether a request that failed with this error may succeed
+// later without a change of ours.
 func isTransientError(err error) bool {
-	if _, ok := err.(apierrors.APIStatus); !ok { // nobody answered
+	if _, ok := err.(apierrors.APIStatus); !ok { // no answer from an API server at all
 		return true
 	}
 	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsConflict(err) || apierrors.IsUnauthorized(err)
 }
 
-// addInformerHandler calls f with each object that comes, changes or goes.
+// addInformerHandler calls f for each object that is added, updated or deleted.
 func addInformerHandler(in cache.SharedIndexInformer, f func(o any)) {
 	_, _ = in.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only when stopped
 		AddFunc:    f,
 		UpdateFunc: func(_, o any) { f(o) },
 		DeleteFunc: func(o any) {
-			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			if gone, ok := o.(cache.DeletedFinalStateUnknown); ok { // the watch missed the deletion
 				o = gone.Obj
 			}
 			f(o)
@@ -162,7 +165,8 @@ func addInformerHandler(in cache.SharedIndexInformer, f func(o any)) {
 	})
 }
 
-// dropUnreadFields drops what is large and never read.
+// dropUnreadFields removes managedFields before an object enters a cache: they can be
+// larger than the rest of it, and nothing here reads them.
 func dropUnreadFields(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
@@ -170,6 +174,8 @@ func dropUnreadFields(o any) (any, error) {
 	return o, nil
 }
 
+// signalInventoryChange has Run survey the inventory. It never blocks: one pending signal
+// covers all changes before it.
 func (h *KubeExecutor) signalInventoryChange() {
 	select {
 	case h.inventoryChanged <- struct{}{}:
@@ -177,7 +183,7 @@ func (h *KubeExecutor) signalInventoryChange() {
 	}
 }
 
-// enqueueRuns has the runs looked after that which picks.
+// enqueueRuns adds the runs that which selects to the work queue.
 func (h *KubeExecutor) enqueueRuns(which func(*run) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -188,17 +194,20 @@ func (h *KubeExecutor) enqueueRuns(which func(*run) bool) {
 	}
 }
 
+// onPodChange enqueues the pod's run, and has the inventory surveyed unless the change
+// cannot affect it.
 func (h *KubeExecutor) onPodChange(p *corev1.Pod) {
 	if name := h.runOfPod(p); name != "" {
 		h.queue.Add(name)
 		if h.hasRun(name) && p.Spec.NodeName == "" {
-			return // nobody's room changes
+			return // a pod that is not bound uses no capacity
 		}
 	}
 	h.signalInventoryChange()
 }
 
-// onClaimChange: the claim of a pod came, which may be all that it waited for.
+// onClaimChange enqueues the runs of the pods that own a claim: a pod waits for its
+// claim to be created before it can be bound.
 func (h *KubeExecutor) onClaimChange(c *resourcev1.ResourceClaim) {
 	h.signalInventoryChange()
 	for _, owner := range c.OwnerReferences {
@@ -210,15 +219,18 @@ func (h *KubeExecutor) onClaimChange(c *resourcev1.ResourceClaim) {
 	}
 }
 
+// hasRun reports whether the executor manages a run of that name.
 func (h *KubeExecutor) hasRun(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.runs[name] != nil
 }
 
-// onWarningEvent takes in that the cluster makes no pods of an object, if that will
-// not go away by itself. Events stay for an hour, and are told of again when they
-// go and when we begin anew: those of what bore a run's name before it are not its.
+// onWarningEvent records a FailedCreate event, by which a controller says that it
+// cannot create pods for a run's object, if waiting will not help. Events live for an
+// hour and are delivered once more when they expire and after a restart. An event from
+// before the run was created belongs to an earlier object of the same name and is
+// ignored.
 func (h *KubeExecutor) onWarningEvent(e *corev1.Event) {
 	final := false
 	for _, word := range []string{"exceeded quota", "forbidden", "is invalid", "denied"} {
@@ -230,15 +242,16 @@ func (h *KubeExecutor) onWarningEvent(e *corev1.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, r := range h.runs {
-		asked := cmp.Or(r.created, h.cfg.Now())
-		if r.objectName() == e.InvolvedObject.Name && r.namespace == e.InvolvedObject.Namespace && eventLastSeen(e) >= asked.Add(-time.Minute) { // clocks differ
-			h.refused[name] = e.Message
+		asked := cmp.Or(r.createdAt, h.cfg.Now())
+		if r.objectName() == e.InvolvedObject.Name && r.namespace == e.InvolvedObject.Namespace && eventLastSeen(e) >= asked.Add(-time.Minute) { // a minute of clock skew between the API server and us
+			h.createFailures[name] = e.Message // reconcile terminates the run with this reason
 			h.queue.Add(name)
 		}
 	}
 }
 
-// eventLastSeen is when what an event tells was last seen.
+// eventLastSeen returns the latest of an event's timestamps. Clients fill in different
+// ones of them.
 func eventLastSeen(e *corev1.Event) protocol.Time {
 	last := e.CreationTimestamp.Time
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
@@ -252,7 +265,10 @@ func eventLastSeen(e *corev1.Event) protocol.Time {
 	return protocol.FromStdTime(last)
 }
 
-// adoptRunningObjects finds what runs from before, and returns it.
+// adoptRunningObjects rebuilds the runs after a restart, from the launches that the
+// site's objects carry, and returns them for the first inventory report. Objects whose
+// outcome was reported only contribute their epoch, so that an outdated launch is
+// refused.
 func (h *KubeExecutor) adoptRunningObjects(ctx context.Context) (held []protocol.FoundRunning, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -261,40 +277,40 @@ func (h *KubeExecutor) adoptRunningObjects(ctx context.Context) (held []protocol
 		for _, u := range h.allRunObjects(k) {
 			l, err := kube.UnpackLaunch(u.GetAnnotations()[kube.AnnotationLaunch])
 			if err != nil {
-				h.cfg.Log.Error("an object of ours cannot be read; it is left alone", "object", u.GetName(), "error", err)
+				h.cfg.Log.Error("an object of this site has no readable launch; it is left unchanged", "object", u.GetName(), "error", err)
 				continue
 			}
 			h.epochs[l.Job.ID] = max(h.epochs[l.Job.ID], l.Epoch)
 			name := u.GetLabels()[kube.LabelRun]
-			if u.GetLabels()[kube.LabelReported] != "" || name != kube.RunName(l.Job.ID, l.Epoch) {
+			if u.GetLabels()[kube.LabelOutcomeReported] != "" || name != kube.RunName(l.Job.ID, l.Epoch) {
 				continue
 			}
 			r := h.runOfObject(k, u, l)
 			h.runs[name] = r
 			h.queue.Add(name)
-			held = append(held, protocol.FoundRunning{Launch: l, Since: r.created})
+			held = append(held, protocol.FoundRunning{Launch: l, Since: r.createdAt})
 		}
 	}
 	return held, nil
 }
 
-// runOfObject is the run of an object that was there before.
+// runOfObject returns the run of an object that existed before this process started.
 func (h *KubeExecutor) runOfObject(k *jobKind, u *unstructured.Unstructured, l protocol.Launch) *run {
 	r := &run{
 		name: kube.RunName(l.Job.ID, l.Epoch), launch: l, namespace: u.GetNamespace(), kind: k, observed: true,
-		created: protocol.FromStdTime(u.GetCreationTimestamp().Time), adoptedAt: h.cfg.Now(), external: external.LoanOf(u), objectID: u.GetName(),
+		createdAt: protocol.FromStdTime(u.GetCreationTimestamp().Time), adoptedAt: h.cfg.Now(), external: external.LoanOf(u), ownObject: u.GetName(),
 	}
-	if r.external.Object != "" { // it was made long before
-		r.created = h.cfg.Now()
+	if r.external.Object != "" { // created by its owner long before its release: count from its start
+		r.createdAt = h.cfg.Now()
 		text, _, _ := unstructured.NestedString(u.Object, "status", "startTime")
 		if t, err := time.Parse(time.RFC3339, text); err == nil {
-			r.created = protocol.FromStdTime(t)
+			r.createdAt = protocol.FromStdTime(t)
 		}
 	}
 	return r
 }
 
-// allRunObjects returns our objects of a kind. The caller holds h.mu.
+// allRunObjects returns the site's objects of a kind. The caller holds h.mu.
 func (h *KubeExecutor) allRunObjects(k *jobKind) (us []*unstructured.Unstructured) {
 	for _, store := range h.informerStores[k.plural] {
 		for _, o := range store.List() {
@@ -304,7 +320,7 @@ func (h *KubeExecutor) allRunObjects(k *jobKind) (us []*unstructured.Unstructure
 	return us
 }
 
-// objectOfRun returns the object of a run, as we know it.
+// objectOfRun returns the object of a run from the informer cache, or nil.
 func (h *KubeExecutor) objectOfRun(r *run) *unstructured.Unstructured {
 	h.mu.Lock()
 	stores := h.informerStores[r.kind.plural]

@@ -12,42 +12,47 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A jobKind says where an object has its pods, how many of them run at once, and
-// how it says that it has ended.
+// A jobKind describes a kind of Kubernetes object that can be run: where it has its
+// pod templates, how many pods run at once, and by which status it shows that it has
+// ended.
 type jobKind struct {
 	schema.GroupVersionKind
 	plural        string
 	podPaths      []podPath
-	suspendField  string // field that keeps it from making pods
-	deletionField string // field that has its controller end all its pods with it
-	deletionValue any    // what that must be; by default these controllers let pods run on
+	suspendField  string // field that keeps its controller from creating pods
+	deletionField string // field by which its controller deletes all its pods when it ends
+	deletionValue any    // its required value; by default these controllers leave pods running
 	succeeded     endCondition
 	failed        endCondition
 }
 
-// A podPath leads to the pod templates of one sort: fields joined by dots, where
-// "[]" stands for each element of a list and "*" for each field. Counts lead from
-// the object that holds the template to how many pods there are of it; they are
-// multiplied, and "^" goes one object up.
+// A podPath leads to the pod templates of one role: field names joined by dots, where
+// "[]" stands for each element of a list and "*" for each field. Each entry of counts
+// leads from the object that holds the template to a number of pods, where "^" goes to
+// the enclosing object; the numbers are multiplied.
 type podPath struct {
 	template string
 	counts   []string
 }
 
-// An endCondition is a value that says so: of a field, or of one of several between "|", or
-// the type of a condition that is true.
+// An endCondition is a status that marks the end of an object: one of the values of a
+// field (or of one of several fields separated by "|"), or the type of a condition
+// whose status is True.
 type endCondition struct {
 	field  string
 	values []string
 }
 
+// conditionTypes returns an endCondition for objects with standard conditions.
 func conditionTypes(types ...string) endCondition { return endCondition{"status.conditions", types} }
 
+// replicaPodPaths returns the path of Kubeflow's kinds, which have one template per role.
 func replicaPodPaths(field string) []podPath {
 	return []podPath{{"spec." + field + ".*.template", []string{"replicas"}}}
 }
 
-// jobKinds are all that can be run.
+// jobKinds lists all kinds that can be run. To support another one, add it here and to
+// the chart's RBAC rules.
 var jobKinds = []jobKind{
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, plural: "jobs",
@@ -79,13 +84,13 @@ var jobKinds = []jobKind{
 		},
 		suspendField: "spec.suspend", deletionField: "spec.shutdownAfterJobFinishes", deletionValue: true,
 		succeeded: endCondition{"status.jobStatus", []string{"SUCCEEDED"}},
-		failed:    endCondition{"status.jobStatus|status.jobDeploymentStatus", []string{"FAILED", "STOPPED", "Failed", "ValidationFailed"}}, // the latter of one that ran too long
+		failed:    endCondition{"status.jobStatus|status.jobDeploymentStatus", []string{"FAILED", "STOPPED", "Failed", "ValidationFailed"}}, // jobDeploymentStatus alone fails when the job exceeds its deadline
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}, plural: "sparkapplications",
 		podPaths:     []podPath{{"spec.driver.template", nil}, {"spec.executor.template", []string{"instances"}}},
 		suspendField: "spec.suspend",
-		succeeded:    endCondition{"status.applicationState.state", []string{"COMPLETED"}}, failed: endCondition{"status.applicationState.state", []string{"FAILED"}}, // which follows SUBMISSION_FAILED, unless it is submitted again
+		succeeded:    endCondition{"status.applicationState.state", []string{"COMPLETED"}}, failed: endCondition{"status.applicationState.state", []string{"FAILED"}}, // follows SUBMISSION_FAILED, unless the operator retries
 	},
 	{
 		GroupVersionKind: schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "Workflow"}, plural: "workflows",
@@ -94,7 +99,7 @@ var jobKinds = []jobKind{
 	},
 }
 
-// jobKindOf returns the kind of an object, or says which there are.
+// jobKindOf returns the kind of an object, or an error that lists the supported kinds.
 func jobKindOf(u *unstructured.Unstructured) (*jobKind, error) {
 	var names []string
 	for i := range jobKinds {
@@ -106,17 +111,19 @@ func jobKindOf(u *unstructured.Unstructured) (*jobKind, error) {
 	return nil, fmt.Errorf("%s %s is not supported: want one of %s", u.GetAPIVersion(), u.GetKind(), strings.Join(names, ", "))
 }
 
+// groupVersionResource is the kind's address for the dynamic client.
 func (k *jobKind) groupVersionResource() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.plural)
 }
 
-// matchesObject reports whether an object says this of itself, and which word it uses.
-func (e endCondition) matchesObject(u *unstructured.Unstructured) (word string, ok bool) {
+// matchesObject reports whether an object's status meets the condition. The text is
+// the value that was found, or "type: message" of the condition.
+func (e endCondition) matchesObject(u *unstructured.Unstructured) (text string, ok bool) {
 	for _, field := range strings.Split(e.field, "|") {
 		fields := strings.Split(field, ".")
 		if s, there, _ := unstructured.NestedString(u.Object, fields...); there {
-			if word, ok = s, slices.Contains(e.values, s); ok {
-				return word, true
+			if text, ok = s, slices.Contains(e.values, s); ok {
+				return text, true
 			}
 			continue
 		}
@@ -131,17 +138,18 @@ func (e endCondition) matchesObject(u *unstructured.Unstructured) (word string, 
 			}
 		}
 	}
-	return word, false
+	return text, false
 }
 
-// objectEndTime is when an object came to say that it has; 0 if it does not tell.
+// objectEndTime returns when an object ended by its own status; 0 if it does not
+// contain a time.
 func (k *jobKind) objectEndTime(u *unstructured.Unstructured) (at protocol.Time) {
 	note := func(text string) {
 		if t, err := time.Parse(time.RFC3339, text); err == nil {
 			at = max(at, protocol.FromStdTime(t))
 		}
 	}
-	for _, field := range []string{"completionTime", "endTime", "terminationTime", "finishedAt"} { // as kinds call it
+	for _, field := range []string{"completionTime", "endTime", "terminationTime", "finishedAt"} { // each kind has its own name for it
 		text, _, _ := unstructured.NestedString(u.Object, "status", field)
 		note(text)
 	}

@@ -270,12 +270,12 @@ func (c *cluster) control(ctx context.Context, w workload, name string) error {
 // Each kind of workload, on a real API server with its definition: created
 // through the dynamic client, its pods placed together by us, settled when it
 // says that it is done.
-func TestEachKindOfWorkloadRunsAsAGang(t *testing.T) {
+func TestEachJobKindRunsAsGang(t *testing.T) {
 	c := newCluster(t, 1)
 	c.install(workloads[:len(workloads)-1])
 	hub := new(membus.Bus)
 	a := c.agent(hub)
-	c.hands(hub, Config{Sharing: kube.SharingDevicePlugin})
+	c.startExecutor(hub, Config{Sharing: kube.SharingDevicePlugin})
 	await(a, func(v protocol.Inventory) bool { return len(v.Nodes) == 1 && v.Nodes[0].Closed == "" })
 	launch := func(w workload) (protocol.Launch, string) {
 		task, err := json.Marshal(object{"apiVersion": w.GroupVersion().String(), "kind": w.Kind, "metadata": object{"name": "mine"}, "spec": w.task})

@@ -12,10 +12,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// reconcileKueueRun looks after a run that Kueue brings to this cluster: it makes the
-// Job, admits it and ends it, and the cluster's own scheduler places its pods. We
-// keep its room, and say how it does.
-func (h *KubeExecutor) reconcileKueueRun(ctx context.Context, r *run, u *unstructured.Unstructured) (again time.Duration, err error) {
+// reconcileKueueRun does the next step for a run of a Job that Kueue brings to this
+// cluster. Kueue creates, admits and ends that Job, and the cluster's own scheduler
+// places its pods. The executor only keeps the awarded capacity reserved and reports
+// how the run goes.
+func (h *KubeExecutor) reconcileKueueRun(ctx context.Context, r *run, u *unstructured.Unstructured) (requeueAfter time.Duration, err error) {
 	r.observed = r.observed || u != nil
 	if u == nil {
 		h.mu.Lock()
@@ -29,17 +30,17 @@ func (h *KubeExecutor) reconcileKueueRun(ctx context.Context, r *run, u *unstruc
 		if why, ok := r.kind.failed.matchesObject(u); ok {
 			return 0, h.reportFinished(ctx, r, u, h.podsOfRun(r), why)
 		}
-		h.reportStarted(r) // first: one that was found again has begun long ago
+		h.reportStarted(r) // before the start timeout is checked: a run found after a restart may have started long ago
 	}
 	left := h.cfg.StartTimeout - h.waitingToStart(r)
 	switch {
 	case r.terminating.Load() != nil:
 	case u == nil && r.observed:
 		h.terminateRun(r, protocol.TakenOver, "Kueue took its Job back")
-	case r.since == 0 && left <= 0:
+	case r.startedAt == 0 && left <= 0:
 		h.terminateRun(r, protocol.NotStarted, fmt.Sprintf("Kueue did not begin it within %v", h.cfg.StartTimeout))
 	case u == nil:
-		return 500 * time.Millisecond, h.jobs.ClaimFromKueue(ctx, r.onLoan())
+		return 500 * time.Millisecond, h.jobs.MarkKueueJob(ctx, r.asExternalRun())
 	}
 	if r.terminating.Load() != nil {
 		return h.deleteRunAndReportLost(ctx, r, nil)
@@ -47,7 +48,8 @@ func (h *KubeExecutor) reconcileKueueRun(ctx context.Context, r *run, u *unstruc
 	return max(left, 0), nil
 }
 
-// keepFinalState keeps the end of an object that Kueue may take away before we look.
+// keepFinalState stores the final state of an object that Kueue may delete before the
+// run is reconciled.
 func (h *KubeExecutor) keepFinalState(k *jobKind, u *unstructured.Unstructured) {
 	_, done := k.succeeded.matchesObject(u)
 	_, failed := k.failed.matchesObject(u)
@@ -58,16 +60,16 @@ func (h *KubeExecutor) keepFinalState(k *jobKind, u *unstructured.Unstructured) 
 	}
 }
 
-// reportStarted says that a run has started when a pod of it runs.
+// reportStarted sends Started once a pod of the run is running.
 func (h *KubeExecutor) reportStarted(r *run) {
 	for _, p := range h.podsOfRun(r) {
-		if p.Status.Phase == corev1.PodRunning && r.since == 0 {
+		if p.Status.Phase == corev1.PodRunning && r.startedAt == 0 {
 			h.mu.Lock()
-			r.since = podStartTime(p)
+			r.startedAt = podStartTime(p)
 			h.mu.Unlock()
 		}
 	}
-	if r.since != 0 && !r.startReported.Swap(true) {
+	if r.startedAt != 0 && !r.startReported.Swap(true) {
 		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 }

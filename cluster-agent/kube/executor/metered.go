@@ -16,8 +16,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// readPodEnergyTallies takes in what machines have written of a run's pods: pods go, and what
-// they drew must not go with them.
+// readPodEnergyTallies stores the energy tallies that node daemons wrote on a run's
+// pods. It runs at each reconcile, because the tally of a pod is lost when the pod is
+// deleted.
 func (h *KubeExecutor) readPodEnergyTallies(r *run, pods []*corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -40,25 +41,26 @@ func (h *KubeExecutor) readPodEnergyTallies(r *run, pods []*corev1.Pod) {
 		}
 		t, err := podenergy.ParseEnergyTally(text)
 		if err != nil {
-			h.cfg.Log.Warn("what a pod drew cannot be read", "pod", p.Name, "error", err)
+			h.cfg.Log.Warn("a pod's energy tally cannot be parsed", "pod", p.Name, "error", err)
 			continue
 		}
-		if r.drew == nil {
-			r.drew = make(map[types.UID]podenergy.EnergyTally)
+		if r.energyTallies == nil {
+			r.energyTallies = make(map[types.UID]podenergy.EnergyTally)
 		}
-		r.drew[p.UID] = t
+		r.energyTallies[p.UID] = t
 	}
 }
 
-// energyTallyDelay is how long to wait for what machines have yet to write of a run that
-// has ended; 0 is not at all.
+// energyTallyDelay returns for how long to wait until node daemons have written the
+// final tally of all pods of a run that has ended; 0 is not at all.
 func (h *KubeExecutor) energyTallyDelay(r *run, pods []*corev1.Pod) time.Duration {
 	if h.cfg.EnergyReportTimeout == 0 {
 		return 0
 	}
 	for _, p := range pods {
-		if len(kube.DevicesOf(p)) > 0 && !r.drew[p.UID].Final {
-			now := h.cfg.Now() // and a machine's clock may be ahead of ours
+		if len(kube.DevicesOf(p)) > 0 && !r.energyTallies[p.UID].Final {
+			// The time since the pod's end and since we saw it: a node's clock may be ahead.
+			now := h.cfg.Now()
 			if left := h.cfg.EnergyReportTimeout - max(now.Sub(podEndTime(p)), now.Sub(r.endedSeenAt)); left > 0 {
 				return left
 			}
@@ -67,7 +69,8 @@ func (h *KubeExecutor) energyTallyDelay(r *run, pods []*corev1.Pod) time.Duratio
 	return 0
 }
 
-// podEndTime is when a pod ended, as far as it says.
+// podEndTime returns when the last container of a pod terminated, or the pod's start
+// time if none says so.
 func podEndTime(p *corev1.Pod) (last protocol.Time) {
 	for _, c := range p.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil {
@@ -80,8 +83,9 @@ func podEndTime(p *corev1.Pod) (last protocol.Time) {
 	return last
 }
 
-// energyOfRun is what a run drew, and whether that is an estimate: by the meter that
-// the configuration names, or else as noted.
+// energyOfRun returns what a run drew by hour, and whether that is an estimate: by the
+// meter of the configuration (Config.Draw) if there is one and it answers, else by
+// talliedEnergyOfRun.
 func (h *KubeExecutor) energyOfRun(r *run, since, until protocol.Time) (draw []protocol.HourlyEnergy, estimated bool) {
 	h.mu.Lock()
 	held := maps.Clone(r.podsWithDevices)
@@ -94,57 +98,57 @@ func (h *KubeExecutor) energyOfRun(r *run, since, until protocol.Time) (draw []p
 		if err == nil {
 			return draw, false
 		}
-		h.cfg.Log.Warn("a run was not metered; its plan counts", "run", r.name, "error", err)
+		h.cfg.Log.Warn("the meter did not answer for a run; using its pods' tallies or the power plan", "run", r.name, "error", err)
 	}
 	return h.talliedEnergyOfRun(r, since, until)
 }
 
-// talliedEnergyOfRun is what a run drew by what its machines wrote, or else by what its plan said.
-// The cores of a job with cards have no meter of their own; they are a small part, and
-// counted by the power model. What a pod drew that its controller has put another in
-// the place of is what was written of it last.
+// talliedEnergyOfRun returns what a run drew by the tallies of its pods, and by its
+// power plan for any time that those do not cover. The CPU cores of a GPU job have no
+// meter; they are a small part of the whole and are added by the power model. A pod
+// that its controller replaced counts with its last tally.
 func (h *KubeExecutor) talliedEnergyOfRun(r *run, since, until protocol.Time) (draw []protocol.HourlyEnergy, estimated bool) {
 	h.mu.Lock()
-	held, gone, drew := maps.Clone(r.podsWithDevices), r.deletedPods, maps.Clone(r.drew)
+	held, gone, drew := maps.Clone(r.podsWithDevices), r.deletedPods, maps.Clone(r.energyTallies)
 	h.mu.Unlock()
 	var all podenergy.EnergyTally
-	told := until // all of it was told until then
-	last := since // if all are gone: what came after it nobody wrote down
+	covered := until // tallies cover the run up to here
+	last := since    // latest tally of a deleted pod: after it, nothing was written
 	for id := range held {
 		t := drew[id]
 		switch {
 		case t.Missing != "":
-			told = since
+			covered = since
 		case t.Final:
 			last = until
 		case gone[id]:
 			last, estimated = max(last, t.Until), true
 		default:
-			told = min(told, max(since, t.Until))
+			covered = min(covered, max(since, t.Until))
 		}
 		for _, s := range t.Hours {
 			all.AddEnergy(s.Hour, s.Hour, s.Energy)
 		}
 	}
 	if len(gone) == len(held) {
-		told = min(told, last)
+		covered = min(covered, last)
 	}
-	if len(held) == 0 || told <= since {
+	if len(held) == 0 || covered <= since {
 		return PlannedEnergy(r.launch, since, until), true
 	}
 	cores := int64(r.launch.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000
-	for _, s := range PlannedEnergy(protocol.Launch{Power: protocol.Milliwatts(cores)}, since, told) {
+	for _, s := range PlannedEnergy(protocol.Launch{Power: protocol.Milliwatts(cores)}, since, covered) {
 		all.AddEnergy(s.Hour, s.Hour, s.Energy)
 	}
-	for _, s := range PlannedEnergy(r.launch, told, until) {
+	for _, s := range PlannedEnergy(r.launch, covered, until) {
 		all.AddEnergy(s.Hour, s.Hour, s.Energy)
 	}
 	slices.SortFunc(all.Hours, func(x, y protocol.HourlyEnergy) int { return cmp.Compare(x.Hour, y.Hour) })
-	return all.Hours, estimated || told < until
+	return all.Hours, estimated || covered < until
 }
 
-// utilizationOfRun is what a run made of what it held: by the metrics that the configuration
-// names, and of its cards by what their machines saw.
+// utilizationOfRun returns how a run used its resources: CPU and memory by the metrics
+// of the configuration, GPUs by the samples of the node daemons where there are any.
 func (h *KubeExecutor) utilizationOfRun(r *run, pods []*corev1.Pod, since, until protocol.Time) (u protocol.Utilization) {
 	if h.cfg.Use != nil && len(pods) > 0 {
 		var names []string
@@ -155,12 +159,12 @@ func (h *KubeExecutor) utilizationOfRun(r *run, pods []*corev1.Pod, since, until
 		defer cancel()
 		var err error
 		if u, err = h.cfg.Use(ctx, r.namespace, names, since, until); err != nil {
-			h.cfg.Log.Warn("what a run used is not known, or not all of it", "run", r.name, "error", err)
+			h.cfg.Log.Warn("the utilization of a run is unknown or incomplete", "run", r.name, "error", err)
 		}
 	}
 	var all podenergy.UtilizationSamples
 	for id := range r.podsWithDevices {
-		all.MergeSamples(r.drew[id].Samples)
+		all.MergeSamples(r.energyTallies[id].Samples)
 	}
 	if seen := all.MeanUtilization(); all.N > 0 {
 		u.GPU, u.GPUMemory, u.Temperature = seen.GPU, seen.GPUMemory, seen.Temperature

@@ -24,7 +24,7 @@ func drawing(name string, id types.UID, until protocol.Time, drew protocol.Milli
 
 // A controller that starts a program again deletes its pods, and makes others, of the
 // same names or of new ones. What each drew counts once, and its plan for none of it.
-func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
+func TestEnergyOfReplacedPodsCountsOnce(t *testing.T) {
 	const kilowatt = 1_000_000
 	end := noon.Add(2 * time.Hour)
 	first, again := drawing("main", "1", noon.Add(30*time.Minute), 3000, false), drawing("main", "2", end, 4000, true)
@@ -41,7 +41,7 @@ func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
 	} {
 		now := end
 		h := bare(Config{}, &now)
-		r := &run{name: "r1", since: noon, launch: protocol.Launch{Power: kilowatt}}
+		r := &run{name: "r1", startedAt: noon, launch: protocol.Launch{Power: kilowatt}}
 		for _, pods := range tc.seen {
 			h.readPodEnergyTallies(r, pods)
 		}
@@ -54,10 +54,10 @@ func TestWhatPodsDrewThatWereReplacedIsCountedOnce(t *testing.T) {
 
 // What a machine whose clock is ahead has yet to write is not waited for until that time
 // has come: its cards would be idle for so long.
-func TestTheLastWordOfAMachineWhoseClockIsAheadIsNotWaitedForLonger(t *testing.T) {
+func TestFinalTallyTimeoutIgnoresNodeClockSkew(t *testing.T) {
 	now := noon
 	h := bare(Config{EnergyReportTimeout: 30 * time.Second}, &now)
-	r := &run{name: "r1", since: noon.Add(-time.Hour), launch: protocol.Launch{Power: 1000}}
+	r := &run{name: "r1", startedAt: noon.Add(-time.Hour), launch: protocol.Launch{Power: 1000}}
 	p := drawing("main", "1", noon, 3000, false)
 	p.Status.Phase = corev1.PodSucceeded
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{

@@ -1,9 +1,10 @@
 package executor
 
-// objectNameOf names the object of a run. Controllers name Services after theirs, or
-// want one that a Service could have, which begins with a letter: a PyTorchJob, a JobSet
-// or a RayJob that begins with a digit is refused, or never has pods. Runs are named as
-// before: hands find by that what older ones made.
+// objectNameOf returns the object name for a run name. Some controllers (PyTorchJob,
+// JobSet, RayJob) derive Service names from it or demand a name that a Service could
+// have, which must begin with a letter: otherwise they refuse the object or never
+// create its pods. The run's name itself stays unchanged, since it is the label by
+// which objects of earlier versions are found.
 func objectNameOf(run string) string {
 	if run[0] >= 'a' {
 		return run

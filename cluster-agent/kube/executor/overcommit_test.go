@@ -21,7 +21,7 @@ func holder(name, run string, gpus int64) *corev1.Pod {
 	return p
 }
 
-func TestOursGiveWayToOthersAndNotToANodeThatForgotItsGPUs(t *testing.T) {
+func TestRunYieldsToForeignPodsOnly(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		gpus   string // that the node says it has
@@ -55,7 +55,7 @@ func TestOursGiveWayToOthersAndNotToANodeThatForgotItsGPUs(t *testing.T) {
 }
 
 // Whoever copies a pod into a namespace of his own copies its labels.
-func TestAPodElsewhereWithARunsLabelIsNotTheRuns(t *testing.T) {
+func TestPodInOtherNamespaceIsNotOfRun(t *testing.T) {
 	now := noon
 	h := bare(Config{}, &now)
 	h.inv.PodCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{indexByRun: func(o any) ([]string, error) { return runKeysOfPod(o.(*corev1.Pod)), nil }})
@@ -74,8 +74,8 @@ func TestAPodElsewhereWithARunsLabelIsNotTheRuns(t *testing.T) {
 }
 
 // A kubelet takes so many pods and no more, however small they are. What it refuses
-// would be sold to it again at once.
-func TestANodeWithAsManyPodsAsItTakesTakesNothingNew(t *testing.T) {
+// would be awarded to it again at once.
+func TestNodeAtPodLimitIsClosed(t *testing.T) {
 	now := noon
 	h := bare(Config{Nodes: kube.AllNodes}, &now)
 	h.inv.PodCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{inventory.ByNode: func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil }})
@@ -88,7 +88,7 @@ func TestANodeWithAsManyPodsAsItTakesTakesNothingNew(t *testing.T) {
 	}
 	for i, want := range []string{"", "it has 2 pods, which is all that it takes"} {
 		p := holder(string(rune('a'+i)), "", 0)
-		if got := h.inv.ShortageReason(n, append(h.inv.PodsOn(n), p)); got != "" {
+		if got := h.inv.MissingCapacity(n, append(h.inv.PodsOnNode(n), p)); got != "" {
 			t.Errorf("pod %d: %s", i, got)
 		}
 		if err := h.inv.PodCache.Add(p); err != nil {
@@ -98,7 +98,7 @@ func TestANodeWithAsManyPodsAsItTakesTakesNothingNew(t *testing.T) {
 			t.Errorf("%d pods: closed %q, want %q", i+1, got, want)
 		}
 	}
-	if got := h.inv.ShortageReason(n, append(h.inv.PodsOn(n), holder("c", "", 0))); !strings.Contains(got, "takes 2 pods") {
+	if got := h.inv.MissingCapacity(n, append(h.inv.PodsOnNode(n), holder("c", "", 0))); !strings.Contains(got, "takes 2 pods") {
 		t.Errorf("a third pod: %q", got)
 	}
 }

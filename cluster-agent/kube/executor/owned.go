@@ -8,10 +8,11 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 )
 
-// warnIfNoNodesOwned tells an operator who forgot to give the site any node.
+// warnIfNoNodesOwned logs a warning with the command to run if no node of the cluster
+// belongs to the site, which then offers nothing.
 func (h *KubeExecutor) warnIfNoNodesOwned() {
 	all := h.inv.NodeCache.List()
-	if !slices.ContainsFunc(all, func(o any) bool { return h.inv.UsesNode(o.(*corev1.Node)) }) {
-		h.cfg.Log.Warn("no node is this site's, so nothing is offered; kubectl taint node NAME "+kube.TaintOwned+"="+h.cfg.Site+":NoSchedule gives it one", "nodes", len(all))
+	if !slices.ContainsFunc(all, func(o any) bool { return h.inv.SiteUsesNode(o.(*corev1.Node)) }) {
+		h.cfg.Log.Warn("no node belongs to this site, so it offers nothing; assign one with: kubectl taint node NAME "+kube.TaintOwned+"="+h.cfg.Site+":NoSchedule", "nodes", len(all))
 	}
 }

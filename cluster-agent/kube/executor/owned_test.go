@@ -7,7 +7,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 )
 
-func TestPodsOfOursTolerateTheTaintOfTheirSite(t *testing.T) {
+func TestPodsTolerateTheirSitesTaint(t *testing.T) {
 	for _, o := range objects {
 		u, _, err := New(Config{Site: "oslo", Sharing: kube.SharingDevicePlugin}).buildRunObject(launchOf(o.text, 2*o.pods))
 		if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func TestAJobThatDoesNotBeginSaysWhatHindersIt(t *testing.T) {
+func TestPendingReasonIsReported(t *testing.T) {
 	now := noon.Add(10 * time.Minute)
 	p := holder("main", "", 2)
 	p.Status.Phase = corev1.PodPending
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image \"typo\""}}}}
 	h, r := looked(t, &now, `{"apiVersion":"batch/v1","kind":"Job","spec":{"template":`+pod(2)+`}}`, nil, p)
-	r.since = 0
+	r.startedAt = 0
 	if _, err := h.reconcileRun(t.Context(), r.name); err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A cluster is one of kubetest's, with hands.
+// A cluster is one of kubetest's, with an executor.
 type cluster struct {
 	*kubetest.Cluster
-	file string // kubeconfig of the hands
+	file string // kubeconfig of the executor
 }
 
 func newCluster(t testing.TB, nodes int) *cluster {
@@ -40,8 +40,8 @@ func (c *cluster) rights(s kube.GPUSharing) string {
 	return c.file
 }
 
-// hands starts hands of a site at a hub, and returns what ends them.
-func (c *cluster) hands(hub bus.Bus, cfg Config) (h *KubeExecutor, stop func()) {
+// startExecutor starts a site's executor on a bus, and returns a function that stops it.
+func (c *cluster) startExecutor(hub bus.Bus, cfg Config) (h *KubeExecutor, stop func()) {
 	c.Helper()
 	if cfg.Site == "" {
 		cfg.Site = "oslo"
@@ -63,24 +63,24 @@ func (c *cluster) hands(hub bus.Bus, cfg Config) (h *KubeExecutor, stop func()) 
 	return h, stop
 }
 
-// An agent is played by a test: it says launches, and keeps what hands say.
+// An agent is the test in the role of the agent: it sends launches, and keeps what the executor sends.
 type agent struct {
 	*cluster
-	port  bus.Conn
-	mouth protocol.Sender
-	heard []protocol.Body
+	conn   bus.Conn
+	sender protocol.Sender
+	heard  []protocol.Body
 }
 
 func (c *cluster) agent(hub bus.Bus) *agent {
 	c.Helper()
 	port, err := hub.Connect(c.Context(), "agent/oslo")
 	c.FailOnError(err)
-	return &agent{cluster: c, port: port, mouth: protocol.Sender{Party: "agent/oslo"}}
+	return &agent{cluster: c, conn: port, sender: protocol.Sender{Party: "agent/oslo"}}
 }
 
 func (a *agent) launch(l protocol.Launch) {
 	a.Helper()
-	a.FailOnError(a.port.Send(a.Context(), a.mouth.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", l)))
+	a.FailOnError(a.conn.Send(a.Context(), a.sender.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", l)))
 }
 
 // await hears until a sentence of its type holds, and returns it.
@@ -89,9 +89,9 @@ func await[B protocol.Body](a *agent, holds func(B) bool) (b B) {
 	limit := time.After(2 * time.Minute)
 	for {
 		select {
-		case m, ok := <-a.port.Messages():
+		case m, ok := <-a.conn.Messages():
 			if !ok {
-				a.Fatal("the port closed: ", a.port.Close())
+				a.Fatal("the port closed: ", a.conn.Close())
 			}
 			a.heard = append(a.heard, m.Body)
 			if b, ok := m.Body.(B); ok && holds(b) {
@@ -118,7 +118,7 @@ func TestAJobIsBoundRunsAndExits(t *testing.T) {
 			c := newCluster(t, 2)
 			hub := new(membus.Bus)
 			a := c.agent(hub)
-			c.hands(hub, Config{Sharing: sharing})
+			c.startExecutor(hub, Config{Sharing: sharing})
 			v := await(a, func(v protocol.Inventory) bool {
 				return len(v.Nodes) == 2 && v.Nodes[0].Closed == "" && v.Nodes[1].GPUs == 8
 			})
@@ -141,7 +141,7 @@ func TestAJobIsBoundRunsAndExits(t *testing.T) {
 				t.Errorf("exited %+v; want about two seconds at 400 W", x)
 			}
 			if ago := protocol.FromStdTime(time.Now()).Sub(x.Ended); ago < 0 || ago > 2*time.Minute {
-				t.Errorf("it is said to have ended %v ago", ago)
+				t.Errorf("its reported end is %v ago", ago)
 			}
 		})
 	}

@@ -181,9 +181,9 @@ func gpusharePlugin(cards int) func(*corev1.Pod, []corev1.Pod) ([]grant, map[str
 }
 
 // The device plugins of others start what we bind, on the cards that we chose,
-// with the memory that was sold; and what they cannot read they refuse, so this
+// with the memory that was awarded; and what they cannot read they refuse, so this
 // proves something.
-func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
+func TestForeignDevicePluginsReadOurAnnotations(t *testing.T) {
 	const node, mib = "gpu-000", 80 << 10
 	uuids, known, register := make([]string, 8), make(map[string]bool), []map[string]any{}
 	for i := range uuids {
@@ -242,7 +242,7 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 			k.play()
 			hub := new(membus.Bus)
 			a := c.agent(hub)
-			c.hands(hub, Config{Sharing: tc.sharing})
+			c.startExecutor(hub, Config{Sharing: tc.sharing})
 			await(a, func(v protocol.Inventory) bool {
 				return len(v.Nodes) == 1 && v.Nodes[0].Closed == "" && v.Nodes[0].GPUs == 8
 			})
@@ -277,7 +277,7 @@ func TestOthersDevicePluginsReadWhatWeWrite(t *testing.T) {
 			for _, l := range all {
 				for _, p := range pods.Items {
 					if p.Labels[kube.LabelRun] == kube.RunName(l.Job.ID, 1) && fmt.Sprint(k.gave[p.Name]) != fmt.Sprint(tc.want(l)) {
-						t.Errorf("%s was given %v by the plugin; sold were %v", l.Job.ID, k.gave[p.Name], tc.want(l))
+						t.Errorf("%s was given %v by the plugin; awarded were %v", l.Job.ID, k.gave[p.Name], tc.want(l))
 					}
 				}
 			}

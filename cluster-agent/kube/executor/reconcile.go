@@ -19,28 +19,30 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// reconcileRun does what a run needs next, by what the cluster says of it now, and
-// returns when to look again if nothing happens before.
-func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again time.Duration, err error) {
+// reconcileRun does the next step for a run, by the state of its objects in the caches,
+// and returns after how long to reconcile it once more if no event comes first. The
+// order is: create the object, detect its end, detect what makes the run impossible,
+// bind and observe its pods, and finally delete what is to be terminated.
+func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAfter time.Duration, err error) {
 	h.mu.Lock()
 	r := h.runs[name]
-	refused := h.refused[name]
+	createFailure := h.createFailures[name]
 	h.mu.Unlock()
 	if r == nil {
 		return 0, nil
 	}
 	switch {
-	case r.created != 0:
+	case r.createdAt != 0:
 	case r.terminating.Load() == nil:
 		err := h.createRunObject(ctx, r)
-		if err != nil && r.firstSeen != 0 && h.cfg.Now().Sub(r.firstSeen) >= h.cfg.StartTimeout { // a webhook is down, say
+		if err != nil && r.firstSeen != 0 && h.cfg.Now().Sub(r.firstSeen) >= h.cfg.StartTimeout { // for example, an admission webhook is down
 			h.terminateRun(r, protocol.NotStarted, fmt.Sprintf("it could not be created within %v: %v", h.cfg.StartTimeout, err))
 		}
 		return 0, err
-	case r.firstSeen == 0:
+	case r.firstSeen == 0: // terminated before anything was created
 		h.reportInterrupted(r, *r.terminating.Load())
 		return 0, nil
-	} // what was asked for may be there, though nobody answered
+	} // otherwise a creation was tried, and may have succeeded without an answer
 	u := h.objectOfRun(r)
 	if r.external.Kueue != "" {
 		return h.reconcileKueueRun(ctx, r, u)
@@ -52,7 +54,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again tim
 		err = h.createClaimTemplates(ctx, r, u)
 		r.claimsCreated = err == nil
 	}
-	if u != nil && r.terminating.Load() == nil { // did it end?
+	if u != nil && r.terminating.Load() == nil { // has the object ended?
 		if _, ok := r.kind.succeeded.matchesObject(u); ok {
 			if left := h.outcomeDelay(r, pods); left > 0 {
 				return left, nil
@@ -60,6 +62,8 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again tim
 			return 0, h.reportFinished(ctx, r, u, pods, "")
 		}
 		if why, ok := r.kind.failed.matchesObject(u); ok {
+			// Pods that the cluster ended explain a failure: it is then an interruption, for
+			// which the job is requeued, and not a failure of its program.
 			lost := disruptedPod(pods)
 			if lost == "" {
 				if left := h.outcomeDelay(r, pods); left > 0 {
@@ -75,8 +79,8 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again tim
 	}
 	switch {
 	case r.terminating.Load() != nil:
-	case refused != "":
-		h.terminateRun(r, protocol.ClusterRefused, refused)
+	case createFailure != "":
+		h.terminateRun(r, protocol.ClusterRefused, createFailure)
 	case u == nil && r.observed || u != nil && u.GetDeletionTimestamp() != nil:
 		h.terminateRun(r, protocol.TakenOver, "somebody deleted it")
 	case h.inv.NodeByName(r.launch.Node) == nil:
@@ -93,7 +97,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again tim
 	if r.terminating.Load() != nil {
 		return h.deleteRunAndReportLost(ctx, r, pods)
 	}
-	if r.since != 0 {
+	if r.startedAt != 0 {
 		return 0, nil
 	}
 	if h.startOverdue(r) {
@@ -109,20 +113,20 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (again tim
 	return h.cfg.StartTimeout - h.waitingToStart(r), nil
 }
 
-// startOverdue reports whether a run should have begun by now.
+// startOverdue reports whether a run has not started within StartTimeout.
 func (h *KubeExecutor) startOverdue(r *run) bool {
-	return r.since == 0 && h.waitingToStart(r) >= h.cfg.StartTimeout
+	return r.startedAt == 0 && h.waitingToStart(r) >= h.cfg.StartTimeout
 }
 
-// waitingToStart is for how long a run has been seen not to begin. One that was found again may
-// have begun before: its controller may just be putting other pods in the place of those
-// that ran.
+// waitingToStart returns for how long this process has seen a run not start. It counts
+// from the restart for a run that was found then: its controller may just be replacing
+// pods that ran before.
 func (h *KubeExecutor) waitingToStart(r *run) time.Duration {
-	return h.cfg.Now().Sub(max(r.created, r.adoptedAt))
+	return h.cfg.Now().Sub(max(r.createdAt, r.adoptedAt))
 }
 
-// pendingReason says what keeps a pod of a run from starting, as its kubelet has it, or
-// another's scheduler, or "".
+// pendingReason returns what keeps a pod of a run from starting, by its kubelet or by
+// another scheduler, or "".
 func pendingReason(pods []*corev1.Pod) string {
 	for _, p := range pods {
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -139,10 +143,11 @@ func pendingReason(pods []*corev1.Pod) string {
 	return ""
 }
 
-// createRunObject asks for the object of a run. What the cluster refuses is lost; what
-// may go away by itself is tried again.
+// createRunObject creates the object of a run, or adopts an external Job. A run that
+// the cluster refuses is reported as interrupted; a transient error is returned, so
+// that it is retried.
 func (h *KubeExecutor) createRunObject(ctx context.Context, r *run) error {
-	if lent, err := h.adoptExternalJob(ctx, r); lent || err != nil {
+	if isExternal, err := h.adoptExternalJob(ctx, r); isExternal || err != nil {
 		return err
 	}
 	u, k, err := h.buildRunObject(r.launch)
@@ -156,13 +161,14 @@ func (h *KubeExecutor) createRunObject(ctx context.Context, r *run) error {
 	}
 	if err == nil {
 		_, err = h.cfg.Dynamic.Resource(k.groupVersionResource()).Namespace(r.namespace).Create(ctx, u, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) { // by us: nobody else makes such a name
+		if apierrors.IsAlreadyExists(err) { // by an earlier attempt of ours: the name contains a hash of the job's id
 			err = nil
 		}
 		if r.firstSeen == 0 {
 			r.firstSeen = h.cfg.Now()
 		}
-		// A server that was just started forbids what it will allow in a moment.
+		// An API server that has just started refuses what RBAC allows until its authorizer
+		// has loaded the rules.
 		early := apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource") && h.cfg.Now().Sub(r.firstSeen) < 30*time.Second
 		if err != nil && (isTransientError(err) || early) {
 			return err
@@ -176,41 +182,43 @@ func (h *KubeExecutor) createRunObject(ctx context.Context, r *run) error {
 	return nil
 }
 
-// recordRunObject notes what a run consists of, and where.
-func (h *KubeExecutor) recordRunObject(r *run, k *jobKind, space, made string, lent external.Loan) {
+// recordRunObject stores what object a run consists of, and where it is.
+func (h *KubeExecutor) recordRunObject(r *run, k *jobKind, namespace, ownObject string, loan external.Loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r.kind, r.namespace, r.objectID, r.external = k, space, made, lent
+	r.kind, r.namespace, r.ownObject, r.external = k, namespace, ownObject, loan
 }
 
-// markRunCreated notes that a run was asked for.
+// markRunCreated records when a run's object was created or released, from which
+// StartTimeout counts.
 func (h *KubeExecutor) markRunCreated(r *run) {
 	h.mu.Lock()
-	r.created = h.cfg.Now()
+	r.createdAt = h.cfg.Now()
 	h.mu.Unlock()
 	h.queue.AddAfter(r.name, h.cfg.StartTimeout)
 	h.queue.Add(r.name)
 }
 
-// reconcilePods binds the pods that wait, and notes how the others do. It returns how long to
-// wait before anything else is done.
-func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (again time.Duration, err error) {
+// reconcilePods binds the run's unbound pods and records whether it has started. It
+// terminates the run if the cluster has ended or misplaced one of its pods. It returns
+// for how long to wait before anything else is done with the run.
+func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
 	for _, p := range pods {
-		if r.since == 0 && podHasRun(p) && p.Spec.NodeName == r.launch.Node {
+		if r.startedAt == 0 && podHasRun(p) && p.Spec.NodeName == r.launch.Node {
 			h.mu.Lock()
-			r.since = podStartTime(p)
+			r.startedAt = podStartTime(p)
 			h.mu.Unlock()
 		}
 	}
-	if again = h.terminationReasonDelay(r, u, pods); again > 0 || r.terminating.Load() != nil {
-		return again, nil
+	if requeueAfter = h.terminationReasonDelay(r, u, pods); requeueAfter > 0 || r.terminating.Load() != nil {
+		return requeueAfter, nil
 	}
 	for _, p := range pods {
 		switch {
 		case kube.PodEnded(p) || p.DeletionTimestamp != nil:
 			continue
 		case p.Spec.NodeName == "" && slices.ContainsFunc(pods, podTerminating):
-			continue // until there is room for it
+			continue // a terminating pod of the run still holds the devices that this one needs
 		case p.Spec.NodeName == "":
 			if e := h.bindPod(ctx, r, p, pods); err == nil {
 				err = e
@@ -226,23 +234,25 @@ func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructure
 		h.terminateRun(r, protocol.Evicted, lost)
 		return 0, nil
 	}
-	if r.since != 0 && !r.startReported.Swap(true) {
+	if r.startedAt != 0 && !r.startReported.Swap(true) {
 		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	return 0, err
 }
 
-// podTerminating reports whether a pod is being ended, and holds what it has until then.
+// podTerminating reports whether a bound pod is being deleted; it holds its resources
+// until it has ended.
 func podTerminating(p *corev1.Pod) bool {
 	return p.DeletionTimestamp != nil && p.Spec.NodeName != "" && !kube.PodEnded(p)
 }
 
-// podHasRun reports whether a pod runs or has run. One that its kubelet would not have
-// says nothing of its containers.
+// podHasRun reports whether a container of a pod runs or has run. A pod that its
+// kubelet rejected has no container statuses.
 func podHasRun(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodRunning || kube.PodEnded(p) && len(p.Status.ContainerStatuses) > 0
 }
 
+// podStartTime returns when the kubelet accepted a pod, or else when it was created.
 func podStartTime(p *corev1.Pod) protocol.Time {
 	if p.Status.StartTime != nil {
 		return protocol.FromStdTime(p.Status.StartTime.Time)
@@ -250,7 +260,7 @@ func podStartTime(p *corev1.Pod) protocol.Time {
 	return protocol.FromStdTime(p.CreationTimestamp.Time)
 }
 
-// disruptedPod says which pod the cluster ended, and why, or "".
+// disruptedPod returns which pod the cluster ended, and why, or "".
 func disruptedPod(pods []*corev1.Pod) string {
 	for _, p := range pods {
 		if p.Status.Phase != corev1.PodFailed {
@@ -259,14 +269,15 @@ func disruptedPod(pods []*corev1.Pod) string {
 		if why := evictionReason(p); why != "" {
 			return why
 		}
-		if len(p.Status.ContainerStatuses) == 0 && p.Status.Reason != "" { // the kubelet would not have it
+		if len(p.Status.ContainerStatuses) == 0 && p.Status.Reason != "" { // the kubelet rejected it
 			return fmt.Sprintf("pod %s: %s: %s", p.Name, p.Status.Reason, p.Status.Message)
 		}
 	}
 	return ""
 }
 
-// evictionReason says why the cluster ended a pod, or "".
+// evictionReason returns why the cluster ends a pod (eviction, preemption, node
+// failure), or "".
 func evictionReason(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
@@ -276,14 +287,17 @@ func evictionReason(p *corev1.Pod) string {
 	return ""
 }
 
-// terminateRun decides that a run is taken down.
+// terminateRun marks a run for termination. The first reason wins; reconcile does the
+// rest.
 func (h *KubeExecutor) terminateRun(r *run, code protocol.Code, note string) {
 	r.terminating.CompareAndSwap(nil, &protocol.Reason{Code: code, Note: note})
 }
 
-// deleteRunAndReportLost deletes a run's object and says that it is lost when its pods are
-// gone. Pods of a node that is no more count as gone.
-func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods []*corev1.Pod) (again time.Duration, err error) {
+// deleteRunAndReportLost deletes a run's object and, once that and all its pods are
+// gone, reports the run as interrupted. Pods of a node that no longer exists count as
+// gone. Until then it returns when to check once more. Invariant: a job is requeued
+// only when no pod of its last run can run any more.
+func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
 	if !r.deleted {
 		if err := h.deleteRunObject(ctx, r, pods); err != nil && !apierrors.IsNotFound(err) {
 			return 0, err
@@ -302,49 +316,52 @@ func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods 
 	return 0, nil
 }
 
-// deleteRunObject deletes a run's object, or gives it back if it is another's.
+// deleteRunObject deletes a run's object, or returns an external Job to its owner.
 func (h *KubeExecutor) deleteRunObject(ctx context.Context, r *run, pods []*corev1.Pod) error {
 	if r.external.Object != "" {
-		return h.jobs.GiveBack(ctx, r.onLoan(), h.objectOfRun(r), pods, r.created != 0)
+		return h.jobs.ReturnJob(ctx, r.asExternalRun(), h.objectOfRun(r), pods, r.createdAt != 0)
 	}
 	background := metav1.DeletePropagationBackground
 	return h.cfg.Dynamic.Resource(r.kind.groupVersionResource()).Namespace(r.namespace).Delete(ctx, r.objectName(), metav1.DeleteOptions{PropagationPolicy: &background})
 }
 
-// reportInterrupted says that nothing of a run is left.
+// reportInterrupted reports that a run ended without finishing and stops managing it.
+// A cancelled run is reported as Finished, with "cancelled".
 func (h *KubeExecutor) reportInterrupted(r *run, why protocol.Reason) {
 	h.forgetRun(r)
 	if r.interruptedReported.Load() {
 		return
 	}
 	x := protocol.Interrupted{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Why: why}
-	if len(x.Why.Note) > 500 {
+	if len(x.Why.Note) > 500 { // bytes; the note travels with every message about the job
 		x.Why.Note = x.Why.Note[:500]
 	}
-	if r.since != 0 {
-		x.Draw, x.Estimated = h.energyOfRun(r, r.since, h.cfg.Now())
+	if r.startedAt != 0 {
+		x.Draw, x.Estimated = h.energyOfRun(r, r.startedAt, h.cfg.Now())
 		x.Draw = h.finalEnergy(r, x.Draw)
 	}
-	if r.stopped.Load() {
+	if r.cancelled.Load() {
 		h.reportOutcome(x.Job, x.Epoch, protocol.Finished{Job: x.Job, Epoch: x.Epoch, Draw: x.Draw, Failed: "cancelled", Estimated: x.Estimated})
 		return
 	}
 	h.reportOutcome(x.Job, x.Epoch, x)
 }
 
-// outcomeDelay is how long to wait for word of a run that has ended, from its pods
-// and from machines; 0 is not at all.
+// outcomeDelay returns for how long to wait for the pods' final status and energy
+// tallies after the object of a run has ended; 0 is not at all.
 func (h *KubeExecutor) outcomeDelay(r *run, pods []*corev1.Pod) time.Duration {
 	return max(h.podStatusLag(r, pods), h.energyTallyDelay(r, pods))
 }
 
-// maxPodStatusLag is how long the pods of a run that has ended may be seen running.
+// maxPodStatusLag is for how long after its object has ended the pods of a run may
+// still be seen running.
 const maxPodStatusLag = 5 * time.Second
 
-// podStatusLag is how long to wait for the pods of a run that has ended to be seen to have
-// ended; 0 is not at all. Word of them comes by another way than word of the run,
-// and what they hold counts as taken until then: who is told that it is free would
-// be refused. What a controller leaves running is not waited for longer.
+// podStatusLag returns for how long to wait until the pods of an ended run are seen to
+// have ended; 0 is not at all. Pods and objects come from separate watches, and the
+// requests of a pod count as used until its end is seen: if we reported the outcome
+// earlier, the agent would offer that capacity and the binder refuse it. Pods that a
+// controller leaves running are waited for no longer than maxPodStatusLag.
 func (h *KubeExecutor) podStatusLag(r *run, pods []*corev1.Pod) time.Duration {
 	now := h.cfg.Now()
 	if r.endedSeenAt == 0 {
@@ -356,9 +373,12 @@ func (h *KubeExecutor) podStatusLag(r *run, pods []*corev1.Pod) time.Duration {
 	return maxPodStatusLag / 50
 }
 
-// reportFinished says that a run has ended by itself, and lets the cluster forget it.
+// reportFinished reports that a run ended by itself, successfully or (with failed)
+// not, labels its object as reported and stops managing it. The report comes first: if
+// the label is not written, the next incarnation reports the outcome once more, which
+// the agent recognizes; the other way round it could be lost.
 func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod, failed string) error {
-	since, until := r.since, protocol.Time(0)
+	since, until := r.startedAt, protocol.Time(0)
 	for _, p := range pods {
 		if since == 0 || podStartTime(p) < since {
 			since = podStartTime(p)
@@ -370,9 +390,9 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		}
 	}
 	if since == 0 {
-		since = r.created
+		since = r.createdAt
 	}
-	if until < since { // its pods are gone; it may have ended while we were away
+	if until < since { // its pods are gone; it may have ended while this process was down
 		until = h.cfg.Now()
 		if at := r.kind.objectEndTime(u); at != 0 {
 			until = min(until, at)
@@ -383,13 +403,13 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
 	h.mu.Lock()
-	spent := r.spent
+	reported := r.energyReported
 	h.mu.Unlock()
-	if !spent { // or it was said, and only the cluster has yet to take that in
+	if !reported { // otherwise the report was sent, and only the label failed
 		draw, estimated := h.energyOfRun(r, since, until)
 		h.reportOutcome(r.launch.Job.ID, r.launch.Epoch, protocol.Finished{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.finalEnergy(r, draw), Failed: failed, Estimated: estimated, Use: h.utilizationOfRun(r, pods, since, until), Ended: until})
 	}
-	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.LabelReported: "true"}}}
+	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.LabelOutcomeReported: "true"}}}
 	if r.kind.Kind == "Job" && r.external.Object == "" {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.FinishedTTL / time.Second)}
 	}
@@ -405,11 +425,11 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 	return nil
 }
 
-// forgetRun ends our care for a run.
+// forgetRun stops managing a run.
 func (h *KubeExecutor) forgetRun(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.runs, r.name)
-	delete(h.refused, r.name)
+	delete(h.createFailures, r.name)
 	h.signalInventoryChange()
 }

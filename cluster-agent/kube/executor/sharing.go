@@ -11,9 +11,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// requestGPUsForLaunch has the pods of a launch ask for GPUs in the site's own way. A task says
-// in which containers they are, by nvidia.com/gpu; if it says so nowhere, the
-// first container of a single pod gets them all.
+// requestGPUsForLaunch rewrites the pod templates of a launch so that they request
+// GPUs by the site's sharing mechanism. A task names the containers that need GPUs by
+// nvidia.com/gpu; if it names none, the first container of a single pod gets them all.
 func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate) error {
 	asked, pods := int64(0), int64(0)
 	for _, t := range all {
@@ -53,7 +53,8 @@ func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate
 	return nil
 }
 
-// podGPURequest is what a pod asks by device plugin, as its kubelet counts: see request.
+// podGPURequest returns how many whole GPUs a pod requests from the device plugin, by
+// the kubelet's rules for init containers: see kube.PodResourceRequests.
 func podGPURequest(spec map[string]any) int64 {
 	sum, before := int64(0), int64(0)
 	for _, c := range containersIn(spec, "initContainers") {
@@ -69,7 +70,8 @@ func podGPURequest(spec map[string]any) int64 {
 	return max(sum, before)
 }
 
-// containerGPURequest is what a container asks by device plugin.
+// containerGPURequest returns how many whole GPUs a container requests from the device
+// plugin.
 func containerGPURequest(c map[string]any) int64 {
 	for _, field := range []string{"limits", "requests"} {
 		if v, ok := childMap(childMap(c, "resources"), field)[kube.PluginGPU]; ok {
@@ -80,8 +82,10 @@ func containerGPURequest(c map[string]any) int64 {
 	return 0
 }
 
-// translateGPURequests turns whole GPUs by device plugin into the site's way, in a pod's spec or in
-// that of a Workflow's step.
+// translateGPURequests replaces requests for whole GPUs of the device plugin by
+// requests of the site's sharing mechanism, in a pod's spec or (with step) in that of
+// a Workflow's step. It returns an error where the mechanism cannot express the
+// request.
 func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]any, step bool) error {
 	total, holders := int64(0), 0
 	early := containersIn(spec, "initContainers")

@@ -15,10 +15,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// maxTaskBytes is the most bytes that a task may take: etcd's own limit is 1.5 MB.
+// maxTaskBytes bounds a task's size. etcd's own limit for an object is 1.5 MB, and
+// annotations, status and managed fields come on top of the task.
 const maxTaskBytes = 512 << 10
 
-// parseTask reads a task: one Kubernetes object, in JSON.
+// parseTask decodes a task: one Kubernetes object of a supported kind, in JSON.
 func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
 	switch {
 	case t == "":
@@ -35,8 +36,10 @@ func parseTask(t protocol.Task) (*unstructured.Unstructured, *jobKind, error) {
 	return u, k, err
 }
 
-// buildRunObject makes of a launch the object to create: named by job and epoch, with
-// pods that wait for our scheduler and ask for GPUs as the site shares them.
+// buildRunObject returns the object to create for a launch: the task's object under a
+// name of job and epoch, with labels that identify it, and with pods that wait for our
+// scheduler and request GPUs as the site shares them. Fields by which a task could
+// escape its award are removed or overwritten.
 func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstructured, *jobKind, error) {
 	u, k, err := parseTask(l.Task)
 	if err != nil {
@@ -63,21 +66,21 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 	u.SetLabels(labels)
 	u.SetAnnotations(map[string]string{kube.AnnotationLaunch: note, kube.AnnotationJob: string(l.Job.ID)})
 	unstructured.RemoveNestedField(u.Object, strings.Split(k.suspendField, ".")...)
-	for _, field := range ttlFields { // how it ended is to be read on it; we let it go
+	for _, field := range ttlFields { // we delete it after its outcome was reported; until then it must stay
 		unstructured.RemoveNestedField(u.Object, strings.Split(field, ".")...)
 	}
-	if k.Kind == "RayJob" { // says that it has failed and runs again, on pods that nobody waits for
+	if k.Kind == "RayJob" { // with retries, it reports a failure and then runs on new pods, which would not be tracked
 		unstructured.RemoveNestedField(u.Object, "spec", "backoffLimit")
 	}
-	if k.deletionField != "" { // what ran on would hold GPUs that are sold to others
+	if k.deletionField != "" { // pods that run on would hold GPUs that are awarded to others
 		if err := unstructured.SetNestedField(u.Object, k.deletionValue, strings.Split(k.deletionField, ".")...); err != nil {
 			return nil, nil, err
 		}
 	}
-	if k.Kind == "Job" { // its own labels would be the selector of another
+	if k.Kind == "Job" { // controllers of a copied Job would fight over the pods of the same selector
 		unstructured.RemoveNestedField(u.Object, "spec", "selector")
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
-		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // it is run here
+		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // the cluster's own Job controller runs it
 	}
 	all, err := k.podTemplatesOf(u.Object)
 	if err != nil {
@@ -91,26 +94,26 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		for _, owned := range []string{"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", kube.LabelQueue} {
 			delete(childMap(t.metadata, "labels"), owned)
 		}
-		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationJob: string(l.Job.ID), podenergy.AnnotationPowerPlan: h.inv.PowerPlanFor(l).EncodeAnnotation()})
+		mergeStringMap(t.metadata, "annotations", map[string]string{kube.AnnotationJob: string(l.Job.ID), podenergy.AnnotationPowerPlan: h.inv.PowerPlanOf(l).EncodeAnnotation()})
 		t.spec["schedulerName"] = kube.SchedulerName
 		for _, field := range []string{"nodeName", "schedulingGates", "resourceClaims"} {
-			delete(t.spec, field) // where and with what it runs is not the task's to say
+			delete(t.spec, field) // the award decides where and on which devices it runs
 		}
 		h.addTolerations(t.spec)
 	}
-	if k.Kind == "Workflow" { // its pods take that from the workflow
+	if k.Kind == "Workflow" { // its pods inherit tolerations from the Workflow
 		h.addTolerations(childMap(u.Object, "spec"))
 	}
 	return u, k, h.requestGPUsForLaunch(l, all)
 }
 
-// ttlFields are fields by which a cluster deletes what has finished, of all kinds.
+// ttlFields are the fields, of all kinds, by which a cluster deletes finished objects.
 var ttlFields = []string{"spec.ttlSecondsAfterFinished", "spec.runPolicy.ttlSecondsAfterFinished", "spec.timeToLiveSeconds", "spec.ttlStrategy"}
 
-// stripReservedFields takes from a task what is for hands, machines and device plugins to say:
-// which devices a pod has, what they drew, whose run it is. Whoever copies a pod that
-// ran copies that, too. Parts of a Workflow or a SparkApplication name schedulers and
-// priorities, and patch pods, on their own account; that goes as well.
+// stripReservedFields removes from a task what only the executor, node daemons and
+// device plugins may set: a pod's devices, energy and run. A task copied from a pod
+// that ran contains such marks. It also removes schedulers, priorities and pod
+// patches, which parts of a Workflow or a SparkApplication may set for themselves.
 func stripReservedFields(v any) {
 	switch x := v.(type) {
 	case []any:
@@ -130,6 +133,7 @@ func stripReservedFields(v any) {
 	}
 }
 
+// mergeStringMap adds entries to the map under a field, and creates the map if needed.
 func mergeStringMap(m map[string]any, field string, add map[string]string) {
 	c := childMap(m, field)
 	for k, v := range add {
@@ -137,11 +141,12 @@ func mergeStringMap(m map[string]any, field string, add map[string]string) {
 	}
 }
 
-// addTolerations lets pods onto nodes that keep others off: from their GPUs, or at all.
-// We bind them ourselves, but a node may also evict what does not tolerate it.
+// addTolerations lets pods run on the site's nodes in spite of their taints. The
+// binder ignores NoSchedule taints, but a NoExecute taint would evict a pod that does
+// not tolerate it.
 func (h *KubeExecutor) addTolerations(spec map[string]any) {
 	list, _ := spec["tolerations"].([]any)
-	for _, t := range h.inv.PodTolerations() {
+	for _, t := range h.inv.NodeTolerations() {
 		one := map[string]any{"key": t.Key, "operator": string(t.Operator)}
 		if t.Value != "" {
 			one["value"] = t.Value
@@ -151,7 +156,8 @@ func (h *KubeExecutor) addTolerations(spec map[string]any) {
 	spec["tolerations"] = list
 }
 
-// containersIn returns those of a pod's spec, under the field of one sort.
+// containersIn returns the containers of a pod's spec under one field, such as
+// initContainers.
 func containersIn(spec map[string]any, field string) (all []map[string]any) {
 	list, _ := spec[field].([]any)
 	for _, v := range list {
@@ -162,4 +168,5 @@ func containersIn(spec map[string]any, field string) (all []map[string]any) {
 	return all
 }
 
+// sortedKeys returns a map's keys in order, so that the result does not depend on the map.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

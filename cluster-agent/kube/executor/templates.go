@@ -11,15 +11,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A podTemplate is a pod template inside of an object, to be changed in place.
+// A podTemplate is a pod template within an object, to be modified in place.
 type podTemplate struct {
 	metadata map[string]any // labels and annotations
 	spec     map[string]any // of the pod
 	count    int64
-	steps    []map[string]any // of a Workflow, whose spec is all of them: each pod is of one
+	steps    []map[string]any // one spec for each step of a Workflow, whose spec joins them; each pod runs one step
 }
 
-// podSpecs are the specs of which a pod has one.
+// podSpecs returns the specs that a pod of this template may have: it has one of them.
 func (t podTemplate) podSpecs() []map[string]any {
 	if t.steps != nil {
 		return t.steps
@@ -27,7 +27,7 @@ func (t podTemplate) podSpecs() []map[string]any {
 	return []map[string]any{t.spec}
 }
 
-// maxGPURequest is the most that a pod asks for by device plugin.
+// maxGPURequest returns the most whole GPUs that one pod of this template requests.
 func (t podTemplate) maxGPURequest() (most int64) {
 	for _, spec := range t.podSpecs() {
 		most = max(most, podGPURequest(spec))
@@ -35,7 +35,7 @@ func (t podTemplate) maxGPURequest() (most int64) {
 	return most
 }
 
-// podTemplatesOf returns the pod templates of an object.
+// podTemplatesOf returns the pod templates of an object, or an error if it has none.
 func (k *jobKind) podTemplatesOf(object map[string]any) (all []podTemplate, err error) {
 	if k.Kind == "Workflow" {
 		return workflowTemplate(object)
@@ -56,8 +56,9 @@ func (k *jobKind) podTemplatesOf(object map[string]any) (all []podTemplate, err 
 	return all, nil
 }
 
-// walkFields visits each map that fields lead to, with all maps above it. The last
-// field is made where it is missing, so that it can be written to.
+// walkFields visits each map at the end of a path of fields, together with all maps
+// above it. The last map of the path is created if it is missing, so that it can be
+// modified.
 func walkFields(up []map[string]any, fields []string, visit func(up []map[string]any, t map[string]any)) {
 	here := up[len(up)-1]
 	if len(fields) == 1 {
@@ -86,7 +87,8 @@ func walkFields(up []map[string]any, fields []string, visit func(up []map[string
 	}
 }
 
-// podCountAt reads a number; one that is missing is 1.
+// podCountAt reads a number of pods; a missing one counts as 1, the default of all
+// kinds.
 func podCountAt(up []map[string]any, path string) int64 {
 	at := len(up) - 1
 	fields := strings.Split(path, ".")
@@ -99,6 +101,7 @@ func podCountAt(up []map[string]any, path string) int64 {
 	return 1
 }
 
+// toInt64 converts a number of a decoded object; 1 if it is none.
 func toInt64(v any) int64 {
 	switch n := v.(type) {
 	case int64:
@@ -109,7 +112,7 @@ func toInt64(v any) int64 {
 	return 1
 }
 
-// childMap returns a map inside of a map, and makes it if it is not there.
+// childMap returns the map under a field, and creates it if it is missing.
 func childMap(m map[string]any, name string) map[string]any {
 	if c, ok := m[name].(map[string]any); ok {
 		return c
@@ -119,8 +122,8 @@ func childMap(m map[string]any, name string) map[string]any {
 	return c
 }
 
-// workflowTemplate views an Argo Workflow as one template: its pods take labels and
-// scheduler from the workflow, and their containers stand in its templates.
+// workflowTemplate views an Argo Workflow as a single pod template: its pods take
+// labels and scheduler from the Workflow, and its steps contain their containers.
 func workflowTemplate(object map[string]any) ([]podTemplate, error) {
 	spec := childMap(object, "spec")
 	var containers, early []any
@@ -129,7 +132,7 @@ func workflowTemplate(object map[string]any) ([]podTemplate, error) {
 	for _, t := range list {
 		more, first := workflowStepContainers(t)
 		containers, early = append(containers, more...), append(early, first...)
-		if len(more) > 0 { // it is not of other steps
+		if len(more) > 0 { // steps without containers only refer to others
 			m, _ := t.(map[string]any)
 			steps = append(steps, map[string]any{"name": m["name"], "containers": more, "initContainers": first})
 		}
@@ -145,8 +148,8 @@ func workflowTemplate(object map[string]any) ([]podTemplate, error) {
 	return []podTemplate{{metadata: childMap(spec, "podMetadata"), spec: view, count: toInt64(spec["parallelism"]), steps: steps}}, nil
 }
 
-// workflowStepContainers returns the containers of one template of a Workflow, of which each pod is made,
-// and those that run before them.
+// workflowStepContainers returns the containers of one template of a Workflow, which
+// form one pod, and its init containers.
 func workflowStepContainers(t any) (containers, early []any) {
 	m, _ := t.(map[string]any)
 	for _, field := range []string{"container", "script"} {
@@ -163,9 +166,9 @@ func workflowStepContainers(t any) (containers, early []any) {
 	return containers, early
 }
 
-// oversizedStep names in an error the step of a Workflow that asks for more CPU or memory
-// than was sold. Pods are looked at as they come, and its own may come when all the
-// others have run.
+// oversizedStep returns an error that names a step of a Workflow that requests more
+// CPU or memory than the award. The binder checks pods when they appear, and a step's
+// pod may appear only after all others have run: the job would then fail late.
 func (t podTemplate) oversizedStep(j protocol.Job) error {
 	for _, s := range t.steps {
 		cpu, mem, _ := kube.PodResourceRequests(corev1.PodSpec{Containers: containersWithRequests(containersIn(s, "containers")), InitContainers: containersWithRequests(containersIn(s, "initContainers"))})
@@ -176,8 +179,9 @@ func (t podTemplate) oversizedStep(j protocol.Job) error {
 	return nil
 }
 
-// containersWithRequests are containers as far as they say what they ask for. What a parameter is to be
-// put in the place of is not known before.
+// containersWithRequests returns the containers with their resource requests. Those
+// with a template parameter in place of a number are left out: their value is not
+// known yet.
 func containersWithRequests(containers []map[string]any) (all []corev1.Container) {
 	for _, m := range containers {
 		var c corev1.Container

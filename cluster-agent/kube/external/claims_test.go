@@ -14,7 +14,7 @@ import (
 )
 
 // heldByOthers is what others hold of each of the devices of node n1, where there are
-// some claims. Run r1 was sold device 2.
+// some claims. Run r1 was awarded device 2.
 func heldByOthers(t *testing.T, devices []string, claims ...*resourcev1.ResourceClaim) []protocol.Milli {
 	t.Helper()
 	v := &inventory.Inventory{
@@ -32,14 +32,14 @@ func heldByOthers(t *testing.T, devices []string, claims ...*resourcev1.Resource
 	}
 	x := Pods{Inventory: v, DevicesOfRun: func(name string) ([]int, bool) { return []int{2}, name == "r1" }}
 	all := make([]protocol.Milli, len(devices))
-	for i, m := range x.ClaimedByOthers("n1") {
+	for i, m := range x.ForeignClaimUsage("n1") {
 		all[i] = m
 	}
 	return all
 }
 
 // A monitor that claims all devices for administration holds nothing of them.
-func TestAMonitorOfAllDevicesHoldsNoneOfThem(t *testing.T) {
+func TestAdminAccessHoldsNoDevice(t *testing.T) {
 	monitor := kubetest.Allocated("monitor", "", "n1", true, "gpu-0", "gpu-1")
 	notebook := kubetest.Allocated("notebook", "", "n1", false, "gpu-1")
 	if got := heldByOthers(t, []string{"gpu-0", "gpu-1"}, monitor, notebook); !slices.Equal(got, []protocol.Milli{0, 1000}) {
@@ -48,8 +48,8 @@ func TestAMonitorOfAllDevicesHoldsNoneOfThem(t *testing.T) {
 }
 
 // A driver that publishes a card less makes others of the indexes after it. What runs on
-// those cards is not sold again, for jobs to wait there until they are given back.
-func TestADeviceThatHasAnotherIndexNowIsStillHeld(t *testing.T) {
+// those cards is not offered again, for jobs to wait there until they are given back.
+func TestReindexedDeviceIsStillHeld(t *testing.T) {
 	claim := kubetest.Allocated("train", "r1", "n1", false, "gpu-2")
 	for _, tc := range []struct {
 		devices []string
@@ -59,7 +59,7 @@ func TestADeviceThatHasAnotherIndexNowIsStillHeld(t *testing.T) {
 		{[]string{"gpu-0", "gpu-2", "gpu-3"}, []protocol.Milli{0, 1000, 0}},
 	} {
 		if got := heldByOthers(t, tc.devices, claim); !slices.Equal(got, tc.want) {
-			t.Errorf("of %v %v is not to be sold; want %v", tc.devices, got, tc.want)
+			t.Errorf("of %v %v is held by foreign claims; want %v", tc.devices, got, tc.want)
 		}
 	}
 }

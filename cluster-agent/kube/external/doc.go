@@ -1,6 +1,6 @@
-// Package external is about what others have in a site's cluster: pods and device
-// claims that are not of the site's own runs, for which a node has less to sell, and
-// Jobs of the cluster's own users, which a run takes on loan: a suspended Job that
-// its owner queued for the market, or one that Kueue brings. A Job on loan is
-// released and given back, and never deleted.
+// Package external handles what does not belong to the site's own runs in its cluster:
+// foreign pods and device claims, which reduce the capacity that the site can offer,
+// and Jobs of the cluster's own users, which a run borrows (a Loan): a suspended Job
+// that its owner queued for the market, or one that Kueue creates. A borrowed Job is
+// released and returned, and never deleted.
 package external

@@ -21,15 +21,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Loan says whose object a run consists of, if not ours: a Job that its owner
-// suspended and let us release, or one that Kueue makes and releases. We never
-// delete either. The zero Loan is none.
+// A Loan says which object of another owner a run consists of: a Job that its owner
+// suspended and queued, or one that Kueue creates and releases. We delete neither. The
+// zero Loan means that the run's object is our own.
 type Loan struct {
-	Object string // its name
-	Kueue  string // the Workload that Kueue makes it for; "" if the owner's
+	Object string // name of the Job
+	Kueue  string // name of the Workload for which Kueue creates the Job; "" for a Job of a user
 }
 
-// A Run is one epoch of a job that runs as another's Job.
+// A Run is one epoch of a job that runs as another owner's Job.
 type Run struct {
 	Loan
 	Name      string // as kube.RunName makes it
@@ -37,16 +37,17 @@ type Run struct {
 	Launch    protocol.Launch
 }
 
-// Jobs marks, releases and gives back the Jobs of others in a cluster.
+// Jobs labels, releases and returns Jobs of other owners in a cluster.
 type Jobs struct {
 	Inventory *inventory.Inventory
 	Client    kubernetes.Interface
 }
 
-// PrebuiltWorkload is the label by which Kueue ties a Job to a Workload.
+// PrebuiltWorkload is the label with which Kueue refers from a Job to its Workload.
 const PrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name"
 
-// LoanOf tells whose an object of ours is.
+// LoanOf returns the loan that an object with our labels represents; zero if the
+// object is our own.
 func LoanOf(u *unstructured.Unstructured) (l Loan) {
 	if w := u.GetAnnotations()[kube.AnnotationKueueWorkload]; w != "" {
 		return Loan{Object: u.GetName(), Kueue: w}
@@ -57,9 +58,10 @@ func LoanOf(u *unstructured.Unstructured) (l Loan) {
 	return l
 }
 
-// PrepareRelease returns the patch by which a suspended Job of a UID is released for
-// a run: its pods are labelled as the run's, and go to its node. Or it says why the
-// Job cannot be released any more. With neither it was released before.
+// PrepareRelease returns the merge patch that releases the suspended Job with a UID
+// for a run: it unsuspends the Job, labels its pods as the run's, and leads them to
+// the run's node. why says that the Job cannot be released any more; the run is then
+// lost. If both are empty, an earlier incarnation has released it.
 func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []byte, why string, err error) {
 	name := r.Namespace + "/" + r.Object
 	if r.Launch.Job.ID != protocol.JobID(x.Inventory.Site+"/"+uid) {
@@ -74,32 +76,33 @@ func (x *Jobs) PrepareRelease(ctx context.Context, r Run, uid string) (patch []b
 		return nil, "", err
 	case j.Labels[kube.LabelQueue] == "" || j.Spec.ManagedBy != nil:
 		return nil, "Job " + name + " is not in the queue any more", nil
-	case j.Labels[kube.LabelRun] == r.Name: // in a former life
+	case j.Labels[kube.LabelRun] == r.Name: // released by an earlier incarnation
 		return nil, "", nil
 	case kube.JobEnded(j):
 		return nil, "Job " + name + " has ended", nil
 	case j.Spec.Suspend == nil || !*j.Spec.Suspend:
 		return nil, "Job " + name + " is not suspended: somebody else released it", nil
-	case j.Status.StartTime != nil: // of an earlier run; until then its template cannot change
+	case j.Status.StartTime != nil: // the Job controller has yet to see the suspension; until then the template is immutable
 		return nil, "", fmt.Errorf("it is not known yet that Job %s is suspended", name)
 	case node == nil:
 		return nil, "node " + r.Launch.Node + " is gone", nil
 	}
-	if why := inventory.PlacementMismatch(node, podOfExternalJob(j)); why != "" {
+	if why := inventory.PlacementConflict(node, podOfExternalJob(j)); why != "" {
 		return nil, why, nil
 	}
 	patch, err = x.releasePatch(r, j, node)
 	return patch, "", err
 }
 
-// ReleaseJob sends a patch of PrepareRelease. The server takes it as a whole or not at all.
+// ReleaseJob applies a patch of PrepareRelease. It contains UID and resource version, so
+// that the API server applies all of it to that very Job, or nothing.
 func (x *Jobs) ReleaseJob(ctx context.Context, r Run, patch []byte) error {
 	_, err := x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, r.Object, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
-// podOfExternalJob is a pod of a Job as its owner would have it placed: without the node to which
-// an earlier release of ours has led it.
+// podOfExternalJob returns a pod of a Job with the owner's own placement constraints:
+// without the nodeSelector that an earlier release of ours added.
 func podOfExternalJob(j *batchv1.Job) *corev1.Pod {
 	s := j.Spec.Template.Spec.DeepCopy()
 	if j.Spec.Template.Annotations[kube.AnnotationJob] != "" {
@@ -108,9 +111,10 @@ func podOfExternalJob(j *batchv1.Job) *corev1.Pod {
 	return &corev1.Pod{Spec: *s}
 }
 
-// releasePatch is the patch that releases a Job. Of a template, Kubernetes lets only
-// labels, annotations, selectors and tolerations change: whose own scheduler is
-// not ours is led to the node by its selector.
+// releasePatch returns the patch that releases a Job. In the pod template of a
+// suspended Job, Kubernetes only lets labels, annotations, node selectors and
+// tolerations change. So pods of another scheduler are led to the node by a node
+// selector.
 func (x *Jobs) releasePatch(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, error) {
 	note, err := kube.PackLaunch(x.Inventory.Site, r.Launch)
 	if err != nil {
@@ -123,10 +127,10 @@ func (x *Jobs) releasePatch(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, e
 			notes[key] = nil
 		}
 	}
-	notes[kube.AnnotationJob], notes[podenergy.AnnotationPowerPlan] = r.Launch.Job.ID, x.Inventory.PowerPlanFor(r.Launch).EncodeAnnotation()
+	notes[kube.AnnotationJob], notes[podenergy.AnnotationPowerPlan] = r.Launch.Job.ID, x.Inventory.PowerPlanOf(r.Launch).EncodeAnnotation()
 	spec := map[string]any{}
 	all := slices.Clone(j.Spec.Template.Spec.Tolerations)
-	for _, t := range x.Inventory.PodTolerations() {
+	for _, t := range x.Inventory.NodeTolerations() {
 		if !slices.Contains(all, t) {
 			all = append(all, t)
 		}
@@ -134,14 +138,14 @@ func (x *Jobs) releasePatch(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, e
 	spec["tolerations"] = all
 	if j.Spec.Template.Spec.SchedulerName != kube.SchedulerName {
 		spec["nodeSelector"] = map[string]any{corev1.LabelHostname: node.Labels[corev1.LabelHostname]}
-		if list := kube.ListDevices(r.Launch.Devices); list != "" { // no binding of ours says so, and its machine looks for it
+		if list := kube.ListDevices(r.Launch.Devices); list != "" { // our binding would carry it, but another scheduler binds; the node's daemon needs it
 			notes[kube.AnnotationDevices] = list
 		}
 	}
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{
 			"uid": j.UID, "resourceVersion": j.ResourceVersion, "annotations": map[string]any{kube.AnnotationLaunch: note, kube.AnnotationJob: r.Launch.Job.ID},
-			"labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name, kube.LabelReported: nil},
+			"labels": map[string]any{kube.LabelSite: x.Inventory.Site, kube.LabelRun: r.Name, kube.LabelOutcomeReported: nil},
 		},
 		"spec": map[string]any{"suspend": false, "template": map[string]any{
 			"metadata": map[string]any{"labels": labels, "annotations": notes}, "spec": spec,
@@ -149,17 +153,20 @@ func (x *Jobs) releasePatch(r Run, j *batchv1.Job, node *corev1.Node) ([]byte, e
 	})
 }
 
-// GiveBack takes our marks off another's Job, u, which is nil if it is not there. One that we released is suspended
-// again, and waits in the queue; if its owner deletes it, nobody else ends its
-// pods.
-// Pods are the run's; released says whether the Job is known to have been released.
-func (x *Jobs) GiveBack(ctx context.Context, r Run, u *unstructured.Unstructured, pods []*corev1.Pod, released bool) error {
+// ReturnJob removes our labels from another owner's Job; u is the Job from the cache,
+// or nil if it does not exist. A Job that we released is suspended once more and waits
+// in the queue. If its owner has deleted it, its pods are deleted here, since the Job
+// controller no longer does that.
+//
+// pods are those of the run; released says whether the Job is known to have been
+// released.
+func (x *Jobs) ReturnJob(ctx context.Context, r Run, u *unstructured.Unstructured, pods []*corev1.Pod, released bool) error {
 	meta := map[string]any{
-		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelReported: nil}, "annotations": map[string]any{kube.AnnotationLaunch: nil, kube.AnnotationKueueWorkload: nil},
+		"labels": map[string]any{kube.LabelSite: nil, kube.LabelRun: nil, kube.LabelOutcomeReported: nil}, "annotations": map[string]any{kube.AnnotationLaunch: nil, kube.AnnotationKueueWorkload: nil},
 	}
 	patch := map[string]any{"metadata": meta}
 	if r.Kueue == "" {
-		if !released { // nobody said that it was released, and it may not have been
+		if !released { // our release may have failed, or succeeded without an answer: look
 			j, err := x.Client.BatchV1().Jobs(r.Namespace).Get(ctx, r.Object, metav1.GetOptions{})
 			if err != nil || j.Labels[kube.LabelRun] != r.Name {
 				return err
@@ -175,7 +182,7 @@ func (x *Jobs) GiveBack(ctx context.Context, r Run, u *unstructured.Unstructured
 				return err
 			}
 		}
-	} else if u == nil { // Kueue has not brought it, or took it back
+	} else if u == nil { // Kueue has not created it, or deleted it
 		return nil
 	}
 	data, err := json.Marshal(patch)
@@ -183,14 +190,14 @@ func (x *Jobs) GiveBack(ctx context.Context, r Run, u *unstructured.Unstructured
 		return err
 	}
 	_, err = x.Client.BatchV1().Jobs(r.Namespace).Patch(ctx, r.Object, types.MergePatchType, data, metav1.PatchOptions{})
-	if apierrors.IsConflict(err) { // another of that name
+	if apierrors.IsConflict(err) { // another Job of that name, by its UID
 		return nil
 	}
 	return err
 }
 
-// ClaimFromKueue marks the Job that Kueue made for a run's Workload, if it is there.
-func (x *Jobs) ClaimFromKueue(ctx context.Context, r Run) error {
+// MarkKueueJob labels the Job that Kueue created for a run's Workload, if it exists.
+func (x *Jobs) MarkKueueJob(ctx context.Context, r Run) error {
 	j, err := x.Client.BatchV1().Jobs(r.Namespace).Get(ctx, r.Object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && j.Labels[PrebuiltWorkload] != r.Kueue {
 		return nil

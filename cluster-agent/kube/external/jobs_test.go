@@ -15,7 +15,7 @@ import (
 )
 
 // What a template carries of an earlier run is taken off before it is released.
-func TestAJobThatIsReleasedCarriesNothingOfAnEarlierRun(t *testing.T) {
+func TestReleaseClearsMarksOfEarlierRun(t *testing.T) {
 	x := &Jobs{Inventory: &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingDevicePlugin, Power: power.DefaultTable()}}}
 	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
 	j.Spec.Template.Annotations = map[string]string{"gridbid.io/drew": "{}", "gridbid.io/power": "{}", "note": "kept"}
@@ -26,8 +26,8 @@ func TestAJobThatIsReleasedCarriesNothingOfAnEarlierRun(t *testing.T) {
 }
 
 // A machine looks after pods that say that they have cards. What the cluster's own
-// scheduler binds is told so by nobody else.
-func TestAJobThatAnotherSchedulerBindsIsCappedAndMetered(t *testing.T) {
+// scheduler binds learns it from no other annotation.
+func TestReleaseForOtherSchedulerCarriesDevices(t *testing.T) {
 	x := &Jobs{Inventory: &inventory.Inventory{Config: inventory.Config{Site: "oslo", Sharing: kube.SharingDevicePlugin, Power: power.DefaultTable()}}}
 	for scheduler, want := range map[string]bool{"": true, corev1.DefaultSchedulerName: true, kube.SchedulerName: false} {
 		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}

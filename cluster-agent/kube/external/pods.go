@@ -13,23 +13,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Pods tells what is held of nodes by pods and claims that are not of the site's own
-// runs.
+// Pods accounts for what pods and claims outside of the site's runs hold of its nodes.
 type Pods struct {
 	Inventory *inventory.Inventory
-	// Ours reports whether a pod on a node belongs to a run that has its place there.
+	// Ours reports whether a pod on a node belongs to a run that was awarded that node.
 	Ours func(p *corev1.Pod, node string) bool
-	// DevicesOfRun returns which devices a run was sold, by the run's name; false if
-	// there is no such run.
+	// DevicesOfRun returns the device indexes that a run was awarded, by the run's name;
+	// false if there is no such run.
 	DevicesOfRun func(name string) ([]int, bool)
 }
 
-// FillOthers fills into p what pods that are not of the site's runs hold of a node,
-// and which of its devices are broken. It returns the pods that are.
-func (x *Pods) FillOthers(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod) {
+// FillForeignUsage adds to p what foreign pods and claims hold of a node, and marks
+// its unhealthy devices as taken. It returns the pods of the node that belong to the
+// site's runs.
+func (x *Pods) FillForeignUsage(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod) {
 	list, _ := x.Inventory.PodCache.ByIndex(inventory.ByNode, n.Name)
-	whole, taken := int64(0), make(map[int]protocol.Milli) // whole ones: on which devices is not known
-	held := make(map[int]bool)                             // by ours
+	whole, taken := int64(0), make(map[int]protocol.Milli) // whole GPUs of the device plugin, whose indexes are unknown
+	held := make(map[int]bool)                             // devices of our runs
 	for _, o := range list {
 		q := o.(*corev1.Pod)
 		if kube.PodEnded(q) {
@@ -60,7 +60,7 @@ func (x *Pods) FillOthers(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod)
 			}
 		}
 	}
-	for d, milli := range x.ClaimedByOthers(n.Name) {
+	for d, milli := range x.ForeignClaimUsage(n.Name) {
 		taken[d] += milli
 	}
 	for _, d := range x.Inventory.UnhealthyDevices(n) {
@@ -73,7 +73,9 @@ func (x *Pods) FillOthers(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod)
 	for d := range p.Others {
 		p.Others[d] = min(taken[d], 1000)
 	}
-	for pass := range 2 { // first where ours are not
+	// Whole GPUs of foreign pods are placed on free devices first, and only then on those of
+	// our runs: the kubelet gives no device twice.
+	for pass := range 2 {
 		for d := p.GPUs - 1; d >= 0 && whole > 0; d-- {
 			if p.Others[d] == 0 && (pass == 1 || !held[d]) {
 				p.Others[d], whole = 1000, whole-1
@@ -86,10 +88,11 @@ func (x *Pods) FillOthers(n *corev1.Node, p *protocol.Node) (ours []*corev1.Pod)
 	return ours
 }
 
-// ClaimedByOthers is what claims that are not of our runs hold of a node's
-// devices, by index; and what claims of ours hold of devices that have another index
-// than when they were sold, as after a card before them is gone.
-func (x *Pods) ClaimedByOthers(node string) map[int]protocol.Milli {
+// ForeignClaimUsage returns how many thousandths of each device of a node foreign
+// claims hold, by device index. Claims of our own runs count, too, on devices that
+// have another index now than when they were awarded, which happens when a device
+// before them disappears.
+func (x *Pods) ForeignClaimUsage(node string) map[int]protocol.Milli {
 	if x.Inventory.ClaimCache == nil {
 		return nil
 	}
@@ -98,7 +101,7 @@ func (x *Pods) ClaimedByOthers(node string) map[int]protocol.Milli {
 	list, _ := x.Inventory.ClaimCache.ByIndex(inventory.ByNode, node)
 	for _, o := range list {
 		c := o.(*resourcev1.ResourceClaim)
-		sold, ours := x.DevicesOfRun(c.Labels[kube.LabelRun])
+		awarded, ours := x.DevicesOfRun(c.Labels[kube.LabelRun])
 		if index == nil {
 			index = make(map[string]int)
 			for i, d := range x.Inventory.DevicesOfNode(node) {
@@ -107,7 +110,7 @@ func (x *Pods) ClaimedByOthers(node string) map[int]protocol.Milli {
 		}
 		for _, got := range c.Status.Allocation.Devices.Results {
 			i, ok := index[got.Pool+"/"+got.Device]
-			if !ok || got.Driver != x.Inventory.Driver || ours && slices.Contains(sold, i) {
+			if !ok || got.Driver != x.Inventory.Driver || ours && slices.Contains(awarded, i) {
 				continue
 			}
 			out[i] += protocol.Milli(inventory.ClaimedMilli(got))
@@ -116,20 +119,23 @@ func (x *Pods) ClaimedByOthers(node string) map[int]protocol.Milli {
 	return out
 }
 
-// GivesWay returns which pod of ours gives way if others came to a node that cannot
-// hold all, and why: that of the run that began last. What the node's kubelet would
-// do with them nobody knows. It is nil if there is room. Where ours alone are too
-// much, no others came: the node says for a while that it has no GPUs when its device
-// plugin begins anew, and what runs there runs on.
-func (x *Pods) GivesWay(n *corev1.Node, ours []*corev1.Pod) (pod *corev1.Pod, why string) {
-	why = x.Inventory.ShortageReason(n, x.Inventory.PodsOn(n))
-	if why == "" || len(ours) == 0 || x.Inventory.ShortageReason(n, ours) != "" {
+// PodToYield returns the pod of ours that has to yield because foreign pods and ours
+// together no longer fit on a node, and what is missing; nil if they fit. It is the
+// pod that was bound last. Which of the pods the kubelet would reject otherwise is not
+// defined.
+//
+// If our pods alone exceed the node, no foreign pod is the reason: a node reports zero
+// GPUs for a while when its device plugin restarts, and what runs there continues to
+// run.
+func (x *Pods) PodToYield(n *corev1.Node, ours []*corev1.Pod) (pod *corev1.Pod, why string) {
+	why = x.Inventory.MissingCapacity(n, x.Inventory.PodsOnNode(n))
+	if why == "" || len(ours) == 0 || x.Inventory.MissingCapacity(n, ours) != "" {
 		return nil, ""
 	}
 	return slices.MaxFunc(ours, func(x, y *corev1.Pod) int { return podBoundTime(x).Compare(podBoundTime(y)) }), why
 }
 
-// podBoundTime is when a pod was bound, as far as it says.
+// podBoundTime returns when the kubelet accepted a pod, or else when it was created.
 func podBoundTime(p *corev1.Pod) time.Time {
 	if p.Status.StartTime != nil {
 		return p.Status.StartTime.Time

@@ -8,9 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// PlacementMismatch says why a pod must not go to a node, by its own words, or "". The
-// API server would bind it there all the same, and the kubelet refuse it.
-func PlacementMismatch(n *corev1.Node, p *corev1.Pod) string {
+// PlacementConflict returns why a pod must not run on a node by its own nodeSelector
+// or node affinity, or "". Bindings bypass the scheduler's checks: the API server
+// accepts such a binding, and the kubelet then rejects the pod.
+func PlacementConflict(n *corev1.Node, p *corev1.Pod) string {
 	if !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
 		return "its nodeSelector does not match node " + n.Name
 	}
@@ -25,14 +26,15 @@ func PlacementMismatch(n *corev1.Node, p *corev1.Pod) string {
 	return ""
 }
 
+// nodeSelectorOperators translates operators of node affinity for the labels package.
 var nodeSelectorOperators = map[corev1.NodeSelectorOperator]selection.Operator{
 	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
 	corev1.NodeSelectorOpExists: selection.Exists, corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist,
 	corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
-// nodeMatchesTerm reports whether a node meets all that a term asks; one that asks nothing
-// admits none.
+// nodeMatchesTerm reports whether a node meets all requirements of a term. By
+// Kubernetes' rule an empty term matches no node.
 func nodeMatchesTerm(t corev1.NodeSelectorTerm, n *corev1.Node) bool {
 	for _, q := range t.MatchExpressions {
 		r, err := labels.NewRequirement(q.Key, nodeSelectorOperators[q.Operator], q.Values)
@@ -40,7 +42,7 @@ func nodeMatchesTerm(t corev1.NodeSelectorTerm, n *corev1.Node) bool {
 			return false
 		}
 	}
-	for _, q := range t.MatchFields { // metadata.name is the only one that there is
+	for _, q := range t.MatchFields { // metadata.name is the only field that Kubernetes supports here
 		if slices.Contains(q.Values, n.Name) != (q.Operator == corev1.NodeSelectorOpIn) {
 			return false
 		}

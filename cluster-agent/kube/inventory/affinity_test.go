@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestAPodIsKeptFromNodesThatItDoesNotWant(t *testing.T) {
+func TestPlacementConflict(t *testing.T) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"zone": "a", "rank": "7"}}}
 	type term = []corev1.NodeSelectorRequirement
 	one := func(key string, op corev1.NodeSelectorOperator, values ...string) term {
@@ -34,7 +34,7 @@ func TestAPodIsKeptFromNodesThatItDoesNotWant(t *testing.T) {
 			must.NodeSelectorTerms = append(must.NodeSelectorTerms, corev1.NodeSelectorTerm{MatchExpressions: t})
 		}
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: must}}
-		if got := PlacementMismatch(n, p); got != tc.want {
+		if got := PlacementConflict(n, p); got != tc.want {
 			t.Errorf("%v: %q; want %q", tc.terms, got, tc.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestAPodIsKeptFromNodesThatItDoesNotWant(t *testing.T) {
 		p := &corev1.Pod{}
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: one("metadata.name", "In", name)}}}}}
-		if got := PlacementMismatch(n, p); got != want {
+		if got := PlacementConflict(n, p); got != want {
 			t.Errorf("by name %s: %q; want %q", name, got, want)
 		}
 	}

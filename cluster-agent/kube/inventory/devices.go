@@ -10,14 +10,14 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 )
 
-// Capacities of a device that can be shared.
+// Names of the capacities that a sharable device publishes.
 const (
 	MilliCapacity  resourcev1.QualifiedName = "milli"
 	MemoryCapacity resourcev1.QualifiedName = "memory"
 )
 
-// ClaimedMilli is the thousandths of a device that an allocation holds. Who may only look
-// after devices, as their monitors do, holds nothing of them.
+// ClaimedMilli returns how many thousandths of a device an allocation takes: all of it
+// unless it says otherwise, and none with admin access, which monitoring tools have.
 func ClaimedMilli(x resourcev1.DeviceRequestAllocationResult) int64 {
 	if x.AdminAccess != nil && *x.AdminAccess {
 		return 0
@@ -28,18 +28,18 @@ func ClaimedMilli(x resourcev1.DeviceRequestAllocationResult) int64 {
 	return 1000
 }
 
-// A Device is one of a node's, with the pool that its driver has it in.
+// A Device is a device of a node, with the pool in which its driver publishes it.
 type Device struct {
 	resourcev1.Device
 	Pool string
 }
 
-// DevicesOfNode returns those of a node in the order of their names, which makes
-// indexes: the newest generation of each pool, gpu2 before gpu10. Slices of a card are
-// no cards.
+// DevicesOfNode returns the GPUs of a node, of the newest generation of each pool. Their
+// order defines device indexes: by name, shorter names first, so that gpu2 comes
+// before gpu10. MIG slices and other devices that are not whole GPUs are left out.
 func (v *Inventory) DevicesOfNode(node string) (all []Device) {
 	newest := make(map[string]int64)
-	slicesOf := v.slicesOf(node)
+	slicesOf := v.resourceSlicesOfNode(node)
 	for _, s := range slicesOf {
 		newest[s.Spec.Pool.Name] = max(newest[s.Spec.Pool.Name], s.Spec.Pool.Generation)
 	}
@@ -61,14 +61,14 @@ func (v *Inventory) DevicesOfNode(node string) (all []Device) {
 	return all
 }
 
-// DeviceGiB is the memory of one device as GPU-share counts it.
+// DeviceGiB returns the memory of one device of a node in GiB, as GPU-share counts it.
 func DeviceGiB(n *corev1.Node) int64 {
 	all, count := n.Status.Allocatable[kube.ShareGiB], n.Status.Allocatable["aliyun.com/gpu-count"]
 	return all.Value() / max(count.Value(), 1)
 }
 
-// slicesOf returns what a driver published of a node's devices.
-func (v *Inventory) slicesOf(node string) (all []*resourcev1.ResourceSlice) {
+// resourceSlicesOfNode returns the slices that the configured driver published for a node.
+func (v *Inventory) resourceSlicesOfNode(node string) (all []*resourcev1.ResourceSlice) {
 	if v.SliceCache == nil {
 		return nil
 	}
@@ -81,9 +81,10 @@ func (v *Inventory) slicesOf(node string) (all []*resourcev1.ResourceSlice) {
 	return all
 }
 
-// CardUUIDs are the UUIDs of a node's devices, or "" if they are not known: with a
-// device plugin the kubelet chooses.
-func (v *Inventory) CardUUIDs(node *corev1.Node, devices []int) string {
+// DeviceUUIDs returns the UUIDs of some devices of a node, separated by commas, or ""
+// if one is not known. With NVIDIA's device plugin none is, since the kubelet chooses
+// the devices.
+func (v *Inventory) DeviceUUIDs(node *corev1.Node, devices []int) string {
 	var uuids []string
 	for _, d := range devices {
 		uuid := ""
@@ -107,8 +108,8 @@ func (v *Inventory) CardUUIDs(node *corev1.Node, devices []int) string {
 	return strings.Join(uuids, ",")
 }
 
-// UnhealthyDevices are the indexes of devices of a node that their driver or plugin says are not
-// to be used. What runs on them runs on, for as long as it can.
+// UnhealthyDevices returns the indexes of the devices that their driver or device
+// plugin marks as unusable. Pods that run on them are left running.
 func (v *Inventory) UnhealthyDevices(n *corev1.Node) (all []int) {
 	switch v.Sharing {
 	case kube.SharingDRA:
@@ -129,7 +130,8 @@ func (v *Inventory) UnhealthyDevices(n *corev1.Node) (all []int) {
 	return all
 }
 
-// NodesOfClaim are those that a claim's allocation names.
+// NodesOfClaim returns the nodes that a claim's allocation names; it is the index
+// ByNode of claims.
 func NodesOfClaim(o any) (nodes []string, err error) {
 	a := o.(*resourcev1.ResourceClaim).Status.Allocation
 	if a == nil || a.NodeSelector == nil {

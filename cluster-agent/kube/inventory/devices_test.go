@@ -11,7 +11,7 @@ import (
 )
 
 // A driver publishes slices of its cards beside them, or in their place.
-func TestASliceOfACardIsNoCard(t *testing.T) {
+func TestMIGSliceIsNoDevice(t *testing.T) {
 	v := &Inventory{Config: Config{Site: "oslo", Driver: "gpu.nvidia.com", Sharing: kube.SharingDRA}}
 	v.SliceCache = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{ByNode: func(any) ([]string, error) { return []string{"n1"}, nil }})
 	text := func(s string) resourcev1.DeviceAttribute { return resourcev1.DeviceAttribute{StringValue: &s} }

@@ -1,5 +1,5 @@
-// Package inventory reads from caches of a Kubernetes cluster what a site's nodes
-// are: which of them the site uses, their GPUs, models and health by each way of
-// sharing, and whether there is room for a pod. It changes nothing, and does not
-// know which pods are of the site's own jobs.
+// Package inventory reads a site's nodes from informer caches of its Kubernetes
+// cluster: which of them the site uses, their GPUs with model and health for each
+// mechanism of GPU sharing, and whether pods fit. It writes nothing, and does not know
+// which pods belong to the site's runs: see packages external and executor for that.
 package inventory

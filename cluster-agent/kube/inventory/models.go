@@ -6,20 +6,23 @@ import (
 	"strings"
 )
 
-// gpuProductLabels are where nodes say what GPUs they have.
+// gpuProductLabels are the node labels with the GPU product, most specific first: of
+// NVIDIA's feature discovery, our own, and of two cloud providers.
 var gpuProductLabels = []string{"nvidia.com/gpu.product", "gridbid.io/gpu-model", "aliyun.accelerator/nvidia_name", "cloud.google.com/gke-accelerator"}
 
-// gpuMemoryLabels are where nodes say how much memory each GPU has, in MiB.
+// gpuMemoryLabels are the node labels with the memory of each GPU, in MiB.
 var gpuMemoryLabels = []string{"nvidia.com/gpu.memory", "aliyun.accelerator/nvidia_mem"}
 
-// alphanumericWord cuts a product's name at what is no letter or digit.
+// alphanumericWord splits a product name into words.
 var alphanumericWord = regexp.MustCompile(`[A-Za-z0-9]+`)
 
-// modelOfProduct returns the model of the power table that a product is: by what the site
-// says, or if the product is called that, or if a word of it is. The longest
-// name wins: "NVIDIA-A100-SXM4-80GB" is an "A100". What is named as a slice of a card,
-// or as its time, is none, unless the site says so.
-func (v *Inventory) modelOfProduct(product string) string {
+// powerModelOf returns the power table's model for a GPU product: by the site's
+// configuration, or the model with the product's name, or the model with the longest
+// name that is a word of the product's ("NVIDIA-A100-SXM4-80GB" is an "A100"). A MIG
+// slice or a time-sliced GPU has no model unless the configuration names one, since it
+// does not draw what a whole card draws. A product without a model is returned as it
+// is.
+func (v *Inventory) powerModelOf(product string) string {
 	if m, ok := v.Models[product]; ok {
 		return m
 	}
@@ -39,11 +42,12 @@ func (v *Inventory) modelOfProduct(product string) string {
 		}
 	}
 	if best == "" {
-		return product // the fleet says that no power is known of it
+		return product // agents/capacity does not offer nodes of a model without a power curve
 	}
 	return best
 }
 
+// firstLabel returns the value of the first of some labels that is set, or "".
 func firstLabel(labels map[string]string, keys []string) string {
 	for _, k := range keys {
 		if v := labels[k]; v != "" {

@@ -6,14 +6,14 @@ import (
 	"github.com/gridbid/gridbid/agents/power"
 )
 
-func TestProductsAreRecognised(t *testing.T) {
+func TestPowerModelOfProduct(t *testing.T) {
 	v := &Inventory{Config: Config{Site: "oslo", Models: map[string]string{"Acme-X1": "H100"}, Power: power.DefaultTable()}}
 	for product, want := range map[string]string{
 		"NVIDIA-H100-80GB-HBM3": "H100", "NVIDIA A100-SXM4-80GB": "A100", "Tesla-V100-SXM2-16GB": "V100", "nvidia-tesla-t4": "T4",
 		"NVIDIA-L4": "L4", "Acme-X1": "H100", "Quantum-9": "Quantum-9",
 		"NVIDIA-A100-SXM4-40GB-MIG-1g.5gb": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "NVIDIA-H100-80GB-HBM3-SHARED": "NVIDIA-H100-80GB-HBM3-SHARED",
 	} {
-		if got := v.modelOfProduct(product); got != want {
+		if got := v.powerModelOf(product); got != want {
 			t.Errorf("%s is taken for %s, want %s", product, got, want)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// NodeByName returns a node as it was last seen, or nil.
+// NodeByName returns a node from the cache, or nil.
 func (v *Inventory) NodeByName(name string) *corev1.Node {
 	o, ok, _ := v.NodeCache.GetByKey(name)
 	if !ok {
@@ -20,35 +20,37 @@ func (v *Inventory) NodeByName(name string) *corev1.Node {
 	return o.(*corev1.Node)
 }
 
-// PowerPlanFor is what the machine of a launch is told of its cards.
-func (v *Inventory) PowerPlanFor(l protocol.Launch) podenergy.PowerPlan {
+// PowerPlanOf returns what the daemon of a launch's node needs to know about its GPUs:
+// their power cap and idle power.
+func (v *Inventory) PowerPlanOf(l protocol.Launch) podenergy.PowerPlan {
 	g, _ := v.Power.LookupModel(l.Model)
 	return podenergy.PowerPlan{Cap: l.Cap, Idle: g.Idle}
 }
 
-// UsesNode reports whether a node is one that this site uses.
-func (v *Inventory) UsesNode(n *corev1.Node) bool {
+// SiteUsesNode reports whether a node belongs to the site's selection of nodes.
+func (v *Inventory) SiteUsesNode(n *corev1.Node) bool {
 	return v.Nodes == kube.AllNodes || kube.NodeOwnedBySite(v.Site, n)
 }
 
-// ForeignNodeReason says why a node is not used that lacks our taint.
+// ForeignNodeReason is the reason for which a node without the site's taint is closed.
 func (v *Inventory) ForeignNodeReason() string {
 	return "not " + v.Site + "'s alone: no taint " + kube.TaintOwned + "=" + v.Site + ":NoSchedule"
 }
 
-// PodTolerations are what pods of ours need for the nodes of this site.
-func (v *Inventory) PodTolerations() []corev1.Toleration {
+// NodeTolerations returns the tolerations that pods of the site need on its nodes.
+func (v *Inventory) NodeTolerations() []corev1.Toleration {
 	return []corev1.Toleration{
 		{Key: kube.PluginGPU, Operator: corev1.TolerationOpExists},
 		{Key: kube.TaintOwned, Operator: corev1.TolerationOpEqual, Value: v.Site},
 	}
 }
 
-// DescribeNode is what a node has, and whether it takes anything.
+// DescribeNode returns a node's capacity and GPUs, and why it is closed to new jobs,
+// if it is.
 func (v *Inventory) DescribeNode(n *corev1.Node) protocol.Node {
 	p := protocol.Node{
 		Name: n.Name, CPU: protocol.Milli(n.Status.Allocatable.Cpu().MilliValue()),
-		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: v.closedReason(n),
+		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: v.nodeClosedReason(n),
 	}
 	product := firstLabel(n.Labels, gpuProductLabels)
 	if mib, err := strconv.ParseInt(firstLabel(n.Labels, gpuMemoryLabels), 10, 64); err == nil {
@@ -76,29 +78,30 @@ func (v *Inventory) DescribeNode(n *corev1.Node) protocol.Node {
 		p.GPUMemory = 0
 		return p
 	}
-	p.Model = v.modelOfProduct(product)
+	p.Model = v.powerModelOf(product)
 	return p
 }
 
-// closedReason says why a node takes nothing new, or "".
-func (v *Inventory) closedReason(n *corev1.Node) string {
+// nodeClosedReason returns why a node accepts no new jobs, or "": cordoned, not in the
+// site's selection, not ready, or tainted by others.
+func (v *Inventory) nodeClosedReason(n *corev1.Node) string {
 	if n.Spec.Unschedulable {
 		return "cordoned"
 	}
-	if !v.UsesNode(n) {
+	if !v.SiteUsesNode(n) {
 		return v.ForeignNodeReason()
 	}
-	ready := "it has not said so"
+	notReady := "it has not said so"
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
-			ready = c.Reason
+			notReady = c.Reason
 			if c.Status == corev1.ConditionTrue {
-				ready = ""
+				notReady = ""
 			}
 		}
 	}
-	if ready != "" {
-		return "not ready: " + ready
+	if notReady != "" {
+		return "not ready: " + notReady
 	}
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != kube.PluginGPU && !kube.OwnsTaint(v.Site, t) {
@@ -108,8 +111,9 @@ func (v *Inventory) closedReason(n *corev1.Node) string {
 	return ""
 }
 
-// PodsOn are the pods that hold something of a node.
-func (v *Inventory) PodsOn(n *corev1.Node) (pods []*corev1.Pod) {
+// PodsOnNode returns the pods that hold resources of a node: bound there and not
+// ended.
+func (v *Inventory) PodsOnNode(n *corev1.Node) (pods []*corev1.Pod) {
 	list, _ := v.PodCache.ByIndex(ByNode, n.Name)
 	for _, o := range list {
 		if p := o.(*corev1.Pod); !kube.PodEnded(p) {
@@ -119,8 +123,8 @@ func (v *Inventory) PodsOn(n *corev1.Node) (pods []*corev1.Pod) {
 	return pods
 }
 
-// ShortageReason says what a node lacks for all of some pods, or "".
-func (v *Inventory) ShortageReason(n *corev1.Node, pods []*corev1.Pod) string {
+// MissingCapacity returns what a node lacks for all of the given pods together, or "".
+func (v *Inventory) MissingCapacity(n *corev1.Node, pods []*corev1.Pod) string {
 	cpu, mib, gpus := int64(0), int64(0), int64(0)
 	for _, p := range pods {
 		c, m := kube.PodRequests(p)

@@ -8,7 +8,7 @@ import (
 	"github.com/gridbid/gridbid/cluster-agent/kube"
 )
 
-func TestOnlyOwnNodesAreUsedUnlessAllAre(t *testing.T) {
+func TestNodeSelection(t *testing.T) {
 	node := func(taints ...corev1.Taint) *corev1.Node {
 		n := &corev1.Node{Spec: corev1.NodeSpec{Taints: taints}}
 		n.Name = "n1"
@@ -25,14 +25,14 @@ func TestOnlyOwnNodesAreUsedUnlessAllAre(t *testing.T) {
 		n          *corev1.Node
 		owned, all string // why it takes nothing, as far as it begins
 	}{
-		{"nobody's", node(), foreign, ""},
+		{"no site's", node(), foreign, ""},
 		{"ours", node(ours, gpu), "", ""},
 		{"one that others rather avoid", node(soft), foreign, ""},
 		{"another site's", node(lyons), foreign, "tainted gridbid.io/owned"},
 		{"ours, and another's", node(ours, lyons), "tainted gridbid.io/owned", "tainted gridbid.io/owned"},
 	} {
 		for nodes, want := range map[kube.NodeSelection]string{"": tc.owned, kube.OwnedNodes: tc.owned, kube.AllNodes: tc.all} {
-			if got := (&Inventory{Config: Config{Site: "oslo", Nodes: nodes}}).closedReason(tc.n); got != want {
+			if got := (&Inventory{Config: Config{Site: "oslo", Nodes: nodes}}).nodeClosedReason(tc.n); got != want {
 				t.Errorf("%s, nodes %q: closed because %q; want %q", tc.name, nodes, got, want)
 			}
 		}

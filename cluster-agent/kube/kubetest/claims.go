@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Published is what the driver gpu.nvidia.com publishes of the devices of a node, in
-// a pool of the node's name.
+// Published returns the resource slice in which driver gpu.nvidia.com publishes
+// devices of a node, in a pool named like the node.
 func Published(node string, devices ...string) *resourcev1.ResourceSlice {
 	s := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: resourcev1.ResourceSliceSpec{
 		Driver: "gpu.nvidia.com", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node},
@@ -19,8 +19,8 @@ func Published(node string, devices ...string) *resourcev1.ResourceSlice {
 	return s
 }
 
-// Allocated is a claim of a run, or of others if run is "", that was given devices of
-// a node; for administration alone, if admin is set.
+// Allocated returns a claim of a run (or a foreign one, if run is "") to which devices
+// of a node are allocated; with admin only for administrative access.
 func Allocated(name, run, node string, admin bool, devices ...string) *resourcev1.ResourceClaim {
 	only := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
 	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{"gridbid.io/run": run}}}
@@ -31,7 +31,7 @@ func Allocated(name, run, node string, admin bool, devices ...string) *resourcev
 	return c
 }
 
-// DeviceResult is what an allocation says of one device of a node.
+// DeviceResult returns the allocation of one device of a node.
 func DeviceResult(node, device string, admin bool) resourcev1.DeviceRequestAllocationResult {
 	return resourcev1.DeviceRequestAllocationResult{Request: "gpu", Driver: "gpu.nvidia.com", Pool: node, Device: device, AdminAccess: &admin}
 }

@@ -1,6 +1,7 @@
-// Package kubetest has what tests of hands on a real cluster share: a control
-// plane with fake GPU nodes, jobs as people write them, and an oracle that
-// watches the cluster by itself. It knows nothing of package kube.
+// Package kubetest is what tests of the executor and the queue on a real control plane
+// share: nodes with fake GPUs, Jobs as users write them, fake kubelets, Kueue, and an
+// oracle that checks the cluster on its own. It does not import package kube: it
+// spells labels and annotations out, so that a test fails when one of them changes.
 package kubetest
 
 import (
@@ -23,17 +24,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Cluster is a control plane with clients of its administrator. Its methods end
-// the test on an error.
+// A Cluster is a control plane with an administrator's clients. Its methods end the
+// test on an error.
 type Cluster struct {
 	testing.TB
 	*kubeenv.ControlPlane
-	Config  *rest.Config // without limits of rate
+	Config  *rest.Config // without client-side rate limits
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 }
 
-// New starts a control plane that ends with the test.
+// New starts a control plane that is stopped when the test ends.
 func New(t testing.TB, o kubeenv.PlaneOptions) *Cluster {
 	t.Helper()
 	c := &Cluster{TB: t, ControlPlane: kubeenv.StartForTest(t, o)}
@@ -44,7 +45,7 @@ func New(t testing.TB, o kubeenv.PlaneOptions) *Cluster {
 	return c
 }
 
-// FailOnError ends the test on an error.
+// FailOnError ends the test if err is not nil.
 func (c *Cluster) FailOnError(err error) {
 	c.Helper()
 	if err != nil {
@@ -52,6 +53,7 @@ func (c *Cluster) FailOnError(err error) {
 	}
 }
 
+// resourceList parses quantities.
 func resourceList(m map[corev1.ResourceName]string) corev1.ResourceList {
 	l := make(corev1.ResourceList)
 	for k, v := range m {
@@ -60,7 +62,7 @@ func resourceList(m map[corev1.ResourceName]string) corev1.ResourceList {
 	return l
 }
 
-// AddNodes adds nodes gpu-000, gpu-001 and so on, and the class of their devices.
+// AddNodes adds n nodes (gpu-000, gpu-001, ...) and the device class of their GPUs.
 func (c *Cluster) AddNodes(n int, site string) {
 	c.Helper()
 	_, err := c.Client.ResourceV1().DeviceClasses().Create(c.Context(), &resourcev1.DeviceClass{
@@ -73,8 +75,9 @@ func (c *Cluster) AddNodes(n int, site string) {
 	}
 }
 
-// AddNode adds a node of 96 cores, 768 GiB and eight H100s, which it offers by
-// device plugin and by device claim. It is one site's alone, or "" anybody's.
+// AddNode adds a node with 96 cores, 768 GiB and eight H100s, offered both by device
+// plugin and by device claims. It carries the taint of the site that owns it, unless
+// site is "".
 func (c *Cluster) AddNode(name, site string) {
 	c.Helper()
 	var taints []corev1.Taint
@@ -98,7 +101,8 @@ func (c *Cluster) AddNode(name, site string) {
 	c.FailOnError(err)
 }
 
-// sharableDevice is an H100 that can be shared by thousandths and MiB.
+// sharableDevice returns an H100 that can be shared in steps of 10 thousandths and 1
+// MiB.
 func sharableDevice(index int) resourcev1.Device {
 	shared, product, uuid := true, "NVIDIA H100 80GB HBM3", fmt.Sprintf("GPU-%d", index)
 	capacity := func(all, step string) resourcev1.DeviceCapacity {
@@ -113,8 +117,9 @@ func sharableDevice(index int) resourcev1.Device {
 	}
 }
 
-// BatchJobTask is a batch/v1 Job in JSON: so many pods at once, of four cores, 16 GiB and
-// some GPUs each, that end after a while; 0 is never. Notes annotate the pods.
+// BatchJobTask returns a batch/v1 Job in JSON with some pods at once, each with four
+// cores, 16 GiB and some GPUs. The pods end after run (0: never); notes are
+// annotations of theirs.
 func BatchJobTask(run time.Duration, pods, gpus int, notes map[string]string) protocol.Task {
 	all := map[string]any{}
 	if run > 0 {
@@ -136,7 +141,7 @@ func BatchJobTask(run time.Duration, pods, gpus int, notes map[string]string) pr
 	})
 }
 
-// PodSpec is that of a pod of four cores and 16 GiB.
+// PodSpec returns the spec of a pod with four cores and 16 GiB.
 func PodSpec(limits map[string]any) map[string]any {
 	return map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{
 		"name": "main", "image": "registry.example.com/train:1",
@@ -144,19 +149,20 @@ func PodSpec(limits map[string]any) map[string]any {
 	}}}
 }
 
-// EncodeTask writes an object as a task.
+// EncodeTask encodes an object as a task.
 func EncodeTask(object map[string]any) protocol.Task {
 	data, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // made of maps and strings
+		panic(err) // cannot happen: maps, lists, strings and numbers only
 	}
 	return protocol.Task(data)
 }
 
-// A FinishedPod is a pod that ran to its end; Job is "" if it is of others.
+// A FinishedPod is a pod that succeeded; Job is "" if it is not of a job of the
+// market.
 type FinishedPod struct{ Job, Pod, Node string }
 
-// AllFinishedPods returns the pods that ran to their end, by name, and Ran those of our jobs.
+// AllFinishedPods returns all pods that succeeded.
 func (c *Cluster) AllFinishedPods() (all []FinishedPod) {
 	c.Helper()
 	pods, err := c.Client.CoreV1().Pods("").List(c.Context(), metav1.ListOptions{})
@@ -169,7 +175,7 @@ func (c *Cluster) AllFinishedPods() (all []FinishedPod) {
 	return all
 }
 
-// FinishedPodsOfJobs returns the pods of our jobs that ran to their end, by name.
+// FinishedPodsOfJobs returns the pods of the market's jobs that succeeded.
 func (c *Cluster) FinishedPodsOfJobs() []FinishedPod {
 	c.Helper()
 	return slices.DeleteFunc(c.AllFinishedPods(), func(r FinishedPod) bool { return r.Job == "" })

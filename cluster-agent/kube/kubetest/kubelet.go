@@ -11,16 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// heldAnnotation is the annotation of pods that kwok leaves alone until it is gone.
+// heldAnnotation is the annotation of pods that kwok leaves pending until a Kubelet
+// removes it.
 const heldAnnotation = "plane.test/held"
 
-// HeldAnnotations annotates the pods of a task that wait for a Kubelet.
+// HeldAnnotations returns the annotations for pods of a task that wait for a Kubelet.
 func HeldAnnotations() map[string]string { return map[string]string{heldAnnotation: "true"} }
 
-// A Kubelet admits pods to nodes of eight devices as each node's kubelet does,
-// whoever bound them: in the order in which they come it gives each as many
-// devices as it asks for, until the pod has ended, and fails it as kubelets do
-// if there are not so many.
+// A Kubelet plays the kubelets of all nodes, which have eight devices each. In the
+// order in which bound pods appear it gives each as many devices as it requests until
+// the pod ends; it rejects a pod for which too few are left, as a real kubelet does,
+// whichever scheduler bound it.
 type Kubelet struct {
 	*Cluster
 	grantedGPUs map[types.UID]int64
@@ -30,7 +31,7 @@ type Kubelet struct {
 	refused int
 }
 
-// StartKubelet lets a kubelet work until the test ends.
+// StartKubelet runs a Kubelet until the test ends.
 func (c *Cluster) StartKubelet() *Kubelet {
 	c.Helper()
 	k := &Kubelet{Cluster: c, grantedGPUs: make(map[types.UID]int64), usedGPUs: make(map[string]int64)}
@@ -49,13 +50,14 @@ func (c *Cluster) StartKubelet() *Kubelet {
 	return k
 }
 
-// RefusedPods is how many pods were not admitted.
+// RefusedPods returns how many pods were rejected.
 func (k *Kubelet) RefusedPods() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.refused
 }
 
+// observePod admits or rejects a bound pod, and takes back the devices of one that is over.
 func (k *Kubelet) observePod(ctx context.Context, p *corev1.Pod, over bool) {
 	n, known := k.grantedGPUs[p.UID]
 	switch {
@@ -83,6 +85,7 @@ func (k *Kubelet) observePod(ctx context.Context, p *corev1.Pod, over bool) {
 	k.patchPod(ctx, p, map[string]any{"metadata": map[string]any{"annotations": map[string]any{heldAnnotation: nil}}})
 }
 
+// patchPod patches a pod or a subresource of it.
 func (k *Kubelet) patchPod(ctx context.Context, p *corev1.Pod, change map[string]any, sub ...string) {
 	text, err := json.Marshal(change)
 	if err == nil {

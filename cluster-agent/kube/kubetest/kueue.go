@@ -18,16 +18,17 @@ import (
 	"github.com/gridbid/gridbid/internal/ports"
 )
 
-// Names by which Kueue finds its own things.
+// Names by which Kueue's published manifests refer to its own objects.
 const (
 	kueueNamespace = "kueue-system"
 	kueueService   = "kueue-webhook-service"
 	kueueSecret    = "kueue-webhook-server-cert"
 )
 
-// InstallKueue installs Kueue in a cluster as it is published, from the folder that
-// internal/kubeenv/kueue/build.sh prints, and starts its controller. A dispatcher
-// chooses the clusters of MultiKueue; "" is Kueue's own.
+// InstallKueue installs Kueue in a cluster from the folder that
+// internal/kubeenv/kueue/build.sh prints, and starts its controller as a process.
+// dispatcher is the name of the dispatcher that chooses clusters for MultiKueue; "" is
+// Kueue's own.
 func (c *Cluster) InstallKueue(assets, dispatcher string) {
 	c.Helper()
 	free, err := ports.FreePorts(1)
@@ -62,6 +63,7 @@ multiKueue: {gcInterval: 0s, workerLostTimeout: 15m%s}
 	go c.mountCertificates(certs)
 }
 
+// dispatcherLine returns the entry of Kueue's configuration that names a dispatcher.
 func dispatcherLine(name string) string {
 	if name == "" {
 		return ""
@@ -69,14 +71,15 @@ func dispatcherLine(name string) string {
 	return ", dispatcherName: " + name
 }
 
-// mountCertificates copies Kueue's certificates into files, as a kubelet would.
+// mountCertificates copies Kueue's certificates from their Secret into files, as a
+// kubelet mounts a Secret.
 func (c *Cluster) mountCertificates(dir string) {
 	for ctx := c.Context(); ctx.Err() == nil; {
 		s, err := c.Client.CoreV1().Secrets(kueueNamespace).Get(ctx, kueueSecret, metav1.GetOptions{})
 		if err == nil {
 			for name, data := range s.Data {
 				file := filepath.Join(dir, name)
-				if is, _ := os.ReadFile(file); !bytes.Equal(is, data) { // Kueue reads while we write
+				if is, _ := os.ReadFile(file); !bytes.Equal(is, data) { // written only when changed: Kueue may read at the same time
 					_ = os.WriteFile(file, data, 0o600)
 				}
 			}
@@ -88,7 +91,8 @@ func (c *Cluster) mountCertificates(dir string) {
 	}
 }
 
-// createKueueObjects creates its definitions, and the webhooks for what is used here.
+// createKueueObjects creates Kueue's custom resource definitions, and those of its
+// webhooks that the tests need. service is where the API server reaches the webhooks.
 func (c *Cluster) createKueueObjects(assets string, service map[string]any) {
 	c.Helper()
 	files, err := filepath.Glob(filepath.Join(assets, "crd", "*.yaml"))
@@ -128,6 +132,7 @@ func (c *Cluster) createKueueObjects(assets string, service map[string]any) {
 	}
 }
 
+// withServicePath returns a copy of a webhook's service reference with a path.
 func withServicePath(service map[string]any, path string) map[string]any {
 	s := map[string]any{"path": path}
 	for k, v := range service {
@@ -136,7 +141,7 @@ func withServicePath(service map[string]any, path string) map[string]any {
 	return s
 }
 
-// ApplyYAML creates objects of YAML documents.
+// ApplyYAML creates the objects of YAML documents.
 func (c *Cluster) ApplyYAML(text string) {
 	c.Helper()
 	for _, part := range strings.Split(text, "\n---\n") {
@@ -146,8 +151,8 @@ func (c *Cluster) ApplyYAML(text string) {
 	}
 }
 
-// createObject creates an object, for half a minute: its kind, or what must admit it, may
-// be on its way.
+// createObject creates an object and retries for a minute: its kind, or a webhook that
+// must admit it, may not be served yet.
 func (c *Cluster) createObject(u *unstructured.Unstructured) {
 	c.Helper()
 	gvk := u.GroupVersionKind()
@@ -176,8 +181,8 @@ func (c *Cluster) createObject(u *unstructured.Unstructured) {
 	}
 }
 
-// QueueAcceptsJobs reports whether a queue of Kueue's takes Jobs. Before that Kueue does not
-// know that they are for other clusters, and later rejects them for it.
+// QueueAcceptsJobs reports whether a LocalQueue of Kueue is active. A Job that is
+// created before is not recognized as one for other clusters, and is rejected later.
 func (c *Cluster) QueueAcceptsJobs(queue string) bool {
 	c.Helper()
 	gvr := schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "localqueues"}
@@ -192,8 +197,8 @@ func (c *Cluster) QueueAcceptsJobs(queue string) bool {
 	})
 }
 
-// DumpWorkloads are those of Kueue as they stand, and the end of its log, for a test
-// that waits in vain.
+// DumpWorkloads returns the end of Kueue's log and all Workloads, for the message of a
+// test that timed out.
 func (c *Cluster) DumpWorkloads() (all []any) {
 	c.Helper()
 	log, _ := os.ReadFile(filepath.Join(filepath.Dir(c.Kubeconfig), "kueue.log"))

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// An Oracle watches a cluster and counts for itself, at each event, whether
-// something is given twice: cores, memory and GPUs of nodes by what bound pods
-// ask, devices by what claims were allocated and by the indexes that pods carry.
-// It believes no party of the market.
+// An Oracle watches a cluster and checks at each event that nothing is allocated
+// twice: CPU, memory and GPUs of nodes by the requests of bound pods, and devices by
+// the allocated claims and by the indexes in pods' annotations. It relies on no party
+// of the market.
 type Oracle struct {
 	c    *Cluster
 	stop func()
@@ -29,23 +29,25 @@ type Oracle struct {
 	ran          map[string]map[types.UID]bool // job -> pods of it that ran to their end
 	Events       int
 	Faults       []string
-	MaxBoundPods int // pods bound at once
+	MaxBoundPods int // most pods that were bound at the same time
 
-	OvercommitEvents   int             // events at which a node was asked for more than it has: see Beside
-	otherScheduler     bool            // there is another scheduler
-	overcommittedNodes map[string]bool // nodes that are asked for more now
+	OvercommitEvents   int             // events at which a node was overcommitted: see AllowOtherScheduler
+	otherScheduler     bool            // set by AllowOtherScheduler
+	overcommittedNodes map[string]bool // nodes that are overcommitted now
 }
 
-// AllowOtherScheduler says that another scheduler fills the same nodes. Two may then bind to a
-// node's last room at once, until ours gives way: that is counted, as Crowded, and
-// is no fault unless it stays, or more runs than there are devices.
+// AllowOtherScheduler tells the oracle that another scheduler uses the same nodes.
+// Both may then bind to a node's last capacity at once, until our run yields. That is
+// counted in OvercommitEvents and is a fault only if it lasts to the end, or if more
+// GPUs are used by running pods than a node has.
 func (o *Oracle) AllowOtherScheduler() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.otherScheduler = true
 }
 
-// StartOracle begins to watch. Stop returns what was found.
+// StartOracle starts an oracle, which watches until StopAndCheck or the end of the
+// test.
 func (c *Cluster) StartOracle() *Oracle {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &Oracle{c: c, pods: make(map[types.UID]*corev1.Pod), claims: make(map[types.UID]*resourcev1.ResourceClaim), ran: make(map[string]map[types.UID]bool), overcommittedNodes: make(map[string]bool)}
@@ -75,8 +77,8 @@ func (c *Cluster) StartOracle() *Oracle {
 	return o
 }
 
-// StopAndCheck ends the watch and fails the test for each fault. It returns, for each
-// job, how many pods of it ran to their end.
+// StopAndCheck ends the watch and fails the test for each fault. It returns how many
+// pods of each job succeeded.
 func (o *Oracle) StopAndCheck() map[string]int {
 	o.c.Helper()
 	o.stop()
@@ -97,7 +99,8 @@ func (o *Oracle) StopAndCheck() map[string]int {
 	return ran
 }
 
-// listAndWatch lists and watches, again whenever the server goes away.
+// listAndWatch lists, then watches from the list's version on, and starts over when
+// the watch ends: the tests stop and start the API server.
 func (o *Oracle) listAndWatch(ctx context.Context, ask func(rv string) (runtime.Object, watch.Interface, error)) {
 	for ctx.Err() == nil {
 		list, _, err := ask("")
@@ -124,6 +127,7 @@ func (o *Oracle) listAndWatch(ctx context.Context, ask func(rv string) (runtime.
 	}
 }
 
+// replacePods replaces what is known of pods by a new list.
 func (o *Oracle) replacePods(items []corev1.Pod) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,6 +138,7 @@ func (o *Oracle) replacePods(items []corev1.Pod) {
 	}
 }
 
+// replaceClaims replaces what is known of claims by a new list.
 func (o *Oracle) replaceClaims(items []resourcev1.ResourceClaim) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -143,7 +148,7 @@ func (o *Oracle) replaceClaims(items []resourcev1.ResourceClaim) {
 	}
 }
 
-// observeEvent takes in one event, and counts what it touches anew.
+// observeEvent applies one event and checks the node or the devices that it touches.
 func (o *Oracle) observeEvent(gone bool, object runtime.Object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -167,6 +172,7 @@ func (o *Oracle) observeEvent(gone bool, object runtime.Object) {
 	}
 }
 
+// recordFinishedPod records a pod of a job once it has succeeded.
 func (o *Oracle) recordFinishedPod(p *corev1.Pod) {
 	job := p.Annotations["gridbid.io/job"]
 	if p.Status.Phase != corev1.PodSucceeded || job == "" {
@@ -178,11 +184,13 @@ func (o *Oracle) recordFinishedPod(p *corev1.Pod) {
 	o.ran[job][p.UID] = true
 }
 
+// podHoldsNode reports whether a pod is bound and has not ended.
 func podHoldsNode(p *corev1.Pod) bool {
 	return p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
-// countNode adds up one node: 96 cores, 768 GiB, 8 GPUs.
+// countNode checks the pods of one node against its capacity: 96 cores, 768 GiB, 8
+// GPUs of 1000 thousandths.
 func (o *Oracle) countNode(node string) {
 	var cpu, memory, gpus, running int64
 	devices, bound := make(map[string]int64), 0
@@ -204,7 +212,7 @@ func (o *Oracle) countNode(node string) {
 			}
 		}
 		milli := int64(1000)
-		_, _ = fmt.Sscan(p.Annotations["gridbid.io/gpu-milli"], &milli) // whole if it does not say
+		_, _ = fmt.Sscan(p.Annotations["gridbid.io/gpu-milli"], &milli) // without the annotation, whole devices
 		if text := p.Annotations["gridbid.io/devices"]; text != "" {
 			for _, d := range strings.Split(text, ",") {
 				devices[d] += milli
@@ -229,7 +237,7 @@ func (o *Oracle) countNode(node string) {
 	}
 }
 
-// countDevices adds up every claim that is allocated.
+// countDevices checks all allocated claims against the capacity of their devices.
 func (o *Oracle) countDevices() {
 	type held struct{ milli, memory int64 }
 	devices := make(map[string]held)
@@ -251,6 +259,7 @@ func (o *Oracle) countDevices() {
 	}
 }
 
+// addFault records a fault. The caller holds o.mu, or the watch has ended.
 func (o *Oracle) addFault(format string, args ...any) {
 	o.Faults = append(o.Faults, fmt.Sprintf(format, args...))
 }

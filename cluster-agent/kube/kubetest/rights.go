@@ -20,18 +20,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// AgentKubeconfig gives an account what the chart gives a site's agent, and no more, and
-// returns a kubeconfig file of that account. The chart's page of rights is read
-// as it stands; it uses nothing that Go's own templates lack.
+// AgentKubeconfig creates a service account with exactly the rights that the chart
+// gives a site's agent, and returns a kubeconfig file for it. It renders the chart's
+// own template with text/template, which the template is restricted to.
 func (c *Cluster) AgentKubeconfig(sharing string, namespaces ...string) (file string) {
 	c.Helper()
 	c.applyChartTemplate("rbac.yaml", sharing, namespaces)
 	return c.accountKubeconfig("agent", nil)
 }
 
-// NodeDaemonKubeconfig gives the account of a node's daemon what the chart gives it, and
-// returns a kubeconfig file of one that runs on a node: its token is bound to a
-// pod there.
+// NodeDaemonKubeconfig creates the service account of the node daemon with the rights
+// that the chart gives it, and returns a kubeconfig file for a daemon on a node: its
+// token is bound to a pod there.
 func (c *Cluster) NodeDaemonKubeconfig(node string, namespaces ...string) (file string) {
 	c.Helper()
 	c.applyChartTemplate("node-rbac.yaml", "", namespaces)
@@ -43,8 +43,9 @@ func (c *Cluster) NodeDaemonKubeconfig(node string, namespaces ...string) (file 
 	return c.accountKubeconfig("agent-node", &authv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID})
 }
 
-// repositoryRoot returns the folder of go.mod, looked for upwards from where the
-// test runs: a binary built with -trimpath does not know its sources.
+// repositoryRoot returns the folder of go.mod, searched upwards from the test's
+// working directory: a binary built with -trimpath does not know where its sources
+// are.
 func (c *Cluster) repositoryRoot() string {
 	c.Helper()
 	dir, err := os.Getwd()
@@ -59,7 +60,8 @@ func (c *Cluster) repositoryRoot() string {
 	}
 }
 
-// applyChartTemplate creates what a page of the chart says, unless it is there.
+// applyChartTemplate renders a template of the chart and creates its objects unless
+// they exist.
 func (c *Cluster) applyChartTemplate(file, sharing string, namespaces []string) {
 	c.Helper()
 	text, err := os.ReadFile(filepath.Join(c.repositoryRoot(), "deploy/chart/templates", file))
@@ -85,7 +87,7 @@ func (c *Cluster) applyChartTemplate(file, sharing string, namespaces []string) 
 	}
 }
 
-// accountKubeconfig returns a kubeconfig file of an account.
+// accountKubeconfig returns a kubeconfig file with a token of a service account.
 func (c *Cluster) accountKubeconfig(name string, bound *authv1.BoundObjectReference) (file string) {
 	c.Helper()
 	hour := int64(time.Hour / time.Second)
@@ -104,14 +106,15 @@ users: [{name: agent, user: {token: %q}}]
 	return file
 }
 
-// awaitRightsEffective waits until the server's own watch has seen the rights.
+// awaitRightsEffective waits until the API server's authorizer has seen the new role
+// bindings.
 func (c *Cluster) awaitRightsEffective() {
 	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		l, err := c.Client.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{})
 		if err == nil && len(l.Items) > 0 {
-			time.Sleep(500 * time.Millisecond) // its authorizer hears of them a moment later
+			time.Sleep(500 * time.Millisecond) // the authorizer's own watch is a little behind the list
 			return
 		}
 	}

@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ClusterUser work with a cluster as anybody does, and know nothing of the market but
+// A ClusterUser works with a cluster as its users do, and knows about the market only
 // what its documentation says.
 type ClusterUser struct{ *Cluster }
 
-// WithTest returns the same people for a test of their own.
+// WithTest returns the same user for another test or subtest.
 func (p ClusterUser) WithTest(t testing.TB) ClusterUser {
 	c := *p.Cluster
 	c.TB = t
 	return ClusterUser{&c}
 }
 
-// A JobRequest is a suspended Job in the queue: one pod of four cores, 16 GiB and some
-// GPUs that runs for a while; 0 is until it is ended.
+// A JobRequest describes a suspended Job in the queue: one pod with four cores, 16 GiB
+// and some GPUs that runs for a while; Run 0 is until it is deleted.
 type JobRequest struct {
 	Name         string
 	GPUs         int64
@@ -37,13 +37,13 @@ type JobRequest struct {
 	Annotations  map[string]string // instead of a run time of ten minutes and a deadline in an hour
 	FailsAtEnd   bool
 	Unsuspended  bool // it is not suspended: the cluster's own scheduler runs it
-	AwaitKubelet bool // its pods begin when a Kubelet lets them, and are made anew when it does not
+	AwaitKubelet bool // its pods wait for a Kubelet, and are re-created when that rejects them
 }
 
-// CreateJob creates the Job of a wish.
+// CreateJob creates a Job.
 func (p ClusterUser) CreateJob(w JobRequest) {
 	p.Helper()
-	waits, again := !w.Unsuspended, int32(0)
+	suspended, retries := !w.Unsuspended, int32(0)
 	limits := resourceList(nil)
 	if w.GPUs > 0 {
 		limits["nvidia.com/gpu"] = *resource.NewQuantity(w.GPUs, resource.DecimalSI)
@@ -62,11 +62,11 @@ func (p ClusterUser) CreateJob(w JobRequest) {
 		notes["plane.test/fails"] = "true"
 	}
 	if w.AwaitKubelet {
-		notes[heldAnnotation], again = "true", 6
+		notes[heldAnnotation], retries = "true", 6
 	}
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: w.Name, Labels: w.Labels, Annotations: w.Annotations},
-		Spec: batchv1.JobSpec{Suspend: &waits, BackoffLimit: &again, Template: corev1.PodTemplateSpec{
+		Spec: batchv1.JobSpec{Suspend: &suspended, BackoffLimit: &retries, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Annotations: notes},
 			Spec: corev1.PodSpec{RestartPolicy: "Never", SchedulerName: w.Scheduler, Containers: []corev1.Container{{
 				Name: "main", Image: "registry.example.com/train:1",
@@ -81,19 +81,19 @@ func (p ClusterUser) CreateJob(w JobRequest) {
 	p.FailOnError(err)
 }
 
-// A JobView is what people see of a Job.
+// A JobView is what a user sees of a Job.
 type JobView struct {
 	Deleted                    bool
 	UID                        string
 	Labels                     map[string]string
-	Suspended, HeldByFinalizer bool // Held: by a finalizer
+	Suspended, HeldByFinalizer bool
 	Active, Succeeded, Failed  int32
-	Started, Completed         bool // it has the time of that
-	IsComplete, HasFailed      bool // its condition
+	Started, Completed         bool // its status has that time
+	IsComplete, HasFailed      bool // by its conditions
 	Placed, Reason, Message    string
 }
 
-// ViewJob looks at a Job.
+// ViewJob reads a Job from the API server.
 func (p ClusterUser) ViewJob(name string) (v JobView) {
 	p.Helper()
 	j, err := p.Client.BatchV1().Jobs("default").Get(context.Background(), name, metav1.GetOptions{})
@@ -117,15 +117,15 @@ func (p ClusterUser) ViewJob(name string) (v JobView) {
 	return v
 }
 
-// AwaitJob looks at a Job until something holds of it.
+// AwaitJob reads a Job until a condition holds, and returns that view.
 func (p ClusterUser) AwaitJob(name, what string, holds func(JobView) bool) (v JobView) {
 	p.Helper()
 	p.AwaitCondition(name+" is "+what, func() bool { v = p.ViewJob(name); return holds(v) }, func() any { return []any{v, p.EventsOfJob(name)} })
 	return v
 }
 
-// AwaitCondition waits until something holds, for three minutes at most, and shows what is
-// instead.
+// AwaitCondition polls a condition for three minutes at most. If it fails, the message
+// contains what shown returns.
 func (p ClusterUser) AwaitCondition(what string, holds func() bool, shown func() any) {
 	p.Helper()
 	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
@@ -135,7 +135,7 @@ func (p ClusterUser) AwaitCondition(what string, holds func() bool, shown func()
 	}
 }
 
-// EventsOfJob are what was told of a Job, as "reason: message".
+// EventsOfJob returns the events of a Job, as "reason: message".
 func (p ClusterUser) EventsOfJob(name string) (all []string) {
 	p.Helper()
 	l, err := p.Client.CoreV1().Events("default").List(context.Background(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
@@ -146,7 +146,8 @@ func (p ClusterUser) EventsOfJob(name string) (all []string) {
 	return all
 }
 
-// HasEvent fails the test if no event of a Job has this reason and these words.
+// HasEvent fails the test unless a Job has an event with this reason whose message
+// contains words.
 func (p ClusterUser) HasEvent(name, reason, words string) {
 	p.Helper()
 	all := p.EventsOfJob(name)
@@ -158,7 +159,7 @@ func (p ClusterUser) HasEvent(name, reason, words string) {
 	p.Errorf("%s: no event %s with %q among %q", name, reason, words, all)
 }
 
-// AnnotateJob changes annotations of a Job; null takes one away.
+// AnnotateJob sets annotations of a Job, given as a JSON object; null removes one.
 func (p ClusterUser) AnnotateJob(name, notes string) {
 	p.Helper()
 	_, err := p.Client.BatchV1().Jobs("default").Patch(p.Context(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":`+notes+`}}`), metav1.PatchOptions{})
@@ -172,8 +173,8 @@ func (p ClusterUser) DeleteJob(name string) {
 	p.FailOnError(p.Client.BatchV1().Jobs("default").Delete(p.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}))
 }
 
-// PlacePodOnNode creates a pod on a node, as no scheduler would: with its node's name and
-// without a look at it. It waits for a Kubelet, and runs for a while.
+// PlacePodOnNode creates a pod that is bound to a node already, without any
+// scheduler's check. It waits for a Kubelet, and then runs for a while.
 func (p ClusterUser) PlacePodOnNode(name, node string, gpus int64, run time.Duration) {
 	p.Helper()
 	limits := resourceList(nil)
@@ -186,14 +187,14 @@ func (p ClusterUser) PlacePodOnNode(name, node string, gpus int64, run time.Dura
 	p.FailOnError(err)
 }
 
-// DeleteNode takes a node out of the cluster.
+// DeleteNode deletes a node.
 func (p ClusterUser) DeleteNode(name string) {
 	p.Helper()
 	p.FailOnError(p.Client.CoreV1().Nodes().Delete(p.Context(), name, metav1.DeleteOptions{}))
 }
 
-// NodesOfPods returns where the pods with a label are, "" for one that waits; those that
-// have ended do not count.
+// NodesOfPods returns the nodes of the pods with a label that have not ended; "" for a
+// pod that is not bound.
 func (p ClusterUser) NodesOfPods(label string) (nodes []string) {
 	p.Helper()
 	l, err := p.Client.CoreV1().Pods("default").List(context.Background(), metav1.ListOptions{LabelSelector: label})

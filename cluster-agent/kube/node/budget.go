@@ -17,49 +17,51 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A PowerBudget shares a site's ceiling in watts among its nodes as jobs come and go.
-// The book is one ConfigMapStore with a row for each node: what its limits together
-// could be at least and would be at most, and what it holds of the ceiling.
+// A PowerBudget shares a site's power ceiling among its nodes as jobs start and end. The
+// nodes agree by a table in a BudgetStore with one row for each node: the least and the most
+// that its GPUs' limits can add up to, and the power that it has reserved.
 //
-// Invariant: once all nodes are entered, the rows never hold more than the
-// ceiling in all, unless the lowest limits alone are above it. (A node that comes
-// later draws its lowest limits at once, until the others have gone down.) A node lowers its limits before it gives watts back,
-// and raises them after it has written down that it took some; the API server
-// refuses a row that was made from an older book.
+// Invariant: once all nodes have a row, the reservations never exceed the ceiling in total,
+// unless the lowest possible limits alone do. (A node that joins later may draw its lowest
+// limits at once, until the others have made room.) A node lowers its limits before it
+// releases power, and raises them only after its larger reservation is stored. The store
+// rejects a write that is based on an older version of the table (optimistic locking).
 //
-// A row that was not renewed for as long as Forget counts no more: its node is
-// gone. For how long that is, each node sees for itself: clocks differ, and are set
-// anew. A node that cannot renew its own for half of that goes down to its lowest
-// limits before the others count on it.
+// A row expires when it has not been renewed for RowTTL: its node is gone. Each node measures
+// that by its own clock from when it first saw the row's content, because the clocks of nodes
+// differ and may be set. A node that cannot renew its row for half of RowTTL lowers its GPUs
+// to their lowest limits, so that it is there before the others redistribute its power.
 type PowerBudget struct {
 	Table   BudgetStore
 	Node    string
 	Ceiling protocol.Milliwatts
 	RowTTL  time.Duration // default 10m
 
-	reservedPower  protocol.Milliwatts // as the book says
-	appliedLimit   protocol.Milliwatts // as the cards are told
+	reservedPower  protocol.Milliwatts // as stored in our row
+	appliedLimit   protocol.Milliwatts // sum of limits that the GPUs are held to
 	wanted         power.PowerDemand
 	joined         bool
-	lastReconciled protocol.Time          // when keep was called last
-	sinceRenewed   time.Duration          // since our row was renewed, at most
-	observedFor    time.Duration          // for how long we have looked, at least
+	lastReconciled protocol.Time          // last call of reconcileBudget
+	sinceRenewed   time.Duration          // upper bound of the time since our row was renewed
+	observedFor    time.Duration          // lower bound of the time for which we have observed the table
 	observedRows   map[string]observedRow // rows of others
 }
 
-// A observedRow is a row as it was read, and how long we had looked when it became the same.
+// An observedRow is another node's row, and the value of observedFor when it was first seen
+// with this content.
 type observedRow struct {
 	text  string
 	since time.Duration
 }
 
-// A BudgetStore keeps the book. Save fails if the book is another than was loaded.
+// A BudgetStore stores the table. SaveRows fails if the table has changed since the version
+// that LoadRows returned.
 type BudgetStore interface {
 	LoadRows(context.Context) (rows map[string]string, version string, err error)
 	SaveRows(ctx context.Context, rows map[string]string, version string) error
 }
 
-// A budgetRow is one node's.
+// A budgetRow is the row of one node. Its JSON keys are read by daemons of other versions.
 type budgetRow struct {
 	GPUs  int                 `json:"gpus"`
 	Least protocol.Milliwatts `json:"least_mw"`
@@ -68,21 +70,23 @@ type budgetRow struct {
 	At    int64               `json:"at_ms"`
 }
 
-// reconcileBudget brings a node's limits and its row together, after its cards were told
-// what their jobs want. It returns when to come again at the latest.
-func (b *PowerBudget) reconcileBudget(ctx context.Context, caps *nvml.PowerCaps, now protocol.Time, again time.Time) (time.Time, error) {
+// reconcileBudget brings a node's limits and its row into agreement, after the power
+// that its jobs want was set in caps. It returns when to call it again at the latest.
+// The first call reads nothing from the store and holds the GPUs to their lowest
+// limits.
+func (b *PowerBudget) reconcileBudget(ctx context.Context, caps *nvml.PowerCaps, now protocol.Time, next time.Time) (time.Time, error) {
 	if b.RowTTL == 0 {
 		b.RowTTL = 10 * time.Minute
 	}
-	if caps.Len() == 0 { // their limits cannot be read, as those of a virtual machine's cards
-		return again, nil
+	if caps.Len() == 0 { // no limits to set, for example in a virtual machine
+		return next, nil
 	}
 	before := b.appliedLimit
 	var err error
 	if b.joined {
 		b.advanceClock(now.Sub(b.lastReconciled))
 		err = b.renewRow(ctx, caps, now)
-	} else { // nothing is held yet, so nothing is taken yet
+	} else { // no reservation yet
 		b.joined, b.appliedLimit = true, caps.PowerRange().Least
 	}
 	b.lastReconciled = now
@@ -91,25 +95,30 @@ func (b *PowerBudget) reconcileBudget(ctx context.Context, caps *nvml.PowerCaps,
 	}
 	caps.SetSharedCeiling(b.appliedLimit)
 	if b.appliedLimit != before {
-		again = now.StdTime()
+		next = now.StdTime()
 	}
-	return again, err
+	return next, err
 }
 
-// leaveBudget takes a node's cards out of the ceiling. Its row is forgotten with time.
+// leaveBudget takes a node out of the ceiling, and resets the budget's state. Its row
+// expires in the others' view.
 func (b *PowerBudget) leaveBudget(caps *nvml.PowerCaps) {
 	*b = PowerBudget{Table: b.Table, Node: b.Node, Ceiling: b.Ceiling, RowTTL: b.RowTTL}
 	caps.SetSharedCeiling(0)
 }
 
-// advanceClock counts the time since keep was called last. What passed of it while our clock
-// was set, or our machine stood still, nobody knows: our own row is taken to be older
-// then, and nobody else's.
+// advanceClock adds the time since the last call of reconcileBudget. If our clock was
+// set or the machine was suspended, that time is unreliable: our own row is then taken
+// to be older, and the rows of others to be younger, which errs on the safe side for
+// both.
 func (b *PowerBudget) advanceClock(d time.Duration) {
 	b.sinceRenewed += max(d, 0)
 	b.observedFor += min(max(d, 0), b.RowTTL/10)
 }
 
+// renewRow reads the table, computes our fair share of the ceiling, and stores our new
+// reservation if it changed or a fifth of RowTTL has passed. It sets appliedLimit to what the
+// GPUs may draw now.
 func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now protocol.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -117,7 +126,7 @@ func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now pr
 	if err != nil {
 		return err
 	}
-	if rows[b.Node] == "" { // struck out while we were silent
+	if rows[b.Node] == "" { // another node removed our row while we did not renew it
 		b.reservedPower = 0
 	}
 	want := caps.PowerRange()
@@ -128,8 +137,8 @@ func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now pr
 	b.appliedLimit = max(want.Least, min(b.reservedPower, fair))
 	next := b.reservedPower
 	switch {
-	case b.reservedPower == 0: // first it is entered: cards draw their lowest limits whatever the book says
-	case fair < b.reservedPower: // down first, then give back
+	case b.reservedPower == 0: // join with the lowest limits, which the GPUs may draw in any case
+	case fair < b.reservedPower: // lower the limits first; release only what they no longer allow
 		next = min(b.reservedPower, max(fair, caps.TotalPowerLimit()))
 	default:
 		next = max(b.reservedPower, min(fair, free))
@@ -154,13 +163,14 @@ func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now pr
 	return tight
 }
 
-// fairShare returns a node's part of the ceiling by what all want, and what nobody
-// else holds. Rows of nodes that are gone are taken out. If not even the lowest limits
-// of all keep the ceiling, that is tight: all go down to those, and stay in the book, or
-// the others would share what is not there.
+// fairShare returns a node's part of the ceiling by the demands of all nodes, and the
+// power that no other node has reserved. It deletes expired rows from rows. tight is
+// an error if even the lowest limits of all nodes exceed the ceiling: then every node
+// goes down to those, and keeps its row, because the others would otherwise distribute
+// power that is not there.
 func (b *PowerBudget) fairShare(rows map[string]string, mine budgetRow) (fair, free protocol.Milliwatts, tight, err error) {
 	free = b.Ceiling
-	wants := mine.powerWants()
+	wants := mine.powerWants() // our GPUs come first: see the sum below
 	maps.DeleteFunc(b.observedRows, func(node string, _ observedRow) bool { return rows[node] == "" })
 	for _, node := range slices.Sorted(maps.Keys(rows)) {
 		if node == b.Node {
@@ -168,7 +178,7 @@ func (b *PowerBudget) fairShare(rows map[string]string, mine budgetRow) (fair, f
 		}
 		var r budgetRow
 		if err := json.Unmarshal([]byte(rows[node]), &r); err != nil || r.Least < 0 || r.Held < 0 || r.Most < r.Least || r.GPUs < 1 || r.GPUs > 64 {
-			return 0, 0, nil, fmt.Errorf("node: row %s of the ceiling's book cannot be read: delete it from the ConfigMap", node)
+			return 0, 0, nil, fmt.Errorf("node: row %s of the power budget is malformed: delete it from the ConfigMap", node)
 		}
 		if b.rowUnchangedFor(node, rows[node]) > b.RowTTL {
 			delete(rows, node)
@@ -179,7 +189,7 @@ func (b *PowerBudget) fairShare(rows map[string]string, mine budgetRow) (fair, f
 	}
 	limits, ok := power.ShareCeiling(b.Ceiling, wants)
 	if !ok {
-		tight = errors.New("the lowest limits of all nodes together are above the site's ceiling: raise it, or take nodes out")
+		tight = errors.New("the lowest power limits of all nodes together exceed the site's ceiling: raise the ceiling, or remove nodes")
 	}
 	for _, l := range limits[:mine.GPUs] {
 		fair += l
@@ -187,7 +197,7 @@ func (b *PowerBudget) fairShare(rows map[string]string, mine budgetRow) (fair, f
 	return fair, max(0, free), tight, nil
 }
 
-// rowUnchangedFor is for how long a row has been seen to be the same.
+// rowUnchangedFor returns for how long we have seen a row with this content.
 func (b *PowerBudget) rowUnchangedFor(node, text string) time.Duration {
 	if b.observedRows[node].text != text {
 		if b.observedRows == nil {
@@ -198,20 +208,21 @@ func (b *PowerBudget) rowUnchangedFor(node, text string) time.Duration {
 	return b.observedFor - b.observedRows[node].since
 }
 
-// powerWants are those of a node's cards, taken to be equal: no node is favoured for
-// having more of them.
+// powerWants returns the demand of each GPU of a node. They are taken to be equal, and
+// shared per GPU, so that a node's part does not depend on how GPUs are grouped into
+// nodes.
 func (r budgetRow) powerWants() []power.PowerDemand {
 	n := protocol.Milliwatts(r.GPUs)
 	return slices.Repeat([]power.PowerDemand{{Least: (r.Least + n - 1) / n, Most: r.Most / n}}, r.GPUs)
 }
 
-// ConfigMapStore keeps the book in a cluster.
+// A ConfigMapStore stores the table in a ConfigMap, with one key for each node.
 type ConfigMapStore struct {
 	Client          kubernetes.Interface
 	Namespace, Name string
 }
 
-// LoadRows implements Store.
+// LoadRows implements BudgetStore.
 func (c ConfigMapStore) LoadRows(ctx context.Context) (map[string]string, string, error) {
 	m, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 	if err != nil {
@@ -220,7 +231,8 @@ func (c ConfigMapStore) LoadRows(ctx context.Context) (map[string]string, string
 	return m.Data, m.ResourceVersion, nil
 }
 
-// SaveRows implements Store. What others wrote beside the rows, as whose release it is, stays.
+// SaveRows implements BudgetStore. Metadata that others wrote, such as labels of the
+// release, stays.
 func (c ConfigMapStore) SaveRows(ctx context.Context, rows map[string]string, version string) error {
 	m, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.Name, metav1.GetOptions{})
 	if err != nil {

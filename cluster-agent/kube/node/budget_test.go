@@ -35,21 +35,21 @@ func (c *card) PowerLimits() (nvml.Limits, error) {
 }
 func (c *card) SetPowerLimit(l protocol.Milliwatts) error { c.limit = l; return nil }
 
-// A book is a Store in memory, which can be out of reach.
-type book struct {
+// A memoryStore is a BudgetStore in memory, which can be unreachable.
+type memoryStore struct {
 	rows    map[string]string
 	version int
 	away    bool
 }
 
-func (b *book) LoadRows(context.Context) (map[string]string, string, error) {
+func (b *memoryStore) LoadRows(context.Context) (map[string]string, string, error) {
 	if b.away {
 		return nil, "", errors.New("no answer")
 	}
 	return maps.Clone(b.rows), strconv.Itoa(b.version), nil
 }
 
-func (b *book) SaveRows(_ context.Context, rows map[string]string, version string) error {
+func (b *memoryStore) SaveRows(_ context.Context, rows map[string]string, version string) error {
 	if b.away || version != strconv.Itoa(b.version) {
 		return errors.New("conflict, or no answer")
 	}
@@ -57,7 +57,7 @@ func (b *book) SaveRows(_ context.Context, rows map[string]string, version strin
 	return nil
 }
 
-func (b *book) held(t interface{ Fatal(...any) }) (sum protocol.Milliwatts) {
+func (b *memoryStore) held(t interface{ Fatal(...any) }) (sum protocol.Milliwatts) {
 	for _, text := range b.rows {
 		var r budgetRow
 		if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -86,7 +86,7 @@ func newMachine(t interface{ Fatal(...any) }, name string, cards int, store Budg
 	return machine{&PowerBudget{Table: store, Node: name, Ceiling: ceiling}, caps}
 }
 
-// round is what a daemon does in one: cards first, then the book.
+// round is what a daemon does in one: GPUs first, then the table.
 func (m machine) round(t interface{ Fatal(...any) }, now protocol.Time) (again bool, err error) {
 	if _, err := m.caps.ApplyLimits(now.StdTime()); err != nil {
 		t.Fatal(err)
@@ -95,13 +95,13 @@ func (m machine) round(t interface{ Fatal(...any) }, now protocol.Time) (again b
 	return !at.IsZero(), err
 }
 
-// Whatever jobs come and go, in whatever order nodes look at the book, and
+// Whatever jobs come and go, in whatever order nodes read the table, and
 // however often it cannot be reached: limits of all nodes together stay below
 // the ceiling from when each has begun, and in the end all of it that is wanted
 // is given out, evenly by card.
-func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
+func TestCeilingHoldsAtEveryInstant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		store := &book{}
+		store := &memoryStore{}
 		sizes := []int{1, 2, 4}
 		const ceiling = 2_800_000 // of 4.9 MW
 		var all []machine
@@ -130,7 +130,7 @@ func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
 			store.away = rapid.IntRange(0, 9).Draw(t, "away") == 0
 			_, _ = m.round(t, now)
 			if total() > ceiling || store.held(t) > ceiling {
-				t.Fatalf("limits sum to %d, the book to %d mW", total(), store.held(t))
+				t.Fatalf("limits sum to %d, the table to %d mW", total(), store.held(t))
 			}
 		}
 		store.away = false
@@ -150,8 +150,8 @@ func TestASitesCeilingHoldsAtEveryInstantOnAllNodes(t *testing.T) {
 	})
 }
 
-func TestANodeThatIsGoneOrCutOffHoldsNothing(t *testing.T) {
-	store := &book{}
+func TestRowOfLostNodeExpires(t *testing.T) {
+	store := &memoryStore{}
 	a, b := newMachine(t, "a", 4, store, 2_800_000), newMachine(t, "b", 4, store, 2_800_000)
 	now := noon
 	rounds := func(n int, ms ...machine) {
@@ -192,9 +192,9 @@ func TestANodeThatIsGoneOrCutOffHoldsNothing(t *testing.T) {
 }
 
 // A node whose clock is ahead does not take others for gone, nor their watts.
-func TestANodeWhoseClockIsWrongTakesNobodyForGone(t *testing.T) {
+func TestSkewedClockExpiresNoRow(t *testing.T) {
 	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
-		store := &book{}
+		store := &memoryStore{}
 		a, b := newMachine(t, "a", 4, store, 2_800_000), newMachine(t, "b", 4, store, 2_800_000)
 		now := noon
 		for i := range 40 {
@@ -213,21 +213,21 @@ func TestANodeWhoseClockIsWrongTakesNobodyForGone(t *testing.T) {
 
 // Cards of some virtual machines tell no limits; the daemon goes on without a part of
 // the ceiling.
-func TestANodeOfWhoseCardsNoLimitIsKnownIsInNoBook(t *testing.T) {
-	store := &book{}
+func TestNodeWithoutPowerLimitsHasNoRow(t *testing.T) {
+	store := &memoryStore{}
 	m := newMachine(t, "a", 0, store, 2_800_000)
 	for i := range 3 {
 		if again, err := m.round(t, noon.Add(time.Duration(i)*time.Second)); again || err != nil || len(store.rows) > 0 {
-			t.Errorf("round %d: again %v, %v; the book is %v", i, again, err, store.rows)
+			t.Errorf("round %d: again %v, %v; the table is %v", i, again, err, store.rows)
 		}
 	}
 }
 
-// A node whose clock is set, by an hour to either side, takes nobody for gone, and is
-// taken for gone by nobody.
-func TestANodeWhoseClockIsSetHoldsWhatItHeld(t *testing.T) {
+// A node whose clock is set by an hour to either side expires no row of others, and its own
+// row is not expired by them.
+func TestSetClockKeepsReservation(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		store := &book{}
+		store := &memoryStore{}
 		a, b := newMachine(t, "a", 4, store, 2_800_000), newMachine(t, "b", 4, store, 2_800_000)
 		now, ahead := noon, time.Duration(0)
 		for i := range 60 {
@@ -244,10 +244,10 @@ func TestANodeWhoseClockIsSetHoldsWhatItHeld(t *testing.T) {
 	}
 }
 
-// One node too many for a ceiling: all are told, and none draws more than it must,
+// One node too many for a ceiling: all report it, and none draws more than it must,
 // however long that lasts.
-func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
-	store, now := &book{}, noon
+func TestTightCeilingForcesLowestLimits(t *testing.T) {
+	store, now := &memoryStore{}, noon
 	var all []machine
 	for _, name := range []string{"a", "b", "c"} {
 		all = append(all, newMachine(t, name, 4, store, 2_000_000)) // of 3 times 800 W
@@ -274,7 +274,7 @@ func TestWhereNotEvenTheLowestLimitsFitAllGoDownToThem(t *testing.T) {
 
 // A machine may have a ceiling of its own, as of its supply, beside its part of the
 // site's: it holds whatever the site would give, and nothing is held that it cannot use.
-func TestAMachinesOwnCeilingHoldsBesideTheSites(t *testing.T) {
+func TestMachineCeilingHoldsBesideSiteCeiling(t *testing.T) {
 	var devices []nvml.Device
 	for i := range 4 {
 		devices = append(devices, &card{id: fmt.Sprint(i), limit: 700_000})
@@ -283,7 +283,7 @@ func TestAMachinesOwnCeilingHoldsBesideTheSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &book{}
+	store := &memoryStore{}
 	m := machine{&PowerBudget{Table: store, Node: "a", Ceiling: 2_800_000}, caps}
 	now := noon
 	for range 10 {
@@ -299,8 +299,8 @@ func TestAMachinesOwnCeilingHoldsBesideTheSites(t *testing.T) {
 	}
 }
 
-// Who installed the book marks it as his, and finds it again by that.
-func TestTheBookKeepsWhatOthersWroteOnIt(t *testing.T) {
+// Helm labels the ConfigMap that it installs, and finds it by those labels.
+func TestSaveRowsKeepsForeignMetadata(t *testing.T) {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ceiling", Namespace: "gridbid", Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"}}}
 	c := ConfigMapStore{Client: fake.NewClientset(m), Namespace: "gridbid", Name: "ceiling"}
 	_, version, err := c.LoadRows(t.Context())
@@ -312,6 +312,6 @@ func TestTheBookKeepsWhatOthersWroteOnIt(t *testing.T) {
 	}
 	got, err := c.Client.CoreV1().ConfigMaps("gridbid").Get(t.Context(), "ceiling", metav1.GetOptions{})
 	if err != nil || got.Labels["app.kubernetes.io/managed-by"] != "Helm" || got.Data["n1"] != "{}" {
-		t.Errorf("the book is %+v, %v", got, err)
+		t.Errorf("the table is %+v, %v", got, err)
 	}
 }

@@ -1,12 +1,13 @@
-// Package node runs on each GPU node of a cluster, beside its kubelet: it watches
-// the pods of its own node, keeps their cards under what the market awarded
-// ([cluster-agent/gpuaccounting]), and writes on each pod how its cards stand and what
-// they drew, for the hands to settle by.
+// Package node is the daemon that runs on each GPU node of a cluster, beside its
+// kubelet: it watches the pods of its own node, holds their GPUs to the power cap of
+// the award (package gpuaccounting), and writes to each pod whether its cap is
+// enforced and how much energy it drew. The executor settles runs by that.
 //
-// It decides nothing and remembers nothing: what a pod may have is written on it
-// by the hands, what it drew by itself. Where there is no driver or no card it
-// says so, once, and marks pods so that nobody waits for a measurement.
+// The daemon makes no decisions and keeps no state of its own: a pod's cap and devices
+// are in annotations that the executor wrote, and its energy so far in one that the
+// daemon wrote. On a node without driver or GPU it logs that once and marks pods
+// accordingly, so that the executor does not wait for a measurement.
 //
-// Writes go to pods/status alone, so the right to change what pods run is not
-// asked for.
+// It writes to pods/status only, and therefore does not need the right to change what
+// pods run.
 package node

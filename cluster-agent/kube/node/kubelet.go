@@ -11,12 +11,13 @@ import (
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 )
 
-// A KubeletClient is asked which cards it gave a pod, where a device plugin lets it
-// choose. It speaks on a socket of its own node alone.
+// A KubeletClient asks the kubelet of this node which GPUs it gave to a pod, by the
+// pod resources API on a local socket. It is needed with device plugins, where the
+// kubelet chooses.
 type KubeletClient struct{ Socket string }
 
-// ChosenGPUs returns the UUIDs of a pod's cards. It is an error while the kubelet has
-// given it none.
+// ChosenGPUs returns the UUIDs of a pod's GPUs, or an error if the kubelet has not
+// given it any yet.
 func (k KubeletClient) ChosenGPUs(ctx context.Context, p *corev1.Pod) (uuids []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -39,14 +40,14 @@ func (k KubeletClient) ChosenGPUs(ctx context.Context, p *corev1.Pod) (uuids []s
 					continue
 				}
 				for _, id := range d.GetDeviceIds() {
-					uuid, _, _ := strings.Cut(id, "::") // replicas of one card, by time slices
+					uuid, _, _ := strings.Cut(id, "::") // "UUID::n" is a time-sliced replica of a card
 					uuids = append(uuids, uuid)
 				}
 			}
 		}
 	}
 	if len(uuids) == 0 {
-		return nil, fmt.Errorf("node: the kubelet has given pod %s no card yet", p.Name)
+		return nil, fmt.Errorf("node: the kubelet has not given pod %s a GPU yet", p.Name)
 	}
 	return uuids, nil
 }

@@ -32,7 +32,7 @@ func (l lister) List(context.Context, *podresources.ListPodResourcesRequest) (*p
 	return &podresources.ListPodResourcesResponse{PodResources: l.pods}, nil
 }
 
-func TestTheKubeletSaysWhichCardsItChose(t *testing.T) {
+func TestKubeletReportsChosenGPUs(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "kubelet.sock")
 	listen, err := net.Listen("unix", socket)
 	if err != nil {
@@ -69,7 +69,7 @@ func TestTheKubeletSaysWhichCardsItChose(t *testing.T) {
 	}
 }
 
-func TestAPodBeganWithItsFirstContainer(t *testing.T) {
+func TestPodStartsWithItsFirstContainer(t *testing.T) {
 	at := func(minute int) metav1.Time { return metav1.NewTime(time.Date(2026, 1, 2, 12, minute, 0, 0, time.UTC)) }
 	running := func(minute int) corev1.ContainerState {
 		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at(minute)}}
@@ -98,7 +98,7 @@ func TestAPodBeganWithItsFirstContainer(t *testing.T) {
 
 // A daemon that begins anew when a job has ended: the kubelet has forgotten which
 // cards it had, and what was counted tells.
-func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
+func TestGPUsOfEndedPodComeFromItsTally(t *testing.T) {
 	keep, err := gpuaccounting.New(nil, gpuaccounting.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestCardsOfAPodThatEndedMeanwhileAreThoseThatWereCounted(t *testing.T) {
 }
 
 // A kubelet that hangs is asked for each pod in turn; the guard must not think us dead.
-func TestAGuardIsToldBeforeEachQuestionToTheKubelet(t *testing.T) {
+func TestGuardHeartbeatBeforeEachKubeletRequest(t *testing.T) {
 	keep, err := gpuaccounting.New(nil, gpuaccounting.Config{})
 	if err != nil {
 		t.Fatal(err)

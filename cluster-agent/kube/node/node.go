@@ -26,56 +26,58 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// apiTimeout is how long the API server may take for one answer: a guard waits for
-// the next beat meanwhile.
+// apiTimeout limits one request to the API server or kubelet: the loop must return in
+// time to send the guard's next heartbeat.
 const apiTimeout = 3 * time.Second
 
-// PowerCapCondition is the type of the condition that is written on pods: whether their
-// cap is kept, and why not.
+// PowerCapCondition is the type of the pod condition that says whether the pod's power
+// cap is enforced, and if not, why.
 const PowerCapCondition = "gridbid.io/Power"
 
-// Config is what a node's daemon needs to know. The zero of a field is its
-// default, but for Node and Client.
+// Config says what a daemon watches and how. The zero value of a field selects its
+// default; Node and Client have none.
 type Config struct {
 	Node           string
 	Client         kubernetes.Interface
-	Namespaces     []string            // namespaces whose pods count; default "default"
-	GPUs           *gpuaccounting.GPUs // nil: there are none, for the reason Why
+	Namespaces     []string            // whose pods are watched; default "default"
+	GPUs           *gpuaccounting.GPUs // nil: there are none, for NoGPUsReason
 	NoGPUsReason   string
-	ReadInterval   time.Duration // between two readings of the cards; default 5s
-	ReportInterval time.Duration // between two notes on a pod that runs on; default 1m
-	// Chosen says which cards the kubelet gave a pod, where it chooses them. Nil:
-	// the hands do.
+	ReadInterval   time.Duration // between two readings of the GPUs' counters; default 5s
+	ReportInterval time.Duration // between two reports on a running pod; default 1m
+	// Chosen returns the UUIDs of the GPUs that the kubelet gave a pod, where the kubelet
+	// chooses them. Nil: the executor chooses, and writes them on the pod.
 	Chosen func(ctx context.Context, p *corev1.Pod) ([]string, error)
-	Budget *PowerBudget // of the site's ceiling; nil: none
-	// Owned is the site whose taint a node must bear for its cards to count among those
-	// of the ceiling. Empty: all nodes' do.
+	Budget *PowerBudget // shares the site's power ceiling; nil: there is none
+	// Owned is the site whose taint a node must have for its GPUs to share the ceiling.
+	// Empty: all nodes share it.
 	Owned string
-	// GuardHeartbeat tells a guard that we live. Nil: there is none.
+	// GuardHeartbeat tells the guard process, which restores power limits if this one dies,
+	// that we are alive. Nil: there is no guard.
 	GuardHeartbeat func() error
 	Log            *slog.Logger
 	Now            func() protocol.Time
 }
 
-// A NodeDaemon keeps the cards of one node. Make it with New; Run lets it live.
+// A NodeDaemon caps and measures the GPUs of one node. Make it with New and start it
+// with Run.
 type NodeDaemon struct {
 	cfg         Config
 	pods        []cache.Indexer // by namespace
-	node        cache.Indexer   // our own alone; nil: it is not asked whose it is
+	node        cache.Indexer   // our own node only; nil: ownership is not checked
 	wakeUp      chan struct{}
 	trackedPods map[types.UID]*trackedPod
 }
 
-// A trackedPod pod is one that held cards.
+// A trackedPod is a pod that holds or held GPUs.
 type trackedPod struct {
 	holder           gpuaccounting.PodGPUs
-	lastReported     protocol.Time           // when it was written on; 0: never
-	state            gpuaccounting.CapStatus // as it was written
-	endedBeforeStart bool                    // it was over before we came
-	final            bool                    // nothing more will be written
+	lastReported     protocol.Time           // last report; 0: none
+	state            gpuaccounting.CapStatus // as reported last
+	endedBeforeStart bool                    // it ended before this daemon first saw it
+	final            bool                    // the final report was written, or the pod is gone
 }
 
-// New returns a daemon that is not alive yet.
+// New returns a daemon; Run starts it.
 func New(cfg Config) *NodeDaemon {
 	if len(cfg.Namespaces) == 0 {
 		cfg.Namespaces = []string{"default"}
@@ -95,21 +97,21 @@ func New(cfg Config) *NodeDaemon {
 	return &NodeDaemon{cfg: cfg, wakeUp: make(chan struct{}, 1), trackedPods: make(map[types.UID]*trackedPod)}
 }
 
-// Run lets a daemon live until ctx ends, and puts all limits back then. An API
-// server that does not answer is waited for; cards are kept as they are, but below ceilings.
+// Run works until ctx ends, and then restores all power limits. While the API server does
+// not answer, GPUs keep their limits, but stay below the ceilings.
 func (d *NodeDaemon) Run(ctx context.Context) error {
 	if d.cfg.GPUs == nil {
-		d.cfg.Log.Warn("no cards are kept or measured here; energy of jobs on this node is estimated", "why", d.cfg.NoGPUsReason)
+		d.cfg.Log.Warn("no GPUs to cap or measure; the energy of jobs on this node will be estimated", "why", d.cfg.NoGPUsReason)
 	} else {
 		defer func() {
 			if err := d.cfg.GPUs.RestorePowerLimits(); err != nil {
-				d.cfg.Log.Error("limits are not all back", "error", err)
+				d.cfg.Log.Error("not all power limits could be restored", "error", err)
 			}
 		}()
 	}
 	synced := d.watchPods(ctx)
 	d.applyCeilingsAtStart(ctx)
-	for slices.ContainsFunc(synced, func(f cache.InformerSynced) bool { return !f() }) { // the guard is told meanwhile, too
+	for slices.ContainsFunc(synced, func(f cache.InformerSynced) bool { return !f() }) { // wait for the caches; heartbeats go on
 		d.sendGuardHeartbeat()
 		select {
 		case <-ctx.Done():
@@ -118,10 +120,10 @@ func (d *NodeDaemon) Run(ctx context.Context) error {
 		}
 	}
 	for {
-		again := d.reconcilePods(ctx)
+		next := d.reconcilePods(ctx)
 		wait := d.cfg.ReadInterval
-		if !again.IsZero() {
-			wait = max(min(wait, again.Sub(d.cfg.Now().StdTime())), 10*time.Millisecond)
+		if !next.IsZero() {
+			wait = max(min(wait, next.Sub(d.cfg.Now().StdTime())), 10*time.Millisecond)
 		}
 		select {
 		case <-ctx.Done():
@@ -132,25 +134,26 @@ func (d *NodeDaemon) Run(ctx context.Context) error {
 	}
 }
 
-// applyCeilingsAtStart keeps ceilings before the API server says who holds cards: the machine's own, and
-// of the site's no more than the lowest limits, as nobody tells its part. Where it has yet
-// to say whose the cards are, the site's is not for them.
+// applyCeilingsAtStart enforces ceilings before the API server has said which pods
+// hold GPUs: the machine's own ceiling, and the lowest limits for the site's, since
+// our part of it is not known yet. Where ownership of the node is checked and still
+// unknown, the site's ceiling is not applied.
 func (d *NodeDaemon) applyCeilingsAtStart(ctx context.Context) {
 	if d.cfg.GPUs == nil {
 		return
 	}
-	now, again := d.cfg.Now(), time.Time{}
+	now := d.cfg.Now()
 	var err error
 	if d.cfg.Budget != nil && d.node == nil {
-		_, err = d.cfg.Budget.reconcileBudget(ctx, d.cfg.GPUs.PowerCaps(), now, again) // asks nobody, the first time
+		_, err = d.cfg.Budget.reconcileBudget(ctx, d.cfg.GPUs.PowerCaps(), now, time.Time{}) // the first call reads no table
 	}
 	if _, unset := d.cfg.GPUs.AccountAndApplyCaps(now, nil); err != nil || unset != nil {
-		d.cfg.Log.Error("cards", "error", errors.Join(err, unset))
+		d.cfg.Log.Error("GPUs could not be read or capped", "error", errors.Join(err, unset))
 	}
 }
 
-// watchPods begins to watch the pods of our node, in each namespace for itself: no
-// right is asked for that reaches beyond.
+// watchPods starts informers for our node's pods, one for each namespace, so that no
+// cluster-wide right is needed, and one for our node if its ownership matters.
 func (d *NodeDaemon) watchPods(ctx context.Context) (synced []cache.InformerSynced) {
 	wake := func(any) {
 		select {
@@ -178,8 +181,8 @@ func (d *NodeDaemon) watchPods(ctx context.Context) (synced []cache.InformerSync
 	return synced
 }
 
-// nodeSharesCeiling reports whether our cards count among those of the site's ceiling: it is not for
-// cards of others.
+// nodeSharesCeiling reports whether our GPUs share the site's ceiling: those of other
+// sites' nodes do not.
 func (d *NodeDaemon) nodeSharesCeiling() bool {
 	if d.node == nil {
 		return true
@@ -188,17 +191,20 @@ func (d *NodeDaemon) nodeSharesCeiling() bool {
 	return ok && kube.NodeOwnedBySite(d.cfg.Owned, o.(*corev1.Node))
 }
 
+// sendGuardHeartbeat sends the guard a heartbeat, if there is one.
 func (d *NodeDaemon) sendGuardHeartbeat() {
 	if d.cfg.GuardHeartbeat == nil {
 		return
 	}
 	if err := d.cfg.GuardHeartbeat(); err != nil {
-		d.cfg.Log.Error("the guard is not told", "error", err)
+		d.cfg.Log.Error("the guard could not be reached", "error", err)
 	}
 }
 
-// reconcilePods looks at all pods, keeps their cards, and writes on those that are due.
-func (d *NodeDaemon) reconcilePods(ctx context.Context) (again time.Time) {
+// reconcilePods updates the tracked pods, reads and caps their GPUs, and reports on
+// the pods that are due. It returns when to be called again at the latest; zero if
+// ReadInterval is enough.
+func (d *NodeDaemon) reconcilePods(ctx context.Context) (next time.Time) {
 	d.sendGuardHeartbeat()
 	now := d.cfg.Now()
 	var holders []gpuaccounting.PodGPUs
@@ -226,26 +232,26 @@ func (d *NodeDaemon) reconcilePods(ctx context.Context) (again time.Time) {
 	slices.SortFunc(holders, func(x, y gpuaccounting.PodGPUs) int { return strings.Compare(x.Name, y.Name) })
 	if d.cfg.GPUs != nil {
 		var err error
-		if again, err = d.cfg.GPUs.AccountAndApplyCaps(now, holders); err != nil {
-			d.cfg.Log.Error("cards", "error", err)
+		if next, err = d.cfg.GPUs.AccountAndApplyCaps(now, holders); err != nil {
+			d.cfg.Log.Error("GPUs could not be read or capped", "error", err)
 		}
 		if d.cfg.Budget != nil && !d.nodeSharesCeiling() {
 			d.cfg.Budget.leaveBudget(d.cfg.GPUs.PowerCaps())
 		} else if d.cfg.Budget != nil {
-			if again, err = d.cfg.Budget.reconcileBudget(ctx, d.cfg.GPUs.PowerCaps(), now, again); err != nil {
-				d.cfg.Log.Warn("the site's ceiling", "error", err)
+			if next, err = d.cfg.Budget.reconcileBudget(ctx, d.cfg.GPUs.PowerCaps(), now, next); err != nil {
+				d.cfg.Log.Warn("the node's part of the site's power ceiling could not be updated", "error", err)
 			}
 		}
 	}
 	for _, p := range here {
-		d.sendGuardHeartbeat() // each may take its time
+		d.sendGuardHeartbeat() // each report may take up to apiTimeout
 		d.reportPodStatus(ctx, p, now)
 	}
-	return again
+	return next
 }
 
-// trackPod makes a holder of a pod that has cards, and returns nil for one that has
-// none, or does not say yet.
+// trackPod returns the state of a pod that holds GPUs, and starts to track it. It
+// returns nil for a pod without GPUs, or while it is not known which ones it holds.
 func (d *NodeDaemon) trackPod(ctx context.Context, p *corev1.Pod) *trackedPod {
 	if s := d.trackedPods[p.UID]; s != nil {
 		return s
@@ -261,7 +267,7 @@ func (d *NodeDaemon) trackPod(ctx context.Context, p *corev1.Pod) *trackedPod {
 		}
 		s.holder.Tally, s.final = t, t.Final
 	}
-	if s.endedBeforeStart = podTerminated(p) && s.holder.Tally.Until == 0; s.final || s.endedBeforeStart {
+	if s.endedBeforeStart = kube.PodEnded(p) && s.holder.Tally.Until == 0; s.final || s.endedBeforeStart {
 		d.trackedPods[p.UID] = s
 		return s
 	}
@@ -270,44 +276,45 @@ func (d *NodeDaemon) trackPod(ctx context.Context, p *corev1.Pod) *trackedPod {
 	}
 	plan, err := podenergy.ParsePowerPlan(p.Annotations[podenergy.AnnotationPowerPlan])
 	if err != nil {
-		d.cfg.Log.Warn("a pod does not say under what its cards are to be", "pod", p.Name, "error", err)
+		d.cfg.Log.Warn("a pod has no readable power plan", "pod", p.Name, "error", err)
 	}
 	s.holder.PowerPlan, s.holder.RunningSince = plan, firstContainerStart(p)
 	if s.holder.UUIDs, err = d.gpusOfPod(ctx, p, s.holder.Tally.Counters); err != nil {
-		d.cfg.Log.Warn("which cards a pod has is not known yet", "pod", p.Name, "error", err)
+		d.cfg.Log.Warn("the GPUs of a pod are not known yet", "pod", p.Name, "error", err)
 		return nil
 	}
 	d.trackedPods[p.UID] = s
 	return s
 }
 
-// gpusOfPod returns the UUIDs of a pod's cards: as its hands said, or as they were
-// counted before, or as its kubelet chose, or by index.
+// gpusOfPod returns the UUIDs of a pod's GPUs, from the first of these sources that
+// has them: the executor's annotation, the pod's earlier energy tally, the kubelet, or
+// the device indexes.
 func (d *NodeDaemon) gpusOfPod(ctx context.Context, p *corev1.Pod, counted map[string]protocol.Millijoules) (uuids []string, err error) {
 	switch text := p.Annotations[podenergy.AnnotationGPUs]; {
 	case d.cfg.GPUs == nil:
 		return nil, nil
 	case text != "":
 		return strings.Split(text, ","), nil
-	case len(counted) > 0: // a kubelet says nothing of a pod that has ended
+	case len(counted) > 0: // the kubelet drops pods that have ended
 		return slices.Sorted(maps.Keys(counted)), nil
 	case d.cfg.Chosen != nil:
-		d.sendGuardHeartbeat() // a kubelet may take its time
+		d.sendGuardHeartbeat() // the kubelet may take up to apiTimeout
 		return d.cfg.Chosen(ctx, p)
 	}
 	for _, s := range strings.Split(p.Annotations[kube.AnnotationDevices], ",") {
 		i, err := strconv.Atoi(s)
 		uuid, ok := d.cfg.GPUs.UUIDOfIndex(i)
 		if err != nil || !ok {
-			return nil, fmt.Errorf("no card %q here", s)
+			return nil, fmt.Errorf("this node has no GPU with index %q", s)
 		}
 		uuids = append(uuids, uuid)
 	}
 	return uuids, nil
 }
 
-// firstContainerStart is when the first container of a pod began to run; 0 if none has, as far as
-// it says.
+// firstContainerStart returns when the first container of a pod started, by its
+// statuses; 0 if none has.
 func firstContainerStart(p *corev1.Pod) (first protocol.Time) {
 	for _, c := range p.Status.ContainerStatuses {
 		for _, s := range []corev1.ContainerState{c.State, c.LastTerminationState} {
@@ -325,13 +332,8 @@ func firstContainerStart(p *corev1.Pod) (first protocol.Time) {
 	return first
 }
 
-// podTerminated reports whether nothing of a pod runs any more.
-func podTerminated(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-}
-
-// reportPodStatus writes on a pod how it stands, if that is news, or a while ago, or the
-// last time.
+// reportPodStatus writes a pod's cap status and energy on it, if the status changed,
+// ReportInterval has passed, or the pod has ended.
 func (d *NodeDaemon) reportPodStatus(ctx context.Context, p *corev1.Pod, now protocol.Time) {
 	s := d.trackedPods[p.UID]
 	state, tally := gpuaccounting.CapStatus{Reason: "NoCards", Message: d.cfg.NoGPUsReason}, podenergy.EnergyTally{Until: now, Missing: d.cfg.NoGPUsReason, Final: true}
@@ -342,36 +344,37 @@ func (d *NodeDaemon) reportPodStatus(ctx context.Context, p *corev1.Pod, now pro
 	case d.cfg.GPUs != nil:
 		state = d.cfg.GPUs.CapStatusOf(s.holder.Name)
 		tally, _ = d.cfg.GPUs.EnergyTallyOf(s.holder.Name)
-		tally.Final = podTerminated(p)
+		tally.Final = kube.PodEnded(p)
 	}
 	if !tally.Final && s.lastReported != 0 && state == s.state && now.Sub(s.lastReported) < d.cfg.ReportInterval {
 		return
 	}
 	err := d.patchPodStatus(ctx, p, state, tally)
 	switch {
-	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // it is gone, or another
+	case apierrors.IsNotFound(err) || apierrors.IsConflict(err): // deleted, or replaced by another pod of its name
 		s.final = true
 	case err != nil && !errors.Is(err, context.Canceled):
-		d.cfg.Log.Warn("a pod was not told what it drew; tried again", "pod", p.Name, "error", err)
+		d.cfg.Log.Warn("the energy of a pod could not be written on it; tried again later", "pod", p.Name, "error", err)
 	case err == nil:
 		s.lastReported, s.state, s.final = now, state, tally.Final
 	}
 }
 
-// patchPodStatus patches the status of a pod that must still be the same.
+// patchPodStatus writes the condition and the energy annotation. The UID makes it fail
+// on another pod of the same name.
 func (d *NodeDaemon) patchPodStatus(ctx context.Context, p *corev1.Pod, state gpuaccounting.CapStatus, t podenergy.EnergyTally) error {
 	status := corev1.ConditionFalse
 	if state.CapEnforced {
 		status = corev1.ConditionTrue
 	}
-	say := state.Message
-	if len(say) > 1000 {
-		say = say[:1000]
+	message := state.Message
+	if len(message) > 1000 { // bytes
+		message = message[:1000]
 	}
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": p.UID, "annotations": map[string]string{podenergy.AnnotationEnergy: t.EncodeAnnotation()}},
 		"status": map[string]any{"conditions": []corev1.PodCondition{{
-			Type: PowerCapCondition, Status: status, Reason: state.Reason, Message: say, LastTransitionTime: metav1.NewTime(d.cfg.Now().StdTime()),
+			Type: PowerCapCondition, Status: status, Reason: state.Reason, Message: message, LastTransitionTime: metav1.NewTime(d.cfg.Now().StdTime()),
 		}}},
 	})
 	if err != nil {

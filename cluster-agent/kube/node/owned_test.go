@@ -16,14 +16,14 @@ import (
 
 // Daemons are on all GPU nodes of a cluster. A site's ceiling holds down no cards of
 // others, nor do those take part in it.
-func TestASitesCeilingIsForItsOwnNodes(t *testing.T) {
+func TestCeilingAppliesToOwnedNodesOnly(t *testing.T) {
 	const ceiling = 300_000
 	gpu := &card{id: "GPU-0", limit: 700_000}
 	keep, err := gpuaccounting.New([]nvml.Device{gpu}, gpuaccounting.Config{Caps: nvml.CapsConfig{MinChangeInterval: time.Nanosecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	now, kept := noon, &book{rows: map[string]string{}}
+	now, kept := noon, &memoryStore{rows: map[string]string{}}
 	d := New(Config{Node: "n1", Owned: "oslo", GPUs: keep, Budget: &PowerBudget{Table: kept, Node: "n1", Ceiling: ceiling}, Now: func() protocol.Time { return now }})
 	d.node = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	for i, of := range []string{"", "oslo", "lyon"} {
@@ -43,7 +43,7 @@ func TestASitesCeilingIsForItsOwnNodes(t *testing.T) {
 			want = ceiling
 		}
 		if gpu.limit != want || i == 0 && len(kept.rows) > 0 {
-			t.Errorf("a node of %q: its limit is %d mW, want %d; the book is %v", of, gpu.limit, want, kept.rows)
+			t.Errorf("a node of %q: its limit is %d mW, want %d; the table is %v", of, gpu.limit, want, kept.rows)
 		}
 	}
 }

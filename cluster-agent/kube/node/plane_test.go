@@ -98,11 +98,11 @@ func daemon(ctx context.Context, kubeconfig, library, file string, ceiling proto
 	return errors.Join(err, w.StopGuard())
 }
 
-// A bench is a plane with hands, a test that plays the agent, and a stand-in.
+// A bench is a control plane with an executor, a test in the role of the agent, and fake GPUs.
 type bench struct {
 	*kubetest.Cluster
-	port          bus.Conn
-	mouth         protocol.Sender
+	conn          bus.Conn
+	sender        protocol.Sender
 	w             *nvmltest.FakeMachine
 	library, file string
 	kubeconfig    string // of the daemon
@@ -111,7 +111,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	c := kubetest.New(t, kubeenv.PlaneOptions{})
 	c.AddNodes(2, "oslo")
-	b := &bench{Cluster: c, mouth: protocol.Sender{Party: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
+	b := &bench{Cluster: c, sender: protocol.Sender{Party: "agent/oslo"}, file: filepath.Join(t.TempDir(), "limits.json")}
 	b.library, b.w = nvmltest.BuildFakeLibrary(t, 4)
 	b.w.Real = 1
 	for i := range b.w.GPU {
@@ -120,7 +120,7 @@ func newBench(t *testing.T) *bench {
 	b.kubeconfig = c.NodeDaemonKubeconfig("gpu-000", "default")
 	hub := new(membus.Bus)
 	var err error
-	b.port, err = hub.Connect(t.Context(), "agent/oslo")
+	b.conn, err = hub.Connect(t.Context(), "agent/oslo")
 	c.FailOnError(err)
 	cfg := executor.Config{Site: "oslo", Sharing: kube.SharingDRA, EnergyReportTimeout: 20 * time.Second}
 	c.FailOnError(cfg.ConnectToCluster(c.AgentKubeconfig("dra", "default")))
@@ -151,7 +151,7 @@ func (b *bench) launch(id string, cap protocol.Milliwatts, devices ...int) {
 	b.Helper()
 	j := protocol.Job{ID: protocol.JobID(id), GPUs: len(devices), Share: 1000, CPU: 4000, Memory: 16 << 10, Run: time.Hour}
 	l := protocol.Launch{Job: j, Epoch: 1, Node: "gpu-000", Devices: devices, Model: "H100", Cap: cap, Run: time.Hour, Power: 111_000, Task: kubetest.BatchJobTask(0, 1, 0, nil)}
-	b.FailOnError(b.port.Send(b.Context(), b.mouth.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", l)))
+	b.FailOnError(b.conn.Send(b.Context(), b.sender.NewMessage(protocol.FromStdTime(time.Now()), "hands/oslo", l)))
 }
 
 // exited waits for the end of a job.
@@ -160,7 +160,7 @@ func (b *bench) exited(id string) protocol.Finished {
 	limit := time.After(2 * time.Minute)
 	for {
 		select {
-		case m := <-b.port.Messages():
+		case m := <-b.conn.Messages():
 			switch x := m.Body.(type) {
 			case protocol.Finished:
 				if string(x.Job) == id {
@@ -241,7 +241,7 @@ func (b *bench) within(x protocol.Finished, cards int, watts, seconds float64) {
 	}
 }
 
-func TestACapReachesTheCardsAndTheirEnergyTheSettlement(t *testing.T) {
+func TestPowerCapIsAppliedAndEnergySettled(t *testing.T) {
 	b := newBench(t)
 	stop := b.start(b.library, 0)
 	b.launch("capped", 300_000, 1, 2)
@@ -259,7 +259,7 @@ func TestACapReachesTheCardsAndTheirEnergyTheSettlement(t *testing.T) {
 	b.within(x, 2, 300, seconds)
 	b.until("the default limit", func() bool { return b.w.GPU[1].Limit == 700_000 && b.w.GPU[2].Limit == 700_000 })
 
-	// Without the right to set limits: said on the pod, measured all the same.
+	// Without the right to set limits: reported on the pod, and measured all the same.
 	stop()
 	b.w.Forbidden = 1
 	stop = b.start(b.library, 0)
@@ -274,7 +274,7 @@ func TestACapReachesTheCardsAndTheirEnergyTheSettlement(t *testing.T) {
 	}
 	b.within(x, 1, 650, seconds)
 
-	// A card that falls off the bus: no measurement, and nobody says it is one.
+	// A card that falls off the bus: no measurement, and the report says so.
 	stop()
 	b.w.Forbidden = 0
 	stop = b.start(b.library, 0)
@@ -289,7 +289,7 @@ func TestACapReachesTheCardsAndTheirEnergyTheSettlement(t *testing.T) {
 	stop()
 }
 
-func TestWithoutADriverFiguresAreEstimatedAndSaidToBe(t *testing.T) {
+func TestEnergyIsEstimatedWithoutDriver(t *testing.T) {
 	b := newBench(t)
 	b.start(filepath.Join(t.TempDir(), "libnvidia-ml.so.1"), 0)
 	b.launch("dark", 300_000, 1)
@@ -305,7 +305,7 @@ func TestWithoutADriverFiguresAreEstimatedAndSaidToBe(t *testing.T) {
 
 // A daemon is killed as nothing else is, in mid-flight. Its guard puts limits
 // back; the next one takes up where it was, and no energy is missing.
-func TestAKilledDaemonLeavesNoLimitLoweredAndLosesNoEnergy(t *testing.T) {
+func TestKilledDaemonRestoresLimitsAndKeepsEnergy(t *testing.T) {
 	b := newBench(t)
 	begin := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
@@ -340,7 +340,7 @@ func TestAKilledDaemonLeavesNoLimitLoweredAndLosesNoEnergy(t *testing.T) {
 	_ = second.Wait()
 }
 
-func TestADaemonMayDoNothingElse(t *testing.T) {
+func TestDaemonHasNoFurtherRights(t *testing.T) {
 	b := newBench(t)
 	b.start(b.library, 0)
 	b.launch("mine", 0, 1)
@@ -382,7 +382,7 @@ func TestADaemonMayDoNothingElse(t *testing.T) {
 }
 
 // A site's ceiling is shared through a ConfigMap, by the rights of the chart.
-func TestASitesCeilingHoldsOnARealCluster(t *testing.T) {
+func TestCeilingHoldsOnRealCluster(t *testing.T) {
 	b := newBench(t)
 	stop := b.start(b.library, 2_000_000)
 	sum := func() (all uint32) {
@@ -396,9 +396,9 @@ func TestASitesCeilingHoldsOnARealCluster(t *testing.T) {
 	m, err := b.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "agent-ceiling", metav1.GetOptions{})
 	b.FailOnError(err)
 	if !strings.Contains(m.Data["gpu-000"], `"held_mw":2000000`) {
-		t.Errorf("the book says %v", m.Data)
+		t.Errorf("the table is %v", m.Data)
 	}
-	// Another node comes and wants as much; ours goes down before it is told.
+	// Another node comes and wants as much; ours goes down before its row is changed.
 	m.Data["gpu-001"] = `{"gpus":4,"least_mw":800000,"most_mw":2800000,"held_mw":0,"at_ms":` + strconv.FormatInt(time.Now().UnixMilli(), 10) + `}`
 	_, err = b.Client.CoreV1().ConfigMaps("default").Update(t.Context(), m, metav1.UpdateOptions{})
 	b.FailOnError(err)

@@ -14,36 +14,40 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What people write on a Job beside [kube.LabelQueue]. Only how long it runs, or by
-// when it is to be done, must be there: spec.activeDeadlineSeconds says the former.
+// Annotations with which users describe a Job that carries [kube.LabelQueue]. Required is
+// only a run time or a deadline; spec.activeDeadlineSeconds counts as a run time.
 const (
-	AnnotationRunTime    = "gridbid.io/run"        // how long it runs on a V100 without a cap: "1h30m"
-	AnnotationWithin     = "gridbid.io/within"     // to be done so long after it was taken in: "8h"; default four times run
-	AnnotationDeadline   = "gridbid.io/deadline"   // or by then: "2026-11-21T18:00:00Z"
-	AnnotationDeferrable = "gridbid.io/deferrable" // "true": it may wait for a better hour
-	AnnotationModels     = "gridbid.io/models"     // GPU models that will do: "A100,H100"; default any
-	AnnotationRegions    = "gridbid.io/regions"    // sites that may hold its data: "oslo,lyon"; default any
+	AnnotationRunTime    = "gridbid.io/run"        // run time on a V100 without a power cap: "1h30m"
+	AnnotationWithin     = "gridbid.io/within"     // deadline as a time after submission: "8h"; default: four times the run time
+	AnnotationDeadline   = "gridbid.io/deadline"   // deadline as an instant: "2026-11-21T18:00:00Z"
+	AnnotationDeferrable = "gridbid.io/deferrable" // "true": the market may delay it for a cheaper or cleaner hour
+	AnnotationModels     = "gridbid.io/models"     // accepted GPU models: "A100,H100"; default any
+	AnnotationRegions    = "gridbid.io/regions"    // sites at which it may run: "oslo,lyon"; default any
 	AnnotationPriority   = "gridbid.io/priority"   // -1000..1000
 
-	AnnotationSubmittedAt = "gridbid.io/submitted" // when it was taken in; ours
+	AnnotationSubmittedAt = "gridbid.io/submitted" // when it was submitted; written by this package
 
-	// ManagedBy is what a Job has in spec.managedBy that may run elsewhere.
+	// ManagedBy is the value of spec.managedBy of Jobs that may run at other sites.
 	ManagedBy = "gridbid.io/queue"
 )
 
-// defaultDeadlineSlack is how much longer than it runs a job may take if it does not say.
+// defaultDeadlineSlack is the default deadline of a job, as a multiple of its run
+// time.
 const defaultDeadlineSlack = 4
 
-// A annotationReader reads what stands on an object, and notes all that is wrong with it.
+// An annotationReader parses an object's annotations and collects all faults, so that
+// the user can fix them at once.
 type annotationReader struct {
 	annotations map[string]string
 	faults      []string
 }
 
+// addFault records a fault, in words for the user.
 func (s *annotationReader) addFault(format string, args ...any) {
 	s.faults = append(s.faults, fmt.Sprintf(format, args...))
 }
 
+// readDuration parses a positive duration; 0 if the annotation is absent or faulty.
 func (s *annotationReader) readDuration(key string) time.Duration {
 	text := s.annotations[key]
 	if text == "" {
@@ -56,6 +60,7 @@ func (s *annotationReader) readDuration(key string) time.Duration {
 	return d
 }
 
+// readInteger parses an integer; 0 if the annotation is absent or faulty.
 func (s *annotationReader) readInteger(key string) int64 {
 	text := s.annotations[key]
 	if text == "" {
@@ -68,6 +73,7 @@ func (s *annotationReader) readInteger(key string) int64 {
 	return n
 }
 
+// readList parses a list separated by commas; empty elements are dropped.
 func (s *annotationReader) readList(key string) (all []string) {
 	for _, x := range strings.Split(s.annotations[key], ",") {
 		if x = strings.TrimSpace(x); x != "" {
@@ -77,9 +83,9 @@ func (s *annotationReader) readList(key string) (all []string) {
 	return all
 }
 
-// readJobTerms reads what annotations say of when and where a job may run. Limit is how
-// long it may run by its object, 0 if that does not say. A job that says by when it
-// is to be done may leave out how long it runs: sites estimate that.
+// readJobTerms reads when and where a job may run. limit is the object's own limit of
+// run time, 0 if it has none. A job with a deadline may leave out its run time, which
+// the sites then estimate.
 func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
 	if j.Run = s.readDuration(AnnotationRunTime); j.Run == 0 {
 		j.Run = limit
@@ -111,14 +117,15 @@ func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
 	j.Models, j.Regions, j.Priority = s.readList(AnnotationModels), s.readList(AnnotationRegions), int(s.readInteger(AnnotationPriority))
 }
 
-// maxPods is how many pods a job may have at once.
+// maxPods is the most pods that a job may run at once.
 const maxPods = 10_000
 
-// maxImageNameBytes is how many bytes of an image's name are told.
+// maxImageNameBytes limits the image name that is sent to the market; it is cut there.
 const maxImageNameBytes = 512
 
-// addPodRequests adds what pods of one sort ask for. All of a job's pods go to one node. What
-// a job runs is the first image: by it sites tell how long jobs like it take.
+// addPodRequests adds the requests of n pods with the same spec. All pods of a job run
+// on one node, so the sums are what that node must have. The first container's image
+// becomes the job's image, by which sites estimate how long similar jobs run.
 func (s *annotationReader) addPodRequests(j *protocol.Job, n int, spec corev1.PodSpec) {
 	if n < 0 || n > maxPods {
 		s.addFault("%d pods at once: want at most %d", n, maxPods)
@@ -129,12 +136,13 @@ func (s *annotationReader) addPodRequests(j *protocol.Job, n int, spec corev1.Po
 		j.Image = image[:min(len(image), maxImageNameBytes)]
 	}
 	cpu, mem, gpus := kube.PodResourceRequests(spec)
-	j.CPU += min(cpu, 1<<41) * protocol.Milli(n) // what is more is refused all the same
+	j.CPU += min(cpu, 1<<41) * protocol.Milli(n) // clamped against overflow; a job of this size is refused anyway
 	j.Memory += min(mem, 1<<41) * protocol.MiB(n)
 	j.GPUs += min(gpus, 1<<20) * n
 }
 
-// readGPUShare reads how much of each device a job takes.
+// readGPUShare reads which share of each device, and how much GPU memory, a job
+// requests.
 func (s *annotationReader) readGPUShare(j *protocol.Job) {
 	j.GPUMemory = protocol.MiB(s.readInteger(kube.AnnotationGPUMemory))
 	if j.GPUs > 0 {
@@ -144,11 +152,14 @@ func (s *annotationReader) readGPUShare(j *protocol.Job) {
 	}
 }
 
-// jobStaysLocal says whether a Job stays in its own cluster.
+// jobStaysLocal reports whether a Job may only run in its own cluster, where its own
+// controller manages it.
 func jobStaysLocal(j *batchv1.Job) bool { return j.Spec.ManagedBy == nil }
 
-// parseJob reads what a Job asks for, taken in at some time, or all that is wrong
-// with it.
+// parseJob returns the submission of a Job that was accepted at some time, or all
+// faults of the Job. Invariant: the result depends only on the Job's spec and
+// annotations, the configuration and that time, so each repeated submission is the
+// same.
 func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, []string) {
 	s := annotationReader{annotations: j.Annotations}
 	job := protocol.Job{ID: protocol.JobID(c.Site + "/" + string(j.UID)), Tenant: c.Site + "/" + j.Namespace, Arrival: taken}
@@ -187,8 +198,8 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 	return protocol.Submit{Job: job, Task: task}, s.faults
 }
 
-// taskOfJob is what is to be run: the Job itself, to be released where it is; or one
-// like it, to be created by whoever wins.
+// taskOfJob returns the task to run: a reference to the Job itself, which is released
+// where it is, or a copy of it, which the executor of the winning site creates.
 func (c Config) taskOfJob(j *batchv1.Job) (protocol.Task, error) {
 	meta := map[string]any{"name": j.Name, "namespace": j.Namespace}
 	t := map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": meta}

@@ -29,7 +29,7 @@ func aJob() *batchv1.Job {
 	}
 }
 
-func TestAJobIsReadAsItsOwnerMeantIt(t *testing.T) {
+func TestParseJob(t *testing.T) {
 	j := aJob()
 	for k, v := range map[string]string{AnnotationWithin: "8h", AnnotationDeferrable: "true", AnnotationModels: "A100, H100", AnnotationRegions: "oslo,lyon", AnnotationPriority: "-3", kube.AnnotationGPUMemory: "40000"} {
 		j.Annotations[k] = v
@@ -56,7 +56,7 @@ func TestAJobIsReadAsItsOwnerMeantIt(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfAJobHasDefaults(t *testing.T) {
+func TestRunTimeAndDeadlineDefaults(t *testing.T) {
 	j := aJob()
 	if s, _ := (Config{Site: "hub"}).parseJob(j, noon); s.Job.Deadline != noon.Add(6*time.Hour) || s.Job.Home != "" {
 		t.Errorf("read %+v", s.Job)
@@ -102,7 +102,7 @@ func TestEachWrongAnnotationIsNamed(t *testing.T) {
 		j := aJob()
 		change(j)
 		if _, faults := (Config{Site: "oslo", RunsJobsHere: true, Sharing: kube.SharingDRA}).parseJob(j, noon); !strings.Contains(strings.Join(faults, "; "), want) {
-			t.Errorf("said %q; want %q", faults, want)
+			t.Errorf("faults %q; want %q", faults, want)
 		}
 	}
 	j := aJob()
@@ -112,7 +112,7 @@ func TestEachWrongAnnotationIsNamed(t *testing.T) {
 	}
 }
 
-func TestHowAJobStandsIsSaidInWords(t *testing.T) {
+func TestStateOfStatusMessages(t *testing.T) {
 	bill := protocol.Usage{Energy: 3_600_000_000, Carbon: 28_000, Money: 55_000, Finish: noon.Add(time.Hour)}
 	for want, s := range map[string]placementState{
 		"lyon has it on H100, from 2022-04-13 12:00:00 UTC until 2022-04-13 13:00:00 UTC, for 1.000 kWh, 0.028 kg of CO2e, $0.0550: of all offers, that costs least": stateOfStatus(
@@ -143,7 +143,7 @@ func FuzzOrder(f *testing.F) {
 }
 
 // The same without the engine, for which Go builds all of Kubernetes' client anew.
-func TestWhateverIsWrittenIsAnOrderOrAFault(t *testing.T) {
+func TestAnyAnnotationParsesOrFaults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "90m", "-1h", "9223372036854775807", "1e400", "2022-04-13T18:00:00Z", "0001-01-01T00:00:00Z", "true", "A100,,H100", "500m", "500"}))
 		var all [7]string

@@ -1,15 +1,15 @@
-// Package queue takes in what people of a site put into their own cluster, and
-// has it run wherever the market says: suspended Jobs that carry the label of the
-// queue, and Workloads for which Kueue asks where they should run.
+// Package queue submits workloads from a site's own Kubernetes cluster to the market,
+// which decides where they run: suspended Jobs with the queue's label, and Kueue
+// Workloads for which MultiKueue needs a cluster.
 //
-// It remembers nothing that the cluster does not. When a Job is taken in, the time
-// of that is written on it, together with a finalizer; what is submitted follows
-// from the Job, its UID and that time, so it is the same however often it is said.
-// Every so often, and whenever it begins anew, it says it again, and is told how
-// the job stands. So nothing is lost, and nothing can be submitted twice.
+// All state is in the cluster. When a Job is accepted, the time of that is written
+// into an annotation together with a finalizer. The submission follows from the Job,
+// its UID and that time, so it is the same however often it is sent. It is sent at
+// each status interval and after a restart, and answered with the job's status.
+// Therefore nothing is lost, and nothing is submitted twice.
 //
-// What becomes of a Job stands in its condition [ConditionPlaced] and in events. A Job whose
-// spec.managedBy is [ManagedBy] may run anywhere: its status is then ours, and
-// mirrors what the market says. One without runs in its own cluster, or not at all;
-// the hands of its site release it (see package kube).
+// The state of a Job is shown in its condition [ConditionPlaced] and in events. A Job
+// whose spec.managedBy is [ManagedBy] may run anywhere: this package then owns its
+// status and mirrors the market's. A Job without it runs in its own cluster or not at
+// all; the site's executor releases it (see package executor).
 package queue

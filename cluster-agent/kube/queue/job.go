@@ -15,17 +15,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// JobFinalizer keeps a Job that was submitted until the market has let go of it.
+// JobFinalizer keeps a submitted Job from being deleted before the market has closed
+// it.
 const JobFinalizer = "gridbid.io/queue"
 
-// reconcileJob does what a Job needs next.
-func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (again time.Duration, err error) {
-	kept := slices.Contains(j.Finalizers, JobFinalizer)
+// reconcileJob does the next step for a Job: accept it, submit it and mirror its
+// status, or finish it. It returns after how long to do so once more.
+func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (requeueAfter time.Duration, err error) {
+	hasFinalizer := slices.Contains(j.Finalizers, JobFinalizer)
 	id := protocol.JobID(q.cfg.Site + "/" + string(j.UID))
-	taken, err := time.Parse(time.RFC3339, j.Annotations[AnnotationSubmittedAt])
-	submitted := err == nil && kept
+	acceptedAt, err := time.Parse(time.RFC3339, j.Annotations[AnnotationSubmittedAt])
+	submitted := err == nil && hasFinalizer
 	switch {
-	case !submitted && (kube.JobEnded(j) || j.DeletionTimestamp != nil || !kept && alreadyProcessed(j)):
+	case !submitted && (kube.JobEnded(j) || j.DeletionTimestamp != nil || !hasFinalizer && alreadyProcessed(j)):
 		q.forgetJob(id)
 		return 0, q.removeFinalizer(ctx, j)
 	case !submitted && j.Labels[kube.LabelQueue] == "":
@@ -33,7 +35,9 @@ func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (again tim
 	case !submitted:
 		return 0, q.acceptJob(ctx, j)
 	}
-	order, _ := q.cfg.parseJob(j, protocol.FromStdTime(taken)) // without fault when it was taken in, or it is refused now
+	// It had no faults when it was accepted. If the user has changed it since, the market
+	// refuses the changed submission.
+	order, _ := q.cfg.parseJob(j, protocol.FromStdTime(acceptedAt))
 	n := q.newsOfJob(id, jobKeyPrefix+j.Namespace+"/"+j.Name)
 	if n.closed {
 		return 0, q.finishJob(ctx, j, n.status)
@@ -41,7 +45,7 @@ func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (again tim
 	if j.DeletionTimestamp != nil || j.Labels[kube.LabelQueue] == "" || releasedOutsideMarket(j) {
 		return q.submitAndQueryStatus(ctx, order, true)
 	}
-	if again, err = q.submitAndQueryStatus(ctx, order, false); err != nil {
+	if requeueAfter, err = q.submitAndQueryStatus(ctx, order, false); err != nil {
 		return 0, err
 	}
 	s := placementState{reason: "Asking", message: "the market was asked, and has not answered yet"}
@@ -54,25 +58,27 @@ func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (again tim
 		s = stateOfStatus(n.status)
 	case n.accepted && (c == nil || c.Reason == "Asking" || c.Reason == "Malformed" || c.Reason == "NotSuspended"):
 		s = submittedState(id)
-	case c != nil: // begun anew, and told nothing newer
-		return again, nil
+	case c != nil: // after a restart, without an answer yet: the condition stays
+		return requeueAfter, nil
 	}
-	return again, q.mirrorRunState(ctx, j, n.status.State == protocol.AcceptConfirmed && n.deferral == nil, s)
+	return requeueAfter, q.mirrorRunState(ctx, j, n.status.State == protocol.AcceptConfirmed && n.deferral == nil, s)
 }
 
-// releasedOutsideMarket reports whether somebody else released a Job of this cluster, or it ended
-// while it waited: as when it was evicted, and its pods may not fail. Neither can be run.
+// releasedOutsideMarket reports whether another party released a local Job while it
+// waited, or the Job ended, for example because it was evicted and may not be retried.
+// The market cannot run it any more.
 func releasedOutsideMarket(j *batchv1.Job) bool {
 	return jobStaysLocal(j) && (!jobSuspended(j) || kube.JobEnded(j)) && j.Labels[kube.LabelRun] == ""
 }
 
-// alreadyProcessed reports whether a Job that has no finalizer of ours was taken in before.
-// The market knows it as refused or cancelled, and would say so again for ever.
+// alreadyProcessed reports whether a Job without our finalizer was submitted before.
+// The market has closed it and would answer each further submission with that.
 func alreadyProcessed(j *batchv1.Job) bool {
 	return j.Annotations[AnnotationSubmittedAt] != "" && placedCondition(j) != nil
 }
 
-// acceptJob takes a Job in: from then on it is submitted, as of that time.
+// acceptJob accepts a Job for submission: it sets the finalizer and the time of
+// submission. A faulty Job is not accepted; its condition says why.
 func (q *KubeQueue) acceptJob(ctx context.Context, j *batchv1.Job) error {
 	if !jobSuspended(j) {
 		if placedCondition(j) != nil {
@@ -90,7 +96,7 @@ func (q *KubeQueue) acceptJob(ctx context.Context, j *batchv1.Job) error {
 	}})
 }
 
-// removeFinalizer takes our finalizer off.
+// removeFinalizer removes our finalizer from a Job, if it is set.
 func (q *KubeQueue) removeFinalizer(ctx context.Context, j *batchv1.Job) error {
 	if !slices.Contains(j.Finalizers, JobFinalizer) {
 		return nil
@@ -101,6 +107,7 @@ func (q *KubeQueue) removeFinalizer(ctx context.Context, j *batchv1.Job) error {
 	}})
 }
 
+// patchJob applies a merge patch to a Job. A Job that no longer exists is no error.
 func (q *KubeQueue) patchJob(ctx context.Context, j *batchv1.Job, patch map[string]any) error {
 	data, err := json.Marshal(patch)
 	if err != nil {

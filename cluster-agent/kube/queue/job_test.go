@@ -93,7 +93,7 @@ func newShelf(t *testing.T, j *batchv1.Job) (*KubeQueue, *shelf) {
 	return q, s
 }
 
-func TestAJobOfThisClusterThatWillNotBeRunIsLetGoForGood(t *testing.T) {
+func TestRefusedLocalJobIsReleasedForGood(t *testing.T) {
 	j := aJob()
 	j.Spec.ManagedBy, j.Labels = nil, map[string]string{kube.LabelQueue: "night"}
 	q, s := newShelf(t, j)
@@ -119,7 +119,7 @@ func TestAJobOfThisClusterThatWillNotBeRunIsLetGoForGood(t *testing.T) {
 }
 
 // One that was evicted and whose pods may not fail has failed for good.
-func TestAJobOfThisClusterThatEndedWhileItWaitedIsTakenBack(t *testing.T) {
+func TestLocalJobEndedWhileWaitingIsCancelled(t *testing.T) {
 	j := aJob()
 	j.Spec.ManagedBy, j.Labels = nil, map[string]string{kube.LabelQueue: "night"}
 	q, s := newShelf(t, j)
@@ -140,7 +140,7 @@ func TestAJobOfThisClusterThatEndedWhileItWaitedIsTakenBack(t *testing.T) {
 		}
 	}
 	if look(func(j *batchv1.Job) { failed(j); j.Labels[kube.LabelRun] = "r1" }) {
-		t.Error("a run that ended is taken back: its hands say how")
+		t.Error("a run that ended was cancelled: its executor reports the outcome")
 	}
 	if !look(failed) {
 		t.Error("it is still for sale")

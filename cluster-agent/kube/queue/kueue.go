@@ -24,33 +24,39 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// KueueDispatcher has a queue be the dispatcher of Kueue's MultiKueue: for each Workload that
-// waits for a cluster there is an auction among the clusters of its MultiKueueConfig,
-// and the winner is nominated. The zero of a field is its default.
+// A KueueDispatcher makes the queue the dispatcher of Kueue's MultiKueue: for each
+// Workload that waits for a cluster, the market holds an auction among the clusters of
+// its MultiKueueConfig, and the queue nominates the winner. The zero value of a field
+// selects its default.
 type KueueDispatcher struct {
-	Clusters       map[string]string // MultiKueueCluster -> site; those that are not named are sites themselves
-	DefaultRunTime time.Duration     // how long a Workload is taken to run that does not say; default 1h
+	Clusters       map[string]string // MultiKueueCluster -> site; the default is the site of the same name
+	DefaultRunTime time.Duration     // run time of Workloads that name none; default 1h
 }
 
-// DispatcherName is what Kueue's configuration names in multiKueue.dispatcherName.
+// DispatcherName is the name to set in Kueue's configuration as
+// multiKueue.dispatcherName.
 const DispatcherName = "gridbid.io/dispatcher"
 
-// multiKueueController is the controller of the admission checks that want a cluster.
+// multiKueueController is the controllerName of admission checks of MultiKueue.
 const multiKueueController = "kueue.x-k8s.io/multikueue"
 
-// kueueGroupVersion is the version of Kueue's kinds that is asked for.
+// kueueGroupVersion is the API version of Kueue's kinds that this package uses.
 var kueueGroupVersion = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
 
+// kueueResource is the address of a Kueue kind for the dynamic client.
 func kueueResource(plural string) schema.GroupVersionResource {
 	return kueueGroupVersion.WithResource(plural)
 }
 
-// kueueAdmission is what Kueue's operators configured, as informers see it.
+// kueueAdmission holds the informer caches of Kueue's cluster-wide admission checks
+// and MultiKueueConfigs.
 type kueueAdmission struct{ checks, configs cache.Indexer }
 
+// watchKueue starts the informers of Kueue's kinds. Without Kueue they never sync, so that
+// the queue waits until Kueue is installed.
 func (q *KubeQueue) watchKueue(ctx context.Context) (synced []cache.InformerSynced) {
 	if _, err := q.cfg.Client.Discovery().ServerResourcesForGroupVersion(kueueGroupVersion.String()); apierrors.IsNotFound(err) {
-		q.cfg.Log.Error("this cluster has no Kueue, and the queue waits for it; install Kueue, or take kueue out of the configuration", "wanted", kueueGroupVersion.String())
+		q.cfg.Log.Error("this cluster does not serve Kueue's API, and the queue waits for it; install Kueue, or remove kueue from the configuration", "wanted", kueueGroupVersion.String())
 	}
 	all := dynamicinformer.NewDynamicSharedInformerFactory(q.cfg.Dynamic, 0)
 	checks, configs := all.ForResource(kueueResource("admissionchecks")).Informer(), all.ForResource(kueueResource("multikueueconfigs")).Informer()
@@ -68,8 +74,9 @@ func (q *KubeQueue) watchKueue(ctx context.Context) (synced []cache.InformerSync
 	return synced
 }
 
-// multiKueueClusters reports whether a Workload waits for MultiKueue to choose a cluster, or has
-// one, and which there are.
+// multiKueueClusters returns the clusters among which MultiKueue may choose for a
+// Workload. It returns false unless the Workload has reserved quota, has not finished,
+// and has a MultiKueue admission check that is neither rejected nor to be retried.
 func (q *KubeQueue) multiKueueClusters(w *workload) (clusters []string, ok bool) {
 	if !w.hasCondition("QuotaReserved") || w.hasCondition("Finished") {
 		return nil, false
@@ -92,7 +99,7 @@ func (q *KubeQueue) multiKueueClusters(w *workload) (clusters []string, ok bool)
 	return nil, false
 }
 
-// siteOfCluster is the site of a cluster of MultiKueue.
+// siteOfCluster returns the site behind a MultiKueueCluster.
 func (k *KueueDispatcher) siteOfCluster(cluster string) string {
 	if s := k.Clusters[cluster]; s != "" {
 		return s
@@ -100,11 +107,12 @@ func (k *KueueDispatcher) siteOfCluster(cluster string) string {
 	return cluster
 }
 
-// reconcileWorkload does what a Workload needs next. It is submitted anew each time
-// that Kueue reserves quota for it: under its UID and the time of that.
-func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workload) (again time.Duration, err error) {
+// reconcileWorkload does the next step for a Workload. Each time that Kueue reserves
+// quota for it, it is a new job of the market, with an id of its UID and the time of
+// acceptance.
+func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workload) (requeueAfter time.Duration, err error) {
 	clusters, waits := q.multiKueueClusters(w)
-	taken, err := time.Parse(time.RFC3339, w.Annotations[AnnotationSubmittedAt])
+	acceptedAt, err := time.Parse(time.RFC3339, w.Annotations[AnnotationSubmittedAt])
 	submitted := err == nil && slices.Contains(w.Finalizers, JobFinalizer)
 	switch {
 	case !submitted && waits && w.DeletionTimestamp == nil:
@@ -112,14 +120,15 @@ func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workl
 	case !submitted:
 		return 0, nil
 	}
-	order, _ := q.parseWorkload(w, taken) // without fault when it was taken in
+	order, _ := q.parseWorkload(w, acceptedAt) // it had no faults when it was accepted
 	key := workloadKeyPrefix + name
 	n := q.newsOfJob(order.Job.ID, key)
 	if n.closed {
 		return 0, q.releaseWorkload(ctx, w, order.Job.ID, n.status)
 	}
 	if !waits || w.DeletionTimestamp != nil {
-		// One that has finished where it ran is told of by that site, soon.
+		// A Workload that has just finished is not cancelled: the site that ran it will report
+		// its outcome soon.
 		if done := w.conditionSince("Finished"); w.DeletionTimestamp == nil && done != 0 && q.cfg.Now().Sub(done) < q.cfg.StatusInterval {
 			if _, err := q.submitAndQueryStatus(ctx, order, false); err != nil {
 				return 0, err
@@ -128,7 +137,7 @@ func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workl
 		}
 		return q.submitAndQueryStatus(ctx, order, true)
 	}
-	if again, err = q.submitAndQueryStatus(ctx, order, false); err != nil {
+	if requeueAfter, err = q.submitAndQueryStatus(ctx, order, false); err != nil {
 		return 0, err
 	}
 	s := placementState{reason: "Asking", message: "the market was asked, and has not answered yet"}
@@ -149,12 +158,13 @@ func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workl
 			}
 		}
 	}
-	return again, q.reportWorkloadState(ctx, w, s)
+	return requeueAfter, q.reportWorkloadState(ctx, w, s)
 }
 
-// acceptWorkload takes a Workload in, if it is of a kind that can be followed. What
-// its Job says of it is written on it, so that it stays what was submitted.
-func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []string) (again time.Duration, err error) {
+// acceptWorkload accepts a Workload for submission if it belongs to a Job. The Job's
+// annotations are copied to the Workload, so that the submission stays the same when
+// the Job changes.
+func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []string) (requeueAfter time.Duration, err error) {
 	o := w.ownerJob()
 	if o == nil {
 		return 0, q.reportWorkloadState(ctx, w, malformedState([]string{"only Workloads of batch/v1 Jobs are dispatched"}))
@@ -176,7 +186,7 @@ func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []
 		sites = append(sites, q.cfg.Kueue.siteOfCluster(c))
 	}
 	notes[AnnotationRegions] = strings.Join(sites, ",")
-	now := q.cfg.Now().StdTime().Truncate(time.Second) // as it is written
+	now := q.cfg.Now().StdTime().Truncate(time.Second) // RFC3339 has whole seconds; the job's id contains them
 	w.Annotations = maps.Clone(w.Annotations)
 	if w.Annotations == nil {
 		w.Annotations = map[string]string{}
@@ -188,19 +198,19 @@ func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []
 	if len(sites) == 0 {
 		faults = append(faults, "there is no cluster in its MultiKueueConfig where it may run")
 	}
-	if len(faults) > 0 { // until its Job is mended
+	if len(faults) > 0 { // retried: the user may correct the Job
 		return q.cfg.StatusInterval, q.reportWorkloadState(ctx, w, malformedState(faults))
 	}
 	notes[AnnotationSubmittedAt] = now.Format(time.RFC3339)
 	return 0, q.patchWorkload(ctx, w, map[string]any{"finalizers": append(slices.Clone(w.Finalizers), JobFinalizer), "annotations": notes})
 }
 
-// parseWorkload reads what a Workload asks for that was taken in at some time, or
-// all that is wrong with it.
-func (q *KubeQueue) parseWorkload(w *workload, taken time.Time) (protocol.Submit, []string) {
+// parseWorkload returns the submission of a Workload that was accepted at some time,
+// or all its faults. See Config.parseJob.
+func (q *KubeQueue) parseWorkload(w *workload, acceptedAt time.Time) (protocol.Submit, []string) {
 	job := protocol.Job{
-		ID:     protocol.JobID(fmt.Sprintf("%s/%s-%d", q.cfg.Site, w.UID, taken.Unix())),
-		Tenant: q.cfg.Site + "/" + w.Namespace, Arrival: protocol.FromStdTime(taken),
+		ID:     protocol.JobID(fmt.Sprintf("%s/%s-%d", q.cfg.Site, w.UID, acceptedAt.Unix())),
+		Tenant: q.cfg.Site + "/" + w.Namespace, Arrival: protocol.FromStdTime(acceptedAt),
 	}
 	limit := cmp.Or(time.Duration(w.Spec.MaximumExecutionTimeSeconds)*time.Second, q.cfg.Kueue.DefaultRunTime, time.Hour)
 	s := annotationReader{annotations: w.Annotations}
@@ -225,14 +235,15 @@ func (q *KubeQueue) parseWorkload(w *workload, taken time.Time) (protocol.Submit
 	return protocol.Submit{Job: job, Task: protocol.Task(task)}, s.faults
 }
 
-// releaseWorkload lets go of a Workload whose auction is over. One that still waits is kept
-// in mind as closed until Kueue takes its reservation back.
+// releaseWorkload removes our finalizer from a Workload whose job the market has
+// closed. While MultiKueue still wants a cluster for it, the finalizer stays until
+// Kueue withdraws the quota reservation.
 func (q *KubeQueue) releaseWorkload(ctx context.Context, w *workload, id protocol.JobID, end protocol.JobStatus) error {
 	if s := stateOfStatus(end); w.DeletionTimestamp == nil && s.reason != "Cancelled" {
 		if err := q.reportWorkloadState(ctx, w, s); err != nil {
 			return err
 		}
-		if _, waits := q.multiKueueClusters(w); waits { // it will not be run, and would be asked for again at once
+		if _, waits := q.multiKueueClusters(w); waits { // without the finalizer it would be submitted once more at once
 			return nil
 		}
 	}
@@ -246,8 +257,8 @@ func (q *KubeQueue) releaseWorkload(ctx context.Context, w *workload, id protoco
 	return err
 }
 
-// reportWorkloadState makes an event of how a Workload stands, on its Job, where its owner
-// looks, if there is one.
+// reportWorkloadState creates an event for a change of a Workload's state. The event
+// is about the Workload's Job, if it has one, because that is where its owner looks.
 func (q *KubeQueue) reportWorkloadState(ctx context.Context, w *workload, s placementState) error {
 	key, words := workloadKeyPrefix+w.Namespace+"/"+w.Name, string(w.UID)+": "+s.message
 	q.mu.Lock()
@@ -269,6 +280,8 @@ func (q *KubeQueue) reportWorkloadState(ctx context.Context, w *workload, s plac
 	return nil
 }
 
+// patchWorkload applies a merge patch to the metadata of a Workload, unless the Workload
+// has changed since it was read. A Workload that no longer exists is no error.
 func (q *KubeQueue) patchWorkload(ctx context.Context, w *workload, meta map[string]any) error {
 	meta["uid"], meta["resourceVersion"] = w.UID, w.ResourceVersion
 	data, err := json.Marshal(map[string]any{"metadata": meta})

@@ -22,7 +22,7 @@ import (
 
 // A queue that is to serve Kueue, in a cluster without it, would wait in silence for
 // what will not come.
-func TestAQueueSaysThatItsClusterHasNoKueue(t *testing.T) {
+func TestMissingKueueIsLogged(t *testing.T) {
 	lists := map[schema.GroupVersionResource]string{
 		kueueResource("admissionchecks"): "AdmissionCheckList", kueueResource("multikueueconfigs"): "MultiKueueConfigList", kueueResource("workloads"): "WorkloadList",
 	}
@@ -41,13 +41,13 @@ func TestAQueueSaysThatItsClusterHasNoKueue(t *testing.T) {
 		if err := q.startInformers(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if said := strings.Contains(log.String(), "no Kueue"); said == there {
+		if logged := strings.Contains(log.String(), "does not serve Kueue"); logged == there {
 			t.Errorf("Kueue is there: %v; the log says:\n%s", there, log.String())
 		}
 	}
 }
 
-// asked counts what is said to the market.
+// asked counts the messages to the market.
 type asked struct {
 	bus.Conn
 	times int
@@ -60,7 +60,7 @@ func (a *asked) Send(_ context.Context, ms ...protocol.Message) error {
 
 // The market is asked about a Workload that it refused no more than once, for as long as
 // that waits.
-func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
+func TestRefusedWorkloadIsNotResubmitted(t *testing.T) {
 	object := func(text string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}
 		if err := json.Unmarshal([]byte(text), &u.Object); err != nil {
@@ -117,7 +117,7 @@ func TestAWorkloadThatWillNotBeRunIsNotAskedForAgain(t *testing.T) {
 }
 
 // A queue whose clock was a day ahead when it asked does not wait for that day.
-func TestAQueueWhoseClockIsSetBackAsksAgain(t *testing.T) {
+func TestClockSetBackQueriesAtOnce(t *testing.T) {
 	now, port := noon.Add(24*time.Hour), &asked{}
 	q := New(Config{Site: "oslo", Now: func() protocol.Time { return now }})
 	q.conn = port

@@ -22,22 +22,23 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Config is what a queue needs to know. The zero of a field is its default, but
-// for Site, Client and, with Kueue, Dynamic.
+// Config says what a queue watches and how. The zero value of a field selects its
+// default; Site, Client and, with Kueue, Dynamic have none.
 type Config struct {
-	Site           string // in whose name it submits
+	Site           string // the site that submits the jobs
 	Client         kubernetes.Interface
 	Dynamic        dynamic.Interface
-	Namespaces     []string         // where it looks; default "default"
-	Kueue          *KueueDispatcher // Workloads are taken in as well; nil: they are not
-	RunsJobsHere   bool             // the site runs jobs in this cluster
-	Sharing        kube.GPUSharing  // how, if it does; default DRA
-	StatusInterval time.Duration    // between questions how a job stands; default 1m
-	Incarnation    uint32           // how often this queue was begun anew: see protocol.Sender
+	Namespaces     []string         // watched namespaces; default "default"
+	Kueue          *KueueDispatcher // submit Kueue's Workloads as well; nil: only Jobs
+	RunsJobsHere   bool             // the site's executor runs jobs in this cluster
+	Sharing        kube.GPUSharing  // the executor's mode; default DRA
+	StatusInterval time.Duration    // between two status queries for a job; default 1m
+	Incarnation    uint32           // higher at each restart of the queue: see protocol.Sender
 	Log            *slog.Logger
 	Now            func() protocol.Time
 }
 
+// withDefaults returns the configuration with defaults in place of zero values.
 func (c Config) withDefaults() Config {
 	if len(c.Namespaces) == 0 {
 		c.Namespaces = []string{"default"}
@@ -57,14 +58,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// workerCount look after so many objects at once.
+// workerCount is how many objects are reconciled concurrently.
 const workerCount = 4
 
-// A KubeQueue is a party of its site, queue/SITE. Make it with New; Run lets it live.
+// A KubeQueue is the party queue/SITE of the market. Make it with New and start it
+// with Run.
 type KubeQueue struct {
 	cfg       Config
 	conn      bus.Conn
-	workQueue workqueue.TypedRateLimitingInterface[string] // of keys: see key
+	workQueue workqueue.TypedRateLimitingInterface[string] // of keys: a prefix below, then namespace/name
 
 	sendMu sync.Mutex
 	sender protocol.Sender
@@ -73,24 +75,24 @@ type KubeQueue struct {
 	jobNews map[protocol.JobID]*jobNews
 	jobs    map[string]cache.Indexer // by namespace
 
-	workloads      map[string]cache.Indexer // the same
+	workloads      map[string]cache.Indexer // by namespace
 	checks         kueueAdmission
-	reportedStates map[string]string // of each Workload by key, its UID and how it stands, in words
+	reportedStates map[string]string // Workload key -> its UID and the state that was reported last
 }
 
-// jobNews is what the market said of a job in this life.
+// jobNews is what the market has reported about a job since this process started.
 type jobNews struct {
-	key         string // of its object
+	key         string // of its object in the work queue
 	lastQueried protocol.Time
 	accepted    bool
 	closed      bool
 	status      protocol.JobStatus
 	deferral    *protocol.Defer
-	idConflict  string // why it is not the job that was submitted
-	cancelled   bool   // it was cancelled
+	idConflict  string // set if the market has another job under this id: the Job was changed
+	cancelled   bool   // the last query asked to cancel it
 }
 
-// New returns a queue that is not alive yet.
+// New returns a queue; Run starts it.
 func New(cfg Config) *KubeQueue {
 	cfg = cfg.withDefaults()
 	return &KubeQueue{
@@ -100,23 +102,23 @@ func New(cfg Config) *KubeQueue {
 	}
 }
 
-// What keys of objects begin with; namespace and name follow.
+// Prefixes of work queue keys; namespace/name follows.
 const (
 	jobKeyPrefix      = "job/"
 	workloadKeyPrefix = "workload/"
 )
 
-// Run lets a queue live at port until ctx ends or the port does, and returns why.
-// It waits for an API server that does not answer.
-func (q *KubeQueue) Run(ctx context.Context, port bus.Conn) error {
+// Run connects the queue to conn and reconciles until ctx ends or conn is closed, and returns
+// why it ended. It waits for an API server that does not answer, and closes conn.
+func (q *KubeQueue) Run(ctx context.Context, conn bus.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
-	q.conn = port
+	q.conn = conn
 	var working sync.WaitGroup
 	defer func() {
 		cancel()
 		q.workQueue.ShutDown()
 		working.Wait()
-		_ = port.Close()
+		_ = conn.Close()
 	}()
 	if err := q.startInformers(ctx); err != nil {
 		return err
@@ -126,9 +128,9 @@ func (q *KubeQueue) Run(ctx context.Context, port bus.Conn) error {
 	}
 	for {
 		select {
-		case m, ok := <-port.Messages():
+		case m, ok := <-conn.Messages():
 			if !ok {
-				return fmt.Errorf("queue: %w", port.Close())
+				return fmt.Errorf("queue: %w", conn.Close())
 			}
 			q.handleMessage(m)
 		case <-ctx.Done():
@@ -137,6 +139,7 @@ func (q *KubeQueue) Run(ctx context.Context, port bus.Conn) error {
 	}
 }
 
+// startInformers starts the informers of Jobs and Workloads and waits until they have synced.
 func (q *KubeQueue) startInformers(ctx context.Context) error {
 	var synced []cache.InformerSynced
 	for _, space := range q.cfg.Namespaces {
@@ -156,11 +159,12 @@ func (q *KubeQueue) startInformers(ctx context.Context) error {
 	return nil
 }
 
-// enqueueInformerEvents has all objects of an informer looked after.
-func (q *KubeQueue) enqueueInformerEvents(in cache.SharedIndexInformer, sort string) {
+// enqueueInformerEvents adds the key of each object that an informer reports to the
+// work queue, with a prefix for its kind.
+func (q *KubeQueue) enqueueInformerEvents(in cache.SharedIndexInformer, prefix string) {
 	add := func(o any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
-			q.workQueue.Add(sort + key)
+			q.workQueue.Add(prefix + key)
 		}
 	}
 	_, _ = in.AddEventHandler(cache.ResourceEventHandlerFuncs{ // fails only when stopped
@@ -168,17 +172,18 @@ func (q *KubeQueue) enqueueInformerEvents(in cache.SharedIndexInformer, sort str
 	})
 }
 
+// runWorker reconciles objects of the work queue until that is shut down.
 func (q *KubeQueue) runWorker(ctx context.Context) {
 	kube.RunReconcileWorker(ctx, q.workQueue, q.reconcileObject, func(key string, err error) {
-		if !apierrors.IsConflict(err) { // somebody wrote meanwhile, which is seen soon
-			q.cfg.Log.Warn("tried again soon", "object", key, "error", err)
+		if !apierrors.IsConflict(err) { // a conflict only means that our cache is behind
+			q.cfg.Log.Warn("reconciling an object failed; retried with backoff", "object", key, "error", err)
 		}
 	})
 }
 
-// reconcileObject does what an object needs next, and returns when to look again if nothing
-// happens before.
-func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (again time.Duration, err error) {
+// reconcileObject does the next step for the object of a key, and returns after how long to
+// do so once more if no event comes first.
+func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
 	if name, ok := strings.CutPrefix(key, workloadKeyPrefix); ok {
 		w, err := q.workloadByName(name)
 		if err != nil {
@@ -200,7 +205,8 @@ func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (again time
 	return q.reconcileJob(ctx, o.(*batchv1.Job).DeepCopy())
 }
 
-// handleMessage takes in what the market says.
+// handleMessage records the coordinator's answers and ignores messages of other
+// senders.
 func (q *KubeQueue) handleMessage(m protocol.Message) {
 	if m.From != protocol.Coordinator || m.To != protocol.QueueParty(q.cfg.Site) {
 		return
@@ -225,7 +231,8 @@ func (q *KubeQueue) handleMessage(m protocol.Message) {
 	}
 }
 
-// updateNews changes what is known of a job that was asked about, and has it looked after.
+// updateNews changes what is known of a job and enqueues its object. Jobs that this
+// process has not submitted are ignored.
 func (q *KubeQueue) updateNews(id protocol.JobID, change func(*jobNews)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,7 +242,8 @@ func (q *KubeQueue) updateNews(id protocol.JobID, change func(*jobNews)) {
 	}
 }
 
-// newsOfJob returns what is known of the job of an object.
+// newsOfJob returns a copy of what is known of a job, and creates the record for its
+// object.
 func (q *KubeQueue) newsOfJob(id protocol.JobID, key string) jobNews {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -245,14 +253,14 @@ func (q *KubeQueue) newsOfJob(id protocol.JobID, key string) jobNews {
 	return *q.jobNews[id]
 }
 
-// forgetJob drops what is known of a job that has ended.
+// forgetJob drops what is known of a job that was closed.
 func (q *KubeQueue) forgetJob(id protocol.JobID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.jobNews, id)
 }
 
-// forgetObject drops what is known of an object that is gone.
+// forgetObject drops what is known of an object that was deleted.
 func (q *KubeQueue) forgetObject(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -260,19 +268,22 @@ func (q *KubeQueue) forgetObject(key string) {
 	maps.DeleteFunc(q.jobNews, func(_ protocol.JobID, n *jobNews) bool { return n.key == key })
 }
 
-// submitAndQueryStatus submits a job, and with that asks how it stands: the market takes it once.
-// With stop it cancels it as well, so that it is cancelled even if it was not
-// known. It returns when to ask again.
-func (q *KubeQueue) submitAndQueryStatus(ctx context.Context, s protocol.Submit, stop bool) (again time.Duration, err error) {
+// submitAndQueryStatus submits a job, which is at the same time a query for its
+// status: the market accepts a job once and answers repetitions with the status. With
+// stop it cancels the job, too; the submission before it makes sure that the market
+// knows the job it cancels. Queries are at least StatusInterval apart, or a sixth of
+// that while the job is not accepted or being cancelled. It returns when to query
+// next.
+func (q *KubeQueue) submitAndQueryStatus(ctx context.Context, s protocol.Submit, stop bool) (requeueAfter time.Duration, err error) {
 	now := q.cfg.Now()
 	q.mu.Lock()
 	n := q.jobNews[s.Job.ID]
 	soon := q.cfg.StatusInterval / 6
 	due := n.lastQueried.Add(q.cfg.StatusInterval)
-	if !n.accepted || stop { // it may not have been heard
+	if !n.accepted || stop { // the message may have been lost
 		due = n.lastQueried.Add(soon)
 	}
-	if n.lastQueried != 0 && n.lastQueried <= now && now < due && n.cancelled == stop { // or our clock was set back
+	if n.lastQueried != 0 && n.lastQueried <= now && now < due && n.cancelled == stop { // lastQueried > now: our clock was set back
 		q.mu.Unlock()
 		return due.Sub(now), nil
 	}
@@ -284,6 +295,7 @@ func (q *KubeQueue) submitAndQueryStatus(ctx context.Context, s protocol.Submit,
 	return soon, q.sendToMarket(ctx, s)
 }
 
+// sendToMarket sends messages to the coordinator in their order.
 func (q *KubeQueue) sendToMarket(ctx context.Context, bodies ...protocol.Body) error {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()

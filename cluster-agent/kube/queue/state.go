@@ -7,16 +7,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A placementState is how a job stands, in a word for programs and in words for people.
+// A placementState describes a job's state in the market: a reason for programs, and a
+// message for people. Both are written to conditions and events.
 type placementState struct {
 	placed  bool
 	reason  string // CamelCase, as conditions have it
 	message string
-	bad     bool // worth a warning
+	bad     bool // reported as an event of type Warning
 	at      protocol.Time
 }
 
-// reasonPhrases are reasons in words; others are printed as they are.
+// reasonPhrases spells out reason codes for people; other codes are printed with
+// spaces.
 var reasonPhrases = map[protocol.Code]string{
 	protocol.CheaperLater:   "a later hour is cheaper or cleaner",
 	protocol.Waiting:        "no site has room now",
@@ -35,6 +37,7 @@ var reasonPhrases = map[protocol.Code]string{
 	protocol.Duplicate:      "it was changed after it had been submitted; what was submitted counts",
 }
 
+// reasonText returns a reason in words, with its note.
 func reasonText(r protocol.Reason) string {
 	text, ok := reasonPhrases[r.Code]
 	if !ok {
@@ -46,7 +49,8 @@ func reasonText(r protocol.Reason) string {
 	return text
 }
 
-// codeToCamelCase writes a code as conditions and events do: cheaper-later, CheaperLater.
+// codeToCamelCase converts a reason code to the form of conditions and events:
+// cheaper-later becomes CheaperLater.
 func codeToCamelCase(c protocol.Code) string {
 	var b strings.Builder
 	for _, part := range strings.FieldsFunc(string(c), func(r rune) bool { return r == '-' || r == '_' }) {
@@ -58,21 +62,25 @@ func codeToCamelCase(c protocol.Code) string {
 	return b.String()
 }
 
-// formatUsage prints a bill: energy, carbon, money.
+// formatUsage formats a bill: energy, carbon, money.
 func formatUsage(b protocol.Usage) string {
 	return fmt.Sprintf("%.3f kWh, %.3f kg of CO2e, $%.4f", b.Energy.InKWh(), b.Carbon.InKilograms(), b.Money.InDollars())
 }
 
+// formatTime formats an instant for people, in UTC to the second.
 func formatTime(t protocol.Time) string { return t.StdTime().Format("2006-01-02 15:04:05 MST") }
 
+// submittedState is the state of a job that the market has accepted, before its first round.
 func submittedState(id protocol.JobID) placementState {
 	return placementState{reason: "Submitted", message: fmt.Sprintf("submitted as %s; it waits for its round", id)}
 }
 
+// malformedState is the state of an object with faults, which was not submitted.
 func malformedState(faults []string) placementState {
 	return placementState{reason: "Malformed", message: strings.Join(faults, "; "), bad: true}
 }
 
+// deferredState is the state of a job whose award the market has deferred.
 func deferredState(h protocol.Defer) placementState {
 	words := "it waits: " + reasonText(h.Why)
 	if h.Site != "" {
@@ -81,7 +89,7 @@ func deferredState(h protocol.Defer) placementState {
 	return placementState{reason: codeToCamelCase(h.Why.Code), message: words + fmt.Sprintf("; it is called again by %s", formatTime(h.Until))}
 }
 
-// stateOfStatus tells what a queue was told.
+// stateOfStatus translates a status that the market reported.
 func stateOfStatus(s protocol.JobStatus) placementState {
 	at := s.Bill.Finish
 	switch {

@@ -14,14 +14,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ConditionPlaced is the type of the condition that says how a Job stands in the market:
-// true when a site has it or had it to its end. Its reason is for programs, its
-// message for people.
+// ConditionPlaced is the type of the condition with a Job's state in the market. It is
+// True while a site has been awarded the Job, and after it completed. The reason is
+// for programs, the message for people.
 const ConditionPlaced batchv1.JobConditionType = "gridbid.io/Placed"
 
-// placedCondition returns that condition, or nil.
+// placedCondition returns a Job's ConditionPlaced, or nil.
 func placedCondition(j *batchv1.Job) *batchv1.JobCondition { return jobCondition(j, ConditionPlaced) }
 
+// jobCondition returns a pointer to a Job's condition of a type, or nil.
 func jobCondition(j *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range j.Status.Conditions {
 		if j.Status.Conditions[i].Type == t {
@@ -31,13 +32,14 @@ func jobCondition(j *batchv1.Job, t batchv1.JobConditionType) *batchv1.JobCondit
 	return nil
 }
 
-// setJobCondition writes a condition into a Job, and reports whether that changed anything.
+// setJobCondition sets a condition in a Job's status and reports whether anything
+// changed.
 func (q *KubeQueue) setJobCondition(j *batchv1.Job, t batchv1.JobConditionType, yes bool, reason, words string) bool {
 	status := corev1.ConditionFalse
 	if yes {
 		status = corev1.ConditionTrue
 	}
-	if len(words) > 2000 {
+	if len(words) > 2000 { // bytes; the market's notes may be longer
 		words = words[:2000]
 	}
 	c := jobCondition(j, t)
@@ -56,20 +58,20 @@ func (q *KubeQueue) setJobCondition(j *batchv1.Job, t batchv1.JobConditionType, 
 	return true
 }
 
-// reportJobState writes how a Job stands, and makes an event of it if it is news. Changed
-// says that more of its status was changed before.
+// reportJobState writes a Job's state to its status, and creates an event if the state
+// is new. changed says that the caller has changed other parts of the status.
 func (q *KubeQueue) reportJobState(ctx context.Context, j *batchv1.Job, s placementState, changed bool) error {
 	was := ""
 	if c := placedCondition(j); c != nil {
 		was = c.Reason
 	}
-	told := q.setJobCondition(j, ConditionPlaced, s.placed, s.reason, s.message)
-	if !told && !changed {
+	conditionChanged := q.setJobCondition(j, ConditionPlaced, s.placed, s.reason, s.message)
+	if !conditionChanged && !changed {
 		return nil
 	}
-	if told && (was != s.reason || s.placed) { // that it is called again an hour later is none
+	if conditionChanged && (was != s.reason || s.placed) { // a later time of the next call alone is no event
 		of := corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion}
-		if err := q.createEvent(ctx, s, of); err != nil { // first: once the status is written it is no news
+		if err := q.createEvent(ctx, s, of); err != nil { // before the status: after a failure in between, the event would never be created
 			return err
 		}
 	}
@@ -80,8 +82,8 @@ func (q *KubeQueue) reportJobState(ctx context.Context, j *batchv1.Job, s placem
 	return err
 }
 
-// createEvent makes an event of how an object stands. The same again, by a queue that
-// was begun anew, has the same name.
+// createEvent creates an event for an object's state. Its name is a hash of its
+// content, so a restarted queue does not create the same event twice.
 func (q *KubeQueue) createEvent(ctx context.Context, s placementState, of corev1.ObjectReference) error {
 	kind := corev1.EventTypeNormal
 	if s.bad {
@@ -100,14 +102,15 @@ func (q *KubeQueue) createEvent(ctx context.Context, s placementState, of corev1
 	return err
 }
 
-// mirrorRunState has a Job look as the market says: one that runs elsewhere is released,
-// and one that waits again is suspended. A Job of its own cluster is left to that.
+// mirrorRunState makes a Job's status look like the market's state: a Job that runs at
+// another site is unsuspended and active, and one that waits is suspended. The status
+// of a local Job belongs to the cluster's Job controller and is left alone.
 func (q *KubeQueue) mirrorRunState(ctx context.Context, j *batchv1.Job, runs bool, s placementState) error {
 	if jobStaysLocal(j) {
 		return q.reportJobState(ctx, j, s, false)
 	}
 	if jobSuspended(j) == runs {
-		return q.setJobSuspended(ctx, j, !runs) // its change has it looked after again
+		return q.setJobSuspended(ctx, j, !runs) // this changes the Job, which is then reconciled once more
 	}
 	active, changed := int32(0), false
 	if runs {
@@ -130,7 +133,9 @@ func (q *KubeQueue) mirrorRunState(ctx context.Context, j *batchv1.Job, runs boo
 	return q.reportJobState(ctx, j, s, changed)
 }
 
-// finishJob writes how a Job ended, and lets go of it.
+// finishJob writes a Job's outcome to its status and removes the finalizer. The API
+// server accepts a final condition only together with consistent counts and times,
+// which are set here as the Job controller would.
 func (q *KubeQueue) finishJob(ctx context.Context, j *batchv1.Job, end protocol.JobStatus) error {
 	s := stateOfStatus(end)
 	switch {
@@ -176,8 +181,10 @@ func (q *KubeQueue) finishJob(ctx context.Context, j *batchv1.Job, end protocol.
 	return q.reportJobState(ctx, j, s, true)
 }
 
+// jobSuspended reports whether a Job is suspended.
 func jobSuspended(j *batchv1.Job) bool { return j.Spec.Suspend != nil && *j.Spec.Suspend }
 
+// jobParallelism returns how many pods of a Job run at once; Kubernetes' default is 1.
 func jobParallelism(j *batchv1.Job) int32 {
 	if j.Spec.Parallelism == nil {
 		return 1
@@ -185,6 +192,7 @@ func jobParallelism(j *batchv1.Job) int32 {
 	return *j.Spec.Parallelism
 }
 
+// setJobSuspended suspends or releases a Job, unless it has changed since it was read.
 func (q *KubeQueue) setJobSuspended(ctx context.Context, j *batchv1.Job, yes bool) error {
 	return q.patchJob(ctx, j, map[string]any{
 		"metadata": map[string]any{"uid": j.UID, "resourceVersion": j.ResourceVersion}, "spec": map[string]any{"suspend": yes},

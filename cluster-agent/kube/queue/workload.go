@@ -14,7 +14,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A workload is what is read of one of Kueue's: the same in all its versions.
+// A workload is the part of a Kueue Workload that is read here. These fields are the
+// same in all versions of Kueue's API.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -34,10 +35,10 @@ type workload struct {
 		ClusterName           string   `json:"clusterName"`
 	} `json:"status"`
 
-	object map[string]any
+	object map[string]any // all of it, as it was read
 }
 
-// workloadByName returns a Workload by namespace and name; nil if there is none.
+// workloadByName returns a Workload by "namespace/name"; nil if it does not exist.
 func (q *KubeQueue) workloadByName(name string) (*workload, error) {
 	space, _, _ := strings.Cut(name, "/")
 	o, ok, _ := q.workloads[space].GetByKey(name)
@@ -55,9 +56,10 @@ func (q *KubeQueue) workloadByName(name string) (*workload, error) {
 	return w, nil
 }
 
+// hasCondition reports whether a condition is True.
 func (w *workload) hasCondition(condition string) bool { return w.conditionSince(condition) != 0 }
 
-// conditionSince is when a condition became true; 0 if it is not.
+// conditionSince returns when a condition became True; 0 if it is not.
 func (w *workload) conditionSince(condition string) protocol.Time {
 	for _, c := range w.Status.Conditions {
 		if c.Type == condition && c.Status == metav1.ConditionTrue {
@@ -67,7 +69,8 @@ func (w *workload) conditionSince(condition string) protocol.Time {
 	return 0
 }
 
-// ownerJob is the Job that a Workload is for, or nil.
+// ownerJob returns the Job for which Kueue created the Workload, or nil if it is of
+// another kind.
 func (w *workload) ownerJob() *metav1.OwnerReference {
 	if o := metav1.GetControllerOf(w); o != nil && o.Kind == "Job" && o.APIVersion == "batch/v1" {
 		return o
@@ -75,13 +78,16 @@ func (w *workload) ownerJob() *metav1.OwnerReference {
 	return nil
 }
 
-// kueueFieldManager is the manager in whose name Kueue keeps what it says of admission.
+// kueueFieldManager is the field manager with which Kueue applies its admission
+// status.
 const kueueFieldManager = "kueue-admission"
 
-// nominateCluster names the cluster that a Workload is to go to. Kueue takes that back
-// itself when the cluster has admitted it, and may only do so if the field is its
-// own: so it is applied in Kueue's name, together with all else that is, unless it
-// changed meanwhile.
+// nominateCluster writes the cluster to which Kueue is to send a Workload. Kueue
+// itself clears the nomination when the cluster has admitted the Workload, and by
+// server-side apply it can only clear fields that its own manager owns. So the
+// nomination is applied under Kueue's field manager, together with all other fields of
+// that manager: an apply removes those that it leaves out. The resource version makes
+// it fail if the Workload has changed meanwhile.
 func (q *KubeQueue) nominateCluster(ctx context.Context, w *workload, cluster string) error {
 	status, err := appliedStatus(w, kueueFieldManager)
 	if err != nil {
@@ -101,7 +107,8 @@ func (q *KubeQueue) nominateCluster(ctx context.Context, w *workload, cluster st
 	return err
 }
 
-// appliedStatus returns what a manager has applied to a Workload's status.
+// appliedStatus returns the part of a Workload's status that a field manager has
+// applied.
 func appliedStatus(w *workload, manager string) (map[string]any, error) {
 	out := map[string]any{}
 	for _, m := range w.ManagedFields {
@@ -120,9 +127,10 @@ func appliedStatus(w *workload, manager string) (map[string]any, error) {
 	return out, nil
 }
 
-// pickManagedFields returns the part of a value that a set of managed fields covers: "f:x" is a
-// field, "k:{...}" the element of a list with those keys, "v:..." a value in it.
-// A set without any of those covers all.
+// pickManagedFields returns the part of a value that a managedFields set covers (the
+// FieldsV1 format of Kubernetes): "f:x" is a field, "k:{...}" a list element with
+// those keys, "v:..." a value in a list. A set without any of those covers the whole
+// value.
 func pickManagedFields(v any, fields map[string]any) any {
 	deeper := false
 	for k := range fields {
@@ -148,6 +156,8 @@ func pickManagedFields(v any, fields map[string]any) any {
 	return v
 }
 
+// pickListElements is pickManagedFields for lists: it keeps the elements that a "k:" or "v:"
+// entry selects, in their order.
 func pickListElements(list []any, fields map[string]any) any {
 	out := []any{}
 	for _, e := range list {

@@ -26,7 +26,7 @@ func picked(t *testing.T, fields string) any {
 	return pickManagedFields(status, set)
 }
 
-func TestWhatAManagerOwnsIsPicked(t *testing.T) {
+func TestPickManagedFields(t *testing.T) {
 	for fields, want := range map[string]string{
 		`{"f:admission":{"f:clusterQueue":{}},"f:nominatedClusterNames":{}}`:                          `{"admission":{"clusterQueue":"gpus"},"nominatedClusterNames":["lyon"]}`,
 		`{"f:conditions":{"k:{\"type\":\"QuotaReserved\"}":{".":{},"f:type":{},"f:status":{}}}}`:      `{"conditions":[{"type":"QuotaReserved","status":"True"}]}`,
@@ -44,7 +44,7 @@ func TestWhatAManagerOwnsIsPicked(t *testing.T) {
 	}
 }
 
-func TestAWorkloadIsReadByItsPodSets(t *testing.T) {
+func TestParseWorkloadPodSets(t *testing.T) {
 	w := &workload{}
 	if err := json.Unmarshal([]byte(`{"metadata":{"name":"job-train","namespace":"vision","uid":"77"},"spec":{"maximumExecutionTimeSeconds":1800,
 "podSets":[{"count":2,"template":{"spec":{"containers":[{"name":"main","image":"registry.example.com/train:7","resources":{"requests":{"cpu":"4"},"limits":{"nvidia.com/gpu":"1"}}}]}}}]}}`), w); err != nil {
@@ -56,7 +56,7 @@ func TestAWorkloadIsReadByItsPodSets(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatIsAppliedToTheStatusIsOwned(t *testing.T) {
+func TestAppliedStatusExcludesOtherFields(t *testing.T) {
 	w := &workload{}
 	var status map[string]any
 	if err := json.Unmarshal([]byte(aStatus), &status); err != nil {
@@ -97,7 +97,7 @@ func FuzzPick(f *testing.F) {
 	})
 }
 
-func TestWhatIsKnownOfAnObjectGoesWithIt(t *testing.T) {
+func TestForgetDeletedObject(t *testing.T) {
 	q := New(Config{Site: "hub"})
 	for _, store := range []*map[string]cache.Indexer{&q.jobs, &q.workloads} {
 		(*store)["vision"] = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

@@ -11,32 +11,35 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// What is written on objects.
+// Labels, taints and annotations that Gridbid writes on Kubernetes objects. Their
+// values are an interface: objects outlive the process that wrote them, and other
+// programs select by them.
 const (
 	// SchedulerName is the schedulerName of our pods.
 	SchedulerName = "gridbid"
 
-	LabelSite     = "gridbid.io/site"  // on objects and pods: whose hands made it
-	LabelRun      = "gridbid.io/run"   // on objects and pods: job and epoch
-	LabelQueue    = "gridbid.io/queue" // on suspended Jobs: to be sold
-	LabelReported = "gridbid.io/told"  // on objects of which the agent was told how they ended
+	LabelSite            = "gridbid.io/site"  // on objects and pods: the site whose executor created it
+	LabelRun             = "gridbid.io/run"   // on objects and pods: job and epoch
+	LabelQueue           = "gridbid.io/queue" // on suspended Jobs: the owner submits it to the market
+	LabelOutcomeReported = "gridbid.io/told"  // on objects whose outcome was reported to the agent
 
-	// TaintOwned is on nodes that are one site's alone; its value names the site.
+	// TaintOwned marks nodes that one site uses exclusively; its value names the site.
 	TaintOwned = "gridbid.io/owned"
 
-	AnnotationLaunch    = "gridbid.io/launch"         // on objects: the launch, as it travels
+	AnnotationLaunch    = "gridbid.io/launch"         // on objects: the launch in its wire format (see PackLaunch)
 	AnnotationJob       = "gridbid.io/job"            // on objects and pods: the job's id
 	AnnotationDevices   = "gridbid.io/devices"        // on pods: device indexes, "0,3"
 	AnnotationGPUMilli  = "gridbid.io/gpu-milli"      // on pods and tasks: thousandths of each device
 	AnnotationGPUMemory = "gridbid.io/gpu-memory-mib" // on pods and tasks: MiB of each device
 
-	// On tasks that name a Job which is there already:
-	AnnotationRelease       = "gridbid.io/release"        // its UID: it is suspended, and is let go
-	AnnotationKueueWorkload = "gridbid.io/kueue-workload" // the Workload for which Kueue makes it, and lets it go
+	// On tasks that refer to an existing Job instead of describing a new one:
+	AnnotationRelease       = "gridbid.io/release"        // UID of the suspended Job to be released
+	AnnotationKueueWorkload = "gridbid.io/kueue-workload" // name of the Workload for which Kueue creates and releases the Job
 )
 
-// RunName names a job's epoch. Ids of jobs are free text, so the
-// name carries a hash of it.
+// RunName returns the name of one epoch of a job, which is a valid Kubernetes label
+// and object name. Job ids are free text, so the name carries a readable part of the
+// id and a hash of all of it: ids that differ only in other characters do not collide.
 func RunName(id protocol.JobID, epoch uint64) string {
 	slug := []byte(strings.ToLower(string(id)))
 	for i, c := range slug {
@@ -49,8 +52,10 @@ func RunName(id protocol.JobID, epoch uint64) string {
 	return strings.Trim(fmt.Sprintf("%s-%s-e%d", text, hex.EncodeToString(sum[:5]), epoch), "-")
 }
 
-// PackLaunch writes a launch as the text of AnnotationLaunch, without its task, which is
-// the object itself.
+// PackLaunch encodes a launch as the text of AnnotationLaunch. The task is left out,
+// because the annotated object is the task. The launch is packed as a whole protocol
+// message, so a later version of the executor reads it by the same rules as a message
+// from the wire.
 func PackLaunch(site string, l protocol.Launch) (string, error) {
 	l.Task = ""
 	m := protocol.Sender{Party: protocol.AgentParty(site)}
@@ -58,7 +63,7 @@ func PackLaunch(site string, l protocol.Launch) (string, error) {
 	return base64.StdEncoding.EncodeToString(data), err
 }
 
-// UnpackLaunch reads what PackLaunch wrote.
+// UnpackLaunch decodes a text that PackLaunch wrote.
 func UnpackLaunch(text string) (protocol.Launch, error) {
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -75,8 +80,9 @@ func UnpackLaunch(text string) (protocol.Launch, error) {
 	return l, nil
 }
 
-// IsOurMark reports whether a key of labels or annotations, or of a Spark setting that
-// makes some, is not the task's to say.
+// IsOurMark reports whether a key is reserved for Gridbid or for a GPU device plugin,
+// so that a task may not set it. The key is that of a label, of an annotation, or of a
+// Spark setting that creates one of those.
 func IsOurMark(key string) bool {
 	return slices.ContainsFunc([]string{"gridbid.io/", "hami.io/", "ALIYUN_COM_GPU", ".scheduler.name"}, func(mark string) bool { return strings.Contains(key, mark) })
 }
