@@ -52,7 +52,7 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	}
 	devices, ok := b.chooseDevices(r, p, pods)
 	if !ok {
-		return newReason(protocol.ClusterRefused, "its pods request more GPUs than the job"), nil
+		return refusal(protocol.ClusterRefused, "its pods request more GPUs than the job"), nil
 	}
 	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
 		return refusal(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
@@ -86,7 +86,7 @@ func (b *Binder) requestsBeyondAward(r *Run, pods []*corev1.Pod) string {
 		if kube.PodEnded(p) {
 			continue
 		}
-		if name := b.foreignGPUResource(p); name != "" {
+		if name := b.unawardedGPUResource(p); name != "" {
 			return fmt.Sprintf("pod %s requests %s, which this site does not offer", p.Name, name)
 		}
 		c, m := kube.PodRequests(p)

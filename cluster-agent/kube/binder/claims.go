@@ -118,7 +118,7 @@ func (b *Binder) allocateDeviceClaim(ctx context.Context, r *Run, p *corev1.Pod,
 	if err != nil {
 		return false, refusal(protocol.TakenOver, err.Error()), nil
 	}
-	if full := b.reserveDevices(r.Launch.Node, claim, results); full != "" {
+	if full := b.reserveForClaim(r.Launch.Node, claim, results); full != "" {
 		return false, nil, fmt.Errorf("device %s is still allocated to a claim of an ended job", full)
 	}
 	if claim, err = b.writeClaimAllocation(ctx, r, p, claim, results); err != nil {

@@ -27,11 +27,12 @@ func (h *KubeExecutor) gcLoop(ctx context.Context) {
 	}
 }
 
-// collectGarbage deletes objects that ended and of which the agent was told, when that has
-// been seen for as long as finished Jobs are kept. Jobs go by themselves (see
-// exit); the other kinds' controllers keep theirs for ever, with all their pods.
-// The argument says since when that has been seen.
-func (h *KubeExecutor) collectGarbage(ctx context.Context, told map[types.UID]protocol.Time) {
+// garbageCollect deletes objects that have carried LabelOutcomeReported for FinishedTTL.
+// Jobs are excluded: reportFinished sets their ttlSecondsAfterFinished. The controllers
+// of the other kinds keep finished objects, with all their pods, without limit.
+// reportedSince says when this process first saw the label on each object; entries of
+// deleted objects are dropped.
+func (h *KubeExecutor) garbageCollect(ctx context.Context, reportedSince map[types.UID]protocol.Time) {
 	now, there := h.cfg.Now(), make(map[types.UID]bool)
 	background := metav1.DeletePropagationBackground
 	for i := range jobKinds {
