@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -30,7 +29,7 @@ type Answer struct {
 	Draw     string     `json:"draw,omitempty"`     // a command that draws the chart
 	More     []Answer   `json:"more,omitempty"`     // to what else was asked in the same breath
 
-	result *Result // what it came of; nil of an answer that is written as text
+	result *Result // what it came of; nil where nothing was computed: help, and what is not answered
 
 	Flags string `json:"-"` // that name the run, for the commands of readings
 }
@@ -50,43 +49,6 @@ type Figure struct {
 	Unit    string   `json:"unit"` // "microdollars", "millijoules", "milligrams", "ms", "instant", "count", ...
 	From    []string `json:"from,omitempty"`
 }
-
-func (a *Answer) say(format string, args ...any) {
-	a.Text = append(a.Text, fmt.Sprintf(format, args...))
-}
-
-func (a *Answer) figure(subject, name string, value int64, unit string, from ...string) {
-	none := func(id string) bool { return id == "" }
-	if slices.ContainsFunc(from, none) {
-		from = slices.DeleteFunc(slices.Clone(from), none)
-	}
-	a.Figures = append(a.Figures, Figure{subject, name, value, unit, from})
-}
-
-// cite adds a decision that is not cited yet; zero is none.
-func (a *Answer) cite(ids ...uint64) {
-	for _, id := range ids {
-		if id == 0 {
-			continue
-		}
-		name := cite(id)
-		if n := len(a.Cites); n > 0 && a.Cites[n-1] == name {
-			continue
-		}
-		a.Cites = append(a.Cites, name)
-	}
-}
-
-// cited adds decisions by name.
-func (a *Answer) cited(names ...string) {
-	for _, n := range names {
-		if n != "" && !slices.Contains(a.Cites, n) {
-			a.Cites = append(a.Cites, n)
-		}
-	}
-}
-
-func (a *Answer) row(cells ...string) { a.Table.Rows = append(a.Table.Rows, cells) }
 
 // mostCited bounds the ids that are shown; all are in the JSON.
 const mostCited = 6

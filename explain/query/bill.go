@@ -9,34 +9,20 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
+
+// aboutUse are the questions about what was used, and paid for it.
+var aboutUse = map[string]evaluator{
+	"bill": (*Log).bill, "top": (*Log).top, "mix": (*Log).mix, "summary": (*Log).summary,
+}
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // within reports whether a time lies in a query's window; all times do without
 // one.
 func within(q ask.Query, t protocol.Time) bool { return q.To == 0 || t >= q.From && t < q.To }
-
-// whole says which time counts when none was named.
-func (l *Log) whole(q ask.Query, a *Answer, counted string) {
-	if q.To == 0 {
-		a.assume(fmt.Sprintf("no time was named, so the whole record, %s to %s UTC", format.FormatInstant(l.first()), format.FormatInstant(l.last())))
-	} else {
-		a.assume(counted)
-	}
-	l.partial(q, a)
-}
-
-// partial says of a time that reaches back before its coordinator began that not all of
-// it is on record.
-func (l *Log) partial(q ask.Query, a *Answer) {
-	if l.book.Coverage().Since > l.first() && (q.To == 0 || q.From < l.book.Coverage().Since) {
-		a.assume(fmt.Sprintf("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds", format.FormatInstant(l.book.Coverage().Since)))
-	}
-}
 
 // concerns reports whether a job is one that a query is about.
 func concerns(q ask.Query, r history.JobRecord) bool {
@@ -92,18 +78,19 @@ func (s *sum) add(x stint) {
 	}
 }
 
-// counted says of how many jobs and parts of jobs a sum is.
-func (s sum) counted() string {
+// ended says of how many jobs and parts of jobs a sum is.
+func (s sum) ended(subject string) Part {
+	jobs := counted(s.jobCount(subject), "job", "jobs")
 	if s.pauses == 0 {
-		return format.CountWithNoun(s.jobs, "job", "jobs") + " ended"
+		return sentence("%s ended", jobs)
 	}
-	return format.CountWithNoun(s.jobs, "job", "jobs") + " and " + format.CountWithNoun(s.pauses, "part of a paused job", "parts of paused jobs") + " ended"
+	return sentence("%s and %s ended", jobs, counted(Figure{subject, "parts", int64(s.pauses), "count", s.ids}, "part of a paused job", "parts of paused jobs"))
 }
 
-// marked says that a sum is not all measured.
-func (s sum) marked(a *Answer) {
+// sayIfEstimated says that a sum is not all measured.
+func (r *Result) sayIfEstimated(s sum) {
 	if s.estimated {
-		a.say("Part of that was not metered, and is an estimate of the site's.")
+		r.say("Part of that was not metered, and is an estimate of the site's.")
 	}
 }
 
@@ -115,36 +102,39 @@ func (s *sum) idle(b protocol.Usage, estimated bool) {
 	s.bill.Money += b.Money
 }
 
-func (s sum) figures(a *Answer, subject string) {
-	a.figure(subject, "energy", int64(s.bill.Energy), "millijoules", s.ids...)
-	a.figure(subject, "carbon", int64(s.bill.Carbon), "milligrams", s.ids...)
-	a.figure(subject, "cost", int64(s.bill.Money), "microdollars", s.ids...)
-	a.figure(subject, "paid", int64(s.paid), "microdollars", s.ids...)
-	a.figure(subject, "jobs", int64(s.jobs), "count", s.ids...)
-	if s.pauses > 0 {
-		a.figure(subject, "parts", int64(s.pauses), "count", s.ids...)
-	}
+func (s sum) jobCount(subject string) Figure {
+	return Figure{subject, "jobs", int64(s.jobs), "count", s.ids}
 }
 
-// parts notes what a sum is put together of.
-func (s sum) parts(a *Answer, of string) {
-	a.figure("run", of+"-energy", int64(s.bill.Energy), "millijoules")
-	a.figure("run", of+"-carbon", int64(s.bill.Carbon), "milligrams")
-	a.figure("run", of+"-cost", int64(s.bill.Money), "microdollars")
-}
-
-// shown returns a sum by one metric; cost is what is shown of none.
-func (s sum) shown(metric string) (int64, string) {
+// of returns a sum by one metric; cost is what is shown of none.
+func (s sum) of(subject, metric string) Figure {
 	switch metric {
 	case "carbon":
-		return int64(s.bill.Carbon), kg(s.bill.Carbon)
+		return Figure{subject, metric, int64(s.bill.Carbon), "milligrams", s.ids}
 	case "energy":
-		return int64(s.bill.Energy), kWh(s.bill.Energy)
+		return Figure{subject, metric, int64(s.bill.Energy), "millijoules", s.ids}
+	case "paid":
+		return Figure{subject, metric, int64(s.paid), "microdollars", s.ids}
 	}
-	if metric == "paid" {
-		return int64(s.paid), format.FormatDollars(s.paid)
+	return Figure{subject, "cost", int64(s.bill.Money), "microdollars", s.ids}
+}
+
+// taken returns what a sum is of, as sentences list it: energy, carbon and cost.
+func (s sum) taken(subject string) []Part {
+	return []Part{s.of(subject, "energy"), s.of(subject, "carbon"), s.of(subject, "cost")}
+}
+
+// figures returns all that is known of a sum.
+func (s sum) figures(subject string) []Figure {
+	return append(listed(s.taken(subject)).figures(), append(s.ended(subject).figures(), s.of(subject, "paid"))...)
+}
+
+// partOfRun returns what a part of the sum of a run took, under names of its own.
+func (s sum) partOfRun(part string) (all []Part) {
+	for _, f := range listed(s.taken("run")).figures() {
+		all = append(all, ofRun(part+"-"+f.Name, f.Value, f.Unit))
 	}
-	return int64(s.bill.Money), format.FormatDollars(s.bill.Money)
+	return all
 }
 
 // idleBy returns what sites drew beside jobs, in a query's window, by a key.
@@ -178,111 +168,100 @@ func spent(r history.JobRecord) (all sum) {
 	return all
 }
 
-// billOf tells what one job took, each of its parts if it was paused.
-func (l *Log) billOf(r history.JobRecord, a *Answer) {
-	all := spent(r)
+// sayBillOf says what one job took, each of its parts if it was paused.
+func (r *Result) sayBillOf(l *Log, rec history.JobRecord) {
+	all, job, id := spent(rec), ofJob(rec.Job.ID), called(rec.Job.ID)
+	if len(all.ids) == 0 {
+		all.ids = l.about(rec, l.deciding(rec)).cited()
+	}
+	ranIn, paid := Figure{job, "ran-in", int64(all.jobs + all.pauses), "count", all.ids}, all.of(job, "paid")
 	switch {
-	case all.jobs+all.pauses == 0:
-		a.say("Job %s has not ended, so nothing was measured; it is %s.", name(r.Job.ID), r.State)
+	case ranIn.Value == 0:
+		r.say("Job %s has not ended, so nothing was measured; it is %s.", id, recorded(rec.State))
 		return
 	case all.pauses == 0:
-		a.say("Job %s took %s, %s CO2e and %s for energy, measured with the facility's share. %s was paid %s.",
-			name(r.Job.ID), kWh(all.bill.Energy), kg(all.bill.Carbon), format.FormatDollars(all.bill.Money), name(r.Run.Site), format.FormatDollars(all.paid))
+		r.say("Job %s took %s, measured with the facility's share. %s was paid %s.", id, sentence("%s, %s CO2e and %s for energy", all.taken(job)...), called(rec.Run.Site), paid)
 	default:
-		until := "so far; it is " + string(r.State)
+		until := sentence("so far; it is %s", recorded(rec.State))
 		if all.jobs > 0 {
-			until = "in all"
+			until = sentence("in all")
 		}
-		a.say("Job %s was paused, and ran in %s. They took %s, %s CO2e and %s for energy %s, measured with the facility's share. %s was paid for them.",
-			name(r.Job.ID), format.CountWithNoun(all.jobs+all.pauses, "part", "parts"), kWh(all.bill.Energy), kg(all.bill.Carbon), format.FormatDollars(all.bill.Money), until, format.FormatDollars(all.paid))
-		a.partsOf(r)
+		r.say("Job %s was paused, and ran in %s. They took %s %s, measured with the facility's share. %s was paid for them.",
+			id, counted(ranIn, "part", "parts"), sentence("%s, %s CO2e and %s for energy", all.taken(job)...), until, paid)
+		r.partsOf(rec)
 	}
-	all.marked(a)
-	if len(all.ids) == 0 {
-		all.ids = l.about(r, l.deciding(r)).cited()
-	}
-	all.figures(a, ofJob(r.Job.ID))
-	a.figure(ofJob(r.Job.ID), "ran-in", int64(all.jobs+all.pauses), "count", all.ids...)
+	r.sayIfEstimated(all)
+	r.also(append(all.figures(job), ranIn)...)
 }
 
 // partsOf lists the parts of a job that was paused.
-func (a *Answer) partsOf(r history.JobRecord) {
-	a.Table = &Table{Head: []string{"site", "decision", "from", "to", "kWh", "kg CO2e", "energy $", "paid $"}}
-	for i, x := range stints(r) {
+func (r *Result) partsOf(rec history.JobRecord) {
+	r.Head = []string{"site", "decision", "from", "to", "kWh", "kg CO2e", "energy $", "paid $"}
+	for i, x := range stints(rec) {
 		if !x.Over {
 			continue
 		}
-		c, id := x.Run.Cost, x.cite()
-		a.cited(id)
-		a.row(name(x.Run.Site), id, format.FormatInstant(x.Run.Started), format.FormatInstant(x.Run.Ended), kWh(c.Energy), kg(c.Carbon), format.FormatDollars(c.Money), format.FormatDollars(x.Run.Settled.Paid))
-		of := fmt.Sprintf("part/%d", i+1)
-		one := sum{bill: c, paid: x.Run.Settled.Paid, ids: []string{id}}
-		one.figures(a, of)
-		a.figure(of, "from", int64(x.Run.Started), "instant", id)
-		a.figure(of, "to", int64(x.Run.Ended), "instant", id)
+		part, one := fmt.Sprintf("part/%d", i+1), new(sum)
+		one.add(x)
+		cells := []Part{called(x.Run.Site), recorded(x.cite()), Figure{part, "from", int64(x.Run.Started), "instant", one.ids}, Figure{part, "to", int64(x.Run.Ended), "instant", one.ids}}
+		r.row(append(append(cells, one.taken(part)...), one.of(part, "paid"))...)
+		r.citeNamed(x.cite())
 	}
+}
+
+// used sums up what jobs took, and what sites drew beside them.
+func (l *Log) used(q ask.Query) (jobs, idle, both sum) {
+	for _, x := range l.over(q) {
+		jobs.add(x)
+	}
+	if all := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; all != nil {
+		idle = *all
+	}
+	both = jobs
+	both.idle(idle.bill, idle.estimated)
+	return jobs, idle, both
 }
 
 // bill sums up what jobs and sites took.
-func (l *Log) bill(q ask.Query, a *Answer) {
+func (l *Log) bill(q ask.Query) (r Result) {
 	if q.Job != "" || q.Decision != 0 {
 		m := l.matter(q)
-		a.cite(m.id)
-		l.billOf(m.rec, a)
-		return
+		r.cite(m.id)
+		r.sayBillOf(l, m.rec)
+		return r
 	}
-	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
-	all := new(sum)
-	for _, x := range l.over(q) {
-		all.add(x)
+	r.whole(l, q, "jobs count where they ended in that time, idle draw by its hours; UTC")
+	jobs, idle, both := l.used(q)
+	r.Cites = slices.Compact(slices.Clone(jobs.ids))
+	if q.By != "" {
+		r.billBy(q, l.usedBy(q), both)
+		return r
 	}
-	idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]
-	if idle == nil {
-		idle = new(sum)
-	}
-	a.Cites = slices.Compact(slices.Clone(all.ids))
-	both := *all
-	both.idle(idle.bill, idle.estimated)
-	subject := "run"
-	switch {
-	case q.Tenant != "":
-		subject = "tenant/" + q.Tenant
-	case q.Site != "":
-		subject = "site/" + q.Site
-	}
-	if q.By == "" {
-		a.Chart = l.hours(q, cmp.Or(q.Metric, "carbon"))
-		both.figures(a, subject)
-		all.parts(a, "jobs")
-		idle.parts(a, "idle")
-		l.sayBill(q, a, *all, *idle, both)
-		return
-	}
-	l.billBy(q, a, both)
-}
-
-func (l *Log) sayBill(q ask.Query, a *Answer, jobs, idle, both sum) {
-	_, asked := both.shown(q.Metric)
+	subject, hourly := subjectOf(q), q
+	hourly.By = "hour"
+	r.Chart = byHour(l.usedBy(hourly), cmp.Or(q.Metric, "carbon"))
 	if q.Metric != "" {
-		a.say("%s %s in all.", asked, map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric])
+		r.say("%s "+map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric]+" in all.", both.of(subject, q.Metric))
 	}
-	a.say("%s, and took %s, %s CO2e and %s for energy.", jobs.counted(), kWh(jobs.bill.Energy), kg(jobs.bill.Carbon), format.FormatDollars(jobs.bill.Money))
-	jobs.marked(a)
+	r.say("%s, and took %s, %s CO2e and %s for energy.", append([]Part{both.ended(subject)}, jobs.partOfRun("jobs")...)...)
+	r.sayIfEstimated(jobs)
 	if q.Tenant != "" {
-		a.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", format.FormatDollars(jobs.paid))
-		return
+		r.say("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", both.of(subject, "paid"))
+	} else {
+		r.say("Idle draw beside jobs took %s, %s and %s.", idle.partOfRun("idle")...)
+		r.sayIfEstimated(idle)
+		r.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", append(both.taken(subject), both.of(subject, "paid"))...)
 	}
-	a.say("Idle draw beside jobs took %s, %s and %s.", kWh(idle.bill.Energy), kg(idle.bill.Carbon), format.FormatDollars(idle.bill.Money))
-	idle.marked(a)
-	a.say("Together: %s, %s CO2e, %s. %s was paid for jobs.", kWh(both.bill.Energy), kg(both.bill.Carbon), format.FormatDollars(both.bill.Money), format.FormatDollars(jobs.paid))
+	r.also(both.figures(subject)...)
+	return r
 }
 
 // nobodys is the row of what sites drew beside jobs, in a bill by tenant. Its
 // first byte keeps it apart from any tenant's name.
 const nobodys = "\x00(idle draw of sites)"
 
-// billBy lists a bill by site, tenant or hour; idle draw has no tenant.
-func (l *Log) billBy(q ask.Query, a *Answer, all sum) {
+// usedBy sums up what was used by site, tenant or hour; idle draw has no tenant.
+func (l *Log) usedBy(q ask.Query) map[string]*sum {
 	key := func(x stint) string { return x.Run.Site }
 	idle := func(site string, _ protocol.Time) string { return site }
 	switch q.By {
@@ -301,147 +280,148 @@ func (l *Log) billBy(q ask.Query, a *Answer, all sum) {
 		}
 		by[k].add(x)
 	}
+	return by
+}
+
+// billBy lists a bill by site, tenant or hour.
+func (r *Result) billBy(q ask.Query, by map[string]*sum, all sum) {
+	metric := cmp.Or(q.Metric, "cost")
 	keys := sorted(by)
 	if q.By != "hour" {
 		slices.SortStableFunc(keys, func(x, y string) int {
-			vx, _ := by[x].shown(q.Metric)
-			vy, _ := by[y].shown(q.Metric)
-			if x == nobodys || y == nobodys { // it is no tenant, and stands last
-				if x == nobodys {
-					return 1
-				}
+			vx, vy := by[x].of("", metric).Value, by[y].of("", metric).Value
+			switch {
+			case x == nobodys: // it is no tenant, and stands last
+				return 1
+			case y == nobodys:
 				return -1
-			}
-			if q.Pick == "least" {
+			case q.Pick == "least":
 				return cmp.Compare(vx, vy)
 			}
 			return cmp.Compare(vy, vx)
 		})
 	}
-	total, inAll := all.shown(q.Metric)
-	a.Table = &Table{Head: []string{q.By, "jobs", "kWh", "kg CO2e", "energy $"}}
-	if q.Metric == "paid" {
-		a.Table.Head = append(a.Table.Head, "paid $")
+	r.Head = []string{q.By, "jobs", "kWh", "kg CO2e", "energy $"}
+	if metric == "paid" {
+		r.Head = append(r.Head, "paid $")
 	}
-	a.Table.Head = append(a.Table.Head, "share of "+cmp.Or(q.Metric, "cost"))
+	r.Head = append(r.Head, "share of "+metric)
+	total := all.of("run", metric)
+	var drawn []Figure
 	for i, k := range keys {
-		v, value := by[k].shown(q.Metric)
 		shown := strings.TrimPrefix(k, "\x00")
-		label := cmp.Or(name(shown), "(none)") // jobs need not say whose they are
-		cells := []string{label, fmt.Sprint(by[k].jobs), kWh(by[k].bill.Energy), kg(by[k].bill.Carbon), format.FormatDollars(by[k].bill.Money)}
-		if q.Metric == "paid" {
+		subject, label := q.By+"/"+shown, called(cmp.Or(shown, "(none)")) // jobs need not say whose they are
+		value := by[k].of(subject, metric)
+		cells := append([]Part{label, by[k].jobCount(subject)}, by[k].taken(subject)...)
+		if metric == "paid" {
 			cells = append(cells, value)
 		}
-		a.row(append(cells, a.percent(q.By+"/"+shown, "share", v, total))...)
-		by[k].figures(a, q.By+"/"+shown)
+		r.row(append(cells, share(subject, "share", value.Value, total.Value))...)
+		r.also(by[k].figures(subject)...)
+		drawn = append(drawn, value)
 		if i == 0 && q.Pick != "" {
-			a.say("The %s of %s: %s, with %s.", q.Pick, cmp.Or(q.Metric, "cost"), label, value)
+			r.say("The %s of %s: %s, with %s.", phrase(q.Pick), phrase(metric), label, value)
 		}
 	}
-	if q.By != "hour" {
-		a.Chart = a.bars("sites", cmp.Or(q.Metric, "cost")+" by "+q.By, cmp.Or(q.Metric, "cost"), q.By+"/")
+	if q.By == "hour" {
+		r.Chart = byHour(by, metric)
 	} else {
-		a.Chart = hourly(a.Figures, cmp.Or(q.Metric, "cost"))
+		r.Chart = bars("sites", metric+" by "+q.By, drawn)
 	}
-	all.figures(a, "run")
-	all.marked(a)
+	r.also(all.figures("run")...)
+	r.sayIfEstimated(all)
 	switch {
-	case q.Metric == "paid":
-		a.say("In all: %s was paid to sites for jobs.", inAll)
+	case metric == "paid":
+		r.say("In all: %s was paid to sites for jobs.", total)
 	case q.Tenant != "":
-		a.say("In all: %s of %s. Idle draw of the sites belongs to no tenant and is not counted.", inAll, cmp.Or(q.Metric, "cost"))
+		r.say("In all: %s of %s. Idle draw of the sites belongs to no tenant and is not counted.", total, phrase(metric))
 	default:
-		a.say("In all: %s of %s, idle draw of the sites included.", inAll, cmp.Or(q.Metric, "cost"))
+		r.say("In all: %s of %s, idle draw of the sites included.", total, phrase(metric))
 	}
 	if q.By == "hour" {
-		a.say("Jobs count in the hour in which they ended.")
+		r.say("Jobs count in the hour in which they ended.")
 	}
 }
 
 // top lists the jobs with the most of something.
-func (l *Log) top(q ask.Query, a *Answer) {
-	l.whole(q, a, "jobs count where they ended in that time; UTC")
-	value := func(r history.JobRecord) (int64, string, string) {
-		if q.Metric == "wait" {
-			wait, _ := r.WaitTime()
-			return wait.Milliseconds(), format.FormatDuration(wait), "ms"
+func (l *Log) top(q ask.Query) (r Result) {
+	r.whole(l, q, "jobs count where they ended in that time; UTC")
+	value := func(rec history.JobRecord) Figure {
+		if wait, _ := rec.WaitTime(); q.Metric == "wait" {
+			return jobFigure(rec.Job.ID, "wait", wait.Milliseconds(), "ms", cite(l.deciding(rec)))
 		}
-		v, shown := spent(r).shown(q.Metric)
-		return v, shown, map[string]string{"carbon": "milligrams", "energy": "millijoules", "cost": "microdollars"}[q.Metric]
+		f := spent(rec).of(ofJob(rec.Job.ID), q.Metric)
+		f.From = []string{cite(l.deciding(rec))}
+		return f
 	}
 	all := l.ended(q)
 	slices.SortStableFunc(all, func(x, y history.JobRecord) int {
-		vx, _, _ := value(x)
-		vy, _, _ := value(y)
-		return cmp.Or(cmp.Compare(vy, vx), cmp.Compare(x.Job.ID, y.Job.ID))
+		return cmp.Or(cmp.Compare(value(y).Value, value(x).Value), cmp.Compare(x.Job.ID, y.Job.ID))
 	})
 	n := int(min(q.Number, int64(len(all)), 1000))
-	a.say("%d of %s that ended, those with the most %s first.", n, format.CountWithNoun(len(all), "job", "jobs"), q.Metric)
-	a.Table = &Table{Head: []string{"job", q.Metric, "tenant", "site", "decision"}}
-	for _, r := range all[:n] {
-		v, shown, unit := value(r)
-		id := l.deciding(r)
-		a.row(name(r.Job.ID), shown, name(r.Job.Tenant), name(r.Run.Site), cite(id))
-		a.figure(ofJob(r.Job.ID), q.Metric, v, unit, cite(id))
-		a.cite(id)
+	r.say("%s of %s that ended, those with the most %s first.", ofRun("shown", int64(n), "count"), counted(ofRun("ended", int64(len(all)), "count"), "job", "jobs"), phrase(q.Metric))
+	r.Head = []string{"job", q.Metric, "tenant", "site", "decision"}
+	var drawn []Figure
+	for _, rec := range all[:n] {
+		v, id := value(rec), l.deciding(rec)
+		r.row(called(rec.Job.ID), v, called(rec.Job.Tenant), called(rec.Run.Site), citation(id))
+		r.cite(id)
+		drawn = append(drawn, v)
 	}
-	a.figure("run", "ended", int64(len(all)), "count")
-	a.figure("run", "shown", int64(n), "count")
-	a.Chart = a.bars("jobs", q.Metric+" of the first jobs", q.Metric, "job/")
+	r.Chart = bars("jobs", q.Metric+" of the first jobs", drawn)
+	return r
 }
 
 // mix tells the carbon intensity of all energy used.
-func (l *Log) mix(q ask.Query, a *Answer) {
-	l.whole(q, a, "jobs count where they ended in that time, idle draw by its hours; UTC")
-	all := new(sum)
-	for _, x := range l.over(q) {
-		all.add(x)
-	}
-	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
-		all.idle(idle.bill, idle.estimated)
-	}
-	a.Cites = all.ids
+func (l *Log) mix(q ask.Query) (r Result) {
+	r.whole(l, q, "jobs count where they ended in that time, idle draw by its hours; UTC")
+	_, _, all := l.used(q)
+	r.Cites = all.ids
 	if all.bill.Energy == 0 {
-		a.say("No energy was used.")
-		return
+		r.say("No energy was used.")
+		return r
 	}
-	perKWh := protocol.Milligrams(float64(all.bill.Carbon)/all.bill.Energy.InKWh() + 0.5)
-	a.say("%s: %s CO2e over %s, idle draw included.", grams(perKWh), kg(all.bill.Carbon), kWh(all.bill.Energy))
-	all.marked(a)
-	a.figure("run", "carbon-intensity", int64(perKWh), "milligrams-per-kwh", all.ids...)
-	all.figures(a, "run")
+	perKWh := int64(float64(all.bill.Carbon)/all.bill.Energy.InKWh() + 0.5)
+	r.say("%s: %s CO2e over %s, idle draw included.", ofRun("carbon-intensity", perKWh, "milligrams-per-kwh", all.ids...), all.of("run", "carbon"), all.of("run", "energy"))
+	r.sayIfEstimated(all)
+	r.also(all.figures("run")...)
+	return r
 }
 
-func (l *Log) summary(q ask.Query, a *Answer) {
-	l.bill(q, a)
+// summary says what was used, and how many jobs were late and decisions were made.
+func (l *Log) summary(q ask.Query) Result {
+	r := l.bill(q)
 	late := 0
-	for _, r := range l.ended(q) {
-		if r.EndedLate() {
+	for _, rec := range l.ended(q) {
+		if rec.EndedLate() {
 			late++
 		}
 	}
-	a.say("%s late.", format.CountWithNoun(late, "job was", "jobs were"))
+	r.say("%s late.", counted(ofRun("late", int64(late), "count"), "job was", "jobs were"))
 	if s, ok := l.lateByNow(q); ok {
-		a.tell(s)
+		r.Said = append(r.Said, s)
 	}
-	rounds, decisions, kinds := 0, 0, make(map[string]int)
-	for _, r := range l.book.RoundRecords() {
-		if within(q, r.Called.At) {
+	rounds, kinds := 0, make(map[string]int)
+	for _, x := range l.book.RoundRecords() {
+		if within(q, x.Called.At) {
 			rounds++
 		}
 	}
 	for _, d := range l.book.AllDecisions() {
 		if within(q, d.At) {
-			decisions++
 			kinds[d.Kind]++
 		}
 	}
-	a.say("The coordinator called %s and said %s: %s, %s and %s.", format.CountWithNoun(rounds, "round", "rounds"), format.CountWithNoun(decisions, "decision", "decisions"),
-		format.CountWithNoun(kinds["award"], "award", "awards"), format.CountWithNoun(kinds["hold"], "hold", "holds"), format.CountWithNoun(kinds["refuse"], "refusal", "refusals"))
-	for _, k := range []string{"award", "hold", "refuse"} {
-		a.figure("run", k+"s", int64(kinds[k]), "count")
+	r.say("The coordinator called %s and said %s: %s, %s and %s.", append([]Part{counted(ofRun("rounds", int64(rounds), "count"), "round", "rounds")}, decisionCounts(kinds)...)...)
+	return r
+}
+
+// decisionCounts returns how many decisions there were, and how many of each kind.
+func decisionCounts(kinds map[string]int, cites ...string) []Part {
+	all, parts := 0, []Part(nil)
+	for _, k := range [][3]string{{"award", "award", "awards"}, {"hold", "hold", "holds"}, {"refuse", "refusal", "refusals"}} {
+		all += kinds[k[0]]
+		parts = append(parts, counted(ofRun(k[0]+"s", int64(kinds[k[0]]), "count"), k[1], k[2]))
 	}
-	a.figure("run", "late", int64(late), "count")
-	a.figure("run", "decisions", int64(decisions), "count")
-	a.figure("run", "rounds", int64(rounds), "count")
+	return append([]Part{counted(ofRun("decisions", int64(all), "count", cites...), "decision", "decisions")}, parts...)
 }

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -89,31 +88,22 @@ func (l *Log) outlooks(only string, price bool, at, until protocol.Time) *Chart 
 }
 
 // bars draws figures of one name, a bar each, by their subjects.
-func (a *Answer) bars(kind, title, figure, prefix string) *Chart {
+func bars(kind, title string, all []Figure) *Chart {
 	c := &Chart{Kind: kind, Title: title}
-	for _, f := range a.Figures {
-		if f.Name == figure && strings.HasPrefix(f.Subject, prefix) {
-			c.Unit = f.Unit
-			c.add(figure, Point{Label: f.Subject[len(prefix):], Value: f.Value})
-		}
+	for _, f := range all {
+		_, label, _ := strings.Cut(f.Subject, "/")
+		c.Unit = f.Unit
+		c.add(f.Name, Point{Label: label, Value: f.Value})
 	}
 	return c.drawn()
 }
 
-// hours draws what was used in each hour.
-func (l *Log) hours(q ask.Query, metric string) *Chart {
-	q.By, q.Metric = "hour", metric
-	probe := &Answer{}
-	l.billBy(q, probe, sum{})
-	return probe.Chart
-}
-
-// hourly draws the figures of a bill by hour.
-func hourly(all []Figure, metric string) *Chart {
+// byHour draws a metric of what was used in each hour.
+func byHour(by map[string]*sum, metric string) *Chart {
 	c := &Chart{Kind: "day", Title: metric + " by hour"}
-	for _, f := range all {
-		at, err := time.Parse(time.RFC3339, strings.TrimPrefix(f.Subject, "hour/"))
-		if f.Name == metric && err == nil {
+	for _, hour := range sorted(by) {
+		if at, err := time.Parse(time.RFC3339, hour); err == nil {
+			f := by[hour].of("", metric)
 			c.Unit = f.Unit
 			c.add(metric, Point{At: protocol.FromStdTime(at), Value: f.Value})
 		}

@@ -2,12 +2,10 @@ package query
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -24,41 +22,49 @@ type tally struct {
 	bill    sum
 }
 
+// aboutDays are the questions that compare days.
+var aboutDays = map[string]evaluator{"no-day-before": (*Log).dayBefore}
+
 // dayBefore compares a day with the one before it, both up to the same hour if
 // the day is not over.
-func (l *Log) dayBefore(q ask.Query, a *Answer) {
+func (l *Log) dayBefore(q ask.Query) (r Result) {
 	const day = 24 * time.Hour
 	if q.To == 0 {
 		q.From, q.To = l.today(), l.today().Add(day)
-		if l.book.Coverage().Live {
-			a.assume("today is " + date(q.From) + "; UTC")
+		if today := asDate(valueOf("run", "from", q.From)); l.book.Coverage().Live {
+			r.assume("today is %s; UTC", today)
 		} else {
-			a.assume("today is the day on which the last jobs came, " + date(q.From) + "; UTC")
+			r.assume("today is the day on which the last jobs came, %s; UTC", today)
 		}
 	}
 	if q.To.Sub(q.From) > day {
-		a.Kind = "refused"
-		a.say("One day is compared with the one before; that is %s.", format.FormatDuration(q.To.Sub(q.From)))
-		return
+		r.Kind = "refused"
+		r.say("One day is compared with the one before; that is %s.", lasting("window", q.To.Sub(q.From)))
+		return r
 	}
 	if q.To > l.last()+1 { // what sites drew is told by whole hours
 		if q.To = l.last().Floor(time.Hour); q.To <= q.From {
 			q.To = l.last() + 1
 		}
-		a.assume("the record ends at " + format.FormatInstant(l.last()) + ", so both days count up to " + format.FormatInstant(q.To))
+		r.assume("the record ends at %s, so both days count up to %s", end(l), valueOf("run", "to", q.To))
 	}
 	was := q
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)
-	a.figure("run", "from", int64(q.From), "instant")
-	a.figure("run", "from-before", int64(was.From), "instant")
-	if begins := l.begins(); was.To <= begins {
-		a.Kind = "absent"
-		a.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", format.FormatInstant(begins))
-		return
-	} else if was.From < begins {
-		a.assume("the record begins at " + format.FormatInstant(begins) + ", so the day before is not whole")
+	begins := valueOf("run", "begins", l.begins())
+	if was.To <= l.begins() {
+		r.Kind = "absent"
+		r.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", begins)
+		return r
+	} else if was.From < l.begins() {
+		r.assume("the record begins at %s, so the day before is not whole", begins)
 	}
-	l.twoDays(q, l.tally(was), l.tally(q), a)
+	r.listDays(q, l.tally(was), l.tally(q))
+	return r
+}
+
+// asDate shows an instant as its day.
+func asDate(f Figure) Part {
+	return shownAs{f, func(v int64) string { return date(protocol.Time(v)) }}
 }
 
 func date(t protocol.Time) string { return t.StdTime().Format("2006-01-02") }
@@ -100,43 +106,33 @@ func (l *Log) tally(q ask.Query) tally {
 	return t
 }
 
-// twoDays lists two days side by side.
-func (l *Log) twoDays(q ask.Query, was, now tally, a *Answer) {
-	x, y := date(was.from), date(now.from)
-	a.Table = &Table{Head: []string{"what", x, y, "change"}}
-	for _, line := range []struct {
-		what, unit string
-		of         func(tally) int64
-		show       func(int64) string
-	}{
-		{"jobs that arrived", "count", func(t tally) int64 { return int64(t.arrived) }, plain},
-		{"jobs that ended", "count", func(t tally) int64 { return int64(t.ended) }, plain},
-		{"late jobs", "count", func(t tally) int64 { return int64(t.late) }, plain},
-		{"awards", "count", func(t tally) int64 { return int64(t.kinds["award"]) }, plain},
-		{"holds", "count", func(t tally) int64 { return int64(t.kinds["hold"]) }, plain},
-		{"refusals", "count", func(t tally) int64 { return int64(t.kinds["refuse"]) }, plain},
-		{"mean wait", "ms", func(t tally) int64 { return t.wait }, func(v int64) string { return format.FormatDuration(time.Duration(v) * time.Millisecond) }},
-		{"carbon", "milligrams", func(t tally) int64 { return int64(t.bill.bill.Carbon) }, func(v int64) string { return kg(protocol.Milligrams(v)) }},
-		{"energy", "millijoules", func(t tally) int64 { return int64(t.bill.bill.Energy) }, func(v int64) string { return kWh(protocol.Millijoules(v)) }},
-		{"cost", "microdollars", func(t tally) int64 { return int64(t.bill.bill.Money) }, func(v int64) string { return format.FormatDollars(protocol.Microdollars(v)) }},
-		{"paid", "microdollars", func(t tally) int64 { return int64(t.bill.paid) }, func(v int64) string { return format.FormatDollars(protocol.Microdollars(v)) }},
-	} {
-		before, after := line.of(was), line.of(now)
-		a.figure("day/"+x, line.what, before, line.unit)
-		a.figure("day/"+y, line.what, after, line.unit)
-		change := a.change(line.what, float64(after), float64(before))
-		a.row(line.what, line.show(before), line.show(after), change)
-		if line.what == cmp.Or(q.Metric, "carbon") {
-			a.say("%s: %s on %s against %s on %s (%s).", line.what, line.show(after), y, line.show(before), x, change)
-			a.Chart = a.bars("compare", line.what+" of both days", line.what, "day/")
-		}
+// figures lists what a day has, in the order of its table.
+func (t tally) figures() []Figure {
+	day, bill := "day/"+date(t.from), t.bill.bill
+	return []Figure{
+		valueOf(day, "jobs that arrived", t.arrived), valueOf(day, "jobs that ended", t.ended), valueOf(day, "late jobs", t.late),
+		valueOf(day, "awards", t.kinds["award"]), valueOf(day, "holds", t.kinds["hold"]), valueOf(day, "refusals", t.kinds["refuse"]),
+		{day, "mean wait", t.wait, "ms", nil},
+		valueOf(day, "carbon", bill.Carbon), valueOf(day, "energy", bill.Energy), valueOf(day, "cost", bill.Money), valueOf(day, "paid", t.bill.paid),
 	}
-	a.Cites = slices.Compact(append(slices.Clone(was.bill.ids), now.bill.ids...))
-	if q.Tenant == "" {
-		a.say("Idle draw of the sites is included.")
-	}
-	now.bill.estimated = now.bill.estimated || was.bill.estimated
-	now.bill.marked(a)
 }
 
-func plain(v int64) string { return fmt.Sprint(v) }
+// listDays lists two days side by side.
+func (r *Result) listDays(q ask.Query, was, now tally) {
+	r.Head = []string{"what", date(was.from), date(now.from), "change"}
+	for i, before := range was.figures() {
+		after := now.figures()[i]
+		by := change(after.Name, float64(after.Value), float64(before.Value))
+		r.row(phrase(after.Name), before, after, by)
+		if after.Name == cmp.Or(q.Metric, "carbon") {
+			r.say("%s: %s on %s against %s on %s (%s).", phrase(after.Name), after, asDate(valueOf("run", "from", now.from)), before, asDate(valueOf("run", "from-before", was.from)), by)
+			r.Chart = bars("compare", after.Name+" of both days", []Figure{before, after})
+		}
+	}
+	r.Cites = slices.Compact(append(slices.Clone(was.bill.ids), now.bill.ids...))
+	if q.Tenant == "" {
+		r.say("Idle draw of the sites is included.")
+	}
+	now.bill.estimated = now.bill.estimated || was.bill.estimated
+	r.sayIfEstimated(now.bill)
+}

@@ -12,6 +12,7 @@ import (
 func holds(t *testing.T, l *Log, q, says, never string) {
 	t.Helper()
 	a := l.Ask(q)
+	grounded(t, a)
 	text := strings.Join(a.Text, " ")
 	if a.Kind != "answer" || !strings.Contains(text, says) || never != "" && strings.Contains(text, never) {
 		t.Errorf("%s: %s %q; want %q, and no %q", q, a.Kind, text, says, never)

@@ -6,63 +6,58 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/history"
 )
 
+// aboutFragments are the questions about GPUs that nobody can use.
+var aboutFragments = map[string]evaluator{"no-fragments": (*Log).fragments}
+
 // fragments tells how many idle GPUs the usual jobs cannot use.
-func (l *Log) fragments(q ask.Query, a *Answer) {
-	at := l.moment(q, a)
-	a.assume("as the sites said with their last offers: of their idle GPUs, how many the jobs that they were lately asked for could not have used, by the measure of FGD (docs/fgd.md)")
+func (l *Log) fragments(q ask.Query) (r Result) {
+	at := r.moment(l, q)
+	r.assume("as the sites said with their last offers: of their idle GPUs, how many the jobs that they were lately asked for could not have used, by the measure of FGD (docs/fgd.md)")
 	type line struct {
-		site  string
-		s     history.IdleGPUs
-		known bool
+		site                string
+		idle, useless, said Figure
+		part                float64 // of the idle GPUs; below 0: not known
+		share               Part
 	}
 	var lines []line
 	for _, site := range l.book.ReportingSiteNames() {
-		if q.Site == "" || q.Site == site {
-			s, ok := l.book.ReportingSite(site).IdleGPUsAt(at)
-			lines = append(lines, line{site, s, ok})
-		}
-	}
-	part := func(x line) float64 {
-		if !x.known {
-			return -1
-		}
-		return float64(x.s.Unusable) / float64(max(x.s.Idle, 1))
-	}
-	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(part(y), part(x)) })
-	a.Table = &Table{Head: []string{"site", "idle GPUs", "of no use, GPUs", "share", "as said at"}}
-	for _, x := range lines {
-		if !x.known {
-			a.row(name(x.site), "not told", "", "", "")
+		if q.Site != "" && q.Site != site {
 			continue
 		}
-		subject := "site/" + x.site
-		a.figure(subject, "idle", int64(x.s.Idle), "thousandths")
-		a.figure(subject, "of-no-use", int64(x.s.Unusable), "thousandths")
-		a.figure(subject, "said", int64(x.s.At), "instant")
-		share := a.percent(subject, "fragmentation", int64(x.s.Unusable), int64(x.s.Idle))
-		a.row(name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Unusable), share, format.FormatInstant(x.s.At))
+		subject, x := "site/"+site, line{site: site, part: -1}
+		if s, known := l.book.ReportingSite(site).IdleGPUsAt(at); known {
+			x.idle, x.useless, x.said = valueOf(subject, "idle", s.Idle), valueOf(subject, "of-no-use", s.Unusable), valueOf(subject, "said", s.At)
+			x.part, x.share = float64(s.Unusable)/float64(max(s.Idle, 1)), share(subject, "fragmentation", int64(s.Unusable), int64(s.Idle))
+		}
+		lines = append(lines, x)
 	}
-	a.Chart = l.scrapChart(q)
-	if len(lines) == 0 || !lines[0].known {
-		a.Kind, a.Table = "absent", nil
-		a.say("No site had said by then how its idle GPUs lie: agents of an earlier version do not. `gridbid ask 'largest free block of gpus'` says which gangs fit.")
-		return
+	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(y.part, x.part) })
+	if len(lines) == 0 || lines[0].part < 0 {
+		r.Kind = "absent"
+		r.say("No site had said by then how its idle GPUs lie: agents of an earlier version do not. `gridbid ask 'largest free block of gpus'` says which gangs fit.")
+		return r
 	}
-	x := lines[0]
-	what := "At"
+	r.Head = []string{"site", "idle GPUs", "of no use, GPUs", "share", "as said at"}
+	for _, x := range lines {
+		if x.part < 0 {
+			r.row(called(x.site), phrase("not told"), phrase(""), phrase(""), phrase(""))
+		} else {
+			r.row(called(x.site), x.idle, x.useless, x.share, x.said)
+		}
+	}
+	r.Chart = l.scrapChart(q)
+	x, what := lines[0], phrase("At")
 	if q.Site == "" && len(lines) > 1 {
 		what = "Most at"
 	}
-	if x.s.Idle == 0 {
-		a.say("%s %s: no GPU was idle, so none lay in fragments.", what, name(x.site))
-		return
+	if x.idle.Value == 0 {
+		r.say("%s %s: no GPU was idle, so none lay in fragments.", what, called(x.site))
+	} else {
+		r.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, called(x.site), x.idle, x.useless, x.share)
 	}
-	a.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, name(x.site), format.FormatThousandths(x.s.Idle), format.FormatThousandths(x.s.Unusable),
-		a.percent("site/"+x.site, "fragmentation", int64(x.s.Unusable), int64(x.s.Idle)))
+	return r
 }
 
 // scrapChart draws the GPUs that were of no use, hour by hour.

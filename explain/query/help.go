@@ -12,8 +12,5 @@ var examples = []string{
 
 // help lists what can be asked.
 func help() *Answer {
-	a := &Answer{Kind: "answer", Read: "what can be asked"}
-	a.say("Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:")
-	a.Readings = examples
-	return a
+	return &Answer{Kind: "answer", Read: "what can be asked", Readings: examples, Text: []string{"Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:"}}
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
@@ -15,15 +14,6 @@ import (
 
 // mostListed bounds the rows of a list for people; figures have all.
 const mostListed = 20
-
-// moment returns the instant that a query is about; its default is the end.
-func (l *Log) moment(q ask.Query, a *Answer) protocol.Time {
-	if q.At != 0 {
-		return q.At
-	}
-	a.assume("no time was named, so now, the end of the record: " + format.FormatInstant(l.last()) + " UTC")
-	return l.last()
-}
 
 // aboutJobs are the questions about many jobs.
 var aboutJobs = map[string]evaluator{

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,36 +11,35 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// aboutMarket are the questions about how rounds went.
+var aboutMarket = map[string]evaluator{
+	"weights": (*Log).weights, "bid-error": (*Log).bidError, "silent": (*Log).silent, "activity": (*Log).activity,
+}
+
 // weights tells by what options are judged.
-func (l *Log) weights(q ask.Query, a *Answer) {
+func (l *Log) weights(ask.Query) (r Result) {
 	var newest history.JobRound
-	for _, r := range l.records() {
-		if n := len(r.FullRounds); n > 0 && r.FullRounds[n-1].Called.At >= newest.Called.At {
-			newest = r.FullRounds[n-1]
+	for _, rec := range l.records() {
+		if n := len(rec.FullRounds); n > 0 && rec.FullRounds[n-1].Called.At >= newest.Called.At {
+			newest = rec.FullRounds[n-1]
 		}
 	}
 	if w := newest.Weights; newest.Called == (history.MessageRef{}) {
-		a.say("No round was called, so no prices are in the record.")
+		r.say("No round was called, so no prices are in the record.")
 	} else {
-		a.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
-			perTonne(w.Carbon), format.FormatDollars(w.Delay), format.FormatDollars(w.Late))
-		a.figure("run", "carbon-price", int64(w.Carbon), "microdollars-per-kg")
-		a.figure("run", "delay-price", int64(w.Delay), "microdollars-per-gpu-hour")
-		a.figure("run", "late-price", int64(w.Late), "microdollars-per-gpu-hour")
+		r.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
+			ofRun("carbon-price", int64(w.Carbon), "microdollars-per-kg"), ofRun("delay-price", int64(w.Delay), "microdollars-per-gpu-hour"), ofRun("late-price", int64(w.Late), "microdollars-per-gpu-hour"))
 	}
-	l.rulesTold(a)
+	r.sayRulesInForce(l)
+	return r
 }
 
 // bidError compares what sites bid with what was measured.
-func (l *Log) bidError(q ask.Query, a *Answer) {
-	a.assume("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
-	type sums struct {
-		n           int
-		bid, used   protocol.Millijoules
-		under, over int
-	}
+func (l *Log) bidError(q ask.Query) (r Result) {
+	r.assume("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
+	type sums struct{ jobs, bid, used, more, less int64 }
 	by := make(map[string]*sums)
-	for _, spent := range l.over(ask.Query{}) {
+	for _, spent := range l.over(ask.Query{Site: q.Site}) {
 		s := spent.Run.Settled
 		if spent.Run.Settlement.From == "" || s.BidFor.Energy == 0 {
 			continue
@@ -50,98 +48,84 @@ func (l *Log) bidError(q ask.Query, a *Answer) {
 			by[s.Site] = new(sums)
 		}
 		x := by[s.Site]
-		x.n++
-		x.bid += s.BidFor.Energy
-		x.used += s.Counted.Energy
+		x.jobs++
+		x.bid += int64(s.BidFor.Energy)
+		x.used += int64(s.Counted.Energy)
 		switch {
 		case s.Counted.Energy > s.BidFor.Energy:
-			x.under++
+			x.more++
 		case s.Counted.Energy < s.BidFor.Energy:
-			x.over++
+			x.less++
 		}
 	}
-	a.Table = &Table{Head: []string{"site", "jobs", "bid", "measured", "difference", "took more", "took less"}}
+	r.Head = []string{"site", "jobs", "bid", "measured", "difference", "took more", "took less"}
 	for _, s := range sorted(by) {
-		if q.Site != "" && q.Site != s {
-			continue
-		}
 		x := by[s]
-		a.row(name(s), fmt.Sprint(x.n), kWh(x.bid), kWh(x.used), a.percent("site/"+s, "difference", int64(x.used-x.bid), int64(x.bid)), fmt.Sprint(x.under), fmt.Sprint(x.over))
-		a.figure("site/"+s, "energy-bid", int64(x.bid), "millijoules")
-		a.figure("site/"+s, "energy-measured", int64(x.used), "millijoules")
-		a.figure("site/"+s, "jobs", int64(x.n), "count")
-		a.figure("site/"+s, "took-more", int64(x.under), "count")
-		a.figure("site/"+s, "took-less", int64(x.over), "count")
+		r.row(called(s), siteFigure(s, "jobs", x.jobs, "count"), siteFigure(s, "energy-bid", x.bid, "millijoules"), siteFigure(s, "energy-measured", x.used, "millijoules"),
+			share("site/"+s, "difference", x.used-x.bid, x.bid), siteFigure(s, "took-more", x.more, "count"), siteFigure(s, "took-less", x.less, "count"))
 	}
-	if len(a.Table.Rows) == 0 {
-		a.say("No job was settled.")
+	if len(by) == 0 {
+		r.say("No job was settled.")
 	} else {
-		a.say("By site:")
+		r.say("By site:")
 	}
+	return r
 }
 
 // silent lists the sites that did not answer rounds.
-func (l *Log) silent(q ask.Query, a *Answer) {
-	l.whole(q, a, "rounds called in that time; UTC")
+func (l *Log) silent(q ask.Query) (r Result) {
+	r.whole(l, q, "rounds called in that time; UTC")
 	missed := make(map[string]int)
-	rounds := 0
-	for _, r := range l.book.RoundRecords() {
-		if !within(q, r.Called.At) || l.open(r) {
+	var over []history.RoundRecord
+	for _, x := range l.book.RoundRecords() {
+		if !within(q, x.Called.At) || l.open(x) {
 			continue
 		}
-		rounds++
-		for _, s := range r.Silent {
+		over = append(over, x)
+		for _, s := range x.Silent {
 			missed[s]++
 		}
 	}
-	a.figure("run", "rounds", int64(rounds), "count")
-	l.sayOutages(q, a)
-	l.lastRound(q, a)
-	switch {
-	case rounds == 0:
-		a.say("No round was called in that time.")
-	case len(missed) == 0:
-		a.say("Every site answered all of %s in time.", format.CountWithNoun(rounds, "round", "rounds"))
-	}
-	a.Table = &Table{Head: []string{"site", "rounds missed", "last heard"}}
-	for _, s := range l.book.ReportingSiteNames() {
-		if n := missed[s]; n > 0 {
-			a.say("%s missed %d of %s.", name(s), n, format.CountWithNoun(rounds, "round", "rounds"))
+	rounds := valueOf("run", "rounds", len(over))
+	r.also(rounds)
+	gone := r.listOutages(l, q)
+	if len(over) == 0 {
+		r.say("No round was called in that time.")
+	} else {
+		r.sayLastRound(over[len(over)-1], gone)
+		if len(missed) == 0 {
+			r.say("Every site answered all of %s in time.", counted(rounds, "round", "rounds"))
 		}
-		a.figure("site/"+s, "rounds-missed", int64(missed[s]), "count")
-		a.figure("site/"+s, "last-heard", int64(l.book.ReportingSite(s).LastMessage()), "instant")
-		a.row(name(s), fmt.Sprint(missed[s]), format.FormatInstant(l.book.ReportingSite(s).LastMessage()))
 	}
+	r.Head = []string{"site", "rounds missed", "last heard"}
+	for _, s := range l.book.ReportingSiteNames() {
+		n := valueOf("site/"+s, "rounds-missed", missed[s])
+		if n.Value > 0 {
+			r.say("%s missed %s of %s.", called(s), n, counted(rounds, "round", "rounds"))
+		}
+		r.row(called(s), n, valueOf("site/"+s, "last-heard", l.book.ReportingSite(s).LastMessage()))
+	}
+	return r
 }
 
 // open reports whether a round may still be answered where the record ends.
 func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last() && r.Awards+r.Holds == 0 }
 
-// allAnswered puts into words that no site was silent; one that was declared gone is no such site.
-func (l *Log) allAnswered(q ask.Query) string {
-	if len(l.outagesIn(q)) > 0 {
-		return "All other sites answered"
-	}
-	return "None: all sites answered"
-}
-
-// lastRound says who did not answer the newest round of a window.
-func (l *Log) lastRound(q ask.Query, a *Answer) {
-	for _, r := range slices.Backward(l.book.RoundRecords()) {
-		if !within(q, r.Called.At) || l.open(r) {
-			continue
+// sayLastRound says who did not answer the newest round of a window, in which so many sites
+// were declared gone.
+func (r *Result) sayLastRound(last history.RoundRecord, gone int) {
+	at := valueOf("run", "last-round", last.Called.At)
+	switch {
+	case len(last.Silent) > 0:
+		var names listed
+		for _, s := range last.Silent {
+			names = append(names, called(s))
 		}
-		a.figure("run", "last-round", int64(r.Called.At), "instant")
-		if len(r.Silent) == 0 {
-			a.say("%s the last round, called at %s.", l.allAnswered(q), format.FormatInstant(r.Called.At))
-			return
-		}
-		var names []string
-		for _, s := range r.Silent {
-			names = append(names, name(s))
-		}
-		a.say("The last round, called at %s, was not answered by %s.", format.FormatInstant(r.Called.At), format.JoinWithAnd(names))
-		return
+		r.say("The last round, called at %s, was not answered by %s.", at, names)
+	case gone > 0: // a site that was declared gone is not silent
+		r.say("All other sites answered the last round, called at %s.", at)
+	default:
+		r.say("None: all sites answered the last round, called at %s.", at)
 	}
 }
 
@@ -149,37 +133,65 @@ func (l *Log) lastRound(q ask.Query, a *Answer) {
 const around = 5 * time.Minute
 
 // activity tells what was decided in a window.
-func (l *Log) activity(q ask.Query, a *Answer) {
+func (l *Log) activity(q ask.Query) (r Result) {
 	switch {
 	case q.At != 0:
 		q.From, q.To = q.At.Add(-around), q.At.Add(around)
-		a.assume("five minutes before and after; UTC")
+		r.assume("five minutes before and after; UTC")
 	case q.To == 0:
 		q.From, q.To = l.last().Add(-time.Hour), l.last()+1
 		if all := l.book.AllDecisions(); len(all) > 0 {
 			at := all[len(all)-1].At
 			q.From, q.To = at.Add(-time.Hour), at+1
 		}
-		a.assume("no time was named, so the hour before the last decision")
+		r.assume("no time was named, so the hour before the last decision")
 	}
-	l.partial(q, a)
-	kinds := make(map[string]int)
-	codes := make(map[string]int)
-	var last []history.DecisionRef
-	n := 0
+	r.partial(l, q)
+	kinds, reasons := make(map[string]int), make(map[string]int)
+	var all []history.DecisionRef
 	for _, d := range l.book.AllDecisions() {
-		if !within(q, d.At) || q.Site != "" && d.Site != q.Site {
-			continue
+		if within(q, d.At) && (q.Site == "" || d.Site == q.Site) {
+			all = append(all, d)
+			kinds[d.Kind]++
+			reasons[d.Kind+": "+narrate.ReasonWithNote(protocol.Reason{Code: d.Why.Code})]++
+			r.cite(d.Number)
 		}
-		n++
-		kinds[d.Kind]++
-		codes[d.Kind+": "+narrate.ReasonWithNote(protocol.Reason{Code: d.Why.Code})]++
-		last = append(last, d)
-		a.cite(d.Number)
 	}
-	started, ended, planned := 0, 0, 0
-	for _, r := range l.records() {
-		for _, x := range stints(r) {
+	counts := decisionCounts(kinds, r.Cites...)
+	started, ended, planned := l.startsAndEnds(q)
+	r.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %s ended.", slices.Concat(
+		[]Part{ofRun("from", int64(q.From), "instant"), ofRun("to", int64(q.To), "instant")}, counts,
+		[]Part{counted(ofRun("started", started, "count"), "job", "jobs"), ofRun("ended", ended, "count")})...)
+	r.sayPolicyChanges(l, q)
+	if len(all) == 0 {
+		r.sayLastDecision(l, q)
+	}
+	if planned > 0 {
+		r.assume("%s of the starts as planned: a site says when a job started when it is over", ofRun("started-as-planned", planned, "count"))
+	}
+	for _, reason := range sorted(reasons) {
+		r.say("%s × %s.", ofRun(reason, int64(reasons[reason]), "count"), recorded(reason))
+	}
+	r.Chart = decisionsOver(q, all)
+	r.Head = []string{"decision", "time", "job", "why"}
+	for _, d := range all[max(0, len(all)-mostListed):] {
+		why := decisionInWords(d)
+		if d.Kind == "hold" {
+			why = "held: " + why
+		}
+		r.row(citation(d.Number), jobFigure(d.Job, "decided", int64(d.At), "instant", cite(d.Number)), called(d.Job), recorded(why))
+	}
+	if len(all) > mostListed {
+		r.say("The last %s are shown.", ofRun("shown", mostListed, "count"))
+	}
+	return r
+}
+
+// startsAndEnds counts the runs that started in a window, those of them of which only the
+// planned start is known, and those that ended in it.
+func (l *Log) startsAndEnds(q ask.Query) (started, ended, planned int64) {
+	for _, rec := range l.records() {
+		for _, x := range stints(rec) {
 			if q.Site != "" && x.Run.Site != q.Site {
 				continue
 			}
@@ -194,67 +206,28 @@ func (l *Log) activity(q ask.Query, a *Answer) {
 			}
 		}
 	}
-	a.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %d ended.", format.FormatInstant(q.From), format.FormatInstant(q.To), format.CountWithNoun(n, "decision", "decisions"),
-		format.CountWithNoun(kinds["award"], "award", "awards"), format.CountWithNoun(kinds["hold"], "hold", "holds"), format.CountWithNoun(kinds["refuse"], "refusal", "refusals"),
-		format.CountWithNoun(started, "job", "jobs"), ended)
-	l.changedIn(q, a)
-	if n == 0 {
-		l.lastBefore(q, a)
-	}
-	if planned > 0 {
-		a.assume(fmt.Sprintf("%d of the starts as planned: a site says when a job started when it is over", planned))
-	}
-	a.figure("run", "from", int64(q.From), "instant")
-	a.figure("run", "to", int64(q.To), "instant")
-	for _, k := range []string{"award", "hold", "refuse"} {
-		a.figure("run", k+"s", int64(kinds[k]), "count")
-	}
-	a.figure("run", "decisions", int64(n), "count", a.Cites...)
-	a.figure("run", "started", int64(started), "count")
-	a.figure("run", "ended", int64(ended), "count")
-	for _, k := range sorted(codes) {
-		a.say("%d × %s.", codes[k], k)
-		a.figure("run", k, int64(codes[k]), "count")
-	}
-	a.Chart = decisionsOver(q, last)
-	a.Table = &Table{Head: []string{"decision", "time", "job", "why"}}
-	for _, d := range last[max(0, len(last)-mostListed):] {
-		a.figure(ofJob(d.Job), "decided", int64(d.At), "instant", cite(d.Number))
-		text := decisionInWords(d)
-		if d.Kind == "hold" {
-			text = "held: " + text
-		}
-		a.row(cite(d.Number), format.FormatInstant(d.At), name(d.Job), text)
-	}
-	if len(last) > mostListed {
-		a.say("The last %d are shown.", mostListed)
-		a.figure("run", "shown", mostListed, "count")
-	}
+	return started, ended, planned
 }
 
-// changedIn says what a window changed of the rules in force and of who takes part.
-func (l *Log) changedIn(q ask.Query, a *Answer) {
-	n := 0
+// sayPolicyChanges says when a window changed the rules in force.
+func (r *Result) sayPolicyChanges(l *Log, q ask.Query) {
+	before := len(r.Said)
 	for _, p := range l.book.PolicyVersions() {
 		if within(q, p.At) {
-			n++
-			a.say("The policy in force changed at %s, to version %d.", format.FormatInstant(p.At), p.Version)
-			a.figure("run", "policy-changed", int64(p.At), "instant")
-			a.figure("run", "policy-version", int64(p.Version), "count")
+			r.say("The policy in force changed at %s, to version %s.", ofRun("policy-changed", int64(p.At), "instant"), ofRun("policy-version", int64(p.Version), "count"))
 		}
 	}
-	if n == 0 {
-		a.say("The policy in force did not change.")
+	if len(r.Said) == before {
+		r.say("The policy in force did not change.")
 	}
 }
 
-// lastBefore points from a window without decisions to the last one before it.
-func (l *Log) lastBefore(q ask.Query, a *Answer) {
+// sayLastDecision points from a window without decisions to the last one before it.
+func (r *Result) sayLastDecision(l *Log, q ask.Query) {
 	for _, d := range slices.Backward(l.book.AllDecisions()) {
 		if d.At < q.From {
-			a.say("The last decision before that was %s, at %s.", cite(d.Number), format.FormatInstant(d.At))
-			a.figure("run", "last-decision", int64(d.At), "instant", cite(d.Number))
-			a.cite(d.Number)
+			r.say("The last decision before that was %s, at %s.", citation(d.Number), ofRun("last-decision", int64(d.At), "instant", cite(d.Number)))
+			r.cite(d.Number)
 			return
 		}
 	}

@@ -29,11 +29,11 @@ func TestJobsOfNoTenantAreNotTheIdleDraw(t *testing.T) {
 // are no parts.
 func TestThereAreNoSharesOfLessThanNothing(t *testing.T) {
 	for _, whole := range []int64{0, -40} {
-		if a := new(Answer); a.percent("run", "share", 10, whole) != "–" || len(a.Figures) != 0 {
-			t.Errorf("10 of %d is %+v", whole, a)
+		if x := share("run", "share", 10, whole); x.words() != "–" || len(x.figures()) != 0 {
+			t.Errorf("10 of %d is %q, %+v", whole, x.words(), x.figures())
 		}
 	}
-	if got := new(Answer).percent("run", "share", -10, 40); got != "-25.0 %" {
+	if got := share("run", "share", -10, 40).words(); got != "-25.0 %" {
 		t.Errorf("-10 of 40 is %s", got)
 	}
 }

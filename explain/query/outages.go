@@ -1,10 +1,7 @@
 package query
 
 import (
-	"fmt"
-
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -56,94 +53,95 @@ func (l *Log) loss(o *outage) {
 	}
 }
 
+// aboutBreaks are the questions about sites that were gone and jobs that were paused.
+var aboutBreaks = map[string]evaluator{"outages": (*Log).outages, "pauses": (*Log).pauses}
+
 // outages tells which sites were declared gone, and what was lost with them.
-func (l *Log) outages(q ask.Query, a *Answer) {
-	l.whole(q, a, "sites that were declared gone in that time; UTC")
-	if l.sayOutages(q, a) == 0 {
-		a.say("No site was declared gone. A site that did not answer: `gridbid ask 'silent agents'`.")
+func (l *Log) outages(q ask.Query) (r Result) {
+	r.whole(l, q, "sites that were declared gone in that time; UTC")
+	if r.listOutages(l, q) == 0 {
+		r.say("No site was declared gone. A site that did not answer: `gridbid ask 'silent agents'`.")
 	}
+	return r
 }
 
-// sayOutages lists each outage with what was lost, and returns how many there were.
-func (l *Log) sayOutages(q ask.Query, a *Answer) int {
+// listOutages tells each outage with what was lost, and returns how many there were.
+func (r *Result) listOutages(l *Log, q ask.Query) int {
 	all := l.outagesIn(q)
-	a.figure("run", "outages", int64(len(all)), "count")
+	r.also(valueOf("run", "outages", len(all)))
 	for _, o := range all {
-		subject, back := "site/"+o.site, "has not come back"
-		a.figure(subject, "gone", int64(o.from), "instant")
-		if o.to != 0 {
-			back = "came back at " + format.FormatInstant(o.to)
-			a.figure(subject, "back", int64(o.to), "instant")
-		}
-		who := "An operator"
+		subject, who, back := "site/"+o.site, Part(phrase("An operator")), Part(phrase("has not come back"))
 		if o.by != "" {
-			who = name(o.by)
+			who = called(o.by)
 		}
-		a.say("%s declared %s gone at %s, and it %s.", who, name(o.site), format.FormatInstant(o.from), back)
-		a.figure(subject, "jobs-taken", int64(len(o.taken)), "count")
-		a.figure(subject, "gpu-time-lost", o.held, "ms")
+		if o.to != 0 {
+			back = sentence("came back at %s", valueOf(subject, "back", o.to))
+		}
+		r.say("%s declared %s gone at %s, and it %s.", who, called(o.site), valueOf(subject, "gone", o.from), back)
+		taken := valueOf(subject, "jobs-taken", len(o.taken))
+		lost := Figure{subject, "gpu-time-lost", o.held, "ms", nil}
+		r.also(taken, lost)
 		if len(o.taken) == 0 {
-			a.say("It had no jobs then, so nothing was lost.")
+			r.say("It had no jobs then, so nothing was lost.")
 			continue
 		}
-		var names []string
-		for i, r := range o.taken {
+		var names listed
+		for i, rec := range o.taken {
 			if i == mostListed {
-				names = append(names, fmt.Sprintf("%d more", len(o.taken)-i))
+				names = append(names, sentence("%s more", valueOf(subject, "jobs-not-named", len(o.taken)-i)))
 				break
 			}
-			names = append(names, name(r.Job.ID))
-			a.cite(l.deciding(r))
+			names = append(names, called(rec.Job.ID))
+			r.cite(l.deciding(rec))
 		}
-		a.say("%s taken from it and put on sale: %s. Their runs had held GPUs for %.1f GPU-hours, and that work is lost.",
-			format.CountWithNoun(len(o.taken), "job was", "jobs were"), format.JoinWithAnd(names), float64(o.held)/3.6e6)
+		r.say("%s taken from it and put on sale: %s. Their runs had held GPUs for %s GPU-hours, and that work is lost.", counted(taken, "job was", "jobs were"), names,
+			shownAs{lost, func(v int64) string { return Figure{Value: v, Unit: "gpu-ms"}.words() }})
 	}
 	return len(all)
 }
 
 // pauses tells which jobs were paused, when, and when they went on.
-func (l *Log) pauses(q ask.Query, a *Answer) {
+func (l *Log) pauses(q ask.Query) (r Result) {
 	on, asked := l.asking(q)
 	if !asked {
-		l.whole(q, a, "runs that were paused in that time; UTC")
+		r.whole(l, q, "runs that were paused in that time; UTC")
 	}
-	a.Table = &Table{Head: []string{"job", "site", "ran from", "paused at", "went on at"}}
 	n, waiting := 0, 0
-	for _, r := range l.records() {
-		if asked && (r.Job.ID != on.Job.ID || r.Before != on.Before) || q.Tenant != "" && r.Job.Tenant != q.Tenant {
+	for _, rec := range l.records() {
+		if !asksOf(q, on, asked, rec) {
 			continue
 		}
-		all := stints(r)
+		all := stints(rec)
 		for i, x := range all {
 			if !x.Run.Paused || q.Site != "" && x.Run.Site != q.Site || !within(q, x.Run.Ended) {
 				continue
 			}
 			n++
-			a.cited(x.cite())
-			a.figure(ofJob(r.Job.ID), "paused", int64(x.Run.Ended), "instant", x.cite())
-			next := "not yet"
-			if i+1 < len(all) {
-				next = format.FormatInstant(all[i+1].Run.Started)
-				a.figure(ofJob(r.Job.ID), "went-on", int64(all[i+1].Run.Started), "instant", x.cite())
+			r.citeNamed(x.cite())
+			of := func(what string, at protocol.Time) Figure { return valueOf(ofJob(rec.Job.ID), what, at, x.cite()) }
+			paused, next := of("paused", x.Run.Ended), Part(phrase("not yet"))
+			if r.also(paused); i+1 < len(all) {
+				next = of("went-on", all[i+1].Run.Started)
 			} else {
 				waiting++
 			}
 			if n <= mostListed {
-				a.row(name(r.Job.ID), name(x.Run.Site), format.FormatInstant(x.Run.Started), format.FormatInstant(x.Run.Ended), next)
+				r.row(called(rec.Job.ID), called(x.Run.Site), of("part-from", x.Run.Started), paused, next)
+			} else {
+				r.also(next.figures()...)
 			}
 		}
 	}
-	a.figure("run", "pauses", int64(n), "count", a.Cites...)
-	a.figure("run", "paused-now", int64(waiting), "count")
+	count, left := valueOf("run", "pauses", n, r.Cites...), valueOf("run", "paused-now", waiting)
+	r.also(count, left)
 	switch {
-	case n == 0 && asked:
-		a.Table = nil
-		a.say("Job %s was not paused.", name(on.Job.ID))
-	case n == 0:
-		a.Table = nil
-		a.say("No job was paused.")
+	case n > 0:
+		r.Head = []string{"job", "site", "ran from", "paused at", "went on at"}
+		r.say("%s ended in a pause, as the award had said. %s for the rest to be awarded.", counted(count, "run", "runs"), counted(left, "job waits", "jobs wait"))
+	case asked:
+		r.say("Job %s was not paused.", called(on.Job.ID))
 	default:
-		a.say("%s ended in a pause, as the award had said. %s for the rest to be awarded.",
-			format.CountWithNoun(n, "run", "runs"), format.CountWithNoun(waiting, "job waits", "jobs wait"))
+		r.say("No job was paused.")
 	}
+	return r
 }

@@ -1,65 +1,80 @@
 package query
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 )
 
+// aboutReplays are the questions that take another replay of the run.
+var aboutReplays = map[string]evaluator{
+	"day-without": (*Log).dayWithout, "day-carbon": (*Log).dayCarbon, "unbound": (*Log).unbound, "policies": (*Log).policies,
+}
+
 // rehearse replays the whole run with a change, after it was replayed as
-// recorded. If it cannot be, the answer says why.
-func (l *Log) rehearse(d Day, what string, a *Answer) (as, now Rehearsal, ok bool) {
-	a.Command = cmp.Or(a.Command, "")
+// recorded. If it cannot be, the result says why.
+func (r *Result) rehearse(l *Log, d Day, what Part) (as, now Rehearsal, ok bool) {
 	if err := l.rehearsed(); err != nil {
-		a.Kind = "refused"
-		a.say("That takes another replay of the whole run, which cannot be had: %s.", name(err.Error()))
+		r.refuse("That takes another replay of the whole run, which cannot be had: %s.", recorded(err.Error()))
 		return as, now, false
 	}
 	now, err := l.stage.Play(d)
 	if err != nil {
-		a.Kind = "refused"
-		a.say("The replay with that change failed: %s.", name(err.Error()))
+		r.refuse("The replay with that change failed: %s.", recorded(err.Error()))
 		return as, now, false
 	}
 	as = *l.as
-	a.say("The run was replayed unchanged first, and each of its %s ran as the ledger says. Then it was replayed %s: sites and coordinator decided afresh.",
-		format.CountWithNoun(len(as.Book.JobIDs()), "job", "jobs"), what)
-	a.figure("run", "jobs", int64(len(as.Book.JobIDs())), "count")
+	r.say("The run was replayed unchanged first, and each of its %s ran as the ledger says. Then it was replayed %s: sites and coordinator decided afresh.",
+		counted(valueOf("run", "jobs", len(as.Book.JobIDs())), "job", "jobs"), what)
 	return as, now, true
 }
 
-// both lists two runs side by side.
-func (a *Answer) both(was, now history.Totals, label string) {
-	a.Table = &Table{Head: []string{"run", "objective $", "cost $", "carbon kg", "energy kWh", "late", "unplaced", "mean wait"}}
-	for _, x := range []struct {
-		label string
-		t     history.Totals
-	}{{"as recorded", was}, {label, now}} {
-		a.row(x.label, fmt.Sprintf("%.2f", x.t.ObjectiveUSD), fmt.Sprintf("%.2f", x.t.CostUSD), fmt.Sprintf("%.1f", x.t.CarbonKg),
-			fmt.Sprintf("%.1f", x.t.EnergyKWh), fmt.Sprint(x.t.Late), fmt.Sprint(x.t.Unplaced), format.FormatDuration(meanWait(x.t)))
-		a.total(x.label, x.t)
+// refuse says why there is no answer.
+func (r *Result) refuse(form string, parts ...Part) {
+	r.Kind = "refused"
+	r.say(form, parts...)
+}
+
+// What the cells of [totals] hold.
+var totalsHead = []string{"objective $", "cost $", "carbon kg", "energy kWh", "late", "unplaced", "mean wait"}
+
+const (
+	totalCarbon   = 2
+	totalLate     = 4
+	totalUnplaced = 5
+)
+
+// totals returns what a run came to: a cell for each of [totalsHead].
+func totals(subject string, t history.Totals) []Part {
+	of := func(what string, value float64, unit string) Figure {
+		return Figure{subject, what, int64(math.Round(value)), unit, nil}
 	}
-	a.Chart = a.bars("compare", "carbon of each run", "carbon", "run/")
+	return []Part{
+		decimals(of("objective", t.ObjectiveUSD*1e6, "microdollars"), 1e6, 2), decimals(of("cost", t.CostUSD*1e6, "microdollars"), 1e6, 2),
+		decimals(of("carbon", t.CarbonKg*1e6, "milligrams"), 1e6, 1), decimals(of("energy", t.EnergyKWh*3.6e9, "millijoules"), 3.6e9, 1),
+		of("late", float64(t.Late), "count"), of("unplaced", float64(t.Unplaced), "count"),
+		of("mean-wait", float64(time.Duration(t.WaitS.Mean*float64(time.Second)).Milliseconds()), "ms"),
+	}
 }
 
-func (a *Answer) total(label string, t history.Totals) {
-	a.figure("run/"+label, "objective", millionths(t.ObjectiveUSD), "microdollars")
-	a.figure("run/"+label, "cost", millionths(t.CostUSD), "microdollars")
-	a.figure("run/"+label, "carbon", millionths(t.CarbonKg), "milligrams")
-	a.figure("run/"+label, "energy", int64(math.Round(t.EnergyKWh*3.6e9)), "millijoules")
-	a.figure("run/"+label, "late", int64(t.Late), "count")
-	a.figure("run/"+label, "unplaced", int64(t.Unplaced), "count")
-	a.figure("run/"+label, "mean-wait", meanWait(t).Milliseconds(), "ms")
+// decimals shows a figure in a unit of so many of its own.
+func decimals(f Figure, per float64, places int) Part {
+	return shownAs{f, func(v int64) string { return strconv.FormatFloat(float64(v)/per, 'f', places, 64) }}
 }
 
-func meanWait(t history.Totals) time.Duration {
-	return time.Duration(t.WaitS.Mean * float64(time.Second))
+// listBoth lists two runs side by side, and returns the totals of both.
+func (r *Result) listBoth(was, now history.Totals, label Part) (x, y []Part) {
+	x, y = totals("run/as recorded", was), totals("run/"+label.words(), now)
+	r.Head = append([]string{"run"}, totalsHead...)
+	r.row(append([]Part{phrase("as recorded")}, x...)...)
+	r.row(append([]Part{label}, y...)...)
+	r.Chart = bars("compare", "carbon of each run", listed{x[totalCarbon], y[totalCarbon]}.figures())
+	return x, y
 }
 
 // partly reports whether a query has a window that is not the whole record.
@@ -68,122 +83,144 @@ func (l *Log) partly(q ask.Query) bool { return q.To != 0 && (q.From > l.first()
 // wholly answers for a what-if that holds from a run's start to its end. A window
 // in which every job was submitted stands for the run; of another one the answer
 // is the question about the whole run, to be asked instead.
-func (l *Log) wholly(q ask.Query, a *Answer) bool {
+func (r *Result) wholly(l *Log, q ask.Query) bool {
 	if !l.partly(q) {
-		a.assume("the whole run")
+		r.assume("the whole run")
 		return true
 	}
-	for _, r := range l.records() {
-		if !within(ask.Query{From: q.From, To: q.To}, r.Job.Arrival) {
+	for _, rec := range l.records() {
+		if !within(ask.Query{From: q.From, To: q.To}, rec.Job.Arrival) {
 			q.At, q.From, q.To = 0, 0, 0
-			a.Kind, a.Command, a.Readings = "ambiguous", "", []string{q.String()}
-			a.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", format.FormatInstant(l.first()), format.FormatInstant(l.last()))
+			r.Kind, r.Readings = "ambiguous", []string{q.String()}
+			r.say("That change is played for a whole run only, from %s to %s, and the question is about a part of it. For the whole run it would be:", begin(l), end(l))
 			return false
 		}
 	}
-	a.assume("the whole run: every job was submitted in that time, and figures are of all of them")
+	r.assume("the whole run: every job was submitted in that time, and figures are of all of them")
 	return true
 }
 
 // dayWithout replays the run without a site, or with it dark in a window.
-func (l *Log) dayWithout(q ask.Query, a *Answer) {
-	d, label := Day{Down: q.Site, Carbon: -1}, "without "+name(q.Site)
+func (l *Log) dayWithout(q ask.Query) (r Result) {
+	d, label := Day{Down: q.Site, Carbon: -1}, sentence("without %s", called(q.Site))
 	after := "A site that is away draws nothing, idle or not."
 	if l.partly(q) {
 		d.From, d.To = q.From, q.To
-		label = fmt.Sprintf("with %s down from %s to %s", name(q.Site), format.FormatInstant(q.From), format.FormatInstant(q.To))
+		label = sentence("with %s down from %s to %s", called(q.Site), valueOf("run", "from", q.From), valueOf("run", "to", q.To))
 		after = "What ran there when it went down was lost. Figures are of the whole run."
-		a.assume("the site is down in that time alone; figures are of the whole run")
+		r.assume("the site is down in that time alone; figures are of the whole run")
 	} else {
-		a.assume("the site is away in the whole run")
+		r.assume("the site is away in the whole run")
 	}
-	as, now, ok := l.rehearse(d, label, a)
-	if !ok {
-		return
+	if as, now, ok := r.rehearse(l, d, label); ok {
+		x, y := r.listBoth(as.Totals, now.Totals, label)
+		r.say("Carbon %s, cost %s; %s jobs late against %s, %s without a place against %s. "+after, change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg),
+			change("cost", now.Totals.CostUSD, as.Totals.CostUSD), y[totalLate], x[totalLate], y[totalUnplaced], x[totalUnplaced])
 	}
-	a.both(as.Totals, now.Totals, label)
-	a.say("Carbon %s, cost %s; %d jobs late against %d, %d without a place against %d. "+after,
-		a.change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg), a.change("cost", now.Totals.CostUSD, as.Totals.CostUSD), now.Totals.Late, as.Totals.Late, now.Totals.Unplaced, as.Totals.Unplaced)
+	return r
 }
 
 // dayCarbon replays the run at another price of carbon.
-func (l *Log) dayCarbon(q ask.Query, a *Answer) {
-	if q.Number > mostDollars {
-		a.Kind = "refused"
-		a.say("A price of carbon goes up to %d dollars per tonne here.", mostDollars)
-		return
+func (l *Log) dayCarbon(q ask.Query) (r Result) {
+	if r.tooDear(q) || !r.wholly(l, q) {
+		return r
 	}
-	if !l.wholly(q, a) {
-		return
+	label := sentence("at $%s per tonne", priceAsked(q))
+	if as, now, ok := r.rehearse(l, Day{Carbon: q.Number}, label); ok {
+		r.listBoth(as.Totals, now.Totals, label)
+		r.say("Carbon %s, cost of energy %s. The objective counts carbon at another price, so objectives are not to be compared.",
+			change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg), change("cost", now.Totals.CostUSD, as.Totals.CostUSD))
 	}
-	label := fmt.Sprintf("at $%d per tonne", q.Number)
-	as, now, ok := l.rehearse(Day{Carbon: q.Number}, label, a)
-	if !ok {
-		return
-	}
-	a.both(as.Totals, now.Totals, label)
-	a.say("Carbon %s, cost of energy %s. The objective counts carbon at another price, so objectives are not to be compared.",
-		a.change("carbon", now.Totals.CarbonKg, as.Totals.CarbonKg), a.change("cost", now.Totals.CostUSD, as.Totals.CostUSD))
+	return r
 }
 
 // unbound replays the run with one job's data free to go anywhere.
-func (l *Log) unbound(q ask.Query, a *Answer) {
+func (l *Log) unbound(q ask.Query) (r Result) {
 	m := l.matter(q)
-	a.cite(m.id)
+	r.cite(m.id)
 	id := m.rec.Job.ID
 	if len(m.rec.Job.Regions) == 0 {
-		a.say("No residency rule binds job %s: its data may be anywhere, so nothing would change.", name(id))
-		return
+		r.say("No residency rule binds job %s: its data may be anywhere, so nothing would change.", called(id))
+		return r
 	}
-	as, now, ok := l.rehearse(Day{Free: id, Carbon: -1}, "with the data of job "+name(id)+" free to go anywhere", a)
+	as, now, ok := r.rehearse(l, Day{Free: id, Carbon: -1}, sentence("with the data of job %s free to go anywhere", called(id)))
 	if !ok {
-		return
+		return r
 	}
-	r, _ := now.Book.LatestJob(id)
+	free, _ := now.Book.LatestJob(id)
 	was, _ := as.Book.LatestJob(id)
-	verdict := "It"
-	if q.Site != "" {
-		verdict = "Not at " + name(q.Site) + ": it"
-		if ran(r) == q.Site {
-			verdict = "At " + name(q.Site) + ": it"
-		}
+	verdict := sentence("It")
+	switch {
+	case q.Site != "" && ran(free) == q.Site:
+		verdict = sentence("At %s: it", called(q.Site))
+	case q.Site != "":
+		verdict = sentence("Not at %s: it", called(q.Site))
 	}
-	if ran(r) == "" {
-		a.say("%s would not have run.", verdict)
-		return
+	if ran(free) == "" {
+		r.say("%s would not have run.", verdict)
+		return r
 	}
-	a.figure(ofJob(id), "started", int64(r.Run.Started), "instant")
+	started := valueOf(ofJob(id), "started", free.Run.Started)
 	if was.Run == nil { // it may be for its rule that it found no place
-		a.say("%s would have run at %s from %s; as recorded it does not run.", verdict, name(ran(r)), format.FormatInstant(r.Run.Started))
-		return
+		r.say("%s would have run at %s from %s; as recorded it does not run.", verdict, called(ran(free)), started)
+		return r
 	}
-	a.figure(ofJob(id), "started-as-recorded", int64(was.Run.Started), "instant", m.cited()...)
-	a.say("%s would have run at %s from %s, as against %s from %s.", verdict, name(ran(r)), format.FormatInstant(r.Run.Started), name(ran(was)), format.FormatInstant(was.Run.Started))
-	if r.State == history.Ended && was.State == history.Ended {
-		x, y := spent(r), spent(was)
-		a.say("It would have taken %s of carbon against %s, and %s of energy against %s.",
-			kg(x.bill.Carbon), kg(y.bill.Carbon), format.FormatDollars(x.bill.Money), format.FormatDollars(y.bill.Money))
-		x.figures(a, ofJob(id))
-		y.figures(a, ofJob(id))
-		a.figure(ofJob(id), "carbon-difference", int64(x.bill.Carbon-y.bill.Carbon), "milligrams", m.cited()...)
-		a.figure(ofJob(id), "cost-difference", int64(x.bill.Money-y.bill.Money), "microdollars", m.cited()...)
+	r.say("%s would have run at %s from %s, as against %s from %s.", verdict, called(ran(free)), started,
+		called(ran(was)), jobValue(m, "started-as-recorded", was.Run.Started))
+	if free.State == history.Ended && was.State == history.Ended {
+		x, y, job := spent(free), spent(was), ofJob(id)
+		r.say("It would have taken %s of carbon against %s, and %s of energy against %s.", x.of(job, "carbon"), y.of(job, "carbon"), x.of(job, "cost"), y.of(job, "cost"))
+		r.also(append(x.figures(job), y.figures(job)...)...)
+		r.also(jobValue(m, "carbon-difference", x.bill.Carbon-y.bill.Carbon), jobValue(m, "cost-difference", x.bill.Money-y.bill.Money))
 	}
+	return r
 }
 
-// change prints how far a value lies from another, and notes it: "+3.1 %". Of nothing
-// or less, as a cost is where prices are negative, there are no parts.
-func (a *Answer) change(what string, now, was float64) string {
+// change returns how far a value lies from another: "+3.1 %". Of nothing or less, as a
+// cost is where prices are negative, there are no parts.
+func change(what string, now, was float64) Part {
 	if was <= 0 {
-		return "not comparable"
+		return phrase("not comparable")
 	}
-	by := int64(math.Round(1000 * (now/was - 1)))
-	a.figure("run", what+"-change", by, "thousandths")
-	return fmt.Sprintf("%+.1f %%", float64(by)/10)
+	by := ofRun(what+"-change", int64(math.Round(1000*(now/was-1))), "thousandths")
+	return shownAs{by, func(v int64) string { return fmt.Sprintf("%+.1f %%", float64(v)/10) }}
+}
+
+// policies compares what was replayed over the same jobs.
+func (l *Log) policies(q ask.Query) (r Result) {
+	if q.To != 0 && !r.wholly(l, q) {
+		return r
+	}
+	all, ok := r.totalsOf(l, q.Policies)
+	if !ok {
+		return r
+	}
+	r.Head = append([]string{"policy"}, slices.Delete(slices.Clone(totalsHead), totalUnplaced, totalUnplaced+1)...)
+	var drawn []Figure
+	for _, t := range all {
+		cells := totals("policy/"+t.Policy, t)
+		drawn = append(drawn, cells[totalCarbon].figures()...)
+		r.row(append([]Part{called(t.Policy)}, slices.Delete(cells, totalUnplaced, totalUnplaced+1)...)...)
+	}
+	r.Chart = bars("compare", "carbon of each policy", drawn)
+	switch len(all) {
+	case 0:
+		r.Kind = "absent"
+		r.say("The totals of a replay are not at hand. `gridbid replay --policy auction,home-fifo` writes them beside the ledgers.")
+	case 1:
+		r.say("One policy; idle draw of the sites is included. To compare, replay several: `gridbid replay --policy auction,home-fifo`.")
+	default:
+		r.say("The same jobs under each policy; idle draw of the sites is included.")
+		if slices.ContainsFunc(all, func(t history.Totals) bool { return !t.HasDefaultKnowledge() }) {
+			r.say("After a slash stands what sites knew ahead of time, where it was not the usual.")
+		}
+	}
+	return r
 }
 
 // totalsOf returns the totals of the policies that a question names, replaying
 // those that were not replayed yet.
-func (l *Log) totalsOf(names []string, a *Answer) (all []history.Totals, ok bool) {
+func (r *Result) totalsOf(l *Log, names []string) (all []history.Totals, ok bool) {
 	if len(names) == 0 {
 		return l.totals, true
 	}
@@ -192,7 +229,7 @@ func (l *Log) totalsOf(names []string, a *Answer) (all []history.Totals, ok bool
 			all = append(all, l.totals[i])
 			continue
 		}
-		_, now, ok := l.rehearse(Day{Policy: n, Carbon: -1}, "under policy "+name(n), a)
+		_, now, ok := r.rehearse(l, Day{Policy: n, Carbon: -1}, sentence("under policy %s", called(n)))
 		if !ok {
 			return nil, false
 		}

@@ -19,7 +19,8 @@ type evaluator func(*Log, ask.Query) Result
 
 // evaluators are those of all families, by what is asked. Each family has its table in
 // its own file, so that a new question is one entry there and one in the lexicon.
-var evaluators = merged(aboutSites, aboutJobs, aboutHoursAhead)
+var evaluators = merged(aboutSites, aboutJobs, aboutHoursAhead, aboutUse, aboutMarket, aboutReplays, aboutRounds, aboutOffers,
+	aboutOneJob, aboutReasons, aboutPlaces, aboutDays, aboutRules, aboutBreaks, aboutFragments)
 
 func merged(families ...map[string]evaluator) map[string]evaluator {
 	all := make(map[string]evaluator)
@@ -27,30 +28,6 @@ func merged(families ...map[string]evaluator) map[string]evaluator {
 		maps.Copy(all, f)
 	}
 	return all
-}
-
-// A responder answers one sort of query as text. Those that are left are on their way
-// to evaluators.
-type responder func(*Log, ask.Query, *Answer)
-
-var responders map[string]responder
-
-func init() {
-	responders = map[string]responder{
-		"why": (*Log).why, "why-not": (*Log).whyNot, "why-not-home": (*Log).whyNotHome,
-		"why-not-greenest": (*Log).whyNotGreenest, "why-not-cheapest": (*Log).whyNotCheapest,
-		"held": (*Log).held, "where": (*Log).where, "decision": (*Log).decision, "times": (*Log).times, "waited": (*Log).waited,
-		"offers": (*Log).offers, "offer-count": (*Log).offers, "unable": (*Log).unable, "differ": (*Log).differ,
-		"elsewhere": (*Log).elsewhere, "elsewhere-at": (*Log).elsewhereAt, "immediate": (*Log).immediate, "saved": (*Log).saved,
-		"reprice": (*Log).reprice, "breakeven": (*Log).breakeven, "without": (*Log).without, "slack": (*Log).slack, "unbound": (*Log).unbound,
-		"day-without": (*Log).dayWithout, "day-carbon": (*Log).dayCarbon, "policies": (*Log).policies,
-		"bill": (*Log).bill, "top": (*Log).top, "mix": (*Log).mix,
-		"weights": (*Log).weights, "bid-error": (*Log).bidError, "silent": (*Log).silent,
-		"history": (*Log).history, "activity": (*Log).activity, "advice": (*Log).advice, "ahead": (*Log).ahead,
-		"no-arbitration": (*Log).arbitration, "no-preemption": (*Log).preemption, "no-priority": (*Log).priority, "no-day-before": (*Log).dayBefore,
-		"no-fragments": (*Log).fragments, "overflow": (*Log).overflow, "no-policy-log": (*Log).policyLog, "no-rule": (*Log).ruleByID,
-		"summary": (*Log).summary, "outages": (*Log).outages, "pauses": (*Log).pauses,
-	}
 }
 
 // Answer computes what a query asks. A query that holds a name which is not in
@@ -65,26 +42,21 @@ func (l *Log) Answer(q ask.Query) Answer {
 	}
 	a := Answer{Kind: "answer", Query: &q, Read: format.CleanText(q.String()), Command: command(q.String())}
 	if text, ok := absences[q.Ask]; ok && !l.has(q.Ask) {
-		a.Kind, a.Command = "absent", ""
-		a.say("%s", text)
+		a.Kind, a.Command, a.Text = "absent", "", []string{text}
 		return a
 	}
-	evaluate, do := evaluators[q.Ask], responders[q.Ask]
-	if evaluate == nil && do == nil {
+	evaluate := evaluators[q.Ask]
+	if evaluate == nil {
 		return *unclear("No question of that sort is known: `gridbid ask help`.")
 	}
 	if back := l.check(q); back != nil {
 		return *back
 	}
-	if evaluate != nil {
-		r := evaluate(l, q)
-		r.fill(&a)
-	} else {
-		do(l, q, &a)
-	}
+	r := evaluate(l, q)
+	r.fill(&a)
 	if q.Job != "" || q.Decision != 0 {
 		if m := l.matter(q); m.met {
-			a.figure("decision", "round", int64(m.h.Round), "count", m.cited()...)
+			a.give(m.round())
 		}
 	}
 	if a.Kind != "answer" {
@@ -219,6 +191,9 @@ func (m matter) cited() []string {
 	return []string{cite(m.id)}
 }
 
+// round returns the number of the round that a matter is about.
+func (m matter) round() Figure { return valueOf("decision", "round", m.h.Round, m.cited()...) }
+
 // option returns the cheapest option that a site offered in time, or what was
 // awarded to it.
 func (m matter) option(site string) (history.PricedOption, bool) {
@@ -243,18 +218,18 @@ func (m matter) answer(site string) (history.Answer, bool) {
 // unmet says why there are no answers of sites to what another coordinator decided.
 const unmet = "its round is not in this record"
 
-// none says why a site has no offer that counts.
-func (m matter) none(site string) string {
+// noOffer says why a site has no offer that counts.
+func (m matter) noOffer(site string) Part {
 	a, ok := m.answer(site)
 	switch {
 	case !ok:
-		return "it was not known, or was said to be gone, when the round was called"
+		return phrase("it was not known, or was said to be gone, when the round was called")
 	case a.Message == history.MessageRef{}:
-		return "it did not answer by " + format.FormatInstant(m.h.Closes)
+		return sentence("it did not answer by %s", valueOf("decision", "closed", m.h.Closes, m.cited()...))
 	case a.Late:
-		return "it answered too late, at " + format.FormatInstant(a.Message.At)
+		return sentence("it answered too late, at %s", siteValue(m, site, "answered", a.Message.At))
 	}
-	return narrate.ReasonWithNote(a.Why)
+	return because(a.Why)
 }
 
 // largest returns the term in which b exceeds a most, and by how much.
@@ -268,15 +243,16 @@ func largest(a, b protocol.CostBreakdown) (string, protocol.Microdollars) {
 	return best, by
 }
 
-// shape names what is shown of a job's size: "8 GPUs".
-func shape(j protocol.Job) string {
+// size is what is shown of a job's size: "8 GPUs".
+func (m matter) size() Part {
+	j := m.rec.Job
 	if j.GPUs == 0 {
-		return format.FormatThousandths(j.CPU) + " cores"
+		return sentence("%s cores", jobValue(m, "cores", j.CPU))
 	}
 	if j.TotalGPUMilli() == 1000 {
-		return "1 GPU"
+		return sentence("%s GPU", jobValue(m, "gpus", j.TotalGPUMilli()))
 	}
-	return format.FormatThousandths(j.TotalGPUMilli()) + " GPUs"
+	return sentence("%s GPUs", jobValue(m, "gpus", j.TotalGPUMilli()))
 }
 
 // assume adds what was taken for granted to how the question was read.

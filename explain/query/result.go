@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -17,17 +19,20 @@ import (
 // figures, from which page, tools and JSON are made; so a figure that is shown is one
 // that is given, and a test of an answer is a check of data.
 type Result struct {
-	Assumed []Sentence // what was taken for granted
-	Said    []Sentence
-	Head    []string
-	Rows    [][]Part
-	Also    []Figure // given, and not shown
-	Chart   *Chart
-	Cites   []string // decisions that it comes from
+	Kind     string     // of the answer; "" is "answer"
+	Command  string     // that says the same again; "" is the question's own
+	Readings []string   // questions to ask instead
+	Assumed  []Sentence // what was taken for granted
+	Said     []Sentence
+	Head     []string
+	Rows     [][]Part
+	Also     []Figure // given, and not shown
+	Chart    *Chart
+	Cites    []string // decisions that it comes from
 }
 
 // A Sentence is a form with a %s for each of its parts. The form holds no figure, but may
-// name the 95th percentile.
+// name the 95th percentile, or CO2e.
 type Sentence struct {
 	Form  string
 	Parts []Part
@@ -48,6 +53,10 @@ func (f Figure) words() string {
 		return format.FormatDollars(protocol.Microdollars(f.Value))
 	case "microdollars-per-kwh":
 		return perMWh(protocol.Microdollars(f.Value))
+	case "microdollars-per-kg":
+		return perTonne(protocol.Microdollars(f.Value))
+	case "microdollars-per-gpu-hour":
+		return format.FormatDollars(protocol.Microdollars(f.Value))
 	case "milligrams":
 		return kg(protocol.Milligrams(f.Value))
 	case "milligrams-per-kwh":
@@ -65,6 +74,41 @@ func (f Figure) words() string {
 }
 
 func (f Figure) figures() []Figure { return []Figure{f} }
+
+// A quantity is a value whose type says its unit; one that is a number of things counts.
+type quantity interface {
+	int | uint64 | time.Duration | protocol.Time | protocol.Milli | protocol.Microdollars | protocol.Milligrams | protocol.Millijoules
+}
+
+// valueOf returns a figure in the unit of its type; decisions without an id are left out.
+func valueOf[Q quantity](subject, what string, value Q, from ...string) Figure {
+	f := Figure{subject, what, int64(value), "count", slices.DeleteFunc(slices.Clone(from), func(id string) bool { return id == "" })}
+	switch v := any(value).(type) {
+	case time.Duration:
+		f.Value, f.Unit = v.Milliseconds(), "ms"
+	case protocol.Time:
+		f.Unit = "instant"
+	case protocol.Milli:
+		f.Unit = "thousandths"
+	case protocol.Microdollars:
+		f.Unit = "microdollars"
+	case protocol.Milligrams:
+		f.Unit = "milligrams"
+	case protocol.Millijoules:
+		f.Unit = "millijoules"
+	}
+	return f
+}
+
+// jobValue returns a figure of the job that a question is about.
+func jobValue[Q quantity](m matter, what string, value Q) Figure {
+	return valueOf(ofJob(m.rec.Job.ID), what, value, m.cited()...)
+}
+
+// siteValue returns a figure of a site in the decision that a question is about.
+func siteValue[Q quantity](m matter, site, what string, value Q) Figure {
+	return valueOf("site/"+site, what, value, m.cited()...)
+}
 
 // A called is the name of a site, a tenant, a job or a model.
 type called string
@@ -84,6 +128,12 @@ type recorded string
 func (x recorded) words() string   { return format.CleanText(string(x)) }
 func (recorded) figures() []Figure { return nil }
 
+// A because is a reason as the record has it.
+type because protocol.Reason
+
+func (b because) words() string   { return narrate.ReasonWithNote(protocol.Reason(b)) }
+func (because) figures() []Figure { return nil }
+
 // A citation is the id of a decision; 0 is none.
 type citation uint64
 
@@ -97,6 +147,16 @@ type shownAs struct {
 }
 
 func (s shownAs) words() string { return s.as(s.Value) }
+
+// withoutSign shows a figure of which the sentence says whether it is more or less.
+func withoutSign(f Figure) Part {
+	return shownAs{f, func(v int64) string { f.Value = max(v, -v); return f.words() }}
+}
+
+// toTheMinute shows an instant without its seconds.
+func toTheMinute(f Figure) Part {
+	return shownAs{f, func(v int64) string { return format.FormatInstant(protocol.Time(v).Floor(time.Minute)) }}
+}
 
 // counted returns a number with its noun: "8 GPUs".
 func counted(f Figure, one, many string) Part {
@@ -131,15 +191,10 @@ func (l listed) figures() (all []Figure) {
 	return all
 }
 
-// tell adds a sentence to an answer that is written as text.
-func (a *Answer) tell(s Sentence) {
-	a.Text = append(a.Text, s.text())
-	for _, p := range s.Parts {
-		a.Figures = append(a.Figures, p.figures()...)
-	}
-}
+// sentence returns a part that is worded as a sentence is.
+func sentence(form string, parts ...Part) Sentence { return Sentence{form, parts} }
 
-func (s Sentence) text() string {
+func (s Sentence) words() string {
 	var words []any
 	for _, p := range s.Parts {
 		words = append(words, p.words())
@@ -147,17 +202,28 @@ func (s Sentence) text() string {
 	return fmt.Sprintf(s.Form, words...)
 }
 
+func (s Sentence) figures() []Figure { return listed(s.Parts).figures() }
+
 func (r *Result) say(form string, parts ...Part) { r.Said = append(r.Said, Sentence{form, parts}) }
 func (r *Result) assume(form string, parts ...Part) {
 	r.Assumed = append(r.Assumed, Sentence{form, parts})
 }
-func (r *Result) row(cells ...Part) { r.Rows = append(r.Rows, cells) }
-func (r *Result) also(f Figure)     { r.Also = append(r.Also, f) }
+func (r *Result) row(cells ...Part)  { r.Rows = append(r.Rows, cells) }
+func (r *Result) also(all ...Figure) { r.Also = append(r.Also, all...) }
 
 // cite adds a decision that is not cited yet; zero is none.
 func (r *Result) cite(id uint64) {
 	if name := cite(id); id != 0 && (len(r.Cites) == 0 || r.Cites[len(r.Cites)-1] != name) {
 		r.Cites = append(r.Cites, name)
+	}
+}
+
+// citeNamed adds decisions by name that are not cited yet.
+func (r *Result) citeNamed(names ...string) {
+	for _, n := range names {
+		if n != "" && !slices.Contains(r.Cites, n) {
+			r.Cites = append(r.Cites, n)
+		}
 	}
 }
 
@@ -168,6 +234,12 @@ func (r *Result) whole(l *Log, q ask.Query, counts string) {
 	} else {
 		r.assume(counts)
 	}
+	r.partial(l, q)
+}
+
+// partial says of a time that reaches back before its coordinator began that not all of
+// it is on record.
+func (r *Result) partial(l *Log, q ask.Query) {
 	if l.book.Coverage().Since > l.first() && (q.To == 0 || q.From < l.book.Coverage().Since) {
 		r.assume("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds",
 			Figure{"run", "coordinator-began", int64(l.book.Coverage().Since), "instant", nil})
@@ -197,20 +269,27 @@ func begin(l *Log) Figure { return Figure{"run", "begin", int64(l.first()), "ins
 // end is when the record ends.
 func end(l *Log) Figure { return Figure{"run", "end", int64(l.last()), "instant", nil} }
 
-// fill renders a result into an answer: the one place where figures become words.
-func (r *Result) fill(a *Answer) {
-	give := func(parts []Part) {
-		for _, p := range parts {
-			for _, f := range p.figures() {
-				if !slices.ContainsFunc(a.Figures, func(x Figure) bool { return x.Subject == f.Subject && x.Name == f.Name && x.Value == f.Value }) {
-					a.Figures = append(a.Figures, f)
-				}
+// give adds the figures of parts that are not given yet.
+func (a *Answer) give(parts ...Part) {
+	for _, p := range parts {
+		for _, f := range p.figures() {
+			if !slices.ContainsFunc(a.Figures, func(x Figure) bool {
+				return x.Subject == f.Subject && x.Name == f.Name && x.Value == f.Value && x.Unit == f.Unit
+			}) {
+				a.Figures = append(a.Figures, f)
 			}
 		}
 	}
+}
+
+// fill renders a result into an answer: the one place where figures become words.
+func (r *Result) fill(a *Answer) {
+	for _, f := range r.Also {
+		a.give(f)
+	}
 	for _, s := range r.Assumed {
-		a.assume(s.text())
-		give(s.Parts)
+		a.assume(s.words())
+		a.give(s.Parts...)
 	}
 	if r.Head != nil {
 		a.Table = &Table{Head: r.Head}
@@ -220,35 +299,59 @@ func (r *Result) fill(a *Answer) {
 		for _, c := range cells {
 			texts = append(texts, c.words())
 		}
-		a.row(texts...)
-		give(cells)
+		a.Table.Rows = append(a.Table.Rows, texts)
+		a.give(cells...)
 	}
 	for _, s := range r.Said {
-		a.Text = append(a.Text, s.text())
-		give(s.Parts)
+		a.Text = append(a.Text, s.words())
+		a.give(s.Parts...)
 	}
-	for _, f := range r.Also {
-		give([]Part{f})
+	a.Chart, a.Cites, a.Readings = r.Chart, r.Cites, r.Readings
+	a.Kind, a.Command = cmp.Or(r.Kind, a.Kind), cmp.Or(r.Command, a.Command)
+	if len(r.Readings) > 0 {
+		a.Command = ""
 	}
-	a.Chart, a.Cites = r.Chart, r.Cites
 	a.result = r
 }
 
+// withDigits are words that hold digits and are no figures.
+var withDigits = strings.NewReplacer("95th percentile", "", "CO2e", "")
+
+func hasFigure(words string) bool {
+	return strings.ContainsAny(withDigits.Replace(words), "0123456789")
+}
+
 // Grounded checks an answer that came of a result as data: each figure that a sentence or
-// a cell shows is among the answer's figures, and nothing else in them is a figure. typed
-// is false for answers that are written as text, which say nothing of themselves.
+// a cell shows is among the answer's figures, and nothing else in them is a figure; what is
+// no answer gives none. typed is false where nothing was computed: of help, and of a
+// question that is given back.
 func (a Answer) Grounded() (claims int, loose []string, typed bool) {
 	if a.result == nil {
 		return 0, nil, false
 	}
-	check := func(parts []Part) {
+	var check func(parts []Part)
+	form := func(s Sentence) {
+		if hasFigure(s.Form) || strings.Count(s.Form, "%s") != len(s.Parts) {
+			loose = append(loose, fmt.Sprintf("the form %q holds a figure, or has not a %%s for each part", s.Form))
+		}
+		check(s.Parts)
+	}
+	check = func(parts []Part) {
 		for _, p := range parts {
-			if w, ok := p.(phrase); ok && strings.ContainsAny(string(w), "0123456789") {
+			switch x := p.(type) {
+			case Sentence:
+				form(x)
+				continue
+			case listed:
+				check(x)
+				continue
+			}
+			if w, ok := p.(phrase); ok && hasFigure(string(w)) {
 				loose = append(loose, fmt.Sprintf("%q is a figure in words", string(w)))
 			}
 			for _, f := range p.figures() {
 				claims++
-				if !slices.ContainsFunc(a.Figures, func(x Figure) bool {
+				if a.Kind == "answer" && !slices.ContainsFunc(a.Figures, func(x Figure) bool {
 					return x.Subject == f.Subject && x.Name == f.Name && x.Value == f.Value && x.Unit == f.Unit
 				}) {
 					loose = append(loose, fmt.Sprintf("%s of %s is shown and not given", f.Name, f.Subject))
@@ -257,19 +360,16 @@ func (a Answer) Grounded() (claims int, loose []string, typed bool) {
 		}
 	}
 	for _, s := range slices.Concat(a.result.Assumed, a.result.Said) {
-		if strings.ContainsAny(strings.ReplaceAll(s.Form, "95th percentile", ""), "0123456789") || strings.Count(s.Form, "%s") != len(s.Parts) {
-			loose = append(loose, fmt.Sprintf("the form %q holds a figure, or has not a %%s for each part", s.Form))
-		}
-		check(s.Parts)
+		form(s)
 	}
 	for i, s := range a.result.Said {
-		if i >= len(a.Text) || a.Text[i] != s.text() {
+		if i >= len(a.Text) || a.Text[i] != s.words() {
 			loose = append(loose, fmt.Sprintf("sentence %d says otherwise than it was computed", i))
 		}
 	}
 	for _, s := range a.result.Assumed {
-		if !strings.Contains(a.Read, s.text()) {
-			loose = append(loose, "what was taken for granted is told otherwise: "+s.text())
+		if !strings.Contains(a.Read, s.words()) {
+			loose = append(loose, "what was taken for granted is told otherwise: "+s.words())
 		}
 	}
 	if len(a.Text) != len(a.result.Said) || a.Table != nil && len(a.Table.Rows) != len(a.result.Rows) {

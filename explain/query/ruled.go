@@ -2,41 +2,49 @@ package query
 
 import (
 	"github.com/gridbid/gridbid/coordinator/policy"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// ruled says what the operators' rules meant for an option at a site when it was decided,
+// A ruleText is a rule of the operators as a sentence.
+type ruleText protocol.Rule
+
+func (x ruleText) words() string {
+	rule := protocol.Rule(x)
+	return policy.DescribeOp(protocol.Policy{}, policy.Op{Op: "add", Rule: &rule})
+}
+func (ruleText) figures() []Figure { return nil }
+
+// sayRules says what the operators' rules meant for an option at a site when it was decided,
 // and reports whether one forbade it. What the hours of a capped run were like is not on
 // record as the market saw it.
-func (l *Log) ruled(m matter, site string, p history.PricedOption, a *Answer) (forbidden bool) {
-	for _, r := range l.policyAt(m.id).Rules {
-		if !policy.AppliesTo(r, m.rec.Job, site, p.Start) {
+func (r *Result) sayRules(l *Log, m matter, site string, p history.PricedOption) (forbidden bool) {
+	for _, rule := range l.policyAt(m.id).Rules {
+		if !policy.AppliesTo(rule, m.rec.Job, site, p.Start) {
 			continue
 		}
-		told := policy.DescribeOp(protocol.Policy{}, policy.Op{Op: "add", Rule: &r})
+		does := phrase("may forbid that")
 		switch {
-		case r.Kind == protocol.Prefer:
-			a.say("Rule %s of the operators counts there: %s.", name(r.ID), told)
+		case rule.Kind == protocol.Prefer:
+			does = "counts there"
 		case site == m.site: // it was allowed
-		case r.Kind == protocol.Forbid:
-			forbidden = true
-			a.say("Rule %s of the operators forbids that: %s.", name(r.ID), told)
-		default:
-			a.say("Rule %s of the operators may forbid that: %s.", name(r.ID), told)
+			continue
+		case rule.Kind == protocol.Forbid:
+			forbidden, does = true, "forbids that"
 		}
+		r.say("Rule %s of the operators %s: %s.", called(rule.ID), does, ruleText(rule))
 	}
 	return forbidden
 }
 
-// barred says of a job that was held which rules of the operators forbid what sites
+// sayBarred says of a job that was held which rules of the operators forbid what sites
 // offered.
-func (l *Log) barred(m matter, a *Answer) {
+func (r *Result) sayBarred(l *Log, m matter) {
 	for _, s := range m.h.Answers {
-		if p, ok := m.option(s.Site); ok && l.ruled(m, s.Site, p, &Answer{}) {
-			a.say("%s offered a start at %s.", name(s.Site), format.FormatInstant(p.Start))
-			l.ruled(m, s.Site, p, a)
+		var rules Result
+		if p, ok := m.option(s.Site); ok && rules.sayRules(l, m, s.Site, p) {
+			r.say("%s offered a start at %s.", called(s.Site), siteValue(m, s.Site, "start", p.Start))
+			r.Said = append(r.Said, rules.Said...)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/gridbid/gridbid/explain/format"
@@ -26,15 +25,4 @@ func perMWh(p protocol.Microdollars) string {
 // that it has.
 func perTonne(c protocol.Microdollars) string {
 	return "$" + format.FormatThousandths(protocol.Milli(c))
-}
-
-// percent prints part of whole, and notes it as a figure in thousandths; "–" of
-// nothing or less, as a cost is where prices are negative.
-func (a *Answer) percent(subject, figure string, part, whole int64) string {
-	if whole <= 0 {
-		return "–"
-	}
-	share := int64(math.Round(float64(part) * 1000 / float64(whole)))
-	a.figure(subject, figure, share, "thousandths")
-	return strconv.FormatFloat(float64(share)/10, 'f', 1, 64) + " %"
 }

@@ -234,8 +234,12 @@ func (l *Log) free(q ask.Query) Result {
 	return r
 }
 
+// subjectOf names what a question is about: a tenant, a site or the run.
 func subjectOf(q ask.Query) string {
-	if q.Site != "" {
+	switch {
+	case q.Tenant != "":
+		return "tenant/" + q.Tenant
+	case q.Site != "":
 		return "site/" + q.Site
 	}
 	return "run"

@@ -40,12 +40,10 @@ type Rehearsal struct {
 // Set says on what stage the run was played.
 func (l *Log) Set(s Stage) { l.stage, l.run, l.fed, l.as, l.listener = s, nil, 0, nil, nil }
 
-// clear clears the round of a decision again, with a change. If it cannot be,
-// the answer says why.
-func (l *Log) clear(m matter, c counterfactual.RoundChange, a *Answer) (out counterfactual.RoundOutcome, mine counterfactual.ChangedJob, ok bool) {
+// clear clears the round of a decision again, with a change.
+func (l *Log) clear(m matter, c counterfactual.RoundChange) (out counterfactual.RoundOutcome, mine counterfactual.ChangedJob, err error) {
 	if why := m.fixed(); why != "" {
-		l.cannot(m, a, why)
-		return out, mine, false
+		return out, mine, errors.New(why)
 	}
 	if l.run == nil {
 		if l.run, l.fed = counterfactual.NewReplay(l.stage.Market), 0; l.book.Coverage().Live {
@@ -56,18 +54,15 @@ func (l *Log) clear(m matter, c counterfactual.RoundChange, a *Answer) (out coun
 		l.run.AddMessage(l.said[l.fed])
 		l.fed++
 	}
-	out, err := l.run.ClearWithChange(m.h.Round, c)
-	if err != nil {
-		l.cannot(m, a, err.Error())
-		return out, mine, false
+	if out, err = l.run.ClearWithChange(m.h.Round, c); err != nil {
+		return out, mine, err
 	}
 	for _, x := range out.Jobs {
 		if x.Job.ID == m.rec.Job.ID {
-			return out, x, true
+			return out, x, nil
 		}
 	}
-	l.cannot(m, a, "the job was not in the round that was cleared")
-	return out, mine, false
+	return out, mine, errors.New("the job was not in the round that was cleared")
 }
 
 // fixed says why no price decided, or "".
@@ -81,9 +76,9 @@ func (m matter) fixed() string {
 	return ""
 }
 
-func (l *Log) cannot(m matter, a *Answer, why string) {
-	a.Kind = "refused"
-	a.say("The decision on job %s cannot be made again: %s.", name(m.rec.Job.ID), name(why))
+// cannot says why a decision cannot be made again.
+func (r *Result) cannot(m matter, why error) {
+	r.refuse("The decision on job %s cannot be made again: %s.", called(m.rec.Job.ID), recorded(why.Error()))
 }
 
 // priced returns an option of a decision as the round's record has it.

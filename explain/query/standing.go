@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -17,65 +15,82 @@ import (
 // lost are the reasons for which a site gives up a job that it had taken.
 var lost = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeLost, protocol.ClusterRefused, protocol.NotStarted, protocol.SiteDecommissioned, protocol.Cancelled}
 
-// preemption tells which jobs lost their devices, by whom and what that cost.
-func (l *Log) preemption(q ask.Query, a *Answer) {
+// aboutPlaces are the questions about who gives way to whom.
+var aboutPlaces = map[string]evaluator{
+	"no-preemption": (*Log).preemptions, "no-priority": (*Log).priority, "overflow": (*Log).overflow,
+}
+
+// preemptions tells which jobs lost their devices, by whom and what that cost.
+func (l *Log) preemptions(q ask.Query) (r Result) {
 	on, asked := l.asking(q)
-	l.preempted(q, a)
-	a.Table = &Table{Head: []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}}
-	n, pauses := 0, 0
-	for _, r := range l.records() {
-		if asked && (r.Job.ID != on.Job.ID || r.Before != on.Before) || q.Tenant != "" && r.Job.Tenant != q.Tenant {
+	r.Head = []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}
+	preempted, n, pauses := 0, 0, 0
+	for _, rec := range l.records() {
+		if !asksOf(q, on, asked, rec) {
 			continue
 		}
-		for _, p := range r.Parts {
+		for _, p := range rec.Parts {
 			if (q.Site == "" || p.Site == q.Site) && within(q, p.Ended) {
 				pauses++
 			}
 		}
-		for i, d := range r.Awards {
-			if d.Preempted == nil && (d.Answer != "decline" || !slices.Contains(lost, d.Declined.Code)) || q.Site != "" && d.Site != q.Site || !within(q, d.Answered.At) {
+		for i, d := range rec.Awards {
+			if q.Site != "" && d.Site != q.Site {
 				continue
 			}
-			n++
-			l.lostOne(r, i, a)
+			if d.Preempted != nil && within(q, d.Released.At) {
+				if preempted++; preempted <= mostListed {
+					r.say("Job %s: %s", called(rec.Job.ID), preemption(rec.Job.ID, d))
+				}
+			}
+			if (d.Preempted != nil || d.Answer == "decline" && slices.Contains(lost, d.Declined.Code)) && within(q, d.Answered.At) {
+				n++
+				r.listLost(l, rec, i)
+			}
 		}
 	}
-	a.figure("run", "lost", int64(n), "count", a.Cites...)
-	a.figure("run", "pauses", int64(pauses), "count")
-	of := "in this record"
-	if asked {
-		of = "of job " + name(on.Job.ID)
+	r.also(valueOf("run", "preempted", preempted), valueOf("run", "pauses", pauses))
+	if preempted == 0 {
+		r.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
 	}
-	if n == 0 {
-		a.say("No award %s was given up by its site after it was accepted.", of)
-	} else {
-		a.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", format.CountWithNoun(n, "award", "awards"), format.PluralForm(n, "was", "were"))
+	awards := valueOf("run", "lost", n, r.Cites...)
+	switch {
+	case n > 0:
+		r.say("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", counted(awards, "award", "awards"), plural(n, "was", "were"))
+	case asked:
+		r.say("No award of job %s was given up by its site after it was accepted.", called(on.Job.ID))
+	default:
+		r.say("No award in this record was given up by its site after it was accepted.")
 	}
+	r.also(awards)
 	if pauses > 0 {
-		a.say("%s ended in a pause that the award had named.", format.CountWithNoun(pauses, "run", "runs"))
+		r.say("%s ended in a pause that the award had named.", counted(valueOf("run", "pauses", pauses), "run", "runs"))
 	}
+	return r
 }
 
-// preempted tells of runs that were taken down to make room.
-func (l *Log) preempted(q ask.Query, a *Answer) {
-	on, asked := l.asking(q)
-	n := 0
-	for _, r := range l.records() {
-		for _, d := range r.Awards {
-			if d.Preempted == nil || asked && (r.Job.ID != on.Job.ID || r.Before != on.Before) || q.Tenant != "" && r.Job.Tenant != q.Tenant ||
-				q.Site != "" && d.Site != q.Site || !within(q, d.Released.At) {
-				continue
-			}
-			if n++; n <= mostListed {
-				a.say("Job %s: %s", name(r.Job.ID), narrate.DescribePreemption(d))
-				a.figure(ofJob(r.Job.ID), "lost-work", d.Preempted.Lost.Milliseconds(), "ms", cite(number(d)))
-			}
-		}
+// preemption says when and why the run of an award was preempted, for whom, and what work
+// is lost.
+func preemption(id protocol.JobID, d history.Decision) Sentence {
+	p, award := d.Preempted, cite(number(d))
+	s := sentence("At %s its run at %s was preempted: %s", toTheMinute(valueOf(ofJob(id), "preempted-at", d.Released.At, award)), called(d.Site), because(p.Why))
+	add := func(form string, part Part) { s.Form, s.Parts = s.Form+form, append(s.Parts, part) }
+	switch {
+	case p.For != "":
+		add("; the room went to job %s", called(p.For))
+	case p.Owner != "":
+		add("; the room went back to %s", called(p.Owner))
 	}
-	a.figure("run", "preempted", int64(n), "count")
-	if n == 0 {
-		a.say("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
+	if p.Lost > 0 {
+		add("; %s of work are lost", valueOf(ofJob(id), "lost-work", p.Lost, award))
 	}
+	s.Form += "."
+	return s
+}
+
+// asksOf reports whether a query about one job or all is about a job.
+func asksOf(q ask.Query, on history.JobRecord, one bool, r history.JobRecord) bool {
+	return (!one || r.Job.ID == on.Job.ID && r.Before == on.Before) && (q.Tenant == "" || r.Job.Tenant == q.Tenant)
 }
 
 // asking returns the job that a query is about; false if it is about all.
@@ -86,79 +101,78 @@ func (l *Log) asking(q ask.Query) (history.JobRecord, bool) {
 	return l.matter(q).rec, true
 }
 
-// lostOne lists one award that its site gave up.
-func (l *Log) lostOne(r history.JobRecord, i int, a *Answer) {
-	d, id, next := r.Awards[i], cite(number(r.Awards[i])), "none yet"
-	a.cited(id)
-	if i+1 < len(r.Awards) {
-		next = l.costOf(r, r.Awards[i+1], "next-cost", a)
-		a.cited(cite(number(r.Awards[i+1])))
+// listLost lists one award that its site gave up.
+func (r *Result) listLost(l *Log, rec history.JobRecord, i int) {
+	d, next := rec.Awards[i], Part(phrase("none yet"))
+	r.citeNamed(cite(number(d)))
+	if i+1 < len(rec.Awards) {
+		next = l.costOf(rec, rec.Awards[i+1], "next-cost")
+		r.citeNamed(cite(number(rec.Awards[i+1])))
 	}
-	was := l.costOf(r, d, "lost-cost", a)
-	a.figure(ofJob(r.Job.ID), "lost-at", int64(d.Answered.At), "instant", id)
-	if len(a.Table.Rows) < mostListed {
-		a.row(name(r.Job.ID), format.FormatInstant(d.Answered.At), name(d.Site), was, next, id, narrate.ReasonWithNote(d.Declined))
+	cells := listed{called(rec.Job.ID), valueOf(ofJob(rec.Job.ID), "lost-at", d.Answered.At, cite(number(d))), called(d.Site), l.costOf(rec, d, "lost-cost"), next, citation(number(d)), because(d.Declined)}
+	if len(r.Rows) < mostListed {
+		r.row(cells...)
+	} else {
+		r.also(cells.figures()...)
 	}
 }
 
-// costOf prints what an award costs, and notes it; by which prices another coordinator
-// made one is not known.
-func (l *Log) costOf(r history.JobRecord, d history.Decision, figure string, a *Answer) string {
+// costOf returns what an award costs; by which prices another coordinator made one is not
+// known.
+func (l *Log) costOf(r history.JobRecord, d history.Decision, what string) Part {
 	if !l.about(r, number(d)).met {
-		return "not known"
+		return phrase("not known")
 	}
-	a.figure(ofJob(r.Job.ID), figure, int64(d.Option.Terms.Total()), "microdollars", cite(number(d)))
-	return format.FormatDollars(d.Option.Terms.Total())
+	return valueOf(ofJob(r.Job.ID), what, d.Option.Terms.Total(), cite(number(d)))
+}
+
+// mostPriority is the highest priority that a job may say; below nothing, the lowest.
+const mostPriority = 1000
+
+// A priorityClass is how the jobs of one priority fared.
+type priorityClass struct {
+	jobs, late, started int
+	wait                time.Duration // of those that started, in all
 }
 
 // priority tells what a priority does, and how the jobs of each fared.
-func (l *Log) priority(q ask.Query, a *Answer) {
-	r, asked := l.asking(q)
-	a.say("A priority is a number that a job says, from -1,000 to 1,000; 0 is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.")
-	if asked {
-		a.cite(l.matter(q).id)
-		a.say("Job %s has priority %d.", name(r.Job.ID), r.Job.Priority)
-		a.figure(ofJob(r.Job.ID), "priority", int64(r.Job.Priority), "count")
+func (l *Log) priority(q ask.Query) (r Result) {
+	limit := func(what string, v int) Part {
+		return shownAs{valueOf("market", what, v), func(v int64) string { return fmt.Sprintf("%d,%03d", v/1000, v%1000) }}
 	}
-	type of struct {
-		jobs, late int
-		waits      []int64
+	r.say("A priority is a number that a job says, from %s to %s; %s is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.",
+		limit("lowest-priority", -mostPriority), limit("highest-priority", mostPriority), valueOf("market", "default-priority", 0))
+	if rec, asked := l.asking(q); asked {
+		r.cite(l.matter(q).id)
+		r.say("Job %s has priority %s.", called(rec.Job.ID), valueOf(ofJob(rec.Job.ID), "priority", rec.Job.Priority))
 	}
-	by := make(map[int]*of)
-	for _, r := range l.records() {
-		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
+	by := make(map[int]*priorityClass)
+	for _, rec := range l.records() {
+		if q.Tenant != "" && rec.Job.Tenant != q.Tenant {
 			continue
 		}
-		if by[r.Job.Priority] == nil {
-			by[r.Job.Priority] = new(of)
+		if by[rec.Job.Priority] == nil {
+			by[rec.Job.Priority] = new(priorityClass)
 		}
-		x := by[r.Job.Priority]
+		x := by[rec.Job.Priority]
 		x.jobs++
-		if r.EndedLate() {
+		if rec.EndedLate() {
 			x.late++
 		}
-		if wait, ok := r.WaitTime(); ok {
-			x.waits = append(x.waits, wait.Milliseconds())
+		if wait, ok := rec.WaitTime(); ok {
+			x.started++
+			x.wait += wait
 		}
 	}
-	a.Table = &Table{Head: []string{"priority", "jobs", "late", "mean wait"}}
+	r.Head = []string{"priority", "jobs", "late", "mean wait"}
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(by))) {
-		x, subject := by[p], fmt.Sprintf("priority/%d", p)
-		wait := "–"
-		if len(x.waits) > 0 {
-			var sum int64
-			for _, w := range x.waits {
-				sum += w
-			}
-			mean := sum / int64(len(x.waits))
-			wait = format.FormatDuration(time.Duration(mean) * time.Millisecond)
-			a.figure(subject, "mean-wait", mean, "ms")
+		x, subject, wait := by[p], fmt.Sprintf("priority/%d", p), Part(phrase("–"))
+		if x.started > 0 {
+			wait = valueOf(subject, "mean-wait", x.wait/time.Duration(x.started))
 		}
-		a.row(fmt.Sprint(p), fmt.Sprint(x.jobs), fmt.Sprint(x.late), wait)
-		a.figure(subject, "priority", int64(p), "count")
-		a.figure(subject, "jobs", int64(x.jobs), "count")
-		a.figure(subject, "late", int64(x.late), "count")
+		r.row(valueOf(subject, "priority", p), valueOf(subject, "jobs", x.jobs), valueOf(subject, "late", x.late), wait)
 	}
+	return r
 }
 
 // unstarted is the row of jobs without a site. Its first byte keeps it apart
@@ -166,24 +180,23 @@ func (l *Log) priority(q ask.Query, a *Answer) {
 const unstarted = "\x00(not started)"
 
 // overflow tells where the jobs of one home ran, and why they waited.
-func (l *Log) overflow(q ask.Query, a *Answer) {
-	a.assume("jobs whose home is " + name(q.Site) + "; every round asks every site, so a job need not wait for its home: what it saves by waiting decides, and moving its input is a cost")
+func (l *Log) overflow(q ask.Query) (r Result) {
+	r.assume("jobs whose home is %s; every round asks every site, so a job need not wait for its home: what it saves by waiting decides, and moving its input is a cost", called(q.Site))
 	where := make(map[string]int)
 	holds := make(map[protocol.Code]int)
 	n, held := 0, 0
-	for _, r := range l.records() {
-		if r.Job.Home != q.Site || q.Tenant != "" && r.Job.Tenant != q.Tenant || !within(q, r.Job.Arrival) {
+	for _, rec := range l.records() {
+		if rec.Job.Home != q.Site || q.Tenant != "" && rec.Job.Tenant != q.Tenant || !within(q, rec.Job.Arrival) {
 			continue
 		}
 		n++
-		first, ok := begun(r)
-		if ok {
-			where[first.Run.Site]++
-		} else {
-			where[unstarted]++
+		site := unstarted
+		if first, ok := begun(rec); ok {
+			site = first.Run.Site
 		}
+		where[site]++
 		any := false
-		for _, id := range r.Decisions {
+		for _, id := range rec.Decisions {
 			if d := l.decisionOf(id); d.Kind == "hold" {
 				holds[d.Why.Code]++
 				any = true
@@ -191,28 +204,24 @@ func (l *Log) overflow(q ask.Query, a *Answer) {
 		}
 		if any {
 			held++
-			a.cite(l.deciding(r))
+			r.cite(l.deciding(rec))
 		}
 	}
 	home, waiting := where[q.Site], where[unstarted]
-	a.say("%s have their home at %s; %d of them ran there first, %d at other sites, and %d have not started. %d were held at least once.",
-		format.CountWithNoun(n, "job", "jobs"), name(q.Site), home, n-home-waiting, waiting, held)
-	for _, f := range []struct {
-		name string
-		n    int
-	}{{"jobs", n}, {"at-home", home}, {"elsewhere", n - home - waiting}, {"not-started", waiting}, {"held", held}} {
-		a.figure("site/"+q.Site, f.name, int64(f.n), "count")
-	}
+	of := func(what string, n int) Figure { return valueOf("site/"+q.Site, what, n) }
+	r.say("%s have their home at %s; %s of them ran there first, %s at other sites, and %s have not started. %s were held at least once.",
+		counted(of("jobs", n), "job", "jobs"), called(q.Site), of("at-home", home), of("elsewhere", n-home-waiting), of("not-started", waiting), of("held", held))
 	for _, code := range slices.Sorted(maps.Keys(holds)) {
-		a.say("%d × held: %s.", holds[code], narrate.ReasonWithNote(protocol.Reason{Code: code}))
-		a.figure("site/"+q.Site, "held-"+string(code), int64(holds[code]), "count")
+		r.say("%s × held: %s.", of("held-"+string(code), holds[code]), because{Code: code})
 	}
-	a.Table = &Table{Head: []string{"site", "jobs"}}
+	r.Head = []string{"site", "jobs"}
+	var drawn []Figure
 	for _, s := range sorted(where) {
-		shown := strings.TrimPrefix(s, "\x00")
-		a.row(name(shown), fmt.Sprint(where[s]))
-		a.figure("site/"+shown, "jobs-of-that-home", int64(where[s]), "count")
+		site := strings.TrimPrefix(s, "\x00")
+		drawn = append(drawn, valueOf("site/"+site, "jobs-of-that-home", where[s]))
+		r.row(called(site), drawn[len(drawn)-1])
 	}
-	a.Chart = a.bars("sites", "where the jobs of "+q.Site+" ran", "jobs-of-that-home", "site/")
-	a.say("Of one job: `gridbid ask 'why not home for job NAME'`.")
+	r.Chart = bars("sites", "where the jobs of "+q.Site+" ran", drawn)
+	r.say("Of one job: `gridbid ask 'why not home for job NAME'`.")
+	return r
 }

@@ -112,9 +112,9 @@ func TestNothingIsInPartsOfACostBelowNothing(t *testing.T) {
 		now, was float64
 		want     string
 	}{{5, 10, "-50.0 %"}, {-5, 10, "-150.0 %"}, {-5, -10, "not comparable"}, {5, -10, "not comparable"}, {5, 0, "not comparable"}} {
-		a := &Answer{}
-		if got := a.change("cost", tc.now, tc.was); got != tc.want || (len(a.Figures) > 0) != strings.Contains(got, "%") {
-			t.Errorf("%v against %v: %q, %v; want %q", tc.now, tc.was, got, a.Figures, tc.want)
+		got := change("cost", tc.now, tc.was)
+		if got.words() != tc.want || (len(got.figures()) > 0) != strings.Contains(tc.want, "%") {
+			t.Errorf("%v against %v: %q, %v; want %q", tc.now, tc.was, got.words(), got.figures(), tc.want)
 		}
 	}
 }

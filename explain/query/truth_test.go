@@ -12,9 +12,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// grounded fails the test of a typed answer that shows what is no data.
+func grounded(t *testing.T, a Answer) {
+	t.Helper()
+	if _, loose, typed := a.Grounded(); typed && len(loose) > 0 {
+		t.Errorf("%s: %q", a.Read, loose)
+	}
+}
+
 // figure returns a figure of an answer, and fails the test without it.
 func figure(t *testing.T, a Answer, subject, name string) int64 {
 	t.Helper()
+	grounded(t, a)
 	i := slices.IndexFunc(a.Figures, func(f Figure) bool { return f.Subject == subject && f.Name == name })
 	if i < 0 {
 		t.Fatalf("%s has no figure %s of %s: %s %q %+v", a.Read, name, subject, a.Kind, a.Text, a.Figures)

@@ -1,13 +1,8 @@
 package query
 
 import (
-	"fmt"
-	"math"
-	"slices"
-
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -23,93 +18,56 @@ func shell(s string) string {
 	return format.ShellQuoted(s)
 }
 
-// differ says which term makes the difference between two sites' offers.
-func (l *Log) differ(q ask.Query, a *Answer) {
-	m, ok := l.asked(q, a)
-	if !ok {
-		return
-	}
-	x, okX := m.option(q.Site)
-	y, okY := m.option(q.Other)
-	for _, s := range []string{q.Site, q.Other} {
-		if _, ok := m.option(s); !ok {
-			a.say("%s made no offer that counts: %s.", name(s), m.none(s))
-		}
-	}
-	if !okX || !okY {
-		return
-	}
-	cheap, dear := q.Site, q.Other
-	if x.Terms.Total() > y.Terms.Total() {
-		cheap, dear, x, y = dear, cheap, y, x
-	}
-	term, by := largest(x.Terms, y.Terms)
-	if term == "" {
-		a.say("%s and %s offered the same.", name(cheap), name(dear))
-		return
-	}
-	a.figure("site/"+dear, "total-difference", int64(y.Terms.Total()-x.Terms.Total()), "microdollars", m.cited()...)
-	a.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.",
-		term, format.FormatDollars(by), name(dear), name(cheap), name(dear), format.FormatDollars(y.Terms.Total()), name(cheap), format.FormatDollars(x.Terms.Total()))
-	a.Chart = m.bids()
-	a.Table = &Table{Head: []string{"term", name(cheap), name(dear), "difference"}}
-	for _, c := range narrate.CostCauses() {
-		if c.Of(x.Terms) != 0 || c.Of(y.Terms) != 0 {
-			a.figure("site/"+dear, c.Label+"-difference", int64(c.Of(y.Terms)-c.Of(x.Terms)), "microdollars", m.cited()...)
-			a.row(c.Label, format.FormatDollars(c.Of(x.Terms)), format.FormatDollars(c.Of(y.Terms)), format.FormatDollars(c.Of(y.Terms)-c.Of(x.Terms)))
-		}
-	}
+// aboutOffers are the questions about what other offers would have cost.
+var aboutOffers = map[string]evaluator{
+	"elsewhere": (*Log).elsewhere, "elsewhere-at": (*Log).elsewhereAt, "differ": (*Log).differ, "immediate": (*Log).immediate, "saved": (*Log).saved,
 }
 
 // elsewhere lists what the job would have cost at every other site.
-func (l *Log) elsewhere(q ask.Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	a.assume("by the offers of the deciding round; nobody was asked again")
-	l.decided(m, a)
+func (l *Log) elsewhere(q ask.Query) Result {
+	r, m := l.matterOf(q)
+	r.assume("by the offers of the deciding round; nobody was asked again")
+	r.sayDecision(l, m)
 	if site, p, ok := m.nextBest(); ok && m.site != "" {
-		l.compare(m, site, p, a)
+		r.sayComparison(l, m, site, p)
 	}
 	if m.met {
-		m.table(a)
-		for _, s := range m.h.Answers {
-			if p, ok := m.option(s.Site); ok {
-				a.figure("site/"+s.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
-			}
-		}
+		r.listOffers(m)
 	}
+	return r
 }
 
 // elsewhereAt says what the job would have cost at one site.
-func (l *Log) elsewhereAt(q ask.Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	if r := m.rec; ran(r) == q.Site && r.State == history.Ended {
-		a.say("Job %s ran at %s.", name(r.Job.ID), name(q.Site))
-		l.billOf(r, a)
-		return
+func (l *Log) elsewhereAt(q ask.Query) Result {
+	r, m := l.matterOf(q)
+	if ran(m.rec) == q.Site && m.rec.State == history.Ended {
+		r.say("Job %s ran at %s.", m.job(), called(q.Site))
+		r.sayBillOf(l, m.rec)
+		return r
 	}
-	a.assume("by the offers of the deciding round; nobody was asked again")
+	r.assume("by the offers of the deciding round; nobody was asked again")
 	p, ok := m.option(q.Site)
+	of := func(what string, at protocol.Time) Figure { return siteValue(m, q.Site, what, at) }
 	switch {
 	case !m.met && m.id != 0:
-		a.say("That is not known: %s.", unmet)
+		r.say("That is not known: " + unmet + ".")
 	case !ok:
-		a.say("That is not known: %s made no offer that counts, because %s.", name(q.Site), m.none(q.Site))
+		r.say("That is not known: %s made no offer that counts, because %s.", called(q.Site), m.noOffer(q.Site))
 	case m.site == "" || m.site == q.Site:
-		a.say("%s offered job %s a start at %s for %s: %s, %s.", name(q.Site), name(m.rec.Job.ID), format.FormatInstant(p.Start), format.FormatDollars(p.Terms.Total()), kWh(p.Energy), kg(p.Carbon))
-		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+		r.say("%s offered job %s a start at %s for %s: %s, %s.", called(q.Site), m.job(), of("start", p.Start), siteValue(m, q.Site, "total-cost", p.Terms.Total()),
+			siteValue(m, q.Site, "energy", p.Energy), siteValue(m, q.Site, "carbon", p.Carbon))
 	default:
-		l.compare(m, q.Site, p, a)
-		l.forced(m, q.Site, a)
-		won := m.h.Decision.Option
-		late := "would have been kept"
-		if p.Finish > m.rec.Job.Deadline {
-			late = "would have been missed by " + format.FormatDuration(p.Finish.Sub(m.rec.Job.Deadline))
+		r.sayComparison(l, m, q.Site, p)
+		r.sayForced(l, m, q.Site)
+		late := Part(phrase("would have been kept"))
+		if by := p.Finish.Sub(m.rec.Job.Deadline); by > 0 {
+			late = sentence("would have been missed by %s", siteValue(m, q.Site, "late-by", by))
 		}
-		a.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", name(q.Site), kg(p.Carbon), kg(won.Carbon), name(m.site), format.FormatInstant(p.Finish), late)
-		m.terms(a, q.Site, p)
+		r.say("At %s: %s of carbon against %s at %s, done by %s; its deadline %s.", called(q.Site), siteValue(m, q.Site, "carbon", p.Carbon),
+			siteValue(m, m.site, "carbon", m.h.Decision.Option.Carbon), called(m.site), of("finish", p.Finish), late)
+		r.listTerms(m, q.Site, p)
 	}
+	return r
 }
 
 // soonest returns the offer of the earliest start in a job's first round that
@@ -131,7 +89,7 @@ func soonest(r history.JobRecord) (best history.PricedOption, site string, h his
 }
 
 // onRecord says of a first round that there were others before, which are not on record.
-func onRecord(r history.JobRecord) string {
+func onRecord(r history.JobRecord) phrase {
 	if r.Older {
 		return "of this record "
 	}
@@ -139,26 +97,25 @@ func onRecord(r history.JobRecord) string {
 }
 
 // immediate says what the earliest start would have cost.
-func (l *Log) immediate(q ask.Query, a *Answer) {
-	r := l.matter(q).rec
-	m := l.about(r, l.deciding(r))
-	p, site, h, ok := soonest(m.rec)
-	a.cite(h.Decision.Message.Seq)
-	a.cite(m.id)
+func (l *Log) immediate(q ask.Query) (r Result) {
+	rec := l.matter(q).rec
+	m := l.about(rec, l.deciding(rec))
+	p, site, h, ok := soonest(rec)
+	first, job := h.Decision.Message.Seq, ofJob(rec.Job.ID)
+	r.cite(first)
+	r.cite(m.id)
 	if !ok {
-		a.say("That is not known: no site ever offered job %s a start.", name(m.rec.Job.ID))
-		return
+		r.say("That is not known: no site ever offered job %s a start.", called(rec.Job.ID))
+		return r
 	}
-	a.assume("the earliest start offered in the first round " + onRecord(r) + "that had offers; tenants do not bid here")
-	a.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).",
-		name(m.rec.Job.ID), format.FormatInstant(p.Start), name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(p.Money), kg(p.Carbon))
-	a.figure(ofJob(m.rec.Job.ID), "earliest-start", int64(p.Start), "instant", cite(h.Decision.Message.Seq))
-	a.figure(ofJob(m.rec.Job.ID), "earliest-cost", int64(p.Terms.Total()), "microdollars", cite(h.Decision.Message.Seq))
-	if m.site == "" {
-		return
+	r.assume("the earliest start offered in the first round %sthat had offers; tenants do not bid here", onRecord(rec))
+	r.say("The earliest start for job %s was %s at %s, for %s (energy %s, %s).", called(rec.Job.ID), valueOf(job, "earliest-start", p.Start, cite(first)), called(site),
+		valueOf(job, "earliest-cost", p.Terms.Total(), cite(first)), valueOf(job, "earliest-energy-cost", p.Money, cite(first)), valueOf(job, "earliest-carbon", p.Carbon, cite(first)))
+	if m.site != "" {
+		won := m.h.Decision.Option
+		r.say("It was awarded %s from %s for %s.", called(m.site), siteValue(m, m.site, "start", won.Start), siteValue(m, m.site, "total-cost", won.Terms.Total()))
 	}
-	won := m.h.Decision.Option
-	a.say("It was awarded %s from %s for %s.", name(m.site), format.FormatInstant(won.Start), format.FormatDollars(won.Terms.Total()))
+	return r
 }
 
 // saving returns what the awarded option was cheaper than the earliest start; nothing
@@ -183,110 +140,76 @@ func waitless(r history.JobRecord) bool {
 	return ok && r.CurrentAward() != nil && r.CurrentAward().Option.Start <= p.Start
 }
 
-// fewer says how much carbon was saved, be it less than nothing.
-func fewer(c protocol.Milligrams) string {
-	if c < 0 {
-		return kg(-c) + " of carbon more"
+// more says of carbon that was saved how much of it was taken more, or less.
+func more(carbon Figure) Part {
+	if carbon.Value < 0 {
+		return sentence("%s of carbon more", withoutSign(carbon))
 	}
-	return kg(c) + " of carbon less"
+	return sentence("%s of carbon less", carbon)
 }
 
 // saved says what waiting saved, of one job or of all.
-func (l *Log) saved(q ask.Query, a *Answer) {
-	a.assume("what was awarded against the earliest start that was offered in its first round, both as offered")
+func (l *Log) saved(q ask.Query) (r Result) {
+	r.assume("what was awarded against the earliest start that was offered in its first round, both as offered")
 	if q.Job != "" || q.Decision != 0 {
-		r := l.matter(q).rec
-		cost, carbon, first, award, ok := l.saving(r)
-		a.cite(first, award)
-		switch {
-		case len(r.Parts) > 0:
-			a.say("That is not known: job %s was paused, and its parts were sold one by one.", name(r.Job.ID))
-		case r.CurrentAward() != nil && !l.about(r, number(*r.CurrentAward())).met:
-			a.say("That is not known: the round of its award is not in this record.")
-		case r.Older:
-			a.say("That is not known: the first rounds of job %s are not in this record.", name(r.Job.ID))
-		case !ok:
-			a.say("That is not known: job %s has no award, or no offer in its first round.", name(r.Job.ID))
-		case waitless(r):
-			a.say("Job %s did not wait for a later start than the earliest that was offered, so waiting saved it nothing.", name(r.Job.ID))
-		case cost >= 0 && carbon >= 0:
-			a.say("Waiting saved job %s %s and %s of carbon.", name(r.Job.ID), format.FormatDollars(cost), kg(carbon))
-		case cost >= 0:
-			a.say("Waiting saved job %s %s, and took %s of carbon more.", name(r.Job.ID), format.FormatDollars(cost), kg(-carbon))
-		default:
-			a.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s.", name(r.Job.ID), format.FormatDollars(-cost), fewer(carbon))
-		}
-		if ok {
-			a.figure(ofJob(r.Job.ID), "saved-cost", int64(cost), "microdollars", cite(first), cite(award))
-			a.figure(ofJob(r.Job.ID), "saved-carbon", int64(carbon), "milligrams", cite(first), cite(award))
-		}
-		if wait, ok := r.WaitTime(); ok {
-			a.say("It waited %s.", format.FormatDuration(wait))
-			a.figure(ofJob(r.Job.ID), "wait", wait.Milliseconds(), "ms", cite(award))
-		}
-		return
+		r.saySavedBy(l, l.matter(q).rec)
+		return r
 	}
 	var cost protocol.Microdollars
 	var carbon protocol.Milligrams
 	n := 0
-	for _, r := range l.records() {
-		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
+	for _, rec := range l.records() {
+		if q.Tenant != "" && rec.Job.Tenant != q.Tenant {
 			continue
 		}
-		if c, g, _, award, ok := l.saving(r); ok {
+		if c, g, _, award, ok := l.saving(rec); ok {
 			cost, carbon, n = cost+c, carbon+g, n+1
-			a.cite(award)
+			r.cite(award)
 		}
 	}
+	over, money, emitted := counted(valueOf("run", "jobs", n), "job", "jobs"), valueOf("run", "saved-cost", cost, r.Cites...), valueOf("run", "saved-carbon", carbon, r.Cites...)
 	switch {
 	case cost >= 0 && carbon >= 0:
-		a.say("Over %s, waiting saved %s and %s of carbon.", format.CountWithNoun(n, "job", "jobs"), format.FormatDollars(cost), kg(carbon))
+		r.say("Over %s, waiting saved %s and %s of carbon.", over, money, emitted)
 	case cost >= 0:
-		a.say("Over %s, waiting saved %s, and took %s of carbon more.", format.CountWithNoun(n, "job", "jobs"), format.FormatDollars(cost), kg(-carbon))
+		r.say("Over %s, waiting saved %s, and took %s.", over, money, more(emitted))
 	case carbon < 0:
-		a.say("Over %s, waiting saved nothing: it took %s of carbon more, and cost %s more, delay and lateness included.", format.CountWithNoun(n, "job", "jobs"), kg(-carbon), format.FormatDollars(-cost))
+		r.say("Over %s, waiting saved nothing: it took %s, and cost %s more, delay and lateness included.", over, more(emitted), withoutSign(money))
 	default:
-		a.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", format.CountWithNoun(n, "job", "jobs"), kg(carbon), format.FormatDollars(-cost))
+		r.say("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", over, emitted, withoutSign(money))
 	}
-	a.figure("run", "saved-cost", int64(cost), "microdollars", a.Cites...)
-	a.figure("run", "saved-carbon", int64(carbon), "milligrams", a.Cites...)
-	a.figure("run", "jobs", int64(n), "count")
+	return r
 }
 
-// policies compares what was replayed over the same jobs.
-func (l *Log) policies(q ask.Query, a *Answer) {
-	if q.To != 0 && !l.wholly(q, a) {
-		return
-	}
-	a.Table = &Table{Head: []string{"policy", "objective $", "cost $", "carbon kg", "energy kWh", "late", "mean wait"}}
-	totals, ok := l.totalsOf(q.Policies, a)
-	if !ok {
-		a.Table = nil
-		return
-	}
-	for _, t := range totals {
-		a.row(name(t.Policy), fmt.Sprintf("%.2f", t.ObjectiveUSD), fmt.Sprintf("%.2f", t.CostUSD), fmt.Sprintf("%.1f", t.CarbonKg),
-			fmt.Sprintf("%.1f", t.EnergyKWh), fmt.Sprint(t.Late), format.FormatDuration(meanWait(t)))
-		a.figure("policy/"+t.Policy, "objective", millionths(t.ObjectiveUSD), "microdollars")
-		a.figure("policy/"+t.Policy, "cost", millionths(t.CostUSD), "microdollars")
-		a.figure("policy/"+t.Policy, "carbon", millionths(t.CarbonKg), "milligrams")
-		a.figure("policy/"+t.Policy, "late", int64(t.Late), "count")
-		a.figure("policy/"+t.Policy, "energy", int64(math.Round(t.EnergyKWh*3.6e9)), "millijoules")
-		a.figure("policy/"+t.Policy, "mean-wait", meanWait(t).Milliseconds(), "ms")
-	}
-	a.Chart = a.bars("compare", "carbon of each policy", "carbon", "policy/")
-	switch n := len(a.Table.Rows); {
-	case n == 0:
-		a.Kind = "absent"
-		a.say("The totals of a replay are not at hand. `gridbid replay --policy auction,home-fifo` writes them beside the ledgers.")
-	case n == 1:
-		a.say("One policy; idle draw of the sites is included. To compare, replay several: `gridbid replay --policy auction,home-fifo`.")
+// saySavedBy says what waiting saved one job.
+func (r *Result) saySavedBy(l *Log, rec history.JobRecord) {
+	c, g, first, award, ok := l.saving(rec)
+	r.cite(first)
+	r.cite(award)
+	id, job := called(rec.Job.ID), ofJob(rec.Job.ID)
+	cost, carbon := valueOf(job, "saved-cost", c, cite(first), cite(award)), valueOf(job, "saved-carbon", g, cite(first), cite(award))
+	switch {
+	case len(rec.Parts) > 0:
+		r.say("That is not known: job %s was paused, and its parts were sold one by one.", id)
+	case rec.CurrentAward() != nil && !l.about(rec, number(*rec.CurrentAward())).met:
+		r.say("That is not known: the round of its award is not in this record.")
+	case rec.Older:
+		r.say("That is not known: the first rounds of job %s are not in this record.", id)
+	case !ok:
+		r.say("That is not known: job %s has no award, or no offer in its first round.", id)
+	case waitless(rec):
+		r.say("Job %s did not wait for a later start than the earliest that was offered, so waiting saved it nothing.", id)
+	case c >= 0 && g >= 0:
+		r.say("Waiting saved job %s %s and %s of carbon.", id, cost, carbon)
+	case c >= 0:
+		r.say("Waiting saved job %s %s, and took %s.", id, cost, more(carbon))
 	default:
-		a.say("The same jobs under each policy; idle draw of the sites is included.")
-		if slices.ContainsFunc(totals, func(t history.Totals) bool { return !t.HasDefaultKnowledge() }) {
-			a.say("After a slash stands what sites knew ahead of time, where it was not the usual.")
-		}
+		r.say("Waiting saved job %s nothing: what it got in the end cost %s more, and %s.", id, withoutSign(cost), more(carbon))
+	}
+	if ok {
+		r.also(cost, carbon)
+	}
+	if wait, ok := rec.WaitTime(); ok {
+		r.say("It waited %s.", valueOf(job, "wait", wait, cite(award)))
 	}
 }
-
-func millionths(v float64) int64 { return int64(math.Round(v * 1e6)) }

@@ -2,39 +2,47 @@ package query
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-func (l *Log) why(q ask.Query, a *Answer) {
+// aboutReasons are the questions about why a job got, or did not get, a site.
+var aboutReasons = map[string]evaluator{
+	"why": (*Log).why, "why-not": (*Log).whyNot, "why-not-home": (*Log).whyNotHome,
+	"why-not-greenest": whyNotBest("least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) }),
+	"why-not-cheapest": whyNotBest("least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) }),
+}
+
+func (l *Log) why(q ask.Query) (r Result) {
 	m := l.matter(q)
 	if was, ok := l.before(q, m); ok {
 		m = was
 	}
-	a.cite(m.id)
-	a.Command = "gridbid why " + shell(string(m.rec.Job.ID))
+	r.cite(m.id)
+	r.Command = "gridbid why " + shell(string(m.rec.Job.ID))
 	if q.Site != "" && m.site != q.Site && ran(m.rec) != q.Site {
-		l.correct(q, m, a)
-		return
+		r.sayWhereInstead(m, q.Site)
+		r.sayDecision(l, m)
+		return r
 	}
-	l.decided(m, a)
+	r.sayDecision(l, m)
 	if m.site == "" {
-		return
+		return r
 	}
-	a.figure("site/"+m.site, "total-cost", int64(m.h.Decision.Option.Terms.Total()), "microdollars", m.cited()...)
-	next, p, ok := m.nextBest()
-	if !ok {
-		a.say("No other site made an offer that counts.")
+	r.also(siteValue(m, m.site, "total-cost", m.h.Decision.Option.Terms.Total()))
+	if next, p, ok := m.nextBest(); !ok {
+		r.say("No other site made an offer that counts.")
 	} else {
-		l.compare(m, next, p, a)
+		r.sayComparison(l, m, next, p)
 	}
-	m.table(a)
+	r.listOffers(m)
+	return r
 }
 
 // before returns a job as it was awarded to the site that is asked of, where it is, or
@@ -51,61 +59,60 @@ func (l *Log) before(q ask.Query, m matter) (matter, bool) {
 	return m, false
 }
 
-// correct answers a question whose premise is false.
-func (l *Log) correct(q ask.Query, m matter, a *Answer) {
+// sayWhereInstead answers a question whose premise is false.
+func (r *Result) sayWhereInstead(m matter, asked string) {
 	where := ran(m.rec)
 	switch {
 	case where != "" && m.rec.Run.Planned:
-		a.say("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", name(m.rec.Job.ID), name(where), format.FormatInstant(m.rec.Run.Started), name(q.Site))
+		r.say("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", m.job(), called(where), jobValue(m, "planned", m.rec.Run.Started), called(asked))
 	case where != "":
-		a.say("It did not: job %s ran at %s, not at %s.", name(m.rec.Job.ID), name(where), name(q.Site))
+		r.say("It did not: job %s ran at %s, not at %s.", m.job(), called(where), called(asked))
 	case m.site != "":
-		a.say("It did not: job %s was awarded to %s, not to %s.", name(m.rec.Job.ID), name(m.site), name(q.Site))
+		r.say("It did not: job %s was awarded to %s, not to %s.", m.job(), called(m.site), called(asked))
 	default:
-		a.say("It did not: job %s has not run at %s.", name(m.rec.Job.ID), name(q.Site))
+		r.say("It did not: job %s has not run at %s.", m.job(), called(asked))
 	}
-	l.decided(m, a)
 }
 
-// decided says what the decision was, and why.
-func (l *Log) decided(m matter, a *Answer) {
-	r, d := m.rec, m.h.Decision
-	if said := l.decisionOf(m.id); said.Kind == "refuse" && said.Why.Code == protocol.Duplicate {
-		a.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", name(r.Job.ID), format.FormatInstant(said.At), narrate.ReasonWithNote(said.Why))
-		return
-	}
+// sayDecision says what the decision was, and why.
+func (r *Result) sayDecision(l *Log, m matter) {
+	d, x := m.h.Decision, l.decisionOf(m.id)
 	switch {
-	case r.Refusal != nil && (m.id == 0 || l.decisionOf(m.id).Kind == "refuse"):
-		a.say("Job %s was refused at %s: %s.", name(r.Job.ID), format.FormatInstant(r.Refusal.Message.At), narrate.ReasonWithNote(r.Refusal.Why))
+	case x.Kind == "refuse" && x.Why.Code == protocol.Duplicate:
+		r.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", m.job(), jobValue(m, "decided", x.At), because(x.Why))
+	case m.rec.Refusal != nil && (m.id == 0 || x.Kind == "refuse"):
+		r.sayRefused(m)
 	case m.id == 0:
-		a.say("Nothing was decided on job %s; it arrived at %s.", name(r.Job.ID), format.FormatInstant(r.Job.Arrival))
+		r.say("Nothing was decided on job %s; it arrived at %s.", m.job(), m.arrival())
 	case !m.met: // by a coordinator from which this one took over
-		x := l.decisionOf(m.id)
-		what := map[string]string{"award": "awarded to " + name(x.Site), "hold": "held", "refuse": "refused"}[x.Kind]
-		a.say("Job %s was %s at %s, because %s. The round is not in this record.", name(r.Job.ID), what, format.FormatInstant(x.At), narrate.ReasonWithNote(x.Why))
+		what := map[string]Part{"award": sentence("awarded to %s", called(x.Site)), "hold": phrase("held"), "refuse": phrase("refused")}[x.Kind]
+		r.say("Job %s was %s at %s, because %s. The round is not in this record.", m.job(), what, jobValue(m, "decided", x.At), because(x.Why))
 	case d.Kind == "award":
-		a.say("Job %s (%s, due %s) was awarded to %s in round %d at %s, to start %s, because %s.",
-			name(r.Job.ID), shape(r.Job), format.FormatInstant(r.Job.Deadline), name(d.Site), m.h.Round, format.FormatInstant(d.Message.At), format.FormatInstant(d.Option.Start), narrate.ReasonWithNote(d.Why))
-		if h := l.book.JudgeQuestionOf(m.h.Round, r.Job.ID); h != nil {
+		r.say("Job %s (%s, due %s) was awarded to %s in round %s at %s, to start %s, because %s.",
+			m.job(), m.size(), m.deadline(), called(d.Site), m.round(), jobValue(m, "decided", d.Message.At), siteValue(m, d.Site, "start", d.Option.Start), because(d.Why))
+		if h := l.book.JudgeQuestionOf(m.h.Round, m.rec.Job.ID); h != nil {
 			if fault := record.FallbackReason(h.Ask, h.Answer, d); fault != "" {
-				a.say("A judge was asked, and the rule decided: %s.", record.FaultText(fault))
+				r.say(ruleDecided, phrase(record.FaultText(fault)))
 			}
 		}
 		if d.Answer == "decline" {
-			a.say("%s declined: %s.", name(d.Site), narrate.ReasonWithNote(d.Declined))
+			r.say("%s declined: %s.", called(d.Site), because(d.Declined))
 		} else if d.Expired {
-			a.say("%s did not answer in time, so the job was on sale again.", name(d.Site))
+			r.say("%s did not answer in time, so the job was on sale again.", called(d.Site))
 		}
 	case d.Kind == "hold":
-		a.say("Job %s was held in round %d at %s, because %s.", name(r.Job.ID), m.h.Round, format.FormatInstant(d.Message.At), narrate.ReasonWithNote(d.Why))
+		r.say("Job %s was held in round %s at %s, because %s.", m.job(), m.round(), jobValue(m, "decided", d.Message.At), because(d.Why))
 		if d.Why.Code == protocol.NoBids {
-			l.barred(m, a)
+			r.sayBarred(l, m)
 		}
 		if d.Start != 0 {
-			a.say("The plan then was %s from %s.", name(d.Site), format.FormatInstant(d.Start))
+			r.say("The plan then was %s from %s.", called(d.Site), siteValue(m, d.Site, "planned", d.Start))
 		}
 	}
 }
+
+// ruleDecided is what is said where a judge was asked in vain.
+const ruleDecided = "A judge was asked, and the rule decided: %s."
 
 // nextBest returns the cheapest offer of a site that was not awarded.
 func (m matter) nextBest() (site string, best history.PricedOption, ok bool) {
@@ -118,187 +125,195 @@ func (m matter) nextBest() (site string, best history.PricedOption, ok bool) {
 	return site, best, ok
 }
 
-// compare says how one other site's offer differs from the award.
-func (l *Log) compare(m matter, site string, p history.PricedOption, a *Answer) {
+// sayComparison says how one other site's offer differs from the award.
+func (r *Result) sayComparison(l *Log, m matter, site string, p history.PricedOption) {
 	won := m.h.Decision.Option
-	more := p.Terms.Total() - won.Terms.Total()
-	a.figure("site/"+site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
-	a.figure("site/"+site, "cost-difference", int64(more), "microdollars", m.cited()...)
-	a.figure("site/"+site, "carbon-difference", int64(p.Carbon-won.Carbon), "milligrams", m.cited()...)
-	if m.h.Decision.Why.Code == protocol.ByRule {
-		a.say("The rule of this policy chose the site; costs were not compared.")
+	total, paid := siteValue(m, site, "total-cost", p.Terms.Total()), siteValue(m, m.site, "total-cost", won.Terms.Total())
+	more := siteValue(m, site, "cost-difference", p.Terms.Total()-won.Terms.Total())
+	r.also(total, more, siteValue(m, site, "carbon-difference", p.Carbon-won.Carbon))
+	byRule := m.h.Decision.Why.Code == protocol.ByRule
+	if byRule {
+		r.say("The rule of this policy chose the site; costs were not compared.")
 	}
-	switch {
-	case more > 0:
-		term, by := largest(won.Terms, p.Terms)
-		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
-		a.say("%s offered %s, which is %s more than %s at %s; %s is the largest part (%s).",
-			name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(more), format.FormatDollars(won.Terms.Total()), name(m.site), term, format.FormatDollars(by))
-	case more == 0:
-		a.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", name(site), name(m.site), format.FormatDollars(won.Terms.Total()))
-	default:
-		term, by := largest(p.Terms, won.Terms)
-		a.figure("site/"+site, "largest-difference", int64(by), "microdollars", m.cited()...)
-		a.say("%s offered %s, which is %s less than %s at %s; %s is the largest part (%s).",
-			name(site), format.FormatDollars(p.Terms.Total()), format.FormatDollars(-more), format.FormatDollars(won.Terms.Total()), name(m.site), term, format.FormatDollars(by))
+	if more.Value == 0 {
+		r.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", called(site), called(m.site), paid)
+	} else {
+		than, x, y := phrase("more"), won.Terms, p.Terms
+		if more.Value < 0 {
+			than, x, y = "less", y, x
+		}
+		term, by := largest(x, y)
+		r.say("%s offered %s, which is %s %s than %s at %s; %s is the largest part (%s).",
+			called(site), total, withoutSign(more), than, paid, called(m.site), phrase(term), siteValue(m, site, "largest-difference", by))
 	}
-	forbidden := l.ruled(m, site, p, a)
-	l.ruled(m, m.site, won, a)
-	if more < 0 && !forbidden && m.h.Decision.Why.Code != protocol.ByRule {
-		a.say("A round places all of its %d jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
-			max(m.h.Decision.Proof.Jobs, 1), name(site), format.FormatDollars(p.Room), name(m.site), format.FormatDollars(won.Room))
+	forbidden := r.sayRules(l, m, site, p)
+	r.sayRules(l, m, m.site, won)
+	if more.Value < 0 && !forbidden && !byRule {
+		r.say("A round places all of its %s jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
+			valueOf("decision", "round-jobs", max(m.h.Decision.Proof.Jobs, 1), m.cited()...), called(site), siteValue(m, site, "room-worth", p.Room), called(m.site), siteValue(m, m.site, "room-worth", won.Room))
 	}
 }
 
-// table lists what every site answered, the cheapest first and those without an
+// listOffers lists what every site answered, the cheapest first and those without an
 // offer last, and draws it.
-func (m matter) table(a *Answer) {
-	a.Chart = m.bids()
-	a.Table = &Table{Head: []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}}
-	type line struct {
-		site string
-		p    history.PricedOption
-		ok   bool
-	}
-	var lines []line
-	for _, s := range m.h.Answers {
-		p, ok := m.option(s.Site)
-		lines = append(lines, line{s.Site, p, ok})
-	}
-	slices.SortStableFunc(lines, func(x, y line) int {
-		if x.ok != y.ok {
-			if x.ok {
-				return -1
-			}
-			return 1
+func (r *Result) listOffers(m matter) {
+	r.Chart = m.bids()
+	r.Head = []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}
+	cost := func(site string) protocol.Microdollars {
+		if p, ok := m.option(site); ok {
+			return p.Terms.Total()
 		}
-		return cmp.Compare(x.p.Terms.Total(), y.p.Terms.Total())
-	})
+		return math.MaxInt64
+	}
+	answers := slices.Clone(m.h.Answers)
+	slices.SortStableFunc(answers, func(x, y history.Answer) int { return cmp.Compare(cost(x.Site), cost(y.Site)) })
 	base, known := m.option(m.site)
-	for _, s := range lines {
-		if !s.ok {
-			a.row(name(s.site), "–", "", "", "", "", m.none(s.site))
+	for _, s := range answers {
+		p, ok := m.option(s.Site)
+		if !ok {
+			r.row(called(s.Site), phrase("–"), phrase(""), phrase(""), phrase(""), phrase(""), m.noOffer(s.Site))
 			continue
 		}
-		more, mark := "", ""
-		if known && s.site != m.site {
-			more = format.FormatDollars(s.p.Terms.Total() - base.Terms.Total())
-			a.figure("site/"+s.site, "more", int64(s.p.Terms.Total()-base.Terms.Total()), "microdollars", m.cited()...)
-		}
-		if s.site == m.site {
+		more, mark := Part(phrase("")), phrase("")
+		if s.Site == m.site {
 			mark = "awarded"
+		} else if known {
+			more = siteValue(m, s.Site, "more", p.Terms.Total()-base.Terms.Total())
 		}
-		a.row(name(s.site), format.FormatDollars(s.p.Terms.Total()), more, format.FormatInstant(s.p.Start), kWh(s.p.Energy), kg(s.p.Carbon), mark)
+		r.row(called(s.Site), siteValue(m, s.Site, "total-cost", p.Terms.Total()), more, siteValue(m, s.Site, "start", p.Start),
+			siteValue(m, s.Site, "energy", p.Energy), siteValue(m, s.Site, "carbon", p.Carbon), mark)
 	}
 }
 
-func (l *Log) whyNot(q ask.Query, a *Answer) {
-	m := l.matter(q)
-	a.cite(m.id)
-	if ran(m.rec) == q.Site && (q.Decision == 0 || m.site == q.Site) || m.site == q.Site {
-		a.say("It was: job %s was given to %s.", name(m.rec.Job.ID), name(q.Site))
-		l.decided(m, a)
-		return
-	}
-	l.decided(m, a)
+func (l *Log) whyNot(q ask.Query) Result {
+	r, m := l.matterOf(q)
 	p, ok := m.option(q.Site)
+	given := m.site == q.Site || q.Decision == 0 && ran(m.rec) == q.Site
+	if given {
+		r.say("It was: job %s was given to %s.", m.job(), called(q.Site))
+	}
+	r.sayDecision(l, m)
 	switch {
+	case given:
+		return r
 	case !m.met:
 	case !ok:
-		a.say("%s made no offer that counts: %s.", name(q.Site), m.none(q.Site))
+		r.sayNoOffer(m, q.Site)
 	case m.site == "" && m.h.Decision.Kind == "award" && m.h.Decision.Site == q.Site:
-		a.say("It was awarded to %s in round %d, before that.", name(q.Site), m.h.Round)
+		r.say("It was awarded to %s in round %s, before that.", called(q.Site), m.round())
 	case m.site == "":
-		a.say("%s offered a start at %s for %s; it was not taken in this round.", name(q.Site), format.FormatInstant(p.Start), format.FormatDollars(p.Terms.Total()))
-		l.ruled(m, q.Site, p, a)
-		a.figure("site/"+q.Site, "total-cost", int64(p.Terms.Total()), "microdollars", m.cited()...)
+		r.say("%s offered a start at %s for %s; it was not taken in this round.", called(q.Site), siteValue(m, q.Site, "start", p.Start), siteValue(m, q.Site, "total-cost", p.Terms.Total()))
+		r.sayRules(l, m, q.Site, p)
 	default:
-		l.compare(m, q.Site, p, a)
-		l.forced(m, q.Site, a)
-		m.terms(a, q.Site, p)
+		r.sayComparison(l, m, q.Site, p)
+		r.sayForced(l, m, q.Site)
+		r.listTerms(m, q.Site, p)
 	}
-	m.others(a, q.Site)
+	if s, ok := m.answer(q.Site); ok && !s.Late && len(s.Options) > 1 {
+		r.say("It offered %s options; the cheapest is compared.", siteValue(m, q.Site, "options", len(s.Options)))
+	}
+	return r
 }
 
-// terms lists two offers term by term.
-func (m matter) terms(a *Answer, site string, p history.PricedOption) {
-	a.Chart = m.bids()
+// listTerms lists the award and another offer term by term, and draws all.
+func (r *Result) listTerms(m matter, site string, p history.PricedOption) {
 	won := m.h.Decision.Option
-	a.Table = &Table{Head: []string{"term", name(m.site), name(site), "difference"}}
-	add := func(term string, x, y protocol.Microdollars) {
-		if x != 0 || y != 0 {
-			a.row(term, format.FormatDollars(x), format.FormatDollars(y), format.FormatDollars(y-x))
-			a.figure("site/"+site, term+"-difference", int64(y-x), "microdollars", m.cited()...)
+	r.listCosts(m, m.site, site, won.Terms, p.Terms)
+	listDifference(r, m, m.site, site, "total", "total-cost", "cost-difference", won.Terms.Total(), p.Terms.Total(), p.Terms.Total()-won.Terms.Total())
+	listDifference(r, m, m.site, site, "start", "start", "start-difference", won.Start, p.Start, p.Start.Sub(won.Start))
+	listDifference(r, m, m.site, site, "finish", "finish", "finish-difference", won.Finish, p.Finish, p.Finish.Sub(won.Finish))
+	listDifference(r, m, m.site, site, "CO2e", "carbon", "carbon-difference", won.Carbon, p.Carbon, p.Carbon-won.Carbon)
+	listDifference(r, m, m.site, site, "energy used", "energy", "energy-difference", won.Energy, p.Energy, p.Energy-won.Energy)
+}
+
+// listCosts lists the terms of one site's offer beside those of another's.
+func (r *Result) listCosts(m matter, one, other string, x, y protocol.CostBreakdown) {
+	r.Chart, r.Head = m.bids(), []string{"term", name(one), name(other), "difference"}
+	for _, c := range narrate.CostCauses() {
+		if x, y := c.Of(x), c.Of(y); x != 0 || y != 0 {
+			listDifference(r, m, one, other, c.Label, c.Key+"-cost", c.Label+"-difference", x, y, y-x)
 		}
 	}
-	for _, c := range narrate.CostCauses() {
-		add(c.Label, c.Of(won.Terms), c.Of(p.Terms))
+}
+
+// listDifference lists a quantity of one site's offer beside that of another's.
+func listDifference[Q, D quantity](r *Result, m matter, one, other, label, what, more string, x, y Q, difference D) {
+	r.row(phrase(label), siteValue(m, one, what, x), siteValue(m, other, what, y), siteValue(m, other, more, difference))
+}
+
+// differ says which term makes the difference between two sites' offers.
+func (l *Log) differ(q ask.Query) (r Result) {
+	m, ok := l.asked(&r, q)
+	if !ok {
+		return r
 	}
-	a.figure("site/"+site, "start-difference", p.Start.Sub(won.Start).Milliseconds(), "ms", m.cited()...)
-	a.figure("site/"+site, "finish-difference", p.Finish.Sub(won.Finish).Milliseconds(), "ms", m.cited()...)
-	a.figure("site/"+site, "energy-difference", int64(p.Energy-won.Energy), "millijoules", m.cited()...)
-	a.row("total", format.FormatDollars(won.Terms.Total()), format.FormatDollars(p.Terms.Total()), format.FormatDollars(p.Terms.Total()-won.Terms.Total()))
-	a.row("start", format.FormatInstant(won.Start), format.FormatInstant(p.Start), format.FormatDuration(p.Start.Sub(won.Start)))
-	a.row("finish", format.FormatInstant(won.Finish), format.FormatInstant(p.Finish), format.FormatDuration(p.Finish.Sub(won.Finish)))
-	a.row("CO2e", kg(won.Carbon), kg(p.Carbon), kg(p.Carbon-won.Carbon))
-	a.row("energy used", kWh(won.Energy), kWh(p.Energy), kWh(p.Energy-won.Energy))
-}
-
-// others says of what else a site offered in the round.
-func (m matter) others(a *Answer, site string) {
-	s, ok := m.answer(site)
-	if !ok || s.Late || len(s.Options) < 2 {
-		return
+	x, okX := m.option(q.Site)
+	y, okY := m.option(q.Other)
+	for _, s := range []string{q.Site, q.Other} {
+		if _, ok := m.option(s); !ok {
+			r.sayNoOffer(m, s)
+		}
 	}
-	a.say("It offered %d options; the cheapest is compared.", len(s.Options))
-	a.figure("site/"+site, "options", int64(len(s.Options)), "count", m.cited()...)
-}
-
-func (l *Log) whyNotHome(q ask.Query, a *Answer) {
-	m := l.matter(q)
-	home := m.rec.Job.Home
-	if home == "" || l.book.ReportingSite(home) == nil {
-		a.Kind = "absent"
-		a.cite(m.id)
-		a.say("Job %s names no home site that is in this run.", name(m.rec.Job.ID))
-		return
+	if !okX || !okY {
+		return r
 	}
-	a.assume("its home is " + name(home))
-	q.Site = home
-	l.whyNot(q, a)
+	cheap, dear := q.Site, q.Other
+	if x.Terms.Total() > y.Terms.Total() {
+		cheap, dear, x, y = dear, cheap, y, x
+	}
+	term, by := largest(x.Terms, y.Terms)
+	if term == "" {
+		r.say("%s and %s offered the same.", called(cheap), called(dear))
+		return r
+	}
+	r.also(siteValue(m, dear, "total-difference", y.Terms.Total()-x.Terms.Total()))
+	r.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.", phrase(term), siteValue(m, dear, term+"-difference", by), called(dear), called(cheap),
+		called(dear), siteValue(m, dear, "total-cost", y.Terms.Total()), called(cheap), siteValue(m, cheap, "total-cost", x.Terms.Total()))
+	r.listCosts(m, cheap, dear, x.Terms, y.Terms)
+	return r
 }
 
-// whyNotGreenest asks of the site whose offer has the least carbon.
-func (l *Log) whyNotGreenest(q ask.Query, a *Answer) {
-	l.whyNotBest(q, a, "least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) })
+// sayNoOffer says why a site made no offer that counts.
+func (r *Result) sayNoOffer(m matter, site string) {
+	r.say("%s made no offer that counts: %s.", called(site), m.noOffer(site))
 }
 
-func (l *Log) whyNotCheapest(q ask.Query, a *Answer) {
-	l.whyNotBest(q, a, "least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) })
+func (l *Log) whyNotHome(q ask.Query) Result {
+	r, m := l.matterOf(q)
+	if q.Site = m.rec.Job.Home; q.Site == "" || l.book.ReportingSite(q.Site) == nil {
+		r.Kind = "absent"
+		r.say("Job %s names no home site that is in this run.", m.job())
+		return r
+	}
+	r = l.whyNot(q)
+	r.assume("its home is %s", called(q.Site))
+	return r
 }
 
-// whyNotBest looks at every option of every site, not only its cheapest.
-func (l *Log) whyNotBest(q ask.Query, a *Answer, what string, of func(history.PricedOption) int64) {
-	m := l.matter(q)
-	site, least, ok := "", int64(0), false
-	for _, s := range m.h.Answers {
-		for _, p := range s.Options {
-			if v := of(p); !s.Late && (!ok || v < least) {
-				site, least, ok = s.Site, v, true
+// whyNotBest asks of the site with the option that has the least of something, not only of
+// those that are the cheapest of their sites.
+func whyNotBest(what phrase, of func(history.PricedOption) int64) evaluator {
+	return func(l *Log, q ask.Query) Result {
+		r, m := l.matterOf(q)
+		least, ok := int64(0), false
+		for _, s := range m.h.Answers {
+			for _, p := range s.Options {
+				if v := of(p); !s.Late && (!ok || v < least) {
+					q.Site, least, ok = s.Site, v, true
+				}
 			}
 		}
+		switch {
+		case !ok:
+			r.say("No site made an offer for job %s that counts.", m.job())
+			return r
+		case q.Site != m.site:
+			r = l.whyNot(q)
+		default:
+			r.say("The offer of %s was that of %s, and it was awarded.", what, called(q.Site))
+			r.sayDecision(l, m)
+		}
+		r.assume("the offer of %s was that of %s", what, called(q.Site))
+		return r
 	}
-	if !ok {
-		a.cite(m.id)
-		a.say("No site made an offer for job %s that counts.", name(m.rec.Job.ID))
-		return
-	}
-	a.assume("the offer of " + what + " was that of " + name(site))
-	if q.Site = site; site != m.site {
-		l.whyNot(q, a)
-		return
-	}
-	a.cite(m.id)
-	a.say("The offer of %s was that of %s, and it was awarded.", what, name(site))
-	l.decided(m, a)
 }

@@ -111,42 +111,26 @@ type groundFact struct {
 // CheckAnswer checks every figure, time and name in the text of an answer. It returns the
 // number of claims, and those without a source.
 //
-// An answer from a typed result is checked as data; the text of others is parsed as a
-// reader would. Words of the question and examples of how to ask are no claims.
+// An answer is checked as data. What says that there is none is read again as a reader
+// would. What the person said is no claim of it, and neither is an example of how to ask.
 func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, loose []UngroundedClaim) {
-	if n, bad, typed := a.Grounded(); typed {
-		for _, why := range bad {
-			loose = append(loose, UngroundedClaim{Claim: why, In: strings.Join(a.Text, " "), Why: "not among the answer's figures"})
+	claims, bad, typed := a.Grounded()
+	for _, why := range bad {
+		loose = append(loose, UngroundedClaim{Claim: why, In: strings.Join(a.Text, " "), Why: "not among the answer's figures"})
+	}
+	if !typed {
+		facts := g.factsOfAnswer(a)
+		for _, s := range append([]string{a.Read}, a.Text...) {
+			n, bad := g.checkText(a, facts, exampleText.ReplaceAllString(strings.ReplaceAll(s, format.CleanText(asked), ""), ""), false)
+			claims, loose = claims+n, append(loose, bad...)
 		}
-		for _, more := range a.More {
-			m, bad := g.CheckAnswer(asked, more)
-			n, loose = n+m, append(loose, bad...)
+		if a.Query == nil { // given back: names that it may have meant
+			loose = slices.DeleteFunc(loose, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
 		}
-		return n, loose
-	}
-	facts := g.factsOfAnswer(a)
-	sum := func(text, head, subject string) {
-		n, bad := g.checkText(a, facts, text, head, subject)
-		claims += n
-		loose = append(loose, bad...)
-	}
-	for _, s := range append([]string{a.Read}, a.Text...) {
-		sum(exampleText.ReplaceAllString(strings.ReplaceAll(s, format.CleanText(asked), ""), ""), "", "")
-	}
-	if a.Query == nil { // declined: it may list names that the question could mean
-		loose = slices.DeleteFunc(loose, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
 	}
 	for _, more := range a.More {
 		n, bad := g.CheckAnswer(asked, more)
 		claims, loose = claims+n, append(loose, bad...)
-	}
-	if a.Table == nil {
-		return claims, loose
-	}
-	for _, row := range a.Table.Rows {
-		for i, cell := range row {
-			sum(cell, a.Table.Head[min(i, len(a.Table.Head)-1)], row[0])
-		}
 	}
 	return claims, loose
 }
@@ -211,9 +195,8 @@ var (
 	wordPattern    = regexp.MustCompile(`[\pL\d_][\pL\d_.·-]*[\pL\d_·]|[\pL\d_]`)
 )
 
-// checkText checks one sentence, or one cell of a table under its head, against facts. Each
-// kind of claim is blanked once it is checked, so that its digits are not read as a figure.
-func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text, head, row string) (n int, loose []UngroundedClaim) {
+// checkText holds one sentence, or one line of a table, to facts.
+func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text string, inTable bool) (n int, loose []UngroundedClaim) {
 	in := text
 	claim := func(what, why string) {
 		n++
@@ -222,7 +205,7 @@ func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text, hea
 		}
 	}
 	blank := func(s string) string { return strings.Repeat(" ", len(s)) }
-	near := g.subjectsOf(a, text, row)
+	near := g.subjectsOf(text)
 	text = instantPattern.ReplaceAllStringFunc(text, func(m string) string {
 		claim(m, matchFact(facts, "instant", func(v int64) bool { return printsInstant(protocol.Time(v), m) }, nil))
 		return blank(m)
@@ -249,16 +232,16 @@ func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text, hea
 		if strings.HasSuffix(m[0], "%") {
 			unit = "%"
 		}
-		claim(m[0], matchAmount(facts, m[1]+m[3], unit, head, near))
+		claim(m[0], matchAmount(facts, m[1]+m[3], unit, inTable, near))
 	}
 	return n, loose
 }
 
-// subjectsOf returns the subjects that a figure in a text may have; nil: any.
-func (g *GroundingCheck) subjectsOf(a query.Answer, text, row string) []string {
+// subjectsOf returns the subjects that a figure in a text may have; nil for any.
+func (g *GroundingCheck) subjectsOf(text string) []string {
 	var all []string
 	for _, s := range g.sites {
-		if strings.Contains(text, s) || row == s {
+		if strings.Contains(text, s) {
 			all = append(all, "site/"+s)
 		}
 	}
@@ -340,28 +323,12 @@ var unitMeasures = map[string][]struct {
 	"": {{"count", 1}, {"thousandths", 1e3}, {"dollars-per-tonne", 1}},
 }
 
-// inTableHead stands for the head of a line whose columns have units of their own.
-const inTableHead = "*"
-
-// tableHeadUnits are the units that words in table heads imply, the first match counting.
-var tableHeadUnits = []struct{ word, unit string }{
-	{"$", "$"}, {"kWh", "kWh"}, {"kW", "kW"}, {"kg", "kg"}, {"GPU-hours", "GPU-hours"}, {"GPU", "GPU"}, {"free", "GPU"},
-}
-
-// matchAmount returns "" if a printed number with a unit shows a fact, up to half a unit of
-// its last printed digit and in either sign; otherwise why not.
-func matchAmount(facts []groundFact, digits, unit, head string, near []string) string {
+// matchAmount returns "" if a fact fits what is printed. In a line of a table a figure
+// without a unit may be of any that tables have.
+func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []string) string {
 	unit = strings.TrimSuffix(unit, "s")
-	if unit == "core" || unit == "GPU-hour" || unit == "$" && strings.Contains(head, "hour") {
+	if unit == "core" || unit == "GPU-hour" {
 		unit += "s"
-	}
-	if unit == "" {
-		for _, h := range tableHeadUnits {
-			if strings.Contains(head, h.word) {
-				unit = h.unit
-				break
-			}
-		}
 	}
 	digits = strings.ReplaceAll(digits, ",", "")
 	v, err := strconv.ParseFloat(digits, 64)
@@ -373,7 +340,7 @@ func matchAmount(facts []groundFact, digits, unit, head string, near []string) s
 		places = len(digits) - i - 1
 	}
 	like := unitMeasures[unit]
-	if unit == "" && head == inTableHead {
+	if unit == "" && inTable {
 		like = slices.Concat(unitMeasures["$"], unitMeasures["kWh"], unitMeasures["kg"], unitMeasures["W"], unitMeasures[""])
 	}
 	for _, m := range like {
@@ -419,11 +386,7 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 			if len(lines) > 1 && i == 0 {
 				continue
 			}
-			under := ""
-			if len(lines) > 1 {
-				under = inTableHead
-			}
-			n, bad := g.checkText(a, facts, line, under, "")
+			n, bad := g.checkText(a, facts, line, len(lines) > 1)
 			claims += n
 			loose = append(loose, bad...)
 		}

@@ -97,7 +97,7 @@ func (g *GroundingCheck) checkLines(a query.Answer, facts []groundFact, asked, t
 		line = exampleText.ReplaceAllString(strings.ReplaceAll(line, format.CleanText(asked), ""), "")
 		line, m, loose := checkClockTimes(facts, line)
 		n, all = n+m, append(all, loose...)
-		m, loose = g.checkText(a, facts, line, inTableHead, "")
+		m, loose = g.checkText(a, facts, line, true)
 		n, all = n+m, append(all, loose...)
 	}
 	if a.Query == nil { // declined: it may list names that the question could mean
