@@ -342,7 +342,7 @@ func (l *Log) history(q ask.Query) (r Result) {
 		}
 		r.row(e.at, e.text)
 	}
-	r.Command = "gridbid tap --job " + shell(string(rec.Job.ID))
+	r.Command = "gridbid messages --job " + shell(string(rec.Job.ID))
 	return r
 }
 
