@@ -67,7 +67,7 @@ func TestJobsAreMeteredByPrometheus(t *testing.T) {
 
 // What is configured is asked for, or refused.
 func TestUnusedPrometheusIsRefused(t *testing.T) {
-	for want, c := range map[string]prometheus{"set cards as well": {Cores: true, Use: true}, "cards, use or site": {}} {
+	for want, c := range map[string]prometheus{"set cards, too": {Cores: true, Use: true}, "cards, use or site": {}} {
 		c.URL = "http://prometheus:9090"
 		if err := c.configureExecutor(new(executor.Config)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v; want %q", c, err, want)

@@ -30,7 +30,7 @@ func TestToolsReportMissingArguments(t *testing.T) {
 		{[]string{"powercal", "--clocks", "fast", "--library", none, "--", "true"}, 1, "no NVIDIA driver library"},
 		{[]string{"node"}, 1, "--node and --state are required"},
 		{[]string{"node", "--node", "a", "--state", "s", "--namespaces", "jobs, "}, 1, "want names joined by commas"},
-		{[]string{"node", "--help"}, 0, "keeps the cards"},
+		{[]string{"node", "--help"}, 0, "holds the GPUs"},
 		{[]string{"node", "--node", "a", "--state", "s", "--every", "8s"}, 1, "at most half of --period"},
 		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--book"},
 		{[]string{"node", "--node", "a", "--state", "s", "--ceiling", "-1"}, 1, "want watts"},
