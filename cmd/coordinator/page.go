@@ -20,7 +20,7 @@ func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (h
 	rules := s.config.marketRules()
 	rules.Advice = s.advice
 	_ = run.ViewTimeline(ctx, func(d *timeline.Timeline) {
-		d.SetReplay(query.Stage{Market: rules, Why: "a live federation is no replay of a scenario"})
+		d.SetReplay(query.ReplaySetup{Market: rules, Unavailable: "a live federation is no replay of a scenario"})
 	})
 	go func() {
 		<-run.ReadingDone()

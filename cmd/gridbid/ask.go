@@ -85,14 +85,14 @@ func printAnswer(ctx context.Context, question, path, flags string, reads *trans
 	if err != nil {
 		return err
 	}
-	log.Set(whatIfReplay(ctx, path, stderr))
-	session := log.Talk()
-	a := reads.AnswerQuestion(ctx, question, session.Ask(question), translate.NamesOf(session.Names()), session.Understood)
+	log.SetReplay(whatIfReplay(ctx, path, stderr))
+	session := log.NewSession()
+	a := reads.AnswerQuestion(ctx, question, session.AnswerQuestion(question), translate.NamesOf(session.KnownNames()), session.AnswerModelQuery)
 	addLedgerFlags(&a, flags)
 	if asJSON {
 		err = writeJSON(out, askAnswer{1, question, path, a})
 	} else {
-		err = a.Write(out)
+		err = a.WriteText(out)
 	}
 	switch {
 	case err != nil:
@@ -122,7 +122,7 @@ func addLedgerFlags(a *query.Answer, flags string) {
 
 // readRun reads a ledger, and the totals of all policies of its run where the folder has
 // them.
-func readRun(path string, stderr io.Writer) (*query.Log, error) {
-	log := query.New(totalsNextToLedger(path, stderr))
-	return log, readLedger(path, nil, stderr, func(m protocol.Message) error { log.Add(m); return nil })
+func readRun(path string, stderr io.Writer) (*query.Dataset, error) {
+	log := query.NewDataset(totalsNextToLedger(path, stderr))
+	return log, readLedger(path, nil, stderr, func(m protocol.Message) error { log.AddMessage(m); return nil })
 }

@@ -131,12 +131,12 @@ func (f *explainFlags) askQuestions(ctx context.Context, stderr io.Writer) ([]be
 		return nil, nil, err
 	}
 	totals := totalsNextToLedger(path, stderr)
-	log, book := query.New(totals), history.New(history.Config{})
+	log, book := query.NewDataset(totals), history.New(history.Config{})
 	var first, last protocol.Time
 	var messages []protocol.Message
 	if err := readLedger(path, nil, stderr, func(m protocol.Message) error {
 		messages = append(messages, m)
-		log.Add(m)
+		log.AddMessage(m)
 		book.AddMessage(m)
 		if first == 0 || m.At < first {
 			first = m.At
@@ -147,7 +147,7 @@ func (f *explainFlags) askQuestions(ctx context.Context, stderr io.Writer) ([]be
 		return nil, nil, err
 	}
 	stage := memoizeReplays(whatIfReplay(ctx, path, stderr))
-	log.Set(stage)
+	log.SetReplay(stage)
 	read := bench.JudgeQuestions(log, book, all)
 	ground := bench.NewGroundingCheck(log, first, last)
 	more, err := ground.CheckSurfaces(ctx, messages, stage, totals, read)
@@ -156,12 +156,12 @@ func (f *explainFlags) askQuestions(ctx context.Context, stderr io.Writer) ([]be
 
 // memoizeReplays caches the replay of each what-if, as several wordings of a question ask for
 // the same one.
-func memoizeReplays(st query.Stage) query.Stage {
-	play, cache := st.Play, make(map[query.Day]query.Rehearsal)
+func memoizeReplays(st query.ReplaySetup) query.ReplaySetup {
+	play, cache := st.Replay, make(map[query.DayChange]query.DayReplay)
 	if play == nil {
 		return st
 	}
-	st.Play = func(d query.Day) (query.Rehearsal, error) {
+	st.Replay = func(d query.DayChange) (query.DayReplay, error) {
 		if r, ok := cache[d]; ok {
 			return r, nil
 		}

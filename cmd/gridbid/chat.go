@@ -145,7 +145,7 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	if err := t.rereadLedger(ctx); err != nil {
 		return err
 	}
-	a := t.reads.AnswerQuestion(ctx, question, t.session.Ask(question), translate.NamesOf(t.session.Names()), t.session.Understood)
+	a := t.reads.AnswerQuestion(ctx, question, t.session.AnswerQuestion(question), translate.NamesOf(t.session.KnownNames()), t.session.AnswerModelQuery)
 	addLedgerFlags(&a, t.flags)
 	if t.asJSON {
 		line, err := json.Marshal(askAnswer{1, question, t.path, a})
@@ -154,7 +154,7 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 		}
 		return err
 	}
-	if err := a.Write(t.out); err != nil {
+	if err := a.WriteText(t.out); err != nil {
 		return err
 	}
 	if a.Kind == "ambiguous" && len(a.Readings) > 0 {
@@ -177,12 +177,12 @@ func (t *chatSession) rereadLedger(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Set(whatIfReplay(ctx, t.path, t.diagnostics))
+	log.SetReplay(whatIfReplay(ctx, t.path, t.diagnostics))
 	t.size = info.Size()
 	if t.session == nil {
-		t.session = log.Talk()
+		t.session = log.NewSession()
 	} else {
-		t.session.On(log)
+		t.session.UseDataset(log)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Write
 		}
 	}
 	if path, err := f.ledger.ledgerPath(); err == nil {
-		log := query.New(nil) // its span ends where the ledger does, even if the clock of a site is wrong
+		log := query.NewDataset(nil) // its span ends where the ledger does, even if the clock of a site is wrong
 		err := readLedger(path, nil, stderr, func(m protocol.Message) error {
 			switch b := m.Body.(type) {
 			case protocol.RegisterSite:
@@ -182,8 +182,8 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Write
 				}
 			}
 			if f.api == "" {
-				log.Add(m)
-				_, k.Now = log.Span()
+				log.AddMessage(m)
+				_, k.Now = log.TimeSpan()
 			}
 			return nil
 		})

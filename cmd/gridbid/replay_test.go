@@ -116,7 +116,7 @@ jobs: {count: 40, deferrable: 1}
 		if !slices.Contains(stage.Policies, "auction/none") {
 			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
 		}
-		again, err := stage.Play(query.Day{Carbon: -1})
+		again, err := stage.Replay(query.DayChange{Carbon: -1})
 		if err != nil || again.Totals.Policy != all[i].Policy || again.Totals.JobsUSD != all[i].JobsUSD {
 			t.Errorf("%s again: %v, %s, $%f; it was $%f", flag, err, again.Totals.Policy, again.Totals.JobsUSD, all[i].JobsUSD)
 		}

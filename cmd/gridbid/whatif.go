@@ -23,8 +23,8 @@ import (
 // scenario that the ledger's header names, its policy and its advice. Why holds the reason
 // if the run cannot be replayed: it was live, it used files that only flags named, or the
 // scenario has changed since.
-func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.Stage {
-	st := query.Stage{Market: market.Config{Pay: accounts.PaymentRule{Margin: 100}}}
+func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.ReplaySetup {
+	st := query.ReplaySetup{Market: market.Config{Pay: accounts.PaymentRule{Margin: 100}}}
 	var answers *advisor.RecordedAnswers
 	s, policy, err := scenarioOf(path)
 	if path != "-" {
@@ -33,11 +33,11 @@ func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.Stag
 		err = errors.Join(err, bad)
 	}
 	if err != nil {
-		st.Why = err.Error()
+		st.Unavailable = err.Error()
 		return st
 	}
 	st.Policies = scenarios.AllPolicyNames()
-	st.Play = func(d query.Day) (query.Rehearsal, error) {
+	st.Replay = func(d query.DayChange) (query.DayReplay, error) {
 		fmt.Fprintf(stderr, "Replaying %s to compute the answer ...\n", s.Name)
 		changed, name := applyDayChange(s, d), policy
 		if d.Policy != "" {
@@ -48,7 +48,7 @@ func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.Stag
 			o.Judge = answers.ForNewRun() // verdicts are inputs, which the what-if keeps
 		}
 		res, err := scenarios.Replay(ctx, changed, name, new(membus.Bus), o)
-		return query.Rehearsal{Totals: res.Totals, Book: res.History}, err
+		return query.DayReplay{Totals: res.Totals, History: res.History}, err
 	}
 	return st
 }
@@ -95,7 +95,7 @@ func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 
 // applyDayChange returns a scenario with the change of a what-if: a site without power for
 // a window or absent, another price of carbon, or a job freed of its regions.
-func applyDayChange(s spec.Scenario, d query.Day) spec.Scenario {
+func applyDayChange(s spec.Scenario, d query.DayChange) spec.Scenario {
 	if d.Down != "" && d.To != 0 {
 		s.Sites = slices.Clone(s.Sites)
 		for i := range s.Sites {

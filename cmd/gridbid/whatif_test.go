@@ -52,7 +52,7 @@ func TestAnOutageIsPlayedInItsWindow(t *testing.T) {
 	slices.SortFunc(mine, func(a, b span) int { return int(a.from - b.from) })
 	from := mine[len(mine)/2].from.Add(-time.Minute)
 	to := from.Add(2 * time.Hour)
-	now := runs(applyDayChange(s, query.Day{Down: busiest, From: from, To: to, Carbon: -1}))[busiest]
+	now := runs(applyDayChange(s, query.DayChange{Down: busiest, From: from, To: to, Carbon: -1}))[busiest]
 	if n := during(mine, from, to); n == 0 {
 		t.Fatalf("nothing ran at %s in the window, so nothing is tested", busiest)
 	}
@@ -142,9 +142,9 @@ func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := query.New(nil)
-	log.Set(whatIfReplay(t.Context(), ledgerOfScenario(t, s), io.Discard))
-	q, back := log.Parse("compare auction/perfect with home-fifo")
+	log := query.NewDataset(nil)
+	log.SetReplay(whatIfReplay(t.Context(), ledgerOfScenario(t, s), io.Discard))
+	q, back := log.ParseQuestion("compare auction/perfect with home-fifo")
 	if back != nil || !slices.Equal(q.Policies, []string{"auction/perfect", "home-fifo"}) {
 		t.Errorf("read as %v, %+v", q.Policies, back)
 	}
@@ -164,8 +164,8 @@ func TestWhatIfsAreAnsweredOfARunWithFlags(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.Set(whatIfReplay(t.Context(), path, io.Discard))
-		if a := log.Ask("what if the carbon price were 300"); a.Kind != "answer" || len(a.Figures) == 0 {
+		log.SetReplay(whatIfReplay(t.Context(), path, io.Discard))
+		if a := log.AnswerQuestion("what if the carbon price were 300"); a.Kind != "answer" || len(a.Figures) == 0 {
 			t.Errorf("%v: %s %q", flags, a.Kind, a.Text)
 		}
 	}

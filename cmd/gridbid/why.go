@@ -118,10 +118,10 @@ func explainJob(id protocol.JobID, path string, asJSON bool, out, stderr io.Writ
 
 // checkUnambiguous returns an error if a name is the id of a job and also of a decision on
 // another job.
-func checkUnambiguous(what string, log *query.Log) error {
-	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
-	_, named := log.Book().LatestJob(protocol.JobID(what))
-	if r, decided := log.About(seq); named && decided && string(r.Job.ID) != what {
+func checkUnambiguous(what string, log *query.Dataset) error {
+	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.DecisionNumbers(), seq) })
+	_, named := log.History().LatestJob(protocol.JobID(what))
+	if r, decided := log.JobOfDecision(seq); named && decided && string(r.Job.ID) != what {
 		return ambiguousNameError(what)
 	}
 	return nil
@@ -130,7 +130,7 @@ func checkUnambiguous(what string, log *query.Log) error {
 // ambiguousNameError is the error for a name that a job and a decision share. It gives a
 // command for each.
 func ambiguousNameError(what string) error {
-	return fmt.Errorf("%q is the id of a job and of a decision: for the job use `gridbid ask 'why job %s'`, for the decision `gridbid ask 'explain %s'`", what, ask.Quote(what), what)
+	return fmt.Errorf("%q is the id of a job and of a decision: for the job use `gridbid ask 'why job %s'`, for the decision `gridbid ask 'explain %s'`", what, ask.QuoteName(what), what)
 }
 
 // writeDecisionRecords prints the record of one decision, or of all decisions on a job.
@@ -140,12 +140,12 @@ func writeDecisionRecords(what, path string, out, stderr io.Writer) error {
 		return err
 	}
 	all := []record.DecisionRecord{}
-	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.Decisions(), seq) })
+	seq, _ := record.ParseDecisionID(what, func(seq uint64) bool { return slices.Contains(log.DecisionNumbers(), seq) })
 	if err := checkUnambiguous(what, log); err != nil {
 		return err
 	}
-	for _, id := range log.Decisions() {
-		if d, ok := log.Decision(id); ok && (id == seq || d.Job.Name == what) {
+	for _, id := range log.DecisionNumbers() {
+		if d, ok := log.DecisionDocument(id); ok && (id == seq || d.Job.Name == what) {
 			all = append(all, d)
 		}
 	}

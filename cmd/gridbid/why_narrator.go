@@ -85,8 +85,8 @@ func latestDecision(what, path string, stderr io.Writer) (d record.DecisionRecor
 		return d, err
 	}
 	found := false
-	for _, id := range log.Decisions() {
-		r, ok := log.Decision(id)
+	for _, id := range log.DecisionNumbers() {
+		r, ok := log.DecisionDocument(id)
 		if ok && (r.ID == what || r.Job.Name == what) && (!found || d.Winner == nil || r.Winner != nil) {
 			d, found = r, true
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// values are what a field of words may hold, by the name of the field and then by the
+// fieldValues are what a field of words may hold, by the name of the field and then by the
 // question; "" is the line for questions that have none of their own.
-var values = map[string]map[string][]string{
+var fieldValues = map[string]map[string][]string{
 	"metric": {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "top": {"carbon", "energy", "cost", "wait"}},
 	"by":     {"": {"site", "tenant", "hour"}, "jobs": {"site", "tenant"}},
 	"pick":   {"": {"most", "least"}, "waits": {"median", "p95"}},
@@ -20,14 +20,14 @@ var values = map[string]map[string][]string{
 
 // valuesOf returns what a field of words may hold in a question.
 func valuesOf(field, ask string) []string {
-	if own, ok := values[field][ask]; ok {
+	if own, ok := fieldValues[field][ask]; ok {
 		return own
 	}
-	return values[field][""]
+	return fieldValues[field][""]
 }
 
-// A field is one field of a query that a question may take or need.
-type field struct {
+// A queryField is one field of a query that a question may take or need.
+type queryField struct {
 	name  string // of its JSON
 	named bool   // it says about whom or when, not what of it
 	slots []string
@@ -36,8 +36,8 @@ type field struct {
 	clear func(*Query)
 }
 
-// fields are all that a query says besides what is asked.
-var fields = []field{
+// queryFields are all that a query says besides what is asked.
+var queryFields = []queryField{
 	{"job", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Job != "" }, func(q *Query) { q.Job = "" }},
 	{"decision", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Decision != 0 }, func(q *Query) { q.Decision = 0 }},
 	{"site", true, []string{"{site}"}, []string{"site"}, func(q Query) bool { return q.Site != "" }, func(q *Query) { q.Site = "" }},
@@ -55,38 +55,38 @@ var fields = []field{
 	{"to", true, nil, []string{"time"}, func(q Query) bool { return q.To != 0 }, func(q *Query) { q.To = 0 }},
 }
 
-// takes reports whether a question has a place for a field.
-func (f question) takes(x field) bool {
+// takesField reports whether a question has a place for a field.
+func (f question) takesField(x queryField) bool {
 	return slices.ContainsFunc(x.slots, func(s string) bool { return strings.Contains(f.text, s) }) ||
 		slices.ContainsFunc(x.parts, func(p string) bool { return slices.Contains(strings.Fields(f.parts), p) })
 }
 
-// only returns the query without the fields that its question has no place for.
-func (q Query) only() Query {
+// withoutUnusedFields returns the query without the fields that its question has no place for.
+func (q Query) withoutUnusedFields() Query {
 	f := english.questions[q.Ask]
-	for _, x := range fields {
-		if !f.takes(x) {
+	for _, x := range queryFields {
+		if !f.takesField(x) {
 			x.clear(&q)
 		}
 	}
 	return q
 }
 
-// onlySaid returns the query without the fields that follow from words which say
+// withoutImpliedFields returns the query without the fields that follow from words which say
 // nothing in its question. Names and times stay: without them it would be another.
-func (q Query) onlySaid() Query {
+func (q Query) withoutImpliedFields() Query {
 	f := english.questions[q.Ask]
-	for _, x := range fields {
-		if !x.named && !f.takes(x) {
+	for _, x := range queryFields {
+		if !x.named && !f.takesField(x) {
 			x.clear(&q)
 		}
 	}
 	return q
 }
 
-// mostNumber bounds a number of a query, so that sums of it do not overflow. Lengths
+// maxNumber bounds a number of a query, so that sums of it do not overflow. Lengths
 // of time are bounded by ages.
-const mostNumber = 1_000_000_000_000
+const maxNumber = 1_000_000_000_000
 
 // WithDefaults fills in what a question means where it does not say it: five jobs by
 // carbon, the next day.
@@ -113,12 +113,12 @@ func (q Query) Check() error {
 	if !ok {
 		return fmt.Errorf("ask %q: no such question; docs/query.schema.json lists them", format.CleanText(q.Ask))
 	}
-	for _, x := range fields {
-		if x.set(q) && !f.takes(x) {
+	for _, x := range queryFields {
+		if x.set(q) && !f.takesField(x) {
 			return fmt.Errorf("ask %s: %s: this question has no place for it", q.Ask, x.name)
 		}
 	}
-	if err := q.needs(f); err != nil {
+	if err := q.checkRequired(f); err != nil {
 		return err
 	}
 	for _, x := range []struct{ name, value string }{{"metric", q.Metric}, {"by", q.By}, {"pick", q.Pick}} {
@@ -126,11 +126,11 @@ func (q Query) Check() error {
 			return fmt.Errorf("ask %s: %s %q: want %s", q.Ask, x.name, format.CleanText(x.value), strings.Join(known, ", "))
 		}
 	}
-	return q.bounds()
+	return q.checkBounds()
 }
 
-// needs returns which field is missing that the words of a question have a slot for.
-func (q Query) needs(f question) error {
+// checkRequired returns which field is missing that the words of a question have a slot for.
+func (q Query) checkRequired(f question) error {
 	has := func(slot string) bool { return strings.Contains(f.text, slot) }
 	switch {
 	case q.Job != "" && q.Decision != 0:
@@ -155,14 +155,14 @@ func (q Query) needs(f question) error {
 	return nil
 }
 
-// bounds returns which number, length or time of a query is out of range.
-func (q Query) bounds() error {
+// checkBounds returns which number, length or time of a query is out of range.
+func (q Query) checkBounds() error {
 	switch {
-	case q.Number < 0 || q.Number > mostNumber:
-		return fmt.Errorf("ask %s: number %d: want 0 to %d", q.Ask, q.Number, int64(mostNumber))
-	case q.Long < 0 || q.Long > ages || q.Long%time.Minute != 0:
+	case q.Number < 0 || q.Number > maxNumber:
+		return fmt.Errorf("ask %s: number %d: want 0 to %d", q.Ask, q.Number, int64(maxNumber))
+	case q.Long < 0 || q.Long > maxLength || q.Long%time.Minute != 0:
 		return fmt.Errorf("ask %s: long_ns %d: want whole minutes, up to 280 years", q.Ask, q.Long)
-	case q.Within < 0 || q.Within > ages || q.Within%time.Minute != 0:
+	case q.Within < 0 || q.Within > maxLength || q.Within%time.Minute != 0:
 		return fmt.Errorf("ask %s: within_ns %d: want whole minutes, up to 280 years", q.Ask, q.Within)
 	case q.At != 0 && (q.From != 0 || q.To != 0):
 		return fmt.Errorf("ask %s: at: give an instant, or from and to", q.Ask)

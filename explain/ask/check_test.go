@@ -43,7 +43,7 @@ func TestACheckedQueryIsNeverReadBackAsAnother(t *testing.T) {
 		if q.Check() != nil {
 			t.Skip()
 		}
-		if got, _, back := l.Read(q.String()); back == nil && !reflect.DeepEqual(got, q) {
+		if got, _, back := l.ParseQuestion(q.String()); back == nil && !reflect.DeepEqual(got, q) {
 			t.Fatalf("%+v says %q, which is read as %+v", q, q.String(), got)
 		}
 	})
@@ -52,11 +52,11 @@ func TestACheckedQueryIsNeverReadBackAsAnother(t *testing.T) {
 // drawQuery draws a query whose fields are for the most part those that its question
 // takes.
 func drawQuery(t *rapid.T) (q Query) {
-	q.Ask = rapid.SampledFrom(Asks()).Draw(t, "ask")
+	q.Ask = rapid.SampledFrom(QuestionNames()).Draw(t, "ask")
 	f := english.questions[q.Ask]
-	for _, x := range fields {
+	for _, x := range queryFields {
 		must := len(x.slots) > 0 && strings.Contains(f.text, x.slots[0])
-		if x.name == "decision" && q.Job != "" || x.name == "at" && rapid.Bool().Draw(t, "window") || !f.takes(x) || !must && rapid.Bool().Draw(t, "without "+x.name) {
+		if x.name == "decision" && q.Job != "" || x.name == "at" && rapid.Bool().Draw(t, "window") || !f.takesField(x) || !must && rapid.Bool().Draw(t, "without "+x.name) {
 			continue
 		}
 		switch x.name {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// mostParts bounds how many questions one text may ask.
-const mostParts = 4
+// maxQuestions bounds how many questions one text may ask.
+const maxQuestions = 4
 
-// starts are words that begin a question of its own after a comma or an "and".
-var starts = append([]string{"show", "is", "are", "do"}, asking...)
+// clauseStarters are words that begin a question of its own after a comma or an "and".
+var clauseStarters = append([]string{"show", "is", "are", "do"}, questionWords...)
 
-// sentences splits a text at its question marks.
-func sentences(text string) (all []string) {
+// splitSentences splits a text at its question marks.
+func splitSentences(text string) (all []string) {
 	for _, s := range strings.SplitAfter(text, "? ") {
 		if s = strings.TrimSpace(s); s != "" {
 			all = append(all, s)
@@ -21,9 +21,9 @@ func sentences(text string) (all []string) {
 	return all
 }
 
-// clauses splits a question where a comma, a semicolon or an "and" is followed by
+// splitClauses splits a question where a comma, a semicolon or an "and" is followed by
 // a word that begins a question. What is in quotes is not split.
-func clauses(text string) (all []string) {
+func splitClauses(text string) (all []string) {
 	words := strings.Fields(text)
 	from, quoted := 0, false
 	cut := func(to, next int) {
@@ -39,7 +39,7 @@ func clauses(text string) (all []string) {
 		}
 		low := strings.ToLower(strings.Trim(w, `"?.,;`))
 		before := words[i-1]
-		if !slices.Contains(starts, low) || i <= from {
+		if !slices.Contains(clauseStarters, low) || i <= from {
 			continue
 		}
 		switch joined := strings.EqualFold(before, "and"); {
@@ -53,13 +53,13 @@ func clauses(text string) (all []string) {
 	return all
 }
 
-// idle reports whether a clause holds no word that asks: "show it as a graph".
-func (l *Listener) idle(clause string) bool {
+// asksNothing reports whether a clause holds no word that asks: "show it as a graph".
+func (l *Parser) asksNothing(clause string) bool {
 	r := &reading{}
-	if back := r.read(l, l.index.split(clause)); back != nil || len(r.unknown) > 0 {
+	if back := r.readTokens(l, l.index.splitTokens(clause)); back != nil || len(r.unknown) > 0 {
 		return false
 	}
-	for _, word := range r.said {
+	for _, word := range r.concepts {
 		if !slices.Contains(word, "_") && !slices.Contains(word, "which") {
 			return false
 		}
@@ -67,24 +67,24 @@ func (l *Listener) idle(clause string) bool {
 	return true
 }
 
-// Parts splits a text that asks several things: into its sentences or, where the
+// SplitQuestions splits a text that asks several things: into its sentences or, where the
 // whole is no question that is known, its clauses. It returns nil for a text that
 // asks one thing, or too many.
-func (l *Listener) Parts(text string) []string {
+func (l *Parser) SplitQuestions(text string) []string {
 	if tooLong(text) != nil {
 		return nil
 	}
-	parts := sentences(text)
+	parts := splitSentences(text)
 	if len(parts) < 2 {
-		if parts = clauses(text); len(parts) < 2 {
+		if parts = splitClauses(text); len(parts) < 2 {
 			return nil
 		}
-		if _, _, back := l.Read(text); back == nil || back.Kind == "refused" {
+		if _, _, back := l.ParseQuestion(text); back == nil || back.Kind == "refused" {
 			return nil
 		}
 	}
-	parts = slices.DeleteFunc(parts, l.idle)
-	if len(parts) < 2 || len(parts) > mostParts {
+	parts = slices.DeleteFunc(parts, l.asksNothing)
+	if len(parts) < 2 || len(parts) > maxQuestions {
 		return nil
 	}
 	return parts

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ofDay reads what people say of the time of day at the start of words: "6 pm",
+// readTimeOfDay reads what people say of the time of day at the start of words: "6 pm",
 // "at 14", "12 o'clock", "from 12 to 18", "12:00-18:00", "this evening",
 // "that day". It returns how many words it took.
-func (w *when) ofDay(l *Listener, words []string) int {
+func (w *timeWords) readTimeOfDay(l *Parser, words []string) int {
 	first := words[0]
 	if len(words) > 1 {
 		two := first + " " + words[1]
@@ -23,44 +23,44 @@ func (w *when) ofDay(l *Listener, words []string) int {
 		return 1
 	}
 	if from, to, ok := strings.Cut(first, "-"); ok {
-		a, both := clock([]string{from})
-		b, last := clock([]string{to})
+		a, both := readClock([]string{from})
+		b, last := readClock([]string{to})
 		if both == 1 && last == 1 {
-			w.instants = append(w.instants, instant{clock: a, half: halved(from)}, instant{clock: b, half: halved(to)})
+			w.instants = append(w.instants, instant{clock: a, half: hasDayHalf(from)}, instant{clock: b, half: hasDayHalf(to)})
 			w.dash = true
 			return 1
 		}
 	}
-	if n := w.hours(words); n > 0 {
+	if n := w.readBareHours(words); n > 0 {
 		return n
 	}
-	if n := w.spoken(words); n > 0 {
+	if n := w.readSpokenTime(words); n > 0 {
 		return n
 	}
-	at, n := clock(words)
+	at, n := readClock(words)
 	if n > 0 {
-		w.instants = append(w.instants, instant{clock: at, half: halved(words[n-1])})
+		w.instants = append(w.instants, instant{clock: at, half: hasDayHalf(words[n-1])})
 	}
 	return n
 }
 
-// halved reports whether a time of day ends with which half of the day it is in.
-func halved(word string) bool {
-	return slices.ContainsFunc(halves, func(h string) bool { return strings.HasSuffix(word, h) })
+// hasDayHalf reports whether a time of day ends with which half of the day it is in.
+func hasDayHalf(word string) bool {
+	return slices.ContainsFunc(dayHalves, func(h string) bool { return strings.HasSuffix(word, h) })
 }
 
-var halves = []string{"am", "pm", "a.m", "p.m"}
+var dayHalves = []string{"am", "pm", "a.m", "p.m"}
 
-// joins stand between two hours; marks, behind them.
+// hourJoiners stand between two hours; marks, behind them.
 var (
-	joins = []string{"to", "and", "until", "till"}
-	froms = []string{"from", "between"}
-	ats   = []string{"at"}
+	hourJoiners    = []string{"to", "and", "until", "till"}
+	rangeStarters  = []string{"from", "between"}
+	instantMarkers = []string{"at"}
 )
 
-// hours reads bare hours where the words about them say that they are: "at 14"
+// readBareHours reads bare hours where the words about them say that they are: "at 14"
 // or "at 14h" at the end of a question, "from 12 to 18".
-func (w *when) hours(words []string) int {
+func (w *timeWords) readBareHours(words []string) int {
 	bare := func(i int) (time.Duration, bool) {
 		if i >= len(words) {
 			return 0, false
@@ -69,7 +69,7 @@ func (w *when) hours(words []string) int {
 		if !isNumber(text) {
 			return 0, false
 		}
-		n, ok := number(text)
+		n, ok := parseNumber(text)
 		return time.Duration(n) * time.Hour, ok && n <= 24
 	}
 	last := func(i int) bool {
@@ -79,17 +79,17 @@ func (w *when) hours(words []string) int {
 	switch {
 	case !ok:
 		return 0
-	case slices.Contains(ats, words[0]) && last(2):
+	case slices.Contains(instantMarkers, words[0]) && last(2):
 		w.instants = append(w.instants, instant{clock: h})
 		return 2
-	case slices.Contains(froms, words[0]) && len(words) > 3 && slices.Contains(joins, words[2]):
-		to, n := clock(words[3:])
+	case slices.Contains(rangeStarters, words[0]) && len(words) > 3 && slices.Contains(hourJoiners, words[2]):
+		to, n := readClock(words[3:])
 		if n == 0 {
 			if to, ok = bare(3); !ok || !last(4) {
 				return 0
 			}
 			n = 1
-		} else if last := words[2+n]; halved(last) && strings.Contains(last, "p") && h < 12*time.Hour && h+12*time.Hour < to {
+		} else if last := words[2+n]; hasDayHalf(last) && strings.Contains(last, "p") && h < 12*time.Hour && h+12*time.Hour < to {
 			h += 12 * time.Hour
 		}
 		w.instants = append(w.instants, instant{clock: h}, instant{clock: to})
@@ -98,9 +98,9 @@ func (w *when) hours(words []string) int {
 	return 0
 }
 
-// clock reads a time of day at the start of words: "13:45", "6pm", "6 pm",
+// readClock reads a time of day at the start of words: "13:45", "6pm", "6 pm",
 // "6.30 pm", "12 o'clock".
-func clock(words []string) (time.Duration, int) {
+func readClock(words []string) (time.Duration, int) {
 	text, n := strings.TrimSuffix(words[0], "h"), 1
 	next := func(i int) string {
 		if i < len(words) {
@@ -109,7 +109,7 @@ func clock(words []string) (time.Duration, int) {
 		return ""
 	}
 	half := ""
-	for _, mark := range halves {
+	for _, mark := range dayHalves {
 		if cut, ok := strings.CutSuffix(text, mark); ok && cut != "" {
 			text, half = cut, mark
 		} else if next(1) == mark {
@@ -146,13 +146,13 @@ func clock(words []string) (time.Duration, int) {
 	return at, n
 }
 
-// spoken reads "half past nine" and "quarter to 2".
-func (w *when) spoken(words []string) int {
+// readSpokenTime reads "half past nine" and "quarter to 2".
+func (w *timeWords) readSpokenTime(words []string) int {
 	if len(words) < 3 {
 		return 0
 	}
 	by, ok := map[string]time.Duration{"half past": 30 * time.Minute, "quarter past": 15 * time.Minute, "quarter to": -15 * time.Minute}[words[0]+" "+words[1]]
-	h, hour := number(words[2])
+	h, hour := parseNumber(words[2])
 	if !ok || !hour || h > 24 {
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 // guessed.
 func TestTheDayOfTheFirstTimeIsThatOfBoth(t *testing.T) {
 	l := listener()
-	l.Last = after(50 * time.Hour) // today is the day before the last
+	l.Last = wordsAfter(50 * time.Hour) // today is the day before the last
 	for said, want := range map[string][2]time.Duration{
 		"carbon from 2022-04-14T12:00 to 14:00":       {24 * time.Hour, 26 * time.Hour},
 		"carbon from 2022-04-14T22:00 to midnight":    {34 * time.Hour, 36 * time.Hour},
@@ -19,12 +19,12 @@ func TestTheDayOfTheFirstTimeIsThatOfBoth(t *testing.T) {
 		"carbon from 12:00 to 14:00":                  {0, 2 * time.Hour},
 		"carbon 2022-04-12T12:00 to 2022-04-13T13:00": {-24 * time.Hour, time.Hour},
 	} {
-		q, _, back := l.Read(said)
-		if back != nil || q.From != after(want[0]) || q.To != after(want[1]) {
-			t.Errorf("%q: from %s to %s (%+v); want from %s to %s", said, q.From, q.To, back, after(want[0]), after(want[1]))
+		q, _, back := l.ParseQuestion(said)
+		if back != nil || q.From != wordsAfter(want[0]) || q.To != wordsAfter(want[1]) {
+			t.Errorf("%q: from %s to %s (%+v); want from %s to %s", said, q.From, q.To, back, wordsAfter(want[0]), wordsAfter(want[1]))
 		}
 	}
-	if q, _, back := l.Read("carbon from 12:00 to 2022-04-14T14:00"); back == nil {
+	if q, _, back := l.ParseQuestion("carbon from 12:00 to 2022-04-14T14:00"); back == nil {
 		t.Errorf("read as from %s to %s; want it given back", q.From, q.To)
 	}
 }

@@ -8,11 +8,11 @@
 // package translate has one write a query where this grammar reads none.
 //
 // Promises: a query says all that its question said, or the question is given
-// back ([Back]) with what would be lost. [Query.String] is a question too, and is
+// back ([Clarification]) with what would be lost. [Query.String] is a question too, and is
 // read as the same query. [Query.Check] holds a query that somebody else wrote to what
-// its question may have; [Schema] publishes that.
+// its question may have; [QuerySchema] publishes that.
 //
-// A [Listener] reads questions about one run, by the names in it; a [Talk] reads
+// A [Parser] reads questions about one run, by the names in it; a [Conversation] reads
 // those that lean on the ones before them. What a query comes to is computed in
 // package query, which alone knows the record.
 package ask

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Asks returns the names of all that can be asked, in order.
-func Asks() []string { return slices.Clone(english.asks) }
+// QuestionNames returns the names of all that can be asked, in order.
+func QuestionNames() []string { return slices.Clone(english.asks) }
 
-// said is the words and names of a question, each with all that it may mean.
-type said [][]string
+// concepts is the words and names of a question, each with all that it may mean.
+type concepts [][]string
 
 // nounOf is the noun that may stand before a name.
 var nounOf = map[string]string{"JOB": "jobs", "SITE": "sites", "TENANT": "tenants", "POLICY": "policy"}
@@ -39,10 +39,10 @@ var patterns = func() (all []pattern) {
 	return all
 }()
 
-// fits reports whether the rule reads the question, and with how many needs.
-func (p *pattern) fits(s said) (int, bool) {
+// matchConcepts reports whether the rule reads the question, and with how many needs.
+func (p *pattern) matchConcepts(s concepts) (int, bool) {
 	for _, group := range p.needs {
-		if !slices.ContainsFunc(group, s.has) {
+		if !slices.ContainsFunc(group, s.hasConcept) {
 			return 0, false
 		}
 	}
@@ -57,31 +57,31 @@ func (p *pattern) fits(s said) (int, bool) {
 	return len(p.needs), true
 }
 
-func (s said) has(concept string) bool {
+func (s concepts) hasConcept(concept string) bool {
 	return slices.ContainsFunc(s, func(word []string) bool { return slices.Contains(word, concept) })
 }
 
-// best returns the rules that read the question with the most needs, one for
+// bestRules returns the rules that read the question with the most needs, one for
 // each thing asked.
-func best(s said) (all []rule) {
+func bestRules(s concepts) (all []rule) {
 	most := -1
 	for i := range patterns {
 		r := patterns[i].rule
-		n, ok := patterns[i].fits(s)
+		n, ok := patterns[i].matchConcepts(s)
 		if !ok || n < most {
 			continue
 		}
 		if n > most {
 			all, most = nil, n
 		}
-		if len(all) == 0 || !asks(all, r.ask) {
+		if len(all) == 0 || !containsAsk(all, r.ask) {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-func asks(all []rule, ask string) bool {
+func containsAsk(all []rule, ask string) bool {
 	for _, r := range all {
 		if r.ask == ask {
 			return true

@@ -41,8 +41,10 @@ type question struct {
 	is    []string
 }
 
-// is reports whether the question of a query is of a kind.
-func (l *lexicon) is(q Query, kind string) bool { return slices.Contains(l.questions[q.Ask].is, kind) }
+// isOfKind reports whether the question of a query is of a kind.
+func (l *lexicon) isOfKind(q Query, kind string) bool {
+	return slices.Contains(l.questions[q.Ask].is, kind)
+}
 
 // A rule says which concepts make a question. Each word of needs has to be there, one
 // of those that "|" joins; every other word of the question has to be one of may. "*"
@@ -51,16 +53,16 @@ type rule struct{ ask, needs, may string }
 
 // Names that rules use for several concepts.
 const (
-	target = "JOB|DEC"
-	about  = "SITE TENANT WIN"
+	targetConcepts = "JOB|DEC"
+	scopeConcepts  = "SITE TENANT WIN"
 )
 
-// found are the concepts that no phrase stands for: what the reader of names, numbers
+// readerConcepts are the concepts that no phrase stands for: what the reader of names, numbers
 // and times finds.
-var found = strings.Fields("JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
+var readerConcepts = strings.Fields("JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
 
-// kinds are what a question may be besides: marks that the reader goes by.
-var kinds = strings.Fields("supposition of-something of-a-site about-the-rejected about-the-other")
+// questionKinds are what a question may be besides: marks that the reader goes by.
+var questionKinds = strings.Fields("supposition of-something of-a-site about-the-rejected about-the-other")
 
 var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill}"), strings.Fields("site tenant job by pick number policies time")
 
@@ -70,7 +72,7 @@ type lexiconReader struct {
 	concepts  map[string]bool
 	splitters []string
 	last      string     // the question or refusal that a line belongs to
-	later     []checking // what can be checked only when all concepts are known
+	unchecked []checking // what can be checked only when all concepts are known
 }
 
 // A checking is a list of concepts, and where it stands.
@@ -104,7 +106,7 @@ func readLexicon(name, text string) (*lexicon, error) {
 		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), questions: make(map[string]question)},
 		concepts: make(map[string]bool),
 	}
-	for _, c := range found {
+	for _, c := range readerConcepts {
 		r.concepts[c] = true
 	}
 	n := 0
@@ -118,15 +120,15 @@ func readLexicon(name, text string) (*lexicon, error) {
 		if strings.Join(strings.Fields(line), " ") != line {
 			return nil, fmt.Errorf("%s: one blank between words, and none before or after them", at)
 		}
-		if err := r.line(at, line); err != nil {
+		if err := r.readLine(at, line); err != nil {
 			return nil, fmt.Errorf("%s: %w", at, err)
 		}
 	}
-	return r.end(name)
+	return r.finishLexicon(name)
 }
 
-// line reads one line.
-func (r *lexiconReader) line(at, line string) error {
+// readLine reads one line.
+func (r *lexiconReader) readLine(at, line string) error {
 	head, value, colon := strings.Cut(line, ": ")
 	key, name, named := strings.Cut(head, " ")
 	if wants := slices.Contains([]string{"concept", "split", "question", "refusal"}, key); wants != named {
@@ -156,11 +158,11 @@ func (r *lexiconReader) line(at, line string) error {
 		r.last = "!" + name
 		return nil
 	}
-	return r.lineOf(at, key, value)
+	return r.readEntryLine(at, key, value)
 }
 
-// lineOf reads a line of the question or refusal before it.
-func (r *lexiconReader) lineOf(at, key, value string) error {
+// readEntryLine reads a line of the question or refusal before it.
+func (r *lexiconReader) readEntryLine(at, key, value string) error {
 	if r.last == "" {
 		return fmt.Errorf("%s: no question or refusal stands before it", key)
 	}
@@ -179,16 +181,16 @@ func (r *lexiconReader) lineOf(at, key, value string) error {
 		}
 		q.parts = value
 	case "is":
-		if unknown := firstOutside(list, kinds); unknown != "" {
-			return fmt.Errorf("is: %q: want one of %s", unknown, strings.Join(kinds, " "))
+		if unknown := firstOutside(list, questionKinds); unknown != "" {
+			return fmt.Errorf("is: %q: want one of %s", unknown, strings.Join(questionKinds, " "))
 		}
 		q.is = list
 	case "holds":
 		q.holds = list
-		r.later = append(r.later, checking{at, list})
+		r.unchecked = append(r.unchecked, checking{at, list})
 	case "lacks":
 		q.lacks = list
-		r.later = append(r.later, checking{at, strings.Split(strings.Join(list, "+"), "+")})
+		r.unchecked = append(r.unchecked, checking{at, strings.Split(strings.Join(list, "+"), "+")})
 	default:
 		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, distinct, question, refusal, parts, rule, holds, lacks or is", key)
 	}
@@ -221,7 +223,7 @@ func (r *lexiconReader) addPhrase(concept, phrase string) error {
 	switch {
 	case phrase == "" || strings.Contains(phrase, ","):
 		return fmt.Errorf("%q: want phrases with a comma and a blank between them", phrase)
-	case fold.Replace(strings.ToLower(phrase)) != phrase:
+	case subscriptFolder.Replace(strings.ToLower(phrase)) != phrase:
 		return fmt.Errorf("%q: want small letters", phrase)
 	case slices.Contains(r.phrases[phrase], concept):
 		return fmt.Errorf("%q stands for %s already", phrase, concept)
@@ -271,21 +273,21 @@ func (r *lexiconReader) addQuestion(name, text string) error {
 
 func (r *lexiconReader) addRule(at, value string) error {
 	needs, may, _ := strings.Cut(value, " / ")
-	needs, may = strings.ReplaceAll(needs, "TARGET", target), strings.ReplaceAll(may, "ABOUT", about)
+	needs, may = strings.ReplaceAll(needs, "TARGET", targetConcepts), strings.ReplaceAll(may, "ABOUT", scopeConcepts)
 	if needs == "" || strings.Contains(may, "/") || strings.Contains(may, "|") {
 		return fmt.Errorf("rule %q: want NEEDS / MAY", value)
 	}
 	if may != "*" {
-		r.later = append(r.later, checking{at, strings.Fields(may)})
+		r.unchecked = append(r.unchecked, checking{at, strings.Fields(may)})
 	}
-	r.later = append(r.later, checking{at, strings.FieldsFunc(needs, func(c rune) bool { return c == ' ' || c == '|' })})
+	r.unchecked = append(r.unchecked, checking{at, strings.FieldsFunc(needs, func(c rune) bool { return c == ' ' || c == '|' })})
 	r.rules = append(r.rules, rule{r.last, needs, may})
 	return nil
 }
 
-// end checks what can be checked only when all lines are read.
-func (r *lexiconReader) end(name string) (*lexicon, error) {
-	for _, c := range r.later {
+// finishLexicon checks what can be checked only when all lines are read.
+func (r *lexiconReader) finishLexicon(name string) (*lexicon, error) {
+	for _, c := range r.unchecked {
 		for _, concept := range c.concepts {
 			if !r.concepts[concept] {
 				return nil, fmt.Errorf("%s: %q is no concept: no phrase stands for it", c.at, concept)

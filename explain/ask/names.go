@@ -17,9 +17,9 @@ const (
 	ofPolicy = "POLICY"
 )
 
-// An index is every name that a question may hold, by its small letters.
-type index struct {
-	names   map[string][]named
+// An nameIndex is every name that a question may hold, by its small letters.
+type nameIndex struct {
+	names   map[string][]knownName
 	longest int // bytes
 }
 
@@ -29,16 +29,16 @@ var aliases = map[string][]string{
 	"k8s-least-allocated": {"kubernetes"}, "priority-order": {"ack one"},
 }
 
-type named struct{ kind, name string }
+type knownName struct{ kind, name string }
 
-// indexOf returns the index of a run.
-func indexOf(run Run) *index {
-	x := &index{names: make(map[string][]named)}
+// newNameIndex returns the index of a run.
+func newNameIndex(run RunContext) *nameIndex {
+	x := &nameIndex{names: make(map[string][]knownName)}
 	add := func(key, kind, name string) {
 		if key == "" {
 			return
 		}
-		x.names[key] = append(x.names[key], named{kind, name})
+		x.names[key] = append(x.names[key], knownName{kind, name})
 		x.longest = max(x.longest, len(key))
 	}
 	for _, s := range run.Sites {
@@ -61,10 +61,10 @@ func indexOf(run Run) *index {
 	return x
 }
 
-// find returns what a piece of text names: exactly so, or with other capitals
+// findName returns what a piece of text names: exactly so, or with other capitals
 // if nothing is named exactly so. Kind "" is any.
-func (x *index) find(text, kind string) (all []named) {
-	var loose []named
+func (x *nameIndex) findName(text, kind string) (all []knownName) {
+	var loose []knownName
 	for _, n := range x.names[strings.ToLower(text)] {
 		switch {
 		case kind != "" && n.kind != kind:
@@ -80,9 +80,9 @@ func (x *index) find(text, kind string) (all []named) {
 	return loose
 }
 
-// near returns the names of a kind that look most like text, and how many
+// nearestNames returns the names of a kind that look most like text, and how many
 // letters apart the nearest is. A part of a name between hyphens counts too.
-func (x *index) near(text, kind string, most int) (all []string, apart int) {
+func (x *nameIndex) nearestNames(text, kind string, most int) (all []string, apart int) {
 	type found struct {
 		name  string
 		apart int
@@ -95,7 +95,7 @@ func (x *index) near(text, kind string, most int) (all []string, apart int) {
 				continue
 			}
 			d := format.EditDistance(text, key)
-			if d == 2 && letters(text) == letters(key) { // two of them changed places
+			if d == 2 && sortedLetters(text) == sortedLetters(key) { // two of them changed places
 				d = 1
 			}
 			for part := range strings.SplitSeq(key, "-") {
@@ -118,8 +118,8 @@ func (x *index) near(text, kind string, most int) (all []string, apart int) {
 	return all, near[0].apart
 }
 
-// letters returns the letters of a word in their own order.
-func letters(s string) string {
+// sortedLetters returns the letters of a word in their own order.
+func sortedLetters(s string) string {
 	all := []byte(s)
 	slices.Sort(all)
 	return string(all)

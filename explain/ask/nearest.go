@@ -15,16 +15,16 @@ const mostNearest = 4
 // questions that need the most of the concepts which its known words stand for, each with
 // the names and times that it has. It offers nothing to a question with none of them, or
 // with a word that turns it into its opposite.
-func (l *Listener) offerNearest(question string, back *Back) {
+func (l *Parser) offerNearest(question string, back *Clarification) {
 	if tooLong(question) != nil {
 		return
 	}
 	r := &reading{}
-	if other := r.read(l, l.index.split(question)); other != nil || slices.ContainsFunc(r.said, turns) {
+	if other := r.readTokens(l, l.index.splitTokens(question)); other != nil || slices.ContainsFunc(r.concepts, reversesQuestion) {
 		return
 	}
-	if at, from, to, ok := r.when.window(l); ok {
-		r.slots.At, r.slots.From, r.slots.To = at, from, to
+	if at, from, to, ok := r.times.timeWindow(l); ok {
+		r.query.At, r.query.From, r.query.To = at, from, to
 	}
 	type scored struct {
 		rule
@@ -35,7 +35,7 @@ func (l *Listener) offerNearest(question string, back *Back) {
 		p := &patterns[i]
 		s := scored{rule: p.rule}
 		for _, any := range p.needs {
-			if slices.ContainsFunc(any, func(c string) bool { return r.said.has(c) }) {
+			if slices.ContainsFunc(any, func(c string) bool { return r.concepts.hasConcept(c) }) {
 				s.met++
 			} else {
 				s.missed++
@@ -54,19 +54,19 @@ func (l *Listener) offerNearest(question string, back *Back) {
 	}
 	slices.SortStableFunc(best, func(a, b scored) int { return (b.met - b.missed) - (a.met - a.missed) })
 	for _, s := range best[:min(len(best), mostNearest)] {
-		back.offer("What can be asked, nearest first:", l.filled(r.query(s.rule)))
+		back.offerQueries("What can be asked, nearest first:", l.withExampleFields(r.buildQuery(s.rule)))
 	}
 }
 
-// filled gives a query what its question needs and nobody named, as an example.
-func (l *Listener) filled(q Query) Query {
+// withExampleFields gives a query what its question needs and nobody named, as an example.
+func (l *Parser) withExampleFields(q Query) Query {
 	has := func(slot string) bool { return strings.Contains(english.questions[q.Ask].text, slot) }
 	if has("{target}") && q.Job == "" && q.Decision == 0 {
-		for _, id := range append(l.notable(), l.Jobs...)[:min(1, len(l.Jobs))] {
+		for _, id := range append(l.exampleJobs(), l.Jobs...)[:min(1, len(l.Jobs))] {
 			q.Job = id
 		}
 	}
-	if (has("{site}") || english.is(q, "of-a-site")) && q.Site == "" && len(l.Sites) > 0 {
+	if (has("{site}") || english.isOfKind(q, "of-a-site")) && q.Site == "" && len(l.Sites) > 0 {
 		q.Site = l.Sites[0]
 	}
 	if has("{other}") && q.Other == "" && len(l.Sites) > 1 {
@@ -81,8 +81,8 @@ func (l *Listener) filled(q Query) Query {
 	return q.WithDefaults()
 }
 
-// notable returns jobs to offer where none was named, if the run knows any.
-func (l *Listener) notable() []protocol.JobID {
+// exampleJobs returns jobs to offer where none was named, if the run knows any.
+func (l *Parser) exampleJobs() []protocol.JobID {
 	if l.Notable == nil {
 		return nil
 	}

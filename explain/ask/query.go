@@ -32,12 +32,12 @@ type Query struct {
 	To       protocol.Time  `json:"to,omitempty"` // zero with From: the whole record
 }
 
-// target names what a query is about: a decision or a job.
-func (q Query) target() string {
+// targetWords names what a query is about: a decision or a job.
+func (q Query) targetWords() string {
 	if q.Decision != 0 {
 		return record.DecisionID(q.Decision)
 	}
-	return `job ` + Quote(string(q.Job))
+	return `job ` + QuoteName(string(q.Job))
 }
 
 // String returns the query as a question that is read as the same query.
@@ -45,24 +45,24 @@ func (q Query) String() string {
 	form := english.questions[q.Ask]
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(
-		"{target}", q.target(), "{site}", Quote(q.Site), "{other}", Quote(q.Other), "{tenant}", Quote(q.Tenant),
-		"{number}", fmt.Sprint(q.Number), "{long}", minutes(q.Long), "{ahead}", q.ahead(), "{and}", q.and(), "{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"),
+		"{target}", q.targetWords(), "{site}", QuoteName(q.Site), "{other}", QuoteName(q.Other), "{tenant}", QuoteName(q.Tenant),
+		"{number}", fmt.Sprint(q.Number), "{long}", minuteWords(q.Long), "{ahead}", q.aheadWords(), "{and}", q.otherSiteWords(), "{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"),
 	).Replace(form.text))
 	for _, part := range strings.Fields(form.parts) {
-		b.WriteString(q.part(part))
+		b.WriteString(q.optionalWords(part))
 	}
-	return tidy(b.String())
+	return normalizeSpaces(b.String())
 }
 
-// tidy puts one space between words. What is in quotes stays as it is: two names
+// normalizeSpaces puts one space between words. What is in quotes stays as it is: two names
 // may differ in their spaces alone.
-func tidy(s string) string {
+func normalizeSpaces(s string) string {
 	var b strings.Builder
 	gap := false
 	for i := 0; i < len(s); {
 		n := 1
 		if s[i] == '"' {
-			if _, long, ok := quoted(s[i:]); ok {
+			if _, long, ok := readQuoted(s[i:]); ok {
 				n = long
 			}
 		}
@@ -80,30 +80,30 @@ func tidy(s string) string {
 	return b.String()
 }
 
-// ahead says how far hours ahead go, where no window says which they are.
-func (q Query) ahead() string {
+// aheadWords says how far hours ahead go, where no window says which they are.
+func (q Query) aheadWords() string {
 	if q.Within == 0 {
 		return ""
 	}
-	return " in the next " + minutes(q.Within)
+	return " in the next " + minuteWords(q.Within)
 }
 
-func (q Query) and() string {
+func (q Query) otherSiteWords() string {
 	if q.Other == "" {
 		return ""
 	}
-	return " and site " + Quote(q.Other)
+	return " and site " + QuoteName(q.Other)
 }
 
-// part returns an optional part of a question, or "".
-func (q Query) part(name string) string {
+// optionalWords returns an optional part of a question, or "".
+func (q Query) optionalWords(name string) string {
 	switch {
 	case name == "site" && q.Site != "":
-		return " at site " + Quote(q.Site)
+		return " at site " + QuoteName(q.Site)
 	case name == "tenant" && q.Tenant != "":
-		return " of tenant " + Quote(q.Tenant)
+		return " of tenant " + QuoteName(q.Tenant)
 	case name == "job" && (q.Job != "" || q.Decision != 0):
-		return " of " + q.target()
+		return " of " + q.targetWords()
 	case name == "by" && q.By != "":
 		return " by " + q.By
 	case name == "pick" && q.Pick != "":
@@ -113,7 +113,7 @@ func (q Query) part(name string) string {
 	case name == "policies" && len(q.Policies) > 0:
 		var all []string
 		for _, p := range q.Policies {
-			all = append(all, Quote(p))
+			all = append(all, QuoteName(p))
 		}
 		return " policy " + strings.Join(all, " policy ")
 	case name == "time" && q.To != 0:
@@ -124,8 +124,8 @@ func (q Query) part(name string) string {
 	return ""
 }
 
-// Quote returns a name as a question may hold it: bare if it is one plain word.
-func Quote(name string) string {
+// QuoteName returns a name as a question may hold it: bare if it is one plain word.
+func QuoteName(name string) string {
 	plain := name != "" && len(english.phrases[strings.ToLower(name)]) == 0
 	for _, c := range name {
 		plain = plain && (c < unicode.MaxASCII && (unicode.IsLetter(c) || unicode.IsDigit(c)) || c == '-' || c == '_')
@@ -136,6 +136,6 @@ func Quote(name string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
-func minutes(d time.Duration) string {
+func minuteWords(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", d/time.Minute)
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Schema returns the JSON schema of a [Query], which docs/query.schema.json publishes.
+// QuerySchema returns the JSON schema of a [Query], which docs/query.schema.json publishes.
 // What it allows may still be refused by [Query.Check]: a schema does not say which
 // question takes which field.
-func Schema() []byte {
+func QuerySchema() []byte {
 	var list strings.Builder
 	list.WriteString("What is asked. Each question, in words, and the fields that it may have:")
 	for _, name := range english.asks {
 		q := english.questions[name]
 		var takes []string
-		for _, x := range fields {
-			if q.takes(x) {
+		for _, x := range queryFields {
+			if q.takesField(x) {
 				takes = append(takes, x.name)
 			}
 		}
@@ -27,7 +27,7 @@ func Schema() []byte {
 		}
 	}
 	properties := map[string]any{"ask": map[string]any{"type": "string", "enum": english.asks, "description": list.String()}}
-	for _, x := range fields {
+	for _, x := range queryFields {
 		properties[x.name] = schemaOf(x.name)
 	}
 	raw, err := json.MarshalIndent(map[string]any{
@@ -44,7 +44,7 @@ func Schema() []byte {
 func schemaOf(name string) map[string]any {
 	text := map[string]any{"type": "string", "maxLength": 256}
 	lasting := func(of string) map[string]any {
-		return map[string]any{"type": "integer", "minimum": 0, "maximum": int64(ages), "multipleOf": int64(60_000_000_000), "description": of + ", in nanoseconds: whole minutes. An hour is 3600000000000."}
+		return map[string]any{"type": "integer", "minimum": 0, "maximum": int64(maxLength), "multipleOf": int64(60_000_000_000), "description": of + ", in nanoseconds: whole minutes. An hour is 3600000000000."}
 	}
 	instant := func(of string) map[string]any {
 		return map[string]any{"type": "string", "format": "date-time", "description": of + ", RFC 3339 in UTC: 2026-03-11T13:45:00Z"}
@@ -57,7 +57,7 @@ func schemaOf(name string) map[string]any {
 	case "metric", "by", "pick":
 		return map[string]any{"type": "string", "enum": allValues(name)}
 	case "number":
-		return map[string]any{"type": "integer", "minimum": 0, "maximum": int64(mostNumber), "description": "of GPUs, of rows, or dollars per tonne of CO2"}
+		return map[string]any{"type": "integer", "minimum": 0, "maximum": int64(maxNumber), "description": "of GPUs, of rows, or dollars per tonne of CO2"}
 	case "long_ns":
 		return lasting("How long a job runs or may wait")
 	case "within_ns":

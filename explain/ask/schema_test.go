@@ -16,18 +16,18 @@ var update = flag.Bool("update", false, "write docs/query.schema.json")
 func TestThePublishedSchemaIsThatOfTheType(t *testing.T) {
 	const file = "../../docs/query.schema.json"
 	if *update {
-		if err := os.WriteFile(file, Schema(), 0o644); err != nil {
+		if err := os.WriteFile(file, QuerySchema(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	published, err := os.ReadFile(file)
-	if err != nil || !bytes.Equal(published, Schema()) {
+	if err != nil || !bytes.Equal(published, QuerySchema()) {
 		t.Errorf("%s is not what Schema returns (%v); run go test ./explain/ask -update", file, err)
 	}
 	var schema struct {
 		Properties map[string]struct{ Type string }
 	}
-	if err := json.Unmarshal(Schema(), &schema); err != nil {
+	if err := json.Unmarshal(QuerySchema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	kinds := map[string]string{"string": "string", "uint64": "integer", "int64": "integer", "slice": "array"}

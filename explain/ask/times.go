@@ -10,20 +10,20 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// when is what a question says of time, as it is found in it.
-type when struct {
+// timeWords is what a question says of time, as it is found in it.
+type timeWords struct {
 	days     []protocol.Time
 	instants []instant
-	back     time.Duration // "in the last 3 hours"
+	lookback time.Duration // "in the last 3 hours"
 	spans    []time.Duration
-	part     *part
+	part     *dayPart
 	dash     bool // "12:00-14:00"
 }
 
-// A part is a part of the day, by the clock.
-type part struct{ from, to time.Duration }
+// A dayPart is a part of the day, by the clock.
+type dayPart struct{ from, to time.Duration }
 
-var partsOfDay = map[string]part{
+var partsOfDay = map[string]dayPart{
 	"morning":   {6 * time.Hour, 12 * time.Hour},
 	"afternoon": {12 * time.Hour, 18 * time.Hour},
 	"evening":   {18 * time.Hour, 24 * time.Hour},
@@ -36,20 +36,20 @@ type instant struct {
 	half  bool // "am" or "pm" was said with it
 }
 
-var months = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
+var monthNames = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
 
-var units = map[string]time.Duration{
+var durationUnits = map[string]time.Duration{
 	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "hr": time.Hour, "hrs": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 	"min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "mins": time.Minute,
 }
 
-var small = map[string]int64{
+var numberWords = map[string]int64{
 	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20,
 }
 
-// month returns 1 to 12 for a month's name or its first three letters.
-func month(w string) int {
-	for i, m := range months {
+// monthNumber returns 1 to 12 for a month's name or its first three letters.
+func monthNumber(w string) int {
+	for i, m := range monthNames {
 		if w == m || w == m[:3] || m == "september" && w == "sept" {
 			return i + 1
 		}
@@ -57,24 +57,24 @@ func month(w string) int {
 	return 0
 }
 
-// number reads "8", "1,000" and "eight".
-func number(w string) (int64, bool) {
-	if n, ok := small[w]; ok {
+// parseNumber reads "8", "1,000" and "eight".
+func parseNumber(w string) (int64, bool) {
+	if n, ok := numberWords[w]; ok {
 		return n, true
 	}
 	n, err := strconv.ParseInt(w, 10, 64)
 	return n, err == nil && n >= 0 && n < 1e12
 }
 
-// saidOfTime are words that say a time by themselves or with a number.
-var saidOfTime = strings.Fields("noon midday midnight today yesterday tomorrow last past am pm oclock half quarter")
+// timeWordList are words that say a time by themselves or with a number.
+var timeWordList = strings.Fields("noon midday midnight today yesterday tomorrow last past am pm oclock half quarter")
 
-// temporal reports whether a word may say a time: "yesterday", "march", "13:45",
+// isTimeWord reports whether a word may say a time: "yesterday", "march", "13:45",
 // "6pm", "8h", "2022-04-13".
-func temporal(w string) bool {
+func isTimeWord(w string) bool {
 	_, part := partsOfDay[w]
-	_, count := small[w]
-	if part || count || units[w] > 0 || month(w) > 0 || slices.Contains(saidOfTime, w) || slices.Contains(slices.Concat(joins, froms, ats), w) {
+	_, count := numberWords[w]
+	if part || count || durationUnits[w] > 0 || monthNumber(w) > 0 || slices.Contains(timeWordList, w) || slices.Contains(slices.Concat(hourJoiners, rangeStarters, instantMarkers), w) {
 		return true
 	}
 	for day := time.Sunday; day <= time.Saturday; day++ {
@@ -82,13 +82,13 @@ func temporal(w string) bool {
 			return true
 		}
 	}
-	if _, _, ok := written(w); ok {
+	if _, _, ok := parseWrittenTime(w); ok {
 		return true
 	}
 	from, to, _ := strings.Cut(w, "-")
-	_, long := bare([]string{w})
-	_, first := clock([]string{from})
-	_, second := clock([]string{cmp.Or(to, from)})
+	_, long := unitLength([]string{w})
+	_, first := readClock([]string{from})
+	_, second := readClock([]string{cmp.Or(to, from)})
 	return long > 0 || first > 0 && second > 0
 }
 
@@ -98,9 +98,9 @@ func isDay(w string, day time.Weekday) bool {
 	return w == long || w == long[:3]
 }
 
-// written reads an instant that is written out, or a day: "2022-04-13t13:45z",
+// parseWrittenTime reads an instant that is written out, or a day: "2022-04-13t13:45z",
 // "2022-04-13".
-func written(w string) (at protocol.Time, day, ok bool) {
+func parseWrittenTime(w string) (at protocol.Time, day, ok bool) {
 	for _, form := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04", "2006-01-02T15:04Z"} {
 		if t, err := time.Parse(form, strings.ToUpper(w)); err == nil {
 			return protocol.FromStdTime(t), form == time.DateOnly, true
@@ -109,79 +109,79 @@ func written(w string) (at protocol.Time, day, ok bool) {
 	return 0, false, false
 }
 
-// extra are words that make a length of time one that comes on top.
-var extra = []string{"more", "extra", "additional", "further", "another"}
+// extraWords are words that make a length of time one that comes on top.
+var extraWords = []string{"more", "extra", "additional", "further", "another"}
 
-// length reads a duration at the start of words: "6 h", "6h", "2 h 30 min", "a day",
+// readLength reads a duration at the start of words: "6 h", "6h", "2 h 30 min", "a day",
 // "another 6 hours", "6 hours more".
-func length(words []string) (time.Duration, int) {
-	d, n := bare(words)
+func readLength(words []string) (time.Duration, int) {
+	d, n := unitLength(words)
 	for n > 0 && n < len(words) { // smaller units go on
 		at := n
 		if words[n] == "and" {
 			at++
 		}
-		rest, used := bare(words[at:])
+		rest, used := unitLength(words[at:])
 		if used == 0 || unitOf(words[at+used-1]) >= unitOf(words[n-1]) {
 			break
 		}
-		if rest > ages-d {
+		if rest > maxLength-d {
 			return 0, 0
 		}
 		d, n = d+rest, at+used
 	}
-	if n > 0 && n < len(words) && slices.Contains(extra, words[n]) && !slices.Contains(words[n:], "than") {
+	if n > 0 && n < len(words) && slices.Contains(extraWords, words[n]) && !slices.Contains(words[n:], "than") {
 		n++
 	}
 	return d, n
 }
 
-// ages is the longest length of time that is read, in whatever unit it is said:
+// maxLength is the longest length of time that is read, in whatever unit it is said:
 // what is said in days is told in minutes.
-const ages = 280 * 365 * 24 * time.Hour
+const maxLength = 280 * 365 * 24 * time.Hour
 
 // unitOf returns the unit of a length of time by its last word: "h", "6h".
 func unitOf(word string) time.Duration {
-	return units[strings.TrimLeft(word, "0123456789-")]
+	return durationUnits[strings.TrimLeft(word, "0123456789-")]
 }
 
-func bare(words []string) (time.Duration, int) {
+func unitLength(words []string) (time.Duration, int) {
 	if len(words) == 0 {
 		return 0, 0
 	}
 	if i := strings.IndexFunc(words[0], func(c rune) bool { return c < '0' || c > '9' }); i > 0 {
-		unit := units[strings.TrimPrefix(words[0][i:], "-")]
-		if n, ok := number(words[0][:i]); ok && unit > 0 && n <= int64(ages/unit) {
+		unit := durationUnits[strings.TrimPrefix(words[0][i:], "-")]
+		if n, ok := parseNumber(words[0][:i]); ok && unit > 0 && n <= int64(maxLength/unit) {
 			return time.Duration(n) * unit, 1
 		}
 	}
 	if len(words) < 2 {
 		return 0, 0
 	}
-	n, ok := number(words[0])
+	n, ok := parseNumber(words[0])
 	if words[0] == "a" || words[0] == "an" {
 		n, ok = 1, true
 	}
-	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && units[words[2]] > time.Minute {
-		return units[words[2]] / 2, 3
+	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && durationUnits[words[2]] > time.Minute {
+		return durationUnits[words[2]] / 2, 3
 	}
 	if words[0] == "another" {
-		d, used := bare(words[1:])
+		d, used := unitLength(words[1:])
 		return d, used + min(used, 1)
 	}
 	skip := 1
-	if ok && len(words) > 2 && slices.Contains(extra, words[1]) {
+	if ok && len(words) > 2 && slices.Contains(extraWords, words[1]) {
 		skip = 2
 	}
-	if unit := units[words[skip]]; ok && unit > 0 && n <= int64(ages/unit) {
+	if unit := durationUnits[words[skip]]; ok && unit > 0 && n <= int64(maxLength/unit) {
 		return time.Duration(n) * unit, skip + 1
 	}
 	return 0, 0
 }
 
-// time reads what words say of time at their start, and returns how many of
+// readTime reads what words say of time at their start, and returns how many of
 // them it took.
-func (w *when) time(l *Listener, words []string) int {
+func (w *timeWords) readTime(l *Parser, words []string) int {
 	first := words[0]
 	next := func(i int) string {
 		if i < len(words) {
@@ -189,21 +189,21 @@ func (w *when) time(l *Listener, words []string) int {
 		}
 		return ""
 	}
-	if n := w.ofDay(l, words); n > 0 {
+	if n := w.readTimeOfDay(l, words); n > 0 {
 		return n
 	}
 	if slices.Contains([]string{"last", "past"}, first) {
-		if unit := units[next(1)]; unit > 0 {
-			w.back = unit
+		if unit := durationUnits[next(1)]; unit > 0 {
+			w.lookback = unit
 			return 2
 		}
-		if d, n := length(words[1:]); n > 0 {
-			w.back = d
+		if d, n := readLength(words[1:]); n > 0 {
+			w.lookback = d
 			return n + 1
 		}
 		return 0
 	}
-	if at, day, ok := written(first); ok && day {
+	if at, day, ok := parseWrittenTime(first); ok && day {
 		w.days = append(w.days, at)
 		return 1
 	} else if ok {
@@ -215,7 +215,7 @@ func (w *when) time(l *Listener, words []string) int {
 		w.instants = append(w.instants, instant{clock: time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute})
 		return 1
 	}
-	if n := w.date(l, words); n > 0 {
+	if n := w.readDate(l, words); n > 0 {
 		return n
 	}
 	switch first {
@@ -230,7 +230,7 @@ func (w *when) time(l *Listener, words []string) int {
 	case "tomorrow":
 		w.days = append(w.days, l.Today.Add(24*time.Hour))
 	default:
-		d, n := length(words)
+		d, n := readLength(words)
 		if n > 0 {
 			w.spans = append(w.spans, d)
 		}
@@ -242,11 +242,11 @@ func (w *when) time(l *Listener, words []string) int {
 // dayOf returns a day of a year. Where none was said it is of the year in which the day
 // is in the record, or in the hours ahead that can be asked about; else the last that
 // there was.
-func (l *Listener) dayOf(year, month, day int, said bool) time.Time {
+func (l *Parser) dayOf(year, month, day int, said bool) time.Time {
 	of := func(year int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
 	for _, y := range []int{year, year - 1, year + 1} {
 		t := of(y)
-		if at := protocol.FromStdTime(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(ahead) {
+		if at := protocol.FromStdTime(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(maxForecastAhead) {
 			return t
 		}
 	}
@@ -256,11 +256,11 @@ func (l *Listener) dayOf(year, month, day int, said bool) time.Time {
 	return of(year - 1)
 }
 
-// ahead is how far hours ahead are asked about.
-const ahead = 30 * 24 * time.Hour
+// maxForecastAhead is how far hours ahead are asked about.
+const maxForecastAhead = 30 * 24 * time.Hour
 
-// date reads a day: "11 march", "march 11 2026", "wednesday".
-func (w *when) date(l *Listener, words []string) int {
+// readDate reads a day: "11 march", "march 11 2026", "wednesday".
+func (w *timeWords) readDate(l *Parser, words []string) int {
 	year, said := l.Today.StdTime().Year(), false
 	dayOf := func(m int, d string) bool {
 		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
@@ -274,8 +274,8 @@ func (w *when) date(l *Listener, words []string) int {
 		w.days = append(w.days, protocol.FromStdTime(t))
 		return true
 	}
-	if len(words) > 2 && words[1] == "of" && month(words[2]) > 0 { // the 11th of march
-		if dayOf(month(words[2]), words[0]) {
+	if len(words) > 2 && words[1] == "of" && monthNumber(words[2]) > 0 { // the 11th of march
+		if dayOf(monthNumber(words[2]), words[0]) {
 			return 3
 		}
 	}
@@ -285,7 +285,7 @@ func (w *when) date(l *Listener, words []string) int {
 			year, _ = strconv.Atoi(words[2])
 			used, said = 3, true
 		}
-		if dayOf(month(words[1]), words[0]) || dayOf(month(words[0]), words[1]) {
+		if dayOf(monthNumber(words[1]), words[0]) || dayOf(monthNumber(words[0]), words[1]) {
 			return used
 		}
 	}
@@ -307,8 +307,8 @@ func (w *when) date(l *Listener, words []string) int {
 	return 0
 }
 
-// window returns the time that a question is about: an instant, or a range.
-func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
+// timeWindow returns the time that a question is about: an instant, or a range.
+func (w *timeWords) timeWindow(l *Parser) (at, from, to protocol.Time, ok bool) {
 	day := l.Today
 	if len(w.days) == 1 && len(w.instants) > 0 {
 		day = w.days[0]
@@ -320,23 +320,23 @@ func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
 		return day.Add(i.clock)
 	}
 	switch {
-	case w.back > 0 && len(w.days)+len(w.instants) == 0:
-		return 0, l.Last.Add(-w.back), l.Last, true
-	case w.part != nil && len(w.days) < 2 && len(w.instants) == 0 && w.back == 0:
+	case w.lookback > 0 && len(w.days)+len(w.instants) == 0:
+		return 0, l.Last.Add(-w.lookback), l.Last, true
+	case w.part != nil && len(w.days) < 2 && len(w.instants) == 0 && w.lookback == 0:
 		if len(w.days) == 1 {
 			day = w.days[0]
 		}
 		return 0, day.Add(w.part.from), day.Add(w.part.to), true
-	case w.part != nil && w.part.from >= 12*time.Hour && len(w.instants) > 0 && w.early():
+	case w.part != nil && w.part.from >= 12*time.Hour && len(w.instants) > 0 && w.fitsSecondHalf():
 		for i := range w.instants { // "8 in the evening"
 			w.instants[i].clock += 12 * time.Hour
 		}
-		return w.window(l)
+		return w.timeWindow(l)
 	case w.part != nil && slices.ContainsFunc(w.instants, func(i instant) bool { return i.clock < w.part.from || i.clock > w.part.to }):
 		return 0, 0, 0, false
-	case w.back > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
+	case w.lookback > 0 || len(w.days) > 2 || len(w.instants) > 2 || len(w.days) == 2 && len(w.instants) > 0:
 		return 0, 0, 0, false
-	case len(w.instants) == 2 && w.halfSaid():
+	case len(w.instants) == 2 && w.halfOnSecondOnly():
 		return 0, 0, 0, false
 	case len(w.instants) == 2:
 		first, second := w.instants[0], w.instants[1]
@@ -361,25 +361,25 @@ func (w *when) window(l *Listener) (at, from, to protocol.Time, ok bool) {
 	return 0, 0, 0, true
 }
 
-// early reports whether all instants are of a clock of twelve hours, and within
+// fitsSecondHalf reports whether all instants are of a clock of twelve hours, and within
 // the part of the day that was said if they are of its second half.
-func (w *when) early() bool {
+func (w *timeWords) fitsSecondHalf() bool {
 	return !slices.ContainsFunc(w.instants, func(i instant) bool {
 		late := i.clock + 12*time.Hour
 		return i.clock >= 12*time.Hour || late < w.part.from || late > w.part.to
 	})
 }
 
-// halfSaid reports whether "pm" stands with the second of two instants alone, and
+// halfOnSecondOnly reports whether "pm" stands with the second of two instants alone, and
 // may be meant of both: from 2:30 to 4 pm.
-func (w *when) halfSaid() bool {
+func (w *timeWords) halfOnSecondOnly() bool {
 	first, second := w.instants[0], w.instants[1]
 	return second.half && !first.half && first.day == 0 && first.clock > 0 && first.clock < 12*time.Hour && first.clock+12*time.Hour < second.clock
 }
 
-// loose reports whether two times that a question says are two, and no stretch from
+// isTwoTimes reports whether two times that a question says are two, and no stretch from
 // the one to the other: "at 12:00 and 14:00". A day and the next are both.
-func (w *when) loose(question string) bool {
+func (w *timeWords) isTwoTimes(question string) bool {
 	if len(w.instants) != 2 && (len(w.days) != 2 || w.days[1].Sub(w.days[0]) == 24*time.Hour) {
 		return false
 	}
@@ -387,5 +387,5 @@ func (w *when) loose(question string) bool {
 	has := func(any ...string) bool {
 		return slices.ContainsFunc(any, func(s string) bool { return slices.Contains(words, s) })
 	}
-	return has("and") && !has(froms...) && !has("to", "until", "till", "through", "-", "–") && !w.dash
+	return has("and") && !has(rangeStarters...) && !has("to", "until", "till", "through", "-", "–") && !w.dash
 }

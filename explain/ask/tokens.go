@@ -13,7 +13,7 @@ import (
 type token struct {
 	text   string // as written; in quotes, without them
 	low    string // in small letters
-	names  []named
+	names  []knownName
 	quoted bool
 }
 
@@ -22,44 +22,44 @@ var nouns = map[string]string{
 	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
-// fold writes "CO₂" as it is typed.
-var fold = strings.NewReplacer("₂", "2")
+// subscriptFolder writes "CO₂" as it is typed.
+var subscriptFolder = strings.NewReplacer("₂", "2")
 
-var curly = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
+var quoteStraightener = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
 	"’", "'", "‘", "'", "“", `"`, "”", `"`)
 
-// shorten makes long words of the shortened ones.
-var shorten = strings.NewReplacer(
+// contractionExpander makes long words of the shortened ones.
+var contractionExpander = strings.NewReplacer(
 	"what's", "what is", "What's", "what is", "who's", "who is", "where's", "where is", "when's", "when is", "how's", "how is", "why's", "why is",
 	"that's", "that is", "it's", "it is", "there's", "there is", "let's say", "let us say", "Let's say", "let us say",
 	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
 )
 
-// run are shortened words that are written without their mark.
-var run = map[string]string{
+// unmarkedContractions are shortened words that are written without their mark.
+var unmarkedContractions = map[string]string{
 	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
 	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
 	"whats": "what is", "wheres": "where is", "whos": "who is", "hows": "how is", "whens": "when is", "whys": "why is", "thats": "that is", "theres": "there is",
 	"wanna": "want to", "gonna": "going to", "gimme": "give me", "lemme": "let me", "wud": "would", "cud": "could", "u": "you", "ur": "your", "wht": "what", "hw": "how",
 }
 
-// split cuts a question into words and names. A name may hold anything: the
+// splitTokens cuts a question into words and names. A name may hold anything: the
 // longest that begins at a word is taken.
-func (x *index) split(question string) (all []token) {
-	s := spell(question) + " "
+func (x *nameIndex) splitTokens(question string) (all []token) {
+	s := expandContractions(question) + " "
 	prev := ""
 	for i := 0; i < len(s); {
 		c, size := utf8.DecodeRuneInString(s[i:])
 		if c == '"' {
-			if text, n, ok := quoted(s[i:]); ok {
-				all = append(all, token{text: text, low: strings.ToLower(text), names: x.said(text, prev), quoted: true})
+			if text, n, ok := readQuoted(s[i:]); ok {
+				all = append(all, token{text: text, low: strings.ToLower(text), names: x.namesIn(text, prev), quoted: true})
 				i, prev = i+n, ""
 				continue
 			}
 		}
 		if n := x.longestAt(s[i:], prev); n > 0 {
 			text := s[i : i+n]
-			all = append(all, token{text: text, low: strings.ToLower(text), names: x.said(text, prev)})
+			all = append(all, token{text: text, low: strings.ToLower(text), names: x.namesIn(text, prev)})
 			i, prev = i+n, ""
 			continue
 		}
@@ -70,13 +70,13 @@ func (x *index) split(question string) (all []token) {
 			}
 			continue
 		}
-		text := word(s[i:])
+		text := readWordAt(s[i:])
 		if strings.Trim(text, "-") == "" {
 			i += len(text)
 			continue
 		}
 		prev = strings.ToLower(text)
-		for w := range strings.FieldsSeq(cmp.Or(run[prev], text)) {
+		for w := range strings.FieldsSeq(cmp.Or(unmarkedContractions[prev], text)) {
 			all = append(all, token{text: w, low: strings.ToLower(w)})
 		}
 		i += len(text)
@@ -84,19 +84,19 @@ func (x *index) split(question string) (all []token) {
 	return all
 }
 
-// spell writes shortened words out, but for those in quotes.
-func spell(question string) string {
-	straight := apartQuotes(question, curly.Replace) // of quotes that are curly, plain ones
-	return apartQuotes(straight+" ", shorten.Replace)
+// expandContractions writes shortened words out, but for those in quotes.
+func expandContractions(question string) string {
+	straight := replaceOutsideQuotes(question, quoteStraightener.Replace) // of quotes that are curly, plain ones
+	return replaceOutsideQuotes(straight+" ", contractionExpander.Replace)
 }
 
-// apartQuotes puts what do makes of it in the place of all that is not in quotes.
-func apartQuotes(s string, do func(string) string) string {
+// replaceOutsideQuotes puts what do makes of it in the place of all that is not in quotes.
+func replaceOutsideQuotes(s string, do func(string) string) string {
 	var b strings.Builder
 	from := 0
 	for i := 0; i < len(s); {
 		if s[i] == '"' {
-			if _, n, ok := quoted(s[i:]); ok {
+			if _, n, ok := readQuoted(s[i:]); ok {
 				b.WriteString(do(s[from:i]))
 				b.WriteString(s[i : i+n])
 				i += n
@@ -109,17 +109,17 @@ func apartQuotes(s string, do func(string) string) string {
 	return b.String() + do(s[from:])
 }
 
-// said returns what a piece of text names: of the kind that the word before it
+// namesIn returns what a piece of text names: of the kind that the word before it
 // says, if there is such a one.
-func (x *index) said(text, prev string) []named {
-	if found := x.find(text, nouns[prev]); len(found) > 0 {
+func (x *nameIndex) namesIn(text, prev string) []knownName {
+	if found := x.findName(text, nouns[prev]); len(found) > 0 {
 		return found
 	}
-	return x.find(text, "")
+	return x.findName(text, "")
 }
 
-// quoted returns what stands in quotes at the start of s, and how long that is.
-func quoted(s string) (text string, n int, ok bool) {
+// readQuoted returns what stands in quotes at the start of s, and how long that is.
+func readQuoted(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
 		switch {
@@ -139,7 +139,7 @@ func quoted(s string) (text string, n int, ok bool) {
 // that is made of the grammar's own words counts only in quotes or after the
 // noun that says what it is; one without letters, in quotes only. Who names a job
 // "yesterday" or "at oslo" changes no question that is not about it.
-func (x *index) longestAt(s, prev string) int {
+func (x *nameIndex) longestAt(s, prev string) int {
 	for n := min(len(s), x.longest); n > 0; n-- {
 		if n < len(s) {
 			if c, _ := utf8.DecodeRuneInString(s[n:]); !utf8.RuneStart(s[n]) || inWord(c) {
@@ -152,23 +152,23 @@ func (x *index) longestAt(s, prev string) int {
 			continue
 		}
 		found, kind := x.names[strings.ToLower(s[:n])], nouns[prev]
-		if len(found) > 0 && (len(x.find(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !x.ordinary(s[:n])) {
+		if len(found) > 0 && (len(x.findName(s[:n], kind)) > 0 && kind != "" || found[0].kind == ofPolicy || !x.isOrdinaryText(s[:n])) {
 			return n
 		}
 	}
 	return 0
 }
 
-// ordinary reports whether text is made of words that the grammar knows: its own,
+// isOrdinaryText reports whether text is made of words that the grammar knows: its own,
 // numbers, times, ids of decisions, and names of other things.
-func (x *index) ordinary(text string) bool {
+func (x *nameIndex) isOrdinaryText(text string) bool {
 	low := strings.ToLower(text)
 	for w := range strings.FieldsSeq(low) {
 		w = strings.TrimSuffix(strings.TrimFunc(w, func(c rune) bool { return !inWord(c) }), "'s")
-		_, known := english.phrases[fold.Replace(w)]
+		_, known := english.phrases[subscriptFolder.Replace(w)]
 		_, id := record.ParseDecisionID(w, func(uint64) bool { return false })
 		count := isNumber(strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(w, "s"), "gpu"), "-")) // "8", "8-gpu"
-		if !known && !id && !count && !temporal(w) && (w == low || len(x.names[w]) == 0) {
+		if !known && !id && !count && !isTimeWord(w) && (w == low || len(x.names[w]) == 0) {
 			return false
 		}
 	}
@@ -186,9 +186,9 @@ func isNumber(w string) bool {
 
 func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' }
 
-// word returns the word at the start of s: letters, digits, and what holds
+// readWordAt returns the word at the start of s: letters, digits, and what holds
 // them together inside dates, times, numbers and units.
-func word(s string) string {
+func readWordAt(s string) string {
 	end := 0
 	for end < len(s) {
 		c, size := utf8.DecodeRuneInString(s[end:])

@@ -302,11 +302,11 @@ func TestAReplayStopsWhenItsCallerGoes(t *testing.T) {
 	began, ended := make(chan struct{}, 1), make(chan struct{})
 	turn := run.ViewerContext()
 	_ = run.ViewTimeline(context.Background(), func(d *timeline.Timeline) {
-		d.SetReplay(query.Stage{Play: func(query.Day) (query.Rehearsal, error) {
+		d.SetReplay(query.ReplaySetup{Replay: func(query.DayChange) (query.DayReplay, error) {
 			began <- struct{}{}
 			<-turn.Done()
 			close(ended)
-			return query.Rehearsal{}, turn.Err()
+			return query.DayReplay{}, turn.Err()
 		}})
 	})
 	c := clients(t, run)["http"]
@@ -346,7 +346,7 @@ func TestDecisionsHaveAddresses(t *testing.T) {
 func TestACallThatBreaksEndsAlone(t *testing.T) {
 	run := said(10)
 	_ = run.ViewTimeline(context.Background(), func(d *timeline.Timeline) {
-		d.SetReplay(query.Stage{Play: func(query.Day) (query.Rehearsal, error) { panic("a broken stage") }})
+		d.SetReplay(query.ReplaySetup{Replay: func(query.DayChange) (query.DayReplay, error) { panic("a broken stage") }})
 	})
 	for transport, c := range clients(t, run) {
 		r, err := c.CallTool(context.Background(), &sdk.CallToolParams{Name: "counterfactual", Arguments: args{"change": "without-site", "site": "oslo"}})

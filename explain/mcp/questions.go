@@ -208,7 +208,7 @@ func (d toolServer) answerResult(ctx context.Context, picture bool, ask func(*ti
 		return nil, nil, err
 	}
 	var text bytes.Buffer
-	if err := a.Write(&text); err != nil {
+	if err := a.WriteText(&text); err != nil {
 		return nil, nil, err
 	}
 	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}

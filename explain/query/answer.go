@@ -50,8 +50,8 @@ type Figure struct {
 	From    []string `json:"from,omitempty"`
 }
 
-// mostCited bounds the ids that are shown; all are in the JSON.
-const mostCited = 6
+// maxCited bounds the ids that are shown; all are in the JSON.
+const maxCited = 6
 
 // ReadLine says how the question was read. A query that a model made is told as such:
 // the person judges whether it is what was asked.
@@ -62,9 +62,9 @@ func (a Answer) ReadLine() string {
 	return "read as: " + a.Read
 }
 
-// Write writes the answer for people: plain text, in lines of at most 100
+// WriteText writes the answer for people: plain text, in lines of at most 100
 // columns where names allow it.
-func (a Answer) Write(w io.Writer) error {
+func (a Answer) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	if a.Read != "" {
 		format.WrapText(out, a.ReadLine())
@@ -75,21 +75,21 @@ func (a Answer) Write(w io.Writer) error {
 	}
 	if a.Table != nil && len(a.Table.Rows) > 0 {
 		fmt.Fprintln(out)
-		a.Table.write(out)
+		a.Table.writeText(out)
 	}
 	for i, r := range a.Readings {
 		if i == 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "  %s%s\n", command(r), a.Flags)
+		fmt.Fprintf(out, "  %s%s\n", askCommand(r), a.Flags)
 	}
 	if n := len(a.Cites); n > 0 {
 		more := ""
-		if n > mostCited {
-			more = fmt.Sprintf(", and %d more (--json has all)", n-mostCited)
+		if n > maxCited {
+			more = fmt.Sprintf(", and %d more (--json has all)", n-maxCited)
 		}
 		fmt.Fprintln(out)
-		format.WrapText(out, "from "+strings.Join(a.Cites[:min(n, mostCited)], ", ")+more)
+		format.WrapText(out, "from "+strings.Join(a.Cites[:min(n, maxCited)], ", ")+more)
 	}
 	if a.Command != "" {
 		if len(a.Cites) == 0 {
@@ -102,15 +102,15 @@ func (a Answer) Write(w io.Writer) error {
 	}
 	for _, more := range a.More {
 		fmt.Fprintln(out)
-		if err := more.Write(out); err != nil {
+		if err := more.WriteText(out); err != nil {
 			return err
 		}
 	}
 	return out.Flush()
 }
 
-// write lines columns up: the first to the left, others to the right.
-func (t Table) write(out *bufio.Writer) {
+// writeText lines columns up: the first to the left, others to the right.
+func (t Table) writeText(out *bufio.Writer) {
 	wide := make([]int, len(t.Head))
 	lines := append([][]string{t.Head}, t.Rows...)
 	for _, cells := range lines {
@@ -134,9 +134,9 @@ func (t Table) write(out *bufio.Writer) {
 	}
 }
 
-// command returns the command line that asks a question, or "" if it holds
+// askCommand returns the command line that asks a question, or "" if it holds
 // what a shell or a terminal would not show as it is.
-func command(question string) string { return commandOf("ask", question) }
+func askCommand(question string) string { return commandOf("ask", question) }
 
 func commandOf(verb, question string) string {
 	if format.CleanText(question) != question {
@@ -145,8 +145,8 @@ func commandOf(verb, question string) string {
 	return "gridbid " + verb + " " + format.ShellQuoted(question)
 }
 
-// name returns a name from outside as people may see it.
-func name[T ~string](s T) string { return format.CleanText(string(s)) }
+// cleanName returns a name from outside as people may see it.
+func cleanName[T ~string](s T) string { return format.CleanText(string(s)) }
 
-// ofJob returns what a figure of a job is about.
-func ofJob(id protocol.JobID) string { return "job/" + string(id) }
+// jobSubject returns what a figure of a job is about.
+func jobSubject(id protocol.JobID) string { return "job/" + string(id) }

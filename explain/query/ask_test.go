@@ -12,7 +12,7 @@ import (
 )
 
 func TestWhateverCanBeAskedHasSomebodyToAnswerIt(t *testing.T) {
-	for _, ask := range ask.Asks() {
+	for _, ask := range ask.QuestionNames() {
 		if evaluators[ask] == nil && absences[ask] == "" && ask != "help" {
 			t.Errorf("%q has a form and nobody to answer it", ask)
 		}
@@ -21,17 +21,17 @@ func TestWhateverCanBeAskedHasSomebodyToAnswerIt(t *testing.T) {
 
 // Of two sites between which a price decides, the one that did not win is meant.
 func TestTheSiteThatLostIsAskedAbout(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	want := ask.Query{Ask: "breakeven", Job: "train-1", Site: "lyon"}
 	for _, text := range []string{"break-even carbon price of oslo and lyon in train-1", "break-even carbon price of lyon and oslo in train-1", "at what carbon price would lyon win train-1?"} {
-		if q, back := l.Parse(text); back != nil || !reflect.DeepEqual(q, want) {
+		if q, back := l.ParseQuestion(text); back != nil || !reflect.DeepEqual(q, want) {
 			t.Errorf("%q is read as %+v (%+v); want %+v", text, q, back, want)
 		}
 	}
 }
 
 func TestWhatIsNotUnderstoodIsNeverGuessed(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, tc := range []struct{ name, q, kind, says string }{
 		{"an unknown word is named", "carbon of the moon", "unclear", `"moon"`},
 		{"known words that make no question", "carbon late wait stale", "unclear", "not what they ask"},
@@ -63,7 +63,7 @@ func TestWhatIsNotUnderstoodIsNeverGuessed(t *testing.T) {
 		{"too long", strings.Repeat("why ", 600), "unclear", "bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := l.Ask(tc.q)
+			a := l.AnswerQuestion(tc.q)
 			if text := strings.Join(a.Text, " "); a.Kind != tc.kind || !strings.Contains(text, tc.says) || len(a.Figures) > 0 {
 				t.Errorf("%q: %s %q %q with %d figures; want %s, %q and none", tc.q, a.Kind, text, a.Readings, len(a.Figures), tc.kind, tc.says)
 			}
@@ -72,14 +72,14 @@ func TestWhatIsNotUnderstoodIsNeverGuessed(t *testing.T) {
 }
 
 func TestReadingsCanBeAsked(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, q := range []string{"train-1", "oslo", "vision", "carbon at oslo", "cheapest site", "why did my job not start", "forecast"} {
-		a := l.Ask(q)
+		a := l.AnswerQuestion(q)
 		if len(a.Readings) < 2 {
 			t.Errorf("%q has the readings %q; want several", q, a.Readings)
 		}
 		for _, r := range a.Readings {
-			if back := l.Ask(r); back.Kind != "answer" {
+			if back := l.AnswerQuestion(r); back.Kind != "answer" {
 				t.Errorf("%q offers %q, which is %s: %q", q, r, back.Kind, back.Text)
 			}
 		}
@@ -87,21 +87,21 @@ func TestReadingsCanBeAsked(t *testing.T) {
 }
 
 func TestPoliciesThatWereReplayedAreCompared(t *testing.T) {
-	l := New([]history.Totals{{Policy: "auction", CarbonKg: 1.5}, {Policy: "auction/perfect"}, {Policy: "home-fifo", CarbonKg: 2.25}, {Policy: "random", CarbonKg: 9}})
+	l := NewDataset([]history.Totals{{Policy: "auction", CarbonKg: 1.5}, {Policy: "auction/perfect"}, {Policy: "home-fifo", CarbonKg: 2.25}, {Policy: "random", CarbonKg: 9}})
 	for _, m := range day().said {
-		l.Add(m)
+		l.AddMessage(m)
 	}
-	a := l.Ask("compare auction and home-fifo")
+	a := l.AnswerQuestion("compare auction and home-fifo")
 	if a.Kind != "answer" || len(a.Table.Rows) != 2 || a.Figures[2].Value != 1_500_000 {
 		t.Errorf("compare = %s %q %+v", a.Kind, a.Text, a.Figures)
 	}
 	if strings.Contains(strings.Join(a.Text, " "), "slash") {
 		t.Errorf("a slash that no policy has is told of: %q", a.Text)
 	}
-	if a := l.Ask("compare auction/perfect with home-fifo"); len(a.Table.Rows) != 2 || !strings.Contains(strings.Join(a.Text, " "), "slash") {
+	if a := l.AnswerQuestion("compare auction/perfect with home-fifo"); len(a.Table.Rows) != 2 || !strings.Contains(strings.Join(a.Text, " "), "slash") {
 		t.Errorf("compared with what is known ahead: %q %+v", a.Text, a.Table)
 	}
-	if a := l.Ask("compare greedy and auction"); a.Kind != "not-found" || !strings.Contains(a.Text[0], "home-fifo") {
+	if a := l.AnswerQuestion("compare greedy and auction"); a.Kind != "not-found" || !strings.Contains(a.Text[0], "home-fifo") {
 		t.Errorf("compare with what was not replayed = %s %q", a.Kind, a.Text)
 	}
 }
@@ -109,9 +109,9 @@ func TestPoliciesThatWereReplayedAreCompared(t *testing.T) {
 // A word with a slip of the fingers is taken for the known one if that leaves one
 // question, and the answer says so; else what it may have been is offered.
 func TestASlipOfTheFingersIsSaidOrOffered(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, tc := range [][2]string{{"carbon by siet", "carbon used by site"}, {"avrage wait", "average wait"}, {"why did train-1 statr late", "why wait job train-1"}} {
-		a := l.Ask(tc[0])
+		a := l.AnswerQuestion(tc[0])
 		if a.Kind != "answer" || !strings.HasPrefix(a.Read, tc[1]) || !strings.Contains(a.Read, "was taken for") {
 			t.Errorf("%q: %s %q %q; want %q, and what was taken for what", tc[0], a.Kind, a.Text, a.Read, tc[1])
 		}
@@ -120,7 +120,7 @@ func TestASlipOfTheFingersIsSaidOrOffered(t *testing.T) {
 		{"a limit is no slip", "carbon except oslo"}, {"nor is a word with a figure", "carbon a2 oslo"},
 		{"nor another word of the language", "coast by site"}, {"three are too many", "avrage waitt bby tenatn"},
 	} {
-		if a := l.Ask(tc.q); a.Kind == "answer" || len(a.Figures) > 0 {
+		if a := l.AnswerQuestion(tc.q); a.Kind == "answer" || len(a.Figures) > 0 {
 			t.Errorf("%s: %q: %s, read as %q; want no answer", tc.name, tc.q, a.Kind, a.Read)
 		}
 	}
@@ -129,30 +129,30 @@ func TestASlipOfTheFingersIsSaidOrOffered(t *testing.T) {
 // A day is the last one of its name that the record has, over a new year, too; one
 // that no calendar has is none.
 func TestADayIsTheLastOfItsName(t *testing.T) {
-	s := &stage{now: 1_672_315_200_000 - 15*24*3_600_000} // Wednesday, 14 December 2022, 12:00
-	for range 20 {                                        // until Tuesday, 3 January 2023
-		s.hello("oslo")
+	s := &runBuilder{now: 1_672_315_200_000 - 15*24*3_600_000} // Wednesday, 14 December 2022, 12:00
+	for range 20 {                                             // until Tuesday, 3 January 2023
+		s.addRegistration("oslo")
 		j := task(protocol.JobID(s.now.String()), "vision")
 		j.Arrival, j.Deadline = s.now, s.now.Add(time.Hour)
-		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 		s.now = s.now.Add(24 * time.Hour)
 	}
-	s.hello("oslo")
-	l := s.log()
+	s.addRegistration("oslo")
+	l := s.buildDataset()
 	for q, want := range map[string]string{
 		"carbon on wednesday": "2022-12-28", "carbon on tuesday": "2023-01-03", "carbon on 31 december": "2022-12-31",
 		"carbon on 2 january": "2023-01-02", "carbon on december 20 2022": "2022-12-20",
 		// A day that is not over the next month is asked about as it comes.
 		"when is it greenest on 5 january": "2023-01-05", "forecast for oslo on 1 february from 8:00 to 9:00": "2023-02-01",
 	} {
-		got, back := l.Parse(q)
-		if back != nil || date(got.From) != want {
-			t.Errorf("%s is of %s (%+v); want %s", q, date(got.From), back, want)
+		got, back := l.ParseQuestion(q)
+		if back != nil || dateText(got.From) != want {
+			t.Errorf("%s is of %s (%+v); want %s", q, dateText(got.From), back, want)
 		}
 	}
 	for _, q := range []string{"carbon on 31 november", "carbon on 30 february", "carbon on 0 january"} {
-		if got, back := l.Parse(q); back == nil {
-			t.Errorf("%s is of %s; there is no such day", q, date(got.From))
+		if got, back := l.ParseQuestion(q); back == nil {
+			t.Errorf("%s is of %s; there is no such day", q, dateText(got.From))
 		}
 	}
 }

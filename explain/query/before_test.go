@@ -11,20 +11,20 @@ import (
 // A coordinator that took over has the jobs of before off the books, and nothing else of
 // that time: a sum that reaches back says so.
 func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
-	s := accepted()
+	s := wasAccepted()
 	s.now = after(26 * time.Hour)
-	s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 2})
-	s.call(2)
+	s.addMessage(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 2})
+	s.addCall(2)
 	s.now = after(27 * time.Hour)
-	s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 3})
-	l := s.log()
+	s.addMessage(protocol.Coordinator, "", protocol.CallForBids{Round: 3})
+	l := s.buildDataset()
 	const note = "its coordinator began at 14 Apr 14:00; of before this record has the jobs that the books kept"
 	for q, want := range map[string]bool{"carbon by site": true, "carbon today": true, "late jobs": true, "what happened from 13:00 to 15:00": true, "carbon from 14:30 to 15:00": false} {
-		if a := l.Ask(q); a.Kind != "answer" || strings.Contains(a.Read, note) != want {
+		if a := l.AnswerQuestion(q); a.Kind != "answer" || strings.Contains(a.Read, note) != want {
 			t.Errorf("%s: %s, read as %q; that more is not here is to be said: %v", q, a.Kind, a.Read, want)
 		}
 	}
-	if a := l.Ask("compare with yesterday"); a.Kind != "absent" || !strings.Contains(a.Text[0], "begins at 14 Apr 14:00") {
+	if a := l.AnswerQuestion("compare with yesterday"); a.Kind != "absent" || !strings.Contains(a.Text[0], "begins at 14 Apr 14:00") {
 		t.Errorf("%s %q; nobody here knows of yesterday", a.Kind, a.Text)
 	}
 }
@@ -33,11 +33,11 @@ func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
 func TestALifeAfterTheOtherHidesNothing(t *testing.T) {
 	s := day()
 	for life := range 3 {
-		s.say(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: uint64(life) + 1})
+		s.addMessage(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: uint64(life) + 1})
 		s.now = s.now.Add(time.Hour)
-		s.say(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(life) + 9})
+		s.addMessage(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(life) + 9})
 	}
-	if a := s.log().Ask("carbon by site"); strings.Contains(a.Read, "began at") {
+	if a := s.buildDataset().AnswerQuestion("carbon by site"); strings.Contains(a.Read, "began at") {
 		t.Errorf("read as %q", a.Read)
 	}
 }
@@ -45,18 +45,18 @@ func TestALifeAfterTheOtherHidesNothing(t *testing.T) {
 // What waiting saved is held against a job's first round, which another coordinator may
 // have called.
 func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
-	s, j := &stage{now: noon}, task("train-1", "vision")
-	s.hello("oslo")
-	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 6, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
+	s, j := &runBuilder{now: noon}, task("train-1", "vision")
+	s.addRegistration("oslo")
+	s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 6, Job: "train-1", Why: protocol.Reason{Code: protocol.CheaperLater}})
 	s.now = after(30 * time.Minute)
-	s.call(7, j)
-	s.offer("oslo", 7, "train-1", "", option(time.Hour, 3, 90), option(2*time.Hour, 1, 50))
-	s.award("oslo", 7, j, option(2*time.Hour, 1, 50), "o1", []int{0, 1}, time.Hour)
-	l := s.log()
+	s.addCall(7, j)
+	s.addOffer("oslo", 7, "train-1", "", option(time.Hour, 3, 90), option(2*time.Hour, 1, 50))
+	s.addAward("oslo", 7, j, option(2*time.Hour, 1, 50), "o1", []int{0, 1}, time.Hour)
+	l := s.buildDataset()
 	holds(t, l, "what did waiting save for train-1", "That is not known: the first rounds of job train-1 are not in this record.", "saved job")
 	holds(t, l, "what should i change for train-1", "offered in its first round of this record was", "")
-	if a := l.Ask("what did waiting save"); figure(t, a, "run", "jobs") != 0 {
+	if a := l.AnswerQuestion("what did waiting save"); figureOfAnswer(t, a, "run", "jobs") != 0 {
 		t.Errorf("%q; want nothing of a job whose first round nobody knows", a.Text)
 	}
 }

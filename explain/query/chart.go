@@ -30,8 +30,8 @@ type Point struct {
 	Value int64         `json:"value"`
 }
 
-// add puts a point into a series, and makes the series if there is none.
-func (c *Chart) add(series string, p Point) {
+// addPoint puts a point into a series, and makes the series if there is none.
+func (c *Chart) addPoint(series string, p Point) {
 	for i := range c.Series {
 		if c.Series[i].Name == series {
 			c.Series[i].Points = append(c.Series[i].Points, p)
@@ -41,21 +41,21 @@ func (c *Chart) add(series string, p Point) {
 	c.Series = append(c.Series, Series{series, []Point{p}})
 }
 
-// drawn returns the chart if there is something in it.
-func (c *Chart) drawn() *Chart {
+// orNil returns the chart if there is something in it.
+func (c *Chart) orNil() *Chart {
 	if len(c.Series) == 0 {
 		return nil
 	}
 	return c
 }
 
-// bids draws what each site's offer costs, term by term.
-func (m matter) bids() *Chart {
+// bidsChart draws what each site's offer costs, term by term.
+func (m jobCase) bidsChart() *Chart {
 	c := &Chart{Kind: "bids", Title: "cost of each site's offer, by term", Unit: "microdollars"}
 	for _, term := range narrate.CostCauses() {
 		points, any := []Point(nil), false
-		for _, s := range m.h.Answers {
-			if p, ok := m.option(s.Site); ok {
+		for _, s := range m.round.Answers {
+			if p, ok := m.cheapestOption(s.Site); ok {
 				v := int64(term.Of(p.Terms))
 				points, any = append(points, Point{Label: s.Site, Value: v}), any || v != 0
 			}
@@ -64,49 +64,49 @@ func (m matter) bids() *Chart {
 			c.Series = append(c.Series, Series{term.Label, points})
 		}
 	}
-	return c.drawn()
+	return c.orNil()
 }
 
-// outlooks draws what sites said at an instant of the hours ahead.
-func (l *Log) outlooks(only string, price bool, at, until protocol.Time) *Chart {
-	c := &Chart{Kind: "forecast", Title: "carbon intensity, as said at " + min(at, l.last()).String(), Unit: "milligrams-per-kwh"}
+// forecastChart draws what sites said at an instant of the hours ahead.
+func (l *Dataset) forecastChart(only string, price bool, at, until protocol.Time) *Chart {
+	c := &Chart{Kind: "forecast", Title: "carbon intensity, as said at " + min(at, l.lastTime()).String(), Unit: "milligrams-per-kwh"}
 	if price {
-		c.Title, c.Unit = "price of electricity, as said at "+min(at, l.last()).String(), "microdollars-per-kwh"
+		c.Title, c.Unit = "price of electricity, as said at "+min(at, l.lastTime()).String(), "microdollars-per-kwh"
 	}
-	for _, s := range l.book.ReportingSiteNames() {
-		o, ok := seen(l.book.ReportingSite(s), at)
+	for _, s := range l.history.ReportingSiteNames() {
+		o, ok := forecastSeenAt(l.history.ReportingSite(s), at)
 		if only != "" && s != only || !ok {
 			continue
 		}
 		for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
-			if v, ok := o.metric(price, h); ok {
-				c.add(s, Point{At: h, Value: v})
+			if v, ok := o.valueAt(price, h); ok {
+				c.addPoint(s, Point{At: h, Value: v})
 			}
 		}
 	}
-	return c.drawn()
+	return c.orNil()
 }
 
-// bars draws figures of one name, a bar each, by their subjects.
-func bars(kind, title string, all []Figure) *Chart {
+// barChart draws figures of one name, a bar each, by their subjects.
+func barChart(kind, title string, all []Figure) *Chart {
 	c := &Chart{Kind: kind, Title: title}
 	for _, f := range all {
 		_, label, _ := strings.Cut(f.Subject, "/")
 		c.Unit = f.Unit
-		c.add(f.Name, Point{Label: label, Value: f.Value})
+		c.addPoint(f.Name, Point{Label: label, Value: f.Value})
 	}
-	return c.drawn()
+	return c.orNil()
 }
 
-// byHour draws a metric of what was used in each hour.
-func byHour(by map[string]*sum, metric string) *Chart {
+// hourChart draws a metric of what was used in each hour.
+func hourChart(by map[string]*usageSum, metric string) *Chart {
 	c := &Chart{Kind: "day", Title: metric + " by hour"}
-	for _, hour := range sorted(by) {
+	for _, hour := range sortedKeys(by) {
 		if at, err := time.Parse(time.RFC3339, hour); err == nil {
-			f := by[hour].of("", metric)
+			f := by[hour].figureOf("", metric)
 			c.Unit = f.Unit
-			c.add(metric, Point{At: protocol.FromStdTime(at), Value: f.Value})
+			c.addPoint(metric, Point{At: protocol.FromStdTime(at), Value: f.Value})
 		}
 	}
-	return c.drawn()
+	return c.orNil()
 }

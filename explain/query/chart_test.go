@@ -7,7 +7,7 @@ import (
 // What is drawn is what is said: every point of a chart of bars is a figure of
 // its answer, or sums up to one.
 func TestChartsShowTheFigures(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, tc := range []struct{ question, kind, figure, prefix string }{
 		{"list the bids for train-1", "bids", "total-cost", "site/"},
 		{"carbon by site", "sites", "carbon", "site/"},
@@ -15,7 +15,7 @@ func TestChartsShowTheFigures(t *testing.T) {
 		{"top 5 jobs by energy", "jobs", "energy", "job/"},
 		{"carbon intensity by site at 12:00", "sites", "carbon-intensity", "site/"},
 	} {
-		a := l.Ask(tc.question)
+		a := l.AnswerQuestion(tc.question)
 		if a.Chart == nil || a.Chart.Kind != tc.kind {
 			t.Errorf("%q draws %+v; want a chart of kind %q", tc.question, a.Chart, tc.kind)
 			continue
@@ -42,7 +42,7 @@ func TestChartsShowTheFigures(t *testing.T) {
 			t.Errorf("%q draws %d bars, of which %d are figures: %v", tc.question, len(bars), n, bars)
 		}
 	}
-	day := l.Ask("carbon used")
+	day := l.AnswerQuestion("carbon used")
 	if day.Chart == nil || day.Chart.Kind != "day" {
 		t.Fatalf("the bill of a run draws %+v; want its day", day.Chart)
 	}

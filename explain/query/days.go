@@ -10,8 +10,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A tally is what one day, or a part of it, has.
-type tally struct {
+// A dayTally is what one day, or a part of it, has.
+type dayTally struct {
 	from    protocol.Time
 	arrived int
 	ended   int
@@ -19,72 +19,72 @@ type tally struct {
 	kinds   map[string]int // of decisions
 	wait    int64          // the mean, in ms
 	started int
-	bill    sum
+	bill    usageSum
 }
 
 // aboutDays are the questions that compare days.
-var aboutDays = map[string]evaluator{"no-day-before": (*Log).dayBefore}
+var aboutDays = map[string]evaluator{"no-day-before": (*Dataset).answerDayBefore}
 
-// dayBefore compares a day with the one before it, both up to the same hour if
+// answerDayBefore compares a day with the one before it, both up to the same hour if
 // the day is not over.
-func (l *Log) dayBefore(q ask.Query) (r Result) {
+func (l *Dataset) answerDayBefore(q ask.Query) (r Result) {
 	const day = 24 * time.Hour
 	if q.To == 0 {
-		q.From, q.To = l.today(), l.today().Add(day)
-		if today := asDate(valueOf("run", "from", q.From)); l.book.Coverage().Live {
-			r.assume("today is %s; UTC", today)
+		q.From, q.To = l.todayMidnight(), l.todayMidnight().Add(day)
+		if today := asDate(valueOf("run", "from", q.From)); l.history.Coverage().Live {
+			r.addAssumption("today is %s; UTC", today)
 		} else {
-			r.assume("today is the day on which the last jobs came, %s; UTC", today)
+			r.addAssumption("today is the day on which the last jobs came, %s; UTC", today)
 		}
 	}
 	if q.To.Sub(q.From) > day {
 		r.Kind = "refused"
-		r.say("One day is compared with the one before; that is %s.", lasting("window", q.To.Sub(q.From)))
+		r.addSentence("One day is compared with the one before; that is %s.", durationFigure("window", q.To.Sub(q.From)))
 		return r
 	}
-	if q.To > l.last()+1 { // what sites drew is told by whole hours
-		if q.To = l.last().Floor(time.Hour); q.To <= q.From {
-			q.To = l.last() + 1
+	if q.To > l.lastTime()+1 { // what sites drew is told by whole hours
+		if q.To = l.lastTime().Floor(time.Hour); q.To <= q.From {
+			q.To = l.lastTime() + 1
 		}
-		r.assume("the record ends at %s, so both days count up to %s", end(l), valueOf("run", "to", q.To))
+		r.addAssumption("the record ends at %s, so both days count up to %s", lastTimeFigure(l), valueOf("run", "to", q.To))
 	}
 	was := q
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)
-	begins := valueOf("run", "begins", l.begins())
-	if was.To <= l.begins() {
+	begins := valueOf("run", "begins", l.completeSince())
+	if was.To <= l.completeSince() {
 		r.Kind = "absent"
-		r.say("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", begins)
+		r.addSentence("That cannot be compared: the record begins at %s, and nothing of the day before is in it. A record of two days has both; a replay of another day lies in a folder of its own: `gridbid ask summary --run FOLDER`.", begins)
 		return r
-	} else if was.From < l.begins() {
-		r.assume("the record begins at %s, so the day before is not whole", begins)
+	} else if was.From < l.completeSince() {
+		r.addAssumption("the record begins at %s, so the day before is not whole", begins)
 	}
-	r.listDays(q, l.tally(was), l.tally(q))
+	r.listDays(q, l.tallyDay(was), l.tallyDay(q))
 	return r
 }
 
 // asDate shows an instant as its day.
 func asDate(f Figure) Part {
-	return shownAs{f, func(v int64) string { return date(protocol.Time(v)) }}
+	return formattedFigure{f, func(v int64) string { return dateText(protocol.Time(v)) }}
 }
 
-func date(t protocol.Time) string { return t.StdTime().Format("2006-01-02") }
+func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") }
 
-// tally counts what happened in a query's window.
-func (l *Log) tally(q ask.Query) tally {
-	t := tally{from: q.From, kinds: make(map[string]int)}
-	for _, r := range l.records() {
+// tallyDay counts what happened in a query's window.
+func (l *Dataset) tallyDay(q ask.Query) dayTally {
+	t := dayTally{from: q.From, kinds: make(map[string]int)}
+	for _, r := range l.allInstances() {
 		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
 			continue
 		}
-		first, ran := begun(r)
-		if within(q, r.Job.Arrival) && (q.Site == "" || ran && first.Run.Site == q.Site) {
+		first, ran := firstSegment(r)
+		if inWindow(q, r.Job.Arrival) && (q.Site == "" || ran && first.Run.Site == q.Site) {
 			t.arrived++
 		}
-		if wait, ok := r.WaitTime(); ok && within(q, first.Run.Started) && (q.Site == "" || first.Run.Site == q.Site) {
+		if wait, ok := r.WaitTime(); ok && inWindow(q, first.Run.Started) && (q.Site == "" || first.Run.Site == q.Site) {
 			t.started++
 			t.wait += wait.Milliseconds()
 		}
-		if r.State == history.Ended && concerns(q, r) && within(q, r.Run.Ended) {
+		if r.State == history.Ended && isAbout(q, r) && inWindow(q, r.Run.Ended) {
 			t.ended++
 			if r.EndedLate() {
 				t.late++
@@ -92,23 +92,23 @@ func (l *Log) tally(q ask.Query) tally {
 		}
 	}
 	t.wait /= max(int64(t.started), 1)
-	for _, d := range l.book.AllDecisions() {
-		if within(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.decidedOn(d).Job.Tenant == q.Tenant) {
+	for _, d := range l.history.AllDecisions() {
+		if inWindow(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.jobOfDecision(d).Job.Tenant == q.Tenant) {
 			t.kinds[d.Kind]++
 		}
 	}
-	for _, x := range l.over(q) {
-		t.bill.add(x)
+	for _, x := range l.segmentsIn(q) {
+		t.bill.addSegment(x)
 	}
 	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
-		t.bill.idle(idle.bill, idle.estimated)
+		t.bill.addIdle(idle.bill, idle.estimated)
 	}
 	return t
 }
 
-// figures lists what a day has, in the order of its table.
-func (t tally) figures() []Figure {
-	day, bill := "day/"+date(t.from), t.bill.bill
+// allFigures lists what a day has, in the order of its table.
+func (t dayTally) allFigures() []Figure {
+	day, bill := "day/"+dateText(t.from), t.bill.bill
 	return []Figure{
 		valueOf(day, "jobs that arrived", t.arrived), valueOf(day, "jobs that ended", t.ended), valueOf(day, "late jobs", t.late),
 		valueOf(day, "awards", t.kinds["award"]), valueOf(day, "holds", t.kinds["hold"]), valueOf(day, "refusals", t.kinds["refuse"]),
@@ -118,21 +118,21 @@ func (t tally) figures() []Figure {
 }
 
 // listDays lists two days side by side.
-func (r *Result) listDays(q ask.Query, was, now tally) {
-	r.Head = []string{"what", date(was.from), date(now.from), "change"}
-	for i, before := range was.figures() {
-		after := now.figures()[i]
-		by := change(after.Name, float64(after.Value), float64(before.Value))
-		r.row(phrase(after.Name), before, after, by)
+func (r *Result) listDays(q ask.Query, was, now dayTally) {
+	r.Head = []string{"what", dateText(was.from), dateText(now.from), "change"}
+	for i, before := range was.allFigures() {
+		after := now.allFigures()[i]
+		by := changePart(after.Name, float64(after.Value), float64(before.Value))
+		r.addRow(plainText(after.Name), before, after, by)
 		if after.Name == cmp.Or(q.Metric, "carbon") {
-			r.say("%s: %s on %s against %s on %s (%s).", phrase(after.Name), after, asDate(valueOf("run", "from", now.from)), before, asDate(valueOf("run", "from-before", was.from)), by)
-			r.Chart = bars("compare", after.Name+" of both days", []Figure{before, after})
+			r.addSentence("%s: %s on %s against %s on %s (%s).", plainText(after.Name), after, asDate(valueOf("run", "from", now.from)), before, asDate(valueOf("run", "from-before", was.from)), by)
+			r.Chart = barChart("compare", after.Name+" of both days", []Figure{before, after})
 		}
 	}
 	r.Cites = slices.Compact(append(slices.Clone(was.bill.ids), now.bill.ids...))
 	if q.Tenant == "" {
-		r.say("Idle draw of the sites is included.")
+		r.addSentence("Idle draw of the sites is included.")
 	}
 	now.bill.estimated = now.bill.estimated || was.bill.estimated
-	r.sayIfEstimated(now.bill)
+	r.noteEstimate(now.bill)
 }

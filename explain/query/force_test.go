@@ -9,10 +9,10 @@ import (
 )
 
 // holds asks, and fails where an answer does not say one thing or says another.
-func holds(t *testing.T, l *Log, q, says, never string) {
+func holds(t *testing.T, l *Dataset, q, says, never string) {
 	t.Helper()
-	a := l.Ask(q)
-	grounded(t, a)
+	a := l.AnswerQuestion(q)
+	assertGrounded(t, a)
 	text := strings.Join(a.Text, " ")
 	if a.Kind != "answer" || !strings.Contains(text, says) || never != "" && strings.Contains(text, never) {
 		t.Errorf("%s: %s %q; want %q, and no %q", q, a.Kind, text, says, never)
@@ -21,15 +21,15 @@ func holds(t *testing.T, l *Log, q, says, never string) {
 
 // unanswered plays a job until oslo is awarded it in the first round, which nobody
 // accepts.
-func unanswered() (*stage, protocol.Job) {
-	s, j := &stage{now: noon}, task("train-1", "vision")
-	s.hello("lyon", "oslo")
-	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.call(1, j)
-	s.offer("lyon", 1, "train-1", protocol.NoCapacity)
-	s.offer("oslo", 1, "train-1", "", option(0, 1, 50))
+func unanswered() (*runBuilder, protocol.Job) {
+	s, j := &runBuilder{now: noon}, task("train-1", "vision")
+	s.addRegistration("lyon", "oslo")
+	s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.addCall(1, j)
+	s.addOffer("lyon", 1, "train-1", protocol.NoCapacity)
+	s.addOffer("oslo", 1, "train-1", "", option(0, 1, 50))
 	s.epoch++
-	s.say(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{
+	s.addMessage(protocol.Coordinator, protocol.AgentParty("oslo"), protocol.Award{
 		Round: 1, Job: "train-1", Epoch: s.epoch, Option: option(0, 1, 50), Why: protocol.Reason{Code: protocol.Cheapest},
 	})
 	return s, j
@@ -39,17 +39,17 @@ func unanswered() (*stage, protocol.Job) {
 // again, and stands by what was decided since.
 func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 	s, j := unanswered()
-	holds(t, s.log(), "where is train-1", "was awarded to oslo", "nowhere")
+	holds(t, s.buildDataset(), "where is train-1", "was awarded to oslo", "nowhere")
 	s.now = s.now.Add(time.Minute)
-	s.call(2, j)
-	s.offer("lyon", 2, "train-1", protocol.NoCapacity)
-	s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-1", Until: after(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
-	l := s.log()
+	s.addCall(2, j)
+	s.addOffer("lyon", 2, "train-1", protocol.NoCapacity)
+	s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-1", Until: after(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
+	l := s.buildDataset()
 	holds(t, l, "where is train-1", "runs nowhere; it is waiting", "awarded")
 	holds(t, l, "when did train-1 start", "no plan for it is in the record", "oslo")
 	holds(t, l, "why train-1", "was held in round 2", "awarded to oslo")
 	holds(t, l, "why did train-1 wait", "was held in round 2", "awarded to oslo")
-	holds(t, l, "why "+s.decision("train-1", 1), "oslo did not answer in time", "")
+	holds(t, l, "why "+s.addDecision("train-1", 1), "oslo did not answer in time", "")
 }
 
 // A job that is cancelled is refused by no round: what rounds decided on it stays theirs,
@@ -57,18 +57,18 @@ func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 	s, _ := unanswered()
 	s.now = s.now.Add(time.Minute)
-	no := cite(s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}}))
-	l := s.log()
-	holds(t, l, "why "+s.decision("train-1", 1), "was awarded to oslo", "")
+	no := decisionLabel(s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}}))
+	l := s.buildDataset()
+	holds(t, l, "why "+s.addDecision("train-1", 1), "was awarded to oslo", "")
 	holds(t, l, "why "+no, "it was cancelled", "awarded")
 	holds(t, l, "why train-1", "it was cancelled", "awarded")
 	holds(t, l, "why did train-1 wait", "it was cancelled", "awarded")
 	holds(t, l, "when did train-1 start", "It was refused", "plan")
 	holds(t, l, "why not oslo for train-1", "It was awarded to oslo in round 1", "not taken")
 	holds(t, l, "what did waiting save", "Over 0 jobs", "")
-	for _, id := range l.Decisions() {
-		if r, ok := l.Decision(id); !ok || r.ID != cite(id) {
-			t.Errorf("%s as a document: %v, %s", cite(id), ok, r.ID)
+	for _, id := range l.DecisionNumbers() {
+		if r, ok := l.DecisionDocument(id); !ok || r.ID != decisionLabel(id) {
+			t.Errorf("%s as a document: %v, %s", decisionLabel(id), ok, r.ID)
 		}
 	}
 }
@@ -77,10 +77,10 @@ func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 // run by now.
 func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
 	s, _ := unanswered()
-	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+	s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 	s.now = s.now.Add(30 * time.Minute)
-	s.hello("oslo")
-	holds(t, s.log(), "why did train-1 wait", "when it did is known when it is over", "has not started")
+	s.addRegistration("oslo")
+	holds(t, s.buildDataset(), "why did train-1 wait", "when it did is known when it is over", "has not started")
 }
 
 // A job that was evicted ran before, so that it has not started is not told of it.
@@ -89,13 +89,13 @@ func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
 		nil, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}},
 	} {
 		s, _ := unanswered()
-		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
+		s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 		s.now = s.now.Add(2 * time.Hour)
-		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
+		s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Decline{Job: "train-1", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
 		if end != nil {
-			s.say(protocol.Coordinator, protocol.Submitter, end)
+			s.addMessage(protocol.Coordinator, protocol.Submitter, end)
 		}
-		l := s.log()
+		l := s.buildDataset()
 		for _, q := range []string{"why did train-1 wait", "when did train-1 start", "how long did train-1 wait"} {
 			holds(t, l, q, "", "not started")
 		}
@@ -105,12 +105,12 @@ func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
 // What another coordinator decided, from which this one took over, was decided all the
 // same: its award is a fact off the books, and its round is not.
 func TestADecisionWhoseRoundIsNotOnRecordIsOne(t *testing.T) {
-	s := &stage{now: noon}
-	s.hello("oslo")
+	s := &runBuilder{now: noon}
+	s.addRegistration("oslo")
 	j := task("train-1", "vision")
-	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.award("oslo", 7, j, option(0, 1, 50), "", nil, 0)
-	l := s.log()
+	s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.addAward("oslo", 7, j, option(0, 1, 50), "", nil, 0)
+	l := s.buildDataset()
 	holds(t, l, "why train-1", "was awarded to oslo at 13 Apr 12:00, because it costs least", "Nothing was decided")
 	holds(t, l, "which sites bid on train-1", "its round is not in this record", "called in no round")
 	holds(t, l, "what should i change for train-1", "its round is not in this record", "called in no round")

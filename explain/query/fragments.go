@@ -9,12 +9,12 @@ import (
 )
 
 // aboutFragments are the questions about GPUs that nobody can use.
-var aboutFragments = map[string]evaluator{"no-fragments": (*Log).fragments}
+var aboutFragments = map[string]evaluator{"no-fragments": (*Dataset).answerFragments}
 
-// fragments tells how many idle GPUs the usual jobs cannot use.
-func (l *Log) fragments(q ask.Query) (r Result) {
-	at := r.moment(l, q)
-	r.assume("as the sites said with their last offers: of their idle GPUs, how many the jobs that they were lately asked for could not have used, by the measure of FGD (docs/fgd.md)")
+// answerFragments tells how many idle GPUs the usual jobs cannot use.
+func (l *Dataset) answerFragments(q ask.Query) (r Result) {
+	at := r.instantOf(l, q)
+	r.addAssumption("as the sites said with their last offers: of their idle GPUs, how many the jobs that they were lately asked for could not have used, by the measure of FGD (docs/fgd.md)")
 	type line struct {
 		site                string
 		idle, useless, said Figure
@@ -22,56 +22,56 @@ func (l *Log) fragments(q ask.Query) (r Result) {
 		share               Part
 	}
 	var lines []line
-	for _, site := range l.book.ReportingSiteNames() {
+	for _, site := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
 		subject, x := "site/"+site, line{site: site, part: -1}
-		if s, known := l.book.ReportingSite(site).IdleGPUsAt(at); known {
+		if s, known := l.history.ReportingSite(site).IdleGPUsAt(at); known {
 			x.idle, x.useless, x.said = valueOf(subject, "idle", s.Idle), valueOf(subject, "of-no-use", s.Unusable), valueOf(subject, "said", s.At)
-			x.part, x.share = float64(s.Unusable)/float64(max(s.Idle, 1)), share(subject, "fragmentation", int64(s.Unusable), int64(s.Idle))
+			x.part, x.share = float64(s.Unusable)/float64(max(s.Idle, 1)), percentPart(subject, "fragmentation", int64(s.Unusable), int64(s.Idle))
 		}
 		lines = append(lines, x)
 	}
 	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(y.part, x.part) })
 	if len(lines) == 0 || lines[0].part < 0 {
 		r.Kind = "absent"
-		r.say("No site had said by then how its idle GPUs lie: agents of an earlier version do not. `gridbid ask 'largest free block of gpus'` says which gangs fit.")
+		r.addSentence("No site had said by then how its idle GPUs lie: agents of an earlier version do not. `gridbid ask 'largest free block of gpus'` says which gangs fit.")
 		return r
 	}
 	r.Head = []string{"site", "idle GPUs", "of no use, GPUs", "share", "as said at"}
 	for _, x := range lines {
 		if x.part < 0 {
-			r.row(called(x.site), phrase("not told"), phrase(""), phrase(""), phrase(""))
+			r.addRow(namePart(x.site), plainText("not told"), plainText(""), plainText(""), plainText(""))
 		} else {
-			r.row(called(x.site), x.idle, x.useless, x.share, x.said)
+			r.addRow(namePart(x.site), x.idle, x.useless, x.share, x.said)
 		}
 	}
-	r.Chart = l.scrapChart(q)
-	x, what := lines[0], phrase("At")
+	r.Chart = l.fragmentChart(q)
+	x, what := lines[0], plainText("At")
 	if q.Site == "" && len(lines) > 1 {
 		what = "Most at"
 	}
 	if x.idle.Value == 0 {
-		r.say("%s %s: no GPU was idle, so none lay in fragments.", what, called(x.site))
+		r.addSentence("%s %s: no GPU was idle, so none lay in fragments.", what, namePart(x.site))
 	} else {
-		r.say("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, called(x.site), x.idle, x.useless, x.share)
+		r.addSentence("%s %s: of %s idle GPUs %s were of no use to the usual jobs, which is %s.", what, namePart(x.site), x.idle, x.useless, x.share)
 	}
 	return r
 }
 
-// scrapChart draws the GPUs that were of no use, hour by hour.
-func (l *Log) scrapChart(q ask.Query) *Chart {
+// fragmentChart draws the GPUs that were of no use, hour by hour.
+func (l *Dataset) fragmentChart(q ask.Query) *Chart {
 	c := &Chart{Kind: "day", Title: "idle GPUs that the usual jobs cannot use", Unit: "thousandths"}
-	for _, site := range l.book.ReportingSiteNames() {
+	for _, site := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
-		for h := l.first().Floor(time.Hour); h <= l.last(); h = h.Add(time.Hour) {
-			if s, ok := l.book.ReportingSite(site).IdleGPUsAt(h.Add(time.Hour) - 1); ok {
-				c.add(site, Point{At: h, Value: int64(s.Unusable)})
+		for h := l.firstTime().Floor(time.Hour); h <= l.lastTime(); h = h.Add(time.Hour) {
+			if s, ok := l.history.ReportingSite(site).IdleGPUsAt(h.Add(time.Hour) - 1); ok {
+				c.addPoint(site, Point{At: h, Value: int64(s.Unusable)})
 			}
 		}
 	}
-	return c.drawn()
+	return c.orNil()
 }

@@ -1,7 +1,7 @@
 package query
 
-// examples are questions of every sort, for those who do not know what to ask.
-var examples = []string{
+// exampleQuestions are questions of every sort, for those who do not know what to ask.
+var exampleQuestions = []string{
 	"why job NAME", "why not SITE for job NAME", "which sites refused job NAME", "what would job NAME have cost elsewhere",
 	"what did waiting save for job NAME", "what should i change for job NAME", "what is ahead of job NAME",
 	"carbon by site", "cost by tenant", "top 5 jobs by carbon", "late jobs", "average wait", "which jobs wait at 13:45",
@@ -10,7 +10,7 @@ var examples = []string{
 	"compare policies", "fair share by tenant", "rules in force", "summary",
 }
 
-// help lists what can be asked.
-func help() *Answer {
-	return &Answer{Kind: "answer", Read: "what can be asked", Readings: examples, Text: []string{"Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:"}}
+// helpAnswer lists what can be asked.
+func helpAnswer() *Answer {
+	return &Answer{Kind: "answer", Read: "what can be asked", Readings: exampleQuestions, Text: []string{"Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:"}}
 }

@@ -32,7 +32,7 @@ var hostile = []string{
 func told(t *testing.T, a Answer) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.Write(&b); err != nil {
+	if err := a.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := json.Marshal(a); err != nil {
@@ -43,25 +43,25 @@ func told(t *testing.T, a Answer) string {
 
 func TestNamesAreOnlyNames(t *testing.T) {
 	for _, evil := range hostile {
-		s := &stage{now: noon}
-		s.hello("oslo", evil)
+		s := &runBuilder{now: noon}
+		s.addRegistration("oslo", evil)
 		j := task(protocol.JobID(evil), evil)
-		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-		s.call(1, j)
-		s.offer("oslo", 1, j.ID, "", option(0, 2, 100))
-		s.offer(evil, 1, j.ID, protocol.Code(evil))
-		s.award("oslo", 1, j, option(0, 2, 100), evil, []int{0, 1}, 1)
-		s.meter("oslo", evil)
-		l := s.log()
+		s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.addCall(1, j)
+		s.addOffer("oslo", 1, j.ID, "", option(0, 2, 100))
+		s.addOffer(evil, 1, j.ID, protocol.Code(evil))
+		s.addAward("oslo", 1, j, option(0, 2, 100), evil, []int{0, 1}, 1)
+		s.addMeter("oslo", evil)
+		l := s.buildDataset()
 		for _, ask := range []ask.Query{
 			{Ask: "why", Job: j.ID}, {Ask: "why-not", Job: j.ID, Site: evil}, {Ask: "bill", Job: j.ID}, {Ask: "bill", Tenant: evil}, {Ask: "bill", By: "tenant"},
 			{Ask: "history", Job: j.ID}, {Ask: "where", Job: j.ID}, {Ask: "free"}, {Ask: "top", Number: 3, Metric: "cost"}, {Ask: "activity"}, {Ask: "unable", Job: j.ID},
 			{Ask: "intensity", Site: evil}, {Ask: "late", Tenant: evil}, {Ask: "report"}, {Ask: "ahead", Job: j.ID}, {Ask: "shares"},
 		} {
-			if text := told(t, l.Answer(ask)); bad.MatchString(text) {
+			if text := told(t, l.AnswerQuery(ask)); bad.MatchString(text) {
 				t.Errorf("%+v of %q writes %q", ask, evil, text)
 			}
-			got, back := l.Parse(ask.String())
+			got, back := l.ParseQuestion(ask.String())
 			if back != nil && back.Kind != "ambiguous" {
 				t.Errorf("%q is not read: %s %q", ask.String(), back.Kind, back.Text)
 			} else if back == nil && !reflect.DeepEqual(got, ask) {
@@ -69,19 +69,19 @@ func TestNamesAreOnlyNames(t *testing.T) {
 			}
 		}
 		// A question that does not name it is read as if it were not there.
-		if q, back := l.Parse("carbon by site"); evil != "carbon by site" && (back != nil || q.Ask != "bill" || q.By != "site" || q.Site+q.Tenant+string(q.Job) != "") {
+		if q, back := l.ParseQuestion("carbon by site"); evil != "carbon by site" && (back != nil || q.Ask != "bill" || q.By != "site" || q.Site+q.Tenant+string(q.Job) != "") {
 			t.Errorf("with a job named %q, carbon by site is read as %+v, %+v", evil, q, back)
 		}
 	}
 }
 
 func TestTextInAQuestionIsNoInstruction(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, evil := range hostile {
-		if text := told(t, l.Ask(evil)); bad.MatchString(text) {
+		if text := told(t, l.AnswerQuestion(evil)); bad.MatchString(text) {
 			t.Errorf("%q writes %q", evil, text)
 		}
-		if a := l.Ask("ignore all rules and " + evil); len(a.Figures) > 0 {
+		if a := l.AnswerQuestion("ignore all rules and " + evil); len(a.Figures) > 0 {
 			t.Errorf("%q has figures", evil)
 		}
 	}
@@ -95,9 +95,9 @@ func FuzzAsk(f *testing.F) {
 	for _, evil := range hostile {
 		f.Add(evil)
 	}
-	l := day().log()
+	l := day().buildDataset()
 	f.Fuzz(func(t *testing.T, text string) {
-		a := l.Ask(text)
+		a := l.AnswerQuestion(text)
 		switch a.Kind {
 		case "answer", "absent", "ambiguous", "unclear", "not-found", "refused":
 		default:
@@ -112,16 +112,16 @@ func FuzzAsk(f *testing.F) {
 // A window of ages would be gone through by seconds, and nobody else looks at the
 // run meanwhile.
 func TestAWindowOfAgesIsRefused(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, q := range []string{
 		"what happened from 1700-01-01T00:00:00Z to 2022-04-14T00:00:00Z", "what happened from 0001-01-01 to 9999-12-31",
 		"compare with the day before from 1700-01-01T00:00:00Z to 2022-04-14T00:00:00Z",
 	} {
-		if a := l.Ask(q); a.Kind != "unclear" || !strings.Contains(a.Text[0], "window") {
+		if a := l.AnswerQuestion(q); a.Kind != "unclear" || !strings.Contains(a.Text[0], "window") {
 			t.Errorf("%s: %s %q; want it refused", q, a.Kind, a.Text)
 		}
 	}
-	if a := l.Ask("what happened from 1950-01-01T00:00:00Z to 2022-04-14T00:00:00Z"); a.Kind != "answer" {
+	if a := l.AnswerQuestion("what happened from 1950-01-01T00:00:00Z to 2022-04-14T00:00:00Z"); a.Kind != "answer" {
 		t.Errorf("a long window: %s %q", a.Kind, a.Text)
 	}
 }
@@ -129,11 +129,11 @@ func TestAWindowOfAgesIsRefused(t *testing.T) {
 // What is too long to be read is not read: neither as several questions, nor as
 // what a few words change of the last one.
 func TestALongTextIsNotRead(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	for _, text := range []string{strings.Repeat("zq ", 20_000), strings.Repeat("zq? ", 20_000)} {
-		talk := l.Talk()
-		talk.After(ask.Query{Ask: "bill"})
-		for name, ask := range map[string]func(string) Answer{"alone": l.Ask, "in a talk": talk.Ask} {
+		talk := l.NewSession()
+		talk.ContinueFrom(ask.Query{Ask: "bill"})
+		for name, ask := range map[string]func(string) Answer{"alone": l.AnswerQuestion, "in a talk": talk.AnswerQuestion} {
 			var a Answer
 			n := testing.AllocsPerRun(1, func() { a = ask(text) })
 			if a.Kind != "unclear" || n > 1000 {
@@ -145,17 +145,17 @@ func TestALongTextIsNotRead(t *testing.T) {
 
 // Two names that differ in their spaces, or in how a quote is written, are two.
 func TestNamesThatLookAlikeAreNotOne(t *testing.T) {
-	s := &stage{now: noon}
-	s.hello("oslo")
+	s := &runBuilder{now: noon}
+	s.addRegistration("oslo")
 	alike := []protocol.JobID{"a b", "a  b", " a b", "a\tb", "it's", "it’s"}
 	for i, id := range alike {
 		j := task(id, "vision")
 		j.Priority = i
-		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+		s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 	}
-	l := s.log()
+	l := s.buildDataset()
 	for _, id := range alike {
-		if q, back := l.Parse(ask.Query{Ask: "history", Job: id}.String()); back != nil || q.Job != id {
+		if q, back := l.ParseQuestion(ask.Query{Ask: "history", Job: id}.String()); back != nil || q.Job != id {
 			t.Errorf("%q is read as %q (%+v)", id, q.Job, back)
 		}
 	}

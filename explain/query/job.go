@@ -11,49 +11,49 @@ import (
 
 // aboutOneJob are the questions about how one job went.
 var aboutOneJob = map[string]evaluator{
-	"held": (*Log).held, "where": (*Log).where, "decision": (*Log).decision, "times": (*Log).times, "waited": (*Log).waited,
-	"offers": (*Log).offers, "offer-count": (*Log).offers, "unable": (*Log).unable, "history": (*Log).history, "advice": (*Log).advice, "ahead": (*Log).ahead,
+	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "waited": (*Dataset).answerWaited,
+	"offers": (*Dataset).answerOffers, "offer-count": (*Dataset).answerOffers, "unable": (*Dataset).answerUnableSites, "history": (*Dataset).answerHistory, "advice": (*Dataset).answerAdvice, "ahead": (*Dataset).answerAhead,
 }
 
-// matterOf returns what a query is about, and a result that cites its decision.
-func (l *Log) matterOf(q ask.Query) (r Result, m matter) {
-	m = l.matter(q)
-	r.cite(m.id)
+// resultAndCase returns what a query is about, and a result that cites its decision.
+func (l *Dataset) resultAndCase(q ask.Query) (r Result, m jobCase) {
+	m = l.caseOf(q)
+	r.citeDecision(m.decision)
 	return r, m
 }
 
-func (m matter) job() Part        { return called(m.rec.Job.ID) }
-func (m matter) state() Part      { return recorded(m.rec.State) }
-func (m matter) arrival() Figure  { return jobValue(m, "arrival", m.rec.Job.Arrival) }
-func (m matter) deadline() Figure { return jobValue(m, "deadline", m.rec.Job.Deadline) }
+func (m jobCase) jobName() Part          { return namePart(m.job.Job.ID) }
+func (m jobCase) statePart() Part        { return recordedText(m.job.State) }
+func (m jobCase) arrivalFigure() Figure  { return jobValue(m, "arrival", m.job.Job.Arrival) }
+func (m jobCase) deadlineFigure() Figure { return jobValue(m, "deadline", m.job.Job.Deadline) }
 
-// sayAccepted says that a site accepted a job of which no start is known.
-func (r *Result) sayAccepted(m matter) {
-	run := m.rec.Run
-	r.say("%s accepted job %s, to start at %s; when it did is known when it is over.", called(run.Site), m.job(), jobValue(m, "planned", run.Started))
+// describeAccepted says that a site accepted a job of which no start is known.
+func (r *Result) describeAccepted(m jobCase) {
+	run := m.job.Run
+	r.addSentence("%s accepted job %s, to start at %s; when it did is known when it is over.", namePart(run.Site), m.jobName(), jobValue(m, "planned", run.Started))
 }
 
-// sayRefused says why a job was refused.
-func (r *Result) sayRefused(m matter) {
-	x := m.rec.Refusal
-	r.say("Job %s was refused at %s: %s.", m.job(), jobValue(m, "refused", x.Message.At), because(x.Why))
+// describeRefused says why a job was refused.
+func (r *Result) describeRefused(m jobCase) {
+	x := m.job.Refusal
+	r.addSentence("Job %s was refused at %s: %s.", m.jobName(), jobValue(m, "refused", x.Message.At), reasonText(x.Why))
 }
 
-// held says why a job waited, or still waits.
-func (l *Log) held(q ask.Query) (r Result) {
-	rec := l.matter(q).rec
-	m := l.about(rec, l.deciding(rec))
+// answerHeld says why a job waited, or still waits.
+func (l *Dataset) answerHeld(q ask.Query) (r Result) {
+	rec := l.caseOf(q).job
+	m := l.caseOfDecision(rec, l.currentDecision(rec))
 	wait, started := rec.WaitTime()
 	switch {
 	case started:
-		first, _ := begun(rec)
-		r.say("Job %s waited %s: it arrived %s and started %s at %s.", m.job(), jobValue(m, "wait", wait), m.arrival(), jobValue(m, "first-started", first.Run.Started), called(first.Run.Site))
+		first, _ := firstSegment(rec)
+		r.addSentence("Job %s waited %s: it arrived %s and started %s at %s.", m.jobName(), jobValue(m, "wait", wait), m.arrivalFigure(), jobValue(m, "first-started", first.Run.Started), namePart(first.Run.Site))
 	case rec.Run != nil:
-		r.sayAccepted(m)
+		r.describeAccepted(m)
 	case mayHaveRun(rec):
-		r.say("The state of job %s at the end of the record is %s.", m.job(), m.state())
+		r.addSentence("The state of job %s at the end of the record is %s.", m.jobName(), m.statePart())
 	default:
-		r.say("Job %s has not started; its state at the end of the record is %s.", m.job(), m.state())
+		r.addSentence("Job %s has not started; its state at the end of the record is %s.", m.jobName(), m.statePart())
 	}
 	counts := make(map[protocol.Code]int)
 	var order []protocol.Code
@@ -62,67 +62,67 @@ func (l *Log) held(q ask.Query) (r Result) {
 			if counts[d.Why.Code]++; counts[d.Why.Code] == 1 {
 				order = append(order, d.Why.Code)
 			}
-			r.cite(id)
+			r.citeDecision(id)
 		}
 	}
 	for _, code := range order {
-		r.say("It was held %s because %s.", counted(valueOf(ofJob(rec.Job.ID), "held-"+string(code), counts[code], r.Cites...), "time", "times"), because{Code: code})
+		r.addSentence("It was held %s because %s.", countedPart(valueOf(jobSubject(rec.Job.ID), "held-"+string(code), counts[code], r.Cites...), "time", "times"), reasonText{Code: code})
 	}
-	back := givenBack(rec)
+	back := declinedAwards(rec)
 	for _, d := range back {
 		at := jobValue(m, "given-back", d.Answered.At)
 		switch {
 		case d.Preempted != nil:
-			r.Said = append(r.Said, preemption(rec.Job.ID, d))
+			r.Sentences = append(r.Sentences, preemptionSentence(rec.Job.ID, d))
 		case d.Declined.Code == protocol.SiteDecommissioned:
-			r.say("At %s it was taken from %s: %s.", at, called(d.Site), because(d.Declined))
+			r.addSentence("At %s it was taken from %s: %s.", at, namePart(d.Site), reasonText(d.Declined))
 		default:
-			r.say("At %s %s declined it: %s.", at, called(d.Site), because(d.Declined))
+			r.addSentence("At %s %s declined it: %s.", at, namePart(d.Site), reasonText(d.Declined))
 		}
 	}
 	if d := rec.CurrentAward(); d != nil {
-		r.cite(d.Message.Seq)
-		r.say("It was awarded to %s at %s, to start %s, because %s.", called(d.Site), jobValue(m, "awarded", d.Message.At), jobValue(m, "start", d.Option.Start), because(d.Why))
+		r.citeDecision(d.Message.Seq)
+		r.addSentence("It was awarded to %s at %s, to start %s, because %s.", namePart(d.Site), jobValue(m, "awarded", d.Message.At), jobValue(m, "start", d.Option.Start), reasonText(d.Why))
 	} else {
-		r.sayDecision(l, m)
+		r.describeDecision(l, m)
 	}
 	if len(order) == 0 && len(back) == 0 && rec.Refusal == nil {
-		r.say("It was never held.")
+		r.addSentence("It was never held.")
 	}
 	if rec.EndedLate() {
-		r.say("It missed its deadline %s by %s.", m.deadline(), jobValue(m, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline)))
+		r.addSentence("It missed its deadline %s by %s.", m.deadlineFigure(), jobValue(m, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline)))
 	}
 	return r
 }
 
-func (l *Log) where(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	r.sayPaused(m)
-	rec, run := m.rec, m.rec.Run
+func (l *Dataset) answerWhere(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	r.describePaused(m)
+	rec, run := m.job, m.job.Run
 	switch {
 	case rec.State == history.Ended:
-		r.say("Job %s ran at %s, on %s.", m.job(), called(run.Site), called(run.Node))
-		r.say("It ended at %s.", jobValue(m, "ended", run.Ended))
+		r.addSentence("Job %s ran at %s, on %s.", m.jobName(), namePart(run.Site), namePart(run.Node))
+		r.addSentence("It ended at %s.", jobValue(m, "ended", run.Ended))
 	case run != nil && run.Planned:
-		r.say("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", m.job(), called(run.Site), jobValue(m, "planned", run.Started))
+		r.addSentence("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", m.jobName(), namePart(run.Site), jobValue(m, "planned", run.Started))
 	case run != nil:
-		r.say("Job %s runs at %s, on %s, since %s.", m.job(), called(run.Site), called(run.Node), jobValue(m, "started", run.Started))
-	case rested(rec):
-		r.say("The rest of job %s waits to be sold.", m.job())
+		r.addSentence("Job %s runs at %s, on %s, since %s.", m.jobName(), namePart(run.Site), namePart(run.Node), jobValue(m, "started", run.Started))
+	case waitsForRest(rec):
+		r.addSentence("The rest of job %s waits to be sold.", m.jobName())
 	case rec.CurrentAward() != nil:
-		r.say("Job %s was awarded to %s and has not been launched.", m.job(), called(rec.CurrentAward().Site))
+		r.addSentence("Job %s was awarded to %s and has not been launched.", m.jobName(), namePart(rec.CurrentAward().Site))
 	default:
-		r.say("Job %s runs nowhere; it is %s.", m.job(), m.state())
+		r.addSentence("Job %s runs nowhere; it is %s.", m.jobName(), m.statePart())
 	}
-	if n := len(givenBack(rec)); n > 0 {
-		r.say("It was given back %s before.", counted(jobValue(m, "declines", n), "time", "times"))
+	if n := len(declinedAwards(rec)); n > 0 {
+		r.addSentence("It was given back %s before.", countedPart(jobValue(m, "declines", n), "time", "times"))
 	}
 	return r
 }
 
-// givenBack returns the awards of a job that their sites did not keep: they declined, or
+// declinedAwards returns the awards of a job that their sites did not keep: they declined, or
 // an operator said that the site is gone.
-func givenBack(r history.JobRecord) (all []history.Decision) {
+func declinedAwards(r history.JobRecord) (all []history.Decision) {
 	for _, d := range r.Awards {
 		if d.Answer == "decline" || d.Preempted != nil {
 			all = append(all, d)
@@ -135,153 +135,153 @@ func givenBack(r history.JobRecord) (all []history.Decision) {
 // say whether it had begun.
 func mayHaveRun(r history.JobRecord) bool {
 	return r.Run == nil && slices.ContainsFunc(r.Awards, func(d history.Decision) bool {
-		return d.Preempted != nil || d.Answer == "decline" && slices.Contains(lost, d.Declined.Code) || d.Answer == "accept" && r.State == history.Refused
+		return d.Preempted != nil || d.Answer == "decline" && slices.Contains(lostCodes, d.Declined.Code) || d.Answer == "accept" && r.State == history.Refused
 	})
 }
 
-// rested reports whether a job was paused, and nobody was given its rest.
-func rested(r history.JobRecord) bool {
+// waitsForRest reports whether a job was paused, and nobody was given its rest.
+func waitsForRest(r history.JobRecord) bool {
 	return len(r.Parts) > 0 && r.State.OnSale()
 }
 
-// sayPaused tells of the parts of a job that ended in a pause.
-func (r *Result) sayPaused(m matter) {
-	for i, p := range m.rec.Parts {
-		id, job := stints(m.rec)[i].cite(), ofJob(m.rec.Job.ID)
-		r.say("It ran at %s from %s to %s, and was paused then, as its award said.", called(p.Site), valueOf(job, "part-from", p.Started, id), valueOf(job, "part-to", p.Ended, id))
+// describePaused tells of the parts of a job that ended in a pause.
+func (r *Result) describePaused(m jobCase) {
+	for i, p := range m.job.Parts {
+		id, job := segmentsOf(m.job)[i].awardLabel(), jobSubject(m.job.Job.ID)
+		r.addSentence("It ran at %s from %s to %s, and was paused then, as its award said.", namePart(p.Site), valueOf(job, "part-from", p.Started, id), valueOf(job, "part-to", p.Ended, id))
 		r.citeNamed(id)
 	}
 }
 
-func (l *Log) decision(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	if m.id == 0 {
-		r.say("No decision on job %s is in the record.", m.job())
+func (l *Dataset) answerDecision(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	if m.decision == 0 {
+		r.addSentence("No decision on job %s is in the record.", m.jobName())
 		return r
 	}
-	r.say("%s.", citation(m.id))
-	r.sayDecision(l, m)
+	r.addSentence("%s.", decisionCitation(m.decision))
+	r.describeDecision(l, m)
 	return r
 }
 
-// times tells when a job came, started and ended, or is to.
-func (l *Log) times(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	rec, run := m.rec, m.rec.Run
-	r.say("Job %s arrived %s, due %s.", m.job(), m.arrival(), m.deadline())
-	r.sayPaused(m)
-	d, now := rec.CurrentAward(), phrase("It has not started")
+// answerTimes tells when a job came, started and ended, or is to.
+func (l *Dataset) answerTimes(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	rec, run := m.job, m.job.Run
+	r.addSentence("Job %s arrived %s, due %s.", m.jobName(), m.arrivalFigure(), m.deadlineFigure())
+	r.describePaused(m)
+	d, now := rec.CurrentAward(), plainText("It has not started")
 	if mayHaveRun(rec) {
 		now = "It was given back"
 	}
 	switch {
 	case run != nil && run.Planned:
-		r.say("%s accepted it, to start at %s; when it did is known when it is over.", called(run.Site), jobValue(m, "planned", run.Started))
+		r.addSentence("%s accepted it, to start at %s; when it did is known when it is over.", namePart(run.Site), jobValue(m, "planned", run.Started))
 	case run != nil:
-		again := phrase("")
+		again := plainText("")
 		if len(rec.Parts) > 0 {
 			again = " again"
 		}
-		r.say("It started%s %s at %s.", again, jobValue(m, "started", run.Started), called(run.Site))
+		r.addSentence("It started%s %s at %s.", again, jobValue(m, "started", run.Started), namePart(run.Site))
 	case rec.State == history.Refused:
-		r.say("It was refused at %s: %s.", jobValue(m, "refused", rec.Refusal.Message.At), because(rec.Refusal.Why))
-	case rested(rec):
-		r.say("Its rest waits to be sold.")
+		r.addSentence("It was refused at %s: %s.", jobValue(m, "refused", rec.Refusal.Message.At), reasonText(rec.Refusal.Why))
+	case waitsForRest(rec):
+		r.addSentence("Its rest waits to be sold.")
 	case d != nil:
 		if len(rec.Parts) > 0 {
 			now = "Its rest has not started"
 		}
-		r.say("%s; %s plans to start it at %s.", now, called(d.Site), jobValue(m, "planned", d.Option.Start))
-	case m.met && m.h.Decision.Kind == "hold" && m.h.Decision.Start != 0:
-		r.say("%s. The last plan was %s from %s; a plan is no promise, and changes with every round.", now, called(m.h.Decision.Site), jobValue(m, "planned", m.h.Decision.Start))
+		r.addSentence("%s; %s plans to start it at %s.", now, namePart(d.Site), jobValue(m, "planned", d.Option.Start))
+	case m.hasRound && m.round.Decision.Kind == "hold" && m.round.Decision.Start != 0:
+		r.addSentence("%s. The last plan was %s from %s; a plan is no promise, and changes with every round.", now, namePart(m.round.Decision.Site), jobValue(m, "planned", m.round.Decision.Start))
 	default:
-		r.say("%s, and no plan for it is in the record.", now)
+		r.addSentence("%s, and no plan for it is in the record.", now)
 	}
 	if rec.State != history.Ended {
 		return r
 	}
-	r.say("It ended %s, after %s.", jobValue(m, "ended", run.Ended), jobValue(m, "ran-for", run.Ended.Sub(run.Started)))
-	before := phrase("before its deadline")
+	r.addSentence("It ended %s, after %s.", jobValue(m, "ended", run.Ended), jobValue(m, "ran-for", run.Ended.Sub(run.Started)))
+	before := plainText("before its deadline")
 	if rec.EndedLate() {
 		before = "late"
 	}
-	r.say("That was %s %s.", withoutSign(jobValue(m, "to-deadline", rec.Job.Deadline.Sub(run.Ended))), before)
+	r.addSentence("That was %s %s.", withoutSign(jobValue(m, "to-deadline", rec.Job.Deadline.Sub(run.Ended))), before)
 	return r
 }
 
-func (l *Log) waited(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	wait, started := m.rec.WaitTime()
+func (l *Dataset) answerWaited(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	wait, started := m.job.WaitTime()
 	switch {
 	case started:
-		first, _ := begun(m.rec)
-		r.say("Job %s waited %s, from %s to %s.", m.job(), jobValue(m, "wait", wait), m.arrival(), jobValue(m, "first-started", first.Run.Started))
-		if n := len(m.rec.Parts); n > 0 {
-			r.say("It was paused %s since.", counted(jobValue(m, "pauses", n), "time", "times"))
+		first, _ := firstSegment(m.job)
+		r.addSentence("Job %s waited %s, from %s to %s.", m.jobName(), jobValue(m, "wait", wait), m.arrivalFigure(), jobValue(m, "first-started", first.Run.Started))
+		if n := len(m.job.Parts); n > 0 {
+			r.addSentence("It was paused %s since.", countedPart(jobValue(m, "pauses", n), "time", "times"))
 		}
-	case m.rec.Run != nil:
-		r.sayAccepted(m)
-	case mayHaveRun(m.rec):
-		r.say("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", m.job(), m.state(), m.arrival(), end(l))
+	case m.job.Run != nil:
+		r.describeAccepted(m)
+	case mayHaveRun(m.job):
+		r.addSentence("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", m.jobName(), m.statePart(), m.arrivalFigure(), lastTimeFigure(l))
 	default:
-		r.say("Job %s has not started. It arrived %s; the record ends %s.", m.job(), m.arrival(), end(l))
+		r.addSentence("Job %s has not started. It arrived %s; the record ends %s.", m.jobName(), m.arrivalFigure(), lastTimeFigure(l))
 	}
 	return r
 }
 
-// asked finds the round in which sites were asked about a job; false if there is none
+// roundAskedAbout finds the round in which sites were asked about a job; false if there is none
 // on record, which the result says.
-func (l *Log) asked(r *Result, q ask.Query) (matter, bool) {
-	m := l.matter(q)
-	r.cite(m.id)
+func (l *Dataset) roundAskedAbout(r *Result, q ask.Query) (jobCase, bool) {
+	m := l.caseOf(q)
+	r.citeDecision(m.decision)
 	switch {
-	case m.met:
-	case m.id != 0:
-		r.say("What sites answered on job %s is not known: "+unmet+".", m.job())
+	case m.hasRound:
+	case m.decision != 0:
+		r.addSentence("What sites answered on job %s is not known: "+roundNotRecorded+".", m.jobName())
 	default:
-		r.say("Job %s was called in no round, so no site was asked.", m.job())
+		r.addSentence("Job %s was called in no round, so no site was asked.", m.jobName())
 	}
-	return m, m.met
+	return m, m.hasRound
 }
 
-// offers lists what each site answered.
-func (l *Log) offers(q ask.Query) (r Result) {
-	m, ok := l.asked(&r, q)
+// answerOffers lists what each site answered.
+func (l *Dataset) answerOffers(q ask.Query) (r Result) {
+	m, ok := l.roundAskedAbout(&r, q)
 	if !ok {
 		return r
 	}
 	n := 0
-	for _, s := range m.h.Answers {
-		if _, ok := m.option(s.Site); ok {
+	for _, s := range m.round.Answers {
+		if _, ok := m.cheapestOption(s.Site); ok {
 			n++
 		}
 	}
-	r.say("%s of %s made an offer for job %s in round %s; each one's cheapest is shown.",
-		jobValue(m, "sites-that-offered", n), counted(jobValue(m, "sites-asked", len(m.h.Answers)), "site", "sites"), m.job(), m.round())
+	r.addSentence("%s of %s made an offer for job %s in round %s; each one's cheapest is shown.",
+		jobValue(m, "sites-that-offered", n), countedPart(jobValue(m, "sites-asked", len(m.round.Answers)), "site", "sites"), m.jobName(), m.roundFigure())
 	r.listOffers(m)
 	return r
 }
 
-// unable lists the sites without an offer, and why.
-func (l *Log) unable(q ask.Query) (r Result) {
-	if m := l.matter(q); m.rec.Refusal != nil && q.Decision == 0 {
-		r.cite(number(*m.rec.Refusal))
-		r.sayRefused(m)
+// answerUnableSites lists the sites without an offer, and why.
+func (l *Dataset) answerUnableSites(q ask.Query) (r Result) {
+	if m := l.caseOf(q); m.job.Refusal != nil && q.Decision == 0 {
+		r.citeDecision(decisionNumber(*m.job.Refusal))
+		r.describeRefused(m)
 	}
-	m, ok := l.asked(&r, q)
+	m, ok := l.roundAskedAbout(&r, q)
 	if !ok {
 		return r
 	}
 	n := 0
-	for _, s := range m.h.Answers {
-		if _, ok := m.option(s.Site); !ok {
+	for _, s := range m.round.Answers {
+		if _, ok := m.cheapestOption(s.Site); !ok {
 			n++
-			r.say("%s: %s.", called(s.Site), m.noOffer(s.Site))
+			r.addSentence("%s: %s.", namePart(s.Site), m.noOffer(s.Site))
 		}
 	}
-	r.also(jobValue(m, "sites-without-offer", n))
+	r.addFigures(jobValue(m, "sites-without-offer", n))
 	if n == 0 {
-		r.say("None: every site made an offer in round %s.", m.round())
+		r.addSentence("None: every site made an offer in round %s.", m.roundFigure())
 	}
 	return r
 }
@@ -292,20 +292,20 @@ type event struct {
 	text Part
 }
 
-// history tells everything that was decided on a job.
-func (l *Log) history(q ask.Query) (r Result) {
-	m := l.matter(q)
-	rec, job := m.rec, ofJob(m.rec.Job.ID)
-	all := []event{{valueOf(job, "arrival", rec.Job.Arrival), phrase("arrived")}}
+// answerHistory tells everything that was decided on a job.
+func (l *Dataset) answerHistory(q ask.Query) (r Result) {
+	m := l.caseOf(q)
+	rec, job := m.job, jobSubject(m.job.Job.ID)
+	all := []event{{valueOf(job, "arrival", rec.Job.Arrival), plainText("arrived")}}
 	for _, id := range rec.Decisions {
-		d, at := l.decisionOf(id), phrase("")
+		d, at := l.decisionOf(id), plainText("")
 		if d.Site != "" {
 			at = " at "
 		}
-		all = append(all, event{valueOf(job, "decided", d.At, cite(id)), sentence("%s %s%s%s: %s", citation(id), recorded(d.Kind), at, called(d.Site), because(d.Why))})
-		r.cite(id)
+		all = append(all, event{valueOf(job, "decided", d.At, decisionLabel(id)), newSentence("%s %s%s%s: %s", decisionCitation(id), recordedText(d.Kind), at, namePart(d.Site), reasonText(d.Why))})
+		r.citeDecision(id)
 	}
-	back := givenBack(rec)
+	back := declinedAwards(rec)
 	for _, d := range back {
 		form := "%s gave it back: %s"
 		if d.Declined.Code == protocol.SiteDecommissioned {
@@ -314,106 +314,106 @@ func (l *Log) history(q ask.Query) (r Result) {
 		if d.Preempted != nil {
 			form = "preempted at %s: %s"
 		}
-		all = append(all, event{valueOf(job, "given-back", d.Answered.At), sentence(form, called(d.Site), because(d.Declined))})
+		all = append(all, event{valueOf(job, "given-back", d.Answered.At), newSentence(form, namePart(d.Site), reasonText(d.Declined))})
 	}
-	for _, x := range stints(rec) {
+	for _, x := range segmentsOf(rec) {
 		if x.Run.Planned {
-			all = append(all, event{valueOf(job, "planned", x.Run.Started), sentence("was to start at %s", called(x.Run.Site))})
+			all = append(all, event{valueOf(job, "planned", x.Run.Started), newSentence("was to start at %s", namePart(x.Run.Site))})
 		} else {
-			all = append(all, event{valueOf(job, "started", x.Run.Started), sentence("started at %s on %s", called(x.Run.Site), called(x.Run.Node))})
+			all = append(all, event{valueOf(job, "started", x.Run.Started), newSentence("started at %s on %s", namePart(x.Run.Site), namePart(x.Run.Node))})
 		}
 		switch {
 		case x.Run.Paused:
-			all = append(all, event{valueOf(job, "paused", x.Run.Ended), phrase("paused")})
+			all = append(all, event{valueOf(job, "paused", x.Run.Ended), plainText("paused")})
 		case x.Over:
-			all = append(all, event{valueOf(job, "ended", x.Run.Ended), phrase("ended")})
+			all = append(all, event{valueOf(job, "ended", x.Run.Ended), plainText("ended")})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at.Value, y.at.Value) })
-	r.say("Job %s: %s, %s. It is %s.", m.job(), counted(valueOf(job, "decisions", len(rec.Decisions), r.Cites...), "decision", "decisions"),
-		counted(valueOf(job, "declines", len(back)), "time given back", "times given back"), m.state())
+	r.addSentence("Job %s: %s, %s. It is %s.", m.jobName(), countedPart(valueOf(job, "decisions", len(rec.Decisions), r.Cites...), "decision", "decisions"),
+		countedPart(valueOf(job, "declines", len(back)), "time given back", "times given back"), m.statePart())
 	r.Head = []string{"time", "why"}
 	for i, e := range all {
 		if len(all) > 24 && i >= 12 && i < len(all)-11 {
 			if i == 12 {
-				r.row(phrase("…"), sentence("%s more", valueOf(job, "events-between", len(all)-23)))
+				r.addRow(plainText("…"), newSentence("%s more", valueOf(job, "events-between", len(all)-23)))
 			}
 			continue
 		}
-		r.row(e.at, e.text)
+		r.addRow(e.at, e.text)
 	}
-	r.Command = "gridbid messages --job " + shell(string(rec.Job.ID))
+	r.Command = "gridbid messages --job " + shellWord(string(rec.Job.ID))
 	return r
 }
 
 // advised is what would have a site offer, by the reason for which it does not.
 var advised = []struct {
 	code protocol.Code
-	text phrase
+	text plainText
 }{
 	{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoSuchGPU, "allow more GPU models"},
 	{protocol.FitsNoNode, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoCapacity, "wait, or ask for less"},
 	{protocol.PastDeadline, "set a later deadline"},
 }
 
-// advice says what keeps a job from sites and from starting, and what would
+// answerAdvice says what keeps a job from sites and from starting, and what would
 // change that.
-func (l *Log) advice(q ask.Query) (r Result) {
-	m, ok := l.asked(&r, q)
+func (l *Dataset) answerAdvice(q ask.Query) (r Result) {
+	m, ok := l.roundAskedAbout(&r, q)
 	if !ok {
 		return r
 	}
-	r.assume("by the reasons that the sites gave in round %s; nobody was asked again", m.round())
+	r.addAssumption("by the reasons that the sites gave in round %s; nobody was asked again", m.roundFigure())
 	for _, hint := range advised {
-		var sites listed
-		for _, s := range m.h.Answers {
-			if _, ok := m.option(s.Site); !ok && s.Why.Code == hint.code {
-				sites = append(sites, called(s.Site))
+		var sites partList
+		for _, s := range m.round.Answers {
+			if _, ok := m.cheapestOption(s.Site); !ok && s.Why.Code == hint.code {
+				sites = append(sites, namePart(s.Site))
 			}
 		}
 		if len(sites) > 0 {
-			r.say("For %s: %s, since %s.", sites, hint.text, because{Code: hint.code})
+			r.addSentence("For %s: %s, since %s.", sites, hint.text, reasonText{Code: hint.code})
 		}
 	}
-	if p, site, h, ok := soonest(m.rec); ok {
-		r.cite(h.Decision.Message.Seq)
-		r.say("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.rec), jobValue(m, "earliest-start", p.Start), called(site), jobValue(m, "earliest-cost", p.Terms.Total()))
+	if p, site, h, ok := earliestOffer(m.job); ok {
+		r.citeDecision(h.Decision.Message.Seq)
+		r.addSentence("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.job), jobValue(m, "earliest-start", p.Start), namePart(site), jobValue(m, "earliest-cost", p.Terms.Total()))
 	}
-	if m.rec.Job.Deferrable {
-		r.say("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
+	if m.job.Job.Deferrable {
+		r.addSentence("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
 	}
 	return r
 }
 
-// ahead says who held GPUs at the job's site while it waited.
-func (l *Log) ahead(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	site, until := ran(m.rec), l.last()
-	if d := m.rec.CurrentAward(); site == "" && d != nil {
+// answerAhead says who held GPUs at the job's site while it waited.
+func (l *Dataset) answerAhead(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	site, until := siteOfRun(m.job), l.lastTime()
+	if d := m.job.CurrentAward(); site == "" && d != nil {
 		site = d.Site
 	}
-	if run := m.rec.Run; run != nil {
+	if run := m.job.Run; run != nil {
 		until = min(run.Started, until) // it may be to start after the record
 	}
 	if site == "" {
-		r.say("Job %s has no site yet, and there is no queue across sites: each round places all waiting jobs together.", m.job())
+		r.addSentence("Job %s has no site yet, and there is no queue across sites: each round places all waiting jobs together.", m.jobName())
 		return r
 	}
-	r.assume("there is no queue; this is who held GPUs at %s just before it started, or at the end of the record", called(site))
+	r.addAssumption("there is no queue; this is who held GPUs at %s just before it started, or at the end of the record", namePart(site))
 	by := make(map[string]protocol.Milli)
 	n := 0
-	for _, other := range l.records() {
-		if other.Job.ID == m.rec.Job.ID || other.Job.TotalGPUMilli() == 0 || heldAt(other, until-1) != site {
+	for _, other := range l.allInstances() {
+		if other.Job.ID == m.job.Job.ID || other.Job.TotalGPUMilli() == 0 || siteHoldingAt(other, until-1) != site {
 			continue
 		}
 		n++
 		by[other.Job.Tenant] += other.Job.TotalGPUMilli()
-		r.cite(l.deciding(other))
+		r.citeDecision(l.currentDecision(other))
 	}
-	r.say("%s held GPUs at %s at %s.", counted(valueOf("site/"+site, "jobs-ahead", n), "job", "jobs"), called(site), valueOf("site/"+site, "looked-at", until-1))
+	r.addSentence("%s held GPUs at %s at %s.", countedPart(valueOf("site/"+site, "jobs-ahead", n), "job", "jobs"), namePart(site), valueOf("site/"+site, "looked-at", until-1))
 	r.Head = []string{"tenant", "GPUs"}
-	for _, t := range sorted(by) {
-		r.row(called(t), valueOf("tenant/"+t, "gpus-held", by[t]))
+	for _, t := range sortedKeys(by) {
+		r.addRow(namePart(t), valueOf("tenant/"+t, "gpus-held", by[t]))
 	}
 	return r
 }

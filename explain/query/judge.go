@@ -13,8 +13,8 @@ import (
 
 // policyAt returns the policy in force when the coordinator said its seq-th
 // message.
-func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
-	for _, x := range l.book.PolicyVersions() {
+func (l *Dataset) policyAt(seq uint64) (p protocol.Policy) {
+	for _, x := range l.history.PolicyVersions() {
 		if x.Seq <= seq {
 			p = x.Policy
 		}
@@ -22,9 +22,9 @@ func (l *Log) policyAt(seq uint64) (p protocol.Policy) {
 	return p
 }
 
-// extra returns what a judge's choice cost more; false if it did not choose.
-func (l *Log) extra(job protocol.JobID, round uint64, d history.Decision) (protocol.Microdollars, bool) {
-	h := l.book.JudgeQuestionOf(round, job)
+// judgeExtraCost returns what a judge's choice cost more; false if it did not choose.
+func (l *Dataset) judgeExtraCost(job protocol.JobID, round uint64, d history.Decision) (protocol.Microdollars, bool) {
+	h := l.history.JudgeQuestionOf(round, job)
 	if h == nil || d.Why.Code != protocol.ChosenByJudge {
 		return 0, false
 	}
@@ -37,112 +37,112 @@ func (l *Log) extra(job protocol.JobID, round uint64, d history.Decision) (proto
 }
 
 // aboutRules are the questions about who decides: judges, and operators by their rules.
-var aboutRules = map[string]evaluator{"no-arbitration": (*Log).arbitration, "no-policy-log": (*Log).policyLog, "no-rule": (*Log).ruleByID}
+var aboutRules = map[string]evaluator{"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).policyLog, "no-rule": (*Dataset).ruleByID}
 
-// arbitration tells of one decision whether a judge decided it, or of all what
+// answerArbitration tells of one decision whether a judge decided it, or of all what
 // that cost.
-func (l *Log) arbitration(q ask.Query) Result {
+func (l *Dataset) answerArbitration(q ask.Query) Result {
 	if q.Job == "" && q.Decision == 0 {
 		return l.allJudged(q)
 	}
-	r, m := l.matterOf(q)
-	h := l.book.JudgeQuestionOf(m.h.Round, m.rec.Job.ID)
-	more, judged := l.extra(m.rec.Job.ID, m.h.Round, m.h.Decision)
+	r, m := l.resultAndCase(q)
+	h := l.history.JudgeQuestionOf(m.round.Round, m.job.Job.ID)
+	more, judged := l.judgeExtraCost(m.job.Job.ID, m.round.Round, m.round.Decision)
 	extra := jobValue(m, "extra-of-judge", more)
 	switch {
-	case m.id == 0:
-		r.say("Nothing was decided on job %s.", m.job())
+	case m.decision == 0:
+		r.addSentence("Nothing was decided on job %s.", m.jobName())
 	case judged:
-		r.say("A judge decided: it chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
-			called(m.site), counted(jobValue(m, "choices-of-judge", len(h.Ask.Choices)), "option", "options"), extra)
+		r.addSentence("A judge decided: it chose %s among %s that cost nearly the same; it cost %s more than the best of them.",
+			namePart(m.site), countedPart(jobValue(m, "choices-of-judge", len(h.Ask.Choices)), "option", "options"), extra)
 	case h == nil:
-		r.say("The rule decided %s, and no judge was asked about it.", citation(m.id))
-	case record.FallbackReason(h.Ask, h.Answer, m.h.Decision) != "":
-		r.say(ruleDecided, phrase(record.FaultText(record.FallbackReason(h.Ask, h.Answer, m.h.Decision))))
+		r.addSentence("The rule decided %s, and no judge was asked about it.", decisionCitation(m.decision))
+	case record.FallbackReason(h.Ask, h.Answer, m.round.Decision) != "":
+		r.addSentence(ruleDecided, plainText(record.FaultText(record.FallbackReason(h.Ask, h.Answer, m.round.Decision))))
 	default:
-		r.say("A judge was asked, and its answer changed nothing; the rule's choice stood.")
+		r.addSentence("A judge was asked, and its answer changed nothing; the rule's choice stood.")
 	}
-	r.also(extra)
+	r.addFigures(extra)
 	return r
 }
 
-func (l *Log) allJudged(q ask.Query) (r Result) {
-	r.whole(l, q, "awards said in that time; UTC")
+func (l *Dataset) allJudged(q ask.Query) (r Result) {
+	r.assumeWindow(l, q, "awards said in that time; UTC")
 	n := 0
 	var sum protocol.Microdollars
-	for _, rec := range l.records() {
+	for _, rec := range l.allInstances() {
 		for _, d := range rec.Awards {
-			if more, ok := l.extra(rec.Job.ID, d.Round, d); ok && within(q, d.Message.At) {
+			if more, ok := l.judgeExtraCost(rec.Job.ID, d.Round, d); ok && inWindow(q, d.Message.At) {
 				n, sum = n+1, sum+more
-				r.cite(d.Message.Seq)
+				r.citeDecision(d.Message.Seq)
 			}
 		}
 	}
-	r.say("A judge decided %s, which cost %s more than the best that the clearings left open. In the whole record it was asked %s.",
-		counted(valueOf("run", "judged", n, r.Cites...), "award", "awards"), valueOf("run", "extra-of-judge", sum, r.Cites...), counted(valueOf("run", "judge-asked", l.book.JudgeQuestions()), "time", "times"))
+	r.addSentence("A judge decided %s, which cost %s more than the best that the clearings left open. In the whole record it was asked %s.",
+		countedPart(valueOf("run", "judged", n, r.Cites...), "award", "awards"), valueOf("run", "extra-of-judge", sum, r.Cites...), countedPart(valueOf("run", "judge-asked", l.history.JudgeQuestions()), "time", "times"))
 	return r
 }
 
 // policyLog tells who changed the policy, the last first.
-func (l *Log) policyLog(ask.Query) (r Result) {
-	all := l.book.PolicyVersions()
+func (l *Dataset) policyLog(ask.Query) (r Result) {
+	all := l.history.PolicyVersions()
 	last := all[len(all)-1]
-	by := listed{called(last.By)}
+	by := partList{namePart(last.By)}
 	if last.Second != "" {
-		by = append(by, called(last.Second))
+		by = append(by, namePart(last.Second))
 	}
-	r.say("The last change, at %s, was by %s: version %s.", valueOf("run", "policy-changed", last.At), by, valueOf("run", "policy-version", last.Version))
+	r.addSentence("The last change, at %s, was by %s: version %s.", valueOf("run", "policy-changed", last.At), by, valueOf("run", "policy-version", last.Version))
 	if last.Proved {
-		r.say("Whoever confirmed it showed a token of their own.")
+		r.addSentence("Whoever confirmed it showed a token of their own.")
 	} else {
-		r.say("Names are as they were given; nobody checked them.")
+		r.addSentence("Names are as they were given; nobody checked them.")
 	}
 	if last.Sentence != "" {
-		r.say("Its words were: %s.", quoted(last.Sentence))
+		r.addSentence("Its words were: %s.", quotedText(last.Sentence))
 	}
-	r.say("The policy changed %s in this record.", counted(valueOf("run", "policy-changes", len(all)), "time", "times"))
+	r.addSentence("The policy changed %s in this record.", countedPart(valueOf("run", "policy-changes", len(all)), "time", "times"))
 	return r
 }
 
-// A quoted is text from outside, in quotes.
-type quoted string
+// A quotedText is text from outside, in quotes.
+type quotedText string
 
-func (x quoted) words() string   { return strconv.Quote(format.CleanText(string(x))) }
-func (quoted) figures() []Figure { return nil }
+func (x quotedText) renderText() string   { return strconv.Quote(format.CleanText(string(x))) }
+func (quotedText) citedFigures() []Figure { return nil }
 
-// sayRulesInForce tells the operators' rules that are in force at the end.
-func (r *Result) sayRulesInForce(l *Log) {
-	version, here, over := l.rules()
+// describeRulesInForce tells the operators' rules that are in force at the end.
+func (r *Result) describeRulesInForce(l *Dataset) {
+	version, here, over := l.rulesAtEnd()
 	if len(here) == 0 {
-		r.say("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
+		r.addSentence("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
 	} else {
-		r.say("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %s:", valueOf("run", "policy-version", version))
-		r.also(valueOf("run", "rules", len(here)))
+		r.addSentence("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %s:", valueOf("run", "policy-version", version))
+		r.addFigures(valueOf("run", "rules", len(here)))
 	}
-	r.Said = slices.Concat(r.Said, here, over)
+	r.Sentences = slices.Concat(r.Sentences, here, over)
 }
 
-// rules returns the operators' rules at the end of the record, those that are in force
+// rulesAtEnd returns the operators' rules at the end of the record, those that are in force
 // and those whose time is over.
-func (l *Log) rules() (version uint64, here, over []Sentence) {
+func (l *Dataset) rulesAtEnd() (version uint64, here, over []Sentence) {
 	p := l.policyAt(1 << 62)
 	for _, r := range p.Rules {
-		if r.To != 0 && r.To <= l.last() {
-			over = append(over, sentence("%s is over: %s.", called(r.ID), ruleText(r)))
+		if r.To != 0 && r.To <= l.lastTime() {
+			over = append(over, newSentence("%s is over: %s.", namePart(r.ID), ruleText(r)))
 		} else {
-			here = append(here, sentence("%s: %s.", called(r.ID), ruleText(r)))
+			here = append(here, newSentence("%s: %s.", namePart(r.ID), ruleText(r)))
 		}
 	}
 	return p.Version, here, over
 }
 
 // ruleByID tells the rules that have ids. What each changed is known of one decision.
-func (l *Log) ruleByID(ask.Query) (r Result) {
-	_, here, over := l.rules()
-	r.say("Which decisions one rule changed is not told; of a job, `gridbid ask 'why not SITE for job NAME'` says which rule kept it from there.")
+func (l *Dataset) ruleByID(ask.Query) (r Result) {
+	_, here, over := l.rulesAtEnd()
+	r.addSentence("Which decisions one rule changed is not told; of a job, `gridbid ask 'why not SITE for job NAME'` says which rule kept it from there.")
 	if len(here)+len(over) == 0 {
-		r.say("No rules of operators are in force.")
+		r.addSentence("No rules of operators are in force.")
 	}
-	r.Said = slices.Concat(r.Said, here, over)
+	r.Sentences = slices.Concat(r.Sentences, here, over)
 	return r
 }

@@ -13,33 +13,33 @@ import (
 
 // aboutMarket are the questions about how rounds went.
 var aboutMarket = map[string]evaluator{
-	"weights": (*Log).weights, "bid-error": (*Log).bidError, "silent": (*Log).silent, "activity": (*Log).activity,
+	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).bidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity,
 }
 
-// weights tells by what options are judged.
-func (l *Log) weights(ask.Query) (r Result) {
+// answerWeights tells by what options are judged.
+func (l *Dataset) answerWeights(ask.Query) (r Result) {
 	var newest history.JobRound
-	for _, rec := range l.records() {
+	for _, rec := range l.allInstances() {
 		if n := len(rec.FullRounds); n > 0 && rec.FullRounds[n-1].Called.At >= newest.Called.At {
 			newest = rec.FullRounds[n-1]
 		}
 	}
 	if w := newest.Weights; newest.Called == (history.MessageRef{}) {
-		r.say("No round was called, so no prices are in the record.")
+		r.addSentence("No round was called, so no prices are in the record.")
 	} else {
-		r.say("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
-			ofRun("carbon-price", int64(w.Carbon), "microdollars-per-kg"), ofRun("delay-price", int64(w.Delay), "microdollars-per-gpu-hour"), ofRun("late-price", int64(w.Late), "microdollars-per-gpu-hour"))
+		r.addSentence("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
+			runFigure("carbon-price", int64(w.Carbon), "microdollars-per-kg"), runFigure("delay-price", int64(w.Delay), "microdollars-per-gpu-hour"), runFigure("late-price", int64(w.Late), "microdollars-per-gpu-hour"))
 	}
-	r.sayRulesInForce(l)
+	r.describeRulesInForce(l)
 	return r
 }
 
 // bidError compares what sites bid with what was measured.
-func (l *Log) bidError(q ask.Query) (r Result) {
-	r.assume("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
+func (l *Dataset) bidError(q ask.Query) (r Result) {
+	r.addAssumption("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
 	type sums struct{ jobs, bid, used, more, less int64 }
 	by := make(map[string]*sums)
-	for _, spent := range l.over(ask.Query{Site: q.Site}) {
+	for _, spent := range l.segmentsIn(ask.Query{Site: q.Site}) {
 		s := spent.Run.Settled
 		if spent.Run.Settlement.From == "" || s.BidFor.Energy == 0 {
 			continue
@@ -59,26 +59,26 @@ func (l *Log) bidError(q ask.Query) (r Result) {
 		}
 	}
 	r.Head = []string{"site", "jobs", "bid", "measured", "difference", "took more", "took less"}
-	for _, s := range sorted(by) {
+	for _, s := range sortedKeys(by) {
 		x := by[s]
-		r.row(called(s), siteFigure(s, "jobs", x.jobs, "count"), siteFigure(s, "energy-bid", x.bid, "millijoules"), siteFigure(s, "energy-measured", x.used, "millijoules"),
-			share("site/"+s, "difference", x.used-x.bid, x.bid), siteFigure(s, "took-more", x.more, "count"), siteFigure(s, "took-less", x.less, "count"))
+		r.addRow(namePart(s), siteFigure(s, "jobs", x.jobs, "count"), siteFigure(s, "energy-bid", x.bid, "millijoules"), siteFigure(s, "energy-measured", x.used, "millijoules"),
+			percentPart("site/"+s, "difference", x.used-x.bid, x.bid), siteFigure(s, "took-more", x.more, "count"), siteFigure(s, "took-less", x.less, "count"))
 	}
 	if len(by) == 0 {
-		r.say("No job was settled.")
+		r.addSentence("No job was settled.")
 	} else {
-		r.say("By site:")
+		r.addSentence("By site:")
 	}
 	return r
 }
 
-// silent lists the sites that did not answer rounds.
-func (l *Log) silent(q ask.Query) (r Result) {
-	r.whole(l, q, "rounds called in that time; UTC")
+// answerSilentSites lists the sites that did not answer rounds.
+func (l *Dataset) answerSilentSites(q ask.Query) (r Result) {
+	r.assumeWindow(l, q, "rounds called in that time; UTC")
 	missed := make(map[string]int)
 	var over []history.RoundRecord
-	for _, x := range l.book.RoundRecords() {
-		if !within(q, x.Called.At) || l.open(x) {
+	for _, x := range l.history.RoundRecords() {
+		if !inWindow(q, x.Called.At) || l.isRoundOpen(x) {
 			continue
 		}
 		over = append(over, x)
@@ -87,90 +87,92 @@ func (l *Log) silent(q ask.Query) (r Result) {
 		}
 	}
 	rounds := valueOf("run", "rounds", len(over))
-	r.also(rounds)
+	r.addFigures(rounds)
 	gone := r.listOutages(l, q)
 	if len(over) == 0 {
-		r.say("No round was called in that time.")
+		r.addSentence("No round was called in that time.")
 	} else {
-		r.sayLastRound(over[len(over)-1], gone)
+		r.describeLastRound(over[len(over)-1], gone)
 		if len(missed) == 0 {
-			r.say("Every site answered all of %s in time.", counted(rounds, "round", "rounds"))
+			r.addSentence("Every site answered all of %s in time.", countedPart(rounds, "round", "rounds"))
 		}
 	}
 	r.Head = []string{"site", "rounds missed", "last heard"}
-	for _, s := range l.book.ReportingSiteNames() {
+	for _, s := range l.history.ReportingSiteNames() {
 		n := valueOf("site/"+s, "rounds-missed", missed[s])
 		if n.Value > 0 {
-			r.say("%s missed %s of %s.", called(s), n, counted(rounds, "round", "rounds"))
+			r.addSentence("%s missed %s of %s.", namePart(s), n, countedPart(rounds, "round", "rounds"))
 		}
-		r.row(called(s), n, valueOf("site/"+s, "last-heard", l.book.ReportingSite(s).LastMessage()))
+		r.addRow(namePart(s), n, valueOf("site/"+s, "last-heard", l.history.ReportingSite(s).LastMessage()))
 	}
 	return r
 }
 
-// open reports whether a round may still be answered where the record ends.
-func (l *Log) open(r history.RoundRecord) bool { return r.Closes > l.last() && r.Awards+r.Holds == 0 }
+// isRoundOpen reports whether a round may still be answered where the record ends.
+func (l *Dataset) isRoundOpen(r history.RoundRecord) bool {
+	return r.Closes > l.lastTime() && r.Awards+r.Holds == 0
+}
 
-// sayLastRound says who did not answer the newest round of a window, in which so many sites
+// describeLastRound says who did not answer the newest round of a window, in which so many sites
 // were declared gone.
-func (r *Result) sayLastRound(last history.RoundRecord, gone int) {
+func (r *Result) describeLastRound(last history.RoundRecord, gone int) {
 	at := valueOf("run", "last-round", last.Called.At)
 	switch {
 	case len(last.Silent) > 0:
-		var names listed
+		var names partList
 		for _, s := range last.Silent {
-			names = append(names, called(s))
+			names = append(names, namePart(s))
 		}
-		r.say("The last round, called at %s, was not answered by %s.", at, names)
+		r.addSentence("The last round, called at %s, was not answered by %s.", at, names)
 	case gone > 0: // a site that was declared gone is not silent
-		r.say("All other sites answered the last round, called at %s.", at)
+		r.addSentence("All other sites answered the last round, called at %s.", at)
 	default:
-		r.say("None: all sites answered the last round, called at %s.", at)
+		r.addSentence("None: all sites answered the last round, called at %s.", at)
 	}
 }
 
 // around is how much time an instant stands for when it is asked what happened.
 const around = 5 * time.Minute
 
-// activity tells what was decided in a window.
-func (l *Log) activity(q ask.Query) (r Result) {
+// answerActivity tells what was decided in a window.
+func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 	switch {
 	case q.At != 0:
 		q.From, q.To = q.At.Add(-around), q.At.Add(around)
-		r.assume("five minutes before and after; UTC")
+		r.addAssumption("five minutes before and after; UTC")
 	case q.To == 0:
-		q.From, q.To = l.last().Add(-time.Hour), l.last()+1
-		if all := l.book.AllDecisions(); len(all) > 0 {
+		q.From, q.To = l.lastTime().Add(-time.Hour), l.lastTime()+1
+		if all := l.history.AllDecisions(); len(all) > 0 {
 			at := all[len(all)-1].At
 			q.From, q.To = at.Add(-time.Hour), at+1
 		}
-		r.assume("no time was named, so the hour before the last decision")
+		r.addAssumption("no time was named, so the hour before the last decision")
 	}
-	r.partial(l, q)
+	r.assumeSince(l, q)
 	kinds, reasons := make(map[string]int), make(map[string]int)
 	var all []history.DecisionRef
-	for _, d := range l.book.AllDecisions() {
-		if within(q, d.At) && (q.Site == "" || d.Site == q.Site) {
+	for _, d := range l.history.AllDecisions() {
+		if inWindow(q, d.At) && (q.Site == "" || d.Site == q.Site) {
 			all = append(all, d)
 			kinds[d.Kind]++
 			reasons[d.Kind+": "+narrate.ReasonWithNote(protocol.Reason{Code: d.Why.Code})]++
-			r.cite(d.Number)
+			r.citeDecision(d.Number)
 		}
 	}
 	counts := decisionCounts(kinds, r.Cites...)
 	started, ended, planned := l.startsAndEnds(q)
-	r.say("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %s ended.", slices.Concat(
-		[]Part{ofRun("from", int64(q.From), "instant"), ofRun("to", int64(q.To), "instant")}, counts,
-		[]Part{counted(ofRun("started", started, "count"), "job", "jobs"), ofRun("ended", ended, "count")})...)
-	r.sayPolicyChanges(l, q)
+	r.addSentence("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %s ended.", slices.Concat(
+		[]Part{runFigure("from", int64(q.From), "instant"), runFigure("to", int64(q.To), "instant")}, counts,
+		[]Part{countedPart(runFigure("started", started, "count"), "job", "jobs"), runFigure("ended", ended, "count")})...)
+	r.describePolicyChanges(l, q)
 	if len(all) == 0 {
-		r.sayLastDecision(l, q)
+		r.describeLastDecision(l, q)
 	}
 	if planned > 0 {
-		r.assume("%s of the starts as planned: a site says when a job started when it is over", ofRun("started-as-planned", planned, "count"))
+		r.addAssumption("%s of the starts as planned: a site says when a job started when it is over", runFigure("started-as-planned", planned, "count"))
 	}
-	for _, reason := range sorted(reasons) {
-		r.say("%s × %s.", ofRun(reason, int64(reasons[reason]), "count"), recorded(reason))
+	for _, reason := range sortedKeys(reasons) {
+		r.addSentence("%s × %s.", runFigure(reason, int64(reasons[reason]), "count"), recordedText(reason))
 	}
 	r.Chart = decisionsOver(q, all)
 	r.Head = []string{"decision", "time", "job", "why"}
@@ -179,29 +181,29 @@ func (l *Log) activity(q ask.Query) (r Result) {
 		if d.Kind == "hold" {
 			why = "held: " + why
 		}
-		r.row(citation(d.Number), jobFigure(d.Job, "decided", int64(d.At), "instant", cite(d.Number)), called(d.Job), recorded(why))
+		r.addRow(decisionCitation(d.Number), jobFigure(d.Job, "decided", int64(d.At), "instant", decisionLabel(d.Number)), namePart(d.Job), recordedText(why))
 	}
 	if len(all) > mostListed {
-		r.say("The last %s are shown.", ofRun("shown", mostListed, "count"))
+		r.addSentence("The last %s are shown.", runFigure("shown", mostListed, "count"))
 	}
 	return r
 }
 
 // startsAndEnds counts the runs that started in a window, those of them of which only the
 // planned start is known, and those that ended in it.
-func (l *Log) startsAndEnds(q ask.Query) (started, ended, planned int64) {
-	for _, rec := range l.records() {
-		for _, x := range stints(rec) {
+func (l *Dataset) startsAndEnds(q ask.Query) (started, ended, planned int64) {
+	for _, rec := range l.allInstances() {
+		for _, x := range segmentsOf(rec) {
 			if q.Site != "" && x.Run.Site != q.Site {
 				continue
 			}
-			if within(q, x.Run.Started) {
+			if inWindow(q, x.Run.Started) {
 				started++
 				if x.Run.Planned {
 					planned++
 				}
 			}
-			if x.Over && within(q, x.Run.Ended) {
+			if x.Over && inWindow(q, x.Run.Ended) {
 				ended++
 			}
 		}
@@ -209,25 +211,25 @@ func (l *Log) startsAndEnds(q ask.Query) (started, ended, planned int64) {
 	return started, ended, planned
 }
 
-// sayPolicyChanges says when a window changed the rules in force.
-func (r *Result) sayPolicyChanges(l *Log, q ask.Query) {
-	before := len(r.Said)
-	for _, p := range l.book.PolicyVersions() {
-		if within(q, p.At) {
-			r.say("The policy in force changed at %s, to version %s.", ofRun("policy-changed", int64(p.At), "instant"), ofRun("policy-version", int64(p.Version), "count"))
+// describePolicyChanges says when a window changed the rules in force.
+func (r *Result) describePolicyChanges(l *Dataset, q ask.Query) {
+	before := len(r.Sentences)
+	for _, p := range l.history.PolicyVersions() {
+		if inWindow(q, p.At) {
+			r.addSentence("The policy in force changed at %s, to version %s.", runFigure("policy-changed", int64(p.At), "instant"), runFigure("policy-version", int64(p.Version), "count"))
 		}
 	}
-	if len(r.Said) == before {
-		r.say("The policy in force did not change.")
+	if len(r.Sentences) == before {
+		r.addSentence("The policy in force did not change.")
 	}
 }
 
-// sayLastDecision points from a window without decisions to the last one before it.
-func (r *Result) sayLastDecision(l *Log, q ask.Query) {
-	for _, d := range slices.Backward(l.book.AllDecisions()) {
+// describeLastDecision points from a window without decisions to the last one before it.
+func (r *Result) describeLastDecision(l *Dataset, q ask.Query) {
+	for _, d := range slices.Backward(l.history.AllDecisions()) {
 		if d.At < q.From {
-			r.say("The last decision before that was %s, at %s.", citation(d.Number), ofRun("last-decision", int64(d.At), "instant", cite(d.Number)))
-			r.cite(d.Number)
+			r.addSentence("The last decision before that was %s, at %s.", decisionCitation(d.Number), runFigure("last-decision", int64(d.At), "instant", decisionLabel(d.Number)))
+			r.citeDecision(d.Number)
 			return
 		}
 	}
@@ -249,7 +251,7 @@ func decisionsOver(q ask.Query, all []history.DecisionRef) *Chart {
 					n++
 				}
 			}
-			c.add(kind+"s", Point{Label: format.FormatInstant(from), Value: n})
+			c.addPoint(kind+"s", Point{Label: format.FormatInstant(from), Value: n})
 		}
 	}
 	return c

@@ -12,16 +12,16 @@ import (
 // A site made the best bid and was declared gone before the round was decided. The
 // reason that the job is elsewhere is that, and not what its room was worth to others.
 func TestAJobIsNotAtASiteThatWasDeclaredGone(t *testing.T) {
-	s := &stage{now: noon}
-	s.hello("oslo", "lyon")
+	s := &runBuilder{now: noon}
+	s.addRegistration("oslo", "lyon")
 	j := task("train-1", "vision")
-	s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.call(1, j)
-	s.offer("oslo", 1, j.ID, "", option(0, 1, 50))
-	s.offer("lyon", 1, j.ID, "", option(0, 5, 500))
-	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
-	s.award("lyon", 1, j, option(0, 5, 500), "", nil, 0)
-	a := s.log().Ask("why not oslo for train-1")
+	s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
+	s.addCall(1, j)
+	s.addOffer("oslo", 1, j.ID, "", option(0, 1, 50))
+	s.addOffer("lyon", 1, j.ID, "", option(0, 5, 500))
+	s.addMessage(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
+	s.addAward("lyon", 1, j, option(0, 5, 500), "", nil, 0)
+	a := s.buildDataset().AnswerQuestion("why not oslo for train-1")
 	if text := strings.Join(a.Text, " "); !strings.Contains(text, "an operator said that the site will not come back (ada)") || strings.Contains(text, "by its prices the room") {
 		t.Errorf("why not oslo: %q", text)
 	}
@@ -30,35 +30,35 @@ func TestAJobIsNotAtASiteThatWasDeclaredGone(t *testing.T) {
 // What was lost in an outage is what the site had when it was declared gone: here a job
 // whose run was two hours old.
 func TestAnOutageIsAnswered(t *testing.T) {
-	s := accepted()
+	s := wasAccepted()
 	from := s.now
 	s.now = after(2 * time.Hour)
-	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
+	s.addMessage(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.now = after(3 * time.Hour)
-	s.call(2)
-	s.offer("lyon", 2, "train-1", protocol.NoCapacity)
-	l := s.log()
-	for _, a := range []Answer{l.Ask("what was lost in the outage"), l.Ask("when was the outage"), l.Ask("was there an outage"), l.Answer(ask.Query{Ask: "outages"}), l.Answer(ask.Query{Ask: "outages", Site: "oslo"})} {
+	s.addCall(2)
+	s.addOffer("lyon", 2, "train-1", protocol.NoCapacity)
+	l := s.buildDataset()
+	for _, a := range []Answer{l.AnswerQuestion("what was lost in the outage"), l.AnswerQuestion("when was the outage"), l.AnswerQuestion("was there an outage"), l.AnswerQuery(ask.Query{Ask: "outages"}), l.AnswerQuery(ask.Query{Ask: "outages", Site: "oslo"})} {
 		text := strings.Join(a.Text, " ")
 		if !strings.Contains(text, "ada declared oslo gone at 13 Apr 14:00, and it has not come back. 1 job was taken from it and put on sale: train-1.") || strings.Contains(text, "None") {
 			t.Errorf("%s: %q", a.Read, text)
 		}
-		if got, want := figure(t, a, "site/oslo", "gpu-time-lost"), 2*after(2*time.Hour).Sub(from).Milliseconds(); got != want || figure(t, a, "site/oslo", "jobs-taken") != 1 {
+		if got, want := figureOfAnswer(t, a, "site/oslo", "gpu-time-lost"), 2*after(2*time.Hour).Sub(from).Milliseconds(); got != want || figureOfAnswer(t, a, "site/oslo", "jobs-taken") != 1 {
 			t.Errorf("%d GPU milliseconds are lost; want %d", got, want)
 		}
 	}
-	if a := l.Answer(ask.Query{Ask: "outages", Site: "lyon"}); figure(t, a, "run", "outages") != 0 || !strings.Contains(a.Text[0], "No site was declared gone") {
+	if a := l.AnswerQuery(ask.Query{Ask: "outages", Site: "lyon"}); figureOfAnswer(t, a, "run", "outages") != 0 || !strings.Contains(a.Text[0], "No site was declared gone") {
 		t.Errorf("outages of lyon: %q", a.Text)
 	}
-	s.hello("oslo")
-	if a := s.log().Answer(ask.Query{Ask: "outages"}); !strings.Contains(a.Text[0], "it came back at 13 Apr 15:00") {
+	s.addRegistration("oslo")
+	if a := s.buildDataset().AnswerQuery(ask.Query{Ask: "outages"}); !strings.Contains(a.Text[0], "it came back at 13 Apr 15:00") {
 		t.Errorf("after oslo came back: %q", a.Text)
 	}
 }
 
 // Whether a job was paused, when, and when it went on.
 func TestAPauseIsAnswered(t *testing.T) {
-	l := paused().log()
+	l := paused().buildDataset()
 	for _, tc := range []struct {
 		q              ask.Query
 		pauses, paused int64
@@ -69,8 +69,8 @@ func TestAPauseIsAnswered(t *testing.T) {
 		{ask.Query{Ask: "pauses", Job: "resumes"}, 2, 0, "resumes oslo 13 Apr 12:00 13 Apr 12:25 13 Apr 12:35"},
 		{ask.Query{Ask: "pauses", Site: "lyon"}, 1, 0, ""},
 	} {
-		a := l.Answer(tc.q)
-		if figure(t, a, "run", "pauses") != tc.pauses || figure(t, a, "run", "paused-now") != tc.paused {
+		a := l.AnswerQuery(tc.q)
+		if figureOfAnswer(t, a, "run", "pauses") != tc.pauses || figureOfAnswer(t, a, "run", "paused-now") != tc.paused {
 			t.Errorf("%+v: %q", tc.q, a.Text)
 		}
 		if got := strings.Join(a.Table.Rows[0], " "); tc.row != "" && got != tc.row {
@@ -78,11 +78,11 @@ func TestAPauseIsAnswered(t *testing.T) {
 		}
 	}
 	for q, n := range map[string]int64{"was resumes paused": 2, "is halved paused": 1, "why was halved paused": 1, "which jobs were paused": 3} {
-		if a := l.Ask(q); a.Kind != "answer" || figure(t, a, "run", "pauses") != n {
+		if a := l.AnswerQuestion(q); a.Kind != "answer" || figureOfAnswer(t, a, "run", "pauses") != n {
 			t.Errorf("%s: %s %q", q, a.Kind, a.Text)
 		}
 	}
-	if a := accepted().log().Answer(ask.Query{Ask: "pauses", Job: "train-1"}); figure(t, a, "run", "pauses") != 0 || a.Text[0] != "Job train-1 was not paused." {
+	if a := wasAccepted().buildDataset().AnswerQuery(ask.Query{Ask: "pauses", Job: "train-1"}); figureOfAnswer(t, a, "run", "pauses") != 0 || a.Text[0] != "Job train-1 was not paused." {
 		t.Errorf("a job that was never paused: %q", a.Text)
 	}
 }

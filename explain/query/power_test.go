@@ -12,11 +12,11 @@ func TestALostRunIsNoReading(t *testing.T) {
 	s := day()
 	bill := protocol.Usage{IT: 36_000_000, Energy: 40_000_000, Carbon: 9, Money: 8}
 	for h := noon; h < noon.Add(3*time.Hour); h = h.Add(time.Hour) { // it ran for hours
-		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: h, Idle: bill})
+		s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.SiteUsage{Hour: h, Idle: bill})
 	}
-	l := s.log()
+	l := s.buildDataset()
 	holds(t, l, "power draw at oslo at 14:30", "oslo drew 0.200 kW in the hour from 13 Apr 13:00.", "")
-	if got, want := figure(t, l.Ask("energy at oslo"), "run", "idle-energy"), figure(t, day().log().Ask("energy at oslo"), "run", "idle-energy")+3*40_000_000; got != want {
+	if got, want := figureOfAnswer(t, l.AnswerQuestion("energy at oslo"), "run", "idle-energy"), figureOfAnswer(t, day().buildDataset().AnswerQuestion("energy at oslo"), "run", "idle-energy")+3*40_000_000; got != want {
 		t.Errorf("idle draw is %d mJ; want %d, what was lost included", got, want)
 	}
 }

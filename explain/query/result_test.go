@@ -11,19 +11,19 @@ import (
 // Every figure that a typed answer shows is one that it gives, and its forms hold none.
 func TestATypedAnswerShowsOnlyFiguresThatItGives(t *testing.T) {
 	claims := 0
-	for _, l := range []*Log{day().log(), paused().log()} {
-		for _, name := range sorted(evaluators) {
-			for _, site := range append(l.book.ReportingSiteNames(), "") {
-				for _, job := range append(l.book.JobIDs(), "") {
+	for _, l := range []*Dataset{day().buildDataset(), paused().buildDataset()} {
+		for _, name := range sortedKeys(evaluators) {
+			for _, site := range append(l.history.ReportingSiteNames(), "") {
+				for _, job := range append(l.history.JobIDs(), "") {
 					q := ask.Query{Ask: name, Site: site, Job: job, Number: map[string]int64{"fit": 2, "top": 5}[name], Long: map[string]time.Duration{"best-start": time.Hour}[name]}
 					if name == "differ" {
 						q.Other = "lyon"
 					}
-					a := l.Answer(q.WithDefaults())
-					if a.Kind == "unclear" || absences[name] != "" && !l.has(name) { // it takes no site or no job; this run lacks it
+					a := l.AnswerQuery(q.WithDefaults())
+					if a.Kind == "unclear" || absences[name] != "" && !l.runHas(name) { // it takes no site or no job; this run lacks it
 						continue
 					}
-					n, loose, typed := a.Grounded()
+					n, loose, typed := a.CheckGrounding()
 					if !typed || len(loose) > 0 {
 						t.Errorf("%s of %q at %q: typed %v, %q", name, job, site, typed, loose)
 					}
@@ -42,9 +42,9 @@ func TestATypedAnswerShowsOnlyFiguresThatItGives(t *testing.T) {
 func TestAFigureThatIsNoDataIsFound(t *testing.T) {
 	figure := Figure{"run", "free", 3000, "thousandths", nil}
 	for what, spoil := range map[string]func(*Result, *Answer){
-		"in the form":      func(r *Result, _ *Answer) { r.Said[0].Form = "%s of 7 were free" },
-		"without a part":   func(r *Result, _ *Answer) { r.Said[0].Form = "%s of %s were free" },
-		"in words":         func(r *Result, _ *Answer) { r.Said[0].Parts[0] = phrase("7") },
+		"in the form":      func(r *Result, _ *Answer) { r.Sentences[0].Form = "%s of 7 were free" },
+		"without a part":   func(r *Result, _ *Answer) { r.Sentences[0].Form = "%s of %s were free" },
+		"in words":         func(r *Result, _ *Answer) { r.Sentences[0].Parts[0] = plainText("7") },
 		"not given":        func(_ *Result, a *Answer) { a.Figures = nil },
 		"another is given": func(_ *Result, a *Answer) { a.Figures[0].Value++ },
 		"another text":     func(_ *Result, a *Answer) { a.Text[0] = "7 were free" },
@@ -52,14 +52,14 @@ func TestAFigureThatIsNoDataIsFound(t *testing.T) {
 		"another cell":     func(_ *Result, a *Answer) { a.Table.Rows[0][0] = "7" },
 	} {
 		r, a := &Result{Head: []string{"free"}}, &Answer{Kind: "answer"}
-		r.say("%s were free", figure)
-		r.row(figure)
-		r.fill(a)
-		if n, loose, typed := a.Grounded(); n != 2 || len(loose) > 0 || !typed || a.Text[0] != "3 were free" {
+		r.addSentence("%s were free", figure)
+		r.addRow(figure)
+		r.fillAnswer(a)
+		if n, loose, typed := a.CheckGrounding(); n != 2 || len(loose) > 0 || !typed || a.Text[0] != "3 were free" {
 			t.Fatalf("%d claims, %q, %q", n, loose, a.Text)
 		}
 		spoil(r, a)
-		if _, loose, _ := a.Grounded(); len(loose) == 0 {
+		if _, loose, _ := a.CheckGrounding(); len(loose) == 0 {
 			t.Errorf("%s: nothing is found in %q", what, strings.Join(a.Text, " "))
 		}
 	}
@@ -68,19 +68,19 @@ func TestAFigureThatIsNoDataIsFound(t *testing.T) {
 // Utilization is what jobs held over what there was, in the part of a run that lies in
 // the window.
 func TestUtilizationIsWhatJobsHeldOfWhatThereWas(t *testing.T) {
-	l := day().log()
+	l := day().buildDataset()
 	figure := func(q ask.Query, subject, name string) int64 {
-		for _, f := range l.Answer(q).Figures {
+		for _, f := range l.AnswerQuery(q).Figures {
 			if f.Subject == subject && f.Name == name {
 				return f.Value
 			}
 		}
-		t.Fatalf("%+v: no %s of %s: %q", q, name, subject, l.Answer(q).Text)
+		t.Fatalf("%+v: no %s of %s: %q", q, name, subject, l.AnswerQuery(q).Text)
 		return 0
 	}
-	first, last := l.Span()
+	first, last := l.TimeSpan()
 	middle := first + (last-first)/2
-	for _, site := range l.book.ReportingSiteNames() {
+	for _, site := range l.history.ReportingSiteNames() {
 		whole := ask.Query{Ask: "utilization", Site: site}
 		early, late := whole, whole
 		early.From, early.To, late.From, late.To = first, middle, middle, last
@@ -95,8 +95,8 @@ func TestUtilizationIsWhatJobsHeldOfWhatThereWas(t *testing.T) {
 		}
 	}
 	var held int64
-	for _, r := range l.records() {
-		for _, s := range stints(r) {
+	for _, r := range l.allInstances() {
+		for _, s := range segmentsOf(r) {
 			if r.Job.GPUs > 0 && s.Over {
 				held += int64(r.Job.TotalGPUMilli()) * int64(s.Run.Ended-s.Run.Started) / 1000
 			}

@@ -33,9 +33,9 @@ func TestAQuestionMayLeanOnTheOneBefore(t *testing.T) {
 // that is not read.
 func talks(t *testing.T, talk [][2]string) {
 	t.Helper()
-	s := day().log().Talk()
+	s := day().buildDataset().NewSession()
 	for _, turn := range talk {
-		a := s.Ask(turn[0])
+		a := s.AnswerQuestion(turn[0])
 		read := ""
 		if a.Query != nil {
 			read = a.Query.String()
@@ -47,42 +47,42 @@ func talks(t *testing.T, talk [][2]string) {
 }
 
 func TestYesterdayIsTheDayBefore(t *testing.T) {
-	s := day().log().Talk()
-	s.Ask("carbon on 2022-04-13")
-	if a := s.Ask("and yesterday?"); a.Kind != "not-found" {
+	s := day().buildDataset().NewSession()
+	s.AnswerQuestion("carbon on 2022-04-13")
+	if a := s.AnswerQuestion("and yesterday?"); a.Kind != "not-found" {
 		t.Errorf("yesterday is not in the record, but is answered: %s %q", a.Kind, a.Text)
 	}
 }
 
 func TestANumberChoosesAReading(t *testing.T) {
-	s := day().log().Talk()
-	a := s.Ask("why waiting")
+	s := day().buildDataset().NewSession()
+	a := s.AnswerQuestion("why waiting")
 	if a.Kind != "ambiguous" || len(a.Readings) < 2 {
 		t.Fatalf("%s %q %q; want readings", a.Kind, a.Text, a.Readings)
 	}
 	want := a.Readings[1]
-	if b := s.Ask("2"); b.Query == nil || b.Query.String() != want {
+	if b := s.AnswerQuestion("2"); b.Query == nil || b.Query.String() != want {
 		t.Errorf("2 is read as %+v; want %q", b.Query, want)
 	}
-	if b := s.Ask("2"); b.Kind == "answer" {
+	if b := s.AnswerQuestion("2"); b.Kind == "answer" {
 		t.Error("a number chose among readings that are no longer offered")
 	}
-	a = s.Ask("what if the carbon price were 250 from 12:10 to 12:30") // given back by who answers, not by who reads
-	if b := s.Ask("1"); len(a.Readings) != 1 || b.Query == nil || b.Query.String() != a.Readings[0] {
+	a = s.AnswerQuestion("what if the carbon price were 250 from 12:10 to 12:30") // given back by who answers, not by who reads
+	if b := s.AnswerQuestion("1"); len(a.Readings) != 1 || b.Query == nil || b.Query.String() != a.Readings[0] {
 		t.Errorf("of %q, 1 is read as %+v", a.Readings, b.Query)
 	}
 }
 
 // What a session answers can be asked again alone.
 func TestASessionsReadingStandsAlone(t *testing.T) {
-	l := day().log()
-	s := l.Talk()
+	l := day().buildDataset()
+	s := l.NewSession()
 	for _, q := range []string{"why train-1", "why not lyon", "and bern?", "carbon by site", "and cost?", "and of vision?"} {
-		a := s.Ask(q)
+		a := s.AnswerQuestion(q)
 		if a.Query == nil {
 			continue
 		}
-		if b := l.Ask(a.Query.String()); !slices.Equal(a.Text, b.Text) {
+		if b := l.AnswerQuestion(a.Query.String()); !slices.Equal(a.Text, b.Text) {
 			t.Errorf("%q: in the session %q; alone %q", q, a.Text, b.Text)
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An outlook is the forecast of a site's grid, as it sent it.
-type outlook history.Forecast
+// An siteForecast is the forecast of a site's grid, as it sent it.
+type siteForecast history.Forecast
 
-// seen returns what a site last said of its grid until an instant.
-func seen(s *history.SiteRecord, at protocol.Time) (outlook, bool) {
+// forecastSeenAt returns what a site last said of its grid until an instant.
+func forecastSeenAt(s *history.SiteRecord, at protocol.Time) (siteForecast, bool) {
 	f, ok := s.ForecastAt(at)
-	return outlook(f), ok
+	return siteForecast(f), ok
 }
 
-// value returns a series' value at an instant.
-func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
+// valueAt returns a series' value at an instant.
+func valueAt[T any](o siteForecast, series []T, at protocol.Time) (v T, ok bool) {
 	hour := at.Floor(time.Hour)
 	if at < o.From || hour >= o.From.Add(time.Duration(len(series))*time.Hour) { // a site may say any time: no difference yet
 		return v, false
@@ -31,9 +31,9 @@ func value[T any](o outlook, series []T, at protocol.Time) (v T, ok bool) {
 
 // aboutSites are the questions about sites at a time.
 var aboutSites = map[string]evaluator{
-	"intensity": (*Log).intensity, "price": (*Log).price, "greenest": (*Log).greenest, "cheapest": (*Log).cheapest, "dirtiest": (*Log).dirtiest,
-	"free": (*Log).free, "block": (*Log).block, "fit": (*Log).fit, "power": (*Log).power, "report": (*Log).report,
-	"utilization": (*Log).utilization,
+	"intensity": (*Dataset).answerIntensity, "price": (*Dataset).answerPrice, "greenest": (*Dataset).answerGreenest, "cheapest": (*Dataset).answerCheapest, "dirtiest": (*Dataset).answerDirtiest,
+	"free": (*Dataset).answerFreeGPUs, "block": (*Dataset).answerLargestBlock, "fit": (*Dataset).answerFit, "power": (*Dataset).answerPower, "report": (*Dataset).answerLastReport,
+	"utilization": (*Dataset).answerUtilization,
 }
 
 // siteFigure returns a figure of a site.
@@ -49,18 +49,18 @@ type gridValue struct {
 	said  protocol.Time
 }
 
-// grid lists a quantity of every site's grid, the least first; those that had said it
+// gridValues lists a quantity of every site's grid, the least first; those that had said it
 // come first, and are returned.
-func (l *Log) grid(q ask.Query, what, unit string, price bool) (r Result, known []gridValue) {
-	at := r.moment(l, q)
+func (l *Dataset) gridValues(q ask.Query, what, unit string, price bool) (r Result, known []gridValue) {
+	at := r.instantOf(l, q)
 	var unknown []gridValue
-	for _, name := range l.book.ReportingSiteNames() {
+	for _, name := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != name {
 			continue
 		}
 		x := gridValue{site: name}
-		if o, ok := seen(l.book.ReportingSite(name), at); ok {
-			v, ok := o.metric(price, at)
+		if o, ok := forecastSeenAt(l.history.ReportingSite(name), at); ok {
+			v, ok := o.valueAt(price, at)
 			x.value, x.known, x.said = siteFigure(name, what, v, unit), ok, o.At
 		}
 		if x.known {
@@ -73,89 +73,89 @@ func (l *Log) grid(q ask.Query, what, unit string, price bool) (r Result, known 
 	r.Head = []string{"site", what, "as said at"}
 	chart := &Chart{Kind: "sites", Title: what + " by site"}
 	for _, x := range known {
-		r.row(called(x.site), x.value, siteFigure(x.site, "said", int64(x.said), "instant"))
+		r.addRow(namePart(x.site), x.value, siteFigure(x.site, "said", int64(x.said), "instant"))
 		chart.Unit = unit
-		chart.add(what, Point{Label: x.site, Value: x.value.Value})
+		chart.addPoint(what, Point{Label: x.site, Value: x.value.Value})
 	}
 	for _, x := range unknown {
-		r.row(called(x.site), phrase("not known"), siteFigure(x.site, "said", int64(x.said), "instant"))
+		r.addRow(namePart(x.site), plainText("not known"), siteFigure(x.site, "said", int64(x.said), "instant"))
 	}
-	r.Chart = chart.drawn()
+	r.Chart = chart.orNil()
 	return r, known
 }
 
-func (l *Log) carbonNow(q ask.Query) (Result, []gridValue) {
-	return l.grid(q, "carbon-intensity", "milligrams-per-kwh", false)
+func (l *Dataset) carbonNow(q ask.Query) (Result, []gridValue) {
+	return l.gridValues(q, "carbon-intensity", "milligrams-per-kwh", false)
 }
 
-func (l *Log) priceNow(q ask.Query) (Result, []gridValue) {
-	return l.grid(q, "price", "microdollars-per-kwh", true)
+func (l *Dataset) priceNow(q ask.Query) (Result, []gridValue) {
+	return l.gridValues(q, "price", "microdollars-per-kwh", true)
 }
 
-func (l *Log) intensity(q ask.Query) Result { return valueOfOne(q)(l.carbonNow(q)) }
-func (l *Log) price(q ask.Query) Result     { return valueOfOne(q)(l.priceNow(q)) }
+func (l *Dataset) answerIntensity(q ask.Query) Result { return valueOfOne(q)(l.carbonNow(q)) }
+func (l *Dataset) answerPrice(q ask.Query) Result     { return valueOfOne(q)(l.priceNow(q)) }
 
 // valueOfOne says the one value that was asked for.
 func valueOfOne(q ask.Query) func(Result, []gridValue) Result {
 	return func(r Result, known []gridValue) Result {
 		switch {
 		case len(known) == 0:
-			r.say("No site had said it by then.")
+			r.addSentence("No site had said it by then.")
 		case q.Site != "":
-			r.say("%s: %s.", called(q.Site), known[0].value)
+			r.addSentence("%s: %s.", namePart(q.Site), known[0].value)
 		}
 		return r
 	}
 }
 
-func (l *Log) greenest(q ask.Query) Result {
+func (l *Dataset) answerGreenest(q ask.Query) Result {
 	r, known := l.carbonNow(q)
-	return r.pick("The greenest site is %s, with %s.", known, 0)
+	return r.pickSite("The greenest site is %s, with %s.", known, 0)
 }
 
-func (l *Log) cheapest(q ask.Query) Result {
+func (l *Dataset) answerCheapest(q ask.Query) Result {
 	r, known := l.priceNow(q)
-	return r.pick("The site with the cheapest electricity is %s, with %s.", known, 0)
+	return r.pickSite("The site with the cheapest electricity is %s, with %s.", known, 0)
 }
 
-func (l *Log) dirtiest(q ask.Query) Result {
+func (l *Dataset) answerDirtiest(q ask.Query) Result {
 	r, known := l.carbonNow(q)
-	return r.pick("The site with the most carbon per kWh is %s, with %s.", known, len(known)-1)
+	return r.pickSite("The site with the most carbon per kWh is %s, with %s.", known, len(known)-1)
 }
 
-// pick says which site is at one end.
-func (r Result) pick(form string, known []gridValue, i int) Result {
+// pickSite says which site is at one end.
+func (r Result) pickSite(form string, known []gridValue, i int) Result {
 	if len(known) == 0 {
-		r.say("No site had said it by then.")
+		r.addSentence("No site had said it by then.")
 	} else {
-		r.say(form, called(known[i].site), known[i].value)
+		r.addSentence(form, namePart(known[i].site), known[i].value)
 	}
 	return r
 }
 
-// A stock is the GPUs of one model at one site, and those that are free.
-type stock struct {
+// A deviceStocks is the GPUs of one model at one site, and those that are free.
+type deviceStocks struct {
 	site, model string
 	all, free   protocol.Milli
 	block       int  // whole free GPUs of the node that has most of them
 	untold      bool // on which devices some of it is held: block is what there can be at most
 }
 
-// stocks counts what runs hold at an instant against what sites said they have.
+// deviceStock counts what runs hold at an instant against what sites said they have.
 // GPUs of a pool are taken to be spread evenly over its nodes.
-func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
-	for _, site := range l.book.ReportingSiteNames() {
+func (l *Dataset) deviceStock(q ask.Query, at protocol.Time) (all []deviceStocks) {
+	for _, site := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
 		}
-		for _, p := range l.book.ReportingSite(site).PoolsAt(at) {
+		for _, p := range l.history.ReportingSite(site).PoolsAt(at) {
 			if p.GPUs == 0 || p.Nodes == 0 {
 				continue
 			}
-			s := stock{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
+			s := deviceStocks{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
 			touched := make(map[string]map[int]bool)
-			for _, r := range l.records() {
-				x, ok := stintAt(r, at)
+			for _, r := range l.allInstances() {
+				x, ok := segmentAt(r, at)
 				if !ok || x.Run.Site != site || x.Run.Model != p.Model || r.Job.GPUs == 0 {
 					continue
 				}
@@ -172,7 +172,7 @@ func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
 			if len(touched) < p.Nodes {
 				s.block = each
 			}
-			for _, node := range sorted(touched) {
+			for _, node := range sortedKeys(touched) {
 				s.block = max(s.block, each-len(touched[node]))
 			}
 			s.block = min(s.block, max(0, int(s.free/1000)))
@@ -182,53 +182,53 @@ func (l *Log) stocks(q ask.Query, at protocol.Time) (all []stock) {
 	return all
 }
 
-func (l *Log) stockTable(q ask.Query) (r Result, all []stock) {
-	at := r.moment(l, q)
-	all = l.stocks(q, at)
+func (l *Dataset) stockTable(q ask.Query) (r Result, all []deviceStocks) {
+	at := r.instantOf(l, q)
+	all = l.deviceStock(q, at)
 	r.Head = []string{"site", "model", "GPUs", "free", "largest block"}
 	for _, s := range all {
-		r.row(called(s.site), called(s.model), siteFigure(s.site, "all-"+s.model, int64(s.all), "thousandths"),
+		r.addRow(namePart(s.site), namePart(s.model), siteFigure(s.site, "all-"+s.model, int64(s.all), "thousandths"),
 			siteFigure(s.site, "free-"+s.model, int64(s.free), "thousandths"), siteFigure(s.site, "block-"+s.model, int64(s.block), "count"))
 	}
 	r.Chart = stockChart(all)
-	if slices.ContainsFunc(all, func(s stock) bool { return s.untold }) {
-		r.assume("a block is what there can be at most: on which GPUs a job runs is told when it is over")
+	if slices.ContainsFunc(all, func(s deviceStocks) bool { return s.untold }) {
+		r.addAssumption("a block is what there can be at most: on which GPUs a job runs is told when it is over")
 	}
 	return r, all
 }
 
-func stockChart(all []stock) *Chart {
+func stockChart(all []deviceStocks) *Chart {
 	c := &Chart{Kind: "sites", Title: "free GPUs by site and model", Unit: "thousandths"}
 	for _, s := range all {
-		c.add(s.model, Point{Label: s.site, Value: int64(s.free)})
+		c.addPoint(s.model, Point{Label: s.site, Value: int64(s.free)})
 	}
-	return c.drawn()
+	return c.orNil()
 }
 
-// free says which GPUs nobody held.
-func (l *Log) free(q ask.Query) Result {
+// answerFreeGPUs says which GPUs nobody held.
+func (l *Dataset) answerFreeGPUs(q ask.Query) Result {
 	r, stocks := l.stockTable(q)
 	var free, all protocol.Milli
-	models := make(map[string]stock)
+	models := make(map[string]deviceStocks)
 	for _, s := range stocks {
 		free, all = free+s.free, all+s.all
 		m := models[s.model]
-		models[s.model] = stock{free: m.free + s.free, all: m.all + s.all}
+		models[s.model] = deviceStocks{free: m.free + s.free, all: m.all + s.all}
 	}
-	r.say("%s of %s GPUs were free. The block is the whole GPUs free on one node.",
+	r.addSentence("%s of %s GPUs were free. The block is the whole GPUs free on one node.",
 		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{subjectOf(q), "all", int64(all), "thousandths", nil})
 	var forms []string
 	var parts []Part
-	for _, model := range sorted(models) {
+	for _, model := range sortedKeys(models) {
 		forms = append(forms, "%s %s of %s")
 		m := models[model]
-		parts = append(parts, called(model), Figure{"model/" + model, "free", int64(m.free), "thousandths", nil}, Figure{"model/" + model, "all", int64(m.all), "thousandths", nil})
+		parts = append(parts, namePart(model), Figure{"model/" + model, "free", int64(m.free), "thousandths", nil}, Figure{"model/" + model, "all", int64(m.all), "thousandths", nil})
 	}
 	if len(forms) > 1 {
-		r.say("By model: "+strings.Join(forms, ", ")+".", parts...)
+		r.addSentence("By model: "+strings.Join(forms, ", ")+".", parts...)
 	} else {
 		for _, p := range parts {
-			r.Also = append(r.Also, p.figures()...)
+			r.ExtraFigures = append(r.ExtraFigures, p.citedFigures()...)
 		}
 	}
 	return r
@@ -245,10 +245,10 @@ func subjectOf(q ask.Query) string {
 	return "run"
 }
 
-// block says the largest gang that one node could have taken.
-func (l *Log) block(q ask.Query) Result {
+// answerLargestBlock says the largest gang that one node could have taken.
+func (l *Dataset) answerLargestBlock(q ask.Query) Result {
 	r, stocks := l.stockTable(q)
-	best := stock{}
+	best := deviceStocks{}
 	for _, s := range stocks {
 		if s.block > best.block {
 			best = s
@@ -256,111 +256,111 @@ func (l *Log) block(q ask.Query) Result {
 	}
 	largest := Figure{subjectOf(q), "largest-block", int64(best.block), "count", nil}
 	if best.block == 0 {
-		r.say("No whole GPU was free.")
-		r.also(largest)
+		r.addSentence("No whole GPU was free.")
+		r.addFigures(largest)
 		return r
 	}
-	is := phrase("is")
+	is := plainText("is")
 	if best.untold {
 		is = "is at most"
 	}
-	r.say("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
-		is, counted(largest, "GPU", "GPUs"), called(best.model), called(best.site))
+	r.addSentence("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
+		is, countedPart(largest, "GPU", "GPUs"), namePart(best.model), namePart(best.site))
 	return r
 }
 
-// fit says where so many GPUs would have fitted on one node.
-func (l *Log) fit(q ask.Query) Result {
+// answerFit says where so many GPUs would have fitted on one node.
+func (l *Dataset) answerFit(q ask.Query) Result {
 	r, stocks := l.stockTable(q)
 	var free protocol.Milli
-	var where listed
-	would := phrase("would")
+	var where partList
+	would := plainText("would")
 	for _, s := range stocks {
 		free += s.free
 		if int64(s.block) >= q.Number {
 			if s.untold {
 				would = "may"
 			}
-			where = append(where, called(name(s.site)+" ("+name(s.model)+")"))
+			where = append(where, namePart(cleanName(s.site)+" ("+cleanName(s.model)+")"))
 		}
 	}
-	r.say("%s GPUs were free in all; a job needs its %s on one node.",
+	r.addSentence("%s GPUs were free in all; a job needs its %s on one node.",
 		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{"question", "number", q.Number, "count", nil})
 	if len(where) == 0 {
-		r.say("No node had so many free, so the job would not have fitted then.")
+		r.addSentence("No node had so many free, so the job would not have fitted then.")
 	} else {
-		r.say("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, where)
+		r.addSentence("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, where)
 	}
-	r.also(Figure{subjectOf(q), "places", int64(len(where)), "count", nil})
+	r.addFigures(Figure{subjectOf(q), "places", int64(len(where)), "count", nil})
 	return r
 }
 
-// power tells the mean draw of the last whole hour that was metered.
-func (l *Log) power(q ask.Query) (r Result) {
-	at := r.moment(l, q)
-	r.assume("the mean of the last metered hour, before the facility's share")
+// answerPower tells the mean draw of the last whole hour that was metered.
+func (l *Dataset) answerPower(q ask.Query) (r Result) {
+	at := r.instantOf(l, q)
+	r.addAssumption("the mean of the last metered hour, before the facility's share")
 	r.Head = []string{"site", "kW", "hour from"}
-	for _, s := range l.book.ReportingSiteNames() {
+	for _, s := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != s {
 			continue
 		}
 		var last protocol.SiteUsage
-		for _, m := range l.book.ReportingSite(s).Meters {
+		for _, m := range l.history.ReportingSite(s).Meters {
 			if m.IsMeterReading() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
 				last = m.SiteUsage
 			}
 		}
 		if last.Hour == 0 {
-			r.row(called(s), phrase("not metered yet"), phrase(""))
+			r.addRow(namePart(s), plainText("not metered yet"), plainText(""))
 			continue
 		}
 		drew, hour := asKilowatts(siteFigure(s, "energy-of-hour", int64(last.Total), "millijoules")), siteFigure(s, "hour", int64(last.Hour), "instant")
-		r.row(called(s), drew, hour)
+		r.addRow(namePart(s), drew, hour)
 		if q.Site != "" {
-			r.say("%s drew %s kW in the hour from %s.", called(s), drew, hour)
+			r.addSentence("%s drew %s kW in the hour from %s.", namePart(s), drew, hour)
 		}
 	}
 	return r
 }
 
-// report says when sites were last heard.
-func (l *Log) report(q ask.Query) (r Result) {
+// answerLastReport says when sites were last heard.
+func (l *Dataset) answerLastReport(q ask.Query) (r Result) {
 	r.Head = []string{"site", "last heard", "before the end"}
-	for _, s := range l.book.ReportingSiteNames() {
+	for _, s := range l.history.ReportingSiteNames() {
 		if q.Site == "" || q.Site == s {
-			heard := l.book.ReportingSite(s).LastMessage()
-			r.row(called(s), siteFigure(s, "last-heard", int64(heard), "instant"), siteFigure(s, "silent-for", l.last().Sub(heard).Milliseconds(), "ms"))
+			heard := l.history.ReportingSite(s).LastMessage()
+			r.addRow(namePart(s), siteFigure(s, "last-heard", int64(heard), "instant"), siteFigure(s, "silent-for", l.lastTime().Sub(heard).Milliseconds(), "ms"))
 		}
 	}
-	if s := l.book.ReportingSite(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Decommissioned {
+	if s := l.history.ReportingSite(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Decommissioned {
 		gone := siteFigure(q.Site, "gone", int64(s.Inventories[len(s.Inventories)-1].At), "instant")
-		r.say("An operator said at %s that %s will not come back.", gone, called(q.Site))
+		r.addSentence("An operator said at %s that %s will not come back.", gone, namePart(q.Site))
 	}
-	r.say("The record ends at %s UTC.", end(l))
+	r.addSentence("The record ends at %s UTC.", lastTimeFigure(l))
 	return r
 }
 
-// utilization says which part of its GPUs each site had held, over a window or in
+// answerUtilization says which part of its GPUs each site had held, over a window or in
 // the hour of an instant. What was lost later held them too.
-func (l *Log) utilization(q ask.Query) (r Result) {
-	from, to := l.first(), l.last()
+func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
+	from, to := l.firstTime(), l.lastTime()
 	switch {
 	case q.At != 0:
 		from, to = q.At.Floor(time.Hour), q.At.Floor(time.Hour).Add(time.Hour)
-		r.assume("the hour from %s", Figure{"run", "from", int64(from), "instant", nil})
+		r.addAssumption("the hour from %s", Figure{"run", "from", int64(from), "instant", nil})
 	case q.To != 0:
 		from, to = q.From, q.To
 	default:
-		r.assume("no time was named, so the whole record, %s to %s UTC", Figure{"run", "begin", int64(l.first()), "instant", nil}, end(l))
+		r.addAssumption("no time was named, so the whole record, %s to %s UTC", Figure{"run", "begin", int64(l.firstTime()), "instant", nil}, lastTimeFigure(l))
 	}
 	type line struct {
 		site          string
 		held, present int64 // thousandths of a GPU times milliseconds
 	}
 	var lines []line
-	for _, s := range l.book.ReportingSiteNames() {
+	for _, s := range l.history.ReportingSiteNames() {
 		if q.Site == "" || q.Site == s {
-			lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(l.book.ReportingSite(s), from, to)})
+			lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(l.history.ReportingSite(s), from, to)})
 		}
 	}
 	share := func(x line) int64 { return x.held * 1000 / max(1, x.present) }
@@ -370,34 +370,34 @@ func (l *Log) utilization(q ask.Query) (r Result) {
 	chart := &Chart{Kind: "sites", Title: "GPU utilization by site", Unit: "thousandths"}
 	for _, x := range lines {
 		part := siteFigure(x.site, "utilization", share(x), "thousandths")
-		r.row(called(x.site), siteFigure(x.site, "held", x.held/1000, "gpu-ms"), siteFigure(x.site, "there", x.present/1000, "gpu-ms"), asPercent(part))
-		chart.add("utilization", Point{Label: x.site, Value: part.Value})
+		r.addRow(namePart(x.site), siteFigure(x.site, "held", x.held/1000, "gpu-ms"), siteFigure(x.site, "there", x.present/1000, "gpu-ms"), asPercent(part))
+		chart.addPoint("utilization", Point{Label: x.site, Value: part.Value})
 		all.held, all.present = all.held+x.held, all.present+x.present
 	}
-	r.Chart = chart.drawn()
+	r.Chart = chart.orNil()
 	if all.present == 0 {
-		r.say("No site had said of any GPU by then.")
+		r.addSentence("No site had said of any GPU by then.")
 		return r
 	}
 	subject := subjectOf(q)
-	r.say("Jobs held %s of the GPU time that there was: %s of %s GPU-hours.", asPercent(Figure{subject, "utilization", share(all), "thousandths", nil}),
+	r.addSentence("Jobs held %s of the GPU time that there was: %s of %s GPU-hours.", asPercent(Figure{subject, "utilization", share(all), "thousandths", nil}),
 		Figure{subject, "held", all.held / 1000, "gpu-ms", nil}, Figure{subject, "there", all.present / 1000, "gpu-ms", nil})
 	return r
 }
 
 // gpuTimeHeld returns what jobs held of a site's GPUs in a window, in thousandths of a GPU times
 // milliseconds.
-func (l *Log) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
+func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
 	during := func(gpu protocol.Milli, begin, end protocol.Time) {
 		if overlap := min(end, to) - max(begin, from); overlap > 0 {
 			sum += int64(gpu) * int64(overlap)
 		}
 	}
-	for _, rec := range l.records() {
+	for _, rec := range l.allInstances() {
 		if rec.Job.GPUs == 0 {
 			continue
 		}
-		for _, s := range stints(rec) {
+		for _, s := range segmentsOf(rec) {
 			if end := s.Run.Ended; s.Run.Site == site && s.Over {
 				during(rec.Job.TotalGPUMilli(), s.Run.Started, end)
 			} else if s.Run.Site == site && s.Run.Started != 0 {

@@ -14,99 +14,99 @@ import (
 
 // aboutReasons are the questions about why a job got, or did not get, a site.
 var aboutReasons = map[string]evaluator{
-	"why": (*Log).why, "why-not": (*Log).whyNot, "why-not-home": (*Log).whyNotHome,
+	"why": (*Dataset).answerWhy, "why-not": (*Dataset).answerWhyNot, "why-not-home": (*Dataset).answerWhyNotHome,
 	"why-not-greenest": whyNotBest("least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) }),
 	"why-not-cheapest": whyNotBest("least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) }),
 }
 
-func (l *Log) why(q ask.Query) (r Result) {
-	m := l.matter(q)
-	if was, ok := l.before(q, m); ok {
+func (l *Dataset) answerWhy(q ask.Query) (r Result) {
+	m := l.caseOf(q)
+	if was, ok := l.caseBefore(q, m); ok {
 		m = was
 	}
-	r.cite(m.id)
-	r.Command = "gridbid why " + shell(string(m.rec.Job.ID))
-	if q.Site != "" && m.site != q.Site && ran(m.rec) != q.Site {
-		r.sayWhereInstead(m, q.Site)
-		r.sayDecision(l, m)
+	r.citeDecision(m.decision)
+	r.Command = "gridbid why " + shellWord(string(m.job.Job.ID))
+	if q.Site != "" && m.site != q.Site && siteOfRun(m.job) != q.Site {
+		r.describeActualSite(m, q.Site)
+		r.describeDecision(l, m)
 		return r
 	}
-	r.sayDecision(l, m)
+	r.describeDecision(l, m)
 	if m.site == "" {
 		return r
 	}
-	r.also(siteValue(m, m.site, "total-cost", m.h.Decision.Option.Terms.Total()))
+	r.addFigures(siteValue(m, m.site, "total-cost", m.round.Decision.Option.Terms.Total()))
 	if next, p, ok := m.nextBest(); !ok {
-		r.say("No other site made an offer that counts.")
+		r.addSentence("No other site made an offer that counts.")
 	} else {
-		r.sayComparison(l, m, next, p)
+		r.describeComparison(l, m, next, p)
 	}
 	r.listOffers(m)
 	return r
 }
 
-// before returns a job as it was awarded to the site that is asked of, where it is, or
+// caseBefore returns a job as it was awarded to the site that is asked of, where it is, or
 // ended, at another now: there it was paused, or the site gave it up.
-func (l *Log) before(q ask.Query, m matter) (matter, bool) {
-	if q.Site == "" || q.Decision != 0 || m.site == q.Site || ran(m.rec) == q.Site {
+func (l *Dataset) caseBefore(q ask.Query, m jobCase) (jobCase, bool) {
+	if q.Site == "" || q.Decision != 0 || m.site == q.Site || siteOfRun(m.job) == q.Site {
 		return m, false
 	}
-	for _, d := range slices.Backward(m.rec.Awards) {
-		if d.Site == q.Site && (d.Answer == "accept" || d.Answer == "decline" && slices.Contains(lost, d.Declined.Code)) {
-			return l.about(m.rec, number(d)), true
+	for _, d := range slices.Backward(m.job.Awards) {
+		if d.Site == q.Site && (d.Answer == "accept" || d.Answer == "decline" && slices.Contains(lostCodes, d.Declined.Code)) {
+			return l.caseOfDecision(m.job, decisionNumber(d)), true
 		}
 	}
 	return m, false
 }
 
-// sayWhereInstead answers a question whose premise is false.
-func (r *Result) sayWhereInstead(m matter, asked string) {
-	where := ran(m.rec)
+// describeActualSite answers a question whose premise is false.
+func (r *Result) describeActualSite(m jobCase, asked string) {
+	where := siteOfRun(m.job)
 	switch {
-	case where != "" && m.rec.Run.Planned:
-		r.say("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", m.job(), called(where), jobValue(m, "planned", m.rec.Run.Started), called(asked))
+	case where != "" && m.job.Run.Planned:
+		r.addSentence("It did not: job %s is at %s, which accepted it to start at %s, and not at %s.", m.jobName(), namePart(where), jobValue(m, "planned", m.job.Run.Started), namePart(asked))
 	case where != "":
-		r.say("It did not: job %s ran at %s, not at %s.", m.job(), called(where), called(asked))
+		r.addSentence("It did not: job %s ran at %s, not at %s.", m.jobName(), namePart(where), namePart(asked))
 	case m.site != "":
-		r.say("It did not: job %s was awarded to %s, not to %s.", m.job(), called(m.site), called(asked))
+		r.addSentence("It did not: job %s was awarded to %s, not to %s.", m.jobName(), namePart(m.site), namePart(asked))
 	default:
-		r.say("It did not: job %s has not run at %s.", m.job(), called(asked))
+		r.addSentence("It did not: job %s has not run at %s.", m.jobName(), namePart(asked))
 	}
 }
 
-// sayDecision says what the decision was, and why.
-func (r *Result) sayDecision(l *Log, m matter) {
-	d, x := m.h.Decision, l.decisionOf(m.id)
+// describeDecision says what the decision was, and why.
+func (r *Result) describeDecision(l *Dataset, m jobCase) {
+	d, x := m.round.Decision, l.decisionOf(m.decision)
 	switch {
 	case x.Kind == "refuse" && x.Why.Code == protocol.Duplicate:
-		r.say("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", m.job(), jobValue(m, "decided", x.At), because(x.Why))
-	case m.rec.Refusal != nil && (m.id == 0 || x.Kind == "refuse"):
-		r.sayRefused(m)
-	case m.id == 0:
-		r.say("Nothing was decided on job %s; it arrived at %s.", m.job(), m.arrival())
-	case !m.met: // by a coordinator from which this one took over
-		what := map[string]Part{"award": sentence("awarded to %s", called(x.Site)), "hold": phrase("held"), "refuse": phrase("refused")}[x.Kind]
-		r.say("Job %s was %s at %s, because %s. The round is not in this record.", m.job(), what, jobValue(m, "decided", x.At), because(x.Why))
+		r.addSentence("Another submission under the id of job %s was refused at %s: %s. The job itself goes on.", m.jobName(), jobValue(m, "decided", x.At), reasonText(x.Why))
+	case m.job.Refusal != nil && (m.decision == 0 || x.Kind == "refuse"):
+		r.describeRefused(m)
+	case m.decision == 0:
+		r.addSentence("Nothing was decided on job %s; it arrived at %s.", m.jobName(), m.arrivalFigure())
+	case !m.hasRound: // by a coordinator from which this one took over
+		what := map[string]Part{"award": newSentence("awarded to %s", namePart(x.Site)), "hold": plainText("held"), "refuse": plainText("refused")}[x.Kind]
+		r.addSentence("Job %s was %s at %s, because %s. The round is not in this record.", m.jobName(), what, jobValue(m, "decided", x.At), reasonText(x.Why))
 	case d.Kind == "award":
-		r.say("Job %s (%s, due %s) was awarded to %s in round %s at %s, to start %s, because %s.",
-			m.job(), m.size(), m.deadline(), called(d.Site), m.round(), jobValue(m, "decided", d.Message.At), siteValue(m, d.Site, "start", d.Option.Start), because(d.Why))
-		if h := l.book.JudgeQuestionOf(m.h.Round, m.rec.Job.ID); h != nil {
+		r.addSentence("Job %s (%s, due %s) was awarded to %s in round %s at %s, to start %s, because %s.",
+			m.jobName(), m.sizePart(), m.deadlineFigure(), namePart(d.Site), m.roundFigure(), jobValue(m, "decided", d.Message.At), siteValue(m, d.Site, "start", d.Option.Start), reasonText(d.Why))
+		if h := l.history.JudgeQuestionOf(m.round.Round, m.job.Job.ID); h != nil {
 			if fault := record.FallbackReason(h.Ask, h.Answer, d); fault != "" {
-				r.say(ruleDecided, phrase(record.FaultText(fault)))
+				r.addSentence(ruleDecided, plainText(record.FaultText(fault)))
 			}
 		}
 		if d.Answer == "decline" {
-			r.say("%s declined: %s.", called(d.Site), because(d.Declined))
+			r.addSentence("%s declined: %s.", namePart(d.Site), reasonText(d.Declined))
 		} else if d.Expired {
-			r.say("%s did not answer in time, so the job was on sale again.", called(d.Site))
+			r.addSentence("%s did not answer in time, so the job was on sale again.", namePart(d.Site))
 		}
 	case d.Kind == "hold":
-		r.say("Job %s was held in round %s at %s, because %s.", m.job(), m.round(), jobValue(m, "decided", d.Message.At), because(d.Why))
+		r.addSentence("Job %s was held in round %s at %s, because %s.", m.jobName(), m.roundFigure(), jobValue(m, "decided", d.Message.At), reasonText(d.Why))
 		if d.Why.Code == protocol.NoBids {
-			r.sayBarred(l, m)
+			r.describeBarred(l, m)
 		}
 		if d.Start != 0 {
-			r.say("The plan then was %s from %s.", called(d.Site), siteValue(m, d.Site, "planned", d.Start))
+			r.addSentence("The plan then was %s from %s.", namePart(d.Site), siteValue(m, d.Site, "planned", d.Start))
 		}
 	}
 }
@@ -115,9 +115,9 @@ func (r *Result) sayDecision(l *Log, m matter) {
 const ruleDecided = "A judge was asked, and the rule decided: %s."
 
 // nextBest returns the cheapest offer of a site that was not awarded.
-func (m matter) nextBest() (site string, best history.PricedOption, ok bool) {
-	for _, s := range m.h.Answers {
-		p, offered := m.option(s.Site)
+func (m jobCase) nextBest() (site string, best history.PricedOption, ok bool) {
+	for _, s := range m.round.Answers {
+		p, offered := m.cheapestOption(s.Site)
 		if s.Site != m.site && offered && (!ok || p.Terms.Total() < best.Terms.Total()) {
 			site, best, ok = s.Site, p, true
 		}
@@ -125,99 +125,99 @@ func (m matter) nextBest() (site string, best history.PricedOption, ok bool) {
 	return site, best, ok
 }
 
-// sayComparison says how one other site's offer differs from the award.
-func (r *Result) sayComparison(l *Log, m matter, site string, p history.PricedOption) {
-	won := m.h.Decision.Option
+// describeComparison says how one other site's offer differs from the award.
+func (r *Result) describeComparison(l *Dataset, m jobCase, site string, p history.PricedOption) {
+	won := m.round.Decision.Option
 	total, paid := siteValue(m, site, "total-cost", p.Terms.Total()), siteValue(m, m.site, "total-cost", won.Terms.Total())
 	more := siteValue(m, site, "cost-difference", p.Terms.Total()-won.Terms.Total())
-	r.also(total, more, siteValue(m, site, "carbon-difference", p.Carbon-won.Carbon))
-	byRule := m.h.Decision.Why.Code == protocol.ByRule
+	r.addFigures(total, more, siteValue(m, site, "carbon-difference", p.Carbon-won.Carbon))
+	byRule := m.round.Decision.Why.Code == protocol.ByRule
 	if byRule {
-		r.say("The rule of this policy chose the site; costs were not compared.")
+		r.addSentence("The rule of this policy chose the site; costs were not compared.")
 	}
 	if more.Value == 0 {
-		r.say("%s offered the same cost as %s, %s; between equals a fixed order decides.", called(site), called(m.site), paid)
+		r.addSentence("%s offered the same cost as %s, %s; between equals a fixed order decides.", namePart(site), namePart(m.site), paid)
 	} else {
-		than, x, y := phrase("more"), won.Terms, p.Terms
+		than, x, y := plainText("more"), won.Terms, p.Terms
 		if more.Value < 0 {
 			than, x, y = "less", y, x
 		}
-		term, by := largest(x, y)
-		r.say("%s offered %s, which is %s %s than %s at %s; %s is the largest part (%s).",
-			called(site), total, withoutSign(more), than, paid, called(m.site), phrase(term), siteValue(m, site, "largest-difference", by))
+		term, by := largestTermDifference(x, y)
+		r.addSentence("%s offered %s, which is %s %s than %s at %s; %s is the largest part (%s).",
+			namePart(site), total, withoutSign(more), than, paid, namePart(m.site), plainText(term), siteValue(m, site, "largest-difference", by))
 	}
-	forbidden := r.sayRules(l, m, site, p)
-	r.sayRules(l, m, m.site, won)
+	forbidden := r.describeRules(l, m, site, p)
+	r.describeRules(l, m, m.site, won)
 	if more.Value < 0 && !forbidden && !byRule {
-		r.say("A round places all of its %s jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
-			valueOf("decision", "round-jobs", max(m.h.Decision.Proof.Jobs, 1), m.cited()...), called(site), siteValue(m, site, "room-worth", p.Room), called(m.site), siteValue(m, m.site, "room-worth", won.Room))
+		r.addSentence("A round places all of its %s jobs together: by its prices the room at %s was worth %s to others, and that at %s %s.",
+			valueOf("decision", "round-jobs", max(m.round.Decision.Proof.Jobs, 1), m.citedDecisions()...), namePart(site), siteValue(m, site, "room-worth", p.Room), namePart(m.site), siteValue(m, m.site, "room-worth", won.Room))
 	}
 }
 
 // listOffers lists what every site answered, the cheapest first and those without an
 // offer last, and draws it.
-func (r *Result) listOffers(m matter) {
-	r.Chart = m.bids()
+func (r *Result) listOffers(m jobCase) {
+	r.Chart = m.bidsChart()
 	r.Head = []string{"site", "total $", "more $", "start", "kWh", "kg CO2e", "why"}
 	cost := func(site string) protocol.Microdollars {
-		if p, ok := m.option(site); ok {
+		if p, ok := m.cheapestOption(site); ok {
 			return p.Terms.Total()
 		}
 		return math.MaxInt64
 	}
-	answers := slices.Clone(m.h.Answers)
+	answers := slices.Clone(m.round.Answers)
 	slices.SortStableFunc(answers, func(x, y history.Answer) int { return cmp.Compare(cost(x.Site), cost(y.Site)) })
-	base, known := m.option(m.site)
+	base, known := m.cheapestOption(m.site)
 	for _, s := range answers {
-		p, ok := m.option(s.Site)
+		p, ok := m.cheapestOption(s.Site)
 		if !ok {
-			r.row(called(s.Site), phrase("–"), phrase(""), phrase(""), phrase(""), phrase(""), m.noOffer(s.Site))
+			r.addRow(namePart(s.Site), plainText("–"), plainText(""), plainText(""), plainText(""), plainText(""), m.noOffer(s.Site))
 			continue
 		}
-		more, mark := Part(phrase("")), phrase("")
+		more, mark := Part(plainText("")), plainText("")
 		if s.Site == m.site {
 			mark = "awarded"
 		} else if known {
 			more = siteValue(m, s.Site, "more", p.Terms.Total()-base.Terms.Total())
 		}
-		r.row(called(s.Site), siteValue(m, s.Site, "total-cost", p.Terms.Total()), more, siteValue(m, s.Site, "start", p.Start),
+		r.addRow(namePart(s.Site), siteValue(m, s.Site, "total-cost", p.Terms.Total()), more, siteValue(m, s.Site, "start", p.Start),
 			siteValue(m, s.Site, "energy", p.Energy), siteValue(m, s.Site, "carbon", p.Carbon), mark)
 	}
 }
 
-func (l *Log) whyNot(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	p, ok := m.option(q.Site)
-	given := m.site == q.Site || q.Decision == 0 && ran(m.rec) == q.Site
+func (l *Dataset) answerWhyNot(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	p, ok := m.cheapestOption(q.Site)
+	given := m.site == q.Site || q.Decision == 0 && siteOfRun(m.job) == q.Site
 	if given {
-		r.say("It was: job %s was given to %s.", m.job(), called(q.Site))
+		r.addSentence("It was: job %s was given to %s.", m.jobName(), namePart(q.Site))
 	}
-	r.sayDecision(l, m)
+	r.describeDecision(l, m)
 	switch {
 	case given:
 		return r
-	case !m.met:
+	case !m.hasRound:
 	case !ok:
-		r.sayNoOffer(m, q.Site)
-	case m.site == "" && m.h.Decision.Kind == "award" && m.h.Decision.Site == q.Site:
-		r.say("It was awarded to %s in round %s, before that.", called(q.Site), m.round())
+		r.describeNoOffer(m, q.Site)
+	case m.site == "" && m.round.Decision.Kind == "award" && m.round.Decision.Site == q.Site:
+		r.addSentence("It was awarded to %s in round %s, before that.", namePart(q.Site), m.roundFigure())
 	case m.site == "":
-		r.say("%s offered a start at %s for %s; it was not taken in this round.", called(q.Site), siteValue(m, q.Site, "start", p.Start), siteValue(m, q.Site, "total-cost", p.Terms.Total()))
-		r.sayRules(l, m, q.Site, p)
+		r.addSentence("%s offered a start at %s for %s; it was not taken in this round.", namePart(q.Site), siteValue(m, q.Site, "start", p.Start), siteValue(m, q.Site, "total-cost", p.Terms.Total()))
+		r.describeRules(l, m, q.Site, p)
 	default:
-		r.sayComparison(l, m, q.Site, p)
-		r.sayForced(l, m, q.Site)
+		r.describeComparison(l, m, q.Site, p)
+		r.describeForced(l, m, q.Site)
 		r.listTerms(m, q.Site, p)
 	}
-	if s, ok := m.answer(q.Site); ok && !s.Late && len(s.Options) > 1 {
-		r.say("It offered %s options; the cheapest is compared.", siteValue(m, q.Site, "options", len(s.Options)))
+	if s, ok := m.answerOf(q.Site); ok && !s.Late && len(s.Options) > 1 {
+		r.addSentence("It offered %s options; the cheapest is compared.", siteValue(m, q.Site, "options", len(s.Options)))
 	}
 	return r
 }
 
 // listTerms lists the award and another offer term by term, and draws all.
-func (r *Result) listTerms(m matter, site string, p history.PricedOption) {
-	won := m.h.Decision.Option
+func (r *Result) listTerms(m jobCase, site string, p history.PricedOption) {
+	won := m.round.Decision.Option
 	r.listCosts(m, m.site, site, won.Terms, p.Terms)
 	listDifference(r, m, m.site, site, "total", "total-cost", "cost-difference", won.Terms.Total(), p.Terms.Total(), p.Terms.Total()-won.Terms.Total())
 	listDifference(r, m, m.site, site, "start", "start", "start-difference", won.Start, p.Start, p.Start.Sub(won.Start))
@@ -227,8 +227,8 @@ func (r *Result) listTerms(m matter, site string, p history.PricedOption) {
 }
 
 // listCosts lists the terms of one site's offer beside those of another's.
-func (r *Result) listCosts(m matter, one, other string, x, y protocol.CostBreakdown) {
-	r.Chart, r.Head = m.bids(), []string{"term", name(one), name(other), "difference"}
+func (r *Result) listCosts(m jobCase, one, other string, x, y protocol.CostBreakdown) {
+	r.Chart, r.Head = m.bidsChart(), []string{"term", cleanName(one), cleanName(other), "difference"}
 	for _, c := range narrate.CostCauses() {
 		if x, y := c.Of(x), c.Of(y); x != 0 || y != 0 {
 			listDifference(r, m, one, other, c.Label, c.Key+"-cost", c.Label+"-difference", x, y, y-x)
@@ -237,21 +237,21 @@ func (r *Result) listCosts(m matter, one, other string, x, y protocol.CostBreakd
 }
 
 // listDifference lists a quantity of one site's offer beside that of another's.
-func listDifference[Q, D quantity](r *Result, m matter, one, other, label, what, more string, x, y Q, difference D) {
-	r.row(phrase(label), siteValue(m, one, what, x), siteValue(m, other, what, y), siteValue(m, other, more, difference))
+func listDifference[Q, D quantity](r *Result, m jobCase, one, other, label, what, more string, x, y Q, difference D) {
+	r.addRow(plainText(label), siteValue(m, one, what, x), siteValue(m, other, what, y), siteValue(m, other, more, difference))
 }
 
-// differ says which term makes the difference between two sites' offers.
-func (l *Log) differ(q ask.Query) (r Result) {
-	m, ok := l.asked(&r, q)
+// answerDifference says which term makes the difference between two sites' offers.
+func (l *Dataset) answerDifference(q ask.Query) (r Result) {
+	m, ok := l.roundAskedAbout(&r, q)
 	if !ok {
 		return r
 	}
-	x, okX := m.option(q.Site)
-	y, okY := m.option(q.Other)
+	x, okX := m.cheapestOption(q.Site)
+	y, okY := m.cheapestOption(q.Other)
 	for _, s := range []string{q.Site, q.Other} {
-		if _, ok := m.option(s); !ok {
-			r.sayNoOffer(m, s)
+		if _, ok := m.cheapestOption(s); !ok {
+			r.describeNoOffer(m, s)
 		}
 	}
 	if !okX || !okY {
@@ -261,42 +261,42 @@ func (l *Log) differ(q ask.Query) (r Result) {
 	if x.Terms.Total() > y.Terms.Total() {
 		cheap, dear, x, y = dear, cheap, y, x
 	}
-	term, by := largest(x.Terms, y.Terms)
+	term, by := largestTermDifference(x.Terms, y.Terms)
 	if term == "" {
-		r.say("%s and %s offered the same.", called(cheap), called(dear))
+		r.addSentence("%s and %s offered the same.", namePart(cheap), namePart(dear))
 		return r
 	}
-	r.also(siteValue(m, dear, "total-difference", y.Terms.Total()-x.Terms.Total()))
-	r.say("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.", phrase(term), siteValue(m, dear, term+"-difference", by), called(dear), called(cheap),
-		called(dear), siteValue(m, dear, "total-cost", y.Terms.Total()), called(cheap), siteValue(m, cheap, "total-cost", x.Terms.Total()))
+	r.addFigures(siteValue(m, dear, "total-difference", y.Terms.Total()-x.Terms.Total()))
+	r.addSentence("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.", plainText(term), siteValue(m, dear, term+"-difference", by), namePart(dear), namePart(cheap),
+		namePart(dear), siteValue(m, dear, "total-cost", y.Terms.Total()), namePart(cheap), siteValue(m, cheap, "total-cost", x.Terms.Total()))
 	r.listCosts(m, cheap, dear, x.Terms, y.Terms)
 	return r
 }
 
-// sayNoOffer says why a site made no offer that counts.
-func (r *Result) sayNoOffer(m matter, site string) {
-	r.say("%s made no offer that counts: %s.", called(site), m.noOffer(site))
+// describeNoOffer says why a site made no offer that counts.
+func (r *Result) describeNoOffer(m jobCase, site string) {
+	r.addSentence("%s made no offer that counts: %s.", namePart(site), m.noOffer(site))
 }
 
-func (l *Log) whyNotHome(q ask.Query) Result {
-	r, m := l.matterOf(q)
-	if q.Site = m.rec.Job.Home; q.Site == "" || l.book.ReportingSite(q.Site) == nil {
+func (l *Dataset) answerWhyNotHome(q ask.Query) Result {
+	r, m := l.resultAndCase(q)
+	if q.Site = m.job.Job.Home; q.Site == "" || l.history.ReportingSite(q.Site) == nil {
 		r.Kind = "absent"
-		r.say("Job %s names no home site that is in this run.", m.job())
+		r.addSentence("Job %s names no home site that is in this run.", m.jobName())
 		return r
 	}
-	r = l.whyNot(q)
-	r.assume("its home is %s", called(q.Site))
+	r = l.answerWhyNot(q)
+	r.addAssumption("its home is %s", namePart(q.Site))
 	return r
 }
 
 // whyNotBest asks of the site with the option that has the least of something, not only of
 // those that are the cheapest of their sites.
-func whyNotBest(what phrase, of func(history.PricedOption) int64) evaluator {
-	return func(l *Log, q ask.Query) Result {
-		r, m := l.matterOf(q)
+func whyNotBest(what plainText, of func(history.PricedOption) int64) evaluator {
+	return func(l *Dataset, q ask.Query) Result {
+		r, m := l.resultAndCase(q)
 		least, ok := int64(0), false
-		for _, s := range m.h.Answers {
+		for _, s := range m.round.Answers {
 			for _, p := range s.Options {
 				if v := of(p); !s.Late && (!ok || v < least) {
 					q.Site, least, ok = s.Site, v, true
@@ -305,15 +305,15 @@ func whyNotBest(what phrase, of func(history.PricedOption) int64) evaluator {
 		}
 		switch {
 		case !ok:
-			r.say("No site made an offer for job %s that counts.", m.job())
+			r.addSentence("No site made an offer for job %s that counts.", m.jobName())
 			return r
 		case q.Site != m.site:
-			r = l.whyNot(q)
+			r = l.answerWhyNot(q)
 		default:
-			r.say("The offer of %s was that of %s, and it was awarded.", what, called(q.Site))
-			r.sayDecision(l, m)
+			r.addSentence("The offer of %s was that of %s, and it was awarded.", what, namePart(q.Site))
+			r.describeDecision(l, m)
 		}
-		r.assume("the offer of %s was that of %s", what, called(q.Site))
+		r.addAssumption("the offer of %s was that of %s", what, namePart(q.Site))
 		return r
 	}
 }

@@ -27,12 +27,12 @@ func (d *Timeline) DecisionCard(id string) (Card, bool) {
 		return Card{}, false
 	}
 	e := d.entries[i]
-	c := Card{Entry: e, Answer: d.log.Answer(ask.Query{Ask: "why", Decision: n})}
+	c := Card{Entry: e, Answer: d.log.AnswerQuery(ask.Query{Ask: "why", Decision: n})}
 	for _, k := range d.ofJob[e.Job] {
 		c.Others = append(c.Others, d.entries[k])
 	}
 	var known bool
-	if c.Record, known = d.log.About(n); !known {
+	if c.Record, known = d.log.JobOfDecision(n); !known {
 		return c, true
 	}
 	k := slices.IndexFunc(c.Record.FullRounds, func(h history.JobRound) bool { return h.Round == e.Round && e.Round != 0 })

@@ -224,7 +224,7 @@ func carbonIntensityByHour(s *history.SiteRecord, from, to protocol.Time) []floa
 // about, or else the last.
 func (d *Timeline) recordOf(w Drawing) history.JobRecord {
 	if n, ok := d.decisionNumber(w.Decision); ok {
-		if x, known := d.log.About(n); known && x.Job.ID == w.Job {
+		if x, known := d.log.JobOfDecision(n); known && x.Job.ID == w.Job {
 			return x
 		}
 	}

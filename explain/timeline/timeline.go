@@ -23,7 +23,7 @@ import (
 
 // A Timeline is one run. It is for one goroutine at a time.
 type Timeline struct {
-	log     *query.Log
+	log     *query.Dataset
 	history *history.History // the log's
 	totals  []history.Totals
 	read    uint64
@@ -36,8 +36,8 @@ type Timeline struct {
 // New returns an empty Timeline. Totals are the figures of all policies that were
 // replayed over the same jobs; nil without.
 func New(totals []history.Totals) *Timeline {
-	d := &Timeline{log: query.New(totals), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
-	d.history = d.log.Book()
+	d := &Timeline{log: query.NewDataset(totals), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
+	d.history = d.log.History()
 	return d
 }
 
@@ -45,7 +45,7 @@ func New(totals []history.Totals) *Timeline {
 // part of it.
 func (d *Timeline) AddMessage(m protocol.Message) {
 	d.read++
-	d.log.Add(m)
+	d.log.AddMessage(m)
 	for _, x := range d.history.AllDecisions()[len(d.entries):] {
 		d.listDecision(x)
 	}
@@ -80,7 +80,7 @@ func (d *Timeline) listDecision(x history.DecisionRef) {
 func (d *Timeline) MessageCount() uint64 { return d.read }
 
 // TimeSpan returns when the first and the last message were said; zero without any.
-func (d *Timeline) TimeSpan() (first, last protocol.Time) { return d.log.Span() }
+func (d *Timeline) TimeSpan() (first, last protocol.Time) { return d.log.TimeSpan() }
 
 // DecisionsSince returns up to n decisions that were read after the first so many
 // messages, oldest first.
@@ -107,32 +107,32 @@ func (d *Timeline) DecisionRecord(id string) (record.DecisionRecord, bool) {
 	if !ok {
 		return record.DecisionRecord{}, false
 	}
-	return d.log.Decision(n)
+	return d.log.DecisionDocument(n)
 }
 
 // AskQuestion answers a question in plain words. It may lean on one that was answered
 // before ("and on wednesday?"); "" without.
 func (d *Timeline) AskQuestion(text, before string) query.Answer {
-	talk := d.log.Talk()
-	if q, back := d.log.Parse(before); before != "" && back == nil {
-		talk.After(q)
+	talk := d.log.NewSession()
+	if q, back := d.log.ParseQuestion(before); before != "" && back == nil {
+		talk.ContinueFrom(q)
 	}
-	return talk.Ask(text)
+	return talk.AnswerQuestion(text)
 }
 
 // KnownNames returns the names that a question about the run may hold.
-func (d *Timeline) KnownNames() ask.Run { return d.log.Names() }
+func (d *Timeline) KnownNames() ask.RunContext { return d.log.KnownNames() }
 
 // AnswerTranslated answers a query that a model made of a question; by names the model.
 func (d *Timeline) AnswerTranslated(q ask.Query, by string) query.Answer {
-	return d.log.Talk().Understood(q, by)
+	return d.log.NewSession().AnswerModelQuery(q, by)
 }
 
 // SetReplay says on what stage the run was played, for what-if questions.
-func (d *Timeline) SetReplay(s query.Stage) { d.log.Set(s) }
+func (d *Timeline) SetReplay(s query.ReplaySetup) { d.log.SetReplay(s) }
 
 // AnswerQuery answers a typed query.
-func (d *Timeline) AnswerQuery(q ask.Query) query.Answer { return d.log.Answer(q) }
+func (d *Timeline) AnswerQuery(q ask.Query) query.Answer { return d.log.AnswerQuery(q) }
 
 // PolicyTotals returns the figures of all policies that were replayed over the same
 // jobs.

@@ -26,9 +26,9 @@ import (
 // inspectAllSurfaces checks all outputs about a run: about its hostile jobs, a limited number
 // of other jobs, and the hostile text as a question.
 func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFindings, most int) {
-	log, book := query.New(nil), history.New(history.Config{})
+	log, book := query.NewDataset(nil), history.New(history.Config{})
 	for _, m := range r.messages {
-		log.Add(m)
+		log.AddMessage(m)
 		book.AddMessage(m)
 		line, err := protocol.MessageJSON(m)
 		if err != nil {
@@ -42,11 +42,11 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 	jobs, ids := inspectJobTexts(book, seen, most)
 	asked := attackQuestions(seen.hostile, jobs)
 	ids = ids[:min(len(ids), 6)]
-	talk := log.Talk()
+	talk := log.NewSession()
 	for _, q := range append(slices.Clone(asked), ids...) {
-		for where, a := range map[readingSurface]query.Answer{surfaceAsk: log.Ask(q), surfaceChat: talk.Ask(q)} {
+		for where, a := range map[readingSurface]query.Answer{surfaceAsk: log.AnswerQuestion(q), surfaceChat: talk.AnswerQuestion(q)} {
 			var out bytes.Buffer
-			_ = a.Write(&out) // a bytes.Buffer never returns an error
+			_ = a.WriteText(&out) // a bytes.Buffer never returns an error
 			seen.inspectText(where, out.String())
 			if q == seen.hostile && a.Kind == "answer" && a.Query == nil {
 				seen.addFinding(where, "the text was answered as no question")

@@ -57,7 +57,7 @@ func ReadQuestions(file string, text []byte) ([]BenchQuestion, error) {
 
 // JudgeQuestions asks a run every wording of every question, with names of the run in place of
 // slots such as $D and $J.
-func JudgeQuestions(l *query.Log, b *history.History, all []BenchQuestion) []JudgedAnswer {
+func JudgeQuestions(l *query.Dataset, b *history.History, all []BenchQuestion) []JudgedAnswer {
 	names := bindSlots(b)
 	var out []JudgedAnswer
 	for _, q := range all {
@@ -70,7 +70,7 @@ func JudgeQuestions(l *query.Log, b *history.History, all []BenchQuestion) []Jud
 				out = append(out, e)
 				continue
 			}
-			a := l.Ask(e.Asked)
+			a := l.AnswerQuestion(e.Asked)
 			e.Kind, e.Read, e.answer = a.Kind, a.Read, a
 			e.Verdict = names.judgeReading(words, q.Truth, a)
 			out = append(out, e)

@@ -37,22 +37,22 @@ var shortDay = sync.OnceValues(func() (p played, err error) {
 })
 
 // asked returns the short day, to be asked about.
-func asked(t *testing.T, totals ...history.Totals) (*query.Log, *history.History) {
+func asked(t *testing.T, totals ...history.Totals) (*query.Dataset, *history.History) {
 	t.Helper()
 	day, err := shortDay()
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, b := query.New(totals), history.New(history.Config{})
+	l, b := query.NewDataset(totals), history.New(history.Config{})
 	for _, m := range day.said {
-		l.Add(m)
+		l.AddMessage(m)
 		b.AddMessage(m)
 	}
 	return l, b
 }
 
 // ground holds answers from a log of the short day to its record.
-func ground(l *query.Log) *GroundingCheck {
+func ground(l *query.Dataset) *GroundingCheck {
 	day, _ := shortDay() // it was asked for
 	first, last := day.said[0].At, day.said[0].At
 	for _, m := range day.said {

@@ -24,7 +24,7 @@ import (
 // figures of its answer, the question itself, the records of the decisions that the answer
 // cites, or the names of the run.
 type GroundingCheck struct {
-	log   *query.Log
+	log   *query.Dataset
 	names map[string]string // names of the run, with their kind: "site", "job", "tenant", "model", "node"
 	sites []string
 	span  [2]protocol.Time        // first and last instant of the ledger
@@ -50,7 +50,7 @@ func (g *GroundingCheck) CheckAnswersAndReasons(all []JudgedAnswer) []SurfaceGro
 		}
 		answers.addChecked(n, loose)
 	}
-	for _, id := range g.log.Book().JobIDs() {
+	for _, id := range g.log.History().JobIDs() {
 		n, loose := g.CheckJobReasons(id)
 		for i := range loose {
 			loose[i].ID = format.CleanText(string(id))
@@ -78,17 +78,17 @@ func WriteGrounding(w io.Writer, all []SurfaceGrounding) error {
 }
 
 // NewGroundingCheck returns a check for the run of l, whose ledger spans first to last.
-func NewGroundingCheck(l *query.Log, first, last protocol.Time) *GroundingCheck {
+func NewGroundingCheck(l *query.Dataset, first, last protocol.Time) *GroundingCheck {
 	g := &GroundingCheck{log: l, names: make(map[string]string), span: [2]protocol.Time{first, last}, cited: make(map[string][]groundFact)}
-	for _, s := range l.Book().SiteRecords() {
+	for _, s := range l.History().SiteRecords() {
 		g.names[format.CleanText(s.Site)] = "site"
 		g.sites = append(g.sites, s.Site)
 		for _, p := range s.Pools {
 			g.names[p.Model] = "model"
 		}
 	}
-	for _, id := range l.Book().JobIDs() {
-		r, _ := l.Book().LatestJob(id)
+	for _, id := range l.History().JobIDs() {
+		r, _ := l.History().LatestJob(id)
 		g.names[format.CleanText(string(id))] = "job"
 		g.names[format.CleanText(r.Job.Tenant)] = "tenant"
 		if r.Run != nil {
@@ -114,7 +114,7 @@ type groundFact struct {
 // An answer is checked as data. What says that there is none is read again as a reader
 // would. What the person said is no claim of it, and neither is an example of how to ask.
 func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, loose []UngroundedClaim) {
-	claims, bad, typed := a.Grounded()
+	claims, bad, typed := a.CheckGrounding()
 	for _, why := range bad {
 		loose = append(loose, UngroundedClaim{Claim: why, In: strings.Join(a.Text, " "), Why: "not among the answer's figures"})
 	}
@@ -147,7 +147,7 @@ func (g *GroundingCheck) factsOfAnswer(a query.Answer) (all []groundFact) {
 	if q := a.Query; q != nil {
 		all = append(all, groundFact{q.Number, "count", ""}, groundFact{q.Long.Milliseconds(), "ms", ""}, groundFact{q.Within.Milliseconds(), "ms", ""},
 			groundFact{int64(q.At), "instant", ""}, groundFact{int64(q.From), "instant", ""}, groundFact{int64(q.To), "instant", ""})
-		if r, ok := g.log.Book().LatestJob(q.Job); ok {
+		if r, ok := g.log.History().LatestJob(q.Job); ok {
 			all = append(all, groundFact{int64(r.Job.Arrival), "instant", ""}, groundFact{int64(r.Job.Deadline), "instant", ""})
 		}
 	}
@@ -163,7 +163,7 @@ func (g *GroundingCheck) factsOfDecisions(cites []string) (all []groundFact) {
 		known, ok := g.cited[c]
 		if !ok {
 			id, _ := strconv.ParseUint(strings.TrimPrefix(c, "D-"), 10, 63)
-			if d, there := g.log.Decision(id); there {
+			if d, there := g.log.DecisionDocument(id); there {
 				known = factsOfRecord(d)
 			}
 			g.cited[c] = known
@@ -358,7 +358,7 @@ func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []s
 // CheckJobReasons checks the text that `gridbid why` prints for a job against the records of
 // its decisions, its offers and its measured run.
 func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose []UngroundedClaim) {
-	r, ok := g.log.Book().LatestJob(id)
+	r, ok := g.log.History().LatestJob(id)
 	if !ok {
 		return 0, nil
 	}
@@ -370,7 +370,7 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 		if name == "weights" { // of the run
 			q.Job = ""
 		}
-		a.Figures = append(a.Figures, g.log.Answer(q).Figures...)
+		a.Figures = append(a.Figures, g.log.AnswerQuery(q).Figures...)
 	}
 	var decisions []string
 	for _, h := range r.FullRounds {

@@ -14,7 +14,7 @@ import (
 func everything(t *testing.T) (*GroundingCheck, []JudgedAnswer) {
 	t.Helper()
 	l, _ := asked(t)
-	l.Set(query.Stage{Policies: scenarios.PolicyNames()})
+	l.SetReplay(query.ReplaySetup{Policies: scenarios.PolicyNames()})
 	var all []JudgedAnswer
 	for _, name := range []string{"paraphrases", "spoken-1", "spoken-2", "spoken-3"} {
 		all = append(all, explained(t, name)...)

@@ -36,7 +36,7 @@ const maxCards = 400
 
 // CheckSurfaces checks what the other surfaces print about a run: a chat, the page's answers
 // and cards, the MCP tools, and the report of a replay.
-func (g *GroundingCheck) CheckSurfaces(ctx context.Context, messages []protocol.Message, st query.Stage, totals []history.Totals, asked []JudgedAnswer) ([]SurfaceGrounding, error) {
+func (g *GroundingCheck) CheckSurfaces(ctx context.Context, messages []protocol.Message, st query.ReplaySetup, totals []history.Totals, asked []JudgedAnswer) ([]SurfaceGrounding, error) {
 	all := []SurfaceGrounding{g.checkConversation(asked)}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,9 +75,9 @@ func (g *GroundingCheck) CheckSurfaces(ctx context.Context, messages []protocol.
 // checkConversation asks all questions in one session, as `gridbid chat` does, in which one
 // may refer to the one before.
 func (g *GroundingCheck) checkConversation(asked []JudgedAnswer) SurfaceGrounding {
-	of, talk := SurfaceGrounding{Surface: "chat"}, g.log.Talk()
+	of, talk := SurfaceGrounding{Surface: "chat"}, g.log.NewSession()
 	for _, e := range asked {
-		n, loose := g.CheckAnswer(e.Asked, talk.Ask(e.Asked))
+		n, loose := g.CheckAnswer(e.Asked, talk.AnswerQuestion(e.Asked))
 		of.addAnswer(e, n, loose)
 	}
 	return of
@@ -177,7 +177,7 @@ func (g *GroundingCheck) checkPageReplies(ctx context.Context, page http.Handler
 // checkPageCards checks the cards of decisions on the page.
 func (g *GroundingCheck) checkPageCards(ctx context.Context, page http.Handler) SurfaceGrounding {
 	of := SurfaceGrounding{Surface: "cards"}
-	ids := g.log.Decisions()
+	ids := g.log.DecisionNumbers()
 	step := max(1, len(ids)/maxCards)
 	for i := 0; i < len(ids); i += step {
 		id := record.DecisionID(ids[i])
@@ -192,9 +192,9 @@ func (g *GroundingCheck) checkPageCards(ctx context.Context, page http.Handler) 
 
 // checkCard checks the text of one decision's card.
 func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedClaim) {
-	a := g.log.Answer(ask.Query{Ask: "why", Decision: id})
+	a := g.log.AnswerQuery(ask.Query{Ask: "why", Decision: id})
 	facts := g.factsOfAnswerAndContext(a)
-	if d, ok := g.log.Decision(id); ok {
+	if d, ok := g.log.DecisionDocument(id); ok {
 		facts = append(facts, g.factsOfJob(protocol.JobID(d.Job.Name))...)
 	}
 	return g.checkLines(a, facts, "", text)
@@ -203,7 +203,7 @@ func (g *GroundingCheck) checkCard(id uint64, text string) (int, []UngroundedCla
 // factsOfJob returns all facts about a job: its offers and decisions in each round, its energy
 // and its times.
 func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
-	r, ok := g.log.Book().LatestJob(id)
+	r, ok := g.log.History().LatestJob(id)
 	if !ok {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 	}
 	all = append(all, groundFact{int64(len(r.FullRounds)), "count", ""})
 	for _, name := range []string{"bill", "times"} {
-		all = append(all, g.factsOfAnswerAndContext(g.log.Answer(ask.Query{Ask: name, Job: id}))...)
+		all = append(all, g.factsOfAnswerAndContext(g.log.AnswerQuery(ask.Query{Ask: name, Job: id}))...)
 	}
 	return all
 }
@@ -273,7 +273,7 @@ func (g *GroundingCheck) checkReport(totals []history.Totals) (of SurfaceGroundi
 	defer func() { _ = os.RemoveAll(folder) }()
 	day := report.ReplayReport{Scenario: "grounded", Start: g.span[0], End: g.span[0].Add(24 * time.Hour)}
 	gpus := protocol.Milli(0)
-	for _, s := range g.log.Book().SiteRecords() {
+	for _, s := range g.log.History().SiteRecords() {
 		x := report.SiteSignals{Name: s.Site}
 		for _, p := range s.Pools {
 			x.GPUs += protocol.Milli(p.GPUs) * 1000

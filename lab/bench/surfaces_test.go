@@ -44,7 +44,7 @@ func TestGroundingOfEverySurface(t *testing.T) {
 	}
 	all := JudgeQuestions(l, b, some)
 	g := ground(l)
-	got, err := g.CheckSurfaces(t.Context(), said, query.Stage{}, totals, all)
+	got, err := g.CheckSurfaces(t.Context(), said, query.ReplaySetup{}, totals, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func plantedOnSurfaces(t *testing.T, g *GroundingCheck, said []protocol.Message,
 		of   func(string) (int, []UngroundedClaim)
 	}
 	surfaces := make(map[string][]check)
-	for i, id := range g.log.Decisions() {
+	for i, id := range g.log.DecisionNumbers() {
 		if i%5 == 0 {
 			text := shownText(t.Context(), page, fmt.Sprintf("/decision?d=D-%d", id))
 			surfaces["cards"] = append(surfaces["cards"], check{text, func(s string) (int, []UngroundedClaim) { return g.checkCard(id, s) }})
@@ -98,7 +98,7 @@ func plantedOnSurfaces(t *testing.T, g *GroundingCheck, said []protocol.Message,
 			continue
 		}
 		var out bytes.Buffer
-		_ = e.answer.Write(&out)
+		_ = e.answer.WriteText(&out)
 		surfaces["mcp"] = append(surfaces["mcp"], check{out.String(), func(s string) (int, []UngroundedClaim) { return g.checkPrintedAnswer(e, s) }})
 	}
 	facts := totalFacts(totals)

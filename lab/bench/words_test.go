@@ -57,7 +57,7 @@ func explained(t *testing.T, name string) []JudgedAnswer {
 	t.Helper()
 	if readings[name] == nil {
 		l, b := asked(t)
-		l.Set(query.Stage{Policies: scenarios.PolicyNames()})
+		l.SetReplay(query.ReplaySetup{Policies: scenarios.PolicyNames()})
 		readings[name] = JudgeQuestions(l, b, set(t, name))
 	}
 	return readings[name]
@@ -217,7 +217,7 @@ func TestASlipOfTheFingersIsReadRightOrGivenBack(t *testing.T) {
 // than without them, or given back.
 func TestALimitIsNeverLost(t *testing.T) {
 	l, b := asked(t)
-	l.Set(query.Stage{Policies: scenarios.PolicyNames()})
+	l.SetReplay(query.ReplaySetup{Policies: scenarios.PolicyNames()})
 	limits := []string{
 		"only for the late ones", "but not at $S", "without the late ones", "for jobs with 8 GPUs", "per GPU", "excluding idle", "for the second time",
 		"compared with $T", "in percent", "more than once", "by less than an hour", "next week", "except the last", "among my jobs", "since 10:00",
@@ -229,7 +229,7 @@ func TestALimitIsNeverLost(t *testing.T) {
 				continue
 			}
 			for _, limit := range limits {
-				q, back := l.Parse(e.Asked + " " + names.fillSlots(limit))
+				q, back := l.ParseQuestion(e.Asked + " " + names.fillSlots(limit))
 				tried++
 				if back == nil && q.String() == e.answer.Query.String() {
 					t.Errorf("%q is read as %q with %q and without", e.Asked, q.String(), limit)

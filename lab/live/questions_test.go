@@ -66,7 +66,7 @@ var twenty = []string{
 
 // An asked run is a ledger, with the names that the questions contain.
 type asked struct {
-	log   *query.Log
+	log   *query.Dataset
 	names *strings.Replacer
 }
 
@@ -75,14 +75,14 @@ type asked struct {
 // $W was deferred. $J is the last such job: when the first was called, the sites may
 // not have sent anything yet.
 func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]string, home bool) (asked, bool) {
-	l := query.New(nil)
+	l := query.NewDataset(nil)
 	held := ""
 	first := make(map[protocol.JobID]protocol.Message) // award
 	for _, m := range all {
 		if m.At > until {
 			continue
 		}
-		l.Add(m)
+		l.AddMessage(m)
 		switch b := m.Body.(type) {
 		case protocol.Defer:
 			if held == "" {
@@ -92,13 +92,13 @@ func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]s
 			first[b.Job] = m
 		}
 	}
-	for _, id := range slices.Backward(l.Book().JobIDs()) {
-		r, _ := l.Book().LatestJob(id)
+	for _, id := range slices.Backward(l.History().JobIDs()) {
+		r, _ := l.History().LatestJob(id)
 		m, ok := first[id]
 		if !ok || r.State != history.Ended || len(r.Rounds) != 1 || held == "" {
 			continue
 		}
-		rec, _ := l.Decision(m.Seq)
+		rec, _ := l.DecisionDocument(m.Seq)
 		var sites []string
 		for _, b := range rec.Bids {
 			if b.Feasible && !slices.Contains(sites, b.Site) {
@@ -115,7 +115,7 @@ func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]s
 
 // shape is what kind of answer one is, whatever its figures.
 func (r asked) shape(question string) (shape string, a query.Answer) {
-	a = r.log.Ask(r.names.Replace(question))
+	a = r.log.AnswerQuestion(r.names.Replace(question))
 	shape = a.Kind
 	if a.Query != nil {
 		shape += ", asks " + a.Query.Ask

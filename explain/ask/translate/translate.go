@@ -2,7 +2,7 @@
 // ask does not read into a typed query.
 //
 // The model writes a query and never an answer: what it says is read as one JSON object
-// by the schema that [ask.Schema] publishes, checked field by field and against the
+// by the schema that [ask.QuerySchema] publishes, checked field by field and against the
 // names of the run, and then answered by the same code as any other query. So a model
 // can make the program answer another question, which is read back in words, but it can
 // put no figure and no text of its own into an answer.
@@ -72,7 +72,7 @@ type Names struct {
 }
 
 // NamesOf returns the names of a run.
-func NamesOf(run ask.Run) Names {
+func NamesOf(run ask.RunContext) Names {
 	return Names{slices.Clone(run.Sites), slices.Clone(run.Policies), fmt.Sprintf("%s to %s; today is %s", run.First, run.Last, run.Today)}
 }
 
@@ -186,7 +186,7 @@ func buildPrompt(question string, names Names) llm.Prompt {
 // replySchema is the published schema, with "none" among the questions.
 var replySchema = func() json.RawMessage {
 	var schema map[string]any
-	if err := json.Unmarshal(ask.Schema(), &schema); err != nil {
+	if err := json.Unmarshal(ask.QuerySchema(), &schema); err != nil {
 		panic(err) // it is ours
 	}
 	asks := schema["properties"].(map[string]any)["ask"].(map[string]any)
@@ -245,7 +245,7 @@ func exactFields(text string) bool {
 // fieldNames are the fields of a query.
 var fieldNames = func() (all []string) {
 	var schema struct{ Properties map[string]json.RawMessage }
-	if err := json.Unmarshal(ask.Schema(), &schema); err != nil {
+	if err := json.Unmarshal(ask.QuerySchema(), &schema); err != nil {
 		panic(err) // it is ours
 	}
 	for name := range schema.Properties {

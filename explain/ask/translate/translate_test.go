@@ -36,10 +36,10 @@ func saying(text string) *Translator {
 }
 
 // ledger is a made-up run that can be asked.
-func ledger() *query.Log {
-	log := query.New(nil)
+func ledger() *query.Dataset {
+	log := query.NewDataset(nil)
 	for _, m := range timelinetest.GenerateDay(10, 10*time.Minute) {
-		log.Add(m)
+		log.AddMessage(m)
 	}
 	return log
 }
@@ -47,9 +47,9 @@ func ledger() *query.Log {
 // unread is a question that the grammar does not read.
 const unread = "wieviel kohlendioxid hat job-00001 in oslo gemacht"
 
-func answer(t *Translator, log *query.Log, question string) query.Answer {
-	s := log.Talk()
-	return t.AnswerQuestion(context.Background(), question, s.Ask(question), NamesOf(s.Names()), s.Understood)
+func answer(t *Translator, log *query.Dataset, question string) query.Answer {
+	s := log.NewSession()
+	return t.AnswerQuestion(context.Background(), question, s.AnswerQuestion(question), NamesOf(s.KnownNames()), s.AnswerModelQuery)
 }
 
 func TestAModelsQueryIsToldAndAnsweredByCode(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAModelsQueryIsToldAndAnsweredByCode(t *testing.T) {
 		t.Fatalf("without a model %q is %s: %q", unread, a.Kind, a.Text)
 	}
 	a := answer(saying(`{"ask":"bill","metric":"carbon","job":"job-00001"}`), log, unread)
-	want := log.Answer(ask.Query{Ask: "bill", Metric: "carbon", Job: "job-00001"})
+	want := log.AnswerQuery(ask.Query{Ask: "bill", Metric: "carbon", Job: "job-00001"})
 	if a.Kind != "answer" || a.ReadBy != "model scripted" || a.ReadLine() != "I understood: carbon used of job job-00001 (read by model scripted)" {
 		t.Fatalf("%s, read by %q: %q", a.Kind, a.ReadBy, a.ReadLine())
 	}
@@ -86,9 +86,9 @@ func TestAModelIsAskedOnlyAboutWhatIsUnclear(t *testing.T) {
 // so; none of their text is told.
 func TestAHostileReplyIsRefused(t *testing.T) {
 	log := ledger()
-	log.Set(query.Stage{Policies: []string{"auction"}, Play: func(d query.Day) (query.Rehearsal, error) {
+	log.SetReplay(query.ReplaySetup{Policies: []string{"auction"}, Replay: func(d query.DayChange) (query.DayReplay, error) {
 		t.Errorf("a reply had policy %q played", d.Policy)
-		return query.Rehearsal{}, errors.New(d.Policy)
+		return query.DayReplay{}, errors.New(d.Policy)
 	}})
 	first := answer(nil, log, unread)
 	for _, reply := range []string{
@@ -119,19 +119,19 @@ func TestAHostileReplyIsRefused(t *testing.T) {
 func TestNoReplyPutsAFigureIntoAnAnswer(t *testing.T) {
 	log := ledger()
 	var own []query.Answer
-	for _, name := range ask.Asks() {
+	for _, name := range ask.QuestionNames() {
 		for _, metric := range []string{"", "carbon", "energy", "cost", "paid"} {
 			for _, job := range []string{"", "job-00001"} {
 				q := ask.Query{Ask: name, Metric: metric}
 				if job != "" {
 					q.Job = "job-00001"
 				}
-				own = append(own, log.Answer(q))
+				own = append(own, log.AnswerQuery(q))
 			}
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		reply := fmt.Sprintf(`{"ask":%q,"metric":%q%s}`, rapid.OneOf(rapid.SampledFrom(ask.Asks()), rapid.String()).Draw(t, "ask"),
+		reply := fmt.Sprintf(`{"ask":%q,"metric":%q%s}`, rapid.OneOf(rapid.SampledFrom(ask.QuestionNames()), rapid.String()).Draw(t, "ask"),
 			rapid.SampledFrom([]string{"", "carbon", "energy", "cost", "paid", "77"}).Draw(t, "metric"),
 			rapid.SampledFrom([]string{"", `,"job":"job-00001"`, `,"value":77`, `,"number":0`}).Draw(t, "more"))
 		a := answer(saying(reply), log, unread)
@@ -176,7 +176,7 @@ func TestAModelIsGivenNoMoreThanItNeeds(t *testing.T) {
 	if got.Tokens > mostTokens || len(got.User) > 2000 || !strings.Contains(got.User, "oslo;") || strings.ContainsAny(got.User, "\x1b") {
 		t.Errorf("%+v", got)
 	}
-	for _, id := range log.Names().Jobs {
+	for _, id := range log.KnownNames().Jobs {
 		if id != "job-00001" && strings.Contains(got.User, string(id)) {
 			t.Errorf("the prompt has job %s", id)
 		}

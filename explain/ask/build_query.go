@@ -1,0 +1,139 @@
+package ask
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// buildQuery fills a query in.
+func (r *reading) buildQuery(f rule) Query {
+	q := r.query
+	q.Ask = f.ask
+	mine := make(map[string]bool)
+	for _, c := range strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }) {
+		mine[c] = r.concepts.hasConcept(c)
+	}
+	q.Metric = r.metricOf(mine)
+	for _, by := range []string{"site", "tenant", "hour"} {
+		if mine["by"+by] {
+			q.By = by
+		}
+	}
+	switch {
+	case mine["most"] || mine["dirtiest"]:
+		q.Pick = "most"
+	case mine["least"] || mine["cheapest"] || mine["greenest"]:
+		q.Pick = "least"
+	}
+	picks := valuesOf("pick", f.ask)
+	if !slices.Contains(picks, q.Pick) {
+		q.Pick = ""
+	}
+	for _, pick := range picks {
+		if mine[pick] && q.Pick == "" {
+			q.Pick = pick
+		}
+	}
+	if n := len(r.numbers); n > 0 {
+		q.Number = r.numbers[n-1]
+	}
+	q = q.normalizeFields(mine, r)
+	if f.may == "*" { // one answer, whatever else the question says
+		q = q.withoutUnusedFields()
+	}
+	return q
+}
+
+func (r *reading) metricOf(mine map[string]bool) string {
+	var all []string
+	for _, m := range []string{"carbon", "energy", "cost"} {
+		if mine[m] {
+			all = append(all, m)
+		}
+	}
+	switch {
+	case mine["paidto"] && mine["energy"] && len(all) == 1: // paid for energy
+		return "cost"
+	case len(all) == 1 && all[0] == "cost" && r.asksPayment():
+		return "paid"
+	case len(all) == 2 && !mine["carbon"] && !r.hasAnd: // the cost of energy
+		return "cost"
+	case len(all) == 1:
+		return all[0]
+	case len(all) > 1:
+		return ""
+	case mine["power"]:
+		return "energy"
+	case mine["emit"] || mine["dirtiest"]:
+		return "carbon"
+	case mine["cheapest"]:
+		return "cost"
+	case mine["paidto"]:
+		return "paid"
+	case mine["wait"]:
+		return "wait"
+	}
+	return ""
+}
+
+// asksPayment reports whether a question asks what a site is paid: "what did we pay oslo",
+// "how much money did oslo make", but not "what did we pay oslo for power".
+func (r *reading) asksPayment() bool {
+	costs := 0
+	for _, word := range r.concepts {
+		if slices.Contains(word, "cost") {
+			costs++
+		}
+	}
+	return costs == 1 && (slices.Contains(payVerbs, r.verb) || slices.Contains(earnVerbs, r.next))
+}
+
+var (
+	payVerbs  = strings.Fields("pay pays paid owe owes owed")
+	earnVerbs = strings.Fields("make makes made")
+)
+
+// normalizeFields sets what follows from what is asked, and drops what does not belong
+// to it, so that a query has one form.
+func (q Query) normalizeFields(mine map[string]bool, r *reading) Query {
+	switch {
+	case english.isOfKind(q, "about-the-other") && r.rejected == q.Site && q.Other != "":
+		q.Site = q.Other
+	case english.isOfKind(q, "about-the-rejected") && r.rejected != "" && r.rejected != q.Site:
+		q.Site, q.Other = r.rejected, q.Site
+	case slices.Contains(english.questions[q.Ask].holds, "SITE"): // its answer says which
+		q.Site = ""
+	}
+	switch q.Ask {
+	case "bill":
+		switch { // a sum of "the sites" or "which team" is one of each
+		case q.By != "":
+		case mine["course"]:
+			q.By = "hour"
+		case q.Tenant == "" && mine["tenants"]:
+			q.By = "tenant"
+		case q.Site == "" && mine["sites"]:
+			q.By = "site"
+		}
+		if q.Pick != "" && q.By == "" {
+			q.By = "site"
+			if mine["tenants"] {
+				q.By = "tenant"
+			}
+		}
+	case "best-hour", "best-price", "forecast":
+		if q.To == 0 {
+			q.Within = cmp.Or(q.Within, q.Long)
+		}
+		q.Long = 0
+	}
+	q = q.WithDefaults()
+	if english.questions[q.Ask].text != "" && q.By == "hour" && !slices.Contains(valuesOf("by", q.Ask), "hour") {
+		q.By = ""
+	}
+	if q.Decision != 0 {
+		q.Job = ""
+	}
+	return q.withoutImpliedFields()
+}

@@ -1,0 +1,228 @@
+package ask
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/format"
+)
+
+// A Clarification is what is said instead of a query.
+type Clarification struct {
+	Kind     string   // "ambiguous", "unclear", "not-found", "refused"
+	Text     []string // sentences, for people
+	Readings []string // questions to ask instead
+
+	offered     []Query // what Readings are made of
+	intro       string  // the sentence before them
+	missingSlot string  // what the question did not name: "JOB", "SITE", ...
+	splittable  bool    // its words are known, and may make a question if phrases are taken apart
+}
+
+// offerQueries has queries offered instead, with a sentence before them.
+func (b *Clarification) offerQueries(leads string, queries ...Query) *Clarification {
+	b.intro, b.offered = leads, append(b.offered, queries...)
+	return b
+}
+
+// maxReadings bounds how many readings are offered.
+const maxReadings = 8
+
+// answerableQuestions returns queries as questions that are answered when they are asked: of
+// what cannot be asked together, without its time, its split or whom it is about.
+func (l *Parser) answerableQuestions(offered []Query) (all []string) {
+	for _, q := range offered[:min(len(offered), maxReadings)] {
+		timeless, whole := q, q
+		timeless.At, timeless.From, timeless.To = 0, 0, 0
+		whole.By, whole.Pick = "", ""
+		both := timeless
+		both.By, both.Pick = "", ""
+		ofAll := both
+		ofAll.Site, ofAll.Tenant = "", ""
+		for _, less := range []Query{q, timeless, whole, both, ofAll} {
+			text := less.String()
+			if again, back := l.parseInto(text, &reading{}); back != nil || again.String() != text {
+				continue
+			}
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+			break
+		}
+	}
+	return all
+}
+
+func (b *Clarification) addSentence(format string, args ...any) {
+	b.Text = append(b.Text, fmt.Sprintf(format, args...))
+}
+
+func unclearText(text string) *Clarification {
+	return &Clarification{Kind: "unclear", Text: []string{text}}
+}
+
+// unknownWords refuses a question with words that are not known: whatever it
+// was, another question would have been answered.
+func (l *Parser) unknownWords(words []string) *Clarification {
+	var shown []string
+	for _, w := range words[:min(len(words), 5)] {
+		shown = append(shown, fmt.Sprintf("%q", format.CleanText(w)))
+	}
+	a := unclearText("The question is not answered, because it is not understood: " + format.JoinWithAnd(shown) + " is no word that is known here, and no name of this run.")
+	if len(words) > 1 {
+		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
+	}
+	if n := len(l.Sites); n > 0 && n <= 12 {
+		var sites []string
+		for _, s := range l.Sites {
+			sites = append(sites, format.CleanText(s))
+		}
+		a.addSentence("Its sites are %s.", format.JoinWithAnd(sites))
+	}
+	a.addSentence("What can be asked: `gridbid ask help`.")
+	return a
+}
+
+// unknownName answers a token that is no word, but looks like a name: it comes
+// after a noun, is in quotes, has a digit, or is nearly a name.
+func (l *Parser) unknownName(tokens []token, i int) *Clarification {
+	t, kind := tokens[i], ""
+	if i > 0 {
+		kind = nouns[tokens[i-1].low]
+	}
+	near, apart := l.index.nearestNames(t.text, kind, 5)
+	if slices.Contains([]string{"except", "besides", "excluding"}, t.low) {
+		return nil // "every site except oslo"
+	}
+	looks := kind != "" || t.quoted || strings.ContainsAny(t.text, "0123456789_") || apart <= max(1, len(t.text)/3)
+	if !looks || i == 0 && kind == "" && apart > 2 && !strings.ContainsAny(t.text, "0123456789") && !t.quoted {
+		return nil
+	}
+	what := strings.ToLower(cmp.Or(kind, "name"))
+	a := &Clarification{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, format.CleanText(t.text))}}
+	if len(near) == 0 {
+		a.addSentence("It has no %s at all.", what)
+		return a
+	}
+	var shown []string
+	for _, n := range near {
+		shown = append(shown, fmt.Sprintf("%q", format.CleanText(n)))
+	}
+	a.addSentence("The nearest are %s.", format.JoinWithAnd(shown))
+	return a
+}
+
+// explainMissing says what a question lacks, or what could be asked with its words.
+func (l *Parser) explainMissing(r *reading) *Clarification {
+	content := slices.ContainsFunc(r.concepts, func(word []string) bool {
+		return !slices.Contains(word, "_") && !slices.Contains(word, "which") && !slices.Contains(word, "how")
+	})
+	if !content {
+		return unclearText("That asks nothing about the run. What can be asked: `gridbid ask help`.")
+	}
+	for _, slot := range []string{"JOB", "SITE", "TENANT", "AT", "DUR", "NUM"} {
+		found := bestRules(append(slices.Clone(r.concepts), []string{slot}))
+		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
+			continue
+		}
+		a := &Clarification{Kind: "ambiguous", missingSlot: slot}
+		q := r.buildQuery(found[0])
+		switch slot {
+		case "JOB":
+			a.addSentence("Which job is meant? A run has many; for one of them:")
+			for _, id := range l.Notable() {
+				q.Job = id
+				a.offerQueries("", q)
+			}
+		case "SITE":
+			a.addSentence("Which site is meant?")
+			for _, s := range l.Sites {
+				q.Site = s
+				a.offerQueries("", q)
+			}
+		case "AT":
+			a.addSentence("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", format.FormatInstant(l.First), format.FormatInstant(l.Last))
+		case "TENANT":
+			a.addSentence("Whose? Name a tenant.")
+		case "DUR":
+			a.addSentence("How long? Say \"8 hours\".")
+		case "NUM":
+			a.addSentence("How many? Say \"8 GPUs\".")
+		}
+		return a
+	}
+	a := unclearText("Every word of the question is known, but not what they ask together; it is not guessed at.")
+	a.addSentence("What can be asked: `gridbid ask help`.")
+	if len(r.concepts) > 40 {
+		return a
+	}
+	for _, f := range r.nearestRules() {
+		a.offerQueries("Perhaps one of these is meant:", r.buildQuery(f))
+	}
+	return a
+}
+
+// nearestRules returns up to three rules that read the question but for a few of
+// its words, and need nothing that it lacks.
+func (r *reading) nearestRules() (all []rule) {
+	for n := len(r.concepts) - 1; n > 0 && n >= len(r.concepts)-2; n-- {
+		for i := range r.concepts {
+			if slices.ContainsFunc(r.concepts[i:min(len(r.concepts), i+len(r.concepts)-n)], reversesQuestion) {
+				continue
+			}
+			for _, f := range bestRules(slices.Delete(slices.Clone(r.concepts), i, min(len(r.concepts), i+len(r.concepts)-n))) {
+				if f.may != "*" && !containsAsk(all, f.ask) && len(all) < 3 {
+					all = append(all, f)
+				}
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return all
+}
+
+// reversesQuestion reports whether a word turns a question into its opposite: without it,
+// what is offered would be what was not asked.
+func reversesQuestion(word []string) bool {
+	return slices.ContainsFunc(word, func(c string) bool { return c == "not" || c == "never" || c == "legislate" || c == "hinder" })
+}
+
+// refusalFor answers what is understood and not answered.
+func (l *Parser) refusalFor(why string) *Clarification {
+	a := &Clarification{Kind: "refused"}
+	switch why {
+	case "!unrecorded":
+		a.addSentence("That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.")
+	case "!drained":
+		a.addSentence("Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it.")
+	case "!opinion":
+		a.addSentence("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
+	case "!beyond":
+		a.addSentence("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", l.First, l.Last)
+	case "!act":
+		a.addSentence("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
+	case "!legislate":
+		a.addSentence("That would be a rule for the future, and questions only read. `gridbid policy say` takes it in the same words, shows what it would have changed, and asks before it is in force.")
+	case "!policy":
+		var names []string
+		for _, p := range l.Replayed {
+			names = append(names, format.CleanText(p))
+		}
+		a.Kind = "not-found"
+		if len(names) == 0 {
+			a.addSentence("The figures of other policies are not at hand. Replay them together: `gridbid replay --policy auction,home-fifo`.")
+			return a
+		}
+		a.addSentence("No policy of that name was replayed here. There is %s.", format.JoinWithAnd(names))
+	}
+	return a
+}
+
+// ruleRefusalText is what to say of a sentence that is a wish and no question.
+func ruleRefusalText(sentence string) string {
+	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say %s", format.ShellQuoted(format.CleanText(sentence)))
+}

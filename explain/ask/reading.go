@@ -1,0 +1,425 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// maxQuestionBytes bounds a question, in bytes.
+const maxQuestionBytes = 2000
+
+// tooLong refuses a text before any of it is read; nil if it is short enough.
+func tooLong(question string) *Clarification {
+	if len(question) <= maxQuestionBytes {
+		return nil
+	}
+	return unclearText(fmt.Sprintf("A question has at most %d bytes; this one has %d.", maxQuestionBytes, len(question)))
+}
+
+// questionWords are words that a sentence has only if it is a question.
+var questionWords = []string{"what", "why", "which", "when", "where", "who", "how", "would", "could", "did", "does", "was", "were"}
+
+// invertedVerbs are words that make a question of what they begin; the first modals of
+// them also before a "not".
+var invertedVerbs = []string{"should", "must", "may", "might", "can", "will", "shall", "is", "are", "has", "have", "had", "was", "were", "do"}
+
+const modalCount = 4
+
+// A reading is a question on its way to a query.
+type reading struct {
+	concepts   concepts
+	times      timeWords
+	query      Query
+	rejected   string // the site after a "not"
+	numbers    []int64
+	unknown    []string
+	isQuestion bool   // it has a word of questions
+	hasAnd     bool   // it has an "and"
+	verb       string // before the first site, and after it
+	next       string
+
+	phraseLengths map[int]int // by the token that they begin at: how many words phrases have
+	phraseLimits  map[int]int // phrases begin here that are to have fewer words than that
+}
+
+// ParseQuestion reads a question. If it cannot, it returns what to say instead: that a
+// word or a name is not known, or which readings there are. It says which words
+// it took for slips of the fingers, too.
+func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) {
+	q, slips, back := l.parseOrCorrect(question)
+	if back != nil {
+		if back.Kind == "unclear" && len(back.offered) == 0 {
+			l.offerNearest(question, back)
+		}
+		back.Readings = l.answerableQuestions(back.offered)
+		if len(back.Readings) > 0 && back.intro != "" {
+			back.Text = append(back.Text, back.intro)
+		}
+	}
+	return q, slips, back
+}
+
+func (l *Parser) parseOrCorrect(question string) (Query, []Typo, *Clarification) {
+	r := &reading{}
+	q, back := l.parseInto(question, r)
+	switch {
+	case back == nil || back.Kind != "unclear" && !back.splittable:
+	case len(r.unknown) > 0:
+		if len(r.phraseLengths) > 0 { // a phrase may have taken a word from another
+			if q, other := l.parseWithShorterPhrases(question, r, back); other != back {
+				return q, nil, other
+			}
+		}
+		return l.parseWithTypos(question, r.unknown, back)
+	default:
+		q, back = l.parseWithShorterPhrases(question, r, back)
+	}
+	return q, nil, back
+}
+
+// parseInto reads a question into r.
+func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) {
+	if back := tooLong(question); back != nil {
+		return Query{}, back
+	}
+	r.hasAnd = strings.Contains(question, ",")
+	if back := r.readTokens(l, l.index.splitTokens(question)); back != nil {
+		r.unknown = nil
+		return Query{}, back
+	}
+	if first := r.refusedCommand(); first != "" {
+		back := l.refusalFor(first)
+		if first == "!legislate" {
+			back.Text = []string{ruleRefusalText(question)}
+		}
+		return Query{}, back
+	}
+	if len(r.unknown) > 0 {
+		for _, why := range []string{"unrecorded", "beyond"} {
+			if r.concepts.hasConcept(why) {
+				return Query{}, l.refusalFor("!" + why)
+			}
+		}
+		return Query{}, l.unknownWords(r.unknown)
+	}
+	at, from, to, ok := r.times.timeWindow(l)
+	if !ok || r.times.isTwoTimes(question) {
+		return Query{}, unclearText("The times in the question do not make one time or one window. Say \"at 13:45\", \"on 2026-03-11\", or \"from 12:00 to 14:00\".")
+	}
+	r.query.At, r.query.From, r.query.To = at, from, to
+	if at != 0 {
+		r.concepts = append(r.concepts, []string{"AT"})
+	} else if to != 0 {
+		r.concepts = append(r.concepts, []string{"WIN"})
+	}
+	q, back := l.chooseQuery(r)
+	if back == nil {
+		back = l.checkPointer(question, q)
+	}
+	return q, back
+}
+
+// chooseQuery returns the one query that the grammar reads.
+func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
+	found := bestRules(r.concepts)
+	if i := slices.IndexFunc(found, func(f rule) bool { return strings.HasPrefix(f.ask, "!") && f.may == "" }); len(found) > 1 && (i >= 0 || found[0].may == "*") {
+		found = found[max(i, 0):][:1]
+	}
+	if r.query.Job != "" && r.query.Decision != 0 {
+		return Query{}, unclearText("One question is about a job or about a decision: name one of the two.")
+	}
+	switch {
+	case len(found) == 1 && strings.HasPrefix(found[0].ask, "!"):
+		if q, back := l.reconsiderRefusal(r, found[0]); back != nil || q.Ask != "" {
+			return q, back
+		}
+		return Query{}, l.refusalFor(found[0].ask)
+	case len(found) == 1 && english.isOfKind(Query{Ask: found[0].ask}, "supposition") && (slices.Contains(factVerbs, r.verb) || r.saysOnlySiteDown()) && !r.concepts.hasConcept("if"):
+		return r.readSitePresence()
+	case len(found) == 1:
+		q := r.buildQuery(found[0])
+		if lost := r.unansweredParts(found[0], q); len(lost) > 0 {
+			return Query{}, clarifyUnanswered(lost, q)
+		}
+		return q, nil
+	case len(found) > 1:
+		back := &Clarification{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
+		for _, f := range found {
+			if !strings.HasPrefix(f.ask, "!") {
+				back.offerQueries("", r.buildQuery(f))
+			}
+		}
+		return Query{}, back
+	}
+	back := l.explainMissing(r)
+	back.splittable = back.missingSlot == ""
+	return Query{}, back
+}
+
+// readTokens goes through the tokens: names first, then times and numbers, then the
+// longest phrase that is known.
+func (r *reading) readTokens(l *Parser, tokens []token) *Clarification {
+	var low []string
+	for _, t := range tokens {
+		low = append(low, subscriptFolder.Replace(t.low))
+		r.isQuestion = r.isQuestion || slices.Contains(questionWords, t.low)
+		r.hasAnd = r.hasAnd || slices.Contains([]string{"and", "plus", "&", "both"}, t.low)
+		if len(t.names) > 0 {
+			low[len(low)-1] = "\x00"
+		}
+	}
+	r.isQuestion = r.isQuestion || len(low) > 1 && slices.Contains(invertedVerbs, low[0]) && low[1] != "not" || len(low) > 1 && slices.Contains(invertedVerbs[:modalCount], low[0])
+	negated := false
+	for i := 0; i < len(tokens); {
+		t := tokens[i]
+		if len(t.names) > 0 {
+			if t.names[0].kind == ofSite && r.query.Site == "" {
+				r.verb, r.next = neighbourWords(tokens, i)
+			}
+			if back := r.addName(t, negated); back != nil {
+				return back
+			}
+			negated = false
+			i++
+			continue
+		}
+		if r.isFilterOnly(tokens, i) {
+			i++
+			continue
+		}
+		n, concepts := r.readWord(l, low[i:], t, i)
+		if n == 0 {
+			if back := l.unknownName(tokens, i); back != nil {
+				return back
+			}
+			r.unknown = append(r.unknown, t.text)
+			i++
+			continue
+		}
+		if len(concepts) > 0 {
+			r.concepts = append(r.concepts, concepts)
+		}
+		if slices.Contains(concepts, "not") || slices.Contains(concepts, "instead") && !slices.Contains(concepts, "_") {
+			negated = true
+		}
+		i += n
+	}
+	return nil
+}
+
+// neighbourWords returns the words before and after a name; a noun that says what it is, is
+// a part of it.
+func neighbourWords(tokens []token, i int) (before, after string) {
+	if i+1 < len(tokens) {
+		after = tokens[i+1].low
+	}
+	for i--; i >= 0; i-- {
+		if low := tokens[i].low; nouns[low] == "" && low != "the" {
+			return low, after
+		}
+	}
+	return "", after
+}
+
+// factVerbs are words before a site that make a question of what they begin, and not a
+// supposition: "is oslo down", but "were oslo down".
+var factVerbs = strings.Fields("is was has did does")
+
+// saysOnlySiteDown reports whether a question says of a site that it is down, and nothing else:
+// "oslo down?"
+func (r *reading) saysOnlySiteDown() bool {
+	return r.verb == "" && r.query.To == 0 && !slices.ContainsFunc(r.concepts, func(word []string) bool {
+		return !slices.ContainsFunc(word, func(c string) bool { return c == "SITE" || c == "sites" || c == "without" })
+	})
+}
+
+// readSitePresence reads a question whether a site is there: when it was last heard tells.
+func (r *reading) readSitePresence() (Query, *Clarification) {
+	q := Query{Ask: "report", Site: r.query.Site}
+	if r.verb == "did" || r.verb == "does" || r.verb == "" { // "what did oslo lose", "oslo down?"
+		a := &Clarification{Kind: "ambiguous"}
+		a.addSentence("That is not answered as it stands.")
+		return Query{}, a.offerQueries("Perhaps one of these is meant:", q, Query{Ask: "day-without", Site: q.Site})
+	}
+	if lost := r.unansweredParts(rule{}, q); len(lost) > 0 {
+		return Query{}, clarifyUnanswered(lost, q)
+	}
+	return q, nil
+}
+
+// isFilterOnly reports whether a word is the "only" of "only at oslo" or "oslo only" in
+// what is no question of yes or no: the name alone says as much.
+func (r *reading) isFilterOnly(tokens []token, i int) bool {
+	named := func(k int) bool { return k >= 0 && k < len(tokens) && len(tokens[k].names) > 0 }
+	first := tokens[0].low
+	if tokens[i].low != "only" || tokens[i].quoted || slices.Contains(invertedVerbs, first) || slices.Contains([]string{"why", "did", "does", "would", "could"}, first) || i > 0 && tokens[i-1].low == "not" {
+		return false
+	}
+	for k := i + 1; k < len(tokens) && slices.Contains([]string{"at", "of", "for", "on", "site", "tenant"}, tokens[k].low) && !named(k); k++ {
+		if named(k + 1) {
+			return true
+		}
+	}
+	return named(i+1) || i == len(tokens)-1 && named(i-1)
+}
+
+// readWord reads what is no name, and returns how many words it took.
+func (r *reading) readWord(l *Parser, low []string, t token, at int) (int, []string) {
+	if t.quoted {
+		return 0, nil
+	}
+	if low[0] == "next" && len(low) > 1 && durationUnits[low[1]] > 0 {
+		r.query.Within = durationUnits[low[1]]
+		return 2, []string{"next"}
+	}
+	most := english.longest
+	if r.phraseLimits[at] > 0 {
+		most = r.phraseLimits[at] - 1
+	}
+	n, concepts := longestPhrase(low, most)
+	if n > 1 {
+		if r.phraseLengths == nil {
+			r.phraseLengths = make(map[int]int)
+		}
+		r.phraseLengths[at] = n
+		return n, concepts
+	}
+	spans := len(r.times.spans)
+	if used := r.times.readTime(l, low); used > 0 {
+		if len(r.times.spans) > spans {
+			r.addSpan()
+			if slices.ContainsFunc(low[:used], func(w string) bool { return slices.Contains(extraWords, w) }) {
+				r.concepts = append(r.concepts, []string{"extra"})
+			}
+			if r.query.Long == 0 {
+				return used, []string{"next"}
+			}
+			return used, []string{"DUR"}
+		}
+		return used, nil
+	}
+	if seq, ok := record.ParseDecisionID(low[0], l.Decided); ok {
+		if r.query.Decision != 0 {
+			return 0, nil
+		}
+		r.query.Decision = seq
+		return 1, []string{"DEC"}
+	}
+	if id, ok := strings.CutPrefix(low[0], "r-"); ok && isNumber(id) {
+		return 1, []string{"ruleid"}
+	}
+	if v, ok := numberWords[low[0]]; ok && n == 0 {
+		r.numbers = append(r.numbers, v)
+		return 1, []string{"NUM"}
+	}
+	digits, unit, cut := strings.Cut(low[0], "-")
+	if !cut {
+		digits = strings.TrimRightFunc(low[0], unicode.IsLetter)
+		unit = low[0][len(digits):]
+	}
+	if v, ok := parseNumber(digits); ok && n == 0 {
+		switch unit {
+		case "":
+			r.numbers = append(r.numbers, v)
+			return 1, []string{"NUM"}
+		case "gpu", "gpus", "x":
+			r.numbers = append(r.numbers, v)
+			r.concepts = append(r.concepts, []string{"NUM"})
+			return 1, []string{"gpus"}
+		}
+	}
+	return n, concepts
+}
+
+// addSpan takes a length of time: of a run, or within which.
+func (r *reading) addSpan() {
+	d := r.times.spans[len(r.times.spans)-1]
+	n := len(r.concepts)
+	if n > 0 && (slices.Contains(r.concepts[n-1], "next") || slices.Contains(r.concepts[n-1], "canwait")) || r.query.Long != 0 {
+		r.query.Within = d
+		return
+	}
+	r.query.Long = d
+}
+
+// longestPhrase returns the longest phrase at the start of words, of so many at
+// most.
+func longestPhrase(words []string, most int) (int, []string) {
+	for n := min(most, len(words)); n > 0; n-- {
+		text := strings.Join(words[:n], " ")
+		if concepts, ok := english.phrases[text]; ok {
+			return n, concepts
+		}
+	}
+	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
+		if n, concepts := longestPhrase(parts, english.longest); n == len(parts) {
+			return 1, concepts
+		}
+	}
+	return 0, nil
+}
+
+// addName takes a name that is known.
+func (r *reading) addName(t token, negated bool) *Clarification {
+	if len(t.names) > 1 {
+		back := &Clarification{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", format.CleanText(t.text))}}
+		for _, n := range t.names {
+			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+format.CleanText(QuoteName(n.name)))
+		}
+		return back
+	}
+	n := t.names[0]
+	switch {
+	case n.kind == ofAJob && r.query.Job == "":
+		r.query.Job = protocol.JobID(n.name)
+	case n.kind == ofTenant && r.query.Tenant == "":
+		r.query.Tenant = n.name
+	case n.kind == ofPolicy:
+		r.query.Policies = append(r.query.Policies, n.name)
+	case n.kind == ofSite && r.query.Site == "":
+		r.query.Site = n.name
+	case n.kind == ofSite && r.query.Other == "" && r.query.Site != n.name:
+		r.query.Other = n.name
+		r.concepts = append(r.concepts, []string{"SITE2"})
+		if negated {
+			r.rejected = n.name
+		}
+		return nil
+	default:
+		return unclearText(fmt.Sprintf("One question can be about one %s, or about two sites.", strings.ToLower(n.kind)))
+	}
+	r.concepts = append(r.concepts, []string{n.kind})
+	if negated && n.kind == ofSite {
+		r.rejected = n.name
+	}
+	return nil
+}
+
+// refusedCommand returns why a sentence that wants something done is refused.
+func (r *reading) refusedCommand() string {
+	if r.isQuestion {
+		return ""
+	}
+	if r.concepts.hasConcept("modal") {
+		return "!legislate"
+	}
+	for i, word := range r.concepts {
+		switch {
+		case slices.Contains(word, "command") && i+1 < len(r.concepts) && slices.ContainsFunc(r.concepts[i+1], func(c string) bool { return c == "JOB" || c == "DEC" || c == "TENANT" }):
+			return "!act" // "put JOB on hold"
+		case slices.Contains(word, "legislate") || slices.Contains(word, "never"):
+			return "!legislate"
+		case slices.Contains(word, "act"):
+			return "!act"
+		case !slices.Contains(word, "_"):
+			return ""
+		}
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/format"
+)
+
+// A carrier is a concept that makes a question another one. Where a question has
+// it, its query has to say it too: what a rule merely puts up with must not be
+// answered as if it had not been said. holds and lacks say what the question's entry in
+// the lexicon says of the concept.
+type carrier struct {
+	concept string // or several, joined by "+", that have to be there together
+	name    string
+	even    bool // in a word that may be read as something else
+	kept    func(q Query, holds, lacks bool) bool
+}
+
+func keptIfHeld(_ Query, holds, _ bool) bool        { return holds }
+func keptUnlessLacking(_ Query, _, lacks bool) bool { return !lacks }
+
+var carriers = []carrier{
+	{"bysite", "the split by site", false, func(q Query, holds, _ bool) bool { return q.By == "site" || holds && q.Site == "" }},
+	{"bytenant", "the split by tenant", false, func(q Query, holds, _ bool) bool { return q.By == "tenant" || holds }},
+	{"byhour", "the split by hour", false, func(q Query, _, _ bool) bool { return q.By == "hour" }},
+	{"byjob", "the split by job", false, keptIfHeld},
+	{"most", "which is the most", false, func(q Query, holds, _ bool) bool { return q.Pick == "most" || holds }},
+	{"least", "which is the least", false, func(q Query, holds, _ bool) bool { return q.Pick == "least" || holds }},
+	{"median", "the median", false, func(q Query, _, _ bool) bool { return q.Pick == "median" }},
+	{"p95", "the 95th percentile", false, func(q Query, _, _ bool) bool { return q.Pick == "p95" }},
+	{"average", "the average", false, func(q Query, holds, _ bool) bool { return holds && q.Pick == "" }},
+	{"NUM", "the number", false, func(q Query, holds, _ bool) bool { return q.Number != 0 || holds }}, // carbon may be free
+	{"DUR", "the length of time", false, func(q Query, _, _ bool) bool { return q.Long != 0 || q.Within != 0 }},
+	{"AT", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) }},
+	{"WIN", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) }},
+	{"SITE", "the site", false, func(q Query, holds, _ bool) bool { return q.Site != "" || holds }},
+	{"TENANT", "the tenant", false, func(q Query, _, _ bool) bool { return q.Tenant != "" }},
+	{"JOB", "the job", false, func(q Query, _, _ bool) bool { return q.Job != "" }},
+	{"not", "\"not\"", false, keptIfHeld},
+	{"who", "who", false, func(q Query, _, lacks bool) bool { return q.By != "" || !lacks }},
+	{"total", "a total", false, keptUnlessLacking},
+	{"future", "the time to come", false, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 }},
+	{"start", "when they started", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 }}, // jobs count where they arrived
+	{"end", "when they ended", true, func(q Query, _, lacks bool) bool { return !lacks || q.To == 0 }},
+	{"model", "the GPU model", true, keptUnlessLacking},
+	{"price", "the price", true, keptUnlessLacking},
+	{"many+jobs", "how many jobs", true, keptUnlessLacking},
+	{"kwh", "kWh", true, func(q Query, _, _ bool) bool { return q.Metric != "cost" }},
+	{"bygone", "that it is over", true, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 }},
+}
+
+func takesTime(q Query) bool {
+	return strings.Contains(english.questions[q.Ask].parts, "time")
+}
+
+// isAmbiguous reports whether each word that has a concept may be something else.
+func (r *reading) isAmbiguous(concept string) bool {
+	return !slices.ContainsFunc(r.concepts, func(word []string) bool { return len(word) == 1 && word[0] == concept })
+}
+
+// hasCarrier reports whether a question has the concept of a carrier in a word that a
+// rule cannot have read as something else.
+func (r *reading) hasCarrier(c carrier, f rule) bool {
+	if c.even {
+		return !slices.ContainsFunc(strings.Split(c.concept, "+"), func(part string) bool { return !r.concepts.hasConcept(part) })
+	}
+	return slices.ContainsFunc(r.concepts, func(word []string) bool {
+		return slices.Contains(word, c.concept) && !slices.Contains(word, "_") && !slices.ContainsFunc(word, func(other string) bool { return other != c.concept && other != "which" && f.hasConcept(other) })
+	})
+}
+
+// unansweredParts names what a question says and its query does not.
+func (r *reading) unansweredParts(f rule, q Query) (names []string) {
+	if f.may == "*" {
+		return nil
+	}
+	entry := english.questions[q.Ask]
+	for _, c := range carriers {
+		if !c.kept(q, slices.Contains(entry.holds, c.concept), slices.Contains(entry.lacks, c.concept)) && r.hasCarrier(c, f) {
+			names = append(names, c.name)
+		}
+	}
+	for _, noun := range []string{"sites", "tenants"} {
+		one := map[string]string{"sites": q.Site, "tenants": q.Tenant}[noun]
+		if r.concepts.hasConcept(noun) && one == "" && q.By+"s" != noun && slices.Contains(entry.lacks, noun) && !r.isAmbiguous(noun) {
+			names = append(names, "the "+noun)
+		}
+	}
+	if r.query.Within != 0 && q.Within == 0 || q.To != 0 && q.Within != 0 {
+		names = append(names, "the length of time")
+	}
+	if !q.oneQuantity(r) {
+		names = append(names, "one of the quantities")
+	}
+	if len(r.numbers) > 1 && !slices.Contains(names, "the number") && q.Ask != "help" {
+		names = append(names, "one of the numbers")
+	}
+	return names
+}
+
+// oneQuantity reports whether a query has each quantity that its question asks for.
+func (q Query) oneQuantity(r *reading) bool {
+	switch {
+	case !strings.Contains(english.questions[q.Ask].text, "{metric}") && !strings.Contains(english.questions[q.Ask].text, "{bill}"):
+		return true
+	case q.Metric == "":
+		return q.Pick == "" && (r.hasAnd || r.countQuantities() < 2)
+	case q.Ask == "top":
+		return r.countQuantities() < 2 && (q.Metric == "wait" || !r.concepts.hasConcept("wait"))
+	}
+	return true
+}
+
+// hasConcept reports whether a rule knows a concept.
+func (f rule) hasConcept(concept string) bool {
+	return slices.Contains(strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }), concept)
+}
+
+// clarifyUnanswered refuses a question of which a query says all but something.
+func clarifyUnanswered(lost []string, q Query) *Clarification {
+	if slices.Contains(lost, `"not"`) { // without it, the opposite
+		return &Clarification{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", format.JoinWithAnd(lost))}}
+	}
+	a := &Clarification{Kind: "ambiguous"}
+	a.addSentence("That is not answered together with %s.", format.JoinWithAnd(lost))
+	return a.offerQueries("Without it, it would be:", q)
+}
+
+// reconsiderRefusal returns what to say instead of a refusal that one word brought about,
+// if the others make a question of their own. A "must" in a question is none of
+// the words that ask for a rule: "why must it wait".
+func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
+	if r.isQuestion && (f.ask == "!legislate" && (r.query.Job != "" || r.query.Decision != 0) || f.ask == "!act" && r.concepts.hasConcept("if")) {
+		rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, f.ask[1:]) })
+		if found := bestRules(rest); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
+			return Query{}, l.explainMissing(&reading{concepts: rest, query: r.query})
+		}
+	}
+	if f.ask == "!unrecorded" || f.ask == "!policy" || f.may != "*" {
+		return Query{}, nil
+	}
+	concept := strings.TrimPrefix(f.ask, "!")
+	rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, concept) })
+	found := bestRules(rest)
+	if len(found) != 1 || found[0].may == "*" || len(strings.Fields(found[0].needs)) < 2 {
+		return Query{}, nil
+	}
+	q := r.buildQuery(found[0])
+	if r.concepts.hasConcept("why") && concept == "legislate" && r.concepts.hasConcept("modal") && len(r.unansweredParts(found[0], q)) == 0 {
+		return q, nil
+	}
+	a := &Clarification{Kind: "ambiguous"}
+	a.addSentence("One word of the question asks for what is not told or done here.")
+	return Query{}, a.offerQueries("Without it, it would be:", q)
+}
+
+// countSplits returns by how many things a question splits what it asks for.
+func (r *reading) countSplits() (n int) {
+	for _, by := range []string{"bysite", "bytenant", "byhour", "byjob"} {
+		if r.concepts.hasConcept(by) {
+			n++
+		}
+	}
+	return n
+}
+
+// countQuantities returns of how many sums a question speaks.
+func (r *reading) countQuantities() (n int) {
+	for _, m := range []string{"carbon", "energy", "cost"} {
+		if r.concepts.hasConcept(m) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,183 @@
+package query
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/counterfactual"
+	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Dataset is a run that can be asked about: a view of its history, and the messages by
+// which its rounds can be cleared again.
+type Dataset struct {
+	history  *history.History
+	totals   []history.Totals
+	messages []protocol.Message // that the market sent or received
+	setup    ReplaySetup
+
+	rounds      *counterfactual.RoundReplay // said[:fed], stepped over
+	fedMessages int
+	unchanged   *DayReplay // the run as it was, if it was replayed
+
+	// Made when first asked for, and again after a message was added.
+	parser    *ask.Parser
+	instances map[protocol.JobID][]history.JobRecord
+}
+
+// NewDataset returns an empty Log. Totals are the figures of all policies that were
+// replayed over the same jobs, for comparisons; nil without.
+func NewDataset(totals []history.Totals) *Dataset {
+	return &Dataset{history: history.New(history.Config{All: true}), totals: totals}
+}
+
+// AddMessage reads the next message of the run. A message heard before is dropped.
+func (l *Dataset) AddMessage(m protocol.Message) {
+	live := l.history.Coverage().Live
+	if !l.history.AddMessage(m) {
+		return
+	}
+	l.parser, l.instances = nil, nil
+	if counterfactual.IsNeeded(m) {
+		l.messages = append(l.messages, m)
+	}
+	if !live && l.history.Coverage().Live {
+		l.rounds = nil // the ledger says in which order it was heard
+	}
+}
+
+// TimeSpan returns from when to when the record goes; zero without any.
+func (l *Dataset) TimeSpan() (first, last protocol.Time) { return l.firstTime(), l.lastTime() }
+
+func (l *Dataset) firstTime() protocol.Time { return l.history.Coverage().First }
+func (l *Dataset) lastTime() protocol.Time  { return l.history.Coverage().Last }
+
+// completeSince returns from when on the record has all messages that a coordinator received.
+// Of the time before it may have the jobs that the coordinator restored.
+func (l *Dataset) completeSince() protocol.Time {
+	return max(l.firstTime(), l.history.Coverage().Since)
+}
+
+// todayMidnight returns the midnight before the last submission, as far as the record goes, for
+// the jobs of a replay may run on for days; before the record's end if nothing was
+// submitted, and of a federation that runs.
+func (l *Dataset) todayMidnight() protocol.Time {
+	c := l.history.Coverage()
+	last := c.Last.Floor(24 * time.Hour)
+	if c.LastArrivalDay == 0 || c.Live {
+		return last
+	}
+	return min(c.LastArrivalDay, last)
+}
+
+// decisionOf returns the decision of a number; the zero one if there is none.
+func (l *Dataset) decisionOf(number uint64) history.DecisionRef {
+	d, _ := l.history.DecisionByNumber(number)
+	return d
+}
+
+// latestInstance returns the record of a job that was submitted: the last of its id.
+func (l *Dataset) latestInstance(id protocol.JobID) (r history.JobRecord) {
+	if all := l.jobInstances(id); len(all) > 0 {
+		r = all[len(all)-1]
+	}
+	return r
+}
+
+// jobInstances returns all jobs of an id, oldest first.
+func (l *Dataset) jobInstances(id protocol.JobID) []history.JobRecord {
+	all, ok := l.instances[id]
+	if !ok {
+		if all = l.history.InstancesOf(id); l.instances == nil {
+			l.instances = make(map[protocol.JobID][]history.JobRecord)
+		}
+		if len(all) > 0 {
+			l.instances[id] = all
+		}
+	}
+	return all
+}
+
+// allInstances returns all submitted jobs, by id; of an id that was given to several, all.
+func (l *Dataset) allInstances() (all []history.JobRecord) {
+	for _, id := range l.history.JobIDs() {
+		all = append(all, l.jobInstances(id)...)
+	}
+	return all
+}
+
+// jobOfDecision returns the job that a decision was about.
+func (l *Dataset) jobOfDecision(d history.DecisionRef) (r history.JobRecord) {
+	if all := l.jobInstances(d.Job); d.Instance < len(all) {
+		r = all[d.Instance]
+	}
+	return r
+}
+
+// currentDecision returns the id of the decision that a job stands by: its award, or else its
+// last; 0 if there is none.
+func (l *Dataset) currentDecision(r history.JobRecord) uint64 {
+	if a := r.CurrentAward(); a != nil {
+		return decisionNumber(*a)
+	}
+	if n := len(r.Decisions); n > 0 {
+		return r.Decisions[n-1]
+	}
+	return 0
+}
+
+// JobOfDecision returns the job that a decision was about; false if there is no decision of
+// that number, or nobody knows of its job.
+func (l *Dataset) JobOfDecision(id uint64) (history.JobRecord, bool) {
+	r := l.jobOfDecision(l.decisionOf(id))
+	return r, r.Job.ID != ""
+}
+
+// History returns the record of the run, with every round of every job in full.
+// It is the Log's own: read it, and add to the Log.
+func (l *Dataset) History() *history.History { return l.history }
+
+// DecisionNumbers returns the numbers of all decisions, as they were said.
+func (l *Dataset) DecisionNumbers() (all []uint64) {
+	for _, d := range l.history.AllDecisions() {
+		all = append(all, d.Number)
+	}
+	return all
+}
+
+// DecisionDocument returns one decision as a document; false if there is none of that
+// number.
+func (l *Dataset) DecisionDocument(id uint64) (record.DecisionRecord, bool) {
+	d, ok := l.history.DecisionByNumber(id)
+	if !ok {
+		return record.DecisionRecord{}, false
+	}
+	r := l.jobOfDecision(d)
+	for _, h := range r.FullRounds {
+		if decisionNumber(h.Decision) == id {
+			out, ok := record.FromRound(r, h, r.Number, 0)
+			if x := l.history.JudgeQuestionOf(h.Round, d.Job); x != nil {
+				out = out.WithJudge(x.Ask, x.Answer, h.Decision)
+			}
+			return out.WithPolicy(l.policyAt(id), r, h), ok
+		}
+	}
+	if r.Refusal == nil || decisionNumber(*r.Refusal) != id {
+		return record.DecisionRecord{}, false
+	}
+	return record.FromRejection(r, r.Number, 0)
+}
+
+// decisionNumber is what a decision is known by: how the coordinator numbered what it said,
+// from 1.
+func decisionNumber(d history.Decision) uint64 { return max(d.Message.Seq, 1) }
+
+// decisionLabel returns an id as people see it; "" of no decision.
+func decisionLabel(id uint64) string {
+	if id == 0 {
+		return ""
+	}
+	return record.DecisionID(id)
+}

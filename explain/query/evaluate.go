@@ -1,0 +1,261 @@
+package query
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// An evaluator computes what a query comes to.
+type evaluator func(*Dataset, ask.Query) Result
+
+// evaluators are those of all families, by what is asked. Each family has its table in
+// its own file, so that a new question is one entry there and one in the lexicon.
+var evaluators = mergeEvaluators(aboutSites, aboutJobs, aboutHoursAhead, aboutUse, aboutMarket, aboutReplays, aboutRounds, aboutOffers,
+	aboutOneJob, aboutReasons, aboutPlaces, aboutDays, aboutRules, aboutBreaks, aboutFragments)
+
+func mergeEvaluators(families ...map[string]evaluator) map[string]evaluator {
+	all := make(map[string]evaluator)
+	for _, f := range families {
+		maps.Copy(all, f)
+	}
+	return all
+}
+
+// AnswerQuery computes what a query asks. A query that holds a name which is not in
+// the run is answered with "not-found".
+func (l *Dataset) AnswerQuery(q ask.Query) Answer {
+	if q.Ask == "help" {
+		return *helpAnswer()
+	}
+	q = q.WithDefaults()
+	if err := q.Check(); err != nil {
+		return *unclearAnswer("This query has no answer: " + err.Error() + ".")
+	}
+	a := Answer{Kind: "answer", Query: &q, Read: format.CleanText(q.String()), Command: askCommand(q.String())}
+	if text, ok := absences[q.Ask]; ok && !l.runHas(q.Ask) {
+		a.Kind, a.Command, a.Text = "absent", "", []string{text}
+		return a
+	}
+	evaluate := evaluators[q.Ask]
+	if evaluate == nil {
+		return *unclearAnswer("No question of that sort is known: `gridbid ask help`.")
+	}
+	if back := l.checkNames(q); back != nil {
+		return *back
+	}
+	r := evaluate(l, q)
+	r.fillAnswer(&a)
+	if q.Job != "" || q.Decision != 0 {
+		if m := l.caseOf(q); m.hasRound {
+			a.addFigures(m.roundFigure())
+		}
+	}
+	if a.Kind != "answer" {
+		a.Figures, a.Chart = nil, nil
+	}
+	if a.Chart != nil {
+		a.Draw = commandOf("chart answer", q.String())
+	}
+	return a
+}
+
+func unclearAnswer(text string) *Answer { return &Answer{Kind: "unclear", Text: []string{text}} }
+
+// runHas reports whether this run has what others lack.
+func (l *Dataset) runHas(ask string) bool {
+	switch ask {
+	case "no-arbitration":
+		return l.history.JudgeQuestions() > 0
+	case "no-policy-log", "no-rule":
+		return len(l.history.PolicyVersions()) > 0
+	}
+	return false
+}
+
+// checkNames returns what to say of a query about what is not there.
+func (l *Dataset) checkNames(q ask.Query) *Answer {
+	missing := func(format string, args ...any) *Answer {
+		return &Answer{Kind: "not-found", Text: []string{fmt.Sprintf(format, args...)}}
+	}
+	if q.Decision != 0 {
+		if _, ok := l.history.DecisionByNumber(q.Decision); !ok {
+			all := l.history.AllDecisions()
+			if len(all) == 0 {
+				return missing("No decision %s is in this run; it has none at all.", decisionLabel(q.Decision))
+			}
+			return missing("No decision %s is in this run. They go from %s to %s; a number in between may be another message of the coordinator.",
+				decisionLabel(q.Decision), decisionLabel(all[0].Number), decisionLabel(all[len(all)-1].Number))
+		}
+	}
+	if _, ok := l.history.LatestJob(q.Job); q.Job != "" && !ok {
+		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
+	}
+	for _, s := range []string{q.Site, q.Other} {
+		if s != "" && l.history.ReportingSite(s) == nil {
+			return missing("No site %q is in this run.", format.CleanText(s))
+		}
+	}
+	if q.Tenant != "" && !slices.Contains(l.history.TenantNames(), q.Tenant) {
+		return missing("No tenant %q is in this run.", format.CleanText(q.Tenant))
+	}
+	if q.Long > maxAhead || q.Within > maxAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > maxAhead {
+		return unclearAnswer("A length of time goes up to 30 days here.")
+	}
+	if q.To-q.From > maxWindow {
+		return unclearAnswer("A window of time goes up to 100 years here.")
+	}
+	last := l.lastTime()
+	if slices.Contains(aheadOfNow, q.Ask) {
+		last = last.Add(maxAhead)
+	}
+	if q.At != 0 && (q.At < l.firstTime() || q.At > last) || q.To != 0 && (q.To <= l.firstTime() || q.From > last || q.From >= q.To) {
+		return missing("That time is not in the record, which goes from %s to %s.", l.firstTime(), l.lastTime())
+	}
+	return nil
+}
+
+// maxAhead is the longest length of time that hours ahead are looked at.
+const maxAhead = 30 * 24 * time.Hour
+
+// aheadOfNow are asks whose time may be past the end of the record.
+var aheadOfNow = []string{"best-hour", "best-price", "forecast"}
+
+// maxWindow is the longest window of time that is gone through: 36,525 days.
+const maxWindow = protocol.Time(36_525 * 86_400_000)
+
+// absences are what this federation has not, by what is asked.
+var absences = map[string]string{
+	"no-quota":       "This federation has no quotas, so none was used, lent or borrowed. Jobs compete by cost and deadline alone; `gridbid ask 'fair share by tenant'` says what each tenant got.",
+	"no-replicas":    "Jobs have no replicas here: each runs whole, on one node, or not at all.",
+	"no-arbitration": "No decision was arbitrated: no model and no judge takes part here. Rules decided all of them, and arbitration cost nothing.",
+	"no-policy-log":  "Nobody changed the policy: a run has one policy from its start to its end.",
+	"no-rule":        "No rules with ids are in this run. `gridbid ask 'rules in force'` says what decided.",
+}
+
+// A case is a job as one decision met it.
+type jobCase struct {
+	job      history.JobRecord
+	round    history.JobRound // zero if it was never heard
+	decision uint64           // the decision; 0 if there is none yet
+	hasRound bool             // h is there
+	site     string           // that was awarded it in that decision; ""
+}
+
+// caseOf finds the job and the round that a query is about: the decision's, or
+// the one that the job stands by.
+func (l *Dataset) caseOf(q ask.Query) jobCase {
+	if q.Decision != 0 {
+		return l.caseOfDecision(l.jobOfDecision(l.decisionOf(q.Decision)), q.Decision)
+	}
+	r := l.latestInstance(q.Job)
+	return l.caseOfDecision(r, l.currentDecision(r))
+}
+
+// caseOfDecision finds the round of a decision on a job: its last if no round came to it.
+func (l *Dataset) caseOfDecision(r history.JobRecord, decision uint64) jobCase {
+	m := jobCase{job: r, decision: decision}
+	round := l.decisionOf(decision).Round
+	for _, h := range r.FullRounds {
+		if h.Round == round || round == 0 {
+			m.round, m.hasRound = h, true
+		}
+	}
+	if m.hasRound && m.round.Decision.Kind == "award" && decisionNumber(m.round.Decision) == m.decision {
+		m.site = m.round.Decision.Site
+	}
+	return m
+}
+
+// siteOfRun returns the site where a job ran, or runs; "" if it did not.
+func siteOfRun(r history.JobRecord) string {
+	if r.Run == nil {
+		return ""
+	}
+	return r.Run.Site
+}
+
+// citedDecisions returns the decision of a matter as an answer's figures cite it.
+func (m jobCase) citedDecisions() []string {
+	if m.decision == 0 {
+		return nil
+	}
+	return []string{decisionLabel(m.decision)}
+}
+
+// roundFigure returns the number of the round that a matter is about.
+func (m jobCase) roundFigure() Figure {
+	return valueOf("decision", "round", m.round.Round, m.citedDecisions()...)
+}
+
+// cheapestOption returns the cheapest option that a site offered in time, or what was
+// awarded to it.
+func (m jobCase) cheapestOption(site string) (history.PricedOption, bool) {
+	if m.site == site && site != "" {
+		return m.round.Decision.Option, true
+	}
+	a, ok := m.answerOf(site)
+	if !ok || a.Late || len(a.Options) == 0 {
+		return history.PricedOption{}, false
+	}
+	return a.Options[0], true
+}
+
+func (m jobCase) answerOf(site string) (history.Answer, bool) {
+	i := slices.IndexFunc(m.round.Answers, func(a history.Answer) bool { return a.Site == site })
+	if i < 0 {
+		return history.Answer{}, false
+	}
+	return m.round.Answers[i], true
+}
+
+// roundNotRecorded says why there are no answers of sites to what another coordinator decided.
+const roundNotRecorded = "its round is not in this record"
+
+// noOffer says why a site has no offer that counts.
+func (m jobCase) noOffer(site string) Part {
+	a, ok := m.answerOf(site)
+	switch {
+	case !ok:
+		return plainText("it was not known, or was said to be gone, when the round was called")
+	case a.Message == history.MessageRef{}:
+		return newSentence("it did not answer by %s", valueOf("decision", "closed", m.round.Closes, m.citedDecisions()...))
+	case a.Late:
+		return newSentence("it answered too late, at %s", siteValue(m, site, "answered", a.Message.At))
+	}
+	return reasonText(a.Why)
+}
+
+// largestTermDifference returns the term in which b exceeds a most, and by how much.
+func largestTermDifference(a, b protocol.CostBreakdown) (string, protocol.Microdollars) {
+	best, by := "", protocol.Microdollars(0)
+	for _, c := range narrate.CostCauses() {
+		if d := c.Of(b) - c.Of(a); d > by {
+			best, by = c.Label, d
+		}
+	}
+	return best, by
+}
+
+// sizePart is what is shown of a job's size: "8 GPUs".
+func (m jobCase) sizePart() Part {
+	j := m.job.Job
+	if j.GPUs == 0 {
+		return newSentence("%s cores", jobValue(m, "cores", j.CPU))
+	}
+	if j.TotalGPUMilli() == 1000 {
+		return newSentence("%s GPU", jobValue(m, "gpus", j.TotalGPUMilli()))
+	}
+	return newSentence("%s GPUs", jobValue(m, "gpus", j.TotalGPUMilli()))
+}
+
+// addAssumption adds what was taken for granted to how the question was read.
+func (a *Answer) addAssumption(what string) { a.Read = strings.TrimSpace(a.Read) + " — " + what }

@@ -1,0 +1,227 @@
+package query
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// lostCodes are the reasons for which a site gives up a job that it had taken.
+var lostCodes = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeLost, protocol.ClusterRefused, protocol.NotStarted, protocol.SiteDecommissioned, protocol.Cancelled}
+
+// aboutPlaces are the questions about who gives way to whom.
+var aboutPlaces = map[string]evaluator{
+	"no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
+}
+
+// answerPreemptions tells which jobs lost their devices, by whom and what that cost.
+func (l *Dataset) answerPreemptions(q ask.Query) (r Result) {
+	on, asked := l.jobAskedAbout(q)
+	r.Head = []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}
+	preempted, n, pauses := 0, 0, 0
+	for _, rec := range l.allInstances() {
+		if !asksOf(q, on, asked, rec) {
+			continue
+		}
+		for _, p := range rec.Parts {
+			if (q.Site == "" || p.Site == q.Site) && inWindow(q, p.Ended) {
+				pauses++
+			}
+		}
+		for i, d := range rec.Awards {
+			if q.Site != "" && d.Site != q.Site {
+				continue
+			}
+			if d.Preempted != nil && inWindow(q, d.Released.At) {
+				if preempted++; preempted <= mostListed {
+					r.addSentence("Job %s: %s", namePart(rec.Job.ID), preemptionSentence(rec.Job.ID, d))
+				}
+			}
+			if (d.Preempted != nil || d.Answer == "decline" && slices.Contains(lostCodes, d.Declined.Code)) && inWindow(q, d.Answered.At) {
+				n++
+				r.listLost(l, rec, i)
+			}
+		}
+	}
+	r.addFigures(valueOf("run", "preempted", preempted), valueOf("run", "pauses", pauses))
+	if preempted == 0 {
+		r.addSentence("This market preempts nobody: no rule takes GPUs from a job that runs, whatever another job would pay.")
+	}
+	awards := valueOf("run", "lost", n, r.Cites...)
+	switch {
+	case n > 0:
+		r.addSentence("%s %s given up by the site after it was accepted, for the reason that the site gave; a job that loses its place is sold again.", countedPart(awards, "award", "awards"), pluralForm(n, "was", "were"))
+	case asked:
+		r.addSentence("No award of job %s was given up by its site after it was accepted.", namePart(on.Job.ID))
+	default:
+		r.addSentence("No award in this record was given up by its site after it was accepted.")
+	}
+	r.addFigures(awards)
+	if pauses > 0 {
+		r.addSentence("%s ended in a pause that the award had named.", countedPart(valueOf("run", "pauses", pauses), "run", "runs"))
+	}
+	return r
+}
+
+// preemptionSentence says when and why the run of an award was preempted, for whom, and what work
+// is lost.
+func preemptionSentence(id protocol.JobID, d history.Decision) Sentence {
+	p, award := d.Preempted, decisionLabel(decisionNumber(d))
+	s := newSentence("At %s its run at %s was preempted: %s", toTheMinute(valueOf(jobSubject(id), "preempted-at", d.Released.At, award)), namePart(d.Site), reasonText(p.Why))
+	add := func(form string, part Part) { s.Form, s.Parts = s.Form+form, append(s.Parts, part) }
+	switch {
+	case p.For != "":
+		add("; the room went to job %s", namePart(p.For))
+	case p.Owner != "":
+		add("; the room went back to %s", namePart(p.Owner))
+	}
+	if p.Lost > 0 {
+		add("; %s of work are lost", valueOf(jobSubject(id), "lost-work", p.Lost, award))
+	}
+	s.Form += "."
+	return s
+}
+
+// asksOf reports whether a query about one job or all is about a job.
+func asksOf(q ask.Query, on history.JobRecord, one bool, r history.JobRecord) bool {
+	return (!one || r.Job.ID == on.Job.ID && r.Before == on.Before) && (q.Tenant == "" || r.Job.Tenant == q.Tenant)
+}
+
+// jobAskedAbout returns the job that a query is about; false if it is about all.
+func (l *Dataset) jobAskedAbout(q ask.Query) (history.JobRecord, bool) {
+	if q.Decision == 0 && q.Job == "" {
+		return history.JobRecord{}, false
+	}
+	return l.caseOf(q).job, true
+}
+
+// listLost lists one award that its site gave up.
+func (r *Result) listLost(l *Dataset, rec history.JobRecord, i int) {
+	d, next := rec.Awards[i], Part(plainText("none yet"))
+	r.citeNamed(decisionLabel(decisionNumber(d)))
+	if i+1 < len(rec.Awards) {
+		next = l.costOf(rec, rec.Awards[i+1], "next-cost")
+		r.citeNamed(decisionLabel(decisionNumber(rec.Awards[i+1])))
+	}
+	cells := partList{namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "lost-at", d.Answered.At, decisionLabel(decisionNumber(d))), namePart(d.Site), l.costOf(rec, d, "lost-cost"), next, decisionCitation(decisionNumber(d)), reasonText(d.Declined)}
+	if len(r.Rows) < mostListed {
+		r.addRow(cells...)
+	} else {
+		r.addFigures(cells.citedFigures()...)
+	}
+}
+
+// costOf returns what an award costs; by which prices another coordinator made one is not
+// known.
+func (l *Dataset) costOf(r history.JobRecord, d history.Decision, what string) Part {
+	if !l.caseOfDecision(r, decisionNumber(d)).hasRound {
+		return plainText("not known")
+	}
+	return valueOf(jobSubject(r.Job.ID), what, d.Option.Terms.Total(), decisionLabel(decisionNumber(d)))
+}
+
+// mostPriority is the highest priority that a job may say; below nothing, the lowest.
+const mostPriority = 1000
+
+// A priorityClass is how the jobs of one priority fared.
+type priorityClass struct {
+	jobs, late, started int
+	wait                time.Duration // of those that started, in all
+}
+
+// answerPriority tells what a priority does, and how the jobs of each fared.
+func (l *Dataset) answerPriority(q ask.Query) (r Result) {
+	limit := func(what string, v int) Part {
+		return formattedFigure{valueOf("market", what, v), func(v int64) string { return fmt.Sprintf("%d,%03d", v/1000, v%1000) }}
+	}
+	r.addSentence("A priority is a number that a job says, from %s to %s; %s is the default. Within a round, jobs of a higher priority choose first. It is no term of cost, it takes nothing from a job that runs, and there are no classes and no factors beside it.",
+		limit("lowest-priority", -mostPriority), limit("highest-priority", mostPriority), valueOf("market", "default-priority", 0))
+	if rec, asked := l.jobAskedAbout(q); asked {
+		r.citeDecision(l.caseOf(q).decision)
+		r.addSentence("Job %s has priority %s.", namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "priority", rec.Job.Priority))
+	}
+	by := make(map[int]*priorityClass)
+	for _, rec := range l.allInstances() {
+		if q.Tenant != "" && rec.Job.Tenant != q.Tenant {
+			continue
+		}
+		if by[rec.Job.Priority] == nil {
+			by[rec.Job.Priority] = new(priorityClass)
+		}
+		x := by[rec.Job.Priority]
+		x.jobs++
+		if rec.EndedLate() {
+			x.late++
+		}
+		if wait, ok := rec.WaitTime(); ok {
+			x.started++
+			x.wait += wait
+		}
+	}
+	r.Head = []string{"priority", "jobs", "late", "mean wait"}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(by))) {
+		x, subject, wait := by[p], fmt.Sprintf("priority/%d", p), Part(plainText("–"))
+		if x.started > 0 {
+			wait = valueOf(subject, "mean-wait", x.wait/time.Duration(x.started))
+		}
+		r.addRow(valueOf(subject, "priority", p), valueOf(subject, "jobs", x.jobs), valueOf(subject, "late", x.late), wait)
+	}
+	return r
+}
+
+// unstarted is the row of jobs without a site. Its first byte keeps it apart
+// from any site's name.
+const unstarted = "\x00(not started)"
+
+// answerOverflow tells where the jobs of one home ran, and why they waited.
+func (l *Dataset) answerOverflow(q ask.Query) (r Result) {
+	r.addAssumption("jobs whose home is %s; every round asks every site, so a job need not wait for its home: what it saves by waiting decides, and moving its input is a cost", namePart(q.Site))
+	where := make(map[string]int)
+	holds := make(map[protocol.Code]int)
+	n, held := 0, 0
+	for _, rec := range l.allInstances() {
+		if rec.Job.Home != q.Site || q.Tenant != "" && rec.Job.Tenant != q.Tenant || !inWindow(q, rec.Job.Arrival) {
+			continue
+		}
+		n++
+		site := unstarted
+		if first, ok := firstSegment(rec); ok {
+			site = first.Run.Site
+		}
+		where[site]++
+		any := false
+		for _, id := range rec.Decisions {
+			if d := l.decisionOf(id); d.Kind == "hold" {
+				holds[d.Why.Code]++
+				any = true
+			}
+		}
+		if any {
+			held++
+			r.citeDecision(l.currentDecision(rec))
+		}
+	}
+	home, waiting := where[q.Site], where[unstarted]
+	of := func(what string, n int) Figure { return valueOf("site/"+q.Site, what, n) }
+	r.addSentence("%s have their home at %s; %s of them ran there first, %s at other sites, and %s have not started. %s were held at least once.",
+		countedPart(of("jobs", n), "job", "jobs"), namePart(q.Site), of("at-home", home), of("elsewhere", n-home-waiting), of("not-started", waiting), of("held", held))
+	for _, code := range slices.Sorted(maps.Keys(holds)) {
+		r.addSentence("%s × held: %s.", of("held-"+string(code), holds[code]), reasonText{Code: code})
+	}
+	r.Head = []string{"site", "jobs"}
+	var drawn []Figure
+	for _, s := range sortedKeys(where) {
+		site := strings.TrimPrefix(s, "\x00")
+		drawn = append(drawn, valueOf("site/"+site, "jobs-of-that-home", where[s]))
+		r.addRow(namePart(site), drawn[len(drawn)-1])
+	}
+	r.Chart = barChart("sites", "where the jobs of "+q.Site+" ran", drawn)
+	r.addSentence("Of one job: `gridbid ask 'why not home for job NAME'`.")
+	return r
+}

@@ -1,0 +1,255 @@
+package query
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/counterfactual"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// aboutRounds are the questions that take another clearing of a round.
+var aboutRounds = map[string]evaluator{
+	"reprice": (*Dataset).answerReprice, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
+}
+
+// maxCarbonPrice is the highest price of a tonne of carbon that is tried.
+const maxCarbonPrice = 100_000
+
+// refuseHighPrice refuses a price of carbon that is not tried.
+func (r *Result) refuseHighPrice(q ask.Query) bool {
+	if q.Number > maxCarbonPrice {
+		r.refuseBecause("A price of carbon goes up to %s dollars per tonne here.", highestTried)
+	}
+	return q.Number > maxCarbonPrice
+}
+
+// highestTried is the highest price that is tried, as a figure.
+var highestTried = Figure{"search", "most", maxCarbonPrice, "dollars-per-tonne", nil}
+
+// priceAsked is the price of carbon that a question names.
+func priceAsked(q ask.Query) Figure {
+	return Figure{"question", "carbon-price", q.Number, "dollars-per-tonne", nil}
+}
+
+// pricePerKg returns a price in dollars per tonne as weights have it.
+func pricePerKg(usd int64) *protocol.Microdollars {
+	v := protocol.Microdollars(usd * 1000)
+	return &v
+}
+
+// outcomePart says what a decision became; prefix begins the name of its start.
+func (m jobCase) outcomePart(prefix string, d auction.Decision) Part {
+	start := siteValue(m, d.Site, prefix+"start", d.Option.Start)
+	switch {
+	case d.Verdict == auction.Award:
+		return newSentence("an award to %s, to start %s", namePart(d.Site), start)
+	case d.Verdict == auction.Reject:
+		return plainText("a refusal")
+	case d.Site != "":
+		return newSentence("a hold, planned at %s from %s", namePart(d.Site), start)
+	}
+	return plainText("a hold without a plan")
+}
+
+// describeChange says what a change made of a decision, after the decision was made
+// again as recorded. It says no yes or no: "would it stay" and "would it change"
+// are one query.
+func (r *Result) describeChange(l *Dataset, m jobCase, c counterfactual.RoundChange, what Part) bool {
+	out, x, err := l.clearRound(m, c)
+	if err != nil {
+		r.refuseReclear(m, err)
+		return false
+	}
+	r.addSentence("Made again as recorded, round %s gives what the ledger says for %s: %s.", m.roundFigure(), decisionCitation(m.decision), m.outcomePart("recorded-", x.Was))
+	if m.round.Decision.Why.Code == protocol.ChosenByJudge {
+		r.addSentence("A judge then chose %s among near equals; what follows is by the rule alone.", namePart(m.site))
+	}
+	others := out.CountMoves()
+	if counterfactual.SameDecision(x.Was, x.Now) {
+		r.addSentence("Nothing changes: %s it is the same.", what)
+	} else {
+		others--
+		r.addSentence("It changes: %s it is %s.", what, m.outcomePart("", x.Now))
+		r.describeDifference(m, x, c)
+	}
+	all, moved := jobValue(m, "other-jobs", len(out.Jobs)-1), jobValue(m, "other-jobs-moved", others)
+	if len(out.Jobs) > 1 {
+		r.addSentence("Of the round's %s other jobs, %s would be decided otherwise.", all, moved)
+	}
+	r.addFigures(all, moved)
+	r.Chart = m.bidsChart()
+	return true
+}
+
+// describeDifference tells the difference between what was chosen and what would be, both as
+// offered and at the weights of the round.
+func (r *Result) describeDifference(m jobCase, x counterfactual.ChangedJob, c counterfactual.RoundChange) {
+	if x.Was.Site == "" || x.Now.Site == "" {
+		return
+	}
+	was, now := m.pricedOption(x.Was), m.pricedOption(x.Now)
+	if c.Slack != 0 {
+		j := x.Job
+		j.Deadline, j.Deferrable = j.Deadline.Add(c.Slack), true
+		now.Terms.Delay, now.Terms.Late = m.round.Weights.DelayAndLateCost(j, now.Start, now.Finish)
+	}
+	late := newSentence("keeps its deadline")
+	if by := now.Finish.Sub(x.Job.Deadline.Add(c.Slack)); by > 0 {
+		late = newSentence("misses its deadline by %s", jobValue(m, "late-by", by))
+	}
+	r.addSentence("As offered, %s from %s costs %s against %s at %s, by the weights of the round, and takes %s of carbon against %s; the job %s.",
+		namePart(x.Now.Site), siteValue(m, x.Now.Site, "start", now.Start), siteValue(m, x.Now.Site, "total-cost", now.Terms.Total()), siteValue(m, x.Was.Site, "total-cost", was.Terms.Total()),
+		namePart(x.Was.Site), siteValue(m, x.Now.Site, "carbon", now.Carbon), siteValue(m, x.Was.Site, "carbon", was.Carbon), late)
+	r.addFigures(siteValue(m, x.Now.Site, "cost-difference", now.Terms.Total()-was.Terms.Total()), siteValue(m, x.Now.Site, "carbon-difference", now.Carbon-was.Carbon),
+		siteValue(m, x.Now.Site, "start-difference", now.Start.Sub(was.Start)))
+}
+
+// priceOfRound returns the round's price of carbon as it was, and in whole dollars.
+func (m jobCase) priceOfRound() (exact, dollars Figure) {
+	return Figure{"decision", "carbon-price-per-kg", int64(m.round.Weights.Carbon), "microdollars-per-kg", m.citedDecisions()},
+		Figure{"decision", "carbon-price", int64(m.round.Weights.Carbon) / 1000, "dollars-per-tonne", m.citedDecisions()}
+}
+
+// answerReprice clears the round again at another price of carbon.
+func (l *Dataset) answerReprice(q ask.Query) (r Result) {
+	m := l.caseOf(q)
+	r.citeDecision(m.decision)
+	r.addAssumption("%s dollars per tonne; the whole round, by its recorded offers", priceAsked(q))
+	if r.refuseHighPrice(q) {
+		return r
+	}
+	was, dollars := m.priceOfRound()
+	r.addFigures(dollars)
+	if r.describeChange(l, m, counterfactual.RoundChange{Carbon: pricePerKg(q.Number)}, newSentence("at $%s per tonne, in place of %s,", priceAsked(q), was)) {
+		r.addSentence("Sites offered at %s per tonne; at another price they might have offered other hours.", was)
+		r.Chart = m.priceSweepChart(max(2*dollars.Value, q.Number))
+	}
+	return r
+}
+
+// priceSweepChart draws what each site's cheapest offer costs by the price of carbon.
+func (m jobCase) priceSweepChart(most int64) *Chart {
+	c := &Chart{Kind: "sweep", Title: "cost of each site's best offer, by dollars per tonne of CO2e", Unit: "microdollars"}
+	for _, s := range m.round.Answers {
+		for i := int64(0); i <= 8 && !s.Late && len(s.Options) > 0; i++ {
+			usd, least := most*i/8, protocol.Microdollars(0)
+			for n, p := range s.Options {
+				t := p.Terms
+				t.Carbon = protocol.Weights{Carbon: *pricePerKg(usd)}.CarbonCost(p.Carbon)
+				if v := t.Total(); n == 0 || v < least {
+					least = v
+				}
+			}
+			c.addPoint(s.Site, Point{Label: fmt.Sprint(usd), Value: int64(least)})
+		}
+	}
+	return c.orNil()
+}
+
+// answerBreakeven finds the price of carbon nearest to the round's at which a site
+// would win: by steps that grow, and then by halving the last.
+func (l *Dataset) answerBreakeven(q ask.Query) (r Result) {
+	m := l.caseOf(q)
+	r.citeDecision(m.decision)
+	least, most := Figure{"search", "least", 0, "dollars-per-tonne", nil}, highestTried
+	r.addAssumption("the whole round, by its recorded offers; whole dollars per tonne up to %s", most)
+	exact, was := m.priceOfRound()
+	r.addFigures(was, least)
+	var failed error
+	wins := func(usd int64) bool {
+		if failed != nil {
+			return false
+		}
+		_, x, err := l.clearRound(m, counterfactual.RoundChange{Carbon: pricePerKg(usd)})
+		failed = err
+		return err == nil && x.Now.Verdict == auction.Award && x.Now.Site == q.Site
+	}
+	won := wins(was.Value)
+	found, ok := int64(0), false
+	if !won {
+		found, ok = nearestPrice(was.Value, wins)
+	}
+	switch {
+	case failed != nil:
+		r.refuseReclear(m, failed)
+		return r
+	case won:
+		r.addSentence("%s won at the price of the day, %s per tonne.", namePart(q.Site), exact)
+		return r
+	}
+	r.addSentence("Made again as recorded, round %s gives what the ledger says for %s.", m.roundFigure(), decisionCitation(m.decision))
+	r.Chart = m.priceSweepChart(2 * max(found, was.Value))
+	if !ok {
+		r.addSentence("%s would win at no price of carbon that was tried, from $%s to $%s per tonne.", namePart(q.Site), least, most)
+		return r
+	}
+	r.addSentence("%s would win at $%s per tonne; the price of the day was %s.", namePart(q.Site), Figure{"site/" + q.Site, "break-even", found, "dollars-per-tonne", m.citedDecisions()}, exact)
+	return r
+}
+
+// nearestPrice finds the price nearest to one that does not win at which wins holds: by
+// steps that grow, and then by halving the last.
+func nearestPrice(was int64, wins func(usd int64) bool) (found int64, ok bool) {
+	for step, last := int64(1), int64(0); step <= maxCarbonPrice; last, step = step, step+max(1, step/2) {
+		for _, way := range []int64{1, -1} {
+			usd := was + way*step
+			if usd < 0 || usd > maxCarbonPrice || !wins(usd) {
+				continue
+			}
+			lose, win := was+way*last, usd
+			for win-lose > 1 || lose-win > 1 {
+				if mid := (win + lose) / 2; wins(mid) {
+					win = mid
+				} else {
+					lose = mid
+				}
+			}
+			return win, true
+		}
+	}
+	return 0, false
+}
+
+// answerWithoutSite clears the round again as if a site had said nothing.
+func (l *Dataset) answerWithoutSite(q ask.Query) (r Result) {
+	m := l.caseOf(q)
+	r.citeDecision(m.decision)
+	r.addAssumption("the round alone, by the other sites' recorded offers")
+	r.describeChange(l, m, counterfactual.RoundChange{Without: q.Site}, newSentence("without %s", namePart(q.Site)))
+	return r
+}
+
+// answerSlack clears the round again with a later deadline.
+func (l *Dataset) answerSlack(q ask.Query) (r Result) {
+	m := l.caseOf(q)
+	r.citeDecision(m.decision)
+	r.addAssumption("a deadline later by %s, and it may be deferred; by the offers that were made", durationFigure("long", q.Long))
+	if r.describeChange(l, m, counterfactual.RoundChange{Job: m.job.Job.ID, Slack: q.Long}, newSentence("with %s more", durationFigure("long", q.Long))) {
+		r.addSentence("Sites offered for the deadline that there was; asked for a later one they might have offered later hours too.")
+		r.Chart = l.forecastChart("", false, m.round.Called.At, m.round.Called.At.Add(24*time.Hour))
+	}
+	return r
+}
+
+// describeForced says what giving the job to a site would have cost the round.
+func (r *Result) describeForced(l *Dataset, m jobCase, site string) {
+	out, x, err := l.clearRound(m, counterfactual.RoundChange{Job: m.job.Job.ID, Only: site})
+	if err != nil || x.Was.Site == "" || x.Was.Site == site {
+		return
+	}
+	does := newSentence("Made again as recorded, round %s gives %s; with job %s kept to %s it gives %s", m.roundFigure(), m.outcomePart("", x.Was), namePart(m.job.Job.ID), namePart(site), m.outcomePart("forced-", x.Now))
+	if out.Was.Jobs != out.Now.Jobs { // what waits is in no sum
+		r.addSentence("%s. The round then finds a place for %s of its jobs, and not for %s, so what it costs is not compared.", does,
+			siteValue(m, site, "forced-round-places", out.Now.Jobs), valueOf("decision", "round-places", out.Was.Jobs, m.citedDecisions()...))
+		return
+	}
+	more := siteValue(m, site, "round-cost-difference", out.Now.Primal-out.Was.Primal)
+	than := plainText("more")
+	if more.Value < 0 {
+		than = "less"
+	}
+	r.addSentence("%s, and the round as a whole costs %s %s, by its prices of room.", does, withoutSign(more), than)
+}

@@ -1,0 +1,118 @@
+package query
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/explain/counterfactual"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A ReplaySetup is what a run can be played again on, beyond its ledger. The zero
+// Stage is that of a replay whose scenario is not known.
+type ReplaySetup struct {
+	Market      market.Config                      // of the run; weights and the time for offers are the ledger's
+	Policies    []string                           // that Play knows
+	Replay      func(DayChange) (DayReplay, error) // nil: the scenario is not known
+	Unavailable string                             // Play is nil, in words
+}
+
+// A DayChange is what is otherwise in a whole run. The zero Day is the run as it was.
+type DayChange struct {
+	Down   string        // this site is away
+	From   protocol.Time // from when the site is, until To; both zero: throughout
+	To     protocol.Time
+	Policy string         // decides; "" is the run's own
+	Carbon int64          // dollars per tonne; below 0: as it was
+	Free   protocol.JobID // this job's data may be anywhere
+}
+
+// A DayReplay is what came of a Day.
+type DayReplay struct {
+	Totals  history.Totals
+	History *history.History
+}
+
+// SetReplay says on what stage the run was played.
+func (l *Dataset) SetReplay(s ReplaySetup) {
+	l.setup, l.rounds, l.fedMessages, l.unchanged, l.parser = s, nil, 0, nil, nil
+}
+
+// clearRound clears the round of a decision again, with a change.
+func (l *Dataset) clearRound(m jobCase, c counterfactual.RoundChange) (out counterfactual.RoundOutcome, mine counterfactual.ChangedJob, err error) {
+	if why := m.whyNoPrice(); why != "" {
+		return out, mine, errors.New(why)
+	}
+	if l.rounds == nil {
+		if l.rounds, l.fedMessages = counterfactual.NewReplay(l.setup.Market), 0; l.history.Coverage().Live {
+			l.rounds = counterfactual.NewLiveReplay()
+		}
+	}
+	for l.fedMessages < len(l.messages) && !l.rounds.MatchedDecision(m.decision) {
+		l.rounds.AddMessage(l.messages[l.fedMessages])
+		l.fedMessages++
+	}
+	if out, err = l.rounds.ClearWithChange(m.round.Round, c); err != nil {
+		return out, mine, err
+	}
+	for _, x := range out.Jobs {
+		if x.Job.ID == m.job.Job.ID {
+			return out, x, nil
+		}
+	}
+	return out, mine, errors.New("the job was not in the round that was cleared")
+}
+
+// whyNoPrice says why no price decided, or "".
+func (m jobCase) whyNoPrice() string {
+	switch {
+	case m.decision == 0 || !m.hasRound || decisionNumber(m.round.Decision) != m.decision:
+		return "no round decided on it"
+	case m.round.Decision.Why.Code == protocol.ByRule:
+		return "a fixed rule chose the site, and no price enters it"
+	}
+	return ""
+}
+
+// refuseReclear says why a decision cannot be made again.
+func (r *Result) refuseReclear(m jobCase, why error) {
+	r.refuseBecause("The decision on job %s cannot be made again: %s.", namePart(m.job.Job.ID), recordedText(why.Error()))
+}
+
+// pricedOption returns an option of a decision as the round's record has it.
+func (m jobCase) pricedOption(d auction.Decision) history.PricedOption {
+	for _, s := range m.round.Answers {
+		for _, p := range s.Options {
+			if s.Site == d.Site && p.BidOption == d.Option {
+				return p
+			}
+		}
+	}
+	return history.PricedOption{BidOption: d.Option}
+}
+
+// replayUnchanged replays the run unchanged, once, and holds it to the ledger.
+func (l *Dataset) replayUnchanged() error {
+	if l.setup.Replay == nil {
+		return errors.New(cmp.Or(l.setup.Unavailable, "its scenario is not at hand"))
+	}
+	if l.unchanged != nil {
+		return nil
+	}
+	as, err := l.setup.Replay(DayChange{Carbon: -1})
+	if err != nil {
+		return err
+	}
+	for _, r := range l.allInstances() {
+		again, ok := as.History.LatestJob(r.Job.ID)
+		if !ok || siteOfRun(again) != siteOfRun(r) || again.Run != nil && again.Run.Started != r.Run.Started {
+			return fmt.Errorf("replayed unchanged, job %s does not run as the ledger says", cleanName(r.Job.ID))
+		}
+	}
+	l.unchanged = &as
+	return nil
+}

@@ -1,0 +1,50 @@
+package query
+
+import (
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A runSegment is a segment of a run, with the record of its job.
+type runSegment struct {
+	rec history.JobRecord
+	history.RunSegment
+}
+
+// segmentsOf returns a job's, oldest first.
+func segmentsOf(r history.JobRecord) (all []runSegment) {
+	for _, s := range r.RunSegments() {
+		all = append(all, runSegment{r, s})
+	}
+	return all
+}
+
+// firstSegment returns a job's first stint; false if it never ran.
+func firstSegment(r history.JobRecord) (runSegment, bool) {
+	if all := segmentsOf(r); len(all) > 0 {
+		return all[0], true
+	}
+	return runSegment{}, false
+}
+
+// segmentAt returns the stint in which a job is on its devices at an instant.
+func segmentAt(r history.JobRecord, when protocol.Time) (runSegment, bool) {
+	s, ok := r.SegmentAt(when)
+	return runSegment{r, s}, ok
+}
+
+// siteHoldingAt returns the site whose devices a job holds at an instant, or "".
+func siteHoldingAt(r history.JobRecord, when protocol.Time) string {
+	if s, ok := segmentAt(r, when); ok {
+		return s.Run.Site
+	}
+	return ""
+}
+
+// awardLabel returns the decision that the stint was awarded by, or "".
+func (s runSegment) awardLabel() string {
+	if a := s.rec.AwardOf(s.Run); a != nil {
+		return decisionLabel(decisionNumber(*a))
+	}
+	return ""
+}
