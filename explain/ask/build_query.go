@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// buildQuery fills a query in.
+// buildQuery returns the query that rule f makes of the reading.
 func (r *reading) buildQuery(f rule) Query {
 	q := r.query
 	q.Ask = f.ask
@@ -39,12 +39,13 @@ func (r *reading) buildQuery(f rule) Query {
 		q.Number = r.numbers[n-1]
 	}
 	q = q.normalizeFields(mine, r)
-	if f.may == "*" { // one answer, whatever else the question says
+	if f.may == "*" { // the rule has one answer, so other words do not count
 		q = q.withoutUnusedFields()
 	}
 	return q
 }
 
+// metricOf returns the metric that the matched concepts ask for; "" if they name several or none.
 func (r *reading) metricOf(mine map[string]bool) string {
 	var all []string
 	for _, m := range []string{"carbon", "energy", "cost"} {
@@ -94,8 +95,8 @@ var (
 	earnVerbs = strings.Fields("make makes made")
 )
 
-// normalizeFields sets what follows from what is asked, and drops what does not belong
-// to it, so that a query has one form.
+// normalizeFields sets the fields that follow from the question and clears those that do not
+// belong to it, so that equal questions have equal queries.
 func (q Query) normalizeFields(mine map[string]bool, r *reading) Query {
 	switch {
 	case english.isOfKind(q, "about-the-other") && r.rejected == q.Site && q.Other != "":

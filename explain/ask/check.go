@@ -29,14 +29,14 @@ func valuesOf(field, ask string) []string {
 // A queryField is one field of a query that a question may take or need.
 type queryField struct {
 	name  string // of its JSON
-	named bool   // it says about whom or when, not what of it
+	named bool   // it names the subject or the time, not the quantity
 	slots []string
 	parts []string
 	set   func(Query) bool
 	clear func(*Query)
 }
 
-// queryFields are all that a query says besides what is asked.
+// queryFields are all fields of a query except Ask.
 var queryFields = []queryField{
 	{"job", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Job != "" }, func(q *Query) { q.Job = "" }},
 	{"decision", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Decision != 0 }, func(q *Query) { q.Decision = 0 }},
@@ -84,12 +84,12 @@ func (q Query) withoutImpliedFields() Query {
 	return q
 }
 
-// maxNumber bounds a number of a query, so that sums of it do not overflow. Lengths
-// of time are bounded by ages.
+// maxNumber bounds a number of a query, so that sums of it do not overflow. maxLength
+// bounds durations.
 const maxNumber = 1_000_000_000_000
 
-// WithDefaults fills in what a question means where it does not say it: five jobs by
-// carbon, the next day.
+// WithDefaults fills in what a question leaves out: the top five jobs by carbon, the next
+// 24 hours.
 func (q Query) WithDefaults() Query {
 	switch q.Ask {
 	case "top":
@@ -105,9 +105,9 @@ func (q Query) WithDefaults() Query {
 	return q
 }
 
-// Check returns why a query cannot be answered whatever the run: its question is not
-// known, a field is missing or has no place in that question, or a value is none that
-// the field may hold. A query that passes is read back from its own words.
+// Check returns why no run can answer a query: its question is not known, a field is missing
+// or has no place in that question, or a value is not one that the field may hold.
+// Invariant: a query that passes equals the query parsed from its String.
 func (q Query) Check() error {
 	f, ok := english.questions[q.Ask]
 	if !ok {

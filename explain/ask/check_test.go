@@ -37,7 +37,7 @@ func TestAQueryWithoutAnAnswerSaysWhichFieldIsWrong(t *testing.T) {
 // but never as another: so a query that a program or a model wrote is told to people
 // as it is answered.
 func TestACheckedQueryIsNeverReadBackAsAnother(t *testing.T) {
-	l := listener()
+	l := testParser()
 	rapid.Check(t, func(t *rapid.T) {
 		q := drawQuery(t).WithDefaults()
 		if q.Check() != nil {
@@ -61,7 +61,7 @@ func drawQuery(t *rapid.T) (q Query) {
 		}
 		switch x.name {
 		case "job":
-			q.Job = rapid.SampledFrom(listener().Jobs).Draw(t, "job")
+			q.Job = rapid.SampledFrom(testParser().Jobs).Draw(t, "job")
 		case "decision":
 			q.Decision = rapid.SampledFrom([]uint64{3, 4}).Draw(t, "decision")
 		case "site":
@@ -69,7 +69,7 @@ func drawQuery(t *rapid.T) (q Query) {
 		case "other":
 			q.Other = "lyon"
 		case "tenant":
-			q.Tenant = rapid.SampledFrom(listener().Tenants).Draw(t, "tenant")
+			q.Tenant = rapid.SampledFrom(testParser().Tenants).Draw(t, "tenant")
 		case "policies":
 			q.Policies = rapid.SampledFrom([][]string{{"auction"}, {"auction", "home-fifo"}}).Draw(t, "policies")
 		case "metric":

@@ -9,11 +9,11 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// A Clarification is what is said instead of a query.
+// A Clarification is the answer to a question that is not read as one query: why, and which questions to ask instead.
 type Clarification struct {
 	Kind     string   // "ambiguous", "unclear", "not-found", "refused"
 	Text     []string // sentences, for people
-	Readings []string // questions to ask instead
+	Readings []string // questions to ask instead; answerableQuestions makes them from offered
 
 	offered     []Query // what Readings are made of
 	intro       string  // the sentence before them
@@ -55,16 +55,18 @@ func (l *Parser) answerableQuestions(offered []Query) (all []string) {
 	return all
 }
 
+// addSentence adds a formatted sentence to the text.
 func (b *Clarification) addSentence(format string, args ...any) {
 	b.Text = append(b.Text, fmt.Sprintf(format, args...))
 }
 
+// unclearText returns a clarification of a question that was not understood.
 func unclearText(text string) *Clarification {
 	return &Clarification{Kind: "unclear", Text: []string{text}}
 }
 
-// unknownWords refuses a question with words that are not known: whatever it
-// was, another question would have been answered.
+// unknownWords refuses a question with unknown words, because ignoring them would answer
+// another question.
 func (l *Parser) unknownWords(words []string) *Clarification {
 	var shown []string
 	for _, w := range words[:min(len(words), 5)] {
@@ -114,7 +116,8 @@ func (l *Parser) unknownName(tokens []token, i int) *Clarification {
 	return a
 }
 
-// explainMissing says what a question lacks, or what could be asked with its words.
+// explainMissing asks for the one name, time or number that would complete the question, or
+// offers the nearest questions that its words could make.
 func (l *Parser) explainMissing(r *reading) *Clarification {
 	content := slices.ContainsFunc(r.concepts, func(word []string) bool {
 		return !slices.Contains(word, "_") && !slices.Contains(word, "which") && !slices.Contains(word, "how")
@@ -185,13 +188,13 @@ func (r *reading) nearestRules() (all []rule) {
 	return all
 }
 
-// reversesQuestion reports whether a word turns a question into its opposite: without it,
-// what is offered would be what was not asked.
+// reversesQuestion reports whether a word turns a question into its opposite. A reading without
+// it must not be offered.
 func reversesQuestion(word []string) bool {
 	return slices.ContainsFunc(word, func(c string) bool { return c == "not" || c == "never" || c == "legislate" || c == "hinder" })
 }
 
-// refusalFor answers what is understood and not answered.
+// refusalFor returns the clarification of a question that is understood and not answered.
 func (l *Parser) refusalFor(why string) *Clarification {
 	a := &Clarification{Kind: "refused"}
 	switch why {
@@ -222,7 +225,7 @@ func (l *Parser) refusalFor(why string) *Clarification {
 	return a
 }
 
-// ruleRefusalText is what to say of a sentence that is a wish and no question.
+// ruleRefusalText refuses a sentence that sets a rule, and names the command that takes it.
 func ruleRefusalText(sentence string) string {
 	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say %s", format.ShellQuoted(format.CleanText(sentence)))
 }

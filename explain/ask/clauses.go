@@ -53,7 +53,7 @@ func splitClauses(text string) (all []string) {
 	return all
 }
 
-// asksNothing reports whether a clause holds no word that asks: "show it as a graph".
+// asksNothing reports whether a clause asks for nothing: "show it as a graph".
 func (l *Parser) asksNothing(clause string) bool {
 	r := &reading{}
 	if back := r.readTokens(l, l.index.splitTokens(clause)); back != nil || len(r.unknown) > 0 {
@@ -67,9 +67,9 @@ func (l *Parser) asksNothing(clause string) bool {
 	return true
 }
 
-// SplitQuestions splits a text that asks several things: into its sentences or, where the
-// whole is no question that is known, its clauses. It returns nil for a text that
-// asks one thing, or too many.
+// SplitQuestions splits a text that asks several things: into its sentences or, if the whole
+// does not parse as one question, its clauses. It returns nil for a text that asks one thing,
+// or more than maxQuestions.
 func (l *Parser) SplitQuestions(text string) []string {
 	if tooLong(text) != nil {
 		return nil

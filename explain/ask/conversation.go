@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// A Conversation reads questions that may lean on those before them. The query of one says
-// in full what it leans on. The zero Talk has nothing before it.
+// A Conversation parses questions that may refer to the ones before them. The query of such
+// a question holds in full what it refers to. The zero Conversation has no earlier question.
 type Conversation struct {
-	last     Query    // that was answered
-	target   Query    // the job or decision that was last spoken of
-	readings []string // that were offered instead of an answer to the last
+	last     Query    // the last query that was answered
+	target   Query    // the job or decision that was named last
+	readings []string // the readings that the last clarification offered
 }
 
-// ContinueFrom has the talk lean on a query that was answered.
+// ContinueFrom makes q the query that the next question may refer to.
 func (t *Conversation) ContinueFrom(q Query) {
 	t.last, t.readings = q, nil
 	if q.Job != "" || q.Decision != 0 {
@@ -25,7 +25,7 @@ func (t *Conversation) ContinueFrom(q Query) {
 	}
 }
 
-// SetReadings has the talk know between which readings the next number chooses.
+// SetReadings sets the readings between which the next number chooses.
 func (t *Conversation) SetReadings(readings []string) { t.readings = readings }
 
 // ResolveChoice returns the reading that a text chooses by its number, or the text.
@@ -39,10 +39,11 @@ func (t *Conversation) ResolveChoice(text string) string {
 // changeMarkers begin a question that changes one thing of the one before.
 var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then"}
 
-// pronouns stand for the job or the decision that was spoken of.
+// pronouns stand for the job or the decision that was named last.
 var pronouns = []string{"it", "its", "that job", "this job", "the job", "that decision", "this decision", "that one", "this one"}
 
-// ParseQuestion reads a question with what it leans on; else as [Listener.ParseQuestion] does.
+// ParseQuestion parses a question together with what it refers to; where that gives no
+// query, it returns what [Parser.ParseQuestion] returns.
 func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo, *Clarification) {
 	if back := tooLong(question); back != nil {
 		return Query{}, nil, back
@@ -52,36 +53,36 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	if q, ok := t.parseChange(l, question); ok && !several {
 		return q, nil, nil
 	}
-	if q, slips, ok := t.parseWithPointer(l, question); ok {
-		return q, slips, nil
+	if q, typos, ok := t.parseWithPointer(l, question); ok {
+		return q, typos, nil
 	}
 	known := t.target.Job != "" || t.target.Decision != 0
 	if text, found := replacePronoun(question, t.target); found && known {
-		if q, slips, back := l.ParseQuestion(text); back == nil {
-			return q, slips, nil
+		if q, typos, back := l.ParseQuestion(text); back == nil {
+			return q, typos, nil
 		}
 	}
-	q, slips, back := l.ParseQuestion(question)
+	q, typos, back := l.ParseQuestion(question)
 	if back == nil {
-		return q, slips, nil
+		return q, typos, nil
 	}
 	if q, ok := t.applyChange(l, question); ok && !several { // "at 13:00?", "of vision?"
 		return q, nil, nil
 	}
 	if back.missingSlot == "JOB" && known && !containsAnyWord(question, severalJobsWords) {
-		if q, slips, again := l.ParseQuestion(question + " for " + t.target.targetWords()); again == nil && !(q.Ask == "saved" && containsAnyWord(question, collectiveWords)) {
-			return q, slips, nil
+		if q, typos, again := l.ParseQuestion(question + " for " + t.target.targetWords()); again == nil && !(q.Ask == "saved" && containsAnyWord(question, collectiveWords)) {
+			return q, typos, nil
 		}
 	}
 	if back.missingSlot == "SITE" && t.last.Site != "" {
-		if q, slips, again := l.ParseQuestion(question + " at site " + QuoteName(t.last.Site)); again == nil {
-			return q, slips, nil
+		if q, typos, again := l.ParseQuestion(question + " at site " + QuoteName(t.last.Site)); again == nil {
+			return q, typos, nil
 		}
 	}
 	return Query{}, nil, back
 }
 
-// severalJobsWords and everybody are words of a question that is not about one job.
+// severalJobsWords and collectiveWords are words of a question that is not about one job.
 var (
 	severalJobsWords = strings.Fields("jobs")
 	collectiveWords  = strings.Fields("we us our all total")
@@ -116,8 +117,8 @@ func (t *Conversation) pointerTargets(p pointer) (all []string) {
 	return all
 }
 
-// parseWithPointer reads a question with what its pointer stands for in the pointer's place,
-// in the time that was spoken of.
+// parseWithPointer parses a question with its pointer replaced by what it stands for. A
+// query without a time takes the window of the last one.
 func (t *Conversation) parseWithPointer(l *Parser, question string) (Query, []Typo, bool) {
 	p, ok := findPointer(question)
 	if !ok {
@@ -125,19 +126,19 @@ func (t *Conversation) parseWithPointer(l *Parser, question string) (Query, []Ty
 	}
 	for _, subject := range t.pointerTargets(p) {
 		text := strings.TrimSpace(p.before + " " + subject + " " + p.after)
-		q, slips, back := l.ParseQuestion(text)
+		q, typos, back := l.ParseQuestion(text)
 		if back != nil {
 			continue
 		}
 		if q.To == 0 && q.At == 0 && t.last.To != 0 && p.word != "it" && p.word != "its" && takesTime(q) {
 			q.From, q.To = t.last.From, t.last.To
 		}
-		return q, slips, true
+		return q, typos, true
 	}
 	return Query{}, nil, false
 }
 
-// replacePronoun puts what was spoken of in the place of the first pronoun, and
+// replacePronoun replaces the first pronoun by the job or decision that was named last, and
 // reports whether there is one.
 func replacePronoun(question string, target Query) (string, bool) {
 	all := strings.Fields(question)
@@ -152,7 +153,7 @@ func replacePronoun(question string, target Query) (string, bool) {
 	return question, false
 }
 
-// parseChange reads a question that only says what is otherwise than in the last:
+// parseChange parses a question that names only what differs from the last one:
 // another time, site, tenant, job, metric or split. The whole has to be a
 // question that is read as itself.
 func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
@@ -164,8 +165,8 @@ func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
 	return t.applyChange(l, question[len(changeMarkers[i])+1:])
 }
 
-// applyChange puts what a few words say into the last query; false if one of them
-// says nothing that it has a place for.
+// applyChange sets the fields that a few words name in the last query. It returns false if
+// one of the words has no field in that query.
 func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	r := &reading{}
 	if back := r.readTokens(l, l.index.splitTokens(words)); t.last.Ask == "" || back != nil || len(r.unknown) > 0 || len(r.numbers) > 1 || r.countQuantities() > 1 || r.countSplits() > 1 {
@@ -184,7 +185,7 @@ func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	return q, back == nil && reflect.DeepEqual(again, q) && q.String() != t.last.String()
 }
 
-// applyWord puts one word's meaning into a query; false if it changes nothing there.
+// applyWord sets the field that one word names in a query; false if it names none.
 func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 	if slices.Contains(word, "now") {
 		q.At = 0
@@ -239,7 +240,8 @@ func moveToDayBefore(q *Query, l *Parser) bool {
 	return true
 }
 
-// setQueryTime puts the time that a question names into a query.
+// setQueryTime sets the time of a query to the one that the question names; false if its
+// times make no single instant or window.
 func (r *reading) setQueryTime(q *Query, l *Parser) bool {
 	at, from, to, ok := r.times.timeWindow(l)
 	if !ok || at == 0 && to == 0 {

@@ -8,8 +8,8 @@ import (
 // A time after one that has its day is on that day. Which day one before it is on is not
 // guessed.
 func TestTheDayOfTheFirstTimeIsThatOfBoth(t *testing.T) {
-	l := listener()
-	l.Last = wordsAfter(50 * time.Hour) // today is the day before the last
+	l := testParser()
+	l.Last = timeAfter(50 * time.Hour) // today is the day before the last
 	for said, want := range map[string][2]time.Duration{
 		"carbon from 2022-04-14T12:00 to 14:00":       {24 * time.Hour, 26 * time.Hour},
 		"carbon from 2022-04-14T22:00 to midnight":    {34 * time.Hour, 36 * time.Hour},
@@ -20,8 +20,8 @@ func TestTheDayOfTheFirstTimeIsThatOfBoth(t *testing.T) {
 		"carbon 2022-04-12T12:00 to 2022-04-13T13:00": {-24 * time.Hour, time.Hour},
 	} {
 		q, _, back := l.ParseQuestion(said)
-		if back != nil || q.From != wordsAfter(want[0]) || q.To != wordsAfter(want[1]) {
-			t.Errorf("%q: from %s to %s (%+v); want from %s to %s", said, q.From, q.To, back, wordsAfter(want[0]), wordsAfter(want[1]))
+		if back != nil || q.From != timeAfter(want[0]) || q.To != timeAfter(want[1]) {
+			t.Errorf("%q: from %s to %s (%+v); want from %s to %s", said, q.From, q.To, back, timeAfter(want[0]), timeAfter(want[1]))
 		}
 	}
 	if q, _, back := l.ParseQuestion("carbon from 12:00 to 2022-04-14T14:00"); back == nil {

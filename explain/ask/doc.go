@@ -1,18 +1,19 @@
-// Package ask reads questions in plain words.
+// Package ask parses questions in plain words into typed queries.
 //
-// A question is translated, never guessed at: a grammar of known words, names
-// and times turns it into a typed [Query]. A question with one word that the
-// grammar does not know is refused, and the word is named; one that can be read
-// in several ways is given back as readings to choose from. Its words are data: see
-// lexicon/en.txt, and readLexicon for what a line of it may be. No model takes part;
-// package translate has one write a query where this grammar reads none.
+// A grammar of known words, names and times turns a question into a [Query]; it never
+// guesses. It refuses a question that holds an unknown word and names the word. It
+// answers a question with several readings by a [Clarification] that lists them. The
+// words are data: see lexicon/en.txt, and readLexicon for its format. No model takes
+// part; package translate lets a model write the query where this grammar finds none.
 //
-// Promises: a query says all that its question said, or the question is given
-// back ([Clarification]) with what would be lost. [Query.String] is a question too, and is
-// read as the same query. [Query.Check] holds a query that somebody else wrote to what
-// its question may have; [QuerySchema] publishes that.
+// Promises:
+//   - A query holds everything that its question asks for. Otherwise the caller gets a
+//     [Clarification] that names what would be dropped.
+//   - [Query.String] is itself a question, and parses to the same query.
+//   - [Query.Check] validates a query from another source, such as a model or a JSON
+//     client; [QuerySchema] publishes the fields.
 //
-// A [Parser] reads questions about one run, by the names in it; a [Conversation] reads
-// those that lean on the ones before them. What a query comes to is computed in
-// package query, which alone knows the record.
+// A [Parser] parses questions about one run, by the names in it. A [Conversation] also
+// parses those that refer to earlier questions. Package query evaluates a query; this
+// package never sees the record of a run.
 package ask

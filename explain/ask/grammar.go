@@ -8,13 +8,14 @@ import (
 // QuestionNames returns the names of all that can be asked, in order.
 func QuestionNames() []string { return slices.Clone(english.asks) }
 
-// concepts is the words and names of a question, each with all that it may mean.
+// concepts holds, for each word and name of a question in order, the concepts that it may
+// stand for.
 type concepts [][]string
 
 // nounOf is the noun that may stand before a name.
 var nounOf = map[string]string{"JOB": "jobs", "SITE": "sites", "TENANT": "tenants", "POLICY": "policy"}
 
-// A pattern is a rule taken apart: all rules are tried on every question.
+// A pattern is a rule compiled for matching, because every rule is tried on every question.
 type pattern struct {
 	rule
 	needs   [][]string      // one of each has to be there
@@ -39,7 +40,8 @@ var patterns = func() (all []pattern) {
 	return all
 }()
 
-// matchConcepts reports whether the rule reads the question, and with how many needs.
+// matchConcepts reports whether the rule matches the concepts of a question, and by how many
+// needs.
 func (p *pattern) matchConcepts(s concepts) (int, bool) {
 	for _, group := range p.needs {
 		if !slices.ContainsFunc(group, s.hasConcept) {
@@ -57,6 +59,7 @@ func (p *pattern) matchConcepts(s concepts) (int, bool) {
 	return len(p.needs), true
 }
 
+// hasConcept reports whether any word of the question may stand for a concept.
 func (s concepts) hasConcept(concept string) bool {
 	return slices.ContainsFunc(s, func(word []string) bool { return slices.Contains(word, concept) })
 }
@@ -81,6 +84,7 @@ func bestRules(s concepts) (all []rule) {
 	return all
 }
 
+// containsAsk reports whether one of the rules makes a question.
 func containsAsk(all []rule, ask string) bool {
 	for _, r := range all {
 		if r.ask == ask {

@@ -10,8 +10,8 @@ import (
 //go:embed lexicon/en.txt
 var englishText string
 
-// english is the lexicon that questions are read by. It ships in the program and is
-// read by a test before, so a fault in it is a fault of this program.
+// english is the lexicon of English questions. It is embedded in the program and a test reads
+// it, so a fault in it is a bug, and reading it panics.
 var english = func() *lexicon {
 	l, err := readLexicon("lexicon/en.txt", englishText)
 	if err != nil {
@@ -20,13 +20,13 @@ var english = func() *lexicon {
 	return l
 }()
 
-// A lexicon is what the grammar knows: phrases with the concepts that they stand for,
-// and questions with the concepts that make them.
+// A lexicon is the vocabulary of the grammar: phrases with the concepts that they stand for,
+// and questions with the rules that recognize them.
 type lexicon struct {
 	phrases    map[string][]string // concepts, by phrase
 	longest    int                 // words of the longest phrase
-	vocabulary []string            // words of phrases that are long enough to be known by their looks
-	distinct   map[string]bool     // words that look like known ones and are none
+	vocabulary []string            // words of phrases that are long enough to correct typos of
+	distinct   map[string]bool     // words that are not typos of the known words they resemble
 	questions  map[string]question
 	asks       []string // names of questions, in order
 	rules      []rule
@@ -57,11 +57,11 @@ const (
 	scopeConcepts  = "SITE TENANT WIN"
 )
 
-// readerConcepts are the concepts that no phrase stands for: what the reader of names, numbers
-// and times finds.
+// readerConcepts are the concepts that no phrase stands for: the parser finds them as names,
+// numbers and times.
 var readerConcepts = strings.Fields("JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
 
-// questionKinds are what a question may be besides: marks that the reader goes by.
+// questionKinds are the marks of a question that the parser acts on.
 var questionKinds = strings.Fields("supposition of-something of-a-site about-the-rejected about-the-other")
 
 var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill}"), strings.Fields("site tenant job by pick number policies time")
@@ -84,20 +84,20 @@ type checking struct {
 // readLexicon reads a lexicon. name is of its file, for errors, each of which has the
 // line too. A line is blank, a comment after "#", or one of
 //
-//	ignored: PHRASE, PHRASE       says nothing that changes an answer
+//	ignored: PHRASE, PHRASE       do not change an answer
 //	concept NAME: PHRASE, PHRASE  stand for the concept; a name may have many lines
 //	splitter: PHRASE, PHRASE      split a sum, before each noun of each split
 //	split NAME: NOUN, NOUN        a concept whose phrases are a splitter and a noun
-//	distinct: WORD WORD           look like known words with a slip, and are none
+//	distinct: WORD WORD           look like typos of known words, but are not
 //	question NAME: TEXT           can be asked; TEXT has slots such as {target}
 //	refusal NAME                  is understood and not answered
 //
 // and, of the question or refusal before it,
 //
 //	parts: PART PART              may follow the text, in this order
-//	rule: NEEDS / MAY             concepts that make it, and those it puts up with
-//	holds: CONCEPT CONCEPT        are answered though no field of the query says them
-//	lacks: CONCEPT CONCEPT        are not answered: with one of them it is given back
+//	rule: NEEDS / MAY             concepts that make it, and those it allows
+//	holds: CONCEPT CONCEPT        are answered though no field of the query holds them
+//	lacks: CONCEPT CONCEPT        are not answered: with one of them the user is asked
 //	is: KIND                      how the reader treats it
 //
 // TARGET stands for JOB|DEC in a rule, ABOUT for SITE TENANT WIN.

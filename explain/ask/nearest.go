@@ -58,7 +58,7 @@ func (l *Parser) offerNearest(question string, back *Clarification) {
 	}
 }
 
-// withExampleFields gives a query what its question needs and nobody named, as an example.
+// withExampleFields fills the fields that a query needs and the question does not name, as an example.
 func (l *Parser) withExampleFields(q Query) Query {
 	has := func(slot string) bool { return strings.Contains(english.questions[q.Ask].text, slot) }
 	if has("{target}") && q.Job == "" && q.Decision == 0 {

@@ -2,13 +2,14 @@ package ask
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A RunContext is what questions may name and lean on of a run, as far as it went.
+// A RunContext holds the names and times of a run that a question may refer to, up to the
+// last message read.
 type RunContext struct {
 	Sites    []string
 	Tenants  []string
 	Jobs     []protocol.JobID
-	Policies []string // that the run could be played under
-	Replayed []string // policies whose figures are at hand
+	Policies []string // under which the run can be replayed
+	Replayed []string // policies whose totals are known
 
 	First, Last protocol.Time // of the record
 	Today       protocol.Time // midnight of the day that "today" means
@@ -23,5 +24,5 @@ type Parser struct {
 	index *nameIndex
 }
 
-// NewParser returns a listener who knows the names of a run.
+// NewParser returns a parser that knows the names of a run.
 func NewParser(run RunContext) *Parser { return &Parser{run, newNameIndex(run)} }

@@ -6,23 +6,24 @@ import (
 	"strings"
 )
 
-// A pointer is a word of a question that stands for what was spoken of before.
+// A pointer is a word of a question that refers to something in an earlier question.
 type pointer struct {
 	word   string
 	before string // the question up to it
 	after  string // and from there on
 }
 
-// personalPointers are pointers wherever they stand; demonstrative ones are also words that
-// go before a noun or join clauses, so their neighbours tell.
+// personalPointers are pointers wherever they stand. demonstrativePointers also go before a
+// noun or join clauses, so findPointer looks at the words beside them. pluralPointers refer
+// to several things.
 var (
 	personalPointers      = strings.Fields("it its them they their")
 	demonstrativePointers = strings.Fields("that this those these")
 	pluralPointers        = strings.Fields("those these them they their")
 )
 
-// pointerLeads and follows are what stands before and after a demonstrative word that is
-// no part of a name of something; doers ask what it does.
+// pointerLeads and pointerFollowers stand before and after a demonstrative word that is a
+// pointer; between an auxiliaryVerb and an actionVerb it is one too: "what did that cost".
 var (
 	pointerLeads     = strings.Fields("of for about from by with behind was is were are")
 	pointerFollowers = strings.Fields("was were is are did do does had have has ran waited in please pls then too altogether")
@@ -30,8 +31,7 @@ var (
 	actionVerbs      = strings.Fields("cost emit use take consume cause produce need save wait run")
 )
 
-// findPointer finds the first word of a question that stands for something said
-// before.
+// findPointer returns the first word of a question that refers to an earlier question.
 func findPointer(question string) (p pointer, ok bool) {
 	all := strings.Fields(question)
 	word := func(i int) string {
@@ -59,8 +59,8 @@ func findPointer(question string) (p pointer, ok bool) {
 	return p, false
 }
 
-// checkPointer asks what a word of a question stands for, if nothing that the
-// question names can be meant. Without that word it would be another question.
+// checkPointer returns a clarification if a word of the question refers to something that
+// the question does not name. Dropping the word would answer another question.
 func (l *Parser) checkPointer(question string, q Query) *Clarification {
 	p, ok := findPointer(question)
 	if !ok || q.Job != "" || q.Decision != 0 {

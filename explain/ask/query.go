@@ -11,8 +11,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Query is a question that code can answer. Which fields count depends on
-// what is asked; [Query.String] says it in words.
+// A Query is a question in the form that package query evaluates. Which fields count depends
+// on Ask; [Query.String] words it.
 type Query struct {
 	Ask      string         `json:"ask"` // "why", "why-not", "bill", ...: docs/ask.md lists them
 	Job      protocol.JobID `json:"job,omitempty"`
@@ -80,7 +80,7 @@ func normalizeSpaces(s string) string {
 	return b.String()
 }
 
-// aheadWords says how far hours ahead go, where no window says which they are.
+// aheadWords words how many hours ahead the query covers, if it has no window.
 func (q Query) aheadWords() string {
 	if q.Within == 0 {
 		return ""
@@ -88,6 +88,7 @@ func (q Query) aheadWords() string {
 	return " in the next " + minuteWords(q.Within)
 }
 
+// otherSiteWords words the second site of the query, "" without one.
 func (q Query) otherSiteWords() string {
 	if q.Other == "" {
 		return ""
@@ -136,6 +137,7 @@ func QuoteName(name string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
 }
 
+// minuteWords words a duration in whole minutes, the precision that Check requires.
 func minuteWords(d time.Duration) string {
 	return fmt.Sprintf("%d minutes", d/time.Minute)
 }

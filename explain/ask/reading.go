@@ -11,10 +11,11 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// maxQuestionBytes bounds a question, in bytes.
+// maxQuestionBytes bounds the length of a question. It is checked before any of the text is
+// parsed.
 const maxQuestionBytes = 2000
 
-// tooLong refuses a text before any of it is read; nil if it is short enough.
+// tooLong refuses a text longer than maxQuestionBytes; nil if it is short enough.
 func tooLong(question string) *Clarification {
 	if len(question) <= maxQuestionBytes {
 		return nil
@@ -31,7 +32,7 @@ var invertedVerbs = []string{"should", "must", "may", "might", "can", "will", "s
 
 const modalCount = 4
 
-// A reading is a question on its way to a query.
+// A reading is the state of parsing one question.
 type reading struct {
 	concepts   concepts
 	times      timeWords
@@ -48,11 +49,11 @@ type reading struct {
 	phraseLimits  map[int]int // phrases begin here that are to have fewer words than that
 }
 
-// ParseQuestion reads a question. If it cannot, it returns what to say instead: that a
-// word or a name is not known, or which readings there are. It says which words
-// it took for slips of the fingers, too.
+// ParseQuestion parses a question. If no single query results, the clarification says which
+// word or name is not known, or which readings there are. The typos are the words that were
+// corrected.
 func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) {
-	q, slips, back := l.parseOrCorrect(question)
+	q, typos, back := l.parseOrCorrect(question)
 	if back != nil {
 		if back.Kind == "unclear" && len(back.offered) == 0 {
 			l.offerNearest(question, back)
@@ -62,9 +63,11 @@ func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) 
 			back.Text = append(back.Text, back.intro)
 		}
 	}
-	return q, slips, back
+	return q, typos, back
 }
 
+// parseOrCorrect parses a question. If no rule reads it, it tries shorter phrases, and then
+// corrections of the unknown words.
 func (l *Parser) parseOrCorrect(question string) (Query, []Typo, *Clarification) {
 	r := &reading{}
 	q, back := l.parseInto(question, r)
@@ -231,15 +234,14 @@ func neighbourWords(tokens []token, i int) (before, after string) {
 // supposition: "is oslo down", but "were oslo down".
 var factVerbs = strings.Fields("is was has did does")
 
-// saysOnlySiteDown reports whether a question says of a site that it is down, and nothing else:
-// "oslo down?"
+// saysOnlySiteDown reports whether a question holds nothing but a site that is down: "oslo down?"
 func (r *reading) saysOnlySiteDown() bool {
 	return r.verb == "" && r.query.To == 0 && !slices.ContainsFunc(r.concepts, func(word []string) bool {
 		return !slices.ContainsFunc(word, func(c string) bool { return c == "SITE" || c == "sites" || c == "without" })
 	})
 }
 
-// readSitePresence reads a question whether a site is there: when it was last heard tells.
+// readSitePresence returns the query for "is SITE up": when the site was last heard from.
 func (r *reading) readSitePresence() (Query, *Clarification) {
 	q := Query{Ask: "report", Site: r.query.Site}
 	if r.verb == "did" || r.verb == "does" || r.verb == "" { // "what did oslo lose", "oslo down?"
@@ -253,8 +255,8 @@ func (r *reading) readSitePresence() (Query, *Clarification) {
 	return q, nil
 }
 
-// isFilterOnly reports whether a word is the "only" of "only at oslo" or "oslo only" in
-// what is no question of yes or no: the name alone says as much.
+// isFilterOnly reports whether a word is the "only" of "only at oslo" or "oslo only". Except in
+// a yes-or-no question it adds nothing to the name, so it is skipped.
 func (r *reading) isFilterOnly(tokens []token, i int) bool {
 	named := func(k int) bool { return k >= 0 && k < len(tokens) && len(tokens[k].names) > 0 }
 	first := tokens[0].low
@@ -401,7 +403,8 @@ func (r *reading) addName(t token, negated bool) *Clarification {
 	return nil
 }
 
-// refusedCommand returns why a sentence that wants something done is refused.
+// refusedCommand returns the refusal of a sentence that orders an action or sets a rule; ""
+// for a question.
 func (r *reading) refusedCommand() string {
 	if r.isQuestion {
 		return ""

@@ -20,14 +20,14 @@ var (
 
 var noon = protocol.FromStdTime(time.Date(2022, 4, 13, 12, 0, 0, 0, time.UTC))
 
-func wordsAfter(d time.Duration) protocol.Time { return noon.Add(d) }
+func timeAfter(d time.Duration) protocol.Time { return noon.Add(d) }
 
-// listener knows a day at three sites.
-func listener() *Parser {
+// testParser knows a day at three sites.
+func testParser() *Parser {
 	return NewParser(RunContext{
 		Sites: []string{"bern", "lyon", "oslo"}, Tenants: []string{"speech", "vision"},
 		Jobs:  []protocol.JobID{"eval-1", "eval-2", "eval-3", "train-1", "train-2"},
-		First: noon, Last: wordsAfter(3 * time.Hour), Today: noon.Floor(24 * time.Hour),
+		First: noon, Last: timeAfter(3 * time.Hour), Today: noon.Floor(24 * time.Hour),
 		Decided: func(seq uint64) bool { return seq >= 2 && seq <= 9 },
 		Notable: func() []protocol.JobID { return []protocol.JobID{"eval-3", "train-2"} },
 	})
@@ -77,7 +77,7 @@ var readAs = []struct {
 	{Query{Ask: "waits"}, []string{"mean wait", "average queue time"}},
 	{Query{Ask: "waits", Pick: "p95"}, []string{"p95 wait", "95th percentile wait"}},
 	{Query{Ask: "waits", Pick: "median"}, []string{"median wait", "how long did the median job wait"}},
-	{Query{Ask: "pending", At: wordsAfter(2 * time.Hour)}, []string{"which jobs were waiting at 14:00", "which jobs were waiting at 14h"}},
+	{Query{Ask: "pending", At: timeAfter(2 * time.Hour)}, []string{"which jobs were waiting at 14:00", "which jobs were waiting at 14h"}},
 	{Query{Ask: "pending", Site: "oslo"}, []string{"queue at oslo", "what is waiting at oslo"}},
 	{Query{Ask: "intensity", Site: "oslo"}, []string{"carbon intensity at oslo now", "how green is oslo"}},
 	{Query{Ask: "greenest"}, []string{"which site is greenest now?", "lowest carbon site"}},
@@ -97,8 +97,8 @@ var readAs = []struct {
 	{Query{Ask: "silent"}, []string{"which agents missed bidding rounds", "silent agents", "which sites are unreachable"}},
 	{Query{Ask: "stuck"}, []string{"what is stuck for ever?"}},
 	{Query{Ask: "history", Job: "train-1"}, []string{"what happened to train-1", "timeline of train-1", "did train-1 move", "where is train-1 now, was it re-dispatched?"}},
-	{Query{Ask: "activity", At: wordsAfter(105 * time.Minute)}, []string{"what happened at 13:45?"}},
-	{Query{Ask: "activity", From: wordsAfter(0), To: wordsAfter(time.Hour)}, []string{"what changed between 12:00 and 13:00", "what did the coordinator decide from 12:00 to 13:00"}},
+	{Query{Ask: "activity", At: timeAfter(105 * time.Minute)}, []string{"what happened at 13:45?"}},
+	{Query{Ask: "activity", From: timeAfter(0), To: timeAfter(time.Hour)}, []string{"what changed between 12:00 and 13:00", "what did the coordinator decide from 12:00 to 13:00"}},
 	{Query{Ask: "advice", Job: "eval-3"}, []string{"what should I change for eval-3?"}},
 	{Query{Ask: "ahead", Job: "train-2"}, []string{"what is ahead of train-2, whose is it, how much does it hold?"}},
 	{Query{Ask: "jobs", Tenant: "vision"}, []string{"how many jobs did vision submit"}},
@@ -114,7 +114,7 @@ var readAs = []struct {
 }
 
 func TestQuestionsAreReadAsTheQueryTheyMean(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for _, tc := range readAs {
 		for _, q := range tc.said {
 			got, _, back := l.ParseQuestion(q)
@@ -133,7 +133,7 @@ func TestQuestionsAreReadAsTheQueryTheyMean(t *testing.T) {
 }
 
 func TestAQueryInWordsIsReadAsTheSameQuery(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for _, tc := range readAs {
 		if tc.want.Ask == "breakeven" {
 			tc.want.Other = "" // who asks the record settles which of the two is meant
@@ -159,9 +159,9 @@ func TestANameChangesNoOtherQuestion(t *testing.T) {
 		"today", "2022-04-13", "noon", "13:45", "3", "last", "hours", "3h", "D-4", "at oslo", "of oslo", "oslo?", "oslo's", "wednesday", "april", "13 april", "two",
 		"12:00-13:00", "1pm", "from", "until", "in the last", "carbon at oslo", "8gpus", "2022-04-13T12:00:00Z", "vision used",
 	}
-	run := listener().RunContext
+	run := testParser().RunContext
 	run.Jobs = append(evil, run.Jobs...)
-	plain, hostile := listener(), NewParser(run)
+	plain, hostile := testParser(), NewParser(run)
 	for _, q := range []string{
 		"carbon today", "carbon on 2022-04-13", "free gpus at noon", "what happened at 13:45", "carbon in the last 3 hours", "what happened in the last 3h", "why D-4", "explain D-4",
 		"carbon of oslo today", "what is the power draw at oslo?", "oslo's energy today", "carbon by site on wednesday", "carbon on 13 april", "top two jobs by carbon", "what happened from 12:00 to 13:00",
@@ -186,7 +186,7 @@ func TestANameChangesNoOtherQuestion(t *testing.T) {
 
 // A length of time is read whole, or not at all.
 func TestALengthIsReadWhole(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for q, want := range map[string]Query{
 		"what if train-1 could wait 2 h 30 min":                       {Ask: "slack", Job: "train-1", Long: 150 * time.Minute},
 		"what if train-1 could wait 2 hours and 30 minutes":           {Ask: "slack", Job: "train-1", Long: 150 * time.Minute},
@@ -194,7 +194,7 @@ func TestALengthIsReadWhole(t *testing.T) {
 		"when should i submit 1 h 30 min in the next 1 day":           {Ask: "best-start", Long: 90 * time.Minute, Within: 24 * time.Hour},
 		"when should i submit a 90 minutes job that can wait 8 h 30m": {},
 		"when should i submit 8 hours in the next 1 day 12 hours":     {Ask: "best-start", Long: 8 * time.Hour, Within: 36 * time.Hour},
-		"what happened in the last 1 hour 30 minutes":                 {Ask: "activity", From: wordsAfter(90 * time.Minute), To: wordsAfter(3 * time.Hour)},
+		"what happened in the last 1 hour 30 minutes":                 {Ask: "activity", From: timeAfter(90 * time.Minute), To: timeAfter(3 * time.Hour)},
 		"what if train-1 could wait 30 min 2 h":                       {},
 		"what if train-1 could wait half a minute":                    {},
 		"when should i submit 102200 days and 5 hours":                {},
@@ -219,9 +219,9 @@ func TestALengthIsReadWhole(t *testing.T) {
 // Who says "from 2 to 4 p.m." means the afternoon twice. Beside a clock of 24 hours
 // it may be meant of one.
 func TestAHalfOfTheDayIsOfBothHours(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for _, q := range []string{"what happened from 1 to 2 p.m.", "what happened from 1 to 2 pm", "what happened between 1 pm and 2 pm", "what happened 13:00-14:00"} {
-		if got, _, back := l.ParseQuestion(q); back != nil || got.From != wordsAfter(time.Hour) || got.To != wordsAfter(2*time.Hour) {
+		if got, _, back := l.ParseQuestion(q); back != nil || got.From != timeAfter(time.Hour) || got.To != timeAfter(2*time.Hour) {
 			t.Errorf("%q is read as %+v (%+v)", q, got, back)
 		}
 	}
@@ -230,14 +230,14 @@ func TestAHalfOfTheDayIsOfBothHours(t *testing.T) {
 			t.Errorf("%q is read as %s to %s", q, got.From, got.To)
 		}
 	}
-	if got, _, back := l.ParseQuestion("what happened from 9:00 to 2 pm"); back != nil || got.From != wordsAfter(-3*time.Hour) || got.To != wordsAfter(2*time.Hour) {
+	if got, _, back := l.ParseQuestion("what happened from 9:00 to 2 pm"); back != nil || got.From != timeAfter(-3*time.Hour) || got.To != timeAfter(2*time.Hour) {
 		t.Errorf("9:00 to 2 pm is read as %+v (%+v)", got, back)
 	}
 }
 
 // Who asks whether a site is down supposes nothing: that is no what-if.
 func TestWhatIsIsNoSupposition(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for q, want := range map[string]Query{
 		"is oslo down": {Ask: "report", Site: "oslo"}, "was oslo offline?": {Ask: "report", Site: "oslo"}, "is site oslo gone": {Ask: "report", Site: "oslo"},
 		"has oslo failed": {Ask: "report", Site: "oslo"}, "what if oslo is down": {Ask: "day-without", Site: "oslo"},
@@ -255,7 +255,7 @@ func TestWhatIsIsNoSupposition(t *testing.T) {
 
 // What is paid to a site is not what its energy cost.
 func TestWhoIsPaidIsToldFromWhatItCost(t *testing.T) {
-	l := listener()
+	l := testParser()
 	paid, cost := Query{Ask: "bill", Metric: "paid", Site: "oslo"}, Query{Ask: "bill", Metric: "cost", Site: "oslo"}
 	for q, want := range map[string]Query{
 		"how much did we pay oslo": paid, "what do we owe oslo": paid, "what do we owe site oslo?": paid, "how much money did oslo make": paid,
@@ -269,7 +269,7 @@ func TestWhoIsPaidIsToldFromWhatItCost(t *testing.T) {
 
 // There are no budgets, so what was spent does not say who is over one.
 func TestABudgetIsAQuota(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for q, want := range map[string]string{"is vision over budget": "no-quota", "who is within budget": "no-quota", "what is the budget of vision": "bill"} {
 		if got, _, back := l.ParseQuestion(q); back != nil || got.Ask != want {
 			t.Errorf("%q is read as %+v (%+v); want %s", q, got, back, want)
@@ -279,7 +279,7 @@ func TestABudgetIsAQuota(t *testing.T) {
 
 // A place for GPUs of one model is none for those of all.
 func TestTheModelOfAPlaceIsNotDropped(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for _, q := range []string{"largest block of T4", "would 4 A100 fit at 13:00", "largest free block of h100 gpus"} {
 		if got, _, back := l.ParseQuestion(q); back == nil || len(back.Readings) != 1 {
 			t.Errorf("%q is read as %+v (%+v)", q, got, back)
@@ -295,7 +295,7 @@ func TestTheModelOfAPlaceIsNotDropped(t *testing.T) {
 
 // Two times are no stretch of time, unless the question says so.
 func TestTwoTimesAreTwo(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for q, read := range map[string]bool{
 		"what happened at 12:00 and 14:00": false, "carbon on 11 april and 13 april": false, "carbon on 12 april and 13 april": true,
 		"what happened between 12:00 and 14:00": true, "carbon and energy from 12:00 to 14:00": true, "carbon and energy 12:00-14:00": true, "carbon from 11 april to 13 april": true,
@@ -308,7 +308,7 @@ func TestTwoTimesAreTwo(t *testing.T) {
 
 // What would be answered by another count, or in another unit, is given back.
 func TestWhatIsCountedOtherwiseIsGivenBack(t *testing.T) {
-	l := listener()
+	l := testParser()
 	for _, q := range []string{
 		"how many jobs ended from 12:00 to 13:00", "how many jobs started on 2022-04-13", "which jobs of vision finished today",
 		"would train-1 change at a carbon price of 200 $/kg", "what if the carbon price were 200 €/kg",
@@ -323,19 +323,19 @@ func TestWhatIsCountedOtherwiseIsGivenBack(t *testing.T) {
 }
 
 func TestTheDayBefore(t *testing.T) {
-	q := Query{Ask: "bill", From: wordsAfter(24 * time.Hour), To: wordsAfter(48 * time.Hour)}
-	if moveToDayBefore(&q, listener()); q.From != wordsAfter(0) || q.To != wordsAfter(24*time.Hour) {
+	q := Query{Ask: "bill", From: timeAfter(24 * time.Hour), To: timeAfter(48 * time.Hour)}
+	if moveToDayBefore(&q, testParser()); q.From != timeAfter(0) || q.To != timeAfter(24*time.Hour) {
 		t.Errorf("the day before is %v to %v", q.From, q.To)
 	}
 }
 
-// What leans on a slip of the fingers says so, as what stands alone does.
-func TestATalkSaysWhatItTookForASlip(t *testing.T) {
-	l := listener()
-	for name, talk := range map[string]*Conversation{"nothing before": {}, "a job before": {target: Query{Job: "train-1"}, last: Query{Ask: "why", Job: "train-1"}}} {
-		q, slips, back := talk.ParseQuestion(l, "carbon by siet")
-		if back != nil || q.String() != "carbon used by site" || !slices.Equal(slips, []Typo{{"siet", "site"}}) {
-			t.Errorf("%s: %q, slips %v (%+v)", name, q.String(), slips, back)
+// A typo is reported whether or not the question refers to an earlier one.
+func TestAConversationReportsTypos(t *testing.T) {
+	l := testParser()
+	for name, conversation := range map[string]*Conversation{"nothing before": {}, "a job before": {target: Query{Job: "train-1"}, last: Query{Ask: "why", Job: "train-1"}}} {
+		q, typos, back := conversation.ParseQuestion(l, "carbon by siet")
+		if back != nil || q.String() != "carbon used by site" || !slices.Equal(typos, []Typo{{"siet", "site"}}) {
+			t.Errorf("%s: %q, typos %v (%+v)", name, q.String(), typos, back)
 		}
 	}
 }
@@ -345,12 +345,12 @@ func TestATalkSaysWhatItTookForASlip(t *testing.T) {
 // here are cut, joined and filled with words that are known; another -seed asks
 // others.
 func TestWhatIsSaidBackIsRead(t *testing.T) {
-	l := listener()
+	l := testParser()
 	rng := rand.New(rand.NewPCG(*seed, 1))
 	offered, others, answered := make(map[string]bool), 0, 0
 	for n := range *asked {
 		if n%100 == 50 { // from here on beside a job that is named as a question might be
-			run := listener().RunContext
+			run := testParser().RunContext
 			run.Jobs = append(run.Jobs, protocol.JobID(drawn(rng)))
 			l, offered = NewParser(run), make(map[string]bool)
 		}
@@ -434,7 +434,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(tc.said[0], "train-1")
 	}
 	f.Fuzz(func(t *testing.T, text, job string) {
-		run := listener().RunContext
+		run := testParser().RunContext
 		run.Jobs = append(run.Jobs, protocol.JobID(job))
 		q, _, back := NewParser(run).ParseQuestion(text)
 		switch {
@@ -449,7 +449,7 @@ func FuzzRead(f *testing.F) {
 // On the last day of a year the first of the next is tomorrow.
 func TestTheFirstOfJanuaryIsTomorrow(t *testing.T) {
 	eve := protocol.FromStdTime(time.Date(2022, 12, 31, 0, 0, 0, 0, time.UTC))
-	l := listener()
+	l := testParser()
 	l.First, l.Last, l.Today = eve.Add(-24*time.Hour), eve.Add(18*time.Hour), eve
 	for q, want := range map[string]protocol.Time{"when is it greenest next monday": eve.Add(48 * time.Hour), "when is it greenest next saturday": eve.Add(7 * 24 * time.Hour), "when is it greenest on 1 january": eve.Add(24 * time.Hour), "carbon on 30 december": eve.Add(-24 * time.Hour), "carbon on 1 december": eve.Add(-30 * 24 * time.Hour)} {
 		if got, _, back := l.ParseQuestion(q); back != nil || got.From != want {

@@ -6,15 +6,17 @@ import (
 	"strings"
 )
 
-// unsplittableWords are words that a phrase with one of them is not taken apart for: what they
-// deny or compare is in the words beside them.
+// unsplittableWords keep a phrase that holds one of them whole: what they negate or compare
+// is in the words beside them.
 var unsplittableWords = strings.Fields("not no never than without nothing nobody none by per each every my i more less fewer other but except")
 
-// maxPhraseSplits bounds the ways of taking a question apart that are tried.
+// maxPhraseSplits bounds how many ways of taking a question apart are tried, and so the time
+// that one question may cost.
 const maxPhraseSplits = 60
 
-// parseWithShorterPhrases reads a question of which the longest phrases make none by shorter
-// ones. It is answered only if all the ways that make a question make the same.
+// parseWithShorterPhrases parses a question that no rule reads with the longest phrases, by
+// taking up to two phrases apart. It returns a query only if all ways that parse give the
+// same query.
 func (l *Parser) parseWithShorterPhrases(question string, r *reading, back *Clarification) (Query, *Clarification) {
 	tokens := l.index.splitTokens(question)
 	var cuts []map[int]int

@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// timeWords is what a question says of time, as it is found in it.
+// timeWords collects the words of a question that name a time.
 type timeWords struct {
 	days     []protocol.Time
 	instants []instant
@@ -29,11 +29,11 @@ var partsOfDay = map[string]dayPart{
 	"evening":   {18 * time.Hour, 24 * time.Hour},
 }
 
-// An instant is a time of day, and its day if that was said with it.
+// An instant is a time of day, and its day if the question gives one.
 type instant struct {
 	day   protocol.Time
 	clock time.Duration
-	half  bool // "am" or "pm" was said with it
+	half  bool // "am" or "pm" was given with it
 }
 
 var monthNames = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
@@ -136,8 +136,8 @@ func readLength(words []string) (time.Duration, int) {
 	return d, n
 }
 
-// maxLength is the longest length of time that is read, in whatever unit it is said:
-// what is said in days is told in minutes.
+// maxLength is the longest duration that is accepted, in any unit: a time.Duration overflows
+// at 292 years.
 const maxLength = 280 * 365 * 24 * time.Hour
 
 // unitOf returns the unit of a length of time by its last word: "h", "6h".
@@ -145,6 +145,8 @@ func unitOf(word string) time.Duration {
 	return durationUnits[strings.TrimLeft(word, "0123456789-")]
 }
 
+// unitLength reads one number with its unit at the start of words, and returns how many words
+// it took: "6h", "6 more hours", "half a day", "another day".
 func unitLength(words []string) (time.Duration, int) {
 	if len(words) == 0 {
 		return 0, 0
@@ -239,35 +241,35 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 	return 1
 }
 
-// dayOf returns a day of a year. Where none was said it is of the year in which the day
-// is in the record, or in the hours ahead that can be asked about; else the last that
-// there was.
-func (l *Parser) dayOf(year, month, day int, said bool) time.Time {
+// dayOf returns a day of a year. If the question gives no year, it takes the one in which the
+// day is in the record or in the forecast range, and otherwise the last such day before the
+// end of the record.
+func (l *Parser) dayOf(year, month, day int, yearGiven bool) time.Time {
 	of := func(year int) time.Time { return time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
 	for _, y := range []int{year, year - 1, year + 1} {
 		t := of(y)
-		if at := protocol.FromStdTime(t); !said && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(maxForecastAhead) {
+		if at := protocol.FromStdTime(t); !yearGiven && t.Day() == day && at >= l.First.Floor(24*time.Hour) && at <= l.Last.Add(maxForecastAhead) {
 			return t
 		}
 	}
-	if t := of(year); said || protocol.FromStdTime(t) <= l.Last {
+	if t := of(year); yearGiven || protocol.FromStdTime(t) <= l.Last {
 		return t
 	}
 	return of(year - 1)
 }
 
-// maxForecastAhead is how far hours ahead are asked about.
+// maxForecastAhead is how far past the record a day without a year is looked for.
 const maxForecastAhead = 30 * 24 * time.Hour
 
 // readDate reads a day: "11 march", "march 11 2026", "wednesday".
 func (w *timeWords) readDate(l *Parser, words []string) int {
-	year, said := l.Today.StdTime().Year(), false
+	year, yearGiven := l.Today.StdTime().Year(), false
 	dayOf := func(m int, d string) bool {
 		n, err := strconv.Atoi(strings.TrimRight(d, "stndrh"))
 		if m == 0 || err != nil {
 			return false
 		}
-		t := l.dayOf(year, m, n, said)
+		t := l.dayOf(year, m, n, yearGiven)
 		if t.Day() != n { // there is no such day
 			return false
 		}
@@ -283,7 +285,7 @@ func (w *timeWords) readDate(l *Parser, words []string) int {
 		used := 2
 		if len(words) > 2 && len(words[2]) == 4 && isNumber(words[2]) {
 			year, _ = strconv.Atoi(words[2])
-			used, said = 3, true
+			used, yearGiven = 3, true
 		}
 		if dayOf(monthNumber(words[1]), words[0]) || dayOf(monthNumber(words[0]), words[1]) {
 			return used
@@ -362,7 +364,7 @@ func (w *timeWords) timeWindow(l *Parser) (at, from, to protocol.Time, ok bool) 
 }
 
 // fitsSecondHalf reports whether all instants are of a clock of twelve hours, and within
-// the part of the day that was said if they are of its second half.
+// the part of the day that the question names, if they are of its second half.
 func (w *timeWords) fitsSecondHalf() bool {
 	return !slices.ContainsFunc(w.instants, func(i instant) bool {
 		late := i.clock + 12*time.Hour
@@ -377,8 +379,8 @@ func (w *timeWords) halfOnSecondOnly() bool {
 	return second.half && !first.half && first.day == 0 && first.clock > 0 && first.clock < 12*time.Hour && first.clock+12*time.Hour < second.clock
 }
 
-// isTwoTimes reports whether two times that a question says are two, and no stretch from
-// the one to the other: "at 12:00 and 14:00". A day and the next are both.
+// isTwoTimes reports whether a question names two separate times, and not a window between
+// them: "at 12:00 and 14:00". A day and the next one are a window.
 func (w *timeWords) isTwoTimes(question string) bool {
 	if len(w.instants) != 2 && (len(w.days) != 2 || w.days[1].Sub(w.days[0]) == 24*time.Hour) {
 		return false

@@ -12,7 +12,7 @@ import (
 // A token is a word of a question, or a name in it.
 type token struct {
 	text   string // as written; in quotes, without them
-	low    string // in small letters
+	low    string // in lower case
 	names  []knownName
 	quoted bool
 }
@@ -22,20 +22,20 @@ var nouns = map[string]string{
 	"job": ofAJob, "site": ofSite, "agent": ofSite, "tenant": ofTenant, "team": ofTenant, "policy": ofPolicy,
 }
 
-// subscriptFolder writes "CO₂" as it is typed.
+// subscriptFolder replaces subscript digits: "CO₂" becomes "CO2".
 var subscriptFolder = strings.NewReplacer("₂", "2")
 
 var quoteStraightener = strings.NewReplacer("/kg", " per kg", "/Kg", " per kg", "$/MWh", "price per mwh", "€/MWh", "price per mwh", "$/mwh", "price per mwh", "€/mwh", "price per mwh", "$/kWh", "price per kwh", "€/kWh", "price per kwh", "$/kwh", "price per kwh", "€/kwh", "price per kwh",
 	"’", "'", "‘", "'", "“", `"`, "”", `"`)
 
-// contractionExpander makes long words of the shortened ones.
+// contractionExpander writes contractions out.
 var contractionExpander = strings.NewReplacer(
 	"what's", "what is", "What's", "what is", "who's", "who is", "where's", "where is", "when's", "when is", "how's", "how is", "why's", "why is",
 	"that's", "that is", "it's", "it is", "there's", "there is", "let's say", "let us say", "Let's say", "let us say",
 	"can't", "can not", "cannot", "can not", "won't", "will not", "n't ", " not ", "n't?", " not?",
 )
 
-// unmarkedContractions are shortened words that are written without their mark.
+// unmarkedContractions are contractions written without an apostrophe.
 var unmarkedContractions = map[string]string{
 	"didnt": "did not", "doesnt": "does not", "dont": "do not", "isnt": "is not", "wasnt": "was not", "werent": "were not", "arent": "are not", "hasnt": "has not", "havent": "have not",
 	"hadnt": "had not", "wont": "will not", "cant": "can not", "couldnt": "could not", "wouldnt": "would not", "shouldnt": "should not", "aint": "is not",
@@ -84,13 +84,13 @@ func (x *nameIndex) splitTokens(question string) (all []token) {
 	return all
 }
 
-// expandContractions writes shortened words out, but for those in quotes.
+// expandContractions writes contractions out, except inside quotes.
 func expandContractions(question string) string {
-	straight := replaceOutsideQuotes(question, quoteStraightener.Replace) // of quotes that are curly, plain ones
+	straight := replaceOutsideQuotes(question, quoteStraightener.Replace) // curly quotes become plain ones
 	return replaceOutsideQuotes(straight+" ", contractionExpander.Replace)
 }
 
-// replaceOutsideQuotes puts what do makes of it in the place of all that is not in quotes.
+// replaceOutsideQuotes applies do to every part of s that is not in quotes.
 func replaceOutsideQuotes(s string, do func(string) string) string {
 	var b strings.Builder
 	from := 0
@@ -109,8 +109,8 @@ func replaceOutsideQuotes(s string, do func(string) string) string {
 	return b.String() + do(s[from:])
 }
 
-// namesIn returns what a piece of text names: of the kind that the word before it
-// says, if there is such a one.
+// namesIn returns what a piece of text names: of the kind that the noun before it gives, if
+// there is one, and otherwise of any kind.
 func (x *nameIndex) namesIn(text, prev string) []knownName {
 	if found := x.findName(text, nouns[prev]); len(found) > 0 {
 		return found

@@ -8,15 +8,15 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// A Typo is a word that is not known, taken for one that is.
+// A Typo is an unknown word and the known word that it was taken for.
 type Typo struct{ Word, Known string }
 
-// maxTypos bounds the words of one question that are taken for slips.
+// maxTypos bounds the words of one question that are taken for typos.
 const maxTypos = 2
 
-// parseWithTypos reads a question whose unknown words are known ones with a slip of the
-// fingers in them. It is answered only if all that they may be gives one query;
-// else its readings are offered.
+// parseWithTypos parses a question by taking each unknown word for a known one that is a typo
+// away. It returns a query only if all combinations that parse give the same query;
+// otherwise the clarification offers the readings.
 func (l *Parser) parseWithTypos(question string, unknown []string, back *Clarification) (Query, []Typo, *Clarification) {
 	if len(unknown) > maxTypos {
 		return Query{}, nil, back
@@ -55,13 +55,13 @@ func (l *Parser) parseWithTypos(question string, unknown []string, back *Clarifi
 	return Query{}, nil, back
 }
 
-// wordsOneTypoAway returns the known words that are one slip of the fingers away.
+// wordsOneTypoAway returns the known words that are one typo away.
 func wordsOneTypoAway(word string) (all []string) {
 	low := subscriptFolder.Replace(strings.ToLower(word))
 	if len(low) < 4 {
 		return nil
 	}
-	var swapped []string // two letters that changed places are the likeliest slip
+	var swapped []string // two swapped letters are the likeliest typo
 	for _, known := range english.vocabulary {
 		if sortedLetters(low) == sortedLetters(known) && (len(known) >= 6 || !isFillerWord(known)) && format.EditDistance(low, known) == 2 {
 			swapped = append(swapped, known)
@@ -79,18 +79,19 @@ func wordsOneTypoAway(word string) (all []string) {
 	return all
 }
 
-// isFillerWord reports whether a word says nothing by itself.
+// isFillerWord reports whether a word has no meaning of its own.
 func isFillerWord(word string) bool { return slices.Contains(english.phrases[word], "_") }
 
-// isDoubtfulWord reports whether a word that is not known may well be meant as it
-// stands: a short one, one with a figure, or one that sets a limit.
+// isDoubtfulWord reports whether an unknown word may be meant as written: it is short,
+// holds a digit, or the lexicon lists it as distinct. Such a word is never corrected
+// without asking.
 func isDoubtfulWord(word string) bool {
 	low := strings.ToLower(word)
 	return len(low) < 4 || strings.ContainsAny(low, "0123456789") || english.distinct[low]
 }
 
-// longWords returns the words of phrases that are long enough to be known by their
-// looks.
+// longWords returns the words of phrases that have at least four letters, sorted and without
+// duplicates. Shorter words are never corrected.
 func longWords(phrases map[string][]string) (all []string) {
 	for _, text := range slices.Sorted(maps.Keys(phrases)) {
 		for word := range strings.FieldsSeq(text) {

@@ -8,10 +8,10 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// A carrier is a concept that makes a question another one. Where a question has
-// it, its query has to say it too: what a rule merely puts up with must not be
-// answered as if it had not been said. holds and lacks say what the question's entry in
-// the lexicon says of the concept.
+// A carrier is a concept that changes what a question asks. If a question has it, its query
+// must have it too: a rule that merely allows the word must not answer as if the word were
+// not there. holds and lacks report whether the question's entry in the lexicon lists the
+// concept.
 type carrier struct {
 	concept string // or several, joined by "+", that have to be there together
 	name    string
@@ -52,6 +52,7 @@ var carriers = []carrier{
 	{"bygone", "that it is over", true, func(q Query, _, lacks bool) bool { return !lacks || q.At != 0 }},
 }
 
+// takesTime reports whether the question of a query may have a time.
 func takesTime(q Query) bool {
 	return strings.Contains(english.questions[q.Ask].parts, "time")
 }
@@ -72,7 +73,7 @@ func (r *reading) hasCarrier(c carrier, f rule) bool {
 	})
 }
 
-// unansweredParts names what a question says and its query does not.
+// unansweredParts names the parts of a question that its query does not hold.
 func (r *reading) unansweredParts(f rule, q Query) (names []string) {
 	if f.may == "*" {
 		return nil
@@ -119,7 +120,8 @@ func (f rule) hasConcept(concept string) bool {
 	return slices.Contains(strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }), concept)
 }
 
-// clarifyUnanswered refuses a question of which a query says all but something.
+// clarifyUnanswered refuses a question whose query would drop the lost parts, and offers the
+// query without them. Without "not" the query would be the opposite, so it is not offered.
 func clarifyUnanswered(lost []string, q Query) *Clarification {
 	if slices.Contains(lost, `"not"`) { // without it, the opposite
 		return &Clarification{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", format.JoinWithAnd(lost))}}
@@ -129,9 +131,9 @@ func clarifyUnanswered(lost []string, q Query) *Clarification {
 	return a.offerQueries("Without it, it would be:", q)
 }
 
-// reconsiderRefusal returns what to say instead of a refusal that one word brought about,
-// if the others make a question of their own. A "must" in a question is none of
-// the words that ask for a rule: "why must it wait".
+// reconsiderRefusal returns a query or a clarification in place of a refusal that a single
+// word caused, if the other words make a question. A "must" in a question does not ask for a
+// rule: "why must it wait".
 func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
 	if r.isQuestion && (f.ask == "!legislate" && (r.query.Job != "" || r.query.Decision != 0) || f.ask == "!act" && r.concepts.hasConcept("if")) {
 		rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, f.ask[1:]) })
@@ -157,7 +159,7 @@ func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
 	return Query{}, a.offerQueries("Without it, it would be:", q)
 }
 
-// countSplits returns by how many things a question splits what it asks for.
+// countSplits returns by how many keys (site, tenant, hour, job) a question splits its sum.
 func (r *reading) countSplits() (n int) {
 	for _, by := range []string{"bysite", "bytenant", "byhour", "byjob"} {
 		if r.concepts.hasConcept(by) {
@@ -167,7 +169,7 @@ func (r *reading) countSplits() (n int) {
 	return n
 }
 
-// countQuantities returns of how many sums a question speaks.
+// countQuantities returns how many of carbon, energy and cost a question names.
 func (r *reading) countQuantities() (n int) {
 	for _, m := range []string{"carbon", "energy", "cost"} {
 		if r.concepts.hasConcept(m) {
