@@ -12,8 +12,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An Answer is what came of a question. Its JSON is part of the interface:
-// docs/ask.md.
+// An Answer is the reply to a question. Its JSON is part of the interface: docs/ask.md.
 type Answer struct {
 	Kind     string     `json:"kind"`              // "answer", "absent", "ambiguous", "unclear", "not-found", "refused"
 	Read     string     `json:"read"`              // how the question was read; "" if it was not
@@ -25,11 +24,11 @@ type Answer struct {
 	Chart    *Chart     `json:"chart,omitempty"`
 	Cites    []string   `json:"cites,omitempty"`    // decisions that it comes from
 	Readings []string   `json:"readings,omitempty"` // questions to ask instead
-	Command  string     `json:"command,omitempty"`  // that says the same again
+	Command  string     `json:"command,omitempty"`  // that repeats the answer
 	Draw     string     `json:"draw,omitempty"`     // a command that draws the chart
-	More     []Answer   `json:"more,omitempty"`     // to what else was asked in the same breath
+	More     []Answer   `json:"more,omitempty"`     // answers to the other questions of the same text
 
-	result *Result // what it came of; nil where nothing was computed: help, and what is not answered
+	result *Result // what it was rendered from; nil where nothing was computed: help, and clarifications
 
 	Flags string `json:"-"` // that name the run, for the commands of readings
 }
@@ -53,8 +52,8 @@ type Figure struct {
 // maxCited bounds the ids that are shown; all are in the JSON.
 const maxCited = 6
 
-// ReadLine says how the question was read. A query that a model made is told as such:
-// the person judges whether it is what was asked.
+// ReadLine says how the question was read. It names the model if a model made the query, so
+// that the person can judge whether it is what was asked.
 func (a Answer) ReadLine() string {
 	if a.ReadBy != "" {
 		return "I understood: " + a.Read + " (read by " + a.ReadBy + ")"
@@ -138,6 +137,7 @@ func (t Table) writeText(out *bufio.Writer) {
 // what a shell or a terminal would not show as it is.
 func askCommand(question string) string { return commandOf("ask", question) }
 
+// commandOf returns a gridbid command with a question as its quoted argument.
 func commandOf(verb, question string) string {
 	if format.CleanText(question) != question {
 		return "(a name here cannot be typed; use --json)"

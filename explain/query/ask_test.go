@@ -108,7 +108,7 @@ func TestPoliciesThatWereReplayedAreCompared(t *testing.T) {
 
 // A word with a slip of the fingers is taken for the known one if that leaves one
 // question, and the answer says so; else what it may have been is offered.
-func TestASlipOfTheFingersIsSaidOrOffered(t *testing.T) {
+func TestTyposAreReportedOrOffered(t *testing.T) {
 	l := day().buildDataset()
 	for _, tc := range [][2]string{{"carbon by siet", "carbon used by site"}, {"avrage wait", "average wait"}, {"why did train-1 statr late", "why wait job train-1"}} {
 		a := l.AnswerQuestion(tc[0])

@@ -11,7 +11,7 @@ import (
 // A coordinator that took over has the jobs of before off the books, and nothing else of
 // that time: a sum that reaches back says so.
 func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
-	s := wasAccepted()
+	s := acceptedRun()
 	s.now = after(26 * time.Hour)
 	s.addMessage(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 2})
 	s.addCall(2)

@@ -39,7 +39,7 @@ func (l *Dataset) endedJobs(q ask.Query) (all []history.JobRecord) {
 	return all
 }
 
-// segmentsIn returns the stints that a query is about and that ended in its window.
+// segmentsIn returns the run segments that a query is about and that ended in its window.
 func (l *Dataset) segmentsIn(q ask.Query) (all []runSegment) {
 	for _, r := range l.allInstances() {
 		for _, s := range segmentsOf(r) {
@@ -51,7 +51,7 @@ func (l *Dataset) segmentsIn(q ask.Query) (all []runSegment) {
 	return all
 }
 
-// A usageSum is what jobs, and sites beside them, took.
+// A usageSum adds up energy, carbon and cost of jobs, and of the idle draw of sites.
 type usageSum struct {
 	jobs   int // that ended
 	pauses int // parts of jobs, that a pause ended
@@ -62,6 +62,7 @@ type usageSum struct {
 	estimated bool // some of it was not metered
 }
 
+// addSegment adds the usage of one run segment that is over.
 func (s *usageSum) addSegment(x runSegment) {
 	if x.Run.Paused {
 		s.pauses++
@@ -94,7 +95,7 @@ func (r *Result) noteEstimate(s usageSum) {
 	}
 }
 
-// addIdle adds what sites drew beside jobs.
+// addIdle adds the idle draw of sites.
 func (s *usageSum) addIdle(b protocol.Usage, estimated bool) {
 	s.estimated = s.estimated || estimated
 	s.bill.Energy += b.Energy
@@ -137,7 +138,7 @@ func (s usageSum) partOfRun(part string) (all []Part) {
 	return all
 }
 
-// idleBy returns what sites drew beside jobs, in a query's window, by a key.
+// idleBy returns the idle draw of sites in a query's window, grouped by a key.
 func (l *Dataset) idleBy(q ask.Query, key func(site string, hour protocol.Time) string) map[string]*usageSum {
 	all := make(map[string]*usageSum)
 	for _, s := range l.history.ReportingSiteNames() {
@@ -209,7 +210,7 @@ func (r *Result) partsOf(rec history.JobRecord) {
 	}
 }
 
-// usageIn sums up what jobs took, and what sites drew beside them.
+// usageIn sums up the usage of jobs, the idle draw of sites, and both.
 func (l *Dataset) usageIn(q ask.Query) (jobs, idle, both usageSum) {
 	for _, x := range l.segmentsIn(q) {
 		jobs.addSegment(x)
@@ -256,9 +257,9 @@ func (l *Dataset) answerBill(q ask.Query) (r Result) {
 	return r
 }
 
-// nobodys is the row of what sites drew beside jobs, in a bill by tenant. Its
-// first byte keeps it apart from any tenant's name.
-const nobodys = "\x00(idle draw of sites)"
+// idleDrawRow is the row of the idle draw of sites in a bill by tenant. Its first byte
+// keeps it apart from any tenant's name.
+const idleDrawRow = "\x00(idle draw of sites)"
 
 // usedBy sums up what was used by site, tenant or hour; idle draw has no tenant.
 func (l *Dataset) usedBy(q ask.Query) map[string]*usageSum {
@@ -267,7 +268,7 @@ func (l *Dataset) usedBy(q ask.Query) map[string]*usageSum {
 	switch q.By {
 	case "tenant":
 		key = func(x runSegment) string { return x.rec.Job.Tenant }
-		idle = func(string, protocol.Time) string { return nobodys }
+		idle = func(string, protocol.Time) string { return idleDrawRow }
 	case "hour":
 		key = func(x runSegment) string { return x.Run.Ended.Floor(time.Hour).String() }
 		idle = func(_ string, hour protocol.Time) string { return hour.String() }
@@ -291,9 +292,9 @@ func (r *Result) billBy(q ask.Query, by map[string]*usageSum, all usageSum) {
 		slices.SortStableFunc(keys, func(x, y string) int {
 			vx, vy := by[x].figureOf("", metric).Value, by[y].figureOf("", metric).Value
 			switch {
-			case x == nobodys: // it is no tenant, and stands last
+			case x == idleDrawRow: // idle draw belongs to no tenant, and comes last
 				return 1
-			case y == nobodys:
+			case y == idleDrawRow:
 				return -1
 			case q.Pick == "least":
 				return cmp.Compare(vx, vy)
@@ -310,7 +311,7 @@ func (r *Result) billBy(q ask.Query, by map[string]*usageSum, all usageSum) {
 	var drawn []Figure
 	for i, k := range keys {
 		shown := strings.TrimPrefix(k, "\x00")
-		subject, label := q.By+"/"+shown, namePart(cmp.Or(shown, "(none)")) // jobs need not say whose they are
+		subject, label := q.By+"/"+shown, namePart(cmp.Or(shown, "(none)")) // a job need not name a tenant
 		value := by[k].figureOf(subject, metric)
 		cells := append([]Part{label, by[k].jobCount(subject)}, by[k].usageParts(subject)...)
 		if metric == "paid" {
@@ -372,7 +373,7 @@ func (l *Dataset) answerTopJobs(q ask.Query) (r Result) {
 	return r
 }
 
-// answerEnergyMix tells the carbon intensity of all energy used.
+// answerEnergyMix computes the mean carbon intensity of all energy used.
 func (l *Dataset) answerEnergyMix(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count where they ended in that time, idle draw by its hours; UTC")
 	_, _, all := l.usageIn(q)

@@ -8,8 +8,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Chart is what an answer shows as a picture: data alone, for whoever draws.
-// Names in it are as the run has them, so who draws quotes them.
+// A Chart is the data of a picture, without any drawing. Names in it are as the run has them,
+// so the code that draws must escape them.
 type Chart struct {
 	Kind   string   `json:"kind"` // "bids": stacked bars; "forecast", "day", "sweep": lines; "sites", "jobs", "compare": bars
 	Title  string   `json:"title"`
@@ -30,7 +30,7 @@ type Point struct {
 	Value int64         `json:"value"`
 }
 
-// addPoint puts a point into a series, and makes the series if there is none.
+// addPoint appends a point to a series, and creates the series if the chart lacks it.
 func (c *Chart) addPoint(series string, p Point) {
 	for i := range c.Series {
 		if c.Series[i].Name == series {
@@ -41,7 +41,7 @@ func (c *Chart) addPoint(series string, p Point) {
 	c.Series = append(c.Series, Series{series, []Point{p}})
 }
 
-// orNil returns the chart if there is something in it.
+// orNil returns the chart, or nil if it is empty.
 func (c *Chart) orNil() *Chart {
 	if len(c.Series) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (m jobCase) bidsChart() *Chart {
 	return c.orNil()
 }
 
-// forecastChart draws what sites said at an instant of the hours ahead.
+// forecastChart draws the forecasts that sites had published at an instant.
 func (l *Dataset) forecastChart(only string, price bool, at, until protocol.Time) *Chart {
 	c := &Chart{Kind: "forecast", Title: "carbon intensity, as said at " + min(at, l.lastTime()).String(), Unit: "milligrams-per-kwh"}
 	if price {

@@ -7,7 +7,7 @@ import (
 
 // What makes a question another one is in its query, or the question is given
 // back with what would have been lost.
-func TestWhatIsSaidIsInTheQuery(t *testing.T) {
+func TestAQueryHoldsEveryPartOfItsQuestion(t *testing.T) {
 	l := day().buildDataset()
 	for _, tc := range []struct{ name, q, says string }{
 		{"one of two splits", "carbon by site by hour", "split by site"},
@@ -53,7 +53,7 @@ func TestPhrasesAreTakenApartIfThatLeavesOneQuestion(t *testing.T) {
 }
 
 // One word that would be refused does not refuse what the others ask.
-func TestARefusalIsNotHasty(t *testing.T) {
+func TestARefusalWordAloneDoesNotRefuseAQuestion(t *testing.T) {
 	l := day().buildDataset()
 	for _, tc := range []struct{ q, kind string }{
 		{"why must train-1 wait", "answer"},

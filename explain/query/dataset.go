@@ -10,30 +10,30 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Dataset is a run that can be asked about: a view of its history, and the messages by
-// which its rounds can be cleared again.
+// A Dataset is a run that questions are answered from: its history, and the messages from
+// which its rounds can be cleared with a change.
 type Dataset struct {
 	history  *history.History
 	totals   []history.Totals
-	messages []protocol.Message // that the market sent or received
+	messages []protocol.Message // sent or received by the market, in ledger order
 	setup    ReplaySetup
 
-	rounds      *counterfactual.RoundReplay // said[:fed], stepped over
+	rounds      *counterfactual.RoundReplay // the replay of messages[:fedMessages]
 	fedMessages int
-	unchanged   *DayReplay // the run as it was, if it was replayed
+	unchanged   *DayReplay // the replay without a change; nil until replayUnchanged succeeds
 
-	// Made when first asked for, and again after a message was added.
+	// Caches: built on first use, and dropped by AddMessage.
 	parser    *ask.Parser
 	instances map[protocol.JobID][]history.JobRecord
 }
 
-// NewDataset returns an empty Log. Totals are the figures of all policies that were
-// replayed over the same jobs, for comparisons; nil without.
+// NewDataset returns an empty Dataset. Totals are those of all policies that were replayed
+// over the same jobs, for comparisons; nil if there are none.
 func NewDataset(totals []history.Totals) *Dataset {
 	return &Dataset{history: history.New(history.Config{All: true}), totals: totals}
 }
 
-// AddMessage reads the next message of the run. A message heard before is dropped.
+// AddMessage reads the next message of the run. A duplicate is dropped.
 func (l *Dataset) AddMessage(m protocol.Message) {
 	live := l.history.Coverage().Live
 	if !l.history.AddMessage(m) {
@@ -44,18 +44,18 @@ func (l *Dataset) AddMessage(m protocol.Message) {
 		l.messages = append(l.messages, m)
 	}
 	if !live && l.history.Coverage().Live {
-		l.rounds = nil // the ledger says in which order it was heard
+		l.rounds = nil // a live ledger has its own order of receipt, so the replay starts over
 	}
 }
 
-// TimeSpan returns from when to when the record goes; zero without any.
+// TimeSpan returns the first and the last instant of the record; zero if it is empty.
 func (l *Dataset) TimeSpan() (first, last protocol.Time) { return l.firstTime(), l.lastTime() }
 
 func (l *Dataset) firstTime() protocol.Time { return l.history.Coverage().First }
 func (l *Dataset) lastTime() protocol.Time  { return l.history.Coverage().Last }
 
-// completeSince returns from when on the record has all messages that a coordinator received.
-// Of the time before it may have the jobs that the coordinator restored.
+// completeSince returns the instant from which the record has all messages that the
+// coordinator received. Of the time before, it may have the jobs that the coordinator restored.
 func (l *Dataset) completeSince() protocol.Time {
 	return max(l.firstTime(), l.history.Coverage().Since)
 }
@@ -78,7 +78,7 @@ func (l *Dataset) decisionOf(number uint64) history.DecisionRef {
 	return d
 }
 
-// latestInstance returns the record of a job that was submitted: the last of its id.
+// latestInstance returns the record of the last job submitted under an id.
 func (l *Dataset) latestInstance(id protocol.JobID) (r history.JobRecord) {
 	if all := l.jobInstances(id); len(all) > 0 {
 		r = all[len(all)-1]
@@ -86,7 +86,7 @@ func (l *Dataset) latestInstance(id protocol.JobID) (r history.JobRecord) {
 	return r
 }
 
-// jobInstances returns all jobs of an id, oldest first.
+// jobInstances returns all jobs submitted under an id, oldest first.
 func (l *Dataset) jobInstances(id protocol.JobID) []history.JobRecord {
 	all, ok := l.instances[id]
 	if !ok {
@@ -100,7 +100,8 @@ func (l *Dataset) jobInstances(id protocol.JobID) []history.JobRecord {
 	return all
 }
 
-// allInstances returns all submitted jobs, by id; of an id that was given to several, all.
+// allInstances returns all submitted jobs in the order of their ids, with every instance of
+// an id.
 func (l *Dataset) allInstances() (all []history.JobRecord) {
 	for _, id := range l.history.JobIDs() {
 		all = append(all, l.jobInstances(id)...)
@@ -116,8 +117,8 @@ func (l *Dataset) jobOfDecision(d history.DecisionRef) (r history.JobRecord) {
 	return r
 }
 
-// currentDecision returns the id of the decision that a job stands by: its award, or else its
-// last; 0 if there is none.
+// currentDecision returns the id of the decision in force for a job: its current award, or
+// else its last decision; 0 if there is none.
 func (l *Dataset) currentDecision(r history.JobRecord) uint64 {
 	if a := r.CurrentAward(); a != nil {
 		return decisionNumber(*a)
@@ -129,17 +130,17 @@ func (l *Dataset) currentDecision(r history.JobRecord) uint64 {
 }
 
 // JobOfDecision returns the job that a decision was about; false if there is no decision of
-// that number, or nobody knows of its job.
+// that number, or its job is not on record.
 func (l *Dataset) JobOfDecision(id uint64) (history.JobRecord, bool) {
 	r := l.jobOfDecision(l.decisionOf(id))
 	return r, r.Job.ID != ""
 }
 
 // History returns the record of the run, with every round of every job in full.
-// It is the Log's own: read it, and add to the Log.
+// The Dataset owns it: callers only read it, and add messages by AddMessage.
 func (l *Dataset) History() *history.History { return l.history }
 
-// DecisionNumbers returns the numbers of all decisions, as they were said.
+// DecisionNumbers returns the numbers of all decisions, in the order of the messages.
 func (l *Dataset) DecisionNumbers() (all []uint64) {
 	for _, d := range l.history.AllDecisions() {
 		all = append(all, d.Number)
@@ -170,8 +171,8 @@ func (l *Dataset) DecisionDocument(id uint64) (record.DecisionRecord, bool) {
 	return record.FromRejection(r, r.Number, 0)
 }
 
-// decisionNumber is what a decision is known by: how the coordinator numbered what it said,
-// from 1.
+// decisionNumber returns the number that identifies a decision: the coordinator's sequence
+// number of its message, from 1.
 func decisionNumber(d history.Decision) uint64 { return max(d.Message.Seq, 1) }
 
 // decisionLabel returns an id as people see it; "" of no decision.

@@ -42,7 +42,7 @@ func (l *Dataset) answerDayBefore(q ask.Query) (r Result) {
 		r.addSentence("One day is compared with the one before; that is %s.", durationFigure("window", q.To.Sub(q.From)))
 		return r
 	}
-	if q.To > l.lastTime()+1 { // what sites drew is told by whole hours
+	if q.To > l.lastTime()+1 { // sites report their draw by whole hours
 		if q.To = l.lastTime().Floor(time.Hour); q.To <= q.From {
 			q.To = l.lastTime() + 1
 		}

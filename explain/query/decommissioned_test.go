@@ -8,17 +8,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// wasAccepted plays a job until oslo has accepted it, and is to run it at once.
-func wasAccepted() *runBuilder {
+// acceptedRun plays a job until oslo has accepted it, and is to run it at once.
+func acceptedRun() *runBuilder {
 	s, _ := unanswered()
 	s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 	return s
 }
 
-// A site that an operator said to be gone has no job any more, and no GPUs; one that
-// greets again has.
-func TestASiteThatIsGoneHasNothing(t *testing.T) {
-	s := wasAccepted()
+// A site that an operator declared decommissioned has no jobs and no GPUs; one that
+// registers again has both.
+func TestADecommissionedSiteHasNoJobsAndNoGPUs(t *testing.T) {
+	s := acceptedRun()
 	s.now = after(2 * time.Hour)
 	s.addMessage(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	s.now = after(3 * time.Hour)

@@ -1,17 +1,21 @@
-// Package query answers questions in plain words from the record of a run.
+// Package query answers questions about a run from its record.
 //
-// Package question reads a question as a typed query; code here computes the
-// [Answer]. No model takes part, and what was not understood is not answered.
+// Package ask parses a question into a typed query; an evaluator here computes a
+// [Result], and fillAnswer renders it as an [Answer]. No model takes part, and a question
+// that was not understood is not answered.
 //
-// Promises: an answer says first how the question was read, with every default
-// that was used; its figures are copied from messages or computed from them by
-// integer sums, and carry the ids of the decisions they come from; what the
-// record has no facts for is said to be absent. An answer can be had again word
-// for word, by the query in words. Names come from outside and are shown as plain
-// text.
+// Promises:
+//   - An answer first says how the question was read, with every default that was used.
+//   - Its figures are copied from messages or computed from them by integer sums, and
+//     cite the decisions they come from.
+//   - Where the record lacks the facts, the answer says that they are absent.
+//   - The query in words repeats the answer word for word.
+//   - Names from outside are shown as plain text, without control characters.
 //
-// # Ids
+// A [Dataset] holds the run. A [Session] answers questions that refer to earlier ones.
 //
-// D-14 is the decision that the coordinator said as its fourteenth message: an
-// award, a hold or a refusal of one job.
+// # Decision ids
+//
+// D-14 is the decision in the coordinator's fourteenth message: an award, a hold or a
+// refusal of one job.
 package query

@@ -14,14 +14,15 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An evaluator computes what a query comes to.
+// An evaluator computes the result of a query.
 type evaluator func(*Dataset, ask.Query) Result
 
-// evaluators are those of all families, by what is asked. Each family has its table in
-// its own file, so that a new question is one entry there and one in the lexicon.
+// evaluators holds the evaluator of every question, by Query.Ask. Each family has its table
+// in its own file, so that a new question is one entry there and one in the lexicon.
 var evaluators = mergeEvaluators(aboutSites, aboutJobs, aboutHoursAhead, aboutUse, aboutMarket, aboutReplays, aboutRounds, aboutOffers,
 	aboutOneJob, aboutReasons, aboutPlaces, aboutDays, aboutRules, aboutBreaks, aboutFragments)
 
+// mergeEvaluators returns the union of the families' tables.
 func mergeEvaluators(families ...map[string]evaluator) map[string]evaluator {
 	all := make(map[string]evaluator)
 	for _, f := range families {
@@ -30,8 +31,8 @@ func mergeEvaluators(families ...map[string]evaluator) map[string]evaluator {
 	return all
 }
 
-// AnswerQuery computes what a query asks. A query that holds a name which is not in
-// the run is answered with "not-found".
+// AnswerQuery answers a query. The answer is "not-found" if the query names something that is
+// not in the run, and "absent" if this federation has no such thing.
 func (l *Dataset) AnswerQuery(q ask.Query) Answer {
 	if q.Ask == "help" {
 		return *helpAnswer()
@@ -68,9 +69,10 @@ func (l *Dataset) AnswerQuery(q ask.Query) Answer {
 	return a
 }
 
+// unclearAnswer returns the answer to a question that was not understood.
 func unclearAnswer(text string) *Answer { return &Answer{Kind: "unclear", Text: []string{text}} }
 
-// runHas reports whether this run has what others lack.
+// runHas reports whether this run has what the question of an absence asks for.
 func (l *Dataset) runHas(ask string) bool {
 	switch ask {
 	case "no-arbitration":
@@ -81,7 +83,8 @@ func (l *Dataset) runHas(ask string) bool {
 	return false
 }
 
-// checkNames returns what to say of a query about what is not there.
+// checkNames returns an answer if the query names what is not in the run, or a time outside
+// the record; nil if all of it is there.
 func (l *Dataset) checkNames(q ask.Query) *Answer {
 	missing := func(format string, args ...any) *Answer {
 		return &Answer{Kind: "not-found", Text: []string{fmt.Sprintf(format, args...)}}
@@ -126,7 +129,7 @@ func (l *Dataset) checkNames(q ask.Query) *Answer {
 // maxAhead is the longest length of time that hours ahead are looked at.
 const maxAhead = 30 * 24 * time.Hour
 
-// aheadOfNow are asks whose time may be past the end of the record.
+// aheadOfNow are the questions whose time may be past the end of the record.
 var aheadOfNow = []string{"best-hour", "best-price", "forecast"}
 
 // maxWindow is the longest window of time that is gone through: 36,525 days.
@@ -141,17 +144,17 @@ var absences = map[string]string{
 	"no-rule":        "No rules with ids are in this run. `gridbid ask 'rules in force'` says what decided.",
 }
 
-// A case is a job as one decision met it.
+// A jobCase is a job, one decision on it and the round of that decision.
 type jobCase struct {
 	job      history.JobRecord
-	round    history.JobRound // zero if it was never heard
+	round    history.JobRound // zero unless hasRound
 	decision uint64           // the decision; 0 if there is none yet
-	hasRound bool             // h is there
-	site     string           // that was awarded it in that decision; ""
+	hasRound bool             // the round is on record
+	site     string           // awarded by that decision; "" if it is no award
 }
 
-// caseOf finds the job and the round that a query is about: the decision's, or
-// the one that the job stands by.
+// caseOf finds the job and the round that a query is about: those of its decision, or of the
+// decision in force for its job.
 func (l *Dataset) caseOf(q ask.Query) jobCase {
 	if q.Decision != 0 {
 		return l.caseOfDecision(l.jobOfDecision(l.decisionOf(q.Decision)), q.Decision)
@@ -183,7 +186,7 @@ func siteOfRun(r history.JobRecord) string {
 	return r.Run.Site
 }
 
-// citedDecisions returns the decision of a matter as an answer's figures cite it.
+// citedDecisions returns the decision of a case in the form that figures cite; nil without one.
 func (m jobCase) citedDecisions() []string {
 	if m.decision == 0 {
 		return nil
@@ -191,7 +194,7 @@ func (m jobCase) citedDecisions() []string {
 	return []string{decisionLabel(m.decision)}
 }
 
-// roundFigure returns the number of the round that a matter is about.
+// roundFigure returns the number of the case's round.
 func (m jobCase) roundFigure() Figure {
 	return valueOf("decision", "round", m.round.Round, m.citedDecisions()...)
 }
@@ -209,6 +212,7 @@ func (m jobCase) cheapestOption(site string) (history.PricedOption, bool) {
 	return a.Options[0], true
 }
 
+// answerOf returns a site's answer in the case's round; false if it was not called to it.
 func (m jobCase) answerOf(site string) (history.Answer, bool) {
 	i := slices.IndexFunc(m.round.Answers, func(a history.Answer) bool { return a.Site == site })
 	if i < 0 {
@@ -217,7 +221,7 @@ func (m jobCase) answerOf(site string) (history.Answer, bool) {
 	return m.round.Answers[i], true
 }
 
-// roundNotRecorded says why there are no answers of sites to what another coordinator decided.
+// roundNotRecorded says why no answers of sites are known: another coordinator ran the round.
 const roundNotRecorded = "its round is not in this record"
 
 // noOffer says why a site has no offer that counts.
@@ -257,5 +261,5 @@ func (m jobCase) sizePart() Part {
 	return newSentence("%s GPUs", jobValue(m, "gpus", j.TotalGPUMilli()))
 }
 
-// addAssumption adds what was taken for granted to how the question was read.
+// addAssumption adds a default or assumption to the line that says how the question was read.
 func (a *Answer) addAssumption(what string) { a.Read = strings.TrimSpace(a.Read) + " — " + what }

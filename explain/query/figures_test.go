@@ -97,7 +97,7 @@ func TestBillsAreSumsOfWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestJobsAreToldAsTheyWent(t *testing.T) {
+func TestAnswersOnOneJobMatchItsRun(t *testing.T) {
 	s := day()
 	l := s.buildDataset()
 	done := bodies[protocol.UsageReport](s)

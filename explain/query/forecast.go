@@ -8,19 +8,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// aboutHoursAhead are the questions about what sites said of hours to come.
+// aboutHoursAhead are the questions about the forecasts of sites.
 var aboutHoursAhead = map[string]evaluator{
 	"best-hour": (*Dataset).answerBestHour, "best-price": (*Dataset).answerBestHour, "forecast": (*Dataset).answerForecast, "forecast-error": (*Dataset).answerForecastError, "best-start": (*Dataset).answerBestStart,
 }
 
-// durationFigure returns a length of time that the question says, as a figure.
+// durationFigure returns a duration from the question as a figure.
 func durationFigure(what string, d time.Duration) Figure {
 	return Figure{"question", what, d.Milliseconds(), "ms", nil}
 }
 
 // hoursAhead returns the hours that a question about hours ahead is about: a window, or
-// so many from a time on, none before the record. They may be past its end, where
-// what was said last counts.
+// so many from a time on, none before the record. They may be past its end, where the last
+// forecast counts.
 func (l *Dataset) hoursAhead(q ask.Query, r *Result) (from, to protocol.Time) {
 	if q.To != 0 {
 		return max(q.From, l.firstTime()), q.To
@@ -29,8 +29,8 @@ func (l *Dataset) hoursAhead(q ask.Query, r *Result) (from, to protocol.Time) {
 	return from, from.Add(q.Within)
 }
 
-// answerBestHour finds the hour with the least carbon, or the lowest price, in what
-// sites said then of the hours ahead.
+// answerBestHour finds the hour with the least carbon, or the lowest price, in the forecasts
+// that sites had published then.
 func (l *Dataset) answerBestHour(q ask.Query) (r Result) {
 	at, until := l.hoursAhead(q, &r)
 	if q.Within != 0 {
@@ -83,7 +83,7 @@ func (l *Dataset) answerBestHour(q ask.Query) (r Result) {
 	return r
 }
 
-// knownUntil returns up to when an outlook goes.
+// knownUntil returns the end of a forecast.
 func (o siteForecast) knownUntil(price bool) protocol.Time {
 	n := len(o.Carbon)
 	if price {
@@ -92,7 +92,7 @@ func (o siteForecast) knownUntil(price bool) protocol.Time {
 	return o.From.Add(time.Duration(n) * time.Hour)
 }
 
-// upTo says that no site looked as far as was asked.
+// upTo adds a sentence if no forecast reaches as far as the question.
 func (r *Result) upTo(reach, until protocol.Time) {
 	if reach.Add(time.Hour) < until { // a part of an hour is no gap
 		r.addSentence("What the sites said goes up to %s; of later hours nothing is known.", runFigure("known-until", int64(reach), "instant"))
@@ -109,8 +109,8 @@ func (o siteForecast) valueAt(price bool, at protocol.Time) (int64, bool) {
 	return int64(v), ok
 }
 
-// answerForecast tells what a site said of the hours ahead; of an hour that was
-// named, what was said first and what was said last.
+// answerForecast lists a site's forecast; for the hour that the question names, it compares
+// the first forecast with the last.
 func (l *Dataset) answerForecast(q ask.Query) (r Result) {
 	at, until := l.hoursAhead(q, &r)
 	s := l.history.ReportingSite(q.Site)
@@ -139,7 +139,7 @@ func (l *Dataset) answerForecast(q ask.Query) (r Result) {
 	return r
 }
 
-// pricePart returns what an outlook says of an hour's price, to follow its carbon.
+// pricePart returns the price that a forecast gives for an hour, to follow its carbon.
 func pricePart(site, figure string, o siteForecast, at protocol.Time) Part {
 	p, ok := valueAt(o, o.Price, at)
 	if !ok {
@@ -148,7 +148,7 @@ func pricePart(site, figure string, o siteForecast, at protocol.Time) Part {
 	return formattedFigure{siteFigure(site, figure, int64(p), "microdollars-per-kwh"), func(v int64) string { return " and " + perMWh(protocol.Microdollars(v)) }}
 }
 
-// firstForecastOf returns the first outlook that reaches an hour.
+// firstForecastOf returns the first forecast that reaches an hour.
 func firstForecastOf(s *history.SiteRecord, at protocol.Time) (siteForecast, bool) {
 	for _, f := range s.Forecasts {
 		o := siteForecast(f)
@@ -159,8 +159,7 @@ func firstForecastOf(s *history.SiteRecord, at protocol.Time) (siteForecast, boo
 	return siteForecast{}, false
 }
 
-// answerForecastError compares what was first said of each hour with what was said
-// in it.
+// answerForecastError compares the first forecast of each hour with the value reported in it.
 func (l *Dataset) answerForecastError(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "hours in that time; UTC")
 	r.addAssumption("carbon: what a site first said of an hour against what it said in it")

@@ -8,18 +8,18 @@ import (
 	"github.com/gridbid/gridbid/explain/ask"
 )
 
-// aboutFragments are the questions about GPUs that nobody can use.
+// aboutFragments are the questions about idle GPUs that the usual jobs cannot use.
 var aboutFragments = map[string]evaluator{"no-fragments": (*Dataset).answerFragments}
 
-// answerFragments tells how many idle GPUs the usual jobs cannot use.
+// answerFragments says how many idle GPUs the usual jobs cannot use.
 func (l *Dataset) answerFragments(q ask.Query) (r Result) {
 	at := r.instantOf(l, q)
 	r.addAssumption("as the sites said with their last offers: of their idle GPUs, how many the jobs that they were lately asked for could not have used, by the measure of FGD (docs/fgd.md)")
 	type line struct {
-		site                string
-		idle, useless, said Figure
-		part                float64 // of the idle GPUs; below 0: not known
-		share               Part
+		site                      string
+		idle, useless, reportedAt Figure
+		part                      float64 // of the idle GPUs; below 0: not known
+		share                     Part
 	}
 	var lines []line
 	for _, site := range l.history.ReportingSiteNames() {
@@ -28,7 +28,7 @@ func (l *Dataset) answerFragments(q ask.Query) (r Result) {
 		}
 		subject, x := "site/"+site, line{site: site, part: -1}
 		if s, known := l.history.ReportingSite(site).IdleGPUsAt(at); known {
-			x.idle, x.useless, x.said = valueOf(subject, "idle", s.Idle), valueOf(subject, "of-no-use", s.Unusable), valueOf(subject, "said", s.At)
+			x.idle, x.useless, x.reportedAt = valueOf(subject, "idle", s.Idle), valueOf(subject, "of-no-use", s.Unusable), valueOf(subject, "said", s.At)
 			x.part, x.share = float64(s.Unusable)/float64(max(s.Idle, 1)), percentPart(subject, "fragmentation", int64(s.Unusable), int64(s.Idle))
 		}
 		lines = append(lines, x)
@@ -44,7 +44,7 @@ func (l *Dataset) answerFragments(q ask.Query) (r Result) {
 		if x.part < 0 {
 			r.addRow(namePart(x.site), plainText("not told"), plainText(""), plainText(""), plainText(""))
 		} else {
-			r.addRow(namePart(x.site), x.idle, x.useless, x.share, x.said)
+			r.addRow(namePart(x.site), x.idle, x.useless, x.share, x.reportedAt)
 		}
 	}
 	r.Chart = l.fragmentChart(q)

@@ -1,6 +1,6 @@
 package query
 
-// exampleQuestions are questions of every sort, for those who do not know what to ask.
+// exampleQuestions has a question of every kind, for the help answer.
 var exampleQuestions = []string{
 	"why job NAME", "why not SITE for job NAME", "which sites refused job NAME", "what would job NAME have cost elsewhere",
 	"what did waiting save for job NAME", "what should i change for job NAME", "what is ahead of job NAME",
@@ -10,7 +10,7 @@ var exampleQuestions = []string{
 	"compare policies", "fair share by tenant", "rules in force", "summary",
 }
 
-// helpAnswer lists what can be asked.
+// helpAnswer lists example questions.
 func helpAnswer() *Answer {
 	return &Answer{Kind: "answer", Read: "what can be asked", Readings: exampleQuestions, Text: []string{"Ask in plain words. Names are those of the run; times are UTC: \"at 13:45\", \"on 2026-03-11\", \"from 12:00 to 14:00\", \"in the last 3 hours\". D-14 is a decision. For example:"}}
 }

@@ -28,8 +28,8 @@ var hostile = []string{
 	strings.Repeat("a", 128),
 }
 
-// told is an answer as people and programs get it.
-func told(t *testing.T, a Answer) string {
+// shownText returns an answer as people and as programs get it.
+func shownText(t *testing.T, a Answer) string {
 	t.Helper()
 	var b bytes.Buffer
 	if err := a.WriteText(&b); err != nil {
@@ -58,7 +58,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 			{Ask: "history", Job: j.ID}, {Ask: "where", Job: j.ID}, {Ask: "free"}, {Ask: "top", Number: 3, Metric: "cost"}, {Ask: "activity"}, {Ask: "unable", Job: j.ID},
 			{Ask: "intensity", Site: evil}, {Ask: "late", Tenant: evil}, {Ask: "report"}, {Ask: "ahead", Job: j.ID}, {Ask: "shares"},
 		} {
-			if text := told(t, l.AnswerQuery(ask)); bad.MatchString(text) {
+			if text := shownText(t, l.AnswerQuery(ask)); bad.MatchString(text) {
 				t.Errorf("%+v of %q writes %q", ask, evil, text)
 			}
 			got, back := l.ParseQuestion(ask.String())
@@ -78,7 +78,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 func TestTextInAQuestionIsNoInstruction(t *testing.T) {
 	l := day().buildDataset()
 	for _, evil := range hostile {
-		if text := told(t, l.AnswerQuestion(evil)); bad.MatchString(text) {
+		if text := shownText(t, l.AnswerQuestion(evil)); bad.MatchString(text) {
 			t.Errorf("%q writes %q", evil, text)
 		}
 		if a := l.AnswerQuestion("ignore all rules and " + evil); len(a.Figures) > 0 {
@@ -103,7 +103,7 @@ func FuzzAsk(f *testing.F) {
 		default:
 			t.Errorf("%q: kind %q", text, a.Kind)
 		}
-		if out := told(t, a); bad.MatchString(out) {
+		if out := shownText(t, a); bad.MatchString(out) {
 			t.Errorf("%q writes %q", text, out)
 		}
 	})
@@ -131,9 +131,9 @@ func TestAWindowOfAgesIsRefused(t *testing.T) {
 func TestALongTextIsNotRead(t *testing.T) {
 	l := day().buildDataset()
 	for _, text := range []string{strings.Repeat("zq ", 20_000), strings.Repeat("zq? ", 20_000)} {
-		talk := l.NewSession()
-		talk.ContinueFrom(ask.Query{Ask: "bill"})
-		for name, ask := range map[string]func(string) Answer{"alone": l.AnswerQuestion, "in a talk": talk.AnswerQuestion} {
+		session := l.NewSession()
+		session.ContinueFrom(ask.Query{Ask: "bill"})
+		for name, ask := range map[string]func(string) Answer{"alone": l.AnswerQuestion, "in a session": session.AnswerQuestion} {
 			var a Answer
 			n := testing.AllocsPerRun(1, func() { a = ask(text) })
 			if a.Kind != "unclear" || n > 1000 {

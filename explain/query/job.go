@@ -121,7 +121,7 @@ func (l *Dataset) answerWhere(q ask.Query) Result {
 }
 
 // declinedAwards returns the awards of a job that their sites did not keep: they declined, or
-// an operator said that the site is gone.
+// an operator declared the site decommissioned.
 func declinedAwards(r history.JobRecord) (all []history.Decision) {
 	for _, d := range r.Awards {
 		if d.Answer == "decline" || d.Preempted != nil {
@@ -139,12 +139,12 @@ func mayHaveRun(r history.JobRecord) bool {
 	})
 }
 
-// waitsForRest reports whether a job was paused, and nobody was given its rest.
+// waitsForRest reports whether a job was paused and its remaining work is not awarded.
 func waitsForRest(r history.JobRecord) bool {
 	return len(r.Parts) > 0 && r.State.OnSale()
 }
 
-// describePaused tells of the parts of a job that ended in a pause.
+// describePaused lists the parts of a job that ended in a pause.
 func (r *Result) describePaused(m jobCase) {
 	for i, p := range m.job.Parts {
 		id, job := segmentsOf(m.job)[i].awardLabel(), jobSubject(m.job.Job.ID)
@@ -164,7 +164,7 @@ func (l *Dataset) answerDecision(q ask.Query) Result {
 	return r
 }
 
-// answerTimes tells when a job came, started and ended, or is to.
+// answerTimes says when a job arrived, started and ended, or is planned to.
 func (l *Dataset) answerTimes(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	rec, run := m.job, m.job.Run
@@ -292,7 +292,7 @@ type event struct {
 	text Part
 }
 
-// answerHistory tells everything that was decided on a job.
+// answerHistory lists every decision on a job.
 func (l *Dataset) answerHistory(q ask.Query) (r Result) {
 	m := l.caseOf(q)
 	rec, job := m.job, jobSubject(m.job.Job.ID)

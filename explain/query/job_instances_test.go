@@ -38,7 +38,7 @@ func nights() *runBuilder {
 }
 
 // What was decided on one of several jobs of an id is told of that one.
-func TestWhatWasDecidedOnANamesakeIsOfThatOne(t *testing.T) {
+func TestADecisionBelongsToItsJobInstance(t *testing.T) {
 	s := nights()
 	l := s.buildDataset()
 	first := s.addDecision("nightly", 2)

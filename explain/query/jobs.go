@@ -59,7 +59,7 @@ func (l *Dataset) answerLateJobs(q ask.Query) (r Result) {
 	return r
 }
 
-// lateByNow tells of the jobs that are late by now, beside those that ended late.
+// lateByNow counts the jobs that are past their deadline and have not ended.
 func (l *Dataset) lateByNow(q ask.Query) (s Sentence, ok bool) {
 	n := l.countOverdue(q)
 	return Sentence{"%s more had not ended at %s, and %s past %s deadline.", []Part{
@@ -79,7 +79,7 @@ func (l *Dataset) countOverdue(q ask.Query) (n int) {
 	return n
 }
 
-// answerWaits tells the spread of waiting times.
+// answerWaits summarizes the distribution of waiting times.
 func (l *Dataset) answerWaits(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count that started in that time; UTC")
 	var all []int64
@@ -139,7 +139,7 @@ func (l *Dataset) answerPendingJobs(q ask.Query) (r Result) {
 	return r
 }
 
-// decisionInWords puts a decision into a few words.
+// decisionInWords words a decision briefly.
 func decisionInWords(d history.DecisionRef) string {
 	switch d.Kind {
 	case "":
@@ -326,7 +326,7 @@ func (l *Dataset) blockedReason(r history.JobRecord) string {
 	return ""
 }
 
-// answerShares tells what each tenant got.
+// answerShares lists what each tenant got.
 func (l *Dataset) answerShares(q ask.Query) (r Result) {
 	r.addAssumption("this federation promises no shares; these are the GPU-hours that each tenant's ended jobs held")
 	by := make(map[string]int64) // thousandths of a GPU times milliseconds

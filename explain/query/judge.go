@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// policyAt returns the policy in force when the coordinator said its seq-th
+// policyAt returns the policy in force when the coordinator sent its seq-th
 // message.
 func (l *Dataset) policyAt(seq uint64) (p protocol.Policy) {
 	for _, x := range l.history.PolicyVersions() {
@@ -36,10 +36,10 @@ func (l *Dataset) judgeExtraCost(job protocol.JobID, round uint64, d history.Dec
 	return 0, true
 }
 
-// aboutRules are the questions about who decides: judges, and operators by their rules.
+// aboutRules are the questions about judges and about the operators' rules.
 var aboutRules = map[string]evaluator{"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).policyLog, "no-rule": (*Dataset).ruleByID}
 
-// answerArbitration tells of one decision whether a judge decided it, or of all what
+// answerArbitration says of one decision whether a judge decided it, or of all what
 // that cost.
 func (l *Dataset) answerArbitration(q ask.Query) Result {
 	if q.Job == "" && q.Decision == 0 {
@@ -83,7 +83,7 @@ func (l *Dataset) allJudged(q ask.Query) (r Result) {
 	return r
 }
 
-// policyLog tells who changed the policy, the last first.
+// policyLog lists the changes of the policy and their authors, the last first.
 func (l *Dataset) policyLog(ask.Query) (r Result) {
 	all := l.history.PolicyVersions()
 	last := all[len(all)-1]
@@ -110,7 +110,7 @@ type quotedText string
 func (x quotedText) renderText() string   { return strconv.Quote(format.CleanText(string(x))) }
 func (quotedText) citedFigures() []Figure { return nil }
 
-// describeRulesInForce tells the operators' rules that are in force at the end.
+// describeRulesInForce lists the operators' rules that are in force at the end.
 func (r *Result) describeRulesInForce(l *Dataset) {
 	version, here, over := l.rulesAtEnd()
 	if len(here) == 0 {
@@ -136,7 +136,7 @@ func (l *Dataset) rulesAtEnd() (version uint64, here, over []Sentence) {
 	return p.Version, here, over
 }
 
-// ruleByID tells the rules that have ids. What each changed is known of one decision.
+// ruleByID lists the rules that have ids. What each changed is known of one decision.
 func (l *Dataset) ruleByID(ask.Query) (r Result) {
 	_, here, over := l.rulesAtEnd()
 	r.addSentence("Which decisions one rule changed is not told; of a job, `gridbid ask 'why not SITE for job NAME'` says which rule kept it from there.")

@@ -37,7 +37,7 @@ func judgedRun() *runBuilder {
 	return s
 }
 
-func TestAJudgesPartIsTold(t *testing.T) {
+func TestAnswersNameTheJudgesPart(t *testing.T) {
 	s := judgedRun()
 	l := s.buildDataset()
 	for _, tc := range []struct{ q, says string }{

@@ -16,7 +16,7 @@ var aboutMarket = map[string]evaluator{
 	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).bidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity,
 }
 
-// answerWeights tells by what options are judged.
+// answerWeights says by which weights options are scored.
 func (l *Dataset) answerWeights(ask.Query) (r Result) {
 	var newest history.JobRound
 	for _, rec := range l.allInstances() {
@@ -134,7 +134,7 @@ func (r *Result) describeLastRound(last history.RoundRecord, gone int) {
 // around is how much time an instant stands for when it is asked what happened.
 const around = 5 * time.Minute
 
-// answerActivity tells what was decided in a window.
+// answerActivity lists the decisions of a window.
 func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 	switch {
 	case q.At != 0:

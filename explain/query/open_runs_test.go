@@ -44,7 +44,7 @@ func TestAnAnswerOnADecisionIsOfItsJob(t *testing.T) {
 }
 
 // A round that is open has been missed by nobody yet.
-func TestAnOpenRoundIsMissedByNobody(t *testing.T) {
+func TestAnOpenRoundIsMissedByNoSite(t *testing.T) {
 	s := day()
 	s.addCall(5)
 	a := s.buildDataset().AnswerQuestion("silent agents")
@@ -65,7 +65,7 @@ func TestHoursBeyondWhatSitesSaidAreNotPassedOver(t *testing.T) {
 // How many run is not to be seen from the states: a federation says that a job ran when
 // it is over.
 func TestWhatRunsByItsPlanIsCounted(t *testing.T) {
-	s := wasAccepted()
+	s := acceptedRun()
 	s.now = after(30 * time.Minute)
 	s.addRegistration("lyon")
 	a := s.buildDataset().AnswerQuestion("how many jobs are running")

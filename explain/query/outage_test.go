@@ -11,7 +11,7 @@ import (
 
 // A site made the best bid and was declared gone before the round was decided. The
 // reason that the job is elsewhere is that, and not what its room was worth to others.
-func TestAJobIsNotAtASiteThatWasDeclaredGone(t *testing.T) {
+func TestAJobIsNotAtADecommissionedSite(t *testing.T) {
 	s := &runBuilder{now: noon}
 	s.addRegistration("oslo", "lyon")
 	j := task("train-1", "vision")
@@ -30,7 +30,7 @@ func TestAJobIsNotAtASiteThatWasDeclaredGone(t *testing.T) {
 // What was lost in an outage is what the site had when it was declared gone: here a job
 // whose run was two hours old.
 func TestAnOutageIsAnswered(t *testing.T) {
-	s := wasAccepted()
+	s := acceptedRun()
 	from := s.now
 	s.now = after(2 * time.Hour)
 	s.addMessage(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
@@ -82,7 +82,7 @@ func TestAPauseIsAnswered(t *testing.T) {
 			t.Errorf("%s: %s %q", q, a.Kind, a.Text)
 		}
 	}
-	if a := wasAccepted().buildDataset().AnswerQuery(ask.Query{Ask: "pauses", Job: "train-1"}); figureOfAnswer(t, a, "run", "pauses") != 0 || a.Text[0] != "Job train-1 was not paused." {
+	if a := acceptedRun().buildDataset().AnswerQuery(ask.Query{Ask: "pauses", Job: "train-1"}); figureOfAnswer(t, a, "run", "pauses") != 0 || a.Text[0] != "Job train-1 was not paused." {
 		t.Errorf("a job that was never paused: %q", a.Text)
 	}
 }

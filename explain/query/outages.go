@@ -56,7 +56,7 @@ func (l *Dataset) findLosses(o *outage) {
 // aboutBreaks are the questions about sites that were gone and jobs that were paused.
 var aboutBreaks = map[string]evaluator{"outages": (*Dataset).answerOutages, "pauses": (*Dataset).answerPauses}
 
-// answerOutages tells which sites were declared gone, and what was lost with them.
+// answerOutages lists the sites that were declared decommissioned, and what was lost with them.
 func (l *Dataset) answerOutages(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "sites that were declared gone in that time; UTC")
 	if r.listOutages(l, q) == 0 {
@@ -65,7 +65,7 @@ func (l *Dataset) answerOutages(q ask.Query) (r Result) {
 	return r
 }
 
-// listOutages tells each outage with what was lost, and returns how many there were.
+// listOutages lists each outage with what was lost, and returns how many there were.
 func (r *Result) listOutages(l *Dataset, q ask.Query) int {
 	all := l.outagesIn(q)
 	r.addFigures(valueOf("run", "outages", len(all)))
@@ -100,7 +100,7 @@ func (r *Result) listOutages(l *Dataset, q ask.Query) int {
 	return len(all)
 }
 
-// answerPauses tells which jobs were paused, when, and when they went on.
+// answerPauses lists the jobs that were paused, when, and when they resumed.
 func (l *Dataset) answerPauses(q ask.Query) (r Result) {
 	on, asked := l.jobAskedAbout(q)
 	if !asked {

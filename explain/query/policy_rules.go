@@ -37,7 +37,7 @@ func (r *Result) describeRules(l *Dataset, m jobCase, site string, p history.Pri
 	return forbidden
 }
 
-// describeBarred says of a job that was held which rules of the operators forbid what sites
+// describeBarred lists, for a job that was held, the operators' rules that forbid what sites
 // offered.
 func (r *Result) describeBarred(l *Dataset, m jobCase) {
 	for _, s := range m.round.Answers {

@@ -9,7 +9,7 @@ import (
 
 // Where a rule of the operators kept a job from a site, or weighed one, that is the
 // cause, and not what room was worth to others.
-func TestWhatARuleForbadeIsTold(t *testing.T) {
+func TestAnswersNameTheRuleThatForbadeASite(t *testing.T) {
 	ban := protocol.Rule{ID: "R-9", Kind: protocol.Forbid, Sites: []string{"bern"}}
 	like := protocol.Rule{ID: "R-10", Kind: protocol.Prefer, Sites: []string{"oslo"}, Weight: 150}
 	most := protocol.Rule{ID: "R-11", Kind: protocol.Cap, Sites: []string{"bern"}, Carbon: 100_000}

@@ -15,12 +15,12 @@ import (
 // lostCodes are the reasons for which a site gives up a job that it had taken.
 var lostCodes = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeLost, protocol.ClusterRefused, protocol.NotStarted, protocol.SiteDecommissioned, protocol.Cancelled}
 
-// aboutPlaces are the questions about who gives way to whom.
+// aboutPlaces are the questions about preemption, priority and overflow from a home site.
 var aboutPlaces = map[string]evaluator{
 	"no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
 }
 
-// answerPreemptions tells which jobs lost their devices, by whom and what that cost.
+// answerPreemptions lists the jobs that were preempted, by which job, and what work that cost.
 func (l *Dataset) answerPreemptions(q ask.Query) (r Result) {
 	on, asked := l.jobAskedAbout(q)
 	r.Head = []string{"job", "time", "site", "cost of that award", "next award", "decision", "why"}
@@ -135,7 +135,7 @@ type priorityClass struct {
 	wait                time.Duration // of those that started, in all
 }
 
-// answerPriority tells what a priority does, and how the jobs of each fared.
+// answerPriority says what a priority does, and how the jobs of each priority fared.
 func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 	limit := func(what string, v int) Part {
 		return formattedFigure{valueOf("market", what, v), func(v int64) string { return fmt.Sprintf("%d,%03d", v/1000, v%1000) }}
@@ -179,7 +179,7 @@ func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 // from any site's name.
 const unstarted = "\x00(not started)"
 
-// answerOverflow tells where the jobs of one home ran, and why they waited.
+// answerOverflow lists where the jobs of one home site ran, and why they waited.
 func (l *Dataset) answerOverflow(q ask.Query) (r Result) {
 	r.addAssumption("jobs whose home is %s; every round asks every site, so a job need not wait for its home: what it saves by waiting decides, and moving its input is a cost", namePart(q.Site))
 	where := make(map[string]int)

@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// aboutRounds are the questions that take another clearing of a round.
+// aboutRounds are the questions that clear a recorded round with one change.
 var aboutRounds = map[string]evaluator{
 	"reprice": (*Dataset).answerReprice, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
 }
@@ -54,9 +54,9 @@ func (m jobCase) outcomePart(prefix string, d auction.Decision) Part {
 	return plainText("a hold without a plan")
 }
 
-// describeChange says what a change made of a decision, after the decision was made
-// again as recorded. It says no yes or no: "would it stay" and "would it change"
-// are one query.
+// describeChange says how a change alters a decision, after the round was cleared without the
+// change and gave the recorded decision. It says neither yes nor no, because "would it stay"
+// and "would it change" are the same query.
 func (r *Result) describeChange(l *Dataset, m jobCase, c counterfactual.RoundChange, what Part) bool {
 	out, x, err := l.clearRound(m, c)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *Result) describeChange(l *Dataset, m jobCase, c counterfactual.RoundCha
 	return true
 }
 
-// describeDifference tells the difference between what was chosen and what would be, both as
+// describeDifference compares the option that was chosen with the one that would be, both as
 // offered and at the weights of the round.
 func (r *Result) describeDifference(m jobCase, x counterfactual.ChangedJob, c counterfactual.RoundChange) {
 	if x.Was.Site == "" || x.Now.Site == "" {
@@ -113,7 +113,7 @@ func (m jobCase) priceOfRound() (exact, dollars Figure) {
 		Figure{"decision", "carbon-price", int64(m.round.Weights.Carbon) / 1000, "dollars-per-tonne", m.citedDecisions()}
 }
 
-// answerReprice clears the round again at another price of carbon.
+// answerReprice clears the round at another price of carbon.
 func (l *Dataset) answerReprice(q ask.Query) (r Result) {
 	m := l.caseOf(q)
 	r.citeDecision(m.decision)
@@ -213,7 +213,7 @@ func nearestPrice(was int64, wins func(usd int64) bool) (found int64, ok bool) {
 	return 0, false
 }
 
-// answerWithoutSite clears the round again as if a site had said nothing.
+// answerWithoutSite clears the round as if a site had sent no bids.
 func (l *Dataset) answerWithoutSite(q ask.Query) (r Result) {
 	m := l.caseOf(q)
 	r.citeDecision(m.decision)
@@ -222,7 +222,7 @@ func (l *Dataset) answerWithoutSite(q ask.Query) (r Result) {
 	return r
 }
 
-// answerSlack clears the round again with a later deadline.
+// answerSlack clears the round with a later deadline.
 func (l *Dataset) answerSlack(q ask.Query) (r Result) {
 	m := l.caseOf(q)
 	r.citeDecision(m.decision)

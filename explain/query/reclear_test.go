@@ -144,7 +144,7 @@ func TestNothingIsClaimedOfALedgerThatIsNotReproduced(t *testing.T) {
 
 // A whole run is replayed with a change only if it first gives what the ledger
 // says.
-func TestRehearsals(t *testing.T) {
+func TestWholeRunReplays(t *testing.T) {
 	f := twoJobAuction()
 	book := func(edit func(*protocol.Message)) *history.History {
 		b := history.New(history.Config{})

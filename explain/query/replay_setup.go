@@ -12,16 +12,17 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A ReplaySetup is what a run can be played again on, beyond its ledger. The zero
-// Stage is that of a replay whose scenario is not known.
+// A ReplaySetup is what a replay of the whole run needs beyond its ledger. The zero
+// ReplaySetup is that of a run whose scenario is not known.
 type ReplaySetup struct {
 	Market      market.Config                      // of the run; weights and the time for offers are the ledger's
-	Policies    []string                           // that Play knows
+	Policies    []string                           // under which Replay can run
 	Replay      func(DayChange) (DayReplay, error) // nil: the scenario is not known
-	Unavailable string                             // Play is nil, in words
+	Unavailable string                             // why Replay is nil, in words
 }
 
-// A DayChange is what is otherwise in a whole run. The zero Day is the run as it was.
+// A DayChange is one change to a whole run. The zero DayChange replays at a carbon price of 0; set
+// Carbon to -1 to keep the run's price.
 type DayChange struct {
 	Down   string        // this site is away
 	From   protocol.Time // from when the site is, until To; both zero: throughout
@@ -31,18 +32,19 @@ type DayChange struct {
 	Free   protocol.JobID // this job's data may be anywhere
 }
 
-// A DayReplay is what came of a Day.
+// A DayReplay is the outcome of a replay with a DayChange.
 type DayReplay struct {
 	Totals  history.Totals
 	History *history.History
 }
 
-// SetReplay says on what stage the run was played.
+// SetReplay sets what replays of the run need, and drops the replays made so far.
 func (l *Dataset) SetReplay(s ReplaySetup) {
 	l.setup, l.rounds, l.fedMessages, l.unchanged, l.parser = s, nil, 0, nil, nil
 }
 
-// clearRound clears the round of a decision again, with a change.
+// clearRound clears the round of a decision with a change, after all messages up to that
+// decision.
 func (l *Dataset) clearRound(m jobCase, c counterfactual.RoundChange) (out counterfactual.RoundOutcome, mine counterfactual.ChangedJob, err error) {
 	if why := m.whyNoPrice(); why != "" {
 		return out, mine, errors.New(why)
@@ -67,7 +69,7 @@ func (l *Dataset) clearRound(m jobCase, c counterfactual.RoundChange) (out count
 	return out, mine, errors.New("the job was not in the round that was cleared")
 }
 
-// whyNoPrice says why no price decided, or "".
+// whyNoPrice says why no price decided the case; "" if one did.
 func (m jobCase) whyNoPrice() string {
 	switch {
 	case m.decision == 0 || !m.hasRound || decisionNumber(m.round.Decision) != m.decision:
@@ -78,7 +80,7 @@ func (m jobCase) whyNoPrice() string {
 	return ""
 }
 
-// refuseReclear says why a decision cannot be made again.
+// refuseReclear refuses the question because the round cannot be cleared with a change.
 func (r *Result) refuseReclear(m jobCase, why error) {
 	r.refuseBecause("The decision on job %s cannot be made again: %s.", namePart(m.job.Job.ID), recordedText(why.Error()))
 }
@@ -95,7 +97,9 @@ func (m jobCase) pricedOption(d auction.Decision) history.PricedOption {
 	return history.PricedOption{BidOption: d.Option}
 }
 
-// replayUnchanged replays the run unchanged, once, and holds it to the ledger.
+// replayUnchanged replays the run without a change, once. It returns an error unless every job
+// runs at the site and starts at the instant of the ledger: otherwise a difference would
+// not be due to the change.
 func (l *Dataset) replayUnchanged() error {
 	if l.setup.Replay == nil {
 		return errors.New(cmp.Or(l.setup.Unavailable, "its scenario is not at hand"))

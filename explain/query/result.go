@@ -14,19 +14,19 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Result is what a query comes to, before any of it is words: sentences and rows
-// whose figures are [Figure] values. It is rendered in one place as text, table and
-// figures, from which page, tools and JSON are made; so a figure that is shown is one
-// that is given, and a test of an answer is a check of data.
+// A Result is the result of a query as data: sentences and rows whose figures are [Figure]
+// values. fillAnswer alone renders it as text, table and figures, from which page, tools
+// and JSON are made. So every figure shown is also in the data, and a test of an answer
+// compares data.
 type Result struct {
 	Kind         string     // of the answer; "" is "answer"
-	Command      string     // that says the same again; "" is the question's own
+	Command      string     // that repeats the answer; "" is the question's own
 	Readings     []string   // questions to ask instead
-	Assumptions  []Sentence // what was taken for granted
+	Assumptions  []Sentence // defaults and assumptions
 	Sentences    []Sentence
 	Head         []string
 	Rows         [][]Part
-	ExtraFigures []Figure // given, and not shown
+	ExtraFigures []Figure // in the data, but not shown
 	Chart        *Chart
 	Cites        []string // decisions that it comes from
 }
@@ -38,7 +38,7 @@ type Sentence struct {
 	Parts []Part
 }
 
-// A Part is what stands in a sentence or in a cell: a figure, or words that are none.
+// A Part is a figure or a piece of text in a sentence or in a cell.
 type Part interface {
 	renderText() string
 	citedFigures() []Figure
@@ -75,7 +75,7 @@ func (f Figure) renderText() string {
 
 func (f Figure) citedFigures() []Figure { return []Figure{f} }
 
-// A quantity is a value whose type says its unit; one that is a number of things counts.
+// A quantity is a value whose Go type determines the unit of its figure; plain integers are counts.
 type quantity interface {
 	int | uint64 | time.Duration | protocol.Time | protocol.Milli | protocol.Microdollars | protocol.Milligrams | protocol.Millijoules
 }
@@ -140,7 +140,7 @@ type decisionCitation uint64
 func (c decisionCitation) renderText() string   { return decisionLabel(uint64(c)) }
 func (decisionCitation) citedFigures() []Figure { return nil }
 
-// A formattedFigure is a figure in other words than those of its unit.
+// A formattedFigure is a figure with a format other than that of its unit.
 type formattedFigure struct {
 	Figure
 	as func(value int64) string
@@ -148,7 +148,7 @@ type formattedFigure struct {
 
 func (s formattedFigure) renderText() string { return s.as(s.Value) }
 
-// withoutSign shows a figure of which the sentence says whether it is more or less.
+// withoutSign shows the absolute value of a figure, for sentences that word its sign.
 func withoutSign(f Figure) Part {
 	return formattedFigure{f, func(v int64) string { f.Value = max(v, -v); return f.renderText() }}
 }
@@ -229,7 +229,8 @@ func (r *Result) citeNamed(names ...string) {
 	}
 }
 
-// assumeWindow says which time counts where none was named, and what of it is on record.
+// assumeWindow adds the window that counts if the question names none, and how much of it is
+// on record.
 func (r *Result) assumeWindow(l *Dataset, q ask.Query, counts string) {
 	if q.To == 0 {
 		r.addAssumption("no time was named, so the whole record, %s to %s UTC", firstTimeFigure(l), lastTimeFigure(l))
@@ -239,8 +240,8 @@ func (r *Result) assumeWindow(l *Dataset, q ask.Query, counts string) {
 	r.assumeSince(l, q)
 }
 
-// assumeSince says of a time that reaches back before its coordinator began that not all of
-// it is on record.
+// assumeSince adds that the record is incomplete for a window that begins before the
+// coordinator's record does.
 func (r *Result) assumeSince(l *Dataset, q ask.Query) {
 	if l.history.Coverage().Since > l.firstTime() && (q.To == 0 || q.From < l.history.Coverage().Since) {
 		r.addAssumption("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds",
@@ -275,7 +276,7 @@ func lastTimeFigure(l *Dataset) Figure {
 	return Figure{"run", "end", int64(l.lastTime()), "instant", nil}
 }
 
-// addFigures adds the figures of parts that are not given yet.
+// addFigures adds the figures of parts that the answer does not have yet.
 func (a *Answer) addFigures(parts ...Part) {
 	for _, p := range parts {
 		for _, f := range p.citedFigures() {
@@ -323,14 +324,15 @@ func (r *Result) fillAnswer(a *Answer) {
 // withDigits are words that hold digits and are no figures.
 var withDigits = strings.NewReplacer("95th percentile", "", "CO2e", "")
 
+// hasFigure reports whether a text holds a digit outside the names that have one.
 func hasFigure(words string) bool {
 	return strings.ContainsAny(withDigits.Replace(words), "0123456789")
 }
 
-// CheckGrounding checks an answer that came of a result as data: each figure that a sentence or
-// a cell shows is among the answer's figures, and nothing else in them is a figure; what is
-// no answer gives none. typed is false where nothing was computed: of help, and of a
-// question that is given back.
+// CheckGrounding checks a rendered answer against its data: each figure that a sentence or a
+// cell shows must be among the answer's figures, and no other text may hold a digit. It
+// returns the number of figures checked and the violations. typed is false if nothing was
+// computed, as for help or a clarification.
 func (a Answer) CheckGrounding() (claims int, loose []string, typed bool) {
 	if a.result == nil {
 		return 0, nil, false

@@ -5,13 +5,13 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A runSegment is a segment of a run, with the record of its job.
+// A runSegment is a period in which a job holds devices at one site, with the record of its job.
 type runSegment struct {
 	rec history.JobRecord
 	history.RunSegment
 }
 
-// segmentsOf returns a job's, oldest first.
+// segmentsOf returns the run segments of a job, oldest first.
 func segmentsOf(r history.JobRecord) (all []runSegment) {
 	for _, s := range r.RunSegments() {
 		all = append(all, runSegment{r, s})
@@ -19,7 +19,7 @@ func segmentsOf(r history.JobRecord) (all []runSegment) {
 	return all
 }
 
-// firstSegment returns a job's first stint; false if it never ran.
+// firstSegment returns a job's first run segment; false if it never ran.
 func firstSegment(r history.JobRecord) (runSegment, bool) {
 	if all := segmentsOf(r); len(all) > 0 {
 		return all[0], true
@@ -27,7 +27,7 @@ func firstSegment(r history.JobRecord) (runSegment, bool) {
 	return runSegment{}, false
 }
 
-// segmentAt returns the stint in which a job is on its devices at an instant.
+// segmentAt returns the run segment in which a job holds devices at an instant.
 func segmentAt(r history.JobRecord, when protocol.Time) (runSegment, bool) {
 	s, ok := r.SegmentAt(when)
 	return runSegment{r, s}, ok
@@ -41,7 +41,7 @@ func siteHoldingAt(r history.JobRecord, when protocol.Time) string {
 	return ""
 }
 
-// awardLabel returns the decision that the stint was awarded by, or "".
+// awardLabel returns the decision that awarded the run segment, or "".
 func (s runSegment) awardLabel() string {
 	if a := s.rec.AwardOf(s.Run); a != nil {
 		return decisionLabel(decisionNumber(*a))

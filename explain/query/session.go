@@ -9,8 +9,8 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// A Session is a talk about a run: a question may lean on those before it. What
-// it leans on is said again in full by the answer's reading.
+// A Session is a conversation about a run: a question may refer to the ones before it. The
+// answer's reading spells out in full what the question refers to.
 type Session struct {
 	dataset      *Dataset
 	conversation ask.Conversation
@@ -19,11 +19,11 @@ type Session struct {
 // NewSession begins a session.
 func (l *Dataset) NewSession() *Session { return &Session{dataset: l} }
 
-// UseDataset has the session go on with a newer record of the same run.
+// UseDataset continues the session with a newer record of the same run.
 func (s *Session) UseDataset(l *Dataset) { s.dataset = l }
 
-// ContinueFrom has the session lean on a query as if it had just been answered, for
-// those who keep no session between questions.
+// ContinueFrom makes q the query that the next question may refer to, for callers that keep no
+// session between questions.
 func (s *Session) ContinueFrom(q ask.Query) { s.conversation.ContinueFrom(q) }
 
 // AnswerQuestion answers a question in plain words, or several that one text asks.
@@ -39,9 +39,9 @@ func (s *Session) AnswerQuestion(text string) Answer {
 	return s.answerOne(text)
 }
 
-// answerOne answers one question, and remembers it.
+// answerOne answers one question, and keeps its query for the next.
 func (s *Session) answerOne(text string) Answer {
-	q, slips, back := s.conversation.ParseQuestion(s.dataset.questionParser(), text)
+	q, typos, back := s.conversation.ParseQuestion(s.dataset.questionParser(), text)
 	if s.conversation.SetReadings(nil); back != nil {
 		if back.Kind == "ambiguous" {
 			s.conversation.SetReadings(back.Readings)
@@ -55,16 +55,17 @@ func (s *Session) answerOne(text string) Answer {
 	if a.Query != nil && (a.Kind == "answer" || a.Kind == "absent" || a.Kind == "refused") {
 		s.conversation.ContinueFrom(*a.Query)
 	}
-	for _, slip := range slips {
+	for _, typo := range typos {
 		if a.Read != "" {
-			a.addAssumption(fmt.Sprintf("%q was taken for %q", format.CleanText(slip.Word), slip.Known))
+			a.addAssumption(fmt.Sprintf("%q was taken for %q", format.CleanText(typo.Word), typo.Known))
 		}
 	}
 	return inDollars(text, a)
 }
 
 // answerSeveral answers a text that asks several things. Each is answered as if it were
-// asked alone, and may lean on those before it; all of them have to be.
+// asked alone, and may refer to those before it. If one of them has no answer, the session is
+// reset and the text is answered as a whole.
 func (s *Session) answerSeveral(text string) (Answer, bool) {
 	parts := s.dataset.questionParser().SplitQuestions(text)
 	if len(parts) < 2 {
@@ -94,7 +95,7 @@ func (l *Dataset) ParseQuestion(text string) (ask.Query, *Answer) {
 	return l.resolveSite(q), nil
 }
 
-// questionParser returns who reads questions by the names that are known now.
+// questionParser returns a parser that knows the names read so far.
 func (l *Dataset) questionParser() *ask.Parser {
 	if l.parser != nil {
 		return l.parser
@@ -111,8 +112,8 @@ func (l *Dataset) questionParser() *ask.Parser {
 	return l.parser
 }
 
-// resolveSite settles what takes the record to settle: of two sites between which a
-// price decides, the one that did not win is asked about.
+// resolveSite sets the site of a break-even query that names two sites: the one that did not
+// win, which only the record knows.
 func (l *Dataset) resolveSite(q ask.Query) ask.Query {
 	if q.Ask == "breakeven" && q.Other != "" {
 		if l.checkNames(q) == nil && l.caseOf(q).site == q.Site {
@@ -123,7 +124,7 @@ func (l *Dataset) resolveSite(q ask.Query) ask.Query {
 	return q
 }
 
-// answerInstead is what is said instead of an answer, as one.
+// answerInstead returns a clarification as an answer.
 func answerInstead(back *ask.Clarification) *Answer {
 	return &Answer{Kind: back.Kind, Text: back.Text, Readings: back.Readings}
 }
@@ -131,13 +132,13 @@ func answerInstead(back *ask.Clarification) *Answer {
 // euroWords are words for a currency that no figure is in.
 var euroWords = strings.Fields("euro euros eur")
 
-// inDollars has an answer to a question in euros say that its figures are in
-// dollars: no exchange rate is on the record.
+// inDollars adds to the answer of a question in euros that its figures are in dollars, because
+// the record has no exchange rate.
 func inDollars(text string, a Answer) Answer {
-	said := strings.Contains(text, "€") || slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz", c) }),
+	inEuros := strings.Contains(text, "€") || slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz", c) }),
 		func(w string) bool { return slices.Contains(euroWords, w) })
 	money := slices.ContainsFunc(a.Figures, func(f Figure) bool { return f.Unit == "microdollars" || f.Unit == "dollars-per-tonne" })
-	if said && money {
+	if inEuros && money {
 		a.addAssumption("euros were asked for; figures are in dollars, and no exchange rate is known")
 	}
 	return a

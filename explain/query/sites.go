@@ -11,10 +11,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An siteForecast is the forecast of a site's grid, as it sent it.
+// A siteForecast is the forecast of a site's grid as the site sent it.
 type siteForecast history.Forecast
 
-// forecastSeenAt returns what a site last said of its grid until an instant.
+// forecastSeenAt returns the last forecast that a site had sent by an instant.
 func forecastSeenAt(s *history.SiteRecord, at protocol.Time) (siteForecast, bool) {
 	f, ok := s.ForecastAt(at)
 	return siteForecast(f), ok
@@ -41,16 +41,16 @@ func siteFigure(site, what string, value int64, unit string) Figure {
 	return Figure{"site/" + site, what, value, unit, nil}
 }
 
-// A gridValue is what a site last said of its grid, for one instant.
+// A gridValue is one value of the last forecast that a site had sent, for one instant.
 type gridValue struct {
-	site  string
-	value Figure
-	known bool
-	said  protocol.Time
+	site       string
+	value      Figure
+	known      bool
+	reportedAt protocol.Time
 }
 
-// gridValues lists a quantity of every site's grid, the least first; those that had said it
-// come first, and are returned.
+// gridValues lists a quantity of every site's grid, the least first, and returns the values.
+// Sites without a value come last.
 func (l *Dataset) gridValues(q ask.Query, what, unit string, price bool) (r Result, known []gridValue) {
 	at := r.instantOf(l, q)
 	var unknown []gridValue
@@ -61,7 +61,7 @@ func (l *Dataset) gridValues(q ask.Query, what, unit string, price bool) (r Resu
 		x := gridValue{site: name}
 		if o, ok := forecastSeenAt(l.history.ReportingSite(name), at); ok {
 			v, ok := o.valueAt(price, at)
-			x.value, x.known, x.said = siteFigure(name, what, v, unit), ok, o.At
+			x.value, x.known, x.reportedAt = siteFigure(name, what, v, unit), ok, o.At
 		}
 		if x.known {
 			known = append(known, x)
@@ -73,12 +73,12 @@ func (l *Dataset) gridValues(q ask.Query, what, unit string, price bool) (r Resu
 	r.Head = []string{"site", what, "as said at"}
 	chart := &Chart{Kind: "sites", Title: what + " by site"}
 	for _, x := range known {
-		r.addRow(namePart(x.site), x.value, siteFigure(x.site, "said", int64(x.said), "instant"))
+		r.addRow(namePart(x.site), x.value, siteFigure(x.site, "said", int64(x.reportedAt), "instant"))
 		chart.Unit = unit
 		chart.addPoint(what, Point{Label: x.site, Value: x.value.Value})
 	}
 	for _, x := range unknown {
-		r.addRow(namePart(x.site), plainText("not known"), siteFigure(x.site, "said", int64(x.said), "instant"))
+		r.addRow(namePart(x.site), plainText("not known"), siteFigure(x.site, "said", int64(x.reportedAt), "instant"))
 	}
 	r.Chart = chart.orNil()
 	return r, known
@@ -133,17 +133,17 @@ func (r Result) pickSite(form string, known []gridValue, i int) Result {
 	return r
 }
 
-// A deviceStocks is the GPUs of one model at one site, and those that are free.
-type deviceStocks struct {
+// A deviceStock counts the GPUs of one model at one site, and those that are free.
+type deviceStock struct {
 	site, model string
 	all, free   protocol.Milli
 	block       int  // whole free GPUs of the node that has most of them
-	untold      bool // on which devices some of it is held: block is what there can be at most
+	untold      bool // some runs name no devices, so block is an upper bound
 }
 
-// deviceStock counts what runs hold at an instant against what sites said they have.
+// countDeviceStock subtracts what runs hold at an instant from the inventory that sites reported.
 // GPUs of a pool are taken to be spread evenly over its nodes.
-func (l *Dataset) deviceStock(q ask.Query, at protocol.Time) (all []deviceStocks) {
+func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceStock) {
 	for _, site := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
 			continue
@@ -152,7 +152,7 @@ func (l *Dataset) deviceStock(q ask.Query, at protocol.Time) (all []deviceStocks
 			if p.GPUs == 0 || p.Nodes == 0 {
 				continue
 			}
-			s := deviceStocks{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
+			s := deviceStock{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
 			touched := make(map[string]map[int]bool)
 			for _, r := range l.allInstances() {
 				x, ok := segmentAt(r, at)
@@ -182,22 +182,23 @@ func (l *Dataset) deviceStock(q ask.Query, at protocol.Time) (all []deviceStocks
 	return all
 }
 
-func (l *Dataset) stockTable(q ask.Query) (r Result, all []deviceStocks) {
+func (l *Dataset) stockTable(q ask.Query) (r Result, all []deviceStock) {
 	at := r.instantOf(l, q)
-	all = l.deviceStock(q, at)
+	all = l.countDeviceStock(q, at)
 	r.Head = []string{"site", "model", "GPUs", "free", "largest block"}
 	for _, s := range all {
 		r.addRow(namePart(s.site), namePart(s.model), siteFigure(s.site, "all-"+s.model, int64(s.all), "thousandths"),
 			siteFigure(s.site, "free-"+s.model, int64(s.free), "thousandths"), siteFigure(s.site, "block-"+s.model, int64(s.block), "count"))
 	}
 	r.Chart = stockChart(all)
-	if slices.ContainsFunc(all, func(s deviceStocks) bool { return s.untold }) {
+	if slices.ContainsFunc(all, func(s deviceStock) bool { return s.untold }) {
 		r.addAssumption("a block is what there can be at most: on which GPUs a job runs is told when it is over")
 	}
 	return r, all
 }
 
-func stockChart(all []deviceStocks) *Chart {
+// stockChart draws the free GPUs of each site and model.
+func stockChart(all []deviceStock) *Chart {
 	c := &Chart{Kind: "sites", Title: "free GPUs by site and model", Unit: "thousandths"}
 	for _, s := range all {
 		c.addPoint(s.model, Point{Label: s.site, Value: int64(s.free)})
@@ -209,11 +210,11 @@ func stockChart(all []deviceStocks) *Chart {
 func (l *Dataset) answerFreeGPUs(q ask.Query) Result {
 	r, stocks := l.stockTable(q)
 	var free, all protocol.Milli
-	models := make(map[string]deviceStocks)
+	models := make(map[string]deviceStock)
 	for _, s := range stocks {
 		free, all = free+s.free, all+s.all
 		m := models[s.model]
-		models[s.model] = deviceStocks{free: m.free + s.free, all: m.all + s.all}
+		models[s.model] = deviceStock{free: m.free + s.free, all: m.all + s.all}
 	}
 	r.addSentence("%s of %s GPUs were free. The block is the whole GPUs free on one node.",
 		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{subjectOf(q), "all", int64(all), "thousandths", nil})
@@ -248,7 +249,7 @@ func subjectOf(q ask.Query) string {
 // answerLargestBlock says the largest gang that one node could have taken.
 func (l *Dataset) answerLargestBlock(q ask.Query) Result {
 	r, stocks := l.stockTable(q)
-	best := deviceStocks{}
+	best := deviceStock{}
 	for _, s := range stocks {
 		if s.block > best.block {
 			best = s
@@ -295,7 +296,7 @@ func (l *Dataset) answerFit(q ask.Query) Result {
 	return r
 }
 
-// answerPower tells the mean draw of the last whole hour that was metered.
+// answerPower lists the mean draw of the last whole hour that was metered.
 func (l *Dataset) answerPower(q ask.Query) (r Result) {
 	at := r.instantOf(l, q)
 	r.addAssumption("the mean of the last metered hour, before the facility's share")
@@ -414,7 +415,7 @@ func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
 }
 
 // gpuTime returns the GPUs that a site had in a window, in the same unit. Before it first
-// said, it had what it said first.
+// report, it counts as having what it reported first.
 func gpuTime(s *history.SiteRecord, from, to protocol.Time) (sum int64) {
 	for i, p := range s.Inventories {
 		begin, end := p.At, to

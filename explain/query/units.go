@@ -11,12 +11,12 @@ func energyText(e protocol.Millijoules) string { return format.FormatKWh(e) + " 
 
 func kilogramText(c protocol.Milligrams) string { return format.FormatKilograms(c) + " kg" }
 
-// gramsPerKWh prints an intensity in milligrams per energyText as grams.
+// gramsPerKWh prints an intensity in milligrams per kWh as grams per kWh.
 func gramsPerKWh(c protocol.Milligrams) string {
 	return strconv.FormatFloat(float64(c)/1000, 'f', 1, 64) + " g/kWh"
 }
 
-// perMWh prints a price in microdollars per energyText as dollars per MWh.
+// perMWh prints a price in microdollars per kWh as dollars per MWh.
 func perMWh(p protocol.Microdollars) string {
 	return "$" + strconv.FormatFloat(float64(p)/1000, 'f', 2, 64) + "/MWh"
 }

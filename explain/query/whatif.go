@@ -88,7 +88,7 @@ func earliestOffer(r history.JobRecord) (best history.PricedOption, site string,
 	return best, "", history.JobRound{}, false
 }
 
-// onRecord says of a first round that there were others before, which are not on record.
+// onRecord notes that the first round on record was not the first round of the job.
 func onRecord(r history.JobRecord) plainText {
 	if r.Older {
 		return "of this record "
@@ -118,7 +118,7 @@ func (l *Dataset) answerImmediateStart(q ask.Query) (r Result) {
 	return r
 }
 
-// savingOf returns what the awarded option was cheaper than the earliest start; nothing
+// savingOf returns how much cheaper the awarded option was than the earliest start; nothing
 // if it starts as early. The last award of a job that was paused is of its rest alone;
 // what an award of another coordinator cost, or was offered first to it, is not known.
 func (l *Dataset) savingOf(r history.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
@@ -140,7 +140,7 @@ func startedAtEarliest(r history.JobRecord) bool {
 	return ok && r.CurrentAward() != nil && r.CurrentAward().Option.Start <= p.Start
 }
 
-// carbonDifference says of carbon that was saved how much of it was taken more, or less.
+// carbonDifference words an amount of carbon saved: less, or more if it is negative.
 func carbonDifference(carbon Figure) Part {
 	if carbon.Value < 0 {
 		return newSentence("%s of carbon more", withoutSign(carbon))

@@ -11,13 +11,13 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// aboutReplays are the questions that take another replay of the run.
+// aboutReplays are the questions that replay the whole run with one change.
 var aboutReplays = map[string]evaluator{
 	"day-without": (*Dataset).answerDayWithout, "day-carbon": (*Dataset).answerDayCarbon, "unbound": (*Dataset).answerUnbound, "policies": (*Dataset).answerPolicies,
 }
 
-// replayWith replays the whole run with a change, after it was replayed as
-// recorded. If it cannot be, the result says why.
+// replayWith replays the whole run without and then with a change. If that fails, the result
+// is a refusal that says why.
 func (r *Result) replayWith(l *Dataset, d DayChange, what Part) (as, now DayReplay, ok bool) {
 	if err := l.replayUnchanged(); err != nil {
 		r.refuseBecause("That takes another replay of the whole run, which cannot be had: %s.", recordedText(err.Error()))
@@ -34,13 +34,13 @@ func (r *Result) replayWith(l *Dataset, d DayChange, what Part) (as, now DayRepl
 	return as, now, true
 }
 
-// refuseBecause says why there is no answer.
+// refuseBecause makes the result a refusal with a reason.
 func (r *Result) refuseBecause(form string, parts ...Part) {
 	r.Kind = "refused"
 	r.addSentence(form, parts...)
 }
 
-// What the cells of [totalsCells] hold.
+// totalsHead names the cells that [totalsCells] returns; the constants below are indexes.
 var totalsHead = []string{"objective $", "cost $", "carbon kg", "energy kWh", "late", "unplaced", "mean wait"}
 
 const (
@@ -49,7 +49,7 @@ const (
 	totalUnplaced = 5
 )
 
-// totalsCells returns what a run came to: a cell for each of [totalsHead].
+// totalsCells returns the totals of a run: a cell for each of [totalsHead].
 func totalsCells(subject string, t history.Totals) []Part {
 	of := func(what string, value float64, unit string) Figure {
 		return Figure{subject, what, int64(math.Round(value)), unit, nil}
@@ -62,7 +62,7 @@ func totalsCells(subject string, t history.Totals) []Part {
 	}
 }
 
-// withDecimals shows a figure in a unit of so many of its own.
+// withDecimals shows a figure divided by per, with that many decimal places.
 func withDecimals(f Figure, per float64, places int) Part {
 	return formattedFigure{f, func(v int64) string { return strconv.FormatFloat(float64(v)/per, 'f', places, 64) }}
 }
@@ -82,9 +82,9 @@ func (l *Dataset) isPartOfRun(q ask.Query) bool {
 	return q.To != 0 && (q.From > l.firstTime() || q.To <= l.lastTime())
 }
 
-// coversWholeRun answers for a what-if that holds from a run's start to its end. A window
-// in which every job was submitted stands for the run; of another one the answer
-// is the question about the whole run, to be asked instead.
+// coversWholeRun reports whether a what-if about the whole run answers the query. A window in
+// which every job was submitted counts as the run. For any other window the result offers
+// the question about the whole run.
 func (r *Result) coversWholeRun(l *Dataset, q ask.Query) bool {
 	if !l.isPartOfRun(q) {
 		r.addAssumption("the whole run")
@@ -178,8 +178,8 @@ func (l *Dataset) answerUnbound(q ask.Query) (r Result) {
 	return r
 }
 
-// changePart returns how far a value lies from another: "+3.1 %". Of nothing or less, as a
-// cost is where prices are negative, there are no parts.
+// changePart returns the relative change from was to now: "+3.1 %". It is not defined if was
+// is zero or negative, as a cost is under negative prices.
 func changePart(what string, now, was float64) Part {
 	if was <= 0 {
 		return plainText("not comparable")
@@ -188,7 +188,7 @@ func changePart(what string, now, was float64) Part {
 	return formattedFigure{by, func(v int64) string { return fmt.Sprintf("%+.1f %%", float64(v)/10) }}
 }
 
-// answerPolicies compares what was replayed over the same jobs.
+// answerPolicies compares the totals of policies over the same jobs.
 func (l *Dataset) answerPolicies(q ask.Query) (r Result) {
 	if q.To != 0 && !r.coversWholeRun(l, q) {
 		return r

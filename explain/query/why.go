@@ -45,8 +45,8 @@ func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 	return r
 }
 
-// caseBefore returns a job as it was awarded to the site that is asked of, where it is, or
-// ended, at another now: there it was paused, or the site gave it up.
+// caseBefore returns the earlier award of a job to the site in the question, if the job is, or
+// ended, at another site now because it was paused or the site gave it up.
 func (l *Dataset) caseBefore(q ask.Query, m jobCase) (jobCase, bool) {
 	if q.Site == "" || q.Decision != 0 || m.site == q.Site || siteOfRun(m.job) == q.Site {
 		return m, false
@@ -59,7 +59,7 @@ func (l *Dataset) caseBefore(q ask.Query, m jobCase) (jobCase, bool) {
 	return m, false
 }
 
-// describeActualSite answers a question whose premise is false.
+// describeActualSite says where the job is, if the question assumes another site.
 func (r *Result) describeActualSite(m jobCase, asked string) {
 	where := siteOfRun(m.job)
 	switch {
@@ -111,7 +111,7 @@ func (r *Result) describeDecision(l *Dataset, m jobCase) {
 	}
 }
 
-// ruleDecided is what is said where a judge was asked in vain.
+// ruleDecided is the sentence for a judge that was asked and did not decide.
 const ruleDecided = "A judge was asked, and the rule decided: %s."
 
 // nextBest returns the cheapest offer of a site that was not awarded.

@@ -95,7 +95,7 @@ func TestNothingIsSavedBelowNothing(t *testing.T) {
 }
 
 // Why a job was refused is told by its refusal, and not by who made it an offer.
-func TestWhyAJobWasRefusedIsTold(t *testing.T) {
+func TestAnswersGiveTheReasonOfARefusal(t *testing.T) {
 	s, _ := unanswered()
 	s.now = s.now.Add(time.Minute)
 	s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}})
@@ -118,8 +118,8 @@ func TestJobsPastTheirDeadlineAreNotHidden(t *testing.T) {
 	holds(t, l, "summary", "1 job was late. 2 more had not ended at 13 Apr 16:30, and are past their deadline.", "")
 }
 
-// Where no round was called, nobody answered it.
-func TestNobodyAnsweredNoRound(t *testing.T) {
+// Where no round was called, no site missed one.
+func TestNoSiteMissesARoundThatWasNotCalled(t *testing.T) {
 	holds(t, day().buildDataset(), "silent agents from 13:30 to 13:40", "No round was called in that time.", "answered all")
 }
 
@@ -156,7 +156,7 @@ func TestTodayIsTheDayThatItIsWhereOneRuns(t *testing.T) {
 }
 
 // A rule whose time is over is not in force.
-func TestARuleThatIsOverIsNotToldAsInForce(t *testing.T) {
+func TestAnExpiredRuleIsNotInForce(t *testing.T) {
 	s := day()
 	s.addMessage(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Rules: []protocol.Rule{
 		{ID: "R-1", Kind: protocol.Forbid, Sites: []string{"bern"}, To: noon}, {ID: "R-2", Kind: protocol.Forbid, Sites: []string{"lyon"}},
@@ -175,7 +175,7 @@ func TestARuleThatIsOverIsNotToldAsInForce(t *testing.T) {
 }
 
 // Where a year was asked for that is not in the record, the record's is told.
-func TestTheRecordIsToldWithItsYear(t *testing.T) {
+func TestTimesOfTheRecordHaveTheirYear(t *testing.T) {
 	if a := day().buildDataset().AnswerQuestion("carbon on 13 april 2021"); a.Kind != "not-found" || !strings.Contains(a.Text[0], "from 2022-04-13T12:00:00Z to 2022-04-13T16:30:00Z") {
 		t.Errorf("%s %q", a.Kind, a.Text)
 	}
