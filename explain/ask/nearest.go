@@ -11,10 +11,10 @@ import (
 // mostNearest bounds how many questions are offered to one that is not understood.
 const mostNearest = 4
 
-// offerNearest says what can be asked instead of a question that is not understood: the
-// questions that need the most of the concepts which its known words stand for, each with
-// the names and times that it has. It offers nothing to a question with none of them, or
-// with a word that turns it into its opposite.
+// offerNearest offers readings of a question that is not understood: the questions whose
+// rules need the most of the concepts that its known words stand for, filled with the names
+// and times of the question. It offers nothing if no known word stands for a needed concept,
+// or if a word turns the question into its opposite.
 func (l *Parser) offerNearest(question string, back *Clarification) {
 	if tooLong(question) != nil {
 		return
@@ -26,6 +26,7 @@ func (l *Parser) offerNearest(question string, back *Clarification) {
 	if at, from, to, ok := r.times.timeWindow(l); ok {
 		r.query.At, r.query.From, r.query.To = at, from, to
 	}
+	// A scored rule counts which of its needs the known words meet.
 	type scored struct {
 		rule
 		met, missed int
@@ -44,6 +45,7 @@ func (l *Parser) offerNearest(question string, back *Clarification) {
 		if s.met == 0 || p.may == "*" || strings.HasPrefix(p.ask, "!") {
 			continue
 		}
+		// Keep the best rule of each question.
 		k := slices.IndexFunc(best, func(x scored) bool { return x.ask == s.ask })
 		switch {
 		case k < 0:
@@ -58,7 +60,8 @@ func (l *Parser) offerNearest(question string, back *Clarification) {
 	}
 }
 
-// withExampleFields fills the fields that a query needs and the question does not name, as an example.
+// withExampleFields fills the fields that a query needs and the question does not name with
+// examples from the run, so that the offered question can be asked as it is.
 func (l *Parser) withExampleFields(q Query) Query {
 	has := func(slot string) bool { return strings.Contains(english.questions[q.Ask].text, slot) }
 	if has("{target}") && q.Job == "" && q.Decision == 0 {
