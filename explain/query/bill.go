@@ -273,6 +273,7 @@ func (l *Dataset) usedBy(q ask.Query) map[string]*usageSum {
 		key = func(x runSegment) string { return x.Run.Ended.Floor(time.Hour).String() }
 		idle = func(_ string, hour protocol.Time) string { return hour.String() }
 	}
+	// Idle draw comes first, so that a site without jobs has a sum too.
 	by := l.idleBy(q, idle)
 	for _, x := range l.segmentsIn(q) {
 		k := key(x)

@@ -55,6 +55,7 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	default:
 		r.addSentence("Job %s has not started; its state at the end of the record is %s.", m.jobName(), m.statePart())
 	}
+	// Count the holds by reason, in the order in which the reasons first occurred.
 	counts := make(map[protocol.Code]int)
 	var order []protocol.Code
 	for _, id := range rec.Decisions {
@@ -95,6 +96,7 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	return r
 }
 
+// answerWhere says where a job runs or ran, or what its state is if it has no site.
 func (l *Dataset) answerWhere(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	r.describePaused(m)
@@ -131,8 +133,8 @@ func declinedAwards(r history.JobRecord) (all []history.Decision) {
 	return all
 }
 
-// mayHaveRun reports whether a site had a job that none has now: a federation does not
-// say whether it had begun.
+// mayHaveRun reports whether a site held a job that no site holds now. The messages do not say
+// whether the job had started there, so answers must not claim that it never ran.
 func mayHaveRun(r history.JobRecord) bool {
 	return r.Run == nil && slices.ContainsFunc(r.Awards, func(d history.Decision) bool {
 		return d.Preempted != nil || d.Answer == "decline" && slices.Contains(lostCodes, d.Declined.Code) || d.Answer == "accept" && r.State == history.Refused
@@ -153,6 +155,7 @@ func (r *Result) describePaused(m jobCase) {
 	}
 }
 
+// answerDecision describes one decision, or the one in force for a job.
 func (l *Dataset) answerDecision(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	if m.decision == 0 {
@@ -209,6 +212,7 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 	return r
 }
 
+// answerWaited says how long a job waited from its arrival to its first start.
 func (l *Dataset) answerWaited(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	wait, started := m.job.WaitTime()

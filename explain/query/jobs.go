@@ -99,6 +99,7 @@ func (l *Dataset) answerWaits(q ask.Query) (r Result) {
 	for _, v := range all {
 		sum += v
 	}
+	// rank is the nearest-rank percentile: the smallest value that so many per cent do not exceed.
 	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
 	r.addSentence("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
 		countedPart(runFigure("started", int64(len(all)), "count"), "job", "jobs"), runFigure("mean-wait", sum/int64(len(all)), "ms"), runFigure("median-wait", rank(50), "ms"),
@@ -160,8 +161,8 @@ func (l *Dataset) lastDecision(r history.JobRecord, at protocol.Time) (last hist
 	return last
 }
 
-// lastDecisionAt returns the last decision on a job until an instant, and in a few words how
-// the job stood by it.
+// lastDecisionAt returns the last decision on a job until an instant, and words the state that
+// it left the job in: an award that ended or was declined since is not in force.
 func (l *Dataset) lastDecisionAt(r history.JobRecord, at protocol.Time) (history.DecisionRef, string) {
 	d := l.lastDecision(r, at)
 	if d.Kind == "award" && l.givenTo(r, at) == "" {
@@ -170,8 +171,8 @@ func (l *Dataset) lastDecisionAt(r history.JobRecord, at protocol.Time) (history
 	return d, decisionInWords(d)
 }
 
-// givenTo returns the site that a job was awarded to at an instant, or "": it may have
-// been given back since, or paused.
+// givenTo returns the site whose award of a job was in force at an instant; "" if the last
+// decision was no award, or the site declined it, or its run ended before.
 func (l *Dataset) givenTo(r history.JobRecord, at protocol.Time) string {
 	d := l.lastDecision(r, at)
 	if d.Kind != "award" {
@@ -190,13 +191,14 @@ func (l *Dataset) givenTo(r history.JobRecord, at protocol.Time) string {
 	return d.Site
 }
 
-// A tally counts the jobs that a question is about.
+// A jobTally counts the jobs that a question is about. planned counts runs of which only the
+// planned start is known, going those of them that are due to run at the end of the record.
 type jobTally struct {
 	all, planned, going int
 	states, by          map[string]int
 }
 
-// answerCount says how many jobs there are, and how far they came.
+// answerCount counts jobs by state, and by tenant or site if the question splits them.
 func (l *Dataset) answerCount(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count that arrived in that time; UTC")
 	r.Head = []string{"job", "state", "arrived", "tenant", "decision"}
@@ -247,7 +249,7 @@ func (r *Result) describeCount(l *Dataset, q ask.Query, n jobTally) {
 	switch {
 	case n.all == 0:
 		r.addSentence("%s%s.", all, arrived)
-	case q.Site != "" && n.planned > 0: // it may not have begun
+	case q.Site != "" && n.planned > 0: // some may not have started
 		r.addSentence("%s%s %s at %s or %s: %s.", all, arrived, pluralForm(n.all, "is", "are"), namePart(q.Site), pluralForm(n.all, "was", "were"), states)
 	case q.Site != "":
 		r.addSentence("%s%s ran at %s: %s.", all, arrived, namePart(q.Site), states)
@@ -260,7 +262,7 @@ func (r *Result) describeCount(l *Dataset, q ask.Query, n jobTally) {
 	}
 }
 
-// groupKey is what a job is counted under.
+// groupKey returns the tenant or the site under which a job is counted.
 func groupKey(q ask.Query, r history.JobRecord) string {
 	if q.By == "tenant" {
 		return r.Job.Tenant
@@ -268,7 +270,7 @@ func groupKey(q ask.Query, r history.JobRecord) string {
 	return siteOfRun(r)
 }
 
-// answerStuckJobs lists the jobs that had not ended, those that cannot go on first.
+// answerStuckJobs lists the jobs that had not ended; those with a blockedReason come first.
 func (l *Dataset) answerStuckJobs(ask.Query) (r Result) {
 	r.addAssumption("jobs that had not ended when the record did, at %s UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to", lastTimeFigure(l))
 	type line struct {
@@ -281,7 +283,7 @@ func (l *Dataset) answerStuckJobs(ask.Query) (r Result) {
 		if rec.State == history.Refused {
 			refused++
 		}
-		if rec.State == history.Ended || rec.State == history.Refused { // nothing more comes of it
+		if rec.State == history.Ended || rec.State == history.Refused { // final states
 			continue
 		}
 		if why := l.blockedReason(rec); why != "" {
@@ -311,14 +313,15 @@ func (l *Dataset) answerStuckJobs(ask.Query) (r Result) {
 	return r
 }
 
-// blockedReason says why a job that has not ended cannot go on; "" if it can.
+// blockedReason says why a job that has not ended is stuck at the end of the record; "" if it is
+// not. An awarded start counts as missed only instantMargin later.
 func (l *Dataset) blockedReason(r history.JobRecord) string {
 	_, runs := segmentAt(r, l.lastTime())
 	d := l.lastDecision(r, l.lastTime())
 	switch award := r.CurrentAward(); {
 	case r.Job.Deadline < l.lastTime():
 		return "past its deadline"
-	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(around) < l.lastTime():
+	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(instantMargin) < l.lastTime():
 		return "was to start"
 	case d.Kind == "hold" && (d.Why.Code == protocol.NoBids || d.Why.Code == protocol.Waiting):
 		return "no place"

@@ -108,13 +108,14 @@ func (l *Dataset) answerSilentSites(q ask.Query) (r Result) {
 	return r
 }
 
-// isRoundOpen reports whether a round may still be answered where the record ends.
+// isRoundOpen reports whether sites may still answer a round at the end of the record: it closes
+// later and nothing was decided in it. An open round counts as missed by no site.
 func (l *Dataset) isRoundOpen(r history.RoundRecord) bool {
 	return r.Closes > l.lastTime() && r.Awards+r.Holds == 0
 }
 
-// describeLastRound says who did not answer the newest round of a window, in which so many sites
-// were declared gone.
+// describeLastRound names the sites that did not answer the newest round of a window. gone is
+// the number of sites that were declared decommissioned in it.
 func (r *Result) describeLastRound(last history.RoundRecord, gone int) {
 	at := valueOf("run", "last-round", last.Called.At)
 	switch {
@@ -131,14 +132,14 @@ func (r *Result) describeLastRound(last history.RoundRecord, gone int) {
 	}
 }
 
-// around is how much time an instant stands for when it is asked what happened.
-const around = 5 * time.Minute
+// instantMargin is how far "what happened at 13:45" reaches before and after the instant.
+const instantMargin = 5 * time.Minute
 
 // answerActivity lists the decisions of a window.
 func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 	switch {
 	case q.At != 0:
-		q.From, q.To = q.At.Add(-around), q.At.Add(around)
+		q.From, q.To = q.At.Add(-instantMargin), q.At.Add(instantMargin)
 		r.addAssumption("five minutes before and after; UTC")
 	case q.To == 0:
 		q.From, q.To = l.lastTime().Add(-time.Hour), l.lastTime()+1

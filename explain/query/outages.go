@@ -15,7 +15,8 @@ type outage struct {
 	held     int64               // by their runs, in GPU milliseconds; by the planned start, where the measured one is not known
 }
 
-// outagesIn returns the outages that a query is about.
+// outagesIn returns the outages that began in a query's window, by site. An outage ends with the
+// site's next inventory report.
 func (l *Dataset) outagesIn(q ask.Query) (all []outage) {
 	for _, name := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != name {
@@ -37,7 +38,8 @@ func (l *Dataset) outagesIn(q ask.Query) (all []outage) {
 	return all
 }
 
-// findLosses finds the jobs that were taken from a site by an outage, and what their runs held.
+// findLosses sets the jobs that an outage took from a site, and the GPU time of their runs. An
+// award belongs to the outage if the site declined it as decommissioned at its first instant.
 func (l *Dataset) findLosses(o *outage) {
 	for _, r := range l.allInstances() {
 		for i := range r.Awards {
@@ -53,7 +55,7 @@ func (l *Dataset) findLosses(o *outage) {
 	}
 }
 
-// aboutBreaks are the questions about sites that were gone and jobs that were paused.
+// aboutBreaks are the questions about decommissioned sites and paused jobs.
 var aboutBreaks = map[string]evaluator{"outages": (*Dataset).answerOutages, "pauses": (*Dataset).answerPauses}
 
 // answerOutages lists the sites that were declared decommissioned, and what was lost with them.
@@ -124,12 +126,12 @@ func (l *Dataset) answerPauses(q ask.Query) (r Result) {
 			paused, next := of("paused", x.Run.Ended), Part(plainText("not yet"))
 			if r.addFigures(paused); i+1 < len(all) {
 				next = of("went-on", all[i+1].Run.Started)
-			} else {
+			} else { // no later segment: the remaining work is not awarded
 				waiting++
 			}
 			if n <= mostListed {
 				r.addRow(namePart(rec.Job.ID), namePart(x.Run.Site), of("part-from", x.Run.Started), paused, next)
-			} else {
+			} else { // not listed, but every figure stays in the data
 				r.addFigures(next.citedFigures()...)
 			}
 		}

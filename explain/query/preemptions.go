@@ -88,7 +88,8 @@ func preemptionSentence(id protocol.JobID, d history.Decision) Sentence {
 	return s
 }
 
-// asksOf reports whether a query about one job or all is about a job.
+// asksOf reports whether a query covers r. If one is set, the query is about the job on alone,
+// and about no other instance of its id.
 func asksOf(q ask.Query, on history.JobRecord, one bool, r history.JobRecord) bool {
 	return (!one || r.Job.ID == on.Job.ID && r.Before == on.Before) && (q.Tenant == "" || r.Job.Tenant == q.Tenant)
 }
@@ -101,7 +102,8 @@ func (l *Dataset) jobAskedAbout(q ask.Query) (history.JobRecord, bool) {
 	return l.caseOf(q).job, true
 }
 
-// listLost lists one award that its site gave up.
+// listLost adds a row for one award that its site gave up, with the award that followed. Rows
+// beyond mostListed are not shown, but their figures stay in the data.
 func (r *Result) listLost(l *Dataset, rec history.JobRecord, i int) {
 	d, next := rec.Awards[i], Part(plainText("none yet"))
 	r.citeNamed(decisionLabel(decisionNumber(d)))
@@ -117,8 +119,8 @@ func (r *Result) listLost(l *Dataset, rec history.JobRecord, i int) {
 	}
 }
 
-// costOf returns what an award costs; by which prices another coordinator made one is not
-// known.
+// costOf returns the total cost of an award. It is not known for an award of another
+// coordinator, whose round and weights are not on record.
 func (l *Dataset) costOf(r history.JobRecord, d history.Decision, what string) Part {
 	if !l.caseOfDecision(r, decisionNumber(d)).hasRound {
 		return plainText("not known")
@@ -126,10 +128,10 @@ func (l *Dataset) costOf(r history.JobRecord, d history.Decision, what string) P
 	return valueOf(jobSubject(r.Job.ID), what, d.Option.Terms.Total(), decisionLabel(decisionNumber(d)))
 }
 
-// mostPriority is the highest priority that a job may say; below nothing, the lowest.
+// mostPriority is the highest priority that a job may have; its negative is the lowest.
 const mostPriority = 1000
 
-// A priorityClass is how the jobs of one priority fared.
+// A priorityClass adds up the outcomes of the jobs of one priority.
 type priorityClass struct {
 	jobs, late, started int
 	wait                time.Duration // of those that started, in all

@@ -204,13 +204,20 @@ func (s Sentence) renderText() string {
 
 func (s Sentence) citedFigures() []Figure { return partList(s.Parts).citedFigures() }
 
+// addSentence adds a sentence to the text; form has a %s for each part.
 func (r *Result) addSentence(form string, parts ...Part) {
 	r.Sentences = append(r.Sentences, Sentence{form, parts})
 }
+
+// addAssumption adds a sentence to the line that says how the question was read.
 func (r *Result) addAssumption(form string, parts ...Part) {
 	r.Assumptions = append(r.Assumptions, Sentence{form, parts})
 }
-func (r *Result) addRow(cells ...Part)     { r.Rows = append(r.Rows, cells) }
+
+// addRow adds a row to the table; it has a cell for each of Head.
+func (r *Result) addRow(cells ...Part) { r.Rows = append(r.Rows, cells) }
+
+// addFigures adds figures to the data of the answer without showing them.
 func (r *Result) addFigures(all ...Figure) { r.ExtraFigures = append(r.ExtraFigures, all...) }
 
 // citeDecision adds a decision that is not cited yet; zero is none.

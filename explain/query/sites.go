@@ -84,10 +84,12 @@ func (l *Dataset) gridValues(q ask.Query, what, unit string, price bool) (r Resu
 	return r, known
 }
 
+// carbonNow lists the carbon intensity of every site at the instant of a query.
 func (l *Dataset) carbonNow(q ask.Query) (Result, []gridValue) {
 	return l.gridValues(q, "carbon-intensity", "milligrams-per-kwh", false)
 }
 
+// priceNow lists the electricity price of every site at the instant of a query.
 func (l *Dataset) priceNow(q ask.Query) (Result, []gridValue) {
 	return l.gridValues(q, "price", "microdollars-per-kwh", true)
 }
@@ -135,14 +137,14 @@ func (r Result) pickSite(form string, known []gridValue, i int) Result {
 
 // A deviceStock counts the GPUs of one model at one site, and those that are free.
 type deviceStock struct {
-	site, model string
-	all, free   protocol.Milli
-	block       int  // whole free GPUs of the node that has most of them
-	untold      bool // some runs name no devices, so block is an upper bound
+	site, model    string
+	all, free      protocol.Milli
+	block          int  // whole free GPUs of the node that has most of them
+	devicesUnknown bool // some runs name no devices, so block is an upper bound
 }
 
 // countDeviceStock subtracts what runs hold at an instant from the inventory that sites reported.
-// GPUs of a pool are taken to be spread evenly over its nodes.
+// Inventories give GPUs and nodes per pool, so each node is assumed to have an equal share.
 func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceStock) {
 	for _, site := range l.history.ReportingSiteNames() {
 		if q.Site != "" && q.Site != site {
@@ -153,6 +155,7 @@ func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceS
 				continue
 			}
 			s := deviceStock{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
+			// Devices by node on which some run holds at least a part: a gang needs whole GPUs.
 			touched := make(map[string]map[int]bool)
 			for _, r := range l.allInstances() {
 				x, ok := segmentAt(r, at)
@@ -160,7 +163,7 @@ func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceS
 					continue
 				}
 				s.free -= r.Job.TotalGPUMilli()
-				s.untold = s.untold || len(x.Run.Devices) == 0
+				s.devicesUnknown = s.devicesUnknown || len(x.Run.Devices) == 0
 				if touched[x.Run.Node] == nil {
 					touched[x.Run.Node] = make(map[int]bool)
 				}
@@ -168,6 +171,8 @@ func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceS
 					touched[x.Run.Node][d] = true
 				}
 			}
+			// The largest block is that of an untouched node, or else of the node with the
+			// most untouched devices; it cannot exceed the free GPUs of the whole pool.
 			each := p.GPUs / p.Nodes
 			if len(touched) < p.Nodes {
 				s.block = each
@@ -182,6 +187,7 @@ func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceS
 	return all
 }
 
+// stockTable lists the GPUs of every site and model at the instant of a query.
 func (l *Dataset) stockTable(q ask.Query) (r Result, all []deviceStock) {
 	at := r.instantOf(l, q)
 	all = l.countDeviceStock(q, at)
@@ -191,7 +197,7 @@ func (l *Dataset) stockTable(q ask.Query) (r Result, all []deviceStock) {
 			siteFigure(s.site, "free-"+s.model, int64(s.free), "thousandths"), siteFigure(s.site, "block-"+s.model, int64(s.block), "count"))
 	}
 	r.Chart = stockChart(all)
-	if slices.ContainsFunc(all, func(s deviceStock) bool { return s.untold }) {
+	if slices.ContainsFunc(all, func(s deviceStock) bool { return s.devicesUnknown }) {
 		r.addAssumption("a block is what there can be at most: on which GPUs a job runs is told when it is over")
 	}
 	return r, all
@@ -262,7 +268,7 @@ func (l *Dataset) answerLargestBlock(q ask.Query) Result {
 		return r
 	}
 	is := plainText("is")
-	if best.untold {
+	if best.devicesUnknown {
 		is = "is at most"
 	}
 	r.addSentence("The largest block free on one node %s %s, of %s at %s. Cores and memory may limit a job further.",
@@ -279,7 +285,7 @@ func (l *Dataset) answerFit(q ask.Query) Result {
 	for _, s := range stocks {
 		free += s.free
 		if int64(s.block) >= q.Number {
-			if s.untold {
+			if s.devicesUnknown {
 				would = "may"
 			}
 			where = append(where, namePart(cleanName(s.site)+" ("+cleanName(s.model)+")"))
@@ -389,6 +395,7 @@ func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
 // gpuTimeHeld returns what jobs held of a site's GPUs in a window, in thousandths of a GPU times
 // milliseconds.
 func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
+	// during adds the overlap of a period with the window.
 	during := func(gpu protocol.Milli, begin, end protocol.Time) {
 		if overlap := min(end, to) - max(begin, from); overlap > 0 {
 			sum += int64(gpu) * int64(overlap)
@@ -405,6 +412,7 @@ func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
 				during(rec.Job.TotalGPUMilli(), s.Run.Started, to)
 			}
 		}
+		// Runs that were lost to an outage or a preemption held devices until then.
 		for _, lost := range rec.Lost {
 			if lost.Site == site {
 				during(rec.Job.TotalGPUMilli(), lost.Started, lost.Exited.At)
@@ -414,8 +422,8 @@ func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
 	return sum
 }
 
-// gpuTime returns the GPUs that a site had in a window, in the same unit. Before it first
-// report, it counts as having what it reported first.
+// gpuTime returns the GPUs that a site had in a window, in the same unit as
+// gpuTimeHeld. Before its first report, a site counts as having the inventory of that report.
 func gpuTime(s *history.SiteRecord, from, to protocol.Time) (sum int64) {
 	for i, p := range s.Inventories {
 		begin, end := p.At, to

@@ -19,6 +19,8 @@ var aboutReasons = map[string]evaluator{
 	"why-not-cheapest": whyNotBest("least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) }),
 }
 
+// answerWhy explains the decision in force for a job, and compares the award with the next best
+// offer. If the question names a site where the job is not, the answer first corrects that.
 func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 	m := l.caseOf(q)
 	if was, ok := l.caseBefore(q, m); ok {
@@ -185,6 +187,8 @@ func (r *Result) listOffers(m jobCase) {
 	}
 }
 
+// answerWhyNot explains why a job did not get the site in the question: no offer, an earlier
+// award, or the difference between its offer and the award.
 func (l *Dataset) answerWhyNot(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	p, ok := m.cheapestOption(q.Site)
@@ -278,6 +282,7 @@ func (r *Result) describeNoOffer(m jobCase, site string) {
 	r.addSentence("%s made no offer that counts: %s.", namePart(site), m.noOffer(site))
 }
 
+// answerWhyNotHome answers answerWhyNot for the home site that the job names.
 func (l *Dataset) answerWhyNotHome(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	if q.Site = m.job.Job.Home; q.Site == "" || l.history.ReportingSite(q.Site) == nil {
