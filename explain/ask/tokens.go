@@ -184,6 +184,7 @@ func isNumber(w string) bool {
 	return w != ""
 }
 
+// inWord reports whether a rune may be part of a word or a name.
 func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' }
 
 // readWordAt returns the word at the start of s: letters, digits, and what holds

@@ -18,6 +18,7 @@ var aboutUse = map[string]evaluator{
 	"bill": (*Dataset).answerBill, "top": (*Dataset).answerTopJobs, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
 }
 
+// sortedKeys returns the keys of a map in order, so that answers are deterministic.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // inWindow reports whether a time lies in a query's window; all times do without

@@ -51,6 +51,7 @@ func (l *Dataset) AddMessage(m protocol.Message) {
 // TimeSpan returns the first and the last instant of the record; zero if it is empty.
 func (l *Dataset) TimeSpan() (first, last protocol.Time) { return l.firstTime(), l.lastTime() }
 
+// firstTime and lastTime bound the record.
 func (l *Dataset) firstTime() protocol.Time { return l.history.Coverage().First }
 func (l *Dataset) lastTime() protocol.Time  { return l.history.Coverage().Last }
 

@@ -48,6 +48,7 @@ func (l *Dataset) answerDayBefore(q ask.Query) (r Result) {
 		}
 		r.addAssumption("the record ends at %s, so both days count up to %s", lastTimeFigure(l), valueOf("run", "to", q.To))
 	}
+	// The day before has the same length, also if q is cut at the end of the record.
 	was := q
 	was.From, was.To = q.From.Add(-day), q.To.Add(-day)
 	begins := valueOf("run", "begins", l.completeSince())
@@ -67,6 +68,7 @@ func asDate(f Figure) Part {
 	return formattedFigure{f, func(v int64) string { return dateText(protocol.Time(v)) }}
 }
 
+// dateText returns the UTC date of an instant.
 func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") }
 
 // tallyDay counts what happened in a query's window.
@@ -91,7 +93,7 @@ func (l *Dataset) tallyDay(q ask.Query) dayTally {
 			}
 		}
 	}
-	t.wait /= max(int64(t.started), 1)
+	t.wait /= max(int64(t.started), 1) // from the sum to the mean
 	for _, d := range l.history.AllDecisions() {
 		if inWindow(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.jobOfDecision(d).Job.Tenant == q.Tenant) {
 			t.kinds[d.Kind]++

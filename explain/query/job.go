@@ -381,7 +381,7 @@ func (l *Dataset) answerAdvice(q ask.Query) (r Result) {
 	}
 	if p, site, h, ok := earliestOffer(m.job); ok {
 		r.citeDecision(h.Decision.Message.Seq)
-		r.addSentence("The earliest start offered in its first round %swas %s at %s, for %s.", onRecord(m.job), jobValue(m, "earliest-start", p.Start), namePart(site), jobValue(m, "earliest-cost", p.Terms.Total()))
+		r.addSentence("The earliest start offered in its first round %swas %s at %s, for %s.", firstRoundScope(m.job), jobValue(m, "earliest-start", p.Start), namePart(site), jobValue(m, "earliest-cost", p.Terms.Total()))
 	}
 	if m.job.Job.Deferrable {
 		r.addSentence("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")

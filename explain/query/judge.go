@@ -37,13 +37,13 @@ func (l *Dataset) judgeExtraCost(job protocol.JobID, round uint64, d history.Dec
 }
 
 // aboutRules are the questions about judges and about the operators' rules.
-var aboutRules = map[string]evaluator{"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).policyLog, "no-rule": (*Dataset).ruleByID}
+var aboutRules = map[string]evaluator{"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID}
 
 // answerArbitration says of one decision whether a judge decided it, or of all what
 // that cost.
 func (l *Dataset) answerArbitration(q ask.Query) Result {
 	if q.Job == "" && q.Decision == 0 {
-		return l.allJudged(q)
+		return l.answerAllJudged(q)
 	}
 	r, m := l.resultAndCase(q)
 	h := l.history.JudgeQuestionOf(m.round.Round, m.job.Job.ID)
@@ -66,7 +66,7 @@ func (l *Dataset) answerArbitration(q ask.Query) Result {
 	return r
 }
 
-func (l *Dataset) allJudged(q ask.Query) (r Result) {
+func (l *Dataset) answerAllJudged(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "awards said in that time; UTC")
 	n := 0
 	var sum protocol.Microdollars
@@ -83,8 +83,8 @@ func (l *Dataset) allJudged(q ask.Query) (r Result) {
 	return r
 }
 
-// policyLog lists the changes of the policy and their authors, the last first.
-func (l *Dataset) policyLog(ask.Query) (r Result) {
+// answerPolicyLog lists the changes of the policy and their authors, the last first.
+func (l *Dataset) answerPolicyLog(ask.Query) (r Result) {
 	all := l.history.PolicyVersions()
 	last := all[len(all)-1]
 	by := partList{namePart(last.By)}
@@ -136,8 +136,8 @@ func (l *Dataset) rulesAtEnd() (version uint64, here, over []Sentence) {
 	return p.Version, here, over
 }
 
-// ruleByID lists the rules that have ids. What each changed is known of one decision.
-func (l *Dataset) ruleByID(ask.Query) (r Result) {
+// answerRuleByID lists the rules that have ids. What each changed is known of one decision.
+func (l *Dataset) answerRuleByID(ask.Query) (r Result) {
 	_, here, over := l.rulesAtEnd()
 	r.addSentence("Which decisions one rule changed is not told; of a job, `gridbid ask 'why not SITE for job NAME'` says which rule kept it from there.")
 	if len(here)+len(over) == 0 {

@@ -13,7 +13,7 @@ import (
 
 // aboutMarket are the questions about how rounds went.
 var aboutMarket = map[string]evaluator{
-	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).bidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity,
+	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity,
 }
 
 // answerWeights says by which weights options are scored.
@@ -34,8 +34,8 @@ func (l *Dataset) answerWeights(ask.Query) (r Result) {
 	return r
 }
 
-// bidError compares what sites bid with what was measured.
-func (l *Dataset) bidError(q ask.Query) (r Result) {
+// answerBidError compares what sites bid with what was measured.
+func (l *Dataset) answerBidError(q ask.Query) (r Result) {
 	r.addAssumption("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
 	type sums struct{ jobs, bid, used, more, less int64 }
 	by := make(map[string]*sums)

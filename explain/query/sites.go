@@ -110,16 +110,19 @@ func valueOfOne(q ask.Query) func(Result, []gridValue) Result {
 	}
 }
 
+// answerGreenest names the site with the least carbon intensity.
 func (l *Dataset) answerGreenest(q ask.Query) Result {
 	r, known := l.carbonNow(q)
 	return r.pickSite("The greenest site is %s, with %s.", known, 0)
 }
 
+// answerCheapest names the site with the lowest electricity price.
 func (l *Dataset) answerCheapest(q ask.Query) Result {
 	r, known := l.priceNow(q)
 	return r.pickSite("The site with the cheapest electricity is %s, with %s.", known, 0)
 }
 
+// answerDirtiest names the site with the highest carbon intensity.
 func (l *Dataset) answerDirtiest(q ask.Query) Result {
 	r, known := l.carbonNow(q)
 	return r.pickSite("The site with the most carbon per kWh is %s, with %s.", known, len(known)-1)

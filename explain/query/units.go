@@ -7,8 +7,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// energyText prints an energy in kWh.
 func energyText(e protocol.Millijoules) string { return format.FormatKWh(e) + " kWh" }
 
+// kilogramText prints a mass of carbon in kg.
 func kilogramText(c protocol.Milligrams) string { return format.FormatKilograms(c) + " kg" }
 
 // gramsPerKWh prints an intensity in milligrams per kWh as grams per kWh.

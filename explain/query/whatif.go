@@ -20,7 +20,7 @@ func shellWord(s string) string {
 
 // aboutOffers are the questions about what other offers would have cost.
 var aboutOffers = map[string]evaluator{
-	"elsewhere": (*Dataset).answerElsewhere, "elsewhere-at": (*Dataset).elsewhereAt, "differ": (*Dataset).answerDifference, "immediate": (*Dataset).answerImmediateStart, "saved": (*Dataset).answerSavings,
+	"elsewhere": (*Dataset).answerElsewhere, "elsewhere-at": (*Dataset).answerElsewhereAt, "differ": (*Dataset).answerDifference, "immediate": (*Dataset).answerImmediateStart, "saved": (*Dataset).answerSavings,
 }
 
 // answerElsewhere lists what the job would have cost at every other site.
@@ -37,8 +37,9 @@ func (l *Dataset) answerElsewhere(q ask.Query) Result {
 	return r
 }
 
-// elsewhereAt says what the job would have cost at one site.
-func (l *Dataset) elsewhereAt(q ask.Query) Result {
+// answerElsewhereAt says what the job would have cost at one site: measured if it ended there,
+// and otherwise by the site's offer in the deciding round.
+func (l *Dataset) answerElsewhereAt(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	if siteOfRun(m.job) == q.Site && m.job.State == history.Ended {
 		r.addSentence("Job %s ran at %s.", m.jobName(), namePart(q.Site))
@@ -88,8 +89,8 @@ func earliestOffer(r history.JobRecord) (best history.PricedOption, site string,
 	return best, "", history.JobRound{}, false
 }
 
-// onRecord notes that the first round on record was not the first round of the job.
-func onRecord(r history.JobRecord) plainText {
+// firstRoundScope qualifies "first round" in a sentence if older rounds of the job are missing.
+func firstRoundScope(r history.JobRecord) plainText {
 	if r.Older {
 		return "of this record "
 	}
@@ -108,7 +109,7 @@ func (l *Dataset) answerImmediateStart(q ask.Query) (r Result) {
 		r.addSentence("That is not known: no site ever offered job %s a start.", namePart(rec.Job.ID))
 		return r
 	}
-	r.addAssumption("the earliest start offered in the first round %sthat had offers; tenants do not bid here", onRecord(rec))
+	r.addAssumption("the earliest start offered in the first round %sthat had offers; tenants do not bid here", firstRoundScope(rec))
 	r.addSentence("The earliest start for job %s was %s at %s, for %s (energy %s, %s).", namePart(rec.Job.ID), valueOf(job, "earliest-start", p.Start, decisionLabel(first)), namePart(site),
 		valueOf(job, "earliest-cost", p.Terms.Total(), decisionLabel(first)), valueOf(job, "earliest-energy-cost", p.Money, decisionLabel(first)), valueOf(job, "earliest-carbon", p.Carbon, decisionLabel(first)))
 	if m.site != "" {
@@ -118,9 +119,9 @@ func (l *Dataset) answerImmediateStart(q ask.Query) (r Result) {
 	return r
 }
 
-// savingOf returns how much cheaper the awarded option was than the earliest start; nothing
-// if it starts as early. The last award of a job that was paused is of its rest alone;
-// what an award of another coordinator cost, or was offered first to it, is not known.
+// savingOf returns how much cheaper the awarded option was than the earliest start; nothing if
+// it starts as early. ok is false where the two do not compare: the last award of a paused job
+// covers its remaining work alone, and rounds of another coordinator are not on record.
 func (l *Dataset) savingOf(r history.JobRecord) (cost protocol.Microdollars, carbon protocol.Milligrams, first, award uint64, ok bool) {
 	d := r.CurrentAward()
 	p, _, h, found := earliestOffer(r)
