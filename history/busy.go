@@ -15,6 +15,7 @@ func (b *History) GPUsHeldBySite(from, to protocol.Time, step time.Duration) map
 		return busy
 	}
 	sums := make(map[string][]int64, len(b.sites))
+	// The last step may reach beyond to, and its mean is over the whole step.
 	n := int((to - from + width - 1) / width)
 	for _, s := range b.SiteRecords() {
 		sums[s.Site] = make([]int64, n)

@@ -32,6 +32,7 @@ func (p Problem) String() string {
 // thousands of times, and the first ones say enough.
 const maxProblems = 1000
 
+// addProblem records a broken invariant, up to maxProblems.
 func (b *History) addProblem(code string, job protocol.JobID, site, format string, args ...any) {
 	if len(b.problems) < maxProblems {
 		b.problems = append(b.problems, Problem{code, job, site, fmt.Sprintf(format, args...)})
@@ -42,6 +43,7 @@ func (b *History) addProblem(code string, job protocol.JobID, site, format strin
 // reading, then jobs, room and sums. Nodes are what the sites have; without
 // them only what is given twice is found, not what is given beyond a node.
 func (b *History) CheckInvariants(nodes []Node) []Problem {
+	// The checks below add to b.problems; the caller may go on reading, so they are removed after.
 	was := b.problems
 	defer func() { b.problems = was }()
 	b.problems = slices.Clone(was)
@@ -51,7 +53,8 @@ func (b *History) CheckInvariants(nodes []Node) []Problem {
 	return b.problems
 }
 
-// checkJobs holds every job to one fate, told consistently by all parties.
+// checkJobs checks that every job was submitted, and has one fate: a run or a refusal with a
+// reason, never both. Runs and paused parts are checked one by one.
 func (b *History) checkJobs() {
 	if b.duplicates > b.repeats {
 		b.addProblem("duplicates", "", "", "%d duplicates refused, but %d ids submitted again", b.duplicates, b.repeats)
@@ -77,6 +80,8 @@ func (b *History) checkJobs() {
 	}
 }
 
+// checkRun checks one run against its job: region, order of times, and that the energy of the
+// bill is what the devices were measured to draw.
 func (b *History) checkRun(r JobRecord) {
 	id, run := r.Job.ID, r.Run
 	if len(r.Job.Regions) > 0 && !slices.Contains(r.Job.Regions, run.Site) {
@@ -96,8 +101,8 @@ func (b *History) checkRun(r JobRecord) {
 	}
 }
 
-// checkPart holds a run that ended in a pause to what a whole one is held to,
-// but for its bid, of which only a part counts, and its deadline.
+// checkPart checks a run that ended in a pause. Bid and deadline are not compared: the bid is
+// for the whole of what was left, and only the end of the job can be late.
 func (b *History) checkPart(r JobRecord) {
 	id, run, s := r.Job.ID, r.Run, r.Run.Settled
 	if r.Job.Pause == 0 {
@@ -111,6 +116,8 @@ func (b *History) checkPart(r JobRecord) {
 	}
 }
 
+// checkSettled checks that a settlement is between the right parties, and repeats the measured
+// bill, the lateness and the bid of the award in force.
 func (b *History) checkSettled(r JobRecord) {
 	id, run, s := r.Job.ID, r.Run, r.Run.Settled
 	if s.Site != run.Site || s.Payer != r.Job.Tenant {
@@ -133,9 +140,11 @@ func (b *History) checkSettled(r JobRecord) {
 	}
 }
 
-// checkSums holds energy, carbon and money to agree by job, site and in total,
-// and each site's own meter to agree with its jobs, hour by hour.
+// checkSums checks that energy, carbon and money of all jobs add up to the sums by site and
+// in total, and that the own meter of each site equals jobs plus idle, hour by hour. All are
+// integers, so equality is exact.
 func (b *History) checkSums() {
+	// Bills count once a run was reported done: paused parts, and runs of ended jobs.
 	bySite := make(map[string]protocol.Usage)
 	var byJob, total protocol.Usage
 	for _, e := range b.allEntries() {

@@ -41,6 +41,8 @@ func (b *History) listDecision(from MessageRef, d DecisionRef) {
 	if b.cfg.Live {
 		return
 	}
+	// Numbers are sequence numbers of the coordinator, so that the id of a decision is the same
+	// in every reading of the ledger.
 	d.Number, d.At, d.Instance = max(from.Seq, 1), from.At, b.EarlierInstances(d.Job)
 	b.byNumber[d.Number] = len(b.decisions)
 	b.decisions = append(b.decisions, d)
@@ -55,6 +57,7 @@ type JudgeQuestion struct {
 	Answer *protocol.JudgeAnswer // nil: none in time
 }
 
+// A jobInRound keys what the judge was asked: at most one question per job and round.
 type jobInRound struct {
 	round uint64
 	job   protocol.JobID
@@ -68,6 +71,7 @@ func (b *History) JudgeQuestionOf(round uint64, job protocol.JobID) *JudgeQuesti
 // JudgeQuestions returns how often the judge was asked.
 func (b *History) JudgeQuestions() int { return len(b.judged) }
 
+// foldJudgeRequest records a question to the judge. It is asked after bidding has closed.
 func (b *History) foldJudgeRequest(m protocol.JudgeRequest) {
 	b.markDecided(m.Round)
 	if !b.cfg.Live {
@@ -75,6 +79,8 @@ func (b *History) foldJudgeRequest(m protocol.JudgeRequest) {
 	}
 }
 
+// foldJudgeAnswer records the first answer that came in time from the judge itself: the market
+// uses no other.
 func (b *History) foldJudgeAnswer(from MessageRef, m protocol.JudgeAnswer) {
 	q := b.judged[jobInRound{m.Round, m.Job}]
 	if q != nil && from.From == protocol.Judge && from.At < q.Ask.Until && q.Answer == nil {
@@ -92,7 +98,8 @@ type PolicyVersion struct {
 // PolicyVersions returns the announced policies, oldest first. The slice is the History's own.
 func (b *History) PolicyVersions() []PolicyVersion { return b.rules }
 
-// foldPolicy puts a policy in force. A live view needs the newest alone.
+// foldPolicy puts a policy in force for the decisions that follow. One without rules counts as
+// none (version 0). A live view keeps the newest alone.
 func (b *History) foldPolicy(from MessageRef, p protocol.Policy) {
 	if b.policy = p.Version; len(p.Rules) == 0 {
 		b.policy = 0

@@ -7,6 +7,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// foldSubmit records a submission. A job may already be known from a call for bids that was
+// read first; its entry is then completed. A submission of a known id is a repeat, and the
+// next instance of the id if the job before is over: it begins with its first call
+// (beginNextInstance), since until then the submission may be a mere repeat.
 func (b *History) foldSubmit(from MessageRef, s protocol.Submit) {
 	b.span.extendArrivals(s.Job.Arrival)
 	if b.cfg.Live {
@@ -14,6 +18,7 @@ func (b *History) foldSubmit(from MessageRef, s protocol.Submit) {
 		return
 	}
 	b.noteTenant(s.Job.Tenant)
+	// A number belongs to an id, not to an instance: it is set once, by the first submission.
 	if b.numbers[s.Job.ID] == 0 {
 		b.numbers[s.Job.ID] = len(b.numbers) + 1
 	}
@@ -21,6 +26,7 @@ func (b *History) foldSubmit(from MessageRef, s protocol.Submit) {
 	switch {
 	case e == nil:
 		b.beginJob(s.Job.ID, &jobEntry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}})
+	// A call for bids named the job before its submission was read.
 	case e.rec.Submitted == MessageRef{}:
 		e.rec.Job, e.rec.Submitted = s.Job, from
 	default:
@@ -31,8 +37,9 @@ func (b *History) foldSubmit(from MessageRef, s protocol.Submit) {
 	}
 }
 
-// beginNextInstance begins the job that was submitted under the id of one that is over, and is
-// heard of: what only repeats that one is not.
+// beginNextInstance replaces a job that is over by the one that was submitted under the same
+// id since. It is called when the coordinator acts on the id: a submission alone may be a
+// repeat of the job that is over. The new instance links to the one before.
 func (b *History) beginNextInstance(id protocol.JobID) {
 	if e := b.jobs[id]; e != nil && e.next != nil && e.isOver() {
 		next := &jobEntry{rec: *e.next, before: e}
@@ -41,7 +48,8 @@ func (b *History) beginNextInstance(id protocol.JobID) {
 	}
 }
 
-// beginJob puts a job under its id.
+// beginJob makes e the current job of its id. A live view keeps no list of all jobs, as that
+// would grow for as long as the coordinator runs.
 func (b *History) beginJob(id protocol.JobID, e *jobEntry) {
 	b.jobs[id] = e
 	if !b.cfg.Live {
@@ -49,14 +57,15 @@ func (b *History) beginJob(id protocol.JobID, e *jobEntry) {
 	}
 }
 
-// foldCall opens a round for its jobs. The same round called again asks again, at
-// newer prices, and takes the place of the first asking. Of a job that is not known
-// the submission may come later: what is said by two is written in any order.
+// foldCall opens a round for its jobs. A second call of the same round replaces the first: it
+// asks for bids at newer prices. A job need not be known yet: its submission has another
+// sender, and a ledger keeps the order of each sender only.
 func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 	c := &clearingRound{
 		round: m.Round, message: from, closes: m.Closes, weights: m.Weights, jobs: len(m.Jobs),
 		shadow: make(map[place]protocol.ShadowPrice, len(m.ShadowPrices)),
 	}
+	// Each site counts as silent until it bids: applyBid sets the count back to zero.
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
 		s := b.sites[name]
 		if !s.decommissioned { // else nobody asks it
@@ -67,11 +76,13 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 		}
 		s.answered = false
 	}
+	// Shadow prices turn options into costs; a live view keeps no options.
 	for _, p := range m.ShadowPrices {
 		if !b.cfg.Live { // which prices no option
 			c.shadow[place{p.Site, p.Model}] = p
 		}
 	}
+	// The round keeps its place in the order of calls when it is called a second time.
 	if was := b.calls[m.Round]; was != nil {
 		b.rounds[slices.Index(b.rounds, was)] = c
 	} else {
@@ -79,6 +90,7 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 	}
 	b.calls[m.Round] = c
 	b.forgetRounds()
+	// A job of the call is on sale, so an award of it that got no answer has lapsed.
 	for _, j := range m.Jobs {
 		b.beginNextInstance(j.ID)
 		e := b.jobs[j.ID]
@@ -96,7 +108,8 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 	}
 }
 
-// expireAward notes that a job is on sale again: nobody answered its award in time.
+// expireAward puts an awarded job back on sale if the site has not answered: the coordinator
+// calls or awards it once more only after the lease of the award has run out.
 func (e *jobEntry) expireAward(from MessageRef) {
 	if a := e.rec.CurrentAward(); e.rec.State == Awarded && a != nil && a.Answer == "" {
 		e.rec.State, a.Expired, a.Released = Waiting, true, from
@@ -104,17 +117,19 @@ func (e *jobEntry) expireAward(from MessageRef) {
 	}
 }
 
-// markOlderRounds notes a decision of a round that is not on record, before any that is.
+// markOlderRounds notes a decision of a round whose call is not in this record, before any
+// round of the job that is: a ledger may begin in the middle of a run.
 func (e *jobEntry) markOlderRounds() { e.rec.Older = e.rec.Older || e.first == nil }
 
-// openRound makes room for a round's hearing, and forgets the menus of the one
-// before unless it was the first.
+// openRound starts the record of a round for a job. Of the rounds between the first and the
+// newest only summaries stay, unless all is set (Config.All).
 func (e *jobEntry) openRound(c *clearingRound, all bool) {
 	again := e.last != nil && e.last.round.round == c.round
 	if e.last != nil && !again {
 		e.rec.Rounds = append(e.rec.Rounds, e.last.summary)
 	}
 	h := &jobRound{round: c, summary: RoundSummary{Round: c.round, At: c.message.At}}
+	// A repeated call replaces the record of the same round, also where that is the first.
 	if e.first == nil || again && e.first == e.last {
 		e.first = h
 	}
@@ -127,6 +142,8 @@ func (e *jobEntry) openRound(c *clearingRound, all bool) {
 	e.last = h
 }
 
+// jobRecord returns a job with its rounds. Summaries cover every round; full rounds are all
+// of them, or the first and the newest (once if they are the same).
 func (b *History) jobRecord(e *jobEntry) JobRecord {
 	r := e.rec
 	r.Number = b.numbers[r.Job.ID]
@@ -144,8 +161,9 @@ func (b *History) jobRecord(e *jobEntry) JobRecord {
 	return r
 }
 
-// foldBids adds a site's menus. One that names another round than its job's last
-// is too late to matter and is only counted.
+// foldBids adds the bids of a site to the rounds of its jobs, and keeps the state of the site
+// that the message reports. Bids for a round other than the job's newest came too late to
+// have any effect and are only counted.
 func (b *History) foldBids(from MessageRef, m protocol.Bids) {
 	site := from.From.SiteName()
 	b.siteRecord(site)
@@ -156,6 +174,7 @@ func (b *History) foldBids(from MessageRef, m protocol.Bids) {
 		s.addIdle(IdleGPUs{from.At, m.Idle, m.FragmentedGPUs})
 	}
 	c := b.calls[m.Round]
+	// A site offered in a round if its message came in time, whether or not it bid for every job.
 	late := c != nil && b.isLateBid(c, from)
 	if c != nil && !late && !slices.Contains(c.offered, site) {
 		c.offered = append(c.offered, site)
@@ -170,8 +189,9 @@ func (b *History) foldBids(from MessageRef, m protocol.Bids) {
 	}
 }
 
-// isLateBid reports whether a round had closed when a site answered. The clock of a site may
-// be wrong, so on the ledger of a coordinator that runs the order tells.
+// isLateBid reports whether a round had closed when a site answered. A replay has one clock,
+// so the time of sending tells. In the log of a live coordinator the clock of a site may be
+// wrong; there the order of receipt tells: late is what follows the first decision.
 func (b *History) isLateBid(c *clearingRound, from MessageRef) bool {
 	if b.span.Live || b.cfg.Live {
 		return c.decided
@@ -179,13 +199,16 @@ func (b *History) isLateBid(c *clearingRound, from MessageRef) bool {
 	return from.At > c.closes
 }
 
-// markDecided notes that what comes now was not read in a round.
+// markDecided notes that a round is being decided: bids that follow had no effect on it.
 func (b *History) markDecided(round uint64) {
 	if c := b.calls[round]; c != nil {
 		c.decided = true
 	}
 }
 
+// foldAward records an award, with the cost of its option in the round, and puts the job into
+// state Awarded. An award of a job that is not on sale breaks an invariant of the market and
+// is recorded as a problem.
 func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 	b.beginNextInstance(m.Job) // off the books, where no calls are
 	e := b.jobs[m.Job]
@@ -193,6 +216,8 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 		b.addProblem("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
 		return
 	}
+	// Without the call of its round in the record, the award itself shows that an earlier
+	// award of the job has lapsed.
 	if b.calls[m.Round] == nil {
 		e.expireAward(from)
 		e.markOlderRounds()
@@ -214,6 +239,7 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 		c.awards++
 		c.proof = m.Proof
 	}
+	// A live view drops the oldest award: a job that sites keep declining has many.
 	if b.cfg.Live && len(e.rec.Awards) >= keptAwards {
 		e.rec.Awards = append(e.rec.Awards[:0], e.rec.Awards[1:]...)
 	}
@@ -223,6 +249,8 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 	e.decideRound(m.Round, d)
 }
 
+// foldDefer records a hold. It changes what the job waits for only while the job is on sale;
+// the round keeps the decision in any case.
 func (b *History) foldDefer(from MessageRef, m protocol.Defer) {
 	b.holds++
 	b.beginNextInstance(m.Job)
@@ -248,8 +276,8 @@ func (b *History) foldDefer(from MessageRef, m protocol.Defer) {
 	e.decideRound(m.Round, d)
 }
 
-// foldReject ends a job. A duplicate is refused under the id of the job that it
-// repeats, which goes on.
+// foldReject ends a job. A submission that repeats a known job is rejected as a duplicate
+// under the same id; that job goes on, so the message is only counted.
 func (b *History) foldReject(from MessageRef, m protocol.Reject) {
 	if m.Why.Code == protocol.Duplicate {
 		b.duplicates++
@@ -261,6 +289,7 @@ func (b *History) foldReject(from MessageRef, m protocol.Reject) {
 		b.addProblem("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
 		return
 	}
+	// What the site reported of a part of the run cannot be true, so its bill does not count.
 	if m.Why.Code == protocol.ImpossibleBid {
 		b.takeBackSegment(e)
 	}
@@ -274,14 +303,16 @@ func (b *History) foldReject(from MessageRef, m protocol.Reject) {
 		b.rounds[n-1].refused++
 	}
 	b.forgetJobs(m.Job)
+	// The newest round gets the refusal as its decision only if it has none yet.
 	if e.last != nil && e.last.decision.Kind == "" { // else no round refused it: it was cancelled, or its time was over
 		e.last.setDecision(d)
 	}
 }
 
-// takeBack takes a job that is refused from the site that it was awarded to: nobody
-// accepted that before it was cancelled or its time was over, or what its site reports
-// of the run cannot be, and does not count. It reports false where the site keeps it.
+// takeBack detaches a rejected job from the site that it was awarded to, and reports whether
+// that is right. It is in two cases: the award was not answered before the job was cancelled
+// or its time was over, or the run was rejected because its report is impossible. The bill
+// of such a run is subtracted from the site's sums. A settled run stays.
 func (b *History) takeBack(e *jobEntry, why protocol.Code) bool {
 	a, r := e.rec.CurrentAward(), e.rec.Run
 	switch {
@@ -304,7 +335,8 @@ func (b *History) takeBack(e *jobEntry, why protocol.Code) bool {
 	return true
 }
 
-// takeBackSegment takes a part of a run back that cannot be as its site reports it.
+// takeBackSegment removes the last paused part of a job whose report is impossible, and its
+// bill from the sums. It does nothing if the job has a newer run or the part is settled.
 func (b *History) takeBackSegment(e *jobEntry) {
 	n := len(e.rec.Parts) - 1
 	if n < 0 || e.rec.Run != nil || e.rec.Parts[n].Settlement != (MessageRef{}) {
@@ -316,13 +348,16 @@ func (b *History) takeBackSegment(e *jobEntry) {
 	e.rec.Parts = e.rec.Parts[:n]
 }
 
+// decideRound records a decision in the newest round of a job; one of an older round has
+// only its summary left.
 func (e *jobEntry) decideRound(round uint64, d Decision) {
 	if e.last != nil && e.last.round.round == round {
 		e.last.setDecision(d)
 	}
 }
 
-// updateAward has the round of an award know what came of it.
+// updateAward copies an award into every kept round that made it: rounds hold copies of
+// decisions, and the answer of the site comes after the round.
 func (e *jobEntry) updateAward(a Decision) {
 	for _, h := range append([]*jobRound{e.first, e.last}, e.all...) {
 		if h != nil && h.decision.Kind == "award" && h.decision.Epoch == a.Epoch {
@@ -331,8 +366,10 @@ func (e *jobEntry) updateAward(a Decision) {
 	}
 }
 
-// foldAwardAnswer notes that a site took an award or gave it back; what it took first it
-// may give back later.
+// foldAwardAnswer records the answer of a site to an award: word is "accept" or "decline".
+// A site may decline what it accepted before; a decline is final. Epoch and site identify
+// the award, so an answer to an earlier award of the job does not touch a newer one. start
+// is when the site means to start the job; it counts for an accept only.
 func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint64, word string, start protocol.Time, why protocol.Reason) {
 	e := b.jobs[id]
 	if e == nil {
@@ -348,6 +385,8 @@ func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint
 			break // it ran to its end, and cannot be given back
 		}
 		a.Answer, a.Answered, a.Declined = word, from, why
+		// The site may answer after its award has lapsed. The market takes a late accept if the
+		// job was not awarded elsewhere since and the site was not declared gone.
 		switch newest := i == len(e.rec.Awards)-1; {
 		case word == "decline": // a site says it again until it is answered
 			b.declines++
@@ -359,6 +398,7 @@ func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint
 			a.Starts = append(a.Starts, KnownStart{from.At, start, true})
 		}
 		e.updateAward(*a)
+		// Declining the newest award puts the job back on sale.
 		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
 			e.rec.State = Waiting
 			if r := e.rec.Run; r != nil && r.Planned {
@@ -370,7 +410,7 @@ func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint
 	b.ignored++
 }
 
-// releaseAward notes that an award holds no longer.
+// releaseAward notes when an award ceased to hold: the first message that ends it counts.
 func (d *Decision) releaseAward(from MessageRef) {
 	if d.Released == (MessageRef{}) {
 		d.Released = from
@@ -380,8 +420,9 @@ func (d *Decision) releaseAward(from MessageRef) {
 // runEndingReasons are reasons for which a site gives up what may have run there.
 var runEndingReasons = []protocol.Code{protocol.Evicted, protocol.NodeLost, protocol.TakenOver, protocol.Cancelled, protocol.SiteDecommissioned}
 
-// leaveSite takes a job from its site. A run that was planned, and was to have begun by
-// then, is taken to have gone on until then: nothing better is known of it.
+// leaveSite detaches a job from its site. If the run was planned to have begun by then, and
+// the reason is one for which a run ends, the run is taken to have lasted until the message:
+// the log of a coordinator has no better figure.
 func (e *jobEntry) leaveSite(from MessageRef, why protocol.Code) {
 	if r := e.rec.Run; r != nil && r.Planned && r.Started < from.At && slices.Contains(runEndingReasons, why) {
 		r.Exited = from
@@ -390,7 +431,8 @@ func (e *jobEntry) leaveSite(from MessageRef, why protocol.Code) {
 	e.rec.Run = nil
 }
 
-// foldDecommission notes that a site's jobs were taken from it, as if it had given them back.
+// foldDecommission takes all jobs from a site that an operator declared gone, as if the site
+// had declined them, and voids its bids in rounds that are not decided yet.
 func (b *History) foldDecommission(from MessageRef, g protocol.DecommissionSite) {
 	if s := b.sites[g.Site]; s != nil {
 		s.decommission(from.At, b.cfg.Live)

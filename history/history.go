@@ -28,14 +28,17 @@ type History struct {
 	rounds []*clearingRound             // as called
 	sites  map[string]*SiteRecord
 
+	// Counts of messages that were read, of declined awards, and of messages that had no effect.
 	messages, declines, ignored int
-	repeats, duplicates         int // submissions of a known id, and refusals of those
-	holds                       int
-	problems                    []Problem // seen while reading
-	hasLaunches                 bool      // what sites say to their hands is on the ledger
-	policy                      uint64    // in force, if it has rules
+	// Every duplicate that is refused must have a repeated submission (checkJobs).
+	repeats, duplicates int // submissions of a known id, and refusals of those
+	holds               int
+	problems            []Problem // seen while reading
+	hasLaunches         bool      // what sites say to their hands is on the ledger
+	policy              uint64    // in force, if it has rules
 
-	span      span
+	span span
+	// Indexes of the whole stream. In a live view they are empty, but for the newest of rules.
 	decisions []DecisionRef
 	byNumber  map[uint64]int // into decisions
 	judged    map[jobInRound]*JudgeQuestion
@@ -47,18 +50,19 @@ type History struct {
 	ended     []protocol.JobID // that are over, oldest first; of a live view
 }
 
-// A jobEntry is a job as it is kept.
+// A jobEntry is one instance of a job id as the History keeps it.
 type jobEntry struct {
 	rec         JobRecord // without FullRounds
 	first, last *jobRound
 	all         []*jobRound // instead of first and last, if Config.All
 
+	// An id is free once its job is over: instances of one id form a list, newest first.
 	before *jobEntry  // that was over when this one was submitted under its id
 	next   *JobRecord // submitted since it is over, and not called yet
 }
 
-// isOver reports whether nothing more comes of a job: an id is free again some time
-// after that.
+// isOver reports whether no message can change the job any more: it was refused, or its run
+// ended and is settled. Its id may then be given to another job.
 func (e *jobEntry) isOver() bool {
 	return e.rec.State == Refused || e.rec.State == Ended && e.rec.Run.Settlement != MessageRef{}
 }
@@ -109,7 +113,9 @@ type SiteRecord struct {
 	decommissioned bool // an operator said that it will not come back, and it has not greeted since
 }
 
-// An hour is what a site's two meters saw: the one of the jobs, and its own.
+// An hour holds what the two meters of a site measured in one hour, in millijoules before the
+// facility's share: drawn by jobs and idle, as reported apart, and the site's total. The
+// total must equal the sum of both (checkSums).
 type hour struct{ drawn, idle, total protocol.Millijoules }
 
 // New returns an empty History.
@@ -134,6 +140,7 @@ func (b *History) AddMessage(m protocol.Message) (fresh bool) {
 	}
 	b.messages++
 	b.span.Live = b.span.Live || m.From == protocol.InputRecorder
+	// A message that its sender may not send must not change the record.
 	if !m.IsPlausible() {
 		b.ignored++
 		return true
@@ -206,10 +213,13 @@ func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 		if m.From == protocol.OperatorAPI {
 			b.foldDecommission(from, body)
 		}
+	// A drained site gets no new jobs until the operator ends the drain (Over).
 	case protocol.Drain:
 		if s := b.sites[body.Site]; s != nil && !s.decommissioned && m.From == protocol.OperatorAPI { // the market knows none that is gone
 			s.Drained = !body.Over
 		}
+	// A snapshot restores the number of settled jobs from the accounts of an earlier
+	// incarnation, whose settlements are not in this stream.
 	case protocol.Snapshot:
 		for _, a := range body.Accounts {
 			if s := b.sites[strings.TrimPrefix(a.Account, "site/")]; s != nil {
@@ -293,6 +303,8 @@ func (b *History) RoundRecords() []RoundRecord {
 	return all
 }
 
+// siteRecord returns the record of a site, and begins one for a site that is new. A site may be
+// named by an award before any message of its own.
 func (b *History) siteRecord(name string) *SiteRecord {
 	s := b.sites[name]
 	if s == nil {
@@ -302,6 +314,7 @@ func (b *History) siteRecord(name string) *SiteRecord {
 	return s
 }
 
+// meteredHour returns the meter readings of the hour that begins at an instant, to be added to.
 func (s *SiteRecord) meteredHour(at protocol.Time) *hour {
 	h := s.hours[at]
 	if h == nil {

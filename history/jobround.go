@@ -8,7 +8,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A clearingRound is a round, shared by the hearings of all its jobs.
+// A clearingRound is what all jobs of a round share. Each job has a jobRound that points to it.
 type clearingRound struct {
 	round   uint64
 	message MessageRef
@@ -25,6 +25,7 @@ type clearingRound struct {
 	decided bool // something was decided in it, or asked about what is to be
 }
 
+// A place is what a shadow price is of: one GPU model at one site.
 type place struct{ site, model string }
 
 // A jobRound is a JobRound as it is kept: bids as they were sent, so that a
@@ -37,6 +38,7 @@ type jobRound struct {
 	decision Decision
 }
 
+// receivedBids are the bids of one site for one job in one round.
 type receivedBids struct {
 	site       string
 	message    MessageRef
@@ -45,6 +47,8 @@ type receivedBids struct {
 	voidReason *protocol.Reason // its site was declared gone before the round was decided; nil: it was not
 }
 
+// roundRecord returns the round as it is exported. Only a site that was known at
+// the call can be silent; one that joined later is listed only if it offered.
 func (c *clearingRound) roundRecord() RoundRecord {
 	r := RoundRecord{
 		Round: c.round, Called: c.message, Closes: c.closes, Jobs: c.jobs,
@@ -59,7 +63,8 @@ func (c *clearingRound) roundRecord() RoundRecord {
 	return r
 }
 
-// priceOption returns o with its terms in the round.
+// priceOption returns o with its cost by cause and the worth of the GPU-hours that it takes,
+// under the weights and shadow prices of the round's call.
 func (c *clearingRound) priceOption(j protocol.Job, site string, o protocol.BidOption) PricedOption {
 	worth := c.meanShadowPrice(site, o)
 	return PricedOption{o, c.weights.CostOf(j, o, worth), protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth)}
@@ -78,6 +83,7 @@ func (c *clearingRound) meanShadowPrice(site string, o protocol.BidOption) proto
 	slot := protocol.Time(p.Slot.Milliseconds())
 	for i, v := range p.Values {
 		from := p.From + protocol.Time(i)*slot
+		// Each slot counts by the time that it shares with the option.
 		if overlap := min(from+slot, o.Finish) - max(from, o.Start); overlap > 0 {
 			sum += int64(v) * int64(overlap)
 		}
@@ -85,7 +91,7 @@ func (c *clearingRound) meanShadowPrice(site string, o protocol.BidOption) proto
 	return protocol.Microdollars(sum / int64(o.Finish-o.Start))
 }
 
-// addBids takes in a site's menu, and the best option if it came in time.
+// addBids keeps a site's bids. Late ones are kept to be shown, but do not count.
 func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, late bool) {
 	site := from.From.SiteName()
 	h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, late: late})
@@ -112,7 +118,7 @@ func (h *jobRound) voidBids(j protocol.Job, site string, why protocol.Reason) {
 	}
 }
 
-// countOptions takes in the options of a menu that came in time.
+// countOptions updates number and best of the options that came in time.
 func (h *jobRound) countOptions(j protocol.Job, site string, menu protocol.JobBids) {
 	for _, o := range menu.Options {
 		p := h.round.priceOption(j, site, o)
@@ -133,12 +139,15 @@ func isBetterOption(a PricedOption, siteA string, b PricedOption, siteB string) 
 	) < 0
 }
 
+// setDecision records the decision, and in the summary what stays of it when the round is
+// no longer kept in full.
 func (h *jobRound) setDecision(d Decision) {
 	h.decision = d
 	h.summary.Kind, h.summary.Code, h.summary.Site, h.summary.Until = d.Kind, d.Why.Code, d.Site, d.Until
 }
 
-// exportRound returns h as it is shown.
+// exportRound returns the round with priced options, one answer for each site: those known at
+// the call and those that answered without being known then, by name.
 func (h *jobRound) exportRound(j protocol.Job) JobRound {
 	full := JobRound{
 		Round: h.round.round, Called: h.round.message, Closes: h.round.closes, Weights: h.round.weights,
@@ -155,7 +164,8 @@ func (h *jobRound) exportRound(j protocol.Job) JobRound {
 	return full
 }
 
-// answerOf returns the last that a site said in the round.
+// answerOf returns the last answer of a site in the round, options cheapest first. A voided
+// answer keeps the reason and loses its options. Without any answer Message is zero.
 func (h *jobRound) answerOf(j protocol.Job, site string) Answer {
 	a := Answer{Site: site}
 	for _, x := range h.received {
@@ -171,6 +181,7 @@ func (h *jobRound) answerOf(j protocol.Job, site string) Answer {
 			a.Options = append(a.Options, h.round.priceOption(j, site, o))
 		}
 	}
+	// Stable, so that equal options keep the order of the site's message.
 	slices.SortStableFunc(a.Options, func(x, y PricedOption) int {
 		return cmp.Or(cmp.Compare(x.Terms.Total(), y.Terms.Total()), cmp.Compare(x.Finish, y.Finish))
 	})

@@ -14,9 +14,9 @@ const (
 	keptAwards = 4      // awards of one job, the newest
 )
 
-// AddStep reads one step of a coordinator: the messages that it took in, and those that it
-// sent because of them. A submission that it did not take is of no job: one under the id of another, or of a
-// stranger.
+// AddStep reads one step of a live coordinator: the messages that it received, and those that
+// it sent because of them. A submission counts only if the coordinator accepted it in this
+// step; one with the id of another job, or of a sender that may not submit, begins no job.
 func (b *History) AddStep(input, sent []protocol.Message) {
 	for _, m := range input {
 		if s, ok := m.Body.(protocol.Submit); !ok || isSubmissionAccepted(m.From, s.Job.ID, sent) {
@@ -28,8 +28,8 @@ func (b *History) AddStep(input, sent []protocol.Message) {
 	}
 }
 
-// isSubmissionAccepted reports whether the coordinator answered that the job is on record.
-// One that cannot be run is on record as refused.
+// isSubmissionAccepted reports whether the coordinator answered that the job is on record: it
+// acknowledged it, or rejected it as impossible to run. A duplicate is on record already.
 func isSubmissionAccepted(from protocol.Party, id protocol.JobID, sent []protocol.Message) bool {
 	return slices.ContainsFunc(sent, func(m protocol.Message) bool {
 		switch body := m.Body.(type) {
@@ -42,8 +42,8 @@ func isSubmissionAccepted(from protocol.Party, id protocol.JobID, sent []protoco
 	})
 }
 
-// foldLiveSubmit begins a job at once, for the coordinator has taken it. It may take the id
-// of one that is over, which is forgotten.
+// foldLiveSubmit begins a job at once, as the coordinator accepted it (AddStep). It may take
+// the id of a job that is over, which is forgotten.
 func (b *History) foldLiveSubmit(from MessageRef, s protocol.Submit) {
 	id := s.Job.ID
 	if was := b.jobs[id]; was != nil {
@@ -56,7 +56,8 @@ func (b *History) foldLiveSubmit(from MessageRef, s protocol.Submit) {
 	b.beginJob(id, &jobEntry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Digest()}})
 }
 
-// forgetJobs notes that a job is over, and forgets the one that has been over for longest.
+// forgetJobs notes that a job is over, drops what a live view does not show of it, and
+// forgets the job that has been over for longest if more than KeptEnded are.
 func (b *History) forgetJobs(id protocol.JobID) {
 	if !b.cfg.Live {
 		return
@@ -73,7 +74,8 @@ func (b *History) forgetJobs(id protocol.JobID) {
 	}
 }
 
-// forgetRounds drops the oldest tenth of the rounds where there are too many.
+// forgetRounds drops the oldest tenth of the rounds once there are more than KeptRounds: a
+// tenth at a time, so that the rest is not moved at every call.
 func (b *History) forgetRounds() {
 	if !b.cfg.Live || len(b.rounds) <= KeptRounds {
 		return

@@ -17,9 +17,10 @@ type Node struct {
 	Model      string // of its GPUs; "" without
 }
 
+// A machine is the key of a node: names are unique within a site only.
 type machine struct{ site, name string }
 
-// An edge is a job coming to a machine, or leaving it.
+// An edge is the instant at which a run takes a node's resources, or frees them.
 type edge struct {
 	at    protocol.Time
 	job   protocol.Job
@@ -27,7 +28,9 @@ type edge struct {
 	enter bool
 }
 
-// checkRoom replays every launch and exit, and looks at each instant between.
+// checkRoom replays all launches and exits in the order of their times, and checks that no
+// node or device holds more than it has at any instant. A run without an exit holds its
+// resources to the end. Nodes without a capacity on record are checked for devices alone.
 func (b *History) checkRoom(nodes []Node) {
 	known := make(map[machine]Node, len(nodes))
 	for _, n := range nodes {
@@ -53,6 +56,7 @@ func (b *History) checkRoom(nodes []Node) {
 			}
 		}
 	}
+	// Machines go by name, so that the same record gives the same list of problems.
 	for _, m := range slices.SortedFunc(maps.Keys(edges), func(x, y machine) int {
 		return cmp.Or(cmp.Compare(x.site, y.site), cmp.Compare(x.name, y.name))
 	}) {
@@ -75,7 +79,8 @@ func (r JobRecord) allRuns() (all []*Run) {
 	return all
 }
 
-// checkDevices holds a launch to what its job asked for.
+// checkDevices checks that a launch got as many GPUs as its job asks for, each once, each on
+// the node, and of an allowed model.
 func (b *History) checkDevices(job protocol.Job, run *Run, node Node, known bool) {
 	id := job.ID
 	devices := slices.Clone(run.Devices)
@@ -93,14 +98,16 @@ func (b *History) checkDevices(job protocol.Job, run *Run, node Node, known bool
 	}
 }
 
-// checkMachine goes through a machine's life. At one instant, what leaves makes room
-// for what comes. Each kind of room is reported once for a machine.
+// checkMachine adds up what runs hold on one machine after each edge, in thousandths of a core
+// and of a GPU, and MiB. At one instant exits come before launches: what is freed may be taken.
+// Each kind of overuse is reported once per machine.
 func (b *History) checkMachine(m machine, edges []edge, node Node, known bool) {
 	slices.SortStableFunc(edges, func(x, y edge) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), leavesFirst(x, y))
 	})
 	var cpu protocol.Milli
 	var memory protocol.MiB
+	// Keyed by device: shares of several jobs on one device add up to at most 1000.
 	gpu := make(map[int]protocol.Milli)
 	said := make(map[string]bool)
 	over := func(e edge, code string, used, have int64) {
@@ -131,6 +138,7 @@ func (b *History) checkMachine(m machine, edges []edge, node Node, known bool) {
 	}
 }
 
+// leavesFirst orders edges of one instant: exits before launches.
 func leavesFirst(x, y edge) int {
 	switch {
 	case x.enter == y.enter:

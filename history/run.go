@@ -2,7 +2,9 @@ package history
 
 import "github.com/gridbid/gridbid/protocol"
 
-// planRun notes where a job is to run, on a ledger that will not tell of its launch.
+// planRun records the run that an accepted award implies. The log of a coordinator lacks the
+// messages between a site's agent and its runtime, so no launch will follow; a ledger that
+// has shown any launch needs no plan.
 func (b *History) planRun(from MessageRef, id protocol.JobID, epoch uint64, start protocol.Time) {
 	e := b.jobs[id]
 	if b.hasLaunches || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
@@ -14,6 +16,8 @@ func (b *History) planRun(from MessageRef, id protocol.JobID, epoch uint64, star
 	}
 }
 
+// foldLaunch begins a run. Each launch must follow an accepted award of the same site and
+// epoch; a break of that is a problem, but the run is recorded, as the devices are in use.
 func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	b.hasLaunches = true
 	e := b.jobs[m.Job.ID]
@@ -25,6 +29,7 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	switch award := e.rec.CurrentAward(); {
 	case e.rec.State == Refused:
 		b.addProblem("refused-and-placed", m.Job.ID, site, "launched, and was refused")
+	// A repeated launch under the same epoch is harmless; any other runs the job twice.
 	case e.rec.Run != nil && !e.rec.Run.Planned:
 		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
 			b.addProblem("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
@@ -42,7 +47,9 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	}
 }
 
-// findRun returns the job's run at the site that speaks, or nil and a problem.
+// findRun returns the current run of a job at the sender's site under an epoch, or nil after
+// recording a problem named by what. A planned run has no launch on record, so it can only
+// be reported done.
 func (b *History) findRun(from MessageRef, id protocol.JobID, epoch uint64, what string) (*jobEntry, *Run) {
 	site := from.From.SiteName()
 	e := b.jobs[id]
@@ -53,6 +60,7 @@ func (b *History) findRun(from MessageRef, id protocol.JobID, epoch uint64, what
 	return e, e.rec.Run
 }
 
+// foldStarted replaces the planned start of a run by the measured one.
 func (b *History) foldStarted(from MessageRef, m protocol.Started) {
 	e, r := b.findRun(from, m.Job, m.Epoch, "started")
 	if r == nil {
@@ -64,6 +72,8 @@ func (b *History) foldStarted(from MessageRef, m protocol.Started) {
 	}
 }
 
+// foldFinished records the exit of a run and what its devices drew. The energy counts for the
+// site's hours even if the run is unknown: the meter measured it.
 func (b *History) foldFinished(from MessageRef, m protocol.Finished) {
 	site := b.siteRecord(from.From.SiteName())
 	_, r := b.findRun(from, m.Job, m.Epoch, "exited")
@@ -82,8 +92,8 @@ func (b *History) foldFinished(from MessageRef, m protocol.Finished) {
 	}
 }
 
-// foldInterrupted closes a run that its site could not keep up. What it drew served nobody:
-// the site's own meter has it, not the job's bill.
+// foldInterrupted closes a run that its site could not continue, and puts the job back on
+// sale. The energy of such a run is on the site's meter and on no job's bill.
 func (b *History) foldInterrupted(from MessageRef, m protocol.Interrupted) {
 	e, r := b.findRun(from, m.Job, m.Epoch, "lost")
 	if r == nil {
@@ -101,7 +111,9 @@ func (b *History) foldInterrupted(from MessageRef, m protocol.Interrupted) {
 	e.rec.Run, e.rec.State = nil, Waiting
 }
 
-// foldPreempted closes a run that its site took down to make room: the job is on sale again.
+// foldPreempted closes a run that its site stopped to make room for another job. The job is
+// on sale and stays Preempted until it is awarded. A message about an award that is not the
+// newest, or that ended otherwise, is ignored.
 func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 	e := b.jobs[m.Job]
 	if e == nil || e.isOver() || len(e.rec.Awards) == 0 {
@@ -125,6 +137,8 @@ func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 	e.rec.Run, e.rec.State = nil, Preempted
 }
 
+// foldUsageReport records the measured end and bill of a run. Work left over (Left) makes the
+// run a paused part: its bill stands, and the job is on sale for the rest.
 func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
 	b.planRun(from, m.Job, m.Epoch, m.Started) // its accept may have been lost
 	e, r := b.findRun(from, m.Job, m.Epoch, "done")
@@ -162,6 +176,8 @@ func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
 	}
 }
 
+// foldSettlement records what a site was paid: for the newest part if the message says Part,
+// else for the run of an ended job. A job is over once its run is settled.
 func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 	e := b.jobs[m.Job]
 	var r *Run
@@ -188,8 +204,8 @@ func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 	}
 }
 
-// foldCancel notes that a site was asked to stop a job. A site that comes back after it was
-// declared gone is asked to stop its old runs: that is another run.
+// foldCancel notes that a site was asked to stop a job. It counts only for the award in force:
+// a site that returns after it was declared gone is asked to stop runs of older epochs.
 func (b *History) foldCancel(from MessageRef, to protocol.Party, m protocol.Cancel) {
 	e := b.jobs[m.Job]
 	if e == nil || e.isOver() {
@@ -204,12 +220,12 @@ func (b *History) foldCancel(from MessageRef, to protocol.Party, m protocol.Canc
 	}
 }
 
-// subtractUsage takes one bill from another.
+// subtractUsage returns a less b. Like a sum, a difference has no finish.
 func subtractUsage(a, b protocol.Usage) protocol.Usage {
 	return addUsage(a, protocol.Usage{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
 }
 
-// addUsage adds two bills. A sum has no finish.
+// addUsage returns the sum of two bills. A sum has no finish: it is of several runs.
 func addUsage(a, b protocol.Usage) protocol.Usage {
 	return protocol.Usage{
 		IT: a.IT + b.IT, Energy: a.Energy + b.Energy,

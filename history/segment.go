@@ -2,9 +2,9 @@ package history
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A RunSegment is a time that a job spent on the devices of one site: a part that
-// ended in a pause, or its last run. A run that was lost is none, for it was
-// billed to no tenant; it held its devices all the same: see SegmentAt.
+// A RunSegment is a period in which a job held the devices of one site and was billed for it:
+// a part that ended in a pause, or its last run. A lost run is no segment, as no tenant paid
+// for it; it held its devices all the same: see SegmentAt.
 type RunSegment struct {
 	Job  protocol.Job
 	Run  *Run
@@ -48,8 +48,9 @@ func (r *JobRecord) AwardOf(run *Run) *Decision {
 	return nil
 }
 
-// gpuTimeHeld returns the thousandths of a GPU times milliseconds that the segment held in
-// [from, to).
+// gpuTimeHeld returns what the segment held in [from, to), in thousandths of a GPU times
+// milliseconds: integers, so that sums do not depend on their order. A segment that goes on
+// holds its devices to the end of the period.
 func (s RunSegment) gpuTimeHeld(from, to protocol.Time) int64 {
 	if s.Over {
 		to = min(to, s.Run.Ended)

@@ -40,7 +40,8 @@ type LastBid struct {
 	Grid protocol.GridForecast
 }
 
-// applyBid keeps the state of the site that a bid reports.
+// applyBid keeps the state of the site that a bid reports. A series of the grid that the
+// message leaves out stays as it was.
 func (s *SiteRecord) applyBid(at protocol.Time, m protocol.Bids) {
 	s.answered, s.SilentRounds = true, 0
 	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Capacity, m.Grid.From
@@ -128,6 +129,8 @@ func (b *History) noteMessageTime(m protocol.Message) {
 	s.MessageTimes = append(s.MessageTimes, m.At)
 }
 
+// foldRegisterSite records what a site consists of. A site may register many times; an
+// inventory is listed only where it differs from the one before.
 func (b *History) foldRegisterSite(from MessageRef, m protocol.RegisterSite) {
 	s := b.siteRecord(m.Site)
 	s.Pools, s.registeredAt, s.decommissioned = m.Pools, from.At, false
@@ -155,7 +158,8 @@ func (s *SiteRecord) decommission(at protocol.Time, live bool) {
 	}
 }
 
-// addForecast keeps the first and the last forecast of an hour.
+// addForecast keeps the first and the last forecast of an hour; those between are
+// replaced.
 func (s *SiteRecord) addForecast(f Forecast) {
 	n := len(s.Forecasts)
 	if n >= 2 && s.Forecasts[n-1].From == f.From && s.Forecasts[n-2].From == f.From {
@@ -165,7 +169,8 @@ func (s *SiteRecord) addForecast(f Forecast) {
 	s.Forecasts = append(s.Forecasts, f)
 }
 
-// addIdle keeps what a bid reports of idle GPUs, where it differs from the report before.
+// addIdle keeps a report of idle GPUs where it differs from the one before. An agent of an
+// earlier version sends zeros only, which reportsIdle tells from a site that is full.
 func (s *SiteRecord) addIdle(x IdleGPUs) {
 	if x.Idle < 0 || x.Unusable < 0 || x.Unusable > x.Idle {
 		return // it cannot be true
@@ -177,6 +182,8 @@ func (s *SiteRecord) addIdle(x IdleGPUs) {
 	s.reportsIdle = s.reportsIdle || x.Idle > 0
 }
 
+// foldSiteUsage adds the report of one hour: idle draw to the site's sums, and both meters to
+// the hour, for checkSums.
 func (b *History) foldSiteUsage(from MessageRef, m protocol.SiteUsage) {
 	s := b.siteRecord(from.From.SiteName())
 	s.Idle = addUsage(s.Idle, m.Idle)
@@ -204,8 +211,9 @@ type CostSoFar struct {
 // RunningCosts returns the running sums, by time. The slice is the History's own.
 func (b *History) RunningCosts() []CostSoFar { return b.spent }
 
-// addCost adds a bill to the running sums, or takes one back: times is 1 or -1. One
-// wrong clock does not put off the messages of others after it.
+// addCost appends to the running sums, or takes a bill back: times is 1 or -1. Times never
+// decrease, and none is later than the covered span, so that one wrong clock does not put off
+// the sums after it.
 func (b *History) addCost(at protocol.Time, bill protocol.Usage, times int64, late bool) {
 	if b.cfg.Live {
 		return

@@ -67,6 +67,7 @@ func (s *span) extendSpan(m protocol.Message) {
 		return
 	}
 	s.First, s.Last = s.ofCoordinator.first, s.ofCoordinator.last
+	// The second newest time of all senders: at least two of them have reached it.
 	if all := slices.Sorted(maps.Values(s.lastOf)); len(all) > 1 {
 		s.Last = max(s.Last, all[len(all)-2])
 	}
@@ -77,6 +78,7 @@ func (s *span) extendArrivals(arrival protocol.Time) {
 	s.LastArrivalDay = max(s.LastArrivalDay, arrival.Floor(24*time.Hour))
 }
 
+// widenRange extends [first, last] to hold an instant; a first of 0 is unset.
 func widenRange(first, last *protocol.Time, at protocol.Time) {
 	if *first == 0 || at < *first {
 		*first = at

@@ -102,6 +102,7 @@ func (b *History) ComputeTotals(m Meta) Totals {
 	}
 	var terms protocol.CostBreakdown
 	var waits, completions, slowdowns []int64
+	// Sum over jobs: what they cost beside energy, and how long they took, in milliseconds.
 	for _, e := range b.allEntries() {
 		r := e.rec
 		t.countJob(r)
@@ -125,6 +126,8 @@ func (b *History) ComputeTotals(m Meta) Totals {
 	return t
 }
 
+// countJob adds one job to the counts. A job that waits or was awarded without a run at the
+// end of the record counts as unplaced, like a refused one.
 func (t *Totals) countJob(r JobRecord) {
 	t.Jobs++
 	t.Awards += len(r.Awards)
@@ -154,6 +157,7 @@ func (b *History) fillCosts(t *Totals, terms protocol.CostBreakdown, w protocol.
 		all = addUsage(all, addUsage(s.Idle, s.Jobs))
 		paid += s.Paid
 	}
+	// Energy and carbon are those of the sites: the bills of jobs, and the metered idle draw.
 	terms.Money, terms.Carbon = all.Money, w.CarbonCost(all.Carbon)
 	t.EnergyKWh, t.CarbonKg, t.CostUSD = all.Energy.InKWh(), all.Carbon.InKilograms(), all.Money.InDollars()
 	t.IdleKWh, t.IdleKg, t.IdleUSD = idle.Energy.InKWh(), idle.Carbon.InKilograms(), idle.Money.InDollars()
@@ -161,6 +165,7 @@ func (b *History) fillCosts(t *Totals, terms protocol.CostBreakdown, w protocol.
 	t.DelayUSD, t.LateUSD = terms.Delay.InDollars(), terms.Late.InDollars()
 	t.PaidUSD = paid.InDollars()
 	t.ObjectiveUSD = terms.Total().InDollars()
+	// Without idle draw the objective compares with the bound, which is of the jobs alone.
 	t.JobsUSD = (terms.Total() - idle.Money - w.CarbonCost(idle.Carbon)).InDollars()
 }
 
@@ -174,9 +179,9 @@ func (t Totals) WithBound(usd float64) Totals {
 	return t
 }
 
-// nonEnergyCost returns what a job cost beside its energy. One that did not end is
-// taken to run by itself after the last arrival, or after its deadline if that is
-// later: work not done is never cheaper than work done then.
+// nonEnergyCost returns what a job cost beside its energy: transfer, delay and lateness. A job
+// that did not end is taken to start when arrivals end, or at its deadline if that is later,
+// and to run its whole time from there: leaving work undone is never cheaper than doing it then.
 func (r JobRecord) nonEnergyCost(m Meta) (t protocol.CostBreakdown) {
 	if a := r.CurrentAward(); a != nil && r.Run != nil {
 		t.Transfer = a.Option.Transfer
@@ -184,6 +189,7 @@ func (r JobRecord) nonEnergyCost(m Meta) (t protocol.CostBreakdown) {
 	for _, p := range r.Parts {
 		t.Transfer += p.Transfer
 	}
+	// The planned duration of a run that goes on stands in for its end.
 	start := max(m.End, r.Job.Deadline)
 	finish := start.Add(r.Job.Run)
 	if r.Run != nil {
@@ -203,7 +209,8 @@ func boundedSlowdown(j protocol.Job, jct time.Duration) int64 {
 	return max(1000, jct.Milliseconds()*1000/max(j.Run, 10*time.Second).Milliseconds())
 }
 
-// clearingGap returns how far the clearings were above their bounds, over all rounds.
+// clearingGap returns the sum of the rounds' costs over the sum of their lower bounds, less
+// one; 0 without a positive bound, as a ratio to it would mean nothing.
 func (b *History) clearingGap() float64 {
 	var primal, bound protocol.Microdollars
 	for _, c := range b.rounds {
@@ -216,7 +223,8 @@ func (b *History) clearingGap() float64 {
 	return float64(primal)/float64(bound) - 1
 }
 
-// spreadOf takes thousandths.
+// spreadOf returns the spread of values in thousandths, in units. It sorts values in place.
+// A percentile is the smallest value at or above that share of the values (nearest rank).
 func spreadOf(values []int64) Spread {
 	n := len(values)
 	if n == 0 {
