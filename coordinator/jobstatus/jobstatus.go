@@ -45,13 +45,15 @@ type Job struct {
 	digest uint64 // of its submission
 }
 
-// IsSubmittedBy reports whether s submits the job again.
+// IsSubmittedBy reports whether s is the submission of this job, sent once more: its digest is
+// the same. Another submission under the same id is a duplicate.
 func (j Job) IsSubmittedBy(s protocol.Submit) bool { return j.digest == s.Digest() }
 
 // HasEnded reports whether the job has ended.
 func (j Job) HasEnded() bool { return j.State == Done || j.State == Refused }
 
-// A Site is what a site last said of itself.
+// A Site is the newest state that a site reported. Price, carbon and PUE are zero before its
+// first bid.
 type Site struct {
 	Name           string          `json:"name"`
 	Pools          []protocol.Pool `json:"-"`
@@ -84,7 +86,7 @@ type Round struct {
 // A View is what is shown. The zero View is empty and ready to use.
 type View struct{ live *history.History }
 
-// liveHistory returns the history that is shown.
+// liveHistory returns the history that is shown, and makes it first where the View is zero.
 func (b *View) liveHistory() *history.History {
 	if b.live == nil {
 		b.live = history.New(history.Config{Live: true})
@@ -130,6 +132,7 @@ func (b *View) AllJobs() []Job {
 
 // AllSites returns all sites, by name.
 func (b *View) AllSites() []Site {
+	// A job that is stopping still holds its devices.
 	placed := make(map[string]int)
 	for _, j := range b.AllJobs() {
 		if j.State == Placed || j.State == Stopping {
@@ -137,6 +140,7 @@ func (b *View) AllSites() []Site {
 		}
 	}
 	var out []Site
+	// Sites that are named by awards alone have nothing to show.
 	for _, s := range b.liveHistory().SiteRecords() {
 		if s.Registered {
 			x := siteOf(&s)

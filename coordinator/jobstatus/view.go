@@ -28,7 +28,8 @@ func AllStates() []State {
 	return []State{Waiting, Awarded, Placed, Stopping, Preempted, Done, Refused}
 }
 
-// jobOf returns how a job stands by its record.
+// jobOf returns how a job stands by its record. What is newer replaces what is older: the last
+// award, then a hold after it, then a refusal, which is final.
 func jobOf(r *history.JobRecord) Job {
 	j := Job{
 		ID: r.Job.ID, Tenant: r.Job.Tenant, State: Waiting, GPUs: r.Job.GPUs, Arrived: r.Job.Arrival, Deadline: r.Job.Deadline,
@@ -37,6 +38,8 @@ func jobOf(r *history.JobRecord) Job {
 	if n := len(r.Awards); n > 0 {
 		j.applyAward(r, &r.Awards[n-1])
 	}
+	// A record has a hold only while it waits by one. A preempted job that is held
+	// stays Preempted until it is awarded.
 	if h := r.Hold; h != nil {
 		if j.Changed = h.Message.At; r.State == history.Preempted {
 			j.State = Preempted
@@ -53,13 +56,15 @@ func jobOf(r *history.JobRecord) Job {
 	return j
 }
 
-// applyAward tells what came of the newest award of a job.
+// applyAward sets what follows from the newest award of a job: what was bid, then how the site
+// answered, then what was measured. Each later fact replaces the one before.
 func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 	o := a.Option
 	j.State, j.Changed = Awarded, a.Message.At
 	j.Site, j.Epoch, j.Model, j.Start, j.Finish = a.Site, a.Epoch, o.Model, o.Start, o.Finish
 	j.Why, j.Note = string(a.Why.Code), a.Why.Note
 	j.setUsage(protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
+	// A later planned start moves the planned end as much; a measured start leaves it.
 	for _, k := range a.Starts {
 		if k.Planned {
 			j.Finish += k.Start - j.Start
@@ -82,6 +87,7 @@ func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 	case a.Expired:
 		j.State, j.Changed = Waiting, a.Released.At
 		return
+	// A run that was reported done was accepted, even if the accept is missing.
 	case a.Answer == "accept", run != nil && run.Done != (history.MessageRef{}):
 		j.State, j.Changed = Placed, a.Answered.At
 	}
@@ -93,6 +99,7 @@ func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 		return
 	}
 	j.Finish, j.Failed = run.Ended, run.Failed
+	// A job counts as done when it is settled, as its report may be rejected until then.
 	if run.Settlement == (history.MessageRef{}) {
 		return
 	}
@@ -109,21 +116,25 @@ func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 	j.Finish, j.Late, j.Estimated = run.Settled.Counted.Finish, run.Settled.Late, run.Settled.Estimated
 }
 
+// setUsage sets energy, carbon and cost, facility's share included, in the units of the API.
 func (j *Job) setUsage(x protocol.Usage) {
 	j.Energy, j.Carbon, j.Money = x.Energy.InKWh(), x.Carbon.InKilograms(), x.Money.InDollars()
 }
 
-// siteOf returns the newest state that a site reported.
+// siteOf returns the newest state that a site reported, in the units of the API: GPUs, dollars
+// per MWh, grams of CO2e per kWh.
 func siteOf(s *history.SiteRecord) Site {
 	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Decommissioned: s.IsDecommissioned(), LastMessage: s.LastMessage(), Silent: s.SilentRounds}
 	for _, p := range s.Pools {
 		x.GPUs += p.GPUs
 	}
+	// Free GPUs of the slot in which the bid was sent, over all models.
 	for _, r := range s.Bid.Room {
 		if i := int(s.Bid.At.Sub(r.From) / max(r.Slot, time.Millisecond)); i >= 0 && i < len(r.Free) {
 			x.Free += float64(r.Free[i]) / 1000
 		}
 	}
+	// The first value of each series is that of the current hour.
 	if g := s.Bid.Grid; len(g.Price) > 0 {
 		x.Price = g.Price[0].InDollars() * 1000
 	}

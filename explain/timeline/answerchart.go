@@ -11,7 +11,8 @@ import (
 	"github.com/gridbid/gridbid/explain/query"
 )
 
-// ChartOfAnswer returns the chart of an answer; false if it has none.
+// ChartOfAnswer returns the chart of an answer; false if it has none. For the bids of a
+// decision that the answer cites it draws the chart of that decision, which has more.
 func (d *Timeline) ChartOfAnswer(a query.Answer) (chart.Chart, bool) {
 	switch {
 	case a.Chart == nil || len(a.Chart.Series) == 0:
@@ -24,8 +25,8 @@ func (d *Timeline) ChartOfAnswer(a query.Answer) (chart.Chart, bool) {
 	return SketchAnswer(a)
 }
 
-// SketchAnswer returns the chart of an answer out of the answer alone; false if it has
-// none.
+// SketchAnswer returns the chart of an answer from its own data; false if it has none. Points
+// with a time make lines, alternatives one bar each, and other labels stacked bars.
 func SketchAnswer(a query.Answer) (chart.Chart, bool) {
 	if a.Chart == nil || len(a.Chart.Series) == 0 {
 		return nil, false
@@ -39,8 +40,8 @@ func SketchAnswer(a query.Answer) (chart.Chart, bool) {
 	return labelsChart(*a.Chart), true
 }
 
-// alternativesChart draws a chart of alternatives, which do not add up: a bar for each, those
-// of one label together. Of many labels it takes every second.
+// alternativesChart draws a chart of alternatives: a bar for each, since alternatives do not add
+// up, and those of one label together. Above 40 bars it takes every second label.
 func alternativesChart(c query.Chart) chart.BarChart {
 	by, unit, decimals := scaleOfUnit(c.Unit)
 	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
@@ -58,7 +59,8 @@ func alternativesChart(c query.Chart) chart.BarChart {
 	return b
 }
 
-// unitScales are how units are shown.
+// unitScales says how the integer units of answers are shown: divided by how much, under which
+// name, and with how many decimals.
 var unitScales = map[string]struct {
 	by       float64
 	name     string
@@ -73,6 +75,7 @@ var unitScales = map[string]struct {
 	"microdollars-per-kwh": {1000, "dollars per MWh", 1},
 }
 
+// scaleOfUnit returns how a unit is shown; an unknown one as it is, without decimals.
 func scaleOfUnit(unit string) (by float64, name string, decimals int) {
 	if s, ok := unitScales[unit]; ok {
 		return s.by, s.name, s.decimals
@@ -80,7 +83,8 @@ func scaleOfUnit(unit string) (by float64, name string, decimals int) {
 	return 1, format.CleanText(unit), 0
 }
 
-// labelsChart draws a chart of labels as bars.
+// labelsChart draws a chart of labels as bars, a row for each label in the order in which labels
+// first appear, and a part for each series. Rows above most are only counted.
 func labelsChart(c query.Chart) chart.BarChart {
 	by, unit, decimals := scaleOfUnit(c.Unit)
 	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
@@ -104,7 +108,7 @@ func labelsChart(c query.Chart) chart.BarChart {
 	return b
 }
 
-// overTime draws a chart of instants as lines.
+// overTime draws a chart of instants as lines of hourly values: an hour without a point is a gap.
 func overTime(c query.Chart) chart.LineChart {
 	by, unit, decimals := scaleOfUnit(c.Unit)
 	l := chart.LineChart{Title: format.CleanText(c.Title), Unit: unit + "; UTC", Decimals: decimals}
@@ -116,6 +120,7 @@ func overTime(c query.Chart) chart.LineChart {
 			l.End = max(l.End, p.At.Floor(time.Hour).Add(time.Hour))
 		}
 	}
+	// At most the last 31 days: each hour is a point of each line.
 	l.Start = max(l.Start, l.End.Add(-31*24*time.Hour))
 	for _, s := range c.Series {
 		v := chart.LineSeries{Name: format.CleanText(s.Name), Of: make([]float64, int(l.End.Sub(l.Start)/time.Hour))}

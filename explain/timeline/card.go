@@ -35,6 +35,7 @@ func (d *Timeline) DecisionCard(id string) (Card, bool) {
 	if c.Record, known = d.log.JobOfDecision(n); !known {
 		return c, true
 	}
+	// Round 0 is that of a refusal without a round.
 	k := slices.IndexFunc(c.Record.FullRounds, func(h history.JobRound) bool { return h.Round == e.Round && e.Round != 0 })
 	if k >= 0 {
 		c.JobRound = &c.Record.FullRounds[k]
@@ -51,7 +52,8 @@ func (d *Timeline) LastDecision(job protocol.JobID) (Entry, bool) {
 	return d.entries[all[len(all)-1]], true
 }
 
-// decisionNumber returns the number of a decision of an id.
+// decisionNumber returns the coordinator's sequence number of a decision, by its id; false if
+// the text is no id.
 func (d *Timeline) decisionNumber(id string) (uint64, bool) {
 	return record.ParseDecisionID(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
 }

@@ -71,6 +71,8 @@ func (d *Timeline) DrawChart(w Drawing) (chart.Chart, error) {
 	return nil, fmt.Errorf("timeline: no chart is named %q; there are %s", format.CleanText(w.Chart), format.JoinWithAnd(known))
 }
 
+// offersChart returns the chart of a decision's round; without a decision, of the newest one on
+// the job. A refusal without a round has no chart.
 func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
 	if w.Decision == "" {
 		e, ok := d.LastDecision(w.Job)
@@ -122,12 +124,15 @@ func OffersChart(c Card) chart.BarChart {
 		}
 		rows = append(rows, r)
 	}
+	// Sites with an option first, by cost. Values is filled below: until then one value marks a
+	// row that has an option.
 	slices.SortStableFunc(rows, func(x, y row) int {
 		return cmp.Or(cmp.Compare(len(y.Values), len(x.Values)), cmp.Compare(x.terms.Total(), y.terms.Total()))
 	})
 	for i := range rows {
 		rows[i].Values = rows[i].Values[:0]
 	}
+	// Causes that cost nothing at any site are left out of the legend.
 	for _, t := range narrate.CostCauses() {
 		if !slices.ContainsFunc(rows, func(r row) bool { return t.Of(r.terms) != 0 }) {
 			continue
@@ -145,7 +150,7 @@ func OffersChart(c Card) chart.BarChart {
 	return b
 }
 
-// chartWindow returns whole hours that hold the record, or its last ten days.
+// chartWindow returns whole hours that hold the record, or its last ten days: at least one hour.
 func (d *Timeline) chartWindow() (from, to protocol.Time) {
 	first, last := d.TimeSpan()
 	from, to = first.Floor(time.Hour), last.Ceil(time.Hour)
@@ -155,6 +160,7 @@ func (d *Timeline) chartWindow() (from, to protocol.Time) {
 	return max(from, to.Add(-10*24*time.Hour)), to
 }
 
+// gpusHeldChart returns the GPUs held at each site by the hour, stacked by site.
 func (d *Timeline) gpusHeldChart() chart.LineChart {
 	from, to := d.chartWindow()
 	l := chart.LineChart{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
@@ -164,6 +170,8 @@ func (d *Timeline) gpusHeldChart() chart.LineChart {
 	return l
 }
 
+// forecastChart returns the newest forecast of each site at an instant, from its hour on: for
+// what "price" the price of energy, else the carbon intensity. It shows at most 48 hours.
 func (d *Timeline) forecastChart(what string, at protocol.Time) chart.LineChart {
 	l := chart.LineChart{Title: "Carbon intensity", Unit: "grams of CO2e per kWh, this hour and forecast; UTC", Start: at.Floor(time.Hour)}
 	if what == "price" {
@@ -177,6 +185,7 @@ func (d *Timeline) forecastChart(what string, at protocol.Time) chart.LineChart 
 			if what == "price" {
 				n = len(o.Price)
 			}
+			// A forecast may begin in an earlier hour: skip what is over.
 			for i := max(0, int(l.Start.Sub(o.From)/time.Hour)); i < n; i++ {
 				v.Of = append(v.Of, valueOf(o, what, i))
 			}
@@ -188,7 +197,8 @@ func (d *Timeline) forecastChart(what string, at protocol.Time) chart.LineChart 
 	return l
 }
 
-// valueOf returns the i-th hour of an outlook for people.
+// valueOf returns the i-th hour of a forecast in the unit of its chart: dollars per MWh from
+// microdollars per kWh, or grams per kWh from milligrams.
 func valueOf(o history.Forecast, what string, i int) float64 {
 	if what == "price" {
 		return float64(o.Price[i]) / 1000
@@ -196,8 +206,9 @@ func valueOf(o history.Forecast, what string, i int) float64 {
 	return float64(o.Carbon[i]) / 1000
 }
 
-// carbonIntensityByHour returns the carbon intensity of a site by the hour: what it said of
-// each hour when that had come, and of others what it last said.
+// carbonIntensityByHour returns the carbon intensity of a site by the hour, in grams per kWh: the
+// first value of a forecast that begins with the hour, as that is the current one, and for
+// other hours the newest forecast. NaN is unknown.
 func carbonIntensityByHour(s *history.SiteRecord, from, to protocol.Time) []float64 {
 	values := make([]float64, int(to.Sub(from)/time.Hour))
 	current := make([]bool, len(values))
@@ -232,6 +243,8 @@ func (d *Timeline) recordOf(w Drawing) history.JobRecord {
 	return r
 }
 
+// jobChart returns the carbon intensity where a job could run, with bands in which it waited and
+// ran.
 func (d *Timeline) jobChart(w Drawing) (chart.Chart, error) {
 	id := w.Job
 	r := d.recordOf(w)
@@ -242,6 +255,8 @@ func (d *Timeline) jobChart(w Drawing) (chart.Chart, error) {
 	if n := len(all); n > 0 {
 		last, at = all[n-1], all[n-1].award.Site
 	}
+	// The chart goes from the arrival to an hour after end or deadline, but at most 48 hours past
+	// the end: a deadline may be far off.
 	began, ended, due := clampInstant(min(r.Job.Arrival, r.BeginTime())), clampInstant(last.end), clampInstant(r.Job.Deadline)
 	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
 	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
@@ -273,13 +288,14 @@ func (d *Timeline) jobChart(w Drawing) (chart.Chart, error) {
 	return l, nil
 }
 
-// mostAhead is how far past the end of a record forecasts are looked at.
+// mostAhead bounds how far past the end of a record forecasts are shown.
 const mostAhead = 30 * 24 * time.Hour
 
-// mostOfJob bounds the time that a chart of one job goes through.
+// mostOfJob bounds the time that a chart of one job covers.
 const mostOfJob = 100 * 24 * time.Hour
 
-// clampInstant returns an instant that can be reckoned with: clocks may say anything.
+// clampInstant limits an instant to a range in which sums do not overflow, as the clock of a
+// sender may be arbitrarily wrong. 1<<47 ms are about 4,400 years after 1970.
 func clampInstant(t protocol.Time) protocol.Time { return min(max(t, 0), 1<<47) }
 
 // siteEverOffered reports whether a site ever offered the job an option.
@@ -294,6 +310,7 @@ func siteEverOffered(r history.JobRecord, site string) bool {
 	return false
 }
 
+// siteUsageChart returns carbon, energy or cost of each site, of jobs and of idle draw.
 func (d *Timeline) siteUsageChart(what string) chart.BarChart {
 	b := chart.BarChart{Title: "Carbon by site", Unit: "kg CO2e", Decimals: 1, Parts: []string{"jobs", "idle"}}
 	of := func(x protocol.Usage) float64 { return x.Carbon.InKilograms() }
@@ -311,6 +328,8 @@ func (d *Timeline) siteUsageChart(what string) chart.BarChart {
 	return b
 }
 
+// policiesChart returns the costs of each replayed policy by cause. Idle draw is in energy and
+// carbon.
 func (d *Timeline) policiesChart() (chart.Chart, error) {
 	if len(d.totals) == 0 {
 		return nil, fmt.Errorf("timeline: no other policy was replayed over the jobs of this run")

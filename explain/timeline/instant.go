@@ -38,10 +38,11 @@ type Site struct {
 	LastMessage protocol.Time         // 0: nothing yet
 }
 
-// InstantAt returns the run as it stood at an instant.
+// InstantAt returns the run as it stood at an instant. It goes through all jobs of the run.
 func (d *Timeline) InstantAt(at protocol.Time) Instant {
 	now := Instant{At: at}
 	now.Decisions = sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
+	// Running sums are ordered by time, so the last one until at holds.
 	spent := d.history.RunningCosts()
 	if i := sort.Search(len(spent), func(i int) bool { return spent[i].At > at }); i > 0 {
 		s := spent[i-1]
@@ -80,7 +81,8 @@ func (d *Timeline) InstantAt(at protocol.Time) Instant {
 	return now
 }
 
-// siteAt returns a site as it stood, without its jobs.
+// siteAt returns a site as it stood at an instant, without its jobs: GPUs, grid, and the meter
+// reading of the newest hour.
 func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	now := Site{Name: s.Site}
 	for i, x := range s.Inventories {
@@ -94,6 +96,7 @@ func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	if i := sort.Search(len(s.MessageTimes), func(i int) bool { return s.MessageTimes[i] > at }); i > 0 {
 		now.LastMessage = s.MessageTimes[i-1]
 	}
+	// A report's Total is in millijoules of one hour: over 3,600 seconds it gives milliwatts.
 	for _, m := range slices.Backward(s.Meters) {
 		if m.IsMeterReading() && m.At <= at {
 			now.Metered, now.Draw = m.Hour, protocol.Milliwatts(int64(m.Total)/3600)
@@ -104,7 +107,7 @@ func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	if !ok {
 		return now
 	}
-	// What was said of this hour may have been said in an earlier one.
+	// The forecast may begin in an earlier hour than that of at.
 	i := int(at.Sub(o.From) / time.Hour)
 	if i < 0 || i >= len(o.Carbon) || i >= len(o.Price) {
 		return now

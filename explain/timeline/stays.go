@@ -7,15 +7,16 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A stay is a job's time with one site: an award, and the run that came of it. A live
-// coordinator does not hear when a job starts, so a start is what was planned until
-// something better is known.
+// A stay is a job's time with one site: an award, and the run that followed. The log of a live
+// coordinator does not show when a job starts, so a start is the planned one until a measured
+// one is known.
 type stay struct {
 	award      *history.Decision
 	start, end protocol.Time // end: 0 until it is known
 }
 
-// staysOf returns a job's, oldest first.
+// staysOf returns a job's stays, one for each award, oldest first, with the start as it is known
+// at the end of the record.
 func staysOf(r *history.JobRecord) (all []stay) {
 	for i := range r.Awards {
 		s := stay{award: &r.Awards[i], start: r.Awards[i].StartAsOf(forever)}
@@ -25,10 +26,11 @@ func staysOf(r *history.JobRecord) (all []stay) {
 	return all
 }
 
+// forever is later than any instant of a record.
 const forever protocol.Time = 1 << 62
 
-// meanGPUsHeld returns the GPUs that a site held, as the mean of each step, as far as the
-// record goes.
+// meanGPUsHeld returns the GPUs that a site held, as the mean of each step, up to the end of the
+// record. Awards that did not hold count for nothing.
 func (d *Timeline) meanGPUsHeld(site string, from, to protocol.Time, step time.Duration) []float64 {
 	width, last := protocol.Time(step.Milliseconds()), d.history.Coverage().Last
 	sums := make([]int64, (to-from+width-1)/width)
@@ -50,6 +52,7 @@ func (d *Timeline) meanGPUsHeld(site string, from, to protocol.Time, step time.D
 			}
 		}
 	}
+	// Sums are thousandths of a GPU times milliseconds; the mean is in GPUs.
 	var mean []float64
 	for _, v := range sums {
 		mean = append(mean, float64(v)/float64(width)/1000)

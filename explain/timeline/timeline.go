@@ -41,8 +41,8 @@ func New(totals []history.Totals) *Timeline {
 	return d
 }
 
-// AddMessage reads the next message of the run. What is said by who may not say it is no
-// part of it.
+// AddMessage reads the next message of the run. One that its sender may not send has no effect,
+// but counts as a position.
 func (d *Timeline) AddMessage(m protocol.Message) {
 	d.read++
 	d.log.AddMessage(m)
@@ -66,7 +66,8 @@ type Entry struct {
 	Why    string
 }
 
-// listDecision lists a decision that was read with the newest message.
+// listDecision lists a decision that was read with the newest message, under its position: a
+// client that knows the position gets only what came after.
 func (d *Timeline) listDecision(x history.DecisionRef) {
 	d.byID[x.Number] = len(d.entries)
 	d.ofJob[x.Job] = append(d.ofJob[x.Job], len(d.entries))
@@ -89,8 +90,8 @@ func (d *Timeline) DecisionsSince(read uint64, n int) []Entry {
 	return slices.Clone(d.entries[i:min(i+n, len(d.entries))])
 }
 
-// DecisionsUntil returns the last n decisions that were said until an instant, newest
-// first, of those that were read before so many messages; 0 is no limit.
+// DecisionsUntil returns the last n decisions until an instant, newest first, of those that were
+// read before position before; 0 is no limit.
 func (d *Timeline) DecisionsUntil(at protocol.Time, before uint64, n int) []Entry {
 	end := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
 	if before > 0 {

@@ -22,7 +22,7 @@ import (
 // that goes on it waits for more until ctx ends. An error of each ends it.
 type Source func(ctx context.Context, from uint64, each func(protocol.Message) error) error
 
-// A Run is a Timeline that is being written.
+// A Run is a Timeline that one goroutine writes while others read it, one at a time.
 type Run struct {
 	turn     chan struct{} // holds one token: whose turn it is to use what follows
 	viewer   atomic.Pointer[context.Context]
@@ -37,6 +37,7 @@ type Run struct {
 func StartReading(ctx context.Context, from Source, totals []history.Totals) *Run {
 	r := &Run{turn: make(chan struct{}, 1), timeline: timeline.New(totals), over: make(chan struct{})}
 	r.turn <- struct{}{}
+	// Each message takes its own turn, so that readers get turns between messages.
 	go func() {
 		err := from(ctx, 0, func(m protocol.Message) error {
 			return r.ViewTimeline(ctx, func(d *timeline.Timeline) {
@@ -47,6 +48,7 @@ func StartReading(ctx context.Context, from Source, totals []history.Totals) *Ru
 		if errors.Is(err, context.Canceled) {
 			err = nil
 		}
+		// err is set and over closed within one turn, so that no watcher misses the end.
 		<-r.turn
 		r.err = err
 		close(r.over)
@@ -56,6 +58,7 @@ func StartReading(ctx context.Context, from Source, totals []history.Totals) *Ru
 	return r
 }
 
+// notifyWatchers wakes everyone who waits for a change. Its caller must have the turn.
 func (r *Run) notifyWatchers() {
 	if r.changed != nil {
 		close(r.changed)
@@ -63,9 +66,9 @@ func (r *Run) notifyWatchers() {
 	}
 }
 
-// ViewTimeline calls see with the Timeline, which nobody else uses meanwhile and which must
-// not be kept. The error is that of ctx, if it ends before there is a turn or
-// meanwhile; then what was seen may be cut short.
+// ViewTimeline calls see with the Timeline, which no other goroutine uses meanwhile and which
+// see must not keep. It returns the error of ctx if that ends before the turn comes or
+// during see; the result of see may then be incomplete.
 func (r *Run) ViewTimeline(ctx context.Context, see func(*timeline.Timeline)) error {
 	select {
 	case <-ctx.Done():
@@ -78,13 +81,16 @@ func (r *Run) ViewTimeline(ctx context.Context, see func(*timeline.Timeline)) er
 	return ctx.Err()
 }
 
-// ViewerContext returns a context that is, at any time, that of whoever is looking: what
-// takes long on his behalf ends when he goes away. It is of use only to what a
-// look calls.
+// ViewerContext returns a context that always behaves as that of the current call of
+// ViewTimeline: long work for a client ends when the client goes away. It is of use only to
+// what see calls; without a call it never ends.
 func (r *Run) ViewerContext() context.Context { return viewerContext{r} }
 
+// A viewerContext looks up the current context at each method call, as it is handed to the
+// Timeline once and outlives many readers.
 type viewerContext struct{ of *Run }
 
+// currentContext returns the context of the current call of ViewTimeline, or one that never ends.
 func (t viewerContext) currentContext() context.Context {
 	if ctx := t.of.viewer.Load(); ctx != nil {
 		return *ctx
@@ -97,8 +103,9 @@ func (t viewerContext) Done() <-chan struct{}       { return t.currentContext().
 func (t viewerContext) Err() error                  { return t.currentContext().Err() }
 func (t viewerContext) Value(key any) any           { return t.currentContext().Value(key) }
 
-// ViewAndWatch calls see as Look does, and returns what is closed when something is
-// added after that, or when the run ends.
+// ViewAndWatch calls see as ViewTimeline does, and returns a channel that is closed when a
+// message is added after that, or when the run ends. Both happen in one turn, so no change
+// between them is missed.
 func (r *Run) ViewAndWatch(ctx context.Context, see func(*timeline.Timeline)) (<-chan struct{}, error) {
 	var next chan struct{}
 	err := r.ViewTimeline(ctx, func(d *timeline.Timeline) {
