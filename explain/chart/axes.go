@@ -53,6 +53,7 @@ func (p *layoutPen) addHeader(title, unit string, legend []legendEntry) float64 
 	}
 	x := float64(chartMargin)
 	for i, k := range legend {
+		// 22 pixels hold the sign of an entry and the gap to its name.
 		name := truncateToWidth(k.name, smallFontSize, room-22, false)
 		w := 22 + textWidth(name, smallFontSize, false)
 		if i == 0 || x+w > p.W-chartMargin {
@@ -69,14 +70,15 @@ func (p *layoutPen) addHeader(title, unit string, legend []legendEntry) float64 
 	return y + 8
 }
 
-// headerHeight returns the y that header will return.
+// headerHeight returns the y that addHeader will return: the height of a layout must be known
+// before it is drawn, and the legend may need several lines.
 func headerHeight(width float64, title, unit string, legend []legendEntry) float64 {
 	p := layoutPen{Layout{W: width}}
 	return p.addHeader(title, unit, legend)
 }
 
 // tickDistance returns the distance between ticks for about four of them over a range: 1, 2
-// or 5 times a power of ten.
+// or 5 times a power of ten. A range that is not positive and finite has a distance of 1.
 func tickDistance(span float64) float64 {
 	if !(span > 0) || math.IsInf(span, 0) {
 		return 1
@@ -90,7 +92,7 @@ func tickDistance(span float64) float64 {
 	return 10 * unit
 }
 
-// A axisTick is a labelled place on an axis.
+// An axisTick is a labelled place on the time axis; at is in milliseconds since 1970.
 type axisTick struct {
 	at        float64
 	name, day string // day is set at the first tick and where a day begins
@@ -100,6 +102,8 @@ type axisTick struct {
 // tick and the first of each day name the day.
 func timeTicks(from, to protocol.Time, n int) (all []axisTick) {
 	hours := to.Sub(from).Hours()
+	// Whole days, unless a part of a day gives few enough ticks. Each divides a day, so that
+	// midnight has a tick.
 	step := 24 * math.Ceil(hours/24/float64(n))
 	for _, s := range []float64{1, 2, 3, 4, 6, 12} {
 		if hours/s <= float64(n) {

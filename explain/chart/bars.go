@@ -27,7 +27,7 @@ const (
 	barHeight = 15 // of a bar in pixels
 )
 
-// legendEntries returns a key for each part.
+// legendEntries returns a key for each part; none for a single part, which the title names.
 func (b BarChart) legendEntries() (keys []legendEntry) {
 	if len(b.Parts) < 2 {
 		return nil
@@ -38,7 +38,8 @@ func (b BarChart) legendEntries() (keys []legendEntry) {
 	return keys
 }
 
-// stackExtent returns the extent of a row on both sides of zero.
+// stackExtent returns the sums of the negative and of the positive values of a row: parts are
+// stacked away from zero on either side.
 func (r BarRow) stackExtent() (down, up float64) {
 	for _, v := range r.Values {
 		down, up = down+min(finiteOrZero(v), 0), up+max(finiteOrZero(v), 0)
@@ -61,6 +62,8 @@ func (b BarChart) ComputeLayout(width float64) Layout {
 	top := headerHeight(width, b.Title, b.Unit, b.legendEntries()) + 6
 	p := layoutPen{Layout{Label: b.accessibleLabel(), W: width, H: top + float64(barPitch*len(b.Rows)) + chartMargin}}
 	p.addHeader(b.Title, b.Unit, b.legendEntries())
+	// All rows share one scale, which includes zero, and two columns: names on the left, values on
+	// the right of the longest bar.
 	names, values, low, high := 0.0, 0.0, 0.0, 0.0
 	for _, r := range b.Rows {
 		names = max(names, textWidth(r.Name, smallFontSize, r.Highlighted))
@@ -70,6 +73,7 @@ func (b BarChart) ComputeLayout(width float64) Layout {
 		down, up := r.stackExtent()
 		low, high = min(low, down), max(high, up)
 	}
+	// Long names and values are cut, so that bars keep about a third of the width.
 	names, values = min(names, width*0.34), min(values, width*0.3)
 	from, to := chartMargin+names+10, width-chartMargin-values-8
 	at := func(v float64) float64 { return from + float64((to-from)*((v-low)/max(high-low, 1e-9))) }
@@ -83,6 +87,7 @@ func (b BarChart) ComputeLayout(width float64) Layout {
 		end := b.drawRow(&p, r, at, y)
 		p.addText(end+6, y+barHeight-3, truncateToWidth(b.valueText(r, width), smallFontSize, values+2, r.Highlighted), smallFontSize, InkText).Bold = r.Highlighted
 	}
+	// The line of zero is drawn last, over the bars.
 	p.addLine(InkMuted, 1, Point{at(0), top - 4}, Point{at(0), p.H - chartMargin})
 	return p.Layout
 }

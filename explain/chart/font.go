@@ -15,8 +15,7 @@ const (
 	largeFontSize = 14
 )
 
-// regularFont and bold are embedded fonts, so that texts have the same widths on every
-// machine.
+// regularFont and boldFont are embedded, so that texts have the same widths on every machine.
 var regularFont, boldFont = mustParseFont(liberationsansregular.TTF), mustParseFont(liberationsansbold.TTF)
 
 // mustParseFont parses an embedded font; a failure is a defect of the build.
@@ -36,7 +35,8 @@ func fontOf(isBold bool) *opentype.Font {
 	return regularFont
 }
 
-// textWidth returns the width of a text in pixels.
+// textWidth returns the width of a text in pixels, at a font size in pixels. Advances are summed
+// as integers of 1/64 per 1000 units, so that the result does not depend on rounding.
 func textWidth(s string, size float64, isBold bool) float64 {
 	var buf sfnt.Buffer
 	f, sum := fontOf(isBold), 0

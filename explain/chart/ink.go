@@ -20,9 +20,10 @@ const (
 	InkSeries
 )
 
-// A colorPair is a colour in light mode and in dark mode.
+// A colorPair is a colour in light mode and in dark mode, as "#rrggbb".
 type colorPair struct{ light, dark string }
 
+// plainColors are those of InkPaper, InkText, InkMuted and InkGrid, in this order.
 var plainColors = []colorPair{
 	{"#ffffff", "#171a1f"},
 	{"#1b1f24", "#e8eaed"},
@@ -105,7 +106,7 @@ func CSSVariables(dark bool) string {
 	return b.String()
 }
 
-// InlineCSS returns the CSS that an inline scene needs besides Variables.
+// InlineCSS returns the CSS that an inline layout needs besides CSSVariables.
 func InlineCSS() string {
 	var b strings.Builder
 	for _, i := range allInks() {

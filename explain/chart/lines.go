@@ -69,7 +69,9 @@ func (l LineChart) legendEntries() (keys []legendEntry) {
 	return keys
 }
 
-// stackedRows returns the values to draw, summed up if stacked, and the number of visible steps.
+// stackedRows returns the values to draw, summed up over the series if stacked, and the number
+// of steps that have a value. A stack counts unknown values as zero, so that the layers above
+// stay whole; infinite ones have no place on a scale and count as zero in any case.
 func (l LineChart) stackedRows() (rows [][]float64, steps int) {
 	n := int((l.End.Sub(l.Start) + l.stepOrHour() - 1) / l.stepOrHour())
 	sum := make([]float64, max(n, 0))
@@ -89,14 +91,17 @@ func (l LineChart) stackedRows() (rows [][]float64, steps int) {
 	return rows, steps
 }
 
-// A plotFrame maps time and values to positions in a scene.
+// A plotFrame maps time and values to pixels of a layout, whose y grows downwards. Values
+// between low and high lie between bottom and top.
 type plotFrame struct {
 	left, right, top, bottom float64
 	from, to                 protocol.Time
 	low, high                float64
 }
 
-// timeToX returns the position of an instant, clamped to the frame.
+// timeToX returns the position of an instant, clamped to the frame. The conversion of a product
+// to float64 keeps compilers from fusing it with the sum: some machines would round otherwise,
+// and the bytes of a chart must be the same on all.
 func (f plotFrame) timeToX(t protocol.Time) float64 {
 	return f.left + float64((f.right-f.left)*(float64(min(max(t, f.from), f.to)-f.from)/max(float64(f.to-f.from), 1)))
 }
@@ -115,6 +120,7 @@ func (l LineChart) ComputeLayout(width float64) Layout {
 	if l.End <= l.Start {
 		l.End = l.Start.Add(time.Hour)
 	}
+	// Names of markers stand in a line of their own above the plot.
 	top := headerHeight(width, l.Title, l.Unit, l.legendEntries()) + 8
 	if len(l.Rules) > 0 {
 		top += smallFontSize + 4
@@ -165,13 +171,15 @@ func zeroIfNaN(v float64) float64 {
 	return v
 }
 
-// drawAxes adds scale, grid and time axis, and sets the frame's left border and range.
+// drawAxes adds scale, grid and time axis. It widens the frame's range to whole ticks, and sets
+// its left border so that the longest label fits.
 func (l LineChart) drawAxes(p *layoutPen, f *plotFrame) {
 	step := tickDistance(max(f.high-f.low, 1e-6))
 	f.low, f.high = step*math.Floor(f.low/step+1e-9), step*math.Ceil(f.high/step-1e-9)
 	if f.high <= f.low {
 		f.high = f.low + step
 	}
+	// As many decimals as the distance of ticks needs: 0.05 needs two.
 	decimals := max(0, -int(math.Floor(math.Log10(step)+1e-9)))
 	n := int(math.Round((f.high - f.low) / step))
 	for i := range n + 1 {
@@ -179,6 +187,7 @@ func (l LineChart) drawAxes(p *layoutPen, f *plotFrame) {
 	}
 	for i := range n + 1 {
 		v := f.low + float64(float64(i)*step)
+		// The lowest line and that of zero stand out.
 		ink := InkGrid
 		if i == 0 || math.Abs(v) < step/2 {
 			ink = InkMuted
@@ -186,6 +195,7 @@ func (l LineChart) drawAxes(p *layoutPen, f *plotFrame) {
 		p.addLine(ink, 1, Point{f.left, f.valueToY(v)}, Point{f.right, f.valueToY(v)})
 		p.addText(f.left-6, f.valueToY(v)+4, FormatNumber(v, decimals), smallFontSize, InkMuted).Anchor = 1
 	}
+	// A tick for every 64 pixels: room for a label such as "12 Nov".
 	for _, t := range timeTicks(l.Start, l.End, max(2, int((f.right-f.left)/64))) {
 		x := f.timeToX(protocol.Time(t.at))
 		p.addLine(InkMuted, 1, Point{x, f.bottom}, Point{x, f.bottom + 4})
@@ -216,8 +226,9 @@ func (l LineChart) stepPolylines(f plotFrame, row []float64) (runs [][]Point) {
 	return runs
 }
 
-// fillArea fills the space between two step functions. A thin line in the background
-// colour separates neighbours for readers who cannot distinguish their colours.
+// fillArea fills the space between two step functions, or down to zero where under ends. A thin
+// line in the background colour separates neighbours for readers who cannot distinguish their
+// colours.
 func (p *layoutPen) fillArea(over, under []Point, f plotFrame, ink InkColor) {
 	if len(over) == 0 {
 		return
@@ -237,6 +248,7 @@ func (p *layoutPen) fillArea(over, under []Point, f plotFrame, ink InkColor) {
 // drawMarkers adds the highlighted instants. A name without room is left out; the line's
 // tooltip still has it.
 func (l LineChart) drawMarkers(p *layoutPen, f plotFrame) {
+	// free is where the name of the last marker ends: names must not overlap.
 	free := f.left
 	for _, r := range l.Rules {
 		if r.At < l.Start || r.At > l.End {

@@ -32,7 +32,8 @@ func (s Layout) EncodePNG() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// RasterImage returns the picture that PNG encodes.
+// RasterImage returns the picture that EncodePNG encodes. The limits on its size bound the memory
+// that one request can take: at most 512 MiB.
 func (s Layout) RasterImage() (*image.RGBA, error) {
 	w, h := int(math.Ceil(s.W*pixelScale)), int(math.Ceil(s.H*pixelScale))
 	if w < 1 || h < 1 || w > 8192 || h > 16384 {
@@ -88,6 +89,7 @@ func fillPolygon(im *image.RGBA, at []Point, c color.NRGBA) {
 // strokePolygons returns a stroke as rectangles, one for each painted part of its line. Solid
 // lines are extended by half their width, so that corners close.
 func (m Mark) strokePolygons() (all [][]Point) {
+	// left is what remains of the current dash or gap; a solid line is one dash without end.
 	pattern, gap, left, i := dashPatterns[m.Dash%len(dashPatterns)], false, math.Inf(1), 0
 	if pattern != nil {
 		left = pattern[0]
@@ -117,12 +119,14 @@ func (m Mark) strokePolygons() (all [][]Point) {
 	return all
 }
 
-// segmentPolygon returns the rectangle of a straight stroke.
+// segmentPolygon returns the rectangle of a straight stroke, width pixels wide; with longer set it
+// extends beyond both ends by half the width.
 func segmentPolygon(a, b Point, width float64, longer bool) []Point {
 	length := math.Hypot(b.X-a.X, b.Y-a.Y)
 	if length == 0 {
 		return nil
 	}
+	// The vector along the stroke, half as long as the stroke is wide.
 	x, y := (b.X-a.X)/length*width/2, (b.Y-a.Y)/length*width/2
 	if longer {
 		a, b = Point{a.X - x, a.Y - y}, Point{b.X + x, b.Y + y}
@@ -130,7 +134,8 @@ func segmentPolygon(a, b Point, width float64, longer bool) []Point {
 	return []Point{{a.X - y, a.Y + x}, {b.X - y, b.Y + x}, {b.X + y, b.Y - x}, {a.X + y, a.Y - x}}
 }
 
-// drawText paints a text.
+// drawText paints a text with its baseline at the mark's point. Anchor is the part of the text's
+// width that lies to the left of the point: 0, 0.5 or 1.
 func (m Mark) drawText(im *image.RGBA) error {
 	face, err := opentype.NewFace(fontOf(m.Bold), &opentype.FaceOptions{Size: m.Size * pixelScale, DPI: 72})
 	if err != nil {

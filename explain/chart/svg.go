@@ -17,7 +17,7 @@ func (s Layout) EncodeSVG() []byte {
 	return s.writeSVG(` xmlns="http://www.w3.org/2000/svg" width="`+formatLength(s.W)+`" height="`+formatLength(s.H)+`"`, style)
 }
 
-// InlineSVG returns the scene for a page whose CSS contains Variables and Style.
+// InlineSVG returns the layout for a page whose CSS contains CSSVariables and InlineCSS.
 func (s Layout) InlineSVG() []byte { return s.writeSVG("", "") }
 
 // writeSVG writes the scene with additional attributes and a style.

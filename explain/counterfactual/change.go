@@ -91,7 +91,8 @@ func (r *RoundReplay) auctionStateBefore(i int) *auction.Auction {
 	return a
 }
 
-// applyTo returns the changed round.
+// applyTo returns the changed round. It copies what it changes: the recorded round is cleared
+// several times.
 func (c RoundChange) applyTo(in auction.Round) auction.Round {
 	if c.Carbon != nil {
 		in.Weights.Carbon = *c.Carbon

@@ -34,12 +34,14 @@ type producedMessage struct {
 
 // addMessage processes the next message of the ledger.
 func (l *liveReplay) addMessage(m protocol.Message) {
+	// Messages of each sender are kept in order of their numbers; repeats are dropped.
 	if h, ok := m.Body.(protocol.InputLog); ok {
 		l.later = append(l.later, h)
 	} else if all := l.all[m.From]; len(all) == 0 || all[len(all)-1].Seq < m.Seq {
 		l.all[m.From] = append(all, m)
 	}
 	l.stepAvailableInputs()
+	// The next incarnation begins only when this one has nothing left, as rounds go in order.
 	for len(l.later) > 0 && (l.later[0].Incarnation == l.incarnation || l.isExhausted()) {
 		h := l.later[0]
 		l.later = l.later[1:]
@@ -56,7 +58,8 @@ func (l *liveReplay) isExhausted() bool {
 	return l.market == nil || len(l.eventsToRestore)+len(l.steps)+len(l.expectedMessages) == 0
 }
 
-// stepAvailableInputs proceeds as far as the ledger has the needed inputs.
+// stepAvailableInputs proceeds as far as the ledger has the needed messages: it restores events,
+// then takes inputs, then compares what the market sent with the ledger.
 func (l *liveReplay) stepAvailableInputs() {
 	if l.market != nil {
 		l.restoreEvents()
@@ -69,7 +72,8 @@ func (l *liveReplay) stepAvailableInputs() {
 	}
 }
 
-// beginIncarnation starts the market of the next incarnation.
+// beginIncarnation starts the market of the next incarnation with its own settings and an auction
+// without state, as the coordinator does after a restart.
 func (l *liveReplay) beginIncarnation(h protocol.InputLog) {
 	r := l.run
 	l.incarnation, l.first, l.market = h.Incarnation, len(r.rounds), nil

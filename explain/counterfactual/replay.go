@@ -54,9 +54,9 @@ type clearedRound struct {
 	from *auction.Auction // state before the round; stored for some rounds only
 }
 
-// NewReplay returns a run that has heard nothing, of a ledger in the order in which it
-// was heard. Its weights, its planning and its time for offers will be those of the
-// ledger; cfg has all else.
+// NewReplay returns a run without messages, for a ledger that has them in the order in which the
+// market received them. Weights, planning and bidding time are taken from the ledger's first
+// call; all other settings from cfg.
 func NewReplay(cfg market.Config) *RoundReplay {
 	return &RoundReplay{cfg: cfg, index: make(map[uint64]int), fresh: true, rule: auction.New(auction.Config{})}
 }
@@ -93,6 +93,7 @@ func (r *RoundReplay) AddMessage(m protocol.Message) {
 		r.stepMarket(m)
 		return
 	}
+	// The market cannot start before the first call, which has its settings: keep what came before.
 	r.earlyMessages = append(r.earlyMessages, m)
 	if c, ok := m.Body.(protocol.CallForBids); ok {
 		r.cfg.Terms, r.cfg.Window, r.cfg.Planning = c.Weights, c.Closes.Sub(m.At), c.Planning

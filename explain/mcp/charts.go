@@ -16,9 +16,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// chartWidth is how wide charts are drawn, in the pixels of their scenes.
+// chartWidth is the width of charts in layout pixels; a PNG has twice as many.
 const chartWidth = 720
 
+// A drawing is the arguments of the tool chart.
 type drawing struct {
 	Chart    string `json:"chart" jsonschema:"which chart; the tool's description lists them"`
 	Decision string `json:"decision,omitempty" jsonschema:"of offers: D-14"`
@@ -27,7 +28,8 @@ type drawing struct {
 	At       string `json:"at,omitempty" jsonschema:"of forecasts: an instant, RFC 3339; the end of the record without"`
 }
 
-// A siteNow is a site as it stood.
+// A siteNow is a site as it stood at an instant. Carbon and Price are nil while no forecast of
+// the site covers the hour.
 type siteNow struct {
 	Site        string   `json:"site"`
 	Carbon      *float64 `json:"g_co2e_per_kwh,omitempty"`
@@ -39,6 +41,7 @@ type siteNow struct {
 	LastMessage string   `json:"last_heard,omitempty"`
 }
 
+// addChartTools adds the tools for charts and sites.
 func (d toolServer) addChartTools(s *sdk.Server) {
 	var names []string
 	for _, c := range timeline.ChartNames() {
@@ -48,7 +51,8 @@ func (d toolServer) addChartTools(s *sdk.Server) {
 	addTool(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", d.listSites)
 }
 
-// appendChart adds a chart to a result: the picture, and what it shows in figures.
+// appendChart adds a chart to a result: its figures as text, for clients that show no pictures,
+// then the picture.
 func appendChart(r *sdk.CallToolResult, c chart.Chart) error {
 	s := c.ComputeLayout(chartWidth)
 	raw, err := s.EncodePNG()
@@ -61,6 +65,7 @@ func appendChart(r *sdk.CallToolResult, c chart.Chart) error {
 	return nil
 }
 
+// drawChart returns a chart with its figures. The picture is encoded after the turn.
 func (d toolServer) drawChart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, error) {
 	at, err := parseInstant("at", in.At)
 	if err != nil {
@@ -83,6 +88,7 @@ func (d toolServer) drawChart(ctx context.Context, in drawing) (*sdk.CallToolRes
 	return r, c.FigureTable(), nil
 }
 
+// listSites returns all sites, or one, as they stood at an instant: as a table and as data.
 func (d toolServer) listSites(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
 	at, err := parseInstant("at", in.At)
 	if err != nil {

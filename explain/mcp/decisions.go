@@ -16,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// Arguments of the tools about decisions.
 // What the tools about decisions are given.
 type (
 	one struct {
@@ -36,7 +37,7 @@ type (
 	}
 )
 
-// maxDecisionsPerCall bounds the decisions that one call is told of.
+// maxDecisionsPerCall bounds the decisions in one answer of wait_for_decisions.
 const maxDecisionsPerCall = 100
 
 // An entry is a decision in a list.
@@ -51,13 +52,14 @@ type entry struct {
 	Why      string `json:"why"`
 }
 
-// A list is decisions, and up to where they go: where the run had come, unless
-// there were too many for one list of what comes after a position.
+// A list holds decisions and a position from which to go on: the end of the run so far or, if
+// there were more decisions than fit, the position of the last one listed.
 type list struct {
 	Decisions []entry `json:"decisions"`
 	Position  uint64  `json:"position"`
 }
 
+// entryOf returns a decision as clients get it, with times in RFC 3339.
 func entryOf(e timeline.Entry) entry {
 	x := entry{e.N, e.ID, e.At.String(), e.Kind, string(e.Job), e.Site, "", e.Why}
 	if e.Start != 0 {
@@ -66,6 +68,7 @@ func entryOf(e timeline.Entry) entry {
 	return x
 }
 
+// toolResult returns the list as lines of text and as data.
 func (l list) toolResult() (*sdk.CallToolResult, any, error) {
 	var b strings.Builder
 	for _, e := range l.Decisions {
@@ -81,12 +84,14 @@ func (l list) toolResult() (*sdk.CallToolResult, any, error) {
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: b.String()}}}, l, nil
 }
 
+// addDecisionTools adds the tools that read, list and await decisions.
 func (d toolServer) addDecisionTools(s *sdk.Server) {
 	addTool(s, "get_decision", "One decision as a document: every site's options, also of those that refused, facts with ids, units and origin, what the clearing proved.", d.getDecision)
 	addTool(s, "list_decisions", "Decisions, newest first.", d.listDecisions)
 	addTool(s, "wait_for_decisions", "Wait until something is decided after a position of a live run, and return it; of a run that is over, what comes after.", d.waitForDecisions)
 }
 
+// getDecision returns one decision record as JSON, and its chart if that is asked for.
 func (d toolServer) getDecision(ctx context.Context, in one) (*sdk.CallToolResult, any, error) {
 	var rec record.DecisionRecord
 	var known bool
@@ -114,6 +119,8 @@ func (d toolServer) getDecision(ctx context.Context, in one) (*sdk.CallToolResul
 	return r, rec, nil
 }
 
+// listDecisions returns the newest decisions that match. It reads pages backwards until it has
+// enough, as a filter may match few.
 func (d toolServer) listDecisions(ctx context.Context, in some) (*sdk.CallToolResult, any, error) {
 	at, err := parseInstant("at", in.At)
 	if err != nil {
@@ -148,6 +155,8 @@ func (d toolServer) listDecisions(ctx context.Context, in some) (*sdk.CallToolRe
 	return l.toolResult()
 }
 
+// waitForDecisions returns decisions after a position as soon as there are any, and an empty list
+// when the time is over or the run has ended. The longest wait is below maxCallTime.
 func (d toolServer) waitForDecisions(ctx context.Context, in next) (*sdk.CallToolResult, any, error) {
 	if in.Seconds <= 0 {
 		in.Seconds = 30
@@ -155,6 +164,7 @@ func (d toolServer) waitForDecisions(ctx context.Context, in next) (*sdk.CallToo
 	timer := time.NewTimer(time.Duration(min(in.Seconds, 55)) * time.Second)
 	defer timer.Stop()
 	for {
+		// Read before the run is viewed, so that the last decisions are not missed.
 		over := false
 		select {
 		case <-d.run.ReadingDone():

@@ -63,7 +63,8 @@ type toolServer struct {
 	translator *translate.Translator
 }
 
-// addTool adds a tool that reads.
+// addTool adds a tool, annotated as read-only, whose calls are limited to maxCallTime. A panic
+// in a call becomes its error.
 func addTool[In any](s *sdk.Server, name, about string, do func(context.Context, In) (*sdk.CallToolResult, any, error)) {
 	no := false
 	sdk.AddTool(s, &sdk.Tool{

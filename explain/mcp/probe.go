@@ -15,9 +15,8 @@ type Call struct {
 	Args map[string]any
 }
 
-// ProbeServer calls tools of a run by the official client, and gives what each says,
-// an error's words included, to look. It fails if a tool does not say that it
-// only reads.
+// ProbeServer calls tools of a run through the official client, and passes the text of each
+// result to look, also that of an error. It fails if a tool is not annotated as read-only.
 func ProbeServer(ctx context.Context, run *tail.Run, calls []Call, look func(tool, text string)) error {
 	here, there := sdk.NewInMemoryTransports()
 	serving, err := New(run, "probe", nil).Connect(ctx, there, nil)

@@ -59,6 +59,7 @@ type (
 	nothing struct{}
 )
 
+// addQuestionTools adds the tools that answer questions: in words, or as typed queries.
 func (d toolServer) addQuestionTools(s *sdk.Server) {
 	addTool(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
 		func(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
@@ -118,8 +119,8 @@ func (d toolServer) addQuestionTools(s *sdk.Server) {
 	}
 }
 
-// answerQuestion answers a question in plain words. Where a model takes part it is asked while the
-// run is free for others.
+// answerQuestion answers a question in plain words. It takes separate turns before and after a
+// model is asked, so that the run is free for others meanwhile.
 func (d toolServer) answerQuestion(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
 	var a query.Answer
 	var names translate.Names
@@ -139,7 +140,8 @@ func (d toolServer) answerQuestion(ctx context.Context, in asking) (*sdk.CallToo
 	return d.answerResult(ctx, in.Picture, func(*timeline.Timeline) query.Answer { return a })
 }
 
-// typedQuery returns the typed query of a change.
+// typedQuery returns the query of a change. Without a decision or job it applies to the whole
+// run, for which only two changes are defined. Minutes are limited so that no sum overflows.
 func (in change) typedQuery() (ask.Query, error) {
 	whole := in.Decision == "" && in.Job == ""
 	if in.Change == "carbon-price" && in.Dollars == nil {
@@ -190,8 +192,9 @@ func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q 
 	return d.answerResult(ctx, picture, func(y *timeline.Timeline) query.Answer { return y.AnswerQuery(q) })
 }
 
-// answerResult returns an answer as text and as data, and as a picture if it is asked
-// for. A question that was not answered is the caller's to ask otherwise.
+// answerResult returns an answer as text and as data, with its charts if picture is set. Charts
+// are drawn within the turn and encoded after it. An answer that asks the client to word the
+// question otherwise is marked as an error.
 func (d toolServer) answerResult(ctx context.Context, picture bool, ask func(*timeline.Timeline) query.Answer) (*sdk.CallToolResult, any, error) {
 	var a query.Answer
 	var pictures []chart.Chart
@@ -221,6 +224,7 @@ func (d toolServer) answerResult(ctx context.Context, picture bool, ask func(*ti
 	return r, a, nil
 }
 
+// parseInstant parses an argument in RFC 3339; 0 for an empty one. field names it in the error.
 func parseInstant(field, s string) (protocol.Time, error) {
 	if s == "" {
 		return 0, nil

@@ -17,7 +17,7 @@ type DecisionFact struct {
 	Origin  history.MessageRef `json:"origin"`
 }
 
-// factList collects figures and numbers them.
+// factList collects figures and numbers them from 1 in the order of adding.
 type factList []DecisionFact
 
 // addFact adds a figure with the next id.
@@ -71,7 +71,8 @@ func (f *factList) addOptionFacts(subject string, p history.PricedOption, round 
 	f.addFact(subject, "carbon", int64(p.Carbon), "milligrams", round, from)
 }
 
-// addCostFacts adds the terms of an option's cost, at the weights of its round.
+// addCostFacts adds the terms of an option's cost, at the weights of its round, zeros included:
+// readers of the JSON find every term.
 func (f *factList) addCostFacts(subject string, p history.PricedOption, round uint64, from history.MessageRef) {
 	for _, c := range CostCauses() {
 		f.addFact(subject, c.Key+"-cost", int64(c.Of(p.Terms)), "microdollars", round, from)

@@ -38,7 +38,8 @@ func WriteDecision(w io.Writer, r history.JobRecord) error {
 	return out.Flush()
 }
 
-// decidingRound returns the deciding round: that of the award in force, else the last.
+// decidingRound returns the round to explain: that of the award in force if the record has it,
+// else the newest; false without any.
 func decidingRound(r history.JobRecord) (history.JobRound, bool) {
 	n := len(r.FullRounds)
 	if n == 0 {
@@ -54,7 +55,8 @@ func decidingRound(r history.JobRecord) (history.JobRound, bool) {
 	return r.FullRounds[n-1], true
 }
 
-// decidedInRound reports whether an award was decided in a round.
+// decidedInRound reports whether an award was decided in a round. The epoch tells awards of a
+// round that was called a second time apart.
 func decidedInRound(h history.JobRound, a *history.Decision) bool {
 	return h.Round == a.Round && h.Decision.Kind == "award" && h.Decision.Epoch == a.Epoch
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// roundSentences returns sentences on how often the job was called for bids, and the results.
+// roundSentences returns sentences on how often the job was called for bids, why it was held, and
+// which awards were not kept. One round alone needs no sentence.
 func roundSentences(r history.JobRecord) []string {
 	n := len(r.Rounds)
 	if n > 0 && r.Older {
@@ -20,6 +21,7 @@ func roundSentences(r history.JobRecord) []string {
 		return declineSentences(r)
 	}
 	s := fmt.Sprintf("It was called in %d rounds, from %s to %s.", n, sentenceTime(r.Rounds[0].At), sentenceTime(r.Rounds[n-1].At))
+	// Reasons in the order in which they first occurred, each with its count.
 	held := make(map[protocol.Code]int)
 	var order []protocol.Code
 	for _, l := range r.Rounds {
@@ -78,7 +80,8 @@ func DescribePreemption(a history.Decision) string {
 	return s + "."
 }
 
-// measuredSentences says what was measured, against what was bid: of each part, and of the last.
+// measuredSentences returns what was measured, against what was bid: of each paused part, then of
+// the last run.
 func measuredSentences(r history.JobRecord) (all []string) {
 	for _, p := range r.Parts {
 		all = append(all, fmt.Sprintf("From %s to %s it ran at %s on %s, and took %s kWh, %s kg CO2e and %s of energy; then it was paused, as its award said.",
@@ -90,7 +93,8 @@ func measuredSentences(r history.JobRecord) (all []string) {
 	return append(all, outcomeSentences(r)...)
 }
 
-// outcomeSentences returns sentences on a job's last award.
+// outcomeSentences returns sentences on how far the job's last award has come and, of a job that
+// ended, on what was measured, bid and paid.
 func outcomeSentences(r history.JobRecord) []string {
 	run := r.Run
 	switch {
@@ -130,7 +134,7 @@ func outcomeSentences(r history.JobRecord) []string {
 	return append(all, fmt.Sprintf("It was done %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(run.Ended))))
 }
 
-// nodeAndDevices names the node and GPUs of a run.
+// nodeAndDevices names the node and GPUs of a run; three or more in sequence as a range.
 func nodeAndDevices(run *history.Run) string {
 	s := format.CleanText(run.Node)
 	if len(run.Devices) == 0 {

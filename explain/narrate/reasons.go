@@ -79,7 +79,7 @@ func ReasonText(code protocol.Code) string {
 	return format.CleanText(string(code))
 }
 
-// HasReasonText reports whether Words knows a code. Unknown codes are external text.
+// HasReasonText reports whether ReasonText knows a code. An unknown code is external text.
 func HasReasonText(code protocol.Code) bool {
 	return ReasonText(code) != format.CleanText(string(code))
 }

@@ -67,7 +67,9 @@ func joinNames(all []string) string {
 	return format.JoinWithAnd(words)
 }
 
-// decisionSentences states the site and why, or why there is none yet.
+// decisionSentences states the decision and its reason, or why there is none yet. heard says that
+// the record has the round h. Cases are in order of precedence: a refusal is final, then an
+// award in force, then what became of the newest round.
 func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []string {
 	a := r.CurrentAward()
 	switch {
@@ -102,7 +104,7 @@ func earlierAwardSentence(a *history.Decision) string {
 		format.CleanText(a.Site), a.Round, sentenceTime(a.Message.At), ReasonWithNote(a.Why))
 }
 
-// awardSentence states the award of a round.
+// awardSentence states the award of a round: site, times and cost as they were bid.
 func awardSentence(h history.JobRound) string {
 	d := h.Decision
 	s := fmt.Sprintf("It was awarded to %s in round %d, at %s, to start %s and finish %s at a cost of %s",
@@ -113,7 +115,7 @@ func awardSentence(h history.JobRound) string {
 	return s + ", because " + ReasonWithNote(d.Why) + "."
 }
 
-// deferSentence states the deferral of a round.
+// deferSentence states the hold of a round, what it is planned for, and when it ends.
 func deferSentence(h history.JobRound) string {
 	d := h.Decision
 	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, sentenceTime(d.Message.At), ReasonWithNote(d.Why))
@@ -129,7 +131,9 @@ func deferSentence(h history.JobRound) string {
 	return s
 }
 
-// whySiteSentences compares the award with the best option of another site.
+// whySiteSentences compares the award with the best option of another site. An award need not be
+// the cheapest option of its job: then the sentence names why a cheaper site may have lost, as
+// far as the record shows it.
 func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	next, site, ok := bestOtherSite(h)
@@ -162,6 +166,7 @@ func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 				format.CleanText(site), format.FormatDollars(next.Room), format.CleanText(d.Site), format.FormatDollars(here.Room))
 		}
 	case d.Why.Code != protocol.Cheapest:
+	// The clearing chooses by cost and the worth of the room together.
 	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
 		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",
 			format.FormatDollars(next.Room), format.FormatDollars(here.Room), format.CleanText(d.Site))
@@ -186,8 +191,8 @@ func countReneges(r history.JobRecord, site string) (n int) {
 	return n
 }
 
-// dominantTerm names the term with the largest difference between dear and cheap, if there
-// is one.
+// dominantTerm names the cause with the largest difference between dear and cheap, as the end of
+// a sentence; "" if none is larger. word is "more" or "less".
 func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 	name, by := "", protocol.Microdollars(0)
 	for _, c := range CostCauses() {
@@ -214,7 +219,8 @@ func bestOtherSite(h history.JobRound) (best history.PricedOption, site string, 
 	return best, site, ok
 }
 
-// whyStartSentences compares the award's start with the earliest start in the first round.
+// whyStartSentences compares the award's start with the earliest start in the first round: what
+// waiting cost or saved. It returns nothing if no earlier start was offered.
 func whyStartSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	wait := d.Option.Start.Sub(r.Job.Arrival)

@@ -22,8 +22,8 @@ type tableRow struct {
 	remark     string
 }
 
-// shownOption returns the option of a site's row: the awarded one, else its cheapest; false
-// if it has none that counts.
+// shownOption returns the option of a site's row: the awarded one, else its cheapest, which is
+// its first; false if it has none that counts.
 func shownOption(h history.JobRound, a history.Answer) (p history.PricedOption, won, ok bool) {
 	if d := h.Decision; d.Kind == "award" && d.Site == a.Site {
 		return d.Option, true, true
@@ -54,7 +54,7 @@ type CostCause struct {
 	name, head string // in a sentence, and above a column
 }
 
-// CostCauses returns all terms of a cost.
+// CostCauses returns all terms of a cost, in the order in which tables and charts show them.
 func CostCauses() []CostCause {
 	return []CostCause{
 		{"energy", "energy", func(t protocol.CostBreakdown) protocol.Microdollars { return t.Money }, "energy", "energy"},
@@ -76,6 +76,7 @@ func writeCostTable(out *bufio.Writer, h history.JobRound) {
 			offers = append(offers, p)
 		}
 	}
+	// The first two columns are always there; columns has one entry for each after them.
 	head, columns := []string{"total", "more"}, []func(history.PricedOption) protocol.Microdollars(nil)
 	add := func(name string, of func(history.PricedOption) protocol.Microdollars) {
 		if slices.ContainsFunc(offers, func(p history.PricedOption) bool { return of(p) != 0 }) {
@@ -166,6 +167,7 @@ func writeTermsTable(out *bufio.Writer, h history.JobRound) {
 
 // writeTable writes rows with right-aligned cells under their heads.
 func writeTable(out *bufio.Writer, head []string, rows []tableRow) {
+	// Widths count characters, not bytes. A table of remarks alone has no head.
 	site, figures := len("site"), false
 	wide := make([]int, len(head))
 	for i, h := range head {
@@ -204,7 +206,8 @@ func signedAmount(m protocol.Microdollars) string {
 	return format.FormatAmount(m)
 }
 
-// carbonPricePerTonne formats the weight of carbon in dollars per tonne.
+// carbonPricePerTonne formats the weight of carbon, in microdollars per kilogram, as dollars per
+// tonne with cents.
 func carbonPricePerTonne(w protocol.Weights) string {
 	return fmt.Sprintf("$%d.%02d", int64(w.Carbon)/1000, int64(w.Carbon)%1000/10)
 }

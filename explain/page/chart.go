@@ -52,7 +52,8 @@ func drawingAddress(w timeline.Drawing) template.URL {
 	return template.URL(q.Encode())
 }
 
-// chartsOfCard returns the charts of a decision.
+// chartsOfCard returns the charts of a decision. One that cannot be drawn is left out: a refusal
+// without a round has no offers.
 func chartsOfCard(d *timeline.Timeline, c timeline.Card, width float64) (all []pageChart) {
 	for _, w := range []timeline.Drawing{{Chart: "offers", Decision: c.ID}, {Chart: "job", Job: c.Job, Decision: c.ID}} {
 		if f, err := newPageChart(d, w, width); err == nil {
@@ -78,7 +79,7 @@ func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 	var c chart.Chart
 	var f pageChart
 	var wrong error
-	// Read the run inside Look only; encode and send after it.
+	// Read the run inside ViewTimeline only; encode and send after it, as others wait for the turn.
 	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
 		if form == "html" {
 			f, wrong = newPageChart(d, ask, requestedWidth(r, 560))

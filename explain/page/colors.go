@@ -37,6 +37,7 @@ func colorVariables() string {
 		fmt.Fprintf(&light, "--%s:%s;", c.name, c.light)
 		fmt.Fprintf(&dark, "--%s:%s;", c.name, c.dark)
 	}
+	// The reader's own choice on the page goes before that of the system.
 	day := "color-scheme:light;" + light.String() + chart.CSSVariables(false)
 	night := "color-scheme:dark;" + dark.String() + chart.CSSVariables(true)
 	return fmt.Sprintf(":root{%s}\n@media (prefers-color-scheme:dark){:root:not([data-theme=light]){%s}}\n:root[data-theme=dark]{%s}\n", day, night, night)

@@ -11,7 +11,8 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline"
 )
 
-// maxEventBacklog is the maximum number of decisions in one write.
+// maxEventBacklog is the maximum number of decisions in one write. A client that is further
+// behind gets the next part at once.
 const maxEventBacklog = 200
 
 // serveEvents serves the stream of decisions as server-sent events. The id of an event is
@@ -20,6 +21,7 @@ const maxEventBacklog = 200
 func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	flow := http.NewResponseController(w)
 	position, known := uint64(0), false
+	// The browser sends Last-Event-ID when it reconnects; the page sends after at first.
 	for _, said := range []string{r.Header.Get("Last-Event-ID"), r.URL.Query().Get("after")} {
 		if n, err := strconv.ParseUint(said, 10, 64); err == nil {
 			position, known = n, true
@@ -63,9 +65,11 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		switch {
+		// The client's position is of another run: the page must be loaded anew.
 		case beyond && (over || time.Now().After(patience)):
 			send("event: other\ndata: {}\n\n")
 			return
+		// There may be more: read on without waiting.
 		case len(fresh) == maxEventBacklog:
 		case over && s.run.Err() != nil:
 			send("event: broken\ndata: {}\n\n")
@@ -89,7 +93,8 @@ func (s *pageServer) runEnded() bool {
 	}
 }
 
-// awaitUpdate returns true when there may be new entries, and false when the client is gone.
+// awaitUpdate waits until there may be new entries, or sends a comment at each beat, so that
+// proxies and the client see that the connection lives. It returns false when the client is gone.
 func awaitUpdate(ctx context.Context, next <-chan struct{}, beat <-chan time.Time, send func(string) bool) bool {
 	select {
 	case <-ctx.Done():

@@ -44,7 +44,8 @@ func (s *pageServer) guardAccess(next http.Handler) http.Handler {
 	})
 }
 
-// servesHost reports whether the page is served under a host name.
+// servesHost reports whether the page is served under a host name: those of this machine always,
+// and the configured ones. With a token and no configured name any will do.
 func (s *pageServer) servesHost(hostport string) bool {
 	host, own := loopback.ParseHost(hostport)
 	if own {
@@ -90,10 +91,12 @@ func (s *pageServer) serveLogin(w http.ResponseWriter, r *http.Request) {
 	wrong := false
 	switch {
 	case r.Method == http.MethodPost:
+		// Only the page itself may post to its form.
 		if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
 			http.Error(w, "page: cross-site login is not allowed: sign in on the page itself", http.StatusForbidden)
 			return
 		}
+		// A client that is not signed in must not make the server read much.
 		r.Body = http.MaxBytesReader(w, r.Body, 4096)
 		if constantTimeEqual(r.PostFormValue("token"), s.opts.Token) {
 			name, sign := s.sessionCookie()

@@ -75,6 +75,7 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	if err != nil {
 		panic("page: read an embedded file: " + err.Error())
 	}
+	// Colours of charts are defined in Go, so the style sheet is assembled.
 	s.css = []byte(colorVariables() + chart.InlineCSS() + string(sheet))
 	s.tag = contentTag(s.css)
 	mux := http.NewServeMux()

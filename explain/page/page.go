@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// shownEntries is the number of decisions that the feed shows at first, and adds each time.
+// shownEntries is the number of decisions that the list shows at first, and adds each time.
 const shownEntries = 60
 
 // A pageView is the data of the templates.
@@ -36,13 +36,16 @@ type pageView struct {
 	Missing     string // id that was requested and does not exist
 }
 
-// buildView returns the page's content at the requested instant.
+// buildView returns the page's content at the requested instant (parameter t, milliseconds since
+// 1970), limited to the span of the run; without one, at its end. It calls more, if any, in
+// the same turn, so that all parts of the page show the same state.
 func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Timeline)) (pageView, error) {
 	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.runEnded(), Broken: s.run.Err() != nil}
 	t, err := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
 	err = s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
 		v.First, v.Last = d.TimeSpan()
 		v.Read = d.MessageCount()
+		// err is that of the parameter: without a valid instant the page follows the end.
 		at := v.Last
 		if err == nil {
 			at, v.Pinned = min(max(protocol.Time(t), v.First), v.Last), true
@@ -57,7 +60,8 @@ func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.T
 	return v, err
 }
 
-// servePage serves the whole page, usable without a script.
+// servePage serves the whole page, usable without a script. A question is answered before the
+// view is built, as its answer may take long and must not hold the run meanwhile.
 func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 	id, text := r.URL.Query().Get("d"), questionOf(r)
 	var a query.Answer
@@ -72,6 +76,7 @@ func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) {
 		v.Hints = questionHints(v.Entries)
+		// A chart without data is left out: a run without other policies has no "policies".
 		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
 			if f, err := newPageChart(d, timeline.Drawing{Chart: name, At: v.Now.At}, 560); err == nil {
 				v.Figures = append(v.Figures, f)
@@ -106,14 +111,14 @@ func (s *pageServer) attachCard(v *pageView, d *timeline.Timeline, id string) {
 	}
 }
 
-// serveInstant serves the parts that depend on the instant: figures, sites and feed.
+// serveInstant serves the parts that depend on the instant: figures, sites and decisions.
 func (s *pageServer) serveInstant(w http.ResponseWriter, r *http.Request) {
 	if v, err := s.buildView(r, nil); err == nil {
 		s.renderTemplate(w, "now", v)
 	}
 }
 
-// serveEarlierDecisions serves more of the feed: the decisions before a position.
+// serveEarlierDecisions serves decisions before a position, for a reader who scrolls on.
 func (s *pageServer) serveEarlierDecisions(w http.ResponseWriter, r *http.Request) {
 	before, err := strconv.ParseUint(r.URL.Query().Get("before"), 10, 64)
 	if err != nil || before == 0 {
@@ -170,7 +175,8 @@ func (s *pageServer) serveAnswer(w http.ResponseWriter, r *http.Request) {
 	s.renderTemplate(w, "reply", v)
 }
 
-// refuseLateAnswer refuses a question that took too long, if its reader is still there.
+// refuseLateAnswer reports that a question took too long, unless the client itself has left: then
+// no one reads the response.
 func (s *pageServer) refuseLateAnswer(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() == nil {
 		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
@@ -189,7 +195,8 @@ func (s *pageServer) renderTemplate(w http.ResponseWriter, name string, v any) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// questionHints returns questions about what is on the page.
+// questionHints returns questions to try: why the newest award on the page was made, then some
+// about the whole run.
 func questionHints(entries []timeline.Entry) []string {
 	all := []string{"summary", "carbon by site", "what did waiting save", "late jobs"}
 	for _, e := range entries {

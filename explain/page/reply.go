@@ -15,7 +15,7 @@ import (
 // maxCited is the maximum number of decisions that an answer links.
 const maxCited = 12
 
-// A answerView is an answer with its presentation.
+// An answerView is an answer with its presentation.
 type answerView struct {
 	query.Answer
 	Asked     string // the question in full, as it was understood
@@ -47,8 +47,8 @@ func splitAtDecisionIDs(s string) (all []textPart) {
 	return all
 }
 
-// answerQuestion answers a question. Where a model takes part it is asked while the run is free
-// for others.
+// answerQuestion answers a question; an empty one as a request for help. It takes two turns: in
+// between, a model may be asked, which takes seconds, and the run is free for others.
 func (s *pageServer) answerQuestion(ctx context.Context, question, before string) (a query.Answer, err error) {
 	if strings.TrimSpace(question) == "" {
 		question = "help"

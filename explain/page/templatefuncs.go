@@ -67,7 +67,8 @@ func jobShape(j protocol.Job) string {
 	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
 }
 
-// carbonLevel classifies carbon intensity in five levels; 0 is the lowest.
+// carbonLevel classifies carbon intensity, in milligrams per kWh, in five levels of the page's
+// colours; 0 is the lowest.
 func carbonLevel(c protocol.Milligrams) int {
 	for i, most := range []protocol.Milligrams{50_000, 150_000, 300_000, 500_000} {
 		if c <= most {
@@ -77,7 +78,8 @@ func carbonLevel(c protocol.Milligrams) int {
 	return 4
 }
 
-// drawSparkline draws the next hours as bars, scaled to their maximum.
+// drawSparkline draws at most the next 24 hours as bars of 3 pixels, scaled to their maximum; a
+// bar is never too low to be seen.
 func drawSparkline(ahead []protocol.Milligrams) template.HTML {
 	ahead = ahead[:min(len(ahead), 24)]
 	most := protocol.Milligrams(1)
@@ -98,7 +100,8 @@ func drawSparkline(ahead []protocol.Milligrams) template.HTML {
 	return template.HTML(b.String())
 }
 
-// drawFillBar draws the used part of a whole.
+// drawFillBar draws the used part of a whole as a bar of 64 pixels. The figures stand beside it,
+// so it is hidden from screen readers.
 func drawFillBar(part, whole protocol.Milli) template.HTML {
 	w := 0.0
 	if whole > 0 {

@@ -141,6 +141,7 @@ func ParseDecisionID(id string, there func(seq uint64) bool) (seq uint64, ok boo
 	if !ok || err != nil {
 		return 0, false
 	}
+	// A short id counts only if the ledger has its number; else the digits are the number itself.
 	if short := protocol.SequenceNumber(seq%incarnationSuffix, seq/incarnationSuffix); seq%incarnationSuffix > 0 && there(short) {
 		return short, true
 	}
@@ -155,7 +156,8 @@ func messageID(o history.MessageRef) string {
 	return fmt.Sprintf("%s#%d", o.From, o.Seq)
 }
 
-// reasonClasses maps codes to classes that tell operators what to act on.
+// reasonClasses maps codes to classes that tell operators what to act on. Codes that are not
+// here have no class.
 var reasonClasses = map[protocol.Code]string{
 	protocol.NotAllowed: "residency", protocol.NoSuchGPU: "gpu_type", protocol.FitsNoNode: "capacity", protocol.NoCapacity: "capacity",
 	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.SiteSilent: "stale", protocol.ImpossibleBid: "untrusted",

@@ -9,7 +9,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A recordBuilder builds one record.
+// A recordBuilder builds one record. Facts are numbered in the order in which they are added, so
+// that the same decision gives the same ids.
 type recordBuilder struct {
 	out     DecisionRecord
 	h       history.JobRound
@@ -20,7 +21,7 @@ type recordBuilder struct {
 	least   protocol.Microdollars // its cost
 }
 
-// addFact adds a figure.
+// addFact adds a figure in an integer unit; from is the id of its message or a computation.
 func (b *recordBuilder) addFact(subject, metric string, value int64, unit, from string) {
 	b.figures++
 	f := Fact{fmt.Sprintf("F%d", b.figures), subject, metric, value, unit, formatValue(value, unit), from}
@@ -28,7 +29,7 @@ func (b *recordBuilder) addFact(subject, metric string, value int64, unit, from 
 	b.out.Facts = append(b.out.Facts, f)
 }
 
-// addReason adds a reason.
+// addReason adds a reason by its code. The note of a reason is left out: it is external text.
 func (b *recordBuilder) addReason(subject string, why protocol.Reason, from string) {
 	b.reasons++
 	text := narrate.ReasonText(why.Code)
@@ -38,7 +39,8 @@ func (b *recordBuilder) addReason(subject string, why protocol.Reason, from stri
 	b.out.Facts = append(b.out.Facts, Fact{fmt.Sprintf("R%d", b.reasons), subject, "reason", string(why.Code), "code", text, from})
 }
 
-// addDifference adds the difference of two facts as a fact.
+// addDifference adds the difference of two facts as a fact, with their ids as its origin. x and y
+// are "subject metric", as given to addFact before.
 func (b *recordBuilder) addDifference(subject, metric string, value int64, unit, x, y string) {
 	b.addFact(subject, metric, value, unit, b.names[x]+"-"+b.names[y])
 }
@@ -54,7 +56,8 @@ func (b *recordBuilder) addJobFacts(r history.JobRecord) {
 	b.addFact("job", "deadline", int64(r.Job.Deadline), "instant", from)
 }
 
-// addBids adds one site's bids. A late answer counts as none.
+// addBids adds one site's bids, marks the awarded one as winner, and keeps the cheapest of the
+// others for the difference. A late answer counts as none, as the market did not use it.
 func (b *recordBuilder) addBids(a history.Answer) {
 	d := b.h.Decision
 	switch {
@@ -70,6 +73,7 @@ func (b *recordBuilder) addBids(a history.Answer) {
 		b.addInfeasibleBid(a.Site, a.Why, messageID(a.Message))
 		return
 	}
+	// Two equal options of a site have one winner: the first.
 	for _, p := range a.Options {
 		id := b.addBid(a.Site, p, messageID(a.Message))
 		won := d.Kind == "award" && d.Site == a.Site && p.BidOption == d.Option.BidOption
@@ -89,7 +93,8 @@ func deciderPath(why protocol.Reason) string {
 	return "rule"
 }
 
-// appendBid adds an empty bid.
+// appendBid adds an empty bid, numbered within the decision: "B-14-1" of D-14. The pointer holds
+// until the next bid is added.
 func (b *recordBuilder) appendBid(site string, feasible bool) *Bid {
 	id := fmt.Sprintf("B-%s-%d", b.out.ID[2:], len(b.out.Bids)+1)
 	b.out.Bids = append(b.out.Bids, Bid{ID: id, Site: site, Feasible: feasible})
@@ -105,7 +110,8 @@ func (b *recordBuilder) addInfeasibleBid(site string, why protocol.Reason, from 
 	b.addReason(bid.ID, why, from)
 }
 
-// addBid adds one option of a site with its terms and facts, and returns its id.
+// addBid adds one option of a site with its terms and facts, and returns its id. A cost has two
+// origins: the site's message, and the call whose weights priced it.
 func (b *recordBuilder) addBid(site string, p history.PricedOption, from string) string {
 	bid := b.appendBid(site, true)
 	bid.Terms = make(map[string]float64)
@@ -156,7 +162,7 @@ func (b *recordBuilder) addDecisionFacts() {
 	b.addDifference("round", "gap", int64(d.Proof.Primal-d.Proof.Bound), "microdollars", "round primal", "round bound")
 }
 
-// formatValue returns the printed form of a value.
+// formatValue returns the printed form of a value in a fact's unit.
 func formatValue(v int64, unit string) string {
 	switch unit {
 	case "microdollars":

@@ -50,6 +50,7 @@ func FallbackReason(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a h
 		return answer.Fault
 	case answer.Fault != "":
 		return protocol.AnswerFailed
+	// The judge is asked twice, with the choices in opposite orders.
 	case len(answer.Picks) != 2:
 		return protocol.AnswerInvalid
 	case answer.Picks[0].Handle != answer.Picks[1].Handle:
@@ -84,7 +85,8 @@ func FaultText(fault protocol.Code) string {
 	return "its model failed, or its reply was cut short"
 }
 
-// numberText returns a fact number above those of all existing figures and reasons.
+// numberText returns the number of a fact that is added to n others: above those of all figures
+// and reasons, which are numbered apart.
 func numberText(n int) string { return formatValue(int64(n+1), "count") }
 
 // WithPolicy returns d as a decision under a policy: with the policy's version, and the
@@ -92,6 +94,7 @@ func numberText(n int) string { return formatValue(int64(n+1), "count") }
 // forecasts.
 func (d DecisionRecord) WithPolicy(p protocol.Policy, r history.JobRecord, h history.JobRound) DecisionRecord {
 	d.Policy = p.Version
+	// i counts the bids of the record, which follow the answers: one for an answer without options.
 	i := 0
 	for _, a := range h.Answers {
 		if len(a.Options) == 0 || a.Late || a.Message == (history.MessageRef{}) {
@@ -99,6 +102,7 @@ func (d DecisionRecord) WithPolicy(p protocol.Policy, r history.JobRecord, h his
 			continue
 		}
 		for _, o := range a.Options {
+			// The record is not of this round: leave the rest as it is.
 			if i >= len(d.Bids) || d.Bids[i].Site != a.Site {
 				return d
 			}
