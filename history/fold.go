@@ -65,7 +65,7 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 		round: m.Round, message: from, closes: m.Closes, weights: m.Weights, jobs: len(m.Jobs),
 		shadow: make(map[place]protocol.ShadowPrice, len(m.ShadowPrices)),
 	}
-	// Each site counts as silent until it bids: applyBid sets the count back to zero.
+	// A site that has not bid since the call before missed a round: applyBid starts the count anew.
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
 		s := b.sites[name]
 		if !s.decommissioned { // else nobody asks it

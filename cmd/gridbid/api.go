@@ -35,6 +35,7 @@ type apiFlags struct {
 	now time.Time
 }
 
+// registerFlags adds the flags, with watch also those of a refresh.
 func (f *apiFlags) registerFlags(cmd *cobra.Command, watch bool) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT) of the coordinator's API; also $GRIDBID_API")
@@ -69,6 +70,7 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 		return fmt.Errorf("no coordinator answers at %s: start one with `gridbid up`, or give the address of one with --api: %w", f.api, err)
 	}
 	defer answer.Body.Close()
+	// Times such as "until 18:00" count by the coordinator's clock, not by that of this machine.
 	f.now, _ = http.ParseTime(answer.Header.Get("Date"))
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 256<<20))
 	if err != nil {
@@ -89,6 +91,7 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 	return errors.New(fault.Error)
 }
 
+// getJSON sends a GET request and decodes the answer into out.
 func (f *apiFlags) getJSON(ctx context.Context, path string, out any) error {
 	return f.sendRequest(ctx, http.MethodGet, path, "", nil, out)
 }

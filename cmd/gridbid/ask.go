@@ -80,6 +80,8 @@ other words: it is ambiguous, not understood, or names something that the run la
 	return cmd
 }
 
+// printAnswer answers a question and prints the answer. An answer of another kind than "answer" and
+// "absent" is printed too, and then decides the exit code.
 func printAnswer(ctx context.Context, question, path, flags string, reads *translate.Translator, asJSON bool, out, stderr io.Writer) error {
 	log, err := readRun(path, stderr)
 	if err != nil {

@@ -81,6 +81,7 @@ rows that are missing, or whose scenario, weights or program changed.`,
 	return cmd
 }
 
+// runBenchDays runs the plan and, with --sweep, the plan at other weights, and writes the tables.
 func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
 	if f.jobs < 0 || f.steps < 1 || f.steps > 100_000 {
 		return usageError{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
@@ -111,6 +112,7 @@ func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
 	}
 	var rows []bench.BenchRow
 	var unfinished error // of replays whose jobs never all ended: they have no row
+	// A day whose jobs never all end has no row; the other days still count.
 	for _, p := range plans {
 		more, err := bench.RunPlan(cmd.Context(), p)
 		rows = append(rows, more...)
@@ -156,8 +158,10 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 		seed := uint64(s)
 		seeds = append(seeds, &seed)
 	}
+	// A nil seed is that of the scenario itself.
 	names, windows := args, f.windows
 	stressed := func(day string) bool { return f.stress }
+	// A shell pattern after --window ends up in args: tables among them are windows too.
 	if len(windows) > 0 {
 		names = nil
 		for _, a := range args {

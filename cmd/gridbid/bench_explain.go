@@ -77,6 +77,8 @@ type explainReport struct {
 	Rows      []adversary.AttackResult `json:"rows,omitempty"`
 }
 
+// runExplainBench runs the parts that the flags select, prints the report, and fails if any check
+// failed. The report comes first, as it names what failed.
 func (f *explainFlags) runExplainBench(cmd *cobra.Command) error {
 	if f.questions == "" && f.adversarial == "" && f.auctions <= 0 {
 		return usageError{errors.New("bench explain: nothing to run: add --questions, --adversarial or --auctions")}
@@ -210,6 +212,7 @@ func (f *explainFlags) runAttacks(ctx context.Context, stderr io.Writer) (rows [
 	return append(append(append(rows, auctions...), hang), days...), err
 }
 
+// writeReport prints the results as tables, or with --json as one value.
 func (f *explainFlags) writeReport(out io.Writer, got explainReport) error {
 	if f.asJSON {
 		return writeJSON(out, got)

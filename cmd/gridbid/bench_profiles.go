@@ -64,6 +64,8 @@ all ended jobs; "last of the same user" repeats the run time of that user's last
 	return cmd
 }
 
+// printScores writes one row per trace and forecaster: the shares of jobs within each forecast
+// quantile, and its loss. Short losses keep two decimals of a second.
 func printScores(out io.Writer, scores []estimates.ForecastScore) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "trace\tforecast by\tjobs\tp50\tp90\tp95\tloss p50\tloss p90\tloss p95\t")

@@ -60,6 +60,8 @@ of computing one. docs/bound.md explains what is bounded and what is relaxed.`,
 	return cmd
 }
 
+// runBound checks a certificate, or computes one and, with --explain, splits what a run cost
+// above it.
 func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.steps < 1 || f.steps > 100_000 || f.rounds < 0 || f.rounds > 100_000:
@@ -147,6 +149,7 @@ func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Cer
 // maxCertificateBytes bounds how much of a certificate file is read.
 const maxCertificateBytes = 64 << 20
 
+// readCertificate reads a certificate from a file of at most maxCertificateBytes.
 func readCertificate(path string) (c bound.Certificate, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -59,6 +59,7 @@ names. "gridbid chart answer QUESTION" draws the answer to a question.`,
 	return cmd
 }
 
+// runChart lists charts, or draws one into a file or prints its figures.
 func (f chartFlags) runChart(cmd *cobra.Command, args []string) error {
 	if f.list {
 		return writeBuffered(cmd.OutOrStdout(), func(out io.Writer) {
@@ -126,6 +127,7 @@ func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) 
 	return w, nil
 }
 
+// drawChart draws a chart of a ledger. A chart that the run does not have is a usageError.
 func drawChart(ctx context.Context, path string, w timeline.Drawing, stderr io.Writer) (c chart.Chart, err error) {
 	run, _, err := openRun(ctx, path, stderr)
 	if err != nil {
@@ -141,6 +143,7 @@ func drawChart(ctx context.Context, path string, w timeline.Drawing, stderr io.W
 	return c, nil
 }
 
+// writeChart writes a chart into a file, in the format of its extension.
 func writeChart(c chart.Chart, path string, stderr io.Writer) (err error) {
 	s, raw := c.ComputeLayout(720), []byte(nil)
 	switch filepath.Ext(path) {

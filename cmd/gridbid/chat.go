@@ -79,6 +79,8 @@ type chatSession struct {
 // maxLineBytes bounds the length of a question.
 const maxLineBytes = 64 << 10
 
+// runSession answers questions, one per line, until the input or ctx ends. It prompts only at a
+// terminal; only answers go to out, so that a pipe gets nothing else.
 func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
 	if err := t.rereadLedger(ctx); err != nil {
 		return err
@@ -119,6 +121,7 @@ func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
 			}
 			line = earlier
 		}
+		// The history keeps what was asked after "!" was resolved, so that "!!" repeats a question.
 		t.history = append(t.history, line)
 		if err := t.answerQuestion(ctx, line); err != nil {
 			return err
@@ -141,6 +144,7 @@ func (t *chatSession) recallQuestion(line string) (string, error) {
 // quoteForTerminal returns a line with control characters escaped.
 func quoteForTerminal(s string) string { return strings.Trim(strconv.Quote(s), `"`) }
 
+// answerQuestion answers one question from the ledger as it is now.
 func (t *chatSession) answerQuestion(ctx context.Context, question string) error {
 	if err := t.rereadLedger(ctx); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus/federation"
 )
 
+// newFederationCommand is `gridbid federation`: it manages members, keys and permissions.
 func newFederationCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "federation",
@@ -58,6 +59,8 @@ func (f *federationFlags) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 }
 
+// printChange prints what a command changed: files that were written, public keys, and the next
+// step. Secret keys are in files only.
 func (f *federationFlags) printChange(cmd *cobra.Command, c federationChange) error {
 	if f.json {
 		return writeJSON(cmd.OutOrStdout(), c)
@@ -102,6 +105,7 @@ func (f *federationFlags) changeFederation(do func(*federation.Federation) error
 	return nil
 }
 
+// newFederationInit is `gridbid federation init`.
 func newFederationInit() *cobra.Command {
 	var flags federationFlags
 	var s federation.Setup
@@ -135,6 +139,8 @@ func newFederationInit() *cobra.Command {
 	return cmd
 }
 
+// newFederationAdd is `gridbid federation add-site`. With --key the site keeps its seed secret, and
+// the folder that it gets holds none.
 func newFederationAdd() *cobra.Command {
 	var flags federationFlags
 	var s federation.SiteSetup
@@ -173,6 +179,7 @@ func newFederationAdd() *cobra.Command {
 	return cmd
 }
 
+// newFederationRevoke is `gridbid federation revoke-site`.
 func newFederationRevoke() *cobra.Command {
 	var flags federationFlags
 	cmd := &cobra.Command{
@@ -199,6 +206,8 @@ func newFederationRevoke() *cobra.Command {
 	return cmd
 }
 
+// newFederationRotate is `gridbid federation rotate`. A rotation takes two commands, so that a
+// member can change keys without losing its connection: both keys work until --retire.
 func newFederationRotate() *cobra.Command {
 	var flags federationFlags
 	var key string
@@ -217,6 +226,7 @@ of the remote, and restarts that server. With --server the hub's servers get new
 certificates.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// Exactly one of a member and --server is rotated.
 			if server == (len(args) == 1) || server && key != "" || retire && (server || key != "") {
 				return usageError{errors.New("rotate: name one member, or give --server without a name; --retire and --key exclude each other")}
 			}
@@ -257,6 +267,7 @@ certificates.`,
 	return cmd
 }
 
+// newFederationShow is `gridbid federation show`.
 func newFederationShow() *cobra.Command {
 	var flags federationFlags
 	cmd := &cobra.Command{

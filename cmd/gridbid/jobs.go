@@ -14,6 +14,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// newJobsCommand is `gridbid jobs`.
 func newJobsCommand() *cobra.Command {
 	var f apiFlags
 	var state, tenant string
@@ -44,6 +45,7 @@ func newJobsCommand() *cobra.Command {
 	return cmd
 }
 
+// stateNames returns the states that --state accepts.
 func stateNames() (all []string) {
 	for _, s := range jobstatus.AllStates() {
 		all = append(all, string(s))
@@ -51,6 +53,8 @@ func stateNames() (all []string) {
 	return all
 }
 
+// writeJobTable writes one row per job; its last column is how the job failed, or else the code of
+// its last decision.
 func writeJobTable(w io.Writer, all []jobstatus.Job) {
 	writeColumns(w, "JOB\tTENANT\tSTATE\tSITE\tGPUS\tARRIVED\tSTART\tFINISH\tKWH\tWHY", func(row func(string, ...any)) {
 		for _, j := range all {
@@ -74,6 +78,7 @@ func failureText(j jobstatus.Job) string {
 	return ""
 }
 
+// dashIfEmpty keeps an empty cell visible.
 func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
@@ -81,6 +86,7 @@ func dashIfEmpty(s string) string {
 	return s
 }
 
+// newJobCommand is `gridbid job`.
 func newJobCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
@@ -99,6 +105,8 @@ func newJobCommand() *cobra.Command {
 	return cmd
 }
 
+// writeJobCard writes one job, a line per field. Fields that say nothing for most jobs are left
+// out unless they are set.
 func writeJobCard(w io.Writer, j jobstatus.Job) {
 	writeColumns(w, "", func(row func(string, ...any)) {
 		row("%s\t%s", j.ID, j.State)
@@ -129,6 +137,7 @@ func writeJobCard(w io.Writer, j jobstatus.Job) {
 	})
 }
 
+// newCancelCommand is `gridbid cancel`.
 func newCancelCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{

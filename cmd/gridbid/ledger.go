@@ -76,6 +76,7 @@ func readLedger(path string, in io.Reader, stderr io.Writer, each func(protocol.
 	return readRemaining(r, stderr, each)
 }
 
+// openLedger opens a ledger for reading; "-" is standard input.
 func openLedger(path string, in io.Reader) (*wal.Reader, error) {
 	if path == "-" {
 		return wal.NewReader(in, "standard input")
@@ -98,6 +99,7 @@ func readRemaining(r *wal.Reader, stderr io.Writer, each func(protocol.Message) 
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		// Kinds are only added within a protocol version, so the rest can be read without them.
 		case errors.As(err, new(*protocol.UnknownKindError)):
 			newer++
 			continue
@@ -130,6 +132,7 @@ func lockFolder(dir string) (release func(), err error) {
 // A ledgerSelector is the flags by which a command selects the ledger to read.
 type ledgerSelector struct{ run, policy string }
 
+// registerFlags adds the flags; run is the help of --run.
 func (f *ledgerSelector) registerFlags(cmd *cobra.Command, run string) {
 	cmd.Flags().StringVar(&f.run, "run", lastRunFolder, run)
 	cmd.Flags().StringVar(&f.policy, "policy", "", "policy whose ledger is read (default: the only one in the folder, or auction)")
@@ -143,6 +146,8 @@ func (f ledgerSelector) ledgerOfArgs(args []string) (string, error) {
 	return f.ledgerPath()
 }
 
+// ledgerPath returns the ledger that the flags select. A missing one is a usageError that names
+// the command that writes it.
 func (f ledgerSelector) ledgerPath() (string, error) {
 	if _, err := os.Stat(f.run); err != nil {
 		return "", usageError{fmt.Errorf("--run: %w: run `gridbid replay` first, or name the folder of a run", err)}

@@ -36,6 +36,7 @@ type usageError struct{ error }
 
 func (b usageError) Unwrap() error { return b.error }
 
+// main runs the command of the arguments, and maps how it ended to an exit code.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -80,6 +81,7 @@ func legibleError(err error) string {
 	}, err.Error())
 }
 
+// newRootCommand returns the command `gridbid` with all its subcommands.
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "gridbid",
@@ -129,6 +131,7 @@ func markArgumentErrors(cmd *cobra.Command) {
 	}
 }
 
+// newVersionCommand is `gridbid version`.
 func newVersionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

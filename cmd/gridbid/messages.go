@@ -54,6 +54,8 @@ matches one value of each filter that is given.`,
 	return cmd
 }
 
+// printMessages prints the messages that pass the filter, one JSON value per line. If none does it
+// says so on stderr, as an empty output looks like an empty ledger.
 func printMessages(path string, filter messageFilter, in io.Reader, out, stderr io.Writer) error {
 	lines := bufio.NewWriter(out)
 	read, shown := 0, 0
@@ -79,6 +81,7 @@ func printMessages(path string, filter messageFilter, in io.Reader, out, stderr 
 	return nil
 }
 
+// matchesMessage reports whether a message has one value of each filter that is given.
 func (f messageFilter) matchesMessage(m protocol.Message) bool {
 	return (len(f.kinds) == 0 || slices.Contains(f.kinds, m.KindName())) &&
 		(len(f.froms) == 0 || slices.Contains(f.froms, string(m.From))) &&

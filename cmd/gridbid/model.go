@@ -36,6 +36,7 @@ type modelFlags struct {
 	calls, tokens           int
 }
 
+// registerFlags adds the flags. The limits per hour bound what the model may cost.
 func (f *modelFlags) registerFlags(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.url, "model", "", "use the language model server at this `URL`, such as http://127.0.0.1:11434/v1")
@@ -139,6 +140,7 @@ func (f *adviceFlags) openAdvisor(s spec.Scenario, stderr io.Writer) (err error)
 	case f.wait < time.Millisecond || f.wait > 10*time.Minute:
 		return usageError{fmt.Errorf("--model-wait %v: want 1ms to 10m", f.wait)}
 	}
+	// Ease is in thousandths of the best cost: one per cent is 10.
 	f.advice = market.Advice{Ease: protocol.Milli(f.leeway*10 + 0.5), Budget: f.wait}
 	if f.notes != "" {
 		file, err := os.Open(f.notes)

@@ -72,6 +72,8 @@ on every address, for example behind a proxy on this machine.
 	return cmd
 }
 
+// servePage serves the page of a ledger until ctx ends. On an address that other machines reach it
+// requires a token, and makes one if there is none.
 func servePage(ctx context.Context, path, listen string, hosts []string, reads *translate.Translator, stderr io.Writer) error {
 	run, about, err := openRun(ctx, path, stderr)
 	if err != nil {

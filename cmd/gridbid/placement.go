@@ -64,6 +64,8 @@ least-allocated, most-allocated, fgd-tight; several joined by commas, or all.`,
 	return cmd
 }
 
+// runPlacement replays a trace under each policy and seed, and writes the table and, with --json,
+// the figures.
 func runPlacement(f placementFlags, out, progress io.Writer) error {
 	policies, err := parsePolicies(f.policies)
 	if err != nil {
@@ -168,6 +170,8 @@ if a mean differs by more than 0.02 points; Random is compared statistically.`,
 	return cmd
 }
 
+// runParity compares our means with the published ones, trace by trace. It writes the table even
+// if one differs, and then returns an error that names each difference.
 func runParity(dir, nodes, page string, out, progress io.Writer) error {
 	if nodes == "" {
 		nodes = filepath.Join(dir, "openb_node_list_gpu_node.csv")
@@ -191,6 +195,7 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 	var verdicts []packing.ParityVerdict
 	var trace *packing.PlacementTrace
 	for i, e := range expected {
+		// Expected results stand in order of traces, so each trace is read once.
 		if i == 0 || e.Trace != expected[i-1].Trace {
 			if trace, err = readTrace(nodes, filepath.Join(dir, e.Trace+".csv")); err != nil {
 				return usageError{err}

@@ -46,6 +46,8 @@ same arrivals.`,
 	return cmd
 }
 
+// runStudy runs every variant of the placement study at loads of 90, 100 and 110 %, and writes the
+// table.
 func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	if f.every < 1 || f.seeds < 1 || f.days < 1 {
 		return usageError{fmt.Errorf("placement: --every, --seeds and --days must be at least 1")}
@@ -76,6 +78,7 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	progressLine := func(done, all int, what string) {
 		fmt.Fprintf(progress, "placement: %d of %d: %s\n", done+1, all, what)
 	}
+	// Times are in seconds: rounds of a minute, and six hours until a job gives up.
 	o := packing.StudyOptions{Days: f.days, Round: 60, MaxWait: 6 * 3600, MoveCost: 300}
 	rows, err := packing.RunAllStudies(nodes, jobs, packing.StudyVariants, []float64{0.9, 1.0, 1.1}, f.seeds, o, progressLine)
 	if err != nil {

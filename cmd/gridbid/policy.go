@@ -59,6 +59,8 @@ type policySentenceFlags struct {
 	asJSON   bool
 }
 
+// newPolicySentenceCommand is `gridbid policy say`: it proposes a change and stores it, and applies
+// none.
 func newPolicySentenceCommand() *cobra.Command {
 	var f policySentenceFlags
 	cmd := &cobra.Command{
@@ -114,6 +116,8 @@ type policyImpact struct {
 	Was, Now      history.Totals
 }
 
+// proposePolicy parses a sentence into a change, previews its effect, stores the proposal and
+// prints it. A sentence without any known rule is printed too, then it is a usageError.
 func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string, out, stderr io.Writer) error {
 	was, known, err := f.policyContext(ctx, stderr)
 	if err != nil {
@@ -168,6 +172,8 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Write
 			k.Now = protocol.FromStdTime(time.Now())
 		}
 	}
+	// A ledger adds the names of its sites and tenants; without --api it is required, as it holds
+	// the policy and the clock.
 	if path, err := f.ledger.ledgerPath(); err == nil {
 		log := query.NewDataset(nil) // its span ends where the ledger does, even if the clock of a site is wrong
 		err := readLedger(path, nil, stderr, func(m protocol.Message) error {
@@ -193,6 +199,7 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Write
 	} else if f.api == "" {
 		return was, k, err
 	}
+	// Sorted, so that the same input parses the same way whatever the order of the maps.
 	for name := range sites {
 		k.Sites = append(k.Sites, name)
 	}
@@ -201,6 +208,7 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Write
 	}
 	slices.Sort(k.Sites)
 	slices.Sort(k.Tenants)
+	// Places are matched in lower case, as the parser reads sentences.
 	for _, p := range f.places {
 		name, list, ok := strings.Cut(p, "=")
 		all := strings.Split(list, ",")
@@ -240,6 +248,7 @@ func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposa
 			s.Why = "rules with a beginning or an end were replayed as if in force all day"
 		}
 	}
+	// Both days are replayed: the run's own result may have been under other rules.
 	var res [2]scenarios.ReplayResult
 	for i, p := range []protocol.Policy{was, now} {
 		if res[i], err = scenarios.Replay(ctx, sc, rule, new(membus.Bus), scenarios.Options{Policy: p}); err != nil {
@@ -247,6 +256,7 @@ func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposa
 		}
 	}
 	s.Impact = &policyImpact{Was: res[0].Totals, Now: res[1].Totals}
+	// Jobs are those of the scenario, so both replays have the same ids.
 	for _, id := range res[0].History.JobIDs() {
 		x, _ := res[0].History.LatestJob(id)
 		y, _ := res[1].History.LatestJob(id)
@@ -299,6 +309,7 @@ func (s policyProposal) writeProposal(out io.Writer, api string) {
 	if s.ID == "" {
 		return
 	}
+	// Only a change that loosens a hard rule needs a second person.
 	second, where := "", ""
 	if slices.ContainsFunc(s.Effects, func(t string) bool { return strings.HasPrefix(t, "loosens") }) {
 		second = " --second NAME"
@@ -309,6 +320,7 @@ func (s policyProposal) writeProposal(out io.Writer, api string) {
 	fmt.Fprintf(out, "nothing has changed yet.   apply: gridbid policy apply %s --by NAME%s%s\n", s.ID, second, where)
 }
 
+// newPolicyApplyCommand is `gridbid policy apply`: it sends a stored proposal to a coordinator.
 func newPolicyApplyCommand() *cobra.Command {
 	var f apiFlags
 	var by, second string
@@ -326,6 +338,7 @@ policy second" with a token of their own. A coordinator without people_file serv
 own machine only, and does not verify the names that it is given.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The id becomes a file name, so it must not lead out of the folder.
 			if !strings.HasPrefix(args[0], "p-") || strings.ContainsAny(args[0], `/\.`) {
 				return usageError{fmt.Errorf("policy: %q is no id of a proposal: want the p-ID that `gridbid policy say` printed", args[0])}
 			}
@@ -350,6 +363,7 @@ own machine only, and does not verify the names that it is given.`,
 	return cmd
 }
 
+// newPolicyShowCommand is `gridbid policy show`: it prints the policy in force.
 func newPolicyShowCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{

@@ -26,6 +26,7 @@ func confirmPolicy(cmd *cobra.Command, f *apiFlags, path string, body []byte) er
 	if err := f.sendRequest(cmd.Context(), http.MethodPost, path, "application/json", body, &raw); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
+	// A pending change has an id of its own; a policy has none in that field.
 	var waiting api.PendingChange
 	if err := json.Unmarshal(raw, &waiting); err != nil {
 		return fmt.Errorf("policy: %w", err)
@@ -68,6 +69,7 @@ func showWaiting(cmd *cobra.Command, f *apiFlags, all []api.PendingChange) error
 	return nil
 }
 
+// newPolicyApproveCommand is `gridbid policy second`.
 func newPolicyApproveCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
@@ -96,6 +98,8 @@ another policy comes into force: then propose them anew.`,
 	return cmd
 }
 
+// newPolicyPersonCommand is `gridbid policy person`. The token is printed once; the file keeps its
+// hash.
 func newPolicyPersonCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
@@ -145,6 +149,7 @@ func addPerson(file, name string) (token string, err error) {
 		text, err = json.MarshalIndent(append(all, p), "", "  ")
 	}
 	if err == nil {
+		// Check the result as the coordinator will read it: a name may be in the file already.
 		_, err = api.ReadPeople(file, text)
 	}
 	if err != nil {

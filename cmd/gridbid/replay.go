@@ -38,6 +38,7 @@ type replayFlags struct {
 	noBound  bool
 }
 
+// newReplayCommand is `gridbid replay`: it replays a day under each policy and compares them.
 func newReplayCommand() *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
@@ -78,6 +79,8 @@ LEDGER repeats the run without the model.`,
 	return cmd
 }
 
+// runReplay checks all flags, replays the policies one after the other, computes the lower bound
+// once for all of them, and writes the results.
 func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	s, err := f.loadScenario(args)
 	if err != nil {
@@ -108,6 +111,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer figures.discardIfUnused()
+	// Nothing of the last run is removed before every flag and output has been checked.
 	release, err := lockFolder(f.run)
 	if err != nil {
 		return usageError{fmt.Errorf("%w: choose another folder with --run", err)}
@@ -132,6 +136,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		day.Policies = append(day.Policies, policyReport(day, res))
 	}
 	show.stopBars()
+	// The bound depends on the scenario alone, not on a policy.
 	if !f.noBound {
 		fmt.Fprintf(stderr, "computing the lower bound of a clairvoyant scheduler\n")
 		c, err := bound.ComputeCertificate(s, bound.Config{Stop: cmd.Context().Err})
@@ -236,6 +241,8 @@ func (f *replayFlags) paceFunc(ctx context.Context, start protocol.Time) func(pr
 	}
 }
 
+// openBus returns the bus of a replay by its name, and a function that closes it. Both give the
+// same ledgers.
 func openBus(name string) (bus.Bus, func(), error) {
 	if name == "mem" {
 		return new(membus.Bus), func() {}, nil
@@ -257,6 +264,7 @@ func (f *replayFlags) reportResults(cmd *cobra.Command, figures *resultFile, s s
 		return err
 	}
 	stderr := cmd.ErrOrStderr()
+	// Standard output holds either the JSON or the table, so that it can be piped.
 	if f.json != "-" {
 		if err := report.WriteTable(cmd.OutOrStdout(), all); err != nil {
 			return err
@@ -289,6 +297,7 @@ func (f *replayFlags) printNextSteps(stderr io.Writer, s spec.Scenario, all []hi
 	fmt.Fprintf(stderr, "  gridbid scenario list            other days\n")
 }
 
+// writeTotals writes totals.json next to the ledgers: page and ask compare policies by it.
 func writeTotals(path string, all []history.Totals) error {
 	out, err := os.Create(path)
 	if err != nil {

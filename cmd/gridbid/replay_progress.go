@@ -20,6 +20,7 @@ type replayProgress struct {
 	bar         *mpb.Bar
 }
 
+// newReplayProgress returns the progress of a command that writes to stderr.
 func newReplayProgress(stderr io.Writer) *replayProgress {
 	p := &replayProgress{diagnostics: stderr}
 	if _, ok := terminalOf(stderr); ok {

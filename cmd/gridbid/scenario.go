@@ -51,6 +51,7 @@ func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
 // loadScenario loads the scenario that the argument or --window names; without either the
 // default one.
 func (s *scenarioFlags) loadScenario(args []string) (spec.Scenario, error) {
+	// Zero is a valid seed and second, so a flag counts if it was given.
 	if s.cmd.Flags().Changed("seed") {
 		s.options.Seed = &s.seed
 	}
@@ -93,6 +94,7 @@ func registerKappaFlag(cmd *cobra.Command, to **float64) {
 	})
 }
 
+// newScenarioCommand is `gridbid scenario`.
 func newScenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",

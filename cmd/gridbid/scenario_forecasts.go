@@ -17,6 +17,7 @@ import (
 // leadTimes are the upper ends of the lead-time columns, in hours.
 var leadTimes = []int{2, 6, 12, 24, 48}
 
+// newForecastsCommand is `gridbid scenario forecasts`.
 func newForecastsCommand() *cobra.Command {
 	from := scenarioFlags{options: spec.Options{GridsOnly: true}}
 	var asJSON bool
@@ -113,6 +114,8 @@ type forecastErrorRow struct {
 	Leads       []leadJSON        `json:"leads"`
 }
 
+// A leadJSON is the errors of the forecasts between two lead times, in hours; MAE and Mean are in
+// the units of the quantity, shares in per cent.
 type leadJSON struct {
 	From      int     `json:"from_h"`
 	To        int     `json:"to_h"`
@@ -124,6 +127,8 @@ type leadJSON struct {
 	Within    float64 `json:"within_percent"`
 }
 
+// forecastErrorRows returns the rows of --json. It converts thousandths of a quantity to units, and
+// shares in thousandths to per cent.
 func forecastErrorRows(all []scenarios.ForecastErrors) []forecastErrorRow {
 	out := make([]forecastErrorRow, len(all))
 	for i, f := range all {

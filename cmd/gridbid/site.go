@@ -75,6 +75,7 @@ func newSiteCommand() *cobra.Command {
 	}
 }
 
+// runSite runs the site as cluster-agent runs its own, and returns the exit code.
 func runSite(args []string, out io.Writer) int {
 	return program.Program{Name: siteProgram, About: aboutSite, Prepare: prepareSite}.Run(args, out)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 )
 
+// newSitesCommand is `gridbid sites`.
 func newSitesCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
@@ -30,6 +31,8 @@ func newSitesCommand() *cobra.Command {
 	return cmd
 }
 
+// writeSiteTable writes one row per site. A site counts as silent from the second round on
+// that it missed in a row. What is unknown before its first bid is a dash.
 func writeSiteTable(w io.Writer, all []jobstatus.Site) {
 	writeColumns(w, "SITE\tSTATE\tGPUS\tFREE\tPLACED\tDONE\tUSD/MWH\tG/KWH\tPUE\tHEARD", func(row func(string, ...any)) {
 		for _, s := range all {
@@ -52,6 +55,7 @@ func writeSiteTable(w io.Writer, all []jobstatus.Site) {
 	})
 }
 
+// newDrainCommand is `gridbid drain`: unlike removal it leaves the site its jobs.
 func newDrainCommand() *cobra.Command {
 	var f apiFlags
 	var over bool
@@ -80,6 +84,7 @@ also those that wait in its queue. --over ends the drain.`,
 	return cmd
 }
 
+// newAuctionsCommand is `gridbid auctions`.
 func newAuctionsCommand() *cobra.Command {
 	var f apiFlags
 	var limit int
@@ -99,12 +104,14 @@ func newAuctionsCommand() *cobra.Command {
 	return cmd
 }
 
+// fetchAuctions returns the latest auctions, at most limit of them, latest first.
 func (f *apiFlags) fetchAuctions(cmd *cobra.Command, limit int) ([]jobstatus.Round, error) {
 	var all []jobstatus.Round
 	err := f.getJSON(cmd.Context(), "/v1/auctions", &all)
 	return all[:min(len(all), max(limit, 0))], err
 }
 
+// writeRoundTable writes one row per auction, with the cost of its awards and the lower bound.
 func writeRoundTable(w io.Writer, all []jobstatus.Round) {
 	writeColumns(w, "ROUND\tAT\tJOBS\tOFFERS\tAWARDS\tHOLDS\tREFUSED\tUSD\tBOUND", func(row func(string, ...any)) {
 		for _, r := range all {
@@ -113,6 +120,7 @@ func writeRoundTable(w io.Writer, all []jobstatus.Round) {
 	})
 }
 
+// newTopCommand is `gridbid top`: sites, open jobs and auctions on one screen.
 func newTopCommand() *cobra.Command {
 	var f apiFlags
 	cmd := &cobra.Command{
@@ -148,6 +156,8 @@ func countStates(jobs map[jobstatus.State]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// fetchTop fetches all that `gridbid top` shows. It fetches every job, as states are counted over
+// all of them, and shows those that have not ended.
 func (f *apiFlags) fetchTop(cmd *cobra.Command) (any, func(io.Writer), error) {
 	var all struct {
 		Sites    []jobstatus.Site  `json:"sites"`

@@ -18,6 +18,7 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
+// newSubmitCommand is `gridbid submit`: it submits jobs, and with --wait follows them to their end.
 func newSubmitCommand() *cobra.Command {
 	var f apiFlags
 	var files []string
@@ -124,6 +125,7 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 	if err != nil {
 		return j, usageError{err}
 	}
+	// An id in the file or in --id is repeatable already.
 	given := o.RequestedID() != "" || id != ""
 	if !given {
 		id = "job-" + strings.ToLower(rand.Text()[:10])

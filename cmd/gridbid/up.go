@@ -55,6 +55,7 @@ type upFlags struct {
 	traces string
 }
 
+// newUpCommand is `gridbid up`: a whole live federation in one process.
 func newUpCommand() *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
@@ -121,6 +122,8 @@ type liveFederation struct {
 	fail    context.CancelCauseFunc
 }
 
+// runUp starts the federation and waits until ctrl-C or until a part fails. All that a wrong flag
+// can spoil is checked before files of an earlier up are removed.
 func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
 	s, err := f.chooseScenario(args)
 	if err != nil {
@@ -143,6 +146,7 @@ func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
 	if err := os.MkdirAll(f.folder, 0o700); err != nil {
 		return usageError{fmt.Errorf("--folder: %w", err)}
 	}
+	// From here on no other up may use the folder.
 	release, err := lockFolder(f.folder)
 	if err != nil {
 		return usageError{fmt.Errorf("%w: choose another with --folder", err)}
@@ -167,6 +171,7 @@ func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
 	server.Log = log
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
+	// Rounds, leases and jobs all follow this one clock.
 	u := &liveFederation{
 		flags: f, scenario: s, socket: socket, server: server, api: api.New(), mux: http.NewServeMux(), log: log, fail: fail,
 		clock: bus.Clock{Start: s.Start, Began: time.Now(), Speed: f.speed},
@@ -276,6 +281,7 @@ func (u *liveFederation) runPart(ctx context.Context, name string, run func() er
 // startParties starts recorder, API and coordinator and, once the coordinator leads, sites
 // and submitter.
 func (u *liveFederation) startParties(ctx context.Context) error {
+	// Open the tap before any other party connects: the ledger must have the first message.
 	tap, err := u.server.OpenTap(ctx)
 	if err != nil {
 		return err
@@ -430,6 +436,7 @@ func (u *liveFederation) startSite(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	// Each agent has metrics and readiness of its own, as if it ran in a process of its own.
 	tele.AddReadinessCheck(hub.CheckConnected)
 	u.mux.Handle("/agents/"+name+"/", loopback.AllowLocalOnly(http.StripPrefix("/agents/"+name, tele.HTTPHandler())))
 	cfg.FederationBus, cfg.SiteBus, cfg.Clock, cfg.Log, cfg.OnSent = hub, hub, u.clock, u.log.With("site", name), tele.CountMessages

@@ -22,6 +22,7 @@ type narratorFlags struct {
 	wait  time.Duration
 }
 
+// registerFlags adds the flags, those of the model included.
 func (f *narratorFlags) registerFlags(cmd *cobra.Command) {
 	f.modelFlags.registerFlags(cmd)
 	cmd.Flags().StringVar(&f.level, "narrator", "", "summarize the decision: template (no model), select (a model orders ready sentences) or prose (a model words them; experimental)")
