@@ -16,7 +16,7 @@ type Problem struct {
 	Text string
 }
 
-// String tells the problem in one line.
+// String returns the problem in one line.
 func (p Problem) String() string {
 	s := p.Code
 	if p.Job != "" {

@@ -1,21 +1,21 @@
-// Package history turns what was said into what happened. A [History] folds the
+// Package history turns messages into what happened. A [History] folds the
 // event stream of a run once, in the order of its log, into jobs with their
 // instances, rounds, awards and run segments, sites with what they reported of
 // themselves, clearing rounds, and the operators' rules. Live job status, the
 // page's timeline, the query engine and the reports are read-only views of it.
-// That no other package folds a job's life internal/arch holds, with a list of
-// those that do so on purpose (docs/decisions/0240).
+// A test in internal/arch checks that no other package folds the states of a job,
+// but for a list of those that do so on purpose (docs/decisions/0240).
 //
 // Nothing in a History is its own opinion. A figure is copied from a message, or
 // computed from figures of messages by a formula that the comment of its field
 // states; a [MessageRef] says which message. So a decision explained from a History
 // is explained from the record, in a replay as in a federation, and a ledger
-// read years later tells the same story.
+// that is read years later explains it the same way.
 //
 // # How much is kept
 //
 // A job that waits a day is called in dozens of rounds, and every site answers
-// each with several options. A Book keeps the first round of a job and its
+// each with several options. A History keeps the first round of a job and its
 // last one in full, for those are what people ask about, and one [RoundSummary] for
 // each round. Config.All keeps every round in full.
 //

@@ -68,7 +68,7 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 	// A site that has not bid since the call before missed a round: applyBid starts the count anew.
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
 		s := b.sites[name]
-		if !s.decommissioned { // else nobody asks it
+		if !s.decommissioned { // else it is not called
 			c.sites = append(c.sites, name)
 		}
 		if !s.answered {
@@ -210,7 +210,7 @@ func (b *History) markDecided(round uint64) {
 // state Awarded. An award of a job that is not on sale breaks an invariant of the market and
 // is recorded as a problem.
 func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
-	b.beginNextInstance(m.Job) // off the books, where no calls are
+	b.beginNextInstance(m.Job) // for a record that lacks the calls
 	e := b.jobs[m.Job]
 	if e == nil {
 		b.addProblem("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
@@ -259,7 +259,7 @@ func (b *History) foldDefer(from MessageRef, m protocol.Defer) {
 		b.addProblem("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")
 		return
 	}
-	e.expireAward(from) // off the books, where no calls are
+	e.expireAward(from) // for a record that lacks the calls
 	if c := b.calls[m.Round]; c != nil {
 		c.holds++
 		c.decided = true
@@ -388,11 +388,11 @@ func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint
 		// The site may answer after its award has lapsed. The market takes a late accept if the
 		// job was not awarded elsewhere since and the site was not declared gone.
 		switch newest := i == len(e.rec.Awards)-1; {
-		case word == "decline": // a site says it again until it is answered
+		case word == "decline": // a site repeats it until it is answered
 			b.declines++
 			a.releaseAward(from)
 		case e.rec.State == Waiting && newest && a.Expired && !a.voided:
-			e.rec.State, e.rec.Hold, a.Expired, a.Released = Awarded, nil, false, MessageRef{} // heard late, and not sold again
+			e.rec.State, e.rec.Hold, a.Expired, a.Released = Awarded, nil, false, MessageRef{} // answered late, and not awarded since
 		}
 		if word == "accept" && a.Released == (MessageRef{}) {
 			a.Starts = append(a.Starts, KnownStart{from.At, start, true})

@@ -34,7 +34,7 @@ type History struct {
 	repeats, duplicates int // submissions of a known id, and refusals of those
 	holds               int
 	problems            []Problem // seen while reading
-	hasLaunches         bool      // what sites say to their hands is on the ledger
+	hasLaunches         bool      // messages between agents and their runtimes are on the ledger
 	policy              uint64    // in force, if it has rules
 
 	span span
@@ -101,7 +101,7 @@ type SiteRecord struct {
 	Meters       []MeterReport
 	Idles        []IdleGPUs // where they change
 
-	Registered   bool // it has greeted
+	Registered   bool // it has sent a registration
 	Drained      bool // it is sent no more jobs
 	SilentRounds int  // in a row, that it did not answer
 	Settled      int  // jobs that ended here and are settled
@@ -110,7 +110,7 @@ type SiteRecord struct {
 	answered       bool // since the last call
 	reportsIdle    bool // it has ever reported an idle GPU
 	registeredAt   protocol.Time
-	decommissioned bool // an operator said that it will not come back, and it has not greeted since
+	decommissioned bool // an operator declared that it will not come back, and it has not registered since
 }
 
 // An hour holds what the two meters of a site measured in one hour, in millijoules before the

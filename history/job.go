@@ -46,7 +46,7 @@ type JobRecord struct {
 	Awards     []Decision     // every award, also those declined; the last is the one in force
 	Refusal    *Decision      // nil unless it was refused
 	Run        *Run           // nil until launched
-	Lost       []Run          // earlier runs that their sites could not keep up; Planned, where no more was told
+	Lost       []Run          // earlier runs that their sites could not continue; Planned, where no more is known
 	Parts      []Run          // earlier runs that ended in a pause, each with its own bill
 
 	Number    int      // of its id, in the order in which ids were first submitted, from 1
@@ -84,13 +84,13 @@ type JobRound struct {
 	Decision Decision
 }
 
-// An Answer is what one site said of one job in one round.
+// An Answer is one site's answer for one job in one round.
 type Answer struct {
 	Site    string
 	Message MessageRef // zero: the site was silent
-	Late    bool       // said after the round had closed, so not read
+	Late    bool       // sent after the round had closed, so not used
 	Why     protocol.Reason
-	Options []PricedOption // cheapest first; equal ones as the site said them
+	Options []PricedOption // cheapest first; equal ones in the site's order
 
 	Expect []protocol.Estimate // of a job that does not say how long it runs: what the site took it for
 }
@@ -105,7 +105,7 @@ type PricedOption struct {
 	Room  protocol.Microdollars
 }
 
-// A Decision is what the coordinator said about a job, and what came back.
+// A Decision is what the coordinator decided about a job, and how the site answered.
 type Decision struct {
 	Kind    string // "award", "hold", "refuse"; "" while there is none
 	Message MessageRef
@@ -125,7 +125,7 @@ type Decision struct {
 	Answer   string // "accept", "decline", "preempted"; "" while there is none
 	Answered MessageRef
 	Declined protocol.Reason // why it was declined, or its run preempted
-	Expired  bool            // nobody answered it in time, and the job was on sale again
+	Expired  bool            // the site did not answer in time, so the job was back on sale
 
 	Preempted *protocol.Preempted // its run was taken down to make room; nil: it was not
 
@@ -140,7 +140,7 @@ type KnownStart struct {
 	Planned      bool // by an award or an accept: the job starts no earlier than that was sent
 }
 
-// A Run is a job on a site's devices. What a site says to its own hands is not on
+// A Run is a job on a site's devices. What an agent and its runtime send each other is not on
 // the ledger of a coordinator: there a run is Planned from when the site accepted
 // it until it is over, and nothing is known of its node before that.
 type Run struct {
@@ -155,7 +155,7 @@ type Run struct {
 	Plan     time.Duration       // how long it was to take
 
 	Exited  MessageRef           // zero: it still runs
-	Drawn   protocol.Millijoules // by its devices and its part of the host, as the hands measured
+	Drawn   protocol.Millijoules // by its devices and its part of the host, as the runtime measured
 	Done    MessageRef           // zero: not reported yet
 	Started protocol.Time
 	Ended   protocol.Time

@@ -29,7 +29,7 @@ type clearingRound struct {
 type place struct{ site, model string }
 
 // A jobRound is a JobRound as it is kept: bids as they were sent, so that a
-// round which nobody asks about costs no copying.
+// round that no one looks at costs no copying.
 type jobRound struct {
 	round    *clearingRound
 	received []receivedBids

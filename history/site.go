@@ -143,7 +143,7 @@ func (b *History) foldRegisterSite(from MessageRef, m protocol.RegisterSite) {
 	}
 }
 
-// IsDecommissioned reports whether an operator declared the site gone, and it has not greeted since.
+// IsDecommissioned reports whether an operator declared the site gone, and it has not registered since.
 func (s *SiteRecord) IsDecommissioned() bool { return s.decommissioned }
 
 // decommission notes that an operator declared the site gone. A hello with a later time

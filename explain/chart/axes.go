@@ -8,10 +8,10 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// chartMargin is the free space on all sides of a scene, in pixels.
+// chartMargin is the free space on all sides of a layout, in pixels.
 const chartMargin = 10
 
-// A layoutPen adds marks to a scene.
+// A layoutPen adds marks to a layout.
 type layoutPen struct{ Layout }
 
 // addBox adds a filled rectangle.
@@ -56,6 +56,7 @@ func (p *layoutPen) addHeader(title, unit string, legend []legendEntry) float64 
 		// 22 pixels hold the sign of an entry and the gap to its name.
 		name := truncateToWidth(k.name, smallFontSize, room-22, false)
 		w := 22 + textWidth(name, smallFontSize, false)
+		// A new line of the legend, where the entry does not fit.
 		if i == 0 || x+w > p.W-chartMargin {
 			x, y = chartMargin, y+smallFontSize+7
 		}

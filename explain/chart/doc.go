@@ -1,5 +1,5 @@
-// Package chart draws charts. A chart is laid out once, as a Scene of simple marks;
-// the scene becomes SVG for pages and PNG for everything else: terminals, chats, and
+// Package chart draws charts. A chart is laid out once, as a Layout of simple marks;
+// the layout becomes SVG for pages and PNG for everything else: terminals, chats, and
 // models that read images. Every chart can also be returned as a table of figures, to
 // be shown beside the picture.
 //
@@ -43,7 +43,7 @@ type Mark struct {
 	Tip string // tooltip
 }
 
-// A Point is a position in a scene.
+// A Point is a position in a layout.
 type Point struct{ X, Y float64 }
 
 // A FigureTable has rows of cells and one header row.

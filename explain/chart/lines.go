@@ -234,6 +234,7 @@ func (p *layoutPen) fillArea(over, under []Point, f plotFrame, ink InkColor) {
 		return
 	}
 	all := append([]Point(nil), over...)
+	// Back along the lower edge; where the layer below ends earlier, along zero.
 	for i := len(over) - 1; i >= 0; i-- {
 		base := f.valueToY(0)
 		if i < len(under) {
@@ -294,6 +295,7 @@ func (l LineChart) cellText(v LineSeries, i int) string {
 func (l LineChart) accessibleLabel() string {
 	s := fmt.Sprintf("%s, in %s, from %s to %s UTC.", l.Title, l.Unit, minuteText(l.Start), minuteText(l.End))
 	for _, series := range l.Series {
+		// The range of the known values; a series without any is left out.
 		low, high, any := 0.0, 0.0, false
 		for _, v := range series.Of {
 			if v = finiteOrZero(v); !any || v < low {

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// pixelScale is the number of PNG pixels per scene pixel, in each direction.
+// pixelScale is the number of PNG pixels per layout pixel, in each direction.
 const pixelScale = 2
 
-// EncodePNG returns the scene as a picture in light mode, at twice the size of its SVG, for
+// EncodePNG returns the layout as a picture in light mode, at twice the size of its SVG, for
 // high-resolution screens.
 func (s Layout) EncodePNG() ([]byte, error) {
 	im, err := s.RasterImage()
@@ -69,6 +69,7 @@ func fillPolygon(im *image.RGBA, at []Point, c color.NRGBA) {
 		lowX, highX = min(lowX, p.X), max(highX, p.X)
 		lowY, highY = min(lowY, p.Y), max(highY, p.Y)
 	}
+	// Only the bounding box is rasterized, which is small for most marks.
 	area := image.Rect(int(math.Floor(lowX*pixelScale)), int(math.Floor(lowY*pixelScale)),
 		int(math.Ceil(highX*pixelScale)), int(math.Ceil(highY*pixelScale))).Intersect(im.Bounds())
 	if area.Empty() {

@@ -10,7 +10,7 @@ import (
 	"github.com/gridbid/gridbid/explain/format"
 )
 
-// EncodeSVG returns the scene as a standalone file that follows the reader's light or dark
+// EncodeSVG returns the layout as a standalone file that follows the reader's light or dark
 // mode.
 func (s Layout) EncodeSVG() []byte {
 	style := fmt.Sprintf("<style>.chart{%s}\n@media (prefers-color-scheme:dark){.chart{%s}}\n%s</style>", CSSVariables(false), CSSVariables(true), InlineCSS())
@@ -20,7 +20,7 @@ func (s Layout) EncodeSVG() []byte {
 // InlineSVG returns the layout for a page whose CSS contains CSSVariables and InlineCSS.
 func (s Layout) InlineSVG() []byte { return s.writeSVG("", "") }
 
-// writeSVG writes the scene with additional attributes and a style.
+// writeSVG writes the layout with additional attributes and a style.
 func (s Layout) writeSVG(head, style string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="%s"%s>%s`+"\n", formatLength(s.W), formatLength(s.H), escapeXML(s.Label), head, style)

@@ -114,6 +114,7 @@ func (d toolServer) listSites(ctx context.Context, in place) (*sdk.CallToolResul
 			continue
 		}
 		x := siteNow{Site: s.Name, GPUs: float64(s.GPUs) / 1000, Held: float64(s.Held) / 1000, Running: s.Running, Planned: s.Planned}
+		// Milligrams and microdollars per kWh, as grams per kWh and dollars per MWh.
 		carbon, price := "–", "–"
 		if s.Known {
 			c, p := float64(s.Carbon)/1000, float64(s.Price)/1000

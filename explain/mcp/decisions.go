@@ -177,7 +177,7 @@ func (d toolServer) waitForDecisions(ctx context.Context, in next) (*sdk.CallToo
 			for _, e := range y.DecisionsSince(in.After, maxDecisionsPerCall) {
 				l.Decisions = append(l.Decisions, entryOf(e))
 			}
-			if n := len(l.Decisions); n == maxDecisionsPerCall { // there may be more: whoever asks again goes on here
+			if n := len(l.Decisions); n == maxDecisionsPerCall { // there may be more: the next call goes on here
 				l.Position = l.Decisions[n-1].Position
 			}
 		})

@@ -44,12 +44,12 @@ func New(run *tail.Run, version string, reads *translate.Translator) *sdk.Server
 	return s
 }
 
-// ServeStdio speaks on standard input and output until they end or ctx does.
+// ServeStdio serves the protocol on standard input and output until they end or ctx does.
 func ServeStdio(ctx context.Context, s *sdk.Server) error { return s.Run(ctx, &sdk.StdioTransport{}) }
 
-// HTTPHandler returns a handler that speaks over HTTP, each request by itself. Whoever
-// mounts it decides who may speak, and for which host: a proxy on this machine
-// asks for its own.
+// HTTPHandler returns a handler for the protocol over HTTP, each request by itself. The code
+// that mounts it decides who may use it, and under which host names: a proxy on this machine
+// sends its own host name.
 func HTTPHandler(s *sdk.Server) http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 1 << 20,

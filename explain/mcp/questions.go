@@ -81,6 +81,7 @@ func (d toolServer) addQuestionTools(s *sdk.Server) {
 			}
 			return d.answerQuery(ctx, in.Picture, in.target, q)
 		})
+	// Without a time the query covers the whole record.
 	addTool(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant or hour; idle draw included where it says so.",
 		func(ctx context.Context, in sum) (*sdk.CallToolResult, any, error) {
 			from, err := parseInstant("from", in.From)
@@ -105,6 +106,7 @@ func (d toolServer) addQuestionTools(s *sdk.Server) {
 	addTool(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
 		return d.answerQuery(ctx, false, target{}, ask.Query{Ask: "weights"})
 	})
+	// Both take a site and an instant, and differ in the query alone.
 	for name, of := range map[string][2]string{
 		"queue":    {"pending", "Which jobs waited at an instant, and for how many GPUs in all."},
 		"forecast": {"forecast", "What a site said of its hours ahead: carbon intensity and price."},
@@ -129,6 +131,7 @@ func (d toolServer) answerQuestion(ctx context.Context, in asking) (*sdk.CallToo
 	}); err != nil {
 		return nil, nil, err
 	}
+	// The callback cannot return the error of a turn, so it is kept here.
 	var broken error
 	a = d.translator.AnswerQuestion(ctx, in.Question, a, names, func(q ask.Query, by string) (made query.Answer) {
 		broken = d.run.ViewTimeline(ctx, func(y *timeline.Timeline) { made = y.AnswerTranslated(q, by) })
@@ -181,6 +184,7 @@ func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q 
 	if of.Decision != "" && of.Job != "" {
 		return nil, nil, errors.New("mcp: decision and job exclude each other: give one")
 	}
+	// Ids are accepted with and without "D-", in either case.
 	if of.Decision != "" {
 		n, ok := record.ParseDecisionID("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // Answer looks it up
 		if !ok {

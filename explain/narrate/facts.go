@@ -36,6 +36,7 @@ func DecisionFacts(r history.JobRecord) []DecisionFact {
 	}
 	f.addFact("job", "arrival", int64(j.Arrival), "instant", 0, r.Submitted)
 	f.addFact("job", "deadline", int64(j.Deadline), "instant", 0, r.Submitted)
+	// The options of all sites, where the round in the record is that of the award in force.
 	h, heard := decidingRound(r)
 	award := r.CurrentAward()
 	if heard && (award == nil || decidedInRound(h, award)) {
@@ -54,6 +55,7 @@ func DecisionFacts(r history.JobRecord) []DecisionFact {
 		f.addFact("award", "primal", int64(a.Proof.Primal), "microdollars", a.Round, a.Message)
 		f.addFact("award", "bound", int64(a.Proof.Bound), "microdollars", a.Round, a.Message)
 	}
+	// What was measured, each part of a paused job with its own bill.
 	for i := range r.Parts {
 		f.addRunFacts(fmt.Sprintf("part/%d", i+1), &r.Parts[i])
 	}

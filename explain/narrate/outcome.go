@@ -114,6 +114,7 @@ func outcomeSentences(r history.JobRecord) []string {
 	case r.State != history.Ended:
 		return []string{fmt.Sprintf("It runs at %s on %s since %s.", format.CleanText(run.Site), nodeAndDevices(run), sentenceTime(run.Started))}
 	}
+	// The job has ended: what was measured, what had been bid, what was paid, and whether in time.
 	c := run.Cost
 	all := []string{fmt.Sprintf("It ran at %s on %s from %s to %s, and took %s kWh, %s kg CO2e and %s of energy.",
 		format.CleanText(run.Site), nodeAndDevices(run), sentenceTime(run.Started), sentenceTime(run.Ended), format.FormatKWh(c.Energy), format.FormatKilograms(c.Carbon), format.FormatDollars(c.Money))}

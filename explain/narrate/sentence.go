@@ -11,6 +11,7 @@ import (
 // jobSentence describes the job's request.
 func jobSentence(r history.JobRecord) string {
 	j := r.Job
+	// What it asks for: GPUs or a share of one, and cores.
 	needs := format.FormatThousandths(j.CPU) + " cores"
 	if j.GPUs > 0 {
 		needs = format.CountWithNoun(j.GPUs, "GPU", "GPUs") + " and " + needs
@@ -18,6 +19,7 @@ func jobSentence(r history.JobRecord) string {
 			needs = format.FormatThousandths(j.Share) + " of a GPU and " + format.FormatThousandths(j.CPU) + " cores"
 		}
 	}
+	// The run time, stated by the submitter or estimated by the sites.
 	lasts := format.FormatDuration(j.Run) + " at the reference clock"
 	if j.Run == 0 {
 		lasts = "a time that it does not say"
@@ -29,6 +31,7 @@ func jobSentence(r history.JobRecord) string {
 	if h, heard := decidingRound(r); heard && j.Run == 0 {
 		s += runTimeSentence(h)
 	}
+	// What limits when and where it may run.
 	wait := "It may not be deferred."
 	if j.Deferrable {
 		wait = "It may be deferred."
@@ -119,6 +122,7 @@ func awardSentence(h history.JobRound) string {
 func deferSentence(h history.JobRound) string {
 	d := h.Decision
 	s := fmt.Sprintf("It is held since round %d, at %s, because %s.", h.Round, sentenceTime(d.Message.At), ReasonWithNote(d.Why))
+	// The record does not show which rule forbade what, so the sentence says "may".
 	if d.Policy != 0 && d.Why.Code == protocol.NoBids {
 		s += fmt.Sprintf(" Rules of the operators were in force, version %d: they may forbid what sites offer.", d.Policy)
 	}
@@ -136,6 +140,7 @@ func deferSentence(h history.JobRound) string {
 // far as the record shows it.
 func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
+	// With no other offer there is nothing to compare.
 	next, site, ok := bestOtherSite(h)
 	if !ok && d.Why.Code == protocol.ByRule {
 		return []string{"No other site's offer was heard, and none was needed: the rule does not compare costs."}
@@ -143,6 +148,7 @@ func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 	if !ok {
 		return []string{fmt.Sprintf("No other site made an offer, so %s was the only choice.", format.CleanText(d.Site))}
 	}
+	// The usual case: the award is the cheapest, and the next best shows by how much.
 	here := d.Option
 	more := next.Terms.Total() - here.Terms.Total()
 	switch {
@@ -230,6 +236,7 @@ func whyStartSentences(r history.JobRecord, h history.JobRound) []string {
 	}
 	s := fmt.Sprintf("It starts %s after it arrived. The earliest start offered in its first round was %s at %s for %s",
 		format.FormatDuration(wait), sentenceTime(p.Start), format.CleanText(site), format.FormatDollars(p.Terms.Total()))
+	// Compare with running at the earliest start: waiting may also cost more, if room was short.
 	switch saved := p.Terms.Total() - d.Option.Terms.Total(); {
 	case saved > 0:
 		s += fmt.Sprintf("; %s from %s costs %s less.", format.CleanText(d.Site), sentenceTime(d.Option.Start), format.FormatDollars(saved))

@@ -70,6 +70,7 @@ func CostCauses() []CostCause {
 // writeCostTable writes each site's option term by term and marks the winner. Columns with
 // zeros only are left out.
 func writeCostTable(out *bufio.Writer, h history.JobRound) {
+	// A first pass over the offers finds the columns that are not zero everywhere.
 	var offers []history.PricedOption
 	for _, a := range h.Answers {
 		if p, _, ok := shownOption(h, a); ok {

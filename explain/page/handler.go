@@ -45,7 +45,7 @@ type Options struct {
 	Token             string                // asked of everybody; without one only this machine is served
 	Hosts             []string              // names under which the page may be asked for, beside those of this machine; with a token none is any
 	MCP               http.Handler          // at /mcp; nil: there is none
-	Reads             *translate.Translator // turns questions that the grammar does not read into queries; nil: nobody does
+	Reads             *translate.Translator // turns questions that the grammar does not read into queries; nil: they stay unread
 	HeartbeatInterval time.Duration         // between signs of life on a feed that is silent; 0 is 15 s
 }
 

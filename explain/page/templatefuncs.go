@@ -122,6 +122,7 @@ func comparedWithBaseline(d *timeline.Timeline, policy string) string {
 			base = t.CarbonKg
 		}
 	}
+	// A comparison needs both runs, and a baseline that is not the run itself.
 	if own <= 0 || base <= 0 || policy == "home-fifo" {
 		return ""
 	}

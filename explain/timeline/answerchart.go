@@ -19,7 +19,7 @@ func (d *Timeline) ChartOfAnswer(a query.Answer) (chart.Chart, bool) {
 		return nil, false
 	case a.Chart.Kind == "bids" && len(a.Cites) > 0:
 		if c, err := d.offersChart(Drawing{Decision: a.Cites[0]}); err == nil {
-			return c, true // it says of the sites without an offer why
+			return c, true // it also shows why sites without an offer have none
 		}
 	}
 	return SketchAnswer(a)
@@ -88,6 +88,7 @@ func scaleOfUnit(unit string) (by float64, name string, decimals int) {
 func labelsChart(c query.Chart) chart.BarChart {
 	by, unit, decimals := scaleOfUnit(c.Unit)
 	b := chart.BarChart{Title: format.CleanText(c.Title), Unit: unit, Decimals: decimals}
+	// Row of each label.
 	place := make(map[string]int)
 	for i, s := range c.Series {
 		b.Parts = append(b.Parts, format.CleanText(s.Name))

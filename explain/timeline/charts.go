@@ -74,6 +74,7 @@ func (d *Timeline) DrawChart(w Drawing) (chart.Chart, error) {
 // offersChart returns the chart of a decision's round; without a decision, of the newest one on
 // the job. A refusal without a round has no chart.
 func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
+	// A job alone stands for its newest decision.
 	if w.Decision == "" {
 		e, ok := d.LastDecision(w.Job)
 		if !ok {
@@ -105,6 +106,7 @@ func OffersChart(c Card) chart.BarChart {
 	var rows []row
 	for _, a := range c.JobRound.Answers {
 		r := row{BarRow: chart.BarRow{Name: format.CleanText(a.Site)}}
+		// The awarded option for the winner, the cheapest for others, else why there is none.
 		option, ok := history.PricedOption{}, false
 		switch {
 		case c.Kind == "award" && a.Site == c.Site:

@@ -86,7 +86,7 @@ func (d *Timeline) InstantAt(at protocol.Time) Instant {
 func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	now := Site{Name: s.Site}
 	for i, x := range s.Inventories {
-		if !x.Decommissioned && (i == 0 || x.At <= at) { // before its first report it had what that says
+		if !x.Decommissioned && (i == 0 || x.At <= at) { // before its first report it counts as that report describes it
 			now.GPUs = 0
 			for _, p := range x.Pools {
 				now.GPUs += protocol.Milli(p.GPUs) * 1000

@@ -1,10 +1,10 @@
 // Package timeline is a run that can be opened at any instant: who was doing what,
 // what it had cost until then, what was decided last and why, and the charts of
 // it. The page, the command line and MCP show the same Timeline; it is filled from
-// the messages of a run, whether they were read from a ledger or are being said.
+// the messages of a run, read from a ledger or from a federation that runs.
 //
-// Promises: the Timeline at an instant holds what was said until then, and of the
-// past nothing that was only said later, except when a job ended; its figures
+// Promises: the Timeline at an instant holds what was sent until then, and of the
+// past nothing that was only sent later, except when a job ended; its figures
 // are copied from messages or are sums of theirs; a decision has the id that
 // explain/query cites it by.
 package timeline
@@ -28,7 +28,7 @@ type Timeline struct {
 	totals  []history.Totals
 	read    uint64
 
-	entries []Entry        // a view of book.Decisions, each when it was read
+	entries []Entry        // of history.AllDecisions, each with the position at which it was read
 	byID    map[uint64]int // into entries
 	ofJob   map[protocol.JobID][]int
 }

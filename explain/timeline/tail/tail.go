@@ -1,9 +1,9 @@
 // Package tail reads a run into a Timeline while others look at it: a ledger from
-// its beginning to its end, or a federation for as long as it speaks.
+// its beginning to its end, or a federation for as long as it sends messages.
 //
 // A position in a run is how many messages came before. It means the same
-// after a restart, because what was said stays said: whoever keeps the position
-// of what he saw last goes on from there.
+// after a restart, because messages are never removed: a client that keeps the
+// position of the last one it saw goes on from there.
 package tail
 
 import (
@@ -27,7 +27,7 @@ type Run struct {
 	turn     chan struct{} // holds one token: whose turn it is to use what follows
 	viewer   atomic.Pointer[context.Context]
 	timeline *timeline.Timeline
-	changed  chan struct{} // closed when something was added; nil while nobody waits
+	changed  chan struct{} // closed when something was added; nil while no one waits
 	over     chan struct{} // closed at the end
 	err      error         // why, once it is closed
 }
