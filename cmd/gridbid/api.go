@@ -79,6 +79,7 @@ func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, b
 	var fault struct {
 		Error string `json:"error"`
 	}
+	// An answer that is neither JSON nor a fault of the API comes from some other server.
 	switch good := answer.StatusCode/100 == 2; {
 	case good && json.Unmarshal(text, out) == nil:
 		return nil
@@ -134,6 +135,7 @@ func (f *apiFlags) showOrWatch(cmd *cobra.Command, fetch func() (data any, table
 		default:
 			var page bytes.Buffer
 			if inPlace {
+				// Cursor to the upper left corner, and clear the screen.
 				page.WriteString("\x1b[H\x1b[2J")
 			}
 			table(&page)
@@ -156,6 +158,7 @@ func (f *apiFlags) showOrWatch(cmd *cobra.Command, fetch func() (data any, table
 func writeColumns(w io.Writer, head string, rows func(row func(layout string, args ...any))) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(layout string, args ...any) {
+		// Each cell takes as many arguments as it has verbs, and is cleaned by itself.
 		cells := strings.Split(layout, "\t")
 		for i, cell := range cells {
 			n := strings.Count(cell, "%")

@@ -97,6 +97,7 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 			return usageError{fmt.Errorf("--explain: %w", err)}
 		}
 	}
+	// Opened before the search, which may take minutes.
 	proof, err := openResultFile(f.out, cmd.OutOrStdout())
 	if err != nil {
 		return usageError{fmt.Errorf("--out: %w", err)}

@@ -158,6 +158,7 @@ func newFederationAdd() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				// List what is in the folder of the site, so that the operator can check what is sent.
 				var files []string
 				all, _ := os.ReadDir(dir)
 				for _, file := range all {

@@ -46,6 +46,7 @@ func findLedger(dir, policy string) (string, error) {
 	if len(names) == 0 {
 		return "", fmt.Errorf("no ledger in %s: run `gridbid replay` first, or name the folder of a run with --run", dir)
 	}
+	// The only ledger needs no name; among several the auction's is the usual one.
 	if policy == "" {
 		if policy = "auction"; len(names) == 1 {
 			policy = names[0]

@@ -60,6 +60,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "gridbid: interrupted")
 		os.Exit(exitInterrupted)
 	}
+	// The command has printed what failed.
 	if code := exitCode(0); errors.As(err, &code) {
 		os.Exit(int(code))
 	}
@@ -105,6 +106,7 @@ Exit codes: 0 success; 1 the command failed; 2 a flag, file or scenario is wrong
 	root.SetFlagErrorFunc(asUsageError)
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newMessagesCommand(), newScenarioCommand(), newBoundCommand(), newPlacementCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
 	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand())
+	// cobra checks required flags after this hook, with an error that would exit with 1.
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return asUsageError(cmd, cmd.ValidateRequiredFlags())
 	}

@@ -227,6 +227,7 @@ func (f *adviceFlags) printJudgeSummary(stderr io.Writer, res scenarios.ReplayRe
 	if f.advice.Ease == 0 {
 		return
 	}
+	// Counters of the market that begin with "judge-" are its reasons for deciding by itself.
 	var faults []string
 	for _, name := range slices.Sorted(maps.Keys(res.Counts)) {
 		if kind, ok := strings.CutPrefix(name, "judge-"); ok {

@@ -90,6 +90,7 @@ func servePage(ctx context.Context, path, listen string, hosts []string, reads *
 	defer socket.Close()
 	opts.Token = os.Getenv("GRIDBID_PAGE_TOKEN")
 	at, ok := socket.Addr().(*net.TCPAddr)
+	// The address that was bound decides, as a name in --listen may resolve to any.
 	switch public := !ok || !at.IP.IsLoopback(); {
 	case opts.Token == "" && public:
 		opts.Token = rand.Text()
@@ -115,6 +116,7 @@ func serveHTTP(ctx context.Context, socket net.Listener, h http.Handler) error {
 		return err
 	case <-ctx.Done():
 	}
+	// ctx is over, so the time to finish needs a context that is not.
 	last, stop := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 	defer stop()
 	return errors.Join(s.Shutdown(last), ctx.Err())
@@ -134,6 +136,7 @@ func openRun(ctx context.Context, path string, stderr io.Writer) (*tail.Run, map
 	run := tail.StartReading(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
 		return readLedger(path, nil, stderr, each)
 	}, totalsNextToLedger(path, stderr))
+	// Read the ledger to its end before the first question: answers are about the whole run.
 	<-run.ReadingDone()
 	stage := whatIfReplay(run.ViewerContext(), path, stderr)
 	return run, about, errors.Join(run.Err(), run.ViewTimeline(ctx, func(d *timeline.Timeline) { d.SetReplay(stage) }))

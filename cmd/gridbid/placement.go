@@ -75,6 +75,7 @@ func runPlacement(f placementFlags, out, progress io.Writer) error {
 	if err != nil {
 		return usageError{err}
 	}
+	// Opened before the replays, so that a wrong path fails at once.
 	figures, err := openResultFile(f.json, out)
 	if err != nil {
 		return err

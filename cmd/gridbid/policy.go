@@ -392,6 +392,7 @@ func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) error {
 		_, err := fmt.Fprintln(out, "no policy is in force")
 		return err
 	}
+	// Names are external text. Without tokens they are claims, which the output says.
 	by := format.CleanText(p.By)
 	if p.Second != "" {
 		by += " and " + format.CleanText(p.Second)

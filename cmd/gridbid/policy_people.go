@@ -136,6 +136,7 @@ func addPerson(file, name string) (token string, err error) {
 	}
 	defer folder.Close()
 	_ = syscall.Flock(int(folder.Fd()), syscall.LOCK_EX) // best effort: some file systems have no locks
+	// A missing or empty file is the first person's.
 	was, err := os.ReadFile(file)
 	var all []api.Person
 	switch {

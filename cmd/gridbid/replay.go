@@ -106,6 +106,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if f.verdicts != "" && wouldRemove(f.run, f.verdicts) {
 		return usageError{fmt.Errorf("--verdicts: %s belongs to the last run in %s, which this run would replace: choose another folder with --run", f.verdicts, f.run)}
 	}
+	// Outputs are opened before the replays, whose results could be lost otherwise.
 	figures, err := f.openOutputs(cmd)
 	if err != nil {
 		return err
@@ -122,6 +123,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	}
 	fmt.Fprintf(stderr, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	printNotes(stderr, s)
+	// One policy after the other, each with a bus, a ledger and a judge of its own.
 	var all []history.Totals
 	day := newDayReport(s)
 	show := newReplayProgress(stderr)
@@ -211,6 +213,7 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 		return res, err
 	}
 	began := time.Now()
+	// The ledger gets every message as it is sent; the judge is a fresh one for each policy.
 	res, err = scenarios.Replay(ctx, s, policy, hub, scenarios.Options{
 		Advice:   f.advice,
 		Judge:    f.replayJudge(ctx),

@@ -64,6 +64,7 @@ func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) erro
 			kind += map[bool]string{true: ", published ahead", false: ", real time"}[f.DayAhead]
 		}
 		kind += ": " + strings.Join(f.Sites, ", ")
+		// Rows of one kind stand together: a new kind begins a new table.
 		if kind != last {
 			if last != "" {
 				fmt.Fprintln(w)

@@ -120,11 +120,13 @@ func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller)
 	if err != nil {
 		return runtime.Config{}, err
 	}
+	// Shift by whole days, so that hours of the day stay what they were.
 	s = scenarios.ShiftScenario(s, began.Floor(24*time.Hour).Sub(s.Start.Floor(24*time.Hour)))
 	x, err := scenarios.SimulateSite(s, c.Site, began, began.Add(gridLasts))
 	if err != nil {
 		return runtime.Config{}, err
 	}
+	// Cluster and jobs stay simulated; only the grid is real.
 	if feed != nil {
 		x.Forecast, x.ChargeIdle = c.Grid.ForecastConfig(), c.Grid.Idle
 		x.Signals = runtime.LocalParty{Service: feed.Run}

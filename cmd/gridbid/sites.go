@@ -172,6 +172,7 @@ func (f *apiFlags) fetchTop(cmd *cobra.Command) (any, func(io.Writer), error) {
 		all.Auctions, err = f.fetchAuctions(cmd, rowsOnScreen/2)
 	}
 	return all, func(w io.Writer) {
+		// Count all jobs, and show as many open ones as fit.
 		states := make(map[jobstatus.State]int)
 		var live []jobstatus.Job
 		for _, j := range all.Jobs {

@@ -130,6 +130,7 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 	if !given {
 		id = "job-" + strings.ToLower(rand.Text()[:10])
 	}
+	// An id in the request goes before that in the file.
 	path := "/v1/jobs"
 	if id != "" {
 		path += "?id=" + url.QueryEscape(id)

@@ -169,6 +169,7 @@ func (f *upFlags) runUp(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	server.Log = log
+	// The first part that fails is the cause with which all others end.
 	ctx, fail := context.WithCancelCause(cmd.Context())
 	defer fail(nil)
 	// Rounds, leases and jobs all follow this one clock.
@@ -290,12 +291,14 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// The recorder starts before any party sends; the page shows the same Timeline as it grows.
 	now := tail.StartReading(ctx, u.recordMessages(tap, notes), nil)
 	hub, tele, err := u.instrumentedBus(ctx, protocol.Coordinator)
 	if err != nil {
 		return err
 	}
 	hub.Limits = u.flags.siteLimits()
+	// One listener serves the API, metrics and the page of all parts.
 	api := u.withSimulatedDate(u.api.HTTPHandler())
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		u.mux.Handle(path, api)

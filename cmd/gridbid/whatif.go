@@ -39,6 +39,7 @@ func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.Repl
 	st.Policies = scenarios.AllPolicyNames()
 	st.Replay = func(d query.DayChange) (query.DayReplay, error) {
 		fmt.Fprintf(stderr, "Replaying %s to compute the answer ...\n", s.Name)
+		// Each what-if changes a copy of the scenario, and nothing on disk.
 		changed, name := applyDayChange(s, d), policy
 		if d.Policy != "" {
 			name = d.Policy

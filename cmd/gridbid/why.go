@@ -93,6 +93,8 @@ func explainJob(id protocol.JobID, path string, asJSON bool, out, stderr io.Writ
 	}); err != nil {
 		return err
 	}
+	// The argument may be the id of a job or of a decision; both is ambiguous unless it is the same
+	// job.
 	r, ok := book.LatestJob(id)
 	seq, _ := record.ParseDecisionID(string(id), func(seq uint64) bool { _, ok := book.DecisionByNumber(seq); return ok })
 	if on, decided := book.DecisionByNumber(seq); decided {
@@ -161,6 +163,7 @@ func suggestJobIDs(id protocol.JobID, all []protocol.JobID) string {
 	if len(all) == 0 {
 		return ": the run has no jobs"
 	}
+	// Nearest first; equal distances by name, so that the same run gives the same text.
 	near := slices.Clone(all)
 	distance := make(map[protocol.JobID]int, len(all))
 	for _, other := range all {

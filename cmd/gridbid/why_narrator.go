@@ -63,6 +63,7 @@ func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, 
 	if asJSON {
 		return writeJSON(out, narratedAnswer{1, d.ID, narration})
 	}
+	// Why no higher level than By was reached.
 	if narration.Why != "" {
 		fmt.Fprintf(stderr, "worded by %s: %s\n", narration.By, format.CleanText(narration.Why))
 	}
