@@ -87,6 +87,7 @@ var readAs = []struct {
 	{Query{Ask: "power", Site: "oslo"}, []string{"power draw of oslo", "kW at oslo"}},
 	{Query{Ask: "utilization"}, []string{"gpu utilization", "how busy were the gpus", "which site was busiest", "utilization by site"}},
 	{Query{Ask: "outages"}, []string{"declared gone", "what was lost in the outage", "when was the outage", "was there an outage", "which jobs were affected by the outage"}},
+	{Query{Ask: "reneges"}, []string{"declined awards", "which sites declined awards", "how many awards were declined", "who reneged on awards"}},
 	{Query{Ask: "pauses"}, []string{"job pauses", "which jobs were paused", "how many jobs were paused"}},
 	{Query{Ask: "report", Site: "oslo"}, []string{"when did oslo last report?", "is oslo stale"}},
 	{Query{Ask: "best-hour", Site: "oslo", Within: 24 * time.Hour}, []string{"when will oslo be greenest in the next 24 h?"}},

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // aboutMarket are the questions about how rounds went.
 var aboutMarket = map[string]evaluator{
 	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity,
+	"reneges": (*Dataset).answerReneges,
 }
 
 // answerWeights says by which weights options are scored.
@@ -104,6 +106,40 @@ func (l *Dataset) answerSilentSites(q ask.Query) (r Result) {
 			r.addSentence("%s missed %s of %s.", namePart(s), n, countedPart(rounds, "round", "rounds"))
 		}
 		r.addRow(namePart(s), n, valueOf("site/"+s, "last-heard", l.history.ReportingSite(s).LastMessage()))
+	}
+	return r
+}
+
+// answerReneges lists for each site the awards of a window, those that it declined and
+// those whose lease it let end. After eight of either for one job the market passes over
+// the site's bids for that job (decision 0019).
+func (l *Dataset) answerReneges(q ask.Query) (r Result) {
+	r.assumeWindow(l, q, "awards made in that time; UTC")
+	type tally struct{ awards, declined, lapsed int }
+	bySite := make(map[string]tally)
+	var all tally
+	for _, rec := range l.allInstances() {
+		for _, a := range rec.Awards {
+			if !inWindow(q, a.Message.At) || q.Site != "" && q.Site != a.Site {
+				continue
+			}
+			t := bySite[a.Site]
+			t.awards, all.awards = t.awards+1, all.awards+1
+			switch {
+			case a.Expired:
+				t.lapsed, all.lapsed = t.lapsed+1, all.lapsed+1
+			case a.Answer == "decline":
+				t.declined, all.declined = t.declined+1, all.declined+1
+			}
+			bySite[a.Site] = t
+		}
+	}
+	r.addSentence("Of %s, %s declined and %s lapsed without an answer.", countedPart(valueOf("run", "awards", all.awards), "award", "awards"),
+		valueOf("run", "declined", all.declined), valueOf("run", "lapsed", all.lapsed))
+	r.Head = []string{"site", "awards", "declined", "lapsed"}
+	for _, site := range slices.Sorted(maps.Keys(bySite)) {
+		t := bySite[site]
+		r.addRow(namePart(site), valueOf("site/"+site, "awards", t.awards), valueOf("site/"+site, "declined", t.declined), valueOf("site/"+site, "lapsed", t.lapsed))
 	}
 	return r
 }
