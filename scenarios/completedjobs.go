@@ -24,6 +24,7 @@ func CompletedJobs(b *history.History, w protocol.Weights) (out []CompletedJob) 
 			continue
 		}
 		x := completedJobOf(id, *r.Run, w)
+		// The transfer is not measured: it counts as the award states it.
 		if a := r.CurrentAward(); a != nil {
 			x.Cost += a.Option.Transfer
 		}
@@ -37,6 +38,8 @@ func CompletedJobs(b *history.History, w protocol.Weights) (out []CompletedJob) 
 	return out
 }
 
+// completedJobOf returns one run with its measured money and the weighted cost of its carbon,
+// without transfers.
 func completedJobOf(id protocol.JobID, r history.Run, w protocol.Weights) CompletedJob {
 	return CompletedJob{
 		Job: id, Site: r.Site, Node: r.Node, Model: r.Model, Started: r.Started, Ended: r.Ended,

@@ -18,6 +18,7 @@ import (
 // What pods of other schedulers use is subtracted from free capacity. Where they and the fleet's
 // jobs together use more than the node has, nothing is free.
 func (f *Fleet) UpdateNodes(now protocol.Time, nodes []protocol.Node) (unfit []protocol.Reason) {
+	// Every node is leaving until the new list names it.
 	index := make(map[string]int)
 	for i := range f.nodes {
 		if n := &f.nodes[i]; !n.removed {
@@ -45,9 +46,11 @@ func (f *Fleet) UpdateNodes(now protocol.Time, nodes []protocol.Node) (unfit []p
 			f.applyNodeState(i, p)
 		}
 	}
+	// A node that the list lacks leaves now, or when its last job has ended.
 	for i := range f.nodes {
 		f.removeIfDrained(i)
 	}
+	// After the removals, so that a new node can take a removed one's index.
 	for _, p := range fresh {
 		f.addNode(p)
 	}
@@ -107,6 +110,7 @@ func (f *Fleet) applyNodeState(i int, p protocol.Node) {
 		f.dropReservations(n)
 	}
 	f.cluster.SetCordon(i, n.unschedulable)
+	// Replace the others' use as a whole: the update states it anew.
 	for _, b := range n.others {
 		_ = f.cluster.ReleasePlacement(b) // cannot fail: it was taken below
 	}
@@ -146,6 +150,7 @@ func (f *Fleet) removeIfDrained(i int) {
 	if n.removed || !n.leaving {
 		return
 	}
+	// A leaving node starts no further jobs, so its reservations are void.
 	f.dropReservations(n)
 	n.unschedulable = true
 	f.cluster.SetCordon(i, true)
@@ -185,6 +190,7 @@ func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	if i < 0 || f.running[l.Job.ID] != nil {
 		return false
 	}
+	// Devices are a bit set of the node's GPUs.
 	p := fgd.Placement{Node: i, Request: fgdRequest(l.Job, l.Model)}
 	for _, d := range l.Devices {
 		if d < 0 || d >= fgd.MaxGPUs {
@@ -196,11 +202,13 @@ func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 		return false
 	}
 	pool := f.poolOf(f.nodes[i].Model)
+	// The cap of the launch may have left the power table since; then it counts as none.
 	choice := power.Choice{}
 	if c, ok := pool.gpu.ChoiceAt(l.Cap); ok && l.Cap > 0 {
 		choice = c
 	}
 	w := f.runConfigFor(pool, l.Job, choice)
+	// What was promised stays: run time and power are those of the launch.
 	w.Run, w.Power = l.Run, l.Power
 	f.recordRun(&f.nodes[i], &Run{Job: l.Job, RunConfig: w, Start: since, End: since.Add(l.Run), Node: l.Node, placement: p})
 	return true

@@ -18,10 +18,12 @@ func (f *Fleet) RunConfigs(j protocol.Job) (ways []RunConfig, why protocol.Reaso
 		if j.GPUs > 0 && (p.model == "" || len(j.Models) > 0 && !slices.Contains(j.Models, p.model)) {
 			continue
 		}
+		// Where no model fits, the reason is the most specific one: the model exists but is too small.
 		if !slices.ContainsFunc(p.nodes, func(n int) bool { return f.nodes[n].fitsWhenEmpty(j) }) {
 			why = protocol.Reason{Code: protocol.FitsNoNode}
 			continue
 		}
+		// Jobs without GPUs have neither model nor caps: the first pool that fits stands for all.
 		if j.GPUs == 0 {
 			return []RunConfig{f.runConfigFor(p, j, power.Choice{})}, protocol.Reason{}
 		}
@@ -45,6 +47,7 @@ func (n *node) fitsWhenEmpty(j protocol.Job) bool {
 func (f *Fleet) runConfigFor(p *pool, j protocol.Job, c power.Choice) RunConfig {
 	w := RunConfig{Choice: c}
 	if j.GPUs > 0 {
+		// The first choice is the one without a cap.
 		w.Model = p.model
 		if c == (power.Choice{}) {
 			w.Choice = p.choices[0]
@@ -110,6 +113,7 @@ func (f *Fleet) IdlePowerShare(j protocol.Job, model string) protocol.Milliwatts
 		p = &f.pools[0]
 	}
 	n := &f.nodes[p.nodes[0]]
+	// Only what being awake adds: a sleeping node's power is drawn in any case.
 	awake := n.idlePower(f) - n.Host.Asleep
 	switch {
 	case j.GPUs > 0 && n.GPUs > 0:
@@ -166,6 +170,7 @@ func (f *Fleet) CapacityProfiles(now protocol.Time, slot time.Duration, slots in
 // freeGPUsBySlot returns the free GPUs of some nodes by the slots of r, from the changes in each
 // slot.
 func (f *Fleet) freeGPUsBySlot(now protocol.Time, nodes []int, r protocol.CapacityProfile, slots int) []protocol.Milli {
+	// index returns the slot of an instant, clipped to the profile.
 	index := func(t protocol.Time) int { return min(max(int(t.Sub(r.From)/r.Slot), 0), slots) }
 	ends := make([]protocol.Milli, slots+1)
 	free := protocol.Milli(0)
@@ -174,6 +179,7 @@ func (f *Fleet) freeGPUsBySlot(now protocol.Time, nodes []int, r protocol.Capaci
 		if n.unschedulable {
 			continue
 		}
+		// Free now: all GPUs less what others, running jobs and reservations hold.
 		free += protocol.Milli(n.GPUs) * 1000
 		for _, b := range n.others {
 			free -= protocol.Milli(b.Request.TotalMilli())
@@ -187,6 +193,7 @@ func (f *Fleet) freeGPUsBySlot(now protocol.Time, nodes []int, r protocol.Capaci
 			ends[index(k.until.Ceil(r.Slot))] += k.job.TotalGPUMilli()
 		}
 	}
+	// Changes add up from slot to slot; overbooked capacity counts as none.
 	out := make([]protocol.Milli, slots)
 	for s := range out {
 		free += ends[s]

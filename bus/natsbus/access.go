@@ -89,6 +89,7 @@ func (a Access) usesTLS() (bool, error) {
 	if a.URL == "" {
 		return false, errors.New("natsbus: access: url is missing; want tls://host:port")
 	}
+	// A certificate or authority demands TLS whatever the scheme says.
 	secure := a.CA != "" || a.Cert != ""
 	for one := range strings.SplitSeq(a.URL, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -109,11 +110,15 @@ func (a Access) usesTLS() (bool, error) {
 	return secure, nil
 }
 
+// onThisMachine reports whether a host is this machine by name or loopback address. Other names
+// are not looked up.
 func onThisMachine(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// tlsConfig returns the TLS settings: the given authority in place of the system's, and the
+// client's certificate if there is one. It refuses versions before 1.3.
 func (a Access) tlsConfig() (*tls.Config, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS13}
 	if a.CA != "" {

@@ -45,6 +45,7 @@ var dropReasonTexts = [numDropReasons][2]string{
 	slowConsumer:       {"slow", "the listener did not keep up, and its port failed"},
 }
 
+// String returns the code of the reason.
 func (f dropReason) String() string { return dropReasonTexts[f][0] }
 
 // A DroppedMessages counts the messages of one sender that were not delivered for one reason.
@@ -73,11 +74,13 @@ func (t *dropCounter) countDrop(who string, f dropReason) uint64 {
 	}
 	c := t.count[who]
 	if c == nil {
+		// Senders beyond the bound share one record, so that invented names cannot fill the memory.
 		if len(t.count) >= maxSenders {
 			who = otherSenders
 		}
 		if c = t.count[who]; c == nil {
 			c = new([numDropReasons]uint64)
+			// Clone: who is a part of the subject, which would otherwise stay in memory.
 			t.count[strings.Clone(who)] = c
 		}
 	}

@@ -43,12 +43,14 @@ type fairQueue struct {
 	waiting  []*senderQueue          // those with mail, the next one first
 }
 
+// A senderQueue holds what waits of one sender, and how much it may still send.
 type senderQueue struct {
 	messageRate, byteRate *rate.Limiter
 	mail                  []*nats.Msg // of one sender, in order
 	size                  int
 }
 
+// newFairQueue returns an empty queue.
 func newFairQueue(l Limits) *fairQueue {
 	return &fairQueue{limits: l, mailReady: make(chan struct{}, 1), bySender: make(map[string]*senderQueue)}
 }
@@ -64,6 +66,7 @@ func messageBytes(m *nats.Msg) int { return m.Size() - len(m.Subject) - len(m.Re
 func (t *fairQueue) enqueueMessage(now time.Time, m *nats.Msg) dropReason {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	// The server has checked that the subject names the true sender.
 	who := subjectSender(m.Subject)
 	q := t.bySender[who]
 	if q == nil {
@@ -78,6 +81,7 @@ func (t *fairQueue) enqueueMessage(now time.Time, m *nats.Msg) dropReason {
 	}
 	n := messageBytes(m)
 	switch {
+	// Size comes before the rates: a message that is refused for its size takes nothing from them.
 	case n > t.limits.Size || n-len(m.Data) > maxHeaderBytes:
 		return messageTooLarge
 	case !q.messageRate.AllowN(now, 1) || !q.byteRate.AllowN(now, n):
@@ -85,10 +89,12 @@ func (t *fairQueue) enqueueMessage(now time.Time, m *nats.Msg) dropReason {
 	case q.size+n > t.limits.MaxQueuedBytes:
 		return queueFull
 	}
+	// A sender is in waiting once, while any of its messages wait.
 	if len(q.mail) == 0 {
 		t.waiting = append(t.waiting, q)
 	}
 	q.mail, q.size = append(q.mail, m), q.size+n
+	// mailReady holds one signal; a second adds nothing, as the reader empties the queue.
 	select {
 	case t.mailReady <- struct{}{}:
 	default:
@@ -104,6 +110,7 @@ func (t *fairQueue) dequeueMessage() *nats.Msg {
 		return nil
 	}
 	q := t.waiting[0]
+	// One message of each sender in turn: the sender goes to the end of the line.
 	t.waiting = slices.Delete(t.waiting, 0, 1)
 	m := q.mail[0]
 	q.mail[0] = nil
@@ -147,6 +154,7 @@ func (p *natsConn) nextRawMessage(t *fairQueue) (*nats.Msg, bool) {
 		}
 	}
 	for {
+		// Take what waits before waiting for a signal: one signal may stand for many messages.
 		if m := t.dequeueMessage(); m != nil {
 			return m, true
 		}

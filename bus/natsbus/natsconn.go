@@ -12,6 +12,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// A natsConn is the connection of one party to a NATS server. It ends once, with shutDown: then
+// deliverMessages flushes what was sent and closes the connection.
 type natsConn struct {
 	bus             *Bus
 	who             protocol.Party
@@ -30,6 +32,8 @@ type natsConn struct {
 	finish chan struct{} // closed when the connection is closed
 }
 
+// newNatsConn returns a connection for a party, not yet connected; pending messages may wait
+// undecoded.
 func newNatsConn(h *Bus, who protocol.Party, pending int) *natsConn {
 	return &natsConn{
 		bus: h, who: who,
@@ -42,6 +46,8 @@ func newNatsConn(h *Bus, who protocol.Party, pending int) *natsConn {
 // the party's work overlap.
 const decodedAhead = 64
 
+// startReceiving starts the goroutines that deliver messages until ctx ends or the connection
+// closes. With Limits, messages pass a fair queue first.
 func (p *natsConn) startReceiving(ctx context.Context) {
 	p.bus.openConns.Add(1)
 	p.stopContextHook = context.AfterFunc(ctx, func() { p.shutDown(nil) })
@@ -60,6 +66,7 @@ func (p *natsConn) shutDown(err error) {
 	if !p.over {
 		p.over, p.why = true, err
 		close(p.shut)
+		// The whole connection fails, and not one message: the fault counts once, without a subject.
 		if errors.Is(err, nats.ErrSlowConsumer) {
 			p.bus.recordDelivery(p.who, slowConsumer, "", err)
 		}
@@ -81,6 +88,8 @@ func (p *natsConn) failConn(err error) {
 
 // deliverMessages decodes incoming messages until the port ends, and then closes the connection.
 func (p *natsConn) deliverMessages(t *fairQueue) {
+	// Deferred calls run in reverse: flush and close first, then end the channel, and last
+	// release Close.
 	defer close(p.finish)
 	defer close(p.messages)
 	defer p.bus.openConns.Add(-1)
@@ -101,6 +110,7 @@ func (p *natsConn) deliverMessages(t *fairQueue) {
 		if tr := p.bus.Tracer; tr != nil {
 			tr.OnReceive(m, msg.Header.Get)
 		}
+		// A party that does not read must not keep the connection from closing.
 		select {
 		case <-p.shut:
 			return
@@ -135,6 +145,7 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 	if err := bus.ValidateSend(p.who, ms); err != nil {
 		return err
 	}
+	// The lock keeps the order of messages, and guards the buffer.
 	p.sendMu.Lock()
 	defer p.sendMu.Unlock()
 	for _, m := range ms {
@@ -159,6 +170,7 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 			return fmt.Errorf("natsbus: %s sends %s to %q: %w", p.who, m.KindName(), m.To, err)
 		}
 	}
+	// One large message must not hold its memory for good.
 	if cap(p.buf) > maxKeptBuffer {
 		p.buf = nil
 	}

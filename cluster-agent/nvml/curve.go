@@ -58,6 +58,7 @@ func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver st
 	if err != nil {
 		return PowerCurve{}, err
 	}
+	// Refuse all limits before the first run, which may take long.
 	for _, v := range c.Limits {
 		if v < l.Least || v > l.Most {
 			return PowerCurve{}, fmt.Errorf("nvml: limit %.1f W: want %.1f to %.1f W: %w", inWatts(v), inWatts(l.Least), inWatts(l.Most), ErrOutOfRange)
@@ -71,6 +72,7 @@ func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver st
 	if slices.Contains(still.Missing, "energy") {
 		return PowerCurve{}, fmt.Errorf("nvml: device %d has no energy counter: %w", d.Index(), ErrNotSupported)
 	}
+	// Restore the limits whatever happens from here on.
 	defer func() { err = errors.Join(err, caps.RestoreAllDevices()) }()
 	out = PowerCurve{Schema: 1, Device: d.Model(), UUID: d.UUID(), Driver: driver, Command: c.Command, At: c.Clock().UTC(), Idle: int64(still.Power), Default: int64(l.Default)}
 	limits := append([]protocol.Milliwatts{l.Default}, c.Limits...)
@@ -98,6 +100,7 @@ func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver st
 func (c Calibration) measureClocks(ctx context.Context, d Device, caps *PowerCaps, out *PowerCurve) error {
 	mhz := slices.Clone(c.Clocks)
 	slices.Sort(mhz)
+	// Descend, as limits do: see PowerCurve.Points.
 	for _, clock := range slices.Backward(slices.Compact(mhz)) {
 		if err := caps.RequestClock(d.UUID(), clock); err != nil {
 			return err
@@ -109,6 +112,7 @@ func (c Calibration) measureClocks(ctx context.Context, d Device, caps *PowerCap
 		if err != nil {
 			return err
 		}
+		// The mean power plus one per cent, but below the point before: limits must descend.
 		p.Clock, p.Limit = clock, min(int64(1010*p.Joules/p.Seconds), out.Points[len(out.Points)-1].Limit-1)
 		c.Log("%d MHz: %.0f W, %.1f s, %.0f J", clock, float64(p.Limit)/1000, p.Seconds, p.Joules)
 		out.Points = append(out.Points, p)
@@ -155,6 +159,7 @@ func (c Calibration) measurePoint(ctx context.Context, d Device, limit protocol.
 	type run struct{ seconds, joules float64 }
 	runs := make([]run, n)
 	for i := range runs {
+		// The difference of two readings of the counter is the run's energy.
 		before, err := d.ReadSensors()
 		if err != nil {
 			return Point{}, err
@@ -174,6 +179,7 @@ func (c Calibration) measurePoint(ctx context.Context, d Device, limit protocol.
 		}
 		runs[i] = run{took.Seconds(), float64(after.Energy-before.Energy) / 1000}
 	}
+	// The median, as runs differ: see measurementNoise.
 	slices.SortFunc(runs, func(x, y run) int {
 		if x.seconds < y.seconds {
 			return -1
@@ -186,6 +192,7 @@ func (c Calibration) measurePoint(ctx context.Context, d Device, limit protocol.
 
 // ReadPowerCurve reads a curve from JSON and validates it.
 func ReadPowerCurve(r io.Reader, name string) (PowerCurve, error) {
+	// 1 MiB bounds the memory that a wrong file can take; a curve has some kilobytes.
 	dec := json.NewDecoder(io.LimitReader(r, 1<<20))
 	dec.DisallowUnknownFields()
 	var c PowerCurve
@@ -203,6 +210,7 @@ func ReadPowerCurve(r io.Reader, name string) (PowerCurve, error) {
 	case len(c.Points) == 0 || len(c.Points) > 100 || c.Points[0].Limit != c.Default:
 		return bad("points", "1 to 100, the default limit first")
 	}
+	// Points must descend without repetition: a cap is looked up by its limit.
 	for i, p := range c.Points {
 		if p.Limit <= 0 || i > 0 && p.Limit >= c.Points[i-1].Limit {
 			return bad(fmt.Sprintf("points[%d].limit_mw", i), "limits from the highest to the lowest")
@@ -233,6 +241,8 @@ const measurementNoise = 5
 // exceeds that by no more than noise. A larger excess is left for the power table to
 // reject.
 func plausibleEnergyShare(c power.Cap, load protocol.Milliwatts) protocol.Milli {
+	// Energy for the same work is power times time: min(limit, load)/load of the power, for
+	// 1000/speed of the time.
 	work := int64(load) * int64(c.Speed)
 	most := int64(min(c.Limit, load)) * 1_000_000
 	if work <= 0 || c.Energy < 1 || int64(c.Energy) > most/100*(100+measurementNoise)/work {
@@ -246,12 +256,14 @@ func plausibleEnergyShare(c power.Cap, load protocol.Milliwatts) protocol.Milli 
 // models. The power table drops points that took longer than the next lower limit,
 // and points that save no energy.
 func (c PowerCurve) ApplyToGPUModel(g power.GPU) power.GPU {
+	// The first point is the default limit: the reference for speed and energy.
 	first := c.Points[0]
 	g.Idle, g.Limit = protocol.Milliwatts(c.Idle), protocol.Milliwatts(c.Default)
 	g.Load = max(g.Idle, min(protocol.Milliwatts(1000*first.Joules/first.Seconds+0.5), g.Limit))
 	g.Caps, g.Assumed = nil, false
 	g.Source = fmt.Sprintf("measured on %s, driver %s, %s", c.Device, c.Driver, c.At.Format(time.DateOnly))
 	speed := protocol.Milli(1000)
+	// Speeds and energies are in thousandths of the first point's.
 	for _, p := range c.Points[1:] {
 		at := power.Cap{
 			Limit: protocol.Milliwatts(p.Limit), Speed: protocol.Milli(1000 * first.Seconds / p.Seconds),

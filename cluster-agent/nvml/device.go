@@ -12,6 +12,7 @@ import (
 )
 
 // nvmlDevice is a Device of the driver's library.
+// Its handle is valid while lib is open.
 type nvmlDevice struct {
 	lib         *Library
 	h           driver.Device

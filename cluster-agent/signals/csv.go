@@ -66,6 +66,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 	if err != nil {
 		return nil, fmt.Errorf("not a CSV: %w", err)
 	}
+	// Columns are found by their names: an operator may add others.
 	at, value := slices.Index(head, when), slices.Index(head, what)
 	if at < 0 {
 		return nil, missingFieldError(when)
@@ -85,6 +86,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 		if len(spans) == maxSpans {
 			return nil, fmt.Errorf("over %d rows", maxSpans)
 		}
+		// Times in the repeated hour of autumn are resolved by the row before.
 		var last time.Time
 		if len(spans) > 0 {
 			last = spans[len(spans)-1].From
@@ -103,6 +105,7 @@ func decodeTable(when, what string, where *time.Location, body []byte) ([]Span, 
 		}
 		spans = append(spans, Span{From: t, Value: float64(v)})
 	}
+	// A row holds until the next one.
 	for i := range spans {
 		switch {
 		case i+1 < len(spans):

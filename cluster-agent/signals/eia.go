@@ -40,6 +40,7 @@ func (s eia) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time
 			return nil, err
 		}
 		all = append(all, shares...)
+		// total counts the rows of all pages.
 		if offset+eiaPage >= total {
 			break
 		}

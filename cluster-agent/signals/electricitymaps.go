@@ -57,6 +57,7 @@ func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
 	if err := parseJSON(body, &p); err != nil {
 		return nil, err
 	}
+	// Check before use: a value of another zone or unit would look plausible.
 	if p.Zone != zone {
 		return nil, unexpectedUnitError("zone", p.Zone, zone)
 	}
@@ -73,6 +74,7 @@ func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
 	if points == nil {
 		return nil, missingFieldError(page)
 	}
+	// grain is the length of one value; an answer without it has hourly values.
 	grain := map[string]time.Duration{"": time.Hour, "hourly": time.Hour, "15_minutes": 15 * time.Minute, "5_minutes": 5 * time.Minute}[p.Grain]
 	if grain == 0 {
 		return nil, unexpectedUnitError("temporalGranularity", p.Grain, "hourly")
@@ -89,6 +91,7 @@ func decodeElectricityMaps(page, zone string, body []byte) ([]Span, error) {
 		if err != nil {
 			return nil, fmt.Errorf("datetime: %w", err)
 		}
+		// Spans begin at multiples of the grain, even if the answer's instant does not.
 		at = at.Truncate(grain)
 		spans = append(spans, Span{From: at, To: at.Add(grain), Value: float64(*x.Value), Guess: page == "forecast"})
 	}

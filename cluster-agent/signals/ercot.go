@@ -35,6 +35,7 @@ func (s ercot) fetchSpans(ctx context.Context, d *serviceClient, from, to time.T
 	}
 	report := "/np4-190-cd/dam_stlmnt_pnt_prices"
 	if s.Market == "real-time" {
+		// The real-time report has no future: ask until now.
 		report, to = "/np6-905-cd/spp_node_zone_hub", d.now()
 	}
 	var all []Span
@@ -86,6 +87,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	if p.Meta == nil {
 		return nil, 0, missingFieldError("_meta")
 	}
+	// column returns the position of a field in each row, or -1.
 	column := func(name string) int {
 		for i, f := range p.Fields {
 			if f.Name == name {
@@ -102,6 +104,7 @@ func decodeERCOT(point string, where *time.Location, body []byte) ([]Span, int, 
 	} else {
 		names = append(names, "hourEnding")
 	}
+	// Resolve the positions once; a missing column would make every row wrong.
 	at := make([]int, len(names))
 	for i, name := range names {
 		if at[i] = column(name); at[i] < 0 {
@@ -133,6 +136,7 @@ func decodeERCOTRow(row []json.RawMessage, at []int, quarters bool, point string
 	if err := price.UnmarshalJSON(row[at[2]]); err != nil {
 		return s, fmt.Errorf("settlementPointPrice: %w", err)
 	}
+	// DSTFlag marks the second pass of the hour that clocks repeat.
 	later := false
 	switch word(3) {
 	case "true", "Y":

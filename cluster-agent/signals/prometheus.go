@@ -14,6 +14,7 @@ import (
 // minutes. The configuration states its unit.
 type prometheusQuery struct{ Config }
 
+// prometheusStep is the distance of samples; a sample counts until the next is due.
 const prometheusStep = 5 * time.Minute
 
 // fetchSpans requests the samples of the period up to now; a server has no forecasts.

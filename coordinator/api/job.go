@@ -19,6 +19,7 @@ import (
 //go:embed job.schema.json
 var JobSchema []byte
 
+// jobFile reads job files by their schema.
 var jobFile = yamlschema.SchemaKind{
 	Reader: "api", FileKind: "job", Docs: "docs/live.md", Schema: JobSchema,
 	Pattern: func(p string) string {
@@ -83,11 +84,13 @@ func ParseJobFile(file string, text []byte) (JobRequest, error) {
 	if err := p.DecodeInto(&s); err != nil {
 		return JobRequest{}, err
 	}
+	// Convert units: the file has GiB, cores and GPUs, the protocol MiB and thousandths.
 	o := JobRequest{task: protocol.Task(s.Task), job: protocol.Job{
 		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models, Deferrable: s.Deferrable,
 		Priority: s.Priority, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
 		GPUMemory: gibToMiB(s.GPUMemory), Memory: gibToMiB(s.Memory), Input: gibToMiB(s.Input),
 	}}
+	// Whole GPUs unless the file states a share.
 	if s.GPUs > 0 {
 		o.job.Share = 1000
 	}
@@ -101,9 +104,11 @@ func ParseJobFile(file string, text []byte) (JobRequest, error) {
 	if o.job.Run, err = time.ParseDuration(cmp.Or(s.Run, "0s")); err != nil || s.Run != "" && o.job.Run == 0 {
 		return JobRequest{}, at("run", "is %q: want a time span such as 1h30m, or leave it out", s.Run)
 	}
+	// The image groups runs for estimates of run time; a task names one if the file does not.
 	if o.job.Image == "" {
 		o.job.Image = firstImage(o.task)
 	}
+	// At most one of within and deadline; without both, the run time sets the deadline.
 	switch {
 	case s.Run == "" && s.Within == "" && s.Deadline == "":
 		return JobRequest{}, p.FaultAt(nil, "run time and deadline are both missing: add run, within or deadline")
@@ -122,6 +127,8 @@ func ParseJobFile(file string, text []byte) (JobRequest, error) {
 	default:
 		o.within = defaultRunFactor * o.job.Run
 	}
+	// Find faults now, while the file's lines are known. Without an id or with a deadline
+	// the job is complete only at its submission.
 	if bad := o.submitAt(1).Job.InvalidReason(); bad != "" && s.ID != "" && o.deadline == 0 {
 		key, _, _ := strings.Cut(bad, ":")
 		return JobRequest{}, at(key, "%s", strings.TrimPrefix(bad, key+": "))
@@ -135,6 +142,7 @@ func firstImage(t protocol.Task) string {
 	if json.Unmarshal([]byte(t), &doc) != nil {
 		return ""
 	}
+	// Breadth first and by sorted keys: the same task always gives the same image.
 	for level := []any{doc}; len(level) > 0; {
 		var next []any
 		for _, v := range level {

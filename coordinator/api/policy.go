@@ -50,6 +50,7 @@ func (d *Server) handleChangePolicy(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusUnauthorized, err)
 		return
 	}
+	// 1 MiB bounds the memory of a request.
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	var wish PolicyRequest
 	if err == nil {
@@ -62,20 +63,24 @@ func (d *Server) handleChangePolicy(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: policy: %w", err))
 		return
 	}
+	// Without tokens names are claims only: the change is put into force, marked unproved.
 	if d.people == nil {
 		d.submitPolicy(w, r, wish, false)
 		return
 	}
+	// A token speaks for its owner only, never for a second person.
 	if wish.By != "" && wish.By != who || wish.Second != "" {
 		writeError(w, http.StatusForbidden, fmt.Errorf("api: policy: the token belongs to %s and confirms in that name only; the second person must use a token of their own", who))
 		return
 	}
 	wish.By = who
+	// Only a change that loosens a hard rule needs two people (decision 0306).
 	was := d.currentPolicy()
 	if !slices.ContainsFunc(wish.Change.Ops, func(o policy.Op) bool { return policy.OpEffect(was, o) == "loosens" }) {
 		d.submitPolicy(w, r, wish, true)
 		return
 	}
+	// Check now, as if a second person had confirmed, so that faults do not wait for them.
 	if _, err := policy.ApplyChange(was, wish.Change, who, who+" and another", wish.Sentence); err != nil {
 		writeError(w, http.StatusConflict, err)
 		return
@@ -105,6 +110,7 @@ func (d *Server) addPendingChange(wish PolicyRequest, was protocol.Policy) Pendi
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	// The same request once more keeps its id and does not fill the list.
 	d.pending = slices.DeleteFunc(d.pending, func(y PendingChange) bool {
 		same := reflect.DeepEqual(x.request, y.request)
 		if same {
@@ -147,6 +153,8 @@ func (d *Server) handleSecondApproval(w http.ResponseWriter, r *http.Request) {
 	if i >= 0 {
 		wish = d.pending[i].request
 	}
+	// The change leaves the list before it is submitted, so that two confirmations at the
+	// same time submit it once; the first person's own attempt leaves it there.
 	if i >= 0 && wish.By != who {
 		d.pending = slices.Delete(d.pending, i, i+1)
 	}
@@ -178,6 +186,7 @@ func (d *Server) submitPolicy(w http.ResponseWriter, r *http.Request, wish Polic
 		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the policy may not have been stored; read the policy in force: %w", err))
 		return
 	}
+	// Another change may have come into force since the policy was read: the market keeps that one.
 	now := d.currentPolicy()
 	if now.Version != p.Version || now.Sentence != p.Sentence {
 		writeError(w, http.StatusConflict, fmt.Errorf("api: version %d came into force meanwhile: make the change once more", now.Version))

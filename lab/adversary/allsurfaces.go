@@ -62,6 +62,7 @@ func (r replayedDay) inspectAllSurfaces(ctx context.Context, seen *attackFinding
 // inspectJobTexts checks what is shown about jobs, and returns the jobs with the ids of their
 // decisions.
 func inspectJobTexts(book *history.History, seen *attackFindings, most int) (jobs []protocol.JobID, ids []string) {
+	// Hostile jobs have other names than job-N and are all checked.
 	n := 0
 	for i, id := range book.JobIDs() {
 		if strings.HasPrefix(string(id), "job-") {
@@ -123,6 +124,7 @@ func (s *attackFindings) proposePolicyChange() {
 func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFindings, asked, ids []string, jobs []protocol.JobID) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// source replays the messages as a follower of a ledger would read them.
 	source := func(_ context.Context, from uint64, each func(protocol.Message) error) error {
 		for _, m := range r.messages[from:] {
 			if err := each(m); err != nil {
@@ -153,6 +155,7 @@ func (r replayedDay) inspectServedSurfaces(ctx context.Context, seen *attackFind
 	})
 }
 
+// chartBox is the page's input field for questions.
 var chartBox = regexp.MustCompile(`<input id="q"[^>]*>`)
 
 // inspectPage checks one page.

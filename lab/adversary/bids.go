@@ -37,6 +37,7 @@ var bidderAttacks = []struct {
 // them afterwards. A description that selects none runs all.
 func tryBidderAttack(ctx context.Context, what string) *attackFindings {
 	low, seen := strings.ToLower(what), newAttackFindings("")
+	// try runs the attacks that the description selects, or all, and counts them.
 	try := func(all bool) (tried int) {
 		for _, t := range bidderAttacks {
 			if !all && !slices.ContainsFunc(t.words, func(w string) bool { return strings.Contains(low, w) }) {
@@ -136,6 +137,7 @@ func (f *testMarket) bidsFor(id protocol.JobID, options ...protocol.BidOption) p
 // closeRound ticks the market until the round is decided, and returns the award of the job.
 func (f *testMarket) closeRound(id protocol.JobID) (site string, a protocol.Award) {
 	for range 5 {
+		// The award may be among the messages since the last tick.
 		for _, m := range f.unread {
 			if b, ok := m.Body.(protocol.Award); ok && b.Job == id {
 				return m.To.SiteName(), b
@@ -177,6 +179,7 @@ func attackUnderstatedPrice(h *attackFixture) string {
 		} else {
 			f.runAndBill(site, a, 1)
 		}
+		// The settlement must hold what was measured, not what was bid.
 		for _, m := range f.unread {
 			if s, ok := m.Body.(protocol.Settlement); ok && s.Counted.Carbon == 3*s.BidFor.Carbon {
 				told = true
@@ -198,6 +201,7 @@ func attackImpossibleBids(h *attackFixture) string {
 	f := h.newTestMarket(market.Advice{})
 	good := f.optionAt(1)
 	for i, spoil := range []func(*protocol.BidOption){
+		// Each function spoils one field; the last leaves nothing.
 		func(o *protocol.BidOption) { o.Energy = -1 }, func(o *protocol.BidOption) { o.Carbon = -1 }, func(o *protocol.BidOption) { o.Money = -1 << 62 },
 		func(o *protocol.BidOption) { o.Money = 1 << 62 }, func(o *protocol.BidOption) { o.Finish = o.Start }, func(o *protocol.BidOption) { o.Start = 0 },
 		func(o *protocol.BidOption) { o.Finish = 1 << 62 }, func(o *protocol.BidOption) { o.Transfer = -1 << 40 }, func(o *protocol.BidOption) { o.Model = "" },
@@ -254,9 +258,11 @@ func attackImpersonation(h *attackFixture) string {
 	f := h.newTestMarket(market.Advice{})
 	id := f.submitAndCall()
 	forged := (&protocol.Sender{Party: protocol.AgentParty("lyon")}).NewMessage(f.now, protocol.Coordinator, f.bidsFor(id, f.optionAt(500)))
+	// First the bus: it must not carry a message in the name of another party.
 	if bus.ValidateSend(protocol.AgentParty("oslo"), []protocol.Message{forged}) == nil {
 		return "a bus carries what is said in another's name"
 	}
+	// Then the market: parties that are not registered agents have no offers.
 	f.sendToMarket(protocol.Party("agent/nowhere"), f.bidsFor(id, f.optionAt(1)))
 	f.sendToMarket(protocol.ExecutorParty("oslo"), f.bidsFor(id, f.optionAt(1)))
 	f.sendToMarket(protocol.AgentParty("lyon"), f.bidsFor(id, f.optionAt(100)))
@@ -275,6 +281,7 @@ func attackRepeatedBids(h *attackFixture) string {
 	site, a := f.closeRound(id)
 	f.runAndBill(site, a, 1)
 	id = f.submitAndCall()
+	// Once as it was, and once with a later number, as if it were new.
 	again := old
 	again.Seq += 100 // as if it were a new message
 	f.market.Step(f.now, old)
@@ -304,6 +311,7 @@ func attackLateBids(h *attackFixture) string {
 func attackFlood(h *attackFixture) string {
 	f := h.newTestMarket(market.Advice{})
 	id := f.submitAndCall()
+	// Each option costs a cent more than lyon's.
 	f.sendToMarket(protocol.AgentParty("oslo"), f.bidsFor(id, slices.Repeat([]protocol.BidOption{f.optionAt(101)}, 20_000)...))
 	f.sendToMarket(protocol.AgentParty("lyon"), f.bidsFor(id, f.optionAt(100)))
 	if site, _ := f.closeRound(id); site != "lyon" {
@@ -317,6 +325,7 @@ func attackOverstatedCapacity(h *attackFixture) string {
 	f := h.newTestMarket(market.Advice{})
 	id := f.submitAndCall()
 	o := f.bidsFor(id, f.optionAt(1))
+	// Without profiles the market knows of no free GPUs at oslo.
 	o.Capacity = nil
 	f.sendToMarket(protocol.AgentParty("oslo"), o)
 	f.sendToMarket(protocol.AgentParty("lyon"), f.bidsFor(id, f.optionAt(100)))
@@ -333,6 +342,7 @@ func attackTunedBids(h *attackFixture) string {
 	for range 60 {
 		id := f.submitAndCall()
 		f.sendToMarket(protocol.AgentParty("lyon"), f.bidsFor(id, f.optionAt(10_000)))
+		// The band is one per cent (Ease 10); oslo is 0.99 per cent dearer.
 		f.sendToMarket(protocol.AgentParty("oslo"), f.bidsFor(id, f.optionAt(10_099)))
 		for _, m := range f.unread {
 			if ask, ok := m.Body.(protocol.JudgeRequest); ok {
@@ -343,6 +353,7 @@ func attackTunedBids(h *attackFixture) string {
 		}
 		site, a := f.closeRound(id)
 		if site == "oslo" {
+			// What the award costs above lyon's bid: 99 cents.
 			extra += 990_000
 		}
 		cost += a.Option.Money
@@ -365,6 +376,7 @@ func attackPromptInjection(h *attackFixture) string {
 	for range 3 {
 		id := f.submitAndCall()
 		o := f.bidsFor(id, f.optionAt(101))
+		// Both the code and the note of a reason are free text on the wire.
 		o.Jobs[0].Why = protocol.Reason{Code: protocol.Code(text), Note: text}
 		f.sendToMarket(protocol.AgentParty("lyon"), f.bidsFor(id, f.optionAt(100)))
 		f.sendToMarket(protocol.AgentParty("oslo"), o)

@@ -60,6 +60,7 @@ func (g *GroundingCheck) CheckAnswersAndReasons(all []JudgedAnswer) []SurfaceGro
 	return []SurfaceGrounding{answers, whys}
 }
 
+// addChecked adds one text with its number of claims and the claims without a source.
 func (x *SurfaceGrounding) addChecked(n int, loose []UngroundedClaim) {
 	x.Texts, x.Claims, x.Loose = x.Texts+1, x.Claims+n, append(x.Loose, loose...)
 }
@@ -102,6 +103,7 @@ func NewGroundingCheck(l *query.Dataset, first, last protocol.Time) *GroundingCh
 // An UngroundedClaim is a claim of a text for which no source was found.
 type UngroundedClaim struct{ ID, Asked, Claim, In, Why string }
 
+// A groundFact is a value that a claim may print: its unit, and the subject it is about ("" if any).
 type groundFact struct {
 	v       int64
 	unit    string
@@ -128,6 +130,7 @@ func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, 
 			loose = slices.DeleteFunc(loose, func(x UngroundedClaim) bool { return x.Why == notInAnswer || strings.Contains(asked, x.Claim) })
 		}
 	}
+	// Answers within an answer are checked likewise.
 	for _, more := range a.More {
 		n, bad := g.CheckAnswer(asked, more)
 		claims, loose = claims+n, append(loose, bad...)
@@ -187,6 +190,7 @@ func factsOfRecord(d record.DecisionRecord) (all []groundFact) {
 	return append(all, groundFact{int64(protocol.FromStdTime(d.At)), "instant", ""}, groundFact{int64(protocol.FromStdTime(d.Job.Deadline)), "instant", ""})
 }
 
+// Patterns of claims; exampleText matches what is none.
 var (
 	exampleText    = regexp.MustCompile("`[^`]*`|[Ss]ay \"[^\"]*\"(?:, \"[^\"]*\")*|or \"[^\"]*\"|\\bp95\\b|\\b95th percentile\\b")
 	instantPattern = regexp.MustCompile(`\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d:\d\d(?::\d\d)?\b|\b\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?Z)?|\b\d{4}-\d\d-\d\d\b`)
@@ -204,6 +208,7 @@ func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text stri
 			loose = append(loose, UngroundedClaim{Claim: strings.TrimSpace(what), In: in, Why: why})
 		}
 	}
+	// A claim is blanked once checked, so that no later pattern reads its digits; positions stay.
 	blank := func(s string) string { return strings.Repeat(" ", len(s)) }
 	near := g.subjectsOf(text)
 	text = instantPattern.ReplaceAllStringFunc(text, func(m string) string {
@@ -214,6 +219,8 @@ func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text stri
 		claim(m, matchFact(facts, "ms", func(v int64) bool { return printsDuration(v, m) }, nil))
 		return blank(m)
 	})
+	// Words that contain digits but do not begin with one are names; names of sites are checked
+	// in any case.
 	text = wordPattern.ReplaceAllStringFunc(text, func(m string) string {
 		if !strings.ContainsAny(m, "0123456789") || m[0] >= '0' && m[0] <= '9' {
 			if g.names[m] == "site" {
@@ -224,6 +231,7 @@ func (g *GroundingCheck) checkText(a query.Answer, facts []groundFact, text stri
 		claim(m, g.nameFault(m, facts))
 		return blank(m)
 	})
+	// What is left with digits is an amount and its unit.
 	for _, m := range amountPattern.FindAllStringSubmatch(text, -1) {
 		unit := m[2] + m[4]
 		if unit == "" || unit == "$" {
@@ -302,10 +310,12 @@ func matchFact(facts []groundFact, unit string, fits func(int64) bool, near []st
 	return "no such " + unit
 }
 
+// printsInstant reports whether a text is how some surface prints an instant; 0 is no instant.
 func printsInstant(at protocol.Time, text string) bool {
 	return at != 0 && (format.FormatInstant(at) == text || at.StdTime().Format("2 Jan 15:04") == text || at.StdTime().Format("2 Jan 15:04:05") == text || strings.HasPrefix(at.String(), strings.TrimSuffix(text, "Z")))
 }
 
+// printsDuration reports whether a text is how some surface prints a duration in milliseconds.
 func printsDuration(ms int64, text string) bool {
 	d := time.Duration(ms) * time.Millisecond
 	return ms != 0 && (format.FormatDuration(d) == text || format.FormatDuration(-d) == text || fmt.Sprintf("%d minutes", d/time.Minute) == text) || ms == 0 && text == "0 s"
@@ -335,6 +345,7 @@ func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []s
 	if err != nil {
 		return "no number"
 	}
+	// The text's last place decides how much rounding may hide: half of it.
 	places := 0
 	if i := strings.IndexByte(digits, '.'); i >= 0 {
 		places = len(digits) - i - 1
@@ -347,6 +358,7 @@ func matchAmount(facts []groundFact, digits, unit string, inTable bool, near []s
 		slack := float64(0.5*math.Pow10(-places)*m.per) * (1 + 1e-9)
 		for _, f := range facts {
 			same := f.unit == m.unit && (near == nil || slices.Contains(near, f.subject) || !strings.HasPrefix(f.subject, "site/"))
+			// A text may print a saving without its sign.
 			if same && (math.Abs(float64(f.v)-float64(v*m.per)) <= slack || math.Abs(float64(-f.v)-float64(v*m.per)) <= slack) {
 				return ""
 			}
@@ -365,6 +377,7 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 	var text bytes.Buffer
 	_ = narrate.WriteDecision(&text, r) // Never fails: text is in memory.
 	a := query.Answer{Query: &ask.Query{Job: id}, Table: &query.Table{}}
+	// The figures of the questions that the text answers in one go.
 	for _, name := range []string{"bill", "times", "waited", "saved", "why", "advice", "weights"} {
 		q := ask.Query{Ask: name, Job: id}
 		if name == "weights" { // of the run
@@ -377,12 +390,14 @@ func (g *GroundingCheck) CheckJobReasons(id protocol.JobID) (claims int, loose [
 		decisions = append(decisions, record.DecisionID(h.Decision.Message.Seq))
 	}
 	facts := slices.Concat(g.factsOfAnswer(a), g.factsOfDecisions(decisions), factsOfBids(r))
+	// A block that begins with spaces is a table, each line by itself; others are sentences.
 	for part := range strings.SplitSeq(text.String(), "\n\n") {
 		lines := strings.Split(part, "\n")
 		if !strings.HasPrefix(lines[0], "  ") {
 			lines = []string{strings.Join(lines, " ")}
 		}
 		for i, line := range lines {
+			// The first line of a table has its heads.
 			if len(lines) > 1 && i == 0 {
 				continue
 			}
@@ -403,6 +418,7 @@ func factsOfBids(r history.JobRecord) (all []groundFact) {
 			all = append(all, groundFact{int64(d), "count", ""})
 		}
 	}
+	// holds counts how often the market deferred the job, by reason.
 	holds := make(map[protocol.Code]int64)
 	for _, h := range r.FullRounds {
 		all = append(all, groundFact{int64(h.Round), "count", ""})

@@ -51,6 +51,7 @@ svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 	return err
 }
 
+// writeHTMLTable writes a table of n rows; all text is escaped.
 func writeHTMLTable(b *strings.Builder, head []string, n int, cells func(int) []string) {
 	b.WriteString("<table><tr>")
 	for _, h := range head {
@@ -79,6 +80,7 @@ func drawGapChart(all []PolicySummary) string {
 	b := new(strings.Builder)
 	height := row*float64(len(all)) + 40
 	fmt.Fprintf(b, `<svg viewBox="0 0 %g %g" role="img" aria-label="gap to the bound by policy" font-family="system-ui,sans-serif" font-size="12">`, left+width+70, height)
+	// A line at each power of ten.
 	for tick := 1.0; tick <= most; tick *= 10 {
 		fmt.Fprintf(b, `<line x1="%.1f" x2="%.1f" y1="10" y2="%.1f" stroke="#e3e7ec"/><text x="%.1f" y="%.1f" text-anchor="middle" fill="#5b6775">%g %%</text>`,
 			x(tick/100), x(tick/100), height-24, x(tick/100), height-8, tick)

@@ -24,8 +24,10 @@ type stressKind struct {
 	other func(spec.Scenario, *spec.Site)
 }
 
+// sameValue leaves a signal as it is.
 func sameValue(v int64) int64 { return v }
 
+// noChange leaves a site as it is.
 func noChange(spec.Scenario, *spec.Site) {}
 
 // stressKinds are the kinds of stress days. Prices are in microdollars per kWh.
@@ -69,6 +71,7 @@ func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
 	}
 	x := stressKinds[k]
 	hit := x.site(s)
+	// Copy what changes: the scenario shares its sites and series with other days.
 	s.Sites = slices.Clone(s.Sites)
 	site := &s.Sites[hit]
 	site.Signals = maps.Clone(site.Signals)
@@ -91,6 +94,7 @@ func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
 	s.Name += "-" + x.name
 	s.About = x.about
 	s.Notes = append(slices.Clone(s.Notes), fmt.Sprintf("%s: %s", site.Name, x.about))
+	// The hash names the content, which is another one now.
 	sum := sha256.Sum256([]byte(s.Hash + x.name))
 	s.Hash = hex.EncodeToString(sum[:])
 	return BenchDay{s, kind}, nil
@@ -129,14 +133,17 @@ func argminSite(s spec.Scenario, value func(site int) float64) int {
 	return best
 }
 
+// cheapestSite returns the site with the lowest mean price.
 func cheapestSite(s spec.Scenario) int {
 	return argminSite(s, func(i int) float64 { return meanSignal(s, i, protocol.GridPrice) })
 }
 
+// cleanestSite returns the site with the lowest mean carbon intensity.
 func cleanestSite(s spec.Scenario) int {
 	return argminSite(s, func(i int) float64 { return meanSignal(s, i, protocol.GridCarbon) })
 }
 
+// mostExpensiveSite returns the site with the highest mean price.
 func mostExpensiveSite(s spec.Scenario) int {
 	return argminSite(s, func(i int) float64 { return -meanSignal(s, i, protocol.GridPrice) })
 }

@@ -39,6 +39,7 @@ func VerifyCertificate(s spec.Scenario, c Certificate) (float64, error) {
 		sum += k.leastCostOfJob(j)
 	}
 	got := sum / 1e6
+	// The tolerance covers the different order of additions, not a different result.
 	if c.BoundUSD > got+1e-6*math.Abs(got) {
 		return got, fmt.Errorf("bound: the certificate is invalid: it claims $%.4f, but its prices give $%.4f", c.BoundUSD, got)
 	}
@@ -68,6 +69,7 @@ type siteTariff struct {
 // loadScenario loads the sites and returns the part of the bound that does not depend on
 // jobs: minus the value of all capacity and, with Idle, the energy of sleeping nodes.
 func (k *certificateChecker) loadScenario() (sum float64, err error) {
+	// Sites first: their tariffs, and with Idle the power of nodes that no job uses.
 	meters := scenarios.MeteredUntil(k.s)
 	k.end = meters.Add(scenarios.MaxReplayOverrun)
 	for _, site := range k.s.Sites {
@@ -105,11 +107,14 @@ func (k *certificateChecker) loadScenario() (sum float64, err error) {
 		sum += asleep * t.integrateTariff(meters, k.end, func(v float64) float64 { return min(v, 0) })
 		sum -= float64(len(t.hours)+1) * hourlyRoundingBound(k.weights)
 	}
+	// Then the capacity: each pool's GPUs over all priced slots.
 	if err := k.checkPoolsComplete(); err != nil {
 		return 0, err
 	}
 	for _, q := range k.c.Pools {
 		for _, v := range q.Values {
+			// Multipliers of capacity limits are not negative; with a negative one the sum would be
+			// no lower bound.
 			if v < 0 {
 				return 0, fmt.Errorf("bound: the certificate is invalid: %s %s has a price below zero", q.Site, q.Model)
 			}
@@ -182,6 +187,7 @@ func (k *certificateChecker) tariffOf(site spec.Site) siteTariff {
 		points[i] = scenarios.RepeatLastDay(site.Signals[q], k.end)
 	}
 	for at := t.from; at < k.end; at = at.Add(time.Hour) {
+		// Series are step functions: a value holds from its instant until the next.
 		for i := range points {
 			for len(points[i]) > 0 && points[i][0].At <= at {
 				values[i] = float64(points[i][0].Value)
@@ -217,6 +223,7 @@ func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 	never := float64(delay + late)
 	best := never
 	var all []runOption
+	// Run in one part: every way at every site that the job's regions allow.
 	for i, site := range k.s.Sites {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
 			continue
@@ -229,6 +236,7 @@ func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 			}
 		}
 	}
+	// Run in parts: only jobs that may pause have these ways besides.
 	if j.Pause > 0 && j.Run > 0 && len(all) > 0 {
 		best = min(best, k.leastCostInParts(j, all, never, best))
 	}
@@ -242,10 +250,12 @@ func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job,
 	r := runOption{k: k, j: j, site: i, grid: &k.grids[i], length: protocol.Time((w.Run + move).Milliseconds()), config: w}
 	r.power = float64(k.truth(j.ID, w.Power)) / 1e6
 	r.transferCost = float64(paid + k.weights.CarbonCost(emitted))
+	// Rounding may lower the recorded cost of each hour that the run touches.
 	r.fixed = r.transferCost - jobRoundingError - (math.Ceil((w.Run+move).Hours())+1)*hourlyRoundingBound(k.weights)
 	if j.GPUs == 0 {
 		return []runOption{r}
 	}
+	// GPU jobs run on one node, so only nodes with enough GPUs count.
 	for _, q := range k.c.Pools {
 		if q.Site != site.Name || q.Model != w.Model || q.Size < j.GPUs {
 			continue
@@ -293,6 +303,8 @@ func (r runOption) cheapestStart(best float64) float64 {
 		if t := at + step - shift; t > r.j.Arrival {
 			best = min(best, r.costAt(t))
 		}
+		// From here on no start can cost less: even energy at its lowest price cannot make up
+		// for the lateness.
 		_, late := r.waitingCost(at)
 		if late > 0 && late+r.fixed+r.power*float64(r.length)/msHour*min(r.grid.least, 0) > best {
 			break
@@ -311,6 +323,7 @@ func (r runOption) waitingCost(start protocol.Time) (delay, late float64) {
 func (r runOption) costAt(start protocol.Time) float64 {
 	finish := start + r.length
 	delay, late := r.waitingCost(start)
+	// An awake node's power counts only while it costs: see loadScenario for earnings.
 	v := r.fixed + delay + late + r.grid.integrateTariff(start, finish, func(rate float64) float64 {
 		return r.power*rate + r.part*max(rate, 0)
 	})

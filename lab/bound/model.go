@@ -32,6 +32,7 @@ func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
 		scenario: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.MarketWeights(s),
 		truth: scenarios.TruePower(s.Seed), network: agents.DefaultNetwork(),
 	}
+	// Jobs may run until the latest end of a replay, so the tariffs reach that far.
 	latest := scenarios.MeteredUntil(s).Add(scenarios.MaxReplayOverrun)
 	m.p = &boundProblem{slots: pricedSlots, end: int(latest.Sub(m.from) / slotLength)}
 	for i, site := range s.Sites {
@@ -84,10 +85,13 @@ func (m *scenarioModeller) addSite(i int, site spec.Site) error {
 		model string
 		size  int
 	}
+	// Nodes of one model and size are alike to the bound and share one price of capacity.
 	known := make(map[kind]int)
 	for _, n := range nodes {
 		gpu, _ := table.LookupModel(n.Model)
 		idle := n.Host.IdlePower(gpu, n.GPUs)
+		// Idle power splits into a part that every node draws at all times, which is a constant,
+		// and a part that only awake nodes draw, which the jobs on them pay.
 		least := min(n.Host.Asleep, idle) // a scenario may declare awake nodes cheaper than sleeping ones
 		asleep += toKilowatts(least)
 		more := toKilowatts(idle - least)
@@ -109,7 +113,9 @@ func (m *scenarioModeller) addSite(i int, site spec.Site) error {
 		}
 		m.p.pools[k].GPUs += float64(n.GPUs)
 	}
+	// The idle part is the same for every schedule, so it is added once, as a constant.
 	if m.idle {
+		// Every term below errs downwards: the sum must stay a lower bound.
 		r := m.p.sites[i]
 		start, until := m.slotOf(m.scenario.Start), m.slotOf(scenarios.MeteredUntil(m.scenario))
 		lost := start
@@ -125,6 +131,7 @@ func (m *scenarioModeller) addSite(i int, site spec.Site) error {
 		// A replay may continue past the metered time; include all hours in which
 		// sleeping earns money.
 		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - interpolateSum(r.less, until)))
+		// Four slots are an hour, and every hour of a site's bill may be rounded down.
 		m.p.constant -= float64(len(r.prefixSums)) / 4 * hourlyRoundingBound(m.weights)
 		// In hours with negative cost, awake nodes earn money: at most all of them
 		// are awake.
@@ -159,10 +166,15 @@ func (m *scenarioModeller) addSiteRates(site spec.Site) error {
 	}
 	r := cumulativeRates{prefixSums: []float64{0}, plus: []float64{0}, less: []float64{0}, low: math.Inf(1)}
 	for i := range m.p.end {
+		// Energy costs what it does at the hour's beginning: the four slots of an hour cost the same.
 		hour := m.from.Add(time.Duration(i) * slotLength).Floor(time.Hour)
+		// In microdollars per kWh: the price, and carbon (mg/kWh) at its weight (microdollars per kg).
+		// PUE is in thousandths.
 		kwh := price.valueAt(hour) + float64(carbon.valueAt(hour)*float64(m.weights.Carbon)/1e6)
 		v := kwh * pue.valueAt(hour) / 1000 * slotHours
 		r.prefixSums = append(r.prefixSums, r.prefixSums[i]+v)
+		// Costs and earnings have separate sums: where only one of them may count, a bound
+		// takes the part that makes it lower.
 		r.plus = append(r.plus, r.plus[i]+max(v, 0))
 		r.less = append(r.less, r.less[i]+min(v, 0))
 		r.low = min(r.low, v)
@@ -205,6 +217,8 @@ func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 	if !j.Deferrable {
 		x.delay = perSlot(m.weights.Delay)
 	}
+	// A job that never runs is charged as if it had waited until the end of the scenario,
+	// or until its deadline if that is later: as the record charges it.
 	start := max(m.scenario.End, j.Deadline)
 	delay, late := m.weights.DelayAndLateCost(j, start, start.Add(j.Run))
 	x.neverRunCost = float64(delay + late)
@@ -222,6 +236,7 @@ func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 // runConfigsAt returns the ways to run a job at a site.
 func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) (out []runConfig) {
 	all, _ := m.fleets[site].RunConfigs(j)
+	// Fleets are asked empty: what runs elsewhere is the business of the prices.
 	move, paid, emitted := m.network.TransferNeeds(j, m.scenario.Sites[site].Name)
 	for _, a := range all {
 		length := a.Run + move
@@ -234,6 +249,7 @@ func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) 
 			out = append(out, w)
 			continue
 		}
+		// A way on each kind of node with room: they share the model, but not the price.
 		for _, k := range m.pools[site][a.Model] {
 			if m.p.pools[k].Size < j.GPUs {
 				continue

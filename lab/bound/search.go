@@ -26,11 +26,15 @@ func (p *boundProblem) subgradientSearch(steps int) float64 {
 		if p.isStopped() {
 			break
 		}
+		// The direction mixes the last one with the new subgradient: GPUs in demand less GPUs
+		// there are. norm is its squared length, on the pools' common scale.
 		norm := 0.0
 		for i := range p.pools {
 			q := &p.pools[i]
 			for t := range dir[i] {
 				v := float64(momentum*dir[i][t]) + use[i][t] - q.GPUs
+				// A price cannot fall below zero, so a component that points there is left out;
+				// counted, it would make the step too short.
 				if v < 0 && q.price[t] == 0 {
 					v = 0
 				}
@@ -41,6 +45,7 @@ func (p *boundProblem) subgradientSearch(steps int) float64 {
 		if norm < 1e-9 {
 			break // no capacity is exceeded, and unused capacity is free: optimal
 		}
+		// Polyak's step: the distance to the target over the squared length of the direction.
 		step := (top + level - value) / norm
 		for i := range p.pools {
 			q := &p.pools[i]
@@ -50,6 +55,8 @@ func (p *boundProblem) subgradientSearch(steps int) float64 {
 			q.prefixSumPrices()
 		}
 		value = p.lowerBound(use)
+		// Only a gain of an eighth of the distance counts as progress. Smaller ones would
+		// keep a target alive that is out of reach.
 		if value > top {
 			if value > top+level/8 {
 				stall = 0
@@ -64,6 +71,7 @@ func (p *boundProblem) subgradientSearch(steps int) float64 {
 			}
 		}
 	}
+	// Steps may lower the bound: return to the best prices.
 	for i := range p.pools {
 		copy(p.pools[i].price, best[i])
 		p.pools[i].prefixSumPrices()
@@ -106,6 +114,7 @@ func (p *boundProblem) lowerBound(use [][]float64) float64 {
 	sum := p.constant
 	for i := range p.jobs {
 		j := &p.jobs[i]
+		// Each job chooses for itself: that jobs compete for capacity is in the prices alone.
 		k, start, v := p.bestAtPrices(j)
 		if v, f, how := p.leastPausedCost(j, v); f != nil {
 			sum += v
@@ -119,6 +128,7 @@ func (p *boundProblem) lowerBound(use [][]float64) float64 {
 			addToSlots(use[j.configs[k].pool], start, start+j.configs[k].length, j.gpus)
 		}
 	}
+	// The dual subtracts what all capacity would earn at its prices (docs/bound.md).
 	for i := range p.pools {
 		q := &p.pools[i]
 		sum -= float64(q.GPUs * q.sums[len(q.sums)-1])

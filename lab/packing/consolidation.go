@@ -44,6 +44,7 @@ func (s *churnStudy) consolidateJobs(now int64) {
 		if !s.canMove(j, now) {
 			continue
 		}
+		// The gain is F now, less F without the job and what it adds at its new place.
 		before := s.fragmentationShare()
 		s.releasePlacement(j.p)
 		q := s.c.QuoteRequest(j.Request)
@@ -64,6 +65,7 @@ func (s *churnStudy) makeRoomFor(r fgd.Request, now int64) (p fgd.Placement, ok 
 		return p, false
 	}
 	s.nextConsolidation[r] = now + consolidateInterval
+	// victims are the movable jobs of one node.
 	type victims struct {
 		node  int
 		total int64
@@ -89,6 +91,7 @@ func (s *churnStudy) makeRoomFor(r fgd.Request, now int64) (p fgd.Placement, ok 
 	slices.SortFunc(nodes, func(a, b *victims) int {
 		return cmp.Or(cmp.Compare(a.total, b.total), cmp.Compare(a.node, b.node))
 	})
+	// Clearing a node may fail: its jobs need room elsewhere. Then try the next.
 	for _, v := range nodes {
 		if len(v.jobs) <= s.movesLeft {
 			if p, ok = s.clearNode(r, v.node, v.jobs, now); ok {
@@ -112,6 +115,7 @@ func (s *churnStudy) clearNode(r fgd.Request, node int, jobs []int, now int64) (
 		}
 		return p, false
 	}
+	// The others need room for each of the moved jobs, or all goes back.
 	var gone []fgd.Placement
 	for _, n := range jobs {
 		q, fits := s.c.PlaceRequest(s.runningJobs[n].Request)

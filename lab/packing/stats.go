@@ -39,6 +39,7 @@ func meanAndDeviation(runs []ReplayResult) (mean, sd ReplayResult) {
 	stat(func(r *ReplayResult) *float64 { return &r.Decisions })
 	stat(func(r *ReplayResult) *float64 { return &r.NsPerChoice })
 	mean.Load, sd.Load = map[string]LoadPoint{}, map[string]LoadPoint{}
+	// A load that some runs did not reach has the mean of those that did.
 	for _, load := range reportedLoads {
 		key := strconv.Itoa(load)
 		var points []LoadPoint

@@ -58,6 +58,7 @@ type scheduledEnd struct {
 // endQueue is a heap of job ends, by time and then arrival number.
 type endQueue []scheduledEnd
 
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (e endQueue) Len() int { return len(e) }
 func (e endQueue) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].n, e[j].n)) < 0
@@ -73,6 +74,7 @@ func (e *endQueue) Pop() any {
 // RunStudy runs one variant on nodes, with jobs drawn from a trace. The first half of
 // the simulated time fills the cluster and is not measured.
 func RunStudy(nodes []fgd.Node, jobs []TraceJob, v StudyVariant, o StudyOptions) (StudyOutcome, error) {
+	// The work of all jobs sets the rate of arrivals; each job is a class of the target workload.
 	classes := make([]fgd.Class, len(jobs))
 	var work float64
 	for i, j := range jobs {
@@ -87,6 +89,7 @@ func RunStudy(nodes []fgd.Node, jobs []TraceJob, v StudyVariant, o StudyOptions)
 	}
 	s := &churnStudy{o: o, v: v, c: c, runningJobs: map[int]*runningJob{}, nextConsolidation: map[fgd.Request]int64{}}
 	s.gpus = c.IdleMilli()
+	// As long to fill the cluster as to measure: o.Days each.
 	s.start, s.stop = int64(o.Days)*86400, int64(o.Days)*2*86400
 	if work == 0 || s.gpus == 0 || o.Round <= 0 {
 		return StudyOutcome{}, fmt.Errorf("packing: a study needs jobs with GPUs, nodes with GPUs and a positive round length")
@@ -94,14 +97,17 @@ func RunStudy(nodes []fgd.Node, jobs []TraceJob, v StudyVariant, o StudyOptions)
 	gap := work / float64(len(jobs)) / (o.Load * float64(s.gpus)) // mean seconds between arrivals, for the requested load
 	next := r.ExpFloat64() * gap
 	for now, n := o.Round, 0; now <= s.stop; now += o.Round {
+		// Arrivals since the last round, by exponential gaps: a Poisson process.
 		for ; next <= float64(now); next += float64(r.ExpFloat64() * gap) {
 			j := jobs[r.Intn(len(jobs))]
 			s.enqueueArrival(waitingJob{TraceJob: j, n: n, at: int64(next)})
 			n++
 		}
+		// Ends first, so that their capacity is free in this round.
 		s.endDueJobs(now)
 		s.dropImpatientJobs(now)
 		s.scheduleRound(now)
+		// Once an hour: allowances of moves are by the hour.
 		if now%3600 < o.Round {
 			s.movesLeft = v.Room
 			s.consolidateJobs(now)
@@ -200,6 +206,7 @@ func (s *churnStudy) scheduleRound(now int64) {
 		}
 		s.startJob(w, p, now)
 	}
+	// Back to the order of arrival: the next round may use another one.
 	slices.SortFunc(left, func(a, b waitingJob) int { return cmp.Compare(a.n, b.n) })
 	s.queue = left
 }
@@ -208,6 +215,7 @@ func (s *churnStudy) scheduleRound(now int64) {
 func (s *churnStudy) scheduleByGradient(now int64) {
 	for {
 		best, least := -1, math.Inf(1)
+		// Equal requests have equal quotes: ask once for each.
 		seen := map[fgd.Request]bool{}
 		for i, w := range s.queue {
 			if seen[w.Request] {
@@ -215,6 +223,7 @@ func (s *churnStudy) scheduleByGradient(now int64) {
 			}
 			seen[w.Request] = true
 			q := s.c.QuoteRequest(w.Request)
+			// A job without GPUs counts as a thousandth of one, so that the quotient is finite.
 			if !q.Fits {
 				continue
 			}

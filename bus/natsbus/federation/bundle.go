@@ -11,6 +11,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus"
 )
 
+// bundleOptions say what a member's files contain besides its access to the hub.
 type bundleOptions struct {
 	site   bool
 	listen string // address of the site's own server
@@ -26,6 +27,7 @@ func (f *Federation) writeMemberFiles(stage, at string, m *Member, ca string, o 
 	if err := copyFile(ca, filepath.Join(stage, caFile)); err != nil {
 		return err
 	}
+	// A member with a public key of its own keeps the seed on its machine; only its name is known.
 	keeps := len(m.Keys) > 0
 	seed := m.Name + ".nk"
 	if !keeps {
@@ -35,6 +37,7 @@ func (f *Federation) writeMemberFiles(stage, at string, m *Member, ca string, o 
 		}
 		seed = filepath.Base(file)
 	}
+	// Only a coordinator needs to know of replicas, and of the largest message that sites may send.
 	replicas, payload := 0, 0
 	if m.Name == CoordinatorName || m.Name == StandbyName {
 		replicas, payload = f.ReplicaCount(), f.Setup.Limits.Payload
@@ -87,6 +90,7 @@ func drawKey(dir string, m *Member) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Numbered names: a key that is in use is never overwritten.
 	for {
 		name := m.Name + ".nk"
 		if m.Made > 0 {

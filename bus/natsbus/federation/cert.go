@@ -63,11 +63,13 @@ func (f *Federation) writeServerCert(from, cert, key string, host string, now ti
 	return signCertificate(c, pair.cert, own, pair.key, cert, key)
 }
 
+// A signer is a certificate authority with its private key.
 type signer struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
+// readAuthority reads the authority's certificate and key from a directory.
 func readAuthority(dir string) (signer, error) {
 	read := func(name string) ([]byte, error) {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -99,7 +101,10 @@ func readAuthority(dir string) (signer, error) {
 	return signer{cert, key}, nil
 }
 
+// signCertificate signs c with the key by of parent, under a random serial number, and writes
+// the certificate and its own private key. Existing files are kept: it fails on them.
 func signCertificate(c, parent *x509.Certificate, own, by *ecdsa.PrivateKey, certFile, keyFile string) error {
+	// 120 random bits keep serial numbers unique without a record of those issued.
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return fmt.Errorf("federation: draw a number: %w", err)
@@ -113,6 +118,7 @@ func signCertificate(c, parent *x509.Certificate, own, by *ecdsa.PrivateKey, cer
 	if err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
+	// The key first: a certificate without its key is of no use.
 	if err := createFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})); err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	if p.Spec.SchedulerName != kube.SchedulerName {
 		return nil, nil // another scheduler binds it, to the node that its nodeSelector names
 	}
+	// The node must still be the site's, and open.
 	node := b.inv.NodeByName(r.Launch.Node)
 	switch {
 	case node == nil: // deleted while the run's other pods were bound; its deletion triggers a reconcile
@@ -37,12 +38,14 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	case !b.inv.SiteUsesNode(node):
 		return refusal(protocol.Evicted, "node "+node.Name+" was given away before the job began: it is "+b.inv.ForeignNodeReason()), nil
 	}
+	// The pod must fit the node by its own rules, and the run must stay within its award.
 	if why := inventory.PlacementConflict(node, p); why != "" {
 		return refusal(protocol.ClusterRefused, why), nil
 	}
 	if why := b.requestsBeyondAward(r, pods); why != "" {
 		return refusal(protocol.ClusterRefused, why), nil
 	}
+	// What others took since the award may leave too little: count what is there now.
 	there := b.inv.PodsOnNode(node)
 	if slices.ContainsFunc(there, func(x *corev1.Pod) bool { return x.UID == p.UID }) {
 		return nil, nil // bound a moment ago; p is from before the cache saw that
@@ -50,6 +53,7 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	if why := b.inv.MissingCapacity(node, append(there, p)); why != "" {
 		return refusal(protocol.TakenOver, why), nil
 	}
+	// Devices are chosen within the award's own, which the fleet has reserved.
 	devices, ok := b.chooseDevices(r, p, pods)
 	if !ok {
 		return refusal(protocol.ClusterRefused, "its pods request more GPUs than the job"), nil
@@ -57,12 +61,14 @@ func (b *Binder) Bind(ctx context.Context, r *Run, p *corev1.Pod, pods []*corev1
 	if cards := inventory.HAMiCards(node); b.inv.Sharing == kube.SharingHAMi && len(devices) > 0 && slices.Max(devices) >= len(cards) {
 		return refusal(protocol.TakenOver, fmt.Sprintf("HAMi registers %d cards on node %s; card %d was meant", len(cards), node.Name, slices.Max(devices))), nil
 	}
+	// The device plugins and drivers learn the choice before the pod starts.
 	annotations := b.bindingAnnotations(r, node, p, devices)
 	if b.inv.Sharing == kube.SharingDRA && len(devices) > 0 {
 		if ready, refused, err := b.allocateDeviceClaim(ctx, r, p, devices); err != nil || !ready {
 			return refused, err
 		}
 	}
+	// The UID makes the API server refuse the binding of a later pod of the same name.
 	err = b.cfg.Client.CoreV1().Pods(p.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Annotations: annotations},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: node.Name},
@@ -146,6 +152,7 @@ func (b *Binder) chooseDevices(r *Run, p *corev1.Pod, pods []*corev1.Pod) (devic
 		return devices, true
 	}
 	devices = nil
+	// Devices of the run's other pods: as the cache shows them, and as chosen here before.
 	held := make(map[int]bool)
 	for _, q := range pods {
 		if q.UID == p.UID || kube.PodEnded(q) {
@@ -204,6 +211,7 @@ func (b *Binder) bindingAnnotations(r *Run, node *corev1.Node, p *corev1.Pod, de
 func formatHAMiDevices(n *corev1.Node, p *corev1.Pod, j protocol.Job, devices []int) string {
 	cards := inventory.HAMiCards(n)
 	var b strings.Builder
+	// An entry for every container, in their order; that of one without GPUs is empty.
 	for _, c := range p.Spec.Containers {
 		q := c.Resources.Limits[kube.PluginGPU]
 		for range min(int(q.Value()), len(devices)) {

@@ -15,11 +15,13 @@ import (
 // GPUs by the site's sharing mechanism. A task names the containers that need GPUs by
 // nvidia.com/gpu; if it names none, the first container of a single pod gets them all.
 func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate) error {
+	// asked is the GPUs that all pods request at once; of a Workflow's steps, the largest counts.
 	asked, pods := int64(0), int64(0)
 	for _, t := range all {
 		pods += t.count
 		asked += t.count * t.maxGPURequest()
 	}
+	// Refuse what no mechanism can run before anything is changed.
 	switch {
 	case l.Job.GPUs == 0 && asked > 0:
 		return fmt.Errorf("the task requests %d GPUs but the job requests none: set the job's gpus", asked)
@@ -33,6 +35,7 @@ func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate
 		return fmt.Errorf("none of the %d pods requests the job's GPUs: request %s in the containers that use them", pods, kube.PluginGPU)
 	case asked == 0 && len(all[0].podSpecs()) > 1:
 		return fmt.Errorf("none of the %d templates requests the job's GPUs: request %s in the containers that use them", len(all[0].podSpecs()), kube.PluginGPU)
+	// A single pod that names no container with GPUs: its first container gets them.
 	case asked == 0:
 		c := containersIn(all[0].spec, "containers")
 		if len(c) == 0 {
@@ -56,6 +59,7 @@ func (h *KubeExecutor) requestGPUsForLaunch(l protocol.Launch, all []podTemplate
 // podGPURequest returns how many whole GPUs a pod requests from the device plugin, by
 // the kubelet's rules for init containers: see kube.PodResourceRequests.
 func podGPURequest(spec map[string]any) int64 {
+	// Init containers run one after another, beside those that restart always (sidecars).
 	sum, before := int64(0), int64(0)
 	for _, c := range containersIn(spec, "initContainers") {
 		n := containerGPURequest(c)
@@ -73,6 +77,7 @@ func podGPURequest(spec map[string]any) int64 {
 // containerGPURequest returns how many whole GPUs a container requests from the device
 // plugin.
 func containerGPURequest(c map[string]any) int64 {
+	// The API server demands limits equal to requests for GPUs, so the first found counts.
 	for _, field := range []string{"limits", "requests"} {
 		if v, ok := childMap(childMap(c, "resources"), field)[kube.PluginGPU]; ok {
 			n, _ := strconv.ParseInt(fmt.Sprint(v), 10, 64)
@@ -92,6 +97,7 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 	if h.cfg.Sharing != kube.SharingDevicePlugin && slices.ContainsFunc(early, func(c map[string]any) bool { return containerGPURequest(c) > 0 }) {
 		return errors.New("init containers get GPUs only at sites that allocate whole GPUs by device plugin: request them in the other containers")
 	}
+	// Replace each container's request by that of the site's mechanism.
 	for _, c := range slices.Concat(early, containersIn(spec, "containers")) {
 		n := containerGPURequest(c)
 		if n == 0 {
@@ -103,6 +109,7 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 		limits := childMap(r, "limits")
 		delete(childMap(r, "requests"), kube.PluginGPU)
 		switch h.cfg.Sharing {
+		// HAMi counts cards, and per card a percentage of cores and MiB of memory.
 		case kube.SharingDevicePlugin:
 			limits[kube.PluginGPU] = strconv.FormatInt(n, 10)
 		case kube.SharingHAMi:
@@ -122,6 +129,7 @@ func (h *KubeExecutor) translateGPURequests(l protocol.Launch, spec map[string]a
 			r["claims"] = []any{map[string]any{"name": binder.ClaimName}}
 		}
 	}
+	// What the containers alone do not show: requests that the mechanism cannot carry together.
 	switch {
 	case h.cfg.Sharing == kube.SharingGPUShare && total > 1:
 		return errors.New("GPU-share allocates memory of one device to one container of a pod: several containers with GPUs need a site that shares GPUs in another way")

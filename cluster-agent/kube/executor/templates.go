@@ -43,6 +43,7 @@ func (k *jobKind) podTemplatesOf(object map[string]any) (all []podTemplate, err 
 	for _, p := range k.podPaths {
 		fields := strings.Split(p.template, ".")
 		walkFields([]map[string]any{object}, fields, func(up []map[string]any, t map[string]any) {
+			// Pods of a template: the product of all counts along its path.
 			n := int64(1)
 			for _, c := range p.counts {
 				n *= podCountAt(up, c)
@@ -66,6 +67,7 @@ func walkFields(up []map[string]any, fields []string, visit func(up []map[string
 		return
 	}
 	down := func(v any) {
+		// up[:len(up):len(up)] makes append copy: siblings must not share the list.
 		if m, ok := v.(map[string]any); ok {
 			walkFields(append(up[:len(up):len(up)], m), fields[1:], visit)
 		}
@@ -91,6 +93,7 @@ func walkFields(up []map[string]any, fields []string, visit func(up []map[string
 // kinds.
 func podCountAt(up []map[string]any, path string) int64 {
 	at := len(up) - 1
+	// Each "^" goes up one map.
 	fields := strings.Split(path, ".")
 	for fields[0] == "^" && at > 0 {
 		at, fields = at-1, fields[1:]
@@ -129,6 +132,7 @@ func workflowTemplate(object map[string]any) ([]podTemplate, error) {
 	var containers, early []any
 	var steps []map[string]any
 	list, _ := spec["templates"].([]any)
+	// Collect the containers of all steps, and keep each step apart for its own limits.
 	for _, t := range list {
 		more, first := workflowStepContainers(t)
 		containers, early = append(containers, more...), append(early, first...)
@@ -140,6 +144,7 @@ func workflowTemplate(object map[string]any) ([]podTemplate, error) {
 	if len(containers) == 0 {
 		return nil, fmt.Errorf("the Workflow has no template with a container: add one")
 	}
+	// Without parallelism Argo starts all steps that can run, and nothing bounds their GPUs.
 	if _, ok := spec["parallelism"]; !ok {
 		return nil, fmt.Errorf("the Workflow has no spec.parallelism: set it to the number of pods that run at once")
 	}

@@ -52,6 +52,7 @@ func (v *Inventory) DescribeNode(n *corev1.Node) protocol.Node {
 		Name: n.Name, CPU: protocol.Milli(n.Status.Allocatable.Cpu().MilliValue()),
 		Memory: protocol.MiB(n.Status.Allocatable.Memory().Value() >> 20), Closed: v.nodeClosedReason(n),
 	}
+	// Labels name model and memory; devices that are published one by one override them.
 	product := firstLabel(n.Labels, gpuProductLabels)
 	if mib, err := strconv.ParseInt(firstLabel(n.Labels, gpuMemoryLabels), 10, 64); err == nil {
 		p.GPUMemory = protocol.MiB(mib)
@@ -74,6 +75,7 @@ func (v *Inventory) DescribeNode(n *corev1.Node) protocol.Node {
 	} else {
 		p.GPUs = int(q.Value())
 	}
+	// Nodes without GPUs run CPU jobs and have neither model nor GPU memory.
 	if p.GPUs == 0 {
 		p.GPUMemory = 0
 		return p
@@ -91,6 +93,7 @@ func (v *Inventory) nodeClosedReason(n *corev1.Node) string {
 	if !v.SiteUsesNode(n) {
 		return v.ForeignNodeReason()
 	}
+	// A node without the condition is not ready.
 	notReady := "it has not said so"
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
@@ -103,6 +106,7 @@ func (v *Inventory) nodeClosedReason(n *corev1.Node) string {
 	if notReady != "" {
 		return "not ready: " + notReady
 	}
+	// Pods of the site tolerate the GPU taint and the site's own, and no other.
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule && t.Key != kube.PluginGPU && !kube.OwnsTaint(v.Site, t) {
 			return "tainted " + t.Key
@@ -130,6 +134,7 @@ func (v *Inventory) MissingCapacity(n *corev1.Node, pods []*corev1.Pod) string {
 		c, m := kube.PodRequests(p)
 		cpu, mib, gpus = cpu+c, mib+m, gpus+kube.PodAmount(p, kube.PluginGPU)
 	}
+	// Compare with what the node can allocate: the kubelet would refuse the pod otherwise.
 	have := n.Status.Allocatable
 	most := have[kube.PluginGPU]
 	switch {

@@ -26,6 +26,7 @@ func (k KubeletClient) ChosenGPUs(ctx context.Context, p *corev1.Pod) (uuids []s
 		return nil, fmt.Errorf("node: kubelet: %w", err)
 	}
 	defer conn.Close()
+	// 16 MiB in place of gRPC's 4: the answer lists all pods of the node.
 	list, err := podresources.NewPodResourcesListerClient(conn).List(ctx, &podresources.ListPodResourcesRequest{}, grpc.MaxCallRecvMsgSize(16<<20))
 	if err != nil {
 		return nil, fmt.Errorf("node: kubelet: %w", err)

@@ -112,6 +112,7 @@ const (
 // why it ended. It waits for an API server that does not answer, and closes conn.
 func (q *KubeQueue) Run(ctx context.Context, conn bus.Conn) error {
 	ctx, cancel := context.WithCancel(ctx)
+	// Close the connection only after the workers have ended: they send through it.
 	q.conn = conn
 	var working sync.WaitGroup
 	defer func() {
@@ -126,6 +127,7 @@ func (q *KubeQueue) Run(ctx context.Context, conn bus.Conn) error {
 	for range workerCount {
 		working.Go(func() { q.runWorker(ctx) })
 	}
+	// The market's answers arrive here, the cluster's events through the work queue.
 	for {
 		select {
 		case m, ok := <-conn.Messages():
@@ -184,6 +186,7 @@ func (q *KubeQueue) runWorker(ctx context.Context) {
 // reconcileObject does the next step for the object of a key, and returns after how long to
 // do so once more if no event comes first.
 func (q *KubeQueue) reconcileObject(ctx context.Context, key string) (requeueAfter time.Duration, err error) {
+	// Workloads of Kueue first: their keys have a prefix of their own.
 	if name, ok := strings.CutPrefix(key, workloadKeyPrefix); ok {
 		w, err := q.workloadByName(name)
 		if err != nil {
@@ -222,6 +225,7 @@ func (q *KubeQueue) handleMessage(m protocol.Message) {
 		})
 	case protocol.Reject:
 		q.updateNews(b.Job, func(n *jobNews) {
+			// The id belongs to a job with other content, which stays in the market: only report it.
 			if b.Why.Code == protocol.Duplicate {
 				n.idConflict = reasonText(protocol.Reason{Code: b.Why.Code})
 				return
@@ -280,6 +284,7 @@ func (q *KubeQueue) submitAndQueryStatus(ctx context.Context, s protocol.Submit,
 	n := q.jobNews[s.Job.ID]
 	soon := q.cfg.StatusInterval / 6
 	due := n.lastQueried.Add(q.cfg.StatusInterval)
+	// Ask sooner while an answer is missing.
 	if !n.accepted || stop { // the message may have been lost
 		due = n.lastQueried.Add(soon)
 	}
@@ -297,6 +302,7 @@ func (q *KubeQueue) submitAndQueryStatus(ctx context.Context, s protocol.Submit,
 
 // sendToMarket sends messages to the coordinator in their order.
 func (q *KubeQueue) sendToMarket(ctx context.Context, bodies ...protocol.Body) error {
+	// The lock keeps sequence numbers in the order of sending.
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
 	var ms []protocol.Message
