@@ -53,8 +53,8 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	}, nil
 }
 
-// repeatConstantsHourly has what is constant told of each hour: a site that lives for long believes
-// nothing any more that was told once, when it began.
+// repeatConstantsHourly repeats a constant quantity for each hour: an agent that runs for long no
+// longer trusts a value that was published once, at the start.
 func repeatConstantsHourly(all map[protocol.Quantity][]protocol.Point) map[protocol.Quantity][]protocol.Point {
 	all = maps.Clone(all)
 	for what, points := range all {

@@ -25,7 +25,7 @@ type Options struct {
 	Pay      accounts.Payment                     // "" is by what was measured
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
-	Record   func(protocol.Message) error         // told all that is said, in order
+	Record   func(protocol.Message) error         // called with every message, in order
 	Progress func(now protocol.Time, ended int)   // after each instant
 	Pace     func(now protocol.Time)              // before each instant
 	Wall     func() time.Duration                 // since some fixed moment; nil: figures say 0
@@ -41,8 +41,8 @@ type ReplayResult struct {
 	Counts  map[string]int // messages that the market ignored, by reason
 }
 
-// Replay replays a scenario on a hub under a policy (a name as in Named) and checks the
-// record. If the record is inconsistent, Play returns the result together with an
+// Replay replays a scenario on a bus under a policy (a name as in Named) and checks the
+// record. If the record is inconsistent, Replay returns the result together with an
 // error.
 func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o Options) (ReplayResult, error) {
 	st, err := buildTestbed(s, policy, o)

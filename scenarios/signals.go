@@ -35,7 +35,7 @@ type publishedSeries struct {
 // wrongForecastLead is how far ahead perturbed values are published.
 const wrongForecastLead = 72 * time.Hour
 
-// signalSeries returns what a feed publishes of a quantity. A value of a later line replaces
+// signalSeries returns what a signal source publishes of a quantity. A value of a later line replaces
 // an earlier one of the same hour.
 func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol.Quantity, points []protocol.Point) ([]publishedSeries, error) {
 	actual, err := forecast.NewSeries(points)

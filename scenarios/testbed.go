@@ -105,7 +105,7 @@ func MarketWeights(s spec.Scenario) protocol.Weights {
 	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
 }
 
-// addSite puts a site on stage: its agent, its hands and its feed.
+// addSite adds the parties of a site: its agent, executor and signal source.
 func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge) error {
 	p, err := buildSimulatedSite(site, body, signals, st.scenario.Seed, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
 	if err != nil {
@@ -165,6 +165,8 @@ func shiftPoints(points []protocol.Point, by time.Duration) []protocol.Point {
 	return points
 }
 
+// buildSimulatedSite builds a site's fleet and its agent's view of the grid, and the machines
+// that play its cluster and grid from start until a time.
 func buildSimulatedSite(site spec.Site, body capacity.Config, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p place, err error) {
 	body.Nodes, body.Power = NodesOfSite(site), power.DefaultTable()
 	if p.Fleet, err = capacity.New(body); err != nil {

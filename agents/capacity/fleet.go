@@ -110,6 +110,7 @@ func New(cfg Config) (*Fleet, error) {
 	}
 	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int)}
 	plain := make([]fgd.Node, len(cfg.Nodes))
+	// Nodes without GPUs form one pool, whatever model they name.
 	for i, n := range cfg.Nodes {
 		if n.GPUs == 0 {
 			n.Model = ""
@@ -169,6 +170,7 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	if f.running[j.ID] != nil {
 		return nil, false
 	}
+	// The job's own reservation is capacity for it; it comes back if the job does not start.
 	due, kept := f.ReservedFrom(j.ID)
 	own := f.reservedNode(j.ID)
 	undo := f.CancelReservation(j.ID)
@@ -177,6 +179,7 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), skip)
 		return ok
 	})
+	// Overdue: use what is reserved from later on than the job's own reservation was.
 	if !ok && kept && due.Add(reservationGrace) <= now {
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), f.nodesReservedBy(due))
 	}
@@ -185,6 +188,7 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 		return nil, false
 	}
 	n := &f.nodes[p.Node]
+	// The policy chose the node, and with it the GPU model.
 	if w.Model == "" && j.GPUs > 0 {
 		w = f.runConfigFor(f.poolOf(n.Model), j, power.Choice{})
 	}
@@ -215,6 +219,7 @@ func (f *Fleet) EndRun(id protocol.JobID) bool {
 		return false
 	}
 	delete(f.running, id)
+	// What ends changes which nodes the headroom consists of.
 	f.headroom = nil
 	n := &f.nodes[r.placement.Node]
 	n.jobs = slices.DeleteFunc(n.jobs, func(x *Run) bool { return x == r })
@@ -230,6 +235,7 @@ func (f *Fleet) EndRun(id protocol.JobID) bool {
 // paper, section 9: frag ratio).
 func (f *Fleet) FragmentedShare() protocol.Milli {
 	num, den := f.cluster.Fragmentation()
+	// num/den is F in thousandths of a GPU.
 	idle := f.cluster.IdleMilli()
 	if den == 0 || idle == 0 {
 		return 0

@@ -33,6 +33,7 @@ func (f *Fleet) headroomNodes() []int {
 		f.nodes[i].isHeadroom = false
 	}
 	for _, p := range f.pools {
+		// Only nodes of several GPUs: a job of one GPU finds room elsewhere.
 		size := 0
 		for _, i := range p.nodes {
 			size = max(size, f.nodes[i].GPUs)
@@ -52,6 +53,7 @@ func (f *Fleet) headroomNodes() []int {
 				can = append(can, i)
 			}
 		}
+		// Nodes that deferrable jobs leave first come first.
 		slices.SortStableFunc(can, func(x, y int) int { return cmp.Compare(f.nodes[x].deferrableUntil(), f.nodes[y].deferrableUntil()) })
 		f.headroom = append(f.headroom, can[:min(len(can), (all+f.cfg.HeadroomOneIn/2)/f.cfg.HeadroomOneIn)]...)
 	}

@@ -31,6 +31,7 @@ func (f *Fleet) EarliestStart(now protocol.Time, j protocol.Job, model string, a
 // stop at any node with capacity at once.
 func (f *Fleet) earliestStartAndNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool) (start protocol.Time, best int) {
 	start, best = f.findEarliestNode(now, j, model, at, run, which, nil)
+	// Ignore others' reservations only where waiting for them would make the job late.
 	if best >= 0 && start > at && len(f.reservedOn) > 0 && (!j.Deferrable || start > LatestStart(j, run)) {
 		if t, i := f.findEarliestNode(now, j, model, at, run, which, atLeastAsUrgent(now, j, run)); t < start {
 			return t, i
@@ -90,6 +91,7 @@ func (f *Fleet) findEarliestNode(now protocol.Time, j protocol.Job, model string
 		if !ok {
 			continue
 		}
+		// With which false the search ends at the first node that can start it at once.
 		if best < 0 || t < start || t == start && until > busy {
 			start, best, busy, by = t, i, until, t
 			if which {
@@ -117,6 +119,7 @@ func (f *Fleet) earliestStartOn(now protocol.Time, i int, j protocol.Job, at, by
 		return at, true
 	}
 	n := &f.nodes[i]
+	// Candidate times are the ends of jobs and of reservations after at.
 	var times []protocol.Time
 	for _, r := range n.jobs {
 		if t := max(r.End, now.Add(time.Second)); t > at && t < by {
@@ -169,6 +172,7 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 	if n.GPUMemory > 0 && j.GPUMemory > 0 {
 		held = n.heldGPUMemory()
 	}
+	// Jobs that will have ended by t give back what they hold.
 	for _, r := range n.jobs {
 		if max(r.End, now.Add(time.Second)) > t {
 			break // sorted by end: so do the rest
@@ -182,12 +186,14 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 			}
 		}
 	}
+	// Devices with enough left of their share, and of their memory if it is known.
 	room := 0
 	for d := range n.GPUs {
 		if int64(gpus[d]) >= int64(j.Share) && (n.GPUMemory == 0 || held[d]+int64(j.GPUMemory) <= n.GPUMemory) {
 			room++
 		}
 	}
+	// Reservations in force at t; the job's own is no obstacle to it.
 	for x := range n.reservations {
 		k := &n.reservations[x]
 		if k.from <= t && t < k.until && k.job.ID != j.ID && (counts == nil || counts(k)) {
@@ -210,6 +216,7 @@ func (f *Fleet) ReserveNode(now protocol.Time, j protocol.Job, model string, at 
 	n := &f.nodes[best]
 	k := reservation{job: j, from: from, until: from.Add(run)}
 	place, _ := slices.BinarySearchFunc(n.reservations, k, func(x, y reservation) int { return cmp.Compare(x.from, y.from) })
+	// Insert by beginning. The slice is cloned, as an undo may hold the old one.
 	n.reservations = slices.Insert(slices.Clone(n.reservations), place, k)
 	f.reservedOn[j.ID] = best
 	f.dropInfeasible(now, best, j.ID)

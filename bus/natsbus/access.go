@@ -168,10 +168,10 @@ func isOwnerOnly(mode fs.FileMode, ours bool) bool {
 	return mode&0o037 == 0
 }
 
-// Open returns a hub over the server that a names. All parties that join it use
+// Open returns a Bus over the server that a names. All parties that connect to it use
 // the same key, so the server must let that key send as each of them: a site's
 // key sends as its agent, executor and signal source. The files are read at each
-// Join, so that a rotated key takes effect.
+// Connect, so that a rotated key takes effect.
 func Open(a Access) (*Bus, error) {
 	if err := a.Validate(); err != nil {
 		return nil, err

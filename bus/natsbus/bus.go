@@ -18,18 +18,18 @@ import (
 // A Bus gives each party a connection of its own to one NATS server.
 type Bus struct {
 	// Log receives a warning for messages that are dropped; nil: no log. Set it
-	// before the first Join.
+	// before the first Connect.
 	Log *slog.Logger
 
 	// Limits bound the messages of each sender; nil: only Pending bounds those of
-	// all senders together. Set them before the first Join.
+	// all senders together. Set them before the first Connect.
 	Limits *Limits
 
 	// Tracer is called for sent and received messages, with their headers; nil:
-	// none. Set it before the first Join.
+	// none. Set it before the first Connect.
 	Tracer Tracer
 
-	// MaxPending is how many messages may wait for one party before its port
+	// MaxPending is how many messages may wait for one party before its connection
 	// fails; 0 is 65,536.
 	MaxPending int
 
@@ -38,7 +38,7 @@ type Bus struct {
 	count [numDropReasons]atomic.Uint64
 
 	drops     dropCounter
-	openConns atomic.Int64 // ports
+	openConns atomic.Int64 // open connections
 }
 
 // A Tracer may set headers of a message that is sent, and reads them where it is
@@ -48,7 +48,7 @@ type Tracer interface {
 	OnReceive(m protocol.Message, get func(key string) string)
 }
 
-// Dial returns a hub over the server at url. Login returns the credentials of a
+// Dial returns a Bus over the server at url. Login returns the credentials of a
 // party, such as nats.UserInfo or nats.Nkey; nil is for a server without
 // authentication. The server must accept messages of 8 MiB (max_payload), and should hold
 // each user to its party's subjects, as the package comment says. Dial itself
@@ -71,7 +71,7 @@ func (h *Bus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error)
 // tap is the name of the tap's user; no party can have it.
 const tap protocol.Party = "TAP"
 
-// OpenTap returns a port that receives all messages of all parties, and cannot send.
+// OpenTap returns a connection that receives all messages of all parties, and cannot send.
 func (h *Bus) OpenTap(ctx context.Context) (bus.Conn, error) {
 	return h.connect(ctx, tap, []string{allSubjects})
 }
@@ -79,14 +79,16 @@ func (h *Bus) OpenTap(ctx context.Context) (bus.Conn, error) {
 // serverTimeout bounds the wait for an answer of the server.
 const serverTimeout = 10 * time.Second
 
-// pingInterval is the interval at which a port pings its server; after maxMissedPings pings
-// without an answer the port fails. A server drops a silent client after 15 s; with
+// pingInterval is the interval at which a connection pings its server; after maxMissedPings pings
+// without an answer the connection fails. A server drops a silent client after 15 s; with
 // the library's default a party that only receives would notice minutes later.
 const (
 	pingInterval   = 5 * time.Second
 	maxMissedPings = 3
 )
 
+// connect opens the connection of who, and returns it when the server has accepted its
+// subscriptions. A tap connects like a party.
 func (h *Bus) connect(ctx context.Context, who protocol.Party, subjects []string) (*natsConn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -152,7 +154,7 @@ func explainHangup(err error) error {
 func isHarmlessError(err error) bool { return errors.Is(err, nats.ErrBadHeaderMsg) }
 
 // MaxMessageBytes returns the largest encoded message, in bytes, that reaches the
-// hub's parties from senders whose servers have the given payload limits: the
+// Bus's parties from senders whose servers have the given payload limits: the
 // least of these limits and Limits.Size, minus room for the headers of a trace.
 // A payload of 0 is not known and does not count.
 func (h *Bus) MaxMessageBytes(payloads ...int) int {
@@ -176,19 +178,19 @@ func (h *Bus) CheckConnected() error {
 	return nil
 }
 
-// DeliveryCounts holds what became of the messages that reached a hub's parties. One
+// DeliveryCounts holds what became of the messages that reached a Bus's parties. One
 // message to three parties counts three times.
 type DeliveryCounts struct {
 	Delivered    uint64 // delivered
-	Forged       uint64 // said under a subject that names another speaker, listener or kind
+	Forged       uint64 // sent under a subject that names another sender, receiver or kind
 	Unreadable   uint64
-	UnknownKind  uint64 // said by a newer party
+	UnknownKind  uint64 // sent by a newer party
 	OtherVersion uint64 // of a protocol version that this program does not read
-	OverLimit    uint64 // beyond the Limits of their speaker
-	Slow         uint64 // ports that failed because their party did not keep up
+	OverLimit    uint64 // beyond the Limits of their sender
+	Slow         uint64 // connections that failed because their party did not keep up
 }
 
-// DeliveryCounts returns the counts of all ports of the hub so far.
+// DeliveryCounts returns the counts of all connections of the Bus so far.
 func (h *Bus) DeliveryCounts() DeliveryCounts {
 	return DeliveryCounts{
 		Delivered: h.count[delivered].Load(), Forged: h.count[forgedSender].Load(), Unreadable: h.count[undecodable].Load(),

@@ -16,7 +16,7 @@ import (
 )
 
 // A ConfiguredServer is an embedded nats-server with a configuration file in the format of
-// the program nats-server, and a hub over it within this process. It requires the
+// the program nats-server, and a Bus over it within this process. It requires the
 // same keys of parties in this process as of all others.
 type ConfiguredServer struct {
 	Bus
@@ -30,7 +30,7 @@ type ConfiguredServer struct {
 	keys   map[string]string // keys and permissions that may connect, by account
 }
 
-// ServeConfigFile starts a server with a configuration file. Parties that join its hub
+// ServeConfigFile starts a server with a configuration file. Parties that connect to its Bus
 // connect within this process with the key of as; the address in as is ignored.
 // The caller closes it. The error says what to change in the configuration.
 func ServeConfigFile(file string, as Access) (*ConfiguredServer, error) {

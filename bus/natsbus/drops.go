@@ -88,7 +88,7 @@ func (t *dropCounter) countDrop(who string, f dropReason) uint64 {
 	return c[f]
 }
 
-// DropsBySender returns how many messages were not delivered to the hub's parties so
+// DropsBySender returns how many messages were not delivered to the Bus's parties so
 // far, by sender and code.
 func (h *Bus) DropsBySender() (all []DroppedMessages) {
 	h.drops.mu.Lock()

@@ -129,7 +129,7 @@ func subjectSender(subject string) string {
 	return who
 }
 
-// admitMessages puts incoming messages through the turnstile until the port is closed.
+// admitMessages puts incoming messages through the fair queue until the connection is closed.
 func (p *natsConn) admitMessages(t *fairQueue) {
 	for {
 		select {
@@ -143,7 +143,7 @@ func (p *natsConn) admitMessages(t *fairQueue) {
 	}
 }
 
-// nextRawMessage returns the next message to deliver; false when the port is closed.
+// nextRawMessage returns the next message to deliver; false when the connection is closed.
 func (p *natsConn) nextRawMessage(t *fairQueue) (*nats.Msg, bool) {
 	if t == nil {
 		select {

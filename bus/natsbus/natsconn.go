@@ -23,11 +23,11 @@ type natsConn struct {
 	stopContextHook func() bool // stops the callback on the end of ctx
 
 	sendMu sync.Mutex
-	buf    []byte // encoding buffer of Say
+	buf    []byte // encoding buffer of Send
 
 	mu     sync.Mutex
 	why    error         // first failure
-	over   bool          // the port has failed or was closed
+	over   bool          // the connection has failed or was closed
 	shut   chan struct{} // closed when over
 	finish chan struct{} // closed when the connection is closed
 }
@@ -59,7 +59,7 @@ func (p *natsConn) startReceiving(ctx context.Context) {
 	go p.deliverMessages(t)
 }
 
-// shutDown closes the port; err is the reason, nil for a call of Close.
+// shutDown closes the connection; err is the reason, nil for a call of Close.
 func (p *natsConn) shutDown(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +86,7 @@ func (p *natsConn) failConn(err error) {
 	p.shutDown(err)
 }
 
-// deliverMessages decodes incoming messages until the port ends, and then closes the connection.
+// deliverMessages decodes incoming messages until the connection is shut down, and then closes it.
 func (p *natsConn) deliverMessages(t *fairQueue) {
 	// Deferred calls run in reverse: flush and close first, then end the channel, and last
 	// release Close.
@@ -122,7 +122,7 @@ func (p *natsConn) deliverMessages(t *fairQueue) {
 // flushAndClose closes the connection after all sent messages have reached the server.
 func (p *natsConn) flushAndClose() {
 	p.stopContextHook()
-	p.sendMu.Lock() // let a Say finish
+	p.sendMu.Lock() // let a Send finish
 	defer p.sendMu.Unlock()
 	if err := p.conn.FlushTimeout(serverTimeout); err != nil {
 		p.mu.Lock()
@@ -180,7 +180,7 @@ func (p *natsConn) Send(ctx context.Context, ms ...protocol.Message) error {
 // maxKeptBuffer is the size up to which the buffer is reused for the next message.
 const maxKeptBuffer = 1 << 20
 
-// closedError returns the error of Say at a port that has ended.
+// closedError returns the error of Send on a connection that has ended.
 func (p *natsConn) closedError() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

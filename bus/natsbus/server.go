@@ -29,7 +29,7 @@ type Config struct {
 	Sync bool
 }
 
-// A Server is an embedded nats-server, and a hub over it. Each party has its own
+// A Server is an embedded nats-server, and a Bus over it. Each party has its own
 // user, whose password is generated at its first use and never stored.
 type Server struct {
 	Bus
@@ -39,6 +39,7 @@ type Server struct {
 	users map[string]serverUser // by name, which is the party's token
 }
 
+// A serverUser is a party's user of the embedded server.
 type serverUser struct {
 	who      protocol.Party
 	password string
@@ -46,6 +47,8 @@ type serverUser struct {
 
 // StartServer starts a server. The caller closes it.
 func StartServer(cfg Config) (*Server, error) {
+	// The program owns signals and logs; a party may lag by 16 of the largest messages before the
+	// server drops its connection.
 	opts := &server.Options{
 		ServerName: "gridbid", DontListen: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
 		MaxPayload: protocol.MaxMessage, MaxPending: 16 * protocol.MaxMessage,
@@ -125,13 +128,14 @@ func PasswordsOf(s *Server) func(protocol.Party) ([]nats.Option, error) {
 	}
 }
 
-// NewBus returns another hub over the server, with its own limits, tracer and
+// NewBus returns another Bus over the server, with its own limits, tracer and
 // counts.
 func (s *Server) NewBus() *Bus { return &Bus{Log: s.Bus.Log, url: s.Bus.url, login: s.Bus.login} }
 
-// TapCredentials returns the credentials for a [Hub.OpenTap].
+// TapCredentials returns the credentials for a [Bus.OpenTap].
 func (s *Server) TapCredentials() (name, password string) { return s.drawCredentials(tap) }
 
+// drawCredentials returns the user of a party, with a random password at its first use.
 func (s *Server) drawCredentials(who protocol.Party) (name, password string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,6 +157,7 @@ func (g passwordAuth) Check(c server.ClientAuthentication) bool {
 	g.mu.Lock()
 	u, ok := g.users[given.Username]
 	g.mu.Unlock()
+	// Compare in constant time: the time must not tell how much of a password was right.
 	if !ok || subtle.ConstantTimeCompare([]byte(given.Password), []byte(u.password)) != 1 {
 		return false
 	}
@@ -160,7 +165,7 @@ func (g passwordAuth) Check(c server.ClientAuthentication) bool {
 	return true
 }
 
-// Close stops the server. Ports that are still open fail.
+// Close stops the server. Connections that are still open fail.
 func (s *Server) Close() {
 	s.nats.Shutdown()
 	s.nats.WaitForShutdown()

@@ -11,6 +11,8 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
+// Subjects are gridbid.v1.SENDER.RECEIVER.KIND; everyoneToken stands for the receiver of a
+// message to all.
 const (
 	subjectPrefix = "gridbid.v1."
 	everyoneToken = "all"
@@ -31,6 +33,7 @@ func SubjectBetween(from, to protocol.Party) string {
 	return subjectPrefix + subjectToken(from) + "." + subjectToken(to) + ".*"
 }
 
+// subjectOf returns the subject on which a message is sent.
 func subjectOf(m protocol.Message) string {
 	return subjectPrefix + subjectToken(m.From) + "." + subjectToken(m.To) + "." + m.KindName()
 }
@@ -54,7 +57,7 @@ func AllowedSubjects(who protocol.Party) (publish, subscribe []string) {
 	return []string{subjectPrefix + subjectToken(who) + ".>"}, append(subscribedSubjects(who), InboxPrefix(who)+".>")
 }
 
-// TapSubjects returns the rights of a [Hub.OpenTap]: it may publish on a subject without
+// TapSubjects returns the rights of a [Bus.OpenTap]: it may publish on a subject without
 // subscribers. Denying all subjects instead would still admit subjects with empty
 // tokens.
 func TapSubjects() (publish, subscribe []string) { return []string{"nowhere"}, []string{allSubjects} }
@@ -69,6 +72,7 @@ func serverPermissions(who protocol.Party) *server.Permissions {
 	switch who {
 	case tap:
 		publish, subscribe = TapSubjects()
+	// Only the coordinator writes the event log.
 	case protocol.Coordinator:
 		publish = append(publish, eventLogSubjects...)
 	}
@@ -93,6 +97,7 @@ func decodeMessage(subj string, data []byte) (protocol.Message, dropReason, erro
 		return m, unknownMessageKind, err
 	case err != nil:
 		return m, undecodable, err
+	// A server that admits who sent it has checked the subject, but not what the bytes claim.
 	case !hasPartyNames(m) || subjectOf(m) != subj:
 		return m, forgedSender, fmt.Errorf("natsbus: message on %s claims to be %q %d to %q", subj, m.From, m.Seq, m.To)
 	}

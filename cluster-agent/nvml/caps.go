@@ -20,7 +20,7 @@ type CapsConfig struct {
 
 // PowerCaps controls the power limits of a machine's devices: it sets the caps awarded to
 // their jobs, keeps the sum below a common ceiling, and locks clocks where a job's
-// cap requires that. Create it with [NewPowerCaps] and call Restore at the end. It is not
+// cap requires that. Create it with [NewPowerCaps] and call RestoreAllDevices at the end. It is not
 // safe for concurrent use.
 type PowerCaps struct {
 	cfg           CapsConfig
@@ -29,15 +29,15 @@ type PowerCaps struct {
 	notes         restoreNotes
 }
 
-// A cappedDevice device is one whose limit Caps controls.
+// A cappedDevice is a device whose limit PowerCaps controls.
 type cappedDevice struct {
 	dev           Device
 	limits        Limits
-	originalLimit protocol.Milliwatts // set by the operator; jobs get at most that, unless Raise
+	originalLimit protocol.Milliwatts // set by the operator; jobs get at most that, unless AllowRaise
 	want          protocol.Milliwatts // cap of its job; 0: no cap
 	changed       time.Time
-	blocked       error // why its limit cannot be set; not retried until Refresh clears it
-	unread        bool  // blocked by a failed read; Refresh clears it after a successful one
+	blocked       error // why its limit cannot be set; not retried until RereadLimits clears it
+	unread        bool  // blocked by a failed read; RereadLimits clears it after a successful one
 
 	clock, wantClock int // MHz; 0: not locked; -1: unknown
 	clocked          time.Time
@@ -48,7 +48,7 @@ type cappedDevice struct {
 // changed. The limit found then is the device's own, chosen by its operator; if the
 // record of the previous agent is missing or unreadable, it is the driver's default.
 // Devices whose limits cannot be read are not controlled; the error names them, and
-// the returned Caps controls the others.
+// the returned PowerCaps controls the others.
 func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 	if cfg.MinChangeInterval == 0 {
 		cfg.MinChangeInterval = time.Second
@@ -62,6 +62,8 @@ func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 		told = err == nil
 		errs = append(errs, err, c.notes.restoreDevices(devices, cfg.NotesFile))
 	}
+	// A limit without a note is the operator's own, if the notes could be read; else the driver's
+	// default is the best guess.
 	for _, d := range devices {
 		l, err := d.PowerLimits()
 		if err != nil {
@@ -80,9 +82,9 @@ func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 	return c, errors.Join(errs...)
 }
 
-// RequestLimit records the cap of a device's job, or 0 for none; the next Apply sets it. A
+// RequestLimit records the cap of a device's job, or 0 for none; the next ApplyLimits sets it. A
 // cap outside the device's limits is clamped: a higher limit than awarded only makes
-// the job faster. Unless Raise is set, no limit exceeds the device's own.
+// the job faster. Unless AllowRaise is set, no limit exceeds the device's own.
 func (c *PowerCaps) RequestLimit(uuid string, limit protocol.Milliwatts) error {
 	d, err := c.deviceByUUID(uuid)
 	if err != nil {
@@ -93,7 +95,7 @@ func (c *PowerCaps) RequestLimit(uuid string, limit protocol.Milliwatts) error {
 }
 
 // RequestClock records the clock in MHz to which a device is to be locked, or 0 for
-// none; the next Apply locks it.
+// none; the next ApplyLimits locks it.
 func (c *PowerCaps) RequestClock(uuid string, mhz int) error {
 	d, err := c.deviceByUUID(uuid)
 	if err != nil {
@@ -114,7 +116,7 @@ func (c *PowerCaps) deviceByUUID(uuid string) (*cappedDevice, error) {
 }
 
 // SetSharedCeiling sets this machine's share of a ceiling that several machines share; 0 means
-// that there is none. The next Apply keeps both this and the machine's own ceiling.
+// that there is none. The next ApplyLimits keeps both this and the machine's own ceiling.
 func (c *PowerCaps) SetSharedCeiling(part protocol.Milliwatts) { c.sharedCeiling = part }
 
 // effectiveCeiling returns the lower of the two ceilings; 0: there is none.
@@ -150,7 +152,7 @@ func (c *PowerCaps) PowerRange() (w power.PowerDemand) {
 }
 
 // RereadLimits reads the devices' limits anew, because others set limits too, and a guard
-// that took this agent for dead restores them. The next Apply sets what is wanted. On
+// that took this agent for dead restores them. The next ApplyLimits sets what is wanted. On
 // a device with no change of ours, a changed limit becomes the device's own. A device
 // that cannot be read is reported once and is controlled again after a successful
 // read: it may have been reset.
@@ -166,10 +168,13 @@ func (c *PowerCaps) RereadLimits() error {
 			d.unread = true
 			continue
 		}
+		// A limit that changed where none of ours is set was set by the operator.
 		if _, ours := c.notes.Limits[d.dev.UUID()]; !ours && d.limits.Now == d.originalLimit && c.cfg.NotesFile != "" {
 			d.originalLimit = max(l.Now, l.Least)
 		}
 		d.limits = l
+		// The device answers after a failure and may have been reset: forget its faults, and set its
+		// clock anew.
 		if d.unread {
 			d.unread, d.blocked, d.unclocked = false, nil, nil
 			if d.clock != 0 {
@@ -203,9 +208,9 @@ func (c *PowerCaps) reconcileWithNotes() error {
 }
 
 // ApplyLimits sets changed limits and returns when to call it again; a device's limit
-// changes at most once in Every. Lower limits are set before higher ones, so the
+// changes at most once in MinChangeInterval. Lower limits are set before higher ones, so the
 // ceiling holds at every instant. A device that cannot be set is reported once and
-// not retried until [Caps.RereadLimits] clears the fault. The time is zero if no change is
+// not retried until [PowerCaps.RereadLimits] clears the fault. The time is zero if no change is
 // pending.
 func (c *PowerCaps) ApplyLimits(now time.Time) (again time.Time, err error) {
 	targets, err := c.targetLimits()
@@ -216,6 +221,7 @@ func (c *PowerCaps) ApplyLimits(now time.Time) (again time.Time, err error) {
 		for i, d := range c.devices {
 			target := targets[i]
 			if d.blocked != nil || target == d.limits.Now || (target > d.limits.Now) != up || up && short {
+				// Waiting changes are tried when the first of them is due.
 				continue
 			}
 			if due, waits := c.changeDue(d.changed, now); waits {
@@ -231,6 +237,7 @@ func (c *PowerCaps) ApplyLimits(now time.Time) (again time.Time, err error) {
 			}
 		}
 	}
+	// A reduction that failed now is tried after the interval.
 	if short && again.IsZero() {
 		again = now.Add(c.cfg.MinChangeInterval)
 	}
@@ -248,7 +255,7 @@ func (c *PowerCaps) changeDue(changed, now time.Time) (time.Time, bool) {
 	return due, !changed.IsZero() && !now.Before(changed) && now.Before(due)
 }
 
-// applyClocks locks and unlocks clocks, each device's at most once in Every.
+// applyClocks locks and unlocks clocks, each device's at most once in MinChangeInterval.
 func (c *PowerCaps) applyClocks(now time.Time) (again time.Time, err error) {
 	var errs []error
 	for _, d := range c.devices {
@@ -297,6 +304,7 @@ func (c *PowerCaps) lockClock(d *cappedDevice, mhz int) error {
 // targetLimits returns the limit to set for each device. The error says that even the
 // lowest limits exceed the ceiling; the lowest limits are returned then.
 func (c *PowerCaps) targetLimits() ([]protocol.Milliwatts, error) {
+	// Each device's range; power.ShareCeiling divides the ceiling among them.
 	wants := make([]power.PowerDemand, len(c.devices))
 	ceiling, most := c.effectiveCeiling(), protocol.Milliwatts(0)
 	for i, d := range c.devices {
@@ -318,6 +326,7 @@ func (c *PowerCaps) deviceLimitRange(d *cappedDevice) power.PowerDemand {
 	if d.blocked != nil { // its limit cannot change, so the others share the rest
 		return power.PowerDemand{Least: d.limits.Now, Most: d.limits.Now}
 	}
+	// At most the operator's limit, unless AllowRaise permits the driver's default.
 	most := d.originalLimit
 	if d.want > 0 && c.cfg.AllowRaise {
 		most = min(d.want, max(d.originalLimit, d.limits.Default))

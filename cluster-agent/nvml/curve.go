@@ -39,7 +39,7 @@ type Point struct {
 	Runs    int     `json:"runs"`
 }
 
-// A Calibration configures the measurement of a Curve.
+// A Calibration configures the measurement of a PowerCurve.
 type Calibration struct {
 	Limits  []protocol.Milliwatts // besides the default one
 	Clocks  []int                 // in MHz; measured after the limits
@@ -51,7 +51,7 @@ type Calibration struct {
 }
 
 // MeasurePowerCurve runs a command under each limit and clock and returns the curve. The device
-// should have no other work. Measure restores the device's limit through caps, even
+// should have no other work. MeasurePowerCurve restores the device's limit through caps, even
 // if a run fails or ctx ends.
 func MeasurePowerCurve(ctx context.Context, d Device, caps *PowerCaps, driver string, c Calibration) (out PowerCurve, err error) {
 	l, err := d.PowerLimits()
@@ -131,7 +131,7 @@ func (c PowerCurve) ClockForCap(limit protocol.Milliwatts) int {
 	return 0
 }
 
-// applyAndAwaitLimit sets a limit and waits until Apply has no pending change.
+// applyAndAwaitLimit sets a limit and waits until ApplyLimits has no pending change.
 func (c Calibration) applyAndAwaitLimit(ctx context.Context, d Device, caps *PowerCaps, limit protocol.Milliwatts) error {
 	if err := caps.RequestLimit(d.UUID(), limit); err != nil {
 		return err

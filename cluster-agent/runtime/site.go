@@ -48,14 +48,13 @@ type Config struct {
 
 	// SideParties are the site's other machines; events of a PersistentParty are logged.
 	SideParties map[protocol.Party]Restartable
-	// More are run with the near hub until the site ends: hands and feeds that are
-	// no machine. They begin their life with the agent.
+	// More are run with the site's own bus until the site ends: executors and signal
+	// sources that are no machine. Their incarnation is the agent's.
 	More map[protocol.Party]func(ctx context.Context, near bus.Bus, life uint32) error
-	// Queue is run with a port of the site's queue to the federation until the site
-	// ends. It begins its life with the agent, or alone: Agent may be nil then. Nil
-	// is none.
+	// Queue is run with the connection of the site's queue to the federation until the
+	// site ends, with the agent or alone: Agent may be nil then. nil: there is no queue.
 	Queue func(ctx context.Context, far bus.Conn, life uint32) error
-	// OnSent is shown what the agent heard and said; nil is nobody.
+	// OnSent is called with the messages that the agent received and sent; nil: no call.
 	OnSent func(received, sent []protocol.Message)
 }
 

@@ -22,10 +22,10 @@ const (
 	maxRetryAfter    = 24 * time.Hour   // longest Retry-After that is obeyed
 )
 
-// A httpRefusal is an HTTP answer with another status than 200.
+// An httpRefusal is an HTTP answer with another status than 200.
 type httpRefusal struct {
-	status   int           // Retry-After; 0: none
-	after    time.Duration // asked for by the service; 0: it did not say
+	status   int           // HTTP status
+	after    time.Duration // Retry-After; 0: none
 	endpoint string        // host and path, without the query: it may hold a key
 	excerpt  string        // the first words of the body, without secrets
 }
@@ -128,6 +128,7 @@ func (d *serviceClient) doRequest(req *http.Request, headers ...string) ([]byte,
 	defer resp.Body.Close()
 	// One byte more than the limit shows that the body is too large.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseBytes+1))
+	// An error status explains more than an error of the body, so it comes first.
 	if resp.StatusCode != http.StatusOK {
 		return nil, httpRefusal{resp.StatusCode, parseRetryAfter(resp.Header.Get("Retry-After"), d.now()), where, plainExcerpt([]byte(d.redactSecrets(string(body))))}
 	}
@@ -207,6 +208,7 @@ func parseRetryAfter(s string, now time.Time) time.Duration {
 		return 0
 	}
 	var d time.Duration
+	// Values beyond 1<<30 seconds would overflow a Duration; they are ignored.
 	if n, err := strconv.Atoi(s); err == nil && n < 1<<30 {
 		d = time.Duration(n) * time.Second
 	} else if t, err := http.ParseTime(s); err == nil {

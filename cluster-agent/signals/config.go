@@ -65,6 +65,7 @@ type sourceKind struct {
 	password        bool // whether the service needs a password
 }
 
+// sourceKinds are the supported services, by the name in a configuration.
 var sourceKinds = map[string]sourceKind{
 	"electricity-maps": {[]string{"carbon"}, "zone key", 15 * time.Minute, func(c Config) sourceClient { return electricityMaps{c} }, false},
 	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) sourceClient { return wattTime{c, new(bearerToken)} }, false},
@@ -116,6 +117,7 @@ func (c Config) ResolveAndValidate(dir string) (Config, error) {
 			*file = filepath.Join(dir, *file)
 		}
 	}
+	// In this order: later checks depend on what earlier ones read.
 	for _, check := range []func() error{
 		c.readSecrets, func() error { return c.checkRequiredKeys(k) }, c.parseDurations, c.checkUnit, c.checkCoordinates,
 		func() error { return c.checkURL() }, // after secrets: it depends on whether a key was read

@@ -19,6 +19,7 @@ type entsoe struct{ Config }
 // fetchSpans requests prices up to tomorrow, or generation up to now.
 func (s entsoe) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	q := url.Values{"securityToken": {s.key}, "documentType": {"A44"}, "in_Domain": {s.Zone}, "out_Domain": {s.Zone}}
+	// A75 is generation by type and A16 the realised one; it has no future.
 	if s.Tells == "carbon" {
 		q = url.Values{"securityToken": {s.key}, "documentType": {"A75"}, "processType": {"A16"}, "in_Domain": {s.Zone}}
 		to = d.now()

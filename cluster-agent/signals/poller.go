@@ -44,7 +44,7 @@ func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
 		// more round.
 		readers.Go(func() { f.pollSource(ctx, r, news) })
 	}
-	go func() { // receive and drop: nothing is addressed to a feed
+	go func() { // receive and drop: no message is addressed to a signal source
 		for range port.Messages() {
 		}
 	}()
@@ -124,6 +124,7 @@ func (f *Poller) unpublishedSignals(now time.Time) (out []protocol.Signal) {
 				facts.Points = append(facts.Points, protocolPoint(q, at, h.value))
 			}
 		}
+		// What is known now replaces what was published: hours that are gone need no memory.
 		f.publishedHours[q] = known
 		for _, s := range []protocol.Signal{facts, guesses} {
 			if len(s.Points) > 0 {
@@ -149,6 +150,7 @@ func (f *Poller) knownHours(q protocol.Quantity, now time.Time) map[time.Time]ho
 		r.mu.Lock()
 		hours := hourlyMeans(r.spans)
 		r.mu.Unlock()
+		// The first source of an hour wins, but a fact replaces a forecast.
 		for at, h := range hours {
 			if was, ok := out[at]; !ok || was.guess && !h.guess {
 				out[at] = h

@@ -113,6 +113,7 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: state %q: want one of %q", s, states))
 		return
 	}
+	// An empty list, and not null, where no job matches.
 	out := []jobstatus.Job{}
 	d.readStatus(func(b *jobstatus.View) {
 		for _, j := range b.AllJobs() {
@@ -177,6 +178,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, err)
 		return
 	}
+	// A job that has not ended is answered from the status, without asking the market.
 	was, known := d.findJob(string(o.RequestedID()))
 	if known && !was.HasEnded() {
 		d.answerKnownJob(w, o, was)
@@ -186,6 +188,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the job may not have been stored; submit it once more under the same id: %w", err))
 		return
 	}
+	// The market has processed the submission: the status tells what became of it.
 	j, ok := d.findJob(string(o.RequestedID()))
 	switch {
 	case !ok: // the market remembers the id for longer than the job status does

@@ -52,7 +52,7 @@ type jobSpec struct {
 	Task       string   `yaml:"task"`
 }
 
-// An JobRequest is a parsed job file. Arrival and deadline of its job depend on the time of
+// A JobRequest is a parsed job file. Arrival and deadline of its job depend on the time of
 // submission.
 type JobRequest struct {
 	job      protocol.Job

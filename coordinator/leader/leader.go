@@ -70,11 +70,18 @@ type InputRecorder interface {
 // nopRecorder is an InputRecorder that records nothing.
 type nopRecorder struct{}
 
+// RecordRestored implements InputRecorder.
 func (nopRecorder) RecordRestored(protocol.Message) {}
+
+// BeginIncarnation implements InputRecorder.
 func (nopRecorder) BeginIncarnation(protocol.Time, uint32, []protocol.Input, market.Config) error {
 	return nil
 }
+
+// RecordInput implements InputRecorder.
 func (nopRecorder) RecordInput(protocol.Time, *protocol.Message) {}
+
+// RecordSent implements InputRecorder.
 func (nopRecorder) RecordSent(received, sent []protocol.Message) {}
 
 // retryDelay is the pause after a term that failed; the same failure is logged once per
@@ -123,11 +130,13 @@ func runTerm(outer context.Context, cfg Config) error {
 		return err
 	}
 	defer b.Close()
+	// A message over the servers' limits would not arrive, so offers stay below the least of them.
 	if cfg.Market.MaxOfferBytes == 0 {
 		cfg.Market.MaxOfferBytes = cfg.Bus.MaxMessageBytes(b.MaxPayload(), cfg.SitePayload)
 	}
 	m := market.New(cfg.Market, cfg.Rule())
 	cfg.API.ResetStatus()
+	// Restore market and API from the events of earlier terms.
 	var events []protocol.Message
 	t, err := b.BeginTerm(outer, func(f protocol.Message) error {
 		events = append(events, f)
@@ -151,6 +160,7 @@ func runTerm(outer context.Context, cfg Config) error {
 		return err
 	}
 
+	// The loop ends with the term: without the lease another coordinator may lead.
 	ctx, cancel := context.WithCancelCause(outer)
 	defer cancel(nil)
 	go func() {
@@ -170,6 +180,7 @@ func runTerm(outer context.Context, cfg Config) error {
 	if err := cfg.startJudge(ctx, t.Incarnation()); err != nil {
 		return err
 	}
+	// Deferred in this order so that ctx ends before runTerm waits for the snapshots.
 	var summing sync.WaitGroup
 	defer summing.Wait()
 	defer cancel(nil)
@@ -229,6 +240,7 @@ func (cfg Config) startJudge(ctx context.Context, incarnation uint32) error {
 	return nil
 }
 
+// publishSent passes on what the coordinator received and sent, once the messages are out.
 func (cfg Config) publishSent(received, sent []protocol.Message) {
 	cfg.API.ObserveMessages(received, sent)
 	cfg.Recorder.RecordSent(received, sent)

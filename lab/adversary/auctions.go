@@ -68,7 +68,7 @@ func (t *auctionTally) resultRows(n int) []AttackResult {
 	return rows
 }
 
-// A auctionFuzzer is one market with sites that bid at random.
+// An auctionFuzzer is one market with sites that bid at random.
 type auctionFuzzer struct {
 	rng     *rand.Rand
 	sum     *auctionTally
@@ -107,7 +107,7 @@ func (f *auctionFuzzer) sendToMarket(who protocol.Party, b protocol.Body) []prot
 	return f.market.Step(f.now, f.senders[who].NewMessage(f.now, protocol.Coordinator, b))
 }
 
-// A offeredOption is an option as offered by a site.
+// An offeredOption is an option as offered by a site.
 type offeredOption struct {
 	site string
 	o    protocol.BidOption

@@ -61,7 +61,7 @@ func tryBidderAttack(ctx context.Context, what string) *attackFindings {
 	return seen
 }
 
-// A attackFixture has the markets of one attack.
+// An attackFixture has the markets of one attack.
 type attackFixture struct{ testMarkets []*testMarket }
 
 // A testMarket is a market with two sites: lyon bids a dollar, oslo as the attack says.

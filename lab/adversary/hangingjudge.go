@@ -25,7 +25,7 @@ const (
 	hangAttempts     = 3
 )
 
-// A awardDelay is the delay of one award for which the market waited for the model.
+// An awardDelay is the delay of one award for which the market waited for the model.
 type awardDelay struct {
 	over time.Duration // delay of the award after the end of the budget
 	bare time.Duration // delay of a bare timer, set at the same instant for the same time
@@ -152,7 +152,7 @@ func tradingParties(name string) map[protocol.Party]bus.Machine {
 	}
 }
 
-// A awardTimer market measures the delay of its awards after a question's budget, and of
+// An awardTimer measures the delay of its awards after a question's budget, and of
 // a bare timer set with the question.
 type awardTimer struct {
 	bus.Machine

@@ -54,6 +54,7 @@ func (s *attackFindings) inspectCoordinatorLogs(ctx context.Context, text string
 		lines := strings.Split(strings.TrimSpace(out.all.String()), "\n")
 		for i, line := range lines {
 			s.inspectText(surfaceLog, line)
+			// The last line is main's own error, which contains the text on purpose.
 			if i < len(lines)-1 && containsHostileText(line, text) {
 				s.addFinding(surfaceLog, "it holds the text")
 			}
@@ -89,9 +90,11 @@ func runCoordinator(ctx context.Context, log *slog.Logger, text string) error {
 	}
 	judge, clock := advisor.NewJudge(model, time.Now).LogTo(log), bus.Clock{}
 	var done sync.WaitGroup
+	// Deferred so that ctx ends first, and the goroutines have ended before servers and folder go.
 	defer done.Wait()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
+	// shown has a token for each decision; more than two are not read.
 	shown, front := make(chan struct{}, 64), api.New()
 	done.Go(func() {
 		_ = leader.RunWhenElected(ctx, leader.Config{
@@ -157,6 +160,7 @@ func (s *attackFindings) inspectReport(text string) {
 		return
 	}
 	_ = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		// Pixels hold no text to search.
 		if err != nil || d.IsDir() || filepath.Ext(path) == ".png" {
 			return err
 		}

@@ -45,6 +45,7 @@ func tryLyingNarration(ctx context.Context, what string) (*attackFindings, error
 		return nil, err
 	}
 	low, known, seen := strings.ToLower(what), 0, newAttackFindings("")
+	// Lies that the description selects, or all if it selects none.
 	for _, all := range []bool{false, true} {
 		if all && known > 0 {
 			break
@@ -94,6 +95,7 @@ func narrateLies(ctx context.Context, all []record.DecisionRecord, text string, 
 		return "", err
 	}
 	for _, d := range all {
+		// The server lies about the decision that is being narrated.
 		now = d
 		t := advisor.NewNarrator(model, advisor.Prose, 10*time.Second).NarrateDecision(ctx, d)
 		if t.By != advisor.Template {
@@ -120,6 +122,7 @@ func lyingText(d record.DecisionRecord, text string) string {
 			won = b.Site
 		}
 	}
+	// Another site with a feasible bid, and a fact of its own.
 	for _, b := range d.Bids {
 		if b.Site == won || !b.Feasible {
 			continue

@@ -20,6 +20,7 @@ func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 		Name: "attacked", Seed: 1, Start: startTime, End: startTime.Add(24 * time.Hour),
 		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
 	}
+	// Ease 100 is ten per cent: nearly all options count as ties, and the judge is asked often.
 	advice := market.Advice{Ease: 100, MaxTotalExtra: 100, Most: 4, Calls: 1 << 30}
 	for i, name := range []string{"coal", "hydro", "solar"} {
 		constant := func(v int64) (points []protocol.Point) {
@@ -29,6 +30,7 @@ func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 			return points
 		}
 		site := spec.Site{Name: name, Zone: name, Signals: map[protocol.Quantity][]protocol.Point{
+			// Prices differ by a sixth of a per cent from site to site, carbon not at all.
 			protocol.GridPUE: constant(1200), protocol.GridPrice: constant(60_000 + int64(i)*100), protocol.GridCarbon: constant(300_000),
 		}}
 		for k := range 3 {

@@ -23,6 +23,7 @@ const modelKey = llm.Key("sk-attacked-0123456789abcdef")
 // description selects all.
 func serverFaults(what string) (ways []faultyserver.Misbehaviour, known bool) {
 	what = strings.ToLower(what)
+	// has looks for words in the description, named selects faults by name, says adds an answer.
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(what, w) })
 	}
@@ -36,6 +37,7 @@ func serverFaults(what string) (ways []faultyserver.Misbehaviour, known bool) {
 	says := func(name, text string) {
 		ways = append(ways, faultyserver.Misbehaviour{Name: name, Do: faultyserver.FixedText(text)})
 	}
+	// The first case that matches counts, so the more specific ones stand first.
 	switch {
 	case has("verdict", "bid") && has("infeasible", "outside", "not offered", "unknown", "another", "names"):
 		says("a handle that was not offered", pickReply("k99"))
@@ -115,6 +117,7 @@ func RunModelFailureDays(ctx context.Context) ([]AttackResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	// An address that was served a moment ago: its port is closed now.
 	closed := gone.BaseURL()
 	gone.Close()
 	s, advice := adversaryScenario(60)
@@ -160,6 +163,7 @@ func replayJudgedDay(ctx context.Context) (AttackResult, error) {
 	if err != nil {
 		return row, err
 	}
+	// A replay that moved no award would be equal without showing anything.
 	row.Held = moved > 0 && reflect.DeepEqual(first.messages, again.messages)
 	row.Detail = fmt.Sprintf("%d messages the same, %d awards moved by verdicts", len(again.messages), moved)
 	return row, nil
@@ -192,6 +196,7 @@ func replayWithServers(ctx context.Context, ways []faultyserver.Misbehaviour) (*
 			complain("the day does not add up: %v", err)
 		case !reflect.DeepEqual(r.res.Totals, plain.res.Totals):
 			complain("the day is another")
+		// At most one retry a question.
 		case r.questionCount() == 0 || calls > 2*r.questionCount():
 			complain("%d questions, %d calls", r.questionCount(), calls)
 		case countJudgeFaults(r) >= 3 && r.res.Counts["judge-paused"] == 0:

@@ -75,6 +75,7 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 	}
 	var rows []BenchRow
 	n := 0
+	// Runs whose jobs did not all end are reported after the others.
 	var unfinished []error
 	for _, d := range p.Days {
 		floor, err := p.boundsOf(ctx, d.Scenario)
@@ -103,6 +104,7 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 				word = fmt.Sprintf("%.1fs", row.Totals.WallS)
 			}
 			gap := fmt.Sprintf("%.1f %% over the bound", 100*row.Gap)
+			// A gap to a bound of zero or less says nothing; print the bound instead.
 			if row.BoundUSD <= 0 {
 				gap = fmt.Sprintf("bound $%.2f", row.BoundUSD)
 			}
@@ -120,6 +122,7 @@ func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, 
 		return b, nil
 	}
 	p.Progress("%s seed %d: computing its lower bounds", s.Name, s.Seed)
+	// Two bounds: with idle draw and without (decision 0202).
 	for idle, to := range map[bool]*float64{false: &b.Jobs, true: &b.Idle} {
 		c, err := bound.ComputeCertificate(s, bound.Config{Steps: p.Steps, Idle: idle, Stop: ctx.Err})
 		if err != nil {

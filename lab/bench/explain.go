@@ -61,11 +61,13 @@ func JudgeQuestions(l *query.Dataset, b *history.History, all []BenchQuestion) [
 	names := bindSlots(b)
 	var out []JudgedAnswer
 	for _, q := range all {
+		// The first wording is the canonical one.
 		for i, words := range append([]string{q.Q}, q.Alt...) {
 			if words == "" {
 				continue
 			}
 			e := JudgedAnswer{ID: q.ID, Asked: names.fillSlots(words), Canonical: i == 0, Verdict: "unjudged"}
+			// Without a value for a slot the question cannot be asked of this run.
 			if names.hasUnfilledSlot(words) {
 				out = append(out, e)
 				continue
@@ -110,6 +112,7 @@ func (n slotNames) judgeReading(words, truth string, a query.Answer) string {
 		return "unjudged"
 	}
 	want := strings.Fields(expectedReadings[i].want)
+	// An expected kind of refusal is right.
 	if slices.Contains(want, "!"+a.Kind) {
 		return "right"
 	}
@@ -135,6 +138,7 @@ func (n slotNames) queryHasAllNames(words string, q ask.Query) bool {
 		if !strings.Contains(words, x.slot) {
 			continue
 		}
+		// A longer slot is taken out, so that a shorter one does not match within it.
 		words = strings.ReplaceAll(words, x.slot, "")
 		switch {
 		case x.slot == "$DAY" || x.slot == "$H":
@@ -176,6 +180,7 @@ func (n slotNames) hasUnfilledSlot(words string) bool {
 // a job that still waits ($JW), and so on. If no job still waits, $JW is an awarded one.
 func bindSlots(b *history.History) slotNames {
 	found := map[string]string{"$D": "", "$D2": "", "$D3": "", "$D4": "", "$D5": "", "$J": "", "$JW": "", "$A": "", "$B": "", "$C": "", "$S": "", "$T": "", "$DAY": "", "$H": "14:00"}
+	// set keeps the first value of a slot.
 	set := func(slot, name string) {
 		if found[slot] == "" {
 			found[slot] = name
@@ -208,6 +213,7 @@ func bindSlots(b *history.History) slotNames {
 				}
 			}
 		}
+		// With two other offers, questions about alternatives have answers.
 		if feasible >= 2 {
 			for _, slot := range []string{"$D", "$D3", "$D4"} {
 				set(slot, decision)

@@ -114,7 +114,7 @@ type groundFact struct {
 // number of claims, and those without a source.
 //
 // An answer is checked as data. What says that there is none is read again as a reader
-// would. What the person said is no claim of it, and neither is an example of how to ask.
+// would. What the person asked is no claim of it, and neither is an example of how to ask.
 func (g *GroundingCheck) CheckAnswer(asked string, a query.Answer) (claims int, loose []UngroundedClaim) {
 	claims, bad, typed := a.CheckGrounding()
 	for _, why := range bad {

@@ -51,6 +51,7 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, progr
 			return nil, fmt.Errorf("bench: %s has no site %q", s.Name, name)
 		}
 	}
+	// replay runs the day with one misreporting site; "" is none.
 	replay := func(site string, price protocol.Milli, pay accounts.Payment) (*history.History, float64, error) {
 		x := s
 		x.Sites = slices.Clone(s.Sites)
@@ -64,6 +65,7 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, progr
 		return res.History, res.Totals.JobsUSD, err
 	}
 	for _, pay := range []accounts.Payment{accounts.FirstPrice, accounts.Settled} {
+		// The truthful run serves all sites: only misreports need runs of their own.
 		honest, objective, err := replay("", 1000, pay)
 		if err != nil {
 			return out, err
@@ -114,6 +116,7 @@ func misreportRowOf(book *history.History, site string, pay accounts.Payment) Mi
 		out.GPUHours += float64(r.Job.TotalGPUMilli()) / 1000 * r.Run.Ended.Sub(r.Run.Started).Hours()
 		out.CostUSD += cost
 		if out.Paid == paidByMeasurement {
+			// A tenth of the measured cost, also where prices are negative.
 			out.Settled += max(cost, -cost) / 10
 			continue
 		}
@@ -131,6 +134,7 @@ func winnersMargin(r history.JobRecord, a history.Decision) (dollars float64, ri
 		if h.Round != a.Round {
 			continue
 		}
+		// What the market compares: cost terms and the price of capacity.
 		total := func(p history.PricedOption) protocol.Microdollars { return p.Terms.Total() + p.Room }
 		least := total(a.Option)
 		for _, answer := range h.Answers {
@@ -218,6 +222,7 @@ func MisreportGains(rows []MisreportRow) (out []MisreportGain) {
 				x = truth[r.rowKey()]
 				best[r.rowKey()] = x
 			}
+			// The most profitable misreport of a site, or the truth.
 			if rule.of(r) > rule.of(x) {
 				best[r.rowKey()] = r
 			}

@@ -83,6 +83,7 @@ func (g *GroundingCheck) checkConversation(asked []JudgedAnswer) SurfaceGroundin
 	return of
 }
 
+// addAnswer adds a checked answer, with its question as the place of the claims.
 func (x *SurfaceGrounding) addAnswer(e JudgedAnswer, n int, loose []UngroundedClaim) {
 	for i := range loose {
 		loose[i].ID, loose[i].Asked = e.ID, e.Asked
@@ -136,6 +137,7 @@ func checkClockTimes(facts []groundFact, line string) (rest string, n int, loose
 		}
 		return ""
 	})
+	// A line with a full instant has been checked for it; the rest of its times are left to it.
 	if instantPattern.MatchString(rest) {
 		return rest, n, loose
 	}
@@ -179,6 +181,7 @@ func (g *GroundingCheck) checkPageCards(ctx context.Context, page http.Handler) 
 	of := SurfaceGrounding{Surface: "cards"}
 	ids := g.log.DecisionNumbers()
 	step := max(1, len(ids)/maxCards)
+	// Every step-th decision, so that the sample covers the whole run.
 	for i := 0; i < len(ids); i += step {
 		id := record.DecisionID(ids[i])
 		n, loose := g.checkCard(ids[i], shownText(ctx, page, "/decision?d="+id))
@@ -325,6 +328,7 @@ func totalFacts(totals []history.Totals) (all []groundFact) {
 		}
 		columns = append(columns, of)
 	}
+	// note adds a figure in thousandths.
 	note := func(v float64) {
 		if !math.IsNaN(v) && math.Abs(v) < 1e12 {
 			all = append(all, groundFact{int64(math.Round(v * 1000)), "thousandths", ""})
@@ -333,9 +337,11 @@ func totalFacts(totals []history.Totals) (all []groundFact) {
 	for i, of := range columns {
 		for k, v := range of {
 			all = append(all, groundFact{int64(math.Round(v * 1e6)), "microdollars", ""}, groundFact{int64(math.Round(v * 1000)), "ms", ""})
+			// Reports print seconds as such, in minutes and in hours, and shares in per cent.
 			for _, scale := range []float64{1, 100, 1.0 / 60, 1.0 / 3600} {
 				note(v * scale)
 			}
+			// Differences between two policies, from either side.
 			for _, other := range columns[:i] {
 				if other[k] != 0 && v != 0 {
 					note(v/other[k] - 1)
@@ -359,6 +365,7 @@ func shownText(ctx context.Context, page http.Handler, where string) string {
 	return plainText(out.Body.String())
 }
 
+// What plainText leaves out or breaks into lines.
 var (
 	invisibleHTML = regexp.MustCompile(`(?s)<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code>.*?</code>|<ul class="readings">.*?</ul>|<figcaption>.*?</figcaption>|<title>.*?</title>`)
 	blockTags     = regexp.MustCompile(`(?i)</?(p|div|dd|dt|dl|td|th|tr|li|ol|ul|h1|h2|h3|summary|article|section|table|thead|tbody|header|main)\b[^>]*>`)

@@ -17,6 +17,7 @@ type benchColumn struct {
 	value      func(BenchRow) float64
 }
 
+// benchColumns are the figures of a row, in the order of tables.
 var benchColumns = []benchColumn{
 	{"jobs' objective", "$", 2, func(r BenchRow) float64 { return r.JobsUSD }},
 	{"gap", "%", 1, func(r BenchRow) float64 { return gapPercent(r.Gap, r.BoundUSD) }},
@@ -55,6 +56,7 @@ func (c benchColumn) cellText(r BenchRow, places int, none string) string {
 	return strconv.FormatFloat(v, 'f', places, 64)
 }
 
+// headWithUnit returns the head of the column for tables.
 func (c benchColumn) headWithUnit() string {
 	if c.unit == "" {
 		return c.head
@@ -106,6 +108,7 @@ func stressTable(all []StressEffect) (heads []string, lines [][]string) {
 		heads = append(heads, kind+", $ more", "late %")
 	}
 	for _, s := range all {
+		// Effects of one entry follow each other: a new entry begins a row, with gaps until filled.
 		if n := len(lines); n == 0 || lines[n-1][0] != s.Entry {
 			lines = append(lines, slices.Concat([]string{s.Entry}, slices.Repeat([]string{Distribution{}.medianText(0, 0)}, len(heads)-1)))
 		}

@@ -76,6 +76,7 @@ func ExplainGap(s spec.Scenario, c Certificate, ran []scenarios.CompletedJob, jo
 	e.used = p.newSlotSeries()
 	for _, site := range s.Sites {
 		for _, n := range site.Nodes {
+			// Node sizes tell pools of one model apart.
 			e.sizes[[2]string{site.Name, n.Name}] = n.GPUs
 		}
 	}
@@ -130,7 +131,7 @@ func (p *boundProblem) loadPrices(pools []PricedPool) error {
 	return nil
 }
 
-// An gapExplainer compares a run with the prices of a bound.
+// A gapExplainer compares a run with the prices of a bound.
 type gapExplainer struct {
 	p       *boundProblem
 	from    protocol.Time
@@ -154,12 +155,14 @@ func (e *gapExplainer) attributeJob(j protocol.Job, w *jobModel, run scenarios.C
 	g.DelayUSD += float64(delay) / 1e6
 	g.LateUSD += float64(late) / 1e6
 	paid, pool := 0.0, -1
+	// A paused job paid for each of its segments.
 	for _, r := range append(slices.Clone(run.PausedSegments), run) {
 		var v float64
 		v, pool = e.attributeRun(j, w, r)
 		paid += v
 		g.GPUHours += w.gpus * (e.slotOf(r.Ended) - e.slotOf(r.Started)) * slotHours
 	}
+	// From the best of all to what was paid: in segments, whole, at its site, in its way, its hour.
 	_, _, whole := e.p.bestAtPrices(w)
 	all, _, _ := e.p.leastPausedCost(w, whole)
 	if len(run.PausedSegments) > 0 {

@@ -37,7 +37,7 @@ type pausedRun struct {
 	hides        float64 // further rounding error, for each slot of running
 	due          float64 // slot from which each slot until the end is late
 	lowerBound   float64 // lower bound of the value for any prices of capacity
-	speed        float64 // of the fastest lane
+	speed        float64 // of the fastest option
 	earns        float64 // upper bound of what a slot of running earns
 
 	mu float64 // the best price of work of the last search: a warm start
@@ -72,6 +72,7 @@ func (m *scenarioModeller) pauseRulesOf(j protocol.Job, x *jobModel) pauseRules 
 	for k := range x.configs {
 		may[x.configs[k].site] = true
 	}
+	// Only sites at which the job may run count for moving.
 	for from, site := range m.scenario.Sites {
 		r.transferCosts = append(r.transferCosts, cost(j, from))
 		for to := range may {
@@ -85,6 +86,7 @@ func (m *scenarioModeller) pauseRulesOf(j protocol.Job, x *jobModel) pauseRules 
 
 // addPausedRuns adds the segmented runs of a job: at each site, and across sites.
 func (p *boundProblem) addPausedRuns(j *jobModel, r pauseRules) {
+	// Every way may serve a segment; speed is the fraction of the job in a slot.
 	bySite, all := make([][]pausedOption, len(p.sites)), make([]pausedOption, 0, len(j.configs))
 	for k := range j.configs {
 		w := &j.configs[k]
@@ -118,6 +120,7 @@ func (p *boundProblem) addIfCheaperThanNeverRunning(j *jobModel, f pausedRun) {
 	if len(f.options) == 0 {
 		return
 	}
+	// Bounds that are the same for all prices, computed once.
 	for _, l := range f.options {
 		f.speed = max(f.speed, l.speed)
 		f.earns = max(f.earns, l.hour+f.hides+float64(l.power*max(-l.rates.low, 0)))
@@ -137,7 +140,7 @@ func (l *pausedOption) slotCost(i int, room float64) float64 {
 	return v
 }
 
-// bestOptionInSlot returns the best lane of a slot at a price of work (-1: pause) and the
+// bestOptionInSlot returns the best option of a slot at a price of work (-1: pause) and the
 // slot's cost minus the value of its work.
 func (f *pausedRun) bestOptionInSlot(gpus float64, i int, mu float64) (best int, value float64) {
 	best = -1
@@ -161,6 +164,7 @@ func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (
 	value, end = f.fixed+float64(mu*f.work), f.due
 	over, least, more, most := 0.0, 0.0, 0.0, 0.0
 	last := float64(p.end)
+	// At this price of work no slot past the deadline can pay for its lateness.
 	if float64(mu*f.speed)+f.earns <= j.late {
 		last = f.due // no slot is worth being late for
 	}
@@ -169,6 +173,7 @@ func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (
 		if t < f.due {
 			next = min(next, f.due)
 		}
+		// Up to the deadline each slot counts by itself; past it, time is late whether used or not.
 		k, v := f.bestOptionInSlot(j.gpus, int(t), mu)
 		v, work := float64(v*(next-t)), 0.0
 		if k >= 0 {

@@ -19,12 +19,12 @@ type boundProblem struct {
 // isStopped reports whether the caller ended the search.
 func (p *boundProblem) isStopped() bool { return p.stop != nil && p.stop() != nil }
 
-// cumulativeRates are prefix sums of the cost of a kilowatt at a site: sums[i] covers slots 0
+// cumulativeRates are prefix sums of the cost of a kilowatt at a site: element i covers slots 0
 // to i-1.
 type cumulativeRates struct {
-	prefixSums []float64 // of slots with positive cost only
-	plus       []float64 // of slots with negative cost only
-	less       []float64 // of the hours in which it earns
+	prefixSums []float64 // of all slots
+	plus       []float64 // of slots with positive cost only
+	less       []float64 // of slots with negative cost only: in them power earns
 	low        float64   // lowest cost of a slot
 }
 
@@ -50,7 +50,7 @@ type jobModel struct {
 	pieces        []pausedRun  // by lower bound; empty if the job cannot be paused
 	blocks        []startBlock // by lower bound
 	otherCost     float64      // lower bound of all starts outside blocks
-	droppedBlocks int          // number of blocks before some were moved to rest; 0: none were
+	droppedBlocks int          // number of blocks before some were moved to otherCost; 0: none were
 
 	picked bool // whether last and since hold the previous best choice, a good first candidate
 	last   int
@@ -188,6 +188,7 @@ func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n
 // Way -1 means none of the blocks; value is then a lower bound.
 func (p *boundProblem) bestAtPrices(j *jobModel) (wayIndex int, start, value float64) {
 	wayIndex, value = -1, min(j.otherCost, j.neverRunCost)
+	// The last best choice first: prices change little from step to step.
 	if j.picked {
 		if v := p.costWithRoom(j, &j.configs[j.last], j.since); v < value {
 			wayIndex, start, value = j.last, j.since, v
@@ -196,7 +197,7 @@ func (p *boundProblem) bestAtPrices(j *jobModel) (wayIndex int, start, value flo
 	for k := range j.blocks {
 		b := &j.blocks[k]
 		if b.least >= value { // later blocks cost more even without capacity
-			break // what follows costs more before its room is paid
+			break
 		}
 		if v, t := p.cheapestStart(j, &j.configs[b.config], b.from, b.to); v < value {
 			wayIndex, start, value = b.config, t, v

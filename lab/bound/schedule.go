@@ -103,6 +103,7 @@ func toMilliGPUs(gpus float64) int32 { return int32(math.Round(gpus * 1000)) }
 func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 	j := &s.p.jobs[i]
 	best, value := placement{config: -1, node: -1}, math.Inf(1)
+	// try keeps the place of configuration k at t if it is cheaper than the best so far.
 	try := func(k int, t float64) {
 		if t < s.now {
 			return
@@ -127,11 +128,14 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 		}
 		best, value = placement{k, n, t, own}, v
 	}
+	// Blocks ascend by their lower bound of cost, so the search ends at the first that cannot win.
 	for _, b := range j.blocks {
 		if b.least >= value {
 			break
 		}
 		w := &j.configs[b.config]
+		// Cost is piecewise linear between these starts: begin of the block, begins and ends of the
+		// run at a slot's boundary, and the end at the deadline.
 		try(b.config, max(b.from, min(s.now, b.to)))
 		for t := math.Ceil(b.from); t < b.to; t++ {
 			try(b.config, t)
@@ -155,6 +159,7 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 func (p *boundProblem) bestKnownSchedule(rounds int) (float64, int) {
 	var best *clairvoyantSchedule
 	least := math.Inf(1)
+	// Three greedy orders: large jobs first, jobs that cannot wait, jobs with the least time.
 	for _, first := range []func(*jobModel) float64{
 		func(j *jobModel) float64 { return j.gpus },
 		func(j *jobModel) float64 { return min(j.delay, 1) },
@@ -165,6 +170,7 @@ func (p *boundProblem) bestKnownSchedule(rounds int) (float64, int) {
 		for _, i := range order {
 			s.placeJob(i, true)
 		}
+		// Then each job alone, now that all others have their places, without paying for capacity.
 		for _, i := range order {
 			s.reinsertJobs([]int{i}, false)
 		}
@@ -186,8 +192,10 @@ func (s *clairvoyantSchedule) improveSchedule(order []int, rounds int) {
 		if s.p.isStopped() {
 			return
 		}
+		// Undo a round that made the schedule dearer.
 		before := slices.Clone(s.placements)
 		part := s.pickNeighbours(order, dice)
+		// Three of four rounds charge capacity at the bound's prices, which keeps scarce room free.
 		s.reinsertJobs(part, dice.IntN(4) > 0)
 		if v, _ := s.totalCost(); v <= best {
 			best = v
@@ -226,6 +234,7 @@ func (s *clairvoyantSchedule) pickNeighbours(order []int, dice *rand.Rand) (out 
 			out = append(out, i)
 		}
 	}
+	// Some jobs change places, so that the same jobs are tried in several orders.
 	for k := range out {
 		if dice.IntN(8) == 0 {
 			o := dice.IntN(len(out))

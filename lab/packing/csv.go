@@ -94,6 +94,7 @@ type csvTable struct {
 func openTable(file string, r io.Reader, need ...string) (*csvTable, error) {
 	b := bufio.NewReader(r)
 	var plain io.Reader = b
+	// Gzip is recognised by its first two bytes, whatever the file is called.
 	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(b)
 		if err != nil {
@@ -111,6 +112,7 @@ func openTable(file string, r io.Reader, need ...string) (*csvTable, error) {
 		return nil, t.csvError(err)
 	}
 	for i, name := range head {
+		// Spreadsheets write a byte order mark before the first name.
 		name = strings.TrimPrefix(strings.TrimSpace(name), "\ufeff")
 		if _, twice := t.column[name]; twice {
 			return nil, fmt.Errorf("%s:1: %s: duplicate column: rename one", file, name)

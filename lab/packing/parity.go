@@ -61,6 +61,7 @@ func ReadExpected(file string, r io.Reader) ([]PublishedResult, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		line, _ := in.FieldPos(0)
+		// cell and number keep the first error of the row.
 		cell := func(name string) string {
 			i, ok := column[name]
 			if !ok {
@@ -97,6 +98,7 @@ func (e PublishedResult) worstDifference(mean ReplayResult) (diff float64, where
 		got, ok := mean.Load[strconv.Itoa(load)]
 		want := e.Mean[i]
 		for _, m := range summaryMetrics {
+			// A load that was not reached differs without limit.
 			d := math.Abs(*m.of(&got) - *m.of(&want))
 			if !ok {
 				d = math.Inf(1)
@@ -155,6 +157,7 @@ func (t *PlacementTrace) CheckParity(e PublishedResult) (ParityVerdict, error) {
 	switch policy {
 	case fgd.Random:
 		own, theirs := sd.Load["100"].Alloc, e.SD[1].Alloc
+		// The standard error of a difference of two means of as many runs each.
 		v.Z = (mean.Load["100"].Alloc - e.Mean[1].Alloc) / math.Sqrt((float64(own*own)+float64(theirs*theirs))/float64(len(PublishedSeeds)))
 		v.Within = math.Abs(v.Z) <= 4
 	case fgd.FGD:

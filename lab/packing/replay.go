@@ -68,6 +68,7 @@ func (t *PlacementTrace) ReplaySeed(o ReplayOptions, seed int64) (ReplayResult, 
 	var arrived int64
 	failed := 0
 	start := o.Clock()
+	// One placement an arrival; a pod without a place is not tried a second time.
 	for i, p := range sequence {
 		r := t.Pods[p].Request
 		if _, ok := c.PlaceRequest(r); !ok {
@@ -120,6 +121,7 @@ func (t *PlacementTrace) meanCurveOf(events []arrivalEvent) []*LoadPoint {
 		if e.idle > 0 {
 			p.Ratio = roundToCents(100 * e.frag / float64(e.idle))
 		}
+		// An event counts for its rounded per cent, and for those within one of it as a substitute.
 		at := load(e)
 		exact[int(math.RoundToEven(at))].addPoint(p)
 		for k := int(math.Ceil(at - 1)); k <= int(math.Floor(at+1)); k++ {

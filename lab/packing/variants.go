@@ -95,7 +95,7 @@ type StudyOptions struct {
 	MoveCost int64 // seconds by which a move prolongs a job
 }
 
-// An StudyOutcome has the figures of the measured days.
+// A StudyOutcome has the figures of the measured days.
 type StudyOutcome struct {
 	Alloc       float64 // % of GPU-time with work; time lost to moves does not count
 	Wait        float64 // mean seconds from arrival to start, of started jobs
@@ -128,6 +128,7 @@ func RunAllStudies(nodes []fgd.Node, jobs []TraceJob, variants []StudyVariant, l
 			if progress != nil {
 				progress(i*len(variants)+j, len(loads)*len(variants), fmt.Sprintf("load %.1f, %s", load, v.Name))
 			}
+			// The gain of each variant is against this one.
 			if v.Name == "fgd" {
 				base = j
 			}
@@ -144,6 +145,7 @@ func RunAllStudies(nodes []fgd.Node, jobs []TraceJob, variants []StudyVariant, l
 		for j, v := range variants {
 			row := StudyRow{Load: load, Variant: v.Name, Seeds: seeds, StudyOutcome: meanOutcome(outcomes[j])}
 			if base >= 0 {
+				// Pairs of the same seed have the same arrivals, so their differences scatter less.
 				m, sd := meanSD(seeds, func(k int) float64 { return outcomes[j][k].Alloc - outcomes[base][k].Alloc })
 				row.Gain, row.Error = m, sd/math.Sqrt(float64(seeds))
 			}

@@ -34,6 +34,7 @@ func quotedList(all []string) string {
 	return "[" + b.String() + "]"
 }
 
+// renderTemplate fills one of the configuration templates.
 func renderTemplate(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := confTemplates.ExecuteTemplate(&b, name, data); err != nil {
@@ -42,7 +43,7 @@ func renderTemplate(name string, data any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// A accountUser is a login with its permissions.
+// An accountUser is a login with its permissions.
 type accountUser struct {
 	Key                string
 	Who                string
@@ -75,6 +76,7 @@ func siteUser(site, key string) accountUser {
 	return u
 }
 
+// marketUser returns the permissions of a member of the market's own account.
 func marketUser(name, key string) accountUser {
 	u := accountUser{Key: key, Who: name}
 	switch name {
@@ -121,6 +123,7 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 	return renderTemplate("accounts", v)
 }
 
+// siteAccount returns the name of a site's account (decision 0030).
 func siteAccount(site string) string { return "SITE-" + site }
 
 // serverFolder returns the folder name of a server's files.
@@ -144,11 +147,13 @@ func (f *Federation) writeServerFiles(stage string, i int, now time.Time) error 
 	if err := copyFile(filepath.Join(stage, caFile), filepath.Join(dir, caFile)); err != nil {
 		return err
 	}
+	// "host" lets several servers of a cluster share one machine's ports at different addresses.
 	listen := f.Setup.Listen
 	if listen == "host" {
 		listen = host
 	}
 	at := func(port int) string { return hostPort(listen, port) }
+	// Each server of a cluster connects to all others.
 	var routes []string
 	for j, h := range f.Setup.Hosts {
 		if j != i {
@@ -207,4 +212,5 @@ func (f *Federation) RenewServerCerts(now time.Time) error {
 	return nil
 }
 
+// hostPort joins an address and a port; IPv6 addresses get brackets.
 func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

@@ -36,6 +36,7 @@ type Limits struct {
 	Leaves        int `json:"leaves"`        // servers of the site; default 2, so that one can take over from another
 }
 
+// withDefaults returns the setup with defaults in place of zero values.
 func (s Setup) withDefaults() Setup {
 	for _, d := range []struct {
 		v   *int
@@ -54,7 +55,10 @@ func (s Setup) withDefaults() Setup {
 	return s
 }
 
+// validateSetup returns why no hub can be made of a setup with defaults, or nil. Names must not
+// contain characters that have a meaning in addresses or configuration files.
 func (s Setup) validateSetup() error {
+	// An even number of servers would tolerate no more failures than one server less.
 	if n := len(s.Hosts); n != 1 && n != 3 && n != 5 {
 		return fmt.Errorf("federation: %d hosts; want the name of one server, or of 3 or 5 for a cluster", n)
 	}

@@ -46,6 +46,7 @@ func replaceFile(file string, data []byte) error {
 	return nil
 }
 
+// makeDir creates a directory, and those above it, that only its owner may read.
 func makeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("federation: %w", err)
@@ -53,6 +54,7 @@ func makeDir(dir string) error {
 	return nil
 }
 
+// copyFile copies a file with createFile: it fails if the copy exists.
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if err != nil {

@@ -52,6 +52,7 @@ func (h *KubeExecutor) garbageCollect(ctx context.Context, reportedSince map[typ
 			if now.Sub(reportedSince[id]) < h.cfg.FinishedTTL {
 				continue
 			}
+			// The UID protects a later object of the same name.
 			err := h.cfg.Dynamic.Resource(k.groupVersionResource()).Namespace(u.GetNamespace()).Delete(ctx, u.GetName(),
 				metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: metav1.NewUIDPreconditions(string(id))})
 			if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {

@@ -31,6 +31,7 @@ type dynamicInformers []dynamicinformer.DynamicSharedInformerFactory // one for 
 // kind, the site's objects. It returns when all of them have synced: before that the
 // inventory would lack what foreign pods hold.
 func (h *KubeExecutor) startInformers(ctx context.Context) error {
+	// Nodes and pods of the whole cluster: foreign pods hold capacity, too.
 	all := informers.NewSharedInformerFactoryWithOptions(h.cfg.Client, 0, informers.WithTransform(dropUnreadFields))
 	nodes := all.Core().V1().Nodes().Informer()
 	pods := all.Core().V1().Pods().Informer()
@@ -61,6 +62,7 @@ func (h *KubeExecutor) startInformers(ctx context.Context) error {
 	})
 	addInformerHandler(pods, func(o any) { h.onPodChange(o.(*corev1.Pod)) })
 	all.Start(ctx.Done())
+	// The site's own objects, and events of controllers that cannot create pods, by namespace.
 	for _, space := range h.cfg.Namespaces {
 		h.objectInformers = append(h.objectInformers, dynamicinformer.NewFilteredDynamicSharedInformerFactory(h.cfg.Dynamic, 0, space, func(o *metav1.ListOptions) {
 			o.LabelSelector = kube.LabelSite + "=" + h.cfg.Site
@@ -73,6 +75,7 @@ func (h *KubeExecutor) startInformers(ctx context.Context) error {
 		synced = append(synced, in.HasSynced)
 	}
 	h.informerStores = make(map[string][]cache.Indexer)
+	// Kinds that are not installed are skipped; a task of such a kind is refused later.
 	for i := range jobKinds {
 		if err := h.watchJobKind(ctx, &jobKinds[i]); err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -123,6 +126,7 @@ func (h *KubeExecutor) kindInstalled(ctx context.Context, k *jobKind) error {
 	for {
 		list, err := h.cfg.Client.Discovery().ServerResourcesForGroupVersion(k.GroupVersion().String())
 		switch {
+		// A served group may lack the kind.
 		case err == nil:
 			for _, r := range list.APIResources {
 				if r.Name == k.plural {
@@ -233,6 +237,7 @@ func (h *KubeExecutor) hasRun(name string) bool {
 // ignored.
 func (h *KubeExecutor) onWarningEvent(e *corev1.Event) {
 	final := false
+	// Quota, admission and validation: a controller's retry meets the same refusal.
 	for _, word := range []string{"exceeded quota", "forbidden", "is invalid", "denied"} {
 		final = final || strings.Contains(e.Message, word)
 	}
@@ -280,6 +285,7 @@ func (h *KubeExecutor) adoptRunningObjects(ctx context.Context) (held []protocol
 				h.cfg.Log.Error("an object of this site has no readable launch; it is left unchanged", "object", u.GetName(), "error", err)
 				continue
 			}
+			// Every object contributes its epoch, so that no outdated launch is accepted.
 			h.epochs[l.Job.ID] = max(h.epochs[l.Job.ID], l.Epoch)
 			name := u.GetLabels()[kube.LabelRun]
 			if u.GetLabels()[kube.LabelOutcomeReported] != "" || name != kube.RunName(l.Job.ID, l.Epoch) {

@@ -22,6 +22,7 @@ import (
 func (h *KubeExecutor) readPodEnergyTallies(r *run, pods []*corev1.Pod) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// Pods that hold devices and are not listed any more were deleted.
 	gone := make(map[types.UID]bool)
 	for id := range r.podsWithDevices {
 		gone[id] = true
@@ -111,6 +112,7 @@ func (h *KubeExecutor) talliedEnergyOfRun(r *run, since, until protocol.Time) (d
 	h.mu.Lock()
 	held, gone, drew := maps.Clone(r.podsWithDevices), r.deletedPods, maps.Clone(r.energyTallies)
 	h.mu.Unlock()
+	// Sum the tallies, and find until when they cover the run.
 	var all podenergy.EnergyTally
 	covered := until // tallies cover the run up to here
 	last := since    // latest tally of a deleted pod: after it, nothing was written
@@ -130,12 +132,14 @@ func (h *KubeExecutor) talliedEnergyOfRun(r *run, since, until protocol.Time) (d
 			all.AddEnergy(s.Hour, s.Hour, s.Energy)
 		}
 	}
+	// All pods are gone: nothing was written after the latest of their tallies.
 	if len(gone) == len(held) {
 		covered = min(covered, last)
 	}
 	if len(held) == 0 || covered <= since {
 		return PlannedEnergy(r.launch, since, until), true
 	}
+	// The cores for the covered time; the whole power plan for the rest.
 	cores := int64(r.launch.Job.CPU) * int64(power.DefaultHost(0).Core) / 1000
 	for _, s := range PlannedEnergy(protocol.Launch{Power: protocol.Milliwatts(cores)}, since, covered) {
 		all.AddEnergy(s.Hour, s.Hour, s.Energy)
@@ -162,6 +166,7 @@ func (h *KubeExecutor) utilizationOfRun(r *run, pods []*corev1.Pod, since, until
 			h.cfg.Log.Warn("the utilization of a run is unknown or incomplete", "run", r.name, "error", err)
 		}
 	}
+	// GPU figures of the node daemons replace those of the metrics system.
 	var all podenergy.UtilizationSamples
 	for id := range r.podsWithDevices {
 		all.MergeSamples(r.energyTallies[id].Samples)

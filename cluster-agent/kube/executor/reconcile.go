@@ -31,6 +31,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 	if r == nil {
 		return 0, nil
 	}
+	// First: does its object exist? Create it unless the run is to be terminated.
 	switch {
 	case r.createdAt != 0:
 	case r.terminating.Load() == nil:
@@ -43,6 +44,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 		h.reportInterrupted(r, *r.terminating.Load())
 		return 0, nil
 	} // otherwise a creation was tried, and may have succeeded without an answer
+	// The object as the cache has it; nil: not seen yet, or deleted.
 	u := h.objectOfRun(r)
 	if r.external.Kueue != "" {
 		return h.reconcileKueueRun(ctx, r, u)
@@ -77,6 +79,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 			h.terminateRun(r, protocol.Evicted, lost)
 		}
 	}
+	// What makes the run impossible, unless it is already being terminated.
 	switch {
 	case r.terminating.Load() != nil:
 	case createFailure != "":
@@ -94,6 +97,7 @@ func (h *KubeExecutor) reconcileRun(ctx context.Context, name string) (requeueAf
 			return left, err
 		}
 	}
+	// Terminate, or report how much of StartTimeout is left.
 	if r.terminating.Load() != nil {
 		return h.deleteRunAndReportLost(ctx, r, pods)
 	}
@@ -152,6 +156,7 @@ func (h *KubeExecutor) createRunObject(ctx context.Context, r *run) error {
 	}
 	u, k, err := h.buildRunObject(r.launch)
 	if err == nil {
+		// A kind that the cluster does not serve is refused; any other failure to watch is retried.
 		h.recordRunObject(r, k, u.GetNamespace(), u.GetName(), external.Loan{})
 		if err = h.watchJobKind(ctx, k); apierrors.IsNotFound(err) {
 			err = fmt.Errorf("%s %s is not installed in this cluster", u.GetAPIVersion(), u.GetKind())
@@ -203,6 +208,7 @@ func (h *KubeExecutor) markRunCreated(r *run) {
 // terminates the run if the cluster has ended or misplaced one of its pods. It returns
 // for how long to wait before anything else is done with the run.
 func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod) (requeueAfter time.Duration, err error) {
+	// The first pod that runs on the awarded node starts the run.
 	for _, p := range pods {
 		if r.startedAt == 0 && podHasRun(p) && p.Spec.NodeName == r.launch.Node {
 			h.mu.Lock()
@@ -213,6 +219,7 @@ func (h *KubeExecutor) reconcilePods(ctx context.Context, r *run, u *unstructure
 	if requeueAfter = h.terminationReasonDelay(r, u, pods); requeueAfter > 0 || r.terminating.Load() != nil {
 		return requeueAfter, nil
 	}
+	// Bind what is unbound; a pod that another scheduler put elsewhere ends the run.
 	for _, p := range pods {
 		switch {
 		case kube.PodEnded(p) || p.DeletionTimestamp != nil:

@@ -45,6 +45,7 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 	if err != nil {
 		return nil, nil, err
 	}
+	// A task chooses among the site's namespaces only.
 	space := u.GetNamespace()
 	if space == "" {
 		space = h.cfg.Namespaces[0]
@@ -58,6 +59,7 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 	}
 	run := kube.RunName(l.Job.ID, l.Epoch)
 	labels := map[string]string{kube.LabelSite: h.cfg.Site, kube.LabelRun: run}
+	// Start from the spec alone: metadata and status are ours to set.
 	delete(u.Object, "status")
 	stripReservedFields(u.Object["spec"])
 	u.Object["metadata"] = map[string]any{}
@@ -82,6 +84,7 @@ func (h *KubeExecutor) buildRunObject(l protocol.Launch) (*unstructured.Unstruct
 		unstructured.RemoveNestedField(u.Object, "spec", "manualSelector")
 		unstructured.RemoveNestedField(u.Object, "spec", "managedBy") // the cluster's own Job controller runs it
 	}
+	// Pod templates: labels to find the pods, our scheduler, and nothing that places them elsewhere.
 	all, err := k.podTemplatesOf(u.Object)
 	if err != nil {
 		return nil, nil, err

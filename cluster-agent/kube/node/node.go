@@ -110,6 +110,7 @@ func (d *NodeDaemon) Run(ctx context.Context) error {
 		}()
 	}
 	synced := d.watchPods(ctx)
+	// The ceilings hold even before the caches have synced and pods are known.
 	d.applyCeilingsAtStart(ctx)
 	for slices.ContainsFunc(synced, func(f cache.InformerSynced) bool { return !f() }) { // wait for the caches; heartbeats go on
 		d.sendGuardHeartbeat()
@@ -155,6 +156,7 @@ func (d *NodeDaemon) applyCeilingsAtStart(ctx context.Context) {
 // watchPods starts informers for our node's pods, one for each namespace, so that no
 // cluster-wide right is needed, and one for our node if its ownership matters.
 func (d *NodeDaemon) watchPods(ctx context.Context) (synced []cache.InformerSynced) {
+	// One signal is enough: reconcilePods looks at all pods.
 	wake := func(any) {
 		select {
 		case d.wakeUp <- struct{}{}:
@@ -224,11 +226,13 @@ func (d *NodeDaemon) reconcilePods(ctx context.Context) (next time.Time) {
 			}
 		}
 	}
+	// Pods that were deleted need no report.
 	for uid := range d.trackedPods {
 		if !alive[uid] {
 			delete(d.trackedPods, uid)
 		}
 	}
+	// In a fixed order: the store's is random.
 	slices.SortFunc(holders, func(x, y gpuaccounting.PodGPUs) int { return strings.Compare(x.Name, y.Name) })
 	if d.cfg.GPUs != nil {
 		var err error
@@ -267,6 +271,7 @@ func (d *NodeDaemon) trackPod(ctx context.Context, p *corev1.Pod) *trackedPod {
 		}
 		s.holder.Tally, s.final = t, t.Final
 	}
+	// Nothing is left to count: the final report exists, or the pod ended unseen.
 	if s.endedBeforeStart = kube.PodEnded(p) && s.holder.Tally.Until == 0; s.final || s.endedBeforeStart {
 		d.trackedPods[p.UID] = s
 		return s
@@ -346,6 +351,7 @@ func (d *NodeDaemon) reportPodStatus(ctx context.Context, p *corev1.Pod, now pro
 		tally, _ = d.cfg.GPUs.EnergyTallyOf(s.holder.Name)
 		tally.Final = kube.PodEnded(p)
 	}
+	// Between two reports a running pod with the same status is left alone.
 	if !tally.Final && s.lastReported != 0 && state == s.state && now.Sub(s.lastReported) < d.cfg.ReportInterval {
 		return
 	}

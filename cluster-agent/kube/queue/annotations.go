@@ -93,6 +93,7 @@ func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
 	if j.Run == 0 && s.annotations[AnnotationRunTime] == "" && s.annotations[AnnotationWithin] == "" && s.annotations[AnnotationDeadline] == "" {
 		s.addFault("run time and deadline are missing: annotate %s with the run time, such as 1h30m, or %s or %s with the deadline", AnnotationRunTime, AnnotationWithin, AnnotationDeadline)
 	}
+	// The default, unless an annotation states a deadline.
 	j.Deadline = j.Arrival.Add(defaultDeadlineSlack * j.Run)
 	within := s.readDuration(AnnotationWithin)
 	switch text := s.annotations[AnnotationDeadline]; {
@@ -173,6 +174,7 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 	if c.RunsJobsHere {
 		job.Home = c.Site
 	}
+	// A Job that other sites may run needs our managedBy; one without stays in this cluster.
 	switch by := j.Spec.ManagedBy; {
 	case by != nil && *by != ManagedBy:
 		s.addFault("spec.managedBy is %q: want %s, or none", *by, ManagedBy)
@@ -185,6 +187,7 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 	case jobStaysLocal(j):
 		job.Regions = []string{c.Site}
 	}
+	// The job's own check comes last: its reason would repeat a fault found above.
 	if why := job.InvalidReason(); why != "" && len(s.faults) == 0 {
 		s.addFault("%s", why)
 	}
@@ -192,6 +195,7 @@ func (c Config) parseJob(j *batchv1.Job, taken protocol.Time) (protocol.Submit, 
 	if err != nil {
 		s.addFault("%v", err)
 	}
+	// Longer tasks do not fit into a message.
 	if len(task) > protocol.MaxText {
 		s.addFault("the Job has %d bytes as JSON without its status: want at most %d: move long values into a ConfigMap", len(task), protocol.MaxText)
 	}
@@ -207,6 +211,7 @@ func (c Config) taskOfJob(j *batchv1.Job) (protocol.Task, error) {
 		meta["annotations"] = map[string]any{kube.AnnotationRelease: j.UID}
 	} else {
 		s := j.Spec.DeepCopy()
+		// These fields belong to the Job here, and not to its copy at another site.
 		s.Suspend, s.ManagedBy, s.Selector, s.ManualSelector, s.TTLSecondsAfterFinished = nil, nil, nil, nil, nil
 		t["spec"] = s
 	}

@@ -26,6 +26,7 @@ func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (requeueAf
 	id := protocol.JobID(q.cfg.Site + "/" + string(j.UID))
 	acceptedAt, err := time.Parse(time.RFC3339, j.Annotations[AnnotationSubmittedAt])
 	submitted := err == nil && hasFinalizer
+	// Not submitted: accept it, unless it has ended or was closed before.
 	switch {
 	case !submitted && (kube.JobEnded(j) || j.DeletionTimestamp != nil || !hasFinalizer && alreadyProcessed(j)):
 		q.forgetJob(id)
@@ -42,12 +43,14 @@ func (q *KubeQueue) reconcileJob(ctx context.Context, j *batchv1.Job) (requeueAf
 	if n.closed {
 		return 0, q.finishJob(ctx, j, n.status)
 	}
+	// Its user or another controller withdrew it: cancel it at the market.
 	if j.DeletionTimestamp != nil || j.Labels[kube.LabelQueue] == "" || releasedOutsideMarket(j) {
 		return q.submitAndQueryStatus(ctx, order, true)
 	}
 	if requeueAfter, err = q.submitAndQueryStatus(ctx, order, false); err != nil {
 		return 0, err
 	}
+	// What the market last reported, in the words of a condition.
 	s := placementState{reason: "Asking", message: "the market was asked, and has not answered yet"}
 	switch c := placedCondition(j); {
 	case n.idConflict != "":

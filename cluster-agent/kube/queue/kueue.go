@@ -78,6 +78,7 @@ func (q *KubeQueue) watchKueue(ctx context.Context) (synced []cache.InformerSync
 // Workload. It returns false unless the Workload has reserved quota, has not finished,
 // and has a MultiKueue admission check that is neither rejected nor to be retried.
 func (q *KubeQueue) multiKueueClusters(w *workload) (clusters []string, ok bool) {
+	// Without quota Kueue would not start it, and a finished Workload needs no cluster.
 	if !w.hasCondition("QuotaReserved") || w.hasCondition("Finished") {
 		return nil, false
 	}
@@ -111,6 +112,7 @@ func (k *KueueDispatcher) siteOfCluster(cluster string) string {
 // quota for it, it is a new job of the market, with an id of its UID and the time of
 // acceptance.
 func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workload) (requeueAfter time.Duration, err error) {
+	// The annotation and the finalizer are set by one patch: both are there, or neither.
 	clusters, waits := q.multiKueueClusters(w)
 	acceptedAt, err := time.Parse(time.RFC3339, w.Annotations[AnnotationSubmittedAt])
 	submitted := err == nil && slices.Contains(w.Finalizers, JobFinalizer)
@@ -126,6 +128,7 @@ func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workl
 	if n.closed {
 		return 0, q.releaseWorkload(ctx, w, order.Job.ID, n.status)
 	}
+	// It waits no longer: the market is asked to cancel its job.
 	if !waits || w.DeletionTimestamp != nil {
 		// A Workload that has just finished is not cancelled: the site that ran it will report
 		// its outcome soon.
@@ -149,6 +152,7 @@ func (q *KubeQueue) reconcileWorkload(ctx context.Context, name string, w *workl
 	case n.accepted:
 		s = submittedState(order.Job.ID)
 	}
+	// Nominate the cluster of the site that has the job; Kueue then creates the Workload there.
 	if n.status.State == protocol.AcceptConfirmed && n.deferral == nil && w.Status.ClusterName == "" {
 		for _, c := range clusters {
 			if q.cfg.Kueue.siteOfCluster(c) == n.status.Site && !slices.Equal(w.Status.NominatedClusterNames, []string{c}) {
@@ -176,11 +180,13 @@ func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []
 				notes[key] = v
 			}
 		}
+		// Sites of the MultiKueueConfig, less those that the Job excludes.
 		allowed := (&annotationReader{annotations: j.(*batchv1.Job).Annotations}).readList(AnnotationRegions)
 		clusters = slices.DeleteFunc(slices.Clone(clusters), func(c string) bool {
 			return len(allowed) > 0 && !slices.Contains(allowed, q.cfg.Kueue.siteOfCluster(c))
 		})
 	}
+	// The market knows sites, Kueue knows clusters.
 	var sites []string
 	for _, c := range clusters {
 		sites = append(sites, q.cfg.Kueue.siteOfCluster(c))
@@ -194,6 +200,7 @@ func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []
 	for k, v := range notes {
 		w.Annotations[k] = v.(string)
 	}
+	// Parse it as it will be submitted, so that no fault shows up later.
 	_, faults := q.parseWorkload(w, now)
 	if len(sites) == 0 {
 		faults = append(faults, "there is no cluster in its MultiKueueConfig where it may run")
@@ -260,6 +267,7 @@ func (q *KubeQueue) releaseWorkload(ctx context.Context, w *workload, id protoco
 // reportWorkloadState creates an event for a change of a Workload's state. The event
 // is about the Workload's Job, if it has one, because that is where its owner looks.
 func (q *KubeQueue) reportWorkloadState(ctx context.Context, w *workload, s placementState) error {
+	// The UID tells a Workload from an earlier one of the same name.
 	key, words := workloadKeyPrefix+w.Namespace+"/"+w.Name, string(w.UID)+": "+s.message
 	q.mu.Lock()
 	was := q.reportedStates[key]
