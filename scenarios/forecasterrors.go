@@ -27,6 +27,7 @@ type ForecastErrors struct {
 func MeasureForecastErrors(s spec.Scenario, bounds ...int) ([]ForecastErrors, error) {
 	var out []ForecastErrors
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {
+		// Sites of one kind together: published a day ahead or not, with a service or not.
 		for _, kind := range []struct{ ahead, service bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 			sites := slices.DeleteFunc(slices.Clone(s.Sites), func(site spec.Site) bool {
 				return len(site.Signals[what]) < 2 || publicationSchedule(site, what).Ahead != kind.ahead || (len(site.Forecasts[what]) > 0) != kind.service

@@ -103,6 +103,7 @@ func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.Marg
 	case PolicyAuctionNow:
 		return auction.New(auction.Config{}), agents.MarginalCost{SweepModelsAndCaps: true}, ours
 	}
+	// Baselines have no headroom; two of them have a placement policy of their own.
 	body := capacity.Config{Policy: fgd.FGD}
 	switch policy {
 	case baseline.RuleLeastAllocated:

@@ -179,7 +179,7 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), skip)
 		return ok
 	})
-	// Overdue: use what is reserved from later on than the job's own reservation was.
+	// Overdue: try the nodes whose reservations all begin after the job's own.
 	if !ok && kept && due.Add(reservationGrace) <= now {
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), f.nodesReservedBy(due))
 	}

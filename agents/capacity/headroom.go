@@ -33,7 +33,6 @@ func (f *Fleet) headroomNodes() []int {
 		f.nodes[i].isHeadroom = false
 	}
 	for _, p := range f.pools {
-		// Only nodes of several GPUs: a job of one GPU finds room elsewhere.
 		size := 0
 		for _, i := range p.nodes {
 			size = max(size, f.nodes[i].GPUs)

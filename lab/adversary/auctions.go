@@ -25,6 +25,7 @@ const gatherWindow = 2 * time.Second
 // auctionWeights are the objective's weights in every random auction.
 var auctionWeights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
 
+// startTime is the instant at which all markets and days of this package begin.
 const startTime = protocol.Time(1_767_225_600_000) // 2026-01-01T00:00:00Z
 
 // FuzzAuctions clears n random auctions with hostile judges and checks every award
@@ -35,6 +36,7 @@ func FuzzAuctions(ctx context.Context, n int, seed uint64, progress func(done, o
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		// A seed and its number draw a market, so that each can be drawn by itself once more.
 		f := newAuctionFuzzer(rand.New(rand.NewPCG(seed, uint64(i))), &sum)
 		for range min(auctionsPerMarket, n-i) {
 			f.runAuction(ctx)
@@ -84,6 +86,7 @@ type auctionFuzzer struct {
 // newAuctionFuzzer draws a market with some sites and operator notes.
 func newAuctionFuzzer(rng *rand.Rand, sum *auctionTally) *auctionFuzzer {
 	f := &auctionFuzzer{rng: rng, sum: sum, now: startTime, senders: make(map[protocol.Party]*protocol.Sender)}
+	// Nearly no limit on calls: every near tie is to reach the judge.
 	advice := market.Advice{Ease: tieTolerance, MaxTotalExtra: choiceBudget, Most: 3, Calls: 1 << 30}
 	for i := range 2 + rng.IntN(4) {
 		site := fmt.Sprint("s", i)
@@ -162,6 +165,7 @@ func (f *auctionFuzzer) awaitCall() *protocol.CallForBids {
 // drawBids draws a site's bids: options with nearly equal or very different costs, now
 // or later, and some that are impossible.
 func (f *auctionFuzzer) drawBids(site string, call *protocol.CallForBids, free map[string]protocol.Milli, bids map[protocol.JobID][]offeredOption) protocol.Bids {
+	// Zero to three free GPUs: some awards must not be possible.
 	free[site] = protocol.Milli(f.rng.IntN(4)) * 1000
 	o := protocol.Bids{Round: call.Round, Capacity: []protocol.CapacityProfile{{
 		Model: "V100", From: f.now.Floor(time.Hour), Slot: time.Hour, Free: []protocol.Milli{free[site]}, Total: 4000,
@@ -200,6 +204,7 @@ func (f *auctionFuzzer) answerQuestions(ctx context.Context, said []protocol.Mes
 	}
 	f.sum.questions += len(asks)
 	for _, ask := range asks {
+		// Each question gets a scripted model, a forged answer, or one after its budget.
 		who, what := protocol.Judge, protocol.JudgeAnswer{}
 		k := f.rng.IntN(len(scriptedModels) + len(forgedAnswers) + 1)
 		moves := false
@@ -252,6 +257,7 @@ func (f *auctionFuzzer) countExtraCost(ask protocol.JudgeRequest, said []protoco
 	for _, c := range ask.Choices {
 		best = min(best, c.Cost)
 	}
+	// Find the choice that the award took, and what it cost over the best.
 	for _, m := range said {
 		a, ok := m.Body.(protocol.Award)
 		if !ok || a.Job != ask.Job {
@@ -286,6 +292,7 @@ func (f *auctionFuzzer) checkAwards(call *protocol.CallForBids, free map[string]
 		case protocol.Award:
 			decided[b.Job] = true
 			f.checkAward(m.To.SiteName(), b, call, free, bids[b.Job])
+			// An award that may wait in the site's queue holds no GPU yet.
 			if !b.MayQueue {
 				used[m.To.SiteName()] += 1000
 			}
@@ -303,6 +310,7 @@ func (f *auctionFuzzer) checkAwards(call *protocol.CallForBids, free map[string]
 			f.reportBroken("nothing was said of %s by the end of the budget", j.ID)
 		}
 	}
+	// Over all rounds, choices may add no more than their budget.
 	if f.extra > f.cost*choiceBudget/1000 {
 		f.reportBroken("choices cost %d more, of awards for %d", f.extra, f.cost)
 	}
@@ -316,6 +324,7 @@ func (f *auctionFuzzer) checkAward(site string, a protocol.Award, call *protocol
 		return auctionWeights.CostOf(call.Jobs[0], o, 0).Total()
 	}
 	known, best := false, price(a.Option)
+	// Only possible options count, and for the best only those that could start at once.
 	for _, b := range bids {
 		if b.o.Energy < 0 {
 			continue // impossible

@@ -14,6 +14,7 @@ import (
 // one after the other until the work is done.
 func (k *certificateChecker) leastCostInParts(j protocol.Job, all []runOption, never, best float64) float64 {
 	p := pausedJob{k: k, j: j, pauseOverhead: float64(j.Pause) / float64(j.Run), hidden: jobRoundingError + 2*hourlyRoundingBound(k.weights)}
+	// In parts at one site: no input is moved twice.
 	for a := range k.s.Sites {
 		p.runs = nil
 		for _, r := range all {
@@ -26,10 +27,12 @@ func (k *certificateChecker) leastCostInParts(j protocol.Job, all []runOption, n
 		}
 		best = min(best, p.leastCost(p.runs[0].transferCost-2*p.hidden, best))
 	}
+	// In parts across sites: at least one move between two of them.
 	p.runs = all
 	if moving := k.leastMoveCost(j, all); !math.IsInf(moving, 1) {
 		best = min(best, p.leastCost(moving-2*p.hidden, best))
 	}
+	// Never finished: the job may run wherever that earns money, up to the end.
 	if never-p.hidden-p.maxSavingRate(p.hidden/j.Pause.Hours())*k.end.Sub(j.Arrival).Hours() < best {
 		best = min(best, never+p.neverFinishedCost())
 	}
@@ -131,6 +134,7 @@ type workOffer struct{ work, cost float64 }
 // buyWork returns the cost of doing all work, cheapest stretches first. Every stretch
 // cheaper than floor is bought; excess work is sold back at floor.
 func (p pausedJob) buyWork(of []workOffer, floor float64) (cost float64) {
+	// Cheapest per work first; cross-multiplied, so that nothing is divided by zero.
 	slices.SortFunc(of, func(x, y workOffer) int { return cmp.Compare(x.cost*y.work, y.cost*x.work) })
 	left := 1 + p.pauseOverhead
 	for _, s := range of {

@@ -31,6 +31,7 @@ func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 		return nil, fmt.Errorf("federation: %s %w", dir, ErrTaken)
 	}
 	f := &Federation{Format: 1, Setup: s, dir: dir}
+	// Everything is written aside and moved into place at once: a failure leaves no half of it.
 	stage, err := makeStagingDir(dir)
 	if err != nil {
 		return nil, err
@@ -91,6 +92,7 @@ func (s SiteSetup) Validate() error {
 	return nil
 }
 
+// validateKey returns an error unless a key is the public part of a user's nkey.
 func validateKey(key string) error {
 	if !natsbus.IsPublicKey(key) {
 		return fmt.Errorf("federation: key %q: want the public part of a user's nkey; it begins with U", key)
@@ -174,6 +176,7 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 	if err := os.MkdirAll(away, 0o700); err != nil {
 		return fmt.Errorf("federation: %w", err)
 	}
+	// A name may be revoked several times; earlier folders stay.
 	for n := 1; ; n++ {
 		to := filepath.Join(away, fmt.Sprintf("%s-%d", name, n))
 		if _, err := os.Lstat(to); err == nil {

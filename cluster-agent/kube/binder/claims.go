@@ -100,6 +100,7 @@ func (b *Binder) buildClaimTemplate(r *Run, u *unstructured.Unstructured, name s
 // false while the claim does not exist yet; refused says why the run's claim can never
 // be met.
 func (b *Binder) allocateDeviceClaim(ctx context.Context, r *Run, p *corev1.Pod, devices []int) (ready bool, refused *protocol.Reason, err error) {
+	// The claim that its controller created for this pod.
 	name := ""
 	for _, s := range p.Status.ResourceClaimStatuses {
 		if s.Name == ClaimName && s.ResourceClaimName != nil {
@@ -111,6 +112,7 @@ func (b *Binder) allocateDeviceClaim(ctx context.Context, r *Run, p *corev1.Pod,
 		return false, nil, nil // its controller will create it, and that event triggers a reconcile
 	}
 	claim := o.(*resourcev1.ResourceClaim).DeepCopy()
+	// Allocated before, by us: there is nothing to do.
 	if claim.Status.Allocation != nil && len(claim.Status.ReservedFor) == 1 && claim.Status.ReservedFor[0].UID == p.UID {
 		return true, nil, nil
 	}
@@ -118,9 +120,11 @@ func (b *Binder) allocateDeviceClaim(ctx context.Context, r *Run, p *corev1.Pod,
 	if err != nil {
 		return false, refusal(protocol.TakenOver, err.Error()), nil
 	}
+	// Reserve first and write then: see reserveForClaim.
 	if full := b.reserveForClaim(r.Launch.Node, claim, results); full != "" {
 		return false, nil, fmt.Errorf("device %s is still allocated to a claim of an ended job", full)
 	}
+	// After a failed write the reservation is given up; a retry makes it anew.
 	if claim, err = b.writeClaimAllocation(ctx, r, p, claim, results); err != nil {
 		b.claimMu.Lock()
 		delete(b.pendingClaims, claim.UID)
@@ -186,6 +190,7 @@ func (b *Binder) overcommittedDevice(node string, claim *resourcev1.ResourceClai
 			delete(b.pendingClaims, uid)
 		}
 	}
+	// Sum what all other claims hold: as written by us where that is newer than the cache.
 	held := make(map[string]int64)
 	add := func(c *resourcev1.ResourceClaim) {
 		if c.UID == claim.UID || c.Status.Allocation == nil {
@@ -204,6 +209,7 @@ func (b *Binder) overcommittedDevice(node string, claim *resourcev1.ResourceClai
 	for _, c := range b.pendingClaims {
 		add(c)
 	}
+	// A device has 1000 thousandths, which all claims share.
 	for _, x := range results {
 		if held[x.Pool+"/"+x.Device]+inventory.ClaimedMilli(x) > 1000 {
 			return x.Device

@@ -37,6 +37,7 @@ func (h *KubeExecutor) reportIdleHours(ctx context.Context) {
 // later hour, so the hours of all reports add up to the runs' final energies.
 func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Time) protocol.IdleReading {
 	end := hour.Add(time.Hour)
+	// Runs that drew energy by the end of the hour.
 	h.mu.Lock()
 	var running []*run
 	for _, r := range h.runs {
@@ -51,6 +52,7 @@ func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Tim
 		x.Estimated = x.Estimated || estimated
 		h.fixReportedEnergy(r, hour, draw)
 	}
+	// What jobs drew in this hour: those that ended, and those that still run.
 	h.mu.Lock()
 	jobs := h.endedEnergy[hour]
 	for _, r := range running {
@@ -62,6 +64,7 @@ func (h *KubeExecutor) idleReadingForHour(ctx context.Context, hour protocol.Tim
 		h.firstReportedHour = hour
 	}
 	h.lastReportedHour = hour
+	// Hours up to this one are reported: nothing is added to them any more.
 	for at := range h.endedEnergy {
 		if at <= hour {
 			delete(h.endedEnergy, at)
@@ -138,6 +141,7 @@ func (h *KubeExecutor) finalEnergy(r *run, draw []protocol.HourlyEnergy) (out []
 	defer h.mu.Unlock()
 	r.energyReported = true
 	var correction protocol.Millijoules // learned after its hour was reported; may be negative
+	// Reported hours keep their value; the difference is carried over.
 	for _, s := range draw {
 		if reported, ok := r.reportedEnergy[s.Hour]; ok {
 			correction += s.Energy - reported
@@ -159,6 +163,7 @@ func (h *KubeExecutor) finalEnergy(r *run, draw []protocol.HourlyEnergy) (out []
 	if h.endedEnergy == nil {
 		h.endedEnergy = make(map[protocol.Time]protocol.Millijoules)
 	}
+	// Hours to come count this run's energy when they are reported.
 	for _, s := range out {
 		if s.Hour > h.lastReportedHour {
 			h.endedEnergy[s.Hour] += s.Energy
