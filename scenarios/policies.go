@@ -34,6 +34,7 @@ func DefaultPolicies(of ...spec.Scenario) []string {
 	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
 	})
+	// Own forecasts differ from a service's only where there is a service.
 	foretold := slices.ContainsFunc(of, spec.Scenario.HasServiceForecasts)
 	var out []string
 	for _, name := range PolicyNames() {

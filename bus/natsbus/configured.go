@@ -100,6 +100,7 @@ func readServerConfig(file string) (*server.Options, error) {
 
 // inProcessOptions returns the options with which a party connects inside this process.
 func (h *ConfiguredServer) inProcessOptions(as Access) ([]nats.Option, error) {
+	// In this process neither address nor certificate counts: the key alone proves who connects.
 	as.URL, as.CA, as.Cert, as.Key = "nats://127.0.0.1", "", "", ""
 	options, err := as.ConnectOptions()
 	return append(options, nats.InProcessServer(h.nats)), err
@@ -111,7 +112,7 @@ func (h *ConfiguredServer) ClientURL() string { return h.nats.ClientURL() }
 // LeafCount returns the number of connected servers of sites.
 func (h *ConfiguredServer) LeafCount() int { return h.nats.NumLeafNodes() }
 
-// Close stops the server. Ports that are still open fail.
+// Close stops the server. Connections that are still open fail.
 func (h *ConfiguredServer) Close() {
 	h.nats.Shutdown()
 	h.nats.WaitForShutdown()

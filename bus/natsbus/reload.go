@@ -14,7 +14,7 @@ import (
 )
 
 // ReloadConfig reads the configuration file anew. Clients whose keys are no longer in it
-// are disconnected before Reload returns. An invalid file changes nothing and is
+// are disconnected before ReloadConfig returns. An invalid file changes nothing and is
 // an error.
 func (h *ConfiguredServer) ReloadConfig() error {
 	h.reload.Lock()
@@ -33,6 +33,7 @@ func (h *ConfiguredServer) ReloadConfig() error {
 			return fmt.Errorf("natsbus: %s: %w", h.file, err)
 		}
 	}
+	// Only leaves whose keys or permissions have changed are disconnected.
 	changed := func(account string) bool { return keys[account] != h.keys[account] }
 	if err := h.disconnectLeaves(changed); err != nil {
 		return err
@@ -81,6 +82,7 @@ func keysOf(o *server.Options) map[string]string {
 func (h *ConfiguredServer) ReloadOnChange(ctx context.Context, period time.Duration, log *slog.Logger, files ...string) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
+	// A text of the versions and the error tells a new failure from a repeated one.
 	seen, told := fileVersions(files), ""
 	if modifiedSince(files, h.read) {
 		seen = "" // a file changed while the server was starting
@@ -111,14 +113,14 @@ func (h *ConfiguredServer) ReloadOnChange(ctx context.Context, period time.Durat
 	}
 }
 
-// certWarningPeriod is how long before its end Watch warns of a certificate.
+// certWarningPeriod is how long before its end ReloadOnChange warns of a certificate.
 const certWarningPeriod = 30 * 24 * time.Hour
 
 // warnExpiringCerts logs which of the server's certificates expires soon. After that, connected
 // clients stay, but new connections from other machines fail.
 func (h *ConfiguredServer) warnExpiringCerts(log *slog.Logger) {
 	opts, err := readServerConfig(h.file)
-	if err != nil || opts.TLSConfig == nil { // Watch reports an invalid file
+	if err != nil || opts.TLSConfig == nil { // ReloadOnChange reports an invalid file
 		return
 	}
 	for _, c := range opts.TLSConfig.Certificates {

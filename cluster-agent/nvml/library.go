@@ -34,9 +34,11 @@ func OpenLibrary(path string) (*Library, error) {
 		return nil, fmt.Errorf("nvml: init: %w", errorOfReturn(r))
 	}
 	l.open = true
+	// Older drivers lack functions, and a call of a missing one would end the process.
 	for _, name := range deviceSymbols {
 		l.has[name] = l.lib.Extensions().LookupSymbol(name) == nil
 	}
+	// Without UUID and name a device cannot be told from others.
 	for _, name := range []string{"nvmlDeviceGetUUID", "nvmlDeviceGetName"} {
 		if !l.has[name] {
 			return nil, errors.Join(fmt.Errorf("nvml: the library has no function %s: it is too old or not NVIDIA's", name), l.Close())

@@ -59,6 +59,7 @@ func intensityOfMix(shares []plantOutput) []Span {
 	if len(made) == 0 {
 		return nil
 	}
+	// An hour without one of the large plant types has far less energy than the median hour.
 	slices.Sort(made)
 	least := minGenerationCoverage * made[len(made)/2]
 	var out []Span

@@ -31,7 +31,7 @@ const (
 )
 
 // A Source polls one source and keeps its values. Its methods may be called from
-// several goroutines, Read by one at a time.
+// several goroutines, FetchAndStore by one at a time.
 type Source struct {
 	cfg      Config
 	quantity protocol.Quantity
@@ -49,7 +49,7 @@ type Source struct {
 	read                time.Time // last successful reading
 	next                time.Time // next reading
 	err                 error
-	failures            map[string]int // by kind: see Why
+	failures            map[string]int // by kind: see FailureKind
 	consecutiveFailures int            // consecutive failures
 }
 
@@ -61,7 +61,7 @@ func NewSource(c Config, folder string) *Source {
 	if d, err := time.ParseDuration(c.Every); err == nil {
 		r.interval = d
 	}
-	patient, _ := time.ParseDuration(c.Timeout) // Open has validated it
+	patient, _ := time.ParseDuration(c.Timeout) // ResolveAndValidate has checked it
 	r.door = newServiceClient(patient, func() time.Time { return r.now() })
 	r.setSecrets(c)
 	if folder != "" {
@@ -125,6 +125,7 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 	if known := r.endOfFacts(); known.After(from.Add(readOverlap)) {
 		from = known.Add(-readOverlap)
 	}
+	// Request whole hours: a mean over a part of one would count as the hour's.
 	spans, err := r.client.fetchSpans(ctx, r.door, from.Truncate(time.Hour), now.Add(forecastHorizon).Truncate(time.Hour))
 	if err == nil {
 		spans, err = validateSpans(r.quantity, spans, oldestHour(now, lookBack), now.Add(maxForecastHorizon))
@@ -132,6 +133,7 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
+		// The end of ctx is no failure of the source.
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -192,6 +194,7 @@ func (r *Source) backoffAfter(err error) time.Duration {
 // oldest are dropped. News must not be empty.
 func mergeSpans(old, news []Span, oldest time.Time) []Span {
 	var out []Span
+	// rest are the news that may cover the old value; both lists ascend.
 	begins, rest := news[0].From, news
 	for _, s := range old {
 		for len(rest) > 0 && !rest[0].To.After(s.From) {

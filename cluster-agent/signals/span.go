@@ -28,6 +28,7 @@ type quantityBounds struct {
 	scale        float64 // protocol units in one unit of a Span
 }
 
+// boundsByQuantity are the plausible ranges; the protocol counts in thousandths of a Span's unit.
 var boundsByQuantity = map[protocol.Quantity]quantityBounds{
 	protocol.GridPrice:  {-20_000, 20_000, "$/MWh", 1000},
 	protocol.GridCarbon: {0, 3000, "g/kWh", 1000},
@@ -35,9 +36,9 @@ var boundsByQuantity = map[protocol.Quantity]quantityBounds{
 }
 
 // Limits of the values that are kept of one source.
-const ( // more than 8 days of five-minute values
-	maxSpans      = 50_000 // period of one value
-	maxSpanLength = 366 * 24 * time.Hour
+const (
+	maxSpans      = 50_000               // more than 8 days of five-minute values
+	maxSpanLength = 366 * 24 * time.Hour // period of one value
 )
 
 // validateSpans validates spans, cuts them to [from, to) and splits them at full hours. It
@@ -56,6 +57,7 @@ func validateSpans(q protocol.Quantity, spans []Span, from, to time.Time) ([]Spa
 		case !s.To.After(s.From) || s.To.Sub(s.From) > maxSpanLength:
 			return nil, fmt.Errorf("a value from %s to %s: want an end after the start, within a year", s.From.UTC().Format(time.RFC3339), s.To.UTC().Format(time.RFC3339))
 		}
+		// Cut to the period, and at full hours: values are used by the hour.
 		s.From, s.To = s.From.UTC(), s.To.UTC()
 		if s.From.Before(from) {
 			s.From = from
@@ -96,6 +98,7 @@ func sortAndTrimSpans(spans []Span) []Span {
 	for _, s := range out {
 		s.From, s.To = s.From.UTC(), s.To.UTC()
 		switch {
+		// The later of two equal begins: it replaces the one before.
 		case n > 0 && out[n-1].From.Equal(s.From):
 			n--
 		case n > 0 && s.Guess && !out[n-1].Guess && out[n-1].To.After(s.From):
@@ -140,6 +143,7 @@ func hourlyMeans(spans []Span) map[time.Time]hourValue {
 		}
 	}
 	out := make(map[time.Time]hourValue, len(facts)+len(guesses))
+	// Facts second: they replace the forecast of the same hour.
 	for h, x := range guesses {
 		out[h] = hourValue{x.value / x.width, true}
 	}

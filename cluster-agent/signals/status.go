@@ -22,7 +22,7 @@ type SourceStatus struct {
 	Failures int       `json:"failures"`        // since the process started
 	Error    string    `json:"error,omitempty"` // of the last reading, if it failed
 
-	Why map[string]int `json:"why,omitempty"` // failures by kind: see Why
+	Why map[string]int `json:"why,omitempty"` // failures by kind: see FailureKind
 }
 
 // SourceStatuses returns the state of all sources, in order of precedence.

@@ -55,7 +55,7 @@ func MeasureHangingJudge(ctx context.Context, awards int) (AttackResult, error) 
 	return row, nil
 }
 
-// awardsInTime reports whether awards are in time: at most grace later than the bare timer,
+// awardsInTime reports whether awards are in time: at most maxAwardLateness later than the bare timer,
 // in the median and the 99th percentile.
 func awardsInTime(all []awardDelay) (held bool, detail string) {
 	rank := func(of func(awardDelay) time.Duration) (median, p99 time.Duration) {
@@ -68,6 +68,7 @@ func awardsInTime(all []awardDelay) (held bool, detail string) {
 	}
 	over, overMost := rank(func(x awardDelay) time.Duration { return x.over })
 	bare, bareMost := rank(func(x awardDelay) time.Duration { return x.bare })
+	// What counts is the award's delay beyond the bare timer's, award by award.
 	more, moreMost := rank(func(x awardDelay) time.Duration { return x.over - x.bare })
 	us := func(d time.Duration) time.Duration { return d.Round(time.Microsecond) }
 	return more <= maxAwardLateness && moreMost <= maxAwardLateness, fmt.Sprintf(
@@ -78,6 +79,7 @@ func awardsInTime(all []awardDelay) (held bool, detail string) {
 // awaitHangingServer measures a number of awards with hanging model servers. slow, if not nil, is
 // called with each award: a test uses it to plant a fault.
 func awaitHangingServer(ctx context.Context, awards int, slow func()) (all []awardDelay, err error) {
+	// Only server faults that show as a late answer.
 	hangs := slices.DeleteFunc(faultyserver.CommonFaults(), func(b faultyserver.Misbehaviour) bool { return b.Fault != string(llm.Late) })
 	for i := 0; len(all) < awards; i++ {
 		s, err := faultyserver.StartServer(hangs[i%len(hangs)].Do)

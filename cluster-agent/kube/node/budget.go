@@ -134,6 +134,7 @@ func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now pr
 	if err != nil {
 		return err
 	}
+	// Draw no more than what is reserved and what is our part now.
 	b.appliedLimit = max(want.Least, min(b.reservedPower, fair))
 	next := b.reservedPower
 	switch {
@@ -143,6 +144,7 @@ func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now pr
 	default:
 		next = max(b.reservedPower, min(fair, free))
 	}
+	// The GPUs may draw their lowest limits in any case, so no less is reserved.
 	next = max(next, want.Least)
 	if next == b.reservedPower && want == b.wanted && b.sinceRenewed < b.RowTTL/5 {
 		return tight
@@ -154,6 +156,7 @@ func (b *PowerBudget) renewRow(ctx context.Context, caps *nvml.PowerCaps, now pr
 	if rows == nil {
 		rows = make(map[string]string)
 	}
+	// Store first, and raise the limits after it.
 	rows[b.Node] = string(text)
 	if err := b.Table.SaveRows(ctx, rows, version); err != nil {
 		return err
@@ -184,6 +187,7 @@ func (b *PowerBudget) fairShare(rows map[string]string, mine budgetRow) (fair, f
 			delete(rows, node)
 			continue
 		}
+		// A node may draw its lowest limits before it has reserved them.
 		free -= max(r.Held, r.Least)
 		wants = append(wants, r.powerWants()...)
 	}
