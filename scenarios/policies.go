@@ -21,15 +21,15 @@ const (
 )
 
 // PolicyNames returns the names of all policies, the auction's first. A slash and a kind
-// of Signals may follow each: see Named.
+// of SignalKnowledge may follow each: see CanonicalPolicyName.
 func PolicyNames() []string {
 	return append([]string{PolicyAuction, PolicyAuctionNow}, baseline.RuleNames()...)
 }
 
 // DefaultPolicies returns the default policies to compare on some scenarios: the auction, also
-// with other Signals, and the baselines. Rules that pause jobs are left out if no job
-// can be paused, because they then equal carbon-threshold and wait-awhile. Own is
-// left out if no site has a forecast service, because it then equals Forecasts.
+// with other SignalKnowledge, and the baselines. Rules that pause jobs are left out if no job
+// can be paused, because they then equal carbon-threshold and wait-awhile. SignalOwnForecasts
+// is left out if no site has a forecast service, because it then equals SignalForecasts.
 func DefaultPolicies(of ...spec.Scenario) []string {
 	pausable := slices.ContainsFunc(of, func(s spec.Scenario) bool {
 		return slices.ContainsFunc(s.Jobs, func(j protocol.Job) bool { return j.Pause > 0 })
@@ -50,7 +50,7 @@ func DefaultPolicies(of ...spec.Scenario) []string {
 	return out
 }
 
-// AllPolicyNames returns every name that Named can return.
+// AllPolicyNames returns every name that CanonicalPolicyName can return.
 func AllPolicyNames() (out []string) {
 	for _, policy := range PolicyNames() {
 		for _, s := range signalKnowledgeKinds {
@@ -60,7 +60,7 @@ func AllPolicyNames() (out []string) {
 	return out
 }
 
-// CanonicalPolicyName parses the name of a policy, with or without a kind of Signals, as in
+// CanonicalPolicyName parses the name of a policy, with or without a kind of SignalKnowledge, as in
 // "auction/perfect", and returns its canonical form. The default kind is omitted;
 // "auction/forecast" is accepted for it.
 func CanonicalPolicyName(text string) (string, error) {
@@ -86,7 +86,7 @@ func parsePolicyName(name string) (policy string, s SignalKnowledge, err error) 
 	return policy, s, nil
 }
 
-// joinPolicyName is the inverse of parse.
+// joinPolicyName is the inverse of parsePolicyName.
 func joinPolicyName(policy string, s SignalKnowledge) string {
 	if s == SignalForecasts {
 		return policy

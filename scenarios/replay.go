@@ -41,7 +41,7 @@ type ReplayResult struct {
 	Counts  map[string]int // messages that the market ignored, by reason
 }
 
-// Replay replays a scenario on a bus under a policy (a name as in Named) and checks the
+// Replay replays a scenario on a bus under a policy (a name as CanonicalPolicyName reads it) and checks the
 // record. If the record is inconsistent, Replay returns the result together with an
 // error.
 func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o Options) (ReplayResult, error) {

@@ -14,10 +14,10 @@ import (
 // current and past hours.
 type SignalKnowledge string
 
-// Kinds of Signals.
+// Kinds of SignalKnowledge.
 const (
 	SignalForecasts    SignalKnowledge = ""        // published values, service forecasts, and their own forecasts of the rest
-	SignalOwnForecasts SignalKnowledge = "own"     // as Forecasts, without services
+	SignalOwnForecasts SignalKnowledge = "own"     // as SignalForecasts, without services
 	SignalPerfect      SignalKnowledge = "perfect" // actual values, two weeks ahead: an upper bound for comparison
 	SignalPerturbed    SignalKnowledge = "wrong"   // 72 hours of forecasts, each off by up to half
 	SignalNoneAhead    SignalKnowledge = "none"    // no forecast: the current hour's values are taken to last
@@ -48,6 +48,7 @@ func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol
 	case SignalNoneAhead:
 		return []publishedSeries{{actual, forecast.Market{}}}, nil
 	case SignalPerturbed:
+		// Perturbed values come first, ahead of time; the actual ones replace them in their hour.
 		guess, err := forecast.NewSeries(perturbPoints(seed, site.Name, what, points))
 		return []publishedSeries{{guess, forecast.Market{Lag: -wrongForecastLead}}, {actual, forecast.Market{}}}, err
 	}

@@ -16,6 +16,7 @@ import (
 //
 // It runs in a separate process, with beats as its standard input: see [StartGuard].
 func RunGuard(beats io.Reader, period time.Duration, library, file string) error {
+	// One goroutine reads heartbeats, so that the wait below can end by time, too.
 	heard, done := make(chan bool), make(chan bool)
 	defer close(done)
 	go func() {
@@ -61,7 +62,7 @@ func restoreNotedLimits(library, file string) error {
 
 // RunHeartbeatGuard is a guard for an agent in another container, because the end of a
 // container kills all its processes. The agent's heartbeat is the modification time
-// of a file. Whenever that is older than a period, Watchman restores the recorded
+// of a file. Whenever that is older than a period, RunHeartbeatGuard restores the recorded
 // limits. When ctx ends, it waits at most a period for the agent to restore them
 // itself, and returns.
 func RunHeartbeatGuard(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
@@ -133,7 +134,7 @@ func (w *GuardProcess) startProcess() error {
 }
 
 // SendHeartbeat sends a heartbeat; call it several times in every period. An error means that
-// the guard had exited, for example because it took the agent for dead; Beat has
+// the guard had exited, for example because it took the agent for dead; SendHeartbeat has
 // started another one, unless the error says why not.
 func (w *GuardProcess) SendHeartbeat() error {
 	if _, err := w.heartbeatPipe.Write([]byte{'.'}); err != nil {

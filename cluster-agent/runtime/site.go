@@ -69,10 +69,12 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	// Parties of one process need no server between them.
 	siteBus := cfg.SiteBus
 	if siteBus == nil {
 		siteBus = new(membus.Bus)
 	}
+	// The first party that fails ends ctx, and with it all others.
 	var all sync.WaitGroup
 	start := func(what string, run func() error) {
 		all.Go(func() {
@@ -167,6 +169,7 @@ func (r *siteRun) restoreParties() (uint32, error) {
 			persistent[who] = k
 		}
 	}
+	// Each party has an event log in a folder of its own.
 	for who, k := range persistent {
 		n := 0
 		folder := filepath.Join(r.cfg.DataDir, partyRole(who))

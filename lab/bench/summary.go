@@ -83,6 +83,7 @@ func dayKey(r BenchRow) string { return r.Hash }
 func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) PolicySummary {
 	var gap, idle, late, wait []float64
 	s := PolicySummary{Entry: entry, Rows: len(rows), Figures: make(map[string]Distribution, len(benchColumns))}
+	// Bounds of zero or less have no gap: see gapPercent.
 	for _, r := range rows {
 		if r.BoundUSD > 0 {
 			gap = append(gap, r.Gap)
@@ -92,6 +93,7 @@ func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) 
 		}
 		late = append(late, fractionOf(r.Totals.Late, r.Totals.Jobs))
 		wait = append(wait, r.Totals.WaitS.Mean/3600)
+		// Entries that know more than a site can are no rivals for the best of a day.
 		best := true
 		for _, o := range days[dayKey(r)] {
 			best = best && (o.JobsUSD >= r.JobsUSD || !o.Totals.HasDefaultKnowledge())
@@ -118,6 +120,7 @@ func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) 
 // changeAgainstBaselines compares rows with the two baselines of their days, by a figure
 // without (busy) and with (all) idle draw.
 func changeAgainstBaselines(rows []BenchRow, days map[string][]BenchRow, busy, all func(BenchRow) float64) BaselineChange {
+	// against compares only where the baseline's figure is above zero, as a fraction needs.
 	against := func(baseline string, value func(BenchRow) float64) Distribution {
 		var out []float64
 		for _, r := range rows {
@@ -150,6 +153,7 @@ func StressEffects(rows []BenchRow) []StressEffect {
 		scenario, entry string
 		seed            uint64
 	}
+	// Days without stress, to compare each stress day with its own.
 	calm := make(map[run]BenchRow)
 	var entries []string
 	for _, r := range rows {

@@ -20,7 +20,7 @@ type Config struct {
 }
 
 // A Certificate proves a bound: anyone can recompute it from the scenario and the
-// prices (see Check).
+// prices (see VerifyCertificate).
 type Certificate struct {
 	Schema   int              `json:"schema"` // 1
 	Scenario string           `json:"scenario"`
@@ -71,8 +71,9 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 		Schema: 1, Scenario: s.Name, Hash: s.Hash, Seed: s.Seed, Weights: scenarios.MarketWeights(s),
 		Idle: cfg.Idle, Jobs: len(s.Jobs), From: int64(s.Start.Floor(time.Hour)), Slot: slotLength,
 	}
+	// All prices are still zero here: capacity is free.
 	c.FreeUSD = roundDownToCents(p.lowerBound(nil))
-	// The order matters: known and online use the prices that search has set.
+	// The order matters: bestKnownSchedule and onlineCost use the prices that the search has set.
 	p.subgradientSearch(cfg.Steps)
 	if cfg.Rounds > 0 && !cfg.Idle {
 		known, _ := p.bestKnownSchedule(cfg.Rounds)
@@ -82,6 +83,7 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 	if p.isStopped() {
 		return Certificate{}, fmt.Errorf("bound: %w", p.stop())
 	}
+	// The bound is computed from the rounded prices, as a reader of the certificate does.
 	c.Pools = p.roundPrices()
 	c.BoundUSD = roundDownToCents(p.lowerBound(nil))
 	return c, nil
@@ -98,6 +100,7 @@ func (p *boundProblem) roundPrices() []PricedPool {
 			whole := math.Round(v / slotHours)
 			q.price[t] = whole * slotHours
 			if whole > 0 {
+				// Slots before the first priced one and between priced ones are written out as zeros.
 				for len(x.Values) < t {
 					x.Values = append(x.Values, 0)
 				}

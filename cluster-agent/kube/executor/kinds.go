@@ -121,6 +121,7 @@ func (k *jobKind) groupVersionResource() schema.GroupVersionResource {
 func (e endCondition) matchesObject(u *unstructured.Unstructured) (text string, ok bool) {
 	for _, field := range strings.Split(e.field, "|") {
 		fields := strings.Split(field, ".")
+		// A text field has a value of its own; any other is a list of conditions.
 		if s, there, _ := unstructured.NestedString(u.Object, fields...); there {
 			if text, ok = s, slices.Contains(e.values, s); ok {
 				return text, true
@@ -153,6 +154,7 @@ func (k *jobKind) objectEndTime(u *unstructured.Unstructured) (at protocol.Time)
 		text, _, _ := unstructured.NestedString(u.Object, "status", field)
 		note(text)
 	}
+	// Kinds without an end time have the time at which the final condition changed.
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range list {
 		m, _ := c.(map[string]any)

@@ -314,6 +314,7 @@ func (h *KubeExecutor) deleteRunAndReportLost(ctx context.Context, r *run, pods 
 	if h.objectOfRun(r) != nil {
 		return time.Second, nil
 	}
+	// A deleted object's pods may still be terminating on nodes that exist.
 	for _, p := range pods {
 		if !kube.PodEnded(p) && p.Spec.NodeName != "" && h.inv.NodeByName(p.Spec.NodeName) != nil {
 			return time.Second, nil
@@ -343,6 +344,7 @@ func (h *KubeExecutor) reportInterrupted(r *run, why protocol.Reason) {
 	if len(x.Why.Note) > 500 { // bytes; the note travels with every message about the job
 		x.Why.Note = x.Why.Note[:500]
 	}
+	// A run that never started drew nothing.
 	if r.startedAt != 0 {
 		x.Draw, x.Estimated = h.energyOfRun(r, r.startedAt, h.cfg.Now())
 		x.Draw = h.finalEnergy(r, x.Draw)
@@ -385,6 +387,7 @@ func (h *KubeExecutor) podStatusLag(r *run, pods []*corev1.Pod) time.Duration {
 // the label is not written, the next incarnation reports the outcome once more, which
 // the agent recognizes; the other way round it could be lost.
 func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructured.Unstructured, pods []*corev1.Pod, failed string) error {
+	// The run lasted from its first pod's start to its last container's end.
 	since, until := r.startedAt, protocol.Time(0)
 	for _, p := range pods {
 		if since == 0 || podStartTime(p) < since {
@@ -406,6 +409,7 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		}
 		until = max(until, since)
 	}
+	// The agent expects Started before Finished.
 	if !r.startReported.Swap(true) {
 		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
@@ -416,6 +420,7 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		draw, estimated := h.energyOfRun(r, since, until)
 		h.reportOutcome(r.launch.Job.ID, r.launch.Epoch, protocol.Finished{Job: r.launch.Job.ID, Epoch: r.launch.Epoch, Draw: h.finalEnergy(r, draw), Failed: failed, Estimated: estimated, Use: h.utilizationOfRun(r, pods, since, until), Ended: until})
 	}
+	// The label tells a later incarnation, and the garbage collector, that the outcome was reported.
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.LabelOutcomeReported: "true"}}}
 	if r.kind.Kind == "Job" && r.external.Object == "" {
 		patch["spec"] = map[string]any{"ttlSecondsAfterFinished": int64(h.cfg.FinishedTTL / time.Second)}
