@@ -409,7 +409,7 @@ func (h *KubeExecutor) reportFinished(ctx context.Context, r *run, u *unstructur
 		}
 		until = max(until, since)
 	}
-	// The agent expects Started before Finished.
+	// A short run may end before its start was reported: report that first.
 	if !r.startReported.Swap(true) {
 		h.sendToAgent(protocol.Started{Job: r.launch.Job.ID, Epoch: r.launch.Epoch})
 	}
