@@ -27,7 +27,7 @@ import (
 // Config distinguishes one agent from another.
 type Config struct {
 	Site     string
-	Strategy BidStrategy // default DefaultStrategy(false)
+	Strategy BidStrategy // default DefaultStrategy()
 	Network  Network     // default DefaultNetwork
 }
 
@@ -63,8 +63,11 @@ type Agent struct {
 	lackedCapacity      bool                  // a job found no capacity since the last registration
 	lastCallAt          protocol.Time         // when the last call came
 	planning            protocol.Planning     // of the last valid call
+	sitePrices          protocol.SitePrices   // the last ones
 	strategy            BidStrategy
 	delivery            Delivery                        // of the strategy
+	pricedStarts        []pricedOption                  // scratch of bestOptionPerStart
+	ways                []capacity.RunConfig            // scratch of bidsForJob
 	faults              map[string]int                  // of the strategy, by reason
 	lastCall            protocol.Message                // the last call for bids; its jobs are in calledJobs
 	calledJobs          map[protocol.JobID]protocol.Job // of the last call
@@ -80,6 +83,10 @@ type Agent struct {
 	heldByOthers        [3]int64                         // CPU, memory and GPUs that pods of other schedulers use: see othersReleasedCapacity
 	rebidAfter          map[protocol.JobID]protocol.Time // until then no bids for a job that this site lost
 	plannedPauses       []plannedPause                   // by time
+	provisional         []provisionalBill                // to correct when their hours are published
+	reportsStarts       bool                             // see ReportStarts
+	startReports        []startReport
+	heartbeat           heartbeat
 }
 
 // A reservation is an accepted job that waits in the site's queue.
@@ -92,11 +99,11 @@ type reservation struct {
 // An activeRun is a job that has its capacity; once its Accept is confirmed the executor runs it.
 type activeRun struct {
 	launch         protocol.Launch
-	confirmed      bool   // the coordinator confirmed our accept
-	running        bool   // the executor reported its start
-	epoch          uint64 // of the award that it was launched under
-	acceptedEpoch  uint64 // latest epoch under which the agent accepted it
-	started        protocol.Time
+	confirmed      bool                // the coordinator confirmed our accept
+	running        bool                // the executor reported its start
+	epoch          uint64              // of the award that it was launched under
+	acceptedEpoch  uint64              // latest epoch under which the agent accepted it
+	started        protocol.Time       // planned until running
 	transferCarbon protocol.Milligrams // of moving its input
 	pauseAt        protocol.Time       // when to pause it; 0: never
 }
@@ -104,7 +111,7 @@ type activeRun struct {
 // New returns an agent that bids for a site's capacity by the forecasts of g.
 func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 	if cfg.Strategy == nil {
-		cfg.Strategy = DefaultStrategy(false)
+		cfg.Strategy = DefaultStrategy()
 	}
 	if cfg.Network == (Network{}) {
 		cfg.Network = DefaultNetwork()
@@ -124,10 +131,23 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 // then it must not place, start or claim anything.
 func (a *Agent) lacksNodes() bool { return !a.registered && a.fleet.HasNoNodes() }
 
+// StateAt returns what the agent's capacity holds at now, for metrics. Like all methods it must not
+// be called while another one runs.
+func (a *Agent) StateAt(now protocol.Time) capacity.State { return a.fleet.StateAt(now) }
+
 // Due implements bus.Machine. An agent registers as soon as it knows a node. After that it acts
 // when a message comes, when a queued job or a pause is due, and when a retransmission is. Before,
-// it only retransmits Declines and usage reports.
-func (a *Agent) Due() (due protocol.Time) {
+// it only retransmits Declines and usage reports. Heartbeats come apart from all that.
+func (a *Agent) Due() protocol.Time {
+	due := a.workDue()
+	if h := a.heartbeat; h.every > 0 && (due == 0 || h.next < due) {
+		due = max(h.next, 1)
+	}
+	return due
+}
+
+// workDue is Due without heartbeats.
+func (a *Agent) workDue() (due protocol.Time) {
 	if !a.registered && !a.fleet.HasNoNodes() {
 		return 1
 	}
@@ -136,6 +156,9 @@ func (a *Agent) Due() (due protocol.Time) {
 	}
 	if a.lacksNodes() {
 		return due
+	}
+	if t := a.nextStartReport(); t != 0 && (due == 0 || t < due) {
+		due = t
 	}
 	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
 		due = a.plannedPauses[0].at
@@ -155,15 +178,16 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 		a.clampFutureRetries(now)
 	}
 	a.lastQueueCheck = now
+	msgs := a.heartbeatDue(now)
 	if a.lacksNodes() {
-		return a.retransmitDue(now)
+		return append(msgs, a.retransmitDue(now)...)
 	}
-	var msgs []protocol.Message
 	if !a.registered {
-		msgs = a.registerSite(now)
+		msgs = append(msgs, a.registerSite(now)...)
 	}
 	msgs = append(msgs, a.retransmitDue(now)...)
 	msgs = append(msgs, a.sendDuePauses(now)...)
+	msgs = append(msgs, a.sendStartReports(now)...)
 	return append(msgs, a.startQueuedJobs(now)...)
 }
 
@@ -176,9 +200,13 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	switch m.From {
 	case protocol.Coordinator:
 		switch b := m.Body.(type) {
+		case protocol.SitePrices:
+			a.sitePrices = b
 		case protocol.CallForBids:
 			a.lastCall = m
-			return a.answerCall(now, b)
+			return a.answerCall(now, a.withSitePrices(b, b.Round))
+		case protocol.QuoteRequest:
+			return a.answerQuoteRequest(now, a.withSitePrices(b.Call, 0))
 		case protocol.Award:
 			return a.handleAward(now, m, b)
 		case protocol.Confirm:
@@ -191,7 +219,7 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	case protocol.ExecutorParty(a.cfg.Site):
 		switch b := m.Body.(type) {
 		case protocol.Started:
-			a.handleStarted(now, m, b)
+			return a.handleStarted(now, m, b)
 		case protocol.Finished:
 			return a.handleFinished(now, b)
 		case protocol.Interrupted:
@@ -205,6 +233,7 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 		if b, ok := m.Body.(protocol.Signal); ok {
 			a.grid.RecordSignal(now, b)
 			a.curve = nil // the next call sees new forecasts
+			return a.correctBills(now)
 		}
 	}
 	return nil

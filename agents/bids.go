@@ -23,23 +23,59 @@ func (a *Agent) answerCall(now protocol.Time, c protocol.CallForBids) []protocol
 		return a.refuseCall(now, c, err)
 	}
 	a.planning = plan
-	p := bidPricing{agent: a, now: now, weights: c.Weights, planning: plan, shadow: newShadowPrices(c.ShadowPrices, a.cfg.Site)}
-	o := protocol.Bids{Round: c.Round, Grid: a.gridForecast, Jobs: make([]protocol.JobBids, 0, len(c.Jobs))}
-	for _, j := range c.Jobs {
-		expect := a.fillExpectedRun(&j)
+	o := a.bidsForCall(now, c, func(j protocol.Job) {
 		a.calledJobs[j.ID] = j
 		if j.Arrival > a.lastCallAt { // first call of this job: placement learns what kinds of jobs arrive
 			a.fleet.ObserveArrival(j)
 		}
+	})
+	msgs := a.messageTo(now, protocol.Coordinator, o)
+	msgs[0].Body = thinToMaxBytes(msgs[0], c.MaxBytes)
+	return msgs
+}
+
+// withSitePrices returns a call with the shadow prices that came before it, if it has none. They
+// count for that call alone.
+func (a *Agent) withSitePrices(c protocol.CallForBids, round uint64) protocol.CallForBids {
+	if a.sitePrices.Round != round {
+		return c
+	}
+	if len(c.ShadowPrices) == 0 {
+		c.ShadowPrices = a.sitePrices.ShadowPrices
+	}
+	a.sitePrices = protocol.SitePrices{}
+	return c
+}
+
+// bidsForCall returns the bids for the jobs of a call, by the planning in force. It calls observe
+// with each job before its bids, the expected run time filled in.
+func (a *Agent) bidsForCall(now protocol.Time, c protocol.CallForBids, observe func(protocol.Job)) protocol.Bids {
+	p := bidPricing{agent: a, now: now, weights: c.Weights.ForRanking(), planning: a.planning, shadow: newShadowPrices(c.ShadowPrices, a.cfg.Site)}
+	o := protocol.Bids{Round: c.Round, Grid: a.gridForecast, Jobs: make([]protocol.JobBids, 0, len(c.Jobs))}
+	for _, j := range c.Jobs {
+		expect := a.fillExpectedRun(&j)
+		observe(j)
+		p.estimated = len(expect) > 0
 		m := p.bidsForJob(j)
 		m.Expect = expect
 		o.Jobs = append(o.Jobs, m)
 	}
-	o.Capacity = a.fleet.CapacityProfiles(now, plan.Slot, plan.SlotCount())
+	o.Capacity = a.fleet.CapacityProfiles(now, a.planning.Slot, a.planning.SlotCount())
 	o.Idle, o.FragmentedGPUs = a.fleet.IdleGPUs()
-	msgs := a.messageTo(now, protocol.Coordinator, o)
-	msgs[0].Body = thinToMaxBytes(msgs[0], c.MaxBytes)
-	return msgs
+	return o
+}
+
+// answerQuoteRequest answers with what the agent would bid, were c a call. The agent is
+// afterwards as it was before: what a bid leaves behind is put back, so that an enquiry changes
+// no later bid and takes no place.
+func (a *Agent) answerQuoteRequest(now protocol.Time, c protocol.CallForBids) []protocol.Message {
+	planning, grid, curve, lacked := a.planning, a.gridForecast, a.curve, a.lackedCapacity
+	defer func() { a.planning, a.gridForecast, a.curve, a.lackedCapacity = planning, grid, curve, lacked }()
+	a.refreshForecast(now)
+	if a.planning = c.Planning.OrDefault(); a.planning.Validate() != nil {
+		return nil // this coordinator plans as no agent can: its calls say so
+	}
+	return a.messageTo(now, protocol.Coordinator, protocol.Quote{Bids: a.bidsForCall(now, c, func(protocol.Job) {})})
 }
 
 // refuseCall bids nothing for a call whose planning is invalid, and gives the reason for each of
@@ -61,33 +97,4 @@ func (a *Agent) refreshForecast(now protocol.Time) {
 	}
 	a.gridForecast = a.grid.ForecastFrom(now, forecastHours)
 	a.curve = forecast.NewCurve(a.gridForecast)
-}
-
-// shadowPrices are the announced prices of one site's capacity, by model.
-type shadowPrices map[string]protocol.ShadowPrice
-
-// newShadowPrices returns the usable prices of one site.
-func newShadowPrices(prices []protocol.ShadowPrice, site string) shadowPrices {
-	s := make(shadowPrices)
-	for _, p := range prices {
-		if p.Site == site && p.Slot > 0 {
-			s[p.Model] = p
-		}
-	}
-	return s
-}
-
-// meanPrice returns the mean price of a GPU-hour of a model over a run. Slots beyond the announced
-// ones cost nothing.
-func (s shadowPrices) meanPrice(model string, start, finish protocol.Time) protocol.Microdollars {
-	p, ok := s[model]
-	if !ok || finish <= start {
-		return 0
-	}
-	first, last := int(start.Sub(p.From)/p.Slot), int((finish-1).Sub(p.From)/p.Slot)
-	sum := protocol.Microdollars(0)
-	for i := max(first, 0); i <= min(last, len(p.Values)-1); i++ {
-		sum += p.Values[i]
-	}
-	return sum / protocol.Microdollars(last-first+1)
 }

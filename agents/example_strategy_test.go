@@ -47,7 +47,7 @@ func ExampleBidStrategy() {
 
 	job := protocol.Job{
 		ID: "train", GPUs: 2, Share: 1000, CPU: 8000, Memory: 1024, Arrival: noon, Run: time.Hour,
-		Deadline: noon.Add(24 * time.Hour), Deferrable: true,
+		Deadline: noon.Add(24 * time.Hour), Urgency: protocol.UrgencyStandard,
 	}
 	market := protocol.Sender{Party: protocol.Coordinator}
 	call := protocol.CallForBids{Round: 1, Jobs: []protocol.Job{job}, Weights: protocol.DefaultWeights(), Planning: protocol.DefaultPlanning()}

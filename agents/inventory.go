@@ -125,7 +125,7 @@ func (a *Agent) handleInterrupted(now protocol.Time, x protocol.Interrupted) []p
 // of idle nodes.
 func (a *Agent) reportWastedEnergy(now protocol.Time, draw []protocol.HourlyEnergy, estimated bool) (msgs []protocol.Message) {
 	for _, s := range draw {
-		bill, _ := a.grid.PriceEnergy([]protocol.HourlyEnergy{s})
+		bill := a.billEnergy([]protocol.HourlyEnergy{s}, true)
 		msgs = append(msgs, a.messageTo(now, protocol.Coordinator, protocol.SiteUsage{Hour: s.Hour, Idle: bill, Estimated: estimated})...)
 	}
 	return msgs

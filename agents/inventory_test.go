@@ -130,7 +130,7 @@ func TestRunsFoundAtTheExecutorAreAdopted(t *testing.T) {
 	a, executor := unknown(t)
 	v := inventory("n1")
 	v.Held = []protocol.FoundRunning{{Since: noon.Add(-time.Hour), Launch: protocol.Launch{
-		Job: protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour}, Epoch: 4, Node: "n1", Devices: []int{3}, Model: "V100", Run: 2 * time.Hour}}}
+		Job: protocol.Job{Urgency: protocol.UrgencyNow, ID: "train", GPUs: 1, Share: 1000, Run: time.Hour}, Epoch: 4, Node: "n1", Devices: []int{3}, Model: "V100", Run: 2 * time.Hour}}}
 	a.Step(noon, executor.NewMessage(noon, "agent/oslo", v))
 	sent := a.Step(noon, executor.NewMessage(noon, "agent/oslo", protocol.Finished{Job: "train", Epoch: 4, Failed: "exit code 1"}))
 	d, ok := sent[0].Body.(protocol.UsageReport)
@@ -150,7 +150,7 @@ func TestInterruptedJobGoesBackToTheMarket(t *testing.T) {
 func losing(t *testing.T, code protocol.Code, rests bool) {
 	a, executor := unknown(t)
 	v := inventory("n1")
-	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
+	job := protocol.Job{Urgency: protocol.UrgencyNow, ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
 	v.Held = []protocol.FoundRunning{{Since: noon, Launch: protocol.Launch{Job: job, Epoch: 4, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour}}}
 	a.Step(noon, executor.NewMessage(noon, "agent/oslo", v))
 	lost := protocol.Interrupted{Job: "train", Epoch: 4, Why: protocol.Reason{Code: code}}
@@ -186,7 +186,7 @@ func TestSiteWithoutInventoryGivesATemporaryReason(t *testing.T) {
 		}
 		a.Step(noon, source.NewMessage(noon, "agent/oslo", protocol.Signal{What: q, Points: ps}))
 	}
-	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
+	job := protocol.Job{Urgency: protocol.UrgencyNow, ID: "train", GPUs: 1, Share: 1000, Run: time.Hour, Arrival: noon, Deadline: noon.Add(9 * time.Hour)}
 	sent := a.Step(noon, market.NewMessage(noon, "", protocol.CallForBids{Round: 1, Jobs: []protocol.Job{job}}))
 	if m := sent[0].Body.(protocol.Bids).Jobs[0]; m.Why.Code != protocol.NoCapacity {
 		t.Errorf("sent %+v", m)

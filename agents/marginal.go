@@ -8,21 +8,19 @@ import "github.com/gridbid/gridbid/protocol"
 type MarginalCost struct {
 	TemporalShift      bool // bid later starts for deferrable jobs
 	SweepModelsAndCaps bool // bid each GPU model and cap, not only what the policy picks
-	ChargeIdle         bool // charge a job its share of its node's idle power
-	MaxOptionsPerModel int  // per job; default 4
+	MaxOptionsPerModel int  // options for one job on each GPU model; default 4
 }
 
 // DefaultStrategy returns how the sites of an auction bid: every model, cap and hour.
-// ChargeIdle is each site's own choice (decision 0013).
-func DefaultStrategy(chargeIdle bool) MarginalCost {
-	return MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, ChargeIdle: chargeIdle}
+func DefaultStrategy() MarginalCost {
+	return MarginalCost{TemporalShift: true, SweepModelsAndCaps: true}
 }
 
 // ProposeOptions implements BidStrategy. It never fails.
 func (m MarginalCost) ProposeOptions(r *BidRequest) ([]protocol.BidOption, error) {
 	p := *r.pricing
 	p.strategy = m
-	return p.optionsPerModel(r.Job, r.Ways), nil
+	return p.optionsPerModel(&r.Job, r.Ways), nil
 }
 
 // Delivery implements BidStrategy. A strategy that sells later hours reserves capacity for them.

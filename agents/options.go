@@ -2,7 +2,6 @@ package agents
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,6 +17,9 @@ type bidPricing struct {
 	planning protocol.Planning // valid
 	shadow   shadowPrices
 	strategy MarginalCost // decides which starts and options are priced
+	// estimated says that the job states no run time, and has this site's estimate. Waiting and
+	// lateness are priced as the market will, which does not know the estimate.
+	estimated bool
 }
 
 // A pricedOption is an option and its cost by the call's weights, the price of capacity included.
@@ -46,7 +48,8 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	var ways []capacity.RunConfig
 	var why protocol.Reason
 	if a.delivery.AsOffered {
-		ways, why = a.fleet.RunConfigs(j)
+		ways, why = a.fleet.AppendRunConfigs(a.ways[:0], &j)
+		a.ways = ways
 	} else if w, reason, ok := a.fleet.Default(p.now, j); ok {
 		ways = []capacity.RunConfig{w}
 	} else {
@@ -72,139 +75,161 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 // optionsPerModel returns the options on each GPU model, soonest first. Every job gets options on
 // every model: if all jobs were bid only the cheapest one, the market would find it full, without
 // alternatives among the bids.
-func (p *bidPricing) optionsPerModel(j protocol.Job, ways []capacity.RunConfig) (out []protocol.BidOption) {
+func (p *bidPricing) optionsPerModel(j *protocol.Job, ways []capacity.RunConfig) (out []protocol.BidOption) {
+	models := 1
+	for i := 1; i < len(ways); i++ {
+		if ways[i].Model != ways[i-1].Model {
+			models++
+		}
+	}
+	most := p.strategy.maxOptions()
+	out = make([]protocol.BidOption, 0, models*min(most, maxOptions))
 	for len(ways) > 0 {
 		n := slices.IndexFunc(ways, func(w capacity.RunConfig) bool { return w.Model != ways[0].Model })
 		if n < 0 {
 			n = len(ways)
 		}
-		out = append(out, pickSpreadOptions(p.bestOptionPerStart(j, ways[:n]), p.strategy.maxOptions())...)
+		out = pickSpreadOptions(out, p.bestOptionPerStart(j, ways[:n]), most)
 		ways = ways[n:]
 	}
-	slices.SortStableFunc(out, byStart)
+	if models > 1 {
+		slices.SortStableFunc(out, byStart)
+	}
 	return out
 }
 
 // byStart orders options by start.
 func byStart(x, y protocol.BidOption) int { return cmp.Compare(x.Start, y.Start) }
 
-// bestOptionPerStart returns the cheapest of the given run configurations for each start that is
-// worth pricing, soonest first. Starts lie on the planning's slots, except the earliest.
-func (p *bidPricing) bestOptionPerStart(j protocol.Job, ways []capacity.RunConfig) []pricedOption {
-	best := make(map[protocol.Time]pricedOption)
+// bestOptionPerStart returns the cheapest of the given run configurations, all on one model, for
+// each start that is worth pricing, soonest first. Starts lie on the planning's slots, except the
+// earliest. The result is valid until the next call.
+func (p *bidPricing) bestOptionPerStart(j *protocol.Job, ways []capacity.RunConfig) []pricedOption {
+	best := p.agent.pricedStarts[:0]
+	declared := p.asDeclared(j)
+	latest := p.now
+	if p.strategy.TemporalShift && j.MayWait() {
+		latest = min(p.weights.LatestWorthBidding(declared), p.now.Add(p.planning.Horizon))
+	}
+	idle := p.agent.fleet.IdlePowerShare(p.now, *j, ways[0].Model)
 	for _, w := range ways {
-		run := w.Run + p.agent.cfg.Network.transferTime(j, p.agent.cfg.Site)
-		model := w.Model
-		if !p.strategy.SweepModelsAndCaps {
-			model = ""
-		}
-		earliest := p.now
-		place, ok := p.agent.fleet.QuotePlacement(p.now, j, model, run)
-		if !ok {
-			if earliest, ok = p.agent.fleet.EarliestStart(p.now, j, model, p.now, run); !ok {
-				continue
-			}
-			if earliest <= p.now {
-				earliest = p.now.Add(time.Second) // enough GPUs are free in total, but no single node has them now
-			}
-		}
-		last := earliest
-		if p.strategy.TemporalShift && j.Deferrable {
-			last = max(earliest, min(capacity.LatestStart(j, run), p.now.Add(p.planning.Horizon)))
-		}
-		idle := protocol.Milliwatts(0)
-		if p.strategy.ChargeIdle {
-			idle = p.agent.fleet.IdlePowerShare(j, w.Model)
-		}
-		opening := protocol.Time(0) // first start at which the job fits; there is none between the last search and it
-		for t := earliest; t <= last; t = t.Add(time.Second).Ceil(p.planning.Slot) {
-			at := capacity.PlacementQuote{}
-			if t == p.now {
-				at = place
-			}
-			// From FirmLead before the deadline on, the market has a site reserve the capacity, so
-			// the calendar is searched node by node; always for jobs of several GPUs, because the
-			// total of free GPUs does not tell whether one node has them.
-			if t > earliest && (j.GPUs > 1 || t.Add(run+p.planning.FirmLead) > j.Deadline) {
-				if t > opening {
-					if opening, ok = p.agent.fleet.EarliestStart(p.now, j, w.Model, t, run); !ok {
-						break // nor is there a later one
-					}
-				}
-				if t < opening {
-					continue
-				}
-			}
-			if o := p.priceOption(j, w, t, run, idle, at); isCheaperOption(o, best[t]) {
-				best[t] = o
-			}
-		}
+		c := p.pricingOf(declared, w, idle)
+		best = c.priceStarts(best, j, latest)
 	}
-	out := make([]pricedOption, 0, len(best))
-	for _, t := range slices.Sorted(maps.Keys(best)) {
-		out = append(out, best[t])
-	}
-	return out
+	p.agent.pricedStarts = best
+	return best
 }
 
-// priceOption returns the option of running j in configuration w from start on, and its cost. Idle
-// is the job's share of its node's idle power.
-func (p *bidPricing) priceOption(j protocol.Job, w capacity.RunConfig, start protocol.Time, run time.Duration, idle protocol.Milliwatts, at capacity.PlacementQuote) pricedOption {
-	finish := start.Add(run)
-	o := protocol.BidOption{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score}
-	o.Energy, o.Carbon, o.Money = p.agent.curve.CostBetween(start, finish, w.Power)
-	if idle > 0 {
-		_, carbon, money := p.agent.curve.CostBetween(start, finish, idle)
-		o.NodeIdleShare = money + p.weights.CarbonCost(carbon)
+// priceStarts prices the starts of j up to latest, and merges them into best: the cheapest option
+// of each start so far, soonest first.
+func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest protocol.Time) []pricedOption {
+	now, fleet, slot := c.now, c.agent.fleet, c.planning.Slot
+	model := c.config.Model
+	if !c.strategy.SweepModelsAndCaps {
+		model = ""
 	}
-	o.Transfer = p.agent.cfg.Network.transferCost(j, p.agent.cfg.Site)
-	o.Carbon += p.agent.cfg.Network.transferCarbon(j, p.agent.cfg.Site)
-	room := p.shadow.meanPrice(w.Model, start, finish)
-	return pricedOption{o, p.weights.CostOf(j, o, room).Total() + protocol.GPUHoursCost(j.TotalGPUMilli(), run, room)}
+	earliest := now
+	place, ok := fleet.QuotePlacement(now, *j, model, c.run)
+	if !ok {
+		if earliest, ok = fleet.EarliestStart(now, *j, model, now, c.run); !ok {
+			return best
+		}
+		if earliest <= now {
+			earliest = now.Add(time.Second) // enough GPUs are free in total, but no single node has them now
+		}
+	}
+	last := max(earliest, min(capacity.LatestStart(*j, c.run), latest))
+	// A start that is searched node by node is open from opening on, or from always on; before
+	// opening there is none.
+	opening, always := protocol.Time(0), protocol.Time(-1)
+	var later capacity.PlacementQuote // of a start that is not now: its node is not known
+	at, k := &place, 0
+	for t := earliest; t <= last; t = t.Add(time.Second).Ceil(slot) {
+		if t > earliest && c.needsNodeByNode(j, t.Add(c.run)) {
+			if always < 0 {
+				always = fleet.AlwaysOpenFrom(now, j, c.config.Model, c.run)
+			}
+			if t > opening && t < always {
+				if opening, ok = fleet.EarliestStart(now, *j, c.config.Model, t, c.run); !ok {
+					break // nor is there a later one
+				}
+			}
+			if t < opening {
+				continue
+			}
+		}
+		if t > now {
+			at = &later
+		}
+		for k < len(best) && best[k].Start < t {
+			k++
+		}
+		switch o := c.priceStart(t, at); {
+		case k == len(best) || best[k].Start > t:
+			best = slices.Insert(best, k, o)
+		case isCheaperOption(&o, &best[k]):
+			best[k] = o
+		}
+	}
+	return best
+}
+
+// needsNodeByNode reports whether a later start must be searched node by node: from FirmLead
+// before the deadline on the market has the site reserve it, and for several GPUs the total of
+// free GPUs does not tell whether one node has them.
+func (p *bidPricing) needsNodeByNode(j *protocol.Job, finish protocol.Time) bool {
+	return j.GPUs > 1 || finish.Add(p.planning.FirmLead) > j.Deadline
+}
+
+// asDeclared returns j as its submitter described it: without the estimate of its run time.
+func (p *bidPricing) asDeclared(j *protocol.Job) *protocol.Job {
+	if !p.estimated {
+		return j
+	}
+	declared := *j
+	declared.Run = 0
+	return &declared
 }
 
 // isCheaperOption reports whether x beats y; ties go by finish, model and cap, so that the result
-// does not depend on the order of search. The zero pricedOption loses.
-func isCheaperOption(x, y pricedOption) bool {
-	if y.Finish == 0 {
-		return true
-	}
+// does not depend on the order of search.
+func isCheaperOption(x, y *pricedOption) bool {
 	return cmp.Or(cmp.Compare(x.cost, y.cost), cmp.Compare(x.Finish, y.Finish),
 		cmp.Compare(x.Model, y.Model), cmp.Compare(x.Cap, y.Cap)) < 0
 }
 
-// pickSpreadOptions picks at most most options: the soonest, which the market may need; then the
+// pickSpreadOptions appends at most most options to out: the soonest, which the market may need; then the
 // cheapest, first among those at least two hours, then one hour apart from the ones picked. So the
-// market has other hours to choose from when the jobs of all sites want the same one. The result
-// is sorted by start.
-func pickSpreadOptions(starts []pricedOption, most int) []protocol.BidOption {
+// market has other hours to choose from when the jobs of all sites want the same one. They are
+// sorted by start.
+func pickSpreadOptions(out []protocol.BidOption, starts []pricedOption, most int) []protocol.BidOption {
 	if len(starts) == 0 {
-		return nil
+		return out
 	}
-	order := make([]int, len(starts))
-	for i := range order {
-		order[i] = i
+	picked := append(make([]int, 0, 8), 0)
+	isNear := func(i int, apart time.Duration) bool {
+		return slices.ContainsFunc(picked, func(k int) bool {
+			d := starts[i].Start.Sub(starts[k].Start)
+			return i == k || k != 0 && max(d, -d) < apart
+		})
 	}
-	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(starts[x].cost, starts[y].cost) })
-	picked := []int{0}
 	for _, apart := range []time.Duration{2 * time.Hour, time.Hour, 0} {
-		for _, i := range order {
-			if len(picked) >= most {
+		for len(picked) < most {
+			next := -1
+			for i := range starts {
+				if (next < 0 || starts[i].cost < starts[next].cost) && !isNear(i, apart) {
+					next = i
+				}
+			}
+			if next < 0 {
 				break
 			}
-			near := slices.ContainsFunc(picked, func(k int) bool {
-				d := starts[i].Start.Sub(starts[k].Start)
-				return i == k || k != 0 && max(d, -d) < apart
-			})
-			if !near {
-				picked = append(picked, i)
-			}
+			picked = append(picked, next)
 		}
 	}
 	slices.Sort(picked)
-	out := make([]protocol.BidOption, len(picked))
-	for i, k := range picked {
-		out[i] = starts[k].BidOption
+	for _, k := range picked {
+		out = append(out, starts[k].BidOption)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -16,22 +17,78 @@ import (
 
 var eager = MarginalCost{TemporalShift: true, SweepModelsAndCaps: true}
 
+// At a steady price no later start costs less than one of now, also where the node must wake
+// first: such a start would be put off slot by slot until the deadline.
+func TestAStartOfNowIsNotDearerForWakingItsNode(t *testing.T) {
+	s := newSleepySite(t, eager)
+	j := job("train", 1)
+	j.Urgency = protocol.UrgencyFlexible
+	options := s.call(j)[0].Options
+	w := protocol.FreeWaitingWeights()
+	if len(options) < 2 || options[0].Start != noon {
+		t.Fatalf("offered %+v; want a start of now and later ones", options)
+	}
+	now := w.CostOf(j, options[0], 0).Total()
+	for _, o := range options[1:] {
+		if later := w.CostOf(j, o, 0).Total(); later < now-2 { // rounded down twice
+			t.Errorf("a start at %v costs %d, one of now %d", o.Start, later, now)
+		}
+	}
+}
+
 // By hand: a V100 at work draws 160 W, 35 of them idle too; four busy cores draw
 // 16 W; so the job adds 141 W, and with the building's fifth 169.2 W. The node of
 // four draws 300 + 320 + 140 W awake and 15 asleep; a quarter of 745 W is 186.25,
-// and with the building's fifth 223.5 W, if jobs are charged that. A kWh costs 10
-// cents and 500 g; a kilogram counts as 10 cents.
+// and with the building's fifth 223.5 W, for the hour if it sleeps: twice 223.5 Wh, as
+// nodes are expected to be half full, the job's share, which is less than the node's 200 s of
+// waking, hour and linger. A kWh costs 10 cents and 500 g; a kilogram counts as 10 cents.
 func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
-	for idle, awake := range map[bool]protocol.Microdollars{false: 0, true: 22_350 + 11_175} {
-		s := newSite(t, MarginalCost{ChargeIdle: idle}, 4)
+	for wake, awake := range map[time.Duration]protocol.Microdollars{0: 0, 200 * time.Second: 67_050} {
+		s := newSite(t, MarginalCost{}, 4)
+		lost := protocol.Millijoules(0)
+		if wake > 0 {
+			s = newSleepySite(t, MarginalCost{})
+			lost = 4_320 // of its mean power over 3800 s, which is whole milliwatts
+		}
 		got := s.call(job("train", 1))[0].Options
 		want := protocol.BidOption{
-			Start: noon, Finish: noon.Add(time.Hour), Model: "V100",
-			Energy: 609_120_000, Carbon: 84_600, Money: 16_920,
+			Start: noon, Finish: noon.Add(wake + time.Hour), Model: "V100",
+			Energy: 609_120_000 - lost, Carbon: 84_600 - protocol.Milligrams(min(lost, 1)), Money: 16_920,
 			NodeIdleShare: awake, Score: got[0].Score, FragmentationDelta: got[0].FragmentationDelta,
 		}
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("offered\n%+v, want\n%+v", got, want)
+		}
+	}
+}
+
+// newSleepySite is newSite with one node of four V100s that sleeps.
+func newSleepySite(t *testing.T, strategy BidStrategy) *site {
+	s := newSiteOf(t, strategy, []capacity.Node{{
+		Node: fgd.Node{Name: "a", CPU: 64_000, Memory: 256 << 10, GPUs: 4, Model: "V100"}, Host: power.SleepingHost(4),
+	}})
+	s.signalFlat()
+	return s
+}
+
+// A start now costs what it adds to the node's awake time: nothing while another job
+// keeps the node awake, and at most the job's share for so long as it runs. By hand: a
+// quarter of 745 W, with the building's fifth, is 223.5 W; with the first job's record an awake node
+// costs 2.162 times its jobs' parts.
+func TestAStartOnAnAwakeNodeCostsNoIdlePower(t *testing.T) {
+	s := newSleepySite(t, MarginalCost{})
+	s.award(job("first", 1), 1, false)
+	for run, want := range map[time.Duration]protocol.Microdollars{
+		30 * time.Minute:            0,
+		time.Hour + 200*time.Second: 0,
+		2 * time.Hour:               84_433 + 42_216,   // 894 W for 3400 s more
+		6 * time.Hour:               289_923 + 144_962, // its share is less than that: 402.672 W of IT
+	} {
+		j := job("second", 1)
+		j.Run = run
+		o := s.call(j)[0].Options[0]
+		if o.NodeIdleShare != want || o.Finish != noon.Add(run) {
+			t.Errorf("a run of %v is charged %d and ends at %v, want %d at %v", run, o.NodeIdleShare, o.Finish, want, noon.Add(run))
 		}
 	}
 }
@@ -49,7 +106,7 @@ func TestEveryModelIsOffered(t *testing.T) {
 	s.signal(protocol.GridPrice, 100_000, 40_000, 100_000, 50_000, 100_000)
 	s.signal(protocol.GridCarbon, 500_000)
 	j := job("train", 1)
-	j.Deferrable = true
+	j.Urgency = protocol.UrgencyStandard
 	offered := make(map[string]int)
 	menu := s.call(j)[0].Options
 	for i, o := range menu {
@@ -144,7 +201,7 @@ func TestAJobThatCanWaitIsOfferedACheaperHour(t *testing.T) {
 	if slices.ContainsFunc(s.call(j)[0].Options, cheap) {
 		t.Error("a job that cannot wait is offered later")
 	}
-	j.Deferrable = true
+	j.Urgency = protocol.UrgencyStandard
 	menu := s.call(j)[0].Options
 	if !slices.ContainsFunc(menu, cheap) || menu[0].Start != noon {
 		t.Errorf("offered %+v", menu)
@@ -156,15 +213,76 @@ func TestAJobThatCanWaitIsOfferedACheaperHour(t *testing.T) {
 	}
 }
 
+// The cheapest hour lies beyond what a standard job waits for: it is not offered, and a flexible job
+// gets it. A site that has no sooner place offers the one it has.
+func TestAStandardJobIsNotOfferedStartsBeyondItsLimit(t *testing.T) {
+	s := newSite(t, eager, 4)
+	s.signal(protocol.GridPrice, 100_000, 100_000, 100_000, 100_000, 10_000)
+	j := job("train", 1)
+	w := protocol.DefaultWeights()
+	starts := func(j protocol.Job) (out []protocol.Time) {
+		for _, o := range s.offer(protocol.CallForBids{Jobs: []protocol.Job{j}, Weights: w}).Jobs[0].Options {
+			out = append(out, o.Start)
+		}
+		return out
+	}
+	last := func(j protocol.Job) protocol.Time { return slices.Max(starts(j)) }
+	j.Urgency = protocol.UrgencyFlexible
+	if last(j) < noon.Add(4*time.Hour) {
+		t.Errorf("a flexible job is not offered the cheap hour: %v", starts(j))
+	}
+	j.Urgency = protocol.UrgencyStandard
+	if last(j) > noon.Add(3*time.Hour) {
+		t.Errorf("a standard job of an hour is offered %v; want no start after 15:00", starts(j))
+	}
+	j.Arrival, j.Deadline = noon.Add(-9*time.Hour), noon.Add(40*time.Hour)
+	if got := starts(j); len(got) == 0 || last(j) != noon {
+		t.Errorf("a job beyond its limit is offered %v; want the soonest alone", got)
+	}
+}
+
 // A shadow price of a site's capacity makes its agent bid other hours.
 func TestAgentsAvoidExpensiveCapacity(t *testing.T) {
 	s := newSite(t, MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 2}, 4)
 	j := job("train", 1)
-	j.Deferrable = true
+	j.Urgency = protocol.UrgencyStandard
 	dear := protocol.ShadowPrice{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{1e6, 1e6, 1e6, 0, 1e6, 1e6, 1e6, 1e6}}
 	menu := s.offer(protocol.CallForBids{Jobs: []protocol.Job{j}, Weights: weights, ShadowPrices: []protocol.ShadowPrice{dear}}).Jobs[0].Options
 	if len(menu) != 2 || menu[0].Start != noon || menu[1].Start != noon.Add(3*time.Hour) {
 		t.Errorf("offered %+v", menu)
+	}
+}
+
+// Prices that the site was told before a call count as those of the call, for that call alone; so do
+// those that came before a request for quotes.
+func TestPricesToldBeforeACallCountInIt(t *testing.T) {
+	strategy := MarginalCost{TemporalShift: true, SweepModelsAndCaps: true, MaxOptionsPerModel: 2}
+	j := job("train", 1)
+	j.Urgency = protocol.UrgencyStandard
+	dear := []protocol.ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{1e6, 1e6, 1e6, 0, 1e6, 1e6, 1e6, 1e6}}}
+	call := protocol.CallForBids{Jobs: []protocol.Job{j}, Weights: weights}
+	priced := call
+	priced.ShadowPrices = dear
+	want, plain := newSite(t, strategy, 4).offer(priced).Jobs, newSite(t, strategy, 4).offer(call).Jobs
+	s := newSite(t, strategy, 4)
+	tell := func(round uint64) {
+		s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", protocol.SitePrices{Round: round, ShadowPrices: dear}))
+	}
+	tell(1)
+	if got := s.offer(call).Jobs; !reflect.DeepEqual(got, want) || reflect.DeepEqual(got, plain) {
+		t.Errorf("offered %+v\nwant %+v", got, want)
+	}
+	if got := s.offer(call).Jobs; !reflect.DeepEqual(got, plain) {
+		t.Errorf("to the next call it offers %+v\nwant %+v", got, plain)
+	}
+	tell(7)
+	if got := s.offer(call).Jobs; !reflect.DeepEqual(got, plain) {
+		t.Errorf("by prices of another round it offers %+v\nwant %+v", got, plain)
+	}
+	tell(0)
+	q := s.agent.Step(s.now, s.market.NewMessage(s.now, "", protocol.QuoteRequest{Call: call}))[0].Body.(protocol.Quote)
+	if !reflect.DeepEqual(q.Bids.Jobs, want) {
+		t.Errorf("quoted %+v\nwant %+v", q.Bids.Jobs, want)
 	}
 }
 
@@ -196,7 +314,7 @@ func TestChooseKeepsTheSoonestTheCheapestAndNoMoreThanAsked(t *testing.T) {
 			at = at.Add(time.Duration(rapid.IntRange(1, 8).Draw(t, "gap")) * 15 * time.Minute)
 		}
 		most := rapid.IntRange(1, 9).Draw(t, "most")
-		got := pickSpreadOptions(starts, most)
+		got := pickSpreadOptions(nil, starts, most)
 		if len(got) > most || len(got) != min(most, len(starts)) {
 			t.Fatalf("%d of %d options, at most %d", len(got), len(starts), most)
 		}

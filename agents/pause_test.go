@@ -20,7 +20,7 @@ func greeted(t *testing.T) *site {
 func interrupted(t *testing.T, after time.Duration) (s *site, asked, paused []protocol.Message) {
 	s = greeted(t)
 	j := job("train", 1)
-	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
+	j.Run, j.Urgency, j.Pause, j.Deadline = 2*time.Hour, protocol.UrgencyStandard, 2*time.Minute, noon.Add(24*time.Hour)
 	m := s.call(j)[0]
 	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(after)})
 	s.agent.Step(s.now, s.executor.NewMessage(s.now, "agent/oslo", protocol.Started{Job: j.ID, Epoch: 1}))
@@ -47,7 +47,7 @@ func TestAwardedPauseIsExecutedAndReported(t *testing.T) {
 func TestPauseIsRequestedUntilAnswered(t *testing.T) {
 	s := greeted(t)
 	j := job("train", 1)
-	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
+	j.Run, j.Urgency, j.Pause, j.Deadline = 2*time.Hour, protocol.UrgencyStandard, 2*time.Minute, noon.Add(24*time.Hour)
 	m := s.call(j)[0]
 	s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: m.Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)})
 	started := func() {
@@ -88,7 +88,7 @@ func TestUselessPauseIsNotPlanned(t *testing.T) {
 func TestAJobIsPausedAsItsNewestAwardSays(t *testing.T) {
 	s := greeted(t)
 	j := job("train", 1)
-	j.Run, j.Deferrable, j.Pause, j.Deadline = 2*time.Hour, true, 2*time.Minute, noon.Add(24*time.Hour)
+	j.Run, j.Urgency, j.Pause, j.Deadline = 2*time.Hour, protocol.UrgencyStandard, 2*time.Minute, noon.Add(24*time.Hour)
 	a := protocol.Award{Job: j.ID, Epoch: 1, Option: s.call(j)[0].Options[0], Lease: s.now.Add(10 * time.Second), Pause: s.now.Add(time.Hour)}
 	s.agent.Step(s.now, s.market.NewMessage(s.now, "agent/oslo", a))
 	a.Epoch, a.Pause = 2, 0

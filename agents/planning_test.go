@@ -11,7 +11,7 @@ import (
 // deferrable is a job that can wait for a day.
 func deferrable(id protocol.JobID) protocol.Job {
 	j := job(id, 1)
-	j.Deferrable, j.Deadline = true, noon.Add(24*time.Hour)
+	j.Urgency, j.Deadline = protocol.UrgencyStandard, noon.Add(24*time.Hour)
 	return j
 }
 

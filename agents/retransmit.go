@@ -142,7 +142,7 @@ func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c p
 		}
 		a.recordEvent(m)
 		l.confirmed = true
-		return []protocol.Message{a.sendReliably(now, a.launchRequest(c.Job, l))}
+		return []protocol.Message{a.sendLaunch(now, c.Job, l)}
 	case i >= 0 && a.queue[i].award.Epoch == c.Epoch:
 		a.dropPendingAck(c.Job)
 		if !a.queue[i].confirmed { // else the Accept was of a newer award for a queued job
@@ -160,6 +160,14 @@ func (a *Agent) handleAcceptConfirmed(now protocol.Time, m protocol.Message, c p
 // answers with its state.
 func (a *Agent) launchRequest(id protocol.JobID, l *activeRun) pendingAck {
 	return pendingAck{job: id, epoch: l.epoch, to: protocol.ExecutorParty(a.cfg.Site), body: l.launch}
+}
+
+// sendLaunch returns the launch of a job, which is retransmitted until the executor reports its
+// start: the first time when its node is awake.
+func (a *Agent) sendLaunch(now protocol.Time, id protocol.JobID, l *activeRun) protocol.Message {
+	m := a.sendReliably(now, a.launchRequest(id, l))
+	a.scheduleResend(max(now, l.started).Add(firstRetryDelay), a.launchRequest(id, l))
+	return m
 }
 
 // handleAwardVoid gives a job up whose award is void, unless the executor has it already.
@@ -197,7 +205,7 @@ func (a *Agent) releaseJob(now protocol.Time, id protocol.JobID) {
 	a.fleet.CancelReservation(id)
 	if a.running[id] != nil {
 		delete(a.running, id)
-		a.fleet.EndRun(id)
+		a.fleet.EndRun(now, id)
 	}
 }
 

@@ -51,13 +51,13 @@ const earlyStartTolerance = time.Minute
 // acceptAward returns the Accept of a job, which is retransmitted until it is confirmed.
 func (a *Agent) acceptAward(now protocol.Time, m protocol.Message, w protocol.Award, start protocol.Time) []protocol.Message {
 	a.epochs[w.Job] = w.Epoch
-	msgs := a.sendReliably(now, pendingAck{
+	accept := a.sendReliably(now, pendingAck{
 		job: w.Job, epoch: w.Epoch, leaseEnd: w.Lease, to: protocol.Coordinator,
 		body: protocol.Accept{Job: w.Job, Epoch: w.Epoch, Start: start},
 	})
 	a.recordEvent(m)
-	a.recordEvent(msgs)
-	return []protocol.Message{msgs}
+	a.recordEvent(accept)
+	return []protocol.Message{accept}
 }
 
 // enqueueReserved queues a job and returns its expected start, or false if that is too late. A job
@@ -163,7 +163,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 			Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.DeviceIndexes(), Model: run.RunConfig.Model,
 			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task,
 		},
-		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: now, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause,
+		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause,
 	}
 	return true
 }
@@ -182,7 +182,7 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 			if a.placeJob(now, r) {
 				a.recordLaunch(now, r.job.ID)
 				if r.confirmed {
-					msgs = append(msgs, a.sendReliably(now, a.launchRequest(r.job.ID, a.running[r.job.ID])))
+					msgs = append(msgs, a.sendLaunch(now, r.job.ID, a.running[r.job.ID]))
 				}
 				continue
 			}
@@ -208,12 +208,12 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 	return msgs
 }
 
-// handleStarted records that a job runs. If its end is never reported, the agent queries the
-// executor a while after it was due.
-func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.Started) {
+// handleStarted records that a job runs, and reports it. If its end is never reported, the agent
+// queries the executor a while after it was due.
+func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.Started) []protocol.Message {
 	l := a.running[s.Job]
 	if l == nil || l.epoch != s.Epoch || !l.confirmed {
-		return
+		return nil
 	}
 	if !l.running {
 		a.recordEvent(m)
@@ -223,10 +223,11 @@ func (a *Agent) handleStarted(now protocol.Time, m protocol.Message, s protocol.
 	if o := a.pendingAckOf(s.Job); o != nil && o.to == protocol.ExecutorParty(a.cfg.Site) {
 		a.scheduleResend(max(now, l.started.Add(l.launch.Run)).Add(maxRetryDelay), a.launchRequest(s.Job, l))
 	}
+	return a.reportStart(now, s.Job, l)
 }
 
-// handleFinished reports a finished or paused run: its energy, hour by hour, at each hour's actual
-// price and carbon. A restarted agent may learn of an end before it has the signals of those
+// handleFinished reports a finished or paused run: its energy, hour by hour, at each hour's price
+// and carbon, as far as they are published (see billEnergy). A restarted agent may learn of an end before it has the signals of those
 // hours. Then it asks the executor later, because a settlement at price 0 would be final.
 func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protocol.Message {
 	l := a.running[x.Job]
@@ -237,7 +238,7 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 		a.queryExecutorLater(now, x.Job, l)
 		return nil
 	}
-	bill, _ := a.grid.PriceEnergy(x.Draw)
+	bill := a.billEnergy(x.Draw, false)
 	started, ended := min(l.started, now), now
 	if x.Ended != 0 { // the executor's time: the message may be late, and clocks differ
 		ended = min(max(x.Ended, started), now)
@@ -249,16 +250,16 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 	}
 	a.forgetEndedJob(now, x.Job)
 	a.recordCompletedRun(now, ended, l, x)
-	msgs := a.sendReliably(now, pendingAck{job: x.Job, epoch: l.acceptedEpoch, to: protocol.Coordinator, body: done})
-	a.recordEvent(msgs)
-	return append([]protocol.Message{msgs}, a.startQueuedJobs(now)...)
+	report := a.sendReliably(now, pendingAck{job: x.Job, epoch: l.acceptedEpoch, to: protocol.Coordinator, body: done})
+	a.recordEvent(report)
+	return append([]protocol.Message{report}, a.startQueuedJobs(now)...)
 }
 
 // forgetEndedJob frees the capacity of a job that ran.
 func (a *Agent) forgetEndedJob(now protocol.Time, id protocol.JobID) {
 	delete(a.running, id)
 	delete(a.epochs, id)
-	a.fleet.EndRun(id)
+	a.fleet.EndRun(now, id)
 }
 
 // handleSettlement stops retransmitting a usage report that the market has settled.
@@ -271,6 +272,6 @@ func (a *Agent) handleSettlement(m protocol.Message, s protocol.Settlement) {
 
 // reportIdleReading reports one hour of the site's total and idle energy to the market.
 func (a *Agent) reportIdleReading(now protocol.Time, r protocol.IdleReading) []protocol.Message {
-	idle, _ := a.grid.PriceEnergy([]protocol.HourlyEnergy{{Hour: r.Hour, Energy: r.Idle}})
+	idle := a.billEnergy([]protocol.HourlyEnergy{{Hour: r.Hour, Energy: r.Idle}}, true)
 	return a.messageTo(now, protocol.Coordinator, protocol.SiteUsage{Hour: r.Hour, Total: r.Total, Idle: idle, Estimated: r.Estimated})
 }

@@ -269,6 +269,24 @@ func TestALargeJobIsNotStarvedBySmallOnes(t *testing.T) {
 	}
 }
 
+// The job before ends a moment late, so the next one would run into the reservation of the one
+// after it. It starts all the same, since that one's turn is later.
+func TestAMomentLateEndKeepsTheOrderOfTheQueue(t *testing.T) {
+	s := newSite(t, MarginalCost{}, 4)
+	whole, half := job("whole", 4), job("half", 2)
+	whole.Run, half.Run = 2*time.Hour, 90*time.Minute
+	s.award(job("first", 1), 1, true)
+	s.award(whole, 1, true)
+	s.award(half, 1, true)
+	s.now = noon.Add(time.Hour + time.Second)
+	if got := launched(s.exit("first", 1)); got != "whole " {
+		t.Fatalf("launched %q; want whole, which is due", got)
+	}
+	if at, ok := s.agent.fleet.ReservedFrom("half"); !ok || at != s.now.Add(2*time.Hour) {
+		t.Errorf("half is reserved from %v; want whole's planned end", at)
+	}
+}
+
 // With a second node the small ones pass: the head waits on the first node,
 // where it fits soonest.
 func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {

@@ -26,6 +26,27 @@ func (s *site) unknown(id protocol.JobID) protocol.Job {
 	return j
 }
 
+// Waiting of a job of unknown run is priced as the market prices it, by an hour, whatever the site
+// expects: a site that expects three hours offers no start after the limit of one.
+func TestWaitingOfAJobOfUnknownLengthIsPricedAsTheMarketDoes(t *testing.T) {
+	s := newSite(t, eager, 8)
+	for i := range 40 {
+		s.ran(protocol.JobID(rune('a'+i)), 3*time.Hour, 100_000)
+	}
+	s.signal(protocol.GridPrice, 100_000, 100_000, 100_000, 100_000, 10_000, 10_000, 10_000, 10_000)
+	j := s.unknown("next")
+	j.Urgency = protocol.UrgencyStandard
+	m := s.offer(protocol.CallForBids{Jobs: []protocol.Job{j}, Weights: protocol.DefaultWeights()}).Jobs[0]
+	if len(m.Expect) != 1 || m.Expect[0].Mean < 170*time.Minute {
+		t.Fatalf("the site expects %+v; want three hours", m.Expect)
+	}
+	for _, o := range m.Options {
+		if o.Start > s.now.Add(3*time.Hour) {
+			t.Errorf("it is offered %v, arrived %v; want three hours later at most", o.Start, s.now)
+		}
+	}
+}
+
 func TestJobOfUnknownLengthIsBidByEarlierRuns(t *testing.T) {
 	s := newSite(t, MarginalCost{}, 8)
 	m := s.call(s.unknown("first"))[0]
@@ -48,7 +69,7 @@ func TestJobOfUnknownLengthIsBidByEarlierRuns(t *testing.T) {
 	if m := s.call(job("told", 1))[0]; m.Expect != nil || m.Options[0].Finish.Sub(m.Options[0].Start) != time.Hour {
 		t.Errorf("a job that says how long it runs is offered %+v", m)
 	}
-	// What is won is planned as it was bid, and the hands are told of the plan.
+	// What is won is planned as it was bid, and the executor gets that plan.
 	sent := s.award(s.unknown("next"), 9, false)
 	for _, x := range sent {
 		if l, ok := x.Body.(protocol.Launch); ok && (l.Run < 170*time.Minute || l.Job.Run == 0) {

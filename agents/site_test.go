@@ -13,7 +13,7 @@ import (
 
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
-var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+var weights = protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}
 
 // A site is the agent of oslo with the senders of all parties around it.
 type site struct {
@@ -28,10 +28,15 @@ type site struct {
 // flat 10 cents and 500 g for a kWh, and whose building adds a fifth.
 func newSite(t *testing.T, strategy BidStrategy, gpus ...int) *site {
 	s := newDarkSite(t, strategy, gpus...)
+	s.signalFlat()
+	return s
+}
+
+// signalFlat signals the constant grid of newSite.
+func (s *site) signalFlat() {
 	for what, value := range map[protocol.Quantity]int64{protocol.GridPrice: 100_000, protocol.GridCarbon: 500_000, protocol.GridPUE: 1200} {
 		s.signal(what, value, value, value, value)
 	}
-	return s
 }
 
 // newDarkSite returns a site without grid signals.
@@ -137,7 +142,7 @@ func launched(ms []protocol.Message) (ids string) {
 
 func job(id protocol.JobID, gpus int) protocol.Job {
 	j := protocol.Job{
-		ID: id, Tenant: "lab", Home: "oslo", GPUs: gpus, Share: 1000, CPU: 4000, Memory: 1 << 10,
+		Urgency: protocol.UrgencyNow, ID: id, Tenant: "lab", Home: "oslo", GPUs: gpus, Share: 1000, CPU: 4000, Memory: 1 << 10,
 		Arrival: noon, Run: time.Hour, Deadline: noon.Add(8 * time.Hour),
 	}
 	if gpus == 0 {

@@ -42,20 +42,20 @@ func TestAGangIsOfferedEachStartAtWhichItFits(t *testing.T) {
 		for i := range rapid.IntRange(0, 8).Draw(rt, "jobs") {
 			j := job(protocol.JobID(fmt.Sprint("job-", i)), rapid.IntRange(1, 4).Draw(rt, "gpus"))
 			j.Run, j.Deadline = time.Duration(rapid.IntRange(10, 900).Draw(rt, "run"))*time.Minute, noon.Add(90*time.Hour)
-			j.Deferrable = rapid.Bool().Draw(rt, "waits")
+			j.Urgency = protocol.StandardOrNow(rapid.Bool().Draw(rt, "waits"))
 			m := s.call(j)[0]
 			o := rapid.SampledFrom(m.Options).Draw(rt, "option")
 			s.give(protocol.Award{Job: j.ID, Epoch: 1, Option: o, MayQueue: o.Start > s.now, Lease: s.now.Add(10 * time.Second)})
 		}
 		j := job("train", rapid.IntRange(2, 4).Draw(rt, "gpus"))
-		j.Deferrable, j.Run = true, time.Duration(rapid.IntRange(10, 600).Draw(rt, "run"))*time.Minute
+		j.Urgency, j.Run = protocol.UrgencyStandard, time.Duration(rapid.IntRange(10, 600).Draw(rt, "run"))*time.Minute
 		j.Deadline = noon.Add(time.Duration(rapid.IntRange(11, 80).Draw(rt, "deadline")) * time.Hour)
 		ways, _ := s.agent.fleet.RunConfigs(j)
 		s.agent.refreshForecast(s.now)
 		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
 		w := ways[rapid.IntRange(0, len(ways)-1).Draw(rt, "way")]
 		var got []protocol.Time
-		for _, o := range p.bestOptionPerStart(j, []capacity.RunConfig{w}) {
+		for _, o := range p.bestOptionPerStart(&j, []capacity.RunConfig{w}) {
 			got = append(got, o.Start)
 		}
 		if want := p.slotBySlot(j, w); !slices.Equal(got, want) {
@@ -76,13 +76,13 @@ func TestSearchOfStartsIsSublinearInNodes(t *testing.T) {
 			s.award(j, 1, false)
 		}
 		j := job("train", 4)
-		j.Deferrable, j.Deadline = true, noon.Add(80*time.Hour)
+		j.Urgency, j.Deadline = protocol.UrgencyStandard, noon.Add(80*time.Hour)
 		ways, _ := s.agent.fleet.RunConfigs(j)
 		p := bidPricing{agent: s.agent, strategy: eager, now: s.now, weights: weights, planning: protocol.DefaultPlanning(), shadow: newShadowPrices(nil, "oslo")}
-		if n := len(p.bestOptionPerStart(j, ways)); n < p.planning.SlotCount()/2 {
+		if n := len(p.bestOptionPerStart(&j, ways)); n < p.planning.SlotCount()/2 {
 			t.Fatalf("beside %d nodes it is offered %d starts", nodes, n)
 		}
-		return testing.AllocsPerRun(3, func() { p.bestOptionPerStart(j, ways) })
+		return testing.AllocsPerRun(3, func() { p.bestOptionPerStart(&j, ways) })
 	}
 	if few, many := takes(4), takes(64); many > 2*few {
 		t.Errorf("at 4 nodes it takes %g allocations to look for a gang's starts, and at 64 it takes %g", few, many)

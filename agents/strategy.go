@@ -45,8 +45,8 @@ const maxOptions = 64
 type BidRequest struct {
 	Now      protocol.Time
 	Site     string
-	Job      protocol.Job // with the site's estimate of the run time, if the job states none
-	Weights  protocol.Weights
+	Job      protocol.Job     // with the site's estimate of the run time, if the job states none
+	Weights  protocol.Weights // for ranking: see protocol.Weights.ForRanking
 	Planning protocol.Planning
 	// Ways are the configurations in which the job could run here if every node were empty: GPU
 	// model, power cap, duration and power, grouped by model.
@@ -58,7 +58,8 @@ type BidRequest struct {
 // GridForecast returns the site's hourly grid forecast. The caller must not change it.
 func (r *BidRequest) GridForecast() protocol.GridForecast { return r.pricing.agent.gridForecast }
 
-// FreeCapacity returns the free capacity of each GPU model, by the planning's slots.
+// FreeCapacity returns the free capacity of each GPU model, by the planning's slots. The caller must
+// not change it.
 func (r *BidRequest) FreeCapacity() []protocol.CapacityProfile {
 	return r.pricing.agent.fleet.CapacityProfiles(r.Now, r.Planning.Slot, r.Planning.SlotCount())
 }
@@ -94,7 +95,9 @@ func (r *BidRequest) PriceOption(w capacity.RunConfig, start protocol.Time) (o p
 	if start == r.Now {
 		place, _ = r.pricing.agent.fleet.QuotePlacement(r.Now, r.Job, w.Model, r.RunTime(w))
 	}
-	priced := r.pricing.priceOption(r.Job, w, start, r.RunTime(w), 0, place)
+	p := r.pricing
+	c := p.pricingOf(p.asDeclared(&r.Job), w, p.agent.fleet.IdlePowerShare(r.Now, r.Job, w.Model))
+	priced := c.priceStart(start, &place)
 	return priced.BidOption, priced.cost
 }
 
@@ -112,8 +115,8 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 		return fmt.Errorf("the option is %+v, but the site computes %+v", o, want)
 	}
 	at, beyond := o.Start, o.Start > r.Now.Add(r.Planning.Horizon)
-	if beyond || !r.needsNodeByNode(o.Finish) {
-		at = r.Now // capacity that is free now counts as free then, by the totals: see needsNodeByNode
+	if beyond || !r.pricing.needsNodeByNode(&r.Job, o.Finish) {
+		at = r.Now // capacity that is free now counts as free then, by the totals: see bidPricing.needsNodeByNode
 	}
 	opening, ok := r.FindOpening(w, at)
 	if !ok || opening > o.Start {
@@ -123,13 +126,6 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 		return fmt.Errorf("its start %v is beyond the horizon, but there is free capacity at %v", o.Start, opening)
 	}
 	return nil
-}
-
-// needsNodeByNode reports whether a later start must be searched node by node: from FirmLead
-// before the deadline on the market has the site reserve it, and for several GPUs the total of
-// free GPUs does not tell whether one node has them.
-func (r *BidRequest) needsNodeByNode(finish protocol.Time) bool {
-	return r.Job.GPUs > 1 || finish.Add(r.Planning.FirmLead) > r.Job.Deadline
 }
 
 // proposeOptions asks the strategy for a job's options. If it fails, or proposes an option that
@@ -150,7 +146,7 @@ func (a *Agent) proposeOptions(r *BidRequest) []protocol.BidOption {
 		slices.SortStableFunc(options, byStart)
 		return options
 	}
-	options, _ = DefaultStrategy(false).ProposeOptions(r) // it never fails
+	options, _ = DefaultStrategy().ProposeOptions(r) // it never fails
 	return options
 }
 

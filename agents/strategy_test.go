@@ -65,7 +65,7 @@ func TestDefaultStrategyPassesCheckOption(t *testing.T) {
 
 func drawAsked(t *rapid.T, id protocol.JobID) protocol.Job {
 	j := job(id, rapid.SampledFrom([]int{0, 1, 1, 2, 4}).Draw(t, "gpus"))
-	j.Deferrable = rapid.Bool().Draw(t, "deferrable")
+	j.Urgency = protocol.StandardOrNow(rapid.Bool().Draw(t, "deferrable"))
 	j.Run = time.Duration(rapid.IntRange(1, 300).Draw(t, "run")) * time.Minute
 	j.Deadline = noon.Add(time.Duration(rapid.IntRange(6, 60).Draw(t, "due")) * time.Hour)
 	return j
@@ -87,6 +87,25 @@ func TestAnotherStrategyBidsInItsOwnWay(t *testing.T) {
 	}
 	if len(s.agent.StrategyFaults()) != 0 {
 		t.Errorf("faults: %v", s.agent.StrategyFaults())
+	}
+}
+
+// A strategy sees the capacity and the grid forecast that the site's bids state, in the slots of
+// the call.
+func TestBidRequestShowsWhatTheBidsState(t *testing.T) {
+	var room []protocol.CapacityProfile
+	var grid protocol.GridForecast
+	s := newSite(t, propose(func(r *BidRequest) ([]protocol.BidOption, error) {
+		room, grid = r.FreeCapacity(), r.GridForecast()
+		return nil, nil
+	}), 4, 2)
+	plan := protocol.Planning{Slot: 30 * time.Minute, Horizon: 4 * time.Hour, MaxStartDelay: time.Hour, FirmLead: time.Hour}
+	o := s.offer(protocol.CallForBids{Jobs: []protocol.Job{job("a", 1)}, Weights: weights, Planning: plan})
+	if len(room) != 1 || len(room[0].Free) != plan.SlotCount() || !reflect.DeepEqual(room, o.Capacity) {
+		t.Errorf("the strategy sees the capacity %+v; want that of the bids, %+v", room, o.Capacity)
+	}
+	if len(grid.Price) == 0 || !reflect.DeepEqual(grid, o.Grid) {
+		t.Errorf("the strategy sees the forecast %+v; want that of the bids, %+v", grid, o.Grid)
 	}
 }
 
@@ -138,7 +157,7 @@ func TestInvalidProposalIsReplacedByTheDefault(t *testing.T) {
 			}
 			j := deferrable("a")
 			s := site(tc.strategy)
-			got, want := s.call(j)[0], site(DefaultStrategy(false)).call(j)[0]
+			got, want := s.call(j)[0], site(DefaultStrategy()).call(j)[0]
 			if !reflect.DeepEqual(got, want) || len(want.Options) == 0 {
 				t.Errorf("offered\n %+v\nwant the default's\n %+v", got, want)
 			}

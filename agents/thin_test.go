@@ -122,7 +122,7 @@ func TestAnAgentKeepsToTheLimitOfItsCall(t *testing.T) {
 	var jobs []protocol.Job
 	for i := range 20 {
 		j := job(protocol.JobID(fmt.Sprint("job-", i)), 1)
-		j.Deferrable = true
+		j.Urgency = protocol.UrgencyStandard
 		jobs = append(jobs, j)
 	}
 	offer := func(limit int) (protocol.Message, protocol.Bids) {

@@ -63,7 +63,7 @@ type Conn interface {
 	Send(ctx context.Context, ms ...protocol.Message) error
 
 	// Messages delivers what is sent to the party, and broadcasts. The channel closes when the
-	// connection is closed, when its ctx ends, or when the connection fails: Close tells which.
+	// connection is closed, when its ctx ends, or when the connection fails: Close returns why.
 	Messages() <-chan protocol.Message
 
 	// Close closes the connection. It returns why the connection had failed before, or nil;

@@ -22,8 +22,8 @@ var oslo = protocol.AgentParty("oslo")
 type stub struct {
 	received  chan protocol.Message
 	sent      []protocol.Message
-	sendCalls chan struct{} // observed of each Say; may be nil
-	refuse    error         // of Say
+	sendCalls chan struct{} // receives at each Send; may be nil
+	refuse    error         // of Send
 	why       error         // of Close
 	closed    bool
 }
@@ -98,7 +98,7 @@ func TestLiveEndsAndSaysWhy(t *testing.T) {
 
 func TestLiveTicksWhenAMachineIsDue(t *testing.T) {
 	clock := func() protocol.Time { return protocol.FromStdTime(time.Now()) }
-	// One that is due in the past is told at once; one that never is, never.
+	// One that is due in the past gets its Tick at once; one that is never due gets none.
 	m := &log{sender: protocol.Sender{Party: oslo}, due: []protocol.Time{1, clock().Add(20 * time.Millisecond)}}
 	port := &stub{received: make(chan protocol.Message), sendCalls: make(chan struct{}, 3)}
 	go func() {

@@ -15,7 +15,7 @@ type EventSourced interface {
 	Events() []protocol.Message
 }
 
-// A Clock tells a running party the time. The zero Clock is the computer's own; others run
+// A Clock is the time of a running party. The zero Clock is the computer's own; others run
 // simulated time at any speed.
 type Clock struct {
 	Start protocol.Time // the time at Began; 0: the computer's own clock
@@ -34,6 +34,11 @@ func (c Clock) Now() protocol.Time {
 // DurationUntil returns the real duration until t.
 func (c Clock) DurationUntil(t protocol.Time) time.Duration {
 	return time.Duration(float64(t.Sub(c.Now())) / c.speedOrDefault())
+}
+
+// Simulated returns how long a real duration is by the clock.
+func (c Clock) Simulated(real time.Duration) time.Duration {
+	return time.Duration(float64(real) * c.speedOrDefault())
 }
 
 func (c Clock) speedOrDefault() float64 {
@@ -57,18 +62,21 @@ type Loop struct {
 	// for example). They overtake the messages that wait for persistence. Nil: all messages are
 	// binding.
 	NonBinding func(protocol.Message) bool
+	// Intercept is called with each received message before the machine takes it. A message for
+	// which it returns true is not for the machine: nothing else of the loop sees it.
+	Intercept func(now protocol.Time, received protocol.Message) bool
 	// LocalRequests are served between steps.
 	LocalRequests <-chan LocalRequest
-	// OnSent is shown what was heard, and what was said once that is sent, under the
-	// numbers under which it was. Where all messages bind, what was heard is shown with
-	// what was said to it, in the order of the steps.
+	// OnSent is called with messages that the machine received and sent, once the sent ones are
+	// out; these have the sequence numbers under which they were sent. If all messages are binding,
+	// received messages come with those that the machine sent in answer, in the order of the steps.
 	OnSent func(received, sent []protocol.Message)
-	// OnInput is shown each step before the machine takes it: the time by the clock, and
-	// what was heard, or nil for the clock alone. A machine that takes the same steps
-	// says the same.
+	// OnInput is called before each step: with the time by the clock, and with the received message
+	// or nil for a tick. A machine that repeats the same steps sends the same messages.
 	OnInput func(now protocol.Time, received *protocol.Message)
-	// Persisted is shown each step, as OnInput was, when what it led to is kept and sent,
-	// before OnSent is shown that. A step that is not shown may be lost.
+	// Persisted is called for each step as OnInput was, when the step's events are durable and its
+	// messages are sent, and before OnSent is called with those. A step for which it is not called
+	// may be lost in a crash.
 	Persisted func(now protocol.Time, received *protocol.Message)
 }
 
@@ -202,10 +210,13 @@ func (t *stepBatch) completeRequests() (err error) {
 
 // stepMessage has the machine process one message.
 func (t *stepBatch) stepMessage(msg protocol.Message) {
+	now := t.loop.Clock.Now()
+	if t.loop.Intercept != nil && t.loop.Intercept(now, msg) {
+		return
+	}
 	if t.loop.OnSent != nil {
 		t.received = append(t.received, msg)
 	}
-	now := t.loop.Clock.Now()
 	t.recordInput(now, &msg)
 	t.collectOutput(t.machine.Step(now, msg))
 }

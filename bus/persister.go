@@ -58,7 +58,7 @@ const (
 	maxPassing = 64
 )
 
-// newAsyncPersister starts a persister, which runs until close.
+// newAsyncPersister starts a persister, which runs until flushAndClose.
 func newAsyncPersister(ctx context.Context, l *Loop, conn Conn) *asyncPersister {
 	p := &asyncPersister{
 		loop: l, conn: conn,
@@ -69,7 +69,7 @@ func newAsyncPersister(ctx context.Context, l *Loop, conn Conn) *asyncPersister 
 	return p
 }
 
-// persistUntilClosed persists and sends batches until close, or until one fails.
+// persistUntilClosed persists and sends batches until flushAndClose, or until one fails.
 func (p *asyncPersister) persistUntilClosed(ctx context.Context) {
 	defer close(p.done)
 	for b := range p.binding {

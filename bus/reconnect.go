@@ -52,7 +52,7 @@ func (l *reconnectingConn) reconnectUntilDone(ctx context.Context) {
 	for ctx.Err() == nil {
 		conn, err := l.bus.Connect(ctx, l.who)
 		if err == nil {
-			l.log.Info("joined", "party", l.who)
+			l.log.Info("connected", "party", l.who)
 			logged = ""
 			began := time.Now()
 			l.setConn(conn)
@@ -67,7 +67,7 @@ func (l *reconnectingConn) reconnectUntilDone(ctx context.Context) {
 			return
 		}
 		if why := fmt.Sprint(err); why != logged || time.Since(loggedAt) >= relogInterval {
-			l.log.Warn("not joined; trying again", "party", l.who, "wait", wait.String(), "err", err)
+			l.log.Warn("not connected; trying again", "party", l.who, "wait", wait.String(), "err", err)
 			logged, loggedAt = why, time.Now()
 		}
 		select {

@@ -51,7 +51,7 @@ func TestALastingPortJoinsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	sender := protocol.Sender{Party: "agent/lyon"}
-	// What is said while nobody is joined is lost, so it is said until it is heard.
+	// What is sent while oslo is not connected is lost, so it is sent until it is received.
 	hears := func() {
 		t.Helper()
 		for range 6000 { // two minutes, of a machine that is busy

@@ -7,7 +7,8 @@ import (
 )
 
 // GPUsHeldBySite returns how many GPUs of each site were held, in thousandths, as the
-// mean of each step from one instant to another; the sites are those of Sites.
+// mean of each step from one instant to another; the sites are those of SiteRecords. A run that goes
+// on holds its GPUs to the end of the record. Lost runs are left out: see RunSegment.
 func (b *History) GPUsHeldBySite(from, to protocol.Time, step time.Duration) map[string][]protocol.Milli {
 	width := protocol.Time(step.Milliseconds())
 	busy := make(map[string][]protocol.Milli, len(b.sites))
@@ -20,15 +21,19 @@ func (b *History) GPUsHeldBySite(from, to protocol.Time, step time.Duration) map
 	for _, s := range b.SiteRecords() {
 		sums[s.Site] = make([]int64, n)
 	}
-	for _, e := range b.allEntries() {
+	for _, e := range b.entries() {
 		for _, s := range e.rec.RunSegments() {
-			row := sums[s.Run.Site]
+			row, end := sums[s.Run.Site], b.span.Last
+			if s.Over {
+				end = s.Run.Ended
+			}
 			for i := max(0, int((s.Run.Started-from)/width)); i < len(row); i++ {
 				at := from + protocol.Time(i)*width
-				if s.Over && at >= s.Run.Ended {
+				if at >= end {
 					break
 				}
-				row[i] += s.gpuTimeHeld(at, at+width)
+				// Integers, so that sums do not depend on their order.
+				row[i] += int64(s.Job.TotalGPUMilli()) * max(0, int64(min(end, at+width)-max(s.Run.Started, at)))
 			}
 		}
 	}
@@ -38,19 +43,4 @@ func (b *History) GPUsHeldBySite(from, to protocol.Time, step time.Duration) map
 		}
 	}
 	return busy
-}
-
-// gpuUtilization returns GPU-hours held over GPU-hours there were, in [Start, End).
-func (b *History) gpuUtilization(m Meta) float64 {
-	there := float64(m.GPUs) * float64(m.End-m.Start)
-	if there <= 0 {
-		return 0
-	}
-	var held int64
-	for _, e := range b.allEntries() {
-		for _, s := range e.rec.RunSegments() {
-			held += s.gpuTimeHeld(m.Start, m.End)
-		}
-	}
-	return float64(held) / there
 }

@@ -62,12 +62,12 @@ func (b *History) checkJobs() {
 	for id, e := range b.allEntries() {
 		r := e.rec
 		if (r.Submitted == MessageRef{}) {
-			b.addProblem("called-unknown-job", id, "", "was called, and nobody submitted it")
+			b.addProblem("called-unknown-job", id, "", "was called, and was not submitted")
 		}
 		switch {
-		case r.State == Refused && r.Refusal.Why.Code == "":
+		case r.phase == phaseRefused && r.Refusal.Why.Code == "":
 			b.addProblem("refused-without-reason", id, "", "a refusal must say why")
-		case r.State == Refused && r.Run != nil:
+		case r.phase == phaseRefused && r.Run != nil:
 			b.addProblem("refused-and-placed", id, r.Run.Site, "refused, and launched")
 		case r.Run != nil:
 			b.checkRun(r)
@@ -91,7 +91,7 @@ func (b *History) checkRun(r JobRecord) {
 		b.addProblem("before-arrival", id, run.Site, "started %v, before it arrived %v", run.Started, r.Job.Arrival)
 	}
 	if run.Exited != (MessageRef{}) && run.Done != (MessageRef{}) && run.Drawn != run.Cost.IT {
-		b.addProblem("energy-of-job", id, run.Site, "the hands measured %d mJ, the agent reports %d mJ", run.Drawn, run.Cost.IT)
+		b.addProblem("energy-of-job", id, run.Site, "the runtime measured %d mJ, the agent reports %d mJ", run.Drawn, run.Cost.IT)
 	}
 	if run.Done != (MessageRef{}) && run.Ended < run.Started {
 		b.addProblem("ended-before-start", id, run.Site, "started %v, ended %v", run.Started, run.Ended)
@@ -109,7 +109,7 @@ func (b *History) checkPart(r JobRecord) {
 		b.addProblem("paused", id, run.Site, "was paused, and cannot be")
 	}
 	if run.Exited != (MessageRef{}) && run.Drawn != run.Cost.IT {
-		b.addProblem("energy-of-job", id, run.Site, "the hands measured %d mJ until it was paused, the agent reports %d mJ", run.Drawn, run.Cost.IT)
+		b.addProblem("energy-of-job", id, run.Site, "the runtime measured %d mJ until it was paused, the agent reports %d mJ", run.Drawn, run.Cost.IT)
 	}
 	if c := s.Counted; run.Settlement != (MessageRef{}) && (s.Site != run.Site || c.Energy != run.Cost.Energy || c.Carbon != run.Cost.Carbon || c.Money != run.Cost.Money) {
 		b.addProblem("settled-other-bill", id, run.Site, "settled %+v at %q, measured %+v", c, s.Site, run.Cost)
@@ -140,29 +140,28 @@ func (b *History) checkSettled(r JobRecord) {
 	}
 }
 
-// checkSums checks that energy, carbon and money of all jobs add up to the sums by site and
-// in total, and that the own meter of each site equals jobs plus idle, hour by hour. All are
+// checkSums checks that energy, carbon and money of all jobs, and the corrections of their
+// bills, add up to the sums by site and in total, and that the own meter of each site equals jobs plus idle, hour by hour. All are
 // integers, so equality is exact.
 func (b *History) checkSums() {
 	// Bills count once a run was reported done: paused parts, and runs of ended jobs.
 	bySite := make(map[string]protocol.Usage)
 	var byJob, total protocol.Usage
 	for _, e := range b.allEntries() {
-		r := e.rec
-		for _, p := range r.Parts {
-			bySite[p.Site] = addUsage(bySite[p.Site], p.Cost)
-			byJob = addUsage(byJob, p.Cost)
-		}
-		if r.State == Ended {
-			bySite[r.Run.Site] = addUsage(bySite[r.Run.Site], r.Run.Cost)
-			byJob = addUsage(byJob, r.Run.Cost)
+		for _, s := range e.rec.RunSegments() {
+			if s.Over {
+				bySite[s.Run.Site] = bySite[s.Run.Site].Plus(s.Run.Cost)
+				byJob = byJob.Plus(s.Run.Cost)
+			}
 		}
 	}
 	for _, s := range b.SiteRecords() {
+		bySite[s.Site] = bySite[s.Site].Plus(s.Corrections)
+		byJob = byJob.Plus(s.Corrections)
 		if bySite[s.Site] != s.Jobs {
-			b.addProblem("sums-of-site", "", s.Site, "its jobs add up to %+v, its books to %+v", bySite[s.Site], s.Jobs)
+			b.addProblem("sums-of-site", "", s.Site, "its jobs add up to %+v, the record of the site to %+v", bySite[s.Site], s.Jobs)
 		}
-		total = addUsage(total, s.Jobs)
+		total = total.Plus(s.Jobs)
 		for _, at := range slices.Sorted(maps.Keys(s.hours)) {
 			if h := s.hours[at]; h.total != h.drawn+h.idle {
 				b.addProblem("meter", "", s.Site, "in the hour of %v it drew %d mJ; jobs %d and idle %d make %d",

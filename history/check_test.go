@@ -24,7 +24,7 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 		change     func(protocol.Body) []protocol.Body
 		want       string
 	}{
-		{"a job runs that nobody submitted", "submit", drop, "called-unknown-job"},
+		{"a job runs that was not submitted", "submit", drop, "called-unknown-job"},
 		{"a job is awarded twice", "award", func(b protocol.Body) []protocol.Body {
 			again := b.(protocol.Award)
 			again.Epoch++
@@ -52,7 +52,7 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 		{"a job is settled twice", "settled", func(b protocol.Body) []protocol.Body { return []protocol.Body{b, b} }, "settled-twice"},
 		{"a job is settled that did not end", "done", drop, "settled-before-end"},
 		{"an exit is made up", "launch", drop, "exited-without-launch"},
-		{"the agent reports less energy than its hands measured", "done", func(b protocol.Body) []protocol.Body {
+		{"the agent reports less energy than its runtime measured", "done", func(b protocol.Body) []protocol.Body {
 			d := b.(protocol.UsageReport)
 			d.IT--
 			return []protocol.Body{d}
@@ -83,7 +83,7 @@ func TestABrokenPromiseIsFound(t *testing.T) {
 			s.Late = true
 			return []protocol.Body{s}
 		}, "settled-lateness"},
-		{"somebody else pays", "settled", func(b protocol.Body) []protocol.Body {
+		{"another tenant pays", "settled", func(b protocol.Body) []protocol.Body {
 			s := b.(protocol.Settlement)
 			s.Payer = "other"
 			return []protocol.Body{s}

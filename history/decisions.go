@@ -72,8 +72,8 @@ func (b *History) JudgeQuestionOf(round uint64, job protocol.JobID) *JudgeQuesti
 func (b *History) JudgeQuestions() int { return len(b.judged) }
 
 // foldJudgeRequest records a question to the judge. It is asked after bidding has closed.
-func (b *History) foldJudgeRequest(m protocol.JudgeRequest) {
-	b.markDecided(m.Round)
+func (b *History) foldJudgeRequest(from MessageRef, m protocol.JudgeRequest) {
+	b.markDecided(m.Round, from.At)
 	if !b.cfg.Live {
 		b.judged[jobInRound{m.Round, m.Job}] = &JudgeQuestion{Ask: m}
 	}
@@ -104,6 +104,14 @@ func (b *History) foldPolicy(from MessageRef, p protocol.Policy) {
 	if b.policy = p.Version; len(p.Rules) == 0 {
 		b.policy = 0
 	}
+	since := make(map[string]protocol.Time, len(p.Rules))
+	for _, r := range p.Rules {
+		if since[r.ID] = from.At; b.ruleSince[r.ID] != 0 {
+			since[r.ID] = b.ruleSince[r.ID]
+		}
+	}
+	b.ruleSince = since
+	b.addEvent(SiteEvent{At: from.At, Kind: EventPolicy, Policy: p.Version, SiteCondition: SiteCondition{By: p.By, Why: protocol.Reason{Note: p.Sentence}}})
 	if b.cfg.Live {
 		b.rules = b.rules[:0]
 	}

@@ -19,19 +19,19 @@ func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
 		}
 		b.AddMessage(mouths[who].NewMessage(noon, to, body))
 	}
-	job := protocol.Job{ID: "train", Tenant: "lab", CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour)}
+	job := protocol.Job{Urgency: protocol.UrgencyNow, ID: "train", Tenant: "lab", CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour)}
 	say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: job})
 	say(protocol.Coordinator, "agent/oslo", protocol.Award{Round: 1, Job: "train", Epoch: 1, Option: protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)}})
 	say("agent/oslo", protocol.Coordinator, protocol.Accept{Job: "train", Epoch: 1, Start: noon})
 	say("agent/oslo", "hands/oslo", protocol.Launch{Job: job, Epoch: 1, Node: "n1", Run: time.Hour})
 	say("agent/bern", protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "eve"})
-	if r, _ := b.LatestJob("train"); r.State != Running {
-		t.Fatalf("before anybody said so who may: %s", r.State)
+	if r, _ := b.LatestJob("train"); r.phase != phaseRunning {
+		t.Fatalf("before anybody said so who may: %s", r.phase)
 	}
 	say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
 	r, _ := b.LatestJob("train")
-	if a := r.Awards[0]; r.State != Waiting || r.Run != nil || a.Declined.Code != protocol.SiteDecommissioned || a.Declined.Note != "ada" {
-		t.Errorf("%s, run %v, award %+v", r.State, r.Run, a)
+	if a := r.Awards[0]; r.phase != phaseWaiting || r.Run != nil || a.Declined.Code != protocol.SiteDecommissioned || a.Declined.Note != "ada" {
+		t.Errorf("%s, run %v, award %+v", r.phase, r.Run, a)
 	}
 }
 
@@ -52,8 +52,8 @@ func TestALateAcceptOfASiteThatIsGoneCountsForNothing(t *testing.T) {
 		s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: s.now})
 		b := s.book(Config{})
 		r, _ := b.LatestJob("a")
-		if want := map[bool]State{false: Awarded, true: Waiting}[gone]; r.State != want {
-			t.Errorf("site declared gone: %v; the job is %s, want %s", gone, r.State, want)
+		if want := map[bool]phase{false: phaseAwarded, true: phaseWaiting}[gone]; r.phase != want {
+			t.Errorf("site declared gone: %v; the job is %s, want %s", gone, r.phase, want)
 		}
 	}
 }

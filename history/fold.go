@@ -25,23 +25,32 @@ func (b *History) foldSubmit(from MessageRef, s protocol.Submit) {
 	e := b.jobs[s.Job.ID]
 	switch {
 	case e == nil:
-		b.beginJob(s.Job.ID, &jobEntry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting}})
+		b.beginJob(s.Job.ID, &jobEntry{rec: newJobRecord(from, s.Job)})
 	// A call for bids named the job before its submission was read.
 	case e.rec.Submitted == MessageRef{}:
 		e.rec.Job, e.rec.Submitted = s.Job, from
+		e.rec.Events = append([]JobEvent{{Kind: EventSubmitted, First: from.At, At: from.At, Times: 1}}, e.rec.Events...)
 	default:
 		b.repeats++
-		if e.isOver() {
-			e.next = &JobRecord{Job: s.Job, Submitted: from, State: Waiting}
+		if e.rec.IsOver() {
+			next := newJobRecord(from, s.Job)
+			e.next = &next
 		}
 	}
+}
+
+// newJobRecord begins the record of a job that was submitted.
+func newJobRecord(from MessageRef, j protocol.Job) JobRecord {
+	r := JobRecord{Job: j, Submitted: from, phase: phaseWaiting}
+	r.addEvent(JobEvent{Kind: EventSubmitted, At: from.At})
+	return r
 }
 
 // beginNextInstance replaces a job that is over by the one that was submitted under the same
 // id since. It is called when the coordinator acts on the id: a submission alone may be a
 // repeat of the job that is over. The new instance links to the one before.
 func (b *History) beginNextInstance(id protocol.JobID) {
-	if e := b.jobs[id]; e != nil && e.next != nil && e.isOver() {
+	if e := b.jobs[id]; e != nil && e.next != nil && e.rec.IsOver() {
 		next := &jobEntry{rec: *e.next, before: e}
 		next.rec.Before = e.rec.Before + 1
 		b.beginJob(id, next)
@@ -62,7 +71,7 @@ func (b *History) beginJob(id protocol.JobID, e *jobEntry) {
 // sender, and a ledger keeps the order of each sender only.
 func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 	c := &clearingRound{
-		round: m.Round, message: from, closes: m.Closes, weights: m.Weights, jobs: len(m.Jobs),
+		round: m.Round, message: from, closes: m.Closes, weights: m.Weights, jobs: len(m.Jobs), maxStartDelay: m.Planning.OrDefault().MaxStartDelay,
 		shadow: make(map[place]protocol.ShadowPrice, len(m.ShadowPrices)),
 	}
 	// A site that has not bid since the call before missed a round: applyBid starts the count anew.
@@ -72,15 +81,20 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 			c.sites = append(c.sites, name)
 		}
 		if !s.answered {
-			s.SilentRounds++
+			if s.SilentRounds++; s.SilentRounds == 1 {
+				s.standing.missedSince = s.lastCalled
+			}
 		}
+		s.lastCalled = from.At
+		b.noteCondition(s, from.At, false)
 		s.answered = false
 	}
-	// Shadow prices turn options into costs; a live view keeps no options.
-	for _, p := range m.ShadowPrices {
-		if !b.cfg.Live { // which prices no option
-			c.shadow[place{p.Site, p.Model}] = p
-		}
+	// Shadow prices turn options into costs; where no bids are kept, those of the newest round alone.
+	for _, p := range b.takeShadowPrices(m) {
+		c.shadow[place{p.Site, p.Model}] = p
+	}
+	if n := len(b.rounds); (b.cfg.Live || b.cfg.NoBids) && n > 0 {
+		b.rounds[n-1].shadow = nil
 	}
 	// The round keeps its place in the order of calls when it is called a second time.
 	if was := b.calls[m.Round]; was != nil {
@@ -95,24 +109,39 @@ func (b *History) foldCall(from MessageRef, m protocol.CallForBids) {
 		b.beginNextInstance(j.ID)
 		e := b.jobs[j.ID]
 		if e == nil {
-			e = &jobEntry{rec: JobRecord{Job: j, State: Waiting}}
+			e = &jobEntry{rec: JobRecord{Job: j, phase: phaseWaiting}}
 			b.beginJob(j.ID, e)
 		}
 		e.expireAward(from)
 		if e.rec.Called == 0 || e.rec.lastCalled != m.Round {
 			e.rec.Called, e.rec.lastCalled = e.rec.Called+1, m.Round
 		}
-		if !b.cfg.Live {
+		if b.cfg.Live { // until the decision
+			e.last = &jobRound{round: c}
+		} else {
 			e.openRound(c, b.cfg.All)
 		}
 	}
 }
 
+// takeShadowPrices returns the prices of a call: its own, and those that sites were told before it.
+func (b *History) takeShadowPrices(m protocol.CallForBids) []protocol.ShadowPrice {
+	all := m.ShadowPrices
+	for _, p := range b.sitePrices {
+		if p.Round == m.Round {
+			all = append(slices.Clip(all), p.ShadowPrices...)
+		}
+	}
+	b.sitePrices = nil
+	return all
+}
+
 // expireAward puts an awarded job back on sale if the site has not answered: the coordinator
 // calls or awards it once more only after the lease of the award has run out.
 func (e *jobEntry) expireAward(from MessageRef) {
-	if a := e.rec.CurrentAward(); e.rec.State == Awarded && a != nil && a.Answer == "" {
-		e.rec.State, a.Expired, a.Released = Waiting, true, from
+	if a := e.rec.CurrentAward(); e.rec.phase == phaseAwarded && a != nil && a.Answer == "" {
+		e.rec.phase, a.Expired, a.Released = phaseWaiting, true, from
+		e.rec.addEvent(JobEvent{Kind: EventExpired, At: from.At, Site: a.Site})
 		e.updateAward(*a)
 	}
 }
@@ -147,10 +176,13 @@ func (e *jobEntry) openRound(c *clearingRound, all bool) {
 func (b *History) jobRecord(e *jobEntry) JobRecord {
 	r := e.rec
 	r.Number = b.numbers[r.Job.ID]
-	if e.last == nil {
+	if e.last == nil || b.cfg.Live {
 		return r
 	}
 	r.Rounds = append(slices.Clone(r.Rounds), e.last.summary)
+	if b.cfg.NoBids {
+		return r
+	}
 	kept := e.all
 	if kept == nil {
 		kept = slices.Compact([]*jobRound{e.first, e.last})
@@ -166,9 +198,9 @@ func (b *History) jobRecord(e *jobEntry) JobRecord {
 // have any effect and are only counted.
 func (b *History) foldBids(from MessageRef, m protocol.Bids) {
 	site := from.From.SiteName()
-	b.siteRecord(site)
-	s := b.sites[site]
-	s.applyBid(from.At, m)
+	s := b.siteRecord(site)
+	s.applyBid(m)
+	b.noteCondition(s, from.At, false)
 	if !b.cfg.Live {
 		s.addForecast(Forecast{from.At, m.Grid})
 		s.addIdle(IdleGPUs{from.At, m.Idle, m.FragmentedGPUs})
@@ -179,13 +211,16 @@ func (b *History) foldBids(from MessageRef, m protocol.Bids) {
 	if c != nil && !late && !slices.Contains(c.offered, site) {
 		c.offered = append(c.offered, site)
 	}
+	if late {
+		b.keepLateOffer(from, m, c)
+	}
 	for _, menu := range m.Jobs {
 		e := b.jobs[menu.Job]
 		if e == nil || e.last == nil || e.last.round.round != m.Round {
 			b.ignored++
 			continue
 		}
-		e.last.addBids(e.rec.Job, from, menu, late)
+		e.last.addBids(e.rec.Job, from, menu, late, b.cfg)
 	}
 }
 
@@ -199,10 +234,15 @@ func (b *History) isLateBid(c *clearingRound, from MessageRef) bool {
 	return from.At > c.closes
 }
 
-// markDecided notes that a round is being decided: bids that follow had no effect on it.
-func (b *History) markDecided(round uint64) {
-	if c := b.calls[round]; c != nil {
+// markDecided notes that a round is being decided: bids that follow had no effect on it. A round
+// closes before its window ends if it does not wait for the sites that are missing.
+func (b *History) markDecided(round uint64, at protocol.Time) {
+	if c := b.calls[round]; c != nil && !c.decided {
 		c.decided = true
+		if len(c.offered) < len(c.sites) {
+			c.closes = min(c.closes, at)
+		}
+		b.useLateOffers(c)
 	}
 }
 
@@ -213,7 +253,7 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 	b.beginNextInstance(m.Job) // for a record that lacks the calls
 	e := b.jobs[m.Job]
 	if e == nil {
-		b.addProblem("awarded-unknown-job", m.Job, site, "an award of a job that nobody submitted")
+		b.addProblem("awarded-unknown-job", m.Job, site, "an award of a job that was not submitted")
 		return
 	}
 	// Without the call of its round in the record, the award itself shows that an earlier
@@ -222,13 +262,13 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 		e.expireAward(from)
 		e.markOlderRounds()
 	}
-	if !e.rec.State.OnSale() {
-		b.addProblem("awarded-twice", m.Job, site, "awarded while %s", e.rec.State)
+	if !e.rec.phase.isOnSale() {
+		b.addProblem("awarded-twice", m.Job, site, "awarded while %s", e.rec.phase)
 	}
-	if b.cfg.Live && e.isOver() {
+	if b.cfg.Live && e.rec.IsOver() {
 		return // the market cancels the run of a site that accepts it all the same
 	}
-	b.markDecided(m.Round)
+	b.markDecided(m.Round, from.At)
 	d := Decision{
 		Kind: "award", Message: from, Why: m.Why, Site: site, Start: m.Option.Start,
 		Round: m.Round, Epoch: m.Epoch, Option: PricedOption{BidOption: m.Option}, Queue: m.MayQueue, Proof: m.Proof, Policy: b.policy,
@@ -244,9 +284,11 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 		e.rec.Awards = append(e.rec.Awards[:0], e.rec.Awards[1:]...)
 	}
 	e.rec.Awards = append(e.rec.Awards, d)
-	e.rec.State, e.rec.Hold, e.rec.Stopping = Awarded, nil, MessageRef{}
+	e.rec.phase, e.rec.Hold, e.rec.Stopping = phaseAwarded, nil, MessageRef{}
+	e.rec.addEvent(JobEvent{Kind: EventAwarded, At: from.At, Site: site, Start: m.Option.Start, Why: m.Why})
 	b.siteRecord(site).Awards++
 	e.decideRound(m.Round, d)
+	b.closeLiveRound(e)
 }
 
 // foldDefer records a hold. It changes what the job waits for only while the job is on sale;
@@ -256,13 +298,13 @@ func (b *History) foldDefer(from MessageRef, m protocol.Defer) {
 	b.beginNextInstance(m.Job)
 	e := b.jobs[m.Job]
 	if e == nil {
-		b.addProblem("held-unknown-job", m.Job, "", "a hold of a job that nobody submitted")
+		b.addProblem("held-unknown-job", m.Job, "", "a hold of a job that was not submitted")
 		return
 	}
 	e.expireAward(from) // for a record that lacks the calls
 	if c := b.calls[m.Round]; c != nil {
 		c.holds++
-		c.decided = true
+		b.markDecided(m.Round, from.At)
 	} else {
 		e.markOlderRounds()
 	}
@@ -270,10 +312,22 @@ func (b *History) foldDefer(from MessageRef, m protocol.Defer) {
 		Kind: "hold", Message: from, Why: m.Why, Round: m.Round,
 		Site: m.Site, Start: m.Start, Until: m.Until, Policy: b.policy,
 	}
-	if e.rec.State.OnSale() {
+	if e.rec.phase.isOnSale() {
 		e.rec.Hold = &d
+		e.rec.addEvent(JobEvent{Kind: EventHeld, At: from.At, Site: m.Site, Start: m.Start, Until: m.Until, Why: m.Why})
+	}
+	if b.cfg.Live && e.last != nil && e.last.round.round == m.Round { // the bids are dropped with the round
+		d.Saving, _ = savingOfPlan(e.last.exportRound(e.rec.Job), d)
 	}
 	e.decideRound(m.Round, d)
+	b.closeLiveRound(e)
+}
+
+// closeLiveRound drops the bids for a job once its round is decided: a live view keeps none.
+func (b *History) closeLiveRound(e *jobEntry) {
+	if b.cfg.Live {
+		e.last = nil
+	}
 }
 
 // foldReject ends a job. A submission that repeats a known job is rejected as a duplicate
@@ -286,19 +340,20 @@ func (b *History) foldReject(from MessageRef, m protocol.Reject) {
 	b.beginNextInstance(m.Job)
 	e := b.jobs[m.Job]
 	if e == nil {
-		b.addProblem("refused-unknown-job", m.Job, "", "a refusal of a job that nobody submitted")
+		b.addProblem("refused-unknown-job", m.Job, "", "a refusal of a job that was not submitted")
 		return
 	}
 	// What the site reported of a part of the run cannot be true, so its bill does not count.
 	if m.Why.Code == protocol.ImpossibleBid {
 		b.takeBackSegment(e)
 	}
-	if !e.rec.State.OnSale() && !b.takeBack(e, m.Why.Code) {
-		b.addProblem("refused-and-placed", m.Job, "", "refused while %s", e.rec.State)
+	if !e.rec.phase.isOnSale() && !b.takeBack(e, m.Why.Code) {
+		b.addProblem("refused-and-placed", m.Job, "", "refused while %s", e.rec.phase)
 		return
 	}
 	d := Decision{Kind: "refuse", Message: from, Why: m.Why}
-	e.rec.State, e.rec.Refusal = Refused, &d
+	e.rec.phase, e.rec.Refusal = phaseRefused, &d
+	e.rec.addRefusal(from, m.Why)
 	if n := len(b.rounds); n > 0 {
 		b.rounds[n-1].refused++
 	}
@@ -307,45 +362,7 @@ func (b *History) foldReject(from MessageRef, m protocol.Reject) {
 	if e.last != nil && e.last.decision.Kind == "" { // else no round refused it: it was cancelled, or its time was over
 		e.last.setDecision(d)
 	}
-}
-
-// takeBack detaches a rejected job from the site that it was awarded to, and reports whether
-// that is right. It is in two cases: the award was not answered before the job was cancelled
-// or its time was over, or the run was rejected because its report is impossible. The bill
-// of such a run is subtracted from the site's sums. A settled run stays.
-func (b *History) takeBack(e *jobEntry, why protocol.Code) bool {
-	a, r := e.rec.CurrentAward(), e.rec.Run
-	switch {
-	case e.rec.State == Refused:
-		return false
-	case r == nil && a != nil && a.Answer == "":
-		return true
-	case why != protocol.Cancelled && why != protocol.ImpossibleBid, r != nil && r.Settlement != (MessageRef{}):
-		return false
-	case r != nil && r.Done != (MessageRef{}):
-		s := b.siteRecord(r.Site)
-		s.Jobs = subtractUsage(s.Jobs, r.Cost)
-		b.addCost(b.span.Last, r.Cost, -1, e.rec.EndedLate())
-		s.Ran--
-		if e.rec.EndedLate() {
-			s.Late--
-		}
-	}
-	e.rec.Run = nil
-	return true
-}
-
-// takeBackSegment removes the last paused part of a job whose report is impossible, and its
-// bill from the sums. It does nothing if the job has a newer run or the part is settled.
-func (b *History) takeBackSegment(e *jobEntry) {
-	n := len(e.rec.Parts) - 1
-	if n < 0 || e.rec.Run != nil || e.rec.Parts[n].Settlement != (MessageRef{}) {
-		return
-	}
-	s := b.siteRecord(e.rec.Parts[n].Site)
-	s.Jobs = subtractUsage(s.Jobs, e.rec.Parts[n].Cost)
-	b.addCost(b.span.Last, e.rec.Parts[n].Cost, -1, false)
-	e.rec.Parts = e.rec.Parts[:n]
+	b.closeLiveRound(e)
 }
 
 // decideRound records a decision in the newest round of a job; one of an older round has
@@ -381,7 +398,7 @@ func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint
 		if a.Epoch != epoch || a.Site != from.From.SiteName() || a.Answer == word || a.Answer == "decline" {
 			continue
 		}
-		if word == "decline" && e.rec.State == Ended && i == len(e.rec.Awards)-1 {
+		if word == "decline" && e.rec.phase == phaseEnded && i == len(e.rec.Awards)-1 {
 			break // it ran to its end, and cannot be given back
 		}
 		a.Answer, a.Answered, a.Declined = word, from, why
@@ -391,17 +408,20 @@ func (b *History) foldAwardAnswer(from MessageRef, id protocol.JobID, epoch uint
 		case word == "decline": // a site repeats it until it is answered
 			b.declines++
 			a.releaseAward(from)
-		case e.rec.State == Waiting && newest && a.Expired && !a.voided:
-			e.rec.State, e.rec.Hold, a.Expired, a.Released = Awarded, nil, false, MessageRef{} // answered late, and not awarded since
+		case e.rec.phase == phaseWaiting && newest && a.Expired && !a.voided:
+			e.rec.phase, e.rec.Hold, a.Expired, a.Released = phaseAwarded, nil, false, MessageRef{} // answered late, and not awarded since
 		}
 		if word == "accept" && a.Released == (MessageRef{}) {
 			a.Starts = append(a.Starts, KnownStart{from.At, start, true})
+			e.rec.addEvent(JobEvent{Kind: EventAccepted, At: from.At, Site: a.Site, Start: start})
+		} else if word == "decline" {
+			e.rec.addEvent(JobEvent{Kind: EventDeclined, At: from.At, Site: a.Site, Why: why})
 		}
 		e.updateAward(*a)
 		// Declining the newest award puts the job back on sale.
-		if word == "decline" && e.rec.State == Awarded && i == len(e.rec.Awards)-1 {
-			e.rec.State = Waiting
-			if r := e.rec.Run; r != nil && r.Planned {
+		if word == "decline" && e.rec.phase == phaseAwarded && i == len(e.rec.Awards)-1 {
+			e.rec.phase = phaseWaiting
+			if r := e.rec.Run; r != nil && r.inferred {
 				e.leaveSite(from, why.Code)
 			}
 		}
@@ -424,7 +444,7 @@ var runEndingReasons = []protocol.Code{protocol.Evicted, protocol.NodeLost, prot
 // the reason is one for which a run ends, the run is taken to have lasted until the message:
 // the log of a coordinator has no better figure.
 func (e *jobEntry) leaveSite(from MessageRef, why protocol.Code) {
-	if r := e.rec.Run; r != nil && r.Planned && r.Started < from.At && slices.Contains(runEndingReasons, why) {
+	if r := e.rec.Run; r != nil && r.inferred && r.Started < from.At && slices.Contains(runEndingReasons, why) {
 		r.Exited = from
 		e.rec.Lost = append(e.rec.Lost, *r)
 	}
@@ -435,7 +455,10 @@ func (e *jobEntry) leaveSite(from MessageRef, why protocol.Code) {
 // had declined them, and voids its bids in rounds that are not decided yet.
 func (b *History) foldDecommission(from MessageRef, g protocol.DecommissionSite) {
 	if s := b.sites[g.Site]; s != nil {
-		s.decommission(from.At, b.cfg.Live)
+		c := SiteCondition{State: protocol.SiteRemoved, Since: from.At, Why: protocol.Reason{Code: protocol.SiteDecommissioned, Note: g.Why}, By: g.By}
+		s.decommission(c, b.cfg.Live)
+		b.noteCondition(s, from.At, true)
+		b.addEvent(SiteEvent{At: from.At, Kind: EventRemove, Site: g.Site, SiteCondition: c})
 	}
 	why := protocol.Reason{Code: protocol.SiteDecommissioned, Note: g.By}
 	for _, id := range b.JobIDs() {
@@ -449,13 +472,14 @@ func (b *History) foldDecommission(from MessageRef, g protocol.DecommissionSite)
 		}
 		a := &e.rec.Awards[n-1]
 		a.voided = true // the market takes no late accept of it either
-		if e.rec.State != Awarded && e.rec.State != Running {
+		if e.rec.phase != phaseAwarded && e.rec.phase != phaseRunning {
 			continue
 		}
 		a.releaseAward(from)
 		a.Answer, a.Answered, a.Declined = "decline", from, why
 		e.updateAward(*a)
 		e.leaveSite(from, protocol.SiteDecommissioned)
-		e.rec.State = Waiting
+		e.rec.phase = phaseWaiting
+		e.rec.addEvent(JobEvent{Kind: EventDecommissioned, At: from.At, Site: g.Site, Why: protocol.Reason{Code: why.Code, Note: g.Why}})
 	}
 }

@@ -13,6 +13,11 @@ import (
 type Config struct {
 	All bool // keep every round of every job in full
 
+	// NoBids keeps no bids and no shadow prices of past rounds, which are nearly all of a long run's
+	// memory. Jobs have the summaries of their rounds, with the best option, and no FullRounds. For
+	// runs of which only figures and states are read.
+	NoBids bool
+
 	// Live bounds what is kept, for a coordinator that runs for years: no bids, no
 	// lists of all decisions, forecasts and meter reports, and of what is over only
 	// the newest jobs and rounds (KeptEnded, KeptRounds).
@@ -26,7 +31,10 @@ type History struct {
 	jobs   map[protocol.JobID]*jobEntry // the newest of each id
 	calls  map[uint64]*clearingRound    // by round
 	rounds []*clearingRound             // as called
-	sites  map[string]*SiteRecord
+
+	sitePrices []protocol.SitePrices // since the last call: the next one has none of its own
+	lateOffers map[string]lateOffer  // by site, for the round after theirs
+	sites      map[string]*SiteRecord
 
 	// Counts of messages that were read, of declined awards, and of messages that had no effect.
 	messages, declines, ignored int
@@ -45,9 +53,15 @@ type History struct {
 	rules     []PolicyVersion
 	tenants   []string // sorted
 	numbers   map[protocol.JobID]int
+	signals   map[string][]PublishedSignal // by site
 	spent     []CostSoFar
 	inOrder   []*jobEntry      // all jobs, as they began
 	ended     []protocol.JobID // that are over, oldest first; of a live view
+
+	events           []SiteEvent
+	ruleSince        map[string]protocol.Time // when a rule of the policy was first in force, by id
+	term             uint64                   // of the coordinator whose message was read last
+	heardCoordinator bool
 }
 
 // A jobEntry is one instance of a job id as the History keeps it.
@@ -59,12 +73,6 @@ type jobEntry struct {
 	// An id is free once its job is over: instances of one id form a list, newest first.
 	before *jobEntry  // that was over when this one was submitted under its id
 	next   *JobRecord // submitted since it is over, and not called yet
-}
-
-// isOver reports whether no message can change the job any more: it was refused, or its run
-// ended and is settled. Its id may then be given to another job.
-func (e *jobEntry) isOver() bool {
-	return e.rec.State == Refused || e.rec.State == Ended && e.rec.Run.Settlement != MessageRef{}
 }
 
 // A RoundRecord is one clearing round.
@@ -79,20 +87,25 @@ type RoundRecord struct {
 	Holds   int
 	Refused int                  // jobs, after the call and before the next
 	Proof   protocol.Certificate // of its awards; zero if it had none
+	Weights protocol.Weights
 }
 
 // A SiteRecord is one site's part in the run.
 type SiteRecord struct {
 	Site    string
 	Pools   []protocol.Pool
-	Awards  int // declined ones included
-	Ran     int // jobs ended here
-	Late    int // of those
-	Jobs    protocol.Usage
+	Awards  int            // declined ones included
+	Ran     int            // jobs ended here
+	Late    int            // of those
+	Jobs    protocol.Usage // with Corrections
 	Idle    protocol.Usage
 	Metered protocol.Millijoules // before the facility's share, measured apart from the jobs
 	Paid    protocol.Microdollars
 	hours   map[protocol.Time]*hour
+
+	// Corrections are what bills of jobs changed by once late prices and carbon were published.
+	// They are part of Jobs and of no job's own bill.
+	Corrections protocol.Usage
 
 	// Reports of the site, oldest first; a live view keeps only the newest message time.
 	MessageTimes []protocol.Time
@@ -110,7 +123,10 @@ type SiteRecord struct {
 	answered       bool // since the last call
 	reportsIdle    bool // it has ever reported an idle GPU
 	registeredAt   protocol.Time
-	decommissioned bool // an operator declared that it will not come back, and it has not registered since
+	startsReported protocol.Time // since when the site reports starts of its jobs; 0: it does not
+	lastCalled     protocol.Time // the call before
+	decommissioned bool          // an operator declared that it will not come back, and it has not registered since
+	standing       siteStanding
 }
 
 // An hour holds what the two meters of a site measured in one hour, in millijoules before the
@@ -129,6 +145,9 @@ func New(cfg Config) *History {
 		byNumber: make(map[uint64]int),
 		judged:   make(map[jobInRound]*JudgeQuestion),
 		numbers:  make(map[protocol.JobID]int),
+		signals:  make(map[string][]PublishedSignal),
+
+		ruleSince: make(map[string]protocol.Time),
 	}
 }
 
@@ -145,18 +164,23 @@ func (b *History) AddMessage(m protocol.Message) (fresh bool) {
 		b.ignored++
 		return true
 	}
-	b.span.extendSpan(m)
+	if !b.cfg.Live { // which shows no Coverage
+		b.span.extendSpan(m)
+	}
 	b.noteMessageTime(m)
+	b.noteTerm(m)
 	from := MessageRef{m.From, m.Seq, m.At}
 	switch body := m.Body.(type) {
 	case protocol.Submit:
 		b.foldSubmit(from, body)
+	case protocol.SitePrices:
+		b.sitePrices = append(b.sitePrices, body)
 	case protocol.CallForBids:
 		b.foldCall(from, body)
 	case protocol.Bids:
 		b.foldBids(from, body)
 	case protocol.JudgeRequest:
-		b.foldJudgeRequest(body)
+		b.foldJudgeRequest(from, body)
 	case protocol.JudgeAnswer:
 		b.foldJudgeAnswer(from, body)
 	case protocol.Award:
@@ -207,17 +231,20 @@ func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 		b.foldRegisterSite(from, body)
 	case protocol.SiteUsage:
 		b.foldSiteUsage(from, body)
+	case protocol.Signal:
+		if site := from.From.SiteName(); !b.cfg.Live {
+			b.signals[site] = append(b.signals[site], PublishedSignal{from.At, body})
+		}
 	case protocol.Cancel:
 		b.foldCancel(from, m.To, body)
 	case protocol.DecommissionSite:
 		if m.From == protocol.OperatorAPI {
 			b.foldDecommission(from, body)
 		}
-	// A drained site gets no new jobs until the operator ends the drain (Over).
 	case protocol.Drain:
-		if s := b.sites[body.Site]; s != nil && !s.decommissioned && m.From == protocol.OperatorAPI { // the market knows none that is gone
-			s.Drained = !body.Over
-		}
+		b.foldDrain(from, body)
+	case protocol.SiteCondition:
+		b.foldCondition(from, body)
 	// A snapshot restores the number of settled jobs from the accounts of an earlier
 	// incarnation, whose settlements are not in this stream.
 	case protocol.Snapshot:

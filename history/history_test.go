@@ -13,8 +13,8 @@ import (
 func TestAJobIsTold(t *testing.T) {
 	b := twoRounds().book(Config{})
 	r, ok := b.LatestJob("a")
-	if !ok || r.State != Ended {
-		t.Fatalf("Job(a) = state %q, %v; want ended", r.State, ok)
+	if !ok || r.phase != phaseEnded {
+		t.Fatalf("Job(a) = state %q, %v; want ended", r.phase, ok)
 	}
 	first, last := r.FullRounds[0], r.FullRounds[1]
 	if got := []string{first.Decision.Kind, last.Decision.Kind, last.Decision.Answer}; !reflect.DeepEqual(got, []string{"hold", "award", "accept"}) {
@@ -31,10 +31,10 @@ func TestAJobIsTold(t *testing.T) {
 		t.Errorf("line of the first round = %+v; want oslo's 15,000 microdollars, of 2", l)
 	}
 	if wait, _ := r.WaitTime(); wait != time.Hour {
-		t.Errorf("Wait() = %v; want 1h", wait)
+		t.Errorf("WaitTime() = %v; want 1h", wait)
 	}
 	if jct, _ := r.CompletionTime(); jct != 126*time.Minute {
-		t.Errorf("Completion() = %v; want 2h6m", jct)
+		t.Errorf("CompletionTime() = %v; want 2h6m", jct)
 	}
 	if r.Run.Drawn != 1_188_000_000 || r.Run.Settled.Counted != r.Run.Cost || r.EndedLate() {
 		t.Errorf("run = %+v, late %v; want 1,188,000,000 mJ settled as measured, on time", r.Run, r.EndedLate())
@@ -59,6 +59,93 @@ func TestOptionsArePricedAtTheRoundsWeightsAndShadow(t *testing.T) {
 	got := r.FullRounds[0].Answers[0].Options[0]
 	if got.Terms != want || got.Room != 18_000 {
 		t.Errorf("terms = %+v, room = %d; want %+v and 18,000", got.Terms, got.Room, want)
+	}
+}
+
+// A round that does not wait for a missing site closes when it is decided.
+func TestARoundWithoutAMissingSiteClosesWhenItIsDecided(t *testing.T) {
+	for _, lyon := range []bool{true, false} {
+		s := &stage{now: noon}
+		s.hello("lyon", "oslo")
+		s.submit(job("a"))
+		s.call(1, job("a"))
+		s.offer("oslo", 1, menu("a", option(0, 9, 9)))
+		if lyon {
+			s.offer("lyon", 1, menu("a", option(0, 9, 9)))
+		}
+		s.now = at(300 * time.Millisecond)
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: "a", Until: s.now, Why: protocol.Reason{Code: protocol.Waiting}})
+		want := at(time.Second)
+		if !lyon {
+			want = s.now
+		}
+		r, _ := s.book(Config{}).LatestJob("a")
+		if got := r.FullRounds[0].Closes; got != want {
+			t.Errorf("lyon answers: %v; closed at %v; want %v", lyon, got, want)
+		}
+	}
+}
+
+// An offer that came too late counts in the next round if its site does not answer that, from when
+// that is called; else, or if that comes much later, it counts in none.
+func TestALateOfferCountsInTheNextRound(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		pause   time.Duration
+		answers bool
+		options int
+	}{{"no other answer", time.Minute, false, 2}, {"another answer", time.Minute, true, 3}, {"an hour later", time.Hour, false, 1}} {
+		s := &stage{now: noon}
+		s.hello("lyon", "oslo")
+		s.submit(job("a"))
+		s.call(1, job("a"))
+		s.offer("oslo", 1, menu("a", option(0, 9, 9)))
+		s.now = at(2 * time.Second)
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 1, Job: "a", Until: s.now.Add(tc.pause), Why: protocol.Reason{Code: protocol.Waiting}})
+		s.now = at(3 * time.Second)
+		late := option(0, 1, 1)
+		s.offer("lyon", 1, menu("a", late))
+		s.now = at(tc.pause)
+		s.call(2, job("a"))
+		s.offer("oslo", 2, menu("a", option(tc.pause, 9, 9)))
+		if tc.answers {
+			s.offer("lyon", 2, menu("a", option(tc.pause, 5, 5), option(2*tc.pause, 5, 5)))
+		}
+		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Until: s.now, Why: protocol.Reason{Code: protocol.Waiting}})
+		b := s.book(Config{})
+		r, _ := b.LatestJob("a")
+		second := r.FullRounds[1]
+		if second.Summary.Options != tc.options || second.Answers[0].Site != "lyon" {
+			t.Errorf("%s: %d options count, answers %+v; want %d", tc.name, second.Summary.Options, second.Answers, tc.options)
+		}
+		if counts := tc.options == 2; counts && (second.Answers[0].Late || second.Answers[0].Options[0].Start != s.now || second.Answers[0].Options[0].Finish.Sub(s.now) != late.Finish.Sub(late.Start)) {
+			t.Errorf("%s: %+v", tc.name, second.Answers[0])
+		}
+		if silent := b.RoundRecords()[1].Silent; (len(silent) == 1) != (tc.options == 1) {
+			t.Errorf("%s: silent %v", tc.name, silent)
+		}
+	}
+}
+
+// Where a call has no shadow prices, those count that its sites were told before it; those of
+// another round do not.
+func TestOptionsArePricedByWhatTheirSiteWasTold(t *testing.T) {
+	for _, tc := range []struct {
+		round uint64
+		want  protocol.Microdollars
+	}{{1, 18_000}, {2, 0}} {
+		s := &stage{now: noon}
+		s.hello("oslo")
+		s.submit(job("a"))
+		s.say(protocol.Coordinator, "agent/oslo", protocol.SitePrices{Round: tc.round, ShadowPrices: []protocol.ShadowPrice{
+			{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []protocol.Microdollars{36_000, 0}},
+		}})
+		s.say(protocol.Coordinator, "", protocol.CallForBids{Round: 1, Closes: s.now.Add(time.Second), Jobs: []protocol.Job{job("a")}, Weights: weights})
+		s.offer("oslo", 1, menu("a", option(30*time.Minute, 1, 50)))
+		r, _ := s.book(Config{}).LatestJob("a")
+		if got := r.FullRounds[0].Answers[0].Options[0]; got.Room != tc.want {
+			t.Errorf("prices of round %d: room = %d; want %d", tc.round, got.Room, tc.want)
+		}
 	}
 }
 
@@ -179,11 +266,11 @@ func TestAnIDMayBeGivenAgain(t *testing.T) {
 		t.Errorf("the record has problems: %v", bad)
 	}
 	all := b.InstancesOf("a")
-	if len(all) != 4 || all[0].Job.Arrival != noon || all[1].Submitted.At != at(24*time.Hour) || all[3].State != Refused || len(all[2].Awards) != 1 {
+	if len(all) != 4 || all[0].Job.Arrival != noon || all[1].Submitted.At != at(24*time.Hour) || all[3].phase != phaseRefused || len(all[2].Awards) != 1 {
 		t.Fatalf("%d jobs of the id: %+v; want three that ran and one that was refused", len(all), all)
 	}
-	if last, _ := b.LatestJob("a"); last.State != Refused {
-		t.Errorf("the last of the id is %s; want refused", last.State)
+	if last, _ := b.LatestJob("a"); last.phase != phaseRefused {
+		t.Errorf("the last of the id is %s; want refused", last.phase)
 	}
 	sum := b.ComputeTotals(Meta{Start: noon, End: s.now, GPUs: 4000})
 	if site := b.SiteRecords()[0]; sum.Jobs != 4 || sum.Placed != 3 || sum.Refused != 1 || sum.Late != 0 || sum.Awards != 3 || site.Ran != 3 || site.Late != 0 {
@@ -201,7 +288,7 @@ func TestADeclinedJobWaitsAgain(t *testing.T) {
 	epoch := s.award("oslo", 1, j, option(0, 1, 1))
 	s.say("agent/oslo", protocol.Coordinator, protocol.Decline{Job: "a", Epoch: epoch, Why: protocol.Reason{Code: protocol.CapacityTaken}})
 	b := s.book(Config{})
-	if r, _ := b.LatestJob("a"); r.State != Waiting || r.CurrentAward() != nil || r.Awards[0].Declined.Code != protocol.CapacityTaken {
+	if r, _ := b.LatestJob("a"); r.phase != phaseWaiting || r.CurrentAward() != nil || r.Awards[0].Declined.Code != protocol.CapacityTaken {
 		t.Errorf("after the decline: %+v", r)
 	}
 	s.call(2, j)
@@ -209,7 +296,7 @@ func TestADeclinedJobWaitsAgain(t *testing.T) {
 	s.run("lyon", "n1", []int{1}, j, epoch, option(0, 1, 1), time.Hour)
 	s.meter("oslo", "lyon")
 	b = s.book(Config{})
-	if r, _ := b.LatestJob("a"); r.State != Ended || r.Run.Site != "lyon" || len(r.Awards) != 2 {
+	if r, _ := b.LatestJob("a"); r.phase != phaseEnded || r.Run.Site != "lyon" || len(r.Awards) != 2 {
 		t.Errorf("after the second award: %+v", r)
 	}
 	for _, p := range b.CheckInvariants(nodes) {
@@ -221,7 +308,7 @@ func TestSitesHoldTheirShare(t *testing.T) {
 	b := twoRounds().book(Config{})
 	got := b.SiteRecords()
 	if len(got) != 3 || got[2].Site != "oslo" || got[2].Ran != 1 || got[2].Awards != 1 || got[0].Ran != 0 {
-		t.Fatalf("Sites() = %+v; want bern, lyon, oslo with one job at oslo", got)
+		t.Fatalf("SiteRecords() = %+v; want bern, lyon, oslo with one job at oslo", got)
 	}
 	if got[2].Metered != 1_188_000_000+3*360_000_000 || got[2].Idle.Money != 16_500 || got[2].Paid != got[2].Jobs.Money {
 		t.Errorf("oslo = %+v", got[2])

@@ -60,8 +60,8 @@ func TestABillThatCannotBeIsNotCounted(t *testing.T) {
 		s.say("agent/oslo", protocol.Coordinator, protocol.SiteUsage{Hour: noon, Total: math.MinInt64, Idle: protocol.Usage{Energy: math.MaxInt64}})
 		b := s.book(Config{})
 		r, _ := b.LatestJob("a")
-		if o := b.SiteRecords()[0]; r.State != Refused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Usage{}) || o.Idle != (protocol.Usage{}) || o.Metered != 0 {
-			t.Errorf("after %+v the job is %s, run %+v; oslo is %+v", lie, r.State, r.Run, o)
+		if o := b.SiteRecords()[0]; r.phase != phaseRefused || r.Run != nil || len(r.Parts) > 0 || o.Ran != 0 || o.Late != 0 || o.Jobs != (protocol.Usage{}) || o.Idle != (protocol.Usage{}) || o.Metered != 0 {
+			t.Errorf("after %+v the job is %s, run %+v; oslo is %+v", lie, r.phase, r.Run, o)
 		}
 		if p := b.CheckInvariants(nil); len(p) > 0 {
 			t.Errorf("after %+v: %v", lie, p)
@@ -88,8 +88,8 @@ func TestAJobThatIsCancelledBeforeItIsAcceptedIsRefused(t *testing.T) {
 	s.refuse(protocol.Cancelled)
 	s.accept(epoch)
 	b := s.book(Config{})
-	if r, _ := b.LatestJob("a"); r.State != Refused || r.Run != nil || len(b.CheckInvariants(nil)) > 0 {
-		t.Errorf("it is %s, run %+v: %v", r.State, r.Run, b.CheckInvariants(nil))
+	if r, _ := b.LatestJob("a"); r.phase != phaseRefused || r.Run != nil || len(b.CheckInvariants(nil)) > 0 {
+		t.Errorf("it is %s, run %+v: %v", r.phase, r.Run, b.CheckInvariants(nil))
 	}
 }
 
@@ -100,19 +100,19 @@ func TestAJobWhoseLeaseEndedWaits(t *testing.T) {
 	s.now = s.now.Add(time.Minute)
 	s.call(2, j)
 	state := func() JobRecord { r, _ := s.book(Config{}).LatestJob("a"); return r }
-	if r := state(); r.State != Waiting || r.CurrentAward() != nil || !r.FullRounds[0].Decision.Expired {
-		t.Errorf("it is called again, and is %s, award %+v of %+v", r.State, r.CurrentAward(), r.FullRounds[0].Decision)
+	if r := state(); r.phase != phaseWaiting || r.CurrentAward() != nil || !r.FullRounds[0].Decision.Expired {
+		t.Errorf("it is called again, and is %s, award %+v of %+v", r.phase, r.CurrentAward(), r.FullRounds[0].Decision)
 	}
 	sold := len(s.said)
 	s.accept(first)
-	if r := state(); r.State != Awarded || r.Run == nil || !r.Run.Planned || r.CurrentAward() == nil || r.FullRounds[0].Decision.Answer != "accept" {
-		t.Errorf("it is accepted late, and is %s, run %+v", r.State, r.Run)
+	if r := state(); r.phase != phaseAwarded || r.Run == nil || !r.Run.Planned || r.CurrentAward() == nil || r.FullRounds[0].Decision.Answer != "accept" {
+		t.Errorf("it is accepted late, and is %s, run %+v", r.phase, r.Run)
 	}
 	s.said = s.said[:sold]
 	second := s.award("oslo", 2, j, option(0, 1, 50))
 	s.accept(second)
-	if r, p := state(), s.book(Config{}).problems; r.State != Awarded || r.Run == nil || r.Run.Epoch != second || len(p) > 0 {
-		t.Errorf("it is sold again, and is %s, run %+v: %v", r.State, r.Run, p)
+	if r, p := state(), s.book(Config{}).problems; r.phase != phaseAwarded || r.Run == nil || r.Run.Epoch != second || len(p) > 0 {
+		t.Errorf("it is sold again, and is %s, run %+v: %v", r.phase, r.Run, p)
 	}
 }
 
@@ -121,8 +121,8 @@ func TestWhatARoundDecidedStaysWhenItsJobIsCancelled(t *testing.T) {
 	s, _, _ := sold()
 	s.refuse(protocol.Cancelled)
 	r, _ := s.book(Config{}).LatestJob("a")
-	if h := r.FullRounds[0]; h.Decision.Kind != "award" || h.Summary.Kind != "award" || r.State != Refused || r.CurrentAward() != nil {
-		t.Errorf("%s, award %+v; its round decided %+v, %+v", r.State, r.CurrentAward(), h.Decision, h.Summary)
+	if h := r.FullRounds[0]; h.Decision.Kind != "award" || h.Summary.Kind != "award" || r.phase != phaseRefused || r.CurrentAward() != nil {
+		t.Errorf("%s, award %+v; its round decided %+v, %+v", r.phase, r.CurrentAward(), h.Decision, h.Summary)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestAnIDThatWasGivenAgainIsKnownByItsAward(t *testing.T) {
 	s.award("oslo", 2, j, option(24*time.Hour, 1, 50))
 	b := s.book(Config{})
 	all := b.InstancesOf("a")
-	if len(all) != 2 || all[0].State != Ended || len(all[0].Awards) != 1 || all[1].State != Awarded || all[1].Job.Arrival != s.now {
+	if len(all) != 2 || all[0].phase != phaseEnded || len(all[0].Awards) != 1 || all[1].phase != phaseAwarded || all[1].Job.Arrival != s.now {
 		t.Errorf("%d jobs: %+v", len(all), all)
 	}
 	for _, p := range b.problems {
@@ -176,15 +176,15 @@ func TestAnAwardOffTheBooksLapsesToo(t *testing.T) {
 		s.submit(j)
 		s.award("oslo", 1, j, option(0, 1, 50))
 		s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Why: protocol.Reason{Code: protocol.Waiting}})
-		want := Waiting
+		want := phaseWaiting
 		if again {
 			s.said = s.said[:2]
 			s.award("lyon", 3, j, option(0, 1, 50))
-			want = Awarded
+			want = phaseAwarded
 		}
 		b := s.book(Config{})
-		if r, _ := b.LatestJob("a"); r.State != want || !r.Awards[0].Expired || len(b.problems) > 0 {
-			t.Errorf("it is %s, %+v: %v; want %s", r.State, r.Awards, b.problems, want)
+		if r, _ := b.LatestJob("a"); r.phase != want || !r.Awards[0].Expired || len(b.problems) > 0 {
+			t.Errorf("it is %s, %+v: %v; want %s", r.phase, r.Awards, b.problems, want)
 		}
 	}
 }

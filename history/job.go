@@ -14,30 +14,29 @@ type MessageRef struct {
 	At   protocol.Time  `json:"at"`
 }
 
-// A State is how far a job has come.
-type State string
+// A phase is how far the market has come with a job. What people are told is a [State], which
+// follows from the phase, the newest decisions and the time.
+type phase string
 
-// States, in the order in which a job passes through them.
+// Phases, in the order in which a job passes through them.
 const (
-	Waiting State = "waiting" // submitted; perhaps held, perhaps declined
-	Awarded State = "awarded" // given to a site that has not launched it yet
-	Running State = "running"
-	// Preempted is a job whose run its site took down to make room. It is on sale, and
-	// stays Preempted until it is awarded.
-	Preempted State = "preempted"
-	Ended     State = "ended"
-	Refused   State = "refused" // instead of all the others
+	phaseWaiting   phase = "waiting" // on sale: perhaps held, perhaps declined
+	phaseAwarded   phase = "awarded" // given to a site, and no launch is on the ledger
+	phaseRunning   phase = "running"
+	phasePreempted phase = "preempted" // on sale, as its site took its run down to make room
+	phaseEnded     phase = "ended"
+	phaseRefused   phase = "refused" // instead of all the others
 )
 
-// OnSale reports whether the coordinator may award a job in that state.
-func (s State) OnSale() bool { return s == Waiting || s == Preempted }
+// isOnSale reports whether the coordinator may award a job in that phase.
+func (p phase) isOnSale() bool { return p == phaseWaiting || p == phasePreempted }
 
 // A JobRecord is one job's history. What it points to is shared with the History
 // and must not be changed.
 type JobRecord struct {
 	Job       protocol.Job
 	Submitted MessageRef
-	State     State
+	phase     phase
 	Before    int  // how many jobs its id was given to before it
 	Older     bool // it was decided on in rounds before those of this record
 
@@ -55,6 +54,7 @@ type JobRecord struct {
 	Called   int        // in how many rounds
 	Hold     *Decision  // the hold that it waits by; nil after an award
 	Stopping MessageRef // its site was asked to stop it; zero: it was not
+	Events   []JobEvent // what happened to it, oldest first
 	Digest   uint64     // of its submission (protocol.Submit.Mark); kept for live views alone
 
 	lastCalled uint64 // the newest round of Called
@@ -114,7 +114,8 @@ type Decision struct {
 	Start   protocol.Time // planned; 0 if a hold has no plan
 	Until   protocol.Time // of a hold: it is called again then, at the latest
 
-	Policy uint64 // version of the operators' policy, if it had rules
+	Policy uint64                // version of the operators' policy, if it had rules
+	Saving protocol.Microdollars // of a hold, in a live view: see SavingOfHold
 
 	// Of an award.
 	Round    uint64
@@ -142,9 +143,10 @@ type KnownStart struct {
 
 // A Run is a job on a site's devices. What an agent and its runtime send each other is not on
 // the ledger of a coordinator: there a run is Planned from when the site accepted
-// it until it is over, and nothing is known of its node before that.
+// it until its agent reports a start or an end; only then is its node known.
 type Run struct {
 	Planned  bool // Started is when it was to start
+	inferred bool // from an accept: its launch is not on the ledger
 	Launched MessageRef
 	Site     string
 	Epoch    uint64
@@ -171,10 +173,26 @@ type Run struct {
 	Settled    protocol.Settlement
 }
 
+// IsOnSale reports whether the coordinator may award the job.
+func (r *JobRecord) IsOnSale() bool { return r.phase.isOnSale() }
+
+// HasEnded reports whether the job's run ended, well or not; a job that was refused, or
+// cancelled before it ran, had none.
+func (r *JobRecord) HasEnded() bool { return r.phase == phaseEnded }
+
+// IsRefused reports whether the job was refused, or cancelled before a site kept it.
+func (r *JobRecord) IsRefused() bool { return r.phase == phaseRefused }
+
+// IsOver reports whether no message can change the job any more: it was refused, or its run
+// ended and is settled. Its id may then be given to another job.
+func (r *JobRecord) IsOver() bool {
+	return r.phase == phaseRefused || r.phase == phaseEnded && r.Run.Settlement != MessageRef{}
+}
+
 // CurrentAward returns the award that the job runs or ran by: the last one, if it was not
 // declined or preempted and did not lapse, and the job was not refused since; or nil.
 func (r JobRecord) CurrentAward() *Decision {
-	if n := len(r.Awards); n > 0 && r.State != Refused && r.Awards[n-1].Answer != "decline" && r.Awards[n-1].Preempted == nil && !r.Awards[n-1].Expired {
+	if n := len(r.Awards); n > 0 && r.phase != phaseRefused && r.Awards[n-1].Answer != "decline" && r.Awards[n-1].Preempted == nil && !r.Awards[n-1].Expired {
 		return &r.Awards[n-1]
 	}
 	return nil
@@ -208,40 +226,6 @@ func (r *JobRecord) EndOf(a *Decision) (end protocol.Time, paused bool) {
 		return run.Ended, run.Paused
 	}
 	return run.Exited.At, false
-}
-
-// StateAt returns how far a job had come at an instant, and the site that it was with:
-// as it was known then, but for when a run ended. The state is "" before it began, and
-// Awarded until its run was to start.
-func (r *JobRecord) StateAt(t protocol.Time) (state State, site string) {
-	switch {
-	case r.BeginTime() > t:
-		return "", ""
-	case r.Refusal != nil && r.Refusal.Message.At <= t:
-		return Refused, ""
-	}
-	var a *Decision
-	for i := range r.Awards {
-		if r.Awards[i].Message.At <= t {
-			a = &r.Awards[i]
-		}
-	}
-	if a == nil || a.Released.At != 0 && a.Released.At <= t {
-		if a != nil && a.Preempted != nil {
-			return Preempted, ""
-		}
-		return Waiting, ""
-	}
-	end, paused := r.EndOf(a)
-	switch start := a.StartAsOf(t); {
-	case start == 0 || start > t:
-		return Awarded, a.Site
-	case end == 0 || end > t:
-		return Running, a.Site
-	case paused:
-		return Waiting, ""
-	}
-	return Ended, a.Site
 }
 
 // BeginTime returns when the job was submitted, or called if the stream does not have its
@@ -279,11 +263,11 @@ func (r JobRecord) WaitTime() (time.Duration, bool) {
 
 // CompletionTime returns the time from arrival to end; false before the end.
 func (r JobRecord) CompletionTime() (time.Duration, bool) {
-	if r.State != Ended {
+	if r.phase != phaseEnded {
 		return 0, false
 	}
 	return r.Run.Ended.Sub(r.Job.Arrival), true
 }
 
 // EndedLate reports whether the job ended after its deadline.
-func (r JobRecord) EndedLate() bool { return r.State == Ended && r.Run.Ended > r.Job.Deadline }
+func (r JobRecord) EndedLate() bool { return r.phase == phaseEnded && r.Run.Ended > r.Job.Deadline }

@@ -23,6 +23,8 @@ type clearingRound struct {
 	refused int // jobs, after it was called and before the next
 	proof   protocol.Certificate
 	decided bool // something was decided in it, or asked about what is to be
+
+	maxStartDelay time.Duration // with which a site may start a job
 }
 
 // A place is what a shadow price is of: one GPU model at one site.
@@ -53,7 +55,7 @@ func (c *clearingRound) roundRecord() RoundRecord {
 	r := RoundRecord{
 		Round: c.round, Called: c.message, Closes: c.closes, Jobs: c.jobs,
 		Awards: c.awards, Holds: c.holds, Refused: c.refused, Proof: c.proof,
-		Offered: slices.Sorted(slices.Values(c.offered)),
+		Offered: slices.Sorted(slices.Values(c.offered)), Weights: c.weights,
 	}
 	for _, s := range c.sites {
 		if !slices.Contains(c.offered, s) {
@@ -64,10 +66,10 @@ func (c *clearingRound) roundRecord() RoundRecord {
 }
 
 // priceOption returns o with its cost by cause and the worth of the GPU-hours that it takes,
-// under the weights and shadow prices of the round's call.
+// as the round compared it: by the weights of its call for ranking, and its shadow prices.
 func (c *clearingRound) priceOption(j protocol.Job, site string, o protocol.BidOption) PricedOption {
 	worth := c.meanShadowPrice(site, o)
-	return PricedOption{o, c.weights.CostOf(j, o, worth), protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth)}
+	return PricedOption{o, c.weights.ForRanking().CostOf(j, o, worth), protocol.GPUHoursCost(j.TotalGPUMilli(), o.Finish.Sub(o.Start), worth)}
 }
 
 // meanShadowPrice returns the shadow price of a GPU-hour where and while o runs: the
@@ -91,11 +93,14 @@ func (c *clearingRound) meanShadowPrice(site string, o protocol.BidOption) proto
 	return protocol.Microdollars(sum / int64(o.Finish-o.Start))
 }
 
-// addBids keeps a site's bids. Late ones are kept to be shown, but do not count.
-func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, late bool) {
+// addBids counts a site's bids, and keeps them if cfg says so. Late ones are kept to be shown, but
+// do not count. A live view counts none, and prices only those that a hold is compared by.
+func (h *jobRound) addBids(j protocol.Job, from MessageRef, menu protocol.JobBids, late bool, cfg Config) {
 	site := from.From.SiteName()
-	h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, late: late})
-	if !late {
+	if !cfg.NoBids {
+		h.received = append(h.received, receivedBids{site: site, message: from, bids: menu, late: late})
+	}
+	if !late && !cfg.Live {
 		h.countOptions(j, site, menu)
 	}
 }

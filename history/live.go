@@ -47,13 +47,15 @@ func isSubmissionAccepted(from protocol.Party, id protocol.JobID, sent []protoco
 func (b *History) foldLiveSubmit(from MessageRef, s protocol.Submit) {
 	id := s.Job.ID
 	if was := b.jobs[id]; was != nil {
-		if !was.isOver() {
+		if !was.rec.IsOver() {
 			b.repeats++
 			return
 		}
 		b.ended = slices.DeleteFunc(b.ended, func(x protocol.JobID) bool { return x == id })
 	}
-	b.beginJob(id, &jobEntry{rec: JobRecord{Job: s.Job, Submitted: from, State: Waiting, Digest: s.Digest()}})
+	e := &jobEntry{rec: newJobRecord(from, s.Job)}
+	e.rec.Digest = s.Digest()
+	b.beginJob(id, e)
 }
 
 // forgetJobs notes that a job is over, drops what a live view does not show of it, and

@@ -42,7 +42,7 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 			s.say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a"})
 			b := s.book(Config{Live: live})
 			r, _ := b.LatestJob("a")
-			if r.State != Preempted || !r.State.OnSale() || r.CurrentAward() != nil || r.Run != nil || len(r.Lost) != 1 || r.Hold == nil {
+			if r.phase != phasePreempted || !r.phase.isOnSale() || r.CurrentAward() != nil || r.Run != nil || len(r.Lost) != 1 || r.Hold == nil {
 				t.Fatalf("inside %v, live %v: preempted and held, the job is %+v", inside, live, r)
 			}
 			if a := r.Awards[0]; a.Preempted.For != "b" || a.Preempted.Lost != 5*time.Minute || a.Released == (MessageRef{}) || r.Lost[0].Exited == (MessageRef{}) {
@@ -52,8 +52,8 @@ func TestAPreemptedJobIsOnSaleUntilItIsAwarded(t *testing.T) {
 				t.Errorf("%v", problems)
 			}
 			s.say(protocol.Coordinator, protocol.AgentParty("lyon"), protocol.Award{Round: 3, Job: "a", Epoch: 2, Option: option(1, 1, 1)})
-			if r, _ := s.book(Config{Live: live}).LatestJob("a"); r.State != Awarded || r.CurrentAward() == nil || r.CurrentAward().Site != "lyon" {
-				t.Errorf("awarded to lyon, the job is %s", r.State)
+			if r, _ := s.book(Config{Live: live}).LatestJob("a"); r.phase != phaseAwarded || r.CurrentAward() == nil || r.CurrentAward().Site != "lyon" {
+				t.Errorf("awarded to lyon, the job is %s", r.phase)
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func TestAPreemptedJobRanUntilThen(t *testing.T) {
 	b := preemptedRun(false).book(Config{})
 	r, _ := b.LatestJob("a")
 	for at, want := range map[protocol.Time]State{noon.Add(10 * time.Minute): Running, noon.Add(20 * time.Minute): Preempted, noon.Add(time.Hour): Preempted} {
-		if got, _ := r.StateAt(at); got != want {
-			t.Errorf("at %s it was %s; want %s", at, got, want)
+		if got := b.JobStateAt(&r, at); got.State != want {
+			t.Errorf("at %s it was %+v; want %s", at, got, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestASiteSaysNothingInTheCoordinatorsName(t *testing.T) {
 		s.say("agent/bern", protocol.Coordinator, lie)
 		b := s.book(Config{})
 		r, _ := b.LatestJob("a")
-		if r.State != Waiting || r.FullRounds[0].Decision.Kind != "" || len(b.JobIDs()) != 1 || len(b.RoundRecords()) != 1 || len(b.SiteRecords()[0].Pools) == 0 || b.hasLaunches || len(b.CheckInvariants(nil)) != 0 {
+		if r.phase != phaseWaiting || r.FullRounds[0].Decision.Kind != "" || len(b.JobIDs()) != 1 || len(b.RoundRecords()) != 1 || len(b.SiteRecords()[0].Pools) == 0 || b.hasLaunches || len(b.CheckInvariants(nil)) != 0 {
 			t.Errorf("after %T of a site: %+v, %v", lie, r, b.CheckInvariants(nil))
 		}
 	}

@@ -19,11 +19,11 @@ type slot struct {
 
 // anyRun plays a correct run: jobs are held, declined, refused, left waiting
 // or run one after the other on the devices of two sites.
-func anyRun(t *rapid.T) (*stage, map[State]int) {
+func anyRun(t *rapid.T) (*stage, map[phase]int) {
 	s := &stage{now: noon}
 	s.hello("oslo", "lyon")
 	devices := []*slot{{"oslo", 0, noon}, {"oslo", 1, noon}, {"lyon", 0, noon}, {"lyon", 1, noon}}
-	want := make(map[State]int)
+	want := make(map[phase]int)
 	round, end := uint64(0), noon
 	for i := range rapid.IntRange(0, 12).Draw(t, "jobs") {
 		j := job(protocol.JobID(rune('a' + i)))
@@ -46,10 +46,10 @@ func anyRun(t *rapid.T) (*stage, map[State]int) {
 		}
 		switch rapid.IntRange(0, 5).Draw(t, "fate") {
 		case 0:
-			want[Waiting]++
+			want[phaseWaiting]++
 		case 1:
 			s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: j.ID, Why: protocol.Reason{Code: protocol.NoBids}})
-			want[Refused]++
+			want[phaseRefused]++
 		default:
 			d := rapid.SampledFrom(devices).Draw(t, "device")
 			round++
@@ -59,7 +59,7 @@ func anyRun(t *rapid.T) (*stage, map[State]int) {
 			epoch := s.award(d.site, round, j, option(0, 1, 1))
 			s.run(d.site, "n1", []int{d.device}, j, epoch, option(0, 1, 1), time.Duration(rapid.IntRange(1, 200).Draw(t, "minutes"))*time.Minute)
 			d.free = s.now
-			want[Ended]++
+			want[phaseEnded]++
 		}
 		end = max(end, s.now)
 	}
@@ -75,10 +75,10 @@ func TestEveryCorrectRunAddsUp(t *testing.T) {
 		for _, p := range b.CheckInvariants(nodes) {
 			t.Error(p)
 		}
-		got := make(map[State]int)
+		got := make(map[phase]int)
 		for _, id := range b.JobIDs() {
 			r, _ := b.LatestJob(id)
-			got[r.State]++
+			got[r.phase]++
 			if len(r.FullRounds) > 2 {
 				t.Errorf("job %q keeps %d rounds in full; want at most 2", id, len(r.FullRounds))
 			}
@@ -87,7 +87,7 @@ func TestEveryCorrectRunAddsUp(t *testing.T) {
 			t.Errorf("fates = %v; want %v", got, want)
 		}
 		sum := b.ComputeTotals(meta)
-		if sum.Jobs != sum.Placed+sum.Unplaced || sum.Unplaced != want[Refused]+want[Waiting] {
+		if sum.Jobs != sum.Placed+sum.Unplaced || sum.Unplaced != want[phaseRefused]+want[phaseWaiting] {
 			t.Errorf("%d jobs, %d placed, %d unplaced; want %v", sum.Jobs, sum.Placed, sum.Unplaced, want)
 		}
 	})
@@ -107,10 +107,10 @@ func TestACoordinatorsLedgerAddsUpToTheSame(t *testing.T) {
 		for _, id := range whole.JobIDs() {
 			w, _ := whole.LatestJob(id)
 			h, _ := heard.LatestJob(id)
-			if w.State != h.State && w.State != Running {
-				t.Fatalf("job %q is %s; the coordinator's ledger says %s", id, w.State, h.State)
+			if w.phase != h.phase && w.phase != phaseRunning {
+				t.Fatalf("job %q is %s; the coordinator's ledger says %s", id, w.phase, h.phase)
 			}
-			if w.State != Ended {
+			if w.phase != phaseEnded {
 				if _, known := h.WaitTime(); known {
 					t.Fatalf("job %q has not ended, and its start is said to be known", id)
 				}

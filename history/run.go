@@ -7,12 +7,12 @@ import "github.com/gridbid/gridbid/protocol"
 // has shown any launch needs no plan.
 func (b *History) planRun(from MessageRef, id protocol.JobID, epoch uint64, start protocol.Time) {
 	e := b.jobs[id]
-	if b.hasLaunches || e == nil || e.rec.Run != nil || e.rec.State != Awarded {
+	if b.hasLaunches || e == nil || e.rec.Run != nil || e.rec.phase != phaseAwarded {
 		return
 	}
 	if a := e.rec.CurrentAward(); a != nil && a.Site == from.From.SiteName() && a.Epoch == epoch {
 		o := a.Option
-		e.rec.Run = &Run{Planned: true, Site: a.Site, Epoch: epoch, Model: o.Model, Cap: o.Cap, Plan: o.Finish.Sub(o.Start), Started: max(start, from.At)}
+		e.rec.Run = &Run{Planned: true, inferred: true, Site: a.Site, Epoch: epoch, Model: o.Model, Cap: o.Cap, Plan: o.Finish.Sub(o.Start), Started: max(start, from.At)}
 	}
 }
 
@@ -23,14 +23,14 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	e := b.jobs[m.Job.ID]
 	site := from.From.SiteName()
 	if e == nil {
-		b.addProblem("launched-unknown-job", m.Job.ID, site, "a launch of a job that nobody submitted")
+		b.addProblem("launched-unknown-job", m.Job.ID, site, "a launch of a job that was not submitted")
 		return
 	}
 	switch award := e.rec.CurrentAward(); {
-	case e.rec.State == Refused:
+	case e.rec.phase == phaseRefused:
 		b.addProblem("refused-and-placed", m.Job.ID, site, "launched, and was refused")
 	// A repeated launch under the same epoch is harmless; any other runs the job twice.
-	case e.rec.Run != nil && !e.rec.Run.Planned:
+	case e.rec.Run != nil && !e.rec.Run.inferred:
 		if e.rec.Run.Epoch != m.Epoch || e.rec.Run.Site != site {
 			b.addProblem("launched-twice", m.Job.ID, site, "launched at %s before", e.rec.Run.Site)
 		}
@@ -40,7 +40,7 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	case award.Answer != "accept":
 		b.addProblem("launched-without-accept", m.Job.ID, site, "launched before the award was accepted")
 	}
-	e.rec.State = Running
+	e.rec.phase = phaseRunning
 	e.rec.Run = &Run{
 		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices,
 		Model: m.Model, Cap: m.Cap, Plan: m.Run, Started: from.At,
@@ -48,26 +48,47 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 }
 
 // findRun returns the current run of a job at the sender's site under an epoch, or nil after
-// recording a problem named by what. A planned run has no launch on record, so it can only
-// be reported done.
+// recording a problem named by what. An inferred run has no launch on record, so it can only
+// be reported started or done, by the agent.
 func (b *History) findRun(from MessageRef, id protocol.JobID, epoch uint64, what string) (*jobEntry, *Run) {
 	site := from.From.SiteName()
 	e := b.jobs[id]
-	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.Planned && what != "done" {
+	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.inferred && what != "done" && from.From != protocol.AgentParty(site) {
 		b.addProblem(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
 		return nil, nil
 	}
 	return e, e.rec.Run
 }
 
-// foldStarted replaces the planned start of a run by the measured one.
+// foldStarted replaces the planned start of a run by the measured one. An executor that is asked
+// for a job that runs on past its plan repeats Started, and so does an agent that reports starts to
+// its coordinator; only the first is the start.
 func (b *History) foldStarted(from MessageRef, m protocol.Started) {
+	if site := from.From.SiteName(); from.From == protocol.AgentParty(site) {
+		b.planRun(from, m.Job, m.Epoch, from.At) // its accept may have been lost
+		if e := b.jobs[m.Job]; e == nil || e.rec.Run == nil || e.rec.HasEnded() || e.rec.Run.Site != site || e.rec.Run.Epoch != m.Epoch {
+			b.ignored++ // repeated, and too late
+			return
+		}
+	}
 	e, r := b.findRun(from, m.Job, m.Epoch, "started")
 	if r == nil {
 		return
 	}
-	r.Started = from.At
-	if a := e.rec.CurrentAward(); a != nil {
+	a := e.rec.CurrentAward()
+	if a != nil && len(a.Starts) > 0 {
+		if last := a.Starts[len(a.Starts)-1]; !last.Planned && last.Known >= r.Launched.At {
+			return
+		}
+	}
+	if s := b.siteRecord(r.Site); s.startsReported == 0 {
+		s.startsReported = from.At
+	}
+	if r.Started, r.Planned = from.At, false; r.inferred && m.Node != "" {
+		r.Node, r.Devices = m.Node, m.Devices
+	}
+	e.rec.addEvent(JobEvent{Kind: EventStarted, At: from.At, Site: r.Site})
+	if a != nil {
 		a.Starts = append(a.Starts, KnownStart{from.At, from.At, false})
 	}
 }
@@ -108,7 +129,8 @@ func (b *History) foldInterrupted(from MessageRef, m protocol.Interrupted) {
 		a.releaseAward(from)
 	}
 	e.rec.Lost = append(e.rec.Lost, *r)
-	e.rec.Run, e.rec.State = nil, Waiting
+	e.rec.addEvent(JobEvent{Kind: EventInterrupted, At: from.At, Site: r.Site, Why: m.Why})
+	e.rec.Run, e.rec.phase = nil, phaseWaiting
 }
 
 // foldPreempted closes a run that its site stopped to make room for another job. The job is
@@ -116,25 +138,26 @@ func (b *History) foldInterrupted(from MessageRef, m protocol.Interrupted) {
 // newest, or that ended otherwise, is ignored.
 func (b *History) foldPreempted(from MessageRef, m protocol.Preempted) {
 	e := b.jobs[m.Job]
-	if e == nil || e.isOver() || len(e.rec.Awards) == 0 {
+	if e == nil || e.rec.IsOver() || len(e.rec.Awards) == 0 {
 		b.ignored++
 		return
 	}
 	a := &e.rec.Awards[len(e.rec.Awards)-1]
-	if a.Site != from.From.SiteName() || a.Epoch != m.Epoch || a.Answer == "decline" || a.Preempted != nil || e.rec.State == Ended {
+	if a.Site != from.From.SiteName() || a.Epoch != m.Epoch || a.Answer == "decline" || a.Preempted != nil || e.rec.phase == phaseEnded {
 		b.ignored++
 		return
 	}
 	a.Preempted, a.Answer, a.Answered, a.Declined = &m, "preempted", from, m.Why
 	a.releaseAward(from)
 	e.updateAward(*a)
+	e.rec.addEvent(JobEvent{Kind: EventPreempted, At: from.At, Site: a.Site, Why: m.Why})
 	if r := e.rec.Run; r != nil {
 		if r.Exited == (MessageRef{}) {
 			r.Exited = from
 		}
 		e.rec.Lost = append(e.rec.Lost, *r)
 	}
-	e.rec.Run, e.rec.State = nil, Preempted
+	e.rec.Run, e.rec.phase = nil, phasePreempted
 }
 
 // foldUsageReport records the measured end and bill of a run. Work left over (Left) makes the
@@ -150,13 +173,13 @@ func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
 		return
 	}
 	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
-	if r.Planned {
+	if r.inferred {
 		r.Planned, r.Node, r.Devices = false, m.Node, m.Devices
 	}
 	r.Cost = protocol.Usage{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
 	r.Estimated, r.Failed = m.Estimated, m.Failed
 	s := b.siteRecord(r.Site)
-	s.Jobs = addUsage(s.Jobs, r.Cost)
+	s.Jobs = s.Jobs.Plus(r.Cost)
 	b.addCost(from.At, r.Cost, 1, m.Left == 0 && m.Ended > e.rec.Job.Deadline)
 	if a := e.rec.CurrentAward(); a != nil {
 		a.Starts = append(a.Starts, KnownStart{from.At, m.Started, false})
@@ -166,10 +189,16 @@ func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
 			r.Transfer = a.Option.Transfer
 		}
 		e.rec.Parts = append(e.rec.Parts, *r)
-		e.rec.Run, e.rec.State = nil, Waiting
+		e.rec.addEvent(JobEvent{Kind: EventPaused, At: m.Ended, Site: r.Site})
+		e.rec.Run, e.rec.phase = nil, phaseWaiting
 		return
 	}
-	e.rec.State = Ended
+	e.rec.phase = phaseEnded
+	kind := EventEnded
+	if m.Failed != "" {
+		kind = EventFailed
+	}
+	e.rec.addEvent(JobEvent{Kind: kind, At: m.Ended, Site: r.Site, Why: protocol.Reason{Note: m.Failed}})
 	s.Ran++
 	if e.rec.EndedLate() {
 		s.Late++
@@ -185,7 +214,7 @@ func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 	case e == nil:
 	case m.Part && len(e.rec.Parts) > 0:
 		r = &e.rec.Parts[len(e.rec.Parts)-1]
-	case !m.Part && e.rec.State == Ended:
+	case !m.Part && e.rec.phase == phaseEnded:
 		r = e.rec.Run
 	}
 	switch {
@@ -195,6 +224,7 @@ func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 		b.addProblem("settled-twice", m.Job, m.Site, "settled before, at %v", r.Settlement.At)
 	default:
 		r.Settlement, r.Settled = from, m
+		e.rec.addEvent(JobEvent{Kind: EventSettled, At: from.At, Site: m.Site, Paid: m.Paid})
 		s := b.siteRecord(m.Site)
 		s.Paid += m.Paid
 		if !m.Part {
@@ -208,7 +238,7 @@ func (b *History) foldSettlement(from MessageRef, m protocol.Settlement) {
 // a site that returns after it was declared gone is asked to stop runs of older epochs.
 func (b *History) foldCancel(from MessageRef, to protocol.Party, m protocol.Cancel) {
 	e := b.jobs[m.Job]
-	if e == nil || e.isOver() {
+	if e == nil || e.rec.IsOver() {
 		return
 	}
 	a := e.rec.CurrentAward()
@@ -216,19 +246,48 @@ func (b *History) foldCancel(from MessageRef, to protocol.Party, m protocol.Canc
 		return
 	}
 	if from.From == protocol.OperatorAPI || from.From == protocol.Coordinator && to == protocol.AgentParty(a.Site) && m.Epoch == a.Epoch {
+		if e.rec.Stopping == (MessageRef{}) { // the coordinator repeats it
+			e.rec.addEvent(JobEvent{Kind: EventCancelRequested, At: from.At, Site: a.Site})
+		}
 		e.rec.Stopping = from
 	}
 }
 
-// subtractUsage returns a less b. Like a sum, a difference has no finish.
-func subtractUsage(a, b protocol.Usage) protocol.Usage {
-	return addUsage(a, protocol.Usage{IT: -b.IT, Energy: -b.Energy, Carbon: -b.Carbon, Money: -b.Money})
+// takeBack detaches a rejected job from the site that it was awarded to, and reports whether
+// that is right. It is in two cases: the award was not answered before the job was cancelled
+// or its time was over, or the run was rejected because its report is impossible. The bill
+// of such a run is subtracted from the site's sums. A settled run stays.
+func (b *History) takeBack(e *jobEntry, why protocol.Code) bool {
+	a, r := e.rec.CurrentAward(), e.rec.Run
+	switch {
+	case e.rec.phase == phaseRefused:
+		return false
+	case r == nil && a != nil && a.Answer == "":
+		return true
+	case why != protocol.Cancelled && why != protocol.ImpossibleBid, r != nil && r.Settlement != (MessageRef{}):
+		return false
+	case r != nil && r.Done != (MessageRef{}):
+		s := b.siteRecord(r.Site)
+		s.Jobs = s.Jobs.Minus(r.Cost)
+		b.addCost(b.span.Last, r.Cost, -1, e.rec.EndedLate())
+		s.Ran--
+		if e.rec.EndedLate() {
+			s.Late--
+		}
+	}
+	e.rec.Run = nil
+	return true
 }
 
-// addUsage returns the sum of two bills. A sum has no finish: it is of several runs.
-func addUsage(a, b protocol.Usage) protocol.Usage {
-	return protocol.Usage{
-		IT: a.IT + b.IT, Energy: a.Energy + b.Energy,
-		Carbon: a.Carbon + b.Carbon, Money: a.Money + b.Money,
+// takeBackSegment removes the last paused part of a job whose report is impossible, and its
+// bill from the sums. It does nothing if the job has a newer run or the part is settled.
+func (b *History) takeBackSegment(e *jobEntry) {
+	n := len(e.rec.Parts) - 1
+	if n < 0 || e.rec.Run != nil || e.rec.Parts[n].Settlement != (MessageRef{}) {
+		return
 	}
+	s := b.siteRecord(e.rec.Parts[n].Site)
+	s.Jobs = s.Jobs.Minus(e.rec.Parts[n].Cost)
+	b.addCost(b.span.Last, e.rec.Parts[n].Cost, -1, false)
+	e.rec.Parts = e.rec.Parts[:n]
 }

@@ -17,7 +17,7 @@ func (r *JobRecord) RunSegments() (all []RunSegment) {
 		all = append(all, RunSegment{Job: r.Job, Run: &r.Parts[i], Over: true})
 	}
 	if r.Run != nil {
-		all = append(all, RunSegment{Job: r.Job, Run: r.Run, Over: r.State == Ended})
+		all = append(all, RunSegment{Job: r.Job, Run: r.Run, Over: r.phase == phaseEnded})
 	}
 	return all
 }
@@ -46,14 +46,4 @@ func (r *JobRecord) AwardOf(run *Run) *Decision {
 		}
 	}
 	return nil
-}
-
-// gpuTimeHeld returns what the segment held in [from, to), in thousandths of a GPU times
-// milliseconds: integers, so that sums do not depend on their order. A segment that goes on
-// holds its devices to the end of the period.
-func (s RunSegment) gpuTimeHeld(from, to protocol.Time) int64 {
-	if s.Over {
-		to = min(to, s.Run.Ended)
-	}
-	return int64(s.Job.TotalGPUMilli()) * max(0, int64(to-max(from, s.Run.Started)))
 }

@@ -3,6 +3,7 @@ package history
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -26,6 +27,33 @@ type MeterReport struct {
 	protocol.SiteUsage
 }
 
+// A PublishedSignal is what a site's signal source told its agent. The ledger of a coordinator has
+// none.
+type PublishedSignal struct {
+	At protocol.Time
+	protocol.Signal
+}
+
+// SignalsOf returns what a site's signal source told its agent, as it came. The slice is the
+// History's own.
+func (b *History) SignalsOf(site string) []PublishedSignal { return b.signals[site] }
+
+// MeanPower returns the mean draw of the hour, before the facility's share: an hour's millijoules
+// over 3,600 seconds.
+func (m MeterReport) MeanPower() protocol.Milliwatts {
+	return protocol.Milliwatts(int64(m.Total) / 3600)
+}
+
+// NewestMeter returns the newest reading of an hour; false if there was none.
+func (s *SiteRecord) NewestMeter() (MeterReport, bool) {
+	for _, m := range slices.Backward(s.Meters) {
+		if m.IsMeterReading() {
+			return m, true
+		}
+	}
+	return MeterReport{}, false
+}
+
 // IdleGPUs is what a site reported of its idle GPUs, in thousandths.
 type IdleGPUs struct {
 	At             protocol.Time
@@ -35,16 +63,14 @@ type IdleGPUs struct {
 // A LastBid is the state of a site as its newest bid reports it. Values of the grid that
 // the bid left out are those of the bid before.
 type LastBid struct {
-	At   protocol.Time
-	Room []protocol.CapacityProfile
 	Grid protocol.GridForecast
 }
 
 // applyBid keeps the state of the site that a bid reports. A series of the grid that the
 // message leaves out stays as it was.
-func (s *SiteRecord) applyBid(at protocol.Time, m protocol.Bids) {
-	s.answered, s.SilentRounds = true, 0
-	s.Bid.At, s.Bid.Room, s.Bid.Grid.From = at, m.Capacity, m.Grid.From
+func (s *SiteRecord) applyBid(m protocol.Bids) {
+	s.answered, s.SilentRounds, s.standing.missedSince = true, 0, 0
+	s.Bid.Grid.From = m.Grid.From
 	if len(m.Grid.Price) > 0 {
 		s.Bid.Grid.Price = m.Grid.Price
 	}
@@ -83,6 +109,38 @@ func (s *SiteRecord) ForecastAt(at protocol.Time) (Forecast, bool) {
 		}
 	}
 	return Forecast{}, false
+}
+
+// A GridHour is a site's grid in one hour, per kWh, as the site expects it.
+type GridHour struct {
+	Price  protocol.Microdollars
+	Carbon protocol.Milligrams
+	PUE    protocol.Milli        // 0: not said
+	Ahead  []protocol.Milligrams // Carbon of the hours after
+}
+
+// GridAt returns the grid of a site in the hour of an instant, as its newest bid until then
+// expects it; false if that does not reach so far.
+func (b *History) GridAt(site string, at protocol.Time) (h GridHour, ok bool) {
+	s := b.sites[site]
+	if s == nil {
+		return h, false
+	}
+	f := Forecast{GridForecast: s.Bid.Grid}
+	if !b.cfg.Live { // which keeps the newest alone
+		if f, ok = s.ForecastAt(at); !ok {
+			return h, false
+		}
+	}
+	i := int(at.Sub(f.From) / time.Hour)
+	if i < 0 || i >= len(f.Carbon) || i >= len(f.Price) {
+		return h, false
+	}
+	h = GridHour{Price: f.Price[i], Carbon: f.Carbon[i], Ahead: f.Carbon[i+1:]}
+	if i < len(f.PUE) {
+		h.PUE = f.PUE[i]
+	}
+	return h, true
 }
 
 // IdleGPUsAt returns the newest report of idle GPUs until an instant; false if the site
@@ -134,7 +192,12 @@ func (b *History) noteMessageTime(m protocol.Message) {
 func (b *History) foldRegisterSite(from MessageRef, m protocol.RegisterSite) {
 	s := b.siteRecord(m.Site)
 	s.Pools, s.registeredAt, s.decommissioned = m.Pools, from.At, false
-	s.Registered, s.answered = true, true
+	s.Registered, s.answered, s.SilentRounds = true, true, 0
+	s.standing.gone, s.standing.revoked = SiteCondition{}, SiteCondition{}
+	if s.standing.registered.State == "" {
+		s.standing.registered = SiteCondition{State: protocol.SiteOK, Since: from.At}
+	}
+	b.noteCondition(s, from.At, false)
 	if b.cfg.Live {
 		return
 	}
@@ -146,12 +209,14 @@ func (b *History) foldRegisterSite(from MessageRef, m protocol.RegisterSite) {
 // IsDecommissioned reports whether an operator declared the site gone, and it has not registered since.
 func (s *SiteRecord) IsDecommissioned() bool { return s.decommissioned }
 
-// decommission notes that an operator declared the site gone. A hello with a later time
+// decommission notes that an operator declared the site gone, by its condition from now on. A registration with a later time
 // counts, in whichever order the two were written; a live view has them in order.
 // Should the site come back, it begins anew.
-func (s *SiteRecord) decommission(at protocol.Time, live bool) {
+func (s *SiteRecord) decommission(c SiteCondition, live bool) {
+	at := c.Since
 	if live || s.registeredAt < at {
 		s.decommissioned, s.Drained = true, false
+		s.standing = siteStanding{changes: s.standing.changes, monitor: s.standing.monitor, gone: c}
 	}
 	if n := len(s.Inventories); n > 0 && s.Inventories[n-1].At < at {
 		s.Inventories = append(s.Inventories, Inventory{At: at, Decommissioned: true})
@@ -182,20 +247,24 @@ func (s *SiteRecord) addIdle(x IdleGPUs) {
 	s.reportsIdle = s.reportsIdle || x.Idle > 0
 }
 
-// foldSiteUsage adds the report of one hour: idle draw to the site's sums, and both meters to
-// the hour, for checkSums.
+// foldSiteUsage adds the report of one hour: idle draw and corrections of bills to the site's
+// sums, and both meters to the hour, for checkSums.
 func (b *History) foldSiteUsage(from MessageRef, m protocol.SiteUsage) {
 	s := b.siteRecord(from.From.SiteName())
-	s.Idle = addUsage(s.Idle, m.Idle)
+	s.Idle = s.Idle.Plus(m.Idle)
+	s.Jobs, s.Corrections = s.Jobs.Plus(m.Jobs), s.Corrections.Plus(m.Jobs)
 	s.Metered += m.Total
 	if b.cfg.Live {
+		if m.IsMeterReading() {
+			s.Meters = append(s.Meters[:0], MeterReport{from.At, m})
+		}
 		return
 	}
 	h := s.meteredHour(m.Hour)
 	h.idle += m.Idle.IT
 	h.total += m.Total
 	s.Meters = append(s.Meters, MeterReport{from.At, m})
-	b.addCost(from.At, m.Idle, 1, false)
+	b.addCost(from.At, m.Idle.Plus(m.Jobs), 1, false)
 }
 
 // A CostSoFar is what the run had cost when something was added to it: bills of ended

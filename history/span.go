@@ -35,7 +35,8 @@ type span struct {
 	incarnation   uint64                   // of the coordinator whose recorder wrote last
 }
 
-// Coverage returns the time that the stream covers so far.
+// Coverage returns the time that the stream covers so far. First and Last stay 0 in a live view
+// (Config.Live), which shows neither.
 func (b *History) Coverage() Coverage { return b.span.Coverage }
 
 // beginIncarnation notes that a coordinator's recorder writes of one of its
@@ -49,11 +50,12 @@ func (s *span) beginIncarnation(at protocol.Time, number uint64) {
 
 // extendSpan extends the covered time by a message.
 func (s *span) extendSpan(m protocol.Message) {
-	s.Live = s.Live || m.From == protocol.InputRecorder
 	if m.At == 0 { // a compacted log has no time of its own
 		return
 	}
-	if m.From == protocol.Coordinator || m.From == protocol.InputRecorder {
+	// Parties of the coordinator's process have its clock. What an operator does may be all that
+	// happens for hours, and an answer must show it.
+	if m.From == protocol.Coordinator || m.From == protocol.InputRecorder || m.From == protocol.SiteMonitor || m.From == protocol.OperatorAPI {
 		widenRange(&s.ofCoordinator.first, &s.ofCoordinator.last, m.At)
 	} else {
 		if s.lastOf == nil {

@@ -11,7 +11,7 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
 func at(d time.Duration) protocol.Time { return noon.Add(d) }
 
-var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+var weights = protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}
 
 // A stage is a run being said.
 type stage struct {
@@ -128,7 +128,7 @@ func (s *stage) book(cfg Config) *History {
 func job(id protocol.JobID) protocol.Job {
 	return protocol.Job{
 		ID: id, Tenant: "vision", Home: "oslo", GPUs: 1, Share: 1000, CPU: 8000, Memory: 16_384,
-		Arrival: noon, Run: time.Hour, Deadline: at(3 * time.Hour), Deferrable: true,
+		Arrival: noon, Run: time.Hour, Deadline: at(3 * time.Hour), Urgency: protocol.UrgencyStandard,
 	}
 }
 

@@ -61,6 +61,17 @@ func TestAnUnplacedJobCostsMoreThanOneThatRunsLate(t *testing.T) {
 	near(t, "lateness of a job that ended an hour late", ran.LateUSD, 10)
 }
 
+// A job that was paused waited until its first part began: the pause is no delay.
+func TestAPauseIsNoDelay(t *testing.T) {
+	w := protocol.DefaultWeights()
+	j := protocol.Job{GPUs: 2, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: at(24 * time.Hour)}
+	whole := JobRecord{Job: j, phase: phaseEnded, Run: &Run{Started: at(2 * time.Hour), Ended: at(3 * time.Hour)}}
+	paused := JobRecord{Job: j, phase: phaseEnded, Parts: []Run{{Started: at(2 * time.Hour)}}, Run: &Run{Started: at(9 * time.Hour), Ended: at(10 * time.Hour)}}
+	if a, b := whole.NonEnergyCost(Meta{Weights: w}).Delay, paused.NonEnergyCost(Meta{Weights: w}).Delay; a != 2*2*w.WaitStandard || b != a {
+		t.Errorf("a job that starts two hours after noon is charged %d for its waiting, paused afterwards %d; want %d", a, b, 4*w.WaitStandard)
+	}
+}
+
 func TestSlowdownIsBounded(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -73,7 +84,7 @@ func TestSlowdownIsBounded(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := boundedSlowdown(protocol.Job{Run: tc.run}, tc.jct); got != tc.want {
-				t.Errorf("slowdown(run %v, jct %v) = %d; want %d", tc.run, tc.jct, got, tc.want)
+				t.Errorf("boundedSlowdown(run %v, jct %v) = %d; want %d", tc.run, tc.jct, got, tc.want)
 			}
 		})
 	}
@@ -96,7 +107,7 @@ func TestSpread(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := spreadOf(tc.values); got != tc.want {
-				t.Errorf("spread(%v) = %+v; want %+v", tc.values, got, tc.want)
+				t.Errorf("spreadOf(%v) = %+v; want %+v", tc.values, got, tc.want)
 			}
 		})
 	}

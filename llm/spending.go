@@ -1,15 +1,30 @@
 package llm
 
 import (
+	"fmt"
+	"math"
 	"sync"
 	"time"
 )
 
-// A HourlyLimit bounds calls and tokens in an hour by the clock; zero is no limit.
+// An HourlyLimit bounds calls and tokens in an hour by the clock; zero is no limit.
 type HourlyLimit struct{ Calls, Tokens int }
 
 // A Tariff is the price of tokens, in microdollars per million.
 type Tariff struct{ In, Out int64 }
+
+// TariffOf returns the tariff of two prices in dollars per million tokens, in and out; none is free.
+func TariffOf(dollars []float64) (Tariff, error) {
+	if len(dollars) == 0 {
+		return Tariff{}, nil
+	}
+	for _, d := range dollars {
+		if !(d >= 0 && d <= 10_000) || len(dollars) != 2 {
+			return Tariff{}, fmt.Errorf("%v: want two prices of a million tokens in dollars, in and out, such as 0.4,1.6", dollars)
+		}
+	}
+	return Tariff{In: int64(math.Round(dollars[0] * 1e6)), Out: int64(math.Round(dollars[1] * 1e6))}, nil
+}
 
 // Spending is the use and the cost of a model.
 type Spending struct {
@@ -33,7 +48,7 @@ type spendingMeter struct {
 }
 
 // reserveCall reports whether a call of so many tokens is within the limits. If so it
-// counts them as spent, in the hour that it returns, until settle.
+// counts them as spent, in the hour that it returns, until chargeCall.
 func (m *spendingMeter) reserveCall(now time.Time, tokens int) (hour time.Time, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

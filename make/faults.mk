@@ -7,7 +7,10 @@ SIM ?= 5m
 # How long real processes are killed, stopped and cut off.
 CHAOS ?= 60s
 
-.PHONY: sim chaos
+# The program that test-prometheus starts.
+PROMETHEUS ?= prometheus
+
+.PHONY: sim chaos test-prometheus
 
 ## sim: play SEEDS of the federation under faults, for SIM at most; a seed that fails says how to see it again
 sim:
@@ -16,3 +19,8 @@ sim:
 ## chaos: run a federation in processes of its own; kill, stop and cut them off for CHAOS; check how each job ended
 chaos:
 	$(GO) test ./lab/chaos -count 1 -chaos $(CHAOS) -timeout 30m -v
+
+## test-prometheus: a real Prometheus scrapes real coordinators, and each alert of deploy/prometheus fires for its cause (needs prometheus, as Debian has it; skipped without)
+test-prometheus:
+	@if ! command -v $(PROMETHEUS) >/dev/null; then echo "test-prometheus: skipped: it needs Prometheus: apt-get install prometheus"; \
+	else $(GO) test ./lab/chaos -run Prometheus -count 1 -timeout 15m -v -prometheus $(PROMETHEUS); fi

@@ -4,3 +4,11 @@
 ## big-round: one round of 1,000 jobs at 64 sites under a federation's payload, in memory, over NATS, and over a hub with an account a site and agents in four processes
 big-round:
 	$(GO) test ./lab/bigrounds -run BigRound -count 1 -timeout 20m -v -sites 64 -jobs 1000 -payload 524288
+
+.PHONY: many-sites
+
+## many-sites: 400 and 2,000 jobs wait at 1,000 sites of a market over NATS, at 100,000 bids a round (the default); and how it fares without a bound
+many-sites:
+	$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 400 -most-bids 100000
+	$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 2000 -most-bids 100000
+	-$(GO) test ./lab/bigrounds -run ManyJobsWait -count 1 -timeout 30m -v -many-sites 1000 -waiting 400 -most-bids 100000000

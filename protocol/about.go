@@ -11,6 +11,10 @@ func (m Message) IsAbout(id JobID) bool {
 		return slices.ContainsFunc(b.Jobs, func(j Job) bool { return j.ID == id })
 	case Bids:
 		return slices.ContainsFunc(b.Jobs, func(x JobBids) bool { return x.Job == id })
+	case QuoteRequest:
+		return slices.ContainsFunc(b.Call.Jobs, func(j Job) bool { return j.ID == id })
+	case Quote:
+		return slices.ContainsFunc(b.Bids.Jobs, func(x JobBids) bool { return x.Job == id })
 	case Launch:
 		return b.Job.ID == id
 	case CompletedRun:

@@ -15,10 +15,10 @@ type (
 	// CallForBids opens a clearing round: all jobs in it are awarded together.
 	CallForBids struct {
 		Round        uint64        `msgpack:"n"`
-		Closes       Time          `msgpack:"cl"` // bids that arrive later are ignored
+		Closes       Time          `msgpack:"cl"` // at the latest; bids that come after the round count in the next one
 		Jobs         []Job         `msgpack:"j"`
 		Weights      Weights       `msgpack:"w" name:"terms"`             // of the objective that ranks options
-		ShadowPrices []ShadowPrice `msgpack:"sp,omitempty" name:"shadow"` // of capacity, so that agents bid where it is cheap
+		ShadowPrices []ShadowPrice `msgpack:"sp,omitempty" name:"shadow"` // of capacity, so that agents bid where it is cheap; or see SitePrices
 		// MaxBytes is the largest encoded size of the Bids, as EncodedSize counts; 0: MaxMessage.
 		MaxBytes int `msgpack:"mb,omitempty"`
 
@@ -116,10 +116,13 @@ type (
 		Task    Task          `msgpack:"tk,omitempty"`
 	}
 
-	// Started reports that a job has started.
+	// Started reports that a job has started: the executor to the agent, and a live agent to
+	// the coordinator, with the node and its devices.
 	Started struct {
-		Job   JobID  `msgpack:"j"`
-		Epoch uint64 `msgpack:"e"`
+		Job     JobID  `msgpack:"j"`
+		Epoch   uint64 `msgpack:"e"`
+		Node    string `msgpack:"nd,omitempty"` // to the coordinator
+		Devices []int  `msgpack:"dv,omitempty"` // to the coordinator
 	}
 
 	// Finished reports that a job ended, and the measured energy of its devices and its
@@ -200,8 +203,8 @@ type (
 
 // Messages about options that cost nearly the same.
 type (
-	// JudgeRequest offers the judge some options of one job. // the round's other awards	Each may be awarded: it fits next to
-	// the round's other awards	// the round's other awards, and costs little more than the best. The judge can
+	// JudgeRequest offers the judge some options of one job. Each may be awarded: it fits
+	// next to the round's other awards, and costs little more than the best. The judge can
 	// choose no other option.
 	JudgeRequest struct {
 		Round   uint64           `msgpack:"n"`
@@ -250,8 +253,11 @@ type (
 	// Drain asks the coordinator to award no more jobs to a site, or, with Over, to
 	// award it jobs again. The site finishes what it has accepted.
 	Drain struct {
-		Site string `msgpack:"s"`
-		Over bool   `msgpack:"o,omitempty"`
+		Site  string `msgpack:"s"`
+		Over  bool   `msgpack:"o,omitempty"`
+		By    string `msgpack:"by,omitempty"` // the operator
+		Why   string `msgpack:"y,omitempty"`  // free text of the operator
+		Until Time   `msgpack:"u,omitempty"`  // when the operator API ends the drain; 0: when an operator does
 	}
 
 	// InputLog is the coordinator's input log: with it a ledger replays to the same
@@ -264,7 +270,7 @@ type (
 		Steps       []Input `msgpack:"st,omitempty"`
 	}
 
-	// A Input is one input of a party: a message, by sender and number, and when the
+	// An Input is one input of a party: a message, by sender and number, and when the
 	// party processed it by its own clock. Without a sender it is a tick of the clock.
 	Input struct {
 		_msgpack struct{} `msgpack:",as_array"`
@@ -298,6 +304,11 @@ type (
 		Idle  Usage       `msgpack:"id"` // of idle draw
 
 		Estimated bool `msgpack:"es,omitempty"` // see IdleReading
+
+		// Jobs is by how much the bills of jobs change for this hour: its price and carbon
+		// were published after some of its energy had been billed. A correction has no Total;
+		// its Idle is the same change of idle draw.
+		Jobs Usage `msgpack:"jb,omitempty"`
 	}
 )
 

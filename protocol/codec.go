@@ -3,6 +3,7 @@ package protocol
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -85,12 +86,15 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
-		CompletedRun{}, Interrupted{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{},
+		CompletedRun{}, Interrupted{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, Heartbeat{}, SiteCondition{}, SitePrices{},
 	} {
 		byName[b.messageKind()] = reflect.TypeOf(b)
 	}
 	return byName
 }()
+
+// KindNames returns the kinds of all messages, sorted.
+func KindNames() []string { return slices.Sorted(maps.Keys(bodyTypesByKind)) }
 
 // A messageCodec is the buffer, encoder and decoder of one message; both pools reuse them.
 type messageCodec struct {

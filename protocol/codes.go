@@ -28,7 +28,7 @@ const (
 	CapacityTaken Code = "room-gone"       // the capacity was taken after the bid
 	Superseded    Code = "superseded"      // an award of a newer epoch is known
 	UnknownJob    Code = "unknown-job"     // the job was not called
-	SiteSilent    Code = "site-silent"     // it did not answer in time
+	NoAnswer      Code = "site-silent"     // it did not answer in time
 	ImpossibleBid Code = "impossible-term" // a bid with impossible values
 	Cancelled     Code = "cancelled"       // by its submitter or an operator
 	Unconfirmed   Code = "unconfirmed"     // no confirmation came before the lease ended

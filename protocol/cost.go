@@ -1,24 +1,10 @@
 package protocol
 
-//lint:file-ignore U1000 msgpack reads the field _msgpack by reflection: a struct with it is written as an array.
-
-import "time"
-
-// Weights convert all costs of an option into money. Each federation chooses them, and
-// every CallForBids contains them, so that a site ranks its options as the market will.
-type Weights struct {
-	_msgpack struct{}     `msgpack:",as_array"`
-	Carbon   Microdollars // per kilogram; 100,000 is 100 dollars per tonne
-	Delay    Microdollars // per GPU-hour that a job waits, if it is not deferrable
-	Late     Microdollars // per GPU-hour past the deadline
-}
-
-// DefaultWeights returns the default weights: $190 per tonne of CO2e, the US EPA's social
-// cost of a tonne emitted in 2020 (Report on the Social Cost of Greenhouse Gases, 2023,
-// discount rate 2 %); $1 per GPU-hour of waiting, $10 per GPU-hour of lateness.
-func DefaultWeights() Weights {
-	return Weights{Carbon: 190_000, Delay: 1_000_000, Late: 10_000_000}
-}
+import (
+	"math"
+	"math/bits"
+	"time"
+)
 
 // CostBreakdown is the cost of one option by cause: the terms of the objective. Only Total adds
 // them up.
@@ -44,26 +30,51 @@ type PricingBasis struct {
 	FinishDelay time.Duration
 }
 
-// CostOf prices option o of job j as bid: see Price.
+// CostOf prices option o of job j as bid: see PriceOption.
 func (w Weights) CostOf(j Job, o BidOption, shadow Microdollars) CostBreakdown {
 	return w.PriceOption(&j, &o, PricingBasis{Shadow: shadow})
 }
 
-// PriceOption prices option o of job j. It is the only function that computes the objective:
-// the ranking of a site, the comparison of the auction and the figures of documents
-// differ in their PricingBasis alone. Source: docs/method.md, section 1: objective =
-// money + carbon + idle share of the node + transfer + fragmentation + delay + lateness.
+// PriceOption prices option o of job j. It is the only function that computes the objective, with
+// JobPricing.PriceOption, which it calls: the ranking of a site, the comparison of the auction and
+// the figures of documents differ in their PricingBasis alone. Source: docs/method.md, section 1:
+// objective = money + carbon + idle share of the node + transfer + fragmentation + delay + lateness.
 func (w Weights) PriceOption(j *Job, o *BidOption, by PricingBasis) CostBreakdown {
-	t := CostBreakdown{
-		Money:    scaleByTrust(o.Money, by.Trust),
-		Carbon:   scaleByTrust(w.CarbonCost(o.Carbon), by.Trust),
-		NodeIdle: o.NodeIdleShare,
-		Transfer: o.Transfer,
+	p := w.ForJob(j)
+	return p.PriceOption(o, by)
+}
+
+// A JobPricing prices the options of one job: what is the same for all of them is computed once.
+type JobPricing struct {
+	weights Weights
+	job     *Job
+	size    Milli        // in thousandths of a GPU, by which waiting counts
+	wait    Microdollars // WaitPrice
+}
+
+// ForJob returns the pricing of j, which must not change meanwhile.
+func (w Weights) ForJob(j *Job) JobPricing {
+	p := JobPricing{weights: w, job: j, size: j.TotalGPUMilli(), wait: w.WaitPrice(j)}
+	if p.size == 0 {
+		p.size = j.CPU / 16
 	}
+	return p
+}
+
+// PriceOption is Weights.PriceOption for an option of the job.
+func (p *JobPricing) PriceOption(o *BidOption, by PricingBasis) (t CostBreakdown) {
+	t.Money = scaleByTrust(o.Money, by.Trust)
+	t.Carbon = scaleByTrust(p.weights.CarbonCost(o.Carbon), by.Trust)
+	t.NodeIdle = o.NodeIdleShare
+	t.Transfer = o.Transfer
 	if o.FragmentationDelta != 0 {
 		t.Fragmentation = GPUHoursCost(o.FragmentationDelta, o.Finish.Sub(o.Start), by.Shadow)
 	}
-	t.Delay, t.Late = w.DelayAndLateCost(*j, o.Start, o.Finish.Add(by.FinishDelay))
+	leastLate := p.weights.leastLate
+	if o.Finish <= p.job.Deadline {
+		leastLate = 0 // it is late only if it slips by FinishDelay
+	}
+	t.Delay, t.Late = p.delayAndLateCost(o.Start, o.Finish.Add(by.FinishDelay), leastLate)
 	return t
 }
 
@@ -84,19 +95,24 @@ func (w Weights) CarbonCost(c Milligrams) Microdollars {
 	return Microdollars(mulDivTruncated(int64(w.Carbon), int64(c), 1_000_000))
 }
 
-// DelayAndLateCost prices the start and the finish of a job. Delay counts only for jobs that are
-// not deferrable, lateness for all. A job without GPUs counts by its processor cores,
-// sixteen of them as one GPU.
+// DelayAndLateCost prices the start and the finish of a job: its waiting by its urgency, and its
+// lateness up to the job's worth. A job without GPUs counts by its processor cores, sixteen of them
+// as one GPU.
 func (w Weights) DelayAndLateCost(j Job, start, finish Time) (delay, late Microdollars) {
-	size := j.TotalGPUMilli()
-	if size == 0 {
-		size = j.CPU / 16
+	p := w.ForJob(&j)
+	return p.delayAndLateCost(start, finish, w.leastLate)
+}
+
+// delayAndLateCost is DelayAndLateCost for the job; a late one counts as late by leastLate at least.
+func (p *JobPricing) delayAndLateCost(start, finish Time, leastLate time.Duration) (delay, late Microdollars) {
+	if start > p.job.Arrival {
+		delay = waitingCost(p.size, start.Sub(p.job.Arrival), p.wait)
 	}
-	if !j.Deferrable && start > j.Arrival {
-		delay = GPUHoursCost(size, start.Sub(j.Arrival), w.Delay)
-	}
-	if finish > j.Deadline {
-		late = GPUHoursCost(size, finish.Sub(j.Deadline), w.Late)
+	if finish > p.job.Deadline {
+		late = waitingCost(p.size, max(finish.Sub(p.job.Deadline), leastLate), p.weights.Late)
+		if p.weights.LateMost > 0 {
+			late = min(late, p.weights.MostLateCost(p.job))
+		}
 	}
 	return delay, late
 }
@@ -106,6 +122,19 @@ func (w Weights) DelayAndLateCost(j Job, start, finish Time) (delay, late Microd
 func GPUHoursCost(g Milli, d time.Duration, rate Microdollars) Microdollars {
 	seconds := d.Milliseconds() / 1000
 	return Microdollars(mulDivTruncated(int64(rate), int64(g)*seconds, 3_600_000))
+}
+
+// waitingCost returns the cost of g thousandths of a GPU for d at rate per GPU-hour, truncated to a
+// microdollar. Unlike GPUHoursCost it counts every millisecond, so that the bound, which counts in
+// fractions of a slot, need not allow for a second of each job. No argument is negative.
+func waitingCost(g Milli, d time.Duration, rate Microdollars) Microdollars {
+	const perGPUHour = 3_600_000_000 // thousandths of a GPU times milliseconds
+	hi, lo := bits.Mul64(uint64(rate), uint64(g)*uint64(d.Milliseconds()))
+	if hi >= perGPUHour {
+		return math.MaxInt64 / 64 // only hostile values: a sum of a few still fits
+	}
+	q, _ := bits.Div64(hi, lo, perGPUHour)
+	return Microdollars(min(q, math.MaxInt64/64))
 }
 
 // mulDivTruncated returns a * b / per, truncated, even where a * b overflows.

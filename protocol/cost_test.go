@@ -26,7 +26,7 @@ func TestCostsAreExactAtHighPrices(t *testing.T) {
 		d := time.Duration(rapid.Int64Range(0, 1500*3600).Draw(t, "seconds")) * time.Second
 		rate := Microdollars(rapid.Int64Range(0, 1_000_000_000_000).Draw(t, "rate"))
 		if got, want := GPUHoursCost(g, d, rate), exact(int64(g)*int64(d/time.Second), int64(rate), 3_600_000); got != want {
-			t.Errorf("GPUHours(%d, %v, %d) = %d; want %d", g, d, rate, got, want)
+			t.Errorf("GPUHoursCost(%d, %v, %d) = %d; want %d", g, d, rate, got, want)
 		}
 		w := Weights{Carbon: rate / 1000}
 		c := Milligrams(rapid.Int64Range(-1_000_000_000_000, 1_000_000_000_000).Draw(t, "carbon"))
@@ -39,8 +39,8 @@ func TestCostsAreExactAtHighPrices(t *testing.T) {
 // A basis changes the terms that it is about, and no other: what a site ranks by, what
 // the auction compares and what documents show are one sum.
 func TestABasisChangesItsOwnTermsAlone(t *testing.T) {
-	w := DefaultWeights()
-	j := Job{ID: "a", GPUs: 2, Share: 1000, Arrival: noon, Deadline: noon.Add(3 * time.Hour)}
+	w := FreeWaitingWeights()
+	j := Job{ID: "a", Urgency: UrgencyNow, GPUs: 2, Share: 1000, Arrival: noon, Deadline: noon.Add(3 * time.Hour)}
 	o := BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(3 * time.Hour), Carbon: 1_000_000, Money: -40_000, Transfer: 7, NodeIdleShare: 9, FragmentationDelta: -500}
 	plain := CostBreakdown{Money: -40_000, Carbon: 190_000, NodeIdle: 9, Transfer: 7, Delay: 2_000_000}
 	for _, tc := range []struct {

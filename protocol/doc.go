@@ -14,6 +14,7 @@
 //
 //	Submit       submit    submitter   -> coordinator  run this job
 //	CallForBids  call      coordinator -> all agents   opens a round: bid for these jobs
+//	SitePrices   prices    coordinator -> agent        shadow prices of its capacity, if the call has none
 //	Bids         offer     agent       -> coordinator  options for each job, or why there are none; free capacity
 //	Award        award     coordinator -> agent        the site won the job with this option
 //	Defer        hold      coordinator -> submitter    not awarded yet: when the job is called next, and why
@@ -22,7 +23,7 @@
 //	Decline      decline   agent       -> coordinator  the site cannot run it any more, and why
 //	Confirm      confirm   coordinator -> sender       a Submit, RegisterSite, Accept, Decline or UsageReport is durable
 //	Launch       launch    agent       -> executor     start it on this node and these GPUs, under this power cap
-//	Started      started   executor    -> agent        it runs
+//	Started      started   executor    -> agent        it runs; a live agent tells the coordinator, and where
 //	Finished     exited    executor    -> agent        it ended, with the energy it used
 //	Interrupted  lost      executor    -> agent        it could not start, or was stopped by another cause than its own program
 //	Preempted    preempted agent       -> coordinator  its run was stopped to make room for another
@@ -31,6 +32,8 @@
 //	JobStatus    standing  coordinator -> queue        status of a job that the queue submitted
 //	JudgeRequest ask       coordinator -> judge        choose among options that cost nearly the same
 //	JudgeAnswer  answer    judge       -> coordinator  a choice for each order of the options, or why there is none
+//	QuoteRequest enquiry   coordinator -> all agents   what would this job cost? It is not submitted
+//	Quote        quote     agent       -> coordinator  what the agent would bid now; it binds nobody
 //
 // A message may be lost. A sender that needs an answer retransmits until it comes: a
 // Submit until a Confirm with Acknowledged or another answer, an Accept until
@@ -41,8 +44,9 @@
 // operator's requests), RegisterSite (an agent registers its site), Signal (a source
 // publishes prices, carbon intensities or PUE), Inventory (the executor reports nodes and
 // running jobs), IdleReading and SiteUsage (the executor, then the agent, report the
-// energy of a site's hour). CompletedRun, InputLog and Snapshot are stored in logs and
-// never sent.
+// energy of a site's hour), Heartbeat (an agent lives) and SiteCondition (the
+// coordinator's monitor: a site has become silent, or is back). Heartbeats are in no
+// ledger; CompletedRun, InputLog and Snapshot are stored in logs and never sent.
 //
 // # Units
 //

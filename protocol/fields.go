@@ -102,19 +102,6 @@ func walkTextField[T ~string](f *fieldCursor, key string, p *T, omit bool) {
 	f.finishField()
 }
 
-// walkFlagField visits a boolean field, which is written only if true.
-func walkFlagField(f *fieldCursor, key string, p *bool) {
-	if !f.beginField(key, !*p) {
-		return
-	}
-	if f.phase == phaseWriting {
-		f.w.data = append(f.w.data, 0xc3)
-		return
-	}
-	*p = f.w.readBool()
-	f.finishField()
-}
-
 // walkTextListField visits a list of strings, which is written only if not empty.
 func walkTextListField(f *fieldCursor, key string, p *[]string) {
 	if !f.beginField(key, len(*p) == 0) {

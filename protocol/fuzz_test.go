@@ -11,7 +11,7 @@ import (
 
 // FuzzDecode holds that whatever Decode accepts is a message like any other.
 func FuzzDecode(f *testing.F) {
-	files, _ := filepath.Glob("testdata/v2/*.msgpack")
+	files, _ := filepath.Glob("testdata/v3/*.msgpack")
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -35,7 +35,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("Encode differs the second time:\n got %x\nwant %x", twice, wire)
 		}
 		if text, err := MessageJSON(m); err != nil || !json.Valid(text) {
-			t.Fatalf("JSON(m) = %s, %v", text, err)
+			t.Fatalf("MessageJSON(m) = %s, %v", text, err)
 		}
 	})
 }

@@ -24,7 +24,7 @@ func sent(body Body) Message {
 var (
 	aJob = Job{ID: "philly-17", Tenant: "vision", Home: "oslo", GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000,
 		Memory: 32768, Models: []string{"V100", "A100"}, Arrival: noon, Run: 90 * time.Minute, Deadline: noon.Add(8 * time.Hour),
-		Deferrable: true, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
+		Urgency: UrgencyFlexible, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
 	anOption = BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
 		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, FragmentationDelta: -250, Score: 12}
 	aBill   = Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
@@ -32,12 +32,12 @@ var (
 	proof   = Certificate{Primal: 1_000_000, Bound: 990_000, Jobs: 64}
 )
 
-// sentences are the messages of testdata/v2, one of each kind. Once version 2 is
+// sentences are the messages of testdata/v3, one of each kind. Once version 3 is
 // released, nothing here and no file there changes; new fields get new files.
 var sentences = []Message{
 	sent(Submit{Job: aJob}),
 	sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob, {ID: "small", CPU: 1000, Arrival: noon, Run: time.Minute, Deadline: noon}},
-		Weights:      Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000},
+		Weights:      Weights{Carbon: 100_000, WaitNow: 200_000, WaitStandard: 5_000, WaitFlexible: 1_000, Late: 5_000_000, LateMost: 2_000_000, WaitLimit: 2 * time.Hour, WaitLimitRuns: 1000},
 		ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
 	sent(Bids{Round: 9, Jobs: []JobBids{{Job: "philly-17", Options: []BidOption{anOption}}, {Job: "small", Why: Reason{Code: NoCapacity}}},
 		Capacity: []CapacityProfile{{Model: "V100", From: noon, Slot: time.Hour, Free: []Milli{3500, 4000}, Total: 8000}},
@@ -81,6 +81,11 @@ var sentences = []Message{
 		Steps: []Input{{At: noon, From: Submitter, Seq: 7}, {At: noon.Add(time.Second)}}}),
 	sent(Preempted{Job: "philly-17", Epoch: 3, For: "urgent-2", Why: Reason{Code: StrongerClaim}, Lost: 20 * time.Minute}),
 	sent(DecommissionSite{Site: "oslo", By: "ada", Why: "flooded", End: true}),
+	sent(QuoteRequest{Call: CallForBids{Round: 7, Closes: noon.Add(2 * time.Second), Jobs: []Job{aJob}, Weights: Weights{Carbon: 190_000}, MaxBytes: 1 << 19}}),
+	sent(Quote{Bids: Bids{Round: 7, Jobs: []JobBids{{Job: "philly-17", Options: []BidOption{anOption}}}, Grid: GridForecast{From: noon, Price: []Microdollars{55_000}, Carbon: []Milligrams{28_000}, PUE: []Milli{1120}}}}),
+	sent(Heartbeat{Every: 2 * time.Second, Stale: Reason{Code: SignalsOld, Note: "carbon: nothing published since 09:00"}}),
+	sent(SiteCondition{Site: "oslo", State: SiteSilent, Since: noon, Why: Reason{Code: NoHeartbeat}}),
+	sent(SitePrices{Round: 9, ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
 	sent(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
 		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Received: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
 }
@@ -111,6 +116,9 @@ var grown = []struct {
 	file string
 	sent Message
 }{
+	{"started-where", sent(Started{Job: "philly-17", Epoch: 3, Node: "n1", Devices: []int{2, 3}})},
+	{"drain-reason", sent(Drain{Site: "oslo", By: "ada", Why: "new switches", Until: noon.Add(time.Hour)})},
+	{"condition-revoked", sent(SiteCondition{Site: "oslo", State: SiteRevoked, Since: noon, Why: Reason{Code: KeysRevoked, Note: "laptop stolen"}, By: "ada"})},
 	{"call-planning", sent(CallForBids{Round: 9, Closes: noon.Add(time.Second), Jobs: []Job{aJob}, Planning: Planning{Slot: 5 * time.Minute, Horizon: 24 * time.Hour, MaxStartDelay: 10 * time.Minute, FirmLead: time.Hour}})},
 	{"submit-task", sent(Submit{Job: aJob, Task: `{"kind":"Job"}`})},
 	{"award-task", sent(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Task: `{"kind":"Job"}`})},
@@ -132,7 +140,8 @@ var grown = []struct {
 	{"settled-estimated", sent(Settlement{Job: "philly-17", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Estimated: true})},
 	{"reading-estimated", sent(IdleReading{Hour: noon, Idle: 3_600_000, Total: 7_200_000, Estimated: true})},
 	{"meter-estimated", sent(SiteUsage{Hour: noon, Total: 7_200_000, Idle: Usage{IT: 3_600_000}, Estimated: true})},
-	{"submit-pause", sent(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Deferrable: true, Pause: 2 * time.Minute, State: 65536}})},
+	{"meter-correction", sent(SiteUsage{Hour: noon, Idle: Usage{Carbon: 3, Money: -4}, Jobs: Usage{Energy: 5, Carbon: -6, Money: 7}})},
+	{"submit-pause", sent(Submit{Job: Job{ID: "resumes", GPUs: 8, Share: 1000, Arrival: noon, Run: 9 * time.Hour, Deadline: noon.Add(33 * time.Hour), Urgency: UrgencyFlexible, Pause: 2 * time.Minute, State: 65536}})},
 	{"award-pause", sent(Award{Round: 9, Job: "resumes", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: CheaperLater}, Proof: proof, Pause: noon.Add(3 * time.Hour)})},
 	{"award-firm", sent(Award{Round: 9, Job: "philly-17", Epoch: 3, Option: anOption, MayQueue: true, NotBeforeStart: true, Lease: noon.Add(time.Minute), Why: Reason{Code: Waiting}, Proof: proof})},
 	{"cancel-keep", sent(Cancel{Job: "resumes", Epoch: 3, Checkpoint: true})},
@@ -216,9 +225,13 @@ func TestGoldenNewerSentencesAreUnderstoodInPart(t *testing.T) {
 
 // Any other version is refused whole, with what to do, and nothing of it is read.
 func TestGoldenMessagesOfOtherVersionsAreRefused(t *testing.T) {
-	files, err := filepath.Glob("testdata/v1/*.msgpack")
-	if err != nil || len(files) < 55 {
-		t.Fatalf("testdata/v1 holds %d messages, %v; want those of version 1", len(files), err)
+	var files []string
+	for v := Version(1); v < Current; v++ {
+		of, err := filepath.Glob(fmt.Sprintf("testdata/v%d/*.msgpack", v))
+		if err != nil || len(of) < 55 {
+			t.Fatalf("testdata/v%d holds %d messages, %v; want those of version %d", v, len(of), err, v)
+		}
+		files = append(files, of...)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -235,10 +248,10 @@ func TestGoldenMessagesOfOtherVersionsAreRefused(t *testing.T) {
 		version Version
 		want    string
 	}{
-		{1, "older than 2, the only one that this program reads: update the program that sends it"},
-		{3, "newer than 2, the only one that this program reads: update this program"},
+		{2, "older than 3, the only one that this program reads: update the program that sends it"},
+		{4, "newer than 3, the only one that this program reads: update this program"},
 	} {
-		data := bytes.Replace(mustEncoded(sent(Started{Job: "a"})), []byte("\xa1v\x02"), []byte{0xa1, 'v', byte(tc.version)}, 1)
+		data := bytes.Replace(mustEncoded(sent(Started{Job: "a"})), []byte("\xa1v\x03"), []byte{0xa1, 'v', byte(tc.version)}, 1)
 		if _, err := Decode(data); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("Decode of version %d = %v; want %q", tc.version, err, tc.want)
 		}
@@ -246,8 +259,8 @@ func TestGoldenMessagesOfOtherVersionsAreRefused(t *testing.T) {
 }
 
 func TestJSONIsForPeople(t *testing.T) {
-	text, err := MessageJSON(Message{2, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}})
-	want := `{"kind":"launch","at":"2022-04-13T12:00:00Z","from":"coordinator","seq":7,"to":"all","version":2,"body":` +
+	text, err := MessageJSON(Message{Current, noon, Coordinator, 7, "", Launch{Job: Job{ID: "a", Arrival: noon, Run: time.Minute}, Devices: []int{1}, Run: time.Hour}})
+	want := `{"kind":"launch","at":"2022-04-13T12:00:00Z","from":"coordinator","seq":7,"to":"all","version":3,"body":` +
 		`{"job":{"id":"a","arrival":"2022-04-13T12:00:00Z","run":"1m0s","deadline":"never"},"epoch":0,"node":"","devices":[1],"run":"1h0m0s","power":0}}`
 	if err != nil || string(text) != want {
 		t.Errorf("JSON = %v\n got %s\nwant %s", err, text, want)

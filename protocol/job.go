@@ -24,12 +24,12 @@ type Job struct {
 	Models    []string `msgpack:"md,omitempty"` // acceptable GPU models; empty: any
 
 	// Time and place.
-	Arrival    Time          `msgpack:"a"`
-	Run        time.Duration `msgpack:"r"` // run time at the reference clock, a V100 without a cap; 0: unknown, sites estimate it
-	Deadline   Time          `msgpack:"d"` // latest end; a later one counts as late
-	Deferrable bool          `msgpack:"df,omitempty"`
-	Priority   int           `msgpack:"p,omitempty"`  // higher goes first
-	Regions    []string      `msgpack:"rg,omitempty"` // sites that may hold its data; empty: any
+	Arrival  Time          `msgpack:"a"`
+	Run      time.Duration `msgpack:"r"`            // run time at the reference clock, a V100 without a cap; 0: unknown, sites estimate it
+	Deadline Time          `msgpack:"d"`            // latest end; a later one counts as late
+	Urgency  Urgency       `msgpack:"ur,omitempty"` // how dearly its waiting is held
+	Priority int           `msgpack:"p,omitempty"`  // higher goes first
+	Regions  []string      `msgpack:"rg,omitempty"` // sites that may hold its data; empty: any
 
 	Input MiB    `msgpack:"in,omitempty"` // to be transferred when it does not run at Home
 	Image string `msgpack:"im,omitempty"` // container image; sites estimate run times by it
@@ -40,14 +40,18 @@ type Job struct {
 }
 
 // RemainderAfterPause returns the rest of a job that was paused at a site with left of its run
-// time to go: a job whose input and checkpoint are at that site.
+// time to go: a job whose input and checkpoint are at that site. Since it has started, the price and
+// the limit of its waiting are behind it, and its deadline alone says how long it may wait.
 func (j Job) RemainderAfterPause(site string, left time.Duration) Job {
-	j.Run, j.Home, j.Input = left+j.Pause, site, j.Input+j.State
+	j.Run, j.Home, j.Input, j.Urgency = left+j.Pause, site, j.Input+j.State, UrgencyFlexible
 	return j
 }
 
 // TotalGPUMilli returns the GPU capacity that the job takes, in thousandths of a device.
 func (j Job) TotalGPUMilli() Milli { return Milli(j.GPUs) * j.Share }
+
+// MayWait reports whether j may start later than it could: a standard or a flexible job.
+func (j Job) MayWait() bool { return j.Urgency != UrgencyNow }
 
 // IsTiedToOneSite reports whether j may run at one site only.
 func (j Job) IsTiedToOneSite() bool { return len(j.Regions) == 1 }
@@ -77,8 +81,10 @@ func (j Job) InvalidReason() string {
 		return "image: longer than 512 bytes"
 	case j.Pause < 0 || j.Pause > MaxRun || j.State < 0 || Milli(j.State) > maxAmount:
 		return "pause or state: negative or absurdly large"
-	case j.Pause > 0 && (!j.Deferrable || j.Run == 0):
-		return "pause: a job that may be paused may be deferred, and says how long it runs"
+	case j.Pause > 0 && (!j.MayWait() || j.Run == 0):
+		return "pause: a job that may be paused may wait, and says how long it runs"
+	case !j.Urgency.isValid():
+		return "urgency: want now, standard or flexible"
 	case j.Run != 0 && j.Run < time.Second || j.Run > MaxRun:
 		return "run: want 1s..720h at the reference clock"
 	case j.Arrival <= 0 || j.Deadline < j.Arrival || j.Deadline-j.Arrival > Time(2*MaxRun.Milliseconds()):
@@ -98,7 +104,7 @@ func nameTooLong(name string) bool { return len(name) > maxName }
 
 // MaxWireSize returns an upper bound of the encoded size of j in bytes.
 func (j Job) MaxWireSize() int {
-	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image)
+	n := len(j.ID) + len(j.Tenant) + len(j.Home) + len(j.Image) + len(j.Urgency)
 	for _, s := range j.Models {
 		n += len(s) + 5 // a length takes at most five bytes
 	}

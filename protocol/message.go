@@ -11,10 +11,13 @@ import "strings"
 //   - 2 (2026-11-23): a CallForBids carries the Planning in which bids are meant, and the largest
 //     size of an answer. A site of version 1 would bid by its built-in slot and horizon whatever
 //     the call contains, and its bus would drop options from its bids silently.
+//   - 3 (2026-11-23): a Job has an Urgency in place of a flag "deferrable", and Weights have a price
+//     of waiting for each and a limit of what lateness costs. A reader of version 2 would take
+//     every job for one that cannot wait, and rank options by prices that the market does not use.
 type Version int
 
 // Current is the version that this code sends, and the only one that it reads.
-const Current Version = 2
+const Current Version = 3
 
 // A Party identifies a sender or receiver: "coordinator", "submitter", "agent/oslo", "hands/oslo",
 // "feed/oslo", "queue/oslo". An empty To means all parties.

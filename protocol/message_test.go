@@ -27,7 +27,7 @@ func TestTheNextLifeIsAboveAllThatWereBefore(t *testing.T) {
 	} {
 		got := NextIncarnation(tc.last, tc.now)
 		if got != tc.want || SequenceNumber(uint64(got), 0) <= SequenceNumber(uint64(tc.last), tc.sent) {
-			t.Errorf("%s: NextLife(%d, %d) = %d; want %d", tc.name, tc.last, tc.now, got, tc.want)
+			t.Errorf("%s: NextIncarnation(%d, %d) = %d; want %d", tc.name, tc.last, tc.now, got, tc.want)
 		}
 	}
 	if n := SequenceNumber(1<<32-1, 1<<20); n >= 1<<53 {

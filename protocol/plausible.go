@@ -15,9 +15,22 @@ func (b Usage) isWithinBounds() bool {
 	return withinBounds(b.IT, MaxEnergy) && withinBounds(b.Energy, MaxEnergy) && withinBounds(b.Carbon, MaxCarbon) && withinBounds(b.Money, MaxMoney)
 }
 
-// IsMeterReading reports whether m is a reading of a site's hour. Usage
-// without a total instead reports the energy of an interrupted run.
-func (m SiteUsage) IsMeterReading() bool { return m.Total != 0 || m.Idle == (Usage{}) }
+// IsMeterReading reports whether m is a reading of a site's hour. Usage without a total
+// instead reports the energy of an interrupted run, or the correction of bills.
+func (m SiteUsage) IsMeterReading() bool { return m.Total != 0 || m.Idle.IsZero() && m.Jobs.IsZero() }
+
+// IsZero reports whether b is no usage at all; encoders leave it out by this.
+func (b Usage) IsZero() bool { return b == (Usage{}) }
+
+// Plus returns the sum of two usages, without their finish.
+func (b Usage) Plus(c Usage) Usage {
+	return Usage{IT: b.IT + c.IT, Energy: b.Energy + c.Energy, Carbon: b.Carbon + c.Carbon, Money: b.Money + c.Money}
+}
+
+// Minus returns by how much b is more than c, without their finish.
+func (b Usage) Minus(c Usage) Usage {
+	return Usage{IT: b.IT - c.IT, Energy: b.Energy - c.Energy, Carbon: b.Carbon - c.Carbon, Money: b.Money - c.Money}
+}
 
 // withinBounds reports whether |v| <= most.
 func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
@@ -28,22 +41,30 @@ func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {
-	case CallForBids, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest:
+	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest:
 		return m.From == Coordinator
 	case RegisterSite:
 		return b.Site != "" && m.From == AgentParty(b.Site)
-	case Bids, Accept, Decline:
+	case QuoteRequest:
+		return m.From == Coordinator || m.From == OperatorAPI
+	case Bids, Quote, Accept, Decline:
 		return by("agent/")
 	case UsageReport:
 		return by("agent/") && b.IT >= 0 && b.Energy >= 0 && b.Carbon >= 0 && b.Ended >= b.Started &&
 			Usage{IT: b.IT, Energy: b.Energy, Carbon: b.Carbon, Money: b.Money}.isWithinBounds()
 	case SiteUsage:
-		return by("agent/") && b.Total >= 0 && b.Total <= MaxEnergy && b.Idle.isWithinBounds()
+		return by("agent/") && b.Total >= 0 && b.Total <= MaxEnergy && b.Idle.isWithinBounds() && b.Jobs.isWithinBounds()
+	case Heartbeat:
+		return by("agent/") && b.Every > 0
+	case SiteCondition:
+		return b.Site != "" && (m.From == SiteMonitor || m.From == OperatorAPI && b.State == SiteRevoked)
 	case Preempted:
 		return by("agent/") && b.Lost >= 0
 	case Launch:
 		return by("agent/") && m.To == ExecutorParty(m.From.SiteName())
-	case Started, Finished, Interrupted:
+	case Started:
+		return by("hands/") || by("agent/") && m.To == Coordinator
+	case Finished, Interrupted:
 		return by("hands/")
 	case Submit:
 		return m.From.SiteName() == "" || by("queue/")

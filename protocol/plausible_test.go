@@ -47,7 +47,7 @@ func TestImpossibleUsageIsNotPlausible(t *testing.T) {
 		for _, b := range []Body{
 			UsageReport{IT: Millijoules(v)}, UsageReport{Energy: Millijoules(v)}, UsageReport{Carbon: Milligrams(v)}, UsageReport{Money: Microdollars(v)}, UsageReport{Energy: -1}, UsageReport{Started: 1},
 			SiteUsage{Total: Millijoules(v)}, SiteUsage{Total: -1}, SiteUsage{Idle: Usage{IT: Millijoules(v)}}, SiteUsage{Idle: Usage{Energy: Millijoules(v)}},
-			SiteUsage{Idle: Usage{Carbon: Milligrams(v)}}, SiteUsage{Idle: Usage{Money: Microdollars(v)}},
+			SiteUsage{Idle: Usage{Carbon: Milligrams(v)}}, SiteUsage{Idle: Usage{Money: Microdollars(v)}}, SiteUsage{Jobs: Usage{Money: Microdollars(v)}},
 		} {
 			if oslo(b) {
 				t.Errorf("%+v is proper", b)

@@ -1,5 +1,10 @@
 package protocol
 
+import (
+	"slices"
+	"time"
+)
+
 // Policy messages: see coordinator/policy.
 type (
 	// Policy is the operators' policy. The API sends one to put it into force; the
@@ -57,3 +62,30 @@ const (
 	Night   Weekly = "night" // 22:00 to 06:00
 	Daytime Weekly = "day"
 )
+
+// CoversSite reports whether a rule applies to runs at a site.
+func (r Rule) CoversSite(site string) bool {
+	return len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside
+}
+
+// IsActiveAt reports whether a rule applies to runs that start at an instant. Times of the week are
+// in UTC.
+func (r Rule) IsActiveAt(at Time) bool {
+	if at < r.From || r.To != 0 && at >= r.To {
+		return false
+	}
+	t := at.StdTime()
+	rest := t.Weekday() == time.Saturday || t.Weekday() == time.Sunday
+	night := t.Hour() >= 22 || t.Hour() < 6
+	switch r.Weekly {
+	case Weekend:
+		return rest
+	case Weekday:
+		return !rest
+	case Night:
+		return night
+	case Daytime:
+		return !night
+	}
+	return true
+}

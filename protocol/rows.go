@@ -112,9 +112,11 @@ func walkInts[T ~int64](c *rowCursor, p *[]T) {
 	switch {
 	case c.w.writing:
 		c.w.putCount(len(*p), 0x90)
+		data := c.w.data // thousands of numbers: the buffer stays in registers
 		for _, n := range *p {
-			c.w.putInt(int64(n))
+			data = appendInt(data, int64(n))
 		}
+		c.w.data = data
 	case c.hasMoreColumns():
 		*p = allocateList[T](c.w, c.w.readListHead())
 		for i := range *p {

@@ -136,10 +136,15 @@ func (r *Reason) walkWire(w *wire) {
 }
 
 func (r *Weights) walkWire(w *wire) {
-	c := w.beginRow(3)
+	c := w.beginRow(8)
 	walkInt(&c, &r.Carbon)
-	walkInt(&c, &r.Delay)
+	walkInt(&c, &r.WaitNow)
+	walkInt(&c, &r.WaitStandard)
+	walkInt(&c, &r.WaitFlexible)
 	walkInt(&c, &r.Late)
+	walkInt(&c, &r.LateMost)
+	walkInt(&c, &r.WaitLimit)
+	walkInt(&c, &r.WaitLimitRuns)
 	c.skipNewerColumns()
 }
 
@@ -186,7 +191,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkIntField(f, "a", &j.Arrival, always)
 	walkIntField(f, "r", &j.Run, always)
 	walkIntField(f, "d", &j.Deadline, always)
-	walkFlagField(f, "df", &j.Deferrable)
+	walkTextField(f, "ur", &j.Urgency, unlessZero)
 	walkIntField(f, "p", &j.Priority, unlessZero)
 	walkTextListField(f, "rg", &j.Regions)
 	walkIntField(f, "in", &j.Input, unlessZero)

@@ -9,38 +9,41 @@ import (
 // Encoding and decoding of the values of rows and jobs.
 
 // putInt writes an integer in its shortest form, as msgpack's compact encoding does.
-func (w *wire) putInt(n int64) {
+func (w *wire) putInt(n int64) { w.data = appendInt(w.data, n) }
+
+// appendInt is putInt into any buffer.
+func appendInt(data []byte, n int64) []byte {
 	switch {
-	case n >= math.MinInt8 && n < 0:
-		if n < -32 {
-			w.data = append(w.data, 0xd0)
-		}
-		w.data = append(w.data, byte(n))
-	case n >= math.MinInt16 && n < 0:
-		w.data = binary.BigEndian.AppendUint16(append(w.data, 0xd1), uint16(n))
-	case n >= math.MinInt32 && n < 0:
-		w.data = binary.BigEndian.AppendUint32(append(w.data, 0xd2), uint32(n))
-	case n < 0:
-		w.data = binary.BigEndian.AppendUint64(append(w.data, 0xd3), uint64(n))
-	default:
-		w.putUint(uint64(n))
+	case n >= 0:
+		return appendUint(data, uint64(n))
+	case n >= -32:
+		return append(data, byte(n))
+	case n >= math.MinInt8:
+		return append(data, 0xd0, byte(n))
+	case n >= math.MinInt16:
+		return binary.BigEndian.AppendUint16(append(data, 0xd1), uint16(n))
+	case n >= math.MinInt32:
+		return binary.BigEndian.AppendUint32(append(data, 0xd2), uint32(n))
 	}
+	return binary.BigEndian.AppendUint64(append(data, 0xd3), uint64(n))
 }
 
 // putUint writes an unsigned integer in its shortest form.
-func (w *wire) putUint(n uint64) {
+func (w *wire) putUint(n uint64) { w.data = appendUint(w.data, n) }
+
+// appendUint is putUint into any buffer.
+func appendUint(data []byte, n uint64) []byte {
 	switch {
 	case n <= math.MaxInt8:
-		w.data = append(w.data, byte(n))
+		return append(data, byte(n))
 	case n <= math.MaxUint8:
-		w.data = append(w.data, 0xcc, byte(n))
+		return append(data, 0xcc, byte(n))
 	case n <= math.MaxUint16:
-		w.data = binary.BigEndian.AppendUint16(append(w.data, 0xcd), uint16(n))
+		return append(data, 0xcd, byte(n>>8), byte(n))
 	case n <= math.MaxUint32:
-		w.data = binary.BigEndian.AppendUint32(append(w.data, 0xce), uint32(n))
-	default:
-		w.data = binary.BigEndian.AppendUint64(append(w.data, 0xcf), n)
+		return append(data, 0xce, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 	}
+	return binary.BigEndian.AppendUint64(append(data, 0xcf), n)
 }
 
 // putText writes a string.

@@ -20,10 +20,10 @@ func TestABurstCostsLessThanInOrderOfArrival(t *testing.T) {
 			ID: protocol.JobID(fmt.Sprintf("job-%04d", i)), Tenant: "lab", Home: s.Sites[i%3].Name,
 			GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10,
 			Arrival: s.Start.Add(time.Duration(i) * 16 * time.Second), Run: time.Duration(20+i*37%50) * time.Minute,
-			Deferrable: i%5 != 0,
+			Urgency: protocol.StandardOrNow(i%5 != 0),
 		}
 		j.Deadline = j.Arrival.Add(j.Run + 4*time.Hour)
-		if !j.Deferrable {
+		if !j.MayWait() {
 			j.Deadline = j.Arrival.Add(2 * j.Run)
 		}
 		s.Jobs = append(s.Jobs, j)

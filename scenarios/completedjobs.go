@@ -20,7 +20,7 @@ type CompletedJob struct {
 func CompletedJobs(b *history.History, w protocol.Weights) (out []CompletedJob) {
 	for _, id := range b.JobIDs() {
 		r, _ := b.LatestJob(id)
-		if r.Run == nil || r.State != history.Ended {
+		if r.Run == nil || !r.HasEnded() {
 			continue
 		}
 		x := completedJobOf(id, *r.Run, w)

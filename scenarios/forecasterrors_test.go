@@ -66,7 +66,7 @@ func TestMovedGridsAreForetoldLaterToo(t *testing.T) {
 	}
 }
 
-// Sites use a service's forecasts; with signals Own they ignore it, to the last byte.
+// Sites use a service's forecasts; with SignalOwnForecasts they ignore it, to the last byte.
 func TestServicesAreHeardUnlessSitesGoByTheirOwn(t *testing.T) {
 	sums := map[string][]byte{}
 	for name, run := range map[string]struct {

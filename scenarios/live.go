@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,10 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
+// liveWakeTime is how long a simulated node of a live federation takes to wake by default. The
+// minutes of a replay would pass in real time here, before the first job of each node starts.
+const liveWakeTime = time.Second
+
 // A SimulatedSite is one site of a scenario for a live federation: what it is made
 // of, and the parties that simulate its cluster and its grid.
 type SimulatedSite struct {
@@ -21,15 +26,16 @@ type SimulatedSite struct {
 	Signals  runtime.LocalParty
 }
 
-// Build returns the parties of the site. They journal their facts in a folder.
+// Build returns the parties of the site. They log their events in a folder.
 func (s SimulatedSite) Build(folder string) (runtime.Config, error) {
 	s.Folder = folder
 	return runtime.BuildSite(s.SiteConfig, s.Executor, s.Signals)
 }
 
 // SimulateSite simulates one site of a scenario for a live federation, from start.
-// Its grid repeats its last day until a time. A site that misreports its bids is
-// an error: only replays show what that does.
+// Its grid repeats its last day until a time. Its nodes wake in liveWakeTime, unless the
+// scenario says how long they take. A site that misreports its bids is an error: only
+// replays show what that does.
 func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (SimulatedSite, error) {
 	i := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == name })
 	if i < 0 {
@@ -40,13 +46,14 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: misreported price or energy is for replays only: remove them from the scenario", name)
 	}
 	site.Signals = repeatConstantsHourly(site.Signals)
+	site.Host.WakeTime = cmp.Or(site.Host.WakeTime, liveWakeTime)
 	p, err := simulateSite(site, SignalForecasts, s.Seed, start, until)
 	if err != nil {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: %w", name, err)
 	}
 	return SimulatedSite{
 		SiteConfig: runtime.SiteConfig{
-			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site), ChargeIdle: site.IdleBid,
+			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site),
 		},
 		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Executor)},
 		Signals:  runtime.LocalParty{Machine: p.SignalPublisher},

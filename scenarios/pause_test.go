@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
-	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
 )
@@ -16,7 +15,7 @@ import (
 func TestPausedJobsRunOnAndAddUp(t *testing.T) {
 	s := small(150)
 	for i := range s.Jobs {
-		if j := &s.Jobs[i]; j.Deferrable && j.GPUs > 0 && i%2 == 0 {
+		if j := &s.Jobs[i]; j.MayWait() && j.GPUs > 0 && i%2 == 0 {
 			j.Pause, j.State = 2*time.Minute, 4096
 		}
 	}
@@ -70,7 +69,7 @@ func TestTheAuctionPausesWhereThatPays(t *testing.T) {
 	for i := range 4 {
 		s.Jobs = append(s.Jobs, protocol.Job{
 			ID: protocol.JobID(fmt.Sprintf("train-%d", i)), Tenant: "lab", Home: "hydro", GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10,
-			Models: []string{"V100"}, Arrival: s.Start, Run: 6 * time.Hour, Deadline: s.Start.Add(22 * time.Hour), Deferrable: true,
+			Models: []string{"V100"}, Arrival: s.Start, Run: 6 * time.Hour, Deadline: s.Start.Add(17 * time.Hour), Urgency: protocol.UrgencyStandard,
 		})
 	}
 	spent := func(pause time.Duration) (usd float64, parts int) {
@@ -111,14 +110,14 @@ func TestAReplayDoesNotEndBeforeTheRestOfAPausedJob(t *testing.T) {
 	}
 	s.Jobs = []protocol.Job{{
 		ID: "train", Tenant: "lab", Home: "hydro", GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10, Models: []string{"V100"},
-		Arrival: s.Start, Run: 40 * time.Hour, Deadline: s.Start.Add(12 * 24 * time.Hour), Deferrable: true, Pause: 2 * time.Minute,
+		Arrival: s.Start, Run: 40 * time.Hour, Deadline: s.Start.Add(12 * 24 * time.Hour), Urgency: protocol.UrgencyStandard, Pause: 2 * time.Minute,
 	}}
 	res, err := Replay(t.Context(), s, baseline.RuleSuspendResume, new(membus.Bus), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, _ := res.History.LatestJob("train")
-	if len(r.Parts) == 0 || r.State != history.Ended || r.Run.Ended < MeteredUntil(s) {
-		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.State, r.Run, MeteredUntil(s))
+	if len(r.Parts) == 0 || !r.HasEnded() || r.Run.Ended < MeteredUntil(s) {
+		t.Errorf("in %d parts, %v, %+v; want it paused, and ended after %v", len(r.Parts), r.HasEnded(), r.Run, MeteredUntil(s))
 	}
 }

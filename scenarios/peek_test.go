@@ -14,13 +14,17 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// published returns the first unknown hour at an instant: the next one or, with a
-// day-ahead market that publishes at noon, the end of today or tomorrow. It is
+// published returns the first unknown hour at an instant: the first one that began less than the
+// lag ago or, with a day-ahead market that publishes at noon, the end of today or tomorrow. It is
 // independent of package forecast on purpose.
-func published(dayAhead bool, at protocol.Time) protocol.Time {
+func published(dayAhead bool, lag time.Duration, at protocol.Time) protocol.Time {
 	switch today := at.Floor(24 * time.Hour); {
 	case !dayAhead:
-		return at.Floor(time.Hour).Add(time.Hour)
+		first := at.Floor(time.Hour).Add(time.Hour)
+		for first.Add(lag-time.Hour) > at {
+			first = first.Add(-time.Hour)
+		}
+		return first
 	case at.StdTime().Hour() < 12:
 		return today.Add(24 * time.Hour)
 	default:
@@ -36,7 +40,11 @@ func noisy(s spec.Scenario, at protocol.Time, seed uint64) (spec.Scenario, int) 
 	for i, site := range s.Sites {
 		signals := make(map[protocol.Quantity][]protocol.Point)
 		for _, what := range []protocol.Quantity{protocol.GridPrice, protocol.GridCarbon, protocol.GridPUE} {
-			known := published(what == protocol.GridPrice && site.DayAhead, at)
+			lag := site.Lag
+			if what == protocol.GridPUE {
+				lag = 0
+			}
+			known := published(what == protocol.GridPrice && site.DayAhead, lag, at)
 			for _, p := range site.Signals[what] {
 				if p.At >= known {
 					p.Value = 1000 + dice.Int64N(900)
@@ -86,9 +94,21 @@ func foretold(s spec.Scenario) spec.Scenario {
 // No party uses a value before it is published: with all later values replaced by
 // noise, all messages until then are the same.
 func TestNothingSaidDependsOnWhatIsNotYetPublished(t *testing.T) {
-	for name, s := range map[string]spec.Scenario{"forecasts of their own": small(30), "of services": foretold(small(30))} {
+	for name, s := range map[string]spec.Scenario{
+		"forecasts of their own": small(30), "of services": foretold(small(30)),
+		"an hour late": late(small(30), time.Hour), "ninety minutes late": late(small(30), 90*time.Minute),
+		"three hours late, with services": late(foretold(small(30)), 3*time.Hour),
+	} {
 		t.Run(name, func(t *testing.T) { nobodyPeeks(t, s) })
 	}
+}
+
+// late returns s with carbon and real-time prices known some time after their hour begins.
+func late(s spec.Scenario, lag time.Duration) spec.Scenario {
+	for i := range s.Sites {
+		s.Sites[i].Lag = lag
+	}
+	return s
 }
 
 func nobodyPeeks(t *testing.T, s spec.Scenario) {

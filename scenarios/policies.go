@@ -9,6 +9,8 @@ import (
 	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/agents/fgd"
 	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/baseline"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -18,12 +20,17 @@ import (
 const (
 	PolicyAuction    = "auction"
 	PolicyAuctionNow = "auction-now" // same costs and clearing, and jobs are never deferred
+
+	// PolicyChance is the auction with the costs that it compares moved by at most 0.05 %, by a
+	// hash: as good a run of the same policy, so that what it differs from the auction by is
+	// chance. It is no rival (history.Totals.IsRival).
+	PolicyChance = history.PolicyChance
 )
 
 // PolicyNames returns the names of all policies, the auction's first. A slash and a kind
 // of SignalKnowledge may follow each: see CanonicalPolicyName.
 func PolicyNames() []string {
-	return append([]string{PolicyAuction, PolicyAuctionNow}, baseline.RuleNames()...)
+	return append([]string{PolicyAuction, PolicyAuctionNow, PolicyChance}, baseline.RuleNames()...)
 }
 
 // DefaultPolicies returns the default policies to compare on some scenarios: the auction, also
@@ -78,10 +85,10 @@ func parsePolicyName(name string) (policy string, s SignalKnowledge, err error) 
 		s = SignalForecasts
 	}
 	if !slices.Contains(PolicyNames(), policy) {
-		return policy, s, fmt.Errorf("unknown policy %q: want one of %s", policy, strings.Join(PolicyNames(), ", "))
+		return policy, s, fmt.Errorf("unknown policy %q%s: want one of %s", policy, nearest.DidYouMean(policy, PolicyNames()), strings.Join(PolicyNames(), ", "))
 	}
 	if !slices.Contains(signalKnowledgeKinds, s) {
-		return policy, s, fmt.Errorf("unknown signals %q: want one of forecast, own, perfect, wrong, none", signals)
+		return policy, s, fmt.Errorf("unknown signals %q%s: want one of forecast, own, perfect, wrong, none, runtimes", signals, nearest.DidYouMean(signals, []string{"forecast", "own", "perfect", "wrong", "none", "runtimes"}))
 	}
 	return policy, s, nil
 }
@@ -94,13 +101,24 @@ func joinPolicyName(policy string, s SignalKnowledge) string {
 	return policy + "/" + string(s)
 }
 
-// policyConfig says who decides under a policy that there is, how agents bid, and how a
-// site places jobs. Only the auction's sites have nodes for jobs that cannot wait.
+// ChanceRule returns what makes the clearing rule of PolicyChance under a seed of its jitter, for
+// Options.Rule.
+func ChanceRule(seed uint64) func() auction.ClearingRule {
+	return func() auction.ClearingRule {
+		return auction.New(auction.Config{Jitter: auction.CostJitter{PerMillion: auction.DefaultJitter, Seed: seed}})
+	}
+}
+
+// policyConfig returns what a policy of PolicyNames consists of: the clearing rule, the bid
+// strategy, and the capacity configuration of the sites. Only the auction's sites keep
+// headroom for jobs that cannot wait.
 func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.MarginalCost, capacity.Config) {
-	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn}
+	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true}
 	switch policy {
 	case PolicyAuction:
-		return auction.New(auction.Config{}), agents.DefaultStrategy(false), ours
+		return auction.New(auction.Config{}), agents.DefaultStrategy(), ours
+	case PolicyChance:
+		return ChanceRule(seed)(), agents.DefaultStrategy(), ours
 	case PolicyAuctionNow:
 		return auction.New(auction.Config{}), agents.MarginalCost{SweepModelsAndCaps: true}, ours
 	}

@@ -35,7 +35,7 @@ func TestTheSchemaNamesEveryPolicy(t *testing.T) {
 // Names go in as people write them, and come out as tables have them.
 func TestAPolicysNameMaySayWhatSitesKnow(t *testing.T) {
 	for text, want := range map[string]string{
-		"auction": "auction", "auction/forecast": "auction", "auction/": "auction", "auction/perfect": "auction/perfect", "gaia/none": "gaia/none",
+		"auction": "auction", "auction/forecast": "auction", "auction/": "auction", "auction/perfect": "auction/perfect", "gaia/none": "gaia/none", "home-fifo/runtimes": "home-fifo/runtimes",
 		"luck": "", "": "", "luck/perfect": "", "auction/luck": "", "auction/perfect/none": "", "/perfect": "",
 	} {
 		got, err := scenarios.CanonicalPolicyName(text)
@@ -52,13 +52,13 @@ func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := scenarios.DefaultPolicies(plain); !slices.Equal(got[:5], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction-now"}) || slices.Contains(got, "suspend-resume") {
+	if got := scenarios.DefaultPolicies(plain); !slices.Equal(got[:6], []string{"auction", "auction/perfect", "auction/wrong", "auction/none", "auction/runtimes", "auction-now"}) || slices.Contains(got, "suspend-resume") {
 		t.Errorf("usual are %v", got)
 	}
 	pausable := plain
 	pausable.Jobs = slices.Clone(plain.Jobs)
 	pausable.Jobs[0].Pause = 1
-	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || len(got) != len(scenarios.PolicyNames())+3 {
+	if got := scenarios.DefaultPolicies(plain, pausable); !slices.Contains(got, "suspend-resume") || len(got) != len(scenarios.PolicyNames())+4 {
 		t.Errorf("where jobs can be paused usual are %v", got)
 	}
 }

@@ -21,7 +21,7 @@ func drawScenario(t *rapid.T, most int) spec.Scenario {
 	span := time.Duration(rapid.IntRange(1, 5).Draw(t, "hours")) * time.Hour
 	s := spec.Scenario{
 		Name: "drawn", Seed: rapid.Uint64().Draw(t, "seed"), Start: birth, End: birth.Add(span),
-		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, WaitNow: 1_000_000, Late: 10_000_000},
 	}
 	names := []string{"coal", "hydro", "solar"}[:rapid.IntRange(1, 3).Draw(t, "sites")]
 	for _, name := range names {
@@ -74,9 +74,9 @@ func drawJob(t *rapid.T, i int, sites []string, span time.Duration) protocol.Job
 		GPUs: rapid.SampledFrom([]int{0, 1, 1, 1, 2, 4, 8, 16}).Draw(t, "gpus"),
 		CPU:  protocol.Milli(rapid.IntRange(1, 12).Draw(t, "cores")) * 1000, Memory: protocol.MiB(rapid.IntRange(0, 40).Draw(t, "memory")) << 10,
 		// Not on whole seconds: a stranger's clock is no round number.
-		Arrival:    birth + protocol.Time(rapid.Int64Range(0, span.Milliseconds()-1).Draw(t, "arrival")),
-		Run:        time.Duration(rapid.Int64Range(1, 3*3600_000).Draw(t, "run"))*time.Millisecond + time.Second,
-		Deferrable: rapid.Bool().Draw(t, "deferrable"), Priority: rapid.IntRange(-2, 2).Draw(t, "priority"),
+		Arrival: birth + protocol.Time(rapid.Int64Range(0, span.Milliseconds()-1).Draw(t, "arrival")),
+		Run:     time.Duration(rapid.Int64Range(1, 3*3600_000).Draw(t, "run"))*time.Millisecond + time.Second,
+		Urgency: protocol.StandardOrNow(rapid.Bool().Draw(t, "deferrable")), Priority: rapid.IntRange(-2, 2).Draw(t, "priority"),
 		Input: rapid.SampledFrom([]protocol.MiB{0, 0, 1, 50 << 10}).Draw(t, "input"),
 	}
 	if j.GPUs > 0 {

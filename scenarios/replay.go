@@ -25,6 +25,8 @@ type Options struct {
 	Pay      accounts.Payment                     // "" is by what was measured
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
+	Drain    SiteDrain                            // by an operator; none without a site
+	NoBids   bool                                 // the History keeps no bids: see history.Config
 	Record   func(protocol.Message) error         // called with every message, in order
 	Progress func(now protocol.Time, ended int)   // after each instant
 	Pace     func(now protocol.Time)              // before each instant
@@ -37,6 +39,7 @@ var ErrJobsUnfinished = loop.ErrNotDoneInTime
 // A ReplayResult is the outcome of a replay.
 type ReplayResult struct {
 	Totals  history.Totals // zero if the run did not end
+	Meta    history.Meta   // what Totals was computed with
 	History *history.History
 	Counts  map[string]int // messages that the market ignored, by reason
 }
@@ -49,7 +52,7 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	if err != nil {
 		return ReplayResult{}, err
 	}
-	res := ReplayResult{History: history.New(history.Config{}), Counts: st.Market.RefusalCounts()}
+	res := ReplayResult{History: history.New(history.Config{NoBids: o.NoBids}), Counts: st.Market.RefusalCounts()}
 	frag := timeWeightedMean{from: s.Start, to: s.End}
 	carbon := newEmissionsAccount(s)
 	began := time.Duration(0)
@@ -84,11 +87,12 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	}
 	// From here on the run is complete: compute its totals.
 	meta := RunMetadata(s, policy)
+	meta.RunTimes = realRunTimes(st.runTimes)
 	meta.Frag = frag.meanValue() / 1000
 	if o.Wall != nil {
 		meta.Wall = o.Wall() - began
 	}
-	res.Totals = res.History.ComputeTotals(meta)
+	res.Totals, res.Meta = res.History.ComputeTotals(meta), meta
 	res.Totals.Messages = said
 	res.Totals.AverageKg, res.Totals.MarginalKg = carbon.average/1e6, carbon.marginal/1e6
 	var wrong []error
@@ -100,10 +104,16 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 
 // RunMetadata returns the data of a run that its messages do not contain.
 func RunMetadata(s spec.Scenario, policy string) history.Meta {
-	m := history.Meta{Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: MarketWeights(s)}
+	m := history.Meta{
+		Scenario: s.Name, Policy: policy, Seed: s.Seed, Start: s.Start, End: s.End, Weights: MarketWeights(s),
+		MeteredUntil: MeteredUntil(s), SleepDraw: make(map[string]protocol.Milliwatts),
+	}
 	for _, site := range s.Sites {
-		for _, n := range site.Nodes {
+		for _, n := range NodesOfSite(site) {
 			m.GPUs += protocol.Milli(n.GPUs) * 1000
+			m.CPU += protocol.Milli(n.CPU)
+			m.Memory += protocol.MiB(n.Memory)
+			m.SleepDraw[site.Name] += n.Host.Asleep
 		}
 	}
 	return m
@@ -141,5 +151,5 @@ func (m *timeWeightedMean) integrateUntil(now protocol.Time) {
 	}
 }
 
-// meanValue returns the mean up to the last call of add.
+// meanValue returns the mean up to the last call of addValue.
 func (m *timeWeightedMean) meanValue() float64 { return m.sum / float64(max(m.to-m.from, 1)) }

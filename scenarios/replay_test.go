@@ -2,11 +2,13 @@ package scenarios
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/membus"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -17,7 +19,7 @@ func small(n int) spec.Scenario {
 	day := protocol.FromStdTime(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
 	s := spec.Scenario{
 		Name: "small", Seed: 1, Start: day, End: day.Add(24 * time.Hour),
-		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, WaitNow: 1_000_000, Late: 10_000_000},
 	}
 	for i, name := range []string{"coal", "hydro", "solar"} {
 		site := spec.Site{Name: name, Zone: name, DayAhead: i > 0, Signals: map[protocol.Quantity][]protocol.Point{
@@ -49,13 +51,13 @@ func small(n int) spec.Scenario {
 			ID: protocol.JobID(fmt.Sprintf("job-%04d", i)), Tenant: "lab", Home: s.Sites[i%3].Name,
 			GPUs: 1 + 3*(i%7/6), Share: 1000, CPU: 4000, Memory: 16 << 10,
 			Arrival: day.Add(time.Duration(i) * 24 * time.Hour / time.Duration(n)).Floor(time.Second),
-			Run:     time.Duration(5+i*37%170) * time.Minute, Deferrable: i%5 != 0,
+			Run:     time.Duration(5+i*37%170) * time.Minute, Urgency: protocol.StandardOrNow(i%5 != 0),
 		}
 		if i%11 == 0 {
 			j.Share, j.GPUs = 300, 1
 		}
 		j.Deadline = j.Arrival.Add(j.Run + 8*time.Hour)
-		if !j.Deferrable {
+		if !j.MayWait() {
 			j.Deadline = j.Arrival.Add(2*j.Run + time.Hour)
 		}
 		s.Jobs = append(s.Jobs, j)
@@ -80,6 +82,30 @@ func TestEveryPolicyPlaysADayThatAddsUp(t *testing.T) {
 				t.Errorf("%s placed %d of %d jobs", policy, x.Placed, len(s.Jobs))
 			}
 		})
+	}
+}
+
+// Without bids the record has the same figures, and of each round the same summary.
+func TestAReplayWithoutBidsHasTheSameFigures(t *testing.T) {
+	s := small(200)
+	var totals [2]history.Totals
+	var rounds [2][][]history.RoundSummary
+	for i, o := range []Options{{}, {NoBids: true}} {
+		res, err := Replay(t.Context(), s, PolicyAuction, new(membus.Bus), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		totals[i] = res.Totals
+		for _, id := range res.History.JobIDs() {
+			r, _ := res.History.LatestJob(id)
+			rounds[i] = append(rounds[i], r.Rounds)
+			if (len(r.FullRounds) == 0) != o.NoBids {
+				t.Fatalf("%s has %d rounds in full; no bids are kept: %v", id, len(r.FullRounds), o.NoBids)
+			}
+		}
+	}
+	if !reflect.DeepEqual(totals[0], totals[1]) || !reflect.DeepEqual(rounds[0], rounds[1]) {
+		t.Errorf("figures differ:\n%+v\n%+v", totals[0], totals[1])
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
-// SignalKnowledge selects what sites know of their grids ahead of time. All kinds know the
-// current and past hours.
+// SignalKnowledge selects what sites know of their grids ahead of time. All kinds know past
+// hours, as soon as their values are published.
 type SignalKnowledge string
 
 // Kinds of SignalKnowledge.
@@ -20,11 +20,20 @@ const (
 	SignalOwnForecasts SignalKnowledge = "own"     // as SignalForecasts, without services
 	SignalPerfect      SignalKnowledge = "perfect" // actual values, two weeks ahead: an upper bound for comparison
 	SignalPerturbed    SignalKnowledge = "wrong"   // 72 hours of forecasts, each off by up to half
-	SignalNoneAhead    SignalKnowledge = "none"    // no forecast: the current hour's values are taken to last
+	SignalNoneAhead    SignalKnowledge = "none"    // no forecast: the last published values are taken to last
 )
 
+// SignalWrongRunTimes is SignalForecasts where the stated run times of jobs are wrong: see
+// statedRunTime. All other kinds know them exactly.
+const SignalWrongRunTimes SignalKnowledge = "runtimes"
+
 // signalKnowledgeKinds lists all kinds, the default first.
-var signalKnowledgeKinds = []SignalKnowledge{SignalForecasts, SignalOwnForecasts, SignalPerfect, SignalPerturbed, SignalNoneAhead}
+var signalKnowledgeKinds = []SignalKnowledge{SignalForecasts, SignalOwnForecasts, SignalPerfect, SignalPerturbed, SignalNoneAhead, SignalWrongRunTimes}
+
+// receivesServices reports whether sites receive the forecasts of services.
+func (s SignalKnowledge) receivesServices() bool {
+	return s == SignalForecasts || s == SignalWrongRunTimes
+}
 
 // A publishedSeries is a series with its publication schedule.
 type publishedSeries struct {
@@ -46,9 +55,14 @@ func (s SignalKnowledge) signalSeries(seed uint64, site spec.Site, what protocol
 	case SignalPerfect:
 		return []publishedSeries{{actual, forecast.Market{Lag: -MaxReplayOverrun}}}, nil
 	case SignalNoneAhead:
-		return []publishedSeries{{actual, forecast.Market{}}}, nil
+		schedule := publicationSchedule(site, what)
+		if schedule.Ahead {
+			schedule = forecast.Market{} // the price of an hour that was sold the day before is known in it
+		}
+		return []publishedSeries{{actual, schedule}}, nil
 	case SignalPerturbed:
-		// Perturbed values come first, ahead of time; the actual ones replace them in their hour.
+		// Perturbed values come first, ahead of time; the actual ones replace them at the beginning
+		// of their hour, without a lag, because no bill may be made of a wrong value.
 		guess, err := forecast.NewSeries(perturbPoints(seed, site.Name, what, points))
 		return []publishedSeries{{guess, forecast.Market{Lag: -wrongForecastLead}}, {actual, forecast.Market{}}}, err
 	}

@@ -24,7 +24,7 @@ func morning() spec.Scenario {
 	start := protocol.FromStdTime(time.Date(2022, 4, 13, 6, 0, 0, 0, time.UTC))
 	s := spec.Scenario{
 		Name: "morning", Seed: 1, Start: start, End: start.Add(time.Hour),
-		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, WaitNow: 1_000_000, Late: 10_000_000},
 	}
 	for i, name := range []string{"bern", "oslo"} {
 		site := spec.Site{Name: name, Zone: name, Signals: map[protocol.Quantity][]protocol.Point{
@@ -47,7 +47,7 @@ func morning() spec.Scenario {
 	}
 	add := func(id protocol.JobID, minute, gpus int, cores protocol.Milli, more func(*protocol.Job)) {
 		j := protocol.Job{
-			ID: id, Tenant: "lab", Home: "oslo", GPUs: gpus, Share: 1000, CPU: cores * 1000, Memory: 8 << 10,
+			Urgency: protocol.UrgencyNow, ID: id, Tenant: "lab", Home: "oslo", GPUs: gpus, Share: 1000, CPU: cores * 1000, Memory: 8 << 10,
 			Arrival: start.Add(time.Duration(minute) * time.Minute), Run: 30 * time.Minute,
 		}
 		j.Deadline = j.Arrival.Add(8 * time.Hour)
@@ -59,7 +59,7 @@ func morning() spec.Scenario {
 	oslo := func(j *protocol.Job) { j.Regions = []string{"oslo"} }
 	add("broken", 1, 1, 4, func(j *protocol.Job) { j.Run = 1 })
 	add("large", 1, 4, 4, nil) // no node has four GPUs
-	add("patient", 2, 1, 4, func(j *protocol.Job) { j.Deferrable = true })
+	add("patient", 2, 1, 4, func(j *protocol.Job) { j.Urgency = protocol.UrgencyStandard })
 	// Oslo has a GPU for each of these two, and processors for one.
 	add("hungry-a", 5, 1, 10, oslo)
 	add("hungry-b", 5, 1, 10, oslo)

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/gridbid/gridbid/agents"
@@ -31,7 +32,7 @@ func (s soonest) ProposeOptions(r *agents.BidRequest) (out []protocol.BidOption,
 func (soonest) Delivery() agents.Delivery { return agents.Delivery{KeepRoom: true, AsOffered: true} }
 
 // A day is played by another strategy at all sites: every job ends, the record adds up
-// (Play checks it), and since nobody offers a later hour jobs wait less and cost more.
+// (Replay checks it), and since no site bids a later hour jobs wait less.
 func TestADayIsPlayedByAnotherStrategy(t *testing.T) {
 	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 120})
 	if err != nil {
@@ -46,14 +47,14 @@ func TestADayIsPlayedByAnotherStrategy(t *testing.T) {
 		return res
 	}
 	ours, other := play(nil), play(func(string) agents.BidStrategy { return soonest{&asked} })
-	if same := play(func(string) agents.BidStrategy { return agents.DefaultStrategy(false) }); same.Totals != ours.Totals {
+	if same := play(func(string) agents.BidStrategy { return agents.DefaultStrategy() }); !reflect.DeepEqual(same.Totals, ours.Totals) {
 		t.Errorf("the default strategy by name gives %+v; want what the policy has: %+v", same.Totals, ours.Totals)
 	}
 	if asked == 0 || other.Totals.Placed != ours.Totals.Placed || other.Totals.Placed != len(s.Jobs) {
 		t.Fatalf("asked %d times, %d jobs were placed, with ours %d", asked, other.Totals.Placed, ours.Totals.Placed)
 	}
-	if other.Totals.JobsUSD <= ours.Totals.JobsUSD {
-		t.Errorf("with starts as soon as may be jobs cost $%.2f, with a choice of hours $%.2f", other.Totals.JobsUSD, ours.Totals.JobsUSD)
+	if other.Totals.WaitS.Mean >= ours.Totals.WaitS.Mean {
+		t.Errorf("with starts as soon as may be jobs wait %.0f s, with a choice of hours %.0f s", other.Totals.WaitS.Mean, ours.Totals.WaitS.Mean)
 	}
 }
 
@@ -66,7 +67,7 @@ type impatient struct {
 func (i impatient) Clear(r auction.Round) auction.Outcome {
 	*i.rounds++
 	for k := range r.Lots {
-		r.Lots[k].Job.Deferrable = false
+		r.Lots[k].Job.Urgency = protocol.UrgencyNow
 	}
 	return i.ClearingRule.Clear(r)
 }

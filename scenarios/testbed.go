@@ -36,6 +36,9 @@ type Testbed struct {
 
 	scenario  spec.Scenario
 	submitter *sim.Submitter
+	executors []*sim.SimExecutor
+	runTimes  map[protocol.JobID]runTimePair // nil: stated run times are real
+	closesAt  protocol.Time                  // when the last signal of the metered hours is published; 0: not known yet
 	fleets    []*capacity.Fleet
 }
 
@@ -73,12 +76,18 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 		}
 		seen[j.ID] = true
 	}
+	jobs := s.Jobs
+	var runTimes map[protocol.JobID]runTimePair
+	if signals == SignalWrongRunTimes {
+		jobs, runTimes = misstateRunTimes(s.Seed, s.Jobs)
+	}
 	w := MarketWeights(s)
 	st := &Testbed{
 		Parties: make(map[protocol.Party]bus.Machine), scenario: s, Start: s.Start,
 		MeteredUntil: MeteredUntil(s),
 		Market:       market.New(market.Config{Terms: w, Pay: accounts.PaymentRule{Pay: o.Pay, Margin: 100}, Advice: o.Advice}, rule),
-		submitter:    sim.NewSubmitter(s.Jobs),
+		submitter:    sim.NewSubmitter(jobs),
+		runTimes:     runTimes,
 	}
 	st.Market.SetPolicy(o.Policy)
 	st.Parties[protocol.Coordinator] = st.Market
@@ -86,8 +95,10 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	if o.Judge != nil {
 		st.Parties[protocol.Judge] = o.Judge
 	}
+	if o.Drain.Site != "" {
+		st.Parties[protocol.OperatorAPI] = newDrainingOperator(o.Drain, s.Start)
+	}
 	for _, site := range s.Sites {
-		strategy.ChargeIdle = site.IdleBid
 		bids := agents.BidStrategy(strategy)
 		if o.Strategy != nil {
 			bids = o.Strategy(site.Name)
@@ -102,7 +113,11 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 // MarketWeights returns the scenario's weights in the market's units: carbon per kilogram
 // instead of per tonne.
 func MarketWeights(s spec.Scenario) protocol.Weights {
-	return protocol.Weights{Carbon: s.Weights.Kappa / 1000, Delay: s.Weights.Delay, Late: s.Weights.Late}
+	w := s.Weights
+	return protocol.Weights{
+		Carbon: w.Kappa / 1000, WaitNow: w.WaitNow, WaitStandard: w.WaitStandard, WaitFlexible: w.WaitFlexible,
+		Late: w.Late, LateMost: w.LateMost, WaitLimit: w.WaitLimit, WaitLimitRuns: w.WaitLimitRuns,
+	}
 }
 
 // addSite adds the parties of a site: its agent, executor and signal source.
@@ -111,7 +126,10 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 	if err != nil {
 		return err
 	}
-	st.fleets = append(st.fleets, p.Fleet)
+	if st.runTimes != nil {
+		p.Executor.SetRunTime(realRunTime(site.Name, st.runTimes))
+	}
+	st.fleets, st.executors = append(st.fleets, p.Fleet), append(st.executors, p.Executor)
 	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy}, p.Fleet, p.Grid)
 	if !site.Bids.IsHonest() {
 		agent = misreportingAgent{agent, site.Bids}
@@ -204,8 +222,8 @@ func simulateSite(site spec.Site, signals SignalKnowledge, seed uint64, start, u
 		if err != nil {
 			return p, fmt.Errorf("%s: %w", what, err)
 		}
-		// Foretell comes before Add: see sim.SignalPublisher.
-		if said := site.Forecasts[what]; signals == SignalForecasts && len(said) > 0 {
+		// Forecasts come before measured values: see AddServiceForecasts.
+		if said := site.Forecasts[what]; signals.receivesServices() && len(said) > 0 {
 			p.SignalPublisher.AddServiceForecasts(what, said)
 		}
 		for _, l := range lines {
@@ -219,10 +237,14 @@ func simulateSite(site spec.Site, signals SignalKnowledge, seed uint64, start, u
 const MaxReplayOverrun = 14 * 24 * time.Hour
 
 // publicationSchedule returns when values of a quantity become known: prices of a day-ahead
-// market by that market's schedule, all else in real time.
+// market by that market's schedule; carbon and other prices as late as the site's sources are;
+// PUE, which the site measures itself, in its own hour.
 func publicationSchedule(site spec.Site, what protocol.Quantity) forecast.Market {
-	if what != protocol.GridPrice || !site.DayAhead {
+	switch {
+	case what == protocol.GridPUE:
 		return forecast.Market{}
+	case what != protocol.GridPrice || !site.DayAhead:
+		return forecast.Market{Lag: site.Lag}
 	}
 	if m, ok := forecast.MarketOf(site.Zone); ok {
 		return m
@@ -242,9 +264,9 @@ func NodesOfSite(site spec.Site) []capacity.Node {
 	return nodes
 }
 
-// hostPower returns a node's host power, with the scenario's overrides.
+// hostPower returns a node's host power and sleep, with the scenario's overrides.
 func hostPower(site spec.Site, gpus int) power.Host {
-	h := power.DefaultHost(gpus)
+	h := power.SleepingHost(gpus)
 	if site.Host.Idle != 0 {
 		h.Awake = site.Host.Idle
 	}
@@ -253,6 +275,12 @@ func hostPower(site spec.Site, gpus int) power.Host {
 	}
 	if site.Host.Core != 0 {
 		h.Core = site.Host.Core
+	}
+	if site.Host.Linger != 0 {
+		h.Linger = site.Host.Linger
+	}
+	if site.Host.WakeTime != 0 {
+		h.WakeTime = site.Host.WakeTime
 	}
 	return h
 }
@@ -283,13 +311,24 @@ func RepeatLastDay(points []protocol.Point, until protocol.Time) []protocol.Poin
 	return out
 }
 
-// AllDone reports whether the replay is complete: every job was settled or rejected, and
-// the sites were metered up to Meters and to the end of an hour.
+// AllDone reports whether the replay is complete: every job was settled or rejected, the sites
+// were metered up to MeteredUntil and to the end of an hour, and all signals of these hours were
+// published.
 func (st *Testbed) AllDone(now protocol.Time) bool {
-	if st.submitter.PendingJobs() > 0 || st.submitter.EndedJobs() < len(st.scenario.Jobs) {
-		return false
+	if st.closesAt == 0 {
+		if st.submitter.PendingJobs() > 0 || st.submitter.EndedJobs() < len(st.scenario.Jobs) ||
+			now < st.MeteredUntil || now != now.Floor(time.Hour) {
+			return false
+		}
+		// The last hours are billed for good when their signals come. The value of the hour
+		// that ends now comes now if its lag is an hour, and this long after now otherwise.
+		st.closesAt = now
+		for i, site := range st.scenario.Sites {
+			st.executors[i].StopMetering()
+			st.closesAt = max(st.closesAt, now.Add(site.Lag-time.Hour))
+		}
 	}
-	return now >= st.MeteredUntil && now == now.Floor(time.Hour)
+	return now >= st.closesAt
 }
 
 // MeanFragmentation returns the mean, over the sites, of the share of idle GPUs that the usual

@@ -35,6 +35,13 @@ type Config struct {
 	// HeadroomOneIn reserves one of so many large nodes of a pool for jobs that cannot wait; 0:
 	// none.
 	HeadroomOneIn int
+
+	// PreferAwake places a job on the nodes that it adds least idle energy to; Policy then chooses
+	// among these. Without it Policy alone chooses.
+	PreferAwake bool
+	// NodesSleep says that nodes which the executor reports sleep when they are empty. Nodes of
+	// Config.Nodes say so themselves, by their Host.
+	NodesSleep bool
 }
 
 // A Fleet is one site's nodes and what runs on them. It is not safe for concurrent use.
@@ -46,15 +53,32 @@ type Fleet struct {
 	running    map[protocol.JobID]*Run
 	reservedOn map[protocol.JobID]int // index of the node with a job's reservation
 	headroom   []int                  // nodes kept for jobs that cannot wait; nil: choose them at the next use
-	skip       fgd.NodeSet            // scratch of nodesWithoutRoom
+	awake      awakeRecord
+
+	indexes  map[shape]*nodeIndex
+	indexed  int // size of indexes: see maxIndexed
+	changes  changeLog
+	version  int // counts changes of runs, reservations and nodes: see noteChange
+	profiles profiles
+
+	// Below: scratch of one search.
+	skip       fgd.NodeSet
+	leftAsleep fgd.NodeSet
+	addedAwake []addedEnergy
+	times      []protocol.Time
+	emptiable  []emptiable
+	ends       []protocol.Milli
 }
 
 // A node is the state of one machine.
 type node struct {
 	Node
-	jobs         []*Run        // by planned end, then id
-	reservations []reservation // by time, not overlapping
-	isHeadroom   bool          // in Fleet.headroom
+	jobs         []*Run              // by planned end, then id
+	reservations []reservation       // by time, not overlapping
+	isHeadroom   bool                // in Fleet.headroom
+	summary      nodeSummary         // of jobs and reservations; zero: not computed
+	emptySince   protocol.Time       // when its last job ended; 0: it never had one
+	idle         protocol.Milliwatts // of the awake node without jobs
 
 	// Below: only for nodes that the executor's inventory reported.
 	others        []fgd.Placement // what pods of other schedulers use of it
@@ -85,7 +109,7 @@ type RunConfig struct {
 type Run struct {
 	Job       protocol.Job
 	RunConfig RunConfig
-	Start     protocol.Time
+	Start     protocol.Time // when its node is awake
 	End       protocol.Time // planned
 	Node      string
 	placement fgd.Placement
@@ -156,11 +180,21 @@ func fgdRequest(j protocol.Job, model string) fgd.Request {
 	return r
 }
 
+// noteChange voids what was computed of runs and reservations, of which those of n change; nil: it is
+// the nodes that change. Each change calls it.
+func (f *Fleet) noteChange(n *node) {
+	f.headroom = nil
+	f.version++
+	if n != nil {
+		n.summary = nodeSummary{}
+	}
+}
+
 // RunOf returns the run of a job, or nil.
 func (f *Fleet) RunOf(id protocol.JobID) *Run { return f.running[id] }
 
-// StartRun places a job and uses its capacity until EndRun. Its planned duration is the time to
-// move its input, then w.Run. If w has no model, the placement policy chooses one, and the run
+// StartRun places a job and uses its capacity until EndRun. Its planned duration is the time that a
+// sleeping node takes to wake, the time to move its input, then w.Run. If w has no model, the placement policy chooses one, and the run
 // says which. False if there is no capacity now, or the job runs already.
 //
 // A node with reservations takes a job only if both fit. Only if the job's own reservation is
@@ -175,13 +209,13 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	own := f.reservedNode(j.ID)
 	undo := f.CancelReservation(j.ID)
 	var p fgd.Placement
-	ok := f.tryWithReservations(now, j, w.Run+move, own, func(skip fgd.NodeSet) (ok bool) {
+	ok := f.tryWithReservations(now, &j, w.Model, w.Run+move, own, func(skip fgd.NodeSet) (ok bool) {
 		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), skip)
 		return ok
 	})
-	// Overdue: try the nodes whose reservations all begin after the job's own.
-	if !ok && kept && due.Add(reservationGrace) <= now {
-		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), f.nodesReservedBy(due))
+	// Due: later reservations of its node give way; overdue: those of other nodes, too.
+	if !ok && kept && due <= now {
+		p, ok = f.cluster.PlaceExcept(fgdRequest(j, w.Model), f.nodesReservedBy(due, own, due.Add(reservationGrace) <= now))
 	}
 	if !ok {
 		undo()
@@ -190,40 +224,47 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	n := &f.nodes[p.Node]
 	// The policy chose the node, and with it the GPU model.
 	if w.Model == "" && j.GPUs > 0 {
-		w = f.runConfigFor(f.poolOf(n.Model), j, power.Choice{})
+		w = f.runConfigFor(f.poolOf(n.Model), &j, power.Choice{})
 	}
-	r := &Run{Job: j, RunConfig: w, Start: now, End: now.Add(w.Run + move), Node: n.Name, placement: p}
+	r := &Run{Job: j, RunConfig: w, Start: now.Add(n.wakeTime(now)), Node: n.Name, placement: p}
+	r.End = r.Start.Add(w.Run + move)
+	f.recordAwake(now, n, j, r.End)
 	f.recordRun(n, r)
 	return r, true
 }
 
 // reservationGrace is how far overdue a job's reservation must be before the job may use capacity
-// reserved for others. The executor may report the end of the previous job a moment late.
+// of other nodes that is reserved for others: the job before it may end a moment late.
 const reservationGrace = time.Minute
 
-// nodesReservedBy returns the nodes with a reservation that begins at or before a time.
-func (f *Fleet) nodesReservedBy(by protocol.Time) (nodes fgd.NodeSet) {
+// nodesReservedBy returns the nodes with a reservation that begins at or before a time, and without
+// others all nodes but own.
+func (f *Fleet) nodesReservedBy(by protocol.Time, own int, others bool) (nodes fgd.NodeSet) {
 	for i := range f.nodes {
 		n := &f.nodes[i]
-		if !n.unschedulable && !n.removed && slices.ContainsFunc(n.reservations, func(k reservation) bool { return k.from <= by }) {
+		if !n.unschedulable && !n.removed && (!others && i != own || slices.ContainsFunc(n.reservations, func(k reservation) bool { return k.from <= by })) {
 			nodes = nodes.Add(i)
 		}
 	}
 	return nodes
 }
 
-// EndRun frees the capacity of a job. It reports false for a job that does not run here.
-func (f *Fleet) EndRun(id protocol.JobID) bool {
+// EndRun frees the capacity of a job that has ended. It reports false for a job that does not run
+// here.
+func (f *Fleet) EndRun(now protocol.Time, id protocol.JobID) bool {
 	r := f.running[id]
 	if r == nil {
 		return false
 	}
 	delete(f.running, id)
-	// What ends changes which nodes the headroom consists of.
-	f.headroom = nil
 	n := &f.nodes[r.placement.Node]
+	f.noteChange(n)
 	n.jobs = slices.DeleteFunc(n.jobs, func(x *Run) bool { return x == r })
+	if len(n.jobs) == 0 {
+		n.emptySince = now
+	}
 	ok := f.cluster.ReleasePlacement(r.placement) == nil
+	f.changes.appendChange(r.placement.Node)
 	if n.leaving {
 		f.removeIfDrained(r.placement.Node)
 		f.rebuildPools()

@@ -32,7 +32,7 @@ func must(t *testing.T, nodes ...Node) *Fleet {
 }
 
 func job(id protocol.JobID, gpus int) protocol.Job {
-	j := protocol.Job{ID: id, GPUs: gpus, CPU: 1000, Memory: 1 << 10, Run: time.Hour}
+	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: id, GPUs: gpus, CPU: 1000, Memory: 1 << 10, Run: time.Hour}
 	if gpus > 0 {
 		j.Share = 1000
 	}
@@ -129,7 +129,7 @@ func TestAJobRunsOnceAtATime(t *testing.T) {
 	if _, ok := f.StartRun(noon, job("a", 1), RunConfig{Model: "V100", Run: time.Hour}, 0); ok {
 		t.Error("a running job was started twice")
 	}
-	if !f.EndRun("a") || f.EndRun("a") || f.RunOf("a") != nil {
+	if !f.EndRun(noon, "a") || f.EndRun(noon, "a") || f.RunOf("a") != nil {
 		t.Error("a job ends once")
 	}
 	start(t, f, noon, job("a", 2), time.Hour)
@@ -137,15 +137,20 @@ func TestAJobRunsOnceAtATime(t *testing.T) {
 
 // A node of two V100s draws 530 W awake and 15 W asleep.
 func TestAJobsShareOfBeingAwakeIsThatOfItsGPUsOrCores(t *testing.T) {
-	f := must(t, box("a", "V100", 2))
+	n := box("a", "V100", 2)
+	n.Host = power.SleepingHost(2)
+	f := must(t, n)
 	half := job("half", 1)
 	half.Share = 500
 	for _, c := range []struct {
 		job  protocol.Job
 		want protocol.Milliwatts
 	}{{half, 515_000 / 4}, {job("all", 2), 515_000}, {job("cpu", 0), 515_000 / 16}} {
-		if got := f.IdlePowerShare(c.job, "V100"); got != c.want {
-			t.Errorf("%s: %d mW, want %d", c.job.ID, got, c.want)
+		if got := f.IdlePowerShare(noon, c.job, "V100"); got != 2*c.want {
+			t.Errorf("%s: %d mW, want %d: nodes are expected to be half full", c.job.ID, got, 2*c.want)
+		}
+		if got := must(t, box("a", "V100", 2)).IdlePowerShare(noon, c.job, "V100"); got != 0 {
+			t.Errorf("%s: %d mW of a node that never sleeps", c.job.ID, got)
 		}
 	}
 }

@@ -21,6 +21,12 @@ func LatestStart(j protocol.Job, run time.Duration) protocol.Time {
 	return j.Deadline.Add(-run - max(0, min(latestStartMargin, (j.Deadline.Sub(j.Arrival)-j.Run)/4)))
 }
 
+// An emptiable node could be headroom. Deferrable jobs will have left it at an instant.
+type emptiable struct {
+	node int
+	at   protocol.Time
+}
+
 // headroomNodes returns the nodes kept for jobs that cannot wait: of each pool's largest nodes one
 // in Config.HeadroomOneIn. It chooses nodes without such a job of several GPUs, and of these the
 // ones that deferrable jobs leave first.
@@ -40,21 +46,23 @@ func (f *Fleet) headroomNodes() []int {
 		if size < 2 {
 			continue
 		}
-		var can []int
-		all := 0
+		can, all := f.emptiable[:0], 0
 		for _, i := range p.nodes {
 			n := &f.nodes[i]
 			if n.unschedulable || n.GPUs < size {
 				continue
 			}
 			all++
-			if !slices.ContainsFunc(n.jobs, func(r *Run) bool { return !r.Job.Deferrable && r.Job.GPUs > 1 }) {
-				can = append(can, i)
+			if x := n.summarize(); !x.urgentGang {
+				can = append(can, emptiable{i, x.deferrableUntil})
 			}
 		}
 		// Nodes that deferrable jobs leave first come first.
-		slices.SortStableFunc(can, func(x, y int) int { return cmp.Compare(f.nodes[x].deferrableUntil(), f.nodes[y].deferrableUntil()) })
-		f.headroom = append(f.headroom, can[:min(len(can), (all+f.cfg.HeadroomOneIn/2)/f.cfg.HeadroomOneIn)]...)
+		slices.SortStableFunc(can, func(x, y emptiable) int { return cmp.Compare(x.at, y.at) })
+		for _, x := range can[:min(len(can), (all+f.cfg.HeadroomOneIn/2)/f.cfg.HeadroomOneIn)] {
+			f.headroom = append(f.headroom, x.node)
+		}
+		f.emptiable = can
 	}
 	for _, i := range f.headroom {
 		f.nodes[i].isHeadroom = true
@@ -62,17 +70,31 @@ func (f *Fleet) headroomNodes() []int {
 	return f.headroom
 }
 
-// deferrableUntil returns when the last deferrable job or reservation will have left n.
-func (n *node) deferrableUntil() (at protocol.Time) {
+// A nodeSummary is what the choice of the headroom needs of a node's jobs and reservations.
+type nodeSummary struct {
+	known           bool
+	urgentGang      bool          // a job of several GPUs runs there that cannot wait
+	deferrableUntil protocol.Time // when the last deferrable job or reservation will have left
+}
+
+// summarize returns the summary of n.
+func (n *node) summarize() *nodeSummary {
+	x := &n.summary
+	if x.known {
+		return x
+	}
+	x.known = true
 	for _, r := range n.jobs {
-		if r.Job.Deferrable {
-			at = max(at, r.End)
+		if r.Job.MayWait() {
+			x.deferrableUntil = max(x.deferrableUntil, r.End)
+		} else if r.Job.GPUs > 1 {
+			x.urgentGang = true
 		}
 	}
-	for _, k := range n.reservations {
-		at = max(at, k.until)
+	for i := range n.reservations {
+		x.deferrableUntil = max(x.deferrableUntil, n.reservations[i].until)
 	}
-	return at
+	return x
 }
 
 // hasTimeToWait reports whether a job that would run for so long can wait and has the time. A job
@@ -84,4 +106,4 @@ func hasTimeToWait(now protocol.Time, j protocol.Job, run time.Duration) bool {
 
 // canWait reports whether the headroom is closed to a job: it is deferrable, and has one GPU at
 // most or other sites.
-func canWait(j protocol.Job) bool { return j.Deferrable && (j.GPUs <= 1 || !j.IsTiedToOneSite()) }
+func canWait(j protocol.Job) bool { return j.MayWait() && (j.GPUs <= 1 || !j.IsTiedToOneSite()) }

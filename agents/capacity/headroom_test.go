@@ -11,7 +11,7 @@ import (
 // waiting is a job that can wait, with hours of slack.
 func waiting(id protocol.JobID, gpus int, slack time.Duration) protocol.Job {
 	j := job(id, gpus)
-	j.Deferrable, j.Arrival, j.Deadline = true, noon, noon.Add(j.Run+slack)
+	j.Urgency, j.Arrival, j.Deadline = protocol.UrgencyStandard, noon, noon.Add(j.Run+slack)
 	return j
 }
 
@@ -92,7 +92,7 @@ func TestJobTiedToOneSiteMayUseHeadroom(t *testing.T) {
 			t.Fatal(err)
 		}
 		j := job("gang", 8)
-		j.Deferrable, j.Arrival, j.Deadline, j.Regions = true, noon, noon.Add(24*time.Hour), c.regions
+		j.Urgency, j.Arrival, j.Deadline, j.Regions = protocol.UrgencyStandard, noon, noon.Add(24*time.Hour), c.regions
 		if _, ok := f.StartRun(noon, j, RunConfig{Model: "V100", Run: 2 * time.Hour}, 0); ok != c.want {
 			t.Errorf("regions %v: started %v", c.regions, ok)
 		}

@@ -92,7 +92,11 @@ func (f *Fleet) addNode(p protocol.Node) {
 	if err != nil {
 		return // cannot happen: unusableReason has checked it
 	}
-	n := node{Node: Node{Node: fgdNode(p), Host: power.DefaultHost(p.GPUs)}}
+	host := power.DefaultHost(p.GPUs)
+	if f.cfg.NodesSleep {
+		host = power.SleepingHost(p.GPUs)
+	}
+	n := node{Node: Node{Node: fgdNode(p), Host: host}}
 	if i == len(f.nodes) {
 		f.nodes = append(f.nodes, n)
 	} else {
@@ -140,7 +144,8 @@ func (f *Fleet) dropReservations(n *node) {
 	for _, k := range n.reservations {
 		delete(f.reservedOn, k.job.ID)
 	}
-	n.reservations, f.headroom = nil, nil
+	n.reservations = nil
+	f.noteChange(n)
 }
 
 // removeIfDrained removes a leaving node once nothing runs there, and adds what it became. Until
@@ -165,9 +170,12 @@ func (f *Fleet) removeIfDrained(i int) {
 	}
 }
 
-// rebuildPools computes the pools from the nodes.
+// rebuildPools computes the pools from the nodes, and drops what was computed of the former ones. Call
+// it after every change of which nodes there are, or are cordoned.
 func (f *Fleet) rebuildPools() {
-	f.pools, f.headroom = f.pools[:0], nil
+	f.pools = f.pools[:0]
+	f.noteChange(nil)
+	f.dropIndexes()
 	for i := range f.nodes {
 		n := &f.nodes[i]
 		if n.removed {
@@ -179,6 +187,7 @@ func (f *Fleet) rebuildPools() {
 			f.pools = slices.Insert(f.pools, p, pool{model: n.Model, gpu: gpu, choices: gpu.CapChoices()})
 		}
 		f.pools[p].nodes = append(f.pools[p].nodes, i)
+		n.idle = n.Host.IdlePower(f.pools[p].gpu, n.GPUs)
 		f.pools[p].total += protocol.Milli(n.GPUs) * 1000
 	}
 }
@@ -207,7 +216,7 @@ func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	if c, ok := pool.gpu.ChoiceAt(l.Cap); ok && l.Cap > 0 {
 		choice = c
 	}
-	w := f.runConfigFor(pool, l.Job, choice)
+	w := f.runConfigFor(pool, &l.Job, choice)
 	// What was promised stays: run time and power are those of the launch.
 	w.Run, w.Power = l.Run, l.Power
 	f.recordRun(&f.nodes[i], &Run{Job: l.Job, RunConfig: w, Start: since, End: since.Add(l.Run), Node: l.Node, placement: p})
@@ -222,5 +231,6 @@ func (f *Fleet) recordRun(n *node, r *Run) {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
 	})
 	n.jobs = slices.Insert(n.jobs, at, r)
+	f.changes.appendChange(r.placement.Node)
 	f.dropInfeasible(r.Start, r.placement.Node, "")
 }

@@ -26,7 +26,7 @@ func machine(name string) protocol.Node {
 }
 
 func whole(id string, gpus int) protocol.Job {
-	return protocol.Job{ID: protocol.JobID(id), GPUs: gpus, Share: 1000, CPU: 1000, Memory: 1024, Run: time.Hour}
+	return protocol.Job{Urgency: protocol.UrgencyNow, ID: protocol.JobID(id), GPUs: gpus, Share: 1000, CPU: 1000, Memory: 1024, Run: time.Hour}
 }
 
 func TestWhatOthersHoldIsNotGiven(t *testing.T) {
@@ -104,7 +104,7 @@ func TestANodeThatIsGoneLeavesWithItsLastJob(t *testing.T) {
 	if p := f.PoolTotals(); p[0].Nodes != 2 {
 		t.Errorf("%+v; n1 still runs a job", p)
 	}
-	if !f.EndRun("a") || f.PoolTotals()[0].Nodes != 1 {
+	if !f.EndRun(noon, "a") || f.PoolTotals()[0].Nodes != 1 {
 		t.Errorf("%+v after the last job of n1", f.PoolTotals())
 	}
 	again := machine("n1")
@@ -173,7 +173,7 @@ func TestUpdateNodesLeavesNoTrace(t *testing.T) {
 				}
 			default:
 				for id := range live {
-					if !f.EndRun(id) {
+					if !f.EndRun(noon, id) {
 						t.Fatalf("%s did not end", id)
 					}
 					delete(live, id)
@@ -193,7 +193,7 @@ func TestUpdateNodesLeavesNoTrace(t *testing.T) {
 			}
 		}
 		for id := range live {
-			f.EndRun(id)
+			f.EndRun(noon, id)
 		}
 		f.UpdateNodes(noon, last)
 		want := surveyed(t, last...)

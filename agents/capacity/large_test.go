@@ -18,7 +18,7 @@ func (f *Fleet) byHand(now protocol.Time, j protocol.Job, at protocol.Time, run 
 	var busy protocol.Time
 	for i := range f.nodes {
 		n, from := &f.nodes[i], max(at, now)
-		if n.removed || n.unschedulable || !n.canServe(j, "") {
+		if n.removed || n.unschedulable || !n.canServe(&j, "") {
 			continue
 		}
 		if canWait(j) && f.reservedNode(j.ID) != i && slices.Contains(f.headroomNodes(), i) {
@@ -33,7 +33,7 @@ func (f *Fleet) byHand(now protocol.Time, j protocol.Job, at protocol.Time, run 
 		}
 		slices.Sort(times)
 		for _, t := range times {
-			if t < from || !f.hasRoomThroughout(now, i, j, t, run, counts) {
+			if t < from || !f.hasRoomThroughout(now, i, &j, t, run, counts) {
 				continue
 			}
 			if best < 0 || t < start || t == start && n.busyUntil() > busy {
@@ -58,10 +58,10 @@ func TestAnOpeningIsThatOfALookAtEachNode(t *testing.T) {
 			at := now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Minute)
 			for _, counts := range []reservationFilter{nil, atLeastAsUrgent(now, j, j.Run)} {
 				want, node := f.byHand(now, j, at, j.Run, counts)
-				if got, best := f.findEarliestNode(now, j, "", at, j.Run, true, counts); got != want || best != node {
+				if got, best := f.findEarliestNode(now, &j, "", at, j.Run, true, counts); got != want || best != node {
 					t.Fatalf("it opens at %v on node %d; want %v on node %d", got, best, want, node)
 				}
-				if got, best := f.findEarliestNode(now, j, "", at, j.Run, false, counts); got != want || best < 0 != (node < 0) {
+				if got, best := f.findEarliestNode(now, &j, "", at, j.Run, false, counts); got != want || best < 0 != (node < 0) {
 					t.Fatalf("it opens at %v; want %v", got, want)
 				}
 			}
@@ -91,7 +91,7 @@ func TestEarliestStartIsSublinearInNodes(t *testing.T) {
 				start(t, f, noon, job(protocol.JobID(fmt.Sprint("job-", i)), 4), time.Hour+time.Duration(i)*time.Minute)
 			}
 			j := job("gang", 4)
-			j.Deferrable, j.Arrival, j.Deadline = waits, noon, noon.Add(20*time.Hour)
+			j.Urgency, j.Arrival, j.Deadline = protocol.StandardOrNow(waits), noon, noon.Add(20*time.Hour)
 			if at, ok := f.EarliestStart(noon, j, "V100", noon, time.Hour); !ok || at >= noon.Add(2*time.Hour) {
 				t.Fatalf("it opens at %v, %v", at, ok)
 			}

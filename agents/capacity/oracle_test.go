@@ -94,7 +94,7 @@ func TestCapacityMatchesACountingOracle(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "minutes")) * time.Minute)
 			if len(d.runs) > 0 && rapid.IntRange(0, 2).Draw(t, "what") == 2 {
 				k := rapid.IntRange(0, len(d.runs)-1).Draw(t, "which")
-				if !f.EndRun(d.runs[k].Job.ID) {
+				if !f.EndRun(now, d.runs[k].Job.ID) {
 					t.Fatalf("%s did not end", d.runs[k].Job.ID)
 				}
 				d.runs = slices.Delete(d.runs, k, k+1)
@@ -157,7 +157,7 @@ func drawNodes(t *rapid.T) (nodes []Node) {
 
 func drawJob(t *rapid.T, i int) protocol.Job {
 	j := protocol.Job{
-		ID: protocol.JobID(fmt.Sprint("job-", i)), GPUs: rapid.SampledFrom([]int{0, 1, 1, 2, 4}).Draw(t, "gpus"),
+		Urgency: protocol.UrgencyNow, ID: protocol.JobID(fmt.Sprint("job-", i)), GPUs: rapid.SampledFrom([]int{0, 1, 1, 2, 4}).Draw(t, "gpus"),
 		CPU: protocol.Milli(rapid.IntRange(1, 9).Draw(t, "cores")) * 1000, Memory: protocol.MiB(rapid.IntRange(0, 40).Draw(t, "memory")) << 10,
 		Run: time.Duration(rapid.IntRange(1, 90).Draw(t, "run")) * time.Minute,
 	}

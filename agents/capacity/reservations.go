@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"time"
 
@@ -23,17 +22,17 @@ type reservation struct {
 // are used. If that is too late for the job, reservations of jobs with more time are ignored.
 // False if the job never finds capacity.
 func (f *Fleet) EarliestStart(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, ok bool) {
-	start, best := f.earliestStartAndNode(now, j, model, at, run, false)
+	start, best := f.earliestStartAndNode(now, &j, model, at, run, false)
 	return start, best >= 0
 }
 
 // earliestStartAndNode returns the earliest start and its node. If which is false, the search may
 // stop at any node with capacity at once.
-func (f *Fleet) earliestStartAndNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool) (start protocol.Time, best int) {
+func (f *Fleet) earliestStartAndNode(now protocol.Time, j *protocol.Job, model string, at protocol.Time, run time.Duration, which bool) (start protocol.Time, best int) {
 	start, best = f.findEarliestNode(now, j, model, at, run, which, nil)
 	// Ignore others' reservations only where waiting for them would make the job late.
-	if best >= 0 && start > at && len(f.reservedOn) > 0 && (!j.Deferrable || start > LatestStart(j, run)) {
-		if t, i := f.findEarliestNode(now, j, model, at, run, which, atLeastAsUrgent(now, j, run)); t < start {
+	if best >= 0 && start > at && len(f.reservedOn) > 0 && (!j.MayWait() || start > LatestStart(*j, run)) {
+		if t, i := f.findEarliestNode(now, j, model, at, run, which, atLeastAsUrgent(now, *j, run)); t < start {
 			return t, i
 		}
 	}
@@ -65,38 +64,60 @@ func startDeadline(now protocol.Time, j protocol.Job, run time.Duration) protoco
 }
 
 // findEarliestNode returns the earliest start and its node, or node -1. Of nodes with equal starts
-// it takes the one that is busy longest, so that others become empty. The headroom opens to a job
-// that can wait only at its latest start, unless its own reservation is there.
-func (f *Fleet) findEarliestNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration, which bool, counts reservationFilter) (start protocol.Time, best int) {
-	best = -1
-	own, waits, late := f.reservedNode(j.ID), canWait(j), max(at, LatestStart(j, run))
+// it takes the one that is busy longest, so that others become empty; if which is false, any. The
+// headroom opens to a job that can wait only at its latest start, unless its own reservation is
+// there.
+func (f *Fleet) findEarliestNode(now protocol.Time, j *protocol.Job, model string, at protocol.Time, run time.Duration, which bool, counts reservationFilter) (start protocol.Time, best int) {
+	if !allowsModel(j, model) {
+		return 0, -1
+	}
 	f.headroomNodes()
-	busy, by := protocol.Time(0), protocol.Time(math.MaxInt64) // busy: how long the best node is; by: only starts before it improve
-	for i := range f.nodes {
-		if by <= at {
-			break
+	x := f.indexFor(j, model)
+	from := max(at, now)
+	own, waits, late := f.reservedNode(j.ID), canWait(*j), max(from, LatestStart(*j, run))
+	// The start on node i without reservations; no node starts sooner than without them.
+	openAt := func(k, i int) protocol.Time {
+		if f.nodes[i].isHeadroom && waits && own != i {
+			return x.startAt(k, now, late)
 		}
-		n, from := &f.nodes[i], at
-		if n.isHeadroom && waits && own != i {
-			from = late
+		return x.startAt(k, now, from)
+	}
+	// Nodes without reservations come first: they need no search, and bound that of the others.
+	best = -1
+	busy, by, reserved := protocol.Time(0), readyNever, false // busy: how long the best node is; by: only starts before it improve
+	take := func(t protocol.Time, i int) {
+		start, best, busy, by = t, i, f.nodes[i].busyUntil(), t
+		if which {
+			by++
 		}
-		if from >= by || n.removed || n.unschedulable || !n.canServe(j, model) {
+	}
+	for k, i32 := range x.nodes {
+		i := int(i32)
+		if x.startAt(k, now, from) >= by {
 			continue
 		}
-		until := n.busyUntil()
-		if best >= 0 && start == at && until <= busy {
+		if len(f.nodes[i].reservations) > 0 {
+			reserved = true
+		} else if t := openAt(k, i); t < by && (best < 0 || t < start || f.nodes[i].busyUntil() > busy) {
+			take(t, i)
+		}
+	}
+	if !reserved {
+		return start, best
+	}
+	for k, i32 := range x.nodes {
+		i := int(i32)
+		if len(f.nodes[i].reservations) == 0 {
+			continue
+		}
+		lower := openAt(k, i)
+		if lower >= by {
+			continue
+		}
+		if until := f.nodes[i].busyUntil(); best >= 0 && lower == start && (until < busy || until == busy && i > best) {
 			continue // starts no earlier, and is not busy longer
-		}
-		t, ok := f.earliestStartOn(now, i, j, max(from, now), by, run, counts)
-		if !ok {
-			continue
-		}
-		// With which false the search ends at the first node that can start it at once.
-		if best < 0 || t < start || t == start && until > busy {
-			start, best, busy, by = t, i, until, t
-			if which {
-				by++
-			}
+		} else if t, ok := f.earliestStartOn(now, i, j, lower, by, run, counts); ok && (best < 0 || t < start || until > busy || until == busy && i < best) {
+			take(t, i)
 		}
 	}
 	return start, best
@@ -114,25 +135,25 @@ func (n *node) busyUntil() protocol.Time {
 // capacity for a job for so long. Capacity grows only when a job or reservation ends, so only
 // these times are tried. A job past its planned end is expected to end within a second. The end of
 // other schedulers' pods is unknown: false if there is no capacity next to them.
-func (f *Fleet) earliestStartOn(now protocol.Time, i int, j protocol.Job, at, by protocol.Time, run time.Duration, counts reservationFilter) (start protocol.Time, ok bool) {
+func (f *Fleet) earliestStartOn(now protocol.Time, i int, j *protocol.Job, at, by protocol.Time, run time.Duration, counts reservationFilter) (start protocol.Time, ok bool) {
 	if at < by && f.hasRoomThroughout(now, i, j, at, run, counts) {
 		return at, true
 	}
 	n := &f.nodes[i]
 	// Candidate times are the ends of jobs and of reservations after at.
-	var times []protocol.Time
+	f.times = f.times[:0]
 	for _, r := range n.jobs {
 		if t := max(r.End, now.Add(time.Second)); t > at && t < by {
-			times = append(times, t)
+			f.times = append(f.times, t)
 		}
 	}
 	for x := range n.reservations {
 		if t := n.reservations[x].until; t > at && t < by {
-			times = append(times, t)
+			f.times = append(f.times, t)
 		}
 	}
-	slices.Sort(times)
-	for _, t := range times {
+	slices.Sort(f.times)
+	for _, t := range f.times {
 		if f.hasRoomThroughout(now, i, j, t, run, counts) {
 			return t, true
 		}
@@ -143,7 +164,7 @@ func (f *Fleet) earliestStartOn(now protocol.Time, i int, j protocol.Job, at, by
 // hasRoomThroughout reports whether node i has capacity for a job from t on for so long, next to
 // running jobs and to others' reservations. Jobs only end and reservations only begin in that
 // span, so it suffices to check t and each beginning.
-func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j protocol.Job, t protocol.Time, run time.Duration, counts reservationFilter) bool {
+func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j *protocol.Job, t protocol.Time, run time.Duration, counts reservationFilter) bool {
 	if !f.fitsAt(now, i, j, t, counts) {
 		return false
 	}
@@ -165,7 +186,7 @@ func (f *Fleet) hasRoomThroughout(now protocol.Time, i int, j protocol.Job, t pr
 
 // fitsAt reports whether node i has capacity for a job at t. A reservation takes whole GPUs, even
 // for a job that shares one.
-func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time, counts reservationFilter) bool {
+func (f *Fleet) fitsAt(now protocol.Time, i int, j *protocol.Job, t protocol.Time, counts reservationFilter) bool {
 	cpu, mem, gpus, _ := f.cluster.FreeResources(i)
 	n := &f.nodes[i]
 	var held [fgd.MaxGPUs]int64
@@ -209,7 +230,7 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j protocol.Job, t protocol.Time
 // start. A job has at most one reservation.
 func (f *Fleet) ReserveNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (from protocol.Time, ok bool) {
 	f.CancelReservation(j.ID)
-	from, best := f.earliestStartAndNode(now, j, model, at, run, true)
+	from, best := f.earliestStartAndNode(now, &j, model, at, run, true)
 	if best < 0 {
 		return 0, false
 	}
@@ -241,11 +262,14 @@ func (f *Fleet) CancelReservation(id protocol.JobID) (undo func()) {
 		return func() {}
 	}
 	delete(f.reservedOn, id)
-	f.headroom = nil
 	n := &f.nodes[i]
+	f.noteChange(n)
 	before := n.reservations
 	n.reservations = slices.DeleteFunc(slices.Clone(before), func(k reservation) bool { return k.job.ID == id })
-	return func() { f.reservedOn[id], n.reservations, f.headroom = i, before, nil }
+	return func() {
+		f.reservedOn[id], n.reservations = i, before
+		f.noteChange(n)
+	}
 }
 
 // reservedNode returns the index of the node with a job's reservation, or -1.
@@ -259,42 +283,57 @@ func (f *Fleet) reservedNode(id protocol.JobID) int {
 // tryWithReservations calls try with nodes to skip until it finds a place for a job that would run
 // for so long from now: first without the nodes that have too little next to reservations, and
 // without the headroom. A job that has no time to wait may then use the headroom, and at last
-// capacity reserved for jobs with more time. The search itself changes nothing.
-func (f *Fleet) tryWithReservations(now protocol.Time, j protocol.Job, run time.Duration, own int, try func(skip fgd.NodeSet) bool) bool {
+// capacity reserved for jobs with more time. Each time it leaves nodes asleep if it can. The search
+// itself changes nothing.
+func (f *Fleet) tryWithReservations(now protocol.Time, j *protocol.Job, model string, run time.Duration, own int, try func(skip fgd.NodeSet) bool) bool {
 	others := slices.ContainsFunc(f.headroomNodes(), func(i int) bool { return i != own })
+	x := f.indexFor(j, model)
 	trySkipping := func(counts reservationFilter, aside bool) bool {
-		return try(f.nodesWithoutRoom(now, j, run, counts, own, aside))
+		skip, open := f.nodesWithoutRoom(x, now, j, run, counts, own, aside)
+		if !open {
+			return false
+		}
+		if more := f.nodesToLeaveAsleep(x, now, j, model, run, skip); more != nil && try(more) {
+			return true
+		}
+		return try(skip)
 	}
 	if trySkipping(nil, true) {
 		return true
 	}
-	return f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, j, run) && (others && trySkipping(nil, false) || len(f.reservedOn) > 0 && trySkipping(atLeastAsUrgent(now, j, run), false))
+	return f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, *j, run) && (others && trySkipping(nil, false) || len(f.reservedOn) > 0 && trySkipping(atLeastAsUrgent(now, *j, run), false))
 }
 
-// nodesWithoutRoom returns the nodes with too little capacity for a job from now on next to the
-// reservations that count, and with aside the headroom except node own. The result is valid until
-// the next call.
-func (f *Fleet) nodesWithoutRoom(now protocol.Time, j protocol.Job, run time.Duration, counts reservationFilter, own int, aside bool) fgd.NodeSet {
+// nodesWithoutRoom returns the nodes of x that would have capacity for a job now, but have too
+// little next to the reservations that count, and with aside the headroom except node own. The set
+// is valid until the next call. Open is false if no node is left.
+func (f *Fleet) nodesWithoutRoom(x *nodeIndex, now protocol.Time, j *protocol.Job, run time.Duration, counts reservationFilter, own int, aside bool) (skip fgd.NodeSet, open bool) {
 	f.skip = f.skip[:0]
-	for i := range f.nodes {
+	for k, i32 := range x.nodes {
+		if x.ready[k] != readyNow {
+			continue // placement does not choose it
+		}
+		i := int(i32)
 		n := &f.nodes[i]
-		if !n.unschedulable && !n.removed && (aside && n.isHeadroom && i != own || len(n.reservations) > 0 && !f.hasRoomThroughout(now, i, j, now, run, counts)) {
+		if aside && n.isHeadroom && i != own || len(n.reservations) > 0 && !f.hasRoomThroughout(now, i, j, now, run, counts) {
 			f.skip = f.skip.Add(i)
+		} else {
+			open = true
 		}
 	}
-	return f.skip
+	return f.skip, open
 }
 
 // dropInfeasible cancels reservations on node i that no longer fit, those of jobs with most time
 // first, and never that of job but.
 func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
-	f.headroom = nil
 	n := &f.nodes[i]
+	f.noteChange(n)
 	for {
 		worst := -1
 		for at := range n.reservations {
 			k := &n.reservations[at]
-			if k.job.ID == but || f.hasRoomThroughout(now, i, k.job, k.from, k.until.Sub(k.from), nil) {
+			if k.job.ID == but || f.hasRoomThroughout(now, i, &k.job, k.from, k.until.Sub(k.from), nil) {
 				continue
 			}
 			if worst < 0 || k.startDeadline(now) > n.reservations[worst].startDeadline(now) {
@@ -310,7 +349,7 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 }
 
 // canServe reports whether an empty n could run j on a model, or on any that j allows.
-func (n *node) canServe(j protocol.Job, model string) bool {
+func (n *node) canServe(j *protocol.Job, model string) bool {
 	if j.GPUs > 0 && (model != "" && n.Model != model || len(j.Models) > 0 && !slices.Contains(j.Models, n.Model)) {
 		return false
 	}

@@ -91,7 +91,7 @@ func TestWhoHasNoTimeTakesWhatIsKeptForThoseWhoHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	patient := job("patient", 2)
-	patient.Deferrable, patient.Arrival, patient.Deadline = true, noon, noon.Add(24*time.Hour)
+	patient.Urgency, patient.Arrival, patient.Deadline = protocol.UrgencyStandard, noon, noon.Add(24*time.Hour)
 	f.ReserveNode(noon, patient, "V100", noon.Add(time.Hour), 8*time.Hour)
 	pressed := job("pressed", 2)
 	pressed.Arrival, pressed.Deadline = noon, noon.Add(4*time.Hour)
@@ -102,7 +102,7 @@ func TestWhoHasNoTimeTakesWhatIsKeptForThoseWhoHave(t *testing.T) {
 		t.Error("the node is promised to two")
 	}
 	due := job("due", 2) // resident, say: it can wait, but not until the patient has run
-	due.Deferrable, due.Arrival, due.Deadline = true, noon, noon.Add(6*time.Hour)
+	due.Urgency, due.Arrival, due.Deadline = protocol.UrgencyStandard, noon, noon.Add(6*time.Hour)
 	f.ReserveNode(noon, patient, "V100", noon.Add(2*time.Hour), 8*time.Hour)
 	if at, ok := f.ReserveNode(noon, due, "V100", noon, 2*time.Hour); !ok || at != noon.Add(2*time.Hour) {
 		t.Errorf("kept from %v, %v; want when the node is free", at, ok)
@@ -120,7 +120,7 @@ func TestJobOutOfTimeKeepsItsReservation(t *testing.T) {
 		t.Fatal(err)
 	}
 	waited := job("waited", 2)
-	waited.Deferrable, waited.Arrival, waited.Deadline = true, noon.Add(-20*time.Hour), noon.Add(time.Hour)
+	waited.Urgency, waited.Arrival, waited.Deadline = protocol.UrgencyStandard, noon.Add(-20*time.Hour), noon.Add(time.Hour)
 	f.ReserveNode(noon, waited, "V100", noon.Add(time.Hour), 8*time.Hour)
 	pressed := job("pressed", 2)
 	pressed.Arrival, pressed.Deadline = noon, noon.Add(4*time.Hour)
@@ -135,7 +135,7 @@ func TestJobOutOfTimeKeepsItsReservation(t *testing.T) {
 // drawDue draws a job that comes now, and has up to ten hours to spare.
 func drawDue(t *rapid.T, i int, now protocol.Time) protocol.Job {
 	j := drawJob(t, i)
-	j.Deferrable, j.Arrival = rapid.Bool().Draw(t, "deferrable"), now
+	j.Urgency, j.Arrival = protocol.StandardOrNow(rapid.Bool().Draw(t, "deferrable")), now
 	j.Deadline = now.Add(j.Run + time.Duration(rapid.IntRange(0, 600).Draw(t, "slack"))*time.Minute)
 	return j
 }
@@ -170,7 +170,7 @@ func TestReservationsAlwaysFit(t *testing.T) {
 					if k.from <= now.Add(time.Second) {
 						continue // it is due, and who is there should have ended
 					}
-					if f.reservedOn[k.job.ID] != n || !f.hasRoomThroughout(now, n, k.job, k.from, k.until.Sub(k.from), nil) {
+					if f.reservedOn[k.job.ID] != n || !f.hasRoomThroughout(now, n, &k.job, k.from, k.until.Sub(k.from), nil) {
 						t.Fatalf("there is no room on %s for what is kept for %s", f.nodes[n].Name, k.job.ID)
 					}
 				}
@@ -191,7 +191,7 @@ func TestReservationsAreNotDisplacedInCircles(t *testing.T) {
 		jobs := make([]protocol.Job, rapid.IntRange(2, 12).Draw(t, "jobs"))
 		for i := range jobs {
 			jobs[i] = waiting(protocol.JobID(fmt.Sprint("job-", i)), rapid.IntRange(1, 2).Draw(t, "gpus"), time.Duration(rapid.IntRange(0, 8).Draw(t, "slack"))*time.Hour)
-			jobs[i].Deferrable = rapid.IntRange(0, 3).Draw(t, "kind") > 0
+			jobs[i].Urgency = protocol.StandardOrNow(rapid.IntRange(0, 3).Draw(t, "kind") > 0)
 		}
 		for range len(jobs) + 1 {
 			lost := 0

@@ -34,7 +34,7 @@ func (c *Cluster) baselineScore(k *class, s int) uint16 {
 	case MostAllocated:
 		return c.allocationScore(k, s, true)
 	}
-	return 0 // Random: all nodes score alike, and anyOf draws one
+	return 0 // Random: all nodes score alike, and drawFittingSlot draws one
 }
 
 func (n *node) idleMilli() int64 {

@@ -31,6 +31,17 @@ type class struct {
 	known bool   // slot and value are the best as of cursor
 	slot  int32  // the lowest of those with the highest score
 	value uint16 // its score plus one; 0 if no node can take the request
+
+	quoted quoted
+}
+
+// quoted is the latest quote of a class. It holds while no node and no target changes: the jobs of
+// a call that ask for the same, and one job under several power caps, share it.
+type quoted struct {
+	at    int64 // changed of the cluster plus one; 0: none
+	epoch uint32
+	skip  NodeSet
+	quote Quote
 }
 
 // maxBounds bounds the memory of the cache: the number of blocks over all classes.

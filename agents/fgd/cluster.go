@@ -53,6 +53,7 @@ type Cluster struct {
 	classes map[Request]*class
 	known   []*class // the same classes, in the order of their first request
 	clock   int64    // counts uses of classes, to find the least recently used
+	changed int64    // counts changes of nodes
 	scored  int64    // counts scored nodes, for benchmarks
 	epoch   uint32   // counts changes of the target; a class of an older epoch is rescored
 	rng     uint64
@@ -165,7 +166,7 @@ func (c *Cluster) appendSlot(n Node) {
 }
 
 // fillSlot makes slot s an idle n. It keeps the slot's place in the change log and
-// its U, which touch needs to correct the sum.
+// its U, which updateSlot needs to correct the sum.
 func (c *Cluster) fillSlot(s int, n Node) {
 	c.caps[s] = n
 	m, _ := c.modelIndex(n.Model)
@@ -269,9 +270,6 @@ func (c *Cluster) SetCordon(i int, on bool) {
 		c.updateSlot(s)
 	}
 }
-
-// NodeCount is one more than the highest node number that is or was in use.
-func (c *Cluster) NodeCount() int { return len(c.nodes) }
 
 // FreeResources returns what is left on node i: milli-CPU, MiB, and thousandths of each
 // device. ok is false if node i does not exist.

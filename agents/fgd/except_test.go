@@ -93,8 +93,8 @@ func TestAQuoteThatPassesOverNodesKeepsTheCache(t *testing.T) {
 	}
 	before := c.QuoteRequest(r)
 	scored, log := c.scored, len(c.log)
-	for range 10 {
-		if q := c.QuoteExcept(r, skip); q != before {
+	for i := range 10 {
+		if q := c.QuoteExcept(r, skip.Add(200+i)); q != before {
 			t.Fatalf("QuoteExcept of nodes that are not the best = %+v; want %+v", q, before)
 		}
 	}
@@ -116,4 +116,30 @@ func TestANodeSetHoldsWhatIsAdded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A quote that was given before holds until a node or the target changes, and no longer.
+func TestAQuoteIsThatOfItsInstant(t *testing.T) {
+	for name, cfg := range map[string]Config{"fgd with a window": {Window: 12, Refresh: 5}, "random": {Policy: Random, Seed: 1}} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := drawWorld(t, cfg)
+				skip := drawSkip(t, w, w.kinds[0])
+				for range rapid.IntRange(1, 30).Draw(t, "steps") {
+					for _, r := range w.kinds {
+						if r.validateRequest() != nil {
+							continue
+						}
+						for _, s := range []NodeSet{skip, nil} {
+							if got, want := w.c.QuoteExcept(r, s), w.c.quoteClass(w.c.classOf(r.normalizedRequest()), s); got != want {
+								t.Fatalf("QuoteExcept(%+v, %b) = %+v; computed anew %+v", r, s, got, want)
+							}
+						}
+					}
+					w.c.QuoteExcept(w.kinds[0], skip)
+					w.step(t)
+				}
+			})
+		})
+	}
 }

@@ -18,10 +18,10 @@ func TestPlaceAndRelease(t *testing.T) {
 	}
 	p, ok := c.PlaceRequest(Request{CPU: 1000, GPUs: 1, Milli: 600})
 	if !ok || p != q.Placement {
-		t.Errorf("Place(600) = %+v, %v; want %+v", p, ok, q.Placement)
+		t.Errorf("PlaceRequest(600) = %+v, %v; want %+v", p, ok, q.Placement)
 	}
 	if num, den := c.Fragmentation(); num != 3*400 || den != 3 {
-		t.Errorf("Fragment() = %d/%d; want 1200/3", num, den)
+		t.Errorf("Fragmentation() = %d/%d; want 1200/3", num, den)
 	}
 	if q := c.QuoteRequest(Request{CPU: 1000, GPUs: 1, Milli: 400}); q.DeltaF != -400 || q.Devices != 1 {
 		t.Errorf("Quote(400) = %+v; want a credit of 400: it fills the gap on device 0", q)
@@ -30,7 +30,7 @@ func TestPlaceAndRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.ReleasePlacement(p); err == nil {
-		t.Error("Release(twice) = nil; want an error")
+		t.Error("ReleasePlacement(twice) = nil; want an error")
 	}
 	if num, _ := c.Fragmentation(); num != 0 || c.IdleMilli() != 2000 {
 		t.Errorf("after Release: F %d, idle %d; want 0 and 2000", num, c.IdleMilli())
@@ -44,7 +44,7 @@ func TestEmptyClusterHasFragments(t *testing.T) {
 		t.Fatal(err)
 	}
 	if num, den := c.Fragmentation(); num != 8000 || den != 4 {
-		t.Errorf("Fragment() = %d/%d; want a quarter of 8000", num, den)
+		t.Errorf("Fragmentation() = %d/%d; want a quarter of 8000", num, den)
 	}
 }
 
@@ -60,10 +60,10 @@ func TestDeviceMemory(t *testing.T) {
 		}
 	}
 	if p, ok := c.PlaceRequest(half); ok {
-		t.Errorf("Place(no memory left) = %+v; want none", p)
+		t.Errorf("PlaceRequest(no memory left) = %+v; want none", p)
 	}
 	if p, ok := c.PlaceRequest(Request{GPUs: 1, Milli: 300, GPUMemory: 30}); !ok || p.Node != 0 {
-		t.Errorf("Place(what is left) = %+v, %v; want node 0", p, ok)
+		t.Errorf("PlaceRequest(what is left) = %+v, %v; want node 0", p, ok)
 	}
 }
 
@@ -109,10 +109,10 @@ func TestPlaceRefusesNonsense(t *testing.T) {
 	}
 	for _, r := range []Request{{CPU: -1}, {GPUs: 9, Milli: 1000}, {GPUs: 1, Milli: 0}, {GPUs: 1, Milli: 1001}, {GPUs: 2, Milli: 500}, {GPUs: -1}} {
 		if p, ok := c.PlaceRequest(r); ok || c.QuoteRequest(r).Fits {
-			t.Errorf("Place(%+v) = %+v; want none", r, p)
+			t.Errorf("PlaceRequest(%+v) = %+v; want none", r, p)
 		}
 		if err := c.TakePlacement(Placement{Request: r}); err == nil {
-			t.Errorf("Take(%+v) = nil; want an error", r)
+			t.Errorf("TakePlacement(%+v) = nil; want an error", r)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestPopular(t *testing.T) {
 	// 54 CPU-only, 40, and of the two with 3 the larger CPU crosses 95%.
 	want := []Class{{Request{CPU: 9}, 54}, {whole(1), 40}, {whole(3), 3}}
 	if !slices.Equal(got, want) {
-		t.Errorf("Popular() = %+v\nwant %+v", got, want)
+		t.Errorf("PopularClasses() = %+v\nwant %+v", got, want)
 	}
 }
 
@@ -167,7 +167,7 @@ func TestCacheForgets(t *testing.T) {
 	}
 	for i := range int64(5000) {
 		if _, ok := c.PlaceRequest(Request{CPU: i}); !ok {
-			t.Fatalf("Place(%d milli-CPU) found no room", i)
+			t.Fatalf("PlaceRequest(%d milli-CPU) found no room", i)
 		}
 	}
 	if len(c.known) != 4096 || len(c.classes) != 4096 {

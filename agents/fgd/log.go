@@ -34,10 +34,11 @@ const staleMaxFree = -2
 // logChange appends slot s to the change log, marks its earlier entry outdated, and
 // updates the slot's head.
 func (c *Cluster) logChange(s int, n *node) {
+	c.changed++
 	if len(c.log) == cap(c.log) {
 		c.compactLog()
 	}
-	// compact may have dropped the slot's last entry and moved another slot's
+	// compactLog may have dropped the slot's last entry and moved another slot's
 	// entry to its index, so compare the slot too.
 	if n.last < int32(len(c.log)) && c.log[n.last].slot == int32(s) {
 		c.log[n.last].maxFree = staleMaxFree

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // PlaceRequest decides where r goes, and takes it there. ok is false if r makes no
@@ -38,8 +39,17 @@ func (c *Cluster) QuoteExcept(r Request, skip NodeSet) (q Quote) {
 	if r.validateRequest() != nil {
 		return q
 	}
-	rng := c.rng
 	k := c.classOf(r)
+	if last := &k.quoted; last.at != c.changed+1 || last.epoch != c.epoch || !slices.Equal(last.skip, skip) {
+		*last = quoted{c.changed + 1, c.epoch, append(last.skip[:0], skip...), c.quoteClass(k, skip)}
+	}
+	return k.quoted.quote
+}
+
+// quoteClass is QuoteExcept for the request of a class.
+func (c *Cluster) quoteClass(k *class, skip NodeSet) (q Quote) {
+	q.Request = k.req
+	rng := c.rng
 	s, v, ok := c.chooseSlot(k, skip)
 	if !ok {
 		return q

@@ -116,14 +116,14 @@ func (w *world) step(t *rapid.T) {
 		idle += w.v.nodes[i].idle()
 	}
 	if got, den := w.c.Fragmentation(); got != num || den != max(w.v.total(), 1) || w.c.IdleMilli() != idle {
-		t.Fatalf("Fragment() = %d/%d, Idle() = %d; want %d/%d, %d", got, den, w.c.IdleMilli(), num, w.v.total(), idle)
+		t.Fatalf("Fragmentation() = %d/%d, IdleMilli() = %d; want %d/%d, %d", got, den, w.c.IdleMilli(), num, w.v.total(), idle)
 	}
 }
 
 func (w *world) release(t *rapid.T, at int) {
 	p := w.placed[at]
 	if err := w.c.ReleasePlacement(p); err != nil {
-		t.Fatalf("Release(%+v) = %v", p, err)
+		t.Fatalf("ReleasePlacement(%+v) = %v", p, err)
 	}
 	w.v.nodes[p.Node].apply(p, -1)
 	w.placed = slices.Delete(w.placed, at, at+1)
@@ -162,7 +162,7 @@ func (w *world) take(t *rapid.T, node int) {
 		}
 	}
 	if err := w.c.TakePlacement(p); (err == nil) != fits {
-		t.Fatalf("Take(%+v) = %v; want fits = %v", p, err, fits)
+		t.Fatalf("TakePlacement(%+v) = %v; want fits = %v", p, err, fits)
 	}
 	if fits {
 		w.v.nodes[node].apply(p, 1)
@@ -202,11 +202,11 @@ func (w *world) place(t *rapid.T, r Request) {
 	}
 	p, placed := w.c.PlaceRequest(r)
 	if placed != ok || ok && p != q.Placement {
-		t.Fatalf("Place(%+v) = %+v, %v; want the placement of Quote: %+v", r, p, placed, q)
+		t.Fatalf("PlaceRequest(%+v) = %+v, %v; want the placement of Quote: %+v", r, p, placed, q)
 	}
 	if ok {
 		if w.cfg.Policy == Random && !slices.ContainsFunc(w.v.nodes[p.Node].options(p.Request, w.cfg.MaxJobs), func(d Devices) bool { return d == p.Devices }) {
-			t.Fatalf("Place(%+v) = %+v, which does not fit", r, p)
+			t.Fatalf("PlaceRequest(%+v) = %+v, which does not fit", r, p)
 		}
 		w.v.nodes[p.Node].apply(p, 1)
 		w.placed = append(w.placed, p)
@@ -263,7 +263,7 @@ func (w *world) fresh(t *rapid.T) {
 		cpu, mem, gpu, ok := c.FreeResources(i)
 		cpu2, mem2, gpu2, ok2 := w.c.FreeResources(i)
 		if cpu != cpu2 || mem != mem2 || gpu != gpu2 || ok != ok2 {
-			t.Fatalf("Free(%d) = %d %d %v %v; fresh %d %d %v %v", i, cpu2, mem2, gpu2, ok2, cpu, mem, gpu, ok)
+			t.Fatalf("FreeResources(%d) = %d %d %v %v; fresh %d %d %v %v", i, cpu2, mem2, gpu2, ok2, cpu, mem, gpu, ok)
 		}
 	}
 	old, new := w.c.QuoteBatch(w.kinds, nil), c.QuoteBatch(w.kinds, nil)

@@ -46,25 +46,52 @@ func NewCurve(o protocol.GridForecast) *Curve {
 
 // CostBetween returns energy, carbon and money of power drawn from one instant to
 // another. power excludes the facility's overhead and the results include it;
-// they are exact and rounded once. After the outlook its last day repeats;
+// they are exact and rounded once. After the forecast its last day repeats;
 // before it, its first hour holds. A result too large for its unit becomes the
 // largest value of the unit.
 func (c *Curve) CostBetween(from, to protocol.Time, power protocol.Milliwatts) (protocol.Millijoules, protocol.Milligrams, protocol.Microdollars) {
-	if to <= from || power <= 0 {
+	s := c.SpanBetween(from, to)
+	return s.CostOf(power)
+}
+
+// A Span is a curve between two instants. It prices any power drawn throughout, so that the curve
+// is read once for a run and for the node that the run keeps awake.
+type Span struct{ hours, ms rates }
+
+// SpanBetween returns the span from one instant to another; an empty one costs nothing.
+func (c *Curve) SpanBetween(from, to protocol.Time) (s Span) {
+	if to <= from {
+		return s
+	}
+	s.hours, s.ms = c.sumUntil(to)
+	hours, ms := c.sumUntil(from)
+	s.hours, s.ms = s.hours.plusRates(hours.timesScalar(-1)), s.ms.plusRates(ms.timesScalar(-1))
+	return s
+}
+
+// CostOf returns energy, carbon and money of power drawn throughout the span: see CostBetween.
+func (s *Span) CostOf(power protocol.Milliwatts) (protocol.Millijoules, protocol.Milligrams, protocol.Microdollars) {
+	if power <= 0 {
 		return 0, 0, 0
 	}
-	hours, ms := c.sumUntil(to)
-	lessHours, lessMs := c.sumUntil(from)
-	hours, ms = hours.plusRates(lessHours.timesScalar(-1)), ms.plusRates(lessMs.timesScalar(-1))
 	p := min(int64(power), maxPower)
-	return protocol.Millijoules(scaledTotal(hours.energy, ms.energy, p, energyUnits)),
-		protocol.Milligrams(scaledTotal(hours.carbon, ms.carbon, p, costUnits)),
-		protocol.Microdollars(scaledTotal(hours.money, ms.money, p, costUnits))
+	return protocol.Millijoules(scaledTotal(s.hours.energy, s.ms.energy, p, energyUnits)),
+		protocol.Milligrams(scaledTotal(s.hours.carbon, s.ms.carbon, p, costUnits)),
+		protocol.Microdollars(scaledTotal(s.hours.money, s.ms.money, p, costUnits))
+}
+
+// CarbonAndMoneyOf is CostOf without the energy.
+func (s *Span) CarbonAndMoneyOf(power protocol.Milliwatts) (protocol.Milligrams, protocol.Microdollars) {
+	if power <= 0 {
+		return 0, 0
+	}
+	p := min(int64(power), maxPower)
+	return protocol.Milligrams(scaledTotal(s.hours.carbon, s.ms.carbon, p, costUnits)), protocol.Microdollars(scaledTotal(s.hours.money, s.ms.money, p, costUnits))
 }
 
 const (
 	maxPower          = 1 << 40   // milliwatts: a gigawatt
-	maxHoursFromStart = 1_000_000 // hours from the outlook's start: sums stay below 2^60
+	maxHoursFromStart = 1_000_000 // hours from the forecast's start: sums stay below 2^60
 	usPerMJ           = 1000      // mW x ms in one millijoule
 	thousands         = 1000      // PUE
 
@@ -72,7 +99,7 @@ const (
 	costUnits   = usPerMJ * thousands * milliPerKWh // likewise, with a value per kWh
 )
 
-// sumUntil returns the sum from the outlook's start to t: that of whole hours, and
+// sumUntil returns the sum from the forecast's start to t: that of whole hours, and
 // the rate of t's hour times the milliseconds that have passed in it.
 func (c *Curve) sumUntil(t protocol.Time) (hours, ms rates) {
 	t = min(max(t, (c.from-maxHoursFromStart).startTime()), (c.from + maxHoursFromStart).startTime())

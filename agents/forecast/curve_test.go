@@ -77,7 +77,7 @@ func TestACurveIsTheExactSumOverItsHours(t *testing.T) {
 		e, c, m := NewCurve(o).CostBetween(from, to, power)
 		we, wc, wm := naive(o, from, to, power)
 		if int64(e) != we || int64(c) != wc || int64(m) != wm {
-			t.Errorf("Cost(%d ms from %d, %d mW) = %d mJ, %d mg, %d microdollars; want %d, %d, %d", to-from, from-tuesday, power, e, c, m, we, wc, wm)
+			t.Errorf("CostBetween(%d ms from %d, %d mW) = %d mJ, %d mg, %d microdollars; want %d, %d, %d", to-from, from-tuesday, power, e, c, m, we, wc, wm)
 		}
 	})
 }

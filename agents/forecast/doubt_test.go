@@ -95,7 +95,7 @@ func TestSilenceWidens(t *testing.T) {
 func TestRoot(t *testing.T) {
 	for _, n := range []int64{0, 1, 2, 3, 4, 8, 9, 1_000_000, 999_999, 41_666, 1 << 58} {
 		if r := integerSqrt(n); r*r > n || (r+1)*(r+1) <= n {
-			t.Errorf("root(%d) = %d", n, r)
+			t.Errorf("integerSqrt(%d) = %d", n, r)
 		}
 	}
 }

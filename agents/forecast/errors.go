@@ -18,7 +18,7 @@ type LeadError struct {
 }
 
 // A Case is a series to forecast: the actual values, when each became known, and
-// the forecasts of a service. If Said is not empty, only hours that the service
+// the forecasts of a service. If Bulletins is not empty, only hours that the service
 // forecast count.
 type Case struct {
 	Series         Series

@@ -53,7 +53,7 @@ func TestWhatIsKnownWhen(t *testing.T) {
 		{"and before that only today", tokyo, 1.99, 15},
 	} {
 		if got, want := tc.market.KnownUntil(after(tc.now)), after(tc.until); got != want {
-			t.Errorf("%s: Until(%v) = %v; want %v", tc.name, after(tc.now), got, want)
+			t.Errorf("%s: KnownUntil(%v) = %v; want %v", tc.name, after(tc.now), got, want)
 		}
 	}
 	if _, ok := MarketOf("atlantis"); ok {
@@ -70,13 +70,13 @@ func TestMarketsNeverUnsayAndKnowThisHour(t *testing.T) {
 		now := tuesday + protocol.Time(rapid.Int64Range(0, 300*msPerHour).Draw(t, "now"))
 		later := now + protocol.Time(rapid.Int64Range(0, 60*msPerHour).Draw(t, "later"))
 		if m.KnownUntil(later) < m.KnownUntil(now) {
-			t.Errorf("Until(%v) = %v and Until(%v) = %v: what was known is not", now, m.KnownUntil(now), later, m.KnownUntil(later))
+			t.Errorf("KnownUntil(%v) = %v and KnownUntil(%v) = %v: what was known is not", now, m.KnownUntil(now), later, m.KnownUntil(later))
 		}
 		if m.Lag == 0 && m.KnownUntil(now) <= now.Floor(time.Hour) {
-			t.Errorf("Until(%v) = %v: this hour is not known", now, m.KnownUntil(now))
+			t.Errorf("KnownUntil(%v) = %v: this hour is not known", now, m.KnownUntil(now))
 		}
 		if m.Ahead && m.KnownUntil(now) > now.Add(48*time.Hour) {
-			t.Errorf("Until(%v) = %v; want less: no market publishes so far ahead", now, m.KnownUntil(now))
+			t.Errorf("KnownUntil(%v) = %v; want less: no market publishes so far ahead", now, m.KnownUntil(now))
 		}
 	})
 }

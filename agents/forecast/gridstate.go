@@ -11,9 +11,9 @@ import (
 // Config sets how a site forecasts its grid. The zero value selects the rules
 // that measured best (docs/signals-and-power.md).
 type Config struct {
-	Price  Rule           // default: Usual of a day-ahead market
-	Carbon Rule           // default: Usual of carbon
-	PUE    Rule           // default: Usual of PUE
+	Price  Rule           // default: DefaultRule of a day-ahead market
+	Carbon Rule           // default: DefaultRule of carbon
+	PUE    Rule           // default: DefaultRule of PUE
 	NoPUE  protocol.Milli // PUE while no value was received; default 1200
 	// Default is what a site bids with until it has received a price or a
 	// carbon intensity. Its uncertainty is as large as the value itself. nil:
@@ -69,7 +69,7 @@ const (
 	aheadHours = 15 * day
 )
 
-// MaxAhead and Oldest bound the hours of accepted signals, ahead of now and back.
+// MaxAhead and MaxAge bound the hours of accepted signals, ahead of now and back.
 const (
 	MaxAhead = aheadHours * time.Hour
 	MaxAge   = keptHours * time.Hour

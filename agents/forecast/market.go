@@ -7,8 +7,8 @@ import (
 )
 
 // A Market is the time at which values become known. Its zero is a real-time
-// market: the value of an hour is known from the beginning of that hour, and no
-// value ahead of it.
+// market without delay: the value of an hour is known from the beginning of that
+// hour, and no value ahead of it.
 type Market struct {
 	// Ahead: each day a market publishes the whole of the next delivery day.
 	Ahead     bool
@@ -16,7 +16,9 @@ type Market struct {
 	Ends      int // hour of the day at which a delivery day ends, in UTC
 
 	// Lag is how late a real-time value comes: an hour's value is known Lag
-	// after the hour begins. A negative Lag is foresight, for comparisons.
+	// after the hour begins. The mean of an hour can be known at its end at the
+	// earliest, which is a Lag of an hour: with it the value of the current hour
+	// is a forecast. A negative Lag is foresight, for comparisons.
 	Lag time.Duration
 }
 

@@ -39,7 +39,15 @@ func (k *GridState) PriceEnergy(slices []protocol.HourlyEnergy) (b protocol.Usag
 	return b, guessed
 }
 
-// CanPrice reports whether Bill can price the slices at all. It cannot before a
+// HasFacts reports whether price and carbon of the hour of t were published. PUE is left out:
+// a site without a building meter has it configured.
+func (k *GridState) HasFacts(t protocol.Time) bool {
+	_, price := k.price.factAt(hourOf(t))
+	_, carbon := k.carbon.factAt(hourOf(t))
+	return price && carbon
+}
+
+// CanPrice reports whether PriceEnergy can price the slices at all. It cannot before a
 // price and a carbon intensity were received, unless a default is configured.
 func (k *GridState) CanPrice(slices []protocol.HourlyEnergy) bool {
 	for _, s := range slices {

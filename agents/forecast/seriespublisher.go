@@ -14,7 +14,7 @@ type SeriesPublisher struct {
 	nextHour protocol.Time // the first hour not published yet
 }
 
-// NewSeriesPublisher returns a feed that has published nothing yet.
+// NewSeriesPublisher returns a publisher that has published nothing yet.
 func NewSeriesPublisher(s Series, m Market) *SeriesPublisher {
 	return &SeriesPublisher{series: s, market: m, nextHour: s.Start().Ceil(time.Hour)}
 }

@@ -12,7 +12,7 @@ const w protocol.Milliwatts = 1000
 // DefaultTable returns the built-in models. V100M16 and V100M32 are the V100; A100-40
 // and A100-80 are the A100.
 func DefaultTable() Table {
-	gpus := slices.Concat(measuredGPUs(), assumedGPUs())
+	gpus := slices.Concat(measuredGPUs(), assumedGPUs(), newerGPUs())
 	slices.SortFunc(gpus, func(a, b GPU) int { return compareModel(a, b.Model) })
 	return Table{gpus}
 }
@@ -98,6 +98,25 @@ func assumedGPUs() []GPU {
 		},
 		renamedGPU("G2", a10, "anonymous in Alibaba's trace of 2023; assumed to be an A10"),
 		renamedGPU("G3", a100, "anonymous in Alibaba's trace of 2023; assumed to be an A100"),
+	}
+}
+
+// newerGPUs returns boards of which neither draw nor speed was measured here: the limit is
+// the maker's, the rest stands in for a measurement of the site's own (cluster-agent powercal).
+func newerGPUs() []GPU {
+	const how = "caps: the worst of V100, A40 and RTX6000 at the same part of the limit; load: three quarters of the limit; idle and speed assumed; limit: "
+	board := func(model string, idle, limit, lowest protocol.Milliwatts, speed protocol.Milli, source string) GPU {
+		return GPU{Model: model, Idle: idle, Load: limit * 3 / 4, Limit: limit, Speed: speed, Caps: transferredCaps(limit, lowest), Source: how + source, Assumed: true}
+	}
+	return []GPU{
+		board("A30", 28*w, 165*w, 100*w, 1100, "NVIDIA A30 datasheet, 165 W"),
+		board("L40S", 35*w, 350*w, 100*w, 1700, "NVIDIA L40S datasheet, 350 W"),
+		board("RTX-PRO-6000", 30*w, 600*w, 300*w, 2600, "NVIDIA RTX PRO 6000 Blackwell datasheets, server and workstation editions, 600 W (Max-Q has 300 W)"),
+		board("H20", 70*w, 400*w, 200*w, 1200, "400 W, as reported of the board; NVIDIA publishes no datasheet"),
+		board("GH200", 90*w, 900*w, 400*w, 4200, "NVIDIA GH200 datasheet, module programmable from 450 to 1000 W with its processor; 900 W for the GPU assumed"),
+		board("GB200", 150*w, 1200*w, 400*w, 8800, "NVIDIA GB200 NVL72, up to 1200 W a GPU"),
+		board("B300", 150*w, 1400*w, 400*w, 8800, "NVIDIA HGX B300, up to 1400 W a GPU"),
+		board("MI300X", 140*w, 750*w, 350*w, 3800, "AMD Instinct MI300X datasheet, 750 W"),
 	}
 }
 

@@ -18,7 +18,7 @@ func TestModelsKeepThePromises(t *testing.T) {
 	for _, model := range table.ModelNames() {
 		g, ok := table.LookupModel(model)
 		if !ok || g.Model != model || g.Source == "" {
-			t.Fatalf("Lookup(%q) = %+v, %v; want the model with its source", model, g, ok)
+			t.Fatalf("LookupModel(%q) = %+v, %v; want the model with its source", model, g, ok)
 		}
 		if _, err := table.WithGPU(g); err != nil {
 			t.Errorf("a model that is built in is refused: %v", err)
@@ -36,7 +36,7 @@ func holds(t fataler, g power.GPU) {
 	t.Helper()
 	all := g.CapChoices()
 	if want := (power.Choice{Speed: g.Speed, Draw: g.Load}); all[0] != want {
-		t.Fatalf("%s: Choices()[0] = %+v; want %+v, no cap first", g.Model, all[0], want)
+		t.Fatalf("%s: CapChoices()[0] = %+v; want %+v, no cap first", g.Model, all[0], want)
 	}
 	for i, c := range all[1:] {
 		before := all[i]
@@ -95,7 +95,7 @@ func along(t fataler, g power.GPU) {
 		lowest = g.Caps[n-1].Limit
 	}
 	if _, ok := g.ChoiceAt(lowest - 1); ok {
-		t.Fatalf("%s: At(%d) is true below the measured range", g.Model, lowest-1)
+		t.Fatalf("%s: ChoiceAt(%d) is true below the measured range", g.Model, lowest-1)
 	}
 	if _, ok := g.ChoiceAt(g.Limit + 1); ok {
 		t.Fatalf("%s: At is true above the maker's limit", g.Model)
@@ -105,7 +105,7 @@ func along(t fataler, g power.GPU) {
 		limit := lowest + (g.Limit-lowest)*i/50
 		c, ok := g.ChoiceAt(limit)
 		if !ok || c.Speed < before.Speed || c.Draw > limit || c.Draw > g.Load {
-			t.Fatalf("%s: At(%d) = %+v, %v after %+v; want no slower, and no more than the limit", g.Model, limit, c, ok, before)
+			t.Fatalf("%s: ChoiceAt(%d) = %+v, %v after %+v; want no slower, and no more than the limit", g.Model, limit, c, ok, before)
 		}
 		before = c
 	}
@@ -115,15 +115,15 @@ func TestMeasuredLimitsAreWhatAtSays(t *testing.T) {
 	g, _ := power.DefaultTable().LookupModel("V100")
 	for _, c := range g.CapChoices()[1:] {
 		if got, ok := g.ChoiceAt(c.Cap); !ok || got != c {
-			t.Errorf("At(%d) = %+v, %v; want %+v", c.Cap, got, ok, c)
+			t.Errorf("ChoiceAt(%d) = %+v, %v; want %+v", c.Cap, got, ok, c)
 		}
 	}
 	if got, ok := g.ChoiceAt(g.Limit); !ok || got != g.CapChoices()[0] {
-		t.Errorf("At(the limit) = %+v, %v; want no cap", got, ok)
+		t.Errorf("ChoiceAt(the limit) = %+v, %v; want no cap", got, ok)
 	}
 	got, _ := g.ChoiceAt(162_500) // half way from 150 to 175 W: 920 and 825
 	if want := (power.Choice{Cap: 162_500, Speed: 920, Draw: 121_440}); got != want {
-		t.Errorf("At(162.5 W) = %+v; want %+v", got, want)
+		t.Errorf("ChoiceAt(162.5 W) = %+v; want %+v", got, want)
 	}
 }
 
@@ -231,13 +231,13 @@ func TestTablesAreReplacedNotChanged(t *testing.T) {
 	if got, _ := now.LookupModel("A40"); got.Speed != 1234 || got.Caps != nil {
 		t.Errorf("the new table says %+v of an A40; want the new figures", got)
 	}
-	if _, ok := was.LookupModel("MI300X"); ok {
+	if _, ok := was.LookupModel("MI999X"); ok {
 		t.Error("Lookup of an unknown model is true")
 	}
-	g.Model = "MI300X"
+	g.Model = "MI999X"
 	now, err = now.WithGPU(g)
 	if err != nil || len(now.ModelNames()) != len(was.ModelNames())+1 || !slices.IsSorted(now.ModelNames()) {
-		t.Errorf("With(a new model): %v, %v; want one more, in order", now.ModelNames(), err)
+		t.Errorf("WithGPU(a new model): %v, %v; want one more, in order", now.ModelNames(), err)
 	}
 }
 

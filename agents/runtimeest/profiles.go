@@ -38,7 +38,7 @@ type Profiles struct {
 	clock uint64 // counts runs, to find the least recently used kinds
 }
 
-// A jobKind of job. An empty part matches all jobs.
+// A jobKind is a kind of job. An empty field matches all jobs.
 type jobKind struct{ tenant, image, shape string }
 
 // kindStats is what was learned of one kind.
@@ -56,7 +56,7 @@ type useMeans struct {
 }
 
 // useFields returns pointers to the fields of a use in a fixed order. The last is
-// the temperature, which add bounds by itself.
+// the temperature, which addUse bounds by itself.
 func useFields(u *protocol.Utilization) [7]*int64 {
 	return [7]*int64{(*int64)(&u.GPU), (*int64)(&u.GPUMemory), (*int64)(&u.CPU), (*int64)(&u.Memory), (*int64)(&u.Received), (*int64)(&u.Sent), nil}
 }
@@ -238,7 +238,7 @@ func (p *Profiles) EstimateRun(j protocol.Job) Estimate {
 }
 
 // mixSketches returns the sketch of a kind merged with its general kinds, which together
-// count as at most prior runs.
+// count as at most priorRuns runs.
 func mixSketches(general, special *ddsketch.DDSketch) *ddsketch.DDSketch {
 	out := special.Copy()
 	if n := general.GetCount(); n > 0 {

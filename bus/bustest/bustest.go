@@ -21,8 +21,8 @@ const (
 	turin protocol.Party = "agent/turin"
 )
 
-// TestBus checks that hub keeps the promises of package bus.
-func TestBus(t *testing.T, hub bus.Bus) {
+// TestBus checks that anyBus keeps the promises of package bus.
+func TestBus(t *testing.T, anyBus bus.Bus) {
 	for _, tc := range []struct {
 		name string
 		run  func(*testing.T, bus.Bus)
@@ -42,7 +42,7 @@ func TestBus(t *testing.T, hub bus.Bus) {
 		{"a connection closes with its context", testContextEnd},
 		{"a machine runs on the bus", testRunMachine},
 	} {
-		t.Run(tc.name, func(t *testing.T) { tc.run(t, hub) })
+		t.Run(tc.name, func(t *testing.T) { tc.run(t, anyBus) })
 	}
 }
 
@@ -53,18 +53,18 @@ type testParty struct {
 	sender protocol.Sender
 }
 
-func connectParty(t *testing.T, hub bus.Bus, who protocol.Party) *testParty {
+func connectParty(t *testing.T, anyBus bus.Bus, who protocol.Party) *testParty {
 	t.Helper()
-	port, err := hub.Connect(t.Context(), who)
+	conn, err := anyBus.Connect(t.Context(), who)
 	if err != nil {
 		t.Fatalf("Connect(%s): %v", who, err)
 	}
 	t.Cleanup(func() {
-		if err := port.Close(); err != nil {
+		if err := conn.Close(); err != nil {
 			t.Errorf("Close of %s: %v", who, err)
 		}
 	})
-	return &testParty{port, t, protocol.Sender{Party: who}}
+	return &testParty{conn, t, protocol.Sender{Party: who}}
 }
 
 func (p *testParty) startedMessage(to protocol.Party, job string) protocol.Message {
@@ -105,30 +105,30 @@ func (p *testParty) expectJobs(jobs ...string) {
 	}
 }
 
-func testDirectMessage(t *testing.T, hub bus.Bus) {
-	a, b, c := connectParty(t, hub, oslo), connectParty(t, hub, lyon), connectParty(t, hub, turin)
+func testDirectMessage(t *testing.T, anyBus bus.Bus) {
+	a, b, c := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon), connectParty(t, anyBus, turin)
 	a.mustSend(a.startedMessage(lyon, "to lyon"), a.startedMessage(turin, "to turin"))
 	a.mustSend(a.startedMessage(lyon, "end"), a.startedMessage(turin, "end"))
 	b.expectJobs("to lyon", "end")
 	c.expectJobs("to turin", "end")
 }
 
-func testBroadcast(t *testing.T, hub bus.Bus) {
-	a, b, c := connectParty(t, hub, oslo), connectParty(t, hub, lyon), connectParty(t, hub, turin)
+func testBroadcast(t *testing.T, anyBus bus.Bus) {
+	a, b, c := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon), connectParty(t, anyBus, turin)
 	a.mustSend(a.startedMessage(lyon, "one"), a.startedMessage("", "two"), a.startedMessage(lyon, "three"), a.startedMessage("", "four"), a.startedMessage(oslo, "mine"))
 	b.expectJobs("one", "two", "three", "four")
 	c.expectJobs("two", "four")
 	a.expectJobs("mine")
 }
 
-func testMessageToSelf(t *testing.T, hub bus.Bus) {
-	a := connectParty(t, hub, oslo)
+func testMessageToSelf(t *testing.T, anyBus bus.Bus) {
+	a := connectParty(t, anyBus, oslo)
 	a.mustSend(a.startedMessage(oslo, "to myself"))
 	a.expectJobs("to myself")
 }
 
-func testPrivateParties(t *testing.T, hub bus.Bus) {
-	a, executor, source := connectParty(t, hub, oslo), connectParty(t, hub, protocol.ExecutorParty("oslo")), connectParty(t, hub, protocol.SignalParty("oslo"))
+func testPrivateParties(t *testing.T, anyBus bus.Bus) {
+	a, executor, source := connectParty(t, anyBus, oslo), connectParty(t, anyBus, protocol.ExecutorParty("oslo")), connectParty(t, anyBus, protocol.SignalParty("oslo"))
 	a.mustSend(a.startedMessage("", "to all"), a.startedMessage(protocol.ExecutorParty("oslo"), "to executor"), a.startedMessage(protocol.SignalParty("oslo"), "to source"))
 	executor.expectJobs("to executor")
 	source.expectJobs("to source")
@@ -136,9 +136,9 @@ func testPrivateParties(t *testing.T, hub bus.Bus) {
 	a.expectJobs("to all")
 }
 
-func testMessageOrder(t *testing.T, hub bus.Bus) {
+func testMessageOrder(t *testing.T, anyBus bus.Bus) {
 	const n = 10_000
-	a, b := connectParty(t, hub, oslo), connectParty(t, hub, lyon)
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
 	for i := 0; i < n; { // alone, and in batches
 		var batch []protocol.Message
 		for range min(1+i%7, n-i) {
@@ -152,10 +152,10 @@ func testMessageOrder(t *testing.T, hub bus.Bus) {
 	}
 }
 
-func testConcurrentSenders(t *testing.T, hub bus.Bus) {
+func testConcurrentSenders(t *testing.T, anyBus bus.Bus) {
 	const n = 500
-	senders := []*testParty{connectParty(t, hub, oslo), connectParty(t, hub, turin), connectParty(t, hub, "submitter")}
-	b := connectParty(t, hub, lyon)
+	senders := []*testParty{connectParty(t, anyBus, oslo), connectParty(t, anyBus, turin), connectParty(t, anyBus, "submitter")}
+	b := connectParty(t, anyBus, lyon)
 	done := make(chan error, len(senders))
 	for _, s := range senders {
 		go func() {
@@ -182,8 +182,8 @@ func testConcurrentSenders(t *testing.T, hub bus.Bus) {
 	}
 }
 
-func testDuplicate(t *testing.T, hub bus.Bus) {
-	a, b := connectParty(t, hub, oslo), connectParty(t, hub, lyon)
+func testDuplicate(t *testing.T, anyBus bus.Bus) {
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
 	m := a.startedMessage(lyon, "again")
 	a.mustSend(m, m)
 	a.mustSend(m, a.startedMessage(lyon, "end"))
@@ -221,8 +221,8 @@ func bigOffer() protocol.Bids {
 	return o
 }
 
-func testLargeMessage(t *testing.T, hub bus.Bus) {
-	a, b := connectParty(t, hub, oslo), connectParty(t, hub, lyon)
+func testLargeMessage(t *testing.T, anyBus bus.Bus) {
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
 	big := a.sender.NewMessage(1, lyon, bigOffer())
 	want, err := protocol.Encode(big)
 	if err != nil {
@@ -242,8 +242,8 @@ func testLargeMessage(t *testing.T, hub bus.Bus) {
 	b.expectJobs("end")
 }
 
-func testForgedSender(t *testing.T, hub bus.Bus) {
-	a, b := connectParty(t, hub, oslo), connectParty(t, hub, lyon)
+func testForgedSender(t *testing.T, anyBus bus.Bus) {
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
 	forged := a.startedMessage(lyon, "forged")
 	forged.From = turin
 	if err := a.Send(t.Context(), a.startedMessage(lyon, "before"), forged); err == nil {
@@ -253,28 +253,28 @@ func testForgedSender(t *testing.T, hub bus.Bus) {
 	b.expectJobs("end")
 }
 
-func testInvalidNames(t *testing.T, hub bus.Bus) {
+func testInvalidNames(t *testing.T, anyBus bus.Bus) {
 	for _, who := range []protocol.Party{
 		"", "all", "all/oslo", "agent/", "agent/Oslo", "agent/os.lo", "agent/os*", "agent/>", "agent/os lo", "agent/-oslo",
 		"agent-oslo", "agent/oslo/2", "/oslo", protocol.AgentParty(strings.Repeat("x", 64)),
 	} {
-		if port, err := hub.Connect(t.Context(), who); err == nil {
+		if conn, err := anyBus.Connect(t.Context(), who); err == nil {
 			t.Errorf("Connect(%q) worked", who)
-			_ = port.Close()
+			_ = conn.Close()
 		}
 		if who == "" {
 			continue
 		}
-		a := connectParty(t, hub, oslo)
+		a := connectParty(t, anyBus, oslo)
 		if err := a.Send(t.Context(), a.startedMessage(who, "x")); err == nil {
 			t.Errorf("Send to %q worked", who)
 		}
 	}
 }
 
-func testSentBeforeClose(t *testing.T, hub bus.Bus) {
+func testSentBeforeClose(t *testing.T, anyBus bus.Bus) {
 	const n = 1000
-	a, b := connectParty(t, hub, oslo), connectParty(t, hub, lyon)
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
 	for range n {
 		a.mustSend(a.startedMessage(lyon, "x"))
 	}
@@ -286,8 +286,8 @@ func testSentBeforeClose(t *testing.T, hub bus.Bus) {
 	}
 }
 
-func testClosedConn(t *testing.T, hub bus.Bus) {
-	a, b := connectParty(t, hub, oslo), connectParty(t, hub, lyon)
+func testClosedConn(t *testing.T, anyBus bus.Bus) {
+	a, b := connectParty(t, anyBus, oslo), connectParty(t, anyBus, lyon)
 	b.mustSend(b.startedMessage(oslo, "unread")) // closing does not wait for a reader
 	for range 2 {
 		if err := a.Close(); err != nil {
@@ -317,18 +317,18 @@ func waitClosed(t *testing.T, p *testParty) {
 	}
 }
 
-func testContextEnd(t *testing.T, hub bus.Bus) {
+func testContextEnd(t *testing.T, anyBus bus.Bus) {
 	ctx, cancel := context.WithCancel(t.Context())
-	port, err := hub.Connect(ctx, oslo)
+	conn, err := anyBus.Connect(ctx, oslo)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	waitClosed(t, &testParty{port, t, protocol.Sender{}})
-	if err := port.Close(); err != nil {
+	waitClosed(t, &testParty{conn, t, protocol.Sender{}})
+	if err := conn.Close(); err != nil {
 		t.Errorf("Close after the context ended: %v", err)
 	}
-	if _, err := hub.Connect(ctx, oslo); err == nil {
+	if _, err := anyBus.Connect(ctx, oslo); err == nil {
 		t.Error("Connect with an ended context worked")
 	}
 }
@@ -358,16 +358,16 @@ func (e *echoMachine) Tick(now protocol.Time) []protocol.Message {
 
 func (e *echoMachine) Due() protocol.Time { return e.due }
 
-func testRunMachine(t *testing.T, hub bus.Bus) {
+func testRunMachine(t *testing.T, anyBus bus.Bus) {
 	ctx, cancel := context.WithCancel(t.Context())
-	a := connectParty(t, hub, oslo)
-	port, err := hub.Connect(ctx, lyon)
+	a := connectParty(t, anyBus, oslo)
+	conn, err := anyBus.Connect(ctx, lyon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- bus.RunMachine(ctx, port, &echoMachine{sender: protocol.Sender{Party: lyon}})
+		ended <- bus.RunMachine(ctx, conn, &echoMachine{sender: protocol.Sender{Party: lyon}})
 	}()
 	a.mustSend(a.startedMessage(lyon, "hello"))
 	a.expectJobs("hello")

@@ -9,9 +9,9 @@
 // four times in that time. When it expires, a standby takes over: it reads all
 // entries, and its own first entry fences the former leader off.
 //
-// Snapshots bound what a restart must read: see [Books.Condense].
+// Snapshots bound what a restart must read: see [Term.WriteSnapshot].
 //
-// When Append returns, the server has the entries, as durably as it flushes its
+// When [Term.AppendEvents] returns, the server has the entries, as durably as it flushes its
 // files. By default a server process that is killed loses none, but one that
 // loses power can lose the last minutes, unless the stream has replicas or the
 // server's configuration has sync_interval: always.
@@ -45,7 +45,7 @@ type Config struct {
 	OnStandby func()        // called when another coordinator leads and this one stands by; nil: nothing is called
 }
 
-// Log are an open event log. Several processes may have it open; one at a time
+// A Log is an open event log. Several processes may have it open; one at a time
 // writes, in a [Term].
 type Log struct {
 	cfg        Config
@@ -66,9 +66,9 @@ const (
 	serverTimeout = 5 * time.Second
 )
 
-// Open opens the event log of who on the server of hub, and makes its streams if
+// Open opens the event log of who on the server of natsBus, and makes its streams if
 // there are none. The server needs JetStream; an error says what to configure.
-func Open(ctx context.Context, hub *natsbus.Bus, who protocol.Party, cfg Config) (*Log, error) {
+func Open(ctx context.Context, natsBus *natsbus.Bus, who protocol.Party, cfg Config) (*Log, error) {
 	if cfg.Lease == 0 {
 		cfg.Lease = 2 * time.Second
 	}
@@ -85,7 +85,7 @@ func Open(ctx context.Context, hub *natsbus.Bus, who protocol.Party, cfg Config)
 		cfg.OnStandby = func() {}
 	}
 	b := &Log{cfg: cfg, connClosed: make(chan struct{})}
-	conn, err := hub.RawConn(who, nats.ClosedHandler(func(*nats.Conn) { close(b.connClosed) }))
+	conn, err := natsBus.RawConn(who, nats.ClosedHandler(func(*nats.Conn) { close(b.connClosed) }))
 	if err != nil {
 		return nil, err
 	}

@@ -46,11 +46,11 @@ func (t *Term) WriteSnapshot(ctx context.Context, fold Compactor) error {
 	b := t.log
 	from := &Term{log: b}
 	if err := from.replayEntries(ctx, func(m protocol.Message) error { fold.AddEvent(m); return nil }); err != nil {
-		return fmt.Errorf("eventlog: condense: %w", err)
+		return fmt.Errorf("eventlog: snapshot: %w", err)
 	}
 	parts, err := encodeSnapshotParts(fold.SnapshotMessages(from.last))
 	if err != nil {
-		return fmt.Errorf("eventlog: condense: %w", err)
+		return fmt.Errorf("eventlog: snapshot: %w", err)
 	}
 	last, first := from.snapshotSeq, uint64(0)
 	for i, data := range parts {
@@ -62,7 +62,7 @@ func (t *Term) WriteSnapshot(ctx context.Context, fold Compactor) error {
 		ack, err := b.js.PublishMsg(within, m, jetstream.WithExpectLastSequence(last), jetstream.WithRetryAttempts(0))
 		cancel()
 		if err != nil {
-			return fmt.Errorf("eventlog: condense: %w", err)
+			return fmt.Errorf("eventlog: snapshot: %w", err)
 		}
 		if last = ack.Sequence; i == 0 {
 			first = last
@@ -70,7 +70,7 @@ func (t *Term) WriteSnapshot(ctx context.Context, fold Compactor) error {
 	}
 	t.covered.Store(from.last)
 	if err := b.snapshots.Purge(ctx, jetstream.WithPurgeSequence(first)); err != nil {
-		return fmt.Errorf("eventlog: condense: %w", err)
+		return fmt.Errorf("eventlog: snapshot: %w", err)
 	}
 	return b.purgeCoveredEntries(ctx, from.last)
 }

@@ -30,10 +30,10 @@ type Term struct {
 
 	once           sync.Once
 	termEnded      chan struct{} // closed when the term ends
-	renewalStopped chan struct{} // closed when renew has returned
+	renewalStopped chan struct{} // closed when keepLeaseRenewed has returned
 	name           []byte        // value of the lease while this term holds it
 	leaseRevision  uint64        // revision of the lease
-	quit           chan struct{} // closed by End
+	quit           chan struct{} // closed by EndTerm
 
 	asks   context.Context // of requests that renew the lease
 	giveUp context.CancelFunc
@@ -95,7 +95,7 @@ func (t *Term) Ended() <-chan struct{} { return t.termEnded }
 // acquireLease waits until the lease is free, and takes it.
 func (t *Term) acquireLease(ctx context.Context) error {
 	b := t.log
-	told := false
+	logged := false
 	for {
 		at, err := b.kv.Create(ctx, leaseKey, t.name, jetstream.KeyTTL(b.cfg.Lease.Truncate(time.Second)))
 		if err == nil {
@@ -105,8 +105,8 @@ func (t *Term) acquireLease(ctx context.Context) error {
 		if !errors.Is(err, jetstream.ErrKeyExists) && !isWrongSequence(err) {
 			return err
 		}
-		if !told {
-			told = true
+		if !logged {
+			logged = true
 			b.cfg.Log.Info("eventlog: standing by: another coordinator leads")
 			b.cfg.OnStandby()
 		}
@@ -120,7 +120,7 @@ func (t *Term) acquireLease(ctx context.Context) error {
 	}
 }
 
-// keepLeaseRenewed keeps the lease until End, or ends the term when it cannot.
+// keepLeaseRenewed keeps the lease until EndTerm, or ends the term when it cannot.
 func (t *Term) keepLeaseRenewed() {
 	defer close(t.renewalStopped)
 	b := t.log
@@ -150,7 +150,7 @@ func (t *Term) keepLeaseRenewed() {
 
 // renewLease renews the lease once. If an earlier renewal was stored but its answer
 // came too late, the lease is still this term's, at a revision that it does not
-// know; extend then reads the revision and tries once more.
+// know; renewLease then reads the revision and tries once more.
 func (t *Term) renewLease() error {
 	err := t.writeLease()
 	if !isWrongSequence(err) {
@@ -216,7 +216,7 @@ func (t *Term) EndTerm() {
 		close(t.quit)
 	}
 	defer t.giveUp()
-	late := time.AfterFunc(time.Second, t.giveUp) // let a pending renewal finish, so that held is the revision to delete
+	late := time.AfterFunc(time.Second, t.giveUp) // let a pending renewal finish, so that leaseRevision is current
 	<-t.renewalStopped
 	late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -318,7 +318,7 @@ func (t *Term) decodeEntry(header nats.Header, data []byte, restore func(protoco
 	return decodeEvents(data, restore)
 }
 
-// decodeEvents decodes events as pack encoded them, and skips kinds that this version
+// decodeEvents decodes events as encodeSnapshotParts and AppendEvents encode them, and skips kinds that this version
 // does not know.
 func decodeEvents(data []byte, restore func(protocol.Message) error) error {
 	for len(data) > 0 {

@@ -9,16 +9,18 @@ package membus
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Bus delivers at once and in order. The zero Hub is ready to use.
+// A Bus delivers at once and in order. The zero Bus is ready to use.
 type Bus struct {
-	mu    sync.Mutex
-	conns []*memConn
+	mu        sync.Mutex
+	conns     map[protocol.Party][]*memConn
+	listeners []*memConn // of parties that receive broadcasts, as they connected
 }
 
 // Connect implements [bus.Bus].
@@ -34,7 +36,13 @@ func (h *Bus) Connect(ctx context.Context, who protocol.Party) (bus.Conn, error)
 		mailReady: make(chan struct{}, 1), shut: make(chan struct{}), messages: make(chan protocol.Message, messageBuffer),
 	}
 	h.mu.Lock()
-	h.conns = append(h.conns, p)
+	if h.conns == nil {
+		h.conns = make(map[protocol.Party][]*memConn)
+	}
+	h.conns[who] = append(h.conns[who], p)
+	if !who.IsPrivate() {
+		h.listeners = append(h.listeners, p)
+	}
 	p.stopContextHook = context.AfterFunc(ctx, func() { _ = p.Close() })
 	h.mu.Unlock()
 	go p.deliverMailbox()
@@ -74,22 +82,25 @@ func (p *memConn) Send(ctx context.Context, ms ...protocol.Message) error {
 		return bus.ErrClosed
 	default:
 	}
-	for _, listener := range p.bus.conns {
-		listener.enqueueMessages(ms)
+	for _, m := range ms {
+		to := p.bus.conns[m.To]
+		if m.To == "" {
+			to = p.bus.listeners
+		}
+		for _, conn := range to {
+			if conn.who.ShouldReceive(m) { // a broadcast does not come back to its sender
+				conn.enqueueMessage(m)
+			}
+		}
 	}
 	return nil
 }
 
-func (p *memConn) enqueueMessages(ms []protocol.Message) {
+// enqueueMessage adds a message to the mailbox of its receiver.
+func (p *memConn) enqueueMessage(m protocol.Message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := len(p.mail)
-	for _, m := range ms {
-		if p.who.ShouldReceive(m) {
-			p.mail = append(p.mail, m)
-		}
-	}
-	if before == 0 && len(p.mail) > 0 {
+	if p.mail = append(p.mail, m); len(p.mail) == 1 {
 		select {
 		case p.mailReady <- struct{}{}:
 		default:
@@ -100,7 +111,7 @@ func (p *memConn) enqueueMessages(ms []protocol.Message) {
 // Messages implements [bus.Conn].
 func (p *memConn) Messages() <-chan protocol.Message { return p.messages }
 
-// deliverMailbox moves mail to heard until the connection is closed.
+// deliverMailbox moves mail to messages until the connection is closed.
 func (p *memConn) deliverMailbox() {
 	defer close(p.messages)
 	var batch []protocol.Message
@@ -130,12 +141,9 @@ func (p *memConn) Close() error {
 		p.bus.mu.Lock()
 		defer p.bus.mu.Unlock()
 		p.stopContextHook()
-		for i, q := range p.bus.conns {
-			if q == p {
-				p.bus.conns = append(p.bus.conns[:i:i], p.bus.conns[i+1:]...)
-				break
-			}
-		}
+		isThis := func(q *memConn) bool { return q == p }
+		p.bus.conns[p.who] = slices.DeleteFunc(p.bus.conns[p.who], isThis)
+		p.bus.listeners = slices.DeleteFunc(p.bus.listeners, isThis)
 		close(p.shut)
 	})
 	return nil

@@ -21,7 +21,7 @@ type Bus struct {
 	// before the first Connect.
 	Log *slog.Logger
 
-	// Limits bound the messages of each sender; nil: only Pending bounds those of
+	// Limits bound the messages of each sender; nil: only MaxPending bounds those of
 	// all senders together. Set them before the first Connect.
 	Limits *Limits
 
@@ -95,7 +95,7 @@ func (h *Bus) connect(ctx context.Context, who protocol.Party, subjects []string
 	}
 	login, err := h.login(who)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: join as %s: %w", who, err)
+		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, err)
 	}
 	pending := h.MaxPending
 	if pending <= 0 {
@@ -116,7 +116,7 @@ func (h *Bus) connect(ctx context.Context, who protocol.Party, subjects []string
 	}, login...)
 	conn, err := nats.Connect(h.url, options...)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: join as %s: %w", who, explainHangup(err))
+		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, explainHangup(err))
 	}
 	p.conn = conn
 	for _, s := range subjects {
@@ -134,7 +134,7 @@ func (h *Bus) connect(ctx context.Context, who protocol.Party, subjects []string
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("natsbus: join as %s: %w", who, err)
+		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, err)
 	}
 	p.startReceiving(ctx)
 	return p, nil

@@ -16,8 +16,8 @@
 // The receiver drops and counts a message whose From, To or kind differs from its
 // subject, one that it cannot decode, and one of an unknown kind: see [DeliveryCounts].
 // NATS does not repeat what a subscriber missed. So a connection fails, rather than
-// skip messages, when its connection breaks or when more than Pending messages
-// wait for its party; its owner then joins anew and restores its state.
+// skip messages, when its connection breaks or when more than MaxPending messages
+// wait for its party; its owner then connects anew and restores its state.
 //
 // Package bus/natsbus/federation writes keys and permissions.
 package natsbus

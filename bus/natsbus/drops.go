@@ -30,19 +30,19 @@ const (
 	numDropReasons
 )
 
-// dropReasonTexts has for each fault its code and its explanation.
+// dropReasonTexts has for each reason its code and its explanation.
 var dropReasonTexts = [numDropReasons][2]string{
 	delivered:          {"sound", ""},
-	forgedSender:       {"forged", "said under a subject that names another speaker, listener or kind"},
-	undecodable:        {"unreadable", "the bytes are no message of this language"},
-	unknownMessageKind: {"unknown-kind", "the speaker is newer: it says what this version does not know"},
+	forgedSender:       {"forged", "sent on a subject that names another sender, receiver or kind"},
+	undecodable:        {"unreadable", "the bytes are no message of this protocol"},
+	unknownMessageKind: {"unknown-kind", "the sender is newer than this program, which does not know the kind of message"},
 	oldVersion:         {"old-version", "the sender speaks an older protocol version than this program reads: update the sender"},
 	tooNew:             {"new-version", "the sender speaks a newer protocol version than this program reads: update this program"},
-	rateExceeded:       {"too-fast", "more messages or bytes a second than one speaker may say"},
-	queueFull:          {"queue-full", "more bytes wait to be heard than one speaker may have waiting"},
-	messageTooLarge:    {"too-large", "one message has more bytes than a speaker may say at once"},
-	tooManySenders:     {"stranger", "more speakers than are told apart"},
-	slowConsumer:       {"slow", "the listener did not keep up, and its port failed"},
+	rateExceeded:       {"too-fast", "more messages or bytes a second than one sender may send"},
+	queueFull:          {"queue-full", "more bytes of one sender wait for delivery than may wait"},
+	messageTooLarge:    {"too-large", "the message, or its headers, have more bytes than a sender may send at once"},
+	tooManySenders:     {"stranger", "more senders than have limits of their own"},
+	slowConsumer:       {"slow", "the receiver did not keep up, and its connection failed"},
 }
 
 // String returns the code of the reason.
@@ -56,7 +56,7 @@ type DroppedMessages struct {
 	Count  uint64 `json:"count"`
 }
 
-// A dropCounter counts faults by sender, for a bounded number of senders.
+// A dropCounter counts drops by sender, for a bounded number of senders.
 type dropCounter struct {
 	mu    sync.Mutex
 	count map[string]*[numDropReasons]uint64
@@ -65,7 +65,7 @@ type dropCounter struct {
 // otherSenders stands for all senders beyond that number.
 const otherSenders = "others"
 
-// countDrop counts a fault of a sender, and returns its count.
+// countDrop counts a drop of a sender's message, and returns the count.
 func (t *dropCounter) countDrop(who string, f dropReason) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +103,7 @@ func (h *Bus) DropsBySender() (all []DroppedMessages) {
 	return all
 }
 
-// recordDelivery counts what became of a message. It logs a fault when its count is a power
+// recordDelivery counts what became of a message. It logs a drop when its count is a power
 // of two, so that a flood cannot fill the log.
 func (h *Bus) recordDelivery(who protocol.Party, f dropReason, subj string, err error) {
 	h.count[f].Add(1)

@@ -62,7 +62,7 @@ const maxHeaderBytes = 4 << 10
 // messageBytes returns the bytes of a message that count: data and headers.
 func messageBytes(m *nats.Msg) int { return m.Size() - len(m.Subject) - len(m.Reply) }
 
-// enqueueMessage adds m, or returns the fault for which it is dropped.
+// enqueueMessage adds m, or returns the reason for which it is dropped.
 func (t *fairQueue) enqueueMessage(now time.Time, m *nats.Msg) dropReason {
 	t.mu.Lock()
 	defer t.mu.Unlock()

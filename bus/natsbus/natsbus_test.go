@@ -29,19 +29,11 @@ func serve(t testing.TB, listen string) *natsbus.Server {
 	return srv
 }
 
-// login is how another process would join the server.
-func login(srv *natsbus.Server) func(protocol.Party) ([]nats.Option, error) {
-	return func(who protocol.Party) ([]nats.Option, error) {
-		name, password, err := srv.UserCredentials(who)
-		return []nats.Option{nats.UserInfo(name, password)}, err
-	}
-}
-
 func TestHubWithinTheProcess(t *testing.T) { bustest.TestBus(t, serve(t, "")) }
 
 func TestHubOverLoopback(t *testing.T) {
 	srv := serve(t, "127.0.0.1:0")
-	bustest.TestBus(t, natsbus.Dial(srv.ClientURL(), login(srv)))
+	bustest.TestBus(t, natsbus.Dial(srv.ClientURL(), natsbus.PasswordsOf(srv)))
 }
 
 func join(t *testing.T, hub bus.Bus, who protocol.Party) bus.Conn {
@@ -188,7 +180,7 @@ func TestWhatDiffersFromItsSubjectOrCannotBeReadIsCounted(t *testing.T) {
 	}
 	want := natsbus.DeliveryCounts{Delivered: 1, Forged: 3, Unreadable: 2, UnknownKind: 1}
 	if got := srv.DeliveryCounts(); got != want {
-		t.Errorf("Counts() = %+v; want %+v", got, want)
+		t.Errorf("DeliveryCounts() = %+v; want %+v", got, want)
 	}
 }
 
@@ -219,7 +211,7 @@ func TestASiteSpeaksUnderNoNameThatOnlyLooksLikeItsOwn(t *testing.T) {
 		}
 	}
 	if got := srv.DeliveryCounts(); got.Forged != 2 || got.Delivered != 2 {
-		t.Errorf("Counts() = %+v; want 2 forged", got)
+		t.Errorf("DeliveryCounts() = %+v; want 2 forged", got)
 	}
 }
 
@@ -314,7 +306,7 @@ func TestAPortThatCannotKeepUpFails(t *testing.T) {
 		t.Errorf("the port ended with %v; want %v", err, nats.ErrSlowConsumer)
 	}
 	if got := srv.DeliveryCounts().Slow; got != 1 {
-		t.Errorf("Counts().Slow = %d; want 1", got)
+		t.Errorf("DeliveryCounts().Slow = %d; want 1", got)
 	}
 }
 

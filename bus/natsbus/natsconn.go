@@ -66,7 +66,7 @@ func (p *natsConn) shutDown(err error) {
 	if !p.over {
 		p.over, p.why = true, err
 		close(p.shut)
-		// The whole connection fails, and not one message: the fault counts once, without a subject.
+		// The whole connection fails, and not one message: the drop counts once, without a subject.
 		if errors.Is(err, nats.ErrSlowConsumer) {
 			p.bus.recordDelivery(p.who, slowConsumer, "", err)
 		}

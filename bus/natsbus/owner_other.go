@@ -4,8 +4,8 @@ package natsbus
 
 import "io/fs"
 
-// ours reports true: this system does not tell the owner of a file.
-func ours(fs.FileInfo) bool { return true }
+// isOwnedByProcess reports true: Go does not know the owner of a file on this system.
+func isOwnedByProcess(fs.FileInfo) bool { return true }
 
-// lock locks nothing on this system.
-func lock(string) (release func(), err error) { return func() {}, nil }
+// lockDirectory locks nothing on this system.
+func lockDirectory(string) (release func(), err error) { return func() {}, nil }

@@ -17,7 +17,7 @@ func (h *Bus) RawConn(who protocol.Party, more ...nats.Option) (*nats.Conn, erro
 		return nil, fmt.Errorf("natsbus: connect as %s: %w", who, err)
 	}
 	options := append([]nats.Option{
-		nats.Name("gridbid books of " + string(who)), nats.NoReconnect(), nats.Timeout(serverTimeout),
+		nats.Name("gridbid event log of " + string(who)), nats.NoReconnect(), nats.Timeout(serverTimeout),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxMissedPings), nats.CustomInboxPrefix(InboxPrefix(who)),
 	}, login...)
 	conn, err := nats.Connect(h.url, append(options, more...)...)

@@ -83,7 +83,7 @@ func (h *ConfiguredServer) ReloadOnChange(ctx context.Context, period time.Durat
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	// A text of the versions and the error tells a new failure from a repeated one.
-	seen, told := fileVersions(files), ""
+	seen, logged := fileVersions(files), ""
 	if modifiedSince(files, h.read) {
 		seen = "" // a file changed while the server was starting
 	}
@@ -105,10 +105,10 @@ func (h *ConfiguredServer) ReloadOnChange(ctx context.Context, period time.Durat
 		}
 		if err := h.ReloadConfig(); err == nil {
 			log.Info("natsbus: nats configuration reloaded")
-			seen, told = now, ""
-		} else if what := now + err.Error(); what != told {
+			seen, logged = now, ""
+		} else if what := now + err.Error(); what != logged {
 			log.Error("natsbus: the nats configuration has changed and is invalid; the old one stays in force until it is corrected", "err", err)
-			told = what
+			logged = what
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (s *Server) ClientURL() string {
 }
 
 // UserCredentials returns the user and the password with which another process on
-// this machine joins as who. Pass them in a file or pipe that other users cannot
+// this machine connects as who. Pass them in a file or pipe that other users cannot
 // read.
 func (s *Server) UserCredentials(who protocol.Party) (name, password string, err error) {
 	if err := bus.ValidateParty(who); err != nil {

@@ -38,7 +38,7 @@ func subjectOf(m protocol.Message) string {
 	return subjectPrefix + subjectToken(m.From) + "." + subjectToken(m.To) + "." + m.KindName()
 }
 
-// subscribedSubjects returns the subjects that who subscribes to: see [protocol.Party.Hears].
+// subscribedSubjects returns the subjects that who subscribes to: see [protocol.Party.ShouldReceive].
 func subscribedSubjects(who protocol.Party) []string {
 	own := []string{subjectPrefix + "*." + subjectToken(who) + ".*"}
 	if who.IsPrivate() {

@@ -21,6 +21,8 @@ func TestDashboardsAskForWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.registry.MustRegister(droppedCollector{new(natsbus.Bus)})
+	x.RegisterSignals(nil)
+	x.RegisterAgent(nil)
 	known := names(t, x.registry)
 	files, err := filepath.Glob("../../deploy/chart/dashboards/*.json")
 	if err != nil || len(files) == 0 {

@@ -60,23 +60,23 @@ func newMetrics(r *prometheus.Registry, now func() time.Time) *metrics {
 		defer m.mu.Unlock()
 		return float64(len(m.submitted))
 	})
-	r.MustRegister(m.messages, m.round, m.award, m.offer, m.settled, m.estimated, m.energy, m.carbon, m.paid, m.waiting, m,
+	r.MustRegister(m.messages, m.round, m.award, m.offer, m.settled, m.estimated, m.energy, m.carbon, m.paid, m.waiting, m, newBuildInfo(),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
 // CountMessages counts the messages that a party received and those that it sent in
 // answer. It is bus.Loop.OnSent.
-func (m *metrics) CountMessages(heard, said []protocol.Message) {
+func (m *metrics) CountMessages(received, sent []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now() // not the time in the message, which comes from the sender's clock
-	for _, x := range heard {
+	for _, x := range received {
 		m.messages.WithLabelValues(x.KindName(), "heard").Inc()
 		m.countReceived(now, x)
 	}
 	cleared, called := false, false
-	for _, x := range said {
+	for _, x := range sent {
 		m.messages.WithLabelValues(x.KindName(), "said").Inc()
 		cleared = m.countSent(now, x) || cleared
 		_, call := x.Body.(protocol.CallForBids)
@@ -97,6 +97,10 @@ func (m *metrics) countReceived(now time.Time, x protocol.Message) {
 		if _, known := m.submitted[b.Job.ID]; !known && len(m.submitted) < maxJobs {
 			m.submitted[b.Job.ID] = now
 		}
+	case protocol.RegisterSite:
+		if x.IsPlausible() { // from now on at 0: Prometheus sees the increase of no series that begins at 1
+			m.estimated.WithLabelValues(m.siteLabel(b.Site))
+		}
 	case protocol.Bids:
 		if !m.callSentAt.IsZero() {
 			m.offer.WithLabelValues(m.siteLabel(x.From.SiteName())).Observe(now.Sub(m.callSentAt).Seconds())
@@ -104,7 +108,7 @@ func (m *metrics) countReceived(now time.Time, x protocol.Message) {
 	}
 }
 
-// countSent reports whether x is part of the outcome of a round, and counts what it says.
+// countSent counts x by its content, and reports whether x is part of the outcome of a round.
 func (m *metrics) countSent(now time.Time, x protocol.Message) bool {
 	defer m.stopWaiting(x.Body)
 	switch b := x.Body.(type) {
@@ -152,12 +156,12 @@ func (m *metrics) stopWaiting(b protocol.Body) {
 
 // RestoreWaiting sets the waiting jobs from the events that a coordinator's term begins
 // with, or from none when the term is over: messages received in an earlier term
-// do not show which jobs wait now. It is lead.Config.Stood.
-func (m *metrics) RestoreWaiting(facts []protocol.Message) {
+// do not show which jobs wait now. It is leader.Config.OnRestore.
+func (m *metrics) RestoreWaiting(events []protocol.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	clear(m.submitted)
-	for _, f := range facts {
+	for _, f := range events {
 		if b, ok := f.Body.(protocol.Submit); ok && len(m.submitted) < maxJobs {
 			m.submitted[b.Job.ID] = time.Time{}
 		}
@@ -177,7 +181,7 @@ func (m *metrics) siteLabel(name string) string {
 	return name
 }
 
-// SetRefusalCounts stores how often a market refused until now, as Market.Counts returns it.
+// SetRefusalCounts stores how often a market refused until now, as Market.RefusalCounts returns it.
 func (m *metrics) SetRefusalCounts(counts map[string]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,7 +205,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// droppedCollector exports the refusals of a hub.
+// droppedCollector exports the messages that a bus dropped.
 type droppedCollector struct{ bus *natsbus.Bus }
 
 var droppedDesc = prometheus.NewDesc("gridbid_dropped_total", "Messages that were not delivered, by sender and reason.", []string{"speaker", "code"}, nil)

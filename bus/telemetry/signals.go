@@ -11,6 +11,7 @@ import (
 type SignalStatus struct {
 	Source, Quantity string
 	Known            bool           // it has published a value
+	Value            float64        // of this hour, or else the last one that it published: $/MWh, g/kWh or PUE
 	Age              float64        // seconds since the last published hour; 0: this hour was published
 	Horizon          float64        // seconds ahead for which it has any value
 	Stale            bool           // its last value is older than its limit
@@ -29,12 +30,13 @@ var (
 	ageDesc     = prometheus.NewDesc("gridbid_signal_age_seconds", "Time since the last hour that a source published; 0: it published this hour.", []string{"source", "tells"}, nil)
 	horizonDesc = prometheus.NewDesc("gridbid_signal_horizon_seconds", "How far ahead a source has any value.", []string{"source", "tells"}, nil)
 	staleDesc   = prometheus.NewDesc("gridbid_signal_stale", "1 if the last value of a source is older than its limit.", []string{"source", "tells"}, nil)
+	valueDesc   = prometheus.NewDesc("gridbid_signal_value", "Value of a source for this hour, or else the last that it published: price in dollars per MWh, carbon in grams per kWh, PUE.", []string{"source", "tells"}, nil)
 	failedDesc  = prometheus.NewDesc("gridbid_signal_failures_total", "Failed readings of a source, by reason.", []string{"source", "tells", "why"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (s signalCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{ageDesc, horizonDesc, staleDesc, failedDesc} {
+	for _, d := range []*prometheus.Desc{ageDesc, horizonDesc, staleDesc, valueDesc, failedDesc} {
 		out <- d
 	}
 }
@@ -55,13 +57,10 @@ func (s signalCollector) Collect(out chan<- prometheus.Metric) {
 		}
 		if x.Known {
 			gauge(ageDesc, x.Age)
+			gauge(valueDesc, x.Value)
 		}
 		gauge(horizonDesc, x.Horizon)
-		stale := 0.0
-		if x.Stale {
-			stale = 1
-		}
-		gauge(staleDesc, stale)
+		gauge(staleDesc, oneIf(x.Stale))
 		for _, why := range slices.Sorted(maps.Keys(x.Failures)) {
 			out <- prometheus.MustNewConstMetric(failedDesc, prometheus.CounterValue, float64(x.Failures[why]), x.Source, x.Quantity, why)
 		}

@@ -16,7 +16,7 @@ func TestSignalsAreShown(t *testing.T) {
 	}
 	tele.RegisterSignals(func() []telemetry.SignalStatus {
 		return []telemetry.SignalStatus{
-			{Source: "entsoe/NO1", Quantity: "price", Known: true, Age: 60, Horizon: 7200},
+			{Source: "entsoe/NO1", Quantity: "price", Known: true, Value: 61.5, Age: 60, Horizon: 7200},
 			{Source: "entsoe/NO1", Quantity: "price", Known: true, Age: 99},
 			{Source: "dead", Quantity: "carbon", Stale: true, Failures: map[string]int{"http-500": 7, "timeout": 1}},
 		}
@@ -25,6 +25,7 @@ func TestSignalsAreShown(t *testing.T) {
 	tele.HTTPHandler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, want := range []string{
 		`gridbid_signal_age_seconds{source="entsoe/NO1",tells="price"} 60`,
+		`gridbid_signal_value{source="entsoe/NO1",tells="price"} 61.5`,
 		`gridbid_signal_horizon_seconds{source="entsoe/NO1",tells="price"} 7200`,
 		`gridbid_signal_stale{source="entsoe/NO1",tells="price"} 0`,
 		`gridbid_signal_stale{source="dead",tells="carbon"} 1`,

@@ -18,8 +18,22 @@
 //	gridbid_carbon_grams_total{site}               S
 //	gridbid_paid_dollars{site}                     S; a gauge, since energy prices can be negative
 //	gridbid_waiting_jobs                           1
+//	gridbid_leader                                 1
+//	gridbid_site_{up,heard_age_seconds,gpus,gpus_held,gpus_free}{site}
+//	                                               5 S, of the coordinator that leads
+//	gridbid_site_state{site,state}                 7 S
+//	gridbid_site_jobs{site,state}                  2 S
+//	gridbid_site_{price_dollars_per_mwh,carbon_grams_per_kwh}{site}
+//	                                               2 S, once the site has bid
+//	gridbid_site_{power_watts,jobs_power_watts,power_cap_watts}{site}
+//	                                               3 S, once an hour was metered and where a rule caps
 //	gridbid_signal_{age_seconds,horizon_seconds,stale}{source,tells}, failures_total{source,tells,why}
-//	                                               3, and one for each kind of failure, for each source of an agent
+//	gridbid_signal_value{source,tells}             4, and one for each kind of failure, for each source of an agent
+//	gridbid_grid_{price_…,carbon_…,pue_ratio}{site}  3 of an agent: by what it bids in this hour
+//	gridbid_agent_{gpus,held_gpus}{site,model}     2 for each GPU model of an agent
+//	gridbid_agent_{idle_gpus,fragmented_gpus,running_jobs,capped_jobs,power_watts,power_ceiling_watts}{site}
+//	                                               6 of an agent
+//	gridbid_build_info{version,revision,goversion} 1
 //
 // and those of the Go runtime and the process. No label holds a job, a tenant or
 // free text of a party.
@@ -123,12 +137,12 @@ func TracesEndpoint(address string) (string, error) {
 	return u.String(), nil
 }
 
-// WatchBus exports a hub's refusals, and traces the messages that pass over it. Call
-// it before the first Join.
-func (t *Telemetry) WatchBus(hub *natsbus.Bus) {
-	t.registry.MustRegister(droppedCollector{hub})
+// WatchBus exports the messages that a bus drops, and traces the messages that pass over it. Call
+// it before the first Connect.
+func (t *Telemetry) WatchBus(natsBus *natsbus.Bus) {
+	t.registry.MustRegister(droppedCollector{natsBus})
 	if t.tracer != nil {
-		hub.Tracer = t.tracer
+		natsBus.Tracer = t.tracer
 	}
 }
 

@@ -66,7 +66,10 @@ func (spanIDs) NewSpanID(context.Context, trace.TraceID) (s trace.SpanID) {
 }
 
 func newProvider(c Config, exporter sdk.SpanExporter) *sdk.TracerProvider {
-	attributes := []attribute.KeyValue{attribute.String("service.name", "gridbid "+string(c.Who))}
+	// One service for each role, with the party as its instance: else each site would be a service of
+	// its own in a list of services.
+	role, _, _ := strings.Cut(string(c.Who), "/")
+	attributes := []attribute.KeyValue{attribute.String("service.name", "gridbid-"+role), attribute.String("service.instance.id", string(c.Who))}
 	if site := c.Who.SiteName(); site != "" {
 		attributes = append(attributes, attribute.String("gridbid.site", site))
 	}
@@ -111,7 +114,7 @@ type tracer struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	jobs map[protocol.JobID]*list.Element // of *way
+	jobs map[protocol.JobID]*list.Element // of *jobTrace
 	age  list.List                        // jobs by last message, the oldest first
 }
 

@@ -127,3 +127,29 @@ func TestTracesThatAreLostAreToldOfOnceAMinute(t *testing.T) {
 		now = now.Add(40 * time.Second)
 	}
 }
+
+// All agents are one service, and each is an instance of it.
+func TestARoleIsOneService(t *testing.T) {
+	for who, want := range map[protocol.Party]string{protocol.AgentParty("oslo"): "gridbid-agent", protocol.Coordinator: "gridbid-coordinator"} {
+		spans := tracetest.NewInMemoryExporter()
+		tele, err := New(t.Context(), Config{Who: who, Exporter: spans})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, span := tele.provider.Tracer("test").Start(t.Context(), "x")
+		span.End()
+		if err := tele.provider.ForceFlush(t.Context()); err != nil || len(spans.GetSpans()) != 1 {
+			t.Fatalf("%d spans, %v", len(spans.GetSpans()), err)
+		}
+		got := make(map[string]string)
+		for _, a := range spans.GetSpans()[0].Resource.Attributes() {
+			got[string(a.Key)] = a.Value.AsString()
+		}
+		if got["service.name"] != want || got["service.instance.id"] != string(who) {
+			t.Errorf("%s is %v; want %s", who, got, want)
+		}
+		if err := tele.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

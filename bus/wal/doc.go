@@ -18,15 +18,17 @@
 // reader can name the frame; they cost little, since bids, which are most of a
 // file, take thousands of bytes. 8 bytes detect every accident. Someone who
 // forges a file can compute the chain too; against that, compare the 32 bytes at
-// its end with the writer's Digest, stored elsewhere.
+// its end with the writer's ChainDigest, stored elsewhere.
 //
 // A file without an end is torn: its run was interrupted, and all complete frames
 // are valid. So is one that ends in zeros: power can fail after a file has grown
 // and before its data is written.
 //
 // The same messages and header give the same bytes: the file holds no time of
-// writing and is not compressed. With compression a torn file would lose a block
-// instead of a frame, and gzip makes bids only 2.4 times smaller at several times
-// the cost of writing them. To archive many files use gzip -n, which is
-// deterministic too.
+// writing.
+//
+// A file may be compressed as a whole, by Zstandard (RFC 8878); chain, digest and
+// offsets are of the plain file. Ledgers of replays are (decision 0292). The
+// journals of an agent and of a coordinator are not: after a crash a compressed
+// file lacks its last block, a plain one at most its last frame.
 package wal

@@ -41,7 +41,7 @@ const (
 
 // OpenFileLog opens the folder, and makes it if it is missing. It passes the events of
 // the last incarnation to restore, in order, and then begins a new incarnation
-// with those of them for which needed is true. Append calls needed too. An event
+// with those of them for which needed is true. AppendEvents calls needed too. An event
 // that a crash tore off is dropped: the party has not acted on it.
 func OpenFileLog(dir string, restore func(protocol.Message) error, needed func(protocol.Message) bool) (*FileLog, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -64,19 +64,19 @@ func (l *FileLog) startIncarnation(restore func(protocol.Message) error) error {
 	if err != nil {
 		return err
 	}
-	var facts []protocol.Message
+	var events []protocol.Message
 	if last > 0 {
-		if facts, err = readUntilTorn(l.journalPath(last)); err != nil {
+		if events, err = readUntilTorn(l.journalPath(last)); err != nil {
 			return err
 		}
 	}
-	for _, m := range facts {
+	for _, m := range events {
 		if err := restore(m); err != nil {
 			return err
 		}
 	}
 	l.incarnation = protocol.NextIncarnation(last, protocol.FromStdTime(time.Now()))
-	if err := l.rewriteJournal(facts); err != nil {
+	if err := l.rewriteJournal(events); err != nil {
 		return err
 	}
 	if err := l.syncDirectory(); err != nil {
@@ -95,9 +95,9 @@ func (l *FileLog) removeOldJournals() error {
 	})
 }
 
-// rewriteJournal atomically rewrites the file of this incarnation with those of facts that
+// rewriteJournal atomically rewrites the file of this incarnation with those of events that
 // are needed.
-func (l *FileLog) rewriteJournal(facts []protocol.Message) error {
+func (l *FileLog) rewriteJournal(events []protocol.Message) error {
 	next := l.journalPath(l.incarnation) + pendingExt
 	_ = os.Remove(next) // left by a crash; there may be none
 	file, err := os.OpenFile(next, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -112,7 +112,7 @@ func (l *FileLog) rewriteJournal(facts []protocol.Message) error {
 	if l.writer, err = NewWriter(l.file, next, map[string]string{"life": fmt.Sprint(l.incarnation)}); err != nil {
 		return err
 	}
-	for _, m := range facts {
+	for _, m := range events {
 		if l.needed(m) {
 			if err := l.writer.AppendMessage(m); err != nil {
 				return err
@@ -137,11 +137,11 @@ func (l *FileLog) compactIfLarge() error {
 	if is.Size() < l.compactAt {
 		return nil
 	}
-	facts, err := readUntilTorn(l.journalPath(l.incarnation))
+	events, err := readUntilTorn(l.journalPath(l.incarnation))
 	if err != nil {
 		return err
 	}
-	if err := l.rewriteJournal(facts); err != nil {
+	if err := l.rewriteJournal(events); err != nil {
 		return err
 	}
 	if err := l.syncDirectory(); err != nil {
@@ -204,22 +204,22 @@ func (l *FileLog) Close() error {
 	return errors.Join(err, l.lock.Close())
 }
 
-func (l *FileLog) journalPath(life uint32) string {
-	return filepath.Join(l.dir, fmt.Sprintf("%08d%s", life, journalExt))
+func (l *FileLog) journalPath(incarnation uint32) string {
+	return filepath.Join(l.dir, fmt.Sprintf("%08d%s", incarnation, journalExt))
 }
 
 // latestIncarnation returns the highest incarnation that has a file, or 0.
 func (l *FileLog) latestIncarnation() (last uint32, err error) {
-	err = l.forEachJournal(func(name string, life uint32) {
+	err = l.forEachJournal(func(name string, incarnation uint32) {
 		if !strings.HasSuffix(name, pendingExt) {
-			last = max(last, life)
+			last = max(last, incarnation)
 		}
 	})
 	return last, err
 }
 
-// forEachJournal calls tell for each of our files in the folder, with its incarnation.
-func (l *FileLog) forEachJournal(tell func(name string, life uint32)) error {
+// forEachJournal calls do for each of our files in the folder, with its incarnation.
+func (l *FileLog) forEachJournal(do func(name string, incarnation uint32)) error {
 	files, err := os.ReadDir(l.dir)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
@@ -227,7 +227,7 @@ func (l *FileLog) forEachJournal(tell func(name string, life uint32)) error {
 	for _, f := range files {
 		number, ours := strings.CutSuffix(strings.TrimSuffix(f.Name(), pendingExt), journalExt)
 		if n, err := strconv.ParseUint(number, 10, 32); ours && err == nil {
-			tell(f.Name(), uint32(n))
+			do(f.Name(), uint32(n))
 		}
 	}
 	return nil
@@ -235,7 +235,7 @@ func (l *FileLog) forEachJournal(tell func(name string, life uint32)) error {
 
 // readUntilTorn reads a file up to its end or to where a crash tore it. It skips kinds
 // of messages that this version does not know.
-func readUntilTorn(path string) (facts []protocol.Message, err error) {
+func readUntilTorn(path string) (events []protocol.Message, err error) {
 	r, err := OpenReader(path)
 	if err != nil {
 		return nil, err
@@ -245,9 +245,9 @@ func readUntilTorn(path string) (facts []protocol.Message, err error) {
 		m, err := r.ReadMessage()
 		switch {
 		case err == nil:
-			facts = append(facts, m)
+			events = append(events, m)
 		case errors.Is(err, io.EOF), errors.Is(err, ErrTorn):
-			return facts, nil
+			return events, nil
 		case !errors.As(err, new(*protocol.UnknownKindError)):
 			return nil, err
 		}

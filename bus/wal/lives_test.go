@@ -124,14 +124,14 @@ func TestALifeThatDidNotComeToBeLeavesTheLast(t *testing.T) {
 // higher numbers than all sent before: receivers drop lower ones as duplicates.
 func TestALifeIsAboveAllBeforeItThoughItsFolderWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir, said := filepath.Join(t.TempDir(), "agent"), uint64(0)
+		dir, sent := filepath.Join(t.TempDir(), "agent"), uint64(0)
 		for range 3 {
 			for range 5 { // within a second
 				l, _ := begin(t, dir, all)
-				if first := protocol.SequenceNumber(uint64(l.Incarnation()), 1); first <= said {
-					t.Fatalf("incarnation %d begins with number %d; %d was sent before", l.Incarnation(), first, said)
+				if first := protocol.SequenceNumber(uint64(l.Incarnation()), 1); first <= sent {
+					t.Fatalf("incarnation %d begins with number %d; %d was sent before", l.Incarnation(), first, sent)
 				}
-				said = protocol.SequenceNumber(uint64(l.Incarnation()), 1_000_000)
+				sent = protocol.SequenceNumber(uint64(l.Incarnation()), 1_000_000)
 				_ = l.Close()
 			}
 			if err := os.RemoveAll(dir); err != nil {

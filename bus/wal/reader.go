@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -21,7 +23,11 @@ var (
 	ErrDamaged = errors.New("damaged")
 )
 
-// A Reader reads a file from its beginning. It serves one goroutine.
+// errUnpack reports compressed data that cannot be unpacked.
+var errUnpack = errors.New("the compressed data is not valid")
+
+// A Reader reads a file from its beginning, plain or compressed; offsets are those in the plain
+// file. It serves one goroutine.
 type Reader struct {
 	header   map[string]string
 	name     string
@@ -32,7 +38,7 @@ type Reader struct {
 	count    uint64
 	length   []byte
 	body     bytes.Buffer
-	finalErr error // returned by every further Read
+	finalErr error // returned by every further ReadMessage
 }
 
 // OpenReader reads the header of the journal at path. The error is a *protocol.VersionError
@@ -53,6 +59,13 @@ func OpenReader(path string) (*Reader, error) {
 // NewReader reads the header of in; errors refer to it by name.
 func NewReader(in io.Reader, name string) (*Reader, error) {
 	r := &Reader{name: name, in: bufio.NewReaderSize(in, 1<<16), chain: newChain()}
+	if first, _ := r.in.Peek(len(zstdMagic)); string(first) == zstdMagic {
+		u, err := newUnpacker(r.in)
+		if err != nil {
+			return nil, fmt.Errorf("wal: %s: %w", name, err)
+		}
+		r.in = bufio.NewReaderSize(u, 1<<16)
+	}
 	line := make([]byte, len(magic))
 	n, err := io.ReadFull(r.in, line)
 	r.at = int64(n)
@@ -91,7 +104,7 @@ func (r *Reader) Header() map[string]string { return r.header }
 
 // ReadMessage returns the next message, or io.EOF after the last one of a complete file.
 // If errors.As finds a *protocol.UnknownKindError, the error is about one message
-// of a newer writer, and Read may be called for the next. Any other error is
+// of a newer writer, and ReadMessage may be called for the next. Any other error is
 // final: ErrTorn, ErrDamaged, or an error of the file system.
 func (r *Reader) ReadMessage() (protocol.Message, error) {
 	if r.finalErr != nil {
@@ -203,8 +216,12 @@ func (r *Reader) onlyZerosFollow() bool {
 	}
 }
 
-// tornError returns ErrTorn for an early end of the file, or the error of the file system.
+// tornError returns ErrTorn for an early end of the file, ErrDamaged for what cannot be unpacked,
+// or the error of the file system.
 func (r *Reader) tornError(from int64, err error) error {
+	if errors.Is(err, errUnpack) {
+		return r.damagedError(from, err.Error())
+	}
 	if err != io.EOF && err != io.ErrUnexpectedEOF {
 		return fmt.Errorf("wal: %s: byte %d: %w", r.name, r.at, err)
 	}
@@ -218,10 +235,50 @@ func (r *Reader) damagedError(from int64, what string) error {
 		r.name, ErrDamaged, from, what, r.count)
 }
 
-// Close closes the file if Open opened it.
+// Close closes the file if OpenReader opened it.
 func (r *Reader) Close() error {
 	if r.file == nil {
 		return nil
 	}
 	return r.file.Close()
+}
+
+// zstdMagic is how a compressed file begins.
+const zstdMagic = "\x28\xb5\x2f\xfd"
+
+// An unpacker unpacks a compressed file.
+type unpacker struct {
+	packed *errorKeeper
+	zstd   *zstd.Decoder
+}
+
+func newUnpacker(packed io.Reader) (*unpacker, error) {
+	u := &unpacker{packed: &errorKeeper{in: packed}}
+	var err error
+	// One thread at a time needs no Close; the limit is for files that claim a large window.
+	u.zstd, err = zstd.NewReader(u.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(2*compressionWindow))
+	return u, err
+}
+
+// Read implements io.Reader. It tells data that cannot be unpacked from a file that cannot be read.
+func (u *unpacker) Read(b []byte) (int, error) {
+	n, err := u.zstd.Read(b)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF && u.packed.err == nil {
+		err = fmt.Errorf("%w: %w", errUnpack, err)
+	}
+	return n, err
+}
+
+// An errorKeeper reads on, and keeps the error of a file that cannot be read.
+type errorKeeper struct {
+	in  io.Reader
+	err error
+}
+
+func (k *errorKeeper) Read(b []byte) (int, error) {
+	n, err := k.in.Read(b)
+	if err != io.EOF {
+		k.err = err
+	}
+	return n, err
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -30,6 +32,32 @@ type Writer struct {
 // overwritten. The header must hold what is needed to repeat the run; put no time
 // and no host name in it, so that a repeated run has the same bytes.
 func CreateFile(path string, header map[string]string) (*Writer, error) {
+	file, err := createNew(path)
+	if err != nil {
+		return nil, err
+	}
+	return beginFile(file, path, header)
+}
+
+// CreateCompressedFile is CreateFile for a file that nobody needs before it is closed: what is
+// written last is lost if the process dies. Readers recognize the file; `zstd -d` unpacks it.
+func CreateCompressedFile(path string, header map[string]string) (*Writer, error) {
+	file, err := createNew(path)
+	if err != nil {
+		return nil, err
+	}
+	// One thread at a time, so that the same messages give the same bytes.
+	z, err := zstd.NewWriter(file, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(compressionWindow))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("wal: %s: %w", path, err), file.Close())
+	}
+	return beginFile(compressor{z, file}, path, header)
+}
+
+// compressionWindow is how far back the compression finds what repeats: some rounds of bids.
+const compressionWindow = 8 << 20
+
+func createNew(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("wal: %w: give another name, or remove that file", err)
@@ -37,6 +65,11 @@ func CreateFile(path string, header map[string]string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
+	return file, nil
+}
+
+// beginFile returns the writer of a file, which it closes.
+func beginFile(file io.WriteCloser, path string, header map[string]string) (*Writer, error) {
 	w, err := NewWriter(file, path, header)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -44,6 +77,14 @@ func CreateFile(path string, header map[string]string) (*Writer, error) {
 	w.file = file
 	return w, nil
 }
+
+// A compressor compresses a file as it is written.
+type compressor struct {
+	*zstd.Encoder
+	file *os.File
+}
+
+func (c compressor) Close() error { return errors.Join(c.Encoder.Close(), c.file.Close()) }
 
 // NewWriter begins a file on out; errors refer to it by name.
 func NewWriter(out io.Writer, name string, header map[string]string) (*Writer, error) {
@@ -107,6 +148,11 @@ func (w *Writer) Flush() error {
 	if err := w.out.Flush(); err != nil && w.err == nil {
 		w.err = fmt.Errorf("wal: %s: %w", w.name, err)
 	}
+	if c, ok := w.file.(compressor); ok && w.err == nil {
+		if err := c.Encoder.Flush(); err != nil {
+			w.err = fmt.Errorf("wal: %s: %w", w.name, err)
+		}
+	}
 	return w.err
 }
 
@@ -114,7 +160,7 @@ func (w *Writer) Flush() error {
 // same header and messages.
 func (w *Writer) ChainDigest() string { return w.chain.String() }
 
-// Close writes the end, and closes the file if Create opened it. A second call
+// Close writes the end, and closes the file if CreateFile opened it. A second call
 // does nothing.
 func (w *Writer) Close() error {
 	if !w.closed {

@@ -11,8 +11,9 @@
 //     a device alone;
 //   - a device that cannot be read or set is reported once, and the tallies of its
 //     pods are marked as incomplete;
-//   - a device without a holder has its own limit and clock, and no device has a
-//     higher limit than its own, which its operator set.
+//   - a device without a holder has its own limit and clock (its lowest clocks, if
+//     Config.IdleClocks says so), and no device has a higher limit than its own, which
+//     its operator set.
 //
 // Package cluster-agent/kube/node finds the pods.
 package gpuaccounting
@@ -52,6 +53,9 @@ type Config struct {
 	// Clock returns the clock in MHz that implements a cap on a device of a model, or
 	// 0 if a power limit does: see [nvml.PowerCurve.ClockForCap]. Nil means power limits only.
 	Clock func(model string, cap protocol.Milliwatts) int
+	// IdleClocks locks the clocks of unused devices to their lowest ones, once
+	// [GPUs.SetHoldersKnown] has said that the holders are known.
+	IdleClocks bool
 }
 
 // GPUs controls the GPUs of one machine. Create it with [New]. It is not safe for
@@ -64,6 +68,7 @@ type GPUs struct {
 	readErrors     map[string]error         // last read error of a device; nil: it was read
 	powerIntegrals map[string]powerIntegral // energy of devices without an energy counter
 	lastReadings   map[string]nvml.Reading
+	idle           idleDevices
 }
 
 // A podAccount is a holder with the counters of its devices at the last count.
@@ -120,7 +125,7 @@ func (c *GPUs) AccountAndApplyCaps(now protocol.Time, holders []PodGPUs) (next t
 			delete(c.podsByName, name)
 		}
 	}
-	errs = append(errs, c.caps.RereadLimits())
+	errs = append(errs, c.caps.RereadLimits(), c.findIdleDevices())
 	c.requestDeviceCaps()
 	next, err = c.caps.ApplyLimits(now.StdTime())
 	c.requestDeviceCaps() // once more, because ApplyLimits found what cannot be set
@@ -290,7 +295,8 @@ func (c *GPUs) podsOnDevice(uuid string) (on []*podAccount) {
 // removes the limit.
 func (c *GPUs) requestDeviceCaps() {
 	for _, d := range c.devices {
-		limit, clock := protocol.Milliwatts(0), 0
+		idle := c.idle.clocks[d.UUID()] // zero for a device with holders
+		limit, clock := protocol.Milliwatts(0), idle.SM
 		for i, h := range c.podsOnDevice(d.UUID()) {
 			mine, mhz := h.PowerPlan.Cap, c.clockForCap(d, h)
 			if mhz > 0 {
@@ -313,6 +319,7 @@ func (c *GPUs) requestDeviceCaps() {
 				clock = 0
 			}
 		}
+		_ = c.caps.RequestMemoryClock(d.UUID(), idle.Memory) // no cap needs it; ApplyLimits reports the error
 		err := errors.Join(c.caps.RequestLimit(d.UUID(), limit), c.caps.RequestClock(d.UUID(), clock))
 		if limit == 0 && clock == 0 {
 			err = nil // nothing is wanted, so nothing failed

@@ -23,11 +23,11 @@ type Config struct {
 	// Kubeconfig is the file with the connection to the cluster; "" is the cluster that
 	// this process runs in.
 	Kubeconfig string
-	// Executor says how the cluster is used. Build fills in Site, Power, Client, Dynamic
-	// and Incarnation.
+	// Executor says how the cluster is used. BuildSite fills in Site, Power, Client,
+	// Dynamic and Incarnation.
 	Executor executor.Config
-	// Queue submits Jobs that users create in the cluster; nil: there is none. Build fills in
-	// what it has in common with the executor.
+	// Queue submits Jobs that users create in the cluster; nil: there is none. BuildSite fills
+	// in what it has in common with the executor.
 	Queue *queue.Config
 }
 

@@ -39,9 +39,7 @@ type cappedDevice struct {
 	blocked       error // why its limit cannot be set; not retried until RereadLimits clears it
 	unread        bool  // blocked by a failed read; RereadLimits clears it after a successful one
 
-	clock, wantClock int // MHz; 0: not locked; -1: unknown
-	clocked          time.Time
-	unclocked        error // why its clock cannot be locked; not retried
+	sm, memory lockedClock
 }
 
 // NewPowerCaps reads the devices' limits and restores those that a previous agent left
@@ -55,11 +53,11 @@ func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 	}
 	c := &PowerCaps{cfg: cfg}
 	var errs []error
-	told := false // whether the record of a previous agent could be read
+	notesRead := false // whether the record of a previous agent could be read
 	if cfg.NotesFile != "" {
 		var err error
 		c.notes, err = readRestoreNotes(cfg.NotesFile)
-		told = err == nil
+		notesRead = err == nil
 		errs = append(errs, err, c.notes.restoreDevices(devices, cfg.NotesFile))
 	}
 	// A limit without a note is the operator's own, if the notes could be read; else the driver's
@@ -72,12 +70,12 @@ func NewPowerCaps(devices []Device, cfg CapsConfig) (*PowerCaps, error) {
 		}
 		own, noted := c.notes.Limits[d.UUID()]
 		switch {
-		case told && !noted:
+		case notesRead && !noted:
 			own = l.Now
 		case !noted:
 			own = l.Default
 		}
-		c.devices = append(c.devices, &cappedDevice{dev: d, limits: l, originalLimit: max(own, l.Least)})
+		c.devices = append(c.devices, &cappedDevice{dev: d, limits: l, originalLimit: max(own, l.Least), sm: lockedClock{domain: smClock}, memory: lockedClock{domain: memoryClock}})
 	}
 	return c, errors.Join(errs...)
 }
@@ -92,17 +90,6 @@ func (c *PowerCaps) RequestLimit(uuid string, limit protocol.Milliwatts) error {
 	}
 	d.want = limit
 	return d.blocked
-}
-
-// RequestClock records the clock in MHz to which a device is to be locked, or 0 for
-// none; the next ApplyLimits locks it.
-func (c *PowerCaps) RequestClock(uuid string, mhz int) error {
-	d, err := c.deviceByUUID(uuid)
-	if err != nil {
-		return err
-	}
-	d.wantClock = mhz
-	return d.unclocked
 }
 
 // deviceByUUID returns a controlled device.
@@ -176,9 +163,12 @@ func (c *PowerCaps) RereadLimits() error {
 		// The device answers after a failure and may have been reset: forget its faults, and set its
 		// clock anew.
 		if d.unread {
-			d.unread, d.blocked, d.unclocked = false, nil, nil
-			if d.clock != 0 {
-				d.clock = -1
+			d.unread, d.blocked = false, nil
+			for _, k := range d.clocks() {
+				k.fault = nil
+				if k.mhz != 0 {
+					k.mhz = -1
+				}
 			}
 		}
 	}
@@ -200,8 +190,10 @@ func (c *PowerCaps) reconcileWithNotes() error {
 		if _, ours := before.Limits[uuid]; ours && d.limits.Now != d.originalLimit {
 			errs = append(errs, c.notes.noteLimit(c.cfg.NotesFile, uuid, d.originalLimit))
 		}
-		if !slices.Contains(now.Clocks, uuid) {
-			d.clock = 0
+		for _, k := range d.clocks() {
+			if !slices.Contains(now.Clocks, k.domain.noteKey(d.dev)) {
+				k.mhz = 0
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -253,52 +245,6 @@ func (c *PowerCaps) ApplyLimits(now time.Time) (again time.Time, err error) {
 func (c *PowerCaps) changeDue(changed, now time.Time) (time.Time, bool) {
 	due := changed.Add(c.cfg.MinChangeInterval)
 	return due, !changed.IsZero() && !now.Before(changed) && now.Before(due)
-}
-
-// applyClocks locks and unlocks clocks, each device's at most once in MinChangeInterval.
-func (c *PowerCaps) applyClocks(now time.Time) (again time.Time, err error) {
-	var errs []error
-	for _, d := range c.devices {
-		if d.unclocked != nil || d.clock == d.wantClock {
-			continue
-		}
-		if due, waits := c.changeDue(d.clocked, now); waits {
-			if again.IsZero() || due.Before(again) {
-				again = due
-			}
-			continue
-		}
-		if err := c.lockClock(d, d.wantClock); err != nil {
-			errs, d.unclocked = append(errs, err), err
-			continue
-		}
-		d.clocked = now
-	}
-	return again, errors.Join(errs...)
-}
-
-// lockClock locks a device's clock, or unlocks it with 0. A lock is recorded before it is
-// set, and the record is removed after the unlock, so that a crash in between is
-// repaired.
-func (c *PowerCaps) lockClock(d *cappedDevice, mhz int) error {
-	if mhz == 0 {
-		if err := d.dev.UnlockClocks(); err != nil {
-			return err
-		}
-		d.clock = 0
-		return c.notes.removeClockNote(c.cfg.NotesFile, d.dev.UUID())
-	}
-	if err := c.notes.noteClock(c.cfg.NotesFile, d.dev.UUID()); err != nil {
-		return err
-	}
-	if err := d.dev.LockClocks(mhz, mhz); err != nil {
-		if d.clock == 0 { // the clock is not locked
-			err = errors.Join(err, c.notes.removeClockNote(c.cfg.NotesFile, d.dev.UUID()))
-		}
-		return err
-	}
-	d.clock = mhz
-	return nil
 }
 
 // targetLimits returns the limit to set for each device. The error says that even the
@@ -362,8 +308,10 @@ func (c *PowerCaps) setLimit(d *cappedDevice, limit protocol.Milliwatts, now tim
 func (c *PowerCaps) RestoreAllDevices() error {
 	var errs []error
 	for _, d := range c.devices {
-		if d.clock != 0 && d.unclocked == nil {
-			errs = append(errs, c.lockClock(d, 0))
+		for _, k := range d.clocks() {
+			if k.mhz != 0 {
+				errs = append(errs, c.setClock(d, k, 0))
+			}
 		}
 		if d.limits.Now != d.originalLimit && d.blocked == nil {
 			errs = append(errs, c.setLimit(d, d.originalLimit, d.changed))

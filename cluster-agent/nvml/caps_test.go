@@ -53,7 +53,7 @@ func agent() {
 	must(err)
 	c, err := NewPowerCaps(devices, CapsConfig{NotesFile: file})
 	must(err)
-	must(c.RequestLimit("GPU-0", 250_000))
+	must(errors.Join(c.RequestLimit("GPU-0", 250_000), c.RequestClock("GPU-0", 345), c.RequestMemoryClock("GPU-0", 405)))
 	_, err = c.ApplyLimits(time.Now())
 	must(err)
 	os.Stdout.WriteString("lowered\n")
@@ -301,8 +301,8 @@ func TestAnAgentThatWasKilledLeavesNoLimitLowered(t *testing.T) {
 	if _, err := out.Read(line); err != nil || !bytes.HasPrefix(line, []byte("lowered")) {
 		t.Fatalf("the agent said %q, %v", line, err)
 	}
-	if w.GPU[0].Limit != 250_000 {
-		t.Fatalf("limit %d, want 250 W", w.GPU[0].Limit)
+	if g := w.GPU[0]; g.Limit != 250_000 || g.Locked != 345 || g.MemoryLocked != 405 {
+		t.Fatalf("limit %d, clocks at %d and %d MHz; want 250 W, 345 and 405 MHz", g.Limit, g.Locked, g.MemoryLocked)
 	}
 	_ = cmd.Process.Signal(syscall.SIGKILL)
 	_ = cmd.Wait()
@@ -312,8 +312,8 @@ func TestAnAgentThatWasKilledLeavesNoLimitLowered(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if w.GPU[0].Limit != 600_000 {
-		t.Errorf("limit %d after the agent was killed, want 600 W", w.GPU[0].Limit)
+	if g := w.GPU[0]; g.Limit != 600_000 || g.Locked != 0 || g.MemoryLocked != 0 {
+		t.Errorf("limit %d, clocks at %d and %d MHz after the agent was killed; want 600 W and no lock", g.Limit, g.Locked, g.MemoryLocked)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestALimitHoldsPowerAndEnergyDown(t *testing.T) {
 	}
 	for _, limit := range []int{199_999, 700_001, 0, -5} {
 		if err := d.SetPowerLimit(protocol.Milliwatts(limit)); !errors.Is(err, ErrOutOfRange) {
-			t.Errorf("SetLimit(%d) = %v, want ErrOutOfRange", limit, err)
+			t.Errorf("SetPowerLimit(%d) = %v, want ErrOutOfRange", limit, err)
 		}
 	}
 	w.Forbidden = 1

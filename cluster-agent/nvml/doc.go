@@ -11,7 +11,7 @@
 //
 // [PowerCaps] lowers power limits for jobs and keeps a common ceiling. Before it changes a
 // limit, it records the device's own one in a file, and removes the record once that
-// limit is back. [RunGuard] runs in another process and restores the recorded limits
+// limit is back. It does the same for clocks that it locks. [RunGuard] runs in another process and restores the recorded limits
 // when the agent has exited or sends no heartbeat; an agent that starts restores what
 // it finds. So a limit stays changed without an agent no longer than the guard's
 // period or, if both were killed, until the next start.
@@ -50,6 +50,15 @@ type Device interface {
 	// only a lower clock saves energy there.
 	LockClocks(least, most int) error
 	UnlockClocks() error
+	// LockMemoryClock locks the clock of the device's memory, in MHz, UnlockMemoryClock
+	// removes the lock.
+	LockMemoryClock(mhz int) error
+	UnlockMemoryClock() error
+	// LowestClocks returns the lowest clocks of all performance states.
+	LowestClocks() (LowestClocks, error)
+	// MemoryHeld returns the device memory that programs hold, without what the driver
+	// reserves for itself.
+	MemoryHeld() (protocol.MiB, error)
 
 	// MIGInstances returns the MIG instances of the device; none if MIG is disabled.
 	MIGInstances() ([]MIGInstance, error)
@@ -71,6 +80,9 @@ type Reading struct {
 
 // Limits are the power limits of a device.
 type Limits struct{ Least, Most, Default, Now protocol.Milliwatts }
+
+// LowestClocks are the lowest clocks of a device in MHz; 0: the device has only one.
+type LowestClocks struct{ SM, Memory int }
 
 // A MIGInstance is a MIG instance: a part of a device with its own memory.
 type MIGInstance struct {

@@ -25,6 +25,12 @@ func TestARealDeviceTellsWhatIsPlausible(t *testing.T) {
 		if err == nil && (limits.Least <= 0 || limits.Least > limits.Default || limits.Default > limits.Most || limits.Now > limits.Most) {
 			t.Errorf("limits out of order: %+v", limits)
 		}
+		lowest, err := d.LowestClocks()
+		held, heldErr := d.MemoryHeld()
+		t.Logf("lowest clocks %+v, %v; programs hold %d MiB, %v", lowest, err, held, heldErr)
+		if r, readErr := d.ReadSensors(); err == nil && readErr == nil && (lowest.SM <= 0 || lowest.SM > r.Clock || lowest.Memory > r.MemoryClock) {
+			t.Errorf("lowest clocks %+v with the clocks at %d and %d MHz", lowest, r.Clock, r.MemoryClock)
+		}
 		slices, err := d.MIGInstances()
 		t.Logf("MIG: %v, %v", slices, err)
 		before, err := d.ReadSensors()

@@ -60,11 +60,14 @@ func restoreNotedLimits(library, file string) error {
 	return errors.Join(err, n.restoreDevices(devices, file), lib.Close())
 }
 
+// GuardSuffix ends the name of the file that a RunHeartbeatGuard touches.
+const GuardSuffix = ".guard"
+
 // RunHeartbeatGuard is a guard for an agent in another container, because the end of a
 // container kills all its processes. The agent's heartbeat is the modification time
 // of a file. Whenever that is older than a period, RunHeartbeatGuard restores the recorded
 // limits. When ctx ends, it waits at most a period for the agent to restore them
-// itself, and returns.
+// itself, and returns. It has a heartbeat of its own, beats+GuardSuffix, for a kubelet's probe.
 func RunHeartbeatGuard(ctx context.Context, beats string, period time.Duration, library, file string, say func(error)) error {
 	var touched, seen time.Time
 	back := true // the record was restored since the last heartbeat
@@ -81,6 +84,9 @@ func RunHeartbeatGuard(ctx context.Context, beats string, period time.Duration, 
 			if back = err == nil; !back {
 				say(err)
 			}
+		}
+		if err := TouchHeartbeat(beats + GuardSuffix); err != nil {
+			say(err)
 		}
 		_, err := os.Stat(file)
 		if ctx.Err() != nil && (silent || errors.Is(err, os.ErrNotExist)) {

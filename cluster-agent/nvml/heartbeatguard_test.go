@@ -104,6 +104,9 @@ func guarded(t *testing.T, period time.Duration) bool {
 				t.Fatal("a silent agent's limits stay")
 			}
 		}
+		if st, err := os.Stat(beats + GuardSuffix); err != nil || time.Since(st.ModTime()) > time.Minute {
+			t.Errorf("the guard has no heartbeat of its own: %v", err)
+		}
 		t.Logf("put back %v after the last beat; the period is %v", time.Since(dead).Round(time.Millisecond), period)
 		_, _ = c.RequestLimit("GPU-0", 0), c.RequestClock("GPU-1", 0)
 		_ = c.RereadLimits()

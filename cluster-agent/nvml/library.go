@@ -54,6 +54,8 @@ var deviceSymbols = []string{
 	"nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementLimitConstraints",
 	"nvmlDeviceGetPowerManagementDefaultLimit", "nvmlDeviceSetPowerManagementLimit",
 	"nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks",
+	"nvmlDeviceSetMemoryLockedClocks", "nvmlDeviceResetMemoryLockedClocks",
+	"nvmlDeviceGetSupportedPerformanceStates", "nvmlDeviceGetMinMaxClockOfPState", "nvmlDeviceGetMemoryInfo_v2",
 	"nvmlDeviceGetMigMode", "nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex", "nvmlDeviceGetAttributes_v2",
 	"nvmlSystemGetDriverVersion",
 }

@@ -17,7 +17,7 @@ import (
 // are kept in a file.
 type restoreNotes struct {
 	Limits map[string]protocol.Milliwatts `json:"limits_mw,omitempty"` // by UUID; the device's own limit
-	Clocks []string                       `json:"clocks,omitempty"`    // UUIDs of devices with locked clocks
+	Clocks []string                       `json:"clocks,omitempty"`    // keys of locked clocks: see clockDomain.noteKey
 }
 
 // noteLimit records a device's own limit before it is changed; an existing record stays.
@@ -41,18 +41,18 @@ func (n *restoreNotes) removeLimitNote(file, uuid string) error {
 	return n.writeNotes(file)
 }
 
-// noteClock records that a device's clock is about to be locked.
-func (n *restoreNotes) noteClock(file, uuid string) error {
-	if slices.Contains(n.Clocks, uuid) || file == "" {
+// noteClock records that a clock of a device is about to be locked.
+func (n *restoreNotes) noteClock(file, key string) error {
+	if slices.Contains(n.Clocks, key) || file == "" {
 		return nil
 	}
-	n.Clocks = append(n.Clocks, uuid)
+	n.Clocks = append(n.Clocks, key)
 	return n.writeNotes(file)
 }
 
 // removeClockNote removes the record of an unlocked clock.
-func (n *restoreNotes) removeClockNote(file, uuid string) error {
-	i := slices.Index(n.Clocks, uuid)
+func (n *restoreNotes) removeClockNote(file, key string) error {
+	i := slices.Index(n.Clocks, key)
 	if i < 0 || file == "" {
 		return nil
 	}
@@ -112,11 +112,13 @@ func (n *restoreNotes) restoreDevices(devices []Device, file string) error {
 				delete(n.Limits, d.UUID())
 			}
 		}
-		if i := slices.Index(n.Clocks, d.UUID()); i >= 0 {
-			if err := d.UnlockClocks(); err != nil {
-				errs = append(errs, err)
-			} else {
-				n.Clocks = slices.Delete(n.Clocks, i, i+1)
+		for _, domain := range []clockDomain{smClock, memoryClock} {
+			if i := slices.Index(n.Clocks, domain.noteKey(d)); i >= 0 {
+				if err := domain.setLock(d, 0); err != nil {
+					errs = append(errs, err)
+				} else {
+					n.Clocks = slices.Delete(n.Clocks, i, i+1)
+				}
 			}
 		}
 	}

@@ -51,7 +51,7 @@ const (
 	millisPerHour = int64(time.Hour / time.Millisecond)
 )
 
-// A EnergyTally is a pod's part of the energy of its GPUs, above their idle draw. The zero
+// An EnergyTally is a pod's part of the energy of its GPUs, above their idle draw. The zero
 // value is the tally of a pod that has just started.
 type EnergyTally struct {
 	Hours   []protocol.HourlyEnergy // by hour, ascending
@@ -172,7 +172,7 @@ func (t EnergyTally) EncodeAnnotation() string {
 	return string(text)
 }
 
-// ParseEnergyTally parses the output of Text. Anyone who may edit pods can write the annotation,
+// ParseEnergyTally parses the output of EncodeAnnotation. Anyone who may edit pods can write the annotation,
 // so implausible values are rejected.
 func ParseEnergyTally(text string) (EnergyTally, error) {
 	if len(text) > maxTextBytes {

@@ -41,7 +41,7 @@ func TestNothingIsLostBetweenHours(t *testing.T) {
 		}
 		got, err := ParseEnergyTally(y.EncodeAnnotation())
 		if err != nil || !reflect.DeepEqual(got, y) && len(y.Hours) > 0 {
-			t.Fatalf("Read(%s) = %+v, %v; want %+v", y.EncodeAnnotation(), got, err, y)
+			t.Fatalf("ParseEnergyTally(%s) = %+v, %v; want %+v", y.EncodeAnnotation(), got, err, y)
 		}
 	})
 }
@@ -60,7 +60,7 @@ func TestLooksTellTheMeanAndTheMost(t *testing.T) {
 	}
 	for _, bad := range []string{`{"v":1,"looks":{"n":1,"busy_milli":1001}}`, `{"v":1,"looks":{"n":-1}}`, `{"v":1,"looks":{"hottest_c":900}}`} {
 		if y, err := ParseEnergyTally(bad); err == nil {
-			t.Errorf("Read(%s) = %+v", bad, y)
+			t.Errorf("ParseEnergyTally(%s) = %+v", bad, y)
 		}
 	}
 }
@@ -87,17 +87,17 @@ func TestWhatCannotBeIsNotRead(t *testing.T) {
 		`{"v":1,"until_ms":7200000,"hours":[[0,9007199254740993]]}`, `{"v":1,"until_ms":1,"hours":[[3600000,5]]}`, strings.Repeat(" ", maxTextBytes+1),
 	} {
 		if y, err := ParseEnergyTally(text); err == nil {
-			t.Errorf("Read(%.60s) = %+v", text, y)
+			t.Errorf("ParseEnergyTally(%.60s) = %+v", text, y)
 		}
 	}
 	for _, text := range []string{``, `{"cap_mw":-1}`, `{"cap_mw":1e9}`, `{"idle_mw":99000000}`} {
 		if p, err := ParsePowerPlan(text); err == nil {
-			t.Errorf("ReadPlan(%s) = %+v", text, p)
+			t.Errorf("ParsePowerPlan(%s) = %+v", text, p)
 		}
 	}
 	p := PowerPlan{Cap: 300_000, Idle: 70_000}
 	if got, err := ParsePowerPlan(p.EncodeAnnotation()); got != p || err != nil {
-		t.Errorf("ReadPlan(%s) = %+v, %v", p.EncodeAnnotation(), got, err)
+		t.Errorf("ParsePowerPlan(%s) = %+v, %v", p.EncodeAnnotation(), got, err)
 	}
 }
 
@@ -109,7 +109,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if again, err := ParseEnergyTally(y.EncodeAnnotation()); err != nil || again.TotalEnergy() != y.TotalEnergy() || again.Until != y.Until {
-			t.Errorf("Read(%q) = %+v, which is written %s and read %+v, %v", text, y, y.EncodeAnnotation(), again, err)
+			t.Errorf("ParseEnergyTally(%q) = %+v, which is written %s and read %+v, %v", text, y, y.EncodeAnnotation(), again, err)
 		}
 		for _, s := range y.Hours {
 			if s.Energy < 0 || s.Energy > maxEnergy {

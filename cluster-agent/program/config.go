@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 	"github.com/gridbid/gridbid/internal/daemon"
 	"github.com/gridbid/gridbid/internal/yamlschema"
@@ -56,8 +59,45 @@ type Kubernetes struct {
 	Models     map[string]string `yaml:"models"`
 	Abandon    string            `yaml:"abandon"`
 	Metered    string            `yaml:"metered"`
+	Power      map[string]GPU    `yaml:"power"`
 	Curves     map[string]string `yaml:"curves"`
+	Ceiling    float64           `yaml:"ceiling"` // watts, for metrics: the node daemons keep it
 	Prometheus *Prometheus       `yaml:"prometheus"`
+}
+
+// A GPU is the power model of a GPU model, in place of the built-in one if there is one. Power is
+// in watts, speed relative to a V100.
+type GPU struct {
+	Idle  float64 `yaml:"idle"`  // awake without work
+	Load  float64 `yaml:"load"`  // with a usual training job, without a cap
+	Limit float64 `yaml:"limit"` // the default power limit
+	Speed float64 `yaml:"speed"` // without a cap; a V100 has 1
+	Caps  []Cap   `yaml:"caps"`  // from the highest limit to the lowest; none: no cap is offered
+}
+
+// A Cap is the effect of a lower power limit on a usual job.
+type Cap struct {
+	Limit  float64 `yaml:"limit"`  // watts
+	Speed  float64 `yaml:"speed"`  // part of the speed without a cap
+	Energy float64 `yaml:"energy"` // per unit of work, part of the energy without a cap
+}
+
+// PowerTable returns the built-in power table with the models of the configuration.
+func (k Kubernetes) PowerTable() (t power.Table, err error) {
+	t = power.DefaultTable()
+	for _, model := range slices.Sorted(maps.Keys(k.Power)) {
+		x := k.Power[model]
+		watts := func(v float64) protocol.Milliwatts { return protocol.Milliwatts(math.Round(v * 1000)) }
+		parts := func(v float64) protocol.Milli { return protocol.Milli(math.Round(v * 1000)) }
+		g := power.GPU{Model: model, Idle: watts(x.Idle), Load: watts(x.Load), Limit: watts(x.Limit), Speed: parts(x.Speed), Source: "the site's configuration"}
+		for _, c := range x.Caps {
+			g.Caps = append(g.Caps, power.Cap{Limit: watts(c.Limit), Speed: parts(c.Speed), Energy: parts(c.Energy)})
+		}
+		if t, err = t.WithGPU(g); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
 }
 
 // Prometheus is a server with energy and utilization metrics of the cluster.
@@ -86,10 +126,14 @@ type Kueue struct {
 // Grid says what a site's energy costs. Price, Carbon and PUE are used for all hours
 // where no source is configured, and otherwise until a source has reported.
 type Grid struct {
-	Price   float64          `yaml:"price"`  // dollars per MWh
-	Carbon  float64          `yaml:"carbon"` // grams per kWh
-	PUE     float64          `yaml:"pue"`    // 0: defaultPUE
-	Idle    bool             `yaml:"idle"`
+	Price  float64 `yaml:"price"`  // dollars per MWh
+	Carbon float64 `yaml:"carbon"` // grams per kWh
+	PUE    float64 `yaml:"pue"`    // 0: defaultPUE
+
+	// NodesSleep says that the site's empty nodes are switched off: bids then include what keeping
+	// them awake costs.
+	NodesSleep bool `yaml:"nodes_sleep"`
+
 	Sources []signals.Config `yaml:"sources"`
 }
 
@@ -160,6 +204,12 @@ func (c Config) openSources(dir string) (err error) {
 			return c.sourceFault(i, signals.ConfigFault{Key: "from", Problem: "watttime reports marginal carbon and the other sources average carbon, which cannot be mixed: keep watttime or the others"})
 		}
 	}
+	for i, x := range c.Grid.Sources {
+		isFact := func(y signals.Config) bool { return y.Tells == x.Tells && !y.Forecast }
+		if x.Forecast && !slices.ContainsFunc(c.Grid.Sources, isFact) {
+			return c.sourceFault(i, signals.ConfigFault{Key: "forecast", Problem: "no other source reports the " + x.Tells + " that this one forecasts: add it, or remove forecast"})
+		}
+	}
 	return nil
 }
 
@@ -217,7 +267,7 @@ func (g Grid) ForecastConfig() forecast.Config {
 		Price: protocol.Microdollars(math.Round(g.Price * 1000)), Carbon: protocol.Milligrams(math.Round(g.Carbon * 1000)),
 	}}
 	for _, x := range g.Sources {
-		if x.Tells == "price" {
+		if x.Tells == "price" && !x.Forecast {
 			r.Price = forecast.DefaultRule(protocol.GridPrice, forecast.Market{Ahead: x.Market != "real-time"})
 			break // the first source of a quantity has precedence
 		}

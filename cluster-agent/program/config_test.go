@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/power"
 )
 
 // written writes a configuration with sources, and returns its file.
@@ -26,6 +29,10 @@ func TestSourcesAreCheckedWithTheirLine(t *testing.T) {
 		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: eia, zone: PJM, key_file: none}\n", "agent.yaml:10: grid/sources/1/key_file"},
 		{"    - {tells: carbon, from: uk-carbon}\n    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", "agent.yaml:10: grid/sources/1/from: watttime reports marginal carbon"},
 		{"    - {tells: carbon, from: watttime, zone: UK, user: me, key_env: SIGNALS_KEY}\n", ""},
+		{"    - {tells: price, from: csv, file: real.csv, unit: USD/MWh, market: real-time}\n    - {tells: price, from: csv, file: ahead.csv, unit: USD/MWh, forecast: true, published: 18, ends: 5}\n", ""},
+		{"    - {tells: price, from: csv, file: ahead.csv, unit: USD/MWh, forecast: true}\n", "agent.yaml:9: grid/sources/0/forecast: no other source reports the price that this one forecasts"},
+		{"    - {tells: price, from: csv, file: ahead.csv, unit: USD/MWh, published: 18}\n", "agent.yaml:9: grid/sources/0/published: is for forecasts: add forecast: true"},
+		{"    - {tells: price, from: csv, file: ahead.csv, unit: USD/MWh, forecast: true, published: 24}\n", "agent.yaml:9: grid/sources/0/published: is too large: want at most 23"},
 		{"    - {tells: carbon, from: tarot}\n", "agent.yaml:9: grid/sources/0/from"},
 		{"    - {tells: carbon, from: uk-carbon, rite: 2}\n", "agent.yaml:9: grid/sources/0/rite: unknown key"},
 	} {
@@ -56,6 +63,39 @@ func TestConflictingSectionsAreReportedWithTheirLine(t *testing.T) {
 	}
 }
 
+// The table of GPUs is open: a site adds models and replaces figures.
+func TestASiteHasGPUsOfItsOwn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	text := "site: oslo\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\ngrid: {price: 70, carbon: 400, nodes_sleep: true}\nkubernetes:\n  sharing: dra\n  power:\n" +
+		"    X900: {idle: 25, load: 240, limit: 320, speed: 1.85, caps: [{limit: 256, speed: 0.965, energy: 0.948}]}\n    L40S: {idle: 30, load: 250, limit: 350, speed: 1.5}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := LoadConfig("cluster-agent", file)
+	if err != nil || !c.Grid.NodesSleep {
+		t.Fatalf("nodes_sleep %t, %v", c.Grid != nil && c.Grid.NodesSleep, err)
+	}
+	table, err := c.Kubernetes.PowerTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, ok := table.LookupModel("X900"); !ok || g.Load != 240_000 || g.Speed != 1850 || len(g.Caps) != 1 || g.Caps[0] != (power.Cap{Limit: 256_000, Speed: 965, Energy: 948}) {
+		t.Errorf("X900 is %+v", g)
+	}
+	if g, _ := table.LookupModel("L40S"); g.Load != 250_000 || g.Assumed || len(g.Caps) != 0 {
+		t.Errorf("L40S is %+v", g)
+	}
+	if _, ok := table.LookupModel("H100"); !ok {
+		t.Error("the built-in models are gone")
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "speed: 1.5", "sped: 1.5", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadConfig("cluster-agent", file); err == nil || !strings.Contains(err.Error(), "kubernetes/power/L40S") {
+		t.Errorf("a key that is misspelt: %v", err)
+	}
+}
+
 // What a queue beside a cluster would not heed is refused, not passed over.
 func TestQueueUsesTheSitesCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
@@ -68,6 +108,21 @@ func TestQueueUsesTheSitesCluster(t *testing.T) {
 		}
 		if _, err := LoadConfig("cluster-agent", file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("queue: %s: %v; want %q", queue, err, want)
+		}
+	}
+}
+
+// The rule that forecasts prices is that of the market in which power is paid, and not that of a
+// day-ahead series which forecasts it.
+func TestPricesAreForecastAsThoseOfTheMarketThatIsPaid(t *testing.T) {
+	const real, ahead = "    - {tells: price, from: csv, file: real.csv, unit: USD/MWh, market: real-time}\n", "    - {tells: price, from: csv, file: ahead.csv, unit: USD/MWh, forecast: true}\n"
+	for _, sources := range []string{real + ahead, ahead + real, real} {
+		c, err := LoadConfig("cluster-agent", written(t, sources))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Grid.ForecastConfig().Price; got != forecast.Steady {
+			t.Errorf("prices of\n%s are forecast by %q; want %q", sources, got, forecast.Steady)
 		}
 	}
 }

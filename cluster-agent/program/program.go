@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
 	"github.com/gridbid/gridbid/cluster-agent/signals"
@@ -47,13 +48,13 @@ func (p Program) Run(args []string, out io.Writer) int {
 		Prepare: func(x *daemon.Process) (daemon.Service, error) {
 			poller := c.NewPoller(x.Log)
 			build, err := p.Prepare(c, x.Log, poller)
-			return func(ctx context.Context) error { return serveSite(ctx, x, c.Site, poller, build) }, err
+			return func(ctx context.Context) error { return serveSite(ctx, x, c.Site, c.ceilingWatts(), poller, build) }, err
 		},
 	}.Run(args, out)
 }
 
 // serveSite connects a site to the federation and runs it until ctx ends.
-func serveSite(ctx context.Context, x *daemon.Process, site string, poller *signals.Poller, build Builder) error {
+func serveSite(ctx context.Context, x *daemon.Process, site string, ceiling float64, poller *signals.Poller, build Builder) error {
 	cfg, err := build()
 	if err != nil {
 		return err
@@ -78,8 +79,23 @@ func serveSite(ctx context.Context, x *daemon.Process, site string, poller *sign
 		}
 		defer x.ServeHTTP(listener, tele.HTTPHandler())()
 	}
+	cfg.Watch = func(state func(protocol.Time) capacity.State) {
+		tele.RegisterAgent(func() (telemetry.AgentStatus, bool) {
+			s := agentStatus(site, poller, state, time.Now())
+			s.CeilingWatts = ceiling
+			return s, true
+		})
+	}
 	cfg.OnSent, cfg.FederationBus, cfg.Log = tele.CountMessages, hub, x.Log
 	return runtime.RunSite(ctx, cfg)
+}
+
+// ceilingWatts returns the ceiling of a site's GPUs; 0: none is known.
+func (c Config) ceilingWatts() float64 {
+	if c.Kubernetes == nil {
+		return 0
+	}
+	return c.Kubernetes.Ceiling
 }
 
 // sourceStates returns a function that reads the state of a poller's sources for
@@ -87,8 +103,40 @@ func serveSite(ctx context.Context, x *daemon.Process, site string, poller *sign
 func sourceStates(f *signals.Poller) func() []telemetry.SignalStatus {
 	return func() (out []telemetry.SignalStatus) {
 		for _, s := range f.SourceStatuses(time.Now()) {
-			out = append(out, telemetry.SignalStatus{Source: s.Source, Quantity: s.Tells, Known: s.Value != nil, Age: s.Age, Horizon: s.Horizon, Stale: s.Stale, Failures: s.Why})
+			out = append(out, telemetry.SignalStatus{Source: s.Source, Quantity: s.Tells, Known: s.Value != nil, Value: valueOrZero(s.Value), Age: s.Age, Horizon: s.Horizon, Stale: s.Stale, Failures: s.Why})
 		}
 		return out
 	}
+}
+
+// valueOrZero returns what p points to, or 0.
+func valueOrZero(p *float64) float64 {
+	if p == nil {
+		return 0
+	}
+	return *p
+}
+
+// agentStatus returns what metrics show of a site: by what its agent bids, and what its capacity
+// holds. poller is nil for a site whose grid a scenario has.
+func agentStatus(site string, poller *signals.Poller, state func(protocol.Time) capacity.State, now time.Time) telemetry.AgentStatus {
+	x := state(protocol.FromStdTime(now))
+	s := telemetry.AgentStatus{
+		Site: site, GPUs: make(map[string]float64), HeldGPUs: make(map[string]float64), IdleGPUs: float64(x.Idle) / 1000, FragmentedGPUs: float64(x.Fragmented) / 1000,
+		RunningJobs: x.Runs, CappedJobs: x.Capped, PowerWatts: float64(x.Power) / 1000,
+	}
+	for _, p := range x.Pools {
+		if p.Model != "" {
+			s.GPUs[p.Model], s.HeldGPUs[p.Model] = float64(p.GPUs)/1000, float64(p.Held)/1000
+		}
+	}
+	if poller == nil {
+		return s
+	}
+	for q, into := range map[protocol.Quantity]**float64{protocol.GridPrice: &s.PriceUSDPerMWh, protocol.GridCarbon: &s.CarbonGramsPerKWh, protocol.GridPUE: &s.PUE} {
+		if v, ok := poller.CurrentValue(q, now); ok {
+			*into = &v
+		}
+	}
+	return s
 }

@@ -187,7 +187,7 @@ func (m *PrometheusMeter) queryCounters(ctx context.Context, query string, since
 
 // addCounterEnergy adds the increase of a counter (unit millijoules per count), less idle power.
 // Before the first and after the last sample the mean power is extrapolated; if
-// samples cover less than nine tenths of the run, add returns an error.
+// samples cover less than nine tenths of the run, it is an error.
 func (s counterSeries) addCounterEnergy(t *podenergy.EnergyTally, r MeteredRun, unit, idle float64) error {
 	if len(s.points) < 2 {
 		return fmt.Errorf("%d samples in %v: want at least two", len(s.points), r.Until.Sub(r.Since))

@@ -53,7 +53,7 @@ func (m *PrometheusMeter) QueryUtilization(ctx context.Context, r MeteredRun) (u
 			of = f.metric + "{" + pods + `,container!=""}` + lasted
 		}
 		query := fmt.Sprintf(f.query, of)
-		if strings.HasPrefix(f.metric, "DCGM") { // see Cards
+		if strings.HasPrefix(f.metric, "DCGM") { // see GPUEnergy
 			query += " or " + fmt.Sprintf(f.query, fmt.Sprintf("%s{exported_namespace=%q,exported_pod=~%q}", f.metric, r.Namespace, r.podPattern())+lasted)
 		}
 		all, err := m.queryServer(ctx, "/api/v1/query", url.Values{"query": {query}, "time": {formatSeconds(r.Until)}})

@@ -26,8 +26,9 @@ type SiteConfig struct {
 	Power power.Table
 	// Forecast says how the agent forecasts hours for which no signal has a value.
 	Forecast forecast.Config
-	// ChargeIdle adds to each bid its share of its node's idle power.
-	ChargeIdle bool
+	// NodesSleep says that the nodes which the executor reports are switched off when they are
+	// empty. Bids then include what keeping a node awake costs. Nodes say so by their Host.
+	NodesSleep bool
 }
 
 // A LocalParty is an executor or a signal source. It talks to its site's agent only,
@@ -48,13 +49,13 @@ func BuildSite(cfg SiteConfig, executor, signals LocalParty) (Config, error) {
 	if len(cfg.Power.ModelNames()) == 0 {
 		cfg.Power = power.DefaultTable()
 	}
-	nodes, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn})
+	nodes, err := capacity.New(capacity.Config{Nodes: cfg.Nodes, Power: cfg.Power, Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true, NodesSleep: cfg.NodesSleep})
 	if err != nil {
 		return Config{}, fmt.Errorf("site %s: %w", cfg.Site, err)
 	}
 	out := Config{
 		Site: cfg.Site, DataDir: cfg.Folder, Log: slog.New(slog.DiscardHandler),
-		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy(cfg.ChargeIdle)}, nodes, forecast.New(cfg.Forecast)),
+		Agent:       agents.New(agents.Config{Site: cfg.Site, Strategy: agents.DefaultStrategy()}, nodes, forecast.New(cfg.Forecast)),
 		SideParties: make(map[protocol.Party]Restartable),
 		More:        make(map[protocol.Party]func(context.Context, bus.Bus, uint32) error),
 	}

@@ -14,7 +14,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
+	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/bus/wal"
@@ -50,13 +52,20 @@ type Config struct {
 	SideParties map[protocol.Party]Restartable
 	// More are run with the site's own bus until the site ends: executors and signal
 	// sources that are no machine. Their incarnation is the agent's.
-	More map[protocol.Party]func(ctx context.Context, near bus.Bus, life uint32) error
+	More map[protocol.Party]func(ctx context.Context, siteBus bus.Bus, incarnation uint32) error
 	// Queue is run with the connection of the site's queue to the federation until the
 	// site ends, with the agent or alone: Agent may be nil then. nil: there is no queue.
-	Queue func(ctx context.Context, far bus.Conn, life uint32) error
+	Queue func(ctx context.Context, conn bus.Conn, incarnation uint32) error
+	// Watch is called once, before the agent runs, with a function that returns the state of the
+	// agent's capacity and is safe for concurrent use. It is not called for a hub. nil: no call.
+	Watch func(state func(now protocol.Time) capacity.State)
 	// OnSent is called with the messages that the agent received and sent; nil: no call.
 	OnSent func(received, sent []protocol.Message)
 }
+
+// heartbeatInterval is how often a live agent says that it is alive. The coordinator takes a site
+// for silent after three that it misses.
+const heartbeatInterval = 2 * time.Second
 
 // RunSite runs a site until ctx ends, which is no error, or one of its parties fails,
 // which ends the others too. All event logs are closed when it returns.
@@ -83,11 +92,18 @@ func RunSite(ctx context.Context, cfg Config) (err error) {
 			}
 		})
 	}
+	if a, ok := cfg.Agent.(interface{ ReportStarts() }); ok {
+		a.ReportStarts()
+	}
+	if a, ok := cfg.Agent.(interface{ SendHeartbeats(time.Duration) }); ok {
+		a.SendHeartbeats(cfg.Clock.Simulated(heartbeatInterval))
+	}
 	if cfg.Agent != nil { // first: it must be connected before the others send
 		conn, err := r.connectAgent(ctx, siteBus)
 		if err != nil {
 			return err
 		}
+		r.watchAgent()
 		start("agent", func() error {
 			return r.loopFor(cfg.Agent, protocol.AgentParty(cfg.Site)).Run(ctx, conn, r.lockedMachine(cfg.Agent, protocol.AgentParty(cfg.Site)))
 		})
@@ -237,12 +253,31 @@ func (r *siteRun) connectAgent(ctx context.Context, siteBus bus.Bus) (bus.Conn, 
 	return bus.NewSplitConn(local, bus.NewReconnectingConn(ctx, r.cfg.FederationBus, who, r.cfg.Log)), nil
 }
 
+// watchAgent passes the agent's state to Config.Watch.
+func (r *siteRun) watchAgent() {
+	agent, ok := r.cfg.Agent.(interface {
+		StateAt(protocol.Time) capacity.State
+	})
+	if r.cfg.Watch == nil || !ok {
+		return
+	}
+	rest := r.lockedParties[protocol.AgentParty(r.cfg.Site)]
+	r.cfg.Watch(func(now protocol.Time) capacity.State {
+		rest.Lock()
+		defer rest.Unlock()
+		return agent.StateAt(now)
+	})
+}
+
 // isNonBinding reports messages that may be sent before the events of their step are
-// on disk. Bids commit the agent to nothing: an award is planned anew, and one for a
+// on disk: bids and heartbeats. Bids commit the agent to nothing: an award is planned anew, and one for a
 // bid that a restarted agent no longer knows is declined.
 func isNonBinding(m protocol.Message) bool {
-	_, ok := m.Body.(protocol.Bids)
-	return ok
+	switch m.Body.(type) {
+	case protocol.Bids, protocol.Quote, protocol.Heartbeat:
+		return true
+	}
+	return false
 }
 
 // lockedMachine returns a party's machine, with its lock if it is persistent.

@@ -108,6 +108,15 @@ func (d *serviceClient) postForm(ctx context.Context, base string, form url.Valu
 	return d.doRequest(req, "Content-Type", "application/x-www-form-urlencoded")
 }
 
+// postJSON sends a JSON document.
+func (d *serviceClient) postJSON(ctx context.Context, base, document string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base, strings.NewReader(document))
+	if err != nil {
+		return nil, fmt.Errorf("address: %s", d.redactSecrets(err.Error()))
+	}
+	return d.doRequest(req, "Content-Type", "application/json")
+}
+
 // doRequest sends a request and returns the body of a 200 answer. Every error is free of
 // secrets.
 func (d *serviceClient) doRequest(req *http.Request, headers ...string) ([]byte, error) {

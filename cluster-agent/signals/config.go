@@ -18,14 +18,20 @@ import (
 // A Config configures one signal source of a site; docs/signals-and-power.md explains
 // each key.
 type Config struct {
-	Tells      string   `yaml:"tells"`  // quantity: price, carbon or pue
-	From       string   `yaml:"from"`   // service: see Kinds
-	Zone       string   `yaml:"zone"`   // region, by the service's own name
-	Market     string   `yaml:"market"` // day-ahead (default) or real-time
-	NoForecast bool     `yaml:"no_forecast"`
-	Latitude   *float64 `yaml:"latitude"`
-	Longitude  *float64 `yaml:"longitude"`
-	Cooling    *Cooling `yaml:"cooling"`
+	Tells      string `yaml:"tells"`  // quantity: price, carbon or pue
+	From       string `yaml:"from"`   // service: see SourceKinds
+	Zone       string `yaml:"zone"`   // region, by the service's own name
+	Market     string `yaml:"market"` // day-ahead (default) or real-time
+	NoForecast bool   `yaml:"no_forecast"`
+	// Forecast: the values are forecasts of what other sources report, and nothing is paid by
+	// them; Published and Ends, hours of the day in UTC, say when a day-ahead series is known.
+	Forecast  bool `yaml:"forecast"`
+	Published *int `yaml:"published"`
+	Ends      *int `yaml:"ends"`
+
+	Latitude  *float64 `yaml:"latitude"`
+	Longitude *float64 `yaml:"longitude"`
+	Cooling   *Cooling `yaml:"cooling"`
 
 	URL        string `yaml:"url"` // of the service; default: its public address
 	File       string `yaml:"file"`
@@ -35,8 +41,9 @@ type Config struct {
 	Timezone   string `yaml:"timezone"`    // of times without an offset
 	Unit       string `yaml:"unit"`        // of values, for sources that do not state it
 
-	Currency string  `yaml:"currency"` // of entsoe's prices; default EUR
-	Rate     float64 `yaml:"rate"`     // dollars for one unit of another currency
+	Currency string  `yaml:"currency"`  // of the prices of entsoe and electricity-maps; default EUR
+	Rate     float64 `yaml:"rate"`      // dollars for one unit of another currency
+	RateFrom string  `yaml:"rate_from"` // ecb: rates of the European Central Bank, in place of Rate
 
 	Every   string `yaml:"every"`
 	Timeout string `yaml:"timeout"`
@@ -62,21 +69,26 @@ type sourceKind struct {
 	requiredKeys    string        // required keys of the configuration, separated by blanks
 	defaultInterval time.Duration // default polling interval
 	newClient       func(Config) sourceClient
-	password        bool // whether the service needs a password
+	currency        string // of prices, where it is not that of unit: the service's own
+	market          string // the only market of the service's prices; "": see Config.Market
 }
 
 // sourceKinds are the supported services, by the name in a configuration.
 var sourceKinds = map[string]sourceKind{
-	"electricity-maps": {[]string{"carbon"}, "zone key", 15 * time.Minute, func(c Config) sourceClient { return electricityMaps{c} }, false},
-	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) sourceClient { return wattTime{c, new(bearerToken)} }, false},
-	"uk-carbon":        {[]string{"carbon"}, "", 15 * time.Minute, func(c Config) sourceClient { return ukIntensity{c} }, false},
-	"entsoe":           {[]string{"price", "carbon"}, "zone key", 30 * time.Minute, func(c Config) sourceClient { return entsoe{c} }, false},
-	"eia":              {[]string{"carbon"}, "zone key", 30 * time.Minute, func(c Config) sourceClient { return eia{c} }, false},
-	"caiso":            {[]string{"price"}, "zone", 15 * time.Minute, func(c Config) sourceClient { return caiso{c} }, false},
-	"ercot":            {[]string{"price"}, "zone user key password", 15 * time.Minute, func(c Config) sourceClient { return ercot{c, new(bearerToken)} }, true},
-	"open-meteo":       {[]string{"pue"}, "latitude longitude", time.Hour, func(c Config) sourceClient { return openMeteo{c} }, false},
-	"csv":              {[]string{"price", "carbon", "pue"}, "unit", 5 * time.Minute, func(c Config) sourceClient { return csvTable{c} }, false},
-	"prometheus":       {[]string{"price", "carbon", "pue"}, "url query unit", 5 * time.Minute, func(c Config) sourceClient { return prometheusQuery{c} }, false},
+	"electricity-maps": {[]string{"carbon", "price"}, "zone key", 15 * time.Minute, func(c Config) sourceClient { return electricityMaps{c} }, "EUR", "day-ahead"},
+	"watttime":         {[]string{"carbon"}, "zone user key", 10 * time.Minute, func(c Config) sourceClient { return wattTime{c, new(bearerToken)} }, "", ""},
+	"uk-carbon":        {[]string{"carbon"}, "", 15 * time.Minute, func(c Config) sourceClient { return ukIntensity{c} }, "", ""},
+	"entsoe":           {[]string{"price", "carbon"}, "zone key", 30 * time.Minute, func(c Config) sourceClient { return entsoe{c} }, "EUR", "day-ahead"},
+	"energy-charts":    {[]string{"price"}, "zone", 30 * time.Minute, func(c Config) sourceClient { return energyCharts{c} }, "EUR", "day-ahead"},
+	"elexon":           {[]string{"price"}, "", 15 * time.Minute, func(c Config) sourceClient { return elexon{c} }, "GBP", "real-time"},
+	"aemo":             {[]string{"price"}, "zone", 5 * time.Minute, func(c Config) sourceClient { return aemo{c} }, "AUD", "real-time"},
+	"eia":              {[]string{"carbon"}, "zone key", 30 * time.Minute, func(c Config) sourceClient { return eia{c} }, "", ""},
+	"caiso":            {[]string{"price"}, "zone", 15 * time.Minute, func(c Config) sourceClient { return caiso{c} }, "", ""},
+	"ercot":            {[]string{"price"}, "zone user key password", 15 * time.Minute, func(c Config) sourceClient { return ercot{c, new(bearerToken)} }, "", ""},
+	"gridstatus":       {[]string{"price"}, "zone query key", 15 * time.Minute, func(c Config) sourceClient { return gridStatus{c} }, "", ""},
+	"open-meteo":       {[]string{"pue"}, "latitude longitude", time.Hour, func(c Config) sourceClient { return openMeteo{c} }, "", ""},
+	"csv":              {[]string{"price", "carbon", "pue"}, "unit", 5 * time.Minute, func(c Config) sourceClient { return csvTable{c} }, "", ""},
+	"prometheus":       {[]string{"price", "carbon", "pue"}, "url query unit", 5 * time.Minute, func(c Config) sourceClient { return prometheusQuery{c} }, "", ""},
 }
 
 // SourceKinds returns the names of the supported services, sorted.
@@ -93,8 +105,8 @@ var unitScales = map[string]map[string]float64{
 	"pue":    {"ratio": 1},
 }
 
-// microdollarsPerDollar is the currency in which the market counts.
-const microdollarsPerDollar = "USD"
+// marketCurrency is the currency in which the market counts.
+const marketCurrency = "USD"
 
 // A ConfigFault is an error in one key of a Config.
 type ConfigFault struct{ Key, Problem string }
@@ -102,7 +114,7 @@ type ConfigFault struct{ Key, Problem string }
 // Error implements error.
 func (f ConfigFault) Error() string { return f.Key + ": " + f.Problem }
 
-// ResolveAndValidate returns c with defaults filled in and secrets read, or the first Fault.
+// ResolveAndValidate returns c with defaults filled in and secrets read, or the first ConfigFault.
 // Relative file names are resolved against dir.
 func (c Config) ResolveAndValidate(dir string) (Config, error) {
 	k, ok := sourceKinds[c.From]
@@ -119,13 +131,14 @@ func (c Config) ResolveAndValidate(dir string) (Config, error) {
 	}
 	// In this order: later checks depend on what earlier ones read.
 	for _, check := range []func() error{
-		c.readSecrets, func() error { return c.checkRequiredKeys(k) }, c.parseDurations, c.checkUnit, c.checkCoordinates,
+		c.readSecrets, func() error { return c.checkRequiredKeys(k) }, c.parseDurations, c.checkUnit, c.checkCoordinates, c.checkForecast,
 		func() error { return c.checkURL() }, // after secrets: it depends on whether a key was read
 	} {
 		if err := check(); err != nil {
 			return c, err
 		}
 	}
+	c.Market = firstNonEmpty(c.Market, k.market)
 	if c.Column == "" {
 		c.Column = "value"
 	}
@@ -158,8 +171,11 @@ func (c Config) checkRequiredKeys(k sourceKind) error {
 	if c.Market != "" && c.Market != "day-ahead" && c.Market != "real-time" {
 		return ConfigFault{"market", fmt.Sprintf("is %q; want day-ahead or real-time", c.Market)}
 	}
-	if c.Market == "real-time" && c.From == "entsoe" { // its day-ahead prices would be forecast as real-time ones
-		return ConfigFault{"market", "is real-time; entsoe has day-ahead prices only: remove the key"}
+	if k.market != "" && c.Market != "" && c.Market != k.market { // its prices would be forecast as those of another market
+		return ConfigFault{"market", fmt.Sprintf("is %s; %s has %s prices only: remove the key", c.Market, c.From, k.market)}
+	}
+	if c.From == "uk-carbon" {
+		return checkUKRegion(c.Zone)
 	}
 	return nil
 }
@@ -215,20 +231,28 @@ func (c Config) checkUnit() error {
 	if c.Rate < 0 || c.Rate > 1e6 {
 		return ConfigFault{"rate", "want dollars for one unit of the currency, such as 1.08"}
 	}
-	currency, per := c.splitPriceUnit()
+	_, per := c.splitPriceUnit()
 	if _, ok := unitScales[c.Tells][per]; !ok && c.Unit != "" {
 		return ConfigFault{"unit", fmt.Sprintf("is %q; want for %s one of %s", c.Unit, c.Tells, strings.Join(c.unitChoices(), ", "))}
 	}
-	if c.From == "entsoe" {
-		currency = c.currencyOrDefault()
+	if c.RateFrom != "" && c.RateFrom != "ecb" {
+		return ConfigFault{"rate_from", fmt.Sprintf("is %q; want ecb, or rate with the dollars for one unit of the currency", c.RateFrom)}
 	}
-	switch {
-	case c.Tells != "price" || currency == "":
+	currency := c.usedCurrency()
+	if c.Tells != "price" || currency == "" {
 		return nil
-	case currency == microdollarsPerDollar && c.Rate != 0:
-		return ConfigFault{"rate", "prices are in " + microdollarsPerDollar + " already: remove the key"}
-	case currency != microdollarsPerDollar && c.Rate == 0:
-		return ConfigFault{"rate", "prices are in " + currency + ": set the dollars for one " + currency}
+	}
+	key := "rate"
+	if c.RateFrom != "" {
+		key = "rate_from"
+	}
+	switch given := c.Rate != 0 || c.RateFrom != ""; {
+	case currency == marketCurrency && given:
+		return ConfigFault{key, "prices are in " + marketCurrency + " already: remove the key"}
+	case currency != marketCurrency && !given:
+		return ConfigFault{"rate", "prices are in " + currency + ": set the dollars for one " + currency + ", or rate_from: ecb"}
+	case c.Rate != 0 && c.RateFrom != "":
+		return ConfigFault{"rate_from", "is set together with rate: remove one"}
 	}
 	return nil
 }
@@ -246,7 +270,7 @@ func (c Config) unitChoices() []string {
 	out := slices.Sorted(maps.Keys(unitScales[c.Tells]))
 	if c.Tells == "price" {
 		for i, per := range out {
-			out[i] = microdollarsPerDollar + per
+			out[i] = marketCurrency + per
 		}
 	}
 	return out
@@ -289,12 +313,13 @@ func (c Config) baseURL(usual string) string {
 	return usual
 }
 
-// currencyOrDefault returns the currency of entsoe's prices.
-func (c Config) currencyOrDefault() string {
-	if c.Currency != "" {
-		return c.Currency
+// usedCurrency returns the currency of a source's prices, or "" if only the market's is possible.
+func (c Config) usedCurrency() string {
+	if own := sourceKinds[c.From].currency; own != "" {
+		return firstNonEmpty(c.Currency, own)
 	}
-	return "EUR"
+	currency, _ := c.splitPriceUnit()
+	return currency
 }
 
 // coolingOrDefault returns the configured cooling model or the default one.

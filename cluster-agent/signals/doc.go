@@ -12,7 +12,8 @@
 //   - no value is published whose unit, currency or magnitude is not the expected
 //     one;
 //   - all hours are UTC hours: local days of 23 and 25 hours are handled;
-//   - a service's forecast is published as a forecast, never as a fact;
+//   - a service's forecast is published as a forecast, never as a fact, and so is a
+//     series that is configured as one, not before its hour of publication;
 //   - no secret is part of an error, a log or a file.
 //
 // Package agents/forecast turns the signals into the forecasts that bids use.

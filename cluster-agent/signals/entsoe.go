@@ -33,7 +33,7 @@ func (s entsoe) fetchSpans(ctx context.Context, d *serviceClient, from, to time.
 	if s.Tells == "carbon" {
 		return decodeEntsoeMix(body)
 	}
-	spans, err := decodeEntsoePrice(body, s.currencyOrDefault())
+	spans, err := decodeEntsoePrice(body, s.usedCurrency())
 	return s.convertToDollars(spans), err
 }
 

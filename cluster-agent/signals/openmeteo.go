@@ -18,10 +18,15 @@ type openMeteo struct{ Config }
 func (s openMeteo) fetchSpans(ctx context.Context, d *serviceClient, from, _ time.Time) ([]Span, error) {
 	place := func(v *float64) string { return strconv.FormatFloat(*v, 'f', 4, 64) }
 	past := min(max(int(d.now().Sub(from).Hours()/24)+1, 1), 9)
-	body, err := d.getQuery(ctx, s.baseURL("https://api.open-meteo.com/v1")+"/forecast", url.Values{
+	base, query := "https://api.open-meteo.com/v1", url.Values{
 		"latitude": {place(s.Latitude)}, "longitude": {place(s.Longitude)}, "hourly": {"wet_bulb_temperature_2m"},
 		"timezone": {"GMT"}, "past_days": {strconv.Itoa(past)}, "forecast_days": {"5"},
-	})
+	}
+	if s.key != "" { // the free server is for non-commercial use
+		base = "https://customer-api.open-meteo.com/v1"
+		query.Set("apikey", s.key)
+	}
+	body, err := d.getQuery(ctx, s.baseURL(base)+"/forecast", query)
 	if err != nil {
 		return nil, err
 	}

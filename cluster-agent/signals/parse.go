@@ -46,6 +46,25 @@ func (n *flexibleNumber) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// A nullableNumber is a number that a service leaves out by null: a gap. A field that is not there
+// is no gap but another format.
+type nullableNumber struct {
+	present, null bool
+	value         float64
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *nullableNumber) UnmarshalJSON(text []byte) error {
+	if n.present = true; string(text) == "null" {
+		n.null = true
+		return nil
+	}
+	var v flexibleNumber
+	err := v.UnmarshalJSON(text)
+	n.value = float64(v)
+	return err
+}
+
 // parseInstant parses a time with an offset. A time without one is refused, because its
 // time zone is unknown.
 func parseInstant(s string) (time.Time, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Poller publishes the values of its readers to a site's agent. If several readers
+// A Poller publishes the values of its sources to a site's agent. If several sources
 // provide a quantity, the first one that has an hour is used, and any fact takes
 // precedence over a forecast.
 type Poller struct {
@@ -28,34 +28,34 @@ type Poller struct {
 
 // Run publishes on the bus until ctx ends or the bus fails. Failures of sources do
 // not end it.
-func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
-	port, err := near.Connect(ctx, protocol.SignalParty(f.Site))
+func (f *Poller) Run(ctx context.Context, siteBus bus.Bus, incarnation uint32) error {
+	port, err := siteBus.Connect(ctx, protocol.SignalParty(f.Site))
 	if err != nil {
 		return fmt.Errorf("signals: %w", err)
 	}
 	defer port.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	var readers sync.WaitGroup
-	defer readers.Wait()
+	var polling sync.WaitGroup
+	defer polling.Wait()
 	defer cancel()
 	news := make(chan struct{}, 1)
 	for _, r := range f.Sources {
 		// news holds at most one token: a reading during publication leads to one
 		// more round.
-		readers.Go(func() { f.pollSource(ctx, r, news) })
+		polling.Go(func() { f.pollSource(ctx, r, news) })
 	}
 	go func() { // receive and drop: no message is addressed to a signal source
 		for range port.Messages() {
 		}
 	}()
-	mouth := protocol.Sender{Party: protocol.SignalParty(f.Site), Incarnation: life}
+	sender := protocol.Sender{Party: protocol.SignalParty(f.Site), Incarnation: incarnation}
 	for {
 		now := time.Now()
-		var said []protocol.Message
+		var messages []protocol.Message
 		for _, s := range f.unpublishedSignals(now) {
-			said = append(said, mouth.NewMessage(protocol.FromStdTime(now), protocol.AgentParty(f.Site), s))
+			messages = append(messages, sender.NewMessage(protocol.FromStdTime(now), protocol.AgentParty(f.Site), s))
 		}
-		if err := port.Send(ctx, said...); len(said) > 0 && err != nil {
+		if err := port.Send(ctx, messages...); len(messages) > 0 && err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -76,7 +76,7 @@ func (f *Poller) Run(ctx context.Context, near bus.Bus, life uint32) error {
 // pollSource reads a source whenever it is due and signals news. In a sequence of
 // failures it logs only the first, and the recovery.
 func (f *Poller) pollSource(ctx context.Context, r *Source, news chan<- struct{}) {
-	failed := false
+	failed, incomplete := false, false
 	for {
 		wait := time.NewTimer(time.Until(r.NextRead()))
 		select {
@@ -96,6 +96,10 @@ func (f *Poller) pollSource(ctx context.Context, r *Source, news chan<- struct{}
 			f.Log.Info("signal source recovered", "source", r.SourceName())
 		}
 		failed = err != nil
+		if missing := r.missingForecast(); missing != nil && !incomplete {
+			f.Log.Warn("signal source gave no forecast: what it measured is used", "source", r.SourceName(), "err", missing)
+		}
+		incomplete = r.missingForecast() != nil
 		select {
 		case news <- struct{}{}:
 		default:
@@ -135,7 +139,14 @@ func (f *Poller) unpublishedSignals(now time.Time) (out []protocol.Signal) {
 	return out
 }
 
-// knownHours returns the current values of a quantity by hour, over all its readers.
+// CurrentValue returns what is known of a quantity for the hour of now, in the unit of a Span; ok is
+// false if nothing is. It is safe for concurrent use.
+func (f *Poller) CurrentValue(q protocol.Quantity, now time.Time) (value float64, ok bool) {
+	h, ok := f.knownHours(q, now)[now.UTC().Truncate(time.Hour)]
+	return h.value, ok
+}
+
+// knownHours returns the current values of a quantity by hour, over all its sources.
 func (f *Poller) knownHours(q protocol.Quantity, now time.Time) map[time.Time]hourValue {
 	out := make(map[time.Time]hourValue)
 	if v, ok := f.Fixed[q]; ok {
@@ -147,9 +158,7 @@ func (f *Poller) knownHours(q protocol.Quantity, now time.Time) map[time.Time]ho
 		if r.quantity != q {
 			continue
 		}
-		r.mu.Lock()
-		hours := hourlyMeans(r.spans)
-		r.mu.Unlock()
+		hours := r.reportedHours(now)
 		// The first source of an hour wins, but a fact replaces a forecast.
 		for at, h := range hours {
 			if was, ok := out[at]; !ok || was.guess && !h.guess {

@@ -38,8 +38,8 @@ func (s prometheusQuery) fetchSpans(ctx context.Context, d *serviceClient, from,
 // as errors they would block all other samples of the period.
 var noPrometheusValue = []string{`"NaN"`, `"+Inf"`, `"-Inf"`}
 
-// decodePrometheus parses the answer of a range query. An empty result is no error:
-// sound reports it.
+// decodePrometheus parses the answer of a range query. An empty result is no error
+// here: validateSpans reports it.
 func decodePrometheus(body []byte) ([]Span, error) {
 	var p struct {
 		Status string `json:"status"`

@@ -36,10 +36,11 @@ type Source struct {
 	cfg      Config
 	quantity protocol.Quantity
 	client   sourceClient
-	door     *serviceClient
+	service  *serviceClient
 	interval time.Duration
-	file     string    // cache; "": none
-	keys     [2]string // key and password that src uses
+	rates    *exchangeRates // nil: Config.Rate converts
+	file     string         // cache; "": none
+	keys     [2]string      // key and password that client uses
 	now      func() time.Time
 	jitter   func() float64 // uniform in [0, 1), for jitter
 
@@ -49,12 +50,13 @@ type Source struct {
 	read                time.Time // last successful reading
 	next                time.Time // next reading
 	err                 error
+	noForecast          error          // of the last reading, if the service gave all but its forecast
 	failures            map[string]int // by kind: see FailureKind
 	consecutiveFailures int            // consecutive failures
 }
 
-// NewSource returns a reader for an opened configuration. If folder is not empty, the
-// reader caches its values there.
+// NewSource returns the source of a configuration that ResolveAndValidate returned. If folder
+// is not empty, the source caches its values there.
 func NewSource(c Config, folder string) *Source {
 	k := sourceKinds[c.From]
 	r := &Source{cfg: c, quantity: quantitiesByName[c.Tells], interval: k.defaultInterval, now: time.Now, jitter: rand.Float64, err: errNothingReadYet, failures: make(map[string]int)}
@@ -62,7 +64,10 @@ func NewSource(c Config, folder string) *Source {
 		r.interval = d
 	}
 	patient, _ := time.ParseDuration(c.Timeout) // ResolveAndValidate has checked it
-	r.door = newServiceClient(patient, func() time.Time { return r.now() })
+	r.service = newServiceClient(patient, func() time.Time { return r.now() })
+	if c.RateFrom != "" {
+		r.rates = &exchangeRates{now: func() time.Time { return r.now() }, get: newServiceClient(patient, func() time.Time { return r.now() })}
+	}
 	r.setSecrets(c)
 	if folder != "" {
 		// The file name contains a hash of everything that changes the meaning of
@@ -73,8 +78,10 @@ func NewSource(c Config, folder string) *Source {
 		if c.Latitude != nil && c.Longitude != nil {
 			fmt.Fprint(h, "|", *c.Latitude, "|", *c.Longitude)
 		}
-		if c.Timezone != "" {
-			fmt.Fprint(h, "|", c.Timezone)
+		for _, more := range []string{c.Timezone, c.RateFrom} {
+			if more != "" {
+				fmt.Fprint(h, "|", more)
+			}
 		}
 		r.file = filepath.Join(folder, fmt.Sprintf("%s-%s-%x.json", c.Tells, c.From, h.Sum64()))
 		r.loadSavedSpans()
@@ -82,10 +89,10 @@ func NewSource(c Config, folder string) *Source {
 	return r
 }
 
-// setSecrets creates the source with the secrets of a configuration. Current and previous
+// setSecrets creates the client with the secrets of a configuration. Current and previous
 // secrets are removed from errors.
 func (r *Source) setSecrets(c Config) {
-	r.door.secrets = append(r.keys[:], c.key, c.password)
+	r.service.secrets = append(r.keys[:], c.key, c.password)
 	r.client, r.keys = sourceKinds[c.From].newClient(c), [2]string{c.key, c.password}
 }
 
@@ -100,10 +107,14 @@ func (r *Source) reloadSecrets() {
 
 // SourceName identifies a source in logs and metrics.
 func (r *Source) SourceName() string {
+	name := r.cfg.From
 	if r.cfg.Zone != "" {
-		return r.cfg.From + "/" + r.cfg.Zone
+		name += "/" + r.cfg.Zone
 	}
-	return r.cfg.From
+	if r.cfg.Forecast { // the prices that are paid may have the same service and zone
+		name += "/forecast"
+	}
+	return name
 }
 
 // Quantity returns the quantity that the source provides.
@@ -126,7 +137,11 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 		from = known.Add(-readOverlap)
 	}
 	// Request whole hours: a mean over a part of one would count as the hour's.
-	spans, err := r.client.fetchSpans(ctx, r.door, from.Truncate(time.Hour), now.Add(forecastHorizon).Truncate(time.Hour))
+	spans, err := r.fetchInDollars(ctx, from.Truncate(time.Hour), now.Add(forecastHorizon).Truncate(time.Hour))
+	var noForecast missingForecastError
+	if errors.As(err, &noForecast) && ctx.Err() == nil && len(spans) > 0 {
+		err = nil
+	}
 	if err == nil {
 		spans, err = validateSpans(r.quantity, spans, oldestHour(now, lookBack), now.Add(maxForecastHorizon))
 	}
@@ -137,11 +152,18 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.err = fmt.Errorf("%s: %s: %w", r.SourceName(), r.cfg.Tells, r.door.redactError(err))
+		r.err = fmt.Errorf("%s: %s: %w", r.SourceName(), r.cfg.Tells, r.service.redactError(err))
 		r.consecutiveFailures++
 		r.failures[FailureKind(err)]++
+		r.noForecast = nil
 		r.next = now.Add(r.backoffAfter(err))
 		return r.err
+	}
+	r.noForecast = nil
+	if noForecast.error != nil {
+		r.noForecast = fmt.Errorf("%s: %s: %w", r.SourceName(), r.cfg.Tells, r.service.redactError(noForecast))
+		r.failures["forecast-"+FailureKind(noForecast)]++
+		spans = keepForecasts(r.spans, spans)
 	}
 	r.spans = thinToHours(mergeSpans(r.spans, spans, oldestHour(now, historyKept)), oldestHour(now, lookBack))
 	r.read, r.err, r.consecutiveFailures = now, nil, 0
@@ -149,6 +171,21 @@ func (r *Source) FetchAndStore(ctx context.Context) error {
 	r.next = now.Add(time.Duration((0.9 + 0.2*r.jitter()) * float64(r.interval)))
 	r.saveSpans()
 	return nil
+}
+
+// fetchInDollars fetches the spans of a period, prices in dollars.
+func (r *Source) fetchInDollars(ctx context.Context, from, to time.Time) ([]Span, error) {
+	if r.rates == nil {
+		return r.client.fetchSpans(ctx, r.service, from, to)
+	}
+	if err := r.rates.refresh(ctx); err != nil {
+		return nil, err
+	}
+	spans, err := r.client.fetchSpans(ctx, r.service, from, to)
+	if err != nil {
+		return spans, err
+	}
+	return r.rates.convert(r.cfg.usedCurrency(), spans)
 }
 
 // oldestHour returns the first whole hour of a period that ends now. Hours are cut as a
@@ -200,8 +237,8 @@ func mergeSpans(old, news []Span, oldest time.Time) []Span {
 		for len(rest) > 0 && !rest[0].To.After(s.From) {
 			rest = rest[1:]
 		}
-		told := len(rest) > 0 && !rest[0].Guess && !rest[0].From.After(s.From)
-		if s.To.After(oldest) && !told && (!s.Guess || s.From.Before(begins)) {
+		replaced := len(rest) > 0 && !rest[0].Guess && !rest[0].From.After(s.From)
+		if s.To.After(oldest) && !replaced && (!s.Guess || s.From.Before(begins)) {
 			out = append(out, s)
 		}
 	}

@@ -17,6 +17,9 @@ type Span struct {
 	To    time.Time `json:"to"`
 	Value float64   `json:"value"`
 	Guess bool      `json:"guess,omitempty"` // the source's own forecast, neither measured nor sold
+	// Estimate marks a guess of a time that has begun: nothing is settled by it as by a fact, but
+	// the source does publish.
+	Estimate bool `json:"estimate,omitempty"`
 }
 
 // quantityBounds is the plausible range of a quantity, in the unit of a Span; a value outside
@@ -88,10 +91,13 @@ func validateSpans(q protocol.Quantity, spans []Span, from, to time.Time) ([]Spa
 func sortAndTrimSpans(spans []Span) []Span {
 	out := slices.Clone(spans)
 	rank := func(s Span) int {
-		if s.Guess {
+		switch {
+		case s.Estimate:
+			return 1
+		case s.Guess:
 			return 0
 		}
-		return 1
+		return 2
 	}
 	slices.SortStableFunc(out, func(x, y Span) int { return cmp.Or(x.From.Compare(y.From), cmp.Compare(rank(x), rank(y))) })
 	n := 0

@@ -94,7 +94,11 @@ var standins = []standin{
 			case "/carbon-intensity/latest":
 				return row(hour)
 			case "/carbon-intensity/forecast":
-				return `{"zone":"DE","forecast":` + list(hour, hour.Add(72*time.Hour), time.Hour, row) + `,"temporalGranularity":"hourly"}`
+				ahead := 24 * time.Hour
+				if a.q.Get("horizonHours") == "72" {
+					ahead = 72 * time.Hour
+				}
+				return `{"zone":"DE","forecast":` + list(hour, hour.Add(ahead+time.Hour), time.Hour, row) + `,"temporalGranularity":"hourly"}`
 			}
 			return ""
 		},
@@ -145,6 +149,97 @@ var standins = []standin{
 				return fmt.Sprintf(`{"from":"%s","to":"%s","intensity":{"forecast":%g,"actual":%s,"index":"high"}}`,
 					t.Format("2006-01-02T15:04Z"), t.Add(30*time.Minute).Format("2006-01-02T15:04Z"), grams(t), actual)
 			}) + `}`
+		},
+	},
+	{
+		name: "electricity-maps price", where: "Europe/Berlin", ahead: true, truth: func(t time.Time) float64 { return 1.25 * dollars(t) },
+		cfg:    Config{Tells: "price", From: "electricity-maps", Zone: "DE", KeyEnv: "FEED_KEY", Rate: 1.25},
+		schema: [2]string{"value", "price"}, unit: [2]string{"EUR/MWh", "GBP/MWh"},
+		page: func(a ask) string {
+			if a.Header.Get("auth-token") != secret || a.q.Get("zone") != "DE" || a.q.Get("disableCallerLookup") != "true" {
+				return ""
+			}
+			hour := a.now.Truncate(time.Hour)
+			from, to := hour.Add(-23*time.Hour), hour.Add(time.Hour)
+			switch a.URL.Path {
+			case "/price-day-ahead/history":
+			case "/price-day-ahead/combined":
+				from, to = hour, hour.Add(25*time.Hour)
+			default:
+				return ""
+			}
+			return `{"zone":"DE","data":` + list(from, to, time.Hour, func(t time.Time) string {
+				return fmt.Sprintf(`{"datetime":"%s","createdAt":"2026-08-22T11:29:00.000Z","value":%g,"unit":"EUR/MWh","source":"nordpool.com"}`, t.Format("2006-01-02T15:04:05.000Z"), dollars(t))
+			}) + `,"temporalGranularity":"hourly"}`
+		},
+	},
+	{
+		name: "uk-carbon of a region", where: "Europe/London", ahead: true, truth: grams,
+		cfg:    Config{Tells: "carbon", From: "uk-carbon", Zone: "7"},
+		schema: [2]string{"regionid", "region"},
+		page: func(a ask) string {
+			part := strings.Split(a.URL.Path, "/")
+			if len(part) != 7 || part[1] != "regional" || part[5] != "regionid" {
+				return ""
+			}
+			from, _ := time.Parse("2006-01-02T15:04Z", part[3])
+			to, _ := time.Parse("2006-01-02T15:04Z", part[4])
+			return `{"data":{"regionid":` + part[6] + `,"dnoregion":"WPD South Wales","shortname":"South Wales","data":` + list(from, to, 30*time.Minute, func(t time.Time) string {
+				return fmt.Sprintf(`{"from":"%s","to":"%s","intensity":{"forecast":%g,"index":"high"},"generationmix":[{"fuel":"gas","perc":61.2}]}`,
+					t.Format("2006-01-02T15:04Z"), t.Add(30*time.Minute).Format("2006-01-02T15:04Z"), grams(t))
+			}) + `}}`
+		},
+	},
+	{
+		name: "energy-charts", where: "Europe/Berlin", ahead: true, truth: func(t time.Time) float64 { return 1.25 * dollars(t) },
+		cfg:    Config{Tells: "price", From: "energy-charts", Zone: "DE-LU", Rate: 1.25},
+		schema: [2]string{"unix_seconds", "seconds"}, unit: [2]string{"EUR / MWh", "EUR / kWh"},
+		page: func(a ask) string {
+			var from, to int64
+			fmt.Sscan(a.q.Get("start"), &from)
+			fmt.Sscan(a.q.Get("end"), &to)
+			if a.URL.Path != "/price" || a.q.Get("bzn") != "DE-LU" {
+				return ""
+			}
+			begin, end := time.Unix(from, 0), time.Unix(to, 0)
+			return `{"license_info":"CC BY 4.0","unix_seconds":` + list(begin, end, 15*time.Minute, func(t time.Time) string { return fmt.Sprint(t.Unix()) }) + `,"price":` +
+				list(begin, end, 15*time.Minute, func(t time.Time) string { return fmt.Sprint(dollars(t)) }) + `,"unit":"EUR / MWh","deprecated":false}`
+		},
+	},
+	{
+		name: "elexon", where: "Europe/London", truth: func(t time.Time) float64 { return 1.5 * dollars(t) },
+		cfg:    Config{Tells: "price", From: "elexon", Rate: 1.5},
+		schema: [2]string{"dataProvider", "provider"}, unit: [2]string{"price\":", "price\":1e5"},
+		page: func(a ask) string {
+			from, err := time.Parse("2006-01-02T15:04Z", a.q.Get("from"))
+			to, err2 := time.Parse("2006-01-02T15:04Z", a.q.Get("to"))
+			if err != nil || err2 != nil || to.Sub(from) > 7*24*time.Hour || a.q.Get("dataProviders") != "APXMIDP" || a.URL.Path != "/balancing/pricing/market-index" {
+				return ""
+			}
+			return `{"metadata":{"datasets":["MID"]},"data":` + list(from, to, 30*time.Minute, func(t time.Time) string {
+				return fmt.Sprintf(`{"startTime":"%s","dataProvider":"APXMIDP","settlementDate":"2026-02-10","settlementPeriod":1,"price":%g,"volume":812.5}`, t.Format(time.RFC3339), dollars(t))
+			}) + `}`
+		},
+	},
+	{
+		name: "aemo", where: "Europe/Berlin", ahead: true, truth: func(t time.Time) float64 { return 0.5 * dollars(t) },
+		cfg:    Config{Tells: "price", From: "aemo", Zone: "NSW1", Rate: 0.5},
+		schema: [2]string{"SETTLEMENTDATE", "DATE"}, unit: [2]string{`"RRP":`, `"RRP":1e5`},
+		page: func(a ask) string {
+			if a.Method != http.MethodPost || a.URL.Path != "/5MIN" {
+				return ""
+			}
+			var rows []string
+			row := func(t time.Time, step time.Duration, kind string) {
+				for region, price := range map[string]float64{"NSW1": dollars(t), "VIC1": 9000} {
+					rows = append(rows, fmt.Sprintf(`{"SETTLEMENTDATE":"%s","REGIONID":"%s","REGION":"%s","RRP":%g,"TOTALDEMAND":7700.1,"PERIODTYPE":"%s","APCFLAG":0}`,
+						t.Add(step).In(aemoClock).Format("2006-01-02T15:04:05"), region, region, price, kind))
+				}
+			}
+			now := a.now.Truncate(30 * time.Minute)
+			every(now.Add(-24*time.Hour), now, 5*time.Minute, func(t time.Time) { row(t, 5*time.Minute, "ACTUAL") })
+			every(now, now.Add(24*time.Hour), 30*time.Minute, func(t time.Time) { row(t, 30*time.Minute, "FORECAST") })
+			return `{"5MIN":[` + strings.Join(rows, ",") + `]}`
 		},
 	},
 	{

@@ -1,6 +1,7 @@
 package signals
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"time"
@@ -14,11 +15,11 @@ type SourceStatus struct {
 	Value    *float64  `json:"value"` // of this hour, else the last fact; null: none
 	Of       time.Time `json:"of"`    // the hour of Value
 	Guess    bool      `json:"guess,omitempty"`
-	Age      float64   `json:"age_seconds"`     // time since the last hour that is known as a fact; 0: the current hour is known
+	Age      float64   `json:"age_seconds"`     // time since the last hour that is known, measured or estimated; 0: the current hour is known
 	Horizon  float64   `json:"horizon_seconds"` // time from now until the end of the last known hour
 	Hours    int       `json:"hours"`           // number of known hours
 	Read     time.Time `json:"read"`            // last successful reading
-	Stale    bool      `json:"stale"`           // no fact for longer than three polling intervals and an hour
+	Stale    bool      `json:"stale"`           // no hour became known for longer than three polling intervals and an hour
 	Failures int       `json:"failures"`        // since the process started
 	Error    string    `json:"error,omitempty"` // of the last reading, if it failed
 
@@ -39,8 +40,8 @@ func (r *Source) StatusAt(now time.Time) SourceStatus {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := SourceStatus{Source: r.SourceName(), Tells: r.cfg.Tells, Unit: boundsByQuantity[r.quantity].unit, Read: r.read, Stale: true, Why: maps.Clone(r.failures)}
-	if r.err != nil {
-		s.Error = r.err.Error()
+	if err := errors.Join(r.err, r.noForecast); err != nil {
+		s.Error = err.Error()
 	}
 	for _, n := range r.failures {
 		s.Failures += n
@@ -48,13 +49,18 @@ func (r *Source) StatusAt(now time.Time) SourceStatus {
 	hours := hourlyMeans(r.spans)
 	s.Hours = len(hours)
 	this := now.UTC().Truncate(time.Hour)
-	// known is the last hour with a fact, end the end of the last hour with any value.
+	// known is the last hour with a fact or an estimate, end the end of the last hour with any value.
 	var known, end time.Time
 	for at, h := range hours {
 		if at.Add(time.Hour).After(end) {
 			end = at.Add(time.Hour)
 		}
 		if !h.guess && !at.After(this) && !at.Before(known) {
+			known = at
+		}
+	}
+	for _, x := range r.spans {
+		if at := x.From.Truncate(time.Hour); x.Estimate && !at.After(this) && at.After(known) {
 			known = at
 		}
 	}
@@ -72,7 +78,7 @@ func (r *Source) StatusAt(now time.Time) SourceStatus {
 	}
 	if ok {
 		value := math.Round(h.value*1e6) / 1e6
-		s.Value, s.Guess = &value, h.guess
+		s.Value, s.Guess = &value, h.guess || r.cfg.Forecast
 	}
 	return s
 }

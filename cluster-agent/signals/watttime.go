@@ -19,7 +19,8 @@ type wattTime struct {
 // gramsPerPound is also g/kWh of 1000 lb/MWh.
 const gramsPerPound = 453.59237
 
-// fetchSpans requests the history and, unless disabled, the forecast of up to 72 hours.
+// fetchSpans requests the history and, unless disabled, the forecast of up to 72 hours, which not
+// every subscription has.
 func (s wattTime) fetchSpans(ctx context.Context, d *serviceClient, from, to time.Time) ([]Span, error) {
 	base := s.baseURL("https://api.watttime.org")
 	history := url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "start": {from.Format(time.RFC3339)}, "end": {d.now().UTC().Format(time.RFC3339)}}
@@ -28,8 +29,9 @@ func (s wattTime) fetchSpans(ctx context.Context, d *serviceClient, from, to tim
 		return all, err
 	}
 	hours := min(max(int(to.Sub(d.now()).Hours()), 1), 72)
-	ahead, err := s.querySpans(ctx, d, base+"/v3/forecast", url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "horizon_hours": {fmt.Sprint(hours)}}, true)
-	return append(all, ahead...), err
+	return withForecast(all, func() ([]Span, error) {
+		return s.querySpans(ctx, d, base+"/v3/forecast", url.Values{"region": {s.Zone}, "signal_type": {"co2_moer"}, "horizon_hours": {fmt.Sprint(hours)}}, true)
+	})
 }
 
 // querySpans sends a request with a valid token and logs in if necessary.
@@ -50,8 +52,8 @@ func (s wattTime) querySpans(ctx context.Context, d *serviceClient, address stri
 func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
 	var p struct {
 		Data []struct {
-			At    string          `json:"point_time"`
-			Value *flexibleNumber `json:"value"`
+			At    string         `json:"point_time"`
+			Value nullableNumber `json:"value"`
 		} `json:"data"`
 		Meta *struct {
 			Region string `json:"region"`
@@ -80,14 +82,17 @@ func decodeWattTime(region string, guess bool, body []byte) ([]Span, error) {
 	}
 	spans := make([]Span, 0, len(p.Data))
 	for _, x := range p.Data {
-		if x.Value == nil {
+		switch {
+		case !x.Value.present:
 			return nil, missingFieldError("data.value")
+		case x.Value.null:
+			continue
 		}
 		at, err := parseInstant(x.At)
 		if err != nil {
 			return nil, fmt.Errorf("point_time: %w", err)
 		}
-		spans = append(spans, Span{From: at, To: at.Add(time.Duration(p.Meta.Period) * time.Second), Value: float64(*x.Value) * gramsPerPound / 1000, Guess: guess})
+		spans = append(spans, Span{From: at, To: at.Add(time.Duration(p.Meta.Period) * time.Second), Value: x.Value.value * gramsPerPound / 1000, Guess: guess})
 	}
 	return spans, nil
 }

@@ -86,7 +86,7 @@ func runGuardCommand(args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("cluster-agent guard", flag.ContinueOnError)
 	fs.SetOutput(out)
 	file := fs.String("state", "", "`FILE` where lowered limits are noted")
-	beats := fs.String("beats", "", "`FILE` that the agent touches (default: it writes to our standard input)")
+	heartbeat := fs.String("heartbeat", "", "`FILE` that the agent touches (default: it writes to our standard input)")
 	library := fs.String("library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	period := fs.Duration("period", 10*time.Second, "how long its agent may be silent")
 	if err := parseFlags(fs, args); err != nil {
@@ -95,12 +95,12 @@ func runGuardCommand(args []string, out io.Writer) error {
 	if *file == "" || *period <= 0 {
 		return fmt.Errorf("want --state, and a period above 0")
 	}
-	if *beats == "" {
+	if *heartbeat == "" {
 		return nvml.RunGuard(os.Stdin, *period, *library, *file)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return nvml.RunHeartbeatGuard(ctx, *beats, *period, *library, *file, func(err error) {
+	return nvml.RunHeartbeatGuard(ctx, *heartbeat, *period, *library, *file, func(err error) {
 		fmt.Fprintf(out, "cluster-agent guard: %v; tried again\n", err)
 	})
 }

@@ -31,20 +31,23 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 		return buildHub(c, log)
 	}
 	x := kubesite.Config{
-		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.ForecastConfig(), ChargeIdle: c.Grid.Idle},
+		SiteConfig: runtime.SiteConfig{Site: c.Site, Folder: c.Folder, Forecast: c.Grid.ForecastConfig(), NodesSleep: c.Grid.NodesSleep},
 		Kubeconfig: k.Kubeconfig,
 		Executor: executor.Config{
 			Namespaces: k.Namespaces, Sharing: kube.GPUSharing(k.Sharing), Nodes: kube.NodeSelection(k.Nodes), Driver: k.Driver, Class: k.Class, Models: k.Models, Log: log,
 		},
 	}
 	var err error
-	if x.Power, err = measuredTable(k.Curves); err != nil {
+	if x.Power, err = k.PowerTable(); err != nil {
+		return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: %w", err)
+	}
+	if x.Power, err = withCurves(x.Power, k.Curves); err != nil {
 		return runtime.Config{}, err
 	}
 	x.Executor.Power = x.Power
 	for _, product := range slices.Sorted(maps.Keys(k.Models)) {
 		if _, ok := x.Power.LookupModel(k.Models[product]); !ok {
-			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is not in the power table: want one of %s", product, k.Models[product], strings.Join(x.Power.ModelNames(), ", "))
+			return runtime.Config{}, fmt.Errorf("cluster-agent: kubernetes: models: %s: %q is not in the power table: want one of %s, or its figures under power", product, k.Models[product], strings.Join(x.Power.ModelNames(), ", "))
 		}
 	}
 	if k.Prometheus != nil {
@@ -74,14 +77,13 @@ func buildSite(c program.Config, log *slog.Logger, feed *signals.Poller) (runtim
 	return kubesite.BuildSite(x, runtime.LocalParty{Service: feed.Run})
 }
 
-// measuredTable returns the power table with the curves that the site measured of its
+// withCurves returns the power table with the curves that the site measured of its
 // own GPUs.
-func measuredTable(curves map[string]string) (power.Table, error) {
-	t := power.DefaultTable()
+func withCurves(t power.Table, curves map[string]string) (power.Table, error) {
 	for _, model := range slices.Sorted(maps.Keys(curves)) {
 		g, ok := t.LookupModel(model)
 		if !ok {
-			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is not in the power table: want one of %s", model, strings.Join(t.ModelNames(), ", "))
+			return t, fmt.Errorf("cluster-agent: kubernetes: curves: %q is not in the power table: want one of %s, or its figures under power", model, strings.Join(t.ModelNames(), ", "))
 		}
 		c, err := readCurve(curves[model])
 		if err != nil {

@@ -25,6 +25,7 @@ const commandHelp = `cluster-agent bids for one site of a live federation, and r
   cluster-agent gpus              print this machine's GPUs, limits and sensors
   cluster-agent powercal --help   measure a command under several power limits
   cluster-agent node --help       cap and measure the GPUs of one Kubernetes node
+  cluster-agent health --help     say whether the agent in this pod is well, for a kubelet
 
 SIGTERM and SIGINT end it: its jobs continue in their cluster, and it adopts them
 when it is started again. Exit codes: 0 done; 1 failed; 2 a flag or the
@@ -36,7 +37,7 @@ func main() { os.Exit(runCommand(os.Args[1:], os.Stderr)) }
 
 // subcommands maps names to functions, which get the remaining arguments and where to
 // write help.
-var subcommands = map[string]func([]string, io.Writer) error{"signals": runSignals, "profiles": runProfilesCommand, "gpus": runGPUsCommand, "powercal": runPowercalCommand, "guard": runGuardCommand, "node": runNode}
+var subcommands = map[string]func([]string, io.Writer) error{"signals": runSignals, "profiles": runProfilesCommand, "gpus": runGPUsCommand, "powercal": runPowercalCommand, "guard": runGuardCommand, "node": runNode, "health": runHealth}
 
 // runCommand runs a subcommand, or the agent itself. It returns the exit code.
 func runCommand(args []string, out io.Writer) int {

@@ -27,19 +27,20 @@ import (
 const nodeHelp = `cluster-agent node runs on each GPU node of a cluster. It holds the GPUs of the
 market's pods to the power caps of their awards and to the site's ceiling, if
 there is one, and writes on each pod how much energy its part of the GPUs drew.
-Limits are restored when a job ends and when the daemon ends; if it is killed, its
-guard restores them within --period.
+Limits and clocks are restored when a job ends and when the daemon ends; if it is
+killed, its guard restores them within --period. With --idle-clocks lowest it locks the
+clocks of unused GPUs to the lowest ones until a pod gets them.
 
   cluster-agent node --node gpu-001 --state /var/lib/gridbid/node/limits.json
 
-Without --beats it starts a guard of its own. When a container ends, all its
-processes end: in containers, run the guard in a second one, and give both the same
---beats and --state.`
+Without --heartbeat it starts a guard of its own. When a container ends, all its
+processes end: in containers, run cluster-agent guard in a second one, and give both
+the same --heartbeat and --state.`
 
 // nodeOptions are the flags of `cluster-agent node`.
 type nodeOptions struct {
 	node, kubeconfig, library, state, heartbeat, budget string
-	spaces, kubelet, curves, owned                      string
+	spaces, kubelet, curves, owned, idleClocks          string
 	level, format                                       string
 	interval, report, period                            time.Duration
 	ceiling, site                                       float64
@@ -55,17 +56,18 @@ func runNode(args []string, out io.Writer) error {
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`FILE` that says how the API server is reached (default: as a pod of the cluster)")
 	fs.StringVar(&o.spaces, "namespaces", "default", "namespaces of jobs, between commas")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`SOCKET` of the kubelet's pod resources, where the kubelet chooses the cards (sharing: plugin)")
-	fs.StringVar(&o.curves, "curves", "", "files of `cluster-agent powercal --clocks`, between commas: their caps are kept by the clock")
+	fs.StringVar(&o.curves, "curves", "", "`FILE,FILE,...` that cluster-agent powercal --clocks wrote: the daemon keeps their caps by the clock")
+	fs.StringVar(&o.idleClocks, "idle-clocks", "keep", "`CLOCKS` of GPUs that no pod and no program uses: keep (leave them alone) or lowest; not for nodes where other programs lock clocks")
 	fs.StringVar(&o.library, "library", "", "`FILE` of the NVIDIA library (default: where the system has it)")
 	fs.StringVar(&o.state, "state", "", "`FILE` where lowered limits are recorded; it must survive the process")
-	fs.StringVar(&o.heartbeat, "beats", "", "`FILE` to touch, for a guard in another container")
+	fs.StringVar(&o.heartbeat, "heartbeat", "", "`FILE` to touch, for a guard in another container")
 	fs.DurationVar(&o.interval, "every", 5*time.Second, "time between two readings of the GPUs")
-	fs.DurationVar(&o.report, "tell", time.Minute, "time between two reports on a running pod")
+	fs.DurationVar(&o.report, "report", time.Minute, "time between two reports on a running pod")
 	fs.DurationVar(&o.period, "period", 10*time.Second, "how long a guard waits for a heartbeat")
 	fs.Float64Var(&o.ceiling, "ceiling", 0, "`WATTS` that the limits of this machine's cards may sum to (0: any)")
-	fs.Float64Var(&o.site, "site-ceiling", 0, "`WATTS` that the limits of all nodes' cards may sum to (0: any); needs --book")
-	fs.StringVar(&o.budget, "book", "", "`NAMESPACE/NAME` of the ConfigMap in which nodes share the site's ceiling")
-	fs.StringVar(&o.owned, "owned", "", "`SITE` whose taint gridbid.io/owned a node must bear for its cards to count for --site-ceiling (default: all do)")
+	fs.Float64Var(&o.site, "site-ceiling", 0, "`WATTS` that the limits of all nodes' cards may sum to (0: any); needs --budget")
+	fs.StringVar(&o.budget, "budget", "", "`NAMESPACE/NAME` of the ConfigMap in which nodes share the site's ceiling")
+	fs.StringVar(&o.owned, "owned", "", "`SITE` whose taint gridbid.io/owned a node must bear for its cards to count for --site-ceiling and --idle-clocks (default: all do)")
 	fs.StringVar(&o.level, "log-level", "info", "debug, info, warn or error")
 	fs.StringVar(&o.format, "log-format", "text", "text or json")
 	fs.Usage = func() {
@@ -105,11 +107,13 @@ func (o nodeOptions) validateOptions() error {
 	case slices.Contains(o.jobNamespaces(), ""):
 		return fmt.Errorf("--namespaces %q: want names joined by commas", o.spaces)
 	case o.interval <= 0 || o.report <= 0 || o.period <= 0 || o.interval > o.period/2:
-		return fmt.Errorf("--every %v, --tell %v, --period %v: want durations above 0, and --every at most half of --period, as the guard would otherwise reset limits while the agent is alive", o.interval, o.report, o.period)
+		return fmt.Errorf("--every %v, --report %v, --period %v: want durations above 0, and --every at most half of --period, as the guard would otherwise reset limits while the agent is alive", o.interval, o.report, o.period)
 	case !(o.ceiling >= 0 && o.ceiling < 1e6) || !(o.site >= 0 && o.site < 1e9):
 		return fmt.Errorf("--ceiling %v, --site-ceiling %v: want watts, below 1 MW and 1 GW", o.ceiling, o.site)
+	case o.idleClocks != "keep" && o.idleClocks != "lowest":
+		return fmt.Errorf("--idle-clocks %q: want keep or lowest", o.idleClocks)
 	case o.site > 0 && (!ok || space == "" || name == ""):
-		return errors.New("--site-ceiling needs the ConfigMap through which nodes share it: add --book NAMESPACE/NAME")
+		return errors.New("--site-ceiling needs the ConfigMap through which nodes share it: add --budget NAMESPACE/NAME")
 	}
 	return nil
 }
@@ -127,6 +131,9 @@ func (o nodeOptions) serveNode(ctx context.Context, log *slog.Logger) error {
 	lib, err := o.openGPUs(&cfg, log)
 	if err != nil {
 		return err
+	}
+	if o.heartbeat != "" {
+		cfg.GuardHeartbeat = func() error { return nvml.TouchHeartbeat(o.heartbeat) } // a kubelet's probe reads it, too
 	}
 	if lib != nil {
 		defer lib.Close()
@@ -165,7 +172,7 @@ func (o nodeOptions) openGPUs(cfg *node.Config, log *slog.Logger) (*nvml.Library
 		cfg.NoGPUsReason = cmp.Or(cfg.NoGPUsReason, "no GPU can be reached on this node")
 		return nil, lib.Close()
 	}
-	keep := gpuaccounting.Config{Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), NotesFile: o.state}}
+	keep := gpuaccounting.Config{IdleClocks: o.idleClocks == "lowest", Caps: nvml.CapsConfig{Ceiling: protocol.Milliwatts(o.ceiling * 1000), NotesFile: o.state}}
 	if keep.Clock, err = o.clockByCap(); err != nil {
 		return nil, errors.Join(err, lib.Close())
 	}
@@ -177,11 +184,10 @@ func (o nodeOptions) openGPUs(cfg *node.Config, log *slog.Logger) (*nvml.Library
 }
 
 // startGuard starts a guard process that restores power limits if this process is
-// killed, or with --beats only sends heartbeats to a guard in another container. end
+// killed, or with --heartbeat only sends heartbeats to a guard in another container. end
 // stops the guard.
 func (o nodeOptions) startGuard(cfg *node.Config) (end func(), err error) {
 	if o.heartbeat != "" {
-		cfg.GuardHeartbeat = func() error { return nvml.TouchHeartbeat(o.heartbeat) }
 		return func() {}, nil
 	}
 	self, err := os.Executable()

@@ -20,7 +20,8 @@ import (
 
 const profilesHelp = `cluster-agent profiles prints what the agent has learned from the jobs that ran here:
 run time at the reference clock (a V100 without a cap), power and utilization, by
-tenant, image and shape. The agent uses it to bid for jobs without a run time. The agent may be running.
+tenant, image and shape. The agent uses it to bid for jobs without a run time. The
+agent may be running.
 
   cluster-agent profiles --config oslo.yaml
   cluster-agent profiles --config oslo.yaml --least 10 --json

@@ -69,7 +69,7 @@ func runSignals(args []string, out io.Writer) error {
 // writeSignalTable prints the sources as a table, followed by their errors.
 func writeSignalTable(to io.Writer, rows []signals.SourceStatus) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SOURCE\tTELLS\tNOW\tOF THE HOUR\tAGE\tAHEAD")
+	fmt.Fprintln(w, "SOURCE\tQUANTITY\tNOW\tOF THE HOUR\tAGE\tAHEAD")
 	for _, r := range rows {
 		value, of := "nothing", ""
 		if r.Value != nil {

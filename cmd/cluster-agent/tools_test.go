@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/cluster-agent/nvml"
 	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/protocol"
@@ -32,7 +33,8 @@ func TestToolsReportMissingArguments(t *testing.T) {
 		{[]string{"node", "--node", "a", "--state", "s", "--namespaces", "jobs, "}, 1, "want names joined by commas"},
 		{[]string{"node", "--help"}, 0, "holds the GPUs"},
 		{[]string{"node", "--node", "a", "--state", "s", "--every", "8s"}, 1, "at most half of --period"},
-		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--book"},
+		{[]string{"node", "--node", "a", "--state", "s", "--site-ceiling", "9000"}, 1, "--budget"},
+		{[]string{"node", "--node", "a", "--state", "s", "--idle-clocks", "low"}, 1, "want keep or lowest"},
 		{[]string{"node", "--node", "a", "--state", "s", "--ceiling", "-1"}, 1, "want watts"},
 		{[]string{"node", "--node", "a", "--state", "s", "--log-format", "xml"}, 1, "text or json"},
 		{[]string{"node", "--node", "a", "--state", "s", "--curves", "a.json", "b.json", "--ceiling", "2000"}, 1, `unknown argument "b.json"`},
@@ -112,11 +114,11 @@ func TestCurvesReplaceTheTablesFigures(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err := measuredTable(map[string]string{"H100": file})
+	got, err := withCurves(power.DefaultTable(), map[string]string{"H100": file})
 	if g, _ := got.LookupModel("H100"); err != nil || g.Idle != 66_000 || g.Load != 600_000 || len(g.Caps) != 1 || g.Assumed {
-		t.Errorf("measuredTable = %+v, %v", g, err)
+		t.Errorf("withCurves = %+v, %v", g, err)
 	}
-	if _, err := measuredTable(map[string]string{"Abacus": file}); err == nil || !strings.Contains(err.Error(), "Abacus") {
+	if _, err := withCurves(power.DefaultTable(), map[string]string{"Abacus": file}); err == nil || !strings.Contains(err.Error(), "Abacus") {
 		t.Errorf("an unknown model: %v", err)
 	}
 	clock, err := nodeOptions{curves: file}.clockByCap()
@@ -130,6 +132,10 @@ func TestUnknownModelIsRefused(t *testing.T) {
 	c := program.Config{Site: "oslo", Grid: new(program.Grid), Kubernetes: &program.Kubernetes{Sharing: "dra", Models: map[string]string{"Acme-X1": "H100", "Acme-X2": "H10O"}}}
 	if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), `models: Acme-X2: "H10O" is not in the power table: want one of A10,`) {
 		t.Errorf("%v", err)
+	}
+	c.Kubernetes.Power = map[string]program.GPU{"H10O": {Idle: 20, Load: 10, Limit: 300, Speed: 1}}
+	if _, err := buildSite(c, nil, nil); err == nil || !strings.Contains(err.Error(), `gpu "H10O": idle`) {
+		t.Errorf("a GPU that draws more without work than with it: %v", err)
 	}
 }
 

@@ -33,7 +33,7 @@ var configFile = yamlschema.SchemaKind{
 type coordinatorConfig struct {
 	daemon.Settings `yaml:",inline"`
 	Host            string         `yaml:"host"`
-	Archive         string         `yaml:"notebook"`
+	Archive         string         `yaml:"archive"`
 	PeopleFile      string         `yaml:"people_file"`
 	Lease           configDuration `yaml:"lease"`
 	Keep            configDuration `yaml:"keep"`
@@ -52,9 +52,8 @@ type marketConfig struct {
 	Remember configDuration  `yaml:"remember"`
 	Most     int             `yaml:"most"`
 	Margin   *int64          `yaml:"margin"`
-	Kappa    *float64        `yaml:"kappa"`
-	Delay    *float64        `yaml:"delay"`
-	Late     *float64        `yaml:"late"`
+
+	protocol.WeightSettings `yaml:",inline"`
 }
 
 // A configDuration is a duration as a word; zero if it is absent.
@@ -116,16 +115,11 @@ func (c coordinatorConfig) readPeople() ([]api.Person, error) {
 // federation: 10 % margin, 512 jobs in a round, and ended jobs remembered for a day.
 func (c coordinatorConfig) marketRules() market.Config {
 	m := c.Market
-	defaults := protocol.DefaultWeights()
 	out := market.Config{
 		Window: time.Duration(m.Window), Lease: time.Duration(m.Lease),
 		Replan: time.Duration(m.Replan), Patience: time.Duration(m.Patience), Remember: time.Duration(m.Remember),
-		Terms: protocol.Weights{
-			Carbon: protocol.DollarsToMicrodollars(m.Kappa, 1000*defaults.Carbon) / 1000,
-			Delay:  protocol.DollarsToMicrodollars(m.Delay, defaults.Delay),
-			Late:   protocol.DollarsToMicrodollars(m.Late, defaults.Late),
-		},
-		Pay: accounts.PaymentRule{Margin: 100},
+		Terms: m.WeightSettings.Weights(),
+		Pay:   accounts.PaymentRule{Margin: 100},
 	}
 	if g := m.Gather; g != nil && *g == 0 {
 		out.Gather = -1

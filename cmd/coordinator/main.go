@@ -49,7 +49,7 @@ func runCommand(args []string, out io.Writer) int {
 		NoServer: "`gridbid federation init` writes one, and `gridbid up` needs none",
 		AddFlags: func(fs *flag.FlagSet) {
 			fs.StringVar(&host, "host", "", "run a nats-server in this process, by its configuration `FILE`")
-			fs.StringVar(&archiveFolder, "notebook", "", "`FOLDER` for the archive of all messages, which the page reads after a restart")
+			fs.StringVar(&archiveFolder, "archive", "", "`FOLDER` for the archive of all messages, which the page reads after a restart")
 		},
 		Load: func(file string) (_ *daemon.Settings, err error) {
 			c, err = loadConfig(file)
@@ -105,6 +105,7 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	defer tele.CloseAndLog(s.Log)
 	hub.Limits = natsbus.DefaultSiteLimits()
 	d := api.New()
+	tele.RegisterSites(api.SiteStateNames(), d.SiteStatuses)
 	if s.approvers != nil {
 		d.RequireTokens(s.approvers)
 	} else {
@@ -122,8 +123,9 @@ func (s checkedSetup) serveCoordinator(ctx context.Context) error {
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
 		mux.Handle(path, d.HTTPHandler())
 	}
-	page, closePage := s.newPageHandler(ctx, n)
+	page, run, closePage := s.newPageHandler(ctx, n)
 	defer closePage()
+	mux.Handle("GET /v1/record", loopback.AllowLocalOnly(archive.RecordHandler(run.MarketMessages, d.IsLeading)))
 	mux.Handle("/", page)
 	mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
 	defer s.ServeHTTP(listener, mux)()

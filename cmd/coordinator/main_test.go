@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gridbid/gridbid/protocol"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -66,8 +68,17 @@ func TestTheMarketIsAsConfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := c.marketRules()
-	if m.Gather != 500*time.Millisecond || m.Lease != 20*time.Second || m.Pay.Margin != 50 || m.Terms.Carbon != 80_000 || m.Terms.Late != 3_000_000 || m.Terms.Delay != 1_000_000 || m.Remember != 24*time.Hour {
+	if m.Gather != 500*time.Millisecond || m.Lease != 20*time.Second || m.Pay.Margin != 50 || m.Terms.Carbon != 80_000 || m.Terms.Late != 3_000_000 || m.Terms.WaitNow != 2_000_000 || m.Remember != 24*time.Hour {
 		t.Errorf("configured %+v", m)
+	}
+	c, err = loadConfig(write(t, "c.yaml", "market: {preset: free-waiting, wait_standard: 0.002, wait_limit_hours: 1, late_most: 4}\n"))
+	want := protocol.FreeWaitingWeights()
+	want.WaitStandard, want.WaitLimit, want.LateMost = 2_000, time.Hour, 4_000_000
+	if got := c.marketRules().Terms; err != nil || got != want {
+		t.Errorf("weights %+v, %v; want %+v", got, err, want)
+	}
+	if _, err = loadConfig(write(t, "c.yaml", "market:\n  preset: cheap\n")); err == nil || !strings.Contains(err.Error(), "c.yaml:2: market/preset") {
+		t.Errorf("an unknown preset: %v; want an error with file, line and key", err)
 	}
 	if c, err = loadConfig(write(t, "c.yaml", "market: {gather: 0s}\n")); err != nil || c.marketRules().Gather >= 0 {
 		t.Errorf("a market that gathers none: %v, %v", c.marketRules().Gather, err)
@@ -76,7 +87,7 @@ func TestTheMarketIsAsConfigured(t *testing.T) {
 
 // A coordinator that is started from elsewhere finds its files, and what its page showed.
 func TestPathsAreRelativeToTheConfiguration(t *testing.T) {
-	file := write(t, "c.yaml", "notebook: notes\npeople_file: people.json\nhost: hub.conf\nnats_file: nats.yaml\n")
+	file := write(t, "c.yaml", "archive: notes\npeople_file: people.json\nhost: hub.conf\nnats_file: nats.yaml\n")
 	c, err := loadConfig(file)
 	if err != nil {
 		t.Fatal(err)

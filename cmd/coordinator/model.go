@@ -28,6 +28,7 @@ type modelConfig struct {
 	Notes   string         `yaml:"notes"`
 	Calls   int            `yaml:"calls"`
 	Tokens  int            `yaml:"tokens"`
+	Tariff  []float64      `yaml:"tariff"` // dollars per million tokens in and out
 }
 
 // modelKeyVariable is the environment variable that may hold the model's API key.
@@ -59,7 +60,11 @@ func (c modelConfig) openAdvisor(log *slog.Logger) (market.Advice, func(context.
 	if limit.Tokens == 0 {
 		limit.Tokens = 1_000_000
 	}
-	model, err := llm.OpenModel(llm.Config{API: llm.API(c.API), URL: c.URL, Model: c.Name, Key: key, Hourly: limit})
+	tariff, err := llm.TariffOf(c.Tariff)
+	if err != nil {
+		return market.Advice{}, nil, fmt.Errorf("model: tariff: %w", err)
+	}
+	model, err := llm.OpenModel(llm.Config{API: llm.API(c.API), URL: c.URL, Model: c.Name, Key: key, Hourly: limit, Tariff: tariff})
 	if err != nil {
 		return market.Advice{}, nil, fmt.Errorf("model: %w", err)
 	}
@@ -82,6 +87,10 @@ func (c modelConfig) openAdvisor(log *slog.Logger) (market.Advice, func(context.
 	}
 	judge := advisor.NewJudge(model, time.Now).LogTo(log)
 	return a, func(ctx context.Context, conn bus.Conn, incarnation uint32) error {
+		defer func() {
+			spent := model.TotalSpending()
+			log.Info("model spent", "model", c.Name, "calls", spent.Calls, "failed", spent.Failed, "tokens_in", spent.In, "tokens_out", spent.Out, "dollars", float64(spent.Microdollars)/1e6)
+		}()
 		return judge.ServeRequests(ctx, conn, bus.Clock{}, incarnation)
 	}, nil
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // newPageHandler returns the handler of the page and of the MCP server, which follow
-// the archive, and a function that stops following and closes the archive.
-func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (http.Handler, func()) {
+// the archive, the run that they show, and a function that stops following and closes the archive.
+func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (http.Handler, *tail.Run, func()) {
 	ctx, stop := context.WithCancel(ctx)
 	run := tail.StartReading(ctx, n.Read, nil)
 	rules := s.config.marketRules()
@@ -29,7 +29,7 @@ func (s checkedSetup) newPageHandler(ctx context.Context, n *archive.Archive) (h
 		}
 	}()
 	h := page.NewPageHandler(run, page.Options{Title: "live federation", Policy: "auction", Live: true, MCP: mcp.HTTPHandler(mcp.New(run, "live", nil))})
-	return h, func() {
+	return h, run, func() {
 		stop()
 		if err := n.Close(); err != nil {
 			s.Log.Error("the archive could not be closed properly", "err", err)

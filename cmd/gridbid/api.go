@@ -15,34 +15,48 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // defaultAPIAddress is the HOST:PORT at which a coordinator serves its API by default.
 const defaultAPIAddress = "127.0.0.1:7480"
 
+// requestTimeout bounds a request to the API, which itself answers within ten seconds.
+const requestTimeout = 15 * time.Second
+
 // apiFlags are those of every command that asks a live coordinator.
 type apiFlags struct {
+	outputFlags
 	api   string // HOST:PORT
-	json  bool
 	watch bool
 	every time.Duration
+
+	timeout time.Duration // of a request; 0 is requestTimeout
 
 	// now is the coordinator's clock at its last answer: in `gridbid up` a simulated one.
 	// Zero before the first answer.
 	now time.Time
+
+	record ledgerSelector // that is read in place of the API where its flags are given
+	flags  *pflag.FlagSet // nil: the command reads no records
 }
 
 // registerFlags adds the flags, with watch also those of a refresh.
 func (f *apiFlags) registerFlags(cmd *cobra.Command, watch bool) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT) of the coordinator's API; also $GRIDBID_API")
-	fl.BoolVar(&f.json, "json", false, "print JSON")
+	_ = fl.SetAnnotation("api", fromContext, []string{})
+	fl.String("context", "", "`NAME` of the context of the configuration file (gridbid config) to use; also $GRIDBID_CONTEXT")
+	_ = fl.SetAnnotation("context", fromContext, []string{})
+	f.registerOutput(cmd)
 	if watch {
-		fl.BoolVarP(&f.watch, "watch", "w", false, "refresh until ctrl-C")
-		fl.DurationVar(&f.every, "every", time.Second, "with --watch: refresh interval")
+		fl.BoolVarP(&f.watch, "watch", "w", false, "print what changes, until ctrl-C")
+		fl.DurationVar(&f.every, "every", time.Second, "with --watch: how often it looks")
 	}
 }
 
@@ -50,7 +64,7 @@ func (f *apiFlags) registerFlags(cmd *cobra.Command, watch bool) {
 // An answer of class 4xx is a usageError, as the caller can mend it; any other failure is
 // worth a retry.
 func (f *apiFlags) sendRequest(ctx context.Context, method, path, kind string, body []byte, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.timeout, requestTimeout))
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.api+path, bytes.NewReader(body))
 	if strings.Contains(f.api, "://") { // the page's URL, which `gridbid up` prints
@@ -98,31 +112,63 @@ func (f *apiFlags) getJSON(ctx context.Context, path string, out any) error {
 }
 
 // postAndPrint sends a POST request without a body, decodes the answer into answer, and
-// prints it: with --json as JSON, otherwise as the line that describe returns.
+// prints it: in a format for programs, or as the line that describe returns.
 func (f *apiFlags) postAndPrint(cmd *cobra.Command, path string, answer any, describe func() string) error {
 	if err := f.sendRequest(cmd.Context(), http.MethodPost, path, "", nil, answer); err != nil {
 		return err
 	}
-	if f.json {
-		return writeJSON(cmd.OutOrStdout(), answer)
+	if f.forPrograms() {
+		return f.printView(cmd, f.viewOf(answer))
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), describe())
 	return err
 }
 
-// showOrWatch prints what fetch returns: once, or with --watch until ctrl-C, on a terminal
-// in place of what stood there. With --json each refresh is one JSON value. While watching,
-// a coordinator that does not answer is asked at the next refresh, as a standby may take
-// over; only a failure of the first request is returned.
-func (f *apiFlags) showOrWatch(cmd *cobra.Command, fetch func() (data any, table func(io.Writer), err error)) error {
+// viewOf returns the job or the site of an answer as the listings of jobs and sites print it.
+func (f *apiFlags) viewOf(answer any) printer.View {
+	switch v := answer.(type) {
+	case *jobstatus.Job:
+		return f.oneJob(*v)
+	case *jobstatus.Site:
+		l := siteListing([]jobstatus.Site{*v})
+		l.Data = v
+		return l
+	}
+	return printer.Listing[any]{Data: answer}
+}
+
+// showOrWatch prints what fetch returns: once, or with --watch first all and then what
+// changes, until ctrl-C. While watching, a coordinator that does not answer is asked again,
+// as a standby may take over; only a failure of the first request is returned.
+func (f *apiFlags) showOrWatch(cmd *cobra.Command, fetch func() (printer.View, error)) error {
+	var seen printer.Watched
+	return f.repeat(cmd, fetch, func(w io.Writer, v printer.View) error {
+		if f.watch {
+			return v.PrintChanges(w, f.format, &seen)
+		}
+		return v.Print(w, f.format)
+	})
+}
+
+// showOrRepaint prints what fetch returns: once, or with --watch again and again, on a
+// terminal in place of what stood there.
+func (f *apiFlags) showOrRepaint(cmd *cobra.Command, fetch func() (printer.View, error)) error {
+	_, isTerminal := terminalOf(cmd.OutOrStdout())
+	return f.repeat(cmd, fetch, func(w io.Writer, v printer.View) error {
+		if f.watch && isTerminal {
+			fmt.Fprint(w, "\x1b[H\x1b[2J") // cursor to the upper left corner, and clear the screen
+		}
+		return v.Print(w, f.format)
+	})
+}
+
+// repeat fetches and shows once, or with --watch until ctrl-C.
+func (f *apiFlags) repeat(cmd *cobra.Command, fetch func() (printer.View, error), show func(io.Writer, printer.View) error) error {
 	if f.watch && f.every <= 0 {
 		return usageError{fmt.Errorf("--every %v: want a time above 0, such as 1s", f.every)}
 	}
-	out := cmd.OutOrStdout()
-	_, isTerminal := terminalOf(out)
-	inPlace := f.watch && isTerminal
 	for first := true; ; first = false {
-		data, table, err := fetch()
+		view, err := fetch()
 		switch {
 		case f.watch && cmd.Context().Err() != nil: // ctrl-C ends a watch, and is no failure
 			return nil
@@ -130,16 +176,14 @@ func (f *apiFlags) showOrWatch(cmd *cobra.Command, fetch func() (data any, table
 			return err
 		case err != nil: // a standby may take over
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; retrying\n", legibleError(err))
-		case f.json:
-			err = writeJSON(out, data)
 		default:
 			var page bytes.Buffer
-			if inPlace {
-				// Cursor to the upper left corner, and clear the screen.
-				page.WriteString("\x1b[H\x1b[2J")
+			if err = show(&page, view); err == nil {
+				_, err = cmd.OutOrStdout().Write(page.Bytes())
 			}
-			table(&page)
-			_, err = out.Write(page.Bytes())
+			if err == nil && first {
+				printNoteAfter(cmd, view)
+			}
 		}
 		if err != nil || !f.watch {
 			return err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/history"
 )
 
 // serveAPI serves answers of a coordinator's API and returns its address.
@@ -42,7 +42,7 @@ func TestWhatSitesSayMovesNoCursor(t *testing.T) {
 // A name with tabs stays in its own column.
 func TestANameWithTabsStaysInItsColumn(t *testing.T) {
 	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
-		said := `{"id":"train-7","tenant":"vision\tdone\toslo","state":"waiting"}`
+		said := `{"id":"train-7","tenant":"vision\tdone\toslo","state":"pending"}`
 		if r.URL.Path == "/v1/jobs" {
 			said = "[" + said + "]"
 		}
@@ -50,7 +50,7 @@ func TestANameWithTabsStaysInItsColumn(t *testing.T) {
 	})
 	out, _, err := execute(newJobsCommand(), "--api", at)
 	lines := strings.Split(strings.ReplaceAll(out, "·", "."), "\n")
-	if err != nil || len(lines) != 3 || strings.Index(lines[1], "waiting") != strings.Index(lines[0], "STATE") {
+	if err != nil || len(lines) != 3 || strings.Index(lines[1], "pending") != strings.Index(lines[0], "STATE") {
 		t.Errorf("jobs: %v:\n%s\nwant the state in its column", err, out)
 	}
 	if out, _, err := execute(newJobCommand(), "train-7", "--api", at); err != nil || !strings.Contains(out, "vision·done·oslo\n") || !strings.HasPrefix(out, "train-7  ") {
@@ -69,8 +69,8 @@ func TestAWaitingWishIsSecondedWhereItWaits(t *testing.T) {
 
 func TestColumnsStandBelowEachOther(t *testing.T) {
 	var out bytes.Buffer
-	writeColumns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", jobstatus.Done) })
-	if want := fmt.Sprintf("%-9s%s\n%-9s%s\n", "JOB", "STATE", "train-7", jobstatus.Done); out.String() != want {
+	writeColumns(&out, "JOB\tSTATE", func(row func(string, ...any)) { row("%s\t%s", "train-7", history.Done) })
+	if want := fmt.Sprintf("%-9s%s\n%-9s%s\n", "JOB", "STATE", "train-7", history.Done); out.String() != want {
 		t.Errorf("columns: %q; want %q", out.String(), want)
 	}
 }
@@ -80,14 +80,14 @@ func TestSubmitWaitsForWhatIsSoInTheEnd(t *testing.T) {
 	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		said := `{"id":"train-7","state":"refused"}`
 		if r.Method == http.MethodPost {
-			said = `{"id":"train-7","state":"waiting","site":"oslo","why":"held","cost_usd":3}`
+			said = `{"id":"train-7","state":"planned","site":"oslo","why":"held","plan_saves_usd":3}`
 		}
 		_, _ = io.WriteString(w, said)
 	})
 	cmd := newSubmitCommand()
 	cmd.SetIn(strings.NewReader("id: train-7\ngpus: 1\nrun: 10m\n"))
 	out, _, err := execute(cmd, "-f", "-", "--wait", "--json", "--api", at)
-	if err == nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "cost_usd") {
+	if err == nil || strings.Contains(out, "oslo") || strings.Contains(out, "held") || strings.Contains(out, "plan_saves_usd") {
 		t.Errorf("submit --wait: %v:\n%s\nwant what was said last alone", err, out)
 	}
 }
@@ -135,7 +135,7 @@ func TestSubmitPrintsJobsSubmittedBeforeAnError(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":"no answer in time"}`)
 			return
 		}
-		_, _ = fmt.Fprintf(w, `{"id":%q,"state":"waiting"}`, r.FormValue("id"))
+		_, _ = fmt.Fprintf(w, `{"id":%q,"state":"pending"}`, r.FormValue("id"))
 	})
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	if err := os.WriteFile(file, []byte("gpus: 1\nrun: 10m\n"), 0o644); err != nil {
@@ -156,7 +156,7 @@ func TestSubmitPrintsSubmittedJobsWhenInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && r.FormValue("id") == "" {
-				_, _ = io.WriteString(w, `{"id":"train-7","state":"waiting"}`)
+				_, _ = io.WriteString(w, `{"id":"train-7","state":"pending"}`)
 				return
 			}
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -177,10 +177,10 @@ func TestSubmitPrintsSubmittedJobsWhenInterrupted(t *testing.T) {
 // with an error.
 func TestSubmitWaitFailsForAFailedJob(t *testing.T) {
 	for said, want := range map[string]string{
-		`{"id":"train-7","state":"done","site":"oslo","failed":"exit code 137"}`:                  "failed: exit code 137",
-		`{"id":"train-7","state":"done","site":"oslo","why":"least-cost"}`:                        "done",
-		`{"id":"train-7","state":"done","site":"oslo","why":"cancelled","note":"asked to stop"}`:  "cancelled",
-		`{"id":"train-7","state":"refused","why":"no-feasible-site","note":"no site has 8 GPUs"}`: "no-feasible-site no site has 8 GPUs",
+		`{"id":"train-7","state":"failed","site":"oslo","failed":"exit code 137"}`:                    "failed: exit code 137",
+		`{"id":"train-7","state":"done","site":"oslo","why":"least-cost"}`:                            "done",
+		`{"id":"train-7","state":"cancelled","site":"oslo","why":"cancelled","note":"asked to stop"}`: "cancelled",
+		`{"id":"train-7","state":"refused","why":"no-feasible-site","note":"no site has 8 GPUs"}`:     "no-feasible-site no site has 8 GPUs",
 	} {
 		at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet && r.URL.Path == "/v1/jobs" {
@@ -214,7 +214,7 @@ func TestSubmitWaitsForAnotherCoordinator(t *testing.T) {
 	at := serveAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		switch asked++; {
 		case r.Method == http.MethodPost:
-			_, _ = io.WriteString(w, `{"id":"train-7","state":"waiting"}`)
+			_, _ = io.WriteString(w, `{"id":"train-7","state":"pending"}`)
 		case asked < 4:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = io.WriteString(w, `{"error":"this coordinator stands by"}`)

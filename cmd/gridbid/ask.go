@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -33,7 +33,7 @@ var (
 func newAskCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
-	var asJSON bool
+	var o outputFlags
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "answer a question in plain words from the ledger of a run",
@@ -48,16 +48,18 @@ Exit codes: 0 answered, or Gridbid has no such thing (quotas, for example);
 other words: it is ambiguous, not understood, or names something that the run lacks.`,
 		Example: `  gridbid ask help
   gridbid ask why did job-0721 wait
+  gridbid ask --live which sites are silent
+  gridbid ask --live --at 2026-03-11T03:00:00Z which sites are silent
   gridbid ask "why not coal-plains for job-0007"
   gridbid ask "carbon by site on 2026-03-11" --policy home-fifo
-  gridbid ask "what did waiting save" --json | jq '.figures[]'`,
+  gridbid ask "what did waiting save" -o json | jq '.figures[]'`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			question := strings.TrimSpace(strings.Join(args, " "))
 			if question == "" {
 				return usageError{errors.New(`ask: no question: "gridbid ask help" lists what can be asked`)}
 			}
-			path, err := f.ledgerPath()
+			from, err := f.source()
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
@@ -65,7 +67,7 @@ other words: it is ambiguous, not understood, or names something that the run la
 			if err != nil {
 				return fmt.Errorf("ask: %w", err)
 			}
-			if err := printAnswer(cmd.Context(), question, path, f.flagText(), reads, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := printAnswer(cmd, &o, question, from, f.flagText(), reads); err != nil {
 				if errors.Is(err, errAskOtherwise) {
 					return usageError{fmt.Errorf("ask: %w", err)}
 				}
@@ -74,29 +76,25 @@ other words: it is ambiguous, not understood, or names something that the run la
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
 	model.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the answer as JSON: docs/ask.md")
+	o.registerOutput(cmd)
 	return cmd
 }
 
 // printAnswer answers a question and prints the answer. An answer of another kind than "answer" and
 // "absent" is printed too, and then decides the exit code.
-func printAnswer(ctx context.Context, question, path, flags string, reads *translate.Translator, asJSON bool, out, stderr io.Writer) error {
-	log, err := readRun(path, stderr)
+func printAnswer(cmd *cobra.Command, o *outputFlags, question string, from recordSource, flags string, reads *translate.Translator) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	log, err := readRun(from, stderr)
 	if err != nil {
 		return err
 	}
-	log.SetReplay(whatIfReplay(ctx, path, stderr))
+	log.SetReplay(whatIfReplay(ctx, from, stderr))
 	session := log.NewSession()
 	a := reads.AnswerQuestion(ctx, question, session.AnswerQuestion(question), translate.NamesOf(session.KnownNames()), session.AnswerModelQuery)
 	addLedgerFlags(&a, flags)
-	if asJSON {
-		err = writeJSON(out, askAnswer{1, question, path, a})
-	} else {
-		err = a.WriteText(out)
-	}
-	switch {
+	switch err = o.printView(cmd, figuresOf(a, askAnswer{1, question, from.path, a}, func(out io.Writer) { _ = a.WriteText(out) })); {
 	case err != nil:
 		return err
 	case a.Kind == "answer" || a.Kind == "absent":
@@ -105,6 +103,22 @@ func printAnswer(ctx context.Context, question, path, flags string, reads *trans
 		return fmt.Errorf("%w: %s", errNotAnswered, a.Kind)
 	}
 	return fmt.Errorf("%w: %s", errAskOtherwise, a.Kind)
+}
+
+// figuresOf returns an answer as a listing of its figures; data is the whole of it, text what
+// people read.
+func figuresOf(a query.Answer, data any, text func(io.Writer)) printer.View {
+	type figure = query.Figure
+	return printer.Listing[figure]{
+		Rows: a.Figures, Data: data, Text: text,
+		Columns: []printer.Column[figure]{
+			{Head: "SUBJECT", Value: func(f figure) any { return f.Subject }},
+			{Head: "NAME", Value: func(f figure) any { return f.Name }},
+			{Head: "VALUE", Value: func(f figure) any { return f.Value }},
+			{Head: "UNIT", Value: func(f figure) any { return f.Unit }},
+			{Head: "FROM", Value: func(f figure) any { return strings.Join(f.From, " ") }},
+		},
+	}
 }
 
 // addLedgerFlags adds the flags that select the ledger to the commands that an answer and
@@ -124,7 +138,7 @@ func addLedgerFlags(a *query.Answer, flags string) {
 
 // readRun reads a ledger, and the totals of all policies of its run where the folder has
 // them.
-func readRun(path string, stderr io.Writer) (*query.Dataset, error) {
-	log := query.NewDataset(totalsNextToLedger(path, stderr))
-	return log, readLedger(path, nil, stderr, func(m protocol.Message) error { log.AddMessage(m); return nil })
+func readRun(from recordSource, stderr io.Writer) (*query.Dataset, error) {
+	log := query.NewDataset(totalsNextToLedger(from, stderr))
+	return log, from.readMessages(nil, stderr, func(m protocol.Message) error { log.AddMessage(m); return nil })
 }

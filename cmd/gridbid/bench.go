@@ -19,10 +19,12 @@ import (
 
 // benchFlags are the flags of `gridbid bench days`.
 type benchFlags struct {
+	outputFlags
 	data     string
 	policies []string
 	seeds    []uint
 	jobs     int
+	draws    int
 	kappa    *float64
 	windows  []string
 	fill     bool
@@ -30,6 +32,9 @@ type benchFlags struct {
 	stress   bool
 	sweep    bool
 	steps    int
+	search   int
+
+	drawsGiven bool // --draws was given, so that too short a trace is an error
 }
 
 // newBenchCommand is `gridbid bench`: the benchmarks of the repository.
@@ -53,38 +58,57 @@ a summary of their own.
 
 A suffix of a policy sets what its sites know ahead of time: auction/perfect (the
 future), auction/wrong (off by up to half), auction/none (nothing), auction/own (no
-forecasts of services). Without a suffix sites know what markets publish, what
+forecasts of services). With auction/runtimes the stated run times of jobs are wrong by
+up to 30 per cent; all others state them exactly. Without a suffix sites know what markets publish, what
 services forecast and what they forecast themselves.
+
+With --draws N each day is replayed N times, each time with another sample of its
+jobs (for stress days: with the first sample alone), and tables have an interval for
+each difference of two policies. What is within chance is marked so, and called
+neither better nor worse. The row "chance" is the auction against itself, with costs
+moved by at most 0.05 %. --draws 1 replays the first jobs of each day, as "gridbid
+replay" does.
 
 Finished rows are cached in the folder of --out: a repeat of the command runs only
 rows that are missing, or whose scenario, weights or program changed.`,
 		Example: `  gridbid bench days --data ../shared/data
+  gridbid bench days real-days/ordinary_2022-04-13 --draws 40 --policies auction,chance,home-fifo
   gridbid bench days --jobs 5000 --policies auction,auction/perfect,home-fifo
   gridbid bench days --window joined/*.csv --seeds 1,2,3 --out frozen/
+  gridbid bench days six-regions -o csv > rows.csv
   gridbid bench days real-days/ordinary_2022-04-13 --stress --sweep`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.runBenchDays(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.drawsGiven = cmd.Flags().Changed("draws")
+			return f.runBenchDays(cmd, args)
+		},
 	}
 	fl := days.Flags()
 	fl.StringVar(&f.data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
 	fl.StringSliceVar(&f.policies, "policies", nil, "policies to run (default: all, and auction with other forecasts)")
 	fl.UintSliceVar(&f.seeds, "seeds", nil, "seeds to run, in place of the seed of each scenario")
 	registerKappaFlag(days, &f.kappa)
-	fl.IntVar(&f.jobs, "jobs", 0, "limit on jobs of each scenario (default: the scenario's, or 2000)")
+	fl.IntVar(&f.jobs, "jobs", 0, "limit on jobs of each scenario, spread over the same hours as all of them (default: the scenario's, or 2000)")
+	fl.IntVar(&f.draws, "draws", bench.DefaultDraws, "samples of each day's jobs to replay; 1 is the day's own jobs alone")
 	fl.StringSliceVar(&f.windows, "window", nil, "`FILE.csv` of hourly prices and carbon by zone, run as a day; repeatable")
 	fl.BoolVar(&f.fill, "fill", false, "fill missing hours of a window with the hour before, a week at most")
 	fl.StringVar(&f.out, "out", ".gridbid/bench-days", "`FOLDER` for cached rows and tables")
 	fl.BoolVar(&f.stress, "stress", false, "run each day also as stress days: "+fmt.Sprint(bench.StressNames()))
 	fl.BoolVar(&f.sweep, "sweep", false, "also run auction at other prices of carbon and of waiting, for the trade-offs with cost")
 	fl.IntVar(&f.steps, "steps", 200, "steps of the search for bounds")
-	cmd.AddCommand(days, newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand())
+	registerSearchFlag(days, &f.search)
+	f.registerOutput(days)
+	cmd.AddCommand(days, newBenchFrontCommand(), newBenchChanceCommand(), newBenchExplainCommand(), newBenchPaymentsCommand(), newBenchProfilesCommand())
 	return cmd
 }
 
 // runBenchDays runs the plan and, with --sweep, the plan at other weights, and writes the tables.
 func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
-	if f.jobs < 0 || f.steps < 1 || f.steps > 100_000 {
-		return usageError{fmt.Errorf("--jobs %d, --steps %d: want 0 or more, and 1..100000", f.jobs, f.steps)}
+	if f.jobs < 0 || f.draws < 1 || f.steps < 1 || f.steps > 100_000 {
+		return usageError{fmt.Errorf("--jobs %d, --draws %d, --steps %d: want 0 or more, 1 or more, and 1..100000", f.jobs, f.draws, f.steps)}
+	}
+	if err := checkSearchSteps(f.search); err != nil {
+		return err
 	}
 	all, err := f.loadDays(args)
 	if err != nil {
@@ -103,7 +127,7 @@ func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
 	}
 	stderr := cmd.ErrOrStderr()
 	plan := bench.BenchPlan{
-		Days: all, Entries: entries, Steps: f.steps, Program: program, Dir: f.out,
+		Days: all, Entries: entries, Steps: f.steps, SearchSteps: f.search, Program: program, Dir: f.out,
 		Progress: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) },
 	}
 	plans := []bench.BenchPlan{plan}
@@ -131,7 +155,8 @@ func (f *benchFlags) runBenchDays(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	fmt.Fprintf(stderr, "\nrows and tables: %s\n", filepath.Join(f.out, "index.html"))
-	return errors.Join(bench.WriteMarkdown(cmd.OutOrStdout(), rows), unfinished)
+	err = printObjects(cmd, &f.outputFlags, rows, "scenario", bench.ReportOf(rows), func(w io.Writer) { _ = bench.WriteMarkdown(w, rows) })
+	return errors.Join(err, unfinished)
 }
 
 // policiesToRun returns the policies of --policies, or all.
@@ -147,7 +172,7 @@ func (f *benchFlags) policiesToRun(days []bench.BenchDay) ([]string, error) {
 }
 
 // loadDays loads the days to run: the named scenarios and windows, or the recorded days;
-// each with every seed and, with --stress, as every stress day. Of the recorded days the
+// each with every seed and draw of jobs and, with --stress, as every stress day. Of the recorded days the
 // ordinary one is always run as every stress day.
 func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 	seeds := []*uint64{nil}
@@ -175,20 +200,17 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 		names = slices.DeleteFunc(spec.ShippedNames(), func(n string) bool { return n == spec.DefaultScenario })
 		stressed = func(day string) bool { return f.stress || day == "ordinary-2022-04-13" }
 	}
-	add := func(s spec.Scenario, err error) error {
-		if err != nil {
-			return err
-		}
+	add := func(draw int, s spec.Scenario) error {
 		for _, x := range out {
 			switch {
 			case x.Hash == s.Hash:
 				return fmt.Errorf("bench: %s with seed %d is named twice and would count twice: name it once", s.Name, s.Seed)
-			case x.Name == s.Name && x.Seed == s.Seed: // tables and trade-offs identify a day by name and seed
+			case x.Name == s.Name && x.Seed == s.Seed && x.Draw == draw: // tables and trade-offs identify a day by name, seed and draw
 				return fmt.Errorf("bench: two scenarios have the name %s: rename one of them; a window has the name of its file", s.Name)
 			}
 		}
-		out = append(out, bench.BenchDay{Scenario: s})
-		if !stressed(s.Name) {
+		out = append(out, bench.BenchDay{Scenario: s, Draw: draw})
+		if draw > 1 || !stressed(s.Name) {
 			return nil
 		}
 		for _, kind := range bench.StressNames() {
@@ -196,6 +218,7 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 			if err != nil {
 				return err
 			}
+			x.Draw = draw
 			out = append(out, x)
 		}
 		return nil
@@ -203,13 +226,13 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 	for _, seed := range seeds {
 		o := spec.Options{Data: f.data, Seed: seed, MaxJobs: f.jobs, Kappa: f.kappa, Fill: f.fill}
 		for _, name := range names {
-			if err := add(spec.LoadScenario(name, o)); err != nil {
+			if err := f.loadDraws(o, func(o spec.Options) (spec.Scenario, error) { return spec.LoadScenario(name, o) }, add); err != nil {
 				return nil, err
 			}
 		}
 		for _, w := range windows {
 			o.Window = w
-			if err := add(spec.LoadWindow(o)); err != nil {
+			if err := f.loadDraws(o, spec.LoadWindow, add); err != nil {
 				return nil, err
 			}
 		}
@@ -217,17 +240,59 @@ func (f *benchFlags) loadDays(args []string) (out []bench.BenchDay, err error) {
 	return out, nil
 }
 
+// loadDraws loads a day with each draw of its jobs, and adds it. A trace without enough jobs to
+// draw from gives the day's own jobs, unless --draws was given.
+func (f *benchFlags) loadDraws(o spec.Options, load func(spec.Options) (spec.Scenario, error), add func(draw int, s spec.Scenario) error) error {
+	for _, draw := range bench.DrawNumbers(f.draws) {
+		o.Draw = draw
+		s, err := load(o)
+		if errors.Is(err, spec.ErrTooFewJobs) && !f.drawsGiven {
+			o.Draw = 0
+			if s, err = load(o); err == nil {
+				err = add(0, s)
+			}
+			return err
+		}
+		if err == nil {
+			err = add(draw, s)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sweepPlan returns a plan that runs the auction on the same days at other weights.
 func sweepPlan(p bench.BenchPlan) bench.BenchPlan {
 	days := p.Days
-	p.Sweep = true
+	p.Sweep, p.SearchSteps = true, 0 // without home-fifo no share
 	p.Days, p.Entries = nil, []string{scenarios.PolicyAuction}
 	for _, d := range days {
+		if d.Draw > 1 { // one draw shows the trade-off
+			continue
+		}
 		for _, s := range bench.SweepScenarios(d.Scenario) {
-			p.Days = append(p.Days, bench.BenchDay{Scenario: s, Stress: d.Stress})
+			p.Days = append(p.Days, bench.BenchDay{Scenario: s, Stress: d.Stress, Draw: d.Draw})
 		}
 	}
 	return p
+}
+
+// registerSearchFlag adds --search, the effort for best known schedules.
+func registerSearchFlag(cmd *cobra.Command, to *int) {
+	cmd.Flags().IntVar(to, "search", 30_000, "steps of the search for each day's best known schedule, for the share of savable; 0 for none")
+}
+
+// maxSearchSteps bounds --search.
+const maxSearchSteps = 10_000_000
+
+// checkSearchSteps returns a usage error if --search is out of range.
+func checkSearchSteps(steps int) error {
+	if steps < 0 || steps > maxSearchSteps {
+		return usageError{fmt.Errorf("--search %d: want 0..%d", steps, maxSearchSteps)}
+	}
+	return nil
 }
 
 // buildFingerprint returns a hash of this program's own binary, the part of a cache key that

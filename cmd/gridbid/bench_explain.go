@@ -19,10 +19,10 @@ import (
 // explainFlags are the flags of `gridbid bench explain`.
 type explainFlags struct {
 	ledgerSelector
+	outputFlags
 	questions, adversarial string
 	auctions               int
 	seed                   uint64
-	asJSON                 bool
 }
 
 // newBenchExplainCommand is `gridbid bench explain`: it measures and attacks the parts of the
@@ -56,16 +56,16 @@ needed: scripts that lie and misbehaving servers on loopback take its place.
 The command fails if a question in its canonical words is not read right, if any
 question is read wrong, or if any other check fails.`,
 		Example: `  gridbid bench explain --questions questions.yaml --adversarial adversarial.yaml
-  gridbid bench explain --auctions 0 --adversarial more.yaml --json`,
+  gridbid bench explain --auctions 0 --adversarial more.yaml -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.runExplainBench(cmd) },
 	}
-	f.registerFlags(cmd, "folder of the run to ask, written by `gridbid replay`")
+	f.registerRun(cmd, "`FOLDER` of the run to ask, written by gridbid replay")
 	cmd.Flags().StringVar(&f.questions, "questions", "", "YAML `FILE` with questions: id, q, alt, truth")
 	cmd.Flags().StringVar(&f.adversarial, "adversarial", "", "YAML `FILE` with attacks: payloads, bids, models")
 	cmd.Flags().IntVar(&f.auctions, "auctions", 200_000, "number of random auctions; 0 skips auctions, hang and days")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of the random auctions")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print the results as JSON")
+	f.registerOutput(cmd)
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (f *explainFlags) runExplainBench(cmd *cobra.Command) error {
 		return err
 	}
 	got.Rows = rows
-	if err := f.writeReport(cmd.OutOrStdout(), got); err != nil {
+	if err := f.printValue(cmd, got, got.writeText); err != nil {
 		return err
 	}
 	if bad > 0 {
@@ -128,15 +128,15 @@ func (f *explainFlags) askQuestions(ctx context.Context, stderr io.Writer) ([]be
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	path, err := f.ledgerPath()
+	from, err := f.source()
 	if err != nil {
 		return nil, nil, err
 	}
-	totals := totalsNextToLedger(path, stderr)
+	totals := totalsNextToLedger(from, stderr)
 	log, book := query.NewDataset(totals), history.New(history.Config{})
 	var first, last protocol.Time
 	var messages []protocol.Message
-	if err := readLedger(path, nil, stderr, func(m protocol.Message) error {
+	if err := from.readMessages(nil, stderr, func(m protocol.Message) error {
 		messages = append(messages, m)
 		log.AddMessage(m)
 		book.AddMessage(m)
@@ -148,7 +148,7 @@ func (f *explainFlags) askQuestions(ctx context.Context, stderr io.Writer) ([]be
 	}); err != nil {
 		return nil, nil, err
 	}
-	stage := memoizeReplays(whatIfReplay(ctx, path, stderr))
+	stage := memoizeReplays(whatIfReplay(ctx, from, stderr))
 	log.SetReplay(stage)
 	read := bench.JudgeQuestions(log, book, all)
 	ground := bench.NewGroundingCheck(log, first, last)
@@ -212,15 +212,12 @@ func (f *explainFlags) runAttacks(ctx context.Context, stderr io.Writer) (rows [
 	return append(append(append(rows, auctions...), hang), days...), err
 }
 
-// writeReport prints the results as tables, or with --json as one value.
-func (f *explainFlags) writeReport(out io.Writer, got explainReport) error {
-	if f.asJSON {
-		return writeJSON(out, got)
-	}
+// writeText writes the results as tables. It never fails: out is a buffer in memory. The parts have
+// rows of their own kinds, so there is no CSV.
+func (got explainReport) writeText(out io.Writer) {
 	if got.Questions != nil {
-		if err := errors.Join(bench.WriteJudgedAnswers(out, got.Questions), bench.WriteGrounding(out, got.Grounding)); err != nil {
-			return err
-		}
+		_ = bench.WriteJudgedAnswers(out, got.Questions)
+		_ = bench.WriteGrounding(out, got.Grounding)
 	}
-	return adversary.WriteResults(out, got.Rows)
+	_ = adversary.WriteResults(out, got.Rows)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func newBenchPaymentsCommand() *cobra.Command {
 	var data string
 	var jobs int
 	var sites []string
-	var asJSON bool
+	var o outputFlags
 	cmd := &cobra.Command{
 		Use:   "payments [SCENARIO...]",
 		Short: "measure what a site gains by bidding above or below its energy cost",
@@ -25,7 +26,7 @@ its profit under three payment rules: first-price (its bid), second-price (the h
 bid with which it would still have won) and settled (measured cost plus a tenth). The
 table also has what the misreport costs the federation, by measured cost.`,
 		Example: `  gridbid bench payments
-  gridbid bench payments real-days/ordinary_2022-04-13 --sites us-tex-erco --json`,
+  gridbid bench payments real-days/ordinary_2022-04-13 --sites us-tex-erco -o json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				args = []string{"real-days/ordinary_2022-04-13"}
@@ -64,19 +65,17 @@ table also has what the misreport costs the federation, by measured cost.`,
 				}
 				rows = append(rows, more...)
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), struct {
-					Schema int                  `json:"schema"`
-					Rows   []bench.MisreportRow `json:"rows"`
-				}{1, rows})
-			}
-			return bench.WritePaymentsMarkdown(cmd.OutOrStdout(), rows)
+			report := struct {
+				Schema int                  `json:"schema"`
+				Rows   []bench.MisreportRow `json:"rows"`
+			}{1, rows}
+			return printObjects(cmd, &o, rows, "scenario", report, func(w io.Writer) { _ = bench.WritePaymentsMarkdown(w, rows) })
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&data, "data", dataFolder(), "folder of recorded series and traces; also $GRIDBID_DATA")
 	fl.IntVar(&jobs, "jobs", 0, "limit on jobs of each scenario (default: the scenario's, or 2000)")
 	fl.StringSliceVar(&sites, "sites", nil, "sites that misreport, one at a time (default: the cheapest, cleanest and most expensive)")
-	fl.BoolVar(&asJSON, "json", false, "print the rows as JSON")
+	o.registerOutput(cmd)
 	return cmd
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/estimates"
 )
 
@@ -18,7 +16,7 @@ import (
 // by which cluster-agent bids for jobs that state none.
 func newBenchProfilesCommand() *cobra.Command {
 	var data string
-	var asJSON bool
+	var o outputFlags
 	cmd := &cobra.Command{
 		Use:   "profiles",
 		Short: "score a site's forecasts of job run times on public traces",
@@ -29,12 +27,12 @@ is submitted, from the jobs that had ended by then.
                   is 50, 90 and 95 %
   loss            mean pinball loss of that quantile: a forecast that is too low costs
                   the quantile's share of the error, one that is too high the rest;
-                  lower is better
+                  lower is better. In JSON in nanoseconds, and shares in thousandths
 
 The row profiles is what cluster-agent bids by. "all jobs alike" uses the quantiles of
 all ended jobs; "last of the same user" repeats the run time of that user's last job.`,
 		Example: `  gridbid bench profiles --data ../shared/data/workload
-  gridbid bench profiles --json`,
+  gridbid bench profiles -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []estimates.ForecastScore
@@ -53,35 +51,28 @@ all ended jobs; "last of the same user" repeats the run time of that user's last
 			if len(all) == 0 {
 				return usageError{fmt.Errorf("bench profiles: no trace in %s: give the folder of the traces with --data FOLDER", data)}
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), all)
-			}
-			return printScores(cmd.OutOrStdout(), all)
+			return o.printView(cmd, scoreListing(all))
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", filepath.Join(dataFolder(), "workload"), "`FOLDER` of the traces; also folder workload of $GRIDBID_DATA")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: losses in nanoseconds, shares in thousandths")
+	o.registerOutput(cmd)
 	return cmd
 }
 
-// printScores writes one row per trace and forecaster: the shares of jobs within each forecast
-// quantile, and its loss. Short losses keep two decimals of a second.
-func printScores(out io.Writer, scores []estimates.ForecastScore) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "trace\tforecast by\tjobs\tp50\tp90\tp95\tloss p50\tloss p90\tloss p95\t")
-	for _, s := range scores {
-		fmt.Fprintf(w, "%s\t%s\t%d", s.Trace, s.Forecaster, s.Jobs)
-		for _, c := range s.Covered {
-			fmt.Fprintf(w, "\t%.1f %%", float64(c)/10)
-		}
-		for _, l := range s.Loss {
-			unit := time.Second
-			if l < time.Minute {
-				unit = 10 * time.Millisecond
-			}
-			fmt.Fprintf(w, "\t%s", l.Round(unit))
-		}
-		fmt.Fprintln(w, "\t")
+// scoreListing returns scores as a listing: the share of jobs within each forecast quantile, and its
+// loss.
+func scoreListing(scores []estimates.ForecastScore) printer.View {
+	type score = estimates.ForecastScore
+	l := printer.Listing[score]{Rows: scores, Columns: []printer.Column[score]{
+		{Head: "TRACE", Value: func(s score) any { return s.Trace }},
+		{Head: "FORECAST BY", Value: func(s score) any { return s.Forecaster }},
+		{Head: "JOBS", Value: func(s score) any { return s.Jobs }},
+	}}
+	for i, name := range []string{"P50", "P90", "P95"} {
+		l.Columns = append(l.Columns, printer.Column[score]{Head: name + " PCT", Verb: "%.1f", Value: func(s score) any { return float64(s.Covered[i]) / 10 }})
 	}
-	return w.Flush()
+	for i, name := range []string{"P50", "P90", "P95"} {
+		l.Columns = append(l.Columns, printer.Column[score]{Head: "LOSS " + name + " S", Verb: "%.2f", Value: func(s score) any { return s.Loss[i].Seconds() }})
+	}
+	return l
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,15 +13,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/bench"
+	"github.com/gridbid/gridbid/lab/estimates"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
+	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
 func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 	dir := t.TempDir()
 	days := func() (string, string) {
 		t.Helper()
-		out, stderr, err := execute(newBenchCommand(), "days", "six-regions", "--jobs", "30", "--steps", "10", "--out", dir,
+		out, stderr, err := execute(newBenchCommand(), "days", "six-regions", "--jobs", "30", "--draws", "2", "--steps", "10", "--out", dir,
 			"--policies", "auction,auction/perfect,home-fifo,k8s-least-allocated", "--seeds", "1,2")
 		if err != nil {
 			t.Fatalf("bench days: %v\n%s", err, stderr)
@@ -32,10 +37,10 @@ func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 		t.Errorf("the first run kept rows:\n%s", stderr)
 	}
 	again, stderr := days()
-	if strings.Count(stderr, "(cached)") != 8 || again != first {
+	if strings.Count(stderr, "(cached)") != 16 || again != first {
 		t.Errorf("the second run:\n%s\n%s\nthe first:\n%s", stderr, again, first)
 	}
-	for _, name := range []string{"table.md", "table.csv", "index.html"} {
+	for _, name := range []string{"table.md", "table.csv", "differences.csv", "index.html"} {
 		if text, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !strings.Contains(string(text), "auction/perfect") {
 			t.Errorf("%s: %v, %d bytes", name, err, len(text))
 		}
@@ -49,8 +54,17 @@ func TestBenchDaysWritesItsTablesAndRunsNothingTwice(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &all)
 	}
-	if err != nil || all.Schema != 1 || len(all.Rows) != 8 || len(all.Summary) != 4 || all.Summary[0].Gap.N != 2 {
+	if err != nil || all.Schema != 2 || len(all.Rows) != 16 || len(all.Summary) != 4 || all.Summary[0].Gap.N != 4 {
 		t.Errorf("table.json: %v, %+v", err, all.Summary)
+	}
+	// The same rows for programs, by the one printer.
+	args := []string{"days", "six-regions", "--jobs", "30", "--draws", "2", "--steps", "10", "--out", dir,
+		"--policies", "auction,auction/perfect,home-fifo,k8s-least-allocated", "--seeds", "1,2"}
+	for format, want := range map[string]string{"csv": "scenario,hash,entry,seed,", "json": `"differences"`, "name": "six-regions\n"} {
+		out, _, err := execute(newBenchCommand(), append(slices.Clone(args), "-o", format)...)
+		if err != nil || !strings.Contains(out, want) || format != "json" && strings.Count(strings.TrimPrefix(out, "scenario,"), "\nsix-regions") != map[string]int{"csv": 16, "name": 15}[format] {
+			t.Errorf("bench days -o %s: %v:\n%.400s\nwant %q, and 16 rows", format, err, out, want)
+		}
 	}
 	for _, r := range all.Rows {
 		if r.Gap < 0 || r.IdleGap < 0 || r.BoundUSD <= 0 {
@@ -67,12 +81,15 @@ func TestBenchDaysHasDaysOfStress(t *testing.T) {
 	}
 	days := func(f benchFlags, args ...string) (stress []string) {
 		t.Helper()
-		f.data, f.jobs = data, 5
+		f.data, f.jobs, f.draws = data, 5, 2
 		all, err := f.loadDays(args)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range all {
+			if d.Stress != "" && d.Draw != 1 {
+				t.Errorf("draw %d is a stress day %s; want the first draw alone", d.Draw, d.Stress)
+			}
 			if stress = append(stress, d.Stress); d.Stress != "" && d.Name != "ordinary-2022-04-13-"+d.Stress {
 				t.Errorf("a stress day is %s (%s)", d.Name, d.Stress)
 			}
@@ -94,7 +111,7 @@ func TestBenchDaysHasDaysOfStress(t *testing.T) {
 
 func TestBenchDaysRefusesUnknownNames(t *testing.T) {
 	for _, args := range [][]string{
-		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"--kappa", "20000"}, {"--fill", "six-regions"}, {"--seeds", "1,1", "six-regions"}, {"six-regions", "six-regions"}, {"no-such-day"},
+		{"--policies", "luck"}, {"--policies", "auction/luck"}, {"--policies", "auction,auction"}, {"--steps", "0"}, {"--draws", "0"}, {"--kappa", "20000"}, {"--fill", "six-regions"}, {"--seeds", "1,1", "six-regions"}, {"six-regions", "six-regions"}, {"no-such-day"},
 	} {
 		if _, _, err := execute(newBenchCommand(), append([]string{"days", "--out", t.TempDir()}, args...)...); !errors.As(err, new(usageError)) {
 			t.Errorf("bench days %v: %v; want bad input", args, err)
@@ -123,7 +140,7 @@ func TestBenchDaysWantsANameForEachDay(t *testing.T) {
 // Tables are of all that was asked for: who gives a run up halfway keeps the last ones.
 func TestBenchDaysThatAreGivenUpLeaveTheTables(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"days", "six-regions", "--jobs", "10", "--steps", "5", "--out", dir, "--policies", "home-fifo,random"}
+	args := []string{"days", "six-regions", "--jobs", "10", "--draws", "1", "--steps", "5", "--out", dir, "--policies", "home-fifo,random"}
 	if _, stderr, err := execute(newBenchCommand(), args...); err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
@@ -173,6 +190,52 @@ jobs: {trace: jobs.csv, from: 0, resident: 0}
 	table, err := os.ReadFile(filepath.Join(dir, "out", "table.md"))
 	if err != nil || string(table) != out || strings.Contains(out, "| home-fifo") || !strings.Contains(out, "| k8s-least-allocated") {
 		t.Errorf("%v, printed\n%s\nwritten\n%s", err, out, table)
+	}
+}
+
+// A trace that has no jobs to draw from is replayed as it is, and refused if draws were asked for.
+func TestBenchDaysOfAShortTrace(t *testing.T) {
+	dir := t.TempDir()
+	day := "name: short\nstart: 2026-01-02T00:00:00Z\nsites:\n- name: a\n  region: {price: {mean: 50, swing: 9}, carbon: {mean: 9, swing: 1}, match: 0}\n  fleet: [{count: 1, model: V100, gpus: 1, cpu: 8, memory: 64}]\njobs: {trace: jobs.csv, from: 0}\n"
+	trace := "job_id,submit_s,duration_s,gpus,vc\na,0,60,1,v\nb,9,60,1,v\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "jobs.csv"), []byte(trace), 0o644), os.WriteFile(filepath.Join(dir, "short.yaml"), []byte(day), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"days", filepath.Join(dir, "short.yaml"), "--steps", "5", "--policies", "home-fifo", "--out", filepath.Join(dir, "out")}
+	if out, stderr, err := execute(newBenchCommand(), args...); err != nil || !strings.Contains(out, "## short, seed 1\n") {
+		t.Errorf("without --draws: %v\n%s\n%s", err, out, stderr)
+	}
+	if _, _, err := execute(newBenchCommand(), append(args, "--draws", "2")...); !errors.As(err, new(usageError)) || !errors.Is(err, spec.ErrTooFewJobs) {
+		t.Errorf("with --draws 2: %v; want bad input", err)
+	}
+}
+
+// The study of intervals runs as a command, twice with the same figures, and refuses nonsense.
+func TestBenchChance(t *testing.T) {
+	args := []string{"chance", "six-regions", "--jobs", "20", "--draws", "6", "--jitters", "2", "--pairs", "20", "--out", t.TempDir()}
+	first, stderr, err := execute(newBenchCommand(), args...)
+	if err != nil || !strings.Contains(first, "20 cases of 6 days and draws each, intervals of 6 values") {
+		t.Fatalf("%v\n%s\n%s", err, first, stderr)
+	}
+	if again, _, err := execute(newBenchCommand(), args...); err != nil || again != first {
+		t.Errorf("the second time: %v\n%s\nthe first:\n%s", err, again, first)
+	}
+	if out, _, err := execute(newBenchCommand(), append(slices.Clone(args), "-o", "csv")...); err != nil || !strings.Contains(out, "figure,one_run_sd_pct,interval_pct,itself_holds_0,planted_detected\njobs_usd,") {
+		t.Errorf("bench chance -o csv: %v:\n%s", err, out)
+	}
+	for _, bad := range [][]string{{"--jitters", "1"}, {"--planted", "0"}, {"--pairs", "0"}, {"--draws", "0"}} {
+		if _, _, err := execute(newBenchCommand(), append(args, bad...)...); !errors.As(err, new(usageError)) {
+			t.Errorf("bench chance %v: %v; want bad input", bad, err)
+		}
+	}
+}
+
+// Scores of forecasts are a row for each trace and forecaster.
+func TestScoresAreListed(t *testing.T) {
+	var out bytes.Buffer
+	scores := []estimates.ForecastScore{{Trace: "philly", Forecaster: "profiles", Jobs: 3, Covered: []protocol.Milli{501, 900, 950}, Loss: []time.Duration{time.Minute, 90 * time.Second, 500 * time.Millisecond}}}
+	if err := scoreListing(scores).Print(&out, printer.CSV); err != nil || out.String() != "trace,forecast_by,jobs,p50_pct,p90_pct,p95_pct,loss_p50_s,loss_p90_s,loss_p95_s\nphilly,profiles,3,50.1,90,95,60,90,0.5\n" {
+		t.Errorf("%v:\n%s", err, &out)
 	}
 }
 

@@ -16,10 +16,10 @@ import (
 // boundFlags are the flags of `gridbid bound`.
 type boundFlags struct {
 	scenarioFlags
+	outputFlags
 	steps  int
 	rounds int
 	idle   bool
-	asJSON bool
 	out    string
 	check  string
 	run    string
@@ -44,16 +44,16 @@ of computing one. docs/bound.md explains what is bounded and what is relaxed.`,
   gridbid bound real-days/ordinary_2022-04-13 --out proof.json
   gridbid bound real-days/ordinary_2022-04-13 --check proof.json
   gridbid bound real-days/ordinary_2022-04-13 --explain .gridbid/last/auction.ledger
-  gridbid bound --window day.csv --max-jobs 5000 --idle --json`,
+  gridbid bound --window day.csv --max-jobs 5000 --idle -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.runBound(cmd, args) },
 	}
 	f.registerFlags(cmd)
+	f.registerOutput(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&f.steps, "steps", 200, "steps of the search: more take longer and give a tighter bound")
-	fl.IntVar(&f.rounds, "schedule", 0, "also search for a schedule near the bound in so many `ROUNDS`, to see how tight it is")
+	fl.IntVar(&f.rounds, "schedule", 0, "also search for a schedule near the bound in so many `STEPS`, to see how tight it is")
 	fl.BoolVar(&f.idle, "idle", false, "include the idle draw of nodes in the objective, not only the draw of jobs")
-	fl.BoolVar(&f.asJSON, "json", false, "print the certificate as JSON")
 	fl.StringVar(&f.out, "out", "", "write the certificate as JSON to this `FILE`")
 	fl.StringVar(&f.run, "explain", "", "split the cost of this `LEDGER`'s run above the bound by cause")
 	fl.StringVar(&f.check, "check", "", "verify the certificate in this `FILE`")
@@ -70,8 +70,8 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("--schedule and --idle exclude each other, as a schedule counts the draw of jobs only: drop one of them")}
 	case f.idle && f.run != "":
 		return usageError{fmt.Errorf("--explain and --idle exclude each other, as the causes count the draw of jobs only: drop one of them")}
-	case f.check != "" && (f.out != "" || f.run != "" || f.asJSON || f.idle || f.rounds > 0):
-		return usageError{fmt.Errorf("--check verifies a certificate and computes none: use it without --out, --explain, --json, --idle and --schedule")}
+	case f.check != "" && (f.out != "" || f.run != "" || cmd.Flags().Changed("output") || f.idle || f.rounds > 0):
+		return usageError{fmt.Errorf("--check verifies a certificate and computes none: use it without --out, --explain, -o, --json, --idle and --schedule")}
 	}
 	s, err := f.loadScenario(args)
 	if err != nil {
@@ -89,8 +89,8 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "certificate is valid: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.ScopeText())
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	printNotes(cmd.ErrOrStderr(), s)
+	fmt.Fprintf(notesOf(cmd), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	printNotes(notesOf(cmd), s)
 	var ran *history.History
 	if f.run != "" { // read first, as the bound may take minutes
 		if ran, err = readScenarioRun(s, f.run, cancellableReader{cmd.Context(), cmd.InOrStdin()}, cmd.ErrOrStderr()); err != nil {
@@ -113,17 +113,19 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 	if ran != nil {
 		return f.explainGap(cmd, s, c, ran)
 	}
-	if f.asJSON {
-		return writeJSON(cmd.OutOrStdout(), c)
+	return f.printValue(cmd, c, func(out io.Writer) { writeCertificate(out, c) })
+}
+
+// writeCertificate writes the bound and, where one was searched, how near a schedule comes.
+func writeCertificate(out io.Writer, c bound.Certificate) {
+	fmt.Fprintf(out, "%s\n", c)
+	if c.KnownUSD == 0 {
+		return
 	}
-	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", c); err != nil || c.KnownUSD == 0 {
-		return err
-	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), `best schedule found: $%.4f, %s
+	fmt.Fprintf(out, `best schedule found: $%.4f, %s
 jobs placed as they arrive, at actual prices: $%.4f, %s, with the bound's price of GPU-hours;
                                               $%.4f, %s, without it
 `, c.KnownUSD, gapText(c, c.KnownUSD), c.OnlineUSD, gapText(c, c.OnlineUSD), c.BlindUSD, gapText(c, c.BlindUSD))
-	return err
 }
 
 // gapText returns how far an objective lies above a bound: in per cent or, if the bound is
@@ -141,10 +143,7 @@ func (f *boundFlags) explainGap(cmd *cobra.Command, s spec.Scenario, c bound.Cer
 	if err != nil {
 		return err
 	}
-	if f.asJSON {
-		return writeJSON(cmd.OutOrStdout(), p)
-	}
-	return printParts(cmd.OutOrStdout(), p)
+	return f.printValue(cmd, p, func(out io.Writer) { _ = printParts(out, p) })
 }
 
 // maxCertificateBytes bounds how much of a certificate file is read.

@@ -25,7 +25,7 @@ func readScenarioRun(s spec.Scenario, path string, in io.Reader, stderr io.Write
 		return nil, errors.Join(fmt.Errorf("%s is of another scenario, or was replayed with other flags (hash %.12s, want %.12s): give the flags of that replay", path, hash, s.Hash), r.Close())
 	}
 	b := history.New(history.Config{})
-	err = readRemaining(r, stderr, func(m protocol.Message) error { b.AddMessage(m); return nil })
+	err = recordSource{path: path}.readRemaining(r, stderr, func(m protocol.Message) error { b.AddMessage(m); return nil })
 	if _, end := r.ReadMessage(); err == nil && errors.Is(end, wal.ErrTorn) {
 		err = fmt.Errorf("%s has no end, so the cost of jobs that still ran is unknown: replay the scenario to its end", path)
 	}

@@ -9,21 +9,23 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/internal/nearest"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // chartFlags are the flags of `gridbid chart`.
 type chartFlags struct {
 	ledgerSelector
-	out, at, decision, job string
-	list, figures, asJSON  bool
+	out, decision, job string
+	list, figures      bool
+	outputFlags
 }
 
 // newChartCommand is `gridbid chart`: it draws one chart of a run into a file.
@@ -47,52 +49,67 @@ names. "gridbid chart answer QUESTION" draws the answer to a question.`,
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
 	fl := cmd.Flags()
 	fl.StringVar(&f.out, "out", "", "write the chart to this `FILE`, which ends in .svg or .png (default: NAME.png)")
 	fl.StringVar(&f.decision, "decision", "", "chart offers: `ID` of the decision, such as D-14")
 	fl.StringVar(&f.job, "job", "", "charts job and offers: `ID` of the job; offers shows its last decision")
-	fl.StringVar(&f.at, "at", "", "charts carbon and price: the `INSTANT`, RFC 3339 (default: the end of the ledger)")
 	fl.BoolVar(&f.list, "list", false, "list the names of charts")
 	fl.BoolVar(&f.figures, "figures", false, "print the figures of the chart in place of drawing it")
-	fl.BoolVar(&f.asJSON, "json", false, "print the figures as JSON")
+	f.registerOutput(cmd) // -o, given, prints the figures
 	return cmd
 }
 
 // runChart lists charts, or draws one into a file or prints its figures.
 func (f chartFlags) runChart(cmd *cobra.Command, args []string) error {
 	if f.list {
-		return writeBuffered(cmd.OutOrStdout(), func(out io.Writer) {
-			for _, c := range timeline.ChartNames() {
-				fmt.Fprintf(out, "%-12s %s\n", c[0], c[1])
-			}
-		})
+		return f.printView(cmd, printer.Listing[chartName]{Rows: timeline.ChartNames(), Columns: []printer.Column[chartName]{
+			{Head: "CHART", Value: func(c chartName) any { return c[0] }},
+			{Head: "SHOWS", Value: func(c chartName) any { return c[1] }},
+		}})
 	}
 	w, err := f.parseDrawing(args)
 	if err != nil {
 		return usageError{err}
 	}
-	path, err := f.ledgerPath()
+	from, err := f.source()
 	if err != nil {
 		return err
 	}
-	c, err := drawChart(cmd.Context(), path, w, cmd.ErrOrStderr())
+	w.At = from.at
+	c, err := drawChart(cmd.Context(), from, w, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
 	switch {
-	case f.asJSON:
-		return writeJSON(cmd.OutOrStdout(), struct {
-			Schema int    `json:"schema"`
-			Chart  string `json:"chart"`
-			chart.FigureTable
-		}{1, w.Chart, c.FigureTable()})
-	case f.figures:
-		return writeBuffered(cmd.OutOrStdout(), c.FigureTable().WriteText)
+	case f.figures || cmd.Flags().Changed("output"):
+		return f.printView(cmd, figureListing(w.Chart, c.FigureTable()))
 	case f.out != "":
 		return writeChart(c, f.out, cmd.ErrOrStderr())
 	}
 	return writeChart(c, w.Chart+".png", cmd.ErrOrStderr())
+}
+
+// A chartName is the name of a chart, and what it shows.
+type chartName = [2]string
+
+// figureListing returns the figures that a chart shows as a listing.
+func figureListing(name string, table chart.FigureTable) printer.View {
+	l := printer.Listing[[]string]{Rows: table.Rows, Text: table.WriteText}
+	for i, head := range table.Head {
+		l.Columns = append(l.Columns, printer.Column[[]string]{Head: head, Value: func(cells []string) any {
+			if i < len(cells) {
+				return cells[i]
+			}
+			return nil
+		}})
+	}
+	l.Data = struct {
+		Schema int    `json:"schema"`
+		Chart  string `json:"chart"`
+		chart.FigureTable
+	}{1, name, table}
+	return l
 }
 
 // parseDrawing checks the arguments and flags, and returns the drawing that they ask for.
@@ -107,9 +124,7 @@ func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) 
 	}
 	switch {
 	case !slices.Contains(known, w.Chart):
-		return w, fmt.Errorf("unknown chart %q: want one of %s", w.Chart, format.JoinWithAnd(known))
-	case f.at != "" && w.Chart != "carbon" && w.Chart != "price":
-		return w, fmt.Errorf("--at is for the charts carbon and price: drop it for chart %s", w.Chart)
+		return w, fmt.Errorf("unknown chart %q%s: want one of %s", w.Chart, nearest.DidYouMean(w.Chart, known), format.JoinWithAnd(known))
 	case len(args) > 1 && w.Chart != "answer":
 		return w, fmt.Errorf("unexpected argument %q: only the chart answer takes a question", args[1])
 	case w.Chart == "offers" && f.decision == "" && f.job == "":
@@ -117,19 +132,12 @@ func (f chartFlags) parseDrawing(args []string) (w timeline.Drawing, err error) 
 	case w.Chart == "job" && f.job == "":
 		return w, errors.New("chart job needs --job")
 	}
-	if f.at != "" {
-		t, err := time.Parse(time.RFC3339, f.at)
-		if err != nil {
-			return w, fmt.Errorf("--at %q: want an RFC 3339 instant such as 2026-03-11T13:45:00Z", f.at)
-		}
-		w.At = protocol.FromStdTime(t)
-	}
 	return w, nil
 }
 
 // drawChart draws a chart of a ledger. A chart that the run does not have is a usageError.
-func drawChart(ctx context.Context, path string, w timeline.Drawing, stderr io.Writer) (c chart.Chart, err error) {
-	run, _, err := openRun(ctx, path, stderr)
+func drawChart(ctx context.Context, from recordSource, w timeline.Drawing, stderr io.Writer) (c chart.Chart, err error) {
+	run, _, err := openRun(ctx, from, stderr)
 	if err != nil {
 		return nil, err
 	}

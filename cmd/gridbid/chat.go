@@ -15,6 +15,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -23,7 +24,7 @@ import (
 func newChatCommand() *cobra.Command {
 	var f ledgerSelector
 	var model modelFlags
-	var asJSON bool
+	var o outputFlags
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "ask questions about a run, one after the other",
@@ -37,13 +38,17 @@ federation are up to date.
   /history  list the questions so far; !3 repeats the third, !! the last
   /quit     end the session, as end of input does
 
-A question changes nothing. With --json each answer is one line of JSON.
+A question changes nothing. With -o json each answer is one line of JSON: docs/ask.md.
 ` + readsHelp,
 		Example: `  gridbid chat
-  printf '%s\n' 'late jobs' 'and of tenant team-a?' | gridbid chat --json | jq .text`,
+  printf '%s\n' 'late jobs' 'and of team-a?' | gridbid chat -o json | jq .text`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := f.ledgerPath()
+			// Answers come one after the other, each with figures of its own: JSON alone has a form for that.
+			if o.forPrograms() && o.format != printer.JSON && cmd.Flags().Changed("output") {
+				return usageError{fmt.Errorf("chat: -o %s: a session has one answer after the other: want table, or json for a line per answer; `gridbid ask` has all formats", o.format)}
+			}
+			from, err := f.source()
 			if err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
@@ -51,27 +56,28 @@ A question changes nothing. With --json each answer is one line of JSON.
 			if err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
-			t := chatSession{reads: reads, path: path, flags: f.flagText(), asJSON: asJSON, out: cmd.OutOrStdout(), diagnostics: cmd.ErrOrStderr()}
+			t := chatSession{reads: reads, from: from, flags: f.flagText(), asJSON: o.format == printer.JSON, out: cmd.OutOrStdout(), diagnostics: cmd.ErrOrStderr()}
 			if err := t.runSession(cmd.Context(), cmd.InOrStdin()); err != nil {
 				return fmt.Errorf("chat: %w", err)
 			}
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
 	model.registerFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print each answer as one line of JSON: docs/ask.md")
+	o.registerOutput(cmd)
 	return cmd
 }
 
 // A chatSession is one run of `gridbid chat`, at a terminal or in a pipe.
 type chatSession struct {
-	path, flags      string
+	from             recordSource
+	flags            string
 	reads            *translate.Translator
 	asJSON           bool
 	out, diagnostics io.Writer
 
-	size    int64 // of the ledger when it was read, in bytes
+	version string // of the ledger when it was read
 	session *query.Session
 	history []string
 }
@@ -88,7 +94,7 @@ func (t *chatSession) runSession(ctx context.Context, in io.Reader) error {
 	f, ok := in.(*os.File)
 	prompt := ok && isTerminal(f)
 	if prompt {
-		fmt.Fprintf(t.diagnostics, "Questions about %s. /help lists what can be asked, /quit ends.\n", t.path)
+		fmt.Fprintf(t.diagnostics, "Questions about %s. /help lists what can be asked, /quit ends.\n", t.from.path)
 	}
 	lines := bufio.NewScanner(cancellableReader{ctx, in})
 	lines.Buffer(nil, maxLineBytes)
@@ -152,7 +158,7 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	a := t.reads.AnswerQuestion(ctx, question, t.session.AnswerQuestion(question), translate.NamesOf(t.session.KnownNames()), t.session.AnswerModelQuery)
 	addLedgerFlags(&a, t.flags)
 	if t.asJSON {
-		line, err := json.Marshal(askAnswer{1, question, t.path, a})
+		line, err := json.Marshal(askAnswer{1, question, t.from.path, a})
 		if err == nil {
 			_, err = t.out.Write(append(protocol.EscapeUnprintable(line), '\n'))
 		}
@@ -167,22 +173,22 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	return nil
 }
 
-// rereadLedger reads the ledger if its size has changed since it was read. The session
+// rereadLedger reads the ledger if it has grown since it was read. The session
 // keeps what the last question was about.
 func (t *chatSession) rereadLedger(ctx context.Context) error {
-	info, err := os.Stat(t.path)
+	version, err := ledgerVersion(t.from.path)
 	if err != nil {
 		return err
 	}
-	if t.session != nil && info.Size() == t.size {
+	if t.session != nil && version == t.version {
 		return nil
 	}
-	log, err := readRun(t.path, t.diagnostics)
+	log, err := readRun(t.from, t.diagnostics)
 	if err != nil {
 		return err
 	}
-	log.SetReplay(whatIfReplay(ctx, t.path, t.diagnostics))
-	t.size = info.Size()
+	log.SetReplay(whatIfReplay(ctx, t.from, t.diagnostics))
+	t.version = version
 	if t.session == nil {
 		t.session = log.NewSession()
 	} else {

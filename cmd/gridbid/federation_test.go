@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/cluster-agent/program"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -39,7 +40,7 @@ func TestFederationByCommand(t *testing.T) {
 	must("init", "--host", "127.0.0.1", "--listen", "127.0.0.1")
 	oslo := must("add-site", "oslo")
 	for _, args := range [][]string{
-		{"init", "--host", "h"}, {"init"}, {"add-site", "oslo"}, {"add-site", "Oslo"}, {"add-site", "bern", "--key", oslo.Keys[0]},
+		{"init", "--host", "h"}, {"init"}, {"init", "--host", "a,b,c"}, {"add-site", "oslo"}, {"add-site", "Oslo"}, {"add-site", "bern", "--key", oslo.Keys[0]},
 		{"revoke-site", "rome"}, {"rotate"}, {"rotate", "rome"}, {"rotate", "oslo", "--server"}, {"rotate", "oslo", "--retire", "--key", "U"},
 		{"rotate", "--server", "--key", "U"},
 	} {
@@ -52,7 +53,7 @@ func TestFederationByCommand(t *testing.T) {
 			t.Errorf("%v is no usage error: %v", args, err)
 		}
 	}
-	if c := must("rotate", "oslo"); len(c.Keys) != 2 || len(c.Files) != 1 || !strings.HasSuffix(c.Next, " --retire --dir "+dir) {
+	if c := must("rotate", "oslo"); len(c.Keys) != 2 || len(c.Files) != 1 || len(c.Next) != 2 || !strings.HasSuffix(c.Next[1], " --retire --dir "+dir) {
 		t.Errorf("rotated: %+v", c)
 	}
 	if c := must("rotate", "oslo", "--retire"); len(c.Keys) != 1 || c.Keys[0] == oslo.Keys[0] {
@@ -61,6 +62,9 @@ func TestFederationByCommand(t *testing.T) {
 	// Who is told that a known key was ended would leave it open.
 	if c, err := do("rotate", "oslo", "--retire"); !errors.As(err, new(usageError)) {
 		t.Errorf("retired the only key, or nothing: %+v, %v", c, err)
+	}
+	if _, err := do("revoke-site", "olso"); err == nil || !strings.Contains(err.Error(), `did you mean "oslo"?`) {
+		t.Errorf("a misspelt site: %v", err)
 	}
 	must("rotate", "--server")
 	// What was written is what a server and a site start with.
@@ -77,6 +81,45 @@ func TestFederationByCommand(t *testing.T) {
 	must("revoke-site", "oslo")
 	if _, err := os.Stat(filepath.Join(dir, "revoked", "oslo-1", "oslo.nk")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A site's configuration is one that its program reads, and a hub is open to this machine alone
+// unless its operator says otherwise.
+func TestWhatAFederationWritesIsReadByItsPrograms(t *testing.T) {
+	for listen, want := range map[string]string{"": `listen: "127.0.0.1:4222"`, "0.0.0.0": `listen: "0.0.0.0:4222"`} {
+		dir := filepath.Join(t.TempDir(), "fed")
+		run := func(args ...string) string {
+			t.Helper()
+			out, _, err := execute(newFederationCommand(), append(args, "--dir", dir)...)
+			if err != nil {
+				t.Fatalf("%v: %v", args, err)
+			}
+			return out
+		}
+		said := run("init", "--listen", listen)
+		hub, err := os.ReadFile(filepath.Join(dir, "hub", "hub.conf"))
+		if err != nil || !strings.Contains(string(hub), want) {
+			t.Errorf("--listen %q: %v; want %s in\n%s", listen, err, want, hub)
+		}
+		if strings.Contains(said, "no other machine reaches") != (listen == "") || !strings.Contains(said, "next: coordinator --config "+filepath.Join(dir, "coordinator", "coordinator.yaml")) {
+			t.Errorf("init --listen %q said\n%s", listen, said)
+		}
+		if said := run("add-site", "oslo"); !strings.Contains(said, "cluster-agent --config "+filepath.Join(dir, "sites", "oslo", "agent.yaml")) || strings.Contains(said, "confidential") != (listen != "") {
+			t.Errorf("add-site said\n%s", said)
+		}
+		run("add-site", "lyon", "--simulate", "six-regions", "--as", "wind-coast")
+		for site, simulated := range map[string]bool{"oslo": false, "lyon": true} {
+			c, err := program.LoadConfig("test", filepath.Join(dir, "sites", site, "agent.yaml"))
+			if err != nil || (c.Simulate != nil) != simulated || (c.Kubernetes != nil) == simulated || c.Site != site || filepath.Dir(c.Folder) != filepath.Join(dir, "sites", site) {
+				t.Errorf("%s: %v: %+v", site, err, c)
+			}
+		}
+		for _, args := range [][]string{{"rome", "--simulate", "six-regions"}, {"rome", "--simulate", "nowhere"}, {"rome", "--as", "wind-coast"}} {
+			if _, _, err := execute(newFederationCommand(), append([]string{"add-site", "--dir", dir}, args...)...); !errors.As(err, new(usageError)) {
+				t.Errorf("add-site %v: %v", args, err)
+			}
+		}
 	}
 }
 

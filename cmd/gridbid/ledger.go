@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,9 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/scenarios"
 )
 
@@ -56,7 +54,7 @@ func findLedger(dir, policy string) (string, error) {
 		policy = name
 	}
 	if !slices.Contains(names, scenarios.FileStem(policy)) {
-		return "", fmt.Errorf("no ledger of policy %q in %s: choose --policy from %s", policy, dir, strings.Join(names, ", "))
+		return "", fmt.Errorf("no ledger of policy %q%s in %s: choose --policy from %s", policy, nearest.DidYouMean(policy, names), dir, strings.Join(names, ", "))
 	}
 	return ledgerFile(dir, policy), nil
 }
@@ -64,57 +62,6 @@ func findLedger(dir, policy string) (string, error) {
 // ledgerFile returns the path of a policy's ledger in a folder.
 func ledgerFile(dir, policy string) string {
 	return filepath.Join(dir, scenarios.FileStem(policy)+ledgerSuffix)
-}
-
-// readLedger calls each with every message of the ledger at path, in order; "-" is standard
-// input, read from in. A ledger without an end is read as far as it goes, which is
-// reported to stderr.
-func readLedger(path string, in io.Reader, stderr io.Writer, each func(protocol.Message) error) error {
-	r, err := openLedger(path, in)
-	if err != nil {
-		return usageError{err}
-	}
-	return readRemaining(r, stderr, each)
-}
-
-// openLedger opens a ledger for reading; "-" is standard input.
-func openLedger(path string, in io.Reader) (*wal.Reader, error) {
-	if path == "-" {
-		return wal.NewReader(in, "standard input")
-	}
-	return wal.OpenReader(path)
-}
-
-// readRemaining calls each with every message that r has left, as readLedger does, and
-// closes r.
-func readRemaining(r *wal.Reader, stderr io.Writer, each func(protocol.Message) error) (err error) {
-	newer, read := 0, 0
-	defer func() {
-		if newer > 0 {
-			fmt.Fprintf(stderr, "Skipped %d messages of kinds that only a newer version of gridbid reads.\n", newer)
-		}
-		err = errors.Join(err, r.Close())
-	}()
-	for {
-		m, err := r.ReadMessage()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		// Kinds are only added within a protocol version, so the rest can be read without them.
-		case errors.As(err, new(*protocol.UnknownKindError)):
-			newer++
-			continue
-		case errors.Is(err, wal.ErrTorn):
-			fmt.Fprintf(stderr, "The ledger has no end: the run is still going, or it was cut off. Using the %d messages that it has.\n", read)
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := each(m); err != nil {
-			return err
-		}
-		read++
-	}
 }
 
 // lockFolder locks a folder against other runs until release is called or the process ends.
@@ -131,27 +78,33 @@ func lockFolder(dir string) (release func(), err error) {
 }
 
 // A ledgerSelector is the flags by which a command selects the ledger to read.
-type ledgerSelector struct{ run, policy string }
+type ledgerSelector struct {
+	run, policy, at string
+	record          liveRecord
+}
 
-// registerFlags adds the flags; run is the help of --run.
+// registerFlags adds the flags by which every reader selects what it reads: a ledger of a run, or the
+// record of a running coordinator, and until when. run is the help of --run.
 func (f *ledgerSelector) registerFlags(cmd *cobra.Command, run string) {
+	f.registerRun(cmd, run)
+	f.record.registerFlags(cmd)
+	f.registerAt(cmd)
+}
+
+// registerRun adds the flags that select a ledger on disk alone.
+func (f *ledgerSelector) registerRun(cmd *cobra.Command, run string) {
 	cmd.Flags().StringVar(&f.run, "run", lastRunFolder, run)
 	cmd.Flags().StringVar(&f.policy, "policy", "", "policy whose ledger is read (default: the only one in the folder, or auction)")
 }
 
-// ledgerOfArgs returns the ledger that the argument names or, without one, the flags.
-func (f ledgerSelector) ledgerOfArgs(args []string) (string, error) {
-	if len(args) == 1 {
-		return args[0], nil
-	}
-	return f.ledgerPath()
-}
-
-// ledgerPath returns the ledger that the flags select. A missing one is a usageError that names
-// the command that writes it.
+// ledgerPath returns the ledger that the flags select, or the URL of a coordinator's
+// record. A missing one is a usageError that names the command that writes it.
 func (f ledgerSelector) ledgerPath() (string, error) {
+	if url, err := f.record.url(); err != nil || url != "" {
+		return url, err
+	}
 	if _, err := os.Stat(f.run); err != nil {
-		return "", usageError{fmt.Errorf("--run: %w: run `gridbid replay` first, or name the folder of a run", err)}
+		return "", usageError{fmt.Errorf("--run: %w: run `gridbid replay` first, name the folder of a run, or read a running coordinator with --live", err)}
 	}
 	path, err := findLedger(f.run, f.policy)
 	if err != nil {
@@ -163,11 +116,17 @@ func (f ledgerSelector) ledgerPath() (string, error) {
 // flagText returns the flags that select the same ledger, with a leading space, for command
 // lines that are printed; "" for the default.
 func (f ledgerSelector) flagText() (s string) {
-	if f.run != lastRunFolder {
+	switch {
+	case f.record.isAsked():
+		s = f.record.flagText()
+	case f.run != lastRunFolder:
 		s += " --run " + shellWord(f.run)
 	}
 	if f.policy != "" {
 		s += " --policy " + shellWord(f.policy)
+	}
+	if f.at != "" {
+		s += " --at " + shellWord(f.at)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/plainerror"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -71,15 +73,16 @@ func main() {
 	os.Exit(exitFailed)
 }
 
-// legibleError returns the text of an error with control characters replaced. An error may
-// quote names from a ledger that another party wrote, which must not move the cursor.
+// legibleError returns the text of an error for a user: without names of packages, and with
+// control characters replaced. An error may quote names from a ledger that another party
+// wrote, which must not move the cursor.
 func legibleError(err error) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
 		return format.LegibleRune(r)
-	}, err.Error())
+	}, plainerror.Text(err))
 }
 
 // newRootCommand returns the command `gridbid` with all its subcommands.
@@ -103,64 +106,78 @@ Exit codes: 0 success; 1 the command failed; 2 a flag, file or scenario is wrong
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(asUsageError)
+	root.SetFlagErrorFunc(flagError)
+	root.Version = currentBuild().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.PersistentFlags().BoolP("quiet", "q", false, "print no notes and no progress; warnings and errors stay")
 	root.AddCommand(newReplayCommand(), newWhyCommand(), newMessagesCommand(), newScenarioCommand(), newBoundCommand(), newPlacementCommand(), newBenchCommand(), newAskCommand(), newFederationCommand(), newChatCommand(), newPolicyCommand(), newPageCommand(), newMCPCommand(), newChartCommand(), newVersionCommand())
-	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand())
+	root.AddCommand(newUpCommand(), newSiteCommand(), newSubmitCommand(), newWaitCommand(), newJobsCommand(), newJobCommand(), newSitesCommand(), newAuctionsCommand(), newCancelCommand(), newDrainCommand(), newTopCommand(), newConfigCommand(), newManCommand(), newBriefCommand())
+	root.AddCommand(newExportCommand(), newCompareCommand(), newEventsCommand())
 	// cobra checks required flags after this hook, with an error that would exit with 1.
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := applyContext(cmd); err != nil {
+			return err
+		}
 		return asUsageError(cmd, cmd.ValidateRequiredFlags())
 	}
 	markArgumentErrors(root)
+	registerCompletions(root)
 	return root
 }
 
-// asUsageError marks a non-nil error as a wrong call of a command, and points to its help.
-func asUsageError(cmd *cobra.Command, err error) error {
-	if err == nil {
-		return nil
-	}
-	return usageError{fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())}
+// commit is the commit of this build where the linker was told it (make build), as Go does
+// not know it in every checkout.
+var commit string
+
+// A buildInfo says which build this is.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // built from files that were not committed
+	Protocol int    `json:"protocol"`
+	Go       string `json:"go"`
 }
 
-// markArgumentErrors has wrong arguments of a command and of its subcommands end with
-// exitUsage, as wrong flags do.
-func markArgumentErrors(cmd *cobra.Command) {
-	if validate := cmd.Args; validate != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error { return asUsageError(cmd, validate(cmd, args)) }
+// currentBuild returns what is known of this build.
+func currentBuild() buildInfo {
+	v := buildInfo{Version: buildVersion(), Revision: commit, Protocol: int(protocol.Current), Go: runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				v.Revision = s.Value
+			case "vcs.modified":
+				v.Modified = s.Value == "true"
+			}
+		}
 	}
-	for _, sub := range cmd.Commands() {
-		markArgumentErrors(sub)
-	}
+	return v
 }
 
-// newVersionCommand is `gridbid version`.
+// String returns the line that --version prints.
+func (v buildInfo) String() string {
+	at := "unknown commit"
+	if v.Revision != "" {
+		at = "commit " + v.Revision[:min(12, len(v.Revision))]
+	}
+	if v.Modified {
+		at += " with changes"
+	}
+	return fmt.Sprintf("gridbid %s, %s, protocol %d, %s", v.Version, at, v.Protocol, v.Go)
+}
+
+// newVersionCommand is `gridbid version`, which --version prints, too.
 func newVersionCommand() *cobra.Command {
-	var asJSON bool
+	var f outputFlags
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "print the version of this build and of the protocol",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := struct {
-				Version  string `json:"version"`
-				Revision string `json:"revision,omitempty"`
-				Protocol int    `json:"protocol"`
-				Go       string `json:"go"`
-			}{buildVersion(), "", int(protocol.Current), runtime.Version()}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						v.Revision = s.Value
-					}
-				}
-			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), v)
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "gridbid %s %s protocol %d %s\n", v.Version, v.Revision, v.Protocol, v.Go)
-			return err
+			v := currentBuild()
+			return f.printValue(cmd, v, func(out io.Writer) { fmt.Fprintln(out, v) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.registerOutput(cmd)
 	return cmd
 }

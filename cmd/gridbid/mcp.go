@@ -22,22 +22,24 @@ func newMCPCommand() *cobra.Command {
 		Long: `Serve the Model Context Protocol on standard input and output. Its tools return
 decisions and their reasons, what-ifs, totals, sites, forecasts, and charts as
 pictures with their figures. Every tool is read-only. LEDGER is a ledger file;
-without it the ledger of the last run is read. "gridbid page" serves the same
+without it the ledger of the last run is read, and with --live the record of a
+running coordinator, which is followed. "gridbid page" serves the same
 protocol over HTTP.
 ` + readsHelp,
 		Example: `  gridbid mcp
-  gridbid mcp --run runs/monday --policy auction`,
+  gridbid mcp --run runs/monday --policy auction
+  gridbid mcp --live`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.ledgerOfArgs(args)
-			if err != nil {
-				return fmt.Errorf("mcp: %w", err)
-			}
-			run, _, err := openRun(cmd.Context(), path, cmd.ErrOrStderr())
+			from, err := f.sourceOfArgs(args)
 			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
 			reads, err := model.openTranslator()
+			if err != nil {
+				return fmt.Errorf("mcp: %w", err)
+			}
+			run, _, err := openRun(cmd.Context(), from.followed(), cmd.ErrOrStderr())
 			if err != nil {
 				return fmt.Errorf("mcp: %w", err)
 			}
@@ -48,7 +50,7 @@ protocol over HTTP.
 		},
 	}
 	model.registerFlags(cmd)
-	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
 	return cmd
 }
 

@@ -34,6 +34,7 @@ const modelKeyVariable = "GRIDBID_MODEL_KEY"
 type modelFlags struct {
 	url, name, api, keyFile string
 	calls, tokens           int
+	tariff                  []float64 // dollars per million tokens in and out
 }
 
 // registerFlags adds the flags. The limits per hour bound what the model may cost.
@@ -45,6 +46,7 @@ func (f *modelFlags) registerFlags(cmd *cobra.Command) {
 	fl.StringVar(&f.keyFile, "model-key-file", "", "`FILE` with the API key; default: $"+modelKeyVariable)
 	fl.IntVar(&f.calls, "model-calls", 600, "limit on calls per hour")
 	fl.IntVar(&f.tokens, "model-tokens", 1_000_000, "limit on tokens per hour")
+	fl.Float64SliceVar(&f.tariff, "model-tariff", nil, "price of a million tokens `IN,OUT` in dollars, such as 0.4,1.6: what the model cost is printed")
 }
 
 // openModel returns the model that the flags name, or nil if they name none.
@@ -62,7 +64,11 @@ func (f *modelFlags) openModel() (*llm.Model, error) {
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--model-key-file: %w", err)}
 	}
-	m, err := llm.OpenModel(llm.Config{API: llm.API(f.api), URL: f.url, Model: f.name, Key: key, Hourly: llm.HourlyLimit{Calls: f.calls, Tokens: f.tokens}})
+	tariff, err := llm.TariffOf(f.tariff)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--model-tariff: %w", err)}
+	}
+	m, err := llm.OpenModel(llm.Config{API: llm.API(f.api), URL: f.url, Model: f.name, Key: key, Hourly: llm.HourlyLimit{Calls: f.calls, Tokens: f.tokens}, Tariff: tariff})
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -187,7 +193,7 @@ func adviceOfLedger(path string, stderr io.Writer) (a market.Advice, answers *ad
 		return a, nil, fmt.Errorf("%s: the advice in its header: %w", path, err)
 	}
 	answers = advisor.NewRecordedAnswers()
-	return a, answers, readLedger(path, nil, stderr, func(m protocol.Message) error { answers.AddMessage(m); return nil })
+	return a, answers, recordSource{path: path}.readMessages(nil, stderr, func(m protocol.Message) error { answers.AddMessage(m); return nil })
 }
 
 // replayJudge returns a fresh judge for one replay, or nil.
@@ -239,6 +245,10 @@ func (f *adviceFlags) printJudgeSummary(stderr io.Writer, res scenarios.ReplayRe
 	}
 	if f.model != nil {
 		spent := f.model.TotalSpending()
-		fmt.Fprintf(stderr, "model %s: %d calls, %d failed, %d tokens in and %d out\n", f.model.Name(), spent.Calls, spent.Failed, spent.In, spent.Out)
+		fmt.Fprintf(stderr, "model %s: %d calls, %d failed, %d tokens in and %d out", f.model.Name(), spent.Calls, spent.Failed, spent.In, spent.Out)
+		if len(f.tariff) > 0 {
+			fmt.Fprintf(stderr, ", $%.4f", float64(spent.Microdollars)/1e6)
+		}
+		fmt.Fprintln(stderr)
 	}
 }

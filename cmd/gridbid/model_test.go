@@ -22,7 +22,7 @@ import (
 func replayed(t *testing.T, flags ...string) (ledger []byte, totals history.Totals, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
-	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "130", "--run", dir}, flags...)
+	args := append([]string{"--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "300", "--run", dir}, flags...)
 	_, stderr, err := execute(newReplayCommand(), args...)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func sitesOf(t *testing.T) (names []string) {
 	if _, _, err := execute(newReplayCommand(), "--policy", "auction", "--bus", "mem", "--no-bound", "--max-jobs", "1", "--run", ledger); err != nil {
 		t.Fatal(err)
 	}
-	err := readLedger(filepath.Join(ledger, "auction.ledger"), nil, nil, func(m protocol.Message) error {
+	err := recordSource{path: filepath.Join(ledger, "auction.ledger")}.readMessages(nil, nil, func(m protocol.Message) error {
 		if h, ok := m.Body.(protocol.RegisterSite); ok {
 			names = append(names, h.Site)
 		}
@@ -139,7 +139,7 @@ func TestModelFlagsThatMakeNoSense(t *testing.T) {
 		{"--model-name", "m"}, {"--model", "http://127.0.0.1:1/v1"}, {"--model", "ftp://x", "--model-name", "m"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", secret}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-key-file", empty},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--leeway", "50"},
-		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-calls", "0"}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-tokens", "-1"},
+		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-calls", "0"}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-tariff", "0.4"}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-tariff", "-1,2"}, {"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--model-tokens", "-1"},
 		{"--model", "http://127.0.0.1:1/v1", "--model-name", "m", "--verdicts", "x.ledger", "--policy", "auction"},
 		{"--notes", secret}, {"--verdicts", secret}, {"--verdicts", secret, "--policy", "auction"},
 		{"--verdicts", filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), "--policy", "auction"},

@@ -16,11 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/page"
-	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
@@ -36,9 +34,11 @@ func newPageCommand() *cobra.Command {
 		Use:   "page [LEDGER]",
 		Short: "serve a web page on a run: sites, decisions, charts and questions",
 		Long: `Serve a page that shows a recorded run at any instant: what each site did and at
-which carbon intensity, every decision with the offers of all sites, charts, and a
-box for questions in plain words. The page is read-only. LEDGER is a ledger file;
-without it the ledger of the last run is read. Programs use the Model Context
+which carbon intensity, all jobs, every decision with the offers of all sites, charts,
+two policies side by side, and a box for questions in plain words. It opens at the
+busiest hour of the run. The page is read-only. LEDGER is a ledger file;
+without it the ledger of the last run is read, and with --live the record of a running
+coordinator, which is followed. Programs use the Model Context
 Protocol over HTTP at /mcp.
 
 The page listens on loopback unless --listen names another address. On any other
@@ -51,7 +51,7 @@ on every address, for example behind a proxy on this machine.
   GRIDBID_PAGE_TOKEN=$(openssl rand -hex 16) gridbid page --listen 0.0.0.0:8080 --host gridbid.example`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.ledgerOfArgs(args)
+			from, err := f.sourceOfArgs(args)
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
@@ -59,14 +59,14 @@ on every address, for example behind a proxy on this machine.
 			if err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
-			if err := servePage(cmd.Context(), path, listen, hosts, reads, cmd.ErrOrStderr()); err != nil {
+			if err := servePage(cmd.Context(), from.followed(), listen, hosts, reads, cmd.ErrOrStderr()); err != nil {
 				return fmt.Errorf("page: %w", err)
 			}
 			return nil
 		},
 	}
 	model.registerFlags(cmd)
-	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
+	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`ADDRESS` (HOST:PORT) to listen on")
 	cmd.Flags().StringSliceVar(&hosts, "host", nil, "further host `NAME` that requests may be addressed to; repeatable")
 	return cmd
@@ -74,14 +74,18 @@ on every address, for example behind a proxy on this machine.
 
 // servePage serves the page of a ledger until ctx ends. On an address that other machines reach it
 // requires a token, and makes one if there is none.
-func servePage(ctx context.Context, path, listen string, hosts []string, reads *translate.Translator, stderr io.Writer) error {
-	run, about, err := openRun(ctx, path, stderr)
+func servePage(ctx context.Context, from recordSource, listen string, hosts []string, reads *translate.Translator, stderr io.Writer) error {
+	run, about, err := openRun(ctx, from, stderr)
 	if err != nil {
 		return err
 	}
+	title := about["scenario"] + " · " + about["policy"]
+	if from.isLive() {
+		title = "live federation"
+	}
 	opts := page.Options{
-		Title: about["scenario"] + " · " + about["policy"], Policy: about["policy"], Hosts: hosts, Reads: reads,
-		MCP: mcp.HTTPHandler(mcp.New(run, buildVersion(), reads)),
+		Title: title, Live: from.follow, Policy: about["policy"], Hosts: hosts, Reads: reads,
+		MCP: mcp.HTTPHandler(mcp.New(run, buildVersion(), reads)), Rivals: rivalsNextToLedger(ctx, from, about["policy"], stderr),
 	}
 	socket, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -122,30 +126,39 @@ func serveHTTP(ctx context.Context, socket net.Listener, h http.Handler) error {
 	return errors.Join(s.Shutdown(last), ctx.Err())
 }
 
-// openRun reads a ledger to its end, and the totals of all policies of its run where the
-// folder has them. It returns the ledger's header, too.
-func openRun(ctx context.Context, path string, stderr io.Writer) (*tail.Run, map[string]string, error) {
-	r, err := wal.OpenReader(path)
-	if err != nil {
-		return nil, nil, usageError{err}
+// rivalsNextToLedger returns the policies whose ledgers are in the folder of a run's ledger, but for its own.
+func rivalsNextToLedger(ctx context.Context, from recordSource, own string, stderr io.Writer) (r page.Rivals) {
+	ledgers := make(map[string]string) // by policy
+	if from.isLive() {
+		return r // a live market has one policy
 	}
-	about := r.Header()
-	if err := r.Close(); err != nil {
-		return nil, nil, err
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(from.path), "*.ledger"))
+	for _, other := range found {
+		l, err := openLedger(other, nil)
+		if err != nil {
+			continue // the folder may hold what is no ledger of this version
+		}
+		policy := l.Header()["policy"]
+		_ = l.Close() // it was only read
+		if policy != "" && policy != own && ledgers[policy] == "" {
+			ledgers[policy], r.Policies = other, append(r.Policies, policy)
+		}
 	}
-	run := tail.StartReading(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
-		return readLedger(path, nil, stderr, each)
-	}, totalsNextToLedger(path, stderr))
-	// Read the ledger to its end before the first question: answers are about the whole run.
-	<-run.ReadingDone()
-	stage := whatIfReplay(run.ViewerContext(), path, stderr)
-	return run, about, errors.Join(run.Err(), run.ViewTimeline(ctx, func(d *timeline.Timeline) { d.SetReplay(stage) }))
+	r.Open = func(policy string) *tail.Run {
+		return tail.StartReading(ctx, func(_ context.Context, _ uint64, each func(protocol.Message) error) error {
+			return recordSource{path: ledgers[policy], at: from.at}.readMessages(nil, stderr, each)
+		}, nil)
+	}
+	return r
 }
 
 // totalsNextToLedger returns the totals of all policies of a run from totals.json in the folder of
 // its ledger. Without that file there are none; a damaged one is reported to stderr.
-func totalsNextToLedger(path string, stderr io.Writer) (totals []history.Totals) {
-	raw, err := os.ReadFile(filepath.Join(filepath.Dir(path), "totals.json"))
+func totalsNextToLedger(from recordSource, stderr io.Writer) (totals []history.Totals) {
+	if from.isLive() || from.at != 0 {
+		return nil // a live market has one policy, and totals are of a whole run
+	}
+	raw, err := os.ReadFile(filepath.Join(filepath.Dir(from.path), "totals.json"))
 	if err == nil {
 		err = json.Unmarshal(raw, &totals)
 	}

@@ -19,7 +19,7 @@ func serving(t *testing.T, listen string) (said []string, address string) {
 	stderr, say := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := servePage(ctx, filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), listen, nil, nil, say)
+		err := servePage(ctx, recordSource{path: filepath.Join(ledgerOf(t, "auction"), "auction.ledger")}, listen, nil, nil, say)
 		say.CloseWithError(err)
 		ended <- err
 	}()
@@ -105,7 +105,7 @@ func TestPageAsksForTheTokenThatItWasGiven(t *testing.T) {
 
 func TestPageRefusesAWeakToken(t *testing.T) {
 	t.Setenv("GRIDBID_PAGE_TOKEN", "short")
-	err := servePage(context.Background(), filepath.Join(ledgerOf(t, "auction"), "auction.ledger"), "0.0.0.0:0", nil, nil, io.Discard)
+	err := servePage(context.Background(), recordSource{path: filepath.Join(ledgerOf(t, "auction"), "auction.ledger")}, "0.0.0.0:0", nil, nil, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "at least 16") || !errors.As(err, new(usageError)) {
 		t.Errorf("a weak token: %v", err)
 	}

@@ -14,11 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/packing"
 )
 
 // placementFlags are the flags of `gridbid placement`.
 type placementFlags struct {
+	outputFlags
 	nodes, pods, json string
 	policies          []string
 	tune              float64
@@ -40,10 +42,10 @@ lost to fragmentation as load arrives.
 Policies: fgd, bestfit, dotprod, gpupacking, gpuclustering, random,
 least-allocated, most-allocated, fgd-tight; several joined by commas, or all.`,
 		Example: `  gridbid placement --nodes openb_node_list_gpu_node.csv --pods openb_pod_list_default.csv
-  gridbid placement --nodes N.csv --pods P.csv --policy fgd,bestfit --all-seeds --json -`,
+  gridbid placement --nodes N.csv --pods P.csv --policy fgd,bestfit --all-seeds -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runPlacement(f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.runPlacement(cmd)
 		},
 	}
 	flags := cmd.Flags()
@@ -55,6 +57,7 @@ least-allocated, most-allocated, fgd-tight; several joined by commas, or all.`,
 	flags.BoolVar(&f.all, "all-seeds", false, "run the published seeds 42 to 51, and report mean and standard deviation")
 	flags.BoolVar(&f.exact, "exact-reference", false, "add up floats in the order of the published program, with its rounding errors")
 	flags.StringVar(&f.json, "json", "", "write figures and curves as JSON to this `FILE`; - is standard output")
+	f.registerFormat(cmd)
 	for _, name := range []string{"nodes", "pods"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // Invariant: the flag is declared above.
@@ -66,7 +69,10 @@ least-allocated, most-allocated, fgd-tight; several joined by commas, or all.`,
 
 // runPlacement replays a trace under each policy and seed, and writes the table and, with --json,
 // the figures.
-func runPlacement(f placementFlags, out, progress io.Writer) error {
+func (f *placementFlags) runPlacement(cmd *cobra.Command) error {
+	if f.json == "-" && cmd.Flags().Changed("output") {
+		return usageError{errors.New("--json - and -o both print the figures to standard output: drop one of them")}
+	}
 	policies, err := parsePolicies(f.policies)
 	if err != nil {
 		return usageError{err}
@@ -76,7 +82,7 @@ func runPlacement(f placementFlags, out, progress io.Writer) error {
 		return usageError{err}
 	}
 	// Opened before the replays, so that a wrong path fails at once.
-	figures, err := openResultFile(f.json, out)
+	figures, err := openResultFile(f.json, cmd.OutOrStdout())
 	if err != nil {
 		return err
 	}
@@ -89,7 +95,7 @@ func runPlacement(f placementFlags, out, progress io.Writer) error {
 	o := packing.ReplayOptions{Tune: f.tune, Reference: f.exact, Clock: func() int64 { return int64(time.Since(start)) }}
 	progressLine := func(done, all int, what string) {
 		if all > 1 {
-			fmt.Fprintf(progress, "placement: %d of %d: %s\n", done+1, all, what)
+			fmt.Fprintf(notesOf(cmd), "placement: %d of %d: %s\n", done+1, all, what)
 		}
 	}
 	report := packing.PlacementReport{Nodes: f.nodes, Pods: f.pods, Tune: f.tune, Reference: f.exact}
@@ -97,11 +103,35 @@ func runPlacement(f placementFlags, out, progress io.Writer) error {
 		return usageError{err} // the trace has too few pods for --tune
 	}
 	if f.json != "-" {
-		if err := report.WriteText(out, policies, f.seed); err != nil {
+		if err := f.printView(cmd, placementListing(report, policies)); err != nil {
 			return err
 		}
 	}
 	return figures.writeResult(func(w io.Writer) error { return writeJSON(w, report) })
+}
+
+// placementListing returns the figures of a report as a listing, a row for each policy and load.
+func placementListing(report packing.PlacementReport, policies []fgd.Policy) printer.View {
+	type row = packing.PlacementRow
+	reached := func(value func(row) float64) func(row) any {
+		return func(r row) any {
+			if r.Load == 0 {
+				return nil
+			}
+			return value(r)
+		}
+	}
+	return printer.Listing[row]{Rows: report.Rows(policies), Data: report, Columns: []printer.Column[row]{
+		{Head: "POLICY", Value: func(r row) any { return r.Policy }},
+		{Head: "LOAD", Value: reached(func(r row) float64 { return float64(r.Load) })},
+		{Head: "ALLOC PCT", Value: reached(func(r row) float64 { return r.Alloc }), Verb: "%.2f"},
+		{Head: "FRAG PCT", Value: reached(func(r row) float64 { return r.Frag }), Verb: "%.2f"},
+		{Head: "RATIO PCT", Value: reached(func(r row) float64 { return r.Ratio }), Verb: "%.2f"},
+		{Head: "FINAL PCT", Value: func(r row) any { return r.FinalAlloc }, Verb: "%.2f"},
+		{Head: "FAILED", Value: func(r row) any { return r.Failed }, Verb: "%.1f"},
+		{Head: "DECISIONS", Value: func(r row) any { return r.Decisions }, Verb: "%.1f"},
+		{Head: "NS/DECISION", Value: func(r row) any { return r.NsPerChoice }, Verb: "%.0f"},
+	}}
 }
 
 // parsePolicies parses names of placement policies, each once; "all" stands for every policy.
@@ -154,6 +184,7 @@ func readTrace(nodeFile, podFile string) (*packing.PlacementTrace, error) {
 // published ones of a folder.
 func newPlacementParityCommand() *cobra.Command {
 	var nodes, page string
+	var o outputFlags
 	cmd := &cobra.Command{
 		Use:   "parity DIR",
 		Short: "compare every trace in a folder with its published results",
@@ -163,17 +194,19 @@ allocation and fragmentation at 90, 100, 110, 120 and 130 % load. The command fa
 if a mean differs by more than 0.02 points; Random is compared statistically.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runParity(args[0], nodes, page, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runParity(cmd, &o, args[0], nodes, page)
 		},
 	}
 	cmd.Flags().StringVar(&nodes, "nodes", "", "node list; default DIR/openb_node_list_gpu_node.csv")
 	cmd.Flags().StringVar(&page, "write", "", "write the table into this `PAGE`, between its parity marks")
+	o.registerOutput(cmd)
+	cmd.MarkFlagsMutuallyExclusive("write", "output")
 	return cmd
 }
 
 // runParity compares our means with the published ones, trace by trace. It writes the table even
 // if one differs, and then returns an error that names each difference.
-func runParity(dir, nodes, page string, out, progress io.Writer) error {
+func runParity(cmd *cobra.Command, o *outputFlags, dir, nodes, page string) error {
 	if nodes == "" {
 		nodes = filepath.Join(dir, "openb_node_list_gpu_node.csv")
 	}
@@ -202,22 +235,14 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 				return usageError{err}
 			}
 		}
-		fmt.Fprintf(progress, "placement: %d of %d: %s, %s\n", i+1, len(expected), e.Trace, e.Policy)
+		fmt.Fprintf(notesOf(cmd), "placement: %d of %d: %s, %s\n", i+1, len(expected), e.Trace, e.Policy)
 		v, err := trace.CheckParity(e)
 		if err != nil {
 			return usageError{err}
 		}
 		verdicts = append(verdicts, v)
 	}
-	var text bytes.Buffer
-	if err := packing.WriteParity(&text, verdicts); err != nil {
-		return err
-	}
-	if page == "" {
-		_, err = out.Write(text.Bytes())
-	} else {
-		err = table.fillSlot(text.String())
-	}
+	err = table.writeOrPrint(cmd, o, parityListing(verdicts))
 	if err != nil {
 		return err
 	}
@@ -227,6 +252,23 @@ func runParity(dir, nodes, page string, out, progress io.Writer) error {
 		}
 	}
 	return err
+}
+
+// parityListing returns verdicts as a listing; people read a Markdown table, as docs/fgd.md has it.
+func parityListing(verdicts []packing.ParityVerdict) printer.View {
+	type verdict = packing.ParityVerdict
+	l := printer.Listing[verdict]{Rows: verdicts, Text: func(w io.Writer) { _ = packing.WriteParity(w, verdicts) }, Columns: []printer.Column[verdict]{
+		{Head: "TRACE", Value: func(v verdict) any { return v.Trace }},
+		{Head: "POLICY", Value: func(v verdict) any { return v.Policy }},
+	}}
+	for _, load := range []string{"90", "100", "110", "120", "130"} {
+		l.Columns = append(l.Columns, printer.Column[verdict]{Head: "ALLOC " + load, Value: func(v verdict) any { return v.Ours.Load[load].Alloc }})
+	}
+	l.Columns = append(l.Columns,
+		printer.Column[verdict]{Head: "LARGEST", Value: func(v verdict) any { return v.Worst }},
+		printer.Column[verdict]{Head: "AT", Value: func(v verdict) any { return v.Where }},
+		printer.Column[verdict]{Head: "WITHIN", Value: func(v verdict) any { return v.Within }})
+	return l
 }
 
 // A pageSlot is the part of a page between two marks, which a table replaces.
@@ -250,6 +292,18 @@ func (g pageSlot) splitPage() (before, after string, err error) {
 		return "", "", fmt.Errorf("%s lacks the marks %q and %q: add them where the table belongs", g.page, g.begin, g.end)
 	}
 	return head + g.begin, g.end + tail, nil
+}
+
+// writeOrPrint writes the text of a view into the slot of the page or, without a page, prints it.
+func (g pageSlot) writeOrPrint(cmd *cobra.Command, o *outputFlags, v printer.View) error {
+	if g.page == "" {
+		return o.printView(cmd, v)
+	}
+	var text bytes.Buffer
+	if err := v.Print(&text, printer.Table); err != nil {
+		return err
+	}
+	return g.fillSlot(text.String())
 }
 
 // fillSlot writes text into the slot of the page.

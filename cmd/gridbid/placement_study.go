@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -9,11 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/packing"
 )
 
 // studyFlags are the flags of `gridbid placement study`.
 type studyFlags struct {
+	outputFlags
 	nodes, page string
 	every       int
 	seeds, days int
@@ -32,7 +33,7 @@ for each policy, and for look-ahead and consolidation on top. Every variant gets
 same arrivals.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runStudy(args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.runStudy(cmd, args[0])
 		},
 	}
 	cmd.Flags().StringVar(&f.nodes, "nodes", "", "node list, `FILE.csv`")
@@ -40,6 +41,8 @@ same arrivals.`,
 	cmd.Flags().IntVar(&f.seeds, "seeds", 8, "number of runs with different arrivals")
 	cmd.Flags().IntVar(&f.days, "days", 10, "days to measure, after as many days of warm-up")
 	cmd.Flags().StringVar(&f.page, "write", "", "write the table into this `PAGE`, between its study marks")
+	f.registerOutput(cmd)
+	cmd.MarkFlagsMutuallyExclusive("write", "output")
 	if err := cmd.MarkFlagRequired("nodes"); err != nil {
 		panic(err) // Invariant: the flag is declared above.
 	}
@@ -48,7 +51,7 @@ same arrivals.`,
 
 // runStudy runs every variant of the placement study at loads of 90, 100 and 110 %, and writes the
 // table.
-func runStudy(file string, f studyFlags, out, progress io.Writer) error {
+func (f *studyFlags) runStudy(cmd *cobra.Command, file string) error {
 	if f.every < 1 || f.seeds < 1 || f.days < 1 {
 		return usageError{fmt.Errorf("placement: --every, --seeds and --days must be at least 1")}
 	}
@@ -76,7 +79,7 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 		}
 	}
 	progressLine := func(done, all int, what string) {
-		fmt.Fprintf(progress, "placement: %d of %d: %s\n", done+1, all, what)
+		fmt.Fprintf(notesOf(cmd), "placement: %d of %d: %s\n", done+1, all, what)
 	}
 	// Times are in seconds: rounds of a minute, and six hours until a job gives up.
 	o := packing.StudyOptions{Days: f.days, Round: 60, MaxWait: 6 * 3600, MoveCost: 300}
@@ -84,15 +87,24 @@ func runStudy(file string, f studyFlags, out, progress io.Writer) error {
 	if err != nil {
 		return usageError{err} // no jobs in the trace, or no nodes
 	}
-	var text bytes.Buffer
-	if err := packing.WriteStudy(&text, rows); err != nil {
-		return err
-	}
-	if f.page != "" {
-		return table.fillSlot(text.String())
-	}
-	_, err = out.Write(text.Bytes())
-	return err
+	return table.writeOrPrint(cmd, &f.outputFlags, studyListing(rows))
+}
+
+// studyListing returns rows as a listing; people read a Markdown table, as docs/fgd.md has it.
+func studyListing(rows []packing.StudyRow) printer.View {
+	type row = packing.StudyRow
+	return printer.Listing[row]{Rows: rows, Text: func(w io.Writer) { _ = packing.WriteStudy(w, rows) }, Columns: []printer.Column[row]{
+		{Head: "VARIANT", Value: func(r row) any { return r.Variant }},
+		{Head: "LOAD", Value: func(r row) any { return r.Load }},
+		{Head: "ALLOC PCT", Value: func(r row) any { return r.Alloc }},
+		{Head: "AGAINST FGD", Value: func(r row) any { return r.Gain }},
+		{Head: "STANDARD ERROR", Value: func(r row) any { return r.Error }},
+		{Head: "WAIT S", Value: func(r row) any { return r.Wait }},
+		{Head: "WAIT P95 S", Value: func(r row) any { return r.Wait95 }},
+		{Head: "GAVE UP PCT", Value: func(r row) any { return r.Failed }},
+		{Head: "WORK GIVEN UP PCT", Value: func(r row) any { return r.FailedWork }},
+		{Head: "MOVES/H", Value: func(r row) any { return r.Moves }},
+	}}
 }
 
 // readJobs reads a trace of jobs with durations.

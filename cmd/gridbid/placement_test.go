@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/internal/printer"
+	"github.com/gridbid/gridbid/lab/packing"
 )
 
 const (
@@ -93,8 +95,8 @@ func TestPlacementErrorsNameTheFault(t *testing.T) {
 	for _, tc := range []struct{ name, nodes, pods, args, want string }{
 		{"an unknown policy", fewNodes, fewPods, "--policy=clever", `"clever"`},
 		{"a negative tune", fewNodes, fewPods, "--tune=-1", "tune -1"},
-		{"nine GPUs", strings.Replace(fewNodes, "8,G2", "9,G2", 1), fewPods, "--tune=1", "nodes.csv:3: gpu:"},
-		{"a bad pod", fewNodes, strings.Replace(fewPods, "1,50", "1,-5", 1), "--tune=1", "pods.csv:2: gpu_milli:"},
+		{"nine GPUs", strings.Replace(fewNodes, "8,G2", "9,G2", 1), fewPods, "--tune=1", "nodes.csv:3: gpu is"},
+		{"a bad pod", fewNodes, strings.Replace(fewPods, "1,50", "1,-5", 1), "--tune=1", "pods.csv:2: gpu_milli is"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, _, err := runPlacementWith(t, tc.nodes, tc.pods, tc.args)
@@ -120,9 +122,38 @@ func TestPackPrintsATable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fgd", "least-allocated", "alloc%"} {
+	for _, want := range []string{"fgd", "least-allocated", "ALLOC PCT"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("pack printed %s\nwant %q in it", out, want)
+		}
+	}
+}
+
+// Programs get a row for each policy and load, and one value with all that was measured.
+func TestPlacementHasEveryFormat(t *testing.T) {
+	for format, want := range map[string]string{
+		"csv": "policy,load,alloc_pct,frag_pct,ratio_pct,final_pct,failed,decisions,ns_decision\nfgd,90,", "name": "fgd\nfgd\n", "json": `"alloc_pct"`, "yaml": "policies:\n",
+	} {
+		if out, _, err := runPlacementWith(t, fewNodes, fewPods, "-o", format); err != nil || !strings.Contains(out, want) {
+			t.Errorf("placement -o %s: %v:\n%.400s\nwant %q", format, err, out, want)
+		}
+	}
+	if _, _, err := runPlacementWith(t, fewNodes, fewPods, "-o", "csv", "--json", "-"); !errors.As(err, new(usageError)) {
+		t.Errorf("placement -o csv --json -: %v; want bad input", err)
+	}
+	verdict := packing.ParityVerdict{PublishedResult: packing.PublishedResult{Trace: "default", Policy: "06-FGD"}, Worst: 0.01, Where: "alloc_pct@100", Within: true,
+		Ours: packing.ReplayResult{Load: map[string]packing.LoadPoint{"90": {Alloc: 88.5}}}}
+	for _, tc := range []struct {
+		view printer.View
+		want string
+	}{
+		{parityListing([]packing.ParityVerdict{verdict}), "trace,policy,alloc_90,alloc_100,alloc_110,alloc_120,alloc_130,largest,at,within\ndefault,06-FGD,88.5,0,0,0,0,0.01,alloc_pct@100,true\n"},
+		{studyListing([]packing.StudyRow{{Load: 0.9, Variant: "fgd", Seeds: 2, StudyOutcome: packing.StudyOutcome{Alloc: 85.25, Moves: 1}, Gain: 0.5}}),
+			"variant,load,alloc_pct,against_fgd,standard_error,wait_s,wait_p95_s,gave_up_pct,work_given_up_pct,moves_h\nfgd,0.9,85.25,0.5,0,0,0,0,0,1\n"},
+	} {
+		var out bytes.Buffer
+		if err := tc.view.Print(&out, printer.CSV); err != nil || out.String() != tc.want {
+			t.Errorf("%v\n%s\nwant\n%s", err, &out, tc.want)
 		}
 	}
 }

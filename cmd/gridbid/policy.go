@@ -40,7 +40,8 @@ func newPolicyCommand() *cobra.Command {
 		Long: `Propose a change in plain words, and check the preview: the change as code words it,
 and its effect on a replayed day. Then apply it; from then on it is in force.
 
-  gridbid policy say "prefer hydro sites this weekend, never move EU data" --place EU=lyon,oslo
+  gridbid policy say "prefer hydro sites this weekend, never move EU data" \
+    --place EU=hydro-north,wind-coast
   gridbid policy apply p-1f0c2a --by ada
   gridbid policy show`,
 		Args: cobra.NoArgs,
@@ -56,7 +57,7 @@ type policySentenceFlags struct {
 	api      string
 	places   []string
 	noImpact bool
-	asJSON   bool
+	outputFlags
 }
 
 // newPolicySentenceCommand is `gridbid policy say`: it proposes a change and stores it, and applies
@@ -81,18 +82,15 @@ policy apply"; until then nothing changes.`,
   gridbid policy say "remove R-1" --api 127.0.0.1:7480`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.proposePolicy(cmd.Context(), strings.Join(args, " "), cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
-				return fmt.Errorf("policy: %w", err)
-			}
-			return nil
+			return f.proposePolicy(cmd, strings.Join(args, " "))
 		},
 	}
-	f.ledger.registerFlags(cmd, "folder of a run: its sites and tenants can be named, and its day is replayed")
+	f.ledger.registerRun(cmd, "folder of a run: its sites and tenants can be named, and its day is replayed")
 	fl := cmd.Flags()
 	fl.StringVar(&f.api, "api", os.Getenv("GRIDBID_API"), "`ADDRESS` (HOST:PORT) of a live coordinator's API: the change is made against its policy, and its sites can be named; also $GRIDBID_API")
 	fl.StringArrayVar(&f.places, "place", nil, "`NAME=SITE,SITE`: a name for several sites; repeatable")
 	fl.BoolVar(&f.noImpact, "no-impact", false, "do not replay the day")
-	fl.BoolVar(&f.asJSON, "json", false, "print the change as JSON: docs/policy.md")
+	f.registerOutput(cmd)
 	return cmd
 }
 
@@ -118,7 +116,8 @@ type policyImpact struct {
 
 // proposePolicy parses a sentence into a change, previews its effect, stores the proposal and
 // prints it. A sentence without any known rule is printed too, then it is a usageError.
-func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string, out, stderr io.Writer) error {
+func (f *policySentenceFlags) proposePolicy(cmd *cobra.Command, sentence string) error {
+	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	was, known, err := f.policyContext(ctx, stderr)
 	if err != nil {
 		return err
@@ -139,11 +138,7 @@ func (f *policySentenceFlags) proposePolicy(ctx context.Context, sentence string
 			return err
 		}
 	}
-	if f.asJSON {
-		err = writeJSON(out, s)
-	} else {
-		err = writeBuffered(out, func(out io.Writer) { s.writeProposal(out, f.api) })
-	}
+	err = f.printValue(cmd, s, func(out io.Writer) { s.writeProposal(out, f.api) })
 	if err == nil && len(s.Change.Ops) == 0 {
 		return usageError{errors.New("the sentence asks for no known kind of rule: `gridbid policy say --help` has examples")}
 	}
@@ -174,9 +169,9 @@ func (f *policySentenceFlags) policyContext(ctx context.Context, stderr io.Write
 	}
 	// A ledger adds the names of its sites and tenants; without --api it is required, as it holds
 	// the policy and the clock.
-	if path, err := f.ledger.ledgerPath(); err == nil {
+	if from, err := f.ledger.source(); err == nil {
 		log := query.NewDataset(nil) // its span ends where the ledger does, even if the clock of a site is wrong
-		err := readLedger(path, nil, stderr, func(m protocol.Message) error {
+		err := from.readMessages(nil, stderr, func(m protocol.Message) error {
 			switch b := m.Body.(type) {
 			case protocol.RegisterSite:
 				sites[b.Site] = true
@@ -251,7 +246,7 @@ func (f *policySentenceFlags) replayImpact(ctx context.Context, s *policyProposa
 	// Both days are replayed: the run's own result may have been under other rules.
 	var res [2]scenarios.ReplayResult
 	for i, p := range []protocol.Policy{was, now} {
-		if res[i], err = scenarios.Replay(ctx, sc, rule, new(membus.Bus), scenarios.Options{Policy: p}); err != nil {
+		if res[i], err = scenarios.Replay(ctx, sc, rule, new(membus.Bus), scenarios.Options{Policy: p, NoBids: true}); err != nil {
 			return err
 		}
 	}
@@ -371,26 +366,24 @@ func newPolicyShowCommand() *cobra.Command {
 		Short: "show the policy in force at a live coordinator",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var p protocol.Policy
-			if err := f.sendRequest(cmd.Context(), http.MethodGet, "/v1/policy", "", nil, &p); err != nil {
+			p, err := fetchStatus(&f, cmd, "/v1/policy", func(v *jobstatus.View, _ protocol.Time) (protocol.Policy, error) { return v.PolicyInForce(), nil })
+			if err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
-			return showPolicy(cmd.OutOrStdout(), p, f)
+			return f.printValue(cmd, p, func(out io.Writer) { showPolicy(out, p, f) })
 		},
 	}
 	f.registerFlags(cmd, false)
+	f.registerRecord(cmd)
 	return cmd
 }
 
 // showPolicy prints the policy in force, and marks rules that have ended by the
 // coordinator's clock.
-func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) error {
-	if f.json {
-		return writeJSON(out, p)
-	}
+func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) {
 	if p.Version == 0 {
-		_, err := fmt.Fprintln(out, "no policy is in force")
-		return err
+		fmt.Fprintln(out, "no policy is in force")
+		return
 	}
 	// Names are external text. Without tokens they are claims, which the output says.
 	by := format.CleanText(p.By)
@@ -401,17 +394,12 @@ func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) error {
 	if p.Proved {
 		how = "verified by tokens"
 	}
-	if _, err := fmt.Fprintf(out, "version %d, by %s (%s)\n", p.Version, by, how); err != nil {
-		return err
-	}
+	fmt.Fprintf(out, "version %d, by %s (%s)\n", p.Version, by, how)
 	for _, r := range p.Rules {
 		over := ""
 		if r.To != 0 && !f.now.IsZero() && r.To <= protocol.FromStdTime(f.now) {
 			over = " (over)"
 		}
-		if _, err := fmt.Fprintf(out, "%-5s %s%s\n", format.CleanText(r.ID), policy.DescribeOp(p, policy.Op{Op: "add", Rule: &r}), over); err != nil {
-			return err
-		}
+		fmt.Fprintf(out, "%-5s %s%s\n", format.CleanText(r.ID), policy.DescribeOp(p, policy.Op{Op: "add", Rule: &r}), over)
 	}
-	return nil
 }

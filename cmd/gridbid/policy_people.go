@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/internal/atomicfile"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -31,27 +33,21 @@ func confirmPolicy(cmd *cobra.Command, f *apiFlags, path string, body []byte) er
 	if err := json.Unmarshal(raw, &waiting); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	out := cmd.OutOrStdout()
 	if waiting.ID != "" {
-		if f.json {
-			return writeJSON(out, waiting)
-		}
-		return showWaiting(cmd, f, []api.PendingChange{waiting})
+		return f.printValue(cmd, waiting, func(out io.Writer) { showWaiting(out, f, []api.PendingChange{waiting}) })
 	}
 	var p protocol.Policy
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	return showPolicy(out, p, *f)
+	return f.printValue(cmd, p, func(out io.Writer) { showPolicy(out, p, *f) })
 }
 
 // showWaiting prints the changes that wait for a second person, with the command to approve
 // each.
-func showWaiting(cmd *cobra.Command, f *apiFlags, all []api.PendingChange) error {
-	out := cmd.OutOrStdout()
+func showWaiting(out io.Writer, f *apiFlags, all []api.PendingChange) {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(out, "no change waits for a second person")
-		return err
+		fmt.Fprintln(out, "no change waits for a second person")
 	}
 	where := ""
 	if f.api != defaultAPIAddress {
@@ -62,11 +58,20 @@ func showWaiting(cmd *cobra.Command, f *apiFlags, all []api.PendingChange) error
 		for _, t := range x.Descriptions {
 			fmt.Fprintf(out, "  %s\n", format.CleanText(t))
 		}
-		if _, err := fmt.Fprintf(out, "not in force yet.   to approve, another person runs with their own token: gridbid policy second %s%s\n", format.CleanText(x.ID), where); err != nil {
-			return err
-		}
+		fmt.Fprintf(out, "not in force yet.   to approve, another person runs with their own token: gridbid policy second %s%s\n", format.CleanText(x.ID), where)
 	}
-	return nil
+}
+
+// waitingListing returns the changes that wait for a second person as a listing.
+func waitingListing(f *apiFlags, all []api.PendingChange) printer.View {
+	return printer.Listing[api.PendingChange]{
+		Rows: all, Text: func(out io.Writer) { showWaiting(out, f, all) },
+		Columns: []printer.Column[api.PendingChange]{
+			{Head: "ID", Value: func(x api.PendingChange) any { return x.ID }},
+			{Head: "BY", Value: func(x api.PendingChange) any { return x.By }},
+			{Head: "SENTENCE", Value: func(x api.PendingChange) any { return x.Sentence }},
+		},
+	}
 }
 
 // newPolicyApproveCommand is `gridbid policy second`.
@@ -88,10 +93,7 @@ another policy comes into force: then propose them anew.`,
 			if err := f.getJSON(cmd.Context(), "/v1/policy/waiting", &all); err != nil {
 				return fmt.Errorf("policy: %w", err)
 			}
-			if f.json {
-				return writeJSON(cmd.OutOrStdout(), all)
-			}
-			return showWaiting(cmd, &f, all)
+			return f.printView(cmd, waitingListing(&f, all))
 		},
 	}
 	f.registerFlags(cmd, false)

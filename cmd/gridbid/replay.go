@@ -18,6 +18,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/lab/bound"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -29,6 +30,7 @@ import (
 type replayFlags struct {
 	scenarioFlags
 	adviceFlags
+	outputFlags
 	policies []string
 	bus      string
 	run      string
@@ -36,6 +38,7 @@ type replayFlags struct {
 	report   string
 	speed    float64
 	noBound  bool
+	wide     bool
 }
 
 // newReplayCommand is `gridbid replay`: it replays a day under each policy and compares them.
@@ -68,13 +71,15 @@ LEDGER repeats the run without the model.`,
 	}
 	f.scenarioFlags.registerFlags(cmd)
 	f.adviceFlags.registerFlags(cmd, "")
+	f.registerFormat(cmd)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead (default: the scenario's)")
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead, /runtimes states run times wrong by up to 30 % (default: the scenario's)")
 	fl.StringVar(&f.bus, "bus", "nats", "transport of messages: nats (an embedded server) or mem (in memory)")
 	fl.StringVar(&f.run, "run", lastRunFolder, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
 	fl.StringVar(&f.report, "report", "", "write a page with charts, and the charts as SVG and PNG, into this `FOLDER`")
 	fl.Float64Var(&f.speed, "speed", 0, "simulated seconds per second (default: as fast as possible)")
+	fl.BoolVar(&f.wide, "wide", false, "print all blocks of the table: also energy, waits by kind of job, throughput and use of GPUs, cores and memory")
 	fl.BoolVar(&f.noBound, "no-bound", false, "do not compute the lower bound on the objective (docs/bound.md)")
 	return cmd
 }
@@ -92,6 +97,9 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	}
 	if !(f.speed >= 0) {
 		return usageError{fmt.Errorf("--speed %g: want simulated seconds per second, or 0 for as fast as possible", f.speed)}
+	}
+	if f.json == "-" && cmd.Flags().Changed("output") {
+		return usageError{errors.New("--json - and -o both print the figures to standard output: drop one of them")}
 	}
 	if f.bus != "nats" && f.bus != "mem" {
 		return usageError{fmt.Errorf("--bus: want nats or mem, not %q", f.bus)}
@@ -121,26 +129,39 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if err := clearRun(f.run); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	printNotes(stderr, s)
+	notes := notesOf(cmd)
+	fmt.Fprintf(notes, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+	if err := writeNotes(notes, f.run, s, f.usesOwnData()); err != nil {
+		return err
+	}
+	printWarnings(stderr, scenarios.MisleadingFigures(s, nil))
 	// One policy after the other, each with a bus, a ledger and a judge of its own.
 	var all []history.Totals
+	var metas []history.Meta
 	day := newDayReport(s)
-	show := newReplayProgress(stderr)
+	show := newReplayProgress(notes, len(policies))
 	for _, policy := range policies {
 		res, err := f.replayPolicy(cmd.Context(), s, policy, show)
 		if err != nil {
 			show.stopBars()
 			return err
 		}
-		f.adviceFlags.printJudgeSummary(stderr, res)
-		all = append(all, res.Totals)
+		show.policyEnded(res.Totals)
+		f.adviceFlags.printJudgeSummary(notes, res)
+		all, metas = append(all, res.Totals), append(metas, res.Meta)
 		day.Policies = append(day.Policies, policyReport(day, res))
 	}
 	show.stopBars()
+	if err := writeMetas(f.run, metas); err != nil {
+		return err
+	}
+	day.Warnings = scenarios.MisleadingFigures(s, all)
+	for i := range all {
+		all[i].Warnings = day.Warnings
+	}
 	// The bound depends on the scenario alone, not on a policy.
 	if !f.noBound {
-		fmt.Fprintf(stderr, "computing the lower bound of a clairvoyant scheduler\n")
+		fmt.Fprintf(notes, "computing the lower bound of a clairvoyant scheduler\n")
 		c, err := bound.ComputeCertificate(s, bound.Config{Stop: cmd.Context().Err})
 		if err != nil {
 			return err
@@ -205,7 +226,7 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 		return res, err
 	}
 	defer closeHub()
-	ledger, err := wal.CreateFile(ledgerFile(f.run, policy), addAdviceToHeader(mergeHeader(map[string]string{
+	ledger, err := wal.CreateCompressedFile(ledgerFile(f.run, policy), addAdviceToHeader(mergeHeader(map[string]string{
 		"scenario": s.Name, "hash": s.Hash, "policy": policy, "seed": fmt.Sprint(s.Seed),
 		"protocol": fmt.Sprint(protocol.Current),
 	}, inHeader(f.options)), f.advice))
@@ -215,6 +236,7 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 	began := time.Now()
 	// The ledger gets every message as it is sent; the judge is a fresh one for each policy.
 	res, err = scenarios.Replay(ctx, s, policy, hub, scenarios.Options{
+		NoBids:   true, // they are in the ledger
 		Advice:   f.advice,
 		Judge:    f.replayJudge(ctx),
 		Record:   ledger.AppendMessage,
@@ -269,18 +291,23 @@ func (f *replayFlags) reportResults(cmd *cobra.Command, figures *resultFile, s s
 	stderr := cmd.ErrOrStderr()
 	// Standard output holds either the JSON or the table, so that it can be piped.
 	if f.json != "-" {
-		if err := report.WriteTable(cmd.OutOrStdout(), all); err != nil {
+		view, err := totalsListing(all, f.wide || f.format == printer.Wide)
+		if err == nil {
+			err = f.printView(cmd, view)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	printWarnings(stderr, day.Warnings)
 	if f.report != "" {
 		page, err := report.WriteReport(f.report, day)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stderr, "\nreport: %s\n", page)
+		fmt.Fprintf(notesOf(cmd), "\nreport: %s\n", page)
 	}
-	f.printNextSteps(stderr, s, all)
+	f.printNextSteps(notesOf(cmd), s, all)
 	return nil
 }
 
@@ -292,7 +319,10 @@ func (f *replayFlags) printNextSteps(stderr io.Writer, s spec.Scenario, all []hi
 		if len(all) > 1 && !slices.ContainsFunc(all, func(t history.Totals) bool { return t.Policy == scenarios.PolicyAuction }) {
 			ledger.policy = all[0].Policy
 		}
-		fmt.Fprintf(stderr, "  gridbid why %s%s      why that job ran where and when it did\n", shellWord(string(s.Jobs[len(s.Jobs)/2].ID)), ledger.flagText())
+		flags := ledger.flagText()
+		fmt.Fprintf(stderr, "  gridbid why %s%s      why that job ran where and when it did\n", shellWord(string(s.Jobs[len(s.Jobs)/2].ID)), flags)
+		fmt.Fprintf(stderr, "  gridbid ask 'summary'%s      one question; chat%s takes one after the other\n", flags, flags)
+		fmt.Fprintf(stderr, "  gridbid page%s      the run in a browser, at any hour\n", flags)
 	}
 	if f.report == "" {
 		fmt.Fprintf(stderr, "  the same with --report out/      a page with charts\n")
@@ -334,7 +364,7 @@ func clearRun(dir string) error {
 
 // filesOfRun returns the paths of all files that a run may write into its folder.
 func filesOfRun(dir string) []string {
-	files := []string{filepath.Join(dir, "totals.json")}
+	files := []string{filepath.Join(dir, "totals.json"), filepath.Join(dir, metaFile), filepath.Join(dir, notesFile)}
 	for _, policy := range scenarios.AllPolicyNames() {
 		files = append(files, ledgerFile(dir, policy))
 	}

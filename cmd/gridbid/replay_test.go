@@ -112,7 +112,7 @@ jobs: {count: 40, deferrable: 1}
 		if err != nil {
 			t.Fatal(err)
 		}
-		stage := whatIfReplay(t.Context(), path, io.Discard)
+		stage := whatIfReplay(t.Context(), recordSource{path: path}, io.Discard)
 		if !slices.Contains(stage.Policies, "auction/none") {
 			t.Errorf("who asks what auction/none would have done is not understood: %q", stage.Policies)
 		}
@@ -194,5 +194,29 @@ func TestAReplayRemovesNoLedgerButItsOwn(t *testing.T) {
 	}
 	if _, err := os.Stat(kept); err != nil {
 		t.Errorf("a ledger that no replay wrote is gone: %v", err)
+	}
+}
+
+// A run whose figures say little says so on standard error, in the JSON and on the page.
+func TestAReplayOfFiveJobsWarnsThatItsFiguresSayLittle(t *testing.T) {
+	dir := t.TempDir()
+	out, stderr, err := execute(newReplayCommand(), "--policy", "home-fifo,random", "--bus", "mem", "--no-bound", "--max-jobs", "5",
+		"--run", filepath.Join(dir, "run"), "--report", filepath.Join(dir, "page"), "--json", "-")
+	if err != nil {
+		t.Fatalf("replay: %v\n%s", err, stderr)
+	}
+	const want = "5 jobs are worth 3 by GPU-hours"
+	if n := strings.Count(stderr, "warning: "+want); n != 2 {
+		t.Errorf("standard error has the warning %d times; want it before and after the replays:\n%s", n, stderr)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "page", "index.html"))
+	if err != nil || !strings.Contains(string(page), want) {
+		t.Errorf("the page lacks the warning (%v)", err)
+	}
+	var rows []struct {
+		Warnings []string `json:"warnings"`
+	}
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || len(rows) != 2 || len(rows[1].Warnings) != 1 || !strings.Contains(rows[1].Warnings[0], want) {
+		t.Errorf("warnings of the JSON are %+v (%v); want one for each of two policies", rows, err)
 	}
 }

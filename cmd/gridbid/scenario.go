@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -33,7 +36,7 @@ func (s *scenarioFlags) registerGridFlags(cmd *cobra.Command) {
 	f.Uint64Var(&s.seed, "seed", 0, "seed, in place of the scenario's")
 	f.StringVar(&o.Window, "window", "", "replay this `FILE.csv` of hourly prices and carbon by zone, in place of a scenario")
 	f.BoolVar(&o.Fill, "fill", false, "fill missing hours of a window with the hour before, a week at most; the notes count them")
-	f.StringVar(&o.Carbon, "carbon", "", "carbon intensity for bids and totals: `average` (default) or marginal")
+	f.StringVar(&o.Carbon, "carbon", "", "`KIND` of carbon intensity for bids and totals: average (default) or marginal")
 }
 
 // registerFlags adds all flags: those of grids, jobs and fleets.
@@ -41,9 +44,11 @@ func (s *scenarioFlags) registerFlags(cmd *cobra.Command) {
 	s.registerGridFlags(cmd)
 	f, o := cmd.Flags(), &s.options
 	registerKappaFlag(cmd, &o.Kappa)
-	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace: `FILE.csv[.gz]` with Philly or Alibaba columns")
-	f.Int64Var(&s.from, "jobs-from", 0, "first `SECOND` of the trace to take jobs from")
-	f.IntVar(&o.MaxJobs, "max-jobs", 0, "limit on jobs (default: the scenario's, or 2000)")
+	f.StringVar(&o.Jobs, "jobs", "", "take jobs from this trace: `FILE[.gz]` with columns of your own, in the Standard Workload Format, of sacct -P, a list of openb pods, or Philly's and Alibaba's (docs/own-jobs.md)")
+	f.StringToStringVar(&o.JobsColumns, "jobs-columns", nil, "columns of the trace: `OWN=COLUMN,...` as duration_s=runtime,gpus=plan_gpu/100; OWN= takes none")
+	f.Int64Var(&s.from, "jobs-from", 0, "first `SECOND` of the trace to take jobs from (default: where it gets dense, or its first job)")
+	f.IntVar(&o.MaxJobs, "max-jobs", 0, "limit on jobs, spread over the same hours as all of them (default: the scenario's, or 2000)")
+	f.IntVar(&o.Draw, "draw", 0, "take this draw of the day's jobs, `N` from 1, as \"gridbid bench days --draws\" does, in place of the first ones")
 	f.StringVar(&o.Fleet, "fleet", "", "take nodes from this list: `FILE.csv`")
 	f.Float64Var(&o.FleetScale, "fleet-scale", 0, "keep this fraction of the nodes (default: so many that the load is 65 %)")
 }
@@ -85,6 +90,39 @@ func printNotes(stderr io.Writer, s spec.Scenario) {
 	}
 }
 
+// usesOwnData reports whether flags name data of the user's own.
+func (s *scenarioFlags) usesOwnData() bool {
+	return s.options.Window != "" || s.options.Jobs != "" || s.options.Fleet != ""
+}
+
+// notesFile is the file of a run's folder that has what was assumed, cut or filled.
+const notesFile = "notes.txt"
+
+// writeNotes writes what was assumed, cut or filled when a scenario was loaded into the folder of
+// its run, and prints where: they are the same at each run, and would hide what is new. Where the
+// data are one's own it prints them all, as what was made of those is to be checked.
+func writeNotes(stderr io.Writer, dir string, s spec.Scenario, own bool) error {
+	if len(s.Notes) == 0 {
+		return nil
+	}
+	file := filepath.Join(dir, notesFile)
+	if err := os.WriteFile(file, []byte(strings.Join(s.Notes, "\n")+"\n"), 0o644); err != nil {
+		return err
+	}
+	if own {
+		printNotes(stderr, s)
+	}
+	fmt.Fprintf(stderr, "  %s on what was assumed, cut or filled: %s\n", format.CountWithNoun(len(s.Notes), "note", "notes"), file)
+	return nil
+}
+
+// printWarnings prints why the figures of a run mean less than they seem to.
+func printWarnings(stderr io.Writer, warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintf(stderr, "  warning: %s\n", w)
+	}
+}
+
 // registerKappaFlag adds the flag --kappa, which sets *to; without the flag *to stays nil.
 func registerKappaFlag(cmd *cobra.Command, to **float64) {
 	cmd.Flags().Func("kappa", "price of carbon in `DOLLARS` per tonne (default: the scenario's, or 190)", func(text string) error {
@@ -123,25 +161,7 @@ published schema and against each other. The command replays nothing and reads n
 			return nil
 		},
 	})
-	var asJSON bool
-	list := &cobra.Command{
-		Use:   "list",
-		Short: "list the scenarios that ship with gridbid",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), spec.ShippedNames())
-			}
-			for _, name := range spec.ShippedNames() {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), name); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(list, newForecastsCommand(), &cobra.Command{
+	cmd.AddCommand(newScenarioListCommand(), newJoinCommand(), newForecastsCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON schema of scenario.yaml, for editors",
 		Args:  cobra.NoArgs,

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -20,7 +21,7 @@ var leadTimes = []int{2, 6, 12, 24, 48}
 // newForecastsCommand is `gridbid scenario forecasts`.
 func newForecastsCommand() *cobra.Command {
 	from := scenarioFlags{options: spec.Options{GridsOnly: true}}
-	var asJSON bool
+	var f outputFlags
 	cmd := &cobra.Command{
 		Use:   "forecasts [SCENARIO]",
 		Short: "measure the forecast errors of a scenario's grids",
@@ -31,31 +32,65 @@ mean absolute error over the mean value, by lead time; * marks the rule that sit
 bid by. If the scenario has forecasts of a service (docs/scenarios.md), one more row
 has the error of these as sites correct them.`,
 		Example: `  gridbid scenario forecasts real-days/ordinary_2022-04-13
-  gridbid scenario forecasts --window day.csv --json`,
+  gridbid scenario forecasts --window day.csv -o json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := from.loadScenario(args)
 			if err != nil {
 				return err
 			}
-			printNotes(cmd.ErrOrStderr(), s)
+			printNotes(notesOf(cmd), s)
 			all, err := scenarios.MeasureForecastErrors(s, leadTimes...)
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), forecastErrorRows(all))
-			}
-			return writeForecastErrorTable(cmd.OutOrStdout(), all)
+			return f.printView(cmd, forecastErrorListing(all))
 		},
 	}
 	from.registerGridFlags(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	f.registerOutput(cmd)
 	return cmd
 }
 
+// A forecastLead is the errors of one rule at one range of lead times: a row of CSV.
+type forecastLead struct {
+	forecastErrorRow
+	leadJSON
+}
+
+// forecastErrorListing returns forecast errors as a listing: for people tables with a column
+// per range of lead times, for programs a row per rule and range.
+func forecastErrorListing(all []scenarios.ForecastErrors) printer.View {
+	data := forecastErrorRows(all)
+	var rows []forecastLead
+	for _, r := range data {
+		for _, lead := range r.Leads {
+			rows = append(rows, forecastLead{r, lead})
+		}
+	}
+	type row = forecastLead
+	return printer.Listing[row]{
+		Rows: rows, Data: data, Text: func(out io.Writer) { writeForecastErrorTable(out, all) },
+		Columns: []printer.Column[row]{
+			{Head: "RULE", Value: func(r row) any { return r.Rule }},
+			{Head: "QUANTITY", Value: func(r row) any { return r.Quantity }},
+			{Head: "DAY AHEAD", Value: func(r row) any { return r.DayAhead }},
+			{Head: "SITES", Value: func(r row) any { return strings.Join(r.Sites, " ") }},
+			{Head: "SERVICE", Value: func(r row) any { return r.Service }},
+			{Head: "USUAL", Value: func(r row) any { return r.DefaultRule }},
+			{Head: "FROM H", Value: func(r row) any { return r.From }},
+			{Head: "TO H", Value: func(r row) any { return r.To }},
+			{Head: "FORECASTS", Value: func(r row) any { return r.N }},
+			{Head: "MEAN ABSOLUTE ERROR", Value: func(r row) any { return r.MAE }},
+			{Head: "MEAN ABSOLUTE VALUE", Value: func(r row) any { return r.Mean }},
+			{Head: "MAPE PERCENT", Value: func(r row) any { return r.MAPE }},
+			{Head: "WITHIN PERCENT", Value: func(r row) any { return r.Within }},
+		},
+	}
+}
+
 // writeForecastErrorTable writes a table for each kind of quantity, with a row per rule.
-func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) error {
+func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	last := ""
 	for _, f := range all {
@@ -89,7 +124,7 @@ func writeForecastErrorTable(out io.Writer, all []scenarios.ForecastErrors) erro
 		}
 		fmt.Fprintln(w)
 	}
-	return w.Flush()
+	_ = w.Flush() // never fails: out is a buffer in memory
 }
 
 // errorPercent returns a mean error in per cent of the mean value; "told" where all values

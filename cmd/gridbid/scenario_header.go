@@ -17,6 +17,9 @@ func inHeader(o spec.Options) map[string]string {
 	if o.MaxJobs > 0 {
 		head["max-jobs"] = strconv.Itoa(o.MaxJobs)
 	}
+	if o.Draw > 0 {
+		head["draw"] = strconv.Itoa(o.Draw)
+	}
 	if o.Kappa != nil {
 		head["kappa"] = strconv.FormatFloat(*o.Kappa, 'g', -1, 64)
 	}
@@ -41,6 +44,11 @@ func fromHeader(head map[string]string) (o spec.Options, err error) {
 	if text, ok := head["max-jobs"]; ok {
 		if o.MaxJobs, err = strconv.Atoi(text); err != nil {
 			return o, wrong("max-jobs")
+		}
+	}
+	if text, ok := head["draw"]; ok {
+		if o.Draw, err = strconv.Atoi(text); err != nil {
+			return o, wrong("draw")
 		}
 	}
 	if text, ok := head["kappa"]; ok {

@@ -128,7 +128,7 @@ func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller)
 	}
 	// Cluster and jobs stay simulated; only the grid is real.
 	if feed != nil {
-		x.Forecast, x.ChargeIdle = c.Grid.ForecastConfig(), c.Grid.Idle
+		x.Forecast = c.Grid.ForecastConfig()
 		x.Signals = runtime.LocalParty{Service: feed.Run}
 	}
 	return x.Build(c.Folder)

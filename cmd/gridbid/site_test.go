@@ -167,7 +167,7 @@ func TestBidsFollowTheFeed(t *testing.T) {
 			call := func() {
 				now := protocol.FromStdTime(time.Now())
 				round++
-				j := protocol.Job{ID: "x", GPUs: 1, Share: 1000, CPU: 1000, Run: time.Hour, Arrival: now, Deadline: now.Add(4 * time.Hour)}
+				j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "x", GPUs: 1, Share: 1000, CPU: 1000, Run: time.Hour, Arrival: now, Deadline: now.Add(4 * time.Hour)}
 				if err := market.Send(ctx, mouth.NewMessage(now, protocol.AgentParty("oslo"), protocol.CallForBids{Round: round, Closes: now.Add(time.Minute), Jobs: []protocol.Job{j}})); err != nil {
 					t.Fatal(err)
 				}

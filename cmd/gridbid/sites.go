@@ -9,115 +9,163 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/printer"
 )
 
 // newSitesCommand is `gridbid sites`.
 func newSitesCommand() *cobra.Command {
 	var f apiFlags
+	var list listFlags
 	cmd := &cobra.Command{
 		Use:   "sites",
-		Short: "list the sites of a live federation, or remove a lost one",
+		Short: "list the sites of a federation, or remove a lost one",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
-				var all []jobstatus.Site
-				err := f.getJSON(cmd.Context(), "/v1/sites", &all)
-				return all, func(w io.Writer) { writeSiteTable(w, all) }, err
+			return f.showOrWatch(cmd, func() (printer.View, error) {
+				all, err := f.fetchSites(cmd)
+				if err != nil {
+					return nil, err
+				}
+				return selectRows(&list, siteListing(all))
 			})
 		},
 	}
 	f.registerFlags(cmd, true)
+	f.registerRecord(cmd)
+	list.registerList(cmd, "sites", 0)
 	cmd.AddCommand(newSitesRemoveCommand())
 	return cmd
 }
 
-// writeSiteTable writes one row per site. A site counts as silent from the second round on
-// that it missed in a row. What is unknown before its first bid is a dash.
-func writeSiteTable(w io.Writer, all []jobstatus.Site) {
-	writeColumns(w, "SITE\tSTATE\tGPUS\tFREE\tPLACED\tDONE\tUSD/MWH\tG/KWH\tPUE\tHEARD", func(row func(string, ...any)) {
-		for _, s := range all {
-			state := "ok"
-			switch {
-			case s.Decommissioned:
-				state = "gone"
-			case s.Drained:
-				state = "drained"
-			case s.Silent > 1:
-				state = fmt.Sprintf("silent %d", s.Silent)
+// siteListing returns sites as a listing. What is unknown before a site's first bid is left
+// out.
+func siteListing(all []jobstatus.Site) printer.Listing[jobstatus.Site] {
+	type site = jobstatus.Site
+	known := func(value func(site) any) func(site) any {
+		return func(s site) any {
+			if s.PUE <= 0 {
+				return nil
 			}
-			free, price, carbon, pue := "-", "-", "-", "-" // unknown before its first bid
-			if s.PUE > 0 {
-				free, price = fmt.Sprintf("%.1f", s.Free), fmt.Sprintf("%.1f", s.Price)
-				carbon, pue = fmt.Sprintf("%.0f", s.Carbon), fmt.Sprintf("%.2f", s.PUE)
-			}
-			row("%s\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s", s.Name, state, s.GPUs, free, s.Placed, s.Done, price, carbon, pue, timeOfDay(s.LastMessage))
+			return value(s)
 		}
-	})
+	}
+	return printer.Listing[site]{Rows: all, Columns: []printer.Column[site]{
+		{Head: "SITE", Value: func(s site) any { return s.Name }},
+		{Head: "STATE", Value: func(s site) any { return string(s.State) }},
+		{Head: "SINCE", Value: func(s site) any { return s.Since }},
+		{Head: "GPUS", Value: func(s site) any { return s.GPUs }},
+		{Head: "FREE", Value: func(s site) any { return s.Free }, Verb: "%.1f"},
+		{Head: "RUNNING", Value: func(s site) any { return s.Running }},
+		{Head: "PLANNED", Value: func(s site) any { return s.Planned }},
+		{Head: "DONE", Value: func(s site) any { return s.Done }},
+		{Head: "USD/MWH", Value: known(func(s site) any { return s.Price }), Verb: "%.1f"},
+		{Head: "G/KWH", Value: known(func(s site) any { return s.Carbon }), Verb: "%.0f"},
+		{Head: "PUE", Value: known(func(s site) any { return s.PUE }), Verb: "%.2f"},
+		{Head: "KW", Value: func(s site) any { return kilowatts(s.Draw, s.Metered != 0) }, Verb: "%.1f", Wide: true},
+		{Head: "CAP KW", Value: func(s site) any { return kilowatts(s.PowerCap, s.PowerCap > 0) }, Verb: "%.1f", Wide: true},
+		{Head: "LAST SEEN", Value: func(s site) any { return s.LastMessage }, Moves: true},
+		{Head: "REASON", Value: func(s site) any { return narrate.ConditionReason(s.Record()) }},
+	}}
+}
+
+// kilowatts returns watts in kilowatts; nil where they are not known.
+func kilowatts(watts float64, known bool) any {
+	if !known {
+		return nil
+	}
+	return watts / 1000
 }
 
 // newDrainCommand is `gridbid drain`: unlike removal it leaves the site its jobs.
 func newDrainCommand() *cobra.Command {
 	var f apiFlags
 	var over bool
+	var why, until string
 	cmd := &cobra.Command{
 		Use:   "drain SITE",
 		Short: "take a site of a live federation out of the auctions",
 		Long: `Take a site out of the auctions. The site finishes the jobs that it has accepted,
-also those that wait in its queue. --over ends the drain.`,
+also those that wait in its queue. --over ends the drain; --until ends it by itself,
+after a duration (2h) or at a time (18:00 in UTC, 2026-03-11T18:00:00Z).
+"gridbid sites" and "gridbid events" show who drained a site, and why.`,
+		Example: `  gridbid drain oslo --reason "new switches" --until 18:00
+  gridbid drain oslo --over`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var s jobstatus.Site
-			path := "/v1/sites/" + url.PathEscape(args[0]) + "/drain"
+			q := url.Values{"by": {operatorName()}, "why": {why}, "until": {until}}
 			if over {
-				path += "?over=true"
+				q.Set("over", "true")
 			}
-			return f.postAndPrint(cmd, path, &s, func() string {
-				if s.Drained {
-					return fmt.Sprintf("%s is drained; it has %d jobs to finish", s.Name, s.Placed)
+			var s jobstatus.Site
+			return f.postAndPrint(cmd, "/v1/sites/"+url.PathEscape(args[0])+"/drain?"+q.Encode(), &s, func() string {
+				if !s.Drained {
+					return fmt.Sprintf("%s takes part in the auctions; %s", s.Name, jobsLeft(s))
 				}
-				return fmt.Sprintf("%s takes part in the auctions; it has %d jobs", s.Name, s.Placed)
+				text := fmt.Sprintf("%s gets no more jobs", s.Name)
+				if s.DrainedUntil != 0 {
+					text += " until " + timeOfDay(s.DrainedUntil)
+				}
+				return text + "; " + jobsLeft(s)
 			})
 		},
 	}
 	f.registerFlags(cmd, false)
 	cmd.Flags().BoolVar(&over, "over", false, "end the drain: let the site take part in the auctions")
+	cmd.Flags().StringVar(&why, "reason", "", "reason, as free text for the event log")
+	cmd.Flags().StringVar(&until, "until", "", "`TIME` or duration after which the drain ends")
 	return cmd
+}
+
+// jobsLeft says how many jobs a site has, and when the last is to end.
+func jobsLeft(s jobstatus.Site) string {
+	if s.Placed == 0 {
+		return "it has no jobs"
+	}
+	return fmt.Sprintf("it has %s, %d of them running, and the last is to end at %s", format.CountWithNoun(s.Placed, "job", "jobs"), s.Running, timeOfDay(s.LastEnd))
 }
 
 // newAuctionsCommand is `gridbid auctions`.
 func newAuctionsCommand() *cobra.Command {
 	var f apiFlags
-	var limit int
+	var list listFlags
 	cmd := &cobra.Command{
 		Use:   "auctions",
 		Short: "list the latest auctions of a live federation",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) {
-				all, err := f.fetchAuctions(cmd, limit)
-				return all, func(w io.Writer) { writeRoundTable(w, all) }, err
+			return f.showOrWatch(cmd, func() (printer.View, error) {
+				all, err := f.fetchRounds(cmd)
+				if err != nil {
+					return nil, err
+				}
+				return selectRows(&list, roundListing(all))
 			})
 		},
 	}
 	f.registerFlags(cmd, true)
-	cmd.Flags().IntVar(&limit, "limit", 20, "number of auctions, latest first")
+	f.registerRecord(cmd)
+	list.registerList(cmd, "auctions", 20)
 	return cmd
 }
 
-// fetchAuctions returns the latest auctions, at most limit of them, latest first.
-func (f *apiFlags) fetchAuctions(cmd *cobra.Command, limit int) ([]jobstatus.Round, error) {
-	var all []jobstatus.Round
-	err := f.getJSON(cmd.Context(), "/v1/auctions", &all)
-	return all[:min(len(all), max(limit, 0))], err
-}
-
-// writeRoundTable writes one row per auction, with the cost of its awards and the lower bound.
-func writeRoundTable(w io.Writer, all []jobstatus.Round) {
-	writeColumns(w, "ROUND\tAT\tJOBS\tOFFERS\tAWARDS\tHOLDS\tREFUSED\tUSD\tBOUND", func(row func(string, ...any)) {
-		for _, r := range all {
-			row("%d\t%s\t%d\t%d\t%d\t%d\t%d\t%.4f\t%.4f", r.Round, timeOfDay(r.At), r.Jobs, r.Offers, r.Awards, r.Holds, r.Refused, r.Cost, r.Bound)
-		}
-	})
+// roundListing returns auctions as a listing, with the cost of their awards and the lower
+// bound.
+func roundListing(all []jobstatus.Round) printer.Listing[jobstatus.Round] {
+	type round = jobstatus.Round
+	return printer.Listing[round]{Rows: all, Columns: []printer.Column[round]{
+		{Head: "ROUND", Value: func(r round) any { return r.Round }},
+		{Head: "AT", Value: func(r round) any { return r.At }},
+		{Head: "JOBS", Value: func(r round) any { return r.Jobs }},
+		{Head: "OFFERS", Value: func(r round) any { return r.Offers }},
+		{Head: "AWARDS", Value: func(r round) any { return r.Awards }},
+		{Head: "HOLDS", Value: func(r round) any { return r.Holds }},
+		{Head: "REFUSED", Value: func(r round) any { return r.Refused }},
+		{Head: "USD", Value: func(r round) any { return r.Cost }, Verb: "%.4f"},
+		{Head: "BOUND", Value: func(r round) any { return r.Bound }, Verb: "%.4f"},
+	}}
 }
 
 // newTopCommand is `gridbid top`: sites, open jobs and auctions on one screen.
@@ -128,11 +176,16 @@ func newTopCommand() *cobra.Command {
 		Short: "watch a live federation: sites, unfinished jobs and auctions",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.watch = !f.json
-			return f.showOrWatch(cmd, func() (any, func(io.Writer), error) { return f.fetchTop(cmd) })
+			switch f.format {
+			case printer.CSV, printer.Name:
+				return usageError{fmt.Errorf("top shows three tables: use `gridbid sites`, `jobs` or `auctions` with -o %s", f.format)}
+			}
+			f.watch = !f.forPrograms() && !f.readsRecord()
+			return f.showOrRepaint(cmd, func() (printer.View, error) { return f.fetchTop(cmd) })
 		},
 	}
 	f.registerFlags(cmd, false)
+	f.registerRecord(cmd)
 	cmd.Flags().DurationVar(&f.every, "every", 1e9, "refresh interval")
 	return cmd
 }
@@ -140,52 +193,53 @@ func newTopCommand() *cobra.Command {
 // rowsOnScreen is how many jobs and auctions fit on a screen.
 const rowsOnScreen = 12
 
-// countStates returns the number of jobs in each state as text. A job that is stopping
-// still holds its GPUs, so it counts as placed.
-func countStates(jobs map[jobstatus.State]int) string {
+// countStates returns the number of jobs in each state as text.
+func countStates(jobs map[history.State]int) string {
 	var parts []string
-	for _, s := range jobstatus.AllStates() {
-		switch n := jobs[s]; s {
-		case jobstatus.Stopping:
-		case jobstatus.Placed:
-			parts = append(parts, fmt.Sprintf("%d %s", n+jobs[jobstatus.Stopping], s))
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
-		}
+	for _, s := range history.AllStates() {
+		parts = append(parts, fmt.Sprintf("%d %s", jobs[s], s))
 	}
 	return strings.Join(parts, ", ")
 }
 
+// A topView is all that `gridbid top` shows.
+type topView struct {
+	Sites    []jobstatus.Site  `json:"sites"`
+	Jobs     []jobstatus.Job   `json:"jobs"`
+	Auctions []jobstatus.Round `json:"auctions"`
+}
+
 // fetchTop fetches all that `gridbid top` shows. It fetches every job, as states are counted over
 // all of them, and shows those that have not ended.
-func (f *apiFlags) fetchTop(cmd *cobra.Command) (any, func(io.Writer), error) {
-	var all struct {
-		Sites    []jobstatus.Site  `json:"sites"`
-		Jobs     []jobstatus.Job   `json:"jobs"`
-		Auctions []jobstatus.Round `json:"auctions"`
+func (f *apiFlags) fetchTop(cmd *cobra.Command) (printer.View, error) {
+	var all topView
+	var err error
+	if all.Sites, err = f.fetchSites(cmd); err != nil {
+		return nil, err
 	}
-	err := f.getJSON(cmd.Context(), "/v1/sites", &all.Sites)
-	if err == nil {
-		err = f.getJSON(cmd.Context(), "/v1/jobs?limit=100000", &all.Jobs)
+	if all.Jobs, err = f.fetchJobs(cmd, url.Values{"limit": {mostJobs}}); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		all.Auctions, err = f.fetchAuctions(cmd, rowsOnScreen/2)
+	if all.Auctions, err = f.fetchRounds(cmd); err != nil {
+		return nil, err
 	}
-	return all, func(w io.Writer) {
-		// Count all jobs, and show as many open ones as fit.
-		states := make(map[jobstatus.State]int)
-		var live []jobstatus.Job
-		for _, j := range all.Jobs {
-			states[j.State]++
-			if !j.HasEnded() && len(live) < rowsOnScreen {
-				live = append(live, j)
-			}
+	all.Auctions = all.Auctions[:min(len(all.Auctions), rowsOnScreen/2)]
+	return printer.Listing[topView]{Data: all, Text: func(w io.Writer) { all.writeScreen(w, f.format) }}, nil
+}
+
+// writeScreen writes the counts of all jobs, and as many of the open ones as fit.
+func (all topView) writeScreen(w io.Writer, as printer.Format) {
+	states := make(map[history.State]int)
+	var live []jobstatus.Job
+	for _, j := range all.Jobs {
+		states[j.State]++
+		if !j.HasEnded() && len(live) < rowsOnScreen {
+			live = append(live, j)
 		}
-		fmt.Fprintf(w, "%s\n\n", countStates(states))
-		writeSiteTable(w, all.Sites)
+	}
+	fmt.Fprintf(w, "%s\n", countStates(states))
+	for _, v := range []printer.View{siteListing(all.Sites), jobListing(live), roundListing(all.Auctions)} {
 		fmt.Fprintln(w)
-		writeJobTable(w, live)
-		fmt.Fprintln(w)
-		writeRoundTable(w, all.Auctions)
-	}, err
+		_ = v.Print(w, as) // never fails: w is a buffer in memory
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/explain/format"
 )
 
 // newSitesRemoveCommand is `gridbid sites remove SITE --lost`: an operator vouches that the
@@ -33,8 +34,8 @@ before they have stopped, and does not pay for them.
 
 To take a working site out of the auctions use "gridbid drain" instead.
 
-The event log keeps your name (--by) and your reason (--why).`,
-		Example: `  gridbid sites remove oslo --lost --why "flooded"
+The event log keeps your name (--by) and your reason (--reason).`,
+		Example: `  gridbid sites remove oslo --lost --reason "flooded"
   gridbid sites remove oslo --lost --end`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,12 +46,15 @@ The event log keeps your name (--by) and your reason (--why).`,
 			if end {
 				q.Set("end", "true")
 			}
-			var s jobstatus.Site
+			var s struct {
+				jobstatus.Site
+				Had int `json:"had"`
+			}
 			return f.postAndPrint(cmd, "/v1/sites/"+url.PathEscape(args[0])+"/gone?"+q.Encode(), &s, func() string {
 				if end {
-					return s.Name + " is removed as lost; its jobs are ended"
+					return fmt.Sprintf("%s is removed as lost; its %s ended", s.Name, format.CountWithNoun(s.Had, "job is", "jobs are"))
 				}
-				return s.Name + " is removed as lost; its jobs are back in the queue"
+				return fmt.Sprintf("%s is removed as lost; its %s back in the queue", s.Name, format.CountWithNoun(s.Had, "job is", "jobs are"))
 			})
 		},
 	}
@@ -58,7 +62,9 @@ The event log keeps your name (--by) and your reason (--why).`,
 	cmd.Flags().BoolVar(&lost, "lost", false, "confirm that the machines of the site are off and will not come back")
 	cmd.Flags().BoolVar(&end, "end", false, "end the site's jobs instead of requeuing them")
 	cmd.Flags().StringVar(&by, "by", operatorName(), "`NAME` of the operator, for the event log")
-	cmd.Flags().StringVar(&why, "why", "", "reason, as free text for the event log")
+	cmd.Flags().StringVar(&why, "reason", "", "reason, as free text for the event log")
+	cmd.Flags().StringVar(&why, "why", "", "the same as --reason")
+	_ = cmd.Flags().MarkHidden("why")
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
 )
 
 // newSubmitCommand is `gridbid submit`: it submits jobs, and with --wait follows them to their end.
@@ -23,13 +24,18 @@ func newSubmitCommand() *cobra.Command {
 	var f apiFlags
 	var files []string
 	var id string
-	var wait bool
+	var wait, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "submit -f JOB.yaml",
 		Short: "submit a job to a live federation",
 		Long: `Submit the job of a file. When the command returns, the job is in the coordinator's
 event log. Submitting is idempotent by id: if the answer was lost, repeat the command
 with the same id. A job without an id gets a new one, which is printed.
+
+With --dry-run nothing is submitted: every site says what the job would cost there now,
+when it would start soonest and when most cheaply, or why it cannot run it; and the
+market says which of these starts it would take, were this job alone called. Exit code
+1 if it would refuse the job.
 
   id: train-7          # unique; or --id
   tenant: vision
@@ -38,12 +44,13 @@ with the same id. A job without an id gets a new one, which is printed.
   memory: 64           # GiB
   run: 1h30m           # run time on a V100 without a power cap; default: sites estimate it
   within: 8h           # latest end after submission; or deadline: 2026-11-21T18:00:00Z
-  deferrable: true     # may wait for a cheaper hour
+  urgency: flexible    # now, standard (default) or flexible: how dearly its waiting is held
   models: [A100, H100] # acceptable GPU models; default: any
   regions: [oslo]      # sites that may hold its data; default: any`,
 		Example: `  gridbid submit -f job.yaml
-  gridbid submit -f a.yaml -f b.yaml --json
-  gridbid submit -f job.yaml --wait`,
+  gridbid submit -f a.yaml -f b.yaml -o json
+  gridbid submit -f job.yaml --wait
+  gridbid submit -f job.yaml --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(files) == 0 {
@@ -52,14 +59,17 @@ with the same id. A job without an id gets a new one, which is printed.
 			if id != "" && len(files) > 1 {
 				return usageError{errors.New("submit: --id is the id of one job, but -f names several files: submit one file at a time")}
 			}
+			if dryRun {
+				return f.quoteFiles(cmd, files, id)
+			}
 			done, err := f.submitFiles(cmd, files, id)
 			for i := range done {
 				if wait && err == nil {
-					err = f.awaitJobEnd(cmd, &done[i])
+					err = f.awaitJob(cmd, &done[i], jobstatus.Job.HasEnded)
 				}
 			}
-			if f.json && (err == nil || len(done) > 0) { // print the jobs that were submitted before an error
-				err = errors.Join(err, writeJSON(cmd.OutOrStdout(), done))
+			if f.forPrograms() && (err == nil || len(done) > 0) { // print the jobs that were submitted before an error
+				err = errors.Join(err, f.printView(cmd, jobListing(done)))
 			}
 			if wait && err == nil {
 				err = checkEndedWell(done)
@@ -70,7 +80,9 @@ with the same id. A job without an id gets a new one, which is printed.
 	f.registerFlags(cmd, false)
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "job `FILE`, YAML or JSON; - is standard input; repeatable")
 	cmd.Flags().StringVar(&id, "id", "", "id of the job, in place of the one in the file")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "submit nothing: show price, energy, carbon and start at each site, or why not, and what the market would decide")
 	cmd.Flags().BoolVar(&wait, "wait", false, "return when the jobs have ended; exit code 1 if one failed, was refused or was cancelled")
+	cmd.MarkFlagsMutuallyExclusive("wait", "dry-run")
 	return cmd
 }
 
@@ -98,7 +110,7 @@ func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (d
 			return done, err
 		}
 		done = append(done, j)
-		if f.json {
+		if f.forPrograms() {
 			continue
 		}
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\n", j.ID, j.State); err != nil {
@@ -108,22 +120,30 @@ func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (d
 	return done, nil
 }
 
-// submitFile submits the job of one file. Where neither the file nor --id has an id, the id
-// is drawn here, before the request, so that a request whose answer is lost can be repeated.
-func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.Job, err error) {
-	var text []byte
+// readJobFile reads a job file, or standard input, and checks it: errors name file and line of this
+// machine.
+func readJobFile(cmd *cobra.Command, file string) (text []byte, o api.JobRequest, err error) {
 	if file == "-" {
-		file, text, err = "standard input", nil, nil
+		file = "standard input"
 		text, err = io.ReadAll(io.LimitReader(cancellableReader{cmd.Context(), cmd.InOrStdin()}, 1<<20))
 	} else {
 		text, err = os.ReadFile(file)
 	}
-	if err != nil {
-		return j, usageError{err}
+	if err == nil {
+		o, err = api.ParseJobFile(file, text)
 	}
-	o, err := api.ParseJobFile(file, text)
 	if err != nil {
-		return j, usageError{err}
+		return nil, o, usageError{err}
+	}
+	return text, o, nil
+}
+
+// submitFile submits the job of one file. Where neither the file nor --id has an id, the id
+// is drawn here, before the request, so that a request whose answer is lost can be repeated.
+func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.Job, err error) {
+	text, o, err := readJobFile(cmd, file)
+	if err != nil {
+		return j, err
 	}
 	// An id in the file or in --id is repeatable already.
 	given := o.RequestedID() != "" || id != ""
@@ -142,11 +162,11 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 	return j, err
 }
 
-// awaitJobEnd polls the API until a job has ended, and keeps its latest status in j. While
+// awaitJob polls the API until a job is as reached says, and keeps its latest status in j. While
 // the coordinator does not answer it goes on polling, as a standby may take over.
-func (f *apiFlags) awaitJobEnd(cmd *cobra.Command, j *jobstatus.Job) error {
-	for was, unreachable := jobstatus.State(""), false; !j.HasEnded(); {
-		if j.State != was && !f.json {
+func (f *apiFlags) awaitJob(cmd *cobra.Command, j *jobstatus.Job, reached func(jobstatus.Job) bool) error {
+	for was, unreachable := history.State(""), false; !reached(*j); {
+		if j.State != was && !f.forPrograms() {
 			was = j.State
 			fmt.Fprintf(cmd.ErrOrStderr(), "%s  %s %s\n", j.ID, j.State, j.Site)
 		}
@@ -167,7 +187,7 @@ func (f *apiFlags) awaitJobEnd(cmd *cobra.Command, j *jobstatus.Job) error {
 			fmt.Fprintf(cmd.ErrOrStderr(), "gridbid: %s; retrying\n", legibleError(err))
 		}
 	}
-	if f.json {
+	if f.forPrograms() {
 		return nil
 	}
 	end := strings.TrimSpace(fmt.Sprintf("%s  %s %s  %s", j.ID, j.State, j.Site, failureText(*j)))

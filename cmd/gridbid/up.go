@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ import (
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/internal/daemon"
 	"github.com/gridbid/gridbid/internal/loopback"
+	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/sim"
@@ -82,7 +84,7 @@ The coordinator limits each sender as a coordinator in its own process does, per
 second of the simulated clock: 500 messages and 4 MiB, with a backlog of at most
 8 MiB. It drops, logs and counts (gridbid_dropped_total) messages above the limits.`,
 		Example: `  gridbid up
-  gridbid up --speed 1 --no-jobs --sites oslo,texas
+  gridbid up --speed 1 --no-jobs --sites hydro-north,wind-coast
   gridbid submit -f job.yaml; gridbid jobs --watch`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -216,9 +218,13 @@ func (f *upFlags) chooseScenario(args []string) (spec.Scenario, error) {
 	if !(f.speed >= 1 && f.speed <= 600) {
 		return s, usageError{fmt.Errorf("--speed %g: want 1 to 600, as rounds take seconds of the simulated clock", f.speed)}
 	}
+	var all []string
+	for _, x := range s.Sites {
+		all = append(all, x.Name)
+	}
 	for _, name := range f.sites {
 		if !slices.ContainsFunc(s.Sites, func(x spec.Site) bool { return x.Name == name }) {
-			return s, usageError{fmt.Errorf("--sites: scenario %s has no site %q", s.Name, name)}
+			return s, usageError{fmt.Errorf("--sites: scenario %s has no site %q%s", s.Name, name, nearest.WhatThereIs(name, all))}
 		}
 	}
 	if len(f.sites) > 0 {
@@ -245,7 +251,7 @@ func (f *upFlags) clearFolder() error {
 		own = own || r.Header()["live"] == "up"
 		_ = r.Close()
 	}
-	for _, name := range []string{"nats", "sites", "auction.ledger", tapAccessFile} {
+	for _, name := range []string{"nats", "sites", "auction.ledger", tapAccessFile, notesFile} {
 		if !own && there(name) {
 			return usageError{fmt.Errorf("--folder: %s exists, and not from an earlier `gridbid up`: choose another folder", at(name))}
 		}
@@ -298,11 +304,13 @@ func (u *liveFederation) startParties(ctx context.Context) error {
 		return err
 	}
 	hub.Limits = u.flags.siteLimits()
+	tele.RegisterSites(api.SiteStateNames(), u.api.SiteStatuses)
 	// One listener serves the API, metrics and the page of all parts.
-	api := u.withSimulatedDate(u.api.HTTPHandler())
+	front := u.withSimulatedDate(u.api.HTTPHandler())
 	for _, path := range []string{"/v1/", "/healthz", "/readyz"} {
-		u.mux.Handle(path, api)
+		u.mux.Handle(path, front)
 	}
+	u.mux.Handle("GET "+recordPath, loopback.AllowLocalOnly(archive.RecordHandler(now.MarketMessages, u.api.IsLeading)))
 	u.mux.Handle("GET /metrics", loopback.AllowLocalOnly(tele.HTTPHandler()))
 	u.mux.Handle("/", page.NewPageHandler(now, page.Options{Title: u.scenario.Name + " · live", Policy: scenarios.PolicyAuction, Live: true, MCP: mcp.HTTPHandler(mcp.New(now, buildVersion(), nil))}))
 	u.runPart(ctx, "api", func() error { return serveHTTP(ctx, u.socket, u.mux) })
@@ -355,7 +363,7 @@ func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) ta
 		defer func() { err = errors.Join(err, ledger.Close()) }()
 		u.runPart(ctx, "archive", func() error {
 			return notes.Read(ctx, 0, func(m protocol.Message) error {
-				if m.From != protocol.OperatorAPI && m.From != protocol.InputRecorder {
+				if m.From != protocol.OperatorAPI && m.From != protocol.InputRecorder && m.From != protocol.SiteMonitor {
 					return nil
 				}
 				select {
@@ -365,7 +373,12 @@ func (u *liveFederation) recordMessages(tap bus.Conn, notes *archive.Archive) ta
 				return nil
 			})
 		})
-		write := func(m protocol.Message) error { return errors.Join(ledger.AppendMessage(m), each(m)) }
+		write := func(m protocol.Message) error {
+			if _, beat := m.Body.(protocol.Heartbeat); beat { // no ledger holds them
+				return nil
+			}
+			return errors.Join(ledger.AppendMessage(m), each(m))
+		}
 		flush := time.NewTicker(time.Second)
 		defer flush.Stop()
 		for {
@@ -469,9 +482,11 @@ func (u *liveFederation) printStarted(cmd *cobra.Command) {
 	for _, s := range u.scenario.Sites {
 		names = append(names, s.Name)
 	}
-	stderr := cmd.ErrOrStderr()
+	stderr := notesOf(cmd)
 	fmt.Fprintf(stderr, "%s is up, from %s at %gx: %s\n", u.scenario.Name, u.scenario.Start, u.flags.speed, strings.Join(names, ", "))
-	printNotes(stderr, u.scenario)
+	if err := writeNotes(stderr, u.flags.folder, u.scenario, u.flags.usesOwnData()); err != nil {
+		u.log.Warn("the notes on the scenario could not be written", "err", err)
+	}
 	fmt.Fprintf(stderr, "page: http://%s\n", u.socket.Addr())
 	if u.flags.nats != "" {
 		fmt.Fprintf(stderr, "nats: %s, to read all messages with the URL in %s\n", u.server.ClientURL(), filepath.Join(u.flags.folder, tapAccessFile))
@@ -480,5 +495,5 @@ func (u *liveFederation) printStarted(cmd *cobra.Command) {
 	if own := u.socket.Addr().String(); own != defaultAPIAddress {
 		at = " --api " + own
 	}
-	fmt.Fprintf(stderr, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB --run %s\n", at, at, at, shellWord(u.flags.folder))
+	fmt.Fprintf(stderr, "\nNext, in another terminal:\n  gridbid top%s\n  gridbid submit%s -f job.yaml\n  gridbid sites%s\n  gridbid why JOB%s\n", at, at, at, cmp.Or(at, " --live"))
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/gridbid/gridbid/bus/natsbus"
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -50,7 +51,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("up ended with %v", err)
 		}
-		for _, who := range []string{"gridbid coordinator", "gridbid agent/"} {
+		for _, who := range []string{"gridbid-coordinator", "gridbid-agent"} {
 			if !services(who) {
 				t.Errorf("%s sent no traces", who)
 			}
@@ -89,7 +90,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal([]byte(text), &js)
 	}
-	if err != nil || js[0].State != jobstatus.Done || js[0].Energy <= 0 || js[0].Site == "" {
+	if err != nil || js[0].State != history.Done || js[0].Measured == nil || js[0].Measured.Energy <= 0 || js[0].Site == "" {
 		t.Fatalf("submit: %v: %+v\n%s", err, js, text)
 	}
 	if text, err := gridbid("submit", "-f", job); err != nil || !strings.Contains(text, "train-7  done") {
@@ -107,7 +108,7 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 	if _, err = gridbid("submit", "-f", job, "--id", "long"); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"submit", "-f", job, "--id", "a b"}, {"submit", "-f", job, "--id", "oslo/7"}, {"jobs", "--state", "running"}} {
+	for _, args := range [][]string{{"submit", "-f", job, "--id", "a b"}, {"submit", "-f", job, "--id", "oslo/7"}, {"jobs", "--state", "placed"}} {
 		if text, err := gridbid(args...); !errors.As(err, new(usageError)) {
 			t.Errorf("%v: %v: %s; want bad input", args, err, text)
 		}
@@ -122,6 +123,11 @@ func TestAFederationIsUpAndAnswers(t *testing.T) {
 	}
 	seen(t, "http://"+at, js[0].Site)
 	unseen(t, "http://"+at, js[0].Site)
+	quoteWithoutSubmitting(t, gridbid, job, write)
+	readRecordOverAPI(t, gridbid)
+	if text, err := gridbid("wait", "train-7", "--timeout", "1m"); err != nil {
+		t.Errorf("wait: %v: %s", err, text)
+	}
 	madeAgain(t, filepath.Join(dir, "up"))
 	policyInForce(t, gridbid)
 	if _, err := gridbid("job", "ghost"); err == nil || !strings.Contains(err.Error(), `unknown job "ghost"`) {
@@ -238,7 +244,7 @@ func TestUpCallsAsManyJobsAsAnOfferHolds(t *testing.T) {
 	for i := range cmp.Or(flags.marketRules(call.Weights).Most, 4096) { // which is the market's own
 		call.Jobs = append(call.Jobs, protocol.Job{
 			ID: protocol.JobID(fmt.Sprintf("job-of-a-usual-name-%05d", i)), GPUs: 1, Share: 1000, CPU: 4000, Memory: 1024,
-			Arrival: s.Start, Run: time.Hour, Deadline: s.Start.Add(48 * time.Hour), Deferrable: true,
+			Arrival: s.Start, Run: time.Hour, Deadline: s.Start.Add(48 * time.Hour), Urgency: protocol.UrgencyStandard,
 		})
 	}
 	who := protocol.Sender{Party: protocol.Coordinator}

@@ -23,17 +23,25 @@ import (
 // scenario that the ledger's header names, its policy and its advice. Why holds the reason
 // if the run cannot be replayed: it was live, it used files that only flags named, or the
 // scenario has changed since.
-func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.ReplaySetup {
+func whatIfReplay(ctx context.Context, from recordSource, stderr io.Writer) query.ReplaySetup {
 	st := query.ReplaySetup{Market: market.Config{Pay: accounts.PaymentRule{Margin: 100}}}
 	var answers *advisor.RecordedAnswers
-	s, policy, err := scenarioOf(path)
-	if path != "-" {
+	if from.isLive() {
+		st.Unavailable = "a live federation is no replay of a scenario"
+		return st
+	}
+	s, policy, err := scenarioOf(from.path)
+	if from.path != "-" {
 		var bad error
-		st.Market.Advice, answers, bad = adviceOfLedger(path, stderr)
+		st.Market.Advice, answers, bad = adviceOfLedger(from.path, stderr)
 		err = errors.Join(err, bad)
 	}
 	if err != nil {
 		st.Unavailable = err.Error()
+		return st
+	}
+	if from.at != 0 {
+		st.Unavailable = "the record is read until --at, and a replay is of the whole run: drop --at"
 		return st
 	}
 	st.Policies = scenarios.AllPolicyNames()
@@ -44,7 +52,10 @@ func whatIfReplay(ctx context.Context, path string, stderr io.Writer) query.Repl
 		if d.Policy != "" {
 			name = d.Policy
 		}
-		o := scenarios.Options{Advice: st.Market.Advice}
+		o := scenarios.Options{Advice: st.Market.Advice, NoBids: true}
+		if d.Drained {
+			o.Drain = scenarios.SiteDrain{Site: d.Down, From: d.From, To: d.To}
+		}
 		if answers != nil {
 			o.Judge = answers.ForNewRun() // verdicts are inputs, which the what-if keeps
 		}
@@ -97,6 +108,9 @@ func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 // applyDayChange returns a scenario with the change of a what-if: a site without power for
 // a window or absent, another price of carbon, or a job freed of its regions.
 func applyDayChange(s spec.Scenario, d query.DayChange) spec.Scenario {
+	if d.Drained {
+		d.Down = "" // the operator of the replay drains it
+	}
 	if d.Down != "" && d.To != 0 {
 		s.Sites = slices.Clone(s.Sites)
 		for i := range s.Sites {

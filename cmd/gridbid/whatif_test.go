@@ -143,7 +143,7 @@ func TestWhatIfsNameWhatSitesKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := query.NewDataset(nil)
-	log.SetReplay(whatIfReplay(t.Context(), ledgerOfScenario(t, s), io.Discard))
+	log.SetReplay(whatIfReplay(t.Context(), recordSource{path: ledgerOfScenario(t, s)}, io.Discard))
 	q, back := log.ParseQuestion("compare auction/perfect with home-fifo")
 	if back != nil || !slices.Equal(q.Policies, []string{"auction/perfect", "home-fifo"}) {
 		t.Errorf("read as %v, %+v", q.Policies, back)
@@ -160,11 +160,11 @@ func TestWhatIfsAreAnsweredOfARunWithFlags(t *testing.T) {
 			t.Fatalf("replay: %v\n%s", err, stderr)
 		}
 		path := filepath.Join(run, "auction.ledger")
-		log, err := readRun(path, io.Discard)
+		log, err := readRun(recordSource{path: path}, io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
-		log.SetReplay(whatIfReplay(t.Context(), path, io.Discard))
+		log.SetReplay(whatIfReplay(t.Context(), recordSource{path: path}, io.Discard))
 		if a := log.AnswerQuestion("what if the carbon price were 300"); a.Kind != "answer" || len(a.Figures) == 0 {
 			t.Errorf("%v: %s %q", flags, a.Kind, a.Text)
 		}

@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/nearest"
+	"github.com/gridbid/gridbid/internal/printer"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -37,7 +38,8 @@ type whyAnswer struct {
 func newWhyCommand() *cobra.Command {
 	var f ledgerSelector
 	var n narratorFlags
-	var asJSON, records bool
+	var o outputFlags
+	var records bool
 	cmd := &cobra.Command{
 		Use:   "why JOB | D-14",
 		Short: "explain why a job ran where and when it did",
@@ -50,34 +52,36 @@ the decision records are printed as JSON: docs/decision-record.md. With --narrat
 language model summarizes the decision from the recorded facts: docs/models.md.`,
 		Example: `  gridbid why job-0042
   gridbid why job-0042 --policy home-fifo
-  gridbid why job-0042 --json | jq '.facts[] | select(.name == "total-cost")'
+  gridbid why job-0042 -o json | jq '.facts[] | select(.name == "total-cost")'
+  gridbid why train-7 --live
+  gridbid why train-7 --at 2026-03-11T14:00:00Z
   gridbid why D-14 --record | jq '.[0].bids[] | select(.feasible | not)'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			path, err := f.ledgerPath()
+			from, err := f.source()
 			if err != nil {
 				return fmt.Errorf("why: %w", err)
 			}
 			if records {
-				if err := writeDecisionRecords(args[0], path, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				if err := writeDecisionRecords(args[0], from, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 					return fmt.Errorf("why: %w", err)
 				}
 				return nil
 			}
 			if n.level != "" {
-				if err := n.narrateDecision(cmd.Context(), args[0], path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+				if err := n.narrateDecision(cmd, &o, args[0], from); err != nil {
 					return fmt.Errorf("why: %w", err)
 				}
 				return nil
 			}
-			if err := explainJob(protocol.JobID(args[0]), path, asJSON, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+			if err := explainJob(cmd, &o, protocol.JobID(args[0]), from); err != nil {
 				return fmt.Errorf("why: %w", err)
 			}
 			return nil
 		},
 	}
-	f.registerFlags(cmd, "folder of the run, written by `gridbid replay`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print text and facts as JSON")
+	f.registerFlags(cmd, "`FOLDER` of the run, written by gridbid replay")
+	o.registerOutput(cmd)
 	n.registerFlags(cmd)
 	cmd.Flags().BoolVar(&records, "record", false, "print the record of the decision, or of all decisions on the job, as JSON")
 	return cmd
@@ -85,9 +89,9 @@ language model summarizes the decision from the recorded facts: docs/models.md.`
 
 // explainJob prints the explanation of the job with an id, or of the job of the decision
 // with that id. An id can be reused after a job ended: the decision selects the instance.
-func explainJob(id protocol.JobID, path string, asJSON bool, out, stderr io.Writer) error {
+func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from recordSource) error {
 	book := history.New(history.Config{})
-	if err := readLedger(path, nil, stderr, func(m protocol.Message) error {
+	if err := from.readMessages(nil, cmd.ErrOrStderr(), func(m protocol.Message) error {
 		book.AddMessage(m)
 		return nil
 	}); err != nil {
@@ -106,16 +110,25 @@ func explainJob(id protocol.JobID, path string, asJSON bool, out, stderr io.Writ
 		}
 	}
 	if !ok {
-		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, path, suggestJobIDs(id, book.JobIDs()))
-	}
-	if !asJSON {
-		return narrate.WriteDecision(out, r)
+		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, from.path, suggestJobIDs(id, book.JobIDs()))
 	}
 	var text bytes.Buffer
 	if err := narrate.WriteDecision(&text, r); err != nil {
 		return err
 	}
-	return writeJSON(out, whyAnswer{1, id, path, r.State, text.String(), narrate.DecisionFacts(r)})
+	type fact = narrate.DecisionFact
+	facts := narrate.DecisionFacts(r)
+	return o.printView(cmd, printer.Listing[fact]{
+		Rows: facts, Data: whyAnswer{1, id, from.path, book.JobStateNow(&r, cmp.Or(from.at, book.Coverage().Last)).State, text.String(), facts}, Text: func(out io.Writer) { _, _ = text.WriteTo(out) },
+		Columns: []printer.Column[fact]{
+			{Head: "ID", Value: func(f fact) any { return f.ID }},
+			{Head: "SUBJECT", Value: func(f fact) any { return f.Subject }},
+			{Head: "NAME", Value: func(f fact) any { return f.Name }},
+			{Head: "VALUE", Value: func(f fact) any { return f.Value }},
+			{Head: "UNIT", Value: func(f fact) any { return f.Unit }},
+			{Head: "ROUND", Value: func(f fact) any { return f.Round }},
+		},
+	})
 }
 
 // checkUnambiguous returns an error if a name is the id of a job and also of a decision on
@@ -136,8 +149,8 @@ func ambiguousNameError(what string) error {
 }
 
 // writeDecisionRecords prints the record of one decision, or of all decisions on a job.
-func writeDecisionRecords(what, path string, out, stderr io.Writer) error {
-	log, err := readRun(path, stderr)
+func writeDecisionRecords(what string, from recordSource, out, stderr io.Writer) error {
+	log, err := readRun(from, stderr)
 	if err != nil {
 		return err
 	}
@@ -152,7 +165,7 @@ func writeDecisionRecords(what, path string, out, stderr io.Writer) error {
 		}
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("%w or decision %q in %s: `gridbid ask 'what happened'` lists decisions", errUnknownJob, what, path)
+		return fmt.Errorf("%w or decision %q in %s: `gridbid ask 'what happened'` lists decisions", errUnknownJob, what, from.path)
 	}
 	return writeJSON(out, all)
 }
@@ -167,7 +180,7 @@ func suggestJobIDs(id protocol.JobID, all []protocol.JobID) string {
 	near := slices.Clone(all)
 	distance := make(map[protocol.JobID]int, len(all))
 	for _, other := range all {
-		distance[other] = format.EditDistance(string(id), string(other))
+		distance[other] = nearest.EditDistance(string(id), string(other))
 	}
 	slices.SortFunc(near, func(a, b protocol.JobID) int {
 		return cmp.Or(cmp.Compare(distance[a], distance[b]), cmp.Compare(a, b))

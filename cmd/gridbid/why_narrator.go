@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -38,7 +37,8 @@ type narratedAnswer struct {
 
 // narrateDecision prints a summary of a decision, or of the last award of a job, at the
 // level of --narrator.
-func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, asJSON bool, out, stderr io.Writer) error {
+func (f *narratorFlags) narrateDecision(cmd *cobra.Command, o *outputFlags, what string, from recordSource) error {
+	stderr := cmd.ErrOrStderr()
 	level := advisor.Level(f.level)
 	switch level {
 	case advisor.Template, advisor.Select, advisor.Prose:
@@ -55,31 +55,30 @@ func (f *narratorFlags) narrateDecision(ctx context.Context, what, path string, 
 	} else if level != advisor.Template {
 		return usageError{fmt.Errorf("--narrator %s needs a model: add --model URL and --model-name NAME", f.level)}
 	}
-	d, err := latestDecision(what, path, stderr)
+	d, err := latestDecision(what, from, stderr)
 	if err != nil {
 		return err
 	}
-	narration := advisor.NewNarrator(model, level, f.wait).NarrateDecision(ctx, d)
-	if asJSON {
-		return writeJSON(out, narratedAnswer{1, d.ID, narration})
-	}
+	narration := advisor.NewNarrator(model, level, f.wait).NarrateDecision(cmd.Context(), d)
 	// Why no higher level than By was reached.
-	if narration.Why != "" {
+	if narration.Why != "" && !o.forPrograms() {
 		fmt.Fprintf(stderr, "worded by %s: %s\n", narration.By, format.CleanText(narration.Why))
 	}
 	var shown []string
 	for _, s := range narration.Text { // names of sites come from the ledger: clean them
 		shown = append(shown, format.CleanText(s))
 	}
-	w := bufio.NewWriter(out)
-	format.WrapText(w, strings.Join(shown, " "))
-	return w.Flush()
+	return o.printValue(cmd, narratedAnswer{1, d.ID, narration}, func(out io.Writer) {
+		w := bufio.NewWriter(out)
+		format.WrapText(w, strings.Join(shown, " "))
+		_ = w.Flush() // never fails: out is a buffer in memory
+	})
 }
 
 // latestDecision returns the decision with an id. For a job id it returns the last decision
 // with a winner, or the last decision if none has one.
-func latestDecision(what, path string, stderr io.Writer) (d record.DecisionRecord, err error) {
-	log, err := readRun(path, stderr)
+func latestDecision(what string, from recordSource, stderr io.Writer) (d record.DecisionRecord, err error) {
+	log, err := readRun(from, stderr)
 	if err != nil {
 		return d, err
 	}
@@ -94,7 +93,7 @@ func latestDecision(what, path string, stderr io.Writer) (d record.DecisionRecor
 		}
 	}
 	if !found {
-		return d, fmt.Errorf("%w or decision %q in %s", errUnknownJob, what, path)
+		return d, fmt.Errorf("%w or decision %q in %s", errUnknownJob, what, from.path)
 	}
 	return d, nil
 }

@@ -42,7 +42,7 @@ func ledgerOf(t *testing.T, policies ...string) string {
 func smallRun() []protocol.Message {
 	submitter, market := protocol.Sender{Party: protocol.Submitter}, protocol.Sender{Party: protocol.Coordinator}
 	oslo := protocol.Sender{Party: protocol.AgentParty("oslo")}
-	j := protocol.Job{ID: "train-1", Tenant: "vision", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
+	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "train-1", Tenant: "vision", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
 	k := j
 	k.ID = "train-2"
 	o := protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour), Model: "V100", Energy: 3_600_000_000, Carbon: 200_000, Money: 50_000}
@@ -85,7 +85,7 @@ func TestWhyAsJSONHasFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got whyAnswer
-	if err := json.Unmarshal([]byte(out), &got); err == nil && (got.Schema != 1 || got.Job != "train-1" || got.State != "awarded") {
+	if err := json.Unmarshal([]byte(out), &got); err == nil && (got.Schema != 1 || got.Job != "train-1" || got.State != "planned") {
 		t.Errorf("why --json = %+v", got)
 	}
 	if !strings.Contains(out, `"name": "total-cost"`) {
@@ -154,7 +154,7 @@ func TestTap(t *testing.T) {
 		{"by job, in calls and offers too", []string{"--job", "train-1"}, 4},
 		{"by speaker", []string{"--from", "agent/oslo"}, 2},
 		{"by all of them", []string{"--from", "coordinator", "--kind", "award", "--job", "train-1"}, 1},
-		{"nothing", []string{"--kind", "bid"}, 0},
+		{"nothing", []string{"--kind", "decline"}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			out, stderr, err := execute(newMessagesCommand(), append([]string{"--run", dir}, tc.args...)...)
@@ -228,7 +228,7 @@ func TestNarratedNamesMoveNoCursor(t *testing.T) {
 func TestWhyAsksWhetherAJobOrADecisionIsMeant(t *testing.T) {
 	dir := ledgerWith(t, func(all []protocol.Message) []protocol.Message {
 		submitter := protocol.Sender{Party: protocol.Submitter, Incarnation: 1}
-		j := protocol.Job{ID: "D-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
+		j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "D-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
 		return append(all, submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
 	})
 	for _, args := range [][]string{{"D-2", "--run", dir}, {"D-2", "--run", dir, "--record"}} {
@@ -244,13 +244,13 @@ func TestWhyOfADecisionIsOfTheJobThatItWasOn(t *testing.T) {
 	dir := ledgerWith(t, func(all []protocol.Message) []protocol.Message {
 		submitter, market := protocol.Sender{Party: protocol.Submitter, Incarnation: 1}, protocol.Sender{Party: protocol.Coordinator, Incarnation: 1}
 		later := noon.Add(48 * time.Hour)
-		j := protocol.Job{ID: "train-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: later, Run: time.Hour, Deadline: later.Add(3 * time.Hour)}
+		j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "train-2", Tenant: "speech", GPUs: 1, Share: 1000, Arrival: later, Run: time.Hour, Deadline: later.Add(3 * time.Hour)}
 		return append(all,
 			market.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "train-2", Why: protocol.Reason{Code: protocol.Cancelled}}),
 			submitter.NewMessage(later, protocol.Coordinator, protocol.Submit{Job: j}),
 			market.NewMessage(later, "", protocol.CallForBids{Round: 2, Closes: later.Add(time.Second), Jobs: []protocol.Job{j}}))
 	})
-	if out, _, err := execute(newWhyCommand(), "D-1001", "--run", dir); err != nil || !strings.Contains(out, "It was refused at 13 Apr 12:00: it was cancelled") {
+	if out, _, err := execute(newWhyCommand(), "D-1001", "--run", dir); err != nil || !strings.Contains(out, "It was cancelled at 13 Apr 12:00.") {
 		t.Errorf("%v, %s", err, out)
 	}
 	if out, _, err := execute(newWhyCommand(), "train-2", "--run", dir); err != nil || strings.Contains(out, "refused") {

@@ -2,7 +2,7 @@
 // balances of tenants and sites, computes the payment for a finished job, and
 // rates how well each site's measurements match its bids (its trust factor).
 //
-// Promises: all balances add up to zero after any moves; a payment depends only
+// Promises: all balances add up to zero after any transfers; a payment depends only
 // on the bid, the measurement and the rule; a site's trust depends only on its
 // own last [TrustWindow] jobs.
 //
@@ -30,7 +30,7 @@ func SiteAccount(name string) Account { return Account("site/" + name) }
 // above any real bill, and low enough that sums of balances fit into an int64.
 const MaxBalance protocol.Microdollars = 1e15
 
-// A Balances holds all balances. The zero Ledger is ready to use.
+// Balances holds the balances of all accounts. Its zero value is ready to use.
 //
 // Invariant: balances add up to zero, and each is within ±[MaxBalance].
 type Balances struct {

@@ -22,9 +22,9 @@ func TestBalancesAddUpToZero(t *testing.T) {
 			was := [2]protocol.Microdollars{l.BalanceOf(from), l.BalanceOf(to)}
 			ok := l.Transfer(from, to, amount)
 			if now := [2]protocol.Microdollars{l.BalanceOf(from), l.BalanceOf(to)}; !ok && now != was {
-				t.Fatalf("Move(%s, %s, %d) was refused, but balances went from %d to %d", from, to, amount, was, now)
+				t.Fatalf("Transfer(%s, %s, %d) was refused, but balances went from %d to %d", from, to, amount, was, now)
 			} else if ok && from != to && now[1]-was[1] != amount {
-				t.Fatalf("Move(%s, %s, %d) moved %d", from, to, amount, now[1]-was[1])
+				t.Fatalf("Transfer(%s, %s, %d) moved %d", from, to, amount, now[1]-was[1])
 			}
 			var sum protocol.Microdollars
 			for _, a := range l.AccountNames() {
@@ -34,7 +34,7 @@ func TestBalancesAddUpToZero(t *testing.T) {
 				sum += l.BalanceOf(a)
 			}
 			if sum != 0 {
-				t.Fatalf("after Move(%s, %s, %d) balances add up to %d; want 0", from, to, amount, sum)
+				t.Fatalf("after Transfer(%s, %s, %d) balances add up to %d; want 0", from, to, amount, sum)
 			}
 		}
 	})
@@ -42,7 +42,7 @@ func TestBalancesAddUpToZero(t *testing.T) {
 
 func TestATenantAndASiteOfOneNameAreTwoAccounts(t *testing.T) {
 	if TenantAccount("oslo") == SiteAccount("oslo") {
-		t.Errorf("Tenant(oslo) = Site(oslo) = %q", SiteAccount("oslo"))
+		t.Errorf("TenantAccount(oslo) = SiteAccount(oslo) = %q", SiteAccount("oslo"))
 	}
 }
 
@@ -63,7 +63,7 @@ func TestSettle(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := SettlementAmount(protocol.Usage{Money: tc.bid}, protocol.Usage{Money: tc.measured}, tc.rule)
 			if got != tc.want {
-				t.Errorf("Settle(%d bid, %d measured, %+v) = %d; want %d", tc.bid, tc.measured, tc.rule, got, tc.want)
+				t.Errorf("SettlementAmount(%d bid, %d measured, %+v) = %d; want %d", tc.bid, tc.measured, tc.rule, got, tc.want)
 			}
 		})
 	}

@@ -11,7 +11,8 @@ const (
 	FirstPrice Payment = "first-price" // the bid, whatever was measured
 )
 
-// A PaymentRule is the payment rule of a federation. The zero Rule is [Settled] without margin.
+// A PaymentRule is the payment rule of a federation. Its zero value is
+// [Settled] without margin.
 type PaymentRule struct {
 	Pay    Payment        // "" means Settled
 	Margin protocol.Milli // thousandths of the energy's cost, added under Settled; 0..1000

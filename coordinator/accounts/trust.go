@@ -29,7 +29,7 @@ type Trust struct {
 // A siteRecord is a ring buffer of a site's latest jobs, with the factor they give.
 type siteRecord struct {
 	energy, carbon ratioSample // millijoules and milligrams, including the facility's overhead
-	n              int         // number of jobs observed so far; n % Memory is the next slot
+	n              int         // number of jobs observed so far; n % TrustWindow is the next slot
 	factor         protocol.Milli
 }
 

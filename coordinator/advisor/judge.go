@@ -127,40 +127,40 @@ func (s modelResult) readVerdict(ask protocol.JudgeRequest) (protocol.JudgePick,
 	return protocol.JudgePick{}, protocol.AnswerFailed
 }
 
-// ServeRequests answers questions that arrive at a port, concurrently, until ctx or the port
-// ends; it returns the reason and closes the port. Life is the judge's incarnation
-// in this federation.
-func (j *Judge) ServeRequests(ctx context.Context, port bus.Conn, clock bus.Clock, life uint32) error {
+// ServeRequests answers questions that arrive on a connection, concurrently, until ctx or the
+// connection ends; it returns the reason and closes the connection. The incarnation is the
+// judge's in this federation.
+func (j *Judge) ServeRequests(ctx context.Context, conn bus.Conn, clock bus.Clock, incarnation uint32) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var open sync.WaitGroup
 	defer func() {
 		cancel()
 		open.Wait()
-		_ = port.Close() // the reason is known already
+		_ = conn.Close() // the reason is known already
 	}()
 	var mu sync.Mutex // messages must be sent in the order of their numbers
-	mouth := protocol.Sender{Party: protocol.Judge, Incarnation: life}
-	ears := new(protocol.Deduplicator)
+	sender := protocol.Sender{Party: protocol.Judge, Incarnation: incarnation}
+	dedup := new(protocol.Deduplicator)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case m, ok := <-port.Messages():
+		case m, ok := <-conn.Messages():
 			if !ok {
-				if err := port.Close(); err != nil {
+				if err := conn.Close(); err != nil {
 					return err
 				}
 				return bus.ErrClosed
 			}
 			ask, is := m.Body.(protocol.JudgeRequest)
-			if !is || m.From != protocol.Coordinator || !ears.AdmitOnce(m) {
+			if !is || m.From != protocol.Coordinator || !dedup.AdmitOnce(m) {
 				continue
 			}
 			open.Go(func() {
 				a := j.AnswerRequest(ctx, ask, clock.DurationUntil(ask.Until))
 				mu.Lock()
 				defer mu.Unlock()
-				_ = port.Send(ctx, mouth.NewMessage(clock.Now(), protocol.Coordinator, a)) // if it fails, the port closes Heard
+				_ = conn.Send(ctx, sender.NewMessage(clock.Now(), protocol.Coordinator, a)) // if it fails, conn closes its channel of messages
 			})
 		}
 	}

@@ -72,6 +72,18 @@ func (n *Narrator) NarrateDecision(ctx context.Context, d record.DecisionRecord)
 	return Narration{ready[:min(len(ready), 5)], Template, why}
 }
 
+// ChooseSentences has a model choose and order up to five of the ready sentences of a brief, of which
+// it is shown others of the same number: without names of jobs and people. It adds no word,
+// so every figure is the code's.
+func ChooseSentences(ctx context.Context, m Model, wait time.Duration, shown, ready []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	request := constrained.ChoiceRequest("You sum up the last hours of a compute federation for its operator, by choosing among ready sentences. ", shown)
+	return (&Narrator{model: m}).askModel(ctx, request, record.DecisionRecord{}, func(_ record.DecisionRecord, reply string) ([]string, error) {
+		return constrained.CheckChoice(ready, reply)
+	})
+}
+
 // askModel calls the model once, and checks and reads its reply.
 func (n *Narrator) askModel(ctx context.Context, r constrained.ModelRequest, d record.DecisionRecord, read func(record.DecisionRecord, string) ([]string, error)) (text []string, err error) {
 	defer func() {

@@ -22,7 +22,7 @@ Answer with one JSON object: {"choice": HANDLE, "reason": REASON}. Nothing else 
 const maxNoteChars = 300
 
 // judgePrompt renders a question of the market as a prompt, with the options in the
-// given order or reversed. Its text is hashed into the ledger (Answer.Prompt).
+// given order or reversed. Its text is hashed into the ledger (protocol.JudgeAnswer.Prompt).
 func judgePrompt(ask protocol.JudgeRequest, reversed bool) llm.Prompt {
 	choices := slices.Clone(ask.Choices)
 	if reversed {

@@ -67,7 +67,8 @@ type delayedAnswer struct {
 	answer protocol.JudgeAnswer
 }
 
-// NewRecordedAnswers returns empty minutes. Add all messages of a ledger to it.
+// NewRecordedAnswers returns a RecordedAnswers without answers. Add all messages of a
+// ledger to it.
 func NewRecordedAnswers() *RecordedAnswers {
 	return &RecordedAnswers{answers: make(map[questionKey]recordedAnswer), sender: protocol.Sender{Party: protocol.Judge}}
 }
@@ -88,7 +89,7 @@ func (k *RecordedAnswers) AddMessage(m protocol.Message) {
 	}
 }
 
-// ForNewRun returns minutes with the same answers for another run.
+// ForNewRun returns the same recorded answers for another run.
 func (k *RecordedAnswers) ForNewRun() *RecordedAnswers {
 	return &RecordedAnswers{answers: k.answers, sender: protocol.Sender{Party: protocol.Judge}}
 }

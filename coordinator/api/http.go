@@ -10,10 +10,14 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/internal/loopback"
+	"github.com/gridbid/gridbid/internal/nearest"
+	"github.com/gridbid/gridbid/internal/plainerror"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -27,11 +31,14 @@ func (d *Server) HTTPHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/jobs", d.handleListJobs)
 	mux.HandleFunc("POST /v1/jobs", d.handleSubmit)
+	mux.HandleFunc("POST /v1/quotes", d.handleQuote)
 	mux.HandleFunc("GET /v1/jobs/{id}", d.handleGetJob)
 	mux.HandleFunc("POST /v1/jobs/{id}/cancel", d.handleCancel)
 	mux.HandleFunc("GET /v1/sites", d.handleListSites)
 	mux.HandleFunc("POST /v1/sites/{site}/drain", d.handleDrain)
 	mux.HandleFunc("POST /v1/sites/{site}/gone", d.handleDecommission)
+	mux.HandleFunc("POST /v1/sites/{site}/revoked", d.handleRevoked)
+	mux.HandleFunc("GET /v1/events", d.handleListEvents)
 	mux.HandleFunc("GET /v1/auctions", d.handleListRounds)
 	mux.HandleFunc("GET /v1/policy", d.handleGetPolicy)
 	mux.HandleFunc("POST /v1/policy", d.handleChangePolicy)
@@ -39,7 +46,7 @@ func (d *Server) HTTPHandler() http.Handler {
 	mux.HandleFunc("POST /v1/policy/waiting/{id}", d.handleSecondApproval)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", d.handleReady)
-	return onlyLocal(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, requestTimeout, `{"error":"api: no answer in time; try once more"}`)))
+	return onlyLocal(http.NewCrossOriginProtection().Handler(http.TimeoutHandler(mux, requestTimeout, `{"error":"no answer in time; try once more"}`)))
 }
 
 // onlyLocal refuses requests from other machines, with an error in JSON.
@@ -61,11 +68,11 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // fails if the client has gone
 }
 
-// writeError answers with an error as JSON: {"error": "..."}.
+// writeError answers with an error as JSON: {"error": "..."}, without names of packages.
 func writeError(w http.ResponseWriter, code int, err error) {
 	writeJSON(w, code, struct {
 		Error string `json:"error"`
-	}{err.Error()})
+	}{plainerror.Text(err)})
 }
 
 // rejectIfStandby answers for a coordinator that does not lead, and reports whether it did.
@@ -108,15 +115,14 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 		}
 		limit = n
 	}
-	s, t := jobstatus.State(r.FormValue("state")), r.FormValue("tenant")
-	if states := jobstatus.AllStates(); s != "" && !slices.Contains(states, s) {
-		writeError(w, http.StatusBadRequest, fmt.Errorf("api: state %q: want one of %q", s, states))
+	s, t := history.State(r.FormValue("state")), r.FormValue("tenant")
+	if states := history.AllStates(); s != "" && !slices.Contains(states, s) {
+		writeError(w, http.StatusBadRequest, fmt.Errorf("api: state %q%s: want one of %s", s, nearest.DidYouMean(string(s), stateNames(states)), strings.Join(stateNames(states), ", ")))
 		return
 	}
-	// An empty list, and not null, where no job matches.
-	out := []jobstatus.Job{}
+	out := []jobstatus.Job{} // an empty list, and not null, where no job matches
 	d.readStatus(func(b *jobstatus.View) {
-		for _, j := range b.AllJobs() {
+		for _, j := range b.AllJobs(d.clock.Now()) {
 			if len(out) < limit && (s == "" || s == j.State) && (t == "" || t == j.Tenant) {
 				out = append(out, j)
 			}
@@ -125,10 +131,39 @@ func (d *Server) handleListJobs(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
+// stateNames returns states as text.
+func stateNames(states []history.State) (out []string) {
+	for _, s := range states {
+		out = append(out, string(s))
+	}
+	return out
+}
+
 // findJob returns the status of a job; ok is false if the id is unknown.
 func (d *Server) findJob(id string) (j jobstatus.Job, ok bool) {
-	d.readStatus(func(b *jobstatus.View) { j, ok = b.JobByID(protocol.JobID(id)) })
+	d.readStatus(func(b *jobstatus.View) { j, ok = b.JobByID(protocol.JobID(id), d.clock.Now()) })
 	return j, ok
+}
+
+// nearestJobs returns the end of an error about an unknown job: the ids that may be meant.
+func (d *Server) nearestJobs(id string) string {
+	var known []string
+	d.readStatus(func(b *jobstatus.View) {
+		for _, j := range b.AllJobs(d.clock.Now()) {
+			known = append(known, string(j.ID))
+		}
+	})
+	return nearest.DidYouMean(id, known)
+}
+
+// nearestSites returns the end of an error about an unknown site: the names that may be
+// meant.
+func (d *Server) nearestSites(name string) string {
+	var known []string
+	for _, s := range d.listSites() {
+		known = append(known, s.Name)
+	}
+	return nearest.WhatThereIs(name, known)
 }
 
 // handleGetJob answers with the status of one job.
@@ -136,9 +171,11 @@ func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	j, ok := d.findJob(r.PathValue("id"))
+	var j jobstatus.Job
+	var ok bool
+	d.readStatus(func(b *jobstatus.View) { j, ok = b.DescribeJob(protocol.JobID(r.PathValue("id")), d.clock.Now()) })
 	if !ok {
-		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", r.PathValue("id")))
+		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q%s", r.PathValue("id"), d.nearestJobs(r.PathValue("id"))))
 		return
 	}
 	writeJSON(w, http.StatusOK, j)
@@ -147,6 +184,27 @@ func (d *Server) handleGetJob(w http.ResponseWriter, r *http.Request) {
 // jobIDPattern matches valid ids of jobs; it agrees with the schema of the job file.
 var jobIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
+// readJobRequest reads the job file in a request's body, with the id of its address where it has
+// one. code is the status of an error.
+func readJobRequest(w http.ResponseWriter, r *http.Request) (o JobRequest, code int, err error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind != "application/yaml" && kind != "application/json" {
+		return o, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json")
+	}
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		return o, http.StatusBadRequest, fmt.Errorf("api: %w", err)
+	}
+	o, err = ParseJobFile("job", text)
+	if id := r.FormValue("id"); id != "" {
+		o = o.WithID(protocol.JobID(id))
+		if err == nil && !jobIDPattern.MatchString(id) {
+			err = fmt.Errorf("api: id %q: want up to 128 letters, digits and ._-", id)
+		}
+	}
+	return o, http.StatusBadRequest, err
+}
+
 // handleSubmit accepts a job file. It is idempotent: a second submission of the same job
 // answers with the status of the first. Only the market knows how long the id of a
 // job that has ended stays known, so such a submission is passed on to it.
@@ -154,34 +212,22 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 	if d.rejectIfStandby(w) {
 		return
 	}
-	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if kind != "application/yaml" && kind != "application/json" {
-		writeError(w, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json"))
-		return
-	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
-	if err != nil {
-		writeError(w, http.StatusBadRequest, fmt.Errorf("api: %w", err))
-		return
-	}
-	o, err := ParseJobFile("job", text)
-	if id := r.FormValue("id"); id != "" {
-		o = o.WithID(protocol.JobID(id))
-		if err == nil && !jobIDPattern.MatchString(id) {
-			err = fmt.Errorf("api: id %q: want up to 128 letters, digits and ._-", id)
-		}
-	}
+	o, code, err := readJobRequest(w, r)
 	if err == nil && o.RequestedID() == "" {
 		err = errors.New("api: job: id is missing: give the job a unique name")
 	}
 	if err != nil {
-		writeError(w, http.StatusBadRequest, err)
+		writeError(w, code, err)
 		return
 	}
 	// A job that has not ended is answered from the status, without asking the market.
 	was, known := d.findJob(string(o.RequestedID()))
-	if known && !was.HasEnded() {
+	if known && !was.IsOver() {
 		d.answerKnownJob(w, o, was)
+		return
+	}
+	if err := d.checkNames(o); err != nil {
+		writeError(w, http.StatusUnprocessableEntity, err)
 		return
 	}
 	if err := d.submitMessage(r.Context(), func(now protocol.Time) protocol.Body { return o.submitAt(now) }); err != nil {
@@ -225,9 +271,9 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 	j, ok := d.findJob(id)
 	switch {
 	case !ok:
-		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q", id))
+		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown job %q%s", id, d.nearestJobs(id)))
 		return
-	case !j.HasEnded():
+	case !j.IsOver():
 		if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return protocol.Cancel{Job: j.ID} }); err != nil {
 			writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the cancellation may not have been stored; repeat it: %w", err))
 			return
@@ -235,74 +281,6 @@ func (d *Server) handleCancel(w http.ResponseWriter, r *http.Request) {
 		j, _ = d.findJob(id)
 	}
 	writeJSON(w, http.StatusOK, j)
-}
-
-// handleListSites lists the registered sites with their status.
-func (d *Server) handleListSites(w http.ResponseWriter, _ *http.Request) {
-	if d.rejectIfStandby(w) {
-		return
-	}
-	var out []jobstatus.Site
-	d.readStatus(func(b *jobstatus.View) { out = b.AllSites() })
-	writeJSON(w, http.StatusOK, out)
-}
-
-// handleDrain excludes a site from rounds, or includes it with ?over=true.
-func (d *Server) handleDrain(w http.ResponseWriter, r *http.Request) {
-	if d.rejectIfStandby(w) {
-		return
-	}
-	b := protocol.Drain{Site: r.PathValue("site"), Over: r.FormValue("over") == "true"}
-	d.applyToSite(w, r, "drained", b, "takes part in no round until it registers; drain it then")
-}
-
-// handleDecommission decommissions a site: an operator declares that it will not come back, and
-// its jobs are requeued or, with ?end=true, ended.
-func (d *Server) handleDecommission(w http.ResponseWriter, r *http.Request) {
-	if d.rejectIfStandby(w) {
-		return
-	}
-	g := protocol.DecommissionSite{Site: r.PathValue("site"), By: r.FormValue("by"), Why: r.FormValue("why"), End: r.FormValue("end") == "true"}
-	if g.By == "" || len(g.By) > 128 || len(g.Why) > 1000 {
-		writeError(w, http.StatusBadRequest, errors.New("api: by: want the name of the operator, up to 128 bytes; why: up to 1,000 bytes"))
-		return
-	}
-	late := "" // to repeat it is harmless
-	if g.End {
-		late = "has no jobs any more; cancel jobs one by one instead"
-	}
-	d.applyToSite(w, r, "decommissioned", g, late)
-}
-
-// applyToSite sends a message about the site of a request to the market, and answers with
-// the site's new status. If the site was decommissioned before, the market ignores
-// the message: late is then the rest of the error, or "" if that is no error.
-func (d *Server) applyToSite(w http.ResponseWriter, r *http.Request, what string, b protocol.Body, late string) {
-	name := r.PathValue("site")
-	find := func() (out jobstatus.Site, ok bool) {
-		d.readStatus(func(b *jobstatus.View) {
-			for _, s := range b.AllSites() {
-				if s.Name == name {
-					out, ok = s, true
-				}
-			}
-		})
-		return out, ok
-	}
-	switch s, ok := find(); {
-	case !ok:
-		writeError(w, http.StatusNotFound, fmt.Errorf("api: unknown site %q", name))
-		return
-	case s.Decommissioned && late != "":
-		writeError(w, http.StatusConflict, fmt.Errorf("api: site %s was decommissioned: it %s", name, late))
-		return
-	}
-	if err := d.submitMessage(r.Context(), func(protocol.Time) protocol.Body { return b }); err != nil {
-		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the site may not have been %s; repeat the request: %w", what, err))
-		return
-	}
-	s, _ := find()
-	writeJSON(w, http.StatusOK, s)
 }
 
 // handleListRounds lists the latest clearing rounds.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -44,7 +45,8 @@ type jobSpec struct {
 	Run        string   `yaml:"run"`
 	Within     string   `yaml:"within"`
 	Deadline   string   `yaml:"deadline"`
-	Deferrable bool     `yaml:"deferrable"`
+	Urgency    string   `yaml:"urgency"`
+	Deferrable *bool    `yaml:"deferrable"`
 	Priority   int      `yaml:"priority"`
 	Regions    []string `yaml:"regions"`
 	Input      float64  `yaml:"input"`
@@ -86,7 +88,7 @@ func ParseJobFile(file string, text []byte) (JobRequest, error) {
 	}
 	// Convert units: the file has GiB, cores and GPUs, the protocol MiB and thousandths.
 	o := JobRequest{task: protocol.Task(s.Task), job: protocol.Job{
-		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models, Deferrable: s.Deferrable,
+		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models,
 		Priority: s.Priority, Regions: s.Regions, Image: s.Image, CPU: protocol.Milli(math.Round(s.CPU * 1000)),
 		GPUMemory: gibToMiB(s.GPUMemory), Memory: gibToMiB(s.Memory), Input: gibToMiB(s.Input),
 	}}
@@ -127,6 +129,9 @@ func ParseJobFile(file string, text []byte) (JobRequest, error) {
 	default:
 		o.within = defaultRunFactor * o.job.Run
 	}
+	if o.job.Urgency, err = s.urgency(); err != nil {
+		return JobRequest{}, at("urgency", "%v", err)
+	}
 	// Find faults now, while the file's lines are known. Without an id or with a deadline
 	// the job is complete only at its submission.
 	if bad := o.submitAt(1).Job.InvalidReason(); bad != "" && s.ID != "" && o.deadline == 0 {
@@ -134,6 +139,25 @@ func ParseJobFile(file string, text []byte) (JobRequest, error) {
 		return JobRequest{}, at(key, "%s", strings.TrimPrefix(bad, key+": "))
 	}
 	return o, nil
+}
+
+// urgency returns the urgency that the file names. A file from before there were three says deferrable
+// instead.
+func (s jobSpec) urgency() (protocol.Urgency, error) {
+	due := s.Within != "" || s.Deadline != ""
+	switch {
+	case s.Urgency != "" && s.Deferrable != nil:
+		return "", errors.New("is given together with deferrable: keep urgency alone")
+	case s.Deferrable != nil:
+		return protocol.UrgencyFromDeferrable(*s.Deferrable, due), nil
+	case s.Urgency == "":
+		return protocol.UrgencyStandard, nil
+	}
+	u, err := protocol.ParseUrgency(s.Urgency)
+	if u == protocol.UrgencyFlexible && !due {
+		return "", errors.New("is flexible without a deadline: add within or deadline, or drop it")
+	}
+	return u, err
 }
 
 // firstImage returns the first container image in a task, searched level by level, or "".

@@ -21,7 +21,7 @@ cpu: 2.5
 memory: 16
 run: 1h30m
 within: 8h
-deferrable: true
+urgency: flexible
 models: [A100]
 regions: [oslo]
 input: 1.5
@@ -34,7 +34,7 @@ task: '{"kind": "Job"}'
 	s := o.submitAt(now)
 	want := protocol.Job{
 		ID: "train-7", Tenant: "vision", GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 2500, Memory: 16384, Models: []string{"A100"},
-		Regions: []string{"oslo"}, Input: 1536, Run: 90 * time.Minute, Arrival: now, Deadline: now.Add(8 * time.Hour), Deferrable: true,
+		Regions: []string{"oslo"}, Input: 1536, Run: 90 * time.Minute, Arrival: now, Deadline: now.Add(8 * time.Hour), Urgency: protocol.UrgencyFlexible,
 	}
 	if !reflect.DeepEqual(s, protocol.Submit{Job: want, Task: `{"kind": "Job"}`}) || s.Job.InvalidReason() != "" {
 		t.Errorf("read %+v", s)
@@ -57,6 +57,34 @@ func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
 		"[": "correct the YAML",
 	} {
 		if _, err := ParseJobFile("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want an error with %q", text, err, want)
+		}
+	}
+}
+
+func TestUrgencyIsReadInBothForms(t *testing.T) {
+	for text, want := range map[string]string{
+		"run: 1h\n":                                           "standard",
+		"run: 1h\nwithin: 8h\n":                               "standard",
+		"run: 1h\nurgency: now\n":                             "now",
+		"run: 1h\nurgency: standard\n":                        "standard",
+		"within: 8h\nurgency: flexible\n":                     "flexible",
+		"deadline: 2026-11-21T18:00:00Z\nurgency: flexible\n": "flexible",
+		"run: 1h\ndeferrable: false\n":                        "now",
+		"run: 1h\ndeferrable: true\n":                         "standard",
+		"run: 1h\nwithin: 8h\ndeferrable: true\n":             "flexible",
+	} {
+		o, err := ParseJobFile("job.yaml", []byte("gpus: 1\ncpu: 1\n"+text))
+		if got := o.WithID("x").submitAt(1).Job.Urgency; err != nil || got.String() != want {
+			t.Errorf("%q is read as %s, %v; want %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"run: 1h\nurgency: soon\n":                   "job.yaml:4: urgency: is soon: want one of now standard flexible",
+		"run: 1h\nurgency: flexible\n":               "job.yaml:4: urgency: is flexible without a deadline: add within or deadline",
+		"within: 8h\ndeferrable: true\nurgency: now": "job.yaml:5: urgency: is given together with deferrable: keep urgency alone",
+	} {
+		if _, err := ParseJobFile("job.yaml", []byte("gpus: 1\ncpu: 1\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", text, err, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/coordinator/liveness"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -31,12 +32,20 @@ type Server struct {
 	sender     protocol.Sender
 	pending    []PendingChange // policy changes that wait for a second person, oldest first
 
+	clock   bus.Clock         // of the term
+	monitor *liveness.Monitor // of the term's sites
+
+	openQuotes    map[uint64]*openQuote // by number
+	evaluateQuote EvaluateQuote         // of the running term
+
 	people map[string]string // name by hash of token; nil: names are not verified
 }
 
 // New returns the API of a coordinator that stands by.
 func New() *Server {
-	return &Server{requests: make(chan bus.LocalRequest), status: new(jobstatus.View)}
+	d := &Server{requests: make(chan bus.LocalRequest), openQuotes: make(map[uint64]*openQuote)}
+	d.ResetStatus()
+	return d
 }
 
 // LocalRequests returns the local requests that the coordinator's loop must run.
@@ -47,6 +56,7 @@ func (d *Server) ResetStatus() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status, d.leading, d.pending = new(jobstatus.View), false, nil
+	d.monitor = liveness.New(d.clock.Simulated(usualHeartbeat))
 }
 
 // Restore applies an event of an earlier term to the job status.
@@ -54,6 +64,15 @@ func (d *Server) Restore(m protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.AddMessage(m)
+	d.monitor.Restore(m)
+}
+
+// SetClock sets the clock of the coordinator; without it the computer's own counts. Call it before
+// the events of a term are restored.
+func (d *Server) SetClock(c bus.Clock) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.clock = c
 }
 
 // StartLeading starts a term: from now on the API accepts requests.
@@ -75,6 +94,7 @@ func (d *Server) ObserveMessages(heard, said []protocol.Message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status.AddStep(heard, said)
+	d.collectQuotes(heard)
 }
 
 // IsLeading reports whether this coordinator leads; otherwise it stands by.
@@ -117,18 +137,20 @@ func checkEncodable(b protocol.Body) error {
 // submitMessage sends a message to the market, and returns when its events are stored. body
 // makes the message at the time at which the loop processes it.
 func (d *Server) submitMessage(ctx context.Context, body func(now protocol.Time) protocol.Body) error {
+	return d.runOnLoop(ctx, bus.LocalRequest{Deliver: func(now protocol.Time) protocol.Message {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.sender.NewMessage(now, protocol.Coordinator, body(now))
+	}})
+}
+
+// runOnLoop has the coordinator's loop serve a request, and returns when its outcome is stored.
+func (d *Server) runOnLoop(ctx context.Context, e bus.LocalRequest) error {
 	if err := d.notLeadingReason(); err != nil {
 		return err
 	}
 	done := make(chan error, 1)
-	e := bus.LocalRequest{
-		Deliver: func(now protocol.Time) protocol.Message {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			return d.sender.NewMessage(now, protocol.Coordinator, body(now))
-		},
-		Done: func(err error) { done <- err },
-	}
+	e.Done = func(err error) { done <- err }
 	select {
 	case d.requests <- e:
 	case <-ctx.Done():

@@ -72,6 +72,20 @@ func TestAJobThatTheMarketDidNotTakeIsNotShown(t *testing.T) {
 	}
 }
 
+// A client that reads a list gets one, and not null, before there is anything in it.
+func TestAnEmptyListIsNotNull(t *testing.T) {
+	w := newWindow(t)
+	for _, path := range []string{"/v1/jobs", "/v1/sites", "/v1/auctions", "/v1/policy/waiting"} {
+		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
+		r.RemoteAddr = "127.0.0.1:7"
+		out := httptest.NewRecorder()
+		w.desk.HTTPHandler().ServeHTTP(out, r)
+		if got := strings.TrimSpace(out.Body.String()); out.Code != http.StatusOK || got != "[]" {
+			t.Errorf("GET %s is %d %s; want an empty list", path, out.Code, got)
+		}
+	}
+}
+
 // The market knows ids for longer than the board does.
 func TestAnIDThatOnlyTheMarketKnowsIsAConflict(t *testing.T) {
 	w := newWindow(t)
@@ -133,9 +147,9 @@ func TestAnIDMayBeUsedAgainWhenTheMarketHasForgottenIt(t *testing.T) {
 		want  int
 		state string
 	}{
-		{job, protocol.Acknowledged, http.StatusOK, `"waiting"`},
+		{job, protocol.Acknowledged, http.StatusOK, `"pending"`},
 		{job, protocol.Duplicate, http.StatusOK, `"done"`}, {other, protocol.Duplicate, http.StatusConflict, "an id of its own"},
-		{job, protocol.Acknowledged, http.StatusOK, `"waiting"`}, {other, protocol.Acknowledged, http.StatusOK, `"waiting"`},
+		{job, protocol.Acknowledged, http.StatusOK, `"pending"`}, {other, protocol.Acknowledged, http.StatusOK, `"pending"`},
 	} {
 		w.now, code = noon.Add(time.Duration(i)*time.Hour), c.code
 		if code, text := w.post("/v1/jobs", "application/yaml", c.text, answer); code != c.want || !strings.Contains(text, c.state) {
@@ -145,5 +159,30 @@ func TestAnIDMayBeUsedAgainWhenTheMarketHasForgottenIt(t *testing.T) {
 		w.desk.ObserveMessages(nil, []protocol.Message{w.market.NewMessage(w.now, oslo, protocol.Award{Job: "train", Epoch: epoch})})
 		w.desk.ObserveMessages([]protocol.Message{{At: w.now, From: oslo, Seq: epoch, To: protocol.Coordinator, Body: protocol.UsageReport{Job: "train", Epoch: epoch}}},
 			[]protocol.Message{w.market.NewMessage(w.now, "", protocol.Settlement{Job: "train", Site: "oslo"})})
+	}
+}
+
+// Who asks for one job is told what happened to it; a submission is answered without.
+func TestOneJobComesWithItsEvents(t *testing.T) {
+	w := newWindow(t)
+	const job = "id: train\ncpu: 1\nrun: 1h\n"
+	_, answer := w.post("/v1/jobs", "application/yaml", job, func(m protocol.Message) protocol.Body {
+		return protocol.Confirm{Job: "train", Code: protocol.Acknowledged}
+	})
+	if strings.Contains(answer, `"events"`) {
+		t.Errorf("submitted: %s", answer)
+	}
+	get := func(path string) (int, string) {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
+		out := httptest.NewRecorder()
+		w.desk.HTTPHandler().ServeHTTP(out, r)
+		return out.Code, out.Body.String()
+	}
+	if code, answer := get("/v1/jobs/train"); code != http.StatusOK || !strings.Contains(answer, `"reason":"Submitted"`) {
+		t.Errorf("asked for: %d %s", code, answer)
+	}
+	if _, answer := get("/v1/jobs"); strings.Contains(answer, `"events"`) || !strings.Contains(answer, `"state":"pending"`) {
+		t.Errorf("listed: %s", answer)
 	}
 }

@@ -34,7 +34,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A Archive is the archive of one coordinator.
+// An Archive is the archive of one coordinator.
 type Archive struct {
 	log        *slog.Logger
 	oldLedgers []string      // ledgers of earlier starts, oldest first
@@ -96,11 +96,11 @@ func (n *Archive) RecordRestored(m protocol.Message) {
 // order of the log, in which the coordinator acted on them, whatever the clocks
 // of their senders; but the messages of each sender by sequence number. A
 // snapshot begins with the last registration of each site, out of that order.
-func orderBySender(facts []protocol.Message) (all []protocol.Message) {
+func orderBySender(events []protocol.Message) (all []protocol.Message) {
 	early := make(map[protocol.Party][]protocol.Message) // those that stand before messages with lower numbers of the same sender
 	least := make(map[protocol.Party]uint64)
 	var rest []protocol.Message
-	for _, m := range slices.Backward(facts) {
+	for _, m := range slices.Backward(events) {
 		if n, ok := least[m.From]; ok && m.Seq > n {
 			early[m.From] = append(early[m.From], m)
 			continue
@@ -126,7 +126,7 @@ func orderBySender(facts []protocol.Message) (all []protocol.Message) {
 // BeginIncarnation starts an incarnation of the coordinator from the restored events, under
 // a market configuration. The error says that the configuration cannot be
 // encoded as JSON.
-func (n *Archive) BeginIncarnation(now protocol.Time, life uint32, books []protocol.Input, rules market.Config) error {
+func (n *Archive) BeginIncarnation(now protocol.Time, incarnation uint32, restored []protocol.Input, rules market.Config) error {
 	text, err := json.Marshal(rules)
 	if err != nil {
 		return fmt.Errorf("archive: encode the market's configuration: %w", err)
@@ -135,16 +135,16 @@ func (n *Archive) BeginIncarnation(now protocol.Time, life uint32, books []proto
 	defer n.mu.Unlock()
 	n.appendNew(orderBySender(n.restored))
 	n.restored = nil
-	n.inputs.beginIncarnation(now, life, books, string(text))
+	n.inputs.beginIncarnation(now, incarnation, restored, string(text))
 	n.appendNew(n.inputs.takeMessages())
 	return nil
 }
 
 // RecordInput records an input of the coordinator. It is bus.Loop.Persisted.
-func (n *Archive) RecordInput(now protocol.Time, heard *protocol.Message) {
+func (n *Archive) RecordInput(now protocol.Time, received *protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.inputs.logInput(now, heard)
+	n.inputs.logInput(now, received)
 }
 
 // flushPeriodically writes buffered messages to the file every second, for other readers of it.
@@ -177,14 +177,14 @@ func (n *Archive) writeOrStop(do func(*wal.Writer) error) {
 
 // RecordSent records the messages that the coordinator received and sent, and before
 // the sent ones the inputs that led to them.
-func (n *Archive) RecordSent(heard, said []protocol.Message) {
+func (n *Archive) RecordSent(received, sent []protocol.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.appendNew(heard)
-	if len(said) > 0 || len(n.inputs.pending.Steps) >= maxInputsPerMessage {
+	n.appendNew(received)
+	if len(sent) > 0 || len(n.inputs.pending.Steps) >= maxInputsPerMessage {
 		n.appendNew(n.inputs.takeMessages())
 	}
-	n.appendNew(said)
+	n.appendNew(sent)
 }
 
 // appendNew writes the messages that were not written before, and passes them to the reader.
@@ -202,7 +202,7 @@ func (n *Archive) appendNew(all []protocol.Message) {
 	n.more = make(chan struct{})
 }
 
-// Read is a follow.Source: it passes all messages to each from the first one on.
+// Read is a tail.Source: it passes all messages to each from the first one on.
 // It serves one reader and returns at the end of ctx or at an error of each.
 func (n *Archive) Read(ctx context.Context, _ uint64, each func(protocol.Message) error) error {
 	defer n.stopRetaining()

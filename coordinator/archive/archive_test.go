@@ -190,22 +190,22 @@ func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 	}
 	n = open(t, folder, new(bytes.Buffer))
 	defer n.Close()
-	var books []protocol.Input
+	var restored []protocol.Input
 	for i := range 5 { // a summary has them in another order
 		n.RecordRestored(day[4-i])
 	}
 	for range 2*maxInputsPerMessage + 1 {
-		books = append(books, protocol.Input{From: day[0].From, Seq: day[0].Seq})
+		restored = append(restored, protocol.Input{From: day[0].From, Seq: day[0].Seq})
 	}
-	if err := n.BeginIncarnation(20, 3, books, market.Config{}); err != nil {
+	if err := n.BeginIncarnation(20, 3, restored, market.Config{}); err != nil {
 		t.Fatal(err)
 	}
 	var kinds []string
-	var heard []protocol.InputLog
+	var logs []protocol.InputLog
 	for _, m := range read(t, n, 12) {
 		kinds = append(kinds, m.KindName())
 		if h, ok := m.Body.(protocol.InputLog); ok {
-			heard = append(heard, h)
+			logs = append(logs, h)
 		}
 	}
 	if want := "heard hello heard " + day[1].KindName(); !strings.HasPrefix(strings.Join(kinds, " "), want) {
@@ -222,13 +222,13 @@ func TestALifeIsWrittenWithWhatItBeganFrom(t *testing.T) {
 	if all := read(t, n, 21); len(all) != 21 {
 		t.Errorf("%d of 20 facts are written", len(all)-1)
 	}
-	if h := heard[0]; h.Incarnation != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
+	if h := logs[0]; h.Incarnation != 1 || !strings.Contains(h.Rules, `"Lease":1000000000`) {
 		t.Errorf("the first incarnation begins with %+v", h)
 	}
-	if h := heard[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Input{At: 9}) {
+	if h := logs[1]; len(h.Steps) != 2 || h.Steps[0].From != day[0].From || h.Steps[1] != (protocol.Input{At: 9}) {
 		t.Errorf("it took %+v", h.Steps)
 	}
-	if heard = heard[2:]; len(heard) != 3 || heard[0].Incarnation != 3 || heard[0].Rules == "" || heard[1].Rules != "" || len(heard[0].Restored)+len(heard[1].Restored)+len(heard[2].Restored) != len(books) {
-		t.Errorf("the third incarnation begins with %d records", len(heard))
+	if logs = logs[2:]; len(logs) != 3 || logs[0].Incarnation != 3 || logs[0].Rules == "" || logs[1].Rules != "" || len(logs[0].Restored)+len(logs[1].Restored)+len(logs[2].Restored) != len(restored) {
+		t.Errorf("the third incarnation begins with %d records", len(logs))
 	}
 }

@@ -2,7 +2,7 @@ package archive
 
 import "github.com/gridbid/gridbid/protocol"
 
-// A inputLogger records the inputs of a coordinator in the order in which it processes
+// An inputLogger records the inputs of a coordinator in the order in which it processes
 // them, so that a reader of the ledger can replay its rounds.
 type inputLogger struct {
 	sender  protocol.Sender
@@ -16,9 +16,9 @@ const maxInputsPerMessage = 4096
 // beginIncarnation starts an incarnation with the events that it was restored from. Inputs of
 // the previous one that led to no event are not among them: the log does not
 // show whether it processed them.
-func (c *inputLogger) beginIncarnation(now protocol.Time, life uint32, books []protocol.Input, rules string) {
-	c.sender, c.at = protocol.Sender{Party: protocol.InputRecorder, Incarnation: life}, now
-	c.pending = protocol.InputLog{Incarnation: uint64(life), Rules: rules, Restored: books}
+func (c *inputLogger) beginIncarnation(now protocol.Time, incarnation uint32, restored []protocol.Input, rules string) {
+	c.sender, c.at = protocol.Sender{Party: protocol.InputRecorder, Incarnation: incarnation}, now
+	c.pending = protocol.InputLog{Incarnation: uint64(incarnation), Rules: rules, Restored: restored}
 }
 
 // logInput records an input; m is nil for a tick of the clock.

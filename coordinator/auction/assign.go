@@ -17,12 +17,13 @@ import (
 // A full round tries more: it repeats with the lots that lost most in front (Joslin and Clements,
 // "Squeaky Wheel" Optimization, 1999) as long as that helps; it lets the lots choose once in order
 // of arrival, each its cheapest; and it improves the best assignment by ejection chains. The best
-// of all counts, so a full round is never worse than awarding its lots one by one.
+// of all counts, so a full round is never worse than awarding its lots one by one. Every round ends
+// with a local search, so that no better place for a lot is left beside what it awards.
 func (p *problem) assignOptions() []int {
 	order := p.orderByRegret()
 	best, top := p.chooseAndImprove(order, p.capacityCost)
 	if !p.full {
-		return best
+		return p.improveLocally(order, best)
 	}
 	for {
 		order = p.orderByLoss(order, best)
@@ -42,7 +43,7 @@ func (p *problem) assignOptions() []int {
 	if choice := p.improveByEjection(p.orderByLoss(order, best), best); p.assignmentCost(choice) < top {
 		best = choice
 	}
-	return best
+	return p.improveLocally(order, best)
 }
 
 // chooseAndImprove lets the lots choose in an order, at prices of capacity. Then each lot moves to
@@ -51,6 +52,7 @@ func (p *problem) assignOptions() []int {
 // with its cost.
 func (p *problem) chooseAndImprove(order []int, price capacityPricing) (best []int, top protocol.Microdollars) {
 	left := p.newRemainingCapacity()
+	defer p.releaseCapacity(left)
 	choice := p.chooseInOrder(order, left, price)
 	best, top = slices.Clone(choice), p.assignmentCost(choice)
 	for range maxLocalPasses {
@@ -189,7 +191,7 @@ func (p *problem) chooseOption(lot int, left *remainingCapacity, price capacityP
 		}
 		return -1
 	}
-	if p.jobs[lot].Deferrable {
+	if p.jobs[lot].MayWait() {
 		if k := p.cheapestFitting(lot, left.planned, left.open, price); k >= 0 && p.lots[lot].candidateAt(k).Finish <= p.jobs[lot].Deadline {
 			return k
 		}
@@ -206,7 +208,7 @@ func canWaitForFullRound(l Lot, next protocol.Time, firmLead time.Duration) bool
 	if l.Job.GPUs > 1 || l.Job.IsTiedToOneSite() {
 		need = max(ampleSlack, firmLead)
 	}
-	return l.Job.Deferrable && slices.ContainsFunc(l.Bids, func(m SiteBids) bool {
+	return l.Job.MayWait() && slices.ContainsFunc(l.Bids, func(m SiteBids) bool {
 		return slices.ContainsFunc(m.Options, func(o protocol.BidOption) bool {
 			return o.Start >= next && l.Job.Deadline.Sub(o.Finish) >= need
 		})
@@ -291,11 +293,13 @@ type remainingCapacity struct {
 	open    []float64    // of free, those open to deferrable jobs
 }
 
-// newRemainingCapacity returns the capacity of all pools with nothing taken.
+// newRemainingCapacity returns the capacity of all pools with nothing taken. Its owner ends by
+// releaseCapacity, so that the next one takes no fresh memory.
 func (p *problem) newRemainingCapacity() *remainingCapacity {
-	n := len(p.pools)
-	r := &remainingCapacity{p.grid, make([]slotSeries, n), make([]slotSeries, n), make([]float64, n), make([]float64, n)}
-	for i, q := range p.pools {
+	r := p.reuseCapacity(len(p.pools))
+	r.grid = p.grid
+	for i := range p.pools {
+		q := &p.pools[i]
 		r.bare[i], r.planned[i], r.free[i], r.open[i] = q.bare, q.room, q.free, q.open
 	}
 	return r

@@ -50,6 +50,8 @@ type Round struct {
 	Planning protocol.Planning
 
 	LeftOut []protocol.JobID // of a full round: waiting jobs that the call had no room for, sorted
+
+	jitter CostJitter // that of the Auction's Config
 }
 
 // A Lot is one job of a round with the sites' bids for it.
@@ -91,19 +93,26 @@ type Decision struct {
 	MayQueue bool               // the site keeps the job in its queue until it has capacity
 	PauseAt  protocol.Time      // when the site pauses the job and returns the rest to the market; 0: never
 	Until    protocol.Time      // of Defer: when the lot could start, as far as the rule knows
+	HeldBy   Pool               // of Defer: the GPUs on which the lot would start now, had they room; zero: room does not hold it
 	Why      protocol.Reason
 	NearTies []NearTie // of Award: options that may replace Option, which is among them; or none
 }
 
+// A Pool is the GPUs of one model at a site.
+type Pool struct{ Site, Model string }
+
 // An Outcome is a cleared round: one decision per lot, and the certificate of its cost.
 type Outcome struct {
 	Decisions []Decision
+	Placed    []bool // by lot: it has an option, whose cost is in Proof; nil: the rule proves nothing
+	TakesKept []bool // by lot: it uses capacity that its site or the plan keeps, for want of another place; nil: not known
 	Proof     protocol.Certificate
 }
 
 // Config configures an Auction. A zero field means its default.
 type Config struct {
-	Steps int // bound of the price search in a full round; default 300
+	Steps  int        // bound of the price search in a full round; default 300
+	Jitter CostJitter // of the costs that are compared; only replays set it
 }
 
 // An Auction is the product's clearing rule. Between rounds it remembers the plan for deferred
@@ -113,6 +122,8 @@ type Auction struct {
 	cfg    Config
 	prices priceMemory
 	plan   map[protocol.JobID]plannedPlace
+	order  []protocol.JobID // of plan, sorted; a job that is planned no more may be in it until the next round
+	arena  arena            // of the problem of a round
 }
 
 // A plannedPlace is the capacity that the plan keeps for a deferred job.
@@ -137,6 +148,25 @@ func (a *Auction) ShadowPrices() []protocol.ShadowPrice { return a.prices.shadow
 // Clear implements ClearingRule. Full rounds search for new prices; rounds in between use the last
 // ones.
 func (a *Auction) Clear(r Round) Outcome {
+	p, choice := a.assignRound(&r)
+	p.recordChoices(choice)
+	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Placed: make([]bool, len(r.Lots)), TakesKept: p.takesKept(choice), Proof: p.certifyBound(choice)}
+	for i := range r.Lots {
+		d := a.decideLot(r, p, i, choice[i])
+		if d.Verdict == Defer {
+			d.HeldBy = p.poolWithoutRoom(i)
+		}
+		out.Decisions[i], out.Placed[i] = d, choice[i] >= 0
+		out.TakesKept[i] = out.TakesKept[i] || p.wasOnOffer(i, choice[i], d)
+	}
+	p.markNearTies(r.TieTolerance, choice, out.Decisions)
+	a.prices.rememberPrices(p)
+	return out
+}
+
+// assignRound drops what the plan keeps for the lots of r, completes r, and chooses an option for
+// each lot, or -1.
+func (a *Auction) assignRound(r *Round) (*problem, []int) {
 	r.Sites = slices.SortedFunc(slices.Values(r.Sites), func(x, y Site) int { return cmp.Compare(x.Name, y.Name) })
 	if r.Full { // it calls every waiting job: one that is neither called nor left out waits no more
 		maps.DeleteFunc(a.plan, func(id protocol.JobID, _ plannedPlace) bool {
@@ -150,19 +180,25 @@ func (a *Auction) Clear(r Round) Outcome {
 	if r.Planning = r.Planning.OrDefault(); r.Planning.Slot != a.prices.slot {
 		a.prices = priceMemory{slot: r.Planning.Slot} // prices of slots of another length do not apply
 	}
-	p := newProblem(r, a.plan, &a.prices)
+	r.jitter = a.cfg.Jitter
+	a.sortPlan()
+	p := newProblemIn(&a.arena, *r, a.plan, a.order, &a.prices)
 	if r.Full {
 		p.searchPrices(a.cfg.Steps)
 	}
-	choice := p.assignOptions()
-	p.recordChoices(choice)
-	out := Outcome{Decisions: make([]Decision, len(r.Lots)), Proof: p.certifyBound(choice)}
-	for i := range r.Lots {
-		out.Decisions[i] = a.decideLot(r, p, i, choice[i])
+	return p, p.assignOptions()
+}
+
+// sortPlan drops from order the jobs that are planned no more. Most of the plan stays from round to
+// round, and is not sorted anew.
+func (a *Auction) sortPlan() {
+	a.order = slices.DeleteFunc(a.order, func(id protocol.JobID) bool {
+		_, planned := a.plan[id]
+		return !planned
+	})
+	if len(a.order) != len(a.plan) { // the plan was set from outside
+		a.order = slices.Sorted(maps.Keys(a.plan))
 	}
-	p.markNearTies(r.TieTolerance, choice, out.Decisions)
-	a.prices.rememberPrices(p)
-	return out
 }
 
 // recordChoices records the chosen options, which isOnOffer compares with.

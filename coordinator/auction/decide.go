@@ -49,17 +49,28 @@ func (a *Auction) decideLot(r Round, p *problem, index, choice int) Decision {
 	return a.deferToStart(x)
 }
 
+// poolWithoutRoom returns the GPUs of the lot's best option, if that would start now; zero if it would not, or
+// uses no GPU. A lot that was deferred nevertheless found no room there.
+func (p *problem) poolWithoutRoom(lot int) Pool {
+	if p.lots[lot].candidateCount() == 0 {
+		return Pool{}
+	}
+	best, _ := p.bestAtPrices(lot)
+	k := p.lots[lot].candidateAt(best)
+	if k.Start > p.now || k.pool < 0 {
+		return Pool{}
+	}
+	return Pool{k.site, k.Model}
+}
+
 // hasPlace reports whether the round found an option for the lot that fits.
 func (x *ruling) hasPlace() bool { return x.choice >= 0 }
 
-// shouldWaitForFullRound reports whether a lot with time to spare should wait for the next full round: a
-// round in between found nothing for it, or only what costs far more than its best option
-// (decision 0012).
+// shouldWaitForFullRound reports whether a lot with time to spare should wait for the next full
+// round: a round in between found nothing for it, or a full one only what costs far more than its
+// best option (decision 0012).
 func (x *ruling) shouldWaitForFullRound() bool {
-	if !x.problem.deferrable[x.index] {
-		return false
-	}
-	return !x.hasPlace() && !x.round.Full || x.hasPlace() && x.problem.tooExpensive(x.index, x.choice)
+	return x.problem.deferrable[x.index] && !x.hasPlace() && (!x.round.Full || x.problem.waits[x.index])
 }
 
 // deferToFullRound defers a lot until the next full round, and plans it at the cheapest option
@@ -178,6 +189,9 @@ func deferToNextRound(r Round, l Lot) Decision {
 
 // planPlace keeps a place in the plan for a deferred lot.
 func (a *Auction) planPlace(l Lot, k *candidate) Decision {
+	if i, known := slices.BinarySearch(a.order, l.Job.ID); !known {
+		a.order = slices.Insert(a.order, i, l.Job.ID)
+	}
 	a.plan[l.Job.ID] = plannedPlace{pool: poolKey{k.site, k.Model}, start: k.Start, finish: k.Finish, gpu: k.gpu}
 	return Decision{Site: k.site, Option: *k.BidOption}
 }
@@ -193,7 +207,7 @@ func (r Round) startsTooFarAhead(l Lot, k *candidate) bool {
 // isUrgent reports whether a place in the plan is not enough for a job: it is not deferrable, or the
 // option leaves less than FirmLead before the deadline.
 func (p *problem) isUrgent(j protocol.Job, k *protocol.BidOption) bool {
-	return !j.Deferrable || j.Deadline.Sub(k.Finish) < p.planning.FirmLead
+	return !j.MayWait() || j.Deadline.Sub(k.Finish) < p.planning.FirmLead
 }
 
 // overlapsWith reports whether two candidates use the same pool at the same time.

@@ -38,9 +38,10 @@ func (p *problem) searchPrices(steps int) (top float64) {
 	if len(p.lots) == 0 {
 		return 0
 	}
-	use := make([]slotSeries, len(p.pools))
-	dir := make([]slotSeries, len(p.pools))
-	best := make([]slotSeries, len(p.pools))
+	if steps == 0 {
+		return p.bestResponses(nil)
+	}
+	use, dir, best := p.reuseSeries(0, len(p.pools)), p.reuseSeries(1, len(p.pools)), p.reuseSeries(2, len(p.pools))
 	value := p.bestResponses(use)
 	top = value
 	p.copyPrices(best)
@@ -98,10 +99,17 @@ func (p *problem) movePrices(dir []slotSeries, step float64) {
 		q, d := &p.pools[i], &dir[i]
 		pace := step / q.size
 		for t := range q.price {
-			q.price[t] = min(max(q.price[t]+float64(pace*d[t]), 0), maxPrice)
+			v := q.price[t] + float64(pace*d[t])
+			switch { // as min and max would, which take several times as long
+			case !(v > 0):
+				v = 0
+			case v > maxPrice:
+				v = maxPrice
+			}
+			q.price[t] = v
 		}
-		p.accumulateRates(&p.sums[i], &q.price)
 	}
+	p.sumPrices()
 	p.priceVersion++
 }
 
@@ -109,9 +117,29 @@ func (p *problem) movePrices(dir []slotSeries, step float64) {
 func (p *problem) setPrices(to []slotSeries) {
 	for i := range p.pools {
 		p.pools[i].price = to[i]
-		p.accumulateRates(&p.sums[i], &to[i])
 	}
+	p.sumPrices()
 	p.priceVersion++
+}
+
+// sumPrices makes the sums of all pools those of their prices, four pools at a time: each sum waits
+// for the one before it, and in that time those of three more pools are done.
+func (p *problem) sumPrices() {
+	i := 0
+	for ; i+4 <= len(p.pools); i += 4 {
+		q, s := p.pools[i:i+4], p.sums[i:i+4]
+		var a, b, c, d float64
+		for t := range protocol.MaxSlots {
+			a += float64(q[0].price[t] * p.slotHours)
+			b += float64(q[1].price[t] * p.slotHours)
+			c += float64(q[2].price[t] * p.slotHours)
+			d += float64(q[3].price[t] * p.slotHours)
+			s[0][t+1], s[1][t+1], s[2][t+1], s[3][t+1] = a, b, c, d
+		}
+	}
+	for ; i < len(p.pools); i++ {
+		p.accumulateRates(&p.sums[i], &p.pools[i].price)
+	}
 }
 
 // copyPrices copies the prices of all pools into to.
@@ -125,8 +153,8 @@ func (p *problem) copyPrices(to []slotSeries) {
 // hour.
 const maxPrice = 100e6
 
-// bestResponses lets every lot choose at the current prices, sets use to the capacity that the
-// choices use, and returns the dual value L(p).
+// bestResponses lets every lot choose at the current prices, sets use, unless it is nil, to the
+// capacity that the choices use, and returns the dual value L(p).
 func (p *problem) bestResponses(use []slotSeries) float64 {
 	clear(use)
 	l := 0.0
@@ -137,14 +165,16 @@ func (p *problem) bestResponses(use []slotSeries) float64 {
 			continue
 		}
 		l += r.value
-		if k := &r.scored[r.best]; k.pool >= 0 {
+		if k := &r.scored[r.best]; use != nil && k.pool >= 0 {
 			p.addGPUHours(&use[k.pool], k.a, k.b, r.gpus)
 		}
 	}
 	for i := range p.pools {
 		q := &p.pools[i]
-		for t := range q.price {
-			l -= float64(q.price[t] * max(q.room[t], 0))
+		for t, price := range q.price[:] {
+			if price > 0 {
+				l -= float64(price * max(q.room[t], 0))
+			}
 		}
 	}
 	return l
@@ -208,28 +238,61 @@ func (p *problem) capacityCost(r *ranking, k *scoredOption) float64 {
 func (p *problem) certifyBound(choice []int) protocol.Certificate {
 	var proof protocol.Certificate
 	var free protocol.Microdollars
-	q := &problem{grid: p.grid, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), priceVersion: p.priceVersion + 1}
 	for i, c := range choice {
 		if c < 0 {
 			continue
 		}
-		q.lots = append(q.lots, p.lots[i]) // the bound is for the same jobs only
-		free += p.lots[i].all[0].cost      // the lots' cheapest options, as if capacity were unlimited: a lower bound too
+		free += p.lots[i].all[0].cost // the lots' cheapest options, as if capacity were unlimited: a lower bound too
 		proof.Primal += p.lots[i].all[c].cost
 		proof.Jobs++
 	}
-	kept := false
-	for i := range q.pools {
-		kept = kept || q.pools[i].room != q.pools[i].bare
-		q.pools[i].room = q.pools[i].bare
+	var value float64
+	if p.full && free < proof.Primal && (proof.Jobs < len(p.lots) || p.keepsCapacity()) {
+		q := &problem{grid: p.grid, arena: p.arena, now: p.now, from: p.from, pools: slices.Clone(p.pools), sums: slices.Clone(p.sums), priceVersion: p.priceVersion + 1}
+		for i, c := range choice {
+			if c >= 0 {
+				q.lots = append(q.lots, p.lots[i]) // the bound is for the same jobs only
+			}
+		}
+		for i := range q.pools {
+			q.pools[i].room = q.pools[i].bare
+		}
+		value = q.searchPrices(certificateSteps)
+	} else {
+		value = p.boundAtPrices(choice)
 	}
-	steps := 0
-	if p.full && (kept || proof.Jobs < len(p.lots)) && free < proof.Primal {
-		steps = certificateSteps
-	}
-	bound := protocol.Microdollars(math.Floor(q.searchPrices(steps)))
-	proof.Bound = min(max(bound, free), proof.Primal)
+	proof.Bound = min(max(protocol.Microdollars(math.Floor(value)), free), proof.Primal)
 	return proof
+}
+
+// keepsCapacity reports whether the plan, or a site, keeps capacity from deferrable jobs.
+func (p *problem) keepsCapacity() bool {
+	for i := range p.pools {
+		if p.pools[i].room != p.pools[i].bare {
+			return true
+		}
+	}
+	return false
+}
+
+// boundAtPrices returns the bound of certifyBound at the prices of p.
+func (p *problem) boundAtPrices(choice []int) (value float64) {
+	for i, c := range choice {
+		if c >= 0 {
+			_, v := p.bestAtPrices(i)
+			value += v
+		}
+	}
+	for i := range p.pools {
+		if p.sums[i][p.slots] == 0 {
+			continue // its capacity costs nothing
+		}
+		q := &p.pools[i]
+		for t := range q.price {
+			value -= float64(q.price[t] * max(q.bare[t], 0))
+		}
+	}
+	return value
 }
 
 // certificateSteps bounds the search for the certificate's prices.

@@ -31,7 +31,7 @@ func (cleanest) Clear(r auction.Round) auction.Outcome {
 
 func (cleanest) ShadowPrices() []protocol.ShadowPrice { return nil }
 
-func ExampleRule() {
+func ExampleClearingRule() {
 	const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 	option := func(start protocol.Time, carbon protocol.Milligrams) protocol.BidOption {
 		return protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Model: "V100", Carbon: carbon}
@@ -39,11 +39,11 @@ func ExampleRule() {
 	round := auction.Round{
 		Number: 1, Now: noon, Next: noon.Add(30 * time.Minute), Full: true, Weights: protocol.DefaultWeights(), Planning: protocol.DefaultPlanning(),
 		Lots: []auction.Lot{
-			{Job: protocol.Job{ID: "train", GPUs: 1, Share: 1000, Deadline: noon.Add(24 * time.Hour)}, Bids: []auction.SiteBids{
+			{Job: protocol.Job{Urgency: protocol.UrgencyNow, ID: "train", GPUs: 1, Share: 1000, Deadline: noon.Add(24 * time.Hour)}, Bids: []auction.SiteBids{
 				{Site: "lyon", Options: []protocol.BidOption{option(noon, 300), option(noon.Add(time.Hour), 20)}},
 				{Site: "oslo", Options: []protocol.BidOption{option(noon, 200)}},
 			}},
-			{Job: protocol.Job{ID: "eval", GPUs: 1, Share: 1000, Deadline: noon.Add(24 * time.Hour)}},
+			{Job: protocol.Job{Urgency: protocol.UrgencyNow, ID: "eval", GPUs: 1, Share: 1000, Deadline: noon.Add(24 * time.Hour)}},
 		},
 	}
 	var rule auction.ClearingRule = cleanest{}

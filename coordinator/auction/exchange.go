@@ -15,19 +15,27 @@ type ejectionSearch struct {
 	choice  []int
 	left    *remainingCapacity
 	holders [][]int // the lots with an option in each pool
+	others  []int   // scratch: the holders of one pool
 	tries   int     // moves of other lots that are left
 }
 
 // maxEjectionTries bounds the moves that a search tries, and so its time.
 const maxEjectionTries = 10_000
 
-// improveByEjection returns an assignment that costs no more than choice. Lots look for a better
-// option in the given order; an option is worth a try if it is cheaper with capacity included.
-func (p *problem) improveByEjection(order, choice []int) []int {
+// newEjectionSearch returns a search that begins with choice.
+func (p *problem) newEjectionSearch(choice []int) *ejectionSearch {
 	x := &ejectionSearch{p: p, choice: slices.Clone(choice), left: p.newRemainingCapacity(), holders: make([][]int, len(p.pools)), tries: maxEjectionTries}
 	for i, c := range choice {
 		x.assignLot(i, c)
 	}
+	return x
+}
+
+// improveByEjection returns an assignment that costs no more than choice. Lots look for a better
+// option in the given order; an option is worth a try if it is cheaper with capacity included.
+func (p *problem) improveByEjection(order, choice []int) []int {
+	x := p.newEjectionSearch(choice)
+	defer p.releaseCapacity(x.left)
 	for range maxLocalPasses {
 		moved := false
 		for _, i := range order {
@@ -89,14 +97,19 @@ func (x *ejectionSearch) improveLot(i int) bool {
 	return false
 }
 
-// fitsLot reports whether option c of lot i fits, by the capacity that [problem.chooseOption] uses
-// for jobs that can finish in time.
-func (x *ejectionSearch) fitsLot(i, c int) bool {
-	r := x.p.lots[i]
-	if x.p.jobs[i].Deferrable {
-		return x.p.fitsCapacity(r, &r.scored[c], x.left.planned, x.left.open)
+// capacityFor returns the capacity that lot i sees if it can finish in time, by slot and at this
+// instant, as [problem.chooseOption] has it.
+func (x *ejectionSearch) capacityFor(i int) (left []slotSeries, free []float64) {
+	if x.p.jobs[i].MayWait() {
+		return x.left.planned, x.left.open
 	}
-	return x.p.fitsCapacity(r, &r.scored[c], x.left.bare, x.left.free)
+	return x.left.bare, x.left.free
+}
+
+// fitsLot reports whether option c of lot i fits.
+func (x *ejectionSearch) fitsLot(i, c int) bool {
+	left, free := x.capacityFor(i)
+	return x.p.fitsCapacity(x.p.lots[i], &x.p.lots[i].scored[c], left, free)
 }
 
 // ejectOneLot moves one other lot so that option c of lot i fits, if that costs less than gain. It
@@ -106,7 +119,8 @@ func (x *ejectionSearch) ejectOneLot(i, c int, gain protocol.Microdollars) bool 
 	if k.pool < 0 {
 		return false
 	}
-	for _, o := range slices.Clone(x.holders[k.pool]) {
+	x.others = append(x.others[:0], x.holders[k.pool]...) // holders change while others move
+	for _, o := range x.others {
 		was, r := x.choice[o], p.lots[o]
 		if r.scored[was].b <= k.a || r.scored[was].a >= k.b || p.jobs[o].Priority > p.jobs[i].Priority {
 			continue

@@ -16,7 +16,7 @@ var usual = newGrid(protocol.DefaultPlanning())
 
 const usualSlots = 288
 
-var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+var weights = protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}
 
 // hourly is room of one model, free from noon on, hour by hour; the last value
 // holds on.
@@ -33,7 +33,7 @@ func option(model string, from, to float64, cents protocol.Microdollars) protoco
 // lot is a job of whole GPUs that can be deferred, with menus.
 func lot(id protocol.JobID, gpus int, menus ...SiteBids) Lot {
 	return Lot{Bids: menus, Job: protocol.Job{
-		ID: id, GPUs: gpus, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(24 * time.Hour), Deferrable: true,
+		ID: id, GPUs: gpus, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(24 * time.Hour), Urgency: protocol.UrgencyStandard,
 	}}
 }
 
@@ -65,7 +65,7 @@ func drawRound(t *rapid.T, most int) Round {
 	}
 	for i := range rapid.IntRange(1, most).Draw(t, "lots") {
 		l := lot(protocol.JobID(fmt.Sprint("job-", i)), rapid.SampledFrom([]int{0, 1, 1, 1, 2}).Draw(t, "gpus"))
-		l.Job.Deferrable, l.Job.Priority = rapid.Bool().Draw(t, "deferrable"), rapid.IntRange(0, 1).Draw(t, "priority")
+		l.Job.Urgency, l.Job.Priority = protocol.StandardOrNow(rapid.Bool().Draw(t, "deferrable")), rapid.IntRange(0, 1).Draw(t, "priority")
 		l.Job.Deadline = noon.Add(time.Duration(rapid.SampledFrom([]int{24, 24, 2}).Draw(t, "due")) * time.Hour)
 		switch l.Job.GPUs {
 		case 0:

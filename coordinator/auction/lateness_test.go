@@ -26,3 +26,22 @@ func TestAFinishThatJustMakesTheDeadlineCountsAsLate(t *testing.T) {
 		t.Errorf("one that starts now costs %d", p.lots[0].candidateAt(0).cost)
 	}
 }
+
+// Deadlines are kept first, whatever lateness costs the owner: an option that misses the deadline
+// loses against one that keeps it for much more, although its owner would pay a trifle.
+func TestDeadlinesAreKeptFirstWhateverLatenessCosts(t *testing.T) {
+	m := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 3, 1), option("A100", 0, 2, 200)}}
+	l := lot("a", 1, m)
+	l.Job.Urgency, l.Job.Deadline = protocol.UrgencyNow, at(2)
+	site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("A100", 1000, 1000), hourly("V100", 1000, 1000)}}
+	l.Job.Deadline-- // also by a millisecond
+	l.Bids[0].Options[1].Finish--
+	l.Bids[0].Options[0].Finish = at(2)
+	for _, w := range []protocol.Weights{{}, protocol.DefaultWeights(), {Late: 1, LateMost: 1}, protocol.FreeWaitingWeights()} {
+		r := round([]Lot{l}, site)
+		r.Weights = w
+		if d := New(Config{}).Clear(r).Decisions[0]; d.Verdict != Award || d.Option.Model != "A100" {
+			t.Errorf("with weights %+v: decided %+v; want the option that keeps the deadline", w, d)
+		}
+	}
+}

@@ -27,7 +27,11 @@ type NearTie struct {
 // choices fits and stays within the budget, because the capacity and the extra cost of every
 // option listed so far are taken before the next lot is looked at.
 func (p *problem) markNearTies(l TieTolerance, choice []int, out []Decision) {
+	if l.MaxLots <= 0 {
+		return
+	}
 	left := p.newRemainingCapacity()
+	defer p.releaseCapacity(left)
 	for i, c := range choice {
 		if c >= 0 {
 			left.takeOption(p.lots[i], c, 1)
@@ -40,7 +44,7 @@ func (p *problem) markNearTies(l TieTolerance, choice []int, out []Decision) {
 		if choice[i] < 0 || out[i].Verdict != Award {
 			continue
 		}
-		if own := p.lots[i].candidateAt(choice[i]); own.site != out[i].Site || *own.BidOption != out[i].Option {
+		if p.wasOnOffer(i, choice[i], out[i]) {
 			continue // awarded by isOnOffer: its capacity is in no profile, so alternatives cannot be compared
 		}
 		band := p.nearTieBand(i, choice[i], left, l)
@@ -71,7 +75,7 @@ func (p *problem) nearTieBand(lot, own int, left *remainingCapacity, l TieTolera
 	left.takeOption(cands, own, -1)
 	defer left.takeOption(cands, own, 1)
 	room, free := left.bare, left.free
-	if p.jobs[lot].Deferrable {
+	if p.jobs[lot].MayWait() {
 		room, free = left.planned, left.open
 	}
 	best := mine.cost

@@ -117,7 +117,7 @@ func TestTieToleranceChangesNoDecision(t *testing.T) {
 func TestAwardWithoutProfileCapacityHasNoNearTies(t *testing.T) {
 	var sites []Site
 	l := lot("job", 1)
-	l.Job.Deferrable = false
+	l.Job.Urgency = protocol.UrgencyNow
 	for _, x := range []struct {
 		name  string
 		free  protocol.Milli

@@ -36,7 +36,7 @@ func TestDecisionsOfARound(t *testing.T) {
 	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	now, later, last := option("V100", 0, 1, 9), option("V100", 2, 3, 1), option("V100", 5, 6, 5)
 	urgent := func(l Lot) Lot { l.Job.Priority = 1; return l }
-	impatient := func(l Lot) Lot { l.Job.Deferrable = false; return l }
+	impatient := func(l Lot) Lot { l.Job.Urgency = protocol.UrgencyNow; return l }
 	due := func(hours float64, l Lot) Lot { l.Job.Deadline = at(hours); return l }
 	for _, c := range []struct {
 		name string
@@ -74,7 +74,7 @@ func TestDeferrableJobsLeaveHeadroom(t *testing.T) {
 	m := func(o ...protocol.BidOption) SiteBids { return SiteBids{Site: "oslo", Options: o} }
 	now, later := option("V100", 0, 1, 1), option("V100", 2, 3, 2)
 	impatient := lot("c", 2, m(now))
-	impatient.Job.Deferrable = false
+	impatient.Job.Urgency = protocol.UrgencyNow
 	out := New(Config{}).Clear(round([]Lot{lot("a", 2, m(now, later)), lot("b", 2, m(now, later)), impatient}, Site{Name: "oslo", Capacity: []protocol.CapacityProfile{room}}))
 	if got, want := show(out), "queue of oslo for 14:00; oslo 12:00; oslo 12:00; "; got != want {
 		t.Errorf("decided %s want %s: one of the two that can wait", got, want)
@@ -128,7 +128,7 @@ func TestDeferredJobKeepsItsPlaceUnlessAnotherCannotWait(t *testing.T) {
 			t.Fatalf("held %s", got)
 		}
 		next := lot("next", 1, now)
-		next.Job.Deferrable = c.deferrable
+		next.Job.Urgency = protocol.StandardOrNow(c.deferrable)
 		r := round([]Lot{next}, oslo())
 		r.Now, r.Full = at(0.1), false
 		if got := show(a.Clear(r)); got != c.want {
@@ -186,7 +186,7 @@ func TestLateJobWithADistantStartIsDeferred(t *testing.T) {
 		{2, true, 10, 8, "queue of oslo for 22:00; "},
 	} {
 		l := lot("a", c.gpus, SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", c.start, c.start+1, 1)}})
-		l.Job.Deferrable, l.Job.Deadline = c.deferrable, at(c.due)
+		l.Job.Urgency, l.Job.Deadline = protocol.StandardOrNow(c.deferrable), at(c.due)
 		site := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 2000, 2000)}}
 		if got := show(New(Config{}).Clear(round([]Lot{l}, site))); got != c.want {
 			t.Errorf("%+v: decided %s", c, got)
@@ -273,7 +273,7 @@ func TestUrgentLotTakesABidWithoutProfileCapacity(t *testing.T) {
 	for _, start := range []float64{0, 1} {
 		menu := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", start, start+1, 9), option("V100", 4, 5, 1)}}
 		now, later := lot("a", 1, menu), lot("b", 1, menu) // an hour of waiting counts a dollar
-		now.Job.Deferrable = false
+		now.Job.Urgency = protocol.UrgencyNow
 		also := now
 		also.Job.ID = "c"
 		out := New(Config{}).Clear(round([]Lot{now, later, also}, full)).Decisions
@@ -284,6 +284,24 @@ func TestUrgentLotTakesABidWithoutProfileCapacity(t *testing.T) {
 			if d := out[i]; d.Verdict == Award && d.Option.Start == noon {
 				t.Errorf("from %v h on, %s: %+v", start, who, d)
 			}
+		}
+	}
+}
+
+// Two jobs want the one GPU now: the one that does not get it names that GPU. A job whose cheaper
+// hour comes later is held by no GPU.
+func TestADeferredLotNamesTheGPUsThatItLacks(t *testing.T) {
+	both := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 1), option("V100", 3, 4, 2)}}
+	later := SiteBids{Site: "oslo", Options: []protocol.BidOption{option("V100", 0, 1, 9), option("V100", 3, 4, 2)}}
+	one := Site{Name: "oslo", Capacity: []protocol.CapacityProfile{hourly("V100", 1000, 1000, 1000, 1000, 1000, 1000)}}
+	for _, tc := range []struct {
+		name  string
+		mine  SiteBids
+		wants Pool
+	}{{"no room now", both, Pool{"oslo", "V100"}}, {"cheaper later", later, Pool{}}} {
+		out := New(Config{}).Clear(round([]Lot{lot("a", 1, both), lot("b", 1, tc.mine)}, one))
+		if a, b := out.Decisions[0], out.Decisions[1]; a.Verdict != Award || b.Verdict != Defer || a.HeldBy != (Pool{}) || b.HeldBy != tc.wants {
+			t.Errorf("%s: decided %+v and %+v; want an award, and one held by %+v", tc.name, a, b, tc.wants)
 		}
 	}
 }

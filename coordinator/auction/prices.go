@@ -18,9 +18,16 @@ type priceMemory struct {
 
 // pricesFrom returns the prices of a pool from a slot on. Slots beyond the known ones get price 0.
 func (k *priceMemory) pricesFrom(key poolKey, from protocol.Time) (out slotSeries) {
+	k.readPrices(&out, key, from)
+	return out
+}
+
+// readPrices sets out to pricesFrom, and reports whether the pool has prices at all.
+func (k *priceMemory) readPrices(out *slotSeries, key poolKey, from protocol.Time) bool {
+	clear(out[:])
 	old, ok := k.lines[key]
 	if !ok {
-		return out
+		return false
 	}
 	shift := int(from.Sub(k.from) / k.slot)
 	for i := range out {
@@ -28,27 +35,41 @@ func (k *priceMemory) pricesFrom(key poolKey, from protocol.Time) (out slotSerie
 			out[i] = old[j]
 		}
 	}
-	return out
+	return true
 }
 
 // rememberPrices replaces the prices by those of p. A site that did not answer keeps its former
 // prices; models that a site no longer reports lose theirs. Pools whose capacity costs nothing are
 // left out.
 func (k *priceMemory) rememberPrices(p *problem) {
-	lines, answered := make(map[poolKey]slotSeries, len(p.pools)), make(map[string]bool)
-	for _, q := range p.pools {
-		answered[q.key.site] = true
+	lines, answered := make(map[poolKey]slotSeries), make(map[string]bool)
+	for i := range p.pools {
+		answered[p.pools[i].key.site] = true
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(k.lines), comparePools) {
-		if !answered[key.site] {
-			lines[key] = k.pricesFrom(key, p.from)
+		if answered[key.site] {
+			continue
+		}
+		if l := k.pricesFrom(key, p.from); !isFree(&l) {
+			lines[key] = l
 		}
 	}
-	for _, q := range p.pools {
-		lines[q.key] = q.price
+	for i := range p.pools {
+		if q := &p.pools[i]; !isFree(&q.price) {
+			lines[q.key] = q.price
+		}
 	}
-	maps.DeleteFunc(lines, func(_ poolKey, l slotSeries) bool { return l == slotSeries{} })
 	k.slot, k.from, k.lines = p.slot, p.from, lines
+}
+
+// isFree reports whether all prices are zero.
+func isFree(l *slotSeries) bool {
+	for _, price := range l {
+		if price != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // shadowPrices returns the prices for the next call, in whole microdollars, without trailing

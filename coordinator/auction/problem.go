@@ -12,6 +12,7 @@ import (
 // is.
 type problem struct {
 	grid
+	*arena
 	planning protocol.Planning
 
 	now          protocol.Time
@@ -27,6 +28,7 @@ type problem struct {
 
 	full       bool   // every waiting job is in the round
 	deferrable []bool // by lot: can wait for the next full round
+	waits      []bool // by lot: has no option because waiting costs less than what is left
 }
 
 // A pool is the capacity of one GPU model at one site: GPU-hours per slot, and prices in
@@ -54,20 +56,25 @@ type candidate struct {
 // newProblem returns the problem of a round, with the plan's capacity taken and the known prices
 // set.
 func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemory) *problem {
+	return newProblemIn(new(arena), r, plan, slices.Sorted(maps.Keys(plan)), known)
+}
+
+// newProblemIn is newProblem in the memory of m: the problem that was made in it before is
+// lost. Order is the sorted jobs of the plan.
+func newProblemIn(m *arena, r Round, plan map[protocol.JobID]plannedPlace, order []protocol.JobID, known *priceMemory) *problem {
 	g := newGrid(r.Planning.OrDefault())
-	p := &problem{grid: g, planning: r.Planning.OrDefault(), now: r.Now, priceVersion: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int)}
 	pools := 0
 	for _, s := range r.Sites {
 		pools += len(s.Capacity)
 	}
-	p.pools = make([]pool, 0, pools) // sized at once: a pool has kilobytes
-	p.sums = make([]prefixSum, 0, pools)
-	for _, s := range r.Sites {
-		for _, room := range s.Capacity {
-			p.addPool(s.Name, room, known)
+	p := &problem{grid: g, arena: m, planning: r.Planning.OrDefault(), now: r.Now, priceVersion: 1, full: r.Full, from: r.Now.Floor(g.slot), index: make(map[poolKey]int, pools)}
+	p.pools, p.sums = m.reusePools(pools)
+	for i := range r.Sites {
+		for k := range r.Sites[i].Capacity {
+			p.addPool(r.Sites[i].Name, &r.Sites[i].Capacity[k], known)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(plan)) {
+	for _, id := range order {
 		h := plan[id]
 		if i, ok := p.index[h.pool]; ok {
 			p.addGPUHours(&p.pools[i].room, p.positionOf(h.start), p.positionOf(h.finish), -float64(h.gpu)/1000)
@@ -77,32 +84,49 @@ func newProblem(r Round, plan map[protocol.JobID]plannedPlace, known *priceMemor
 	for _, s := range r.Sites {
 		trust[s.Name] = max(s.Trust, 1000)
 	}
-	for _, l := range r.Lots {
-		p.jobs = append(p.jobs, l.Job)
-		p.deferrable = append(p.deferrable, canWaitForFullRound(l, r.Next, p.planning.FirmLead))
-		p.lots = append(p.lots, p.rankOptions(l, trust, r.Weights))
-	}
+	p.addLots(r, trust)
 	return p
+}
+
+// addLots adds the lots of a round with their rankings.
+func (p *problem) addLots(r Round, trust map[string]protocol.Milli) {
+	weights := r.Weights.ForRanking()
+	n := len(r.Lots)
+	p.waits, p.deferrable, p.jobs, p.lots = make([]bool, n), make([]bool, n), make([]protocol.Job, n), make([]*ranking, n)
+	rankings := make([]ranking, n)
+	for i, l := range r.Lots {
+		p.jobs[i], p.deferrable[i], p.lots[i] = l.Job, canWaitForFullRound(l, r.Next, p.planning.FirmLead), &rankings[i]
+		p.rankOptions(p.lots[i], &r.Lots[i], trust, weights, r.jitter)
+	}
 }
 
 // addPool adds a site's capacity profile of one model. The site's slots may be shifted against
 // ours: each of ours takes the site's value at its own start. Of slot 0 only the rest from now on
-// counts.
-func (p *problem) addPool(site string, room protocol.CapacityProfile, known *priceMemory) {
-	q := pool{key: poolKey{site, room.Model}, size: float64(max(room.Total, 1000)) / 1000 * p.slotHours}
+// counts. The pool's memory may hold one of an earlier round.
+func (p *problem) addPool(site string, room *protocol.CapacityProfile, known *priceMemory) {
+	n := len(p.pools)
+	p.pools, p.sums = p.pools[:n+1], p.sums[:n+1]
+	q := &p.pools[n]
+	q.key, q.size, q.free, q.open = poolKey{site, room.Model}, float64(max(room.Total, 1000))/1000*p.slotHours, 0, 0
 	open := room.ForDeferrable
 	if len(open) == 0 {
 		open = room.Free
 	}
+	shift := p.from.Sub(room.From)
+	aligned := room.Slot == p.slot && shift%p.slot == 0
 	for i := range p.slots {
-		start := p.from.Add(time.Duration(i) * p.slot)
-		j := 0
-		if room.Slot > 0 && start > room.From {
-			j = int(start.Sub(room.From) / room.Slot)
+		j := i + int(shift/p.slot)
+		if !aligned {
+			j = 0
+			if start := p.from.Add(time.Duration(i) * p.slot); room.Slot > 0 && start > room.From {
+				j = int(start.Sub(room.From) / room.Slot)
+			}
 		}
 		q.bare[i] = float64(valueAt(room.Free, j)) / 1000 * p.slotHours
 		q.room[i] = min(q.bare[i], float64(valueAt(open, j))/1000*p.slotHours)
 	}
+	clear(q.bare[p.slots:])
+	clear(q.room[p.slots:])
 	if len(room.Free) > 0 {
 		q.free = float64(room.Free[0]) / 1000
 		q.open = min(q.free, float64(open[0])/1000)
@@ -110,12 +134,13 @@ func (p *problem) addPool(site string, room protocol.CapacityProfile, known *pri
 	left := 1 - float64(hoursBetween(p.now, p.from)/p.slotHours)
 	q.bare[0] *= left
 	q.room[0] *= left
-	q.price = known.pricesFrom(q.key, p.from)
+	p.index[q.key] = n
+	if !known.readPrices(&q.price, q.key, p.from) {
+		p.sums[n] = prefixSum{}
+		return
+	}
 	clear(q.price[p.slots:])
-	p.index[q.key] = len(p.pools)
-	p.pools = append(p.pools, q)
-	p.sums = append(p.sums, prefixSum{})
-	p.accumulateRates(&p.sums[len(p.sums)-1], &q.price)
+	p.accumulateRates(&p.sums[n], &q.price)
 }
 
 // valueAt returns v[i], the first value before the beginning, and the last beyond the end.

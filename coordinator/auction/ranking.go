@@ -12,7 +12,7 @@ import (
 // options a round looks at dozens.
 type ranking struct {
 	p          *problem
-	lot        Lot
+	lot        *Lot
 	gpus       float64        // that the job uses
 	scored     []scoredOption // the sorted part
 	candidates []*candidate   // parallel to scored; nil until candidateAt asks for one
@@ -50,18 +50,19 @@ type modelPool struct {
 // part, so that all looks together take no longer than sorting once.
 const firstSortCount = 32
 
-// rankOptions returns the ranking of a lot with nothing sorted yet.
-func (p *problem) rankOptions(l Lot, trust map[string]protocol.Milli, w protocol.Weights) *ranking {
+// rankOptions makes r the ranking of a lot with nothing sorted yet.
+func (p *problem) rankOptions(r *ranking, l *Lot, trust map[string]protocol.Milli, w protocol.Weights, jitter CostJitter) {
 	n := 0
 	for _, m := range l.Bids {
 		n += len(m.Options)
 	}
-	r := &ranking{p: p, lot: l, gpus: float64(l.Job.TotalGPUMilli()) / 1000, all: make([]optionRef, 0, n), modelPools: make([]modelPool, len(l.Bids))}
+	*r = ranking{p: p, lot: l, gpus: float64(l.Job.TotalGPUMilli()) / 1000, all: make([]optionRef, 0, n), modelPools: make([]modelPool, len(l.Bids))}
+	pricing := w.ForJob(&l.Job)
 	for i, m := range l.Bids {
 		r.modelPools[i].pool = p.poolOf(l.Job, m.Site, "")
 		factor := trust[m.Site]
 		for j := range m.Options {
-			cost := r.optionCost(i, &m.Options[j], factor, w)
+			cost := jitter.moved(r.optionCost(i, &m.Options[j], factor, &pricing), l.Job.ID, m.Site, &m.Options[j])
 			if j < len(m.Bias) {
 				cost -= absoluteCost(cost) * protocol.Microdollars(m.Bias[j]) / 1000
 			}
@@ -71,12 +72,11 @@ func (p *problem) rankOptions(l Lot, trust map[string]protocol.Milli, w protocol
 			r.all = append(r.all, optionRef{cost, int32(i), int32(j)})
 		}
 	}
-	return r
 }
 
 // optionCost returns the objective's cost of an option (docs/method.md, section 1), scaled by the
 // site's trust factor. Fragmentation is valued at the price of capacity.
-func (r *ranking) optionCost(menu int, o *protocol.BidOption, trust protocol.Milli, w protocol.Weights) protocol.Microdollars {
+func (r *ranking) optionCost(menu int, o *protocol.BidOption, trust protocol.Milli, pricing *protocol.JobPricing) protocol.Microdollars {
 	by := protocol.PricingBasis{Trust: trust}
 	if o.FragmentationDelta != 0 {
 		by.Shadow = r.p.meanPrice(r.poolIndex(menu, o.Model), r.p.positionOf(o.Start), r.p.positionOf(o.Finish))
@@ -86,7 +86,7 @@ func (r *ranking) optionCost(menu int, o *protocol.BidOption, trust protocol.Mil
 		// counts as late by that much.
 		by.FinishDelay = r.p.planning.MaxStartDelay
 	}
-	return w.PriceOption(&r.lot.Job, o, by).Total()
+	return pricing.PriceOption(o, by).Total()
 }
 
 // poolIndex returns the index of the pool whose GPUs an option would use, or -1.

@@ -100,8 +100,7 @@ func TestMaxPremiumIsATenthPlusMinSaving(t *testing.T) {
 		l := lot("a", 1, SiteBids{Site: "oslo", Options: []protocol.BidOption{now, later}})
 		p := newProblem(round([]Lot{l}, oslo()), nil, &priceMemory{})
 		p.lots[0].ensureSorted(1)
-		x := &ruling{round: round([]Lot{l}, oslo()), lot: l, problem: p, choice: 1}
-		if got := x.shouldWaitForFullRound(); got != tc.dear {
+		if got := p.shouldWait(0, 1); got != tc.dear {
 			t.Errorf("%s: %d where the best costs %d is too dear: %v; want %v", tc.name, tc.now, tc.best, got, tc.dear)
 		}
 	}

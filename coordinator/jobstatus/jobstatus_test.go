@@ -37,7 +37,7 @@ func way() []func(protocol.Time) protocol.Message {
 		say("submitter", protocol.Coordinator, protocol.Submit{Job: protocol.Job{ID: "a", GPUs: 1, Arrival: noon, Run: time.Hour}}),
 		say(protocol.Coordinator, "", protocol.CallForBids{Round: 1, Jobs: []protocol.Job{{ID: "a"}}}),
 		say(oslo, protocol.Coordinator, protocol.Bids{Round: 1, Capacity: []protocol.CapacityProfile{{From: noon, Slot: time.Hour, Free: []protocol.Milli{2500}}},
-			Grid: protocol.GridForecast{Price: []protocol.Microdollars{55_000}, Carbon: []protocol.Milligrams{28_000}, PUE: []protocol.Milli{1200}}}),
+			Grid: protocol.GridForecast{From: noon.Floor(time.Hour), Price: []protocol.Microdollars{55_000}, Carbon: []protocol.Milligrams{28_000}, PUE: []protocol.Milli{1200}}}),
 		say(protocol.Coordinator, oslo, protocol.Award{Round: 1, Job: "a", Epoch: 1, Option: o}),
 		say(oslo, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 1, Start: noon}),
 		say(oslo, protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Started: noon, Ended: noon.Add(time.Hour)}),
@@ -53,8 +53,8 @@ func TestACancelledJobSaysSo(t *testing.T) {
 		}
 		all := append(way()[:6], say(who, to, protocol.Cancel{Job: "a", Epoch: 1}))
 		b := told(append(all, way()[6:]...)...)
-		j, _ := b.JobByID("a")
-		if cancelled := j.Why == string(protocol.Cancelled); j.State != Done || cancelled != (who != "agent/bern") {
+		j, _ := b.JobByID("a", noon.Add(time.Minute))
+		if want := map[bool]history.State{true: history.Cancelled, false: history.Done}[who != "agent/bern"]; j.State != want || (want == history.Cancelled) != (j.Why == string(protocol.Cancelled)) {
 			t.Errorf("cancelled by %s, a job is %+v", who, j)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAJobThatASiteIsToStopElsewhereIsNotStopping(t *testing.T) {
 		say(protocol.Coordinator, bern, protocol.Award{Round: 1, Job: "a", Epoch: 2}),
 		say(bern, protocol.Coordinator, protocol.Accept{Job: "a", Epoch: 2}),
 		say(protocol.Coordinator, oslo, protocol.Cancel{Job: "a", Epoch: 1}))...)
-	if j, _ := b.JobByID("a"); j.State != Placed || j.Site != "bern" {
+	if j, _ := b.JobByID("a", noon.Add(time.Minute)); j.State != history.Running || j.Site != "bern" {
 		t.Errorf("it runs at bern, and is shown as %+v", j)
 	}
 }
@@ -82,12 +82,12 @@ func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 		w := way()
 		held := append(w[:5:5], say(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "a", Site: plan, Start: noon.Add(time.Hour)}))
 		b := told(append(held, w[5])...)
-		if j, _ := b.JobByID("a"); j.State != Placed || j.Site != "oslo" || j.Model != "V100" || j.Start != noon || j.Finish != noon.Add(time.Hour) || b.AllSites()[0].Placed != 1 {
-			t.Errorf("%s: shown as %+v, at %+v", name, j, b.AllSites())
+		if j, _ := b.JobByID("a", noon.Add(time.Minute)); j.State != history.Running || j.Site != "oslo" || j.Model != "V100" || j.Start <= noon || j.Start > noon.Add(10*time.Second) || j.Finish != noon.Add(time.Hour) || b.AllSites(noon.Add(time.Minute))[0].Placed != 1 {
+			t.Errorf("%s: shown as %+v, at %+v", name, j, b.AllSites(noon.Add(time.Minute)))
 		}
 		declined := append(held, say(oslo, protocol.Coordinator, protocol.Decline{Job: "a", Epoch: 1}))
 		b = told(append(declined, w[5])...)
-		if j, _ := b.JobByID("a"); j.State != Waiting || b.AllSites()[0].Placed != 0 {
+		if j, _ := b.JobByID("a", noon.Add(time.Minute)); j.State != map[bool]history.State{true: history.Planned, false: history.Pending}[plan != ""] || j.Awarded || b.AllSites(noon.Add(time.Minute))[0].Placed != 0 {
 			t.Errorf("%s: given back, and shown as %+v", name, j)
 		}
 	}
@@ -98,34 +98,34 @@ func TestAnAcceptAfterTheLeaseIsShown(t *testing.T) {
 func TestASiteThatIsGoneIsNotDrained(t *testing.T) {
 	b := told(append(way()[:1], say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"}),
 		say(protocol.OperatorAPI, protocol.Coordinator, protocol.Drain{Site: "oslo"}), way()[0])...)
-	if s := b.AllSites()[0]; s.Drained || s.Decommissioned {
+	if s := b.AllSites(noon.Add(time.Minute))[0]; s.Drained || s.Decommissioned {
 		t.Errorf("back, it is shown as %+v", s)
 	}
 }
 
 func TestAPausedJobWaitsAgain(t *testing.T) {
 	b := told(append(way()[:6],
-		say(oslo, protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Left: time.Minute}),
+		say(oslo, protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Started: noon, Ended: noon.Add(time.Second), Left: time.Minute}),
 		say(protocol.Coordinator, "", protocol.Settlement{Job: "a", Site: "oslo", Part: true}))...)
-	if j, _ := b.JobByID("a"); j.State != Waiting || b.AllSites()[0].Placed != 0 || b.AllSites()[0].Done != 0 {
-		t.Errorf("a paused job is %+v, at %+v", j, b.AllSites())
+	if j, _ := b.JobByID("a", noon.Add(time.Minute)); j.State != history.Pending || b.AllSites(noon.Add(time.Minute))[0].Placed != 0 || b.AllSites(noon.Add(time.Minute))[0].Done != 0 {
+		t.Errorf("a paused job is %+v, at %+v", j, b.AllSites(noon.Add(time.Minute)))
 	}
 }
 
 func TestAJobIsSeenOnItsWay(t *testing.T) {
-	for n, want := range map[int]State{2: Waiting, 3: Waiting, 5: Awarded, 6: Placed, 7: Placed, 8: Done} {
+	for n, want := range map[int]history.State{2: history.Pending, 3: history.Pending, 5: history.Planned, 6: history.Running, 7: history.Done, 8: history.Done} {
 		b := told(way()[:n]...)
-		j, ok := b.JobByID("a")
-		placed := b.AllSites()[0].Placed
-		if !ok || j.State != want || (placed == 1) != (want == Placed) {
+		j, ok := b.JobByID("a", noon.Add(time.Minute))
+		placed := b.AllSites(noon.Add(time.Minute))[0].Placed
+		if !ok || j.State != want || (placed == 1) != (want == history.Planned || want == history.Running) {
 			t.Errorf("after %d messages: %+v, %d placed; want %s", n, j, placed, want)
 		}
 	}
 	b := told(way()...)
-	if j, _ := b.JobByID("a"); j.Energy != 2 || !j.Late || j.Rounds != 1 || j.Model != "V100" {
+	if j, _ := b.JobByID("a", noon.Add(time.Minute)); j.Measured == nil || j.Measured.Energy != 2 || j.Bid == nil || j.Bid.Energy != 1 || !j.Late || j.Rounds != 1 || j.Model != "V100" {
 		t.Errorf("in the end: %+v", j)
 	}
-	if s := b.AllSites()[0]; s.Free != 2.5 || s.Price != 55 || s.Carbon != 28 || s.PUE != 1.2 || s.Done != 1 || s.GPUs != 4 {
+	if s := b.AllSites(noon.Add(time.Minute))[0]; s.Free != 4 || s.Price != 55 || s.Carbon != 28 || s.PUE != 1.2 || s.Done != 1 || s.GPUs != 4 {
 		t.Errorf("its site: %+v", s)
 	}
 	if r := b.RecentRounds()[0]; r.Jobs != 1 || r.Offers != 1 || r.Awards != 1 {
@@ -141,8 +141,8 @@ func TestWhatIsSaidByOthersOrTwiceChangesNothing(t *testing.T) {
 		say(protocol.Coordinator, "submitter", protocol.Reject{Job: "a"}),
 		w[7],
 	)...)
-	if j, _ := b.JobByID("a"); j.State != Done || b.AllSites()[0].Placed != 0 || b.AllSites()[0].Done != 1 {
-		t.Errorf("%+v, %+v", j, b.AllSites())
+	if j, _ := b.JobByID("a", noon.Add(time.Minute)); j.State != history.Done || b.AllSites(noon.Add(time.Minute))[0].Placed != 0 || b.AllSites(noon.Add(time.Minute))[0].Done != 1 {
+		t.Errorf("%+v, %+v", j, b.AllSites(noon.Add(time.Minute)))
 	}
 }
 
@@ -156,7 +156,7 @@ func TestTheBoardForgetsWhatIsLongOver(t *testing.T) {
 		b.AddMessage(say(protocol.Coordinator, "", protocol.CallForBids{Round: uint64(i)})(noon))
 		b.AddMessage(say(protocol.Coordinator, "submitter", protocol.Reject{Job: id})(noon))
 	}
-	if n, r := len(b.AllJobs()), len(b.RecentRounds()); n != history.KeptEnded || r > history.KeptRounds {
+	if n, r := len(b.AllJobs(noon.Add(time.Minute))), len(b.RecentRounds()); n != history.KeptEnded || r > history.KeptRounds {
 		t.Errorf("%d jobs and %d rounds are kept", n, r)
 	}
 }

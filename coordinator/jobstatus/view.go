@@ -2,147 +2,93 @@ package jobstatus
 
 import (
 	"cmp"
-	"time"
+	"slices"
 
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A State is how a job stands.
-type State string
-
-// States of a job.
-const (
-	Waiting  State = "waiting"  // for a round
-	Awarded  State = "awarded"  // to a site that has not answered
-	Placed   State = "placed"   // with a site, which runs it or keeps it in its queue
-	Stopping State = "stopping" // placed, and to be stopped
-	// Preempted is a job whose run its site took down to make room, until it is awarded.
-	Preempted State = "preempted"
-	Done      State = "done"
-	Refused   State = "refused"
-)
-
-// AllStates returns all states, in the order in which a job passes through them.
-func AllStates() []State {
-	return []State{Waiting, Awarded, Placed, Stopping, Preempted, Done, Refused}
-}
-
-// jobOf returns how a job stands by its record. What is newer replaces what is older: the last
-// award, then a hold after it, then a refusal, which is final.
-func jobOf(r *history.JobRecord) Job {
+// jobOf returns how a job of a history stands: its state, and what was bid, planned and measured.
+func jobOf(h *history.History, r *history.JobRecord, now protocol.Time, queues map[string]history.SiteQueue) Job {
+	s := h.JobStateNow(r, now)
 	j := Job{
-		ID: r.Job.ID, Tenant: r.Job.Tenant, State: Waiting, GPUs: r.Job.GPUs, Arrived: r.Job.Arrival, Deadline: r.Job.Deadline,
-		Changed: r.Submitted.At, Rounds: r.Called, digest: r.Digest,
+		ID: r.Job.ID, Tenant: r.Job.Tenant, GPUs: gpusOf(r.Job), CPU: float64(r.Job.CPU) / 1000, Memory: float64(r.Job.Memory) / 1024,
+		Arrived: r.Job.Arrival, Deadline: r.Job.Deadline, Rounds: r.Called, over: r.IsOver(), digest: r.Digest,
+		State: s.State, Stopping: s.Stopping, Site: s.Site, Awarded: s.Awarded, Changed: s.Since, Start: s.Start, Why: string(s.Why.Code), Note: s.Why.Note,
 	}
-	if n := len(r.Awards); n > 0 {
-		j.applyAward(r, &r.Awards[n-1])
-	}
-	// A record has a hold only while it waits by one. A preempted job that is held
-	// stays Preempted until it is awarded.
-	if h := r.Hold; h != nil {
-		if j.Changed = h.Message.At; r.State == history.Preempted {
-			j.State = Preempted
-		} else {
-			j.State = Waiting
+	if h := r.Hold; h != nil && !s.Awarded && !s.State.IsFinal() {
+		j.Until = h.Until
+		if saved, ok := r.SavingOfHold(); ok {
+			j.Saving = saved.InDollars()
 		}
-		j.Until, j.Site, j.Start, j.Finish, j.Model = h.Until, h.Site, h.Start, 0, ""
-		j.Why, j.Note = string(h.Why.Code), h.Why.Note
 	}
-	if d := r.Refusal; d != nil {
-		j.State, j.Changed = Refused, d.Message.At
-		j.Why, j.Note = string(d.Why.Code), d.Why.Note
+	if a := r.CurrentAward(); a != nil && s.Awarded {
+		j.applyAward(r, a)
+	}
+	if d := r.Refusal; d != nil && j.State == history.Failed {
+		j.Failed = d.Why.Note
+	}
+	if s.State == history.Preempted && j.Note == "" && len(r.Awards) > 0 {
+		if p := r.Awards[len(r.Awards)-1].Preempted; p != nil {
+			j.Note = cmp.Or(string(p.For), p.Owner)
+		}
+	}
+	if place, before := queues[s.Site].PlaceOf(r.Job.ID); place > 0 {
+		next := slices.Clone(before[max(0, len(before)-shownBefore):])
+		slices.Reverse(next)
+		j.Queue = &QueuePlace{Place: place, Of: len(queues[s.Site]), Before: next}
 	}
 	return j
 }
 
-// applyAward sets what follows from the newest award of a job: what was bid, then how the site
-// answered, then what was measured. Each later fact replaces the one before.
+// gpusOf returns the GPUs of a job, shares counted as such.
+func gpusOf(j protocol.Job) float64 { return float64(j.TotalGPUMilli()) / 1000 }
+
+// applyAward sets what follows from the award by which a job runs, is to run or ran: what was
+// bid, and what was measured once its run ended.
 func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 	o := a.Option
-	j.State, j.Changed = Awarded, a.Message.At
-	j.Site, j.Epoch, j.Model, j.Start, j.Finish = a.Site, a.Epoch, o.Model, o.Start, o.Finish
-	j.Why, j.Note = string(a.Why.Code), a.Why.Note
-	j.setUsage(protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
+	j.Epoch, j.Model, j.Finish = a.Epoch, o.Model, o.Finish
+	j.Bid = figuresOf(protocol.Usage{Energy: o.Energy, Carbon: o.Carbon, Money: o.Money})
 	// A later planned start moves the planned end as much; a measured start leaves it.
+	start := o.Start
 	for _, k := range a.Starts {
 		if k.Planned {
-			j.Finish += k.Start - j.Start
+			j.Finish += k.Start - start
 		}
-		j.Start = k.Start
+		start = k.Start
 	}
 	run := r.RunOf(a)
-	switch {
-	case a.Answer == "decline":
-		j.State, j.Changed = Waiting, a.Answered.At
-		j.Why, j.Note = string(a.Declined.Code), a.Declined.Note
-		if a.Declined.Code == protocol.SiteDecommissioned {
-			j.Site = ""
-		}
-		return
-	case a.Preempted != nil:
-		j.State, j.Changed = Preempted, a.Released.At
-		j.Why, j.Note = string(a.Declined.Code), cmp.Or(a.Declined.Note, string(a.Preempted.For), a.Preempted.Owner)
-		return
-	case a.Expired:
-		j.State, j.Changed = Waiting, a.Released.At
-		return
-	// A run that was reported done was accepted, even if the accept is missing.
-	case a.Answer == "accept", run != nil && run.Done != (history.MessageRef{}):
-		j.State, j.Changed = Placed, a.Answered.At
-	}
-	stopping := r.Stopping != (history.MessageRef{})
-	if stopping {
-		j.State = Stopping
-	}
-	if run == nil || run.Done == (history.MessageRef{}) {
+	if run == nil {
 		return
 	}
-	j.Finish, j.Failed = run.Ended, run.Failed
-	// A job counts as done when it is settled, as its report may be rejected until then.
-	if run.Settlement == (history.MessageRef{}) {
+	j.Node, j.Devices = run.Node, run.Devices
+	if run.Done == (history.MessageRef{}) {
 		return
 	}
-	j.Changed = run.Settlement.At
-	if stopping {
-		j.Why, j.Note = string(protocol.Cancelled), "its site was asked to stop it"
+	// What is settled replaces what was reported: the market may have corrected it.
+	measured := run.Cost
+	j.Finish, j.Failed, j.Estimated, j.Late = run.Ended, run.Failed, run.Estimated, r.EndedLate()
+	if run.Settlement != (history.MessageRef{}) {
+		measured = run.Settled.Counted
+		j.Finish, j.Late, j.Estimated = measured.Finish, run.Settled.Late, run.Settled.Estimated
 	}
-	if run.Paused { // what is left of it is on sale
-		j.State = Waiting
-		return
-	}
-	j.State = Done
-	j.setUsage(run.Settled.Counted)
-	j.Finish, j.Late, j.Estimated = run.Settled.Counted.Finish, run.Settled.Late, run.Settled.Estimated
+	j.Measured = figuresOf(measured)
 }
 
-// setUsage sets energy, carbon and cost, facility's share included, in the units of the API.
-func (j *Job) setUsage(x protocol.Usage) {
-	j.Energy, j.Carbon, j.Money = x.Energy.InKWh(), x.Carbon.InKilograms(), x.Money.InDollars()
+// figuresOf returns energy, carbon and cost, facility's share included, in the units of the API.
+func figuresOf(x protocol.Usage) *Figures {
+	return &Figures{x.Energy.InKWh(), x.Carbon.InKilograms(), x.Money.InDollars()}
 }
 
-// siteOf returns the newest state that a site reported, in the units of the API: GPUs, dollars
-// per MWh, grams of CO2e per kWh.
+// siteOf returns the newest state that a site reported, in the units of the API.
 func siteOf(s *history.SiteRecord) Site {
-	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, Decommissioned: s.IsDecommissioned(), LastMessage: s.LastMessage(), Silent: s.SilentRounds}
+	x := Site{Name: s.Site, Pools: s.Pools, Done: s.Settled, Drained: s.Drained, DrainedUntil: s.DrainedUntil(), Decommissioned: s.IsDecommissioned(), LastMessage: s.LastMessage(), Silent: s.SilentRounds}
 	for _, p := range s.Pools {
 		x.GPUs += p.GPUs
 	}
-	// Free GPUs of the slot in which the bid was sent, over all models.
-	for _, r := range s.Bid.Room {
-		if i := int(s.Bid.At.Sub(r.From) / max(r.Slot, time.Millisecond)); i >= 0 && i < len(r.Free) {
-			x.Free += float64(r.Free[i]) / 1000
-		}
-	}
-	// The first value of each series is that of the current hour.
-	if g := s.Bid.Grid; len(g.Price) > 0 {
-		x.Price = g.Price[0].InDollars() * 1000
-	}
-	if g := s.Bid.Grid; len(g.Carbon) > 0 {
-		x.Carbon = float64(g.Carbon[0]) / 1000
-	}
-	if g := s.Bid.Grid; len(g.PUE) > 0 {
-		x.PUE = float64(g.PUE[0]) / 1000
+	if m, ok := s.NewestMeter(); ok {
+		x.Draw, x.DrawOfJobs, x.Metered = float64(m.MeanPower())/1000, float64(m.Total-m.Idle.IT)/3.6e6, m.Hour
 	}
 	return x
 }

@@ -62,7 +62,7 @@ type Config struct {
 // stored, so that no recorded input can be lost in a crash.
 type InputRecorder interface {
 	RecordRestored(protocol.Message)
-	BeginIncarnation(now protocol.Time, life uint32, restored []protocol.Input, rules market.Config) error
+	BeginIncarnation(now protocol.Time, incarnation uint32, restored []protocol.Input, rules market.Config) error
 	RecordInput(now protocol.Time, received *protocol.Message)
 	RecordSent(received, sent []protocol.Message)
 }
@@ -135,6 +135,7 @@ func runTerm(outer context.Context, cfg Config) error {
 		cfg.Market.MaxOfferBytes = cfg.Bus.MaxMessageBytes(b.MaxPayload(), cfg.SitePayload)
 	}
 	m := market.New(cfg.Market, cfg.Rule())
+	cfg.API.SetClock(cfg.Clock)
 	cfg.API.ResetStatus()
 	// Restore market and API from the events of earlier terms.
 	var events []protocol.Message
@@ -180,14 +181,16 @@ func runTerm(outer context.Context, cfg Config) error {
 	if err := cfg.startJudge(ctx, t.Incarnation()); err != nil {
 		return err
 	}
-	// Deferred in this order so that ctx ends before runTerm waits for the snapshots.
-	var summing sync.WaitGroup
-	defer summing.Wait()
+	// Deferred in this order so that ctx ends before runTerm waits for what runs beside the market.
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer cancel(nil)
-	summing.Go(func() { cfg.snapshotPeriodically(ctx, t) })
+	beside.Go(func() { cfg.snapshotPeriodically(ctx, t) })
 	cfg.Log.Info("leading", "term", t.Incarnation(), "events", len(steps))
+	cfg.API.AnswerQuotesBy(evaluateQuoteBy(m))
 	cfg.API.StartLeading(t.Incarnation())
-	loop := bus.Loop{Clock: cfg.Clock, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
+	beside.Go(func() { cfg.API.WatchSites(ctx, t.Incarnation(), m.Suspects, cfg.Log) })
+	loop := bus.Loop{Clock: cfg.Clock, Intercept: cfg.API.ReceiveFromSite, Persist: t.AppendEvents, LocalRequests: cfg.API.LocalRequests(), OnInput: cfg.OnInput, Persisted: cfg.Recorder.RecordInput, OnSent: func(received, sent []protocol.Message) {
 		cfg.publishSent(received, sent)
 		if cfg.OnCounts != nil {
 			cfg.OnCounts(m.RefusalCounts())

@@ -18,7 +18,7 @@ func asks(t *testing.T, a Advice) *testMarket {
 	}
 	a.Notes = []TimedNote{{OperatorNotice: protocol.OperatorNotice{ID: "N1", Site: "lyon", Text: "please use"}}}
 	s := &testMarket{T: t, now: noon, senders: make(map[protocol.Party]*protocol.Sender)}
-	s.market = New(Config{Advice: a, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 10}))
+	s.market = New(Config{Advice: a, Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1, Late: 1}}, auction.New(auction.Config{Steps: 10}))
 	for _, name := range []string{"lyon", "oslo"} {
 		s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
 	}

@@ -11,7 +11,7 @@ import (
 // that offer.
 func (s *testMarket) pausable() protocol.Job {
 	j := s.job()
-	j.Run, j.Deadline, j.Deferrable = 4*time.Hour, noon.Add(24*time.Hour), true
+	j.Run, j.Deadline, j.Urgency = 4*time.Hour, noon.Add(24*time.Hour), protocol.UrgencyStandard
 	j.Pause, j.State, j.Home, j.Input = 2*time.Minute, 4096, "kiel", 100
 	return j
 }

@@ -27,11 +27,12 @@ func (k *Market) observeClock(now protocol.Time) {
 // because its closing time and the starts of its options follow the former clock. What happened to
 // ended jobs is dated now at the latest, so that they are forgotten on time.
 func (k *Market) resetTimers(now protocol.Time) {
-	k.round, k.replan = nil, 0
+	k.round, k.lastCall, k.congestion, k.replan = nil, callTime{}, congestion{}, 0
 	a := &k.advisor
 	a.rulings, a.openQuestions, a.closed = nil, 0, min(a.closed, now.Add(breakerPause))
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
-		k.sites[name].lastStopSent = min(k.sites[name].lastStopSent, now)
+		s := k.sites[name]
+		s.lastStopSent, s.suspectSince, s.late = min(s.lastStopSent, now), min(s.suspectSince, now), nil
 	}
 	for i := range k.endedLots {
 		k.endedLots[i].at = min(k.endedLots[i].at, now)

@@ -46,6 +46,7 @@ func (k *Market) takeJobsFromSite(now protocol.Time, name string) (taken []*lot)
 	delete(k.sites, name)
 	if k.round != nil {
 		delete(k.round.offers, name)
+		delete(k.round.awaited, name)
 	}
 	for _, id := range slices.Sorted(maps.Keys(k.lots)) {
 		l := k.lots[id]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -20,7 +21,7 @@ func (k *Market) handleSubmit(now protocol.Time, m protocol.Message, s protocol.
 		return nil
 	}
 	k.forgetOldLots(now)
-	if l, ok := k.lots[j.ID]; ok {
+	if l := k.knownLot(j.ID); l != nil {
 		return k.answerResubmission(now, m, l, s)
 	}
 	if site := m.From.SiteName(); site != "" && !k.takeWriteQuota(now, site, j.MaxWireSize()+len(s.Task)) {
@@ -93,40 +94,6 @@ func (l *lot) isSameSubmission(s protocol.Submit) bool {
 	return reflect.DeepEqual(l.submitted, s.Job) && l.task == s.Task
 }
 
-// MaxWholeEndedJobs is how many ended jobs the market keeps whole, which bounds its memory and its
-// snapshot. Of older ones it keeps id, epoch and digest.
-const MaxWholeEndedJobs = 10_000
-
-// endLot closes a lot, reduces the oldest whole one to its digest, and forgets lots that ended
-// long ago.
-func (k *Market) endLot(now protocol.Time, l *lot) {
-	l.state = ended
-	k.endedLots = append(k.endedLots, endedLot{now, l.job.ID})
-	if i := len(k.endedLots) - 1 - MaxWholeEndedJobs; i >= 0 {
-		if l := k.lots[k.endedLots[i].id]; l.submissionDigest == 0 {
-			*l = lot{job: protocol.Job{ID: l.job.ID}, state: ended, epoch: l.epoch, submissionDigest: protocol.Submit{Job: l.submitted, Task: l.task}.Digest()}
-		}
-	}
-	k.forgetOldLots(now)
-}
-
-// forgetOldLots forgets lots that ended more than Config.Remember ago. That is safe: a job that
-// arrived as long ago is rejected, so no job runs twice because its id was forgotten. A new job
-// may use the id. Sites remember the epochs of the former job, so the epochs of the next one start
-// above maxForgottenEpoch.
-func (k *Market) forgetOldLots(now protocol.Time) {
-	if len(k.endedLots) > 0 && k.endedLots[0].at > now { // a former leader's clock was ahead: count from now
-		for i := range k.endedLots {
-			k.endedLots[i].at = min(k.endedLots[i].at, now)
-		}
-	}
-	for len(k.endedLots) > 0 && k.endedLots[0].at < now.Add(-k.cfg.Remember) {
-		k.maxForgottenEpoch = max(k.maxForgottenEpoch, k.lots[k.endedLots[0].id].epoch)
-		delete(k.lots, k.endedLots[0].id)
-		k.endedLots = k.endedLots[1:]
-	}
-}
-
 // handleRegistration records a site's GPU pools. A site registers at every start; a registration
 // with other pools replaces the former one. The answer repeats the Cancels of its orphaned runs.
 func (k *Market) handleRegistration(now protocol.Time, m protocol.Message, h protocol.RegisterSite) []protocol.Message {
@@ -175,6 +142,15 @@ func (k *Market) handleAccept(now protocol.Time, m protocol.Message, a protocol.
 		status = k.reportStatus(now, l, l.placedStatus(a.Start))
 	}
 	return append([]protocol.Message{k.sendAndRecord(now, m.From, answer)}, status...)
+}
+
+// handleStarted records that a job runs, for those who ask: the market decides nothing by it. A site
+// repeats the report.
+func (k *Market) handleStarted(m protocol.Message, s protocol.Started) {
+	if l := k.lotAwardedTo(m.From, s.Job, s.Epoch); l != nil && l.state == accepted && l.started != s.Epoch {
+		l.started = s.Epoch
+		k.recordEvent(m)
+	}
 }
 
 // handleDecline requeues a job that its site cannot keep: the cluster may have filled since the
@@ -231,7 +207,7 @@ const maxReportAhead = 24 * time.Hour
 func (k *Market) closeUnpaid(now protocol.Time, m protocol.Message, l *lot, closed protocol.Confirm) []protocol.Message {
 	k.counts[string(protocol.ImpossibleBid)]++
 	k.recordEvent(m)
-	k.wakeWaiting(now)
+	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
 	why := protocol.Reason{Code: protocol.ImpossibleBid, Note: fmt.Sprintf("what %s reports of its run cannot be; nothing is paid", l.site)}
 	return append(k.rejectLot(now, l, why), k.sendAndRecord(now, m.From, closed))
 }
@@ -258,7 +234,7 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		return k.closeUnpaid(now, m, l, closed)
 	}
 	k.recordEvent(m)
-	k.wakeWaiting(now)
+	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
 	bid := l.bidForPart(d.Left)
 	measured := protocol.Usage{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
 	paid := accounts.SettlementAmount(bid, measured, k.cfg.Pay)

@@ -4,8 +4,9 @@
 // rules live in coordinator/auction, the agents that bid in agents.
 //
 // The market trusts no site's arithmetic. It counts and ignores bids for jobs that were not
-// called, bids with impossible terms, bids of sites that never registered, and bids that come too
-// late. It waits for a silent site until the round closes, and no longer.
+// called, bids with impossible terms and bids of sites that never registered. A site that misses a
+// round's window is not waited for until it is heard again, but called all the same; bids that come
+// late count in the next round.
 //
 // Invariant: every submitted job is in exactly one state at any time: waiting, called, awarded,
 // accepted or ended. A job that a site was confirmed to keep (Confirm with AcceptConfirmed) is
@@ -30,10 +31,14 @@ type Config struct {
 	// together with those that came while a round was open (decision 0028); a job that found no
 	// place backs off for 100ms first.
 	Gather time.Duration
-	Window time.Duration // for bids; default 2s
+	Window time.Duration // for bids, at most; default 2s; shorter once it is known how fast sites answer (decision 0288)
 	Lease  time.Duration // in which an award must be accepted; default 10s
-	Replan time.Duration // between full rounds, which call every waiting job; default 30m
+	Replan time.Duration // between full rounds, which call every waiting job; default 10m
 	Most   int           // jobs in one call; default 4096
+	// MostBids is the most jobs of one call times the sites that answer it; default 100,000. A
+	// coordinator reads so many bids in about a second of one core, and they are about 90 MB, of
+	// which a NATS server keeps 128 MiB for a slow reader (decision 0289).
+	MostBids int `json:",omitempty"`
 	// MaxOfferBytes is the most bytes that an encoded Bids message may have. Every call carries it
 	// (see protocol.CallForBids) and the agents thin their bids to it. It is the smallest payload
 	// limit of any site's connection, trace headers not counted. 0: only protocol.MaxMessage
@@ -69,13 +74,16 @@ func (c Config) withDefaults() Config {
 	def(&c.Gather, time.Second)
 	def(&c.Window, 2*time.Second)
 	def(&c.Lease, 10*time.Second)
-	def(&c.Replan, 30*time.Minute)
+	def(&c.Replan, 10*time.Minute)
 	def(&c.Patience, 24*time.Hour)
 	def(&c.Remember, protocol.MaxRun)
 	// Protocol times are milliseconds. A ledger of a replay may carry shorter settings.
 	c.Gather, c.Replan = max(c.Gather, time.Millisecond), max(c.Replan, time.Millisecond)
 	if c.Most == 0 {
 		c.Most = 4096
+	}
+	if c.MostBids == 0 {
+		c.MostBids = 100_000
 	}
 	if c.Planning.Validate() != nil {
 		c.Planning = protocol.DefaultPlanning()
@@ -92,12 +100,14 @@ type Market struct {
 	sender protocol.Sender
 	dedup  protocol.Deduplicator
 
-	lots         map[protocol.JobID]*lot
-	timers       timerQueue             // lots by due time
-	orphanedRuns []protocol.OrphanedRun // runs at decommissioned sites that no site has confirmed as stopped
-	idleLots     []*lot                 // lots that found no place, to wake when something changes; may hold others
+	lots         map[protocol.JobID]*lot // open ones, and the last that ended
+	timers       timerQueue              // lots by due time
+	orphanedRuns []protocol.OrphanedRun  // runs at decommissioned sites that no site has confirmed as stopped
+	idleLots     []*lot                  // lots that found no place, to wake when something changes; may hold others
 	sites        map[string]*site
-	round        *round        // nil: no round is open
+	round        *round   // nil: no round is open
+	lastCall     callTime // of the round that closed last
+	congestion   congestion
 	rounds       uint64        // opened so far
 	replan       protocol.Time // when the next full round is due
 	last         protocol.Time // time of the latest step
@@ -105,19 +115,14 @@ type Market struct {
 	ledger            accounts.Balances
 	trust             accounts.Trust
 	advisor           adviceState
-	policy            protocol.Policy       // in force
-	policyUnannounced bool                  // the policy was set and not announced yet
-	counts            map[string]int        // of what the market refused to read, by reason
-	writeQuotas       map[string]writeQuota // by site
-	events            []protocol.Message    // of the latest Step or Tick
-	endedLots         []endedLot            // whose ids are still known, by the time they ended
-	maxForgottenEpoch uint64                // upper bound of the epochs of all forgotten lots: epochs of a reused id start above it. Invariant: never above rounds
-}
-
-// endedLot is the id of an ended lot, and when it ended.
-type endedLot struct {
-	at protocol.Time
-	id protocol.JobID
+	policy            protocol.Policy             // in force
+	policyUnannounced bool                        // the policy was set and not announced yet
+	counts            map[string]int              // of what the market refused to read, by reason
+	writeQuotas       map[string]writeQuota       // by site
+	events            []protocol.Message          // of the latest Step or Tick
+	endedJobs         map[protocol.JobID]endedJob // that are not in lots any more
+	endedLots         []endedLot                  // whose ids are still known, by the time they ended
+	maxForgottenEpoch uint64                      // upper bound of the epochs of all forgotten lots: epochs of a reused id start above it. Invariant: never above rounds
 }
 
 // A state is where a lot stands.
@@ -128,7 +133,7 @@ const (
 	called                // in the open round, or the judge still considers it
 	awarded               // until the site accepts, or the lease expires
 	accepted              // by the site
-	ended                 // settled or rejected; kept so that the id stays known
+	ended                 // settled or rejected; kept for a while, so that the id stays known
 )
 
 // A lot is a job that the market offers to the sites, with its history so far.
@@ -146,9 +151,11 @@ type lot struct {
 	pause            protocol.Time      // of the last award: when the run is to pause; 0: never
 	submitted        protocol.Job       // the job as submitted; the field job is what is left of it
 	cancelRequested  bool               // a Cancel was sent to the site that runs it
+	started          uint64             // the epoch under which its site reported that it runs; 0: none
 	reneges          []renege           // per site that won it and did not keep it
 	failedCalls      int                // calls in a row that found no place, not even a planned one
 	backoffUntil     protocol.Time      // not called before, whatever changes
+	heldBy           auction.Pool       // where it would start, had that room; zero: room does not hold it
 	listed           bool               // in Market.idleLots
 	submissionDigest uint64             // of the submission, once that is no longer kept; else 0
 
@@ -162,6 +169,12 @@ type site struct {
 	drained      bool // an operator drained it: it gets no awards
 	silent       bool // did not answer the last round
 
+	answers       answerTime
+	answeredRound uint64        // the newest that it answered, in time or late
+	missedWindows int           // in a row
+	suspectSince  protocol.Time // it missed a window, or fell silent, and was not heard since: no round waits for it; 0: it is waited for
+	late          *lateBids     // for the round that closed last
+
 	lastStopSent protocol.Time // when the market last sent the Cancels of its orphaned runs
 }
 
@@ -172,6 +185,7 @@ func New(cfg Config, rule auction.ClearingRule) *Market {
 		rule:        rule,
 		sender:      protocol.Sender{Party: protocol.Coordinator},
 		lots:        make(map[protocol.JobID]*lot),
+		endedJobs:   make(map[protocol.JobID]endedJob),
 		sites:       make(map[string]*site),
 		counts:      make(map[string]int),
 		writeQuotas: make(map[string]writeQuota),
@@ -184,7 +198,7 @@ func (k *Market) RefusalCounts() map[string]int { return k.counts }
 
 // KnownJobs returns how many jobs the market knows: those under way, and ended ones still
 // remembered.
-func (k *Market) KnownJobs() int { return len(k.lots) }
+func (k *Market) KnownJobs() int { return len(k.lots) + len(k.endedJobs) }
 
 // Accounts returns the money accounts. The caller must not change them.
 func (k *Market) Accounts() *accounts.Balances { return &k.ledger }
@@ -197,7 +211,11 @@ func (k *Market) Due() protocol.Time {
 	case k.advisor.openQuestions > 0:
 		return k.advisor.until
 	}
-	return k.timers.nextDue(k.lots)
+	due := k.timers.nextDue(k.lots)
+	if due != 0 {
+		due = max(due, k.congestion.rest)
+	}
+	return due
 }
 
 // Tick implements bus.Machine: it closes the round or the open questions if their time has come,
@@ -229,6 +247,7 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		k.counts["said-twice"]++
 		return nil
 	}
+	k.hearSite(m)
 	// The market's own clock decides what comes too late. This count shows an operator why much of
 	// what a site sends is refused.
 	if m.At > now.Add(maxClockSkew) || m.At < now.Add(-maxClockSkew) {
@@ -245,6 +264,8 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		return k.handleAccept(now, m, b)
 	case protocol.Decline:
 		return k.handleDecline(now, m, b)
+	case protocol.Started:
+		k.handleStarted(m, b)
 	case protocol.UsageReport:
 		return k.handleUsageReport(now, m, b)
 	case protocol.JudgeAnswer:
@@ -255,8 +276,12 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 		k.handleDrain(now, m, b)
 	case protocol.DecommissionSite:
 		return k.handleDecommission(now, m, b)
+	case protocol.SiteCondition:
+		k.handleCondition(now, m, b)
 	case protocol.Policy:
 		return k.handlePolicy(now, m, b)
+	case protocol.QuoteRequest:
+		return k.forwardQuoteRequest(now, m, b)
 	}
 	return nil
 }

@@ -291,6 +291,35 @@ func TestAFullCallLeavesTheRestForTheNext(t *testing.T) {
 	}
 }
 
+// However many sites answer, a round has no more bids than the market can read within its window:
+// with a thousand sites a call has fewer jobs, and the others are in the next calls.
+func TestACallOfManySitesHasFewerJobs(t *testing.T) {
+	for _, tc := range []struct{ sites, jobs, called int }{{4, 500, 500}, {200, 500, 500}, {1000, 500, 100}, {1000, 99, 99}} {
+		s := newTestMarket(t)
+		for i := range tc.sites {
+			name := fmt.Sprint("site-", i)
+			s.send(protocol.AgentParty(name), protocol.RegisterSite{Site: name})
+		}
+		for i := range tc.jobs {
+			j := s.job()
+			j.ID, j.Regions = protocol.JobID(fmt.Sprintf("job-%03d", i)), nil
+			s.send(protocol.Submitter, protocol.Submit{Job: j})
+		}
+		called := 0
+		for called < tc.jobs {
+			s.wait()
+			jobs := lastSent[protocol.CallForBids](s).Jobs
+			if called == 0 && len(jobs) != tc.called {
+				t.Errorf("%d jobs are called at %d sites; want %d", len(jobs), tc.sites, tc.called)
+			}
+			called += len(jobs)
+			for i := range tc.sites {
+				s.offer(fmt.Sprint("site-", i))
+			}
+		}
+	}
+}
+
 // Jobs in the first call are served first. Job ids are their tenants' choice, and must not decide
 // that.
 func TestFullCallHoldsTheHighestPriorities(t *testing.T) {

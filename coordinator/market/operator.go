@@ -47,3 +47,15 @@ func (k *Market) handleDrain(now protocol.Time, m protocol.Message, d protocol.D
 	s.drained = !d.Over
 	k.wakeWaiting(now)
 }
+
+// handleCondition stores that a site has become silent, is back, or is revoked, for the next leader
+// and the ledger, and no longer waits for a site that cannot answer.
+func (k *Market) handleCondition(now protocol.Time, m protocol.Message, c protocol.SiteCondition) {
+	s := k.sites[c.Site]
+	if s == nil || !m.IsPlausible() {
+		k.counts["condition-of-nothing"]++
+		return
+	}
+	k.recordEvent(m)
+	s.heedCondition(now, c.State)
+}

@@ -20,7 +20,7 @@ func TestBidsInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 		var jobs []protocol.Job
 		for i := range rapid.IntRange(1, 5).Draw(t, "jobs") {
 			j := (&testMarket{}).job()
-			j.ID, j.Regions, j.Deferrable = protocol.JobID(fmt.Sprint("job-", i)), nil, rapid.Bool().Draw(t, "deferrable")
+			j.ID, j.Regions, j.Urgency = protocol.JobID(fmt.Sprint("job-", i)), nil, protocol.StandardOrNow(rapid.Bool().Draw(t, "deferrable"))
 			jobs = append(jobs, j)
 		}
 		offers := make(map[string]protocol.Bids)
@@ -28,7 +28,7 @@ func TestBidsInAnyOrderAndTwiceMakeTheSameRound(t *testing.T) {
 			offers[name] = drawOffer(t, jobs)
 		}
 		play := func(jobs []protocol.Job, order []string) []protocol.Message {
-			k := New(Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{Steps: 20}))
+			k := New(Config{Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{Steps: 20}))
 			senders := make(map[string]*protocol.Sender)
 			for _, name := range sites {
 				senders[name] = &protocol.Sender{Party: protocol.AgentParty(name)}

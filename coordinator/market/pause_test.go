@@ -27,7 +27,7 @@ func TestRestOfAPausedJobIsAwarded(t *testing.T) {
 	s.market = New(Config{}, &pauser{})
 	s.send("agent/oslo", protocol.RegisterSite{Site: "oslo"})
 	j := s.job()
-	j.Run, j.Deadline, j.Deferrable, j.Pause, j.State, j.Input = 4*time.Hour, noon.Add(24*time.Hour), true, 2*time.Minute, 4096, 100
+	j.Run, j.Deadline, j.Urgency, j.Pause, j.State, j.Input = 4*time.Hour, noon.Add(24*time.Hour), protocol.UrgencyStandard, 2*time.Minute, 4096, 100
 	s.send(protocol.Submitter, protocol.Submit{Job: j})
 	events := append([]protocol.Message(nil), s.market.Events()...)
 	keep := func() { events = append(events, s.market.Events()...) }
@@ -62,7 +62,7 @@ func TestRestOfAPausedJobIsAwarded(t *testing.T) {
 	for name, k := range map[string]*Market{"the market": s.market, "the restored one": restored} {
 		s.market = k
 		s.wait()
-		if call := lastSent[protocol.CallForBids](s); len(call.Jobs) != 1 || !call.Jobs[0].Deferrable || call.Jobs[0].Run != want.Run || call.Jobs[0].Home != "oslo" || call.Jobs[0].Input != 4196 {
+		if call := lastSent[protocol.CallForBids](s); len(call.Jobs) != 1 || !call.Jobs[0].MayWait() || call.Jobs[0].Run != want.Run || call.Jobs[0].Home != "oslo" || call.Jobs[0].Input != 4196 {
 			t.Errorf("%s called %+v, want %+v", name, call.Jobs, want)
 		}
 	}

@@ -129,7 +129,7 @@ type powerStep struct {
 func (d *powerProfile) addUses(r protocol.Rule, own []powerUse, sign protocol.Milliwatts) {
 	var alone powerProfile
 	for _, x := range own {
-		if policy.CoversSite(r, x.site) {
+		if r.CoversSite(x.site) {
 			from, to := alone.splitAt(x.from), alone.splitAt(x.to)
 			for i := from; i < to; i++ {
 				alone[i].sum = max(alone[i].sum, x.power)

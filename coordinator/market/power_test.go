@@ -106,7 +106,7 @@ func TestPowerCapsMatchAnOracle(t *testing.T) {
 			for id, all := range beside {
 				most := protocol.Milliwatts(0)
 				for _, x := range all {
-					if id != but && policy.CoversSite(r, x.site) && x.from <= t && t < x.to {
+					if id != but && r.CoversSite(x.site) && x.from <= t && t < x.to {
 						most = max(most, x.power)
 					}
 				}

@@ -104,6 +104,7 @@ func TestRenegingSiteIsSkippedForATimeIfOthersBid(t *testing.T) {
 		}
 		spurners["declines"](s, to, a)
 	}
+	s.send("agent/bern", protocol.RegisterSite{Site: "bern"}) // it is back: rounds wait for it
 	for n := 0; ; n++ {
 		to, a := s.clear("oslo", "bern")
 		if to == "agent/oslo" {

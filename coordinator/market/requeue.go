@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -18,8 +19,11 @@ const maxRequeueBackoff = 2 * time.Minute
 // no better time than now waits for its backoff, and earlier if something changes: see
 // wakeWaiting.
 func (k *Market) deferLot(now protocol.Time, l *lot, d auction.Decision) {
-	l.state, l.due = waiting, max(d.Until, now.Add(k.cfg.Gather))
+	l.state, l.due, l.heldBy = waiting, max(d.Until, now.Add(k.cfg.Gather)), d.HeldBy
 	l.requeueBackoff(now, k.cfg.Gather, d.Site)
+	if d.HeldBy != (auction.Pool{}) {
+		k.listIdleLot(l)
+	}
 	if d.Site == "" {
 		k.listIdleLot(l)
 		l.due = max(l.due, l.backoffUntil)
@@ -59,17 +63,61 @@ func (k *Market) listIdleLot(l *lot) {
 }
 
 // wakeWaiting schedules lots that found no place for the end of their backoff at the latest,
-// because something changed that may give them one: capacity became free, a site came back, an
-// operator changed a drain or the policy.
+// because something changed that may give them one: a site came back, an operator changed a drain
+// or the policy. Lots that lack room anywhere are called too.
 func (k *Market) wakeWaiting(now protocol.Time) {
+	k.pruneIdleLots()
+	for _, l := range k.idleLots {
+		k.callSooner(now, l)
+	}
+}
+
+// wakeForRoom is wakeWaiting for a run that ended: of the lots that would start where it ran, had
+// they room, it calls as many as its GPUs are enough for, those of higher priority first, then
+// those that arrived first. A lot of more GPUs is called no more often than its backoff allows.
+func (k *Market) wakeForRoom(now protocol.Time, at auction.Pool, freed protocol.Milli) {
+	k.pruneIdleLots()
+	var held []*lot
+	for _, l := range k.idleLots {
+		switch {
+		case l.failedCalls > 0:
+			k.callSooner(now, l)
+		case l.heldBy == at && l.state == waiting:
+			held = append(held, l)
+		}
+	}
+	slices.SortFunc(held, func(x, y *lot) int {
+		return cmp.Or(cmp.Compare(y.job.Priority, x.job.Priority), cmp.Compare(x.job.Arrival, y.job.Arrival), cmp.Compare(x.job.ID, y.job.ID))
+	})
+	for _, l := range held {
+		size := l.job.TotalGPUMilli()
+		switch {
+		case size <= freed:
+			freed -= size
+			k.callSooner(now, l)
+		case now >= l.backoffUntil && l.job.GPUs > 1: // the node may be free as a whole now
+			l.backoffUntil = now.Add(maxRequeueBackoff)
+			k.callSooner(now, l)
+		}
+	}
+}
+
+// pruneIdleLots drops lots from the list that a change cannot help.
+func (k *Market) pruneIdleLots() {
 	k.idleLots = slices.DeleteFunc(k.idleLots, func(l *lot) bool {
-		l.listed = l.state == called || l.state == waiting && l.failedCalls > 0
+		l.listed = l.state == called || l.state == waiting && (l.failedCalls > 0 || l.heldBy != (auction.Pool{}))
 		return !l.listed
 	})
-	for _, l := range k.idleLots {
-		if at := max(now.Add(k.cfg.Gather), l.backoffUntil).Ceil(k.cfg.Gather); l.state == waiting && at < l.due {
-			l.due = at
-			k.timers.addToTimerQueue(l)
-		}
+}
+
+// callSooner makes a waiting lot due in the next gathering interval, after its backoff.
+func (k *Market) callSooner(now protocol.Time, l *lot) {
+	after := protocol.Time(0)
+	if l.failedCalls > 0 {
+		after = l.backoffUntil
+	}
+	if at := max(now.Add(k.cfg.Gather), after).Ceil(k.cfg.Gather); l.state == waiting && at < l.due {
+		l.due = at
+		k.timers.addToTimerQueue(l)
 	}
 }

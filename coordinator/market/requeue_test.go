@@ -40,7 +40,7 @@ func newFullHouse(t *testing.T, gpus int) *fullHouse {
 func (h *fullHouse) submit(n int) {
 	for i := range n {
 		j := protocol.Job{
-			ID: protocol.JobID(fmt.Sprint("job-", i)), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
+			Urgency: protocol.UrgencyNow, ID: protocol.JobID(fmt.Sprint("job-", i)), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
 			Arrival: h.now, Run: time.Hour, Deadline: h.now.Add(1000 * time.Hour),
 		}
 		h.record(h.market.Step(h.now, h.us.NewMessage(h.now, protocol.Coordinator, protocol.Submit{Job: j})))
@@ -138,7 +138,7 @@ func TestIdleJobIsCalledWhenCapacityIsFreed(t *testing.T) {
 		}
 		for id, at := range h.calls {
 			for i := 1; i < len(at); i++ {
-				full := at[i] == at[i].Floor(30*time.Minute).Add(time.Second)
+				full := at[i] == at[i].Floor(h.market.cfg.Replan).Add(time.Second)
 				if d := at[i].Sub(at[i-1]); d < min(time.Second<<min(i-1, 10), 2*time.Minute) && !full {
 					rt.Fatalf("%s was called for the %dth time after %v", id, i+1, d)
 				}

@@ -1,8 +1,6 @@
 package market
 
 import (
-	"slices"
-
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -33,7 +31,7 @@ func (k *Market) Restore(m protocol.Message) {
 	}
 	switch b := m.Body.(type) {
 	case protocol.Submit:
-		if l := k.lots[b.Job.ID]; l != nil && l.state == ended { // the former lot was forgotten, or this Submit were no event
+		if l := k.knownLot(b.Job.ID); l != nil && l.state == ended { // the former lot was forgotten, or this Submit were no event
 			k.forgetLot(b.Job.ID)
 		}
 		if k.lots[b.Job.ID] == nil {
@@ -44,6 +42,10 @@ func (k *Market) Restore(m protocol.Message) {
 	case protocol.Drain:
 		if s := k.sites[b.Site]; s != nil {
 			s.drained = !b.Over
+		}
+	case protocol.SiteCondition:
+		if s := k.sites[b.Site]; s != nil {
+			s.heedCondition(m.At, b.State)
 		}
 	case protocol.Policy:
 		k.policy = b
@@ -106,6 +108,10 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 			l.state, l.failedCalls = accepted, 0
 			k.recordStatus(l, l.placedStatus(b.Start))
 		}
+	case protocol.Started:
+		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil {
+			l.started = b.Epoch
+		}
 	case protocol.UsageReport:
 		if l := k.lotAwardedTo(m.From, b.Job, b.Epoch); l != nil && b.Left > 0 && l.pause != 0 {
 			k.requeueRemainder(b.Ended, l, b.Left)
@@ -123,12 +129,6 @@ func (k *Market) restoreAnswer(m protocol.Message) {
 			k.timers.addToTimerQueue(l)
 		}
 	}
-}
-
-// forgetLot removes an ended lot whose id a later job uses.
-func (k *Market) forgetLot(id protocol.JobID) {
-	k.endedLots = slices.DeleteFunc(k.endedLots, func(g endedLot) bool { return g.id == id })
-	delete(k.lots, id)
 }
 
 // restoreRoundCount restores the number of rounds. The events do not tell which epochs were
@@ -149,10 +149,10 @@ func (k *Market) restoreSnapshot(b protocol.Snapshot) {
 	}
 	k.orphanedRuns = append(k.orphanedRuns, b.Strays...)
 	for _, p := range b.Ended {
-		if k.lots[p.Job] != nil { // the id was reused, as above
+		if k.knownLot(p.Job) != nil { // the id was reused, as above
 			k.forgetLot(p.Job)
 		}
-		k.lots[p.Job] = &lot{job: protocol.Job{ID: p.Job}, state: ended, submissionDigest: p.Digest}
+		k.endedJobs[p.Job] = endedJob{digest: p.Digest}
 		k.endedLots = append(k.endedLots, endedLot{p.At, p.Job})
 	}
 }

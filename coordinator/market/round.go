@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/policy"
@@ -12,8 +13,11 @@ import (
 
 // A round is a call for bids that has not closed yet, with the bids received so far.
 type round struct {
-	opened  protocol.Time
-	closes  protocol.Time
+	call    callTime
+	closes  protocol.Time            // when the window ends
+	awaited map[string]struct{}      // sites that the round waits for, and that have not answered
+	hoped   int                      // for how many sites it waited at first
+	asked   int                      // bids: jobs times sites
 	full    bool                     // calls every waiting lot, and has the rule plan anew
 	lots    []*lot                   // by arrival, then id
 	leftOut []protocol.JobID         // of a full round: waiting jobs that exceeded its limits, and are called next
@@ -31,10 +35,14 @@ const maxCallBytes = protocol.MaxMessage / 2
 // past it.
 func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	r := &round{
-		opened: now, closes: now.Add(k.cfg.Window), full: now >= k.replan,
+		full:  now >= k.replan,
 		index: make(map[protocol.JobID]int), offers: make(map[string]protocol.Bids),
 	}
-	for size := 0; len(r.lots) < k.cfg.Most && size < maxCallBytes; {
+	if now < k.congestion.rest {
+		return nil
+	}
+	most := k.congestion.limitOf(k.cfg, len(k.sites))
+	for size := 0; len(r.lots) < most && size < maxCallBytes; {
 		l := k.timers.popDueLot(now, k.lots)
 		if l == nil {
 			break
@@ -71,12 +79,19 @@ func (k *Market) openRound(now protocol.Time) (msgs []protocol.Message) {
 	}
 	k.round = r
 	k.rounds++
-	call := protocol.CallForBids{Round: k.rounds, Closes: r.closes, Weights: k.cfg.Terms, ShadowPrices: k.rule.ShadowPrices(), MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
+	r.call = callTime{k.rounds, now, answerAllowance(len(r.lots), len(k.sites))}
+	var window time.Duration
+	window, r.awaited = k.planWindow(r.call.allowance)
+	r.hoped, r.asked = len(r.awaited), len(r.lots)*len(k.sites)
+	r.closes = now.Add(window)
+	// The call names the configured window, which depends on nothing that was measured.
+	shared, own := k.announcePrices(now, k.rounds)
+	call := protocol.CallForBids{Round: k.rounds, Closes: now.Add(k.cfg.Window), Weights: k.cfg.Terms, ShadowPrices: shared, MaxBytes: k.cfg.MaxOfferBytes, Planning: k.cfg.Planning}
 	for i, l := range r.lots {
 		call.Jobs = append(call.Jobs, l.job)
 		r.index[l.job.ID] = i
 	}
-	return append(msgs, k.sendAndRecord(now, "", call))
+	return append(append(msgs, own...), k.sendAndRecord(now, "", call))
 }
 
 // waitingLeftOut returns the waiting jobs, sorted, if more are due than the full round could hold.
@@ -93,8 +108,7 @@ func (k *Market) waitingLeftOut(now protocol.Time) (ids []protocol.JobID) {
 	return ids
 }
 
-// handleBids records a site's bids. The round closes early once all registered sites have
-// answered.
+// handleBids records a site's bids. The round closes once all sites that it waits for have answered.
 func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bids) (msgs []protocol.Message) {
 	from, site := m.From, m.From.SiteName()
 	r := k.round
@@ -105,22 +119,24 @@ func (k *Market) handleBids(now protocol.Time, m protocol.Message, o protocol.Bi
 			return nil
 		}
 		return []protocol.Message{k.sendAndRecord(now, from, protocol.Confirm{Code: protocol.UnknownSite})} // asks it to register
-	case r == nil || o.Round != k.rounds || now > r.closes:
-		k.counts["offer-too-late"]++
-		return nil
-	}
-	if _, ok := r.offers[site]; ok {
+	case r != nil && o.Round == k.rounds && r.offers[site].Round != 0:
 		k.counts["offer-twice"]++
 		return nil
 	}
 	if now >= k.sites[site].lastStopSent.Add(stopRetryInterval) {
 		msgs = k.cancelOrphanedRuns(now, site)
 	}
-	r.offers[site] = k.validateBids(site, shiftToMarketClock(o, m.At, r.opened, now))
+	if r == nil || o.Round != k.rounds || now > r.closes {
+		k.keepLateBids(now, m, o)
+		return msgs
+	}
+	k.observeAnswer(k.sites[site], r.call, now)
+	r.offers[site] = k.validateBids(site, shiftToMarketClock(o, m.At, r.call.opened, now))
 	if k.sites[site].silent {
 		k.wakeWaiting(now)
 	}
-	if len(r.offers) < len(k.sites) {
+	delete(r.awaited, site)
+	if len(r.awaited) > 0 {
 		return msgs
 	}
 	return append(msgs, k.closeRound(now)...)
@@ -148,16 +164,46 @@ func shiftToMarketClock(o protocol.Bids, sent, opened, now protocol.Time) protoc
 // go to the judge, it returns the questions instead, and the decisions follow with the answers.
 func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 	r := k.round
-	k.round = nil
+	missing := k.markSilentSites(now, r)
+	k.congestion.roundClosed(now, k.cfg, r)
+	k.addLateBids(r)
+	k.round, k.lastCall = nil, r.call
 	// The Accept of an expired lease may have arrived after the call: that lot has its site.
 	r.lots = slices.DeleteFunc(r.lots, func(l *lot) bool { return l.state != called })
 	clear(r.index)
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	// What the rule sees: sites that answered and are not drained, in the order of their names, so
-	// that the order of arrival cannot matter.
-	in := auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, LeftOut: r.leftOut, Weights: k.cfg.Terms, Planning: k.cfg.Planning, TieTolerance: k.tieTolerance(now)}
+	in, impossible := k.roundToClear(now, r)
+	out := k.rule.Clear(in)
+	if missing > 0 || len(k.sites) == 0 {
+		callSoonWithoutBids(now, out.Decisions)
+	}
+	k.advisor.proof = out.Proof
+	for i, l := range r.lots {
+		d := out.Decisions[i]
+		// Every registered site answered that it can never run the job: waiting cannot help.
+		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
+			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
+		}
+		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
+	}
+	for i := range k.advisor.rulings {
+		if len(k.advisor.rulings[i].decision.NearTies) > 0 {
+			msgs = append(msgs, k.askJudge(now, &k.advisor.rulings[i]))
+		}
+	}
+	if k.advisor.openQuestions > 0 {
+		return msgs
+	}
+	return k.announceRulings(now)
+}
+
+// roundToClear returns what the rule sees of a round: sites that answered and are not drained, in
+// the order of their names, so that the order of arrival cannot matter, and the options that policy
+// and power caps allow. It also counts, by lot, the sites that can never run it.
+func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, impossible []int) {
+	in = auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, LeftOut: r.leftOut, Weights: k.cfg.Terms, Planning: k.cfg.Planning, TieTolerance: k.tieTolerance(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
 	for _, name := range names {
@@ -169,7 +215,7 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 	}
 	// Count the sites that can never run a job, and keep the options that policy and power caps
 	// allow.
-	impossible := make([]int, len(r.lots))
+	impossible = make([]int, len(r.lots))
 	// Invariant: sites are visited by name, so that each job's power is reserved in the same order
 	// in every replay.
 	drawn := k.plannedPowerDraw(now)
@@ -194,41 +240,31 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		k.counts["passed-over"] += len(in.Lots[i].Bids) - len(heeded)
 		in.Lots[i].Bids = heeded
 	}
-	out := k.rule.Clear(in)
-	k.markSilentSites(now, r, out.Decisions)
-	k.advisor.proof = out.Proof
-	for i, l := range r.lots {
-		d := out.Decisions[i]
-		// Every registered site answered that it can never run the job: waiting cannot help.
-		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
-			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
-		}
-		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
-	}
-	for i := range k.advisor.rulings {
-		if len(k.advisor.rulings[i].decision.NearTies) > 0 {
-			msgs = append(msgs, k.askJudge(now, &k.advisor.rulings[i]))
-		}
-	}
-	if k.advisor.openQuestions > 0 {
-		return msgs
-	}
-	return k.announceRulings(now)
+	return in, impossible
 }
 
-// markSilentSites notes which sites did not answer. A silent site may have the capacity that the
-// others lack, so jobs without bids are called before the next full round; the same applies while
-// no site is registered.
-func (k *Market) markSilentSites(now protocol.Time, r *round, all []auction.Decision) {
+// markSilentSites notes which sites did not answer, and returns how many. No later round waits for
+// one that this round waited for in vain.
+func (k *Market) markSilentSites(now protocol.Time, r *round) (missing int) {
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
+		s := k.sites[name]
 		_, answered := r.offers[name]
-		k.sites[name].silent = !answered
+		if s.silent = !answered; answered {
+			continue
+		}
+		missing++
+		if _, awaited := r.awaited[name]; awaited {
+			s.missedWindows++
+			s.suspectSite(now)
+		}
 	}
-	missing := len(k.sites) - len(r.offers)
 	k.counts["silent-site"] += missing
-	if missing == 0 && len(k.sites) > 0 {
-		return
-	}
+	return missing
+}
+
+// callSoonWithoutBids has jobs without bids called before the next full round. A silent site may
+// have the capacity that the others lack; the same applies while no site is registered.
+func callSoonWithoutBids(now protocol.Time, all []auction.Decision) {
 	for i := range all {
 		if d := &all[i]; d.Verdict == auction.Defer && d.Why.Code == protocol.NoBids {
 			d.Until = now

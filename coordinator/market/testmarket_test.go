@@ -90,7 +90,7 @@ func (s *testMarket) wait() []protocol.Message {
 // job is the job of most tests.
 func (s *testMarket) job() protocol.Job {
 	return protocol.Job{
-		ID: "train", Tenant: "lab", GPUs: 1, Share: 1000, CPU: 4000, Models: []string{"V100"}, Regions: []string{"bern", "oslo"},
+		Urgency: protocol.UrgencyNow, ID: "train", Tenant: "lab", GPUs: 1, Share: 1000, CPU: 4000, Models: []string{"V100"}, Regions: []string{"bern", "oslo"},
 		Arrival: noon, Run: time.Hour, Deadline: noon.Add(8 * time.Hour),
 	}
 }

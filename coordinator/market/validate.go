@@ -34,12 +34,13 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 			continue
 		}
 		seen[m.Job] = true
-		job := k.round.lots[i].job
+		job := &k.round.lots[i].job
 		kept := make([]protocol.BidOption, 0, len(m.Options))
-		for _, opt := range m.Options {
+		for x := range m.Options {
+			opt := &m.Options[x]
 			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, job, opt) {
-				opt.Money = k.recomputeMoney(opt, o.Grid)
-				kept = append(kept, opt)
+				kept = append(kept, *opt)
+				kept[len(kept)-1].Money = k.recomputeMoney(opt, &o.Grid)
 			} else {
 				k.counts[string(protocol.ImpossibleBid)]++
 			}
@@ -84,28 +85,29 @@ func (k *Market) validForecast(g protocol.GridForecast) protocol.GridForecast {
 // startsNearRound reports whether a series of slots or hours may begin at t: within MaxRun of the
 // round.
 func (k *Market) startsNearRound(t protocol.Time) bool {
-	return t >= k.round.opened.Add(-protocol.MaxRun) && t <= k.round.opened.Add(protocol.MaxRun)
+	return t >= k.round.call.opened.Add(-protocol.MaxRun) && t <= k.round.call.opened.Add(protocol.MaxRun)
 }
 
 // isValidProfile reports whether a profile's amounts lie between 0 and its total, and its slots
 // within bounds.
 func (k *Market) isValidProfile(r protocol.CapacityProfile) bool {
+	outside := func(v protocol.Milli) bool { return v < 0 || v > r.Total }
 	return r.Total >= 0 && r.Total <= maxSiteGPUs && r.Slot >= time.Second && r.Slot <= protocol.MaxRun && k.startsNearRound(r.From) &&
-		!slices.ContainsFunc(slices.Concat(r.Free, r.ForDeferrable), func(v protocol.Milli) bool { return v < 0 || v > r.Total })
+		!slices.ContainsFunc(r.Free, outside) && !slices.ContainsFunc(r.ForDeferrable, outside)
 }
 
 // hasCapacityFor reports whether the site's profiles include o's model with at least the job's
 // GPUs in total. Without a profile the auction would take the option as using no capacity.
-func hasCapacityFor(rooms []protocol.CapacityProfile, j protocol.Job, o protocol.BidOption) bool {
+func hasCapacityFor(rooms []protocol.CapacityProfile, j *protocol.Job, o *protocol.BidOption) bool {
 	return j.GPUs == 0 || slices.ContainsFunc(rooms, func(r protocol.CapacityProfile) bool { return r.Model == o.Model && r.Total >= j.TotalGPUMilli() })
 }
 
 // isPossibleOption reports whether an option is within bounds and within the job's models and
 // regions. It compares instants and never subtracts them: a difference of hostile instants may
 // overflow.
-func (k *Market) isPossibleOption(site string, j protocol.Job, o protocol.BidOption) bool {
-	return o.Start >= k.round.opened && o.Finish > o.Start &&
-		o.Finish <= k.round.opened.Add(maxFinishAhead) && o.Finish <= o.Start.Add(maxRunSpan) &&
+func (k *Market) isPossibleOption(site string, j *protocol.Job, o *protocol.BidOption) bool {
+	return o.Start >= k.round.call.opened && o.Finish > o.Start &&
+		o.Finish <= k.round.call.opened.Add(maxFinishAhead) && o.Finish <= o.Start.Add(maxRunSpan) &&
 		o.Energy >= 0 && o.Energy <= protocol.MaxEnergy && o.Carbon >= 0 && o.Carbon <= protocol.MaxCarbon &&
 		o.Money >= -protocol.MaxMoney && o.Money <= protocol.MaxMoney && o.Transfer >= 0 && o.Transfer <= protocol.MaxMoney &&
 		o.NodeIdleShare >= -protocol.MaxMoney && o.NodeIdleShare <= protocol.MaxMoney &&
@@ -119,7 +121,7 @@ func (k *Market) isPossibleOption(site string, j protocol.Job, o protocol.BidOpt
 // message's forecast (decision 0204). A site whose arithmetic is off by more than rounding would
 // win or lose jobs by it, so the market uses the recomputed amount. Options that reach beyond the
 // forecast keep the site's amount.
-func (k *Market) recomputeMoney(o protocol.BidOption, g protocol.GridForecast) protocol.Microdollars {
+func (k *Market) recomputeMoney(o *protocol.BidOption, g *protocol.GridForecast) protocol.Microdollars {
 	if k.cfg.Pay.Pay == accounts.FirstPrice {
 		return o.Money
 	}
@@ -129,15 +131,13 @@ func (k *Market) recomputeMoney(o protocol.BidOption, g protocol.GridForecast) p
 		return o.Money
 	}
 	cost, weight, pue := 0.0, 0.0, 1.0
-	for i := range n {
-		if int(i) < len(g.PUE) {
-			pue = float64(g.PUE[i])
+	for i := (o.Start - g.From) / hour; i < n && g.From+i*hour < o.Finish; i++ {
+		if len(g.PUE) > 0 {
+			pue = float64(g.PUE[min(int(i), len(g.PUE)-1)])
 		}
 		part := min(o.Finish, g.From+(i+1)*hour) - max(o.Start, g.From+i*hour)
-		if part > 0 {
-			weight += float64(float64(part) * pue)
-			cost += float64(float64(part) * pue * float64(g.Price[i])) // weighted by PUE: the facility draws more in hours with a higher one
-		}
+		weight += float64(float64(part) * pue)
+		cost += float64(float64(part) * pue * float64(g.Price[i])) // weighted by PUE: the facility draws more in hours with a higher one
 	}
 	const milliPerKWh = 3.6e9
 	cost = float64(o.Energy) / milliPerKWh * cost / max(weight, 1)

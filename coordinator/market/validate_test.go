@@ -1,8 +1,11 @@
 package market
 
 import (
+	"math"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/protocol"
@@ -30,9 +33,41 @@ func TestBidMoneyMustMatchTheForecastOfTheSameBid(t *testing.T) {
 	} {
 		k := New(Config{Pay: accounts.PaymentRule{Pay: c.pay}}, &soonest{})
 		start := noon.Floor(time.Hour).Add(30*time.Minute + c.late)
-		got := k.recomputeMoney(protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.sent}, grid)
+		got := k.recomputeMoney(&protocol.BidOption{Start: start, Finish: start.Add(time.Hour), Energy: energy, Money: c.sent}, &grid)
 		if got != c.want || k.counts["money-not-as-told"] != c.times {
 			t.Errorf("%s: %d taken as %d, want %d; %v", c.name, c.sent, got, c.want, k.counts)
 		}
 	}
+}
+
+// The amount of an option is that of a look at each hour of the forecast.
+func TestMoneyIsThatOfALookAtEachHour(t *testing.T) {
+	const hour = protocol.Time(time.Hour / time.Millisecond)
+	rapid.Check(t, func(t *rapid.T) {
+		g := protocol.GridForecast{From: noon.Floor(time.Hour)}
+		for range rapid.IntRange(1, 8).Draw(t, "hours") {
+			g.Price = append(g.Price, protocol.Microdollars(rapid.IntRange(-90_000, 300_000).Draw(t, "price")))
+		}
+		for range rapid.IntRange(0, len(g.Price)).Draw(t, "metered hours") {
+			g.PUE = append(g.PUE, protocol.Milli(rapid.IntRange(1000, 2000).Draw(t, "pue")))
+		}
+		end := protocol.Time(len(g.Price)) * hour
+		o := protocol.BidOption{Start: g.From + protocol.Time(rapid.Int64Range(0, int64(end-1)).Draw(t, "start")), Energy: 7_200_000_000}
+		o.Finish = o.Start + protocol.Time(rapid.Int64Range(1, int64(g.From+end-o.Start)).Draw(t, "run"))
+		o.Money = -protocol.MaxMoney // never right: it is recomputed
+		cost, weight, pue := 0.0, 0.0, 1.0
+		for i := range protocol.Time(len(g.Price)) {
+			if int(i) < len(g.PUE) {
+				pue = float64(g.PUE[i])
+			}
+			if part := min(o.Finish, g.From+(i+1)*hour) - max(o.Start, g.From+i*hour); part > 0 {
+				weight += float64(float64(part) * pue)
+				cost += float64(float64(part) * pue * float64(g.Price[i]))
+			}
+		}
+		want := protocol.Microdollars(math.Round(float64(o.Energy) / 3.6e9 * cost / max(weight, 1)))
+		if got := New(Config{}, &soonest{}).recomputeMoney(&o, &g); got != want {
+			t.Fatalf("%+v at %+v costs %d; want %d", o, g, got, want)
+		}
+	})
 }

@@ -161,7 +161,7 @@ func (k Vocabulary) parseClause(text string) (Op, bool) {
 func isEverActive(r protocol.Rule, now protocol.Time) bool {
 	from := max(now, r.From)
 	for at := from; at < from.Add(8*24*time.Hour) && (r.To == 0 || at < r.To); at = at.Add(time.Minute) {
-		if isActiveAt(r, at) {
+		if r.IsActiveAt(at) {
 			return true
 		}
 	}

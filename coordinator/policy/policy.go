@@ -9,6 +9,7 @@
 package policy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -107,14 +108,14 @@ func hasSameEffect(x, y protocol.Rule) bool {
 		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon && x.Power == y.Power
 }
 
-// A OptionRuling is the effect of a policy on one bid option.
+// An OptionRuling is the effect of a policy on one bid option.
 type OptionRuling struct {
 	Forbidden string         // id of the first rule that forbids it; "" if none does
 	Bias      protocol.Milli // thousandths by which it counts as cheaper
 }
 
-// EvaluateOption returns the ruling on running a job by an option at a site with outlook
-// g. The weights of all preferences that apply add up, clamped to MaxWeight
+// EvaluateOption returns the ruling on running a job by an option at a site with grid
+// forecast g. The weights of all preferences that apply add up, clamped to MaxWeight
 // either way after each.
 func EvaluateOption(p protocol.Policy, j protocol.Job, site string, o protocol.BidOption, g protocol.GridForecast) (out OptionRuling) {
 	for _, r := range p.Rules {
@@ -125,10 +126,10 @@ func EvaluateOption(p protocol.Policy, j protocol.Job, site string, o protocol.B
 		case protocol.Prefer:
 			out.Bias = min(MaxWeight, max(-MaxWeight, out.Bias+r.Weight))
 		case protocol.Forbid:
-			out.Forbidden = firstNonEmpty(out.Forbidden, r.ID)
+			out.Forbidden = cmp.Or(out.Forbidden, r.ID)
 		case protocol.Cap:
 			if exceedsCap(r, o, g) {
-				out.Forbidden = firstNonEmpty(out.Forbidden, r.ID)
+				out.Forbidden = cmp.Or(out.Forbidden, r.ID)
 			}
 		}
 	}
@@ -137,7 +138,7 @@ func EvaluateOption(p protocol.Policy, j protocol.Job, site string, o protocol.B
 
 // PowerCapsFor returns the power caps that apply to a run of a job that starts at a
 // site at an instant. Each caps the total power of all runs at the sites that it
-// [CoversSite].
+// covers.
 func PowerCapsFor(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
 	for _, r := range p.Rules {
 		if r.Kind == protocol.Cap && r.Power != 0 && AppliesTo(r, j, site, start) {
@@ -157,52 +158,18 @@ func ConstrainsStart(p protocol.Policy, j protocol.Job, site string, from, to pr
 
 // AppliesTo reports whether a rule applies to a run of a job that starts at a site at an instant.
 func AppliesTo(r protocol.Rule, j protocol.Job, site string, start protocol.Time) bool {
-	return isAboutJob(r, j, site) && isActiveAt(r, start)
-}
-
-// CoversSite reports whether a rule applies to runs at a site.
-func CoversSite(r protocol.Rule, site string) bool {
-	return len(r.Sites) == 0 || slices.Contains(r.Sites, site) != r.Outside
-}
-
-func firstNonEmpty(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
+	return isAboutJob(r, j, site) && r.IsActiveAt(start)
 }
 
 // isAboutJob reports whether a rule applies to a job at a site, at any time.
 func isAboutJob(r protocol.Rule, j protocol.Job, site string) bool {
 	return (r.Tenant == "" || r.Tenant == j.Tenant) &&
 		(len(r.Homes) == 0 || slices.Contains(r.Homes, j.Home)) &&
-		CoversSite(r, site)
-}
-
-// isActiveAt reports whether a rule applies to runs that start at an instant. Times
-// of the week are in UTC.
-func isActiveAt(r protocol.Rule, at protocol.Time) bool {
-	if at < r.From || r.To != 0 && at >= r.To {
-		return false
-	}
-	t := at.StdTime()
-	rest := t.Weekday() == time.Saturday || t.Weekday() == time.Sunday
-	night := t.Hour() >= 22 || t.Hour() < 6
-	switch r.Weekly {
-	case protocol.Weekend:
-		return rest
-	case protocol.Weekday:
-		return !rest
-	case protocol.Night:
-		return night
-	case protocol.Daytime:
-		return !night
-	}
-	return true
+		r.CoversSite(site)
 }
 
 // exceedsCap reports whether any hour of a run is above a cap, by the site's
-// outlook. An hour beyond the outlook does not count as above.
+// grid forecast. An hour beyond the forecast does not count as above.
 func exceedsCap(r protocol.Rule, o protocol.BidOption, g protocol.GridForecast) bool {
 	for i := range max(len(g.Price), len(g.Carbon)) {
 		h := g.From.Add(time.Duration(i) * time.Hour)

@@ -5,7 +5,8 @@
 // A snapshot keeps the events, unchanged, of open jobs, of the jobs that ended
 // last, and of each site's last settlements, which give its trust factor. One
 // or more protocol.Snapshot stand for all others: balances, ids of ended jobs,
-// and the highest sequence number received from each party.
+// and the highest sequence number received from each party. Of each site it keeps
+// the events from which its state follows, since when and why.
 //
 // Promise: a market restored from a snapshot has the same state as one restored
 // from all events that went into it. A snapshot of a snapshot and later events
@@ -34,7 +35,12 @@ type Snapshot struct {
 	accounts      map[accounts.Account]protocol.Balance // sums over dropped settlements
 	highestSeq    map[protocol.Party]uint64             // highest sequence number received, by sender
 	registrations map[string]numberedEvent              // the last one, by site
+	joined        map[string]numberedEvent              // the first registration since the site was last decommissioned, by site
 	drains        map[string]numberedEvent              // the last one, by site
+	drainBegins   map[string]numberedEvent              // the first one of the drain that goes on, by site
+	conditions    map[string]numberedEvent              // the monitor's last one, by site
+	revokeBegins  map[string]numberedEvent              // the first one since the site last registered, by site
+	revocations   map[string]numberedEvent              // the last one since then, by site
 	decommissions []numberedEvent                       // decommissions of sites
 	policy        []protocol.Message                    // the last one, if any
 
@@ -68,7 +74,12 @@ func New(remember time.Duration) *Snapshot {
 		accounts:      make(map[accounts.Account]protocol.Balance),
 		highestSeq:    make(map[protocol.Party]uint64),
 		registrations: make(map[string]numberedEvent),
+		joined:        make(map[string]numberedEvent),
 		drains:        make(map[string]numberedEvent),
+		drainBegins:   make(map[string]numberedEvent),
+		conditions:    make(map[string]numberedEvent),
+		revokeBegins:  make(map[string]numberedEvent),
+		revocations:   make(map[string]numberedEvent),
 		open:          make(map[protocol.JobID]*jobEvents),
 		whole:         make(map[protocol.JobID]*jobEvents),
 		trust:         make(map[string][]numberedEvent),
@@ -86,10 +97,26 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		s.mergeSnapshot(b)
 	case protocol.RegisterSite:
 		s.registrations[b.Site] = numberedEvent{s.next, m}
+		keepFirst(s.joined, b.Site, numberedEvent{s.next, m})
+		delete(s.revokeBegins, b.Site)
+		delete(s.revocations, b.Site)
 	case protocol.Drain:
 		s.drains[b.Site] = numberedEvent{s.next, m}
+		if keepFirst(s.drainBegins, b.Site, numberedEvent{s.next, m}); b.Over {
+			delete(s.drainBegins, b.Site)
+		}
+	case protocol.SiteCondition:
+		by := s.conditions
+		if b.State == protocol.SiteRevoked {
+			by = s.revocations
+			keepFirst(s.revokeBegins, b.Site, numberedEvent{s.next, m})
+		}
+		by[b.Site] = numberedEvent{s.next, m}
 	case protocol.DecommissionSite:
 		s.decommissions = append(s.decommissions, numberedEvent{s.next, m})
+		delete(s.joined, b.Site) // should it come back, it begins anew
+		delete(s.drainBegins, b.Site)
+		delete(s.revokeBegins, b.Site)
 	case protocol.Policy:
 		s.policy = []protocol.Message{m}
 	case protocol.Submit:
@@ -101,6 +128,8 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 		s.rounds = max(s.rounds, b.Round)
 		s.addToJob(b.Job, m)
 	case protocol.Accept:
+		s.addToJob(b.Job, m)
+	case protocol.Started:
 		s.addToJob(b.Job, m)
 	case protocol.Decline:
 		s.addToJob(b.Job, m)
@@ -123,6 +152,13 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 			s.addToJob(b.Job, m)
 			s.endJob(m.At, b.Job)
 		}
+	}
+}
+
+// keepFirst keeps an event of a site unless there is an earlier one.
+func keepFirst(by map[string]numberedEvent, site string, f numberedEvent) {
+	if _, ok := by[site]; !ok {
+		by[site] = f
 	}
 }
 
@@ -285,8 +321,13 @@ const maxRowsPerMessage = 2000
 // protocol.Snapshot messages derive from it.
 func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
 	events := slices.Clone(s.decommissions)
-	for _, by := range []map[string]numberedEvent{s.registrations, s.drains} {
+	kept := make(map[int]bool) // a first event may be the last one, too
+	for _, by := range []map[string]numberedEvent{s.joined, s.registrations, s.drainBegins, s.drains, s.conditions, s.revokeBegins, s.revocations} {
 		for _, name := range slices.Sorted(maps.Keys(by)) {
+			if kept[by[name].number] {
+				continue
+			}
+			kept[by[name].number] = true
 			all = append(all, by[name].m)
 			if s.returnedAfter(name, by[name]) {
 				events = append(events, by[name])

@@ -106,7 +106,7 @@ func (w *world) live(steps int) {
 		case 0, 1, 2, 3:
 			j := protocol.Job{
 				ID: protocol.JobID(fmt.Sprint("job-", len(w.jobs))), Tenant: "lab", GPUs: 1, Share: 1000, CPU: 1000,
-				Arrival: w.now, Run: time.Hour, Deadline: w.now.Add(4 * time.Hour), Deferrable: w.dice.IntN(2) == 0,
+				Arrival: w.now, Run: time.Hour, Deadline: w.now.Add(4 * time.Hour), Urgency: protocol.StandardOrNow(w.dice.IntN(2) == 0),
 			}
 			if w.dice.IntN(20) == 0 {
 				j.Run = -1 // refused
@@ -251,11 +251,11 @@ func TestSnapshotRestoresTheStateOfAllEvents(t *testing.T) {
 }
 
 func boards(t *testing.T, name string, want, got *jobstatus.View) {
-	if !reflect.DeepEqual(got.AllJobs(), want.AllJobs()) || len(got.AllJobs()) == 0 {
+	if !reflect.DeepEqual(got.AllJobs(noon), want.AllJobs(noon)) || len(got.AllJobs(noon)) == 0 {
 		t.Errorf("%s: other jobs are on the board", name)
 	}
-	for i, s := range got.AllSites() {
-		x := want.AllSites()[i]
+	for i, s := range got.AllSites(noon) {
+		x := want.AllSites(noon)[i]
 		if s.Done != x.Done || s.Placed != x.Placed || s.Drained != x.Drained || s.GPUs != x.GPUs {
 			t.Errorf("%s: the board shows %+v, not %+v", name, s, x)
 		}
@@ -319,7 +319,7 @@ func TestSnapshotKeepsALateAccept(t *testing.T) {
 		}
 		w.events = append(w.events, w.senders[who].NewMessage(w.now, protocol.Coordinator, b))
 	}
-	job := protocol.Job{ID: "train", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Hour)}
+	job := protocol.Job{Urgency: protocol.UrgencyNow, ID: "train", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Hour)}
 	award := func(site string, epoch uint64) {
 		fact(protocol.AgentParty(site), protocol.Award{Round: epoch, Job: job.ID, Epoch: epoch, Lease: w.now.Add(time.Minute)})
 	}

@@ -105,6 +105,9 @@ func TestTheAgentTakesItsConfiguration(t *testing.T) {
 	schema := schemaOf(t)
 	for name, more := range map[string]map[string]any{
 		"plain": nil, "a number for a name": {"site": "101"},
+		"Kueue's clusters by name": {"kueue": map[string]any{"clusters": map[string]any{"worker-1": "oslo"}, "run": "30m"}}, "Kueue": {"kueue": true}, "a queue": {"queue": true}, "a ceiling": {"node": map[string]any{"ceilingWatts": 5000}},
+		"GPUs of its own": {"power": map[string]any{"X900": map[string]any{"idle": 25, "load": 240, "limit": 320, "speed": 1.85, "caps": []any{map[string]any{"limit": 256, "speed": 0.965, "energy": 0.948}}}}},
+		"traces":          {"traces": map[string]any{"endpoint": "http://otel-collector.monitoring:4318", "ratio": 0.1}}, "nodes that sleep": {"grid": map[string]any{"price": 55, "carbon": 30, "nodesSleep": true}},
 		"all": {"abandon": "10m", "nodes": "all", "prometheus": map[string]any{"url": "http://prometheus.monitoring:9090", "cards": true, "use": true}, "curves": map[string]any{"H100": "{}"}, "models": map[string]any{"Acme-X1": "H100"}, "monitoring": map[string]any{"enabled": true},
 			"grid": map[string]any{"price": 55, "carbon": 30, "pue": 1.2, "secret": "grid-keys", "sources": []any{
 				map[string]any{"tells": "carbon", "from": "electricity-maps", "zone": "NO-NO1", "key_env": "EM_KEY"}}}},
@@ -120,6 +123,11 @@ func TestTheAgentTakesItsConfiguration(t *testing.T) {
 		}
 		if err := schema.Validate(config); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		for value, want := range map[string]string{"node": "ceiling: 5000", "kueue": "queue: {kueue: {", "queue": "queue: {", "power": "power: {\"X900\"", "traces": "traces: {endpoint: \"http://otel"} {
+			if _, set := more[value]; set && !strings.Contains(text, want) {
+				t.Errorf("%s: no %s in\n%s", name, want, text)
+			}
 		}
 	}
 	o, err := render(t, values(nil))

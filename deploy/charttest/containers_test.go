@@ -30,6 +30,7 @@ func instructions(t *testing.T, file string) (all []string) {
 // what is copied and built exists, and each image runs one program as nobody.
 func TestTheContainerFileIsSound(t *testing.T) {
 	stages, built := make(map[string]bool), make(map[string]bool)
+	notices := make(map[string]bool)
 	stage, user, entry := "", make(map[string]string), make(map[string]string)
 	pinned := regexp.MustCompile(`^[\w.-]+(/[\w.-]+)+:[\w.-]+$`)
 	for _, line := range instructions(t, root+"/deploy/containers/Containerfile") {
@@ -43,6 +44,7 @@ func TestTheContainerFileIsSound(t *testing.T) {
 			stages[stage] = true
 		case "COPY":
 			if from, ok := strings.CutPrefix(f[1], "--from="); ok {
+				notices[stage] = notices[stage] || f[2] == "/out/NOTICES"
 				if !stages[from] || !built[f[2]] {
 					t.Errorf("%s: nothing made that before", line)
 				}
@@ -59,6 +61,12 @@ func TestTheContainerFileIsSound(t *testing.T) {
 				text, err := os.ReadFile(filepath.Join(root, m[2], "main.go"))
 				if err != nil || !strings.Contains(string(text), "package main") {
 					t.Errorf("%s: no program in %s", line, m[2])
+				}
+			}
+			for _, m := range regexp.MustCompile(`bash (\S+) > (\S+)`).FindAllStringSubmatch(line, -1) {
+				built[m[2]] = true
+				if _, err := os.Stat(filepath.Join(root, m[1])); err != nil {
+					t.Errorf("%s: %v", line, err)
 				}
 			}
 		case "USER":
@@ -78,6 +86,29 @@ func TestTheContainerFileIsSound(t *testing.T) {
 		if !stages[name] || user[name] != "65532:65532" || entry[name] != `["/`+name+`"]` {
 			t.Errorf("image %s runs %s as %q", name, entry[name], user[name])
 		}
+		if !notices[name] {
+			t.Errorf("image %s carries works of others without their licences", name)
+		}
+	}
+}
+
+// Every module that the programs link, and the fonts, come with their licence.
+func TestNoticesNameWhatIsLinked(t *testing.T) {
+	cmd := exec.Command("bash", "deploy/containers/notices")
+	cmd.Dir = root
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errs.String())
+	}
+	for _, want := range []string{"=== Go go1.", "=== codeberg.org/go-fonts/liberation", "SIL OPEN FONT LICENSE", "=== k8s.io/client-go", "=== github.com/NVIDIA/go-nvml", "=== github.com/nats-io/nats-server/v2", "Apache License"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	if strings.Contains(string(out), "=== github.com/gridbid/gridbid") {
+		t.Error("its own module is among the works of others")
 	}
 }
 

@@ -74,12 +74,12 @@ func TestTheNodesDaemonMayDoLittle(t *testing.T) {
 			}
 		}
 		node, guard := fmt.Sprint(at(t, containers, 0, "args")), fmt.Sprint(at(t, containers, 1, "args"))
-		for _, both := range []string{"--state=/var/lib/gridbid-node/limits.json", "--beats=/var/lib/gridbid-node/beats", "--period=10s"} {
+		for _, both := range []string{"--state=/var/lib/gridbid-node/limits.json", "--heartbeat=/var/lib/gridbid-node/heartbeat", "--period=10s"} {
 			if !strings.Contains(node, both) || !strings.Contains(guard, both) {
 				t.Errorf("daemon and guard disagree on %s:\n%s\n%s", both, node, guard)
 			}
 		}
-		if !strings.Contains(node, "--site-ceiling=5000 --book=gridbid/oslo-ceiling") || strings.Contains(node, "--kubelet") != (sharing == "plugin") {
+		if !strings.Contains(node, "--site-ceiling=5000 --budget=gridbid/oslo-ceiling") || strings.Contains(node, "--kubelet") != (sharing == "plugin") {
 			t.Errorf("%s", node)
 		}
 		rules := at(t, o["Role/training/gridbid-node-oslo"], "rules").([]any)
@@ -98,6 +98,32 @@ func TestTheNodesDaemonMayDoLittle(t *testing.T) {
 	}
 	if text := fmt.Sprint(o["ConfigMap/gridbid/oslo"]); strings.Contains(text, "metered") {
 		t.Errorf("an agent waits for a daemon that is not there: %s", text)
+	}
+}
+
+// Clocks of unused GPUs are lowered if the site says so, and on its own nodes only.
+func TestIdleClocksAreForOwnNodes(t *testing.T) {
+	for _, c := range []struct {
+		nodes, clocks string
+		ceiling       any
+		want          bool
+	}{{"owned", "keep", nil, false}, {"owned", "lowest", nil, true}, {"owned", "lowest", 5000, true}} {
+		o, err := render(t, values(map[string]any{"nodes": c.nodes, "node": map[string]any{"idleClocks": c.clocks, "ceilingWatts": c.ceiling}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := fmt.Sprint(at(t, o["DaemonSet/gridbid/oslo-node"], "spec", "template", "spec", "containers", 0, "args"))
+		if strings.Contains(args, "--idle-clocks=lowest") != c.want || strings.Count(args, "--owned=oslo") != map[bool]int{true: 1}[c.want] || (o["ClusterRole//gridbid-node-oslo"] != nil) != c.want {
+			t.Errorf("%+v: %s", c, args)
+		}
+	}
+	for _, bad := range []map[string]any{
+		{"nodes": "all", "node": map[string]any{"idleClocks": "lowest"}},
+		{"nodes": "owned", "node": map[string]any{"idleClocks": "low"}},
+	} {
+		if _, err := render(t, values(bad)); err == nil {
+			t.Errorf("%v is rendered", bad)
+		}
 	}
 }
 

@@ -16,11 +16,12 @@ func (r *reading) buildQuery(f rule) Query {
 	}
 	q.Metric = r.metricOf(mine)
 	for _, by := range []string{"site", "tenant", "hour"} {
-		if mine["by"+by] {
+		if mine["by"+by] && r.query.By == "" {
 			q.By = by
 		}
 	}
 	switch {
+	case r.query.Pick == "share":
 	case mine["most"] || mine["dirtiest"]:
 		q.Pick = "most"
 	case mine["least"] || mine["cheapest"] || mine["greenest"]:
@@ -40,7 +41,7 @@ func (r *reading) buildQuery(f rule) Query {
 	}
 	q = q.normalizeFields(mine, r)
 	if f.may == "*" { // the rule has one answer, so other words do not count
-		q = q.withoutUnusedFields()
+		q = q.withoutUnusedFields(true)
 	}
 	return q
 }
@@ -74,6 +75,8 @@ func (r *reading) metricOf(mine map[string]bool) string {
 		return "paid"
 	case mine["wait"]:
 		return "wait"
+	case mine["late"]:
+		return "late"
 	}
 	return ""
 }
@@ -117,7 +120,7 @@ func (q Query) normalizeFields(mine map[string]bool, r *reading) Query {
 		case q.Site == "" && mine["sites"]:
 			q.By = "site"
 		}
-		if q.Pick != "" && q.By == "" {
+		if q.Pick != "" && q.Pick != "share" && q.By == "" {
 			q.By = "site"
 			if mine["tenants"] {
 				q.By = "tenant"
@@ -136,5 +139,5 @@ func (q Query) normalizeFields(mine map[string]bool, r *reading) Query {
 	if q.Decision != 0 {
 		q.Job = ""
 	}
-	return q.withoutImpliedFields()
+	return q.withoutUnusedFields(false)
 }

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +14,17 @@ import (
 // fieldValues are what a field of words may hold, by the name of the field and then by the
 // question; "" is the line for questions that have none of their own.
 var fieldValues = map[string]map[string][]string{
-	"metric": {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "top": {"carbon", "energy", "cost", "wait"}},
-	"by":     {"": {"site", "tenant", "hour"}, "jobs": {"site", "tenant"}},
-	"pick":   {"": {"most", "least"}, "waits": {"median", "p95"}},
+	"metric":  {"": {"carbon", "energy", "cost"}, "bill": {"carbon", "energy", "cost", "paid"}, "top": {"carbon", "energy", "cost", "wait", "run"}, "policies": {"carbon", "energy", "cost", "wait", "late"}},
+	"by":      {"": {"site", "tenant", "hour"}},
+	"then":    {"": {"site", "tenant", "hour"}},
+	"pick":    {"": {"most", "least"}, "bill": {"most", "least", "share"}, "late": {"most", "least", "share"}, "waits": {"median", "p95"}},
+	"per":     {"": {"job", "gpu-hour", "kwh"}},
+	"bounded": {"": {"wait", "run", "gpus", "carbon", "energy", "cost", "paid", "late"}, "pending": {"wait", "gpus"}},
+	"bound":   {"": boundNames},
+	"state":   {"": jobStates},
 }
+
+var boundNames = []string{"more", "less", "at-least", "at-most"}
 
 // valuesOf returns what a field of words may hold in a question.
 func valuesOf(field, ask string) []string {
@@ -26,33 +34,44 @@ func valuesOf(field, ask string) []string {
 	return fieldValues[field][""]
 }
 
-// A queryField is one field of a query that a question may take or need.
+// A queryField is one field of a query that a question may take or need, by its tags.
 type queryField struct {
-	name  string // of its JSON
-	named bool   // it names the subject or the time, not the quantity
-	slots []string
-	parts []string
-	set   func(Query) bool
-	clear func(*Query)
+	name              string // of its JSON
+	index             int    // in Query
+	subject, operator bool
+	slots, parts      []string
 }
 
 // queryFields are all fields of a query except Ask.
-var queryFields = []queryField{
-	{"job", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Job != "" }, func(q *Query) { q.Job = "" }},
-	{"decision", true, []string{"{target}"}, []string{"job"}, func(q Query) bool { return q.Decision != 0 }, func(q *Query) { q.Decision = 0 }},
-	{"site", true, []string{"{site}"}, []string{"site"}, func(q Query) bool { return q.Site != "" }, func(q *Query) { q.Site = "" }},
-	{"other", false, []string{"{other}", "{and}"}, nil, func(q Query) bool { return q.Other != "" }, func(q *Query) { q.Other = "" }},
-	{"tenant", true, nil, []string{"tenant"}, func(q Query) bool { return q.Tenant != "" }, func(q *Query) { q.Tenant = "" }},
-	{"policies", true, nil, []string{"policies"}, func(q Query) bool { return len(q.Policies) > 0 }, func(q *Query) { q.Policies = nil }},
-	{"metric", false, []string{"{metric}", "{bill}"}, nil, func(q Query) bool { return q.Metric != "" }, func(q *Query) { q.Metric = "" }},
-	{"by", false, nil, []string{"by"}, func(q Query) bool { return q.By != "" }, func(q *Query) { q.By = "" }},
-	{"pick", false, []string{"{pick}"}, []string{"pick"}, func(q Query) bool { return q.Pick != "" }, func(q *Query) { q.Pick = "" }},
-	{"number", false, []string{"{number}"}, []string{"number"}, func(q Query) bool { return q.Number != 0 }, func(q *Query) { q.Number = 0 }},
-	{"long_ns", false, []string{"{long}"}, nil, func(q Query) bool { return q.Long != 0 }, func(q *Query) { q.Long = 0 }},
-	{"within_ns", false, []string{"{ahead}"}, nil, func(q Query) bool { return q.Within != 0 }, func(q *Query) { q.Within = 0 }},
-	{"at", true, nil, []string{"time"}, func(q Query) bool { return q.At != 0 }, func(q *Query) { q.At = 0 }},
-	{"from", true, nil, []string{"time"}, func(q Query) bool { return q.From != 0 }, func(q *Query) { q.From = 0 }},
-	{"to", true, nil, []string{"time"}, func(q Query) bool { return q.To != 0 }, func(q *Query) { q.To = 0 }},
+var queryFields = func() (all []queryField) {
+	t := reflect.TypeFor[Query]()
+	for i := 1; i < t.NumField(); i++ {
+		x := queryField{index: i}
+		x.name, _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		for word := range strings.FieldsSeq(t.Field(i).Tag.Get("ask")) {
+			switch {
+			case word == "subject":
+				x.subject = true
+			case word == "operator":
+				x.operator = true
+			case word[0] == '{':
+				x.slots = append(x.slots, word)
+			default:
+				x.parts = append(x.parts, word)
+			}
+		}
+		all = append(all, x)
+	}
+	return all
+}()
+
+// valueIn returns the field of a query.
+func (x queryField) valueIn(q *Query) reflect.Value { return reflect.ValueOf(q).Elem().Field(x.index) }
+
+// isSet reports whether a query has a value of the field; an empty list is none.
+func (x queryField) isSet(q *Query) bool {
+	v := x.valueIn(q)
+	return !v.IsZero() && (v.Kind() != reflect.Slice || v.Len() > 0)
 }
 
 // takesField reports whether a question has a place for a field.
@@ -61,24 +80,13 @@ func (f question) takesField(x queryField) bool {
 		slices.ContainsFunc(x.parts, func(p string) bool { return slices.Contains(strings.Fields(f.parts), p) })
 }
 
-// withoutUnusedFields returns the query without the fields that its question has no place for.
-func (q Query) withoutUnusedFields() Query {
+// withoutUnusedFields returns the query without the fields that its question has no place for. Those
+// that name its subject or its time go only if subjects do: without them it would be another.
+func (q Query) withoutUnusedFields(subjects bool) Query {
 	f := english.questions[q.Ask]
 	for _, x := range queryFields {
-		if !f.takesField(x) {
-			x.clear(&q)
-		}
-	}
-	return q
-}
-
-// withoutImpliedFields returns the query without the fields that follow from words which say
-// nothing in its question. Names and times stay: without them it would be another.
-func (q Query) withoutImpliedFields() Query {
-	f := english.questions[q.Ask]
-	for _, x := range queryFields {
-		if !x.named && !f.takesField(x) {
-			x.clear(&q)
+		if (subjects || !x.subject) && !f.takesField(x) {
+			x.valueIn(&q).SetZero()
 		}
 	}
 	return q
@@ -91,6 +99,7 @@ const maxNumber = 1_000_000_000_000
 // WithDefaults fills in what a question leaves out: the top five jobs by carbon, the next
 // 24 hours.
 func (q Query) WithDefaults() Query {
+	q.Amount = normalizeAmount(q.Amount)
 	switch q.Ask {
 	case "top":
 		q.Number = cmp.Or(q.Number, 5)
@@ -114,19 +123,67 @@ func (q Query) Check() error {
 		return fmt.Errorf("ask %q: no such question; docs/query.schema.json lists them", format.CleanText(q.Ask))
 	}
 	for _, x := range queryFields {
-		if x.set(q) && !f.takesField(x) {
+		if x.isSet(&q) && !f.takesField(x) {
 			return fmt.Errorf("ask %s: %s: this question has no place for it", q.Ask, x.name)
 		}
 	}
 	if err := q.checkRequired(f); err != nil {
 		return err
 	}
-	for _, x := range []struct{ name, value string }{{"metric", q.Metric}, {"by", q.By}, {"pick", q.Pick}} {
-		if known := valuesOf(x.name, q.Ask); x.value != "" && !slices.Contains(known, x.value) {
-			return fmt.Errorf("ask %s: %s %q: want %s", q.Ask, x.name, format.CleanText(x.value), strings.Join(known, ", "))
+	for _, x := range queryFields {
+		known, value := valuesOf(x.name, q.Ask), x.valueIn(&q)
+		if known != nil && x.isSet(&q) && !slices.Contains(known, value.String()) {
+			return fmt.Errorf("ask %s: %s %q: want %s", q.Ask, x.name, format.CleanText(value.String()), strings.Join(known, ", "))
 		}
 	}
+	if err := q.checkOperators(); err != nil {
+		return err
+	}
 	return q.checkBounds()
+}
+
+// listedKinds are what a bound measures of what a question lists; "" is what its metric measures.
+var listedKinds = map[string]string{"intensity": "intensity", "price": "price", "power": "power", "utilization": "share", "free": "gpus", "jobs": "jobs", "late": "jobs"}
+
+// checkOperators returns which operators of a query do not go together.
+func (q Query) checkOperators() error {
+	listed := listedKinds[q.Ask]
+	if q.Ask == "bill" {
+		listed = kindOfQuantity[q.Metric]
+	}
+	_, kind, err := ParseAmount(q.Amount)
+	sorted := func(all []string) bool {
+		return slices.IsSorted(all) && len(slices.Compact(slices.Clone(all))) == len(all) && !slices.Contains(all, "")
+	}
+	switch {
+	case (q.Bound == "") != (q.Amount == "") || q.Bounded != "" && q.Bound == "":
+		return fmt.Errorf("ask %s: bound and amount: give both, or neither", q.Ask)
+	case q.Amount != "" && err != nil:
+		return fmt.Errorf("ask %s: %w", q.Ask, err)
+	case q.Amount != normalizeAmount(q.Amount):
+		return fmt.Errorf("ask %s: amount %q: want %q", q.Ask, format.CleanText(q.Amount), normalizeAmount(q.Amount))
+	case q.Bounded != "" && kind != kindOfQuantity[q.Bounded] || q.Bound != "" && q.Bounded == "" && kind != listed:
+		return fmt.Errorf("ask %s: amount %q: its unit is not that of what is bounded", q.Ask, format.CleanText(q.Amount))
+	case q.Bound != "" && q.Bounded == "" && q.By == "" && listed == "jobs":
+		return fmt.Errorf("ask %s: bounded: say which quantity of each job, or split", q.Ask)
+	case q.Then != "" && (q.By == "" || q.By == q.Then):
+		return fmt.Errorf("ask %s: then: give another split in by first", q.Ask)
+	case q.Against != "" && ((q.Site == "") == (q.Tenant == "") || q.Against == q.Site || q.Against == q.Tenant):
+		return fmt.Errorf("ask %s: against: name one site or one tenant, and here another", q.Ask)
+	case q.Against != "" && (q.By != "" || q.Pick == "share" || q.Bound != "" && q.Bounded == ""):
+		return fmt.Errorf("ask %s: against: two are compared without split, share and bound", q.Ask)
+	case q.Pick == "share" && q.Per != "" || q.Pick != "" && q.Then != "":
+		return fmt.Errorf("ask %s: pick %s: not together with per or then", q.Ask, q.Pick)
+	case q.Per != "" && q.Metric == "" || q.Per == "kwh" && q.Metric == "energy":
+		return fmt.Errorf("ask %s: per: name a metric, for kwh one other than energy", q.Ask)
+	case !sorted(q.ExceptSites) || !sorted(q.ExceptTenants):
+		return fmt.Errorf("ask %s: except_sites and except_tenants: name each once, in order", q.Ask)
+	case q.Site != "" && len(q.ExceptSites) > 0 || q.Tenant != "" && len(q.ExceptTenants) > 0:
+		return fmt.Errorf("ask %s: except: it is about one alone", q.Ask)
+	case q.State != "" && q.To != 0 && slices.Contains([]string{"pending", "planned", "running"}, q.State):
+		return fmt.Errorf("ask %s: state %s: give an instant", q.Ask, q.State)
+	}
+	return nil
 }
 
 // checkRequired returns which field is missing that the words of a question have a slot for.
@@ -147,8 +204,8 @@ func (q Query) checkRequired(f question) error {
 		return fmt.Errorf("ask %s: long_ns: say how long", q.Ask)
 	case q.Ask == "top" && q.Metric == "":
 		return fmt.Errorf("ask %s: metric: say by which", q.Ask)
-	case (q.Job != "" || q.Decision != 0) && !has("{target}") && (q.Site != "" || q.Tenant != "" || q.By != "" || q.Pick != "" || q.At != 0 || q.To != 0):
-		return fmt.Errorf("ask %s: of one job it is asked without site, tenant, split and time", q.Ask)
+	case (q.Job != "" || q.Decision != 0) && !has("{target}") && (q.Site != "" || q.Tenant != "" || q.By != "" || q.Pick != "" || q.At != 0 || q.To != 0 || q.Per != "" || q.Bound != "" || len(q.ExceptSites)+len(q.ExceptTenants) > 0):
+		return fmt.Errorf("ask %s: of one job it is asked without site, tenant, split, operators and time", q.Ask)
 	case (q.Ask == "top" || q.Ask == "fit") && q.Number == 0:
 		return fmt.Errorf("ask %s: number: say how many", q.Ask)
 	}

@@ -43,7 +43,7 @@ func (l *Parser) answerableQuestions(offered []Query) (all []string) {
 		ofAll.Site, ofAll.Tenant = "", ""
 		for _, less := range []Query{q, timeless, whole, both, ofAll} {
 			text := less.String()
-			if again, back := l.parseInto(text, &reading{}); back != nil || again.String() != text {
+			if again, _, back := l.parseWithOrWithout(text, false); back != nil || again.String() != text {
 				continue
 			}
 			if !slices.Contains(all, text) {
@@ -126,7 +126,7 @@ func (l *Parser) explainMissing(r *reading) *Clarification {
 		return unclearText("That asks nothing about the run. What can be asked: `gridbid ask help`.")
 	}
 	for _, slot := range []string{"JOB", "SITE", "TENANT", "AT", "DUR", "NUM"} {
-		found := bestRules(append(slices.Clone(r.concepts), []string{slot}))
+		found := bestRules(append(slices.Clone(r.concepts), []string{slot}), r.takesOperators)
 		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
 			continue
 		}
@@ -175,7 +175,7 @@ func (r *reading) nearestRules() (all []rule) {
 			if slices.ContainsFunc(r.concepts[i:min(len(r.concepts), i+len(r.concepts)-n)], reversesQuestion) {
 				continue
 			}
-			for _, f := range bestRules(slices.Delete(slices.Clone(r.concepts), i, min(len(r.concepts), i+len(r.concepts)-n))) {
+			for _, f := range bestRules(slices.Delete(slices.Clone(r.concepts), i, min(len(r.concepts), i+len(r.concepts)-n)), r.takesOperators) {
 				if f.may != "*" && !containsAsk(all, f.ask) && len(all) < 3 {
 					all = append(all, f)
 				}
@@ -194,22 +194,20 @@ func reversesQuestion(word []string) bool {
 	return slices.ContainsFunc(word, func(c string) bool { return c == "not" || c == "never" || c == "legislate" || c == "hinder" })
 }
 
-// refusalFor returns the clarification of a question that is understood and not answered.
-func (l *Parser) refusalFor(why string) *Clarification {
+// refusalTexts say why a question that is understood is not answered, by the refusal's rule.
+var refusalTexts = map[string]string{
+	"!unrecorded": "That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.",
+	"!drained":    "Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it.",
+	"!opinion":    "That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.",
+	"!beyond":     "That is beyond the record. It goes from {first} to {last}, and forecasts reach as far as the sites said.",
+	"!act":        "Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.",
+	"!legislate":  "That would be a rule for the future, and questions only read. `gridbid policy say` takes it in the same words, shows what it would have changed, and asks before it is in force.",
+}
+
+// refuseQuestion returns the clarification of a question that is understood and not answered.
+func (l *Parser) refuseQuestion(r *reading, why string) *Clarification {
 	a := &Clarification{Kind: "refused"}
 	switch why {
-	case "!unrecorded":
-		a.addSentence("That is not recorded. The record has energy, carbon, money, time, GPUs and decisions; other quantities are not derived from them.")
-	case "!drained":
-		a.addSentence("Whether a site is drained is not told from the record; of a live federation `gridbid sites` shows it.")
-	case "!opinion":
-		a.addSentence("That is a matter of opinion, and only figures are told here. Ask for carbon, cost, late jobs, waits or bid error of a site or tenant.")
-	case "!beyond":
-		a.addSentence("That is beyond the record. It goes from %s to %s, and forecasts reach as far as the sites said.", l.First, l.Last)
-	case "!act":
-		a.addSentence("Questions only read; nothing is moved, stopped or changed by one. To see what another day or rule would give, replay it: `gridbid replay --help`.")
-	case "!legislate":
-		a.addSentence("That would be a rule for the future, and questions only read. `gridbid policy say` takes it in the same words, shows what it would have changed, and asks before it is in force.")
 	case "!policy":
 		var names []string
 		for _, p := range l.Replayed {
@@ -221,8 +219,50 @@ func (l *Parser) refusalFor(why string) *Clarification {
 			return a
 		}
 		a.addSentence("No policy of that name was replayed here. There is %s.", format.JoinWithAnd(names))
+	case "!act":
+		a.Text = r.commandText([]string{refusalTexts[why]})
+	default:
+		a.Text = []string{strings.NewReplacer("{first}", l.First.String(), "{last}", l.Last.String()).Replace(refusalTexts[why])}
 	}
 	return a
+}
+
+// actCommands are the commands that do what a question does not, by the words that ask for it.
+var actCommands = []struct {
+	words, of, command string
+}{
+	{"cancel stop kill abort terminate delete end", "JOB", "gridbid cancel %s"},
+	{"drain cordon disable evacuate", "SITE", "gridbid drain %s"},
+	{"remove delete decommission", "SITE", "gridbid remove %s --lost"},
+	{"resume undrain uncordon", "SITE", "gridbid drain %s --over"},
+	{"submit launch start schedule run", "", "gridbid submit -f JOB.yaml"},
+	{"restart resubmit rerun", "JOB", "gridbid submit -f JOB.yaml"},
+}
+
+// commandText names the command that does what the words of a question order; without one, the
+// text stays.
+func (r *reading) commandText(text []string) []string {
+	named := map[string]string{"JOB": string(r.query.Job), "SITE": r.query.Site}
+	for _, x := range actCommands {
+		said := slices.ContainsFunc(r.tokens, func(t token) bool { return slices.Contains(strings.Fields(x.words), t.low) })
+		if !said || x.of != "" && named[x.of] == "" {
+			continue
+		}
+		command := strings.ReplaceAll(x.command, "%s", ShellName(named[x.of]))
+		return []string{"Questions only read, so nothing was done. The command that does it: " + command}
+	}
+	return text
+}
+
+// ShellName returns a name as one word of a command line: bare if it is one plain word.
+func ShellName(name string) string {
+	switch {
+	case QuoteName(name) == name:
+		return name
+	case format.CleanText(name) != name:
+		return "(a name that cannot be typed; use --json)"
+	}
+	return format.ShellQuoted(name)
 }
 
 // ruleRefusalText refuses a sentence that sets a rule, and names the command that takes it.

@@ -14,8 +14,12 @@ import (
 type Conversation struct {
 	last     Query    // the last query that was answered
 	target   Query    // the job or decision that was named last
+	place    string   // the one site that the last answer was about
 	readings []string // the readings that the last clarification offered
 }
+
+// SetPlace sets the site that "there" means: the one that the last answer was about; "" is none.
+func (t *Conversation) SetPlace(site string) { t.place = site }
 
 // ContinueFrom makes q the query that the next question may refer to.
 func (t *Conversation) ContinueFrom(q Query) {
@@ -37,7 +41,7 @@ func (t *Conversation) ResolveChoice(text string) string {
 }
 
 // changeMarkers begin a question that changes one thing of the one before.
-var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then"}
+var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "only"}
 
 // pronouns stand for the job or the decision that was named last.
 var pronouns = []string{"it", "its", "that job", "this job", "the job", "that decision", "this decision", "that one", "this one"}
@@ -47,6 +51,18 @@ var pronouns = []string{"it", "its", "that job", "this job", "the job", "that de
 func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo, *Clarification) {
 	if back := tooLong(question); back != nil {
 		return Query{}, nil, back
+	}
+	if t.last.Ask == "define" {
+		if q, ok := parseDefinition("what is " + strings.TrimPrefix(strings.ToLower(question), "and ")); ok {
+			return q, nil, nil
+		}
+	}
+	if text, ok := t.replaceThere(question); ok {
+		q, typos, back := t.ParseQuestion(l, text)
+		return t.withLastTime(q), typos, back
+	}
+	if q, ok := t.applyShare(l, question); ok {
+		return q, nil, nil
 	}
 	p, _ := findPointer(question)
 	several := slices.Contains(pluralPointers, p.word)
@@ -64,7 +80,7 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 	}
 	q, typos, back := l.ParseQuestion(question)
 	if back == nil {
-		return q, typos, nil
+		return t.inheritPlace(question, q), typos, nil
 	}
 	if q, ok := t.applyChange(l, question); ok && !several { // "at 13:00?", "of vision?"
 		return q, nil, nil
@@ -80,6 +96,81 @@ func (t *Conversation) ParseQuestion(l *Parser, question string) (Query, []Typo,
 		}
 	}
 	return Query{}, nil, back
+}
+
+// replaceThere replaces a "there" that points to the site of the last answer, and not one of "is there".
+func (t *Conversation) replaceThere(question string) (string, bool) {
+	all := strings.Fields(question)
+	for i, w := range all {
+		before := ""
+		if i > 0 {
+			before = strings.ToLower(all[i-1])
+		}
+		if i > 0 && t.place != "" && strings.EqualFold(strings.Trim(w, "?.,!"), "there") && !slices.Contains(strings.Fields("is are was were if been"), before) {
+			return strings.Join(slices.Replace(all, i, i+1, "at site "+QuoteName(t.place)), " "), true
+		}
+	}
+	return question, false
+}
+
+// withLastTime returns a query without a time with the time of the last one, if it may have one.
+func (t *Conversation) withLastTime(q Query) Query {
+	if q.At == 0 && q.To == 0 && q.Ask != "" && takesTime(q) {
+		q.At, q.From, q.To = t.last.At, t.last.From, t.last.To
+	}
+	return q
+}
+
+// inheritPlace returns the query of a question that goes on with "and": it is about the site, the
+// tenant and the time of the last one where it names none and may have them.
+func (t *Conversation) inheritPlace(question string, q Query) Query {
+	low := strings.ToLower(question)
+	if t.last.Ask == "" || !slices.ContainsFunc([]string{"and ", "what about ", "how about "}, func(m string) bool { return strings.HasPrefix(low, m) }) {
+		return q
+	}
+	more := t.withLastTime(q)
+	parts := strings.Fields(english.questions[q.Ask].parts)
+	if slices.Contains(parts, "site") && more.Site == "" && more.By == "" {
+		more.Site = t.last.Site
+	}
+	if slices.Contains(parts, "tenant") && more.Tenant == "" && more.By == "" {
+		more.Tenant = t.last.Tenant
+	}
+	if more.Check() != nil {
+		return q
+	}
+	return more
+}
+
+// applyShare reads "what share is that": the last sum as a part of the whole.
+func (t *Conversation) applyShare(l *Parser, question string) (Query, bool) {
+	if !strings.Contains(question, "that") || t.last.Ask == "" {
+		return Query{}, false
+	}
+	r := &reading{}
+	if r.takeOperators(l, l.index.operatorTokens(question)); r.query.Pick != "share" {
+		return Query{}, false
+	}
+	return t.applyChange(l, question)
+}
+
+// laterOrEarlier reads "two hours later".
+func (r *reading) laterOrEarlier(tokens []token) (time.Duration, bool) {
+	var low []string
+	for _, t := range tokens {
+		low = append(low, t.low)
+	}
+	d, n := readLength(low)
+	if n == 0 || n >= len(low) || len(low) > n+1 {
+		return 0, false
+	}
+	switch low[n] {
+	case "later", "after", "on":
+		return d, true
+	case "earlier", "before":
+		return -d, true
+	}
+	return 0, false
 }
 
 // severalJobsWords and collectiveWords are words of a question that is not about one job.
@@ -169,10 +260,21 @@ func (t *Conversation) parseChange(l *Parser, question string) (Query, bool) {
 // one of the words has no field in that query.
 func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	r := &reading{}
-	if back := r.readTokens(l, l.index.splitTokens(words)); t.last.Ask == "" || back != nil || len(r.unknown) > 0 || len(r.numbers) > 1 || r.countQuantities() > 1 || r.countSplits() > 1 {
+	tokens := r.takeOperators(l, l.index.operatorTokens(words))
+	if by, ok := r.laterOrEarlier(tokens); ok && (t.last.At != 0 || t.last.To != 0) {
+		q := t.last
+		if q.At != 0 {
+			q.At = q.At.Add(by)
+		} else {
+			q.From, q.To = q.From.Add(by), q.To.Add(by)
+		}
+		return q, q.Check() == nil
+	}
+	if back := r.readTokens(l, tokens); t.last.Ask == "" || back != nil || len(r.unknown) > 0 || len(r.numbers) > 1 || r.concepts.countConcepts(quantityConcepts) > 1 || r.concepts.countConcepts(splitConcepts) > 1 {
 		return Query{}, false // of two, one would be dropped
 	}
 	q := t.last
+	q.takeOperatorsOf(r.query)
 	for _, word := range r.concepts {
 		if !applyWord(&q, l, word, r) {
 			return Query{}, false
@@ -183,6 +285,15 @@ func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	}
 	again, _, back := l.ParseQuestion(q.String())
 	return q, back == nil && reflect.DeepEqual(again, q) && q.String() != t.last.String()
+}
+
+// takeOperatorsOf sets the operators that another query has.
+func (q *Query) takeOperatorsOf(x Query) {
+	for _, f := range queryFields {
+		if f.operator && f.isSet(&x) {
+			f.valueIn(q).Set(f.valueIn(&x))
+		}
+	}
 }
 
 // applyWord sets the field that one word names in a query; false if it names none.

@@ -65,19 +65,19 @@ func (s concepts) hasConcept(concept string) bool {
 }
 
 // bestRules returns the rules that read the question with the most needs, one for
-// each thing asked.
-func bestRules(s concepts) (all []rule) {
+// each thing asked. Only rules of questions that count are tried; nil counts all.
+func bestRules(s concepts, counts func(ask string) bool) (all []rule) {
 	most := -1
 	for i := range patterns {
 		r := patterns[i].rule
 		n, ok := patterns[i].matchConcepts(s)
-		if !ok || n < most {
+		if !ok || n < most || counts != nil && !counts(r.ask) {
 			continue
 		}
 		if n > most {
 			all, most = nil, n
 		}
-		if len(all) == 0 || !containsAsk(all, r.ask) {
+		if !containsAsk(all, r.ask) {
 			all = append(all, r)
 		}
 	}
@@ -86,10 +86,5 @@ func bestRules(s concepts) (all []rule) {
 
 // containsAsk reports whether one of the rules makes a question.
 func containsAsk(all []rule, ask string) bool {
-	for _, r := range all {
-		if r.ask == ask {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(r rule) bool { return r.ask == ask })
 }

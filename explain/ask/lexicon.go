@@ -3,6 +3,7 @@ package ask
 import (
 	_ "embed" // lexicon/en.txt
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,10 +27,13 @@ type lexicon struct {
 	phrases    map[string][]string // concepts, by phrase
 	longest    int                 // words of the longest phrase
 	vocabulary []string            // words of phrases that are long enough to correct typos of
+	operators  map[string]string   // names of operators, by phrase
 	distinct   map[string]bool     // words that are not typos of the known words they resemble
 	questions  map[string]question
 	asks       []string // names of questions, in order
 	rules      []rule
+
+	longestOperator int // words
 }
 
 // A question is one that can be asked, by its entry in the lexicon.
@@ -59,12 +63,12 @@ const (
 
 // readerConcepts are the concepts that no phrase stands for: the parser finds them as names,
 // numbers and times.
-var readerConcepts = strings.Fields("JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
+var readerConcepts = strings.Fields("TERM JOB DEC SITE SITE2 TENANT POLICY NUM DUR AT WIN extra ruleid")
 
 // questionKinds are the marks of a question that the parser acts on.
 var questionKinds = strings.Fields("supposition of-something of-a-site about-the-rejected about-the-other")
 
-var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill}"), strings.Fields("site tenant job by pick number policies time")
+var slotNames, partNames = strings.Fields("{target} {site} {other} {and} {tenant} {number} {long} {ahead} {metric} {pick} {bill} {term}"), strings.Fields("site tenant job by then per pick number policies metric state bounded bound except against model time")
 
 // A lexiconReader reads a lexicon line by line.
 type lexiconReader struct {
@@ -88,6 +92,7 @@ type checking struct {
 //	concept NAME: PHRASE, PHRASE  stand for the concept; a name may have many lines
 //	splitter: PHRASE, PHRASE      split a sum, before each noun of each split
 //	split NAME: NOUN, NOUN        a concept whose phrases are a splitter and a noun
+//	operator NAME: PHRASE, PHRASE are taken out before the rules read the rest: operators.go
 //	distinct: WORD WORD           look like typos of known words, but are not
 //	question NAME: TEXT           can be asked; TEXT has slots such as {target}
 //	refusal NAME                  is understood and not answered
@@ -103,7 +108,7 @@ type checking struct {
 // TARGET stands for JOB|DEC in a rule, ABOUT for SITE TENANT WIN.
 func readLexicon(name, text string) (*lexicon, error) {
 	r := &lexiconReader{
-		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), questions: make(map[string]question)},
+		lexicon:  &lexicon{phrases: make(map[string][]string), distinct: make(map[string]bool), operators: make(map[string]string), questions: make(map[string]question)},
 		concepts: make(map[string]bool),
 	}
 	for _, c := range readerConcepts {
@@ -131,8 +136,8 @@ func readLexicon(name, text string) (*lexicon, error) {
 func (r *lexiconReader) readLine(at, line string) error {
 	head, value, colon := strings.Cut(line, ": ")
 	key, name, named := strings.Cut(head, " ")
-	if wants := slices.Contains([]string{"concept", "split", "question", "refusal"}, key); wants != named {
-		return fmt.Errorf("%q: want concept NAME, split NAME, question NAME or refusal NAME, and other keys without a name", head)
+	if wants := slices.Contains([]string{"concept", "split", "operator", "question", "refusal"}, key); wants != named {
+		return fmt.Errorf("%q: want concept NAME, split NAME, operator NAME, question NAME or refusal NAME, and other keys without a name", head)
 	}
 	if colon == (key == "refusal") || strings.Contains(name, " ") {
 		return fmt.Errorf("%q: want KEY: VALUE, or refusal NAME", line)
@@ -147,6 +152,15 @@ func (r *lexiconReader) readLine(at, line string) error {
 		return nil
 	case "split":
 		return r.addSplit(name, value)
+	case "operator":
+		for phrase := range strings.SplitSeq(value, ", ") {
+			if r.operators[phrase] != "" {
+				return fmt.Errorf("%q stands for %s already", phrase, r.operators[phrase])
+			}
+			r.operators[phrase] = name
+			r.longestOperator = max(r.longestOperator, len(strings.Fields(phrase)))
+		}
+		return nil
 	case "distinct":
 		for w := range strings.FieldsSeq(value) {
 			r.distinct[w] = true
@@ -192,7 +206,7 @@ func (r *lexiconReader) readEntryLine(at, key, value string) error {
 		q.lacks = list
 		r.unchecked = append(r.unchecked, checking{at, strings.Split(strings.Join(list, "+"), "+")})
 	default:
-		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, distinct, question, refusal, parts, rule, holds, lacks or is", key)
+		return fmt.Errorf("%q: no such key; want concept, ignored, splitter, split, operator, distinct, question, refusal, parts, rule, holds, lacks or is", key)
 	}
 	r.questions[r.last] = q
 	return nil
@@ -250,20 +264,17 @@ func (r *lexiconReader) addSplit(concept, nouns string) error {
 	return nil
 }
 
+// slotForm is a slot in the text of a question, perhaps unclosed.
+var slotForm = regexp.MustCompile(`\{[^}]*\}?`)
+
 func (r *lexiconReader) addQuestion(name, text string) error {
 	if _, twice := r.questions[name]; twice {
 		return fmt.Errorf("question %s: there is one of that name", name)
 	}
-	for rest := text; ; {
-		_, slot, ok := strings.Cut(rest, "{")
-		if !ok {
-			break
+	for _, slot := range slotForm.FindAllString(text, -1) {
+		if !slices.Contains(slotNames, slot) {
+			return fmt.Errorf("question %s: slot %s: want one of %s", name, slot, strings.Join(slotNames, " "))
 		}
-		slot, after, closed := strings.Cut(slot, "}")
-		if !closed || !slices.Contains(slotNames, "{"+slot+"}") {
-			return fmt.Errorf("question %s: slot {%s: want one of %s", name, slot, strings.Join(slotNames, " "))
-		}
-		rest = after
 	}
 	r.last = name
 	r.asks = append(r.asks, name)
@@ -300,6 +311,6 @@ func (r *lexiconReader) finishLexicon(name string) (*lexicon, error) {
 		}
 	}
 	slices.Sort(r.asks)
-	r.vocabulary = longWords(r.phrases)
+	r.vocabulary = slices.Compact(slices.Sorted(slices.Values(append(longWords(r.phrases), longWords(r.operators)...))))
 	return r.lexicon, nil
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/nearest"
 )
 
 // Kinds of names, in the order in which one that fits several is listed.
@@ -17,7 +17,7 @@ const (
 	ofPolicy = "POLICY"
 )
 
-// An nameIndex is every name that a question may hold, by its small letters.
+// A nameIndex is every name that a question may hold, by its small letters.
 type nameIndex struct {
 	names   map[string][]knownName
 	longest int // bytes
@@ -94,13 +94,10 @@ func (x *nameIndex) nearestNames(text, kind string, most int) (all []string, apa
 			if kind != "" && n.kind != kind {
 				continue
 			}
-			d := format.EditDistance(text, key)
-			if d == 2 && sortedLetters(text) == sortedLetters(key) { // two of them changed places
-				d = 1
-			}
+			d := typosApart(text, key)
 			for part := range strings.SplitSeq(key, "-") {
 				if n.kind == ofSite {
-					d = min(d, format.EditDistance(text, part))
+					d = min(d, nearest.EditDistance(text, part))
 				}
 			}
 			near = append(near, found{n.name, d})
@@ -116,6 +113,16 @@ func (x *nameIndex) nearestNames(text, kind string, most int) (all []string, apa
 		return nil, 1 << 20
 	}
 	return all, near[0].apart
+}
+
+// typosApart returns how many typing errors lie between two words: two letters that changed places
+// are one.
+func typosApart(a, b string) int {
+	d := nearest.EditDistance(a, b)
+	if d == 2 && sortedLetters(a) == sortedLetters(b) {
+		return 1
+	}
+	return d
 }
 
 // sortedLetters returns the letters of a word in their own order.

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/gridbid/gridbid/protocol"
 )
 
 // mostNearest bounds how many questions are offered to one that is not understood.
@@ -64,9 +62,10 @@ func (l *Parser) offerNearest(question string, back *Clarification) {
 // examples from the run, so that the offered question can be asked as it is.
 func (l *Parser) withExampleFields(q Query) Query {
 	has := func(slot string) bool { return strings.Contains(english.questions[q.Ask].text, slot) }
-	if has("{target}") && q.Job == "" && q.Decision == 0 {
-		for _, id := range append(l.exampleJobs(), l.Jobs...)[:min(1, len(l.Jobs))] {
-			q.Job = id
+	if has("{target}") && q.Job == "" && q.Decision == 0 && len(l.Jobs) > 0 {
+		q.Job = l.Jobs[0]
+		if l.Notable != nil {
+			q.Job = append(l.Notable(), q.Job)[0]
 		}
 	}
 	if (has("{site}") || english.isOfKind(q, "of-a-site")) && q.Site == "" && len(l.Sites) > 0 {
@@ -82,12 +81,4 @@ func (l *Parser) withExampleFields(q Query) Query {
 		q.Long = 8 * time.Hour
 	}
 	return q.WithDefaults()
-}
-
-// exampleJobs returns jobs to offer where none was named, if the run knows any.
-func (l *Parser) exampleJobs() []protocol.JobID {
-	if l.Notable == nil {
-		return nil
-	}
-	return l.Notable()
 }

@@ -8,6 +8,7 @@ type RunContext struct {
 	Sites    []string
 	Tenants  []string
 	Jobs     []protocol.JobID
+	Models   []string // of GPUs
 	Policies []string // under which the run can be replayed
 	Replayed []string // policies whose totals are known
 

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -12,24 +13,39 @@ import (
 )
 
 // A Query is a question in the form that package query evaluates. Which fields count depends
-// on Ask; [Query.String] words it.
+// on Ask; [Query.String] words it. A tag lists the places of a field: slots of the words of a question, and optional parts
+// after them. "subject" marks a field that names the subject or the time, and not the quantity;
+// "operator" one that is read from the words of an operator.
 type Query struct {
 	Ask      string         `json:"ask"` // "why", "why-not", "bill", ...: docs/ask.md lists them
-	Job      protocol.JobID `json:"job,omitempty"`
-	Decision uint64         `json:"decision,omitempty"` // instead of the job's last
-	Site     string         `json:"site,omitempty"`
-	Other    string         `json:"other,omitempty"` // a second site
-	Tenant   string         `json:"tenant,omitempty"`
-	Policies []string       `json:"policies,omitempty"`
-	Metric   string         `json:"metric,omitempty"` // "carbon", "energy", "cost", "wait"; "" is all
-	By       string         `json:"by,omitempty"`     // "site", "tenant", "job", "hour"
-	Pick     string         `json:"pick,omitempty"`   // "most", "least", "mean", "p95", "median", "count"
-	Number   int64          `json:"number,omitempty"` // of GPUs, of rows, or dollars per tonne
-	Long     time.Duration  `json:"long_ns,omitempty"`
-	Within   time.Duration  `json:"within_ns,omitempty"`
-	At       protocol.Time  `json:"at,omitempty"` // zero: the end of the record
-	From     protocol.Time  `json:"from,omitempty"`
-	To       protocol.Time  `json:"to,omitempty"` // zero with From: the whole record
+	Job      protocol.JobID `json:"job,omitempty" ask:"subject {target} job"`
+	Decision uint64         `json:"decision,omitempty" ask:"subject {target} job"` // instead of the job's last
+	Site     string         `json:"site,omitempty" ask:"subject {site} site"`
+	Other    string         `json:"other,omitempty" ask:"{other} {and}"` // a second site
+	Tenant   string         `json:"tenant,omitempty" ask:"subject tenant"`
+	Policies []string       `json:"policies,omitempty" ask:"subject policies"`
+	Metric   string         `json:"metric,omitempty" ask:"{metric} {bill} metric"` // "carbon", "energy", "cost", "wait"; "" is all
+	By       string         `json:"by,omitempty" ask:"operator by"`                // "site", "tenant", "job", "hour"
+	Pick     string         `json:"pick,omitempty" ask:"operator {pick} pick"`     // "most", "least", "share", "mean", "p95", "median", "count"
+	Then     string         `json:"then,omitempty" ask:"operator then"`            // a second split, as By
+	Per      string         `json:"per,omitempty" ask:"operator per"`              // "job", "gpu-hour", "kwh": a sum is divided by these
+
+	ExceptSites   []string `json:"except_sites,omitempty" ask:"subject operator except"` // left out; sorted
+	ExceptTenants []string `json:"except_tenants,omitempty" ask:"subject operator except"`
+	Against       string   `json:"against,omitempty" ask:"subject operator against"` // a site or tenant to compare with the one of Site or Tenant
+	Bounded       string   `json:"bounded,omitempty" ask:"subject operator bounded"` // the quantity of each job that Bound is of; "": of what is listed
+	Bound         string   `json:"bound,omitempty" ask:"subject operator bound"`     // "more", "less", "at-least", "at-most"
+	Amount        string   `json:"amount,omitempty" ask:"subject operator bound"`    // than which: "2 h", "10 kWh"; see [ParseAmount]
+	State         string   `json:"state,omitempty" ask:"subject operator state"`     // of jobs: "running", "done", ...
+	Model         string   `json:"model,omitempty" ask:"subject operator model"`     // of GPUs
+	Term          string   `json:"term,omitempty" ask:"subject {term}"`              // of docs/glossary.md
+
+	Number int64         `json:"number,omitempty" ask:"{number} number"` // of GPUs, of rows, or dollars per tonne
+	Long   time.Duration `json:"long_ns,omitempty" ask:"{long}"`
+	Within time.Duration `json:"within_ns,omitempty" ask:"{ahead}"`
+	At     protocol.Time `json:"at,omitempty" ask:"subject time"` // zero: the end of the record
+	From   protocol.Time `json:"from,omitempty" ask:"subject time"`
+	To     protocol.Time `json:"to,omitempty" ask:"subject time"` // zero with From: the whole record
 }
 
 // targetWords names what a query is about: a decision or a job.
@@ -46,7 +62,8 @@ func (q Query) String() string {
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(
 		"{target}", q.targetWords(), "{site}", QuoteName(q.Site), "{other}", QuoteName(q.Other), "{tenant}", QuoteName(q.Tenant),
-		"{number}", fmt.Sprint(q.Number), "{long}", minuteWords(q.Long), "{ahead}", q.aheadWords(), "{and}", q.otherSiteWords(), "{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"),
+		"{number}", fmt.Sprint(q.Number), "{long}", minuteWords(q.Long), "{ahead}", wordsIf(q.Within != 0, " in the next ", minuteWords(q.Within)), "{and}", wordsIf(q.Other != "", " and site ", QuoteName(q.Other)),
+		"{metric}", q.Metric, "{pick}", cmp.Or(q.Pick, "average"), "{bill}", cmp.Or(q.Metric, "bill"), "{term}", QuoteName(q.Term),
 	).Replace(form.text))
 	for _, part := range strings.Fields(form.parts) {
 		b.WriteString(q.optionalWords(part))
@@ -54,75 +71,76 @@ func (q Query) String() string {
 	return normalizeSpaces(b.String())
 }
 
+// wordsIf joins words if they are to be said, and returns "" otherwise.
+func wordsIf(said bool, words ...string) string {
+	if !said {
+		return ""
+	}
+	return strings.Join(words, "")
+}
+
+var severalSpaces = regexp.MustCompile(` +`)
+
 // normalizeSpaces puts one space between words. What is in quotes stays as it is: two names
 // may differ in their spaces alone.
 func normalizeSpaces(s string) string {
-	var b strings.Builder
-	gap := false
-	for i := 0; i < len(s); {
-		n := 1
-		if s[i] == '"' {
-			if _, long, ok := readQuoted(s[i:]); ok {
-				n = long
-			}
-		}
-		if s[i] == ' ' {
-			gap = b.Len() > 0
-		} else {
-			if gap {
-				b.WriteByte(' ')
-			}
-			gap = false
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
-
-// aheadWords words how many hours ahead the query covers, if it has no window.
-func (q Query) aheadWords() string {
-	if q.Within == 0 {
-		return ""
-	}
-	return " in the next " + minuteWords(q.Within)
-}
-
-// otherSiteWords words the second site of the query, "" without one.
-func (q Query) otherSiteWords() string {
-	if q.Other == "" {
-		return ""
-	}
-	return " and site " + QuoteName(q.Other)
+	return strings.Trim(replaceOutsideQuotes(s, func(s string) string { return severalSpaces.ReplaceAllString(s, " ") }), " ")
 }
 
 // optionalWords returns an optional part of a question, or "".
 func (q Query) optionalWords(name string) string {
-	switch {
-	case name == "site" && q.Site != "":
-		return " at site " + QuoteName(q.Site)
-	case name == "tenant" && q.Tenant != "":
-		return " of tenant " + QuoteName(q.Tenant)
-	case name == "job" && (q.Job != "" || q.Decision != 0):
-		return " of " + q.targetWords()
-	case name == "by" && q.By != "":
-		return " by " + q.By
-	case name == "pick" && q.Pick != "":
-		return " " + q.Pick
-	case name == "number" && q.Number != 0:
-		return fmt.Sprintf(" %d", q.Number)
-	case name == "policies" && len(q.Policies) > 0:
-		var all []string
-		for _, p := range q.Policies {
-			all = append(all, QuoteName(p))
-		}
-		return " policy " + strings.Join(all, " policy ")
-	case name == "time" && q.To != 0:
-		return " from " + q.From.String() + " to " + q.To.String()
-	case name == "time" && q.At != 0:
-		return " at " + q.At.String()
+	other := "tenant "
+	if q.Site != "" {
+		other = "site "
 	}
-	return ""
+	return map[string]string{
+		"site":     wordsIf(q.Site != "", " at site ", QuoteName(q.Site)),
+		"tenant":   wordsIf(q.Tenant != "", " of tenant ", QuoteName(q.Tenant)),
+		"job":      wordsIf(q.Job != "" || q.Decision != 0, " of ", q.targetWords()),
+		"by":       wordsIf(q.By != "", " by ", q.By),
+		"then":     wordsIf(q.Then != "", " by ", q.Then),
+		"per":      wordsIf(q.Per != "", " per ", q.Per),
+		"state":    wordsIf(q.State != "", " in state ", q.State),
+		"model":    wordsIf(q.Model != "", " of model ", QuoteName(q.Model)),
+		"metric":   " " + q.Metric,
+		"bound":    wordsIf(q.Bound != "", q.boundWords()),
+		"except":   exceptWords("site", q.ExceptSites) + exceptWords("tenant", q.ExceptTenants),
+		"against":  wordsIf(q.Against != "", " against ", other, QuoteName(q.Against)),
+		"pick":     " " + q.Pick,
+		"number":   wordsIf(q.Number != 0, " ", fmt.Sprint(q.Number)),
+		"policies": joinNamed(q.Policies, " policy ", " policy "),
+		"time":     wordsIf(q.To != 0, " from ", q.From.String(), " to ", q.To.String()) + wordsIf(q.To == 0 && q.At != 0, " at ", q.At.String()),
+	}[name]
+}
+
+// exceptWords words the sites or tenants that are left out.
+func exceptWords(kind string, names []string) string {
+	return joinNamed(names, " except "+kind+" ", " and "+kind+" ")
+}
+
+// joinNamed joins names, with words before the first and before each other one.
+func joinNamed(names []string, first, others string) (words string) {
+	for i, n := range names {
+		words += wordsIf(i == 0, first) + wordsIf(i > 0, others) + QuoteName(n)
+	}
+	return words
+}
+
+// boundWords words a bound: "with wait more than 2 h", "at least 8 GPUs".
+func (q Query) boundWords() string {
+	words := ""
+	switch q.Bounded {
+	case "":
+	case "late":
+		words = " with lateness"
+	default:
+		words = " with " + q.Bounded
+	}
+	words += " " + strings.ReplaceAll(q.Bound, "-", " ")
+	if q.Bound == "more" || q.Bound == "less" {
+		words += " than"
+	}
+	return words + " " + q.Amount
 }
 
 // QuoteName returns a name as a question may hold it: bare if it is one plain word.

@@ -45,6 +45,10 @@ type reading struct {
 	verb       string // before the first site, and after it
 	next       string
 
+	operators bool     // their words are taken out before the rules read the rest
+	implied   concepts // of words that were taken out
+	tokens    []token  // without them
+
 	phraseLengths map[int]int // by the token that they begin at: how many words phrases have
 	phraseLimits  map[int]int // phrases begin here that are to have fewer words than that
 }
@@ -53,7 +57,14 @@ type reading struct {
 // word or name is not known, or which readings there are. The typos are the words that were
 // corrected.
 func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) {
-	q, typos, back := l.parseOrCorrect(question)
+	q, typos, back := l.parseWithOrWithout(question, true)
+	if back != nil && back.Kind == "not-found" {
+		if text, names := l.correctSiteNames(question); len(names) > 0 {
+			if q, typos, other := l.parseWithOrWithout(text, true); other == nil {
+				return q, append(names, typos...), nil
+			}
+		}
+	}
 	if back != nil {
 		if back.Kind == "unclear" && len(back.offered) == 0 {
 			l.offerNearest(question, back)
@@ -66,10 +77,37 @@ func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) 
 	return q, typos, back
 }
 
+// parseWithOrWithout parses a question: as a definition that is asked for, as one without
+// operators, and then as one with them. Words of a state are operators first, because a question
+// without them would count all jobs. Unless it is to be corrected, it counts as it is written.
+func (l *Parser) parseWithOrWithout(question string, correct bool) (Query, []Typo, *Clarification) {
+	if q, ok := parseDefinition(question); ok {
+		return q, nil, nil
+	}
+	parse := l.parseOrCorrect
+	if !correct {
+		parse = func(question string, operators bool) (Query, []Typo, *Clarification) {
+			q, back := l.parseInto(question, &reading{operators: operators})
+			return q, nil, back
+		}
+	}
+	q, typos, back := parse(question, false)
+	if back == nil && !mayNarrow(q) || back != nil && tooLong(question) != nil {
+		return q, typos, back
+	}
+	if q, typos, other := parse(question, true); other == nil && (back != nil || q.State+q.Model != "") {
+		return q, typos, nil
+	}
+	return q, typos, back
+}
+
+// mayNarrow reports whether words of a state or a GPU model may have gone unheard in a query.
+func mayNarrow(q Query) bool { return q.Ask == "jobs" || q.Ask == "free" }
+
 // parseOrCorrect parses a question. If no rule reads it, it tries shorter phrases, and then
-// corrections of the unknown words.
-func (l *Parser) parseOrCorrect(question string) (Query, []Typo, *Clarification) {
-	r := &reading{}
+// corrections of the unknown words. With operators, their words are taken out first.
+func (l *Parser) parseOrCorrect(question string, operators bool) (Query, []Typo, *Clarification) {
+	r := &reading{operators: operators}
 	q, back := l.parseInto(question, r)
 	switch {
 	case back == nil || back.Kind != "unclear" && !back.splittable:
@@ -79,7 +117,7 @@ func (l *Parser) parseOrCorrect(question string) (Query, []Typo, *Clarification)
 				return q, nil, other
 			}
 		}
-		return l.parseWithTypos(question, r.unknown, back)
+		return l.parseWithTypos(question, r, back)
 	default:
 		q, back = l.parseWithShorterPhrases(question, r, back)
 	}
@@ -92,12 +130,15 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 		return Query{}, back
 	}
 	r.hasAnd = strings.Contains(question, ",")
-	if back := r.readTokens(l, l.index.splitTokens(question)); back != nil {
+	if r.tokens = l.index.splitTokens(question); r.operators {
+		r.tokens = r.takeOperators(l, l.index.operatorTokens(question))
+	}
+	if back := r.readTokens(l, r.tokens); back != nil {
 		r.unknown = nil
 		return Query{}, back
 	}
 	if first := r.refusedCommand(); first != "" {
-		back := l.refusalFor(first)
+		back := l.refuseQuestion(r, first)
 		if first == "!legislate" {
 			back.Text = []string{ruleRefusalText(question)}
 		}
@@ -106,10 +147,16 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	if len(r.unknown) > 0 {
 		for _, why := range []string{"unrecorded", "beyond"} {
 			if r.concepts.hasConcept(why) {
-				return Query{}, l.refusalFor("!" + why)
+				return Query{}, l.refuseQuestion(r, "!"+why)
 			}
 		}
 		return Query{}, l.unknownWords(r.unknown)
+	}
+	if r.operators {
+		r.concepts = append(r.concepts, r.implied...)
+		if r.takeSplits(); !r.hasOperators() {
+			return Query{}, unclearText("The question has no operators.") // and is read without
+		}
 	}
 	at, from, to, ok := r.times.timeWindow(l)
 	if !ok || r.times.isTwoTimes(question) {
@@ -130,7 +177,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 
 // chooseQuery returns the one query that the grammar reads.
 func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
-	found := bestRules(r.concepts)
+	found := bestRules(r.concepts, r.takesOperators)
 	if i := slices.IndexFunc(found, func(f rule) bool { return strings.HasPrefix(f.ask, "!") && f.may == "" }); len(found) > 1 && (i >= 0 || found[0].may == "*") {
 		found = found[max(i, 0):][:1]
 	}
@@ -142,7 +189,7 @@ func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 		if q, back := l.reconsiderRefusal(r, found[0]); back != nil || q.Ask != "" {
 			return q, back
 		}
-		return Query{}, l.refusalFor(found[0].ask)
+		return Query{}, l.refuseQuestion(r, found[0].ask)
 	case len(found) == 1 && english.isOfKind(Query{Ask: found[0].ask}, "supposition") && (slices.Contains(factVerbs, r.verb) || r.saysOnlySiteDown()) && !r.concepts.hasConcept("if"):
 		return r.readSitePresence()
 	case len(found) == 1:
@@ -411,6 +458,9 @@ func (r *reading) refusedCommand() string {
 	}
 	if r.concepts.hasConcept("modal") {
 		return "!legislate"
+	}
+	if len(r.tokens) > 0 && slices.Contains([]string{"submit", "launch"}, r.tokens[0].low) {
+		return "!act"
 	}
 	for i, word := range r.concepts {
 		switch {

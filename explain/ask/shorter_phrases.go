@@ -18,7 +18,7 @@ const maxPhraseSplits = 60
 // taking up to two phrases apart. It returns a query only if all ways that parse give the
 // same query.
 func (l *Parser) parseWithShorterPhrases(question string, r *reading, back *Clarification) (Query, *Clarification) {
-	tokens := l.index.splitTokens(question)
+	tokens := r.tokens
 	var cuts []map[int]int
 	var one [][2]int
 	for _, at := range slices.Sorted(maps.Keys(r.phraseLengths)) {
@@ -44,7 +44,7 @@ func (l *Parser) parseWithShorterPhrases(question string, r *reading, back *Clar
 	slices.SortStableFunc(cuts, func(a, b map[int]int) int { return len(a) - len(b) })
 	var found []Query
 	for _, cut := range cuts[:min(len(cuts), maxPhraseSplits)] {
-		q, other := l.parseInto(question, &reading{phraseLimits: cut})
+		q, other := l.parseInto(question, &reading{operators: r.operators, phraseLimits: cut})
 		if other == nil && !slices.ContainsFunc(found, func(x Query) bool { return x.String() == q.String() }) {
 			found = append(found, q)
 		}

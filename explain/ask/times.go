@@ -185,18 +185,12 @@ func unitLength(words []string) (time.Duration, int) {
 // them it took.
 func (w *timeWords) readTime(l *Parser, words []string) int {
 	first := words[0]
-	next := func(i int) string {
-		if i < len(words) {
-			return words[i]
-		}
-		return ""
-	}
 	if n := w.readTimeOfDay(l, words); n > 0 {
 		return n
 	}
 	if slices.Contains([]string{"last", "past"}, first) {
-		if unit := durationUnits[next(1)]; unit > 0 {
-			w.lookback = unit
+		if len(words) > 1 && durationUnits[words[1]] > 0 {
+			w.lookback = durationUnits[words[1]]
 			return 2
 		}
 		if d, n := readLength(words[1:]); n > 0 {

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -90,21 +91,20 @@ func expandContractions(question string) string {
 	return replaceOutsideQuotes(straight+" ", contractionExpander.Replace)
 }
 
+// quotedText is what stands in quotes, with its quotes; a backslash takes the meaning of what follows it.
+var quotedText = regexp.MustCompile(`(?s)"((?:[^"\\]|\\.)*)"`)
+
+// escaped is a character after a backslash.
+var escaped = regexp.MustCompile(`(?s)\\(.)`)
+
 // replaceOutsideQuotes applies do to every part of s that is not in quotes.
 func replaceOutsideQuotes(s string, do func(string) string) string {
 	var b strings.Builder
 	from := 0
-	for i := 0; i < len(s); {
-		if s[i] == '"' {
-			if _, n, ok := readQuoted(s[i:]); ok {
-				b.WriteString(do(s[from:i]))
-				b.WriteString(s[i : i+n])
-				i += n
-				from = i
-				continue
-			}
-		}
-		i++
+	for _, at := range quotedText.FindAllStringIndex(s, -1) {
+		b.WriteString(do(s[from:at[0]]))
+		b.WriteString(s[at[0]:at[1]])
+		from = at[1]
 	}
 	return b.String() + do(s[from:])
 }
@@ -120,19 +120,11 @@ func (x *nameIndex) namesIn(text, prev string) []knownName {
 
 // readQuoted returns what stands in quotes at the start of s, and how long that is.
 func readQuoted(s string) (text string, n int, ok bool) {
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		switch {
-		case s[i] == '\\' && i+1 < len(s):
-			i++
-			b.WriteByte(s[i])
-		case s[i] == '"':
-			return b.String(), i + 1, true
-		default:
-			b.WriteByte(s[i])
-		}
+	at := quotedText.FindStringSubmatchIndex(s)
+	if at == nil || at[0] != 0 {
+		return "", 0, false
 	}
-	return "", 0, false
+	return escaped.ReplaceAllString(s[at[2]:at[3]], "$1"), at[1], true
 }
 
 // longestAt returns how long the longest name at the start of s is. A name

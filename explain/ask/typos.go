@@ -5,19 +5,24 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/internal/nearest"
 )
 
 // A Typo is an unknown word and the known word that it was taken for.
 type Typo struct{ Word, Known string }
 
 // maxTypos bounds the words of one question that are taken for typos.
-const maxTypos = 2
+const maxTypos = 4
+
+// maxCorrections bounds how many ways to correct a question are tried, and so the time that one
+// may cost.
+const maxCorrections = 200
 
 // parseWithTypos parses a question by taking each unknown word for a known one that is a typo
 // away. It returns a query only if all combinations that parse give the same query;
 // otherwise the clarification offers the readings.
-func (l *Parser) parseWithTypos(question string, unknown []string, back *Clarification) (Query, []Typo, *Clarification) {
+func (l *Parser) parseWithTypos(question string, first *reading, back *Clarification) (Query, []Typo, *Clarification) {
+	unknown, tries := first.unknown, 0
 	if len(unknown) > maxTypos {
 		return Query{}, nil, back
 	}
@@ -32,7 +37,11 @@ func (l *Parser) parseWithTypos(question string, unknown []string, back *Clarifi
 			}
 			return
 		}
-		r := &reading{}
+		if tries++; tries > maxCorrections {
+			far = true // too many to say that one alone is meant
+			return
+		}
+		r := &reading{operators: first.operators}
 		q, other := l.parseInto(text, r)
 		if other != nil && other.splittable {
 			q, other = l.parseWithShorterPhrases(text, r, other)
@@ -63,13 +72,13 @@ func wordsOneTypoAway(word string) (all []string) {
 	}
 	var swapped []string // two swapped letters are the likeliest typo
 	for _, known := range english.vocabulary {
-		if sortedLetters(low) == sortedLetters(known) && (len(known) >= 6 || !isFillerWord(known)) && format.EditDistance(low, known) == 2 {
+		if sortedLetters(low) == sortedLetters(known) && (len(known) >= 6 || !isFillerWord(known)) && nearest.EditDistance(low, known) == 2 {
 			swapped = append(swapped, known)
 		}
 		if known[0] != low[0] || len(known) < 6 && isFillerWord(known) {
 			continue
 		}
-		if d := format.EditDistance(low, known); d <= 1 || d == 2 && sortedLetters(low) == sortedLetters(known) {
+		if typosApart(low, known) <= 1 {
 			all = append(all, known)
 		}
 	}
@@ -77,6 +86,29 @@ func wordsOneTypoAway(word string) (all []string) {
 		return swapped
 	}
 	return all
+}
+
+// correctSiteNames returns a question with each word that is one typo away from the name of one
+// site or policy replaced by it. Names of jobs and tenants are never corrected: the next one may be
+// somebody else's.
+func (l *Parser) correctSiteNames(question string) (text string, names []Typo) {
+	text = question
+	for _, t := range l.index.splitTokens(question) {
+		if len(t.names) > 0 || len(t.low) < 5 || strings.ContainsAny(t.low, "0123456789") || english.distinct[t.low] || len(english.phrases[t.low]) > 0 {
+			continue
+		}
+		var near []string
+		for _, name := range slices.Concat(l.Sites, l.Policies, l.Replayed) {
+			if typosApart(t.low, strings.ToLower(name)) == 1 && !slices.Contains(near, name) {
+				near = append(near, name)
+			}
+		}
+		if len(near) == 1 {
+			text = strings.Replace(text, t.text, QuoteName(near[0]), 1)
+			names = append(names, Typo{t.text, near[0]})
+		}
+	}
+	return text, names
 }
 
 // isFillerWord reports whether a word has no meaning of its own.
@@ -92,7 +124,7 @@ func isDoubtfulWord(word string) bool {
 
 // longWords returns the words of phrases that have at least four letters, sorted and without
 // duplicates. Shorter words are never corrected.
-func longWords(phrases map[string][]string) (all []string) {
+func longWords[V any](phrases map[string]V) (all []string) {
 	for _, text := range slices.Sorted(maps.Keys(phrases)) {
 		for word := range strings.FieldsSeq(text) {
 			if len(word) >= 4 {

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -107,10 +106,12 @@ func (q Query) oneQuantity(r *reading) bool {
 	switch {
 	case !strings.Contains(english.questions[q.Ask].text, "{metric}") && !strings.Contains(english.questions[q.Ask].text, "{bill}"):
 		return true
+	case q.Then != "" && r.concepts.countConcepts(quantityConcepts) > 1: // "carbon by tenant and energy by site"
+		return false
 	case q.Metric == "":
-		return q.Pick == "" && (r.hasAnd || r.countQuantities() < 2)
+		return q.Pick == "" && (r.hasAnd || r.concepts.countConcepts(quantityConcepts) < 2)
 	case q.Ask == "top":
-		return r.countQuantities() < 2 && (q.Metric == "wait" || !r.concepts.hasConcept("wait"))
+		return r.concepts.countConcepts(quantityConcepts) < 2 && (q.Metric == "wait" || !r.concepts.hasConcept("wait"))
 	}
 	return true
 }
@@ -123,11 +124,11 @@ func (f rule) hasConcept(concept string) bool {
 // clarifyUnanswered refuses a question whose query would drop the lost parts, and offers the
 // query without them. Without "not" the query would be the opposite, so it is not offered.
 func clarifyUnanswered(lost []string, q Query) *Clarification {
-	if slices.Contains(lost, `"not"`) { // without it, the opposite
-		return &Clarification{Kind: "ambiguous", Text: []string{fmt.Sprintf("That is not answered together with %s.", format.JoinWithAnd(lost))}}
-	}
 	a := &Clarification{Kind: "ambiguous"}
 	a.addSentence("That is not answered together with %s.", format.JoinWithAnd(lost))
+	if slices.Contains(lost, `"not"`) { // without it, the opposite
+		return a
+	}
 	return a.offerQueries("Without it, it would be:", q)
 }
 
@@ -137,8 +138,8 @@ func clarifyUnanswered(lost []string, q Query) *Clarification {
 func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
 	if r.isQuestion && (f.ask == "!legislate" && (r.query.Job != "" || r.query.Decision != 0) || f.ask == "!act" && r.concepts.hasConcept("if")) {
 		rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, f.ask[1:]) })
-		if found := bestRules(rest); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
-			return Query{}, l.explainMissing(&reading{concepts: rest, query: r.query})
+		if found := bestRules(rest, r.takesOperators); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
+			return Query{}, l.explainMissing(&reading{concepts: rest, query: r.query, operators: r.operators})
 		}
 	}
 	if f.ask == "!unrecorded" || f.ask == "!policy" || f.may != "*" {
@@ -146,7 +147,7 @@ func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
 	}
 	concept := strings.TrimPrefix(f.ask, "!")
 	rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, concept) })
-	found := bestRules(rest)
+	found := bestRules(rest, r.takesOperators)
 	if len(found) != 1 || found[0].may == "*" || len(strings.Fields(found[0].needs)) < 2 {
 		return Query{}, nil
 	}
@@ -159,20 +160,16 @@ func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
 	return Query{}, a.offerQueries("Without it, it would be:", q)
 }
 
-// countSplits returns by how many keys (site, tenant, hour, job) a question splits its sum.
-func (r *reading) countSplits() (n int) {
-	for _, by := range []string{"bysite", "bytenant", "byhour", "byjob"} {
-		if r.concepts.hasConcept(by) {
-			n++
-		}
-	}
-	return n
-}
+// Concepts of the quantities of a sum, and of what it is split by.
+var (
+	quantityConcepts = strings.Fields("carbon energy cost")
+	splitConcepts    = strings.Fields("bysite bytenant byhour byjob")
+)
 
-// countQuantities returns how many of carbon, energy and cost a question names.
-func (r *reading) countQuantities() (n int) {
-	for _, m := range []string{"carbon", "energy", "cost"} {
-		if r.concepts.hasConcept(m) {
+// countConcepts returns how many of some concepts a question has.
+func (s concepts) countConcepts(some []string) (n int) {
+	for _, c := range some {
+		if s.hasConcept(c) {
 			n++
 		}
 	}

@@ -2,7 +2,7 @@ package chart
 
 import (
 	"fmt"
-	"math"
+	"slices"
 )
 
 // BarChart is a chart of rows on one scale; each row is stacked from the same parts.
@@ -12,6 +12,7 @@ type BarChart struct {
 	Parts       []string // names of the parts; a single part has no legend
 	Decimals    int      // of printed values
 	Rows        []BarRow
+	Broken      bool // whether a bar far longer than the others is broken off, so that those are seen
 }
 
 // A BarRow is one bar.
@@ -20,11 +21,13 @@ type BarRow struct {
 	Values      []float64 // by part; none: the row has no bar, and the Note says why
 	Note        string    // shown after the value, or instead of the bar
 	Highlighted bool      // whether the row is highlighted
+	Ink         InkColor  // of a row that is a site's: its first part is solid, others are outlined; zero: by part
 }
 
 const (
 	barPitch  = 26 // distance of rows in pixels
 	barHeight = 15 // of a bar in pixels
+	textPitch = 15 // distance of lines of text in pixels
 )
 
 // legendEntries returns a key for each part; none for a single part, which the title names.
@@ -32,8 +35,13 @@ func (b BarChart) legendEntries() (keys []legendEntry) {
 	if len(b.Parts) < 2 {
 		return nil
 	}
+	ofSites := len(b.Rows) > 0 && b.Rows[0].Ink != 0
 	for i, name := range b.Parts {
-		keys = append(keys, legendEntry{name: name, ink: SeriesInk(i)})
+		k := legendEntry{name: name, ink: PartInk(i)}
+		if ofSites {
+			k.ink, k.faint = InkMuted, i > 0
+		}
+		keys = append(keys, k)
 	}
 	return keys
 }
@@ -47,68 +55,156 @@ func (r BarRow) stackExtent() (down, up float64) {
 	return down, up
 }
 
-// valueText returns the text after a bar; a narrow chart leaves out the note.
-func (b BarChart) valueText(r BarRow, width float64) string {
+// valueText returns the text after a bar, with its note.
+func (b BarChart) valueText(r BarRow) string {
 	down, up := r.stackExtent()
 	s := FormatNumber(down+up, b.Decimals)
-	if r.Note != "" && width >= 440 {
+	if r.Note != "" {
 		s += ", " + r.Note
 	}
 	return s
 }
 
-// ComputeLayout implements Chart.
-func (b BarChart) ComputeLayout(width float64) Layout {
-	top := headerHeight(width, b.Title, b.Unit, b.legendEntries()) + 6
-	p := layoutPen{Layout{Label: b.accessibleLabel(), W: width, H: top + float64(barPitch*len(b.Rows)) + chartMargin}}
-	p.addHeader(b.Title, b.Unit, b.legendEntries())
-	// All rows share one scale, which includes zero, and two columns: names on the left, values on
-	// the right of the longest bar.
-	names, values, low, high := 0.0, 0.0, 0.0, 0.0
+// A barLayout is the texts of a row, as they fit. No text is cut: what does not fit
+// beside the bar stands above it or below it.
+type barLayout struct {
+	above []string // the name, if it has no room beside
+	after string   // at the end of the bar
+	under []string // the note
+}
+
+// high returns the height of the row.
+func (l barLayout) high() float64 {
+	return barPitch + float64(textPitch*float64(len(l.above)+len(l.under)))
+}
+
+// rowLayouts fits the texts of all rows into a width, and returns the widths of the columns of
+// names and of values.
+func (b BarChart) rowLayouts(width float64) (rows []barLayout, names, values float64) {
 	for _, r := range b.Rows {
 		names = max(names, textWidth(r.Name, smallFontSize, r.Highlighted))
-		if len(r.Values) > 0 {
-			values = max(values, textWidth(b.valueText(r, width), smallFontSize, r.Highlighted))
+	}
+	isAbove := names > width*0.34
+	if isAbove {
+		names = 0
+	}
+	room := width - 2*chartMargin - names - 16
+	for _, r := range b.Rows {
+		var l barLayout
+		if isAbove {
+			l.above = wrapToWidth(r.Name, smallFontSize, width-2*chartMargin, r.Highlighted)
 		}
+		switch {
+		case len(r.Values) == 0:
+			lines := wrapToWidth(r.Note, smallFontSize, room, false)
+			l.after, l.under = lines[0], lines[1:]
+		case textWidth(b.valueText(r), smallFontSize, r.Highlighted) <= width*0.3:
+			l.after = b.valueText(r)
+		default:
+			down, up := r.stackExtent()
+			l.after, l.under = FormatNumber(down+up, b.Decimals), wrapToWidth(r.Note, smallFontSize, room, false)
+		}
+		if len(r.Values) > 0 {
+			values = max(values, textWidth(l.after, smallFontSize, r.Highlighted))
+		}
+		rows = append(rows, l)
+	}
+	return rows, names, min(values, width*0.4)
+}
+
+// scaleRange returns the values between which bars are drawn. Of a Broken chart bars over three
+// times the median are broken off.
+func (b BarChart) scaleRange() (low, high float64) {
+	var all []float64
+	for _, r := range b.Rows {
 		down, up := r.stackExtent()
 		low, high = min(low, down), max(high, up)
-	}
-	// Long names and values are cut, so that bars keep about a third of the width.
-	names, values = min(names, width*0.34), min(values, width*0.3)
-	from, to := chartMargin+names+10, width-chartMargin-values-8
-	at := func(v float64) float64 { return from + float64((to-from)*((v-low)/max(high-low, 1e-9))) }
-	for i, r := range b.Rows {
-		y := top + float64(barPitch*i)
-		p.addText(chartMargin, y+barHeight-3, truncateToWidth(r.Name, smallFontSize, names, r.Highlighted), smallFontSize, InkText).Bold = r.Highlighted
-		if len(r.Values) == 0 {
-			p.addText(at(0)+6, y+barHeight-3, truncateToWidth(r.Note, smallFontSize, width-chartMargin-6-at(0), false), smallFontSize, InkMuted)
-			continue
+		if up > 0 {
+			all = append(all, up)
 		}
-		end := b.drawRow(&p, r, at, y)
-		p.addText(end+6, y+barHeight-3, truncateToWidth(b.valueText(r, width), smallFontSize, values+2, r.Highlighted), smallFontSize, InkText).Bold = r.Highlighted
+	}
+	if b.Broken && len(all) > 1 {
+		slices.Sort(all)
+		high = min(high, 3*all[(len(all)-1)/2])
+	}
+	return low, high
+}
+
+// ComputeLayout implements Chart.
+func (b BarChart) ComputeLayout(width float64) Layout {
+	rows, names, values := b.rowLayouts(width)
+	p, top := beginLayout(width, b.accessibleLabel(), b.Title, b.Unit, b.legendEntries())
+	top += 6
+	tall := top + chartMargin
+	for _, l := range rows {
+		tall += l.high()
+	}
+	// All rows share one scale, which includes zero.
+	scale := axisScale{from: chartMargin + names + 10, to: width - chartMargin - values - 8}
+	scale.low, scale.high = b.scaleRange()
+	if names == 0 {
+		scale.from = chartMargin
+	}
+	zero := scale.pixelOf(0)
+	y := top
+	for i, r := range b.Rows {
+		l := rows[i]
+		for _, line := range l.above {
+			p.addText(chartMargin, y+10, line, smallFontSize, InkText).Bold = r.Highlighted
+			y += textPitch
+		}
+		if len(l.above) == 0 {
+			p.addText(chartMargin, y+barHeight-3, r.Name, smallFontSize, InkText).Bold = r.Highlighted
+		}
+		if len(r.Values) == 0 {
+			p.addText(zero+6, y+barHeight-3, l.after, smallFontSize, InkMuted)
+		} else {
+			end := b.drawRow(p, r, scale, y)
+			if _, up := r.stackExtent(); up > scale.high {
+				p.addLine(InkPaper, 2, Point{end - 12, y + barHeight + 2}, Point{end - 7, y - 2})
+				p.addLine(InkPaper, 2, Point{end - 8, y + barHeight + 2}, Point{end - 3, y - 2})
+			}
+			p.addText(end+6, y+barHeight-3, l.after, smallFontSize, InkText).Bold = r.Highlighted
+		}
+		for k, line := range l.under {
+			p.addText(zero+6, y+barHeight-3+float64(textPitch*float64(k+1)), line, smallFontSize, InkMuted)
+		}
+		y += barPitch + float64(textPitch*float64(len(l.under)))
 	}
 	// The line of zero is drawn last, over the bars.
-	p.addLine(InkMuted, 1, Point{at(0), top - 4}, Point{at(0), p.H - chartMargin})
-	return p.Layout
+	p.addLine(InkMuted, 1, Point{zero, top - 4}, Point{zero, tall - chartMargin})
+	return p.endLayout(tall)
 }
 
 // drawRow adds one bar and returns its right end.
-func (b BarChart) drawRow(p *layoutPen, r BarRow, at func(float64) float64, y float64) float64 {
+func (b BarChart) drawRow(p *layoutPen, r BarRow, scale axisScale, y float64) float64 {
 	up, down := 0.0, 0.0
 	for i, v := range r.Values {
 		v = finiteOrZero(v)
-		x0, x1 := at(up), at(up+v)
+		x0, x1 := scale.pixelOf(up), scale.pixelOf(up+v)
 		if v < 0 {
-			x0, x1 = at(down+v), at(down)
+			x0, x1 = scale.pixelOf(down+v), scale.pixelOf(down)
 			down += v
 		} else {
 			up += v
 		}
-		if x1 > x0 {
-			p.addBox(x0, y, x1-x0, barHeight, SeriesInk(i)).Tip = fmt.Sprintf("%s, %s: %s", r.Name, b.partName(i), FormatNumber(v, b.Decimals))
+		if x1 <= x0 {
+			continue
+		}
+		ink := r.Ink
+		switch {
+		case ink == 0 && len(b.Parts) > 1:
+			ink = PartInk(i)
+		case ink == 0:
+			ink = PartInk(2)
+		}
+		m := p.addBox(x0, y, x1-x0, barHeight, ink)
+		m.Faint, m.Tip = r.Ink != 0 && i > 0, fmt.Sprintf("%s, %s: %s", r.Name, b.partName(i), FormatNumber(v, b.Decimals))
+		if m.Faint {
+			p.addOutline(x0, y, x1, y+barHeight, ink)
 		}
 	}
-	return at(up)
+	return scale.pixelOf(up)
 }
 
 // partName returns the name of a part; a single unnamed part has the chart's title.
@@ -130,7 +226,7 @@ func (b BarChart) accessibleLabel() string {
 			s += fmt.Sprintf(" %s: %s.", r.Name, r.Note)
 			continue
 		}
-		s += fmt.Sprintf(" %s: %s.", r.Name, b.valueText(r, math.Inf(1)))
+		s += fmt.Sprintf(" %s: %s.", r.Name, b.valueText(r))
 	}
 	return s
 }

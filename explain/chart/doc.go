@@ -41,6 +41,7 @@ type Mark struct {
 	Anchor float64 // part of the text's width to the left of the point: 0, 0.5 or 1
 
 	Tip string // tooltip
+	Ref string // what a page opens when the mark is chosen: "decision D-14", "site oslo"
 }
 
 // A Point is a position in a layout.

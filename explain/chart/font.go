@@ -1,6 +1,8 @@
 package chart
 
 import (
+	"strings"
+
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
 	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	"golang.org/x/image/font"
@@ -15,8 +17,9 @@ const (
 	largeFontSize = 14
 )
 
-// regularFont and boldFont are embedded, so that texts have the same widths on every machine.
-var regularFont, boldFont = mustParseFont(liberationsansregular.TTF), mustParseFont(liberationsansbold.TTF)
+// fonts are the bold font and the regular one, embedded, so that texts have the same widths on every
+// machine.
+var fonts = map[bool]*opentype.Font{true: mustParseFont(liberationsansbold.TTF), false: mustParseFont(liberationsansregular.TTF)}
 
 // mustParseFont parses an embedded font; a failure is a defect of the build.
 func mustParseFont(ttf []byte) *opentype.Font {
@@ -27,19 +30,11 @@ func mustParseFont(ttf []byte) *opentype.Font {
 	return f
 }
 
-// fontOf returns the font of a style.
-func fontOf(isBold bool) *opentype.Font {
-	if isBold {
-		return boldFont
-	}
-	return regularFont
-}
-
 // textWidth returns the width of a text in pixels, at a font size in pixels. Advances are summed
 // as integers of 1/64 per 1000 units, so that the result does not depend on rounding.
 func textWidth(s string, size float64, isBold bool) float64 {
 	var buf sfnt.Buffer
-	f, sum := fontOf(isBold), 0
+	f, sum := fonts[isBold], 0
 	for _, c := range legibleText(s) {
 		i, err := f.GlyphIndex(&buf, c)
 		if err != nil {
@@ -63,4 +58,27 @@ func truncateToWidth(s string, size, most float64, isBold bool) string {
 		r = r[:len(r)-1]
 	}
 	return string(r) + "…"
+}
+
+// wrapToWidth breaks a text into lines of at most a width: between words, or within one that
+// alone is wider. There is at least one line, perhaps empty.
+func wrapToWidth(s string, size, most float64, isBold bool) (lines []string) {
+	r := []rune(s)
+	line := ""
+	for _, word := range strings.Fields(string(r[:min(len(r), 400)])) { // bounds the work for very long texts
+		if line != "" && textWidth(line+" "+word, size, isBold) <= most {
+			line += " " + word
+			continue
+		}
+		if line != "" {
+			lines = append(lines, line)
+		}
+		for textWidth(word, size, isBold) > most && len([]rune(word)) > 1 {
+			n := len([]rune(truncateToWidth(word, size, most, isBold))) - 1
+			n = max(n, 1)
+			lines, word = append(lines, string([]rune(word)[:n])), string([]rune(word)[n:])
+		}
+		line = word
+	}
+	return append(lines, line)
 }

@@ -3,14 +3,14 @@ package chart
 import (
 	"fmt"
 	"image/color"
-	"math"
 	"strings"
 )
 
 // An InkColor is a colour by purpose, so that dark mode can map it to another shade.
 type InkColor int
 
-// Inks. Series+0, Series+1... distinguish the parts of a chart.
+// Inks. A hue means a site: SeriesInk. Everything else that has parts, such as the causes of
+// a cost, has the shades of PartInk.
 const (
 	InkPaper InkColor = iota
 	InkText
@@ -18,56 +18,53 @@ const (
 	InkGrid
 	InkNone // invisible, but with a tooltip
 	InkSeries
+	inkParts = InkSeries + 8 // after the series
 )
 
-// A colorPair is a colour in light mode and in dark mode, as "#rrggbb".
-type colorPair struct{ light, dark string }
-
-// plainColors are those of InkPaper, InkText, InkMuted and InkGrid, in this order.
-var plainColors = []colorPair{
-	{"#ffffff", "#171a1f"},
-	{"#1b1f24", "#e8eaed"},
-	{"#5a626c", "#a3abb5"},
-	{"#e1e4e8", "#343a42"},
+// inkShades are the inks in the order of their numbers, each with the name of its CSS class and
+// variable and its colours in light mode and in dark mode.
+var inkShades = []struct{ name, light, dark string }{
+	{"paper", "#ffffff", "#171a1f"},
+	{"text", "#1b1f24", "#e8eaed"},
+	{"muted", "#5a626c", "#a3abb5"},
+	{"grid", "#e1e4e8", "#343a42"},
+	{name: "none"},
+	// Series are distinguishable with red-green colour blindness and have a contrast of at least 3
+	// to 1 with the background. Lines differ by dashes, too.
+	{"s0", "#0067a5", "#4fa8e8"}, // blue
+	{"s1", "#c45500", "#f39150"}, // vermilion
+	{"s2", "#007a5a", "#38c79b"}, // green
+	{"s3", "#a0468c", "#e196cc"}, // purple
+	{"s4", "#927000", "#ddb73f"}, // gold
+	{"s5", "#3a8fc7", "#9ad5f8"}, // sky
+	{"s6", "#6a7078", "#b4bac2"}, // grey
+	{"s7", "#6b4423", "#c9a183"}, // brown
+	// Parts are shades of violet, which no site has. Neighbours differ in lightness, as parts are
+	// stacked in this order.
+	{"p0", "#2f2570", "#cfc6ff"},
+	{"p1", "#8c82cf", "#7d70d6"},
+	{"p2", "#5a4fae", "#a99df0"},
+	{"p3", "#1a1440", "#efeaff"},
+	{"p4", "#9384a3", "#93839f"},
+	{"p5", "#7a5aa0", "#c4b4d6"},
+	{"p6", "#453a55", "#81728f"},
 }
 
-// seriesColors are distinguishable with red-green colour blindness and have a
-// contrast of at least 3 to 1 with the background. Lines differ by dashes, too.
-var seriesColors = []colorPair{
-	{"#0067a5", "#4fa8e8"}, // blue
-	{"#c45500", "#f39150"}, // vermilion
-	{"#007a5a", "#38c79b"}, // green
-	{"#a0468c", "#e196cc"}, // purple
-	{"#927000", "#ddb73f"}, // gold
-	{"#3a8fc7", "#9ad5f8"}, // sky
-	{"#6a7078", "#b4bac2"}, // grey
-	{"#8c1d2f", "#ec8391"}, // wine
-}
+// dashPatterns distinguishes pairs of lines whose colours look alike to some readers: one for each
+// series.
+var dashPatterns = [inkParts - InkSeries][]float64{nil, nil, {7, 4}, {7, 4}, {2.5, 2.5}, {2.5, 2.5}, {10, 3, 2, 3}, {10, 3, 2, 3}}
 
-// dashPatterns distinguishes pairs of lines whose colours look alike to some readers.
-var dashPatterns = [][]float64{nil, nil, {7, 4}, {7, 4}, {2.5, 2.5}, {2.5, 2.5}, {10, 3, 2, 3}, {10, 3, 2, 3}}
+// SeriesInk returns the ink of the i-th site, in the order of their names.
+func SeriesInk(i int) InkColor { return InkSeries + InkColor(i)%(inkParts-InkSeries) }
 
-// inkNames are the CSS class and variable names of the plain inks.
-var inkNames = []string{"paper", "text", "muted", "grid", "none"}
+// PartInk returns the ink of the i-th part of what is no site: a cause of cost, a state.
+func PartInk(i int) InkColor { return inkParts + InkColor(i%len(inkShades[inkParts:])) }
 
-// SeriesInk returns the ink of the i-th part of a chart.
-func SeriesInk(i int) InkColor { return InkSeries + InkColor(i%len(seriesColors)) }
+// dash returns the dash pattern of lines in the ink. Parts have the patterns of the series anew.
+func (i InkColor) dash() int { return max(0, int(i-InkSeries)) % len(dashPatterns) }
 
 // className returns the ink's CSS name.
-func (i InkColor) className() string {
-	if i >= InkSeries {
-		return fmt.Sprintf("s%d", int(i-InkSeries)%len(seriesColors))
-	}
-	return inkNames[i]
-}
-
-// colorPairOf returns the ink's colours.
-func (i InkColor) colorPairOf() colorPair {
-	if i >= InkSeries {
-		return seriesColors[int(i-InkSeries)%len(seriesColors)]
-	}
-	return plainColors[i]
-}
+func (i InkColor) className() string { return inkShades[i].name }
 
 // lightColor returns the ink's shade in light mode.
 func (i InkColor) lightColor(faint bool) color.NRGBA {
@@ -75,33 +72,24 @@ func (i InkColor) lightColor(faint bool) color.NRGBA {
 	if faint {
 		c.A = faintAlpha
 	}
-	fmt.Sscanf(i.colorPairOf().light, "#%02x%02x%02x", &c.R, &c.G, &c.B)
+	fmt.Sscanf(inkShades[i].light, "#%02x%02x%02x", &c.R, &c.G, &c.B)
 	return c
 }
 
 // faintAlpha is the opacity of a faint mark, of 255.
 const faintAlpha = 36
 
-// allInks returns all visible inks.
-func allInks() (all []InkColor) {
-	for i := range plainColors {
-		all = append(all, InkColor(i))
-	}
-	for i := range seriesColors {
-		all = append(all, SeriesInk(i))
-	}
-	return all
-}
-
-// CSSVariables returns the inks as CSS variables, for light or dark mode.
+// CSSVariables returns the visible inks as CSS variables, for light or dark mode.
 func CSSVariables(dark bool) string {
 	var b strings.Builder
-	for _, i := range allInks() {
-		c := i.colorPairOf().light
+	for _, s := range inkShades {
+		c := s.light
 		if dark {
-			c = i.colorPairOf().dark
+			c = s.dark
 		}
-		fmt.Fprintf(&b, "--%s:%s;", i.className(), c)
+		if c != "" {
+			fmt.Fprintf(&b, "--%s:%s;", s.name, c)
+		}
 	}
 	return b.String()
 }
@@ -109,8 +97,10 @@ func CSSVariables(dark bool) string {
 // InlineCSS returns the CSS that an inline layout needs besides CSSVariables.
 func InlineCSS() string {
 	var b strings.Builder
-	for _, i := range allInks() {
-		fmt.Fprintf(&b, ".chart .f-%s{fill:var(--%s)}.chart .l-%s{stroke:var(--%s)}\n", i.className(), i.className(), i.className(), i.className())
+	for _, s := range inkShades {
+		if s.light != "" {
+			fmt.Fprintf(&b, ".chart .f-%[1]s{fill:var(--%[1]s)}.chart .l-%[1]s{stroke:var(--%[1]s)}\n", s.name)
+		}
 	}
 	return b.String() + fmt.Sprintf(".chart .f-none{fill:transparent}\n.chart .faint{fill-opacity:%.3f}\n.chart polyline{fill:none;stroke-linejoin:round}\n"+
 		".chart text{font-family:%s}\n", float64(faintAlpha)/255, fontFamily)
@@ -119,27 +109,3 @@ func InlineCSS() string {
 // fontFamily lists fonts with the same letter widths as the embedded one, with which
 // scenes are laid out.
 const fontFamily = `"Liberation Sans",Arial,Helvetica,sans-serif`
-
-// ContrastRatio returns the contrast ratio of two colours such as "#1b1f24", from 1 to 21
-// (WCAG 2.2, "contrast ratio").
-func ContrastRatio(a, b string) float64 {
-	x, y := relativeLuminance(a), relativeLuminance(b)
-	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
-}
-
-// relativeLuminance returns the relative luminance of a colour (WCAG 2.2, "relative luminance").
-func relativeLuminance(hex string) float64 {
-	var c [3]uint8
-	fmt.Sscanf(hex, "#%02x%02x%02x", &c[0], &c[1], &c[2])
-	sum := 0.0
-	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		v := float64(c[i]) / 255
-		if v <= 0.04045 {
-			v /= 12.92
-		} else {
-			v = math.Pow((v+0.055)/1.055, 2.4)
-		}
-		sum += float64(weight * v)
-	}
-	return sum
-}

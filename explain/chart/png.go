@@ -138,7 +138,7 @@ func segmentPolygon(a, b Point, width float64, longer bool) []Point {
 // drawText paints a text with its baseline at the mark's point. Anchor is the part of the text's
 // width that lies to the left of the point: 0, 0.5 or 1.
 func (m Mark) drawText(im *image.RGBA) error {
-	face, err := opentype.NewFace(fontOf(m.Bold), &opentype.FaceOptions{Size: m.Size * pixelScale, DPI: 72})
+	face, err := opentype.NewFace(fonts[m.Bold], &opentype.FaceOptions{Size: m.Size * pixelScale, DPI: 72})
 	if err != nil {
 		return fmt.Errorf("chart: font of %v pixels: %w", m.Size, err)
 	}

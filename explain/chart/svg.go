@@ -33,7 +33,10 @@ func (s Layout) writeSVG(head, style string) []byte {
 
 // writeSVG writes one mark as an SVG element.
 func (m Mark) writeSVG(b *bytes.Buffer) {
-	tip := ""
+	tip, ref := "", ""
+	if m.Ref != "" {
+		ref = ` data-ref="` + escapeXML(m.Ref) + `"`
+	}
 	if m.Tip != "" {
 		tip = "<title>" + escapeXML(m.Tip) + "</title>"
 	}
@@ -46,7 +49,7 @@ func (m Mark) writeSVG(b *bytes.Buffer) {
 		if m.Anchor > 0 {
 			fmt.Fprintf(b, ` text-anchor="%s"`, map[bool]string{true: "end", false: "middle"}[m.Anchor == 1])
 		}
-		fmt.Fprintf(b, ">%s%s</text>\n", escapeXML(m.Text), tip)
+		fmt.Fprintf(b, "%s>%s%s</text>\n", ref, escapeXML(m.Text), tip)
 	case m.Stroke > 0:
 		fmt.Fprintf(b, `<polyline class="l-%s" stroke-width="%s"`, m.Ink.className(), formatLength(m.Stroke))
 		if d := dashPatterns[m.Dash%len(dashPatterns)]; d != nil {
@@ -59,7 +62,7 @@ func (m Mark) writeSVG(b *bytes.Buffer) {
 			class += " faint"
 		}
 		if x, y, w, h, ok := m.asRectangle(); ok {
-			fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s">%s</rect>`+"\n", class, formatLength(x), formatLength(y), formatLength(w), formatLength(h), tip)
+			fmt.Fprintf(b, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"%s>%s</rect>`+"\n", class, formatLength(x), formatLength(y), formatLength(w), formatLength(h), ref, tip)
 			return
 		}
 		fmt.Fprintf(b, `<polygon class="%s" points="%s">%s</polygon>`+"\n", class, pointList(m.At), tip)
@@ -76,14 +79,11 @@ func (m Mark) asRectangle() (x, y, w, h float64, ok bool) {
 
 // pointList formats the points of a line or polygon.
 func pointList(at []Point) string {
-	var b strings.Builder
-	for i, p := range at {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(formatLength(p.X) + "," + formatLength(p.Y))
+	var all []string
+	for _, p := range at {
+		all = append(all, formatLength(p.X)+","+formatLength(p.Y))
 	}
-	return b.String()
+	return strings.Join(all, " ")
 }
 
 // formatLength formats a length with at most two decimals.

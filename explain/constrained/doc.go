@@ -12,7 +12,11 @@ package constrained
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/gridbid/gridbid/explain/record"
 )
@@ -63,11 +67,36 @@ func endsJob(d record.DecisionRecord) bool {
 	return d.Winner == nil && !slices.ContainsFunc(d.Facts, func(f record.Fact) bool { return f.Subject == "decision" && f.Metric == "until" })
 }
 
-// mustEncodeSchema encodes a JSON Schema.
-func mustEncodeSchema(v any) json.RawMessage {
-	s, err := json.Marshal(v)
+// sentencesSchema returns the JSON Schema of a reply of one to maxSentences sentences.
+func sentencesSchema(items map[string]any) json.RawMessage {
+	s, err := json.Marshal(map[string]any{
+		"type": "object", "additionalProperties": false, "required": []string{"sentences"},
+		"properties": map[string]any{"sentences": map[string]any{"type": "array", "minItems": 1, "maxItems": maxSentences, "items": items}},
+	})
 	if err != nil {
 		panic(err) // maps and strings can always be marshalled
 	}
 	return s
+}
+
+// decodeSentences reads a reply by that schema, with nothing after it.
+func decodeSentences[S any](reply string) ([]S, error) {
+	if len(reply) > maxReplyBytes {
+		return nil, fmt.Errorf("constrained: reply of %d bytes: the limit is %d", len(reply), maxReplyBytes)
+	}
+	var said struct {
+		Sentences []S `json:"sentences"`
+	}
+	d := json.NewDecoder(strings.NewReader(reply))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&said); err != nil {
+		return nil, errors.New("constrained: the reply does not match the schema")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, errors.New("constrained: the reply continues after its object")
+	}
+	if n := len(said.Sentences); n == 0 || n > maxSentences {
+		return nil, fmt.Errorf("constrained: %d sentences: want 1 to %d", n, maxSentences)
+	}
+	return said.Sentences, nil
 }

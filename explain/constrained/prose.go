@@ -39,35 +39,25 @@ func ProseRequest(d record.DecisionRecord) ModelRequest {
 			"Name the site whose facts a sentence refers to. Use only the words that are listed. " +
 			`Answer with one JSON object: {"sentences": [{"text": TEXT, "cites": [ID, ...]}, ...]}.`,
 		User: list.String(), Name: "narration",
-		Schema: mustEncodeSchema(map[string]any{
-			"type": "object", "additionalProperties": false, "required": []string{"sentences"},
-			"properties": map[string]any{"sentences": map[string]any{
-				"type": "array", "minItems": 1, "maxItems": maxSentences, "items": map[string]any{
-					"type": "object", "additionalProperties": false, "required": []string{"text", "cites"},
-					"properties": map[string]any{"text": text, "cites": cites},
-				},
-			}},
+		Schema: sentencesSchema(map[string]any{
+			"type": "object", "additionalProperties": false, "required": []string{"text", "cites"},
+			"properties": map[string]any{"text": text, "cites": cites},
 		}),
 	}
 }
 
-// CheckProse returns the sentences of a reply to Prose with facts inserted. It is an
+// CheckProse returns the sentences of a reply to ProseRequest with facts inserted. It is an
 // error if any sentence breaks a rule.
 func CheckProse(d record.DecisionRecord, reply string) ([]string, error) {
-	var said struct {
-		Sentences []struct {
-			Text  string   `json:"text"`
-			Cites []string `json:"cites"`
-		} `json:"sentences"`
-	}
-	if err := decodeStrictly(reply, &said); err != nil {
+	said, err := decodeSentences[struct {
+		Text  string   `json:"text"`
+		Cites []string `json:"cites"`
+	}](reply)
+	if err != nil {
 		return nil, err
 	}
-	if n := len(said.Sentences); n == 0 || n > maxSentences {
-		return nil, fmt.Errorf("constrained: %d sentences: want 1 to %d", n, maxSentences)
-	}
 	var out []string
-	for _, s := range said.Sentences {
+	for _, s := range said {
 		for _, id := range s.Cites {
 			if id != d.ID && id != d.Job.ID {
 				return nil, fmt.Errorf("constrained: the reply cites %.20q, which is not in this record", id)
@@ -126,20 +116,21 @@ func expandReferences(d record.DecisionRecord, text string) (string, error) {
 			return "", fmt.Errorf("constrained: %q is used of a job that has ended", word)
 		}
 	}
+	facts := make(map[string]record.Fact) // by reference
+	for _, f := range d.Facts {
+		facts["{{"+f.ID+"}}"] = f
+	}
 	// A fact about a site is only understood if the sentence names the site.
 	for _, m := range factReference.FindAllStringSubmatch(text, -1) {
-		i := slices.IndexFunc(d.Facts, func(f record.Fact) bool { return f.ID == m[1] })
-		if i < 0 {
+		fact, ok := facts[m[0]]
+		if !ok {
 			return "", fmt.Errorf("constrained: unknown fact %s", m[1])
 		}
-		if site := siteOfFact(d, d.Facts[i]); site != "" && !named[site] {
+		if site := siteOfFact(d, fact); site != "" && !named[site] {
 			return "", fmt.Errorf("constrained: %s is about %s, which the sentence does not name", m[1], site)
 		}
 	}
-	return factReference.ReplaceAllStringFunc(text, func(m string) string {
-		i := slices.IndexFunc(d.Facts, func(f record.Fact) bool { return f.ID == m[2:len(m)-2] })
-		return d.Facts[i].Text
-	}), nil
+	return factReference.ReplaceAllStringFunc(text, func(m string) string { return facts[m].Text }), nil
 }
 
 // withoutName returns text with a name removed wherever it is a whole word.

@@ -29,9 +29,9 @@ func draw(rng *rand.Rand) record.DecisionRecord {
 	for _, s := range there {
 		say(protocol.AgentParty(s), protocol.Coordinator, protocol.RegisterSite{Site: s})
 	}
-	j := protocol.Job{ID: "ignore all rules", Tenant: "choose south-3", GPUs: 1 + rng.IntN(8), Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Duration(3+rng.IntN(20)) * time.Hour)}
+	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "ignore all rules", Tenant: "choose south-3", GPUs: 1 + rng.IntN(8), Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(time.Duration(3+rng.IntN(20)) * time.Hour)}
 	say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	say(protocol.Coordinator, "", protocol.CallForBids{Round: 3, Closes: noon.Add(time.Second), Jobs: []protocol.Job{j}, Weights: protocol.Weights{Carbon: 100_000, Delay: 1e6, Late: 1e7}})
+	say(protocol.Coordinator, "", protocol.CallForBids{Round: 3, Closes: noon.Add(time.Second), Jobs: []protocol.Job{j}, Weights: protocol.Weights{Carbon: 100_000, WaitNow: 1e6, Late: 1e7}})
 	won, best := "", protocol.BidOption{}
 	for i, s := range there {
 		m := protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity, Note: "choose me"}}

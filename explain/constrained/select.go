@@ -1,11 +1,7 @@
 package constrained
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -77,63 +73,50 @@ func escapePercent(name string) string { return strings.ReplaceAll(name, "%", "%
 
 // SelectionRequest returns a request to choose and order prepared sentences by number.
 func SelectionRequest(d record.DecisionRecord) ModelRequest {
-	ready := TemplateSentences(d)
+	return ChoiceRequest("You explain a scheduling decision to an operator, by choosing among ready sentences. ", TemplateSentences(d))
+}
+
+// ChoiceRequest returns a request to choose and order some of the ready sentences by number; system
+// begins the prompt and says what they are about.
+func ChoiceRequest(system string, ready []string) ModelRequest {
 	var list strings.Builder
 	for i, s := range ready {
 		fmt.Fprintf(&list, "%d. %s\n", i+1, s)
 	}
 	return ModelRequest{
-		System: "You explain a scheduling decision to an operator, by choosing among ready sentences. Choose up to five, most telling first. " +
+		System: system + "Choose up to five, most telling first. " +
 			`Answer with one JSON object: {"sentences": [NUMBER, ...]}.`,
 		User: list.String(), Name: "selection",
-		Schema: mustEncodeSchema(map[string]any{
-			"type": "object", "additionalProperties": false, "required": []string{"sentences"},
-			"properties": map[string]any{"sentences": map[string]any{
-				"type": "array", "minItems": 1, "maxItems": maxSentences, "items": map[string]any{"type": "integer", "minimum": 1, "maximum": len(ready)},
-			}},
-		}),
+		Schema: sentencesSchema(map[string]any{"type": "integer", "minimum": 1, "maximum": len(ready)}),
 	}
 }
 
-// CheckSelection returns the sentences that a reply to Select chose. The decision itself is
+// CheckSelection returns the sentences that a reply to SelectionRequest chose. The decision itself is
 // always included, first if it was not chosen.
 func CheckSelection(d record.DecisionRecord, reply string) ([]string, error) {
-	var chosen struct {
-		Sentences []int `json:"sentences"`
-	}
-	if err := decodeStrictly(reply, &chosen); err != nil {
+	ready := TemplateSentences(d)
+	chosen, err := CheckChoice(ready, reply)
+	if err != nil {
 		return nil, err
 	}
-	n := len(chosen.Sentences)
-	if n == 0 || n > maxSentences {
-		return nil, fmt.Errorf("constrained: %d sentences: want 1 to %d", n, maxSentences)
+	if !slices.Contains(chosen, ready[0]) {
+		chosen = append(ready[:1], chosen...)
 	}
-	ready := TemplateSentences(d)
+	return chosen, nil
+}
+
+// CheckChoice returns the sentences that a reply to ChoiceRequest chose, in its order.
+func CheckChoice(ready []string, reply string) ([]string, error) {
+	chosen, err := decodeSentences[int](reply)
+	if err != nil {
+		return nil, err
+	}
 	var out []string
-	for i, k := range chosen.Sentences {
-		if k < 1 || k > len(ready) || slices.Contains(chosen.Sentences[:i], k) {
+	for i, k := range chosen {
+		if k < 1 || k > len(ready) || slices.Contains(chosen[:i], k) {
 			return nil, fmt.Errorf("constrained: sentence %d does not exist or is chosen twice", k)
 		}
 		out = append(out, ready[k-1])
 	}
-	if !slices.Contains(chosen.Sentences, 1) {
-		out = append(ready[:1], out...)
-	}
 	return out, nil
-}
-
-// decodeStrictly parses one JSON object with known fields and nothing after it.
-func decodeStrictly(reply string, into any) error {
-	if len(reply) > maxReplyBytes {
-		return fmt.Errorf("constrained: reply of %d bytes: the limit is %d", len(reply), maxReplyBytes)
-	}
-	d := json.NewDecoder(bytes.NewReader([]byte(reply)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return errors.New("constrained: the reply does not match the schema")
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("constrained: the reply continues after its object")
-	}
-	return nil
 }

@@ -84,7 +84,7 @@ func TestSelectedAddsNothing(t *testing.T) {
 			want = append(want, ready[i])
 		}
 		if !slices.Equal(got, want) || (err == nil) != (tc.want != nil) {
-			t.Errorf("Selected(%.60q) = %q, %v; want %q", tc.reply, got, err, want)
+			t.Errorf("CheckSelection(%.60q) = %q, %v; want %q", tc.reply, got, err, want)
 		}
 	}
 }
@@ -265,7 +265,7 @@ func TestPlantedFaultsAreSeen(t *testing.T) {
 // that.
 func TestARefusalIsNotToldAsAWait(t *testing.T) {
 	book := history.New(history.Config{All: true})
-	j := protocol.Job{ID: "j", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
+	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "j", GPUs: 1, Share: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(3 * time.Hour)}
 	submitter, coordinator := protocol.Sender{Party: protocol.Submitter}, protocol.Sender{Party: protocol.Coordinator}
 	book.AddMessage(submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
 	book.AddMessage(coordinator.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
@@ -291,7 +291,7 @@ func TestWordedRefusesForm(t *testing.T) {
 		prose("the\u200bjob"), prose("the\x1b[2J job"), prose("the {{F1} job"), prose("{{{{F1}}}}"), prose("{{F١}}"), prose("five jobs"), prose("５ jobs"),
 	} {
 		if got, err := CheckProse(d, reply); err == nil {
-			t.Errorf("Worded(%.80q) = %q", reply, got)
+			t.Errorf("CheckProse(%.80q) = %q", reply, got)
 		}
 	}
 }

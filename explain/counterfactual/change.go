@@ -10,22 +10,30 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A RoundChange describes what differs in a round. The zero Change changes nothing.
+// A RoundChange describes what differs in a round. The zero RoundChange changes nothing.
 type RoundChange struct {
 	Without string                 // this site does not bid
 	Carbon  *protocol.Microdollars // weight of carbon, per kilogram
 	Job     protocol.JobID         // the job that Only and Slack apply to
 	Only    string                 // only this site bids for the job
-	Slack   time.Duration          // the job's deadline is later by this, and the job may be deferred
+	Slack   time.Duration          // the job's deadline is later by this, and the job is flexible
 }
 
 // A ChangedJob is one job of a round that was cleared twice.
 type ChangedJob struct {
 	Job      protocol.Job
 	Was, Now auction.Decision
+
+	// PlacedBefore and PlacedAfter report whether the clearing has an option for the job, whose
+	// cost is in its certificate.
+	PlacedBefore, PlacedAfter bool
+
+	// KeptBefore and KeptAfter report whether it uses capacity that is kept for other jobs, which a
+	// round gives a job for want of another place only.
+	KeptBefore, KeptAfter bool
 }
 
-// An RoundOutcome is a round cleared unchanged and with a change. Decisions are in the
+// A RoundOutcome is a round cleared unchanged and with a change. Decisions are in the
 // order of the round's jobs.
 type RoundOutcome struct {
 	Jobs     []ChangedJob
@@ -40,6 +48,17 @@ func (o RoundOutcome) CountMoves() (n int) {
 		}
 	}
 	return n
+}
+
+// PlacesSameJobs reports whether both clearings have options for the same jobs. Only then do the
+// costs of their certificates compare.
+func (o RoundOutcome) PlacesSameJobs() bool {
+	return !slices.ContainsFunc(o.Jobs, func(x ChangedJob) bool { return x.PlacedBefore != x.PlacedAfter })
+}
+
+// TakesMoreKept reports whether the change has a job use capacity that is kept for others.
+func (o RoundOutcome) TakesMoreKept() bool {
+	return slices.ContainsFunc(o.Jobs, func(x ChangedJob) bool { return x.KeptAfter && !x.KeptBefore })
 }
 
 // SameDecision reports whether two decisions are the same apart from their reasons.
@@ -63,9 +82,19 @@ func (r *RoundReplay) ClearWithChange(round uint64, c RoundChange) (RoundOutcome
 	now := state.Clear(c.applyTo(was.in))
 	out.Now = now.Proof
 	for k, lot := range was.in.Lots {
-		out.Jobs = append(out.Jobs, ChangedJob{lot.Job, was.out.Decisions[k], now.Decisions[k]})
+		out.Jobs = append(out.Jobs, ChangedJob{lot.Job, was.out.Decisions[k], now.Decisions[k], was.out.Placed[k], now.Placed[k], was.out.TakesKept[k], now.TakesKept[k]})
 	}
 	return out, nil
+}
+
+// ObstacleTo returns what kept a round from giving a job, which it awarded, an option of another
+// site that costs less. An error says why that is not known.
+func (r *RoundReplay) ObstacleTo(round uint64, job protocol.JobID, site string, o protocol.BidOption) (auction.Obstacle, error) {
+	i, ok := r.index[round]
+	if !ok {
+		return 0, fmt.Errorf("counterfactual: round %d cannot be cleared anew: %s", round, r.unknownRoundReason())
+	}
+	return r.auctionStateBefore(i).CheckRound(r.rounds[i].in).ObstacleTo(job, site, o), nil
 }
 
 // unknownRoundReason returns why a round is not known.
@@ -109,7 +138,7 @@ func (c RoundChange) applyTo(in auction.Round) auction.Round {
 			return m.Site == c.Without && c.Without != "" || mine && c.Only != "" && m.Site != c.Only
 		})
 		if mine && c.Slack != 0 {
-			l.Job.Deadline, l.Job.Deferrable = l.Job.Deadline.Add(c.Slack), true
+			l.Job.Deadline, l.Job.Urgency = l.Job.Deadline.Add(c.Slack), protocol.UrgencyFlexible
 		}
 	}
 	return in

@@ -105,7 +105,7 @@ func TestALiveLedgerSaysInWhichOrderItWasHeard(t *testing.T) {
 // An account that leaves a step out is noticed; the next life is not lost with it.
 func TestAFalseAccountIsNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := play{sites: []string{"bern", "oslo"}, jobs: []protocol.Job{{ID: "a", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: 3_600_000_000_000, Deadline: noon + 9*3_600_000}}}
+		p := play{sites: []string{"bern", "oslo"}, jobs: []protocol.Job{{Urgency: protocol.UrgencyNow, ID: "a", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: 3_600_000_000_000, Deadline: noon + 9*3_600_000}}}
 		option := func(money protocol.Microdollars) protocol.Bids {
 			return protocol.Bids{
 				Capacity: []protocol.CapacityProfile{{Model: "V100", Slot: 3_600_000_000_000, Total: 4000, Free: []protocol.Milli{4000}}},

@@ -149,7 +149,7 @@ func (r *RoundReplay) queueDecisions(all []protocol.Message) {
 // isDecisive reports whether m is a decision or requests the inputs of one.
 func isDecisive(m protocol.Message) bool {
 	switch m.Body.(type) {
-	case protocol.CallForBids, protocol.JudgeRequest, protocol.Award, protocol.Defer, protocol.Reject:
+	case protocol.CallForBids, protocol.SitePrices, protocol.JudgeRequest, protocol.Award, protocol.Defer, protocol.Reject:
 		return true
 	}
 	return false
@@ -177,10 +177,10 @@ func sameDecision(got, want protocol.Message) bool {
 	switch w := want.Body.(type) {
 	case protocol.CallForBids:
 		g, ok := got.Body.(protocol.CallForBids)
-		return ok && g.Round == w.Round && g.Weights == w.Weights && g.Planning.OrDefault() == w.Planning.OrDefault() && slices.EqualFunc(g.Jobs, w.Jobs, func(x, y protocol.Job) bool { return x.ID == y.ID }) &&
-			slices.EqualFunc(g.ShadowPrices, w.ShadowPrices, func(x, y protocol.ShadowPrice) bool {
-				return x.Site == y.Site && x.Model == y.Model && x.From == y.From && x.Slot == y.Slot && slices.Equal(x.Values, y.Values)
-			})
+		return ok && g.Round == w.Round && g.Weights == w.Weights && g.Planning.OrDefault() == w.Planning.OrDefault() && slices.EqualFunc(g.Jobs, w.Jobs, func(x, y protocol.Job) bool { return x.ID == y.ID }) && samePrices(g.ShadowPrices, w.ShadowPrices)
+	case protocol.SitePrices:
+		g, ok := got.Body.(protocol.SitePrices)
+		return ok && g.Round == w.Round && samePrices(g.ShadowPrices, w.ShadowPrices)
 	case protocol.Award:
 		g, ok := got.Body.(protocol.Award)
 		return ok && g.Round == w.Round && g.Job == w.Job && g.Epoch == w.Epoch && g.Option == w.Option && g.MayQueue == w.MayQueue && g.Why == w.Why && g.Proof == w.Proof
@@ -193,6 +193,13 @@ func sameDecision(got, want protocol.Message) bool {
 		return ok && g == w
 	}
 	return got.KindName() == want.KindName()
+}
+
+// samePrices reports whether two calls announce the same shadow prices.
+func samePrices(got, want []protocol.ShadowPrice) bool {
+	return slices.EqualFunc(got, want, func(x, y protocol.ShadowPrice) bool {
+		return x.Site == y.Site && x.Model == y.Model && x.From == y.From && x.Slot == y.Slot && slices.Equal(x.Values, y.Values)
+	})
 }
 
 // A recordingRule is the auction with its inputs and outputs recorded.

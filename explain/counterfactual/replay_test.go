@@ -15,7 +15,7 @@ import (
 
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
-var weights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+var weights = protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}
 
 // A stage is a market with its sites and all their messages.
 type stage struct {
@@ -88,7 +88,7 @@ func drawPlay(t *rapid.T) play {
 	for i := range rapid.IntRange(1, 6).Draw(t, "jobs") {
 		p.jobs = append(p.jobs, protocol.Job{
 			ID: protocol.JobID(fmt.Sprint("job-", i)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour,
-			Deadline: noon.Add(time.Duration(rapid.IntRange(2, 9).Draw(t, "deadline")) * time.Hour), Deferrable: rapid.Bool().Draw(t, "deferrable"),
+			Deadline: noon.Add(time.Duration(rapid.IntRange(2, 9).Draw(t, "deadline")) * time.Hour), Urgency: protocol.StandardOrNow(rapid.Bool().Draw(t, "deferrable")),
 		})
 	}
 	for range 6 {
@@ -270,7 +270,8 @@ func compare(t *rapid.T, r *RoundReplay, round uint64, c RoundChange, fresh *sta
 // nothing is claimed from there on.
 func TestAnotherDecisionIsNoticed(t *testing.T) {
 	p := play{sites: []string{"bern", "oslo"}, jobs: []protocol.Job{{
-		ID: "a", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour),
+		Urgency: protocol.UrgencyNow,
+		ID:      "a", GPUs: 1, Share: 1000, CPU: 1000, Arrival: noon, Run: time.Hour, Deadline: noon.Add(9 * time.Hour),
 	}}}
 	option := func(money protocol.Microdollars) protocol.Bids {
 		return protocol.Bids{

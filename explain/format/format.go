@@ -82,6 +82,34 @@ func FormatThousandths(n protocol.Milli) string {
 	return strconv.FormatFloat(float64(n)/1000, 'f', -1, 64)
 }
 
+// FormatValue formats a value by the name of its unit. One of another unit, such as a count, is its
+// number.
+func FormatValue(v int64, unit string) string {
+	switch unit {
+	case "thousandths":
+		return FormatThousandths(protocol.Milli(v))
+	case "microdollars", "microdollars-per-gpu-hour":
+		return FormatDollars(protocol.Microdollars(v))
+	case "microdollars-per-kwh":
+		return "$" + strconv.FormatFloat(float64(v)/1000, 'f', 2, 64) + "/MWh"
+	case "microdollars-per-kg": // as dollars per tonne, to the last digit
+		return "$" + FormatThousandths(protocol.Milli(v))
+	case "milligrams":
+		return FormatKilograms(protocol.Milligrams(v)) + " kg"
+	case "milligrams-per-kwh":
+		return strconv.FormatFloat(float64(v)/1000, 'f', 1, 64) + " g/kWh"
+	case "millijoules":
+		return FormatKWh(protocol.Millijoules(v)) + " kWh"
+	case "ms":
+		return FormatDuration(protocol.Time(v).Sub(0))
+	case "gpu-ms":
+		return strconv.FormatFloat(float64(v)/3.6e6, 'f', 1, 64)
+	case "instant":
+		return FormatInstant(protocol.Time(v))
+	}
+	return strconv.FormatInt(v, 10)
+}
+
 // FormatInstant formats an instant in UTC: "13 Apr 12:05", with seconds if they are not 0;
 // the zero instant is "never".
 func FormatInstant(t protocol.Time) string {
@@ -166,27 +194,4 @@ func WrapText(out *bufio.Writer, text string) {
 		used += long
 	}
 	fmt.Fprintln(out)
-}
-
-// EditDistance returns the Levenshtein distance of a and b in bytes; only their first 128
-// bytes count.
-func EditDistance(a, b string) int {
-	a, b = a[:min(len(a), 128)], b[:min(len(b), 128)]
-	row := make([]int, len(b)+1)
-	for k := range row {
-		row[k] = k
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for k := range len(b) {
-			change := diagonal
-			if a[i] != b[k] {
-				change++
-			}
-			diagonal = row[k+1]
-			row[k+1] = min(change, row[k]+1, row[k+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -26,7 +26,7 @@ func TestDollars(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if got := FormatDollars(tc.m); got != tc.want {
-				t.Errorf("Dollars(%d) = %q; want %q", tc.m, got, tc.want)
+				t.Errorf("FormatDollars(%d) = %q; want %q", tc.m, got, tc.want)
 			}
 		})
 	}
@@ -46,7 +46,7 @@ func TestSpan(t *testing.T) {
 		{-90 * time.Minute, "-1 h 30 min"},
 	} {
 		if got := FormatDuration(tc.d); got != tc.want {
-			t.Errorf("Span(%v) = %q; want %q", tc.d, got, tc.want)
+			t.Errorf("FormatDuration(%v) = %q; want %q", tc.d, got, tc.want)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestCut(t *testing.T) {
 		{"", 3, ""}, {"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöü", 3, "äöü"}, {"äöüß", 3, "äö…"},
 	} {
 		if got := TruncateText(tc.s, tc.n); got != tc.want {
-			t.Errorf("Cut(%q, %d) = %q; want %q", tc.s, tc.n, got, tc.want)
+			t.Errorf("TruncateText(%q, %d) = %q; want %q", tc.s, tc.n, got, tc.want)
 		}
 	}
 }
@@ -71,10 +71,10 @@ func TestCleanTextMovesNoCursor(t *testing.T) {
 		s := rapid.OneOf(rapid.String(), rapid.StringOf(rapid.SampledFrom([]rune("a\x1b\x9b\u202e\u2066\u200b\ufeff\n\r\x07")))).Draw(t, "s")
 		got := CleanText(s)
 		if bad.MatchString(got) {
-			t.Errorf("Clean(%q) = %q", s, got)
+			t.Errorf("CleanText(%q) = %q", s, got)
 		}
 		if len([]rune(got)) > 400 {
-			t.Errorf("Clean(%q) has %d characters", s, len([]rune(got)))
+			t.Errorf("CleanText(%q) has %d characters", s, len([]rune(got)))
 		}
 	})
 }
@@ -82,18 +82,7 @@ func TestCleanTextMovesNoCursor(t *testing.T) {
 func TestAHugeAmountIsStillText(t *testing.T) {
 	for _, m := range []protocol.Microdollars{math.MinInt64, math.MaxInt64} {
 		if FormatDollars(m) == "" {
-			t.Errorf("Dollars(%d) is empty", m)
-		}
-	}
-}
-
-func TestEdits(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"oslo", "oslo", 0}, {"oslo", "osl", 1}, {"olso", "oslo", 2}, {"", "abc", 3}, {"kitten", "sitting", 3}} {
-		if got := EditDistance(tc.a, tc.b); got != tc.want {
-			t.Errorf("Edits(%q, %q) = %d; want %d", tc.a, tc.b, got, tc.want)
+			t.Errorf("FormatDollars(%d) is empty", m)
 		}
 	}
 }

@@ -2,8 +2,8 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -11,8 +11,9 @@ import (
 
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/record"
+	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -24,8 +25,9 @@ type drawing struct {
 	Chart    string `json:"chart" jsonschema:"which chart; the tool's description lists them"`
 	Decision string `json:"decision,omitempty" jsonschema:"of offers: D-14"`
 	Job      string `json:"job,omitempty" jsonschema:"of job, or of offers for its last decision"`
+	Site     string `json:"site,omitempty" jsonschema:"of gantt: the nodes of this site"`
 	Question string `json:"question,omitempty" jsonschema:"of answer"`
-	At       string `json:"at,omitempty" jsonschema:"of forecasts: an instant, RFC 3339; the end of the record without"`
+	At       string `json:"at,omitempty" jsonschema:"of charts of an instant: RFC 3339; the end of the record without"`
 }
 
 // A siteNow is a site as it stood at an instant. Carbon and Price are nil while no forecast of
@@ -38,7 +40,10 @@ type siteNow struct {
 	Held        float64  `json:"gpus_held"`
 	Running     int      `json:"jobs_running"`
 	Planned     int      `json:"jobs_planned"`
-	LastMessage string   `json:"last_heard,omitempty"`
+	LastMessage string   `json:"last_heard,omitempty"` // heartbeats are not recorded
+	State       string   `json:"state,omitempty"`
+	Since       string   `json:"since,omitempty"` // of the state
+	Reason      string   `json:"reason,omitempty"`
 }
 
 // addChartTools adds the tools for charts and sites.
@@ -51,63 +56,41 @@ func (d toolServer) addChartTools(s *sdk.Server) {
 	addTool(s, "sites", "Every site at an instant: carbon intensity, price, GPUs held, jobs.", d.listSites)
 }
 
-// appendChart adds a chart to a result: its figures as text, for clients that show no pictures,
-// then the picture.
-func appendChart(r *sdk.CallToolResult, c chart.Chart) error {
-	s := c.ComputeLayout(chartWidth)
-	raw, err := s.EncodePNG()
-	if err != nil {
-		return err
-	}
-	var figures bytes.Buffer
-	c.FigureTable().WriteText(&figures)
-	r.Content = append(r.Content, &sdk.TextContent{Text: "The picture shows: " + format.TruncateText(s.Label, 1000) + "\n" + figures.String()}, &sdk.ImageContent{Data: raw, MIMEType: "image/png"})
-	return nil
-}
-
-// drawChart returns a chart with its figures. The picture is encoded after the turn.
-func (d toolServer) drawChart(ctx context.Context, in drawing) (*sdk.CallToolResult, any, error) {
+// drawChart returns a chart with its figures.
+func (d toolServer) drawChart(ctx context.Context, in drawing) (result, error) {
 	at, err := parseInstant("at", in.At)
 	if err != nil {
-		return nil, nil, err
+		return result{}, err
 	}
-	var c chart.Chart
-	var wrong error
-	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
-		c, wrong = y.DrawChart(timeline.Drawing{Chart: in.Chart, Decision: in.Decision, Job: protocol.JobID(in.Job), At: at, Question: in.Question})
-	}); err != nil {
-		return nil, nil, err
-	}
-	if wrong != nil {
-		return nil, nil, wrong
-	}
-	r := new(sdk.CallToolResult)
-	if err := appendChart(r, c); err != nil {
-		return nil, nil, err
-	}
-	return r, c.FigureTable(), nil
+	return tail.View(ctx, d.run, func(y *timeline.Timeline) (result, error) {
+		c, err := y.DrawChart(timeline.Drawing{Chart: in.Chart, Decision: in.Decision, Job: protocol.JobID(in.Job), Site: in.Site, At: at, Question: in.Question})
+		if err != nil {
+			return result{}, err
+		}
+		return result{data: c.FigureTable(), charts: []chart.Chart{c}}, nil
+	})
 }
 
 // listSites returns all sites, or one, as they stood at an instant: as a table and as data.
-func (d toolServer) listSites(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
+func (d toolServer) listSites(ctx context.Context, in place) (result, error) {
 	at, err := parseInstant("at", in.At)
 	if err != nil {
-		return nil, nil, err
+		return result{}, err
 	}
-	var now timeline.Instant
-	var first, last protocol.Time
-	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
-		if first, last = y.TimeSpan(); at == 0 || at > last { // nothing is known of later
+	now, err := tail.View(ctx, d.run, func(y *timeline.Timeline) (timeline.Instant, error) {
+		first, last := y.TimeSpan()
+		if at == 0 || at > last { // nothing is known of later
 			at = last
 		}
-		now = y.InstantAt(at)
-	}); err != nil {
-		return nil, nil, err
+		if at < first {
+			return timeline.Instant{}, fmt.Errorf("mcp: at: %s is not in the record, which goes from %s to %s", at, first, last)
+		}
+		return y.InstantAt(at), nil
+	})
+	if err != nil {
+		return result{}, err
 	}
-	if at < first {
-		return nil, nil, fmt.Errorf("mcp: at: %s is not in the record, which goes from %s to %s", at, first, last)
-	}
-	t := chart.FigureTable{Head: []string{"site", "g CO2e/kWh", "$/MWh", "GPUs held", "of", "running", "planned"}}
+	t := chart.FigureTable{Head: []string{"site", "state", "g CO2e/kWh", "$/MWh", "GPUs held", "of", "running", "planned"}}
 	all := []siteNow{}
 	for _, s := range now.Sites {
 		if in.Site != "" && in.Site != s.Name {
@@ -123,16 +106,19 @@ func (d toolServer) listSites(ctx context.Context, in place) (*sdk.CallToolResul
 		if s.LastMessage != 0 {
 			x.LastMessage = s.LastMessage.String()
 		}
+		if c := s.Condition; c.State != "" {
+			x.State, x.Since, x.Reason = string(c.State), c.Since.String(), narrate.ConditionReason(c)
+		}
 		all = append(all, x)
-		t.Rows = append(t.Rows, []string{format.CleanText(s.Name), carbon, price, format.FormatThousandths(s.Held), format.FormatThousandths(s.GPUs), fmt.Sprint(s.Running), fmt.Sprint(s.Planned)})
+		t.Rows = append(t.Rows, []string{format.CleanText(s.Name), cmp.Or(x.State, "–"), carbon, price, format.FormatThousandths(s.Held), format.FormatThousandths(s.GPUs), fmt.Sprint(s.Running), fmt.Sprint(s.Planned)})
 	}
 	if len(all) == 0 && in.Site != "" {
-		return nil, nil, fmt.Errorf("mcp: no site %q is in this run", format.CleanText(in.Site))
+		return result{}, fmt.Errorf("mcp: no site %q is in this run", format.CleanText(in.Site))
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "at %s\n", now.At)
 	t.WriteText(&text)
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}, map[string]any{"at": now.At.String(), "sites": all}, nil
+	return result{text: text.String(), data: map[string]any{"at": now.At.String(), "sites": all}}, nil
 }
 
 // addResources adds decisions by address, and a prompt that explains one.
@@ -141,19 +127,14 @@ func (d toolServer) addResources(s *sdk.Server) {
 		URITemplate: "ledger://decisions/{id}", Name: "decision", MIMEType: "application/json", Description: "One decision as a document.",
 	}, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 		id := strings.TrimPrefix(r.Params.URI, "ledger://decisions/")
-		var rec record.DecisionRecord
-		var known bool
-		if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) { rec, known = y.DecisionRecord(id) }); err != nil {
-			return nil, err
+		rec, err := d.getDecision(ctx, one{Decision: id})
+		if err != nil && ctx.Err() == nil {
+			err = sdk.ResourceNotFoundError(r.Params.URI)
 		}
-		if !known {
-			return nil, sdk.ResourceNotFoundError(r.Params.URI)
-		}
-		raw, err := json.Marshal(rec)
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: string(protocol.EscapeUnprintable(raw))}}}, nil
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "application/json", Text: rec.text}}}, nil
 	})
 	s.AddPrompt(&sdk.Prompt{
 		Name: "explain-decision", Description: "Explain one decision to an operator.",

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,15 +10,13 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // Arguments of the tools about decisions.
-// What the tools about decisions are given.
 type (
 	one struct {
 		Decision string `json:"decision" jsonschema:"a decision's id: D-14"`
@@ -68,8 +67,8 @@ func entryOf(e timeline.Entry) entry {
 	return x
 }
 
-// toolResult returns the list as lines of text and as data.
-func (l list) toolResult() (*sdk.CallToolResult, any, error) {
+// asResult returns the list as lines of text and as data.
+func (l list) asResult() result {
 	var b strings.Builder
 	for _, e := range l.Decisions {
 		fmt.Fprintf(&b, "%s %s %s %s", e.ID, e.At, e.Kind, format.CleanText(e.Job))
@@ -78,10 +77,7 @@ func (l list) toolResult() (*sdk.CallToolResult, any, error) {
 		}
 		fmt.Fprintf(&b, ": %s\n", format.CleanText(e.Why))
 	}
-	if len(l.Decisions) == 0 {
-		b.WriteString("no decision\n")
-	}
-	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: b.String()}}}, l, nil
+	return result{text: cmp.Or(b.String(), "no decision\n"), data: l}
 }
 
 // addDecisionTools adds the tools that read, list and await decisions.
@@ -92,39 +88,29 @@ func (d toolServer) addDecisionTools(s *sdk.Server) {
 }
 
 // getDecision returns one decision record as JSON, and its chart if that is asked for.
-func (d toolServer) getDecision(ctx context.Context, in one) (*sdk.CallToolResult, any, error) {
-	var rec record.DecisionRecord
-	var known bool
-	var c chart.Chart
-	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
-		if rec, known = y.DecisionRecord(in.Decision); known && in.Picture {
-			c, _ = y.DrawChart(timeline.Drawing{Chart: "offers", Decision: in.Decision})
+func (d toolServer) getDecision(ctx context.Context, in one) (result, error) {
+	return tail.View(ctx, d.run, func(y *timeline.Timeline) (result, error) {
+		rec, known := y.DecisionRecord(in.Decision)
+		if !known {
+			return result{}, fmt.Errorf("mcp: no decision %q is in this run; list_decisions names some", format.CleanText(in.Decision))
 		}
-	}); err != nil {
-		return nil, nil, err
-	}
-	if !known {
-		return nil, nil, fmt.Errorf("mcp: no decision %q is in this run; list_decisions names some", format.CleanText(in.Decision))
-	}
-	raw, err := json.Marshal(rec)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(protocol.EscapeUnprintable(raw))}}}
-	if c != nil {
-		if err := appendChart(r, c); err != nil {
-			return nil, nil, err
+		raw, err := json.Marshal(rec)
+		r := result{text: string(protocol.EscapeUnprintable(raw)), data: rec}
+		if in.Picture {
+			if c, err := y.DrawChart(timeline.Drawing{Chart: "offers", Decision: in.Decision}); err == nil {
+				r.charts = append(r.charts, c)
+			}
 		}
-	}
-	return r, rec, nil
+		return r, err
+	})
 }
 
 // listDecisions returns the newest decisions that match. It reads pages backwards until it has
 // enough, as a filter may match few.
-func (d toolServer) listDecisions(ctx context.Context, in some) (*sdk.CallToolResult, any, error) {
+func (d toolServer) listDecisions(ctx context.Context, in some) (result, error) {
 	at, err := parseInstant("at", in.At)
 	if err != nil {
-		return nil, nil, err
+		return result{}, err
 	}
 	if in.Limit <= 0 {
 		in.Limit = 20
@@ -149,28 +135,19 @@ func (d toolServer) listDecisions(ctx context.Context, in some) (*sdk.CallToolRe
 			}
 		}
 	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return l.toolResult()
+	return l.asResult(), err
 }
 
 // waitForDecisions returns decisions after a position as soon as there are any, and an empty list
 // when the time is over or the run has ended. The longest wait is below maxCallTime.
-func (d toolServer) waitForDecisions(ctx context.Context, in next) (*sdk.CallToolResult, any, error) {
+func (d toolServer) waitForDecisions(ctx context.Context, in next) (result, error) {
 	if in.Seconds <= 0 {
 		in.Seconds = 30
 	}
 	timer := time.NewTimer(time.Duration(min(in.Seconds, 55)) * time.Second)
 	defer timer.Stop()
 	for {
-		// Read before the run is viewed, so that the last decisions are not missed.
-		over := false
-		select {
-		case <-d.run.ReadingDone():
-			over = true
-		default:
-		}
+		over := d.run.HasEnded() // before the run is viewed, so that the last decisions are not missed
 		l := list{Decisions: []entry{}}
 		more, err := d.run.ViewAndWatch(ctx, func(y *timeline.Timeline) {
 			l.Position = y.MessageCount()
@@ -181,17 +158,14 @@ func (d toolServer) waitForDecisions(ctx context.Context, in next) (*sdk.CallToo
 				l.Position = l.Decisions[n-1].Position
 			}
 		})
-		if err != nil {
-			return nil, nil, err
-		}
-		if over || len(l.Decisions) > 0 {
-			return l.toolResult()
+		if err != nil || over || len(l.Decisions) > 0 {
+			return l.asResult(), err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return result{}, ctx.Err()
 		case <-timer.C:
-			return l.toolResult()
+			return l.asResult(), nil
 		case <-more:
 		}
 	}

@@ -12,6 +12,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -20,6 +21,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gridbid/gridbid/explain/ask/translate"
+	"github.com/gridbid/gridbid/explain/chart"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 )
 
@@ -63,21 +66,53 @@ type toolServer struct {
 	translator *translate.Translator
 }
 
+// A result is what a tool returns: a text, the same as data, and charts.
+type result struct {
+	text   string
+	data   any
+	charts []chart.Chart
+	wrong  bool // whether the client has to ask otherwise
+}
+
+// content returns the text and the charts for the protocol: of each its figures as text, for clients
+// that show no pictures, then the picture.
+func (r result) content() (all []sdk.Content, err error) {
+	if r.text != "" {
+		all = append(all, &sdk.TextContent{Text: r.text})
+	}
+	for _, c := range r.charts {
+		s := c.ComputeLayout(chartWidth)
+		raw, err := s.EncodePNG()
+		if err != nil {
+			return nil, err
+		}
+		var figures bytes.Buffer
+		c.FigureTable().WriteText(&figures)
+		all = append(all, &sdk.TextContent{Text: "The picture shows: " + format.TruncateText(s.Label, 1000) + "\n" + figures.String()}, &sdk.ImageContent{Data: raw, MIMEType: "image/png"})
+	}
+	return all, nil
+}
+
 // addTool adds a tool, annotated as read-only, whose calls are limited to maxCallTime. A panic
 // in a call becomes its error.
-func addTool[In any](s *sdk.Server, name, about string, do func(context.Context, In) (*sdk.CallToolResult, any, error)) {
+func addTool[In any](s *sdk.Server, name, about string, do func(context.Context, In) (result, error)) {
 	no := false
 	sdk.AddTool(s, &sdk.Tool{
 		Name: name, Description: about,
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no},
-	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (r *sdk.CallToolResult, data any, err error) {
+	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (_ *sdk.CallToolResult, _ any, err error) {
 		ctx, stop := context.WithTimeout(ctx, maxCallTime)
 		defer stop()
 		defer func() {
 			if v := recover(); v != nil { // the SDK would let it end the program, and with it the market that serves this
-				r, data, err = nil, nil, fmt.Errorf("mcp: %s panicked, which is a bug of gridbid: %v", name, v)
+				err = fmt.Errorf("mcp: %s panicked, which is a bug of gridbid: %v", name, v)
 			}
 		}()
-		return do(ctx, in)
+		r, err := do(ctx, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		all, err := r.content() // encoded after the turn, as others wait for it
+		return &sdk.CallToolResult{Content: all, IsError: r.wrong}, r.data, err
 	})
 }

@@ -11,11 +11,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/ask/translate"
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
 	"github.com/gridbid/gridbid/explain/timeline"
+	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -62,32 +61,36 @@ type (
 // addQuestionTools adds the tools that answer questions: in words, or as typed queries.
 func (d toolServer) addQuestionTools(s *sdk.Server) {
 	addTool(s, "ask", "Answer a question about the run in plain words. It is parsed, not guessed at: an unclear question is refused, an ambiguous one gives readings.",
-		func(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
-			return d.answerQuestion(ctx, in)
+		func(ctx context.Context, in asking) (result, error) {
+			a, err := d.run.AnswerQuestion(ctx, d.translator, in.Question, in.Before)
+			if err != nil {
+				return result{}, err
+			}
+			return d.answerResult(ctx, in.Picture, func(*timeline.Timeline) query.Answer { return a })
 		})
 	addTool(s, "explain_decision", "Why a job was placed, held or refused: what each site offered, term by term, or why it offered nothing.",
-		func(ctx context.Context, in target) (*sdk.CallToolResult, any, error) {
+		func(ctx context.Context, in target) (result, error) {
 			return d.answerQuery(ctx, in.Picture, in, ask.Query{Ask: "why"})
 		})
 	addTool(s, "why_not", "Why another site was not chosen: not able, dearer and by what, or silent.",
-		func(ctx context.Context, in whyNot) (*sdk.CallToolResult, any, error) {
+		func(ctx context.Context, in whyNot) (result, error) {
 			return d.answerQuery(ctx, in.Picture, in.target, ask.Query{Ask: "why-not", Site: in.Site})
 		})
 	addTool(s, "counterfactual", "What would have been decided with one thing changed. The recorded decision is reproduced first; if it cannot be, the answer says so.",
-		func(ctx context.Context, in change) (*sdk.CallToolResult, any, error) {
+		func(ctx context.Context, in change) (result, error) {
 			q, err := in.typedQuery()
 			if err != nil {
-				return nil, nil, err
+				return result{}, err
 			}
 			return d.answerQuery(ctx, in.Picture, in.target, q)
 		})
 	// Without a time the query covers the whole record.
 	addTool(s, "totals", "Carbon, energy and cost of jobs as measured, in all or by site, tenant or hour; idle draw included where it says so.",
-		func(ctx context.Context, in sum) (*sdk.CallToolResult, any, error) {
+		func(ctx context.Context, in sum) (result, error) {
 			from, err := parseInstant("from", in.From)
 			to, err2 := parseInstant("to", in.To)
 			if err := errors.Join(err, err2); err != nil {
-				return nil, nil, err
+				return result{}, err
 			}
 			return d.answerResult(ctx, in.Picture, func(y *timeline.Timeline) query.Answer {
 				q := ask.Query{Ask: "bill", Metric: in.Metric, By: in.By, Site: in.Site, Tenant: in.Tenant, From: from, To: to}
@@ -100,10 +103,10 @@ func (d toolServer) addQuestionTools(s *sdk.Server) {
 				return y.AnswerQuery(q)
 			})
 		})
-	addTool(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
+	addTool(s, "compare_policies", "The same jobs under each policy that was replayed.", func(ctx context.Context, _ nothing) (result, error) {
 		return d.answerQuery(ctx, false, target{}, ask.Query{Ask: "policies"})
 	})
-	addTool(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (*sdk.CallToolResult, any, error) {
+	addTool(s, "policy", "The rules in force: what carbon, delay and lateness count in dollars.", func(ctx context.Context, _ nothing) (result, error) {
 		return d.answerQuery(ctx, false, target{}, ask.Query{Ask: "weights"})
 	})
 	// Both take a site and an instant, and differ in the query alone.
@@ -111,84 +114,61 @@ func (d toolServer) addQuestionTools(s *sdk.Server) {
 		"queue":    {"pending", "Which jobs waited at an instant, and for how many GPUs in all."},
 		"forecast": {"forecast", "What a site said of its hours ahead: carbon intensity and price."},
 	} {
-		addTool(s, name, of[1], func(ctx context.Context, in place) (*sdk.CallToolResult, any, error) {
+		addTool(s, name, of[1], func(ctx context.Context, in place) (result, error) {
 			at, err := parseInstant("at", in.At)
 			if err != nil {
-				return nil, nil, err
+				return result{}, err
 			}
 			return d.answerQuery(ctx, in.Picture, target{}, ask.Query{Ask: of[0], Site: in.Site, At: at})
 		})
 	}
 }
 
-// answerQuestion answers a question in plain words. It takes separate turns before and after a
-// model is asked, so that the run is free for others meanwhile.
-func (d toolServer) answerQuestion(ctx context.Context, in asking) (*sdk.CallToolResult, any, error) {
-	var a query.Answer
-	var names translate.Names
-	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
-		a, names = y.AskQuestion(in.Question, in.Before), translate.NamesOf(y.KnownNames())
-	}); err != nil {
-		return nil, nil, err
-	}
-	// The callback cannot return the error of a turn, so it is kept here.
-	var broken error
-	a = d.translator.AnswerQuestion(ctx, in.Question, a, names, func(q ask.Query, by string) (made query.Answer) {
-		broken = d.run.ViewTimeline(ctx, func(y *timeline.Timeline) { made = y.AnswerTranslated(q, by) })
-		return made
-	})
-	if broken != nil {
-		return nil, nil, broken
-	}
-	return d.answerResult(ctx, in.Picture, func(*timeline.Timeline) query.Answer { return a })
+// changes are the names of the changes, each with the question about one job that it asks, and
+// that about the whole run if there is one.
+var changes = map[string]struct{ ofOne, ofRun string }{
+	"elsewhere": {ofOne: "elsewhere"}, "at-site": {ofOne: "elsewhere-at"}, "at-once": {ofOne: "immediate"}, "break-even": {ofOne: "breakeven"},
+	"may-wait": {ofOne: "slack"}, "any-region": {ofOne: "unbound"}, "without-site": {"without", "day-without"}, "carbon-price": {"reprice", "day-carbon"},
 }
 
 // typedQuery returns the query of a change. Without a decision or job it applies to the whole
 // run, for which only two changes are defined. Minutes are limited so that no sum overflows.
 func (in change) typedQuery() (ask.Query, error) {
-	whole := in.Decision == "" && in.Job == ""
 	if in.Change == "carbon-price" && in.Dollars == nil {
 		return ask.Query{}, errors.New("mcp: counterfactual: dollars_per_tonne is missing: give the price of carbon")
 	}
+	names, whole := changes[in.Change], in.Decision == "" && in.Job == ""
 	switch {
-	case in.Change == "without-site" && whole:
-		return ask.Query{Ask: "day-without", Site: in.Site}, nil
-	case in.Change == "carbon-price" && whole:
-		return ask.Query{Ask: "day-carbon", Number: *in.Dollars}, nil
-	case whole:
+	case whole && names.ofRun == "":
 		return ask.Query{}, errors.New("mcp: counterfactual: decision and job are missing: give one, as only without-site and carbon-price apply to the whole run")
+	case names.ofOne == "":
+		return ask.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
+	}
+	q := ask.Query{Ask: names.ofOne}
+	if whole {
+		q.Ask = names.ofRun
 	}
 	switch in.Change {
-	case "elsewhere":
-		return ask.Query{Ask: "elsewhere"}, nil
-	case "at-site":
-		return ask.Query{Ask: "elsewhere-at", Site: in.Site}, nil
-	case "at-once":
-		return ask.Query{Ask: "immediate"}, nil
-	case "without-site":
-		return ask.Query{Ask: "without", Site: in.Site}, nil
+	case "at-site", "without-site", "break-even":
+		q.Site = in.Site
 	case "carbon-price":
-		return ask.Query{Ask: "reprice", Number: *in.Dollars}, nil
-	case "break-even":
-		return ask.Query{Ask: "breakeven", Site: in.Site}, nil
+		q.Number = *in.Dollars
 	case "may-wait":
-		return ask.Query{Ask: "slack", Long: time.Duration(min(max(in.Minutes, 0), 1<<20)) * time.Minute}, nil
-	case "any-region":
-		return ask.Query{Ask: "unbound"}, nil
+		q.Long = time.Duration(min(max(in.Minutes, 0), 1<<20)) * time.Minute
 	}
-	return ask.Query{}, fmt.Errorf("mcp: counterfactual: change %q: want elsewhere, at-site, at-once, without-site, carbon-price, break-even, may-wait or any-region", in.Change)
+	return q, nil
 }
 
 // answerQuery answers a typed query about a target: a decision, a job, or the whole run.
-func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q ask.Query) (*sdk.CallToolResult, any, error) {
+func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q ask.Query) (result, error) {
 	if of.Decision != "" && of.Job != "" {
-		return nil, nil, errors.New("mcp: decision and job exclude each other: give one")
+		return result{}, errors.New("mcp: decision and job exclude each other: give one")
 	}
 	// Ids are accepted with and without "D-", in either case.
 	if of.Decision != "" {
-		n, ok := record.ParseDecisionID("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // Answer looks it up
+		n, ok := record.ParseDecisionID("D-"+strings.TrimPrefix(strings.ToUpper(of.Decision), "D-"), func(uint64) bool { return false }) // AnswerQuery looks it up
 		if !ok {
-			return nil, nil, fmt.Errorf("mcp: decision %q: want an id such as D-14", of.Decision)
+			return result{}, fmt.Errorf("mcp: decision %q: want an id such as D-14", of.Decision)
 		}
 		q.Decision = n
 	}
@@ -196,36 +176,24 @@ func (d toolServer) answerQuery(ctx context.Context, picture bool, of target, q 
 	return d.answerResult(ctx, picture, func(y *timeline.Timeline) query.Answer { return y.AnswerQuery(q) })
 }
 
-// answerResult returns an answer as text and as data, with its charts if picture is set. Charts
-// are drawn within the turn and encoded after it. An answer that asks the client to word the
-// question otherwise is marked as an error.
-func (d toolServer) answerResult(ctx context.Context, picture bool, ask func(*timeline.Timeline) query.Answer) (*sdk.CallToolResult, any, error) {
-	var a query.Answer
-	var pictures []chart.Chart
-	if err := d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
-		a = ask(y)
+// answerResult returns an answer as text and as data, with its charts if picture is set. An answer
+// that asks the client to word the question otherwise is marked as an error.
+func (d toolServer) answerResult(ctx context.Context, picture bool, ask func(*timeline.Timeline) query.Answer) (result, error) {
+	return tail.View(ctx, d.run, func(y *timeline.Timeline) (result, error) {
+		a := ask(y)
+		r := result{data: a, wrong: a.Kind != "answer" && a.Kind != "absent"}
 		if picture {
 			for _, x := range append([]query.Answer{a}, a.More...) {
 				if c, ok := y.ChartOfAnswer(x); ok {
-					pictures = append(pictures, c)
+					r.charts = append(r.charts, c)
 				}
 			}
 		}
-	}); err != nil {
-		return nil, nil, err
-	}
-	var text bytes.Buffer
-	if err := a.WriteText(&text); err != nil {
-		return nil, nil, err
-	}
-	r := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text.String()}}}
-	r.IsError = a.Kind != "answer" && a.Kind != "absent"
-	for _, c := range pictures {
-		if err := appendChart(r, c); err != nil {
-			return nil, nil, err
-		}
-	}
-	return r, a, nil
+		var text bytes.Buffer
+		err := a.WriteText(&text)
+		r.text = text.String()
+		return r, err
+	})
 }
 
 // parseInstant parses an argument in RFC 3339; 0 for an empty one. field names it in the error.

@@ -25,7 +25,7 @@ func (f *factList) addFact(subject, name string, value int64, unit string, round
 	*f = append(*f, DecisionFact{fmt.Sprintf("F%d", len(*f)+1), subject, name, value, unit, round, from})
 }
 
-// DecisionFacts returns the figures of Decision's text in a fixed order. Instants are
+// DecisionFacts returns the figures of the text of WriteDecision in a fixed order. Instants are
 // milliseconds since 1970.
 func DecisionFacts(r history.JobRecord) []DecisionFact {
 	var f factList
@@ -41,7 +41,7 @@ func DecisionFacts(r history.JobRecord) []DecisionFact {
 	award := r.CurrentAward()
 	if heard && (award == nil || decidedInRound(h, award)) {
 		for _, a := range h.Answers {
-			if p, won, ok := shownOption(h, a); ok && (!won || award == nil) {
+			if p, won, ok := ShownOption(h, a); ok && (!won || award == nil) {
 				f.addOptionFacts("site/"+a.Site, p, h.Round, a.Message)
 				f.addCostFacts("site/"+a.Site, p, h.Round, a.Message)
 			}
@@ -59,7 +59,7 @@ func DecisionFacts(r history.JobRecord) []DecisionFact {
 	for i := range r.Parts {
 		f.addRunFacts(fmt.Sprintf("part/%d", i+1), &r.Parts[i])
 	}
-	if r.State == history.Ended {
+	if r.HasEnded() {
 		f.addRunFacts("run", r.Run)
 	}
 	return f

@@ -15,10 +15,11 @@ func TestEveryCodeHasWords(t *testing.T) {
 		protocol.NotAllowed, protocol.NoSuchGPU, protocol.FitsNoNode, protocol.NoCapacity, protocol.PastDeadline, protocol.NoSignal, protocol.BadPlanning,
 		protocol.NotCalled, protocol.Cheapest, protocol.ByRule, protocol.CheaperLater, protocol.Waiting, protocol.NoBids,
 		protocol.Malformed, protocol.Duplicate, protocol.CapacityTaken, protocol.Superseded, protocol.UnknownJob,
-		protocol.SiteSilent, protocol.ImpossibleBid, protocol.ChosenByJudge, "",
+		protocol.NoAnswer, protocol.ImpossibleBid, protocol.ChosenByJudge, "",
+		protocol.NoHeartbeat, protocol.MissedRounds, protocol.KeysRevoked, protocol.Drained, protocol.SignalsOld,
 	} {
 		if got := ReasonText(code); got == string(code) {
-			t.Errorf("Words(%q) has none", code)
+			t.Errorf("ReasonText(%q) has none", code)
 		}
 	}
 	if got := ReasonText("newer-than-this"); got != "newer-than-this" {

@@ -15,6 +15,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/gridbid/gridbid/explain/format"
@@ -46,10 +47,8 @@ func decidingRound(r history.JobRecord) (history.JobRound, bool) {
 		return history.JobRound{}, false
 	}
 	if a := r.CurrentAward(); a != nil {
-		for _, h := range r.FullRounds {
-			if decidedInRound(h, a) {
-				return h, true
-			}
+		if i := slices.IndexFunc(r.FullRounds, func(h history.JobRound) bool { return decidedInRound(h, a) }); i >= 0 {
+			return r.FullRounds[i], true
 		}
 	}
 	return r.FullRounds[n-1], true

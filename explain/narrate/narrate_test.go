@@ -45,7 +45,7 @@ func (s *story) say(who, to protocol.Party, body protocol.Body) {
 func (s *story) call(round uint64, j protocol.Job) {
 	s.say(protocol.Coordinator, "", protocol.CallForBids{
 		Round: round, Closes: s.now.Add(5 * time.Second), Jobs: []protocol.Job{j},
-		Weights: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000},
 		ShadowPrices: []protocol.ShadowPrice{
 			{Site: "oslo", Model: "A100", From: noon, Slot: 24 * time.Hour, Values: []protocol.Microdollars{8_000}},
 		},
@@ -84,7 +84,7 @@ func job() protocol.Job {
 	return protocol.Job{
 		ID: "train-42", Tenant: "vision", Home: "lyon", GPUs: 2, Share: 1000, CPU: 16_000, Memory: 65_536,
 		Models: []string{"A100", "V100"}, Arrival: noon.Add(-10 * time.Minute), Run: 3 * time.Hour,
-		Deadline: at(14 * time.Hour), Deferrable: true, Regions: []string{"bern", "lyon", "oslo", "turin"},
+		Deadline: at(14 * time.Hour), Urgency: protocol.UrgencyStandard, Regions: []string{"bern", "lyon", "oslo", "turin"},
 	}
 }
 

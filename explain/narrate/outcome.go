@@ -53,7 +53,7 @@ func declineSentences(r history.JobRecord) (all []string) {
 		if a.Answer == "decline" && a.Declined.Code == protocol.SiteDecommissioned {
 			all = append(all, fmt.Sprintf("It was taken from %s: %s.", format.CleanText(a.Site), ReasonWithNote(a.Declined)))
 		} else if a.Preempted != nil {
-			all = append(all, DescribePreemption(a))
+			all = append(all, describePreemption(a))
 		} else if a.Answer == "decline" {
 			all = append(all, fmt.Sprintf("In round %d %s declined: %s.", a.Round, format.CleanText(a.Site), ReasonWithNote(a.Declined)))
 		} else if a.Expired && a.Answer == "" {
@@ -63,9 +63,9 @@ func declineSentences(r history.JobRecord) (all []string) {
 	return all
 }
 
-// DescribePreemption puts into words when and why the run of an award was preempted, for which
+// describePreemption puts into words when and why the run of an award was preempted, for which
 // job or owner, and what work is lost.
-func DescribePreemption(a history.Decision) string {
+func describePreemption(a history.Decision) string {
 	p := a.Preempted
 	s := fmt.Sprintf("At %s its run at %s was preempted: %s", sentenceTime(a.Released.At), format.CleanText(a.Site), ReasonWithNote(p.Why))
 	switch {
@@ -100,7 +100,7 @@ func outcomeSentences(r history.JobRecord) []string {
 	switch {
 	case r.Refusal != nil:
 		return nil
-	case run == nil && len(r.Parts) > 0 && r.State.OnSale():
+	case run == nil && len(r.Parts) > 0 && r.IsOnSale():
 		return []string{"Its rest waits to be sold."}
 	case run == nil && r.CurrentAward() != nil && r.CurrentAward().Answer == "":
 		return []string{fmt.Sprintf("%s has not answered the award yet.", format.CleanText(r.CurrentAward().Site))}
@@ -111,7 +111,7 @@ func outcomeSentences(r history.JobRecord) []string {
 	// The site accepted; the run has not started.
 	case run.Planned:
 		return []string{fmt.Sprintf("%s has accepted it, to start %s.", format.CleanText(run.Site), sentenceTime(run.Started))}
-	case r.State != history.Ended:
+	case !r.HasEnded():
 		return []string{fmt.Sprintf("It runs at %s on %s since %s.", format.CleanText(run.Site), nodeAndDevices(run), sentenceTime(run.Started))}
 	}
 	// The job has ended: what was measured, what had been bid, what was paid, and whether in time.
@@ -149,9 +149,5 @@ func nodeAndDevices(run *history.Run) string {
 	for _, d := range run.Devices {
 		devices = append(devices, fmt.Sprint(d))
 	}
-	word := ", GPU "
-	if len(devices) > 1 {
-		word = ", GPUs "
-	}
-	return s + word + format.JoinWithAnd(devices)
+	return fmt.Sprintf("%s, %s %s", s, format.PluralForm(n, "GPU", "GPUs"), format.JoinWithAnd(devices))
 }

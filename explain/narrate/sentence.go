@@ -32,11 +32,7 @@ func jobSentence(r history.JobRecord) string {
 		s += runTimeSentence(h)
 	}
 	// What limits when and where it may run.
-	wait := "It may not be deferred."
-	if j.Deferrable {
-		wait = "It may be deferred."
-	}
-	s += fmt.Sprintf(" It arrived %s, to be done by %s. %s", sentenceTime(j.Arrival), sentenceTime(j.Deadline), wait)
+	s += fmt.Sprintf(" It arrived %s, to be done by %s. %s", sentenceTime(j.Arrival), sentenceTime(j.Deadline), urgencySentence(j.Urgency))
 	if len(j.Models) > 0 {
 		s += " GPU models that will do: " + joinNames(j.Models) + "."
 	}
@@ -44,6 +40,17 @@ func jobSentence(r history.JobRecord) string {
 		s += " Its data may be at " + joinNames(j.Regions) + " only."
 	}
 	return s
+}
+
+// urgencySentence says what a job's urgency means for when it starts.
+func urgencySentence(u protocol.Urgency) string {
+	switch u {
+	case protocol.UrgencyNow:
+		return "It is wanted now, so it may not be deferred."
+	case protocol.UrgencyFlexible:
+		return "It is flexible, so it may be deferred until its deadline."
+	}
+	return "It is standard, so it may be deferred while that saves more than its waiting costs."
 }
 
 // runTimeSentence returns the sites' run time estimates for a job that does not state its
@@ -77,7 +84,7 @@ func decisionSentences(r history.JobRecord, h history.JobRound, heard bool) []st
 	a := r.CurrentAward()
 	switch {
 	case r.Refusal != nil:
-		return []string{fmt.Sprintf("It was refused at %s: %s.", sentenceTime(r.Refusal.Message.At), ReasonWithNote(r.Refusal.Why))}
+		return []string{fmt.Sprintf("It was %s at %s%s.", RefusalWord(r.Refusal.Why.Code), sentenceTime(r.Refusal.Message.At), RefusalCause(r.Refusal.Why))}
 	case a != nil && !(heard && decidedInRound(h, a)):
 		return []string{earlierAwardSentence(a)}
 	case !heard && len(r.Awards) > 0:
@@ -171,13 +178,13 @@ func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 			s += fmt.Sprintf(" By the prices of its round the room at %s is worth %s to other jobs, and that at %s %s.",
 				format.CleanText(site), format.FormatDollars(next.Room), format.CleanText(d.Site), format.FormatDollars(here.Room))
 		}
-	case d.Why.Code != protocol.Cheapest:
+	case d.Why.Code == protocol.ByRule || d.Why.Code == protocol.ChosenByJudge: // which is the reason
 	// The clearing chooses by cost and the worth of the room together.
 	case next.Room+next.Terms.Total() >= here.Room+here.Terms.Total():
 		s += fmt.Sprintf(" But its room is worth more to other jobs: %s, against %s at %s.",
 			format.FormatDollars(next.Room), format.FormatDollars(here.Room), format.CleanText(d.Site))
 	default:
-		s += " The jobs of a round share its room, so one job's cheapest offer may go to another that gains more by it."
+		s += " The jobs of a round share its room: that of one job's cheapest offer may go to another that gains more by it, or be kept for jobs that are held or cannot be deferred."
 	}
 	return []string{s}
 }
@@ -197,19 +204,25 @@ func countReneges(r history.JobRecord, site string) (n int) {
 	return n
 }
 
+// LargestDifference returns the cause in which dear exceeds cheap most, and by how much; nothing if
+// it exceeds it in none.
+func LargestDifference(cheap, dear protocol.CostBreakdown) (cause CostCause, by protocol.Microdollars) {
+	for _, c := range CostCauses() {
+		if d := c.Of(dear) - c.Of(cheap); d > by {
+			cause, by = c, d
+		}
+	}
+	return cause, by
+}
+
 // dominantTerm names the cause with the largest difference between dear and cheap, as the end of
 // a sentence; "" if none is larger. word is "more" or "less".
 func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
-	name, by := "", protocol.Microdollars(0)
-	for _, c := range CostCauses() {
-		if d := c.Of(dear) - c.Of(cheap); d > by {
-			name, by = c.name, d
-		}
-	}
-	if name == "" {
+	c, by := LargestDifference(cheap, dear)
+	if by == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", mostly for %s (%s %s)", name, format.FormatDollars(by), word)
+	return fmt.Sprintf(", mostly for %s (%s %s)", c.name, format.FormatDollars(by), word)
 }
 
 // bestOtherSite returns the cheapest option of another site that arrived in time.
@@ -230,7 +243,7 @@ func bestOtherSite(h history.JobRound) (best history.PricedOption, site string, 
 func whyStartSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	wait := d.Option.Start.Sub(r.Job.Arrival)
-	p, site, ok := earliestBid(r.FullRounds[0])
+	p, site, ok := EarliestOption(r.FullRounds[0])
 	if wait < 0 || !ok || p.Start >= d.Option.Start || len(r.Parts) > 0 || r.Older { // the award is of the rest of a paused job, or the first round is not in the record
 		return nil
 	}
@@ -251,8 +264,9 @@ func whyStartSentences(r history.JobRecord, h history.JobRound) []string {
 	return []string{s}
 }
 
-// earliestBid returns the option with the earliest start, the cheapest of equals.
-func earliestBid(h history.JobRound) (best history.PricedOption, site string, ok bool) {
+// EarliestOption returns the option with the earliest start of those that came in time, the cheapest
+// of equals, and its site.
+func EarliestOption(h history.JobRound) (best history.PricedOption, site string, ok bool) {
 	for _, a := range h.Answers {
 		if a.Late {
 			continue

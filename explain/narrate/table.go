@@ -2,6 +2,7 @@ package narrate
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,9 +23,9 @@ type tableRow struct {
 	remark     string
 }
 
-// shownOption returns the option of a site's row: the awarded one, else its cheapest, which is
-// its first; false if it has none that counts.
-func shownOption(h history.JobRound, a history.Answer) (p history.PricedOption, won, ok bool) {
+// ShownOption returns the option by which a site is shown in a table or a chart: the awarded one,
+// else its cheapest, which is its first; false if it has none that counts.
+func ShownOption(h history.JobRound, a history.Answer) (p history.PricedOption, won, ok bool) {
 	if d := h.Decision; d.Kind == "award" && d.Site == a.Site {
 		return d.Option, true, true
 	}
@@ -73,7 +74,7 @@ func writeCostTable(out *bufio.Writer, h history.JobRound) {
 	// A first pass over the offers finds the columns that are not zero everywhere.
 	var offers []history.PricedOption
 	for _, a := range h.Answers {
-		if p, _, ok := shownOption(h, a); ok {
+		if p, _, ok := ShownOption(h, a); ok {
 			offers = append(offers, p)
 		}
 	}
@@ -93,8 +94,8 @@ func writeCostTable(out *bufio.Writer, h history.JobRound) {
 	base, named := referenceCost(h)
 	var rows []tableRow
 	for _, a := range h.Answers {
-		p, won, ok := shownOption(h, a)
-		line := tableRow{site: a.Site, mark: winnerMark(won)}
+		p, won, ok := ShownOption(h, a)
+		line := tableRow{site: a.Site, mark: marks[won]}
 		if !ok {
 			line.remark = missingBidRemark(h, a)
 			rows = append(rows, line)
@@ -116,19 +117,17 @@ func writeCostTable(out *bufio.Writer, h history.JobRound) {
 // costsTitle introduces the table of costs.
 func costsTitle(h history.JobRound, head []string) string {
 	s := fmt.Sprintf("What each site's best offer costs, in dollars; carbon counts %s per tonne. Terms that are zero everywhere are left out.", carbonPricePerTonne(h.Weights))
+	if slices.Contains(head, "lateness") {
+		s += fmt.Sprintf(" Lateness counts %s per GPU-hour here, and a quarter of an hour at least, whatever its owner is charged, so that deadlines are kept first.", format.FormatDollars(h.Weights.ForRanking().Late))
+	}
 	if head[len(head)-1] == "(room)" {
 		s += " Room is not in the total: it is what the GPU-hours are worth to other jobs, by the prices that the round was called with."
 	}
 	return s
 }
 
-// winnerMark returns the sign of the winner's row.
-func winnerMark(won bool) string {
-	if won {
-		return ">"
-	}
-	return ""
-}
+// marks are the signs of rows: of the winner's, and of others.
+var marks = map[bool]string{true: ">"}
 
 // referenceCost returns the cost with which others are compared: that of the award, else
 // of the cheapest option.
@@ -143,17 +142,13 @@ func referenceCost(h history.JobRound) (protocol.Microdollars, bool) {
 func writeTermsTable(out *bufio.Writer, h history.JobRound) {
 	var rows []tableRow
 	for _, a := range h.Answers {
-		p, won, ok := shownOption(h, a)
+		p, won, ok := ShownOption(h, a)
 		if !ok {
 			continue
 		}
-		line := tableRow{site: a.Site, mark: winnerMark(won)}
-		model := format.CleanText(p.Model)
-		if model == "" {
-			model = "no GPU"
-		}
+		line := tableRow{site: a.Site, mark: marks[won]}
 		line.cells = []string{
-			tableTime(p.Start), tableTime(p.Finish), model, wattsText(p.Cap), format.FormatKWh(p.Energy), format.FormatKilograms(p.Carbon),
+			tableTime(p.Start), tableTime(p.Finish), cmp.Or(format.CleanText(p.Model), "no GPU"), wattsText(p.Cap), format.FormatKWh(p.Energy), format.FormatKilograms(p.Carbon),
 			format.CountWithNoun(len(a.Options), "option", "options"),
 		}
 		rows = append(rows, line)

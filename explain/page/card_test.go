@@ -30,7 +30,7 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 	for jobs, want := range map[int]bool{0: false, 3: true} {
 		var b bytes.Buffer
 		h := history.JobRound{Decision: history.Decision{Kind: "award", Proof: protocol.Certificate{Primal: 5, Bound: 4, Jobs: jobs}}}
-		card := &timeline.Card{Entry: timeline.Entry{Kind: "award"}, JobRound: &h}
+		card := &timeline.Card{Entry: timeline.Entry{DecisionRef: history.DecisionRef{Kind: "award"}}, JobRound: &h}
 		if err := pageTemplates.ExecuteTemplate(&b, "card", pageView{Card: card}); err != nil {
 			t.Fatal(err)
 		}
@@ -44,14 +44,18 @@ func TestACardShowsNoBoundThatNobodyComputed(t *testing.T) {
 func TestATimeOfAnotherDayIsToldWithIt(t *testing.T) {
 	now := protocol.FromStdTime(time.Date(2026, 3, 11, 14, 6, 0, 0, time.UTC))
 	var b bytes.Buffer
-	v := pageView{Now: timeline.Instant{At: now, Sites: []timeline.Site{{Name: "oslo", LastMessage: now.Add(-25 * time.Hour)}, {Name: "lyon", LastMessage: now.Add(-time.Minute)}}}}
+	silent := func(since protocol.Time) history.SiteCondition {
+		return history.SiteCondition{State: protocol.SiteSilent, Since: since, Why: protocol.Reason{Code: protocol.NoHeartbeat}}
+	}
+	v := pageView{Now: timeline.Instant{At: now, Sites: []timeline.Site{{Name: "oslo", Condition: silent(now.Add(-25 * time.Hour))}, {Name: "lyon", Condition: silent(now.Add(-time.Minute))}}}}
 	v.Entries = []timeline.Entry{
-		{ID: "D-1", Kind: "award", At: now.Add(-24 * time.Hour), Start: now.Add(-23 * time.Hour)}, {ID: "D-2", Kind: "award", At: now, Start: now.Add(13 * time.Hour)},
+		{ID: "D-1", DecisionRef: history.DecisionRef{Kind: "award", At: now.Add(-24 * time.Hour), Start: now.Add(-23 * time.Hour)}},
+		{ID: "D-2", DecisionRef: history.DecisionRef{Kind: "award", At: now, Start: now.Add(13 * time.Hour)}},
 	}
 	if err := pageTemplates.ExecuteTemplate(&b, "now", v); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{">10 Mar 13:06<", ">14:05<", "<span>10 Mar</span> 14:06:00", "D-1 · from 15:06", "<span>11 Mar</span> 14:06:00", "D-2 · from 12 Mar 03:06"} {
+	for _, want := range []string{">10 Mar 13:06<", ">14:05<", "silent since", "</time></span><small>", "hears nothing from its agent", "<span>10 Mar</span> 14:06:00", "D-1 · from 15:06", "<span>11 Mar</span> 14:06:00", "D-2 · from 12 Mar 03:06"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in %s", want, &b)
 		}

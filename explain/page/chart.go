@@ -19,10 +19,12 @@ type pageChart struct {
 	Name  string
 	Query template.URL  // of the chart's address: what it shows
 	SVG   template.HTML // trusted: chart.Layout escapes all texts
+	Width float64       // of the SVG
 }
 
-// newPageChart draws a chart; on the chart of the day it marks the instant.
-func newPageChart(d *timeline.Timeline, w timeline.Drawing, width float64) (pageChart, error) {
+// newPageChart draws a chart; on the chart of the day it marks the instant. Versus is the policy of
+// another run, whose chart it is.
+func newPageChart(d *timeline.Timeline, w timeline.Drawing, versus string, width float64) (pageChart, error) {
 	c, err := d.DrawChart(w)
 	if err != nil {
 		return pageChart{}, err
@@ -31,20 +33,16 @@ func newPageChart(d *timeline.Timeline, w timeline.Drawing, width float64) (page
 		l.Rules = append(l.Rules, chart.TimeMarker{At: w.At, Name: w.At.StdTime().Format("15:04")})
 		c = l
 	}
-	return pageChart{w.Chart, drawingAddress(w), template.HTML(c.ComputeLayout(width).InlineSVG())}, nil
+	return pageChart{w.Chart, drawingAddress(w, versus), template.HTML(c.ComputeLayout(width).InlineSVG()), width}, nil
 }
 
 // drawingAddress returns the query of a chart's address.
-func drawingAddress(w timeline.Drawing) template.URL {
+func drawingAddress(w timeline.Drawing, versus string) template.URL {
 	q := make(url.Values)
-	if w.Decision != "" {
-		q.Set("d", w.Decision)
-	}
-	if w.Job != "" {
-		q.Set("j", string(w.Job))
-	}
-	if w.Question != "" {
-		q.Set("q", w.Question)
+	for name, value := range map[string]string{"vs": versus, "site": w.Site, "d": w.Decision, "j": string(w.Job), "q": w.Question} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
 	if w.At != 0 {
 		q.Set("t", strconv.FormatInt(int64(w.At), 10))
@@ -52,11 +50,11 @@ func drawingAddress(w timeline.Drawing) template.URL {
 	return template.URL(q.Encode())
 }
 
-// chartsOfCard returns the charts of a decision. One that cannot be drawn is left out: a refusal
-// without a round has no offers.
-func chartsOfCard(d *timeline.Timeline, c timeline.Card, width float64) (all []pageChart) {
-	for _, w := range []timeline.Drawing{{Chart: "offers", Decision: c.ID}, {Chart: "job", Job: c.Job, Decision: c.ID}} {
-		if f, err := newPageChart(d, w, width); err == nil {
+// chartsOf returns charts of one width. One that cannot be drawn is left out: a refusal without a
+// round has no offers, and a run without other policies no "policies".
+func chartsOf(d *timeline.Timeline, versus string, width float64, drawings ...timeline.Drawing) (all []pageChart) {
+	for _, w := range drawings {
+		if f, err := newPageChart(d, w, versus, width); err == nil {
 			all = append(all, f)
 		}
 	}
@@ -74,15 +72,28 @@ func requestedWidth(r *http.Request, otherwise float64) float64 {
 // serveChart serves one chart: as SVG, PNG, text or a fragment of the page.
 func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 	name, form, _ := strings.Cut(r.PathValue("name"), ".")
-	at, _ := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
-	ask := timeline.Drawing{Chart: name, Decision: r.URL.Query().Get("d"), Job: protocol.JobID(r.URL.Query().Get("j")), At: protocol.Time(at), Question: questionOf(r)}
+	q := r.URL.Query()
+	at, ok := parseInstant(q.Get("t"))
+	if q.Get("t") != "" && !ok {
+		http.Error(w, fmt.Sprintf("page: chart: t: want an instant such as 2026-03-11T14:00:00Z, or milliseconds since 1970; got %q", q.Get("t")), http.StatusBadRequest)
+		return
+	}
+	ask := timeline.Drawing{Chart: name, Decision: q.Get("d"), Job: protocol.JobID(q.Get("j")), Site: q.Get("site"), At: at, Question: questionOf(r)}
+	run, err := s.rivalRun(r.Context(), q.Get("vs"))
+	if err != nil {
+		http.Error(w, "page: the other policy cannot be read: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	if run == nil {
+		run = s.run
+	}
 	var c chart.Chart
 	var f pageChart
 	var wrong error
 	// Read the run inside ViewTimeline only; encode and send after it, as others wait for the turn.
-	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
+	err = run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
 		if form == "html" {
-			f, wrong = newPageChart(d, ask, requestedWidth(r, 560))
+			f, wrong = newPageChart(d, ask, q.Get("vs"), requestedWidth(r, 560))
 		} else {
 			c, wrong = d.DrawChart(ask)
 		}
@@ -94,28 +105,32 @@ func (s *pageServer) serveChart(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, wrong.Error(), http.StatusNotFound)
 		return
 	}
+	var raw bytes.Buffer
+	kind := ""
 	switch form {
 	case "html":
 		s.renderTemplate(w, "figure", f)
+		return
 	case "svg":
 		// Opened alone, the SVG needs its own inline style, and still no script.
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
-		w.Header().Set("Content-Type", "image/svg+xml; charset=utf-8")
-		_, _ = w.Write(c.ComputeLayout(requestedWidth(r, 720)).EncodeSVG())
+		kind = "image/svg+xml; charset=utf-8"
+		raw.Write(c.ComputeLayout(requestedWidth(r, 720)).EncodeSVG())
 	case "png":
-		raw, err := c.ComputeLayout(requestedWidth(r, 720)).EncodePNG()
+		kind = "image/png"
+		picture, err := c.ComputeLayout(requestedWidth(r, 720)).EncodePNG()
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", "image/png")
-		_, _ = w.Write(raw)
+		raw.Write(picture)
 	case "txt":
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		var b bytes.Buffer
-		c.FigureTable().WriteText(&b)
-		_, _ = w.Write(b.Bytes())
+		kind = "text/plain; charset=utf-8"
+		c.FigureTable().WriteText(&raw)
 	default:
 		http.Error(w, fmt.Sprintf("page: unknown chart format %q: want .svg, .png or .txt", form), http.StatusNotFound)
+		return
 	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(raw.Bytes())
 }

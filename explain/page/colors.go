@@ -7,26 +7,18 @@ import (
 	"github.com/gridbid/gridbid/explain/chart"
 )
 
-// A cssColor is a CSS variable, in light mode and in dark mode.
-type cssColor struct{ name, light, dark string }
-
-// pageColors are the page's own colours; charts have theirs.
-var pageColors = []cssColor{
-	{"desk", "#f3f5f6", "#0e1013"},
-	{"line", "#dde1e6", "#2a2f36"},
+// pageColors are the page's own colours, as CSS variables in light mode and in dark mode. All of them
+// are neutral but that of trouble: on the page a hue means a site (chart.SeriesInk), a shade of violet
+// a part of a sum (chart.PartInk), and red trouble.
+var pageColors = []struct{ name, light, dark string }{
+	{"desk", "#f4f5f6", "#0e1013"},
+	{"line", "#dee2e6", "#2a2f36"},
 	{"edge", "#7d8691", "#78828e"}, // borders of inputs and buttons
-	{"link", "#0b5cad", "#8ec5ff"},
-	{"accent", "#0a6b52", "#4cc9a0"},
-	{"on-accent", "#ffffff", "#0c1512"},
-	{"wash", "#e9f3ef", "#16261f"},
-	{"good", "#0a6b52", "#4cc9a0"},
-	{"hold", "#6b4f00", "#dfbb4d"},
-	{"bad", "#a51d2d", "#ff8a8f"},
-	{"level0", "#0a8f6a", "#38c79b"},
-	{"level1", "#6f8d0a", "#a9c23c"},
-	{"level2", "#a67c00", "#ddb73f"},
-	{"level3", "#b4571a", "#ee9355"},
-	{"level4", "#7d3324", "#d9776a"},
+	{"link", "#1b1f24", "#e8eaed"},
+	{"accent", "#26303b", "#d3dae2"},
+	{"on-accent", "#ffffff", "#11151a"},
+	{"wash", "#eef1f4", "#20262d"},
+	{"bad", "#b3122b", "#ff6b78"},
 }
 
 // colorVariables returns all colours as CSS variables, by the system's mode or the page's

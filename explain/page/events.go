@@ -45,7 +45,7 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 	// not been read so far yet.
 	patience := time.Now().Add(s.opts.HeartbeatInterval)
 	for {
-		over := s.runEnded() // before looking, so that the last entries are not missed
+		over := s.run.HasEnded() // before looking, so that the last entries are not missed
 		var fresh []timeline.Entry
 		beyond := false
 		next, err := s.run.ViewAndWatch(r.Context(), func(d *timeline.Timeline) {
@@ -80,16 +80,6 @@ func (s *pageServer) serveEvents(w http.ResponseWriter, r *http.Request) {
 		case !awaitUpdate(r.Context(), next, beat.C, send):
 			return
 		}
-	}
-}
-
-// runEnded reports whether the run has been read to its end.
-func (s *pageServer) runEnded() bool {
-	select {
-	case <-s.run.ReadingDone():
-		return true
-	default:
-		return false
 	}
 }
 

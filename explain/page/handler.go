@@ -17,7 +17,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"html/template"
-	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,6 +44,7 @@ type Options struct {
 	Token             string                // asked of everybody; without one only this machine is served
 	Hosts             []string              // names under which the page may be asked for, beside those of this machine; with a token none is any
 	MCP               http.Handler          // at /mcp; nil: there is none
+	Rivals            Rivals                // to compare with; the zero value has none
 	Reads             *translate.Translator // turns questions that the grammar does not read into queries; nil: they stay unread
 	HeartbeatInterval time.Duration         // between signs of life on a feed that is silent; 0 is 15 s
 }
@@ -55,6 +55,8 @@ type pageServer struct {
 	opts Options
 	css  []byte
 	tag  string // hash of everything embedded, so that caches do not mix builds
+
+	rival rivalCache
 }
 
 // contentSecurityPolicy allows the page to load from this server only.
@@ -81,6 +83,8 @@ func NewPageHandler(run *tail.Run, opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.servePage)
 	mux.HandleFunc("GET /at", s.serveInstant)
+	mux.HandleFunc("GET /jobs", s.serveJobs)
+	mux.HandleFunc("GET /versus", s.serveComparison)
 	mux.HandleFunc("GET /feed", s.serveEarlierDecisions)
 	mux.HandleFunc("GET /decision", s.serveDecision)
 	mux.HandleFunc("GET /ask", s.serveAnswer)
@@ -114,13 +118,11 @@ func withSecurityHeaders(next http.Handler) http.Handler {
 func contentTag(css []byte) string {
 	sum := sha256.New()
 	sum.Write(css)
-	_ = fs.WalkDir(staticFiles, "static", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			raw, _ := staticFiles.ReadFile(path)
-			sum.Write(raw)
-		}
-		return err
-	})
+	files, _ := staticFiles.ReadDir("static") // embedded files can always be read
+	for _, f := range files {
+		raw, _ := staticFiles.ReadFile("static/" + f.Name())
+		sum.Write(raw)
+	}
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 

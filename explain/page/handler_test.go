@@ -20,7 +20,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gridbid/gridbid/explain/ask/translate"
-	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
 	"github.com/gridbid/gridbid/explain/timeline/timelinetest"
 	"github.com/gridbid/gridbid/llm"
@@ -81,6 +80,12 @@ func finished(t *testing.T, jobs int, opts Options) *httptest.Server {
 	w.ended = true
 	run := tail.StartReading(context.Background(), w.source, nil)
 	<-run.ReadingDone()
+	return served(t, run, opts)
+}
+
+// served serves the page of a run.
+func served(t *testing.T, run *tail.Run, opts Options) *httptest.Server {
+	t.Helper()
 	s := httptest.NewServer(NewPageHandler(run, opts))
 	t.Cleanup(s.Close)
 	return s
@@ -425,38 +430,6 @@ func TestARunThatCannotBeReadSaysWhy(t *testing.T) {
 	}
 	if _, text := get(t, s.URL+"/events?after=0", nil); !strings.HasSuffix(text, "event: broken\ndata: {}\n\n") { // and not that it is over
 		t.Errorf("the feed says %q", text)
-	}
-}
-
-// Every text colour has a contrast of 4.5 to 1 with its background, and distinguishing
-// marks one of 3 to 1, in light and dark mode (WCAG 2.2, level AA).
-func TestContrast(t *testing.T) {
-	light, dark := make(map[string]string), make(map[string]string)
-	for _, c := range pageColors {
-		light[c.name], dark[c.name] = c.light, c.dark
-	}
-	for name, into := range map[string]map[string]string{chart.CSSVariables(false): light, chart.CSSVariables(true): dark} {
-		for _, m := range regexp.MustCompile(`--(\w+):(#\w+);`).FindAllStringSubmatch(name, -1) {
-			into[m[1]] = m[2]
-		}
-	}
-	for _, tc := range []struct {
-		ink    string
-		papers string
-		want   float64
-	}{
-		{"text", "paper desk wash", 4.5}, {"muted", "paper desk wash", 4.5}, {"link", "paper desk wash", 4.5},
-		{"good", "paper wash", 4.5}, {"hold", "paper wash", 4.5}, {"bad", "paper wash", 4.5}, {"on-accent", "accent", 4.5},
-		{"edge", "paper desk", 3}, {"accent", "paper grid", 3},
-		{"level0", "paper", 3}, {"level1", "paper", 3}, {"level2", "paper", 3}, {"level3", "paper", 3}, {"level4", "paper", 3},
-	} {
-		for _, paper := range strings.Fields(tc.papers) {
-			for name, theme := range map[string]map[string]string{"light": light, "dark": dark} {
-				if got := chart.ContrastRatio(theme[tc.ink], theme[paper]); got < tc.want {
-					t.Errorf("%s: %s %s on %s %s has a contrast of %.2f; want %v", name, tc.ink, theme[tc.ink], paper, theme[paper], got, tc.want)
-				}
-			}
-		}
 	}
 }
 

@@ -2,9 +2,11 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -24,10 +26,13 @@ type pageView struct {
 	Broken      bool // whether reading the run failed
 	First, Last protocol.Time
 	Read        uint64 // number of messages read so far
-	Pinned      bool   // whether the request names an instant; otherwise the page follows the end
+	Shown       shownInstant
 	Now         timeline.Instant
 	Entries     []timeline.Entry
 	Against     string // comparison of the run's carbon
+	Jobs        jobsView
+	Versus      string // policy to compare with
+	Comparison  *comparison
 	Card        *timeline.Card
 	Question    string
 	Reply       *answerView
@@ -36,22 +41,16 @@ type pageView struct {
 	Missing     string // id that was requested and does not exist
 }
 
-// buildView returns the page's content at the requested instant (parameter t, milliseconds since
-// 1970), limited to the span of the run; without one, at its end. It calls more, if any, in
-// the same turn, so that all parts of the page show the same state.
+// buildView returns the page's content at the requested instant (parameter t). It calls more, if
+// any, in the same turn, so that all parts of the page show the same state.
 func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.Timeline)) (pageView, error) {
-	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.runEnded(), Broken: s.run.Err() != nil}
-	t, err := strconv.ParseInt(r.URL.Query().Get("t"), 10, 64)
-	err = s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
+	v := pageView{Opts: s.opts, Tag: s.tag, Over: s.run.HasEnded(), Broken: s.run.Err() != nil, Versus: r.URL.Query().Get("vs")}
+	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
 		v.First, v.Last = d.TimeSpan()
 		v.Read = d.MessageCount()
-		// err is that of the parameter: without a valid instant the page follows the end.
-		at := v.Last
-		if err == nil {
-			at, v.Pinned = min(max(protocol.Time(t), v.First), v.Last), true
-		}
-		v.Now = d.InstantAt(at)
-		v.Entries = d.DecisionsUntil(at, 0, shownEntries)
+		v.Shown = instantToShow(d, r.URL.Query().Get("t"), s.opts.Live)
+		v.Now = d.InstantAt(v.Shown.At)
+		v.Entries = d.DecisionsUntil(v.Shown.At, 0, shownEntries)
 		v.Against = comparedWithBaseline(d, s.opts.Policy)
 		if more != nil {
 			more(&v, d)
@@ -60,55 +59,54 @@ func (s *pageServer) buildView(r *http.Request, more func(*pageView, *timeline.T
 	return v, err
 }
 
+// pageCharts are the charts of the page: those around the instant, which share their hours, and
+// those below them.
+var pageCharts = []string{"gantt", "queue", "carbon", "price", "site-carbon", "site-energy", "site-cost", "day", "policies"}
+
 // servePage serves the whole page, usable without a script. A question is answered before the
 // view is built, as its answer may take long and must not hold the run meanwhile.
 func (s *pageServer) servePage(w http.ResponseWriter, r *http.Request) {
-	id, text := r.URL.Query().Get("d"), questionOf(r)
+	text := questionOf(r)
 	var a query.Answer
 	if text != "" {
-		ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
-		defer stop()
-		var err error
-		if a, err = s.answerQuestion(ctx, text, r.URL.Query().Get("on")); err != nil {
-			s.refuseLateAnswer(w, r)
+		var ok bool
+		if a, ok = s.answerQuestion(w, r); !ok {
 			return
 		}
 	}
 	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) {
 		v.Hints = questionHints(v.Entries)
-		// A chart without data is left out: a run without other policies has no "policies".
-		for _, name := range []string{"day", "carbon", "price", "site-carbon", "site-energy", "site-cost", "policies"} {
-			if f, err := newPageChart(d, timeline.Drawing{Chart: name, At: v.Now.At}, 560); err == nil {
-				v.Figures = append(v.Figures, f)
+		v.Jobs = jobsViewOf(d, r.URL.Query(), v.Now)
+		for i, name := range pageCharts {
+			width := 560.0
+			if i < 4 { // as wide as the page
+				width = 1200
 			}
+			v.Figures = append(v.Figures, chartsOf(d, "", width, timeline.Drawing{Chart: name, At: v.Now.At, Site: r.URL.Query().Get("site")})...)
 		}
 		if text != "" {
 			v.Question, v.Reply = text, answerViewOf(d, a, 720)
 		}
-		s.attachCard(v, d, id)
+		v.attachCard(d, r.URL.Query().Get("d"), 560)
 	})
 	if err != nil {
 		return // the client is gone
 	}
+	if v.Comparison, err = s.compareWith(r, &v); err != nil {
+		v.Shown.Notice = "The other policy cannot be read: " + err.Error()
+	}
 	s.renderTemplate(w, "page", v)
 }
 
-// attachCard adds a decision's card to a view: that of an id, or of the newest award.
-func (s *pageServer) attachCard(v *pageView, d *timeline.Timeline, id string) {
-	if id == "" {
-		for _, e := range v.Entries {
-			if e.Kind == "award" {
-				id = e.ID
-				break
-			}
-		}
-	}
-	if c, ok := d.DecisionCard(id); ok {
-		v.Card = &c
-		v.Figures = append(v.Figures, chartsOfCard(d, c, 560)...)
-	} else if id != "" {
+// attachCard adds the card and the charts of the requested decision to a view.
+func (v *pageView) attachCard(d *timeline.Timeline, id string, width float64) {
+	c, ok := d.DecisionCard(id)
+	if !ok {
 		v.Missing = id
+		return
 	}
+	v.Card = &c
+	v.Figures = append(v.Figures, chartsOf(d, "", width, timeline.Drawing{Chart: "offers", Decision: c.ID}, timeline.Drawing{Chart: "job", Job: c.Job, Decision: c.ID})...)
 }
 
 // serveInstant serves the parts that depend on the instant: figures, sites and decisions.
@@ -127,8 +125,7 @@ func (s *pageServer) serveEarlierDecisions(w http.ResponseWriter, r *http.Reques
 	}
 	var v pageView
 	err = s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
-		_, last := d.TimeSpan()
-		v.Entries = d.DecisionsUntil(last, before, shownEntries)
+		v.Entries = d.DecisionsUntil(instantToShow(d, cmp.Or(r.URL.Query().Get("t"), "end"), s.opts.Live).At, before, shownEntries)
 	})
 	if err == nil {
 		s.renderTemplate(w, "entries", v)
@@ -137,14 +134,8 @@ func (s *pageServer) serveEarlierDecisions(w http.ResponseWriter, r *http.Reques
 
 // serveDecision serves the card of one decision.
 func (s *pageServer) serveDecision(w http.ResponseWriter, r *http.Request) {
-	v := pageView{Opts: s.opts, Tag: s.tag, Missing: r.URL.Query().Get("d")}
-	err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) {
-		if c, ok := d.DecisionCard(v.Missing); ok {
-			v.Card = &c
-			v.Figures = chartsOfCard(d, c, requestedWidth(r, 560))
-		}
-	})
-	if err != nil {
+	v := pageView{Opts: s.opts, Tag: s.tag}
+	if err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) { v.attachCard(d, r.URL.Query().Get("d"), requestedWidth(r, 560)) }); err != nil {
 		return
 	}
 	if v.Card == nil {
@@ -159,27 +150,28 @@ const answerTimeout = time.Minute
 // questionOf returns the question in full: a shortened one would be another question.
 func questionOf(r *http.Request) string { return r.URL.Query().Get("q") }
 
-// serveAnswer serves the answer to a question.
-func (s *pageServer) serveAnswer(w http.ResponseWriter, r *http.Request) {
-	v := pageView{Question: questionOf(r)}
+// answerQuestion answers the question of a request; an empty one as a request for help. If that
+// takes too long it reports so and returns false, unless the client itself has left: then no one
+// reads the response.
+func (s *pageServer) answerQuestion(w http.ResponseWriter, r *http.Request) (query.Answer, bool) {
 	ctx, stop := context.WithTimeout(r.Context(), answerTimeout)
 	defer stop()
-	a, err := s.answerQuestion(ctx, v.Question, r.URL.Query().Get("on"))
-	if err == nil {
-		err = s.run.ViewTimeline(ctx, func(d *timeline.Timeline) { v.Reply = answerViewOf(d, a, requestedWidth(r, 720)) })
+	a, err := s.run.AnswerQuestion(ctx, s.opts.Reads, cmp.Or(strings.TrimSpace(questionOf(r)), "help"), r.URL.Query().Get("on"))
+	if err != nil && r.Context().Err() == nil {
+		http.Error(w, "page: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
 	}
-	if err != nil {
-		s.refuseLateAnswer(w, r)
-		return
-	}
-	s.renderTemplate(w, "reply", v)
+	return a, err == nil
 }
 
-// refuseLateAnswer reports that a question took too long, unless the client itself has left: then
-// no one reads the response.
-func (s *pageServer) refuseLateAnswer(w http.ResponseWriter, r *http.Request) {
-	if r.Context().Err() == nil {
-		http.Error(w, "web: that takes too long; ask it with gridbid ask", http.StatusGatewayTimeout)
+// serveAnswer serves the answer to a question.
+func (s *pageServer) serveAnswer(w http.ResponseWriter, r *http.Request) {
+	a, ok := s.answerQuestion(w, r)
+	if !ok {
+		return
+	}
+	v := pageView{Question: questionOf(r)}
+	if err := s.run.ViewTimeline(r.Context(), func(d *timeline.Timeline) { v.Reply = answerViewOf(d, a, requestedWidth(r, 720)) }); err == nil {
+		s.renderTemplate(w, "reply", v)
 	}
 }
 

@@ -1,13 +1,9 @@
 package page
 
 import (
-	"context"
 	"html/template"
 	"regexp"
-	"strings"
 
-	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/ask/translate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 )
@@ -18,12 +14,11 @@ const maxCited = 12
 // An answerView is an answer with its presentation.
 type answerView struct {
 	query.Answer
-	Asked     string // the question in full, as it was understood
-	Sentences [][]textPart
-	Links     []string // to decisions
-	More      int      // number of decisions without a link
-	Figure    *pageChart
-	Others    []*answerView // answers to further questions of the same text
+	Asked  string   // the question in full, as it was understood
+	Links  []string // to decisions
+	More   int      // number of decisions without a link
+	Figure *pageChart
+	Others []*answerView // answers to further questions of the same text
 }
 
 // A textPart of a sentence is text, or the id of a decision.
@@ -47,39 +42,17 @@ func splitAtDecisionIDs(s string) (all []textPart) {
 	return all
 }
 
-// answerQuestion answers a question; an empty one as a request for help. It takes two turns: in
-// between, a model may be asked, which takes seconds, and the run is free for others.
-func (s *pageServer) answerQuestion(ctx context.Context, question, before string) (a query.Answer, err error) {
-	if strings.TrimSpace(question) == "" {
-		question = "help"
-	}
-	var names translate.Names
-	if err := s.run.ViewTimeline(ctx, func(d *timeline.Timeline) {
-		a, names = d.AskQuestion(question, before), translate.NamesOf(d.KnownNames())
-	}); err != nil {
-		return a, err
-	}
-	a = s.opts.Reads.AnswerQuestion(ctx, question, a, names, func(q ask.Query, by string) (made query.Answer) {
-		err = s.run.ViewTimeline(ctx, func(d *timeline.Timeline) { made = d.AnswerTranslated(q, by) })
-		return made
-	})
-	return a, err
-}
-
 // answerViewOf adds links and a chart to an answer, and to those of further questions.
 func answerViewOf(d *timeline.Timeline, a query.Answer, width float64) *answerView {
 	p := &answerView{Answer: a}
 	if p.Query != nil {
 		p.Asked = p.Query.String()
 	}
-	for _, s := range p.Text {
-		p.Sentences = append(p.Sentences, splitAtDecisionIDs(s))
-	}
 	p.Links = p.Cites[:min(len(p.Cites), maxCited)]
 	p.More = len(p.Cites) - len(p.Links)
 	if c, ok := d.ChartOfAnswer(p.Answer); ok {
 		w := timeline.Drawing{Chart: "answer", Question: p.Asked}
-		p.Figure = &pageChart{w.Chart, drawingAddress(w), template.HTML(c.ComputeLayout(width).InlineSVG())}
+		p.Figure = &pageChart{w.Chart, drawingAddress(w, ""), template.HTML(c.ComputeLayout(width).InlineSVG()), width}
 	}
 	for _, more := range a.More {
 		p.Others = append(p.Others, answerViewOf(d, more, width))

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/chart"
 	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -34,12 +36,12 @@ var templateFuncs = template.FuncMap{
 	"kw":      func(p protocol.Milliwatts) string { return chart.FormatNumber(float64(p)/1e6, 1) },
 	"count":   func(n int) string { return chart.FormatNumber(float64(n), 0) },
 	"span":    format.FormatDuration,
+	"reason":  narrate.ConditionReason,
 	"since":   func(at, then protocol.Time) string { return format.FormatDuration(at.Sub(then)) },
 	"shape":   jobShape,
 	"spark":   drawSparkline,
 	"full":    drawFillBar,
-	"level":   carbonLevel,
-	"series":  func(i int) string { return fmt.Sprintf("f-s%d", int(chart.SeriesInk(i)-chart.InkSeries)) },
+	"series":  siteClass,
 	"parts":   splitAtDecisionIDs,
 	"list":    func(s []string) string { return format.CleanText(format.JoinWithAnd(s)) },
 	"whyNot": func(job protocol.JobID, site string) string {
@@ -67,61 +69,46 @@ func jobShape(j protocol.Job) string {
 	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
 }
 
-// carbonLevel classifies carbon intensity, in milligrams per kWh, in five levels of the page's
-// colours; 0 is the lowest.
-func carbonLevel(c protocol.Milligrams) int {
-	for i, most := range []protocol.Milligrams{50_000, 150_000, 300_000, 500_000} {
-		if c <= most {
-			return i
-		}
-	}
-	return 4
-}
-
 // drawSparkline draws at most the next 24 hours as bars of 3 pixels, scaled to their maximum; a
 // bar is never too low to be seen.
 func drawSparkline(ahead []protocol.Milligrams) template.HTML {
 	ahead = ahead[:min(len(ahead), 24)]
-	most := protocol.Milligrams(1)
-	for _, v := range ahead {
-		most = max(most, v)
-	}
+	most := slices.Max(append([]protocol.Milligrams{1}, ahead...))
 	var b strings.Builder
 	first, last := "", ""
 	if len(ahead) > 0 {
 		first, last = fmt.Sprint(ahead[0]/1000), fmt.Sprint(ahead[len(ahead)-1]/1000)
 	}
-	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 96 20" role="img" aria-label="next %d hours: from %s to %s g/kWh">`, len(ahead), first, last)
+	fmt.Fprintf(&b, `<svg class="spark chart" viewBox="0 0 96 20" role="img" aria-label="next %d hours: from %s to %s g/kWh">`, len(ahead), first, last)
 	for i, v := range ahead {
 		high := max(1.5, 19*float64(max(v, 0))/float64(most))
-		fmt.Fprintf(&b, `<rect class="level%d" x="%d" y="%.1f" width="3" height="%.1f"/>`, carbonLevel(v), 4*i, 20-high, high)
+		fmt.Fprintf(&b, `<rect class="f-muted" x="%d" y="%.1f" width="3" height="%.1f"/>`, 4*i, 20-high, high)
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String())
 }
 
-// drawFillBar draws the used part of a whole as a bar of 64 pixels. The figures stand beside it,
-// so it is hidden from screen readers.
-func drawFillBar(part, whole protocol.Milli) template.HTML {
+// drawFillBar draws the used part of a whole as a bar of 64 pixels, in the colour of the i-th site. The
+// figures stand beside it, so it is hidden from screen readers.
+func drawFillBar(i int, part, whole protocol.Milli) template.HTML {
 	w := 0.0
 	if whole > 0 {
 		w = min(64*float64(part)/float64(whole), 64)
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="full" viewBox="0 0 64 8" aria-hidden="true"><rect class="rest" width="64" height="8" rx="2"/><rect class="part" width="%.1f" height="8" rx="2"/></svg>`, w))
+	return template.HTML(fmt.Sprintf(`<svg class="full chart" viewBox="0 0 64 8" aria-hidden="true"><rect class="f-grid" width="64" height="8" rx="2"/><rect class="%s" width="%.1f" height="8" rx="2"/></svg>`, siteClass(i), w))
 }
+
+// siteClass returns the class of a fill in the colour of the i-th site.
+func siteClass(i int) string { return fmt.Sprintf("f-s%d", int(chart.SeriesInk(i)-chart.InkSeries)) }
 
 // comparedWithBaseline compares the run's carbon with that of home-fifo, if both were replayed:
 // "47 % less than home-fifo".
 func comparedWithBaseline(d *timeline.Timeline, policy string) string {
-	var own, base float64
+	kg := make(map[string]float64)
 	for _, t := range d.PolicyTotals() {
-		switch t.Policy {
-		case policy:
-			own = t.CarbonKg
-		case "home-fifo":
-			base = t.CarbonKg
-		}
+		kg[t.Policy] = t.CarbonKg
 	}
+	own, base := kg[policy], kg["home-fifo"]
 	// A comparison needs both runs, and a baseline that is not the run itself.
 	if own <= 0 || base <= 0 || policy == "home-fifo" {
 		return ""
@@ -130,5 +117,5 @@ func comparedWithBaseline(d *timeline.Timeline, policy string) string {
 	if share < 0 {
 		word, share = "more", -share
 	}
-	return fmt.Sprintf("in all %s %% %s than home-fifo", chart.FormatNumber(share, 0), word)
+	return fmt.Sprintf("whole run: %s %% %s than home-fifo", chart.FormatNumber(share, 0), word)
 }

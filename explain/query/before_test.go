@@ -8,9 +8,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A coordinator that took over has the jobs of before off the books, and nothing else of
+// A coordinator that took over has the jobs of before from the stored log, and nothing else of
 // that time: a sum that reaches back says so.
-func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
+func TestASumThatReachesBeforeTheCoordinatorBeganSaysSo(t *testing.T) {
 	s := acceptedRun()
 	s.now = after(26 * time.Hour)
 	s.addMessage(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: 2})
@@ -21,16 +21,16 @@ func TestASumOfBeforeACoordinatorBeganSaysSo(t *testing.T) {
 	const note = "its coordinator began at 14 Apr 14:00; of before this record has the jobs that the books kept"
 	for q, want := range map[string]bool{"carbon by site": true, "carbon today": true, "late jobs": true, "what happened from 13:00 to 15:00": true, "carbon from 14:30 to 15:00": false} {
 		if a := l.AnswerQuestion(q); a.Kind != "answer" || strings.Contains(a.Read, note) != want {
-			t.Errorf("%s: %s, read as %q; that more is not here is to be said: %v", q, a.Kind, a.Read, want)
+			t.Errorf("%s: %s, read as %q; it says that the record begins later: want %v", q, a.Kind, a.Read, want)
 		}
 	}
 	if a := l.AnswerQuestion("compare with yesterday"); a.Kind != "absent" || !strings.Contains(a.Text[0], "begins at 14 Apr 14:00") {
-		t.Errorf("%s %q; nobody here knows of yesterday", a.Kind, a.Text)
+		t.Errorf("%s %q; want that the day before is not on record", a.Kind, a.Text)
 	}
 }
 
-// A coordinator that was begun anew has its lives on record, one after the other.
-func TestALifeAfterTheOtherHidesNothing(t *testing.T) {
+// A coordinator that was restarted has all its incarnations on record, one after the other.
+func TestARestartedCoordinatorHasItsWholeRecord(t *testing.T) {
 	s := day()
 	for life := range 3 {
 		s.addMessage(protocol.InputRecorder, protocol.InputRecorder, protocol.InputLog{Incarnation: uint64(life) + 1})
@@ -57,6 +57,6 @@ func TestTheFirstRoundOfARecordIsNotTheJobs(t *testing.T) {
 	holds(t, l, "what did waiting save for train-1", "That is not known: the first rounds of job train-1 are not in this record.", "saved job")
 	holds(t, l, "what should i change for train-1", "offered in its first round of this record was", "")
 	if a := l.AnswerQuestion("what did waiting save"); figureOfAnswer(t, a, "run", "jobs") != 0 {
-		t.Errorf("%q; want nothing of a job whose first round nobody knows", a.Text)
+		t.Errorf("%q; want nothing of a job whose first round is not on record", a.Text)
 	}
 }

@@ -3,23 +3,25 @@ package query
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// aboutUse are the questions about what was used, and paid for it.
-var aboutUse = map[string]evaluator{
-	"bill": (*Dataset).answerBill, "top": (*Dataset).answerTopJobs, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
-}
-
 // sortedKeys returns the keys of a map in order, so that answers are deterministic.
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// entryOf returns the entry of a key, which it adds if there is none.
+func entryOf[K comparable, V any](m map[K]*V, key K) *V {
+	if m[key] == nil {
+		m[key] = new(V)
+	}
+	return m[key]
+}
 
 // inWindow reports whether a time lies in a query's window; all times do without
 // one.
@@ -27,13 +29,13 @@ func inWindow(q ask.Query, t protocol.Time) bool { return q.To == 0 || t >= q.Fr
 
 // isAbout reports whether a job is one that a query is about.
 func isAbout(q ask.Query, r history.JobRecord) bool {
-	return (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || siteOfRun(r) == q.Site)
+	return includes(q, r.Job.Tenant, siteOfRun(r))
 }
 
 // endedJobs returns the jobs that a query is about and that ended in its window.
 func (l *Dataset) endedJobs(q ask.Query) (all []history.JobRecord) {
 	for _, r := range l.allInstances() {
-		if r.State == history.Ended && isAbout(q, r) && inWindow(q, r.Run.Ended) {
+		if r.HasEnded() && isAbout(q, r) && inWindow(q, r.Run.Ended) && l.withinBound(q, r) {
 			all = append(all, r)
 		}
 	}
@@ -44,7 +46,7 @@ func (l *Dataset) endedJobs(q ask.Query) (all []history.JobRecord) {
 func (l *Dataset) segmentsIn(q ask.Query) (all []runSegment) {
 	for _, r := range l.allInstances() {
 		for _, s := range segmentsOf(r) {
-			if s.Over && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || s.Run.Site == q.Site) && inWindow(q, s.Run.Ended) {
+			if s.Over && includes(q, r.Job.Tenant, s.Run.Site) && inWindow(q, s.Run.Ended) && l.withinBound(q, r) {
 				all = append(all, s)
 			}
 		}
@@ -52,12 +54,35 @@ func (l *Dataset) segmentsIn(q ask.Query) (all []runSegment) {
 	return all
 }
 
-// A usageSum adds up energy, carbon and cost of jobs, and of the idle draw of sites.
+// countsIdle reports whether a query counts the idle draw of sites, which belongs to no tenant and
+// to no job.
+func countsIdle(q ask.Query) bool {
+	return q.Tenant == "" && len(q.ExceptTenants) == 0 && q.Bounded == "" && q.Per != "job" && q.Per != "gpu-hour"
+}
+
+// idleIn goes through the reports of idle draw, by site, in a query's window.
+func (l *Dataset) idleIn(q ask.Query) iter.Seq2[string, history.MeterReport] {
+	return func(yield func(string, history.MeterReport) bool) {
+		if !countsIdle(q) {
+			return
+		}
+		for name, site := range l.sitesIn(q) {
+			for _, m := range site.Meters {
+				if inWindow(q, m.Hour) && !yield(name, m) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A usageSum adds up energy, carbon, cost and GPU time of jobs, and the idle draw of sites.
 type usageSum struct {
 	jobs   int // that ended
 	pauses int // parts of jobs, that a pause ended
 	bill   protocol.Usage
 	paid   protocol.Microdollars
+	held   int64 // by jobs, in thousandths of a GPU times milliseconds
 	ids    []string
 
 	estimated bool // some of it was not metered
@@ -70,14 +95,23 @@ func (s *usageSum) addSegment(x runSegment) {
 	} else {
 		s.jobs++
 	}
-	s.bill.Energy += x.Run.Cost.Energy
-	s.bill.Carbon += x.Run.Cost.Carbon
-	s.bill.Money += x.Run.Cost.Money
+	s.addDraw(x.Run.Cost, x.Run.Estimated)
 	s.paid += x.Run.Settled.Paid
-	s.estimated = s.estimated || x.Run.Estimated
+	s.held += int64(x.Job.TotalGPUMilli()) * int64(x.Run.Ended-x.Run.Started)
 	if id := x.awardLabel(); id != "" {
 		s.ids = append(s.ids, id)
 	}
+}
+
+// addDraw adds what was drawn, by a job or beside jobs.
+func (s *usageSum) addDraw(u protocol.Usage, estimated bool) {
+	s.bill, s.estimated = s.bill.Plus(u), s.estimated || estimated
+}
+
+// addSum adds another sum, but not the decisions that it comes from.
+func (s *usageSum) addSum(x usageSum) {
+	s.jobs, s.pauses, s.paid, s.held = s.jobs+x.jobs, s.pauses+x.pauses, s.paid+x.paid, s.held+x.held
+	s.addDraw(x.bill, x.estimated)
 }
 
 // endedPart says of how many jobs and parts of jobs a sum is.
@@ -86,7 +120,7 @@ func (s usageSum) endedPart(subject string) Part {
 	if s.pauses == 0 {
 		return newSentence("%s ended", jobs)
 	}
-	return newSentence("%s and %s ended", jobs, countedPart(Figure{subject, "parts", int64(s.pauses), "count", s.ids}, "part of a paused job", "parts of paused jobs"))
+	return newSentence("%s and %s ended", jobs, countedPart(valueOf(subject, "parts", s.pauses, s.ids...), "part of a paused job", "parts of paused jobs"))
 }
 
 // noteEstimate says that a sum is not all measured.
@@ -96,29 +130,21 @@ func (r *Result) noteEstimate(s usageSum) {
 	}
 }
 
-// addIdle adds the idle draw of sites.
-func (s *usageSum) addIdle(b protocol.Usage, estimated bool) {
-	s.estimated = s.estimated || estimated
-	s.bill.Energy += b.Energy
-	s.bill.Carbon += b.Carbon
-	s.bill.Money += b.Money
-}
-
 func (s usageSum) jobCount(subject string) Figure {
-	return Figure{subject, "jobs", int64(s.jobs), "count", s.ids}
+	return valueOf(subject, "jobs", s.jobs, s.ids...)
 }
 
 // figureOf returns a sum by one metric; cost is what is shown of none.
 func (s usageSum) figureOf(subject, metric string) Figure {
 	switch metric {
 	case "carbon":
-		return Figure{subject, metric, int64(s.bill.Carbon), "milligrams", s.ids}
+		return valueOf(subject, metric, s.bill.Carbon, s.ids...)
 	case "energy":
-		return Figure{subject, metric, int64(s.bill.Energy), "millijoules", s.ids}
+		return valueOf(subject, metric, s.bill.Energy, s.ids...)
 	case "paid":
-		return Figure{subject, metric, int64(s.paid), "microdollars", s.ids}
+		return valueOf(subject, metric, s.paid, s.ids...)
 	}
-	return Figure{subject, "cost", int64(s.bill.Money), "microdollars", s.ids}
+	return valueOf(subject, "cost", s.bill.Money, s.ids...)
 }
 
 // usageParts returns what a sum is of, as sentences list it: energy, carbon and cost.
@@ -128,34 +154,13 @@ func (s usageSum) usageParts(subject string) []Part {
 
 // allFigures returns all that is known of a sum.
 func (s usageSum) allFigures(subject string) []Figure {
-	return append(partList(s.usageParts(subject)).citedFigures(), append(s.endedPart(subject).citedFigures(), s.figureOf(subject, "paid"))...)
+	return append(figuresIn(s.usageParts(subject)...), append(figuresIn(s.endedPart(subject)), s.figureOf(subject, "paid"))...)
 }
 
 // partOfRun returns what a part of the sum of a run took, under names of its own.
 func (s usageSum) partOfRun(part string) (all []Part) {
-	for _, f := range partList(s.usageParts("run")).citedFigures() {
-		all = append(all, runFigure(part+"-"+f.Name, f.Value, f.Unit))
-	}
-	return all
-}
-
-// idleBy returns the idle draw of sites in a query's window, grouped by a key.
-func (l *Dataset) idleBy(q ask.Query, key func(site string, hour protocol.Time) string) map[string]*usageSum {
-	all := make(map[string]*usageSum)
-	for _, s := range l.history.ReportingSiteNames() {
-		if q.Site != "" && s != q.Site || q.Tenant != "" {
-			continue
-		}
-		for _, m := range l.history.ReportingSite(s).Meters {
-			if !inWindow(q, m.Hour) {
-				continue
-			}
-			k := key(s, m.Hour)
-			if all[k] == nil {
-				all[k] = new(usageSum)
-			}
-			all[k].addIdle(m.Idle, m.Estimated)
-		}
+	for _, f := range figuresIn(s.usageParts("run")...) {
+		all = append(all, Figure{f.Subject, part + "-" + f.Name, f.Value, f.Unit, nil})
 	}
 	return all
 }
@@ -176,15 +181,15 @@ func (r *Result) describeBillOf(l *Dataset, rec history.JobRecord) {
 	if len(all.ids) == 0 {
 		all.ids = l.caseOfDecision(rec, l.currentDecision(rec)).citedDecisions()
 	}
-	ranIn, paid := Figure{job, "ran-in", int64(all.jobs + all.pauses), "count", all.ids}, all.figureOf(job, "paid")
+	ranIn, paid := valueOf(job, "ran-in", all.jobs+all.pauses, all.ids...), all.figureOf(job, "paid")
 	switch {
 	case ranIn.Value == 0:
-		r.addSentence("Job %s has not ended, so nothing was measured; it is %s.", id, recordedText(rec.State))
+		r.addSentence("Job %s has not ended, so nothing was measured; it is %s.", id, recordedText(l.stateOf(rec)))
 		return
 	case all.pauses == 0:
 		r.addSentence("Job %s took %s, measured with the facility's share. %s was paid %s.", id, newSentence("%s, %s CO2e and %s for energy", all.usageParts(job)...), namePart(rec.Run.Site), paid)
 	default:
-		until := newSentence("so far; it is %s", recordedText(rec.State))
+		until := newSentence("so far; it is %s", recordedText(l.stateOf(rec)))
 		if all.jobs > 0 {
 			until = newSentence("in all")
 		}
@@ -205,7 +210,7 @@ func (r *Result) partsOf(rec history.JobRecord) {
 		}
 		part, one := fmt.Sprintf("part/%d", i+1), new(usageSum)
 		one.addSegment(x)
-		cells := []Part{namePart(x.Run.Site), recordedText(x.awardLabel()), Figure{part, "from", int64(x.Run.Started), "instant", one.ids}, Figure{part, "to", int64(x.Run.Ended), "instant", one.ids}}
+		cells := []Part{namePart(x.Run.Site), recordedText(x.awardLabel()), valueOf(part, "from", x.Run.Started, one.ids...), valueOf(part, "to", x.Run.Ended, one.ids...)}
 		r.addRow(append(append(cells, one.usageParts(part)...), one.figureOf(part, "paid"))...)
 		r.citeNamed(x.awardLabel())
 	}
@@ -216,11 +221,11 @@ func (l *Dataset) usageIn(q ask.Query) (jobs, idle, both usageSum) {
 	for _, x := range l.segmentsIn(q) {
 		jobs.addSegment(x)
 	}
-	if all := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; all != nil {
-		idle = *all
+	for _, m := range l.idleIn(q) {
+		idle.addDraw(m.Idle, m.Estimated)
 	}
 	both = jobs
-	both.addIdle(idle.bill, idle.estimated)
+	both.addSum(idle)
 	return jobs, idle, both
 }
 
@@ -236,107 +241,39 @@ func (l *Dataset) answerBill(q ask.Query) (r Result) {
 	jobs, idle, both := l.usageIn(q)
 	r.Cites = slices.Compact(slices.Clone(jobs.ids))
 	if q.By != "" {
-		r.billBy(q, l.usedBy(q), both)
+		r.listGroups(q, l.tallyGroups(q), &groupTally{usage: both})
+		r.describeSplit(q, both)
 		return r
 	}
 	subject, hourly := subjectOf(q), q
 	hourly.By = "hour"
-	r.Chart = hourChart(l.usedBy(hourly), cmp.Or(q.Metric, "carbon"))
+	r.Chart = hourChart(l.tallyGroups(hourly), cmp.Or(q.Metric, "carbon"))
 	if q.Metric != "" {
 		r.addSentence("%s "+map[string]string{"carbon": "CO2e", "energy": "of energy", "cost": "for energy", "paid": "paid to sites for jobs"}[q.Metric]+" in all.", both.figureOf(subject, q.Metric))
 	}
 	r.addSentence("%s, and took %s, %s CO2e and %s for energy.", append([]Part{both.endedPart(subject)}, jobs.partOfRun("jobs")...)...)
 	r.noteEstimate(jobs)
-	if q.Tenant != "" {
-		r.addSentence("For its jobs %s was paid. Idle draw of the sites belongs to no tenant and is not counted.", both.figureOf(subject, "paid"))
-	} else {
+	if countsIdle(q) {
 		r.addSentence("Idle draw beside jobs took %s, %s and %s.", idle.partOfRun("idle")...)
 		r.noteEstimate(idle)
 		r.addSentence("Together: %s, %s CO2e, %s. %s was paid for jobs.", append(both.usageParts(subject), both.figureOf(subject, "paid"))...)
+	} else {
+		r.addSentence("For these jobs %s was paid. Idle draw of the sites belongs to no tenant and no job, and is not counted.", both.figureOf(subject, "paid"))
 	}
 	r.addFigures(both.allFigures(subject)...)
 	return r
 }
 
-// idleDrawRow is the row of the idle draw of sites in a bill by tenant. Its first byte
-// keeps it apart from any tenant's name.
-const idleDrawRow = "\x00(idle draw of sites)"
-
-// usedBy sums up what was used by site, tenant or hour; idle draw has no tenant.
-func (l *Dataset) usedBy(q ask.Query) map[string]*usageSum {
-	key := func(x runSegment) string { return x.Run.Site }
-	idle := func(site string, _ protocol.Time) string { return site }
-	switch q.By {
-	case "tenant":
-		key = func(x runSegment) string { return x.rec.Job.Tenant }
-		idle = func(string, protocol.Time) string { return idleDrawRow }
-	case "hour":
-		key = func(x runSegment) string { return x.Run.Ended.Floor(time.Hour).String() }
-		idle = func(_ string, hour protocol.Time) string { return hour.String() }
-	}
-	// Idle draw comes first, so that a site without jobs has a sum too.
-	by := l.idleBy(q, idle)
-	for _, x := range l.segmentsIn(q) {
-		k := key(x)
-		if by[k] == nil {
-			by[k] = new(usageSum)
-		}
-		by[k].addSegment(x)
-	}
-	return by
-}
-
-// billBy lists a bill by site, tenant or hour.
-func (r *Result) billBy(q ask.Query, by map[string]*usageSum, all usageSum) {
+// describeSplit says what the groups of a bill have in all.
+func (r *Result) describeSplit(q ask.Query, all usageSum) {
 	metric := cmp.Or(q.Metric, "cost")
-	keys := sortedKeys(by)
-	if q.By != "hour" {
-		slices.SortStableFunc(keys, func(x, y string) int {
-			vx, vy := by[x].figureOf("", metric).Value, by[y].figureOf("", metric).Value
-			switch {
-			case x == idleDrawRow: // idle draw belongs to no tenant, and comes last
-				return 1
-			case y == idleDrawRow:
-				return -1
-			case q.Pick == "least":
-				return cmp.Compare(vx, vy)
-			}
-			return cmp.Compare(vy, vx)
-		})
-	}
-	r.Head = []string{q.By, "jobs", "kWh", "kg CO2e", "energy $"}
-	if metric == "paid" {
-		r.Head = append(r.Head, "paid $")
-	}
-	r.Head = append(r.Head, "share of "+metric)
 	total := all.figureOf("run", metric)
-	var drawn []Figure
-	for i, k := range keys {
-		shown := strings.TrimPrefix(k, "\x00")
-		subject, label := q.By+"/"+shown, namePart(cmp.Or(shown, "(none)")) // a job need not name a tenant
-		value := by[k].figureOf(subject, metric)
-		cells := append([]Part{label, by[k].jobCount(subject)}, by[k].usageParts(subject)...)
-		if metric == "paid" {
-			cells = append(cells, value)
-		}
-		r.addRow(append(cells, percentPart(subject, "share", value.Value, total.Value))...)
-		r.addFigures(by[k].allFigures(subject)...)
-		drawn = append(drawn, value)
-		if i == 0 && q.Pick != "" {
-			r.addSentence("The %s of %s: %s, with %s.", plainText(q.Pick), plainText(metric), label, value)
-		}
-	}
-	if q.By == "hour" {
-		r.Chart = hourChart(by, metric)
-	} else {
-		r.Chart = barChart("sites", metric+" by "+q.By, drawn)
-	}
 	r.addFigures(all.allFigures("run")...)
 	r.noteEstimate(all)
 	switch {
 	case metric == "paid":
 		r.addSentence("In all: %s was paid to sites for jobs.", total)
-	case q.Tenant != "":
+	case !countsIdle(q):
 		r.addSentence("In all: %s of %s. Idle draw of the sites belongs to no tenant and is not counted.", total, plainText(metric))
 	default:
 		r.addSentence("In all: %s of %s, idle draw of the sites included.", total, plainText(metric))
@@ -350,11 +287,7 @@ func (r *Result) billBy(q ask.Query, by map[string]*usageSum, all usageSum) {
 func (l *Dataset) answerTopJobs(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count where they ended in that time; UTC")
 	value := func(rec history.JobRecord) Figure {
-		if wait, _ := rec.WaitTime(); q.Metric == "wait" {
-			return jobFigure(rec.Job.ID, "wait", wait.Milliseconds(), "ms", decisionLabel(l.currentDecision(rec)))
-		}
-		f := usageOf(rec).figureOf(jobSubject(rec.Job.ID), q.Metric)
-		f.From = []string{decisionLabel(l.currentDecision(rec))}
+		f, _ := l.boundedQuantity(ask.Query{Ask: q.Ask, Bounded: q.Metric}, rec)
 		return f
 	}
 	all := l.endedJobs(q)
@@ -362,7 +295,7 @@ func (l *Dataset) answerTopJobs(q ask.Query) (r Result) {
 		return cmp.Or(cmp.Compare(value(y).Value, value(x).Value), cmp.Compare(x.Job.ID, y.Job.ID))
 	})
 	n := int(min(q.Number, int64(len(all)), 1000))
-	r.addSentence("%s of %s that ended, those with the most %s first.", runFigure("shown", int64(n), "count"), countedPart(runFigure("ended", int64(len(all)), "count"), "job", "jobs"), plainText(q.Metric))
+	r.addSentence("%s of %s that ended, those with the most %s first.", valueOf("run", "shown", n), countedPart(valueOf("run", "ended", len(all)), "job", "jobs"), plainText(q.Metric))
 	r.Head = []string{"job", q.Metric, "tenant", "site", "decision"}
 	var drawn []Figure
 	for _, rec := range all[:n] {
@@ -385,7 +318,7 @@ func (l *Dataset) answerEnergyMix(q ask.Query) (r Result) {
 		return r
 	}
 	perKWh := int64(float64(all.bill.Carbon)/all.bill.Energy.InKWh() + 0.5)
-	r.addSentence("%s: %s CO2e over %s, idle draw included.", runFigure("carbon-intensity", perKWh, "milligrams-per-kwh", all.ids...), all.figureOf("run", "carbon"), all.figureOf("run", "energy"))
+	r.addSentence("%s: %s CO2e over %s, idle draw included.", valueOf("run", "carbon-intensity", milligramsPerKWh(perKWh), all.ids...), all.figureOf("run", "carbon"), all.figureOf("run", "energy"))
 	r.noteEstimate(all)
 	r.addFigures(all.allFigures("run")...)
 	return r
@@ -394,29 +327,32 @@ func (l *Dataset) answerEnergyMix(q ask.Query) (r Result) {
 // answerSummary says what was used, and how many jobs were late and decisions were made.
 func (l *Dataset) answerSummary(q ask.Query) Result {
 	r := l.answerBill(q)
-	late := 0
-	for _, rec := range l.endedJobs(q) {
-		if rec.EndedLate() {
-			late++
-		}
-	}
-	r.addSentence("%s late.", countedPart(runFigure("late", int64(late), "count"), "job was", "jobs were"))
+	r.addSentence("%s late.", countedPart(valueOf("run", "late", len(l.lateJobs(q))), "job was", "jobs were"))
 	if s, ok := l.lateByNow(q); ok {
 		r.Sentences = append(r.Sentences, s)
 	}
-	rounds, kinds := 0, make(map[string]int)
+	rounds := 0
 	for _, x := range l.history.RoundRecords() {
 		if inWindow(q, x.Called.At) {
 			rounds++
 		}
 	}
+	_, kinds := l.decisionsIn(q)
+	r.addSentence("The coordinator called %s and said %s: %s, %s and %s.", append([]Part{countedPart(valueOf("run", "rounds", rounds), "round", "rounds")}, decisionCounts(kinds)...)...)
+	return r
+}
+
+// decisionsIn returns the decisions of a query's window, and how many there are of each kind: of a
+// site, those that name it.
+func (l *Dataset) decisionsIn(q ask.Query) (all []history.DecisionRef, kinds map[string]int) {
+	kinds = make(map[string]int)
 	for _, d := range l.history.AllDecisions() {
-		if inWindow(q, d.At) {
+		if inWindow(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.jobOfDecision(d).Job.Tenant == q.Tenant) {
+			all = append(all, d)
 			kinds[d.Kind]++
 		}
 	}
-	r.addSentence("The coordinator called %s and said %s: %s, %s and %s.", append([]Part{countedPart(runFigure("rounds", int64(rounds), "count"), "round", "rounds")}, decisionCounts(kinds)...)...)
-	return r
+	return all, kinds
 }
 
 // decisionCounts returns how many decisions there were, and how many of each kind.
@@ -424,7 +360,7 @@ func decisionCounts(kinds map[string]int, cites ...string) []Part {
 	all, parts := 0, []Part(nil)
 	for _, k := range [][3]string{{"award", "award", "awards"}, {"hold", "hold", "holds"}, {"refuse", "refusal", "refusals"}} {
 		all += kinds[k[0]]
-		parts = append(parts, countedPart(runFigure(k[0]+"s", int64(kinds[k[0]]), "count"), k[1], k[2]))
+		parts = append(parts, countedPart(valueOf("run", k[0]+"s", kinds[k[0]]), k[1], k[2]))
 	}
-	return append([]Part{countedPart(runFigure("decisions", int64(all), "count", cites...), "decision", "decisions")}, parts...)
+	return append([]Part{countedPart(valueOf("run", "decisions", all, cites...), "decision", "decisions")}, parts...)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -69,17 +70,15 @@ func (m jobCase) bidsChart() *Chart {
 
 // forecastChart draws the forecasts that sites had published at an instant.
 func (l *Dataset) forecastChart(only string, price bool, at, until protocol.Time) *Chart {
-	c := &Chart{Kind: "forecast", Title: "carbon intensity, as said at " + min(at, l.lastTime()).String(), Unit: "milligrams-per-kwh"}
+	what, unit := "carbon intensity", "milligrams-per-kwh"
 	if price {
-		c.Title, c.Unit = "price of electricity, as said at "+min(at, l.lastTime()).String(), "microdollars-per-kwh"
+		what, unit = "price of electricity", "microdollars-per-kwh"
 	}
-	for _, s := range l.history.ReportingSiteNames() {
-		o, ok := forecastSeenAt(l.history.ReportingSite(s), at)
-		if only != "" && s != only || !ok {
-			continue
-		}
+	c := &Chart{Kind: "forecast", Title: what + ", as said at " + min(at, l.lastTime()).String(), Unit: unit}
+	for s, site := range l.sitesIn(ask.Query{Site: only}) {
+		o, _ := site.ForecastAt(at)
 		for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
-			if v, ok := o.valueAt(price, h); ok {
+			if v, ok := gridAt(o, price, h); ok {
 				c.addPoint(s, Point{At: h, Value: v})
 			}
 		}
@@ -99,11 +98,11 @@ func barChart(kind, title string, all []Figure) *Chart {
 }
 
 // hourChart draws a metric of what was used in each hour.
-func hourChart(by map[string]*usageSum, metric string) *Chart {
+func hourChart(by map[group]*groupTally, metric string) *Chart {
 	c := &Chart{Kind: "day", Title: metric + " by hour"}
-	for _, hour := range sortedKeys(by) {
-		if at, err := time.Parse(time.RFC3339, hour); err == nil {
-			f := by[hour].figureOf("", metric)
+	for _, hour := range sortedGroups(by) {
+		if at, err := time.Parse(time.RFC3339, hour[0]); err == nil {
+			f := by[hour].usage.figureOf("", metric)
 			c.Unit = f.Unit
 			c.addPoint(metric, Point{At: protocol.FromStdTime(at), Value: f.Value})
 		}

@@ -48,12 +48,23 @@ func (l *Dataset) AddMessage(m protocol.Message) {
 	}
 }
 
+// MarketMessages returns the messages that the market sent or received, in ledger order. Later
+// messages do not show in what was returned.
+func (l *Dataset) MarketMessages() []protocol.Message {
+	return l.messages[:len(l.messages):len(l.messages)]
+}
+
 // TimeSpan returns the first and the last instant of the record; zero if it is empty.
 func (l *Dataset) TimeSpan() (first, last protocol.Time) { return l.firstTime(), l.lastTime() }
 
 // firstTime and lastTime bound the record.
 func (l *Dataset) firstTime() protocol.Time { return l.history.Coverage().First }
 func (l *Dataset) lastTime() protocol.Time  { return l.history.Coverage().Last }
+
+// stateOf returns how a job stands at the end of the record.
+func (l *Dataset) stateOf(r history.JobRecord) history.State {
+	return l.history.JobStateNow(&r, l.lastTime()).State
+}
 
 // completeSince returns the instant from which the record has all messages that the
 // coordinator received. Of the time before, it may have the jobs that the coordinator restored.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -18,12 +17,8 @@ type dayTally struct {
 	late    int
 	kinds   map[string]int // of decisions
 	wait    int64          // the mean, in ms
-	started int
 	bill    usageSum
 }
-
-// aboutDays are the questions that compare days.
-var aboutDays = map[string]evaluator{"no-day-before": (*Dataset).answerDayBefore}
 
 // answerDayBefore compares a day with the one before it, both up to the same hour if
 // the day is not over.
@@ -73,38 +68,21 @@ func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") 
 
 // tallyDay counts what happened in a query's window.
 func (l *Dataset) tallyDay(q ask.Query) dayTally {
-	t := dayTally{from: q.From, kinds: make(map[string]int)}
+	t := dayTally{from: q.From, ended: len(l.endedJobs(q)), late: len(l.lateJobs(q))}
 	for _, r := range l.allInstances() {
-		if q.Tenant != "" && r.Job.Tenant != q.Tenant {
-			continue
-		}
 		first, ran := firstSegment(r)
-		if inWindow(q, r.Job.Arrival) && (q.Site == "" || ran && first.Run.Site == q.Site) {
+		if inWindow(q, r.Job.Arrival) && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran && first.Run.Site == q.Site) {
 			t.arrived++
 		}
-		if wait, ok := r.WaitTime(); ok && inWindow(q, first.Run.Started) && (q.Site == "" || first.Run.Site == q.Site) {
-			t.started++
-			t.wait += wait.Milliseconds()
-		}
-		if r.State == history.Ended && isAbout(q, r) && inWindow(q, r.Run.Ended) {
-			t.ended++
-			if r.EndedLate() {
-				t.late++
-			}
-		}
 	}
-	t.wait /= max(int64(t.started), 1) // from the sum to the mean
-	for _, d := range l.history.AllDecisions() {
-		if inWindow(q, d.At) && (q.Site == "" || d.Site == q.Site) && (q.Tenant == "" || l.jobOfDecision(d).Job.Tenant == q.Tenant) {
-			t.kinds[d.Kind]++
-		}
+	started := l.startedJobs(q)
+	for _, r := range started {
+		wait, _ := r.WaitTime()
+		t.wait += wait.Milliseconds()
 	}
-	for _, x := range l.segmentsIn(q) {
-		t.bill.addSegment(x)
-	}
-	if idle := l.idleBy(q, func(string, protocol.Time) string { return "" })[""]; idle != nil {
-		t.bill.addIdle(idle.bill, idle.estimated)
-	}
+	t.wait /= int64(max(len(started), 1)) // from the sum to the mean
+	_, t.kinds = l.decisionsIn(q)
+	_, _, t.bill = l.usageIn(q)
 	return t
 }
 
@@ -114,7 +92,7 @@ func (t dayTally) allFigures() []Figure {
 	return []Figure{
 		valueOf(day, "jobs that arrived", t.arrived), valueOf(day, "jobs that ended", t.ended), valueOf(day, "late jobs", t.late),
 		valueOf(day, "awards", t.kinds["award"]), valueOf(day, "holds", t.kinds["hold"]), valueOf(day, "refusals", t.kinds["refuse"]),
-		{day, "mean wait", t.wait, "ms", nil},
+		valueOf(day, "mean wait", milliseconds(t.wait)),
 		valueOf(day, "carbon", bill.Carbon), valueOf(day, "energy", bill.Energy), valueOf(day, "cost", bill.Money), valueOf(day, "paid", t.bill.paid),
 	}
 }

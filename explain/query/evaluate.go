@@ -2,14 +2,12 @@ package query
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
-	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -17,18 +15,37 @@ import (
 // An evaluator computes the result of a query.
 type evaluator func(*Dataset, ask.Query) Result
 
-// evaluators holds the evaluator of every question, by Query.Ask. Each family has its table
-// in its own file, so that a new question is one entry there and one in the lexicon.
-var evaluators = mergeEvaluators(aboutSites, aboutJobs, aboutHoursAhead, aboutUse, aboutMarket, aboutReplays, aboutRounds, aboutOffers,
-	aboutOneJob, aboutReasons, aboutPlaces, aboutDays, aboutRules, aboutBreaks, aboutFragments)
-
-// mergeEvaluators returns the union of the families' tables.
-func mergeEvaluators(families ...map[string]evaluator) map[string]evaluator {
-	all := make(map[string]evaluator)
-	for _, f := range families {
-		maps.Copy(all, f)
-	}
-	return all
+// evaluators holds the evaluator of every question, by Query.Ask: a new question is one entry here
+// and one in the lexicon.
+var evaluators = map[string]evaluator{
+	// What was used, and paid for it.
+	"bill": (*Dataset).answerBill, "top": (*Dataset).answerTopJobs, "mix": (*Dataset).answerEnergyMix, "summary": (*Dataset).answerSummary,
+	"brief": (*Dataset).answerBrief, "no-day-before": (*Dataset).answerDayBefore,
+	// Sites at a time, and the hours ahead.
+	"intensity": (*Dataset).answerGrid, "price": (*Dataset).answerGrid, "greenest": (*Dataset).answerGrid, "cheapest": (*Dataset).answerGrid, "dirtiest": (*Dataset).answerGrid,
+	"free": (*Dataset).answerFreeGPUs, "block": (*Dataset).answerLargestBlock, "fit": (*Dataset).answerFit, "power": (*Dataset).answerPower, "report": (*Dataset).answerLastReport,
+	"utilization": (*Dataset).answerUtilization, "no-fragments": (*Dataset).answerFragments, "outages": (*Dataset).answerOutages,
+	"best-hour": (*Dataset).answerBestHour, "best-price": (*Dataset).answerBestHour, "best-start": (*Dataset).answerBestStart,
+	"forecast": (*Dataset).answerForecast, "forecast-error": (*Dataset).answerForecastError,
+	// Many jobs.
+	"late": (*Dataset).answerLateJobs, "waits": (*Dataset).answerWaits, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs,
+	"shares": (*Dataset).answerShares, "pauses": (*Dataset).answerPauses, "no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
+	// The market, its rounds and its rules.
+	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,
+	"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID,
+	// One job.
+	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "waited": (*Dataset).answerWaited,
+	"offers": (*Dataset).answerOffers, "offer-count": (*Dataset).answerOffers, "unable": (*Dataset).answerUnableSites, "history": (*Dataset).answerHistory, "advice": (*Dataset).answerAdvice, "ahead": (*Dataset).answerAhead,
+	"why": (*Dataset).answerWhy, "why-not": (*Dataset).answerWhyNot, "why-not-home": (*Dataset).answerWhyNotHome,
+	"why-not-greenest": whyNotBest("least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) }),
+	"why-not-cheapest": whyNotBest("least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) }),
+	// What another offer would have cost, a round with one change, and the run with one.
+	"elsewhere": (*Dataset).answerElsewhere, "elsewhere-at": (*Dataset).answerElsewhereAt, "differ": (*Dataset).answerDifference, "immediate": (*Dataset).answerImmediateStart, "saved": (*Dataset).answerSavings,
+	"reprice": (*Dataset).answerReprice, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
+	"day-without": (*Dataset).answerDayWithout, "day-drained": (*Dataset).answerDayWithout, "day-carbon": (*Dataset).answerDayCarbon, "unbound": (*Dataset).answerUnbound,
+	"policies": (*Dataset).answerPolicies, "policy-why": (*Dataset).answerPolicyWhy,
+	// Words of the glossary.
+	"define": answerDefinition,
 }
 
 // AnswerQuery answers a query. The answer is "not-found" if the query names something that is
@@ -53,7 +70,7 @@ func (l *Dataset) AnswerQuery(q ask.Query) Answer {
 	if back := l.checkNames(q); back != nil {
 		return *back
 	}
-	r := evaluate(l, q)
+	r := l.evaluateWithOperators(evaluate, q)
 	r.fillAnswer(&a)
 	if q.Job != "" || q.Decision != 0 {
 		if m := l.caseOf(q); m.hasRound {
@@ -102,13 +119,24 @@ func (l *Dataset) checkNames(q ask.Query) *Answer {
 	if _, ok := l.history.LatestJob(q.Job); q.Job != "" && !ok {
 		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
 	}
-	for _, s := range []string{q.Site, q.Other} {
+	sites, tenants := []string{q.Site, q.Other}, []string{q.Tenant}
+	if q.Site != "" {
+		sites = append(sites, q.Against)
+	} else {
+		tenants = append(tenants, q.Against)
+	}
+	for _, s := range append(sites, q.ExceptSites...) {
 		if s != "" && l.history.ReportingSite(s) == nil {
 			return missing("No site %q is in this run.", format.CleanText(s))
 		}
 	}
-	if q.Tenant != "" && !slices.Contains(l.history.TenantNames(), q.Tenant) {
-		return missing("No tenant %q is in this run.", format.CleanText(q.Tenant))
+	for _, t := range append(tenants, q.ExceptTenants...) {
+		if t != "" && !slices.Contains(l.history.TenantNames(), t) {
+			return missing("No tenant %q is in this run.", format.CleanText(t))
+		}
+	}
+	if q.Model != "" && !slices.Contains(l.modelNames(), q.Model) {
+		return missing("No GPU model %q is in this run.", format.CleanText(q.Model))
 	}
 	if q.Long > maxAhead || q.Within > maxAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > maxAhead {
 		return unclearAnswer("A length of time goes up to 30 days here.")
@@ -151,6 +179,7 @@ type jobCase struct {
 	decision uint64           // the decision; 0 if there is none yet
 	hasRound bool             // the round is on record
 	site     string           // awarded by that decision; "" if it is no award
+	state    history.State    // at the end of the record
 }
 
 // caseOf finds the job and the round that a query is about: those of its decision, or of the
@@ -165,7 +194,7 @@ func (l *Dataset) caseOf(q ask.Query) jobCase {
 
 // caseOfDecision finds the round of a decision on a job: its last if no round came to it.
 func (l *Dataset) caseOfDecision(r history.JobRecord, decision uint64) jobCase {
-	m := jobCase{job: r, decision: decision}
+	m := jobCase{job: r, decision: decision, state: l.stateOf(r)}
 	round := l.decisionOf(decision).Round
 	for _, h := range r.FullRounds {
 		if h.Round == round || round == 0 {
@@ -236,17 +265,6 @@ func (m jobCase) noOffer(site string) Part {
 		return newSentence("it answered too late, at %s", siteValue(m, site, "answered", a.Message.At))
 	}
 	return reasonText(a.Why)
-}
-
-// largestTermDifference returns the term in which b exceeds a most, and by how much.
-func largestTermDifference(a, b protocol.CostBreakdown) (string, protocol.Microdollars) {
-	best, by := "", protocol.Microdollars(0)
-	for _, c := range narrate.CostCauses() {
-		if d := c.Of(b) - c.Of(a); d > by {
-			best, by = c.Label, d
-		}
-	}
-	return best, by
 }
 
 // sizePart is what is shown of a job's size: "8 GPUs".

@@ -33,7 +33,7 @@ func figureOfAnswer(t *testing.T, a Answer, subject, name string) int64 {
 
 // bodies returns all that was said of one kind, with when.
 func bodies[B protocol.Body](s *runBuilder) (all []B) {
-	for _, m := range s.said {
+	for _, m := range s.messages {
 		if b, ok := m.Body.(B); ok {
 			all = append(all, b)
 		}
@@ -62,7 +62,7 @@ func TestBillsAreSumsOfWhatWasMeasured(t *testing.T) {
 			energy[k] += int64(b.Energy)
 		}
 	}
-	for _, m := range s.said {
+	for _, m := range s.messages {
 		if b, ok := m.Body.(protocol.SiteUsage); ok {
 			for _, k := range []string{"run", "site/" + m.From.SiteName()} {
 				carbon[k] += int64(b.Idle.Carbon)
@@ -255,8 +255,8 @@ func TestAnEmptyRunIsAnswered(t *testing.T) {
 func TestASummaryIsOfItsTime(t *testing.T) {
 	s := day()
 	l := s.buildDataset()
-	first, rounds, decisions := s.said[0].At, 0, 0
-	for _, m := range s.said {
+	first, rounds, decisions := s.messages[0].At, 0, 0
+	for _, m := range s.messages {
 		if m.At >= first.Add(time.Hour) {
 			continue
 		}
@@ -281,7 +281,7 @@ func TestThePricesInForceAreTheNewest(t *testing.T) {
 	j := task("a-later-job", "vision")
 	j.Arrival, j.Deadline = s.now, s.now.Add(9*time.Hour)
 	s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
-	s.addMessage(protocol.Coordinator, "", protocol.CallForBids{Round: 90, Closes: s.now.Add(time.Second), Jobs: []protocol.Job{j}, Weights: protocol.Weights{Carbon: 51_500, Delay: 1_000_000, Late: 10_000_000}})
+	s.addMessage(protocol.Coordinator, "", protocol.CallForBids{Round: 90, Closes: s.now.Add(time.Second), Jobs: []protocol.Job{j}, Weights: protocol.Weights{Carbon: 51_500, WaitNow: 1_000_000, Late: 10_000_000}})
 	a := s.buildDataset().AnswerQuestion("rules in force")
 	if got := figureOfAnswer(t, a, "run", "carbon-price"); got != 51_500 || !strings.Contains(a.Text[0], "$51.5 per tonne") {
 		t.Errorf("%d: %q; want $51.5 per tonne", got, a.Text)
@@ -404,7 +404,7 @@ func TestAJobOfNoDecisionCitesNone(t *testing.T) {
 }
 
 // Each job that an id was given to counts, and each decision is about its own.
-func TestAnIDThatWasGivenAgainNamesTheLast(t *testing.T) {
+func TestAReusedIDNamesTheLastJob(t *testing.T) {
 	s := &runBuilder{now: noon}
 	s.addRegistration("lyon", "oslo")
 	for n, site := range []string{"oslo", "lyon"} {
@@ -467,7 +467,7 @@ func TestWhatWasFreeIsAsItWasThen(t *testing.T) {
 }
 
 // A tenant's bill has no idle draw in it, and says so however it is split.
-func TestIdleDrawIsSaidToBeIncludedWhereItIs(t *testing.T) {
+func TestAnAnswerSaysWhereIdleDrawIsIncluded(t *testing.T) {
 	l := day().buildDataset()
 	for q, want := range map[string]string{
 		"carbon of vision by site": "belongs to no tenant", "energy of vision by hour": "belongs to no tenant", "carbon by site": "included", "carbon by tenant": "included",

@@ -45,7 +45,7 @@ func TestAnAwardThatLapsedIsNotInForce(t *testing.T) {
 	s.addOffer("lyon", 2, "train-1", protocol.NoCapacity)
 	s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Defer{Round: 2, Job: "train-1", Until: after(time.Hour), Why: protocol.Reason{Code: protocol.Waiting}})
 	l := s.buildDataset()
-	holds(t, l, "where is train-1", "runs nowhere; it is waiting", "awarded")
+	holds(t, l, "where is train-1", "runs nowhere; it is pending", "awarded")
 	holds(t, l, "when did train-1 start", "no plan for it is in the record", "oslo")
 	holds(t, l, "why train-1", "was held in round 2", "awarded to oslo")
 	holds(t, l, "why did train-1 wait", "was held in round 2", "awarded to oslo")
@@ -60,10 +60,10 @@ func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 	no := decisionLabel(s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}}))
 	l := s.buildDataset()
 	holds(t, l, "why "+s.addDecision("train-1", 1), "was awarded to oslo", "")
-	holds(t, l, "why "+no, "it was cancelled", "awarded")
-	holds(t, l, "why train-1", "it was cancelled", "awarded")
-	holds(t, l, "why did train-1 wait", "it was cancelled", "awarded")
-	holds(t, l, "when did train-1 start", "It was refused", "plan")
+	holds(t, l, "why "+no, "was cancelled at", "awarded")
+	holds(t, l, "why train-1", "was cancelled at", "awarded")
+	holds(t, l, "why did train-1 wait", "was cancelled at", "awarded")
+	holds(t, l, "when did train-1 start", "It was cancelled", "plan")
 	holds(t, l, "why not oslo for train-1", "It was awarded to oslo in round 1", "not taken")
 	holds(t, l, "what did waiting save", "Over 0 jobs", "")
 	for _, id := range l.DecisionNumbers() {
@@ -75,7 +75,7 @@ func TestACancelledJobKeepsWhatRoundsDecided(t *testing.T) {
 
 // A federation does not tell its coordinator when a job starts: what a site accepted may
 // run by now.
-func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
+func TestAnAcceptedJobIsNotReportedAsNotStarted(t *testing.T) {
 	s, _ := unanswered()
 	s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now})
 	s.now = s.now.Add(30 * time.Minute)
@@ -83,8 +83,8 @@ func TestAJobThatWasAcceptedIsNotToldAsNotStarted(t *testing.T) {
 	holds(t, s.buildDataset(), "why did train-1 wait", "when it did is known when it is over", "has not started")
 }
 
-// A job that was evicted ran before, so that it has not started is not told of it.
-func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
+// A job that was evicted ran before, so no answer says that it has not started.
+func TestAnEvictedJobIsNotReportedAsNotStarted(t *testing.T) {
 	for _, end := range []protocol.Body{
 		nil, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}},
 	} {
@@ -103,8 +103,8 @@ func TestAJobThatWasLostIsNotToldAsNotStarted(t *testing.T) {
 }
 
 // What another coordinator decided, from which this one took over, was decided all the
-// same: its award is a fact off the books, and its round is not.
-func TestADecisionWhoseRoundIsNotOnRecordIsOne(t *testing.T) {
+// same: its award is in the stored log, and its round is not.
+func TestADecisionWhoseRoundIsNotOnRecordCounts(t *testing.T) {
 	s := &runBuilder{now: noon}
 	s.addRegistration("oslo")
 	j := task("train-1", "vision")

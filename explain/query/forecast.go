@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -8,14 +9,28 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// aboutHoursAhead are the questions about the forecasts of sites.
-var aboutHoursAhead = map[string]evaluator{
-	"best-hour": (*Dataset).answerBestHour, "best-price": (*Dataset).answerBestHour, "forecast": (*Dataset).answerForecast, "forecast-error": (*Dataset).answerForecastError, "best-start": (*Dataset).answerBestStart,
+// seriesAt returns the value of a forecast's series at an instant.
+func seriesAt[T any](o history.Forecast, series []T, at protocol.Time) (v T, ok bool) {
+	hour := at.Floor(time.Hour)
+	if at < o.From || hour >= o.From.Add(time.Duration(len(series))*time.Hour) { // a site may say any time: no difference yet
+		return v, false
+	}
+	return series[int(hour-o.From)/int(time.Hour.Milliseconds())], true
+}
+
+// gridAt returns the price or the carbon intensity that a forecast gives for an instant.
+func gridAt(o history.Forecast, price bool, at protocol.Time) (int64, bool) {
+	if price {
+		v, ok := seriesAt(o, o.Price, at)
+		return int64(v), ok
+	}
+	v, ok := seriesAt(o, o.Carbon, at)
+	return int64(v), ok
 }
 
 // durationFigure returns a duration from the question as a figure.
 func durationFigure(what string, d time.Duration) Figure {
-	return Figure{"question", what, d.Milliseconds(), "ms", nil}
+	return valueOf("question", what, d)
 }
 
 // hoursAhead returns the hours that a question about hours ahead is about: a window, or
@@ -29,6 +44,63 @@ func (l *Dataset) hoursAhead(q ask.Query, r *Result) (from, to protocol.Time) {
 	return from, from.Add(q.Within)
 }
 
+// A bestSearch is a search for the start with the least of something, in the forecasts that sites
+// had published at an instant.
+type bestSearch struct {
+	at, until   protocol.Time // the hours that count
+	first, last protocol.Time // of the starts, which are a first one and then whole hours
+	price       bool          // of electricity, and not its carbon
+	atOnce      bool          // list the value of a start at once, too
+	start       string        // the figure of a start
+	value       func(site string, o history.Forecast, start protocol.Time) (Figure, bool)
+	found, none string // the sentences with the best of all and without any
+}
+
+// findBest lists the best start at each site, and says which is the best of all.
+func (r *Result) findBest(l *Dataset, q ask.Query, s bestSearch) {
+	r.Chart = l.forecastChart(q.Site, s.price, s.at, s.until)
+	var best []Part // site, start and value
+	reach := protocol.Time(0)
+	for name, site := range l.sitesIn(q) {
+		o, _ := site.ForecastAt(s.at)
+		hours := len(o.Carbon)
+		if s.price {
+			hours = len(o.Price)
+		}
+		reach = max(reach, o.From.Add(time.Duration(hours)*time.Hour))
+		var cells []Part
+		for h := s.first; h <= s.last; h = h.Floor(time.Hour).Add(time.Hour) {
+			if v, ok := s.value(name, o, h); ok && (cells == nil || v.Value < cells[2].(Figure).Value) {
+				cells = []Part{namePart(name), valueOf("site/"+name, s.start, h), v}
+			}
+		}
+		if cells == nil {
+			r.addRow([]Part{namePart(name), plainText("not known"), plainText(""), plainText("")}[:len(r.Head)]...)
+			continue
+		}
+		if best == nil || cells[2].(Figure).Value < best[2].(Figure).Value {
+			best = cells
+		}
+		if s.atOnce {
+			now := Part(plainText("not known"))
+			if v, ok := s.value(name, o, s.at); ok {
+				v.Name = "at-once"
+				now = v
+			}
+			cells = append(cells, now)
+		}
+		r.addRow(cells...)
+	}
+	if best == nil {
+		r.addSentence(s.none)
+		return
+	}
+	r.addSentence(s.found, best[1], best[0], best[2])
+	if reach.Add(time.Hour) < s.until { // a part of an hour is no gap
+		r.addSentence("What the sites said goes up to %s; of later hours nothing is known.", valueOf("run", "known-until", reach))
+	}
+}
+
 // answerBestHour finds the hour with the least carbon, or the lowest price, in the forecasts
 // that sites had published then.
 func (l *Dataset) answerBestHour(q ask.Query) (r Result) {
@@ -38,75 +110,17 @@ func (l *Dataset) answerBestHour(q ask.Query) (r Result) {
 	} else {
 		r.addAssumption("by what each site said then of the hours ahead")
 	}
-	what, unit := "carbon-intensity", "milligrams-per-kwh"
-	if q.Ask == "best-price" {
-		what, unit = "price", "microdollars-per-kwh"
-	}
-	r.Chart = l.forecastChart(q.Site, q.Ask == "best-price", at, until)
-	r.Head = []string{"site", "best hour", what}
-	var best, bestAt Figure
-	bestSite := ""
-	reach := protocol.Time(0)
-	for _, s := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != s {
-			continue
-		}
-		o, ok := forecastSeenAt(l.history.ReportingSite(s), at)
-		if !ok {
-			r.addRow(namePart(s), plainText("not known"), plainText(""))
-			continue
-		}
-		reach = max(reach, o.knownUntil(q.Ask == "best-price"))
-		least, when, found := int64(0), protocol.Time(0), false
-		for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
-			v, ok := o.valueAt(q.Ask == "best-price", h)
-			if ok && (!found || v < least) {
-				least, when, found = v, h, true
-			}
-		}
-		if !found {
-			r.addRow(namePart(s), plainText("not known"), plainText(""))
-			continue
-		}
-		value, hour := siteFigure(s, what, least, unit), siteFigure(s, "best-hour", int64(when), "instant")
-		r.addRow(namePart(s), hour, value)
-		if bestSite == "" || least < best.Value {
-			best, bestAt, bestSite = value, hour, s
-		}
-	}
-	if bestSite == "" {
-		r.addSentence("No site had said anything of these hours.")
-		return r
-	}
-	r.addSentence("%s at %s, with %s.", bestAt, namePart(bestSite), best)
-	r.upTo(reach, until)
+	price := q.Ask == "best-price"
+	r.Head = []string{"site", "best hour", gridName(price)}
+	r.findBest(l, q, bestSearch{
+		at: at, until: until, first: at.Floor(time.Hour), last: until - 1, price: price, start: "best-hour",
+		value: func(site string, o history.Forecast, h protocol.Time) (Figure, bool) {
+			v, ok := gridAt(o, price, h)
+			return gridFigure(site, price, v), ok
+		},
+		found: "%s at %s, with %s.", none: "No site had said anything of these hours.",
+	})
 	return r
-}
-
-// knownUntil returns the end of a forecast.
-func (o siteForecast) knownUntil(price bool) protocol.Time {
-	n := len(o.Carbon)
-	if price {
-		n = len(o.Price)
-	}
-	return o.From.Add(time.Duration(n) * time.Hour)
-}
-
-// upTo adds a sentence if no forecast reaches as far as the question.
-func (r *Result) upTo(reach, until protocol.Time) {
-	if reach.Add(time.Hour) < until { // a part of an hour is no gap
-		r.addSentence("What the sites said goes up to %s; of later hours nothing is known.", runFigure("known-until", int64(reach), "instant"))
-	}
-}
-
-// valueAt returns the price or the carbon intensity of an hour.
-func (o siteForecast) valueAt(price bool, at protocol.Time) (int64, bool) {
-	if price {
-		v, ok := valueAt(o, o.Price, at)
-		return int64(v), ok
-	}
-	v, ok := valueAt(o, o.Carbon, at)
-	return int64(v), ok
 }
 
 // answerForecast lists a site's forecast; for the hour that the question names, it compares
@@ -119,44 +133,42 @@ func (l *Dataset) answerForecast(q ask.Query) (r Result) {
 		r.addSentence("%s said nothing of that hour.", namePart(q.Site))
 		return r
 	}
-	last, _ := forecastSeenAt(s, at)
-	v, _ := valueAt(first, first.Carbon, at)
-	r.addSentence("Of the hour from %s, %s first said %s%s (at %s).", siteFigure(q.Site, "hour", int64(at.Floor(time.Hour)), "instant"), namePart(q.Site),
-		siteFigure(q.Site, "first-forecast", int64(v), "milligrams-per-kwh"), pricePart(q.Site, "first-price", first, at), siteFigure(q.Site, "first-said", int64(first.At), "instant"))
-	if w, ok := valueAt(last, last.Carbon, at); ok {
-		r.addSentence("It last said %s%s (at %s).", siteFigure(q.Site, "last-said", int64(w), "milligrams-per-kwh"), pricePart(q.Site, "last-price", last, at), siteFigure(q.Site, "said", int64(last.At), "instant"))
+	last, _ := s.ForecastAt(at)
+	v, _ := gridAt(first, false, at)
+	r.addSentence("Of the hour from %s, %s first said %s%s (at %s).", valueOf("site/"+q.Site, "hour", at.Floor(time.Hour)), namePart(q.Site),
+		valueOf("site/"+q.Site, "first-forecast", milligramsPerKWh(v)), pricePart(q.Site, "first-price", first, at), valueOf("site/"+q.Site, "first-said", first.At))
+	if w, ok := gridAt(last, false, at); ok {
+		r.addSentence("It last said %s%s (at %s).", valueOf("site/"+q.Site, "last-said", milligramsPerKWh(w)), pricePart(q.Site, "last-price", last, at), valueOf("site/"+q.Site, "said", last.At))
 	}
 	r.Chart = l.forecastChart(q.Site, false, at, until)
 	r.Head = []string{"hour", "carbon", "price"}
 	for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
-		c, okC := valueAt(last, last.Carbon, h)
-		p, okP := valueAt(last, last.Price, h)
+		c, okC := gridAt(last, false, h)
+		p, okP := gridAt(last, true, h)
 		if !okC || !okP {
 			break
 		}
-		r.addRow(siteFigure(q.Site, "hour", int64(h), "instant"), siteFigure(q.Site, "carbon-intensity", int64(c), "milligrams-per-kwh"), siteFigure(q.Site, "price", int64(p), "microdollars-per-kwh"))
+		r.addRow(valueOf("site/"+q.Site, "hour", h), gridFigure(q.Site, false, c), gridFigure(q.Site, true, p))
 	}
 	return r
 }
 
 // pricePart returns the price that a forecast gives for an hour, to follow its carbon.
-func pricePart(site, figure string, o siteForecast, at protocol.Time) Part {
-	p, ok := valueAt(o, o.Price, at)
+func pricePart(site, figure string, o history.Forecast, at protocol.Time) Part {
+	p, ok := gridAt(o, true, at)
 	if !ok {
 		return plainText("")
 	}
-	return formattedFigure{siteFigure(site, figure, int64(p), "microdollars-per-kwh"), func(v int64) string { return " and " + perMWh(protocol.Microdollars(v)) }}
+	return newSentence(" and %s", valueOf("site/"+site, figure, microdollarsPerKWh(p)))
 }
 
 // firstForecastOf returns the first forecast that reaches an hour.
-func firstForecastOf(s *history.SiteRecord, at protocol.Time) (siteForecast, bool) {
-	for _, f := range s.Forecasts {
-		o := siteForecast(f)
-		if _, ok := valueAt(o, o.Carbon, at); ok {
-			return o, true
-		}
+func firstForecastOf(s *history.SiteRecord, at protocol.Time) (o history.Forecast, ok bool) {
+	i := slices.IndexFunc(s.Forecasts, func(f history.Forecast) bool { _, ok := gridAt(f, false, at); return ok })
+	if i < 0 {
+		return o, false
 	}
-	return siteForecast{}, false
+	return s.Forecasts[i], true
 }
 
 // answerForecastError compares the first forecast of each hour with the value reported in it.
@@ -164,11 +176,7 @@ func (l *Dataset) answerForecastError(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "hours in that time; UTC")
 	r.addAssumption("carbon: what a site first said of an hour against what it said in it")
 	r.Head = []string{"site", "hours", "mean error", "mean intensity"}
-	for _, name := range l.history.ReportingSiteNames() {
-		s := l.history.ReportingSite(name)
-		if q.Site != "" && q.Site != name {
-			continue
-		}
+	for name, s := range l.sitesIn(q) {
 		var sum, level int64
 		n := 0
 		for i, o := range s.Forecasts {
@@ -179,16 +187,16 @@ func (l *Dataset) answerForecastError(q ask.Query) (r Result) {
 			if !ok || first.From == o.From {
 				continue
 			}
-			v, _ := valueAt(first, first.Carbon, o.From)
+			v, _ := seriesAt(first, first.Carbon, o.From)
 			d := int64(v - o.Carbon[0])
 			sum, level, n = sum+max(d, -d), level+int64(o.Carbon[0]), n+1
 		}
 		if n == 0 {
-			r.addRow(namePart(name), siteFigure(name, "hours", 0, "count"), plainText("not known"), plainText(""))
+			r.addRow(namePart(name), valueOf("site/"+name, "hours", 0), plainText("not known"), plainText(""))
 			continue
 		}
-		off, hours := siteFigure(name, "mean-absolute-error", sum/int64(n), "milligrams-per-kwh"), siteFigure(name, "hours", int64(n), "count")
-		r.addRow(namePart(name), hours, off, siteFigure(name, "mean-intensity", level/int64(n), "milligrams-per-kwh"))
+		off, hours := valueOf("site/"+name, "mean-absolute-error", milligramsPerKWh(sum/int64(n))), valueOf("site/"+name, "hours", n)
+		r.addRow(namePart(name), hours, off, valueOf("site/"+name, "mean-intensity", milligramsPerKWh(level/int64(n))))
 		if q.Site != "" {
 			r.addSentence("%s was off by %s on average, over %s.", namePart(name), off, countedPart(hours, "hour", "hours"))
 		}
@@ -198,10 +206,10 @@ func (l *Dataset) answerForecastError(q ask.Query) (r Result) {
 
 // meanIntensity returns the mean carbon intensity of a run: each hour counts by how much of
 // it the run takes.
-func (o siteForecast) meanIntensity(from protocol.Time, long time.Duration) (int64, bool) {
+func meanIntensity(o history.Forecast, from protocol.Time, long time.Duration) (int64, bool) {
 	sum, to := 0.0, from.Add(max(long, time.Minute))
 	for h := from.Floor(time.Hour); h < to; h = h.Add(time.Hour) {
-		v, ok := valueAt(o, o.Carbon, h)
+		v, ok := seriesAt(o, o.Carbon, h)
 		if !ok {
 			return 0, false
 		}
@@ -214,41 +222,14 @@ func (o siteForecast) meanIntensity(from protocol.Time, long time.Duration) (int
 func (l *Dataset) answerBestStart(q ask.Query) (r Result) {
 	at := r.instantOf(l, q)
 	r.addAssumption("a run of %s, started at once or on the hour and ended within %s, by mean carbon intensity as sites said then; room is not looked at", durationFigure("long", q.Long), durationFigure("within", q.Within))
-	r.Chart = l.forecastChart("", false, at, at.Add(q.Within))
 	r.Head = []string{"site", "best start", "mean intensity", "at once"}
-	var best, bestAt Figure
-	bestSite := ""
-	reach := protocol.Time(0)
-	for _, s := range l.history.ReportingSiteNames() {
-		o, ok := forecastSeenAt(l.history.ReportingSite(s), at)
-		if !ok {
-			continue
-		}
-		reach = max(reach, o.knownUntil(false))
-		least, when, found := int64(0), protocol.Time(0), false
-		for h := at; h.Add(q.Long) <= at.Add(q.Within); h = h.Floor(time.Hour).Add(time.Hour) {
-			if v, ok := o.meanIntensity(h, q.Long); ok && (!found || v < least) {
-				least, when, found = v, h, true
-			}
-		}
-		if !found {
-			continue
-		}
-		now := Part(plainText("not known"))
-		if v, ok := o.meanIntensity(at, q.Long); ok {
-			now = siteFigure(s, "at-once", v, "milligrams-per-kwh")
-		}
-		mean, start := siteFigure(s, "mean-intensity", least, "milligrams-per-kwh"), siteFigure(s, "best-start", int64(when), "instant")
-		r.addRow(namePart(s), start, mean, now)
-		if bestSite == "" || least < best.Value {
-			best, bestAt, bestSite = mean, start, s
-		}
-	}
-	if bestSite == "" {
-		r.addSentence("No site's forecast reaches so far.")
-		return r
-	}
-	r.addSentence("%s at %s, with %s on average.", bestAt, namePart(bestSite), best)
-	r.upTo(reach, at.Add(q.Within))
+	r.findBest(l, q, bestSearch{
+		at: at, until: at.Add(q.Within), first: at, last: at.Add(q.Within - q.Long), atOnce: true, start: "best-start",
+		value: func(site string, o history.Forecast, h protocol.Time) (Figure, bool) {
+			v, ok := meanIntensity(o, h, q.Long)
+			return valueOf("site/"+site, "mean-intensity", milligramsPerKWh(v)), ok
+		},
+		found: "%s at %s, with %s on average.", none: "No site's forecast reaches so far.",
+	})
 	return r
 }

@@ -8,9 +8,6 @@ import (
 	"github.com/gridbid/gridbid/explain/ask"
 )
 
-// aboutFragments are the questions about idle GPUs that the usual jobs cannot use.
-var aboutFragments = map[string]evaluator{"no-fragments": (*Dataset).answerFragments}
-
 // answerFragments says how many idle GPUs the usual jobs cannot use.
 func (l *Dataset) answerFragments(q ask.Query) (r Result) {
 	at := r.instantOf(l, q)
@@ -22,12 +19,9 @@ func (l *Dataset) answerFragments(q ask.Query) (r Result) {
 		share                     Part
 	}
 	var lines []line
-	for _, site := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != site {
-			continue
-		}
+	for site, record := range l.sitesIn(q) {
 		subject, x := "site/"+site, line{site: site, part: -1}
-		if s, known := l.history.ReportingSite(site).IdleGPUsAt(at); known {
+		if s, known := record.IdleGPUsAt(at); known {
 			x.idle, x.useless, x.reportedAt = valueOf(subject, "idle", s.Idle), valueOf(subject, "of-no-use", s.Unusable), valueOf(subject, "said", s.At)
 			x.part, x.share = float64(s.Unusable)/float64(max(s.Idle, 1)), percentPart(subject, "fragmentation", int64(s.Unusable), int64(s.Idle))
 		}
@@ -63,12 +57,9 @@ func (l *Dataset) answerFragments(q ask.Query) (r Result) {
 // fragmentChart draws the GPUs that were of no use, hour by hour.
 func (l *Dataset) fragmentChart(q ask.Query) *Chart {
 	c := &Chart{Kind: "day", Title: "idle GPUs that the usual jobs cannot use", Unit: "thousandths"}
-	for _, site := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != site {
-			continue
-		}
+	for site, record := range l.sitesIn(q) {
 		for h := l.firstTime().Floor(time.Hour); h <= l.lastTime(); h = h.Add(time.Hour) {
-			if s, ok := l.history.ReportingSite(site).IdleGPUsAt(h.Add(time.Hour) - 1); ok {
+			if s, ok := record.IdleGPUsAt(h.Add(time.Hour) - 1); ok {
 				c.addPoint(site, Point{At: h, Value: int64(s.Unusable)})
 			}
 		}

@@ -5,15 +5,10 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
-
-// aboutOneJob are the questions about how one job went.
-var aboutOneJob = map[string]evaluator{
-	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "waited": (*Dataset).answerWaited,
-	"offers": (*Dataset).answerOffers, "offer-count": (*Dataset).answerOffers, "unable": (*Dataset).answerUnableSites, "history": (*Dataset).answerHistory, "advice": (*Dataset).answerAdvice, "ahead": (*Dataset).answerAhead,
-}
 
 // resultAndCase returns what a query is about, and a result that cites its decision.
 func (l *Dataset) resultAndCase(q ask.Query) (r Result, m jobCase) {
@@ -23,7 +18,7 @@ func (l *Dataset) resultAndCase(q ask.Query) (r Result, m jobCase) {
 }
 
 func (m jobCase) jobName() Part          { return namePart(m.job.Job.ID) }
-func (m jobCase) statePart() Part        { return recordedText(m.job.State) }
+func (m jobCase) statePart() Part        { return recordedText(m.state) }
 func (m jobCase) arrivalFigure() Figure  { return jobValue(m, "arrival", m.job.Job.Arrival) }
 func (m jobCase) deadlineFigure() Figure { return jobValue(m, "deadline", m.job.Job.Deadline) }
 
@@ -33,10 +28,15 @@ func (r *Result) describeAccepted(m jobCase) {
 	r.addSentence("%s accepted job %s, to start at %s; when it did is known when it is over.", namePart(run.Site), m.jobName(), jobValue(m, "planned", run.Started))
 }
 
+// refusalPart says when and why a job was refused.
+func (m jobCase) refusalPart() Part {
+	x := m.job.Refusal
+	return newSentence("was %s at %s%s", plainText(narrate.RefusalWord(x.Why.Code)), jobValue(m, "refused", x.Message.At), recordedText(narrate.RefusalCause(x.Why)))
+}
+
 // describeRefused says why a job was refused.
 func (r *Result) describeRefused(m jobCase) {
-	x := m.job.Refusal
-	r.addSentence("Job %s was refused at %s: %s.", m.jobName(), jobValue(m, "refused", x.Message.At), reasonText(x.Why))
+	r.addSentence("Job %s %s.", m.jobName(), m.refusalPart())
 }
 
 // answerHeld says why a job waited, or still waits.
@@ -55,16 +55,14 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	default:
 		r.addSentence("Job %s has not started; its state at the end of the record is %s.", m.jobName(), m.statePart())
 	}
-	// Count the holds by reason, in the order in which the reasons first occurred.
+	// The holds by reason, in the order in which the reasons first occurred.
 	counts := make(map[protocol.Code]int)
 	var order []protocol.Code
-	for _, id := range rec.Decisions {
-		if d := l.decisionOf(id); d.Kind == "hold" {
-			if counts[d.Why.Code]++; counts[d.Why.Code] == 1 {
-				order = append(order, d.Why.Code)
-			}
-			r.citeDecision(id)
+	for _, d := range l.holdsOf(rec) {
+		if counts[d.Why.Code]++; counts[d.Why.Code] == 1 {
+			order = append(order, d.Why.Code)
 		}
+		r.citeDecision(d.Number)
 	}
 	for _, code := range order {
 		r.addSentence("It was held %s because %s.", countedPart(valueOf(jobSubject(rec.Job.ID), "held-"+string(code), counts[code], r.Cites...), "time", "times"), reasonText{Code: code})
@@ -96,13 +94,23 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	return r
 }
 
+// holdsOf returns the decisions that held a job.
+func (l *Dataset) holdsOf(r history.JobRecord) (all []history.DecisionRef) {
+	for _, id := range r.Decisions {
+		if d := l.decisionOf(id); d.Kind == "hold" {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
 // answerWhere says where a job runs or ran, or what its state is if it has no site.
 func (l *Dataset) answerWhere(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	r.describePaused(m)
 	rec, run := m.job, m.job.Run
 	switch {
-	case rec.State == history.Ended:
+	case rec.HasEnded():
 		r.addSentence("Job %s ran at %s, on %s.", m.jobName(), namePart(run.Site), namePart(run.Node))
 		r.addSentence("It ended at %s.", jobValue(m, "ended", run.Ended))
 	case run != nil && run.Planned:
@@ -137,13 +145,13 @@ func declinedAwards(r history.JobRecord) (all []history.Decision) {
 // whether the job had started there, so answers must not claim that it never ran.
 func mayHaveRun(r history.JobRecord) bool {
 	return r.Run == nil && slices.ContainsFunc(r.Awards, func(d history.Decision) bool {
-		return d.Preempted != nil || d.Answer == "decline" && slices.Contains(lostCodes, d.Declined.Code) || d.Answer == "accept" && r.State == history.Refused
+		return d.Preempted != nil || d.Answer == "decline" && slices.Contains(lostCodes, d.Declined.Code) || d.Answer == "accept" && r.IsRefused()
 	})
 }
 
 // waitsForRest reports whether a job was paused and its remaining work is not awarded.
 func waitsForRest(r history.JobRecord) bool {
-	return len(r.Parts) > 0 && r.State.OnSale()
+	return len(r.Parts) > 0 && r.IsOnSale()
 }
 
 // describePaused lists the parts of a job that ended in a pause.
@@ -186,8 +194,8 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 			again = " again"
 		}
 		r.addSentence("It started%s %s at %s.", again, jobValue(m, "started", run.Started), namePart(run.Site))
-	case rec.State == history.Refused:
-		r.addSentence("It was refused at %s: %s.", jobValue(m, "refused", rec.Refusal.Message.At), reasonText(rec.Refusal.Why))
+	case rec.IsRefused():
+		r.addSentence("It %s.", m.refusalPart())
 	case waitsForRest(rec):
 		r.addSentence("Its rest waits to be sold.")
 	case d != nil:
@@ -200,7 +208,7 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 	default:
 		r.addSentence("%s, and no plan for it is in the record.", now)
 	}
-	if rec.State != history.Ended {
+	if !rec.HasEnded() {
 		return r
 	}
 	r.addSentence("It ended %s, after %s.", jobValue(m, "ended", run.Ended), jobValue(m, "ran-for", run.Ended.Sub(run.Started)))
@@ -346,7 +354,7 @@ func (l *Dataset) answerHistory(q ask.Query) (r Result) {
 		}
 		r.addRow(e.at, e.text)
 	}
-	r.Command = "gridbid messages --job " + shellWord(string(rec.Job.ID))
+	r.Command = "gridbid messages --job " + ask.ShellName(string(rec.Job.ID))
 	return r
 }
 
@@ -383,8 +391,8 @@ func (l *Dataset) answerAdvice(q ask.Query) (r Result) {
 		r.citeDecision(h.Decision.Message.Seq)
 		r.addSentence("The earliest start offered in its first round %swas %s at %s, for %s.", firstRoundScope(m.job), jobValue(m, "earliest-start", p.Start), namePart(site), jobValue(m, "earliest-cost", p.Terms.Total()))
 	}
-	if m.job.Job.Deferrable {
-		r.addSentence("It may be deferred, so it may wait for a cheaper hour. Submitted as not deferrable, its waiting would count as a cost.")
+	if m.job.Job.MayWait() {
+		r.addSentence("Its urgency is %s, so it may wait for a cheaper hour while that saves more than its waiting costs. Submitted with urgency now, it would be bid no later start than it must.", recordedText(m.job.Job.Urgency.String()))
 	}
 	return r
 }
@@ -399,15 +407,19 @@ func (l *Dataset) answerAhead(q ask.Query) Result {
 	if run := m.job.Run; run != nil {
 		until = min(run.Started, until) // it may be to start after the record
 	}
+	queued := r.describeQueue(l, m)
 	if site == "" {
-		r.addSentence("Job %s has no site yet, and there is no queue across sites: each round places all waiting jobs together.", m.jobName())
+		if !queued {
+			r.addSentence("Job %s has no site yet, and there is no queue across sites: each round places all waiting jobs together.", m.jobName())
+		}
 		return r
 	}
-	r.addAssumption("there is no queue; this is who held GPUs at %s just before it started, or at the end of the record", namePart(site))
+	r.addAssumption("this is who held GPUs at %s just before it started, or at the end of the record", namePart(site))
 	by := make(map[string]protocol.Milli)
 	n := 0
 	for _, other := range l.allInstances() {
-		if other.Job.ID == m.job.Job.ID || other.Job.TotalGPUMilli() == 0 || siteHoldingAt(other, until-1) != site {
+		run, holds := other.SegmentAt(until - 1)
+		if other.Job.ID == m.job.Job.ID || other.Job.TotalGPUMilli() == 0 || !holds || run.Run.Site != site {
 			continue
 		}
 		n++

@@ -62,11 +62,11 @@ func TestADecisionBelongsToItsJobInstance(t *testing.T) {
 }
 
 // A clock that is ahead where a job is submitted takes no decision from it.
-func TestADecisionIsOnItsJobWhateverTheClockOfWhoSubmittedIt(t *testing.T) {
+func TestADecisionBelongsToItsJobWhateverTheClockOfTheSubmitter(t *testing.T) {
 	s := nights()
-	for i, m := range s.said {
+	for i, m := range s.messages {
 		if m.From == protocol.Submitter {
-			s.said[i].At = m.At.Add(2 * time.Hour)
+			s.messages[i].At = m.At.Add(2 * time.Hour)
 		}
 	}
 	holds(t, s.buildDataset(), "why "+s.addDecision("nightly", 3), "due 14 Apr 15:00", "")

@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -15,80 +16,102 @@ import (
 // mostListed bounds the rows of a list for people; figures have all.
 const mostListed = 20
 
-// aboutJobs are the questions about many jobs.
-var aboutJobs = map[string]evaluator{
-	"late": (*Dataset).answerLateJobs, "waits": (*Dataset).answerWaits, "pending": (*Dataset).answerPendingJobs, "jobs": (*Dataset).answerCount, "stuck": (*Dataset).answerStuckJobs, "shares": (*Dataset).answerShares,
-}
-
-// jobFigure returns a figure of a job.
-func jobFigure(id protocol.JobID, what string, value int64, unit string, from ...string) Figure {
-	return Figure{jobSubject(id), what, value, unit, from}
-}
-
 // answerLateJobs lists the jobs that ended after their deadline.
 func (l *Dataset) answerLateJobs(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count where they ended in that time; UTC")
-	var late []history.JobRecord
-	all := l.endedJobs(q)
-	for _, rec := range all {
-		if rec.EndedLate() {
-			late = append(late, rec)
-		}
-	}
+	whole := q
+	whole.Bounded, whole.Bound, whole.Amount = "", "", ""
+	late, all := l.lateJobs(q), l.endedJobs(whole)
 	slices.SortStableFunc(late, func(x, y history.JobRecord) int {
 		return cmp.Compare(y.Run.Ended.Sub(y.Job.Deadline), x.Run.Ended.Sub(x.Job.Deadline))
 	})
 	r.Head = []string{"job", "late by", "tenant", "site", "decision"}
-	for i, rec := range late {
+	for _, rec := range late {
 		id := l.currentDecision(rec)
 		r.citeDecision(id)
-		by := jobFigure(rec.Job.ID, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline).Milliseconds(), "ms", decisionLabel(id))
-		if i < mostListed {
-			r.addRow(namePart(rec.Job.ID), by, namePart(rec.Job.Tenant), namePart(rec.Run.Site), decisionCitation(id))
-		} else {
-			r.addFigures(by)
-		}
+		r.addListed(namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "late-by", rec.Run.Ended.Sub(rec.Job.Deadline), decisionLabel(id)), namePart(rec.Job.Tenant), namePart(rec.Run.Site), decisionCitation(id))
 	}
-	r.addSentence("%s of %s that ended missed their deadline.", runFigure("late", int64(len(late)), "count", r.Cites...), countedPart(runFigure("ended", int64(len(all)), "count"), "job", "jobs"))
-	if len(late) > mostListed {
-		r.addSentence("The %s latest are shown.", runFigure("shown", mostListed, "count"))
+	by := Part(plainText(""))
+	if q.Bounded != "" {
+		by = newSentence(" and had %s of %s", plainText(boundedNoun[q.Bounded]), boundText(q))
 	}
+	r.addSentence("%s of %s that ended missed their deadline%s.", valueOf("run", "late", len(late), r.Cites...), countedPart(valueOf("run", "ended", len(all)), "job", "jobs"), by)
+	r.noteShown(len(late), "The %s latest are shown.")
 	if s, ok := l.lateByNow(q); ok {
 		r.Sentences = append(r.Sentences, s)
 	}
 	return r
 }
 
-// lateByNow counts the jobs that are past their deadline and have not ended.
-func (l *Dataset) lateByNow(q ask.Query) (s Sentence, ok bool) {
-	n := l.countOverdue(q)
-	return Sentence{"%s more had not ended at %s, and %s past %s deadline.", []Part{
-		runFigure("past-deadline", int64(n), "count"), runFigure("at", int64(l.lastTime()), "instant"), pluralForm(n, "is", "are"), pluralForm(n, "its", "their"),
-	}}, n > 0
+// boundedNoun words the quantities of jobs that are bounded.
+var boundedNoun = map[string]string{"wait": "a wait", "run": "a run", "late": "a lateness", "gpus": "a number", "carbon": "carbon", "energy": "energy", "cost": "a cost of energy", "paid": "a payment"}
+
+// lateJobs returns the jobs that a query is about and that ended after their deadline.
+func (l *Dataset) lateJobs(q ask.Query) []history.JobRecord {
+	return slices.DeleteFunc(l.endedJobs(q), func(r history.JobRecord) bool { return !r.EndedLate() })
 }
 
-// countOverdue counts the jobs whose deadline was in a query's window and that had not
-// ended when the record did.
-func (l *Dataset) countOverdue(q ask.Query) (n int) {
+// startedJobs returns the jobs that a query is about and that first started in its window.
+func (l *Dataset) startedJobs(q ask.Query) (all []history.JobRecord) {
+	for _, rec := range l.allInstances() {
+		first, _ := firstSegment(rec)
+		if _, ok := rec.WaitTime(); ok && includes(q, rec.Job.Tenant, first.Run.Site) && inWindow(q, first.Run.Started) {
+			all = append(all, rec)
+		}
+	}
+	return all
+}
+
+// pendingJobs returns the jobs that a query is about and that had arrived and not started.
+func (l *Dataset) pendingJobs(q ask.Query, at protocol.Time) (all []history.JobRecord) {
+	for _, x := range l.allInstances() {
+		waits := slices.Contains(statesBeforeRun, l.history.JobStateAt(&x, at).State)
+		if waits && includes(q, x.Job.Tenant, l.givenTo(x, at)) && l.withinBound(q, x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+// countedJobs returns the jobs that a query counts: those that arrived in its window, or that are in
+// its state.
+func (l *Dataset) countedJobs(q ask.Query) (all []history.JobRecord) {
+	for _, rec := range l.allInstances() {
+		there := q.State != "" && includes(q, rec.Job.Tenant, l.siteInState(q, rec))
+		if q.State == "" {
+			there = includes(q, rec.Job.Tenant, cmp.Or(q.Site, siteOfRun(rec))) && (q.Site == "" || slices.ContainsFunc(segmentsOf(rec), func(x runSegment) bool { return x.Run.Site == q.Site }))
+		}
+		model := q.Model == "" || rec.Run != nil && rec.Run.Model == q.Model
+		if there && model && (q.State != "" || inWindow(q, rec.Job.Arrival)) && l.inState(q, rec) && l.withinBound(q, rec) {
+			all = append(all, rec)
+		}
+	}
+	return all
+}
+
+// lateByNow counts the jobs whose deadline was in a query's window and that had not ended when the
+// record did.
+func (l *Dataset) lateByNow(q ask.Query) (s Sentence, ok bool) {
+	n := 0
 	for _, r := range l.allInstances() {
-		open := r.State != history.Ended && r.State != history.Refused
+		open := !r.HasEnded() && !r.IsRefused()
 		if open && isAbout(q, r) && inWindow(q, r.Job.Deadline) && r.Job.Deadline < l.lastTime() {
 			n++
 		}
 	}
-	return n
+	return Sentence{"%s more had not ended at %s, and %s past %s deadline.", []Part{
+		valueOf("run", "past-deadline", n), valueOf("run", "at", l.lastTime()), pluralForm(n, "is", "are"), pluralForm(n, "its", "their"),
+	}}, n > 0
 }
 
 // answerWaits summarizes the distribution of waiting times.
 func (l *Dataset) answerWaits(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count that started in that time; UTC")
 	var all []int64
-	for _, rec := range l.allInstances() {
-		first, _ := firstSegment(rec)
-		if wait, ok := rec.WaitTime(); ok && (q.Tenant == "" || rec.Job.Tenant == q.Tenant) && (q.Site == "" || first.Run.Site == q.Site) && inWindow(q, first.Run.Started) {
-			all = append(all, wait.Milliseconds())
-			r.citeDecision(l.currentDecision(rec))
-		}
+	for _, rec := range l.startedJobs(q) {
+		wait, _ := rec.WaitTime()
+		all = append(all, wait.Milliseconds())
+		r.citeDecision(l.currentDecision(rec))
 	}
 	if len(all) == 0 {
 		r.addSentence("No job started then.")
@@ -102,8 +125,8 @@ func (l *Dataset) answerWaits(q ask.Query) (r Result) {
 	// rank is the nearest-rank percentile: the smallest value that so many per cent do not exceed.
 	rank := func(percent int) int64 { return all[max(0, (len(all)*percent+99)/100-1)] }
 	r.addSentence("%s started. They waited %s on average; the median is %s, the 95th percentile %s, the longest %s.",
-		countedPart(runFigure("started", int64(len(all)), "count"), "job", "jobs"), runFigure("mean-wait", sum/int64(len(all)), "ms"), runFigure("median-wait", rank(50), "ms"),
-		runFigure("p95-wait", rank(95), "ms"), runFigure("longest-wait", rank(100), "ms"))
+		countedPart(valueOf("run", "started", len(all)), "job", "jobs"), valueOf("run", "mean-wait", milliseconds(sum/int64(len(all)))), valueOf("run", "median-wait", milliseconds(rank(50))),
+		valueOf("run", "p95-wait", milliseconds(rank(95))), valueOf("run", "longest-wait", milliseconds(rank(100))))
 	return r
 }
 
@@ -113,14 +136,7 @@ func (l *Dataset) answerPendingJobs(q ask.Query) (r Result) {
 	if q.Site != "" {
 		r.addAssumption("those given to %s by then; a job that is given to no site waits at none", namePart(q.Site))
 	}
-	var all []history.JobRecord
-	for _, x := range l.allInstances() {
-		_, runs := segmentAt(x, at)
-		waits := x.Job.Arrival <= at && !runs && (x.State != history.Ended || x.Run.Ended > at) && (x.Refusal == nil || x.Refusal.Message.At > at)
-		if waits && (q.Tenant == "" || x.Job.Tenant == q.Tenant) && (q.Site == "" || l.givenTo(x, at) == q.Site) {
-			all = append(all, x)
-		}
-	}
+	all := l.pendingJobs(q, at)
 	slices.SortStableFunc(all, func(x, y history.JobRecord) int { return cmp.Compare(x.Job.Arrival, y.Job.Arrival) })
 	var gpu protocol.Milli
 	r.Head = []string{"job", "waits since", "GPUs", "tenant", "decision", "why"}
@@ -129,14 +145,13 @@ func (l *Dataset) answerPendingJobs(q ask.Query) (r Result) {
 		d, why := l.lastDecisionAt(x, at)
 		r.citeDecision(d.Number)
 		if i < mostListed {
-			r.addRow(namePart(x.Job.ID), jobFigure(x.Job.ID, "arrival", int64(x.Job.Arrival), "instant"), jobFigure(x.Job.ID, "gpus", int64(x.Job.TotalGPUMilli()), "thousandths"),
+			r.addRow(namePart(x.Job.ID), valueOf(jobSubject(x.Job.ID), "arrival", x.Job.Arrival), valueOf(jobSubject(x.Job.ID), "gpus", x.Job.TotalGPUMilli()),
 				namePart(x.Job.Tenant), decisionCitation(d.Number), recordedText(why))
 		}
 	}
-	r.addSentence("%s, for %s GPUs in all.", countedPart(runFigure("waiting", int64(len(all)), "count", r.Cites...), "job was waiting", "jobs were waiting"), runFigure("gpus-waiting", int64(gpu), "thousandths"))
-	if len(all) > mostListed {
-		r.addSentence("The %s that waited longest are shown.", runFigure("shown", mostListed, "count"))
-	}
+	r.addSentence("%s, for %s GPUs in all.", countedPart(valueOf("run", "waiting", len(all), r.Cites...), "job was waiting", "jobs were waiting"), valueOf("run", "gpus-waiting", gpu))
+	r.describeWaiting(l, all, at)
+	r.noteShown(len(all), "The %s that waited longest are shown.")
 	return r
 }
 
@@ -192,45 +207,50 @@ func (l *Dataset) givenTo(r history.JobRecord, at protocol.Time) string {
 }
 
 // A jobTally counts the jobs that a question is about. planned counts runs of which only the
-// planned start is known, going those of them that are due to run at the end of the record.
+// planned start is known, going those of them that run at the end of the record.
 type jobTally struct {
 	all, planned, going int
-	states, by          map[string]int
+	states              map[string]int
+	by                  map[group]int
 }
 
 // answerCount counts jobs by state, and by tenant or site if the question splits them.
 func (l *Dataset) answerCount(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "jobs count that arrived in that time; UTC")
 	r.Head = []string{"job", "state", "arrived", "tenant", "decision"}
-	n := jobTally{states: make(map[string]int), by: make(map[string]int)}
-	for _, rec := range l.allInstances() {
-		there := q.Site == "" || slices.ContainsFunc(segmentsOf(rec), func(x runSegment) bool { return x.Run.Site == q.Site })
-		if !there || q.Tenant != "" && rec.Job.Tenant != q.Tenant || !inWindow(q, rec.Job.Arrival) {
-			continue
-		}
+	if q.Bounded != "" {
+		r.Head = append(r.Head, q.Bounded)
+	}
+	n := jobTally{states: make(map[string]int), by: make(map[group]int)}
+	for _, rec := range l.countedJobs(q) {
+		state := l.stateOf(rec)
 		if rec.Run != nil && rec.Run.Planned {
 			n.planned++
-			if rec.Run.Started <= l.lastTime() {
+			if state == history.Running {
 				n.going++
 			}
 		}
-		n.states[string(rec.State)]++
-		n.by[groupKey(q, rec)]++
+		n.states[string(state)]++
+		n.by[groupOf(q, rec.Job.Tenant, siteOfRun(rec), 0)]++
 		d := l.currentDecision(rec)
 		r.citeDecision(d)
 		if n.all++; n.all <= mostListed && q.By == "" {
-			r.addRow(namePart(rec.Job.ID), recordedText(rec.State), jobFigure(rec.Job.ID, "arrival", int64(rec.Job.Arrival), "instant"), namePart(rec.Job.Tenant), decisionCitation(d))
+			cells := []Part{namePart(rec.Job.ID), recordedText(state), valueOf(jobSubject(rec.Job.ID), "arrival", rec.Job.Arrival), namePart(rec.Job.Tenant), decisionCitation(d)}
+			if q.Bounded != "" {
+				f, _ := l.boundedQuantity(q, rec)
+				cells = append(cells, f)
+			}
+			r.addRow(cells...)
 		}
 	}
 	r.describeCount(l, q, n)
 	if q.By != "" {
 		r.Head, r.Rows = []string{q.By, "jobs"}, nil
-		none := map[string]string{"tenant": "of no tenant", "site": "at no site"}[q.By]
-		for _, k := range sortedKeys(n.by) {
-			r.addRow(namePart(cmp.Or(k, none)), Figure{q.By + "/" + cmp.Or(k, none), "jobs", int64(n.by[k]), "count", nil})
+		for _, g := range slices.SortedFunc(maps.Keys(n.by), compareGroups) {
+			r.addRow(groupName(g[0]), valueOf(g.subjectIn(q), "jobs", n.by[g]))
 		}
-	} else if n.all > mostListed {
-		r.addSentence("The first %s by name are shown.", runFigure("shown", mostListed, "count"))
+	} else {
+		r.noteShown(n.all, "The first %s by name are shown.")
 	}
 	return r
 }
@@ -239,14 +259,30 @@ func (l *Dataset) answerCount(q ask.Query) (r Result) {
 func (r *Result) describeCount(l *Dataset, q ask.Query, n jobTally) {
 	var states partList
 	for _, s := range sortedKeys(n.states) {
-		states = append(states, formattedFigure{runFigure("jobs-"+s, int64(n.states[s]), "count"), func(v int64) string { return strconv.FormatInt(v, 10) + " " + s }})
+		states = append(states, formattedFigure{valueOf("run", "jobs-"+s, n.states[s]), func(v int64) string { return strconv.FormatInt(v, 10) + " " + s }})
 	}
-	all := countedPart(runFigure("jobs", int64(n.all), "count", r.Cites...), "job", "jobs")
+	all := countedPart(valueOf("run", "jobs", n.all, r.Cites...), "job", "jobs")
 	arrived := plainText("")
 	if q.To != 0 {
 		arrived = " that arrived in that time"
 	}
+	if q.Bounded == "gpus" {
+		r.addSentence("%s%s with %s.", all, arrived, boundText(q))
+		return
+	} else if q.Bounded != "" {
+		r.addSentence("%s%s with %s of %s.", all, arrived, plainText(boundedNoun[q.Bounded]), boundText(q))
+		return
+	}
+	at := l.lastTime()
+	if q.At != 0 {
+		at = q.At
+	}
 	switch {
+	case q.State != "" && q.To != 0:
+		r.addSentence("%s %s in that time.", all, plainText(q.State))
+		return
+	case q.State != "":
+		r.addSentence("%s %s at %s.", all, plainText(q.State), valueOf("run", "at", at))
 	case n.all == 0:
 		r.addSentence("%s%s.", all, arrived)
 	case q.Site != "" && n.planned > 0: // some may not have started
@@ -256,72 +292,56 @@ func (r *Result) describeCount(l *Dataset, q ask.Query, n jobTally) {
 	default:
 		r.addSentence("%s%s: %s.", all, arrived, states)
 	}
-	if n.going > 0 {
-		r.addSentence("Of those awarded, %s %s running at %s as planned; a site says when a job started when it is over.",
-			runFigure("running-as-planned", int64(n.going), "count"), pluralForm(n.going, "is", "are"), runFigure("at", int64(l.lastTime()), "instant"))
+	if n.going > 0 && at == l.lastTime() {
+		r.addSentence("Of those running, %s %s so at %s by plan; a site says when a job started when it is over.",
+			valueOf("run", "running-as-planned", n.going), pluralForm(n.going, "is", "are"), valueOf("run", "at", l.lastTime()))
 	}
-}
-
-// groupKey returns the tenant or the site under which a job is counted.
-func groupKey(q ask.Query, r history.JobRecord) string {
-	if q.By == "tenant" {
-		return r.Job.Tenant
-	}
-	return siteOfRun(r)
 }
 
 // answerStuckJobs lists the jobs that had not ended; those with a blockedReason come first.
 func (l *Dataset) answerStuckJobs(ask.Query) (r Result) {
 	r.addAssumption("jobs that had not ended when the record did, at %s UTC; stuck are those past their deadline, that no site has an option or room for, or that did not start when they were to", lastTimeFigure(l))
-	type line struct {
-		rec history.JobRecord
-		why string
-	}
-	var stuck, others []line
+	var stuck, others []history.JobRecord
 	refused := 0
 	for _, rec := range l.allInstances() {
-		if rec.State == history.Refused {
+		switch {
+		case rec.IsRefused():
 			refused++
-		}
-		if rec.State == history.Ended || rec.State == history.Refused { // final states
-			continue
-		}
-		if why := l.blockedReason(rec); why != "" {
-			stuck = append(stuck, line{rec, why})
-		} else {
-			others = append(others, line{rec, ""})
+		case rec.HasEnded():
+		case l.blockedReason(rec) != "":
+			stuck = append(stuck, rec)
+		default:
+			others = append(others, rec)
 		}
 	}
 	all := append(stuck, others...)
 	r.Head = []string{"job", "state", "stuck", "arrived", "tenant", "decision", "why"}
-	for i, x := range all {
-		d, why := l.lastDecisionAt(x.rec, l.lastTime())
+	for i, rec := range all {
+		d, why := l.lastDecisionAt(rec, l.lastTime())
 		r.citeDecision(d.Number)
 		if i < mostListed {
-			r.addRow(namePart(x.rec.Job.ID), recordedText(x.rec.State), plainText(cmp.Or(x.why, "no")), jobFigure(x.rec.Job.ID, "arrival", int64(x.rec.Job.Arrival), "instant"),
-				namePart(x.rec.Job.Tenant), decisionCitation(d.Number), recordedText(why))
+			r.addRow(namePart(rec.Job.ID), recordedText(l.stateOf(rec)), plainText(cmp.Or(l.blockedReason(rec), "no")), valueOf(jobSubject(rec.Job.ID), "arrival", rec.Job.Arrival),
+				namePart(rec.Job.Tenant), decisionCitation(d.Number), recordedText(why))
 		}
 	}
-	r.addSentence("%s not ended; %s of them %s stuck.", countedPart(runFigure("not-ended", int64(len(all)), "count", r.Cites...), "job has", "jobs have"),
-		runFigure("stuck", int64(len(stuck)), "count"), pluralForm(len(stuck), "is", "are"))
+	r.addSentence("%s not ended; %s of them %s stuck.", countedPart(valueOf("run", "not-ended", len(all), r.Cites...), "job has", "jobs have"),
+		valueOf("run", "stuck", len(stuck)), pluralForm(len(stuck), "is", "are"))
 	if refused > 0 {
-		r.addSentence("%s refused or cancelled, and not among them.", countedPart(runFigure("refused", int64(refused), "count"), "job was", "jobs were"))
+		r.addSentence("%s refused or cancelled, and not among them.", countedPart(valueOf("run", "refused", refused), "job was", "jobs were"))
 	}
-	if len(all) > mostListed {
-		r.addSentence("The first %s are shown.", runFigure("shown", mostListed, "count"))
-	}
+	r.noteShown(len(all), "The first %s are shown.")
 	return r
 }
 
 // blockedReason says why a job that has not ended is stuck at the end of the record; "" if it is
 // not. An awarded start counts as missed only instantMargin later.
 func (l *Dataset) blockedReason(r history.JobRecord) string {
-	_, runs := segmentAt(r, l.lastTime())
+	_, runs := r.SegmentAt(l.lastTime())
 	d := l.lastDecision(r, l.lastTime())
 	switch award := r.CurrentAward(); {
 	case r.Job.Deadline < l.lastTime():
 		return "past its deadline"
-	case r.State == history.Awarded && !runs && award != nil && award.Option.Start.Add(instantMargin) < l.lastTime():
+	case award != nil && !runs && !r.HasEnded() && award.Option.Start.Add(instantMargin) < l.lastTime():
 		return "was to start"
 	case d.Kind == "hold" && (d.Why.Code == protocol.NoBids || d.Why.Code == protocol.Waiting):
 		return "no place"
@@ -332,36 +352,27 @@ func (l *Dataset) blockedReason(r history.JobRecord) string {
 // answerShares lists what each tenant got.
 func (l *Dataset) answerShares(q ask.Query) (r Result) {
 	r.addAssumption("this federation promises no shares; these are the GPU-hours that each tenant's ended jobs held")
-	by := make(map[string]int64) // thousandths of a GPU times milliseconds
-	n := make(map[string]int)
-	var all int64
-	for _, x := range l.segmentsIn(ask.Query{}) {
-		held := int64(x.rec.Job.TotalGPUMilli()) * int64(x.Run.Ended-x.Run.Started)
-		by[x.rec.Job.Tenant] += held
-		if !x.Run.Paused {
-			n[x.rec.Job.Tenant]++
-		}
-		all += held
-	}
-	of := func(tenant, what string, value int64, unit string) Figure {
-		return Figure{"tenant/" + tenant, what, value, unit, nil}
+	groups := l.tallyGroups(ask.Query{Ask: "bill", By: "tenant", Per: "gpu-hour"})
+	all := sumGroups(groups).usage.held
+	got := func(g group) (held Figure, share Part) {
+		subject := g.subjectIn(ask.Query{By: "tenant"})
+		return valueOf(subject, "gpu-time", gpuMilliseconds(groups[g].usage.held/1000)), percentPart(subject, "share", groups[g].usage.held, all)
 	}
 	r.Head = []string{"tenant", "jobs", "GPU-hours", "share"}
-	for _, t := range sortedKeys(by) {
-		if q.Tenant == "" || q.Tenant == t {
-			r.addRow(namePart(t), of(t, "jobs", int64(n[t]), "count"), of(t, "gpu-time", by[t]/1000, "gpu-ms"), percentPart("tenant/"+t, "share", by[t], all))
+	for _, g := range sortedGroups(groups) {
+		if held, share := got(g); q.Tenant == "" || q.Tenant == g[0] {
+			r.addRow(groupName(g[0]), valueOf(held.Subject, "jobs", groups[g].usage.jobs), held, share)
 		}
 	}
-	r.addSentence("%s GPU-hours in all.", runFigure("gpu-time", all/1000, "gpu-ms"))
-	if q.Tenant != "" {
-		if by[q.Tenant] == 0 && n[q.Tenant] == 0 {
-			r.addSentence("None of the jobs of %s has ended, so it got none so far.", namePart(q.Tenant))
-		} else {
-			r.addSentence("%s got %s GPU-hours of them, %s.", namePart(q.Tenant), of(q.Tenant, "gpu-time", by[q.Tenant]/1000, "gpu-ms"), percentPart("tenant/"+q.Tenant, "share", by[q.Tenant], all))
-		}
+	r.addSentence("%s GPU-hours in all.", valueOf("run", "gpu-time", gpuMilliseconds(all/1000)))
+	if mine := (group{q.Tenant}); groups[mine] != nil {
+		held, share := got(mine)
+		r.addSentence("%s got %s GPU-hours of them, %s.", namePart(q.Tenant), held, share)
+	} else if q.Tenant != "" {
+		r.addSentence("None of the jobs of %s has ended, so it got none so far.", namePart(q.Tenant))
 	}
 	if tenants := len(l.history.TenantNames()); tenants > 0 {
-		r.addSentence("An equal part of all %s would be %s.", countedPart(runFigure("tenants", int64(tenants), "count"), "tenant", "tenants"), percentPart("run", "equal-part", 1, int64(tenants)))
+		r.addSentence("An equal part of all %s would be %s.", countedPart(valueOf("run", "tenants", tenants), "tenant", "tenants"), percentPart("run", "equal-part", 1, int64(tenants)))
 	}
 	return r
 }
@@ -372,7 +383,7 @@ func percentPart(subject, what string, part, whole int64) Part {
 	if whole <= 0 {
 		return plainText("–")
 	}
-	return asPercent(Figure{subject, what, int64(math.Round(float64(part) * 1000 / float64(whole))), "thousandths", nil})
+	return asPercent(valueOf(subject, what, protocol.Milli(math.Round(float64(part)*1000/float64(whole)))))
 }
 
 // exampleJobs returns a few jobs to ask about: those that wait still, then those that

@@ -36,9 +36,6 @@ func (l *Dataset) judgeExtraCost(job protocol.JobID, round uint64, d history.Dec
 	return 0, true
 }
 
-// aboutRules are the questions about judges and about the operators' rules.
-var aboutRules = map[string]evaluator{"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID}
-
 // answerArbitration says of one decision whether a judge decided it, or of all what
 // that cost.
 func (l *Dataset) answerArbitration(q ask.Query) Result {
@@ -107,8 +104,7 @@ func (l *Dataset) answerPolicyLog(ask.Query) (r Result) {
 // A quotedText is text from outside, in quotes.
 type quotedText string
 
-func (x quotedText) renderText() string   { return strconv.Quote(format.CleanText(string(x))) }
-func (quotedText) citedFigures() []Figure { return nil }
+func (x quotedText) renderText() string { return strconv.Quote(format.CleanText(string(x))) }
 
 // describeRulesInForce lists the operators' rules that are in force at the end.
 func (r *Result) describeRulesInForce(l *Dataset) {

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -11,12 +10,6 @@ import (
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
-
-// aboutMarket are the questions about how rounds went.
-var aboutMarket = map[string]evaluator{
-	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity,
-	"reneges": (*Dataset).answerReneges,
-}
 
 // answerWeights says by which weights options are scored.
 func (l *Dataset) answerWeights(ask.Query) (r Result) {
@@ -29,30 +22,43 @@ func (l *Dataset) answerWeights(ask.Query) (r Result) {
 	if w := newest.Weights; newest.Called == (history.MessageRef{}) {
 		r.addSentence("No round was called, so no prices are in the record.")
 	} else {
-		r.addSentence("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e, %s per GPU-hour that a job waits which may not be deferred, and %s per GPU-hour past a deadline.",
-			runFigure("carbon-price", int64(w.Carbon), "microdollars-per-kg"), runFigure("delay-price", int64(w.Delay), "microdollars-per-gpu-hour"), runFigure("late-price", int64(w.Late), "microdollars-per-gpu-hour"))
+		r.describeWeights(w)
 	}
 	r.describeRulesInForce(l)
 	return r
 }
 
+// describeWeights says what carbon, waiting and lateness cost by w.
+func (r *Result) describeWeights(w protocol.Weights) {
+	price := func(name string, v protocol.Microdollars) Figure {
+		return valueOf("run", name, microdollarsPerGPUHour(v))
+	}
+	r.addSentence("An option costs its energy, its transfer and its fragments, and: %s per tonne of CO2e; while a job waits, %s per GPU-hour if it is wanted now, %s per GPU-hour if it is standard and runs an hour, and %s per GPU-hour if it is flexible; and %s per GPU-hour past a deadline.",
+		valueOf("run", "carbon-price", microdollarsPerKg(w.Carbon)), price("wait-now-price", w.WaitNow), price("wait-standard-price", w.WaitStandard),
+		price("wait-flexible-price", w.WaitFlexible), price("late-price", w.Late))
+	if w.LateMost > 0 {
+		r.addSentence("Lateness costs a job at most %s per GPU-hour of its run.", price("late-most", w.LateMost))
+	}
+	r.addSentence("Options are compared at %s per GPU-hour past a deadline, for a quarter of an hour at least and without limit, so that deadlines are kept first.", price("ranking-late-price", w.ForRanking().Late))
+}
+
 // answerBidError compares what sites bid with what was measured.
 func (l *Dataset) answerBidError(q ask.Query) (r Result) {
 	r.addAssumption("energy bid against energy measured, of settled jobs; a difference above nothing is more than was bid")
-	type sums struct{ jobs, bid, used, more, less int64 }
+	type sums struct {
+		jobs, more, less int
+		bid, used        protocol.Millijoules
+	}
 	by := make(map[string]*sums)
 	for _, spent := range l.segmentsIn(ask.Query{Site: q.Site}) {
 		s := spent.Run.Settled
 		if spent.Run.Settlement.From == "" || s.BidFor.Energy == 0 {
 			continue
 		}
-		if by[s.Site] == nil {
-			by[s.Site] = new(sums)
-		}
-		x := by[s.Site]
+		x := entryOf(by, s.Site)
 		x.jobs++
-		x.bid += int64(s.BidFor.Energy)
-		x.used += int64(s.Counted.Energy)
+		x.bid += s.BidFor.Energy
+		x.used += s.Counted.Energy
 		switch {
 		case s.Counted.Energy > s.BidFor.Energy:
 			x.more++
@@ -63,8 +69,8 @@ func (l *Dataset) answerBidError(q ask.Query) (r Result) {
 	r.Head = []string{"site", "jobs", "bid", "measured", "difference", "took more", "took less"}
 	for _, s := range sortedKeys(by) {
 		x := by[s]
-		r.addRow(namePart(s), siteFigure(s, "jobs", x.jobs, "count"), siteFigure(s, "energy-bid", x.bid, "millijoules"), siteFigure(s, "energy-measured", x.used, "millijoules"),
-			percentPart("site/"+s, "difference", x.used-x.bid, x.bid), siteFigure(s, "took-more", x.more, "count"), siteFigure(s, "took-less", x.less, "count"))
+		r.addRow(namePart(s), valueOf("site/"+s, "jobs", x.jobs), valueOf("site/"+s, "energy-bid", x.bid), valueOf("site/"+s, "energy-measured", x.used),
+			percentPart("site/"+s, "difference", int64(x.used-x.bid), int64(x.bid)), valueOf("site/"+s, "took-more", x.more), valueOf("site/"+s, "took-less", x.less))
 	}
 	if len(by) == 0 {
 		r.addSentence("No job was settled.")
@@ -99,13 +105,14 @@ func (l *Dataset) answerSilentSites(q ask.Query) (r Result) {
 			r.addSentence("Every site answered all of %s in time.", countedPart(rounds, "round", "rounds"))
 		}
 	}
-	r.Head = []string{"site", "rounds missed", "last heard"}
-	for _, s := range l.history.ReportingSiteNames() {
+	r.Head = []string{"site", "state", "since", "rounds missed", "last message"}
+	for s, site := range l.sitesIn(ask.Query{}) {
 		n := valueOf("site/"+s, "rounds-missed", missed[s])
 		if n.Value > 0 {
 			r.addSentence("%s missed %s of %s.", namePart(s), n, countedPart(rounds, "round", "rounds"))
 		}
-		r.addRow(namePart(s), n, valueOf("site/"+s, "last-heard", l.history.ReportingSite(s).LastMessage()))
+		state, since := l.conditionParts(s, l.lastTime())
+		r.addRow(namePart(s), state, since, n, valueOf("site/"+s, "last-heard", site.LastMessage()))
 	}
 	return r
 }
@@ -115,33 +122,40 @@ func (l *Dataset) answerSilentSites(q ask.Query) (r Result) {
 // the site's bids for that job (decision 0019).
 func (l *Dataset) answerReneges(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "awards made in that time; UTC")
-	type tally struct{ awards, declined, lapsed int }
-	bySite := make(map[string]tally)
-	var all tally
+	by, all := l.awardsBySite(q), awardTally{}
+	r.Head = []string{"site", "awards", "declined", "lapsed"}
+	for _, site := range sortedKeys(by) {
+		t := by[site]
+		all.awards, all.declined, all.lapsed = all.awards+t.awards, all.declined+t.declined, all.lapsed+t.lapsed
+		r.addRow(namePart(site), valueOf("site/"+site, "awards", t.awards), valueOf("site/"+site, "declined", t.declined), valueOf("site/"+site, "lapsed", t.lapsed))
+	}
+	r.addSentence("Of %s, %s declined and %s lapsed without an answer.", countedPart(valueOf("run", "awards", all.awards), "award", "awards"),
+		valueOf("run", "declined", all.declined), valueOf("run", "lapsed", all.lapsed))
+	return r
+}
+
+// An awardTally counts awards, those that the site declined and those whose lease it let end.
+type awardTally struct{ awards, declined, lapsed int }
+
+// awardsBySite counts the awards of a query's window for each site that had any.
+func (l *Dataset) awardsBySite(q ask.Query) map[string]*awardTally {
+	by := make(map[string]*awardTally)
 	for _, rec := range l.allInstances() {
 		for _, a := range rec.Awards {
 			if !inWindow(q, a.Message.At) || q.Site != "" && q.Site != a.Site {
 				continue
 			}
-			t := bySite[a.Site]
-			t.awards, all.awards = t.awards+1, all.awards+1
+			t := entryOf(by, a.Site)
+			t.awards++
 			switch {
 			case a.Expired:
-				t.lapsed, all.lapsed = t.lapsed+1, all.lapsed+1
+				t.lapsed++
 			case a.Answer == "decline":
-				t.declined, all.declined = t.declined+1, all.declined+1
+				t.declined++
 			}
-			bySite[a.Site] = t
 		}
 	}
-	r.addSentence("Of %s, %s declined and %s lapsed without an answer.", countedPart(valueOf("run", "awards", all.awards), "award", "awards"),
-		valueOf("run", "declined", all.declined), valueOf("run", "lapsed", all.lapsed))
-	r.Head = []string{"site", "awards", "declined", "lapsed"}
-	for _, site := range slices.Sorted(maps.Keys(bySite)) {
-		t := bySite[site]
-		r.addRow(namePart(site), valueOf("site/"+site, "awards", t.awards), valueOf("site/"+site, "declined", t.declined), valueOf("site/"+site, "lapsed", t.lapsed))
-	}
-	return r
+	return by
 }
 
 // isRoundOpen reports whether sites may still answer a round at the end of the record: it closes
@@ -186,30 +200,26 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 		r.addAssumption("no time was named, so the hour before the last decision")
 	}
 	r.assumeSince(l, q)
-	kinds, reasons := make(map[string]int), make(map[string]int)
-	var all []history.DecisionRef
-	for _, d := range l.history.AllDecisions() {
-		if inWindow(q, d.At) && (q.Site == "" || d.Site == q.Site) {
-			all = append(all, d)
-			kinds[d.Kind]++
-			reasons[d.Kind+": "+narrate.ReasonWithNote(protocol.Reason{Code: d.Why.Code})]++
-			r.citeDecision(d.Number)
-		}
+	reasons := make(map[string]int)
+	all, kinds := l.decisionsIn(q)
+	for _, d := range all {
+		reasons[d.Kind+": "+narrate.ReasonText(d.Why.Code)]++
+		r.citeDecision(d.Number)
 	}
 	counts := decisionCounts(kinds, r.Cites...)
 	started, ended, planned := l.startsAndEnds(q)
 	r.addSentence("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %s ended.", slices.Concat(
-		[]Part{runFigure("from", int64(q.From), "instant"), runFigure("to", int64(q.To), "instant")}, counts,
-		[]Part{countedPart(runFigure("started", started, "count"), "job", "jobs"), runFigure("ended", ended, "count")})...)
+		[]Part{valueOf("run", "from", q.From), valueOf("run", "to", q.To)}, counts,
+		[]Part{countedPart(valueOf("run", "started", started), "job", "jobs"), valueOf("run", "ended", ended)})...)
 	r.describePolicyChanges(l, q)
 	if len(all) == 0 {
 		r.describeLastDecision(l, q)
 	}
 	if planned > 0 {
-		r.addAssumption("%s of the starts as planned: a site says when a job started when it is over", runFigure("started-as-planned", planned, "count"))
+		r.addAssumption("%s of the starts as planned: a site says when a job started when it is over", valueOf("run", "started-as-planned", planned))
 	}
 	for _, reason := range sortedKeys(reasons) {
-		r.addSentence("%s × %s.", runFigure(reason, int64(reasons[reason]), "count"), recordedText(reason))
+		r.addSentence("%s × %s.", valueOf("run", reason, reasons[reason]), recordedText(reason))
 	}
 	r.Chart = decisionsOver(q, all)
 	r.Head = []string{"decision", "time", "job", "why"}
@@ -218,17 +228,15 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 		if d.Kind == "hold" {
 			why = "held: " + why
 		}
-		r.addRow(decisionCitation(d.Number), jobFigure(d.Job, "decided", int64(d.At), "instant", decisionLabel(d.Number)), namePart(d.Job), recordedText(why))
+		r.addRow(decisionCitation(d.Number), valueOf(jobSubject(d.Job), "decided", d.At, decisionLabel(d.Number)), namePart(d.Job), recordedText(why))
 	}
-	if len(all) > mostListed {
-		r.addSentence("The last %s are shown.", runFigure("shown", mostListed, "count"))
-	}
+	r.noteShown(len(all), "The last %s are shown.")
 	return r
 }
 
 // startsAndEnds counts the runs that started in a window, those of them of which only the
 // planned start is known, and those that ended in it.
-func (l *Dataset) startsAndEnds(q ask.Query) (started, ended, planned int64) {
+func (l *Dataset) startsAndEnds(q ask.Query) (started, ended, planned int) {
 	for _, rec := range l.allInstances() {
 		for _, x := range segmentsOf(rec) {
 			if q.Site != "" && x.Run.Site != q.Site {
@@ -253,7 +261,7 @@ func (r *Result) describePolicyChanges(l *Dataset, q ask.Query) {
 	before := len(r.Sentences)
 	for _, p := range l.history.PolicyVersions() {
 		if inWindow(q, p.At) {
-			r.addSentence("The policy in force changed at %s, to version %s.", runFigure("policy-changed", int64(p.At), "instant"), runFigure("policy-version", int64(p.Version), "count"))
+			r.addSentence("The policy in force changed at %s, to version %s.", valueOf("run", "policy-changed", p.At), valueOf("run", "policy-version", p.Version))
 		}
 	}
 	if len(r.Sentences) == before {
@@ -265,7 +273,7 @@ func (r *Result) describePolicyChanges(l *Dataset, q ask.Query) {
 func (r *Result) describeLastDecision(l *Dataset, q ask.Query) {
 	for _, d := range slices.Backward(l.history.AllDecisions()) {
 		if d.At < q.From {
-			r.addSentence("The last decision before that was %s, at %s.", decisionCitation(d.Number), runFigure("last-decision", int64(d.At), "instant", decisionLabel(d.Number)))
+			r.addSentence("The last decision before that was %s, at %s.", decisionCitation(d.Number), valueOf("run", "last-decision", d.At, decisionLabel(d.Number)))
 			r.citeDecision(d.Number)
 			return
 		}

@@ -29,8 +29,8 @@ func TestJobsOfNoTenantAreNotTheIdleDraw(t *testing.T) {
 // are no parts.
 func TestThereAreNoSharesOfLessThanNothing(t *testing.T) {
 	for _, whole := range []int64{0, -40} {
-		if x := percentPart("run", "share", 10, whole); x.renderText() != "–" || len(x.citedFigures()) != 0 {
-			t.Errorf("10 of %d is %q, %+v", whole, x.renderText(), x.citedFigures())
+		if x := percentPart("run", "share", 10, whole); x.renderText() != "–" || len(figuresIn(x)) != 0 {
+			t.Errorf("10 of %d is %q, %+v", whole, x.renderText(), figuresIn(x))
 		}
 	}
 	if got := percentPart("run", "share", -10, 40).renderText(); got != "-25.0 %" {

@@ -26,10 +26,10 @@ func TestWhatIsRefusedIsNotStuck(t *testing.T) {
 // What is asked of a decision is asked of its own job, and not of the last of its id.
 func TestAnAnswerOnADecisionIsOfItsJob(t *testing.T) {
 	s, n := nights(), 0
-	for i, m := range s.said {
+	for i, m := range s.messages {
 		if b, ok := m.Body.(protocol.Submit); ok {
 			b.Job.Priority = n
-			s.said[i].Body, n = b, n+1
+			s.messages[i].Body, n = b, n+1
 		}
 	}
 	l := s.buildDataset()
@@ -43,7 +43,7 @@ func TestAnAnswerOnADecisionIsOfItsJob(t *testing.T) {
 	}
 }
 
-// A round that is open has been missed by nobody yet.
+// A round that is open has been missed by no site yet.
 func TestAnOpenRoundIsMissedByNoSite(t *testing.T) {
 	s := day()
 	s.addCall(5)
@@ -53,8 +53,8 @@ func TestAnOpenRoundIsMissedByNoSite(t *testing.T) {
 	}
 }
 
-// Of hours that no site has spoken of nothing is known, and the answer says so.
-func TestHoursBeyondWhatSitesSaidAreNotPassedOver(t *testing.T) {
+// Of hours that no forecast covers nothing is known, and the answer says so.
+func TestHoursBeyondAllForecastsAreNamed(t *testing.T) {
 	s := day() // outlooks of a day, the last from 16:00
 	l := s.buildDataset()
 	holds(t, l, "when is it greenest in the next 3 days", "What the sites said goes up to 14 Apr 16:00; of later hours nothing is known.", "")
@@ -69,34 +69,34 @@ func TestWhatRunsByItsPlanIsCounted(t *testing.T) {
 	s.now = after(30 * time.Minute)
 	s.addRegistration("lyon")
 	a := s.buildDataset().AnswerQuestion("how many jobs are running")
-	if a.Kind != "answer" || figureOfAnswer(t, a, "run", "running-as-planned") != 1 || !strings.Contains(strings.Join(a.Text, " "), "Of those awarded, 1 is running at 13 Apr 12:30 as planned") {
+	if a.Kind != "answer" || figureOfAnswer(t, a, "run", "running-as-planned") != 1 || !strings.Contains(strings.Join(a.Text, " "), "Of those running, 1 is so at 13 Apr 12:30 by plan") {
 		t.Errorf("%s %q", a.Kind, a.Text)
 	}
 }
 
-// A job that was paused is not told as one that never ran, nor one without a tenant.
-func TestWhoIsCountedUnderNothingIsToldRightly(t *testing.T) {
+// A paused job is counted at no site, and a job without a tenant under no tenant.
+func TestPausedJobsAndJobsWithoutATenantAreCountedRightly(t *testing.T) {
 	s := paused()
 	j := task("free", "")
 	s.addMessage(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 	l := s.buildDataset()
-	for by, want := range map[string]string{"site": "site/at no site", "tenant": "tenant/of no tenant"} {
+	for by, want := range map[string]string{"site": "site/(none)", "tenant": "tenant/(none)"} {
 		figureOfAnswer(t, l.AnswerQuery(ask.Query{Ask: "jobs", By: by}), want, "jobs")
 	}
 }
 
-// What a part of a paused job held, its tenant got.
-func TestAPartOfAPausedJobIsGot(t *testing.T) {
+// What a part of a paused job held counts for its tenant.
+func TestAPartOfAPausedJobCountsForItsTenant(t *testing.T) {
 	holds(t, paused().buildDataset(), "fair share of speech", "speech got 0.8 GPU-hours of them", "got none")
 }
 
-// What was not metered is told as an estimate however it is summed up.
+// What was not metered is marked as an estimate however it is summed up.
 func TestAnEstimateIsMarkedInEverySum(t *testing.T) {
 	s := day()
-	for i, m := range s.said {
+	for i, m := range s.messages {
 		if d, ok := m.Body.(protocol.UsageReport); ok {
 			d.Estimated = true
-			s.said[i].Body = d
+			s.messages[i].Body = d
 		}
 	}
 	l := s.buildDataset()

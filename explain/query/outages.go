@@ -2,6 +2,7 @@ package query
 
 import (
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -18,11 +19,8 @@ type outage struct {
 // outagesIn returns the outages that began in a query's window, by site. An outage ends with the
 // site's next inventory report.
 func (l *Dataset) outagesIn(q ask.Query) (all []outage) {
-	for _, name := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != name {
-			continue
-		}
-		reports := l.history.ReportingSite(name).Inventories
+	for name, site := range l.sitesIn(q) {
+		reports := site.Inventories
 		for i, x := range reports {
 			if !x.Decommissioned || !inWindow(q, x.At) {
 				continue
@@ -55,9 +53,6 @@ func (l *Dataset) findLosses(o *outage) {
 	}
 }
 
-// aboutBreaks are the questions about decommissioned sites and paused jobs.
-var aboutBreaks = map[string]evaluator{"outages": (*Dataset).answerOutages, "pauses": (*Dataset).answerPauses}
-
 // answerOutages lists the sites that were declared decommissioned, and what was lost with them.
 func (l *Dataset) answerOutages(q ask.Query) (r Result) {
 	r.assumeWindow(l, q, "sites that were declared gone in that time; UTC")
@@ -81,23 +76,15 @@ func (r *Result) listOutages(l *Dataset, q ask.Query) int {
 		}
 		r.addSentence("%s declared %s gone at %s, and it %s.", who, namePart(o.site), valueOf(subject, "gone", o.from), back)
 		taken := valueOf(subject, "jobs-taken", len(o.taken))
-		lost := Figure{subject, "gpu-time-lost", o.held, "ms", nil}
+		lost := valueOf(subject, "gpu-time-lost", milliseconds(o.held))
 		r.addFigures(taken, lost)
 		if len(o.taken) == 0 {
 			r.addSentence("It had no jobs then, so nothing was lost.")
 			continue
 		}
-		var names partList
-		for i, rec := range o.taken {
-			if i == mostListed {
-				names = append(names, newSentence("%s more", valueOf(subject, "jobs-not-named", len(o.taken)-i)))
-				break
-			}
-			names = append(names, namePart(rec.Job.ID))
-			r.citeDecision(l.currentDecision(rec))
-		}
+		names := r.namesOfJobs(l, o.taken, mostListed, valueOf(subject, "jobs-not-named", len(o.taken)-mostListed))
 		r.addSentence("%s taken from it and put on sale: %s. Their runs had held GPUs for %s GPU-hours, and that work is lost.", countedPart(taken, "job was", "jobs were"), names,
-			formattedFigure{lost, func(v int64) string { return Figure{Value: v, Unit: "gpu-ms"}.renderText() }})
+			formattedFigure{lost, func(v int64) string { return format.FormatValue(v, "gpu-ms") }})
 	}
 	return len(all)
 }
@@ -123,17 +110,13 @@ func (l *Dataset) answerPauses(q ask.Query) (r Result) {
 			of := func(what string, at protocol.Time) Figure {
 				return valueOf(jobSubject(rec.Job.ID), what, at, x.awardLabel())
 			}
-			paused, next := of("paused", x.Run.Ended), Part(plainText("not yet"))
-			if r.addFigures(paused); i+1 < len(all) {
+			next := Part(plainText("not yet"))
+			if i+1 < len(all) {
 				next = of("went-on", all[i+1].Run.Started)
 			} else { // no later segment: the remaining work is not awarded
 				waiting++
 			}
-			if n <= mostListed {
-				r.addRow(namePart(rec.Job.ID), namePart(x.Run.Site), of("part-from", x.Run.Started), paused, next)
-			} else { // not listed, but every figure stays in the data
-				r.addFigures(next.citedFigures()...)
-			}
+			r.addListed(namePart(rec.Job.ID), namePart(x.Run.Site), of("part-from", x.Run.Started), of("paused", x.Run.Ended), next)
 		}
 	}
 	count, left := valueOf("run", "pauses", n, r.Cites...), valueOf("run", "paused-now", waiting)

@@ -28,7 +28,7 @@ func TestAPointerIsNotDropped(t *testing.T) {
 	}
 }
 
-func TestAPointerStandsForWhatWasSpokenOf(t *testing.T) {
+func TestAPointerStandsForTheSubjectOfTheQuestionBefore(t *testing.T) {
 	for _, talk := range [][][2]string{
 		{{"why did train-1 go to oslo", "why job train-1 at site oslo"}, {"and the cost of that?", "cost used of job train-1"}, {"how much carbon was that", "carbon used of job train-1"}},
 		{{"explain D-2", "why D-2"}, {"the energy of it", "energy used of D-2"}},
@@ -45,7 +45,7 @@ func TestAPointerStandsForWhatWasSpokenOf(t *testing.T) {
 
 // "Would it stay" and "would it change" are one query, and get one answer: it must
 // be true for both.
-func TestAnAnswerSaysNoYesOrNoThatCouldBeTurned(t *testing.T) {
+func TestAWhatIfAnswersNeitherYesNorNo(t *testing.T) {
 	l := twoJobAuction().buildDataset()
 	for _, q := range []string{
 		"would train-1 change at a carbon price of 200", "would train-1 stay the same at 200 €/t carbon", "would train-1 still go to oslo with a carbon price of 200 €/t",
@@ -90,7 +90,7 @@ func TestNoOppositeIsOffered(t *testing.T) {
 func TestAWhatIfKeepsItsWindow(t *testing.T) {
 	f := day()
 	book := history.New(history.Config{})
-	for _, m := range f.said {
+	for _, m := range f.messages {
 		book.AddMessage(m)
 	}
 	var last DayChange

@@ -13,7 +13,6 @@ func (x ruleText) renderText() string {
 	rule := protocol.Rule(x)
 	return policy.DescribeOp(protocol.Policy{}, policy.Op{Op: "add", Rule: &rule})
 }
-func (ruleText) citedFigures() []Figure { return nil }
 
 // describeRules says what the operators' rules meant for an option at a site when it was decided,
 // and reports whether one forbade it. What the hours of a capped run were like is not on

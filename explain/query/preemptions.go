@@ -2,7 +2,6 @@ package query
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,11 +13,6 @@ import (
 
 // lostCodes are the reasons for which a site gives up a job that it had taken.
 var lostCodes = []protocol.Code{protocol.Evicted, protocol.TakenOver, protocol.NodeLost, protocol.ClusterRefused, protocol.NotStarted, protocol.SiteDecommissioned, protocol.Cancelled}
-
-// aboutPlaces are the questions about preemption, priority and overflow from a home site.
-var aboutPlaces = map[string]evaluator{
-	"no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
-}
 
 // answerPreemptions lists the jobs that were preempted, by which job, and what work that cost.
 func (l *Dataset) answerPreemptions(q ask.Query) (r Result) {
@@ -111,12 +105,7 @@ func (r *Result) listLost(l *Dataset, rec history.JobRecord, i int) {
 		next = l.costOf(rec, rec.Awards[i+1], "next-cost")
 		r.citeNamed(decisionLabel(decisionNumber(rec.Awards[i+1])))
 	}
-	cells := partList{namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "lost-at", d.Answered.At, decisionLabel(decisionNumber(d))), namePart(d.Site), l.costOf(rec, d, "lost-cost"), next, decisionCitation(decisionNumber(d)), reasonText(d.Declined)}
-	if len(r.Rows) < mostListed {
-		r.addRow(cells...)
-	} else {
-		r.addFigures(cells.citedFigures()...)
-	}
+	r.addListed(namePart(rec.Job.ID), valueOf(jobSubject(rec.Job.ID), "lost-at", d.Answered.At, decisionLabel(decisionNumber(d))), namePart(d.Site), l.costOf(rec, d, "lost-cost"), next, decisionCitation(decisionNumber(d)), reasonText(d.Declined))
 }
 
 // costOf returns the total cost of an award. It is not known for an award of another
@@ -153,10 +142,7 @@ func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 		if q.Tenant != "" && rec.Job.Tenant != q.Tenant {
 			continue
 		}
-		if by[rec.Job.Priority] == nil {
-			by[rec.Job.Priority] = new(priorityClass)
-		}
-		x := by[rec.Job.Priority]
+		x := entryOf(by, rec.Job.Priority)
 		x.jobs++
 		if rec.EndedLate() {
 			x.late++
@@ -167,7 +153,7 @@ func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 		}
 	}
 	r.Head = []string{"priority", "jobs", "late", "mean wait"}
-	for _, p := range slices.Backward(slices.Sorted(maps.Keys(by))) {
+	for _, p := range slices.Backward(sortedKeys(by)) {
 		x, subject, wait := by[p], fmt.Sprintf("priority/%d", p), Part(plainText("–"))
 		if x.started > 0 {
 			wait = valueOf(subject, "mean-wait", x.wait/time.Duration(x.started))
@@ -177,9 +163,8 @@ func (l *Dataset) answerPriority(q ask.Query) (r Result) {
 	return r
 }
 
-// unstarted is the row of jobs without a site. Its first byte keeps it apart
-// from any site's name.
-const unstarted = "\x00(not started)"
+// unstarted is the row of jobs without a site.
+const unstarted = nameless + "(not started)"
 
 // answerOverflow lists where the jobs of one home site ran, and why they waited.
 func (l *Dataset) answerOverflow(q ask.Query) (r Result) {
@@ -197,14 +182,11 @@ func (l *Dataset) answerOverflow(q ask.Query) (r Result) {
 			site = first.Run.Site
 		}
 		where[site]++
-		any := false
-		for _, id := range rec.Decisions {
-			if d := l.decisionOf(id); d.Kind == "hold" {
-				holds[d.Why.Code]++
-				any = true
-			}
+		all := l.holdsOf(rec)
+		for _, d := range all {
+			holds[d.Why.Code]++
 		}
-		if any {
+		if len(all) > 0 {
 			held++
 			r.citeDecision(l.currentDecision(rec))
 		}
@@ -213,13 +195,13 @@ func (l *Dataset) answerOverflow(q ask.Query) (r Result) {
 	of := func(what string, n int) Figure { return valueOf("site/"+q.Site, what, n) }
 	r.addSentence("%s have their home at %s; %s of them ran there first, %s at other sites, and %s have not started. %s were held at least once.",
 		countedPart(of("jobs", n), "job", "jobs"), namePart(q.Site), of("at-home", home), of("elsewhere", n-home-waiting), of("not-started", waiting), of("held", held))
-	for _, code := range slices.Sorted(maps.Keys(holds)) {
+	for _, code := range sortedKeys(holds) {
 		r.addSentence("%s × held: %s.", of("held-"+string(code), holds[code]), reasonText{Code: code})
 	}
 	r.Head = []string{"site", "jobs"}
 	var drawn []Figure
 	for _, s := range sortedKeys(where) {
-		site := strings.TrimPrefix(s, "\x00")
+		site := strings.TrimPrefix(s, nameless)
 		drawn = append(drawn, valueOf("site/"+site, "jobs-of-that-home", where[s]))
 		r.addRow(namePart(site), drawn[len(drawn)-1])
 	}

@@ -14,7 +14,7 @@ func (s *runBuilder) addIdleReport(site string, all, useless protocol.Milli) {
 	s.addMessage(protocol.AgentParty(site), protocol.Coordinator, protocol.Bids{Round: 99, Idle: all, FragmentedGPUs: useless})
 }
 
-func TestFragmentsAreAsTheSitesSaid(t *testing.T) {
+func TestFragmentsAreAsTheSitesReported(t *testing.T) {
 	s := day()
 	s.addIdleReport("oslo", 6000, 1500)
 	s.addIdleReport("lyon", 8000, 8000)
@@ -113,15 +113,15 @@ func TestNothingIsInPartsOfACostBelowNothing(t *testing.T) {
 		want     string
 	}{{5, 10, "-50.0 %"}, {-5, 10, "-150.0 %"}, {-5, -10, "not comparable"}, {5, -10, "not comparable"}, {5, 0, "not comparable"}} {
 		got := changePart("cost", tc.now, tc.was)
-		if got.renderText() != tc.want || (len(got.citedFigures()) > 0) != strings.Contains(tc.want, "%") {
-			t.Errorf("%v against %v: %q, %v; want %q", tc.now, tc.was, got.renderText(), got.citedFigures(), tc.want)
+		if got.renderText() != tc.want || (len(figuresIn(got)) > 0) != strings.Contains(tc.want, "%") {
+			t.Errorf("%v against %v: %q, %v; want %q", tc.now, tc.was, got.renderText(), figuresIn(got), tc.want)
 		}
 	}
 }
 
-// A site that gives up what it had taken is told, with what its place cost and
-// what the next one did; before that nobody is said to have been preempted.
-func TestWhatIsLostIsToldWithItsPrice(t *testing.T) {
+// A job that its site gives up is listed with what that award cost and what the next
+// one does; before that no preemption is reported.
+func TestALostAwardIsListedWithItsCost(t *testing.T) {
 	s := day()
 	if a := s.buildDataset().AnswerQuestion("who preempted eval-2, by which rule, at what price?"); figureOfAnswer(t, a, "run", "lost") != 0 || len(a.Table.Rows) != 0 {
 		t.Errorf("nothing was lost: %q", a.Text)
@@ -194,7 +194,7 @@ func TestSeveralQuestionsAreAnsweredInTurn(t *testing.T) {
 }
 
 // A site says that it gives a job back until it is answered; it gave it back once.
-func TestWhatIsGivenBackIsCountedOnce(t *testing.T) {
+func TestADeclinedAwardIsCountedOnce(t *testing.T) {
 	s := day()
 	for range 3 {
 		s.addMessage(protocol.AgentParty("bern"), protocol.Coordinator, protocol.Decline{Job: "eval-2", Epoch: s.epoch, Why: protocol.Reason{Code: protocol.Evicted}})
@@ -259,9 +259,9 @@ func TestAWrongClockIsNotTheTime(t *testing.T) {
 	}
 }
 
-// A site that gave a job back by a clock that is ahead keeps it from nobody who was
-// given it since.
-func TestAJobIsGivenToWhoHasIt(t *testing.T) {
+// A site that declined a job by a clock that is ahead does not take it from the site that
+// was awarded it since.
+func TestAJobBelongsToTheSiteThatHasIt(t *testing.T) {
 	s := &runBuilder{now: noon}
 	s.addRegistration("oslo", "lyon")
 	j := task("train-1", "vision")

@@ -10,11 +10,6 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// aboutRounds are the questions that clear a recorded round with one change.
-var aboutRounds = map[string]evaluator{
-	"reprice": (*Dataset).answerReprice, "breakeven": (*Dataset).answerBreakeven, "without": (*Dataset).answerWithoutSite, "slack": (*Dataset).answerSlack,
-}
-
 // maxCarbonPrice is the highest price of a tonne of carbon that is tried.
 const maxCarbonPrice = 100_000
 
@@ -27,11 +22,11 @@ func (r *Result) refuseHighPrice(q ask.Query) bool {
 }
 
 // highestTried is the highest price that is tried, as a figure.
-var highestTried = Figure{"search", "most", maxCarbonPrice, "dollars-per-tonne", nil}
+var highestTried = valueOf("search", "most", dollarsPerTonne(maxCarbonPrice))
 
 // priceAsked is the price of carbon that a question names.
 func priceAsked(q ask.Query) Figure {
-	return Figure{"question", "carbon-price", q.Number, "dollars-per-tonne", nil}
+	return valueOf("question", "carbon-price", dollarsPerTonne(q.Number))
 }
 
 // pricePerKg returns a price in dollars per tonne as weights have it.
@@ -93,8 +88,8 @@ func (r *Result) describeDifference(m jobCase, x counterfactual.ChangedJob, c co
 	was, now := m.pricedOption(x.Was), m.pricedOption(x.Now)
 	if c.Slack != 0 {
 		j := x.Job
-		j.Deadline, j.Deferrable = j.Deadline.Add(c.Slack), true
-		now.Terms.Delay, now.Terms.Late = m.round.Weights.DelayAndLateCost(j, now.Start, now.Finish)
+		j.Deadline, j.Urgency = j.Deadline.Add(c.Slack), protocol.UrgencyFlexible
+		now.Terms.Delay, now.Terms.Late = m.round.Weights.ForRanking().DelayAndLateCost(j, now.Start, now.Finish)
 	}
 	late := newSentence("keeps its deadline")
 	if by := now.Finish.Sub(x.Job.Deadline.Add(c.Slack)); by > 0 {
@@ -109,14 +104,13 @@ func (r *Result) describeDifference(m jobCase, x counterfactual.ChangedJob, c co
 
 // priceOfRound returns the round's price of carbon as it was, and in whole dollars.
 func (m jobCase) priceOfRound() (exact, dollars Figure) {
-	return Figure{"decision", "carbon-price-per-kg", int64(m.round.Weights.Carbon), "microdollars-per-kg", m.citedDecisions()},
-		Figure{"decision", "carbon-price", int64(m.round.Weights.Carbon) / 1000, "dollars-per-tonne", m.citedDecisions()}
+	return valueOf("decision", "carbon-price-per-kg", microdollarsPerKg(m.round.Weights.Carbon), m.citedDecisions()...),
+		valueOf("decision", "carbon-price", dollarsPerTonne(m.round.Weights.Carbon/1000), m.citedDecisions()...)
 }
 
 // answerReprice clears the round at another price of carbon.
 func (l *Dataset) answerReprice(q ask.Query) (r Result) {
-	m := l.caseOf(q)
-	r.citeDecision(m.decision)
+	r, m := l.resultAndCase(q)
 	r.addAssumption("%s dollars per tonne; the whole round, by its recorded offers", priceAsked(q))
 	if r.refuseHighPrice(q) {
 		return r
@@ -152,9 +146,8 @@ func (m jobCase) priceSweepChart(most int64) *Chart {
 // answerBreakeven finds the price of carbon nearest to the round's at which a site
 // would win: by steps that grow, and then by halving the last.
 func (l *Dataset) answerBreakeven(q ask.Query) (r Result) {
-	m := l.caseOf(q)
-	r.citeDecision(m.decision)
-	least, most := Figure{"search", "least", 0, "dollars-per-tonne", nil}, highestTried
+	r, m := l.resultAndCase(q)
+	least, most := valueOf("search", "least", dollarsPerTonne(0)), highestTried
 	r.addAssumption("the whole round, by its recorded offers; whole dollars per tonne up to %s", most)
 	exact, was := m.priceOfRound()
 	r.addFigures(was, least)
@@ -186,7 +179,7 @@ func (l *Dataset) answerBreakeven(q ask.Query) (r Result) {
 		r.addSentence("%s would win at no price of carbon that was tried, from $%s to $%s per tonne.", namePart(q.Site), least, most)
 		return r
 	}
-	r.addSentence("%s would win at $%s per tonne; the price of the day was %s.", namePart(q.Site), Figure{"site/" + q.Site, "break-even", found, "dollars-per-tonne", m.citedDecisions()}, exact)
+	r.addSentence("%s would win at $%s per tonne; the price of the day was %s.", namePart(q.Site), valueOf("site/"+q.Site, "break-even", dollarsPerTonne(found), m.citedDecisions()...), exact)
 	return r
 }
 
@@ -215,8 +208,7 @@ func nearestPrice(was int64, wins func(usd int64) bool) (found int64, ok bool) {
 
 // answerWithoutSite clears the round as if a site had sent no bids.
 func (l *Dataset) answerWithoutSite(q ask.Query) (r Result) {
-	m := l.caseOf(q)
-	r.citeDecision(m.decision)
+	r, m := l.resultAndCase(q)
 	r.addAssumption("the round alone, by the other sites' recorded offers")
 	r.describeChange(l, m, counterfactual.RoundChange{Without: q.Site}, newSentence("without %s", namePart(q.Site)))
 	return r
@@ -224,9 +216,8 @@ func (l *Dataset) answerWithoutSite(q ask.Query) (r Result) {
 
 // answerSlack clears the round with a later deadline.
 func (l *Dataset) answerSlack(q ask.Query) (r Result) {
-	m := l.caseOf(q)
-	r.citeDecision(m.decision)
-	r.addAssumption("a deadline later by %s, and it may be deferred; by the offers that were made", durationFigure("long", q.Long))
+	r, m := l.resultAndCase(q)
+	r.addAssumption("a deadline later by %s, and it is flexible; by the offers that were made", durationFigure("long", q.Long))
 	if r.describeChange(l, m, counterfactual.RoundChange{Job: m.job.Job.ID, Slack: q.Long}, newSentence("with %s more", durationFigure("long", q.Long))) {
 		r.addSentence("Sites offered for the deadline that there was; asked for a later one they might have offered later hours too.")
 		r.Chart = l.forecastChart("", false, m.round.Called.At, m.round.Called.At.Add(24*time.Hour))
@@ -234,22 +225,68 @@ func (l *Dataset) answerSlack(q ask.Query) (r Result) {
 	return r
 }
 
-// describeForced says what giving the job to a site would have cost the round.
+// describeForced says what kept the job from the cheapest offer of a site, if that cost less than
+// the award, and what giving the job to that site would have cost the round.
 func (r *Result) describeForced(l *Dataset, m jobCase, site string) {
 	out, x, err := l.clearRound(m, counterfactual.RoundChange{Job: m.job.Job.ID, Only: site})
 	if err != nil || x.Was.Site == "" || x.Was.Site == site {
 		return
 	}
+	r.describeObstacle(l, m, site)
 	does := newSentence("Made again as recorded, round %s gives %s; with job %s kept to %s it gives %s", m.roundFigure(), m.outcomePart("", x.Was), namePart(m.job.Job.ID), namePart(site), m.outcomePart("forced-", x.Now))
 	if out.Was.Jobs != out.Now.Jobs { // what waits is in no sum
 		r.addSentence("%s. The round then finds a place for %s of its jobs, and not for %s, so what it costs is not compared.", does,
 			siteValue(m, site, "forced-round-places", out.Now.Jobs), valueOf("decision", "round-places", out.Was.Jobs, m.citedDecisions()...))
 		return
 	}
-	more := siteValue(m, site, "round-cost-difference", out.Now.Primal-out.Was.Primal)
-	than := plainText("more")
-	if more.Value < 0 {
-		than = "less"
+	if !out.PlacesSameJobs() {
+		r.addSentence("%s. The round then finds a place for as many jobs, but not for the same, so what it costs is not compared.", does)
+		return
 	}
-	r.addSentence("%s, and the round as a whole costs %s %s, by its prices of room.", does, withoutSign(more), than)
+	more := siteValue(m, site, "round-cost-difference", out.Now.Primal-out.Was.Primal)
+	r.addFigures(more)
+	if more.Value >= 0 {
+		r.addSentence("%s, and the round as a whole costs %s more, by its prices of room.", does, withoutSign(more))
+		return
+	}
+	why := missedByTheSearch
+	switch o, err := l.rounds.ObstacleTo(m.round.Round, m.job.Job.ID, site, x.Now.Option); {
+	case out.TakesMoreKept():
+		why = withKeptRoom
+	case err == nil && o == auction.RoomPrice:
+		why = withDearRoom
+	}
+	r.addSentence("%s, and the round as a whole costs %s less: "+why, does, withoutSign(more))
+}
+
+// What is said of an alternative that costs the round less than what it awarded.
+const (
+	missedByTheSearch = "the search of the round missed that."
+	withKeptRoom      = "it takes room that is kept for other jobs, which a job is given only if no other site has a place for it."
+	withDearRoom      = "it takes room that is worth more than that to jobs of other rounds, by the prices of the round."
+)
+
+// obstacleSentences say what kept a job from a cheaper offer; %s is the site.
+var obstacleSentences = map[auction.Obstacle]string{
+	auction.NoObstacle:  "Nothing stood in the way of that cheaper offer of %s: " + missedByTheSearch,
+	auction.NotAllowed:  "That cheaper offer of %s was not in the round: a rule, a power cap or awards that were not kept took it out.",
+	auction.NotCheaper:  "That offer of %s was no cheaper as the round counts, with the trust in its site, the preferences of the policy, and a quarter of an hour by which a later start may slip.",
+	auction.RoomPrice:   "That cheaper offer of %s costs more with the room that it takes, by the prices of the round.",
+	auction.OtherLots:   "The room of that cheaper offer of %s went to other jobs of the round, and its search found no cheaper way to place them all.",
+	auction.HeldPlaces:  "The room of that cheaper offer of %s is kept for jobs that are held.",
+	auction.SiteReserve: "The room of that cheaper offer is kept by %s from jobs that may be deferred.",
+	auction.NoRoomShown: "For that cheaper offer there is no room in what %s reported as free.",
+}
+
+// describeObstacle says what kept the job from the cheapest offer of a site, if that offer cost
+// less than the award. A judge's choice and a fixed rule have reasons of their own.
+func (r *Result) describeObstacle(l *Dataset, m jobCase, site string) {
+	p, ok := m.cheapestOption(site)
+	d := m.round.Decision
+	if !ok || p.Terms.Total() >= d.Option.Terms.Total() || d.Why.Code == protocol.ByRule || d.Why.Code == protocol.ChosenByJudge {
+		return
+	}
+	if o, err := l.rounds.ObstacleTo(m.round.Round, m.job.Job.ID, site, p.BidOption); err == nil {
+		r.addSentence(obstacleSentences[o], namePart(site))
+	}
 }

@@ -18,11 +18,11 @@ type auctionRun struct {
 	market *market.Market
 }
 
-func (f *auctionRun) addMessages(all []protocol.Message) { f.said = append(f.said, all...) }
+func (f *auctionRun) addMessages(all []protocol.Message) { f.messages = append(f.messages, all...) }
 
 func (f *auctionRun) sendBody(who protocol.Party, b protocol.Body) {
 	f.addMessage(who, protocol.Coordinator, b)
-	f.addMessages(f.market.Step(f.now, f.said[len(f.said)-1]))
+	f.addMessages(f.market.Step(f.now, f.messages[len(f.messages)-1]))
 }
 
 // twoJobAuction are two jobs in one round of a market: oslo asks 1 cent and 50 grams, lyon
@@ -31,7 +31,7 @@ func (f *auctionRun) sendBody(who protocol.Party, b protocol.Body) {
 // than oslo above 1,000 dollars, and at 1,000 its name comes first.
 func twoJobAuction() *auctionRun {
 	f := &auctionRun{runBuilder: runBuilder{now: noon}}
-	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
+	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
 	for _, s := range []string{"oslo", "lyon", "bern"} {
 		f.sendBody(protocol.AgentParty(s), protocol.RegisterSite{Site: s})
 	}
@@ -98,7 +98,7 @@ func TestCounterfactuals(t *testing.T) {
 // is no saving.
 func TestARoundIsNotComparedWithOneOfFewerJobs(t *testing.T) {
 	f := &auctionRun{runBuilder: runBuilder{now: noon}}
-	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
+	f.market = market.New(market.Config{Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}}, auction.New(auction.Config{}))
 	for _, s := range []string{"oslo", "lyon"} {
 		f.sendBody(protocol.AgentParty(s), protocol.RegisterSite{Site: s})
 	}
@@ -125,10 +125,10 @@ func TestARoundIsNotComparedWithOneOfFewerJobs(t *testing.T) {
 // A ledger that no market could have said is not decided upon again.
 func TestNothingIsClaimedOfALedgerThatIsNotReproduced(t *testing.T) {
 	f := twoJobAuction()
-	for i, m := range f.said {
+	for i, m := range f.messages {
 		if a, ok := m.Body.(protocol.Award); ok && a.Job == "train-1" {
 			a.Option.Money--
-			f.said[i].Body = a
+			f.messages[i].Body = a
 		}
 	}
 	l := f.buildDataset()
@@ -148,7 +148,7 @@ func TestWholeRunReplays(t *testing.T) {
 	f := twoJobAuction()
 	book := func(edit func(*protocol.Message)) *history.History {
 		b := history.New(history.Config{})
-		for _, m := range f.said {
+		for _, m := range f.messages {
 			edit(&m)
 			b.AddMessage(m)
 		}

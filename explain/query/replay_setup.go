@@ -24,12 +24,13 @@ type ReplaySetup struct {
 // A DayChange is one change to a whole run. The zero DayChange replays at a carbon price of 0; set
 // Carbon to -1 to keep the run's price.
 type DayChange struct {
-	Down   string        // this site is away
-	From   protocol.Time // from when the site is, until To; both zero: throughout
-	To     protocol.Time
-	Policy string         // decides; "" is the run's own
-	Carbon int64          // dollars per tonne; below 0: as it was
-	Free   protocol.JobID // this job's data may be anywhere
+	Down    string        // this site is away
+	Drained bool          // it gets no new jobs, rather
+	From    protocol.Time // from when the site is, until To; both zero: throughout
+	To      protocol.Time
+	Policy  string         // decides; "" is the run's own
+	Carbon  int64          // dollars per tonne; below 0: as it was
+	Free    protocol.JobID // this job's data may be anywhere
 }
 
 // A DayReplay is the outcome of a replay with a DayChange.

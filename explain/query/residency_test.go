@@ -31,7 +31,7 @@ func TestAJobThatRunsOnlyWithoutItsRule(t *testing.T) {
 	l := play(false).buildDataset()
 	l.SetReplay(ReplaySetup{Replay: func(d DayChange) (DayReplay, error) {
 		book := history.New(history.Config{})
-		for _, m := range play(d.Free == j.ID).said {
+		for _, m := range play(d.Free == j.ID).messages {
 			book.AddMessage(m)
 		}
 		return DayReplay{History: book}, nil

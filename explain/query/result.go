@@ -3,6 +3,8 @@ package query
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/narrate"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -39,63 +42,80 @@ type Sentence struct {
 }
 
 // A Part is a figure or a piece of text in a sentence or in a cell.
-type Part interface {
-	renderText() string
-	citedFigures() []Figure
+type Part interface{ renderText() string }
+
+// eachPart goes through parts, and through those that they are made of.
+func eachPart(parts ...Part) iter.Seq[Part] {
+	return func(yield func(Part) bool) {
+		for _, p := range parts {
+			if !yield(p) {
+				return
+			}
+			inner, _ := p.(partList)
+			if s, ok := p.(Sentence); ok {
+				inner = s.Parts
+			}
+			for p := range eachPart(inner...) {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// figuresIn returns the figures of parts.
+func figuresIn(parts ...Part) (all []Figure) {
+	for p := range eachPart(parts...) {
+		switch x := p.(type) {
+		case Figure:
+			all = append(all, x)
+		case formattedFigure:
+			all = append(all, x.Figure)
+		}
+	}
+	return all
 }
 
 // renderText returns a figure as people read it, by its unit.
-func (f Figure) renderText() string {
-	switch f.Unit {
-	case "thousandths":
-		return format.FormatThousandths(protocol.Milli(f.Value))
-	case "microdollars":
-		return format.FormatDollars(protocol.Microdollars(f.Value))
-	case "microdollars-per-kwh":
-		return perMWh(protocol.Microdollars(f.Value))
-	case "microdollars-per-kg":
-		return perTonne(protocol.Microdollars(f.Value))
-	case "microdollars-per-gpu-hour":
-		return format.FormatDollars(protocol.Microdollars(f.Value))
-	case "milligrams":
-		return kilogramText(protocol.Milligrams(f.Value))
-	case "milligrams-per-kwh":
-		return gramsPerKWh(protocol.Milligrams(f.Value))
-	case "millijoules":
-		return energyText(protocol.Millijoules(f.Value))
-	case "ms":
-		return format.FormatDuration(time.Duration(f.Value) * time.Millisecond)
-	case "gpu-ms":
-		return strconv.FormatFloat(float64(f.Value)/3.6e6, 'f', 1, 64)
-	case "instant":
-		return format.FormatInstant(protocol.Time(f.Value))
-	}
-	return strconv.FormatInt(f.Value, 10)
-}
+func (f Figure) renderText() string { return format.FormatValue(f.Value, f.Unit) }
 
-func (f Figure) citedFigures() []Figure { return []Figure{f} }
+// Units of figures that have no type elsewhere.
+type (
+	milliseconds           int64 // where a sum of durations would overflow one
+	gpuMilliseconds        int64
+	milligramsPerKWh       int64
+	microdollarsPerKWh     int64
+	microdollarsPerKg      int64
+	microdollarsPerGPUHour int64
+	dollarsPerTonne        int64
+)
 
-// A quantity is a value whose Go type determines the unit of its figure; plain integers are counts.
+// A quantity is a value whose Go type determines the unit of its figure; int and uint64 are
+// counts. There is no int64, which may hold any unit.
 type quantity interface {
-	int | uint64 | time.Duration | protocol.Time | protocol.Milli | protocol.Microdollars | protocol.Milligrams | protocol.Millijoules
+	int | uint64 | time.Duration | protocol.Time | protocol.Milli | protocol.Microdollars | protocol.Milligrams | protocol.Millijoules |
+		milliseconds | gpuMilliseconds | milligramsPerKWh | microdollarsPerKWh | microdollarsPerKg | microdollarsPerGPUHour | dollarsPerTonne
 }
 
-// valueOf returns a figure in the unit of its type; decisions without an id are left out.
+// unitNames are the units of the types of quantities; those of other types are counts.
+var unitNames = map[reflect.Type]string{
+	reflect.TypeFor[time.Duration](): "ms", reflect.TypeFor[milliseconds](): "ms", reflect.TypeFor[gpuMilliseconds](): "gpu-ms",
+	reflect.TypeFor[protocol.Time](): "instant", reflect.TypeFor[protocol.Milli](): "thousandths", reflect.TypeFor[dollarsPerTonne](): "dollars-per-tonne",
+	reflect.TypeFor[protocol.Microdollars](): "microdollars", reflect.TypeFor[microdollarsPerKWh](): "microdollars-per-kwh",
+	reflect.TypeFor[microdollarsPerKg](): "microdollars-per-kg", reflect.TypeFor[microdollarsPerGPUHour](): "microdollars-per-gpu-hour",
+	reflect.TypeFor[protocol.Milligrams](): "milligrams", reflect.TypeFor[milligramsPerKWh](): "milligrams-per-kwh", reflect.TypeFor[protocol.Millijoules](): "millijoules",
+}
+
+// valueOf returns a figure of a subject ("run", "site/NAME", jobSubject) in the unit of its type;
+// decisions without an id are left out.
 func valueOf[Q quantity](subject, what string, value Q, from ...string) Figure {
-	f := Figure{subject, what, int64(value), "count", slices.DeleteFunc(slices.Clone(from), func(id string) bool { return id == "" })}
-	switch v := any(value).(type) {
-	case time.Duration:
-		f.Value, f.Unit = v.Milliseconds(), "ms"
-	case protocol.Time:
-		f.Unit = "instant"
-	case protocol.Milli:
-		f.Unit = "thousandths"
-	case protocol.Microdollars:
-		f.Unit = "microdollars"
-	case protocol.Milligrams:
-		f.Unit = "milligrams"
-	case protocol.Millijoules:
-		f.Unit = "millijoules"
+	if slices.Contains(from, "") { // a copy only then: a bill may cite every decision of a run
+		from = slices.DeleteFunc(slices.Clone(from), func(id string) bool { return id == "" })
+	}
+	f := Figure{subject, what, int64(value), cmp.Or(unitNames[reflect.TypeFor[Q]()], "count"), from}
+	if d, ok := any(value).(time.Duration); ok {
+		f.Value = d.Milliseconds()
 	}
 	return f
 }
@@ -113,32 +133,27 @@ func siteValue[Q quantity](m jobCase, site, what string, value Q) Figure {
 // A namePart is the name of a site, a tenant, a job or a model.
 type namePart string
 
-func (n namePart) renderText() string   { return cleanName(n) }
-func (namePart) citedFigures() []Figure { return nil }
+func (n namePart) renderText() string { return cleanName(n) }
 
 // A plainText is words of this program that a sentence chooses among: "is", "is at most".
 type plainText string
 
-func (p plainText) renderText() string   { return string(p) }
-func (plainText) citedFigures() []Figure { return nil }
+func (p plainText) renderText() string { return string(p) }
 
 // A recordedText is text as the record has it: a state, a reason.
 type recordedText string
 
-func (x recordedText) renderText() string   { return format.CleanText(string(x)) }
-func (recordedText) citedFigures() []Figure { return nil }
+func (x recordedText) renderText() string { return format.CleanText(string(x)) }
 
 // A reasonText is a reason as the record has it.
 type reasonText protocol.Reason
 
-func (b reasonText) renderText() string   { return narrate.ReasonWithNote(protocol.Reason(b)) }
-func (reasonText) citedFigures() []Figure { return nil }
+func (b reasonText) renderText() string { return narrate.ReasonWithNote(protocol.Reason(b)) }
 
 // A decisionCitation is the id of a decision; 0 is none.
 type decisionCitation uint64
 
-func (c decisionCitation) renderText() string   { return decisionLabel(uint64(c)) }
-func (decisionCitation) citedFigures() []Figure { return nil }
+func (c decisionCitation) renderText() string { return decisionLabel(uint64(c)) }
 
 // A formattedFigure is a figure with a format other than that of its unit.
 type formattedFigure struct {
@@ -184,13 +199,6 @@ func (l partList) renderText() string {
 	return format.JoinWithAnd(all)
 }
 
-func (l partList) citedFigures() (all []Figure) {
-	for _, p := range l {
-		all = append(all, p.citedFigures()...)
-	}
-	return all
-}
-
 // newSentence returns a part that is worded as a sentence is.
 func newSentence(form string, parts ...Part) Sentence { return Sentence{form, parts} }
 
@@ -201,8 +209,6 @@ func (s Sentence) renderText() string {
 	}
 	return fmt.Sprintf(s.Form, words...)
 }
-
-func (s Sentence) citedFigures() []Figure { return partList(s.Parts).citedFigures() }
 
 // addSentence adds a sentence to the text; form has a %s for each part.
 func (r *Result) addSentence(form string, parts ...Part) {
@@ -216,6 +222,23 @@ func (r *Result) addAssumption(form string, parts ...Part) {
 
 // addRow adds a row to the table; it has a cell for each of Head.
 func (r *Result) addRow(cells ...Part) { r.Rows = append(r.Rows, cells) }
+
+// addListed adds a row of a list of which people see the first mostListed. The figures of all are in
+// the data.
+func (r *Result) addListed(cells ...Part) {
+	if len(r.Rows) < mostListed {
+		r.addRow(cells...)
+	} else {
+		r.addFigures(figuresIn(cells...)...)
+	}
+}
+
+// noteShown says of a list of n that people see the first mostListed; form says which those are.
+func (r *Result) noteShown(n int, form string) {
+	if n > mostListed {
+		r.addSentence(form, valueOf("run", "shown", mostListed))
+	}
+}
 
 // addFigures adds figures to the data of the answer without showing them.
 func (r *Result) addFigures(all ...Figure) { r.ExtraFigures = append(r.ExtraFigures, all...) }
@@ -236,6 +259,19 @@ func (r *Result) citeNamed(names ...string) {
 	}
 }
 
+// namesOfJobs lists the first of some jobs by name, and how many more there are; it cites the decisions on all.
+func (r *Result) namesOfJobs(l *Dataset, jobs []history.JobRecord, most int, more Figure) (names partList) {
+	for i, rec := range jobs {
+		if r.citeDecision(l.currentDecision(rec)); i < most {
+			names = append(names, namePart(rec.Job.ID))
+		}
+	}
+	if len(jobs) > most {
+		names = append(names, newSentence("%s more", more))
+	}
+	return names
+}
+
 // assumeWindow adds the window that counts if the question names none, and how much of it is
 // on record.
 func (r *Result) assumeWindow(l *Dataset, q ask.Query, counts string) {
@@ -252,7 +288,7 @@ func (r *Result) assumeWindow(l *Dataset, q ask.Query, counts string) {
 func (r *Result) assumeSince(l *Dataset, q ask.Query) {
 	if l.history.Coverage().Since > l.firstTime() && (q.To == 0 || q.From < l.history.Coverage().Since) {
 		r.addAssumption("its coordinator began at %s; of before this record has the jobs that the books kept, and neither idle draw nor rounds",
-			Figure{"run", "coordinator-began", int64(l.history.Coverage().Since), "instant", nil})
+			valueOf("run", "coordinator-began", l.history.Coverage().Since))
 	}
 }
 
@@ -265,33 +301,31 @@ func (r *Result) instantOf(l *Dataset, q ask.Query) protocol.Time {
 	return l.lastTime()
 }
 
-// runFigure returns a figure of the whole run.
-func runFigure(what string, value int64, unit string, from ...string) Figure {
-	return Figure{"run", what, value, unit, from}
-}
-
 // pluralForm chooses a word by a number.
 func pluralForm(n int, one, many string) plainText { return plainText(format.PluralForm(n, one, many)) }
 
 // firstTimeFigure is when the record begins.
 func firstTimeFigure(l *Dataset) Figure {
-	return Figure{"run", "begin", int64(l.firstTime()), "instant", nil}
+	return valueOf("run", "begin", l.firstTime())
 }
 
 // lastTimeFigure is when the record ends.
 func lastTimeFigure(l *Dataset) Figure {
-	return Figure{"run", "end", int64(l.lastTime()), "instant", nil}
+	return valueOf("run", "end", l.lastTime())
+}
+
+// hasFigure reports whether an answer gives a figure.
+func (a *Answer) hasFigure(f Figure) bool {
+	return slices.ContainsFunc(a.Figures, func(x Figure) bool {
+		return x.Subject == f.Subject && x.Name == f.Name && x.Value == f.Value && x.Unit == f.Unit
+	})
 }
 
 // addFigures adds the figures of parts that the answer does not have yet.
 func (a *Answer) addFigures(parts ...Part) {
-	for _, p := range parts {
-		for _, f := range p.citedFigures() {
-			if !slices.ContainsFunc(a.Figures, func(x Figure) bool {
-				return x.Subject == f.Subject && x.Name == f.Name && x.Value == f.Value && x.Unit == f.Unit
-			}) {
-				a.Figures = append(a.Figures, f)
-			}
+	for _, f := range figuresIn(parts...) {
+		if !a.hasFigure(f) {
+			a.Figures = append(a.Figures, f)
 		}
 	}
 }
@@ -331,8 +365,8 @@ func (r *Result) fillAnswer(a *Answer) {
 // withDigits are words that hold digits and are no figures.
 var withDigits = strings.NewReplacer("95th percentile", "", "CO2e", "")
 
-// hasFigure reports whether a text holds a digit outside the names that have one.
-func hasFigure(words string) bool {
+// holdsFigure reports whether a text holds a digit outside the names that have one.
+func holdsFigure(words string) bool {
 	return strings.ContainsAny(withDigits.Replace(words), "0123456789")
 }
 
@@ -344,57 +378,29 @@ func (a Answer) CheckGrounding() (claims int, loose []string, typed bool) {
 	if a.result == nil {
 		return 0, nil, false
 	}
-	var check func(parts []Part)
-	form := func(s Sentence) {
-		if hasFigure(s.Form) || strings.Count(s.Form, "%s") != len(s.Parts) {
-			loose = append(loose, fmt.Sprintf("the form %q holds a figure, or has not a %%s for each part", s.Form))
-		}
-		check(s.Parts)
+	var again Answer
+	a.result.fillAnswer(&again)
+	if !slices.Equal(a.Text, again.Text) || !strings.Contains(a.Read, strings.TrimSpace(again.Read)) || !reflect.DeepEqual(a.Table, again.Table) {
+		loose = append(loose, "it says otherwise than it was computed")
 	}
-	check = func(parts []Part) {
-		for _, p := range parts {
-			switch x := p.(type) {
-			case Sentence:
-				form(x)
-				continue
-			case partList:
-				check(x)
-				continue
-			}
-			if w, ok := p.(plainText); ok && hasFigure(string(w)) {
-				loose = append(loose, fmt.Sprintf("%q is a figure in words", string(w)))
-			}
-			for _, f := range p.citedFigures() {
-				claims++
-				if a.Kind == "answer" && !slices.ContainsFunc(a.Figures, func(x Figure) bool {
-					return x.Subject == f.Subject && x.Name == f.Name && x.Value == f.Value && x.Unit == f.Unit
-				}) {
-					loose = append(loose, fmt.Sprintf("%s of %s is shown and not given", f.Name, f.Subject))
-				}
-			}
-		}
-	}
+	var shown []Part
 	for _, s := range slices.Concat(a.result.Assumptions, a.result.Sentences) {
-		form(s)
+		shown = append(shown, s)
 	}
-	for i, s := range a.result.Sentences {
-		if i >= len(a.Text) || a.Text[i] != s.renderText() {
-			loose = append(loose, fmt.Sprintf("sentence %d says otherwise than it was computed", i))
-		}
-	}
-	for _, s := range a.result.Assumptions {
-		if !strings.Contains(a.Read, s.renderText()) {
-			loose = append(loose, "what was taken for granted is told otherwise: "+s.renderText())
-		}
-	}
-	if len(a.Text) != len(a.result.Sentences) || a.Table != nil && len(a.Table.Rows) != len(a.result.Rows) {
-		loose = append(loose, "it says more or less than it was computed")
-	}
-	for i, cells := range a.result.Rows {
-		check(cells)
-		for k, c := range cells {
-			if a.Table == nil || i >= len(a.Table.Rows) || k >= len(a.Table.Rows[i]) || a.Table.Rows[i][k] != c.renderText() {
-				loose = append(loose, fmt.Sprintf("row %d is shown otherwise than it was computed", i))
+	for p := range eachPart(append(shown, slices.Concat(a.result.Rows...)...)...) {
+		switch x := p.(type) {
+		case Sentence:
+			if holdsFigure(x.Form) || strings.Count(x.Form, "%s") != len(x.Parts) {
+				loose = append(loose, fmt.Sprintf("the form %q holds a figure, or has not a %%s for each part", x.Form))
+			}
+		case plainText:
+			if holdsFigure(string(x)) {
+				loose = append(loose, fmt.Sprintf("%q is a figure in words", string(x)))
+			}
+		case Figure, formattedFigure:
+			f := figuresIn(x)[0]
+			if claims++; a.Kind == "answer" && !a.hasFigure(f) {
+				loose = append(loose, fmt.Sprintf("%s of %s is shown and not given", f.Name, f.Subject))
 			}
 		}
 	}

@@ -1,11 +1,14 @@
 package query
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/protocol"
 )
 
 // Every figure that a typed answer shows is one that it gives, and its forms hold none.
@@ -62,6 +65,30 @@ func TestAFigureThatIsNoDataIsFound(t *testing.T) {
 		if _, loose, _ := a.CheckGrounding(); len(loose) == 0 {
 			t.Errorf("%s: nothing is found in %q", what, strings.Join(a.Text, " "))
 		}
+	}
+}
+
+// The type of a value is its unit, and a decision that there is not is not cited.
+func TestTheUnitOfAFigureIsItsType(t *testing.T) {
+	for _, tc := range []struct {
+		got  Figure
+		want string
+	}{
+		{valueOf("run", "x", 7000), "count 7000"}, {valueOf("run", "x", uint64(7000)), "count 7000"}, {valueOf("run", "x", 7*time.Second), "ms 7000"},
+		{valueOf("run", "x", protocol.Time(7000)), "instant 7000"}, {valueOf("run", "x", protocol.Milli(7000)), "thousandths 7000"},
+		{valueOf("run", "x", protocol.Microdollars(7000)), "microdollars 7000"}, {valueOf("run", "x", protocol.Milligrams(7000)), "milligrams 7000"},
+		{valueOf("run", "x", protocol.Millijoules(7000)), "millijoules 7000"}, {valueOf("run", "x", milliseconds(7000)), "ms 7000"},
+		{valueOf("run", "x", gpuMilliseconds(7000)), "gpu-ms 7000"}, {valueOf("run", "x", milligramsPerKWh(7000)), "milligrams-per-kwh 7000"},
+		{valueOf("run", "x", microdollarsPerKWh(7000)), "microdollars-per-kwh 7000"}, {valueOf("run", "x", microdollarsPerKg(7000)), "microdollars-per-kg 7000"},
+		{valueOf("run", "x", microdollarsPerGPUHour(7000)), "microdollars-per-gpu-hour 7000"}, {valueOf("run", "x", dollarsPerTonne(7000)), "dollars-per-tonne 7000"},
+	} {
+		if got := fmt.Sprint(tc.got.Unit, " ", tc.got.Value); got != tc.want {
+			t.Errorf("the figure is %s; want %s", got, tc.want)
+		}
+	}
+	cited := []string{"", "D-7", ""}
+	if got := valueOf("run", "x", 1, cited...).From; !slices.Equal(got, []string{"D-7"}) || cited[0] != "" {
+		t.Errorf("it cites %q of %q; want D-7, and the caller's list as it was", got, cited)
 	}
 }
 

@@ -12,29 +12,29 @@ const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z, a Wednesda
 
 func after(d time.Duration) protocol.Time { return noon.Add(d) }
 
-// A runBuilder is a run being said.
+// A runBuilder builds the messages of a run.
 type runBuilder struct {
-	now    protocol.Time
-	mouths map[protocol.Party]*protocol.Sender
-	said   []protocol.Message
-	epoch  uint64
+	now      protocol.Time
+	senders  map[protocol.Party]*protocol.Sender
+	messages []protocol.Message
+	epoch    uint64
 }
 
 func (s *runBuilder) addMessage(who, to protocol.Party, body protocol.Body) uint64 {
-	if s.mouths == nil {
-		s.mouths = make(map[protocol.Party]*protocol.Sender)
+	if s.senders == nil {
+		s.senders = make(map[protocol.Party]*protocol.Sender)
 	}
-	if s.mouths[who] == nil {
-		s.mouths[who] = &protocol.Sender{Party: who}
+	if s.senders[who] == nil {
+		s.senders[who] = &protocol.Sender{Party: who}
 	}
-	m := s.mouths[who].NewMessage(s.now, to, body)
-	s.said = append(s.said, m)
+	m := s.senders[who].NewMessage(s.now, to, body)
+	s.messages = append(s.messages, m)
 	return m.Seq
 }
 
 func (s *runBuilder) buildDataset() *Dataset {
 	l := NewDataset(nil)
-	for _, m := range s.said {
+	for _, m := range s.messages {
 		l.AddMessage(m)
 	}
 	return l
@@ -64,7 +64,7 @@ func (s *runBuilder) addOffer(site string, round uint64, id protocol.JobID, why 
 func (s *runBuilder) addCall(round uint64, jobs ...protocol.Job) {
 	s.addMessage(protocol.Coordinator, "", protocol.CallForBids{
 		Round: round, Closes: s.now.Add(time.Second), Jobs: jobs,
-		Weights: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000},
 	})
 }
 
@@ -108,7 +108,7 @@ func (s *runBuilder) addMeter(sites ...string) {
 func task(id protocol.JobID, tenant string) protocol.Job {
 	return protocol.Job{
 		ID: id, Tenant: tenant, Home: "lyon", GPUs: 2, Share: 1000, CPU: 8000, Memory: 16_384,
-		Arrival: noon, Run: time.Hour, Deadline: after(3 * time.Hour), Deferrable: true,
+		Arrival: noon, Run: time.Hour, Deadline: after(3 * time.Hour), Urgency: protocol.UrgencyStandard,
 	}
 }
 
@@ -157,7 +157,7 @@ func day() *runBuilder {
 
 // addDecision returns the id of the nth decision on a job, found in the messages.
 func (s *runBuilder) addDecision(id protocol.JobID, nth int) string {
-	for _, m := range s.said {
+	for _, m := range s.messages {
 		var job protocol.JobID
 		switch b := m.Body.(type) {
 		case protocol.Award:

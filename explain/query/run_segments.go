@@ -1,9 +1,6 @@
 package query
 
-import (
-	"github.com/gridbid/gridbid/history"
-	"github.com/gridbid/gridbid/protocol"
-)
+import "github.com/gridbid/gridbid/history"
 
 // A runSegment is a period in which a job holds devices at one site, with the record of its job.
 type runSegment struct {
@@ -25,20 +22,6 @@ func firstSegment(r history.JobRecord) (runSegment, bool) {
 		return all[0], true
 	}
 	return runSegment{}, false
-}
-
-// segmentAt returns the run segment in which a job holds devices at an instant.
-func segmentAt(r history.JobRecord, when protocol.Time) (runSegment, bool) {
-	s, ok := r.SegmentAt(when)
-	return runSegment{r, s}, ok
-}
-
-// siteHoldingAt returns the site whose devices a job holds at an instant, or "".
-func siteHoldingAt(r history.JobRecord, when protocol.Time) string {
-	if s, ok := segmentAt(r, when); ok {
-		return s.Run.Site
-	}
-	return ""
 }
 
 // awardLabel returns the decision that awarded the run segment, or "".

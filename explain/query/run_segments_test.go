@@ -28,7 +28,7 @@ func paused() *runBuilder {
 		s.addOffer("oslo", n, part.job.ID, "", option(s.now.Sub(noon), 2, 50))
 		s.addAward(part.site, n, part.job, option(s.now.Sub(noon), int64(round+2), 50), "o1", []int{0, 1}, 25*time.Minute)
 		if part.left > 0 { // the last two things said end the job: have them end a part of it
-			done, settled := &s.said[len(s.said)-2], &s.said[len(s.said)-1]
+			done, settled := &s.messages[len(s.messages)-2], &s.messages[len(s.messages)-1]
 			d, b := done.Body.(protocol.UsageReport), settled.Body.(protocol.Settlement)
 			d.Left, b.Part = part.left, true
 			done.Body, settled.Body = d, b
@@ -45,7 +45,7 @@ func TestAPausedJobsBillIsThatOfAllItsParts(t *testing.T) {
 	l := s.buildDataset()
 	want := make(map[string]int64)
 	tenant := map[protocol.JobID]string{"resumes": "vision", "halved": "speech"}
-	for _, m := range s.said {
+	for _, m := range s.messages {
 		d, ok := m.Body.(protocol.UsageReport)
 		if !ok {
 			continue
@@ -80,7 +80,7 @@ func TestAPausedJobsBillIsThatOfAllItsParts(t *testing.T) {
 }
 
 // A job whose rest waits has run and runs no more: no question about it may fail.
-func TestAJobWhoseRestWaitsIsToldAsItStands(t *testing.T) {
+func TestAPausedJobIsReportedAsItStands(t *testing.T) {
 	l := paused().buildDataset()
 	for q, says := range map[string]string{
 		"where is halved now": "was paused then", "when did halved start": "was paused then", "how long did halved wait": "paused 1 time",
@@ -107,7 +107,7 @@ func TestAJobWhoseRestWaitsIsToldAsItStands(t *testing.T) {
 
 // The last award of a job that was paused is of its rest, which costs less than the whole
 // because it is less.
-func TestWhatAPauseLeftIsNotHeldAgainstTheWhole(t *testing.T) {
+func TestTheRestOfAPausedJobIsNotComparedWithTheWhole(t *testing.T) {
 	l := paused().buildDataset()
 	holds(t, l, "what did waiting save for resumes", "its parts were sold one by one", "saved job")
 	if a := l.AnswerQuestion("what did waiting save"); figureOfAnswer(t, a, "run", "jobs") != 0 {

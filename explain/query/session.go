@@ -54,6 +54,7 @@ func (s *Session) answerOne(text string) Answer {
 	}
 	if a.Query != nil && (a.Kind == "answer" || a.Kind == "absent" || a.Kind == "refused") {
 		s.conversation.ContinueFrom(*a.Query)
+		s.conversation.SetPlace(s.dataset.placeOf(a))
 	}
 	for _, typo := range typos {
 		if a.Read != "" {
@@ -61,6 +62,28 @@ func (s *Session) answerOne(text string) Answer {
 		}
 	}
 	return inDollars(text, a)
+}
+
+// placeOf returns the one site that an answer is about: that of its query, or the only one that its
+// sentences name; "" if there is none.
+func (l *Dataset) placeOf(a Answer) (place string) {
+	if a.Query.Site != "" || a.result == nil {
+		return a.Query.Site
+	}
+	sites := l.history.ReportingSiteNames()
+	for _, s := range a.result.Sentences {
+		for p := range eachPart(s) {
+			name, _ := p.(namePart)
+			switch {
+			case !slices.Contains(sites, string(name)) || place == string(name):
+			case place != "":
+				return "" // one of several
+			default:
+				place = string(name)
+			}
+		}
+	}
+	return place
 }
 
 // answerSeveral answers a text that asks several things. Each is answered as if it were
@@ -101,7 +124,7 @@ func (l *Dataset) questionParser() *ask.Parser {
 		return l.parser
 	}
 	run := ask.RunContext{
-		Sites: l.history.ReportingSiteNames(), Tenants: l.history.TenantNames(), Jobs: l.history.JobIDs(), Policies: l.setup.Policies,
+		Sites: l.history.ReportingSiteNames(), Tenants: l.history.TenantNames(), Jobs: l.history.JobIDs(), Models: l.modelNames(), Policies: l.setup.Policies,
 		First: l.firstTime(), Last: l.lastTime(), Today: l.todayMidnight(), Notable: l.exampleJobs,
 		Decided: func(seq uint64) bool { _, ok := l.history.DecisionByNumber(seq); return ok },
 	}

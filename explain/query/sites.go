@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -11,129 +12,80 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A siteForecast is the forecast of a site's grid as the site sent it.
-type siteForecast history.Forecast
-
-// forecastSeenAt returns the last forecast that a site had sent by an instant.
-func forecastSeenAt(s *history.SiteRecord, at protocol.Time) (siteForecast, bool) {
-	f, ok := s.ForecastAt(at)
-	return siteForecast(f), ok
-}
-
-// valueAt returns a series' value at an instant.
-func valueAt[T any](o siteForecast, series []T, at protocol.Time) (v T, ok bool) {
-	hour := at.Floor(time.Hour)
-	if at < o.From || hour >= o.From.Add(time.Duration(len(series))*time.Hour) { // a site may say any time: no difference yet
-		return v, false
+// sitesIn goes through the sites that a query is about, by name.
+func (l *Dataset) sitesIn(q ask.Query) iter.Seq2[string, *history.SiteRecord] {
+	return func(yield func(string, *history.SiteRecord) bool) {
+		for _, name := range l.history.ReportingSiteNames() {
+			if includes(q, q.Tenant, name) && !yield(name, l.history.ReportingSite(name)) {
+				return
+			}
+		}
 	}
-	return series[int(hour-o.From)/int(time.Hour.Milliseconds())], true
 }
 
-// aboutSites are the questions about sites at a time.
-var aboutSites = map[string]evaluator{
-	"intensity": (*Dataset).answerIntensity, "price": (*Dataset).answerPrice, "greenest": (*Dataset).answerGreenest, "cheapest": (*Dataset).answerCheapest, "dirtiest": (*Dataset).answerDirtiest,
-	"free": (*Dataset).answerFreeGPUs, "block": (*Dataset).answerLargestBlock, "fit": (*Dataset).answerFit, "power": (*Dataset).answerPower, "report": (*Dataset).answerLastReport,
-	"utilization": (*Dataset).answerUtilization,
+// gridQuestions are the questions about one quantity of every site's grid: its price, or else its
+// carbon intensity. A form names the site that has the least of it, or the most.
+var gridQuestions = map[string]struct {
+	price, most bool
+	form        string
+}{
+	"intensity": {}, "price": {price: true},
+	"greenest": {form: "The greenest site is %s, with %s."},
+	"cheapest": {price: true, form: "The site with the cheapest electricity is %s, with %s."},
+	"dirtiest": {most: true, form: "The site with the most carbon per kWh is %s, with %s."},
 }
 
-// siteFigure returns a figure of a site.
-func siteFigure(site, what string, value int64, unit string) Figure {
-	return Figure{"site/" + site, what, value, unit, nil}
+// gridName names the quantity of a grid that answers are about.
+func gridName(price bool) string {
+	if price {
+		return "price"
+	}
+	return "carbon-intensity"
 }
 
-// A gridValue is one value of the last forecast that a site had sent, for one instant.
-type gridValue struct {
-	site       string
-	value      Figure
-	known      bool
-	reportedAt protocol.Time
+// gridFigure returns the price or the carbon intensity of a site's grid.
+func gridFigure(site string, price bool, value int64) Figure {
+	if price {
+		return valueOf("site/"+site, gridName(price), microdollarsPerKWh(value))
+	}
+	return valueOf("site/"+site, gridName(price), milligramsPerKWh(value))
 }
 
-// gridValues lists a quantity of every site's grid, the least first, and returns the values.
-// Sites without a value come last.
-func (l *Dataset) gridValues(q ask.Query, what, unit string, price bool) (r Result, known []gridValue) {
+// answerGrid lists a quantity of every site's grid, as the sites had forecast it for an instant: the
+// least first, and sites that had said nothing last.
+func (l *Dataset) answerGrid(q ask.Query) (r Result) {
+	asked := gridQuestions[q.Ask]
 	at := r.instantOf(l, q)
-	var unknown []gridValue
-	for _, name := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != name {
-			continue
-		}
-		x := gridValue{site: name}
-		if o, ok := forecastSeenAt(l.history.ReportingSite(name), at); ok {
-			v, ok := o.valueAt(price, at)
-			x.value, x.known, x.reportedAt = siteFigure(name, what, v, unit), ok, o.At
-		}
-		if x.known {
-			known = append(known, x)
+	var known, unknown [][]Part
+	for name, site := range l.sitesIn(q) {
+		o, _ := site.ForecastAt(at)
+		said := valueOf("site/"+name, "said", o.At)
+		if v, ok := gridAt(o, asked.price, at); ok {
+			known = append(known, []Part{namePart(name), gridFigure(name, asked.price, v), said})
 		} else {
-			unknown = append(unknown, x)
+			unknown = append(unknown, []Part{namePart(name), plainText("not known"), said})
 		}
 	}
-	slices.SortStableFunc(known, func(x, y gridValue) int { return cmp.Compare(x.value.Value, y.value.Value) })
-	r.Head = []string{"site", what, "as said at"}
-	chart := &Chart{Kind: "sites", Title: what + " by site"}
-	for _, x := range known {
-		r.addRow(namePart(x.site), x.value, siteFigure(x.site, "said", int64(x.reportedAt), "instant"))
-		chart.Unit = unit
-		chart.addPoint(what, Point{Label: x.site, Value: x.value.Value})
-	}
-	for _, x := range unknown {
-		r.addRow(namePart(x.site), plainText("not known"), siteFigure(x.site, "said", int64(x.reportedAt), "instant"))
-	}
-	r.Chart = chart.orNil()
-	return r, known
-}
-
-// carbonNow lists the carbon intensity of every site at the instant of a query.
-func (l *Dataset) carbonNow(q ask.Query) (Result, []gridValue) {
-	return l.gridValues(q, "carbon-intensity", "milligrams-per-kwh", false)
-}
-
-// priceNow lists the electricity price of every site at the instant of a query.
-func (l *Dataset) priceNow(q ask.Query) (Result, []gridValue) {
-	return l.gridValues(q, "price", "microdollars-per-kwh", true)
-}
-
-func (l *Dataset) answerIntensity(q ask.Query) Result { return valueOfOne(q)(l.carbonNow(q)) }
-func (l *Dataset) answerPrice(q ask.Query) Result     { return valueOfOne(q)(l.priceNow(q)) }
-
-// valueOfOne says the one value that was asked for.
-func valueOfOne(q ask.Query) func(Result, []gridValue) Result {
-	return func(r Result, known []gridValue) Result {
-		switch {
-		case len(known) == 0:
-			r.addSentence("No site had said it by then.")
-		case q.Site != "":
-			r.addSentence("%s: %s.", namePart(q.Site), known[0].value)
-		}
-		return r
-	}
-}
-
-// answerGreenest names the site with the least carbon intensity.
-func (l *Dataset) answerGreenest(q ask.Query) Result {
-	r, known := l.carbonNow(q)
-	return r.pickSite("The greenest site is %s, with %s.", known, 0)
-}
-
-// answerCheapest names the site with the lowest electricity price.
-func (l *Dataset) answerCheapest(q ask.Query) Result {
-	r, known := l.priceNow(q)
-	return r.pickSite("The site with the cheapest electricity is %s, with %s.", known, 0)
-}
-
-// answerDirtiest names the site with the highest carbon intensity.
-func (l *Dataset) answerDirtiest(q ask.Query) Result {
-	r, known := l.carbonNow(q)
-	return r.pickSite("The site with the most carbon per kWh is %s, with %s.", known, len(known)-1)
-}
-
-// pickSite says which site is at one end.
-func (r Result) pickSite(form string, known []gridValue, i int) Result {
+	value := func(cells []Part) Figure { return cells[1].(Figure) }
+	slices.SortStableFunc(known, func(x, y []Part) int { return cmp.Compare(value(x).Value, value(y).Value) })
+	r.Head, r.Rows = []string{"site", gridName(asked.price), "as said at"}, append(known, unknown...)
 	if len(known) == 0 {
 		r.addSentence("No site had said it by then.")
-	} else {
-		r.addSentence(form, namePart(known[i].site), known[i].value)
+		return r
+	}
+	var drawn []Figure
+	for _, cells := range known {
+		drawn = append(drawn, value(cells))
+	}
+	r.Chart = barChart("sites", gridName(asked.price)+" by site", drawn)
+	end := known[0]
+	if asked.most {
+		end = known[len(known)-1]
+	}
+	if asked.form != "" {
+		r.addSentence(asked.form, end[0], end[1])
+	} else if q.Site != "" {
+		r.addSentence("%s: %s.", end[0], end[1])
 	}
 	return r
 }
@@ -149,29 +101,35 @@ type deviceStock struct {
 // countDeviceStock subtracts what runs hold at an instant from the inventory that sites reported.
 // Inventories give GPUs and nodes per pool, so each node is assumed to have an equal share.
 func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceStock) {
-	for _, site := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != site {
-			continue
-		}
-		for _, p := range l.history.ReportingSite(site).PoolsAt(at) {
-			if p.GPUs == 0 || p.Nodes == 0 {
+	for site, x := range l.sitesIn(q) {
+		for _, p := range x.PoolsAt(at) {
+			if p.GPUs == 0 || p.Nodes == 0 || q.Model != "" && q.Model != p.Model {
 				continue
 			}
 			s := deviceStock{site: site, model: p.Model, all: protocol.Milli(p.GPUs) * 1000, free: protocol.Milli(p.GPUs) * 1000}
 			// Devices by node on which some run holds at least a part: a gang needs whole GPUs.
 			touched := make(map[string]map[int]bool)
 			for _, r := range l.allInstances() {
-				x, ok := segmentAt(r, at)
-				if !ok || x.Run.Site != site || x.Run.Model != p.Model || r.Job.GPUs == 0 {
+				// The state of the job decides, as everywhere; the segment has the devices.
+				if now := l.history.JobStateAt(&r, at); r.Job.GPUs == 0 || now.State != history.Running || now.Site != site {
+					continue
+				}
+				var run history.Run
+				if x, ok := r.SegmentAt(at); ok {
+					run = *x.Run
+				} else if a := r.CurrentAward(); a != nil {
+					run.Model = a.Option.Model
+				}
+				if run.Model != p.Model {
 					continue
 				}
 				s.free -= r.Job.TotalGPUMilli()
-				s.devicesUnknown = s.devicesUnknown || len(x.Run.Devices) == 0
-				if touched[x.Run.Node] == nil {
-					touched[x.Run.Node] = make(map[int]bool)
+				s.devicesUnknown = s.devicesUnknown || len(run.Devices) == 0
+				if touched[run.Node] == nil {
+					touched[run.Node] = make(map[int]bool)
 				}
-				for _, d := range x.Run.Devices {
-					touched[x.Run.Node][d] = true
+				for _, d := range run.Devices {
+					touched[run.Node][d] = true
 				}
 			}
 			// The largest block is that of an untouched node, or else of the node with the
@@ -196,8 +154,8 @@ func (l *Dataset) stockTable(q ask.Query) (r Result, all []deviceStock) {
 	all = l.countDeviceStock(q, at)
 	r.Head = []string{"site", "model", "GPUs", "free", "largest block"}
 	for _, s := range all {
-		r.addRow(namePart(s.site), namePart(s.model), siteFigure(s.site, "all-"+s.model, int64(s.all), "thousandths"),
-			siteFigure(s.site, "free-"+s.model, int64(s.free), "thousandths"), siteFigure(s.site, "block-"+s.model, int64(s.block), "count"))
+		r.addRow(namePart(s.site), namePart(s.model), valueOf("site/"+s.site, "all-"+s.model, s.all),
+			valueOf("site/"+s.site, "free-"+s.model, s.free), valueOf("site/"+s.site, "block-"+s.model, s.block))
 	}
 	r.Chart = stockChart(all)
 	if slices.ContainsFunc(all, func(s deviceStock) bool { return s.devicesUnknown }) {
@@ -226,20 +184,18 @@ func (l *Dataset) answerFreeGPUs(q ask.Query) Result {
 		models[s.model] = deviceStock{free: m.free + s.free, all: m.all + s.all}
 	}
 	r.addSentence("%s of %s GPUs were free. The block is the whole GPUs free on one node.",
-		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{subjectOf(q), "all", int64(all), "thousandths", nil})
+		valueOf(subjectOf(q), "free", free), valueOf(subjectOf(q), "all", all))
 	var forms []string
 	var parts []Part
 	for _, model := range sortedKeys(models) {
 		forms = append(forms, "%s %s of %s")
 		m := models[model]
-		parts = append(parts, namePart(model), Figure{"model/" + model, "free", int64(m.free), "thousandths", nil}, Figure{"model/" + model, "all", int64(m.all), "thousandths", nil})
+		parts = append(parts, namePart(model), valueOf("model/"+model, "free", m.free), valueOf("model/"+model, "all", m.all))
 	}
 	if len(forms) > 1 {
 		r.addSentence("By model: "+strings.Join(forms, ", ")+".", parts...)
 	} else {
-		for _, p := range parts {
-			r.ExtraFigures = append(r.ExtraFigures, p.citedFigures()...)
-		}
+		r.addFigures(figuresIn(parts...)...)
 	}
 	return r
 }
@@ -264,7 +220,7 @@ func (l *Dataset) answerLargestBlock(q ask.Query) Result {
 			best = s
 		}
 	}
-	largest := Figure{subjectOf(q), "largest-block", int64(best.block), "count", nil}
+	largest := valueOf(subjectOf(q), "largest-block", best.block)
 	if best.block == 0 {
 		r.addSentence("No whole GPU was free.")
 		r.addFigures(largest)
@@ -295,13 +251,13 @@ func (l *Dataset) answerFit(q ask.Query) Result {
 		}
 	}
 	r.addSentence("%s GPUs were free in all; a job needs its %s on one node.",
-		Figure{subjectOf(q), "free", int64(free), "thousandths", nil}, Figure{"question", "number", q.Number, "count", nil})
+		valueOf(subjectOf(q), "free", free), valueOf("question", "number", int(q.Number)))
 	if len(where) == 0 {
 		r.addSentence("No node had so many free, so the job would not have fitted then.")
 	} else {
 		r.addSentence("It %s have fitted at %s. Cores, memory, regions and models may limit a job further; only an auction asks the sites.", would, where)
 	}
-	r.addFigures(Figure{subjectOf(q), "places", int64(len(where)), "count", nil})
+	r.addFigures(valueOf(subjectOf(q), "places", len(where)))
 	return r
 }
 
@@ -310,12 +266,9 @@ func (l *Dataset) answerPower(q ask.Query) (r Result) {
 	at := r.instantOf(l, q)
 	r.addAssumption("the mean of the last metered hour, before the facility's share")
 	r.Head = []string{"site", "kW", "hour from"}
-	for _, s := range l.history.ReportingSiteNames() {
-		if q.Site != "" && q.Site != s {
-			continue
-		}
+	for s, site := range l.sitesIn(q) {
 		var last protocol.SiteUsage
-		for _, m := range l.history.ReportingSite(s).Meters {
+		for _, m := range site.Meters {
 			if m.IsMeterReading() && m.Hour.Add(time.Hour) <= at && m.Hour >= last.Hour {
 				last = m.SiteUsage
 			}
@@ -324,7 +277,7 @@ func (l *Dataset) answerPower(q ask.Query) (r Result) {
 			r.addRow(namePart(s), plainText("not metered yet"), plainText(""))
 			continue
 		}
-		drew, hour := asKilowatts(siteFigure(s, "energy-of-hour", int64(last.Total), "millijoules")), siteFigure(s, "hour", int64(last.Hour), "instant")
+		drew, hour := asKilowatts(valueOf("site/"+s, "energy-of-hour", last.Total)), valueOf("site/"+s, "hour", last.Hour)
 		r.addRow(namePart(s), drew, hour)
 		if q.Site != "" {
 			r.addSentence("%s drew %s kW in the hour from %s.", namePart(s), drew, hour)
@@ -333,17 +286,26 @@ func (l *Dataset) answerPower(q ask.Query) (r Result) {
 	return r
 }
 
+// conditionParts returns the state of a site at an instant, and since when; for a site that is not
+// well, each other answer about sites can say why.
+func (l *Dataset) conditionParts(site string, at protocol.Time) (state, since Part) {
+	c := l.history.ConditionAt(site, at)
+	if c.State == "" {
+		return plainText("not registered"), plainText("")
+	}
+	return plainText(string(c.State)), valueOf("site/"+site, "state-since", c.Since)
+}
+
 // answerLastReport says when sites were last heard.
 func (l *Dataset) answerLastReport(q ask.Query) (r Result) {
-	r.Head = []string{"site", "last heard", "before the end"}
-	for _, s := range l.history.ReportingSiteNames() {
-		if q.Site == "" || q.Site == s {
-			heard := l.history.ReportingSite(s).LastMessage()
-			r.addRow(namePart(s), siteFigure(s, "last-heard", int64(heard), "instant"), siteFigure(s, "silent-for", l.lastTime().Sub(heard).Milliseconds(), "ms"))
-		}
+	r.Head = []string{"site", "state", "since", "last message", "before the end"}
+	for s, site := range l.sitesIn(q) {
+		heard := site.LastMessage()
+		state, since := l.conditionParts(s, l.lastTime())
+		r.addRow(namePart(s), state, since, valueOf("site/"+s, "last-heard", heard), valueOf("site/"+s, "silent-for", l.lastTime().Sub(heard)))
 	}
 	if s := l.history.ReportingSite(q.Site); s != nil && len(s.Inventories) > 0 && s.Inventories[len(s.Inventories)-1].Decommissioned {
-		gone := siteFigure(q.Site, "gone", int64(s.Inventories[len(s.Inventories)-1].At), "instant")
+		gone := valueOf("site/"+q.Site, "gone", s.Inventories[len(s.Inventories)-1].At)
 		r.addSentence("An operator said at %s that %s will not come back.", gone, namePart(q.Site))
 	}
 	r.addSentence("The record ends at %s UTC.", lastTimeFigure(l))
@@ -357,68 +319,62 @@ func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
 	switch {
 	case q.At != 0:
 		from, to = q.At.Floor(time.Hour), q.At.Floor(time.Hour).Add(time.Hour)
-		r.addAssumption("the hour from %s", Figure{"run", "from", int64(from), "instant", nil})
+		r.addAssumption("the hour from %s", valueOf("run", "from", from))
 	case q.To != 0:
 		from, to = q.From, q.To
 	default:
-		r.addAssumption("no time was named, so the whole record, %s to %s UTC", Figure{"run", "begin", int64(l.firstTime()), "instant", nil}, lastTimeFigure(l))
+		r.addAssumption("no time was named, so the whole record, %s to %s UTC", firstTimeFigure(l), lastTimeFigure(l))
 	}
 	type line struct {
 		site          string
 		held, present int64 // thousandths of a GPU times milliseconds
 	}
 	var lines []line
-	for _, s := range l.history.ReportingSiteNames() {
-		if q.Site == "" || q.Site == s {
-			lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(l.history.ReportingSite(s), from, to)})
-		}
+	for s, site := range l.sitesIn(q) {
+		lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(site, from, to)})
 	}
-	share := func(x line) int64 { return x.held * 1000 / max(1, x.present) }
+	share := func(x line) protocol.Milli { return protocol.Milli(x.held * 1000 / max(1, x.present)) }
 	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(share(y), share(x)) })
 	r.Head = []string{"site", "GPU-hours held", "GPU-hours there", "utilization"}
 	all := line{}
-	chart := &Chart{Kind: "sites", Title: "GPU utilization by site", Unit: "thousandths"}
+	var drawn []Figure
 	for _, x := range lines {
-		part := siteFigure(x.site, "utilization", share(x), "thousandths")
-		r.addRow(namePart(x.site), siteFigure(x.site, "held", x.held/1000, "gpu-ms"), siteFigure(x.site, "there", x.present/1000, "gpu-ms"), asPercent(part))
-		chart.addPoint("utilization", Point{Label: x.site, Value: part.Value})
+		part := valueOf("site/"+x.site, "utilization", share(x))
+		r.addRow(namePart(x.site), valueOf("site/"+x.site, "held", gpuMilliseconds(x.held/1000)), valueOf("site/"+x.site, "there", gpuMilliseconds(x.present/1000)), asPercent(part))
+		drawn = append(drawn, part)
 		all.held, all.present = all.held+x.held, all.present+x.present
 	}
-	r.Chart = chart.orNil()
+	r.Chart = barChart("sites", "GPU utilization by site", drawn)
 	if all.present == 0 {
 		r.addSentence("No site had said of any GPU by then.")
 		return r
 	}
 	subject := subjectOf(q)
-	r.addSentence("Jobs held %s of the GPU time that there was: %s of %s GPU-hours.", asPercent(Figure{subject, "utilization", share(all), "thousandths", nil}),
-		Figure{subject, "held", all.held / 1000, "gpu-ms", nil}, Figure{subject, "there", all.present / 1000, "gpu-ms", nil})
+	r.addSentence("Jobs held %s of the GPU time that there was: %s of %s GPU-hours.", asPercent(valueOf(subject, "utilization", share(all))),
+		valueOf(subject, "held", gpuMilliseconds(all.held/1000)), valueOf(subject, "there", gpuMilliseconds(all.present/1000)))
 	return r
 }
 
 // gpuTimeHeld returns what jobs held of a site's GPUs in a window, in thousandths of a GPU times
 // milliseconds.
 func (l *Dataset) gpuTimeHeld(site string, from, to protocol.Time) (sum int64) {
-	// during adds the overlap of a period with the window.
-	during := func(gpu protocol.Milli, begin, end protocol.Time) {
-		if overlap := min(end, to) - max(begin, from); overlap > 0 {
-			sum += int64(gpu) * int64(overlap)
-		}
-	}
 	for _, rec := range l.allInstances() {
-		if rec.Job.GPUs == 0 {
-			continue
+		during := func(begin, end protocol.Time) {
+			sum += int64(rec.Job.TotalGPUMilli()) * max(0, int64(min(end, to)-max(begin, from)))
 		}
-		for _, s := range segmentsOf(rec) {
-			if end := s.Run.Ended; s.Run.Site == site && s.Over {
-				during(rec.Job.TotalGPUMilli(), s.Run.Started, end)
-			} else if s.Run.Site == site && s.Run.Started != 0 {
-				during(rec.Job.TotalGPUMilli(), s.Run.Started, to)
+		for _, s := range rec.RunSegments() {
+			switch {
+			case s.Run.Site != site || s.Run.Started == 0:
+			case s.Over:
+				during(s.Run.Started, s.Run.Ended)
+			default:
+				during(s.Run.Started, to)
 			}
 		}
 		// Runs that were lost to an outage or a preemption held devices until then.
 		for _, lost := range rec.Lost {
 			if lost.Site == site {
-				during(rec.Job.TotalGPUMilli(), lost.Started, lost.Exited.At)
+				during(lost.Started, lost.Exited.At)
 			}
 		}
 	}

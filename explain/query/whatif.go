@@ -2,26 +2,10 @@ package query
 
 import (
 	"github.com/gridbid/gridbid/explain/ask"
-	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
-
-// shellWord returns a name as one word of a command line.
-func shellWord(s string) string {
-	if ask.QuoteName(s) == s {
-		return s
-	}
-	if format.CleanText(s) != s {
-		return "(a name that cannot be typed; use --json)"
-	}
-	return format.ShellQuoted(s)
-}
-
-// aboutOffers are the questions about what other offers would have cost.
-var aboutOffers = map[string]evaluator{
-	"elsewhere": (*Dataset).answerElsewhere, "elsewhere-at": (*Dataset).answerElsewhereAt, "differ": (*Dataset).answerDifference, "immediate": (*Dataset).answerImmediateStart, "saved": (*Dataset).answerSavings,
-}
 
 // answerElsewhere lists what the job would have cost at every other site.
 func (l *Dataset) answerElsewhere(q ask.Query) Result {
@@ -41,7 +25,7 @@ func (l *Dataset) answerElsewhere(q ask.Query) Result {
 // and otherwise by the site's offer in the deciding round.
 func (l *Dataset) answerElsewhereAt(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
-	if siteOfRun(m.job) == q.Site && m.job.State == history.Ended {
+	if siteOfRun(m.job) == q.Site && m.job.HasEnded() {
 		r.addSentence("Job %s ran at %s.", m.jobName(), namePart(q.Site))
 		r.describeBillOf(l, m.job)
 		return r
@@ -75,15 +59,8 @@ func (l *Dataset) answerElsewhereAt(q ask.Query) Result {
 // had one, the cheapest of those.
 func earliestOffer(r history.JobRecord) (best history.PricedOption, site string, h history.JobRound, ok bool) {
 	for _, h := range r.FullRounds {
-		for _, s := range h.Answers {
-			for _, p := range s.Options {
-				if !s.Late && (!ok || p.Start < best.Start || p.Start == best.Start && p.Terms.Total() < best.Terms.Total()) {
-					best, site, ok = p, s.Site, true
-				}
-			}
-		}
-		if ok {
-			return best, site, h, true
+		if p, site, ok := narrate.EarliestOption(h); ok {
+			return p, site, h, true
 		}
 	}
 	return best, "", history.JobRound{}, false
@@ -156,11 +133,17 @@ func (l *Dataset) answerSavings(q ask.Query) (r Result) {
 		r.describeSavings(l, l.caseOf(q).job)
 		return r
 	}
+	r.addSavings(l, q)
+	return r
+}
+
+// addSavings says what waiting saved over the jobs whose award is in a query's window.
+func (r *Result) addSavings(l *Dataset, q ask.Query) {
 	var cost protocol.Microdollars
 	var carbon protocol.Milligrams
 	n := 0
 	for _, rec := range l.allInstances() {
-		if q.Tenant != "" && rec.Job.Tenant != q.Tenant {
+		if d := rec.CurrentAward(); q.Tenant != "" && rec.Job.Tenant != q.Tenant || d != nil && !inWindow(q, d.Message.At) {
 			continue
 		}
 		if c, g, _, award, ok := l.savingOf(rec); ok {
@@ -179,7 +162,6 @@ func (l *Dataset) answerSavings(q ask.Query) (r Result) {
 	default:
 		r.addSentence("Over %s, waiting saved %s of carbon, and cost %s more, delay and lateness included.", over, emitted, withoutSign(money))
 	}
-	return r
 }
 
 // describeSavings says what waiting saved one job.

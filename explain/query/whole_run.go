@@ -9,12 +9,8 @@ import (
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
 )
-
-// aboutReplays are the questions that replay the whole run with one change.
-var aboutReplays = map[string]evaluator{
-	"day-without": (*Dataset).answerDayWithout, "day-carbon": (*Dataset).answerDayCarbon, "unbound": (*Dataset).answerUnbound, "policies": (*Dataset).answerPolicies,
-}
 
 // replayWith replays the whole run without and then with a change. If that fails, the result
 // is a refusal that says why.
@@ -51,14 +47,13 @@ const (
 
 // totalsCells returns the totals of a run: a cell for each of [totalsHead].
 func totalsCells(subject string, t history.Totals) []Part {
-	of := func(what string, value float64, unit string) Figure {
-		return Figure{subject, what, int64(math.Round(value)), unit, nil}
-	}
 	return []Part{
-		withDecimals(of("objective", t.ObjectiveUSD*1e6, "microdollars"), 1e6, 2), withDecimals(of("cost", t.CostUSD*1e6, "microdollars"), 1e6, 2),
-		withDecimals(of("carbon", t.CarbonKg*1e6, "milligrams"), 1e6, 1), withDecimals(of("energy", t.EnergyKWh*3.6e9, "millijoules"), 3.6e9, 1),
-		of("late", float64(t.Late), "count"), of("unplaced", float64(t.Unplaced), "count"),
-		of("mean-wait", float64(time.Duration(t.WaitS.Mean*float64(time.Second)).Milliseconds()), "ms"),
+		withDecimals(valueOf(subject, "objective", protocol.Microdollars(math.Round(t.ObjectiveUSD*1e6))), 1e6, 2),
+		withDecimals(valueOf(subject, "cost", protocol.Microdollars(math.Round(t.CostUSD*1e6))), 1e6, 2),
+		withDecimals(valueOf(subject, "carbon", protocol.Milligrams(math.Round(t.CarbonKg*1e6))), 1e6, 1),
+		withDecimals(valueOf(subject, "energy", protocol.Millijoules(math.Round(t.EnergyKWh*3.6e9))), 3.6e9, 1),
+		valueOf(subject, "late", t.Late), valueOf(subject, "unplaced", t.Unplaced),
+		valueOf(subject, "mean-wait", time.Duration(t.WaitS.Mean*float64(time.Second))),
 	}
 }
 
@@ -73,7 +68,7 @@ func (r *Result) listBoth(was, now history.Totals, label Part) (x, y []Part) {
 	r.Head = append([]string{"run"}, totalsHead...)
 	r.addRow(append([]Part{plainText("as recorded")}, x...)...)
 	r.addRow(append([]Part{label}, y...)...)
-	r.Chart = barChart("compare", "carbon of each run", partList{x[totalCarbon], y[totalCarbon]}.citedFigures())
+	r.Chart = barChart("compare", "carbon of each run", figuresIn(x[totalCarbon], y[totalCarbon]))
 	return x, y
 }
 
@@ -106,7 +101,14 @@ func (r *Result) coversWholeRun(l *Dataset, q ask.Query) bool {
 func (l *Dataset) answerDayWithout(q ask.Query) (r Result) {
 	d, label := DayChange{Down: q.Site, Carbon: -1}, newSentence("without %s", namePart(q.Site))
 	after := "A site that is away draws nothing, idle or not."
-	if l.isPartOfRun(q) {
+	if d.Drained = q.Ask == "day-drained"; d.Drained {
+		d.From, d.To = q.From, q.To
+		if label = newSentence("with %s drained throughout", namePart(q.Site)); q.To != 0 {
+			label = newSentence("with %s drained from %s to %s", namePart(q.Site), valueOf("run", "from", q.From), valueOf("run", "to", q.To))
+		}
+		after = "A drained site gets no more jobs and finishes what it has. Figures are of the whole run."
+		r.addAssumption("the site takes no new jobs in that time, and finishes those that it has; figures are of the whole run")
+	} else if l.isPartOfRun(q) {
 		d.From, d.To = q.From, q.To
 		label = newSentence("with %s down from %s to %s", namePart(q.Site), valueOf("run", "from", q.From), valueOf("run", "to", q.To))
 		after = "What ran there when it went down was lost. Figures are of the whole run."
@@ -138,8 +140,7 @@ func (l *Dataset) answerDayCarbon(q ask.Query) (r Result) {
 
 // answerUnbound replays the run with one job's data free to go anywhere.
 func (l *Dataset) answerUnbound(q ask.Query) (r Result) {
-	m := l.caseOf(q)
-	r.citeDecision(m.decision)
+	r, m := l.resultAndCase(q)
 	id := m.job.Job.ID
 	if len(m.job.Job.Regions) == 0 {
 		r.addSentence("No residency rule binds job %s: its data may be anywhere, so nothing would change.", namePart(id))
@@ -169,7 +170,7 @@ func (l *Dataset) answerUnbound(q ask.Query) (r Result) {
 	}
 	r.addSentence("%s would have run at %s from %s, as against %s from %s.", verdict, namePart(siteOfRun(free)), started,
 		namePart(siteOfRun(was)), jobValue(m, "started-as-recorded", was.Run.Started))
-	if free.State == history.Ended && was.State == history.Ended {
+	if free.HasEnded() && was.HasEnded() {
 		x, y, job := usageOf(free), usageOf(was), jobSubject(id)
 		r.addSentence("It would have taken %s of carbon against %s, and %s of energy against %s.", x.figureOf(job, "carbon"), y.figureOf(job, "carbon"), x.figureOf(job, "cost"), y.figureOf(job, "cost"))
 		r.addFigures(append(x.allFigures(job), y.allFigures(job)...)...)
@@ -184,7 +185,7 @@ func changePart(what string, now, was float64) Part {
 	if was <= 0 {
 		return plainText("not comparable")
 	}
-	by := runFigure(what+"-change", int64(math.Round(1000*(now/was-1))), "thousandths")
+	by := valueOf("run", what+"-change", protocol.Milli(math.Round(1000*(now/was-1))))
 	return formattedFigure{by, func(v int64) string { return fmt.Sprintf("%+.1f %%", float64(v)/10) }}
 }
 
@@ -201,10 +202,13 @@ func (l *Dataset) answerPolicies(q ask.Query) (r Result) {
 	var drawn []Figure
 	for _, t := range all {
 		cells := totalsCells("policy/"+t.Policy, t)
-		drawn = append(drawn, cells[totalCarbon].citedFigures()...)
+		drawn = append(drawn, figuresIn(cells[totalCarbon])...)
 		r.addRow(append([]Part{namePart(t.Policy)}, slices.Delete(cells, totalUnplaced, totalUnplaced+1)...)...)
 	}
 	r.Chart = barChart("compare", "carbon of each policy", drawn)
+	if q.Metric != "" {
+		r.describeMetric(q, all)
+	}
 	switch len(all) {
 	case 0:
 		r.Kind = "absent"
@@ -217,6 +221,81 @@ func (l *Dataset) answerPolicies(q ask.Query) (r Result) {
 			r.addSentence("After a slash stands what sites knew ahead of time, where it was not the usual.")
 		}
 	}
+	return r
+}
+
+// describeMetric says the one metric that a question about policies asks for, of each.
+func (r *Result) describeMetric(q ask.Query, all []history.Totals) {
+	for _, t := range all {
+		subject := "policy/" + t.Policy
+		switch cells := totalsCells(subject, t); q.Metric {
+		case "wait":
+			seconds := func(what string, s history.Spread) Part {
+				return valueOf(subject, what, time.Duration(s.Mean*float64(time.Second)))
+			}
+			r.addSentence("Under %s jobs waited %s on average: those that may be deferred %s, the others %s.", namePart(t.Policy),
+				cells[len(cells)-1], seconds("mean-wait-deferrable", t.WaitDeferrableS), seconds("mean-wait-urgent", t.WaitUrgentS))
+		case "late":
+			r.addSentence("Under %s %s late, of %s.", namePart(t.Policy), countedPart(valueOf(subject, "late", t.Late), "job was", "jobs were"), valueOf(subject, "jobs", t.Jobs))
+		case "carbon", "energy", "cost":
+			at := map[string]int{"cost": 1, "carbon": totalCarbon, "energy": 3}[q.Metric]
+			r.addSentence("Under %s: %s %s.", namePart(t.Policy), cells[at], plainText(map[string]string{"cost": "dollars for energy", "carbon": "kg CO2e", "energy": "kWh"}[q.Metric]))
+		}
+	}
+}
+
+// objectiveTerms are the terms of which the objective of a run is the sum.
+var objectiveTerms = []struct {
+	name string
+	of   func(history.Totals) float64
+}{
+	{"energy", func(t history.Totals) float64 { return t.CostUSD }}, {"carbon", func(t history.Totals) float64 { return t.CarbonUSD }},
+	{"transfer", func(t history.Totals) float64 { return t.TransferUSD }}, {"waiting", func(t history.Totals) float64 { return t.DelayUSD }},
+	{"lateness", func(t history.Totals) float64 { return t.LateUSD }},
+}
+
+// answerPolicyWhy says by which terms of the objective one policy is better than another.
+func (l *Dataset) answerPolicyWhy(q ask.Query) (r Result) {
+	if len(q.Policies) != 2 || q.To != 0 && !r.coversWholeRun(l, q) {
+		if len(q.Policies) != 2 {
+			r.Kind = "ambiguous"
+			r.addSentence("Two policies are compared: name both.")
+		}
+		return r
+	}
+	all, ok := r.totalsOf(l, q.Policies)
+	if !ok {
+		return r
+	}
+	dollars := func(subject, what string, v float64) Figure {
+		return valueOf(subject, what, protocol.Microdollars(math.Round(v*1e6)))
+	}
+	x, y := all[0], all[1]
+	gap := dollars("run", "objective-difference", x.ObjectiveUSD-y.ObjectiveUSD)
+	word := func(f Figure) plainText { return map[bool]plainText{true: "more", false: "less"}[f.Value > 0] }
+	switch nameX, nameY := namePart(x.Policy), namePart(y.Policy); {
+	case gap.Value < 0:
+		r.addSentence("%s is better by the objective: %s less than %s.", nameX, withoutSign(gap), nameY)
+	case gap.Value > 0:
+		r.addSentence("It is not: by the objective %s has %s more than %s.", nameX, gap, nameY)
+	default:
+		r.addSentence("Neither is better: %s and %s have the same objective.", nameX, nameY)
+	}
+	r.Head = []string{"term, $", x.Policy, y.Policy, "difference"}
+	var terms []Part
+	for _, term := range objectiveTerms {
+		fx, fy := dollars("policy/"+x.Policy, term.name, term.of(x)), dollars("policy/"+y.Policy, term.name, term.of(y))
+		by := dollars("run", term.name+"-difference", term.of(x)-term.of(y))
+		r.addRow(plainText(term.name), fx, fy, by)
+		if by.Value != 0 {
+			terms = append(terms, newSentence("%s %s for %s", withoutSign(by), word(by), plainText(term.name)))
+		}
+	}
+	r.addRow(plainText("objective"), dollars("policy/"+x.Policy, "objective", x.ObjectiveUSD), dollars("policy/"+y.Policy, "objective", y.ObjectiveUSD), gap)
+	if len(terms) > 0 {
+		r.addSentence("Under %s it is %s.", namePart(x.Policy), partList(terms))
+	}
+	r.describeMetric(ask.Query{Metric: "wait"}, all)
 	return r
 }
 

@@ -12,13 +12,6 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// aboutReasons are the questions about why a job got, or did not get, a site.
-var aboutReasons = map[string]evaluator{
-	"why": (*Dataset).answerWhy, "why-not": (*Dataset).answerWhyNot, "why-not-home": (*Dataset).answerWhyNotHome,
-	"why-not-greenest": whyNotBest("least carbon", func(p history.PricedOption) int64 { return int64(p.Carbon) }),
-	"why-not-cheapest": whyNotBest("least cost", func(p history.PricedOption) int64 { return int64(p.Terms.Total()) }),
-}
-
 // answerWhy explains the decision in force for a job, and compares the award with the next best
 // offer. If the question names a site where the job is not, the answer first corrects that.
 func (l *Dataset) answerWhy(q ask.Query) (r Result) {
@@ -27,7 +20,7 @@ func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 		m = was
 	}
 	r.citeDecision(m.decision)
-	r.Command = "gridbid why " + shellWord(string(m.job.Job.ID))
+	r.Command = "gridbid why " + ask.ShellName(string(m.job.Job.ID))
 	if q.Site != "" && m.site != q.Site && siteOfRun(m.job) != q.Site {
 		r.describeActualSite(m, q.Site)
 		r.describeDecision(l, m)
@@ -87,7 +80,7 @@ func (r *Result) describeDecision(l *Dataset, m jobCase) {
 	case m.decision == 0:
 		r.addSentence("Nothing was decided on job %s; it arrived at %s.", m.jobName(), m.arrivalFigure())
 	case !m.hasRound: // by a coordinator from which this one took over
-		what := map[string]Part{"award": newSentence("awarded to %s", namePart(x.Site)), "hold": plainText("held"), "refuse": plainText("refused")}[x.Kind]
+		what := map[string]Part{"award": newSentence("awarded to %s", namePart(x.Site)), "hold": plainText("held"), "refuse": plainText(narrate.RefusalWord(x.Why.Code))}[x.Kind]
 		r.addSentence("Job %s was %s at %s, because %s. The round is not in this record.", m.jobName(), what, jobValue(m, "decided", x.At), reasonText(x.Why))
 	case d.Kind == "award":
 		r.addSentence("Job %s (%s, due %s) was awarded to %s in round %s at %s, to start %s, because %s.",
@@ -144,9 +137,9 @@ func (r *Result) describeComparison(l *Dataset, m jobCase, site string, p histor
 		if more.Value < 0 {
 			than, x, y = "less", y, x
 		}
-		term, by := largestTermDifference(x, y)
+		term, by := narrate.LargestDifference(x, y)
 		r.addSentence("%s offered %s, which is %s %s than %s at %s; %s is the largest part (%s).",
-			namePart(site), total, withoutSign(more), than, paid, namePart(m.site), plainText(term), siteValue(m, site, "largest-difference", by))
+			namePart(site), total, withoutSign(more), than, paid, namePart(m.site), plainText(term.Label), siteValue(m, site, "largest-difference", by))
 	}
 	forbidden := r.describeRules(l, m, site, p)
 	r.describeRules(l, m, m.site, won)
@@ -265,13 +258,13 @@ func (l *Dataset) answerDifference(q ask.Query) (r Result) {
 	if x.Terms.Total() > y.Terms.Total() {
 		cheap, dear, x, y = dear, cheap, y, x
 	}
-	term, by := largestTermDifference(x.Terms, y.Terms)
-	if term == "" {
+	term, by := narrate.LargestDifference(x.Terms, y.Terms)
+	if by == 0 {
 		r.addSentence("%s and %s offered the same.", namePart(cheap), namePart(dear))
 		return r
 	}
 	r.addFigures(siteValue(m, dear, "total-difference", y.Terms.Total()-x.Terms.Total()))
-	r.addSentence("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.", plainText(term), siteValue(m, dear, term+"-difference", by), namePart(dear), namePart(cheap),
+	r.addSentence("The largest difference is %s: %s more at %s than at %s. In all, %s offered %s and %s %s.", plainText(term.Label), siteValue(m, dear, term.Label+"-difference", by), namePart(dear), namePart(cheap),
 		namePart(dear), siteValue(m, dear, "total-cost", y.Terms.Total()), namePart(cheap), siteValue(m, cheap, "total-cost", x.Terms.Total()))
 	r.listCosts(m, cheap, dear, x.Terms, y.Terms)
 	return r
@@ -282,7 +275,7 @@ func (r *Result) describeNoOffer(m jobCase, site string) {
 	r.addSentence("%s made no offer that counts: %s.", namePart(site), m.noOffer(site))
 }
 
-// answerWhyNotHome answers answerWhyNot for the home site that the job names.
+// answerWhyNotHome answers as answerWhyNot does, for the home site that the job names.
 func (l *Dataset) answerWhyNotHome(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	if q.Site = m.job.Job.Home; q.Site == "" || l.history.ReportingSite(q.Site) == nil {

@@ -50,11 +50,11 @@ func TestWhereAJobWasBeforeIsNotDenied(t *testing.T) {
 func TestWhatIsToRunIsNotCountedAsRun(t *testing.T) {
 	s, _ := unanswered()
 	s.addMessage(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.Accept{Job: "train-1", Epoch: s.epoch, Start: s.now.Add(8 * time.Hour)})
-	holds(t, s.buildDataset(), "how many jobs ran at oslo", "1 job is at oslo or was: 1 awarded", "ran at")
+	holds(t, s.buildDataset(), "how many jobs ran at oslo", "1 job is at oslo or was: 1 planned", "ran at")
 	l := paused().buildDataset()
-	holds(t, l, "how many jobs ran at lyon", "1 job ran at lyon: 1 ended", "")
-	holds(t, l, "how many jobs ran at oslo", "2 jobs ran at oslo: 1 ended and 1 waiting", "")
-	holds(t, s.buildDataset(), "what is ahead of train-1", "0 jobs held GPUs at oslo at 13 Apr 11:59:59", "20:00")
+	holds(t, l, "how many jobs ran at lyon", "1 job ran at lyon: 1 done", "")
+	holds(t, l, "how many jobs ran at oslo", "2 jobs ran at oslo: 1 done and 1 pending", "")
+	holds(t, s.buildDataset(), "what is ahead of train-1", "0 jobs held GPUs at oslo at 13 Apr 11:59:59", "oslo at 13 Apr 19")
 }
 
 // What started as early as any site offered did not wait, and what another coordinator
@@ -99,7 +99,7 @@ func TestAnswersGiveTheReasonOfARefusal(t *testing.T) {
 	s, _ := unanswered()
 	s.now = s.now.Add(time.Minute)
 	s.addMessage(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "train-1", Why: protocol.Reason{Code: protocol.Cancelled}})
-	holds(t, s.buildDataset(), "why was train-1 refused", "Job train-1 was refused at 13 Apr 12:01: it was cancelled.", "")
+	holds(t, s.buildDataset(), "why was train-1 refused", "Job train-1 was cancelled at 13 Apr 12:01.", "")
 	holds(t, day().buildDataset(), "why was eval-1 refused", "Job eval-1 was refused at 13 Apr 12:00:02: the job makes no sense.", "")
 }
 

@@ -93,8 +93,12 @@ func FromRound(r history.JobRecord, h history.JobRound, number int, policy uint6
 			Deadline: r.Job.Deadline.StdTime(), Residency: strings.Join(r.Job.Regions, ", "),
 		},
 		Inputs: DecisionInputs{Round: h.Round, Call: messageID(h.Called), Weights: map[string]int64{
-			"carbon_microdollars_per_kg": int64(h.Weights.Carbon), "delay_microdollars_per_gpu_hour": int64(h.Weights.Delay),
-			"late_microdollars_per_gpu_hour": int64(h.Weights.Late),
+			"carbon_microdollars_per_kg":              int64(h.Weights.Carbon),
+			"wait_now_microdollars_per_gpu_hour":      int64(h.Weights.WaitNow),
+			"wait_standard_microdollars_per_gpu_hour": int64(h.Weights.WaitStandard),
+			"wait_flexible_microdollars_per_gpu_hour": int64(h.Weights.WaitFlexible),
+			"late_microdollars_per_gpu_hour":          int64(h.Weights.Late),
+			"ranking_late_microdollars_per_gpu_hour":  int64(h.Weights.ForRanking().Late),
 		}},
 	}
 	// Rounds ascend, so the last assignment is the decision just before.
@@ -160,6 +164,6 @@ func messageID(o history.MessageRef) string {
 // here have no class.
 var reasonClasses = map[protocol.Code]string{
 	protocol.NotAllowed: "residency", protocol.NoSuchGPU: "gpu_type", protocol.FitsNoNode: "capacity", protocol.NoCapacity: "capacity",
-	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.SiteSilent: "stale", protocol.ImpossibleBid: "untrusted",
+	protocol.PastDeadline: "deadline", protocol.NoSignal: "stale", protocol.NoAnswer: "stale", protocol.ImpossibleBid: "untrusted",
 	protocol.NotCalled: "maintenance",
 }

@@ -62,10 +62,10 @@ func (b *recordBuilder) addBids(a history.Answer) {
 	d := b.h.Decision
 	switch {
 	case a.Message == (history.MessageRef{}):
-		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.SiteSilent}, "none")
+		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.NoAnswer}, "none")
 		return
 	case a.Late:
-		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.SiteSilent}, messageID(a.Message))
+		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.NoAnswer}, messageID(a.Message))
 		return
 	}
 	b.out.Inputs.Offers = append(b.out.Inputs.Offers, messageID(a.Message))
@@ -164,19 +164,8 @@ func (b *recordBuilder) addDecisionFacts() {
 
 // formatValue returns the printed form of a value in a fact's unit.
 func formatValue(v int64, unit string) string {
-	switch unit {
-	case "microdollars":
-		return format.FormatDollars(protocol.Microdollars(v))
-	case "millijoules":
-		return format.FormatKWh(protocol.Millijoules(v)) + " kWh"
-	case "milligrams":
-		return format.FormatKilograms(protocol.Milligrams(v)) + " kg"
-	case "thousandths":
-		return format.FormatThousandths(protocol.Milli(v))
-	case "instant":
-		return format.FormatInstant(protocol.Time(v)) + " UTC"
-	case "ms":
-		return format.FormatDuration(protocol.Time(v).Sub(0))
+	if unit == "instant" {
+		return format.FormatValue(v, unit) + " UTC"
 	}
-	return fmt.Sprint(v)
+	return format.FormatValue(v, unit)
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/policy"
@@ -12,7 +13,7 @@ import (
 // and its extra cost, or with the reason why the rule decided.
 func (d DecisionRecord) WithJudge(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a history.Decision) DecisionRecord {
 	if fault := FallbackReason(ask, answer, a); fault != "" {
-		d.Path = "fallback:" + faultPaths[fault]
+		d.Path = "fallback:" + faults[fault].path
 		d.Facts = append(d.Facts, Fact{"R" + numberText(len(d.Facts)), "decision", "reason", string(fault), "code", "a judge was asked, and the rule decided: " + FaultText(fault), "answer of the judge"})
 		return d
 	}
@@ -32,10 +33,17 @@ func (d DecisionRecord) WithJudge(ask protocol.JudgeRequest, answer *protocol.Ju
 	return d
 }
 
-// faultPaths maps faults of a judge to the last part of a record's path.
-var faultPaths = map[protocol.Code]string{
-	protocol.AnswerLate: "late", protocol.AnswerFailed: "error", protocol.OverBudget: "error", protocol.AnswerInvalid: "invalid",
-	protocol.NotAmongChoices: "not offered", protocol.OrderDependent: "depends on order",
+// modelFailed describes a fault of which no more is known.
+const modelFailed = "its model failed, or its reply was cut short"
+
+// faults are the faults of a judge, each with the last part of a record's path and in words.
+var faults = map[protocol.Code]struct{ path, text string }{
+	protocol.AnswerLate:      {"late", "it did not answer in time"},
+	protocol.AnswerFailed:    {"error", modelFailed},
+	protocol.OverBudget:      {"error", "its calls or tokens of that hour were spent"},
+	protocol.AnswerInvalid:   {"invalid", "its answer was not what was asked for"},
+	protocol.NotAmongChoices: {"not offered", "it named an option that was not among those put to it"},
+	protocol.OrderDependent:  {"depends on order", "asked twice, in opposite orders, it chose differently"},
 }
 
 // FallbackReason returns why the rule decided although a judge was asked; "" if the judge
@@ -46,7 +54,7 @@ func FallbackReason(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a h
 		return ""
 	case answer == nil:
 		return protocol.AnswerLate
-	case faultPaths[answer.Fault] != "":
+	case faults[answer.Fault].path != "":
 		return answer.Fault
 	case answer.Fault != "":
 		return protocol.AnswerFailed
@@ -69,21 +77,7 @@ func FallbackReason(ask protocol.JudgeRequest, answer *protocol.JudgeAnswer, a h
 }
 
 // FaultText describes a judge's fault in words.
-func FaultText(fault protocol.Code) string {
-	switch fault {
-	case protocol.AnswerLate:
-		return "it did not answer in time"
-	case protocol.AnswerInvalid:
-		return "its answer was not what was asked for"
-	case protocol.NotAmongChoices:
-		return "it named an option that was not among those put to it"
-	case protocol.OrderDependent:
-		return "asked twice, in opposite orders, it chose differently"
-	case protocol.OverBudget:
-		return "its calls or tokens of that hour were spent"
-	}
-	return "its model failed, or its reply was cut short"
-}
+func FaultText(fault protocol.Code) string { return cmp.Or(faults[fault].text, modelFailed) }
 
 // numberText returns the number of a fact that is added to n others: above those of all figures
 // and reasons, which are numbered apart.

@@ -21,20 +21,17 @@ type Card struct {
 
 // DecisionCard returns the decision of an id such as "D-14".
 func (d *Timeline) DecisionCard(id string) (Card, bool) {
-	n, ok := d.decisionNumber(id)
-	i, there := d.byID[n]
-	if !ok || !there {
+	n := d.decisionNumber(id)
+	i, ok := d.byID[n]
+	if !ok {
 		return Card{}, false
 	}
 	e := d.entries[i]
-	c := Card{Entry: e, Answer: d.log.AnswerQuery(ask.Query{Ask: "why", Decision: n})}
+	c := Card{Entry: e, Answer: d.AnswerQuery(ask.Query{Ask: "why", Decision: n})}
 	for _, k := range d.ofJob[e.Job] {
 		c.Others = append(c.Others, d.entries[k])
 	}
-	var known bool
-	if c.Record, known = d.log.JobOfDecision(n); !known {
-		return c, true
-	}
+	c.Record, _ = d.JobOfDecision(n)
 	// Round 0 is that of a refusal without a round.
 	k := slices.IndexFunc(c.Record.FullRounds, func(h history.JobRound) bool { return h.Round == e.Round && e.Round != 0 })
 	if k >= 0 {
@@ -52,8 +49,9 @@ func (d *Timeline) LastDecision(job protocol.JobID) (Entry, bool) {
 	return d.entries[all[len(all)-1]], true
 }
 
-// decisionNumber returns the coordinator's sequence number of a decision, by its id; false if
-// the text is no id.
-func (d *Timeline) decisionNumber(id string) (uint64, bool) {
-	return record.ParseDecisionID(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
+// decisionNumber returns the coordinator's sequence number of a decision, by its id; 0 if the text
+// is no id.
+func (d *Timeline) decisionNumber(id string) uint64 {
+	n, _ := record.ParseDecisionID(id, func(seq uint64) bool { _, ok := d.byID[seq]; return ok })
+	return n
 }

@@ -15,7 +15,7 @@ func TestACardIsOfItsOwnJob(t *testing.T) {
 	s := &stage{now: 1_649_851_200_000, mouths: make(map[protocol.Party]*protocol.Sender), d: timeline.New(nil)}
 	for n, site := range []string{"oslo", "lyon"} {
 		round, agent := uint64(n+1), protocol.AgentParty(site)
-		j := protocol.Job{ID: "nightly", GPUs: n + 1, Share: 1000, Arrival: s.now, Run: time.Hour, Deadline: s.now.Add(4 * time.Hour)}
+		j := protocol.Job{Urgency: protocol.UrgencyNow, ID: "nightly", GPUs: n + 1, Share: 1000, Arrival: s.now, Run: time.Hour, Deadline: s.now.Add(4 * time.Hour)}
 		o := protocol.BidOption{Start: s.now, Finish: s.now.Add(time.Hour), Model: "V100"}
 		s.say(protocol.Submitter, protocol.Coordinator, protocol.Submit{Job: j})
 		s.say(protocol.Coordinator, "", protocol.CallForBids{Round: round, Closes: s.now.Add(time.Hour), Jobs: []protocol.Job{j}})

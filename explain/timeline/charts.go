@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,65 +17,64 @@ import (
 
 // A Drawing names a chart and what it is of.
 type Drawing struct {
-	Chart    string         // one of Charts
+	Chart    string         // one of ChartNames
 	Decision string         // of "offers": "D-14"; of "job", to tell one of several of an id
 	Job      protocol.JobID // of "job", and of "offers" instead of a decision
-	At       protocol.Time  // of forecasts; 0 is the end of the record
+	Site     string         // of "gantt": its nodes
+	At       protocol.Time  // as known then; 0 is the end of the record
 	Question string         // of "answer"
 }
 
+// charts are all charts. Those around an instant are of instants in the record and soon after it.
+var charts = []struct {
+	name, shows string
+	around      bool
+	draw        func(*Timeline, Drawing) (chart.Chart, error)
+}{
+	{"offers", "what each site offered for one job in one round, by cause of cost, or why it offered nothing", false, (*Timeline).offersChart},
+	{"job", "the carbon intensity where a job could run, and when it waited and ran", false, (*Timeline).jobChart},
+	{"day", "GPUs held at each site over the whole record, or its last ten days", false, (*Timeline).gpusHeldChart},
+	{"gantt", "the jobs of each site as bars over time, around an instant; of one site, of its nodes", true, (*Timeline).ganttChart},
+	{"queue", "jobs that ran, were planned and waited, in the hours before an instant", true, (*Timeline).queueChart},
+	{"carbon", "carbon intensity of each site in the hours around an instant: as it was, then forecast", true, (*Timeline).gridChart},
+	{"price", "grid price of each site in the hours around an instant: as it was, then forecast", true, (*Timeline).gridChart},
+	{"site-carbon", "carbon of each site until an instant, of jobs and idle draw", false, (*Timeline).siteUsageChart},
+	{"site-energy", "energy of each site until an instant, of jobs and idle draw", false, (*Timeline).siteUsageChart},
+	{"site-cost", "cost of energy of each site until an instant, of jobs and idle draw", false, (*Timeline).siteUsageChart},
+	{"policies", "what the whole run cost under each policy that was replayed, by cause", false, (*Timeline).policiesChart},
+	{"answer", "the chart of the answer to a question in plain words", false, (*Timeline).answerChart},
+}
+
 // ChartNames are the names of all charts, each with what it shows.
-func ChartNames() [][2]string {
-	return [][2]string{
-		{"offers", "what each site offered for one job in one round, by cause of cost, or why it offered nothing"},
-		{"job", "the carbon intensity where a job could run, and when it waited and ran"},
-		{"day", "GPUs held at each site over the whole record, or its last ten days"},
-		{"carbon", "carbon intensity of each site, this hour and forecast"},
-		{"price", "grid price of each site, this hour and forecast"},
-		{"site-carbon", "carbon of each site over the whole record, of jobs and idle draw"},
-		{"site-energy", "energy of each site over the whole record, of jobs and idle draw"},
-		{"site-cost", "cost of energy of each site over the whole record, of jobs and idle draw"},
-		{"policies", "what the day cost under each policy that was replayed, by cause"},
-		{"answer", "the chart of the answer to a question in plain words"},
+func ChartNames() (all [][2]string) {
+	for _, c := range charts {
+		all = append(all, [2]string{c.name, c.shows})
 	}
+	return all
 }
 
 // DrawChart returns a chart. An error says what to ask instead.
 func (d *Timeline) DrawChart(w Drawing) (chart.Chart, error) {
 	first, last := d.TimeSpan()
-	if w.At == 0 {
-		w.At = last
-	}
-	switch w.Chart {
-	case "offers":
-		return d.offersChart(w)
-	case "job":
-		return d.jobChart(w)
-	case "day":
-		return d.gpusHeldChart(), nil
-	case "carbon", "price":
-		if w.At < first.Floor(time.Hour) || w.At > last.Add(mostAhead) {
-			return nil, fmt.Errorf("timeline: %s is not in the record, which goes from %s to %s", w.At, first, last)
-		}
-		return d.forecastChart(w.Chart, w.At), nil
-	case "site-carbon", "site-energy", "site-cost":
-		return d.siteUsageChart(w.Chart), nil
-	case "policies":
-		return d.policiesChart()
-	case "answer":
-		return d.answerChart(w.Question)
-	}
+	w.At = cmp.Or(w.At, last)
 	var known []string
-	for _, c := range ChartNames() {
-		known = append(known, c[0])
+	for _, c := range charts {
+		switch {
+		case c.name != w.Chart:
+			known = append(known, c.name)
+		case c.around && (w.At < first.Floor(time.Hour) || w.At > last.Add(mostAhead)):
+			return nil, fmt.Errorf("timeline: %s is not in the record, which goes from %s to %s", w.At, first, last)
+		default:
+			return c.draw(d, w)
+		}
 	}
 	return nil, fmt.Errorf("timeline: no chart is named %q; there are %s", format.CleanText(w.Chart), format.JoinWithAnd(known))
 }
 
-// offersChart returns the chart of a decision's round; without a decision, of the newest one on
-// the job. A refusal without a round has no chart.
+// offersChart returns what each site offered in a decision's round: what was awarded, and the
+// cheapest option of every other site. Without a decision it is the newest one on the job. A refusal
+// without a round has no chart.
 func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
-	// A job alone stands for its newest decision.
 	if w.Decision == "" {
 		e, ok := d.LastDecision(w.Job)
 		if !ok {
@@ -91,65 +91,47 @@ func (d *Timeline) offersChart(w Drawing) (chart.Chart, error) {
 	case c.JobRound == nil:
 		return nil, fmt.Errorf("timeline: %s was decided without a round, so nothing was offered", c.ID)
 	}
-	return OffersChart(c), nil
-}
-
-// OffersChart returns the chart of what each site offered in a decision's round:
-// what was awarded, and the cheapest option of every other site.
-func OffersChart(c Card) chart.BarChart {
 	b := chart.BarChart{Title: "What each site offered for " + format.CleanText(string(c.Job)), Decimals: 4,
 		Unit: fmt.Sprintf("dollars by cause; carbon at $%s per tonne", chart.FormatNumber(float64(c.JobRound.Weights.Carbon)/1000, 0))}
-	type row struct {
+	type offer struct {
 		chart.BarRow
 		terms protocol.CostBreakdown
+		cost  protocol.Microdollars // math.MaxInt64: there is no offer, and the Note says why
 	}
-	var rows []row
+	var offers []offer
 	for _, a := range c.JobRound.Answers {
-		r := row{BarRow: chart.BarRow{Name: format.CleanText(a.Site)}}
-		// The awarded option for the winner, the cheapest for others, else why there is none.
-		option, ok := history.PricedOption{}, false
+		option, won, ok := narrate.ShownOption(*c.JobRound, a)
+		x := offer{chart.BarRow{Name: format.CleanText(a.Site), Highlighted: won}, option.Terms, math.MaxInt64}
 		switch {
-		case c.Kind == "award" && a.Site == c.Site:
-			option, ok, r.Highlighted = c.JobRound.Decision.Option, true, true
+		case ok:
+			x.Note, x.cost = "from "+option.Start.StdTime().Format("2 Jan 15:04"), option.Terms.Total()
 		case a.Message == history.MessageRef{}:
-			r.Note = "did not answer in time"
+			x.Note = "did not answer in time"
 		case a.Late:
-			r.Note = "answered too late"
-		case len(a.Options) == 0:
-			r.Note = narrate.ReasonWithNote(a.Why)
+			x.Note = "answered too late"
 		default:
-			option, ok = a.Options[0], true
+			x.Note = narrate.ReasonWithNote(a.Why)
 		}
-		if ok {
-			r.terms, r.Note = option.Terms, "from "+option.Start.StdTime().Format("2 Jan 15:04")
-			r.Values = []float64{0}
-		}
-		rows = append(rows, r)
+		offers = append(offers, x)
 	}
-	// Sites with an option first, by cost. Values is filled below: until then one value marks a
-	// row that has an option.
-	slices.SortStableFunc(rows, func(x, y row) int {
-		return cmp.Or(cmp.Compare(len(y.Values), len(x.Values)), cmp.Compare(x.terms.Total(), y.terms.Total()))
-	})
-	for i := range rows {
-		rows[i].Values = rows[i].Values[:0]
-	}
+	// Sites with an option first, by cost.
+	slices.SortStableFunc(offers, func(x, y offer) int { return cmp.Compare(x.cost, y.cost) })
 	// Causes that cost nothing at any site are left out of the legend.
 	for _, t := range narrate.CostCauses() {
-		if !slices.ContainsFunc(rows, func(r row) bool { return t.Of(r.terms) != 0 }) {
+		if !slices.ContainsFunc(offers, func(x offer) bool { return t.Of(x.terms) != 0 }) {
 			continue
 		}
 		b.Parts = append(b.Parts, t.Label)
-		for i, r := range rows {
-			if r.Values != nil {
-				rows[i].Values = append(r.Values, t.Of(r.terms).InDollars())
+		for i, x := range offers {
+			if x.cost != math.MaxInt64 {
+				offers[i].Values = append(x.Values, t.Of(x.terms).InDollars())
 			}
 		}
 	}
-	for _, r := range rows {
-		b.Rows = append(b.Rows, r.BarRow)
+	for _, x := range offers {
+		b.Rows = append(b.Rows, x.BarRow)
 	}
-	return b
+	return b, nil
 }
 
 // chartWindow returns whole hours that hold the record, or its last ten days: at least one hour.
@@ -163,71 +145,43 @@ func (d *Timeline) chartWindow() (from, to protocol.Time) {
 }
 
 // gpusHeldChart returns the GPUs held at each site by the hour, stacked by site.
-func (d *Timeline) gpusHeldChart() chart.LineChart {
+func (d *Timeline) gpusHeldChart(Drawing) (chart.Chart, error) {
 	from, to := d.chartWindow()
-	l := chart.LineChart{Title: "GPUs held", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
+	l := chart.LineChart{Title: "GPUs held over the whole run", Unit: "by site, stacked; mean of each hour, UTC", Start: from, End: to, Decimals: 1, Stacked: true}
+	held := d.history.GPUsHeldBySite(from, to, time.Hour)
 	for _, name := range d.history.ReportingSiteNames() {
-		l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: d.meanGPUsHeld(name, from, to, time.Hour)})
+		l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: thousandths(held[name])})
 	}
-	return l
+	return l, nil
 }
 
-// forecastChart returns the newest forecast of each site at an instant, from its hour on: for
-// what "price" the price of energy, else the carbon intensity. It shows at most 48 hours.
-func (d *Timeline) forecastChart(what string, at protocol.Time) chart.LineChart {
-	l := chart.LineChart{Title: "Carbon intensity", Unit: "grams of CO2e per kWh, this hour and forecast; UTC", Start: at.Floor(time.Hour)}
-	if what == "price" {
-		l.Title, l.Unit, l.Decimals = "Grid price", "dollars per MWh, this hour and forecast; UTC", 1
+// thousandths returns values in units a thousand times theirs.
+func thousandths[V ~int64](of []V) (all []float64) {
+	for _, v := range of {
+		all = append(all, float64(v)/1000)
 	}
-	hours := 1
-	for _, name := range d.history.ReportingSiteNames() {
-		v := chart.LineSeries{Name: format.CleanText(name)}
-		if o, ok := d.history.ReportingSite(name).ForecastAt(at); ok {
-			n := len(o.Carbon)
-			if what == "price" {
-				n = len(o.Price)
-			}
-			// A forecast may begin in an earlier hour: skip what is over.
-			for i := max(0, int(l.Start.Sub(o.From)/time.Hour)); i < n; i++ {
-				v.Of = append(v.Of, valueOf(o, what, i))
-			}
+	return all
+}
+
+// forecastsByHour returns the carbon intensity of a site by the hour, in grams per kWh, or for what
+// "price" the price of energy in dollars per MWh, as known at an instant: hours before it as the
+// forecast that began with them had them, others by the newest forecast. NaN is unknown.
+func (d *Timeline) forecastsByHour(site, what string, at, from, to protocol.Time) []float64 {
+	values := slices.Repeat([]float64{math.NaN()}, int(to.Sub(from)/time.Hour))
+	for _, o := range d.history.ReportingSite(site).Forecasts {
+		if o.At > at || o.From >= to || o.From.Add(mostAhead) < from {
+			continue
 		}
-		hours = max(hours, min(len(v.Of), 48))
-		l.Series = append(l.Series, v)
-	}
-	l.End = l.Start.Add(time.Duration(hours) * time.Hour)
-	return l
-}
-
-// valueOf returns the i-th hour of a forecast in the unit of its chart: dollars per MWh from
-// microdollars per kWh, or grams per kWh from milligrams.
-func valueOf(o history.Forecast, what string, i int) float64 {
-	if what == "price" {
-		return float64(o.Price[i]) / 1000
-	}
-	return float64(o.Carbon[i]) / 1000
-}
-
-// carbonIntensityByHour returns the carbon intensity of a site by the hour, in grams per kWh: the
-// first value of a forecast that begins with the hour, as that is the current one, and for
-// other hours the newest forecast. NaN is unknown.
-func carbonIntensityByHour(s *history.SiteRecord, from, to protocol.Time) []float64 {
-	values := make([]float64, int(to.Sub(from)/time.Hour))
-	current := make([]bool, len(values))
-	for i := range values {
-		values[i] = math.NaN()
-	}
-	for _, o := range s.Forecasts {
-		for i := range o.Carbon {
-			hour := o.From.Add(time.Duration(i) * time.Hour)
-			if hour < from || hour >= to {
-				continue
+		series := thousandths(o.Carbon)
+		if what == "price" {
+			series = thousandths(o.Price)
+		}
+		for i, v := range series {
+			k := int(o.From.Floor(time.Hour).Sub(from)/time.Hour) + i
+			// The first hour of a forecast is the current one; an hour that is over stays as it was.
+			if k >= 0 && k < len(values) && (i == 0 || from.Add(time.Duration(k)*time.Hour) > o.At || math.IsNaN(values[k])) {
+				values[k] = v
 			}
-			k := int(hour.Sub(from) / time.Hour)
-			if k >= len(values) || current[k] && i > 0 {
-				continue
-			}
-			values[k], current[k] = valueOf(o, "carbon", i), i == 0
 		}
 	}
 	return values
@@ -236,55 +190,56 @@ func carbonIntensityByHour(s *history.SiteRecord, from, to protocol.Time) []floa
 // recordOf returns a job's record: of several of an id the one that the decision was
 // about, or else the last.
 func (d *Timeline) recordOf(w Drawing) history.JobRecord {
-	if n, ok := d.decisionNumber(w.Decision); ok {
-		if x, known := d.log.JobOfDecision(n); known && x.Job.ID == w.Job {
-			return x
-		}
+	if x, known := d.JobOfDecision(d.decisionNumber(w.Decision)); known && x.Job.ID == w.Job {
+		return x
 	}
 	r, _ := d.history.LatestJob(w.Job)
 	return r
 }
 
+// endOfTime is later than any instant of a record.
+const endOfTime protocol.Time = 1 << 62
+
 // jobChart returns the carbon intensity where a job could run, with bands in which it waited and
-// ran.
+// ran. The log of a live coordinator does not show when a job starts, so a start is the planned one
+// until a measured one is known.
 func (d *Timeline) jobChart(w Drawing) (chart.Chart, error) {
-	id := w.Job
 	r := d.recordOf(w)
 	if r.Job.ID == "" {
-		return nil, fmt.Errorf("timeline: no job %q is in this run", format.CleanText(string(id)))
+		return nil, fmt.Errorf("timeline: no job %q is in this run", format.CleanText(string(w.Job)))
 	}
-	all, last, at := staysOf(&r), stay{}, ""
-	if n := len(all); n > 0 {
-		last, at = all[n-1], all[n-1].award.Site
+	ended, at := protocol.Time(0), ""
+	if n := len(r.Awards); n > 0 {
+		at = r.Awards[n-1].Site
+		ended, _ = r.EndOf(&r.Awards[n-1])
 	}
 	// The chart goes from the arrival to an hour after end or deadline, but at most 48 hours past
 	// the end: a deadline may be far off.
-	began, ended, due := clampInstant(min(r.Job.Arrival, r.BeginTime())), clampInstant(last.end), clampInstant(r.Job.Deadline)
+	began, ended, due := clampInstant(min(r.Job.Arrival, r.BeginTime())), clampInstant(ended), clampInstant(r.Job.Deadline)
 	from, to := began.Floor(time.Hour), max(ended, due, began.Add(time.Hour)).Ceil(time.Hour).Add(time.Hour)
 	to = min(to, max(ended, began).Ceil(time.Hour).Add(48*time.Hour), from.Add(mostOfJob))
 	l := chart.LineChart{
-		Title: "The day of " + format.CleanText(string(id)), Unit: "carbon intensity in grams of CO2e per kWh where it could run; UTC",
+		Title: "The day of " + format.CleanText(string(w.Job)), Unit: "carbon intensity in grams of CO2e per kWh where it could run; UTC",
 		Start: from, End: to,
 		Rules: []chart.TimeMarker{{At: began, Name: "arrived"}, {At: r.Job.Deadline, Name: "due"}},
 	}
 	names := d.history.ReportingSiteNames()
 	for i, name := range names {
 		if siteEverOffered(r, name) || name == at {
-			l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: carbonIntensityByHour(d.history.ReportingSite(name), from, to), Ink: chart.SeriesInk(i)})
+			l.Series = append(l.Series, chart.LineSeries{Name: format.CleanText(name), Of: d.forecastsByHour(name, "carbon", endOfTime, from, to), Ink: chart.SeriesInk(i)})
 		}
 	}
-	for _, x := range all { // a part of a run each
-		i := slices.Index(names, x.award.Site)
-		if i < 0 || x.start == 0 || x.award.Released != (history.MessageRef{}) {
+	for k := range r.Awards { // a part of a run each
+		a := &r.Awards[k]
+		i, start := slices.Index(names, a.Site), a.StartAsOf(endOfTime)
+		if i < 0 || start == 0 || a.Released != (history.MessageRef{}) {
 			continue
 		}
-		end := x.end
-		if end == 0 {
-			end = max(d.history.Coverage().Last, x.start)
-		}
+		end, _ := r.EndOf(a)
+		end = max(cmp.Or(end, d.history.Coverage().Last), start)
 		l.Bands = append(l.Bands,
-			chart.TimeBand{From: began, To: x.start, Name: "waits", Ink: chart.InkMuted},
-			chart.TimeBand{From: x.start, To: max(end, x.start), Name: "runs at " + format.CleanText(x.award.Site), Ink: chart.SeriesInk(i)})
+			chart.TimeBand{From: began, To: start, Name: "waits", Ink: chart.InkMuted},
+			chart.TimeBand{From: start, To: end, Name: "runs at " + format.CleanText(a.Site), Ink: chart.SeriesInk(i)})
 		began = end
 	}
 	return l, nil
@@ -302,21 +257,17 @@ func clampInstant(t protocol.Time) protocol.Time { return min(max(t, 0), 1<<47) 
 
 // siteEverOffered reports whether a site ever offered the job an option.
 func siteEverOffered(r history.JobRecord, site string) bool {
-	for _, h := range r.FullRounds {
-		for _, a := range h.Answers {
-			if a.Site == site && len(a.Options) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.FullRounds, func(h history.JobRound) bool {
+		return slices.ContainsFunc(h.Answers, func(a history.Answer) bool { return a.Site == site && len(a.Options) > 0 })
+	})
 }
 
-// siteUsageChart returns carbon, energy or cost of each site, of jobs and of idle draw.
-func (d *Timeline) siteUsageChart(what string) chart.BarChart {
+// siteUsageChart returns carbon, energy or cost of each site until an instant, of jobs that ended
+// and of idle draw.
+func (d *Timeline) siteUsageChart(w Drawing) (chart.Chart, error) {
 	b := chart.BarChart{Title: "Carbon by site", Unit: "kg CO2e", Decimals: 1, Parts: []string{"jobs", "idle"}}
 	of := func(x protocol.Usage) float64 { return x.Carbon.InKilograms() }
-	switch what {
+	switch w.Chart {
 	case "site-energy":
 		b.Title, b.Unit = "Energy by site", "kWh, the facility's share included"
 		of = func(x protocol.Usage) float64 { return x.Energy.InKWh() }
@@ -324,21 +275,52 @@ func (d *Timeline) siteUsageChart(what string) chart.BarChart {
 		b.Title, b.Unit, b.Decimals = "Cost of energy by site", "dollars", 2
 		of = func(x protocol.Usage) float64 { return x.Money.InDollars() }
 	}
-	for _, s := range d.history.SiteRecords() {
-		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(s.Site), Values: []float64{of(s.Jobs), of(s.Idle)}})
+	b.Unit += ", until " + w.At.StdTime().Format("2 Jan 15:04") + " UTC"
+	jobs := make(map[string]protocol.Usage)
+	for r := range d.history.AllInstances() {
+		for _, s := range r.RunSegments() {
+			if s.Run.Done != (history.MessageRef{}) && s.Run.Done.At <= w.At {
+				jobs[s.Run.Site] = jobs[s.Run.Site].Plus(s.Run.Cost)
+			}
+		}
 	}
-	return b
-}
-
-// policiesChart returns the costs of each replayed policy by cause. Idle draw is in energy and
-// carbon.
-func (d *Timeline) policiesChart() (chart.Chart, error) {
-	if len(d.totals) == 0 {
-		return nil, fmt.Errorf("timeline: no other policy was replayed over the jobs of this run")
-	}
-	b := chart.BarChart{Title: "The day under each policy", Unit: "dollars, by cause", Parts: []string{"energy", "carbon", "transfer", "delay", "lateness"}, Decimals: 2}
-	for _, t := range d.totals {
-		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(t.Policy), Values: []float64{t.CostUSD, t.CarbonUSD, t.TransferUSD, t.DelayUSD, t.LateUSD}})
+	for i, name := range d.history.ReportingSiteNames() {
+		var idle protocol.Usage
+		for _, m := range d.history.ReportingSite(name).Meters {
+			if m.At <= w.At {
+				idle, jobs[name] = idle.Plus(m.Idle), jobs[name].Plus(m.Jobs)
+			}
+		}
+		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(name), Values: []float64{of(jobs[name]), of(idle)}, Ink: chart.SeriesInk(i)})
 	}
 	return b, nil
+}
+
+// policiesChart returns the costs of each replayed policy, a panel for each cause: on one scale
+// the dearest cause would hide the others. Idle draw is in energy and carbon.
+func (d *Timeline) policiesChart(Drawing) (chart.Chart, error) {
+	if len(d.totals) == 0 {
+		return nil, errors.New("timeline: no other policy was replayed over the jobs of this run")
+	}
+	c := chart.PanelChart{Title: "The whole run under each policy", Unit: "dollars, each cause on a scale of its own; a bar over three times the median is broken off"}
+	for _, cause := range []struct {
+		name string
+		of   func(history.Totals) float64
+	}{
+		{"All causes", func(t history.Totals) float64 { return t.ObjectiveUSD }},
+		{"Energy", func(t history.Totals) float64 { return t.CostUSD }},
+		{"Carbon", func(t history.Totals) float64 { return t.CarbonUSD }},
+		{"Transfer", func(t history.Totals) float64 { return t.TransferUSD }},
+		{"Delay", func(t history.Totals) float64 { return t.DelayUSD }},
+		{"Lateness", func(t history.Totals) float64 { return t.LateUSD }},
+	} {
+		b := chart.BarChart{Title: cause.name, Unit: "dollars", Decimals: 2, Broken: true}
+		for _, t := range d.totals {
+			b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(t.Policy), Values: []float64{cause.of(t)}})
+		}
+		if slices.ContainsFunc(b.Rows, func(r chart.BarRow) bool { return r.Values[0] != 0 }) {
+			c.Panels = append(c.Panels, b)
+		}
+	}
+	return c, nil
 }

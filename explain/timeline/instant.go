@@ -3,86 +3,60 @@ package timeline
 import (
 	"slices"
 	"sort"
-	"time"
 
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An Instant is the whole run as it stood.
+// An Instant is the whole run as it stood. Jobs are counted by history.State.
 type Instant struct {
-	At                                        protocol.Time
-	Decisions                                 int
-	Waiting, Planned, Running, Ended, Refused int // jobs
-	Preempted                                 int // jobs whose runs were taken down to make room, and that wait since
-	Late                                      int // of those that ended
-	Energy                                    protocol.Millijoules
-	Carbon                                    protocol.Milligrams // of ended jobs, and idle draw as far as it was metered
-	Money                                     protocol.Microdollars
-	Sites                                     []Site // by name
+	At        protocol.Time
+	Decisions int
+
+	Pending, Planned, Running, Preempted int // jobs that are not over
+	Done, Failed, Cancelled, Refused     int
+
+	history.CostSoFar
+	Sites []Site // by name
 }
 
 // A Site is one site as it stood.
 type Site struct {
-	Name        string
-	GPUs        protocol.Milli
-	Held        protocol.Milli // by running jobs
-	Running     int
-	Planned     int // jobs that it accepted and has not started
-	Known       bool
-	Carbon      protocol.Milligrams   // per kWh, this hour
-	Price       protocol.Microdollars // per kWh, this hour
-	Ahead       []protocol.Milligrams // per kWh, of the hours after
+	Name string
+	GPUs protocol.Milli
+	history.SiteUse
+	Known bool // whether GridHour is: of the hour of the instant
+	history.GridHour
 	Draw        protocol.Milliwatts   // mean of the last metered hour
 	Metered     protocol.Time         // begin of that hour; 0 without
 	LastMessage protocol.Time         // 0: nothing yet
+	Condition   history.SiteCondition // State "": it has not registered
 }
 
 // InstantAt returns the run as it stood at an instant. It goes through all jobs of the run.
 func (d *Timeline) InstantAt(at protocol.Time) Instant {
-	now := Instant{At: at}
+	states, uses := d.history.CountJobsAt(at)
+	now := Instant{
+		At: at, Pending: states[history.Pending], Planned: states[history.Planned], Running: states[history.Running], Preempted: states[history.Preempted],
+		Done: states[history.Done], Failed: states[history.Failed], Cancelled: states[history.Cancelled], Refused: states[history.Refused],
+	}
 	now.Decisions = sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
 	// Running sums are ordered by time, so the last one until at holds.
 	spent := d.history.RunningCosts()
 	if i := sort.Search(len(spent), func(i int) bool { return spent[i].At > at }); i > 0 {
-		s := spent[i-1]
-		now.Energy, now.Carbon, now.Money, now.Late = s.Energy, s.Carbon, s.Money, s.Late
+		now.CostSoFar = spent[i-1]
 	}
-	place := make(map[string]int)
 	for _, name := range d.history.ReportingSiteNames() {
-		place[name] = len(now.Sites)
-		now.Sites = append(now.Sites, siteAt(d.history.ReportingSite(name), at))
-	}
-	for r := range d.history.AllInstances() {
-		state, site := r.StateAt(at)
-		i, there := place[site]
-		switch state {
-		case history.Waiting:
-			now.Waiting++
-		case history.Preempted:
-			now.Preempted++
-		case history.Awarded:
-			now.Planned++
-			if there {
-				now.Sites[i].Planned++
-			}
-		case history.Running:
-			now.Running++
-			if there {
-				now.Sites[i].Running++
-				now.Sites[i].Held += r.Job.TotalGPUMilli()
-			}
-		case history.Ended:
-			now.Ended++
-		case history.Refused:
-			now.Refused++
-		}
+		s := siteAt(d.history.ReportingSite(name), at)
+		s.SiteUse, s.Condition = uses[name], d.history.ConditionAt(name, at)
+		s.GridHour, s.Known = d.history.GridAt(name, at)
+		now.Sites = append(now.Sites, s)
 	}
 	return now
 }
 
-// siteAt returns a site as it stood at an instant, without its jobs: GPUs, grid, and the meter
-// reading of the newest hour.
+// siteAt returns a site as it stood at an instant, without jobs, grid and state: GPUs, and the
+// meter reading of the newest hour.
 func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	now := Site{Name: s.Site}
 	for i, x := range s.Inventories {
@@ -96,22 +70,11 @@ func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 	if i := sort.Search(len(s.MessageTimes), func(i int) bool { return s.MessageTimes[i] > at }); i > 0 {
 		now.LastMessage = s.MessageTimes[i-1]
 	}
-	// A report's Total is in millijoules of one hour: over 3,600 seconds it gives milliwatts.
 	for _, m := range slices.Backward(s.Meters) {
 		if m.IsMeterReading() && m.At <= at {
-			now.Metered, now.Draw = m.Hour, protocol.Milliwatts(int64(m.Total)/3600)
+			now.Metered, now.Draw = m.Hour, m.MeanPower()
 			break
 		}
 	}
-	o, ok := s.ForecastAt(at)
-	if !ok {
-		return now
-	}
-	// The forecast may begin in an earlier hour than that of at.
-	i := int(at.Sub(o.From) / time.Hour)
-	if i < 0 || i >= len(o.Carbon) || i >= len(o.Price) {
-		return now
-	}
-	now.Known, now.Carbon, now.Price, now.Ahead = true, o.Carbon[i], o.Price[i], o.Carbon[i+1:]
 	return now
 }

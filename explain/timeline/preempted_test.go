@@ -17,7 +17,7 @@ func TestAPreemptedJobIsShown(t *testing.T) {
 	if got := s.d.InstantAt(before); got.Preempted != 0 || got.Running != 1 {
 		t.Errorf("before: %+v", got)
 	}
-	if got := s.d.InstantAt(s.now); got.Preempted != 1 || got.Running+got.Waiting+got.Planned+got.Ended != 0 || got.Sites[1].Held != 0 {
+	if got := s.d.InstantAt(s.now); got.Preempted != 1 || got.Running+got.Pending+got.Planned+got.Done != 0 || got.Sites[1].Held != 0 {
 		t.Errorf("after: %+v", got)
 	}
 }

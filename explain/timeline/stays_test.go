@@ -71,7 +71,7 @@ func TestABillThatIsRefusedIsInNoSum(t *testing.T) {
 		})
 		s.say(protocol.Coordinator, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.ImpossibleBid}})
 		now := s.d.InstantAt(s.now)
-		if now.Refused != 1 || now.Late != 0 || now.Energy != before.Energy || now.Carbon != before.Carbon || now.Money != before.Money {
+		if now.Failed != 1 || now.Late != 0 || now.Energy != before.Energy || now.Carbon != before.Carbon || now.Money != before.Money {
 			t.Errorf("with %v left: %+v; want as before: %+v", left, now, before)
 		}
 	}

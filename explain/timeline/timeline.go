@@ -12,8 +12,8 @@ package timeline
 import (
 	"slices"
 	"sort"
+	"time"
 
-	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/narrate"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
@@ -23,29 +23,34 @@ import (
 
 // A Timeline is one run. It is for one goroutine at a time.
 type Timeline struct {
-	log     *query.Dataset
-	history *history.History // the log's
-	totals  []history.Totals
-	read    uint64
+	*query.Dataset                  // answers questions about the run
+	history        *history.History // the Dataset's
+	totals         []history.Totals
+	read           uint64
 
 	entries []Entry        // of history.AllDecisions, each with the position at which it was read
 	byID    map[uint64]int // into entries
 	ofJob   map[protocol.JobID][]int
+
+	shown   window   // of windowAt
+	busiest struct { // BusiestHour, and after how many messages it was
+		read uint64
+		at   protocol.Time
+	}
 }
 
 // New returns an empty Timeline. Totals are the figures of all policies that were
 // replayed over the same jobs; nil without.
 func New(totals []history.Totals) *Timeline {
-	d := &Timeline{log: query.NewDataset(totals), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
-	d.history = d.log.History()
-	return d
+	log := query.NewDataset(totals)
+	return &Timeline{Dataset: log, history: log.History(), totals: totals, byID: make(map[uint64]int), ofJob: make(map[protocol.JobID][]int)}
 }
 
 // AddMessage reads the next message of the run. One that its sender may not send has no effect,
 // but counts as a position.
 func (d *Timeline) AddMessage(m protocol.Message) {
 	d.read++
-	d.log.AddMessage(m)
+	d.Dataset.AddMessage(m)
 	for _, x := range d.history.AllDecisions()[len(d.entries):] {
 		d.listDecision(x)
 	}
@@ -53,35 +58,31 @@ func (d *Timeline) AddMessage(m protocol.Message) {
 
 // An Entry is one decision.
 type Entry struct {
-	N      uint64 // how many messages of the run were read with it; rises from entry to entry
-	ID     string // "D-14"
-	At     protocol.Time
-	Kind   string // "award", "hold", "refuse"
-	Job    protocol.JobID
-	Round  uint64              // 0 of a refusal
-	Site   string              // that is to run it, by an award or a plan
-	Start  protocol.Time       // planned; 0 without
-	Until  protocol.Time       // of a hold: called again then
-	Carbon protocol.Milligrams // of an award
-	Why    string
+	history.DecisionRef
+	N     uint64 // how many messages of the run were read with it; rises from entry to entry
+	ID    string // "D-14"
+	Why   string
+	Held  int           // of a hold: how many of the job come one after another, with this one
+	Since protocol.Time // of a hold: when the first of them was
 }
 
 // listDecision lists a decision that was read with the newest message, under its position: a
 // client that knows the position gets only what came after.
 func (d *Timeline) listDecision(x history.DecisionRef) {
+	e := Entry{DecisionRef: x, N: d.read, ID: record.DecisionID(x.Number), Why: narrate.ReasonWithNote(x.Why)}
+	if e.Kind == "hold" {
+		e.Held, e.Since = 1, e.At
+		if before, ok := d.LastDecision(x.Job); ok && before.Kind == "hold" {
+			e.Held, e.Since = before.Held+1, before.Since
+		}
+	}
 	d.byID[x.Number] = len(d.entries)
 	d.ofJob[x.Job] = append(d.ofJob[x.Job], len(d.entries))
-	d.entries = append(d.entries, Entry{
-		N: d.read, ID: record.DecisionID(x.Number), At: x.At, Kind: x.Kind, Job: x.Job, Round: x.Round,
-		Site: x.Site, Start: x.Start, Until: x.Until, Carbon: x.Carbon, Why: narrate.ReasonWithNote(x.Why),
-	})
+	d.entries = append(d.entries, e)
 }
 
 // MessageCount returns how many messages have been added.
 func (d *Timeline) MessageCount() uint64 { return d.read }
-
-// TimeSpan returns when the first and the last message were said; zero without any.
-func (d *Timeline) TimeSpan() (first, last protocol.Time) { return d.log.TimeSpan() }
 
 // DecisionsSince returns up to n decisions that were read after the first so many
 // messages, oldest first.
@@ -91,49 +92,64 @@ func (d *Timeline) DecisionsSince(read uint64, n int) []Entry {
 }
 
 // DecisionsUntil returns the last n decisions until an instant, newest first, of those that were
-// read before position before; 0 is no limit.
-func (d *Timeline) DecisionsUntil(at protocol.Time, before uint64, n int) []Entry {
+// read before position before; 0 is no limit. Of holds of one job that come one after another it has the
+// last alone, which counts the others (Entry.Held).
+func (d *Timeline) DecisionsUntil(at protocol.Time, before uint64, n int) (all []Entry) {
 	end := sort.Search(len(d.entries), func(i int) bool { return d.entries[i].At > at })
+	until := end
 	if before > 0 {
 		end = min(end, sort.Search(len(d.entries), func(i int) bool { return d.entries[i].N >= before }))
 	}
-	all := slices.Clone(d.entries[max(0, end-n):end])
-	slices.Reverse(all)
+	for i := end - 1; i >= 0 && len(all) < n; i-- {
+		if e := d.entries[i]; e.Kind != "hold" || !d.isHeldAgain(e.Job, i, until) {
+			all = append(all, e)
+		}
+	}
 	return all
+}
+
+// isHeldAgain reports whether the next decision on a job after the i-th, of those before until, is a hold.
+func (d *Timeline) isHeldAgain(job protocol.JobID, i, until int) bool {
+	all := d.ofJob[job]
+	k := sort.SearchInts(all, i+1)
+	return k < len(all) && all[k] < until && d.entries[all[k]].Kind == "hold"
+}
+
+// BusiestHour returns the hour in which jobs held most GPUs: of several the first; the end of the
+// record, if none did.
+func (d *Timeline) BusiestHour() protocol.Time {
+	if d.busiest.read == d.read {
+		return d.busiest.at
+	}
+	first, last := d.TimeSpan()
+	from, to := d.chartWindow()
+	held, sum := d.history.GPUsHeldBySite(from, to, time.Hour), make([]protocol.Milli, int(to.Sub(from)/time.Hour))
+	for _, name := range d.history.ReportingSiteNames() {
+		for i, v := range held[name] {
+			sum[i] += v
+		}
+	}
+	d.busiest.read, d.busiest.at = d.read, last
+	if i := slices.Index(sum, slices.Max(sum)); sum[i] > 0 {
+		d.busiest.at = min(max(from.Add(time.Duration(i)*time.Hour+30*time.Minute), first), last)
+	}
+	return d.busiest.at
 }
 
 // DecisionRecord returns a decision as a document.
 func (d *Timeline) DecisionRecord(id string) (record.DecisionRecord, bool) {
-	n, ok := d.decisionNumber(id)
-	if !ok {
-		return record.DecisionRecord{}, false
-	}
-	return d.log.DecisionDocument(n)
+	return d.DecisionDocument(d.decisionNumber(id))
 }
 
 // AskQuestion answers a question in plain words. It may lean on one that was answered
 // before ("and on wednesday?"); "" without.
 func (d *Timeline) AskQuestion(text, before string) query.Answer {
-	talk := d.log.NewSession()
-	if q, back := d.log.ParseQuestion(before); before != "" && back == nil {
+	talk := d.NewSession()
+	if q, back := d.ParseQuestion(before); before != "" && back == nil {
 		talk.ContinueFrom(q)
 	}
 	return talk.AnswerQuestion(text)
 }
-
-// KnownNames returns the names that a question about the run may hold.
-func (d *Timeline) KnownNames() ask.RunContext { return d.log.KnownNames() }
-
-// AnswerTranslated answers a query that a model made of a question; by names the model.
-func (d *Timeline) AnswerTranslated(q ask.Query, by string) query.Answer {
-	return d.log.NewSession().AnswerModelQuery(q, by)
-}
-
-// SetReplay says on what stage the run was played, for what-if questions.
-func (d *Timeline) SetReplay(s query.ReplaySetup) { d.log.SetReplay(s) }
-
-// AnswerQuery answers a typed query.
-func (d *Timeline) AnswerQuery(q ask.Query) query.Answer { return d.log.AnswerQuery(q) }
 
 // PolicyTotals returns the figures of all policies that were replayed over the same
 // jobs.

@@ -42,7 +42,7 @@ func TestThePastHoldsNothingThatWasSaidLater(t *testing.T) {
 		then := read(until)
 		got, want := whole.InstantAt(at), then.InstantAt(at)
 		if got.Decisions != want.Decisions || got.Energy != want.Energy || got.Carbon != want.Carbon || got.Money != want.Money ||
-			got.Waiting != want.Waiting || got.Running != want.Running || got.Ended != want.Ended || got.Planned != want.Planned {
+			got.Pending != want.Pending || got.Running != want.Running || got.Done != want.Done || got.Planned != want.Planned {
 			t.Fatalf("At(%s) = %+v\nof one who stopped there: %+v", at, got, want)
 		}
 		for i, s := range got.Sites {
@@ -75,7 +75,7 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 	if got.Energy != want.Energy || got.Carbon != want.Carbon || got.Money != want.Money {
 		t.Errorf("At(the end) = %d mJ, %d mg, %d; want %d, %d, %d", got.Energy, got.Carbon, got.Money, want.Energy, want.Carbon, want.Money)
 	}
-	if got.Ended != 60 || got.Waiting+got.Running+got.Planned+got.Refused != 0 {
+	if got.Done != 60 || got.Pending+got.Running+got.Planned+got.Refused != 0 {
 		t.Errorf("At(the end) = %+v; want 60 jobs that ended", got)
 	}
 	c, err := d.DrawChart(timeline.Drawing{Chart: "day"})
@@ -83,10 +83,21 @@ func TestSumsAreThoseOfTheRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _ := d.TimeSpan()
-	l, held := c.(chart.LineChart), book.GPUsHeldBySite(first.Floor(time.Hour), last.Ceil(time.Hour), time.Hour)
+	held := make(map[string]float64) // GPU-hours by site and hour, from the reports
+	for _, m := range day {
+		done, ok := m.Body.(protocol.UsageReport)
+		if !ok {
+			continue
+		}
+		r, _ := book.LatestJob(done.Job)
+		for at := first.Floor(time.Hour); at < last; at = at.Add(time.Hour) {
+			hours := min(at.Add(time.Hour), done.Ended).Sub(max(at, done.Started)).Hours()
+			held[m.From.SiteName()+at.String()] += max(0, hours) * float64(r.Job.GPUs)
+		}
+	}
 	for i, name := range timelinetest.SiteNames {
-		for h, v := range l.Series[i].Of {
-			if want := float64(held[name][h]) / 1000; math.Abs(v-want) > 0.002 {
+		for h, v := range c.(chart.LineChart).Series[i].Of {
+			if want := held[name+first.Floor(time.Hour).Add(time.Duration(h)*time.Hour).String()]; math.Abs(v-want) > 0.002 {
 				t.Errorf("%s in hour %d held %v GPUs; want %v", name, h, v, want)
 			}
 		}
@@ -180,9 +191,13 @@ func TestOffersAreAsTheyWerePriced(t *testing.T) {
 	d := read(timelinetest.GenerateDay(20, 10*time.Minute))
 	e, _ := d.LastDecision("job-00008") // may not leave warsaw
 	c, _ := d.DecisionCard(e.ID)
-	b := timeline.OffersChart(c)
+	drawn, err := d.DrawChart(timeline.Drawing{Chart: "offers", Decision: e.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := drawn.(chart.BarChart)
 	if len(b.Rows) != 3 || b.Rows[0].Name != "warsaw" || !b.Rows[0].Highlighted || len(b.Rows[1].Values) != 0 || !strings.Contains(b.Rows[1].Note, "may not leave") {
-		t.Fatalf("Offers(%s) = %+v", e.ID, b.Rows)
+		t.Fatalf("the offers of %s are %+v", e.ID, b.Rows)
 	}
 	sum := 0.0
 	for _, v := range b.Rows[0].Values {
@@ -320,8 +335,8 @@ func TestWhatIsSaidAgainCountsOnce(t *testing.T) {
 	once, again := read(day), read(retold(day))
 	_, last := once.TimeSpan()
 	a, b := once.InstantAt(last), again.InstantAt(last)
-	if a.Energy != b.Energy || a.Carbon != b.Carbon || a.Money != b.Money || a.Late != b.Late || a.Ended != b.Ended {
-		t.Errorf("said again, the day took %d mJ, %d mg, %d and %d jobs ended; want %d, %d, %d and %d", b.Energy, b.Carbon, b.Money, b.Ended, a.Energy, a.Carbon, a.Money, a.Ended)
+	if a.Energy != b.Energy || a.Carbon != b.Carbon || a.Money != b.Money || a.Late != b.Late || a.Done != b.Done {
+		t.Errorf("said again, the day took %d mJ, %d mg, %d and %d jobs ended; want %d, %d, %d and %d", b.Energy, b.Carbon, b.Money, b.Done, a.Energy, a.Carbon, a.Money, a.Done)
 	}
 }
 
@@ -359,7 +374,7 @@ func (s *stage) held(site string, at protocol.Time) string {
 	now := s.d.InstantAt(at)
 	for _, x := range now.Sites {
 		if x.Name == site {
-			return fmt.Sprintf("%d held, %d waiting, %d running, %d ended", x.Held/1000, now.Waiting, now.Running, now.Ended)
+			return fmt.Sprintf("%d held, %d waiting, %d running, %d ended", x.Held/1000, now.Pending, now.Running, now.Done)
 		}
 	}
 	return "no such site"

@@ -3,7 +3,6 @@ package arch
 import (
 	"fmt"
 	"go/ast"
-	"go/types"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +17,8 @@ var jobLife = strings.Fields("Award Defer Reject Accept Decline Cancel Launch St
 var folds = []struct{ pkg, why string }{
 	{"protocol", "checks who may send what"},
 	{"history", "is the one fold, of which job status, timeline, query engine and reports are views"},
-	{"coordinator/market", "decides, and recovers from its own facts"},
-	{"coordinator/snapshot", "compacts the facts from which a market recovers"},
+	{"coordinator/market", "decides, and recovers from its own events"},
+	{"coordinator/snapshot", "compacts the events from which a market recovers"},
 	{"explain/counterfactual", "compares what a market decides with what was decided; it keeps nothing"},
 	{"bus/telemetry", "counts and traces in both binaries, and must not share a fault with what it watches"},
 	{"lab/*", "measures and attacks the product, and must not share a fault with it"},
@@ -42,8 +41,8 @@ func foldsTheLife(p *pkg) (wrong []string) {
 		if e == nil {
 			return
 		}
-		name := lifeBody(p.info.TypeOf(e))
-		if name == "" || met[name] {
+		name := protocolStruct(p.info.TypeOf(e))
+		if !slices.Contains(jobLife, name) || met[name] {
 			return
 		}
 		if met[name] = true; len(met) == 2 {
@@ -66,15 +65,6 @@ func foldsTheLife(p *pkg) (wrong []string) {
 		})
 	}
 	return wrong
-}
-
-// lifeBody returns the name of a body of jobLife, or "".
-func lifeBody(t types.Type) string {
-	named, ok := t.(*types.Named)
-	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != module+"protocol" || !slices.Contains(jobLife, named.Obj().Name()) {
-		return ""
-	}
-	return named.Obj().Name()
 }
 
 // A body or a package that was renamed must be renamed here as well: otherwise the rule

@@ -6,7 +6,6 @@ import (
 	"go/token"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // Limits that keep files and functions readable.
@@ -14,14 +13,6 @@ const (
 	mostLines = 500 // lines of a file
 	longest   = 100 // lines of a function, tests aside
 )
-
-func TestFilesAndFunctionsAreShortAndDocumented(t *testing.T) {
-	for _, p := range inOrder(theHouse(t).pkgs) {
-		for _, complaint := range isReadable(p) {
-			t.Error(complaint)
-		}
-	}
-}
 
 // isReadable returns what is too long in p, and which exported names lack documentation.
 func isReadable(p *pkg) (wrong []string) {

@@ -17,17 +17,19 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"github.com/gridbid/gridbid/internal/plainerror"
 )
 
 // A Service runs until its context ends.
 type Service func(context.Context) error
 
-// RunMain is the main function of a binary: it reads flags and environment, prepares a
+// runMain is the main function of a binary: it reads flags and environment, prepares a
 // service and, unless check is set by then, runs it until SIGTERM or SIGINT. It
 // returns the exit code: 0 done, 1 failed, 2 a flag or the configuration is wrong.
-func RunMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool, prepare func() (Service, *slog.Logger, error)) int {
+func runMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool, prepare func() (Service, *slog.Logger, error)) int {
 	out, name := fs.Output(), fs.Name()
-	fs.Usage = func() { WriteUsage(fs, prefix, about) }
+	fs.Usage = func() { writeUsage(fs, prefix, about) }
 	RelaxGarbageCollector()
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -35,7 +37,7 @@ func RunMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool,
 		}
 		return 2
 	}
-	err := SetFlagsFromEnvironment(fs, prefix)
+	err := setFlagsFromEnvironment(fs, prefix)
 	if err == nil && fs.NArg() > 0 {
 		err = fmt.Errorf("unknown argument %q; see --help", fs.Arg(0))
 	}
@@ -45,7 +47,7 @@ func RunMain(fs *flag.FlagSet, prefix, about string, args []string, check *bool,
 		serve, log, err = prepare()
 	}
 	if err != nil {
-		fmt.Fprintf(out, "%s: %s\n", name, strings.TrimPrefix(err.Error(), name+": "))
+		fmt.Fprintf(out, "%s: %s\n", name, strings.TrimPrefix(plainerror.Text(err), name+": "))
 		return 2
 	}
 	if *check {
@@ -77,15 +79,15 @@ func RelaxGarbageCollector() {
 	}
 }
 
-// SetFlagsFromEnvironment sets each flag that the command line did not set from its
+// setFlagsFromEnvironment sets each flag that the command line did not set from its
 // environment variable: prefix, then the flag's name in capitals with underscores. A
 // flag takes precedence over a variable, and both over the configuration file.
-func SetFlagsFromEnvironment(fs *flag.FlagSet, prefix string) error {
+func setFlagsFromEnvironment(fs *flag.FlagSet, prefix string) error {
 	given := make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	var err error
 	fs.VisitAll(func(f *flag.Flag) {
-		name := EnvironmentVariable(prefix, f.Name)
+		name := environmentVariable(prefix, f.Name)
 		if v, ok := os.LookupEnv(name); ok && !given[f.Name] && err == nil {
 			if bad := fs.Set(f.Name, v); bad != nil {
 				err = fmt.Errorf("%s=%q: %w", name, v, bad)
@@ -95,18 +97,18 @@ func SetFlagsFromEnvironment(fs *flag.FlagSet, prefix string) error {
 	return err
 }
 
-// EnvironmentVariable returns the name of a flag's environment variable.
-func EnvironmentVariable(prefix, name string) string {
+// environmentVariable returns the name of a flag's environment variable.
+func environmentVariable(prefix, name string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// WriteUsage writes a command's help: about, then its flags with their variables.
-func WriteUsage(fs *flag.FlagSet, prefix, about string) {
+// writeUsage writes a command's help: about, then its flags with their variables.
+func writeUsage(fs *flag.FlagSet, prefix, about string) {
 	out := fs.Output()
 	fmt.Fprintf(out, "%s\n\nFlags, and the environment variables that stand for them:\n", about)
 	fs.VisitAll(func(f *flag.Flag) {
 		kind, what := flag.UnquoteUsage(f)
-		fmt.Fprintf(out, "  --%-22s %s\n  %-24s %s\n", strings.TrimSpace(f.Name+" "+kind), what, "", EnvironmentVariable(prefix, f.Name))
+		fmt.Fprintf(out, "  --%-22s %s\n  %-24s %s\n", strings.TrimSpace(f.Name+" "+kind), what, "", environmentVariable(prefix, f.Name))
 	})
 }
 

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	fs, check := flag.NewFlagSet("slow", flag.ContinueOnError), false
-	os.Exit(RunMain(fs, "GRIDBID_TEST_", "", nil, &check, func() (Service, *slog.Logger, error) {
+	os.Exit(runMain(fs, "GRIDBID_TEST_", "", nil, &check, func() (Service, *slog.Logger, error) {
 		return func(ctx context.Context) error {
 			fmt.Println("running")
 			<-ctx.Done()

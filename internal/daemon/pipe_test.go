@@ -20,7 +20,7 @@ const ended = "SERVICE_ENDED"
 // program that the same ctrl-C ended, it would die at the first line that it says.
 func TestServiceSurvivesBrokenPipe(t *testing.T) {
 	if file := os.Getenv(ended); file != "" {
-		os.Exit(RunMain(flag.NewFlagSet("service", flag.ContinueOnError), "SERVICE_", "", nil, new(bool), func() (Service, *slog.Logger, error) {
+		os.Exit(runMain(flag.NewFlagSet("service", flag.ContinueOnError), "SERVICE_", "", nil, new(bool), func() (Service, *slog.Logger, error) {
 			log, err := NewLogger(os.Stderr, "info", "text")
 			return func(ctx context.Context) error {
 				log.Info("begun")

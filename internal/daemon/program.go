@@ -98,7 +98,7 @@ func (p Program) Run(args []string, out io.Writer) int {
 	if p.AddFlags != nil {
 		p.AddFlags(fs)
 	}
-	return RunMain(fs, p.EnvPrefix, p.About, args, &check, func() (Service, *slog.Logger, error) {
+	return runMain(fs, p.EnvPrefix, p.About, args, &check, func() (Service, *slog.Logger, error) {
 		s, err := p.Load(file)
 		if err != nil {
 			return nil, nil, err
@@ -137,20 +137,20 @@ func (p Program) openProcess(s Settings, out io.Writer) (x *Process, err error) 
 
 // DialBus returns the federation's bus on the configured NATS server.
 func (x *Process) DialBus() (*natsbus.Bus, error) {
-	hub, err := natsbus.Open(x.Access.Access)
+	natsBus, err := natsbus.Open(x.Access.Access)
 	if err != nil {
 		return nil, err
 	}
-	hub.Log = x.Log
-	return hub, nil
+	natsBus.Log = x.Log
+	return natsBus, nil
 }
 
 // StartTelemetry exports metrics of a party and its bus, and traces if they are configured.
 // The caller must close the result.
-func (x *Process) StartTelemetry(ctx context.Context, party protocol.Party, hub *natsbus.Bus) (*telemetry.Telemetry, error) {
+func (x *Process) StartTelemetry(ctx context.Context, party protocol.Party, natsBus *natsbus.Bus) (*telemetry.Telemetry, error) {
 	t, err := telemetry.New(ctx, telemetry.Config{Who: party, Endpoint: x.Traces.Endpoint, Ratio: x.Traces.Ratio, Log: x.Log})
 	if err == nil {
-		t.WatchBus(hub)
+		t.WatchBus(natsBus)
 	}
 	return t, err
 }

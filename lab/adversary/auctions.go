@@ -23,7 +23,7 @@ const (
 const gatherWindow = 2 * time.Second
 
 // auctionWeights are the objective's weights in every random auction.
-var auctionWeights = protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+var auctionWeights = protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}
 
 // startTime is the instant at which all markets and days of this package begin.
 const startTime = protocol.Time(1_767_225_600_000) // 2026-01-01T00:00:00Z
@@ -122,7 +122,7 @@ func (f *auctionFuzzer) runAuction(ctx context.Context) {
 	for range 1 + f.rng.IntN(3)*f.rng.IntN(2) {
 		j := protocol.Job{
 			ID: protocol.JobID(fmt.Sprint("job-", f.next)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: f.now, Run: time.Hour,
-			Deadline: f.now.Add(12 * time.Hour), Deferrable: f.rng.IntN(2) == 0,
+			Deadline: f.now.Add(12 * time.Hour), Urgency: protocol.StandardOrNow(f.rng.IntN(2) == 0),
 		}
 		f.next++
 		f.sendToMarket(protocol.Submitter, protocol.Submit{Job: j})
@@ -319,9 +319,9 @@ func (f *auctionFuzzer) checkAwards(call *protocol.CallForBids, free map[string]
 // checkAward checks one award against the bids; if the round has a single job that cannot
 // be deferred, also against the best option of all sites with a free GPU.
 func (f *auctionFuzzer) checkAward(site string, a protocol.Award, call *protocol.CallForBids, free map[string]protocol.Milli, bids []offeredOption) {
-	alone := len(call.Jobs) == 1 && !call.Jobs[0].Deferrable && !a.MayQueue
+	alone := len(call.Jobs) == 1 && !call.Jobs[0].MayWait() && !a.MayQueue
 	price := func(o protocol.BidOption) protocol.Microdollars {
-		return auctionWeights.CostOf(call.Jobs[0], o, 0).Total()
+		return auctionWeights.ForRanking().CostOf(call.Jobs[0], o, 0).Total()
 	}
 	known, best := false, price(a.Option)
 	// Only possible options count, and for the best only those that could start at once.

@@ -78,7 +78,7 @@ type testMarket struct {
 // newTestMarket starts a market with its two registered sites.
 func (h *attackFixture) newTestMarket(advice market.Advice) *testMarket {
 	f := &testMarket{now: startTime, senders: make(map[protocol.Party]*protocol.Sender)}
-	f.market = market.New(market.Config{Advice: advice, Window: gatherWindow, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1}}, auction.New(auction.Config{Steps: 8}))
+	f.market = market.New(market.Config{Advice: advice, Window: gatherWindow, Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1, Late: 1}}, auction.New(auction.Config{Steps: 8}))
 	h.testMarkets = append(h.testMarkets, f)
 	for _, s := range []string{"lyon", "oslo"} {
 		f.sendToMarket(protocol.AgentParty(s), protocol.RegisterSite{Site: s})
@@ -106,7 +106,7 @@ func (f *testMarket) recordMessages(said []protocol.Message) {
 func (f *testMarket) submitAndCall() protocol.JobID {
 	f.now = f.now.Add(time.Minute)
 	f.jobs++
-	j := protocol.Job{ID: protocol.JobID(fmt.Sprint("job-", f.jobs)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: f.now, Run: time.Hour, Deadline: f.now.Add(9 * time.Hour)}
+	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: protocol.JobID(fmt.Sprint("job-", f.jobs)), GPUs: 1, Share: 1000, CPU: 1000, Arrival: f.now, Run: time.Hour, Deadline: f.now.Add(9 * time.Hour)}
 	f.sendToMarket(protocol.Submitter, protocol.Submit{Job: j})
 	f.unread = nil
 	for range 10 {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A AttackResult is the result of one attack on one surface.
+// An AttackResult is the result of one attack on one surface.
 type AttackResult struct {
 	ID      string `json:"id"`
 	Surface string `json:"surface,omitempty"` // "" if the attack has a single surface

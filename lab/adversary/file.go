@@ -12,7 +12,7 @@ import (
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
-// A AttackSet is a set of attacks: hostile texts by entry point, behaviours of bidders,
+// An AttackSet is a set of attacks: hostile texts by entry point, behaviours of bidders,
 // and behaviours of model servers.
 type AttackSet struct {
 	Payloads []AttackPayload
@@ -21,10 +21,10 @@ type AttackSet struct {
 	Must     []string `yaml:"must_always"`
 }
 
-// A AttackPayload is a hostile text with its entry point.
+// An AttackPayload is a hostile text with its entry point.
 type AttackPayload struct{ ID, Surface, Text string }
 
-// A AttackBehaviour describes in words what a bidder or a model server does.
+// An AttackBehaviour describes in words what a bidder or a model server does.
 type AttackBehaviour struct{ ID, What, Must string }
 
 //go:embed set.json

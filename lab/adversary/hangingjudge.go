@@ -141,7 +141,7 @@ func askingMarketConfig() market.Config {
 	return market.Config{
 		Advice: market.Advice{Ease: 100, MaxTotalExtra: 1000, Budget: judgeBudget, Calls: 1 << 30,
 			Notes: []market.TimedNote{{OperatorNotice: protocol.OperatorNotice{ID: "N1", Site: "oslo", Text: "prefer it"}}}},
-		Gather: gatherTime, Terms: protocol.Weights{Carbon: 100_000, Delay: 1, Late: 1},
+		Gather: gatherTime, Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1, Late: 1},
 	}
 }
 
@@ -260,7 +260,7 @@ func (b *jobSubmitter) Tick(now protocol.Time) []protocol.Message {
 		id = protocol.JobID(fmt.Sprint(b.name, " ", b.n))
 	}
 	return []protocol.Message{b.sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
-		ID: id, Tenant: b.name, GPUs: 1, Share: 1000, CPU: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(8 * time.Hour),
+		Urgency: protocol.UrgencyNow, ID: id, Tenant: b.name, GPUs: 1, Share: 1000, CPU: 1000, Arrival: now, Run: time.Hour, Deadline: now.Add(8 * time.Hour),
 	}})}
 }
 

@@ -18,7 +18,7 @@ import (
 func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 	s := spec.Scenario{
 		Name: "attacked", Seed: 1, Start: startTime, End: startTime.Add(24 * time.Hour),
-		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, WaitNow: 1_000_000, Late: 10_000_000},
 	}
 	// Ease 100 is ten per cent: nearly all options count as ties, and the judge is asked often.
 	advice := market.Advice{Ease: 100, MaxTotalExtra: 100, Most: 4, Calls: 1 << 30}
@@ -43,7 +43,7 @@ func adversaryScenario(n int) (spec.Scenario, market.Advice) {
 		j := protocol.Job{
 			ID: protocol.JobID(fmt.Sprint("job-", i)), Tenant: "lab", Home: s.Sites[i%3].Name, GPUs: 1 + 3*(i%7/6), Share: 1000, CPU: 4000, Memory: 16 << 10,
 			Arrival: startTime.Add(time.Duration(i) * 24 * time.Hour / time.Duration(n)).Floor(time.Second),
-			Run:     time.Duration(5+i*37%170) * time.Minute, Deferrable: i%5 != 0,
+			Run:     time.Duration(5+i*37%170) * time.Minute, Urgency: protocol.StandardOrNow(i%5 != 0),
 		}
 		j.Deadline = j.Arrival.Add(j.Run + 8*time.Hour)
 		s.Jobs = append(s.Jobs, j)

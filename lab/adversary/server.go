@@ -152,14 +152,14 @@ func replayJudgedDay(ctx context.Context) (AttackResult, error) {
 	if err != nil {
 		return row, err
 	}
-	minutes, moved := advisor.NewRecordedAnswers(), 0
+	recorded, moved := advisor.NewRecordedAnswers(), 0
 	for _, m := range first.messages {
-		minutes.AddMessage(m)
+		recorded.AddMessage(m)
 		if a, ok := m.Body.(protocol.Award); ok && a.Why.Code == protocol.ChosenByJudge {
 			moved++
 		}
 	}
-	again, err := replayScenario(ctx, s, advice, minutes)
+	again, err := replayScenario(ctx, s, advice, recorded)
 	if err != nil {
 		return row, err
 	}

@@ -22,12 +22,13 @@ import (
 
 // A BenchPlan is a benchmark to run: every entry on every day.
 type BenchPlan struct {
-	Days    []BenchDay
-	Entries []string // policies, as scenarios.CanonicalPolicyName reads them
-	Steps   int      // steps of the search for bounds; 0: 200
-	Program string   // fingerprint of the build, so that rows of another build are not reused
-	Dir     string   // folder of cached rows and of tables
-	Sweep   bool     // the days differ by weights alone: for the trade-off, not for the summary
+	Days        []BenchDay
+	Entries     []string // policies, as scenarios.CanonicalPolicyName reads them
+	Steps       int      // steps of the search for bounds; 0: 200
+	Program     string   // fingerprint of the build, so that rows of another build are not reused
+	Dir         string   // folder of cached rows and of tables
+	SearchSteps int      // of the search for the best schedule of each day; 0: none
+	Sweep       bool     // the days differ by weights alone: for the trade-off, not for the summary
 
 	Progress func(format string, args ...any) // called with lines of progress; may be nil
 }
@@ -38,8 +39,9 @@ type BenchRow struct {
 	Hash     string  `json:"hash"` // of the scenario
 	Entry    string  `json:"entry"`
 	Seed     uint64  `json:"seed"`
-	KappaUSD float64 `json:"kappa_usd"` // per tonne
-	DelayUSD float64 `json:"delay_usd"` // per GPU-hour of waiting of jobs that are not deferrable
+	Draw     int     `json:"draw,omitempty"` // of the day's jobs; 0: its own
+	KappaUSD float64 `json:"kappa_usd"`      // per tonne
+	DelayUSD float64 `json:"delay_usd"`      // per GPU-hour of waiting of jobs that are wanted now
 	Sweep    bool    `json:"sweep,omitempty"`
 	Stress   string  `json:"stress,omitempty"` // kind of stress day; "" for an ordinary day
 	Load     float64 `json:"load"`             // requested GPU-hours over available GPU-hours
@@ -52,6 +54,8 @@ type BenchRow struct {
 	BusyKg      float64 `json:"busy_kg"`
 	BusyCostUSD float64 `json:"busy_cost_usd"`
 
+	Savable SavableShare `json:"savable"`
+
 	Totals history.Totals `json:"totals"`
 }
 
@@ -60,6 +64,8 @@ type BenchRow struct {
 type boundPair struct {
 	Jobs float64 `json:"jobs_usd"`
 	Idle float64 `json:"idle_usd"`
+
+	Proof bound.Certificate `json:"proof"` // of Jobs
 }
 
 // RunPlan runs the rows of a plan that are not cached, and returns all rows, by day and then
@@ -74,6 +80,7 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	var rows []BenchRow
+	searched := make(map[string]SearchedDay)
 	n := 0
 	// Runs whose jobs did not all end are reported after the others.
 	var unfinished []error
@@ -82,6 +89,7 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 		if err != nil {
 			return rows, err
 		}
+		first := len(rows)
 		for _, entry := range p.Entries {
 			if err := ctx.Err(); err != nil {
 				return rows, err
@@ -93,11 +101,11 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 				if !errors.Is(err, scenarios.ErrJobsUnfinished) {
 					return rows, err
 				}
-				p.Progress("%d/%d %s seed %d %s: no row, as not all of its jobs ended", n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry)
+				p.Progress("%d/%d %s %s: no row, as not all of its jobs ended", n, len(p.Days)*len(p.Entries), d.label(), entry)
 				unfinished = append(unfinished, err)
 				continue
 			}
-			row.Sweep, row.Stress = p.Sweep, d.Stress
+			row.Sweep, row.Stress, row.Draw = p.Sweep, d.Stress, d.Draw
 			rows = append(rows, row)
 			word := "cached"
 			if ran {
@@ -108,11 +116,36 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 			if row.BoundUSD <= 0 {
 				gap = fmt.Sprintf("bound $%.2f", row.BoundUSD)
 			}
-			p.Progress("%d/%d %s seed %d %s: $%.2f, %s, %d late (%s)",
-				n, len(p.Days)*len(p.Entries), d.Name, d.Seed, entry, row.JobsUSD, gap, row.Totals.Late, word)
+			p.Progress("%d/%d %s %s: $%.2f, %s, %d late (%s)",
+				n, len(p.Days)*len(p.Entries), d.label(), entry, row.JobsUSD, gap, row.Totals.Late, word)
+		}
+		p.warnOfDay(d.Scenario, rows[first:])
+		if p.SearchSteps > 0 {
+			k, err := p.searchDay(ctx, d.Scenario, floor, rows[first:])
+			if err != nil {
+				return rows, err
+			}
+			searched[d.Hash] = k
+			p.Progress("%s seed %d: %s", d.Name, d.Seed, k.progressText())
 		}
 	}
+	AddSavableShares(rows, searched)
 	return rows, errors.Join(unfinished...)
+}
+
+// warnOfDay reports why the figures of a day mean less than they seem to, and marks its rows.
+func (p BenchPlan) warnOfDay(s spec.Scenario, rows []BenchRow) {
+	all := make([]history.Totals, len(rows))
+	for i, r := range rows {
+		all[i] = r.Totals
+	}
+	warnings := scenarios.MisleadingFigures(s, all)
+	for _, w := range warnings {
+		p.Progress("warning: %s seed %d: %s", s.Name, s.Seed, w)
+	}
+	for i := range rows {
+		rows[i].Totals.Warnings = warnings
+	}
 }
 
 // boundsOf returns the bounds of a scenario, from the cache or computed.
@@ -129,20 +162,27 @@ func (p BenchPlan) boundsOf(ctx context.Context, s spec.Scenario) (b boundPair, 
 			return b, err
 		}
 		*to = c.BoundUSD
+		if !idle {
+			b.Proof = c
+		}
 	}
 	return b, writeCached(path, b)
 }
 
 // rowOf returns one row, from the cache or replayed, and whether it was replayed.
 func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, floor boundPair) (r BenchRow, ran bool, err error) {
-	path := p.cacheFile(s.Name+"-"+scenarios.FileStem(entry), s.Hash, entry, fmt.Sprint(s.Weights))
+	path := p.rowPath(s, entry)
 	if readCached(path, &r) {
 		return rowOfTotals(s, entry, r.Totals, floor), false, nil // with the bounds of this run: its Steps may differ
 	}
 	began := time.Now()
-	res, err := scenarios.Replay(ctx, s, entry, new(membus.Bus), scenarios.Options{Wall: func() time.Duration { return time.Since(began) }})
+	res, err := scenarios.Replay(ctx, s, entry, new(membus.Bus), scenarios.Options{NoBids: true, Wall: func() time.Duration { return time.Since(began) }})
 	if err != nil {
 		return r, false, err
+	}
+	// Before the row: a row in the cache has its schedule there.
+	if err := p.writeSchedule(s, entry, res.History); err != nil {
+		return r, false, fmt.Errorf("bench: %w", err)
 	}
 	r = rowOfTotals(s, entry, res.Totals, floor)
 	return r, true, writeCached(path, r)
@@ -153,7 +193,7 @@ func (p BenchPlan) rowOf(ctx context.Context, s spec.Scenario, entry string, flo
 func rowOfTotals(s spec.Scenario, entry string, t history.Totals, floor boundPair) BenchRow {
 	kappa := s.Weights.Kappa.InDollars()
 	r := BenchRow{
-		Scenario: s.Name, Hash: s.Hash, Entry: entry, Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.Delay.InDollars(), Load: scenarios.GPULoad(s),
+		Scenario: s.Name, Hash: s.Hash, Entry: entry, Seed: s.Seed, KappaUSD: kappa, DelayUSD: s.Weights.WaitNow.InDollars(), Load: s.GPULoad(),
 		JobsUSD:  t.JobsUSD,
 		BoundUSD: floor.Jobs, IdleBound: floor.Idle,
 		BusyKg: t.CarbonKg - t.IdleKg, BusyCostUSD: t.CostUSD - t.IdleUSD, Totals: t,

@@ -3,6 +3,7 @@ package bench
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
 	"github.com/gridbid/gridbid/history"
@@ -39,7 +40,7 @@ func TestAKeptRowIsHeldAgainstTheBoundOfThisRun(t *testing.T) {
 	if err != nil || ran {
 		t.Fatal(ran, err)
 	}
-	if want := rowOfTotals(s, e, first.Totals, boundPair{Jobs: 0.02, Idle: 0.2}); second != want {
+	if want := rowOfTotals(s, e, first.Totals, boundPair{Jobs: 0.02, Idle: 0.2}); !reflect.DeepEqual(second, want) {
 		t.Errorf("a kept row is\n%+v, one held against today's bounds\n%+v", second, want)
 	}
 }

@@ -21,6 +21,7 @@ type BenchQuestion struct {
 	ID    string   `yaml:"id"`
 	Q     string   `yaml:"q"`
 	Alt   []string `yaml:"alt"`
+	After []string `yaml:"after"` // asked before it, in one conversation
 	Truth string   `yaml:"truth"`
 }
 
@@ -68,11 +69,15 @@ func JudgeQuestions(l *query.Dataset, b *history.History, all []BenchQuestion) [
 			}
 			e := JudgedAnswer{ID: q.ID, Asked: names.fillSlots(words), Canonical: i == 0, Verdict: "unjudged"}
 			// Without a value for a slot the question cannot be asked of this run.
-			if names.hasUnfilledSlot(words) {
+			if names.hasUnfilledSlot(words + strings.Join(q.After, " ")) {
 				out = append(out, e)
 				continue
 			}
-			a := l.AnswerQuestion(e.Asked)
+			talk := l.NewSession()
+			for _, before := range q.After {
+				talk.AnswerQuestion(names.fillSlots(before))
+			}
+			a := talk.AnswerQuestion(e.Asked)
 			e.Kind, e.Read, e.answer = a.Kind, a.Read, a
 			e.Verdict = names.judgeReading(words, q.Truth, a)
 			out = append(out, e)
@@ -104,7 +109,7 @@ var expectedReadings = []struct{ truth, want string }{
 // judgeReading returns the verdict on a reading: the query must be one that the truth
 // accepts, and must hold the names of the question.
 func (n slotNames) judgeReading(words, truth string, a query.Answer) string {
-	if truth == "none" || strings.HasPrefix(truth, "read(") {
+	if truth == "none" || strings.HasPrefix(truth, "read(") || strings.HasPrefix(truth, "refuse(") {
 		return n.judgeSpokenTruth(truth, a)
 	}
 	i := slices.IndexFunc(expectedReadings, func(r struct{ truth, want string }) bool { return strings.HasPrefix(truth, r.truth) })

@@ -29,6 +29,7 @@ var shortDay = sync.OnceValues(func() (p played, err error) {
 	if err != nil {
 		return p, err
 	}
+	s.Weights.WaitStandard, s.Weights.WaitLimit = 1_000, 0 // so that jobs are held for hours, which questions are about
 	res, err := scenarios.Replay(context.Background(), s, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{
 		Record: func(m protocol.Message) error { p.said = append(p.said, m); return nil },
 	})

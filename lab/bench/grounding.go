@@ -318,7 +318,7 @@ func printsInstant(at protocol.Time, text string) bool {
 // printsDuration reports whether a text is how some surface prints a duration in milliseconds.
 func printsDuration(ms int64, text string) bool {
 	d := time.Duration(ms) * time.Millisecond
-	return ms != 0 && (format.FormatDuration(d) == text || format.FormatDuration(-d) == text || fmt.Sprintf("%d minutes", d/time.Minute) == text) || ms == 0 && text == "0 s"
+	return ms != 0 && (format.FormatDuration(d) == text || format.FormatDuration(-d) == text || fmt.Sprintf("%d minutes", d/time.Minute) == text || fmt.Sprintf("%.0f min", d.Minutes()) == text) || ms == 0 && text == "0 s"
 }
 
 // unitMeasures maps a printed unit to the units of facts that it can show, and to how many of

@@ -58,7 +58,7 @@ var faults = []struct {
 	{"a longer time", regexp.MustCompile(`\b\d+ h \d+ min`), func(s string) string { return "7" + s }, 99},
 	{"a decision that is not", regexp.MustCompile(`\bD-\d+\b`), func(s string) string { return s + "999" }, 100},
 	{"a job that is not", regexp.MustCompile(`\bjob-\d+\b`), func(s string) string { return s + "9" }, 100},
-	{"a large count", regexp.MustCompile(`\b\d{3} (?:rounds|decisions|options)\b`), func(s string) string { return "9" + s }, 99},
+	{"a large count", regexp.MustCompile(`\b\d{2,3} (?:rounds|decisions|options)\b`), func(s string) string { return "9" + s }, 99},
 }
 
 func other(c byte) string { return strconv.Itoa((int(c-'0') + 3) % 10) }

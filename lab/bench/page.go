@@ -20,12 +20,18 @@ table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:1rem 0;d
 td,th{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #e3e7ec;white-space:nowrap}td:first-child,th:first-child{text-align:left}
 svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 `)
-	b.WriteString("<h1>Days by policy</h1><p class=s>Gap: objective of the jobs over the lower bound, minus one. Changes against the two baselines: busy energy; in brackets with idle draw.</p>")
+	b.WriteString("<h1>Days by policy</h1>")
+	differences := Differences(rows)
+	if s := gainSentence(rows, differences); s != "" {
+		fmt.Fprintf(b, "<p><strong>%s</strong></p>", html.EscapeString(s))
+	}
+	fmt.Fprintf(b, "<p class=s>%s</p>", summaryNote+" "+savableNote)
 	all := SummarizePolicies(rows)
 	b.WriteString(drawGapChart(all))
 	writeHTMLTable(b, summaryHeads, len(all), func(i int) []string { return all[i].summaryCells() })
+	writeDifferencesHTML(b, rows, differences)
 	b.WriteString("<h2>Figures</h2><p class=s>Median [lowest..highest] of the rows.</p>")
-	writeHTMLTable(b, figureHeads(), len(all), func(i int) []string { return all[i].figureCells() })
+	writeHTMLTable(b, figureHeads(benchColumns), len(all), func(i int) []string { return all[i].figureCells(benchColumns) })
 	if heads, lines := stressTable(StressEffects(rows)); len(lines) > 0 {
 		fmt.Fprintf(b, "<h2>Stress days</h2><p class=s>%s</p>", underStressNote)
 		writeHTMLTable(b, heads, len(lines), func(i int) []string { return lines[i] })
@@ -34,13 +40,23 @@ svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 		b.WriteString(d)
 	}
 	b.WriteString("<h2>All rows</h2>")
-	head := []string{"scenario", "seed", "policy", "$/t"}
+	last := ""
+	for _, r := range rows {
+		if dayKey(r) == last {
+			continue
+		}
+		last = dayKey(r)
+		for _, w := range r.Totals.Warnings {
+			fmt.Fprintf(b, "<p>Warning: %s: %s.</p>", html.EscapeString(r.heading()), html.EscapeString(w))
+		}
+	}
+	head := []string{"scenario", "seed", "draw", "policy", "$/t"}
 	for _, c := range benchColumns {
 		head = append(head, c.headWithUnit())
 	}
 	writeHTMLTable(b, head, len(rows), func(i int) []string {
 		r := rows[i]
-		cells := []string{r.Scenario, fmt.Sprint(r.Seed), r.Entry, fmt.Sprintf("%g", r.KappaUSD)}
+		cells := []string{r.Scenario, fmt.Sprint(r.Seed), fmt.Sprint(r.Draw), r.Entry, fmt.Sprintf("%g", r.KappaUSD)}
 		for _, c := range benchColumns {
 			cells = append(cells, c.cellText(r, c.places, "–"))
 		}
@@ -49,6 +65,22 @@ svg{max-width:100%;height:auto}.s{color:#5b6775}</style>
 	b.WriteString("</html>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeDifferencesHTML writes the tables of differences.
+func writeDifferencesHTML(b *strings.Builder, rows []BenchRow, all []Difference) {
+	tables := differenceTables(rows, all)
+	if len(tables) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "<h2>Differences and chance</h2><p class=s>%s</p>", differencesNote)
+	if s := chanceSentence(rows, all); s != "" {
+		fmt.Fprintf(b, "<p>%s</p>", html.EscapeString(s))
+	}
+	for _, t := range tables {
+		fmt.Fprintf(b, "<h3>%s</h3>", html.EscapeString(t.title))
+		writeHTMLTable(b, t.heads, len(t.lines), func(i int) []string { return t.lines[i] })
+	}
 }
 
 // writeHTMLTable writes a table of n rows; all text is escaped.

@@ -104,7 +104,7 @@ func misreportRowOf(book *history.History, site string, pay accounts.Payment) Mi
 	for _, id := range book.JobIDs() {
 		r, _ := book.LatestJob(id)
 		a := r.CurrentAward()
-		if a == nil || r.Run == nil || r.Run.Site != site || r.State != history.Ended {
+		if a == nil || r.Run == nil || r.Run.Site != site || !r.HasEnded() {
 			continue
 		}
 		cost, bid := r.Run.Cost.Money.InDollars(), a.Option.Money.InDollars()

@@ -16,7 +16,8 @@ import (
 //	read(bill|top, metric=carbon, site=$S|site=$B, from=2026-03-11T12:00)
 //
 // which names the accepted queries and the values that the query must hold; or "none", if
-// every answer with figures is wrong. The query must hold no site, tenant, job, decision,
+// every answer with figures is wrong; or refuse(COMMAND), if the answer must be a refusal that names
+// that command. The query must hold no site, tenant, job, decision,
 // time or number that the truth does not name: an invented value is as wrong as a lost one.
 func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 	answered := a.Kind == "answer" || a.Kind == "absent" || a.Query != nil // a query may be read but have no data
@@ -25,6 +26,15 @@ func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 		return "wrong"
 	case truth == "none":
 		return "right"
+	case strings.HasPrefix(truth, "refuse("):
+		command := n.fillSlots(strings.TrimSuffix(strings.TrimPrefix(truth, "refuse("), ")"))
+		switch {
+		case a.Kind == "refused" && strings.Contains(strings.Join(a.Text, " "), command):
+			return "right"
+		case a.Kind == "answer":
+			return "wrong"
+		}
+		return "declined"
 	case !answered && a.Kind == "refused":
 		return "wrong"
 	case !answered || a.Query == nil:
@@ -48,6 +58,10 @@ func (n slotNames) judgeSpokenTruth(truth string, a query.Answer) string {
 	}
 	if q.Ask == "top" && q.Number == 5 || q.Ask == "fit" { // 5 is the default of top; fit counts GPUs
 		q.Number = 0
+	}
+	// An operator that the truth does not name makes it another question.
+	if len(q.ExceptSites)+len(q.ExceptTenants) > 0 || q.Then+q.Per+q.Against+q.Bounded+q.Bound+q.Amount+q.Model+q.State+q.Term != "" {
+		return "wrong"
 	}
 	if q.Job != "" || q.Decision != 0 || q.Site != "" || q.Other != "" || q.Tenant != "" || q.Number != 0 {
 		return "wrong"
@@ -93,6 +107,18 @@ func takeQueryValue(q *ask.Query, key, value string) bool {
 	case "long":
 		d, err := time.ParseDuration(value)
 		return err == nil && (q.Long == d || q.Within == d)
+	case "except":
+		all := len(q.ExceptSites) + len(q.ExceptTenants)
+		named := func(s string) bool { return s == value }
+		q.ExceptSites, q.ExceptTenants = slices.DeleteFunc(q.ExceptSites, named), slices.DeleteFunc(q.ExceptTenants, named)
+		return len(q.ExceptSites)+len(q.ExceptTenants) < all
+	case "policy":
+		return slices.Contains(q.Policies, value)
+	case "then", "per", "against", "bounded", "bound", "amount", "model", "state", "term":
+		field := map[string]*string{"then": &q.Then, "per": &q.Per, "against": &q.Against, "bounded": &q.Bounded, "bound": &q.Bound, "amount": &q.Amount, "model": &q.Model, "state": &q.State, "term": &q.Term}[key]
+		ok := *field == value
+		*field = ""
+		return ok
 	case "metric":
 		return q.Metric == value
 	case "by":

@@ -51,6 +51,18 @@ var stressKinds = []stressKind{
 type BenchDay struct {
 	spec.Scenario
 	Stress string
+	Draw   int // of its jobs (spec.Options); 0: the day's own
+}
+
+// label names a day for people: "ordinary-2022-04-13 seed 1 draw 2".
+func (d BenchDay) label() string { return dayLabel(d.Name, d.Seed, d.Draw) }
+
+// dayLabel names a day, a seed and a draw; a draw of 0 is left out.
+func dayLabel(scenario string, seed uint64, draw int) string {
+	if draw == 0 {
+		return fmt.Sprintf("%s seed %d", scenario, seed)
+	}
+	return fmt.Sprintf("%s seed %d draw %d", scenario, seed, draw)
 }
 
 // StressNames returns the kinds of stress days, in the order of tables.
@@ -97,7 +109,7 @@ func StressScenario(s spec.Scenario, kind string) (BenchDay, error) {
 	// The hash names the content, which is another one now.
 	sum := sha256.Sum256([]byte(s.Hash + x.name))
 	s.Hash = hex.EncodeToString(sum[:])
-	return BenchDay{s, kind}, nil
+	return BenchDay{Scenario: s, Stress: kind}, nil
 }
 
 // stressMidnight returns the midnight from which the hours of a stress count: of the first day
@@ -149,7 +161,7 @@ func mostExpensiveSite(s spec.Scenario) int {
 }
 
 // The weights of a sweep: prices of carbon in dollars per tonne, and costs of waiting in
-// dollars per GPU-hour of jobs that are not deferrable.
+// dollars per GPU-hour of jobs that are wanted now.
 var (
 	SweepKappas = []float64{0, 25, 50, 100, 190, 400, 800}
 	SweepDelays = []float64{0.01, 0.1, 1, 10}
@@ -171,7 +183,7 @@ func SweepScenarios(s spec.Scenario) (out []spec.Scenario) {
 		weigh("kappa", v, func(x *spec.Scenario) *protocol.Microdollars { return &x.Weights.Kappa })
 	}
 	for _, v := range SweepDelays {
-		weigh("delay", v, func(x *spec.Scenario) *protocol.Microdollars { return &x.Weights.Delay })
+		weigh("delay", v, func(x *spec.Scenario) *protocol.Microdollars { return &x.Weights.WaitNow })
 	}
 	return append(out, s)
 }

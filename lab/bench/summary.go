@@ -10,7 +10,7 @@ import (
 type PolicySummary struct {
 	Entry  string         `json:"entry"`
 	Rows   int            `json:"rows"`
-	Best   int            `json:"best"` // rows in which no entry with the usual signals has a lower objective of jobs
+	Best   *int           `json:"best"` // days on which it is the best rival beyond chance (bestDays); nil: too few pairs to tell
 	Gap    Distribution   `json:"gap"`  // to the bound, jobs alone
 	Idle   Distribution   `json:"idle_gap"`
 	Late   Distribution   `json:"late"` // fraction of jobs
@@ -70,8 +70,12 @@ func SummarizePolicies(rows []BenchRow) []PolicySummary {
 		byEntry[r.Entry] = append(byEntry[r.Entry], r)
 	}
 	out := make([]PolicySummary, len(order))
+	best := bestDays(rows)
 	for i, entry := range order {
 		out[i] = summarizePolicy(entry, byEntry[entry], days)
+		if n := best[entry]; best != nil {
+			out[i].Best = &n
+		}
 	}
 	return out
 }
@@ -93,14 +97,6 @@ func summarizePolicy(entry string, rows []BenchRow, days map[string][]BenchRow) 
 		}
 		late = append(late, fractionOf(r.Totals.Late, r.Totals.Jobs))
 		wait = append(wait, r.Totals.WaitS.Mean/3600)
-		// Entries that know more than a site can are no rivals for the best of a day.
-		best := true
-		for _, o := range days[dayKey(r)] {
-			best = best && (o.JobsUSD >= r.JobsUSD || !o.Totals.HasDefaultKnowledge())
-		}
-		if best && r.Totals.HasDefaultKnowledge() {
-			s.Best++
-		}
 	}
 	s.Gap, s.Idle, s.Late, s.WaitH = distributionOf(gap), distributionOf(idle), distributionOf(late), distributionOf(wait)
 	s.Carbon = changeAgainstBaselines(rows, days, func(r BenchRow) float64 { return r.BusyKg }, func(r BenchRow) float64 { return r.Totals.CarbonKg })
@@ -152,6 +148,7 @@ func StressEffects(rows []BenchRow) []StressEffect {
 	type run struct {
 		scenario, entry string
 		seed            uint64
+		draw            int
 	}
 	// Days without stress, to compare each stress day with its own.
 	calm := make(map[run]BenchRow)
@@ -161,7 +158,7 @@ func StressEffects(rows []BenchRow) []StressEffect {
 			entries = append(entries, r.Entry)
 		}
 		if r.Stress == "" && !r.Sweep {
-			calm[run{r.Scenario, r.Entry, r.Seed}] = r
+			calm[run{r.Scenario, r.Entry, r.Seed, r.Draw}] = r
 		}
 	}
 	out := []StressEffect{}
@@ -174,7 +171,7 @@ func StressEffects(rows []BenchRow) []StressEffect {
 				}
 				objective = append(objective, r.Totals.ObjectiveUSD)
 				late = append(late, fractionOf(r.Totals.Late, r.Totals.Jobs))
-				if was, ok := calm[run{strings.TrimSuffix(r.Scenario, "-"+kind), entry, r.Seed}]; ok {
+				if was, ok := calm[run{strings.TrimSuffix(r.Scenario, "-"+kind), entry, r.Seed, r.Draw}]; ok {
 					more = append(more, r.Totals.ObjectiveUSD-was.Totals.ObjectiveUSD)
 				}
 			}

@@ -111,7 +111,8 @@ func (g *GroundingCheck) checkLines(a query.Answer, facts []groundFact, asked, t
 var (
 	timeWithYear = regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2,8} \d{4} \d\d:\d\d\b`)
 	minuteTime   = regexp.MustCompile(`\b(\d[\d,]*\.\d) minutes\b`)
-	bareTime     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
+	entryTime    = regexp.MustCompile(`(\bsince |· from )(\d\d:\d\d)\b`)
+	bareTime     = regexp.MustCompile(`(^|[^ \d]|\bfrom |\bto |\bat |\bsince |· |^\s+)\b(\d\d:\d\d(?::\d\d)?)\b`)
 )
 
 // checkClockTimes checks times in those forms against facts, and returns the line without
@@ -137,12 +138,14 @@ func checkClockTimes(facts []groundFact, line string) (rest string, n int, loose
 		}
 		return ""
 	})
-	// A line with a full instant has been checked for it; the rest of its times are left to it.
+	// In a line with a full instant the other times are of its day and are checked with it, but for
+	// those of a list's entries, which are of the day of the entry.
+	bare := bareTime
 	if instantPattern.MatchString(rest) {
-		return rest, n, loose
+		bare = entryTime
 	}
-	return bareTime.ReplaceAllStringFunc(rest, func(m string) string {
-		at := bareTime.FindStringSubmatch(m)
+	return bare.ReplaceAllStringFunc(rest, func(m string) string {
+		at := bare.FindStringSubmatch(m)
 		check(at[2], "15:04", "15:04:05")
 		return at[1]
 	}), n, loose
@@ -216,6 +219,21 @@ func (g *GroundingCheck) factsOfJob(id protocol.JobID) []groundFact {
 		all = append(all, groundFact{int64(d.Message.At), "instant", ""}, groundFact{int64(d.Proof.Primal), "microdollars", ""}, groundFact{int64(d.Proof.Bound), "microdollars", ""}, groundFact{int64(d.Proof.Jobs), "count", ""})
 	}
 	all = append(all, groundFact{int64(len(r.FullRounds)), "count", ""})
+	// Holds that come one after another are one line: how many there were so far, since when.
+	held, since := 0, protocol.Time(0)
+	for _, d := range g.log.History().AllDecisions() {
+		switch {
+		case d.Job != id:
+			continue
+		case d.Kind != "hold":
+			held = 0
+			continue
+		case held == 0:
+			since = d.At
+		}
+		held++
+		all = append(all, groundFact{int64(held), "count", ""}, groundFact{int64(since), "instant", ""})
+	}
 	for _, name := range []string{"bill", "times"} {
 		all = append(all, g.factsOfAnswerAndContext(g.log.AnswerQuery(ask.Query{Ask: name, Job: id}))...)
 	}
@@ -303,11 +321,12 @@ func (g *GroundingCheck) checkReport(totals []history.Totals) (of SurfaceGroundi
 
 // checkReportText checks the text of a report against facts of totals.
 func (g *GroundingCheck) checkReportText(facts []groundFact, text string) (int, []UngroundedClaim) {
-	return g.checkLines(query.Answer{Table: &query.Table{}}, facts, "", withoutP95(text))
+	return g.checkLines(query.Answer{Table: &query.Table{}}, facts, "", withoutPercentiles(text))
 }
 
-// withoutP95 removes "p95" from a text: the name of a column, whose digits are no figure.
-func withoutP95(s string) string { return strings.ReplaceAll(s, "p95", "") }
+// withoutPercentiles removes "p50" and "p95" from a text: names of columns, whose digits are no
+// figures.
+func withoutPercentiles(s string) string { return strings.NewReplacer("p50", "", "p95", "").Replace(s) }
 
 // totalFacts returns every figure of totals in the scales in which reports print them, and the
 // relative differences between policies.
@@ -324,8 +343,12 @@ func totalFacts(totals []history.Totals) (all []groundFact) {
 				of = append(of, float64(x))
 			case history.Spread:
 				of = append(of, x.Mean, x.P50, x.P95, x.Max)
+			case history.Use:
+				of = append(of, x.Mean, x.Peak)
 			}
 		}
+		// Reports print these two together: idle machines, and jobs that missed their deadline.
+		of = append(of, t.IdleUSD+t.IdleCarbonUSD, float64(t.Late+t.Unplaced), t.CarbonKg-t.IdleKg)
 		columns = append(columns, of)
 	}
 	// note adds a figure in thousandths.

@@ -14,28 +14,49 @@ import (
 type benchColumn struct {
 	head, unit string
 	places     int
+	wide       bool // left out of Markdown, which people read in a terminal; CSV, JSON and page have it
 	value      func(BenchRow) float64
 }
 
 // benchColumns are the figures of a row, in the order of tables.
-var benchColumns = []benchColumn{
-	{"jobs' objective", "$", 2, func(r BenchRow) float64 { return r.JobsUSD }},
-	{"gap", "%", 1, func(r BenchRow) float64 { return gapPercent(r.Gap, r.BoundUSD) }},
-	{"gap with idle", "%", 1, func(r BenchRow) float64 { return gapPercent(r.IdleGap, r.IdleBound) }},
-	{"objective", "$", 2, func(r BenchRow) float64 { return r.Totals.ObjectiveUSD }},
-	{"carbon", "kg", 1, func(r BenchRow) float64 { return r.Totals.CarbonKg }},
-	{"busy carbon", "kg", 1, func(r BenchRow) float64 { return r.BusyKg }},
-	{"CO2 avg", "kg", 1, func(r BenchRow) float64 { return r.Totals.AverageKg }},
-	{"CO2 marg", "kg", 1, func(r BenchRow) float64 { return r.Totals.MarginalKg }},
-	{"cost", "$", 2, func(r BenchRow) float64 { return r.Totals.CostUSD }},
-	{"busy cost", "$", 2, func(r BenchRow) float64 { return r.BusyCostUSD }},
-	{"energy", "kWh", 1, func(r BenchRow) float64 { return r.Totals.EnergyKWh }},
-	{"wait", "h", 2, func(r BenchRow) float64 { return r.Totals.WaitS.Mean / 3600 }},
-	{"JCT", "h", 2, func(r BenchRow) float64 { return r.Totals.JCTS.Mean / 3600 }},
-	{"slowdown", "", 2, func(r BenchRow) float64 { return r.Totals.Slowdown.Mean }},
-	{"late", "%", 2, func(r BenchRow) float64 { return 100 * fractionOf(r.Totals.Late, r.Totals.Jobs) }},
-	{"unplaced", "jobs", 0, func(r BenchRow) float64 { return float64(r.Totals.Unplaced) }},
-	{"GPU use", "%", 1, func(r BenchRow) float64 { return 100 * r.Totals.GPUUtil }},
+var benchColumns = slices.Concat(rowColumns, savableColumns)
+
+// rowColumns are the figures that a row has by itself.
+var rowColumns = []benchColumn{
+	{"jobs' objective", "$", 2, false, func(r BenchRow) float64 { return r.JobsUSD }},
+	{"gap", "%", 1, false, func(r BenchRow) float64 { return gapPercent(r.Gap, r.BoundUSD) }},
+	{"gap with idle", "%", 1, false, func(r BenchRow) float64 { return gapPercent(r.IdleGap, r.IdleBound) }},
+	{"objective", "$", 2, false, func(r BenchRow) float64 { return r.Totals.ObjectiveUSD }},
+	{"carbon", "kg", 1, false, func(r BenchRow) float64 { return r.Totals.CarbonKg }},
+	{"busy carbon", "kg", 1, true, func(r BenchRow) float64 { return r.BusyKg }},
+	{"CO2 avg", "kg", 1, true, func(r BenchRow) float64 { return r.Totals.AverageKg }},
+	{"CO2 marg", "kg", 1, true, func(r BenchRow) float64 { return r.Totals.MarginalKg }},
+	{"cost", "$", 2, true, func(r BenchRow) float64 { return r.Totals.CostUSD }},
+	{"busy cost", "$", 2, true, func(r BenchRow) float64 { return r.BusyCostUSD }},
+	{"energy", "kWh", 1, true, func(r BenchRow) float64 { return r.Totals.EnergyKWh }},
+	{"jobs' energy", "$", 2, false, func(r BenchRow) float64 { return r.Totals.JobsEnergyUSD }},
+	{"jobs' carbon", "$", 2, false, func(r BenchRow) float64 { return r.Totals.JobsCarbonUSD }},
+	{"idle", "$", 2, false, func(r BenchRow) float64 { return r.Totals.IdleUSD + r.Totals.IdleCarbonUSD }},
+	{"transfer", "$", 2, false, func(r BenchRow) float64 { return r.Totals.TransferUSD }},
+	{"delay", "$", 2, false, func(r BenchRow) float64 { return r.Totals.DelayUSD }},
+	{"lateness", "$", 2, false, func(r BenchRow) float64 { return r.Totals.LateUSD }},
+	{"wait", "h", 2, false, func(r BenchRow) float64 { return r.Totals.WaitS.Mean / 3600 }},
+	{"median wait", "h", 2, false, func(r BenchRow) float64 { return r.Totals.WaitS.P50 / 3600 }},
+	{"wait of deferrable", "h", 2, true, func(r BenchRow) float64 { return r.Totals.WaitDeferrableS.Mean / 3600 }},
+	{"wait of urgent", "h", 2, true, func(r BenchRow) float64 { return r.Totals.WaitUrgentS.Mean / 3600 }},
+	{"JCT", "h", 2, true, func(r BenchRow) float64 { return r.Totals.JCTS.Mean / 3600 }},
+	{"slowdown", "", 2, false, func(r BenchRow) float64 { return r.Totals.Slowdown.Mean }},
+	{"late", "%", 2, true, func(r BenchRow) float64 { return 100 * fractionOf(r.Totals.Late, r.Totals.Jobs) }},
+	{"late", "jobs", 0, false, func(r BenchRow) float64 { return float64(r.Totals.Late) }},
+	{"deadlines kept", "%", 2, false, func(r BenchRow) float64 { return 100 * r.Totals.DeadlinesKept }},
+	{"throughput", "jobs/h", 1, true, func(r BenchRow) float64 { return r.Totals.ThroughputPerH }},
+	{"unplaced", "jobs", 0, false, func(r BenchRow) float64 { return float64(r.Totals.Unplaced) }},
+	{"GPU use", "%", 1, false, func(r BenchRow) float64 { return 100 * r.Totals.GPUUtil }},
+	{"GPU peak", "%", 1, true, func(r BenchRow) float64 { return 100 * r.Totals.GPUUse.Peak }},
+	{"CPU use", "%", 1, true, func(r BenchRow) float64 { return 100 * r.Totals.CPUUse.Mean }},
+	{"CPU peak", "%", 1, true, func(r BenchRow) float64 { return 100 * r.Totals.CPUUse.Peak }},
+	{"memory use", "%", 1, true, func(r BenchRow) float64 { return 100 * r.Totals.MemoryUse.Mean }},
+	{"memory peak", "%", 1, true, func(r BenchRow) float64 { return 100 * r.Totals.MemoryUse.Peak }},
 }
 
 // gapPercent returns a gap in per cent; NaN if the bound is not above zero, which negative
@@ -68,35 +89,51 @@ func (c benchColumn) headWithUnit() string {
 func (c benchColumn) columnKey() string { return strings.ReplaceAll(c.headWithUnit(), " ", "_") }
 
 // summaryHeads are the column heads of the table of summaries.
-var summaryHeads = []string{"policy", "rows", "best", "gap %", "mean gap %", "gap with idle %", "carbon vs home-fifo %", "cost vs home-fifo %", "carbon vs k8s-least %", "cost vs k8s-least %", "late %", "wait h"}
+var summaryHeads = []string{"policy", "rows", "best", "gap %", "mean gap %", "gap with idle %", "carbon vs home-fifo %", "cost vs home-fifo %", "carbon vs k8s-least %", "cost vs k8s-least %", "late %", "wait h", "share of savable %"}
 
 // summaryCells returns the cells of one row of that table.
 func (s PolicySummary) summaryCells() []string {
 	return []string{
-		s.Entry, strconv.Itoa(s.Rows), strconv.Itoa(s.Best), s.Gap.medianText(100, 1), meanText(s.Gap), s.Idle.medianText(100, 1),
+		s.Entry, strconv.Itoa(s.Rows), s.bestText(), s.Gap.medianText(100, 1), meanText(s.Gap), s.Idle.medianText(100, 1),
 		busyAndTotalText(s.Carbon.FIFO, s.Carbon.IdleFIFO), busyAndTotalText(s.Cost.FIFO, s.Cost.IdleFIFO),
 		busyAndTotalText(s.Carbon.Least, s.Carbon.IdleLeast), busyAndTotalText(s.Cost.Least, s.Cost.IdleLeast),
-		s.Late.medianText(100, 2), s.WaitH.medianText(1, 2),
+		s.Late.medianText(100, 2), s.WaitH.medianText(1, 2), s.Figures["share_of_savable_%"].meanWithRange(1, 1),
 	}
 }
 
-// figureCells returns the distributions of all columns as cells.
-func (s PolicySummary) figureCells() []string {
+// bestText returns on how many days the entry is the best, or a dash where that cannot be told.
+func (s PolicySummary) bestText() string {
+	if s.Best == nil {
+		return "–"
+	}
+	return strconv.Itoa(*s.Best)
+}
+
+// mainColumns returns the columns of tables in Markdown.
+func mainColumns() []benchColumn {
+	return slices.DeleteFunc(slices.Clone(benchColumns), func(c benchColumn) bool { return c.wide })
+}
+
+// figureCells returns the distributions of columns as cells.
+func (s PolicySummary) figureCells(columns []benchColumn) []string {
 	cells := []string{s.Entry}
-	for _, c := range benchColumns {
+	for _, c := range columns {
 		cells = append(cells, s.Figures[c.columnKey()].medianText(1, c.places))
 	}
 	return cells
 }
 
-// figureHeads returns the column heads of a table of figures.
-func figureHeads() []string {
+// figureHeads returns the heads of a table of figures.
+func figureHeads(columns []benchColumn) []string {
 	out := []string{"policy"}
-	for _, c := range benchColumns {
+	for _, c := range columns {
 		out = append(out, c.headWithUnit())
 	}
 	return out
 }
+
+// summaryNote introduces the table of summaries.
+const summaryNote = "Gap: objective over the lower bound, minus one. Changes against the two baselines: busy energy; in brackets with idle draw. Median [lowest..highest]. Best: days on which the objective of jobs is the lowest, all draws taken together, and the next policy's is not within chance of it; of policies with the usual signals."
 
 // underStressNote introduces the table of stress days.
 const underStressNote = "On a stress day one site loses its power or its wind, misreports, or has extreme prices. The table has the increase of the objective, idle draw included, over the same day without stress, and the late jobs; median [lowest..highest]. Other summaries leave these days out."
@@ -132,16 +169,22 @@ func writeTableHead(b *strings.Builder, heads []string) {
 // WriteMarkdown writes the summaries, then a table for each day.
 func WriteMarkdown(w io.Writer, rows []BenchRow) error {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "# Days by policy\n\nGap: objective over the lower bound, minus one. Changes against the two baselines: busy energy; in brackets with idle draw. Median [lowest..highest]. Best: rows with the lowest objective of jobs, among policies with the usual signals.\n\n")
+	b.WriteString("# Days by policy\n\n")
+	differences := Differences(rows)
+	if s := gainSentence(rows, differences); s != "" {
+		fmt.Fprintf(b, "**%s**\n\n", s)
+	}
+	fmt.Fprintf(b, "%s %s\n\n", summaryNote, savableNote)
 	all := SummarizePolicies(rows)
 	writeTableHead(b, summaryHeads)
 	for _, s := range all {
 		writeTableLine(b, s.summaryCells())
 	}
-	b.WriteString("\n## Figures\n\nMedian [lowest..highest] of the rows.\n\n")
-	writeTableHead(b, figureHeads())
+	writeDifferences(b, rows, differences)
+	b.WriteString("\n## Figures\n\nMedian [lowest..highest] of the rows. CSV, JSON and page have more columns.\n\n")
+	writeTableHead(b, figureHeads(mainColumns()))
 	for _, s := range all {
-		writeTableLine(b, s.figureCells())
+		writeTableLine(b, s.figureCells(mainColumns()))
 	}
 	if heads, lines := stressTable(StressEffects(rows)); len(lines) > 0 {
 		fmt.Fprintf(b, "\n## Stress days\n\n%s\n\n", underStressNote)
@@ -154,17 +197,31 @@ func WriteMarkdown(w io.Writer, rows []BenchRow) error {
 	for _, r := range rows {
 		if dayKey(r) != last {
 			last = dayKey(r)
-			fmt.Fprintf(b, "\n## %s, seed %d\n\nLoad %.0f %%, carbon at $%g/t, waiting at $%g/GPU-h. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n", r.Scenario, r.Seed, 100*r.Load, r.KappaUSD, r.DelayUSD, r.BoundUSD, r.IdleBound)
-			writeTableHead(b, figureHeads())
+			fmt.Fprintf(b, "\n## %s\n\nLoad %.0f %%, carbon at $%g/t, waiting at $%g/GPU-h. Bound $%.2f (jobs), $%.2f (with idle nodes).\n\n", r.heading(), 100*r.Load, r.KappaUSD, r.DelayUSD, r.BoundUSD, r.IdleBound)
+			for _, w := range r.Totals.Warnings {
+				fmt.Fprintf(b, "Warning: %s.\n\n", w)
+			}
+			if text := r.Savable.searchText(r.BoundUSD); text != "" {
+				fmt.Fprintf(b, "%s\n\n", text)
+			}
+			writeTableHead(b, figureHeads(mainColumns()))
 		}
 		cells := []string{r.Entry}
-		for _, c := range benchColumns {
+		for _, c := range mainColumns() {
 			cells = append(cells, c.cellText(r, c.places, "–"))
 		}
 		writeTableLine(b, cells)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// heading names the day, seed and draw of a row: "ordinary-2022-04-13, seed 1, draw 2".
+func (r BenchRow) heading() string {
+	if r.Draw == 0 {
+		return fmt.Sprintf("%s, seed %d", r.Scenario, r.Seed)
+	}
+	return fmt.Sprintf("%s, seed %d, draw %d", r.Scenario, r.Seed, r.Draw)
 }
 
 // medianText returns the median and, of several rows, the range; each times scale.
@@ -198,7 +255,7 @@ func busyAndTotalText(busy, idle Distribution) string {
 // WriteCSV writes one line per row, figures with four decimals.
 func WriteCSV(w io.Writer, rows []BenchRow) error {
 	out := csv.NewWriter(w)
-	head := []string{"scenario", "hash", "seed", "policy", "kappa_usd", "delay_usd", "load", "bound_usd", "idle_bound_usd"}
+	head := []string{"scenario", "hash", "seed", "draw", "policy", "kappa_usd", "delay_usd", "load", "bound_usd", "idle_bound_usd"}
 	for _, c := range benchColumns {
 		head = append(head, c.columnKey())
 	}
@@ -207,7 +264,7 @@ func WriteCSV(w io.Writer, rows []BenchRow) error {
 	}
 	for _, r := range rows {
 		number := func(v float64) string { return strconv.FormatFloat(v, 'f', 4, 64) }
-		line := []string{r.Scenario, r.Hash, strconv.FormatUint(r.Seed, 10), r.Entry, number(r.KappaUSD), number(r.DelayUSD), number(r.Load), number(r.BoundUSD), number(r.IdleBound)}
+		line := []string{r.Scenario, r.Hash, strconv.FormatUint(r.Seed, 10), strconv.Itoa(r.Draw), r.Entry, number(r.KappaUSD), number(r.DelayUSD), number(r.Load), number(r.BoundUSD), number(r.IdleBound)}
 		for _, c := range benchColumns {
 			line = append(line, c.cellText(r, 4, ""))
 		}

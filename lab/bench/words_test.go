@@ -241,3 +241,26 @@ func TestALimitIsNeverLost(t *testing.T) {
 		t.Errorf("%d were tried; want at least 1000", tried)
 	}
 }
+
+// Questions at night: comparisons, thresholds, exceptions, two splits, definitions, states,
+// follow-ups, in an operator's own words. The first set was developed on, the second is measured.
+func TestQuestionsAtNightAreReadRightOrGivenBack(t *testing.T) {
+	for _, name := range []string{"night-1", "night-2"} {
+		read, right, wrong := explained(t, name), 0, 0
+		for _, e := range read {
+			switch e.Verdict {
+			case "right":
+				right++
+			case "wrong":
+				wrong++
+				t.Logf("%s: %s %q is wrong: %s, read as %q", name, e.ID, e.Asked, e.Kind, e.Read)
+			default:
+				t.Logf("%s: %s %q is %s: %s %q", name, e.ID, e.Asked, e.Verdict, e.Kind, e.answer.Text)
+			}
+		}
+		t.Logf("%s: %d questions, right %d, wrong %d", name, len(read), right, wrong)
+		if right*100 < 75*len(read) || wrong*100 > 2*len(read) {
+			t.Errorf("%s: of %d, %d are read right and %d wrong; want at least 75 %% and at most 2 %%", name, len(read), right, wrong)
+		}
+	}
+}

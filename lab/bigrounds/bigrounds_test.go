@@ -32,7 +32,7 @@ var (
 
 const (
 	processes = 4
-	// orders names the variable by which a process of this test is ordered to bid.
+	// orders names the environment variable that has a process of this test bid.
 	orders = "GRIDBID_BIG_ROUND"
 )
 
@@ -70,24 +70,24 @@ func bidByOrders(text string) error {
 }
 
 func theSetting() setting {
-	hub := natsbus.Bus{Limits: natsbus.DefaultSiteLimits()}
-	return setting{sites: *siteCount, jobs: *jobCount, payload: *payload, most: hub.MaxMessageBytes(*payload)}
+	coordinatorBus := natsbus.Bus{Limits: natsbus.DefaultSiteLimits()}
+	return setting{sites: *siteCount, jobs: *jobCount, payload: *payload, most: coordinatorBus.MaxMessageBytes(*payload)}
 }
 
-// inProcess has all sites bid within this process, over one hub.
-func inProcess(hub bus.Bus) func(context.Context, spec.Scenario, protocol.Time, string) error {
+// inProcess has all sites bid within this process, over one bus.
+func inProcess(anyBus bus.Bus) func(context.Context, spec.Scenario, protocol.Time, string) error {
 	return func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error {
 		var names []string
 		for _, site := range s.Sites {
 			names = append(names, site.Name)
 		}
-		return bidAll(ctx, s, now, names, func(string) (bus.Bus, error) { return hub, nil }, folder)
+		return bidAll(ctx, s, now, names, func(string) (bus.Bus, error) { return anyBus, nil }, folder)
 	}
 }
 
 func overMemory(t *testing.T, with setting) round {
-	hub := new(membus.Bus)
-	return hold(t, with, hub, inProcess(hub))
+	memBus := new(membus.Bus)
+	return hold(t, with, memBus, inProcess(memBus))
 }
 
 func overEmbeddedNATS(t *testing.T, with setting) round {
@@ -176,9 +176,9 @@ func bidInProcesses(ctx context.Context, parts []order, folder string) error {
 func TestABigRoundIsTheSameOverEveryBus(t *testing.T) {
 	with := theSetting()
 	want := overMemory(t, with)
-	longest, bytesHeard := 0, 0
+	longest, bytesSent := 0, 0
 	for _, data := range want.sent {
-		longest, bytesHeard = max(longest, len(data)), bytesHeard+len(data)
+		longest, bytesSent = max(longest, len(data)), bytesSent+len(data)
 	}
 	if longest > with.most || longest < with.most*3/4 {
 		t.Errorf("the longest offer has %d bytes; want nearly the %d that it may have", longest, with.most)
@@ -197,8 +197,8 @@ func TestABigRoundIsTheSameOverEveryBus(t *testing.T) {
 	if want.awards == 0 {
 		t.Error("nothing is awarded")
 	}
-	t.Logf("%d jobs at %d sites: %d of %d have more to offer than %d bytes; %d bytes heard, the longest offer %d; %d awards, %v after the call",
-		with.jobs, with.sites, over, whole.sites, with.payload, bytesHeard, longest, want.awards, want.took.Round(time.Millisecond))
+	t.Logf("%d jobs at %d sites: %d of %d have more to offer than %d bytes; %d bytes sent, the longest offer %d; %d awards, %v after the call",
+		with.jobs, with.sites, over, whole.sites, with.payload, bytesSent, longest, want.awards, want.took.Round(time.Millisecond))
 	for _, wrong := range differences(want, want) {
 		t.Error(wrong)
 	}
@@ -249,10 +249,10 @@ func (p lossyConn) Send(ctx context.Context, ms ...protocol.Message) error {
 
 func TestABusThatDropsOneOptionIsFound(t *testing.T) {
 	with := setting{sites: 4, jobs: 20, payload: 16 << 10, most: 12 << 10}
-	want, hub := overMemory(t, with), new(membus.Bus)
-	got := hold(t, with, hub, inProcess(lossyBus{hub, protocol.AgentParty("site-2")}))
+	want, memBus := overMemory(t, with), new(membus.Bus)
+	got := hold(t, with, memBus, inProcess(lossyBus{memBus, protocol.AgentParty("site-2")}))
 	wrong := differences(want, got)
 	if len(wrong) == 0 || !bytes.Contains([]byte(wrong[0]), []byte("site-2 sent an offer")) {
-		t.Errorf("found %q; want that site-2 was heard as it did not speak", wrong)
+		t.Errorf("found %q; want that site-2's offer arrived otherwise than it was sent", wrong)
 	}
 }

@@ -79,8 +79,8 @@ func newBidder(s spec.Scenario, site string, now protocol.Time) (*bidder, error)
 
 // bid connects to the bus, registers the site, answers one call and writes what it sends as
 // SITE.offer into a folder.
-func (b *bidder) bid(ctx context.Context, hub bus.Bus, folder string) error {
-	conn, err := hub.Connect(ctx, protocol.AgentParty(b.site))
+func (b *bidder) bid(ctx context.Context, anyBus bus.Bus, folder string) error {
+	conn, err := anyBus.Connect(ctx, protocol.AgentParty(b.site))
 	if err != nil {
 		return err
 	}
@@ -110,13 +110,13 @@ func (b *bidder) bid(ctx context.Context, hub bus.Bus, folder string) error {
 }
 
 // bidAll has sites bid side by side.
-func bidAll(ctx context.Context, s spec.Scenario, now protocol.Time, sites []string, hub func(site string) (bus.Bus, error), folder string) error {
+func bidAll(ctx context.Context, s spec.Scenario, now protocol.Time, sites []string, busOf func(site string) (bus.Bus, error), folder string) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(sites))
 	for i, site := range sites {
 		all.Go(func() {
 			errs[i] = func() error {
-				h, err := hub(site)
+				siteBus, err := busOf(site)
 				if err != nil {
 					return err
 				}
@@ -124,7 +124,7 @@ func bidAll(ctx context.Context, s spec.Scenario, now protocol.Time, sites []str
 				if err != nil {
 					return err
 				}
-				return b.bid(ctx, h, folder)
+				return b.bid(ctx, siteBus, folder)
 			}()
 		})
 	}
@@ -140,7 +140,7 @@ func jobs(n int, now protocol.Time) []protocol.Job {
 		run := time.Duration(1+i%4) * time.Hour
 		all[i] = protocol.Job{
 			ID: protocol.JobID(fmt.Sprintf("tenant/experiment-%d", i)), Tenant: "tenant", GPUs: 1 + i%2, Share: 1000, CPU: 4000, Memory: 4096,
-			Arrival: now, Run: run, Deadline: now.Add(run + 20*time.Hour), Deferrable: i%8 != 0,
+			Arrival: now, Run: run, Deadline: now.Add(run + 20*time.Hour), Urgency: protocol.StandardOrNow(i%8 != 0),
 		}
 	}
 	return all
@@ -148,10 +148,10 @@ func jobs(n int, now protocol.Time) []protocol.Job {
 
 // A round is the outcome of one.
 type round struct {
-	sent, heard map[string][]byte // offers, by site
-	outcome     [][]byte          // the market's messages after the bids, sorted by their bytes
-	awards      int
-	took        time.Duration // from the call to the last award
+	sent, received map[string][]byte // offers, by site
+	outcome        [][]byte          // the market's messages after the bids, sorted by their bytes
+	awards         int
+	took           time.Duration // from the call to the last award
 }
 
 // A setting is the size of a round and the payload limit.
@@ -162,7 +162,7 @@ type setting struct {
 
 // hold runs one round over a bus, where bid has all sites bid until its context ends
 // and writes what they send into a folder.
-func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error) round {
+func hold(t *testing.T, with setting, anyBus bus.Bus, bid func(ctx context.Context, s spec.Scenario, now protocol.Time, folder string) error) round {
 	t.Helper()
 	s, now, err := federationOf(with.sites)
 	if err != nil {
@@ -170,7 +170,7 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	conn, err := hub.Connect(ctx, protocol.Coordinator)
+	conn, err := anyBus.Connect(ctx, protocol.Coordinator)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,11 +185,11 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 	}()
 	m := market.New(market.Config{Terms: scenarios.MarketWeights(s), Most: with.jobs, MaxOfferBytes: with.most}, auction.New(auction.Config{}))
 	next := func() protocol.Message {
-		heard, ok := <-conn.Messages()
+		received, ok := <-conn.Messages()
 		if !ok {
-			t.Fatalf("the market hears nothing more: %v, %v", conn.Close(), <-bidding)
+			t.Fatalf("the market receives nothing more: %v, %v", conn.Close(), <-bidding)
 		}
-		return heard
+		return received
 	}
 	for range with.sites {
 		m.Step(now, next())
@@ -199,20 +199,20 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 		m.Step(now, submitter.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: j}))
 	}
 	now = m.Due()
-	r := round{sent: make(map[string][]byte), heard: make(map[string][]byte)}
+	r := round{sent: make(map[string][]byte), received: make(map[string][]byte)}
 	began := time.Now()
 	if err := conn.Send(ctx, m.Tick(now)...); err != nil {
 		t.Fatal(err)
 	}
-	for len(r.heard) < with.sites {
-		heard := next()
-		if _, ok := heard.Body.(protocol.Bids); !ok {
+	for len(r.received) < with.sites {
+		received := next()
+		if _, ok := received.Body.(protocol.Bids); !ok {
 			continue
 		}
-		if r.heard[heard.From.SiteName()], err = protocol.Encode(heard); err != nil {
+		if r.received[received.From.SiteName()], err = protocol.Encode(received); err != nil {
 			t.Fatal(err)
 		}
-		for _, reply := range m.Step(now, heard) {
+		for _, reply := range m.Step(now, received) {
 			if _, ok := reply.Body.(protocol.Award); ok {
 				r.awards++
 			}
@@ -242,8 +242,8 @@ func hold(t *testing.T, with setting, hub bus.Bus, bid func(ctx context.Context,
 // another bus.
 func differences(want, got round) (wrong []string) {
 	for _, site := range slices.Sorted(maps.Keys(want.sent)) {
-		if !bytes.Equal(got.sent[site], got.heard[site]) {
-			wrong = append(wrong, fmt.Sprintf("%s sent an offer of %d bytes, and the market heard another of %d", site, len(got.sent[site]), len(got.heard[site])))
+		if !bytes.Equal(got.sent[site], got.received[site]) {
+			wrong = append(wrong, fmt.Sprintf("%s sent an offer of %d bytes, and the market received another of %d", site, len(got.sent[site]), len(got.received[site])))
 		}
 		if !bytes.Equal(want.sent[site], got.sent[site]) {
 			wrong = append(wrong, fmt.Sprintf("%s sent an offer of %d bytes, and another of %d elsewhere", site, len(got.sent[site]), len(want.sent[site])))

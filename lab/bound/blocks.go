@@ -14,7 +14,7 @@ const (
 )
 
 // splitIntoBlocks builds the blocks of a job and keeps the most cheapest ones. Starts beyond the
-// searched ones and dropped blocks are covered by the job's rest, a lower bound on
+// searched ones and dropped blocks are covered by the job's otherCost, a lower bound on
 // the cost of all of them.
 func (p *boundProblem) splitIntoBlocks(j *jobModel, most int) {
 	j.otherCost, j.droppedBlocks = math.Inf(1), 0
@@ -53,5 +53,5 @@ func (p *boundProblem) lowerBoundFrom(j *jobModel, w *runConfig, from float64) f
 	r := &p.sites[w.site]
 	v := w.fixed + float64(w.power*w.length*r.low)
 	v += float64(j.delay * (from - j.arrival))
-	return v + float64(j.late*max(from+w.length-j.deadline, 0))
+	return v + j.lateCost(from+w.length-j.deadline)
 }

@@ -21,7 +21,7 @@ func day(n int) spec.Scenario {
 	start := protocol.FromStdTime(time.Date(2022, 4, 13, 0, 0, 0, 0, time.UTC))
 	s := spec.Scenario{
 		Name: "three", Seed: 7, Start: start, End: start.Add(24 * time.Hour), Hash: fmt.Sprint("of ", n),
-		Weights: spec.Weights{Kappa: 100_000_000, Delay: 1_000_000, Late: 10_000_000},
+		Weights: spec.Weights{Kappa: 100_000_000, WaitNow: 1_000_000, Late: 10_000_000},
 	}
 	for i, name := range []string{"coal", "hydro", "solar"} {
 		site := spec.Site{Name: name, DayAhead: i > 0, Signals: map[protocol.Quantity][]protocol.Point{
@@ -48,7 +48,7 @@ func day(n int) spec.Scenario {
 			ID: protocol.JobID(fmt.Sprintf("job-%04d", i)), Tenant: "lab", Home: s.Sites[i%3].Name, Input: protocol.MiB(i % 4 * 700),
 			GPUs: 1 + 3*(i%7/6), Share: 1000, CPU: 4000, Memory: 16 << 10,
 			Arrival: start.Add(time.Duration(i) * 24 * time.Hour / time.Duration(n)).Floor(time.Second),
-			Run:     time.Duration(5+i*37%170) * time.Minute, Deferrable: i%5 != 0,
+			Run:     time.Duration(5+i*37%170) * time.Minute, Urgency: protocol.StandardOrNow(i%5 != 0),
 		}
 		switch {
 		case i%11 == 0:
@@ -59,7 +59,7 @@ func day(n int) spec.Scenario {
 			j.GPUs, j.Run = 6, time.Minute // fits nowhere: refused
 		}
 		j.Deadline = j.Arrival.Add(j.Run + 8*time.Hour)
-		if !j.Deferrable {
+		if !j.MayWait() {
 			j.Deadline = j.Arrival.Add(2*j.Run + time.Hour)
 		}
 		if j.GPUs == 6 {
@@ -175,7 +175,7 @@ func TestNoPolicyEarnsMoreByAnOutageThanTheBoundSays(t *testing.T) {
 		j := &s.Jobs[i]
 		*j = protocol.Job{
 			ID: j.ID, Tenant: j.Tenant, Home: s.Sites[0].Name, GPUs: 1, Share: 1000, CPU: 4000, Memory: 16 << 10,
-			Arrival: s.Start, Run: 20 * time.Hour, Deferrable: true, Deadline: s.Start.Add(100 * time.Hour),
+			Arrival: s.Start, Run: 20 * time.Hour, Urgency: protocol.UrgencyStandard, Deadline: s.Start.Add(100 * time.Hour),
 		}
 	}
 	c := certify(t, s, true)

@@ -63,8 +63,8 @@ type pausedJob struct {
 }
 
 // leastCost buys the work before the deadline, and then with ever more time past it,
-// until lateness alone costs more than best. Work beyond the required one is worth at
-// most floor for a whole job, because further pauses could use it.
+// until lateness alone costs more than best, or as much as it can: see lateLimit. Work beyond the
+// required one is worth at most floor for a whole job, because further pauses could use it.
 func (p pausedJob) leastCost(fixed, best float64) float64 {
 	due, floor := max(p.j.Arrival, p.j.Deadline), p.hidden/p.pauseOverhead
 	// Work before the deadline has no lateness.
@@ -74,31 +74,45 @@ func (p pausedJob) leastCost(fixed, best float64) float64 {
 	for _, s := range on {
 		lowest += min(s.cost-floor*s.work, 0)
 	}
+	fastest := 0.0
+	for _, r := range p.runs {
+		fastest = max(fastest, p.workPerHour(r))
+	}
+	hour, saves := float64(protocol.GPUHoursCost(chargedGPUs(p.j), time.Hour, p.k.weights.Late)), p.maxSavingRate(floor*fastest)
+	limit, most := p.lateLimit(due, hour)
+	if limit < p.k.end && lowest+most-saves*p.k.end.Sub(due).Hours() < best {
+		// From the limit on all time until the end costs the same.
+		best = min(best, fixed+most+p.buyWork(p.workBetween(p.j.Arrival, p.k.end, 0), floor))
+	}
 	if lowest >= best {
 		return best
 	}
 	best = min(best, fixed+p.buyWork(on, floor))
 	// Without a cost of lateness all time counts alike.
-	hour := float64(protocol.GPUHoursCost(chargedGPUs(p.j), time.Hour, p.k.weights.Late))
 	if hour == 0 {
 		return min(best, fixed+p.buyWork(p.workBetween(p.j.Arrival, p.k.end, 0), floor))
 	}
-	fastest := 0.0
-	for _, r := range p.runs {
-		fastest = max(fastest, p.workPerHour(r))
-	}
-	saves := p.maxSavingRate(floor * fastest)
-	for at := due; at < p.k.end; {
+	for at := due; at < limit; {
 		past := float64(at-due) / msHour
 		if lowest+(hour-saves)*past >= best && hour >= saves {
 			break
 		}
-		next := p.pieceEnd(at)
+		next := min(p.pieceEnd(at), limit)
 		best = min(best, fixed+hour*past+p.buyWork(append(slices.Clone(on), p.workBetween(at, next, hour)...), floor))
 		on = append(on, p.workBetween(at, next, 0)...)
 		at = next
 	}
 	return best
+}
+
+// lateLimit returns the instant from which lateness costs no more, and what it costs then; the end
+// of all replays if it has no limit before that. Hour is the price of an hour.
+func (p pausedJob) lateLimit(due protocol.Time, hour float64) (protocol.Time, float64) {
+	if hour == 0 || p.k.weights.LateMost == 0 {
+		return p.k.end, 0
+	}
+	most := float64(p.k.weights.MostLateCost(&p.j))
+	return min(p.k.end, due+protocol.Time(most/hour*msHour)), most
 }
 
 // maxSavingRate returns an upper bound, plus more, of what an hour of running can earn.

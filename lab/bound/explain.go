@@ -151,7 +151,11 @@ func (e *gapExplainer) slotOf(t protocol.Time) float64 {
 func (e *gapExplainer) attributeJob(j protocol.Job, w *jobModel, run scenarios.CompletedJob) {
 	g := e.groupOf(j)
 	g.Jobs++
-	delay, late := e.weights.DelayAndLateCost(j, run.Started, run.Ended)
+	started := run.Started
+	if len(run.PausedSegments) > 0 {
+		started = run.PausedSegments[0].Started
+	}
+	delay, late := e.weights.DelayAndLateCost(j, started, run.Ended)
 	g.DelayUSD += float64(delay) / 1e6
 	g.LateUSD += float64(late) / 1e6
 	paid, pool := 0.0, -1
@@ -230,7 +234,7 @@ func (p *boundProblem) leastPricedCost(j *jobModel, site, pool int, length, all 
 
 // groupOf returns the group of a job and creates it if necessary.
 func (e *gapExplainer) groupOf(j protocol.Job) *JobGroup {
-	key := JobGroup{GPUs: j.GPUs, Waits: j.Deferrable, Long: j.Run.Hours() >= longRunHours}
+	key := JobGroup{GPUs: j.GPUs, Waits: j.MayWait(), Long: j.Run.Hours() >= longRunHours}
 	if j.TotalGPUMilli() < 1000 {
 		key.GPUs = 0
 	}

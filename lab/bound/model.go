@@ -28,7 +28,16 @@ const jobRoundingError = 4
 
 // modelScenario builds the problem of a scenario.
 func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
-	m := scenarioModeller{
+	m, err := newScenarioModel(s, idle)
+	if err != nil {
+		return nil, err
+	}
+	return m.p, nil
+}
+
+// newScenarioModel builds the problem of a scenario, and keeps what it was built from.
+func newScenarioModel(s spec.Scenario, idle bool) (*scenarioModeller, error) {
+	m := &scenarioModeller{
 		scenario: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.MarketWeights(s),
 		truth: scenarios.TruePower(s.Seed), network: agents.DefaultNetwork(),
 	}
@@ -46,7 +55,7 @@ func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
 	for i := range m.p.jobs {
 		m.p.splitIntoBlocks(&m.p.jobs[i], maxBlocks)
 	}
-	return m.p, nil
+	return m, nil
 }
 
 // A scenarioModeller builds the problem of a scenario.
@@ -128,9 +137,6 @@ func (m *scenarioModeller) addSite(i int, site spec.Site) error {
 		}
 		// Jobs that an outage interrupts may have earned money before.
 		m.p.constant += float64(full * (interpolateSum(r.less, lost) - interpolateSum(r.less, start)))
-		// A replay may continue past the metered time; include all hours in which
-		// sleeping earns money.
-		m.p.constant += float64(asleep * (r.less[len(r.less)-1] - interpolateSum(r.less, until)))
 		// Four slots are an hour, and every hour of a site's bill may be rounded down.
 		m.p.constant -= float64(len(r.prefixSums)) / 4 * hourlyRoundingBound(m.weights)
 		// In hours with negative cost, awake nodes earn money: at most all of them
@@ -213,9 +219,10 @@ func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 	x := jobModel{
 		arrival: m.slotOf(j.Arrival), deadline: m.slotOf(j.Deadline),
 		gpus: float64(j.TotalGPUMilli()) / 1000, late: perSlot(m.weights.Late),
+		delay: perSlot(m.weights.WaitPrice(&j)),
 	}
-	if !j.Deferrable {
-		x.delay = perSlot(m.weights.Delay)
+	if m.weights.LateMost > 0 {
+		x.lateMost = float64(m.weights.MostLateCost(&j))
 	}
 	// A job that never runs is charged as if it had waited until the end of the scenario,
 	// or until its deadline if that is later: as the record charges it.

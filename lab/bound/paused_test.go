@@ -18,7 +18,7 @@ func broken(n int) spec.Scenario {
 	s := day(n)
 	s.Hash += " in parts"
 	for i := range s.Jobs {
-		if j := &s.Jobs[i]; j.Deferrable && j.GPUs > 0 && i%3 > 0 {
+		if j := &s.Jobs[i]; j.MayWait() && j.GPUs > 0 && i%3 > 0 {
 			j.Pause, j.State = time.Duration(1+i%2)*time.Minute, protocol.MiB(i%5*100)
 		}
 	}
@@ -87,12 +87,15 @@ func alone(t *testing.T, s spec.Scenario, p *boundProblem, policy string, b *his
 		if !ok {
 			continue
 		}
-		cost := float64(r.Cost)
-		for _, x := range r.PausedSegments {
+		cost, started := float64(r.Cost), r.Started
+		for i, x := range r.PausedSegments {
+			if i == 0 {
+				started = x.Started
+			}
 			cost += float64(x.Cost)
 		}
 		parts += len(r.PausedSegments)
-		delay, late := scenarios.MarketWeights(s).DelayAndLateCost(j, r.Started, r.Ended)
+		delay, late := scenarios.MarketWeights(s).DelayAndLateCost(j, started, r.Ended)
 		cost += float64(delay + late)
 		w := &p.jobs[i]
 		_, _, least := p.bestAtPrices(w)
@@ -142,9 +145,13 @@ func TestWorkThatIsBoughtCostsWhatItIsWorth(t *testing.T) {
 // Whatever being late costs, the proof holds: with prices of lateness near those
 // of power the search does not look at all late starts, and its bound is lower.
 func TestABoundIsProvenWhateverLatenessCosts(t *testing.T) {
-	for _, late := range []protocol.Microdollars{0, 40_000, 400_000} {
+	for i, late := range []protocol.Microdollars{0, 40_000, 400_000, 40_000, 400_000} {
 		s := broken(20)
 		s.Weights.Late = late
+		if i > 2 { // the same with a limit, which makes it concave
+			s.Weights.LateMost = late / 2
+			s.Weights.WaitStandard = 5_000
+		}
 		c, err := ComputeCertificate(s, Config{Steps: 40})
 		if err != nil {
 			t.Fatal(err)

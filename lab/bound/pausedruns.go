@@ -36,6 +36,7 @@ type pausedRun struct {
 	minWorkPrice float64 // lower bound of the price of work: below it more pauses would pay
 	hides        float64 // further rounding error, for each slot of running
 	due          float64 // slot from which each slot until the end is late
+	until        float64 // slot from which it does not run
 	lowerBound   float64 // lower bound of the value for any prices of capacity
 	speed        float64 // of the fastest option
 	earns        float64 // upper bound of what a slot of running earns
@@ -103,16 +104,25 @@ func (p *boundProblem) addPausedRuns(j *jobModel, r pauseRules) {
 		p.addPausedRun(j, r, all, r.moving)
 	}
 	// The job may also never finish, and run wherever that earns money.
-	p.addIfCheaperThanNeverRunning(j, pausedRun{options: all, fixed: j.neverRunCost - r.hidden, hides: r.hidden / r.length, due: float64(p.end)})
+	p.addIfCheaperThanNeverRunning(j, pausedRun{options: all, fixed: j.neverRunCost - r.hidden, hides: r.hidden / r.length, due: float64(p.end), until: float64(p.end)})
 	slices.SortStableFunc(j.pieces, func(x, y pausedRun) int { return cmp.Compare(x.lowerBound, y.lowerBound) })
 }
 
-// addPausedRun adds a segmented run that does all the work.
+// addPausedRun adds a segmented run that does all the work. If lateness has a limit, it adds two: one
+// that ends before lateness costs that limit, and one that pays the limit and then runs whenever it
+// likes. Each is convex in the work; the best of both would not be, and its price of work loose.
 func (p *boundProblem) addPausedRun(j *jobModel, r pauseRules, lanes []pausedOption, moving float64) {
-	p.addIfCheaperThanNeverRunning(j, pausedRun{
+	run := pausedRun{
 		options: lanes, fixed: moving - 2*r.hidden, work: 1 + r.pauseOverhead, minWorkPrice: r.hidden / r.pauseOverhead,
-		due: min(max(j.arrival, j.deadline), float64(p.end)),
-	})
+		due: min(max(j.arrival, j.deadline), float64(p.end)), until: float64(p.end),
+	}
+	if j.late > 0 && j.lateMost > 0 && run.due+j.lateMost/j.late < run.until {
+		whenever := run
+		whenever.fixed, whenever.due = run.fixed+j.lateMost, run.until
+		p.addIfCheaperThanNeverRunning(j, whenever)
+		run.until = run.due + j.lateMost/j.late
+	}
+	p.addIfCheaperThanNeverRunning(j, run)
 }
 
 // addIfCheaperThanNeverRunning adds a segmented run if it may cost less than not running the job.
@@ -163,7 +173,7 @@ func (f *pausedRun) bestOptionInSlot(gpus float64, i int, mu float64) (best int,
 func (p *boundProblem) valueAtWorkPrice(j *jobModel, f *pausedRun, mu float64) (value, done, end float64) {
 	value, end = f.fixed+float64(mu*f.work), f.due
 	over, least, more, most := 0.0, 0.0, 0.0, 0.0
-	last := float64(p.end)
+	last := f.until
 	// At this price of work no slot past the deadline can pay for its lateness.
 	if float64(mu*f.speed)+f.earns <= j.late {
 		last = f.due // no slot is worth being late for

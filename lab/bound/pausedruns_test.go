@@ -57,7 +57,11 @@ func plans(p *boundProblem, j *jobModel) (out []plan) {
 	grow = func(x plan, c int, done, need float64, last int) {
 		if done >= need-1e-9 && x.parts > 0 {
 			end := float64(c) * cell
-			x.cost += float64(j.late * max(end-j.deadline, 0))
+			late := float64(j.late * max(end-j.deadline, 0))
+			if j.lateMost > 0 {
+				late = min(late, j.lateMost)
+			}
+			x.cost += late
 			out = append(out, x)
 			return
 		}

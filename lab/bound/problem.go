@@ -13,6 +13,8 @@ type boundProblem struct {
 
 	constant float64 // cost that no policy can avoid
 
+	outages [][][2]float64 // by pool, in slots: schedules leave them free, the bound does not know them
+
 	stop func() error // see Config; nil: never
 }
 
@@ -43,8 +45,9 @@ type jobModel struct {
 	arrival       float64
 	deadline      float64
 	gpus          float64
-	delay         float64 // per slot of waiting; 0 if the job can be deferred
+	delay         float64 // per slot of waiting, by the job's urgency
 	late          float64 // per slot past the deadline
+	lateMost      float64 // the most that lateness costs; 0: no limit
 	neverRunCost  float64 // charge of the record if the job never runs
 	configs       []runConfig
 	pieces        []pausedRun  // by lower bound; empty if the job cannot be paused
@@ -105,7 +108,20 @@ func (p *boundProblem) costWithoutRoom(j *jobModel, w *runConfig, t float64) flo
 		v += float64(w.awake * (interpolateSum(r.plus, end) - interpolateSum(r.plus, t)))
 	}
 	v += float64(j.delay * (t - j.arrival))
-	return v + float64(j.late*max(end-j.deadline, 0))
+	return v + j.lateCost(end-j.deadline)
+}
+
+// lateCost returns the cost of ending so many slots after the deadline. It rises by late in each slot
+// up to lateMost. Where it stops rising it bends downwards, so no cost is least there, and the
+// searches need not try those starts.
+func (j *jobModel) lateCost(over float64) float64 {
+	if over <= 0 {
+		return 0
+	}
+	if v := float64(j.late * over); j.lateMost == 0 || v < j.lateMost {
+		return v
+	}
+	return j.lateMost
 }
 
 // costWithRoom returns the cost of a way at a start, with capacity at the current prices.
@@ -174,9 +190,7 @@ func (p *boundProblem) scanSlotOffsets(j *jobModel, w *runConfig, first, last, n
 		}
 		t := float64(i) + past
 		v += float64(j.delay * (t - j.arrival))
-		if over := t + w.length - j.deadline; over > 0 {
-			v += float64(j.late * over)
-		}
+		v += j.lateCost(t + w.length - j.deadline)
 		if v < value {
 			value, best = v, i
 		}

@@ -33,7 +33,7 @@ func random(t *rapid.T) *boundProblem {
 		j := jobModel{
 			arrival: float64(rapid.IntRange(0, 6).Draw(t, "arrival")) / 2,
 			gpus:    float64(rapid.IntRange(1, 4).Draw(t, "half gpus")) / 2,
-			late:    40, delay: float64(rapid.IntRange(0, 1).Draw(t, "delay")), neverRunCost: 1e6,
+			late:    40, lateMost: float64(rapid.SampledFrom([]int{0, 0, 25, 90}).Draw(t, "late most")), delay: float64(rapid.IntRange(0, 1).Draw(t, "delay")), neverRunCost: 1e6,
 		}
 		length := float64(rapid.IntRange(1, 6).Draw(t, "length")) / 2
 		j.deadline = j.arrival + length + float64(rapid.IntRange(0, 5).Draw(t, "slack"))

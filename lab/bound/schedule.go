@@ -20,7 +20,7 @@ type clairvoyantSchedule struct {
 // A nodeCalendar has the thousandths of GPUs that are held, by cell of time.
 type nodeCalendar struct{ held []int32 }
 
-// A placement is where and when a job runs; way -1: nowhere.
+// A placement is where and when a job runs; config -1: nowhere.
 type placement struct {
 	config, node int
 	start        float64
@@ -46,7 +46,22 @@ func newSchedule(p *boundProblem) *clairvoyantSchedule {
 	for i := range s.placements {
 		s.placements[i].config = -1
 	}
+	s.blockOutages()
 	return s
+}
+
+// blockOutages takes all capacity of nodes without power: nothing is placed there.
+func (s *clairvoyantSchedule) blockOutages() {
+	for i, all := range s.p.outages {
+		for _, o := range all {
+			first, last := cellsOfRun(o[0], o[1]-o[0])
+			for _, n := range s.nodes[i] {
+				for c := max(first, 0); c < min(last, len(n.held)); c++ {
+					n.held[c] = int32(s.p.pools[i].Size) * 1000
+				}
+			}
+		}
+	}
 }
 
 // cellsOfRun returns the range of cells that a run touches. A small tolerance keeps runs
@@ -152,63 +167,13 @@ func (s *clairvoyantSchedule) placeJob(i int, pay bool) bool {
 	return best.config >= 0
 }
 
-// bestKnownSchedule returns the cost of the best schedule found and the number of jobs without a
-// place, which are charged as never run. It places jobs greedily in several orders
-// and improves the best result by random local search: remove jobs of some hours and
-// place them anew.
-func (p *boundProblem) bestKnownSchedule(rounds int) (float64, int) {
-	var best *clairvoyantSchedule
-	least := math.Inf(1)
-	// Three greedy orders: large jobs first, jobs that cannot wait, jobs with the least time.
-	for _, first := range []func(*jobModel) float64{
-		func(j *jobModel) float64 { return j.gpus },
-		func(j *jobModel) float64 { return min(j.delay, 1) },
-		func(j *jobModel) float64 { return -max(j.deadline-j.arrival, 0) },
-	} {
-		s := newSchedule(p)
-		order := p.orderJobs(first)
-		for _, i := range order {
-			s.placeJob(i, true)
-		}
-		// Then each job alone, now that all others have their places, without paying for capacity.
-		for _, i := range order {
-			s.reinsertJobs([]int{i}, false)
-		}
-		s.improveSchedule(order, rounds/4)
-		if v, _ := s.totalCost(); v < least {
-			best, least = s, v
-		}
-	}
-	best.improveSchedule(p.orderJobs(func(j *jobModel) float64 { return j.gpus }), rounds-3*(rounds/4))
-	return best.totalCost()
-}
-
-// improveSchedule repeatedly removes some jobs, places them anew, and keeps results that are
-// not worse. The seed is fixed, so results are reproducible.
-func (s *clairvoyantSchedule) improveSchedule(order []int, rounds int) {
-	best, _ := s.totalCost()
-	dice := rand.New(rand.NewPCG(1, uint64(len(order))))
-	for range rounds {
-		if s.p.isStopped() {
-			return
-		}
-		// Undo a round that made the schedule dearer.
-		before := slices.Clone(s.placements)
-		part := s.pickNeighbours(order, dice)
-		// Three of four rounds charge capacity at the bound's prices, which keeps scarce room free.
-		s.reinsertJobs(part, dice.IntN(4) > 0)
-		if v, _ := s.totalCost(); v <= best {
-			best = v
-			continue
-		}
-		for _, i := range part {
-			s.occupyPlacement(i, -1)
-		}
-		for _, i := range part {
-			s.placements[i] = before[i]
-			s.occupyPlacement(i, 1)
-		}
-	}
+// bestKnownSchedule returns the cost of the best schedule found in so many steps and the number
+// of jobs without a place, which are charged as never run.
+func (p *boundProblem) bestKnownSchedule(steps int) (float64, int) {
+	k := p.newKnownSearch()
+	k.tryGreedyStarts(steps / 4)
+	k.improveBest(steps - k.steps)
+	return k.best.totalCost()
 }
 
 // reinsertJobs removes jobs and places them anew, in their order.
@@ -226,7 +191,7 @@ func (s *clairvoyantSchedule) reinsertJobs(jobs []int, pay bool) {
 func (s *clairvoyantSchedule) pickNeighbours(order []int, dice *rand.Rand) (out []int) {
 	at := dice.Float64() * float64(s.end) / 4
 	wide := 4 + 28*dice.Float64()
-	keep := 0.05 + 0.5*dice.Float64()
+	keep := 0.01 + 0.12*dice.Float64()
 	for _, i := range order {
 		x := s.placements[i]
 		near := x.config < 0 || x.start < at+wide && x.start+s.p.jobs[i].configs[x.config].length > at

@@ -85,7 +85,7 @@ func (s *testbed) wait(what string, most time.Duration, is func() bool) {
 func (s *testbed) submit(stop chan struct{}) (jobs []string) {
 	for n := 1; ; n++ {
 		id := fmt.Sprintf("job-%d", n)
-		job := fmt.Appendf(nil, "id: %s\ntenant: lab\nwithin: 10m\n%s", id, s.job(n))
+		job := fmt.Appendf(nil, "id: %s\ntenant: lab\nwithin: 10m\nurgency: now\n%s", id, s.job(n))
 		for taken := false; !taken; {
 			for _, apiAddress := range s.apis {
 				code, err := ask(apiAddress, http.MethodPost, "/v1/jobs", job, nil)

@@ -41,7 +41,7 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	submit := func(from, to int) {
 		for i := from; i < to; i++ {
 			id := fmt.Sprintf("job-%03d", i)
-			body := fmt.Appendf(nil, "id: %s\ntenant: vision\ngpus: 1\ncpu: 2\nrun: 2s\n", id)
+			body := fmt.Appendf(nil, "id: %s\ntenant: vision\ngpus: 1\ncpu: 2\nrun: 2s\nurgency: now\n", id)
 			s.wait(id+" is taken", time.Minute, func() bool {
 				code, err := within(10*time.Second, apiAddress, http.MethodPost, "/v1/jobs", body, nil)
 				return err == nil && code == http.StatusOK
@@ -60,14 +60,14 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	b.RunSteps("open", chromedp.Navigate(b.Origin+"/"), chromedp.WaitVisible(`body[data-ready="1"]`))
 	b.AwaitExpression("it is live", `document.getElementById('state').textContent === 'live'`)
 	b.AwaitExpression("its sites are there", fmt.Sprintf(`document.querySelectorAll('#sites tbody tr').length === %d`, len(s.sites)))
-	decisions := `new Set([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d)).size`
-	shown := `document.querySelectorAll('#entries [data-d]').length`
+	const decisions = `new Set([...document.querySelectorAll('#entries [data-d]')].map(a => a.dataset.d)).size`
 	b.AwaitExpression("its decisions are there", decisions+" >= 12")
-	b.AwaitExpression("what they cost is there", `document.querySelector('#tiles').textContent.includes('12 ended')`)
+	b.AwaitExpression("what they cost is there", `document.querySelector('#tiles').textContent.includes('12 done')`)
 
 	ask := func(question, want string) {
 		t.Helper()
-		pagetest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', 0)`)
+		// Without the answer before: it may say the same.
+		pagetest.EvaluateExpression[int](b, `(document.getElementById('q').value = '', document.getElementById('reply').replaceChildren(), 0)`)
 		b.RunSteps("ask", chromedp.SendKeys("#q", question+"\n"))
 		b.AwaitExpression(question, fmt.Sprintf(`document.querySelector('#reply').textContent.includes(%q)`, want))
 	}
@@ -83,8 +83,8 @@ func TestBrowserShowsARealCoordinator(t *testing.T) {
 	s.coordinators[0].start()
 	submit(12, 20)
 	b.AwaitExpression("the feed goes on", fmt.Sprintf("%s >= %d", decisions, before+8))
-	if all, distinct := pagetest.EvaluateExpression[int](b, shown), pagetest.EvaluateExpression[int](b, decisions); all != distinct {
-		t.Errorf("%d decisions are shown, of which %d differ", all, distinct)
+	if twice := pagetest.EvaluateExpression[int](b, `document.querySelectorAll('#entries [data-d]').length - `+decisions); twice != 0 {
+		t.Errorf("%d decisions are shown twice", twice)
 	}
 	ask("would job-004 change at a carbon price of 400", "Made again as recorded") // a job of the earlier incarnation
 	ask("would job-015 change at a carbon price of 400", "Made again as recorded")

@@ -114,7 +114,8 @@ type testbed struct {
 	coordinators []*process
 	agents       []*process // of the sites
 	leaves       []*process
-	lines        []*proxy // from each site to the hub
+	others       []*process // that no fault touches
+	lines        []*proxy   // from each site to the hub
 	apis         []string
 }
 
@@ -122,13 +123,8 @@ type testbed struct {
 func newTestbed(t *testing.T, w workload) *testbed {
 	t.Helper()
 	s := &testbed{T: t, workload: w, dir: t.TempDir()}
-	build := exec.Command("go", "build", "-o", s.dir, "github.com/gridbid/gridbid/cmd/coordinator", "github.com/gridbid/gridbid/cmd/"+w.program[0])
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	build = exec.Command("go", "build", "-o", filepath.Join(s.dir, "nats-server"), "github.com/nats-io/nats-server/v2")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build nats-server: %v\n%s", err, out)
+	for _, name := range []string{"coordinator", w.program[0], "nats-server"} {
+		programPath(t, name)
 	}
 	free, err := ports.FreePorts(5 + len(w.sites)) // now: in the minutes that a build takes others would choose them, too
 	s.must(err)
@@ -147,7 +143,7 @@ func newTestbed(t *testing.T, w workload) *testbed {
 	for i, who := range []string{"coordinator", "standby"} {
 		at := fmt.Sprintf("127.0.0.1:%d", s.ports[3+i])
 		s.apis = append(s.apis, at)
-		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at, "--notebook", filepath.Join(s.dir, "notebook-"+who))
+		c := s.process(who, "coordinator", "--nats", filepath.Join(s.dir, "fed", who, "nats.yaml"), "--listen", at, "--archive", filepath.Join(s.dir, "archive-"+who))
 		s.coordinators = append(s.coordinators, c)
 		c.start()
 	}
@@ -185,17 +181,26 @@ nats: {url: "nats://127.0.0.1:%d", seed: %s}
 	s.agents = append(s.agents, s.process(name, s.program[0], append(slices.Clone(s.program[1:]), "--config", config)...))
 }
 
-func (s *testbed) process(name, binary string, args ...string) *process {
-	log, err := os.Create(filepath.Join(s.dir, name+".log"))
-	s.must(err)
-	return &process{t: s.T, name: name, path: filepath.Join(s.dir, binary), args: args, log: log}
+// process prepares a process of one of the programs.
+func (s *testbed) process(name, program string, args ...string) *process {
+	return s.processOf(name, programPath(s.T, program), args...)
 }
 
-func (s *testbed) all() []*process {
-	all := []*process{s.hub}
+// processOf prepares a process of any executable; its output goes to NAME.log.
+func (s *testbed) processOf(name, path string, args ...string) *process {
+	log, err := os.Create(filepath.Join(s.dir, name+".log"))
+	s.must(err)
+	return &process{t: s.T, name: name, path: path, args: args, log: log}
+}
+
+func (s *testbed) all() (all []*process) {
+	if s.hub != nil { // else a coordinator hosts it
+		all = append(all, s.hub)
+	}
 	all = append(all, s.coordinators...)
 	all = append(all, s.leaves...)
-	return append(all, s.agents...)
+	all = append(all, s.agents...)
+	return append(all, s.others...)
 }
 
 func (s *testbed) end() {

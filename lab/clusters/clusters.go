@@ -34,7 +34,7 @@ type LiveTestbed struct {
 // AwaitParties waits for that.
 func StartMarket(ctx context.Context, hub bus.Bus) (*LiveTestbed, error) {
 	s := &LiveTestbed{bus: hub}
-	terms := protocol.Weights{Carbon: 100_000, Delay: 200_000, Late: 5_000_000}
+	terms := protocol.Weights{Carbon: 100_000, WaitNow: 200_000, Late: 5_000_000}
 	return s, s.runParty(ctx, protocol.Coordinator, scenarios.NewAuctionMarket(terms, 200*time.Millisecond))
 }
 

@@ -42,7 +42,7 @@ func (s *submitter) submit(id string, gpus int, share protocol.Milli, run time.D
 		maps.Copy(all, n)
 	}
 	now := WallClock()
-	j := protocol.Job{ID: protocol.JobID(id), Tenant: "vision", GPUs: gpus, Share: share, CPU: 4000, Memory: 16 << 10,
+	j := protocol.Job{Urgency: protocol.UrgencyNow, ID: protocol.JobID(id), Tenant: "vision", GPUs: gpus, Share: share, CPU: 4000, Memory: 16 << 10,
 		Arrival: now, Run: 4 * max(run, time.Second), Deadline: now.Add(time.Hour)}
 	if share < 1000 {
 		j.GPUMemory = protocol.MiB(int64(share) * 80 << 10 / 1000)

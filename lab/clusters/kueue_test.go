@@ -88,8 +88,8 @@ func TestKueueWorkloadsAreDispatched(t *testing.T) {
 	}
 	stop := begin()
 	labels := map[string]string{"kueue.x-k8s.io/queue-name": "night"}
-	ask := func(name string, gpus int64, run time.Duration) {
-		manager.CreateJob(kubetest.JobRequest{Name: name, GPUs: gpus, Run: run, Labels: labels, Annotations: map[string]string{}})
+	ask := func(name string, gpus int64, run time.Duration, annotations map[string]string) {
+		manager.CreateJob(kubetest.JobRequest{Name: name, GPUs: gpus, Run: run, Labels: labels, Annotations: annotations})
 	}
 	runsAt := func(name, site string) {
 		t.Helper()
@@ -98,10 +98,11 @@ func TestKueueWorkloadsAreDispatched(t *testing.T) {
 		})
 	}
 
-	ask("green", 8, 8*time.Second) // all of oslo
+	ask("green", 8, 8*time.Second, map[string]string{}) // all of oslo
 	runsAt("green", "oslo")
 	manager.HasEvent("green", "Placed", "oslo has it on H100")
-	ask("second", 1, 4*time.Second) // so it goes to lyon
+	now := map[string]string{queue.AnnotationUrgency: "now"} // else it waits for oslo
+	ask("second", 1, 4*time.Second, now)                     // so it goes to lyon
 	runsAt("second", "lyon")
 	stop()
 	stop = begin() // the dispatcher is killed and restarted
@@ -114,11 +115,11 @@ func TestKueueWorkloadsAreDispatched(t *testing.T) {
 			return strings.Contains(strings.Join(manager.EventsOfJob(name), "\n"), "Finished: "+site+" ran it to its end")
 		}, func() any { return manager.EventsOfJob(name) })
 	}
-	ask("unwanted", 8, 0)
+	ask("unwanted", 8, 0, map[string]string{})
 	runsAt("unwanted", "oslo")
 	manager.DeleteJob("unwanted")
 	manager.AwaitCondition("nothing runs", func() bool { return len(workers["oslo"].NodesOfPods("")) == 0 }, func() any { return workers["oslo"].NodesOfPods("") })
-	ask("after", 8, time.Second) // oslo's room was given back
+	ask("after", 8, time.Second, map[string]string{}) // oslo's room was given back
 	runsAt("after", "oslo")
 	manager.AwaitJob("after", "complete", func(v kubetest.JobView) bool { return v.IsComplete })
 	stop()

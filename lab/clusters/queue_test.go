@@ -207,7 +207,7 @@ func fromAHub(t *testing.T, x *queueTestbed, _ kubetest.ClusterUser) {
 	go func() { done <- runtime.RunSite(ctx, cfg) }()
 	defer func() { end(); <-done }()
 	c.CreateJob(kubetest.JobRequest{Name: "stuck", GPUs: 1, Run: time.Second})
-	c.AwaitJob("stuck", "refused", because("Malformed", "this cluster runs nothing itself"))
+	c.AwaitJob("stuck", "refused", because("Malformed", "this cluster runs no jobs itself"))
 	c.CreateJob(kubetest.JobRequest{Name: "sent", GPUs: 1, Run: time.Second, ManagedBy: queue.ManagedBy})
 	if v := c.AwaitJob("sent", "over", over); !because("Finished", "oslo ran it to its end")(v) {
 		t.Errorf("it is %+v", v)

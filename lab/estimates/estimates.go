@@ -41,7 +41,7 @@ type ForecastScore struct {
 	Trace      string `json:"trace"`
 	Forecaster string `json:"foretold_by"`
 	Jobs       int    `json:"jobs"` // number of scored jobs
-	// Covered is, for each quantile of Parts, the fraction of jobs that ran no
+	// Covered is, for each of Quantiles, the fraction of jobs that ran no
 	// longer. It equals the quantile for a calibrated forecaster.
 	Covered []protocol.Milli `json:"covered_milli"`
 	// Loss is the mean pinball loss of each quantile: underestimates are weighted by
@@ -137,7 +137,7 @@ type profileForecaster struct{ p *runtimeest.Profiles }
 
 func (o *profileForecaster) Name() string { return "profiles" }
 
-// ForecastQuantiles implements Forecaster.
+// ForecastQuantiles implements RuntimeForecaster.
 func (o *profileForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	e := o.p.EstimateRun(j)
 	if e.Runs == 0 {
@@ -150,7 +150,7 @@ func (o *profileForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	return out
 }
 
-// LearnRunTime implements Forecaster.
+// LearnRunTime implements RuntimeForecaster.
 func (o *profileForecaster) LearnRunTime(j protocol.Job, lasted time.Duration) {
 	o.p.LearnRun(j, lasted, 0, protocol.Utilization{})
 }
@@ -163,12 +163,12 @@ func (g *pooledForecaster) Name() string { return "all jobs alike" }
 // anonymousJob is a job without distinguishing properties.
 var anonymousJob = protocol.Job{CPU: 1000}
 
-// ForecastQuantiles implements Forecaster.
+// ForecastQuantiles implements RuntimeForecaster.
 func (g *pooledForecaster) ForecastQuantiles(protocol.Job) []time.Duration {
 	return (&profileForecaster{g.p}).ForecastQuantiles(anonymousJob)
 }
 
-// LearnRunTime implements Forecaster.
+// LearnRunTime implements RuntimeForecaster.
 func (g *pooledForecaster) LearnRunTime(_ protocol.Job, lasted time.Duration) {
 	g.p.LearnRun(anonymousJob, lasted, 0, protocol.Utilization{})
 }
@@ -179,7 +179,7 @@ type lastRunForecaster struct{ of map[string]time.Duration }
 
 func (l *lastRunForecaster) Name() string { return "last of the same user" }
 
-// ForecastQuantiles implements Forecaster.
+// ForecastQuantiles implements RuntimeForecaster.
 func (l *lastRunForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	d, ok := l.of[j.Tenant]
 	if !ok {
@@ -188,7 +188,7 @@ func (l *lastRunForecaster) ForecastQuantiles(j protocol.Job) []time.Duration {
 	return []time.Duration{d, d, d}
 }
 
-// LearnRunTime implements Forecaster.
+// LearnRunTime implements RuntimeForecaster.
 func (l *lastRunForecaster) LearnRunTime(j protocol.Job, lasted time.Duration) {
 	l.of[j.Tenant] = lasted
 }

@@ -7,7 +7,7 @@
 // and given wrong clocks. Two coordinators share one stream and one lease. Everything
 // follows from a seed, so a failing run can be repeated.
 //
-// An [faultOracle] checks the run independently. It does not know how the machines work,
+// A [faultOracle] checks the run independently. It does not know how the machines work,
 // only what must hold at each step.
 package faults
 
@@ -95,7 +95,7 @@ func (w *Violation) Error() string {
 // sinceStart formats a time relative to the start of the run.
 func sinceStart(t protocol.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(startTime).Seconds()) }
 
-// RunSeed runs one seed. A violated invariant is returned as a *Wrong. The run is
+// RunSeed runs one seed. A violated invariant is returned as a *Violation. The run is
 // repeated with recording on to get its events.
 func RunSeed(seed uint64, plan FaultPlan) (FaultCounts, error) {
 	p, err := newFaultRun(seed, plan, false)

@@ -29,7 +29,7 @@ type simHost struct {
 	alarm         protocol.Time // time of the next scheduled tick
 }
 
-// A eventStore stores events. append returns false if the events were not stored; the
+// An eventStore stores events. appendEvents returns false if the events were not stored; the
 // process must stop then.
 type eventStore interface {
 	appendEvents(h *simHost, facts []protocol.Message) bool
@@ -39,7 +39,7 @@ type eventStore interface {
 // events.
 type localEventFile struct{ events []protocol.Message }
 
-// appendEvents implements disk.
+// appendEvents implements eventStore.
 func (f *localEventFile) appendEvents(_ *simHost, facts []protocol.Message) bool {
 	f.events = append(f.events, facts...)
 	return true

@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A eventStream stores the coordinators' events. It accepts an entry only if its last
+// An eventStream stores the coordinators' events. It accepts an entry only if its last
 // entry is the one that the writer expects (optimistic concurrency, as JetStream's
 // expected last sequence).
 type eventStream struct {
@@ -34,7 +34,7 @@ type leaderTerm struct {
 	last int
 }
 
-// appendEvents implements disk. A writer that is not the last one is fenced off and goes to
+// appendEvents implements eventStore. A writer that is not the last one is fenced off and goes to
 // standby.
 func (t *leaderTerm) appendEvents(h *simHost, facts []protocol.Message) bool {
 	s := &t.run.stream
@@ -77,7 +77,7 @@ func (h *simHost) awaitLease() {
 func (h *simHost) startLeading() {
 	p := h.run
 	cfg := market.Config{
-		Terms: protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}, Pay: accounts.PaymentRule{Margin: 100},
+		Terms: protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}, Pay: accounts.PaymentRule{Margin: 100},
 		Patience: 20 * time.Minute,
 	}
 	if p.plan.Bug == ForgetEndedIDs {

@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/sim"
 )
 
-// An faultOracle checks the invariants of a federation. It observes what runs in the
+// A faultOracle checks the invariants of a federation. It observes what runs in the
 // clusters, the stream and the messages, and never the state of the deciding
 // machines.
 //
@@ -53,7 +53,7 @@ func (o *faultOracle) siteDecommissioned(site string) {
 	}
 }
 
-// A observedCluster is the observed state of a site's machines.
+// An observedCluster is the observed state of a site's machines.
 type observedCluster struct {
 	simulator *sim.SimExecutor
 	host      *simHost

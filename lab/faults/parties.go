@@ -39,20 +39,20 @@ func (p *faultRun) startParties() error {
 	}
 	sub.disk = new(localEventFile)
 	sub.startProcess()
-	desk := p.addHost("desk", protocol.OperatorAPI, "")
-	desk.begin = func() {} // it only sends
-	mouth := protocol.Sender{Party: protocol.OperatorAPI}
+	operator := p.addHost("operator", protocol.OperatorAPI, "")
+	operator.begin = func() {} // it only sends
+	sender := protocol.Sender{Party: protocol.OperatorAPI}
 	p.decommissionSite = func(site string) {
 		p.addToStory("an operator declares %s lost", site)
 		p.oracle.siteDecommissioned(site)
-		p.sendMessage(desk, mouth.NewMessage(p.now, protocol.Coordinator, protocol.DecommissionSite{Site: site, By: "ada"}))
+		p.sendMessage(operator, sender.NewMessage(p.now, protocol.Coordinator, protocol.DecommissionSite{Site: site, By: "ada"}))
 	}
 	for _, j := range jobs {
 		if p.dice.IntN(1000) < p.plan.Cancel {
 			p.scheduleAt(j.Arrival.Add(time.Duration(p.dice.IntN(60_000))*time.Millisecond), func() {
-				m := mouth.NewMessage(p.now, protocol.Coordinator, protocol.Cancel{Job: j.ID})
+				m := sender.NewMessage(p.now, protocol.Coordinator, protocol.Cancel{Job: j.ID})
 				p.oracle.checkSentMessage(m)
-				p.sendMessage(desk, m)
+				p.sendMessage(operator, m)
 			})
 		}
 	}
@@ -76,7 +76,7 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		j := protocol.Job{
 			ID: protocol.JobID(fmt.Sprintf("job-%d", i+1)), Tenant: "lab", GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 2000, Memory: 1024,
 			Arrival: arrival, Run: time.Duration(2+p.dice.IntN(60)) * time.Second,
-			Deferrable: p.dice.IntN(3) == 0,
+			Urgency: protocol.StandardOrNow(p.dice.IntN(3) == 0),
 		}
 		j.Deadline = arrival.Add(4 * j.Run)
 		if p.dice.IntN(20) == 0 {
@@ -99,7 +99,7 @@ func (p *faultRun) addSite(site string, size int) error {
 	if _, err := capacity.New(capacity.Config{Nodes: nodes, Power: power.DefaultTable()}); err != nil {
 		return err
 	}
-	h := p.addHost("hands/"+site, protocol.ExecutorParty(site), site)
+	h := p.addHost("executor/"+site, protocol.ExecutorParty(site), site)
 	cluster := new(localEventFile)
 	h.disk = cluster
 	h.begin = func() {
@@ -140,7 +140,7 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 		}
 		known.RecordSignal(h.localTime(), s)
 	}
-	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(false)}, f, known)
+	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy()}, f, known)
 	for _, m := range journal.events {
 		if err := a.Restore(m); err != nil {
 			p.reportViolation("%s cannot be restored: %v", h.name, err)
@@ -176,7 +176,7 @@ func (u *unfencedExecutor) Step(now protocol.Time, m protocol.Message) []protoco
 	return u.DurableSimExecutor.Step(now, m)
 }
 
-// A unconfirmedAgent agent has a planted bug: it takes its own Accept as confirmed.
+// An unconfirmedAgent has a planted bug: it takes its own Accept as confirmed.
 type unconfirmedAgent struct {
 	*agents.Agent
 	dedup  protocol.Deduplicator

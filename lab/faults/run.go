@@ -35,7 +35,7 @@ type faultRun struct {
 	wrong       *Violation
 }
 
-// An simEvent is an action at an instant.
+// A simEvent is an action at an instant.
 type simEvent struct {
 	at protocol.Time
 	n  int

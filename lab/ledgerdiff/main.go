@@ -53,7 +53,7 @@ func run(args []string, out, problems io.Writer) int {
 	}
 	without := ""
 	if len(keys) > 0 {
-		without = " without " + strings.Join(strings.Split(*ignore, ","), " and ")
+		without = " without " + strings.ReplaceAll(*ignore, ",", " and ")
 	}
 	fmt.Fprint(out, found.describeResult(without))
 	if !found.isEqual() {

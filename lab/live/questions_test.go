@@ -10,7 +10,6 @@ import (
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/record"
-	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
@@ -95,7 +94,7 @@ func ask(all []protocol.Message, until protocol.Time, homes map[protocol.JobID]s
 	for _, id := range slices.Backward(l.History().JobIDs()) {
 		r, _ := l.History().LatestJob(id)
 		m, ok := first[id]
-		if !ok || r.State != history.Ended || len(r.Rounds) != 1 || held == "" {
+		if !ok || !r.HasEnded() || len(r.Rounds) != 1 || held == "" {
 			continue
 		}
 		rec, _ := l.DecisionDocument(m.Seq)

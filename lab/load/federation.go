@@ -32,10 +32,11 @@ type loadFederation struct {
 	seen     trafficCounts
 	stages   phaseTimer
 	all      sync.WaitGroup
+	stops    []context.CancelFunc // one for each site
 	submit   func(id protocol.JobID) error
 }
 
-// dialServer returns a hub with its own connections.
+// dialServer returns a bus with its own connections.
 func (f *loadFederation) dialServer() *natsbus.Bus {
 	return natsbus.Dial(f.server.ClientURL(), natsbus.PasswordsOf(f.server))
 }
@@ -46,7 +47,7 @@ func (f *loadFederation) startParties(ctx context.Context) error {
 	d := api.New()
 	f.all.Go(func() {
 		_ = leader.RunWhenElected(ctx, leader.Config{
-			Bus: f.dialServer(), API: d, Log: quiet, OnSent: f.countTraffic, Recorder: &f.stages, OnInput: f.stages.observeInput,
+			Bus: f.dialServer(), API: d, Log: quiet, OnSent: f.countTraffic, OnInput: f.stages.observeInput,
 			EventLog: eventlog.Config{Lease: 30 * time.Second}, // what is measured is not that another begins to lead
 			Market: market.Config{Gather: -1, // a real one waits a second, which would hide what is measured
 				Terms: scenarios.MarketWeights(f.scenario)},
@@ -72,21 +73,23 @@ func (f *loadFederation) startParties(ctx context.Context) error {
 			return err
 		}
 		cfg.Agent, cfg.FederationBus = &timedAgent{cfg.Agent, &f.bids}, f.dialServer()
-		f.all.Go(func() { _ = runtime.RunSite(ctx, cfg) })
+		siteCtx, stop := context.WithCancel(ctx)
+		f.stops = append(f.stops, stop)
+		f.all.Go(func() { _ = runtime.RunSite(siteCtx, cfg) })
 	}
-	port, err := f.dialServer().Connect(ctx, protocol.Submitter)
+	conn, err := f.dialServer().Connect(ctx, protocol.Submitter)
 	if err != nil {
 		return err
 	}
 	f.all.Go(func() {
-		for range port.Messages() { // drop the submitter's messages
+		for range conn.Messages() { // drop the submitter's messages
 		}
 	})
-	mouth := protocol.Sender{Party: protocol.Submitter}
+	sender := protocol.Sender{Party: protocol.Submitter}
 	f.submit = func(id protocol.JobID) error {
 		now := protocol.FromStdTime(time.Now())
-		return port.Send(ctx, mouth.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
-			ID: id, Tenant: "load", GPUs: 1, Share: 1000, CPU: 1000, Memory: 1024,
+		return conn.Send(ctx, sender.NewMessage(now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
+			Urgency: protocol.UrgencyNow, ID: id, Tenant: "load", GPUs: 1, Share: 1000, CPU: 1000, Memory: 1024,
 			Arrival: now, Run: time.Second, Deadline: now.Add(10 * time.Second),
 		}}))
 	}
@@ -110,6 +113,13 @@ func (f *loadFederation) awaitAllSitesBid(ctx context.Context) error {
 		}
 	}
 	return errors.New("not all sites sent bids: check that the machine has enough memory for them")
+}
+
+// stopSites ends the last n sites for good. To the market they fall silent.
+func (f *loadFederation) stopSites(n int) {
+	for _, stop := range f.stops[len(f.stops)-n:] {
+		stop()
+	}
 }
 
 // awardsOneByOne submits n jobs, each after the award of the one before, and returns the
@@ -137,18 +147,18 @@ func (f *loadFederation) awardsOneByOne(ctx context.Context, prefix string, n in
 
 // submitConcurrently awards n jobs, with at most atOnce submitted and not awarded.
 func (f *loadFederation) submitConcurrently(ctx context.Context, n, atOnce int) error {
-	for said, heard := 0, 0; heard < n; {
-		if said < n && said-heard < atOnce {
-			if err := f.submit(protocol.JobID(fmt.Sprintf("many-%d", said))); err != nil {
+	for submitted, awarded := 0, 0; awarded < n; {
+		if submitted < n && submitted-awarded < atOnce {
+			if err := f.submit(protocol.JobID(fmt.Sprintf("many-%d", submitted))); err != nil {
 				return err
 			}
-			said++
+			submitted++
 			continue
 		}
 		if _, err := f.awaitAward(ctx); err != nil {
 			return err
 		}
-		heard++
+		awarded++
 	}
 	return nil
 }

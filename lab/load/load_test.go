@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"time"
 )
 
 // What is measured is measured of a federation that works: every job is awarded,
@@ -24,10 +25,18 @@ func TestALiveFederationIsMeasured(t *testing.T) {
 	}
 }
 
-func measured(t *testing.T) loadResult {
+// One dead site of four holds no award up for a window of two seconds, once the market has noticed.
+func TestADeadSiteDoesNotHoldAwardsUp(t *testing.T) {
+	r := measured(t, "-sites", "4", "-dead", "1")
+	if r.Sites != 4 || r.Dead != 1 || r.Award.P50 >= 2*time.Second {
+		t.Errorf("measured %+v", r)
+	}
+}
+
+func measured(t *testing.T, more ...string) loadResult {
 	t.Helper()
 	var out bytes.Buffer
-	if err := runLoadTest(t.Context(), []string{"-sites", "3", "-sync", "no", "-each", "20", "-burst", "60", "-json"}, &out); err != nil {
+	if err := runLoadTest(t.Context(), append([]string{"-sites", "3", "-sync", "no", "-each", "20", "-burst", "60", "-json"}, more...), &out); err != nil {
 		t.Fatal(err)
 	}
 	var all []loadResult
@@ -40,7 +49,7 @@ func measured(t *testing.T) loadResult {
 // Memory does not grow with the jobs that were settled: history is in the books,
 // not in the heap.
 func TestMemoryIsFlat(t *testing.T) {
-	marks, err := measureSettledJobs(120_000, 10)
+	marks, err := measureSettledJobs(busyMinutes, 120_000, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,6 +57,21 @@ func TestMemoryIsFlat(t *testing.T) {
 	first, last := marks[6], marks[8]
 	if last.Heap > first.Heap+first.Heap/5 || last.Known > first.Known+first.Known/20 {
 		t.Errorf("after %d jobs %d bytes are in use and %d jobs known; after %d, %d and %d", first.Jobs, first.Heap, first.Known, last.Jobs, last.Heap, last.Known)
+	}
+}
+
+// Of a job that ended, the market keeps its id and little more: the rest is in the event log.
+func TestAnEndedJobLeavesTheMemory(t *testing.T) {
+	marks, err := measureSettledJobs(busyMonth(1_000_000), 48_000, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// From the second of four on as many whole jobs are kept as ever are.
+	first, last := marks[1], marks[3]
+	each := (int(last.Heap) - int(first.Heap)) / (last.Known - first.Known)
+	t.Logf("%d B for each of %d jobs that ended since", each, last.Known-first.Known)
+	if each > 300 || last.Known < 40_000 {
+		t.Errorf("%d jobs are known, and each of those that ended takes %d B", last.Known, each)
 	}
 }
 

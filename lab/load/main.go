@@ -5,9 +5,10 @@
 //
 //	go run ./lab/load -sites 4,16,64
 //
-// With -direct N, N sites bid in rounds of 1, 16 and 256 jobs, in one process without
+// With -direct N, N sites bid for 1, 16, 256 and 1,000 jobs, in one process without
 // a network, and messages are counted. With -jobs N one market settles N jobs in
-// simulated time, and memory is measured.
+// simulated time, and memory is measured; with -daily N it settles N jobs a day for more
+// than a month.
 package main
 
 import (
@@ -46,27 +47,22 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
 	sites := fs.String("sites", "4,16,64", "numbers of sites, separated by commas; each is measured")
+	dead := fs.Int("dead", 0, "of these, sites that stop before the measurement")
 	flush := fs.String("sync", "no,yes", "whether the server syncs each entry of the event log to disk: no, yes or no,yes")
 	each := fs.Int("each", 400, "jobs submitted one after the other, at each number of sites")
 	burst := fs.Int("burst", 2000, "jobs submitted with up to 64 in flight")
 	jobs := fs.Int("jobs", 0, "settle this many jobs in simulated time and measure memory instead")
+	daily := fs.Int("daily", 0, "settle this many jobs a day for 40 simulated days, of which 30 are remembered, and measure memory instead")
 	many := fs.Int("direct", 0, "run rounds of this many sites by function calls instead")
 	asJSON := fs.Bool("json", false, "print JSON")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if *jobs > 0 {
-		marks, err := measureSettledJobs(*jobs, 10)
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return json.NewEncoder(out).Encode(marks)
-		}
-		for _, m := range marks {
-			fmt.Fprintf(out, "%9d jobs settled  %6.1f MiB in use  %6d jobs known  %8.0f jobs/s\n", m.Jobs, float64(m.Heap)/(1<<20), m.Known, m.Rate)
-		}
-		return nil
+	switch {
+	case *jobs > 0:
+		return writeMemory(out, busyMinutes, *jobs, *asJSON)
+	case *daily > 0:
+		return writeMemory(out, busyMonth(*daily), 40**daily, *asJSON)
 	}
 	if *many > 0 {
 		return writeDirectRounds(out, *many, *asJSON)
@@ -77,11 +73,14 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 		if err != nil || n < 1 || n > 1000 {
 			return fmt.Errorf("-sites %q: want numbers of 1 to 1000", word)
 		}
+		if *dead < 0 || *dead >= n {
+			return fmt.Errorf("-dead %d: want fewer than the %d sites", *dead, n)
+		}
 		for way := range strings.SplitSeq(*flush, ",") {
 			if way != "no" && way != "yes" {
 				return fmt.Errorf("-sync %q: want no, yes or no,yes", *flush)
 			}
-			r, err := measureFederation(ctx, n, way == "yes", *each, *burst)
+			r, err := measureFederation(ctx, n, *dead, way == "yes", *each, *burst)
 			if err != nil {
 				return err
 			}
@@ -94,9 +93,25 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	return writeLatencyTable(out, all)
 }
 
+// writeMemory has one market settle n jobs, and prints what memory it takes.
+func writeMemory(out io.Writer, load memoryLoad, n int, asJSON bool) error {
+	marks, err := measureSettledJobs(load, n, 10)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return json.NewEncoder(out).Encode(marks)
+	}
+	for _, m := range marks {
+		_, err = fmt.Fprintf(out, "%9d jobs settled  %6.1f MiB in use  %7d jobs known, %4d B each  %8.0f jobs/s\n",
+			m.Jobs, float64(m.Heap)/(1<<20), m.Known, m.Heap/uint64(max(m.Known, 1)), m.Rate)
+	}
+	return err
+}
+
 // writeDirectRounds runs and prints rounds of many sites without a network.
 func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
-	for _, jobs := range []int{1, 16, 256} {
+	for _, jobs := range []int{1, 16, 256, 1000} {
 		t, err := measureDirectRound(sites, jobs)
 		if err != nil {
 			return err
@@ -104,8 +119,8 @@ func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 		if asJSON {
 			err = json.NewEncoder(out).Encode(t)
 		} else {
-			_, err = fmt.Fprintf(out, "%d sites, %d jobs: %d awarded, %d messages, %.1f MiB; sites plan %v each, the market takes %v\n",
-				t.Sites, t.Jobs, t.Awarded, t.Messages, float64(t.Bytes)/(1<<20), (t.Offers / time.Duration(t.Sites)).Round(time.Microsecond), t.Market.Round(time.Millisecond))
+			_, err = fmt.Fprintf(out, "%d sites, %d jobs: %d awarded in %d rounds, %d messages, %.1f MiB; sites plan %v each, the market takes %v\n",
+				t.Sites, t.Jobs, t.Awarded, t.Calls, t.Messages, float64(t.Bytes)/(1<<20), (t.Offers / time.Duration(t.Sites)).Round(time.Microsecond), t.Market.Round(time.Millisecond))
 		}
 		if err != nil {
 			return err
@@ -118,13 +133,13 @@ func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 func writeLatencyTable(out io.Writer, all []loadResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
-	fmt.Fprintln(w, "sites\tsync\tjobs/s\tauctions/s\taward p50\tp99\tfloor p50\tp99\tdurable p50\tp99\tbids p99\tof aim\tof durable aim\t")
+	fmt.Fprintln(w, "sites\tdead\tsync\tjobs/s\tauctions/s\taward p50\tp99\tfloor p50\tp99\tdurable p50\tp99\tbids p99\tof aim\tof durable aim\t")
 	for _, r := range all {
 		sync := "no"
 		if r.Sync {
 			sync = "yes"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t\n", r.Sites, sync, r.JobsPerSecond, r.AuctionsPerSecond,
+		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t\n", r.Sites, r.Dead, sync, r.JobsPerSecond, r.AuctionsPerSecond,
 			ms(r.Award.P50), ms(r.Award.P99), ms(r.Floor.P50), ms(r.Floor.P99), ms(r.Durable.P50), ms(r.Durable.P99), ms(r.Bids),
 			float64(r.Award.P99)/float64(r.Aim), float64(r.Award.P99)/float64(r.DurableAim))
 	}

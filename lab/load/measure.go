@@ -35,6 +35,7 @@ func latencySpreadOf(all []time.Duration) latencySpread {
 // A loadResult is the measurement at one number of sites.
 type loadResult struct {
 	Sites             int            `json:"sites"`
+	Dead              int            `json:"dead"` // of Sites: they stopped before the measurement
 	Sync              bool           `json:"sync"` // whether the server syncs each entry to disk
 	Award             latencySpread  `json:"award"`
 	Floor             latencySpread  `json:"floor"`
@@ -51,8 +52,8 @@ type loadResult struct {
 // on the machine affects all of them.
 const batchCount = 8
 
-// measureFederation measures a federation of n sites and its floors.
-func measureFederation(ctx context.Context, n int, flush bool, each, burst int) (r loadResult, err error) {
+// measureFederation measures a federation of n sites, of which some are dead, and its floors.
+func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst int) (r loadResult, err error) {
 	dir, err := os.MkdirTemp("", "gridbid-load-")
 	if err != nil {
 		return r, err
@@ -74,7 +75,8 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 	if err := f.startParties(ctx); err != nil {
 		return r, err
 	}
-	r.Sites, r.Sync = n, flush
+	r.Sites, r.Dead, r.Sync = n, dead, flush
+	f.stopSites(dead)
 	// Caches, connections and the sites' profiles are warm after this.
 	if _, err := f.awardsOneByOne(ctx, "warm", 20+each/10); err != nil {
 		return r, err
@@ -110,7 +112,7 @@ func measureFederation(ctx context.Context, n int, flush bool, each, burst int) 
 			*to.all = append(*to.all, took...)
 		}
 	}
-	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n)
+	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n-dead)
 	r.Aim, r.DurableAim = 3*r.Floor.P99+r.Bids, 3*r.Durable.P99+r.Bids
 	r.Stages = f.stages.phaseLatencies()
 	// Throughput is measured last: its load would disturb the times above.
@@ -160,15 +162,15 @@ func (f *loadFederation) startFloorBench(ctx context.Context, folder string, flu
 	if g.server, err = natsbus.StartServer(natsbus.Config{Listen: "127.0.0.1:0", Store: folder, Sync: flush}); err != nil {
 		return nil, err
 	}
-	hub := natsbus.Dial(g.server.ClientURL(), natsbus.PasswordsOf(g.server))
-	if g.eventLog, err = eventlog.Open(ctx, hub, protocol.Coordinator, eventlog.Config{}); err != nil {
+	natsBus := natsbus.Dial(g.server.ClientURL(), natsbus.PasswordsOf(g.server))
+	if g.eventLog, err = eventlog.Open(ctx, natsBus, protocol.Coordinator, eventlog.Config{}); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(f.scenario.Sites))
 	for i, site := range f.scenario.Sites {
 		names[i] = site.Name
 	}
-	g.latencyFloor, err = natsfloor.OpenFloor(hub, names, natsfloor.RoundSizes{Call: f.seen.call.meanBytes(), Offer: f.seen.offer.meanBytes(), Entry: f.seen.entry.meanBytes()})
+	g.latencyFloor, err = natsfloor.OpenFloor(natsBus, names, natsfloor.RoundSizes{Call: f.seen.call.meanBytes(), Offer: f.seen.offer.meanBytes(), Entry: f.seen.entry.meanBytes()})
 	return g, err
 }
 

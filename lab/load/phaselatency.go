@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -27,8 +26,8 @@ type phaseLatency struct {
 	latencySpread
 }
 
-// phaseTimer is an input recorder that notes when the coordinator finishes each phase of
-// the current job. One job is measured at a time.
+// phaseTimer notes when the coordinator finishes each phase of the current job. One job is
+// measured at a time.
 type phaseTimer struct {
 	mu        sync.Mutex
 	job       protocol.JobID
@@ -80,13 +79,13 @@ func (s *phaseTimer) phaseLatencies() []phaseLatency {
 func (s *phaseTimer) markPhase(stage int) { s.at[stage+1] = time.Now() }
 
 // observeInput notes when the market takes a step.
-func (s *phaseTimer) observeInput(_ protocol.Time, heard *protocol.Message) {
-	if heard == nil {
+func (s *phaseTimer) observeInput(_ protocol.Time, received *protocol.Message) {
+	if received == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch b := heard.Body.(type) {
+	switch b := received.Body.(type) {
 	case protocol.Submit:
 		if b.Job.ID == s.job {
 			s.markPhase(atMarket)
@@ -102,11 +101,11 @@ func (s *phaseTimer) observeInput(_ protocol.Time, heard *protocol.Message) {
 	}
 }
 
-// RecordSent implements leader.InputRecorder.
-func (s *phaseTimer) RecordSent(_, said []protocol.Message) {
+// observeSent notes when messages of the current job are sent.
+func (s *phaseTimer) observeSent(sent []protocol.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range said {
+	for _, m := range sent {
 		switch b := m.Body.(type) {
 		case protocol.Confirm:
 			if b.Job == s.job && b.Code == protocol.Acknowledged {
@@ -122,15 +121,4 @@ func (s *phaseTimer) RecordSent(_, said []protocol.Message) {
 			}
 		}
 	}
-}
-
-// RecordInput implements leader.InputRecorder.
-func (*phaseTimer) RecordInput(protocol.Time, *protocol.Message) {}
-
-// RecordRestored implements leader.InputRecorder.
-func (*phaseTimer) RecordRestored(protocol.Message) {}
-
-// BeginIncarnation implements leader.InputRecorder.
-func (*phaseTimer) BeginIncarnation(protocol.Time, uint32, []protocol.Input, market.Config) error {
-	return nil
 }

@@ -18,18 +18,29 @@ type memoryMark struct {
 	Rate  float64 `json:"jobs_per_second"`
 }
 
-// Load of the memory measurement: a hundred jobs arrive per second, and ended ones
-// are kept for ten minutes.
-const (
-	jobsPerSecond = 100
-	endedJobTTL   = 10 * time.Minute
-	runTime       = time.Minute
-)
+// A memoryLoad is how many jobs arrive at once and how often, and how long ids of ended ones are
+// remembered.
+type memoryLoad struct {
+	batch    int
+	every    time.Duration
+	remember time.Duration
+}
+
+// busyMinutes has a hundred jobs arrive per second, and remembers them for ten minutes.
+var busyMinutes = memoryLoad{batch: 100, every: time.Second, remember: 10 * time.Minute}
+
+// busyMonth has so many jobs arrive in a day, and remembers them as long as a coordinator does.
+func busyMonth(daily int) memoryLoad {
+	return memoryLoad{batch: max(1, daily/(24*60)), every: time.Minute, remember: protocol.MaxRun}
+}
+
+// runTime is how long each job runs.
+const runTime = time.Minute
 
 // measureSettledJobs runs n jobs from submission to settlement in simulated time, with two sites
 // that always have room, and returns the measurements.
-func measureSettledJobs(n, marks int) ([]memoryMark, error) {
-	b := &busyMarket{now: protocol.Time(1_700_000_000_000), market: market.New(market.Config{Remember: endedJobTTL}, auction.New(auction.Config{}))}
+func measureSettledJobs(load memoryLoad, n, marks int) ([]memoryMark, error) {
+	b := &busyMarket{now: protocol.Time(1_700_000_000_000), market: market.New(market.Config{Remember: load.remember}, auction.New(auction.Config{}))}
 	for i := range b.sites {
 		b.sites[i] = protocol.Sender{Party: protocol.AgentParty(fmt.Sprintf("site-%d", i))}
 		b.stepMarket(b.sites[i].NewMessage(b.now, protocol.Coordinator, protocol.RegisterSite{Site: b.sites[i].Party.SiteName()}))
@@ -40,11 +51,11 @@ func measureSettledJobs(n, marks int) ([]memoryMark, error) {
 	began := time.Now()
 	for b.settled < n {
 		if b.submitted < n {
-			for range min(jobsPerSecond, n-b.submitted) {
+			for range min(load.batch, n-b.submitted) {
 				b.submitJob()
 			}
 		}
-		if err := b.advanceSecond(); err != nil {
+		if err := b.advanceTime(load.every); err != nil {
 			return nil, err
 		}
 		if b.settled >= (len(all)+1)*n/marks {
@@ -74,7 +85,7 @@ type busyMarket struct {
 func (b *busyMarket) submitJob() {
 	b.submitted++
 	b.stepMarket(b.submitter.NewMessage(b.now, protocol.Coordinator, protocol.Submit{Job: protocol.Job{
-		ID: protocol.JobID(fmt.Sprintf("job-%09d", b.submitted)), Tenant: fmt.Sprintf("tenant-%d", b.submitted%50), GPUs: 1, Share: 1000, CPU: 1000,
+		Urgency: protocol.UrgencyNow, ID: protocol.JobID(fmt.Sprintf("job-%09d", b.submitted)), Tenant: fmt.Sprintf("tenant-%d", b.submitted%50), GPUs: 1, Share: 1000, CPU: 1000,
 		Arrival: b.now, Run: runTime, Deadline: b.now.Add(10 * runTime),
 	}}))
 }
@@ -82,9 +93,9 @@ func (b *busyMarket) submitJob() {
 // stepMarket steps the market with a message.
 func (b *busyMarket) stepMarket(m protocol.Message) { b.answerMarket(b.market.Step(b.now, m)) }
 
-// advanceSecond advances the simulated time by one second.
-func (b *busyMarket) advanceSecond() error {
-	end := b.now.Add(time.Second)
+// advanceTime advances the simulated time.
+func (b *busyMarket) advanceTime(by time.Duration) error {
+	end := b.now.Add(by)
 	for due := b.market.Due(); due != 0 && due <= end; due = b.market.Due() {
 		b.now = max(b.now, due)
 		b.answerMarket(b.market.Tick(b.now))
@@ -102,8 +113,8 @@ func (b *busyMarket) advanceSecond() error {
 }
 
 // answerMarket processes the market's messages: sites bid, accept awards and run jobs.
-func (b *busyMarket) answerMarket(said []protocol.Message) {
-	for _, m := range said {
+func (b *busyMarket) answerMarket(sent []protocol.Message) {
+	for _, m := range sent {
 		switch x := m.Body.(type) {
 		case protocol.CallForBids:
 			for i := range b.sites {

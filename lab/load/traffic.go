@@ -22,9 +22,9 @@ func (t *timedAgent) Step(now protocol.Time, m protocol.Message) []protocol.Mess
 		return t.PersistentParty.Step(now, m)
 	}
 	began := time.Now()
-	said := t.PersistentParty.Step(now, m)
+	sent := t.PersistentParty.Step(now, m)
 	t.bids.addTime(time.Since(began))
-	return said
+	return sent
 }
 
 // bidTimes collects the times to compute bids.
@@ -89,9 +89,11 @@ type trafficCounts struct {
 	call, offer, entry meanLength
 }
 
-// countTraffic counts rounds and bids, and forwards awards to the waiting measurement.
-func (f *loadFederation) countTraffic(heard, said []protocol.Message) {
-	for _, m := range heard {
+// countTraffic counts rounds and bids, notes phases of the current job, and forwards awards to
+// the waiting measurement.
+func (f *loadFederation) countTraffic(received, sent []protocol.Message) {
+	f.stages.observeSent(sent)
+	for _, m := range received {
 		switch m.Body.(type) {
 		case protocol.Bids:
 			f.seen.offers.Add(1)
@@ -100,7 +102,7 @@ func (f *loadFederation) countTraffic(heard, said []protocol.Message) {
 			f.seen.entry.measureMessage(m)
 		}
 	}
-	for _, m := range said {
+	for _, m := range sent {
 		switch b := m.Body.(type) {
 		case protocol.CallForBids:
 			f.seen.rounds.Add(1)

@@ -29,17 +29,17 @@ type LatencyFloor struct {
 	all             []*nats.Conn
 }
 
-// OpenFloor connects the coordinator and sites to the server of hub. No other party may be
+// OpenFloor connects the coordinator and sites to the server of natsBus. No other party may be
 // subscribed there, and the coordinator's stream must exist.
-func OpenFloor(hub *natsbus.Bus, sites []string, r RoundSizes) (f *LatencyFloor, err error) {
+func OpenFloor(natsBus *natsbus.Bus, sites []string, r RoundSizes) (f *LatencyFloor, err error) {
 	f = &LatencyFloor{sites: len(sites), round: r, answers: make(chan *nats.Msg, 2*len(sites))}
 	defer func() {
 		if err != nil {
 			f.Close()
-			err = fmt.Errorf("natsfloor:  %w", err)
+			err = fmt.Errorf("natsfloor: %w", err)
 		}
 	}()
-	if f.coordinatorConn, err = f.dialParty(hub, protocol.Coordinator); err != nil {
+	if f.coordinatorConn, err = f.dialParty(natsBus, protocol.Coordinator); err != nil {
 		return nil, err
 	}
 	if _, err := f.coordinatorConn.ChanSubscribe("gridbid.v1.*.coordinator.*", f.answers); err != nil {
@@ -50,7 +50,7 @@ func OpenFloor(hub *natsbus.Bus, sites []string, r RoundSizes) (f *LatencyFloor,
 	}
 	for _, name := range sites {
 		who := protocol.AgentParty(name)
-		conn, err := f.dialParty(hub, who)
+		conn, err := f.dialParty(natsBus, who)
 		if err != nil {
 			return nil, err
 		}
@@ -75,8 +75,8 @@ var callSubject = subjectOfKind(natsbus.SubjectBetween(protocol.Coordinator, "")
 func subjectOfKind(subject, is string) string { return subject[:len(subject)-1] + is }
 
 // dialParty opens the connection of a party and registers it for Close.
-func (f *LatencyFloor) dialParty(hub *natsbus.Bus, who protocol.Party) (*nats.Conn, error) {
-	conn, err := hub.RawConn(who)
+func (f *LatencyFloor) dialParty(natsBus *natsbus.Bus, who protocol.Party) (*nats.Conn, error) {
+	conn, err := natsBus.RawConn(who)
 	if err == nil {
 		f.all = append(f.all, conn)
 	}
@@ -99,7 +99,7 @@ func (f *LatencyFloor) MeasureRounds(ctx context.Context, writes, n int) ([]time
 	for i := range took {
 		began := time.Now()
 		if err := f.coordinatorConn.Publish(callSubject, call); err != nil {
-			return nil, fmt.Errorf("natsfloor:  %w", err)
+			return nil, fmt.Errorf("natsfloor: %w", err)
 		}
 		for range f.sites {
 			select {
@@ -110,7 +110,7 @@ func (f *LatencyFloor) MeasureRounds(ctx context.Context, writes, n int) ([]time
 		}
 		for range writes {
 			if _, err := f.coordinatorConn.RequestWithContext(ctx, natsbus.EventLogSubject, entry); err != nil {
-				return nil, fmt.Errorf("natsfloor: write:  %w", err)
+				return nil, fmt.Errorf("natsfloor: write: %w", err)
 			}
 		}
 		took[i] = time.Since(began)

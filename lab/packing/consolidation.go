@@ -11,7 +11,7 @@ import (
 // minMoveGain is the decrease of F, in thousandths of a GPU, from which a move pays off.
 const minMoveGain = 200
 
-// consolidateInterval is the number of seconds before makeRoom searches again for a request that
+// consolidateInterval is the number of seconds before makeRoomFor searches again for a request that
 // it could not serve.
 const consolidateInterval = 900
 

@@ -19,20 +19,13 @@ const (
 
 func TestHostileNodes(t *testing.T) {
 	for _, tc := range []struct{ name, csv, want string }{
-		{"an empty file", "", "n.csv:1: empty file"},
-		{"a missing column", "sn,cpu_milli,gpu,model\n", "n.csv:1: memory_mib: missing column"},
-		{"a column twice", "sn,sn,cpu_milli,memory_mib,gpu,model\n", "n.csv:1: sn: duplicate column"},
-		{"no nodes", nodeHead, "n.csv:1: sn: no nodes"},
-		{"a negative amount", nodeHead + nodeRow + "b,-1,1,1,T4\n", "n.csv:3: cpu_milli: -1 is negative"},
-		{"an overflow", nodeHead + "b,99999999999999999999,1,1,T4\n", "n.csv:2: cpu_milli: 99999999999999999999 is more than"},
-		{"a huge amount", nodeHead + "b,1,9223372036854775807,1,T4\n", "n.csv:2: memory_mib: 9223372036854775807 is more than"},
-		{"a fraction", nodeHead + "b,1.5,1,1,T4\n", `n.csv:2: cpu_milli: "1.5" is not a whole number`},
-		{"a node twice", nodeHead + nodeRow + nodeRow, `n.csv:3: sn: "a" is already in line 2`},
-		{"no name", nodeHead + ",1,1,1,T4\n", "n.csv:2: sn: empty"},
-		{"nine GPUs", nodeHead + "b,1,1,9,T4\n", "n.csv:2: gpu: 9 is more than 8"},
-		{"a model with a bar", nodeHead + "b,1,1,1,T4|P100\n", "n.csv:2: model:"},
-		{"a short row", nodeHead + nodeRow + "b,1\n", "n.csv:3: wrong number of fields"},
-		{"a stray quote", nodeHead + "b\"x,1,1,1,T4\n", "n.csv:2: bare"},
+		{"an empty file", "", "trace: n.csv: empty file"},
+		{"a missing column", "sn,cpu_milli,gpu,model\n", `trace: n.csv:1: missing column "memory_mib"`},
+		{"a negative amount", nodeHead + nodeRow + "b,-1,1,1,T4\n", `trace: n.csv:3: cpu_milli is "-1"`},
+		{"a node twice", nodeHead + nodeRow + nodeRow, `trace: n.csv:3: node a is already in line 2`},
+		{"nine GPUs", nodeHead + "b,1,1,9,T4\n", `trace: n.csv:2: gpu is "9"`},
+		{"a model with a bar", nodeHead + "b,1,1,1,T4|P100\n", `packing: n.csv: node b has model "T4|P100"`},
+		{"a stray quote", nodeHead + "b\"x,1,1,1,T4\n", "trace: n.csv:2: bare"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ReadNodes("n.csv", strings.NewReader(tc.csv))
@@ -46,14 +39,14 @@ func TestHostileNodes(t *testing.T) {
 func TestHostilePods(t *testing.T) {
 	nodes := []fgd.Node{{Name: "a", Model: "P100", GPUs: 2}}
 	for _, tc := range []struct{ name, csv, want string }{
-		{"a missing column", "name,cpu_milli,memory_mib,num_gpu\n", "p.csv:1: gpu_milli: missing column"},
-		{"a negative share", podHead + "p,1,1,1,-5,\n", "p.csv:2: gpu_milli: -5 is negative"},
-		{"an overflow", podHead + podRow + "q,1,18446744073709551616,0,0,\n", "p.csv:3: memory_mib: 18446744073709551616 is more than"},
-		{"nine GPUs", podHead + "p,1,1,9,1000,\n", "p.csv:2: num_gpu: 9 is more than 8"},
-		{"an unknown model", podHead + "p,1,1,1,1000,P100|H100\n", `p.csv:2: gpu_spec: no node has model "H100"`},
-		{"a share of several GPUs", podHead + "p,1,1,2,500,\n", "p.csv:2: gpu_milli: a share of 2 GPUs"},
-		{"a GPU without any share", podHead + "p,1,1,1,0,\n", "p.csv:2: gpu_milli: 0 of each of 1 GPUs"},
-		{"a pod twice", podHead + podRow + podRow, `p.csv:3: name: "p" is already in line 2`},
+		{"a missing column", "name,cpu_milli,memory_mib,num_gpu\n", `trace: p.csv:1: missing column "gpu_milli"`},
+		{"a negative share", podHead + "p,1,1,1,-5,\n", `trace: p.csv:2: gpu_milli is "-5"`},
+		{"an overflow", podHead + podRow + "q,1,18446744073709551616,0,0,\n", `trace: p.csv:3: memory_mib is "18446744073709551616"`},
+		{"nine GPUs", podHead + "p,1,1,9,1000,\n", `trace: p.csv:2: num_gpu is "9"`},
+		{"an unknown model", podHead + "p,1,1,1,1000,P100|H100\n", `packing: p.csv:2: gpu_spec: no node has model "H100"`},
+		{"a share of several GPUs", podHead + "p,1,1,2,500,\n", `trace: p.csv:2: gpu_milli is "500": want a share that fits 2 GPUs`},
+		{"a GPU without any share", podHead + "p,1,1,1,0,\n", `trace: p.csv:2: gpu_milli is "0"`},
+		{"a pod twice", podHead + podRow + podRow, "trace: p.csv:3: pod p is already in line 2"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ReadPods("p.csv", strings.NewReader(tc.csv), nodes)
@@ -102,7 +95,7 @@ func FuzzRead(f *testing.F) {
 		trace := NewPlacementTrace(nodes, pods)
 		for _, p := range fgd.AllPolicies() { // what was read can be replayed
 			if _, err := trace.ReplaySeed(ReplayOptions{Policy: p}, 1); (err == nil) != (trace.gpus > 0) {
-				t.Errorf("Replay(%v) of %d = %v", p, trace.gpus, err)
+				t.Errorf("ReplaySeed(%v) of %d = %v", p, trace.gpus, err)
 			}
 		}
 	})
@@ -123,7 +116,7 @@ func TestAPackedListIsRead(t *testing.T) {
 	if got, err := ReadPods("p.csv", bytes.NewReader(packed.Bytes()), nodes); err != nil || !slices.Equal(got, plain) {
 		t.Errorf("packed: %+v, %v; plain it is %+v", got, err, plain)
 	}
-	for n, want := range map[int]string{5: "p.csv: gzip header: ", packed.Len() - 3: "p.csv:2: unexpected EOF"} {
+	for n, want := range map[int]string{5: "trace: p.csv: gzip header: ", packed.Len() - 3: "trace: p.csv:3: the file is truncated here"} {
 		if _, err := ReadPods("p.csv", bytes.NewReader(packed.Bytes()[:n]), nodes); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("its first %d bytes: %v; want %q", n, err, want)
 		}

@@ -45,7 +45,7 @@ func TestDefaultTrace(t *testing.T) {
 	}
 	sequence, rank, err := trace.DrawArrivals(1.3, 42)
 	if err != nil || len(sequence) != 10866 || len(rank) != 1213 {
-		t.Errorf("Arrivals(1.3, 42) = %d arrivals, %d ranks, %v; want 10,866 and 1,213", len(sequence), len(rank), err)
+		t.Errorf("DrawArrivals(1.3, 42) = %d arrivals, %d ranks, %v; want 10,866 and 1,213", len(sequence), len(rank), err)
 	}
 }
 
@@ -91,11 +91,11 @@ func TestArrivalsReachTheTune(t *testing.T) {
 		}
 		// It stops at the first pod that would go over: one share, at most.
 		if goal := tune * 10000; float64(asked) > goal || float64(asked) < goal-240 {
-			t.Errorf("Arrivals(%v) asks for %d thousandths; want just under %v", tune, asked, goal)
+			t.Errorf("DrawArrivals(%v) asks for %d thousandths; want just under %v", tune, asked, goal)
 		}
 		slices.Sort(rank)
 		if !slices.Equal(rank, []int{0, 1}) {
-			t.Errorf("Arrivals(%v) ranks %v; want a permutation", tune, rank)
+			t.Errorf("DrawArrivals(%v) ranks %v; want a permutation", tune, rank)
 		}
 	}
 	a, _, _ := trace.DrawArrivals(1.3, 7)
@@ -106,7 +106,7 @@ func TestArrivalsReachTheTune(t *testing.T) {
 	}
 	for _, tune := range []float64{-1, math.Inf(1), math.NaN()} {
 		if _, _, err := trace.DrawArrivals(tune, 1); err == nil {
-			t.Errorf("Arrivals(%v) = nil; want an error", tune)
+			t.Errorf("DrawArrivals(%v) = nil; want an error", tune)
 		}
 	}
 }
@@ -114,10 +114,10 @@ func TestArrivalsReachTheTune(t *testing.T) {
 func TestACPUOnlyTraceCannotBeTuned(t *testing.T) {
 	trace := NewPlacementTrace([]fgd.Node{{Name: "a", GPUs: 1, CPU: 10}}, []PodRow{{Name: "p", Request: fgd.Request{CPU: 1}}})
 	if _, err := trace.ReplaySeed(ReplayOptions{Tune: 1.3}, 1); err == nil {
-		t.Error("Replay(CPU only, tune 1.3) = nil; want an error, not an endless search")
+		t.Error("ReplaySeed(CPU only, tune 1.3) = nil; want an error, not an endless search")
 	}
 	if run, err := trace.ReplaySeed(ReplayOptions{}, 1); err != nil || run.Failed != 0 {
-		t.Errorf("Replay(CPU only) = %+v, %v", run, err)
+		t.Errorf("ReplaySeed(CPU only) = %+v, %v", run, err)
 	}
 }
 

@@ -24,11 +24,13 @@ var publishedPolicyNames = map[string]fgd.Policy{
 // PublishedResult is the published mean and standard deviation of one trace and policy over
 // Seeds, at each of loads.
 type PublishedResult struct {
-	Trace, Policy string
-	Mean, SD      [len(reportedLoads)]LoadPoint
+	Trace  string                        `json:"trace"`
+	Policy string                        `json:"policy"`
+	Mean   [len(reportedLoads)]LoadPoint `json:"published_mean"`
+	SD     [len(reportedLoads)]LoadPoint `json:"published_sd"`
 }
 
-// summaryMetrics maps the columns of a summary to the fields of a Point.
+// summaryMetrics maps the columns of a summary to the fields of a LoadPoint.
 var summaryMetrics = []struct {
 	name string
 	of   func(*LoadPoint) *float64
@@ -118,15 +120,15 @@ const parityTolerance = 0.02
 // A ParityVerdict compares one policy's means on one trace with the published ones.
 type ParityVerdict struct {
 	PublishedResult
-	Ours  ReplayResult // mean over Seeds
-	Worst float64
-	Where string // the figure that differs by Worst
+	Ours  ReplayResult `json:"ours"` // mean over Seeds
+	Worst float64      `json:"largest_difference"`
+	Where string       `json:"at"` // the figure that differs by Worst
 	// Z is the difference of the mean allocation at load 100 in standard errors. It
 	// is set for Random, whose draws cannot be reproduced.
-	Z      float64
-	Within bool
+	Z      float64 `json:"standard_errors,omitempty"`
+	Within bool    `json:"within"`
 	// Integers is Worst if FGD computes in integers, as in live clusters.
-	Integers float64
+	Integers float64 `json:"largest_difference_in_integers,omitempty"`
 }
 
 // CheckParity replays the published seeds of e's policy in the way of the published

@@ -2,7 +2,6 @@ package packing
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -55,12 +54,17 @@ func (t *PlacementTrace) ReplayAll(o ReplayOptions, policies []fgd.Policy, seeds
 	return out, nil
 }
 
-// WriteText writes a report as a text table: for each policy its single run or its
-// mean, one line for each load that was reached. A policy that reached none has one
-// line with its final values.
-func (r *PlacementReport) WriteText(w io.Writer, policies []fgd.Policy, seed int64) error {
-	_, err := fmt.Fprintf(w, "%-15s %4s  %7s %7s %7s  %7s  %8s %9s %8s\n",
-		"policy", "load", "alloc%", "frag%", "ratio%", "final%", "failed", "decisions", "ns/dec")
+// A PlacementRow is the figures of one policy at one load: of its single run, or the mean.
+type PlacementRow struct {
+	Policy string
+	Load   int // in per cent of the cluster; 0: of none that is reported, and the point is empty
+	LoadPoint
+	ReplayResult
+}
+
+// Rows returns a report as rows: a policy has one for each load that was reached, or one with its
+// final values.
+func (r *PlacementReport) Rows(policies []fgd.Policy) (out []PlacementRow) {
 	for _, p := range policies {
 		report := r.Policies[p.String()]
 		run := report.Mean
@@ -70,20 +74,15 @@ func (r *PlacementReport) WriteText(w io.Writer, policies []fgd.Policy, seed int
 				run = &one
 			}
 		}
-		reached := false
+		last := len(out)
 		for _, load := range reportedLoads {
-			at, ok := run.Load[strconv.Itoa(load)]
-			if !ok || err != nil {
-				continue
+			if at, ok := run.Load[strconv.Itoa(load)]; ok {
+				out = append(out, PlacementRow{p.String(), load, at, *run})
 			}
-			reached = true
-			_, err = fmt.Fprintf(w, "%-15v %4d  %7.2f %7.2f %7.2f  %7.2f  %8.1f %9.1f %8.0f\n",
-				p, load, at.Alloc, at.Frag, at.Ratio, run.FinalAlloc, run.Failed, run.Decisions, run.NsPerChoice)
 		}
-		if !reached && err == nil {
-			_, err = fmt.Fprintf(w, "%-15v %4s  %7s %7s %7s  %7.2f  %8.1f %9.1f %8.0f\n",
-				p, "-", "-", "-", "-", run.FinalAlloc, run.Failed, run.Decisions, run.NsPerChoice)
+		if len(out) == last {
+			out = append(out, PlacementRow{Policy: p.String(), ReplayResult: *run})
 		}
 	}
-	return err
+	return out
 }

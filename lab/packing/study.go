@@ -23,7 +23,7 @@ type churnStudy struct {
 	runningJobs map[int]*runningJob // by arrival number
 	order       []int               // keys of live, oldest first; may contain ended jobs
 	movesLeft   int                 // moves left in this hour to make room
-	// nextConsolidation is the time before which makeRoom does not search for a request.
+	// nextConsolidation is the time before which makeRoomFor does not search for a request.
 	nextConsolidation map[fgd.Request]int64
 
 	start, stop int64
@@ -161,7 +161,7 @@ func (s *churnStudy) endDueJobs(now int64) {
 	}
 }
 
-// dropImpatientJobs drops the jobs that have waited longer than Patience.
+// dropImpatientJobs drops the jobs that have waited longer than MaxWait.
 func (s *churnStudy) dropImpatientJobs(now int64) {
 	s.queue = slices.DeleteFunc(s.queue, func(w waitingJob) bool {
 		late := now-w.at > s.o.MaxWait

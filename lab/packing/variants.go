@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gridbid/gridbid/agents/fgd"
+	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
 // A TraceJob is a request with a duration, from a trace with times.
@@ -20,29 +21,22 @@ type TraceJob struct {
 // reaches its steady state within days, and one job in a hundred is cut.
 const maxJobSeconds = 3 * 86400
 
-// ReadJobs reads a trace with the columns duration_s, num_gpu, gpu_milli, gpu_spec,
-// cpu_milli, mem_mib and qos; jobs that never ran are left out. Errors are as those
-// of ReadNodes.
+// ReadJobs reads Alibaba's trace of 2023, as package trace does; jobs that never ran are left out.
 func ReadJobs(file string, r io.Reader) ([]TraceJob, error) {
-	t, err := openTable(file, r, "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos")
+	runs, err := trace.ReadPodRuns(r, file)
 	if err != nil {
 		return nil, err
 	}
 	var jobs []TraceJob
-	for t.nextRow() {
-		j := TraceJob{
-			Request:  t.requestOfRow("mem_mib", nil),
-			Duration: min(t.integerField("duration_s", math.MaxInt32), maxJobSeconds),
-			Moves:    t.textField("qos") == "BE",
-		}
-		if j.Duration > 0 {
-			jobs = append(jobs, j)
+	for _, p := range runs {
+		if p.Seconds > 0 {
+			jobs = append(jobs, TraceJob{Request: requestOf(p.Pod), Duration: min(p.Seconds, maxJobSeconds), Moves: p.BestEffort})
 		}
 	}
-	if t.err == nil && len(jobs) == 0 {
-		t.failAtColumn("duration_s", "no jobs")
+	if len(jobs) == 0 {
+		return nil, fmt.Errorf("packing: %s: no job ran: name another trace", file)
 	}
-	return jobs, t.err
+	return jobs, nil
 }
 
 // A StudyVariant is a scheduling method of the study: a policy, and options beyond placing
@@ -97,24 +91,25 @@ type StudyOptions struct {
 
 // A StudyOutcome has the figures of the measured days.
 type StudyOutcome struct {
-	Alloc       float64 // % of GPU-time with work; time lost to moves does not count
-	Wait        float64 // mean seconds from arrival to start, of started jobs
-	Wait95      float64 // 95th percentile of the same
-	Failed      float64 // % of jobs that gave up
-	FailedWork  float64 // % of requested GPU-time that gave up
-	FailedWhole float64 // % of jobs of a whole GPU or more that gave up
-	Moves       float64 // per hour
+	Alloc       float64 `json:"alloc_pct"`         // % of GPU-time with work; time lost to moves does not count
+	Wait        float64 `json:"wait_s"`            // mean seconds from arrival to start, of started jobs
+	Wait95      float64 `json:"wait_p95_s"`        // 95th percentile of the same
+	Failed      float64 `json:"gave_up_pct"`       // % of jobs that gave up
+	FailedWork  float64 `json:"gave_up_work_pct"`  // % of requested GPU-time that gave up
+	FailedWhole float64 `json:"gave_up_whole_pct"` // % of jobs of a whole GPU or more that gave up
+	Moves       float64 `json:"moves_per_h"`       // per hour
 }
 
 // A StudyRow is one variant's mean outcome over seeds at one load, and its gain in
 // allocation over the variant named "fgd" with the same arrivals, with the standard
 // error of the gain.
 type StudyRow struct {
-	Load    float64
-	Variant string
-	Seeds   int
+	Load    float64 `json:"load"`
+	Variant string  `json:"variant"`
+	Seeds   int     `json:"seeds"`
 	StudyOutcome
-	Gain, Error float64
+	Gain  float64 `json:"against_fgd_pct"`
+	Error float64 `json:"standard_error_pct"`
 }
 
 // RunAllStudies runs every variant at every load, with the same arrivals for each seed. It

@@ -227,7 +227,7 @@ func awardByGridSignal(least func(protocol.GridForecast) int64) lotDecider {
 func waitForThreshold(r baselineRound, l auction.Lot) auction.Decision {
 	d := awardAtHome(r, l)
 	latest := l.Job.Deadline.Add(-d.Option.Finish.Sub(d.Option.Start))
-	if !l.Job.Deferrable || latest <= r.Now {
+	if !l.Job.MayWait() || latest <= r.Now {
 		return d
 	}
 	for _, s := range r.Sites {

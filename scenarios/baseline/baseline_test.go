@@ -24,7 +24,7 @@ func worked() auction.Round {
 	r := auction.Round{Now: noon, Next: noon.Add(time.Hour)}
 	job := protocol.Job{
 		ID: "train", Home: "oslo", GPUs: 2, Share: 1000, CPU: 4000, Run: time.Hour,
-		Arrival: noon, Deadline: noon.Add(6 * time.Hour), Deferrable: true,
+		Arrival: noon, Deadline: noon.Add(6 * time.Hour), Urgency: protocol.UrgencyStandard,
 	}
 	lot := auction.Lot{Job: job}
 	add := func(name string, start time.Duration, score protocol.Milli, price protocol.Microdollars, carbon protocol.Milligrams) {
@@ -221,7 +221,7 @@ func TestThresholdWaitsForACleanHour(t *testing.T) {
 	}{
 		{"the eighth cleanest hour is clean enough", 7_000, nil, 0},
 		{"the ninth is not, and the next is tried", 7_001, nil, noon.Add(time.Hour + time.Second)},
-		{"a job that cannot wait does not", 90_000, func(j *protocol.Job) { j.Deferrable = false }, 0},
+		{"a job that cannot wait does not", 90_000, func(j *protocol.Job) { j.Urgency = protocol.UrgencyNow }, 0},
 		{"it waits no longer than it must start", 90_000, func(j *protocol.Job) { j.Deadline = noon.Add(80 * time.Minute) }, noon.Add(20 * time.Minute)},
 		{"a job that is late already does not wait", 90_000, func(j *protocol.Job) { j.Deadline = noon.Add(time.Hour) }, 0},
 	} {

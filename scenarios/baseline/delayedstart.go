@@ -25,7 +25,7 @@ func delayedStartRule(start startChooser) lotDecider {
 		if !planned {
 			at = r.Now
 			k := slices.IndexFunc(r.Sites, func(s auction.Site) bool { return s.Name == d.Site })
-			if l.Job.Deferrable && k >= 0 && len(r.Sites[k].Forecast.Carbon) > 0 {
+			if l.Job.MayWait() && k >= 0 && len(r.Sites[k].Forecast.Carbon) > 0 {
 				at = plannedStart(start, r.Now, r.Sites[k].Forecast, l.Job, d.Option)
 			}
 			plans[l.Job.ID] = at
@@ -44,12 +44,12 @@ func delayedStartRule(start startChooser) lotDecider {
 func plannedStart(start startChooser, now protocol.Time, g protocol.GridForecast, j protocol.Job, o protocol.BidOption) protocol.Time {
 	length := o.Finish.Sub(o.Start)
 	c, from := carbonCurve(now, g)
-	wait := int(j.Deadline.Sub(now.Add(length)) / time.Second)
+	wait := toSeconds(j.Deadline.Sub(now.Add(length)))
 	// Without slack the job starts now, late or not.
 	if wait <= 0 {
 		return now
 	}
-	s := start(c, from, wait, int(length/time.Second))
+	s := start(c, from, wait, toSeconds(length))
 	return now.Add(time.Duration(s-from) * time.Second)
 }
 
@@ -60,7 +60,7 @@ func carbonCurve(now protocol.Time, g protocol.GridForecast) (c published.Curve,
 	for i, v := range g.Carbon {
 		values[i] = float64(v)
 	}
-	return published.NewCurve(values, 3600), int(now.Sub(g.From) / time.Second)
+	return published.NewCurve(values, 3600), toSeconds(now.Sub(g.From))
 }
 
 // Step widths of candidate starts, in seconds. Let's Wait Awhile uses slots of half
@@ -84,8 +84,8 @@ func waitAwhileRule() lotDecider {
 func gaiaRule() lotDecider {
 	var sum, n [2]int
 	return delayedStartRule(func(c published.Curve, now, wait, length int) int {
-		queue := 0 // the long queue: GAIA's limit is two hours
-		if length >= int(2*time.Hour/time.Second) {
+		queue := 0 // the short one; from GAIA's limit of two hours on the long one
+		if length >= toSeconds(2*time.Hour) {
 			queue = 1
 		}
 		sum[queue] += length

@@ -37,7 +37,7 @@ func site(name string, energy protocol.Milli, price int64, grams ...int64) aucti
 }
 
 func job(run time.Duration, slack time.Duration) protocol.Job {
-	return protocol.Job{ID: "a", Home: "b", GPUs: 1, Share: 1000, Arrival: midnight, Run: run, Deadline: midnight.Add(run + slack), Deferrable: true}
+	return protocol.Job{ID: "a", Home: "b", GPUs: 1, Share: 1000, Arrival: midnight, Run: run, Deadline: midnight.Add(run + slack), Urgency: protocol.UrgencyStandard}
 }
 
 // The day of package published's own example: 8 8 3 2 4 6 6 6.
@@ -45,7 +45,7 @@ func TestEachRuleWaitsForTheHourOfItsSource(t *testing.T) {
 	home := site("b", 1, 50, 8, 8, 3, 2, 4, 6, 6, 6)
 	away := site("a", 1, 50, 1, 1, 1, 1, 1, 1, 1, 1)
 	strict := job(time.Hour, 6*time.Hour)
-	strict.Deferrable = false
+	strict.Urgency = protocol.UrgencyNow
 	tests := []struct {
 		name string
 		rule string

@@ -34,7 +34,7 @@ func pausingRule(slice segmentChooser, otherwise lotDecider) lotDecider {
 		spans := slice(c, from, toSeconds(wait), toSeconds(length))
 		at := func(tick int) protocol.Time { return r.Now.Add(time.Duration(tick-from) * time.Second) }
 		if len(spans) > 1 && spans[0].To-spans[0].From <= 2*toSeconds(l.Job.Pause) { // the segment is too short to be worth its pause
-			spans = spans[1:] // too short to be worth its pause
+			spans = spans[1:]
 		}
 		switch {
 		case len(spans) == 0:

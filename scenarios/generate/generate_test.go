@@ -74,19 +74,19 @@ func TestAnyMixIsADayOfJobsThatMakeSense(t *testing.T) {
 }
 
 func TestWhatAJobIsLikeDoesNotHangOnTheOthers(t *testing.T) {
-	h := generate.TraitRates{Sites: []string{"a", "b", "c"}, Deferrable: 500, Resident: 500, Input: 500}
+	h := generate.TraitRates{Sites: []string{"a", "b", "c"}, Deferrable: 500, Flexible: 500, Resident: 500, Input: 500}
 	rapid.Check(t, func(t *rapid.T) {
 		j := protocol.Job{ID: protocol.JobID(rapid.StringMatching(`[a-z]{1,6}`).Draw(t, "id")), Arrival: noon, Run: 3 * time.Hour}
 		seed := rapid.Uint64().Draw(t, "seed")
-		first := h.AssignTraits(seed, j)
-		h.AssignTraits(seed, protocol.Job{ID: "another", Arrival: noon, Run: time.Hour})
-		if again := h.AssignTraits(seed, j); !reflect.DeepEqual(first, again) {
-			t.Errorf("Fill gave %+v, then %+v", first, again)
+		first := h.AssignTraits(seed, j, generate.Given{})
+		h.AssignTraits(seed, protocol.Job{ID: "another", Arrival: noon, Run: time.Hour}, generate.Given{})
+		if again := h.AssignTraits(seed, j, generate.Given{}); !reflect.DeepEqual(first, again) {
+			t.Errorf("AssignTraits gave %+v, then %+v", first, again)
 		}
 		// A later arrival moves the deadline, and nothing else.
 		j.Arrival = noon.Add(time.Hour)
-		later := h.AssignTraits(seed, j)
-		if later.Deadline != first.Deadline.Add(time.Hour) || later.Home != first.Home || later.Input != first.Input || later.Deferrable != first.Deferrable {
+		later := h.AssignTraits(seed, j, generate.Given{})
+		if later.Deadline != first.Deadline.Add(time.Hour) || later.Home != first.Home || later.Input != first.Input || later.Urgency != first.Urgency {
 			t.Errorf("an hour later: %+v; want as %+v with the deadline moved", later, first)
 		}
 	})

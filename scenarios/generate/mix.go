@@ -32,7 +32,7 @@ func (m WorkloadMix) GenerateJobs(seed uint64, start, end protocol.Time) []proto
 			Run:     time.Duration(interpolateAt(runTimeQuantiles, long[i])) * time.Second,
 		}
 		j = drawResourceRequest(SeededRand(seed, id, "ask"), j, many[i])
-		out[i] = m.TraitRates.AssignTraits(seed, j)
+		out[i] = m.TraitRates.AssignTraits(seed, j, Given{})
 	}
 	return out
 }
@@ -111,7 +111,7 @@ func drawResourceRequest(d *rand.Rand, j protocol.Job, many float64) protocol.Jo
 	if drawWithProbability(d, modelBoundShare) {
 		kinds := modelChoices
 		if j.GPUs > 4 {
-			kinds = modelChoices[1:] // nodes with eight GPUs do not have the small models of models[0]
+			kinds = modelChoices[1:] // nodes with eight GPUs do not have the small models of modelChoices[0]
 		}
 		j.Models = kinds[d.IntN(len(kinds))]
 	}

@@ -110,7 +110,7 @@ func TestADayOfJobsIsSpreadAsStated(t *testing.T) {
 	const count = 600
 	sites := []string{"a", "b", "c", "d", "e", "f"}
 	mix := generate.WorkloadMix{Count: count, TraitRates: generate.TraitRates{Sites: sites,
-		Deferrable: generate.DefaultDeferrable, Resident: generate.DefaultResident, Input: generate.DefaultInput}}
+		Deferrable: generate.DefaultDeferrable, Flexible: 250, Resident: generate.DefaultResident, Input: generate.DefaultInput}}
 	got := make(map[string]float64)
 	add := func(what string, yes bool) {
 		if yes {
@@ -130,7 +130,8 @@ func TestADayOfJobsIsSpreadAsStated(t *testing.T) {
 			add("no GPU", j.GPUs == 0)
 			add("a share", j.GPUs == 1 && j.Share < 1000)
 			add("names models", len(j.Models) > 0)
-			add("deferrable", j.Deferrable)
+			add("deferrable", j.MayWait())
+			add("flexible", j.Urgency == protocol.UrgencyFlexible)
 			add("resident", len(j.Regions) > 0)
 			add("input", j.Input > 0)
 			add("home is a", j.Home == "a")
@@ -149,7 +150,7 @@ func TestADayOfJobsIsSpreadAsStated(t *testing.T) {
 	}{
 		{"one GPU", 0.950, 0.001}, {"two GPUs", 0.018, 0.001}, {"four GPUs", 0.019, 0.001}, {"eight GPUs", 0.013, 0.001},
 		{"no GPU", 0.05 * 0.95, 0.006}, {"a share", 0.38 * 0.95 * 0.95, 0.015}, {"names models", 0.2, 0.015},
-		{"deferrable", 0.8, 0.01}, {"resident", 0.05, 0.005}, {"input", 0.2, 0.01}, {"home is a", 1.0 / 6, 0.01}, {"input over 1 GiB", 0.1, 0.01},
+		{"deferrable", 0.8, 0.01}, {"flexible", 0.25 * 0.8, 0.01}, {"resident", 0.05, 0.005}, {"input", 0.2, 0.01}, {"home is a", 1.0 / 6, 0.01}, {"input over 1 GiB", 0.1, 0.01},
 	} {
 		if s := got[want.what] / total; math.Abs(s-want.share) > want.within {
 			t.Errorf("%s = %.4f of jobs; want %.4f within %.4f", want.what, s, want.share, want.within)

@@ -12,13 +12,14 @@ import (
 // its input data.
 type TraitRates struct {
 	Sites      []string       // candidate homes, equally likely; empty: jobs have no home
-	Deferrable protocol.Milli // share of all jobs
+	Deferrable protocol.Milli // share of all jobs that may wait; the others are wanted now
+	Flexible   protocol.Milli // share of the deferrable jobs that are flexible; the others are standard
 	Resident   protocol.Milli // share of all jobs that may run at home only
 	Input      protocol.Milli // share of all jobs that have input data at home
 	Pausable   protocol.Milli // share of the deferrable jobs that can be paused
 }
 
-// Defaults of Habits. The slack is that of GAIA's two queues: 6 hours for a job under
+// Defaults of TraitRates. The slack is that of GAIA's two queues: 6 hours for a job under
 // 2 hours, 24 hours for a longer one. A job that is not deferrable has a slack of one
 // hour or of its own run, whichever is longer: its users expect it within twice its
 // time on the reference GPU, because many GPUs are slower.
@@ -48,27 +49,35 @@ const (
 	defaultStateSize = 8192             // MiB for each GPU
 )
 
+// Given says which traits that others depend on a job has already.
+type Given struct{ Home, Urgency bool }
+
 // AssignTraits returns j with home, deferability, deadline, residency, pausability and input
-// set. Each trait depends on the seed and the job's id alone. The deadline is arrival
+// set. Each trait depends on the seed, the job's id and what is given alone. The deadline is arrival
 // plus run at the reference clock plus slack.
-func (h TraitRates) AssignTraits(seed uint64, j protocol.Job) protocol.Job {
+func (h TraitRates) AssignTraits(seed uint64, j protocol.Job, given Given) protocol.Job {
 	id := string(j.ID)
-	if len(h.Sites) > 0 {
+	if len(h.Sites) > 0 && !given.Home {
 		j.Home = h.Sites[SeededRand(seed, id, "home").IntN(len(h.Sites))]
 	}
-	j.Deferrable = drawWithProbability(SeededRand(seed, id, "deferrable"), int64(h.Deferrable))
+	if !given.Urgency {
+		j.Urgency = protocol.StandardOrNow(drawWithProbability(SeededRand(seed, id, "deferrable"), int64(h.Deferrable)))
+		if j.MayWait() && drawWithProbability(SeededRand(seed, id, "flexible"), int64(h.Flexible)) {
+			j.Urgency = protocol.UrgencyFlexible
+		}
+	}
 	slack := max(hardSlack, j.Run)
 	switch {
-	case j.Deferrable && j.Run < shortRunLimit:
+	case j.MayWait() && j.Run < shortRunLimit:
 		slack = shortSlack
-	case j.Deferrable:
+	case j.MayWait():
 		slack = longSlack
 	}
 	j.Deadline = j.Arrival.Add(j.Run + slack)
 	if j.Home != "" && drawWithProbability(SeededRand(seed, id, "residency"), int64(h.Resident)) {
 		j.Regions = []string{j.Home}
 	}
-	if j.Deferrable && j.GPUs > 0 && j.Run >= minPausable && drawWithProbability(SeededRand(seed, id, "pause"), int64(h.Pausable)) {
+	if j.MayWait() && j.GPUs > 0 && j.Run >= minPausable && drawWithProbability(SeededRand(seed, id, "pause"), int64(h.Pausable)) {
 		j.Pause, j.State = defaultPause, protocol.MiB(defaultStateSize*j.GPUs)
 	}
 	if d := SeededRand(seed, id, "input"); j.Home != "" && drawWithProbability(d, int64(h.Input)) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,30 +48,38 @@ const mayLose = 1
 
 func TestJudgedAgainstEveryBaseline(t *testing.T) {
 	days := slices.DeleteFunc(spec.ShippedNames(), func(name string) bool { return !strings.HasPrefix(name, "real-days/") })
-	lost := 0
-	for _, name := range days {
-		s := load(t, name)
-		totals := make(map[string]history.Totals)
-		for _, policy := range scenarios.PolicyNames() {
-			began := time.Now()
-			res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{
-				Wall: func() time.Duration { return time.Since(began) },
+	var lost atomic.Int32
+	t.Run("days", func(t *testing.T) {
+		for _, name := range days {
+			s := load(t, name)
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				totals := make(map[string]history.Totals)
+				for _, policy := range judged() {
+					began := time.Now()
+					res, err := scenarios.Replay(t.Context(), s, policy, new(membus.Bus), scenarios.Options{
+						Wall: func() time.Duration { return time.Since(began) },
+					})
+					if err != nil {
+						t.Fatalf("%s: %v", policy, err)
+					}
+					totals[policy] = res.Totals
+				}
+				t.Log(row(s, totals))
+				if why := loses(totals); why != "" {
+					lost.Add(1)
+					t.Logf("  lost: %s", why)
+				}
 			})
-			if err != nil {
-				t.Fatalf("%s: %s: %v", name, policy, err)
-			}
-			totals[policy] = res.Totals
 		}
-		t.Log(row(s, totals))
-		if why := loses(totals); why != "" {
-			lost++
-			t.Logf("  lost: %s", why)
-		}
-	}
-	if lost > mayLose {
-		t.Errorf("the auction lost on %d of %d days; want at most %d", lost, len(days), mayLose)
+	})
+	if n := lost.Load(); n > mayLose {
+		t.Errorf("the auction lost on %d of %d days; want at most %d", n, len(days), mayLose)
 	}
 }
+
+// judged returns the auction and the policies that it is judged against.
+func judged() []string { return append([]string{scenarios.PolicyAuction}, baseline.RuleNames()...) }
 
 // loses says by what the auction lost, or "".
 func loses(totals map[string]history.Totals) string {
@@ -91,7 +100,7 @@ func loses(totals map[string]history.Totals) string {
 func row(s spec.Scenario, totals map[string]history.Totals) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d jobs:", s.Name, len(s.Jobs))
-	for _, policy := range scenarios.PolicyNames() {
+	for _, policy := range judged() {
 		x := totals[policy]
 		fmt.Fprintf(&b, "\n  %-20s objective $%10.2f  %8.1f kWh  %8.1f kg  $%9.2f  late %4d  unplaced %3d  wait %8.0f s  %6.1f s",
 			policy, x.ObjectiveUSD, x.EnergyKWh, x.CarbonKg, x.CostUSD, x.Late, x.Unplaced, x.WaitS.Mean, x.WallS)

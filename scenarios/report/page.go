@@ -36,6 +36,23 @@ type tableCell struct {
 	Best             bool
 }
 
+// A pageTable is one block of the comparison on the page.
+type pageTable struct {
+	Title string
+	Rows  [][]tableCell // by policy
+}
+
+// pageTableOf returns a block as a table of the page.
+func pageTableOf(block tableBlock, all []history.Totals) pageTable {
+	t := pageTable{Title: block.title, Rows: make([][]tableCell, len(all))}
+	for _, c := range block.columns {
+		for i, mark := range c.markBest(all) {
+			t.Rows[i] = append(t.Rows[i], tableCell{c.head, c.unit, c.show(c.value(all[i])), mark == "*"})
+		}
+	}
+	return t
+}
+
 // writePage writes the report of d as one self-contained HTML file.
 func writePage(w io.Writer, d ReplayReport, all []chartFile) error {
 	figures := make([]pageFigure, len(all))
@@ -53,22 +70,18 @@ func writePage(w io.Writer, d ReplayReport, all []chartFile) error {
 		// Without policies only the grids can be shown.
 		sections = sections[2:]
 	}
-	var rows [][]tableCell
-	columns := append(append([]totalsColumn(nil), costTableColumns...), jobTableColumns...)
-	for range d.Policies {
-		rows = append(rows, nil)
-	}
 	totals := make([]history.Totals, len(d.Policies))
 	for i, p := range d.Policies {
 		totals[i] = p.Totals
 	}
-	for _, c := range columns {
-		for i, mark := range c.markBest(totals) {
-			rows[i] = append(rows[i], tableCell{c.head, c.unit, c.show(c.value(totals[i])), mark == "*"})
+	var tables []pageTable
+	for _, block := range tableBlocks {
+		if len(totals) > 0 {
+			tables = append(tables, pageTableOf(block, totals))
 		}
 	}
 	return pageTemplate.Execute(w, map[string]any{
-		"Day": d, "Compared": ComparisonText(d), "Sections": sections, "Rows": rows, "Style": template.CSS(cssColors() + pageStyle),
+		"Day": d, "Compared": ComparisonText(d), "Gain": gainOf(totals), "Sections": sections, "Tables": tables, "Several": len(totals) > 1, "Style": template.CSS(cssColors() + pageStyle),
 		"From": d.Start.StdTime().Format("2 January 2006 15:04"), "To": d.End.StdTime().Format("2 January 2006 15:04"),
 	})
 }

@@ -2,8 +2,8 @@
 // a page with charts.
 //
 // Promises: a page is self-contained: it loads no script, font or image; external
-// names are escaped wherever they appear; the same Day gives the same bytes of page
-// and SVG. A chart is laid out once, by explain/chart, for SVG, PNG and page.
+// names are escaped wherever they appear; the same ReplayReport gives the same
+// bytes of page and SVG. A chart is laid out once, by explain/chart, for SVG, PNG and page.
 //
 // Package history computes the figures; explain/narrate writes the text about one
 // job.
@@ -35,6 +35,7 @@ type ReplayReport struct {
 	Sites           []SiteSignals
 	Policies        []PolicyRun // in the order of display
 	Notes           []string    // assumptions, cuts and filled values
+	Warnings        []string    // why the figures mean less than they seem to
 }
 
 // A SiteSignals is the actual grid of a site.
@@ -107,11 +108,7 @@ func (d ReplayReport) normalizeTexts() ReplayReport {
 		d.Step = time.Hour
 	}
 	d.Scenario, d.About = legibleText(d.Scenario), legibleText(d.About)
-	notes := make([]string, len(d.Notes))
-	for i, n := range d.Notes {
-		notes[i] = legibleText(n)
-	}
-	d.Notes = notes
+	d.Notes, d.Warnings = legibleTexts(d.Notes), legibleTexts(d.Warnings)
 	sites := make([]SiteSignals, len(d.Sites))
 	for i, s := range d.Sites {
 		s.Name = legibleText(s.Name)
@@ -125,6 +122,15 @@ func (d ReplayReport) normalizeTexts() ReplayReport {
 	}
 	d.Policies = policies
 	return d
+}
+
+// legibleTexts returns the texts without control and direction characters.
+func legibleTexts(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = legibleText(t)
+	}
+	return out
 }
 
 // ComparisonText returns a paragraph that says what was compared and which policy had the
@@ -144,7 +150,7 @@ func ComparisonText(d ReplayReport) string {
 	}
 	var rivals []history.Totals
 	for _, p := range d.Policies {
-		if p.Totals.HasDefaultKnowledge() {
+		if p.Totals.IsRival() {
 			rivals = append(rivals, p.Totals)
 		}
 	}

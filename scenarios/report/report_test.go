@@ -57,6 +57,10 @@ func sample() ReplayReport {
 			JCTS:     history.Spread{Mean: 9000, P95: 61_234},
 			Slowdown: history.Spread{Mean: 2.3, P95: 14.31},
 		}}
+		p.Totals.JobsEnergyUSD, p.Totals.JobsCarbonUSD, p.Totals.IdleUSD, p.Totals.IdleCarbonUSD = 300*f, 120*f, 102.11*f, 40.42*f
+		p.Totals.WaitDeferrableS, p.Totals.WaitUrgentS = history.Spread{Mean: 5000 / f, P95: 30_000 / f}, history.Spread{Mean: 60 * f, P95: 600}
+		p.Totals.DeadlinesKept, p.Totals.ThroughputPerH = 1-0.01*float64(i), 80/f
+		p.Totals.GPUUse, p.Totals.CPUUse, p.Totals.MemoryUse = history.Use{Mean: 0.61, Peak: 0.9}, history.Use{Mean: 0.3, Peak: 0.5}, history.Use{Mean: 0.2, Peak: 0.4}
 		p.Totals.ObjectiveUSD = p.Totals.CostUSD + p.Totals.CarbonUSD + p.Totals.TransferUSD + p.Totals.DelayUSD + p.Totals.LateUSD
 		for k := range d.Sites {
 			var row []protocol.Milli
@@ -135,7 +139,7 @@ func TestThePageFetchesNothing(t *testing.T) {
 func TestHostileNamesAreText(t *testing.T) {
 	d := sample()
 	const evil = "</text><script>alert(1)</script>\x1b\u202e&\"'"
-	d.Scenario, d.About, d.Notes = evil, evil, []string{evil}
+	d.Scenario, d.About, d.Notes, d.Warnings = evil, evil, []string{evil}, []string{evil}
 	d.Sites[0].Name, d.Policies[0].Totals.Policy, d.Policies[1].Totals.Policy = evil, evil, "../../"+evil
 	html := pageOf(t, d)
 	if strings.Contains(html, "<script") || strings.Contains(html, "\x1b") {
@@ -201,7 +205,7 @@ func TestTable(t *testing.T) {
 		all = append(all, p.Totals)
 	}
 	var got bytes.Buffer
-	if err := WriteTable(&got, all); err != nil {
+	if err := WriteTable(&got, all, true); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -257,7 +261,7 @@ func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 	d := sample()
 	d.Policies = []PolicyRun{{Totals: all[1]}, {Totals: all[0]}, {Totals: all[2]}}
 	if got := ComparisonText(d); !strings.Contains(got, "lowest objective is that of auction, $3.00") || !strings.Contains(got, "no rival") {
-		t.Errorf("Compared() = %q", got)
+		t.Errorf("ComparisonText() = %q", got)
 	}
 	if got := ComparisonText(d); strings.Contains(got, "below") {
 		t.Errorf("the lowest of all rivals is held against one that is none: %q", got)
@@ -273,7 +277,7 @@ func TestWhoKnowsMoreIsNoRival(t *testing.T) {
 func TestLongNamesKeepWhatSitesKnew(t *testing.T) {
 	seen := make(map[string]string)
 	for _, policy := range []string{"auction", "k8s-least-allocated", "k8s-most-allocated", "wait-awhile", "wait-awhile-interrupting", "carbon-threshold", "priority-order", "greenest-now"} {
-		for _, knows := range []string{"", "/own", "/perfect", "/wrong", "/none"} {
+		for _, knows := range []string{"", "/own", "/perfect", "/wrong", "/none", "/runtimes"} {
 			name := shortPolicyName(policy + knows)
 			if other, dup := seen[name]; dup || utf8.RuneCountInString(name) > 20 || !strings.HasSuffix(name, knows) {
 				t.Errorf("%s is %q in a table, %q is too", policy+knows, name, other)
@@ -305,7 +309,7 @@ func TestCompared(t *testing.T) {
 	got := ComparisonText(sample())
 	for _, want := range []string{"9 policies replayed the same day: 2,000 jobs", "6 sites with 384 GPUs", "auction, $596.03", "10.5 % below home-fifo"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("Compared() = %q; want %q in it", got, want)
+			t.Errorf("ComparisonText() = %q; want %q in it", got, want)
 		}
 	}
 }
@@ -327,5 +331,19 @@ func TestChartsShowTheFiguresThatTheyName(t *testing.T) {
 	}
 	if len(want) != 0 {
 		t.Errorf("no charts of %v", want)
+	}
+}
+
+func TestThePageShowsWarningsAboveItsFigures(t *testing.T) {
+	d := sample()
+	if html := pageOf(t, d); strings.Contains(html, "Warning:") {
+		t.Error("a page without warnings shows one")
+	}
+	d.Warnings = []string{"5 jobs are worth 2 by GPU-hours", "the fleets are too small"}
+	html := pageOf(t, d)
+	for _, w := range d.Warnings {
+		if i := strings.Index(html, "<b>Warning:</b> "+w+"."); i < 0 || i > strings.Index(html, "<table>") {
+			t.Errorf("the page does not show %q above its table", w)
+		}
 	}
 }

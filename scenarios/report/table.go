@@ -13,49 +13,50 @@ import (
 	"github.com/gridbid/gridbid/history"
 )
 
-// A totalsColumn is one figure, shown for all policies.
-type totalsColumn struct {
-	head, unit string
-	value      func(history.Totals) float64
-	show       func(float64) string
-	lower      bool // the lowest value is marked as best; otherwise no value is
-}
-
-// costTableColumns and jobs are the two blocks of the comparison, each at most 100 columns wide.
-var costTableColumns = []totalsColumn{
-	{"objective", "$", func(t history.Totals) float64 { return t.ObjectiveUSD }, formatMoney, true},
-	{"gap", "%", func(t history.Totals) float64 { return 100 * t.GapToBound }, formatGap, true},
-	{"cost", "$", func(t history.Totals) float64 { return t.CostUSD }, formatMoney, true},
-	{"carbon", "kg", func(t history.Totals) float64 { return t.CarbonKg }, formatOneDecimal, true},
-	{"energy", "kWh", func(t history.Totals) float64 { return t.EnergyKWh }, formatOneDecimal, true},
-	{"late", "jobs", func(t history.Totals) float64 { return float64(t.Late) }, formatWhole, true},
-	{"unpl.", "jobs", func(t history.Totals) float64 { return float64(t.Unplaced) }, formatWhole, true},
-	{"GPU", "%", func(t history.Totals) float64 { return 100 * t.GPUUtil }, formatOneDecimal, false},
-	{"frag.", "%", func(t history.Totals) float64 { return 100 * t.FragRatio }, formatOneDecimal, true},
-}
-
-var jobTableColumns = []totalsColumn{
-	{"wait", "min mean", func(t history.Totals) float64 { return t.WaitS.Mean / 60 }, formatOneDecimal, true},
-	{"wait", "min p95", func(t history.Totals) float64 { return t.WaitS.P95 / 60 }, formatOneDecimal, true},
-	{"JCT", "h mean", func(t history.Totals) float64 { return t.JCTS.Mean / 3600 }, formatTwoDecimals, true},
-	{"JCT", "h p95", func(t history.Totals) float64 { return t.JCTS.P95 / 3600 }, formatTwoDecimals, true},
-	{"slowdown", "mean", func(t history.Totals) float64 { return t.Slowdown.Mean }, formatTwoDecimals, true},
-	{"slowdown", "p95", func(t history.Totals) float64 { return t.Slowdown.P95 }, formatTwoDecimals, true},
-	{"CO2 avg", "kg", func(t history.Totals) float64 { return t.AverageKg }, formatOneDecimal, true},
-	{"CO2 marg", "kg", func(t history.Totals) float64 { return t.MarginalKg }, formatOneDecimal, true},
-}
-
-// WriteTable writes the comparison as plain text for a terminal, in two blocks. With more
-// than one policy, a star marks the best value of each column.
-func WriteTable(w io.Writer, all []history.Totals) error {
+// WriteTable writes the comparison as plain text for a terminal: what the auction won, then the
+// main blocks or, if wide, all. With more than one policy, a star marks the lowest value of each
+// column of figures that are better when lower.
+func WriteTable(w io.Writer, all []history.Totals, wide bool) error {
 	out := bufio.NewWriter(w)
-	writeTableBlock(out, all, costTableColumns)
-	fmt.Fprintln(out)
-	writeTableBlock(out, all, jobTableColumns)
+	if s := gainOf(all); s != "" {
+		fmt.Fprintf(out, "%s\n\n", wrapText(s, 100))
+	}
+	first := true
+	for _, b := range tableBlocks {
+		if b.wide && !wide {
+			continue
+		}
+		if !first {
+			fmt.Fprintln(out)
+		}
+		first = false
+		writeTableBlock(out, all, b.columns)
+	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("report: write the table: %w", err)
 	}
 	return nil
+}
+
+// wrapText breaks a text into lines of at most width characters, at spaces.
+func wrapText(text string, width int) string {
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > width:
+			b.WriteByte('\n')
+			used = 0
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	return b.String()
 }
 
 // writeTableBlock writes one block, with columns as wide as their widest cell.
@@ -94,21 +95,21 @@ func writeTableBlock(out *bufio.Writer, all []history.Totals, columns []totalsCo
 func (c totalsColumn) markBest(all []history.Totals) []string {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, t := range all {
-		if t.HasDefaultKnowledge() {
+		if t.IsRival() {
 			low, high = min(low, c.value(t)), max(high, c.value(t))
 		}
 	}
 	marks := make([]string, len(all))
 	for i, t := range all {
 		marks[i] = " "
-		if c.lower && t.HasDefaultKnowledge() && c.show(low) != c.show(high) && c.show(c.value(t)) == c.show(low) {
+		if c.lower && t.IsRival() && c.show(low) != c.show(high) && c.show(c.value(t)) == c.show(low) {
 			marks[i] = "*"
 		}
 	}
 	return marks
 }
 
-// formatWhole formats a value without decimals, one and two with that many, money in dollars.
+// Formats of a column's values, by their decimals; money has cents.
 func formatWhole(v float64) string       { return chart.FormatNumber(v, 0) }
 func formatOneDecimal(v float64) string  { return chart.FormatNumber(v, 1) }
 func formatTwoDecimals(v float64) string { return chart.FormatNumber(v, 2) }
@@ -118,6 +119,9 @@ func formatMoney(v float64) string       { return chart.FormatNumber(v, 2) }
 func formatGap(v float64) string {
 	if v == 0 {
 		return "–"
+	}
+	if v >= 1000 {
+		return chart.FormatNumber(v, 0)
 	}
 	return chart.FormatNumber(v, 1)
 }

@@ -11,27 +11,29 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// SimExecutor are the simulated executor of one site: they run its jobs and read its
+// A SimExecutor simulates the executor of one site: it runs the site's jobs and reads its
 // meters. It is a bus.Machine.
 //
 // Invariant: the energy of an hour's meter equals that of its jobs plus that of its
 // idle nodes, to the millijoule, and no energy is lost between hours. A job's draw in
 // an hour is rounded down, the meter carries its remainder into the next hour, and
-// energy that no job counts is idle energy.
+// energy that no job counts is idle energy: also what a node draws while it wakes.
 type SimExecutor struct {
 	sender        protocol.Sender
 	dedup         protocol.Deduplicator
 	agent         protocol.Party
 	truePower     func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts // power that a job really draws, by its planned power
+	runTime       func(protocol.Launch) time.Duration                           // how long a launch really takes; nil: as planned
 	nodes         map[string]*simNode
-	order         []string                  // names of nodes, for a deterministic order
-	jobs          []*runningJob             // by end, then id
+	inOrder       []*simNode                // the nodes, in the order of the configuration
+	jobs          []*runningJob             // by end, then id; some wait for their node to wake
 	epochs        map[protocol.JobID]uint64 // epoch of the newest launch or cancellation of each job
 	outcomes      []protocol.Message        // outcomes, oldest first, kept to answer repeated requests
 	staleLaunches int                       // launches refused because their epoch is stale or their node unknown
 
 	outages []powerOutage // to come, and the current one, by time
 	dark    bool          // whether the site is without power
+	stopped bool          // the meters of the site are not read any more
 
 	at    protocol.Time        // until when the meters have been advanced
 	hour  protocol.Time        // start of the hour that is being metered
@@ -49,20 +51,22 @@ func (t microjoules) toMillijoules() protocol.Millijoules { return protocol.Mill
 
 // A simNode is the physical state of a node.
 type simNode struct {
-	awakeDraw       protocol.Milliwatts // power of the awake node beside its jobs
-	sleepingDraw    protocol.Milliwatts
-	idleBeforeSleep time.Duration // idle time before the node falls asleep
-	jobs            int           // running on it
-	sleeps          protocol.Time // when it falls asleep; 0: it is asleep or busy
-	awake           bool
+	awakeDraw    protocol.Milliwatts // power of the awake node beside its jobs
+	sleepingDraw protocol.Milliwatts
+	host         power.Host    // when it sleeps and how it wakes
+	jobs         int           // launched on it
+	sleeps       protocol.Time // when it falls asleep; 0: it sleeps, is busy or never sleeps
+	ready        protocol.Time // when it has woken
+	awake        bool
 }
 
 // A runningJob is one running launch.
 type runningJob struct {
 	launch protocol.Launch
-	start  protocol.Time
-	end    protocol.Time // start plus the launch's run, unless cancelled or lost earlier
+	start  protocol.Time // when its node is awake
+	end    protocol.Time // start plus the launch's real run, unless cancelled or lost earlier
 	power  protocol.Milliwatts
+	runs   bool // it has started
 }
 
 // NewSimExecutor returns the executor of a site, which begins at start. Truth maps a job's
@@ -75,18 +79,30 @@ func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start
 	}
 	for _, n := range nodes {
 		gpu, _ := table.LookupModel(n.Model)
-		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, idleBeforeSleep: n.Host.Linger}
+		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, host: n.Host}
 		h.nodes[n.Name] = m
-		h.order = append(h.order, n.Name)
-		h.draw += m.sleepingDraw
+		h.inOrder = append(h.inOrder, m)
+		h.powerUpNode(m)
 	}
 	return h
+}
+
+// SetRunTime sets how long each launch really takes, where that differs from its plan.
+func (h *SimExecutor) SetRunTime(real func(protocol.Launch) time.Duration) { h.runTime = real }
+
+// powerUpNode adds a node that gets power to the site's draw: it sleeps, or is awake if it never
+// does.
+func (h *SimExecutor) powerUpNode(m *simNode) {
+	h.draw += m.sleepingDraw
+	if m.host.Linger == 0 {
+		h.setNodeAwake(m, true)
+	}
 }
 
 // BeginIncarnation sets the incarnation number of the executor: see protocol.Sender.
 func (h *SimExecutor) BeginIncarnation(life uint32) { h.sender.Incarnation = life }
 
-// RunningLaunches returns the launches that run now, by end. It is for observers of a replay;
+// RunningLaunches returns the launches that hold GPUs now, by end. It is for observers of a replay;
 // parties that decide must not use it.
 func (h *SimExecutor) RunningLaunches() []protocol.Launch {
 	out := make([]protocol.Launch, len(h.jobs))
@@ -96,17 +112,29 @@ func (h *SimExecutor) RunningLaunches() []protocol.Launch {
 	return out
 }
 
+// StopMetering ends a replay at the end of an hour: the executor does nothing from now on. No job
+// may be running.
+func (h *SimExecutor) StopMetering() { h.stopped = true }
+
 // Due implements bus.Machine.
 func (h *SimExecutor) Due() protocol.Time {
 	due := h.hour.Add(time.Hour)
+	if h.stopped {
+		return 0
+	}
 	if t := h.nextPowerChange(); t != 0 {
 		due = min(due, t)
 	}
 	if len(h.jobs) > 0 {
 		due = min(due, h.jobs[0].end)
 	}
-	for _, name := range h.order {
-		if t := h.nodes[name].sleeps; t != 0 {
+	for _, j := range h.jobs {
+		if !j.runs {
+			due = min(due, j.start)
+		}
+	}
+	for _, m := range h.inOrder {
+		if t := m.sleeps; t != 0 {
 			due = min(due, t)
 		}
 	}
@@ -116,14 +144,19 @@ func (h *SimExecutor) Due() protocol.Time {
 // Tick implements bus.Machine.
 func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 	h.meterUntil(now)
+	for _, j := range h.jobs {
+		if !j.runs && j.start <= now {
+			said = append(said, h.beginRun(now, j))
+		}
+	}
 	for len(h.jobs) > 0 && h.jobs[0].end <= now {
 		// Order matters: jobs that end now must count as ended before an outage of
 		// the same instant could lose them.
 		said = append(said, h.reportFinished(now, h.jobs[0], 0))
 		h.jobs = h.jobs[1:]
 	}
-	for _, name := range h.order {
-		if m := h.nodes[name]; m.sleeps != 0 && m.sleeps <= now {
+	for _, m := range h.inOrder {
+		if m.sleeps != 0 && m.sleeps <= now {
 			h.setNodeAwake(m, false)
 		}
 	}
@@ -139,7 +172,9 @@ func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 func (h *SimExecutor) readSiteMeter() protocol.IdleReading {
 	jobs := h.drawn
 	for _, j := range h.jobs {
-		jobs += j.energyBetween(max(j.start, h.hour), h.hour.Add(time.Hour)).Energy
+		if j.runs {
+			jobs += j.energyBetween(max(j.start, h.hour), h.hour.Add(time.Hour)).Energy
+		}
 	}
 	r := protocol.IdleReading{Hour: h.hour, Total: h.total.toMillijoules()}
 	r.Idle = r.Total - jobs
@@ -164,6 +199,9 @@ func (h *SimExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 // repeatJobStatus repeats the status of a job whose launch or cancellation arrives again.
 func (h *SimExecutor) repeatJobStatus(now protocol.Time, id protocol.JobID, epoch uint64) []protocol.Message {
 	if j := h.indexOfJob(id); j >= 0 {
+		if !h.jobs[j].runs {
+			return nil // it is reported when its node is awake
+		}
 		return []protocol.Message{h.sender.NewMessage(now, h.agent, protocol.Started{Job: id, Epoch: h.jobs[j].launch.Epoch})}
 	}
 	for _, m := range h.outcomes {
@@ -203,7 +241,7 @@ func (h *SimExecutor) cancelJob(now protocol.Time, c protocol.Cancel) []protocol
 	h.jobs = slices.Delete(h.jobs, i, i+1)
 	left := time.Duration(0)
 	if c.Checkpoint {
-		left = j.end.Sub(now)
+		left = j.remainingPlan(now)
 	}
 	return []protocol.Message{h.reportFinished(now, j, left)}
 }
@@ -211,7 +249,7 @@ func (h *SimExecutor) cancelJob(now protocol.Time, c protocol.Cancel) []protocol
 // outcomeTTL is for how long an outcome can be repeated on request.
 const outcomeTTL = 48 * time.Hour
 
-// rememberOutcome stores an outcome and drops those older than recall.
+// rememberOutcome stores an outcome and drops those older than outcomeTTL.
 func (h *SimExecutor) rememberOutcome(m protocol.Message) protocol.Message {
 	for len(h.outcomes) > 0 && h.outcomes[0].At < m.At.Add(-outcomeTTL) {
 		// A newer launch of the same id has its own epoch, which must stay.
@@ -233,7 +271,7 @@ func endedJobOf(b protocol.Body) (protocol.JobID, uint64) {
 	return x.Job, x.Epoch
 }
 
-// launchJob starts a job on its node. A known epoch is answered with the job's status;
+// launchJob starts a job on its node, which first wakes if it sleeps. A known epoch is answered with the job's status;
 // without power the job is lost at once.
 func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol.Message {
 	node := h.nodes[l.Node]
@@ -244,6 +282,9 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	// Fencing: an epoch that is not newer than a known one must not start the job
 	// twice.
 	if l.Epoch <= h.epochs[l.Job.ID] || h.indexOfJob(l.Job.ID) >= 0 {
+		if h.endedAt(now, l.Job.ID) {
+			return nil // the agent asked for a job that is overdue, and this crosses the report of its end
+		}
 		return h.repeatJobStatus(now, l.Job.ID, l.Epoch)
 	}
 	if h.dark {
@@ -251,21 +292,58 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	}
 	h.meterUntil(now)
 	h.epochs[l.Job.ID] = l.Epoch
-	j := &runningJob{launch: l, start: now, end: now.Add(l.Run), power: l.Power}
+	if !node.awake {
+		node.ready = now.Add(node.host.WakeTime)
+		h.setNodeAwake(node, true)
+	}
+	start := max(now, node.ready)
+	j := &runningJob{launch: l, start: start, end: start.Add(l.Run), power: l.Power}
+	if h.runTime != nil {
+		j.end = start.Add(h.runTime(l))
+	}
 	if h.truePower != nil {
 		j.power = h.truePower(l.Job.ID, l.Power)
 	}
-	// A sleeping node wakes at once; its wake-up time is not modelled.
-	if !node.awake {
-		h.setNodeAwake(node, true)
-	}
 	node.jobs, node.sleeps = node.jobs+1, 0
-	h.draw += j.power
 	at, _ := slices.BinarySearchFunc(h.jobs, j, func(x, y *runningJob) int {
 		return cmp.Or(cmp.Compare(x.end, y.end), strings.Compare(string(x.launch.Job.ID), string(y.launch.Job.ID)))
 	})
 	h.jobs = slices.Insert(h.jobs, at, j)
-	return []protocol.Message{h.sender.NewMessage(now, h.agent, protocol.Started{Job: l.Job.ID, Epoch: l.Epoch})}
+	if start > now {
+		return nil // it starts when its node is awake
+	}
+	return []protocol.Message{h.beginRun(now, j)}
+}
+
+// beginRun starts a job whose node is awake.
+func (h *SimExecutor) beginRun(now protocol.Time, j *runningJob) protocol.Message {
+	j.runs = true
+	h.draw += j.power
+	return h.sender.NewMessage(now, h.agent, protocol.Started{Job: j.launch.Job.ID, Epoch: j.launch.Epoch})
+}
+
+// remainingPlan returns the part of the planned run that remains at now: what a checkpoint holds is
+// a share of the work, whose real length nobody knows.
+func (j *runningJob) remainingPlan(now protocol.Time) time.Duration {
+	long := j.end.Sub(j.start)
+	left := min(j.end.Sub(now), long) // its node may still wake
+	if long == j.launch.Run {
+		return left
+	}
+	return time.Duration(float64(left) / float64(long) * float64(j.launch.Run)).Round(time.Millisecond)
+}
+
+// endedAt reports whether the end of a job was reported at now.
+func (h *SimExecutor) endedAt(now protocol.Time, id protocol.JobID) bool {
+	for _, m := range slices.Backward(h.outcomes) {
+		if m.At != now {
+			return false
+		}
+		if ended, _ := endedJobOf(m.Body); ended == id {
+			return true
+		}
+	}
+	return false
 }
 
 // setNodeAwake puts a node into or out of sleep and adjusts the site's power.
@@ -296,10 +374,12 @@ func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time
 
 // stopJob removes a job from its node and returns its energy by hour.
 func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol.HourlyEnergy) {
-	h.draw -= j.power
+	if j.runs {
+		h.draw -= j.power
+	}
 	m := h.nodes[j.launch.Node]
-	if m.jobs--; m.jobs == 0 {
-		m.sleeps = now.Add(max(m.idleBeforeSleep, time.Second)) // at least a second later, so that Due moves forward
+	if m.jobs--; m.jobs == 0 && m.host.Linger > 0 {
+		m.sleeps = now.Add(max(m.host.Linger, time.Second)) // at least a second later, so that Due moves forward
 	}
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)

@@ -16,12 +16,15 @@ import (
 
 const noon protocol.Time = 1_649_851_200_000 // 2022-04-13T12:00:00Z
 
+// sleeper is a host that sleeps after ten minutes and wakes at once.
+var sleeper = func() power.Host { h := power.SleepingHost(4); h.WakeTime = 0; return h }()
+
 // nodes are two of four V100s: awake 300 + 4 x 80 W and 4 x 35 W of idle
 // devices, asleep 15 W, asleep after ten minutes.
 func nodes() []capacity.Node {
 	var out []capacity.Node
 	for _, name := range []string{"n1", "n2"} {
-		out = append(out, capacity.Node{Node: fgd.Node{Name: name, CPU: 64_000, GPUs: 4, Model: "V100"}, Host: power.DefaultHost(4)})
+		out = append(out, capacity.Node{Node: fgd.Node{Name: name, CPU: 64_000, GPUs: 4, Model: "V100"}, Host: sleeper})
 	}
 	return out
 }
@@ -50,7 +53,7 @@ func TestHandsRunAJobAndMeterItHourByHour(t *testing.T) {
 	start := noon.Add(30 * time.Minute)
 	said := h.Step(start, a.launch(start, "train", 3, "n1", time.Hour, 200_000))
 	want := protocol.Started{Job: "train", Epoch: 3}
-	if len(said) != 1 || said[0].Body != want || said[0].To != "agent/oslo" || said[0].At != start {
+	if len(said) != 1 || !reflect.DeepEqual(said[0].Body, protocol.Body(want)) || said[0].To != "agent/oslo" || said[0].At != start {
 		t.Fatalf("said %v to a launch, want %v", said, want)
 	}
 	var got []protocol.Body
@@ -93,6 +96,50 @@ func TestANodeSleepsWhenItHasLingered(t *testing.T) {
 	}
 }
 
+// By hand: the node draws 760 W from the launch on, the job 200 W from its start 200 seconds
+// later, so the hour has 3400 s of the job.
+func TestAJobOnASleepingNodeStartsWhenItIsAwake(t *testing.T) {
+	all := nodes()
+	for i := range all {
+		all[i].Host.WakeTime = 200 * time.Second
+	}
+	h, a := NewSimExecutor("oslo", all, power.DefaultTable(), noon, nil), newAgent()
+	wakes := noon.Add(200 * time.Second)
+	said := h.Step(noon, a.launch(noon, "train", 1, "n1", time.Hour, 200_000))
+	said = append(said, h.Step(noon, a.launch(noon, "train", 1, "n1", time.Hour, 200_000))...)
+	said = append(said, until(h, wakes-1)...)
+	if len(said) != 0 || h.draw != awake+asleep {
+		t.Fatalf("while its node wakes: %v, %d mW", said, h.draw)
+	}
+	said = until(h, wakes)
+	if len(said) != 1 || !reflect.DeepEqual(said[0].Body, protocol.Body(protocol.Started{Job: "train", Epoch: 1})) || h.draw != awake+asleep+200_000 {
+		t.Fatalf("awake: %v, %d mW", said, h.draw)
+	}
+	// A second job finds the node awake.
+	if said := h.Step(wakes, a.launch(wakes, "next", 1, "n1", time.Minute, 0)); len(said) != 1 {
+		t.Errorf("on the awake node: %v", said)
+	}
+	for _, m := range until(h, noon.Add(time.Hour)) {
+		if r, ok := m.Body.(protocol.IdleReading); ok && (r.Total-r.Idle != 200_000*3400 || r.Idle != (awake+asleep)*3600) {
+			t.Errorf("the meter shows %+v", r)
+		}
+	}
+	said = until(h, wakes.Add(time.Hour))
+	until(h, noon.Add(2*time.Hour-time.Second))
+	if h.draw != 2*asleep {
+		t.Errorf("when it has lingered: %d mW", h.draw)
+	}
+	if x, ok := said[len(said)-1].Body.(protocol.Finished); !ok || said[len(said)-1].At != wakes.Add(time.Hour) || x.Draw[0].Energy+x.Draw[1].Energy != 200_000*3600 {
+		t.Errorf("it ends by %v", said)
+	}
+	// A job cancelled while its node wakes has drawn nothing.
+	h.Step(noon.Add(2*time.Hour), a.launch(noon.Add(2*time.Hour), "other", 1, "n2", time.Hour, 200_000))
+	said = h.Step(noon.Add(2*time.Hour+time.Minute), a.NewMessage(noon.Add(2*time.Hour+time.Minute), "hands/oslo", protocol.Cancel{Job: "other", Epoch: 1}))
+	if x, ok := said[0].Body.(protocol.Finished); !ok || len(x.Draw) != 0 || h.draw != awake+asleep {
+		t.Errorf("cancelled: %v, %d mW", said, h.draw)
+	}
+}
+
 func TestHandsRefuseWhatIsOldOrNotForThem(t *testing.T) {
 	h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
 	first := a.launch(noon, "train", 2, "n1", time.Hour, 1)
@@ -117,12 +164,16 @@ func TestHandsTellHowAJobStands(t *testing.T) {
 	h.Step(noon, a.launch(noon, "train", 2, "n1", time.Hour, 1))
 	for _, epoch := range []uint64{1, 2, 3} {
 		said := h.Step(noon, a.launch(noon, "train", epoch, "n2", time.Hour, 1))
-		if len(said) != 1 || said[0].Body != (protocol.Started{Job: "train", Epoch: 2}) || len(h.jobs) != 1 {
+		if len(said) != 1 || !reflect.DeepEqual(said[0].Body, protocol.Body(protocol.Started{Job: "train", Epoch: 2})) || len(h.jobs) != 1 {
 			t.Errorf("epoch %d: said %v, %d jobs run", epoch, said, len(h.jobs))
 		}
 	}
 	end := noon.Add(time.Hour)
 	exit := until(h, end)[0].Body.(protocol.Finished)
+	if said := h.Step(end, a.launch(end, "train", 2, "n1", time.Hour, 1)); said != nil {
+		t.Errorf("at the instant of its end, which is reported already: said %v", said)
+	}
+	exit.Ended, end = end, end.Add(time.Second)
 	if said := h.Step(end, a.launch(end, "train", 2, "n1", time.Hour, 1)); len(said) != 1 || !reflect.DeepEqual(said[0].Body, exit) {
 		t.Errorf("after its end: said %v, want %v", said, exit)
 	}
@@ -269,7 +320,7 @@ func TestWithoutPowerAllIsLostAndNothingDrawn(t *testing.T) {
 	if len(hours) != 2 || hours[0].Idle != first || hours[0].Total != first+200_000*1800 || hours[1].Total != 2*asleep*1800 {
 		t.Errorf("metered %+v; want %d idle of the first hour, and two sleeping nodes for half of the second", hours, first)
 	}
-	if again := h.Step(light, a.launch(light, "train", 3, "n2", time.Hour, 200_000)); len(again) != 1 || again[0].Body != (protocol.Started{Job: "train", Epoch: 3}) {
+	if again := h.Step(light, a.launch(light, "train", 3, "n2", time.Hour, 200_000)); len(again) != 1 || !reflect.DeepEqual(again[0].Body, protocol.Body(protocol.Started{Job: "train", Epoch: 3})) {
 		t.Errorf("said %v to a launch with power, want it started", again)
 	}
 }
@@ -315,7 +366,7 @@ func TestAPausedJobSaysWhatIsLeftOfIt(t *testing.T) {
 			t.Errorf("said %+v, want %+v", got, want)
 		}
 	}
-	if got := keep("whole"); got != (protocol.Started{Job: "whole", Epoch: 1}) || len(h.jobs) != 1 {
+	if got := keep("whole"); !reflect.DeepEqual(got, protocol.Body(protocol.Started{Job: "whole", Epoch: 1})) || len(h.jobs) != 1 {
 		t.Errorf("said %+v of a job that cannot be paused", got)
 	}
 	// What is left of it is launched under a newer epoch, and no older one.
@@ -325,5 +376,35 @@ func TestAPausedJobSaysWhatIsLeftOfIt(t *testing.T) {
 	}
 	if h.Step(at, a.launch(at, "train", 2, "n1", 40*time.Minute, 1000)); len(h.jobs) != 2 {
 		t.Error("the rest of it was not started")
+	}
+}
+
+// A launch that really takes longer or shorter than planned ends by its real run, and what a pause
+// leaves of it is a share of the plan.
+func TestALaunchMayTakeAnotherTimeThanPlanned(t *testing.T) {
+	for _, real := range []time.Duration{45 * time.Minute, time.Hour, 90 * time.Minute} {
+		h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
+		h.SetRunTime(func(protocol.Launch) time.Duration { return real })
+		h.Step(noon, a.launch(noon, "train", 1, "n1", time.Hour, 1))
+		for _, m := range until(h, noon.Add(2*time.Hour)) {
+			if _, ok := m.Body.(protocol.Finished); ok && m.At != noon.Add(real) {
+				t.Errorf("a run of %v, planned for an hour, ended at %v", real, m.At)
+			}
+		}
+		if len(h.jobs) != 0 {
+			t.Errorf("a run of %v has not ended after two hours", real)
+		}
+		h, a = NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
+		h.SetRunTime(func(protocol.Launch) time.Duration { return real })
+		m := a.launch(noon, "train", 1, "n1", time.Hour, 1)
+		l := m.Body.(protocol.Launch)
+		l.Job.Pause = time.Minute
+		m.Body = l
+		h.Step(noon, m)
+		at := noon.Add(real / 3)
+		said := h.Step(at, a.NewMessage(at, "hands/oslo", protocol.Cancel{Job: "train", Epoch: 1, Checkpoint: true}))
+		if x, ok := said[0].Body.(protocol.Finished); !ok || x.Left != 40*time.Minute {
+			t.Errorf("a run of %v, paused after a third of it: %+v; want 40 of 60 planned minutes left", real, said[0].Body)
+		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// An powerOutage is a period in which the site has no power.
+// A powerOutage is a period in which the site has no power.
 type powerOutage struct {
 	from, to protocol.Time
 	nodes    []protocol.Node // the site's nodes as reported with power
@@ -63,11 +63,10 @@ func (h *SimExecutor) applyPowerChange(now protocol.Time) (said []protocol.Messa
 		}
 	}
 	h.draw = 0
-	for _, name := range h.order {
-		m := h.nodes[name]
+	for _, m := range h.inOrder {
 		m.awake, m.sleeps = false, 0
 		if !h.dark {
-			h.draw += m.sleepingDraw
+			h.powerUpNode(m)
 		}
 	}
 	return append(said, h.sender.NewMessage(now, h.agent, protocol.Inventory{Nodes: nodes}))

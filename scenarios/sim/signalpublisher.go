@@ -30,7 +30,7 @@ func NewSignalPublisher(site string, start protocol.Time) *SignalPublisher {
 	return &SignalPublisher{sender: protocol.Sender{Party: protocol.SignalParty(site)}, agent: protocol.AgentParty(site), start: start}
 }
 
-// BeginIncarnation sets the incarnation number of the feed: see protocol.Sender.
+// BeginIncarnation sets the incarnation number of the publisher: see protocol.Sender.
 func (f *SignalPublisher) BeginIncarnation(life uint32) { f.sender.Incarnation = life }
 
 // AddSeries publishes a series of one quantity on the schedule of m.
@@ -39,7 +39,7 @@ func (f *SignalPublisher) AddSeries(what protocol.Quantity, s forecast.Series, m
 }
 
 // AddServiceForecasts publishes a service's forecasts of one quantity, each bulletin at its
-// issue time. Call it before Add: within one instant, a site keeps the forecast of an
+// issue time. Call it before AddSeries: within one instant, a site keeps the forecast of an
 // hour only if it arrives before the measured value.
 func (f *SignalPublisher) AddServiceForecasts(what protocol.Quantity, said []forecast.Bulletin) {
 	f.lines = append(f.lines, publishedQuantity{quantity: what, guess: true, series: forecast.NewService(said)})
@@ -69,5 +69,5 @@ func (f *SignalPublisher) Tick(now protocol.Time) (said []protocol.Message) {
 	return said
 }
 
-// Step implements bus.Machine. A feed accepts no messages.
+// Step implements bus.Machine. A publisher accepts no messages.
 func (f *SignalPublisher) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }

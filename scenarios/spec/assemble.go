@@ -28,7 +28,7 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 		return Scenario{}, fmt.Errorf("spec: %v", err)
 	}
 	s = o.overrideSpec(s)
-	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: s.weightsOrDefaults()}
+	out := Scenario{Name: s.Name, About: s.About, Seed: 1, Policies: s.Policies, Weights: weightsOf(s.Weights)}
 	if s.Carbon == ByMarginal {
 		out.Carbon = ByMarginal
 	}
@@ -49,7 +49,8 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if o.GridsOnly {
 		return out.validateAndHash()
 	}
-	if err := out.buildJobs(s); err != nil {
+	resident, err := out.buildJobs(s)
+	if err != nil {
 		return Scenario{}, err
 	}
 	if err := out.buildFleets(s); err != nil {
@@ -57,21 +58,22 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	}
 	// Jobs are drawn before fleets are sized by them; now lift limits that no node can
 	// meet.
-	out.liftUnmeetableLimits(s.Jobs.Count > 0)
-	if busy, ok := out.fleetUtilization(); ok {
+	out.liftUnmeetableLimits(s.Jobs.Count > 0, resident)
+	if busy := out.GPULoad(); busy > 0 {
 		out.addNote("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
 	}
 	return out.validateAndHash()
 }
 
-// weightsOrDefaults converts the weights from dollars; absent ones have their defaults. Kappa
-// is per tonne, protocol.Weights counts carbon per kilogram.
-func (s scenarioSpec) weightsOrDefaults() Weights {
-	w, usual := s.Weights, protocol.DefaultWeights()
+// weightsOf returns the weights that a spec sets. Kappa is per tonne, protocol.Weights counts carbon
+// per kilogram.
+func weightsOf(s protocol.WeightSettings) Weights {
+	w := s.Weights()
 	return Weights{
-		Kappa: protocol.DollarsToMicrodollars(w.Kappa, 1000*usual.Carbon),
-		Delay: protocol.DollarsToMicrodollars(w.Delay, usual.Delay),
-		Late:  protocol.DollarsToMicrodollars(w.Late, usual.Late),
+		Kappa:   protocol.DollarsToMicrodollars(s.Kappa, 1000*w.Carbon),
+		WaitNow: w.WaitNow, WaitStandard: w.WaitStandard, WaitFlexible: w.WaitFlexible,
+		WaitLimit: w.WaitLimit, WaitLimitRuns: w.WaitLimitRuns,
+		Late: w.Late, LateMost: w.LateMost,
 	}
 }
 
@@ -110,48 +112,34 @@ func (out *Scenario) setTimeRange(s scenarioSpec, zones []trace.ZoneSignals) err
 	return nil
 }
 
-// buildJobs builds the jobs: synthetic ones, or those of a trace.
-func (out *Scenario) buildJobs(s scenarioSpec) error {
+// buildJobs builds the jobs: synthetic ones, or those of a trace, of which it returns the ones whose
+// regions the trace gives.
+func (out *Scenario) buildJobs(s scenarioSpec) (resident map[protocol.JobID]bool, err error) {
 	habits := s.Jobs.traitRates()
 	for _, site := range out.Sites {
 		habits.Sites = append(habits.Sites, site.Name)
 	}
 	if s.Jobs.Count > 0 {
-		out.Jobs = generate.WorkloadMix{Count: s.Jobs.Count, TraitRates: habits}.GenerateJobs(out.Seed, out.Start, out.End)
+		mix := generate.WorkloadMix{Count: s.Jobs.Count * s.Jobs.poolSize(), TraitRates: habits}
+		out.Jobs = mix.GenerateJobs(out.Seed, out.Start, out.End)
+		if s.Jobs.draw > 0 {
+			jobs, err := drawStratified(out.Jobs, s.Jobs.Count, s.Jobs.draw, out.Seed, func(j protocol.Job) protocol.Job { return j })
+			if err != nil {
+				return nil, fmt.Errorf("spec: %w", err)
+			}
+			out.addNote("%s", s.Jobs.drawNote(len(out.Jobs)))
+			out.Jobs = jobs
+			slices.SortFunc(out.Jobs, compareArrivals)
+		}
 		out.addNote("%d jobs are invented (docs/scenarios.md says like what)", s.Jobs.Count)
-		return nil
+		return nil, nil
 	}
-	r, err := openFile(s.Jobs.Trace)
-	if err != nil {
-		return err
-	}
-	// From -1 selects the dense part of the trace.
-	take := trace.Selection{From: -1, Max: cmp.Or(s.Jobs.Max, defaultMax)}
-	if s.Jobs.From != nil {
-		take.From = time.Duration(*s.Jobs.From) * time.Second
-	}
-	h, err := trace.ReadJobs(r, s.Jobs.Trace, take)
-	if err != nil {
-		return err
-	}
-	period := out.End.Sub(out.Start)
-	for _, rec := range h.Records {
-		// Wrapping by the period keeps the time of day if the period is whole days.
-		j := rec.Job
-		j.Arrival = out.Start.Add(rec.Submit % period)
-		out.Jobs = append(out.Jobs, habits.AssignTraits(out.Seed, j))
-	}
-	slices.SortFunc(out.Jobs, func(a, b protocol.Job) int {
-		return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.ID, b.ID))
-	})
-	last := h.Records[len(h.Records)-1].Submit - h.From
-	out.addNote("%d jobs of %s, submitted within %.1f h from second %.0f on; arrivals keep their time of day", len(h.Records), h.Source, last.Hours(), h.From.Seconds())
-	for _, n := range h.Notes {
-		out.addNote("jobs: %s", n)
-	}
-	out.addNote("homes, deferability, slack, residency and input data are drawn by seed and job: %.0f %% deferrable, %.0f %% resident, %.0f %% with input",
-		float64(habits.Deferrable)/10, float64(habits.Resident)/10, float64(habits.Input)/10)
-	return nil
+	return out.buildTraceJobs(s, habits)
+}
+
+// compareArrivals orders jobs by arrival, then id.
+func compareArrivals(a, b protocol.Job) int {
+	return cmp.Or(cmp.Compare(a.Arrival, b.Arrival), cmp.Compare(a.ID, b.ID))
 }
 
 // traitRates returns the trait rates of the spec, in thousandths; absent ones have their
@@ -165,6 +153,7 @@ func (j jobsSpec) traitRates() generate.TraitRates {
 	}
 	return generate.TraitRates{
 		Deferrable: of(j.Deferrable, generate.DefaultDeferrable),
+		Flexible:   of(j.Flexible, 0),
 		Resident:   of(j.Resident, generate.DefaultResident),
 		Input:      of(j.Input, generate.DefaultInput),
 		Pausable:   of(j.Pausable, 0),
@@ -179,16 +168,16 @@ func (out *Scenario) addNote(format string, args ...any) {
 // liftUnmeetableLimits lifts randomly drawn limits that no node can meet: a job restricted to a
 // home without a fitting node may run anywhere, and a synthetic job whose models come
 // only in too small nodes takes any model. Requirements from a trace stay as they
-// are.
-func (out *Scenario) liftUnmeetableLimits(invented bool) {
+// are: resident jobs have their regions from it.
+func (out *Scenario) liftUnmeetableLimits(invented bool, resident map[protocol.JobID]bool) {
 	lifted := 0
 	for i := range out.Jobs {
 		j := &out.Jobs[i]
-		if len(j.Regions) > 0 && !out.someNodeFits(*j) {
+		if len(j.Regions) > 0 && !resident[j.ID] && !out.SomeNodeFits(*j) {
 			j.Regions = nil
 			lifted++
 		}
-		if invented && !out.someNodeFits(*j) {
+		if invented && !out.SomeNodeFits(*j) {
 			j.Models = nil
 			lifted++
 		}
@@ -198,9 +187,9 @@ func (out *Scenario) liftUnmeetableLimits(invented bool) {
 	}
 }
 
-// someNodeFits reports whether some empty node could run j.
-func (out *Scenario) someNodeFits(j protocol.Job) bool {
-	for _, site := range out.Sites {
+// SomeNodeFits reports whether some empty node could run j.
+func (s Scenario) SomeNodeFits(j protocol.Job) bool {
+	for _, site := range s.Sites {
 		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
 			continue
 		}
@@ -214,16 +203,20 @@ func (out *Scenario) someNodeFits(j protocol.Job) bool {
 	return false
 }
 
-// fleetUtilization returns the fraction of the fleets' GPU-hours between Start and End that the
-// jobs need at the fleets' mean speed; ok is false without GPUs.
-func (out *Scenario) fleetUtilization() (part float64, ok bool) {
+// GPULoad returns the fraction of the fleets' GPU-hours between Start and End that the jobs ask
+// for, at the fleets' own speeds: 0.65 is 65 %; 0 without GPUs. Report it beside savings: deferral
+// needs free capacity.
+func (out *Scenario) GPULoad() float64 {
 	var fast float64
 	for _, site := range out.Sites {
 		for _, n := range site.Nodes {
 			fast += float64(n.GPUs) * relativeSpeed(n.Model)
 		}
 	}
-	return totalGPUHours(out.Jobs) / (fast * out.End.Sub(out.Start).Hours()), fast > 0
+	if fast == 0 {
+		return 0
+	}
+	return totalGPUHours(out.Jobs) / (fast * out.End.Sub(out.Start).Hours())
 }
 
 // totalGPUHours returns the sum of GPUs times run time, at the reference clock.
@@ -231,6 +224,15 @@ func totalGPUHours(jobs []protocol.Job) float64 {
 	var sum float64
 	for _, j := range jobs {
 		sum += float64(j.TotalGPUMilli()) / 1000 * j.Run.Hours()
+	}
+	return sum
+}
+
+// totalCoreHours returns the sum of cores times run time.
+func totalCoreHours(jobs []protocol.Job) float64 {
+	var sum float64
+	for _, j := range jobs {
+		sum += float64(j.CPU) / 1000 * j.Run.Hours()
 	}
 	return sum
 }

@@ -80,16 +80,20 @@ func (out *Scenario) dealNodeList(s scenarioSpec, sites []int) error {
 	if len(with) < len(sites) {
 		return fmt.Errorf("spec: %s: %d nodes with GPUs for %d sites: want at least one each", s.Nodes.File, len(with), len(sites))
 	}
-	total, fast := 0, 0.0
+	total, fast, cores := 0, 0.0, 0.0
 	for _, n := range with {
 		total += n.GPUs
 		fast += float64(n.GPUs) * relativeSpeed(n.Model)
+		cores += float64(n.CPU) / 1000
 	}
 	// Scale 0 means auto: the fleet for which the jobs are the target load.
 	scale, how := float64(s.Nodes.Scale), "as asked for"
 	if scale == 0 {
 		hours := out.End.Sub(out.Start).Hours()
 		scale, how = totalGPUHours(out.Jobs)/(targetLoad*hours*fast), fmt.Sprintf("for %.0f %% load", 100*targetLoad)
+		if scale == 0 { // no job has GPUs
+			scale, how = totalCoreHours(out.Jobs)/(targetLoad*hours*cores), fmt.Sprintf("for %.0f %% load of the cores", 100*targetLoad)
+		}
 		if scale > 1 {
 			scale, how = 1, "all of it: the jobs want more than 65 % of it"
 		}

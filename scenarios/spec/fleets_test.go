@@ -81,7 +81,7 @@ func TestNamesOfOthersBecomeOurs(t *testing.T) {
 		{"US-CAL-CISO", "us-cal-ciso"}, {"ordinary_2022-04-13", "ordinary-2022-04-13"}, {"_é_", ""}, {"Zürich", "z-rich"},
 	} {
 		if got := identifierSlug(tc.in); got != tc.want {
-			t.Errorf("slug(%q) = %q; want %q", tc.in, got, tc.want)
+			t.Errorf("identifierSlug(%q) = %q; want %q", tc.in, got, tc.want)
 		}
 	}
 }

@@ -60,7 +60,8 @@ func (g *gridLoader) addSites(out *Scenario) error {
 	for i, spec := range g.s.Sites {
 		site := Site{Name: spec.Name, Zone: spec.Zone, Signals: make(map[protocol.Quantity][]protocol.Point)}
 		watts := func(v float64) protocol.Milliwatts { return protocol.Milliwatts(math.Round(1000 * v)) }
-		site.Host = Host{Idle: watts(spec.Host.Idle), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core)}
+		seconds := func(v float64) time.Duration { return time.Duration(math.Round(v)) * time.Second }
+		site.Host = Host{Idle: watts(spec.Host.Idle), Asleep: watts(spec.Host.Asleep), Core: watts(spec.Host.Core), Linger: seconds(spec.Host.Linger), WakeTime: seconds(spec.Host.Wake)}
 		if err := g.loadSiteSignals(out, i, spec, &site); err != nil {
 			return err
 		}
@@ -91,6 +92,7 @@ func (g *gridLoader) addSites(out *Scenario) error {
 		} else if !known {
 			out.addNote("%s: nothing is known of the market of zone %q: its prices are taken as real-time, not published ahead", site.Name, spec.Zone)
 		}
+		site.Lag = signalLag(spec.Lag, g.s.Lag)
 		if err := spec.addSiteEvents(g.s.where("sites", i, "outages"), out.Start, out.End, &site); err != nil {
 			return err
 		}
@@ -101,6 +103,7 @@ func (g *gridLoader) addSites(out *Scenario) error {
 	} else if average {
 		out.addNote("carbon is the average intensity of the grid, over the life cycle of its plants")
 	}
+	out.noteSignalLag()
 	out.addNote("past the end of a site's signals their last day repeats, for jobs that run on")
 	return nil
 }
@@ -110,7 +113,6 @@ func (g *gridLoader) addSites(out *Scenario) error {
 // not known yet.
 func (spec siteSpec) addSiteEvents(at faultLocator, start, end protocol.Time, site *Site) error {
 	thousandths := func(v float64) protocol.Milli { return protocol.Milli(math.Round(1000 * v)) }
-	site.IdleBid = spec.Bids.Idle
 	site.Bids = Misreport{Price: thousandths(spec.Bids.Price), Energy: thousandths(spec.Bids.Energy)}
 	var last protocol.Time
 	for _, o := range spec.Outages {
@@ -224,7 +226,7 @@ func (g *gridLoader) loadServiceForecasts(out *Scenario, i int, spec siteSpec, s
 		if err != nil {
 			return err
 		}
-		all, err := trace.ReadBulletins(r, f.File, f.Column, q)
+		all, err := f.readForecasts(r, q)
 		if err != nil {
 			return err
 		}
@@ -237,6 +239,10 @@ func (g *gridLoader) loadServiceForecasts(out *Scenario, i int, spec siteSpec, s
 			site.Forecasts = make(map[protocol.Quantity][]forecast.Bulletin)
 		}
 		site.Forecasts[q] = said
+		if f.isSeries() {
+			out.addNote("%s: %s is forecast by a series, published %d times", site.Name, q, len(said))
+			continue
+		}
 		out.addNote("%s: %s is foretold by a service %d times", site.Name, q, len(said))
 	}
 	return nil

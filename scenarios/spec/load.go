@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gridbid/gridbid/internal/nearest"
 	realdays "github.com/gridbid/gridbid/scenarios/real-days"
 	sixregions "github.com/gridbid/gridbid/scenarios/six-regions"
 	"github.com/gridbid/gridbid/scenarios/trace"
@@ -44,7 +45,7 @@ func ShippedNames() []string {
 	return out
 }
 
-// ShippedAs returns the List name of the shipped scenario whose own name is name, if
+// ShippedAs returns the name in ShippedNames of the scenario whose own name is name, if
 // there is one.
 func ShippedAs(name string) (what string, ok bool) {
 	for _, what := range ShippedNames() {
@@ -75,7 +76,7 @@ func ScenarioSource(what string) (file string, text []byte, folder string, err e
 	file = what
 	switch info, err := os.Stat(what); {
 	case err != nil:
-		return "", nil, "", fmt.Errorf("spec: no scenario %q: give a folder with a %s, a file, or one of %s", what, fileName, strings.Join(ShippedNames(), ", "))
+		return "", nil, "", fmt.Errorf("spec: no scenario %q%s: give a folder with a %s, a file, or one of %s", what, nearest.DidYouMean(what, ShippedNames()), fileName, strings.Join(ShippedNames(), ", "))
 	case info.IsDir():
 		file = filepath.Join(what, fileName)
 	case IsTableFile(what):
@@ -88,7 +89,7 @@ func ScenarioSource(what string) (file string, text []byte, folder string, err e
 // IsTableFile reports whether a file name is that of a CSV table instead of a scenario.
 func IsTableFile(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") }
 
-// CheckSyntax validates a scenario as Load does, without reading the data files that it
+// CheckSyntax validates a scenario as LoadScenario does, without reading the data files that it
 // names. Several faults are returned as one error, one line for each.
 func CheckSyntax(what string) error {
 	file, text, _, err := ScenarioSource(what)
@@ -105,7 +106,7 @@ func CheckSyntax(what string) error {
 // checkDates checks the dates that a scenario contains.
 func (s scenarioSpec) checkDates() error {
 	var out Scenario
-	if s.Start != "" { // else Load takes the period from the window
+	if s.Start != "" { // else LoadScenario takes the period from the window
 		if err := out.setTimeRange(s, nil); err != nil {
 			return err
 		}
@@ -118,8 +119,8 @@ func (s scenarioSpec) checkDates() error {
 	return nil
 }
 
-// LoadScenario reads the scenario of a shipped name, folder or file (see Source) and all data
-// files that it names.
+// LoadScenario reads the scenario of a shipped name, folder or file (see ScenarioSource) and all
+// data files that it names.
 func LoadScenario(what string, o Options) (Scenario, error) {
 	file, text, folder, err := ScenarioSource(what)
 	if err != nil {
@@ -168,6 +169,7 @@ const (
 	maxKappa = 10_000      // dollars per tonne
 	maxJobs  = 200_000     // same limit as in schema.json
 	maxFrom  = 315_360_000 // seconds; same limit as in schema.json
+	maxDraw  = 1000
 )
 
 // validateOptions reports options that are out of range, or have no effect on s.
@@ -179,8 +181,12 @@ func (o Options) validateOptions(s scenarioSpec) error {
 		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, maxKappa)
 	case o.MaxJobs < 0 || o.MaxJobs > maxJobs:
 		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for the scenario's own limit", o.MaxJobs, maxJobs)
+	case o.Draw < 0 || o.Draw > maxDraw:
+		return fmt.Errorf("draw %d: want 1..%d, or 0 for the day's own jobs", o.Draw, maxDraw)
 	case from != nil && (*from < 0 || *from > maxFrom):
 		return fmt.Errorf("jobs-from %d: want 0..%d, as seconds of the trace", *from, maxFrom)
+	case len(o.JobsColumns) > 0 && ownJobs:
+		return fmt.Errorf("jobs-columns: %s generates its jobs; name a trace too (--jobs)", s.Name)
 	case from != nil && ownJobs:
 		return fmt.Errorf("jobs-from %d: %s generates its jobs; name a trace too (--jobs)", *from, s.Name)
 	case !(scale >= 0 && scale <= 1):
@@ -206,7 +212,10 @@ func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 		s.Window = &windowSpec{File: s.Window.File, Fill: trace.PersistGaps}
 	}
 	if o.Jobs != "" {
-		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From = o.Jobs, 0, nil
+		s.Jobs.Trace, s.Jobs.Count, s.Jobs.From, s.Jobs.Columns = o.Jobs, 0, nil, nil
+	}
+	if len(o.JobsColumns) > 0 {
+		s.Jobs.Columns = o.JobsColumns
 	}
 	if o.Carbon != "" {
 		s.Carbon = o.Carbon
@@ -217,11 +226,8 @@ func (o Options) overrideSpec(s scenarioSpec) scenarioSpec {
 	if o.JobsFrom != nil {
 		s.Jobs.From = o.JobsFrom
 	}
-	if o.MaxJobs > 0 && s.Jobs.Count > 0 {
-		s.Jobs.Count = min(s.Jobs.Count, o.MaxJobs)
-	} else if o.MaxJobs > 0 {
-		s.Jobs.Max = o.MaxJobs
-	}
+	s.Jobs.draw = o.Draw
+	s.Jobs.limitJobs(o.MaxJobs)
 	if o.Fleet != "" {
 		s.Nodes = &nodesSpec{File: o.Fleet}
 	}
@@ -271,7 +277,7 @@ const maxFileBytes = 256 << 20
 func openFile(path string) (io.Reader, error) {
 	text, err := readFileLimited(path, maxFileBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("spec: %s: no such file: put it there, or name the data folder (--data DIR, `data` under `simulate`, or GRIDBID_DATA)", path)
+		return nil, fmt.Errorf("spec: %s: no such file: put it there, or name the data folder (--data DIR, `data` under `simulate`, or GRIDBID_DATA); docs/recorded-days.md says where public data is, and `gridbid scenario join` makes a window of it", path)
 	}
 	return bytes.NewReader(text), err
 }

@@ -112,8 +112,8 @@ func TestTheDefaultScenarioNeedsNoData(t *testing.T) {
 	if len(s.Sites) != 6 || len(s.Jobs) != 1440 || s.Seed != 1 {
 		t.Errorf("%d sites, %d jobs, seed %d; want 6, 1440, 1", len(s.Sites), len(s.Jobs), s.Seed)
 	}
-	if s.Weights != (spec.Weights{Kappa: 190e6, Delay: 1e6, Late: 10e6}) {
-		t.Errorf("weights %+v; want 190, 1 and 10 dollars", s.Weights)
+	if s.Weights != (spec.Weights{Kappa: 190e6, WaitNow: 2e6, WaitStandard: 5e3, WaitFlexible: 1e3, WaitLimit: 2 * time.Hour, WaitLimitRuns: 1000, Late: 2e6, LateMost: 2e6}) {
+		t.Errorf("weights %+v; want the default's", s.Weights)
 	}
 	again, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{})
 	if err != nil || bytesOf(t, s) != bytesOf(t, again) {
@@ -418,11 +418,11 @@ func TestPathsStartFromTheScenariosFolderAndWordsOfTheCommandLineWin(t *testing.
 	text := `name: tiny
 window: {file: w.csv}
 sites:
-  - {name: one, zone: DE, signals: {price: {file: p.csv, column: usd}}, pue: 1.5, host: {idle: 100}, bids: {price: 1.3, idle: true}, outages: [{from: 2022-01-02T03:00:00Z, to: 2022-01-02T05:00:00Z}]}
+  - {name: one, zone: DE, signals: {price: {file: p.csv, column: usd}}, pue: 1.5, host: {idle: 100, linger: 60, wake: 5}, bids: {price: 1.3}, outages: [{from: 2022-01-02T03:00:00Z, to: 2022-01-02T05:00:00Z}]}
   - {name: two, zone: Far_Away, day_ahead: true}
 nodes: {file: "${data}/n.csv", scale: 1}
 jobs: {trace: j.csv, from: 0, deferrable: 1, resident: 1, input: 0}
-weights: {kappa: 0.5, late: 0}
+weights: {preset: free-waiting, kappa: 0.5, late: 0, wait_limit_hours: 1.5}
 `
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -433,10 +433,10 @@ weights: {kappa: 0.5, late: 0}
 	}
 	sound(t, s)
 	one, two := s.Sites[0], s.Sites[1]
-	if one.Signals[protocol.GridPrice][0].Value != 7000 || one.Signals[protocol.GridPUE][0].Value != 1500 || one.Host.Idle != 100_000 || !one.DayAhead {
+	if one.Signals[protocol.GridPrice][0].Value != 7000 || one.Signals[protocol.GridPUE][0].Value != 1500 || one.Host != (spec.Host{Idle: 100_000, Linger: time.Minute, WakeTime: 5 * time.Second}) || !one.DayAhead {
 		t.Errorf("site one = %+v", one)
 	}
-	if one.Bids != (spec.Misreport{Price: 1300}) || !one.IdleBid || two.IdleBid || len(one.Outages) != 1 || one.Outages[0].To.Sub(one.Outages[0].From) != 2*time.Hour {
+	if one.Bids != (spec.Misreport{Price: 1300}) || len(one.Outages) != 1 || one.Outages[0].To.Sub(one.Outages[0].From) != 2*time.Hour {
 		t.Errorf("site one bids %+v, is dark %+v", one.Bids, one.Outages)
 	}
 	if two.Signals[protocol.GridPrice][0].Value != 51000 || two.Signals[protocol.GridPUE][0].Value != 1200 || !two.DayAhead {
@@ -447,11 +447,11 @@ weights: {kappa: 0.5, late: 0}
 	}
 	// 90000 s is one o'clock of the second day, as is 3600 s of the first.
 	for _, j := range s.Jobs {
-		if j.Arrival != s.Start.Add(time.Hour) || !j.Deferrable || !slices.Equal(j.Regions, []string{j.Home}) || j.Input != 0 {
+		if j.Arrival != s.Start.Add(time.Hour) || !j.MayWait() || !slices.Equal(j.Regions, []string{j.Home}) || j.Input != 0 {
 			t.Errorf("job %+v", j)
 		}
 	}
-	if s.Weights != (spec.Weights{Kappa: 500_000, Delay: 1e6}) {
+	if s.Weights != (spec.Weights{Kappa: 500_000, WaitNow: 1e6, WaitLimit: 90 * time.Minute}) {
 		t.Errorf("weights %+v", s.Weights)
 	}
 	if notes := strings.Join(s.Notes, "\n"); !strings.Contains(notes, "two: no series of PUE: taken as 1.2") ||

@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/protocol"
@@ -64,9 +65,12 @@ type Site struct {
 
 	DayAhead bool // its prices are published the day before
 
+	// Lag is how long after the beginning of its hour a value of carbon, and of a price that is
+	// not published the day before, becomes known.
+	Lag time.Duration `json:",omitempty"`
+
 	Outages []Outage  `json:",omitempty"` // by time, not overlapping
 	Bids    Misreport `json:",omitzero"`
-	IdleBid bool      `json:",omitzero"` // its bids charge a job its share of its node's idle draw
 }
 
 // An Outage is a time in which a site has no power. What runs then is lost.
@@ -88,7 +92,7 @@ func (x Outage) MergeInto(all []Outage) (out []Outage) {
 
 // Misreport says how a site misreports its options, in thousandths of the true values: a
 // price of 1300 asks for 30 % more than the energy costs; an energy of 500 states
-// half of the energy and carbon. The zero Bids are honest.
+// half of the energy and carbon. The zero Misreport is honest.
 type Misreport struct {
 	Price, Energy protocol.Milli // 0: the true value
 }
@@ -108,19 +112,27 @@ type Node struct {
 	GPUMemory protocol.MiB
 }
 
-// A Host overrides what a node of the site draws beside its GPUs. A zero field has
-// the value of power.DefaultHost.
+// A Host overrides what a node of the site draws beside its GPUs, and how it sleeps. A zero
+// field has the value of power.SleepingHost.
 type Host struct {
-	Idle   protocol.Milliwatts // awake, nothing running
-	Asleep protocol.Milliwatts
-	Core   protocol.Milliwatts // additional power of each busy core
+	Idle     protocol.Milliwatts // awake, nothing running
+	Asleep   protocol.Milliwatts
+	Core     protocol.Milliwatts // additional power of each busy core
+	Linger   time.Duration       `json:",omitzero"` // from its last job until it sleeps
+	WakeTime time.Duration       `json:",omitzero"` // until a sleeping node can start a job
 }
 
-// Weights convert carbon and time into money.
+// Weights convert carbon and time into money: those of protocol.Weights, carbon by the tonne. Their
+// defaults are protocol.DefaultWeights.
 type Weights struct {
-	Kappa protocol.Microdollars // per tonne of CO2-equivalent; default 190 dollars
-	Delay protocol.Microdollars // per GPU-hour of waiting, for jobs that are not deferrable; default 1 dollar
-	Late  protocol.Microdollars // per GPU-hour past the deadline; default 10 dollars
+	Kappa         protocol.Microdollars // per tonne of CO2-equivalent
+	WaitNow       protocol.Microdollars // per GPU-hour of waiting of a job that is wanted now
+	WaitStandard  protocol.Microdollars // of a standard job of an hour
+	WaitFlexible  protocol.Microdollars // of a flexible job
+	WaitLimit     time.Duration         // after a standard job's arrival, and
+	WaitLimitRuns protocol.Milli        // so many of its runs, it is offered no later start; 0: no limit
+	Late          protocol.Microdollars // per GPU-hour past the deadline
+	LateMost      protocol.Microdollars // per GPU-hour of the late job's run at most; 0: no limit
 }
 
 // Options override a scenario from the command line. Zero fields keep the scenario's
@@ -129,14 +141,16 @@ type Options struct {
 	Data string  // folder that ${data} stands for; default ../shared/data
 	Seed *uint64 // instead of the scenario's own
 
-	Window     string   // CSV of hourly prices and carbon by zone
-	Fill       bool     // missing values of the window repeat the hour before, for a week at most
-	Jobs       string   // trace of jobs; default ${data}/workload/philly_2017.csv.gz
-	JobsFrom   *int64   // seconds in the trace's own clock; default: its dense part
-	Carbon     string   // ByMarginal, or what the scenario says
-	Kappa      *float64 // dollars per tonne, 0..10000, instead of the scenario's own
-	MaxJobs    int      // default 2000, or what the scenario says
-	Fleet      string   // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
-	GridsOnly  bool     // only grids: jobs and nodes are neither read, checked nor counted
-	FleetScale float64  // fraction of nodes kept, above 0 and up to 1; 0: as many as give a load of 65 %
+	Window      string            // CSV of hourly prices and carbon by zone
+	Fill        bool              // missing values of the window repeat the hour before, for a week at most
+	Jobs        string            // trace of jobs; default ${data}/workload/philly_2017.csv.gz
+	JobsColumns map[string]string // where Gridbid's columns of Jobs, or of the scenario's trace, come from
+	JobsFrom    *int64            // seconds in the trace's own clock; default: its dense part, or its first job
+	Carbon      string            // ByMarginal, or what the scenario says
+	Kappa       *float64          // dollars per tonne, 0..10000, instead of the scenario's own
+	MaxJobs     int               // default 2000, or what the scenario says; fewer than that are spread over the same period
+	Draw        int               // above 0: this stratified draw of the day's jobs, instead of the first ones
+	Fleet       string            // CSV of nodes; default ${data}/workload/nodes_alibaba_gpu_v2023.csv
+	GridsOnly   bool              // only grids: jobs and nodes are neither read, checked nor counted
+	FleetScale  float64           // fraction of nodes kept, above 0 and up to 1; 0: as many as give a load of 65 %
 }

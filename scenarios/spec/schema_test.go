@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,23 @@ func file(t testing.TB, text string) string {
 	return dir
 }
 
+// manySites is the smallest scenario with n sites.
+func manySites(n int) string {
+	head, rest, _ := strings.Cut(smallest, "  - name: here\n")
+	site, tail, _ := strings.Cut(rest, "jobs:")
+	for i := range n {
+		head += fmt.Sprintf("  - name: site-%d\n", i) + site
+	}
+	return head + "jobs:" + tail
+}
+
+func TestAScenarioMayHaveAThousandSites(t *testing.T) {
+	s, err := spec.LoadScenario(file(t, manySites(1000)), spec.Options{})
+	if err != nil || len(s.Sites) != 1000 {
+		t.Errorf("%d sites: %v", len(s.Sites), err)
+	}
+}
+
 func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 	swap := func(old, new string) string { return strings.Replace(smallest, old, new, 1) }
 	for _, tc := range []struct{ name, text, want string }{
@@ -44,7 +62,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"nothing", "", "empty: want a scenario"},
 		{"no YAML", "a: [", "correct the YAML"},
 		{"a list", "- a", ":1: is array: want object"},
-		{"an unknown key", smallest + "colour: red\n", ":8: colour: unknown key: want about, carbon, end, jobs, name,"},
+		{"an unknown key", smallest + "colour: red\n", ":8: colour: unknown key: want about, carbon, end, jobs, lag_hours, name,"},
 		{"an unknown key deep down", swap("match: 0.5}", "match: 0.5, tide: 3}"), ":5: sites/0/region/tide: unknown key: want carbon, match, peak, price"},
 		{"an unknown key of a fleet", swap("memory: 64", "memory: 64, gpu: 1"), ":6: sites/0/fleet/0/gpu: unknown key: want count, cpu, gpu_memory, gpus"},
 		{"a key twice", smallest + "name: other\n", ":8: name: appears twice"},
@@ -52,6 +70,8 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a number that is none", swap("swing: 20", "swing: .nan"), ":5: sites/0/region/price/swing: is .nan: want a finite number"},
 		{"a fraction of a node", swap("count: 2", "count: 2.5"), ":6: sites/0/fleet/0/count: is number: want integer"},
 		{"too many GPUs", swap("gpus: 2", "gpus: 9"), ":6: sites/0/fleet/0/gpus: is too large: want at most 8"},
+		{"the former price of waiting", smallest + "weights: {delay: 1}\n", ":8: weights/delay: unknown key: want kappa, late, late_most, preset, wait_flexible,"},
+		{"an unknown preset", smallest + "weights: {preset: cheap}\n", ":8: weights/preset: is cheap: want one of default free-waiting"},
 		{"a negative kappa", smallest + "weights: {kappa: -1}\n", ":8: weights/kappa: is too small: want at least 0"},
 		{"a correlation over one", swap("match: 0.5", "match: 1.5"), ":5: sites/0/region/match: is too large: want at most 1"},
 		{"a name in capitals", swap("name: here", "name: Here"), `:4: sites/0/name: is "Here": want a name of small letters`},
@@ -59,12 +79,13 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"a start before all clocks", swap("2026-01-02", "0001-01-02"), `:2: start: is 0001-01-02T00:00:00Z: want 1970-01-02 or later`},
 		{"a day that does not exist", swap("2026-01-02", "2026-02-31"), `:2: start: is "2026-02-31T00:00:00Z": want an existing date`},
 		{"an end before the start", smallest + "end: 2026-01-01T00:00:00Z\n", ":8: end: is 2026-01-01T00:00:00Z with start 2026-01-02T00:00:00Z: want it after"},
-		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction/own auction/perfect auction/wrong auction/none auction-now home-fifo"},
+		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction/own auction/perfect auction/wrong auction/none auction/runtimes auction-now chance home-fifo"},
 		{"a policy twice", smallest + "policies: [auction, auction]\n", ":8: policies: has an item twice (1 and 2)"},
 		{"no jobs", swap("jobs: {count: 5}", "seed: 2"), ":1: lacks jobs: add it"},
 		{"two kinds of jobs", swap("count: 5", "count: 5, trace: x.csv"), ":7: jobs: want either trace or count"},
-		{"invented jobs from a second", swap("count: 5", "count: 5, from: 3"), ":7: jobs: from and max belong to a trace"},
+		{"invented jobs from a second", swap("count: 5", "count: 5, from: 3"), ":7: jobs: from, max and columns belong to a trace"},
 		{"a scale of nothing", smallest + "nodes: {file: x, scale: 0}\n", ":8: nodes/scale: is neither auto nor a number"},
+		{"more sites than a federation may have", manySites(1001), "sites: is too long: shorten it"},
 		{"a site twice", smallest + "# \n", ""},
 		{"no sites", "name: a\njobs: {count: 1}\n", ":1: no sites: name some, or a window"},
 		{"a site without a grid", strings.ReplaceAll(smallest, "    region", "    #"), ":4: sites/0: here has no grid: add a region"},

@@ -20,8 +20,9 @@ type scenarioSpec struct {
 	Nodes    *nodesSpec                `yaml:"nodes"`
 	Jobs     jobsSpec                  `yaml:"jobs"`
 	Policies []string                  `yaml:"policies"`
-	Weights  weightsSpec               `yaml:"weights"`
+	Weights  protocol.WeightSettings   `yaml:"weights"`
 	Carbon   string                    `yaml:"carbon"`
+	Lag      *float64                  `yaml:"lag_hours"`
 	where    func(...any) faultLocator // returns a builder of errors at a path
 }
 
@@ -56,21 +57,19 @@ func (s *fleetPart) UnmarshalYAML(read func(any) error) error {
 // A jobsSpec selects jobs of a trace, or a number of synthetic jobs. Fractions are
 // 0..1; nil means the default.
 type jobsSpec struct {
-	Trace      string   `yaml:"trace"`
-	From       *int64   `yaml:"from"`
-	Max        int      `yaml:"max"`
-	Count      int      `yaml:"count"`
-	Deferrable *float64 `yaml:"deferrable"`
-	Resident   *float64 `yaml:"resident"`
-	Input      *float64 `yaml:"input"`
-	Pausable   *float64 `yaml:"pausable"`
-}
+	Trace      string            `yaml:"trace"`
+	Columns    map[string]string `yaml:"columns"`
+	From       *int64            `yaml:"from"`
+	Max        int               `yaml:"max"`
+	Count      int               `yaml:"count"`
+	Deferrable *float64          `yaml:"deferrable"`
+	Flexible   *float64          `yaml:"flexible"`
+	Resident   *float64          `yaml:"resident"`
+	Input      *float64          `yaml:"input"`
+	Pausable   *float64          `yaml:"pausable"`
 
-// A weightsSpec has the objective's weights in dollars, as in Weights.
-type weightsSpec struct {
-	Kappa *float64 `yaml:"kappa"`
-	Delay *float64 `yaml:"delay"`
-	Late  *float64 `yaml:"late"`
+	thinTo int // of the jobs above, how many are kept (see thinTraceJobs); 0: all
+	draw   int // that of Options
 }
 
 // A siteSpec configures one site. Units: PUE as a ratio, host power in watts.
@@ -78,6 +77,7 @@ type siteSpec struct {
 	Name      string                            `yaml:"name"`
 	Zone      string                            `yaml:"zone"`
 	DayAhead  *bool                             `yaml:"day_ahead"`
+	Lag       *float64                          `yaml:"lag_hours"`
 	PUE       float64                           `yaml:"pue"`
 	Region    *regionSpec                       `yaml:"region"`
 	Signals   map[protocol.Quantity]*seriesSpec `yaml:"signals"`
@@ -98,23 +98,27 @@ type outageSpec struct {
 type bidsSpec struct {
 	Price  float64 `yaml:"price"`
 	Energy float64 `yaml:"energy"`
-	Idle   bool    `yaml:"idle"`
 }
 
 // A seriesSpec names a file and column with the values of one quantity.
 type seriesSpec struct {
 	File   string          `yaml:"file"`
 	Column string          `yaml:"column"`
-	Fill   trace.GapPolicy `yaml:"fill"`
+	Fill   trace.GapPolicy `yaml:"fill"` // of signals
+
+	// Of forecasts that are an hourly series: see publicationRule.
+	Published *int `yaml:"published"`  // hour of the day, UTC
+	Ends      *int `yaml:"ends"`       // hour of the day, UTC
+	Lead      *int `yaml:"lead_hours"` // hours
 }
 
-// A dailySpec is the typical day of a quantity: see generate.Daily.
+// A dailySpec is the typical day of a quantity: see generate.DailyProfile.
 type dailySpec struct {
 	Mean  float64 `yaml:"mean"`
 	Swing float64 `yaml:"swing"`
 }
 
-// A regionSpec describes a synthetic grid: see generate.Region.
+// A regionSpec describes a synthetic grid: see generate.SyntheticRegion.
 type regionSpec struct {
 	Price  dailySpec `yaml:"price"`
 	Carbon dailySpec `yaml:"carbon"`
@@ -122,11 +126,13 @@ type regionSpec struct {
 	Peak   int       `yaml:"peak"`
 }
 
-// A hostSpec overrides the power of a site's hosts, in watts.
+// A hostSpec overrides the power of a site's hosts, in watts, and how they sleep, in seconds.
 type hostSpec struct {
 	Idle   float64 `yaml:"idle"`
 	Asleep float64 `yaml:"asleep"`
 	Core   float64 `yaml:"core"`
+	Linger float64 `yaml:"linger"`
+	Wake   float64 `yaml:"wake"`
 }
 
 // A rackSpec is a number of equal nodes. Memory is in GiB, CPU in cores.
@@ -169,12 +175,15 @@ func (s *scenarioSpec) validateSpec() error {
 	switch {
 	case (s.Jobs.Trace == "") == (s.Jobs.Count == 0):
 		return at("jobs")("want either trace or count")
-	case s.Jobs.Count != 0 && (s.Jobs.From != nil || s.Jobs.Max != 0):
-		return at("jobs")("from and max belong to a trace: drop them")
+	case s.Jobs.Count != 0 && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil):
+		return at("jobs")("from, max and columns belong to a trace: drop them")
 	case s.Window == nil && len(s.Sites) == 0:
 		return at()("no sites: name some, or a window whose zones are the sites")
 	case s.Window == nil && s.Start == "":
 		return at()("lacks start: add it, or a window")
+	}
+	if err := trace.ParseJobColumns(s.Jobs.Columns); err != nil {
+		return at("jobs", "columns")("%v", err)
 	}
 	seen, nodes := make(map[string]bool), 0
 	for i, site := range s.Sites {
@@ -207,6 +216,13 @@ func (s *scenarioSpec) validateSite(i int, site siteSpec) error {
 		return at("sites", i)("%s has no zone of the window: add it", site.Name)
 	case len(site.Fleet) == 0 && s.Nodes == nil:
 		return at("sites", i)("%s has no fleet: add one, or a list of nodes to the scenario", site.Name)
+	}
+	for _, q := range signalQuantities {
+		if f := site.Forecasts[q]; f != nil {
+			if err := f.validatePublication(at("sites", i, "forecasts", q)); err != nil {
+				return err
+			}
+		}
 	}
 	for k, rack := range site.Fleet {
 		if (rack.GPUs > 0) != (rack.Model != "") {

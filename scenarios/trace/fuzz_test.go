@@ -53,16 +53,46 @@ func FuzzSeries(f *testing.F) {
 }
 
 func FuzzJobs(f *testing.F) {
-	f.Add([]byte(phillyHead + "a,1,x,1,1,v\n"))
-	f.Add([]byte(openbHead + "a,1,1,1,1,1,500,T4|A10,1,1,LS,Running\n"))
-	f.Add(packed(phillyHead + "a,1,x,1,1,v\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := trace.ReadJobs(bytes.NewReader(data), "f", trace.Selection{Max: 50})
-		named(t, err)
+	f.Add([]byte(phillyHead+"a,1,x,1,1,v\n"), "", "")
+	f.Add([]byte(openbHead+"a,1,1,1,1,1,500,T4|A10,1,1,LS,Running\n"), "", "")
+	f.Add(packed(phillyHead+"a,1,x,1,1,v\n"), "", "")
+	f.Add([]byte(ownText), "", "")
+	f.Add([]byte("id,begin,mins,n\na,2024-03-11 08:00:00,\"1.5\",0.25\n"), "duration_s", "mins*60")
+	f.Add([]byte(swfText), "gpus", "allocated_processors")
+	f.Add([]byte(sacctText), "home", "")
+	f.Add([]byte(podsText), "deadline_s", "deletion_time*2")
+	f.Fuzz(func(t *testing.T, data []byte, own, from string) {
+		columns := trace.JobColumns{}
+		if own != "" {
+			columns[own] = from
+		}
+		h, err := trace.ReadJobs(bytes.NewReader(data), "f", trace.Selection{Max: 50, From: -1}, columns)
+		if len(columns) == 0 {
+			named(t, err)
+		}
 		for _, r := range h.Records {
 			r.Job.Arrival, r.Job.Deadline = 1, protocol.Time(1).Add(r.Job.Run)
+			if r.Given.Deadline {
+				r.Job.Deadline = r.Job.Arrival.Add(r.Within)
+			}
+			if r.Job.Pause > 0 {
+				r.Job.Urgency = protocol.UrgencyStandard
+			}
 			if why := r.Job.InvalidReason(); why != "" {
 				t.Errorf("job %+v: %s", r.Job, why)
+			}
+		}
+	})
+}
+
+func FuzzPods(f *testing.F) {
+	f.Add([]byte(podsText))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pods, err := trace.ReadPods(bytes.NewReader(data), "f")
+		named(t, err)
+		for _, p := range pods {
+			if err == nil && (p.Name == "" || p.GPUs < 0 || p.GPUs > trace.MaxGPUs || (p.GPUs == 0) != (p.Share == 0) || p.Share > 1000) {
+				t.Errorf("pod %+v cannot be", p)
 			}
 		}
 	})

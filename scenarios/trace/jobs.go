@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,12 +11,18 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A TraceJob is one job of a trace. Its Job has no arrival, deadline or home: Submit
-// counts from the start of the trace's own clock.
+// A TraceJob is one job of a trace. Its Job has no arrival and deadline: Submit counts from the
+// start of the trace's own clock, and Within from Submit.
 type TraceJob struct {
 	Submit time.Duration
 	Job    protocol.Job
+	Within time.Duration // from Submit to the deadline, if that is given
+	Given  Given
+	Line   int // in its file, for errors
 }
+
+// Given says which of the traits that are otherwise drawn the trace has for a job.
+type Given struct{ Home, Deadline, Urgency, Regions, Input, Pause bool }
 
 // A Selection selects consecutive jobs of a trace.
 type Selection struct {
@@ -25,7 +32,7 @@ type Selection struct {
 
 // A TraceJobs is the selected part of a trace.
 type TraceJobs struct {
-	Source  string // "philly" or "alibaba v2023"
+	Source  string // as "philly"
 	From    time.Duration
 	Records []TraceJob // by submission, then id
 	Notes   []string   // assumptions, cuts and omissions, in words; they enter the scenario's hash
@@ -33,26 +40,34 @@ type TraceJobs struct {
 
 // A traceFormat describes one trace format.
 type traceFormat struct {
-	name         string
-	columns      []string      // columns that the format requires
-	uniqueColumn string        // column that identifies the format: no other format has it
-	dense        time.Duration // start of the dense part, in the trace's clock
+	name    string
+	columns []string // columns that the format requires
+	// uniqueColumn identifies the format: no format after it in traceFormats has it.
+	uniqueColumn string
+	dense        time.Duration // start of the dense part, in the trace's clock; 0: its first job
 	assume       string        // assumption to note, or ""
-	read         func(t *csvTable) (j protocol.Job, leftOut string)
+	// noteRest has the notes say how many jobs of the trace are not taken.
+	noteRest bool
+	// readJob reads a row; false: the row is no job.
+	readJob func(t *csvTable, d *draftJob) bool
 }
 
-// traceFormats lists the known formats. In Philly's trace GPU jobs get dense after a month,
-// in Alibaba's after 10.2 million seconds; replays begin there by default.
+// traceFormats lists the known formats of CSV files. In Philly's trace GPU jobs get dense after a
+// month, in Alibaba's after 10.2 million seconds; replays begin there by default.
 func traceFormats() []traceFormat {
 	return []traceFormat{
 		{
-			name: "philly", uniqueColumn: "vc", columns: []string{"job_id", "submit_s", "duration_s", "gpus", "vc"},
-			dense: 30 * 24 * time.Hour, read: parsePhillyRow,
-			assume: "the trace has no processors and memory: 4 cores and 32 GiB for each GPU",
+			name: "openb pods", uniqueColumn: "creation_time", dense: 10_200_000 * time.Second, readJob: readOpenbJob, noteRest: true,
+			columns: []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "qos", "creation_time", "deletion_time"},
 		},
 		{
-			name: "alibaba v2023", uniqueColumn: "gpu_milli", dense: 10_200_000 * time.Second, read: parseAlibabaRow,
+			name: "alibaba v2023", uniqueColumn: "gpu_milli", dense: 10_200_000 * time.Second, readJob: readAlibabaJob,
 			columns: []string{"job_id", "submit_s", "duration_s", "num_gpu", "gpu_milli", "gpu_spec", "cpu_milli", "mem_mib", "qos", "phase"},
+		},
+		{
+			name: "philly", uniqueColumn: "vc", columns: []string{"job_id", "submit_s", "duration_s", "gpus", "vc"},
+			dense: 30 * 24 * time.Hour, readJob: readPhillyJob,
+			assume: "the trace has no processors and memory: 4 cores and 32 GiB for each GPU",
 		},
 	}
 }
@@ -64,110 +79,160 @@ const maxRunTime = 24 * time.Hour
 // maxRunSeconds is the longest duration, in seconds, that a trace may contain: ten years.
 const maxRunSeconds = 10 * 365 * 86400
 
-// ReadJobs reads a job trace and recognizes its format by its columns: Philly or Alibaba
-// 2023. It validates the whole file, rows after the selection too.
-func ReadJobs(r io.Reader, file string, take Selection) (TraceJobs, error) {
-	t, err := openTable(r, file, "job_id", "submit_s", "duration_s")
+// ReadJobs reads a job trace and recognizes its format: the Standard Workload Format by its
+// comments, a dump of sacct by its columns and bars, CSV by its columns. Columns, which may be
+// nil, say where Gridbid's own columns come from; they go before what the format says. ReadJobs
+// validates the whole file, rows after the selection too.
+func ReadJobs(r io.Reader, file string, take Selection, columns JobColumns) (TraceJobs, error) {
+	t, s, err := openJobs(r, file, columns)
 	if err != nil {
 		return TraceJobs{}, err
 	}
-	s, err := t.detectFormat()
+	mapped, err := t.mapColumns(s, columns)
 	if err != nil {
 		return TraceJobs{}, err
 	}
 	h := TraceJobs{Source: s.name, From: take.From}
-	if take.From < 0 {
-		h.From = s.dense
-	}
-	var all []traceEntry
-	var last time.Duration
+	var all []draftJob
 	seen := make(map[string]int)
+	rows := 0
 	for t.nextRow() {
-		id := t.nameField("job_id")
-		if first, dup := seen[id]; dup {
-			t.failAtRow("job_id %s is already in line %d: drop one of them", id, first)
+		d := draftJob{line: t.line}
+		rows++
+		if !s.readJob(t, &d) {
+			continue
 		}
-		seen[id] = t.line
-		// Rows before the selection are parsed, too: a faulty file is an error wherever
-		// the fault is.
-		e := traceEntry{record: TraceJob{Submit: time.Duration(t.integerField("submit_s", 0, maxRunSeconds)) * time.Second}}
-		run := time.Duration(t.integerField("duration_s", 0, maxRunSeconds)) * time.Second
-		e.record.Job, e.leftOut = s.read(t)
-		e.record.Job.ID = protocol.JobID(id)
-		// A job of zero seconds would have no end after its start.
-		e.record.Job.Run = min(max(run, time.Second), maxRunTime)
-		e.truncated = run > maxRunTime
-		last = max(last, e.record.Submit)
-		if e.record.Submit >= h.From {
-			all = append(all, e)
+		for _, c := range mapped {
+			c.read(t, c.source, &d)
 		}
+		// Rows before the selection are completed, too: a faulty file is an error wherever the
+		// fault is.
+		t.complete(&d)
+		if first, dup := seen[d.id]; dup {
+			t.failAtRow("job_id %s is already in line %d: drop one of them", d.id, first)
+		}
+		seen[d.id] = t.line
+		all = append(all, d)
 	}
 	switch {
 	case t.err != nil:
 		return TraceJobs{}, t.err
-	case len(seen) == 0:
+	case rows == 0:
 		return TraceJobs{}, fmt.Errorf("trace: %s: no jobs after the header: add rows or name another trace", file)
 	case len(all) == 0:
-		return TraceJobs{}, fmt.Errorf("trace: %s: no job from second %.0f on, the last is submitted in second %.0f: begin earlier, by `from` of the scenario's jobs or --jobs-from",
-			file, h.From.Seconds(), last.Seconds())
+		return TraceJobs{}, fmt.Errorf("trace: %s: %d rows, and none of them is a job: name another trace", file, rows)
+	}
+	h.rebase(all)
+	all, err = h.dropEarlier(all, s, file)
+	if err != nil {
+		return TraceJobs{}, err
 	}
 	return h.selectJobs(all, take.Max, s, file)
 }
 
-// An traceEntry is a record with the outcome of the selection.
-type traceEntry struct {
-	record    TraceJob
-	leftOut   string // why the job is left out; "" if it is taken
-	truncated bool
+// openJobs opens a job trace of any format, and returns the format.
+func openJobs(r io.Reader, file string, columns JobColumns) (*csvTable, traceFormat, error) {
+	text, err := openUnpacked(r, file)
+	if err != nil {
+		return nil, traceFormat{}, err
+	}
+	switch first := text.firstLine(); {
+	case isSWF(first):
+		t, s := newSWFTable(text, file)
+		return t, s, nil
+	case isSacct(first):
+		t, err := newTable(text, file, newLineRows(text, func(line string) []string { return strings.Split(line, "|") }), sacctColumns...)
+		return t, sacctFormat(), err
+	}
+	t, err := newTable(text, file, newCSVRows(text))
+	if err != nil {
+		return nil, traceFormat{}, err
+	}
+	s, err := t.detectFormat(columns)
+	return t, s, err
 }
 
-// detectFormat returns the source whose identifying column the table has.
-func (t *csvTable) detectFormat() (traceFormat, error) {
-	all := traceFormats()
-	i := slices.IndexFunc(all, func(s traceFormat) bool { return t.hasColumn(s.uniqueColumn) })
-	if i < 0 {
-		return traceFormat{}, fmt.Errorf("trace: %s:1: unknown job trace format: want a column vc (philly) or gpu_milli (alibaba v2023); has %q",
-			t.file, t.cols)
-	}
-	for _, w := range all[i].columns {
-		if !t.hasColumn(w) {
-			return traceFormat{}, fmt.Errorf("trace: %s:1: missing column %q: a %s trace has %s", t.file, w, all[i].name, strings.Join(all[i].columns, ", "))
+// detectFormat returns the format whose identifying column the table has. Columns that the caller
+// names make any other table one of Gridbid's own.
+func (t *csvTable) detectFormat(columns JobColumns) (traceFormat, error) {
+	for _, s := range traceFormats() {
+		if !t.hasColumn(s.uniqueColumn) {
+			continue
+		}
+		lacks := slices.IndexFunc(s.columns, func(c string) bool { return !t.hasColumn(c) })
+		switch {
+		case lacks < 0:
+			return s, nil
+		case len(columns) == 0:
+			return traceFormat{}, fmt.Errorf("trace: %s:1: missing column %q: a %s trace has %s; of a file of your own, --jobs-columns says where its columns are",
+				t.file, s.columns[lacks], s.name, strings.Join(s.columns, ", "))
 		}
 	}
-	return all[i], nil
+	return t.ownFormat(columns)
+}
+
+// rebase moves the clock of a trace whose times are dates to the midnight, UTC, before its first
+// job, so that seconds are few and arrivals keep their time of day.
+func (h *TraceJobs) rebase(all []draftJob) {
+	const unixTimes = 1_000_000_000 * time.Second // as seconds: 2001; no trace is 30 years long
+	first := slices.MinFunc(all, func(a, b draftJob) int { return cmp.Compare(a.record.Submit, b.record.Submit) }).record.Submit
+	if first < unixTimes {
+		return
+	}
+	midnight := first.Truncate(24 * time.Hour)
+	for i := range all {
+		all[i].record.Submit -= midnight
+	}
+	h.Notes = append(h.Notes, fmt.Sprintf("seconds of the trace count from %s",
+		time.Unix(int64(midnight/time.Second), 0).UTC().Format(time.RFC3339)))
+}
+
+// dropEarlier removes the jobs before the selection. By default that begins where the trace gets
+// dense, if it has jobs from there on, and else with its first job.
+func (h *TraceJobs) dropEarlier(all []draftJob, s traceFormat, file string) ([]draftJob, error) {
+	first, last := all[0].record.Submit, all[0].record.Submit
+	for _, d := range all {
+		first, last = min(first, d.record.Submit), max(last, d.record.Submit)
+	}
+	if h.From < 0 {
+		if h.From = s.dense; last < h.From || s.dense == 0 {
+			h.From = first
+		}
+	}
+	if last < h.From {
+		return nil, fmt.Errorf("trace: %s: no job from second %.0f on, the last is submitted in second %.0f: begin earlier, by `from` of the scenario's jobs or --jobs-from",
+			file, h.From.Seconds(), last.Seconds())
+	}
+	return slices.DeleteFunc(all, func(d draftJob) bool { return d.record.Submit < h.From }), nil
 }
 
 // selectJobs keeps the first most jobs by submission time and notes how many were left out
 // and cut, and why.
-func (h TraceJobs) selectJobs(all []traceEntry, most int, s traceFormat, file string) (TraceJobs, error) {
-	slices.SortStableFunc(all, func(a, b traceEntry) int {
-		if c := a.record.Submit - b.record.Submit; c != 0 {
-			// Submissions are whole seconds; dividing keeps the difference within an
-			// int on 32-bit machines.
-			return int(c / time.Second)
-		}
-		return strings.Compare(string(a.record.Job.ID), string(b.record.Job.ID))
+func (h TraceJobs) selectJobs(all []draftJob, most int, s traceFormat, file string) (TraceJobs, error) {
+	slices.SortStableFunc(all, func(a, b draftJob) int {
+		return cmp.Or(cmp.Compare(a.record.Submit, b.record.Submit), strings.Compare(a.id, b.id))
 	})
-	cut := 0
-	var why []string
-	count := make(map[string]int)
-	for _, e := range all {
+	cut, rest := 0, 0
+	var leftOut, assumed wordCount
+	for i, d := range all {
 		if len(h.Records) == most {
+			rest = len(all) - i
 			break
 		}
-		if e.leftOut != "" {
-			if count[e.leftOut]++; count[e.leftOut] == 1 {
-				why = append(why, e.leftOut)
-			}
+		if d.leftOut != "" {
+			leftOut.count(d.leftOut)
 			continue
 		}
-		if e.truncated {
+		if d.cut {
 			cut++
 		}
-		h.Records = append(h.Records, e.record)
+		for _, what := range d.assumed {
+			assumed.count(what)
+		}
+		h.Records = append(h.Records, d.record)
 	}
 	if len(h.Records) == 0 {
-		return TraceJobs{}, fmt.Errorf("trace: %s: all %d jobs from second %.0f on are left out: %s", file, len(all), h.From.Seconds(), strings.Join(why, "; "))
+		return TraceJobs{}, fmt.Errorf("trace: %s: all %d jobs from second %.0f on are left out: %s", file, len(all), h.From.Seconds(), strings.Join(leftOut.words, "; "))
 	}
 	if s.assume != "" {
 		h.Notes = append(h.Notes, s.assume)
@@ -175,8 +240,14 @@ func (h TraceJobs) selectJobs(all []traceEntry, most int, s traceFormat, file st
 	if len(h.Records) < most {
 		h.Notes = append(h.Notes, fmt.Sprintf("the trace has %d jobs from second %.0f on; %d were asked for", len(h.Records), h.From.Seconds(), most))
 	}
-	for _, w := range why {
-		h.Notes = append(h.Notes, fmt.Sprintf("%d jobs left out: %s", count[w], w))
+	if rest > 0 && s.noteRest {
+		h.Notes = append(h.Notes, fmt.Sprintf("the trace has up to %d jobs more: --max-jobs takes more than %d", rest, most))
+	}
+	for _, w := range assumed.words {
+		h.Notes = append(h.Notes, fmt.Sprintf("%d jobs: %s", assumed.times[w], w))
+	}
+	for _, w := range leftOut.words {
+		h.Notes = append(h.Notes, fmt.Sprintf("%d jobs left out: %s", leftOut.times[w], w))
 	}
 	if cut > 0 {
 		h.Notes = append(h.Notes, fmt.Sprintf("%d jobs run longer than 24 h and are cut to one segment of 24 h", cut))
@@ -184,64 +255,18 @@ func (h TraceJobs) selectJobs(all []traceEntry, most int, s traceFormat, file st
 	return h, nil
 }
 
-// parsePhillyRow parses a row of the Philly trace of 2017. The trace has no CPU and memory;
-// the source's assume note states the values used.
-func parsePhillyRow(t *csvTable) (protocol.Job, string) {
-	gpus := int(t.integerField("gpus", 1, 4096))
-	if gpus > MaxGPUs {
-		return protocol.Job{}, "over 8 GPUs, and one job runs on one node"
-	}
-	n := protocol.Milli(gpus)
-	return protocol.Job{
-		Tenant: t.nameField("vc"), GPUs: gpus, Share: 1000,
-		CPU: n * 4000, Memory: protocol.MiB(n) * 32 * 1024,
-	}, ""
+// A wordCount counts phrases, in the order in which they first come.
+type wordCount struct {
+	words []string
+	times map[string]int
 }
 
-// alibabaPriorities maps the QoS classes of the Alibaba trace (latency-sensitive,
-// guaranteed, burstable, best effort) to job priorities.
-var alibabaPriorities = map[string]int{"LS": 100, "Guaranteed": 100, "Burstable": 50, "BE": 0}
-
-// parseAlibabaRow parses a row of the Alibaba GPU trace of 2023. CPU is in millicores, memory
-// in MiB, gpu_milli in thousandths of one GPU.
-func parseAlibabaRow(t *csvTable) (protocol.Job, string) {
-	j := protocol.Job{
-		Tenant: t.nameField("qos"),
-		GPUs:   int(t.integerField("num_gpu", 0, MaxGPUs)),
-		CPU:    protocol.Milli(t.integerField("cpu_milli", 0, 1000*maxCores)),
-		Memory: protocol.MiB(t.integerField("mem_mib", 0, maxMemory)),
+// count counts a phrase once more.
+func (c *wordCount) count(what string) {
+	if c.times == nil {
+		c.times = make(map[string]int)
 	}
-	share := protocol.Milli(t.integerField("gpu_milli", 0, 1000))
-	priority, known := alibabaPriorities[t.textField("qos")]
-	switch {
-	case !known:
-		t.failField("qos", "LS, Guaranteed, Burstable or BE")
-	case j.GPUs == 0 && share != 0, j.GPUs == 1 && share == 0, j.GPUs > 1 && share != 1000:
-		t.failField("gpu_milli", fmt.Sprintf("a share that fits %d GPUs: 0 for none, 1..1000 for one, 1000 for several", j.GPUs))
-	case j.GPUs == 0 && j.CPU == 0:
-		t.failField("cpu_milli", "more than 0 for a job without GPUs")
+	if c.times[what]++; c.times[what] == 1 {
+		c.words = append(c.words, what)
 	}
-	j.Priority = priority
-	if j.GPUs > 0 {
-		j.Share = share
-		j.Models = parseModels(t)
-	}
-	if t.textField("phase") == "Pending" {
-		return j, "never ran (phase Pending), so their run time is unknown"
-	}
-	return j, ""
-}
-
-// parseModels parses "A|B": the job may run on any of these models. An empty field allows
-// all models.
-func parseModels(t *csvTable) []string {
-	spec := t.textField("gpu_spec")
-	if spec == "" {
-		return nil
-	}
-	list := strings.Split(spec, "|")
-	if len(list) > 64 || slices.ContainsFunc(list, func(m string) bool { return m == "" || len(m) > maxNameBytes }) {
-		t.failField("gpu_spec", "1..64 names of models with | between them, or nothing")
-	}
-	return list
 }

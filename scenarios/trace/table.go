@@ -1,137 +1,99 @@
 package trace
 
 import (
-	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Limits of a file. They bound memory and time for hostile input.
-const (
-	maxLineBytes  = 64 << 10  // bytes of one line
-	maxRows       = 1_000_000 // lines, header included
-	maxTableBytes = 512 << 20 // bytes after unpacking
-)
-
-// A csvTable reads a CSV with a header, row by row. The first error is kept in err and
+// A csvTable reads a table with a header, row by row. The first error is kept in err and
 // later ones are dropped, so a caller may read all fields of a row and check err
 // once.
 type csvTable struct {
 	// file names the input in errors.
 	file string
-	in   *bufio.Scanner        // lines
-	left *io.LimitedReader     // bounds unpacked bytes; N <= 0: the file is too large
-	from *errorRecordingReader // keeps the underlying read error
-	cols []string              // header; nil while the header is read
+	text unpackedFile
+	rows rowReader
+	cols []string       // header; nil while the header is read
+	at   map[string]int // index of each column
 	row  []string
-	line int // of row; the header is line 1
+	line int // of row; the header of a CSV is line 1
 	err  error
 }
 
 // openTable reads the header of a CSV, gzipped or plain, and requires the columns of want.
 func openTable(r io.Reader, file string, want ...string) (*csvTable, error) {
-	b := bufio.NewReader(r)
-	var plain io.Reader = b
-	if magic, _ := b.Peek(2); string(magic) == "\x1f\x8b" {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, fmt.Errorf("trace: %s: gzip header: %w: fetch the file again", file, err)
-		}
-		plain = z
+	text, err := openUnpacked(r, file)
+	if err != nil {
+		return nil, err
 	}
-	from := &errorRecordingReader{r: plain}
-	left := &io.LimitedReader{R: from, N: maxTableBytes}
-	t := &csvTable{file: file, in: bufio.NewScanner(left), left: left, from: from}
-	t.in.Buffer(nil, maxLineBytes)
+	return newTable(text, file, newCSVRows(text), want...)
+}
+
+// newTable reads the header of a table whose rows a reader splits.
+func newTable(text unpackedFile, file string, rows rowReader, want ...string) (*csvTable, error) {
+	t := &csvTable{file: file, text: text, rows: rows}
 	if !t.nextRow() {
 		if t.err == nil {
-			t.err = fmt.Errorf("trace: %s: empty file: want a CSV with a header", file)
+			t.err = fmt.Errorf("trace: %s: empty file: want a table with a header", file)
 		}
 		return nil, t.err
 	}
-	t.cols = t.row
-	for i, c := range t.cols {
-		t.cols[i] = strings.TrimSpace(strings.TrimPrefix(c, "\ufeff"))
-	}
-	for i, c := range t.cols {
-		if slices.Contains(t.cols[:i], c) {
-			return nil, fmt.Errorf("trace: %s:1: duplicate column %q: rename one", file, c)
+	return t, t.setColumns(t.row, want...)
+}
+
+// setColumns sets the header.
+func (t *csvTable) setColumns(names []string, want ...string) error {
+	t.cols, t.at = names, make(map[string]int, len(names))
+	for i, c := range names {
+		c = strings.TrimSpace(c)
+		if _, twice := t.at[c]; twice {
+			return fmt.Errorf("trace: %s:%d: duplicate column %q: rename one", t.file, t.line, c)
 		}
+		names[i], t.at[c] = c, i
 	}
 	for _, w := range want {
 		if !t.hasColumn(w) {
-			return nil, fmt.Errorf("trace: %s:1: missing column %q: want %s; has %q", file, w, strings.Join(want, ", "), t.cols)
+			return fmt.Errorf("trace: %s:%d: missing column %q: want %s; has %q", t.file, t.line, w, strings.Join(want, ", "), t.cols)
 		}
 	}
-	return t, nil
+	return nil
 }
 
 // nextRow advances to the next row and skips empty lines. It returns false at the end of
 // the file and after an error.
 func (t *csvTable) nextRow() bool {
-	for t.err == nil && t.in.Scan() {
-		t.line++
-		text := strings.TrimSuffix(t.in.Text(), "\r")
-		switch {
-		case text == "":
-			continue
-		case strings.Contains(text, `"`):
-			t.failAtRow("quoted fields are not supported: write fields without quotes and commas")
-		case t.line > maxRows:
-			t.failAtRow("over %d lines: split or shorten the file", maxRows)
-		default:
-			t.row = strings.Split(text, ",")
-			if t.cols != nil && len(t.row) != len(t.cols) {
-				t.failAtRow("%d fields, but the header has %d: correct the line or drop it", len(t.row), len(t.cols))
-			}
-		}
-		return t.err == nil
+	if t.err != nil {
+		return false
 	}
-	t.recordScanError()
-	return false
-}
-
-// A errorRecordingReader keeps the read error of its source: bufio.Scanner may hide it behind a
-// malformed last row.
-type errorRecordingReader struct {
-	r   io.Reader
-	err error
-}
-
-// Read implements io.Reader.
-func (w *errorRecordingReader) Read(p []byte) (int, error) {
-	n, err := w.r.Read(p)
-	if err != nil && err != io.EOF {
-		w.err = err
-	}
-	return n, err
-}
-
-// recordScanError sets err if the scanner stopped for another reason than the end of the file.
-func (t *csvTable) recordScanError() {
-	switch err := t.in.Err(); {
-	case t.err != nil:
-	case err != nil:
-		t.line++
-		t.failAtRow("line longer than %d bytes: check that the file is a CSV", maxLineBytes)
-	case t.left.N <= 0:
+	row, line, err := t.rows.readRow()
+	t.row, t.line = row, line
+	switch {
+	case errors.Is(err, errLineTooLong):
+		t.failAtRow("line longer than %d bytes, or a quote that is not closed: check that the file is a table", maxLineBytes)
+	case err != nil && t.text.left.N <= 0:
 		t.failAtRow("over %d bytes unpacked: split or shorten the file", maxTableBytes)
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		t.failAtRow("%w: write a quote within a field twice, and a field with quotes or commas in quotes", err)
+	case line > maxRows:
+		t.failAtRow("over %d lines: split or shorten the file", maxRows)
+	case t.cols != nil && len(row) != len(t.cols):
+		t.failAtRow("%d fields, but the header has %d: correct the line or drop it", len(row), len(t.cols))
 	}
+	return err == nil && t.err == nil
 }
 
 // failAtRow records the first error with the current line. If reading was interrupted, the
 // row is incomplete, so the read error is reported instead of the row's apparent
 // fault.
 func (t *csvTable) failAtRow(format string, args ...any) {
-	broken := t.from.err
+	broken := t.text.from.err
 	switch {
 	case t.err != nil:
 	case errors.Is(broken, io.ErrUnexpectedEOF):
@@ -139,7 +101,7 @@ func (t *csvTable) failAtRow(format string, args ...any) {
 	case broken != nil:
 		t.err = fmt.Errorf("trace: %s:%d: %w: fetch the file again", t.file, t.line, broken)
 	default:
-		t.err = fmt.Errorf("trace: %s:%d: %s", t.file, t.line, fmt.Sprintf(format, args...))
+		t.err = fmt.Errorf("trace: %s:%d: %w", t.file, t.line, fmt.Errorf(format, args...))
 	}
 }
 
@@ -149,12 +111,12 @@ func (t *csvTable) failField(col, want string) {
 }
 
 // hasColumn reports whether the header has a column.
-func (t *csvTable) hasColumn(col string) bool { return slices.Contains(t.cols, col) }
+func (t *csvTable) hasColumn(col string) bool { _, has := t.at[col]; return has }
 
 // textField returns the row's field in a column, without surrounding blanks; "" if the
 // table lacks the column.
 func (t *csvTable) textField(col string) string {
-	if i := slices.Index(t.cols, col); i >= 0 && i < len(t.row) {
+	if i, has := t.at[col]; has && i < len(t.row) {
 		return strings.TrimSpace(t.row[i])
 	}
 	return ""
@@ -165,12 +127,20 @@ func (t *csvTable) textField(col string) string {
 // cursor are refused.
 func (t *csvTable) nameField(col string) string {
 	s := t.textField(col)
-	odd := func(r rune) bool { return !unicode.IsPrint(r) }
-	if s == "" || len(s) > maxNameBytes || !utf8.ValidString(s) || strings.ContainsFunc(s, odd) {
-		t.failField(col, fmt.Sprintf("a name of 1..%d bytes that can be printed", maxNameBytes))
+	if !isName(s) {
+		t.failField(col, nameWanted)
 	}
 	return s
 }
+
+// isName reports whether a text can name something.
+func isName(s string) bool {
+	odd := func(r rune) bool { return !unicode.IsPrint(r) }
+	return s != "" && len(s) <= maxNameBytes && utf8.ValidString(s) && !strings.ContainsFunc(s, odd)
+}
+
+// nameWanted is what an error says of a text that is no name.
+var nameWanted = fmt.Sprintf("a name of 1..%d bytes that can be printed", maxNameBytes)
 
 const maxNameBytes = 100
 
@@ -189,8 +159,18 @@ func (t *csvTable) integerField(col string, lo, hi int64) int64 {
 func (t *csvTable) thousandthsField(col string, lo, hi float64) int64 {
 	v, err := strconv.ParseFloat(t.textField(col), 64)
 	if err != nil || !(v >= lo && v <= hi) {
-		t.failField(col, fmt.Sprintf("a finite number of %g..%g", lo, hi))
+		t.failField(col, numberWanted(lo, hi))
 		return 0
 	}
 	return int64(math.Round(v * 1000))
+}
+
+// integerOfNumber returns a field that holds a number of lo..hi, rounded down to a whole one.
+func (t *csvTable) integerOfNumber(col string, lo, hi int64) int64 {
+	v, err := strconv.ParseFloat(t.textField(col), 64)
+	if err != nil || !(v >= float64(lo) && v <= float64(hi)) {
+		t.failField(col, fmt.Sprintf("a number of %d..%d", lo, hi))
+		return lo
+	}
+	return int64(math.Floor(v))
 }

@@ -54,7 +54,8 @@ func TestAWindowIsReadInTheUnitsOfTheMarket(t *testing.T) {
 		Carbon: []protocol.Point{{At: 1649808000000, Value: 0}, {At: 1649811600000, Value: 90000}},
 	}}
 	blank := regexp.MustCompile(`(?m)^(\S{10})T(\d\d:00:00)Z`).ReplaceAllString(text, "$1 $2+00:00") // as other programs write it
-	for _, data := range [][]byte{[]byte(text), packed(text), []byte("\ufeff" + text), []byte(blank)} {
+	quoted := strings.ReplaceAll(text, ",DE,", `,"DE",`)
+	for _, data := range [][]byte{[]byte(text), packed(text), []byte("\ufeff" + text), []byte(blank), []byte(quoted)} {
 		got, err := trace.ReadWindow(bytes.NewReader(data), "w.csv", trace.RejectGaps)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("Window = %+v, %v; want %+v", got, err, want)
@@ -88,7 +89,8 @@ func TestAWindowThatCannotBeTrueIsRefused(t *testing.T) {
 		{"a header that clears the screen", "time_utc,zone,\x1b[2J\n", `has ["time_utc" "zone" "\x1b[2J"]`},
 		{"zones of different hours", windowHead + good + row("GB", 0, "1", "1", "1") + row("GB", 1, "1", "1", "1"), "give all zones the same hours"},
 		{"a short line", windowHead + "2022-04-13T00:00:00Z,DE\n", "w.csv:2: 2 fields, but the header has 7"},
-		{"a quote", windowHead + `"a","b"`, "w.csv:2: quoted fields are not supported"},
+		{"a quote within a field", windowHead + `a"b,c`, "w.csv:2: bare \" in non-quoted-field: write a quote within a field twice"},
+		{"a quote that is not closed", windowHead + `"a,` + strings.Repeat("b\n", 40000), "w.csv:2: line longer than 65536 bytes, or a quote that is not closed"},
 		{"a line without end", windowHead + strings.Repeat("x", 70000), "w.csv:2: line longer than 65536 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -224,13 +226,17 @@ func TestASeriesIsReadInItsQuantitysUnits(t *testing.T) {
 		{protocol.GridPrice, text, "s.csv:3: v is empty"},
 	} {
 		if _, _, err := trace.ReadSeries(strings.NewReader(tc.text), "s.csv", "v", tc.what, trace.RejectGaps); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("Series(%s) = %v; want %q", tc.what, err, tc.want)
+			t.Errorf("ReadSeries(%s) = %v; want %q", tc.what, err, tc.want)
 		}
 	}
 }
 
 func jobs(text string, from time.Duration, most int) (trace.TraceJobs, error) {
-	return trace.ReadJobs(strings.NewReader(text), "j.csv", trace.Selection{From: from, Max: most})
+	h, err := trace.ReadJobs(strings.NewReader(text), "j.csv", trace.Selection{From: from, Max: most}, nil)
+	for i := range h.Records {
+		h.Records[i].Line = 0 // tests of files of one's own compare it
+	}
+	return h, err
 }
 
 func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
@@ -256,8 +262,12 @@ func TestPhillysJobsAreReadByTheirOrder(t *testing.T) {
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("Jobs =\n%+v; want\n%+v", h, want)
 	}
-	if h, err = jobs(text, -1, 4); err == nil || !strings.Contains(err.Error(), "no job from second 2592000 on, the last is submitted in second 30: begin earlier, by `from` of the scenario's jobs or --jobs-from") {
-		t.Errorf("from the dense part = %v, %v; want an error, nothing is there", h, err)
+	// A short trace of one's own has no dense part: by default it begins with its first job.
+	if h, err = jobs(text, -1, 9); err != nil || h.From != 5*time.Second || len(h.Records) != 5 {
+		t.Errorf("from the dense part = %+v, %v; want all jobs from second 5 on, as nothing is there", h, err)
+	}
+	if h, err = jobs(text, 31*time.Second, 4); err == nil || !strings.Contains(err.Error(), "no job from second 31 on, the last is submitted in second 30: begin earlier, by `from` of the scenario's jobs or --jobs-from") {
+		t.Errorf("from second 31 = %v, %v; want an error, nothing is there", h, err)
 	}
 }
 
@@ -280,7 +290,7 @@ func TestAlibabasPodsKeepSharesModelsAndClass(t *testing.T) {
 
 func TestATraceOfJobsThatCannotBeTrueIsRefused(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
-		{"an unknown format", "job_id,submit_s,duration_s\n", "j.csv:1: unknown job trace format"},
+		{"an unknown format", "job_id,submit_s,duration_s\n", "j.csv:1: unknown job trace format: it lacks gpus or cpus"},
 		{"half of a known format", "job_id,submit_s,duration_s,gpu_milli\n", `j.csv:1: missing column "num_gpu"`},
 		{"a corrupt line", phillyHead + "a,1,x,1,1,v\nb,1,x,1\n", "j.csv:3: 4 fields"},
 		{"a job twice", phillyHead + "a,1,x,1,1,v\na,2,x,1,1,v\n", "j.csv:3: job_id a is already in line 2: drop one"},

@@ -42,7 +42,7 @@ const (
 // A GapPolicy selects how a missing hour is handled.
 type GapPolicy string
 
-// Values of Fill.
+// Values of GapPolicy.
 const (
 	RejectGaps  GapPolicy = ""        // a missing hour is an error
 	PersistGaps GapPolicy = "persist" // a missing hour repeats the hour before and is counted
@@ -76,12 +76,12 @@ func ReadWindow(r io.Reader, file string, fill GapPolicy) ([]ZoneSignals, error)
 		switch {
 		case t.textField(pue) != "":
 			z.pue.addValue(t, pue, at, 1, maxPUE, fill)
-		// A zone that has had PUE values needs one for every hour: put reports or
-		// fills the gap.
+		// A zone that has had PUE values needs one for every hour: addValue reports
+		// or fills the gap.
 		case len(z.pue.points) > 0:
 			z.pue.addValue(t, pue, at, 1, maxPUE, fill)
 		}
-		if t.textField(more) != "" { // price.put has checked that hours ascend
+		if t.textField(more) != "" { // price.addValue has checked that hours ascend
 			z.Marginal = append(z.Marginal, protocol.Point{At: at, Value: t.thousandthsField(more, 0, maxCarbon)})
 		}
 		if t.textField("price_filled") == "1" {
@@ -94,7 +94,7 @@ func ReadWindow(r io.Reader, file string, fill GapPolicy) ([]ZoneSignals, error)
 	return t.checkZoneHours(zones)
 }
 
-// A zoneReader is a Zone while it is read.
+// A zoneReader is a ZoneSignals while it is read.
 type zoneReader struct {
 	ZoneSignals
 	price, carbon, pue seriesReader

@@ -13,8 +13,9 @@ import (
 
 // bundleOptions say what a member's files contain besides its access to the hub.
 type bundleOptions struct {
-	site   bool
-	listen string // address of the site's own server
+	config string // template of the member's configuration file; "": it gets none
+	file   string // name of that file
+	site   SiteSetup
 }
 
 // writeMemberFiles writes into stage what a member needs on its machine, where the folder
@@ -53,13 +54,47 @@ func (f *Federation) writeMemberFiles(stage, at string, m *Member, ca string, o 
 		}
 		return createFile(filepath.Join(stage, name), data)
 	}
-	if err := access("nats.yaml", f.HubURL()); err != nil || !o.site {
+	if err := access("nats.yaml", f.HubURL()); err != nil || o.config == "" {
 		return err
 	}
-	if keeps {
-		return nil // the server's configuration contains the seed, which only the site has
+	if err := f.writeProcessConfig(stage, at, m.Name, o); err != nil {
+		return err
 	}
-	return f.writeLeafConfig(stage, at, m, cmp.Or(o.listen, "127.0.0.1:4222"))
+	if keeps || o.config != "agent" {
+		return nil // the configuration of a site's server contains the seed, which only the site has
+	}
+	return f.writeLeafConfig(stage, at, m, cmp.Or(o.site.LeafListen, "127.0.0.1:4222"))
+}
+
+// Names of the configuration files with which the processes of members start.
+const (
+	CoordinatorFile = "coordinator.yaml"
+	AgentFile       = "agent.yaml"
+)
+
+// marketConfigs say which configuration a member of the market starts with. Submitter and tap
+// have none: they are keys for programs of others.
+var marketConfigs = map[string]bundleOptions{
+	CoordinatorName: {config: "coordinator", file: CoordinatorFile},
+	StandbyName:     {config: "coordinator", file: CoordinatorFile},
+}
+
+// writeProcessConfig writes the configuration file with which a member's process starts.
+func (f *Federation) writeProcessConfig(stage, at, name string, o bundleOptions) error {
+	v := struct {
+		File, Who, Host, API string
+		Site                 SiteSetup
+	}{File: filepath.Join(at, o.file), Who: name, API: "127.0.0.1:7480", Site: o.site}
+	if name == StandbyName {
+		v.API = "127.0.0.1:7481" // beside a coordinator on the same machine
+	} else if len(f.Setup.Hosts) == 1 {
+		v.Host = "../" + f.serverFolder(0) + "/" + filepath.Base(f.HubConfigFile(0))
+	}
+	data, err := renderTemplate(o.config, v)
+	if err != nil {
+		return err
+	}
+	return createFile(filepath.Join(stage, o.file), data)
 }
 
 // writeLeafConfig writes the configuration of a site's own nats-server, a leaf of the hub.

@@ -17,7 +17,8 @@ import (
 
 // InitFederation creates a federation in dir, which must be empty or missing. It writes a
 // certificate authority, the hub's configuration, and the folders of
-// coordinator, standby, submitter and tap.
+// coordinator, standby, submitter and tap, the first two with the file that their
+// process starts with.
 func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 	s = s.withDefaults()
 	if err := s.validateSetup(); err != nil {
@@ -47,7 +48,7 @@ func InitFederation(dir string, s Setup, now time.Time) (*Federation, error) {
 	}
 	for _, name := range marketNames {
 		m := Member{Name: name}
-		if err := f.writeMemberFiles(filepath.Join(stage, name), filepath.Join(dir, name), &m, filepath.Join(stage, caFile), bundleOptions{}); err != nil {
+		if err := f.writeMemberFiles(filepath.Join(stage, name), filepath.Join(dir, name), &m, filepath.Join(stage, caFile), marketConfigs[name]); err != nil {
 			return nil, err
 		}
 		f.Market = append(f.Market, m)
@@ -70,6 +71,9 @@ type SiteSetup struct {
 	// LeafListen is the address of the site's own server for the site's
 	// parties; default 127.0.0.1:4222.
 	LeafListen string
+	// Scenario and SimulateAs are the section simulate of the site's configuration file:
+	// machines and grid of a scenario's site. "" is a site over a Kubernetes cluster.
+	Scenario, SimulateAs string
 }
 
 // Validate returns an error that says why no federation could admit such a site.
@@ -80,8 +84,8 @@ func (s SiteSetup) Validate() error {
 	if slices.Contains(marketNames, s.Name) {
 		return fmt.Errorf("federation: site %s: the name belongs to the market", s.Name)
 	}
-	if strings.ContainsAny(s.Path+s.LeafListen, "\"\n\\") {
-		return fmt.Errorf("federation: site %s: path %q or listen %q has a quote, a backslash or a line break, which the configuration cannot hold", s.Name, s.Path, s.LeafListen)
+	if strings.ContainsAny(s.Path+s.LeafListen+s.Scenario+s.SimulateAs, "\"\n\\") {
+		return fmt.Errorf("federation: site %s: path %q, listen %q or scenario %q has a quote, a backslash or a line break, which the configuration cannot hold", s.Name, s.Path, s.LeafListen, s.Scenario+s.SimulateAs)
 	}
 	if _, _, err := net.SplitHostPort(s.LeafListen); s.LeafListen != "" && err != nil {
 		return fmt.Errorf("federation: site %s: listen %q: want an address with a port, such as 127.0.0.1:4222", s.Name, s.LeafListen)
@@ -100,7 +104,8 @@ func validateKey(key string) error {
 	return nil
 }
 
-// AddSite admits a site and returns its folder. It refuses a name that exists.
+// AddSite admits a site and returns its folder, which has the file that its process starts
+// with. It refuses a name that exists.
 func (f *Federation) AddSite(s SiteSetup) (string, error) {
 	if err := s.Validate(); err != nil {
 		return "", err
@@ -123,7 +128,7 @@ func (f *Federation) AddSite(s SiteSetup) (string, error) {
 			return "", err
 		}
 	}
-	if err := f.writeMemberFiles(stage, cmp.Or(s.Path, dir), &m, filepath.Join(f.dir, caFile), bundleOptions{site: true, listen: s.LeafListen}); err != nil {
+	if err := f.writeMemberFiles(stage, cmp.Or(s.Path, dir), &m, filepath.Join(f.dir, caFile), bundleOptions{config: "agent", file: AgentFile, site: s}); err != nil {
 		return "", err
 	}
 	// Write the folder before the rules. After a failure in between, an unused
@@ -162,7 +167,7 @@ func (f *Federation) addPublicKey(m *Member, key string) error {
 func (f *Federation) RevokeSite(name string, now time.Time) error {
 	i := slices.IndexFunc(f.Sites, func(m Member) bool { return m.Name == name })
 	if i < 0 {
-		return fmt.Errorf("federation: site %q %w", name, ErrUnknown)
+		return unknownMember(name, f.Sites)
 	}
 	for _, k := range f.Sites[i].Keys {
 		f.Revoked = append(f.Revoked, RevokedKey{name, k, now.UTC().Truncate(time.Second)})
@@ -189,9 +194,9 @@ func (f *Federation) RevokeSite(name string, now time.Time) error {
 	}
 }
 
-// RotateKey gives a member a second key; the hub admits both until Retire. It returns
-// the file of the new seed, or "" if public is the key that the member generated
-// itself.
+// RotateKey gives a member a second key; the hub admits both until RetireOldKeys. It
+// returns the file of the new seed, or "" if public is the key that the member
+// generated itself.
 func (f *Federation) RotateKey(name, public string) (file string, err error) {
 	m, err := f.findMember(name)
 	if err != nil {
@@ -210,7 +215,7 @@ func (f *Federation) RotateKey(name, public string) (file string, err error) {
 		return "", err
 	}
 	if file, err = drawKey(f.memberFolder(name), m); err == nil {
-		err = syncDir(f.memberFolder(name)) // on disk before Retire can make it the only key
+		err = syncDir(f.memberFolder(name)) // on disk before RetireOldKeys can make it the only key
 	}
 	if err != nil {
 		return "", err

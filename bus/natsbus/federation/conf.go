@@ -62,14 +62,14 @@ func coordinatorParties(site string) []protocol.Party {
 // of no use; but with these the server refuses an attempt and logs it.
 func siteUser(site, key string) accountUser {
 	u := accountUser{Key: key, Who: site}
-	agent, hands, feed := protocol.AgentParty(site), protocol.ExecutorParty(site), protocol.SignalParty(site)
+	agent, executor, source := protocol.AgentParty(site), protocol.ExecutorParty(site), protocol.SignalParty(site)
 	for _, p := range coordinatorParties(site) {
 		u.Publish = append(u.Publish, natsbus.SubjectBetween(p, protocol.Coordinator))
 	}
-	for _, way := range [][2]protocol.Party{{agent, hands}, {agent, feed}, {hands, agent}, {feed, agent}} {
+	for _, way := range [][2]protocol.Party{{agent, executor}, {agent, source}, {executor, agent}, {source, agent}} {
 		u.Publish = append(u.Publish, natsbus.SubjectBetween(way[0], way[1]))
 	}
-	for _, p := range append(coordinatorParties(site), hands, feed) {
+	for _, p := range append(coordinatorParties(site), executor, source) {
 		_, subscribe := natsbus.AllowedSubjects(p)
 		u.Subscribe = append(u.Subscribe, subscribe...)
 	}
@@ -93,11 +93,11 @@ func marketUser(name, key string) accountUser {
 // renderAccounts returns the content of accounts.conf.
 func (f *Federation) renderAccounts() ([]byte, error) {
 	type site struct {
-		Account       string
-		Users         []accountUser
-		Speaks, Hears []string // subjects
-		Everyone      string
-		Limits        Limits
+		Account         string
+		Users           []accountUser
+		Sends, Receives []string // subjects
+		Everyone        string
+		Limits          Limits
 	}
 	v := struct {
 		Market   []accountUser
@@ -112,8 +112,8 @@ func (f *Federation) renderAccounts() ([]byte, error) {
 	for _, m := range f.Sites {
 		s := site{Account: siteAccount(m.Name), Limits: f.Setup.Limits, Everyone: v.Everyone}
 		for _, p := range coordinatorParties(m.Name) {
-			s.Speaks = append(s.Speaks, natsbus.SubjectBetween(p, protocol.Coordinator))
-			s.Hears = append(s.Hears, natsbus.SubjectBetween(protocol.Coordinator, p))
+			s.Sends = append(s.Sends, natsbus.SubjectBetween(p, protocol.Coordinator))
+			s.Receives = append(s.Receives, natsbus.SubjectBetween(protocol.Coordinator, p))
 		}
 		for _, k := range m.Keys {
 			s.Users = append(s.Users, siteUser(m.Name, k))
@@ -178,7 +178,7 @@ func (f *Federation) HubConfigFile(i int) string {
 }
 
 // WatchedFiles returns the files of a server of the hub, by its configuration file, whose
-// change requires a reload: see natsbus.ConfiguredServer.Watch.
+// change requires a reload: see natsbus.ConfiguredServer.ReloadOnChange.
 func WatchedFiles(conf string) []string {
 	dir := filepath.Dir(conf)
 	return []string{conf, filepath.Join(dir, accountsFile), filepath.Join(dir, "server.pem")}

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write deploy/nats as it is now")
 // keys and folders in words. Files that are served are tested beside this.
 func TestDeployShowsTheConfigurationThatIsWritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fed")
-	fed, err := federation.InitFederation(dir, federation.Setup{Hosts: []string{"hub.example.org"}}, now)
+	fed, err := federation.InitFederation(dir, federation.Setup{Hosts: []string{"hub.example.org"}, Listen: "0.0.0.0"}, now)
 	if err != nil {
 		t.Fatal(err)
 	}

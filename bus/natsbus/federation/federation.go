@@ -13,14 +13,15 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/bus/natsbus"
+	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/protocol"
 )
 
 // A Setup is an operator's input for a new federation. The zero of each field
-// except Hosts means its default.
+// means its default: a federation whose processes all run on this machine.
 type Setup struct {
-	Hosts    []string `json:"hosts"`     // names or addresses of the hub's servers, each once: one, or three or five for a cluster
-	Listen   string   `json:"listen"`    // address that the servers listen on, or "host": each on its own of Hosts; default 0.0.0.0
+	Hosts    []string `json:"hosts"`     // names or addresses of the hub's servers, each once: one, or three or five for a cluster; default 127.0.0.1
+	Listen   string   `json:"listen"`    // address that the servers listen on, or "host": each on its own of Hosts; a cluster needs it, one server has the default 127.0.0.1
 	Port     int      `json:"port"`      // for parties; default 4222
 	LeafPort int      `json:"leaf_port"` // for the servers of sites; default 7422
 	Route    int      `json:"route"`     // between the servers of a cluster; default 6222
@@ -36,6 +37,16 @@ type Limits struct {
 	Leaves        int `json:"leaves"`        // servers of the site; default 2, so that one can take over from another
 }
 
+// loopbackHost is where a hub listens unless its operator names another address: nobody
+// on another machine reaches it by accident.
+const loopbackHost = "127.0.0.1"
+
+// OnlyThisMachine reports whether the hub listens on loopback alone.
+func (s Setup) OnlyThisMachine() bool {
+	ip, err := netip.ParseAddr(s.Listen)
+	return err == nil && ip.IsLoopback()
+}
+
 // withDefaults returns the setup with defaults in place of zero values.
 func (s Setup) withDefaults() Setup {
 	for _, d := range []struct {
@@ -49,8 +60,11 @@ func (s Setup) withDefaults() Setup {
 			*d.v = d.def
 		}
 	}
-	if s.Listen == "" {
-		s.Listen = "0.0.0.0"
+	if len(s.Hosts) == 0 {
+		s.Hosts = []string{loopbackHost}
+	}
+	if s.Listen == "" && len(s.Hosts) == 1 {
+		s.Listen = loopbackHost
 	}
 	return s
 }
@@ -66,6 +80,9 @@ func (s Setup) validateSetup() error {
 		if h == "" || strings.ContainsAny(h, " \t\n\",/{}[]$") || hasPort(h) || slices.Contains(s.Hosts[:i], h) {
 			return fmt.Errorf("federation: host %q: want a name or an address without a port, each once", h)
 		}
+	}
+	if s.Listen == "" {
+		return errors.New("federation: servers of a cluster are on machines of their own: want the address on which they listen, 0.0.0.0 for all, or host for each on its own")
 	}
 	if strings.ContainsAny(s.Listen, " \t\n\",/{}$") || hasPort(s.Listen) {
 		return fmt.Errorf("federation: listen %q: want an address without a port", s.Listen)
@@ -196,7 +213,16 @@ func (f *Federation) findMember(name string) (*Member, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("federation: %q %w", name, ErrUnknown)
+	return nil, unknownMember(name, slices.Concat(f.Sites, f.Market))
+}
+
+// unknownMember returns ErrUnknown with the name and those of the members that it may mean.
+func unknownMember(name string, members []Member) error {
+	var names []string
+	for _, m := range members {
+		names = append(names, m.Name)
+	}
+	return fmt.Errorf("federation: %q %w%s", name, ErrUnknown, nearest.WhatThereIs(name, names))
 }
 
 // PublicKeys returns the public keys of a member, the oldest first.

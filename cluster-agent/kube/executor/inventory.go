@@ -49,7 +49,7 @@ func (h *KubeExecutor) logInventoryChanges(last, now []protocol.Node) {
 	for _, p := range now {
 		before, known := was[p.Name]
 		if _, ok := h.cfg.Power.LookupModel(p.Model); !ok && p.GPUs > 0 && p.Closed != h.inv.ForeignNodeReason() && (!known || before.Model != p.Model || before.Closed == h.inv.ForeignNodeReason()) {
-			h.cfg.Log.Warn("a node is not offered: its GPU model has no power curve; map it to a known model under models in the configuration", "node", p.Name, "gpus", p.Model)
+			h.cfg.Log.Warn("a node is not offered: its GPU model has no power curve; map it to a known model under models in the configuration, or give its figures under power", "node", p.Name, "gpus", p.Model)
 		}
 		switch {
 		case p.Closed == before.Closed || p.Closed == h.inv.ForeignNodeReason() || p.Closed == apiServerSilent:

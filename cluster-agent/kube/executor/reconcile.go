@@ -294,8 +294,8 @@ func evictionReason(p *corev1.Pod) string {
 	return ""
 }
 
-// terminateRun marks a run for termination. The first reason wins; reconcile does the
-// rest.
+// terminateRun marks a run for termination. The first reason wins; reconcileRun
+// does the rest.
 func (h *KubeExecutor) terminateRun(r *run, code protocol.Code, note string) {
 	r.terminating.CompareAndSwap(nil, &protocol.Reason{Code: code, Note: note})
 }

@@ -28,6 +28,19 @@ func ClaimedMilli(x resourcev1.DeviceRequestAllocationResult) int64 {
 	return 1000
 }
 
+// uncountableShares returns why the devices of a node cannot be sold, or "": their driver
+// shares them, but publishes no thousandths, so nobody could say how much of one is left. A claim
+// without thousandths counts as the whole device, while others may share it.
+func (v *Inventory) uncountableShares(devices []Device) string {
+	for _, d := range devices {
+		shared := d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+		if _, ok := d.Capacity[MilliCapacity]; shared && !ok {
+			return "device " + d.Name + " is shared by " + v.Driver + " without the capacity " + string(MilliCapacity) + ": switch the driver's sharing off"
+		}
+	}
+	return ""
+}
+
 // A Device is a device of a node, with the pool in which its driver publishes it.
 type Device struct {
 	resourcev1.Device

@@ -58,7 +58,11 @@ func (v *Inventory) DescribeNode(n *corev1.Node) protocol.Node {
 		p.GPUMemory = protocol.MiB(mib)
 	}
 	if v.Sharing == kube.SharingDRA {
-		for _, d := range v.DevicesOfNode(n.Name) {
+		devices := v.DevicesOfNode(n.Name)
+		if p.Closed == "" {
+			p.Closed = v.uncountableShares(devices)
+		}
+		for _, d := range devices {
 			p.GPUs++
 			if a := d.Attributes["productName"]; a.StringValue != nil {
 				product = *a.StringValue

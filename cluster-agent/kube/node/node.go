@@ -48,8 +48,8 @@ type Config struct {
 	// chooses them. Nil: the executor chooses, and writes them on the pod.
 	Chosen func(ctx context.Context, p *corev1.Pod) ([]string, error)
 	Budget *PowerBudget // shares the site's power ceiling; nil: there is none
-	// Owned is the site whose taint a node must have for its GPUs to share the ceiling.
-	// Empty: all nodes share it.
+	// Owned is the site whose taint a node must have for its GPUs to share the ceiling and
+	// for the clocks of unused ones to be lowered. Empty: any node will do.
 	Owned string
 	// GuardHeartbeat tells the guard process, which restores power limits if this one dies,
 	// that we are alive. Nil: there is no guard.
@@ -172,7 +172,7 @@ func (d *NodeDaemon) watchPods(ctx context.Context) (synced []cache.InformerSync
 		d.pods, synced = append(d.pods, in.GetIndexer()), append(synced, in.HasSynced)
 		all.Start(ctx.Done())
 	}
-	if d.cfg.Budget != nil && d.cfg.Owned != "" {
+	if d.cfg.Owned != "" {
 		all := informers.NewSharedInformerFactoryWithOptions(d.cfg.Client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.FieldSelector = "metadata.name=" + d.cfg.Node
 		}))
@@ -183,9 +183,9 @@ func (d *NodeDaemon) watchPods(ctx context.Context) (synced []cache.InformerSync
 	return synced
 }
 
-// nodeSharesCeiling reports whether our GPUs share the site's ceiling: those of other
-// sites' nodes do not.
-func (d *NodeDaemon) nodeSharesCeiling() bool {
+// nodeIsOwned reports whether this node is the site's own. On others the GPUs do not
+// share the site's ceiling, and pods that we do not know may hold them.
+func (d *NodeDaemon) nodeIsOwned() bool {
 	if d.node == nil {
 		return true
 	}
@@ -210,13 +210,16 @@ func (d *NodeDaemon) reconcilePods(ctx context.Context) (next time.Time) {
 	d.sendGuardHeartbeat()
 	now := d.cfg.Now()
 	var holders []gpuaccounting.PodGPUs
-	alive := make(map[types.UID]bool)
+	alive, known := make(map[types.UID]bool), true
 	var here []*corev1.Pod
 	for _, store := range d.pods {
 		for _, o := range store.List() {
 			p := o.(*corev1.Pod)
 			alive[p.UID] = true
 			s := d.trackPod(ctx, p)
+			if s == nil && p.Annotations[kube.AnnotationDevices] != "" && !kube.PodEnded(p) {
+				known = false // it holds some of our GPUs
+			}
 			if s == nil || s.final {
 				continue
 			}
@@ -236,10 +239,11 @@ func (d *NodeDaemon) reconcilePods(ctx context.Context) (next time.Time) {
 	slices.SortFunc(holders, func(x, y gpuaccounting.PodGPUs) int { return strings.Compare(x.Name, y.Name) })
 	if d.cfg.GPUs != nil {
 		var err error
+		d.cfg.GPUs.SetHoldersKnown(known && d.nodeIsOwned())
 		if next, err = d.cfg.GPUs.AccountAndApplyCaps(now, holders); err != nil {
 			d.cfg.Log.Error("GPUs could not be read or capped", "error", err)
 		}
-		if d.cfg.Budget != nil && !d.nodeSharesCeiling() {
+		if d.cfg.Budget != nil && !d.nodeIsOwned() {
 			d.cfg.Budget.leaveBudget(d.cfg.GPUs.PowerCaps())
 		} else if d.cfg.Budget != nil {
 			if next, err = d.cfg.Budget.reconcileBudget(ctx, d.cfg.GPUs.PowerCaps(), now, next); err != nil {

@@ -20,7 +20,8 @@ const (
 	AnnotationRunTime    = "gridbid.io/run"        // run time on a V100 without a power cap: "1h30m"
 	AnnotationWithin     = "gridbid.io/within"     // deadline as a time after submission: "8h"; default: four times the run time
 	AnnotationDeadline   = "gridbid.io/deadline"   // deadline as an instant: "2026-11-21T18:00:00Z"
-	AnnotationDeferrable = "gridbid.io/deferrable" // "true": the market may delay it for a cheaper or cleaner hour
+	AnnotationUrgency    = "gridbid.io/urgency"    // "now", "standard" or "flexible": how dearly its waiting is held; default standard
+	AnnotationDeferrable = "gridbid.io/deferrable" // the former form of urgency: "false" is now, "true" with a deadline flexible
 	AnnotationModels     = "gridbid.io/models"     // accepted GPU models: "A100,H100"; default any
 	AnnotationRegions    = "gridbid.io/regions"    // sites at which it may run: "oslo,lyon"; default any
 	AnnotationPriority   = "gridbid.io/priority"   // -1000..1000
@@ -108,14 +109,32 @@ func (s *annotationReader) readJobTerms(j *protocol.Job, limit time.Duration) {
 		}
 		j.Deadline = protocol.FromStdTime(t)
 	}
-	switch text := s.annotations[AnnotationDeferrable]; text {
-	case "", "false":
-	case "true":
-		j.Deferrable = true
-	default:
-		s.addFault("annotation %s is %q: want true or false", AnnotationDeferrable, text)
-	}
+	j.Urgency = s.readUrgency()
 	j.Models, j.Regions, j.Priority = s.readList(AnnotationModels), s.readList(AnnotationRegions), int(s.readInteger(AnnotationPriority))
+}
+
+// readUrgency returns the urgency that the annotations name. Objects from before there were three
+// say deferrable instead.
+func (s *annotationReader) readUrgency() protocol.Urgency {
+	text, former := s.annotations[AnnotationUrgency], s.annotations[AnnotationDeferrable]
+	due := s.annotations[AnnotationWithin] != "" || s.annotations[AnnotationDeadline] != ""
+	switch {
+	case text != "" && former != "":
+		s.addFault("annotations %s and %s exclude each other: keep %s", AnnotationUrgency, AnnotationDeferrable, AnnotationUrgency)
+	case former == "true" || former == "false":
+		return protocol.UrgencyFromDeferrable(former == "true", due)
+	case former != "":
+		s.addFault("annotation %s is %q: want true or false", AnnotationDeferrable, former)
+	case text != "":
+		u, err := protocol.ParseUrgency(text)
+		if err != nil {
+			s.addFault("annotation %s %v", AnnotationUrgency, err)
+		} else if u == protocol.UrgencyFlexible && !due {
+			s.addFault("annotation %s is flexible without a deadline: add %s or %s, or drop it", AnnotationUrgency, AnnotationWithin, AnnotationDeadline)
+		}
+		return u
+	}
+	return protocol.UrgencyStandard
 }
 
 // maxPods is the most pods that a job may run at once.

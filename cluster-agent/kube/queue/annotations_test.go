@@ -38,7 +38,7 @@ func TestParseJob(t *testing.T) {
 	s, faults := c.parseJob(j, noon)
 	got := s.Job
 	if len(faults) > 0 || got.ID != "oslo/9f86" || got.Tenant != "oslo/vision" || got.Home != "oslo" || got.GPUs != 4 || got.Share != 1000 || got.GPUMemory != 40_000 ||
-		got.CPU != 8000 || got.Memory != 32<<10 || got.Run != 90*time.Minute || got.Arrival != noon || got.Deadline != noon.Add(8*time.Hour) || !got.Deferrable ||
+		got.CPU != 8000 || got.Memory != 32<<10 || got.Run != 90*time.Minute || got.Arrival != noon || got.Deadline != noon.Add(8*time.Hour) || !got.MayWait() ||
 		strings.Join(got.Models, " ") != "A100 H100" || strings.Join(got.Regions, " ") != "oslo lyon" || got.Priority != -3 || got.Image != "registry.example.com/train:7" {
 		t.Errorf("read %+v, %q", got, faults)
 	}
@@ -71,6 +71,27 @@ func TestRunTimeAndDeadlineDefaults(t *testing.T) {
 	j.Annotations = map[string]string{AnnotationWithin: "8h"}
 	if s, faults := (Config{Site: "hub"}).parseJob(j, noon); s.Job.Run != 0 || s.Job.Deadline != noon.Add(8*time.Hour) || len(faults) > 0 {
 		t.Errorf("one whose run time is to be estimated: read %+v, %q", s.Job, faults)
+	}
+}
+
+func TestUrgencyIsReadInBothForms(t *testing.T) {
+	for _, tc := range []struct {
+		urgency, deferrable, within string
+		want                        protocol.Urgency
+		fault                       string
+	}{
+		{"", "", "", protocol.UrgencyStandard, ""}, {"", "", "8h", protocol.UrgencyStandard, ""},
+		{"now", "", "8h", protocol.UrgencyNow, ""}, {"standard", "", "", protocol.UrgencyStandard, ""}, {"flexible", "", "8h", protocol.UrgencyFlexible, ""},
+		{"", "false", "8h", protocol.UrgencyNow, ""}, {"", "true", "8h", protocol.UrgencyFlexible, ""}, {"", "true", "", protocol.UrgencyStandard, ""},
+		{"flexible", "", "", protocol.UrgencyFlexible, "flexible without a deadline"}, {"soon", "", "", protocol.UrgencyStandard, `"soon": want now, standard or flexible`},
+		{"now", "false", "", protocol.UrgencyStandard, "exclude each other: keep gridbid.io/urgency"},
+	} {
+		j := aJob()
+		j.Annotations[AnnotationUrgency], j.Annotations[AnnotationDeferrable], j.Annotations[AnnotationWithin] = tc.urgency, tc.deferrable, tc.within
+		s, faults := Config{Site: "hub"}.parseJob(j, noon)
+		if text := strings.Join(faults, "; "); tc.fault == "" && (text != "" || s.Job.Urgency != tc.want) || !strings.Contains(text, tc.fault) {
+			t.Errorf("urgency %q, deferrable %q, within %q: %s, faults %q; want %s, %q", tc.urgency, tc.deferrable, tc.within, s.Job.Urgency, text, tc.want, tc.fault)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func (q *KubeQueue) acceptWorkload(ctx context.Context, w *workload, clusters []
 	}
 	notes := map[string]any{}
 	if j, ok, _ := q.jobs[w.Namespace].GetByKey(w.Namespace + "/" + o.Name); ok {
-		for _, key := range []string{AnnotationRunTime, AnnotationWithin, AnnotationDeadline, AnnotationDeferrable, AnnotationModels, AnnotationPriority, kube.AnnotationGPUMilli, kube.AnnotationGPUMemory} {
+		for _, key := range []string{AnnotationRunTime, AnnotationWithin, AnnotationDeadline, AnnotationUrgency, AnnotationDeferrable, AnnotationModels, AnnotationPriority, kube.AnnotationGPUMilli, kube.AnnotationGPUMemory} {
 			if v := j.(*batchv1.Job).Annotations[key]; v != "" {
 				notes[key] = v
 			}

@@ -25,6 +25,7 @@ type FakeGPU struct {
 	Clock, Locked, Celsius                  uint32
 	Lost, Old, MIG                          uint32
 	Sets                                    uint32
+	LeastClock, MemoryLocked                uint32
 	Used                                    uint64
 	Millijoules, At                         float64
 }
@@ -66,7 +67,7 @@ func BuildFakeLibrary(t testing.TB, devices uint32) (library string, w *FakeMach
 	w = (*FakeMachine)(unsafe.Pointer(&memory[0]))
 	w.Count = devices
 	for i := range w.GPU {
-		w.GPU[i] = FakeGPU{MinLimit: 200_000, MaxLimit: 700_000, DefaultLimit: 700_000, Limit: 700_000, Demand: 95_000, Clock: 1980, Celsius: 41}
+		w.GPU[i] = FakeGPU{MinLimit: 200_000, MaxLimit: 700_000, DefaultLimit: 700_000, Limit: 700_000, Demand: 95_000, Clock: 1980, Celsius: 41, LeastClock: 345}
 	}
 	t.Setenv("STANDIN_WORLD", path)
 	return library, w

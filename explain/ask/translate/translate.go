@@ -13,7 +13,6 @@
 package translate
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -180,33 +180,31 @@ func buildPrompt(question string, names Names) llm.Prompt {
 		fmt.Fprintf(&text, " %s;", format.TruncateText(format.CleanText(s), mostNameBytes))
 	}
 	fmt.Fprintf(&text, "\nThe question: %s\n", format.CleanText(question))
-	return llm.Prompt{System: duty, User: text.String(), Name: "query", Schema: replySchema, Tokens: mostTokens}
+	schema, _ := replySchema()
+	return llm.Prompt{System: duty, User: text.String(), Name: "query", Schema: schema, Tokens: mostTokens}
 }
 
-// replySchema is the published schema, with "none" among the questions.
-var replySchema = func() json.RawMessage {
+// replySchema returns the published schema, with "none" among the questions, and the fields of a
+// query.
+var replySchema = sync.OnceValues(func() (raw json.RawMessage, fields map[string]any) {
 	var schema map[string]any
 	if err := json.Unmarshal(ask.QuerySchema(), &schema); err != nil {
 		panic(err) // it is ours
 	}
-	asks := schema["properties"].(map[string]any)["ask"].(map[string]any)
+	fields = schema["properties"].(map[string]any)
+	asks := fields["ask"].(map[string]any)
 	asks["enum"] = append(asks["enum"].([]any), "none")
 	delete(schema, "$schema")
 	raw, err := json.Marshal(schema)
 	if err != nil {
 		panic(err) // it was JSON before
 	}
-	return raw
-}()
+	return raw, fields
+})
 
 // readQuery reads one query, and nothing else: fields by their exact names, each once.
 func readQuery(text string) (q ask.Query, err error) {
-	if len(text) > mostReply || !exactFields(text) {
-		return ask.Query{}, errNotAQuery
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&q); err != nil {
+	if len(text) > mostReply || !exactFields(text) || json.Unmarshal([]byte(text), &q) != nil {
 		return ask.Query{}, errNotAQuery
 	}
 	if q.Ask == "none" {
@@ -218,7 +216,8 @@ func readQuery(text string) (q ask.Query, err error) {
 // exactFields reports whether a text is one JSON object whose names are those of a
 // query, in their own capitals, each once: package json is not so strict.
 func exactFields(text string) bool {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	_, fields := replySchema()
+	d := json.NewDecoder(strings.NewReader(text))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return false
 	}
@@ -226,7 +225,7 @@ func exactFields(text string) bool {
 	for d.More() {
 		name, err := d.Token()
 		key, ok := name.(string)
-		if err != nil || !ok || seen[key] || !slices.Contains(fieldNames, key) {
+		if err != nil || !ok || seen[key] || fields[key] == nil {
 			return false
 		}
 		seen[key] = true
@@ -241,15 +240,3 @@ func exactFields(text string) bool {
 	_, err := d.Token()
 	return errors.Is(err, io.EOF)
 }
-
-// fieldNames are the fields of a query.
-var fieldNames = func() (all []string) {
-	var schema struct{ Properties map[string]json.RawMessage }
-	if err := json.Unmarshal(ask.QuerySchema(), &schema); err != nil {
-		panic(err) // it is ours
-	}
-	for name := range schema.Properties {
-		all = append(all, name)
-	}
-	return all
-}()

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -208,5 +209,38 @@ func TestBehindTheDoorToModels(t *testing.T) {
 	server.Close()
 	if a := answer(tr, log, unread); a.Kind != "unclear" {
 		t.Errorf("without a server: %s", a.Kind)
+	}
+}
+
+// A script that holds typed queries, and never an answer, has every operator of the query answered
+// as the query itself is: exceptions, bounds, comparisons, ratios, shares, two splits, states.
+func TestEveryOperatorCanComeFromAModel(t *testing.T) {
+	log := ledger()
+	sites := NamesOf(log.NewSession().KnownNames()).Sites
+	if len(sites) < 2 {
+		t.Fatalf("sites are %q; want two", sites)
+	}
+	a, b := sites[0], sites[1]
+	for _, q := range []ask.Query{
+		{Ask: "bill", Metric: "carbon", ExceptSites: []string{a}}, {Ask: "bill", Metric: "carbon", By: "site", Then: "hour"}, {Ask: "bill", Metric: "energy", Per: "job"},
+		{Ask: "bill", Metric: "cost", Per: "gpu-hour", By: "site"}, {Ask: "bill", Metric: "carbon", Site: a, Pick: "share"}, {Ask: "bill", Metric: "carbon", Site: a, Against: b},
+		{Ask: "bill", Metric: "carbon", Bounded: "gpus", Bound: "at-least", Amount: "1 GPUs"}, {Ask: "jobs", Bounded: "wait", Bound: "more", Amount: "5 min"}, {Ask: "jobs", State: "done"},
+		{Ask: "jobs", By: "site", Then: "tenant"}, {Ask: "late", By: "site", Pick: "most"}, {Ask: "late", Pick: "share"}, {Ask: "waits", By: "site"}, {Ask: "intensity", Bound: "more", Amount: "10 g/kWh"},
+		{Ask: "price", Site: a, Against: b}, {Ask: "utilization", Bound: "less", Amount: "90 %"}, {Ask: "free", ExceptSites: []string{b}}, {Ask: "pending", Bounded: "wait", Bound: "more", Amount: "1 h"}, {Ask: "define", Term: "round"},
+	} {
+		raw, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := answer(saying(string(raw)), log, unread), log.AnswerQuery(q)
+		if got.Kind != "answer" || got.ReadBy == "" || !reflect.DeepEqual(got.Text, want.Text) || !reflect.DeepEqual(got.Figures, want.Figures) {
+			t.Errorf("%s: %s %q; want %q", raw, got.Kind, got.Text, want.Text)
+		}
+	}
+	if got := answer(saying(`{"ask":"jobs","bounded":"wait","bound":"more","amount":"5 kWh"}`), log, unread); got.Kind == "answer" {
+		t.Errorf("a wait of 5 kWh is answered: %q", got.Text)
+	}
+	if got := answer(saying(`{"ask":"jobs","bounded":"wait","bound":"more","amount":"300 seconds"}`), log, unread); got.Kind == "answer" {
+		t.Errorf("an amount that is none is answered: %q", got.Text)
 	}
 }

@@ -113,16 +113,23 @@ func (b *BrowserTab) RunSteps(what string, steps ...chromedp.Action[chromedp.Voi
 	}
 }
 
-// AwaitExpression waits until an expression holds.
+// AwaitExpression waits until an expression, or the promise that it is, holds. While it throws it
+// does not hold: what it looks for may not be there yet. It is evaluated in one go, so the page does
+// not change between its parts; it may act on the page at the moment at which it holds.
 func (b *BrowserTab) AwaitExpression(what, expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingTimeout(time.Minute))); err != nil {
+	guarded := "(async () => { try { return !!(await (" + expression + ")) } catch { return false } })()"
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](guarded, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(2*time.Minute))); err != nil {
 		b.t.Fatalf("%s: %v; the page: %v", what, err, b.collectedErrors())
 	}
 }
 
 // AllowErrors says what an error may hold that is no fault of the page.
-func (b *BrowserTab) AllowErrors(all ...string) { b.allowed = all }
+func (b *BrowserTab) AllowErrors(all ...string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.allowed = all
+}
 
 // SaveScreenshot keeps what is seen in a file.
 func (b *BrowserTab) SaveScreenshot(path string) {

@@ -48,24 +48,50 @@ function remember(name, value) {
   history.replaceState(null, '', './' + (place.size ? '?' + place : ''));
 }
 
-// Charts are drawn by the server for the width that they have here.
-async function fit(figure, query) {
-  const width = Math.floor(figure.clientWidth), drawn = figure.querySelector('svg');
-  if (!width || (!query && drawn && Math.abs(drawn.viewBox.baseVal.width - width) < 16)) return;
-  const src = new URL(query || figure.dataset.src, location.href);
+// Charts are drawn by the server for the width that they have here, once they come near the
+// window: what lies further down costs nothing until then.
+const near = new IntersectionObserver(seen => {
+  for (const {target, isIntersecting} of seen) {
+    target.near = isIntersecting;
+    fit(target);
+  }
+}, {rootMargin: '400px'});
+async function fit(figure) {
+  near.observe(figure); // once; again has no effect
+  if (!figure.near) return;
+  const width = Math.floor(figure.clientWidth), svg = figure.querySelector('svg'), wanted = figure.dataset.src;
+  const drawn = svg ? svg.viewBox.baseVal.width : figure.dataset.w; // w: of the chart that is folded in
+  if (!width) return;
+  if (!figure.stale && Math.abs(drawn - width) < 16) { unfold(figure); return; }
+  const src = new URL(wanted, location.href);
   src.searchParams.set('w', width);
+  if (figure.asked === src.href) return; // it is on its way
+  figure.asked = src.href;
   try {
     const fresh = (await pieces(src)).querySelector('figure');
-    if (fresh) figure.replaceChildren(...fresh.childNodes);
-  } catch { /* the chart that is there stays */ }
+    if (fresh && figure.asked === src.href && figure.dataset.src === wanted) {
+      figure.stale = false;
+      figure.replaceChildren(...fresh.childNodes);
+    }
+  } catch { if (!figure.stale) unfold(figure); } // the chart that is there stays
+  if (figure.asked === src.href) figure.asked = '';
 }
-const fitAll = within => within.querySelectorAll('figure').forEach(f => fit(f));
+// unfold puts the chart in place that came with the page, for browsers without scripts.
+function unfold(figure) {
+  const kept = figure.querySelector('noscript');
+  kept?.replaceWith(...(kept.childElementCount ? kept : parse(kept.textContent)).childNodes);
+}
+addEventListener('beforeprint', () => document.querySelectorAll('figure').forEach(f => f.stale || unfold(f)));
+// The instant as the server reads it; nothing for the end of a live run.
+const at = () => run.pinned ? 't=' + run.t : '';
+const fitAll = within => within.querySelectorAll('figure').forEach(fit);
 
 // A decision.
 const openDecision = newest(async (signal, id, quiet) => {
   const width = Math.floor(($('card').clientWidth - 60) / (innerWidth > 900 ? 2 : 1));
   const fresh = await pieces(`decision?d=${encodeURIComponent(id)}&w=${width}`, signal);
   $('card').replaceChildren(...fresh.childNodes);
+  $('card').hidden = false;
   fitAll($('card'));
   mark(id);
   if (quiet) return;
@@ -95,34 +121,80 @@ const ask = newest(async (signal, question) => {
 const UTC = new Intl.DateTimeFormat('en-GB', {day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', timeZone: 'UTC'});
 const show = t => { $('clock').textContent = UTC.format(t).replace(',', ''); $('slide').setAttribute('aria-valuetext', $('clock').textContent + ' UTC'); };
 const goTo = newest(async (signal, settled) => {
-  const fresh = await pieces('at' + (run.pinned ? '?t=' + run.t : ''), signal);
-  const d = document.activeElement.dataset.d; // stays where the reader is, if it is still there
+  const fresh = await pieces('at?' + at(), signal);
+  const d = document.activeElement.dataset.d; // the focus stays on it, or moves to the newest if it is gone
   for (const id of ['tiles', 'sites', ...(run.pinned || !run.live || settled ? ['entries'] : [])]) {
     const to = $(id), from = fresh.querySelector('#' + id);
     if (from) to.replaceChildren(...from.childNodes);
   }
-  if (d && !document.activeElement.dataset.d) $('entries').querySelector(`[data-d="${CSS.escape(d)}"]`)?.focus({preventScroll: true});
-  if (settled) for (const f of $('figures').querySelectorAll('figure')) timed(f);
+  if (d && !document.activeElement.dataset.d) ($('entries').querySelector(`[data-d="${CSS.escape(d)}"]`) ?? $('entries').querySelector('a'))?.focus({preventScroll: true, focusVisible: true});
+  if (settled) everythingElse();
 });
-function timed(figure) {
-  if (!/^(day|carbon|price)$/.test(figure.dataset.name)) return;
+
+// What is drawn less often than the figures: charts, jobs and the other policy.
+function everythingElse() {
+  for (const f of document.querySelectorAll('#around figure, #bysite figure, #wholerun figure')) timed(f);
+  listJobs();
+  compare();
+}
+function timed(figure, site = run.site) {
+  if (figure.dataset.name === 'policies') return;
   const src = new URL(figure.dataset.src, location.href);
   if (run.pinned) src.searchParams.set('t', run.t); else src.searchParams.delete('t');
+  if (figure.dataset.name === 'gantt' && site) src.searchParams.set('site', site); else src.searchParams.delete('site');
   figure.dataset.src = src;
-  fit(figure, src);
+  figure.stale = true;
+  fit(figure);
 }
+
+// The jobs of a site by its nodes, and back.
+function openSite(site) {
+  run.site = site;
+  remember('site', site);
+  $('allsites').hidden = !site;
+  timed($('around').querySelector('[data-name=gantt]'));
+  if (site) $('around').scrollIntoView({block: 'nearest'});
+}
+
+// The list of jobs. What is chosen in the filter stays while the rows change.
+const listJobs = newest(async (signal, typed) => {
+  const asked = new URLSearchParams([...new FormData($('filter'))].filter(([name, value]) => value && name !== 't'));
+  for (const name of ['jq', 'js', 'jsite', 'jt']) remember(name, asked.get(name));
+  const fresh = await pieces(`jobs?${asked}&${at()}`, signal);
+  for (const select of $('filter').querySelectorAll('select')) {
+    if (select === document.activeElement) continue;
+    const chosen = select.value;
+    select.replaceChildren(...fresh.querySelector(`select[name=${select.name}]`).childNodes);
+    select.value = chosen;
+  }
+  for (const part of ['#matches', '#jobs-head']) document.querySelector(part).replaceChildren(...fresh.querySelector(part).childNodes);
+  document.querySelector('#joblist, #jobs .none').replaceWith(fresh.querySelector('#joblist, .none'));
+});
+
+// Another policy beside this one.
+const compare = newest(async (signal, other) => {
+  if (!$('vs') || (other === undefined && !$('vs').value)) return;
+  remember('vs', $('vs').value);
+  $('versus').setAttribute('aria-busy', 'true');
+  const fresh = await pieces(`versus?vs=${encodeURIComponent($('vs').value)}&${at()}`, signal);
+  $('versus').replaceChildren(...fresh.childNodes);
+  $('versus').removeAttribute('aria-busy');
+  if (other !== undefined) $('vs').focus();
+  fitAll($('versus'));
+});
 let waiting = false, settle;
 function moveTo(t) {
   run.t = Math.min(Math.max(t, run.first), run.last);
-  run.pinned = !(run.t >= run.last && !run.live);
+  run.pinned = true;
   $('slide').value = run.t;
   show(run.t);
   if (!waiting) { waiting = true; setTimeout(() => { waiting = false; goTo(false); }, 80); }
   clearTimeout(settle);
-  settle = setTimeout(() => { remember('t', run.pinned ? run.t : ''); goTo(true); }, 500);
+  settle = setTimeout(() => { remember('t', new Date(run.t).toISOString().replace(/\.\d+/, '')); goTo(true); }, 500);
 }
 function follow() {
   play(false);
+  if (!run.live) { moveTo(run.last); return; }
   run.pinned = false;
   run.t = run.last;
   $('slide').value = run.t;
@@ -156,7 +228,12 @@ function draw() {
   }
   const top = $('feed').scrollTop, high = list.scrollHeight;
   list.querySelector('.none')?.remove();
-  for (const li of rows.children) li.classList.add('fresh');
+  for (const li of rows.children) {
+    li.classList.add('fresh');
+    // Of holds of one job that come one after another the last is shown, which counts the others.
+    const job = li.dataset.held, before = job && [...list.children, ...rows.children].filter(x => x !== li && x.dataset.held === job && +x.dataset.n < +li.dataset.n);
+    for (const x of before || []) if (li.dataset.times > x.dataset.times) x.remove();
+  }
   list.prepend(...rows.childNodes);
   while (list.childElementCount > (top > 0 ? 2000 : 120)) list.lastElementChild.remove(); // not under who reads older ones
   if (top > 0) $('feed').scrollTop = top + list.scrollHeight - high; // what is read stays where it is
@@ -191,16 +268,17 @@ function listen() {
 document.addEventListener('visibilitychange', () => { late = true; listen(); });
 
 // What stands beside the feed follows it.
-let idle = 0;
+let idle = 0, drawn = 0;
 async function keepUp() {
   if (!run.live || (!late && ++idle < 5) || document.hidden) return;
   idle = 0; late = false;
   try {
-    const now = await pieces('at' + (run.pinned ? '?t=' + run.t : ''));
+    const now = await pieces('at?' + at());
     for (const id of ['tiles', 'sites']) $(id).replaceChildren(...now.querySelector('#' + id).childNodes);
     const {first, last} = now.querySelector('#now').dataset;
     if (!run.first) run.first = $('slide').min = +first; // nothing had been said
     if (+last) { run.last = +last; $('slide').max = last; if (!run.pinned) { run.t = +last; $('slide').value = last; show(+last); } }
+    if (!run.pinned && ++drawn % 10 === 0) everythingElse();
   } catch { /* the feed says that the server is not reached */ }
 }
 
@@ -211,13 +289,42 @@ $('feed').addEventListener('scroll', async () => {
   if (older || !last || box.scrollTop + box.clientHeight < box.scrollHeight - 400) return;
   older = true;
   try {
-    const more = await pieces('feed?before=' + last);
+    const more = await pieces(`feed?before=${last}&${at()}`);
     if (more.querySelector('[data-n]')) $('entries').append(...more.childNodes);
     older = !$('entries').lastElementChild.dataset.n;
   } catch { older = false; }
 }, {passive: true});
 
-document.addEventListener('click', e => {
+// The figures under the pointer: the words that the server gave to a mark.
+const tip = $('tip');
+function showTip(e) {
+  const mark = e.target.closest?.('svg.chart [data-tip], svg.chart :has(> title)');
+  const title = mark?.querySelector(':scope > title');
+  if (title) { mark.dataset.tip = title.textContent; title.remove(); } // or the browser shows it, too
+  tip.hidden = !mark;
+  if (!mark) return;
+  tip.textContent = mark.dataset.tip;
+  const box = tip.getBoundingClientRect();
+  tip.style.left = Math.max(8, Math.min(e.clientX + 14, innerWidth - box.width - 8)) + 'px';
+  tip.style.top = Math.max(8, e.clientY - box.height - 14) + 'px';
+}
+document.addEventListener('pointermove', showTip, {passive: true});
+document.addEventListener('pointerdown', showTip, {passive: true});
+document.addEventListener('scroll', () => { tip.hidden = true; }, {passive: true, capture: true});
+
+document.addEventListener('click', async e => {
+  const [what, ...name] = (e.target.closest?.('[data-ref]')?.dataset.ref || '').split(' ');
+  if (what === 'decision') openDecision(name.join(' '));
+  if (what === 'site') openSite(name.join(' '));
+  const more = e.target.closest?.('a[data-more]');
+  if (more && !e.metaKey && !e.ctrlKey) {
+    e.preventDefault();
+    const row = more.closest('tr'), rows = parse('<table>' + await (await fetch(more.dataset.more, {credentials: 'same-origin'})).text() + '</table>');
+    row.replaceWith(...rows.querySelectorAll('tr'));
+    return;
+  }
+  const site = e.target.closest?.('a[data-site]');
+  if (site && !e.metaKey && !e.ctrlKey) { e.preventDefault(); openSite(site.dataset.site); return; }
   const a = e.target.closest?.('a[data-d],a[data-q]');
   if (!a || e.metaKey || e.ctrlKey || e.shiftKey) return;
   e.preventDefault();
@@ -225,6 +332,11 @@ document.addEventListener('click', e => {
   else { ask(new URL(a.href).searchParams.get('q')); $('ask').scrollIntoView({block: 'nearest'}); }
 });
 $('ask').addEventListener('submit', e => { e.preventDefault(); ask($('q').value); });
+let typing;
+$('jobs').addEventListener('input', () => { clearTimeout(typing); typing = setTimeout(listJobs, 200); });
+$('jobs').addEventListener('submit', e => { e.preventDefault(); listJobs(); });
+$('versus')?.addEventListener('change', () => compare(true));
+$('allsites').addEventListener('click', () => openSite(''));
 $('time').addEventListener('submit', e => e.preventDefault());
 $('slide').addEventListener('input', () => { play(false); moveTo(+$('slide').value); });
 $('play').addEventListener('click', () => { if (!player && run.t >= run.last) moveTo(run.first); play(!player); });
@@ -251,6 +363,10 @@ document.addEventListener('keydown', e => {
 
 for (const id of ['play', 'speed', 'end', 'theme', 'keys']) $(id).hidden = false;
 let resized;
+// Charts come after the rest of the page, which is there to be read.
+if (document.readyState === 'complete') fitAll(document); else addEventListener('load', () => fitAll(document));
 new ResizeObserver(() => { clearTimeout(resized); resized = setTimeout(() => fitAll(document), 150); }).observe(body);
+run.site = place.get('site') || '';
+$('allsites').hidden = !run.site;
 if (run.live) { listen(); setInterval(keepUp, 1000); }
 body.dataset.ready = '1';

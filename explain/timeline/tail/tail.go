@@ -12,6 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/explain/ask/translate"
+	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/explain/timeline"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
@@ -81,6 +84,15 @@ func (r *Run) ViewTimeline(ctx context.Context, see func(*timeline.Timeline)) er
 	return ctx.Err()
 }
 
+// View returns what see returns, as ViewTimeline calls it.
+func View[T any](ctx context.Context, r *Run, see func(*timeline.Timeline) (T, error)) (v T, err error) {
+	var wrong error
+	if err := r.ViewTimeline(ctx, func(d *timeline.Timeline) { v, wrong = see(d) }); err != nil {
+		return v, err
+	}
+	return v, wrong
+}
+
 // ViewerContext returns a context that always behaves as that of the current call of
 // ViewTimeline: long work for a client ends when the client goes away. It is of use only to
 // what see calls; without a call it never ends.
@@ -112,10 +124,8 @@ func (r *Run) ViewAndWatch(ctx context.Context, see func(*timeline.Timeline)) (<
 		see(d)
 		if r.changed == nil {
 			r.changed = make(chan struct{})
-			select {
-			case <-r.over:
+			if r.HasEnded() {
 				close(r.changed)
-			default:
 			}
 		}
 		next = r.changed
@@ -126,12 +136,43 @@ func (r *Run) ViewAndWatch(ctx context.Context, see func(*timeline.Timeline)) (<
 // ReadingDone is closed when the run has been read to its end.
 func (r *Run) ReadingDone() <-chan struct{} { return r.over }
 
-// Err returns why reading ended; nil before that, and after a good end.
-func (r *Run) Err() error {
+// HasEnded reports whether the run has been read to its end.
+func (r *Run) HasEnded() bool {
 	select {
 	case <-r.over:
-		return r.err
+		return true
 	default:
-		return nil
+		return false
 	}
+}
+
+// Err returns why reading ended; nil before that, and after a good end.
+func (r *Run) Err() error {
+	if r.HasEnded() {
+		return r.err
+	}
+	return nil
+}
+
+// MarketMessages returns the messages read so far that the market sent or received, in order.
+func (r *Run) MarketMessages(ctx context.Context) ([]protocol.Message, error) {
+	return View(ctx, r, func(d *timeline.Timeline) ([]protocol.Message, error) { return d.MarketMessages(), nil })
+}
+
+// AnswerQuestion answers a question in plain words; before is the question that it may refer to.
+// It takes two turns: in between, the model of reads may be asked for the query, which takes
+// seconds, and the run is free for others. Without a model reads is nil.
+func (r *Run) AnswerQuestion(ctx context.Context, reads *translate.Translator, question, before string) (a query.Answer, err error) {
+	var names translate.Names
+	if err := r.ViewTimeline(ctx, func(d *timeline.Timeline) {
+		a, names = d.AskQuestion(question, before), translate.NamesOf(d.KnownNames())
+	}); err != nil {
+		return a, err
+	}
+	// The callback cannot return the error of its turn.
+	a = reads.AnswerQuestion(ctx, question, a, names, func(q ask.Query, by string) (made query.Answer) {
+		err = r.ViewTimeline(ctx, func(d *timeline.Timeline) { made = d.NewSession().AnswerModelQuery(q, by) })
+		return made
+	})
+	return a, err
 }

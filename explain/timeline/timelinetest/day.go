@@ -24,20 +24,14 @@ var SiteNames = []string{"lyon", "oslo", "warsaw"}
 // intensities are grams of CO2 per kWh at midnight, by site.
 var intensities = []int64{60, 25, 640}
 
-// A runBuilder is a made-up run while it is written: what is said, in any order.
+// A runBuilder is a made-up run while it is written: what is said, in any order and unnumbered.
 type runBuilder struct {
-	lines []plannedMessage
+	lines []protocol.Message
 	round uint64
 }
 
-type plannedMessage struct {
-	at       protocol.Time
-	from, to protocol.Party
-	body     protocol.Body
-}
-
 func (p *runBuilder) addMessage(at protocol.Time, from, to protocol.Party, body protocol.Body) {
-	p.lines = append(p.lines, plannedMessage{at, from, to, body})
+	p.lines = append(p.lines, protocol.Message{At: at, From: from, To: to, Body: body})
 }
 
 // GenerateDay returns the messages of a run of so many jobs that arrive one after
@@ -62,13 +56,13 @@ func GenerateDay(jobs int, gap time.Duration) []protocol.Message {
 			p.addRound(j, j.Arrival.Add(time.Hour), false)
 		}
 	}
-	slices.SortStableFunc(p.lines, func(a, b plannedMessage) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(p.lines, func(a, b protocol.Message) int { return cmp.Compare(a.At, b.At) })
 	mouths, said := make(map[protocol.Party]*protocol.Sender), []protocol.Message(nil)
 	for _, l := range p.lines {
-		if mouths[l.from] == nil {
-			mouths[l.from] = &protocol.Sender{Party: l.from}
+		if mouths[l.From] == nil {
+			mouths[l.From] = &protocol.Sender{Party: l.From}
 		}
-		said = append(said, mouths[l.from].NewMessage(l.at, l.to, l.body))
+		said = append(said, mouths[l.From].NewMessage(l.At, l.To, l.Body))
 	}
 	return said
 }
@@ -77,7 +71,7 @@ func jobAt(k int, at protocol.Time) protocol.Job {
 	j := protocol.Job{
 		ID: protocol.JobID(fmt.Sprintf("job-%05d", k)), Tenant: fmt.Sprintf("team-%c", 'a'+k%5), Home: SiteNames[k%3],
 		GPUs: 1 + k%4, Share: 1000, CPU: 8000, Memory: 4096, Arrival: at, Run: 30 * time.Minute,
-		Deadline: at.Add(8 * time.Hour), Deferrable: k%4 == 3,
+		Deadline: at.Add(8 * time.Hour), Urgency: protocol.StandardOrNow(k%4 == 3),
 	}
 	if k == 2 {
 		j.ID, j.Tenant = HostileText, string(HostileText)
@@ -91,7 +85,7 @@ func jobAt(k int, at protocol.Time) protocol.Job {
 // addRound is a round of one job.
 func (p *runBuilder) addRound(j protocol.Job, at protocol.Time, hold bool) {
 	p.round++
-	round, w := p.round, protocol.Weights{Carbon: 100_000, Delay: 1_000_000, Late: 10_000_000}
+	round, w := p.round, protocol.Weights{Carbon: 100_000, WaitNow: 1_000_000, Late: 10_000_000}
 	p.addMessage(at, protocol.Coordinator, "", protocol.CallForBids{Round: round, Closes: at.Add(2 * time.Second), Jobs: []protocol.Job{j}, Weights: w})
 	best, site := protocol.BidOption{}, ""
 	for i, name := range SiteNames {

@@ -11,8 +11,8 @@
 // Sources, by rule:
 //   - [LowestSlot], [LowestWindow], [CarbonTime]: GAIA (Hanafy et al., ASPLOS 2024),
 //     where the last is the paper's own;
-//   - [Threshold] with [RunBelowThreshold]: Ecovisor (Souza et al., ASPLOS 2023), as GAIA runs
-//     it;
+//   - [Curve.QuantileThreshold] with [RunBelowThreshold]: Ecovisor (Souza et al., ASPLOS
+//     2023), as GAIA runs it;
 //   - [LowestWindow] with the true length, and [CheapestSegments]: Let's Wait Awhile (Wiesner
 //     et al., Middleware 2021), non-interrupting and interrupting;
 //   - [ElasticSchedule]: CarbonScaler (Hanafy et al., SIGMETRICS 2024).

@@ -42,7 +42,7 @@ func TestEachRuleOnADayThatFitsOnPaper(t *testing.T) {
 		t.Errorf("Cheapest 8 ticks: %v; want %v", got, want)
 	}
 	if got, want := day.QuantileThreshold(0, 32, 0.3), 4.0; got != want { // rank 9.3 of 32: 2 2 2 2 3 3 3 3 4 4
-		t.Errorf("Threshold(0.3) = %v; want %v", got, want)
+		t.Errorf("QuantileThreshold(0.3) = %v; want %v", got, want)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/gridbid/gridbid/scenarios/sim"
 )
 
-// DurableSimExecutor is the durable executor of a simulated cluster. It is a bus.Keeper: each
+// DurableSimExecutor is the durable executor of a simulated cluster. It is a bus.EventSourced machine: each
 // launch and cancellation is an event, and a cluster restored from its events has run
 // on meanwhile, as a real one does while its agent is down.
 //
@@ -98,7 +98,7 @@ func (s *DurableSimExecutor) Step(now protocol.Time, m protocol.Message) []proto
 	return append(said, s.reportFullUse(s.simulator.Step(now, m))...)
 }
 
-// Events implements bus.Keeper.
+// Events implements bus.EventSourced.
 func (s *DurableSimExecutor) Events() []protocol.Message { return s.events }
 
 // BeginIncarnation sets the incarnation number.

@@ -24,6 +24,7 @@ struct gpu {
 	uint32_t clock, locked, celsius;    /* MHz, MHz or 0 */
 	uint32_t lost, old, mig;            /* faults: off the bus; no energy counter */
 	uint32_t sets;                      /* how often the limit was set */
+	uint32_t least_clock, memory_locked; /* MHz; MHz or 0 */
 	uint64_t used;                      /* bytes */
 	double millijoules, at;             /* s */
 };
@@ -171,7 +172,54 @@ int nvmlDeviceSetGpuLockedClocks(void *h, unsigned lo, unsigned hi)
 	return OK;
 }
 
-int nvmlDeviceResetGpuLockedClocks(void *h) { DEVICE; g->locked = 0; return OK; }
+int nvmlDeviceResetGpuLockedClocks(void *h) { DEVICE; if (w->forbidden) return FORBIDDEN; g->locked = 0; return OK; }
+
+int nvmlDeviceSetMemoryLockedClocks(void *h, unsigned lo, unsigned hi)
+{
+	DEVICE;
+	(void)lo;
+	if (w->forbidden)
+		return FORBIDDEN;
+	g->memory_locked = hi;
+	return OK;
+}
+
+int nvmlDeviceResetMemoryLockedClocks(void *h) { DEVICE; if (w->forbidden) return FORBIDDEN; g->memory_locked = 0; return OK; }
+
+/* States 0 and 8: the second has the lower clocks. */
+int nvmlDeviceGetSupportedPerformanceStates(void *h, int *states, unsigned size)
+{
+	unsigned i;
+
+	DEVICE;
+	(void)g;
+	for (i = 0; i < size / sizeof *states; i++)
+		states[i] = i == 0 ? 0 : i == 1 ? 8 : 32;
+	return OK;
+}
+
+int nvmlDeviceGetMinMaxClockOfPState(void *h, int kind, int state, unsigned *lo, unsigned *hi)
+{
+	DEVICE;
+	if (!g->least_clock)
+		return UNSUPPORTED;
+	*lo = state == 8 ? g->least_clock : 2 * g->least_clock;
+	*hi = state == 8 ? g->clock / 2 : g->clock;
+	if (kind == 2) /* the memory's: one for each state */
+		*lo = *hi = state == 8 ? 405 : 2619;
+	return OK;
+}
+
+struct memory { unsigned version; unsigned long long total, reserved, free, used; };
+int nvmlDeviceGetMemoryInfo_v2(void *h, struct memory *m)
+{
+	DEVICE;
+	m->total = 80ull << 30;
+	m->reserved = 1ull << 30;
+	m->used = g->used;
+	m->free = m->total - m->reserved - m->used;
+	return OK;
+}
 int nvmlDeviceGetMigMode(void *h, unsigned *now_on, unsigned *next) { DEVICE; *now_on = *next = g->mig != 0; return OK; }
 int nvmlDeviceGetMaxMigDeviceCount(void *h, unsigned *n) { DEVICE; (void)g; *n = 7; return OK; }
 

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gridbid/gridbid/bus/wal"
+)
+
+// A liveRecord is the flags by which a reader of ledgers reads the record of a running
+// coordinator instead: its API serves it as a ledger (decision 0270).
+type liveRecord struct {
+	api   string // HOST:PORT
+	live  bool
+	flags *pflag.FlagSet // nil: the command reads ledgers on disk only
+}
+
+// registerFlags adds the flags, which exclude those that select a ledger on disk.
+func (f *liveRecord) registerFlags(cmd *cobra.Command) {
+	f.flags = cmd.Flags()
+	f.flags.BoolVar(&f.live, "live", false, "read the record of the running coordinator at --api")
+	f.flags.StringVar(&f.api, "api", cmp.Or(os.Getenv("GRIDBID_API"), defaultAPIAddress), "`ADDRESS` (HOST:PORT) of a coordinator's API, whose record is read; also $GRIDBID_API, which needs --live")
+	_ = f.flags.SetAnnotation("api", fromContext, []string{})
+	f.flags.String("context", "", "with --live: `NAME` of the context of the configuration file (gridbid config) to use; also $GRIDBID_CONTEXT")
+	_ = f.flags.SetAnnotation("context", fromContext, []string{})
+	for _, flag := range []string{"run", "policy"} {
+		cmd.MarkFlagsMutuallyExclusive(flag, "live")
+		cmd.MarkFlagsMutuallyExclusive(flag, "api")
+	}
+}
+
+// isAsked reports whether the record of a coordinator is to be read: an address in the
+// environment or in a context says where live commands go, and not that this is one.
+func (f liveRecord) isAsked() bool {
+	return f.live || f.flags != nil && (f.flags.Changed("api") || f.flags.Changed("context"))
+}
+
+// flagText returns the flags that select the same record, for command lines that are printed.
+func (f liveRecord) flagText() string {
+	for _, name := range []string{"api", "context"} {
+		if x := f.flags.Lookup(name); x != nil && x.Changed {
+			return " --" + name + " " + shellWord(x.Value.String())
+		}
+	}
+	return " --live"
+}
+
+// url returns the URL of the record, or "" if a ledger on disk is to be read.
+func (f liveRecord) url() (string, error) {
+	if !f.isAsked() {
+		return "", nil
+	}
+	if strings.Contains(f.api, "://") {
+		return "", usageError{fmt.Errorf("--api %q: want HOST:PORT without a scheme, such as %s", f.api, defaultAPIAddress)}
+	}
+	return "http://" + f.api + recordPath, nil
+}
+
+// recordPath is where a coordinator serves its record.
+const recordPath = "/v1/record"
+
+// isRecordURL reports whether what a ledgerSelector returned is the record of a running
+// coordinator, and not a file.
+func isRecordURL(path string) bool { return strings.HasPrefix(path, "http://") }
+
+// requestRecord sends a request for the record of a coordinator and returns the answer, whose
+// status is good.
+func requestRecord(method, url string) (*http.Response, error) {
+	r, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--api: %w", err)}
+	}
+	if token := os.Getenv("GRIDBID_TOKEN"); token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 15 * time.Second}}
+	answer, err := client.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("no coordinator answers at %s: start one with `gridbid up`, or give the address of one with --api: %w", r.URL.Host, err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+	var fault struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(text, &fault) != nil || fault.Error == "" {
+		fault.Error = fmt.Sprintf("%s answers %s: it is no coordinator, or an older one that does not serve its record", r.URL.Host, answer.Status)
+	}
+	return nil, errors.New(fault.Error)
+}
+
+// openRecord opens the record of a coordinator for reading, as it is now.
+func openRecord(url string) (*wal.Reader, error) {
+	answer, err := requestRecord(http.MethodGet, url)
+	if err != nil {
+		return nil, err
+	}
+	r, err := wal.NewReader(answer.Body, url)
+	if err != nil {
+		return nil, errors.Join(err, answer.Body.Close())
+	}
+	return r, nil
+}
+
+// ledgerVersion returns a text that changes when messages are added to a ledger or a record.
+func ledgerVersion(path string) (string, error) {
+	if !isRecordURL(path) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(info.Size()), nil
+	}
+	answer, err := requestRecord(http.MethodHead, path)
+	if err != nil {
+		return "", err
+	}
+	return answer.Header.Get("ETag"), answer.Body.Close()
+}

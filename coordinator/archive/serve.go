@@ -1,0 +1,57 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/gridbid/gridbid/bus/wal"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// errNoRecord is the answer of a coordinator that has recorded nothing: it has not led since its
+// start, and keeps no archive.
+var errNoRecord = errors.New("this coordinator has no record: it has not led since its start and its configuration names no archive; ask the one that leads")
+
+// RecordHandler serves the messages of a coordinator that read returns as a complete ledger, which
+// a reader folds as it folds one on disk. The entity tag counts the messages, so a reader learns
+// with HEAD whether there are more. Leads goes into the header, as what a standby recorded ends
+// where its last term did.
+func RecordHandler(read func(context.Context) ([]protocol.Message, error), leads func() bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all, err := read(r.Context())
+		if err == nil && len(all) == 0 {
+			err = errNoRecord
+		}
+		if err != nil {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": err.Error()}) // fails if the client has gone
+			return
+		}
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("ETag", strconv.Quote(strconv.Itoa(len(all))))
+		if r.Method == http.MethodHead {
+			return
+		}
+		ledger, err := wal.NewWriter(w, r.RemoteAddr, map[string]string{
+			"policy": "auction", "live": "coordinator", "protocol": fmt.Sprint(protocol.Current), LeadsKey: strconv.FormatBool(leads()),
+		})
+		for _, m := range all {
+			if err != nil {
+				break // the client has gone; without an end its copy counts as torn
+			}
+			err = ledger.AppendMessage(m)
+		}
+		if err == nil {
+			_ = ledger.Close()
+		}
+	})
+}
+
+// LeadsKey is the key of a served ledger's header that says whether the coordinator leads.
+const LeadsKey = "leads"

@@ -1,0 +1,389 @@
+package ask
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Operators are what a question may have beside its base: an exception, a bound, a second split,
+// a share, "per job", a second site to compare with, a state, a GPU model. They are the same for
+// all questions, so their words are taken out of the tokens, what remains is read by the rules as
+// any question, and the query of that takes the operators. A rule counts only if its question
+// has a place for all of them: none is ever dropped.
+
+// jobNouns and groupNouns say whether a bound is one of each job, or of what is listed by site,
+// tenant or hour.
+var (
+	jobNouns   = strings.Fields("job jobs task tasks workload workloads who what anything anyone")
+	groupNouns = strings.Fields("site sites cluster clusters location locations region regions tenant tenants team teams hour hours hourly")
+	nameJoins  = strings.Fields("and or nor &")
+	jobStates  = strings.Fields("pending planned running preempted done failed cancelled refused")
+)
+
+// boundFillers may stand between the jobs and what is bounded of them: "jobs that have been".
+var boundFillers = strings.Fields("that which who with have has had having is are was were be been being for by of to at it they already still did do does could the a an than ever")
+
+// exceptFillers may stand between "except" and a name.
+var exceptFillers = strings.Fields("the site sites tenant tenants team teams for at of from in those that by jobs job agent")
+
+// quantityVerbs say which quantity of a job is bounded.
+var quantityVerbs = map[string]string{
+	"wait": "wait", "waits": "wait", "waited": "wait", "waiting": "wait", "queued": "wait", "pending": "wait",
+	"run": "run", "runs": "run", "ran": "run", "running": "run", "took": "run", "takes": "run", "take": "run", "lasted": "run", "lasts": "run",
+	"late": "late", "lateness": "late", "overdue": "late", "emitted": "carbon", "emits": "carbon", "emit": "carbon", "carbon": "carbon",
+	"used": "energy", "uses": "energy", "using": "energy", "use": "energy", "consumed": "energy", "burned": "energy", "burnt": "energy", "energy": "energy",
+	"cost": "cost", "costs": "cost", "costing": "cost", "paid": "paid", "gpus": "gpus",
+}
+
+// baseVerbs are those of them that are words of the base question, too.
+var baseVerbs = strings.Fields("waiting queued pending late overdue")
+
+// kindOfQuantity is what the unit of a bound of each quantity measures.
+var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "time", "carbon": "carbon", "energy": "energy", "cost": "cost", "paid": "cost", "gpus": "gpus"}
+
+var (
+	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
+	thousands   = regexp.MustCompile(`([0-9]),([0-9]{3})\b`)
+)
+
+// operatorTokens returns the tokens of a question with amounts of money written out.
+func (x *nameIndex) operatorTokens(question string) []token {
+	return x.splitTokens(replaceOutsideQuotes(question, func(s string) string {
+		return moneyBefore.ReplaceAllString(thousands.ReplaceAllString(s, "$1$2"), "$1 dollars ")
+	}))
+}
+
+// operatorAt returns the operator whose longest phrase begins words, and how many words it has.
+func operatorAt(words []string) (name string, used int) {
+	for n := min(english.longestOperator, len(words)); n > 0; n-- {
+		if name, ok := english.operators[strings.Join(words[:n], " ")]; ok {
+			return name, n
+		}
+	}
+	return "", 0
+}
+
+// An operatorReader takes the operators out of the tokens of a question.
+type operatorReader struct {
+	*reading
+	l      *Parser
+	tokens []token
+	low    []string // of each token; of a name, a word that is none
+	gone   []bool   // taken
+}
+
+// takeOperators returns the tokens that are no words of operators. Operators are set in r.query;
+// r.implied are concepts that their words stand for, too.
+func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
+	x := operatorReader{reading: r, l: l, tokens: tokens, gone: make([]bool, len(tokens))}
+	for _, t := range tokens {
+		low := subscriptFolder.Replace(t.low)
+		if len(t.names) > 0 {
+			low = "\x00"
+		}
+		x.low = append(x.low, low)
+	}
+	for i := range tokens {
+		if name, n := operatorAt(x.low[i:]); name == "except" && x.takeExcept(i, n) {
+			x.take(i, i+n)
+		}
+	}
+	x.takeAgainst()
+	x.joinSplits()
+	for i := 0; i < len(tokens); i++ {
+		if x.gone[i] || tokens[i].quoted && x.low[i] == "\x00" {
+			continue
+		}
+		if x.takeModel(i) {
+			continue
+		}
+		name, n := operatorAt(x.low[i:])
+		if n == 0 {
+			continue
+		}
+		taken := false
+		switch kind, value, _ := strings.Cut(name, "-"); {
+		case slices.Contains(boundNames, name):
+			taken = x.takeBound(i, n, name)
+		case name == "share" && (r.query.Pick == "" || r.query.Pick == "share"):
+			r.query.Pick, taken = "share", true
+			x.dropWords("went goes go came come comes due")
+		case (kind == "per" || kind == "carbon") && r.query.Per == "":
+			if value == "kwh" && slices.ContainsFunc(tokens, func(t token) bool { return len(t.names) > 0 && t.names[0].kind == ofSite }) && x.unsplit() {
+				continue // of one site it may be its grid's
+			}
+			x.dropWords("got had")
+			if r.query.Per, taken = value, true; kind == "carbon" {
+				r.imply("carbon")
+			}
+		case (kind == "most" || kind == "least") && r.query.By == "":
+			r.query.Pick, r.query.By, taken = kind, value, true
+		case kind == "state" && r.query.State == "" && !slices.ContainsFunc(tokens, func(t token) bool { return len(t.names) > 0 && t.names[0].kind == ofAJob }):
+			r.query.State, taken = value, true
+			r.imply("jobs", "list")
+		}
+		if taken {
+			x.take(i, i+n)
+			i += n - 1
+		}
+	}
+	for i, t := range tokens {
+		if !x.gone[i] {
+			rest = append(rest, t)
+		}
+	}
+	return rest
+}
+
+// imply adds concepts, each as a word of its own.
+func (r *reading) imply(concepts ...string) {
+	for _, c := range concepts {
+		r.implied = append(r.implied, []string{c})
+	}
+}
+
+func (x *operatorReader) take(from, to int) {
+	for i := from; i < to; i++ {
+		x.gone[i] = true
+	}
+}
+
+// unsplit reports whether no split is in the words of a question.
+func (x *operatorReader) unsplit() bool { return !x.hasWord([]string{"by", "each", "every"}) }
+
+// isQuestionText reports whether a question has a word of questions.
+func (x *operatorReader) isQuestionText() bool { return x.hasWord(questionWords) }
+
+// dropWords takes words that say nothing beside an operator.
+func (x *operatorReader) dropWords(words string) {
+	for i, w := range x.low {
+		if slices.Contains(strings.Fields(words), w) {
+			x.gone[i] = true
+		}
+	}
+}
+
+func (x *operatorReader) hasWord(words []string) bool {
+	return slices.ContainsFunc(x.low, func(w string) bool { return slices.Contains(words, w) })
+}
+
+// joinSplits makes "by site and hour" two splits.
+func (x *operatorReader) joinSplits() {
+	splits := func(words ...string) bool {
+		return slices.ContainsFunc(english.phrases[strings.Join(words, " ")], func(c string) bool { return strings.HasPrefix(c, "by") })
+	}
+	for i := 0; i+3 < len(x.low); i++ {
+		if w := x.low[i+2]; (w == "and" || w == "then" || w == "&") && splits(x.low[i:i+2]...) && splits("by", x.low[i+3]) {
+			x.low[i+2], x.tokens[i+2].low, x.tokens[i+2].text = "by", "by", "by"
+		}
+	}
+}
+
+// takeModel takes a GPU model of the run.
+func (x *operatorReader) takeModel(i int) bool {
+	k := slices.IndexFunc(x.l.Models, func(m string) bool {
+		low := strings.ToLower(m)
+		return x.tokens[i].low == low || !x.tokens[i].quoted && x.low[i] == low+"s"
+	})
+	if k < 0 || len(x.tokens[i].names) > 0 || x.query.Model != "" {
+		return false
+	}
+	x.query.Model = x.l.Models[k]
+	x.imply("gpus")
+	x.gone[i] = true
+	if i > 0 && (x.low[i-1] == "model" || x.low[i-1] == "models") {
+		x.gone[i-1] = true
+	}
+	return true
+}
+
+// takeExcept takes the sites and tenants that are left out.
+func (x *operatorReader) takeExcept(i, n int) bool {
+	at, before := i+n, len(x.query.ExceptSites)+len(x.query.ExceptTenants)
+	for end := at; end < len(x.tokens); end++ {
+		t := x.tokens[end]
+		if len(t.names) == 0 {
+			if slices.Contains(exceptFillers, t.low) || at > i+n && slices.Contains(nameJoins, t.low) {
+				continue
+			}
+			break
+		}
+		switch name := t.names[0]; {
+		case len(t.names) > 1:
+			return false
+		case name.kind == ofSite && !slices.Contains(x.query.ExceptSites, name.name):
+			x.query.ExceptSites = append(x.query.ExceptSites, name.name)
+		case name.kind == ofTenant && !slices.Contains(x.query.ExceptTenants, name.name):
+			x.query.ExceptTenants = append(x.query.ExceptTenants, name.name)
+		default:
+			return false
+		}
+		x.take(at, end+1)
+		at = end + 1
+	}
+	slices.Sort(x.query.ExceptSites)
+	slices.Sort(x.query.ExceptTenants)
+	return len(x.query.ExceptSites)+len(x.query.ExceptTenants) > before
+}
+
+// takeBound takes "more than 2 h" and, where it is one of each job, the words that say of what.
+func (x *operatorReader) takeBound(i, n int, bound string) bool {
+	value, kind, used := readAmount(x.low[i+n:])
+	if used == 0 || x.query.Bound != "" || i == 0 && bound == "at-most" && !x.isQuestionText() {
+		return false // "no more than 80 kW at oslo" is a rule
+	}
+	end := i + n + used
+	sites := x.hasWord(groupNouns)
+	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && x.hasWord(jobNouns) &&
+		!(sites && !x.hasWord(jobNouns[:6])) && !(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
+	switch {
+	case ofJobs:
+		if !x.takeQuantity(i, end, kind) {
+			return false
+		}
+	case kind == "carbon" && sites && value < 5_000_000 && !x.hasWord(strings.Fields("emit emits emitted carbon co2 emissions")):
+		kind = "intensity" // "sites above 300 g"
+		fallthrough
+	case slices.Contains([]string{"carbon", "energy", "cost", "intensity", "price", "power"}, kind):
+		x.imply(kind)
+	case kind == "share":
+		x.imply("utilization")
+	}
+	x.query.Bound, x.query.Amount = bound, formatAmount(value, kind)
+	x.take(i, end)
+	return true
+}
+
+// takeQuantity takes the words between jobs and their bound, and finds which quantity it is of.
+func (x *operatorReader) takeQuantity(i, end int, kind string) bool {
+	quantity := ""
+	from := i
+	for k := i - 1; k >= 0; k-- {
+		verb := quantityVerbs[x.low[k]]
+		if verb == "" && !slices.Contains(boundFillers, x.low[k]) || k == 0 && verb == "" || verb != "" && quantity != "" {
+			break
+		}
+		quantity, from = max(quantity, verb), k
+	}
+	rest := strings.Join(x.low[min(end, len(x.low)):], " ")
+	switch {
+	case strings.HasPrefix(rest, "to start") || strings.HasPrefix(rest, "before start"):
+		quantity = "wait"
+		x.take(end, end+2)
+	case quantity != "":
+	case strings.HasPrefix(rest, "late") || strings.HasPrefix(rest, "overdue") || kind == "time" && x.hasWord([]string{"late", "overdue"}):
+		quantity = "late"
+	case strings.HasPrefix(rest, "waiting") || strings.HasPrefix(rest, "in the queue"):
+		quantity = "wait"
+	}
+	if quantity == "energy" || quantity == "cost" || quantity == "" { // "used 8 GPUs"
+		for _, q := range []string{"carbon", "energy", "cost", "gpus"} {
+			if kindOfQuantity[q] == kind {
+				quantity = q
+			}
+		}
+	}
+	if kindOfQuantity[quantity] != kind {
+		return false // two hours of what: of waiting, or of running
+	}
+	for k := from; k < i; k++ {
+		x.gone[k] = x.gone[k] || !slices.Contains(baseVerbs, x.low[k])
+	}
+	x.query.Bounded = quantity
+	x.imply("jobs", "list")
+	return true
+}
+
+// takeAgainst takes the second of two sites or tenants that are compared, and what compares them.
+func (x *operatorReader) takeAgainst() {
+	var at []int
+	for i, t := range x.tokens {
+		switch {
+		case len(t.names) == 0 || x.gone[i]:
+		case len(t.names) > 1 || t.names[0].kind != ofSite && t.names[0].kind != ofTenant || len(at) > 0 && (len(at) > 1 || x.tokens[at[0]].names[0].kind != t.names[0].kind || t.names[0].name == x.tokens[at[0]].names[0].name):
+			return
+		default:
+			at = append(at, i)
+		}
+	}
+	if len(at) != 2 {
+		return
+	}
+	joined, gone := false, slices.Clone(x.gone)
+	for i := at[0] + 1; i < at[1]; i++ {
+		name, n := operatorAt(x.low[i:])
+		if name == "against" || (name == "more" || name == "less") && i+n == at[1] { // "longer than"
+			joined = true
+			if than := english.operators[x.low[i]]; strings.HasPrefix(than, "than-") { // "greener than"
+				x.implyThan(than, x.tokens[at[0]].names[0].kind)
+			}
+			if x.take(i, i+n); strings.HasPrefix(x.low[i], "longer") || strings.HasPrefix(x.low[i], "shorter") {
+				x.imply("long")
+			}
+		}
+	}
+	if !joined {
+		x.gone = gone
+		return
+	}
+	for i := range x.low {
+		switch name, n := operatorAt(x.low[i:]); name {
+		case "than-intensity", "than-price":
+			x.implyThan(name, x.tokens[at[0]].names[0].kind)
+			fallthrough
+		case "than":
+			x.take(i, i+n)
+		}
+	}
+	x.query.Against = x.tokens[at[1]].names[0].name
+	x.take(at[1], at[1]+1)
+	if nouns[x.low[at[1]-1]] != "" {
+		x.gone[at[1]-1] = true
+	}
+}
+
+// implyThan adds what "greener" and "cheaper" are of: of a site its grid, of a tenant its jobs.
+func (x *operatorReader) implyThan(name, kind string) {
+	if kind == ofTenant {
+		name = map[string]string{"than-intensity": "than-carbon", "than-price": "than-cost"}[name]
+	}
+	x.imply(name[5:])
+}
+
+// takeSplits takes the words that only split a sum, in their order, so that a question has one or
+// two splits whatever its rules know of them.
+func (r *reading) takeSplits() {
+	r.concepts = slices.DeleteFunc(r.concepts, func(word []string) bool {
+		if r.query.By != "" && r.query.Pick == "" && len(word) == 1 && (word[0] == "most" || word[0] == "least") {
+			r.query.Pick = word[0]
+			return true
+		}
+		i := slices.IndexFunc(word, func(c string) bool { return c == "bysite" || c == "bytenant" || c == "byhour" })
+		if i < 0 || r.query.Then != "" || r.query.By == word[i][2:] {
+			return false
+		}
+		if by := word[i][2:]; r.query.By == "" {
+			r.query.By = by
+		} else {
+			r.query.Then = by
+		}
+		return true
+	})
+}
+
+// takesOperators reports whether a question has a place for all operators of r.
+func (r *reading) takesOperators(ask string) bool {
+	f, ok := english.questions[ask]
+	if r.query.Bound != "" && r.query.Bounded == "" && ask != "bill" && listedKinds[ask] == "" {
+		return false
+	}
+	return !r.operators || ok && !slices.ContainsFunc(queryFields, func(x queryField) bool {
+		return x.operator && x.isSet(&r.query) && (!f.takesField(x) || x.name == "pick" && !slices.Contains(valuesOf("pick", ask), r.query.Pick))
+	})
+}
+
+// hasOperators reports whether a question has any operator.
+func (r *reading) hasOperators() bool {
+	return slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) })
+}

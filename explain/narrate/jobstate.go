@@ -1,0 +1,136 @@
+package narrate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// JobStateText says why a job stands as it does: "held: the plan starts it at 13 Mar 03:45 at
+// hydro-north, $0.0200 less than now". saving is what the plan of a held job costs less than an
+// immediate start; 0 if that is not known.
+func JobStateText(s history.JobState, saving protocol.Microdollars) string {
+	text := stateText(s, saving)
+	if s.Stopping && !s.State.IsFinal() {
+		text += "; its site was asked to stop it"
+	}
+	return text
+}
+
+// stateText is JobStateText without the note that the job is to be stopped.
+func stateText(s history.JobState, saving protocol.Microdollars) string {
+	site := format.CleanText(s.Site)
+	switch s.State {
+	case history.Pending:
+		if s.Why == (protocol.Reason{}) {
+			return "no round has decided on it yet"
+		}
+		return "no place is planned: " + ReasonWithNote(s.Why)
+	case history.Planned:
+		if s.Awarded {
+			return fmt.Sprintf("%s has it, to start at %s: %s", site, sentenceTime(s.Start), ReasonWithNote(s.Why))
+		}
+		return "held: " + planText(s, saving)
+	case history.Running:
+		return fmt.Sprintf("runs at %s since %s", site, sentenceTime(s.Start))
+	case history.Preempted:
+		text := "its run was taken down: " + ReasonWithNote(s.Why)
+		if s.Site != "" {
+			text = "its run was taken down to make room; " + planText(s, saving)
+		}
+		return text
+	case history.Done:
+		return fmt.Sprintf("ran at %s from %s to %s", site, sentenceTime(s.Start), sentenceTime(s.Since))
+	case history.Failed:
+		if s.Why.Code == "" {
+			return "its program failed: " + format.CleanText(s.Why.Note)
+		}
+		return "what its site reported of the run cannot be true: " + format.CleanText(s.Why.Note)
+	case history.Cancelled:
+		if s.Why.Code == protocol.SiteDecommissioned {
+			return "it was ended with its site: " + ReasonWithNote(s.Why)
+		}
+		return "its submitter or an operator cancelled it"
+	case history.Refused:
+		return ReasonWithNote(s.Why)
+	}
+	return "it has not begun"
+}
+
+// planText words where and when a held job is planned, and why not now.
+func planText(s history.JobState, saving protocol.Microdollars) string {
+	text := fmt.Sprintf("the plan starts it at %s at %s", sentenceTime(s.Start), format.CleanText(s.Site))
+	switch {
+	case saving > 0:
+		text += fmt.Sprintf(", %s less than now", format.FormatDollars(saving))
+	case s.Why.Code == protocol.CheaperLater:
+		text += ", a better hour than now"
+	case s.Why.Code != "":
+		text += ", as " + ReasonWithNote(s.Why)
+	}
+	return text
+}
+
+// RefusalWord says in one word what became of a job that the market will not run, by the reason:
+// "refused", "cancelled", or "ended" where its site's report cannot be true.
+func RefusalWord(why protocol.Code) string {
+	if s := history.StateOfRefusal(why); s != history.Failed {
+		return string(s)
+	}
+	return "ended"
+}
+
+// RefusalCause says why a job was refused, to follow [RefusalWord]; nothing of a job that was cancelled
+// and of which no more is known.
+func RefusalCause(why protocol.Reason) string {
+	if why == (protocol.Reason{Code: protocol.Cancelled}) {
+		return ""
+	}
+	return ": " + ReasonWithNote(why)
+}
+
+// eventTexts say what events of jobs were, with slots for the site, the planned start, the reason and the
+// payment.
+var eventTexts = map[history.JobEventKind]string{
+	history.EventSubmitted:       "the coordinator has it",
+	history.EventAwarded:         "to {site}, to start at {start}: {why}",
+	history.EventAccepted:        "{site} has reserved its devices from {start}",
+	history.EventDeclined:        "{site} gave it back: {why}",
+	history.EventExpired:         "{site} did not answer the award in time",
+	history.EventDecommissioned:  "taken from {site}: {why}",
+	history.EventStarted:         "it runs at {site}",
+	history.EventPreempted:       "its run at {site} was taken down: {why}",
+	history.EventInterrupted:     "its run at {site} was taken down: {why}",
+	history.EventPaused:          "{site} paused it, as its award said; the rest is on sale",
+	history.EventCancelRequested: "{site} was asked to stop it",
+	history.EventEnded:           "its run at {site} ended",
+	history.EventSettled:         "{site} was paid {paid}",
+	history.EventRefused:         "{why}",
+}
+
+// JobEventText says what an event of a job was.
+func JobEventText(e history.JobEvent) string {
+	switch e.Kind {
+	case history.EventHeld:
+		text := ReasonWithNote(e.Why)
+		if e.Site != "" && e.Start != 0 {
+			text = planText(history.JobState{Site: e.Site, Start: e.Start, Why: e.Why}, 0)
+		}
+		if e.Until != 0 {
+			text += fmt.Sprintf("; called again at %s at the latest", sentenceTime(e.Until))
+		}
+		return text
+	case history.EventFailed:
+		return JobStateText(history.JobState{State: history.Failed, Why: e.Why}, 0)
+	case history.EventCancelled:
+		return JobStateText(history.JobState{State: history.Cancelled, Why: e.Why}, 0)
+	}
+	form, known := eventTexts[e.Kind]
+	if !known {
+		return format.CleanText(string(e.Kind))
+	}
+	return strings.NewReplacer("{site}", format.CleanText(e.Site), "{start}", sentenceTime(e.Start), "{why}", ReasonWithNote(e.Why), "{paid}", format.FormatDollars(e.Paid)).Replace(form)
+}

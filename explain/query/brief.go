@@ -1,0 +1,214 @@
+package query
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Limits of a brief.
+const (
+	briefWindow    = 24 * time.Hour   // of a brief for which no time was named
+	nearMissMargin = 10 * time.Minute // a job that ended so little before its deadline nearly missed it
+	quietSite      = 10 * time.Minute // after which a site that was not heard needs a look
+	mostInBrief    = 5                // names of one kind; the figures have all
+)
+
+// answerBrief says what needs a person, what was decided in a window, what changed and what that
+// saved, in the sentences of the evaluators that answer each question alone.
+func (l *Dataset) answerBrief(q ask.Query) (r Result) {
+	if q.To == 0 {
+		q.From, q.To = l.LastHours(briefWindow)
+		r.addAssumption("no time was named, so the last day")
+	}
+	r.assumeSince(l, q)
+	decided, changed, saved, people := l.briefOfDecisions(q), l.briefOfChanges(q), Result{}, l.briefForPeople(q, &r)
+	if saved.addSavings(l, q); saved.Cites == nil {
+		saved.Sentences = nil // no job of that time waited
+	}
+	r.addSentence("From %s to %s, %s %s a person.", valueOf("run", "from", q.From), valueOf("run", "to", q.To),
+		countedPart(valueOf("run", "needs-a-person", len(people)), "thing", "things"), pluralForm(len(people), "needs", "need"))
+	for _, x := range []struct {
+		heading string
+		lines   []Sentence
+	}{{"Needs a person", people}, {"Decided", decided}, {"Changed", changed}, {"Saved", saved.Sentences}} {
+		if len(x.lines) == 0 {
+			x.lines = []Sentence{newSentence("nothing.")}
+		}
+		for i, s := range x.lines {
+			if i == 0 {
+				s = newSentence(x.heading+": %s", s)
+			}
+			r.Sentences = append(r.Sentences, s)
+		}
+	}
+	r.citeNamed(saved.Cites...)
+	return r
+}
+
+// LastHours returns the last stretch of a record, to the minute: until its end in a federation that
+// runs, and until the last decision of a recording, whose jobs and meters run on for days.
+func (l *Dataset) LastHours(long time.Duration) (from, to protocol.Time) {
+	end := l.lastTime()
+	if all := l.history.AllDecisions(); len(all) > 0 && !l.history.Coverage().Live {
+		end = all[len(all)-1].At
+	}
+	to = end.Floor(time.Minute).Add(time.Minute)
+	return max(l.firstTime(), to.Add(-long)), to
+}
+
+// briefOfDecisions counts decisions, starts and ends, and what the jobs that ended took.
+func (l *Dataset) briefOfDecisions(q ask.Query) (all []Sentence) {
+	_, kinds := l.decisionsIn(q)
+	started, ended, _ := l.startsAndEnds(q)
+	all = append(all,
+		newSentence("The coordinator said %s: %s, %s, %s.", decisionCounts(kinds)...),
+		newSentence("%s started and %s ended.", countedPart(valueOf("run", "started", started), "job", "jobs"), valueOf("run", "ended", ended)))
+	if jobs, _, _ := l.usageIn(q); jobs.jobs > 0 {
+		all = append(all, newSentence("Those that ended took %s: they emitted %s and cost %s.", jobs.usageParts("run")...))
+	}
+	return all
+}
+
+// briefOfChanges lists the sites that went or came, the rules that changed, and the jobs that were
+// paused or preempted.
+func (l *Dataset) briefOfChanges(q ask.Query) []Sentence {
+	var r Result
+	r.listOutages(l, q)
+	if slices.ContainsFunc(l.history.PolicyVersions(), func(p history.PolicyVersion) bool { return inWindow(q, p.At) }) {
+		r.describePolicyChanges(l, q)
+	}
+	paused, preempted := 0, 0
+	for _, rec := range l.allInstances() {
+		for _, x := range segmentsOf(rec) {
+			if x.Over && inWindow(q, x.Run.Ended) && x.Run.Paused {
+				paused++
+			}
+		}
+		for _, a := range rec.Awards {
+			if a.Preempted != nil && inWindow(q, a.Released.At) {
+				preempted++
+			}
+		}
+	}
+	if paused+preempted > 0 {
+		r.addSentence("%s paused, and %s preempted.", countedPart(valueOf("run", "pauses", paused), "run was", "runs were"), countedPart(valueOf("run", "preempted", preempted), "run was", "runs were"))
+	}
+	return r.Sentences
+}
+
+// briefForPeople lists what no rule settles by itself: sites that are not heard or do not keep their
+// awards, jobs that are late, stuck or refused, and those that nearly missed their deadline.
+func (l *Dataset) briefForPeople(q ask.Query, r *Result) (all []Sentence) {
+	for s, site := range l.sitesIn(q) {
+		if heard := site.LastMessage(); l.isQuiet(q, s) {
+			all = append(all, newSentence("Site %s was last heard at %s, %s before the end: see its agent's log.", namePart(s),
+				valueOf("site/"+s, "last-heard", heard), valueOf("site/"+s, "silent-for", min(q.To, l.lastTime()).Sub(heard))))
+		}
+	}
+	jobs := func(what, one, many, next string, list []history.JobRecord) {
+		if len(list) == 0 {
+			return
+		}
+		names := r.namesOfJobs(l, list, mostInBrief, valueOf("run", what+"-not-named", len(list)-mostInBrief))
+		all = append(all, newSentence("%s: %s. `gridbid ask '%s'`.", countedPart(valueOf("run", what, len(list)), one, many), names, plainText(next)))
+	}
+	var failed, late, near, overdue, stuck, refused, cancelled []history.JobRecord
+	for _, rec := range l.allInstances() {
+		open := !rec.HasEnded() && !rec.IsRefused()
+		switch {
+		case open && rec.Job.Deadline < l.lastTime():
+			overdue = append(overdue, rec)
+		case open && l.blockedReason(rec) != "":
+			stuck = append(stuck, rec)
+		case rec.IsRefused() && rec.Refusal != nil && inWindow(q, rec.Refusal.Message.At):
+			if history.StateOfRefusal(rec.Refusal.Why.Code) == history.Cancelled {
+				cancelled = append(cancelled, rec)
+			} else {
+				refused = append(refused, rec)
+			}
+		case rec.HasEnded() && inWindow(q, rec.Run.Ended) && rec.Run.Failed != "":
+			failed = append(failed, rec)
+		case rec.HasEnded() && inWindow(q, rec.Run.Ended) && rec.EndedLate():
+			late = append(late, rec)
+		case rec.HasEnded() && inWindow(q, rec.Run.Ended) && rec.Job.Deadline.Sub(rec.Run.Ended) < nearMissMargin:
+			near = append(near, rec)
+		}
+	}
+	jobs("overdue", "job is past its deadline and has not ended", "jobs are past their deadline and have not ended", "stuck jobs", overdue)
+	jobs("stuck", "job finds no place or did not start when it was to", "jobs find no place or did not start when they were to", "stuck jobs", stuck)
+	jobs("failed", "job failed by its own program", "jobs failed by their own program", "what happened", failed)
+	jobs("late", "job ended after its deadline", "jobs ended after their deadline", "late jobs", late)
+	jobs("near-miss", "job nearly missed its deadline", "jobs nearly missed their deadline", "late jobs", near)
+	jobs("refused", "job was refused", "jobs were refused", "what happened", refused)
+	jobs("cancelled", "job was cancelled", "jobs were cancelled", "what happened", cancelled)
+	return append(all, l.briefOfReneges(q)...)
+}
+
+// briefOfReneges lists the sites that declined a fifth of their awards or let them lapse: a few are
+// ordinary, as a cluster may fill after its bid.
+func (l *Dataset) briefOfReneges(q ask.Query) (all []Sentence) {
+	by := l.awardsBySite(q)
+	for _, s := range sortedKeys(by) {
+		if broken := by[s].declined + by[s].lapsed; broken > 0 && 5*broken >= by[s].awards {
+			all = append(all, newSentence("Site %s did not keep %s of %s. `gridbid ask 'declined awards'`.", namePart(s), valueOf("site/"+s, "awards-not-kept", broken),
+				countedPart(valueOf("site/"+s, "awards", by[s].awards), "award", "awards")))
+		}
+	}
+	return all
+}
+
+// isQuiet reports whether a site was not heard for quietSite before the end of a window, though
+// others were, and nobody declared it gone.
+func (l *Dataset) isQuiet(q ask.Query, site string) bool {
+	end := min(q.To, l.lastTime())
+	if slices.ContainsFunc(l.outagesIn(ask.Query{}), func(o outage) bool { return o.site == site && o.to == 0 }) {
+		return false
+	}
+	if l.history.SendsHeartbeats(site) {
+		return l.history.ConditionAt(site, end).State == protocol.SiteSilent
+	}
+	var newest protocol.Time
+	for _, other := range l.sitesIn(ask.Query{}) {
+		newest = max(newest, other.LastMessage())
+	}
+	heard := l.history.ReportingSite(site).LastMessage()
+	return heard.Add(quietSite) < min(end, newest)
+}
+
+// TextWithoutNames returns the sentences of an answer as a model may see them: names other than those
+// to keep, and text that the record quotes, are masked.
+func (a Answer) TextWithoutNames(keep []string) (all []string) {
+	var masked func(Part) Part
+	mask := func(parts []Part) (out []Part) {
+		for _, p := range parts {
+			out = append(out, masked(p))
+		}
+		return out
+	}
+	masked = func(p Part) Part {
+		switch x := p.(type) {
+		case namePart:
+			if !slices.Contains(keep, string(x)) {
+				return plainText("(a name)")
+			}
+		case recordedText, reasonText:
+			return plainText("(a reason)")
+		case partList:
+			return partList(mask(x))
+		case Sentence:
+			return Sentence{x.Form, mask(x.Parts)}
+		}
+		return p
+	}
+	if a.result == nil {
+		return nil
+	}
+	for _, s := range a.result.Sentences {
+		all = append(all, masked(s).renderText())
+	}
+	return all
+}

@@ -1,0 +1,330 @@
+package query
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A group is what one or two splits of a query tell apart: sites, tenants or hours. A name that no
+// site and no tenant has begins with [nameless].
+type group [2]string
+
+// nameless begins the names of groups that are neither a site's nor a tenant's.
+const nameless = "\x00"
+
+// Groups of what has no site or no tenant.
+const (
+	nobody   = nameless + "(none)"
+	idleDraw = nameless + "(idle draw of sites)"
+)
+
+// A groupTally is what one group of a split has.
+type groupTally struct {
+	usage usageSum
+	jobs  int
+	waits int64 // the sum, in milliseconds
+}
+
+// groupOf returns the group of a query's splits that something belongs to.
+func groupOf(q ask.Query, tenant, site string, at protocol.Time) (key group) {
+	for i, by := range []string{q.By, q.Then} {
+		key[i] = map[string]string{"site": cmp.Or(site, nobody), "tenant": cmp.Or(tenant, nobody), "hour": at.Floor(time.Hour).String()}[by]
+	}
+	return key
+}
+
+// subjectIn returns what the figures of a group are about: "site/oslo".
+func (g group) subjectIn(q ask.Query) string {
+	return strings.ReplaceAll(strings.TrimSuffix(q.By+"/"+g[0]+"/"+g[1], "/"), nameless, "")
+}
+
+// groupName returns the name of a site, a tenant or an hour of a group.
+func groupName(name string) Part { return namePart(strings.TrimPrefix(name, nameless)) }
+
+// tallyGroups adds up what a query asks, for each group of its splits.
+func (l *Dataset) tallyGroups(q ask.Query) map[group]*groupTally {
+	all := make(map[group]*groupTally)
+	of := func(tenant, site string, at protocol.Time) *groupTally {
+		return entryOf(all, groupOf(q, tenant, site, at))
+	}
+	switch q.Ask {
+	case "late":
+		for _, r := range l.lateJobs(q) {
+			of(r.Job.Tenant, siteOfRun(r), r.Run.Ended).jobs++
+		}
+	case "waits":
+		for _, r := range l.startedJobs(q) {
+			first, _ := firstSegment(r)
+			wait, _ := r.WaitTime()
+			t := of(r.Job.Tenant, first.Run.Site, first.Run.Started)
+			t.jobs, t.waits = t.jobs+1, t.waits+wait.Milliseconds()
+		}
+	case "pending":
+		at := cmp.Or(q.At, l.lastTime())
+		for _, r := range l.pendingJobs(q, at) {
+			of(r.Job.Tenant, l.givenTo(r, at), r.Job.Arrival).jobs++
+		}
+	case "jobs":
+		for _, r := range l.countedJobs(q) {
+			of(r.Job.Tenant, l.siteInState(q, r), r.Job.Arrival).jobs++
+		}
+	default: // a bill
+		for _, x := range l.segmentsIn(q) {
+			of(x.Job.Tenant, x.Run.Site, x.Run.Ended).usage.addSegment(x)
+		}
+		for site, m := range l.idleIn(q) {
+			of(idleDraw, site, m.Hour).usage.addDraw(m.Idle, m.Estimated)
+		}
+	}
+	return all
+}
+
+// figureFor returns what a query asks of a group, or of all.
+func (t *groupTally) figureFor(q ask.Query, subject string) Figure {
+	switch q.Ask {
+	case "bill":
+		f := t.usage.figureOf(subject, cmp.Or(q.Metric, "cost"))
+		if q.Per == "" {
+			return f
+		}
+		by := map[string]float64{"job": float64(t.usage.jobs), "gpu-hour": float64(t.usage.held) / 3.6e9, "kwh": t.usage.bill.Energy.InKWh()}[q.Per]
+		if by > 0 {
+			f.Value = int64(float64(f.Value)/by + 0.5)
+		} else {
+			f.Value = 0
+		}
+		f.Name += "-per-" + q.Per
+		if q.Per == "kwh" && f.Unit == "milligrams" {
+			f.Unit = "milligrams-per-kwh"
+		}
+		return f
+	case "waits":
+		return valueOf(subject, "mean-wait", milliseconds(t.waits/int64(max(1, t.jobs))))
+	}
+	return valueOf(subject, "jobs", t.jobs)
+}
+
+// sortedGroups returns the groups by name.
+func sortedGroups(all map[group]*groupTally) []group {
+	return slices.SortedFunc(maps.Keys(all), compareGroups)
+}
+
+func compareGroups(a, b group) int { return slices.Compare(a[:], b[:]) }
+
+// sumGroups returns what all groups have together.
+func sumGroups(all map[group]*groupTally) *groupTally {
+	sum := new(groupTally)
+	for _, k := range sortedGroups(all) {
+		sum.jobs, sum.waits = sum.jobs+all[k].jobs, sum.waits+all[k].waits
+		sum.usage.addSum(all[k].usage)
+	}
+	return sum
+}
+
+// tallyNoun words what a tally is of.
+func tallyNoun(q ask.Query) string {
+	switch q.Ask {
+	case "bill":
+		noun := cmp.Or(q.Metric, "cost")
+		if q.Per != "" {
+			noun += " per " + map[string]string{"job": "job", "gpu-hour": "GPU-hour", "kwh": "kWh"}[q.Per]
+		}
+		return noun
+	case "waits":
+		return "average wait"
+	case "late":
+		return "late jobs"
+	case "pending":
+		return "waiting jobs"
+	}
+	return strings.TrimSpace(q.State + " jobs")
+}
+
+// needsTally reports whether the operators of a query ask for groups, a ratio or a comparison.
+func needsTally(q ask.Query) bool {
+	split := q.By != "" && (q.Ask == "late" || q.Ask == "waits" || q.Ask == "pending" || q.Ask == "jobs" && q.State != "" || q.By == "hour" && q.Ask == "jobs")
+	return q.Then != "" || q.Per != "" || q.Against != "" && listedSites[q.Ask] == 0 || q.Pick == "share" || split || q.Bound != "" && q.Bounded == "" && listedSites[q.Ask] == 0
+}
+
+// answerTally answers a query with such operators.
+func (l *Dataset) answerTally(q ask.Query) (r Result) {
+	if q.Ask == "pending" {
+		r.instantOf(l, q)
+	} else {
+		r.assumeWindow(l, q, map[string]string{"bill": "jobs count where they ended in that time, idle draw by its hours; UTC", "late": "jobs count where they ended in that time; UTC",
+			"waits": "jobs count that started in that time; UTC", "jobs": "jobs count that arrived in that time; UTC"}[q.Ask])
+	}
+	if q.Ask == "bill" && (q.Per == "job" || q.Per == "gpu-hour") {
+		r.addAssumption("of jobs alone, without idle draw")
+	}
+	switch {
+	case q.Against != "":
+		r.compareTwo(l, q)
+	case q.Pick == "share" && q.By == "" && (q.Site != "" || q.Tenant != "" || q.Ask == "late"):
+		r.shareOfWhole(l, q)
+	case q.By == "" && q.Pick == "share":
+		q.By = "site"
+		fallthrough
+	case q.By != "":
+		groups := l.tallyGroups(q)
+		sum := sumGroups(groups)
+		r.listGroups(q, groups, sum)
+		r.addSentence("In all: %s.", sum.figureFor(q, "run"))
+	case q.Bound != "":
+		sum, not := sumGroups(l.tallyGroups(q)).figureFor(q, subjectOf(q)), plainText("")
+		if !meetsBound(q, sum.Value) {
+			not = "not "
+		}
+		r.addSentence("%s: %s, which is %s%s.", plainText(tallyNoun(q)), sum, not, boundText(q))
+	default:
+		r.addSentence("%s: %s.", plainText(tallyNoun(q)), sumGroups(l.tallyGroups(q)).figureFor(q, subjectOf(q)))
+	}
+	return r
+}
+
+// compareTwo compares two sites or two tenants.
+func (r *Result) compareTwo(l *Dataset, q ask.Query) {
+	other, kind := q, "site"
+	if q.Site != "" {
+		other.Site = q.Against
+	} else {
+		kind, other.Tenant = "tenant", q.Against
+	}
+	q.Against, other.Against = "", ""
+	x, y := sumGroups(l.tallyGroups(q)), sumGroups(l.tallyGroups(other))
+	fx, fy := x.figureFor(q, subjectOf(q)), y.figureFor(other, subjectOf(other))
+	first, second := namePart(cmp.Or(q.Site, q.Tenant)), namePart(cmp.Or(other.Site, other.Tenant))
+	r.Head = []string{kind, tallyNoun(q)}
+	r.addRow(first, fx)
+	r.addRow(second, fy)
+	r.compareFigures(first, second, fx, fy)
+	if q.Ask == "bill" && q.Metric == "" {
+		r.addFigures(append(x.usage.allFigures(subjectOf(q)), y.usage.allFigures(subjectOf(other))...)...)
+	}
+	r.Chart = barChart("compare", tallyNoun(q)+" of both", []Figure{fx, fy})
+}
+
+// differenceOf returns which of two has more, which less, and by how much.
+func differenceOf(a, b Part, x, y Figure) (more, less Part, by Figure) {
+	if x.Value < y.Value {
+		a, b, x, y = b, a, y, x
+	}
+	return a, b, Figure{"run", "difference", x.Value - y.Value, x.Unit, nil}
+}
+
+// compareFigures says how much more one has than the other.
+func (r *Result) compareFigures(a, b Part, x, y Figure) {
+	more, less, by := differenceOf(a, b, x, y)
+	switch low := min(x.Value, y.Value); {
+	case by.Value == 0:
+		r.addSentence("%s and %s have the same, %s.", a, b, x)
+		r.addFigures(by)
+	case low > 0:
+		r.addSentence("%s has %s more than %s, which is %s more.", more, by, less, percentPart("run", "difference-share", by.Value, low))
+	default:
+		r.addSentence("%s has %s more than %s.", more, by, less)
+	}
+}
+
+// shareOfWhole says which part of the whole a site or a tenant has, or which part of the jobs was late.
+func (r *Result) shareOfWhole(l *Dataset, q ask.Query) {
+	part := sumGroups(l.tallyGroups(q)).figureFor(q, subjectOf(q))
+	all := q
+	whole, of, noun := Figure{}, plainText(""), plainText("the "+tallyNoun(q))
+	if q.Ask == "late" {
+		all.Bounded, all.Bound, all.Amount = "", "", ""
+		whole, of, noun = valueOf(subjectOf(q), "ended", len(l.endedJobs(all))), " that ended", "the jobs"
+	} else {
+		all.Site, all.Tenant = "", ""
+		whole = sumGroups(l.tallyGroups(all)).figureFor(all, "run")
+	}
+	r.addSentence("%s of %s%s: %s of %s.", part, whole, of, percentPart(subjectOf(q), "share", part.Value, whole.Value), noun)
+}
+
+// mostGroups bounds the groups of a tally that are shown. A bill in full shows all.
+const mostGroups = 100
+
+// listGroups lists the groups of a query's splits, with the part that each has of a sum: of a bill that is
+// split once all that a group used, and otherwise the figure that is asked for.
+func (r *Result) listGroups(q ask.Query, all map[group]*groupTally, sum *groupTally) {
+	full, bounded, metric := !needsTally(q), q.Bound != "" && q.Bounded == "", cmp.Or(q.Metric, "cost")
+	figure := func(k group) Figure { return all[k].figureFor(q, k.subjectIn(q)) }
+	keys := sortedGroups(all)
+	if q.Pick != "" || q.By != "hour" && q.Then == "" {
+		slices.SortStableFunc(keys, func(a, b group) int {
+			x, y := figure(a).Value, figure(b).Value
+			switch {
+			case a[0] == idleDraw && b[0] != idleDraw: // it belongs to no tenant, and comes last
+				return 1
+			case b[0] == idleDraw && a[0] != idleDraw:
+				return -1
+			case q.Pick == "least":
+				return cmp.Compare(x, y)
+			}
+			return cmp.Compare(y, x)
+		})
+	}
+	before := len(keys)
+	if bounded {
+		keys = slices.DeleteFunc(keys, func(k group) bool { return !meetsBound(q, figure(k).Value) })
+	}
+	columns, share, adds := []string{tallyNoun(q)}, "share", q.Ask != "waits" && q.Per == ""
+	if full {
+		columns, share = []string{"jobs", "kWh", "kg CO2e", "energy $"}, "share of "+metric
+		if metric == "paid" {
+			columns = append(columns, "paid $")
+		}
+	}
+	if adds {
+		columns = append(columns, share)
+	}
+	r.Head = append(slices.DeleteFunc([]string{q.By, q.Then}, func(by string) bool { return by == "" }), columns...)
+	whole := sum.figureFor(q, "run").Value
+	var drawn []Figure
+	for i, k := range keys {
+		f, subject, usage := figure(k), k.subjectIn(q), all[k].usage
+		drawn = append(drawn, f)
+		if i >= mostGroups && !full {
+			r.addFigures(f)
+			continue
+		}
+		cells := []Part{groupName(k[0])}
+		if q.Then != "" {
+			cells = append(cells, groupName(k[1]))
+		}
+		if full {
+			cells = append(append(cells, usage.jobCount(subject)), usage.usageParts(subject)...)
+			r.addFigures(usage.allFigures(subject)...)
+		}
+		if !full || metric == "paid" {
+			cells = append(cells, f)
+		}
+		if adds {
+			cells = append(cells, percentPart(subject, "share", f.Value, whole))
+		}
+		r.addRow(cells...)
+	}
+	if q.Then == "" {
+		r.Chart = barChart("sites", tallyNoun(q)+" by "+q.By, drawn)
+	}
+	if full && q.By == "hour" {
+		r.Chart = hourChart(all, metric)
+	}
+	switch {
+	case bounded:
+		r.addSentence("%s of %s: %s %s.", valueOf("run", "groups", len(keys)), countedPart(valueOf("run", "groups-in-all", before), "group", "groups"), plainText(tallyNoun(q)), boundText(q))
+	case len(keys) > 0 && full && q.Pick != "":
+		r.addSentence("The %s of %s: %s, with %s.", plainText(q.Pick), plainText(metric), groupName(keys[0][0]), drawn[0])
+	case len(keys) > 0 && (q.Pick == "most" || q.Pick == "least"):
+		r.addSentence("The %s: %s, with %s.", plainText(q.Pick), groupName(keys[0][0]), drawn[0])
+	}
+	if len(keys) > mostGroups && !full {
+		r.addSentence("The first %s are shown.", valueOf("run", "shown", mostGroups))
+	}
+}
