@@ -21,6 +21,7 @@ import (
 	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/agents/runtimeest"
+	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -29,6 +30,7 @@ type Config struct {
 	Site     string
 	Strategy BidStrategy // default DefaultStrategy()
 	Network  Network     // default DefaultNetwork
+	Terms    terms.Terms // of the site; the zero value has none
 }
 
 // Network is what it costs to move a job's input from another site.

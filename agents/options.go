@@ -20,6 +20,16 @@ type bidPricing struct {
 	// estimated says that the job states no run time, and has this site's estimate. Waiting and
 	// lateness are priced as the market will, which does not know the estimate.
 	estimated bool
+	lent      *lendingPlan // see lendingPlan; nil: not computed yet
+}
+
+// lendingPlan returns what jobs of other tenants hold, for all jobs of the call.
+func (p *bidPricing) lendingPlan() lendingPlan {
+	if p.lent == nil {
+		lent := p.agent.planLending(p.now, "")
+		p.lent = &lent
+	}
+	return *p.lent
 }
 
 // A pricedOption is an option and its cost by the call's weights, the price of capacity included.
@@ -35,6 +45,9 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	a := p.agent
 	if len(j.Regions) > 0 && !slices.Contains(j.Regions, a.cfg.Site) {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NotAllowed}}
+	}
+	if why := a.cfg.Terms.Refusal(&j); why != "" {
+		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.RefusedByTerms, Note: a.cfg.Site + " " + why}}
 	}
 	if until := a.rebidAfter[j.ID]; until > p.now {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity, Note: "this site lost it, and does not offer for it before " + until.String()}}
@@ -67,7 +80,11 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	options := a.proposeOptions(&BidRequest{Now: p.now, Site: a.cfg.Site, Job: j, Weights: p.weights, Planning: p.planning, Ways: ways, pricing: p})
 	if len(options) == 0 {
 		a.lackedCapacity = true
-		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity}}
+		why := protocol.Reason{Code: protocol.NoCapacity}
+		if !a.cfg.Terms.IsZero() && !a.cfg.Terms.IsOwn(j.Tenant) {
+			why.Note = "on its terms for other tenants"
+		}
+		return protocol.JobBids{Job: j.ID, Why: why}
 	}
 	return protocol.JobBids{Job: j.ID, Options: options}
 }
@@ -138,6 +155,10 @@ func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest
 			earliest = now.Add(time.Second) // enough GPUs are free in total, but no single node has them now
 		}
 	}
+	length, terms := place.WakeTime+c.run, c.agent.termsFor(j, c.lendingPlan)
+	if earliest, ok = c.firstAllowedOpening(j, model, earliest, length, terms); !ok {
+		return best
+	}
 	last := max(earliest, min(capacity.LatestStart(*j, c.run), latest))
 	// A start that is searched node by node is open from opening on, or from always on; before
 	// opening there is none.
@@ -158,6 +179,9 @@ func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest
 				continue
 			}
 		}
+		if !terms.allows(t, t.Add(length)) {
+			continue
+		}
 		if t > now {
 			at = &later
 		}
@@ -172,6 +196,19 @@ func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest
 		}
 	}
 	return best
+}
+
+// firstAllowedOpening returns the first start, at or after an opening, that the site's terms allow
+// and for which there is capacity; false if there is none.
+func (c *configPricing) firstAllowedOpening(j *protocol.Job, model string, opening protocol.Time, length time.Duration, terms *termsCheck) (start protocol.Time, ok bool) {
+	for start = opening; ; start = opening {
+		if opening, ok = terms.earliest(start, length); !ok || opening == start {
+			return start, ok
+		}
+		if opening, ok = c.agent.fleet.EarliestStart(c.now, *j, model, opening, c.run); !ok {
+			return 0, false
+		}
+	}
 }
 
 // needsNodeByNode reports whether a later start must be searched node by node: from FirmLead

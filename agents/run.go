@@ -26,8 +26,11 @@ func (a *Agent) handleAward(now protocol.Time, m protocol.Message, w protocol.Aw
 	if start, ok := a.adoptNewerAward(w); ok {
 		return a.acceptAward(now, m, w, start)
 	}
-	a.recordCall(job)
 	r := reservation{job: job, award: w}
+	if !a.mayRun(now, r) {
+		return decline(protocol.RefusedByTerms)
+	}
+	a.recordCall(job)
 	if (w.Option.Start <= now || !w.MayQueue && w.Option.Start <= now.Add(earlyStartTolerance)) && a.placeJob(now, r) {
 		msgs := a.acceptAward(now, m, w, now)
 		a.recordLaunch(now, w.Job)
@@ -105,16 +108,25 @@ func (a *Agent) nextStartCheck(r reservation) protocol.Time {
 		}
 		return from
 	}
+	if len(a.cfg.Terms.Hours) > 0 && !a.cfg.Terms.IsOwn(r.job.Tenant) {
+		from, _ := a.cfg.Terms.OpenFor(max(r.earliestStart(), a.lastQueueCheck), r.runTime())
+		return from
+	}
 	return r.earliestStart()
 }
 
 // reserveNode reserves the node on which a queued job fits first.
 func (a *Agent) reserveNode(now protocol.Time, r reservation) (from protocol.Time, ok bool) {
-	model, o := "", r.award.Option
-	if a.delivery.AsOffered {
-		model = o.Model
+	at, ok := a.firstAllowedStart(now, r)
+	if !ok {
+		a.fleet.CancelReservation(r.job.ID)
+		return 0, false
 	}
-	return a.fleet.ReserveNode(now, r.job, model, max(r.earliestStart(), now), o.Finish.Sub(o.Start))
+	model := ""
+	if a.delivery.AsOffered {
+		model = r.award.Option.Model
+	}
+	return a.fleet.ReserveNode(now, r.job, model, at, r.runTime())
 }
 
 // adoptNewerAward applies a newer award to a job that is here already, because the market missed
@@ -137,6 +149,9 @@ func (a *Agent) adoptNewerAward(w protocol.Award) (start protocol.Time, ok bool)
 // placeJob gives a job its capacity, and reports whether there was any.
 func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	job, w := r.job, r.award
+	if at, ok := a.firstAllowedStart(now, r); !ok || at > max(r.earliestStart(), now) {
+		return false
+	}
 	var way capacity.RunConfig
 	if a.delivery.AsOffered && job.GPUs > 0 {
 		ways, _ := a.fleet.RunConfigs(job)

@@ -114,6 +114,9 @@ func (r *BidRequest) checkOption(o protocol.BidOption) error {
 	if want, _ := r.PriceOption(w, o.Start); o != want {
 		return fmt.Errorf("the option is %+v, but the site computes %+v", o, want)
 	}
+	if terms := r.pricing.agent.termsFor(&r.Job, r.pricing.lendingPlan); !terms.allows(o.Start, o.Finish) {
+		return fmt.Errorf("the site's terms do not allow a run from %v to %v", o.Start, o.Finish)
+	}
 	at, beyond := o.Start, o.Start > r.Now.Add(r.Planning.Horizon)
 	if beyond || !r.pricing.needsNodeByNode(&r.Job, o.Finish) {
 		at = r.Now // capacity that is free now counts as free then, by the totals: see bidPricing.needsNodeByNode

@@ -14,6 +14,8 @@ const (
 	NotCalled    Code = "not-asked"           // the market's rule calls another site for this job
 	Forbidden    Code = "policy"              // a rule of the operators' policy forbids it
 	BadPlanning  Code = "impossible-planning" // the Planning of the CallForBids is not valid
+
+	RefusedByTerms Code = "refused-by-terms" // the terms of the site: whom it serves, how much it lends, and when
 )
 
 // Reasons of awards, deferrals, rejections and declines.

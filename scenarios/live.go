@@ -53,7 +53,7 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	}
 	return SimulatedSite{
 		SiteConfig: runtime.SiteConfig{
-			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site),
+			Site: name, Nodes: NodesOfSite(site), Power: power.DefaultTable(), Forecast: SignalForecasts.forecastConfig(site), Terms: site.Terms,
 		},
 		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Executor)},
 		Signals:  runtime.LocalParty{Machine: p.SignalPublisher},

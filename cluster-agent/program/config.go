@@ -14,6 +14,7 @@ import (
 
 	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/cluster-agent/signals"
 	"github.com/gridbid/gridbid/internal/daemon"
 	"github.com/gridbid/gridbid/internal/yamlschema"
@@ -34,9 +35,14 @@ type Config struct {
 	Kubernetes      *Kubernetes `yaml:"kubernetes"`
 	Queue           *Queue      `yaml:"queue"`
 	Grid            *Grid       `yaml:"grid"`
+	Terms           terms.File  `yaml:"terms"`
 
-	page *yamlschema.Page
+	page      *yamlschema.Page
+	siteTerms terms.Terms
 }
+
+// SiteTerms returns the terms on which the site runs jobs of others.
+func (c Config) SiteTerms() terms.Terms { return c.siteTerms }
 
 // Simulate names the site of a scenario that is simulated.
 type Simulate struct {
@@ -159,6 +165,9 @@ func LoadConfig(by, file string) (Config, error) {
 	if err := c.checkSections(by, file); err != nil {
 		return c, err
 	}
+	if err := c.parseTerms(); err != nil {
+		return c, err
+	}
 	dir := filepath.Dir(file)
 	if err := c.openSources(dir); err != nil {
 		return c, err
@@ -183,10 +192,22 @@ func (c Config) checkSections(by, file string) error {
 		return c.FaultAt([]string{"queue"}, "kubeconfig and namespaces are for a hub: with a section kubernetes the queue uses that cluster and those namespaces: remove them")
 	case c.Kubernetes != nil && c.Grid == nil:
 		return c.FaultAt([]string{"kubernetes"}, "needs a section grid: add one with the price and carbon of the site's energy")
+	case !c.Terms.IsEmpty() && c.Kubernetes == nil && c.Simulate == nil:
+		return c.FaultAt([]string{"terms"}, "a hub with only a queue runs no jobs and needs no terms: remove terms, or add a section kubernetes")
 	case c.Grid != nil && c.Kubernetes == nil && c.Simulate == nil:
 		return c.FaultAt([]string{"grid"}, "a hub with only a queue runs no jobs and needs no grid: remove grid, or add a section kubernetes")
 	}
 	return nil
+}
+
+// parseTerms reads the section terms.
+func (c *Config) parseTerms() (err error) {
+	c.siteTerms, err = c.Terms.Terms()
+	var f terms.Fault
+	if errors.As(err, &f) {
+		return c.FaultAt(append([]string{"terms"}, f.Path...), "%s", f.Problem)
+	}
+	return err
 }
 
 // openSources checks the grid's sources and resolves their files from dir. Marginal

@@ -50,6 +50,7 @@ func TestConflictingSectionsAreReportedWithTheirLine(t *testing.T) {
 	for sections, want := range map[string]string{
 		"queue: {kueue: {}}\n":                                            "",
 		"queue: {kueue: {}}\ngrid: {price: 70, carbon: 400}\n":            "agent.yaml:5: grid: a hub with only a queue",
+		"queue: {kueue: {}}\nterms: {own: [a]}\n":                         "agent.yaml:5: terms: a hub with only a queue",
 		"kubernetes: {sharing: dra}\n":                                    "agent.yaml:4: kubernetes: needs a section grid",
 		"simulate: {scenario: six-regions, as: hydro-north}\nqueue: {}\n": "agent.yaml:5: queue: a queue needs a real cluster",
 	} {
@@ -59,6 +60,33 @@ func TestConflictingSectionsAreReportedWithTheirLine(t *testing.T) {
 		}
 		if _, err := LoadConfig("cluster-agent", file); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", sections, err, want)
+		}
+	}
+}
+
+// The terms of a site are read with its configuration, and a fault in them has its line.
+func TestTermsAreReadWithTheConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agent.yaml")
+	for terms, want := range map[string]string{
+		"terms: {own: [us], exclude: [rival], most_gpus: 16}\n":                                    "",
+		"terms: {serve: [a]}\n":                                                                    "",
+		"terms:\n  hours:\n  - {from: \"20:00\", to: \"06:00\", days: [mon, fri]}\n":               "",
+		"terms:\n  own: [us]\n  exclude: [rival, us]\n":                                            "agent.yaml:8: terms/exclude/1: us is in own, too",
+		"terms:\n  hours:\n  - {from: \"20:00\", to: \"06:00\"}\n  - {from: 8pm, to: \"06:00\"}\n": "agent.yaml:9: terms/hours/1/from",
+		"terms: {most: 16}\n":      "agent.yaml:6: terms/most: unknown key",
+		"terms: {most_gpus: -1}\n": "agent.yaml:6: terms/most_gpus",
+		"terms: {}\n":              "agent.yaml:6: terms",
+	} {
+		text := "site: oslo\nfolder: state\nnats: {url: \"nats://127.0.0.1:1\"}\nkubernetes: {sharing: dra}\ngrid: {price: 70, carbon: 400}\n" + terms
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := LoadConfig("cluster-agent", file)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", terms, err, want)
+		}
+		if site := c.SiteTerms(); err == nil && site.IsZero() {
+			t.Errorf("%q: the terms are empty", terms)
 		}
 	}
 }

@@ -131,6 +131,9 @@ func buildSimulatedSite(c program.Config, s spec.Scenario, feed *signals.Poller)
 		x.Forecast = c.Grid.ForecastConfig()
 		x.Signals = runtime.LocalParty{Service: feed.Run}
 	}
+	if !c.Terms.IsEmpty() {
+		x.Terms = c.SiteTerms()
+	}
 	return x.Build(c.Folder)
 }
 

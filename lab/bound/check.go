@@ -222,9 +222,9 @@ func (k *certificateChecker) leastCostOfJob(j protocol.Job) float64 {
 	never := float64(delay + late)
 	best := never
 	var all []runOption
-	// Run in one part: every way at every site that the job's regions allow.
+	// Run in one part: every way at every site that the job's regions and the site's terms allow.
 	for i, site := range k.s.Sites {
-		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) {
+		if len(j.Regions) > 0 && !slices.Contains(j.Regions, site.Name) || site.Terms.Refusal(&j) != "" {
 			continue
 		}
 		ways, _ := k.fleets[i].RunConfigs(j)

@@ -230,7 +230,7 @@ func (m *scenarioModeller) modelJob(j protocol.Job) jobModel {
 	delay, late := m.weights.DelayAndLateCost(j, start, start.Add(j.Run))
 	x.neverRunCost = float64(delay + late)
 	for i, site := range m.scenario.Sites {
-		if len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name) {
+		if (len(j.Regions) == 0 || slices.Contains(j.Regions, site.Name)) && site.Terms.Refusal(&j) == "" {
 			x.configs = append(x.configs, m.runConfigsAt(i, j, x.gpus)...)
 		}
 	}

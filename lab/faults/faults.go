@@ -29,19 +29,21 @@ const (
 	SendBeforePersist PlantedBug = "say-before-writing"   // events are written after the messages that follow from them were sent
 	ForgetEndedIDs    PlantedBug = "no-dedupe"            // the market forgets a job as soon as it has ended
 	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts a job before its Accept is confirmed
+	ForgetTerms       PlantedBug = "terms-forgotten"      // a restarted agent has no terms
 )
 
 // A FaultPlan sets the intensity of faults. Rates are in thousandths.
 type FaultPlan struct {
-	Sites, Jobs   int
-	LossRate      int           // of messages
-	DuplicateRate int           // of messages
-	MaxDelay      time.Duration // the longest normal delay of a message
-	CrashRate     int           // rate of process crashes, of steps
-	Skew          time.Duration // the largest clock error
-	FaultPeriod   time.Duration // duration of faults; afterwards all processes are up
-	Cancel        int           // rate of cancelled jobs
-	Bug           PlantedBug
+	Sites, Jobs       int
+	LossRate          int           // of messages
+	DuplicateRate     int           // of messages
+	MaxDelay          time.Duration // the longest normal delay of a message
+	CrashRate         int           // rate of process crashes, of steps
+	Skew              time.Duration // the largest clock error
+	FaultPeriod       time.Duration // duration of faults; afterwards all processes are up
+	Cancel            int           // rate of cancelled jobs
+	MostGPUsForOthers int           // GPUs that a site lends to jobs that are not of its own tenant; 0: all
+	Bug               PlantedBug
 }
 
 // DrawPlan returns a plan for a seed. Some kinds of faults are left out at random, so
@@ -58,6 +60,7 @@ func DrawPlan(seed uint64) FaultPlan {
 		Sites: 1 + dice.IntN(3), Jobs: 1 + dice.IntN(8),
 		LossRate: rate(300), DuplicateRate: rate(300), MaxDelay: time.Duration(1+rate(3000)) * time.Millisecond, CrashRate: rate(40),
 		Skew: time.Duration(rate(4000)) * time.Millisecond, FaultPeriod: time.Duration(30+dice.IntN(120)) * time.Second, Cancel: rate(300),
+		MostGPUsForOthers: rate(3),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 //
 //   - A job runs in one place at a time, and not after it has ended.
 //   - No node has more load than capacity.
+//   - No site lends more GPUs than its terms say.
 //   - A rejected job does not run; a settled job has run.
 //   - Each job ends once on the stream: settled or rejected.
 //   - A submission that was acknowledged is on the stream.
@@ -132,6 +133,7 @@ func (o *faultOracle) checkClusters() {
 		}
 		c.runs = now
 		o.checkNodeCapacity(now)
+		o.checkTerms(site, now)
 	}
 	o.checkAccounts()
 }
@@ -184,6 +186,19 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 		if u.cpu > protocol.Milli(n.CPU) || u.mem > protocol.MiB(n.Memory) {
 			o.run.reportViolation("%s gives more than it has", l.Node)
 		}
+	}
+}
+
+// checkTerms checks that the jobs of other tenants hold no more GPUs of a site than it lends.
+func (o *faultOracle) checkTerms(site string, runs map[protocol.JobID]protocol.Launch) {
+	lent := 0
+	for _, l := range runs {
+		if l.Job.Tenant != ownTenant {
+			lent += l.Job.GPUs
+		}
+	}
+	if most := o.run.plan.MostGPUsForOthers; most > 0 && lent > most {
+		o.run.reportViolation("%s lends %d GPUs, and its terms say at most %d", site, lent, most)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gridbid/gridbid/agents/fgd"
 	"github.com/gridbid/gridbid/agents/forecast"
 	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/sim"
@@ -79,12 +80,27 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 			Urgency: protocol.StandardOrNow(p.dice.IntN(3) == 0),
 		}
 		j.Deadline = arrival.Add(4 * j.Run)
+		if i%3 == 0 {
+			j.Tenant = ownTenant
+		}
 		if p.dice.IntN(20) == 0 {
 			j.Models = []string{"H100"} // no node has that model: the job must be rejected
 		}
 		out = append(out, j)
 	}
 	return out
+}
+
+// ownTenant is the sites' own tenant, whose jobs run on no terms.
+const ownTenant = "owners"
+
+// siteTerms returns the terms of the sites for a process that was started so often.
+func (p *faultRun) siteTerms(starts uint32) (t terms.Terms) {
+	if p.plan.MostGPUsForOthers == 0 || p.plan.Bug == ForgetTerms && starts > 1 {
+		return t
+	}
+	most := protocol.Milli(1000 * p.plan.MostGPUsForOthers)
+	return terms.Terms{Own: []string{ownTenant}, MostGPUs: &most}
 }
 
 // addSite creates a site: an agent, and an executor with a cluster.
@@ -140,7 +156,7 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 		}
 		known.RecordSignal(h.localTime(), s)
 	}
-	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy()}, f, known)
+	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(), Terms: p.siteTerms(h.incarnations)}, f, known)
 	for _, m := range journal.events {
 		if err := a.Restore(m); err != nil {
 			p.reportViolation("%s cannot be restored: %v", h.name, err)

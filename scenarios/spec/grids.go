@@ -96,6 +96,10 @@ func (g *gridLoader) addSites(out *Scenario) error {
 		if err := spec.addSiteEvents(g.s.where("sites", i, "outages"), out.Start, out.End, &site); err != nil {
 			return err
 		}
+		var err error
+		if site.Terms, err = spec.Terms.Terms(); err != nil {
+			return err
+		}
 		out.Sites = append(out.Sites, site)
 	}
 	if average && out.Carbon == ByMarginal {

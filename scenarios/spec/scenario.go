@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/agents/forecast"
+	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
@@ -71,6 +72,8 @@ type Site struct {
 
 	Outages []Outage  `json:",omitempty"` // by time, not overlapping
 	Bids    Misreport `json:",omitzero"`
+
+	Terms terms.Terms `json:",omitzero"` // on which it runs jobs of others
 }
 
 // An Outage is a time in which a site has no power. What runs then is lost.

@@ -55,6 +55,8 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 	swap := func(old, new string) string { return strings.Replace(smallest, old, new, 1) }
 	for _, tc := range []struct{ name, text, want string }{
 		{"an outage that ends before it starts", swap("    fleet:", "    outages: [{from: 2026-01-02T12:00:00Z, to: 2026-01-02T11:00:00Z}]\n    fleet:"), "want an end after the start"},
+		{"terms that exclude an own tenant", swap("    fleet:", "    terms: {own: [a], exclude: [b, a]}\n    fleet:"), ":6: sites/0/terms/exclude/1: a is in own, too"},
+		{"hours of no day", swap("    fleet:", "    terms: {hours: [{days: [someday], from: \"20:00\", to: \"06:00\"}]}\n    fleet:"), "sites/0/terms/hours/0/days/0"},
 		{"outages that overlap", swap("    fleet:", "    outages: [{from: 2026-01-02T01:00:00Z, to: 2026-01-02T03:00:00Z}, {from: 2026-01-02T02:00:00Z, to: 2026-01-02T04:00:00Z}]\n    fleet:"), "each outage after the one before"},
 		{"an outage of another year", swap("    fleet:", "    outages: [{from: 2025-01-02T01:00:00Z, to: 2025-01-02T03:00:00Z}]\n    fleet:"), ":6: sites/0/outages: from \"2025-01-02T01:00:00Z\" to \"2025-01-02T03:00:00Z\": want it while jobs run"},
 		{"an outage of a year to come", swap("    fleet:", "    outages: [{from: 2027-01-02T01:00:00Z, to: 2027-01-02T03:00:00Z}]\n    fleet:"), "sites/0/outages: from"},

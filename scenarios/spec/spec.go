@@ -1,9 +1,11 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gridbid/gridbid/agents/power"
+	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
@@ -86,6 +88,7 @@ type siteSpec struct {
 	Fleet     []rackSpec                        `yaml:"fleet"`
 	Outages   []outageSpec                      `yaml:"outages"`
 	Bids      bidsSpec                          `yaml:"bids"`
+	Terms     terms.File                        `yaml:"terms"`
 }
 
 // An outageSpec is a period without power, in RFC 3339.
@@ -223,6 +226,14 @@ func (s *scenarioSpec) validateSite(i int, site siteSpec) error {
 				return err
 			}
 		}
+	}
+	var fault terms.Fault
+	if _, err := site.Terms.Terms(); errors.As(err, &fault) {
+		path := []any{"sites", i, "terms"}
+		for _, key := range fault.Path {
+			path = append(path, key)
+		}
+		return at(path...)("%s", fault.Problem)
 	}
 	for k, rack := range site.Fleet {
 		if (rack.GPUs > 0) != (rack.Model != "") {

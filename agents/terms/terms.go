@@ -1,0 +1,210 @@
+// Package terms holds the terms of a site: whose jobs it runs, how many GPUs it lends to others,
+// and in which hours of the week. The site's owner writes them into the site's own configuration,
+// and the site's agent holds them when it bids, when it accepts an award and when it starts a job.
+// No coordinator knows or can change them. Package agents applies them.
+package terms
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Terms are the conditions under which a site runs jobs. The zero value has none.
+type Terms struct {
+	Own     []string // tenants of the site; the other fields are about all other tenants
+	Serve   []string // the tenants whose jobs it runs; empty: all
+	Exclude []string // tenants whose jobs it does not run; nobody is in both lists
+
+	// MostGPUs is the most GPUs, in thousandths, that jobs of others hold at any time; nil: as many
+	// as there are. A job without GPUs holds none.
+	MostGPUs *protocol.Milli `json:",omitempty"`
+	// Hours are the times of each week in which jobs of others run; empty: always. A job starts
+	// and is planned to end within them.
+	Hours []Hours `json:",omitempty"`
+}
+
+// Hours is a time of the week. Times count from Monday 00:00 UTC; To is after From, and may lie in
+// the next week.
+type Hours struct{ From, To time.Duration }
+
+const week = 7 * 24 * time.Hour
+
+// IsZero reports whether t has no condition.
+func (t *Terms) IsZero() bool {
+	return len(t.Serve) == 0 && len(t.Exclude) == 0 && t.MostGPUs == nil && len(t.Hours) == 0
+}
+
+// IsOwn reports whether a tenant is the site's own: its jobs run on no terms.
+func (t *Terms) IsOwn(tenant string) bool { return slices.Contains(t.Own, tenant) }
+
+// Refusal returns why the site never runs a job on its terms, as what can follow its name; "" if it may. What
+// it says holds as long as the terms do.
+func (t *Terms) Refusal(j *protocol.Job) string {
+	switch {
+	case t.IsZero() || t.IsOwn(j.Tenant):
+		return ""
+	case slices.Contains(t.Exclude, j.Tenant) || len(t.Serve) > 0 && !slices.Contains(t.Serve, j.Tenant):
+		return "does not serve " + tenantName(j.Tenant)
+	case t.MostGPUs != nil && j.TotalGPUMilli() > *t.MostGPUs:
+		return fmt.Sprintf("lends at most %g GPUs", float64(*t.MostGPUs)/1000)
+	}
+	return ""
+}
+
+// tenantName names a tenant to people.
+func tenantName(tenant string) string {
+	if tenant == "" {
+		return "jobs without a tenant"
+	}
+	return tenant
+}
+
+// OpenUntil returns until when jobs of others may run from at on, if they may run then: the end of
+// the hours that at lies in, and of those that follow without a gap. The result is 0 if at lies in
+// no hours, and protocol.Time's largest value if they never end.
+func (t *Terms) OpenUntil(at protocol.Time) protocol.Time {
+	if len(t.Hours) == 0 {
+		return forever
+	}
+	until := at
+	for until < at.Add(week) {
+		end := until
+		for _, h := range t.Hours {
+			if from := h.lastFrom(until); from.Add(h.To-h.From) > end {
+				end = from.Add(h.To - h.From)
+			}
+		}
+		if end == until {
+			break
+		}
+		until = end
+	}
+	switch {
+	case until >= at.Add(week):
+		return forever
+	case until == at:
+		return 0
+	}
+	return until
+}
+
+// OpenFor returns the first instant, at or after at, from which jobs of others may run for so long
+// without a gap; false if the hours are never so long.
+func (t *Terms) OpenFor(at protocol.Time, run time.Duration) (protocol.Time, bool) {
+	if t.OpenUntil(at) >= at.Add(run) {
+		return at, true
+	}
+	best, found := protocol.Time(0), false
+	for _, h := range t.Hours {
+		from := h.lastFrom(at).Add(week)
+		if t.OpenUntil(from) >= from.Add(run) && (!found || from < best) {
+			best, found = from, true
+		}
+	}
+	return best, found
+}
+
+const forever = protocol.Time(1<<63 - 1)
+
+// monday is a Monday 00:00 UTC, before all times that occur.
+const monday = protocol.Time(-3 * 24 * 3600 * 1000)
+
+// lastFrom returns when h last began, at or before an instant.
+func (h Hours) lastFrom(at protocol.Time) protocol.Time {
+	first := monday.Add(h.From)
+	return first.Add(at.Sub(first).Truncate(week))
+}
+
+// A File is the section "terms" of a configuration or scenario, with its YAML keys.
+type File struct {
+	Own      []string    `yaml:"own"`
+	Serve    []string    `yaml:"serve"`
+	Exclude  []string    `yaml:"exclude"`
+	MostGPUs *float64    `yaml:"most_gpus"`
+	Hours    []FileHours `yaml:"hours"`
+}
+
+// IsEmpty reports whether the file has no such section.
+func (f File) IsEmpty() bool {
+	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0
+}
+
+// FileHours are hours of some days, in UTC: "20:00" to "06:00" ends on the next day. No day means
+// every day.
+type FileHours struct {
+	Days []string `yaml:"days"`
+	From string   `yaml:"from"`
+	To   string   `yaml:"to"`
+}
+
+// days are the days of the week as files name them.
+var days = []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"}
+
+// A Fault is what is wrong with a File, and the path of its key in the section.
+type Fault struct {
+	Path    []string
+	Problem string
+}
+
+// Error implements error.
+func (f Fault) Error() string { return strings.Join(f.Path, ".") + ": " + f.Problem }
+
+// Terms returns the terms that a file states. Its error is a Fault.
+func (f File) Terms() (Terms, error) {
+	t := Terms{Own: f.Own, Serve: f.Serve, Exclude: f.Exclude}
+	for i, tenant := range f.Exclude {
+		for _, other := range []struct {
+			key  string
+			list []string
+		}{{"serve", f.Serve}, {"own", f.Own}} {
+			if slices.Contains(other.list, tenant) {
+				return t, Fault{[]string{"exclude", fmt.Sprint(i)}, fmt.Sprintf("%s is in %s, too: remove it from one of the lists", tenant, other.key)}
+			}
+		}
+	}
+	if f.MostGPUs != nil {
+		most := protocol.Milli(math.Round(*f.MostGPUs * 1000))
+		t.MostGPUs = &most
+	}
+	for i, h := range f.Hours {
+		path := []string{"hours", fmt.Sprint(i)}
+		from, ok := timeOfDay(h.From)
+		if !ok {
+			return t, Fault{append(path, "from"), fmt.Sprintf("%q is no time of day: write it as 20:00, in UTC", h.From)}
+		}
+		to, ok := timeOfDay(h.To)
+		if !ok {
+			return t, Fault{append(path, "to"), fmt.Sprintf("%q is no time of day: write it as 06:00, in UTC", h.To)}
+		}
+		if to <= from {
+			to += 24 * time.Hour
+		}
+		named := h.Days
+		if len(named) == 0 {
+			named = days
+		}
+		for k, day := range named {
+			n := slices.Index(days, day)
+			if n < 0 {
+				return t, Fault{append(path, "days", fmt.Sprint(k)), fmt.Sprintf("%q is no day: want one of %s", day, strings.Join(days, ", "))}
+			}
+			midnight := time.Duration(n) * 24 * time.Hour
+			t.Hours = append(t.Hours, Hours{midnight + from, midnight + to})
+		}
+	}
+	return t, nil
+}
+
+// timeOfDay reads "20:00"; "24:00" is the end of the day.
+func timeOfDay(s string) (time.Duration, bool) {
+	if s == "24:00" {
+		return 24 * time.Hour, true
+	}
+	at, err := time.Parse("15:04", s)
+	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, err == nil
+}
