@@ -36,6 +36,7 @@ type (
 		Most    Microdollars `msgpack:"mp,omitempty"` // of a cap: price of a kWh
 		Carbon  Milligrams   `msgpack:"mc,omitempty"` // of a cap: carbon of a kWh
 		Power   Milliwatts   `msgpack:"pw,omitempty"` // of a cap: total draw of all runs at the sites
+		GPUs    Milli        `msgpack:"g,omitempty"`  // of a cap: GPUs that the jobs it is about hold at a time
 		Words   string       `msgpack:"wd,omitempty"` // how the operator named the sites or homes
 	}
 )
@@ -49,7 +50,7 @@ type RuleKind string
 const (
 	Prefer RuleKind = "prefer" // runs count as cheaper or more expensive
 	Forbid RuleKind = "forbid" // jobs must not run
-	Cap    RuleKind = "cap"    // jobs must not run above a price, an intensity or a power
+	Cap    RuleKind = "cap"    // jobs must not run above a price, an intensity, a power or a number of GPUs
 )
 
 // A Weekly is a time of every week; "" is always.

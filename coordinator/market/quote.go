@@ -64,7 +64,7 @@ func (k *Market) Quote(now, asked protocol.Time, j protocol.Job, answers map[str
 			r.offers[site] = view.validateBids(site, shiftToMarketClock(q.Bids, m.At, asked, now))
 		}
 	}
-	in, impossible := view.roundToClear(now, r)
+	in, impossible, against := view.roundToClear(now, r)
 	in.TieTolerance = auction.TieTolerance{} // a judge is asked about jobs only
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {
 		out.Sites = append(out.Sites, view.quotationOf(name, in.Lots[0].Bids))
@@ -76,6 +76,8 @@ func (k *Market) Quote(now, asked protocol.Time, j protocol.Job, answers map[str
 	d := rule.Clone().Clear(in).Decisions[0]
 	if impossible[0] == len(k.sites) && len(k.sites) > 0 {
 		d = auction.Decision{Verdict: auction.Reject, Why: view.commonRejectReason(r, j.ID)}
+	} else if d.Verdict == auction.Defer && len(in.Lots[0].Bids) == 0 && against[0].ID != "" {
+		d.Why = reasonOfRule(against[0])
 	}
 	out.Decision = &d
 	return out

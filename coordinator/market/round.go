@@ -174,7 +174,7 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 	for i, l := range r.lots {
 		r.index[l.job.ID] = i
 	}
-	in, impossible := k.roundToClear(now, r)
+	in, impossible, against := k.roundToClear(now, r)
 	out := k.rule.Clear(in)
 	if missing > 0 || len(k.sites) == 0 {
 		callSoonWithoutBids(now, out.Decisions)
@@ -185,6 +185,8 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		// Every registered site answered that it can never run the job: waiting cannot help.
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
+		} else if d.Verdict == auction.Defer && len(in.Lots[i].Bids) == 0 && against[i].ID != "" {
+			d.Why = reasonOfRule(against[i])
 		}
 		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
 	}
@@ -201,8 +203,9 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 
 // roundToClear returns what the rule sees of a round: sites that answered and are not drained, in
 // the order of their names, so that the order of arrival cannot matter, and the options that policy
-// and power caps allow. It also counts, by lot, the sites that can never run it.
-func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, impossible []int) {
+// and its caps allow. It also counts, by lot, the sites that can never run it, and returns a rule
+// whose cap of power or GPUs took options from it.
+func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, impossible []int, against []protocol.Rule) {
 	in = auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, LeftOut: r.leftOut, Weights: k.cfg.Terms, Planning: k.cfg.Planning, TieTolerance: k.tieTolerance(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
@@ -213,20 +216,23 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 	for _, l := range r.lots {
 		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
-	// Count the sites that can never run a job, and keep the options that policy and power caps
-	// allow.
-	impossible = make([]int, len(r.lots))
-	// Invariant: sites are visited by name, so that each job's power is reserved in the same order
-	// in every replay.
-	drawn := k.plannedPowerDraw(now)
+	// Count the sites that can never run a job, and keep the options that the policy allows.
+	impossible, against = make([]int, len(r.lots)), make([]protocol.Rule, len(r.lots))
+	// Invariant: sites are visited by name, so that what each job may use is reserved in the same
+	// order in every replay.
+	planned := k.plannedUse(now)
 	for _, name := range names {
 		for _, m := range r.offers[name].Jobs {
 			i, ok := r.index[m.Job]
 			if !ok || k.mayStillRun(name, m.Job) {
 				continue
 			}
-			job := r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
-			options, bias := k.allowedOptions(job, name, drawn.withinPowerCaps(k, job, name, m.Options), r.offers[name].Grid)
+			job := &r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
+			fitting, over := planned.withinUseCaps(k, job, name, m.Options)
+			if over.ID != "" {
+				against[i] = over
+			}
+			options, bias := k.allowedOptions(*job, name, fitting, r.offers[name].Grid)
 			if len(options) > 0 {
 				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: name, Options: options, Bias: bias})
 			} else if len(m.Options) == 0 && isPermanentReason(m.Why.Code) {
@@ -240,7 +246,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 		k.counts["passed-over"] += len(in.Lots[i].Bids) - len(heeded)
 		in.Lots[i].Bids = heeded
 	}
-	return in, impossible
+	return in, impossible, against
 }
 
 // markSilentSites notes which sites did not answer, and returns how many. No later round waits for

@@ -96,15 +96,16 @@ func DescribeOp(was protocol.Policy, o Op) string {
 	if o.Op == "remove" {
 		for _, r := range was.Rules {
 			if r.ID == o.ID {
-				return "remove " + o.ID + ": " + describeRule(r)
+				return "remove " + o.ID + ": " + DescribeRule(r)
 			}
 		}
 		return "remove " + format.CleanText(o.ID) + ", which is not in force"
 	}
-	return describeRule(*o.Rule)
+	return DescribeRule(*o.Rule)
 }
 
-func describeRule(r protocol.Rule) string {
+// DescribeRule returns the effect of a rule as a sentence without a full stop.
+func DescribeRule(r protocol.Rule) string {
 	who := "jobs"
 	if r.Tenant != "" {
 		who = "jobs of tenant " + format.CleanText(r.Tenant)
@@ -139,6 +140,12 @@ func describeRule(r protocol.Rule) string {
 		}
 		if r.Carbon != 0 {
 			limits = append(limits, fmt.Sprintf("a kWh has more than %s kg of CO2e", format.FormatKilograms(r.Carbon)))
+		}
+		if r.GPUs != 0 {
+			if len(r.Sites) == 0 {
+				all = "over all sites"
+			}
+			return fmt.Sprintf("%s may hold at most %s GPUs at a time %s%s", who, format.FormatThousandths(r.GPUs), all, describeWhen(r))
 		}
 		if r.Power == 0 {
 			return fmt.Sprintf("%s may not run %s in hours in which %s%s", who, where, strings.Join(limits, " or "), describeWhen(r))

@@ -28,7 +28,7 @@ type (
 		Where  *diffWhere `json:"where,omitempty"`
 		When   *diffWhen  `json:"when,omitempty"`
 		Weight *float64   `json:"weight,omitempty"` // share of the cost, -0.5..0.5
-		What   string     `json:"what,omitempty"`   // "power", "price", "ci"
+		What   string     `json:"what,omitempty"`   // "power", "price", "ci", "gpus"
 		Value  *float64   `json:"value,omitempty"`
 		Unit   string     `json:"unit,omitempty"`
 	}
@@ -93,6 +93,8 @@ func diffRuleOf(r protocol.Rule) diffRule {
 	case r.Kind != protocol.Cap:
 	case r.Power != 0:
 		out.What, out.Value, out.Unit = "power", is(float64(r.Power)/1e6), "kW"
+	case r.GPUs != 0:
+		out.What, out.Value, out.Unit = "gpus", is(float64(r.GPUs)/1000), "GPU"
 	case r.Most != 0:
 		out.What, out.Value, out.Unit = "price", is(float64(r.Most)/1000), "€/MWh"
 	default:

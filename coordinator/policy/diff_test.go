@@ -75,6 +75,7 @@ func TestADiffSaysWhatWasSaid(t *testing.T) {
 	for said, want := range map[string]string{
 		"prefer hydro this weekend": `{"base":0,"ops":[{"op":"add","rule":{"kind":"prefer","where":{"tag":"hydro"},"when":{"from":"2025-06-14T00:00:00Z","to":"2025-06-16T00:00:00Z","tz":"UTC"},"weight":0.15}}]}`,
 		"never move EU data":        `{"base":0,"ops":[{"op":"add","rule":{"kind":"forbid","who":{"data":"EU"},"where":{"outside":"EU"}}}]}`,
+		"cap team-a at 16 GPUs":     `{"base":0,"ops":[{"op":"add","rule":{"kind":"cap","who":{"tenant":"team-a"},"what":"gpus","value":16,"unit":"GPU"}}]}`,
 		"cap oslo at 200 kW":        `{"base":0,"ops":[{"op":"add","rule":{"kind":"cap","where":{"site":"oslo"},"what":"power","value":200,"unit":"kW"}}]}`,
 	} {
 		got, err := json.Marshal(ParseSentence(said, protocol.Policy{}, known).AsDiff())

@@ -13,11 +13,15 @@ func TestAChangeThatCannotBeIsRefused(t *testing.T) {
 	op := func(rule string) string { return `{"ops": [{"op": "add", "rule": ` + rule + `}]}` }
 	prefer := `{"op": "add", "rule": {"kind": "prefer", "where": {"sites": ["oslo"]}, "weight_thousandths": 100}}`
 	for text, want := range map[string]string{
-		`{"ops": [{"op": "add"}]}`:                                                "lacks its rule",
-		`{"ops": [` + strings.Repeat(prefer+",", maxOps) + prefer + `]}`:          "at most 8",
-		op(`{"kind": "cap", "most_milliwatts": -1}`):                              "is negative",
-		op(`{"kind": "cap", "most_milligrams_per_kwh": -1}`):                      "is negative",
-		op(`{"kind": "cap", "most_milliwatts": 1, "most_milligrams_per_kwh": 1}`): "a rule of its own",
+		`{"ops": [{"op": "add"}]}`:                                                                                     "lacks its rule",
+		`{"ops": [` + strings.Repeat(prefer+",", maxOps) + prefer + `]}`:                                               "at most 8",
+		op(`{"kind": "cap", "most_milliwatts": -1}`):                                                                   "is negative",
+		op(`{"kind": "cap", "who": {"tenant": "a"}, "most_thousandths_of_a_gpu": -1}`):                                 "is negative",
+		op(`{"kind": "cap", "most_thousandths_of_a_gpu": 1000}`):                                                       "name a tenant or a site",
+		op(`{"kind": "cap", "who": {"tenant": "a"}, "most_thousandths_of_a_gpu": 1000, "most_milliwatts": 1}`):         "a rule of its own",
+		op(`{"kind": "cap", "who": {"tenant": "a"}, "most_thousandths_of_a_gpu": 1000, "most_milligrams_per_kwh": 1}`): "a rule of its own",
+		op(`{"kind": "cap", "most_milligrams_per_kwh": -1}`):                                                           "is negative",
+		op(`{"kind": "cap", "most_milliwatts": 1, "most_milligrams_per_kwh": 1}`):                                      "a rule of its own",
 	} {
 		var c Change
 		err := json.Unmarshal([]byte(text), &c)

@@ -19,6 +19,7 @@ type ruleJSON struct {
 	Price  protocol.Microdollars `json:"most_microdollars_per_kwh,omitempty"`
 	Carbon protocol.Milligrams   `json:"most_milligrams_per_kwh,omitempty"`
 	Power  protocol.Milliwatts   `json:"most_milliwatts,omitempty"`
+	GPUs   protocol.Milli        `json:"most_thousandths_of_a_gpu,omitempty"`
 }
 
 type whoJSON struct {
@@ -51,7 +52,7 @@ func (o Op) MarshalJSON() ([]byte, error) {
 	if r := o.Rule; r != nil {
 		out.Rule = &ruleJSON{
 			ID: r.ID, Kind: r.Kind, Who: whoJSON{r.Tenant, r.Homes}, Where: whereJSON{r.Words, r.Sites, r.Outside},
-			When: whenJSON{int64(r.From), int64(r.To), r.Weekly}, Weight: r.Weight, Price: r.Most, Carbon: r.Carbon, Power: r.Power,
+			When: whenJSON{int64(r.From), int64(r.To), r.Weekly}, Weight: r.Weight, Price: r.Most, Carbon: r.Carbon, Power: r.Power, GPUs: r.GPUs,
 		}
 	}
 	return json.Marshal(out)
@@ -70,7 +71,7 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 	if r := in.Rule; r != nil {
 		o.Rule = &protocol.Rule{
 			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.AsWritten,
-			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon, Power: r.Power,
+			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon, Power: r.Power, GPUs: r.GPUs,
 		}
 	}
 	return nil

@@ -304,6 +304,10 @@ func (k Vocabulary) takeFigure(w *clauseParse, all []string, i int) int {
 	if low == "€/mwh" || low == "$/mwh" || low == "usd/mwh" || low == "g/kwh" || low == "kw" || low == "mw" {
 		return 1
 	}
+	if low == "gpu" || low == "gpus" {
+		w.has["gpus"] = true
+		return 1
+	}
 	if low == "kilowatt" || low == "kilowatts" || low == "megawatt" || low == "megawatts" {
 		w.has[low[:1]+"w"] = true
 		return 1
@@ -399,12 +403,12 @@ func (w *clauseParse) buildOp() (Op, bool) {
 	case w.contradictory, stays && !bans && has("out"), bans && (has("leave") && has("out") || has("stay", "stays")):
 		return Op{}, false
 	case removes:
-		return Op{Op: "remove", ID: w.remove}, w.remove != "" && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps && !w.hasTime() && !has("when")
+		return Op{Op: "remove", ID: w.remove}, w.remove != "" && !has("gpus") && r.Words == "" && r.Tenant == "" && len(w.nums) == 0 && !prefers && !bans && !caps && !w.hasTime() && !has("when")
 	case w.remove != "" || has("except", "rule"), has("tenant", "team") && r.Tenant == "": // of nobody who is known
 		return Op{}, false
 	case caps:
 		return w.buildCap()
-	case len(w.nums) > 0 || has("price", "when", "carbon", "draw"):
+	case len(w.nums) > 0 || has("price", "when", "carbon", "draw", "gpus"):
 		return Op{}, false
 	case has("data") && (prefers || has("avoid") || r.Tenant != "" && !w.dataOfPlace): // "avoid moving EU data"; "vision data" may have its home anywhere
 		return Op{}, false
@@ -434,12 +438,12 @@ func (w *clauseParse) buildOp() (Op, bool) {
 	return Op{Op: "add", Rule: r}, r.To == 0 || r.To > r.From
 }
 
-// buildCap makes a cap of price, of carbon or of power. What a market can cap of power
+// buildCap makes a cap of price, of carbon, of power or of GPUs. What a market can cap of power
 // is what it plans: the runs that it places, and no idle draw.
 func (w *clauseParse) buildCap() (Op, bool) {
 	r := &w.rule
 	kinds := 0
-	for _, unit := range []string{"kw", "mw", "g/kwh", "€/mwh", "$/mwh", "usd/mwh"} {
+	for _, unit := range []string{"kw", "mw", "g/kwh", "€/mwh", "$/mwh", "usd/mwh", "gpus"} {
 		if w.has[unit] {
 			kinds++
 		}
@@ -457,6 +461,9 @@ func (w *clauseParse) buildCap() (Op, bool) {
 			r.Power *= 1000
 		}
 		return Op{Op: "add", Rule: r}, len(r.Sites) > 0 && r.Tenant == "" && !w.has["outside"] && !w.has["never"] && !w.has["price"] && !w.has["carbon"] && !w.has["when"] && !w.has["data"] && (r.To == 0 || r.To > r.From)
+	case w.has["gpus"]: // of a tenant or of named sites
+		r.GPUs = protocol.Milli(n * 1000)
+		return Op{Op: "add", Rule: r}, (r.Tenant != "" || len(r.Sites) > 0) && !w.has["outside"] && !w.has["never"] && !w.has["price"] && !w.has["carbon"] && !w.has["power"] && !w.has["draw"] && !w.has["when"] && !w.has["data"] && (r.To == 0 || r.To > r.From)
 	case w.limit && !w.has["than"], w.has["data"], w.has["carbon"] && !w.has["g/kwh"], w.has["price"] && w.has["g/kwh"]: // "EU data" runs anywhere, and a price has no grams
 		return Op{}, false
 	case w.has["g/kwh"]:

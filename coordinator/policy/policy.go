@@ -3,7 +3,7 @@
 // words for confirmation, and the market obeys the rules once they are in force.
 //
 // A rule prefers sites, forbids them, or caps: the price or the carbon intensity
-// of the hours in which jobs run, or the total power of runs. No other kind of
+// of the hours in which jobs run, the total power of runs, or the GPUs that jobs hold. No other kind of
 // rule exists, so a sentence cannot change anything else. A change that loosens
 // a hard rule must stand alone and needs a second person.
 package policy
@@ -76,12 +76,16 @@ func checkRule(r protocol.Rule) error {
 		}
 	case protocol.Cap:
 		switch {
-		case r.Most == 0 && r.Carbon == 0 && r.Power == 0:
-			return errors.New("it has no cap: give a price, a carbon intensity or a power")
-		case r.Carbon < 0 || r.Power < 0:
-			return errors.New("its cap on carbon or power is negative")
-		case r.Power != 0 && (r.Most != 0 || r.Carbon != 0):
+		case r.Most == 0 && r.Carbon == 0 && r.Power == 0 && r.GPUs == 0:
+			return errors.New("it has no cap: give a price, a carbon intensity, a power or a number of GPUs")
+		case r.Carbon < 0 || r.Power < 0 || r.GPUs < 0:
+			return errors.New("its cap on carbon, power or GPUs is negative")
+		case r.Power != 0 && (r.Most != 0 || r.Carbon != 0 || r.GPUs != 0):
 			return errors.New("it caps power and something else: give each a rule of its own")
+		case r.GPUs != 0 && (r.Most != 0 || r.Carbon != 0):
+			return errors.New("it caps GPUs and something else: give each a rule of its own")
+		case r.GPUs != 0 && r.Tenant == "" && len(r.Sites) == 0:
+			return errors.New("it caps the GPUs of all jobs at all sites: name a tenant or a site")
 		}
 	default:
 		return fmt.Errorf("unknown kind of rule %q", r.Kind)
@@ -105,7 +109,7 @@ func LoosensHardRule(was, now protocol.Policy) bool {
 
 func hasSameEffect(x, y protocol.Rule) bool {
 	return x.Kind == y.Kind && x.Tenant == y.Tenant && slices.Equal(x.Homes, y.Homes) && slices.Equal(x.Sites, y.Sites) && x.Outside == y.Outside &&
-		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon && x.Power == y.Power
+		x.From == y.From && x.To == y.To && x.Weekly == y.Weekly && x.Weight == y.Weight && x.Most == y.Most && x.Carbon == y.Carbon && x.Power == y.Power && x.GPUs == y.GPUs
 }
 
 // An OptionRuling is the effect of a policy on one bid option.
@@ -136,12 +140,12 @@ func EvaluateOption(p protocol.Policy, j protocol.Job, site string, o protocol.B
 	return out
 }
 
-// PowerCapsFor returns the power caps that apply to a run of a job that starts at a
-// site at an instant. Each caps the total power of all runs at the sites that it
-// covers.
-func PowerCapsFor(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
+// UseCapsFor returns the caps of power and of GPUs that apply to a run of a job that starts at a
+// site at an instant. A cap of power is about the total of all runs at the sites that it covers, a
+// cap of GPUs about what the jobs that it names hold there, each at any time.
+func UseCapsFor(p protocol.Policy, j protocol.Job, site string, start protocol.Time) (all []protocol.Rule) {
 	for _, r := range p.Rules {
-		if r.Kind == protocol.Cap && r.Power != 0 && AppliesTo(r, j, site, start) {
+		if r.Kind == protocol.Cap && (r.Power != 0 || r.GPUs != 0 && j.GPUs > 0) && AppliesTo(r, j, site, start) {
 			all = append(all, r)
 		}
 	}
@@ -152,17 +156,17 @@ func PowerCapsFor(p protocol.Policy, j protocol.Job, site string, start protocol
 // [from, to], at some instant of it. It ignores the time of the week.
 func ConstrainsStart(p protocol.Policy, j protocol.Job, site string, from, to protocol.Time) bool {
 	return slices.ContainsFunc(p.Rules, func(r protocol.Rule) bool {
-		return isHardRule(r) && isAboutJob(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
+		return isHardRule(r) && IsAboutJob(r, j, site) && r.From <= to && (r.To == 0 || r.To > from)
 	})
 }
 
 // AppliesTo reports whether a rule applies to a run of a job that starts at a site at an instant.
 func AppliesTo(r protocol.Rule, j protocol.Job, site string, start protocol.Time) bool {
-	return isAboutJob(r, j, site) && r.IsActiveAt(start)
+	return IsAboutJob(r, j, site) && r.IsActiveAt(start)
 }
 
-// isAboutJob reports whether a rule applies to a job at a site, at any time.
-func isAboutJob(r protocol.Rule, j protocol.Job, site string) bool {
+// IsAboutJob reports whether a rule applies to a job at a site, at any time.
+func IsAboutJob(r protocol.Rule, j protocol.Job, site string) bool {
 	return (r.Tenant == "" || r.Tenant == j.Tenant) &&
 		(len(r.Homes) == 0 || slices.Contains(r.Homes, j.Home)) &&
 		r.CoversSite(site)

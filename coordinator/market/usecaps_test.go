@@ -80,34 +80,51 @@ func runs(n int, rules ...protocol.Rule) *Market {
 	k.policy.Rules = rules
 	for i := range n {
 		id, at := protocol.JobID(fmt.Sprint("run-", i)), noon.Add(time.Duration(i)*time.Minute)
-		k.lots[id] = &lot{state: accepted, site: "oslo", option: protocol.BidOption{Start: at, Finish: at.Add(9 * time.Hour), Energy: 1_000_000}}
+		k.lots[id] = &lot{submitted: protocol.Job{ID: id, Tenant: "lab", GPUs: 1, Share: 1000}, state: accepted, site: "oslo", option: protocol.BidOption{Start: at, Finish: at.Add(9 * time.Hour), Energy: 1_000_000}}
 	}
 	return k
 }
 
-// The oracle adds up every run: of a job that may win at several sites the largest draw, and
+// The oracle adds up every run: of a job that may win at several sites the largest use, and
 // nothing of the option's own job.
-func TestPowerCapsMatchAnOracle(t *testing.T) {
+func TestUseCapsMatchAnOracle(t *testing.T) {
 	sites, jobs := []string{"bern", "kiel", "oslo"}, []protocol.JobID{"a", "b", "c", "d", "e"}
 	rapid.Check(t, func(t *rapid.T) {
 		k := runs(3)
 		for i := range rapid.IntRange(1, 3).Draw(t, "rules") {
-			k.policy.Rules = append(k.policy.Rules, protocol.Rule{
+			r := protocol.Rule{
 				ID: fmt.Sprint("R-", i), Kind: protocol.Cap, Sites: sites[:rapid.IntRange(1, 3).Draw(t, "sites")], Outside: rapid.Bool().Draw(t, "outside"),
-				Power: protocol.Milliwatts(rapid.IntRange(100, 900).Draw(t, "cap")), To: noon.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "to")) * time.Hour),
-			})
+				To: noon.Add(time.Duration(rapid.IntRange(1, 9).Draw(t, "to")) * time.Hour),
+			}
+			if rapid.Bool().Draw(t, "GPUs") {
+				r.GPUs, r.Tenant = protocol.Milli(500*rapid.IntRange(1, 9).Draw(t, "cap")), rapid.SampledFrom([]string{"", "lab", "guest"}).Draw(t, "tenant")
+			} else {
+				r.Power = protocol.Milliwatts(rapid.IntRange(100, 900).Draw(t, "cap"))
+			}
+			k.policy.Rules = append(k.policy.Rules, r)
 		}
-		u := k.plannedPowerDraw(noon)
-		beside := make(map[protocol.JobID][]powerUse)
+		u := k.plannedUse(noon)
+		beside := make(map[protocol.JobID][]runUse)
 		for id, l := range k.lots {
-			beside[id] = []powerUse{optionPower(l.site, l.option)}
+			beside[id] = []runUse{useOf(&l.submitted, l.site, l.option)}
 		}
-		at := func(r protocol.Rule, but protocol.JobID, t protocol.Time) (sum protocol.Milliwatts) {
+		amount := func(r protocol.Rule, x runUse) int64 {
+			switch {
+			case !r.CoversSite(x.site):
+				return 0
+			case r.Power != 0:
+				return int64(x.power)
+			case r.Tenant == "" || r.Tenant == x.job.Tenant:
+				return int64(1000 * x.job.GPUs)
+			}
+			return 0
+		}
+		at := func(r protocol.Rule, but protocol.JobID, t protocol.Time) (sum int64) {
 			for id, all := range beside {
-				most := protocol.Milliwatts(0)
+				most := int64(0)
 				for _, x := range all {
-					if id != but && r.CoversSite(x.site) && x.from <= t && t < x.to {
-						most = max(most, x.power)
+					if id != but && x.from <= t && t < x.to {
+						most = max(most, amount(r, x))
 					}
 				}
 				sum += most
@@ -115,7 +132,8 @@ func TestPowerCapsMatchAnOracle(t *testing.T) {
 			return sum
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "menus") {
-			j, site := protocol.Job{ID: rapid.SampledFrom(jobs).Draw(t, "job")}, rapid.SampledFrom(sites).Draw(t, "site")
+			n := rapid.IntRange(0, len(jobs)-1).Draw(t, "job")
+			j, site := protocol.Job{ID: jobs[n], Tenant: []string{"lab", "guest"}[n%2], GPUs: n, Share: 1000}, rapid.SampledFrom(sites).Draw(t, "site")
 			var all, want []protocol.BidOption
 			for range rapid.IntRange(1, 3).Draw(t, "options") {
 				o := protocol.BidOption{Start: noon.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "start")) * 15 * time.Minute)}
@@ -123,23 +141,23 @@ func TestPowerCapsMatchAnOracle(t *testing.T) {
 				o.Energy = protocol.Millijoules(rapid.IntRange(0, 400).Draw(t, "draw")) * protocol.Millijoules(o.Finish.Sub(o.Start)/time.Second)
 				all = append(all, o)
 				fits := true
-				for _, r := range policy.PowerCapsFor(k.policy, j, site, o.Start) {
+				for _, r := range policy.UseCapsFor(k.policy, j, site, o.Start) {
 					for at0 := o.Start; at0 < o.Finish; at0 = at0.Add(time.Minute) {
-						fits = fits && at(r, j.ID, at0)+optionPower(site, o).power <= r.Power
+						fits = fits && at(r, j.ID, at0)+amount(r, useOf(&j, site, o)) <= max(int64(r.Power), int64(r.GPUs))
 					}
 				}
 				if fits {
 					want = append(want, o)
 				}
 			}
-			if got := u.withinPowerCaps(k, j, site, all); !slices.Equal(got, want) {
+			if got, _ := u.withinUseCaps(k, &j, site, all); !slices.Equal(got, want) {
 				t.Fatalf("of %v at %s %v fit; want %v", all, site, got, want)
 			}
 			if len(want) > 0 {
-				mine := optionPower(site, want[0])
+				mine := useOf(&j, site, want[0])
 				for _, o := range want {
-					x := optionPower(site, o)
-					mine = powerUse{site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+					x := useOf(&j, site, o)
+					mine = runUse{&j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
 				}
 				beside[j.ID] = append(beside[j.ID], mine)
 			}
@@ -152,12 +170,12 @@ func TestPowerCapsMatchAnOracle(t *testing.T) {
 func TestPowerCapCheckIsSublinearInRuns(t *testing.T) {
 	takes := func(n int) float64 {
 		k := runs(n, protocol.Rule{ID: "R-1", Kind: protocol.Cap, Power: 1 << 40})
-		u := k.plannedPowerDraw(noon)
+		u := k.plannedUse(noon)
 		var all []protocol.BidOption
 		for range 8 {
 			all = append(all, protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)})
 		}
-		return testing.AllocsPerRun(10, func() { u.withinPowerCaps(k, protocol.Job{ID: "train"}, "oslo", all) })
+		return testing.AllocsPerRun(10, func() { u.withinUseCaps(k, &protocol.Job{ID: "train"}, "oslo", all) })
 	}
 	if few, many := takes(4), takes(400); many > few+8 {
 		t.Errorf("beside 4 runs a menu takes %g allocations, and beside 400 it takes %g", few, many)
