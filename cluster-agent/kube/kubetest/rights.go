@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ import (
 
 // AgentKubeconfig creates a service account with exactly the rights that the chart
 // gives a site's agent, and returns a kubeconfig file for it. It renders the chart's
-// own template with text/template, which the template is restricted to.
+// own template: see parseChartTemplate.
 func (c *Cluster) AgentKubeconfig(sharing string, namespaces ...string) (file string) {
 	c.Helper()
 	c.applyChartTemplate("rbac.yaml", sharing, namespaces)
@@ -64,9 +65,7 @@ func (c *Cluster) repositoryRoot() string {
 // they exist.
 func (c *Cluster) applyChartTemplate(file, sharing string, namespaces []string) {
 	c.Helper()
-	text, err := os.ReadFile(filepath.Join(c.repositoryRoot(), "deploy/chart/templates", file))
-	c.FailOnError(err)
-	t, err := template.New("rbac").Parse(string(text))
+	t, err := parseChartTemplate(filepath.Join(c.repositoryRoot(), "deploy/chart/templates", file))
 	c.FailOnError(err)
 	var page bytes.Buffer
 	c.FailOnError(t.Execute(&page, map[string]any{
@@ -85,6 +84,20 @@ func (c *Cluster) applyChartTemplate(file, sharing string, namespaces []string) 
 			c.FailOnError(err)
 		}
 	}
+}
+
+// parseChartTemplate parses a template of rights of the chart. It knows text/template and, of Helm's
+// functions, toJson: these templates are restricted to that.
+func parseChartTemplate(file string) (*template.Template, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	toJSON := func(v any) (string, error) {
+		out, err := json.Marshal(v)
+		return string(out), err
+	}
+	return template.New(filepath.Base(file)).Funcs(template.FuncMap{"toJson": toJSON}).Parse(string(text))
 }
 
 // accountKubeconfig returns a kubeconfig file with a token of a service account.
