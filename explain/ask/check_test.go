@@ -49,6 +49,33 @@ func TestACheckedQueryIsNeverReadBackAsAnother(t *testing.T) {
 	})
 }
 
+// A sum over jobs that a bound selects says that the bound is of jobs, and what is left out says where
+// it ends: else the words of the query are read as another, or not at all.
+func TestWhatABoundOrAnExceptionIsOfIsSaidBack(t *testing.T) {
+	l := testParser()
+	for text, want := range map[string]string{
+		"jobs that cost split by facilities more than $5":                "cost used by site of jobs with cost more than 5 dollars",
+		"cost per gpu hour by which jobs had to wait over 120 minutes":   "cost used per gpu-hour of jobs with wait more than 2 h",
+		"at a carbon jobs that waited more than 2 h":                     "carbon used of jobs with wait more than 2 h",
+		"jobs power bill cost more than $5":                              "cost used of jobs with cost more than 5 dollars",
+		"carbon of jobs over 10 kWh":                                     "carbon used of jobs with energy more than 10 kWh",
+		"which sites cost more than $5":                                  "cost used by site more than 5 dollars",
+		"free gpus at oslo except tenant vision":                         "free gpus except tenant vision at site oslo",
+		"energy except team vision at oslo":                              "energy used except tenant vision at site oslo",
+		"energy of everyone but vision and of speech":                    "energy used except tenant speech and tenant vision",
+		"energy except for the team vision and at the sites oslo & lyon": "energy used except site lyon and site oslo except tenant vision",
+	} {
+		q, _, back := l.ParseQuestion(text)
+		if back != nil || q.String() != want {
+			t.Errorf("%q is read as %q (%+v); want %q", text, q.String(), back, want)
+			continue
+		}
+		if again, _, back := l.ParseQuestion(want); back != nil || !reflect.DeepEqual(again, q) {
+			t.Errorf("%q is read as\n %+v (%+v); want\n %+v", want, again, back, q)
+		}
+	}
+}
+
 // drawQuery draws a query whose fields are for the most part those that its question
 // takes.
 func drawQuery(t *rapid.T) (q Query) {
@@ -76,8 +103,22 @@ func drawQuery(t *rapid.T) (q Query) {
 			q.Metric = rapid.SampledFrom([]string{"carbon", "energy", "cost", "paid", "wait", "entropy"}).Draw(t, "metric")
 		case "by":
 			q.By = rapid.SampledFrom([]string{"site", "tenant", "hour", "job"}).Draw(t, "by")
+		case "then", "per", "bounded", "state":
+			x.valueIn(&q).SetString(rapid.SampledFrom(valuesOf(x.name, q.Ask)).Draw(t, x.name))
+		case "bound":
+			q.Bound = rapid.SampledFrom(boundNames).Draw(t, "bound")
+			u := rapid.SampledFrom(amountUnits).Filter(func(u amountUnit) bool { return q.Bounded == "" || u.kind == kindOfQuantity[q.Bounded] }).Draw(t, "unit")
+			q.Amount = formatAmount(rapid.Int64Range(1, 100).Draw(t, "amount")*u.one, u.kind)
+		case "model":
+			q.Model = rapid.SampledFrom(testParser().Models).Draw(t, "model")
+		case "except_sites":
+			q.ExceptSites = []string{"bern"}
+		case "except_tenants":
+			q.ExceptTenants = testParser().Tenants[:1]
+		case "against":
+			q.Against = rapid.SampledFrom([]string{"lyon", "vision"}).Draw(t, "against")
 		case "pick":
-			q.Pick = rapid.SampledFrom([]string{"most", "least", "median", "p95"}).Draw(t, "pick")
+			q.Pick = rapid.SampledFrom([]string{"most", "least", "median", "p95", "share"}).Draw(t, "pick")
 		case "number":
 			q.Number = rapid.Int64Range(-2, 500).Draw(t, "number")
 		case "long_ns":

@@ -24,8 +24,12 @@ var (
 // boundFillers may stand between the jobs and what is bounded of them: "jobs that have been".
 var boundFillers = strings.Fields("that which who with have has had having is are was were be been being for by of to at it they already still did do does could the a an than ever")
 
-// exceptFillers may stand between "except" and a name.
-var exceptFillers = strings.Fields("the site sites tenant tenants team teams for at of from in those that by jobs job agent")
+// exceptNouns and exceptPlaces may stand between "except" and a name. After a name, the latter do so
+// only behind an "and": in "except vision at oslo", oslo is no exception.
+var (
+	exceptNouns  = strings.Fields("the site sites tenant tenants team teams jobs job agent")
+	exceptPlaces = strings.Fields("for at of from in those that by")
+)
 
 // quantityVerbs say which quantity of a job is bounded.
 var quantityVerbs = map[string]string{
@@ -204,7 +208,9 @@ func (x *operatorReader) takeExcept(i, n int) bool {
 	for end := at; end < len(x.tokens); end++ {
 		t := x.tokens[end]
 		if len(t.names) == 0 {
-			if slices.Contains(exceptFillers, t.low) || at > i+n && slices.Contains(nameJoins, t.low) {
+			first := at == i+n
+			joined := first || slices.ContainsFunc(x.low[at:end+1], func(w string) bool { return slices.Contains(nameJoins, w) })
+			if slices.Contains(exceptNouns, t.low) || joined && slices.Contains(exceptPlaces, t.low) || !first && slices.Contains(nameJoins, t.low) {
 				continue
 			}
 			break

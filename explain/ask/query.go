@@ -126,15 +126,16 @@ func joinNamed(names []string, first, others string) (words string) {
 	return words
 }
 
-// boundWords words a bound: "with wait more than 2 h", "at least 8 GPUs".
+// boundWords words a bound: "of jobs with wait more than 2 h", "at least 8 GPUs". A bound of each
+// job is read only beside jobs, so it names them where the question does not.
 func (q Query) boundWords() string {
-	words := ""
+	words := wordsIf(q.Bounded != "" && !strings.Contains(english.questions[q.Ask].text, "jobs"), " of jobs")
 	switch q.Bounded {
 	case "":
 	case "late":
-		words = " with lateness"
+		words += " with lateness"
 	default:
-		words = " with " + q.Bounded
+		words += " with " + q.Bounded
 	}
 	words += " " + strings.ReplaceAll(q.Bound, "-", " ")
 	if q.Bound == "more" || q.Bound == "less" {
