@@ -76,6 +76,24 @@ func TestWhatABoundOrAnExceptionIsOfIsSaidBack(t *testing.T) {
 	}
 }
 
+// What the fields of a query do not allow together is given back, with what is answered instead, and
+// never read with a part of it dropped.
+func TestWhatDoesNotGoTogetherIsGivenBack(t *testing.T) {
+	l := testParser()
+	for text, instead := range map[string]string{
+		"carbon by site for train-1":                           "carbon used of job train-1",
+		"power train-1? cost more than $5":                     "cost used of job train-1",
+		"did oslo emit more than lyon by tenant":               "carbon used at site oslo against site lyon",
+		"which sites emitted more than 10 kg in €, kWh, gCO2?": "bill used",
+		"energy used less than 1 h":                            "energy used",
+		"jobs running from 12:00 to 13:00":                     "how many jobs ran in state running",
+	} {
+		if q, _, back := l.ParseQuestion(text); back == nil || back.Kind != "unclear" || len(back.Readings) == 0 || back.Readings[0] != instead {
+			t.Errorf("%q is read as %q (%+v); want %q offered", text, q.String(), back, instead)
+		}
+	}
+}
+
 // drawQuery draws a query whose fields are for the most part those that its question
 // takes.
 func drawQuery(t *rapid.T) (q Query) {

@@ -43,7 +43,7 @@ func (l *Parser) answerableQuestions(offered []Query) (all []string) {
 		ofAll.Site, ofAll.Tenant = "", ""
 		for _, less := range []Query{q, timeless, whole, both, ofAll} {
 			text := less.String()
-			if again, _, back := l.parseWithOrWithout(text, false); back != nil || again.String() != text {
+			if again, _, back := l.parseWithOrWithout(text, false); back != nil || again.String() != text || again.Check() != nil {
 				continue
 			}
 			if !slices.Contains(all, text) {

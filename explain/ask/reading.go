@@ -65,6 +65,9 @@ func (l *Parser) ParseQuestion(question string) (Query, []Typo, *Clarification) 
 			}
 		}
 	}
+	if back == nil {
+		back = unanswerable(q)
+	}
 	if back != nil {
 		if back.Kind == "unclear" && len(back.offered) == 0 {
 			l.offerNearest(question, back)

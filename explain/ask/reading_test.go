@@ -393,6 +393,9 @@ func TestWhatIsSaidBackIsRead(t *testing.T) {
 			continue
 		}
 		answered++
+		if err := q.Check(); err != nil {
+			t.Errorf("%q is read as %q, which has no answer: %v", text, q.String(), err)
+		}
 		again, _, back := l.ParseQuestion(q.String())
 		if back != nil && back.Kind != "ambiguous" {
 			t.Errorf("%q is read as %q, which is not read: %+v", text, q.String(), back)

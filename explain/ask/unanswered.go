@@ -132,6 +132,22 @@ func clarifyUnanswered(lost []string, q Query) *Clarification {
 	return a.offerQueries("Without it, it would be:", q)
 }
 
+// unanswerable refuses a query that was read and that [Query.Check] refuses, because its words do not
+// go together ("carbon by site for train-1"), and offers it without operators; nil if it has an answer.
+func unanswerable(q Query) *Clarification {
+	err := q.Check()
+	if err == nil {
+		return nil
+	}
+	less := q
+	for _, x := range queryFields {
+		if x.operator {
+			x.valueIn(&less).SetZero()
+		}
+	}
+	return unclearText("This query has no answer: "+err.Error()+".").offerQueries("Perhaps one of these is meant:", q, less)
+}
+
 // reconsiderRefusal returns a query or a clarification in place of a refusal that a single
 // word caused, if the other words make a question. A "must" in a question does not ask for a
 // rule: "why must it wait".
