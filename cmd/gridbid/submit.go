@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/jobfile"
 )
 
 // newSubmitCommand is `gridbid submit`: it submits jobs, and with --wait follows them to their end.
@@ -122,7 +122,7 @@ func (f *apiFlags) submitFiles(cmd *cobra.Command, files []string, id string) (d
 
 // readJobFile reads a job file, or standard input, and checks it: errors name file and line of this
 // machine.
-func readJobFile(cmd *cobra.Command, file string) (text []byte, o api.JobRequest, err error) {
+func readJobFile(cmd *cobra.Command, file string) (text []byte, o jobfile.Request, err error) {
 	if file == "-" {
 		file = "standard input"
 		text, err = io.ReadAll(io.LimitReader(cancellableReader{cmd.Context(), cmd.InOrStdin()}, 1<<20))
@@ -130,7 +130,7 @@ func readJobFile(cmd *cobra.Command, file string) (text []byte, o api.JobRequest
 		text, err = os.ReadFile(file)
 	}
 	if err == nil {
-		o, err = api.ParseJobFile(file, text)
+		o, err = jobfile.Parse(file, text)
 	}
 	if err != nil {
 		return nil, o, usageError{err}
@@ -146,7 +146,7 @@ func (f *apiFlags) submitFile(cmd *cobra.Command, file, id string) (j jobstatus.
 		return j, err
 	}
 	// An id in the file or in --id is repeatable already.
-	given := o.RequestedID() != "" || id != ""
+	given := o.ID() != "" || id != ""
 	if !given {
 		id = "job-" + strings.ToLower(rand.Text()[:10])
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/internal/loopback"
 	"github.com/gridbid/gridbid/internal/nearest"
 	"github.com/gridbid/gridbid/internal/plainerror"
@@ -186,7 +187,7 @@ var jobIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // readJobRequest reads the job file in a request's body, with the id of its address where it has
 // one. code is the status of an error.
-func readJobRequest(w http.ResponseWriter, r *http.Request) (o JobRequest, code int, err error) {
+func readJobRequest(w http.ResponseWriter, r *http.Request) (o jobfile.Request, code int, err error) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/yaml" && kind != "application/json" {
 		return o, http.StatusUnsupportedMediaType, errors.New("api: send a job as application/yaml or application/json")
@@ -195,7 +196,7 @@ func readJobRequest(w http.ResponseWriter, r *http.Request) (o JobRequest, code 
 	if err != nil {
 		return o, http.StatusBadRequest, fmt.Errorf("api: %w", err)
 	}
-	o, err = ParseJobFile("job", text)
+	o, err = jobfile.Parse("job", text)
 	if id := r.FormValue("id"); id != "" {
 		o = o.WithID(protocol.JobID(id))
 		if err == nil && !jobIDPattern.MatchString(id) {
@@ -213,7 +214,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o, code, err := readJobRequest(w, r)
-	if err == nil && o.RequestedID() == "" {
+	if err == nil && o.ID() == "" {
 		err = errors.New("api: job: id is missing: give the job a unique name")
 	}
 	if err != nil {
@@ -221,7 +222,7 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// A job that has not ended is answered from the status, without asking the market.
-	was, known := d.findJob(string(o.RequestedID()))
+	was, known := d.findJob(string(o.ID()))
 	if known && !was.IsOver() {
 		d.answerKnownJob(w, o, was)
 		return
@@ -230,16 +231,16 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusUnprocessableEntity, err)
 		return
 	}
-	if err := d.submitMessage(r.Context(), func(now protocol.Time) protocol.Body { return o.submitAt(now) }); err != nil {
+	if err := d.submitMessage(r.Context(), func(now protocol.Time) protocol.Body { return o.SubmitAt(now) }); err != nil {
 		writeError(w, http.StatusServiceUnavailable, fmt.Errorf("api: the job may not have been stored; submit it once more under the same id: %w", err))
 		return
 	}
 	// The market has processed the submission: the status tells what became of it.
-	j, ok := d.findJob(string(o.RequestedID()))
+	j, ok := d.findJob(string(o.ID()))
 	switch {
 	case !ok: // the market remembers the id for longer than the job status does
-		writeConflict(w, o.RequestedID())
-	case j.Why == string(protocol.Malformed) && j.IsSubmittedBy(o.submitAt(j.Arrived)): // refused now, or at an earlier submission
+		writeConflict(w, o.ID())
+	case j.Why == string(protocol.Malformed) && j.IsSubmittedBy(o.SubmitAt(j.Arrived)): // refused now, or at an earlier submission
 		writeError(w, http.StatusUnprocessableEntity, fmt.Errorf("api: job %s: refused: %s %s", j.ID, j.Why, j.Note))
 	default:
 		d.answerKnownJob(w, o, j)
@@ -248,8 +249,8 @@ func (d *Server) handleSubmit(w http.ResponseWriter, r *http.Request) {
 
 // answerKnownJob answers a repeated submission with the job's status, or with 409 if the job
 // of that id is a different one.
-func (d *Server) answerKnownJob(w http.ResponseWriter, o JobRequest, j jobstatus.Job) {
-	if !j.IsSubmittedBy(o.submitAt(j.Arrived)) {
+func (d *Server) answerKnownJob(w http.ResponseWriter, o jobfile.Request, j jobstatus.Job) {
+	if !j.IsSubmittedBy(o.SubmitAt(j.Arrived)) {
 		writeConflict(w, j.ID)
 		return
 	}

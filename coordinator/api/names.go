@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/internal/nearest"
 )
 
 // checkNames returns an error if a job names a GPU model or a site that the federation has not:
 // most likely a typing error, of which the market would only say a second later that no site can
 // run the job. While no site is known, nothing can be said.
-func (d *Server) checkNames(o JobRequest) error {
+func (d *Server) checkNames(o jobfile.Request) error {
 	var sites, models []string
 	d.readStatus(func(b *jobstatus.View) {
 		for _, s := range b.AllSites(d.clock.Now()) {
@@ -27,7 +28,7 @@ func (d *Server) checkNames(o JobRequest) error {
 		return nil
 	}
 	slices.Sort(models)
-	for _, name := range o.job.Models {
+	for _, name := range o.Models() {
 		if !slices.Contains(models, name) {
 			return fmt.Errorf("api: job: models: no site has a GPU of model %q%s", name, nearest.WhatThereIs(name, models))
 		}
@@ -35,7 +36,7 @@ func (d *Server) checkNames(o JobRequest) error {
 	for _, list := range []struct {
 		key   string
 		names []string
-	}{{"regions", o.job.Regions}, {"home", []string{o.job.Home}}} {
+	}{{"regions", o.Regions()}, {"home", []string{o.Home()}}} {
 		for _, name := range list.names {
 			if name != "" && !slices.Contains(sites, name) {
 				return fmt.Errorf("api: job: %s: unknown site %q%s", list.key, name, nearest.WhatThereIs(name, sites))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus"
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
+	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -102,7 +103,7 @@ func (e invalidJobError) Error() string { return "api: job: " + e.why }
 
 // quoteJob has the market ask all sites, collects their answers, and has the market reckon with
 // them. The job gets an id of its own, so that sites do not take it for one that they know.
-func (d *Server) quoteJob(ctx context.Context, o JobRequest) (q Quote, err error) {
+func (d *Server) quoteJob(ctx context.Context, o jobfile.Request) (q Quote, err error) {
 	number := rand.Uint64N(1<<53-1) + 1
 	open := &openQuote{answers: make(map[string]protocol.Message), more: make(chan struct{}, 1)}
 	d.mu.Lock()
@@ -116,7 +117,7 @@ func (d *Server) quoteJob(ctx context.Context, o JobRequest) (q Quote, err error
 	var asked protocol.Time
 	var job protocol.Job
 	if err := d.submitMessage(ctx, func(now protocol.Time) protocol.Body {
-		asked, job = now, o.WithID(protocol.JobID("quote-"+strconv.FormatUint(number, 36))).submitAt(now).Job
+		asked, job = now, o.WithID(protocol.JobID("quote-"+strconv.FormatUint(number, 36))).SubmitAt(now).Job
 		return protocol.QuoteRequest{Call: protocol.CallForBids{Round: number, Jobs: []protocol.Job{job}}}
 	}); err != nil {
 		return q, err
@@ -130,7 +131,7 @@ func (d *Server) quoteJob(ctx context.Context, o JobRequest) (q Quote, err error
 		defer d.mu.Unlock()
 		q = d.evaluateQuote(now, asked, job, open.answers)
 	})
-	q.Job = o.RequestedID()
+	q.Job = o.ID()
 	return q, err
 }
 

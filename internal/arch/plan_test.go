@@ -20,11 +20,12 @@ type line struct {
 
 // plan lists all packages, bottom-up: a package imports only packages above its own line.
 var plan = []line{
-	{"internal/yamlschema", shell, "", "go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "reads YAML files against a schema; callers interpret the values"},
+	{"internal/nearest", pure, "", "", "the names that a mistyped one was meant as; callers know which names there are"},
+	{"internal/yamlschema", shell, "internal/nearest", "go.yaml.in/yaml/v3 github.com/santhosh-tekuri/jsonschema/v6 github.com/santhosh-tekuri/jsonschema/v6/kind", "reads YAML files against a schema; callers interpret the values"},
 	{"protocol", pure, "", "github.com/vmihailenco/msgpack/v5 sync unsafe", "the messages and their encoding; buffers are pooled, and short strings are decoded without a copy"},
+	{"internal/jobfile", shell, "internal/yamlschema protocol", "", "reads a job as people write it; callers know which sites and GPU models there are"},
 	{"internal/loopback", shell, "", "", "recognizes requests from this machine; servers decide what to do about it"},
 	{"internal/ports", shell, "", "", "chooses TCP ports for servers of tests and examples"},
-	{"internal/nearest", pure, "", "", "the names that a mistyped one was meant as; callers know which names there are"},
 	{"internal/plainerror", shell, "", "", "words errors for users, without names of packages"},
 	{"internal/atomicfile", shell, "", "", "replaces files atomically; callers define the content"},
 	{"bus", shell, "protocol", "", "runs state machines by the clock, and defines how messages are carried"},
@@ -94,7 +95,7 @@ var plan = []line{
 	{"llm/faultyserver", shell, "", "", "a misbehaving model server, for tests"},
 
 	{"coordinator/jobstatus", pure, "protocol history", "", "the status of jobs and sites, as a view of a live history"},
-	{"coordinator/api", shell, "internal/loopback internal/nearest internal/plainerror internal/yamlschema protocol bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy", "", "the coordinator's HTTP API; it decides nothing"},
+	{"coordinator/api", shell, "internal/jobfile internal/loopback internal/nearest internal/plainerror protocol bus bus/telemetry history coordinator/jobstatus coordinator/liveness coordinator/policy", "", "the coordinator's HTTP API; it decides nothing"},
 	{"coordinator/leader", shell, "protocol bus bus/natsbus bus/eventlog coordinator/auction coordinator/market coordinator/snapshot coordinator/api", "", "elects a leader and runs the market on its event log"},
 	{"cluster-agent/runtime", shell, "protocol bus bus/membus bus/wal agents agents/capacity agents/fgd agents/forecast agents/power agents/terms", "", "builds and runs the parties of a site with their event logs; the caller passes executor and signals in"},
 	{"cluster-agent/program", shell, "internal/yamlschema internal/daemon protocol bus/natsbus bus/telemetry agents/capacity agents/forecast agents/power cluster-agent/runtime cluster-agent/signals agents/terms", "", "configuration and process of the binaries that run one site; they choose its executor"},

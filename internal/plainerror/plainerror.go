@@ -15,7 +15,7 @@ import (
 var names = strings.Fields(`
 	adversary advisor agents api archive ask bench bound brief bus capacity chart chat
 	cluster-agent clusters config compare constrained coordinator counterfactual estimates
-	eventlog export faults faultyserver federation fgd forecast gpuaccounting kube leader llm
+	eventlog export faults faultyserver federation fgd forecast gpuaccounting jobfile kube leader llm
 	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
 	podenergy policy ports power printer promenergy protocol queue report rotate scenarios signals
 	snapshot spec submit telemetry timeline trace up wal why

@@ -58,17 +58,20 @@ func (p *Page) FaultAt(path []string, format string, args ...any) error {
 	return p.locateFault(path, format, args...)
 }
 
-// locateFault returns a fault at a path, with the line of the deepest element of the
+// LineOf returns the line of a path of keys and indexes: that of the deepest element of the
 // path that exists.
-func (p *Page) locateFault(path []string, format string, args ...any) pageFault {
-	f := pageFault{reader: p.kind.Reader, file: p.file, line: 1, at: strings.Join(path, "/"), what: fmt.Sprintf(format, args...)}
+func (p *Page) LineOf(path []string) int {
 	for n := len(path); n > 0; n-- {
 		if line, ok := p.lines[strings.Join(path[:n], "/")]; ok {
-			f.line = line
-			break
+			return line
 		}
 	}
-	return f
+	return 1
+}
+
+// locateFault returns a fault at a path.
+func (p *Page) locateFault(path []string, format string, args ...any) pageFault {
+	return pageFault{reader: p.kind.Reader, file: p.file, line: p.LineOf(path), at: strings.Join(path, "/"), what: fmt.Sprintf(format, args...)}
 }
 
 // ParsePage parses a page and validates it. Each fault is an error of its own, with

@@ -13,6 +13,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/gridbid/gridbid/internal/nearest"
 )
 
 // A SchemaKind is a kind of file: its schema and the words of its errors.
@@ -76,7 +78,8 @@ func (p *Page) collectFaults(e *jsonschema.ValidationError, into *[]pageFault) {
 		if k, ok := e.ErrorKind.(*kind.AdditionalProperties); ok && len(k.Properties) > 0 {
 			slices.Sort(k.Properties)
 			for _, key := range k.Properties {
-				*into = append(*into, p.locateFault(append(slices.Clone(at), key), "unknown key: want %s", p.allowedKeys(e)))
+				known := p.allowedKeys(e)
+				*into = append(*into, p.locateFault(append(slices.Clone(at), key), "unknown key%s: want %s", nearest.DidYouMean(key, known), strings.Join(known, ", ")))
 			}
 			return
 		}
@@ -88,11 +91,11 @@ func (p *Page) collectFaults(e *jsonschema.ValidationError, into *[]pageFault) {
 	}
 }
 
-// allowedKeys lists the keys that are allowed where an unknown key was found.
-func (p *Page) allowedKeys(e *jsonschema.ValidationError) string {
+// allowedKeys returns the keys that are allowed where an unknown key was found.
+func (p *Page) allowedKeys(e *jsonschema.ValidationError) []string {
 	sch, err := p.kind.compiledSchema()
 	if err != nil {
-		return ""
+		return nil
 	}
 	// The path is valid up to here, so it can be followed through the schema.
 	for _, step := range e.InstanceLocation {
@@ -108,7 +111,7 @@ func (p *Page) allowedKeys(e *jsonschema.ValidationError) string {
 	for sch.Ref != nil {
 		sch = sch.Ref
 	}
-	return strings.Join(slices.Sorted(maps.Keys(sch.Properties)), ", ")
+	return slices.Sorted(maps.Keys(sch.Properties))
 }
 
 // toFloat converts a number of the schema for printing.

@@ -71,7 +71,7 @@ func TestForecastsOfAServiceThatCannotBeAreRefused(t *testing.T) {
 		{"carbon: {file: never.csv, column: g}", 0, "never.csv: no such file"},
 		{"marginal: {file: said.csv, column: g}", 0, "a forecast needs a series of marginal"},
 		{"wind: {file: said.csv, column: g}", 0, "sites/0/forecasts/wind: unknown key: want carbon, marginal, price, pue"},
-		{"carbon: {file: said.csv, column: g, fill: persist}", 0, "unknown key: want column, ends, file, lead_hours, published"},
+		{"carbon: {file: said.csv, column: g, fill: persist}", 0, "unknown key (did you mean \"file\"?): want column, ends, file, lead_hours, published"},
 	} {
 		dir := file(t, strings.Replace(smallest, "    fleet:", "    forecasts: {"+tc.key+"}\n    fleet:", 1))
 		said(t, dir, theDay.Add(tc.start), 4)

@@ -1,8 +1,6 @@
-package api
+package jobfile
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,7 +10,7 @@ import (
 )
 
 func TestAJobFileIsReadInItsUnits(t *testing.T) {
-	o, err := ParseJobFile("job.yaml", []byte(`id: train-7
+	o, err := Parse("job.yaml", []byte(`id: train-7
 tenant: vision
 gpus: 1
 share: 0.5
@@ -31,7 +29,7 @@ task: '{"kind": "Job"}'
 		t.Fatal(err)
 	}
 	const now protocol.Time = 1_649_851_200_000
-	s := o.submitAt(now)
+	s := o.SubmitAt(now)
 	want := protocol.Job{
 		ID: "train-7", Tenant: "vision", GPUs: 1, Share: 500, GPUMemory: 8192, CPU: 2500, Memory: 16384, Models: []string{"A100"},
 		Regions: []string{"oslo"}, Input: 1536, Run: 90 * time.Minute, Arrival: now, Deadline: now.Add(8 * time.Hour), Urgency: protocol.UrgencyFlexible,
@@ -56,7 +54,7 @@ func TestAWrongJobFileIsRefusedWithItsLine(t *testing.T) {
 		"id: a\ncpu: 1\nrun: 1h\ntask: " + strings.Repeat("ä", 40_000): "job.yaml:4: task: is 80000 bytes long",
 		"[": "correct the YAML",
 	} {
-		if _, err := ParseJobFile("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("job.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", text, err, want)
 		}
 	}
@@ -74,8 +72,8 @@ func TestUrgencyIsReadInBothForms(t *testing.T) {
 		"run: 1h\ndeferrable: true\n":                         "standard",
 		"run: 1h\nwithin: 8h\ndeferrable: true\n":             "flexible",
 	} {
-		o, err := ParseJobFile("job.yaml", []byte("gpus: 1\ncpu: 1\n"+text))
-		if got := o.WithID("x").submitAt(1).Job.Urgency; err != nil || got.String() != want {
+		o, err := Parse("job.yaml", []byte("gpus: 1\ncpu: 1\n"+text))
+		if got := o.WithID("x").SubmitAt(1).Job.Urgency; err != nil || got.String() != want {
 			t.Errorf("%q is read as %s, %v; want %s", text, got, err, want)
 		}
 	}
@@ -84,57 +82,9 @@ func TestUrgencyIsReadInBothForms(t *testing.T) {
 		"run: 1h\nurgency: flexible\n":               "job.yaml:4: urgency: is flexible without a deadline: add within or deadline",
 		"within: 8h\ndeferrable: true\nurgency: now": "job.yaml:5: urgency: is given together with deferrable: keep urgency alone",
 	} {
-		if _, err := ParseJobFile("job.yaml", []byte("gpus: 1\ncpu: 1\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse("job.yaml", []byte("gpus: 1\ncpu: 1\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want an error with %q", text, err, want)
 		}
-	}
-}
-
-func TestOnlyThisMachineIsServedUnderItsOwnName(t *testing.T) {
-	h := New().HTTPHandler()
-	for _, c := range []struct {
-		host, from string
-		want       int
-	}{
-		{"127.0.0.1:7480", "127.0.0.1:5000", http.StatusOK}, {"localhost:7480", "[::1]:5000", http.StatusOK},
-		{"evil.example", "127.0.0.1:5000", http.StatusForbidden}, {"127.0.0.1:7480", "10.0.0.7:5000", http.StatusForbidden},
-	} {
-		r := httptest.NewRequest(http.MethodGet, "/healthz", nil)
-		r.Host, r.RemoteAddr = c.host, c.from
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != c.want {
-			t.Errorf("%s asks %s: %d, want %d", c.from, c.host, w.Code, c.want)
-		}
-	}
-	// A page elsewhere cannot have a browser submit.
-	r := httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader("x"))
-	r.Host, r.RemoteAddr = "127.0.0.1", "127.0.0.1:5000"
-	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
-		t.Errorf("another origin: %d", w.Code)
-	}
-}
-
-func TestAFileOfPeopleNamesEachOnce(t *testing.T) {
-	_, ada, err := NewPerson("ada")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := func(name, hash string) string {
-		return `[{"name": "ada", "token_sha256": "` + ada.SHA256 + `"}, {"name": "` + name + `", "token_sha256": "` + hash + `"}]`
-	}
-	other := strings.Repeat("0a", 32)
-	if all, err := ReadPeople("p.json", []byte(text("ben", other))); err != nil || len(all) != 2 || all[0] != ada {
-		t.Errorf("read %+v, %v", all, err)
-	}
-	for _, bad := range []string{"", "{}", text("ada", other), text("ben", ada.SHA256), text("ben", strings.ToUpper(ada.SHA256)), text("ben", "0a"), text("", other), text("b\u001b", other), `[{"nmae": "x"}]`} {
-		if _, err := ReadPeople("p.json", []byte(bad)); err == nil || !strings.Contains(err.Error(), "p.json") {
-			t.Errorf("%s: %v", bad, err)
-		}
-	}
-	if _, _, err := NewPerson("a\nb"); err == nil {
-		t.Error("a name of two lines is a name")
 	}
 }
 
@@ -142,9 +92,9 @@ func FuzzAJobFile(f *testing.F) {
 	f.Add("id: a\ngpus: 1\nrun: 1h\n")
 	f.Add("run: 1h\nwithin: 1s\nshare: 1e-9\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := ParseJobFile("job.yaml", []byte(text))
-		if err == nil && o.RequestedID() != "" && o.deadline == 0 && o.submitAt(1).Job.InvalidReason() != "" {
-			t.Errorf("read a job that no market takes: %s", o.submitAt(1).Job.InvalidReason())
+		o, err := Parse("job.yaml", []byte(text))
+		if err == nil && o.ID() != "" && o.deadline == 0 && o.SubmitAt(1).Job.InvalidReason() != "" {
+			t.Errorf("read a job that no market takes: %s", o.SubmitAt(1).Job.InvalidReason())
 		}
 	})
 }
@@ -160,8 +110,8 @@ func TestAJobNeedNotSayHowLongItRuns(t *testing.T) {
 		"gpus: 1\ncpu: 1\nwithin: 8h\nimage: mine\ntask: '{\"image\":\"other\"}'\n":                                                                              {"mine", 0},
 		"gpus: 1\ncpu: 1\nwithin: 8h\ntask: sleep 5\n":                                                                                                           {"", 0},
 	} {
-		o, err := ParseJobFile("job.yaml", []byte(text))
-		j := o.WithID("x").submitAt(1).Job
+		o, err := Parse("job.yaml", []byte(text))
+		j := o.WithID("x").SubmitAt(1).Job
 		if err != nil || j.Run != want.run || j.Image != want.image || j.InvalidReason() != "" {
 			t.Errorf("%q is read as %+v, %v (%s); want image %q, run %v", text, j, err, j.InvalidReason(), want.image, want.run)
 		}
