@@ -35,6 +35,38 @@ func TestAJobOfASiteThatIsGoneWaitsAgain(t *testing.T) {
 	}
 }
 
+// A site that was declared gone runs its job on, and reports that when it is back. That is no broken
+// promise, the job runs where it was awarded since, and its run at the first site lasted until it
+// was stopped there.
+func TestWhatASiteThatIsGoneReportsOfItsRunChangesNothing(t *testing.T) {
+	s := &stage{now: noon}
+	s.hello("oslo", "lyon")
+	j := job("a")
+	s.submit(j)
+	run := func(site string, epoch uint64) {
+		s.say(protocol.Coordinator, protocol.AgentParty(site), protocol.Award{Round: epoch, Job: "a", Epoch: epoch, Option: protocol.BidOption{Start: s.now, Finish: s.now.Add(time.Hour)}})
+		s.say(protocol.AgentParty(site), protocol.Coordinator, protocol.Accept{Job: "a", Epoch: epoch, Start: s.now})
+		s.say(protocol.AgentParty(site), protocol.ExecutorParty(site), protocol.Launch{Job: j, Epoch: epoch, Node: site + "-1", Devices: []int{0}, Run: time.Hour})
+		s.say(protocol.ExecutorParty(site), protocol.AgentParty(site), protocol.Started{Job: "a", Epoch: epoch})
+	}
+	run("oslo", 1)
+	s.now = s.now.Add(time.Minute)
+	s.say(protocol.OperatorAPI, protocol.Coordinator, protocol.DecommissionSite{Site: "oslo", By: "ada"})
+	run("lyon", 2)
+	s.now = s.now.Add(time.Minute)
+	s.say(protocol.ExecutorParty("oslo"), protocol.AgentParty("oslo"), protocol.Started{Job: "a", Epoch: 1})
+	s.say(protocol.ExecutorParty("oslo"), protocol.AgentParty("oslo"), protocol.Finished{Job: "a", Epoch: 1})
+	s.say(protocol.AgentParty("oslo"), protocol.Coordinator, protocol.UsageReport{Job: "a", Epoch: 1, Started: noon, Ended: s.now})
+	b := s.book(Config{})
+	r, _ := b.LatestJob("a")
+	if r.Run == nil || r.Run.Site != "lyon" || len(r.Lost) != 1 || r.Lost[0].Site != "oslo" || r.Lost[0].Exited.At != s.now || r.HasEnded() {
+		t.Errorf("run %+v, lost %+v", r.Run, r.Lost)
+	}
+	if bad := b.CheckInvariants(nil); len(bad) != 0 {
+		t.Errorf("broken: %v", bad)
+	}
+}
+
 // An award lapsed, and its site was declared gone. The market takes no late accept of
 // it, so the job still waits; without the declaration it is the site's.
 func TestALateAcceptOfASiteThatIsGoneCountsForNothing(t *testing.T) {

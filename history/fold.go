@@ -442,9 +442,10 @@ var runEndingReasons = []protocol.Code{protocol.Evicted, protocol.NodeLost, prot
 
 // leaveSite detaches a job from its site. If the run was planned to have begun by then, and
 // the reason is one for which a run ends, the run is taken to have lasted until the message:
-// the log of a coordinator has no better figure.
+// the log of a coordinator has no better figure. With launches on the ledger an executor reports
+// each end, but that of an orphaned run only if its site comes back.
 func (e *jobEntry) leaveSite(from MessageRef, why protocol.Code) {
-	if r := e.rec.Run; r != nil && r.inferred && r.Started < from.At && slices.Contains(runEndingReasons, why) {
+	if r := e.rec.Run; r != nil && r.Started < from.At && (why == protocol.SiteDecommissioned || r.inferred && slices.Contains(runEndingReasons, why)) {
 		r.Exited = from
 		e.rec.Lost = append(e.rec.Lost, *r)
 	}

@@ -1,6 +1,10 @@
 package history
 
-import "github.com/gridbid/gridbid/protocol"
+import (
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
 
 // planRun records the run that an accepted award implies. The log of a coordinator lacks the
 // messages between a site's agent and its runtime, so no launch will follow; a ledger that
@@ -27,6 +31,9 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 		return
 	}
 	switch award := e.rec.CurrentAward(); {
+	case e.isOrphaned(site, m.Epoch): // it does not know yet that it was declared gone
+		b.ignored++
+		return
 	case e.rec.phase == phaseRefused:
 		b.addProblem("refused-and-placed", m.Job.ID, site, "launched, and was refused")
 	// A repeated launch under the same epoch is harmless; any other runs the job twice.
@@ -47,12 +54,24 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	}
 }
 
-// findRun returns the current run of a job at the sender's site under an epoch, or nil after
-// recording a problem named by what. An inferred run has no launch on record, so it can only
+// isOrphaned reports whether a job was taken from a site, with the award of an epoch, because the site
+// was declared gone. What the site does with it until it hears of that changes nothing.
+func (e *jobEntry) isOrphaned(site string, epoch uint64) bool {
+	return slices.ContainsFunc(e.rec.Awards, func(a Decision) bool {
+		return a.voided && a.Released != (MessageRef{}) && a.Site == site && a.Epoch == epoch
+	})
+}
+
+// findRun returns the current run of a job at the sender's site under an epoch, or nil: of an
+// orphaned run, or after recording a problem named by what. An inferred run has no launch on record, so it can only
 // be reported started or done, by the agent.
 func (b *History) findRun(from MessageRef, id protocol.JobID, epoch uint64, what string) (*jobEntry, *Run) {
 	site := from.From.SiteName()
 	e := b.jobs[id]
+	if e != nil && e.isOrphaned(site, epoch) {
+		b.ignored++
+		return nil, nil
+	}
 	if e == nil || e.rec.Run == nil || e.rec.Run.Site != site || e.rec.Run.Epoch != epoch || e.rec.Run.inferred && what != "done" && from.From != protocol.AgentParty(site) {
 		b.addProblem(what+"-without-launch", id, site, "%s under epoch %d, which was not launched here", what, epoch)
 		return nil, nil
@@ -110,6 +129,12 @@ func (b *History) foldFinished(from MessageRef, m protocol.Finished) {
 	}
 	if r != nil {
 		r.Exited = from
+	} else if e := b.jobs[m.Job]; e != nil && e.isOrphaned(site.Site, m.Epoch) {
+		for i := range e.rec.Lost {
+			if o := &e.rec.Lost[i]; o.Site == site.Site && o.Epoch == m.Epoch {
+				o.Exited = from // it has run until now
+			}
+		}
 	}
 }
 
