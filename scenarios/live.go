@@ -34,8 +34,8 @@ func (s SimulatedSite) Build(folder string) (runtime.Config, error) {
 
 // SimulateSite simulates one site of a scenario for a live federation, from start.
 // Its grid repeats its last day until a time. Its nodes wake in liveWakeTime, unless the
-// scenario says how long they take. A site that misreports its bids is an error: only
-// replays show what that does.
+// scenario says how long they take. A site that misreports its bids is an error, and so is an event
+// that is not of a node: only replays show what that does.
 func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (SimulatedSite, error) {
 	i := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == name })
 	if i < 0 {
@@ -45,9 +45,14 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	if !site.Bids.IsHonest() {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: misreported price or energy is for replays only: remove them from the scenario", name)
 	}
+	for _, e := range s.Events {
+		if e.Kind != spec.NodeDown {
+			return SimulatedSite{}, fmt.Errorf("scenarios: events: %s of %s is for replays only: in a live federation operators and networks do it", e.Kind, e.Name)
+		}
+	}
 	site.Signals = repeatConstantsHourly(site.Signals)
 	site.Host.WakeTime = cmp.Or(site.Host.WakeTime, liveWakeTime)
-	p, err := simulateSite(site, SignalForecasts, s.Seed, start, until)
+	p, err := simulateSite(s, site, SignalForecasts, start, until)
 	if err != nil {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: %w", name, err)
 	}

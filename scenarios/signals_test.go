@@ -77,7 +77,7 @@ func TestAConstantIsHeardHoweverLongAgoItsSeriesBegan(t *testing.T) {
 	site := s.Sites[2]
 	for _, began := range []time.Duration{24 * time.Hour, forecast.MaxAge, 200 * 24 * time.Hour} {
 		site.Signals[protocol.GridPUE] = []protocol.Point{{At: s.Start.Add(-began), Value: 1070}}
-		p, err := buildSimulatedSite(site, capacity.Config{}, SignalForecasts, s.Seed, s.Start, MeteredUntil(s))
+		p, err := buildSimulatedSite(s, site, capacity.Config{}, SignalForecasts, s.Start, MeteredUntil(s))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,12 +42,10 @@ type Testbed struct {
 	fleets    []*capacity.Fleet
 }
 
-// meteredAfterEnd is for how long after the last arrival all sites are metered at least, so
-// that policies that defer jobs are charged for as many idle hours as the others.
-const meteredAfterEnd = 48 * time.Hour
-
 // MeteredUntil returns until when the sites of a scenario are metered at least.
-func MeteredUntil(s spec.Scenario) protocol.Time { return s.End.Add(meteredAfterEnd).Ceil(time.Hour) }
+func MeteredUntil(s spec.Scenario) protocol.Time {
+	return s.End.Add(spec.MeteredAfterEnd).Ceil(time.Hour)
+}
 
 // truePowerSpread is how far, in thousandths, a job's real power may differ from its model's
 // power: five per cent either way, depending on the job's id.
@@ -95,8 +93,8 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	if o.Judge != nil {
 		st.Parties[protocol.Judge] = o.Judge
 	}
-	if o.Drain.Site != "" {
-		st.Parties[protocol.OperatorAPI] = newDrainingOperator(o.Drain, s.Start)
+	if op := newOperator(s); op != nil {
+		st.Parties[protocol.OperatorAPI] = op
 	}
 	for _, site := range s.Sites {
 		bids := agents.BidStrategy(strategy)
@@ -122,7 +120,7 @@ func MarketWeights(s spec.Scenario) protocol.Weights {
 
 // addSite adds the parties of a site: its agent, executor and signal source.
 func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body capacity.Config, signals SignalKnowledge) error {
-	p, err := buildSimulatedSite(site, body, signals, st.scenario.Seed, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
+	p, err := buildSimulatedSite(st.scenario, site, body, signals, st.Start, st.MeteredUntil.Add(MaxReplayOverrun))
 	if err != nil {
 		return err
 	}
@@ -134,7 +132,7 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 	if !site.Bids.IsHonest() {
 		agent = misreportingAgent{agent, site.Bids}
 	}
-	st.Parties[protocol.AgentParty(site.Name)] = agent
+	st.Parties[protocol.AgentParty(site.Name)] = withSilences(agent, st.scenario, site.Name)
 	st.Parties[protocol.ExecutorParty(site.Name)] = p.Executor
 	st.Parties[protocol.SignalParty(site.Name)] = p.SignalPublisher
 	return nil
@@ -148,10 +146,16 @@ type place struct {
 	Grid  *forecast.GridState
 }
 
-// ShiftScenario returns a scenario with its period, grid signals, forecasts and outages
+// ShiftScenario returns a scenario with its period, grid signals, forecasts, events and outages
 // shifted by a duration.
 func ShiftScenario(s spec.Scenario, by time.Duration) spec.Scenario {
 	s.Start, s.End = s.Start.Add(by), s.End.Add(by)
+	s.Events = slices.Clone(s.Events)
+	for i, e := range s.Events {
+		if s.Events[i].At = e.At.Add(by); e.Until != 0 {
+			s.Events[i].Until = e.Until.Add(by)
+		}
+	}
 	s.Sites = slices.Clone(s.Sites)
 	for i, site := range s.Sites {
 		signals := make(map[protocol.Quantity][]protocol.Point, len(site.Signals))
@@ -185,13 +189,13 @@ func shiftPoints(points []protocol.Point, by time.Duration) []protocol.Point {
 
 // buildSimulatedSite builds a site's fleet and its agent's view of the grid, and the machines
 // that play its cluster and grid from start until a time.
-func buildSimulatedSite(site spec.Site, body capacity.Config, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p place, err error) {
+func buildSimulatedSite(s spec.Scenario, site spec.Site, body capacity.Config, signals SignalKnowledge, start, until protocol.Time) (p place, err error) {
 	body.Nodes, body.Power = NodesOfSite(site), power.DefaultTable()
 	if p.Fleet, err = capacity.New(body); err != nil {
 		return p, err
 	}
 	p.Grid = forecast.New(signals.forecastConfig(site))
-	p.simulation, err = simulateSite(site, signals, seed, start, until)
+	p.simulation, err = simulateSite(s, site, signals, start, until)
 	return p, err
 }
 
@@ -201,13 +205,19 @@ type simulation struct {
 	SignalPublisher *sim.SignalPublisher
 }
 
-// simulateSite makes the machines that play the cluster and the grid of a site from
+// simulateSite makes the machines that play the cluster and the grid of a site of a scenario from
 // start. The grid repeats its last day until a time.
-func simulateSite(site spec.Site, signals SignalKnowledge, seed uint64, start, until protocol.Time) (p simulation, err error) {
-	nodes := NodesOfSite(site)
+func simulateSite(s spec.Scenario, site spec.Site, signals SignalKnowledge, start, until protocol.Time) (p simulation, err error) {
+	seed, nodes := s.Seed, NodesOfSite(site)
 	p.Executor = sim.NewSimExecutor(site.Name, nodes, power.DefaultTable(), start, TruePower(seed))
+	p.Executor.SetFailures(s.FailsAfter)
+	for _, e := range s.EventsOf(spec.NodeDown) {
+		if slices.ContainsFunc(nodes, func(n capacity.Node) bool { return n.Name == e.Name }) {
+			p.Executor.ScheduleOutage(e.At, e.Until, "node down", e.Name)
+		}
+	}
 	for _, o := range site.Outages {
-		p.Executor.ScheduleOutage(o.From, o.To, nodes)
+		p.Executor.ScheduleOutage(o.From, o.To, "no power")
 	}
 	p.SignalPublisher = sim.NewSignalPublisher(site.Name, start)
 	for _, what := range []protocol.Quantity{protocol.GridCarbon, protocol.GridPrice, protocol.GridPUE} {

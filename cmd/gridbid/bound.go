@@ -89,6 +89,9 @@ func (f *boundFlags) runBound(cmd *cobra.Command, args []string) error {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "certificate is valid: its prices give $%.4f, it claims $%.4f (%s)\n", got, c.BoundUSD, c.ScopeText())
 		return err
 	}
+	if s.HasEvents() {
+		return usageError{fmt.Errorf("%s has events, or jobs that fail: a bound is computed for scenarios without", s.Name)}
+	}
 	fmt.Fprintf(notesOf(cmd), "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
 	printNotes(notesOf(cmd), s)
 	var ran *history.History

@@ -160,7 +160,9 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		all[i].Warnings = day.Warnings
 	}
 	// The bound depends on the scenario alone, not on a policy.
-	if !f.noBound {
+	if !f.noBound && s.HasEvents() {
+		fmt.Fprintf(notes, "no lower bound: %s has events, or jobs that fail\n", s.Name)
+	} else if !f.noBound {
 		fmt.Fprintf(notes, "computing the lower bound of a clairvoyant scheduler\n")
 		c, err := bound.ComputeCertificate(s, bound.Config{Stop: cmd.Context().Err})
 		if err != nil {

@@ -136,7 +136,7 @@ func registerKappaFlag(cmd *cobra.Command, to **float64) {
 func newScenarioCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
-		Short: "list and check scenarios, and score their forecasts",
+		Short: "list, check and test scenarios, and score their forecasts",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -161,7 +161,7 @@ published schema and against each other. The command replays nothing and reads n
 			return nil
 		},
 	})
-	cmd.AddCommand(newScenarioListCommand(), newJoinCommand(), newForecastsCommand(), &cobra.Command{
+	cmd.AddCommand(newScenarioListCommand(), newScenarioTestCommand(), newJoinCommand(), newForecastsCommand(), &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON schema of scenario.yaml, for editors",
 		Args:  cobra.NoArgs,

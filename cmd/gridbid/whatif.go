@@ -53,9 +53,6 @@ func whatIfReplay(ctx context.Context, from recordSource, stderr io.Writer) quer
 			name = d.Policy
 		}
 		o := scenarios.Options{Advice: st.Market.Advice, NoBids: true}
-		if d.Drained {
-			o.Drain = scenarios.SiteDrain{Site: d.Down, From: d.From, To: d.To}
-		}
 		if answers != nil {
 			o.Judge = answers.ForNewRun() // verdicts are inputs, which the what-if keeps
 		}
@@ -109,7 +106,8 @@ func scenarioOf(path string) (s spec.Scenario, policy string, err error) {
 // a window or absent, another price of carbon, or a job freed of its regions.
 func applyDayChange(s spec.Scenario, d query.DayChange) spec.Scenario {
 	if d.Drained {
-		d.Down = "" // the operator of the replay drains it
+		s.Events = append(slices.Clone(s.Events), spec.Event{Kind: spec.DrainSite, Name: d.Down, At: d.From, Until: d.To})
+		d.Down = ""
 	}
 	if d.Down != "" && d.To != 0 {
 		s.Sites = slices.Clone(s.Sites)

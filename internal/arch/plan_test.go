@@ -105,7 +105,7 @@ var plan = []line{
 	{"scenarios/generate", pure, "protocol", "", "generates workloads from a seed alone"},
 	{"scenarios/six-regions", shell, "", "", "embedded files"},
 	{"scenarios/real-days", shell, "", "", "embedded files"},
-	{"scenarios/spec", shell, "internal/nearest internal/yamlschema protocol agents/forecast agents/power scenarios/trace scenarios/generate scenarios/six-regions scenarios/real-days agents/terms",
+	{"scenarios/spec", shell, "internal/jobfile internal/nearest internal/yamlschema protocol agents/forecast agents/power scenarios/trace scenarios/generate scenarios/six-regions scenarios/real-days agents/terms",
 		"", "loads scenarios and the files that they name"},
 	{"lab/packing", pure, "agents/fgd scenarios/trace", "", "the published packing experiment; there is no market in it"},
 	{"scenarios/sim", pure, "protocol agents/capacity agents/forecast agents/power", "", "simulates clusters and grids; deciding packages cannot import it"},
@@ -114,6 +114,7 @@ var plan = []line{
 	{"scenarios/baseline", pure, "protocol coordinator/auction scenarios/baseline/published", "", "baseline clearing rules for the same market"},
 	{"scenarios/sim/loop", shell, "protocol bus", "", "simulated time over a real bus; machines with messages of the same instant run concurrently"},
 	{"scenarios/report", shell, "protocol explain/format history explain/chart", "", "writes tables and charts of what was recorded"},
+	{"scenarios/acceptance", pure, "protocol history scenarios/spec", "", "judges a run's history by what its scenario expects; beside it are the cases that every change must pass"},
 	{"scenarios", shell, "*", "", "wires coordinator and sites for replays; the only library that imports both"},
 	{"lab/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 

@@ -37,6 +37,9 @@ func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
 
 // newScenarioModel builds the problem of a scenario, and keeps what it was built from.
 func newScenarioModel(s spec.Scenario, idle bool) (*scenarioModeller, error) {
+	if s.HasEvents() {
+		return nil, fmt.Errorf("bound: %s has events, or jobs that fail, and no bound is known for what they change: remove them", s.Name)
+	}
 	m := &scenarioModeller{
 		scenario: s, idle: idle, from: s.Start.Floor(time.Hour), weights: scenarios.MarketWeights(s),
 		truth: scenarios.TruePower(s.Seed), network: agents.DefaultNetwork(),

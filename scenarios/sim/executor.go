@@ -31,9 +31,9 @@ type SimExecutor struct {
 	outcomes      []protocol.Message        // outcomes, oldest first, kept to answer repeated requests
 	staleLaunches int                       // launches refused because their epoch is stale or their node unknown
 
-	outages []powerOutage // to come, and the current one, by time
-	dark    bool          // whether the site is without power
-	stopped bool          // the meters of the site are not read any more
+	changes    []nodeChange                     // of nodes that go down and come back, by time
+	failsAfter map[protocol.JobID]time.Duration // jobs whose program fails after so long of a run
+	stopped    bool                             // the meters of the site are not read any more
 
 	at    protocol.Time        // until when the meters have been advanced
 	hour  protocol.Time        // start of the hour that is being metered
@@ -58,6 +58,9 @@ type simNode struct {
 	sleeps       protocol.Time // when it falls asleep; 0: it sleeps, is busy or never sleeps
 	ready        protocol.Time // when it has woken
 	awake        bool
+	downs        int           // how many outages it is in; it has power in none
+	why          string        // it is down; "" with power
+	report       protocol.Node // as inventories have it
 }
 
 // A runningJob is one running launch.
@@ -67,6 +70,7 @@ type runningJob struct {
 	end    protocol.Time // start plus the launch's real run, unless cancelled or lost earlier
 	power  protocol.Milliwatts
 	runs   bool // it has started
+	fails  bool // its program fails at end
 }
 
 // NewSimExecutor returns the executor of a site, which begins at start. Truth maps a job's
@@ -79,7 +83,9 @@ func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start
 	}
 	for _, n := range nodes {
 		gpu, _ := table.LookupModel(n.Model)
-		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, host: n.Host}
+		m := &simNode{awakeDraw: n.Host.IdlePower(gpu, n.GPUs), sleepingDraw: n.Host.Asleep, host: n.Host, report: protocol.Node{
+			Name: n.Name, Model: n.Model, GPUs: n.GPUs, CPU: protocol.Milli(n.CPU), Memory: protocol.MiB(n.Memory), GPUMemory: protocol.MiB(n.GPUMemory),
+		}}
 		h.nodes[n.Name] = m
 		h.inOrder = append(h.inOrder, m)
 		h.powerUpNode(m)
@@ -89,6 +95,9 @@ func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start
 
 // SetRunTime sets how long each launch really takes, where that differs from its plan.
 func (h *SimExecutor) SetRunTime(real func(protocol.Launch) time.Duration) { h.runTime = real }
+
+// SetFailures sets which jobs' programs fail, each after so long of a run, unless it ends before.
+func (h *SimExecutor) SetFailures(after map[protocol.JobID]time.Duration) { h.failsAfter = after }
 
 // powerUpNode adds a node that gets power to the site's draw: it sleeps, or is awake if it never
 // does.
@@ -122,7 +131,7 @@ func (h *SimExecutor) Due() protocol.Time {
 	if h.stopped {
 		return 0
 	}
-	if t := h.nextPowerChange(); t != 0 {
+	if t := h.nextNodeChange(); t != 0 {
 		due = min(due, t)
 	}
 	if len(h.jobs) > 0 {
@@ -160,7 +169,7 @@ func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 			h.setNodeAwake(m, false)
 		}
 	}
-	said = append(said, h.applyPowerChange(now)...)
+	said = append(said, h.applyNodeChanges(now)...)
 	if now >= h.hour.Add(time.Hour) {
 		said = append(said, h.sender.NewMessage(now, h.agent, h.readSiteMeter()))
 		h.hour = now.Floor(time.Hour)
@@ -272,7 +281,7 @@ func endedJobOf(b protocol.Body) (protocol.JobID, uint64) {
 }
 
 // launchJob starts a job on its node, which first wakes if it sleeps. A known epoch is answered with the job's status;
-// without power the job is lost at once.
+// on a node that is down the job is lost at once.
 func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol.Message {
 	node := h.nodes[l.Node]
 	if node == nil {
@@ -287,8 +296,8 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 		}
 		return h.repeatJobStatus(now, l.Job.ID, l.Epoch)
 	}
-	if h.dark {
-		return []protocol.Message{h.reportInterrupted(now, l.Job.ID, l.Epoch, nil)}
+	if node.downs > 0 {
+		return []protocol.Message{h.reportInterrupted(now, l.Job.ID, l.Epoch, node.why, nil)}
 	}
 	h.meterUntil(now)
 	h.epochs[l.Job.ID] = l.Epoch
@@ -300,6 +309,9 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	j := &runningJob{launch: l, start: start, end: start.Add(l.Run), power: l.Power}
 	if h.runTime != nil {
 		j.end = start.Add(h.runTime(l))
+	}
+	if after, fails := h.failsAfter[l.Job.ID]; fails && start.Add(after) < j.end {
+		j.end, j.fails = start.Add(after), true
 	}
 	if h.truePower != nil {
 		j.power = h.truePower(l.Job.ID, l.Power)
@@ -367,8 +379,12 @@ func (h *SimExecutor) meterUntil(now protocol.Time) {
 // reportFinished stops a job and returns the message of its end. Left is the run time that
 // remains of a paused job.
 func (h *SimExecutor) reportFinished(now protocol.Time, j *runningJob, left time.Duration) protocol.Message {
+	failed := ""
+	if j.fails && now >= j.end {
+		failed = "exit code 1"
+	}
 	return h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Finished{
-		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stopJob(now, j), Left: left,
+		Job: j.launch.Job.ID, Epoch: j.launch.Epoch, Draw: h.stopJob(now, j), Left: left, Failed: failed,
 	}))
 }
 

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -286,7 +288,7 @@ func TestTheMeterIsJobsAndIdleToTheMillijoule(t *testing.T) {
 func TestWithoutPowerAllIsLostAndNothingDrawn(t *testing.T) {
 	h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
 	dark, light := noon.Add(30*time.Minute), noon.Add(90*time.Minute)
-	h.ScheduleOutage(dark, light, nodes())
+	h.ScheduleOutage(dark, light, "no power")
 	h.Step(noon, a.launch(noon, "train", 1, "n1", 2*time.Hour, 200_000))
 	said := until(h, dark)
 	lost, ok := said[0].Body.(protocol.Interrupted)
@@ -328,8 +330,8 @@ func TestWithoutPowerAllIsLostAndNothingDrawn(t *testing.T) {
 // A site that is played may be begun in the middle of an outage, or after one.
 func TestAnOutageThatBeganBeforeIsMeteredFromNow(t *testing.T) {
 	h := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil)
-	h.ScheduleOutage(noon.Add(-3*time.Hour), noon.Add(-2*time.Hour), nodes())
-	h.ScheduleOutage(noon.Add(-time.Hour), noon.Add(30*time.Minute), nodes())
+	h.ScheduleOutage(noon.Add(-3*time.Hour), noon.Add(-2*time.Hour), "no power")
+	h.ScheduleOutage(noon.Add(-time.Hour), noon.Add(30*time.Minute), "no power")
 	var got []any
 	for _, m := range until(h, noon.Add(time.Hour)) {
 		if v, ok := m.Body.(protocol.Inventory); ok {
@@ -341,6 +343,53 @@ func TestAnOutageThatBeganBeforeIsMeteredFromNow(t *testing.T) {
 	drew := protocol.Millijoules(2 * asleep * 1800)
 	if want := []any{"no power", "", protocol.IdleReading{Hour: noon, Idle: drew, Total: drew}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("said %v; want %v", got, want)
+	}
+}
+
+// A node that is down loses its jobs and draws nothing; the other node of the site runs on. Where two
+// outages of a node overlap it comes back after both.
+func TestANodeThatIsDownLosesItsJobsAlone(t *testing.T) {
+	h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
+	down, up := noon.Add(10*time.Minute), noon.Add(40*time.Minute)
+	h.ScheduleOutage(down, noon.Add(30*time.Minute), "node down", "n1")
+	h.ScheduleOutage(noon.Add(20*time.Minute), up, "no power", "n1")
+	h.Step(noon, a.launch(noon, "here", 1, "n1", time.Hour, 1000))
+	h.Step(noon, a.launch(noon, "there", 1, "n2", time.Hour, 1000))
+	var got []string
+	for _, m := range until(h, noon.Add(2*time.Hour)) {
+		at := m.At.Sub(noon)
+		switch b := m.Body.(type) {
+		case protocol.Interrupted:
+			got = append(got, fmt.Sprintf("%v %s lost: %s", at, b.Job, b.Why.Note))
+		case protocol.Finished:
+			got = append(got, fmt.Sprintf("%v %s ends", at, b.Job))
+		case protocol.Inventory:
+			got = append(got, fmt.Sprintf("%v n1 %q n2 %q", at, b.Nodes[0].Closed, b.Nodes[1].Closed))
+		}
+	}
+	want := []string{`10m0s here lost: node down`, `10m0s n1 "node down" n2 ""`, `20m0s n1 "node down" n2 ""`, `30m0s n1 "node down" n2 ""`, `40m0s n1 "" n2 ""`, `1h0m0s there ends`}
+	if !slices.Equal(got, want) {
+		t.Errorf("sent %q; want %q", got, want)
+	}
+	if again := h.Step(noon.Add(2*time.Hour), a.launch(noon.Add(2*time.Hour), "here", 2, "n1", time.Hour, 1000)); len(again) != 1 || again[0].KindName() != "started" {
+		t.Errorf("sent %v to a launch on the node that is back, want it started", again)
+	}
+}
+
+func TestAProgramFailsAfterItsTime(t *testing.T) {
+	h, a := NewSimExecutor("oslo", nodes(), power.DefaultTable(), noon, nil), newAgent()
+	h.SetFailures(map[protocol.JobID]time.Duration{"early": 10 * time.Minute, "never": 2 * time.Hour})
+	for _, id := range []string{"early", "never", "well"} {
+		h.Step(noon, a.launch(noon, protocol.JobID(id), 1, "n1", time.Hour, 1000))
+	}
+	got := make(map[protocol.JobID]string)
+	for _, m := range until(h, noon.Add(2*time.Hour)) {
+		if b, ok := m.Body.(protocol.Finished); ok {
+			got[b.Job] = fmt.Sprint(m.At.Sub(noon), b.Failed)
+		}
+	}
+	if want := map[protocol.JobID]string{"early": "10m0sexit code 1", "never": "1h0m0s", "well": "1h0m0s"}; !maps.Equal(got, want) {
+		t.Errorf("ended %v; want %v", got, want)
 	}
 }
 

@@ -1,81 +1,111 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
-	"github.com/gridbid/gridbid/agents/capacity"
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// A powerOutage is a period in which the site has no power.
-type powerOutage struct {
-	from, to protocol.Time
-	nodes    []protocol.Node // the site's nodes as reported with power
+// A nodeChange is an instant at which nodes go down or come back.
+type nodeChange struct {
+	at    protocol.Time
+	down  bool
+	nodes []*simNode
+	why   string // the agent shows it as the reason why a node takes no jobs
 }
 
-// ScheduleOutage schedules a loss of power between two instants: running jobs are lost, no
-// job can start, and no node draws power. Call it before the first step, in order of
-// time, for periods that do not overlap. A period that ends before the executor's
-// start is ignored.
-func (h *SimExecutor) ScheduleOutage(from, to protocol.Time, nodes []capacity.Node) {
-	if to <= h.at {
+// ScheduleOutage schedules that nodes are down between two instants, without power: jobs that run
+// there are lost, none can start, and they draw nothing. No names are all nodes of the site; a to of
+// 0 is for good. Call it before the first step. A period that ends before the executor's start is
+// ignored.
+func (h *SimExecutor) ScheduleOutage(from, to protocol.Time, why string, names ...string) {
+	if to != 0 && to <= h.at {
 		return
 	}
-	o := powerOutage{from: max(from, h.at), to: to}
-	for _, n := range nodes {
-		o.nodes = append(o.nodes, protocol.Node{
-			Name: n.Name, Model: n.Model, GPUs: n.GPUs, CPU: protocol.Milli(n.CPU),
-			Memory: protocol.MiB(n.Memory), GPUMemory: protocol.MiB(n.GPUMemory),
-		})
+	nodes := h.inOrder
+	if len(names) > 0 {
+		nodes = nil
+		for _, name := range names {
+			if m := h.nodes[name]; m != nil {
+				nodes = append(nodes, m)
+			}
+		}
 	}
-	h.outages = append(h.outages, o)
+	h.changes = append(h.changes, nodeChange{at: max(from, h.at), down: true, nodes: nodes, why: why})
+	if to != 0 {
+		h.changes = append(h.changes, nodeChange{at: to, nodes: nodes})
+	}
+	// Of one instant downs go first, so that a node between two periods stays down.
+	slices.SortStableFunc(h.changes, func(a, b nodeChange) int {
+		switch {
+		case a.at != b.at || a.down == b.down:
+			return cmp.Compare(a.at, b.at)
+		case a.down:
+			return -1
+		}
+		return 1
+	})
 }
 
-// nextPowerChange returns the next change of power; 0: none.
-func (h *SimExecutor) nextPowerChange() protocol.Time {
-	switch {
-	case len(h.outages) == 0:
+// nextNodeChange returns the next instant at which nodes go down or come back; 0: none.
+func (h *SimExecutor) nextNodeChange() protocol.Time {
+	if len(h.changes) == 0 {
 		return 0
-	case h.dark:
-		return h.outages[0].to
 	}
-	return h.outages[0].from
+	return h.changes[0].at
 }
 
-// applyPowerChange switches the power of the site off or on when it is due.
-func (h *SimExecutor) applyPowerChange(now protocol.Time) (said []protocol.Message) {
-	if t := h.nextPowerChange(); t == 0 || now < t {
+// applyNodeChanges applies what is due: it reports the jobs that are lost, and the nodes as they are
+// then.
+func (h *SimExecutor) applyNodeChanges(now protocol.Time) (said []protocol.Message) {
+	if t := h.nextNodeChange(); t == 0 || now < t {
 		return nil
 	}
-	o := h.outages[0]
-	nodes := slices.Clone(o.nodes)
-	if h.dark {
-		h.dark, h.outages = false, h.outages[1:]
-	} else {
-		h.dark = true
-		for _, j := range h.jobs {
-			said = append(said, h.reportInterrupted(now, j.launch.Job.ID, j.launch.Epoch, h.stopJob(now, j)))
-		}
-		h.jobs = nil
-		for i := range nodes {
-			// The agent shows this text as the reason why a node takes no jobs.
-			nodes[i].Closed = "no power"
-		}
-	}
-	h.draw = 0
-	for _, m := range h.inOrder {
-		m.awake, m.sleeps = false, 0
-		if !h.dark {
-			h.powerUpNode(m)
+	for len(h.changes) > 0 && h.changes[0].at <= now {
+		c := h.changes[0]
+		h.changes = h.changes[1:]
+		for _, m := range c.nodes {
+			if !c.down {
+				if m.downs--; m.downs == 0 {
+					m.why = ""
+					h.powerUpNode(m)
+				}
+				continue
+			}
+			if m.downs++; m.downs > 1 {
+				continue
+			}
+			m.why = c.why
+			if h.draw -= m.sleepingDraw; m.awake {
+				h.setNodeAwake(m, false)
+			}
 		}
 	}
-	return append(said, h.sender.NewMessage(now, h.agent, protocol.Inventory{Nodes: nodes}))
+	lost := slices.DeleteFunc(slices.Clone(h.jobs), func(j *runningJob) bool { return h.nodes[j.launch.Node].downs == 0 })
+	h.jobs = slices.DeleteFunc(h.jobs, func(j *runningJob) bool { return h.nodes[j.launch.Node].downs > 0 })
+	for _, j := range lost {
+		why := h.nodes[j.launch.Node].why
+		said = append(said, h.reportInterrupted(now, j.launch.Job.ID, j.launch.Epoch, why, h.stopJob(now, j)))
+		h.nodes[j.launch.Node].sleeps = 0
+	}
+	return append(said, h.sender.NewMessage(now, h.agent, h.inventory()))
 }
 
-// reportInterrupted reports a job as interrupted by the outage.
-func (h *SimExecutor) reportInterrupted(now protocol.Time, id protocol.JobID, epoch uint64, drew []protocol.HourlyEnergy) protocol.Message {
+// inventory reports the nodes; those that are down are closed.
+func (h *SimExecutor) inventory() (out protocol.Inventory) {
+	for _, m := range h.inOrder {
+		n := m.report
+		n.Closed = m.why
+		out.Nodes = append(out.Nodes, n)
+	}
+	return out
+}
+
+// reportInterrupted reports a job as interrupted because its node is down.
+func (h *SimExecutor) reportInterrupted(now protocol.Time, id protocol.JobID, epoch uint64, why string, drew []protocol.HourlyEnergy) protocol.Message {
 	h.epochs[id] = max(h.epochs[id], epoch)
 	return h.rememberOutcome(h.sender.NewMessage(now, h.agent, protocol.Interrupted{
-		Job: id, Epoch: epoch, Draw: drew, Why: protocol.Reason{Code: protocol.NodeLost, Note: "no power"},
+		Job: id, Epoch: epoch, Draw: drew, Why: protocol.Reason{Code: protocol.NodeLost, Note: why},
 	}))
 }

@@ -56,6 +56,15 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if err := out.buildFleets(s); err != nil {
 		return Scenario{}, err
 	}
+	if err := out.addEvents(s); err != nil {
+		return Scenario{}, err
+	}
+	if err := out.addExpectations(s); err != nil {
+		return Scenario{}, err
+	}
+	if err := s.checkNames(out.siteNames()); err != nil {
+		return Scenario{}, err
+	}
 	// Jobs are drawn before fleets are sized by them; now lift limits that no node can
 	// meet.
 	out.liftUnmeetableLimits(s.Jobs.Count > 0, resident)
@@ -112,9 +121,19 @@ func (out *Scenario) setTimeRange(s scenarioSpec, zones []trace.ZoneSignals) err
 	return nil
 }
 
-// buildJobs builds the jobs: synthetic ones, or those of a trace, of which it returns the ones whose
-// regions the trace gives.
+// buildJobs builds the jobs: synthetic ones, those that the file lists, or those of a trace. It returns the
+// ones whose regions are given and not drawn.
 func (out *Scenario) buildJobs(s scenarioSpec) (resident map[protocol.JobID]bool, err error) {
+	if s.Jobs.List != nil {
+		if err := out.addListedJobs(s); err != nil {
+			return nil, err
+		}
+		resident = make(map[protocol.JobID]bool, len(out.Jobs))
+		for _, j := range out.Jobs {
+			resident[j.ID] = true
+		}
+		return resident, nil
+	}
 	habits := s.Jobs.traitRates()
 	for _, site := range out.Sites {
 		habits.Sites = append(habits.Sites, site.Name)

@@ -30,9 +30,7 @@ func (out *Scenario) buildFleets(s scenarioSpec) error {
 			continue
 		}
 		for k, r := range racks {
-			if err := out.addInlineNodes(i, k, r); err != nil {
-				return s.where("sites", i, "fleet", k)("%v", err)
-			}
+			out.addInlineNodes(i, k, r)
 		}
 	}
 	if len(bare) > 0 {
@@ -44,7 +42,7 @@ func (out *Scenario) buildFleets(s scenarioSpec) error {
 }
 
 // addInlineNodes adds the nodes of one entry of an inline fleet.
-func (out *Scenario) addInlineNodes(site, k int, r rackSpec) error {
+func (out *Scenario) addInlineNodes(site, k int, r rackSpec) {
 	memory := protocol.MiB(r.GPUMemory) * 1024
 	if memory == 0 {
 		memory = deviceMemoryOf(r.Model)
@@ -61,7 +59,6 @@ func (out *Scenario) addInlineNodes(site, k int, r rackSpec) error {
 		}
 		out.Sites[site].Nodes = append(out.Sites[site].Nodes, node)
 	}
-	return nil
 }
 
 // dealNodeList reads the node list, samples a part of it and distributes that to the sites

@@ -103,7 +103,7 @@ func CheckSyntax(what string) error {
 	return s.checkDates()
 }
 
-// checkDates checks the dates that a scenario contains.
+// checkDates checks the dates and the names that a scenario contains.
 func (s scenarioSpec) checkDates() error {
 	var out Scenario
 	if s.Start != "" { // else LoadScenario takes the period from the window
@@ -116,7 +116,12 @@ func (s scenarioSpec) checkDates() error {
 			return err
 		}
 	}
-	return nil
+	if s.Start != "" {
+		if err := errors.Join(out.addListedJobs(s), out.addEvents(s), out.addExpectations(s)); err != nil {
+			return err
+		}
+	}
+	return s.checkNames(s.inlineNames())
 }
 
 // LoadScenario reads the scenario of a shipped name, folder or file (see ScenarioSource) and all
@@ -174,11 +179,14 @@ const (
 
 // validateOptions reports options that are out of range, or have no effect on s.
 func (o Options) validateOptions(s scenarioSpec) error {
+	listed := s.Jobs.List != nil && (o.Jobs != "" || o.MaxJobs > 0 || o.Draw > 0 || o.JobsFrom != nil || len(o.JobsColumns) > 0)
 	ownJobs := s.Jobs.Count > 0 && o.Jobs == ""
 	ownFleets := len(s.Sites) > 0 && !slices.ContainsFunc(s.Sites, func(x siteSpec) bool { return len(x.Fleet) == 0 })
 	switch k, from, scale := o.Kappa, o.JobsFrom, o.FleetScale; {
 	case k != nil && !(*k >= 0 && *k <= maxKappa):
 		return fmt.Errorf("kappa %g: want 0..%d, dollars per tonne", *k, maxKappa)
+	case listed:
+		return fmt.Errorf("jobs, max-jobs, draw, jobs-from, jobs-columns: %s lists its jobs; edit its file, or drop the option", s.Name)
 	case o.MaxJobs < 0 || o.MaxJobs > maxJobs:
 		return fmt.Errorf("max-jobs %d: want 1..%d, or 0 for the scenario's own limit", o.MaxJobs, maxJobs)
 	case o.Draw < 0 || o.Draw > maxDraw:

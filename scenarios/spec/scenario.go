@@ -26,6 +26,10 @@ type Scenario struct {
 	Weights  Weights
 	Carbon   string `json:",omitempty"` // ByAverage or ByMarginal
 
+	Events     []Event                          `json:",omitempty"` // by time
+	FailsAfter map[protocol.JobID]time.Duration `json:",omitempty"` // jobs whose program fails after so long of each run
+	Expect     []Expectation                    `json:",omitempty"` // of the run, by the scenario's author
+
 	Notes []string // assumptions, cuts and filled values, in words
 	Hash  string   // sha256 of the JSON of all fields above, in hex
 }

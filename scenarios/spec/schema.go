@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"strings"
 
+	"github.com/gridbid/gridbid/internal/jobfile"
 	"github.com/gridbid/gridbid/internal/yamlschema"
 )
 
@@ -18,7 +19,7 @@ var scenarioSchemaKind = yamlschema.SchemaKind{
 		if strings.HasPrefix(p, "^[0-9]{4}") {
 			return "a whole hour as 2022-04-13T00:00:00Z"
 		}
-		return ""
+		return jobfile.DescribePattern(p)
 	},
 }
 

@@ -64,7 +64,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"nothing", "", "empty: want a scenario"},
 		{"no YAML", "a: [", "correct the YAML"},
 		{"a list", "- a", ":1: is array: want object"},
-		{"an unknown key", smallest + "colour: red\n", ":8: colour: unknown key: want about, carbon, end, jobs, lag_hours, name,"},
+		{"an unknown key", smallest + "colour: red\n", ":8: colour: unknown key: want about, carbon, end, events, expect, jobs, lag_hours, name,"},
 		{"an unknown key deep down", swap("match: 0.5}", "match: 0.5, tide: 3}"), ":5: sites/0/region/tide: unknown key: want carbon, match, peak, price"},
 		{"an unknown key of a fleet", swap("memory: 64", "memory: 64, gpu: 1"), `:6: sites/0/fleet/0/gpu: unknown key (did you mean "gpu_memory", "gpus" or "cpu"?): want count, cpu, gpu_memory, gpus`},
 		{"a key twice", smallest + "name: other\n", ":8: name: appears twice"},
@@ -84,7 +84,7 @@ func TestAScenarioThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"an unknown policy", smallest + "policies: [auction, luck]\n", ":8: policies/1: is luck: want one of auction auction/own auction/perfect auction/wrong auction/none auction/runtimes auction-now chance home-fifo"},
 		{"a policy twice", smallest + "policies: [auction, auction]\n", ":8: policies: has an item twice (1 and 2)"},
 		{"no jobs", swap("jobs: {count: 5}", "seed: 2"), ":1: lacks jobs: add it"},
-		{"two kinds of jobs", swap("count: 5", "count: 5, trace: x.csv"), ":7: jobs: want either trace or count"},
+		{"two kinds of jobs", swap("count: 5", "count: 5, trace: x.csv"), ":7: jobs: want one of trace, count and list"},
 		{"invented jobs from a second", swap("count: 5", "count: 5, from: 3"), ":7: jobs: from, max and columns belong to a trace"},
 		{"a scale of nothing", smallest + "nodes: {file: x, scale: 0}\n", ":8: nodes/scale: is neither auto nor a number"},
 		{"more sites than a federation may have", manySites(1001), "sites: is too long: shorten it"},
@@ -210,6 +210,9 @@ func TestShippedScenariosFollowThePublishedSchema(t *testing.T) {
 
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(smallest))
+	f.Add([]byte(listed))
+	f.Add([]byte(strings.NewReplacer("placed: {site: oslo, by: 10m}", "running: {at: 1h, count: 1, site: oslo}", "waits: {until: 2h, why: waiting}", "nodes: 2", "site_down: oslo, for: 1m", "cancel: a").Replace(listed)))
+	f.Add([]byte(strings.NewReplacer("{job: a, placed: {site: oslo, by: 10m}}", "{never: [{job: a, node: oslo-1-t4-02}, {job: b}]}", "waits: {until: 2h, why: waiting}", "refused: {why: fits-no-node, by: 1m}").Replace(listed)))
 	f.Add([]byte("name: x\nwindow: {file: w.csv}\nnodes: {file: n, scale: 0.5}\njobs: {trace: j}\n"))
 	f.Add([]byte("a: &x [1]\nb: *x\n? [c]\n: d\n"))
 	dir := f.TempDir()

@@ -25,7 +25,10 @@ type scenarioSpec struct {
 	Weights  protocol.WeightSettings   `yaml:"weights"`
 	Carbon   string                    `yaml:"carbon"`
 	Lag      *float64                  `yaml:"lag_hours"`
+	Events   []eventSpec               `yaml:"events"`
+	Expect   []expectSpec              `yaml:"expect"`
 	where    func(...any) faultLocator // returns a builder of errors at a path
+	lineOf   func(...any) int          // returns the line of a path
 }
 
 // A faultLocator builds an error that names file, line and path of a fault.
@@ -56,9 +59,10 @@ func (s *fleetPart) UnmarshalYAML(read func(any) error) error {
 	return read((*float64)(s))
 }
 
-// A jobsSpec selects jobs of a trace, or a number of synthetic jobs. Fractions are
-// 0..1; nil means the default.
+// A jobsSpec selects jobs of a trace, a number of synthetic jobs, or lists jobs. Fractions
+// are 0..1; nil means the default.
 type jobsSpec struct {
+	List       []listedJobSpec   `yaml:"list"`
 	Trace      string            `yaml:"trace"`
 	Columns    map[string]string `yaml:"columns"`
 	From       *int64            `yaml:"from"`
@@ -159,13 +163,17 @@ func parseSpec(file string, text []byte) (scenarioSpec, error) {
 	if err := p.DecodeInto(&s); err != nil {
 		return scenarioSpec{}, err
 	}
-	s.where = func(path ...any) faultLocator {
+	pathOf := func(path []any) []string {
 		words := make([]string, len(path))
 		for i, w := range path {
 			words[i] = fmt.Sprint(w)
 		}
-		return func(format string, args ...any) error { return p.FaultAt(words, format, args...) }
+		return words
 	}
+	s.where = func(path ...any) faultLocator {
+		return func(format string, args ...any) error { return p.FaultAt(pathOf(path), format, args...) }
+	}
+	s.lineOf = func(path ...any) int { return p.LineOf(pathOf(path)) }
 	return s, s.validateSpec()
 }
 
@@ -175,10 +183,20 @@ const maxNodes = 200_000
 // validateSpec validates rules that involve more than one key.
 func (s *scenarioSpec) validateSpec() error {
 	at := s.where
+	kinds := 0
+	for _, given := range []bool{s.Jobs.Trace != "", s.Jobs.Count != 0, s.Jobs.List != nil} {
+		if given {
+			kinds++
+		}
+	}
 	switch {
-	case (s.Jobs.Trace == "") == (s.Jobs.Count == 0):
-		return at("jobs")("want either trace or count")
-	case s.Jobs.Count != 0 && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil):
+	case kinds != 1:
+		return at("jobs")("want one of trace, count and list")
+	case s.Jobs.List != nil && s.Jobs.drawsTraits():
+		return at("jobs")("deferrable, flexible, resident, input and pausable draw traits of jobs, and those of list say theirs: drop them")
+	case len(s.Expect) > 0 && s.Jobs.List == nil:
+		return at("expect")("names jobs, and these have no names that a file knows: list them under jobs/list")
+	case s.Jobs.Trace == "" && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil):
 		return at("jobs")("from, max and columns belong to a trace: drop them")
 	case s.Window == nil && len(s.Sites) == 0:
 		return at()("no sites: name some, or a window whose zones are the sites")
@@ -204,6 +222,11 @@ func (s *scenarioSpec) validateSpec() error {
 		}
 	}
 	return nil
+}
+
+// drawsTraits reports whether a spec says how traits of jobs are drawn.
+func (j jobsSpec) drawsTraits() bool {
+	return j.Deferrable != nil || j.Flexible != nil || j.Resident != nil || j.Input != nil || j.Pausable != nil
 }
 
 // validateSite validates the keys of one site.
