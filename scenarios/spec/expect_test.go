@@ -3,6 +3,7 @@ package spec_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func TestAListThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 		{"an event of no time", "for: 1m", "for: 0s", `:13: events/1/for: is "0s": want a time above 0`},
 		{"an event at no site", "site_down: oslo", "site_down: olso", `:13: events/1/site_down: unknown site "olso" (did you mean "oslo"?)`},
 		{"an event on no node", "oslo-1-t4-02", "oslo-1-t4-2", `:12: events/0/node_down: unknown node "oslo-1-t4-2" (did you mean "oslo-1-t4-02"`},
+		{"two nodes of one name", "fleet: [{count: 2, model: T4, gpus: 2, cpu: 16, memory: 64}]", "fleet: [{name: n1, cpu: 16, memory: 64}, {name: n1, cpu: 16, memory: 64}]", ":6: sites/0/fleet/1/name: duplicate node name n1: rename one"},
 		{"an event of no job", "site_down: oslo, for: 1m", "cancel: c", `:13: events/1/cancel: unknown job "c" (did you mean "a" or "b"?)`},
 		{"an expectation of nothing", "placed: {site: oslo, by: 10m}", "jobs: [b]", ":15: expect/0: says not what is expected: add one of placed, waits, refused, ends, starts, running, nodes, never"},
 		{"an expectation of two things", "{job: a, placed", "{job: a, starts: 1, placed", ":15: expect/0: has both placed and starts"},
@@ -122,6 +124,21 @@ func TestAListThatIsWrongIsRefusedWithItsLine(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestNodesMayHaveNames(t *testing.T) {
+	text := strings.Replace(listed, "{count: 2, model: T4, gpus: 2, cpu: 16, memory: 64}", "{name: big, model: T4, gpus: 4, cpu: 16, memory: 64}, {name: n, count: 2, model: T4, gpus: 2, cpu: 16, memory: 64}, {cpu: 8, memory: 8}", 1)
+	s, err := spec.LoadScenario(file(t, strings.Replace(text, "oslo-1-t4-02", "n-02", 1)), spec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, n := range s.Sites[0].Nodes {
+		got = append(got, n.Name)
+	}
+	if want := []string{"big", "n-01", "n-02", "oslo-3-cpu-01"}; !slices.Equal(got, want) {
+		t.Errorf("nodes %q; want %q", got, want)
 	}
 }
 

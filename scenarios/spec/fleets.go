@@ -47,10 +47,14 @@ func (out *Scenario) addInlineNodes(site, k int, r rackSpec) {
 	if memory == 0 {
 		memory = deviceMemoryOf(r.Model)
 	}
-	for n := range r.Count {
-		kind := identifierSlug(cmp.Or(r.Model, "cpu"))
+	group := cmp.Or(r.Name, fmt.Sprintf("%s-%d-%s", out.Sites[site].Name, k+1, identifierSlug(cmp.Or(r.Model, "cpu"))))
+	for n := range max(r.Count, 1) {
+		name := fmt.Sprintf("%s-%02d", group, n+1)
+		if r.Name != "" && r.Count <= 1 {
+			name = r.Name
+		}
 		node := Node{
-			Name: fmt.Sprintf("%s-%d-%s-%02d", out.Sites[site].Name, k+1, kind, n+1),
+			Name: name,
 			CPU:  protocol.Milli(math.Round(1000 * r.CPU)), Memory: protocol.MiB(r.Memory) * 1024,
 			GPUs: r.GPUs, Model: r.Model,
 		}

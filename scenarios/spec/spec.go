@@ -144,6 +144,7 @@ type hostSpec struct {
 
 // A rackSpec is a number of equal nodes. Memory is in GiB, CPU in cores.
 type rackSpec struct {
+	Name      string  `yaml:"name"`
 	Count     int     `yaml:"count"`
 	CPU       float64 `yaml:"cpu"`
 	Memory    int64   `yaml:"memory"`
@@ -206,10 +207,14 @@ func (s *scenarioSpec) validateSpec() error {
 	if err := trace.ParseJobColumns(s.Jobs.Columns); err != nil {
 		return at("jobs", "columns")("%v", err)
 	}
-	seen, nodes := make(map[string]bool), 0
+	seen, named, nodes := make(map[string]bool), make(map[string]bool), 0
 	for i, site := range s.Sites {
-		for _, rack := range site.Fleet {
-			if nodes += rack.Count; nodes > maxNodes {
+		for k, rack := range site.Fleet {
+			if rack.Name != "" && named[rack.Name] {
+				return at("sites", i, "fleet", k, "name")("duplicate node name %s: rename one", rack.Name)
+			}
+			named[rack.Name] = true
+			if nodes += max(rack.Count, 1); nodes > maxNodes {
 				return at("sites", i, "fleet")("over %d nodes in all: want fewer", maxNodes)
 			}
 		}
