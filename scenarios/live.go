@@ -45,10 +45,8 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 	if !site.Bids.IsHonest() {
 		return SimulatedSite{}, fmt.Errorf("scenarios: site %s: bids: misreported price or energy is for replays only: remove them from the scenario", name)
 	}
-	for _, e := range s.Events {
-		if e.Kind != spec.NodeDown {
-			return SimulatedSite{}, fmt.Errorf("scenarios: events: %s of %s is for replays only: in a live federation operators and networks do it", e.Kind, e.Name)
-		}
+	if err := CheckLiveEvents(s); err != nil {
+		return SimulatedSite{}, err
 	}
 	site.Signals = repeatConstantsHourly(site.Signals)
 	site.Host.WakeTime = cmp.Or(site.Host.WakeTime, liveWakeTime)
@@ -63,6 +61,17 @@ func SimulateSite(s spec.Scenario, name string, start, until protocol.Time) (Sim
 		Executor: runtime.LocalParty{Machine: executor.NewDurableSimExecutor(name, p.Executor)},
 		Signals:  runtime.LocalParty{Machine: p.SignalPublisher},
 	}, nil
+}
+
+// CheckLiveEvents returns an error if a scenario has an event that no simulated cluster of a live federation
+// can make happen: one that is not of a node.
+func CheckLiveEvents(s spec.Scenario) error {
+	for _, e := range s.Events {
+		if e.Kind != spec.NodeDown {
+			return fmt.Errorf("scenarios: %s: the event %s of %s is for replays only: remove it, as in a live federation operators and networks do it", s.Name, e.Kind, e.Name)
+		}
+	}
+	return nil
 }
 
 // repeatConstantsHourly repeats a constant quantity for each hour: an agent that runs for long no

@@ -57,7 +57,7 @@ func TestALiveSiteTakesEventsOfNodesAlone(t *testing.T) {
 	for kind, want := range map[spec.EventKind]bool{spec.NodeDown: true, spec.SiteSilent: false, spec.DrainSite: false, spec.RemoveSite: false, spec.CancelJob: false} {
 		s.Events = []spec.Event{{At: s.Start, Kind: kind, Name: node}}
 		_, err := SimulateSite(s, s.Sites[0].Name, s.Start, s.End)
-		if ok := err == nil; ok != want || !ok && !strings.Contains(err.Error(), string(kind)+" of "+node+" is for replays only") {
+		if ok := err == nil; ok != want || !ok && !strings.Contains(err.Error(), "the event "+string(kind)+" of "+node+" is for replays only") {
 			t.Errorf("%s: %v; want it taken: %v", kind, err, want)
 		}
 	}

@@ -98,6 +98,9 @@ func prepareSite(c program.Config, _ *slog.Logger, feed *signals.Poller) (progra
 	if err != nil {
 		return nil, err
 	}
+	if err := scenarios.CheckLiveEvents(s); err != nil {
+		return nil, err
+	}
 	as := cmp.Or(c.Simulate.As, c.Site)
 	i := slices.IndexFunc(s.Sites, func(x spec.Site) bool { return x.Name == as })
 	if i < 0 {

@@ -24,13 +24,11 @@ import (
 	"github.com/gridbid/gridbid/bus/telemetry"
 	"github.com/gridbid/gridbid/bus/wal"
 	"github.com/gridbid/gridbid/cluster-agent/runtime"
-	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/advisor"
 	"github.com/gridbid/gridbid/coordinator/api"
 	"github.com/gridbid/gridbid/coordinator/archive"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/leader"
-	"github.com/gridbid/gridbid/coordinator/market"
 	"github.com/gridbid/gridbid/explain/mcp"
 	"github.com/gridbid/gridbid/explain/page"
 	"github.com/gridbid/gridbid/explain/timeline/tail"
@@ -214,6 +212,9 @@ func (f *upFlags) chooseScenario(args []string) (spec.Scenario, error) {
 	s, err := f.loadScenario(args)
 	if err != nil {
 		return s, err
+	}
+	if err := scenarios.CheckLiveEvents(s); err != nil {
+		return s, usageError{err}
 	}
 	if !(f.speed >= 1 && f.speed <= 600) {
 		return s, usageError{fmt.Errorf("--speed %g: want 1 to 600, as rounds take seconds of the simulated clock", f.speed)}
@@ -421,22 +422,6 @@ func (u *liveFederation) instrumentedBus(ctx context.Context, who protocol.Party
 // upLease is the lease of up's coordinator. It is long, as there is no standby to take over
 // and a busy machine must not lose it; after a kill the next up waits for its end.
 const upLease = 10 * time.Second
-
-// siteLimits returns the limits on senders of a coordinator in its own process, with rates
-// per second of the simulated clock.
-func (f *upFlags) siteLimits() *natsbus.Limits {
-	l := natsbus.DefaultSiteLimits()
-	l.Rate *= f.speed
-	l.Burst, l.Bytes = int(float64(l.Burst)*f.speed), int(float64(l.Bytes)*f.speed)
-	return l
-}
-
-// marketRules returns the configuration of the market. Like a coordinator in its own process
-// it calls at most 512 jobs in a round: more would not fit into the largest bids that it
-// accepts.
-func (f *upFlags) marketRules(w protocol.Weights) market.Config {
-	return market.Config{Terms: w, Pay: accounts.PaymentRule{Margin: 100}, Most: 512, Advice: f.scaledAdvice(f.speed)}
-}
 
 // startSite starts one simulated site of the scenario.
 func (u *liveFederation) startSite(ctx context.Context, name string) error {
