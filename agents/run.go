@@ -122,11 +122,15 @@ func (a *Agent) reserveNode(now protocol.Time, r reservation) (from protocol.Tim
 		a.fleet.CancelReservation(r.job.ID)
 		return 0, false
 	}
-	model := ""
+	return a.fleet.ReserveNode(now, r.job, a.modelOf(r), at, r.runTime())
+}
+
+// modelOf returns the GPU model on which a queued job is to run; "" is any that it allows.
+func (a *Agent) modelOf(r reservation) string {
 	if a.delivery.AsOffered {
-		model = r.award.Option.Model
+		return r.award.Option.Model
 	}
-	return a.fleet.ReserveNode(now, r.job, model, at, r.runTime())
+	return ""
 }
 
 // adoptNewerAward applies a newer award to a job that is here already, because the market missed
@@ -205,12 +209,12 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 		a.queue = append(a.queue, r)
 	}
 	// A reservation that was due without a start is late: reserve anew, and give the job up if
-	// that comes too late.
+	// that comes too late and it is late itself.
 	var lost []reservation
 	for i, r := range a.queue {
 		from, kept := a.fleet.ReservedFrom(r.job.ID)
 		if late := kept && from <= now; late || !kept && (i == 0 || a.reservesAtOnce(r)) {
-			if at, ok := a.reserveNode(now, r); a.isTooLate(r, at, ok) {
+			if !a.renewReservation(now, r) {
 				lost = append(lost, r)
 			}
 		}
@@ -221,6 +225,23 @@ func (a *Agent) startQueuedJobs(now protocol.Time) (msgs []protocol.Message) {
 		}
 	}
 	return msgs
+}
+
+// renewReservation reserves a node anew for a queued job whose reservation is late, or that has none. It
+// returns false if the job is to be given up. A late reservation stays where it is if any other would
+// come too late and the job itself is not too late yet: the run before it overruns, and those who wait
+// behind it hold the node from when its own run was to end.
+func (a *Agent) renewReservation(now protocol.Time, r reservation) bool {
+	_, late := a.fleet.ReservedFrom(r.job.ID)
+	if open, ok := a.firstAllowedStart(now, r); late && ok && !a.isTooLate(r, open, true) {
+		undo := a.fleet.CancelReservation(r.job.ID)
+		if at, ok := a.fleet.EarliestStart(now, r.job, a.modelOf(r), open, r.runTime()); a.isTooLate(r, at, ok) {
+			undo()
+			return true
+		}
+	}
+	at, ok := a.reserveNode(now, r)
+	return !a.isTooLate(r, at, ok)
 }
 
 // handleStarted records that a job runs, and reports it. If its end is never reported, the agent

@@ -287,6 +287,33 @@ func TestAMomentLateEndKeepsTheOrderOfTheQueue(t *testing.T) {
 	}
 }
 
+// The job before does not end when it was to, and the agent looks at its queue then. No other place would
+// be in time for the next job, since the one after it holds the node from when its own run was to end. It
+// keeps its turn for as long as it is not late itself, and is given back then.
+func TestAJobWhoseNodeIsStillBusyKeepsItsTurn(t *testing.T) {
+	for _, tc := range []struct {
+		over time.Duration // how much later than planned the first job ends
+		want string        // what is launched then
+	}{{time.Second, "second "}, {14 * time.Minute, "second "}, {17 * time.Minute, "third "}} {
+		s := newSite(t, MarginalCost{TemporalShift: true}, 4)
+		for _, id := range []protocol.JobID{"first", "second", "third"} {
+			s.award(job(id, 4), 1, true)
+		}
+		var declined []protocol.JobID
+		for s.now = noon.Add(time.Hour); s.now < noon.Add(time.Hour+tc.over); s.now = s.now.Add(time.Minute) {
+			for _, b := range bodies(s.agent.Tick(s.now)) {
+				if d, ok := b.(protocol.Decline); ok {
+					declined = append(declined, d.Job)
+				}
+			}
+		}
+		s.now = noon.Add(time.Hour + tc.over)
+		if got := launched(s.exit("first", 1)); got != tc.want || (len(declined) > 0) != (tc.want == "third ") {
+			t.Errorf("%v late: declined %v, then launched %q; want %q", tc.over, declined, got, tc.want)
+		}
+	}
+}
+
 // With a second node the small ones pass: the head waits on the first node,
 // where it fits soonest.
 func TestSmallJobsPassALargeOneOnOtherNodes(t *testing.T) {
