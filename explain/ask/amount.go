@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // An amountUnit is a unit in which a bound is said, with the size of one in the unit of figures.
@@ -38,19 +39,23 @@ var amountUnits = []amountUnit{
 	{"jobs", "jobs", 1, "job"},
 }
 
-// unitNamed returns the unit that a word, in small letters, stands for.
-func unitNamed(word string) (amountUnit, bool) {
+// unitsByName are the units by each word for them, in small letters.
+var unitsByName = func() map[string]amountUnit {
+	all := make(map[string]amountUnit)
 	for _, u := range amountUnits {
-		if strings.ToLower(u.name) == word {
-			return u, true
-		}
-		for said := range strings.SplitSeq(u.said, "|") {
-			if said == word {
-				return u, true
-			}
+		for _, name := range append(strings.Split(u.said, "|"), strings.ToLower(u.name)) {
+			all[name] = u
 		}
 	}
-	return amountUnit{}, false
+	return all
+}()
+
+// timeUnit returns the unit of time that a word stands for; 0 for another word.
+func timeUnit(word string) time.Duration {
+	if u := unitsByName[word]; u.kind == "time" {
+		return time.Duration(u.one) * time.Millisecond
+	}
+	return 0
 }
 
 // formatAmount words a value of a kind, in the first of its units in which it is whole, or else in
@@ -72,7 +77,7 @@ const maxAmount = 1e15
 // value in the unit of figures, and what is measured.
 func ParseAmount(text string) (value int64, kind string, err error) {
 	number, unit, _ := strings.Cut(text, " ")
-	u, ok := unitNamed(strings.ToLower(unit))
+	u, ok := unitsByName[strings.ToLower(unit)]
 	v, bad := strconv.ParseFloat(number, 64)
 	if !ok || bad != nil || v < 0 || v*float64(u.one) > maxAmount || math.IsNaN(v) {
 		return 0, "", fmt.Errorf("amount %q: want a number and a unit, such as 2 h, 10 kWh, 5 kg, 3 dollars, 300 g/kWh, 50 dollars/MWh, 80 %%, 8 GPUs", text)
@@ -89,8 +94,8 @@ func normalizeAmount(text string) string {
 	return text
 }
 
-// readAmount reads an amount at the start of words: "10 kwh", "2h", "two and a half hours" is not
-// read, "half an hour" is. A number before a noun that is not far ("20 free gpus") has the noun's
+// readAmount reads an amount at the start of words: "10 kwh", "2h", "8-hour", "half an hour", "2 h and 30
+// min"; "two and a half hours" is not read. A number before a noun that is not far ("20 free gpus") has the noun's
 // unit, and the noun is not taken. used is 0 if there is none.
 func readAmount(words []string) (value int64, kind string, used int) {
 	if len(words) == 0 {
@@ -115,19 +120,23 @@ func readAmount(words []string) (value int64, kind string, used int) {
 	}
 	rest := words[at:]
 	if glued != "" {
-		rest, at = append([]string{glued}, rest...), at-1
+		rest, at = append([]string{strings.TrimPrefix(glued, "-")}, rest...), at-1
 	}
 	for n := min(4, len(rest)); n > 0; n-- {
-		if u, ok := unitNamed(strings.Join(rest[:n], " ")); ok && number*float64(u.one) <= maxAmount {
+		if u, ok := unitsByName[strings.Join(rest[:n], " ")]; ok && number*float64(u.one) <= maxAmount {
 			value, kind, used = int64(math.Round(number*float64(u.one))), u.kind, at+n
-			if more, of, also := readAmount(words[used:]); of == "time" && kind == "time" && more < u.one && more > 0 {
-				value, used = value+more, used+also // "2 h 30 min"
+			next := used
+			if next < len(words) && words[next] == "and" {
+				next++
+			}
+			if more, of, also := readAmount(words[next:]); of == "time" && kind == "time" && more < u.one && more > 0 {
+				value, used = value+more, next+also // "2 h 30 min"
 			}
 			return value, kind, used
 		}
 	}
 	for _, w := range rest[:min(2, len(rest))] {
-		if u, ok := unitNamed(w); ok && (u.kind == "gpus" || u.kind == "jobs") && glued == "" && number < maxNumber {
+		if u, ok := unitsByName[w]; ok && (u.kind == "gpus" || u.kind == "jobs") && glued == "" && number < maxNumber {
 			return int64(number * float64(u.one)), u.kind, at
 		}
 	}

@@ -11,7 +11,7 @@ func (r *reading) buildQuery(f rule) Query {
 	q := r.query
 	q.Ask = f.ask
 	mine := make(map[string]bool)
-	for _, c := range strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }) {
+	for _, c := range f.concepts() {
 		mine[c] = r.concepts.hasConcept(c)
 	}
 	q.Metric = r.metricOf(mine)
@@ -40,7 +40,7 @@ func (r *reading) buildQuery(f rule) Query {
 		q.Number = r.numbers[n-1]
 	}
 	q = q.normalizeFields(mine, r)
-	if f.may == "*" { // the rule has one answer, so other words do not count
+	if f.allowsAll() { // the rule has one answer, so other words do not count
 		q = q.withoutUnusedFields(true)
 	}
 	return q

@@ -127,7 +127,7 @@ func (l *Parser) explainMissing(r *reading) *Clarification {
 	}
 	for _, slot := range []string{"JOB", "SITE", "TENANT", "AT", "DUR", "NUM"} {
 		found := bestRules(append(slices.Clone(r.concepts), []string{slot}), r.takesOperators)
-		if len(found) == 0 || len(strings.Fields(found[0].may)) == 1 && found[0].may == "*" {
+		if len(found) == 0 || found[0].allowsAll() {
 			continue
 		}
 		a := &Clarification{Kind: "ambiguous", missingSlot: slot}
@@ -176,7 +176,7 @@ func (r *reading) nearestRules() (all []rule) {
 				continue
 			}
 			for _, f := range bestRules(slices.Delete(slices.Clone(r.concepts), i, min(len(r.concepts), i+len(r.concepts)-n)), r.takesOperators) {
-				if f.may != "*" && !containsAsk(all, f.ask) && len(all) < 3 {
+				if !f.allowsAll() && !containsAsk(all, f.ask) && len(all) < 3 {
 					all = append(all, f)
 				}
 			}

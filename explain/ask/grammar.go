@@ -15,48 +15,43 @@ type concepts [][]string
 // nounOf is the noun that may stand before a name.
 var nounOf = map[string]string{"JOB": "jobs", "SITE": "sites", "TENANT": "tenants", "POLICY": "policy"}
 
-// A pattern is a rule compiled for matching, because every rule is tried on every question.
-type pattern struct {
-	rule
+// alwaysAllowed are the concepts that a word of any question may stand for.
+var alwaysAllowed = strings.Fields("_ which how list future total")
+
+// A rule says which concepts make a question. A refusal's ask begins with "!".
+type rule struct {
+	ask     string
 	needs   [][]string      // one of each has to be there
-	allowed map[string]bool // concepts of which every word has one
+	may     []string        // that other words may stand for; "*" alone allows all that is known
+	allowed map[string]bool // all of these, with the nouns of names: every word stands for one
 }
 
-var patterns = func() (all []pattern) {
-	for _, r := range english.rules {
-		p := pattern{rule: r, allowed: map[string]bool{"_": true, "which": true, "how": true, "list": true, "future": true, "total": true}}
-		allow := func(concepts []string) {
-			for _, c := range concepts {
-				p.allowed[c], p.allowed[nounOf[c]] = true, true
-			}
-		}
-		for group := range strings.FieldsSeq(r.needs) {
-			p.needs = append(p.needs, strings.Split(group, "|"))
-			allow(p.needs[len(p.needs)-1])
-		}
-		allow(strings.Fields(r.may))
-		all = append(all, p)
-	}
-	return all
-}()
+// concepts returns the concepts that a rule knows.
+func (f rule) concepts() []string { return slices.Concat(slices.Concat(f.needs...), f.may) }
+
+// hasConcept reports whether a rule knows a concept.
+func (f rule) hasConcept(concept string) bool { return slices.Contains(f.concepts(), concept) }
+
+// allowsAll reports whether a rule allows every word that is known.
+func (f rule) allowsAll() bool { return len(f.may) == 1 && f.may[0] == "*" }
 
 // matchConcepts reports whether the rule matches the concepts of a question, and by how many
 // needs.
-func (p *pattern) matchConcepts(s concepts) (int, bool) {
-	for _, group := range p.needs {
+func (f rule) matchConcepts(s concepts) (int, bool) {
+	for _, group := range f.needs {
 		if !slices.ContainsFunc(group, s.hasConcept) {
 			return 0, false
 		}
 	}
-	if p.may == "*" {
+	if f.allowsAll() {
 		return 0, true
 	}
 	for _, word := range s {
-		if !slices.ContainsFunc(word, func(concept string) bool { return p.allowed[concept] }) {
+		if !slices.ContainsFunc(word, func(concept string) bool { return f.allowed[concept] }) {
 			return 0, false
 		}
 	}
-	return len(p.needs), true
+	return len(f.needs), true
 }
 
 // hasConcept reports whether any word of the question may stand for a concept.
@@ -68,9 +63,8 @@ func (s concepts) hasConcept(concept string) bool {
 // each thing asked. Only rules of questions that count are tried; nil counts all.
 func bestRules(s concepts, counts func(ask string) bool) (all []rule) {
 	most := -1
-	for i := range patterns {
-		r := patterns[i].rule
-		n, ok := patterns[i].matchConcepts(s)
+	for _, r := range english.rules {
+		n, ok := r.matchConcepts(s)
 		if !ok || n < most || counts != nil && !counts(r.ask) {
 			continue
 		}

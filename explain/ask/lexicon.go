@@ -50,11 +50,6 @@ func (l *lexicon) isOfKind(q Query, kind string) bool {
 	return slices.Contains(l.questions[q.Ask].is, kind)
 }
 
-// A rule says which concepts make a question. Each word of needs has to be there, one
-// of those that "|" joins; every other word of the question has to be one of may. "*"
-// allows all that is known. A refusal's ask begins with "!".
-type rule struct{ ask, needs, may string }
-
 // Names that rules use for several concepts.
 const (
 	targetConcepts = "JOB|DEC"
@@ -288,11 +283,18 @@ func (r *lexiconReader) addRule(at, value string) error {
 	if needs == "" || strings.Contains(may, "/") || strings.Contains(may, "|") {
 		return fmt.Errorf("rule %q: want NEEDS / MAY", value)
 	}
-	if may != "*" {
-		r.unchecked = append(r.unchecked, checking{at, strings.Fields(may)})
+	x := rule{ask: r.last, may: strings.Fields(may), allowed: make(map[string]bool)}
+	if !x.allowsAll() {
+		r.unchecked = append(r.unchecked, checking{at, x.may})
 	}
-	r.unchecked = append(r.unchecked, checking{at, strings.FieldsFunc(needs, func(c rune) bool { return c == ' ' || c == '|' })})
-	r.rules = append(r.rules, rule{r.last, needs, may})
+	for group := range strings.FieldsSeq(needs) {
+		x.needs = append(x.needs, strings.Split(group, "|"))
+	}
+	r.unchecked = append(r.unchecked, checking{at, slices.Concat(x.needs...)})
+	for _, c := range slices.Concat(alwaysAllowed, x.concepts()) {
+		x.allowed[c], x.allowed[nounOf[c]] = true, true
+	}
+	r.rules = append(r.rules, x)
 	return nil
 }
 

@@ -30,17 +30,16 @@ func (l *Parser) offerNearest(question string, back *Clarification) {
 		met, missed int
 	}
 	var best []scored
-	for i := range patterns {
-		p := &patterns[i]
-		s := scored{rule: p.rule}
+	for _, p := range english.rules {
+		s := scored{rule: p}
 		for _, any := range p.needs {
-			if slices.ContainsFunc(any, func(c string) bool { return r.concepts.hasConcept(c) }) {
+			if slices.ContainsFunc(any, r.concepts.hasConcept) {
 				s.met++
 			} else {
 				s.missed++
 			}
 		}
-		if s.met == 0 || p.may == "*" || strings.HasPrefix(p.ask, "!") {
+		if s.met == 0 || p.allowsAll() || strings.HasPrefix(p.ask, "!") {
 			continue
 		}
 		// Keep the best rule of each question.

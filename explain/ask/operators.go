@@ -114,7 +114,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			r.query.Pick, taken = "share", true
 			x.dropWords("went goes go came come comes due")
 		case (kind == "per" || kind == "carbon") && r.query.Per == "":
-			if value == "kwh" && slices.ContainsFunc(tokens, func(t token) bool { return len(t.names) > 0 && t.names[0].kind == ofSite }) && x.unsplit() {
+			if value == "kwh" && x.namesA(ofSite) && x.unsplit() {
 				continue // of one site it may be its grid's
 			}
 			x.dropWords("got had")
@@ -123,7 +123,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			}
 		case (kind == "most" || kind == "least") && r.query.By == "":
 			r.query.Pick, r.query.By, taken = kind, value, true
-		case kind == "state" && r.query.State == "" && !slices.ContainsFunc(tokens, func(t token) bool { return len(t.names) > 0 && t.names[0].kind == ofAJob }):
+		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
 			r.imply("jobs", "list")
 		}
@@ -166,6 +166,11 @@ func (x *operatorReader) dropWords(words string) {
 			x.gone[i] = true
 		}
 	}
+}
+
+// namesA reports whether a question names a thing of a kind.
+func (x *operatorReader) namesA(kind string) bool {
+	return slices.ContainsFunc(x.tokens, func(t token) bool { return len(t.names) > 0 && t.names[0].kind == kind })
 }
 
 func (x *operatorReader) hasWord(words []string) bool {
@@ -241,7 +246,7 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	}
 	end := i + n + used
 	sites := x.hasWord(groupNouns)
-	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && x.hasWord(jobNouns) &&
+	ofJobs := kind != "jobs" && !x.namesA(ofAJob) && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && x.hasWord(jobNouns) &&
 		!(sites && !x.hasWord(jobNouns[:6])) && !(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
 	switch {
 	case ofJobs:

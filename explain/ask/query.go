@@ -137,6 +137,9 @@ func (q Query) boundWords() string {
 	default:
 		words += " with " + q.Bounded
 	}
+	if q.Ask == "bill" && q.Bounded != "" { // without the jobs it would be one of each sum
+		words = " of jobs" + words
+	}
 	words += " " + strings.ReplaceAll(q.Bound, "-", " ")
 	if q.Bound == "more" || q.Bound == "less" {
 		words += " than"

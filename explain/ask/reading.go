@@ -181,7 +181,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 // chooseQuery returns the one query that the grammar reads.
 func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 	found := bestRules(r.concepts, r.takesOperators)
-	if i := slices.IndexFunc(found, func(f rule) bool { return strings.HasPrefix(f.ask, "!") && f.may == "" }); len(found) > 1 && (i >= 0 || found[0].may == "*") {
+	if i := slices.IndexFunc(found, func(f rule) bool { return strings.HasPrefix(f.ask, "!") && len(f.may) == 0 }); len(found) > 1 && (i >= 0 || found[0].allowsAll()) {
 		found = found[max(i, 0):][:1]
 	}
 	if r.query.Job != "" && r.query.Decision != 0 {
@@ -326,8 +326,8 @@ func (r *reading) readWord(l *Parser, low []string, t token, at int) (int, []str
 	if t.quoted {
 		return 0, nil
 	}
-	if low[0] == "next" && len(low) > 1 && durationUnits[low[1]] > 0 {
-		r.query.Within = durationUnits[low[1]]
+	if low[0] == "next" && len(low) > 1 && timeUnit(low[1]) > 0 {
+		r.query.Within = timeUnit(low[1])
 		return 2, []string{"next"}
 	}
 	most := english.longest
@@ -366,7 +366,7 @@ func (r *reading) readWord(l *Parser, low []string, t token, at int) (int, []str
 	if id, ok := strings.CutPrefix(low[0], "r-"); ok && isNumber(id) {
 		return 1, []string{"ruleid"}
 	}
-	if v, ok := numberWords[low[0]]; ok && n == 0 {
+	if v, ok := parseNumber(low[0]); ok && n == 0 {
 		r.numbers = append(r.numbers, v)
 		return 1, []string{"NUM"}
 	}
@@ -375,16 +375,10 @@ func (r *reading) readWord(l *Parser, low []string, t token, at int) (int, []str
 		digits = strings.TrimRightFunc(low[0], unicode.IsLetter)
 		unit = low[0][len(digits):]
 	}
-	if v, ok := parseNumber(digits); ok && n == 0 {
-		switch unit {
-		case "":
-			r.numbers = append(r.numbers, v)
-			return 1, []string{"NUM"}
-		case "gpu", "gpus", "x":
-			r.numbers = append(r.numbers, v)
-			r.concepts = append(r.concepts, []string{"NUM"})
-			return 1, []string{"gpus"}
-		}
+	if v, ok := parseNumber(digits); ok && n == 0 && (unit == "gpu" || unit == "gpus" || unit == "x") {
+		r.numbers = append(r.numbers, v)
+		r.concepts = append(r.concepts, []string{"NUM"})
+		return 1, []string{"gpus"}
 	}
 	return n, concepts
 }

@@ -38,11 +38,6 @@ type instant struct {
 
 var monthNames = []string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
 
-var durationUnits = map[string]time.Duration{
-	"h": time.Hour, "hour": time.Hour, "hours": time.Hour, "hr": time.Hour, "hrs": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
-	"min": time.Minute, "minute": time.Minute, "minutes": time.Minute, "mins": time.Minute,
-}
-
 var numberWords = map[string]int64{
 	"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20,
 }
@@ -74,7 +69,7 @@ var timeWordList = strings.Fields("noon midday midnight today yesterday tomorrow
 func isTimeWord(w string) bool {
 	_, part := partsOfDay[w]
 	_, count := numberWords[w]
-	if part || count || durationUnits[w] > 0 || monthNumber(w) > 0 || slices.Contains(timeWordList, w) || slices.Contains(slices.Concat(hourJoiners, rangeStarters, instantMarkers), w) {
+	if part || count || timeUnit(w) > 0 || monthNumber(w) > 0 || slices.Contains(timeWordList, w) || slices.Contains(slices.Concat(hourJoiners, rangeStarters, instantMarkers), w) {
 		return true
 	}
 	for day := time.Sunday; day <= time.Saturday; day++ {
@@ -86,7 +81,7 @@ func isTimeWord(w string) bool {
 		return true
 	}
 	from, to, _ := strings.Cut(w, "-")
-	_, long := unitLength([]string{w})
+	_, long := readLength([]string{w})
 	_, first := readClock([]string{from})
 	_, second := readClock([]string{cmp.Or(to, from)})
 	return long > 0 || first > 0 && second > 0
@@ -112,74 +107,31 @@ func parseWrittenTime(w string) (at protocol.Time, day, ok bool) {
 // extraWords are words that make a length of time one that comes on top.
 var extraWords = []string{"more", "extra", "additional", "further", "another"}
 
-// readLength reads a duration at the start of words: "6 h", "6h", "2 h 30 min", "a day",
-// "another 6 hours", "6 hours more".
+// readLength reads a duration at the start of words: "6 h", "8-hour", "2 h 30 min", "half a day",
+// "another 6 hours", "6 more hours", "6 hours more". It is in whole minutes, as a query has it.
 func readLength(words []string) (time.Duration, int) {
-	d, n := unitLength(words)
-	for n > 0 && n < len(words) { // smaller units go on
-		at := n
-		if words[n] == "and" {
-			at++
-		}
-		rest, used := unitLength(words[at:])
-		if used == 0 || unitOf(words[at+used-1]) >= unitOf(words[n-1]) {
-			break
-		}
-		if rest > maxLength-d {
-			return 0, 0
-		}
-		d, n = d+rest, at+used
-	}
-	if n > 0 && n < len(words) && slices.Contains(extraWords, words[n]) && !slices.Contains(words[n:], "than") {
+	value, kind, n := readAmount(words)
+	switch {
+	case kind == "time" || len(words) < 2:
+	case words[0] == "another":
+		value, kind, n = readAmount(words[1:])
+		n++
+	case slices.Contains(extraWords, words[1]):
+		value, kind, n = readAmount(append(words[:1:1], words[2:]...))
 		n++
 	}
-	return d, n
+	if d := time.Duration(value) * time.Millisecond; kind != "time" || value > maxLength.Milliseconds() || d%time.Minute != 0 {
+		return 0, 0
+	} else if n < len(words) && slices.Contains(extraWords, words[n]) && !slices.Contains(words[n:], "than") {
+		return d, n + 1
+	} else {
+		return d, n
+	}
 }
 
 // maxLength is the longest duration that is accepted, in any unit: a time.Duration overflows
 // at 292 years.
 const maxLength = 280 * 365 * 24 * time.Hour
-
-// unitOf returns the unit of a length of time by its last word: "h", "6h".
-func unitOf(word string) time.Duration {
-	return durationUnits[strings.TrimLeft(word, "0123456789-")]
-}
-
-// unitLength reads one number with its unit at the start of words, and returns how many words
-// it took: "6h", "6 more hours", "half a day", "another day".
-func unitLength(words []string) (time.Duration, int) {
-	if len(words) == 0 {
-		return 0, 0
-	}
-	if i := strings.IndexFunc(words[0], func(c rune) bool { return c < '0' || c > '9' }); i > 0 {
-		unit := durationUnits[strings.TrimPrefix(words[0][i:], "-")]
-		if n, ok := parseNumber(words[0][:i]); ok && unit > 0 && n <= int64(maxLength/unit) {
-			return time.Duration(n) * unit, 1
-		}
-	}
-	if len(words) < 2 {
-		return 0, 0
-	}
-	n, ok := parseNumber(words[0])
-	if words[0] == "a" || words[0] == "an" {
-		n, ok = 1, true
-	}
-	if len(words) > 2 && words[0] == "half" && (words[1] == "a" || words[1] == "an") && durationUnits[words[2]] > time.Minute {
-		return durationUnits[words[2]] / 2, 3
-	}
-	if words[0] == "another" {
-		d, used := unitLength(words[1:])
-		return d, used + min(used, 1)
-	}
-	skip := 1
-	if ok && len(words) > 2 && slices.Contains(extraWords, words[1]) {
-		skip = 2
-	}
-	if unit := durationUnits[words[skip]]; ok && unit > 0 && n <= int64(maxLength/unit) {
-		return time.Duration(n) * unit, skip + 1
-	}
-	return 0, 0
-}
 
 // readTime reads what words say of time at their start, and returns how many of
 // them it took.
@@ -189,8 +141,8 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 		return n
 	}
 	if slices.Contains([]string{"last", "past"}, first) {
-		if len(words) > 1 && durationUnits[words[1]] > 0 {
-			w.lookback = durationUnits[words[1]]
+		if len(words) > 1 && timeUnit(words[1]) > 0 {
+			w.lookback = timeUnit(words[1])
 			return 2
 		}
 		if d, n := readLength(words[1:]); n > 0 {
@@ -205,10 +157,6 @@ func (w *timeWords) readTime(l *Parser, words []string) int {
 	} else if ok {
 		midnight := at.Floor(24 * time.Hour)
 		w.instants = append(w.instants, instant{day: midnight, clock: at.Sub(midnight)})
-		return 1
-	}
-	if t, err := time.Parse("15:04", first); err == nil {
-		w.instants = append(w.instants, instant{clock: time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute})
 		return 1
 	}
 	if n := w.readDate(l, words); n > 0 {

@@ -74,7 +74,7 @@ func (r *reading) hasCarrier(c carrier, f rule) bool {
 
 // unansweredParts names the parts of a question that its query does not hold.
 func (r *reading) unansweredParts(f rule, q Query) (names []string) {
-	if f.may == "*" {
+	if f.allowsAll() {
 		return nil
 	}
 	entry := english.questions[q.Ask]
@@ -116,11 +116,6 @@ func (q Query) oneQuantity(r *reading) bool {
 	return true
 }
 
-// hasConcept reports whether a rule knows a concept.
-func (f rule) hasConcept(concept string) bool {
-	return slices.Contains(strings.FieldsFunc(f.needs+" "+f.may, func(c rune) bool { return c == ' ' || c == '|' }), concept)
-}
-
 // clarifyUnanswered refuses a question whose query would drop the lost parts, and offers the
 // query without them. Without "not" the query would be the opposite, so it is not offered.
 func clarifyUnanswered(lost []string, q Query) *Clarification {
@@ -152,19 +147,14 @@ func unanswerable(q Query) *Clarification {
 // word caused, if the other words make a question. A "must" in a question does not ask for a
 // rule: "why must it wait".
 func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
-	if r.isQuestion && (f.ask == "!legislate" && (r.query.Job != "" || r.query.Decision != 0) || f.ask == "!act" && r.concepts.hasConcept("if")) {
-		rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, f.ask[1:]) })
-		if found := bestRules(rest, r.takesOperators); len(found) != 1 || len(strings.Fields(found[0].needs)) < 2 {
-			return Query{}, l.explainMissing(&reading{concepts: rest, query: r.query, operators: r.operators})
-		}
-	}
-	if f.ask == "!unrecorded" || f.ask == "!policy" || f.may != "*" {
-		return Query{}, nil
-	}
 	concept := strings.TrimPrefix(f.ask, "!")
 	rest := slices.DeleteFunc(slices.Clone(r.concepts), func(word []string) bool { return slices.Contains(word, concept) })
 	found := bestRules(rest, r.takesOperators)
-	if len(found) != 1 || found[0].may == "*" || len(strings.Fields(found[0].needs)) < 2 {
+	isOne := len(found) == 1 && len(found[0].needs) > 1
+	if !isOne && r.isQuestion && (concept == "legislate" && (r.query.Job != "" || r.query.Decision != 0) || concept == "act" && r.concepts.hasConcept("if")) {
+		return Query{}, l.explainMissing(&reading{concepts: rest, query: r.query, operators: r.operators})
+	}
+	if concept == "unrecorded" || concept == "policy" || !f.allowsAll() || !isOne || found[0].allowsAll() {
 		return Query{}, nil
 	}
 	q := r.buildQuery(found[0])
