@@ -27,6 +27,9 @@ func (b *Clarification) offerQueries(leads string, queries ...Query) *Clarificat
 	return b
 }
 
+// severalReadings is said of a question that is read as several queries.
+const severalReadings = "This can be read in several ways. Which is meant?"
+
 // maxReadings bounds how many readings are offered.
 const maxReadings = 8
 
@@ -60,28 +63,23 @@ func (b *Clarification) addSentence(format string, args ...any) {
 	b.Text = append(b.Text, fmt.Sprintf(format, args...))
 }
 
-// unclearText returns a clarification of a question that was not understood.
-func unclearText(text string) *Clarification {
-	return &Clarification{Kind: "unclear", Text: []string{text}}
+// newClarification returns a clarification of a kind, with its first sentence.
+func newClarification(kind, format string, args ...any) *Clarification {
+	return &Clarification{Kind: kind, Text: []string{fmt.Sprintf(format, args...)}}
 }
+
+// unclearText returns a clarification of a question that was not understood.
+func unclearText(text string) *Clarification { return newClarification("unclear", "%s", text) }
 
 // unknownWords refuses a question with unknown words, because ignoring them would answer
 // another question.
 func (l *Parser) unknownWords(words []string) *Clarification {
-	var shown []string
-	for _, w := range words[:min(len(words), 5)] {
-		shown = append(shown, fmt.Sprintf("%q", format.CleanText(w)))
-	}
-	a := unclearText("The question is not answered, because it is not understood: " + format.JoinWithAnd(shown) + " is no word that is known here, and no name of this run.")
+	a := unclearText("The question is not answered, because it is not understood: " + format.JoinNames("%q", words[:min(len(words), 5)]) + " is no word that is known here, and no name of this run.")
 	if len(words) > 1 {
 		a.Text[0] = strings.Replace(a.Text[0], " is no word that is known here, and no name", " are no words that are known here, and no names", 1)
 	}
 	if n := len(l.Sites); n > 0 && n <= 12 {
-		var sites []string
-		for _, s := range l.Sites {
-			sites = append(sites, format.CleanText(s))
-		}
-		a.addSentence("Its sites are %s.", format.JoinWithAnd(sites))
+		a.addSentence("Its sites are %s.", format.JoinNames("%s", l.Sites))
 	}
 	a.addSentence("What can be asked: `gridbid ask help`.")
 	return a
@@ -103,17 +101,28 @@ func (l *Parser) unknownName(tokens []token, i int) *Clarification {
 		return nil
 	}
 	what := strings.ToLower(cmp.Or(kind, "name"))
-	a := &Clarification{Kind: "not-found", Text: []string{fmt.Sprintf("No %s %q is in this run.", what, format.CleanText(t.text))}}
+	a := newClarification("not-found", "No %s %q is in this run.", what, format.CleanText(t.text))
 	if len(near) == 0 {
 		a.addSentence("It has no %s at all.", what)
 		return a
 	}
-	var shown []string
-	for _, n := range near {
-		shown = append(shown, fmt.Sprintf("%q", format.CleanText(n)))
-	}
-	a.addSentence("The nearest are %s.", format.JoinWithAnd(shown))
+	a.addSentence("The nearest are %s.", format.JoinNames("%q", near))
 	return a
+}
+
+// slotQuestions ask for what a question may lack.
+var slotQuestions = []struct{ slot, text string }{
+	{"JOB", "Which job is meant? A run has many; for one of them:"},
+	{"SITE", "Which site is meant?"},
+	{"TENANT", "Whose? Name a tenant."},
+	{"AT", "At which time? The record goes from {first} to {last}; say \"at 13:45\", or \"now\" for its end."},
+	{"DUR", "How long? Say \"8 hours\"."},
+	{"NUM", "How many? Say \"8 GPUs\"."},
+}
+
+// withSpan returns a text with the first and the last instant of the record.
+func (l *Parser) withSpan(text string) string {
+	return strings.NewReplacer("{first}", format.FormatInstant(l.First), "{last}", format.FormatInstant(l.Last)).Replace(text)
 }
 
 // explainMissing asks for the one name, time or number that would complete the question, or
@@ -125,34 +134,23 @@ func (l *Parser) explainMissing(r *reading) *Clarification {
 	if !content {
 		return unclearText("That asks nothing about the run. What can be asked: `gridbid ask help`.")
 	}
-	for _, slot := range []string{"JOB", "SITE", "TENANT", "AT", "DUR", "NUM"} {
-		found := bestRules(append(slices.Clone(r.concepts), []string{slot}), r.takesOperators)
+	for _, x := range slotQuestions {
+		found := bestRules(append(slices.Clone(r.concepts), []string{x.slot}), r.takesOperators)
 		if len(found) == 0 || found[0].allowsAll() {
 			continue
 		}
-		a := &Clarification{Kind: "ambiguous", missingSlot: slot}
-		q := r.buildQuery(found[0])
-		switch slot {
+		a, q := newClarification("ambiguous", "%s", l.withSpan(x.text)), r.buildQuery(found[0])
+		switch a.missingSlot = x.slot; x.slot {
 		case "JOB":
-			a.addSentence("Which job is meant? A run has many; for one of them:")
 			for _, id := range l.Notable() {
 				q.Job = id
 				a.offerQueries("", q)
 			}
 		case "SITE":
-			a.addSentence("Which site is meant?")
 			for _, s := range l.Sites {
 				q.Site = s
 				a.offerQueries("", q)
 			}
-		case "AT":
-			a.addSentence("At which time? The record goes from %s to %s; say \"at 13:45\", or \"now\" for its end.", format.FormatInstant(l.First), format.FormatInstant(l.Last))
-		case "TENANT":
-			a.addSentence("Whose? Name a tenant.")
-		case "DUR":
-			a.addSentence("How long? Say \"8 hours\".")
-		case "NUM":
-			a.addSentence("How many? Say \"8 GPUs\".")
 		}
 		return a
 	}
@@ -209,16 +207,12 @@ func (l *Parser) refuseQuestion(r *reading, why string) *Clarification {
 	a := &Clarification{Kind: "refused"}
 	switch why {
 	case "!policy":
-		var names []string
-		for _, p := range l.Replayed {
-			names = append(names, format.CleanText(p))
-		}
 		a.Kind = "not-found"
-		if len(names) == 0 {
+		if len(l.Replayed) == 0 {
 			a.addSentence("The figures of other policies are not at hand. Replay them together: `gridbid replay --policy auction,home-fifo`.")
 			return a
 		}
-		a.addSentence("No policy of that name was replayed here. There is %s.", format.JoinWithAnd(names))
+		a.addSentence("No policy of that name was replayed here. There is %s.", format.JoinNames("%s", l.Replayed))
 	case "!act":
 		a.Text = r.commandText([]string{refusalTexts[why]})
 	default:

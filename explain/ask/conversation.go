@@ -156,10 +156,7 @@ func (t *Conversation) applyShare(l *Parser, question string) (Query, bool) {
 
 // laterOrEarlier reads "two hours later".
 func (r *reading) laterOrEarlier(tokens []token) (time.Duration, bool) {
-	var low []string
-	for _, t := range tokens {
-		low = append(low, t.low)
-	}
+	low := lowWords(tokens)
 	d, n := readLength(low)
 	if n == 0 || n >= len(low) || len(low) > n+1 {
 		return 0, false

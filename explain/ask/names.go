@@ -94,7 +94,7 @@ func (x *nameIndex) nearestNames(text, kind string, most int) (all []string, apa
 			if kind != "" && n.kind != kind {
 				continue
 			}
-			d := typosApart(text, key)
+			d := nearest.TypingErrors(text, key)
 			for part := range strings.SplitSeq(key, "-") {
 				if n.kind == ofSite {
 					d = min(d, nearest.EditDistance(text, part))
@@ -113,21 +113,4 @@ func (x *nameIndex) nearestNames(text, kind string, most int) (all []string, apa
 		return nil, 1 << 20
 	}
 	return all, near[0].apart
-}
-
-// typosApart returns how many typing errors lie between two words: two letters that changed places
-// are one.
-func typosApart(a, b string) int {
-	d := nearest.EditDistance(a, b)
-	if d == 2 && sortedLetters(a) == sortedLetters(b) {
-		return 1
-	}
-	return d
-}
-
-// sortedLetters returns the letters of a word in their own order.
-func sortedLetters(s string) string {
-	all := []byte(s)
-	slices.Sort(all)
-	return string(all)
 }

@@ -60,12 +60,7 @@ func (x *nameIndex) operatorTokens(question string) []token {
 
 // operatorAt returns the operator whose longest phrase begins words, and how many words it has.
 func operatorAt(words []string) (name string, used int) {
-	for n := min(english.longestOperator, len(words)); n > 0; n-- {
-		if name, ok := english.operators[strings.Join(words[:n], " ")]; ok {
-			return name, n
-		}
-	}
-	return "", 0
+	return longestIn(english.operators, words, english.longestOperator)
 }
 
 // An operatorReader takes the operators out of the tokens of a question.
@@ -80,14 +75,7 @@ type operatorReader struct {
 // takeOperators returns the tokens that are no words of operators. Operators are set in r.query;
 // r.implied are concepts that their words stand for, too.
 func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
-	x := operatorReader{reading: r, l: l, tokens: tokens, gone: make([]bool, len(tokens))}
-	for _, t := range tokens {
-		low := subscriptFolder.Replace(t.low)
-		if len(t.names) > 0 {
-			low = "\x00"
-		}
-		x.low = append(x.low, low)
-	}
+	x := operatorReader{reading: r, l: l, tokens: tokens, low: lowWords(tokens), gone: make([]bool, len(tokens))}
 	for i := range tokens {
 		if name, n := operatorAt(x.low[i:]); name == "except" && x.takeExcept(i, n) {
 			x.take(i, i+n)

@@ -1,7 +1,6 @@
 package ask
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -81,5 +80,5 @@ func (l *Parser) checkPointer(question string, q Query) *Clarification {
 			}
 		}
 	}
-	return &Clarification{Kind: "ambiguous", Text: []string{fmt.Sprintf("What does %q stand for? Name a job, a decision, a site or a tenant.", p.word)}}
+	return newClarification("ambiguous", "What does %q stand for? Name a job, a decision, a site or a tenant.", p.word)
 }

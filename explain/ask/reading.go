@@ -202,7 +202,7 @@ func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 		}
 		return q, nil
 	case len(found) > 1:
-		back := &Clarification{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
+		back := newClarification("ambiguous", severalReadings)
 		for _, f := range found {
 			if !strings.HasPrefix(f.ask, "!") {
 				back.offerQueries("", r.buildQuery(f))
@@ -218,14 +218,10 @@ func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 // readTokens goes through the tokens: names first, then times and numbers, then the
 // longest phrase that is known.
 func (r *reading) readTokens(l *Parser, tokens []token) *Clarification {
-	var low []string
+	low := lowWords(tokens)
 	for _, t := range tokens {
-		low = append(low, subscriptFolder.Replace(t.low))
 		r.isQuestion = r.isQuestion || slices.Contains(questionWords, t.low)
 		r.hasAnd = r.hasAnd || slices.Contains([]string{"and", "plus", "&", "both"}, t.low)
-		if len(t.names) > 0 {
-			low[len(low)-1] = "\x00"
-		}
 	}
 	r.isQuestion = r.isQuestion || len(low) > 1 && slices.Contains(invertedVerbs, low[0]) && low[1] != "not" || len(low) > 1 && slices.Contains(invertedVerbs[:modalCount], low[0])
 	negated := false
@@ -295,9 +291,7 @@ func (r *reading) saysOnlySiteDown() bool {
 func (r *reading) readSitePresence() (Query, *Clarification) {
 	q := Query{Ask: "report", Site: r.query.Site}
 	if r.verb == "did" || r.verb == "does" || r.verb == "" { // "what did oslo lose", "oslo down?"
-		a := &Clarification{Kind: "ambiguous"}
-		a.addSentence("That is not answered as it stands.")
-		return Query{}, a.offerQueries("Perhaps one of these is meant:", q, Query{Ask: "day-without", Site: q.Site})
+		return Query{}, newClarification("ambiguous", "That is not answered as it stands.").offerQueries("Perhaps one of these is meant:", q, Query{Ask: "day-without", Site: q.Site})
 	}
 	if lost := r.unansweredParts(rule{}, q); len(lost) > 0 {
 		return Query{}, clarifyUnanswered(lost, q)
@@ -397,11 +391,8 @@ func (r *reading) addSpan() {
 // longestPhrase returns the longest phrase at the start of words, of so many at
 // most.
 func longestPhrase(words []string, most int) (int, []string) {
-	for n := min(most, len(words)); n > 0; n-- {
-		text := strings.Join(words[:n], " ")
-		if concepts, ok := english.phrases[text]; ok {
-			return n, concepts
-		}
+	if concepts, n := longestIn(english.phrases, words, most); n > 0 {
+		return n, concepts
 	}
 	if parts := strings.Split(words[0], "-"); len(parts) > 1 {
 		if n, concepts := longestPhrase(parts, english.longest); n == len(parts) {
@@ -414,7 +405,7 @@ func longestPhrase(words []string, most int) (int, []string) {
 // addName takes a name that is known.
 func (r *reading) addName(t token, negated bool) *Clarification {
 	if len(t.names) > 1 {
-		back := &Clarification{Kind: "ambiguous", Text: []string{fmt.Sprintf("%q is more than one thing here. Say which is meant:", format.CleanText(t.text))}}
+		back := newClarification("ambiguous", "%q is more than one thing here. Say which is meant:", format.CleanText(t.text))
 		for _, n := range t.names {
 			back.Text = append(back.Text, strings.ToLower(n.kind)+" "+format.CleanText(QuoteName(n.name)))
 		}

@@ -58,6 +58,5 @@ func (l *Parser) parseWithShorterPhrases(question string, r *reading, back *Clar
 	case 1:
 		return found[0], nil
 	}
-	a := &Clarification{Kind: "ambiguous", Text: []string{"This can be read in several ways. Which is meant?"}}
-	return Query{}, a.offerQueries("", found...)
+	return Query{}, newClarification("ambiguous", severalReadings).offerQueries("", found...)
 }

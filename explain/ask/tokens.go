@@ -85,6 +85,29 @@ func (x *nameIndex) splitTokens(question string) (all []token) {
 	return all
 }
 
+// lowWords returns the words of tokens as the lexicon has them; of a name, one that is no word.
+func lowWords(tokens []token) (low []string) {
+	for _, t := range tokens {
+		if len(t.names) > 0 {
+			low = append(low, "\x00")
+		} else {
+			low = append(low, subscriptFolder.Replace(t.low))
+		}
+	}
+	return low
+}
+
+// longestIn returns the entry of the longest phrase that begins words, of at most so many words, and how
+// many it has.
+func longestIn[V any](phrases map[string]V, words []string, most int) (entry V, n int) {
+	for n := min(most, len(words)); n > 0; n-- {
+		if entry, ok := phrases[strings.Join(words[:n], " ")]; ok {
+			return entry, n
+		}
+	}
+	return entry, 0
+}
+
 // expandContractions writes contractions out, except inside quotes.
 func expandContractions(question string) string {
 	straight := replaceOutsideQuotes(question, quoteStraightener.Replace) // curly quotes become plain ones

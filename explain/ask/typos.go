@@ -72,13 +72,13 @@ func wordsOneTypoAway(word string) (all []string) {
 	}
 	var swapped []string // two swapped letters are the likeliest typo
 	for _, known := range english.vocabulary {
-		if sortedLetters(low) == sortedLetters(known) && (len(known) >= 6 || !isFillerWord(known)) && nearest.EditDistance(low, known) == 2 {
-			swapped = append(swapped, known)
-		}
-		if known[0] != low[0] || len(known) < 6 && isFillerWord(known) {
+		if nearest.TypingErrors(low, known) > 1 || len(known) < 6 && isFillerWord(known) {
 			continue
 		}
-		if typosApart(low, known) <= 1 {
+		if nearest.EditDistance(low, known) == 2 {
+			swapped = append(swapped, known)
+		}
+		if known[0] == low[0] {
 			all = append(all, known)
 		}
 	}
@@ -99,7 +99,7 @@ func (l *Parser) correctSiteNames(question string) (text string, names []Typo) {
 		}
 		var near []string
 		for _, name := range slices.Concat(l.Sites, l.Policies, l.Replayed) {
-			if typosApart(t.low, strings.ToLower(name)) == 1 && !slices.Contains(near, name) {
+			if nearest.TypingErrors(t.low, strings.ToLower(name)) == 1 && !slices.Contains(near, name) {
 				near = append(near, name)
 			}
 		}

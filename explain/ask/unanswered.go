@@ -119,8 +119,7 @@ func (q Query) oneQuantity(r *reading) bool {
 // clarifyUnanswered refuses a question whose query would drop the lost parts, and offers the
 // query without them. Without "not" the query would be the opposite, so it is not offered.
 func clarifyUnanswered(lost []string, q Query) *Clarification {
-	a := &Clarification{Kind: "ambiguous"}
-	a.addSentence("That is not answered together with %s.", format.JoinWithAnd(lost))
+	a := newClarification("ambiguous", "That is not answered together with %s.", format.JoinWithAnd(lost))
 	if slices.Contains(lost, `"not"`) { // without it, the opposite
 		return a
 	}
@@ -161,9 +160,7 @@ func (l *Parser) reconsiderRefusal(r *reading, f rule) (Query, *Clarification) {
 	if r.concepts.hasConcept("why") && concept == "legislate" && r.concepts.hasConcept("modal") && len(r.unansweredParts(found[0], q)) == 0 {
 		return q, nil
 	}
-	a := &Clarification{Kind: "ambiguous"}
-	a.addSentence("One word of the question asks for what is not told or done here.")
-	return Query{}, a.offerQueries("Without it, it would be:", q)
+	return Query{}, newClarification("ambiguous", "One word of the question asks for what is not told or done here.").offerQueries("Without it, it would be:", q)
 }
 
 // Concepts of the quantities of a sum, and of what it is split by.

@@ -150,6 +150,15 @@ func twoUnits(a int64, unitA string, b int64, unitB string) string {
 // JoinWithAnd joins words: "a", "a and b", "a, b and c".
 func JoinWithAnd(words []string) string { return joinWords(words, " and ") }
 
+// JoinNames joins external names, each in a safe form and as a verb of fmt has it: %s, %q.
+func JoinNames(verb string, names []string) string {
+	var words []string
+	for _, n := range names {
+		words = append(words, fmt.Sprintf(verb, CleanText(n)))
+	}
+	return JoinWithAnd(words)
+}
+
 // JoinWithOr joins words as alternatives: "a, b or c".
 func JoinWithOr(words []string) string { return joinWords(words, " or ") }
 

@@ -34,10 +34,10 @@ func jobSentence(r history.JobRecord) string {
 	// What limits when and where it may run.
 	s += fmt.Sprintf(" It arrived %s, to be done by %s. %s", sentenceTime(j.Arrival), sentenceTime(j.Deadline), urgencySentence(j.Urgency))
 	if len(j.Models) > 0 {
-		s += " GPU models that will do: " + joinNames(j.Models) + "."
+		s += " GPU models that will do: " + format.JoinNames("%s", j.Models) + "."
 	}
 	if len(j.Regions) > 0 {
-		s += " Its data may be at " + joinNames(j.Regions) + " only."
+		s += " Its data may be at " + format.JoinNames("%s", j.Regions) + " only."
 	}
 	return s
 }
@@ -66,15 +66,6 @@ func runTimeSentence(h history.JobRound) (s string) {
 		}
 	}
 	return s
-}
-
-// joinNames joins external names, cleaned.
-func joinNames(all []string) string {
-	var words []string
-	for _, s := range all {
-		words = append(words, format.CleanText(s))
-	}
-	return format.JoinWithAnd(words)
 }
 
 // decisionSentences states the decision and its reason, or why there is none yet. heard says that

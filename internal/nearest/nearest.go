@@ -20,9 +20,9 @@ func Names(text string, names []string, most int) []string {
 	text = strings.ToLower(text)
 	for _, name := range names {
 		low := strings.ToLower(name)
-		apart := typingErrors(text, low)
+		apart := TypingErrors(text, low)
 		for _, part := range strings.FieldsFunc(low, func(r rune) bool { return r == '-' || r == '/' }) {
-			apart = min(apart, typingErrors(text, part))
+			apart = min(apart, TypingErrors(text, part))
 		}
 		if len(text) >= 2 && strings.HasPrefix(low, text) {
 			apart = 0
@@ -87,9 +87,9 @@ func quotedList(names []string, last string) string {
 	return out.String()
 }
 
-// typingErrors returns how many typing errors lie between two words: two letters that changed
+// TypingErrors returns how many typing errors lie between two words: two letters that changed
 // places are one.
-func typingErrors(a, b string) int {
+func TypingErrors(a, b string) int {
 	sorted := func(s string) []byte { all := []byte(s); slices.Sort(all); return all }
 	d := EditDistance(a, b)
 	if d == 2 && slices.Equal(sorted(a), sorted(b)) {
