@@ -285,7 +285,7 @@ func (b *History) foldAward(from MessageRef, site string, m protocol.Award) {
 	}
 	e.rec.Awards = append(e.rec.Awards, d)
 	e.rec.phase, e.rec.Hold, e.rec.Stopping = phaseAwarded, nil, MessageRef{}
-	e.rec.addEvent(JobEvent{Kind: EventAwarded, At: from.At, Site: site, Start: m.Option.Start, Why: m.Why})
+	e.rec.addEvent(JobEvent{Kind: EventAwarded, At: from.At, Site: site, Start: m.Option.Start, Why: m.Why, Decision: max(from.Seq, 1)})
 	b.siteRecord(site).Awards++
 	e.decideRound(m.Round, d)
 	b.closeLiveRound(e)
@@ -314,7 +314,7 @@ func (b *History) foldDefer(from MessageRef, m protocol.Defer) {
 	}
 	if e.rec.phase.isOnSale() {
 		e.rec.Hold = &d
-		e.rec.addEvent(JobEvent{Kind: EventHeld, At: from.At, Site: m.Site, Start: m.Start, Until: m.Until, Why: m.Why})
+		e.rec.addEvent(JobEvent{Kind: EventHeld, At: from.At, Site: m.Site, Start: m.Start, Until: m.Until, Why: m.Why, Decision: max(from.Seq, 1)})
 	}
 	if b.cfg.Live && e.last != nil && e.last.round.round == m.Round { // the bids are dropped with the round
 		d.Saving, _ = savingOfPlan(e.last.exportRound(e.rec.Job), d)

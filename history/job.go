@@ -58,6 +58,7 @@ type JobRecord struct {
 	Digest   uint64     // of its submission (protocol.Submit.Mark); kept for live views alone
 
 	lastCalled uint64 // the newest round of Called
+	live       bool   // of a live view, which bounds Events
 }
 
 // A RoundSummary is what remains of a round that is not kept in full.

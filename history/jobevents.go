@@ -18,7 +18,8 @@ type JobEvent struct {
 	Until protocol.Time // of EventHeld: it is called again then, at the latest
 	Why   protocol.Reason
 
-	Paid protocol.Microdollars // of EventSettled
+	Decision uint64                // that it is: its number, of a repeated one that of the last; 0: it is none
+	Paid     protocol.Microdollars // of EventSettled
 }
 
 // A JobEventKind says what a JobEvent is.
@@ -45,7 +46,7 @@ const (
 	EventRefused         JobEventKind = "Refused"
 )
 
-// keptJobEvents bounds the events of one job: its submission, and the newest.
+// keptJobEvents bounds the events of one job that a live view keeps: its submission, and the newest.
 const keptJobEvents = 50
 
 // addEvent lists an event. One that repeats the newest only moves it in time.
@@ -59,7 +60,7 @@ func (r *JobRecord) addEvent(e JobEvent) {
 			return
 		}
 	}
-	if len(r.Events) >= keptJobEvents {
+	if r.live && len(r.Events) >= keptJobEvents {
 		r.Events = slices.Delete(r.Events, 1, 2)
 	}
 	r.Events = append(r.Events, e)
@@ -74,7 +75,7 @@ func (r *JobRecord) addRefusal(from MessageRef, why protocol.Reason) {
 	case Failed:
 		kind = EventFailed
 	}
-	r.addEvent(JobEvent{Kind: kind, At: from.At, Why: why})
+	r.addEvent(JobEvent{Kind: kind, At: from.At, Why: why, Decision: max(from.Seq, 1)})
 }
 
 // SavingOfHold returns what the plan of the hold by which a job waits costs less than the cheapest

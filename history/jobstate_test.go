@@ -224,11 +224,17 @@ func TestAJobHasEvents(t *testing.T) {
 	}
 }
 
-// A job that is held for months has as many events as one that is held for an hour.
+// In a live view a job that is held for months has as many events as one that is held for an hour; a
+// record that is read to its end has all.
 func TestEventsOfAJobAreBounded(t *testing.T) {
-	var r JobRecord
+	r, whole := JobRecord{live: true}, JobRecord{}
 	for i := range 10 * keptJobEvents {
-		r.addEvent(JobEvent{Kind: EventHeld, At: at(time.Duration(i) * time.Minute), Site: string(rune('a' + i%2))})
+		e := JobEvent{Kind: EventHeld, At: at(time.Duration(i) * time.Minute), Site: string(rune('a' + i%2))}
+		r.addEvent(e)
+		whole.addEvent(e)
+	}
+	if n := len(whole.Events); n != 10*keptJobEvents {
+		t.Errorf("%d events of a whole record; want all %d", n, 10*keptJobEvents)
 	}
 	if n := len(r.Events); n != keptJobEvents || r.Events[0].At != noon || r.Events[n-1].At != at((10*keptJobEvents-1)*time.Minute) {
 		t.Errorf("%d events, from %v to %v", n, r.Events[0].At, r.Events[n-1].At)

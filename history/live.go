@@ -54,7 +54,7 @@ func (b *History) foldLiveSubmit(from MessageRef, s protocol.Submit) {
 		b.ended = slices.DeleteFunc(b.ended, func(x protocol.JobID) bool { return x == id })
 	}
 	e := &jobEntry{rec: newJobRecord(from, s.Job)}
-	e.rec.Digest = s.Digest()
+	e.rec.Digest, e.rec.live = s.Digest(), true
 	b.beginJob(id, e)
 }
 

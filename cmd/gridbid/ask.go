@@ -92,7 +92,7 @@ func printAnswer(cmd *cobra.Command, o *outputFlags, question string, from recor
 	}
 	log.SetReplay(whatIfReplay(ctx, from, stderr))
 	session := log.NewSession()
-	a := reads.AnswerQuestion(ctx, question, session.AnswerQuestion(question), translate.NamesOf(session.KnownNames()), session.AnswerModelQuery)
+	a := reads.AnswerQuestion(ctx, question, session.AnswerQuestion(question), session.KnownNames(), session.AnswerModelQuery)
 	addLedgerFlags(&a, flags)
 	switch err = o.printView(cmd, figuresOf(a, askAnswer{1, question, from.path, a}, func(out io.Writer) { _ = a.WriteText(out) })); {
 	case err != nil:

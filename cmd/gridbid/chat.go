@@ -155,7 +155,7 @@ func (t *chatSession) answerQuestion(ctx context.Context, question string) error
 	if err := t.rereadLedger(ctx); err != nil {
 		return err
 	}
-	a := t.reads.AnswerQuestion(ctx, question, t.session.AnswerQuestion(question), translate.NamesOf(t.session.KnownNames()), t.session.AnswerModelQuery)
+	a := t.reads.AnswerQuestion(ctx, question, t.session.AnswerQuestion(question), t.session.KnownNames(), t.session.AnswerModelQuery)
 	addLedgerFlags(&a, t.flags)
 	if t.asJSON {
 		line, err := json.Marshal(askAnswer{1, question, t.from.path, a})

@@ -208,16 +208,12 @@ func (x *operatorReader) takeExcept(i, n int) bool {
 			}
 			break
 		}
-		switch name := t.names[0]; {
-		case len(t.names) > 1:
-			return false
-		case name.kind == ofSite && !slices.Contains(x.query.ExceptSites, name.name):
-			x.query.ExceptSites = append(x.query.ExceptSites, name.name)
-		case name.kind == ofTenant && !slices.Contains(x.query.ExceptTenants, name.name):
-			x.query.ExceptTenants = append(x.query.ExceptTenants, name.name)
-		default:
+		name := t.names[0]
+		out := map[string]*[]string{ofSite: &x.query.ExceptSites, ofTenant: &x.query.ExceptTenants}[name.kind]
+		if len(t.names) > 1 || out == nil || slices.Contains(*out, name.name) {
 			return false
 		}
+		*out = append(*out, name.name)
 		x.take(at, end+1)
 		at = end + 1
 	}

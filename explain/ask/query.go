@@ -140,11 +140,15 @@ func (q Query) boundWords() string {
 	if q.Ask == "bill" && q.Bounded != "" { // without the jobs it would be one of each sum
 		words = " of jobs" + words
 	}
-	words += " " + strings.ReplaceAll(q.Bound, "-", " ")
+	return words + " " + q.BoundName() + " " + q.Amount
+}
+
+// BoundName words the direction of a bound: "more than", "at least".
+func (q Query) BoundName() string {
 	if q.Bound == "more" || q.Bound == "less" {
-		words += " than"
+		return q.Bound + " than"
 	}
-	return words + " " + q.Amount
+	return strings.ReplaceAll(q.Bound, "-", " ")
 }
 
 // QuoteName returns a name as a question may hold it: bare if it is one plain word.

@@ -190,14 +190,7 @@ func (x *nameIndex) isOrdinaryText(text string) bool {
 	return true
 }
 
-func isNumber(w string) bool {
-	for _, c := range w {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return w != ""
-}
+func isNumber(w string) bool { return w != "" && strings.Trim(w, "0123456789") == "" }
 
 // inWord reports whether a rune may be part of a word or a name.
 func inWord(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_' }

@@ -33,19 +33,16 @@ func isAbout(q ask.Query, r history.JobRecord) bool {
 }
 
 // endedJobs returns the jobs that a query is about and that ended in its window.
-func (l *Dataset) endedJobs(q ask.Query) (all []history.JobRecord) {
-	for _, r := range l.allInstances() {
-		if r.HasEnded() && isAbout(q, r) && inWindow(q, r.Run.Ended) && l.withinBound(q, r) {
-			all = append(all, r)
-		}
-	}
-	return all
+func (l *Dataset) endedJobs(q ask.Query) []history.JobRecord {
+	return l.jobsWhere(func(r history.JobRecord) bool {
+		return r.HasEnded() && isAbout(q, r) && inWindow(q, r.Run.Ended) && l.withinBound(q, r)
+	})
 }
 
 // segmentsIn returns the run segments that a query is about and that ended in its window.
-func (l *Dataset) segmentsIn(q ask.Query) (all []runSegment) {
+func (l *Dataset) segmentsIn(q ask.Query) (all []history.RunSegment) {
 	for _, r := range l.allInstances() {
-		for _, s := range segmentsOf(r) {
+		for _, s := range r.RunSegments() {
 			if s.Over && includes(q, r.Job.Tenant, s.Run.Site) && inWindow(q, s.Run.Ended) && l.withinBound(q, r) {
 				all = append(all, s)
 			}
@@ -89,7 +86,7 @@ type usageSum struct {
 }
 
 // addSegment adds the usage of one run segment that is over.
-func (s *usageSum) addSegment(x runSegment) {
+func (s *usageSum) addSegment(x history.RunSegment) {
 	if x.Run.Paused {
 		s.pauses++
 	} else {
@@ -98,7 +95,7 @@ func (s *usageSum) addSegment(x runSegment) {
 	s.addDraw(x.Run.Cost, x.Run.Estimated)
 	s.paid += x.Run.Settled.Paid
 	s.held += int64(x.Job.TotalGPUMilli()) * int64(x.Run.Ended-x.Run.Started)
-	if id := x.awardLabel(); id != "" {
+	if id := segmentLabel(x); id != "" {
 		s.ids = append(s.ids, id)
 	}
 }
@@ -167,7 +164,7 @@ func (s usageSum) partOfRun(part string) (all []Part) {
 
 // usageOf sums up all parts of a job that are over.
 func usageOf(r history.JobRecord) (all usageSum) {
-	for _, x := range segmentsOf(r) {
+	for _, x := range r.RunSegments() {
 		if x.Over {
 			all.addSegment(x)
 		}
@@ -204,15 +201,15 @@ func (r *Result) describeBillOf(l *Dataset, rec history.JobRecord) {
 // partsOf lists the parts of a job that was paused.
 func (r *Result) partsOf(rec history.JobRecord) {
 	r.Head = []string{"site", "decision", "from", "to", "kWh", "kg CO2e", "energy $", "paid $"}
-	for i, x := range segmentsOf(rec) {
+	for i, x := range rec.RunSegments() {
 		if !x.Over {
 			continue
 		}
 		part, one := fmt.Sprintf("part/%d", i+1), new(usageSum)
 		one.addSegment(x)
-		cells := []Part{namePart(x.Run.Site), recordedText(x.awardLabel()), valueOf(part, "from", x.Run.Started, one.ids...), valueOf(part, "to", x.Run.Ended, one.ids...)}
+		cells := []Part{namePart(x.Run.Site), recordedText(segmentLabel(x)), valueOf(part, "from", x.Run.Started, one.ids...), valueOf(part, "to", x.Run.Ended, one.ids...)}
 		r.addRow(append(append(cells, one.usageParts(part)...), one.figureOf(part, "paid"))...)
-		r.citeNamed(x.awardLabel())
+		r.citeNamed(segmentLabel(x))
 	}
 }
 

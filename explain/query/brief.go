@@ -63,10 +63,10 @@ func (l *Dataset) LastHours(long time.Duration) (from, to protocol.Time) {
 // briefOfDecisions counts decisions, starts and ends, and what the jobs that ended took.
 func (l *Dataset) briefOfDecisions(q ask.Query) (all []Sentence) {
 	_, kinds := l.decisionsIn(q)
-	started, ended, _ := l.startsAndEnds(q)
+	runs := l.countRuns(q)
 	all = append(all,
 		newSentence("The coordinator said %s: %s, %s, %s.", decisionCounts(kinds)...),
-		newSentence("%s started and %s ended.", countedPart(valueOf("run", "started", started), "job", "jobs"), valueOf("run", "ended", ended)))
+		newSentence("%s started and %s ended.", countedPart(valueOf("run", "started", runs.started), "job", "jobs"), valueOf("run", "ended", runs.ended)))
 	if jobs, _, _ := l.usageIn(q); jobs.jobs > 0 {
 		all = append(all, newSentence("Those that ended took %s: they emitted %s and cost %s.", jobs.usageParts("run")...))
 	}
@@ -81,13 +81,8 @@ func (l *Dataset) briefOfChanges(q ask.Query) []Sentence {
 	if slices.ContainsFunc(l.history.PolicyVersions(), func(p history.PolicyVersion) bool { return inWindow(q, p.At) }) {
 		r.describePolicyChanges(l, q)
 	}
-	paused, preempted := 0, 0
+	paused, preempted := l.countRuns(q).paused, 0
 	for _, rec := range l.allInstances() {
-		for _, x := range segmentsOf(rec) {
-			if x.Over && inWindow(q, x.Run.Ended) && x.Run.Paused {
-				paused++
-			}
-		}
 		for _, a := range rec.Awards {
 			if a.Preempted != nil && inWindow(q, a.Released.At) {
 				preempted++
@@ -109,43 +104,53 @@ func (l *Dataset) briefForPeople(q ask.Query, r *Result) (all []Sentence) {
 				valueOf("site/"+s, "last-heard", heard), valueOf("site/"+s, "silent-for", min(q.To, l.lastTime()).Sub(heard))))
 		}
 	}
-	jobs := func(what, one, many, next string, list []history.JobRecord) {
-		if len(list) == 0 {
-			return
-		}
-		names := r.namesOfJobs(l, list, mostInBrief, valueOf("run", what+"-not-named", len(list)-mostInBrief))
-		all = append(all, newSentence("%s: %s. `gridbid ask '%s'`.", countedPart(valueOf("run", what, len(list)), one, many), names, plainText(next)))
-	}
-	var failed, late, near, overdue, stuck, refused, cancelled []history.JobRecord
+	jobs := make(map[string][]history.JobRecord)
 	for _, rec := range l.allInstances() {
-		open := !rec.HasEnded() && !rec.IsRefused()
-		switch {
-		case open && rec.Job.Deadline < l.lastTime():
-			overdue = append(overdue, rec)
-		case open && l.blockedReason(rec) != "":
-			stuck = append(stuck, rec)
-		case rec.IsRefused() && rec.Refusal != nil && inWindow(q, rec.Refusal.Message.At):
-			if history.StateOfRefusal(rec.Refusal.Why.Code) == history.Cancelled {
-				cancelled = append(cancelled, rec)
-			} else {
-				refused = append(refused, rec)
-			}
-		case rec.HasEnded() && inWindow(q, rec.Run.Ended) && rec.Run.Failed != "":
-			failed = append(failed, rec)
-		case rec.HasEnded() && inWindow(q, rec.Run.Ended) && rec.EndedLate():
-			late = append(late, rec)
-		case rec.HasEnded() && inWindow(q, rec.Run.Ended) && rec.Job.Deadline.Sub(rec.Run.Ended) < nearMissMargin:
-			near = append(near, rec)
+		what := l.troubleOf(q, rec)
+		jobs[what] = append(jobs[what], rec)
+	}
+	for _, x := range jobTroubles {
+		if list := jobs[x.what]; len(list) > 0 {
+			names := r.namesOfJobs(l, list, mostInBrief, valueOf("run", x.what+"-not-named", len(list)-mostInBrief))
+			all = append(all, newSentence("%s: %s. `gridbid ask '%s'`.", countedPart(valueOf("run", x.what, len(list)), x.one, x.many), names, plainText(x.next)))
 		}
 	}
-	jobs("overdue", "job is past its deadline and has not ended", "jobs are past their deadline and have not ended", "stuck jobs", overdue)
-	jobs("stuck", "job finds no place or did not start when it was to", "jobs find no place or did not start when they were to", "stuck jobs", stuck)
-	jobs("failed", "job failed by its own program", "jobs failed by their own program", "what happened", failed)
-	jobs("late", "job ended after its deadline", "jobs ended after their deadline", "late jobs", late)
-	jobs("near-miss", "job nearly missed its deadline", "jobs nearly missed their deadline", "late jobs", near)
-	jobs("refused", "job was refused", "jobs were refused", "what happened", refused)
-	jobs("cancelled", "job was cancelled", "jobs were cancelled", "what happened", cancelled)
 	return append(all, l.briefOfReneges(q)...)
+}
+
+// jobTroubles are what a person may have to do with jobs, in words, each with the question that lists
+// them.
+var jobTroubles = []struct{ what, one, many, next string }{
+	{"overdue", "job is past its deadline and has not ended", "jobs are past their deadline and have not ended", "stuck jobs"},
+	{"stuck", "job finds no place or did not start when it was to", "jobs find no place or did not start when they were to", "stuck jobs"},
+	{"failed", "job failed by its own program", "jobs failed by their own program", "what happened"},
+	{"late", "job ended after its deadline", "jobs ended after their deadline", "late jobs"},
+	{"near-miss", "job nearly missed its deadline", "jobs nearly missed their deadline", "late jobs"},
+	{"refused", "job was refused", "jobs were refused", "what happened"},
+	{"cancelled", "job was cancelled", "jobs were cancelled", "what happened"},
+}
+
+// troubleOf says which of jobTroubles a job is in a query's window, or is still; "" if none.
+func (l *Dataset) troubleOf(q ask.Query, rec history.JobRecord) string {
+	open, ended := !rec.HasEnded() && !rec.IsRefused(), rec.HasEnded() && inWindow(q, rec.Run.Ended)
+	switch {
+	case open && rec.Job.Deadline < l.lastTime():
+		return "overdue"
+	case open && l.blockedReason(rec) != "":
+		return "stuck"
+	case rec.IsRefused() && rec.Refusal != nil && inWindow(q, rec.Refusal.Message.At):
+		if history.StateOfRefusal(rec.Refusal.Why.Code) == history.Cancelled {
+			return "cancelled"
+		}
+		return "refused"
+	case ended && rec.Run.Failed != "":
+		return "failed"
+	case ended && rec.EndedLate():
+		return "late"
+	case ended && rec.Job.Deadline.Sub(rec.Run.Ended) < nearMissMargin:
+		return "near-miss"
+	}
+	return ""
 }
 
 // briefOfReneges lists the sites that declined a fifth of their awards or let them lapse: a few are

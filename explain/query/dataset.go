@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
@@ -119,6 +120,11 @@ func (l *Dataset) allInstances() (all []history.JobRecord) {
 		all = append(all, l.jobInstances(id)...)
 	}
 	return all
+}
+
+// jobsWhere returns the jobs of allInstances for which something holds.
+func (l *Dataset) jobsWhere(holds func(history.JobRecord) bool) []history.JobRecord {
+	return slices.DeleteFunc(l.allInstances(), func(r history.JobRecord) bool { return !holds(r) })
 }
 
 // jobOfDecision returns the job that a decision was about.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/explain/ask"
+	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -69,12 +70,10 @@ func dateText(t protocol.Time) string { return t.StdTime().Format("2006-01-02") 
 // tallyDay counts what happened in a query's window.
 func (l *Dataset) tallyDay(q ask.Query) dayTally {
 	t := dayTally{from: q.From, ended: len(l.endedJobs(q)), late: len(l.lateJobs(q))}
-	for _, r := range l.allInstances() {
+	t.arrived = len(l.jobsWhere(func(r history.JobRecord) bool {
 		first, ran := firstSegment(r)
-		if inWindow(q, r.Job.Arrival) && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran && first.Run.Site == q.Site) {
-			t.arrived++
-		}
-	}
+		return inWindow(q, r.Job.Arrival) && (q.Tenant == "" || r.Job.Tenant == q.Tenant) && (q.Site == "" || ran && first.Run.Site == q.Site)
+	}))
 	started := l.startedJobs(q)
 	for _, r := range started {
 		wait, _ := r.WaitTime()

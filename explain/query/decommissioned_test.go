@@ -30,7 +30,7 @@ func TestADecommissionedSiteHasNoJobsAndNoGPUs(t *testing.T) {
 	if a := l.AnswerQuestion("which jobs are waiting"); figureOfAnswer(t, a, "run", "waiting") != 1 || a.Table.Rows[0][5] != "waits to be sold again" {
 		t.Errorf("waiting: %v", a.Table.Rows)
 	}
-	if a := l.AnswerQuestion("what happened to train-1"); figureOfAnswer(t, a, "job/train-1", "declines") != 1 || !strings.HasPrefix(a.Table.Rows[len(a.Table.Rows)-1][1], "taken from oslo: ") {
+	if a := l.AnswerQuestion("what happened to train-1"); figureOfAnswer(t, a, "job/train-1", "declines") != 1 || !strings.HasPrefix(a.Table.Rows[len(a.Table.Rows)-1][3], "taken from oslo: ") {
 		t.Errorf("what happened: %q %q", a.Text, a.Table.Rows)
 	}
 	holds(t, l, "why did train-1 wait", "At 13 Apr 14:00 it was taken from oslo: an operator said", "It was never held")

@@ -1,8 +1,8 @@
 package query
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/narrate"
@@ -157,7 +157,7 @@ func waitsForRest(r history.JobRecord) bool {
 // describePaused lists the parts of a job that ended in a pause.
 func (r *Result) describePaused(m jobCase) {
 	for i, p := range m.job.Parts {
-		id, job := segmentsOf(m.job)[i].awardLabel(), jobSubject(m.job.Job.ID)
+		id, job := segmentLabel(m.job.RunSegments()[i]), jobSubject(m.job.Job.ID)
 		r.addSentence("It ran at %s from %s to %s, and was paused then, as its award said.", namePart(p.Site), valueOf(job, "part-from", p.Started, id), valueOf(job, "part-to", p.Ended, id))
 		r.citeNamed(id)
 	}
@@ -298,61 +298,34 @@ func (l *Dataset) answerUnableSites(q ask.Query) (r Result) {
 	return r
 }
 
-// An event is what happened to a job at an instant.
-type event struct {
-	at   Figure
-	text Part
-}
+// Of the events of a job so many are listed: the first and the last of them where there are more.
+const (
+	firstEvents = 12
+	lastEvents  = 11
+)
 
-// answerHistory lists every decision on a job.
+// answerHistory lists what happened to a job, each decision on it among that.
 func (l *Dataset) answerHistory(q ask.Query) (r Result) {
 	m := l.caseOf(q)
 	rec, job := m.job, jobSubject(m.job.Job.ID)
-	all := []event{{valueOf(job, "arrival", rec.Job.Arrival), plainText("arrived")}}
 	for _, id := range rec.Decisions {
-		d, at := l.decisionOf(id), plainText("")
-		if d.Site != "" {
-			at = " at "
-		}
-		all = append(all, event{valueOf(job, "decided", d.At, decisionLabel(id)), newSentence("%s %s%s%s: %s", decisionCitation(id), recordedText(d.Kind), at, namePart(d.Site), reasonText(d.Why))})
 		r.citeDecision(id)
 	}
-	back := declinedAwards(rec)
-	for _, d := range back {
-		form := "%s gave it back: %s"
-		if d.Declined.Code == protocol.SiteDecommissioned {
-			form = "taken from %s: %s"
-		}
-		if d.Preempted != nil {
-			form = "preempted at %s: %s"
-		}
-		all = append(all, event{valueOf(job, "given-back", d.Answered.At), newSentence(form, namePart(d.Site), reasonText(d.Declined))})
-	}
-	for _, x := range segmentsOf(rec) {
-		if x.Run.Planned {
-			all = append(all, event{valueOf(job, "planned", x.Run.Started), newSentence("was to start at %s", namePart(x.Run.Site))})
-		} else {
-			all = append(all, event{valueOf(job, "started", x.Run.Started), newSentence("started at %s on %s", namePart(x.Run.Site), namePart(x.Run.Node))})
+	r.addSentence("Job %s: %s, %s. It is %s.", m.jobName(), countedPart(valueOf(job, "decisions", len(rec.Decisions), r.Cites...), "decision", "decisions"),
+		countedPart(valueOf(job, "declines", len(declinedAwards(rec))), "time given back", "times given back"), m.statePart())
+	r.Head = []string{"time", "event", "decision", "why"}
+	left := len(rec.Events) - firstEvents - lastEvents // out
+	for i, e := range rec.Events {
+		why := Part(recordedText(narrate.JobEventText(e)))
+		if e.Times > 1 {
+			why = newSentence("%s (%s since %s)", why, countedPart(valueOf(job, "held", e.Times), "time", "times"), valueOf(job, "first-held", e.First))
 		}
 		switch {
-		case x.Run.Paused:
-			all = append(all, event{valueOf(job, "paused", x.Run.Ended), plainText("paused")})
-		case x.Over:
-			all = append(all, event{valueOf(job, "ended", x.Run.Ended), plainText("ended")})
+		case left <= 1 || i < firstEvents || i >= firstEvents+left:
+			r.addRow(valueOf(job, strings.ToLower(string(e.Kind)), e.At, decisionLabel(e.Decision)), recordedText(e.Kind), decisionCitation(e.Decision), why)
+		case i == firstEvents:
+			r.addRow(plainText("…"), plainText(""), plainText(""), newSentence("%s more", valueOf(job, "events-between", left)))
 		}
-	}
-	slices.SortStableFunc(all, func(x, y event) int { return cmp.Compare(x.at.Value, y.at.Value) })
-	r.addSentence("Job %s: %s, %s. It is %s.", m.jobName(), countedPart(valueOf(job, "decisions", len(rec.Decisions), r.Cites...), "decision", "decisions"),
-		countedPart(valueOf(job, "declines", len(back)), "time given back", "times given back"), m.statePart())
-	r.Head = []string{"time", "why"}
-	for i, e := range all {
-		if len(all) > 24 && i >= 12 && i < len(all)-11 {
-			if i == 12 {
-				r.addRow(plainText("…"), newSentence("%s more", valueOf(job, "events-between", len(all)-23)))
-			}
-			continue
-		}
-		r.addRow(e.at, e.text)
 	}
 	r.Command = "gridbid messages --job " + ask.ShellName(string(rec.Job.ID))
 	return r

@@ -52,53 +52,41 @@ func (l *Dataset) lateJobs(q ask.Query) []history.JobRecord {
 }
 
 // startedJobs returns the jobs that a query is about and that first started in its window.
-func (l *Dataset) startedJobs(q ask.Query) (all []history.JobRecord) {
-	for _, rec := range l.allInstances() {
-		first, _ := firstSegment(rec)
-		if _, ok := rec.WaitTime(); ok && includes(q, rec.Job.Tenant, first.Run.Site) && inWindow(q, first.Run.Started) {
-			all = append(all, rec)
-		}
-	}
-	return all
+func (l *Dataset) startedJobs(q ask.Query) []history.JobRecord {
+	return l.jobsWhere(func(r history.JobRecord) bool {
+		first, _ := firstSegment(r)
+		_, started := r.WaitTime()
+		return started && includes(q, r.Job.Tenant, first.Run.Site) && inWindow(q, first.Run.Started)
+	})
 }
 
 // pendingJobs returns the jobs that a query is about and that had arrived and not started.
-func (l *Dataset) pendingJobs(q ask.Query, at protocol.Time) (all []history.JobRecord) {
-	for _, x := range l.allInstances() {
-		waits := slices.Contains(statesBeforeRun, l.history.JobStateAt(&x, at).State)
-		if waits && includes(q, x.Job.Tenant, l.givenTo(x, at)) && l.withinBound(q, x) {
-			all = append(all, x)
-		}
-	}
-	return all
+func (l *Dataset) pendingJobs(q ask.Query, at protocol.Time) []history.JobRecord {
+	return l.jobsWhere(func(r history.JobRecord) bool {
+		waits := slices.Contains(statesBeforeRun, l.history.JobStateAt(&r, at).State)
+		return waits && includes(q, r.Job.Tenant, l.givenTo(r, at)) && l.withinBound(q, r)
+	})
 }
 
 // countedJobs returns the jobs that a query counts: those that arrived in its window, or that are in
 // its state.
-func (l *Dataset) countedJobs(q ask.Query) (all []history.JobRecord) {
-	for _, rec := range l.allInstances() {
-		there := q.State != "" && includes(q, rec.Job.Tenant, l.siteInState(q, rec))
+func (l *Dataset) countedJobs(q ask.Query) []history.JobRecord {
+	return l.jobsWhere(func(r history.JobRecord) bool {
+		there := q.State != "" && includes(q, r.Job.Tenant, l.siteInState(q, r))
 		if q.State == "" {
-			there = includes(q, rec.Job.Tenant, cmp.Or(q.Site, siteOfRun(rec))) && (q.Site == "" || slices.ContainsFunc(segmentsOf(rec), func(x runSegment) bool { return x.Run.Site == q.Site }))
+			there = includes(q, r.Job.Tenant, cmp.Or(q.Site, siteOfRun(r))) && (q.Site == "" || slices.ContainsFunc(r.RunSegments(), func(x history.RunSegment) bool { return x.Run.Site == q.Site }))
 		}
-		model := q.Model == "" || rec.Run != nil && rec.Run.Model == q.Model
-		if there && model && (q.State != "" || inWindow(q, rec.Job.Arrival)) && l.inState(q, rec) && l.withinBound(q, rec) {
-			all = append(all, rec)
-		}
-	}
-	return all
+		model := q.Model == "" || r.Run != nil && r.Run.Model == q.Model
+		return there && model && (q.State != "" || inWindow(q, r.Job.Arrival)) && l.inState(q, r) && l.withinBound(q, r)
+	})
 }
 
 // lateByNow counts the jobs whose deadline was in a query's window and that had not ended when the
 // record did.
 func (l *Dataset) lateByNow(q ask.Query) (s Sentence, ok bool) {
-	n := 0
-	for _, r := range l.allInstances() {
-		open := !r.HasEnded() && !r.IsRefused()
-		if open && isAbout(q, r) && inWindow(q, r.Job.Deadline) && r.Job.Deadline < l.lastTime() {
-			n++
-		}
-	}
+	n := len(l.jobsWhere(func(r history.JobRecord) bool {
+		return !r.HasEnded() && !r.IsRefused() && isAbout(q, r) && inWindow(q, r.Job.Deadline) && r.Job.Deadline < l.lastTime()
+	}))
 	return Sentence{"%s more had not ended at %s, and %s past %s deadline.", []Part{
 		valueOf("run", "past-deadline", n), valueOf("run", "at", l.lastTime()), pluralForm(n, "is", "are"), pluralForm(n, "its", "their"),
 	}}, n > 0
@@ -186,24 +174,12 @@ func (l *Dataset) lastDecisionAt(r history.JobRecord, at protocol.Time) (history
 	return d, decisionInWords(d)
 }
 
-// givenTo returns the site whose award of a job was in force at an instant; "" if the last
-// decision was no award, or the site declined it, or its run ended before.
+// givenTo returns the site whose award of a job was in force at an instant; "" if there was none.
 func (l *Dataset) givenTo(r history.JobRecord, at protocol.Time) string {
-	d := l.lastDecision(r, at)
-	if d.Kind != "award" {
-		return ""
+	if s := l.history.JobStateAt(&r, at); s.Awarded {
+		return s.Site
 	}
-	for _, x := range declinedAwards(r) {
-		if decisionNumber(x) == d.Number && x.Answered.At <= at {
-			return ""
-		}
-	}
-	for _, x := range segmentsOf(r) {
-		if x.Over && x.Run.Ended <= at && x.awardLabel() == decisionLabel(d.Number) {
-			return ""
-		}
-	}
-	return d.Site
+	return ""
 }
 
 // A jobTally counts the jobs that a question is about. planned counts runs of which only the

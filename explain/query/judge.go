@@ -84,9 +84,9 @@ func (l *Dataset) answerAllJudged(q ask.Query) (r Result) {
 func (l *Dataset) answerPolicyLog(ask.Query) (r Result) {
 	all := l.history.PolicyVersions()
 	last := all[len(all)-1]
-	by := partList{namePart(last.By)}
+	by := namesOf(last.By)
 	if last.Second != "" {
-		by = append(by, namePart(last.Second))
+		by = namesOf(last.By, last.Second)
 	}
 	r.addSentence("The last change, at %s, was by %s: version %s.", valueOf("run", "policy-changed", last.At), by, valueOf("run", "policy-version", last.Version))
 	if last.Proved {

@@ -170,11 +170,7 @@ func (r *Result) describeLastRound(last history.RoundRecord, gone int) {
 	at := valueOf("run", "last-round", last.Called.At)
 	switch {
 	case len(last.Silent) > 0:
-		var names partList
-		for _, s := range last.Silent {
-			names = append(names, namePart(s))
-		}
-		r.addSentence("The last round, called at %s, was not answered by %s.", at, names)
+		r.addSentence("The last round, called at %s, was not answered by %s.", at, namesOf(last.Silent...))
 	case gone > 0: // a site that was declared gone is not silent
 		r.addSentence("All other sites answered the last round, called at %s.", at)
 	default:
@@ -207,16 +203,16 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 		r.citeDecision(d.Number)
 	}
 	counts := decisionCounts(kinds, r.Cites...)
-	started, ended, planned := l.startsAndEnds(q)
+	runs := l.countRuns(q)
 	r.addSentence("From %s to %s the coordinator said %s: %s, %s, %s. %s started and %s ended.", slices.Concat(
 		[]Part{valueOf("run", "from", q.From), valueOf("run", "to", q.To)}, counts,
-		[]Part{countedPart(valueOf("run", "started", started), "job", "jobs"), valueOf("run", "ended", ended)})...)
+		[]Part{countedPart(valueOf("run", "started", runs.started), "job", "jobs"), valueOf("run", "ended", runs.ended)})...)
 	r.describePolicyChanges(l, q)
 	if len(all) == 0 {
 		r.describeLastDecision(l, q)
 	}
-	if planned > 0 {
-		r.addAssumption("%s of the starts as planned: a site says when a job started when it is over", valueOf("run", "started-as-planned", planned))
+	if runs.planned > 0 {
+		r.addAssumption("%s of the starts as planned: a site says when a job started when it is over", valueOf("run", "started-as-planned", runs.planned))
 	}
 	for _, reason := range sortedKeys(reasons) {
 		r.addSentence("%s × %s.", valueOf("run", reason, reasons[reason]), recordedText(reason))
@@ -234,26 +230,32 @@ func (l *Dataset) answerActivity(q ask.Query) (r Result) {
 	return r
 }
 
-// startsAndEnds counts the runs that started in a window, those of them of which only the
-// planned start is known, and those that ended in it.
-func (l *Dataset) startsAndEnds(q ask.Query) (started, ended, planned int) {
+// A runCount counts the runs that started in a window, those of them of which only the planned start
+// is known, and those that ended in it, in a pause or otherwise.
+type runCount struct{ started, planned, ended, paused int }
+
+// countRuns counts the runs of a query's window.
+func (l *Dataset) countRuns(q ask.Query) (n runCount) {
 	for _, rec := range l.allInstances() {
-		for _, x := range segmentsOf(rec) {
+		for _, x := range rec.RunSegments() {
 			if q.Site != "" && x.Run.Site != q.Site {
 				continue
 			}
 			if inWindow(q, x.Run.Started) {
-				started++
+				n.started++
 				if x.Run.Planned {
-					planned++
+					n.planned++
 				}
 			}
 			if x.Over && inWindow(q, x.Run.Ended) {
-				ended++
+				n.ended++
+				if x.Run.Paused {
+					n.paused++
+				}
 			}
 		}
 	}
-	return started, ended, planned
+	return n
 }
 
 // describePolicyChanges says when a window changed the rules in force.

@@ -34,10 +34,6 @@ func meetsBound(q ask.Query, value int64) bool {
 
 // boundText words the bound of a query, "more than 2 h", whose amount is a figure of the question.
 func boundText(q ask.Query) Part {
-	words := strings.ReplaceAll(q.Bound, "-", " ")
-	if q.Bound == "more" || q.Bound == "less" {
-		words += " than"
-	}
 	value, kind, _ := ask.ParseAmount(q.Amount)
 	f := Figure{"question", "bound", value, amountUnits[kind], nil}
 	amount := Part(f)
@@ -51,7 +47,7 @@ func boundText(q ask.Query) Part {
 	case "gpus":
 		amount = newSentence("%s GPUs", f)
 	}
-	return newSentence("%s %s", plainText(words), amount)
+	return newSentence("%s %s", plainText(q.BoundName()), amount)
 }
 
 // amountUnits are the units of figures, by what an amount measures.
@@ -72,7 +68,7 @@ func (l *Dataset) boundedQuantity(q ask.Query, r history.JobRecord) (Figure, boo
 		return valueOf(subject, "wait", wait, id), ok
 	case "run":
 		var sum time.Duration
-		for _, x := range segmentsOf(r) {
+		for _, x := range r.RunSegments() {
 			if x.Over {
 				sum += x.Run.Ended.Sub(x.Run.Started)
 			}

@@ -100,15 +100,15 @@ func (l *Dataset) answerPauses(q ask.Query) (r Result) {
 		if !asksOf(q, on, asked, rec) {
 			continue
 		}
-		all := segmentsOf(rec)
+		all := rec.RunSegments()
 		for i, x := range all {
 			if !x.Run.Paused || q.Site != "" && x.Run.Site != q.Site || !inWindow(q, x.Run.Ended) {
 				continue
 			}
 			n++
-			r.citeNamed(x.awardLabel())
+			r.citeNamed(segmentLabel(x))
 			of := func(what string, at protocol.Time) Figure {
-				return valueOf(jobSubject(rec.Job.ID), what, at, x.awardLabel())
+				return valueOf(jobSubject(rec.Job.ID), what, at, segmentLabel(x))
 			}
 			next := Part(plainText("not yet"))
 			if i+1 < len(all) {

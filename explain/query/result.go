@@ -191,6 +191,14 @@ func asKilowatts(f Figure) Part {
 // A partList is several parts as people list them: "oslo, lyon and bern".
 type partList []Part
 
+// namesOf lists names.
+func namesOf[S ~string](names ...S) (all partList) {
+	for _, n := range names {
+		all = append(all, namePart(n))
+	}
+	return all
+}
+
 func (l partList) renderText() string {
 	var all []string
 	for _, p := range l {

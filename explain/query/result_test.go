@@ -123,7 +123,7 @@ func TestUtilizationIsWhatJobsHeldOfWhatThereWas(t *testing.T) {
 	}
 	var held int64
 	for _, r := range l.allInstances() {
-		for _, s := range segmentsOf(r) {
+		for _, s := range r.RunSegments() {
 			if r.Job.GPUs > 0 && s.Over {
 				held += int64(r.Job.TotalGPUMilli()) * int64(s.Run.Ended-s.Run.Started) / 1000
 			}

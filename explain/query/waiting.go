@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -37,12 +39,9 @@ func (r *Result) describeQueue(l *Dataset, m jobCase) bool {
 	}
 	r.addSentence("Job %s is to start at %s at %s, as number %s of %s that are to start there.", m.jobName(), namePart(s.Site), jobValue(m, "planned", s.Start),
 		jobValue(m, "queue-place", place), jobValue(m, "queue-length", len(q)))
-	var names partList
-	for i := len(before) - 1; i >= max(0, len(before)-mostBefore); i-- {
-		names = append(names, namePart(before[i]))
-	}
-	if len(names) > 0 {
-		r.addSentence("The next before it: %s.", names)
+	if next := slices.Clone(before[max(0, len(before)-mostBefore):]); len(next) > 0 {
+		slices.Reverse(next)
+		r.addSentence("The next before it: %s.", namesOf(next...))
 	}
 	if !s.Awarded {
 		r.addSentence("That is the plan of the last auction, which each may change.")

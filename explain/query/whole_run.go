@@ -99,21 +99,23 @@ func (r *Result) coversWholeRun(l *Dataset, q ask.Query) bool {
 
 // answerDayWithout replays the run without a site, or with it dark in a window.
 func (l *Dataset) answerDayWithout(q ask.Query) (r Result) {
-	d, label := DayChange{Down: q.Site, Carbon: -1}, newSentence("without %s", namePart(q.Site))
-	after := "A site that is away draws nothing, idle or not."
-	if d.Drained = q.Ask == "day-drained"; d.Drained {
-		d.From, d.To = q.From, q.To
+	d := DayChange{Down: q.Site, Drained: q.Ask == "day-drained", From: q.From, To: q.To, Carbon: -1}
+	during := func(what string) Sentence {
+		return newSentence("with %s "+what+" from %s to %s", namePart(q.Site), valueOf("run", "from", q.From), valueOf("run", "to", q.To))
+	}
+	label, after := newSentence("without %s", namePart(q.Site)), "A site that is away draws nothing, idle or not."
+	switch {
+	case d.Drained:
 		if label = newSentence("with %s drained throughout", namePart(q.Site)); q.To != 0 {
-			label = newSentence("with %s drained from %s to %s", namePart(q.Site), valueOf("run", "from", q.From), valueOf("run", "to", q.To))
+			label = during("drained")
 		}
 		after = "A drained site gets no more jobs and finishes what it has. Figures are of the whole run."
 		r.addAssumption("the site takes no new jobs in that time, and finishes those that it has; figures are of the whole run")
-	} else if l.isPartOfRun(q) {
-		d.From, d.To = q.From, q.To
-		label = newSentence("with %s down from %s to %s", namePart(q.Site), valueOf("run", "from", q.From), valueOf("run", "to", q.To))
-		after = "What ran there when it went down was lost. Figures are of the whole run."
+	case l.isPartOfRun(q):
+		label, after = during("down"), "What ran there when it went down was lost. Figures are of the whole run."
 		r.addAssumption("the site is down in that time alone; figures are of the whole run")
-	} else {
+	default:
+		d.From, d.To = 0, 0
 		r.addAssumption("the site is away in the whole run")
 	}
 	if as, now, ok := r.replayWith(l, d, label); ok {

@@ -65,26 +65,15 @@ func New(model Model, wait time.Duration) *Translator {
 	return &Translator{model, wait}
 }
 
-// Names are the names of a run that a translation is held to.
-type Names struct {
-	Sites, Policies []string
-	Span            string // of the record, in words
-}
-
-// NamesOf returns the names of a run.
-func NamesOf(run ask.RunContext) Names {
-	return Names{slices.Clone(run.Sites), slices.Clone(run.Policies), fmt.Sprintf("%s to %s; today is %s", run.First, run.Last, run.Today)}
-}
-
 // AnswerQuestion returns the answer to a question that the grammar answered with first. Where
 // that is that the question is unclear, the model is asked for a query and answer
 // computes it; what the model's query is refused for is said in first's text. Answer is
-// called at most once.
-func (t *Translator) AnswerQuestion(ctx context.Context, question string, first query.Answer, names Names, answer func(q ask.Query, by string) query.Answer) query.Answer {
+// called at most once. A translation is held to the names of the run.
+func (t *Translator) AnswerQuestion(ctx context.Context, question string, first query.Answer, run ask.RunContext, answer func(q ask.Query, by string) query.Answer) query.Answer {
 	if t == nil || first.Kind != "unclear" || strings.TrimSpace(question) == "" {
 		return first
 	}
-	q, err := t.TranslateQuestion(ctx, question, names)
+	q, err := t.TranslateQuestion(ctx, question, run)
 	if err == nil {
 		if a := answer(q, t.model.Name()); a.Kind == "answer" || a.Kind == "absent" {
 			return a
@@ -107,13 +96,13 @@ var (
 
 // TranslateQuestion asks the model for the query that a question means, and checks it. It returns
 // within the translator's time whatever the model does.
-func (t *Translator) TranslateQuestion(ctx context.Context, question string, names Names) (q ask.Query, err error) {
+func (t *Translator) TranslateQuestion(ctx context.Context, question string, run ask.RunContext) (q ask.Query, err error) {
 	if len(question) > mostQuestion {
 		return ask.Query{}, errTooLong
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.wait)
 	defer cancel()
-	reply, err := t.askModel(ctx, buildPrompt(question, names))
+	reply, err := t.askModel(ctx, buildPrompt(question, run))
 	if err != nil {
 		return ask.Query{}, failureReason(err)
 	}
@@ -125,7 +114,7 @@ func (t *Translator) TranslateQuestion(ctx context.Context, question string, nam
 		return ask.Query{}, errNoAnswer
 	}
 	for _, p := range q.Policies {
-		if !slices.Contains(names.Policies, p) {
+		if !slices.Contains(run.Policies, p) {
 			return ask.Query{}, errUnknownName
 		}
 	}
@@ -173,10 +162,10 @@ func failureReason(err error) error {
 	return errors.New("it gave no reply that can be read")
 }
 
-func buildPrompt(question string, names Names) llm.Prompt {
+func buildPrompt(question string, run ask.RunContext) llm.Prompt {
 	var text strings.Builder
-	fmt.Fprintf(&text, "The record goes from %s. Its sites:", names.Span)
-	for _, s := range names.Sites[:min(len(names.Sites), mostSites)] {
+	fmt.Fprintf(&text, "The record goes from %s to %s; today is %s. Its sites:", run.First, run.Last, run.Today)
+	for _, s := range run.Sites[:min(len(run.Sites), mostSites)] {
 		fmt.Fprintf(&text, " %s;", format.TruncateText(format.CleanText(s), mostNameBytes))
 	}
 	fmt.Fprintf(&text, "\nThe question: %s\n", format.CleanText(question))

@@ -50,7 +50,7 @@ const unread = "wieviel kohlendioxid hat job-00001 in oslo gemacht"
 
 func answer(t *Translator, log *query.Dataset, question string) query.Answer {
 	s := log.NewSession()
-	return t.AnswerQuestion(context.Background(), question, s.AnswerQuestion(question), NamesOf(s.KnownNames()), s.AnswerModelQuery)
+	return t.AnswerQuestion(context.Background(), question, s.AnswerQuestion(question), s.KnownNames(), s.AnswerModelQuery)
 }
 
 func TestAModelsQueryIsToldAndAnsweredByCode(t *testing.T) {
@@ -220,7 +220,7 @@ func TestBehindTheDoorToModels(t *testing.T) {
 // as the query itself is: exceptions, bounds, comparisons, ratios, shares, two splits, states.
 func TestEveryOperatorCanComeFromAModel(t *testing.T) {
 	log := ledger()
-	sites := NamesOf(log.NewSession().KnownNames()).Sites
+	sites := log.NewSession().KnownNames().Sites
 	if len(sites) < 2 {
 		t.Fatalf("sites are %q; want two", sites)
 	}

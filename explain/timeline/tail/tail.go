@@ -163,9 +163,9 @@ func (r *Run) MarketMessages(ctx context.Context) ([]protocol.Message, error) {
 // It takes two turns: in between, the model of reads may be asked for the query, which takes
 // seconds, and the run is free for others. Without a model reads is nil.
 func (r *Run) AnswerQuestion(ctx context.Context, reads *translate.Translator, question, before string) (a query.Answer, err error) {
-	var names translate.Names
+	var names ask.RunContext
 	if err := r.ViewTimeline(ctx, func(d *timeline.Timeline) {
-		a, names = d.AskQuestion(question, before), translate.NamesOf(d.KnownNames())
+		a, names = d.AskQuestion(question, before), d.KnownNames()
 	}); err != nil {
 		return a, err
 	}
