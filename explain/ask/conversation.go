@@ -260,11 +260,7 @@ func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 	tokens := r.takeOperators(l, l.index.operatorTokens(words))
 	if by, ok := r.laterOrEarlier(tokens); ok && (t.last.At != 0 || t.last.To != 0) {
 		q := t.last
-		if q.At != 0 {
-			q.At = q.At.Add(by)
-		} else {
-			q.From, q.To = q.From.Add(by), q.To.Add(by)
-		}
+		q.shiftTime(by)
 		return q, q.Check() == nil
 	}
 	if back := r.readTokens(l, tokens); t.last.Ask == "" || back != nil || len(r.unknown) > 0 || len(r.numbers) > 1 || r.concepts.countConcepts(quantityConcepts) > 1 || r.concepts.countConcepts(splitConcepts) > 1 {
@@ -328,24 +324,23 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 			q.By = c[2:]
 			return true
 		case "daybefore":
-			return moveToDayBefore(q, l)
+			if q.At == 0 && q.To == 0 {
+				q.From, q.To = l.Today, l.Today.Add(24*time.Hour)
+			}
+			q.shiftTime(-24 * time.Hour)
+			return true
 		}
 	}
 	return len(word) == 0
 }
 
-// moveToDayBefore moves a query to the day before.
-func moveToDayBefore(q *Query, l *Parser) bool {
-	day := 24 * time.Hour
-	switch {
-	case q.To != 0:
-		q.From, q.To = q.From.Add(-day), q.To.Add(-day)
-	case q.At != 0:
-		q.At = q.At.Add(-day)
-	default:
-		q.From, q.To = l.Today.Add(-day), l.Today
+// shiftTime moves the instant or the window of a query.
+func (q *Query) shiftTime(by time.Duration) {
+	if q.At != 0 {
+		q.At = q.At.Add(by)
+	} else {
+		q.From, q.To = q.From.Add(by), q.To.Add(by)
 	}
-	return true
 }
 
 // setQueryTime sets the time of a query to the one that the question names; false if its

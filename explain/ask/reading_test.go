@@ -346,9 +346,14 @@ func TestWhatIsCountedOtherwiseIsGivenBack(t *testing.T) {
 }
 
 func TestTheDayBefore(t *testing.T) {
-	q := Query{Ask: "bill", From: timeAfter(24 * time.Hour), To: timeAfter(48 * time.Hour)}
-	if moveToDayBefore(&q, testParser()); q.From != timeAfter(0) || q.To != timeAfter(24*time.Hour) {
-		t.Errorf("the day before is %v to %v", q.From, q.To)
+	l, before := testParser(), []string{"daybefore"}
+	for _, q := range []Query{{Ask: "bill", From: l.Today, To: l.Today.Add(24 * time.Hour)}, {Ask: "bill"}} {
+		if applyWord(&q, l, before, &reading{}); q.From != l.Today.Add(-24*time.Hour) || q.To != l.Today {
+			t.Errorf("the day before is %v to %v", q.From, q.To)
+		}
+	}
+	if q := (Query{Ask: "free", At: l.Today}); !applyWord(&q, l, before, &reading{}) || q.At != l.Today.Add(-24*time.Hour) {
+		t.Errorf("the day before is at %v", q.At)
 	}
 }
 

@@ -10,6 +10,12 @@
 // Packages explain/timeline and scenarios/report decide what a chart shows.
 package chart
 
+import (
+	"io"
+
+	"github.com/gridbid/gridbid/explain/format"
+)
+
 // A Chart can be drawn, and returned as a table.
 type Chart interface {
 	// ComputeLayout lays the chart out for a width in pixels.
@@ -51,4 +57,12 @@ type Point struct{ X, Y float64 }
 type FigureTable struct {
 	Head []string   `json:"head"`
 	Rows [][]string `json:"rows"`
+}
+
+// WriteText writes the table as plain text with aligned columns: the first to the left,
+// others to the right. Rows with another number of cells do not affect column widths.
+func (t FigureTable) WriteText(w io.Writer) {
+	format.WriteColumns(w, "", append([][]string{t.Head}, t.Rows...), func(row []string, i int) (widens, left bool) {
+		return len(row) == len(t.Head), i == 0
+	})
 }

@@ -157,22 +157,15 @@ func withoutName(text, name string) string {
 // allowedWords is the sorted list of allowed words: function words and the nouns of the
 // market. It has no word that counts, compares, denies or gives a cause; "because"
 // introduces a reason of the record.
-var allowedWords = sortedWords(`a about again against also an and are as at be because been begin begins beside bid bids bound by call called carbon
+var allowedWords = slices.Sorted(strings.FieldsSeq(`a about again against also an and are as at be because been begin begins beside bid bids bound by call called carbon
 cluster clearing co2e cost costs counted day deadline decided decision difference draws each emissions emit emits end ends energy
 federation finish finishes for from gets gives goes gpu gpus has have held hour in is it its job jobs made money
 needs next of offer out offered offers on operator option options or other over own place placed places plan planned power price
 proof room round runs says schedule shows site sites so start starts takes term that the their them then there these they this
-time to together total under until wait waits was were what when where which will winner wins with`)
+time to together total under until wait waits was were what when where which will winner wins with`))
 
 // winningWords lists words that state which site won.
 var winningWords = []string{"gets", "gives", "goes", "placed", "runs", "winner", "wins"}
 
 // runningWords lists words that state that a job will run.
 var runningWords = []string{"again", "begin", "begins", "gets", "goes", "plan", "planned", "plans", "runs", "start", "starts", "takes", "until", "wait", "waits", "will", "winner", "wins"}
-
-// sortedWords returns the words in order, for binary search.
-func sortedWords(words string) []string {
-	all := strings.Fields(words)
-	slices.Sort(all)
-	return slices.Compact(all)
-}

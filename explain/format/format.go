@@ -9,6 +9,7 @@ package format
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -182,6 +183,34 @@ func PluralForm(n int, one, many string) string {
 		return one
 	}
 	return many
+}
+
+// WriteColumns writes rows of cells in columns; the first row is their head. layout says of a cell whether
+// it widens its column, and whether it stands left in it, as the first of a row does.
+func WriteColumns(w io.Writer, indent string, rows [][]string, layout func(row []string, i int) (widens, left bool)) {
+	wide := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row[:min(len(row), len(wide))] {
+			if widens, _ := layout(row, i); widens {
+				wide[i] = max(wide[i], utf8.RuneCountInString(c))
+			}
+		}
+	}
+	for _, row := range rows {
+		line := indent
+		for i, c := range row[:min(len(row), len(wide))] {
+			gap := strings.Repeat(" ", max(0, wide[i]-utf8.RuneCountInString(c)))
+			switch _, left := layout(row, i); {
+			case i == 0:
+				line += c + gap
+			case left:
+				line += " " + c + gap
+			default:
+				line += "  " + gap + c
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
 }
 
 // WrapText writes text in lines of at most 96 columns, broken between words.

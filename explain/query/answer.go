@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
@@ -108,29 +107,12 @@ func (a Answer) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
-// writeText lines columns up: the first to the left, others to the right.
+// writeText lines columns up: the first, reasons and long cells to the left, others to the right.
 func (t Table) writeText(out *bufio.Writer) {
-	wide := make([]int, len(t.Head))
-	lines := append([][]string{t.Head}, t.Rows...)
-	for _, cells := range lines {
-		for i, c := range cells[:min(len(cells), len(wide))] {
-			if i < len(t.Head)-1 || i == 0 || len(c) <= 40 {
-				wide[i] = max(wide[i], utf8.RuneCountInString(c))
-			}
-		}
-	}
-	for _, cells := range lines {
-		line := " "
-		for i, c := range cells[:min(len(cells), len(wide))] {
-			gap := strings.Repeat(" ", max(0, wide[i]-utf8.RuneCountInString(c)))
-			if i == 0 || len(c) > 40 || t.Head[i] == "why" {
-				line += " " + c + gap
-			} else {
-				line += "  " + gap + c
-			}
-		}
-		fmt.Fprintln(out, strings.TrimRight(line, " "))
-	}
+	format.WriteColumns(out, "  ", append([][]string{t.Head}, t.Rows...), func(row []string, i int) (widens, left bool) {
+		isLong := len(row[i]) > 40
+		return i < len(t.Head)-1 || i == 0 || !isLong, i == 0 || isLong || t.Head[i] == "why"
+	})
 }
 
 // askCommand returns the command line that asks a question, or "" if it holds
