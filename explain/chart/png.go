@@ -19,22 +19,9 @@ import (
 const pixelScale = 2
 
 // EncodePNG returns the layout as a picture in light mode, at twice the size of its SVG, for
-// high-resolution screens.
+// high-resolution screens. The limits on its size bound the memory that one request can take: at most
+// 512 MiB.
 func (s Layout) EncodePNG() ([]byte, error) {
-	im, err := s.RasterImage()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	if err := png.Encode(&out, im); err != nil {
-		return nil, fmt.Errorf("chart: encode PNG: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-// RasterImage returns the picture that EncodePNG encodes. The limits on its size bound the memory
-// that one request can take: at most 512 MiB.
-func (s Layout) RasterImage() (*image.RGBA, error) {
 	w, h := int(math.Ceil(s.W*pixelScale)), int(math.Ceil(s.H*pixelScale))
 	if w < 1 || h < 1 || w > 8192 || h > 16384 {
 		return nil, fmt.Errorf("chart: picture of %d by %d pixels: want 1 to 8192 by 1 to 16384", w, h)
@@ -56,7 +43,11 @@ func (s Layout) RasterImage() (*image.RGBA, error) {
 			fillPolygon(im, m.At, m.Ink.lightColor(m.Faint))
 		}
 	}
-	return im, nil
+	var out bytes.Buffer
+	if err := png.Encode(&out, im); err != nil {
+		return nil, fmt.Errorf("chart: encode PNG: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 // fillPolygon paints the inside of a polygon. It rasterizes the polygon's bounding box only.

@@ -12,22 +12,20 @@ import (
 func jobSentence(r history.JobRecord) string {
 	j := r.Job
 	// What it asks for: GPUs or a share of one, and cores.
-	needs := format.FormatThousandths(j.CPU) + " cores"
+	needs := SizeText(j)
 	if j.GPUs > 0 {
-		needs = format.CountWithNoun(j.GPUs, "GPU", "GPUs") + " and " + needs
-		if j.Share < 1000 {
-			needs = format.FormatThousandths(j.Share) + " of a GPU and " + format.FormatThousandths(j.CPU) + " cores"
-		}
+		needs += " and " + format.FormatThousandths(j.CPU) + " cores"
 	}
 	// The run time, stated by the submitter or estimated by the sites.
 	lasts := format.FormatDuration(j.Run) + " at the reference clock"
 	if j.Run == 0 {
 		lasts = "a time that it does not say"
 	}
-	s := fmt.Sprintf("Job %s wants %s for %s.", format.CleanText(string(j.ID)), needs, lasts)
+	whose := ""
 	if j.Tenant != "" {
-		s = fmt.Sprintf("Job %s of tenant %s wants %s for %s.", format.CleanText(string(j.ID)), format.CleanText(j.Tenant), needs, lasts)
+		whose = " of tenant " + format.CleanText(j.Tenant)
 	}
+	s := fmt.Sprintf("Job %s%s wants %s for %s.", format.CleanText(string(j.ID)), whose, needs, lasts)
 	if h, heard := decidingRound(r); heard && j.Run == 0 {
 		s += runTimeSentence(h)
 	}
@@ -40,6 +38,17 @@ func jobSentence(r history.JobRecord) string {
 		s += " Its data may be at " + format.JoinNames("%s", j.Regions) + " only."
 	}
 	return s
+}
+
+// SizeText says what a job asks for: "8 GPUs", "0.5 of a GPU" or, where it wants none, "4 cores".
+func SizeText(j protocol.Job) string {
+	switch {
+	case j.GPUs == 0:
+		return format.FormatThousandths(j.CPU) + " cores"
+	case j.Share > 0 && j.Share < 1000:
+		return format.FormatThousandths(j.Share) + " of a GPU"
+	}
+	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
 }
 
 // urgencySentence says what a job's urgency means for when it starts.
@@ -139,7 +148,7 @@ func deferSentence(h history.JobRound) string {
 func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	// With no other offer there is nothing to compare.
-	next, site, ok := bestOtherSite(h)
+	next, site, ok := CheapestElsewhere(h, d.Site)
 	if !ok && d.Why.Code == protocol.ByRule {
 		return []string{"No other site's offer was heard, and none was needed: the rule does not compare costs."}
 	}
@@ -216,10 +225,10 @@ func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 	return fmt.Sprintf(", mostly for %s (%s %s)", c.name, format.FormatDollars(by), word)
 }
 
-// bestOtherSite returns the cheapest option of another site that arrived in time.
-func bestOtherSite(h history.JobRound) (best history.PricedOption, site string, ok bool) {
+// CheapestElsewhere returns the cheapest option that arrived in time from another site than here.
+func CheapestElsewhere(h history.JobRound, here string) (best history.PricedOption, site string, ok bool) {
 	for _, a := range h.Answers {
-		if a.Site == h.Decision.Site || a.Late || len(a.Options) == 0 {
+		if a.Site == here || a.Late || len(a.Options) == 0 {
 			continue
 		}
 		if p := a.Options[0]; !ok || p.Terms.Total() < best.Terms.Total() {

@@ -38,7 +38,7 @@ var templateFuncs = template.FuncMap{
 	"span":    format.FormatDuration,
 	"reason":  narrate.ConditionReason,
 	"since":   func(at, then protocol.Time) string { return format.FormatDuration(at.Sub(then)) },
-	"shape":   jobShape,
+	"shape":   narrate.SizeText,
 	"spark":   drawSparkline,
 	"full":    drawFillBar,
 	"series":  siteClass,
@@ -56,17 +56,6 @@ func timeSeenFrom(t, from protocol.Time) string {
 		return t.StdTime().Format("2 Jan 15:04")
 	}
 	return t.StdTime().Format("15:04")
-}
-
-// jobShape describes a job's resource request: "8 GPUs".
-func jobShape(j protocol.Job) string {
-	switch {
-	case j.GPUs == 0:
-		return format.FormatThousandths(j.CPU) + " cores"
-	case j.Share > 0 && j.Share < 1000:
-		return format.FormatThousandths(j.Share) + " of a GPU"
-	}
-	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
 }
 
 // drawSparkline draws at most the next 24 hours as bars of 3 pixels, scaled to their maximum; a

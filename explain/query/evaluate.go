@@ -119,24 +119,21 @@ func (l *Dataset) checkNames(q ask.Query) *Answer {
 	if _, ok := l.history.LatestJob(q.Job); q.Job != "" && !ok {
 		return missing("No job %q is in this run.", format.CleanText(string(q.Job)))
 	}
-	sites, tenants := []string{q.Site, q.Other}, []string{q.Tenant}
+	sites, tenants := append([]string{q.Site, q.Other}, q.ExceptSites...), append([]string{q.Tenant}, q.ExceptTenants...)
 	if q.Site != "" {
 		sites = append(sites, q.Against)
 	} else {
 		tenants = append(tenants, q.Against)
 	}
-	for _, s := range append(sites, q.ExceptSites...) {
-		if s != "" && l.history.ReportingSite(s) == nil {
-			return missing("No site %q is in this run.", format.CleanText(s))
+	for _, x := range []struct {
+		what         string
+		named, known []string
+	}{{"site", sites, l.history.ReportingSiteNames()}, {"tenant", tenants, l.history.TenantNames()}, {"GPU model", []string{q.Model}, l.modelNames()}} {
+		for _, name := range x.named {
+			if name != "" && !slices.Contains(x.known, name) {
+				return missing("No %s %q is in this run.", x.what, format.CleanText(name))
+			}
 		}
-	}
-	for _, t := range append(tenants, q.ExceptTenants...) {
-		if t != "" && !slices.Contains(l.history.TenantNames(), t) {
-			return missing("No tenant %q is in this run.", format.CleanText(t))
-		}
-	}
-	if q.Model != "" && !slices.Contains(l.modelNames(), q.Model) {
-		return missing("No GPU model %q is in this run.", format.CleanText(q.Model))
 	}
 	if q.Long > maxAhead || q.Within > maxAhead || slices.Contains(aheadOfNow, q.Ask) && q.To.Sub(q.From) > maxAhead {
 		return unclearAnswer("A length of time goes up to 30 days here.")

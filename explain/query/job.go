@@ -43,18 +43,7 @@ func (r *Result) describeRefused(m jobCase) {
 func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 	rec := l.caseOf(q).job
 	m := l.caseOfDecision(rec, l.currentDecision(rec))
-	wait, started := rec.WaitTime()
-	switch {
-	case started:
-		first, _ := firstSegment(rec)
-		r.addSentence("Job %s waited %s: it arrived %s and started %s at %s.", m.jobName(), jobValue(m, "wait", wait), m.arrivalFigure(), jobValue(m, "first-started", first.Run.Started), namePart(first.Run.Site))
-	case rec.Run != nil:
-		r.describeAccepted(m)
-	case mayHaveRun(rec):
-		r.addSentence("The state of job %s at the end of the record is %s.", m.jobName(), m.statePart())
-	default:
-		r.addSentence("Job %s has not started; its state at the end of the record is %s.", m.jobName(), m.statePart())
-	}
+	r.describeWait(m)
 	// The holds by reason, in the order in which the reasons first occurred.
 	counts := make(map[protocol.Code]int)
 	var order []protocol.Code
@@ -92,6 +81,23 @@ func (l *Dataset) answerHeld(q ask.Query) (r Result) {
 		r.addSentence("It missed its deadline %s by %s.", m.deadlineFigure(), jobValue(m, "late-by", rec.Run.Ended.Sub(rec.Job.Deadline)))
 	}
 	return r
+}
+
+// describeWait says how long a job waited from its arrival to its first start, or how it stands without
+// one.
+func (r *Result) describeWait(m jobCase) {
+	wait, started := m.job.WaitTime()
+	switch {
+	case started:
+		first, _ := firstSegment(m.job)
+		r.addSentence("Job %s waited %s: it arrived %s and started %s at %s.", m.jobName(), jobValue(m, "wait", wait), m.arrivalFigure(), jobValue(m, "first-started", first.Run.Started), namePart(first.Run.Site))
+	case m.job.Run != nil:
+		r.describeAccepted(m)
+	case mayHaveRun(m.job):
+		r.addSentence("The state of job %s at the end of the record is %s, and it was not told whether it had started before.", m.jobName(), m.statePart())
+	default:
+		r.addSentence("Job %s has not started; its state at the end of the record is %s.", m.jobName(), m.statePart())
+	}
 }
 
 // holdsOf returns the decisions that held a job.
@@ -220,23 +226,15 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 	return r
 }
 
-// answerWaited says how long a job waited from its arrival to its first start.
+// answerWaited says how long a job waited.
 func (l *Dataset) answerWaited(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
-	wait, started := m.job.WaitTime()
-	switch {
-	case started:
-		first, _ := firstSegment(m.job)
-		r.addSentence("Job %s waited %s, from %s to %s.", m.jobName(), jobValue(m, "wait", wait), m.arrivalFigure(), jobValue(m, "first-started", first.Run.Started))
-		if n := len(m.job.Parts); n > 0 {
-			r.addSentence("It was paused %s since.", countedPart(jobValue(m, "pauses", n), "time", "times"))
-		}
-	case m.job.Run != nil:
-		r.describeAccepted(m)
-	case mayHaveRun(m.job):
-		r.addSentence("The state of job %s is %s, and it was not told whether it had started before. It arrived %s; the record ends %s.", m.jobName(), m.statePart(), m.arrivalFigure(), lastTimeFigure(l))
-	default:
-		r.addSentence("Job %s has not started. It arrived %s; the record ends %s.", m.jobName(), m.arrivalFigure(), lastTimeFigure(l))
+	r.describeWait(m)
+	if n := len(m.job.Parts); n > 0 {
+		r.addSentence("It was paused %s since.", countedPart(jobValue(m, "pauses", n), "time", "times"))
+	}
+	if m.job.Run == nil {
+		r.addSentence("It arrived %s; the record ends %s.", m.arrivalFigure(), lastTimeFigure(l))
 	}
 	return r
 }

@@ -185,7 +185,7 @@ func asPercent(f Figure) Part {
 
 // asKilowatts shows the energy of an hour as the mean draw in it.
 func asKilowatts(f Figure) Part {
-	return formattedFigure{f, func(n int64) string { return strconv.FormatFloat(protocol.Millijoules(n).InKWh(), 'f', 3, 64) }}
+	return withDecimals(f, 3.6e9, 3)
 }
 
 // A partList is several parts as people list them: "oslo, lyon and bern".

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,16 +153,14 @@ func answerInstead(back *ask.Clarification) *Answer {
 	return &Answer{Kind: back.Kind, Text: back.Text, Readings: back.Readings}
 }
 
-// euroWords are words for a currency that no figure is in.
-var euroWords = strings.Fields("euro euros eur")
+// inEuros matches words for a currency that no figure is in.
+var inEuros = regexp.MustCompile(`(?i)€|\b(?:euros?|eur)\b`)
 
 // inDollars adds to the answer of a question in euros that its figures are in dollars, because
 // the record has no exchange rate.
 func inDollars(text string, a Answer) Answer {
-	inEuros := strings.Contains(text, "€") || slices.ContainsFunc(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz", c) }),
-		func(w string) bool { return slices.Contains(euroWords, w) })
 	money := slices.ContainsFunc(a.Figures, func(f Figure) bool { return f.Unit == "microdollars" || f.Unit == "dollars-per-tonne" })
-	if inEuros && money {
+	if money && inEuros.MatchString(text) {
 		a.addAssumption("euros were asked for; figures are in dollars, and no exchange rate is known")
 	}
 	return a

@@ -31,7 +31,7 @@ func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 		return r
 	}
 	r.addFigures(siteValue(m, m.site, "total-cost", m.round.Decision.Option.Terms.Total()))
-	if next, p, ok := m.nextBest(); !ok {
+	if p, next, ok := narrate.CheapestElsewhere(m.round, m.site); !ok {
 		r.addSentence("No other site made an offer that counts.")
 	} else {
 		r.describeComparison(l, m, next, p)
@@ -108,17 +108,6 @@ func (r *Result) describeDecision(l *Dataset, m jobCase) {
 
 // ruleDecided is the sentence for a judge that was asked and did not decide.
 const ruleDecided = "A judge was asked, and the rule decided: %s."
-
-// nextBest returns the cheapest offer of a site that was not awarded.
-func (m jobCase) nextBest() (site string, best history.PricedOption, ok bool) {
-	for _, s := range m.round.Answers {
-		p, offered := m.cheapestOption(s.Site)
-		if s.Site != m.site && offered && (!ok || p.Terms.Total() < best.Terms.Total()) {
-			site, best, ok = s.Site, p, true
-		}
-	}
-	return site, best, ok
-}
 
 // describeComparison says how one other site's offer differs from the award.
 func (r *Result) describeComparison(l *Dataset, m jobCase, site string, p history.PricedOption) {

@@ -59,23 +59,18 @@ func (b *recordBuilder) addJobFacts(r history.JobRecord) {
 // addBids adds one site's bids, marks the awarded one as winner, and keeps the cheapest of the
 // others for the difference. A late answer counts as none, as the market did not use it.
 func (b *recordBuilder) addBids(a history.Answer) {
-	d := b.h.Decision
-	switch {
-	case a.Message == (history.MessageRef{}):
-		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.NoAnswer}, "none")
-		return
-	case a.Late:
-		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.NoAnswer}, messageID(a.Message))
+	d, from := b.h.Decision, messageID(a.Message)
+	if a.Late || a.Message == (history.MessageRef{}) {
+		b.addInfeasibleBid(a.Site, protocol.Reason{Code: protocol.NoAnswer}, from)
 		return
 	}
-	b.out.Inputs.Offers = append(b.out.Inputs.Offers, messageID(a.Message))
+	b.out.Inputs.Offers = append(b.out.Inputs.Offers, from)
 	if len(a.Options) == 0 {
-		b.addInfeasibleBid(a.Site, a.Why, messageID(a.Message))
-		return
+		b.addInfeasibleBid(a.Site, a.Why, from)
 	}
 	// Two equal options of a site have one winner: the first.
 	for _, p := range a.Options {
-		id := b.addBid(a.Site, p, messageID(a.Message))
+		id := b.addBid(a.Site, p, from)
 		won := d.Kind == "award" && d.Site == a.Site && p.BidOption == d.Option.BidOption
 		if won && b.out.Winner == nil {
 			b.out.Winner, b.out.Path = &id, deciderPath(d.Why)

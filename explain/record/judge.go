@@ -21,16 +21,24 @@ func (d DecisionRecord) WithJudge(ask protocol.JudgeRequest, answer *protocol.Ju
 		return d
 	}
 	d.Path = "judge"
-	for _, c := range ask.Choices {
-		if c.Site == a.Site && c.Option == a.Option.BidOption {
-			extra := c.Extra.InDollars()
-			d.Extra = &extra
-			d.Facts = append(d.Facts, Fact{
-				"F" + numberText(len(d.Facts)), "decision", "extra", int64(c.Extra), "microdollars", formatValue(int64(c.Extra), "microdollars"), "message to the judge",
-			})
-		}
+	if more, ok := JudgeExtra(ask, a); ok {
+		extra := more.InDollars()
+		d.Extra = &extra
+		d.Facts = append(d.Facts, Fact{
+			"F" + numberText(len(d.Facts)), "decision", "extra", int64(more), "microdollars", formatValue(int64(more), "microdollars"), "message to the judge",
+		})
 	}
 	return d
+}
+
+// JudgeExtra returns what an option costs more than the best of those that a judge was asked about; false
+// if it was not among them.
+func JudgeExtra(ask protocol.JudgeRequest, a history.Decision) (protocol.Microdollars, bool) {
+	i := slices.IndexFunc(ask.Choices, func(c protocol.JudgeChoice) bool { return c.Site == a.Site && c.Option == a.Option.BidOption })
+	if i < 0 {
+		return 0, false
+	}
+	return ask.Choices[i].Extra, true
 }
 
 // modelFailed describes a fault of which no more is known.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/explain/record"
@@ -28,12 +29,8 @@ func (l *Dataset) judgeExtraCost(job protocol.JobID, round uint64, d history.Dec
 	if h == nil || d.Why.Code != protocol.ChosenByJudge {
 		return 0, false
 	}
-	for _, c := range h.Ask.Choices {
-		if c.Site == d.Site && c.Option == d.Option.BidOption {
-			return c.Extra, true
-		}
-	}
-	return 0, true
+	extra, _ := record.JudgeExtra(h.Ask, d)
+	return extra, true
 }
 
 // answerArbitration says of one decision whether a judge decided it, or of all what
@@ -141,4 +138,46 @@ func (l *Dataset) answerRuleByID(ask.Query) (r Result) {
 	}
 	r.Sentences = slices.Concat(r.Sentences, here, over)
 	return r
+}
+
+// A ruleText is a rule of the operators as a sentence.
+type ruleText protocol.Rule
+
+func (x ruleText) renderText() string {
+	rule := protocol.Rule(x)
+	return policy.DescribeOp(protocol.Policy{}, policy.Op{Op: "add", Rule: &rule})
+}
+
+// describeRules says what the operators' rules meant for an option at a site when it was decided,
+// and reports whether one forbade it. What the hours of a capped run were like is not on
+// record as the market saw it.
+func (r *Result) describeRules(l *Dataset, m jobCase, site string, p history.PricedOption) (forbidden bool) {
+	for _, rule := range l.policyAt(m.decision).Rules {
+		if !policy.AppliesTo(rule, m.job.Job, site, p.Start) {
+			continue
+		}
+		does := plainText("may forbid that")
+		switch {
+		case rule.Kind == protocol.Prefer:
+			does = "counts there"
+		case site == m.site: // it was allowed
+			continue
+		case rule.Kind == protocol.Forbid:
+			forbidden, does = true, "forbids that"
+		}
+		r.addSentence("Rule %s of the operators %s: %s.", namePart(rule.ID), does, ruleText(rule))
+	}
+	return forbidden
+}
+
+// describeBarred lists, for a job that was held, the operators' rules that forbid what sites
+// offered.
+func (r *Result) describeBarred(l *Dataset, m jobCase) {
+	for _, s := range m.round.Answers {
+		var rules Result
+		if p, ok := m.cheapestOption(s.Site); ok && rules.describeRules(l, m, s.Site, p) {
+			r.addSentence("%s offered a start at %s.", namePart(s.Site), siteValue(m, s.Site, "start", p.Start))
+			r.Sentences = append(r.Sentences, rules.Sentences...)
+		}
+	}
 }
