@@ -121,11 +121,6 @@ var slotQuestions = []struct{ slot, text string }{
 	{"NUM", "How many? Say \"8 GPUs\"."},
 }
 
-// withSpan returns a text with the first and the last instant of the record.
-func (l *Parser) withSpan(text string) string {
-	return strings.NewReplacer("{first}", format.FormatInstant(l.First), "{last}", format.FormatInstant(l.Last)).Replace(text)
-}
-
 // explainMissing asks for the one name, time or number that would complete the question, or
 // offers the nearest questions that its words could make.
 func (l *Parser) explainMissing(r *reading) *Clarification {
@@ -135,12 +130,13 @@ func (l *Parser) explainMissing(r *reading) *Clarification {
 	if !content {
 		return unclearText("That asks nothing about the run. What can be asked: `gridbid ask help`.")
 	}
+	span := strings.NewReplacer("{first}", format.FormatInstant(l.First), "{last}", format.FormatInstant(l.Last))
 	for _, x := range slotQuestions {
 		found := bestRules(append(slices.Clone(r.concepts), []string{x.slot}), r.takesOperators)
 		if len(found) == 0 || found[0].allowsAll() {
 			continue
 		}
-		a, q := newClarification("ambiguous", "%s", l.withSpan(x.text)), r.buildQuery(found[0])
+		a, q := newClarification("ambiguous", "%s", span.Replace(x.text)), r.buildQuery(found[0])
 		switch a.missingSlot = x.slot; x.slot {
 		case "JOB":
 			for _, id := range l.Notable() {
@@ -258,11 +254,6 @@ func ShellName(name string) string {
 		return "(a name that cannot be typed; use --json)"
 	}
 	return format.ShellQuoted(name)
-}
-
-// ruleRefusalText refuses a sentence that sets a rule, and names the command that takes it.
-func ruleRefusalText(sentence string) string {
-	return fmt.Sprintf("That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say %s", format.ShellQuoted(format.CleanText(sentence)))
 }
 
 // mostNearest bounds how many questions are offered to one that is not understood.

@@ -101,26 +101,20 @@ func (w *timeWords) readBareHours(words []string) int {
 // readClock reads a time of day at the start of words: "13:45", "6pm", "6 pm",
 // "6.30 pm", "12 o'clock".
 func readClock(words []string) (time.Duration, int) {
-	text, n := strings.TrimSuffix(words[0], "h"), 1
-	next := func(i int) string {
-		if i < len(words) {
-			return words[i]
-		}
-		return ""
-	}
-	half := ""
+	text, n, half := strings.TrimSuffix(words[0], "h"), 1, ""
+	next := append(slices.Clip(words), "", "")[1:]
 	for _, mark := range dayHalves {
 		if cut, ok := strings.CutSuffix(text, mark); ok && cut != "" {
 			text, half = cut, mark
-		} else if next(1) == mark {
+		} else if next[0] == mark {
 			half, n = mark, 2
 		}
 	}
 	switch {
 	case half != "":
-	case next(1) == "o" && next(2) == "clock":
+	case next[0] == "o" && next[1] == "clock":
 		n = 3
-	case next(1) == "oclock":
+	case next[0] == "oclock":
 		n = 2
 	case !strings.Contains(text, ":"):
 		return 0, 0

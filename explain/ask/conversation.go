@@ -273,8 +273,12 @@ func (t *Conversation) applyChange(l *Parser, words string) (Query, bool) {
 			return Query{}, false
 		}
 	}
-	if !r.setQueryTime(&q, l) || r.times.isTwoTimes(words) {
+	at, from, to, ok := r.times.timeWindow(l)
+	if !ok || r.times.isTwoTimes(words) {
 		return Query{}, false
+	}
+	if at != 0 || to != 0 {
+		q.At, q.From, q.To = at, from, to
 	}
 	again, _, back := l.ParseQuestion(q.String())
 	return q, back == nil && reflect.DeepEqual(again, q) && q.String() != t.last.String()
@@ -341,17 +345,6 @@ func (q *Query) shiftTime(by time.Duration) {
 	} else {
 		q.From, q.To = q.From.Add(by), q.To.Add(by)
 	}
-}
-
-// setQueryTime sets the time of a query to the one that the question names; false if its
-// times make no single instant or window.
-func (r *reading) setQueryTime(q *Query, l *Parser) bool {
-	at, from, to, ok := r.times.timeWindow(l)
-	if !ok || at == 0 && to == 0 {
-		return ok
-	}
-	q.At, q.From, q.To = at, from, to
-	return true
 }
 
 // A pointer is a word of a question that refers to something in an earlier question.

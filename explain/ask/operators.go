@@ -102,7 +102,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			r.query.Pick, taken = "share", true
 			x.dropWords("went goes go came come comes due")
 		case (kind == "per" || kind == "carbon") && r.query.Per == "":
-			if value == "kwh" && x.namesA(ofSite) && x.unsplit() {
+			if value == "kwh" && x.namesA(ofSite) && !x.hasWord([]string{"by", "each", "every"}) {
 				continue // of one site it may be its grid's
 			}
 			x.dropWords("got had")
@@ -140,12 +140,6 @@ func (x *operatorReader) take(from, to int) {
 		x.gone[i] = true
 	}
 }
-
-// unsplit reports whether no split is in the words of a question.
-func (x *operatorReader) unsplit() bool { return !x.hasWord([]string{"by", "each", "every"}) }
-
-// isQuestionText reports whether a question has a word of questions.
-func (x *operatorReader) isQuestionText() bool { return x.hasWord(questionWords) }
 
 // dropWords takes words that say nothing beside an operator.
 func (x *operatorReader) dropWords(words string) {
@@ -225,7 +219,7 @@ func (x *operatorReader) takeExcept(i, n int) bool {
 // takeBound takes "more than 2 h" and, where it is one of each job, the words that say of what.
 func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	value, kind, used := readAmount(x.low[i+n:])
-	if used == 0 || x.query.Bound != "" || i == 0 && bound == "at-most" && !x.isQuestionText() {
+	if used == 0 || x.query.Bound != "" || i == 0 && bound == "at-most" && !x.hasWord(questionWords) {
 		return false // "no more than 80 kW at oslo" is a rule
 	}
 	end := i + n + used

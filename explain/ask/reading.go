@@ -95,7 +95,8 @@ func (l *Parser) parseWithOrWithout(question string, correct bool) (Query, []Typ
 		}
 	}
 	q, typos, back := parse(question, false)
-	if back == nil && !mayNarrow(q) || back != nil && tooLong(question) != nil {
+	mayNarrow := q.Ask == "jobs" || q.Ask == "free" // words of a state or a GPU model may have gone unheard
+	if back == nil && !mayNarrow || back != nil && tooLong(question) != nil {
 		return q, typos, back
 	}
 	if q, typos, other := parse(question, true); other == nil && (back != nil || q.State+q.Model != "") {
@@ -103,9 +104,6 @@ func (l *Parser) parseWithOrWithout(question string, correct bool) (Query, []Typ
 	}
 	return q, typos, back
 }
-
-// mayNarrow reports whether words of a state or a GPU model may have gone unheard in a query.
-func mayNarrow(q Query) bool { return q.Ask == "jobs" || q.Ask == "free" }
 
 // parseOrCorrect parses a question. If no rule reads it, it tries shorter phrases, and then
 // corrections of the unknown words. With operators, their words are taken out first.
@@ -143,7 +141,7 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	if first := r.refusedCommand(); first != "" {
 		back := l.refuseQuestion(r, first)
 		if first == "!legislate" {
-			back.Text = []string{ruleRefusalText(question)}
+			back.Text = []string{"That would be a rule, and questions only read. To see what it would do, and to put it in force: gridbid policy say " + format.ShellQuoted(format.CleanText(question))}
 		}
 		return Query{}, back
 	}

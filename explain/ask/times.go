@@ -218,10 +218,8 @@ func (w *timeWords) readDate(l *Parser, words []string) int {
 		w.days = append(w.days, protocol.FromStdTime(t))
 		return true
 	}
-	if len(words) > 2 && words[1] == "of" && monthNumber(words[2]) > 0 { // the 11th of march
-		if dayOf(monthNumber(words[2]), words[0]) {
-			return 3
-		}
+	if len(words) > 2 && words[1] == "of" && dayOf(monthNumber(words[2]), words[0]) { // the 11th of march
+		return 3
 	}
 	if len(words) > 1 {
 		used := 2

@@ -72,7 +72,8 @@ func wordsOneTypoAway(word string) (all []string) {
 	}
 	var swapped []string // two swapped letters are the likeliest typo
 	for _, known := range english.vocabulary {
-		if nearest.TypingErrors(low, known) > 1 || len(known) < 6 && isFillerWord(known) {
+		isFiller := slices.Contains(english.phrases[known], "_")
+		if nearest.TypingErrors(low, known) > 1 || len(known) < 6 && isFiller {
 			continue
 		}
 		if nearest.EditDistance(low, known) == 2 {
@@ -110,9 +111,6 @@ func (l *Parser) correctSiteNames(question string) (text string, names []Typo) {
 	}
 	return text, names
 }
-
-// isFillerWord reports whether a word has no meaning of its own.
-func isFillerWord(word string) bool { return slices.Contains(english.phrases[word], "_") }
 
 // isDoubtfulWord reports whether an unknown word may be meant as written: it is short,
 // holds a digit, or the lexicon lists it as distinct. Such a word is never corrected

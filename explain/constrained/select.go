@@ -56,7 +56,7 @@ func templateLines(d record.DecisionRecord) (all []string) {
 		say("At %s its carbon is counted as %s.", won, ref(w, "carbon-cost"))
 	}
 	for _, b := range d.Bids {
-		say("Beside %s, the bid of "+escapePercent(b.Site)+" has a difference in cost of %s.", won, ref(b.ID, "cost-difference"))
+		say("Beside %s, the bid of "+strings.ReplaceAll(b.Site, "%", "%%")+" has a difference in cost of %s.", won, ref(b.ID, "cost-difference"))
 		if !b.Feasible {
 			say("%s is out of it, because %s.", b.Site, ref(b.ID, "reason"))
 		}
@@ -67,9 +67,6 @@ func templateLines(d record.DecisionRecord) (all []string) {
 	say("The round places %s jobs at a cost of %s; the bound is %s.", ref("round", "jobs"), ref("round", "primal"), ref("round", "bound"))
 	return all
 }
-
-// escapePercent escapes a name for use in a format string.
-func escapePercent(name string) string { return strings.ReplaceAll(name, "%", "%%") }
 
 // SelectionRequest returns a request to choose and order prepared sentences by number.
 func SelectionRequest(d record.DecisionRecord) ModelRequest {

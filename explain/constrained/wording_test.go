@@ -270,7 +270,7 @@ func TestARefusalIsNotToldAsAWait(t *testing.T) {
 	book.AddMessage(submitter.NewMessage(noon, protocol.Coordinator, protocol.Submit{Job: j}))
 	book.AddMessage(coordinator.NewMessage(noon, protocol.Submitter, protocol.Reject{Job: "j", Why: protocol.Reason{Code: protocol.Cancelled}}))
 	r, _ := book.LatestJob("j")
-	d, _ := record.FromRejection(r, 1, 0)
+	d, _ := record.FromRound(r, history.JobRound{Decision: *r.Refusal}, 1, 0)
 	if got, want := TemplateSentences(d), d.ID+": the job ends, because it was cancelled."; len(got) != 1 || got[0] != want {
 		t.Errorf("%q; want %q", got, want)
 	}

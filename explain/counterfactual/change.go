@@ -69,9 +69,9 @@ func SameDecision(x, y auction.Decision) bool {
 // ClearWithChange clears a round unchanged, which must reproduce the ledger, and then with a
 // change. An error says why that is impossible.
 func (r *RoundReplay) ClearWithChange(round uint64, c RoundChange) (RoundOutcome, error) {
-	i, ok := r.index[round]
-	if !ok {
-		return RoundOutcome{}, fmt.Errorf("counterfactual: round %d cannot be cleared anew: %s", round, r.unknownRoundReason())
+	i, err := r.indexOf(round)
+	if err != nil {
+		return RoundOutcome{}, err
 	}
 	was := r.rounds[i]
 	state := r.auctionStateBefore(i)
@@ -90,20 +90,24 @@ func (r *RoundReplay) ClearWithChange(round uint64, c RoundChange) (RoundOutcome
 // ObstacleTo returns what kept a round from giving a job, which it awarded, an option of another
 // site that costs less. An error says why that is not known.
 func (r *RoundReplay) ObstacleTo(round uint64, job protocol.JobID, site string, o protocol.BidOption) (auction.Obstacle, error) {
-	i, ok := r.index[round]
-	if !ok {
-		return 0, fmt.Errorf("counterfactual: round %d cannot be cleared anew: %s", round, r.unknownRoundReason())
+	i, err := r.indexOf(round)
+	if err != nil {
+		return 0, err
 	}
 	return r.auctionStateBefore(i).CheckRound(r.rounds[i].in).ObstacleTo(job, site, o), nil
 }
 
-// unknownRoundReason returns why a round is not known.
-func (r *RoundReplay) unknownRoundReason() string {
+// indexOf returns where a round is among those that can be cleared. An error says why it is not there.
+func (r *RoundReplay) indexOf(round uint64) (int, error) {
+	i, ok := r.index[round]
 	missing := ""
-	if r.live != nil {
+	switch {
+	case ok:
+		return i, nil
+	case r.live != nil:
 		missing = r.live.missingInput()
 	}
-	return cmp.Or(r.fault, missing, "the ledger does not contain the round's inputs")
+	return 0, fmt.Errorf("counterfactual: round %d cannot be cleared anew: %s", round, cmp.Or(r.fault, missing, "the ledger does not contain the round's inputs"))
 }
 
 // auctionStateBefore returns the auction's state before the ith round: the last stored one,

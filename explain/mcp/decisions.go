@@ -112,10 +112,7 @@ func (d toolServer) listDecisions(ctx context.Context, in some) (result, error) 
 	if err != nil {
 		return result{}, err
 	}
-	if in.Limit <= 0 {
-		in.Limit = 20
-	}
-	in.Limit = min(in.Limit, 200)
+	in.Limit = min(cmp.Or(max(in.Limit, 0), 20), 200)
 	l := list{Decisions: []entry{}}
 	err = d.run.ViewTimeline(ctx, func(y *timeline.Timeline) {
 		l.Position = y.MessageCount()
@@ -141,10 +138,7 @@ func (d toolServer) listDecisions(ctx context.Context, in some) (result, error) 
 // waitForDecisions returns decisions after a position as soon as there are any, and an empty list
 // when the time is over or the run has ended. The longest wait is below maxCallTime.
 func (d toolServer) waitForDecisions(ctx context.Context, in next) (result, error) {
-	if in.Seconds <= 0 {
-		in.Seconds = 30
-	}
-	timer := time.NewTimer(time.Duration(min(in.Seconds, 55)) * time.Second)
+	timer := time.NewTimer(time.Duration(min(cmp.Or(max(in.Seconds, 0), 30), 55)) * time.Second)
 	defer timer.Stop()
 	for {
 		over := d.run.HasEnded() // before the run is viewed, so that the last decisions are not missed

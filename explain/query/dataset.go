@@ -91,14 +91,6 @@ func (l *Dataset) decisionOf(number uint64) history.DecisionRef {
 	return d
 }
 
-// latestInstance returns the record of the last job submitted under an id.
-func (l *Dataset) latestInstance(id protocol.JobID) (r history.JobRecord) {
-	if all := l.jobInstances(id); len(all) > 0 {
-		r = all[len(all)-1]
-	}
-	return r
-}
-
 // jobInstances returns all jobs submitted under an id, oldest first.
 func (l *Dataset) jobInstances(id protocol.JobID) []history.JobRecord {
 	all, ok := l.instances[id]
@@ -186,7 +178,7 @@ func (l *Dataset) DecisionDocument(id uint64) (record.DecisionRecord, bool) {
 	if r.Refusal == nil || decisionNumber(*r.Refusal) != id {
 		return record.DecisionRecord{}, false
 	}
-	return record.FromRejection(r, r.Number, 0)
+	return record.FromRound(r, history.JobRound{Decision: *r.Refusal}, r.Number, 0)
 }
 
 // decisionNumber returns the number that identifies a decision: the coordinator's sequence

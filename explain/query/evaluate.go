@@ -185,7 +185,10 @@ func (l *Dataset) caseOf(q ask.Query) jobCase {
 	if q.Decision != 0 {
 		return l.caseOfDecision(l.jobOfDecision(l.decisionOf(q.Decision)), q.Decision)
 	}
-	r := l.latestInstance(q.Job)
+	var r history.JobRecord
+	if all := l.jobInstances(q.Job); len(all) > 0 {
+		r = all[len(all)-1]
+	}
 	return l.caseOfDecision(r, l.currentDecision(r))
 }
 

@@ -193,7 +193,7 @@ func (l *Dataset) answerTimes(q ask.Query) Result {
 	}
 	switch {
 	case run != nil && run.Planned:
-		r.addSentence("%s accepted it, to start at %s; when it did is known when it is over.", namePart(run.Site), jobValue(m, "planned", run.Started))
+		r.describeAccepted(m)
 	case run != nil:
 		again := plainText("")
 		if len(rec.Parts) > 0 {

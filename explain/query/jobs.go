@@ -366,18 +366,15 @@ func percentPart(subject, what string, part, whole int64) Part {
 // waited longest.
 func (l *Dataset) exampleJobs() (ids []protocol.JobID) {
 	all := l.allInstances()
-	slices.SortStableFunc(all, func(x, y history.JobRecord) int {
-		wx, startedX := x.WaitTime()
-		wy, startedY := y.WaitTime()
-		switch {
-		case startedX && startedY:
-			return cmp.Compare(wy, wx)
-		case startedX:
-			return 1
-		case startedY:
-			return -1
+	rank := func(r history.JobRecord) [2]int64 {
+		if wait, started := r.WaitTime(); started {
+			return [2]int64{1, -int64(wait)}
 		}
-		return cmp.Compare(x.Job.Arrival, y.Job.Arrival)
+		return [2]int64{0, int64(r.Job.Arrival)}
+	}
+	slices.SortStableFunc(all, func(x, y history.JobRecord) int {
+		a, b := rank(x), rank(y)
+		return slices.Compare(a[:], b[:])
 	})
 	for _, r := range all[:min(3, len(all))] {
 		ids = append(ids, r.Job.ID)

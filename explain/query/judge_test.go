@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gridbid/gridbid/explain/ask"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -81,7 +82,7 @@ func TestOnlyTheCoordinatorAsksAJudge(t *testing.T) {
 			t.Errorf("%s: %s %q", q, a.Kind, a.Text)
 		}
 	}
-	id := l.currentDecision(l.latestInstance("train-1"))
+	id := l.caseOf(ask.Query{Job: "train-1"}).decision
 	if d, ok := l.DecisionDocument(id); !ok || d.Path != "rule" {
 		t.Errorf("%s went by %q; want the rule", decisionLabel(id), d.Path)
 	}

@@ -24,6 +24,7 @@ func (l *Dataset) answerWeights(ask.Query) (r Result) {
 	} else {
 		r.describeWeights(w)
 	}
+	r.addSentence("Beside these, a job's own limits bind: regions, GPU models, size.")
 	r.describeRulesInForce(l)
 	return r
 }

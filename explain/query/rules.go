@@ -103,13 +103,13 @@ type quotedText string
 
 func (x quotedText) renderText() string { return strconv.Quote(format.CleanText(string(x))) }
 
-// describeRulesInForce lists the operators' rules that are in force at the end.
+// describeRulesInForce lists the operators' rules that are in force at the end, and those that are over.
 func (r *Result) describeRulesInForce(l *Dataset) {
 	version, here, over := l.rulesAtEnd()
 	if len(here) == 0 {
-		r.addSentence("Beside these, a job's own limits bind: regions, GPU models, size. No rules of operators are in force.")
+		r.addSentence("No rules of operators are in force.")
 	} else {
-		r.addSentence("Beside these, a job's own limits bind: regions, GPU models, size. Rules of operators, version %s:", valueOf("run", "policy-version", version))
+		r.addSentence("Rules of operators, version %s:", valueOf("run", "policy-version", version))
 		r.addFigures(valueOf("run", "rules", len(here)))
 	}
 	r.Sentences = slices.Concat(r.Sentences, here, over)
@@ -131,12 +131,8 @@ func (l *Dataset) rulesAtEnd() (version uint64, here, over []Sentence) {
 
 // answerRuleByID lists the rules that have ids. What each changed is known of one decision.
 func (l *Dataset) answerRuleByID(ask.Query) (r Result) {
-	_, here, over := l.rulesAtEnd()
 	r.addSentence("Which decisions one rule changed is not told; of a job, `gridbid ask 'why not SITE for job NAME'` says which rule kept it from there.")
-	if len(here)+len(over) == 0 {
-		r.addSentence("No rules of operators are in force.")
-	}
-	r.Sentences = slices.Concat(r.Sentences, here, over)
+	r.describeRulesInForce(l)
 	return r
 }
 

@@ -77,7 +77,8 @@ type DecisionInputs struct {
 	Previous string           `json:"previous,omitempty"` // id of the job's previous decision
 }
 
-// FromRound returns the record of the decision in round h about r's job. Number is the job's
+// FromRound returns the record of the decision in round h about r's job; a refusal without a round is the
+// decision of an empty one. Number is the job's
 // position in the order of submission, from 1; policy is the version in force. It
 // returns false if the round has no decision.
 func FromRound(r history.JobRecord, h history.JobRound, number int, policy uint64) (DecisionRecord, bool) {
@@ -113,14 +114,6 @@ func FromRound(r history.JobRecord, h history.JobRound, number int, policy uint6
 	}
 	b.addDecisionFacts()
 	return b.out, true
-}
-
-// FromRejection returns the record of a rejection without a round.
-func FromRejection(r history.JobRecord, number int, policy uint64) (DecisionRecord, bool) {
-	if r.Refusal == nil {
-		return DecisionRecord{}, false
-	}
-	return FromRound(r, history.JobRound{Decision: *r.Refusal}, number, policy)
 }
 
 // DecisionID returns the id of a coordinator's decision by sequence number, which starts at

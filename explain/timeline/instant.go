@@ -3,7 +3,9 @@ package timeline
 import (
 	"slices"
 	"sort"
+	"strings"
 
+	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -77,4 +79,85 @@ func siteAt(s *history.SiteRecord, at protocol.Time) Site {
 		}
 	}
 	return now
+}
+
+// A JobFilter says which jobs a list has. What is empty holds for all.
+type JobFilter struct {
+	Find   string // part of an id or a tenant, in any case
+	State  string // a history.State
+	Site   string
+	Tenant string
+}
+
+// A ListedJob is one job as it stood at an instant.
+type ListedJob struct {
+	history.JobState
+	Job       protocol.Job
+	End       protocol.Time // 0 until it ended
+	Late      bool          // it ended after its deadline, or goes on past it
+	Place, Of int           // in the queue of its site, from 1; 0: it is in none
+	Decision  string        // id of the newest decision on it; "" before the first
+	record    *history.JobRecord
+}
+
+// A JobList is a part of the jobs that a filter lets through, newest first.
+type JobList struct {
+	Jobs    []ListedJob
+	Matches int                   // that the filter lets through
+	All     int                   // that began until then
+	States  map[history.State]int // of all
+	Order   []history.State       // of States
+	Tenants []string              // of all, as they are shown, in the order in which they began
+}
+
+// JobsAt returns the jobs that a filter lets through as they stood at an instant: n of them, after
+// the first skip.
+func (d *Timeline) JobsAt(at protocol.Time, f JobFilter, skip, n int) (l JobList) {
+	l.States, l.Order = make(map[history.State]int), history.AllStates()
+	tenants, find := make(map[string]bool), strings.ToLower(strings.TrimSpace(f.Find))
+	var found []ListedJob
+	for r := range d.history.AllInstances() {
+		s := d.history.JobStateAt(r, at)
+		if s.State == "" {
+			continue
+		}
+		l.All++
+		l.States[s.State]++
+		tenant := format.CleanText(r.Job.Tenant)
+		if !tenants[tenant] {
+			tenants[tenant] = true
+			l.Tenants = append(l.Tenants, tenant)
+		}
+		if f.State != "" && string(s.State) != f.State || f.Site != "" && s.Site != f.Site || f.Tenant != "" && tenant != f.Tenant ||
+			find != "" && !strings.Contains(strings.ToLower(string(r.Job.ID)), find) && !strings.Contains(strings.ToLower(r.Job.Tenant), find) {
+			continue
+		}
+		found = append(found, ListedJob{JobState: s, Job: r.Job, record: r})
+	}
+	l.Matches = len(found)
+	queues := d.history.SiteQueuesAt(at)
+	for i := len(found) - 1 - skip; i >= 0 && len(l.Jobs) < n; i-- {
+		x := found[i]
+		if x.Start != 0 && (x.State == history.Planned || x.State == history.Preempted) {
+			x.Place, _ = queues[x.Site].PlaceOf(x.Job.ID)
+			x.Of = len(queues[x.Site])
+		}
+		if x.State.IsFinal() {
+			x.End = x.Since
+		}
+		x.Late = x.Job.Deadline != 0 && (x.End > x.Job.Deadline || x.End == 0 && at > x.Job.Deadline)
+		x.Decision = d.lastDecisionUntil(x.record, at)
+		l.Jobs = append(l.Jobs, x)
+	}
+	return l
+}
+
+// lastDecisionUntil returns the id of the newest decision on a job until an instant; "" before the first.
+func (d *Timeline) lastDecisionUntil(r *history.JobRecord, at protocol.Time) string {
+	for _, n := range slices.Backward(r.Decisions) {
+		if e := d.entries[d.byID[n]]; e.At <= at {
+			return e.ID
+		}
+	}
+	return ""
 }

@@ -106,8 +106,12 @@ func (t *Translator) TranslateQuestion(ctx context.Context, question string, run
 	if err != nil {
 		return ask.Query{}, failureReason(err)
 	}
-	if q, err = readQuery(reply.Text); err != nil {
-		return ask.Query{}, err
+	// One query and nothing else is read: fields by their exact names, each once.
+	if len(reply.Text) > mostReply || !exactFields(reply.Text) || json.Unmarshal([]byte(reply.Text), &q) != nil {
+		return ask.Query{}, errNotAQuery
+	}
+	if q.Ask == "none" {
+		return ask.Query{}, errNoQuery
 	}
 	q = q.WithDefaults()
 	if q.Check() != nil {
@@ -190,17 +194,6 @@ var replySchema = sync.OnceValues(func() (raw json.RawMessage, fields map[string
 	}
 	return raw, fields
 })
-
-// readQuery reads one query, and nothing else: fields by their exact names, each once.
-func readQuery(text string) (q ask.Query, err error) {
-	if len(text) > mostReply || !exactFields(text) || json.Unmarshal([]byte(text), &q) != nil {
-		return ask.Query{}, errNotAQuery
-	}
-	if q.Ask == "none" {
-		return ask.Query{}, errNoQuery
-	}
-	return q, nil
-}
 
 // exactFields reports whether a text is one JSON object whose names are those of a
 // query, in their own capitals, each once: package json is not so strict.
