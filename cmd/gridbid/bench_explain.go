@@ -53,6 +53,8 @@ needed: scripts that lie and misbehaving servers on loopback take its place.
   days        replays a day with the model's port closed, with every fault of a
               server, and from its recorded verdicts without the model
 
+-o takes json and yaml: the parts have rows of different kinds, so there is no CSV.
+
 The command fails if a question in its canonical words is not read right, if any
 question is read wrong, or if any other check fails.`,
 		Example: `  gridbid bench explain --questions questions.yaml --adversarial adversarial.yaml

@@ -42,12 +42,17 @@ RUN is the folder of a replay (its --run). It may also be a folder of such folde
 for each draw of the jobs: then figures are compared draw by draw, and from six draws
 on each difference has the interval that tells it from chance. With fewer, runs that
 were replayed under the policy chance, too, tell what chance makes: nothing within it is
-called better.`,
+called better.
+
+Only finished runs are compared: a running coordinator has other jobs than a recording, and
+figures of the whole only when they have ended. To see what another policy would have made
+of its jobs, replay them: export them with --live, and give the file to replay --jobs.`,
 		Example: `  gridbid compare .gridbid/last --policy home-fifo,auction
   gridbid compare before/ after/
   gridbid replay --policy home-fifo,auction,chance && gridbid compare .gridbid/last
   for n in 1 2 3 4 5 6; do gridbid replay real-days/ordinary_2022-04-13 --draw $n --run draws/$n; done
-  gridbid compare draws --policy home-fifo,auction`,
+  gridbid compare draws --policy home-fifo,auction
+  gridbid export --live > jobs.csv && gridbid replay --jobs jobs.csv --run again && gridbid compare again`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.runCompare(cmd, args) },
 	}

@@ -54,6 +54,16 @@ func TestAReaderIsToldWhoseRecordItReads(t *testing.T) {
 	}
 }
 
+// That no coordinator answers is no mistake in the command: exit code 1, as of every live command.
+func TestADeadCoordinatorIsNoMistakeOfTheUser(t *testing.T) {
+	for _, args := range [][]string{{"jobs"}, {"messages"}, {"ask", "which sites are silent"}, {"why", "job-1"}, {"brief"}} {
+		_, stderr, code := runProgram(t, append(args, "--api", "127.0.0.1:1")...)
+		if code != 1 || !strings.Contains(stderr, "no coordinator answers at 127.0.0.1:1") {
+			t.Errorf("%v: exit code %d, %q; want 1 and that no coordinator answers", args, code, stderr)
+		}
+	}
+}
+
 // Who has set where live commands go reads ledgers on disk all the same, unless --live is given.
 func TestAnAddressInTheEnvironmentIsNoWishToReadIt(t *testing.T) {
 	day := timelinetest.GenerateDay(10, 10*time.Minute)

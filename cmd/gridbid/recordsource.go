@@ -75,13 +75,14 @@ func (f ledgerSelector) sourceOfArgs(args []string) (s recordSource, err error) 
 	return s, err
 }
 
-// open opens the record for reading; in is standard input.
+// open opens the record for reading; in is standard input. A ledger that is not there is a usageError; a
+// coordinator that does not answer is none, as the command may be right.
 func (s recordSource) open(in io.Reader) (*wal.Reader, error) {
 	r, err := openLedger(s.path, in)
-	if err != nil {
-		return nil, usageError{err}
+	if err != nil && !s.isLive() {
+		err = usageError{err}
 	}
-	return r, nil
+	return r, err
 }
 
 // openLedger opens a ledger for reading; "-" is standard input, a URL the record of a coordinator.

@@ -109,7 +109,7 @@ func ReadJobs(r io.Reader, file string, take Selection, columns JobColumns) (Tra
 		// fault is.
 		t.complete(&d)
 		if first, dup := seen[d.id]; dup {
-			t.failAtRow("job_id %s is already in line %d: drop one of them", d.id, first)
+			t.failAtRow("job_id %s is already in line %d: drop one of them; of an export, write one policy alone (gridbid export --policy NAME)", d.id, first)
 		}
 		seen[d.id] = t.line
 		all = append(all, d)
