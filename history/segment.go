@@ -6,19 +6,23 @@ import "github.com/gridbid/gridbid/protocol"
 // a part that ended in a pause, or its last run. A lost run is no segment, as no tenant paid
 // for it; it held its devices all the same: see SegmentAt.
 type RunSegment struct {
-	Job   protocol.Job
-	Run   *Run
-	Award *Decision // that it came of; nil if the stream does not have it
-	Over  bool      // Run.Ended is known
+	Job  protocol.Job
+	Run  *Run
+	Over bool // Run.Ended is known
+
+	rec *JobRecord
 }
+
+// Award returns the award that the segment came of; nil if the stream does not have it.
+func (s RunSegment) Award() *Decision { return s.rec.AwardOf(s.Run) }
 
 // RunSegments returns the segments of a job, oldest first.
 func (r *JobRecord) RunSegments() (all []RunSegment) {
 	for i := range r.Parts {
-		all = append(all, RunSegment{r.Job, &r.Parts[i], r.AwardOf(&r.Parts[i]), true})
+		all = append(all, RunSegment{r.Job, &r.Parts[i], true, r})
 	}
 	if r.Run != nil {
-		all = append(all, RunSegment{r.Job, r.Run, r.AwardOf(r.Run), r.phase == phaseEnded})
+		all = append(all, RunSegment{r.Job, r.Run, r.phase == phaseEnded, r})
 	}
 	return all
 }
@@ -28,7 +32,7 @@ func (r *JobRecord) RunSegments() (all []RunSegment) {
 func (r *JobRecord) SegmentAt(when protocol.Time) (RunSegment, bool) {
 	for i := range r.Lost {
 		if x := &r.Lost[i]; x.Started <= when && when < x.Exited.At {
-			return RunSegment{r.Job, x, r.AwardOf(x), true}, true
+			return RunSegment{r.Job, x, true, r}, true
 		}
 	}
 	for _, s := range r.RunSegments() {

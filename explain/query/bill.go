@@ -372,8 +372,8 @@ func firstSegment(r history.JobRecord) (history.RunSegment, bool) {
 
 // segmentLabel returns the decision that awarded a run segment, or "".
 func segmentLabel(s history.RunSegment) string {
-	if s.Award == nil {
-		return ""
+	if a := s.Award(); a != nil {
+		return decisionLabel(decisionNumber(*a))
 	}
-	return decisionLabel(decisionNumber(*s.Award))
+	return ""
 }
