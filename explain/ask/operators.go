@@ -371,8 +371,3 @@ func (r *reading) takesOperators(ask string) bool {
 		return x.operator && x.isSet(&r.query) && (!f.takesField(x) || x.name == "pick" && !slices.Contains(valuesOf("pick", ask), r.query.Pick))
 	})
 }
-
-// hasOperators reports whether a question has any operator.
-func (r *reading) hasOperators() bool {
-	return slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) })
-}

@@ -155,7 +155,8 @@ func (l *Parser) parseInto(question string, r *reading) (Query, *Clarification) 
 	}
 	if r.operators {
 		r.concepts = append(r.concepts, r.implied...)
-		if r.takeSplits(); !r.hasOperators() {
+		r.takeSplits()
+		if !slices.ContainsFunc(queryFields, func(x queryField) bool { return x.operator && x.isSet(&r.query) }) {
 			return Query{}, unclearText("The question has no operators.") // and is read without
 		}
 	}

@@ -72,8 +72,7 @@ func wordsOneTypoAway(word string) (all []string) {
 	}
 	var swapped []string // two swapped letters are the likeliest typo
 	for _, known := range english.vocabulary {
-		isFiller := slices.Contains(english.phrases[known], "_")
-		if nearest.TypingErrors(low, known) > 1 || len(known) < 6 && isFiller {
+		if nearest.TypingErrors(low, known) > 1 || len(known) < 6 && slices.Contains(english.phrases[known], "_") { // a short filler
 			continue
 		}
 		if nearest.EditDistance(low, known) == 2 {

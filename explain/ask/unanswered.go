@@ -56,11 +56,6 @@ func takesTime(q Query) bool {
 	return strings.Contains(english.questions[q.Ask].parts, "time")
 }
 
-// isAmbiguous reports whether each word that has a concept may be something else.
-func (r *reading) isAmbiguous(concept string) bool {
-	return !slices.ContainsFunc(r.concepts, func(word []string) bool { return len(word) == 1 && word[0] == concept })
-}
-
 // hasCarrier reports whether a question has the concept of a carrier in a word that a
 // rule cannot have read as something else.
 func (r *reading) hasCarrier(c carrier, f rule) bool {
@@ -85,7 +80,8 @@ func (r *reading) unansweredParts(f rule, q Query) (names []string) {
 	}
 	for _, noun := range []string{"sites", "tenants"} {
 		one := map[string]string{"sites": q.Site, "tenants": q.Tenant}[noun]
-		if r.concepts.hasConcept(noun) && one == "" && q.By+"s" != noun && slices.Contains(entry.lacks, noun) && !r.isAmbiguous(noun) {
+		isSure := slices.ContainsFunc(r.concepts, func(word []string) bool { return len(word) == 1 && word[0] == noun }) // a word that is nothing else
+		if isSure && one == "" && q.By+"s" != noun && slices.Contains(entry.lacks, noun) {
 			names = append(names, "the "+noun)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -276,14 +277,7 @@ func (d *Timeline) siteUsageChart(w Drawing) (chart.Chart, error) {
 		of = func(x protocol.Usage) float64 { return x.Money.InDollars() }
 	}
 	b.Unit += ", until " + w.At.StdTime().Format("2 Jan 15:04") + " UTC"
-	jobs := make(map[string]protocol.Usage)
-	for r := range d.history.AllInstances() {
-		for _, s := range r.RunSegments() {
-			if s.Run.Done != (history.MessageRef{}) && s.Run.Done.At <= w.At {
-				jobs[s.Run.Site] = jobs[s.Run.Site].Plus(s.Run.Cost)
-			}
-		}
-	}
+	jobs := maps.Clone(d.windowAt(w.At).used)
 	for i, name := range d.history.ReportingSiteNames() {
 		var idle protocol.Usage
 		for _, m := range d.history.ReportingSite(name).Meters {
@@ -294,6 +288,19 @@ func (d *Timeline) siteUsageChart(w Drawing) (chart.Chart, error) {
 		b.Rows = append(b.Rows, chart.BarRow{Name: format.CleanText(name), Values: []float64{of(jobs[name]), of(idle)}, Ink: chart.SeriesInk(i)})
 	}
 	return b, nil
+}
+
+// usageUntil returns what jobs that ended until an instant took at each site.
+func (d *Timeline) usageUntil(at protocol.Time) map[string]protocol.Usage {
+	jobs := make(map[string]protocol.Usage)
+	for r := range d.history.AllInstances() {
+		for _, s := range r.RunSegments() {
+			if s.Run.Done != (history.MessageRef{}) && s.Run.Done.At <= at {
+				jobs[s.Run.Site] = jobs[s.Run.Site].Plus(s.Run.Cost)
+			}
+		}
+	}
+	return jobs
 }
 
 // policiesChart returns the costs of each replayed policy, a panel for each cause: on one scale

@@ -23,11 +23,13 @@ const (
 	queueStep     = 15 * time.Minute
 )
 
-// A window is the hours that the charts of an instant share, and the stays in them.
+// A window is the hours that the charts of an instant share, the stays in them, and what jobs had used
+// until then: each goes through all jobs.
 type window struct {
 	read         uint64 // messages, when it was computed
 	at, from, to protocol.Time
 	stays        []shownStay
+	used         map[string]protocol.Usage // by site
 }
 
 // windowAt returns the hours around an instant that its charts show: fewer than usual, where too
@@ -36,7 +38,7 @@ func (d *Timeline) windowAt(at protocol.Time) *window {
 	if d.shown.at == at && d.shown.read == d.read && d.read != 0 {
 		return &d.shown
 	}
-	w := window{read: d.read, at: at}
+	w := window{read: d.read, at: at, used: d.usageUntil(at)}
 	for half := aroundInstant; ; half = max((half / 2).Truncate(time.Hour), time.Hour) {
 		w.from, w.to = at.Floor(time.Hour).Add(-half), at.Floor(time.Hour).Add(half)
 		if w.stays == nil {

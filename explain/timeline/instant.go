@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
@@ -97,7 +98,6 @@ type ListedJob struct {
 	Late      bool          // it ended after its deadline, or goes on past it
 	Place, Of int           // in the queue of its site, from 1; 0: it is in none
 	Decision  string        // id of the newest decision on it; "" before the first
-	record    *history.JobRecord
 }
 
 // A JobList is a part of the jobs that a filter lets through, newest first.
@@ -115,7 +115,7 @@ type JobList struct {
 func (d *Timeline) JobsAt(at protocol.Time, f JobFilter, skip, n int) (l JobList) {
 	l.States, l.Order = make(map[history.State]int), history.AllStates()
 	tenants, find := make(map[string]bool), strings.ToLower(strings.TrimSpace(f.Find))
-	var found []ListedJob
+	var found []*history.JobRecord
 	for r := range d.history.AllInstances() {
 		s := d.history.JobStateAt(r, at)
 		if s.State == "" {
@@ -132,21 +132,20 @@ func (d *Timeline) JobsAt(at protocol.Time, f JobFilter, skip, n int) (l JobList
 			find != "" && !strings.Contains(strings.ToLower(string(r.Job.ID)), find) && !strings.Contains(strings.ToLower(r.Job.Tenant), find) {
 			continue
 		}
-		found = append(found, ListedJob{JobState: s, Job: r.Job, record: r})
+		found = append(found, r)
 	}
 	l.Matches = len(found)
-	queues := d.history.SiteQueuesAt(at)
+	queues := sync.OnceValue(func() map[string]history.SiteQueue { return d.history.SiteQueuesAt(at) }) // goes through all jobs
 	for i := len(found) - 1 - skip; i >= 0 && len(l.Jobs) < n; i-- {
-		x := found[i]
+		x := ListedJob{JobState: d.history.JobStateAt(found[i], at), Job: found[i].Job, Decision: d.lastDecisionUntil(found[i], at)}
 		if x.Start != 0 && (x.State == history.Planned || x.State == history.Preempted) {
-			x.Place, _ = queues[x.Site].PlaceOf(x.Job.ID)
-			x.Of = len(queues[x.Site])
+			x.Place, _ = queues()[x.Site].PlaceOf(x.Job.ID)
+			x.Of = len(queues()[x.Site])
 		}
 		if x.State.IsFinal() {
 			x.End = x.Since
 		}
 		x.Late = x.Job.Deadline != 0 && (x.End > x.Job.Deadline || x.End == 0 && at > x.Job.Deadline)
-		x.Decision = d.lastDecisionUntil(x.record, at)
 		l.Jobs = append(l.Jobs, x)
 	}
 	return l
