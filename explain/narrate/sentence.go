@@ -148,7 +148,7 @@ func deferSentence(h history.JobRound) string {
 func whySiteSentences(r history.JobRecord, h history.JobRound) []string {
 	d := h.Decision
 	// With no other offer there is nothing to compare.
-	next, site, ok := CheapestElsewhere(h, d.Site)
+	next, site, ok := CheapestOtherSite(h, d.Site)
 	if !ok && d.Why.Code == protocol.ByRule {
 		return []string{"No other site's offer was heard, and none was needed: the rule does not compare costs."}
 	}
@@ -225,8 +225,8 @@ func dominantTerm(cheap, dear protocol.CostBreakdown, word string) string {
 	return fmt.Sprintf(", mostly for %s (%s %s)", c.name, format.FormatDollars(by), word)
 }
 
-// CheapestElsewhere returns the cheapest option that arrived in time from another site than here.
-func CheapestElsewhere(h history.JobRound, here string) (best history.PricedOption, site string, ok bool) {
+// CheapestOtherSite returns the cheapest option that arrived in time from another site than here.
+func CheapestOtherSite(h history.JobRound, here string) (best history.PricedOption, site string, ok bool) {
 	for _, a := range h.Answers {
 		if a.Site == here || a.Late || len(a.Options) == 0 {
 			continue

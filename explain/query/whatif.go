@@ -12,7 +12,7 @@ func (l *Dataset) answerElsewhere(q ask.Query) Result {
 	r, m := l.resultAndCase(q)
 	r.addAssumption("by the offers of the deciding round; nobody was asked again")
 	r.describeDecision(l, m)
-	if p, site, ok := narrate.CheapestElsewhere(m.round, m.site); ok && m.site != "" {
+	if p, site, ok := narrate.CheapestOtherSite(m.round, m.site); ok && m.site != "" {
 		r.describeComparison(l, m, site, p)
 	}
 	if m.hasRound {

@@ -31,7 +31,7 @@ func (l *Dataset) answerWhy(q ask.Query) (r Result) {
 		return r
 	}
 	r.addFigures(siteValue(m, m.site, "total-cost", m.round.Decision.Option.Terms.Total()))
-	if p, next, ok := narrate.CheapestElsewhere(m.round, m.site); !ok {
+	if p, next, ok := narrate.CheapestOtherSite(m.round, m.site); !ok {
 		r.addSentence("No other site made an offer that counts.")
 	} else {
 		r.describeComparison(l, m, next, p)

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/history"
@@ -135,12 +134,15 @@ func (d *Timeline) JobsAt(at protocol.Time, f JobFilter, skip, n int) (l JobList
 		found = append(found, r)
 	}
 	l.Matches = len(found)
-	queues := sync.OnceValue(func() map[string]history.SiteQueue { return d.history.SiteQueuesAt(at) }) // goes through all jobs
+	var queues map[string]history.SiteQueue // which take going through all jobs
 	for i := len(found) - 1 - skip; i >= 0 && len(l.Jobs) < n; i-- {
 		x := ListedJob{JobState: d.history.JobStateAt(found[i], at), Job: found[i].Job, Decision: d.lastDecisionUntil(found[i], at)}
 		if x.Start != 0 && (x.State == history.Planned || x.State == history.Preempted) {
-			x.Place, _ = queues()[x.Site].PlaceOf(x.Job.ID)
-			x.Of = len(queues()[x.Site])
+			if queues == nil {
+				queues = d.history.SiteQueuesAt(at)
+			}
+			x.Place, _ = queues[x.Site].PlaceOf(x.Job.ID)
+			x.Of = len(queues[x.Site])
 		}
 		if x.State.IsFinal() {
 			x.End = x.Since
