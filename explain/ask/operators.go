@@ -224,7 +224,7 @@ func (x *operatorReader) takeBound(i, n int, bound string) bool {
 	}
 	end := i + n + used
 	sites := x.hasWord(groupNouns)
-	ofJobs := kind != "jobs" && !x.namesA(ofAJob) && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && x.hasWord(jobNouns) &&
+	ofJobs := kind != "jobs" && !slices.Contains([]string{"intensity", "price", "power", "share"}, kind) && x.hasWord(jobNouns) &&
 		!(sites && !x.hasWord(jobNouns[:6])) && !(kind == "gpus" && x.hasWord(strings.Fields("free idle available left spare")))
 	switch {
 	case ofJobs:

@@ -130,15 +130,8 @@ func joinNamed(names []string, first, others string) (words string) {
 // job is read only beside jobs, so it names them where the question does not.
 func (q Query) boundWords() string {
 	words := wordsIf(q.Bounded != "" && !strings.Contains(english.questions[q.Ask].text, "jobs"), " of jobs")
-	switch q.Bounded {
-	case "":
-	case "late":
-		words += " with lateness"
-	default:
-		words += " with " + q.Bounded
-	}
-	if q.Ask == "bill" && q.Bounded != "" { // without the jobs it would be one of each sum
-		words = " of jobs" + words
+	if q.Bounded != "" {
+		words += " with " + strings.Replace(q.Bounded, "late", "lateness", 1)
 	}
 	return words + " " + q.BoundName() + " " + q.Amount
 }

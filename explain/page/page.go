@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"html/template"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -249,4 +252,102 @@ func instantToShow(d *timeline.Timeline, asked string, live bool) (s shownInstan
 		}
 	}
 	return s
+}
+
+// maxCited is the maximum number of decisions that an answer links.
+const maxCited = 12
+
+// An answerView is an answer with its presentation.
+type answerView struct {
+	query.Answer
+	Asked  string   // the question in full, as it was understood
+	Links  []string // to decisions
+	More   int      // number of decisions without a link
+	Figure *pageChart
+	Others []*answerView // answers to further questions of the same text
+}
+
+// A textPart of a sentence is text, or the id of a decision.
+type textPart struct{ Text, ID string }
+
+var decisionID = regexp.MustCompile(`\bD-[0-9]{1,18}\b`)
+
+// splitAtDecisionIDs splits a sentence at the ids of decisions.
+func splitAtDecisionIDs(s string) (all []textPart) {
+	at := 0
+	for _, m := range decisionID.FindAllStringIndex(s, -1) {
+		if m[0] > at {
+			all = append(all, textPart{Text: s[at:m[0]]})
+		}
+		all = append(all, textPart{ID: s[m[0]:m[1]]})
+		at = m[1]
+	}
+	if at < len(s) {
+		all = append(all, textPart{Text: s[at:]})
+	}
+	return all
+}
+
+// answerViewOf adds links and a chart to an answer, and to those of further questions.
+func answerViewOf(d *timeline.Timeline, a query.Answer, width float64) *answerView {
+	p := &answerView{Answer: a}
+	if p.Query != nil {
+		p.Asked = p.Query.String()
+	}
+	p.Links = p.Cites[:min(len(p.Cites), maxCited)]
+	p.More = len(p.Cites) - len(p.Links)
+	if c, ok := d.ChartOfAnswer(p.Answer); ok {
+		w := timeline.Drawing{Chart: "answer", Question: p.Asked}
+		p.Figure = &pageChart{w.Chart, drawingAddress(w, ""), template.HTML(c.ComputeLayout(width).InlineSVG()), width}
+	}
+	for _, more := range a.More {
+		p.Others = append(p.Others, answerViewOf(d, more, width))
+	}
+	return p
+}
+
+// shownJobs is the number of jobs that the list shows at first, and adds each time.
+const shownJobs = 25
+
+// A jobsView is the list of jobs, with its filter.
+type jobsView struct {
+	timeline.JobList
+	Filter timeline.JobFilter
+	Sites  []string
+	At     protocol.Time
+	Until  int    // how many rows are above, with these
+	More   string // address of what follows; "" at the end
+}
+
+// jobsViewOf returns the list that a request filters: jq, js, jsite and jt, from the jskip-th row on.
+func jobsViewOf(d *timeline.Timeline, q url.Values, now timeline.Instant) jobsView {
+	v := jobsView{At: now.At, Filter: timeline.JobFilter{Find: q.Get("jq"), State: q.Get("js"), Site: q.Get("jsite"), Tenant: q.Get("jt")}}
+	skip, _ := strconv.Atoi(q.Get("jskip"))
+	v.JobList = d.JobsAt(now.At, v.Filter, max(skip, 0), shownJobs)
+	for _, s := range now.Sites {
+		v.Sites = append(v.Sites, s.Name)
+	}
+	if v.Until = max(skip, 0) + len(v.Jobs); v.Until < v.Matches {
+		next := url.Values{"jskip": {strconv.Itoa(v.Until)}, "t": {strconv.FormatInt(int64(now.At), 10)}}
+		for _, name := range []string{"jq", "js", "jsite", "jt"} {
+			if q.Get(name) != "" {
+				next.Set(name, q.Get(name))
+			}
+		}
+		v.More = next.Encode()
+	}
+	return v
+}
+
+// serveJobs serves the list of jobs, or from the parameter jskip on only the rows that follow.
+func (s *pageServer) serveJobs(w http.ResponseWriter, r *http.Request) {
+	v, err := s.buildView(r, func(v *pageView, d *timeline.Timeline) { v.Jobs = jobsViewOf(d, r.URL.Query(), v.Now) })
+	if err != nil {
+		return
+	}
+	name := "jobs"
+	if r.URL.Query().Has("jskip") {
+		name = "jobrows"
+	}
+	s.renderTemplate(w, name, v.Jobs)
 }
