@@ -41,6 +41,7 @@ func (p *problem) searchPrices(steps int) (top float64) {
 	if steps == 0 {
 		return p.bestResponses(nil)
 	}
+	p.resetReach()
 	use, dir, best := p.reuseSeries(0, len(p.pools)), p.reuseSeries(1, len(p.pools)), p.reuseSeries(2, len(p.pools))
 	value := p.bestResponses(use)
 	top = value
@@ -73,6 +74,19 @@ func (p *problem) searchPrices(steps int) (top float64) {
 	return top
 }
 
+// resetReach sets the reach of each pool to the slots in which the price can move before any lot
+// chooses: those that have a price, and those of which the plan takes more than there is. Most
+// rounds use a small part of the horizon, and the search goes through all pools at each step.
+func (p *problem) resetReach() {
+	for i := range p.pools {
+		q := &p.pools[i]
+		q.reach = p.slots
+		for q.reach > 0 && q.price[q.reach-1] == 0 && q.room[q.reach-1] >= 0 {
+			q.reach--
+		}
+	}
+}
+
 // updateDirection sets dir to the next direction of the prices: the subgradient (use minus
 // capacity) with momentum, projected at price 0. It returns its squared length, weighted by pool
 // sizes.
@@ -80,7 +94,7 @@ func (p *problem) updateDirection(dir, use []slotSeries) (norm float64) {
 	for i := range p.pools {
 		q, d, u := &p.pools[i], &dir[i], &use[i]
 		sum := 0.0
-		for t := range d {
+		for t := range d[:q.reach] {
 			v := float64(momentum*d[t]) + u[t] - q.room[t]
 			if v < 0 && q.price[t] == 0 {
 				v = 0
@@ -98,7 +112,7 @@ func (p *problem) movePrices(dir []slotSeries, step float64) {
 	for i := range p.pools {
 		q, d := &p.pools[i], &dir[i]
 		pace := step / q.size
-		for t := range q.price {
+		for t := range q.price[:q.reach] {
 			v := q.price[t] + float64(pace*d[t])
 			switch { // as min and max would, which take several times as long
 			case !(v > 0):
@@ -128,13 +142,17 @@ func (p *problem) sumPrices() {
 	i := 0
 	for ; i+4 <= len(p.pools); i += 4 {
 		q, s := p.pools[i:i+4], p.sums[i:i+4]
+		reach := max(q[0].reach, q[1].reach, q[2].reach, q[3].reach)
 		var a, b, c, d float64
-		for t := range protocol.MaxSlots {
+		for t := range reach {
 			a += float64(q[0].price[t] * p.slotHours)
 			b += float64(q[1].price[t] * p.slotHours)
 			c += float64(q[2].price[t] * p.slotHours)
 			d += float64(q[3].price[t] * p.slotHours)
 			s[0][t+1], s[1][t+1], s[2][t+1], s[3][t+1] = a, b, c, d
+		}
+		for t := reach + 1; t <= protocol.MaxSlots; t++ { // without a price the sums stay
+			s[0][t], s[1][t], s[2][t], s[3][t] = a, b, c, d
 		}
 	}
 	for ; i < len(p.pools); i++ {
@@ -167,11 +185,13 @@ func (p *problem) bestResponses(use []slotSeries) float64 {
 		l += r.value
 		if k := &r.scored[r.best]; use != nil && k.pool >= 0 {
 			p.addGPUHours(&use[k.pool], k.a, k.b, r.gpus)
+			q := &p.pools[k.pool]
+			q.reach = max(q.reach, min(int(k.b)+1, p.slots))
 		}
 	}
 	for i := range p.pools {
 		q := &p.pools[i]
-		for t, price := range q.price[:] {
+		for t, price := range q.price[:q.reach] {
 			if price > 0 {
 				l -= float64(price * max(q.room[t], 0))
 			}

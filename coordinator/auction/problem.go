@@ -41,6 +41,9 @@ type pool struct {
 	free  float64    // GPUs free at this instant
 	open  float64    // of free, open to deferrable jobs
 	price slotSeries
+	// reach is of the price search: from this slot on no lot's choice uses capacity, and price and
+	// direction are 0.
+	reach int
 }
 
 // A candidate is an option of a lot with everything that choosing needs.
@@ -107,7 +110,7 @@ func (p *problem) addPool(site string, room *protocol.CapacityProfile, known *pr
 	n := len(p.pools)
 	p.pools, p.sums = p.pools[:n+1], p.sums[:n+1]
 	q := &p.pools[n]
-	q.key, q.size, q.free, q.open = poolKey{site, room.Model}, float64(max(room.Total, 1000))/1000*p.slotHours, 0, 0
+	q.key, q.size, q.free, q.open, q.reach = poolKey{site, room.Model}, float64(max(room.Total, 1000))/1000*p.slotHours, 0, 0, p.slots
 	open := room.ForDeferrable
 	if len(open) == 0 {
 		open = room.Free
