@@ -27,7 +27,7 @@ import (
 type Config struct {
 	Start  protocol.Time
 	Latest protocol.Time                // a replay that is not done by then fails with ErrNotDoneInTime
-	Done   func(now protocol.Time) bool // called after each instant; true ends the replay
+	Done   func(now protocol.Time) bool // called after each instant; true ends the replay. It may end a machine's work, and not begin any
 	Record func(protocol.Message) error // called for each message, in order, before it is sent
 	Pace   func(now protocol.Time)      // called before each instant
 	Wait   time.Duration                // for each round of messages on the bus; default 30s
@@ -50,7 +50,8 @@ func Run(outer context.Context, hub bus.Bus, stage map[protocol.Party]bus.Machin
 	defer cancel()
 	r := &replayRun{
 		cfg: cfg, parties: slices.Sorted(maps.Keys(stage)), machines: stage,
-		conns: make(map[protocol.Party]bus.Conn), dedups: make(map[protocol.Party]*protocol.Deduplicator),
+		timerOf: make(map[protocol.Party]*dueTimer, len(stage)),
+		conns:   make(map[protocol.Party]bus.Conn), dedups: make(map[protocol.Party]*protocol.Deduplicator),
 	}
 	defer func() {
 		// If ctx ended, several errors may follow from it; report the cause.
@@ -67,6 +68,8 @@ func Run(outer context.Context, hub bus.Bus, stage map[protocol.Party]bus.Machin
 		if r.conns[who], err = hub.Connect(ctx, who); err != nil {
 			return 0, fmt.Errorf("loop: %w", err)
 		}
+		r.timers = append(r.timers, &dueTimer{machine: stage[who]})
+		r.timerOf[who] = r.timers[len(r.timers)-1]
 		r.dedups[who] = new(protocol.Deduplicator)
 		if !who.IsPrivate() {
 			r.listeners = append(r.listeners, who)
@@ -81,6 +84,8 @@ type replayRun struct {
 	cfg          Config
 	parties      []protocol.Party
 	machines     map[protocol.Party]bus.Machine
+	timers       []*dueTimer // of the parties, in their order
+	timerOf      map[protocol.Party]*dueTimer
 	listeners    []protocol.Party // those that receive broadcasts
 	conns        map[protocol.Party]bus.Conn
 	dedups       map[protocol.Party]*protocol.Deduplicator // drop duplicates: a bus may deliver a message twice
@@ -113,14 +118,53 @@ func (r *replayRun) runUntilDone(ctx context.Context) error {
 	}
 }
 
+// A dueTimer keeps when a machine is due, so that a machine is asked only after it stepped or
+// ticked: with many sites most have nothing to do at most instants, and some look through their
+// queues to answer.
+type dueTimer struct {
+	machine bus.Machine
+	known   bool          // whether due is that of the machine's state
+	due     protocol.Time // 0: never
+}
+
+// dueAt returns when the machine is due.
+func (d *dueTimer) dueAt() protocol.Time {
+	if !d.known {
+		d.due, d.known = d.machine.Due(), true
+	}
+	return d.due
+}
+
+// confirmDue asks a machine anew, and reports whether it is due when it was known to be. What ends a
+// replay may have ended its work since: see Config.Done.
+func (d *dueTimer) confirmDue() bool {
+	was := d.due
+	d.known = false
+	return d.dueAt() == was
+}
+
+// isDue reports whether a machine is due at now.
+func (d *dueTimer) isDue(now protocol.Time) bool {
+	at := d.dueAt()
+	return at != 0 && at <= now && d.confirmDue()
+}
+
 // earliestDue returns when the next machine is due, or 0 if none is.
-func (r *replayRun) earliestDue() (first protocol.Time) {
-	for _, who := range r.parties {
-		if d := r.machines[who].Due(); d != 0 && (first == 0 || d < first) {
-			first = d
+func (r *replayRun) earliestDue() protocol.Time {
+	for {
+		var first *dueTimer
+		for _, d := range r.timers {
+			if at := d.dueAt(); at != 0 && (first == nil || at < first.due) {
+				first = d
+			}
+		}
+		if first == nil {
+			return 0
+		}
+		if first.confirmDue() {
+			return first.due
 		}
 	}
-	return first
 }
 
 // processInstant processes everything that happens at now.
@@ -130,9 +174,10 @@ func (r *replayRun) processInstant(ctx context.Context, now protocol.Time) error
 		// Due machines tick when all messages are delivered, so each tick sees the
 		// state after the messages of its instant.
 		if len(mail) == 0 {
-			for _, who := range r.parties {
-				if d := r.machines[who].Due(); d != 0 && d <= now {
-					mail = append(mail, r.machines[who].Tick(now)...)
+			for _, d := range r.timers {
+				if d.isDue(now) {
+					mail = append(mail, d.machine.Tick(now)...)
+					d.known = false
 				}
 			}
 		}
@@ -225,6 +270,9 @@ func (r *replayRun) expectMessage(m protocol.Message, expect map[protocol.Party]
 // answers in the order of the parties' names.
 func (r *replayRun) stepParties(now protocol.Time, heard map[protocol.Party][]protocol.Message) []protocol.Message {
 	names := slices.Sorted(maps.Keys(heard))
+	for _, who := range names {
+		r.timerOf[who].known = false
+	}
 	answers := make([][]protocol.Message, len(names))
 	live := func(i int) {
 		for _, m := range heard[names[i]] {

@@ -75,6 +75,51 @@ func TestTimeGoesFromOneDueToTheNext(t *testing.T) {
 	}
 }
 
+// A silent machine has work at some times, and says nothing.
+type silent struct {
+	due   []protocol.Time
+	asked int // how often it was asked when it is due
+	ticks int
+}
+
+func (q *silent) Due() protocol.Time {
+	q.asked++
+	if len(q.due) == 0 {
+		return 0
+	}
+	return q.due[0]
+}
+
+func (q *silent) Tick(protocol.Time) []protocol.Message {
+	q.due, q.ticks = q.due[1:], q.ticks+1
+	return nil
+}
+
+func (q *silent) Step(protocol.Time, protocol.Message) []protocol.Message { return nil }
+
+// A machine to which nothing happens is not asked at each instant when it is due: with a thousand
+// sites most have nothing to do at most instants. One whose work was ended from outside is not
+// ticked: see Config.Done.
+func TestIdleMachinesAreNotAskedAgain(t *testing.T) {
+	working, idle, stopped := new(silent), &silent{due: []protocol.Time{noon.Add(90 * time.Minute)}}, &silent{due: []protocol.Time{noon.Add(95 * time.Minute)}}
+	for i := range 100 {
+		working.due = append(working.due, noon.Add(time.Duration(i+1)*time.Minute))
+	}
+	stage := map[protocol.Party]bus.Machine{"agent/a": working, "agent/b": idle, "agent/c": stopped}
+	_, err := Run(t.Context(), new(membus.Bus), stage, Config{Start: noon, Done: func(now protocol.Time) bool {
+		if now == noon.Add(50*time.Minute) {
+			stopped.due = nil
+		}
+		return false
+	}})
+	if err != nil || working.ticks != 100 || idle.ticks != 1 || stopped.ticks != 0 {
+		t.Fatalf("%d, %d and %d ticks, %v; want 100, 1 and 0", working.ticks, idle.ticks, stopped.ticks, err)
+	}
+	if idle.asked > 10 {
+		t.Errorf("a machine with one time of work in 100 instants was asked %d times when it is due", idle.asked)
+	}
+}
+
 // Messages of one instant are received in one order, however fast their senders are.
 func TestWhatIsSaidAtOnceIsHeardBySpeakerAndNumber(t *testing.T) {
 	for range 20 {
