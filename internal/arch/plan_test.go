@@ -126,6 +126,7 @@ var plan = []line{
 	{"cmd/coordinator", shell, "*", "", "a main: the market of a live federation"},
 	{"cmd/cluster-agent", shell, "*", "", "a main: one site of a live federation"},
 	{"lab/ledgerdiff", shell, "protocol bus/wal", "", "a main: compares two ledgers"},
+	{"lab/scale", shell, "protocol bus/wal scenarios/spec explain/chart", "", "a main: measures what replays cost, and how that grows with their jobs"},
 	{"lab/estimates", shell, "protocol agents/runtimeest", "", "replays public traces, to evaluate run time estimates"},
 	{"lab/adversary", shell, "*", "", "attacks the system on all surfaces, and reports what held"},
 
