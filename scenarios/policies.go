@@ -25,7 +25,32 @@ const (
 	// hash: as good a run of the same policy, so that what it differs from the auction by is
 	// chance. It is no rival (history.Totals.IsRival).
 	PolicyChance = history.PolicyChance
+
+	// PolicyOutside has a program of the user's decide in place of the clearing (lab/seat); a colon and
+	// the program's name may follow. Sites bid as under the auction. It needs Options.Rule.
+	PolicyOutside = "outside"
 )
+
+// IsOutside reports whether a policy's decisions are those of an outside program: the program's name
+// is "" if the policy names none.
+func IsOutside(policy string) (program string, is bool) {
+	policy, _, _ = strings.Cut(policy, "/")
+	program, named := strings.CutPrefix(policy, PolicyOutside+":")
+	if policy == PolicyOutside {
+		return "", true
+	}
+	return program, named && isProgramName(program)
+}
+
+// isProgramName reports whether a name consists of letters, digits, points, hyphens and underscores.
+func isProgramName(name string) bool {
+	return name != "" && len(name) <= MaxProgramName && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '.' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// MaxProgramName bounds the name of an outside program, which is part of file names.
+const MaxProgramName = 64
 
 // PolicyNames returns the names of all policies, the auction's first. A slash and a kind
 // of SignalKnowledge may follow each: see CanonicalPolicyName.
@@ -75,8 +100,8 @@ func CanonicalPolicyName(text string) (string, error) {
 	return joinPolicyName(policy, signals), err
 }
 
-// FileStem returns a policy's name for use in file names: "auction-perfect".
-func FileStem(name string) string { return strings.ReplaceAll(name, "/", "-") }
+// FileStem returns a policy's name for use in file names: "auction-perfect", "outside-mine".
+func FileStem(name string) string { return strings.NewReplacer("/", "-", ":", "-").Replace(name) }
 
 // parsePolicyName splits a name into policy and signals and checks both.
 func parsePolicyName(name string) (policy string, s SignalKnowledge, err error) {
@@ -84,8 +109,8 @@ func parsePolicyName(name string) (policy string, s SignalKnowledge, err error) 
 	if s = SignalKnowledge(signals); signals == "forecast" {
 		s = SignalForecasts
 	}
-	if !slices.Contains(PolicyNames(), policy) {
-		return policy, s, fmt.Errorf("unknown policy %q%s: want one of %s", policy, nearest.DidYouMean(policy, PolicyNames()), strings.Join(PolicyNames(), ", "))
+	if _, outside := IsOutside(policy); !outside && !slices.Contains(PolicyNames(), policy) {
+		return policy, s, fmt.Errorf("unknown policy %q%s: want one of %s, or %s", policy, nearest.DidYouMean(policy, append(PolicyNames(), PolicyOutside)), strings.Join(PolicyNames(), ", "), PolicyOutside)
 	}
 	if !slices.Contains(signalKnowledgeKinds, s) {
 		return policy, s, fmt.Errorf("unknown signals %q%s: want one of forecast, own, perfect, wrong, none, runtimes", signals, nearest.DidYouMean(signals, []string{"forecast", "own", "perfect", "wrong", "none", "runtimes"}))
@@ -109,11 +134,14 @@ func ChanceRule(seed uint64) func() auction.ClearingRule {
 	}
 }
 
-// policyConfig returns what a policy of PolicyNames consists of: the clearing rule, the bid
-// strategy, and the capacity configuration of the sites. Only the auction's sites keep
-// headroom for jobs that cannot wait.
+// policyConfig returns what a policy of PolicyNames or an outside one consists of: the clearing rule
+// (nil of an outside one), the bid strategy, and the capacity configuration of the sites. Only the
+// auction's sites and those of outside policies keep headroom for jobs that cannot wait.
 func policyConfig(policy string, seed uint64) (auction.ClearingRule, agents.MarginalCost, capacity.Config) {
 	ours := capacity.Config{Policy: fgd.FGD, HeadroomOneIn: capacity.DefaultHeadroomOneIn, PreferAwake: true}
+	if _, outside := IsOutside(policy); outside {
+		return nil, agents.DefaultStrategy(), ours
+	}
 	switch policy {
 	case PolicyAuction:
 		return auction.New(auction.Config{}), agents.DefaultStrategy(), ours

@@ -27,6 +27,7 @@ type Options struct {
 	Rule     func() auction.ClearingRule          // that clears rounds; nil: that of the policy
 	Strategy func(site string) agents.BidStrategy // of each site; nil: that of the policy
 	NoBids   bool                                 // the History keeps no bids: see history.Config
+	History  *history.History                     // into which the run is folded, for callers that read it meanwhile; nil: a new one
 	Record   func(protocol.Message) error         // called with every message, in order
 	Progress func(now protocol.Time, ended int)   // after each instant
 	Pace     func(now protocol.Time)              // before each instant
@@ -52,7 +53,10 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	if err != nil {
 		return ReplayResult{}, err
 	}
-	res := ReplayResult{History: history.New(history.Config{NoBids: o.NoBids}), Counts: st.Market.RefusalCounts()}
+	res := ReplayResult{History: o.History, Counts: st.Market.RefusalCounts()}
+	if res.History == nil {
+		res.History = history.New(history.Config{NoBids: o.NoBids})
+	}
 	frag := timeWeightedMean{from: s.Start, to: s.End}
 	carbon := newEmissionsAccount(s)
 	began := time.Duration(0)

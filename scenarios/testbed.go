@@ -67,6 +67,9 @@ func buildTestbed(s spec.Scenario, policy string, o Options) (*Testbed, error) {
 	if o.Rule != nil {
 		rule = o.Rule()
 	}
+	if rule == nil {
+		return nil, fmt.Errorf("scenarios: the policy %s needs a program that decides: replay it by `gridbid replay --policy outside --outside CMD`", policy)
+	}
 	seen := make(map[protocol.JobID]bool, len(s.Jobs))
 	for _, j := range s.Jobs {
 		if seen[j.ID] {

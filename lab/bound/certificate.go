@@ -89,6 +89,20 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 	return c, nil
 }
 
+// FreeCost returns the cost below which no policy can be even where capacity is unlimited, in dollars:
+// every job at the place and hour that suit it best. It is ComputeCertificate's FreeUSD, and takes a
+// small part of its time.
+func FreeCost(s spec.Scenario, cfg Config) (float64, error) {
+	p, err := modelScenario(s, cfg.Idle)
+	if err != nil {
+		return 0, err
+	}
+	if p.stop = cfg.Stop; p.isStopped() {
+		return 0, fmt.Errorf("bound: %w", p.stop())
+	}
+	return roundDownToCents(p.lowerBound(nil)), nil
+}
+
 // roundPrices rounds the prices to whole units per GPU-hour, so that the certificate's
 // prices are exactly those of its bound, and returns them.
 func (p *boundProblem) roundPrices() []PricedPool {
