@@ -21,7 +21,7 @@ const (
 // Reasons of awards, deferrals, rejections and declines.
 const (
 	Cheapest      Code = "least-cost"      // of all options in the clearing of its round
-	ByRule        Code = "by-rule"         // a fixed rule chose the site
+	ByRule        Code = "by-rule"         // a rule without prices chose the site, or the program of an outside policy
 	CheaperLater  Code = "cheaper-later"   // the plan has a cheaper start later
 	Waiting       Code = "waiting"         // no site has free capacity now
 	NoBids        Code = "no-offer"        // no site has an option

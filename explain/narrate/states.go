@@ -174,7 +174,7 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.BadPlanning:        "the coordinator's call named slots or a horizon that no site can plan by",
 	protocol.Cheapest:           "it costs least, all jobs of the round taken together",
 	protocol.ChosenByJudge:      "a judge chose it among options that cost nearly the same",
-	protocol.ByRule:             "the fixed rule of this policy chose the site",
+	protocol.ByRule:             "the rule of this policy chose the site",
 	protocol.CheaperLater:       "the plan runs it at a better hour",
 	protocol.Waiting:            "no site has room now",
 	protocol.NoBids:             "no site has an option for it",

@@ -76,7 +76,7 @@ func (m jobCase) whyNoPrice() string {
 	case m.decision == 0 || !m.hasRound || decisionNumber(m.round.Decision) != m.decision:
 		return "no round decided on it"
 	case m.round.Decision.Why.Code == protocol.ByRule:
-		return "a fixed rule chose the site, and no price enters it"
+		return "the rule of its policy chose the site, and no price enters it"
 	}
 	return ""
 }
