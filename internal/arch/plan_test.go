@@ -121,6 +121,8 @@ var plan = []line{
 	{"lab/bound", shell, "protocol agents agents/capacity agents/power scenarios scenarios/spec", "", "a lower bound on the cost of any policy, from the physics of the scenario"},
 	{"lab/bench", shell, "internal/yamlschema internal/atomicfile bus/membus protocol coordinator/accounts history explain/query explain/record explain/narrate explain/format explain/ask explain/timeline explain/timeline/tail explain/mcp explain/page explain/chart scenarios lab/bound scenarios/spec scenarios/report", "", "compares many replays in one table"},
 
+	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/auction history scenarios scenarios/spec lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
+
 	{"scenarios/sim/executor", pure, "protocol scenarios/sim", "", "a simulated cluster for sites without a real one"},
 	{"lab/faults", shell, "protocol bus agents agents/fgd agents/capacity agents/forecast scenarios/sim/executor agents/power agents/terms coordinator/auction coordinator/accounts coordinator/market coordinator/snapshot scenarios/sim", "", "injects faults into a simulated federation; its oracle does not look into the deciding parties"},
 	{"cmd/coordinator", shell, "*", "", "a main: the market of a live federation"},

@@ -17,7 +17,7 @@ var names = strings.Fields(`
 	cluster-agent clusters config compare constrained coordinator counterfactual estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting jobfile kube leader llm
 	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
-	podenergy policy ports power printer promenergy protocol queue report rotate scenarios signals
+	podenergy policy ports power printer promenergy protocol queue report rotate scenarios seat signals
 	snapshot spec submit telemetry timeline trace up wal why
 `)
 
