@@ -109,6 +109,8 @@ type Totals struct {
 	Messages  int     `json:"messages"`
 	WallS     float64 `json:"wall_s"`
 
+	LateAnswers int `json:"late_answers,omitempty"` // of the program of an outside policy: decisions that it did not make in time
+
 	// Warnings say why these figures mean less than they seem to, such as a load above
 	// what the fleets can do. They concern the scenario and all policies run on it.
 	Warnings []string `json:"warnings,omitempty"`

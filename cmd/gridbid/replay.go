@@ -31,6 +31,7 @@ type replayFlags struct {
 	scenarioFlags
 	adviceFlags
 	outputFlags
+	outsidePolicies
 	policies []string
 	bus      string
 	run      string
@@ -73,7 +74,8 @@ LEDGER repeats the run without the model.`,
 	f.adviceFlags.registerFlags(cmd, "")
 	f.registerFormat(cmd)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead, /runtimes states run times wrong by up to 30 % (default: the scenario's)")
+	fl.StringSliceVar(&f.policies, "policy", nil, "policies to compare: "+strings.Join(scenarios.PolicyNames(), ", ")+", "+scenarios.PolicyOutside+"; a suffix /perfect, /wrong, /none or /own sets what its sites know ahead, /runtimes states run times wrong by up to 30 % (default: the scenario's)")
+	fl.StringVar(&f.command, "outside", "", "`CMD` of the shell that starts the program which decides under the policy outside, whose row is outside:NAME (docs/learners.md)")
 	fl.StringVar(&f.bus, "bus", "nats", "transport of messages: nats (an embedded server) or mem (in memory)")
 	fl.StringVar(&f.run, "run", lastRunFolder, "folder for the ledgers of this run")
 	fl.StringVar(&f.json, "json", "", "write the figures as JSON to this `FILE`; - is standard output, instead of the table")
@@ -114,6 +116,10 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	if f.verdicts != "" && wouldRemove(f.run, f.verdicts) {
 		return usageError{fmt.Errorf("--verdicts: %s belongs to the last run in %s, which this run would replace: choose another folder with --run", f.verdicts, f.run)}
 	}
+	if err := f.startLearners(cmd.Context(), policies); err != nil {
+		return err
+	}
+	defer f.closeLearners(cmd.Context())
 	// Outputs are opened before the replays, whose results could be lost otherwise.
 	figures, err := f.openOutputs(cmd)
 	if err != nil {
@@ -147,6 +153,7 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		show.policyEnded(res.Totals)
+		f.judged(cmd.Context(), policy, &res.Totals, notes, stderr)
 		f.adviceFlags.printJudgeSummary(notes, res)
 		all, metas = append(all, res.Totals), append(metas, res.Meta)
 		day.Policies = append(day.Policies, policyReport(day, res))
@@ -201,7 +208,11 @@ func (f *replayFlags) choosePolicies(s spec.Scenario) ([]string, error) {
 	if len(names) == 0 {
 		names = scenarios.DefaultPolicies(s)
 	}
-	return parsePolicyNames("--policy", names)
+	policies, err := parsePolicyNames("--policy", names)
+	if err != nil {
+		return nil, err
+	}
+	return policies, f.nameOutside(policies)
 }
 
 // parsePolicyNames returns the canonical names of policies, and refuses one that is named
@@ -237,7 +248,7 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 	}
 	began := time.Now()
 	// The ledger gets every message as it is sent; the judge is a fresh one for each policy.
-	res, err = scenarios.Replay(ctx, s, policy, hub, scenarios.Options{
+	o := scenarios.Options{
 		NoBids:   true, // they are in the ledger
 		Advice:   f.advice,
 		Judge:    f.replayJudge(ctx),
@@ -245,7 +256,11 @@ func (f *replayFlags) replayPolicy(ctx context.Context, s spec.Scenario, policy 
 		Progress: show.trackPolicy(policy, len(s.Jobs)),
 		Pace:     f.paceFunc(ctx, s.Start),
 		Wall:     func() time.Duration { return time.Since(began) },
-	})
+	}
+	if l := f.learners[policy]; l != nil {
+		o = l.Seat(ctx, s, policy, o)
+	}
+	res, err = scenarios.Replay(ctx, s, policy, hub, o)
 	if err != nil && res.Totals.Policy == "" {
 		return res, errors.Join(err, ledger.CloseWithoutEnd())
 	}
@@ -370,8 +385,13 @@ func filesOfRun(dir string) []string {
 	for _, policy := range scenarios.AllPolicyNames() {
 		files = append(files, ledgerFile(dir, policy))
 	}
-	return files
+	// Of outside policies a name says nothing, so that all of them count.
+	outside, _ := filepath.Glob(ledgerFile(globEscaper.Replace(dir), scenarios.PolicyOutside+":*")) // the pattern is valid
+	return append(files, outside...)
 }
+
+// globEscaper escapes what has a meaning in patterns.
+var globEscaper = strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`)
 
 // wouldRemove reports whether a new run in a folder would remove a file, which may be named
 // by another path or link.
