@@ -32,6 +32,8 @@ type Options struct {
 	Progress func(now protocol.Time, ended int)   // after each instant
 	Pace     func(now protocol.Time)              // before each instant
 	Wall     func() time.Duration                 // since some fixed moment; nil: figures say 0
+
+	Sequential bool // parties step one after the other: see loop.Config
 }
 
 // ErrJobsUnfinished is returned if jobs have not ended two weeks after the metered time.
@@ -66,7 +68,7 @@ func Replay(ctx context.Context, s spec.Scenario, policy string, hub bus.Bus, o 
 	// The record is built while messages are sent, so a replay needs no ledger in
 	// memory.
 	said, err := loop.Run(ctx, hub, st.Parties, loop.Config{
-		Start: st.Start, Latest: st.MeteredUntil.Add(MaxReplayOverrun), Pace: o.Pace,
+		Start: st.Start, Latest: st.MeteredUntil.Add(MaxReplayOverrun), Pace: o.Pace, Sequential: o.Sequential,
 		Record: func(m protocol.Message) error {
 			res.History.AddMessage(m)
 			carbon.addMeteredMessage(m)

@@ -16,14 +16,17 @@ const (
 // splitIntoBlocks builds the blocks of a job and keeps the most cheapest ones. Starts beyond the
 // searched ones and dropped blocks are covered by the job's otherCost, a lower bound on
 // the cost of all of them.
-func (p *boundProblem) splitIntoBlocks(j *jobModel, most int) {
+func (p *boundProblem) splitIntoBlocks(j *jobModel, most int) { p.splitStarts(j, most, blockSlots) }
+
+// splitStarts is splitIntoBlocks with blocks of a length.
+func (p *boundProblem) splitStarts(j *jobModel, most int, slots float64) {
 	j.otherCost, j.droppedBlocks = math.Inf(1), 0
 	j.blocks = j.blocks[:0]
 	for k := range j.configs {
 		w := &j.configs[k]
 		last := max(j.arrival, j.deadline-w.length) + pastDueSlots
-		for from := j.arrival; from < last; from += blockSlots {
-			to := min(from+blockSlots, last)
+		for from := j.arrival; from < last; from += slots {
+			to := min(from+slots, last)
 			j.blocks = append(j.blocks, startBlock{p.leastCostWithoutRoom(j, w, from, to), k, from, to})
 		}
 		j.otherCost = min(j.otherCost, p.lowerBoundFrom(j, w, last))

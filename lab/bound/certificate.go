@@ -93,14 +93,19 @@ func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 // every job at the place and hour that suit it best. It is ComputeCertificate's FreeUSD, and takes a
 // small part of its time.
 func FreeCost(s spec.Scenario, cfg Config) (float64, error) {
-	p, err := modelScenario(s, cfg.Idle)
+	m, err := newUnsplitModel(s, cfg.Idle)
 	if err != nil {
 		return 0, err
 	}
-	if p.stop = cfg.Stop; p.isStopped() {
-		return 0, fmt.Errorf("bound: %w", p.stop())
+	if m.p.stop = cfg.Stop; m.p.isStopped() {
+		return 0, fmt.Errorf("bound: %w", m.p.stop())
 	}
-	return roundDownToCents(p.lowerBound(nil)), nil
+	// Without a search for prices there is nothing that smaller blocks would save.
+	for i := range m.p.jobs {
+		j := &m.p.jobs[i]
+		m.p.splitStarts(j, len(j.configs), math.Inf(1))
+	}
+	return roundDownToCents(m.p.lowerBound(nil)), nil
 }
 
 // roundPrices rounds the prices to whole units per GPU-hour, so that the certificate's

@@ -37,6 +37,18 @@ func modelScenario(s spec.Scenario, idle bool) (*boundProblem, error) {
 
 // newScenarioModel builds the problem of a scenario, and keeps what it was built from.
 func newScenarioModel(s spec.Scenario, idle bool) (*scenarioModeller, error) {
+	m, err := newUnsplitModel(s, idle)
+	if err != nil {
+		return nil, err
+	}
+	for i := range m.p.jobs {
+		m.p.splitIntoBlocks(&m.p.jobs[i], maxBlocks)
+	}
+	return m, nil
+}
+
+// newUnsplitModel is newScenarioModel before the starts of jobs are split into blocks.
+func newUnsplitModel(s spec.Scenario, idle bool) (*scenarioModeller, error) {
 	if s.HasEvents() {
 		return nil, fmt.Errorf("bound: %s has events, or jobs that fail, and no bound is known for what they change: remove them", s.Name)
 	}
@@ -54,9 +66,6 @@ func newScenarioModel(s spec.Scenario, idle bool) (*scenarioModeller, error) {
 	}
 	for _, j := range s.Jobs {
 		m.p.jobs = append(m.p.jobs, m.modelJob(j))
-	}
-	for i := range m.p.jobs {
-		m.p.splitIntoBlocks(&m.p.jobs[i], maxBlocks)
 	}
 	return m, nil
 }

@@ -54,7 +54,7 @@ func (e *environment) reset(ctx context.Context, r resetRequest) ([]byte, *lineE
 	}
 	e.abandonDay()
 	e.unit = unit
-	e.episode = startEpisode(ctx, s)
+	e.episode = startEpisode(ctx, s, e.cfg.Envs > 1)
 	e.asked, err = e.episode.next()
 	switch {
 	case err != nil:

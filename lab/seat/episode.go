@@ -24,15 +24,15 @@ type episode struct {
 	stop      context.CancelFunc
 }
 
-// startEpisode starts a day.
-func startEpisode(ctx context.Context, s spec.Scenario) *episode {
+// startEpisode starts a day, which leaves processors to other days if several run side by side.
+func startEpisode(ctx context.Context, s spec.Scenario, sideBySide bool) *episode {
 	e := &episode{questions: make(chan *question), answers: make(chan int), ended: make(chan struct{})}
 	e.account = account{history: history.New(history.Config{NoBids: true}), meta: scenarios.RunMetadata(s, scenarios.PolicyOutside)}
 	ctx, e.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(e.ended)
 		e.result, e.err = scenarios.Replay(ctx, s, scenarios.PolicyOutside, new(membus.Bus), scenarios.Options{
-			History: e.account.history,
+			History: e.account.history, Sequential: sideBySide,
 			Rule: func() auction.ClearingRule {
 				return newRule(func(q *question) (int, string) { return e.askLearner(ctx, q), "" })
 			},

@@ -58,7 +58,7 @@ type seenDecision struct {
 // decisionsOf plays a day by the option that costs least, and returns what its learner was told.
 func decisionsOf(t *testing.T, s spec.Scenario) (all []seenDecision) {
 	t.Helper()
-	e := startEpisode(t.Context(), s)
+	e := startEpisode(t.Context(), s, false)
 	for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
 		if err != nil {
 			t.Fatal(err)

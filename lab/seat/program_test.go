@@ -80,7 +80,11 @@ func runProgram(kind string, args []string) {
 		if l.Error == nil && (kind == "last" || kind == "late" && steps >= goodUntil) && l.Info.Late {
 			_ = os.WriteFile(args[0], []byte("told that it was late"), 0o600)
 		}
-		say(fmt.Sprintf(`{"act":%d}`, cheapest(l)))
+		action := cheapest(l)
+		if kind == "late" && steps >= goodUntil {
+			action = Hold // that would change the day
+		}
+		say(fmt.Sprintf(`{"act":%d}`, action))
 		l = read()
 	}
 }

@@ -340,7 +340,7 @@ func TestRewardsAddUpToTheObjective(t *testing.T) {
 // The running sum by which rewards are told reaches the objective by itself, unless the run was metered
 // for longer than every run is: what the last reward adds is what was settled last.
 func TestNothingIsLeftForTheLastReward(t *testing.T) {
-	e := startEpisode(t.Context(), smallDay(t, 11, 80))
+	e := startEpisode(t.Context(), smallDay(t, 11, 80), true)
 	for q, err := e.next(); q != nil; q, err = e.decide(q.best) {
 		if err != nil {
 			t.Fatal(err)

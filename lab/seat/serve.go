@@ -20,6 +20,10 @@ type Config struct {
 // MostEnvs is the most environments of one learner.
 const MostEnvs = 256
 
+// CollectAt is the garbage collector's target for a process that serves: days are short and leave much
+// behind, so that a collection at five times the live memory instead of twice saves a tenth of the time.
+const CollectAt = 400
+
 // Serve answers the lines of in on out until in ends or a line says close, and returns nil then, or
 // until ctx ends. Environments work side by side: each answers its lines in their order, and several
 // answer in the order in which they are ready. A line that cannot be read is answered by an error.

@@ -1,0 +1,34 @@
+package seat
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The page for learners lists every number of an observation, in the order in which it comes.
+func TestThePageListsWhatTheSeatSees(t *testing.T) {
+	text, err := os.ReadFile("../../docs/learners.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text2, _ := strings.Cut(string(text), "\n`job`, 12 numbers:\n")
+	job, options, _ := strings.Cut(text2, "\n`options`, 64 rows of 30 numbers")
+	options, _, _ = strings.Cut(options, "\n`mask`, 65 zeros and ones")
+	for _, part := range []struct {
+		name, text string
+		want       []string
+	}{{"job", job, JobFeatures}, {"options", options, OptionFeatures}} {
+		var got []string
+		for _, row := range regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\|").FindAllStringSubmatch(part.text, -1) {
+			for _, name := range strings.Split(row[1], ", ") {
+				got = append(got, strings.Trim(name, "`"))
+			}
+		}
+		if !slices.Equal(got, part.want) {
+			t.Errorf("docs/learners.md lists of %s\n%v\nan observation has\n%v", part.name, got, part.want)
+		}
+	}
+}
