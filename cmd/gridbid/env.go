@@ -11,10 +11,6 @@ import (
 	"github.com/gridbid/gridbid/lab/seat"
 )
 
-// collectAt is the garbage collector's target in `gridbid env`: days are short and leave much behind,
-// so a collection at four times the live memory instead of twice saves a tenth of the time.
-const collectAt = 400
-
 // newEnvCommand is `gridbid env`: it lets a learner take a seat over standard input and output.
 func newEnvCommand() *cobra.Command {
 	cfg := seat.Config{Version: buildVersion()}
@@ -42,7 +38,7 @@ A learner that has been trained is judged by
 			case cfg.Envs < 1 || cfg.Envs > seat.MostEnvs:
 				return usageError{fmt.Errorf("--envs %d: want 1 to %d", cfg.Envs, seat.MostEnvs)}
 			}
-			defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
+			defer debug.SetGCPercent(debug.SetGCPercent(seat.CollectAt))
 			ctx := cmd.Context()
 			if err := seat.Serve(ctx, cancellableReader{ctx, cmd.InOrStdin()}, cmd.OutOrStdout(), cfg); err != nil {
 				return fmt.Errorf("env: %w", err)

@@ -28,7 +28,7 @@ func BenchmarkSteps(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		e := startEpisode(b.Context(), s, true)
+		e := startEpisode(b.Context(), s, false, true)
 		for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
 			if err != nil {
 				b.Fatal(err)
@@ -41,17 +41,21 @@ func BenchmarkSteps(b *testing.B) {
 }
 
 // BenchmarkLines plays small days in one and in several environments of one process, over pipes, always
-// by the option that costs least. Each environment plays days of its own seeds.
+// by the option that costs least. Each environment plays days of its own seeds. A learner that replans is
+// asked more often on the same day.
 func BenchmarkLines(b *testing.B) {
-	for _, envs := range []int{1, 2, 4, 8} {
-		b.Run(fmt.Sprintf("envs-%d", envs), func(b *testing.B) {
-			c := startServer(b, envs)
-			from, steps := processorTime(b), 0
-			for b.Loop() {
-				steps += c.playDays(b, envs)
-			}
-			reportSteps(b, steps, from)
-		})
+	for _, replan := range []bool{false, true} {
+		for _, envs := range []int{1, 2, 4, 8} {
+			b.Run(fmt.Sprintf("replan-%v/envs-%d", replan, envs), func(b *testing.B) {
+				c := startServer(b, envs, replan)
+				from, steps := processorTime(b), 0
+				for b.Loop() {
+					steps += c.playDays(b, envs)
+				}
+				reportSteps(b, steps, from)
+				b.ReportMetric(float64(b.N*envs)/b.Elapsed().Seconds(), "days/s")
+			})
+		}
 	}
 }
 
@@ -80,7 +84,7 @@ type pipeClient struct {
 }
 
 // startServer serves environments over pipes until the benchmark ends.
-func startServer(b *testing.B, envs int) *pipeClient {
+func startServer(b *testing.B, envs int, replan bool) *pipeClient {
 	theirIn, out, err := os.Pipe()
 	if err != nil {
 		b.Fatal(err)
@@ -101,7 +105,7 @@ func startServer(b *testing.B, envs int) *pipeClient {
 		}
 	})
 	for k := range envs {
-		fmt.Fprintf(c.out, `{"env":%d,"open":1,"seat":"rule"}`+"\n", k)
+		fmt.Fprintf(c.out, `{"env":%d,"open":1,"seat":"rule","replan":%v}`+"\n", k, replan)
 	}
 	for range envs {
 		c.readLine(b)

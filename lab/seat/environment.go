@@ -14,7 +14,7 @@ import (
 type environment struct {
 	cfg     Config
 	reply   reply
-	opened  bool
+	opened  *openRequest // nil: not yet
 	episode *episode
 	asked   *question // that waits for an act
 	unit    float64   // dollars
@@ -27,9 +27,9 @@ func (e *environment) answer(ctx context.Context, q numbered) []byte {
 	switch {
 	case wrong != nil:
 	case q.open != nil:
-		e.opened = true
+		e.opened = q.open
 		line = e.reply.openLine(e.cfg.Version)
-	case !e.opened:
+	case e.opened == nil:
 		wrong = &lineError{"", "the seat is not open", `send {"open":1,"seat":"rule"} first`}
 	case q.reset != nil:
 		line, wrong = e.reset(ctx, *q.reset)
@@ -54,7 +54,7 @@ func (e *environment) reset(ctx context.Context, r resetRequest) ([]byte, *lineE
 	}
 	e.abandonDay()
 	e.unit = unit
-	e.episode = startEpisode(ctx, s, e.cfg.Envs > 1)
+	e.episode = startEpisode(ctx, s, e.opened.replan, e.cfg.Envs > 1)
 	e.asked, err = e.episode.next()
 	switch {
 	case err != nil:

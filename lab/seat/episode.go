@@ -24,8 +24,9 @@ type episode struct {
 	stop      context.CancelFunc
 }
 
-// startEpisode starts a day, which leaves processors to other days if several run side by side.
-func startEpisode(ctx context.Context, s spec.Scenario, sideBySide bool) *episode {
+// startEpisode starts a day, whose learner is asked about planned jobs anew if it wants to replan, and
+// which leaves processors to other days if several run side by side.
+func startEpisode(ctx context.Context, s spec.Scenario, replan, sideBySide bool) *episode {
 	e := &episode{questions: make(chan *question), answers: make(chan int), ended: make(chan struct{})}
 	e.account = account{history: history.New(history.Config{NoBids: true}), meta: scenarios.RunMetadata(s, scenarios.PolicyOutside)}
 	ctx, e.stop = context.WithCancel(ctx)
@@ -34,7 +35,7 @@ func startEpisode(ctx context.Context, s spec.Scenario, sideBySide bool) *episod
 		e.result, e.err = scenarios.Replay(ctx, s, scenarios.PolicyOutside, new(membus.Bus), scenarios.Options{
 			History: e.account.history, Sequential: sideBySide,
 			Rule: func() auction.ClearingRule {
-				return newRule(func(q *question) (int, string) { return e.askLearner(ctx, q), "" })
+				return newRule(func(q *question) (int, string) { return e.askLearner(ctx, q), "" }, replan)
 			},
 			Record: func(m protocol.Message) error {
 				e.account.addMessage(m)

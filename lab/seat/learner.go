@@ -37,6 +37,7 @@ type Learner struct {
 	account account
 	version string
 
+	replan  bool // it is asked about planned jobs in every full round, too
 	owed    bool // the program asked for a line, and waits for it
 	writing bool // a line is on its way
 	begun   bool // it was asked its first question
@@ -84,7 +85,7 @@ func (l *Learner) openSeat(ctx context.Context, within time.Duration) error {
 		case h.close:
 			return errGone
 		case h.open != nil:
-			opened = true
+			opened, l.replan = true, h.open.replan
 			l.say(l.reply.openLine(l.version))
 		case !opened:
 			l.refuse(h.number, &lineError{"", "the seat is not open", `send {"open":1,"seat":"rule"} first`})
@@ -162,7 +163,7 @@ func (l *Learner) Seat(ctx context.Context, s spec.Scenario, policy string, o sc
 	}
 	l.account = account{history: o.History, meta: scenarios.RunMetadata(s, policy)}
 	o.Rule = func() auction.ClearingRule {
-		return newRule(func(q *question) (int, string) { return l.decide(ctx, q) })
+		return newRule(func(q *question) (int, string) { return l.decide(ctx, q) }, l.replan)
 	}
 	record := o.Record
 	o.Record = func(m protocol.Message) error {

@@ -45,12 +45,22 @@ func withoutName(t history.Totals) history.Totals {
 // What was trained is what is judged: the same policy comes to the same figures whether it steps
 // through a day by itself or a replay asks it, and it is told the same row.
 func TestAPolicyIsJudgedByTheLinesItWasTrainedOn(t *testing.T) {
+	for _, replan := range []bool{false, true} {
+		judgedAsTrained(t, replan)
+	}
+}
+
+func judgedAsTrained(t *testing.T, replan bool) {
 	const jobs = 60
-	s := begin(t, Config{})
+	s, habit := begin(t, Config{}), ""
+	if replan {
+		habit = "replan"
+		s.say(`{"open":1,"seat":"rule","replan":true}`)
+	}
 	answers := s.play(s.say(`{"reset":{"seed":7,"jobs":%d}}`, jobs), cheapest)
 	trained := *answers[len(answers)-1].Info.Totals
 	told := filepath.Join(t.TempDir(), "told")
-	judged, r := judge(t, smallDay(t, 7, jobs), programCommand(t, "last", told), time.Minute)
+	judged, r := judge(t, smallDay(t, 7, jobs), programCommand(t, "last", told, habit), time.Minute)
 	if !reflect.DeepEqual(withoutName(judged), withoutName(trained)) {
 		t.Errorf("judged\n%+v\ntrained\n%+v", judged, trained)
 	}

@@ -36,6 +36,7 @@ type request struct {
 type openRequest struct {
 	version int
 	seat    string
+	replan  bool // asked about planned jobs in every full round, too
 }
 
 // A resetRequest begins a day anew. Zero fields are the scenario's own.
@@ -54,7 +55,7 @@ type lineError struct{ key, why, do string }
 func (e *lineError) Error() string { return fmt.Sprintf("%s: %s: %s", e.key, e.why, e.do) }
 
 // lineKeys are the keys of a line.
-var lineKeys = []string{"env", "open", "seat", "reset", "act", "close"}
+var lineKeys = []string{"env", "open", "seat", "replan", "reset", "act", "close"}
 
 // parseRequest reads one line.
 func parseRequest(line []byte) (q request, wrong *lineError) {
@@ -115,6 +116,13 @@ func (q *request) readKey(key string, text json.RawMessage) *lineError {
 		}
 		if json.Unmarshal(text, &q.open.seat) != nil || !slices.Contains(Seats, q.open.seat) {
 			return &lineError{key, "there is no seat " + shortText(string(text)), "take " + strings.Join(Seats, ", ")}
+		}
+	case "replan":
+		if q.open == nil {
+			return &lineError{key, "the line opens no seat", `say it beside open: {"open":1,"seat":"rule","replan":true}`}
+		}
+		if json.Unmarshal(text, &q.open.replan) != nil {
+			return &lineError{key, "it is " + shortText(string(text)), "send true or false"}
 		}
 	case "reset":
 		return q.readReset(text)

@@ -32,6 +32,8 @@ func TestABadLineIsAnsweredAndEndsNothing(t *testing.T) {
 		{`{"open":1}`, "seat", "missing", `"seat":"rule"`},
 		{`{"open":1,"seat":"throne"}`, "seat", "throne", "rule"},
 		{`{"seat":"rule"}`, "seat", "opens no seat", "beside open"},
+		{`{"replan":true}`, "replan", "opens no seat", "beside open"},
+		{`{"open":1,"seat":"rule","replan":"yes"}`, "replan", "yes", "true or false"},
 		{`{"env":1,"act":0}`, "env", "no environment", "--envs"},
 		{`{"env":-1,"act":0}`, "env", "-1", "from 0"},
 		{`{"reset":7}`, "reset", "no set of", "six-regions"},

@@ -25,7 +25,7 @@ var JobFeatures = []string{
 var OptionFeatures = []string{
 	"valid", "cost", "money", "carbon", "awake", "transfer", "delay", "late", "fragment", "starts_now",
 	"wait", "slack", "in_time", "duration", "energy", "capped", "unpublished", "price_off", "carbon_off", "price_level",
-	"carbon_level", "free_now", "free_run", "open_now", "planned", "pool", "trust", "home", "least_energy", "same_start",
+	"carbon_level", "free_now", "free_run", "open_now", "planned", "pool", "trust", "home", "chosen", "same_start",
 }
 
 // An Observation is what a learner sees of one decision. Its arrays are of fixed length: rows of
@@ -108,7 +108,7 @@ func (o *Observation) fillJob(r *auction.Round, j *protocol.Job, m *memory, flee
 
 // fillOption fills the features of option i. Costs are in parts of the job's cheapest option, so that
 // they mean the same in every federation.
-func (o *Observation) fillOption(i int, r *auction.Round, j *protocol.Job, all []candidate, base float64, least protocol.Millijoules) {
+func (o *Observation) fillOption(i int, r *auction.Round, j *protocol.Job, all []candidate, base float64, least protocol.Millijoules, was plannedJob) {
 	f := features{row: o.Options[i*len(OptionFeatures) : (i+1)*len(OptionFeatures)]}
 	c := &all[i]
 	x, site := c.option, &r.Sites[c.site]
@@ -138,7 +138,7 @@ func (o *Observation) fillOption(i int, r *auction.Round, j *protocol.Job, all [
 	f.put(c.room.poolShare)
 	f.put(float64(max(site.Trust, 1000))/1000 - 1)
 	f.putFlag(site.Name == j.Home)
-	f.putFlag(x.Energy == least)
+	f.putFlag(was.site == site.Name && was.option.Model == x.Model)
 	f.putFlag(x.Start == all[0].option.Start)
 }
 

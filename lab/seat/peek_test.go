@@ -56,9 +56,9 @@ type seenDecision struct {
 }
 
 // decisionsOf plays a day by the option that costs least, and returns what its learner was told.
-func decisionsOf(t *testing.T, s spec.Scenario) (all []seenDecision) {
+func decisionsOf(t *testing.T, s spec.Scenario, replan bool) (all []seenDecision) {
 	t.Helper()
-	e := startEpisode(t.Context(), s, false)
+	e := startEpisode(t.Context(), s, replan, false)
 	for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
 		if err != nil {
 			t.Fatal(err)
@@ -71,15 +71,20 @@ func decisionsOf(t *testing.T, s spec.Scenario) (all []seenDecision) {
 // A learner is told nothing that happens later: in two worlds that differ only in the future it sees
 // the same, up to that future.
 func TestAnObservationDoesNotDependOnWhatHappensLater(t *testing.T) {
-	s := smallDay(t, 7, 60)
-	truth := decisionsOf(t, s)
+	for _, replan := range []bool{false, true} {
+		seesNothingOfLater(t, smallDay(t, 7, 60), replan)
+	}
+}
+
+func seesNothingOfLater(t *testing.T, s spec.Scenario, replan bool) {
+	truth := decisionsOf(t, s, replan)
 	for _, hour := range []int{3, 11, 14, 20} {
 		at := s.Start.Add(time.Duration(hour)*time.Hour + 59*time.Minute)
 		world, changed := withOtherFuture(s, at)
 		if changed < 100 {
 			t.Fatalf("only %d values are noise", changed)
 		}
-		other, n := decisionsOf(t, world), 0
+		other, n := decisionsOf(t, world, replan), 0
 		for n < len(truth) && truth[n].now <= at {
 			if n >= len(other) || truth[n] != other[n] {
 				t.Fatalf("decision %d, on %s at %v, depends on what happens after %v", n, truth[n].job, truth[n].now, at)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +65,7 @@ func runProgram(kind string, args []string) {
 			_ = os.WriteFile(args[0], fmt.Appendf(nil, "%d", child.Process.Pid), 0o600)
 		}
 	}
-	say(`{"open":1,"seat":"rule"}`)
+	say(fmt.Sprintf(`{"open":1,"seat":"rule","replan":%v}`, slices.Contains(args, "replan")))
 	read()
 	say(`{"reset":{"scenario":"of my own choice","seed":1}}`)
 	for l := read(); ; steps++ {

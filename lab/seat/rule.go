@@ -29,9 +29,11 @@ type question struct {
 //
 // The market calls a job when it arrives, at the start that was chosen for it, after its site
 // declined it, in the next full round if it is held, and sooner if a run ends. The rule asks each
-// time, but for a job whose later start was chosen: that stands until its hour comes.
+// time, but for a job whose later start was chosen: that stands until its hour comes, unless the
+// learner wants to plan anew.
 type rule struct {
-	ask func(*question) (action int, note string)
+	ask    func(*question) (action int, note string)
+	replan bool // asks about planned jobs in full rounds, too
 	memory
 	room  roomBook
 	all   []candidate
@@ -39,8 +41,8 @@ type rule struct {
 }
 
 // newRule returns a rule that asks by a function. Its answer must be an action that the mask allows.
-func newRule(ask func(*question) (int, string)) *rule {
-	return &rule{ask: ask, memory: memory{
+func newRule(ask func(*question) (int, string), replan bool) *rule {
+	return &rule{ask: ask, replan: replan, memory: memory{
 		awards: make(map[protocol.JobID]int), plan: make(map[protocol.JobID]plannedJob),
 		waiting: make(map[protocol.JobID]gpuTime), seen: make(map[protocol.JobID]bool),
 	}}
@@ -140,8 +142,9 @@ func (b *rule) forgetUncalled(r *auction.Round) {
 
 // decideLot decides one lot, and asks the learner if there is something to decide.
 func (b *rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
-	if p, ok := b.plan[l.Job.ID]; ok {
-		if p.option.Start > r.Now && slices.ContainsFunc(l.Bids, func(m auction.SiteBids) bool { return m.Site == p.site }) {
+	was, planned := b.plan[l.Job.ID]
+	if p := was; planned {
+		if !b.replan && p.option.Start > r.Now && slices.ContainsFunc(l.Bids, func(m auction.SiteBids) bool { return m.Site == p.site }) {
 			return deferTo(p)
 		}
 		b.giveUpPlan(l.Job.ID, p)
@@ -150,7 +153,7 @@ func (b *rule) decideLot(r *auction.Round, l *auction.Lot) auction.Decision {
 	if len(b.all) == 0 {
 		return auction.Decision{Until: r.Next, Why: protocol.Reason{Code: protocol.NoBids}}
 	}
-	b.observe(r, l)
+	b.observe(r, l, was)
 	if b.asked.best == Hold {
 		return b.waitForRoom(r)
 	}
@@ -171,8 +174,8 @@ func (b *rule) waitForRoom(r *auction.Round) auction.Decision {
 	return d
 }
 
-// observe fills the question about a lot.
-func (b *rule) observe(r *auction.Round, l *auction.Lot) {
+// observe fills the question about a lot, for which a place was planned before, or none.
+func (b *rule) observe(r *auction.Round, l *auction.Lot, was plannedJob) {
 	q := &b.asked
 	q.job, q.now, q.best = l.Job.ID, r.Now, Hold
 	clear(q.Options[:])
@@ -193,7 +196,7 @@ func (b *rule) observe(r *auction.Round, l *auction.Lot) {
 	total := b.all[0].quoted.Total()
 	base := float64(max(total, -total, 1))
 	for i := range b.all {
-		q.fillOption(i, r, &l.Job, b.all, base, least)
+		q.fillOption(i, r, &l.Job, b.all, base, least, was)
 	}
 }
 

@@ -11,10 +11,13 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
 
@@ -340,7 +343,7 @@ func TestRewardsAddUpToTheObjective(t *testing.T) {
 // The running sum by which rewards are told reaches the objective by itself, unless the run was metered
 // for longer than every run is: what the last reward adds is what was settled last.
 func TestNothingIsLeftForTheLastReward(t *testing.T) {
-	e := startEpisode(t.Context(), smallDay(t, 11, 80), true)
+	e := startEpisode(t.Context(), smallDay(t, 11, 80), false, true)
 	for q, err := e.next(); q != nil; q, err = e.decide(q.best) {
 		if err != nil {
 			t.Fatal(err)
@@ -350,6 +353,48 @@ func TestNothingIsLeftForTheLastReward(t *testing.T) {
 	if rest := e.account.takeRest(e.result.Totals); rest < -100 || rest > 100 {
 		t.Errorf("the sum of what was settled misses the objective by %v microdollars", rest)
 	}
+}
+
+// A later start that was chosen stands until its hour, and the job is asked about again then; a learner
+// that replans is asked in every full round, and told what had been planned.
+func TestAPlanStandsUntilItsHourUnlessTheLearnerReplans(t *testing.T) {
+	chosen := slices.Index(OptionFeatures, "chosen")
+	var asked [2]int
+	for i, replan := range []bool{false, true} {
+		early, told := 0, 0
+		planned := make(map[protocol.JobID]protocol.Time) // the start of the option that was chosen last
+		e := startEpisode(t.Context(), smallDay(t, 7, 60), replan, true)
+		for q, err := e.next(); q != nil || err != nil; q, err = e.decide(q.best) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked[i]++
+			if q.now.Add(time.Minute) < planned[q.job] {
+				early++
+				if tellsOf(q, chosen) {
+					told++
+				}
+			}
+			wait := float64(q.Options[q.best*len(OptionFeatures)+slices.Index(OptionFeatures, "wait")])
+			planned[q.job] = q.now.Add(time.Duration(4 * wait / (1 - wait) * float64(time.Hour)))
+		}
+		if (early > 0) != replan || told != early {
+			t.Errorf("replan %v: %d questions came before the hour that was planned, and %d of them told of it", replan, early, told)
+		}
+	}
+	if asked[1] <= asked[0] {
+		t.Errorf("a learner that replans was asked %d times, one that does not %d times", asked[1], asked[0])
+	}
+}
+
+// tellsOf reports whether a feature is 1 for some option of a question.
+func tellsOf(q *question, feature int) bool {
+	for k := range MostOptions {
+		if q.Options[k*len(OptionFeatures)+feature] == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Base64 is what numpy.frombuffer reads: little-endian float32.
