@@ -62,3 +62,27 @@ func TestUsualPoliciesAreThoseThatDiffer(t *testing.T) {
 		t.Errorf("where jobs can be paused usual are %v", got)
 	}
 }
+
+// An outside policy may name its program, which becomes part of file names, and needs a rule that its
+// caller brings.
+func TestAnOutsidePolicyNamesItsProgram(t *testing.T) {
+	for text, want := range map[string]string{
+		"outside": "outside", "outside:my-net.v2": "outside:my-net.v2", "outside:mine/perfect": "outside:mine/perfect",
+		"outside:": "", "outside:a b": "", "outside:../x": "", "outside:" + strings.Repeat("x", 65): "", "outsider": "",
+	} {
+		got, err := scenarios.CanonicalPolicyName(text)
+		if (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
+		}
+	}
+	if got := scenarios.FileStem("outside:mine/perfect"); got != "outside-mine-perfect" {
+		t.Errorf("its files are named %q", got)
+	}
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scenarios.BuildTestbed(s, "outside:mine"); err == nil || !strings.Contains(err.Error(), "--outside CMD") {
+		t.Errorf("without a rule: %v", err)
+	}
+}

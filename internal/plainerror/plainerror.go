@@ -14,7 +14,7 @@ import (
 // A test holds that no prefix of the module is missing.
 var names = strings.Fields(`
 	adversary advisor agents api archive ask bench bound brief bus capacity chart chat
-	cluster-agent clusters config compare constrained coordinator counterfactual estimates
+	cluster-agent clusters config compare constrained coordinator counterfactual env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting jobfile kube leader llm
 	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
 	podenergy policy ports power printer promenergy protocol queue report rotate scenarios seat signals
