@@ -54,7 +54,7 @@ func TestAnOptionCostsWhatItCostsByHand(t *testing.T) {
 		want := protocol.BidOption{
 			Start: noon, Finish: noon.Add(wake + time.Hour), Model: "V100",
 			Energy: 609_120_000 - lost, Carbon: 84_600 - protocol.Milligrams(min(lost, 1)), Money: 16_920,
-			NodeIdleShare: awake, Score: got[0].Score, FragmentationDelta: got[0].FragmentationDelta,
+			NodeIdleShare: awake, Wake: wake, Score: got[0].Score, FragmentationDelta: got[0].FragmentationDelta,
 		}
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("offered\n%+v, want\n%+v", got, want)
@@ -73,22 +73,23 @@ func newSleepySite(t *testing.T, strategy BidStrategy) *site {
 
 // A start now costs what it adds to the node's awake time: nothing while another job
 // keeps the node awake, and at most the job's share for so long as it runs. By hand: a
-// quarter of 745 W, with the building's fifth, is 223.5 W; with the first job's record an awake node
-// costs 2.162 times its jobs' parts.
+// quarter of 745 W, with the building's fifth, is 223.5 W; the first job was charged twice its part,
+// as at the beginning, and so is the next. The second job comes while the node still wakes, and waits for that.
 func TestAStartOnAnAwakeNodeCostsNoIdlePower(t *testing.T) {
 	s := newSleepySite(t, MarginalCost{})
 	s.award(job("first", 1), 1, false)
+	const wake = 200 * time.Second
 	for run, want := range map[time.Duration]protocol.Microdollars{
-		30 * time.Minute:            0,
-		time.Hour + 200*time.Second: 0,
-		2 * time.Hour:               84_433 + 42_216,   // 894 W for 3400 s more
-		6 * time.Hour:               289_923 + 144_962, // its share is less than that: 402.672 W of IT
+		30 * time.Minute: 0,
+		time.Hour:        0,
+		2 * time.Hour:    89_400 + 44_700,   // 894 W for 3600 s more
+		6 * time.Hour:    268_200 + 134_100, // its share is less than that: 372.5 W of IT
 	} {
 		j := job("second", 1)
 		j.Run = run
 		o := s.call(j)[0].Options[0]
-		if o.NodeIdleShare != want || o.Finish != noon.Add(run) {
-			t.Errorf("a run of %v is charged %d and ends at %v, want %d at %v", run, o.NodeIdleShare, o.Finish, want, noon.Add(run))
+		if o.NodeIdleShare != want || o.Wake != wake || o.Finish != noon.Add(wake+run) {
+			t.Errorf("a run of %v is charged %d, wakes for %v and ends at %v, want %d, %v, %v", run, o.NodeIdleShare, o.Wake, o.Finish, want, wake, noon.Add(wake+run))
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (c *configPricing) priceStart(start protocol.Time, at *capacity.PlacementQu
 	mean := c.config.Power * protocol.Milliwatts(c.run/time.Millisecond) / protocol.Milliwatts(max(at.WakeTime+c.run, time.Millisecond)/time.Millisecond)
 	span := c.agent.curve.SpanBetween(start, finish)
 	o := &priced.BidOption
-	*o = protocol.BidOption{Start: start, Finish: finish, Model: c.config.Model, Cap: c.config.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Transfer: c.transferCost}
+	*o = protocol.BidOption{Start: start, Finish: finish, Model: c.config.Model, Cap: c.config.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Transfer: c.transferCost, Wake: at.WakeTime}
 	o.Energy, o.Carbon, o.Money = span.CostOf(mean)
 	o.Carbon += c.transferCarbon
 	if at.WakeTime != 0 {

@@ -65,7 +65,7 @@ func (p *bidPricing) plainStarts(j protocol.Job, ways []capacity.RunConfig, pric
 func (p *bidPricing) plainOption(j protocol.Job, w capacity.RunConfig, start protocol.Time, run time.Duration, at capacity.PlacementQuote, prices []protocol.ShadowPrice) pricedOption {
 	finish := start.Add(at.WakeTime + run)
 	mean := w.Power * protocol.Milliwatts(run/time.Millisecond) / protocol.Milliwatts(max(at.WakeTime+run, time.Millisecond)/time.Millisecond)
-	o := protocol.BidOption{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score}
+	o := protocol.BidOption{Start: start, Finish: finish, Model: w.Model, Cap: w.Choice.Cap, FragmentationDelta: at.FragmentationDelta, Score: at.Score, Wake: at.WakeTime}
 	o.Energy, o.Carbon, o.Money = p.agent.curve.CostBetween(start, finish, mean)
 	cost := func(from, until protocol.Time, power protocol.Milliwatts) protocol.Microdollars {
 		_, carbon, money := p.agent.curve.CostBetween(from, until, power)

@@ -74,7 +74,7 @@ func (p *JobPricing) PriceOption(o *BidOption, by PricingBasis) (t CostBreakdown
 	if o.Finish <= p.job.Deadline {
 		leastLate = 0 // it is late only if it slips by FinishDelay
 	}
-	t.Delay, t.Late = p.delayAndLateCost(o.Start, o.Finish.Add(by.FinishDelay), leastLate)
+	t.Delay, t.Late = p.delayAndLateCost(o.Start.Add(o.Wake), o.Finish.Add(by.FinishDelay), leastLate)
 	return t
 }
 

@@ -63,6 +63,10 @@ func TestABasisChangesItsOwnTermsAlone(t *testing.T) {
 			t.Errorf("%s: Of = %+v; want %+v", tc.name, got, want)
 		}
 	}
+	o.Wake = 30 * time.Minute
+	if got := w.PriceOption(&j, &o, PricingBasis{}); got.Delay != 3_000_000 {
+		t.Errorf("two GPUs that wait for an hour and for half an hour of waking cost %d, want 3000000", got.Delay)
+	}
 	if w.PriceOption(&j, &BidOption{Money: 100}, PricingBasis{Trust: 2000}).Money != 200 {
 		t.Error("a cost of a site that is half trusted does not count twice")
 	}

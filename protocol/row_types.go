@@ -31,15 +31,16 @@ type (
 		_msgpack           struct{} `msgpack:",as_array"`
 		Start              Time
 		Finish             Time
-		Model              string       // of the GPUs; "" without GPUs
-		Cap                Milliwatts   // power cap of each device; 0: none
-		Energy             Millijoules  //
-		Carbon             Milligrams   //
-		Money              Microdollars // for energy
-		Transfer           Microdollars // for transferring its input
-		FragmentationDelta Milli        `name:"fragment"` // GPU capacity that usual jobs can no longer use; negative: capacity that becomes usable
-		Score              Milli        // of the node, by the site's placement policy
-		NodeIdleShare      Microdollars `name:"awake"` // its share of keeping a node awake, including carbon
+		Model              string        // of the GPUs; "" without GPUs
+		Cap                Milliwatts    // power cap of each device; 0: none
+		Energy             Millijoules   //
+		Carbon             Milligrams    //
+		Money              Microdollars  // for energy
+		Transfer           Microdollars  // for transferring its input
+		FragmentationDelta Milli         `name:"fragment"` // GPU capacity that usual jobs can no longer use; negative: capacity that becomes usable
+		Score              Milli         // of the node, by the site's placement policy
+		NodeIdleShare      Microdollars  `name:"awake"` // its share of keeping a node awake, including carbon
+		Wake               time.Duration // from Start, while its node wakes: the job waits for so long, too
 	}
 
 	// A CapacityProfile is a site's free capacity of one GPU model, by slot.

@@ -34,7 +34,7 @@ func (r *Estimate) walkWire(w *wire) {
 }
 
 func (r *BidOption) walkWire(w *wire) {
-	c := w.beginRow(11)
+	c := w.beginRow(12)
 	walkInt(&c, &r.Start)
 	walkInt(&c, &r.Finish)
 	walkName(&c, &r.Model)
@@ -46,6 +46,7 @@ func (r *BidOption) walkWire(w *wire) {
 	walkInt(&c, &r.FragmentationDelta)
 	walkInt(&c, &r.Score)
 	walkInt(&c, &r.NodeIdleShare)
+	walkInt(&c, &r.Wake)
 	c.skipNewerColumns()
 }
 

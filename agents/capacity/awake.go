@@ -25,12 +25,13 @@ func (n *node) awakeUntil(now protocol.Time) protocol.Time {
 	return n.emptySince.Add(n.Host.Linger)
 }
 
-// wakeTime returns how long n takes until it can start a job that is placed on it now.
+// wakeTime returns how long n takes until it can start a job that is placed on it now: all of its
+// waking if it sleeps, what is left of it if another job woke it, and else nothing.
 func (n *node) wakeTime(now protocol.Time) time.Duration {
 	if n.awakeUntil(now) == 0 {
 		return n.Host.WakeTime
 	}
-	return 0
+	return max(n.wakesAt.Sub(now), 0)
 }
 
 // addedAwakeTime returns for how long a run between two instants would keep n awake, its linger
@@ -87,7 +88,7 @@ func (f *Fleet) nodesToLeaveAsleep(x *nodeIndex, now protocol.Time, j *protocol.
 			continue
 		}
 		awake := n.addedAwakeTime(now, now, now.Add(n.wakeTime(now)+run), nil)
-		added := protocol.Millijoules(int64(n.sleepPower()) * int64(awake/time.Second))
+		added := energyOver(n.sleepPower(), awake)
 		least, most = min(least, added), max(most, added)
 		f.addedAwake = append(f.addedAwake, addedEnergy{i, added})
 	}
@@ -107,61 +108,72 @@ func (f *Fleet) nodesToLeaveAsleep(x *nodeIndex, now protocol.Time, j *protocol.
 // that the placement policy has a choice among sleeping nodes: one eighth.
 const awakeTolerance = 8
 
-// An awakeRecord sums up what the starts of jobs added to the idle energy of a site's nodes, and
-// what their parts of that energy came to. What all starts add is all that is drawn, so the ratio is
-// how many times a job's part an awake node costs for each job on it: the inverse of how well awake
-// nodes are filled. Each hour takes an eighth off both sums.
+// An awakeRecord sums up what the starts of jobs were charged for keeping a site's nodes awake, and
+// what their parts of that energy come to. The ratio is what a start costs there for each part: the
+// first job on a node pays for what others will fill, those that follow pay nothing. Each hour takes
+// an eighth off both sums.
 type awakeRecord struct {
-	hour        protocol.Time // up to which the sums have been aged
-	added, part protocol.Millijoules
+	hour          protocol.Time // up to which the sums have been aged
+	charged, part protocol.Millijoules
 }
 
 const (
-	// A site without a record expects awake nodes to be half full, and gives that as much weight as
-	// an idle node draws in awakePriorTime.
+	// A site without a record charges for nodes that are half full, and gives that as much weight as
+	// an idle node draws in awakePriorTime. So where few jobs start a job pays for opening a node, and
+	// where many do it pays what they do.
 	awakePriorMarkup = 2
 	awakePriorTime   = 4 * time.Hour
-	// maxAwakeMarkup bounds what a job pays for the empty part of its node, in thousandths.
-	maxAwakeMarkup = 3000
 )
 
 // ageTo lets starts of earlier hours count less.
 func (r *awakeRecord) ageTo(now protocol.Time) {
 	hour := now.Floor(time.Hour)
-	for ; r.hour < hour && r.added+r.part > 0; r.hour = r.hour.Add(time.Hour) {
-		r.added, r.part = r.added*7/8, r.part*7/8
+	for ; r.hour < hour && r.charged+r.part > 0; r.hour = r.hour.Add(time.Hour) {
+		r.charged, r.part = r.charged*7/8, r.part*7/8
 	}
 	r.hour = max(r.hour, hour)
 }
 
-// recordAwake notes what a job that starts on n adds to its awake time.
-func (f *Fleet) recordAwake(now protocol.Time, n *node, j protocol.Job, finish protocol.Time) {
+// recordAwake notes what a job that starts on n is charged for keeping it awake: what it adds to its
+// awake time, at most its share.
+func (f *Fleet) recordAwake(now protocol.Time, n *node, j *protocol.Job, finish protocol.Time) {
 	f.awake.ageTo(now)
-	f.awake.added += protocol.Millijoules(int64(n.sleepPower()) * int64(n.addedAwakeTime(now, now, finish, nil)/time.Second))
-	f.awake.part += protocol.Millijoules(int64(n.idlePart(j)) * int64(finish.Sub(now)/time.Second))
+	added := energyOver(n.sleepPower(), n.addedAwakeTime(now, now, finish, nil))
+	share := energyOver(f.shareOn(n, j), finish.Sub(now))
+	f.awake.charged += min(added, share)
+	f.awake.part += energyOver(n.idlePart(j), finish.Sub(now))
+}
+
+// energyOver returns the energy of a power over whole seconds.
+func energyOver(p protocol.Milliwatts, d time.Duration) protocol.Millijoules {
+	return protocol.Millijoules(int64(p) * int64(d/time.Second))
 }
 
 // IdlePowerShare returns a job's share of the power that keeps its node awake, 0 where nodes never
-// sleep: the part of the GPUs or CPUs that it uses, and what belongs to it of the part that is empty,
-// as far as nodes were lately (decision 0255). The node of a later start is not known, so the first
+// sleep: its part of the node, by the GPUs or CPUs that it uses, times what starts at this site were
+// charged lately for each part (decision 0330). The node of a later start is not known, so the first
 // of the pool stands for it.
 func (f *Fleet) IdlePowerShare(now protocol.Time, j protocol.Job, model string) protocol.Milliwatts {
 	p := f.poolOf(model)
 	if p == nil || len(p.nodes) == 0 {
 		p = &f.pools[0]
 	}
-	n := &f.nodes[p.nodes[0]]
-	prior := protocol.Millijoules(int64(n.sleepPower()) * int64(awakePriorTime/time.Second))
+	f.awake.ageTo(now)
+	return f.shareOn(&f.nodes[p.nodes[0]], &j)
+}
+
+// shareOn is IdlePowerShare for a node, by the record as it stands.
+func (f *Fleet) shareOn(n *node, j *protocol.Job) protocol.Milliwatts {
+	prior := energyOver(n.sleepPower(), awakePriorTime)
 	if prior == 0 {
 		return 0
 	}
-	f.awake.ageTo(now)
-	markup := (f.awake.added + awakePriorMarkup*prior) * 1000 / (f.awake.part + prior)
-	return n.idlePart(j) * protocol.Milliwatts(min(max(markup, 1000), maxAwakeMarkup)) / 1000
+	markup := (f.awake.charged + awakePriorMarkup*prior) * 1000 / (f.awake.part + prior)
+	return n.idlePart(j) * protocol.Milliwatts(markup) / 1000
 }
 
 // idlePart returns a job's part of the power that n saves asleep, by the GPUs or CPUs that it uses.
-func (n *node) idlePart(j protocol.Job) protocol.Milliwatts {
+func (n *node) idlePart(j *protocol.Job) protocol.Milliwatts {
 	switch {
 	case j.GPUs > 0 && n.GPUs > 0:
 		return n.sleepPower() * protocol.Milliwatts(j.TotalGPUMilli()) / protocol.Milliwatts(n.GPUs*1000)

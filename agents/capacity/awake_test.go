@@ -85,14 +85,21 @@ func TestAddedAwakeTimeIsWhatNothingElseKeepsAwake(t *testing.T) {
 	}
 }
 
-// Jobs that fill their node bring the share down to their part of it, those that leave it empty up
-// to three times that, and a site that has been idle for a week is as at its beginning.
-func TestTheShareFollowsHowFullNodesWere(t *testing.T) {
+// Jobs that wake a node for themselves leave the share as it was at first, twice their part; jobs
+// that fill their node pay it once, and jobs that another keeps awake pay nothing, so the share falls
+// with them. After two idle weeks a site is as at its beginning.
+func TestTheShareFollowsWhatStartsWereCharged(t *testing.T) {
 	part := protocol.Milliwatts(745_000 / 4)
 	for _, c := range []struct {
-		gpus int
-		want protocol.Milliwatts
-	}{{4, part * 17 / 10}, {1, part * 22 / 10}} {
+		what        string
+		gpus        int
+		others      bool // another job keeps the node awake
+		least, most protocol.Milliwatts
+	}{
+		{"alone", 1, false, 2 * part, 2 * part},
+		{"filling their node", 4, false, part, part * 12 / 10},
+		{"beside another", 1, true, 0, part},
+	} {
 		f, err := New(Config{Nodes: []Node{sleeper("n", 4)}, Power: power.DefaultTable()})
 		if err != nil {
 			t.Fatal(err)
@@ -102,19 +109,42 @@ func TestTheShareFollowsHowFullNodesWere(t *testing.T) {
 			t.Errorf("at first %d mW, want %d", got, 2*part)
 		}
 		now := noon
+		if c.others {
+			f.StartRun(now, whole("long", 1), RunConfig{Model: "V100", Run: 300 * time.Hour}, 0)
+		}
 		for range 20 {
-			r, ok := f.StartRun(now, whole("runs", c.gpus), RunConfig{Model: "V100", Run: 12 * time.Hour}, 0)
-			if !ok {
+			if _, ok := f.StartRun(now, whole("runs", c.gpus), RunConfig{Model: "V100", Run: 12 * time.Hour}, 0); !ok {
 				t.Fatal("it does not start")
 			}
-			now = r.End
-			f.EndRun(now, "runs")
+			f.EndRun(now.Add(time.Minute), "runs") // sooner than planned
+			now = now.Add(20 * time.Minute)        // the node sleeps, unless another job keeps it awake
 		}
-		if got := share(now); (got > c.want) != (c.gpus == 1) || got > 3*part {
-			t.Errorf("after jobs of %d GPUs %d mW, want beyond %d", c.gpus, got, c.want)
+		if got := share(now); got < c.least || got > c.most {
+			t.Errorf("after jobs %s %d mW, want %d to %d", c.what, got, c.least, c.most)
 		}
-		if got := share(now.Add(7 * 24 * time.Hour)); got != 2*part {
-			t.Errorf("a week later %d mW, want %d", got, 2*part)
+		if got := share(now.Add(14 * 24 * time.Hour)); got != 2*part {
+			t.Errorf("two weeks later %d mW, want %d", got, 2*part)
 		}
+	}
+}
+
+// A job on a node that another has just woken waits for the rest of the waking, also if that other
+// is gone by then.
+func TestAJobOnAWakingNodeWaitsForIt(t *testing.T) {
+	f := sleepyFleet(t, true)
+	f.StartRun(noon, whole("first", 2), RunConfig{Model: "V100", Run: time.Hour}, 0)
+	for _, c := range []struct {
+		after, want time.Duration
+	}{{0, 200 * time.Second}, {50 * time.Second, 150 * time.Second}, {200 * time.Second, 0}, {time.Hour, 0}} {
+		now := noon.Add(c.after)
+		q, ok := f.QuotePlacement(now, whole("next", 1), "V100", time.Minute)
+		if !ok || q.WakeTime != c.want {
+			t.Errorf("after %v a job waits for %v (%v), want %v", c.after, q.WakeTime, ok, c.want)
+		}
+	}
+	f.EndRun(noon.Add(50*time.Second), "first")
+	r, ok := f.StartRun(noon.Add(50*time.Second), whole("next", 2), RunConfig{Model: "V100", Run: time.Minute}, 0)
+	if !ok || r.Start != noon.Add(200*time.Second) || r.End != r.Start.Add(time.Minute) {
+		t.Errorf("on the node that still wakes: %v, %+v", ok, r)
 	}
 }

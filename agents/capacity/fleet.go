@@ -78,6 +78,7 @@ type node struct {
 	isHeadroom   bool                // in Fleet.headroom
 	summary      nodeSummary         // of jobs and reservations; zero: not computed
 	emptySince   protocol.Time       // when its last job ended; 0: it never had one
+	wakesAt      protocol.Time       // when a job that was placed on it while it slept or woke can start
 	idle         protocol.Milliwatts // of the awake node without jobs
 
 	// Below: only for nodes that the executor's inventory reported.
@@ -228,7 +229,8 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	}
 	r := &Run{Job: j, RunConfig: w, Start: now.Add(n.wakeTime(now)), Node: n.Name, placement: p}
 	r.End = r.Start.Add(w.Run + move)
-	f.recordAwake(now, n, j, r.End)
+	n.wakesAt = max(n.wakesAt, r.Start)
+	f.recordAwake(now, n, &r.Job, r.End)
 	f.recordRun(n, r)
 	return r, true
 }

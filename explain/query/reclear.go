@@ -89,7 +89,7 @@ func (r *Result) describeDifference(m jobCase, x counterfactual.ChangedJob, c co
 	if c.Slack != 0 {
 		j := x.Job
 		j.Deadline, j.Urgency = j.Deadline.Add(c.Slack), protocol.UrgencyFlexible
-		now.Terms.Delay, now.Terms.Late = m.round.Weights.ForRanking().DelayAndLateCost(j, now.Start, now.Finish)
+		now.Terms.Delay, now.Terms.Late = m.round.Weights.ForRanking().DelayAndLateCost(j, now.Start.Add(now.Wake), now.Finish)
 	}
 	late := newSentence("keeps its deadline")
 	if by := now.Finish.Sub(x.Job.Deadline.Add(c.Slack)); by > 0 {
