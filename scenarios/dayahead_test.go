@@ -43,7 +43,8 @@ func dayAheadScenario(t *testing.T) spec.Scenario {
     fleet: [{count: 3, model: V100, gpus: 4, cpu: 64, memory: 256}]
 `, name)
 	}
-	text := "name: ahead\nstart: 2026-01-04T00:00:00Z\nsites:\n" + sites.String() + "jobs: {count: 80, resident: 0}\n"
+	// So many that nodes are shared: on a nearly empty fleet keeping nodes awake decides, and not the hour.
+	text := "name: ahead\nstart: 2026-01-04T00:00:00Z\nsites:\n" + sites.String() + "jobs: {count: 240, resident: 0}\n"
 	if err := os.WriteFile(filepath.Join(dir, "scenario.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
