@@ -38,6 +38,24 @@ type PublishedSignal struct {
 // History's own.
 func (b *History) SignalsOf(site string) []PublishedSignal { return b.signals[site] }
 
+// PublishedAt returns what a site's signal source last published of the hour of an instant, until the
+// instant known, and when; false if it had not published it by then. A service's forecast is not
+// published.
+func (b *History) PublishedAt(site string, what protocol.Quantity, at, known protocol.Time) (value int64, said protocol.Time, ok bool) {
+	hour := at.Floor(time.Hour)
+	for _, s := range slices.Backward(b.signals[site]) {
+		if s.What != what || s.Guess || s.At > known {
+			continue
+		}
+		for _, p := range slices.Backward(s.Points) {
+			if p.At.Floor(time.Hour) == hour {
+				return p.Value, s.At, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
 // MeanPower returns the mean draw of the hour, before the facility's share: an hour's millijoules
 // over 3,600 seconds.
 func (m MeterReport) MeanPower() protocol.Milliwatts {

@@ -194,17 +194,21 @@ func (m jobCase) bidsChart() *Chart {
 	return c.orNil()
 }
 
-// forecastChart draws the forecasts that sites had published at an instant.
-func (l *Dataset) forecastChart(only string, price bool, at, until protocol.Time) *Chart {
+// forecastChart draws the forecasts that sites had made at an instant, or what was published since.
+func (l *Dataset) forecastChart(only string, price, published bool, at, until protocol.Time) *Chart {
 	what, unit := "carbon intensity", "milligrams-per-kwh"
 	if price {
 		what, unit = "price of electricity", "microdollars-per-kwh"
 	}
-	c := &Chart{Kind: "forecast", Title: what + ", as said at " + min(at, l.lastTime()).String(), Unit: unit}
+	c := &Chart{Kind: "forecast", Title: what + map[bool]string{true: ", published, or as said at ", false: ", as said at "}[published] + min(at, l.lastTime()).String(), Unit: unit}
 	for s, site := range l.sitesIn(ask.Query{Site: only}) {
 		o, _ := site.ForecastAt(at)
 		for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
-			if v, ok := gridAt(o, price, h); ok {
+			v, ok := gridAt(o, price, h)
+			if published {
+				v, _, ok = l.gridKnown(s, price, at, h)
+			}
+			if ok {
 				c.addPoint(s, Point{At: h, Value: v})
 			}
 		}

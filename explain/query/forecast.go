@@ -50,6 +50,7 @@ type bestSearch struct {
 	at, until   protocol.Time // the hours that count
 	first, last protocol.Time // of the starts, which are a first one and then whole hours
 	price       bool          // of electricity, and not its carbon
+	published   bool          // what was published since counts first
 	atOnce      bool          // list the value of a start at once, too
 	start       string        // the figure of a start
 	value       func(site string, o history.Forecast, start protocol.Time) (Figure, bool)
@@ -58,7 +59,7 @@ type bestSearch struct {
 
 // findBest lists the best start at each site, and says which is the best of all.
 func (r *Result) findBest(l *Dataset, q ask.Query, s bestSearch) {
-	r.Chart = l.forecastChart(q.Site, s.price, s.at, s.until)
+	r.Chart = l.forecastChart(q.Site, s.price, s.published, s.at, s.until)
 	var best []Part // site, start and value
 	reach := protocol.Time(0)
 	for name, site := range l.sitesIn(q) {
@@ -108,14 +109,17 @@ func (l *Dataset) answerBestHour(q ask.Query) (r Result) {
 	if q.Within != 0 {
 		r.addAssumption("by what each site said then of the hours ahead, %s of them", durationFigure("within", q.Within))
 	} else {
-		r.addAssumption("by what each site said then of the hours ahead")
+		r.addAssumption("by what was published of each hour, or else by what each site said at the start of the time")
 	}
 	price := q.Ask == "best-price"
 	r.Head = []string{"site", "best hour", gridName(price)}
 	r.findBest(l, q, bestSearch{
-		at: at, until: until, first: at.Floor(time.Hour), last: until - 1, price: price, start: "best-hour",
+		at: at, until: until, first: at.Floor(time.Hour), last: until - 1, price: price, published: q.To != 0, start: "best-hour",
 		value: func(site string, o history.Forecast, h protocol.Time) (Figure, bool) {
 			v, ok := gridAt(o, price, h)
+			if q.To != 0 {
+				v, _, ok = l.gridKnown(site, price, at, h)
+			}
 			return gridFigure(site, price, v), ok
 		},
 		found: "%s at %s, with %s.", none: "No site had said anything of these hours.",
@@ -140,7 +144,7 @@ func (l *Dataset) answerForecast(q ask.Query) (r Result) {
 	if w, ok := gridAt(last, false, at); ok {
 		r.addSentence("It last said %s%s (at %s).", valueOf("site/"+q.Site, "last-said", milligramsPerKWh(w)), pricePart(q.Site, "last-price", last, at), valueOf("site/"+q.Site, "said", last.At))
 	}
-	r.Chart = l.forecastChart(q.Site, false, at, until)
+	r.Chart = l.forecastChart(q.Site, false, false, at, until)
 	r.Head = []string{"hour", "carbon", "price"}
 	for h := at.Floor(time.Hour); h < until; h = h.Add(time.Hour) {
 		c, okC := gridAt(last, false, h)

@@ -359,7 +359,12 @@ func percentPart(subject, what string, part, whole int64) Part {
 	if whole <= 0 {
 		return plainText("–")
 	}
-	return asPercent(valueOf(subject, what, protocol.Milli(math.Round(float64(part)*1000/float64(whole)))))
+	return asPercent(valueOf(subject, what, shareOf(part, whole)))
+}
+
+// shareOf returns a part of a whole in thousandths, rounded half away from zero.
+func shareOf(part, whole int64) protocol.Milli {
+	return protocol.Milli(math.Round(float64(part) * 1000 / float64(max(1, whole))))
 }
 
 // exampleJobs returns a few jobs to ask about: those that wait still, then those that

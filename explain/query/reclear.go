@@ -220,7 +220,7 @@ func (l *Dataset) answerSlack(q ask.Query) (r Result) {
 	r.addAssumption("a deadline later by %s, and it is flexible; by the offers that were made", durationFigure("long", q.Long))
 	if r.describeChange(l, m, counterfactual.RoundChange{Job: m.job.Job.ID, Slack: q.Long}, newSentence("with %s more", durationFigure("long", q.Long))) {
 		r.addSentence("Sites offered for the deadline that there was; asked for a later one they might have offered later hours too.")
-		r.Chart = l.forecastChart("", false, m.round.Called.At, m.round.Called.At.Add(24*time.Hour))
+		r.Chart = l.forecastChart("", false, false, m.round.Called.At, m.round.Called.At.Add(24*time.Hour))
 	}
 	return r
 }

@@ -51,24 +51,38 @@ func gridFigure(site string, price bool, value int64) Figure {
 	return valueOf("site/"+site, gridName(price), milligramsPerKWh(value))
 }
 
-// answerGrid lists a quantity of every site's grid, as the sites had forecast it for an instant: the
-// least first, and sites that had said nothing last.
+// gridKnown returns what is known of a site's grid in the hour of an instant: what was published, or
+// else the site's newest forecast as of from; and how that is known.
+func (l *Dataset) gridKnown(name string, price bool, from, at protocol.Time) (v int64, how Part, ok bool) {
+	what := protocol.GridCarbon
+	if price {
+		what = protocol.GridPrice
+	}
+	said := func(at protocol.Time) Figure { return valueOf("site/"+name, "said", at) }
+	if v, since, ok := l.history.PublishedAt(name, what, at, l.lastTime()); ok {
+		return v, newSentence("published %s", said(since)), true
+	}
+	o, _ := l.history.ReportingSite(name).ForecastAt(from)
+	v, ok = gridAt(o, price, at)
+	return v, newSentence("forecast of %s", said(o.At)), ok
+}
+
+// answerGrid lists a quantity of every site's grid in the hour of an instant, as it was published or
+// else forecast: the least first, and sites that had said nothing last.
 func (l *Dataset) answerGrid(q ask.Query) (r Result) {
 	asked := gridQuestions[q.Ask]
 	at := r.instantOf(l, q)
 	var known, unknown [][]Part
-	for name, site := range l.sitesIn(q) {
-		o, _ := site.ForecastAt(at)
-		said := valueOf("site/"+name, "said", o.At)
-		if v, ok := gridAt(o, asked.price, at); ok {
-			known = append(known, []Part{namePart(name), gridFigure(name, asked.price, v), said})
+	for name := range l.sitesIn(q) {
+		if v, how, ok := l.gridKnown(name, asked.price, at, at); ok {
+			known = append(known, []Part{namePart(name), gridFigure(name, asked.price, v), how})
 		} else {
-			unknown = append(unknown, []Part{namePart(name), plainText("not known"), said})
+			unknown = append(unknown, []Part{namePart(name), plainText("not known"), how})
 		}
 	}
 	value := func(cells []Part) Figure { return cells[1].(Figure) }
 	slices.SortStableFunc(known, func(x, y []Part) int { return cmp.Compare(value(x).Value, value(y).Value) })
-	r.Head, r.Rows = []string{"site", gridName(asked.price), "as said at"}, append(known, unknown...)
+	r.Head, r.Rows = []string{"site", gridName(asked.price), "known by"}, append(known, unknown...)
 	if len(known) == 0 {
 		r.addSentence("No site had said it by then.")
 		return r
@@ -82,10 +96,11 @@ func (l *Dataset) answerGrid(q ask.Query) (r Result) {
 	if asked.most {
 		end = known[len(known)-1]
 	}
+	if q.Site != "" && asked.form == "" {
+		asked.form = "%s: %s."
+	}
 	if asked.form != "" {
-		r.addSentence(asked.form, end[0], end[1])
-	} else if q.Site != "" {
-		r.addSentence("%s: %s.", end[0], end[1])
+		r.addSentence(asked.form, end[0], newSentence("%s, %s", end[1], end[2]))
 	}
 	return r
 }
@@ -333,7 +348,7 @@ func (l *Dataset) answerUtilization(q ask.Query) (r Result) {
 	for s, site := range l.sitesIn(q) {
 		lines = append(lines, line{s, l.gpuTimeHeld(s, from, to), gpuTime(site, from, to)})
 	}
-	share := func(x line) protocol.Milli { return protocol.Milli(x.held * 1000 / max(1, x.present)) }
+	share := func(x line) protocol.Milli { return shareOf(x.held, x.present) }
 	slices.SortStableFunc(lines, func(x, y line) int { return cmp.Compare(share(y), share(x)) })
 	r.Head = []string{"site", "GPU-hours held", "GPU-hours there", "utilization"}
 	all := line{}

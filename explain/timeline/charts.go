@@ -165,8 +165,9 @@ func thousandths[V ~int64](of []V) (all []float64) {
 }
 
 // forecastsByHour returns the carbon intensity of a site by the hour, in grams per kWh, or for what
-// "price" the price of energy in dollars per MWh, as known at an instant: hours before it as the
-// forecast that began with them had them, others by the newest forecast. NaN is unknown.
+// "price" the price of energy in dollars per MWh, as known at an instant: as published by then, or
+// else hours before it as the forecast that began with them had them, others by the newest forecast.
+// NaN is unknown.
 func (d *Timeline) forecastsByHour(site, what string, at, from, to protocol.Time) []float64 {
 	values := slices.Repeat([]float64{math.NaN()}, int(to.Sub(from)/time.Hour))
 	for _, o := range d.history.ReportingSite(site).Forecasts {
@@ -183,6 +184,11 @@ func (d *Timeline) forecastsByHour(site, what string, at, from, to protocol.Time
 			if k >= 0 && k < len(values) && (i == 0 || from.Add(time.Duration(k)*time.Hour) > o.At || math.IsNaN(values[k])) {
 				values[k] = v
 			}
+		}
+	}
+	for k := range values {
+		if v, _, ok := d.history.PublishedAt(site, protocol.Quantity(what), from.Add(time.Duration(k)*time.Hour), at); ok {
+			values[k] = float64(v) / 1000
 		}
 	}
 	return values
