@@ -228,6 +228,7 @@ var actCommands = []struct {
 	{"resume undrain uncordon", "SITE", "gridbid drain %s --over"},
 	{"submit launch start schedule run", "", "gridbid submit -f JOB.yaml"},
 	{"restart resubmit rerun", "JOB", "gridbid submit -f JOB.yaml"},
+	{"move migrate relocate transfer pause suspend raise lower increase", "JOB", ""}, // there is none
 }
 
 // commandText names the command that does what the words of a question order; without one, the
@@ -239,8 +240,15 @@ func (r *reading) commandText(text []string) []string {
 		if !said || x.of != "" && named[x.of] == "" {
 			continue
 		}
+		if x.command == "" {
+			return []string{"Questions only read, so nothing was done, and no command does that: the market places a job by its own terms, and `gridbid cancel` takes it back."}
+		}
 		command := strings.ReplaceAll(x.command, "%s", ShellName(named[x.of]))
-		return []string{"Questions only read, so nothing was done. The command that does it: " + command}
+		text = []string{"Questions only read, so nothing was done. The command that does it: " + command}
+		if len(r.times.days)+len(r.times.instants)+len(r.times.spans) > 0 {
+			text = append(text, "The time that you name is left out of it: see its --help.")
+		}
+		return text
 	}
 	return text
 }

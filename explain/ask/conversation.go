@@ -41,7 +41,7 @@ func (t *Conversation) ResolveChoice(text string) string {
 }
 
 // changeMarkers begin a question that changes one thing of the one before.
-var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "only"}
+var changeMarkers = []string{"and what about", "and how about", "what about", "how about", "same for", "the same for", "and for", "and at", "and on", "and", "or", "also", "then", "now", "split that", "split it", "sort by", "sort it by", "sort them by", "rank by", "order by", "only"}
 
 // pronouns stand for the job or the decision that was named last.
 var pronouns = []string{"it", "its", "that job", "this job", "the job", "that decision", "this decision", "that one", "this one"}
@@ -324,6 +324,11 @@ func applyWord(q *Query, l *Parser, word []string, r *reading) bool {
 		case "carbon", "energy", "cost":
 			q.Metric = c
 			return true
+		case "most", "least":
+			if q.Pick == "most" || q.Pick == "least" {
+				q.Pick = c
+				return true
+			}
 		case "bysite", "bytenant", "byhour":
 			q.By = c[2:]
 			return true

@@ -48,12 +48,15 @@ var kindOfQuantity = map[string]string{"wait": "time", "run": "time", "late": "t
 
 var (
 	moneyBefore = regexp.MustCompile(`[$€] ?([0-9][0-9.,]*[0-9]|[0-9])`)
+	orMore      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (more|over|longer)\b`)
+	orLess      = regexp.MustCompile(`(?i)\b([0-9][0-9.]*(?: ?[a-z]+)?) or (less|fewer|under|shorter)\b`)
 	thousands   = regexp.MustCompile(`([0-9]),([0-9]{3})\b`)
 )
 
 // operatorTokens returns the tokens of a question with amounts of money written out.
 func (x *nameIndex) operatorTokens(question string) []token {
 	return x.splitTokens(replaceOutsideQuotes(question, func(s string) string {
+		s = orLess.ReplaceAllString(orMore.ReplaceAllString(s, "at least $1"), "at most $1")
 		return moneyBefore.ReplaceAllString(thousands.ReplaceAllString(s, "$1$2"), "$1 dollars ")
 	}))
 }
@@ -113,6 +116,7 @@ func (r *reading) takeOperators(l *Parser, tokens []token) (rest []token) {
 			r.query.Pick, r.query.By, taken = kind, value, true
 		case kind == "state" && r.query.State == "" && !x.namesA(ofAJob):
 			r.query.State, taken = value, true
+			x.dropWords("now currently") // a state without a time is that of now
 			r.imply("jobs", "list")
 		}
 		if taken {

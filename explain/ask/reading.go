@@ -187,6 +187,8 @@ func (l *Parser) chooseQuery(r *reading) (Query, *Clarification) {
 		return Query{}, unclearText("One question is about a job or about a decision: name one of the two.")
 	}
 	switch {
+	case len(found) == 1 && found[0].ask == "!legislate" && slices.Contains([]string{"which", "who", "when", "where", "how", "did", "was", "were"}, r.tokens[0].low):
+		return Query{}, unclearText("What a rule or a cap did to jobs is not told; `gridbid ask 'rules in force'` lists the rules.")
 	case len(found) == 1 && strings.HasPrefix(found[0].ask, "!"):
 		if q, back := l.reconsiderRefusal(r, found[0]); back != nil || q.Ask != "" {
 			return q, back

@@ -33,7 +33,7 @@ var carriers = []carrier{
 	{"average", "the average", false, func(q Query, holds, _ bool) bool { return holds && q.Pick == "" }},
 	{"NUM", "the number", false, func(q Query, holds, _ bool) bool { return q.Number != 0 || holds }}, // carbon may be free
 	{"DUR", "the length of time", false, func(q Query, _, _ bool) bool { return q.Long != 0 || q.Within != 0 }},
-	{"AT", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) }},
+	{"AT", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) && (q.Ask != "jobs" || q.State != "") }},
 	{"WIN", "the time", false, func(q Query, _, _ bool) bool { return takesTime(q) }},
 	{"SITE", "the site", false, func(q Query, holds, _ bool) bool { return q.Site != "" || holds }},
 	{"TENANT", "the tenant", false, func(q Query, _, _ bool) bool { return q.Tenant != "" }},
@@ -87,6 +87,9 @@ func (r *reading) unansweredParts(f rule, q Query) (names []string) {
 	}
 	if r.query.Within != 0 && q.Within == 0 || q.To != 0 && q.Within != 0 {
 		names = append(names, "the length of time")
+	}
+	if q.Ask == "bill" && q.By+q.Pick == "" && slices.ContainsFunc(r.concepts, func(word []string) bool { return slices.Contains(word, "most") && slices.Contains(word, "cost") }) {
+		names = append(names, "which is the most") // "the most expensive one" is no sum
 	}
 	if !q.oneQuantity(r) {
 		names = append(names, "one of the quantities")

@@ -245,7 +245,8 @@ func TestALimitIsNeverLost(t *testing.T) {
 // Questions at night: comparisons, thresholds, exceptions, two splits, definitions, states,
 // follow-ups, in an operator's own words. The first set was developed on, the second is measured.
 func TestQuestionsAtNightAreReadRightOrGivenBack(t *testing.T) {
-	for _, name := range []string{"night-1", "night-2"} {
+	for name, least := range map[string]int{"night-1": 75, "night-2": 75, "night-3": 30} { // the third is still to be met
+
 		read, right, wrong := explained(t, name), 0, 0
 		for _, e := range read {
 			switch e.Verdict {
@@ -259,8 +260,8 @@ func TestQuestionsAtNightAreReadRightOrGivenBack(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d questions, right %d, wrong %d", name, len(read), right, wrong)
-		if right*100 < 75*len(read) || wrong*100 > 2*len(read) {
-			t.Errorf("%s: of %d, %d are read right and %d wrong; want at least 75 %% and at most 2 %%", name, len(read), right, wrong)
+		if right*100 < least*len(read) || wrong*100 > 2*len(read) {
+			t.Errorf("%s: of %d, %d are read right and %d wrong; want at least %d %% and at most 2 %%", name, len(read), right, wrong, least)
 		}
 	}
 }
