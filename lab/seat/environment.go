@@ -82,9 +82,12 @@ func (e *environment) loadDay(r resetRequest) (spec.Scenario, error) {
 }
 
 // unitOfRewards returns a thousandth of what the day's jobs would cost if every one had the place and
-// hour of its choice, in dollars: the bound where capacity is free. Where that is nothing, or earns
-// money, it is a tenth of a cent.
+// hour of its choice, in dollars: the bound where capacity is free. Where that is nothing, earns money
+// or is not known, it is a tenth of a cent.
 func unitOfRewards(ctx context.Context, s spec.Scenario) (float64, error) {
+	if s.HasEvents() { // no bound is known for what they change
+		return fixedUnit, nil
+	}
 	free, err := bound.FreeCost(s, bound.Config{Stop: ctx.Err})
 	if err != nil {
 		return 0, err
