@@ -42,8 +42,8 @@ func (t *Terms) IsZero() bool {
 // IsOwn reports whether a tenant is the site's own: its jobs run on no terms.
 func (t *Terms) IsOwn(tenant string) bool { return slices.Contains(t.Own, tenant) }
 
-// Refusal returns why the site never runs a job on its terms, as what can follow its name; "" if it may. What
-// it says holds as long as the terms do.
+// Refusal returns why the site never runs a job on its terms, in words that follow the site's name;
+// "" if it may run it. The answer holds as long as the terms do.
 func (t *Terms) Refusal(j *protocol.Job) string {
 	switch {
 	case t.IsZero() || t.IsOwn(j.Tenant):
