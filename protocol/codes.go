@@ -15,6 +15,7 @@ const (
 	Forbidden    Code = "policy"              // a rule of the operators' policy forbids it
 	BadPlanning  Code = "impossible-planning" // the Planning of the CallForBids is not valid
 
+	OverQuota      Code = "over-quota"       // its tenant holds its share of the quota tree
 	RefusedByTerms Code = "refused-by-terms" // the terms of the site: whom it serves, how much it lends, and when
 )
 

@@ -25,6 +25,7 @@ import (
 	"github.com/gridbid/gridbid/explain/query"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 	"github.com/gridbid/gridbid/scenarios"
 )
 
@@ -122,8 +123,19 @@ func (f *policySentenceFlags) proposePolicy(cmd *cobra.Command, sentence string)
 	if err != nil {
 		return err
 	}
-	s := policyProposal{Schema: 1, Sentence: sentence, Change: policy.ParseSentence(sentence, was, known), Effects: []string{}}
-	s.Diff = s.Change.AsDiff()
+	c := policy.ParseSentence(sentence, was, known)
+	if err := f.proposeChange(cmd, was, policyProposal{Sentence: sentence, Change: c, Diff: c.AsDiff()}); err != nil {
+		return err
+	}
+	if len(c.Ops) == 0 {
+		return usageError{errors.New("the sentence asks for no known kind of rule: `gridbid policy say --help` has examples")}
+	}
+	return nil
+}
+
+// proposeChange previews the effect of a change, stores it as a proposal and prints that.
+func (f *policySentenceFlags) proposeChange(cmd *cobra.Command, was protocol.Policy, s policyProposal) error {
+	s.Schema, s.Effects = 1, []string{}
 	for _, o := range s.Change.Ops {
 		s.Effects = append(s.Effects, policy.OpEffect(was, o)+": "+policy.DescribeOp(was, o))
 	}
@@ -131,18 +143,14 @@ func (f *policySentenceFlags) proposePolicy(cmd *cobra.Command, sentence string)
 		if err := ensureWritableFolder(pendingPolicyFolder); err != nil { // checked before the replays, which take minutes
 			return err
 		}
-		if err := f.replayImpact(ctx, &s, was, stderr); err != nil {
+		if err := f.replayImpact(cmd.Context(), &s, was, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
 		if err := s.saveProposal(); err != nil {
 			return err
 		}
 	}
-	err = f.printValue(cmd, s, func(out io.Writer) { s.writeProposal(out, f.api) })
-	if err == nil && len(s.Change.Ops) == 0 {
-		return usageError{errors.New("the sentence asks for no known kind of rule: `gridbid policy say --help` has examples")}
-	}
-	return err
+	return f.printValue(cmd, s, func(out io.Writer) { s.writeProposal(out, f.api) })
 }
 
 // policyContext returns the policy in force and the vocabulary of a sentence: sites, tenants,
@@ -401,5 +409,8 @@ func showPolicy(out io.Writer, p protocol.Policy, f apiFlags) {
 			over = " (over)"
 		}
 		fmt.Fprintf(out, "%-5s %s%s\n", format.CleanText(r.ID), policy.DescribeOp(p, policy.Op{Op: "add", Rule: &r}), over)
+	}
+	for _, q := range p.Quotas {
+		fmt.Fprintf(out, "quota %s\n", quota.Describe(q))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/jobstatus"
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 )
 
 // A PolicyRequest is a change of policy that an operator confirmed: see docs/policy.md.
@@ -170,6 +171,24 @@ func (d *Server) handleSecondApproval(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// checkGuarantees returns an error if quotas guarantee more GPUs than the registered sites have.
+func (d *Server) checkGuarantees(p protocol.Policy) error {
+	tree, err := quota.NewTree(p.Quotas)
+	if err != nil || tree.Guaranteed() == 0 {
+		return err
+	}
+	gpus := 0
+	d.readStatus(func(b *jobstatus.View) {
+		for _, s := range b.AllSites(0) {
+			gpus += s.GPUs
+		}
+	})
+	if have := protocol.Milli(gpus) * 1000; tree.Guaranteed() > have {
+		return fmt.Errorf("api: the quotas guarantee %d GPUs together, and the registered sites have %d: lower the min of some, or wait for the other sites", tree.Guaranteed()/1000, gpus)
+	}
+	return nil
+}
+
 // submitPolicy sends a new policy to the market. proved: its names were verified by tokens.
 func (d *Server) submitPolicy(w http.ResponseWriter, r *http.Request, wish PolicyRequest, proved bool) {
 	p, err := policy.ApplyChange(d.currentPolicy(), wish.Change, wish.By, wish.Second, wish.Sentence)
@@ -178,6 +197,10 @@ func (d *Server) submitPolicy(w http.ResponseWriter, r *http.Request, wish Polic
 		return
 	}
 	p.Proved = proved
+	if err := d.checkGuarantees(p); err != nil {
+		writeError(w, http.StatusConflict, err)
+		return
+	}
 	if err := checkEncodable(p); err != nil {
 		writeError(w, http.StatusBadRequest, fmt.Errorf("api: policy: %w", err))
 		return

@@ -61,7 +61,20 @@ func TestLooseningAPolicyTakesTwoTokens(t *testing.T) {
 	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", forbid+"}", http.StatusOK)), &p); err != nil || p.By != "ada" || !p.Proved || len(p.Rules) != 1 {
 		t.Fatalf("in force: %+v, %v", p, err)
 	}
-	loosen := fmt.Sprintf(`{"change": {"base": 1, "ops": [{"op": "remove", "id": %q}]}, "said": "remove it"}`, p.Rules[0].ID)
+	quotas := func(base int, tree string) string {
+		return fmt.Sprintf(`{"change": {"base": %d, "ops": [{"op": "quotas", "quotas": %s}]}, "said": "quotas.yaml"}`, base, tree)
+	}
+	if got := ask(ada, "/v1/policy", quotas(1, `[{"name": "a", "min_thousandths_of_a_gpu": 1000}]`), http.StatusConflict); !strings.Contains(got, "guarantee 1 GPUs together, and the registered sites have 0") {
+		t.Errorf("quotas beyond what the sites have: %s", got)
+	}
+	if got := ask(ada, "/v1/policy", quotas(1, `[{"name": "a", "parent": "b"}]`), http.StatusConflict); !strings.Contains(got, "no quota is named b") {
+		t.Errorf("quotas that are no tree: %s", got)
+	}
+	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", quotas(1, `[{"name": "a", "max_thousandths_of_a_gpu": 4000}]`), http.StatusOK)), &p); err != nil || len(p.Quotas) != 1 || p.Quotas[0].Max != 4000 || len(p.Rules) != 1 {
+		t.Fatalf("in force: %+v, %v", p, err)
+	}
+	ask(ada, "/v1/policy", quotas(2, `[]`), http.StatusAccepted) // others take what it held: a second person is asked
+	loosen := fmt.Sprintf(`{"change": {"base": 2, "ops": [{"op": "remove", "id": %q}]}, "said": "remove it"}`, p.Rules[0].ID)
 	var waiting api.PendingChange
 	if err := json.Unmarshal([]byte(ask(ada, "/v1/policy", loosen, http.StatusAccepted)), &waiting); err != nil || waiting.By != "ada" || len(waiting.Descriptions) != 1 {
 		t.Fatalf("waiting: %+v, %v", waiting, err)
@@ -70,7 +83,7 @@ func TestLooseningAPolicyTakesTwoTokens(t *testing.T) {
 	ask("", at, "", http.StatusUnauthorized)
 	ask(ada, at, "", http.StatusForbidden)
 	ask(ben, "/v1/policy/waiting/w-000000", "", http.StatusNotFound)
-	if err := json.Unmarshal([]byte(ask(ben, at, "", http.StatusOK)), &p); err != nil || p.By != "ada" || p.Second != "ben" || !p.Proved || p.Version != 2 {
+	if err := json.Unmarshal([]byte(ask(ben, at, "", http.StatusOK)), &p); err != nil || p.By != "ada" || p.Second != "ben" || !p.Proved || p.Version != 3 || p.Quotas[0].Weight != 1000 {
 		t.Fatalf("in force: %+v, %v", p, err)
 	}
 	ask(ben, at, "", http.StatusNotFound)

@@ -22,6 +22,7 @@ import (
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 )
 
 // Config holds what an operator may set. A zero field means its default.
@@ -116,6 +117,7 @@ type Market struct {
 	trust             accounts.Trust
 	advisor           adviceState
 	policy            protocol.Policy             // in force
+	quotas            *quota.Tree                 // of the policy in force; nil: not built yet
 	policyUnannounced bool                        // the policy was set and not announced yet
 	counts            map[string]int              // of what the market refused to read, by reason
 	writeQuotas       map[string]writeQuota       // by site
@@ -153,6 +155,7 @@ type lot struct {
 	cancelRequested  bool               // a Cancel was sent to the site that runs it
 	started          uint64             // the epoch under which its site reported that it runs; 0: none
 	reneges          []renege           // per site that won it and did not keep it
+	noBids           bool               // no site bid for it when it was called last
 	failedCalls      int                // calls in a row that found no place, not even a planned one
 	backoffUntil     protocol.Time      // not called before, whatever changes
 	heldBy           auction.Pool       // where it would start, had that room; zero: room does not hold it

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -9,12 +10,15 @@ import (
 // restored. The next call announces it.
 func (k *Market) SetPolicy(p protocol.Policy) {
 	if k.policy.Version != p.Version {
-		k.policy, k.policyUnannounced = p, true
+		k.replacePolicy(p)
+		k.policyUnannounced = true
 	}
 }
 
 // CurrentPolicy returns the policy in force. The caller must not change it.
 func (k *Market) CurrentPolicy() protocol.Policy { return k.policy }
+
+func (k *Market) replacePolicy(p protocol.Policy) { k.policy, k.quotas = p, nil }
 
 // handlePolicy puts a successor of the policy in force, if the operator API sends a valid one. An
 // invalid one is answered with the policy that stays in force.
@@ -27,7 +31,7 @@ func (k *Market) handlePolicy(now protocol.Time, m protocol.Message, p protocol.
 		k.counts["policy-void"]++
 		return []protocol.Message{k.sendAndRecord(now, m.From, k.policy)}
 	}
-	k.policy = p
+	k.replacePolicy(p)
 	k.wakeWaiting(now)
 	return k.announcePolicy(now)
 }
@@ -60,4 +64,10 @@ func (k *Market) allowedOptions(j protocol.Job, site string, o []protocol.BidOpt
 		return options, nil
 	}
 	return options, bias
+}
+
+// constrainsStart reports whether an awarded job must not start before its option does, because a hard
+// rule or the max of a quota may forbid that.
+func (k *Market) constrainsStart(now protocol.Time, j *protocol.Job, d auction.Decision) bool {
+	return k.quotaTree().HasCapOn(j.Tenant) && j.GPUs > 0 || policy.ConstrainsStart(k.policy, *j, d.Site, now, d.Option.Start)
 }

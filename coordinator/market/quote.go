@@ -76,8 +76,8 @@ func (k *Market) Quote(now, asked protocol.Time, j protocol.Job, answers map[str
 	d := rule.Clone().Clear(in).Decisions[0]
 	if impossible[0] == len(k.sites) && len(k.sites) > 0 {
 		d = auction.Decision{Verdict: auction.Reject, Why: view.commonRejectReason(r, j.ID)}
-	} else if d.Verdict == auction.Defer && len(in.Lots[0].Bids) == 0 && against[0].ID != "" {
-		d.Why = reasonOfRule(against[0])
+	} else if d.Verdict == auction.Defer && len(in.Lots[0].Bids) == 0 && against[0].Code != "" {
+		d.Why = against[0]
 	}
 	out.Decision = &d
 	return out

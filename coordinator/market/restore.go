@@ -48,7 +48,7 @@ func (k *Market) Restore(m protocol.Message) {
 			s.heedCondition(m.At, b.State)
 		}
 	case protocol.Policy:
-		k.policy = b
+		k.replacePolicy(b)
 	case protocol.Snapshot:
 		k.restoreSnapshot(b)
 	case protocol.DecommissionSite:
@@ -80,7 +80,7 @@ func (k *Market) Restore(m protocol.Message) {
 		if l := k.lots[b.Job]; l != nil {
 			l.leaseExpired()
 			l.roundDecided()
-			l.state, l.due = waiting, b.Until
+			l.state, l.due, l.noBids = waiting, b.Until, b.Why.Code == protocol.NoBids
 			if l.requeueBackoff(m.At, k.cfg.Gather, b.Site); l.failedCalls > 0 {
 				k.listIdleLot(l)
 			}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/coordinator/auction"
-	"github.com/gridbid/gridbid/coordinator/policy"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -185,8 +184,8 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 		// Every registered site answered that it can never run the job: waiting cannot help.
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
 			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
-		} else if d.Verdict == auction.Defer && len(in.Lots[i].Bids) == 0 && against[i].ID != "" {
-			d.Why = reasonOfRule(against[i])
+		} else if d.Verdict == auction.Defer && len(in.Lots[i].Bids) == 0 && against[i].Code != "" {
+			d.Why = against[i]
 		}
 		k.advisor.rulings = append(k.advisor.rulings, lotRuling{lot: l, decision: d})
 	}
@@ -202,10 +201,10 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 }
 
 // roundToClear returns what the rule sees of a round: sites that answered and are not drained, in
-// the order of their names, so that the order of arrival cannot matter, and the options that policy
-// and its caps allow. It also counts, by lot, the sites that can never run it, and returns a rule
-// whose cap of power or GPUs took options from it.
-func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, impossible []int, against []protocol.Rule) {
+// the order of their names, so that the order of arrival cannot matter, and the options that policy,
+// its caps and quotas allow. It also counts, by lot, the sites that can never run it, and returns why
+// a cap or a quota took options from it.
+func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, impossible []int, against []protocol.Reason) {
 	in = auction.Round{Number: k.rounds, Now: now, Next: k.replan, Full: r.full, LeftOut: r.leftOut, Weights: k.cfg.Terms, Planning: k.cfg.Planning, TieTolerance: k.tieTolerance(now)}
 	names := slices.Sorted(maps.Keys(r.offers))
 	names = slices.DeleteFunc(names, func(name string) bool { return k.sites[name].drained })
@@ -216,26 +215,25 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 	for _, l := range r.lots {
 		in.Lots = append(in.Lots, auction.Lot{Job: l.job})
 	}
-	// Count the sites that can never run a job, and keep the options that the policy allows.
-	impossible, against = make([]int, len(r.lots)), make([]protocol.Rule, len(r.lots))
-	// Invariant: sites are visited by name, so that what each job may use is reserved in the same
-	// order in every replay.
-	planned := k.plannedUse(now)
-	for _, name := range names {
-		for _, m := range r.offers[name].Jobs {
-			i, ok := r.index[m.Job]
-			if !ok || k.mayStillRun(name, m.Job) {
+	impossible, against = make([]int, len(r.lots)), make([]protocol.Reason, len(r.lots))
+	answers := r.answersByLot(names)
+	planned := k.plannedUse(now, r, answers)
+	// Invariant: lots and sites are visited in one order, so that what each job may use is reserved in
+	// the same order in every replay.
+	for _, i := range r.claimOrder() {
+		job := &r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
+		for _, a := range answers[i] {
+			if k.mayStillRun(a.site, job.ID) {
 				continue
 			}
-			job := &r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
-			fitting, over := planned.withinUseCaps(k, job, name, m.Options)
-			if over.ID != "" {
+			fitting, over := planned.withinUseCaps(k, job, a.site, a.bids.Options)
+			if over.Code != "" {
 				against[i] = over
 			}
-			options, bias := k.allowedOptions(*job, name, fitting, r.offers[name].Grid)
+			options, bias := k.allowedOptions(*job, a.site, fitting, r.offers[a.site].Grid)
 			if len(options) > 0 {
-				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: name, Options: options, Bias: bias})
-			} else if len(m.Options) == 0 && isPermanentReason(m.Why.Code) {
+				in.Lots[i].Bids = append(in.Lots[i].Bids, auction.SiteBids{Site: a.site, Options: options, Bias: bias})
+			} else if len(a.bids.Options) == 0 && isPermanentReason(a.bids.Why.Code) {
 				impossible[i]++
 			}
 		}
@@ -247,6 +245,39 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 		in.Lots[i].Bids = heeded
 	}
 	return in, impossible, against
+}
+
+// A siteAnswer is what one site bids for a job.
+type siteAnswer struct {
+	site string
+	bids *protocol.JobBids
+}
+
+// answersByLot returns the bids of some sites for each lot, in the order of the sites.
+func (r *round) answersByLot(sites []string) [][]siteAnswer {
+	out := make([][]siteAnswer, len(r.lots))
+	for _, name := range sites {
+		jobs := r.offers[name].Jobs
+		for k := range jobs {
+			if i, ok := r.index[jobs[k].Job]; ok {
+				out[i] = append(out[i], siteAnswer{name, &jobs[k]})
+			}
+		}
+	}
+	return out
+}
+
+// claimOrder returns the order in which lots take what caps and quotas allow: a higher priority
+// first, then by arrival.
+func (r *round) claimOrder() []int {
+	order := make([]int, len(r.lots))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		return cmp.Compare(r.lots[y].submitted.Priority, r.lots[x].submitted.Priority)
+	})
+	return order
 }
 
 // markSilentSites notes which sites did not answer, and returns how many. No later round waits for
@@ -312,7 +343,7 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 		l.why, l.lease, l.pause = d.Why, l.due, d.PauseAt
 		k.timers.addToTimerQueue(l)
 		return k.sendAndRecord(now, protocol.AgentParty(d.Site), protocol.Award{
-			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: policy.ConstrainsStart(k.policy, l.submitted, d.Site, now, d.Option.Start),
+			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: k.constrainsStart(now, &l.submitted, d),
 			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt,
 		})
 	case auction.Reject:

@@ -34,17 +34,19 @@ func (x *runUse) amountUnder(r protocol.Rule) int64 {
 // if it caps neither power nor GPUs.
 func useLimit(r protocol.Rule) int64 { return max(int64(r.Power), int64(r.GPUs)) }
 
-// plannedUse is the power and the GPUs that runs are planned to take; nil if no rule caps either. A
+// plannedUse is the power and the GPUs that runs are planned to take; nil if no rule or quota caps either. A
 // job that may win at several sites runs at one of them, so the largest of its possible uses counts.
 type plannedUse struct {
 	jobs     map[protocol.JobID][]runUse
 	profiles map[string]*useProfile // total over time, by the id of the rule that caps it
+	quotas   *quotaUse              // nil: no quotas are in force
 }
 
 // plannedUse returns what awarded runs are planned to take, as their bids said. Awards whose lease
-// expired less than leaseGrace ago count too: their Accept may still arrive, and then it stands.
-func (k *Market) plannedUse(now protocol.Time) *plannedUse {
-	if !slices.ContainsFunc(k.policy.Rules, func(r protocol.Rule) bool { return useLimit(r) != 0 }) {
+// expired less than leaseGrace ago count too: their Accept may still arrive, and then it stands. The round's bids say which of its jobs could run.
+func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer) *plannedUse {
+	tree := k.quotaTree()
+	if tree.IsEmpty() && !slices.ContainsFunc(k.policy.Rules, func(r protocol.Rule) bool { return useLimit(r) != 0 }) {
 		return nil
 	}
 	u := &plannedUse{jobs: make(map[protocol.JobID][]runUse), profiles: make(map[string]*useProfile)}
@@ -58,6 +60,9 @@ func (k *Market) plannedUse(now protocol.Time) *plannedUse {
 			}
 			u.jobs[id] = []runUse{x}
 		}
+	}
+	if !tree.IsEmpty() {
+		u.quotas = k.quotaUseOf(now, tree, u, r, answers)
 	}
 	return u
 }
@@ -73,19 +78,20 @@ func useOf(j *protocol.Job, site string, o protocol.BidOption) runUse {
 	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
 }
 
-// withinUseCaps returns the options that keep every cap of power and of GPUs of the policy, next to
-// all awarded runs and to whatever earlier jobs of this round may get, and a rule that took others
-// out, if any did. Each job keeps its possible use until the next round, whichever site wins it.
+// withinUseCaps returns the options that keep every cap of power and of GPUs of the policy and the
+// quota of the job's tenant, next to all awarded runs and to whatever earlier jobs of this round may
+// get, and why others are left out, if any are. Each job keeps its possible use until the next round, whichever site wins it.
 // Invariant: so no outcome of the clearing can exceed a cap (decision 0312); the price is that a job
 // may have to wait for another round.
-func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all []protocol.BidOption) (fitting []protocol.BidOption, against protocol.Rule) {
+func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all []protocol.BidOption) (fitting []protocol.BidOption, against protocol.Reason) {
 	if u == nil {
 		return all, against
 	}
 	own := u.jobs[j.ID]
 	delete(u.jobs, j.ID)
 	u.updateProfiles(k, own, -1) // the job runs at one site: its other possible uses do not add to this one
-	var mine runUse
+	var mine, overQuota runUse
+	var capped protocol.Rule
 	for _, o := range all {
 		x := useOf(j, site, o)
 		caps := policy.UseCapsFor(k.policy, *j, site, o.Start)
@@ -93,7 +99,12 @@ func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all 
 			return u.profileUnderRule(r).peakBetween(x.from, x.to) > useLimit(r)-x.amountUnder(r)
 		}); i >= 0 {
 			k.counts[string(protocol.Forbidden)]++
-			against = caps[i]
+			capped, overQuota = caps[i], runUse{}
+			continue
+		}
+		if !u.quotas.hasRoom(x) {
+			k.counts[string(protocol.OverQuota)]++
+			overQuota = x
 			continue
 		}
 		if len(fitting) == 0 {
@@ -109,6 +120,12 @@ func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all 
 		u.jobs[j.ID] = own
 		u.updateProfiles(k, own, 1)
 	}
+	switch {
+	case overQuota.job != nil:
+		against = u.quotas.reason(overQuota)
+	case capped.ID != "":
+		against = reasonOfRule(capped)
+	}
 	return fitting, against
 }
 
@@ -117,9 +134,10 @@ func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all 
 func (u *plannedUse) updateProfiles(k *Market, own []runUse, sign int64) {
 	for _, r := range k.policy.Rules {
 		if d := u.profiles[r.ID]; d != nil {
-			d.addUses(r, own, sign)
+			d.addUses(func(x *runUse) int64 { return x.amountUnder(r) }, own, sign)
 		}
 	}
+	u.quotas.addUses(own, sign)
 }
 
 // profileUnderRule returns the total of all runs that count under a rule, and builds it at first use.
@@ -129,7 +147,7 @@ func (u *plannedUse) profileUnderRule(r protocol.Rule) *useProfile {
 		d = &useProfile{}
 		u.profiles[r.ID] = d
 		for _, id := range slices.Sorted(maps.Keys(u.jobs)) {
-			d.addUses(r, u.jobs[id], 1)
+			d.addUses(func(x *runUse) int64 { return x.amountUnder(r) }, u.jobs[id], 1)
 		}
 	}
 	return d
@@ -144,13 +162,13 @@ type useStep struct {
 	sum int64
 }
 
-// addUses adds what a job takes under a rule: at any time the largest of its possible uses that
+// addUses adds the amounts that a job takes: at any time the largest of its possible uses that
 // count, because only one of them can happen.
-func (d *useProfile) addUses(r protocol.Rule, own []runUse, sign int64) {
+func (d *useProfile) addUses(amountOf func(*runUse) int64, own []runUse, sign int64) {
 	var alone useProfile
 	for i := range own {
 		x := &own[i]
-		if amount := x.amountUnder(r); amount != 0 {
+		if amount := amountOf(x); amount != 0 {
 			from, to := alone.splitAt(x.from), alone.splitAt(x.to)
 			for i := from; i < to; i++ {
 				alone[i].sum = max(alone[i].sum, amount)

@@ -103,7 +103,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 			}
 			k.policy.Rules = append(k.policy.Rules, r)
 		}
-		u := k.plannedUse(noon)
+		u := k.plannedUse(noon, &round{}, nil)
 		beside := make(map[protocol.JobID][]runUse)
 		for id, l := range k.lots {
 			beside[id] = []runUse{useOf(&l.submitted, l.site, l.option)}
@@ -170,7 +170,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 func TestPowerCapCheckIsSublinearInRuns(t *testing.T) {
 	takes := func(n int) float64 {
 		k := runs(n, protocol.Rule{ID: "R-1", Kind: protocol.Cap, Power: 1 << 40})
-		u := k.plannedUse(noon)
+		u := k.plannedUse(noon, &round{}, nil)
 		var all []protocol.BidOption
 		for range 8 {
 			all = append(all, protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gridbid/gridbid/explain/format"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 )
 
 // A Change is the typed form of a sentence that asks to change the policy in
@@ -19,20 +20,24 @@ type Change struct {
 	NotUnderstood []string `json:"not_understood,omitempty"` // parts of the sentence that no op covers
 }
 
-// An Op adds a rule, or removes one.
+// An Op adds a rule, removes one, or replaces the quota tree.
 type Op struct {
-	Op   string         `json:"op"` // "add" or "remove"
-	Rule *protocol.Rule `json:"rule,omitempty"`
-	ID   string         `json:"id,omitempty"` // of the rule to remove
+	Op     string           `json:"op"` // "add", "remove" or "quotas"
+	Rule   *protocol.Rule   `json:"rule,omitempty"`
+	ID     string           `json:"id,omitempty"`     // of the rule to remove
+	Quotas []protocol.Quota `json:"quotas,omitempty"` // the whole tree; none removes it
 }
 
 // OpEffect returns the effect of an op on what is allowed: "tightens" or "loosens"
-// if it adds or removes a hard rule, otherwise "soft".
+// if it adds or removes a hard rule, otherwise "soft". The first quota tree tightens,
+// and another in its place loosens.
 func OpEffect(was protocol.Policy, o Op) string {
 	switch {
 	case o.Op == "remove" && slices.ContainsFunc(was.Rules, func(r protocol.Rule) bool { return r.ID == o.ID && isHardRule(r) }):
 		return "loosens"
-	case o.Op == "add" && isHardRule(*o.Rule):
+	case o.Op == "quotas" && changesQuotas(was, o.Quotas):
+		return "loosens"
+	case o.Op == "add" && isHardRule(*o.Rule), o.Op == "quotas":
 		return "tightens"
 	}
 	return "soft"
@@ -43,7 +48,7 @@ func OpEffect(was protocol.Policy, o Op) string {
 // must consist of that op alone, so that operators cannot confirm it unnoticed
 // together with one that they want. The error says what to change.
 func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protocol.Policy, error) {
-	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Sentence: said, Rules: slices.Clone(was.Rules)}
+	now := protocol.Policy{Version: was.Version + 1, By: by, Second: second, Sentence: said, Rules: slices.Clone(was.Rules), Quotas: was.Quotas}
 	if c.Base != was.Version {
 		return now, fmt.Errorf("policy: the change was proposed against version %d, but version %d is in force: propose it anew", c.Base, was.Version)
 	}
@@ -55,7 +60,7 @@ func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protoc
 	}
 	for _, o := range c.Ops {
 		if OpEffect(was, o) == "loosens" && len(c.Ops)+len(c.NotUnderstood) > 1 {
-			return now, fmt.Errorf("policy: removing %s loosens a hard rule, and cannot be combined with other changes: propose it alone", o.ID)
+			return now, fmt.Errorf("policy: %q loosens what is in force, and cannot be combined with other changes: propose it alone", DescribeOp(was, o))
 		}
 		switch o.Op {
 		case "add":
@@ -67,8 +72,10 @@ func ApplyChange(was protocol.Policy, c Change, by, second, said string) (protoc
 			if now.Rules = slices.DeleteFunc(now.Rules, func(r protocol.Rule) bool { return r.ID == o.ID }); len(now.Rules) == n {
 				return now, fmt.Errorf("policy: rule %s is not in force", o.ID)
 			}
+		case "quotas":
+			now.Quotas = o.Quotas
 		default:
-			return now, fmt.Errorf("policy: unknown op %q, want add or remove", o.Op)
+			return now, fmt.Errorf("policy: unknown op %q, want add, remove or quotas", o.Op)
 		}
 	}
 	return now, CheckSuccessor(was, now)
@@ -93,6 +100,9 @@ const maxOps = 8
 
 // DescribeOp returns the effect of an op as a sentence. Code writes it, never a model.
 func DescribeOp(was protocol.Policy, o Op) string {
+	if o.Op == "quotas" {
+		return DescribeQuotas(o.Quotas)
+	}
 	if o.Op == "remove" {
 		for _, r := range was.Rules {
 			if r.ID == o.ID {
@@ -102,6 +112,24 @@ func DescribeOp(was protocol.Policy, o Op) string {
 		return "remove " + format.CleanText(o.ID) + ", which is not in force"
 	}
 	return DescribeRule(*o.Rule)
+}
+
+// maxDescribed is how many quotas one sentence lists.
+const maxDescribed = 20
+
+// DescribeQuotas returns what a quota tree guarantees and caps as a sentence without a full stop.
+func DescribeQuotas(all []protocol.Quota) string {
+	if len(all) == 0 {
+		return "no quotas: any tenant may hold any GPUs"
+	}
+	var each []string
+	for _, q := range all[:min(len(all), maxDescribed)] {
+		each = append(each, quota.Describe(q))
+	}
+	if n := len(all) - maxDescribed; n > 0 {
+		each = append(each, fmt.Sprintf("and %d more, which `gridbid policy show` lists", n))
+	}
+	return "GPUs are divided by quotas: " + strings.Join(each, "; ")
 }
 
 // DescribeRule returns the effect of a rule as a sentence without a full stop.

@@ -49,7 +49,8 @@ type (
 	}
 )
 
-// AsDiff returns a change as a Diff; nil if it has no ops.
+// AsDiff returns a change that a sentence asks for as a Diff; nil if it has no ops. A quota tree is
+// never of a sentence.
 func (c Change) AsDiff() *Diff {
 	if len(c.Ops) == 0 {
 		return nil

@@ -39,11 +39,23 @@ type whenJSON struct {
 	Weekly protocol.Weekly `json:"weekly,omitempty"`
 }
 
+// A quotaJSON is the JSON form of a quota. Without a weight it has 1, as in a file.
+type quotaJSON struct {
+	Name   string          `json:"name"`
+	Parent string          `json:"parent,omitempty"`
+	Min    protocol.Milli  `json:"min_thousandths_of_a_gpu,omitempty"`
+	Max    protocol.Milli  `json:"max_thousandths_of_a_gpu,omitempty"`
+	Kept   protocol.Milli  `json:"kept_thousandths_of_a_gpu,omitempty"`
+	Weight *protocol.Milli `json:"weight_thousandths,omitempty"`
+	Band   int64           `json:"band,omitempty"`
+}
+
 // An opJSON is the JSON form of an op.
 type opJSON struct {
-	Op   string    `json:"op"`
-	Rule *ruleJSON `json:"rule,omitempty"`
-	ID   string    `json:"id,omitempty"`
+	Op     string      `json:"op"`
+	Rule   *ruleJSON   `json:"rule,omitempty"`
+	ID     string      `json:"id,omitempty"`
+	Quotas []quotaJSON `json:"quotas,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -54,6 +66,9 @@ func (o Op) MarshalJSON() ([]byte, error) {
 			ID: r.ID, Kind: r.Kind, Who: whoJSON{r.Tenant, r.Homes}, Where: whereJSON{r.Words, r.Sites, r.Outside},
 			When: whenJSON{int64(r.From), int64(r.To), r.Weekly}, Weight: r.Weight, Price: r.Most, Carbon: r.Carbon, Power: r.Power, GPUs: r.GPUs,
 		}
+	}
+	for _, q := range o.Quotas {
+		out.Quotas = append(out.Quotas, quotaJSON{q.Name, q.Parent, q.Min, q.Max, q.Kept, &q.Weight, q.Band})
 	}
 	return json.Marshal(out)
 }
@@ -73,6 +88,13 @@ func (o *Op) UnmarshalJSON(data []byte) error {
 			ID: r.ID, Kind: r.Kind, Tenant: r.Who.Tenant, Homes: r.Who.Homes, Sites: r.Where.Sites, Outside: r.Where.Outside, Words: r.Where.AsWritten,
 			From: protocol.Time(r.When.From), To: protocol.Time(r.When.To), Weekly: r.When.Weekly, Weight: r.Weight, Most: r.Price, Carbon: r.Carbon, Power: r.Power, GPUs: r.GPUs,
 		}
+	}
+	for _, q := range in.Quotas {
+		weight := protocol.Milli(1000)
+		if q.Weight != nil {
+			weight = *q.Weight
+		}
+		o.Quotas = append(o.Quotas, protocol.Quota{Name: q.Name, Parent: q.Parent, Min: q.Min, Max: q.Max, Kept: q.Kept, Weight: weight, Band: q.Band})
 	}
 	return nil
 }

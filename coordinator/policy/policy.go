@@ -5,7 +5,8 @@
 // A rule prefers sites, forbids them, or caps: the price or the carbon intensity
 // of the hours in which jobs run, the total power of runs, or the GPUs that jobs hold. No other kind of
 // rule exists, so a sentence cannot change anything else. A change that loosens
-// a hard rule must stand alone and needs a second person.
+// a hard rule must stand alone and needs a second person. The quota tree is part of
+// the policy, too: a file replaces it as a whole, never a sentence.
 package policy
 
 import (
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 )
 
 // MaxWeight bounds a preference: half of a run's cost either way, in
@@ -36,6 +38,9 @@ func CheckSuccessor(was, now protocol.Policy) error {
 	}
 	if len(now.Rules) > maxRules {
 		return fmt.Errorf("policy: %d rules, want at most %d: remove some", len(now.Rules), maxRules)
+	}
+	if _, err := quota.NewTree(now.Quotas); err != nil && !slices.Equal(was.Quotas, now.Quotas) {
+		return fmt.Errorf("policy: quotas: %w", err)
 	}
 	seen := make(map[string]bool)
 	for _, r := range now.Rules {
@@ -97,14 +102,23 @@ func checkRule(r protocol.Rule) error {
 func isHardRule(r protocol.Rule) bool { return r.Kind != protocol.Prefer }
 
 // LoosensHardRule reports whether a policy allows what the previous one forbade: whether
-// a hard rule was removed or changed.
+// a hard rule was removed or changed. A changed quota tree counts, too: what one tenant gains,
+// another loses.
 func LoosensHardRule(was, now protocol.Policy) bool {
+	if changesQuotas(was, now.Quotas) {
+		return true
+	}
 	for _, r := range was.Rules {
 		if isHardRule(r) && !slices.ContainsFunc(now.Rules, func(x protocol.Rule) bool { return hasSameEffect(r, x) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// changesQuotas reports whether another quota tree is to replace the one in force.
+func changesQuotas(was protocol.Policy, now []protocol.Quota) bool {
+	return len(was.Quotas) > 0 && !slices.Equal(was.Quotas, now)
 }
 
 func hasSameEffect(x, y protocol.Rule) bool {

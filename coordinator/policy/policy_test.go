@@ -285,3 +285,39 @@ func TestARuleFromBeforeStands(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A quota tree is replaced as a whole. The first one only limits, so one person may set it; another
+// takes from some, so it needs a second. It survives JSON, and a change of rules keeps it.
+func TestQuotasAreReplacedAsAWhole(t *testing.T) {
+	tree := []protocol.Quota{{Name: "lab", Min: 8000, Weight: 1000}, {Name: "a", Parent: "lab", Min: 2000, Max: 4000, Kept: 1000, Weight: 500, Band: 2}}
+	raw, err := json.Marshal(Op{Op: "quotas", Quotas: tree})
+	var op Op
+	if err == nil {
+		err = json.Unmarshal(raw, &op)
+	}
+	if err != nil || !slices.Equal(op.Quotas, tree) {
+		t.Fatalf("%v: %s is read as %+v", err, raw, op)
+	}
+	first, err := ApplyChange(protocol.Policy{}, Change{Ops: []Op{op}}, "ada", "", "quotas.yaml")
+	if err != nil || !slices.Equal(first.Quotas, tree) {
+		t.Fatalf("%v: %+v", err, first)
+	}
+	rule := protocol.Rule{Kind: protocol.Forbid, Sites: []string{"oslo"}}
+	second, err := ApplyChange(first, Change{Base: 1, Ops: []Op{{Op: "add", Rule: &rule}}}, "ada", "", "never run at oslo")
+	if err != nil || !slices.Equal(second.Quotas, tree) {
+		t.Fatalf("%v: %+v", err, second)
+	}
+	for _, next := range [][]protocol.Quota{nil, tree[:1]} {
+		c := Change{Base: 2, Ops: []Op{{Op: "quotas", Quotas: next}}}
+		if _, err := ApplyChange(second, c, "ada", "", ""); err == nil || !strings.Contains(err.Error(), "second person") {
+			t.Errorf("one person puts %v in place of the tree: %v", next, err)
+		}
+		if p, err := ApplyChange(second, c, "ada", "bo", ""); err != nil || !slices.Equal(p.Quotas, next) || OpEffect(second, c.Ops[0]) != "loosens" {
+			t.Errorf("two persons put %v in place of the tree: %v, %+v", next, err, p)
+		}
+	}
+	bad := Change{Ops: []Op{{Op: "quotas", Quotas: []protocol.Quota{{Name: "a", Parent: "b"}}}}}
+	if _, err := ApplyChange(protocol.Policy{}, bad, "ada", "", ""); err == nil || !strings.Contains(err.Error(), "a: no quota is named b") {
+		t.Errorf("a tree without its root: %v", err)
+	}
+}

@@ -166,6 +166,7 @@ var reasonTexts = map[protocol.Code]string{
 	protocol.NoSuchGPU:          "the site has no GPU of a model that will do",
 	protocol.FitsNoNode:         "no node of the site is large enough",
 	protocol.RefusedByTerms:     "the site's terms refuse it",
+	protocol.OverQuota:          "the quotas leave its tenant no room",
 	protocol.NoCapacity:         "the site has no room in time",
 	protocol.PastDeadline:       "no start at the site meets the deadline",
 	protocol.NoSignal:           "the site does not know its price or carbon intensity",

@@ -32,7 +32,7 @@ var evaluators = map[string]evaluator{
 	"shares": (*Dataset).answerShares, "pauses": (*Dataset).answerPauses, "no-preemption": (*Dataset).answerPreemptions, "no-priority": (*Dataset).answerPriority, "overflow": (*Dataset).answerOverflow,
 	// The market, its rounds and its rules.
 	"weights": (*Dataset).answerWeights, "bid-error": (*Dataset).answerBidError, "silent": (*Dataset).answerSilentSites, "activity": (*Dataset).answerActivity, "reneges": (*Dataset).answerReneges,
-	"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID,
+	"no-arbitration": (*Dataset).answerArbitration, "no-policy-log": (*Dataset).answerPolicyLog, "no-rule": (*Dataset).answerRuleByID, "no-quota": (*Dataset).answerQuotas,
 	// One job.
 	"held": (*Dataset).answerHeld, "where": (*Dataset).answerWhere, "decision": (*Dataset).answerDecision, "times": (*Dataset).answerTimes, "waited": (*Dataset).answerWaited,
 	"offers": (*Dataset).answerOffers, "offer-count": (*Dataset).answerOffers, "unable": (*Dataset).answerUnableSites, "history": (*Dataset).answerHistory, "advice": (*Dataset).answerAdvice, "ahead": (*Dataset).answerAhead,
@@ -94,6 +94,8 @@ func (l *Dataset) runHas(ask string) bool {
 	switch ask {
 	case "no-arbitration":
 		return l.history.JudgeQuestions() > 0
+	case "no-quota":
+		return len(l.policyAt(1<<62).Quotas) > 0
 	case "no-policy-log", "no-rule":
 		return len(l.history.PolicyVersions()) > 0
 	}

@@ -113,6 +113,9 @@ func (r *Result) describeRulesInForce(l *Dataset) {
 		r.addFigures(valueOf("run", "rules", len(here)))
 	}
 	r.Sentences = slices.Concat(r.Sentences, here, over)
+	if all := l.policyAt(1 << 62).Quotas; len(all) > 0 {
+		r.addSentence("%s.", quotaText(all))
+	}
 }
 
 // rulesAtEnd returns the operators' rules at the end of the record, those that are in force
@@ -135,6 +138,13 @@ func (l *Dataset) answerRuleByID(ask.Query) (r Result) {
 	r.describeRulesInForce(l)
 	return r
 }
+
+func (l *Dataset) answerQuotas(ask.Query) (r Result) { r.describeRulesInForce(l); return r }
+
+// A quotaText is the quota tree as a sentence.
+type quotaText []protocol.Quota
+
+func (x quotaText) renderText() string { return policy.DescribeQuotas(x) }
 
 // A ruleText is a rule of the operators as a sentence.
 type ruleText protocol.Rule

@@ -174,6 +174,19 @@ func TestAnExpiredRuleIsNotInForce(t *testing.T) {
 	}
 }
 
+// A run with quotas says them, where one without says that there are none.
+func TestQuotasInForceAreSaid(t *testing.T) {
+	s := day()
+	s.addMessage(protocol.Coordinator, "", protocol.Policy{Version: 3, By: "ada", Quotas: []protocol.Quota{{Name: "vision", Min: 8000, Max: 24000, Weight: 1000}}})
+	l := s.buildDataset()
+	for _, q := range []string{"how much quota has vision left", "rules in force"} {
+		holds(t, l, q, "GPUs are divided by quotas: vision min 8 max 24 weight 1", "has no quotas")
+	}
+	if a := day().buildDataset().AnswerQuestion("how much quota has vision left"); a.Kind != "absent" {
+		t.Errorf("%s %q", a.Kind, a.Text)
+	}
+}
+
 // Where a year was asked for that is not in the record, the record's is told.
 func TestTimesOfTheRecordHaveTheirYear(t *testing.T) {
 	if a := day().buildDataset().AnswerQuestion("carbon on 13 april 2021"); a.Kind != "not-found" || !strings.Contains(a.Text[0], "from 2022-04-13T12:00:00Z to 2022-04-13T16:30:00Z") {

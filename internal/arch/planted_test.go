@@ -38,8 +38,8 @@ func TestPlantedImportsAreFound(t *testing.T) {
 		name, pkg, code, test string
 		want                  string // "" is nothing to complain of
 	}{
-		{"a package without a line", "coordinator/quota", ``, ``,
-			`coordinator/quota/planted.go:2: package coordinator/quota has no line in the plan of internal/arch; add one with what it may import, whether it is pure, and what it is for`},
+		{"a package without a line", "coordinator/tariff", ``, ``,
+			`coordinator/tariff/planted.go:2: package coordinator/tariff has no line in the plan of internal/arch; add one with what it may import, whether it is pure, and what it is for`},
 		{"what the line does not allow", "agents/power", `import _ "github.com/gridbid/gridbid/bus"`, ``,
 			`agents/power/planted.go:3: agents/power may not import bus: its line in the plan allows protocol`},
 		{"anything of ours, where the line allows nothing", "agents/fgd", `import _ "github.com/gridbid/gridbid/protocol"`, ``,
@@ -195,8 +195,8 @@ func TestPlantedPackageWithoutDocIsFound(t *testing.T) {
 }
 
 func TestPlantedLineWithoutPackageIsFound(t *testing.T) {
-	got := keepsPlan(append(slices.Clone(plan), line{pkg: "coordinator/quota"}), theHouse(t).pkgs)
-	if want := "the plan has a line for coordinator/quota, which does not exist; remove the line"; !slices.Contains(got, want) {
+	got := keepsPlan(append(slices.Clone(plan), line{pkg: "coordinator/tariff"}), theHouse(t).pkgs)
+	if want := "the plan has a line for coordinator/tariff, which does not exist; remove the line"; !slices.Contains(got, want) {
 		t.Errorf("found %q; want %q", got, want)
 	}
 }

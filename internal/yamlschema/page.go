@@ -66,7 +66,7 @@ func (p *Page) LineOf(path []string) int {
 			return line
 		}
 	}
-	return 1
+	return max(p.lines[""], 1)
 }
 
 // locateFault returns a fault at a path.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 	"github.com/gridbid/gridbid/scenarios/generate"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
@@ -56,6 +58,9 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if err := out.buildFleets(s); err != nil {
 		return Scenario{}, err
 	}
+	if err := out.addQuotas(s); err != nil {
+		return Scenario{}, err
+	}
 	if err := out.addEvents(s); err != nil {
 		return Scenario{}, err
 	}
@@ -72,6 +77,33 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 		out.addNote("the jobs would keep %.0f %% of the fleets' GPU-hours between start and end busy, at the fleets' mean speed", 100*busy)
 	}
 	return out.validateAndHash()
+}
+
+// addQuotas adds the quota tree. What it guarantees together must not be more than the fleets have.
+func (out *Scenario) addQuotas(s scenarioSpec) (err error) {
+	var fault quota.Fault
+	if out.Quotas, err = quota.QuotasOf(s.Quotas); errors.As(err, &fault) {
+		path := []any{"quotas", fault.Index}
+		if fault.Field != "" {
+			path = append(path, fault.Field)
+		}
+		return s.where(path...)("%s", fault.Problem)
+	}
+	var gpus, guaranteed protocol.Milli
+	for _, site := range out.Sites {
+		for _, n := range site.Nodes {
+			gpus += protocol.Milli(n.GPUs) * 1000
+		}
+	}
+	for _, q := range out.Quotas {
+		if q.Parent == "" {
+			guaranteed += q.Min
+		}
+	}
+	if guaranteed > gpus {
+		return s.where("quotas")("guarantees %d GPUs together, and the fleets have %d: lower the min of some", guaranteed/1000, gpus/1000)
+	}
+	return nil
 }
 
 // weightsOf returns the weights that a spec sets. Kappa is per tonne, protocol.Weights counts carbon

@@ -26,6 +26,7 @@ type Scenario struct {
 	Weights  Weights
 	Carbon   string `json:",omitempty"` // ByAverage or ByMarginal
 
+	Quotas     []protocol.Quota                 `json:",omitempty"` // among tenants, in force from Start
 	Events     []Event                          `json:",omitempty"` // by time
 	FailsAfter map[protocol.JobID]time.Duration `json:",omitempty"` // jobs whose program fails after so long of each run
 	Expect     []Expectation                    `json:",omitempty"` // of the run, by the scenario's author

@@ -7,6 +7,7 @@ import (
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/agents/terms"
 	"github.com/gridbid/gridbid/protocol"
+	"github.com/gridbid/gridbid/protocol/quota"
 	"github.com/gridbid/gridbid/scenarios/trace"
 )
 
@@ -27,6 +28,7 @@ type scenarioSpec struct {
 	Lag      *float64                  `yaml:"lag_hours"`
 	Events   []eventSpec               `yaml:"events"`
 	Expect   []expectSpec              `yaml:"expect"`
+	Quotas   []quota.FileQuota         `yaml:"quotas"`
 	where    func(...any) faultLocator // returns a builder of errors at a path
 	lineOf   func(...any) int          // returns the line of a path
 }

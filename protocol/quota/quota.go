@@ -1,0 +1,222 @@
+// Package quota divides the GPUs of a federation among its tenants.
+//
+// A quota tree has tenants as its leaves. Each node is guaranteed its min, never gets more than
+// its max, and shares what others leave by its weight, a higher band first. What a node does not
+// ask for is lent to others, but for the part that it keeps. The rules are those of Kubernetes'
+// ElasticQuota (scheduler-plugins KEP-9) with the shares of Koordinator's and KAI's calculators:
+// docs/quotas.md has them as worked examples.
+package quota
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Others is the name of a leaf for all tenants that the tree does not name. They share its quota.
+const Others = "*"
+
+// Bounds of a tree: products of an amount and a weight stay within 64 bits.
+const (
+	maxNodes  = 4096
+	maxDepth  = 16
+	maxAmount = protocol.Milli(1e9) // a million GPUs
+	maxWeight = protocol.Milli(1e6) // 1,000
+	maxBand   = 1000
+)
+
+// A Tree is a checked quota tree. The zero value has no nodes.
+type Tree struct {
+	nodes []node // parents before children; siblings by name
+	leaf  map[string]int
+	roots []int
+}
+
+type node struct {
+	protocol.Quota
+	parent   int // -1: none
+	children []int
+}
+
+// A Fault is what is wrong with a tree: the index of the quota, its field, and what to do.
+type Fault struct {
+	Index   int
+	Field   string
+	Problem string
+}
+
+// Error implements error.
+func (f Fault) Error() string { return f.Problem }
+
+// NewTree returns the tree of a list of quotas, in any order. Its error is a Fault.
+func NewTree(list []protocol.Quota) (*Tree, error) {
+	if len(list) > maxNodes {
+		return nil, Fault{maxNodes, "", fmt.Sprintf("%d quotas, want at most %d: join some", len(list), maxNodes)}
+	}
+	index := make(map[string]int, len(list))
+	for i, q := range list {
+		if err := checkQuota(i, q); err != nil {
+			return nil, err
+		}
+		if _, dup := index[q.Name]; dup {
+			return nil, Fault{i, "name", fmt.Sprintf("%s has two quotas: give each a name of its own", q.Name)}
+		}
+		index[q.Name] = i
+	}
+	depth, err := depths(list, index)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]int, len(list))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(x, y int) int {
+		return cmp.Or(cmp.Compare(depth[x], depth[y]), cmp.Compare(list[x].Name, list[y].Name))
+	})
+	t := &Tree{leaf: make(map[string]int)}
+	at := make(map[string]int, len(list))
+	for k, i := range order {
+		q := list[i]
+		n := node{Quota: q, parent: -1}
+		if q.Parent != "" {
+			n.parent = at[q.Parent]
+			t.nodes[n.parent].children = append(t.nodes[n.parent].children, k)
+		} else {
+			t.roots = append(t.roots, k)
+		}
+		at[q.Name] = k
+		t.nodes = append(t.nodes, n)
+	}
+	for k, n := range t.nodes {
+		if len(n.children) == 0 {
+			t.leaf[n.Name] = k
+			continue
+		}
+		var sum protocol.Milli
+		for _, c := range n.children {
+			sum += t.nodes[c].Min
+		}
+		switch {
+		case n.Name == Others:
+			return nil, Fault{index[n.Name], "parent", fmt.Sprintf("%q stands for the tenants that no quota names and cannot have children: give them another parent", Others)}
+		case sum > n.Min:
+			return nil, Fault{index[n.Name], "min", fmt.Sprintf("%s is guaranteed %s GPUs and its children %s together: raise its min or lower theirs", n.Name, gpus(n.Min), gpus(sum))}
+		}
+	}
+	return t, nil
+}
+
+func checkQuota(i int, q protocol.Quota) error {
+	fault := func(field, format string, args ...any) error {
+		return Fault{i, field, fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case q.Name == "":
+		return fault("name", "a quota has no name: give it that of its tenant or group")
+	case len(q.Name) > 128:
+		return fault("name", "the name has %d bytes: want at most 128", len(q.Name))
+	case strings.ContainsFunc(q.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fault("name", "the name %q has characters that cannot be printed: write it without", q.Name)
+	case q.Min < 0 || q.Min > maxAmount:
+		return fault("min", "%s: min is %s GPUs: want 0 to %s", q.Name, gpus(q.Min), gpus(maxAmount))
+	case q.Max < 0 || q.Max > maxAmount:
+		return fault("max", "%s: max is %s GPUs: want 0 to %s, 0 for no cap", q.Name, gpus(q.Max), gpus(maxAmount))
+	case q.Max != 0 && q.Max < q.Min:
+		return fault("max", "%s: max is %s GPUs, less than the min of %s: raise it", q.Name, gpus(q.Max), gpus(q.Min))
+	case q.Kept < 0 || q.Kept > q.Min:
+		return fault("lend", "%s: it lends a part of its min of %s GPUs: want 0 to %s", q.Name, gpus(q.Min), gpus(q.Min))
+	case q.Weight < 0 || q.Weight > maxWeight:
+		return fault("weight", "%s: weight is %s: want 0 to %s", q.Name, gpus(q.Weight), gpus(maxWeight))
+	case q.Band < -maxBand || q.Band > maxBand:
+		return fault("band", "%s: band is %d: want -%d to %d", q.Name, q.Band, maxBand, maxBand)
+	}
+	return nil
+}
+
+// depths returns how many ancestors each quota has.
+func depths(list []protocol.Quota, index map[string]int) ([]int, error) {
+	out := make([]int, len(list))
+	for i, q := range list {
+		for x := q; x.Parent != ""; {
+			p, ok := index[x.Parent]
+			if !ok {
+				return nil, Fault{i, "parent", fmt.Sprintf("%s: no quota is named %s: add it, or give another parent", q.Name, x.Parent)}
+			}
+			if out[i]++; out[i] > maxDepth {
+				return nil, Fault{i, "parent", fmt.Sprintf("%s has more than %d ancestors, or is its own: give it another parent", q.Name, maxDepth)}
+			}
+			x = list[p]
+		}
+	}
+	return out, nil
+}
+
+// Guaranteed returns the sum of what the tree guarantees.
+func (t *Tree) Guaranteed() (sum protocol.Milli) {
+	for _, k := range t.roots {
+		sum += t.nodes[k].Min
+	}
+	return sum
+}
+
+// IsEmpty reports whether the tree has no nodes: nothing is limited then.
+func (t *Tree) IsEmpty() bool { return t == nil || len(t.nodes) == 0 }
+
+// LeafOf returns the name of the leaf that a tenant's jobs count under; false if the tree has none
+// for it.
+func (t *Tree) LeafOf(tenant string) (string, bool) {
+	for _, name := range [...]string{tenant, Others} {
+		if _, ok := t.leaf[name]; ok {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// QuotaOf returns the quota of a leaf.
+func (t *Tree) QuotaOf(leaf string) protocol.Quota { return t.nodes[t.leaf[leaf]].Quota }
+
+// HasCapOn reports whether a max limits what a tenant's jobs hold.
+func (t *Tree) HasCapOn(tenant string) bool {
+	leaf, ok := t.LeafOf(tenant)
+	return ok && (t.QuotaOf(leaf).Max != 0 || len(t.CappedGroups(leaf)) > 0)
+}
+
+// CappedGroups returns the ancestors of a leaf that have a max. What their tenants hold together can
+// be more than the shares of this moment, as long as one of them holds what it was lent.
+func (t *Tree) CappedGroups(leaf string) (all []protocol.Quota) {
+	for k := t.nodes[t.leaf[leaf]].parent; k >= 0; k = t.nodes[k].parent {
+		if t.nodes[k].Max != 0 {
+			all = append(all, t.nodes[k].Quota)
+		}
+	}
+	return all
+}
+
+func gpus(v protocol.Milli) string { return strconv.FormatFloat(float64(v)/1000, 'f', -1, 64) }
+
+// Describe returns what a quota guarantees, caps and shares, in words.
+func Describe(q protocol.Quota) string {
+	s := q.Name
+	if q.Parent != "" {
+		s += " of " + q.Parent
+	}
+	s += " min " + gpus(q.Min)
+	if q.Max != 0 {
+		s += " max " + gpus(q.Max)
+	}
+	s += " weight " + gpus(q.Weight)
+	if q.Kept != 0 {
+		s += " lends " + gpus(q.Min-q.Kept)
+	}
+	if q.Band != 0 {
+		s += fmt.Sprintf(" band %d", q.Band)
+	}
+	return s
+}
