@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -65,55 +66,62 @@ func (k *Market) registeredGPUs() (sum protocol.Milli) {
 	return sum
 }
 
-// hasRoom reports whether the share of a run's tenant, and the caps of its groups, have room for it
-// as long as it runs. Without quotas every run has room, and so has one without GPUs.
-func (q *quotaUse) hasRoom(x runUse) bool {
-	if q == nil || x.job.TotalGPUMilli() == 0 {
-		return true
-	}
-	_, ok := q.limitOf(x)
-	return ok
+// quotaLimits are what limits a job's runs by its tenant's quotas, the share first. The zero value
+// limits nothing.
+type quotaLimits struct {
+	limits  []quotaLimit
+	gpus    protocol.Milli // of the job
+	unnamed bool           // no quota names its tenant
 }
 
-// limitOf returns the quota that leaves a run no room; ok if none does.
-func (q *quotaUse) limitOf(x runUse) (against protocol.Quota, ok bool) {
-	leaf, named := q.tree.LeafOf(x.job.Tenant)
+// A quotaLimit is a share, or the max of a group, and what its tenants hold over time.
+type quotaLimit struct {
+	quota protocol.Quota
+	most  protocol.Milli
+	held  *useProfile
+}
+
+// limitsOf returns the limits of a job. Without quotas there are none, nor for a job without GPUs.
+func (q *quotaUse) limitsOf(j *protocol.Job) quotaLimits {
+	if q == nil || j.TotalGPUMilli() == 0 {
+		return quotaLimits{}
+	}
+	leaf, named := q.tree.LeafOf(j.Tenant)
 	if !named {
-		return protocol.Quota{}, false
+		return quotaLimits{unnamed: true}
 	}
-	gpus := x.job.TotalGPUMilli()
-	if q.peakOf(leaf, x)+gpus > q.shares[leaf] {
-		return q.tree.QuotaOf(leaf), false
-	}
+	l := quotaLimits{gpus: j.TotalGPUMilli(), limits: []quotaLimit{{q.tree.QuotaOf(leaf), q.shares[leaf], q.profileOf(leaf)}}}
 	for _, g := range q.tree.CappedGroups(leaf) {
-		if q.peakOf(g.Name, x)+gpus > g.Max {
-			return g, false
+		l.limits = append(l.limits, quotaLimit{g, g.Max, q.profileOf(g.Name)})
+	}
+	return l
+}
+
+// haveRoom reports whether the limits have room for a run as long as it runs.
+func (l *quotaLimits) haveRoom(x runUse) bool { return !l.unnamed && l.exceededBy(x) == nil }
+
+// exceededBy returns the first limit that has no room for a run; nil if all have.
+func (l *quotaLimits) exceededBy(x runUse) *quotaLimit {
+	for i := range l.limits {
+		if q := &l.limits[i]; protocol.Milli(q.held.peakBetween(x.from, x.to))+l.gpus > q.most {
+			return q
 		}
 	}
-	return protocol.Quota{}, true
-}
-
-// peakOf returns the most that a node's tenants hold while a run would run.
-func (q *quotaUse) peakOf(name string, x runUse) protocol.Milli {
-	return protocol.Milli(q.profileOf(name).peakBetween(x.from, x.to))
+	return nil
 }
 
 // reason returns why a run has no room.
-func (q *quotaUse) reason(x runUse) protocol.Reason {
-	against, _ := q.limitOf(x)
-	note := "no quota names tenant " + format.CleanText(x.job.Tenant)
-	if share, isLeaf := q.shares[against.Name]; isLeaf || against.Name != "" {
-		if !isLeaf {
-			share = against.Max
-		}
-		note = fmt.Sprintf("%s of the %s GPUs that %s may hold now are taken, and the job wants %s (%s)", format.FormatThousandths(q.peakOf(against.Name, x)),
-			format.FormatThousandths(share), format.CleanText(against.Name), format.FormatThousandths(x.job.TotalGPUMilli()), quota.Describe(against))
+func (l *quotaLimits) reason(x runUse) protocol.Reason {
+	if q := l.exceededBy(x); q != nil {
+		return protocol.Reason{Code: protocol.OverQuota, Note: fmt.Sprintf("%s of the %s GPUs that %s may hold now are taken, and the job wants %s (%s)",
+			format.FormatThousandths(protocol.Milli(q.held.peakBetween(x.from, x.to))), format.FormatThousandths(q.most), format.CleanText(q.quota.Name),
+			format.FormatThousandths(l.gpus), quota.Describe(q.quota))}
 	}
-	return protocol.Reason{Code: protocol.OverQuota, Note: note}
+	return protocol.Reason{Code: protocol.OverQuota, Note: "no quota names tenant " + format.CleanText(x.job.Tenant)}
 }
 
 // addUses adds the possible uses of one job to what its leaf and its capped groups take, or with sign
-// -1 subtracts them.
+// -1 subtracts them. At any time at most one of them happens, and each takes the same GPUs.
 func (q *quotaUse) addUses(own []runUse, sign int64) {
 	if q == nil || len(own) == 0 {
 		return
@@ -122,11 +130,29 @@ func (q *quotaUse) addUses(own []runUse, sign int64) {
 	if !ok {
 		return
 	}
-	gpus := func(x *runUse) int64 { return int64(x.job.TotalGPUMilli()) }
-	q.profileOf(leaf).addUses(gpus, own, sign)
+	spans := mergedSpans(own)
+	gpus := sign * int64(own[0].job.TotalGPUMilli())
+	q.profileOf(leaf).addSpans(spans, gpus)
 	for _, g := range q.tree.CappedGroups(leaf) {
-		q.profileOf(g.Name).addUses(gpus, own, sign)
+		q.profileOf(g.Name).addSpans(spans, gpus)
 	}
+}
+
+// A span is a time in which something is held.
+type span struct{ from, to protocol.Time }
+
+// mergedSpans returns the times in which at least one of some uses is, by time and not overlapping.
+func mergedSpans(uses []runUse) (all []span) {
+	sorted := slices.Clone(uses)
+	slices.SortFunc(sorted, func(x, y runUse) int { return cmp.Compare(x.from, y.from) })
+	for _, x := range sorted {
+		if n := len(all); n > 0 && x.from <= all[n-1].to {
+			all[n-1].to = max(all[n-1].to, x.to)
+		} else {
+			all = append(all, span{x.from, x.to})
+		}
+	}
+	return all
 }
 
 func (q *quotaUse) profileOf(name string) *useProfile {

@@ -222,11 +222,12 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 	// the same order in every replay.
 	for _, i := range r.claimOrder() {
 		job := &r.lots[i].submitted // policy rules see the home as submitted; after a pause lot.job names the checkpoint's site
+		claim := planned.openClaim(k, job)
 		for _, a := range answers[i] {
 			if k.mayStillRun(a.site, job.ID) {
 				continue
 			}
-			fitting, over := planned.withinUseCaps(k, job, a.site, a.bids.Options)
+			fitting, over := claim.withinUseCaps(a.site, a.bids.Options)
 			if over.Code != "" {
 				against[i] = over
 			}
@@ -237,6 +238,7 @@ func (k *Market) roundToClear(now protocol.Time, r *round) (in auction.Round, im
 				impossible[i]++
 			}
 		}
+		claim.closeClaim()
 	}
 	for i, l := range r.lots {
 		// Sites that won the lot too often without keeping it lose their bids, if others bid.

@@ -54,7 +54,7 @@ func (k *Market) plannedUse(now protocol.Time, r *round, answers [][]siteAnswer)
 		l := k.lots[id]
 		late := (l.state == waiting || l.state == called) && l.site != "" && now < l.lease.Add(leaseGrace)
 		if l.state == awarded || l.state == accepted || late {
-			x := useOf(&l.submitted, l.site, l.option)
+			x := useOf(&l.submitted, l.site, &l.option)
 			if x.to <= now { // overran its plan, or its end was not reported yet: assume another hour
 				x.to = now.Add(time.Hour)
 			}
@@ -73,28 +73,60 @@ const leaseGrace = time.Minute
 
 // useOf returns what an option takes. Its power is the mean over its time, rounded up, and includes
 // the facility's overhead (PUE), as the bid's energy does.
-func useOf(j *protocol.Job, site string, o protocol.BidOption) runUse {
+func useOf(j *protocol.Job, site string, o *protocol.BidOption) runUse {
 	seconds := max(int64(o.Finish.Sub(o.Start)/time.Second), 1)
 	return runUse{j, site, o.Start, o.Finish, protocol.Milliwatts((int64(o.Energy) + seconds - 1) / seconds)}
 }
 
-// withinUseCaps returns the options that keep every cap of power and of GPUs of the policy and the
-// quota of the job's tenant, next to all awarded runs and to whatever earlier jobs of this round may
-// get, and why others are left out, if any are. Each job keeps its possible use until the next round, whichever site wins it.
-// Invariant: so no outcome of the clearing can exceed a cap (decision 0312); the price is that a job
-// may have to wait for another round.
-func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all []protocol.BidOption) (fitting []protocol.BidOption, against protocol.Reason) {
+// A jobClaim is what one job may use in a round. While it is open, the job's own possible uses do not
+// count beside its options: it runs at one site. A nil claim allows everything.
+type jobClaim struct {
+	use    *plannedUse
+	market *Market
+	job    *protocol.Job
+	own    []runUse    // possible so far; of an award whose Accept may still arrive, too
+	quotas quotaLimits // of its tenant
+}
+
+// openClaim takes a job's possible uses out of the totals until its claim is closed.
+func (u *plannedUse) openClaim(k *Market, j *protocol.Job) *jobClaim {
 	if u == nil {
+		return nil
+	}
+	c := &jobClaim{use: u, market: k, job: j, own: slices.Clone(u.jobs[j.ID]), quotas: u.quotas.limitsOf(j)}
+	delete(u.jobs, j.ID)
+	u.updateProfiles(k, c.own, -1)
+	return c
+}
+
+// closeClaim adds the job's possible uses to the totals. Each job keeps its possible use until the
+// next round, whichever site wins it. Invariant: so no outcome of the clearing can exceed a cap or a
+// share (decision 0312); the price is that a job may have to wait for another round.
+func (c *jobClaim) closeClaim() {
+	if c != nil && len(c.own) > 0 {
+		c.use.jobs[c.job.ID] = c.own
+		c.use.updateProfiles(c.market, c.own, 1)
+	}
+}
+
+// withinUseCaps returns the options at a site that keep every cap of power and of GPUs of the policy
+// and the quota of the job's tenant, next to all awarded runs and to whatever earlier jobs of this
+// round may get, and why others are left out, if any are.
+func (c *jobClaim) withinUseCaps(site string, all []protocol.BidOption) (fitting []protocol.BidOption, against protocol.Reason) {
+	if c == nil {
 		return all, against
 	}
-	own := u.jobs[j.ID]
-	delete(u.jobs, j.ID)
-	u.updateProfiles(k, own, -1) // the job runs at one site: its other possible uses do not add to this one
+	k, u := c.market, c.use
 	var mine, overQuota runUse
 	var capped protocol.Rule
-	for _, o := range all {
-		x := useOf(j, site, o)
-		caps := policy.UseCapsFor(k.policy, *j, site, o.Start)
+	n := 0 // options that fit
+	for i := range all {
+		x := runUse{job: c.job, site: site, from: all[i].Start, to: all[i].Finish}
+		var caps []protocol.Rule
+		if len(k.policy.Rules) > 0 {
+			x = useOf(c.job, site, &all[i])
+			caps = policy.UseCapsFor(k.policy, *c.job, site, x.from)
+		}
 		if i := slices.IndexFunc(caps, func(r protocol.Rule) bool {
 			return u.profileUnderRule(r).peakBetween(x.from, x.to) > useLimit(r)-x.amountUnder(r)
 		}); i >= 0 {
@@ -102,27 +134,27 @@ func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all 
 			capped, overQuota = caps[i], runUse{}
 			continue
 		}
-		if !u.quotas.hasRoom(x) {
+		if !c.quotas.haveRoom(x) {
 			k.counts[string(protocol.OverQuota)]++
 			overQuota = x
 			continue
 		}
-		if len(fitting) == 0 {
+		if n == 0 {
 			mine = x
 		}
-		mine = runUse{j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
-		fitting = append(fitting, o)
+		mine = runUse{c.job, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
+		if n++; n < i+1 { // some did not fit: the others are copied
+			fitting = append(slices.Grow(fitting, len(all)-1), all[i])
+		} else {
+			fitting = all[:n:n]
+		}
 	}
-	if len(fitting) > 0 {
-		own = append(own, mine)
-	}
-	if len(own) > 0 {
-		u.jobs[j.ID] = own
-		u.updateProfiles(k, own, 1)
+	if n > 0 {
+		c.own = append(c.own, mine)
 	}
 	switch {
 	case overQuota.job != nil:
-		against = u.quotas.reason(overQuota)
+		against = c.quotas.reason(overQuota)
 	case capped.ID != "":
 		against = reasonOfRule(capped)
 	}
@@ -134,7 +166,7 @@ func (u *plannedUse) withinUseCaps(k *Market, j *protocol.Job, site string, all 
 func (u *plannedUse) updateProfiles(k *Market, own []runUse, sign int64) {
 	for _, r := range k.policy.Rules {
 		if d := u.profiles[r.ID]; d != nil {
-			d.addUses(func(x *runUse) int64 { return x.amountUnder(r) }, own, sign)
+			d.addUses(r, own, sign)
 		}
 	}
 	u.quotas.addUses(own, sign)
@@ -147,7 +179,7 @@ func (u *plannedUse) profileUnderRule(r protocol.Rule) *useProfile {
 		d = &useProfile{}
 		u.profiles[r.ID] = d
 		for _, id := range slices.Sorted(maps.Keys(u.jobs)) {
-			d.addUses(func(x *runUse) int64 { return x.amountUnder(r) }, u.jobs[id], 1)
+			d.addUses(r, u.jobs[id], 1)
 		}
 	}
 	return d
@@ -162,13 +194,13 @@ type useStep struct {
 	sum int64
 }
 
-// addUses adds the amounts that a job takes: at any time the largest of its possible uses that
+// addUses adds what a job takes under a rule: at any time the largest of its possible uses that
 // count, because only one of them can happen.
-func (d *useProfile) addUses(amountOf func(*runUse) int64, own []runUse, sign int64) {
+func (d *useProfile) addUses(r protocol.Rule, own []runUse, sign int64) {
 	var alone useProfile
 	for i := range own {
 		x := &own[i]
-		if amount := amountOf(x); amount != 0 {
+		if amount := x.amountUnder(r); amount != 0 {
 			from, to := alone.splitAt(x.from), alone.splitAt(x.to)
 			for i := from; i < to; i++ {
 				alone[i].sum = max(alone[i].sum, amount)
@@ -176,9 +208,16 @@ func (d *useProfile) addUses(amountOf func(*runUse) int64, own []runUse, sign in
 		}
 	}
 	for i := range alone[:max(len(alone)-1, 0)] {
-		from, to := d.splitAt(alone[i].at), d.splitAt(alone[i+1].at)
+		d.addSpans([]span{{alone[i].at, alone[i+1].at}}, sign*alone[i].sum)
+	}
+}
+
+// addSpans adds an amount in some spans of time.
+func (d *useProfile) addSpans(all []span, amount int64) {
+	for _, x := range all {
+		from, to := d.splitAt(x.from), d.splitAt(x.to)
 		for k := from; k < to; k++ {
-			(*d)[k].sum += sign * alone[i].sum
+			(*d)[k].sum += amount
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 		u := k.plannedUse(noon, &round{}, nil)
 		beside := make(map[protocol.JobID][]runUse)
 		for id, l := range k.lots {
-			beside[id] = []runUse{useOf(&l.submitted, l.site, l.option)}
+			beside[id] = []runUse{useOf(&l.submitted, l.site, &l.option)}
 		}
 		amount := func(r protocol.Rule, x runUse) int64 {
 			switch {
@@ -143,20 +143,23 @@ func TestUseCapsMatchAnOracle(t *testing.T) {
 				fits := true
 				for _, r := range policy.UseCapsFor(k.policy, j, site, o.Start) {
 					for at0 := o.Start; at0 < o.Finish; at0 = at0.Add(time.Minute) {
-						fits = fits && at(r, j.ID, at0)+amount(r, useOf(&j, site, o)) <= max(int64(r.Power), int64(r.GPUs))
+						fits = fits && at(r, j.ID, at0)+amount(r, useOf(&j, site, &o)) <= max(int64(r.Power), int64(r.GPUs))
 					}
 				}
 				if fits {
 					want = append(want, o)
 				}
 			}
-			if got, _ := u.withinUseCaps(k, &j, site, all); !slices.Equal(got, want) {
+			c := u.openClaim(k, &j)
+			got, _ := c.withinUseCaps(site, all)
+			c.closeClaim()
+			if !slices.Equal(got, want) {
 				t.Fatalf("of %v at %s %v fit; want %v", all, site, got, want)
 			}
 			if len(want) > 0 {
-				mine := useOf(&j, site, want[0])
+				mine := useOf(&j, site, &want[0])
 				for _, o := range want {
-					x := useOf(&j, site, o)
+					x := useOf(&j, site, &o)
 					mine = runUse{&j, site, min(mine.from, x.from), max(mine.to, x.to), max(mine.power, x.power)}
 				}
 				beside[j.ID] = append(beside[j.ID], mine)
@@ -175,7 +178,11 @@ func TestPowerCapCheckIsSublinearInRuns(t *testing.T) {
 		for range 8 {
 			all = append(all, protocol.BidOption{Start: noon, Finish: noon.Add(time.Hour)})
 		}
-		return testing.AllocsPerRun(10, func() { u.withinUseCaps(k, &protocol.Job{ID: "train"}, "oslo", all) })
+		return testing.AllocsPerRun(10, func() {
+			c := u.openClaim(k, &protocol.Job{ID: "train"})
+			c.withinUseCaps("oslo", all)
+			c.closeClaim()
+		})
 	}
 	if few, many := takes(4), takes(400); many > few+8 {
 		t.Errorf("beside 4 runs a menu takes %g allocations, and beside 400 it takes %g", few, many)
