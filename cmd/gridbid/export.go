@@ -27,9 +27,9 @@ func newExportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "write a run's jobs, sites, bids, rounds and signals as CSV, JSON or Parquet",
-		Long: `Write tables of a run for pandas, DuckDB, R or a spreadsheet: jobs, sites, bids, rounds and
-signals, a row each, with units in the names of columns (docs/export.md). The rows of
+		Short: "write a run's jobs, sites, bids, rounds, signals and payments as CSV, JSON or Parquet",
+		Long: `Write tables of a run for pandas, DuckDB, R or a spreadsheet: jobs, sites, bids, rounds,
+signals and payments, a row each, with units in the names of columns (docs/export.md). The rows of
 several policies stand one after the other, with the policy in a column.
 
 Energy, carbon and money of jobs and sites add up to the table of "gridbid replay".
@@ -44,7 +44,7 @@ With --live the tables are those of a running federation until now.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.run, "run", lastRunFolder, "folder of the run's ledgers")
 	fl.StringSliceVar(&f.policies, "policy", nil, "policies to export (default: all of the run)")
-	fl.StringSliceVar(&f.tables, "table", []string{"jobs"}, "tables to write: jobs, sites, bids, rounds, signals")
+	fl.StringSliceVar(&f.tables, "table", []string{"jobs"}, "tables to write: jobs, sites, bids, rounds, signals, payments")
 	fl.StringVar(&f.format, "format", "csv", "format: "+strings.Join(tables.Formats(), ", "))
 	fl.StringVar(&f.out, "out", "-", "`FOLDER` for a file of each table; - writes one table to standard output")
 	f.selected.record.registerFlags(cmd)

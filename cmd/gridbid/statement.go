@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gridbid/gridbid/explain/format"
+	"github.com/gridbid/gridbid/history"
+	"github.com/gridbid/gridbid/history/tables"
+	"github.com/gridbid/gridbid/internal/nearest"
+	"github.com/gridbid/gridbid/internal/printer"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// newStatementCommand is `gridbid statement`: what a tenant paid, or a site got.
+func newStatementCommand() *cobra.Command {
+	var f ledgerSelector
+	var o outputFlags
+	var list listFlags
+	var tenant, site, month string
+	cmd := &cobra.Command{
+		Use:   "statement",
+		Short: "what a tenant paid, or a site was paid, line by line",
+		Long: `Print the payments of a tenant or to a site, one line for each run that was settled, and
+their sums, which are those of the ledger to the microdollar. CSV and JSON have whole
+microdollars, too (paid_microdollars). A run belongs to the month, in UTC, in which it
+was settled.
+
+The lines are rows of the table payments of "gridbid export" (docs/export.md).`,
+		Example: `  gridbid statement --tenant team-a
+  gridbid statement --site hydro-north --month 2026-03 -o csv > march.csv
+  gridbid statement --live --tenant team-a`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if tenant == "" && site == "" {
+				return usageError{errors.New("statement: whose? Name --tenant or --site, or both")}
+			}
+			if _, err := time.Parse("2006-01", month); month != "" && err != nil {
+				return usageError{fmt.Errorf("statement: --month %q: want a year and a month, such as 2026-03", month)}
+			}
+			from, err := f.source()
+			if err != nil {
+				return err
+			}
+			run, err := from.readTables(nil, history.Config{}, cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			for _, x := range []struct {
+				what, name string
+				known      []string
+			}{{"tenant", tenant, run.History.TenantNames()}, {"site", site, run.History.ReportingSiteNames()}} {
+				if x.name != "" && !slices.Contains(x.known, x.name) {
+					return usageError{fmt.Errorf("statement: --%s: no %s %q%s in this record", x.what, x.what, x.name, nearest.DidYouMean(x.name, x.known))}
+				}
+			}
+			all := slices.Collect(tables.Payments(run.Run))
+			all = slices.DeleteFunc(all, func(p tables.Payment) bool {
+				return tenant != "" && p.Run.Settled.Payer != tenant || site != "" && p.Run.Settled.Site != site || month != "" && p.Month() != month
+			})
+			v, err := selectRows(&list, paymentListing(all))
+			if err != nil {
+				return err
+			}
+			if err := o.printView(cmd, v); err != nil || o.forPrograms() {
+				return err
+			}
+			writeSums(cmd.OutOrStdout(), all)
+			return nil
+		},
+	}
+	f.registerFlags(cmd, "`FOLDER` of the run to read, written by gridbid replay")
+	cmd.Flags().StringVar(&tenant, "tenant", "", "`NAME` of the tenant that paid")
+	cmd.Flags().StringVar(&site, "site", "", "`NAME` of the site that was paid")
+	cmd.Flags().StringVar(&month, "month", "", "only what was settled in this `MONTH`, as 2026-03 (default: all)")
+	o.registerOutput(cmd)
+	list.registerList(cmd, "payments", 0)
+	return cmd
+}
+
+// paymentListing returns payments as a listing. Programs get whole microdollars.
+func paymentListing(all []tables.Payment) printer.Listing[tables.Payment] {
+	type payment = tables.Payment
+	return printer.Listing[payment]{Rows: all, Columns: []printer.Column[payment]{
+		{Head: "JOB", Value: func(p payment) any { return p.Job.ID }},
+		{Head: "PART", Value: func(p payment) any { return p.Part }, Wide: true},
+		{Head: "TENANT", Value: func(p payment) any { return p.Run.Settled.Payer }},
+		{Head: "SITE", Value: func(p payment) any { return p.Run.Settled.Site }},
+		{Head: "SETTLED", Value: func(p payment) any { return p.Run.Settlement.At }},
+		{Head: "KWH", Value: func(p payment) any { return p.Run.Settled.Counted.Energy.InKWh() }, Verb: "%.3f"},
+		{Head: "CARBON KG", Value: func(p payment) any { return p.Run.Settled.Counted.Carbon.InKilograms() }, Verb: "%.3f"},
+		{Head: "ENERGY USD", Value: func(p payment) any { return p.Run.Settled.Counted.Money.InDollars() }, Verb: "%.6f"},
+		{Head: "MARGIN USD", Value: func(p payment) any { return p.Margin().InDollars() }, Verb: "%.6f"},
+		{Head: "PAID USD", Value: func(p payment) any { return p.Run.Settled.Paid.InDollars() }, Verb: "%.6f"},
+		{Head: "PAID MICRODOLLARS", Value: func(p payment) any { return int64(p.Run.Settled.Paid) }, Wide: true},
+	}}
+}
+
+// writeSums prints the sums of some payments, exact to the microdollar.
+func writeSums(out io.Writer, all []tables.Payment) {
+	var sum protocol.Usage
+	var paid protocol.Microdollars
+	for _, p := range all {
+		sum, paid = sum.Plus(p.Run.Settled.Counted), paid+p.Run.Settled.Paid
+	}
+	fmt.Fprintf(out, "\n%s: %.3f kWh, %.3f kg CO2e, energy $%.6f, margin $%.6f, paid $%.6f\n", format.CountWithNoun(len(all), "payment", "payments"),
+		sum.Energy.InKWh(), sum.Carbon.InKilograms(), sum.Money.InDollars(), (paid - sum.Money).InDollars(), paid.InDollars())
+}
