@@ -15,10 +15,10 @@ import (
 var names = strings.Fields(`
 	adversary advisor agents api archive ask bench bound brief bus capacity chart chat
 	cluster-agent clusters config compare constrained coordinator counterfactual env estimates
-	eventlog export faults faultyserver federation fgd forecast gpuaccounting jobfile kube leader llm
+	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube leader llm
 	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
-	podenergy policy ports power printer promenergy protocol queue report rotate scenarios seat signals
-	snapshot spec submit telemetry timeline trace up wal why
+	podenergy policy ports power printer promenergy protocol queue quotas report rotate scenarios seat signals
+	snapshot spec statement submit telemetry timeline trace up wal why
 `)
 
 // position matches a part of an error that ends with the line of a file. What follows is about
