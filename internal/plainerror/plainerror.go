@@ -17,7 +17,7 @@ var names = strings.Fields(`
 	cluster-agent clusters config compare constrained coordinator counterfactual env estimates
 	eventlog export faults faultyserver federation fgd forecast gpuaccounting import jobfile kube leader llm
 	loop mcp messages natsbus natsfloor node nvml packing page placement plane planning
-	podenergy policy ports power printer promenergy protocol queue quotas report rotate scenarios seat signals
+	podenergy policy ports power printer promenergy protocol queue quotas report rotate savings scenarios seat signals
 	snapshot spec statement submit telemetry timeline trace up wal why
 `)
 

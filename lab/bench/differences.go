@@ -140,11 +140,9 @@ func (f pairedFigure) compare(entry, reference string, pairs []runPair) Differen
 // a figure is not above zero, as negative prices can cause, it takes differences over the mean
 // of y; where that is not above zero either, a fraction has no meaning and N is 0.
 func ratioInterval(days []string, x, y []float64) Interval {
-	values := make([]float64, len(x))
-	positive, mean := true, 0.0
+	values, positive := make([]float64, len(x)), true
 	for i := range x {
 		positive = positive && x[i] > 0 && y[i] > 0
-		mean += y[i] / float64(len(y))
 	}
 	if positive {
 		for i := range x {
@@ -156,6 +154,17 @@ func ratioInterval(days []string, x, y []float64) Interval {
 			out.Low, out.High = math.Expm1(out.Low), math.Expm1(out.High)
 		}
 		return out
+	}
+	return TotalInterval(days, x, y)
+}
+
+// TotalInterval returns by which fraction the total of x is above that of y, with its interval over
+// days: a day weighs as much as it cost. Where the total of y is not above zero a fraction has no
+// meaning, and N is 0.
+func TotalInterval(days []string, x, y []float64) Interval {
+	values, mean := make([]float64, len(x)), 0.0
+	for i := range y {
+		mean += y[i] / float64(len(y))
 	}
 	if mean <= 0 {
 		return Interval{}
