@@ -36,6 +36,10 @@ type (
 		// recent calls could not use (docs/fgd.md). For display: no decision uses them.
 		Idle           Milli `msgpack:"id,omitempty"`
 		FragmentedGPUs Milli `msgpack:"ul,omitempty" name:"useless"`
+
+		// Of gangs: the nodes of each option, and what would fit of those that never will.
+		Spreads []Spread     `msgpack:"sd,omitempty"`
+		Largest []LargestSet `msgpack:"lg,omitempty"`
 	}
 
 	// Award gives a job to the site that receives it.
@@ -51,6 +55,7 @@ type (
 		Why            Reason      `msgpack:"w"`
 		Proof          Certificate `msgpack:"pf"`
 		Task           Task        `msgpack:"tk,omitempty"`
+		Places         []Place     `msgpack:"ps,omitempty"` // of a gang, as bid; the site places it anew
 	}
 
 	// Defer defers a job: it is not awarded yet.
@@ -114,6 +119,7 @@ type (
 		Run     time.Duration `msgpack:"r"`            // planned run time
 		Power   Milliwatts    `msgpack:"pw"`           // planned draw, without the facility's overhead
 		Task    Task          `msgpack:"tk,omitempty"`
+		Places  []Place       `msgpack:"ps,omitempty"` // of a gang, on all its nodes; Node and Devices are the first
 	}
 
 	// Started reports that a job has started: the executor to the agent, and a live agent to
@@ -123,6 +129,8 @@ type (
 		Epoch   uint64 `msgpack:"e"`
 		Node    string `msgpack:"nd,omitempty"` // to the coordinator
 		Devices []int  `msgpack:"dv,omitempty"` // to the coordinator
+
+		Places []Place `msgpack:"ps,omitempty"` // of a gang, to the coordinator
 	}
 
 	// Finished reports that a job ended, and the measured energy of its devices and its
@@ -169,7 +177,8 @@ type (
 
 		Estimated bool `msgpack:"es,omitempty"` // see Finished
 		// Left is the rest of a paused job's run time, at the reference clock.
-		Left time.Duration `msgpack:"lf,omitempty"`
+		Left   time.Duration `msgpack:"lf,omitempty"`
+		Places []Place       `msgpack:"ps,omitempty"` // of a gang: see Launch
 	}
 
 	// Settlement closes a job: measured usage against the bid, and the payment.

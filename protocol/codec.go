@@ -60,6 +60,10 @@ func (e *UnknownKindError) Error() string {
 // before any message is encoded.
 var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Job]()
+	registerRow[Component]()
+	registerRow[Place]()
+	registerRow[Spread]()
+	registerRow[LargestSet]()
 	registerRow[ShadowPrice]()
 	registerRow[JobBids]()
 	registerRow[Estimate]()

@@ -120,3 +120,14 @@ func walkTextListField(f *fieldCursor, key string, p *[]string) {
 	}
 	f.finishField()
 }
+
+// walkRowListField visits a list of rows, which is written only if not empty.
+func walkRowListField[T any, P rowWalker[T]](f *fieldCursor, key string, p *[]T) {
+	if !f.beginField(key, len(*p) == 0) {
+		return
+	}
+	walkRowList[T, P](f.w, p)
+	if f.phase == phaseReading {
+		f.finishField()
+	}
+}

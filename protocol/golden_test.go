@@ -25,7 +25,10 @@ var (
 	aJob = Job{ID: "philly-17", Tenant: "vision", Home: "oslo", GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000,
 		Memory: 32768, Models: []string{"V100", "A100"}, Arrival: noon, Run: 90 * time.Minute, Deadline: noon.Add(8 * time.Hour),
 		Urgency: UrgencyFlexible, Priority: -1, Regions: []string{"oslo", "lyon"}, Input: 2048}
-	anOption = BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
+	aGang = Job{ID: "gang", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour)}.WithPods([]Component{
+		{Role: "head", Pods: 1, CPU: 2000, Memory: 4096}, {Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
+	gangPlaces = []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 1, Node: "n1", Devices: []int{0, 1, 2, 3, 4, 5, 6, 7}}, {Component: 1, Pods: 3, Node: "n2", Devices: []int{0}}}
+	anOption   = BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
 		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, FragmentationDelta: -250, Score: 12}
 	aBill   = Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
 	aReason = Reason{Code: CheaperLater, Note: "wind at night"}
@@ -148,6 +151,13 @@ var grown = []struct {
 	{"cancel-keep", sent(Cancel{Job: "resumes", Epoch: 3, Checkpoint: true})},
 	{"exited-left", sent(Finished{Job: "resumes", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Left: 6 * time.Hour})},
 	{"exited-ended", sent(Finished{Job: "philly-17", Epoch: 3, Draw: []HourlyEnergy{{Hour: noon, Energy: 5}}, Ended: noon.Add(time.Minute)})},
+	{"submit-pods", sent(Submit{Job: aGang})},
+	{"offer-spread", sent(Bids{Round: 9, Jobs: []JobBids{{Job: "gang", Options: []BidOption{anOption}}, {Job: "huge", Why: Reason{Code: FitsNoNode}}},
+		Spreads: []Spread{{Job: "gang", Places: []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 2, Node: "n2"}}}}, Largest: []LargestSet{{Job: "huge", Pods: 11}}})},
+	{"award-places", sent(Award{Round: 9, Job: "gang", Epoch: 3, Option: anOption, Lease: noon.Add(time.Minute), Why: Reason{Code: Cheapest}, Proof: proof, Places: []Place{{Pods: 1, Node: "n1"}}})},
+	{"launch-places", sent(Launch{Job: aGang, Epoch: 3, Node: "n1", Devices: []int{0}, Model: "V100", Run: time.Hour, Power: 190_000, Places: gangPlaces})},
+	{"started-places", sent(Started{Job: "gang", Epoch: 3, Node: "n1", Places: gangPlaces})},
+	{"done-places", sent(UsageReport{Job: "gang", Epoch: 3, Started: noon, Ended: noon.Add(time.Hour), Node: "n1", Devices: []int{0}, Places: gangPlaces})},
 	{"done-left", sent(UsageReport{Job: "resumes", Epoch: 3, Started: noon, Ended: noon.Add(3 * time.Hour), Node: "n4", Devices: []int{0}, Left: 6 * time.Hour})},
 	{"settled-part", sent(Settlement{Job: "resumes", Site: "oslo", Payer: "vision", Paid: 18_000, BidFor: aBill, Counted: aBill, Part: true})},
 	{"brought-strays", sent(Snapshot{Rounds: 9, Strays: []OrphanedRun{{Site: "oslo", Job: "philly-17", Epoch: 3}}})},

@@ -15,13 +15,16 @@ type Job struct {
 	Tenant string `msgpack:"tn,omitempty"`
 	Home   string `msgpack:"hm,omitempty"` // site at which it was submitted and which has its input
 
-	// Demand on one node.
+	// Demand on one node, unless Pods spread it.
 	GPUs      int      `msgpack:"g,omitempty"`  // devices; 0 is a job without GPUs
 	Share     Milli    `msgpack:"s,omitempty"`  // of each device, 1..1000; below 1000 only with one device
 	GPUMemory MiB      `msgpack:"gm,omitempty"` // of each device
 	CPU       Milli    `msgpack:"c,omitempty"`
 	Memory    MiB      `msgpack:"m,omitempty"`
 	Models    []string `msgpack:"md,omitempty"` // acceptable GPU models; empty: any
+
+	// Pods, if any, make the job a gang: what stands above of GPUs, CPU and memory are sums over them.
+	Pods []Component `msgpack:"pd,omitempty"`
 
 	// Time and place.
 	Arrival  Time          `msgpack:"a"`
@@ -48,7 +51,13 @@ func (j Job) RemainderAfterPause(site string, left time.Duration) Job {
 }
 
 // TotalGPUMilli returns the GPU capacity that the job takes, in thousandths of a device.
-func (j Job) TotalGPUMilli() Milli { return Milli(j.GPUs) * j.Share }
+func (j Job) TotalGPUMilli() (sum Milli) {
+	for i := range j.Pods {
+		c := &j.Pods[i]
+		sum += Milli(c.Pods*c.GPUs) * c.Share
+	}
+	return sum + Milli(j.GPUs)*j.Share // a gang has no share
+}
 
 // MayWait reports whether j may start later than it could: a standard or a flexible job.
 func (j Job) MayWait() bool { return j.Urgency != UrgencyNow }
@@ -63,14 +72,12 @@ func (j Job) InvalidReason() string {
 		return "id: empty; every job needs a name of its own"
 	case len(j.ID) > maxName || len(j.Tenant) > maxName || len(j.Home) > maxName:
 		return "id, tenant or home: longer than 128 bytes"
-	case j.GPUs < 0 || j.GPUs > MaxGPUs:
-		return "gpus: want 0..16 of one node"
-	case j.GPUs == 0 && j.Share != 0:
-		return "share: a job without GPUs has no share of one"
-	case j.GPUs > 0 && (j.Share < 1 || j.Share > 1000):
-		return "share: want 1..1000 thousandths of each device"
-	case j.GPUs > 1 && j.Share != 1000:
-		return "share: several GPUs are held whole (1000)"
+	case j.IsGang() && j.invalidPods() != "":
+		return j.invalidPods()
+	case !j.IsGang() && (j.GPUs < 0 || j.GPUs > MaxGPUs):
+		return "gpus: want 0..16 of one node; a job over several nodes has components"
+	case !j.IsGang() && invalidShare(j.GPUs, j.Share) != "":
+		return invalidShare(j.GPUs, j.Share)
 	case j.CPU < 0 || j.Memory < 0 || j.GPUMemory < 0 || j.Input < 0:
 		return "cpu, memory, gpu memory or input: negative"
 	case j.CPU > maxAmount || Milli(j.Memory) > maxAmount || Milli(j.GPUMemory) > maxAmount || Milli(j.Input) > maxAmount:
@@ -111,7 +118,10 @@ func (j Job) MaxWireSize() int {
 	for _, s := range j.Regions {
 		n += len(s) + 5
 	}
-	return n + 256 // 19 keys with their lengths, and 13 integers
+	for i := range j.Pods {
+		n += len(j.Pods[i].Role) + 64
+	}
+	return n + 256 // 20 keys with their lengths, and 13 integers
 }
 
 // Bounds of a job's values. They keep sums and products of them within 64 bits.

@@ -108,7 +108,7 @@ func walkRowList[T any, P rowWalker[T]](w *wire, p *[]T) {
 }
 
 // walkInts visits a column that is a list of integers.
-func walkInts[T ~int64](c *rowCursor, p *[]T) {
+func walkInts[T ~int | ~int64](c *rowCursor, p *[]T) {
 	switch {
 	case c.w.writing:
 		c.w.putCount(len(*p), 0x90)

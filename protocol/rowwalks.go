@@ -189,6 +189,7 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkIntField(f, "c", &j.CPU, unlessZero)
 	walkIntField(f, "m", &j.Memory, unlessZero)
 	walkTextListField(f, "md", &j.Models)
+	walkRowListField(f, "pd", &j.Pods)
 	walkIntField(f, "a", &j.Arrival, always)
 	walkIntField(f, "r", &j.Run, always)
 	walkIntField(f, "d", &j.Deadline, always)
@@ -199,6 +200,42 @@ func (j *Job) walkJobFields(f *fieldCursor) {
 	walkTextField(f, "im", &j.Image, unlessZero)
 	walkIntField(f, "pz", &j.Pause, unlessZero)
 	walkIntField(f, "sz", &j.State, unlessZero)
+}
+
+func (r *Component) walkWire(w *wire) {
+	c := w.beginRow(7)
+	walkName(&c, &r.Role)
+	walkInt(&c, &r.Pods)
+	walkInt(&c, &r.GPUs)
+	walkInt(&c, &r.Share)
+	walkInt(&c, &r.GPUMemory)
+	walkInt(&c, &r.CPU)
+	walkInt(&c, &r.Memory)
+	c.skipNewerColumns()
+}
+
+func (r *Place) walkWire(w *wire) {
+	c := w.beginRow(4)
+	walkInt(&c, &r.Component)
+	walkInt(&c, &r.Pods)
+	walkName(&c, &r.Node)
+	walkInts(&c, &r.Devices)
+	c.skipNewerColumns()
+}
+
+func (r *Spread) walkWire(w *wire) {
+	c := w.beginRow(3)
+	walkName(&c, &r.Job)
+	walkInt(&c, &r.Option)
+	walkRows(&c, &r.Places)
+	c.skipNewerColumns()
+}
+
+func (r *LargestSet) walkWire(w *wire) {
+	c := w.beginRow(2)
+	walkName(&c, &r.Job)
+	walkInt(&c, &r.Pods)
+	c.skipNewerColumns()
 }
 
 func (r *Input) walkWire(w *wire) {
