@@ -52,10 +52,11 @@ type Cluster struct {
 
 	classes map[Request]*class
 	known   []*class // the same classes, in the order of their first request
-	clock   int64    // counts uses of classes, to find the least recently used
-	changed int64    // counts changes of nodes
-	scored  int64    // counts scored nodes, for benchmarks
-	epoch   uint32   // counts changes of the target; a class of an older epoch is rescored
+	sets    []*setClass
+	clock   int64  // counts uses of classes, to find the least recently used
+	changed int64  // counts changes of nodes
+	scored  int64  // counts scored nodes, for benchmarks
+	epoch   uint32 // counts changes of the target; a class of an older epoch is rescored
 	rng     uint64
 
 	window window

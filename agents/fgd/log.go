@@ -61,6 +61,12 @@ func (c *Cluster) compactLog() {
 		}
 		from = min(from, k.cursor)
 	}
+	for _, k := range c.sets {
+		if k.epoch != c.epoch || len(c.log)-k.cursor > len(c.nodes) {
+			k.epoch, k.cursor = c.epoch-1, len(c.log)
+		}
+		from = min(from, k.cursor)
+	}
 	if cap(c.shifted) <= len(c.log) {
 		c.shifted = make([]int32, cap(c.log)+1)
 	}
@@ -76,6 +82,9 @@ func (c *Cluster) compactLog() {
 	}
 	moved[len(c.log)] = int32(kept)
 	for _, k := range c.known {
+		k.cursor = int(moved[k.cursor])
+	}
+	for _, k := range c.sets {
 		k.cursor = int(moved[k.cursor])
 	}
 	c.log = c.log[:kept]

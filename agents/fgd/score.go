@@ -89,19 +89,7 @@ func (c *Cluster) shareDelta(k *class, s, i int) int64 {
 }
 
 // wholeDelta is shareDelta for requests of whole devices or of no device.
-func (c *Cluster) wholeDelta(k *class, s int) int64 {
-	n := &c.nodes[s]
-	t := &c.target
-	b := t.bucketOf(n.cpu - k.req.CPU)
-	u := t.usefulAt(n, b) - n.useful
-	if k.gpus == 0 {
-		return u
-	}
-	at := int(n.model)*t.buckets + b
-	taken := whole * int64(k.gpus)
-	multi := t.multi[at*(MaxGPUs+1):]
-	return u - taken*t.weight[(at+1)*t.levels-1] + multi[n.idle-k.gpus] - multi[n.idle] + t.total*taken
-}
+func (c *Cluster) wholeDelta(k *class, s int) int64 { return c.wholeDrop(s, k.req.CPU, k.gpus) }
 
 // fragmentationDrop returns D times the decrease of F for k on the given devices of slot s.
 func (c *Cluster) fragmentationDrop(k *class, s int, d Devices) int64 {
