@@ -122,6 +122,9 @@ func (j *Job) invalidPods() string {
 	return ""
 }
 
+// IsShare reports whether each pod takes a part of a GPU.
+func (c *Component) IsShare() bool { return c.GPUs > 0 && c.Share < 1000 }
+
 // invalidReason returns what is wrong with a component, from the name of the field on, or "".
 func (c *Component) invalidReason() string {
 	switch {

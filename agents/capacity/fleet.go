@@ -51,8 +51,9 @@ type Fleet struct {
 	nodes      []node
 	pools      []pool // by model
 	running    map[protocol.JobID]*Run
-	reservedOn map[protocol.JobID]int // index of the node with a job's reservation
-	headroom   []int                  // nodes kept for jobs that cannot wait; nil: choose them at the next use
+	reservedOn map[protocol.JobID]int   // index of the node with a job's reservation; of a gang's, the first
+	setsOn     map[protocol.JobID][]int // indexes of all nodes with a gang's reservation
+	headroom   []int                    // nodes kept for jobs that cannot wait; nil: choose them at the next use
 	awake      awakeRecord
 
 	indexes  map[shape]*nodeIndex
@@ -60,6 +61,7 @@ type Fleet struct {
 	changes  changeLog
 	version  int // counts changes of runs, reservations and nodes: see noteChange
 	profiles profiles
+	openings setOpenings
 
 	// Below: scratch of one search.
 	skip       fgd.NodeSet
@@ -106,21 +108,27 @@ type RunConfig struct {
 	Power  protocol.Milliwatts // added to an awake node, without the facility's overhead
 }
 
-// A Run is a running job and its placement.
+// A Run is a running job and its placement. That of a gang has a part for its pods on each node.
 type Run struct {
 	Job       protocol.Job
 	RunConfig RunConfig
 	Start     protocol.Time // when its node is awake
 	End       protocol.Time // planned
-	Node      string
+	Node      string        // of a gang, the first
 	placement fgd.Placement
+
+	parts []*Run // of a gang: what it is on its nodes
+
+	// Below: only for a part.
+	component, pods int
+	isFurtherPart   bool // not the first
 }
 
-// DeviceIndexes returns the indexes of the GPUs that r uses on its node, in order.
+// DeviceIndexes returns the indexes of the GPUs that r uses on its node, in order; of a gang, see Places.
 func (r *Run) DeviceIndexes() []int {
 	var out []int
 	for i := range fgd.MaxGPUs {
-		if r.placement.Devices.Has(i) {
+		if r.onNodes()[0].placement.Devices.Has(i) {
 			out = append(out, i)
 		}
 	}
@@ -133,7 +141,7 @@ func New(cfg Config) (*Fleet, error) {
 	if cfg.ArrivalWindow == 0 {
 		cfg.ArrivalWindow = 1024
 	}
-	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int)}
+	f := &Fleet{cfg: cfg, running: make(map[protocol.JobID]*Run), reservedOn: make(map[protocol.JobID]int), setsOn: make(map[protocol.JobID][]int)}
 	plain := make([]fgd.Node, len(cfg.Nodes))
 	// Nodes without GPUs form one pool, whatever model they name.
 	for i, n := range cfg.Nodes {
@@ -169,8 +177,16 @@ func (f *Fleet) PoolTotals() []protocol.Pool {
 	return out
 }
 
-// ObserveArrival records the arrival of a job: fragmentation is judged by the jobs that arrive.
-func (f *Fleet) ObserveArrival(j protocol.Job) { f.cluster.ObserveArrival(fgdRequest(j, "")) }
+// ObserveArrival records the arrival of a job: fragmentation is judged by the jobs that arrive. A gang
+// counts as a job of each of its components.
+func (f *Fleet) ObserveArrival(j protocol.Job) {
+	if !j.IsGang() {
+		f.cluster.ObserveArrival(fgdRequest(j, ""))
+	}
+	for i := range j.Pods {
+		f.cluster.ObserveArrival(fgdRequest(j.PodsOf(i, 1), ""))
+	}
+}
 
 // fgdRequest returns a job as placement sees it, on one GPU model, or on any that the job allows.
 func fgdRequest(j protocol.Job, model string) fgd.Request {
@@ -205,6 +221,9 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	if f.running[j.ID] != nil {
 		return nil, false
 	}
+	if j.IsGang() {
+		return f.startGang(now, j, w, move)
+	}
 	// The job's own reservation is capacity for it; it comes back if the job does not start.
 	due, kept := f.ReservedFrom(j.ID)
 	own := f.reservedNode(j.ID)
@@ -231,6 +250,7 @@ func (f *Fleet) StartRun(now protocol.Time, j protocol.Job, w RunConfig, move ti
 	r.End = r.Start.Add(w.Run + move)
 	n.wakesAt = max(n.wakesAt, r.Start)
 	f.recordAwake(now, n, &r.Job, r.End)
+	f.running[j.ID] = r
 	f.recordRun(n, r)
 	return r, true
 }
@@ -259,6 +279,15 @@ func (f *Fleet) EndRun(now protocol.Time, id protocol.JobID) bool {
 		return false
 	}
 	delete(f.running, id)
+	ok := true
+	for _, p := range r.onNodes() {
+		ok = f.leaveNode(now, p) && ok
+	}
+	return ok
+}
+
+// leaveNode frees the capacity of a run on its node.
+func (f *Fleet) leaveNode(now protocol.Time, r *Run) bool {
 	n := &f.nodes[r.placement.Node]
 	f.noteChange(n)
 	n.jobs = slices.DeleteFunc(n.jobs, func(x *Run) bool { return x == r })

@@ -53,7 +53,7 @@ func (f *Fleet) headroomNodes() []int {
 				continue
 			}
 			all++
-			if x := n.summarize(); !x.urgentGang {
+			if x := n.summarize(); !x.urgentLarge {
 				can = append(can, emptiable{i, x.deferrableUntil})
 			}
 		}
@@ -73,7 +73,7 @@ func (f *Fleet) headroomNodes() []int {
 // A nodeSummary is what the choice of the headroom needs of a node's jobs and reservations.
 type nodeSummary struct {
 	known           bool
-	urgentGang      bool          // a job of several GPUs runs there that cannot wait
+	urgentLarge     bool          // a job of several GPUs runs there that cannot wait
 	deferrableUntil protocol.Time // when the last deferrable job or reservation will have left
 }
 
@@ -88,7 +88,7 @@ func (n *node) summarize() *nodeSummary {
 		if r.Job.MayWait() {
 			x.deferrableUntil = max(x.deferrableUntil, r.End)
 		} else if r.Job.GPUs > 1 {
-			x.urgentGang = true
+			x.urgentLarge = true
 		}
 	}
 	for i := range n.reservations {

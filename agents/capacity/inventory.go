@@ -142,9 +142,8 @@ func clampToRange(v, most int64) int64 { return max(0, min(v, most)) }
 // dropReservations cancels all reservations on a node.
 func (f *Fleet) dropReservations(n *node) {
 	for _, k := range n.reservations {
-		delete(f.reservedOn, k.job.ID)
+		f.CancelReservation(k.job.ID)
 	}
-	n.reservations = nil
 	f.noteChange(n)
 }
 
@@ -196,21 +195,25 @@ func (f *Fleet) rebuildPools() {
 // recorded already, its node is unknown, or its devices are not free.
 func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	i := slices.IndexFunc(f.nodes, func(n node) bool { return !n.removed && n.Name == l.Node })
-	if i < 0 || f.running[l.Job.ID] != nil {
+	switch {
+	case f.running[l.Job.ID] != nil:
+		return false
+	case l.Job.IsGang():
+		return f.adoptGang(l, since)
+	}
+	devices, ok := deviceSet(l.Devices)
+	p := fgd.Placement{Node: i, Devices: devices, Request: fgdRequest(l.Job, l.Model)}
+	if i < 0 || !ok || f.cluster.TakePlacement(p) != nil {
 		return false
 	}
-	// Devices are a bit set of the node's GPUs.
-	p := fgd.Placement{Node: i, Request: fgdRequest(l.Job, l.Model)}
-	for _, d := range l.Devices {
-		if d < 0 || d >= fgd.MaxGPUs {
-			return false
-		}
-		p.Devices |= 1 << d
-	}
-	if f.cluster.TakePlacement(p) != nil {
-		return false
-	}
-	pool := f.poolOf(f.nodes[i].Model)
+	r := &Run{Job: l.Job, RunConfig: f.adoptedConfig(f.poolOf(f.nodes[i].Model), &l), Start: since, End: since.Add(l.Run), Node: l.Node, placement: p}
+	f.running[l.Job.ID] = r
+	f.recordRun(&f.nodes[i], r)
+	return true
+}
+
+// adoptedConfig returns the configuration of a launch on a pool.
+func (f *Fleet) adoptedConfig(pool *pool, l *protocol.Launch) RunConfig {
 	// The cap of the launch may have left the power table since; then it counts as none.
 	choice := power.Choice{}
 	if c, ok := pool.gpu.ChoiceAt(l.Cap); ok && l.Cap > 0 {
@@ -219,14 +222,12 @@ func (f *Fleet) AdoptRun(l protocol.Launch, since protocol.Time) bool {
 	w := f.runConfigFor(pool, &l.Job, choice)
 	// What was promised stays: run time and power are those of the launch.
 	w.Run, w.Power = l.Run, l.Power
-	f.recordRun(&f.nodes[i], &Run{Job: l.Job, RunConfig: w, Start: since, End: since.Add(l.Run), Node: l.Node, placement: p})
-	return true
+	return w
 }
 
-// recordRun records a run whose capacity is already taken in the cluster, and drops the
-// reservations that it leaves no room for.
+// recordRun records on its node a run, or the part of one, whose capacity is already taken in the
+// cluster, and drops the reservations that it leaves no room for.
 func (f *Fleet) recordRun(n *node, r *Run) {
-	f.running[r.Job.ID] = r
 	at, _ := slices.BinarySearchFunc(n.jobs, r, func(x, y *Run) int {
 		return cmp.Or(cmp.Compare(x.End, y.End), strings.Compare(string(x.Job.ID), string(y.Job.ID)))
 	})

@@ -22,6 +22,10 @@ type reservation struct {
 // are used. If that is too late for the job, reservations of jobs with more time are ignored.
 // False if the job never finds capacity.
 func (f *Fleet) EarliestStart(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (start protocol.Time, ok bool) {
+	if j.IsGang() {
+		start, _, ok = f.earliestGang(now, &j, model, at, run)
+		return start, ok
+	}
 	start, best := f.earliestStartAndNode(now, &j, model, at, run, false)
 	return start, best >= 0
 }
@@ -226,22 +230,29 @@ func (f *Fleet) fitsAt(now protocol.Time, i int, j *protocol.Job, t protocol.Tim
 	return cpu >= int64(j.CPU) && mem >= int64(j.Memory) && room >= j.GPUs
 }
 
-// ReserveNode reserves capacity of a node for a job from its earliest start on, and returns that
-// start. A job has at most one reservation.
+// ReserveNode reserves capacity of a node for a job, of all its nodes for a gang, from its earliest start
+// on, and returns that start. A job has at most one reservation.
 func (f *Fleet) ReserveNode(now protocol.Time, j protocol.Job, model string, at protocol.Time, run time.Duration) (from protocol.Time, ok bool) {
 	f.CancelReservation(j.ID)
+	if j.IsGang() {
+		return f.reserveSet(now, &j, model, at, run)
+	}
 	from, best := f.earliestStartAndNode(now, &j, model, at, run, true)
 	if best < 0 {
 		return 0, false
 	}
-	n := &f.nodes[best]
-	k := reservation{job: j, from: from, until: from.Add(run)}
-	place, _ := slices.BinarySearchFunc(n.reservations, k, func(x, y reservation) int { return cmp.Compare(x.from, y.from) })
-	// Insert by beginning. The slice is cloned, as an undo may hold the old one.
-	n.reservations = slices.Insert(slices.Clone(n.reservations), place, k)
+	f.insertReservation(best, reservation{job: j, from: from, until: from.Add(run)})
 	f.reservedOn[j.ID] = best
 	f.dropInfeasible(now, best, j.ID)
 	return from, true
+}
+
+// insertReservation adds a reservation to node i, by beginning. The slice is cloned, as an undo may hold
+// the old one.
+func (f *Fleet) insertReservation(i int, k reservation) {
+	n := &f.nodes[i]
+	place, _ := slices.BinarySearchFunc(n.reservations, k, func(x, y reservation) int { return cmp.Compare(x.from, y.from) })
+	n.reservations = slices.Insert(slices.Clone(n.reservations), place, k)
 }
 
 // ReservedFrom returns when a job's reservation begins, if it has one.
@@ -261,14 +272,27 @@ func (f *Fleet) CancelReservation(id protocol.JobID) (undo func()) {
 	if !ok {
 		return func() {}
 	}
+	nodes, set := f.setsOn[id], []int{i}
+	if nodes != nil {
+		set = nodes
+	}
 	delete(f.reservedOn, id)
-	n := &f.nodes[i]
-	f.noteChange(n)
-	before := n.reservations
-	n.reservations = slices.DeleteFunc(slices.Clone(before), func(k reservation) bool { return k.job.ID == id })
-	return func() {
-		f.reservedOn[id], n.reservations = i, before
+	delete(f.setsOn, id)
+	before := make([][]reservation, len(set))
+	for k, at := range set {
+		n := &f.nodes[at]
 		f.noteChange(n)
+		before[k] = n.reservations
+		n.reservations = slices.DeleteFunc(slices.Clone(n.reservations), func(k reservation) bool { return k.job.ID == id })
+	}
+	return func() {
+		if f.reservedOn[id] = i; nodes != nil {
+			f.setsOn[id] = nodes
+		}
+		for k, at := range set {
+			f.nodes[at].reservations = before[k]
+			f.noteChange(&f.nodes[at])
+		}
 	}
 }
 
@@ -343,8 +367,7 @@ func (f *Fleet) dropInfeasible(now protocol.Time, i int, but protocol.JobID) {
 		if worst < 0 {
 			return
 		}
-		delete(f.reservedOn, n.reservations[worst].job.ID)
-		n.reservations = slices.Delete(slices.Clone(n.reservations), worst, worst+1)
+		f.CancelReservation(n.reservations[worst].job.ID)
 	}
 }
 

@@ -185,6 +185,9 @@ func allowsModel(j *protocol.Job, model string) bool {
 // a node without reservations is free for good then; the end of time if there is no such node. A
 // start before it must be looked for by EarliestStart.
 func (f *Fleet) AlwaysOpenFrom(now protocol.Time, j *protocol.Job, model string, run time.Duration) (from protocol.Time) {
+	if j.IsGang() {
+		return f.setOpenFrom(now, j, model, run)
+	}
 	if !allowsModel(j, model) {
 		return readyNever
 	}

@@ -17,6 +17,9 @@ func (f *Fleet) RunConfigs(j protocol.Job) (ways []RunConfig, why protocol.Reaso
 
 // AppendRunConfigs appends the result of RunConfigs to ways, which is empty.
 func (f *Fleet) AppendRunConfigs(ways []RunConfig, j *protocol.Job) (_ []RunConfig, why protocol.Reason) {
+	if j.IsGang() {
+		return f.gangConfigs(ways, j)
+	}
 	why = protocol.Reason{Code: protocol.NoSuchGPU}
 	for i := range f.pools {
 		p := &f.pools[i]
@@ -71,7 +74,15 @@ func (f *Fleet) Default(now protocol.Time, j protocol.Job) (RunConfig, protocol.
 	if len(ways) == 0 {
 		return RunConfig{}, why, false
 	}
-	if j.GPUs == 0 {
+	switch {
+	case j.GPUs == 0:
+		return ways[0], why, true
+	case j.IsGang(): // on one model: the first on which it could start now
+		for _, w := range ways {
+			if _, ok := f.quoteGang(now, &j, w.Model, w.Run); ok {
+				return w, why, true
+			}
+		}
 		return ways[0], why, true
 	}
 	if q, ok := f.quoteNode(now, j, "", j.Run); ok {
@@ -93,6 +104,9 @@ type PlacementQuote struct {
 // QuotePlacement returns where a job would be placed now on a model, or on any that it allows, to
 // run for so long. False if there is no capacity now.
 func (f *Fleet) QuotePlacement(now protocol.Time, j protocol.Job, model string, run time.Duration) (PlacementQuote, bool) {
+	if j.IsGang() {
+		return f.quoteGangPlacement(now, &j, model, run)
+	}
 	q, ok := f.quoteNode(now, j, model, run)
 	if !ok {
 		return PlacementQuote{}, false

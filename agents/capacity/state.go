@@ -29,10 +29,13 @@ func (f *Fleet) StateAt(now protocol.Time) (s State) {
 				s.Power += n.idle - n.Host.Asleep
 			}
 			for _, r := range n.jobs {
+				x.Held += r.Job.TotalGPUMilli()
+				if r.isFurtherPart {
+					continue // the first part stands for the gang
+				}
 				if s.Runs++; r.RunConfig.Choice.Cap > 0 {
 					s.Capped++
 				}
-				x.Held += protocol.Milli(r.Job.GPUs) * r.Job.Share
 				s.Power += r.RunConfig.Power
 			}
 		}

@@ -193,24 +193,8 @@ func (c *Cluster) solveSet(s *PodSet, set int, limits []NodeLimit) (all []SetPla
 	return all, true
 }
 
-// MostPods returns how many pods of a set an idle cluster of the present nodes could hold, up to the
-// set's own number, were nothing else there. Cordoned nodes count.
-func (c *Cluster) MostPods(s PodSet) (most int) {
-	r := s.normalizedRequest()
-	allow := c.allowedModels(r.Models)
-	for i := range c.nodes {
-		if n := &c.nodes[i]; n.present && (r.Models == "" || allow.hasModel(n.model)) {
-			most += podsOn(r, c.slotCapacity(i))
-		}
-		if most >= s.Pods {
-			return s.Pods
-		}
-	}
-	return most
-}
-
-// podsOn returns how many pods an idle node could hold.
-func podsOn(r Request, n *Node) int {
+// PodsOn returns how many pods like r an idle node could hold, its model aside.
+func PodsOn(r Request, n *Node) int {
 	most := int64(1 << 20)
 	if r.CPU > 0 {
 		most = min(most, n.CPU/r.CPU)
