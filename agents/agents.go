@@ -31,6 +31,8 @@ type Config struct {
 	Strategy BidStrategy // default DefaultStrategy()
 	Network  Network     // default DefaultNetwork
 	Terms    terms.Terms // of the site; the zero value has none
+	// NoGangs says that the site's executor starts no jobs of several pods: the agent bids for none.
+	NoGangs bool
 }
 
 // Network is what it costs to move a job's input from another site.

@@ -60,6 +60,7 @@ func (a *Agent) bidsForCall(now protocol.Time, c protocol.CallForBids, observe f
 		m.Expect = expect
 		o.Jobs = append(o.Jobs, m)
 	}
+	o.Spreads, o.Largest = p.spreads, p.largest
 	o.Capacity = a.lentCapacity(now, c.Jobs, p.lendingPlan)
 	o.Idle, o.FragmentedGPUs = a.fleet.IdleGPUs()
 	return o

@@ -21,6 +21,9 @@ type bidPricing struct {
 	// lateness are priced as the market will, which does not know the estimate.
 	estimated bool
 	lent      *lendingPlan // see lendingPlan; nil: not computed yet
+
+	spreads []protocol.Spread     // of the gangs so far
+	largest []protocol.LargestSet // of the gangs so far that the site can never hold
 }
 
 // lendingPlan returns what jobs of other tenants hold, for all jobs of the call.
@@ -52,6 +55,9 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 	if until := a.rebidAfter[j.ID]; until > p.now {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoCapacity, Note: "this site lost it, and does not offer for it before " + until.String()}}
 	}
+	if j.IsGang() && a.cfg.NoGangs {
+		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.RunsNoGangs, Note: a.cfg.Site + " runs one pod of a job, on one node"}}
+	}
 	if a.curve == nil {
 		return protocol.JobBids{Job: j.ID, Why: protocol.Reason{Code: protocol.NoSignal}}
 	}
@@ -74,10 +80,15 @@ func (p *bidPricing) bidsForJob(j protocol.Job) protocol.JobBids {
 			why = protocol.Reason{Code: protocol.NoCapacity, Note: "nodes of this site are gone, and may come back"}
 		case len(a.fleet.PoolTotals()) == 0: // restarted: the inventory has not come yet
 			why = protocol.Reason{Code: protocol.NoCapacity, Note: "this site does not know its nodes yet"}
+		case j.IsGang() && why.Code == protocol.FitsNoNode:
+			p.largest = append(p.largest, protocol.LargestSet{Job: j.ID, Pods: a.fleet.LargestSet(&j)})
 		}
 		return protocol.JobBids{Job: j.ID, Why: why}
 	}
 	options := a.proposeOptions(&BidRequest{Now: p.now, Site: a.cfg.Site, Job: j, Weights: p.weights, Planning: p.planning, Ways: ways, pricing: p})
+	if j.IsGang() {
+		options = p.spreadOptions(&j, ways, options)
+	}
 	if len(options) == 0 {
 		a.lackedCapacity = true
 		why := protocol.Reason{Code: protocol.NoCapacity}
@@ -142,7 +153,7 @@ func (p *bidPricing) bestOptionPerStart(j *protocol.Job, ways []capacity.RunConf
 func (c *configPricing) priceStarts(best []pricedOption, j *protocol.Job, latest protocol.Time) []pricedOption {
 	now, fleet, slot := c.now, c.agent.fleet, c.planning.Slot
 	model := c.config.Model
-	if !c.strategy.SweepModelsAndCaps {
+	if !c.strategy.SweepModelsAndCaps && !j.IsGang() {
 		model = ""
 	}
 	earliest := now
@@ -215,7 +226,7 @@ func (c *configPricing) firstAllowedOpening(j *protocol.Job, model string, openi
 // before the deadline on the market has the site reserve it, and for several GPUs the total of
 // free GPUs does not tell whether one node has them.
 func (p *bidPricing) needsNodeByNode(j *protocol.Job, finish protocol.Time) bool {
-	return j.GPUs > 1 || finish.Add(p.planning.FirmLead) > j.Deadline
+	return j.GPUs > 1 || j.IsGang() || finish.Add(p.planning.FirmLead) > j.Deadline
 }
 
 // asDeclared returns j as its submitter described it: without the estimate of its run time.

@@ -88,7 +88,9 @@ func (a *Agent) isTooLate(r reservation, at protocol.Time, found bool) bool {
 }
 
 // reservesAtOnce reports whether a queued job gets a reservation as soon as it is accepted.
-func (a *Agent) reservesAtOnce(r reservation) bool { return a.delivery.KeepRoom || r.job.GPUs > 1 }
+func (a *Agent) reservesAtOnce(r reservation) bool {
+	return a.delivery.KeepRoom || r.job.GPUs > 1 || r.job.IsGang()
+}
 
 // earliestStart returns the time before which a queued job must not start: it was awarded for a
 // cheaper hour, or for one that a policy rule requires. 0 means as soon as there is capacity.
@@ -127,7 +129,7 @@ func (a *Agent) reserveNode(now protocol.Time, r reservation) (from protocol.Tim
 
 // modelOf returns the GPU model on which a queued job is to run; "" is any that it allows.
 func (a *Agent) modelOf(r reservation) string {
-	if a.delivery.AsOffered {
+	if a.delivery.AsOffered || r.job.IsGang() {
 		return r.award.Option.Model
 	}
 	return ""
@@ -166,7 +168,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 		way = ways[i]
 	} else if plain, _, ok := a.fleet.Default(now, job); ok {
 		way = plain
-		if job.GPUs > 0 {
+		if job.GPUs > 0 && !job.IsGang() {
 			way.Model = "" // the placement policy picks it
 		}
 	}
@@ -180,7 +182,7 @@ func (a *Agent) placeJob(now protocol.Time, r reservation) bool {
 	a.running[job.ID] = &activeRun{
 		launch: protocol.Launch{
 			Job: job, Epoch: w.Epoch, Node: run.Node, Devices: run.DeviceIndexes(), Model: run.RunConfig.Model,
-			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task,
+			Cap: run.RunConfig.Choice.Cap, Run: run.End.Sub(run.Start), Power: run.RunConfig.Power, Task: w.Task, Places: run.Places(),
 		},
 		confirmed: r.confirmed, epoch: w.Epoch, acceptedEpoch: w.Epoch, started: run.Start, transferCarbon: a.cfg.Network.transferCarbon(job, a.cfg.Site), pauseAt: w.Pause,
 	}
@@ -282,7 +284,7 @@ func (a *Agent) handleFinished(now protocol.Time, x protocol.Finished) []protoco
 	done := protocol.UsageReport{
 		Job: x.Job, Epoch: l.acceptedEpoch, Started: started, Ended: ended, Node: l.launch.Node, Devices: l.launch.Devices,
 		IT: bill.IT, Energy: bill.Energy, Carbon: bill.Carbon + l.transferCarbon, Money: bill.Money, Failed: x.Failed, Estimated: x.Estimated,
-		Left: a.remainingRun(l, x.Left),
+		Left: a.remainingRun(l, x.Left), Places: l.launch.Places,
 	}
 	a.forgetEndedJob(now, x.Job)
 	a.recordCompletedRun(now, ended, l, x)

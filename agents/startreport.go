@@ -44,7 +44,7 @@ func (a *Agent) sendStartReports(now protocol.Time) (msgs []protocol.Message) {
 			continue
 		}
 		if r.due <= now {
-			msgs = append(msgs, a.sender.NewMessage(now, protocol.Coordinator, protocol.Started{Job: r.job, Epoch: r.epoch, Node: l.launch.Node, Devices: l.launch.Devices}))
+			msgs = append(msgs, a.sender.NewMessage(now, protocol.Coordinator, protocol.Started{Job: r.job, Epoch: r.epoch, Node: l.launch.Node, Devices: l.launch.Devices, Places: l.launch.Places}))
 			if r.times == len(startReportDelays) {
 				continue
 			}

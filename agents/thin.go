@@ -2,6 +2,7 @@ package agents
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -44,6 +45,7 @@ func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
 // withMostOptions returns o with at most most options per job. Options are sorted by start: the
 // soonest stays, and the others are taken at equal distances.
 func withMostOptions(o protocol.Bids, most int) protocol.Bids {
+	var spreads []protocol.Spread
 	menus := make([]protocol.JobBids, len(o.Jobs))
 	for i, m := range o.Jobs {
 		if all := m.Options; len(all) > most {
@@ -53,8 +55,15 @@ func withMostOptions(o protocol.Bids, most int) protocol.Bids {
 			}
 		}
 		menus[i] = m
+		if len(o.Spreads) > 0 {
+			kept := make([]int, len(m.Options))
+			for k := range kept {
+				kept[k] = k * len(o.Jobs[i].Options) / len(kept)
+			}
+			spreads = append(spreads, spreadsOf(o.Spreads, m.Job, kept)...)
+		}
 	}
-	o.Jobs = menus
+	o.Jobs, o.Spreads = menus, spreads
 	return o
 }
 
@@ -68,6 +77,7 @@ func withJobsCrowdedOut(o protocol.Bids, n int) protocol.Bids {
 	for i := len(menus) - n; i < len(menus); i++ {
 		if len(menus[i].Options) > 0 {
 			menus[i].Options, menus[i].Why = nil, crowdedOut
+			o.Spreads = slices.DeleteFunc(slices.Clone(o.Spreads), func(s protocol.Spread) bool { return s.Job == menus[i].Job })
 		}
 	}
 	o.Jobs = menus

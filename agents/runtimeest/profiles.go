@@ -112,7 +112,7 @@ func ShapeOf(j protocol.Job) string {
 	switch {
 	case j.GPUs == 0:
 		return fmt.Sprintf("cpu<=%d", 1<<bits.Len64(uint64(max(j.CPU-1, 0))/1000))
-	case j.Share < 1000:
+	case j.GPUs == 1 && j.Share < 1000:
 		return fmt.Sprintf("gpu<=%d%%", (j.Share+249)/250*25)
 	}
 	return fmt.Sprintf("gpu=%d", j.GPUs)
