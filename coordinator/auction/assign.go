@@ -205,7 +205,7 @@ func (p *problem) chooseOption(lot int, left *remainingCapacity, price capacityP
 // node that such a job needs, or fill its only site.
 func canWaitForFullRound(l Lot, next protocol.Time, firmLead time.Duration) bool {
 	need := firmLead
-	if l.Job.GPUs > 1 || l.Job.IsTiedToOneSite() {
+	if needsNodes(&l.Job) || l.Job.IsTiedToOneSite() {
 		need = max(ampleSlack, firmLead)
 	}
 	return l.Job.MayWait() && slices.ContainsFunc(l.Bids, func(m SiteBids) bool {

@@ -151,7 +151,7 @@ func (x *ruling) hasNoTimeToWait() bool {
 // another call.
 func (x *ruling) needsRoomKept() bool {
 	short := x.lot.Job.Deadline.Sub(x.option.Finish) < x.round.Planning.FirmLead
-	return x.lot.Job.GPUs > 1 || short && !x.problem.deferrable[x.index] || x.option.Start < x.round.Now.Add(minRecallNotice)
+	return needsNodes(&x.lot.Job) || short && !x.problem.deferrable[x.index] || x.option.Start < x.round.Now.Add(minRecallNotice)
 }
 
 // reserveAtSite awards the lot into the queue of the site, which reserves capacity for it.
@@ -196,12 +196,15 @@ func (a *Auction) planPlace(l Lot, k *candidate) Decision {
 	return Decision{Site: k.site, Option: *k.BidOption}
 }
 
+// needsNodes reports whether only a site can keep a job's place: several GPUs of a node, or several nodes.
+func needsNodes(j *protocol.Job) bool { return j.GPUs > 1 || j.IsGang() }
+
 // startsTooFarAhead reports whether a lot should wait for the next full round rather than reserve
 // an option now: it would be late, and start after that round. A reservation is not given up when
 // GPUs become free sooner, which would then stand idle next to it. Jobs of several GPUs reserve
 // whatever they can get, because only a site can set a node aside.
 func (r Round) startsTooFarAhead(l Lot, k *candidate) bool {
-	return l.Job.GPUs <= 1 && k.Finish > l.Job.Deadline && k.Start >= r.Next
+	return !needsNodes(&l.Job) && k.Finish > l.Job.Deadline && k.Start >= r.Next
 }
 
 // isUrgent reports whether a place in the plan is not enough for a job: it is not deferrable, or the

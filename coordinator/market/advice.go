@@ -60,6 +60,7 @@ type adviceState struct {
 	openQuestions int           // not answered yet
 	rulings       []lotRuling   // of the round, in the order of its lots; announced together when no question is open
 	proof         protocol.Certificate
+	cleared       *round // the round
 }
 
 // A lotRuling is the decision on a lot, and the question about it that the judge was asked, if
@@ -167,7 +168,7 @@ func (k *Market) announceRulings(now protocol.Time) (msgs []protocol.Message) {
 			msgs = append(msgs, k.applyDecision(now, r.lot, r.decision, k.advisor.proof))
 		}
 	}
-	k.advisor.rulings = nil
+	k.advisor.rulings, k.advisor.cleared = nil, nil
 	return msgs
 }
 

@@ -75,7 +75,7 @@ func (k *Market) Quote(now, asked protocol.Time, j protocol.Job, answers map[str
 	}
 	d := rule.Clone().Clear(in).Decisions[0]
 	if impossible[0] == len(k.sites) && len(k.sites) > 0 {
-		d = auction.Decision{Verdict: auction.Reject, Why: view.commonRejectReason(r, j.ID)}
+		d = auction.Decision{Verdict: auction.Reject, Why: view.commonRejectReason(r, l)}
 	} else if d.Verdict == auction.Defer && len(in.Lots[0].Bids) == 0 && against[0].Code != "" {
 		d.Why = against[0]
 	}

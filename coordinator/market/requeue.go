@@ -96,7 +96,7 @@ func (k *Market) wakeForRoom(now protocol.Time, at auction.Pool, freed protocol.
 		case size <= freed:
 			freed -= size
 			k.callSooner(now, l)
-		case now >= l.backoffUntil && l.job.GPUs > 1: // the node may be free as a whole now
+		case now >= l.backoffUntil && (l.job.GPUs > 1 || l.job.IsGang()): // the node may be free as a whole now
 			l.backoffUntil = now.Add(maxRequeueBackoff)
 			k.callSooner(now, l)
 		}

@@ -178,12 +178,12 @@ func (k *Market) closeRound(now protocol.Time) (msgs []protocol.Message) {
 	if missing > 0 || len(k.sites) == 0 {
 		callSoonWithoutBids(now, out.Decisions)
 	}
-	k.advisor.proof = out.Proof
+	k.advisor.proof, k.advisor.cleared = out.Proof, r
 	for i, l := range r.lots {
 		d := out.Decisions[i]
 		// Every registered site answered that it can never run the job: waiting cannot help.
 		if impossible[i] == len(k.sites) && len(k.sites) > 0 {
-			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l.job.ID)}
+			d = auction.Decision{Verdict: auction.Reject, Why: k.commonRejectReason(r, l)}
 		} else if d.Verdict == auction.Defer && len(in.Lots[i].Bids) == 0 && against[i].Code != "" {
 			d.Why = against[i]
 		}
@@ -313,13 +313,16 @@ func callSoonWithoutBids(now protocol.Time, all []auction.Decision) {
 
 // isPermanentReason reports whether a site that gives reason c can never run the job.
 func isPermanentReason(c protocol.Code) bool {
-	return c == protocol.NotAllowed || c == protocol.NoSuchGPU || c == protocol.FitsNoNode || c == protocol.RefusedByTerms
+	return c == protocol.NotAllowed || c == protocol.NoSuchGPU || c == protocol.FitsNoNode || c == protocol.RefusedByTerms || c == protocol.RunsNoGangs
 }
 
 // commonRejectReason returns why no site can ever run a job. A lack of fitting GPUs tells the
-// submitter more than NotAllowed, so it wins.
-func (k *Market) commonRejectReason(r *round, id protocol.JobID) protocol.Reason {
-	why := protocol.Reason{Code: protocol.NotAllowed}
+// submitter more than NotAllowed, so it wins; of a gang, how much of it would fit.
+func (k *Market) commonRejectReason(r *round, l *lot) protocol.Reason {
+	if why, said := r.largestSetReason(l); said {
+		return why
+	}
+	why, id := protocol.Reason{Code: protocol.NotAllowed}, l.job.ID
 	for _, name := range slices.Sorted(maps.Keys(r.offers)) {
 		for _, m := range r.offers[name].Jobs {
 			if m.Job == id && m.Why.Code != protocol.NotAllowed {
@@ -346,7 +349,7 @@ func (k *Market) applyDecision(now protocol.Time, l *lot, d auction.Decision, pr
 		k.timers.addToTimerQueue(l)
 		return k.sendAndRecord(now, protocol.AgentParty(d.Site), protocol.Award{
 			Round: k.rounds, Job: l.job.ID, Epoch: l.epoch, Option: d.Option, MayQueue: d.MayQueue, NotBeforeStart: k.constrainsStart(now, &l.submitted, d),
-			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt,
+			Lease: l.due, Why: d.Why, Proof: proof, Task: l.task, Pause: d.PauseAt, Places: k.advisor.cleared.placesOf(l, d.Site, d.Option),
 		})
 	case auction.Reject:
 		return k.rejectLot(now, l, d.Why)[0]

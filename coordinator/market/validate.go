@@ -26,6 +26,7 @@ const (
 func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 	o.Capacity, o.Grid = k.validProfiles(o.Capacity), k.validForecast(o.Grid)
 	seen := make(map[protocol.JobID]bool, len(o.Jobs))
+	var spreads []protocol.Spread
 	menus := make([]protocol.JobBids, 0, len(o.Jobs))
 	for _, m := range o.Jobs {
 		i, ok := k.round.index[m.Job]
@@ -38,7 +39,14 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 		kept := make([]protocol.BidOption, 0, len(m.Options))
 		for x := range m.Options {
 			opt := &m.Options[x]
-			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, job, opt) {
+			places := []protocol.Place(nil)
+			if job.IsGang() {
+				places = spreadOf(o.Spreads, m.Job, x)
+			}
+			if k.isPossibleOption(site, job, opt) && hasCapacityFor(o.Capacity, job, opt) && (!job.IsGang() || k.invalidSpread(site, job, opt, places) == "") {
+				if job.IsGang() {
+					spreads = append(spreads, protocol.Spread{Job: m.Job, Option: len(kept), Places: places})
+				}
 				kept = append(kept, *opt)
 				kept[len(kept)-1].Money = k.recomputeMoney(opt, &o.Grid)
 			} else {
@@ -51,7 +59,7 @@ func (k *Market) validateBids(site string, o protocol.Bids) protocol.Bids {
 		m.Options = kept
 		menus = append(menus, m)
 	}
-	o.Jobs = menus
+	o.Jobs, o.Spreads = menus, spreads
 	return o
 }
 
@@ -106,12 +114,13 @@ func hasCapacityFor(rooms []protocol.CapacityProfile, j *protocol.Job, o *protoc
 // regions. It compares instants and never subtracts them: a difference of hostile instants may
 // overflow.
 func (k *Market) isPossibleOption(site string, j *protocol.Job, o *protocol.BidOption) bool {
+	pods := protocol.Milli(j.PodCount()) // each may be on a node of its own
 	return o.Start >= k.round.call.opened && o.Finish > o.Start &&
 		o.Finish <= k.round.call.opened.Add(maxFinishAhead) && o.Finish <= o.Start.Add(maxRunSpan) &&
 		o.Energy >= 0 && o.Energy <= protocol.MaxEnergy && o.Carbon >= 0 && o.Carbon <= protocol.MaxCarbon &&
 		o.Money >= -protocol.MaxMoney && o.Money <= protocol.MaxMoney && o.Transfer >= 0 && o.Transfer <= protocol.MaxMoney &&
 		o.NodeIdleShare >= -protocol.MaxMoney && o.NodeIdleShare <= protocol.MaxMoney && o.Wake >= 0 && o.Wake <= maxRunSpan && o.Start.Add(o.Wake) <= o.Finish &&
-		o.FragmentationDelta >= -maxFragmentDelta && o.FragmentationDelta <= maxFragmentDelta && o.Cap >= 0 &&
+		o.FragmentationDelta >= -maxFragmentDelta*pods && o.FragmentationDelta <= maxFragmentDelta*pods && o.Cap >= 0 &&
 		(len(j.Models) == 0 || j.GPUs == 0 || slices.Contains(j.Models, o.Model)) &&
 		(len(j.Regions) == 0 || slices.Contains(j.Regions, site))
 }

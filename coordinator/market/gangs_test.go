@@ -1,0 +1,92 @@
+package market
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// gang is a job of four pods with two GPUs each.
+func (s *testMarket) gang() protocol.Job {
+	return s.job().WithPods([]protocol.Component{{Role: "worker", Pods: 4, GPUs: 2, Share: 1000, CPU: 4000}})
+}
+
+// offerSpread sends one option for the gang, on some places.
+func (s *testMarket) offerSpread(site string, places ...protocol.Place) {
+	room := freeCapacity(s.now)
+	room.Free, room.Total = []protocol.Milli{16_000}, 16_000
+	s.send(protocol.AgentParty(site), protocol.Bids{
+		Round: s.market.rounds, Jobs: []protocol.JobBids{bidsOf("train", s.option(time.Second, time.Hour))}, Capacity: []protocol.CapacityProfile{room},
+		Spreads: []protocol.Spread{{Job: "train", Places: places}},
+	})
+}
+
+// newGangMarket returns a market in which a gang has been called.
+func newGangMarket(t *testing.T) *testMarket {
+	s := newTestMarket(t)
+	s.send(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 16}}})
+	s.send(protocol.Submitter, protocol.Submit{Job: s.gang()})
+	s.wait()
+	return s
+}
+
+func TestAnAwardOfAGangNamesTheNodesOfItsBid(t *testing.T) {
+	s := newGangMarket(t)
+	s.offerSpread("oslo", protocol.Place{Pods: 3, Node: "n1"}, protocol.Place{Pods: 1, Node: "n2"})
+	if a := lastSent[protocol.Award](s); len(a.Places) != 2 || a.Places[0].Node != "n1" || a.Places[0].Pods != 3 {
+		t.Errorf("awarded %+v", a)
+	}
+}
+
+func TestImpossibleSpreadsAreRefused(t *testing.T) {
+	place := func(pods int, node string) protocol.Place { return protocol.Place{Pods: pods, Node: node} }
+	for name, places := range map[string][]protocol.Place{
+		"no node at all":                       nil,
+		"a node named twice":                   {place(2, "n1"), place(2, "n1")},
+		"a pod too few":                        {place(3, "n1")},
+		"a pod too many":                       {place(3, "n1"), place(2, "n2")},
+		"more nodes than the site has":         {place(2, "n1"), place(1, "n2"), place(1, "n3")},
+		"a negative number of pods":            {place(-1, "n1"), place(5, "n2")},
+		"a component that the job lacks":       {place(3, "n1"), {Component: 1, Pods: 1, Node: "n2"}},
+		"a component before the first":         {place(3, "n1"), {Component: -1, Pods: 1, Node: "n2"}},
+		"a node without a name":                {place(3, "n1"), place(1, "")},
+		"a name longer than any node's can be": {place(3, "n1"), place(1, strings.Repeat("n", 200))},
+	} {
+		s := newGangMarket(t)
+		s.offerSpread("oslo", places...)
+		if count[protocol.Award](s.sent) != 0 || s.market.RefusalCounts()[string(protocol.ImpossibleBid)] != 1 {
+			t.Errorf("%s: %d awards, refused %v", name, count[protocol.Award](s.sent), s.market.RefusalCounts())
+		}
+	}
+	s := newGangMarket(t)
+	s.market.sites["oslo"].registration.Pools[0].GPUs = 4
+	s.offerSpread("oslo", place(2, "n1"), place(2, "n2"))
+	if count[protocol.Award](s.sent) != 0 {
+		t.Error("a site of 4 GPUs got a gang of 8")
+	}
+	// 17 GPUs of one node are more than any node has.
+	s = newTestMarket(t)
+	s.send(protocol.AgentParty("oslo"), protocol.RegisterSite{Site: "oslo", Pools: []protocol.Pool{{Model: "V100", Nodes: 9, GPUs: 72}}})
+	big := s.job().WithPods([]protocol.Component{{Role: "worker", Pods: 9, GPUs: 2, Share: 1000}})
+	s.send(protocol.Submitter, protocol.Submit{Job: big})
+	s.wait()
+	s.offerSpread("oslo", place(9, "n1"))
+	if count[protocol.Award](s.sent) != 0 {
+		t.Error("a node of 18 GPUs was believed")
+	}
+}
+
+func TestAGangThatFitsNoSiteIsRejectedWithTheLargestSetThatWouldFit(t *testing.T) {
+	s := newTestMarket(t, "bern", "oslo", "rome")
+	s.send(protocol.Submitter, protocol.Submit{Job: s.gang()})
+	s.wait()
+	for site, pods := range map[string]int{"bern": 1, "oslo": 3, "rome": 99} { // rome's claim is impossible
+		s.send(protocol.AgentParty(site), protocol.Bids{Round: s.market.rounds, Jobs: []protocol.JobBids{noBids("train", protocol.FitsNoNode)}, Largest: []protocol.LargestSet{{Job: "train", Pods: pods}}})
+	}
+	got := lastSent[protocol.Reject](s)
+	if want := "its 4 pods fit no site, even an empty one: the largest set that would fit is 3, at oslo"; got.Why.Code != protocol.FitsNoNode || got.Why.Note != want {
+		t.Errorf("refused for %+v, want %q", got.Why, want)
+	}
+}
