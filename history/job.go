@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gridbid/gridbid/protocol"
@@ -153,6 +154,7 @@ type Run struct {
 	Epoch    uint64
 	Node     string
 	Devices  []int
+	Places   []protocol.Place // of a gang, on all its nodes; Node and Devices are the first
 	Model    string
 	Cap      protocol.Milliwatts // of each device; 0: none
 	Plan     time.Duration       // how long it was to take
@@ -172,6 +174,17 @@ type Run struct {
 
 	Settlement MessageRef // zero: not settled yet
 	Settled    protocol.Settlement
+}
+
+// PlacesOf returns where r runs: a gang's places, or its one node.
+func (r *Run) PlacesOf() []protocol.Place {
+	l := protocol.Launch{Node: r.Node, Devices: r.Devices, Places: r.Places}
+	return l.PlacesOf()
+}
+
+// IsOnNode reports whether a part of r runs on a node.
+func (r *Run) IsOnNode(name string) bool {
+	return slices.ContainsFunc(r.PlacesOf(), func(p protocol.Place) bool { return p.Node == name })
 }
 
 // IsOnSale reports whether the coordinator may award the job.

@@ -20,12 +20,13 @@ type Node struct {
 // A machine is the key of a node: names are unique within a site only.
 type machine struct{ site, name string }
 
-// An edge is the instant at which a run takes a node's resources, or frees them.
+// An edge is the instant at which a run takes a node's resources, or frees them. Of a gang, the job is
+// its pods there.
 type edge struct {
-	at    protocol.Time
-	job   protocol.Job
-	run   *Run
-	enter bool
+	at      protocol.Time
+	job     protocol.Job
+	devices []int
+	enter   bool
 }
 
 // checkRoom replays all launches and exits in the order of their times, and checks that no
@@ -40,19 +41,22 @@ func (b *History) checkRoom(nodes []Node) {
 	for id, e := range b.allEntries() {
 		r := e.rec
 		for _, run := range r.allRuns() {
-			m := machine{run.Site, run.Node}
-			node, ok := known[m]
-			if nodes != nil && !ok {
-				b.addProblem("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
-			}
-			b.checkDevices(r.Job, run, node, ok)
-			enter, leave := run.Launched.At, run.Exited.At
-			if leave != 0 && leave <= enter {
-				continue // there is no instant at which it holds anything
-			}
-			edges[m] = append(edges[m], edge{enter, r.Job, run, true})
-			if leave != 0 {
-				edges[m] = append(edges[m], edge{leave, r.Job, run, false})
+			b.checkPods(r.Job, run)
+			for _, p := range run.PlacesOf() {
+				m, part := machine{run.Site, p.Node}, partAt(r.Job, p)
+				node, ok := known[m]
+				if nodes != nil && !ok {
+					b.addProblem("no-such-node", id, m.site, "launched on %q, which the site does not have", m.name)
+				}
+				b.checkDevices(part, run, p, node, ok)
+				enter, leave := run.Launched.At, run.Exited.At
+				if leave != 0 && leave <= enter {
+					continue // there is no instant at which it holds anything
+				}
+				edges[m] = append(edges[m], edge{enter, part, p.Devices, true})
+				if leave != 0 {
+					edges[m] = append(edges[m], edge{leave, part, p.Devices, false})
+				}
 			}
 		}
 	}
@@ -79,22 +83,48 @@ func (r JobRecord) allRuns() (all []*Run) {
 	return all
 }
 
-// checkDevices checks that a launch got as many GPUs as its job asks for, each once, each on
-// the node, and of an allowed model.
-func (b *History) checkDevices(job protocol.Job, run *Run, node Node, known bool) {
+// partAt returns a job as it is at one of its places. A place of a component that it lacks has none of
+// it; checkPods says so.
+func partAt(j protocol.Job, p protocol.Place) protocol.Job {
+	if !j.IsGang() || p.Component < 0 || p.Component >= len(j.Pods) {
+		return j
+	}
+	return j.PodsOf(p.Component, p.Pods)
+}
+
+// checkPods checks that a gang was launched with all its pods: half a gang is none.
+func (b *History) checkPods(job protocol.Job, run *Run) {
+	pods := make([]int, len(job.Pods))
+	for _, p := range run.Places {
+		if p.Component < 0 || p.Component >= len(pods) || p.Pods < 1 {
+			b.addProblem("half-a-gang", job.ID, run.Site, "launched %d pods of component %d on %q; it has %d components", p.Pods, p.Component, p.Node, len(pods))
+			return
+		}
+		pods[p.Component] += p.Pods
+	}
+	for i, n := range pods {
+		if want := job.Pods[i].Pods; n != want {
+			b.addProblem("half-a-gang", job.ID, run.Site, "launched with %d of the %d pods %q", n, want, job.Pods[i].Role)
+		}
+	}
+}
+
+// checkDevices checks that a launch got as many GPUs at a place as its job asks for there, each once,
+// each on the node, and of an allowed model.
+func (b *History) checkDevices(job protocol.Job, run *Run, p protocol.Place, node Node, known bool) {
 	id := job.ID
-	devices := slices.Clone(run.Devices)
+	devices := slices.Clone(p.Devices)
 	slices.Sort(devices)
 	switch {
 	case len(devices) != job.GPUs:
-		b.addProblem("devices", id, run.Site, "wants %d GPUs, got devices %v", job.GPUs, run.Devices)
-	case len(slices.Compact(devices)) != len(run.Devices):
-		b.addProblem("devices", id, run.Site, "got a device twice: %v", run.Devices)
+		b.addProblem("devices", id, run.Site, "wants %d GPUs, got devices %v", job.GPUs, p.Devices)
+	case len(slices.Compact(devices)) != len(p.Devices):
+		b.addProblem("devices", id, run.Site, "got a device twice: %v", p.Devices)
 	case len(devices) > 0 && devices[0] < 0, known && len(devices) > 0 && devices[len(devices)-1] >= node.GPUs:
-		b.addProblem("devices", id, run.Site, "got devices %v of %q, which has %d", run.Devices, run.Node, node.GPUs)
+		b.addProblem("devices", id, run.Site, "got devices %v of %q, which has %d", p.Devices, p.Node, node.GPUs)
 	case job.GPUs > 0 && len(job.Models) > 0 && !slices.Contains(job.Models, run.Model),
 		known && job.GPUs > 0 && run.Model != node.Model:
-		b.addProblem("model", id, run.Site, "runs on model %q of %q; node %q, allowed %v", run.Model, run.Node, node.Model, job.Models)
+		b.addProblem("model", id, run.Site, "runs on model %q of %q; node %q, allowed %v", run.Model, p.Node, node.Model, job.Models)
 	}
 }
 
@@ -120,14 +150,14 @@ func (b *History) checkMachine(m machine, edges []edge, node Node, known bool) {
 		if !e.enter {
 			cpu -= e.job.CPU
 			memory -= e.job.Memory
-			for _, d := range e.run.Devices {
+			for _, d := range e.devices {
 				gpu[d] -= e.job.Share
 			}
 			continue
 		}
 		cpu += e.job.CPU
 		memory += e.job.Memory
-		for _, d := range e.run.Devices {
+		for _, d := range e.devices {
 			gpu[d] += e.job.Share
 			over(e, "gpu-given-twice", int64(gpu[d]), 1000)
 		}

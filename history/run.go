@@ -49,7 +49,7 @@ func (b *History) foldLaunch(from MessageRef, m protocol.Launch) {
 	}
 	e.rec.phase = phaseRunning
 	e.rec.Run = &Run{
-		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices,
+		Launched: from, Site: site, Epoch: m.Epoch, Node: m.Node, Devices: m.Devices, Places: m.Places,
 		Model: m.Model, Cap: m.Cap, Plan: m.Run, Started: from.At,
 	}
 }
@@ -104,7 +104,7 @@ func (b *History) foldStarted(from MessageRef, m protocol.Started) {
 		s.startsReported = from.At
 	}
 	if r.Started, r.Planned = from.At, false; r.inferred && m.Node != "" {
-		r.Node, r.Devices = m.Node, m.Devices
+		r.Node, r.Devices, r.Places = m.Node, m.Devices, m.Places
 	}
 	e.rec.addEvent(JobEvent{Kind: EventStarted, At: from.At, Site: r.Site})
 	if a != nil {
@@ -199,7 +199,7 @@ func (b *History) foldUsageReport(from MessageRef, m protocol.UsageReport) {
 	}
 	r.Done, r.Started, r.Ended = from, m.Started, m.Ended
 	if r.inferred {
-		r.Planned, r.Node, r.Devices = false, m.Node, m.Devices
+		r.Planned, r.Node, r.Devices, r.Places = false, m.Node, m.Devices, m.Places
 	}
 	r.Cost = protocol.Usage{IT: m.IT, Energy: m.Energy, Carbon: m.Carbon, Money: m.Money, Finish: m.Ended}
 	r.Estimated, r.Failed = m.Estimated, m.Failed

@@ -30,6 +30,7 @@ const (
 	ForgetEndedIDs    PlantedBug = "no-dedupe"            // the market forgets a job as soon as it has ended
 	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts a job before its Accept is confirmed
 	ForgetTerms       PlantedBug = "terms-forgotten"      // a restarted agent has no terms
+	HalfGang          PlantedBug = "half-a-gang"          // executors start the pods of a gang on its first node alone
 )
 
 // A FaultPlan sets the intensity of faults. Rates are in thousandths.
@@ -42,6 +43,7 @@ type FaultPlan struct {
 	Skew              time.Duration // the largest clock error
 	FaultPeriod       time.Duration // duration of faults; afterwards all processes are up
 	Cancel            int           // rate of cancelled jobs
+	Gangs             int           // rate of jobs of several pods
 	MostGPUsForOthers int           // GPUs that a site lends to jobs that are not of its own tenant; 0: all
 	Bug               PlantedBug
 }
@@ -60,7 +62,7 @@ func DrawPlan(seed uint64) FaultPlan {
 		Sites: 1 + dice.IntN(3), Jobs: 1 + dice.IntN(8),
 		LossRate: rate(300), DuplicateRate: rate(300), MaxDelay: time.Duration(1+rate(3000)) * time.Millisecond, CrashRate: rate(40),
 		Skew: time.Duration(rate(4000)) * time.Millisecond, FaultPeriod: time.Duration(30+dice.IntN(120)) * time.Second, Cancel: rate(300),
-		MostGPUsForOthers: rate(3),
+		MostGPUsForOthers: rate(3), Gangs: rate(600),
 	}
 }
 

@@ -52,7 +52,7 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
 			for s := uint64(1); s <= 400; s++ {

@@ -17,6 +17,7 @@ import (
 //
 //   - A job runs in one place at a time, and not after it has ended.
 //   - No node has more load than capacity.
+//   - A gang runs with all its pods: never half a gang.
 //   - No site lends more GPUs than its terms say.
 //   - A rejected job does not run; a settled job has run.
 //   - Each job ends once on the stream: settled or rejected.
@@ -165,26 +166,34 @@ func (o *faultOracle) checkNodeCapacity(runs map[protocol.JobID]protocol.Launch)
 	held := make(map[string]*use)
 	for _, id := range slices.Sorted(maps.Keys(runs)) {
 		l := runs[id]
-		n, ok := o.has[l.Node]
-		if !ok || len(l.Devices) != l.Job.GPUs {
-			o.run.reportViolation("%s runs on %s, devices %v", id, l.Node, l.Devices)
-			return
-		}
-		u := held[l.Node]
-		if u == nil {
-			u = &use{}
-			held[l.Node] = u
-		}
-		u.cpu += l.Job.CPU
-		u.mem += l.Job.Memory
-		for _, d := range l.Devices {
-			u.gpu[d] += l.Job.Share
-			if d >= n.GPUs || u.gpu[d] > 1000 {
-				o.run.reportViolation("device %d of %s is given twice, to %s as well", d, l.Node, id)
+		pods := 0
+		for _, p := range l.PlacesOf() {
+			n, ok := o.has[p.Node]
+			part := l.PartAt(p)
+			if !ok || len(p.Devices) != part.GPUs {
+				o.run.reportViolation("%s runs on %s, devices %v", id, p.Node, p.Devices)
+				return
+			}
+			u := held[p.Node]
+			if u == nil {
+				u = &use{}
+				held[p.Node] = u
+			}
+			pods += p.Pods
+			u.cpu += part.CPU
+			u.mem += part.Memory
+			for _, d := range p.Devices {
+				u.gpu[d] += part.Share
+				if d >= n.GPUs || u.gpu[d] > 1000 {
+					o.run.reportViolation("device %d of %s is given twice, to %s as well", d, p.Node, id)
+				}
+			}
+			if u.cpu > protocol.Milli(n.CPU) || u.mem > protocol.MiB(n.Memory) {
+				o.run.reportViolation("%s gives more than it has", p.Node)
 			}
 		}
-		if u.cpu > protocol.Milli(n.CPU) || u.mem > protocol.MiB(n.Memory) {
-			o.run.reportViolation("%s gives more than it has", l.Node)
+		if pods != l.Job.PodCount() {
+			o.run.reportViolation("half a gang: %s runs with %d of its %d pods", id, pods, l.Job.PodCount())
 		}
 	}
 }

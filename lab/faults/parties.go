@@ -83,6 +83,9 @@ func (p *faultRun) drawJobs() (out []protocol.Job) {
 		if i%3 == 0 {
 			j.Tenant = ownTenant
 		}
+		if p.plan.Gangs > 0 && p.dice.IntN(1000) < p.plan.Gangs {
+			j = j.WithPods([]protocol.Component{{Role: "worker", Pods: 2 + p.dice.IntN(3), GPUs: 1 + p.dice.IntN(2), Share: 1000, CPU: 1000, Memory: 512}})
+		}
 		if p.dice.IntN(20) == 0 {
 			j.Models = []string{"H100"} // no node has that model: the job must be rejected
 		}
@@ -128,6 +131,9 @@ func (p *faultRun) addSite(site string, size int) error {
 		h.machine = s
 		if p.plan.Bug == NoFencing {
 			h.machine = &unfencedExecutor{DurableSimExecutor: s}
+		}
+		if p.plan.Bug == HalfGang {
+			h.machine = &halvingExecutor{DurableSimExecutor: s}
 		}
 		p.oracle.observeCluster(site, w, h)
 	}
@@ -187,6 +193,18 @@ func (u *unfencedExecutor) Step(now protocol.Time, m protocol.Message) []protoco
 	if l, ok := m.Body.(protocol.Launch); ok {
 		u.n++
 		l.Epoch += 1000 * u.n
+		m.Body = l
+	}
+	return u.DurableSimExecutor.Step(now, m)
+}
+
+// A halvingExecutor has a planted bug: it starts a gang on its first node alone.
+type halvingExecutor struct{ *executor.DurableSimExecutor }
+
+// Step implements bus.Machine, with the planted bug.
+func (u *halvingExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Message {
+	if l, ok := m.Body.(protocol.Launch); ok && len(l.Places) > 1 {
+		l.Places = l.Places[:1]
 		m.Body = l
 	}
 	return u.DurableSimExecutor.Step(now, m)

@@ -66,7 +66,8 @@ type simNode struct {
 // A runningJob is one running launch.
 type runningJob struct {
 	launch protocol.Launch
-	start  protocol.Time // when its node is awake
+	nodes  []*simNode    // those of its pods, each once
+	start  protocol.Time // when its nodes are awake
 	end    protocol.Time // start plus the launch's real run, unless cancelled or lost earlier
 	power  protocol.Milliwatts
 	runs   bool // it has started
@@ -280,11 +281,11 @@ func endedJobOf(b protocol.Body) (protocol.JobID, uint64) {
 	return x.Job, x.Epoch
 }
 
-// launchJob starts a job on its node, which first wakes if it sleeps. A known epoch is answered with the job's status;
+// launchJob starts a job on its nodes, which first wake if they sleep. A known epoch is answered with the job's status;
 // on a node that is down the job is lost at once.
 func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol.Message {
-	node := h.nodes[l.Node]
-	if node == nil {
+	nodes := h.nodesOf(&l)
+	if nodes == nil {
 		h.staleLaunches++
 		return nil
 	}
@@ -296,17 +297,21 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 		}
 		return h.repeatJobStatus(now, l.Job.ID, l.Epoch)
 	}
-	if node.downs > 0 {
-		return []protocol.Message{h.reportInterrupted(now, l.Job.ID, l.Epoch, node.why, nil)}
+	if i := slices.IndexFunc(nodes, (*simNode).isDown); i >= 0 {
+		return []protocol.Message{h.reportInterrupted(now, l.Job.ID, l.Epoch, nodes[i].why, nil)}
 	}
 	h.meterUntil(now)
 	h.epochs[l.Job.ID] = l.Epoch
-	if !node.awake {
-		node.ready = now.Add(node.host.WakeTime)
-		h.setNodeAwake(node, true)
+	start := now
+	for _, n := range nodes {
+		if !n.awake {
+			n.ready = now.Add(n.host.WakeTime)
+			h.setNodeAwake(n, true)
+		}
+		start = max(start, n.ready)
+		n.jobs, n.sleeps = n.jobs+1, 0
 	}
-	start := max(now, node.ready)
-	j := &runningJob{launch: l, start: start, end: start.Add(l.Run), power: l.Power}
+	j := &runningJob{launch: l, nodes: nodes, start: start, end: start.Add(l.Run), power: l.Power}
 	if h.runTime != nil {
 		j.end = start.Add(h.runTime(l))
 	}
@@ -316,7 +321,6 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	if h.truePower != nil {
 		j.power = h.truePower(l.Job.ID, l.Power)
 	}
-	node.jobs, node.sleeps = node.jobs+1, 0
 	at, _ := slices.BinarySearchFunc(h.jobs, j, func(x, y *runningJob) int {
 		return cmp.Or(cmp.Compare(x.end, y.end), strings.Compare(string(x.launch.Job.ID), string(y.launch.Job.ID)))
 	})
@@ -327,7 +331,24 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	return []protocol.Message{h.beginRun(now, j)}
 }
 
-// beginRun starts a job whose node is awake.
+// nodesOf returns the nodes of a launch, each once; nil if one is unknown.
+func (h *SimExecutor) nodesOf(l *protocol.Launch) (nodes []*simNode) {
+	for _, p := range l.PlacesOf() {
+		n := h.nodes[p.Node]
+		if n == nil {
+			return nil
+		}
+		if !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// isDown reports whether m has no power.
+func (m *simNode) isDown() bool { return m.downs > 0 }
+
+// beginRun starts a job whose nodes are awake.
 func (h *SimExecutor) beginRun(now protocol.Time, j *runningJob) protocol.Message {
 	j.runs = true
 	h.draw += j.power
@@ -393,9 +414,10 @@ func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol
 	if j.runs {
 		h.draw -= j.power
 	}
-	m := h.nodes[j.launch.Node]
-	if m.jobs--; m.jobs == 0 && m.host.Linger > 0 {
-		m.sleeps = now.Add(max(m.host.Linger, time.Second)) // at least a second later, so that Due moves forward
+	for _, m := range j.nodes {
+		if m.jobs--; m.jobs == 0 && m.host.Linger > 0 {
+			m.sleeps = now.Add(max(m.host.Linger, time.Second)) // at least a second later, so that Due moves forward
+		}
 	}
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)

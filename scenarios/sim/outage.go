@@ -82,12 +82,18 @@ func (h *SimExecutor) applyNodeChanges(now protocol.Time) (said []protocol.Messa
 			}
 		}
 	}
-	lost := slices.DeleteFunc(slices.Clone(h.jobs), func(j *runningJob) bool { return h.nodes[j.launch.Node].downs == 0 })
-	h.jobs = slices.DeleteFunc(h.jobs, func(j *runningJob) bool { return h.nodes[j.launch.Node].downs > 0 })
+	// A gang that loses a node is lost as a whole.
+	isLost := func(j *runningJob) bool { return slices.ContainsFunc(j.nodes, (*simNode).isDown) }
+	lost := slices.DeleteFunc(slices.Clone(h.jobs), func(j *runningJob) bool { return !isLost(j) })
+	h.jobs = slices.DeleteFunc(h.jobs, isLost)
 	for _, j := range lost {
-		why := h.nodes[j.launch.Node].why
+		why := j.nodes[slices.IndexFunc(j.nodes, (*simNode).isDown)].why
 		said = append(said, h.reportInterrupted(now, j.launch.Job.ID, j.launch.Epoch, why, h.stopJob(now, j)))
-		h.nodes[j.launch.Node].sleeps = 0
+		for _, m := range j.nodes {
+			if m.isDown() {
+				m.sleeps = 0
+			}
+		}
 	}
 	return append(said, h.sender.NewMessage(now, h.agent, h.inventory()))
 }
