@@ -58,7 +58,10 @@ type Spec struct {
 	Regions    []string `yaml:"regions"`
 	Input      float64  `yaml:"input"`
 	Image      string   `yaml:"image"`
-	Task       string   `yaml:"task"`
+	// Components make it a job of several pods: see components.go.
+	Components   []ComponentSpec `yaml:"components"`
+	MinAvailable int             `yaml:"min_available"`
+	Task         string          `yaml:"task"`
 }
 
 // A Request is a parsed job file. Arrival and deadline of its job depend on the time of
@@ -105,12 +108,12 @@ func Parse(file string, text []byte) (Request, error) {
 		if key == "" {
 			return p.FaultAt(nil, format, args...)
 		}
-		return p.FaultAt([]string{key}, format, args...)
+		return p.FaultAt(strings.Split(key, "/"), format, args...)
 	})
 }
 
 // Request converts units and fills in defaults: a file has GiB, cores and GPUs, the protocol MiB
-// and thousandths. at builds the error of a key; "" is the whole job.
+// and thousandths. at builds the error of a key, or of a path as components/0/pods; "" is the whole job.
 func (s Spec) Request(at func(key, format string, args ...any) error) (o Request, err error) {
 	o = Request{task: protocol.Task(s.Task), job: protocol.Job{
 		ID: protocol.JobID(s.ID), Tenant: s.Tenant, Home: s.Home, GPUs: s.GPUs, Models: s.Models,
@@ -123,6 +126,9 @@ func (s Spec) Request(at func(key, format string, args ...any) error) (o Request
 	}
 	if s.Share != nil {
 		o.job.Share = protocol.Milli(math.Round(*s.Share * 1000))
+	}
+	if o.job, err = s.withComponents(o.job, at); err != nil {
+		return Request{}, err
 	}
 	if n := len(s.Task); n > protocol.MaxText { // the schema counts characters, not bytes
 		return Request{}, at("task", "is %d bytes long: want at most %d", n, protocol.MaxText)
@@ -180,8 +186,8 @@ func (o Request) checkAt(now protocol.Time, at func(key, format string, args ...
 	if bad == "" {
 		return nil
 	}
-	key, _, _ := strings.Cut(bad, ":")
-	return at(key, "%s", strings.TrimPrefix(bad, key+": "))
+	field, why, _ := strings.Cut(bad, ": ")
+	return at(strings.NewReplacer("[", "/", "].", "/").Replace(field), "%s", why)
 }
 
 // JobAt returns the job as it is submitted at an instant, or what is wrong with it then: a

@@ -140,8 +140,8 @@ func (j judge) placed(r *history.JobRecord, p spec.Placement) (expected, got str
 	}
 	s := all[p.Nth-1]
 	switch {
-	case p.Site != "" && s.run.Site != p.Site, p.Node != "" && s.run.Node != p.Node, p.Model != "" && s.run.Model != p.Model:
-		got = fmt.Sprintf("it started at %s on node %s", s.run.Site, s.run.Node)
+	case p.Site != "" && s.run.Site != p.Site, p.Node != "" && !s.run.IsOnNode(p.Node), p.Model != "" && s.run.Model != p.Model:
+		got = fmt.Sprintf("it started at %s on node %s", s.run.Site, strings.Join(nodesOf(s.run), ", "))
 		if s.run.Model != "" {
 			got += ", " + s.run.Model
 		}
@@ -289,14 +289,26 @@ func (j judge) nodes(jobs []protocol.JobID, want int) (expected, got string) {
 		if len(all) == 0 {
 			return expected, fmt.Sprintf("%s never started", id)
 		}
-		if n := all[0].run.Node; !slices.Contains(nodes, n) {
-			nodes = append(nodes, n)
+		for _, n := range nodesOf(all[0].run) {
+			if !slices.Contains(nodes, n) {
+				nodes = append(nodes, n)
+			}
 		}
 	}
 	if len(nodes) != want {
 		got = fmt.Sprintf("they started on %d: %s", len(nodes), strings.Join(nodes, ", "))
 	}
 	return expected, got
+}
+
+// nodesOf returns the nodes of a run, each once.
+func nodesOf(r *history.Run) (nodes []string) {
+	for _, p := range r.PlacesOf() {
+		if !slices.Contains(nodes, p.Node) {
+			nodes = append(nodes, p.Node)
+		}
+	}
+	return nodes
 }
 
 // never judges that at no instant all of some jobs run where they may not. All run at some instant
@@ -327,7 +339,7 @@ func (j judge) never(all []spec.Presence) (expected, got string) {
 func (j judge) presentAt(p spec.Presence, at protocol.Time) bool {
 	r, _ := j.history.LatestJob(p.Job)
 	return slices.ContainsFunc(startsOf(&r), func(s start) bool {
-		return s.includes(at) && (p.Site == "" || s.run.Site == p.Site) && (p.Node == "" || s.run.Node == p.Node)
+		return s.includes(at) && (p.Site == "" || s.run.Site == p.Site) && (p.Node == "" || s.run.IsOnNode(p.Node))
 	})
 }
 

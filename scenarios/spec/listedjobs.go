@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gridbid/gridbid/agents/power"
@@ -40,7 +41,11 @@ func (out *Scenario) addListedJobs(s scenarioSpec) error {
 			if key == "" {
 				return s.where("jobs", "list", i)
 			}
-			return s.where("jobs", "list", i, key)
+			path := []any{"jobs", "list", i}
+			for part := range strings.SplitSeq(key, "/") {
+				path = append(path, part)
+			}
+			return s.where(path...)
 		}
 		arrival := out.Start
 		if x.At != "" {
@@ -59,9 +64,9 @@ func (out *Scenario) addListedJobs(s scenarioSpec) error {
 		if k, dup := line[j.ID]; dup {
 			return at("id")("is %q, as that of job %d of the list: give each job an id of its own", j.ID, k+1)
 		}
-		for k, model := range j.Models {
-			if _, known := power.DefaultTable().LookupModel(model); !known {
-				return s.where("jobs", "list", i, "models", k)("%s", unknownModelReason(model))
+		for _, x := range x.ModelNames() {
+			if _, known := power.DefaultTable().LookupModel(x.Model); !known {
+				return at(x.Key)("%s", unknownModelReason(x.Model))
 			}
 		}
 		if x.FailsAfter != "" {

@@ -1,0 +1,89 @@
+package jobfile
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A ComponentSpec is pods of a job that are alike, in the units of a file.
+type ComponentSpec struct {
+	Role      string   `yaml:"role"`
+	Pods      *int     `yaml:"pods"`
+	GPUs      int      `yaml:"gpus"`
+	Share     *float64 `yaml:"share"`
+	GPUMemory float64  `yaml:"gpu_memory"`
+	CPU       float64  `yaml:"cpu"`
+	Memory    float64  `yaml:"memory"`
+	Models    []string `yaml:"models"`
+}
+
+// withComponents returns a job with the components of the file: a gang, or the job as it is without any.
+// One component of one pod makes a job like any other.
+func (s Spec) withComponents(j protocol.Job, at func(key, format string, args ...any) error) (protocol.Job, error) {
+	if len(s.Components) == 0 {
+		if s.MinAvailable > 1 {
+			return j, at("min_available", "is %d of a job of one pod: add components, or drop it", s.MinAvailable)
+		}
+		return j, nil
+	}
+	for _, x := range []struct {
+		key   string
+		given bool
+	}{{"gpus", s.GPUs != 0}, {"share", s.Share != nil}, {"gpu_memory", s.GPUMemory != 0}, {"cpu", s.CPU != 0}, {"memory", s.Memory != 0}} {
+		if x.given {
+			return j, at(x.key, "is given together with components: state it there, for each pod")
+		}
+	}
+	var all []protocol.Component
+	pods, named := 0, len(j.Models) > 0
+	for i, c := range s.Components {
+		x := protocol.Component{
+			Role: cmp.Or(c.Role, "worker"), Pods: 1, GPUs: c.GPUs,
+			CPU: protocol.Milli(math.Round(c.CPU * 1000)), Memory: gibToMiB(c.Memory), GPUMemory: gibToMiB(c.GPUMemory),
+		}
+		if c.Pods != nil {
+			x.Pods = *c.Pods
+		}
+		if c.GPUs > 0 {
+			x.Share = 1000
+		}
+		if c.Share != nil {
+			x.Share = protocol.Milli(math.Round(*c.Share * 1000))
+		}
+		// One option has one model, so only a model that will do for all components will do.
+		if len(c.Models) > 0 && c.GPUs > 0 {
+			if !named {
+				j.Models = c.Models
+			} else if j.Models = slices.DeleteFunc(slices.Clone(j.Models), func(m string) bool { return !slices.Contains(c.Models, m) }); len(j.Models) == 0 {
+				return j, at(fmt.Sprintf("components/%d/models", i), "has no model that will do for the job and the components before, too: all GPUs of a job are of one model")
+			}
+			named = true
+		}
+		pods += x.Pods
+		all = append(all, x)
+	}
+	if s.MinAvailable != 0 && s.MinAvailable != pods {
+		return j, at("min_available", "is %d, and the job has %d pods: it starts with all of them or not at all, so want %d, or leave it out", s.MinAvailable, pods, pods)
+	}
+	return j.WithPods(all), nil
+}
+
+// A NamedModel is a GPU model that a file names, and the path of its key.
+type NamedModel struct{ Key, Model string }
+
+// ModelNames returns all GPU models that the file names.
+func (s Spec) ModelNames() (out []NamedModel) {
+	for k, m := range s.Models {
+		out = append(out, NamedModel{fmt.Sprintf("models/%d", k), m})
+	}
+	for i, c := range s.Components {
+		for k, m := range c.Models {
+			out = append(out, NamedModel{fmt.Sprintf("components/%d/models/%d", i, k), m})
+		}
+	}
+	return out
+}
