@@ -182,6 +182,16 @@ func (r *Run) PlacesOf() []protocol.Place {
 	return l.PlacesOf()
 }
 
+// NodeNames returns the nodes of r, each once.
+func (r *Run) NodeNames() (names []string) {
+	for _, p := range r.PlacesOf() {
+		if !slices.Contains(names, p.Node) {
+			names = append(names, p.Node)
+		}
+	}
+	return names
+}
+
 // IsOnNode reports whether a part of r runs on a node.
 func (r *Run) IsOnNode(name string) bool {
 	return slices.ContainsFunc(r.PlacesOf(), func(p protocol.Place) bool { return p.Node == name })

@@ -78,7 +78,7 @@ func jobListing(all []jobstatus.Job) printer.Listing[jobstatus.Job] {
 		{Head: "STATE", Value: func(j job) any { return j.State }},
 		{Head: "SITE", Value: func(j job) any { return j.Site }},
 		{Head: "AWARDED", Value: func(j job) any { return j.Awarded }, Wide: true},
-		{Head: "NODE", Value: func(j job) any { return j.Node }, Wide: true},
+		{Head: "NODE", Value: func(j job) any { return cmp.Or(strings.Join(j.Nodes, " "), j.Node) }, Wide: true},
 		{Head: "MODEL", Value: func(j job) any { return j.Model }, Wide: true},
 		{Head: "QUEUE", Value: placeInQueue},
 		{Head: "GPUS", Value: gpusAskedFor},
@@ -265,6 +265,8 @@ func demandText(j jobstatus.Job) string {
 func placeText(j jobstatus.Job) string {
 	text := strings.TrimSpace(j.Site + " " + j.Model)
 	switch {
+	case len(j.Nodes) > 0:
+		text += ", nodes " + strings.Join(j.Nodes, ", ")
 	case j.Node != "" && len(j.Devices) > 0:
 		text += fmt.Sprintf(", node %s, %s %s", j.Node, format.PluralForm(len(j.Devices), "GPU", "GPUs"), strings.Trim(fmt.Sprint(j.Devices), "[]"))
 	case j.Node != "":

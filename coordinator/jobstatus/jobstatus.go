@@ -22,6 +22,7 @@ type Job struct {
 	Awarded  bool           `json:"awarded,omitempty"`  // the site has it; without, the plan may change
 	Node     string         `json:"node,omitempty"`     // where known
 	Devices  []int          `json:"devices,omitempty"`  // of the node's GPUs, where known
+	Nodes    []string       `json:"nodes,omitempty"`    // of a job of several pods: all its nodes, where known
 	Model    string         `json:"model,omitempty"`    // of its GPUs
 	GPUs     float64        `json:"gpus"`               // a share of one is below 1
 	CPU      float64        `json:"cpu_cores"`

@@ -62,7 +62,9 @@ func (j *Job) applyAward(r *history.JobRecord, a *history.Decision) {
 	if run == nil {
 		return
 	}
-	j.Node, j.Devices = run.Node, run.Devices
+	if j.Node, j.Devices = run.Node, run.Devices; len(run.Places) > 0 {
+		j.Nodes = run.NodeNames()
+	}
 	if run.Done == (history.MessageRef{}) {
 		return
 	}

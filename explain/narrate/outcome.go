@@ -135,8 +135,31 @@ func outcomeSentences(r history.JobRecord) []string {
 	return append(all, fmt.Sprintf("It was done %s before its deadline.", format.FormatDuration(r.Job.Deadline.Sub(run.Ended))))
 }
 
-// nodeAndDevices names the node and GPUs of a run; three or more in sequence as a range.
+// mostNodesNamed is how many nodes of a gang a sentence names.
+const mostNodesNamed = 8
+
+// NodesText names the node of a run, or the number of a gang's nodes and the first of them.
+func NodesText(run *history.Run) string {
+	names := run.NodeNames()
+	if len(names) == 1 {
+		return format.CleanText(names[0])
+	}
+	var all []string
+	for _, n := range names[:min(len(names), mostNodesNamed)] {
+		all = append(all, format.CleanText(n))
+	}
+	if more := len(names) - len(all); more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%d nodes (%s)", len(names), format.JoinWithAnd(all))
+}
+
+// nodeAndDevices names the node and GPUs of a run, three or more in sequence as a range; of a gang its
+// nodes.
 func nodeAndDevices(run *history.Run) string {
+	if len(run.Places) > 0 {
+		return NodesText(run)
+	}
 	s := format.CleanText(run.Node)
 	if len(run.Devices) == 0 {
 		return s

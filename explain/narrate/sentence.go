@@ -16,6 +16,9 @@ func jobSentence(r history.JobRecord) string {
 	if j.GPUs > 0 {
 		needs += " and " + format.FormatThousandths(j.CPU) + " cores"
 	}
+	if j.IsGang() {
+		needs += " in all, to start together at one site,"
+	}
 	// The run time, stated by the submitter or estimated by the sites.
 	lasts := format.FormatDuration(j.Run) + " at the reference clock"
 	if j.Run == 0 {
@@ -40,15 +43,27 @@ func jobSentence(r history.JobRecord) string {
 	return s
 }
 
-// SizeText says what a job asks for: "8 GPUs", "0.5 of a GPU" or, where it wants none, "4 cores".
+// SizeText says what a job asks for: "8 GPUs", "0.5 of a GPU" or, where it wants none, "4 cores"; of a gang
+// by its pods.
 func SizeText(j protocol.Job) string {
 	switch {
+	case j.IsGang():
+		return podsText(j)
 	case j.GPUs == 0:
 		return format.FormatThousandths(j.CPU) + " cores"
 	case j.Share > 0 && j.Share < 1000:
 		return format.FormatThousandths(j.Share) + " of a GPU"
 	}
 	return format.CountWithNoun(j.GPUs, "GPU", "GPUs")
+}
+
+// podsText says of what pods a gang consists: "1 pod of 4 cores and 4 pods of 8 GPUs".
+func podsText(j protocol.Job) string {
+	var all []string
+	for i, c := range j.Pods {
+		all = append(all, fmt.Sprintf("%s of %s", format.CountWithNoun(c.Pods, "pod", "pods"), SizeText(j.PodsOf(i, 1))))
+	}
+	return format.JoinWithAnd(all)
 }
 
 // urgencySentence says what a job's urgency means for when it starts.

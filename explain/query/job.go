@@ -117,12 +117,12 @@ func (l *Dataset) answerWhere(q ask.Query) Result {
 	rec, run := m.job, m.job.Run
 	switch {
 	case rec.HasEnded():
-		r.addSentence("Job %s ran at %s, on %s.", m.jobName(), namePart(run.Site), namePart(run.Node))
+		r.addSentence("Job %s ran at %s, on %s.", m.jobName(), namePart(run.Site), namePart(narrate.NodesText(run)))
 		r.addSentence("It ended at %s.", jobValue(m, "ended", run.Ended))
 	case run != nil && run.Planned:
 		r.addSentence("Job %s is at %s, which accepted it to start at %s, and has not said that it is over.", m.jobName(), namePart(run.Site), jobValue(m, "planned", run.Started))
 	case run != nil:
-		r.addSentence("Job %s runs at %s, on %s, since %s.", m.jobName(), namePart(run.Site), namePart(run.Node), jobValue(m, "started", run.Started))
+		r.addSentence("Job %s runs at %s, on %s, since %s.", m.jobName(), namePart(run.Site), namePart(narrate.NodesText(run)), jobValue(m, "started", run.Started))
 	case waitsForRest(rec):
 		r.addSentence("The rest of job %s waits to be sold.", m.jobName())
 	case rec.CurrentAward() != nil:
@@ -336,7 +336,7 @@ var advised = []struct {
 }{
 	{protocol.NotAllowed, "let its data be at more sites (regions)"}, {protocol.NoSuchGPU, "allow more GPU models"},
 	{protocol.FitsNoNode, "ask for fewer GPUs, cores or less memory on one node"}, {protocol.NoCapacity, "wait, or ask for less"},
-	{protocol.PastDeadline, "set a later deadline"}, {protocol.RefusedByTerms, "ask the site's operator to serve its tenant"}, {protocol.OverQuota, "wait, or have its quota raised"},
+	{protocol.RunsNoGangs, "put it on one node, as one pod"}, {protocol.PastDeadline, "set a later deadline"}, {protocol.RefusedByTerms, "ask the site's operator to serve its tenant"}, {protocol.OverQuota, "wait, or have its quota raised"},
 }
 
 // answerAdvice says what keeps a job from sites and from starting, and what would

@@ -139,12 +139,14 @@ func (l *Dataset) countDeviceStock(q ask.Query, at protocol.Time) (all []deviceS
 					continue
 				}
 				s.free -= r.Job.TotalGPUMilli()
-				s.devicesUnknown = s.devicesUnknown || len(run.Devices) == 0
-				if touched[run.Node] == nil {
-					touched[run.Node] = make(map[int]bool)
-				}
-				for _, d := range run.Devices {
-					touched[run.Node][d] = true
+				for _, p := range run.PlacesOf() {
+					s.devicesUnknown = s.devicesUnknown || len(p.Devices) == 0 && len(run.Places) == 0
+					if touched[p.Node] == nil {
+						touched[p.Node] = make(map[int]bool)
+					}
+					for _, d := range p.Devices {
+						touched[p.Node][d] = true
+					}
 				}
 			}
 			// The largest block is that of an untouched node, or else of the node with the

@@ -93,7 +93,7 @@ func (d *Timeline) staysKnownAt(at, from, to protocol.Time) (all []shownStay) {
 				continue
 			}
 			if run != nil && start <= at {
-				s.node = run.Node
+				s.node = strings.Join(run.NodeNames(), ", ")
 			}
 			s.bar.Units, s.bar.Tip = unitsOf(r), stayText(r, s, at)
 			all = append(all, s)

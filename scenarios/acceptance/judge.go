@@ -141,7 +141,7 @@ func (j judge) placed(r *history.JobRecord, p spec.Placement) (expected, got str
 	s := all[p.Nth-1]
 	switch {
 	case p.Site != "" && s.run.Site != p.Site, p.Node != "" && !s.run.IsOnNode(p.Node), p.Model != "" && s.run.Model != p.Model:
-		got = fmt.Sprintf("it started at %s on node %s", s.run.Site, strings.Join(nodesOf(s.run), ", "))
+		got = fmt.Sprintf("it started at %s on node %s", s.run.Site, strings.Join(s.run.NodeNames(), ", "))
 		if s.run.Model != "" {
 			got += ", " + s.run.Model
 		}
@@ -289,7 +289,7 @@ func (j judge) nodes(jobs []protocol.JobID, want int) (expected, got string) {
 		if len(all) == 0 {
 			return expected, fmt.Sprintf("%s never started", id)
 		}
-		for _, n := range nodesOf(all[0].run) {
+		for _, n := range all[0].run.NodeNames() {
 			if !slices.Contains(nodes, n) {
 				nodes = append(nodes, n)
 			}
@@ -299,16 +299,6 @@ func (j judge) nodes(jobs []protocol.JobID, want int) (expected, got string) {
 		got = fmt.Sprintf("they started on %d: %s", len(nodes), strings.Join(nodes, ", "))
 	}
 	return expected, got
-}
-
-// nodesOf returns the nodes of a run, each once.
-func nodesOf(r *history.Run) (nodes []string) {
-	for _, p := range r.PlacesOf() {
-		if !slices.Contains(nodes, p.Node) {
-			nodes = append(nodes, p.Node)
-		}
-	}
-	return nodes
 }
 
 // never judges that at no instant all of some jobs run where they may not. All run at some instant
