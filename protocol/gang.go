@@ -66,6 +66,21 @@ func (j *Job) PodCount() int {
 	return n
 }
 
+// LeastGPUsOnNode returns how many GPUs a node must have at least to run a part of j: those of its
+// smallest pod with GPUs, or all of a job of one pod.
+func (j *Job) LeastGPUsOnNode() int {
+	if !j.IsGang() {
+		return j.GPUs
+	}
+	least := 0
+	for i := range j.Pods {
+		if n := j.Pods[i].GPUs; n > 0 && (least == 0 || n < least) {
+			least = n
+		}
+	}
+	return least
+}
+
 // PodsOf returns j as so many pods of its component i ask for it, together: a job that is no gang.
 func (j *Job) PodsOf(i, pods int) Job {
 	c, p := &j.Pods[i], *j

@@ -211,6 +211,9 @@ func (m *scenarioModeller) scheduleOfRun(run []JobPlacement) (s *clairvoyantSche
 		if !ok {
 			return nil, 0, fmt.Errorf("bound: job %s is not in scenario %.12s: start from a run of the same scenario", r.Job, m.scenario.Hash)
 		}
+		if m.scenario.Jobs[i].IsGang() {
+			continue // schedules hold one node for a job: a larger gang is in none
+		}
 		at := poolNode{-1, -1}
 		if r.Node != "" && p.jobs[i].gpus > 0 {
 			if at, ok = nodes[[2]string{r.Site, r.Node}]; !ok {

@@ -256,7 +256,7 @@ func (k *certificateChecker) runsOfConfig(i int, site spec.Site, j protocol.Job,
 	}
 	// GPU jobs run on one node, so only nodes with enough GPUs count.
 	for _, q := range k.c.Pools {
-		if q.Site != site.Name || q.Model != w.Model || q.Size < j.GPUs {
+		if q.Site != site.Name || q.Model != w.Model || q.Size < j.LeastGPUsOnNode() {
 			continue
 		}
 		x := r

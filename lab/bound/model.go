@@ -270,7 +270,8 @@ func (m *scenarioModeller) runConfigsAt(site int, j protocol.Job, gpus float64) 
 		}
 		// A way on each kind of node with room: they share the model, but not the price.
 		for _, k := range m.pools[site][a.Model] {
-			if m.p.pools[k].Size < j.GPUs {
+			// A gang over kinds of several sizes costs a mean of what it costs on each, so no less than on one.
+			if m.p.pools[k].Size < j.LeastGPUsOnNode() {
 				continue
 			}
 			w.pool = k
