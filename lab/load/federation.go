@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	goruntime "runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gridbid/gridbid/bus/eventlog"
@@ -30,10 +32,41 @@ type loadFederation struct {
 	awards   chan protocol.JobID
 	bids     bidTimes
 	seen     trafficCounts
+	settling atomic.Pointer[settling] // nil: awards are measured
 	stages   phaseTimer
 	all      sync.WaitGroup
 	stops    []context.CancelFunc // one for each site
 	submit   func(id protocol.JobID) error
+	cancel   context.CancelFunc
+}
+
+// startLoadFederation starts the sites of s and their coordinator over a server of their own, in a
+// temporary folder. The context that it returns ends with close, which the caller calls.
+func startLoadFederation(ctx context.Context, s spec.Scenario, flush bool) (*loadFederation, context.Context, error) {
+	dir, err := os.MkdirTemp("", "gridbid-load-")
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f := &loadFederation{dir: dir, scenario: s, awards: make(chan protocol.JobID, 4096), cancel: cancel}
+	if f.server, err = natsbus.StartServer(natsbus.Config{Listen: "127.0.0.1:0", Store: filepath.Join(dir, "nats"), Sync: flush}); err == nil {
+		err = f.startParties(ctx)
+	}
+	if err != nil {
+		f.close()
+		return nil, nil, err
+	}
+	return f, ctx, nil
+}
+
+// close ends all parties and then their server, and removes the folder.
+func (f *loadFederation) close() {
+	f.cancel()
+	f.all.Wait()
+	if f.server != nil {
+		f.server.Close()
+	}
+	_ = os.RemoveAll(f.dir)
 }
 
 // dialServer returns a bus with its own connections.

@@ -86,3 +86,20 @@ func TestAThousandSitesBidInOneRound(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Jobs are settled as long as others come, at sites that never fill up, and so nothing but the market
+// limits how many.
+func TestJobsAreSettledAtSitesWithRoom(t *testing.T) {
+	var out bytes.Buffer
+	if err := runLoadTest(t.Context(), []string{"-sites", "3", "-sync", "no", "-settle", "4s", "-in-flight", "100", "-json"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	var all []settledRate
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%s: %v", out.Bytes(), err)
+	}
+	// In each of a second's runs as many jobs as are in flight could end; a busy machine does less.
+	if r := all[0]; r.Settled == 0 || r.Settled > 400 || r.Rounds == 0 || r.Received < 3 || r.Sent < 4 || r.Busy <= 0 || r.Busy > 0.81 || r.CPU <= 0 {
+		t.Errorf("measured %+v", r)
+	}
+}

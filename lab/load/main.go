@@ -5,6 +5,9 @@
 //
 //	go run ./lab/load -sites 4,16,64
 //
+// With -settle, jobs of a second keep coming for so long, at sites that have room for all
+// in flight, and it measures how many a second are settled, and what each costs.
+//
 // With -direct N, N sites bid for 1, 16, 256 and 1,000 jobs, in one process without
 // a network, and messages are counted. With -jobs N one market settles N jobs in
 // simulated time, and memory is measured; with -daily N it settles N jobs a day for more
@@ -20,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -51,12 +55,26 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	flush := fs.String("sync", "no,yes", "whether the server syncs each entry of the event log to disk: no, yes or no,yes")
 	each := fs.Int("each", 400, "jobs submitted one after the other, at each number of sites")
 	burst := fs.Int("burst", 2000, "jobs submitted with up to 64 in flight")
+	settle := fs.Duration("settle", 0, "keep jobs of a second coming for so long, and measure how many are settled, instead")
+	inFlight := fs.Int("in-flight", 4096, "with -settle: jobs submitted and not settled, at most")
+	profile := fs.String("profile", "", "file for a CPU profile of the whole run")
 	jobs := fs.Int("jobs", 0, "settle this many jobs in simulated time and measure memory instead")
 	daily := fs.Int("daily", 0, "settle this many jobs a day for 40 simulated days, of which 30 are remembered, and measure memory instead")
 	many := fs.Int("direct", 0, "run rounds of this many sites by function calls instead")
 	asJSON := fs.Bool("json", false, "print JSON")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	switch {
 	case *jobs > 0:
@@ -68,6 +86,7 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 		return writeDirectRounds(out, *many, *asJSON)
 	}
 	var all []loadResult
+	var rates []settledRate
 	for word := range strings.SplitSeq(*sites, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > 1000 {
@@ -80,6 +99,14 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 			if way != "no" && way != "yes" {
 				return fmt.Errorf("-sync %q: want no, yes or no,yes", *flush)
 			}
+			if *settle > 0 {
+				r, err := measureSettling(ctx, n, way == "yes", *settle, *inFlight)
+				if err != nil {
+					return err
+				}
+				rates = append(rates, r)
+				continue
+			}
 			r, err := measureFederation(ctx, n, *dead, way == "yes", *each, *burst)
 			if err != nil {
 				return err
@@ -87,7 +114,12 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 			all = append(all, r)
 		}
 	}
-	if *asJSON {
+	switch {
+	case *asJSON && *settle > 0:
+		return json.NewEncoder(out).Encode(rates)
+	case *settle > 0:
+		return writeSettledRates(out, rates)
+	case *asJSON:
 		return json.NewEncoder(out).Encode(all)
 	}
 	return writeLatencyTable(out, all)

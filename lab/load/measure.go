@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -54,34 +53,22 @@ const batchCount = 8
 
 // measureFederation measures a federation of n sites, of which some are dead, and its floors.
 func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst int) (r loadResult, err error) {
-	dir, err := os.MkdirTemp("", "gridbid-load-")
-	if err != nil {
-		return r, err
-	}
-	defer os.RemoveAll(dir)
 	s, err := loadSites(n)
 	if err != nil {
 		return r, err
 	}
-	srv, err := natsbus.StartServer(natsbus.Config{Listen: "127.0.0.1:0", Store: filepath.Join(dir, "nats"), Sync: flush})
+	f, ctx, err := startLoadFederation(ctx, s, flush)
 	if err != nil {
 		return r, err
 	}
-	defer srv.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	f := &loadFederation{dir: dir, scenario: s, server: srv, awards: make(chan protocol.JobID, 4096)}
-	defer f.all.Wait()
-	defer cancel()
-	if err := f.startParties(ctx); err != nil {
-		return r, err
-	}
+	defer f.close()
 	r.Sites, r.Dead, r.Sync = n, dead, flush
 	f.stopSites(dead)
 	// Caches, connections and the sites' profiles are warm after this.
 	if _, err := f.awardsOneByOne(ctx, "warm", 20+each/10); err != nil {
 		return r, err
 	}
-	base, err := f.startFloorBench(ctx, filepath.Join(dir, "floor"), flush)
+	base, err := f.startFloorBench(ctx, filepath.Join(f.dir, "floor"), flush)
 	if err != nil {
 		return r, err
 	}

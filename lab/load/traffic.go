@@ -89,9 +89,23 @@ type trafficCounts struct {
 	call, offer, entry meanLength
 }
 
+// countRounds counts the calls that were sent.
+func (c *trafficCounts) countRounds(sent []protocol.Message) {
+	for _, m := range sent {
+		if _, called := m.Body.(protocol.CallForBids); called {
+			c.rounds.Add(1)
+		}
+	}
+}
+
 // countTraffic counts rounds and bids, notes phases of the current job, and forwards awards to
 // the waiting measurement.
 func (f *loadFederation) countTraffic(received, sent []protocol.Message) {
+	if c := f.settling.Load(); c != nil {
+		f.seen.countRounds(sent)
+		c.observe(received, sent)
+		return
+	}
 	f.stages.observeSent(sent)
 	for _, m := range received {
 		switch m.Body.(type) {
@@ -102,10 +116,10 @@ func (f *loadFederation) countTraffic(received, sent []protocol.Message) {
 			f.seen.entry.measureMessage(m)
 		}
 	}
+	f.seen.countRounds(sent)
 	for _, m := range sent {
 		switch b := m.Body.(type) {
 		case protocol.CallForBids:
-			f.seen.rounds.Add(1)
 			f.seen.call.measureMessage(m)
 		case protocol.Award:
 			f.seen.entry.measureMessage(m)
