@@ -70,7 +70,10 @@ func (x *ejectionSearch) unassignLot(i int) (c int) {
 	x.left.takeOption(r, c, -1)
 	if pool := r.scored[c].pool; pool >= 0 {
 		h := x.holders[pool]
-		j := slices.Index(h, i)
+		j := len(h) - 1
+		if h[j] != i { // a step that is undone takes back what it gave last
+			j = slices.Index(h, i)
+		}
 		x.holders[pool] = slices.Delete(h, j, j+1)
 	}
 	x.choice[i] = -1
