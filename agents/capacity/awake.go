@@ -75,10 +75,11 @@ type addedEnergy struct {
 
 // nodesToLeaveAsleep returns skip and those nodes of x that a run of j from now on would keep awake
 // for more energy than another node with capacity: a node that other jobs keep awake costs nothing.
-// Nil if there is none, or if the site places jobs by its policy alone.
-func (f *Fleet) nodesToLeaveAsleep(x *nodeIndex, now protocol.Time, j *protocol.Job, model string, run time.Duration, skip fgd.NodeSet) fgd.NodeSet {
-	if !f.cfg.PreferAwake || !allowsModel(j, model) {
-		return nil
+// The set is empty if there is none, or if the site places jobs by its policy alone; it reuses the
+// memory of leave, which is empty.
+func (f *Fleet) nodesToLeaveAsleep(leave fgd.NodeSet, x *nodeIndex, now protocol.Time, j *protocol.Job, run time.Duration, skip fgd.NodeSet) fgd.NodeSet {
+	if !f.cfg.PreferAwake {
+		return leave
 	}
 	least, most := protocol.Millijoules(math.MaxInt64), protocol.Millijoules(0)
 	f.addedAwake = f.addedAwake[:0]
@@ -93,15 +94,15 @@ func (f *Fleet) nodesToLeaveAsleep(x *nodeIndex, now protocol.Time, j *protocol.
 		f.addedAwake = append(f.addedAwake, addedEnergy{i, added})
 	}
 	if least >= most {
-		return nil
+		return leave
 	}
-	f.leftAsleep = append(f.leftAsleep[:0], skip...)
+	leave = append(leave, skip...)
 	for _, x := range f.addedAwake {
 		if x.added > least+least/awakeTolerance {
-			f.leftAsleep = f.leftAsleep.Add(int(x.node))
+			leave = leave.Add(int(x.node))
 		}
 	}
-	return f.leftAsleep
+	return leave
 }
 
 // awakeTolerance is the part of the least added energy by which nodes still count as equal, so

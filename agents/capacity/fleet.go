@@ -64,8 +64,7 @@ type Fleet struct {
 	openings setOpenings
 
 	// Below: scratch of one search.
-	skip       fgd.NodeSet
-	leftAsleep fgd.NodeSet
+	skips      skipSets
 	addedAwake []addedEnergy
 	times      []protocol.Time
 	emptiable  []emptiable

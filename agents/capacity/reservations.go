@@ -313,14 +313,22 @@ func (f *Fleet) tryWithReservations(now protocol.Time, j *protocol.Job, model st
 	others := slices.ContainsFunc(f.headroomNodes(), func(i int) bool { return i != own })
 	x := f.indexFor(j, model)
 	trySkipping := func(counts reservationFilter, aside bool) bool {
-		skip, open := f.nodesWithoutRoom(x, now, j, run, counts, own, aside)
-		if !open {
+		k := &f.skips
+		if counts == nil && aside && own < 0 {
+			k = &x.skips // the same for all jobs of the shape that run for so long: those of a call
+		}
+		if k == &f.skips || !k.isOf(f, x, now, run) {
+			k.skip, k.open = f.nodesWithoutRoom(k.skip[:0], x, now, j, run, counts, own, aside)
+			k.asleep = f.nodesToLeaveAsleep(k.asleep[:0], x, now, j, run, k.skip)
+			k.version, k.read, k.now, k.run = f.version, x.read, now, run
+		}
+		if !k.open {
 			return false
 		}
-		if more := f.nodesToLeaveAsleep(x, now, j, model, run, skip); more != nil && try(more) {
+		if len(k.asleep) > 0 && allowsModel(j, model) && try(k.asleep) {
 			return true
 		}
-		return try(skip)
+		return try(k.skip)
 	}
 	if trySkipping(nil, true) {
 		return true
@@ -328,11 +336,24 @@ func (f *Fleet) tryWithReservations(now protocol.Time, j *protocol.Job, model st
 	return f.cfg.HeadroomOneIn > 0 && !hasTimeToWait(now, *j, run) && (others && trySkipping(nil, false) || len(f.reservedOn) > 0 && trySkipping(atLeastAsUrgent(now, *j, run), false))
 }
 
+// A skipSets is which nodes a search for a node now leaves out.
+type skipSets struct {
+	version, read int // of the fleet and its changes: see isOf
+	now           protocol.Time
+	run           time.Duration
+	skip, asleep  fgd.NodeSet // see nodesWithoutRoom and nodesToLeaveAsleep
+	open          bool
+}
+
+// isOf reports whether k is what would be computed now for a run of an index.
+func (k *skipSets) isOf(f *Fleet, x *nodeIndex, now protocol.Time, run time.Duration) bool {
+	return k.now == now && k.run == run && k.version == f.version && k.read == x.read
+}
+
 // nodesWithoutRoom returns the nodes of x that would have capacity for a job now, but have too
 // little next to the reservations that count, and with aside the headroom except node own. The set
-// is valid until the next call. Open is false if no node is left.
-func (f *Fleet) nodesWithoutRoom(x *nodeIndex, now protocol.Time, j *protocol.Job, run time.Duration, counts reservationFilter, own int, aside bool) (skip fgd.NodeSet, open bool) {
-	f.skip = f.skip[:0]
+// reuses the memory of skip, which is empty. Open is false if no node is left.
+func (f *Fleet) nodesWithoutRoom(skip fgd.NodeSet, x *nodeIndex, now protocol.Time, j *protocol.Job, run time.Duration, counts reservationFilter, own int, aside bool) (_ fgd.NodeSet, open bool) {
 	for k, i32 := range x.nodes {
 		if x.ready[k] != readyNow {
 			continue // placement does not choose it
@@ -340,12 +361,12 @@ func (f *Fleet) nodesWithoutRoom(x *nodeIndex, now protocol.Time, j *protocol.Jo
 		i := int(i32)
 		n := &f.nodes[i]
 		if aside && n.isHeadroom && i != own || len(n.reservations) > 0 && !f.hasRoomThroughout(now, i, j, now, run, counts) {
-			f.skip = f.skip.Add(i)
+			skip = skip.Add(i)
 		} else {
 			open = true
 		}
 	}
-	return f.skip, open
+	return skip, open
 }
 
 // dropInfeasible cancels reservations on node i that no longer fit, those of jobs with most time

@@ -31,6 +31,7 @@ type nodeIndex struct {
 	nodes  []int32         // ascending
 	ready  []protocol.Time // by position in nodes: see readyTime
 	read   int             // the changes before this one are in ready; -1: none
+	skips  skipSets        // of the last search for a job without a reservation
 }
 
 const (
