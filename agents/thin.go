@@ -22,7 +22,8 @@ func thinToMaxBytes(m protocol.Message, maxBytes int) protocol.Bids {
 		size, err := protocol.EncodedSize(m)
 		return err == nil && size <= maxBytes
 	}
-	if maxBytes == 0 || fits(o) {
+	// Nearly all bids are far below the limit, and to count their bytes costs as much as to send them.
+	if maxBytes == 0 || o.MaxWireSize() <= maxBytes || fits(o) {
 		return o
 	}
 	most := 0

@@ -1,0 +1,26 @@
+package protocol
+
+const (
+	maxIntBytes    = 9   // of an encoded integer
+	maxLengthBytes = 5   // of the length of a text or a list
+	maxOptionBytes = 128 // a BidOption of twelve columns, without its model
+	maxBidsBytes   = 256 // the keys and single values of Bids, and an envelope without names
+)
+
+// MaxWireSize returns an upper bound of the encoded size, in bytes, of a message whose body is o.
+func (o Bids) MaxWireSize() int {
+	n := maxBidsBytes + 2*maxName
+	for i := range o.Jobs {
+		m := &o.Jobs[i]
+		n += 5*maxLengthBytes + len(m.Job) + len(m.Why.Code) + len(m.Why.Note) + len(m.Expect)*(maxLengthBytes+4*maxIntBytes)
+		for k := range m.Options {
+			n += maxOptionBytes + len(m.Options[k].Model)
+		}
+	}
+	for i := range o.Capacity {
+		p := &o.Capacity[i]
+		n += 4*maxLengthBytes + len(p.Model) + (3+len(p.Free)+len(p.ForDeferrable))*maxIntBytes
+	}
+	g := &o.Grid
+	return n + 6*maxLengthBytes + (1+len(g.Price)+len(g.Carbon)+len(g.PUE)+len(g.PriceOff)+len(g.CarbonOff))*maxIntBytes
+}
