@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"encoding/binary"
 	"errors"
 	"reflect"
 	"unsafe"
@@ -119,10 +120,40 @@ func walkInts[T ~int | ~int64](c *rowCursor, p *[]T) {
 		c.w.data = data
 	case c.hasMoreColumns():
 		*p = allocateList[T](c.w, c.w.readListHead())
-		for i := range *p {
-			(*p)[i] = T(c.w.readInt())
-		}
+		readInts(c.w, *p)
 	}
+}
+
+// readInts fills all with the integers that follow. Offers hold hundreds of them, so the position
+// stays in a register and the common forms are read here; readInt reads the others, and whatever is
+// no integer or is cut off.
+func readInts[T ~int | ~int64](w *wire, all []T) {
+	data, at := w.data, w.at
+	for i := range all {
+		if w.err != nil {
+			return
+		}
+		if rest := data[at:]; len(rest) >= 9 {
+			switch c := rest[0]; {
+			case c < 0x80:
+				all[i], at = T(c), at+1
+				continue
+			case c == 0xcd:
+				all[i], at = T(binary.BigEndian.Uint16(rest[1:])), at+3
+				continue
+			case c == 0xce:
+				all[i], at = T(binary.BigEndian.Uint32(rest[1:])), at+5
+				continue
+			case c == 0xcf:
+				all[i], at = T(binary.BigEndian.Uint64(rest[1:])), at+9
+				continue
+			}
+		}
+		w.at = at
+		all[i] = T(w.readInt())
+		at = w.at
+	}
+	w.at = at
 }
 
 // allocateList makes a list of n values, or nil if they would exceed the memory bound of w.
