@@ -18,7 +18,7 @@ func NewReconnectingConn(ctx context.Context, b Bus, who protocol.Party, log *sl
 		log = slog.New(slog.DiscardHandler)
 	}
 	ctx, end := context.WithCancel(ctx)
-	l := &reconnectingConn{bus: b, who: who, log: log, cancel: end, messages: make(chan protocol.Message), closed: make(chan struct{})}
+	l := &reconnectingConn{bus: b, who: who, log: log, cancel: end, messages: make(chan protocol.Message, forwarded), closed: make(chan struct{})}
 	go l.reconnectUntilDone(ctx)
 	return l
 }
@@ -43,6 +43,10 @@ const (
 	maxReconnectDelay = 5 * time.Second
 	relogInterval     = time.Minute
 )
+
+// forwarded is how many messages may wait between two connections, so that a loop finds what came
+// together and processes it in one turn.
+const forwarded = 64
 
 // reconnectUntilDone connects and forwards until ctx ends.
 func (l *reconnectingConn) reconnectUntilDone(ctx context.Context) {
@@ -130,7 +134,7 @@ func (l *reconnectingConn) Close() error {
 // signal source goes to near, all else to far, and it receives from both. So a site that is cut
 // off from the coordinator keeps running. It ends when either connection does.
 func NewSplitConn(near, far Conn) Conn {
-	b := &splitConn{near: near, far: far, messages: make(chan protocol.Message), shut: make(chan struct{})}
+	b := &splitConn{near: near, far: far, messages: make(chan protocol.Message, forwarded), shut: make(chan struct{})}
 	b.done.Add(2)
 	for _, p := range []Conn{near, far} {
 		go b.forwardMessages(p)
