@@ -165,15 +165,16 @@ func writeDirectRounds(out io.Writer, sites int, asJSON bool) error {
 func writeLatencyTable(out io.Writer, all []loadResult) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
-	fmt.Fprintln(w, "sites\tdead\tsync\tjobs/s\tauctions/s\taward p50\tp99\tfloor p50\tp99\tdurable p50\tp99\tbids p99\tof aim\tof durable aim\t")
+	fmt.Fprintln(w, "sites\tdead\tsync\tjobs/s\tauctions/s\taward p50\tp99\tfloor p50\tp99\tdurable p50\tp99\tbids p99\tof aim\tof durable aim\tp50 by p50\tp99 by p99\taward CPU\tdurable CPU\t")
 	for _, r := range all {
 		sync := "no"
 		if r.Sync {
 			sync = "yes"
 		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t\n", r.Sites, r.Dead, sync, r.JobsPerSecond, r.AuctionsPerSecond,
+		fmt.Fprintf(w, "%d\t%d\t%s\t%.0f\t%.0f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\t%.1f\t%.1f\t%s\t%s\t\n", r.Sites, r.Dead, sync, r.JobsPerSecond, r.AuctionsPerSecond,
 			ms(r.Award.P50), ms(r.Award.P99), ms(r.Floor.P50), ms(r.Floor.P99), ms(r.Durable.P50), ms(r.Durable.P99), ms(r.Bids),
-			float64(r.Award.P99)/float64(r.Aim), float64(r.Award.P99)/float64(r.DurableAim))
+			float64(r.Award.P99)/float64(r.Aim), float64(r.Award.P99)/float64(r.DurableAim),
+			float64(r.Award.P50)/float64(r.Durable.P50), float64(r.Award.P99)/float64(r.Durable.P99), ms(r.AwardCPU), ms(r.DurableCPU))
 	}
 	fmt.Fprintln(w, "")
 	for i, r := range all {
@@ -200,8 +201,10 @@ of the same kind carries messages of the same lengths to as many connections and
 back, without any computation or write. Durable: the floor plus %d writes to the
 same stream, as many as an award takes. Bids: the time in which this machine's
 processors compute all sites' bids for one job. Aim: three times the floor's p99,
-plus the bids; the columns show the award's p99 relative to it. Awards and floors
-are measured in turn, floors while the federation is idle.
+plus the bids; the columns show the award's p99 relative to it. By: the award's p50 and
+p99 by the durable floor's. CPU: user and system time of the whole process for one
+award, and for one round of the durable floor. Awards and floors are
+measured in turn, floors while the federation is idle.
 `, writesPerAward)
 	return err
 }

@@ -38,9 +38,11 @@ type loadResult struct {
 	Sync              bool           `json:"sync"` // whether the server syncs each entry to disk
 	Award             latencySpread  `json:"award"`
 	Floor             latencySpread  `json:"floor"`
-	Durable           latencySpread  `json:"durable_floor"` // the floor, plus the event log writes of an award
-	Bids              time.Duration  `json:"bids_ns"`       // time of all sites to compute bids for one job, p99
-	Aim               time.Duration  `json:"aim_ns"`        // three times the floor's p99, plus Bids
+	Durable           latencySpread  `json:"durable_floor"`        // the floor, plus the event log writes of an award
+	AwardCPU          time.Duration  `json:"award_cpu_ns"`         // user and system time of the whole process for each
+	DurableCPU        time.Duration  `json:"durable_floor_cpu_ns"` // the same for each round of the durable floor
+	Bids              time.Duration  `json:"bids_ns"`              // time of all sites to compute bids for one job, p99
+	Aim               time.Duration  `json:"aim_ns"`               // three times the floor's p99, plus Bids
 	DurableAim        time.Duration  `json:"durable_aim_ns"`
 	JobsPerSecond     float64        `json:"jobs_per_second"`
 	AuctionsPerSecond float64        `json:"auctions_per_second"`
@@ -78,11 +80,13 @@ func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst
 	f.stages.clearTimes()
 	var awards, bare, durable []time.Duration
 	for i := range batchCount {
+		cpu := cpuTime()
 		took, err := f.awardsOneByOne(ctx, fmt.Sprintf("each-%d", i), max(1, each/batchCount))
 		if err != nil {
 			return r, err
 		}
 		awards = append(awards, took...)
+		r.AwardCPU += cpuTime() - cpu
 		// Let the batch's jobs end, so that the floor has the machine to itself.
 		if err := sleepContext(ctx, drainTime); err != nil {
 			return r, err
@@ -91,14 +95,19 @@ func measureFederation(ctx context.Context, n, dead int, flush bool, each, burst
 			writes int
 			all    *[]time.Duration
 		}{{0, &bare}, {writesPerAward, &durable}} {
+			cpu := cpuTime()
 			took, err := base.latencyFloor.MeasureRounds(ctx, to.writes, warmUpAwards+max(1, each/batchCount))
 			if err != nil {
 				return r, err
+			}
+			if to.writes > 0 {
+				r.DurableCPU += (cpuTime() - cpu) / time.Duration(len(took))
 			}
 			took = took[warmUpAwards:]
 			*to.all = append(*to.all, took...)
 		}
 	}
+	r.AwardCPU, r.DurableCPU = r.AwardCPU/time.Duration(len(awards)), r.DurableCPU/batchCount
 	r.Award, r.Floor, r.Durable, r.Bids = latencySpreadOf(awards), latencySpreadOf(bare), latencySpreadOf(durable), f.bids.roundTime(n-dead)
 	r.Aim, r.DurableAim = 3*r.Floor.P99+r.Bids, 3*r.Durable.P99+r.Bids
 	r.Stages = f.stages.phaseLatencies()
