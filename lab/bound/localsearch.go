@@ -169,13 +169,13 @@ func (s *clairvoyantSchedule) clearPlace(i int, to placement) (part []int, ok bo
 		return part, true
 	}
 	first, last := cellsOfRun(to.start, w.length)
-	held := s.nodes[w.pool][to.node].held[first:last]
+	n := &s.nodes[w.pool][to.node]
 	room := int32(s.p.pools[w.pool].Size)*1000 - toMilliGPUs(s.p.jobs[i].gpus)
 	// The smallest give way first, until there is room.
 	there := s.jobsOnNode(w.pool, to.node, to.start, to.start+w.length)
 	slices.SortStableFunc(there, func(x, y int) int { return cmp.Compare(s.p.jobs[x].gpus, s.p.jobs[y].gpus) })
 	for _, o := range there {
-		if slices.Max(held) <= room {
+		if _, ok := n.mostHeld(first, last, room); ok {
 			break
 		}
 		if o != i {
@@ -184,7 +184,8 @@ func (s *clairvoyantSchedule) clearPlace(i int, to placement) (part []int, ok bo
 		}
 	}
 	slices.Reverse(part[1:])
-	return part, slices.Max(held) <= room
+	_, ok = n.mostHeld(first, last, room)
+	return part, ok
 }
 
 // jobsOnNode returns the jobs that hold GPUs of a node at some time in [from, to).

@@ -17,9 +17,6 @@ type clairvoyantSchedule struct {
 	end        int              // planned slots
 }
 
-// A nodeCalendar has the thousandths of GPUs that are held, by cell of time.
-type nodeCalendar struct{ held []int32 }
-
 // A placement is where and when a job runs; config -1: nowhere.
 type placement struct {
 	config, node int
@@ -40,7 +37,7 @@ func newSchedule(p *boundProblem) *clairvoyantSchedule {
 	for i, q := range p.pools {
 		s.nodes[i] = make([]nodeCalendar, int(q.GPUs)/q.Size)
 		for k := range s.nodes[i] {
-			s.nodes[i][k].held = make([]int32, s.end*cellsPerSlot)
+			s.nodes[i][k] = newNodeCalendar(s.end)
 		}
 	}
 	for i := range s.placements {
@@ -55,10 +52,8 @@ func (s *clairvoyantSchedule) blockOutages() {
 	for i, all := range s.p.outages {
 		for _, o := range all {
 			first, last := cellsOfRun(o[0], o[1]-o[0])
-			for _, n := range s.nodes[i] {
-				for c := max(first, 0); c < min(last, len(n.held)); c++ {
-					n.held[c] = int32(s.p.pools[i].Size) * 1000
-				}
+			for k := range s.nodes[i] {
+				s.nodes[i][k].fill(first, last, int32(s.p.pools[i].Size)*1000)
 			}
 		}
 	}
@@ -75,21 +70,13 @@ func cellsOfRun(start, length float64) (first, last int) {
 func (s *clairvoyantSchedule) bestFitNode(pool int, milli int32, start, length float64) int {
 	first, last := cellsOfRun(start, length)
 	best, fullest := -1, int32(-1)
+	room := int32(s.p.pools[pool].Size)*1000 - milli
 	for k := range s.nodes[pool] {
-		held := s.nodes[pool][k].held
-		if last > len(held) {
+		n := &s.nodes[pool][k]
+		if last > len(n.held) {
 			return -1
 		}
-		room, full := int32(s.p.pools[pool].Size)*1000-milli, int32(0)
-		ok := true
-		for _, h := range held[first:last] {
-			if h > room {
-				ok = false
-				break
-			}
-			full = max(full, h)
-		}
-		if ok && full > fullest {
+		if full, ok := n.mostHeld(first, last, room); ok && full > fullest {
 			best, fullest = k, full
 		}
 	}
@@ -104,10 +91,7 @@ func (s *clairvoyantSchedule) occupyPlacement(i int, sign int32) {
 	}
 	w := &s.p.jobs[i].configs[x.config]
 	first, last := cellsOfRun(x.start, w.length)
-	held := s.nodes[w.pool][x.node].held
-	for c := first; c < last; c++ {
-		held[c] += sign * toMilliGPUs(s.p.jobs[i].gpus)
-	}
+	s.nodes[w.pool][x.node].add(first, last, sign*toMilliGPUs(s.p.jobs[i].gpus))
 }
 
 // toMilliGPUs converts GPUs to thousandths.
