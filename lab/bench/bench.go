@@ -122,11 +122,16 @@ func RunPlan(ctx context.Context, p BenchPlan) ([]BenchRow, error) {
 		p.warnOfDay(d.Scenario, rows[first:])
 		if p.SearchSteps > 0 {
 			k, err := p.searchDay(ctx, d.Scenario, floor, rows[first:])
-			if err != nil {
+			var wide *bound.WideGangError
+			switch {
+			case errors.As(err, &wide): // shares are taken against the best run, or the bound
+				p.Progress("%s seed %d: no best known schedule: %v", d.Name, d.Seed, wide)
+			case err != nil:
 				return rows, err
+			default:
+				searched[d.Hash] = k
+				p.Progress("%s seed %d: %s", d.Name, d.Seed, k.progressText())
 			}
-			searched[d.Hash] = k
-			p.Progress("%s seed %d: %s", d.Name, d.Seed, k.progressText())
 		}
 	}
 	AddSavableShares(rows, searched)

@@ -50,6 +50,31 @@ type BestKnown struct {
 // TotalUSD returns V plus lateness of the schedule.
 func (k BestKnown) TotalUSD() float64 { return k.ValueUSD + k.LateUSD }
 
+// A WideGangError says that no schedule is known of a day: schedules hold one node for each job, and
+// a gang of the day has no place in them.
+type WideGangError struct {
+	Job  protocol.JobID
+	GPUs float64 // of all its pods
+}
+
+// Error says which gang it is, and what can be had without a schedule.
+func (e *WideGangError) Error() string {
+	return fmt.Sprintf("no schedule can be searched for: job %s takes %g GPUs, more than any node that may run it has, and a schedule holds one node for each job; the bound alone counts it", e.Job, e.GPUs)
+}
+
+// firstWideGang returns an error about the first gang that runs at some site, but on no single node;
+// nil if there is none. To leave it out would make a schedule look cheaper than any that does all jobs.
+func (m *scenarioModeller) firstWideGang() error {
+	for i := range m.p.jobs {
+		j := &m.p.jobs[i]
+		fits := func(w runConfig) bool { return w.pool < 0 || float64(m.p.pools[w.pool].Size) >= j.gpus }
+		if m.scenario.Jobs[i].IsGang() && len(j.configs) > 0 && !slices.ContainsFunc(j.configs, fits) {
+			return &WideGangError{Job: m.scenario.Jobs[i].ID, GPUs: j.gpus}
+		}
+	}
+	return nil
+}
+
 // errOtherScenario says that a certificate cannot guide a search.
 var errOtherScenario = errors.New("the certificate is of another scenario, of other weights, or includes idle power")
 
@@ -61,6 +86,8 @@ var errOtherScenario = errors.New("the certificate is of another scenario, of ot
 // A schedule runs each job once, from start to end. So a run's job that was paused has no
 // place in it, and the search gives it one; of a job that ran several times, as an outage
 // or a preemption ended its first run, the last run counts, without the energy of the others.
+//
+// A day with a gang that no node holds whole has no such schedule: the error is a WideGangError.
 func SearchBestKnown(s spec.Scenario, c Certificate, cfg SearchConfig) (BestKnown, error) {
 	if c.Idle || c.Hash != s.Hash || c.Weights != scenarios.MarketWeights(s) {
 		return BestKnown{}, fmt.Errorf("bound: %w: want one of the jobs of scenario %.12s", errOtherScenario, s.Hash)
@@ -68,6 +95,9 @@ func SearchBestKnown(s spec.Scenario, c Certificate, cfg SearchConfig) (BestKnow
 	m, err := newScenarioModel(s, false)
 	if err != nil {
 		return BestKnown{}, err
+	}
+	if err := m.firstWideGang(); err != nil {
+		return BestKnown{}, fmt.Errorf("bound: %w", err)
 	}
 	p := m.p
 	p.stop = cfg.Stop
@@ -212,7 +242,7 @@ func (m *scenarioModeller) scheduleOfRun(run []JobPlacement) (s *clairvoyantSche
 			return nil, 0, fmt.Errorf("bound: job %s is not in scenario %.12s: start from a run of the same scenario", r.Job, m.scenario.Hash)
 		}
 		if m.scenario.Jobs[i].IsGang() {
-			continue // schedules hold one node for a job: a larger gang is in none
+			continue // it may have run on several nodes: it gets one
 		}
 		at := poolNode{-1, -1}
 		if r.Node != "" && p.jobs[i].gpus > 0 {

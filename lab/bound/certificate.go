@@ -58,14 +58,21 @@ type PricedPool struct {
 }
 
 // ComputeCertificate returns a lower bound on the objective of any policy on a scenario, with its proof.
+// If Rounds asks for a schedule of a day that has none, the error is a WideGangError.
 func ComputeCertificate(s spec.Scenario, cfg Config) (Certificate, error) {
 	if cfg.Steps == 0 {
 		cfg.Steps = 200
 	}
-	p, err := modelScenario(s, cfg.Idle)
+	m, err := newScenarioModel(s, cfg.Idle)
 	if err != nil {
 		return Certificate{}, err
 	}
+	if cfg.Rounds > 0 && !cfg.Idle {
+		if err := m.firstWideGang(); err != nil {
+			return Certificate{}, fmt.Errorf("bound: %w", err)
+		}
+	}
+	p := m.p
 	p.stop = cfg.Stop
 	c := Certificate{
 		Schema: 1, Scenario: s.Name, Hash: s.Hash, Seed: s.Seed, Weights: scenarios.MarketWeights(s),
