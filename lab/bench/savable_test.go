@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/lab/bound"
+	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -162,5 +164,27 @@ func TestTheWorstJobIsAPartOfTheObjective(t *testing.T) {
 	rows := shareRows(map[string]float64{"auction": 60, "home-fifo": 100}, "auction", "home-fifo")
 	if got := worstJobPercent(rows[1]); math.Abs(got-100*5/110.0) > 1e-9 {
 		t.Errorf("the worst job is %v %%", got)
+	}
+}
+
+// A day with a gang of several nodes has no best known schedule. Its rows stay, with the best run as the best.
+func TestAPlanWithoutAScheduleSaysSo(t *testing.T) {
+	s, err := spec.LoadScenario(spec.DefaultScenario, spec.Options{MaxJobs: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Jobs[3] = s.Jobs[3].WithPods([]protocol.Component{{Role: "worker", Pods: 3, GPUs: 8, Share: 1000, CPU: 8000, Memory: 8 << 10}})
+	s.Jobs[3].Models, s.Jobs[3].Regions = nil, nil
+	s.Hash += "-gang"
+	var log strings.Builder
+	rows, err := RunPlan(t.Context(), BenchPlan{
+		Days: []BenchDay{{Scenario: s}}, Entries: []string{scenarios.PolicyAuction, "home-fifo"}, Steps: 20, SearchSteps: 50, Dir: t.TempDir(),
+		Progress: func(format string, args ...any) { fmt.Fprintf(&log, format+"\n", args...) },
+	})
+	if err != nil || len(rows) != 2 || rows[0].Savable.Best != "home-fifo" || rows[0].Savable.SearchSteps != 0 {
+		t.Errorf("%v: %+v", err, rows)
+	}
+	if want := "no best known schedule: no schedule can be searched for: job " + string(s.Jobs[3].ID); !strings.Contains(log.String(), want) {
+		t.Errorf("no %q in\n%s", want, log.String())
 	}
 }

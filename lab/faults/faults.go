@@ -31,6 +31,7 @@ const (
 	RunUnconfirmed    PlantedBug = "start-before-confirm" // a site starts a job before its Accept is confirmed
 	ForgetTerms       PlantedBug = "terms-forgotten"      // a restarted agent has no terms
 	HalfGang          PlantedBug = "half-a-gang"          // executors start the pods of a gang on its first node alone
+	GangsForgotten    PlantedBug = "gangs-forgotten"      // a restarted agent does not know on which nodes a gang runs
 )
 
 // A FaultPlan sets the intensity of faults. Rates are in thousandths.

@@ -52,10 +52,10 @@ func TestSeed(t *testing.T) {
 
 // The oracle finds each planted bug, and the error says how to reproduce it.
 func TestPlantedBugsAreFound(t *testing.T) {
-	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang} {
+	for _, b := range []PlantedBug{NoFencing, SendBeforePersist, ForgetEndedIDs, RunUnconfirmed, ForgetTerms, HalfGang, GangsForgotten} {
 		t.Run(string(b), func(t *testing.T) {
 			t.Parallel()
-			for s := uint64(1); s <= 400; s++ {
+			for s := uint64(1); s <= 2000; s++ {
 				plan := DrawPlan(s)
 				plan.Bug = b
 				_, err := RunSeed(s, plan)

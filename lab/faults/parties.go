@@ -164,6 +164,11 @@ func (p *faultRun) restoreAgent(h *simHost, site string, nodes []capacity.Node, 
 	}
 	a := agents.New(agents.Config{Site: site, Strategy: agents.DefaultStrategy(), Terms: p.siteTerms(h.incarnations)}, f, known)
 	for _, m := range journal.events {
+		l, ok := m.Body.(protocol.Launch)
+		if p.plan.Bug == GangsForgotten && ok && l.Job.IsGang() { // it restores the gang as a job of its first node
+			l.Job, l.Places = l.PartAt(l.Places[0]), nil
+			m.Body = l
+		}
 		if err := a.Restore(m); err != nil {
 			p.reportViolation("%s cannot be restored: %v", h.name, err)
 		}
