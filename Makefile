@@ -59,13 +59,14 @@ staticcheck:
 vuln:
 	@bash .ci/vuln
 
-## slow: property tests with CHECKS cases each, forecasts of a whole year, drawn questions by the ten thousand, and reasons (minutes)
+## slow: property tests with CHECKS cases each, forecasts of a whole year, drawn questions by the ten thousand, reasons, and sets of pods (minutes)
 .PHONY: slow
 slow:
 	$(GO) test -timeout 60m $$(grep -rl --include='*_test.go' 'pgregory.net/rapid"' . | xargs -n1 dirname | grep -v '^./deploy' | sort -u) -rapid.checks=$(CHECKS)
 	$(GO) test -timeout 60m ./agents/forecast -year
 	$(GO) test -timeout 60m ./explain/ask -asked 40000
 	$(MAKE) reasons
+	$(MAKE) gangs-exhaustive
 
 ## reasons: over DECISIONS decisions of crowded recorded days, no award stands beside a cheaper alternative without a reason (all but 1,000 need DATA; a minute)
 .PHONY: reasons
