@@ -52,7 +52,7 @@ of computing one. docs/bound.md explains what is bounded and what is relaxed.`,
 	f.registerOutput(cmd)
 	fl := cmd.Flags()
 	fl.IntVar(&f.steps, "steps", 200, "steps of the search: more take longer and give a tighter bound")
-	fl.IntVar(&f.rounds, "schedule", 0, "also search for a schedule near the bound in so many `STEPS`, to see how tight it is")
+	fl.IntVar(&f.rounds, "schedule", 0, "also search for a schedule near the bound in so many `STEPS`, to see how tight it is; not for a day with a gang that no node holds whole")
 	fl.BoolVar(&f.idle, "idle", false, "include the idle draw of nodes in the objective, not only the draw of jobs")
 	fl.StringVar(&f.out, "out", "", "write the certificate as JSON to this `FILE`")
 	fl.StringVar(&f.run, "explain", "", "split the cost of this `LEDGER`'s run above the bound by cause")

@@ -46,7 +46,14 @@ market says which of these starts it would take, were this job alone called. Exi
   within: 8h           # latest end after submission; or deadline: 2026-11-21T18:00:00Z
   urgency: flexible    # now, standard (default) or flexible: how dearly its waiting is held
   models: [A100, H100] # acceptable GPU models; default: any
-  regions: [oslo]      # sites that may hold its data; default: any`,
+  regions: [oslo]      # sites that may hold its data; default: any
+
+A job of several pods, which start together at one site or not at all, has components
+in place of gpus, share, gpu_memory, cpu and memory; amounts are those of each pod:
+
+  components:
+    - {role: launcher, cpu: 4, memory: 16}
+    - {role: worker, pods: 8, gpus: 8, cpu: 64, memory: 512}`,
 		Example: `  gridbid submit -f job.yaml
   gridbid submit -f a.yaml -f b.yaml -o json
   gridbid submit -f job.yaml --wait
