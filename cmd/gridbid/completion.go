@@ -69,9 +69,11 @@ var flagCompleters = map[string]completer{
 	"policies": func(*cobra.Command) []string { return scenarios.AllPolicyNames() },
 	"sort":     listedColumns,
 	"for":      func(*cobra.Command) []string { return []string{"running", "done"} },
-	"table":    func(*cobra.Command) []string { return []string{"jobs", "sites", "bids", "rounds", "signals", "payments"} },
-	"format":   func(*cobra.Command) []string { return tables.Formats() },
-	"carbon":   func(*cobra.Command) []string { return []string{"average", spec.ByMarginal} },
+	"table": func(*cobra.Command) []string {
+		return []string{"jobs", "sites", "bids", "rounds", "signals", "payments"}
+	},
+	"format": func(*cobra.Command) []string { return tables.Formats() },
+	"carbon": func(*cobra.Command) []string { return []string{"average", spec.ByMarginal} },
 }
 
 // registerCompletions gives a command and its subcommands what shells complete. A command

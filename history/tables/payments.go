@@ -19,7 +19,9 @@ type Payment struct {
 func (p Payment) Month() string { return p.Run.Settlement.At.StdTime().Format("2006-01") }
 
 // Margin returns what was paid above the measured cost of energy.
-func (p Payment) Margin() protocol.Microdollars { return p.Run.Settled.Paid - p.Run.Settled.Counted.Money }
+func (p Payment) Margin() protocol.Microdollars {
+	return p.Run.Settled.Paid - p.Run.Settled.Counted.Money
+}
 
 // Payments returns the payments of a run, in the order in which their jobs began.
 func Payments(run Run) iter.Seq[Payment] {
