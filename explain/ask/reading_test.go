@@ -107,6 +107,7 @@ var readAs = []struct {
 	{Query{Ask: "ahead", Job: "train-2"}, []string{"what is ahead of train-2, whose is it, how much does it hold?"}},
 	{Query{Ask: "jobs", Tenant: "vision"}, []string{"how many jobs did vision submit"}},
 	{Query{Ask: "shares"}, []string{"am I getting my fair share?"}},
+	{Query{Ask: "policies", Metric: "carbon"}, []string{"compare policies carbon", "carbon of policies compared"}},
 	{Query{Ask: "no-quota"}, []string{"who borrows my quota and when do I get it back?", "how much quota has vision left"}},
 	{Query{Ask: "no-preemption"}, []string{"who preempted me, by which rule, at what price?"}},
 	{Query{Ask: "no-replicas"}, []string{"why did only 2 of 5 replicas start?"}},
