@@ -5,8 +5,9 @@ package protocol
 import "fmt"
 
 // A gang is a job of several pods, perhaps on several nodes, that start together or not at all. Its
-// Pods list them, and its GPUs, CPU and Memory are sums over all of them; its Share is 0. A reader
-// that does not know Pods so sees more GPUs than a node has, or a share that cannot be.
+// Pods list them, and its GPUs, CPU and Memory are sums over all of them. Its Share is one that no
+// other job has, 0 with GPUs and noGPUShare without, so that a coordinator that does not know Pods
+// refuses it.
 type (
 	// A Component is pods of a gang that are alike, such as its workers.
 	Component struct {
@@ -90,6 +91,9 @@ func (j *Job) PodsOf(i, pods int) Job {
 	return p
 }
 
+// noGPUShare is the share of a gang without GPUs.
+const noGPUShare Milli = 1
+
 // WithPods returns j as the gang of some components. One component of one pod is no gang, but a job
 // as it always was.
 func (j Job) WithPods(all []Component) Job {
@@ -102,6 +106,9 @@ func (j Job) WithPods(all []Component) Job {
 		j.GPUs += c.Pods * c.GPUs
 		j.CPU += Milli(c.Pods) * c.CPU
 		j.Memory += MiB(c.Pods) * c.Memory
+	}
+	if j.GPUs == 0 {
+		j.Share = noGPUShare
 	}
 	return j
 }
@@ -131,8 +138,8 @@ func (j *Job) invalidPods() string {
 	case pods > MaxPods:
 		return fmt.Sprintf("components: %d pods; want at most %d", pods, MaxPods)
 	}
-	if sum := j.WithPods(j.Pods); sum.GPUs != j.GPUs || sum.CPU != j.CPU || sum.Memory != j.Memory || j.Share != 0 || j.GPUMemory != 0 {
-		return "components: gpus, cpu and memory of the job are not the sums over its pods"
+	if sum := j.WithPods(j.Pods); sum.GPUs != j.GPUs || sum.CPU != j.CPU || sum.Memory != j.Memory || sum.Share != j.Share || j.GPUMemory != 0 {
+		return "components: gpus, share, cpu and memory of the job are not those of its pods together"
 	}
 	return ""
 }

@@ -12,7 +12,7 @@ func TestWhatIsWrongWithAGangNamesTheField(t *testing.T) {
 		want   string
 	}{
 		"right":                          {func(*Job) {}, ""},
-		"sums that are none":             {func(j *Job) { j.GPUs = 8 }, "components: gpus, cpu and memory of the job are not the sums"},
+		"sums that are none":             {func(j *Job) { j.GPUs = 8 }, "components: gpus, share, cpu and memory of the job are not those"},
 		"a share of its own":             {func(j *Job) { j.Share = 1000 }, "components: gpus"},
 		"one pod":                        {func(j *Job) { *j = j.WithPods(j.Pods[:1]); j.Pods = aGang.Pods[:1] }, "components: one pod"},
 		"no pod":                         {func(j *Job) { *j = withComponent(Component{CPU: 1}) }, "components[1].pods"},
@@ -35,13 +35,18 @@ func TestWhatIsWrongWithAGangNamesTheField(t *testing.T) {
 // withComponent is the gang with another second component.
 func withComponent(c Component) Job { return aGang.WithPods([]Component{aGang.Pods[0], c}) }
 
-// A reader of before, which does not know pods, takes no gang for a job that it could run: it sees GPUs
-// without a share of them.
+// A reader of before, which does not know pods, takes no gang for a job that it could run: its share
+// cannot be that of one.
 func TestAGangLooksInvalidToWhoDoesNotKnowPods(t *testing.T) {
-	j := aGang
-	j.Pods = nil
-	if why := j.InvalidReason(); why == "" {
-		t.Errorf("without its pods %+v is a valid job", j)
+	withoutGPUs := Job{ID: "sum", Run: time.Hour, Arrival: noon, Deadline: noon.Add(3 * time.Hour)}.WithPods([]Component{{Pods: 4, CPU: 1000}})
+	for _, j := range []Job{aGang, withoutGPUs} {
+		if why := j.InvalidReason(); why != "" {
+			t.Errorf("%+v is invalid: %s", j, why)
+		}
+		j.Pods = nil
+		if why := j.InvalidReason(); why == "" {
+			t.Errorf("without its pods %+v is a valid job", j)
+		}
 	}
 }
 
