@@ -231,10 +231,22 @@ func (f *writtenFederation) awaitStandings(what string, before map[string]protoc
 		time.Sleep(100 * time.Millisecond)
 	}
 	// All together once more: no face shows another number, or is no longer right.
-	all, err := f.ofAPI()
-	f.must(err)
+	var all map[string]standing
 	for _, x := range faces {
-		shown, err := x.look(f)
+		var shown map[string]standing
+		var err error
+		// What is ok by its registration is soon so by its first heartbeat, and since then: each face
+		// is held against what the API says before and after, if both are the same.
+		for range 10 {
+			first, failed := f.ofAPI()
+			f.must(failed)
+			shown, err = x.look(f)
+			all, failed = f.ofAPI()
+			f.must(failed)
+			if maps.Equal(first, all) {
+				break
+			}
+		}
 		if err != nil || !maps.Equal(statesOf(shown), want) {
 			f.Errorf("%s: by %s: %v, %v; want %v", what, x.name, shown, err, want)
 		}
