@@ -87,8 +87,7 @@ func TestAThousandSitesBidInOneRound(t *testing.T) {
 	}
 }
 
-// Jobs are settled as long as others come, at sites that never fill up, and so nothing but the market
-// limits how many.
+// Jobs are settled as long as others come, at sites that never fill up.
 func TestJobsAreSettledAtSitesWithRoom(t *testing.T) {
 	var out bytes.Buffer
 	if err := runLoadTest(t.Context(), []string{"-sites", "3", "-sync", "no", "-settle", "4s", "-in-flight", "100", "-json"}, &out); err != nil {

@@ -56,7 +56,7 @@ func runLoadTest(ctx context.Context, args []string, out io.Writer) error {
 	each := fs.Int("each", 400, "jobs submitted one after the other, at each number of sites")
 	burst := fs.Int("burst", 2000, "jobs submitted with up to 64 in flight")
 	settle := fs.Duration("settle", 0, "keep jobs of a second coming for so long, and measure how many are settled, instead")
-	inFlight := fs.Int("in-flight", 4096, "with -settle: jobs submitted and not settled, at most")
+	inFlight := fs.Int("in-flight", 4096, "with -settle: jobs submitted and not settled, at most; each runs for a second, so no more can be settled in one")
 	profile := fs.String("profile", "", "file for a CPU profile of the whole run")
 	jobs := fs.Int("jobs", 0, "settle this many jobs in simulated time and measure memory instead")
 	daily := fs.Int("daily", 0, "settle this many jobs a day for 40 simulated days, of which 30 are remembered, and measure memory instead")
