@@ -127,19 +127,12 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	}
 	defer figures.discardIfUnused()
 	// Nothing of the last run is removed before every flag and output has been checked.
-	release, err := lockFolder(f.run)
+	notes := notesOf(cmd)
+	release, err := f.beginRun(notes, s)
 	if err != nil {
-		return usageError{fmt.Errorf("%w: choose another folder with --run", err)}
+		return err
 	}
 	defer release()
-	if err := clearRun(f.run); err != nil {
-		return err
-	}
-	notes := notesOf(cmd)
-	fmt.Fprintf(notes, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	if err := writeNotes(notes, f.run, s, f.usesOwnData()); err != nil {
-		return err
-	}
 	printWarnings(stderr, scenarios.MisleadingFigures(s, nil))
 	// One policy after the other, each with a bus, a ledger and a judge of its own.
 	var all []history.Totals
@@ -181,6 +174,24 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return f.reportResults(cmd, figures, s, all, day)
+}
+
+// beginRun locks the folder of the run until release is called, removes the last run from it, and
+// says what is replayed.
+func (f *replayFlags) beginRun(notes io.Writer, s spec.Scenario) (release func(), err error) {
+	release, err = lockFolder(f.run)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("%w: choose another folder with --run", err)}
+	}
+	if err = clearRun(f.run); err == nil {
+		fmt.Fprintf(notes, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
+		err = writeNotes(notes, f.run, s, f.usesOwnData())
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
 
 // openOutputs creates the folders of ledgers and report, and opens the file of the figures,

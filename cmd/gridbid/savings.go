@@ -98,19 +98,12 @@ func (f *replayFlags) runSavings(cmd *cobra.Command, sites, before string) error
 	if err := ensureWritableFolder(f.run); err != nil {
 		return usageError{fmt.Errorf("--run: %w", err)}
 	}
-	release, err := lockFolder(f.run)
+	notes := notesOf(cmd)
+	release, err := f.beginRun(notes, s)
 	if err != nil {
-		return usageError{fmt.Errorf("%w: choose another folder with --run", err)}
+		return err
 	}
 	defer release()
-	if err := clearRun(f.run); err != nil {
-		return err
-	}
-	notes := notesOf(cmd)
-	fmt.Fprintf(notes, "%s: %d jobs at %d sites, %s to %s\n", s.Name, len(s.Jobs), len(s.Sites), s.Start, s.End)
-	if err := writeNotes(notes, f.run, s, true); err != nil {
-		return err
-	}
 	f.bus = "mem"
 	show := newReplayProgress(notes, len(policies))
 	var totals []history.Totals
