@@ -48,6 +48,25 @@ func TestASiteBidsForTheTenantsThatItServes(t *testing.T) {
 	}
 }
 
+func TestASiteChargesItsTariff(t *testing.T) {
+	s := newSiteWithTerms(t, terms.File{Own: []string{"us"}, Tariff: &terms.FileTariff{GPUHour: number(0.25)}}, 4)
+	if own := s.call(ofTenant("us", job("own", 1)))[0].Options[0]; own.Tariff != 0 {
+		t.Errorf("its own tenant is charged %d for a GPU-hour; want nothing", own.Tariff)
+	}
+	o := s.call(ofTenant("guest", job("x", 1)))[0].Options[0]
+	if o.Tariff != 250_000 {
+		t.Errorf("a guest is charged %d for a GPU-hour; want 250,000", o.Tariff)
+	}
+	// An award for less than it charges is refused; one for more is the coordinator's affair.
+	for i, tariff := range []protocol.Microdollars{0, 249_999, 250_000} {
+		o.Tariff = tariff
+		got := s.give(protocol.Award{Job: "x", Epoch: uint64(1 + i), Option: o, Lease: s.now.Add(10 * time.Second)})
+		if want := tariff == 250_000; (launched(got) != "") != want {
+			t.Errorf("an award at %d for a GPU-hour: %+v; want launched %t", tariff, bodies(got), want)
+		}
+	}
+}
+
 func TestASiteLendsSoManyGPUs(t *testing.T) {
 	s := newSiteWithTerms(t, terms.File{Own: []string{"us"}, MostGPUs: number(2)}, 8)
 	if m := s.call(ofTenant("guest", job("large", 4)))[0]; m.Why.Code != protocol.RefusedByTerms {

@@ -193,6 +193,8 @@ type (
 
 		Estimated bool `msgpack:"es,omitempty"` // at least a part of Counted was not measured
 		Part      bool `msgpack:"pt,omitempty"` // of a paused job: settlements of the rest follow
+
+		Tariff Microdollars `msgpack:"tf,omitempty"` // part of Paid: what the site's tariff comes to
 	}
 
 	// JobStatus sends a job's status to the queue that submitted it, which shows it to

@@ -9,12 +9,12 @@ import (
 // CostBreakdown is the cost of one option by cause: the terms of the objective. Only Total adds
 // them up.
 type CostBreakdown struct {
-	Money, Carbon, NodeIdle, Transfer, Fragmentation, Delay, Late Microdollars
+	Money, Carbon, NodeIdle, Transfer, Fragmentation, Delay, Late, Tariff Microdollars
 }
 
 // Total returns the sum of t.
 func (t CostBreakdown) Total() Microdollars {
-	return t.Money + t.Carbon + t.NodeIdle + t.Transfer + t.Fragmentation + t.Delay + t.Late
+	return t.Money + t.Carbon + t.NodeIdle + t.Transfer + t.Fragmentation + t.Delay + t.Late + t.Tariff
 }
 
 // PricingBasis has the inputs of a price besides the weights. The zero PricingBasis
@@ -38,7 +38,8 @@ func (w Weights) CostOf(j Job, o BidOption, shadow Microdollars) CostBreakdown {
 // PriceOption prices option o of job j. It is the only function that computes the objective, with
 // JobPricing.PriceOption, which it calls: the ranking of a site, the comparison of the auction and
 // the figures of documents differ in their PricingBasis alone. Source: docs/method.md, section 1:
-// objective = money + carbon + idle share of the node + transfer + fragmentation + delay + lateness.
+// objective = money + carbon + idle share of the node + transfer + fragmentation + delay + lateness
+// + the site's tariff.
 func (w Weights) PriceOption(j *Job, o *BidOption, by PricingBasis) CostBreakdown {
 	p := w.ForJob(j)
 	return p.PriceOption(o, by)
@@ -54,11 +55,22 @@ type JobPricing struct {
 
 // ForJob returns the pricing of j, which must not change meanwhile.
 func (w Weights) ForJob(j *Job) JobPricing {
-	p := JobPricing{weights: w, job: j, size: j.TotalGPUMilli(), wait: w.WaitPrice(j)}
-	if p.size == 0 {
-		p.size = j.CPU / 16
+	return JobPricing{weights: w, job: j, size: j.PricedGPUs(), wait: w.WaitPrice(j)}
+}
+
+// PricedGPUs returns the GPUs by which a job's waiting, lateness and tariff are priced, in
+// thousandths. A job without GPUs counts by its processor cores, sixteen of them as one GPU.
+func (j *Job) PricedGPUs() Milli {
+	if gpus := j.TotalGPUMilli(); gpus > 0 {
+		return gpus
 	}
-	return p
+	return j.CPU / 16
+}
+
+// TariffCost returns what a site that charges tariff for a GPU-hour charges a job for a run,
+// truncated to a microdollar. No argument is negative.
+func (j *Job) TariffCost(run time.Duration, tariff Microdollars) Microdollars {
+	return gpuTimeCost(j.PricedGPUs(), run, tariff)
 }
 
 // PriceOption is Weights.PriceOption for an option of the job.
@@ -73,6 +85,9 @@ func (p *JobPricing) PriceOption(o *BidOption, by PricingBasis) (t CostBreakdown
 	leastLate := p.weights.leastLate
 	if o.Finish <= p.job.Deadline {
 		leastLate = 0 // it is late only if it slips by FinishDelay
+	}
+	if o.Tariff != 0 {
+		t.Tariff = gpuTimeCost(p.size, o.Finish.Sub(o.Start), o.Tariff)
 	}
 	t.Delay, t.Late = p.delayAndLateCost(o.Start.Add(o.Wake), o.Finish.Add(by.FinishDelay), leastLate)
 	return t
@@ -96,8 +111,7 @@ func (w Weights) CarbonCost(c Milligrams) Microdollars {
 }
 
 // DelayAndLateCost prices the start and the finish of a job: its waiting by its urgency, and its
-// lateness up to the job's worth. A job without GPUs counts by its processor cores, sixteen of them
-// as one GPU.
+// lateness up to the job's worth, for each of its PricedGPUs.
 func (w Weights) DelayAndLateCost(j Job, start, finish Time) (delay, late Microdollars) {
 	p := w.ForJob(&j)
 	return p.delayAndLateCost(start, finish, w.leastLate)
@@ -106,10 +120,10 @@ func (w Weights) DelayAndLateCost(j Job, start, finish Time) (delay, late Microd
 // delayAndLateCost is DelayAndLateCost for the job; a late one counts as late by leastLate at least.
 func (p *JobPricing) delayAndLateCost(start, finish Time, leastLate time.Duration) (delay, late Microdollars) {
 	if start > p.job.Arrival {
-		delay = waitingCost(p.size, start.Sub(p.job.Arrival), p.wait)
+		delay = gpuTimeCost(p.size, start.Sub(p.job.Arrival), p.wait)
 	}
 	if finish > p.job.Deadline {
-		late = waitingCost(p.size, max(finish.Sub(p.job.Deadline), leastLate), p.weights.Late)
+		late = gpuTimeCost(p.size, max(finish.Sub(p.job.Deadline), leastLate), p.weights.Late)
 		if p.weights.LateMost > 0 {
 			late = min(late, p.weights.MostLateCost(p.job))
 		}
@@ -124,10 +138,10 @@ func GPUHoursCost(g Milli, d time.Duration, rate Microdollars) Microdollars {
 	return Microdollars(mulDivTruncated(int64(rate), int64(g)*seconds, 3_600_000))
 }
 
-// waitingCost returns the cost of g thousandths of a GPU for d at rate per GPU-hour, truncated to a
+// gpuTimeCost returns the cost of g thousandths of a GPU for d at rate per GPU-hour, truncated to a
 // microdollar. Unlike GPUHoursCost it counts every millisecond, so that the bound, which counts in
 // fractions of a slot, need not allow for a second of each job. No argument is negative.
-func waitingCost(g Milli, d time.Duration, rate Microdollars) Microdollars {
+func gpuTimeCost(g Milli, d time.Duration, rate Microdollars) Microdollars {
 	const perGPUHour = 3_600_000_000 // thousandths of a GPU times milliseconds
 	hi, lo := bits.Mul64(uint64(rate), uint64(g)*uint64(d.Milliseconds()))
 	if hi >= perGPUHour {

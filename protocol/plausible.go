@@ -8,6 +8,7 @@ const (
 	MaxEnergy = Millijoules(1e15)  // 278 MWh
 	MaxCarbon = Milligrams(1e12)   // 1,000 t
 	MaxMoney  = Microdollars(1e12) // a million dollars
+	MaxTariff = Microdollars(1e9)  // a thousand dollars per GPU-hour
 )
 
 // isWithinBounds reports whether b is within these bounds on either side of zero.

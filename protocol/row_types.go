@@ -41,6 +41,7 @@ type (
 		Score              Milli         // of the node, by the site's placement policy
 		NodeIdleShare      Microdollars  `name:"awake"` // its share of keeping a node awake, including carbon
 		Wake               time.Duration // from Start, while its node wakes: the job waits for so long, too
+		Tariff             Microdollars  // that the site charges for a GPU-hour, beside the energy
 	}
 
 	// A CapacityProfile is a site's free capacity of one GPU model, by slot.

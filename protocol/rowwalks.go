@@ -34,7 +34,7 @@ func (r *Estimate) walkWire(w *wire) {
 }
 
 func (r *BidOption) walkWire(w *wire) {
-	c := w.beginRow(12)
+	c := w.beginRow(13)
 	walkInt(&c, &r.Start)
 	walkInt(&c, &r.Finish)
 	walkName(&c, &r.Model)
@@ -47,6 +47,7 @@ func (r *BidOption) walkWire(w *wire) {
 	walkInt(&c, &r.Score)
 	walkInt(&c, &r.NodeIdleShare)
 	walkInt(&c, &r.Wake)
+	walkInt(&c, &r.Tariff)
 	c.skipNewerColumns()
 }
 

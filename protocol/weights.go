@@ -77,11 +77,7 @@ func (w Weights) WaitPrice(j *Job) Microdollars {
 
 // MostLateCost returns the most that lateness of j costs: LateMost for each GPU-hour of its run.
 func (w Weights) MostLateCost(j *Job) Microdollars {
-	size := j.TotalGPUMilli()
-	if size == 0 {
-		size = j.CPU / 16
-	}
-	return GPUHoursCost(size, j.declaredRun(), w.LateMost)
+	return GPUHoursCost(j.PricedGPUs(), j.declaredRun(), w.LateMost)
 }
 
 // LatestWorthBidding returns the last start that sites offer j of their own choice: a standard job

@@ -6,11 +6,13 @@ package terms
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
 
@@ -26,6 +28,26 @@ type Terms struct {
 	// Hours are the times of each week in which jobs of others run; empty: always. A job starts
 	// and is planned to end within them.
 	Hours []Hours `json:",omitempty"`
+	// Tariff is what the site charges jobs of others beside their energy.
+	Tariff Tariff `json:",omitzero"`
+}
+
+// A Tariff is what a site charges for a GPU-hour.
+type Tariff struct {
+	GPUHour protocol.Microdollars            // on a model that Models does not name
+	Models  map[string]protocol.Microdollars `json:",omitempty"` // by GPU model
+}
+
+// TariffFor returns what the site charges a job for a GPU-hour on a model: nothing for a job of its
+// own tenants.
+func (t *Terms) TariffFor(j *protocol.Job, model string) protocol.Microdollars {
+	if t.IsOwn(j.Tenant) {
+		return 0
+	}
+	if price, ok := t.Tariff.Models[model]; ok {
+		return price
+	}
+	return t.Tariff.GPUHour
 }
 
 // Hours is a time of the week. Times count from Monday 00:00 UTC; To is after From, and may lie in
@@ -34,7 +56,7 @@ type Hours struct{ From, To time.Duration }
 
 const week = 7 * 24 * time.Hour
 
-// IsZero reports whether t has no condition.
+// IsZero reports whether t has no condition under which a job runs; a tariff is none.
 func (t *Terms) IsZero() bool {
 	return len(t.Serve) == 0 && len(t.Exclude) == 0 && t.MostGPUs == nil && len(t.Hours) == 0
 }
@@ -127,11 +149,18 @@ type File struct {
 	Exclude  []string    `yaml:"exclude"`
 	MostGPUs *float64    `yaml:"most_gpus"`
 	Hours    []FileHours `yaml:"hours"`
+	Tariff   *FileTariff `yaml:"tariff"`
+}
+
+// A FileTariff has its prices in dollars.
+type FileTariff struct {
+	GPUHour *float64           `yaml:"gpu_hour"`
+	Models  map[string]float64 `yaml:"models"`
 }
 
 // IsEmpty reports whether the file has no such section.
 func (f File) IsEmpty() bool {
-	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0
+	return len(f.Own) == 0 && len(f.Serve) == 0 && len(f.Exclude) == 0 && f.MostGPUs == nil && len(f.Hours) == 0 && f.Tariff == nil
 }
 
 // FileHours are hours of some days, in UTC: "20:00" to "06:00" ends on the next day. No day means
@@ -170,6 +199,18 @@ func (f File) Terms() (Terms, error) {
 	if f.MostGPUs != nil {
 		most := protocol.Milli(math.Round(*f.MostGPUs * 1000))
 		t.MostGPUs = &most
+	}
+	if f.Tariff != nil {
+		t.Tariff.GPUHour = protocol.DollarsToMicrodollars(f.Tariff.GPUHour, 0)
+		t.Tariff.Models = make(map[string]protocol.Microdollars, len(f.Tariff.Models))
+		table := power.DefaultTable()
+		for _, model := range slices.Sorted(maps.Keys(f.Tariff.Models)) {
+			if _, known := table.LookupModel(model); !known {
+				return t, Fault{[]string{"tariff", "models", model}, fmt.Sprintf("%q is no GPU model: want one of %s", model, strings.Join(table.ModelNames(), ", "))}
+			}
+			price := f.Tariff.Models[model]
+			t.Tariff.Models[model] = protocol.DollarsToMicrodollars(&price, 0)
+		}
 	}
 	for i, h := range f.Hours {
 		path := []string{"hours", fmt.Sprint(i)}

@@ -46,6 +46,26 @@ func TestATenantIsServedOrNot(t *testing.T) {
 	}
 }
 
+func TestATariffIsByModel(t *testing.T) {
+	f := File{Own: []string{"us"}, Tariff: &FileTariff{GPUHour: gpus(0.5), Models: map[string]float64{"A100": 1.25, "T4": 0}}}
+	terms, err := f.Terms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]protocol.Microdollars{"V100": 500_000, "A100": 1_250_000, "T4": 0, "": 500_000} {
+		if got := terms.TariffFor(&protocol.Job{Tenant: "guest"}, model); got != want {
+			t.Errorf("a guest pays %d for a GPU-hour on %q; want %d", got, model, want)
+		}
+		if got := terms.TariffFor(&protocol.Job{Tenant: "us"}, model); got != 0 {
+			t.Errorf("its own tenant pays %d for a GPU-hour on %q; want nothing", got, model)
+		}
+	}
+	var fault Fault
+	if _, err := (File{Tariff: &FileTariff{Models: map[string]float64{"H10O": 1}}}).Terms(); !errors.As(err, &fault) || fault.Path[2] != "H10O" {
+		t.Errorf("a price for a model that does not exist: %v; want a fault that names it", err)
+	}
+}
+
 func TestHoursOfTheWeek(t *testing.T) {
 	nights := File{Hours: []FileHours{{From: "20:00", To: "06:00"}}}
 	weekend := File{Hours: []FileHours{{Days: []string{"sat", "sun"}, From: "00:00", To: "24:00"}}}

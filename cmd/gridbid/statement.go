@@ -96,6 +96,7 @@ func paymentListing(all []tables.Payment) printer.Listing[tables.Payment] {
 		{Head: "CARBON KG", Value: func(p payment) any { return p.Run.Settled.Counted.Carbon.InKilograms() }, Verb: "%.3f"},
 		{Head: "ENERGY USD", Value: func(p payment) any { return p.Run.Settled.Counted.Money.InDollars() }, Verb: "%.6f"},
 		{Head: "MARGIN USD", Value: func(p payment) any { return p.Margin().InDollars() }, Verb: "%.6f"},
+		{Head: "TARIFF USD", Value: func(p payment) any { return p.Run.Settled.Tariff.InDollars() }, Verb: "%.6f"},
 		{Head: "PAID USD", Value: func(p payment) any { return p.Run.Settled.Paid.InDollars() }, Verb: "%.6f"},
 		{Head: "PAID MICRODOLLARS", Value: func(p payment) any { return int64(p.Run.Settled.Paid) }, Wide: true},
 	}}
@@ -104,10 +105,10 @@ func paymentListing(all []tables.Payment) printer.Listing[tables.Payment] {
 // writeSums prints the sums of some payments, exact to the microdollar.
 func writeSums(out io.Writer, all []tables.Payment) {
 	var sum protocol.Usage
-	var paid protocol.Microdollars
+	var paid, tariff protocol.Microdollars
 	for _, p := range all {
-		sum, paid = sum.Plus(p.Run.Settled.Counted), paid+p.Run.Settled.Paid
+		sum, paid, tariff = sum.Plus(p.Run.Settled.Counted), paid+p.Run.Settled.Paid, tariff+p.Run.Settled.Tariff
 	}
-	fmt.Fprintf(out, "\n%s: %.3f kWh, %.3f kg CO2e, energy $%.6f, margin $%.6f, paid $%.6f\n", format.CountWithNoun(len(all), "payment", "payments"),
-		sum.Energy.InKWh(), sum.Carbon.InKilograms(), sum.Money.InDollars(), (paid - sum.Money).InDollars(), paid.InDollars())
+	fmt.Fprintf(out, "\n%s: %.3f kWh, %.3f kg CO2e, energy $%.6f, margin $%.6f, tariff $%.6f, paid $%.6f\n", format.CountWithNoun(len(all), "payment", "payments"),
+		sum.Energy.InKWh(), sum.Carbon.InKilograms(), sum.Money.InDollars(), (paid - sum.Money - tariff).InDollars(), tariff.InDollars(), paid.InDollars())
 }

@@ -50,18 +50,21 @@ func TestSettle(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		bid, measured protocol.Microdollars
+		tariff        protocol.Microdollars
 		rule          PaymentRule
 		want          protocol.Microdollars
 	}{
-		{"the zero rule pays what was measured", 500, 700, PaymentRule{}, 700},
-		{"a margin is paid on the measured cost", 500, 2000, PaymentRule{Pay: Settled, Margin: 50}, 2100},
-		{"a margin below one microdollar is cut", 0, 9, PaymentRule{Margin: 100}, 9},
-		{"energy that costs less than nothing leaves the site its margin", 0, -2000, PaymentRule{Margin: 100}, -1800},
-		{"first price pays the bid, whatever was measured", 500, 700, PaymentRule{Pay: FirstPrice, Margin: 50}, 500},
-		{"the largest cost does not overflow on its way to the margin", 0, 4e18, PaymentRule{Margin: 1000}, 8e18},
+		{"the zero rule pays what was measured", 500, 700, 0, PaymentRule{}, 700},
+		{"a margin is paid on the measured cost", 500, 2000, 0, PaymentRule{Pay: Settled, Margin: 50}, 2100},
+		{"a margin below one microdollar is cut", 0, 9, 0, PaymentRule{Margin: 100}, 9},
+		{"energy that costs less than nothing leaves the site its margin", 0, -2000, 0, PaymentRule{Margin: 100}, -1800},
+		{"a tariff is paid beside energy and margin, which does not grow with it", 500, 2000, 400, PaymentRule{Margin: 50}, 2500},
+		{"a tariff is paid beside the bid, too", 500, 700, 400, PaymentRule{Pay: FirstPrice}, 900},
+		{"first price pays the bid, whatever was measured", 500, 700, 0, PaymentRule{Pay: FirstPrice, Margin: 50}, 500},
+		{"the largest cost does not overflow on its way to the margin", 0, 4e18, 0, PaymentRule{Margin: 1000}, 8e18},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := SettlementAmount(protocol.Usage{Money: tc.bid}, protocol.Usage{Money: tc.measured}, tc.rule)
+			got := SettlementAmount(protocol.Usage{Money: tc.bid}, protocol.Usage{Money: tc.measured}, tc.tariff, tc.rule)
 			if got != tc.want {
 				t.Errorf("SettlementAmount(%d bid, %d measured, %+v) = %d; want %d", tc.bid, tc.measured, tc.rule, got, tc.want)
 			}

@@ -7,8 +7,8 @@ type Payment string
 
 // Payments (docs/method.md, section 8).
 const (
-	Settled    Payment = "settled"     // the measured cost of energy plus the margin
-	FirstPrice Payment = "first-price" // the bid, whatever was measured
+	Settled    Payment = "settled"     // the measured cost of energy, the margin and the site's tariff
+	FirstPrice Payment = "first-price" // the bid, whatever was measured, and the site's tariff
 )
 
 // A PaymentRule is the payment rule of a federation. Its zero value is
@@ -30,18 +30,18 @@ func (r PaymentRule) InvalidReason() string {
 }
 
 // SettlementAmount returns what the tenant pays the site for a job, from its bid and its
-// measured usage.
+// measured usage, and from what the site's tariff comes to for the run.
 //
 // Energy can have a negative price in an hour of surplus. The payment is then
 // negative too, but the margin still goes to the site: it is computed from the
 // absolute cost and rounded towards zero.
-func SettlementAmount(bid, measured protocol.Usage, rule PaymentRule) protocol.Microdollars {
+func SettlementAmount(bid, measured protocol.Usage, tariff protocol.Microdollars, rule PaymentRule) protocol.Microdollars {
 	if rule.Pay == FirstPrice {
-		return bid.Money
+		return bid.Money + tariff
 	}
 	cost := measured.Money
 	size := max(cost, -cost)
 	// Divide in two parts, so that the product cannot overflow.
 	margin := size/1000*protocol.Microdollars(rule.Margin) + size%1000*protocol.Microdollars(rule.Margin)/1000
-	return cost + margin
+	return cost + margin + tariff
 }

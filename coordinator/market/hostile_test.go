@@ -177,6 +177,8 @@ func TestImpossibleOptionsAreCountedAndDoNotWin(t *testing.T) {
 		"a node that wakes early":   func(o *protocol.BidOption) { o.Wake = -time.Second },
 		"waking beyond the finish":  func(o *protocol.BidOption) { o.Wake = 2 * time.Minute },
 		"waking without end":        func(o *protocol.BidOption) { o.Wake = math.MaxInt64 },
+		"a tariff below nothing":    func(o *protocol.BidOption) { o.Tariff = -1 },
+		"an endless tariff":         func(o *protocol.BidOption) { o.Tariff = protocol.MaxTariff + 1 },
 		"more pieces than a node":   func(o *protocol.BidOption) { o.FragmentationDelta = -1e9 },
 		"a negative cap":            func(o *protocol.BidOption) { o.Cap = -1 },
 		"a start in the past":       func(o *protocol.BidOption) { o.Start = noon - 1 },

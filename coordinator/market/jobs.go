@@ -237,15 +237,16 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 	k.wakeForRoom(now, auction.Pool{Site: l.site, Model: l.option.Model}, l.job.TotalGPUMilli())
 	bid := l.bidForPart(d.Left)
 	measured := protocol.Usage{IT: d.IT, Energy: d.Energy, Carbon: d.Carbon, Money: d.Money, Finish: d.Ended}
-	paid := accounts.SettlementAmount(bid, measured, k.cfg.Pay)
+	tariff := l.tariffCost(d)
+	paid := accounts.SettlementAmount(bid, measured, tariff, k.cfg.Pay)
 	if !k.ledger.Transfer(accounts.TenantAccount(l.job.Tenant), accounts.SiteAccount(l.site), paid) {
 		k.counts["over-account-limit"]++
-		paid = 0
+		paid, tariff = 0, 0
 	}
 	k.trust.ObserveJob(l.site, bid, measured)
 	msgs := []protocol.Message{k.sendAndRecord(now, "", protocol.Settlement{
 		Job: d.Job, Site: l.site, Payer: l.job.Tenant, Paid: paid,
-		BidFor: bid, Counted: measured, Late: d.Left == 0 && d.Ended > l.job.Deadline, Estimated: d.Estimated, Part: d.Left > 0,
+		BidFor: bid, Counted: measured, Late: d.Left == 0 && d.Ended > l.job.Deadline, Estimated: d.Estimated, Part: d.Left > 0, Tariff: tariff,
 	})}
 	if d.Left == 0 {
 		k.endLot(now, l)
@@ -256,6 +257,13 @@ func (k *Market) handleUsageReport(now protocol.Time, m protocol.Message, d prot
 		return append(msgs, k.rejectLot(now, l, reasonCancelled)...)
 	}
 	return append(msgs, k.reportStatus(now, l, protocol.JobStatus{State: protocol.Waiting, Site: site})...)
+}
+
+// tariffCost returns what the site's tariff comes to for the run that it reports. The run counts
+// from its awarded start at the earliest, whatever the site reports.
+func (l *lot) tariffCost(d protocol.UsageReport) protocol.Microdollars {
+	from := max(d.Started, l.option.Start)
+	return l.job.TariffCost(max(d.Ended.Sub(from), 0), l.option.Tariff)
 }
 
 // bidForPart returns the share of the bid that applies to a run after which left remains.

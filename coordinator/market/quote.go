@@ -93,6 +93,7 @@ func (k *Market) quotationOf(name string, bids []auction.SiteBids) SiteQuotation
 			q.Why.Code = protocol.Forbidden // unless options are left below
 		}
 	}
+	job := &r.lots[0].job
 	for _, b := range bids {
 		if b.Site != name {
 			continue
@@ -101,8 +102,8 @@ func (k *Market) quotationOf(name string, bids []auction.SiteBids) SiteQuotation
 		for _, x := range b.Options {
 			u := protocol.Usage{Energy: x.Energy, Carbon: x.Carbon, Money: x.Money, Finish: x.Finish}
 			q.Options = append(q.Options, QuotedOption{
-				BidOption: x, Price: accounts.SettlementAmount(u, u, k.cfg.Pay),
-				Cost: k.cfg.Terms.PriceOption(&r.lots[0].job, &x, protocol.PricingBasis{Trust: k.trust.TrustFactor(name)}).Total(),
+				BidOption: x, Price: accounts.SettlementAmount(u, u, job.TariffCost(x.Finish.Sub(x.Start), x.Tariff), k.cfg.Pay),
+				Cost: k.cfg.Terms.PriceOption(job, &x, protocol.PricingBasis{Trust: k.trust.TrustFactor(name)}).Total(),
 			})
 		}
 	}

@@ -33,3 +33,34 @@ func TestJobOfUnknownLengthIsSettledAgainstItsBid(t *testing.T) {
 		}
 	}
 }
+
+// A tariff is paid for the hours in which the job ran, and not for those before its awarded start,
+// whatever the site reports.
+func TestATariffIsPaidForTheRun(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		report func(*protocol.UsageReport)
+		want   protocol.Microdollars
+	}{
+		{"an hour of one GPU", func(*protocol.UsageReport) {}, 600_000},
+		{"half an hour longer than planned", func(d *protocol.UsageReport) { d.Ended = d.Ended.Add(30 * time.Minute) }, 900_000},
+		{"an hour, with a start of ten hours before the award", func(d *protocol.UsageReport) { d.Started = d.Started.Add(-10 * time.Hour) }, 600_000},
+	} {
+		s := newTestMarket(t, "oslo")
+		s.send(protocol.Submitter, protocol.Submit{Job: s.job()})
+		s.wait()
+		o := s.option(0, time.Hour)
+		o.Tariff = 600_000
+		s.offer("oslo", bidsOf("train", o))
+		a := lastSent[protocol.Award](s)
+		s.send("agent/oslo", protocol.Accept{Job: a.Job, Epoch: a.Epoch})
+		d := s.done(a)
+		d.Started, d.Ended = a.Option.Start, a.Option.Finish
+		c.report(&d)
+		s.now = d.Ended
+		s.send("agent/oslo", d)
+		if x := lastSent[protocol.Settlement](s); x.Tariff != c.want || x.Paid != 12_000+c.want {
+			t.Errorf("%s: %d paid, %d of it the tariff; want %d and the 12,000 of energy", c.what, x.Paid, x.Tariff, c.want)
+		}
+	}
+}

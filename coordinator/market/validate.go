@@ -120,6 +120,7 @@ func (k *Market) isPossibleOption(site string, j *protocol.Job, o *protocol.BidO
 		o.Energy >= 0 && o.Energy <= protocol.MaxEnergy && o.Carbon >= 0 && o.Carbon <= protocol.MaxCarbon &&
 		o.Money >= -protocol.MaxMoney && o.Money <= protocol.MaxMoney && o.Transfer >= 0 && o.Transfer <= protocol.MaxMoney &&
 		o.NodeIdleShare >= -protocol.MaxMoney && o.NodeIdleShare <= protocol.MaxMoney && o.Wake >= 0 && o.Wake <= maxRunSpan && o.Start.Add(o.Wake) <= o.Finish &&
+		o.Tariff >= 0 && o.Tariff <= protocol.MaxTariff &&
 		o.FragmentationDelta >= -maxFragmentDelta*pods && o.FragmentationDelta <= maxFragmentDelta*pods && o.Cap >= 0 &&
 		(len(j.Models) == 0 || j.GPUs == 0 || slices.Contains(j.Models, o.Model)) &&
 		(len(j.Regions) == 0 || slices.Contains(j.Regions, site))

@@ -67,6 +67,7 @@ func CostCauses() []CostCause {
 		{"fragment", "fragments", func(t protocol.CostBreakdown) protocol.Microdollars { return t.Fragmentation }, "fragments", "frag."},
 		{"delay", "delay", func(t protocol.CostBreakdown) protocol.Microdollars { return t.Delay }, "delay", "delay"},
 		{"late", "lateness", func(t protocol.CostBreakdown) protocol.Microdollars { return t.Late }, "lateness", "late"},
+		{"tariff", "tariff", func(t protocol.CostBreakdown) protocol.Microdollars { return t.Tariff }, "the site's tariff", "tariff"},
 	}
 }
 

@@ -55,6 +55,7 @@ func bidsTable() Table {
 		{"carbon_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.Carbon) }},
 		{"node_idle_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.NodeIdle) }},
 		{"transfer_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.Transfer) }},
+		{"tariff_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.Tariff) }},
 		{"fragmentation_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.Fragmentation) }},
 		{"delay_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.Delay) }},
 		{"late_usd", Number, func(o *history.PricedOption) any { return dollars(o.Terms.Late) }},

@@ -18,9 +18,9 @@ type Payment struct {
 // Month returns the month, in UTC, in which the payment was settled, as "2026-03".
 func (p Payment) Month() string { return p.Run.Settlement.At.StdTime().Format("2006-01") }
 
-// Margin returns what was paid above the measured cost of energy.
+// Margin returns what was paid above the measured cost of energy and the site's tariff.
 func (p Payment) Margin() protocol.Microdollars {
-	return p.Run.Settled.Paid - p.Run.Settled.Counted.Money
+	return p.Run.Settled.Paid - p.Run.Settled.Counted.Money - p.Run.Settled.Tariff
 }
 
 // Payments returns the payments of a run, in the order in which their jobs began.
@@ -53,6 +53,7 @@ func paymentsTable() Table {
 		{"carbon_kg", Number, func(p Payment) any { return kilograms(p.Run.Settled.Counted.Carbon) }},
 		{"energy_usd", Number, func(p Payment) any { return dollars(p.Run.Settled.Counted.Money) }},
 		{"margin_usd", Number, func(p Payment) any { return dollars(p.Margin()) }},
+		{"tariff_usd", Number, func(p Payment) any { return dollars(p.Run.Settled.Tariff) }},
 		{"paid_usd", Number, func(p Payment) any { return dollars(p.Run.Settled.Paid) }},
 		{"paid_microdollars", Integer, func(p Payment) any { return integer(p.Run.Settled.Paid) }},
 		{"is_late", Flag, func(p Payment) any { return p.Run.Settled.Late }},
