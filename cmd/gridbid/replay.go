@@ -134,25 +134,13 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 	}
 	defer release()
 	printWarnings(stderr, scenarios.MisleadingFigures(s, nil))
-	// One policy after the other, each with a bus, a ledger and a judge of its own.
-	var all []history.Totals
-	var metas []history.Meta
 	day := newDayReport(s)
-	show := newReplayProgress(notes, len(policies))
-	for _, policy := range policies {
-		res, err := f.replayPolicy(cmd.Context(), s, policy, show)
-		if err != nil {
-			show.stopBars()
-			return err
-		}
-		show.policyEnded(res.Totals)
+	all, err := f.replayPolicies(cmd.Context(), s, policies, notes, func(policy string, res *scenarios.ReplayResult) {
 		f.judged(cmd.Context(), policy, &res.Totals, notes, stderr)
-		f.adviceFlags.printJudgeSummary(notes, res)
-		all, metas = append(all, res.Totals), append(metas, res.Meta)
-		day.Policies = append(day.Policies, policyReport(day, res))
-	}
-	show.stopBars()
-	if err := writeMetas(f.run, metas); err != nil {
+		f.adviceFlags.printJudgeSummary(notes, *res)
+		day.Policies = append(day.Policies, policyReport(day, *res))
+	})
+	if err != nil {
 		return err
 	}
 	day.Warnings = scenarios.MisleadingFigures(s, all)
@@ -174,6 +162,25 @@ func (f *replayFlags) runReplay(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return f.reportResults(cmd, figures, s, all, day)
+}
+
+// replayPolicies replays one policy after the other, each with a bus, a ledger and a judge of its
+// own. Each is called with each result as its run ends. The totals and the run's metas are
+// those that it leaves.
+func (f *replayFlags) replayPolicies(ctx context.Context, s spec.Scenario, policies []string, notes io.Writer, each func(policy string, res *scenarios.ReplayResult)) (all []history.Totals, err error) {
+	var metas []history.Meta
+	show := newReplayProgress(notes, len(policies))
+	defer show.stopBars()
+	for _, policy := range policies {
+		res, err := f.replayPolicy(ctx, s, policy, show)
+		if err != nil {
+			return nil, err
+		}
+		show.policyEnded(res.Totals)
+		each(policy, &res)
+		all, metas = append(all, res.Totals), append(metas, res.Meta)
+	}
+	return all, writeMetas(f.run, metas)
 }
 
 // beginRun locks the folder of the run until release is called, removes the last run from it, and

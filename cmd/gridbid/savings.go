@@ -105,20 +105,11 @@ func (f *replayFlags) runSavings(cmd *cobra.Command, sites, before string) error
 	}
 	defer release()
 	f.bus = "mem"
-	show := newReplayProgress(notes, len(policies))
-	var totals []history.Totals
-	var metas []history.Meta
-	for _, policy := range policies {
-		res, err := f.replayPolicy(cmd.Context(), s, policy, show)
-		if err != nil {
-			show.stopBars()
-			return err
-		}
-		show.policyEnded(res.Totals)
-		totals, metas = append(totals, res.Totals), append(metas, res.Meta)
+	totals, err := f.replayPolicies(cmd.Context(), s, policies, notes, func(string, *scenarios.ReplayResult) {})
+	if err != nil {
+		return err
 	}
-	show.stopBars()
-	if err := errors.Join(writeMetas(f.run, metas), writeTotals(filepath.Join(f.run, "totals.json"), totals)); err != nil {
+	if err := writeTotals(filepath.Join(f.run, "totals.json"), totals); err != nil {
 		return err
 	}
 	answer := savingsAnswer{Before: policies[0], After: policies[1]}
