@@ -121,7 +121,7 @@ var plan = []line{
 	{"lab/clusters", shell, "*", "", "a live federation on real clusters, for tests and as an example"},
 
 	{"lab/bound", shell, "protocol agents agents/capacity agents/power scenarios scenarios/spec", "", "a lower bound on the cost of any policy, from the physics of the scenario"},
-	{"lab/bench", shell, "internal/yamlschema internal/atomicfile bus/membus protocol coordinator/accounts history explain/query explain/record explain/narrate explain/format explain/ask explain/timeline explain/timeline/tail explain/mcp explain/page explain/chart scenarios lab/bound scenarios/spec scenarios/report", "", "compares many replays in one table"},
+	{"lab/bench", shell, "internal/yamlschema internal/atomicfile bus/membus protocol coordinator/accounts coordinator/auction history explain/query explain/record explain/narrate explain/format explain/ask explain/timeline explain/timeline/tail explain/mcp explain/page explain/chart scenarios lab/bound scenarios/spec scenarios/report", "", "compares many replays in one table"},
 
 	{"lab/seat", shell, "internal/plainerror protocol bus/membus coordinator/auction history scenarios scenarios/spec lab/bound", "", "outside programs at a seat of a replay, by lines; what they see, and what they may do"},
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gridbid/gridbid/bus/membus"
 	"github.com/gridbid/gridbid/coordinator/accounts"
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/history"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios"
@@ -23,6 +24,7 @@ var PriceMarkups = []protocol.Milli{700, 850, 1000, 1150, 1300}
 // and all other sites were truthful. Sums are in dollars, over the jobs that the site ran.
 type MisreportRow struct {
 	Scenario string  `json:"scenario"`
+	Draw     int     `json:"draw,omitempty"` // of the day's jobs; 0: its own
 	Site     string  `json:"site"`
 	Paid     string  `json:"paid"`  // basis of payments: "bid" or "measured"
 	Price    float64 `json:"price"` // bid price over real price
@@ -32,9 +34,10 @@ type MisreportRow struct {
 
 	// The site's profit under each rule. A market that pays by bids takes bids as they
 	// are; one that pays by measurement recomputes them from the site's own prices. So
-	// the first two are from runs of the one market, the last from runs of the other.
+	// the first three are from runs of the one market, the last from runs of the other.
 	FirstPrice  float64 `json:"first_price_profit_usd,omitempty"`  // paid its bid
 	SecondPrice float64 `json:"second_price_profit_usd,omitempty"` // paid the highest bid with which it would still have won
+	VCG         float64 `json:"vcg_profit_usd,omitempty"`          // paid its bid, and what each round would cost more without it
 	Settled     float64 `json:"settled_profit_usd,omitempty"`      // paid its measured cost plus a tenth
 
 	Rivals       int     `json:"rivals"`        // number of Jobs for which another site bid, too
@@ -51,8 +54,14 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, progr
 			return nil, fmt.Errorf("bench: %s has no site %q", s.Name, name)
 		}
 	}
-	// replay runs the day with one misreporting site; "" is none.
-	replay := func(site string, price protocol.Milli, pay accounts.Payment) (*history.History, float64, error) {
+	// replay runs the day with one misreporting site; "" is none. Above is what VCG adds to the bids of
+	// each of the studied sites.
+	type result struct {
+		book      *history.History
+		objective float64
+		above     []protocol.Microdollars
+	}
+	replay := func(site string, price protocol.Milli, pay accounts.Payment) (result, error) {
 		x := s
 		x.Sites = slices.Clone(s.Sites)
 		for i := range x.Sites {
@@ -61,28 +70,35 @@ func RunPaymentStudy(ctx context.Context, s spec.Scenario, sites []string, progr
 				x.Sites[i].Bids.Price = price
 			}
 		}
-		res, err := scenarios.Replay(ctx, x, scenarios.PolicyAuction, new(membus.Bus), scenarios.Options{Pay: pay})
-		return res.History, res.Totals.JobsUSD, err
+		o, v := scenarios.Options{Pay: pay}, vcgRule{ClearingRule: auction.New(auction.Config{}), sites: sites, above: make([]protocol.Microdollars, len(sites))}
+		if pay == accounts.FirstPrice {
+			o.Rule = func() auction.ClearingRule { return &v }
+		}
+		res, err := scenarios.Replay(ctx, x, scenarios.PolicyAuction, new(membus.Bus), o)
+		return result{res.History, res.Totals.JobsUSD, v.above}, err
 	}
 	for _, pay := range []accounts.Payment{accounts.FirstPrice, accounts.Settled} {
 		// The truthful run serves all sites: only misreports need runs of their own.
-		honest, objective, err := replay("", 1000, pay)
+		honest, err := replay("", 1000, pay)
 		if err != nil {
 			return out, err
 		}
-		for _, site := range sites {
+		for i, site := range sites {
 			for _, price := range PriceMarkups {
-				book, sum := honest, objective
+				run := honest
 				if price != 1000 {
-					if book, sum, err = replay(site, price, pay); err != nil {
+					if run, err = replay(site, price, pay); err != nil {
 						return out, err
 					}
 				}
-				row := misreportRowOf(book, site, pay)
-				row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, sum
+				row := misreportRowOf(run.book, site, pay)
+				if pay == accounts.FirstPrice {
+					row.VCG = row.FirstPrice + run.above[i].InDollars()
+				}
+				row.Scenario, row.Price, row.ObjectiveUSD = s.Name, float64(price)/1000, run.objective
 				out = append(out, row)
-				progress("%s, paid by %s: %s bids %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f settled; federation $%.2f",
-					s.Name, row.Paid, site, row.Price, row.Jobs, row.FirstPrice, row.SecondPrice, row.Settled, sum)
+				progress("%s, paid by %s: %s bids %.2f of its cost: %d jobs, profit $%.2f first-price, $%.2f second-price, $%.2f VCG, $%.2f settled; federation $%.2f",
+					s.Name, row.Paid, site, row.Price, row.Jobs, row.FirstPrice, row.SecondPrice, row.VCG, row.Settled, run.objective)
 			}
 		}
 	}
@@ -150,34 +166,54 @@ func winnersMargin(r history.JobRecord, a history.Decision) (dollars float64, ri
 	return max(dollars, 0), rival
 }
 
-// WritePaymentsMarkdown writes rows as a table, and for each rule what the most profitable
-// misreport of each site gained over the truth.
+// WritePaymentsMarkdown writes rows as a table, and what each misreport gains under each rule.
 func WritePaymentsMarkdown(w io.Writer, rows []MisreportRow) error {
 	b := new(strings.Builder)
-	fmt.Fprintf(b, "| day | paid by | site | bids | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | settled $ | federation %% |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "| day | paid by | site | bids | jobs | GPU-hours | cost $ | profit first-price $ | second-price $ | VCG $ | settled $ | federation %% |\n|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	truth := honestRows(rows)
 	for _, r := range rows {
-		profit := fmt.Sprintf("%.2f | %.2f |", r.FirstPrice, r.SecondPrice)
+		profits := fmt.Sprintf("%.2f | %.2f | %.2f |", r.FirstPrice, r.SecondPrice, r.VCG)
 		if r.Paid == paidByMeasurement {
-			profit = "| |"
+			profits = fmt.Sprintf("| | | %.2f", r.Settled)
 		}
-		last := ""
-		if r.Paid == paidByMeasurement {
-			last = fmt.Sprintf("%.2f", r.Settled)
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %d | %.0f | %.2f | %s %s | %+.2f |\n", r.Scenario, r.Paid, r.Site, r.Price,
-			r.Jobs, r.GPUHours, r.CostUSD, profit, last, 100*(r.ObjectiveUSD/truth[r.rowKey()].ObjectiveUSD-1))
+		fmt.Fprintf(b, "| %s | %s | %s | %.2f | %d | %.0f | %.2f | %s | %+.2f |\n", r.day(), r.Paid, r.Site, r.Price,
+			r.Jobs, r.GPUHours, r.CostUSD, profits, 100*(r.ObjectiveUSD/truth[r.rowKey()].ObjectiveUSD-1))
 	}
-	fmt.Fprintf(b, "\nGain of each site's most profitable misreport over the truth, and its cost to the federation:\n\n| rule | gained $: median [lowest..highest] | sites that gain | federation %% |\n|---|--:|--:|--:|\n")
-	for _, l := range MisreportGains(rows) {
-		fmt.Fprintf(b, "| %s | %s | %d of %d | %s |\n", l.Rule, distributionOf(l.Gained).medianText(1, 2), l.Gainers, len(l.Gained), distributionOf(l.Lost).medianText(100, 2))
+	gains := MisreportGains(rows)
+	fmt.Fprintf(b, "\nWhat a site gains over the truth by bidding so many times its cost, in $, the mean of days and sites with its 95 %% interval, and what the federation pays more, in %%; \\* more than chance:\n\n| rule | bids | gained $ | federation %% |\n|---|--:|--:|--:|\n")
+	for _, g := range gains {
+		fmt.Fprintf(b, "| %s | %.2f | %s | %s |\n", g.Rule, g.Price, intervalText(g.GainedUSD), intervalText(g.Federation))
+	}
+	if len(gains) > 0 && !gains[0].GainedUSD.Known() {
+		fmt.Fprintf(b, "\nOf fewer than %d days and draws nothing is said of chance: add `--draws %d`.\n", minUnits, 2*minUnits)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// intervalText prints an interval, with a star if it does not hold 0.
+func intervalText(i Interval) string {
+	switch {
+	case !i.Known():
+		return fmt.Sprintf("%+.2f", i.Mean)
+	case i.WithinChance():
+		return fmt.Sprintf("%+.2f [%+.2f..%+.2f]", i.Mean, i.Low, i.High)
+	}
+	return fmt.Sprintf("%+.2f\\* [%+.2f..%+.2f]", i.Mean, i.Low, i.High)
+}
+
+// day names the day and the draw of its jobs.
+func (r MisreportRow) day() string {
+	if r.Draw == 0 {
+		return r.Scenario
+	}
+	return fmt.Sprintf("%s draw %d", r.Scenario, r.Draw)
+}
+
 // rowKey identifies the rows that differ only in the markup.
-func (r MisreportRow) rowKey() string { return r.Scenario + "/" + r.Site + "/" + r.Paid }
+func (r MisreportRow) rowKey() string {
+	return strings.Join([]string{r.day(), r.Site, r.Paid}, "/")
+}
 
 // honestRows returns the rows with the true price, by key.
 func honestRows(rows []MisreportRow) map[string]MisreportRow {
@@ -190,53 +226,56 @@ func honestRows(rows []MisreportRow) map[string]MisreportRow {
 	return truth
 }
 
-// A MisreportGain is the effect of the most profitable misreports under one payment rule, with
-// an entry for each site and day; 0 where the truth is the most profitable.
+// A MisreportGain is the effect of one misreport under one payment rule. Each day, and each draw of
+// one, is a unit: the mean of the sites that misreport on it, one at a time.
 type MisreportGain struct {
-	Rule    string
-	Gained  []float64 // dollars, by the site
-	Lost    []float64 // increase of the federation's objective, as a fraction
-	Gainers int       // sites that gain half a cent or more
+	Rule       string   `json:"rule"`
+	Price      float64  `json:"price"`      // bid price over real price
+	GainedUSD  Interval `json:"gained_usd"` // by the site, over the truth
+	Federation Interval `json:"federation"` // increase of the federation's objective, in percent
 }
 
-// MisreportGains returns the effect of the most profitable misreports by payment rule.
+// paymentRules are the rules of the study, with the market that each one's profits are from.
+var paymentRules = []struct {
+	name, paid string
+	profit     func(MisreportRow) float64
+}{
+	{"first-price", paidByBid, func(r MisreportRow) float64 { return r.FirstPrice }},
+	{"second-price", paidByBid, func(r MisreportRow) float64 { return r.SecondPrice }},
+	{"VCG", paidByBid, func(r MisreportRow) float64 { return r.VCG }},
+	{"settled", paidByMeasurement, func(r MisreportRow) float64 { return r.Settled }},
+}
+
+// MisreportGains returns the effect of each misreport by payment rule, in the order of the rules
+// and PriceMarkups.
 func MisreportGains(rows []MisreportRow) (out []MisreportGain) {
 	truth := honestRows(rows)
-	for _, rule := range []struct {
-		name, paid string
-		of         func(MisreportRow) float64
-	}{
-		{"first-price", paidByBid, func(r MisreportRow) float64 { return r.FirstPrice }},
-		{"second-price", paidByBid, func(r MisreportRow) float64 { return r.SecondPrice }},
-		{"settled", paidByMeasurement, func(r MisreportRow) float64 { return r.Settled }},
-	} {
-		best := make(map[string]MisreportRow)
-		var order []string
-		for _, r := range rows {
-			if r.Paid != rule.paid {
+	for _, rule := range paymentRules {
+		for _, markup := range PriceMarkups {
+			price := float64(markup) / 1000
+			var units []string
+			gained, lost := make(map[string][]float64), make(map[string][]float64)
+			for _, r := range rows {
+				if r.Paid != rule.paid || r.Price != price || price == 1 {
+					continue
+				}
+				unit, honest := r.day(), truth[r.rowKey()]
+				if gained[unit] == nil {
+					units = append(units, unit)
+				}
+				gained[unit] = append(gained[unit], rule.profit(r)-rule.profit(honest))
+				lost[unit] = append(lost[unit], 100*(r.ObjectiveUSD/honest.ObjectiveUSD-1))
+			}
+			if len(units) == 0 {
 				continue
 			}
-			x, ok := best[r.rowKey()]
-			if !ok {
-				order = append(order, r.rowKey())
-				x = truth[r.rowKey()]
-				best[r.rowKey()] = x
+			g, l := make([]float64, len(units)), make([]float64, len(units))
+			for i, unit := range units {
+				g[i], _ = meanAndError(gained[unit])
+				l[i], _ = meanAndError(lost[unit])
 			}
-			// The most profitable misreport of a site, or the truth.
-			if rule.of(r) > rule.of(x) {
-				best[r.rowKey()] = r
-			}
+			out = append(out, MisreportGain{rule.name, price, bootstrapInterval(g), bootstrapInterval(l)})
 		}
-		t := MisreportGain{Rule: rule.name}
-		for _, key := range order {
-			gain := rule.of(best[key]) - rule.of(truth[key])
-			t.Gained = append(t.Gained, gain)
-			t.Lost = append(t.Lost, best[key].ObjectiveUSD/truth[key].ObjectiveUSD-1)
-			if gain > 0.005 {
-				t.Gainers++
-			}
-		}
-		out = append(out, t)
 	}
 	return out
 }

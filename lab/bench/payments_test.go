@@ -2,10 +2,14 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gridbid/gridbid/coordinator/auction"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/scenarios/spec"
 )
@@ -30,10 +34,12 @@ func TestALieGainsNothingWhereWhatWasMeasuredIsPaid(t *testing.T) {
 	for i := range lying.Sites {
 		lying.Sites[i].Bids = spec.Misreport{Price: 1500}
 	}
-	PriceMarkups = PriceMarkups[:1]
+	all := PriceMarkups
+	PriceMarkups = all[:1]
 	if again, err := RunPaymentStudy(context.Background(), lying, MisreportStudySites(s)[:1], t.Logf); err != nil || again[0] != rows[0] {
 		t.Errorf("of a day of lies: %+v, %v; want what it is without, %+v", again, err, rows[0])
 	}
+	PriceMarkups = all
 	truth := honestRows(rows)
 	for _, r := range rows {
 		t0 := truth[r.rowKey()]
@@ -44,13 +50,57 @@ func TestALieGainsNothingWhereWhatWasMeasuredIsPaid(t *testing.T) {
 			t.Errorf("a lie made %+v of %+v", r, t0)
 		}
 	}
-	for _, l := range MisreportGains(rows) {
-		if l.Rule == "first-price" && l.Gainers == 0 || l.Rule == "settled" && l.Gainers > 0 {
-			t.Errorf("%+v", l)
-		}
+	if err := gainsAreOf(rows); err != nil {
+		t.Error(err)
 	}
 	var out strings.Builder
-	if err := WritePaymentsMarkdown(&out, rows); err != nil || strings.Count(out.String(), "\n") != 2+len(rows)+1+2+2+3 {
+	if err := WritePaymentsMarkdown(&out, rows); err != nil || strings.Count(out.String(), "\n") != 2+len(rows)+1+2+2+4+2 {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// gainsAreOf checks what a misreport of 1.3 gains: more where the bid is paid, nothing where the measured
+// cost is, and less under VCG than where the bid is paid.
+func gainsAreOf(rows []MisreportRow) error {
+	gained := make(map[string]float64)
+	gains := MisreportGains(rows)
+	for _, g := range gains {
+		gained[g.Rule] = g.GainedUSD.Mean
+	}
+	if gained["first-price"] <= 0.005 || math.Abs(gained["settled"]) > 0.005 || gained["VCG"] >= gained["first-price"] {
+		return fmt.Errorf("gains %+v", gains)
+	}
+	return nil
+}
+
+// Clarke's payment in a worked case: a site is paid what the jobs that it takes would cost elsewhere,
+// with the room that there is. (two jobs, A has room for both, B for one)
+func TestCostWithoutASite(t *testing.T) {
+	at := protocol.Time(1_649_851_200_000)
+	option := func(money protocol.Microdollars) []protocol.BidOption {
+		return []protocol.BidOption{{Start: at, Finish: at.Add(time.Hour), Model: "V100", Money: money}}
+	}
+	room := func(gpus protocol.Milli) []protocol.CapacityProfile {
+		return []protocol.CapacityProfile{{Model: "V100", From: at, Slot: time.Hour, Free: []protocol.Milli{gpus}, Total: gpus}}
+	}
+	lot := func(id protocol.JobID, bids ...auction.SiteBids) auction.Lot {
+		return auction.Lot{Job: protocol.Job{ID: id, GPUs: 1, Share: 1000, Arrival: at, Run: time.Hour, Deadline: at.Add(2 * time.Hour)}, Bids: bids}
+	}
+	in := auction.Round{Number: 1, Now: at, Next: at.Add(10 * time.Minute), Full: true,
+		Sites: []auction.Site{{Name: "a", Capacity: room(2000), Trust: 1000}, {Name: "b", Capacity: room(1000), Trust: 1000}},
+		Lots: []auction.Lot{
+			lot("x", auction.SiteBids{Site: "a", Options: option(3_000)}, auction.SiteBids{Site: "b", Options: option(5_000)}),
+			lot("y", auction.SiteBids{Site: "a", Options: option(2_000)}),
+		}}
+	out := auction.New(auction.Config{}).Clear(in)
+	if out.Decisions[0].Site != "a" || out.Decisions[1].Site != "a" {
+		t.Fatalf("%+v; want both at a", out.Decisions)
+	}
+	// x would cost 2,000 more at b; y has no other place.
+	if got := costWithout(in, out, "a"); got != 2_000 {
+		t.Errorf("without a the round costs %d more; want 2,000", got)
+	}
+	if got := costWithout(in, out, "b"); got != 0 {
+		t.Errorf("without b the round costs %d more; want nothing", got)
 	}
 }
