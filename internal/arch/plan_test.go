@@ -67,6 +67,7 @@ var plan = []line{
 	{"coordinator/liveness", pure, "protocol", "", "turns heartbeats and silence of sites into conditions; by them the market decides whom it waits for"},
 	{"coordinator/accounts", pure, "protocol", "", "accounts and reputation of sites"},
 	{"coordinator/auction", pure, "protocol", "", "clears a round by the bids alone; it does not look into sites"},
+	{"coordinator/division", pure, "protocol", "", "divides the replicas of a service over sites; it knows neither bids nor messages"},
 	{"explain/format", pure, "protocol", "", "formats values for people"},
 	{"internal/printer", shell, "internal/nearest protocol explain/format", "sigs.k8s.io/yaml", "prints rows as a table, JSON, YAML, CSV or names; commands say what the rows are"},
 	{"coordinator/policy", pure, "protocol protocol/quota explain/format", "", "operators' rules, and the language in which they are written"},

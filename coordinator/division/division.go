@@ -1,0 +1,71 @@
+package division
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A Reason says why replicas are pending, or not as wished.
+type Reason string
+
+// Reasons. The zero value is that all is placed.
+const (
+	NoSites       Reason = "no-sites"       // no site is named, or all are silent
+	NoRoom        Reason = "no-room"        // Room is less than what is wanted
+	NotAllFit     Reason = "not-all-fit"    // there is no room for all, and AllOrNothing is set
+	NoTierFitsAll Reason = "no-tier"        // no exclusive tier has room for all
+	TooFewGroups  Reason = "too-few-groups" // the sites with room are in fewer groups than Spread asks for
+	HeldBySilent  Reason = "held-by-silent" // silent sites hold more than is wanted
+)
+
+// A Share is what one site gets.
+type Share struct {
+	Site     string
+	Replicas int
+}
+
+// A Division is how the replicas of a service are divided: counts, not changes.
+type Division struct {
+	Shares []Share // of each site of the request, by name
+	// Placed is their sum. Pending is how many of the wanted replicas have no place; Reason says why.
+	Placed, Pending int
+	Reason          Reason
+	// Room is how many replicas the sites could hold in all, those held included.
+	Room int
+
+	// Cost is of all placed replicas, per hour, by the steps of the sites. Starts do not count.
+	Cost protocol.Microdollars
+	// LowerBound is a cost per hour that no division of as many replicas under the same rules
+	// (tiers, MinPerSite, Spread, silent sites) can be below; Cost minus it is at most what staying
+	// steady and the hysteresis forgo, plus what the search did not find. Relaxed says which rules
+	// the bound leaves out. Both are only of ByCost.
+	LowerBound protocol.Microdollars
+	Relaxed    []Relaxation
+	// Unrestricted is a lower bound, too, without tiers, MinPerSite and Spread: what the policy
+	// costs at most is Cost minus it. Only of ByCost.
+	Unrestricted protocol.Microdollars
+
+	// Moves is how many replicas start at one site because they leave another, and MoveCost what
+	// these starts cost, once.
+	Moves    int
+	MoveCost protocol.Microdollars
+}
+
+// A Relaxation names a rule that a lower bound leaves out.
+type Relaxation string
+
+// Relaxations.
+const (
+	// FallingSteps: where steps fall, part of a block of replicas counts as that part of its cost.
+	FallingSteps Relaxation = "falling-steps"
+	// SpreadLeftOut: MinGroups and MaxGroups are left out.
+	SpreadLeftOut Relaxation = "spread"
+)
+
+// Stuck is what a site reports of replicas that its cluster cannot schedule.
+type Stuck struct {
+	Site                 string
+	Ready, Unschedulable int
+	For                  time.Duration // since when all of Unschedulable are so
+}
