@@ -23,6 +23,9 @@ const (
 type Share struct {
 	Site     string
 	Replicas int
+	// RoomPrice is what one more place at a full site would save per hour, if it cost what the
+	// site's last replica does. Only of ByCost.
+	RoomPrice protocol.Microdollars
 }
 
 // A Division is how the replicas of a service are divided: counts, not changes.
@@ -36,20 +39,20 @@ type Division struct {
 
 	// Cost is of all placed replicas, per hour, by the steps of the sites. Starts do not count.
 	Cost protocol.Microdollars
-	// LowerBound is a cost per hour that no division of as many replicas under the same rules
-	// (tiers, MinPerSite, Spread, silent sites) can be below; Cost minus it is at most what staying
-	// steady and the hysteresis forgo, plus what the search did not find. Relaxed says which rules
-	// the bound leaves out. Both are only of ByCost.
+	// LowerBound is a cost per hour that no division can be below that places as many replicas in
+	// each tier and keeps MinPerSite. Cost minus it is at most what staying steady and Spread cost
+	// and what the search did not find. Relaxed says what else the bound leaves out. Only of
+	// ByCost.
 	LowerBound protocol.Microdollars
 	Relaxed    []Relaxation
-	// Unrestricted is a lower bound, too, without tiers, MinPerSite and Spread: what the policy
-	// costs at most is Cost minus it. Only of ByCost.
+	// Unrestricted is a lower bound of any division of as many replicas, without tiers, MinPerSite
+	// and Spread: the policy costs at most Cost minus it. Only of ByCost.
 	Unrestricted protocol.Microdollars
 
-	// Moves is how many replicas start at one site because they leave another, and MoveCost what
-	// these starts cost, once.
-	Moves    int
-	MoveCost protocol.Microdollars
+	// Moves is how many replicas start at one site because they leave another. StartCost is what all
+	// starts of the division cost, once, moved or added.
+	Moves     int
+	StartCost protocol.Microdollars
 }
 
 // A Relaxation names a rule that a lower bound leaves out.
@@ -58,9 +61,12 @@ type Relaxation string
 // Relaxations.
 const (
 	// FallingSteps: where steps fall, part of a block of replicas counts as that part of its cost.
+	// It is named only if the search did not close the gap.
 	FallingSteps Relaxation = "falling-steps"
 	// SpreadLeftOut: MinGroups and MaxGroups are left out.
 	SpreadLeftOut Relaxation = "spread"
+	// MinPerSiteLeftOut: MinPerSite is left out, as there are too few replicas to keep it.
+	MinPerSiteLeftOut Relaxation = "min-per-site"
 )
 
 // Stuck is what a site reports of replicas that its cluster cannot schedule.

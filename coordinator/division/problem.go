@@ -1,0 +1,170 @@
+package division
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A place is a site that bids, with the bounds between which it gets replicas.
+//
+// Invariant: 0 <= floor <= base <= most.
+type place struct {
+	*Site
+	order int // place in the order of ties
+
+	most  int // room, held replicas included; 0 if the policy rules the site out
+	floor int // what it gets before the rest is divided
+	base  int // what it has, or gets before the rest is divided
+	n     int // what it gets
+
+	asked int // what spread constraints ask of its floor
+}
+
+// A problem is one request on its way to a division.
+type problem struct {
+	*Request
+	places []*place // by name
+	target int      // replicas to place
+	silent int      // of which silent sites hold so many
+	reason Reason
+}
+
+// newProblem brings a request that was checked into order.
+func newProblem(r *Request) *problem {
+	p := &problem{Request: r, target: max(r.Wanted, r.Min)}
+	if r.Max > 0 {
+		p.target = min(p.target, r.Max)
+	}
+	weights := false
+	for i := range r.Sites {
+		s := &r.Sites[i]
+		weights = weights || s.Weight > 0
+		if s.Silent {
+			p.silent += s.Held
+			continue
+		}
+		p.places = append(p.places, &place{Site: s})
+	}
+	slices.SortFunc(p.places, func(a, b *place) int { return cmp.Compare(a.Name, b.Name) })
+	for i, pl := range p.places {
+		pl.order = i
+		if isDescending(r.UID) {
+			pl.order = len(p.places) - 1 - i
+		}
+		pl.most = p.room(pl, weights)
+	}
+	return p
+}
+
+// room returns how many replicas a site can have under the rule.
+func (p *problem) room(pl *place, weights bool) int {
+	byWeight := p.Kind == ByWeight || p.Kind == ByWeightUncapped
+	switch {
+	case byWeight && weights && pl.Weight == 0:
+		return 0
+	case p.Kind == ByWeightUncapped:
+		return max(p.target, pl.Held)
+	}
+	return pl.Held + pl.Free
+}
+
+// wanted returns how many replicas the sites that bid are to have.
+func (p *problem) wanted() int { return max(p.target-p.silent, 0) }
+
+// sum adds one quantity up over places.
+func sum(places []*place, of func(*place) int) (total int) {
+	for _, pl := range places {
+		total += of(pl)
+	}
+	return total
+}
+
+// Quantities of a place.
+func mostOf(pl *place) int  { return pl.most }
+func baseOf(pl *place) int  { return pl.base }
+func floorOf(pl *place) int { return pl.floor }
+func gotOf(pl *place) int   { return pl.n }
+func heldOf(pl *place) int  { return pl.Held }
+
+// byTier returns places in groups of one tier, the tier to fill first in front.
+func byTier(places []*place) (tiers [][]*place) {
+	sorted := slices.Clone(places)
+	slices.SortStableFunc(sorted, func(a, b *place) int { return cmp.Compare(a.Tier, b.Tier) })
+	for i, pl := range sorted {
+		if i == 0 || pl.Tier != sorted[i-1].Tier {
+			tiers = append(tiers, nil)
+		}
+		tiers[len(tiers)-1] = append(tiers[len(tiers)-1], pl)
+	}
+	return tiers
+}
+
+// setFloors gives each place its floor, tier by tier, as far as the wanted replicas go: one each,
+// then a second, and so on; those that run already first, then the favoured by the kind.
+func (p *problem) setFloors() {
+	left := p.wanted()
+	for _, tier := range byTier(p.places) {
+		for _, pl := range tier {
+			pl.floor = 0
+		}
+		open := slices.Clone(tier)
+		slices.SortStableFunc(open, p.favoured)
+		for level := 1; left > 0; level++ {
+			open = slices.DeleteFunc(open, func(pl *place) bool { return min(max(p.MinPerSite, pl.asked), pl.most) < level })
+			if len(open) == 0 {
+				break
+			}
+			for _, runs := range []bool{true, false} {
+				for _, pl := range open {
+					if left > 0 && (pl.Held >= level) == runs {
+						pl.floor++
+						left--
+					}
+				}
+			}
+		}
+	}
+	for _, pl := range p.places {
+		pl.base = min(max(pl.Held, pl.floor), pl.most)
+	}
+}
+
+// favoured orders places by what the kind of division looks at first.
+func (p *problem) favoured(a, b *place) int {
+	if p.Kind == ByCost {
+		if c := cmp.Compare(a.costOf(1), b.costOf(1)); c != 0 {
+			return c
+		}
+	} else if c := cmp.Compare(p.votes(b), p.votes(a)); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.order, b.order)
+}
+
+// votes returns what a place counts where all replicas are divided anew.
+func (p *problem) votes(pl *place) int64 {
+	switch {
+	case p.Kind != ByWeight && p.Kind != ByWeightUncapped:
+		return int64(pl.most)
+	case pl.most > 0 && pl.Weight == 0: // no site has a weight
+		return 1
+	case pl.most == 0:
+		return 0
+	}
+	return pl.Weight
+}
+
+// costOf returns what the first n replicas at a site cost per hour; those without a step count
+// nothing.
+func (s *Site) costOf(n int) (cost protocol.Microdollars) {
+	for _, step := range s.Steps {
+		k := min(n, step.Replicas)
+		cost += protocol.Microdollars(k) * step.Cost
+		if n -= k; n == 0 {
+			break
+		}
+	}
+	return cost
+}
