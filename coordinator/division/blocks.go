@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"sort"
 )
 
 // Steps that fall make whole blocks of replicas worth trying: a node is woken for all that it
@@ -12,174 +13,205 @@ import (
 // last. Where that last piece spans several runs, its cost in part is more than the envelope says,
 // and the branch is split at both ends of the run in which it ends.
 
-// mostWork bounds a search: branches times pieces of envelopes. Beyond, the best that was found
-// stands, and the bound says how far from the best it may be.
-const mostWork = 30_000
+// Bounds of a search: so many branches, and pieces of envelopes looked at. Beyond, the best that
+// was found stands, and the bound says how far from the best it may be.
+const (
+	mostBranches = 300
+	mostPieces   = 100_000
+)
 
 // A piece is a part of the lower convex envelope of a curve, between two of its corners.
 type piece struct {
-	curve, count int
-	cost         int64 // of all its replicas, per hour
+	curve, from, count int
+	cost               int64 // of all its replicas, per hour
 }
 
-// A blocks is a division of some replicas over curves, with the least that any can cost.
-type blocks struct {
-	n           []int // of each curve
-	cost, bound int64 // µ$ per hour beyond the lows
-}
+// A span says that a branch looks at a curve between two numbers of replicas only.
+type span struct{ curve, low, high int }
 
-// A branch is a range of replicas for each curve, and what its envelopes say.
+// A branch is what the envelopes say within some spans.
 type branch struct {
-	low, high []int
-	found     blocks
-	split     int // the curve whose cost is above its envelope; -1 if there is none
+	spans       []span
+	cost, bound int64 // µ$ per hour beyond the lows of the curves
+	last        piece // taken in part, if its cost is above the envelope's
+	taken       int   // so many replicas of it
 }
 
-// takeBlocks returns the cheapest division of a total beyond the lows that the search finds. It
-// needs room for all.
-func takeBlocks(curves []curve, total int) blocks {
-	root := &branch{low: make([]int, len(curves)), high: make([]int, len(curves))}
-	work := 0
+// A blocks is a search for the cheapest division of a total over curves.
+type blocks struct {
+	curves []curve
+	total  int     // beyond the lows of the curves
+	pieces []piece // of all curves, the cheapest first
+	in     []bool  // whether a curve has a span in the branch at hand
+	looked int     // pieces
+}
+
+// takeBlocks returns the cheapest division of a total beyond the lows that a search finds, what
+// it costs beyond them, and a cost below which none can be. It needs room for all.
+func takeBlocks(curves []curve, total int) (n []int, cost, bound int64) {
+	s := &blocks{curves: curves, total: total, in: make([]bool, len(curves))}
 	for i := range curves {
-		root.low[i], root.high[i] = curves[i].low, curves[i].high
-		work += len(curves[i].runs)
-		total += curves[i].low
+		s.pieces = curves[i].envelope(s.pieces, i, curves[i].low, curves[i].high)
 	}
-	relax(curves, root, total)
-	best, open := root.found, []*branch{root}
-	for left := max(mostWork/max(work, 1), 8); left > 0 && len(open) > 0; left-- {
+	s.sort(s.pieces)
+	root := &branch{}
+	s.relax(root, nil)
+	best, open := root, []*branch{root}
+	for tried := 0; len(open) > 0 && tried < mostBranches && s.looked < mostPieces; tried++ {
 		k := lowest(open)
 		b := open[k]
-		open = slices.Delete(open, k, k+1)
-		if b.found.bound >= best.cost {
-			open = nil // all others are no lower
-			break
+		if b.bound >= best.cost {
+			break // the others are no lower
 		}
-		for _, child := range b.halve(curves) {
-			if !relax(curves, child, total) {
+		open = slices.Delete(open, k, k+1)
+		for _, child := range s.split(b) {
+			if !s.relax(child, nil) {
 				continue
 			}
-			if child.found.cost < best.cost {
-				best = child.found
+			if child.cost < best.cost {
+				best = child
 			}
-			if child.split >= 0 {
+			if child.cost > child.bound {
 				open = append(open, child)
 			}
 		}
 	}
-	best.bound = best.cost
+	bound = best.cost
 	for _, b := range open {
-		best.bound = min(best.bound, b.found.bound)
+		bound = min(bound, b.bound)
 	}
-	return best
+	n = make([]int, len(curves))
+	for i := range curves {
+		n[i] = curves[i].low
+	}
+	s.relax(best, n)
+	return n, best.cost, bound
 }
 
 // lowest returns the branch with the lowest bound, the first of equals.
 func lowest(open []*branch) (k int) {
 	for i, b := range open {
-		if b.found.bound < open[k].found.bound {
+		if b.bound < open[k].bound {
 			k = i
 		}
 	}
 	return k
 }
 
-// halve splits a branch at both ends of the run in which its replicas end.
-func (b *branch) halve(curves []curve) (out []*branch) {
-	c, n := &curves[b.split], b.found.n[b.split]
-	from, to := c.runAt(n)
-	for _, part := range [][2]int{{b.low[b.split], from}, {from, to}, {to, b.high[b.split]}} {
-		low, high := max(part[0], b.low[b.split]), min(part[1], b.high[b.split])
-		if low > high || low == b.low[b.split] && high == b.high[b.split] {
+// split splits a branch at both ends of the run in which its last piece is left.
+func (s *blocks) split(b *branch) (out []*branch) {
+	all := span{b.last.curve, s.curves[b.last.curve].low, s.curves[b.last.curve].high}
+	for _, sp := range b.spans {
+		if sp.curve == all.curve {
+			all = sp
+		}
+	}
+	from, to := s.curves[all.curve].runAt(b.last.from + b.taken)
+	for _, part := range []span{{all.curve, all.low, from}, {all.curve, from, to}, {all.curve, to, all.high}} {
+		part.low, part.high = max(part.low, all.low), min(part.high, all.high)
+		if part.low > part.high || part == all {
 			continue
 		}
-		child := &branch{low: slices.Clone(b.low), high: slices.Clone(b.high)}
-		child.low[b.split], child.high[b.split] = low, high
+		child := &branch{spans: []span{part}}
+		for _, sp := range b.spans {
+			if sp.curve != all.curve {
+				child.spans = append(child.spans, sp)
+			}
+		}
 		out = append(out, child)
 	}
 	return out
 }
 
-// runAt returns between which numbers of replicas the run lies in which n lies.
-func (c *curve) runAt(n int) (from, to int) {
-	from = c.low
-	for _, r := range c.runs {
-		if to = from + r.count; n < to {
-			return from, to
+// relax takes the cheapest pieces of the envelopes within a branch, and adds them to n if it is
+// given. It returns false if there are not as many replicas within it as are wanted.
+func (s *blocks) relax(b *branch, n []int) bool {
+	var own []piece
+	left := s.total
+	b.cost = 0
+	for _, sp := range b.spans {
+		c := &s.curves[sp.curve]
+		s.in[sp.curve] = true
+		b.cost += c.costUpTo(sp.low)
+		left -= sp.low - c.low
+		if n != nil {
+			n[sp.curve] = sp.low
 		}
-		from = to
+		own = c.envelope(own, sp.curve, sp.low, sp.high)
 	}
-	return from, from
-}
-
-// relax takes the cheapest pieces of the envelopes between the bounds of a branch. It returns
-// false if there are not so many replicas between them.
-func relax(curves []curve, b *branch, total int) bool {
-	var pieces []piece
-	found := blocks{n: slices.Clone(b.low)}
-	left := total
-	for i := range curves {
-		found.cost += curves[i].costUpTo(b.low[i])
-		left -= b.low[i]
-	}
-	if left < 0 {
-		return false
-	}
-	for i := range curves {
-		pieces = curves[i].envelope(pieces, i, b.low[i], min(b.high[i], b.low[i]+left))
-	}
-	slices.SortStableFunc(pieces, func(a, b piece) int {
-		return cmp.Or(compareSlopes(a, b), cmp.Compare(curves[a.curve].order, curves[b.curve].order))
-	})
-	found.bound, b.split = found.cost, -1
-	for _, p := range pieces {
-		if left == 0 {
-			break
+	b.bound = b.cost
+	s.sort(own)
+	for i, k := 0, 0; left > 0 && (i < len(s.pieces) || k < len(own)); s.looked++ {
+		if i < len(s.pieces) && s.in[s.pieces[i].curve] {
+			i++
+			continue
 		}
-		k := min(p.count, left)
-		left -= k
-		before := found.n[p.curve]
-		found.n[p.curve] += k
-		real := curves[p.curve].costUpTo(before+k) - curves[p.curve].costUpTo(before)
-		found.cost += real
-		bound := p.partly(k)
-		found.bound += bound
-		if real > bound {
-			b.split = p.curve
+		var next piece
+		if k == len(own) || i < len(s.pieces) && s.compare(s.pieces[i], own[k]) < 0 {
+			next, i = s.pieces[i], i+1
+		} else {
+			next, k = own[k], k+1
 		}
+		take := min(next.count, left)
+		left -= take
+		if n != nil {
+			n[next.curve] += take
+		}
+		if take == next.count {
+			b.cost, b.bound = b.cost+next.cost, b.bound+next.cost
+			continue
+		}
+		c := &s.curves[next.curve]
+		b.cost += c.costUpTo(next.from+take) - c.costUpTo(next.from)
+		b.bound += next.partly(take)
+		b.last, b.taken = next, take
 	}
-	b.found = found
+	for _, sp := range b.spans {
+		s.in[sp.curve] = false
+	}
 	return left == 0
 }
 
-// costUpTo returns what a curve's replicas up to number n cost beyond its low ones.
-func (c *curve) costUpTo(n int) (cost int64) {
-	n -= c.low
-	for _, r := range c.runs {
-		k := min(n, r.count)
-		cost += int64(k) * r.cost
-		if n -= k; n == 0 {
-			break
-		}
+// sort puts the cheapest pieces first.
+func (s *blocks) sort(pieces []piece) { slices.SortStableFunc(pieces, s.compare) }
+
+// compare compares pieces by the mean costs of their replicas, then by the order of ties; those of
+// one curve by their place.
+func (s *blocks) compare(a, b piece) int {
+	return cmp.Or(compareSlopes(a, b), cmp.Compare(s.curves[a.curve].order, s.curves[b.curve].order), cmp.Compare(a.from, b.from))
+}
+
+// runAt returns between which numbers of replicas the run lies in which n lies.
+func (c *curve) runAt(n int) (from, to int) {
+	i := sort.Search(len(c.runs), func(i int) bool { return n < c.runs[i].to })
+	if i == len(c.runs) {
+		return c.high, c.high
 	}
-	return cost
+	return c.runs[i].to - c.runs[i].count, c.runs[i].to
+}
+
+// costUpTo returns what a curve's replicas up to number n cost beyond its low ones.
+func (c *curve) costUpTo(n int) int64 {
+	i := sort.Search(len(c.runs), func(i int) bool { return n <= c.runs[i].to })
+	if i == len(c.runs) {
+		return 0 // no replica beyond the low ones
+	}
+	return c.runs[i].total - int64(c.runs[i].to-n)*c.runs[i].cost
 }
 
 // envelope appends the pieces of a curve's lower convex envelope between two numbers of replicas,
 // the cheaper ones first.
 func (c *curve) envelope(pieces []piece, index, low, high int) []piece {
-	first, from := len(pieces), c.low
+	first := len(pieces)
 	for _, r := range c.runs {
-		to := from + r.count
-		k := min(to, high) - max(from, low)
-		from = to
-		if k <= 0 {
+		from, to := max(r.to-r.count, low), min(r.to, high)
+		if from >= to {
 			continue
 		}
-		next := piece{curve: index, count: k, cost: int64(k) * r.cost}
-		for len(pieces) > first && compareSlopes(pieces[len(pieces)-1], next) >= 0 {
+		next := piece{curve: index, from: from, count: to - from, cost: int64(to-from) * r.cost}
+		for len(pieces) > first && compareSlopes(pieces[len(pieces)-1], next) > 0 {
 			last := pieces[len(pieces)-1]
-			next.count, next.cost = next.count+last.count, next.cost+last.cost
+			next.from, next.count, next.cost = last.from, next.count+last.count, next.cost+last.cost
 			pieces = pieces[:len(pieces)-1]
 		}
 		pieces = append(pieces, next)

@@ -44,7 +44,17 @@ func (r *Request) check() error {
 	if err := r.checkSpread(); err != nil {
 		return err
 	}
-	return r.checkSites()
+	if err := r.checkSites(); err != nil {
+		return err
+	}
+	for _, s := range r.Spread {
+		for i := range r.Sites {
+			if groupName(&r.Sites[i], s.By) == "" {
+				return fmt.Errorf("division: site %s has no %s, and the service is spread by it: name it, or leave the site out", r.Sites[i].Name, s.By)
+			}
+		}
+	}
+	return nil
 }
 
 // checkSpread returns an error for constraints that no division can meet.

@@ -1,6 +1,7 @@
 package division
 
 import (
+	"cmp"
 	"container/heap"
 	"math/bits"
 	"time"
@@ -42,7 +43,7 @@ func (p *problem) takeCheapest(m mode, tier []*place, low, high func(*place) int
 	if rises {
 		n = takeUnits(curves, extra)
 	} else {
-		n = takeBlocks(curves, extra).n
+		n, _, _ = takeBlocks(curves, extra)
 		if m == anew {
 			undoIdleMoves(curves, n)
 		}
@@ -72,7 +73,9 @@ func undoIdleMoves(curves []curve, n []int) {
 // A run is a number of replicas in a row that cost the same per hour, in µ$.
 type run struct {
 	count int
-	cost  int64
+	cost  int64 // of each
+	to    int   // the number of its last replica
+	total int64 // cost of all beyond the low ones, up to that one
 }
 
 // A curve is what a site's replicas cost per hour beyond the first low ones.
@@ -105,11 +108,15 @@ func (c *curve) append(from, to int, cost int64) {
 	if to <= from {
 		return
 	}
-	if last := len(c.runs) - 1; last >= 0 && c.runs[last].cost == cost {
-		c.runs[last].count += to - from
-		return
+	next := run{count: to - from, cost: cost, to: to, total: int64(to-from) * cost}
+	if last := len(c.runs) - 1; last >= 0 {
+		next.total += c.runs[last].total
+		if c.runs[last].cost == cost {
+			next.count += c.runs[last].count
+			c.runs = c.runs[:last]
+		}
 	}
-	c.runs = append(c.runs, run{to - from, cost})
+	c.runs = append(c.runs, next)
 }
 
 // rises reports whether no replica costs less than the one before it.
@@ -125,8 +132,8 @@ func (c *curve) rises() bool {
 // A taker is a site on its way up a rising curve.
 type taker struct {
 	*curve
-	run, used int // the next replica is number used of this run
-	n         int
+	run int // the next replica is of this run
+	n   int
 }
 
 // takeUnits takes replicas one by one, the cheapest first; at a tie one that runs, then at the
@@ -142,11 +149,19 @@ func takeUnits(curves []curve, total int) []int {
 		}
 	}
 	heap.Init(&h)
-	for ; total > 0; total-- {
+	for total > 0 {
 		t := h[0]
-		t.n++
-		if t.used++; t.used == t.runs[t.run].count {
-			t.run, t.used = t.run+1, 0
+		k := 1
+		if !h.isTie() { // the rest of its run, as far as that runs or starts alike
+			k = min(t.runs[t.run].to-t.n, total)
+			if t.n < t.held {
+				k = min(k, t.held-t.n)
+			}
+		}
+		t.n += k
+		total -= k
+		if t.n == t.runs[t.run].to {
+			t.run++
 		}
 		if t.run < len(t.runs) {
 			heap.Fix(&h, 0)
@@ -177,14 +192,30 @@ func (h *byCostOfNext) Pop() any {
 
 func (h byCostOfNext) Less(i, j int) bool {
 	a, b := h[i], h[j]
-	if ca, cb := a.runs[a.run].cost, b.runs[b.run].cost; ca != cb {
-		return ca < cb
-	}
-	if ra, rb := a.n < a.held, b.n < b.held; ra != rb {
-		return ra
-	}
-	if a.n != b.n {
+	switch c := a.compare(b); {
+	case c != 0:
+		return c < 0
+	case a.n != b.n:
 		return a.n < b.n
 	}
 	return a.order < b.order
+}
+
+// isTie reports whether the next replica of another site is as good as that of the top.
+func (h byCostOfNext) isTie() bool {
+	return len(h) > 1 && h[0].compare(h[1]) == 0 || len(h) > 2 && h[0].compare(h[2]) == 0
+}
+
+// compare compares the next replicas of two sites: by cost, and one that runs with one that starts.
+func (t *taker) compare(o *taker) int {
+	if c := cmp.Compare(t.runs[t.run].cost, o.runs[o.run].cost); c != 0 {
+		return c
+	}
+	switch runs, otherRuns := t.n < t.held, o.n < o.held; {
+	case runs && !otherRuns:
+		return -1
+	case otherRuns && !runs:
+		return 1
+	}
+	return 0
 }

@@ -20,7 +20,7 @@ func Divide(r Request) (Division, error) {
 	if r.ExclusiveTiers {
 		p.keepOneTier()
 	}
-	p.divide()
+	p.divideSpread()
 	return p.division(), nil
 }
 
@@ -38,17 +38,25 @@ func (p *problem) divide() {
 	p.setFloors()
 	want, room := p.wanted(), sum(p.places, mostOf)
 	switch {
-	case p.AllOrNothing && room < want:
-		for _, pl := range p.places {
-			pl.n = pl.Held
-		}
-	case p.Kind == ByWeight || p.Kind == ByWeightUncapped:
+	case p.AllOrNothing && room < want && p.keepHeld():
+	case p.byWeight():
 		p.divideTiers(anew, floorOf, mostOf, min(want, room))
 	case p.Rebalance:
 		p.rebalance(min(want, room))
 	default:
 		p.divideChange(min(want, room))
 	}
+}
+
+// keepHeld leaves all replicas where they are, unless those are more than are wanted.
+func (p *problem) keepHeld() bool {
+	if sum(p.places, heldOf) > p.wanted() {
+		return false
+	}
+	for _, pl := range p.places {
+		pl.n = pl.Held
+	}
+	return true
 }
 
 // divideChange leaves replicas where they are and divides what is added or removed.
@@ -137,7 +145,7 @@ func (p *problem) keepOneTier() {
 	tiers := byTier(p.places)
 	first, used := 0, -1
 	if !p.Rebalance {
-		if used = slices.IndexFunc(tiers, func(t []*place) bool { return sum(t, heldOf) > 0 }); used > 0 {
+		if used = slices.IndexFunc(tiers, func(t []*place) bool { return sum(t, keptOf) > 0 }); used > 0 {
 			first = used
 		}
 	}

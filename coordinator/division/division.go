@@ -15,6 +15,7 @@ const (
 	NoRoom        Reason = "no-room"        // Room is less than what is wanted
 	NotAllFit     Reason = "not-all-fit"    // there is no room for all, and AllOrNothing is set
 	NoTierFitsAll Reason = "no-tier"        // no exclusive tier has room for all
+	GroupsFull    Reason = "groups-full"    // there is room for all, but not in as few groups as Spread allows
 	TooFewGroups  Reason = "too-few-groups" // the sites with room are in fewer groups than Spread asks for
 	HeldBySilent  Reason = "held-by-silent" // silent sites hold more than is wanted
 )
@@ -34,7 +35,8 @@ type Division struct {
 	// Placed is their sum. Pending is how many of the wanted replicas have no place; Reason says why.
 	Placed, Pending int
 	Reason          Reason
-	// Room is how many replicas the sites could hold in all, those held included.
+	// Room is how many replicas the sites could hold in all, those held included, in all tiers and
+	// groups; under a kind that divides by weight, the sites with a weight.
 	Room int
 
 	// Cost is of all placed replicas, per hour, by the steps of the sites. Starts do not count.

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // sites reads sites from text, such as "A held 6 free 2; B free 3 tier 1 weight 2".
-func sites(t testing.TB, text string) (out []Site) {
+func sites(t failer, text string) (out []Site) {
 	t.Helper()
 	for _, part := range strings.Split(text, ";") {
 		words := strings.Fields(part)
@@ -60,11 +59,17 @@ func says(d Division) string {
 }
 
 // divide divides and fails the test on an error.
-func divide(t testing.TB, r Request) Division {
+func divide(t failer, r Request) Division {
 	t.Helper()
 	d, err := Divide(r)
 	if err != nil {
 		t.Fatalf("Divide(%+v): %v", r, err)
 	}
 	return d
+}
+
+// failer is what a test and a property share.
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
 }

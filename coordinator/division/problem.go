@@ -14,12 +14,15 @@ type place struct {
 	*Site
 	order int // place in the order of ties
 
-	most  int // room, held replicas included; 0 if the policy rules the site out
+	room  int // held replicas included; 0 if the site has no weight and others have
+	most  int // what it may get: room, or 0 if its tier or group is ruled out
 	floor int // what it gets before the rest is divided
 	base  int // what it has, or gets before the rest is divided
 	n     int // what it gets
 
 	asked int // what spread constraints ask of its floor
+
+	steady, fresh, grown int // of a rebalance: what it would get without, what it would get at once, what it grows by
 }
 
 // A problem is one request on its way to a division.
@@ -53,22 +56,18 @@ func newProblem(r *Request) *problem {
 		if isDescending(r.UID) {
 			pl.order = len(p.places) - 1 - i
 		}
-		pl.most = p.room(pl, weights)
+		if pl.room = pl.Held + pl.Free; p.byWeight() && weights && pl.Weight == 0 {
+			pl.room = 0
+		}
+		if pl.most = pl.room; p.Kind == ByWeightUncapped && (!weights || pl.Weight > 0) {
+			pl.most = max(p.target, pl.Held)
+		}
 	}
 	return p
 }
 
-// room returns how many replicas a site can have under the rule.
-func (p *problem) room(pl *place, weights bool) int {
-	byWeight := p.Kind == ByWeight || p.Kind == ByWeightUncapped
-	switch {
-	case byWeight && weights && pl.Weight == 0:
-		return 0
-	case p.Kind == ByWeightUncapped:
-		return max(p.target, pl.Held)
-	}
-	return pl.Held + pl.Free
-}
+// byWeight reports whether the kind divides by weight.
+func (p *problem) byWeight() bool { return p.Kind == ByWeight || p.Kind == ByWeightUncapped }
 
 // wanted returns how many replicas the sites that bid are to have.
 func (p *problem) wanted() int { return max(p.target-p.silent, 0) }
@@ -82,11 +81,13 @@ func sum(places []*place, of func(*place) int) (total int) {
 }
 
 // Quantities of a place.
-func mostOf(pl *place) int  { return pl.most }
-func baseOf(pl *place) int  { return pl.base }
-func floorOf(pl *place) int { return pl.floor }
-func gotOf(pl *place) int   { return pl.n }
-func heldOf(pl *place) int  { return pl.Held }
+func mostOf(pl *place) int   { return pl.most }
+func baseOf(pl *place) int   { return pl.base }
+func floorOf(pl *place) int  { return pl.floor }
+func gotOf(pl *place) int    { return pl.n }
+func heldOf(pl *place) int   { return pl.Held }
+func steadyOf(pl *place) int { return pl.steady }
+func keptOf(pl *place) int   { return min(pl.Held, pl.most) } // held, and not ruled out
 
 // byTier returns places in groups of one tier, the tier to fill first in front.
 func byTier(places []*place) (tiers [][]*place) {
@@ -146,7 +147,7 @@ func (p *problem) favoured(a, b *place) int {
 // votes returns what a place counts where all replicas are divided anew.
 func (p *problem) votes(pl *place) int64 {
 	switch {
-	case p.Kind != ByWeight && p.Kind != ByWeightUncapped:
+	case !p.byWeight():
 		return int64(pl.most)
 	case pl.most > 0 && pl.Weight == 0: // no site has a weight
 		return 1

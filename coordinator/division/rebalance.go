@@ -3,38 +3,54 @@ package division
 // rebalance divides a total anew. If that moves more replicas than one division may move, it goes
 // as many moves from the steady division towards the new one: into the first tiers and out of the
 // last ones first, and within a tier by the rule of the kind.
+//
+// Where steps fall, half of the moves may save nothing, though all of them would; such a tier stays
+// as it is.
 func (p *problem) rebalance(total int) {
 	p.divideChange(total)
-	steady := p.counts()
-	p.divideTiers(anew, floorOf, mostOf, total)
-	fresh := p.counts()
-	moves := 0
-	for i := range fresh {
-		moves += max(fresh[i]-steady[i], 0)
+	for _, pl := range p.places {
+		pl.steady = pl.n
 	}
-	if p.Move.Most == 0 || moves <= p.Move.Most {
+	p.divideTiers(anew, floorOf, mostOf, total)
+	moves := 0
+	for _, pl := range p.places {
+		pl.fresh = pl.n
+		moves += max(pl.fresh-pl.steady, 0)
+	}
+	if most := p.Move.Most; most > 0 && moves > most {
+		p.divideTiers(added, steadyOf, func(pl *place) int { return max(pl.steady, pl.fresh) }, total+most)
+		for _, pl := range p.places {
+			pl.grown = pl.n - pl.steady
+		}
+		p.divideTiers(removed, func(pl *place) int { return min(pl.steady, pl.fresh) }, steadyOf, total-most)
+		for _, pl := range p.places {
+			pl.n += pl.grown
+		}
+	}
+	p.undoWhatDoesNotPay()
+}
+
+// undoWhatDoesNotPay leaves a tier steady if it is to have as many replicas either way, and what
+// is saved is no more than the starts count.
+func (p *problem) undoWhatDoesNotPay() {
+	if p.Kind != ByCost {
 		return
 	}
-	at := make(map[*place]int, len(p.places))
-	for i, pl := range p.places {
-		at[pl] = i
-	}
-	now := func(pl *place) int { return steady[at[pl]] }
-	least := func(pl *place) int { return min(steady[at[pl]], fresh[at[pl]]) }
-	greatest := func(pl *place) int { return max(steady[at[pl]], fresh[at[pl]]) }
-	p.divideTiers(added, now, greatest, total+p.Move.Most)
-	grown := p.counts()
-	p.divideTiers(removed, least, now, total-p.Move.Most)
-	for i, pl := range p.places {
-		pl.n += grown[i] - steady[i]
+	for _, tier := range byTier(p.places) {
+		saved := int64(0)
+		for _, pl := range tier {
+			saved += p.worth(pl, pl.steady) - p.worth(pl, pl.n)
+		}
+		if sum(tier, gotOf) == sum(tier, steadyOf) && saved <= 0 {
+			for _, pl := range tier {
+				pl.n = pl.steady
+			}
+		}
 	}
 }
 
-// counts returns what each place gets.
-func (p *problem) counts() []int {
-	out := make([]int, len(p.places))
-	for i, pl := range p.places {
-		out[i] = pl.n
-	}
-	return out
+// worth returns what n replicas at a place count per hour: their cost, and the starts beyond those
+// held.
+func (p *problem) worth(pl *place, n int) int64 {
+	return int64(pl.costOf(n)) + int64(max(n-pl.Held, 0))*p.startRate(anew, int64(pl.Start))
 }

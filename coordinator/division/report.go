@@ -15,7 +15,7 @@ func (p *problem) division() Division {
 	for i, pl := range p.places {
 		d.Shares = append(d.Shares, Share{Site: pl.Name, Replicas: pl.n, RoomPrice: prices[i]})
 		d.Placed += pl.n
-		d.Room += pl.Held + pl.Free
+		d.Room += pl.room
 		d.Cost += pl.costOf(pl.n)
 		d.StartCost += protocol.Microdollars(max(pl.n-pl.Held, 0)) * pl.Start
 		in += max(pl.n-pl.Held, 0)
@@ -41,10 +41,12 @@ func (p *problem) why(d Division) Reason {
 	switch {
 	case d.Pending > 0 && len(p.places) == 0:
 		return NoSites
-	case d.Pending > 0 && p.reason != "":
-		return p.reason
 	case d.Pending > 0 && p.AllOrNothing:
-		return NotAllFit
+		return cmp.Or(p.reason, NotAllFit)
+	case d.Pending > 0 && p.reason == NoTierFitsAll:
+		return NoTierFitsAll
+	case d.Pending > 0 && d.Room >= p.target:
+		return GroupsFull
 	case d.Pending > 0:
 		return NoRoom
 	case d.Placed > p.target:
@@ -85,7 +87,7 @@ func (p *problem) certify(d *Division) {
 }
 
 // minAt returns what MinPerSite asks of a place.
-func (p *problem) minAt(pl *place) int { return min(p.MinPerSite, pl.Held+pl.Free) }
+func (p *problem) minAt(pl *place) int { return min(p.MinPerSite, pl.room) }
 
 // leastCost returns a cost per hour that no other division of what places got can be below, and
 // whether some division costs as little.
@@ -93,14 +95,14 @@ func leastCost(places []*place, low func(*place) int) (bound int64, exact bool) 
 	curves := make([]curve, len(places))
 	extra, rises := 0, true
 	for i, pl := range places {
-		curves[i] = newCurve(pl, low(pl), pl.Held+pl.Free, 0)
+		curves[i] = newCurve(pl, low(pl), pl.room, 0)
 		bound += int64(pl.costOf(low(pl)))
 		extra += pl.n - low(pl)
 		rises = rises && curves[i].rises()
 	}
 	if !rises {
-		found := takeBlocks(curves, extra)
-		return bound + found.bound, found.bound == found.cost
+		_, cost, least := takeBlocks(curves, extra)
+		return bound + least, least == cost
 	}
 	for i, n := range takeUnits(curves, extra) {
 		bound += curves[i].costUpTo(n)
@@ -133,7 +135,7 @@ func (p *problem) roomPrices() []protocol.Microdollars {
 			dearest = max(dearest, last[order[to]])
 		}
 		for _, i := range order[from:to] {
-			if pl := p.places[i]; pl.n > 0 && pl.n == pl.Held+pl.Free {
+			if pl := p.places[i]; pl.n > 0 && pl.n == pl.room {
 				prices[i] = max(dearest-last[i], 0)
 			}
 		}

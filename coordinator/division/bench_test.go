@@ -1,0 +1,81 @@
+package division
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// fleet returns a service of so many replicas over sites with room for twice as many. At each site
+// a part of a node is awake; behind it are nodes of eight replicas. Where waking is priced, the
+// first replica of such a node is dear and the others are cheap.
+func fleet(rng *rand.Rand, replicas, sites int, wakes bool) Request {
+	r := Request{Wanted: replicas}
+	for i := range sites {
+		s := Site{Name: fmt.Sprintf("site-%04d", i), Weight: 1 + rng.Int64N(4), Start: 20_000}
+		s.Free = 1 + rng.IntN(4*replicas/sites)
+		level := protocol.Microdollars(40_000 + rng.IntN(130_000))
+		for n := 1 + rng.IntN(8); n < s.Free+8; n += 8 {
+			switch {
+			case len(s.Steps) == 0:
+				s.Steps = append(s.Steps, Step{n, level})
+			case wakes:
+				s.Steps = append(s.Steps, Step{1, level + 90_000}, Step{7, level})
+			default:
+				s.Steps = append(s.Steps, Step{8, level + protocol.Microdollars(1000*len(s.Steps))})
+			}
+		}
+		r.Sites = append(r.Sites, s)
+	}
+	return r
+}
+
+func BenchmarkDivide(b *testing.B) {
+	for _, sites := range []int{64, 1000} {
+		for _, bc := range []struct {
+			name  string
+			kind  Kind
+			wakes bool
+		}{{"cost", ByCost, false}, {"cost, nodes wake", ByCost, true}, {"free-replicas", ByFreeReplicas, false}, {"weight", ByWeight, false}} {
+			r := fleet(rand.New(rand.NewPCG(5, uint64(sites))), 10_000, sites, bc.wakes)
+			r.Kind = bc.kind
+			b.Run(fmt.Sprintf("%s/10000 replicas/%d sites", bc.name, sites), func(b *testing.B) {
+				var d Division
+				for b.Loop() {
+					d = divide(b, r)
+				}
+				if bc.kind == ByCost {
+					b.ReportMetric(100*float64(d.Cost-d.LowerBound)/float64(d.LowerBound), "%gap")
+				}
+			})
+		}
+	}
+}
+
+// A round divides 1,000 services of 100 replicas over 64 sites, each of which grows or shrinks.
+func BenchmarkRound(b *testing.B) {
+	for _, rebalance := range []bool{false, true} {
+		name := "steady"
+		if rebalance {
+			name = "rebalanced"
+		}
+		rng := rand.New(rand.NewPCG(5, 6))
+		services := make([]Request, 1000)
+		for i := range services {
+			r := fleet(rng, 100, 64, true)
+			services[i] = held(r, divide(b, r))
+			services[i].Wanted += rng.IntN(21) - 10
+			services[i].Rebalance, services[i].Move = rebalance, Move{Horizon: 6 * time.Hour, Hysteresis: 200}
+		}
+		b.Run(name+"/1000 services/64 sites", func(b *testing.B) {
+			for b.Loop() {
+				for _, r := range services {
+					divide(b, r)
+				}
+			}
+		})
+	}
+}
