@@ -59,7 +59,7 @@ staticcheck:
 vuln:
 	@bash .ci/vuln
 
-## slow: property tests with CHECKS cases each, forecasts of a whole year, drawn questions by the ten thousand, reasons, and sets of pods (minutes)
+## slow: property tests with CHECKS cases each, forecasts of a whole year, drawn questions by the ten thousand, reasons, sets of pods, and services (minutes)
 .PHONY: slow
 slow:
 	$(GO) test -timeout 60m $$(grep -rl --include='*_test.go' 'pgregory.net/rapid"' . | xargs -n1 dirname | grep -v '^./deploy' | sort -u) -rapid.checks=$(CHECKS)
@@ -67,6 +67,7 @@ slow:
 	$(GO) test -timeout 60m ./explain/ask -asked 40000
 	$(MAKE) reasons
 	$(MAKE) gangs-exhaustive
+	$(MAKE) division-twin
 
 ## reasons: over DECISIONS decisions of crowded recorded days, no award stands beside a cheaper alternative without a reason (all but 1,000 need DATA; a minute)
 .PHONY: reasons

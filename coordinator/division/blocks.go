@@ -50,6 +50,11 @@ type blocks struct {
 // it costs beyond them, and a cost below which none can be. It needs room for all.
 func takeBlocks(curves []curve, total int) (n []int, cost, bound int64) {
 	s := &blocks{curves: curves, total: total, in: make([]bool, len(curves))}
+	runs := 0
+	for i := range curves {
+		runs += len(curves[i].runs)
+	}
+	s.pieces = make([]piece, 0, runs)
 	for i := range curves {
 		s.pieces = curves[i].envelope(s.pieces, i, curves[i].low, curves[i].high)
 	}
@@ -173,10 +178,10 @@ func (s *blocks) relax(b *branch, n []int) bool {
 }
 
 // sort puts the cheapest pieces first.
-func (s *blocks) sort(pieces []piece) { slices.SortStableFunc(pieces, s.compare) }
+func (s *blocks) sort(pieces []piece) { slices.SortFunc(pieces, s.compare) }
 
 // compare compares pieces by the mean costs of their replicas, then by the order of ties; those of
-// one curve by their place.
+// one curve by their place. No two are equal.
 func (s *blocks) compare(a, b piece) int {
 	return cmp.Or(compareSlopes(a, b), cmp.Compare(s.curves[a.curve].order, s.curves[b.curve].order), cmp.Compare(a.from, b.from))
 }

@@ -54,17 +54,21 @@ func (p *problem) takeCheapest(m mode, tier []*place, low, high func(*place) int
 }
 
 // undoIdleMoves moves replicas back to where they run if that costs no more: the search of blocks
-// does not look at who runs when costs are equal.
+// does not look at who runs when costs are equal. Each move back leaves fewer starts, so it ends.
 func undoIdleMoves(curves []curve, n []int) {
-	for to := range curves {
+	for again := true; again; {
+		again = false
 		for from := range curves {
-			k := min(curves[to].held-n[to], n[from]-curves[from].held, curves[to].high-n[to], n[from]-curves[from].low)
-			if k <= 0 {
-				continue
-			}
-			saved := curves[from].costUpTo(n[from]) - curves[from].costUpTo(n[from]-k)
-			if curves[to].costUpTo(n[to]+k)-curves[to].costUpTo(n[to]) <= saved {
-				n[to], n[from] = n[to]+k, n[from]-k
+			for to := 0; to < len(curves) && n[from] > max(curves[from].held, curves[from].low); to++ {
+				k := min(curves[to].held, curves[to].high) - n[to]
+				k = min(k, n[from]-max(curves[from].held, curves[from].low))
+				if k <= 0 {
+					continue
+				}
+				saved := curves[from].costUpTo(n[from]) - curves[from].costUpTo(n[from]-k)
+				if curves[to].costUpTo(n[to]+k)-curves[to].costUpTo(n[to]) <= saved {
+					n[to], n[from], again = n[to]+k, n[from]-k, true
+				}
 			}
 		}
 	}
@@ -89,7 +93,7 @@ type curve struct {
 // newCurve returns the part of a site's steps between low and high; replicas beyond those held
 // cost rate more.
 func newCurve(pl *place, low, high int, rate int64) curve {
-	c := curve{low: low, high: high, held: pl.Held, order: pl.order}
+	c := curve{low: low, high: high, held: pl.Held, order: pl.order, runs: make([]run, 0, len(pl.Steps)+1)}
 	from := 0
 	for _, s := range pl.Steps {
 		if from >= high {

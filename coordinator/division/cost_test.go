@@ -163,3 +163,20 @@ func TestNoMoreReplicasMoveThanAllowed(t *testing.T) {
 		t.Errorf("Divide = %s with %d moves; want B2 C8", says(d), d.Moves)
 	}
 }
+
+func TestEqualCostsLeaveReplicasWhereTheyRun(t *testing.T) {
+	for _, tc := range []struct {
+		what   string
+		wanted int
+		sites  []Site
+		want   string
+	}{
+		{"those that run first, then the emptier site", 4, []Site{priced("A", 2, 4, flat(6, 1)), priced("B", 0, 6, flat(6, 1)), priced("C", 2, 0, flat(2, 9))}, "A2 B2"},
+		{"a block elsewhere that costs the same", 3, []Site{priced("B", 1, 3, flat(2, 10), flat(1, -20), flat(1, 0)), priced("C", 3, 0, flat(3, 0))}, "C3"},
+		{"a cheaper block", 3, []Site{priced("B", 1, 3, flat(2, 10), flat(1, -21), flat(1, 0)), priced("C", 3, 0, flat(3, 0))}, "B3"},
+	} {
+		if got := says(divide(t, Request{Wanted: tc.wanted, Rebalance: true, Sites: tc.sites})); got != tc.want {
+			t.Errorf("%s: Divide(%d) = %s; want %s", tc.what, tc.wanted, got, tc.want)
+		}
+	}
+}

@@ -120,3 +120,46 @@ func TestNothingIsBelowTheLowerBound(t *testing.T) {
 		}
 	})
 }
+
+func TestNoReplicaMovesForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRequest(t, []Kind{ByCost}, 4)
+		r.AllOrNothing, r.Spread, r.ExclusiveTiers, r.MinPerSite, r.Rebalance, r.Move.Most = false, nil, false, 0, true, 0
+		for i := range r.Sites {
+			r.Sites[i].Tier, r.Sites[i].Silent = 0, false
+		}
+		d := divide(t, r)
+		hours := protocol.Microdollars(max(r.Move.Horizon.Hours(), 1))
+		all := byName(r)
+		worth := func(s Site, n int) protocol.Microdollars { // over the horizon, hysteresis and all
+			start := s.Start * protocol.Microdollars(max(n-s.Held, 0)) * (1000 + protocol.Microdollars(r.Move.Hysteresis)) / 1000
+			if r.Move.Horizon == 0 {
+				start = 0
+			}
+			return hours*s.costOf(n) + start
+		}
+		for i, from := range all {
+			for k, to := range all {
+				n, m := d.Shares[i].Replicas, d.Shares[k].Replicas
+				if back := min(n-from.Held, to.Held-m); back > 0 && worth(from, n-back)+worth(to, m+back) <= worth(from, n)+worth(to, m) {
+					t.Errorf("Divide(%+v) = %s moves %d from %s to %s for nothing", r, says(d), back, to.Name, from.Name)
+				}
+			}
+		}
+	})
+}
+
+func TestTheEnvelopeOfPartOfABlockIsRoundedUp(t *testing.T) {
+	for _, tc := range []struct {
+		p    piece
+		k    int
+		want int64
+	}{
+		{piece{count: 3, cost: 9}, 1, 3}, {piece{count: 3, cost: 9}, 3, 9}, {piece{count: 3, cost: 10}, 1, 4},
+		{piece{count: 3, cost: 10}, 2, 7}, {piece{count: 3, cost: -10}, 1, -3}, {piece{count: 3, cost: -10}, 3, -10},
+	} {
+		if got := tc.p.partly(tc.k); got != tc.want {
+			t.Errorf("partly(%d) of %+v = %d; want %d", tc.k, tc.p, got, tc.want)
+		}
+	}
+}

@@ -16,14 +16,15 @@ type party struct {
 
 // takeSeats gives a number of seats to parties, one by one, each to the party with the most votes
 // for 2*seats+1 that can have one more; at a tie to the one with fewer seats, then to the first in
-// order. A party without votes gets a seat only when no other can. It returns how many seats nobody
-// could have.
+// order. A party without votes gets a seat only when no other can. Seats that nobody can have are
+// not given.
 //
 // Source: Webster's method as in Karmada's pkg/util/helper/webster.go, with an upper bound for each
 // party in addition. Where votes are free places and no more seats are given than there are places,
 // the bound never binds: the quotient of a full site, v/(2v+1), is below 1/2, that of any other is
 // not.
-func takeSeats(total int, parties []*party) (left int) {
+func takeSeats(total int, parties []*party) {
+	total -= takeSureSeats(total, parties)
 	h := make(byQuotient, 0, len(parties))
 	for _, p := range parties {
 		if p.seats < p.most {
@@ -41,7 +42,31 @@ func takeSeats(total int, parties []*party) (left int) {
 			heap.Pop(&h)
 		}
 	}
-	return total
+}
+
+// takeSureSeats gives the seats at once that are among the first total ones whatever the ties: all
+// whose quotient is above a threshold that no more than so many reach. It returns how many.
+//
+// With the threshold V/(2*total-n) for V votes of n parties, a party reaches it with less than
+// v*(2*total-n)/(2V) + 1/2 seats: in all at most total.
+func takeSureSeats(total int, parties []*party) (given int) {
+	var all uint64
+	for _, p := range parties {
+		all += uint64(p.votes)
+	}
+	if all == 0 || 2*total <= len(parties) {
+		return 0
+	}
+	// Invariant: votes < 2^30 and total < 2^21, so the product stays within 64 bits.
+	twice := uint64(2*total - len(parties))
+	for _, p := range parties {
+		odd := (uint64(p.votes)*twice + all - 1) / all // the quotient of a seat s is above for 2s+1 < odd
+		if sure := min(int(odd/2), p.most); sure > p.seats {
+			given += sure - p.seats
+			p.seats = sure
+		}
+	}
+	return given
 }
 
 // byQuotient is a heap with the party on top that gets the next seat.
