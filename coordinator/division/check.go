@@ -47,7 +47,7 @@ func (r *Request) check() error {
 	if err := r.checkSites(); err != nil {
 		return err
 	}
-	for _, s := range r.Spread {
+	for _, s := range r.SpreadConstraints {
 		for i := range r.Sites {
 			if groupName(&r.Sites[i], s.By) == "" {
 				return fmt.Errorf("division: site %s has no %s, and the service is spread by it: name it, or leave the site out", r.Sites[i].Name, s.By)
@@ -59,7 +59,7 @@ func (r *Request) check() error {
 
 // checkSpread returns an error for constraints that no division can meet.
 func (r *Request) checkSpread() error {
-	for _, s := range r.Spread {
+	for _, s := range r.SpreadConstraints {
 		switch s.By {
 		case BySite, ByRegion, ByProvider:
 		default:

@@ -15,8 +15,8 @@ const (
 	NoRoom        Reason = "no-room"        // Room is less than what is wanted
 	NotAllFit     Reason = "not-all-fit"    // there is no room for all, and AllOrNothing is set
 	NoTierFitsAll Reason = "no-tier"        // no exclusive tier has room for all
-	GroupsFull    Reason = "groups-full"    // there is room for all, but not in as few groups as Spread allows
-	TooFewGroups  Reason = "too-few-groups" // the sites with room are in fewer groups than Spread asks for
+	GroupsFull    Reason = "groups-full"    // there is room for all, but not in as few groups as SpreadConstraints allow
+	TooFewGroups  Reason = "too-few-groups" // the sites with room are in fewer groups than SpreadConstraints ask for
 	HeldBySilent  Reason = "held-by-silent" // silent sites hold more than is wanted
 )
 
@@ -42,13 +42,13 @@ type Division struct {
 	// Cost is of all placed replicas, per hour, by the steps of the sites. Starts do not count.
 	Cost protocol.Microdollars
 	// LowerBound is a cost per hour that no division can be below that places as many replicas in
-	// each tier and keeps MinPerSite. Cost minus it is at most what staying steady and Spread cost
-	// and what the search did not find. Relaxed says what else the bound leaves out. Only of
-	// ByCost.
+	// each tier and keeps MinPerSite. Cost minus it is at most what staying steady and keeping
+	// SpreadConstraints cost, and what the search did not find. Relaxed says what else the bound
+	// leaves out. Only of ByCost.
 	LowerBound protocol.Microdollars
 	Relaxed    []Relaxation
 	// Unrestricted is a lower bound of any division of as many replicas, without tiers, MinPerSite
-	// and Spread: the policy costs at most Cost minus it. Only of ByCost.
+	// and SpreadConstraints: the policy costs at most Cost minus it. Only of ByCost.
 	Unrestricted protocol.Microdollars
 
 	// Moves is how many replicas start at one site because they leave another. StartCost is what all

@@ -41,7 +41,7 @@ func units(s Site) (out []protocol.Microdollars) {
 func TestNoDivisionCostsLessThanTheBestOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost}, 3)
-		r.AllOrNothing, r.Spread, r.ExclusiveTiers, r.Move, r.Rebalance = false, nil, false, Move{}, true
+		r.AllOrNothing, r.SpreadConstraints, r.ExclusiveTiers, r.Move, r.Rebalance = false, nil, false, Move{}, true
 		floors := 0
 		for i := range r.Sites {
 			r.Sites[i].Tier, r.Sites[i].Silent = 0, false
@@ -67,7 +67,7 @@ func TestNoDivisionCostsLessThanTheBestOfAll(t *testing.T) {
 func TestAChangeIsDividedAtTheLeastCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost}, 3)
-		r.AllOrNothing, r.Spread, r.ExclusiveTiers, r.Rebalance, r.MinPerSite = false, nil, false, false, 0
+		r.AllOrNothing, r.SpreadConstraints, r.ExclusiveTiers, r.Rebalance, r.MinPerSite = false, nil, false, false, 0
 		r.Move = Move{Horizon: time.Hour}
 		now := 0
 		for i := range r.Sites {
@@ -90,7 +90,7 @@ func TestAChangeIsDividedAtTheLeastCost(t *testing.T) {
 func TestARebalanceSavesMoreThanItsMovesCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost}, 3)
-		r.AllOrNothing, r.Spread, r.ExclusiveTiers, r.MinPerSite, r.Rebalance = false, nil, false, 0, true
+		r.AllOrNothing, r.SpreadConstraints, r.ExclusiveTiers, r.MinPerSite, r.Rebalance = false, nil, false, 0, true
 		for i := range r.Sites {
 			r.Sites[i].Tier, r.Sites[i].Silent = 0, false
 		}
@@ -124,7 +124,7 @@ func TestNothingIsBelowTheLowerBound(t *testing.T) {
 func TestNoReplicaMovesForNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost}, 4)
-		r.AllOrNothing, r.Spread, r.ExclusiveTiers, r.MinPerSite, r.Rebalance, r.Move.Most = false, nil, false, 0, true, 0
+		r.AllOrNothing, r.SpreadConstraints, r.ExclusiveTiers, r.MinPerSite, r.Rebalance, r.Move.Most = false, nil, false, 0, true, 0
 		for i := range r.Sites {
 			r.Sites[i].Tier, r.Sites[i].Silent = 0, false
 		}

@@ -41,11 +41,11 @@ func drawRequest(t *rapid.T, kinds []Kind, most int) Request {
 		r.MinPerSite = rapid.IntRange(0, 2).Draw(t, "minPerSite")
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "spreads") / 2 * rapid.IntRange(1, 2).Draw(t, "constraints") {
-		s := Spread{By: rapid.SampledFrom([]Group{BySite, ByRegion, ByProvider}).Draw(t, "by"), MinGroups: rapid.IntRange(0, 2).Draw(t, "minGroups")}
+		s := SpreadConstraint{By: rapid.SampledFrom([]Group{BySite, ByRegion, ByProvider}).Draw(t, "by"), MinGroups: rapid.IntRange(0, 2).Draw(t, "minGroups")}
 		if rapid.Bool().Draw(t, "limited") {
 			s.MaxGroups = max(s.MinGroups, rapid.IntRange(1, 3).Draw(t, "maxGroups"))
 		}
-		r.Spread = append(r.Spread, s)
+		r.SpreadConstraints = append(r.SpreadConstraints, s)
 	}
 	if rapid.Bool().Draw(t, "weighed") {
 		r.Move = Move{Horizon: time.Duration(rapid.IntRange(1, 6).Draw(t, "hours")) * time.Hour, Hysteresis: 200}
@@ -116,7 +116,7 @@ func TestCountsAddUp(t *testing.T) {
 func TestNoReplicaIsPendingBesideRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, kinds, 4)
-		r.AllOrNothing, r.ExclusiveTiers, r.Spread = false, false, nil
+		r.AllOrNothing, r.ExclusiveTiers, r.SpreadConstraints = false, false, nil
 		d := divide(t, r)
 		weighted := slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Weight > 0 })
 		for i, s := range byName(r) {
@@ -164,7 +164,7 @@ func TestAnUnchangedServiceStaysWhereItIs(t *testing.T) {
 		if got := divide(t, r); says(got) != says(d) {
 			t.Errorf("divided once more: %s; want %s as before", says(got), says(d))
 		}
-		if r.Kind == ByCost && len(r.Spread) == 0 {
+		if r.Kind == ByCost && len(r.SpreadConstraints) == 0 {
 			r.Rebalance = true
 			once := divide(t, r)
 			if got := divide(t, held(r, once)); got.Moves != 0 && once.LowerBound == once.Cost {
@@ -177,7 +177,7 @@ func TestAnUnchangedServiceStaysWhereItIs(t *testing.T) {
 func TestASteadyDivisionOnlyAddsOrOnlyRemoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost, ByFreeReplicas, FewestSites}, 4)
-		r.Rebalance, r.MinPerSite, r.Spread, r.ExclusiveTiers = false, 0, nil, false
+		r.Rebalance, r.MinPerSite, r.SpreadConstraints, r.ExclusiveTiers = false, 0, nil, false
 		if d := divide(t, r); d.Moves != 0 {
 			t.Errorf("Divide(%+v) = %s moves %d replicas; want none", r, says(d), d.Moves)
 		}
@@ -187,7 +187,7 @@ func TestASteadyDivisionOnlyAddsOrOnlyRemoves(t *testing.T) {
 func TestFloorsAndTiersAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost, ByFreeReplicas, FewestSites}, 4)
-		r.AllOrNothing, r.Spread, r.ExclusiveTiers, r.Move.Most = false, nil, false, 0
+		r.AllOrNothing, r.SpreadConstraints, r.ExclusiveTiers, r.Move.Most = false, nil, false, 0
 		r.Rebalance = true
 		d := divide(t, r)
 		floors, silent := 0, 0
@@ -218,13 +218,13 @@ func TestSpreadIsKeptWhereItCanBe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, kinds, 4)
 		r.AllOrNothing, r.ExclusiveTiers, r.Move.Most = false, false, 0
-		r.Spread = r.Spread[:min(len(r.Spread), 1)]
+		r.SpreadConstraints = r.SpreadConstraints[:min(len(r.SpreadConstraints), 1)]
 		for i := range r.Sites {
 			r.Sites[i].Silent = false
 		}
 		d := divide(t, r)
 		weighted := slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Weight > 0 })
-		for _, s := range r.Spread {
+		for _, s := range r.SpreadConstraints {
 			in, could := make(map[string]bool), make(map[string]bool)
 			for i, site := range byName(r) {
 				name := groupName(&site, s.By)
@@ -259,7 +259,7 @@ func TestSpreadIsKeptWhereItCanBe(t *testing.T) {
 func TestARebalanceMovesNoMoreThanAllowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, []Kind{ByCost, ByFreeReplicas, FewestSites}, 4)
-		r.Rebalance, r.MinPerSite, r.Spread, r.ExclusiveTiers = true, 0, nil, false
+		r.Rebalance, r.MinPerSite, r.SpreadConstraints, r.ExclusiveTiers = true, 0, nil, false
 		r.Move.Most = rapid.IntRange(1, 4).Draw(t, "most moves")
 		if d := divide(t, r); d.Moves > r.Move.Most {
 			t.Errorf("Divide(%+v) = %s moves %d; want %d at most", r, says(d), d.Moves, r.Move.Most)
@@ -270,7 +270,7 @@ func TestARebalanceMovesNoMoreThanAllowed(t *testing.T) {
 func TestReschedulingGivesUpNothingForNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRequest(t, kinds[:4], 4)
-		r.Spread, r.ExclusiveTiers, r.MinPerSite = nil, false, 0
+		r.SpreadConstraints, r.ExclusiveTiers, r.MinPerSite = nil, false, 0
 		total, weighted := 0, slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Weight > 0 })
 		var stuck []Stuck
 		for i := range r.Sites {

@@ -61,7 +61,7 @@ func (p *problem) certify(d *Division) {
 	if p.MinPerSite > 0 && floors > p.wanted() {
 		d.Relaxed, floors = append(d.Relaxed, MinPerSiteLeftOut), 0
 	}
-	if len(p.Spread) > 0 {
+	if len(p.SpreadConstraints) > 0 {
 		d.Relaxed = append(d.Relaxed, SpreadLeftOut)
 	}
 	low := func(pl *place) int {
@@ -93,11 +93,10 @@ func (p *problem) minAt(pl *place) int { return min(p.MinPerSite, pl.room) }
 // whether some division costs as little.
 func leastCost(places []*place, low func(*place) int) (bound int64, exact bool) {
 	curves := make([]curve, len(places))
-	extra, rises := 0, true
+	extra, rises := sum(places, gotOf)-sum(places, low), true
 	for i, pl := range places {
-		curves[i] = newCurve(pl, low(pl), pl.room, 0)
+		curves[i] = newCurve(pl, low(pl), min(pl.room, low(pl)+extra), 0)
 		bound += int64(pl.costOf(low(pl)))
-		extra += pl.n - low(pl)
 		rises = rises && curves[i].rises()
 	}
 	if !rises {

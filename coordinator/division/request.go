@@ -47,9 +47,9 @@ type Request struct {
 	// ExclusiveTiers lets one tier alone hold the service: the first that has room for all replicas,
 	// from the one in use on unless Rebalance is set (Karmada: clusterAffinities). Otherwise a tier
 	// overflows into the next (Karmada: overflowAffinities), and the last shrinks first.
-	ExclusiveTiers bool
-	Spread         []Spread
-	Move           Move
+	ExclusiveTiers    bool
+	SpreadConstraints []SpreadConstraint
+	Move              Move
 
 	// Sites are those where the service may run, each name once, in any order. A site that is lost
 	// or draining is left out: its replicas then count as not placed.
@@ -59,7 +59,7 @@ type Request struct {
 // A Site is a place for replicas.
 type Site struct {
 	Name             string
-	Region, Provider string // groups of Spread
+	Region, Provider string // groups of SpreadConstraints
 	// Tier is 0 for those to fill first. Tiers need not be consecutive.
 	Tier int
 	// Weight counts under ByWeight and ByWeightUncapped. A site of weight 0 gets nothing, unless all
@@ -107,9 +107,9 @@ const (
 	ByProvider Group = "provider"
 )
 
-// Spread bounds over how many groups of sites the replicas are spread (Karmada: spreadConstraints).
+// A SpreadConstraint bounds over how many groups of sites the replicas are spread (Karmada: spreadConstraints).
 // A group counts if it has a replica. Fewer replicas than MinGroups need only as many groups.
-type Spread struct {
+type SpreadConstraint struct {
 	By                   Group
 	MinGroups, MaxGroups int // 0 is no bound
 }

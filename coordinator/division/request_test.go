@@ -29,9 +29,9 @@ func TestAContradictoryRequestNamesItsField(t *testing.T) {
 		{func(r *Request) { r.Sites[1].Free = 5 }, "site B: steps are for 4 replicas, and it has 0 and room for 5 more"},
 		{func(r *Request) { r.Sites[1].Steps = []Step{{0, 1}} }, "site B: step 0 is of 0 replicas"},
 		{func(r *Request) { r.Sites[1].Steps = []Step{{4, 1 << 50}} }, "site B: step 0 costs 1125899906842624"},
-		{func(r *Request) { r.Spread = []Spread{{By: "rack"}} }, `spread by "rack"`},
-		{func(r *Request) { r.Spread = []Spread{{By: ByRegion, MinGroups: 3, MaxGroups: 2}} }, "spread by region over 3 to 2 groups"},
-		{func(r *Request) { r.Spread = []Spread{{By: ByProvider}} }, "site A has no provider"},
+		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: "rack"}} }, `spread by "rack"`},
+		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: ByRegion, MinGroups: 3, MaxGroups: 2}} }, "spread by region over 3 to 2 groups"},
+		{func(r *Request) { r.SpreadConstraints = []SpreadConstraint{{By: ByProvider}} }, "site A has no provider"},
 		{func(r *Request) { r.Sites[0].Held, r.Sites[1].Held = 600_000, 600_000; r.Kind = ByWeight }, "replicas held in all is 1200000"},
 	} {
 		r := Request{Wanted: 3, Sites: []Site{priced("A", 0, 4, flat(4, 1)), priced("B", 0, 4, flat(4, 1))}}
@@ -102,28 +102,28 @@ func TestReplicasAreSpread(t *testing.T) {
 	for _, tc := range []struct {
 		what   string
 		wanted int
-		spread []Spread
+		spread []SpreadConstraint
 		gang   bool
 		want   string
 	}{
 		{"without a rule the cheapest hold all", 8, nil, false, "A6 B2"},
-		{"two regions: one replica in the next cheapest", 8, []Spread{{ByRegion, 2, 0}}, false, "A6 B1 C1"},
-		{"three regions", 8, []Spread{{ByRegion, 3, 0}}, false, "A6 C1 D1"},
-		{"more regions than there are", 8, []Spread{{ByRegion, 4, 0}}, false, "A6 C1 D1: too-few-groups"},
-		{"more regions than there are, all or nothing", 8, []Spread{{ByRegion, 4, 0}}, true, "none, 8 pending: too-few-groups"},
-		{"fewer replicas than regions", 2, []Spread{{ByRegion, 3, 0}}, false, "A1 C1"},
-		{"one region with room for all", 8, []Spread{{ByRegion, 0, 1}}, false, "A6 B2"},
-		{"one region, and only the dearest has room for all", 14, []Spread{{ByRegion, 0, 1}}, false, "D14"},
-		{"one site", 8, []Spread{{BySite, 0, 1}}, false, "D8"},
-		{"one site has no room for all", 22, []Spread{{BySite, 0, 1}}, false, "D20, 2 pending: groups-full"},
-		{"two sites in two regions", 8, []Spread{{BySite, 0, 2}, {ByRegion, 2, 0}}, false, "A6 C2"},
+		{"two regions: one replica in the next cheapest", 8, []SpreadConstraint{{ByRegion, 2, 0}}, false, "A6 B1 C1"},
+		{"three regions", 8, []SpreadConstraint{{ByRegion, 3, 0}}, false, "A6 C1 D1"},
+		{"more regions than there are", 8, []SpreadConstraint{{ByRegion, 4, 0}}, false, "A6 C1 D1: too-few-groups"},
+		{"more regions than there are, all or nothing", 8, []SpreadConstraint{{ByRegion, 4, 0}}, true, "none, 8 pending: too-few-groups"},
+		{"fewer replicas than regions", 2, []SpreadConstraint{{ByRegion, 3, 0}}, false, "A1 C1"},
+		{"one region with room for all", 8, []SpreadConstraint{{ByRegion, 0, 1}}, false, "A6 B2"},
+		{"one region, and only the dearest has room for all", 14, []SpreadConstraint{{ByRegion, 0, 1}}, false, "D14"},
+		{"one site", 8, []SpreadConstraint{{BySite, 0, 1}}, false, "D8"},
+		{"one site has no room for all", 22, []SpreadConstraint{{BySite, 0, 1}}, false, "D20, 2 pending: groups-full"},
+		{"two sites in two regions", 8, []SpreadConstraint{{BySite, 0, 2}, {ByRegion, 2, 0}}, false, "A6 C2"},
 	} {
-		r := Request{Wanted: tc.wanted, Spread: tc.spread, AllOrNothing: tc.gang, Sites: three}
+		r := Request{Wanted: tc.wanted, SpreadConstraints: tc.spread, AllOrNothing: tc.gang, Sites: three}
 		if got := says(divide(t, r)); got != tc.want {
 			t.Errorf("%s: Divide(%d) = %s; want %s", tc.what, tc.wanted, got, tc.want)
 		}
 	}
-	r := Request{Kind: ByFreeReplicas, Wanted: 8, Spread: []Spread{{ByRegion, 0, 1}}, Sites: sites(t, "A free 6; B held 1 free 6; C free 20")}
+	r := Request{Kind: ByFreeReplicas, Wanted: 8, SpreadConstraints: []SpreadConstraint{{ByRegion, 0, 1}}, Sites: sites(t, "A free 6; B held 1 free 6; C free 20")}
 	r.Sites[0].Region, r.Sites[1].Region, r.Sites[2].Region = "eu", "eu", "us"
 	if got := says(divide(t, r)); got != "A4 B4" {
 		t.Errorf("one region by free replicas: %s; want A4 B4, as eu is in use", got)

@@ -49,9 +49,9 @@ func (p *problem) groups(by Group) (out []*group) {
 	return out
 }
 
-// divideSpread divides within the constraints of Spread as far as that is possible.
+// divideSpread divides within the spread constraints as far as that is possible.
 func (p *problem) divideSpread() {
-	for _, s := range p.Spread {
+	for _, s := range p.SpreadConstraints {
 		if s.MaxGroups > 0 {
 			p.keepGroups(s)
 		}
@@ -72,7 +72,7 @@ func (p *problem) fillGroups() (missing int) {
 		pl.asked = 0
 	}
 	p.divide()
-	for _, s := range p.Spread {
+	for _, s := range p.SpreadConstraints {
 		need := min(s.MinGroups, p.silent+sum(p.places, gotOf))
 		var empty []*place // the best of each group that has nothing
 		for _, g := range p.groups(s.By) {
@@ -94,7 +94,7 @@ func (p *problem) fillGroups() (missing int) {
 		}
 		p.divide()
 	}
-	for _, s := range p.Spread {
+	for _, s := range p.SpreadConstraints {
 		have := 0
 		for _, g := range p.groups(s.By) {
 			if sum(g.places, gotOf)+g.silent > 0 {
@@ -121,7 +121,7 @@ func (p *problem) bestOf(g *group) (best *place) {
 // anew; then those with which the fewest groups are missing, the fewest replicas pending, and the
 // cost least or the room largest. All sets are tried if they are few. Otherwise it tries the
 // cheapest groups, the roomiest, and those in use.
-func (p *problem) keepGroups(s Spread) {
+func (p *problem) keepGroups(s SpreadConstraint) {
 	var open []*group
 	slots := s.MaxGroups
 	for _, g := range p.groups(s.By) {

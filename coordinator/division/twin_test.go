@@ -55,7 +55,7 @@ func twinSeats(total int, uid string, parties []twinParty) {
 }
 
 // twinDivide returns the replicas of each site under a kind that divides by votes, without
-// MinPerSite and Spread.
+// MinPerSite and SpreadConstraints.
 func twinDivide(r Request) map[string]int {
 	total, held := max(r.Wanted, r.Min), 0
 	if r.Max > 0 && total > r.Max {
