@@ -87,10 +87,18 @@ var bodyTypesByKind = func() map[string]reflect.Type {
 	registerRow[Input]()
 	registerBoundedList[FoundRunning]()
 	registerBoundedList[Rule]()
+	registerBoundedList[Service]()
+	registerBoundedList[SiteTier]()
+	registerBoundedList[SiteWeight]()
+	registerBoundedList[ReplicaBid]()
+	registerBoundedList[CostStep]()
+	registerBoundedList[SiteCount]()
+	registerBoundedList[Replica]()
 	byName := make(map[string]reflect.Type)
 	for _, b := range []Body{
 		Submit{}, CallForBids{}, Bids{}, Award{}, Defer{}, Reject{}, Accept{}, Decline{}, Launch{}, Started{}, Finished{},
 		CompletedRun{}, Interrupted{}, Preempted{}, UsageReport{}, Settlement{}, JobStatus{}, RegisterSite{}, Inventory{}, Signal{}, IdleReading{}, SiteUsage{}, JudgeRequest{}, JudgeAnswer{}, Confirm{}, Cancel{}, Drain{}, Policy{}, InputLog{}, Snapshot{}, DecommissionSite{}, QuoteRequest{}, Quote{}, Heartbeat{}, SiteCondition{}, SitePrices{},
+		SubmitService{}, ScaleService{}, RebalanceService{}, DeleteService{}, CallForCapacity{}, CapacityBid{}, ServiceDivision{}, AssignReplicas{}, ReplicaStatus{}, RunReplicas{}, ReplicasRunning{},
 	} {
 		byName[b.messageKind()] = reflect.TypeOf(b)
 	}

@@ -35,6 +35,23 @@
 //	QuoteRequest enquiry   coordinator -> all agents   what would this job cost? It is not submitted
 //	Quote        quote     agent       -> coordinator  what the agent would bid now; it binds nobody
 //
+// # A service, in messages
+//
+//	SubmitService    service        submitter   -> coordinator  run this service, or change it
+//	ScaleService     scale          operator    -> coordinator  run so many replicas of it
+//	RebalanceService rebalance      operator    -> coordinator  divide all of its replicas anew
+//	DeleteService    delete         operator    -> coordinator  remove it from all sites
+//	CallForCapacity  capacity-call  coordinator -> all agents   how many further replicas of these services fit?
+//	CapacityBid      capacity       agent       -> coordinator  so many, at this marginal cost
+//	ServiceDivision  division       coordinator -> all          how many replicas each site is to hold, what is pending, and why
+//	AssignReplicas   assign         coordinator -> agent        hold so many from now on
+//	ReplicaStatus    replicas       agent       -> coordinator  so many run, so many find no node
+//	RunReplicas      run-replicas   agent       -> executor     run these, on these nodes and GPUs, and no others
+//	ReplicasRunning  running        executor    -> agent        these run; these were lost
+//
+// An AssignReplicas is repeated until a ReplicaStatus names its revision, a RunReplicas until a
+// ReplicasRunning does.
+//
 // A message may be lost. A sender that needs an answer retransmits until it comes: a
 // Submit until a Confirm with Acknowledged or another answer, an Accept until
 // AcceptConfirmed or AwardVoid, a Launch until Started, a UsageReport until it is settled

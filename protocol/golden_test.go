@@ -28,7 +28,10 @@ var (
 	aGang = Job{ID: "gang", Arrival: noon, Run: time.Hour, Deadline: noon.Add(4 * time.Hour)}.WithPods([]Component{
 		{Role: "head", Pods: 1, CPU: 2000, Memory: 4096}, {Role: "worker", Pods: 4, GPUs: 8, Share: 1000, CPU: 32_000, Memory: 65536}})
 	gangPlaces = []Place{{Pods: 1, Node: "n1"}, {Component: 1, Pods: 1, Node: "n1", Devices: []int{0, 1, 2, 3, 4, 5, 6, 7}}, {Component: 1, Pods: 3, Node: "n2", Devices: []int{0}}}
-	anOption   = BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
+	aService   = Service{ID: "chat", Tenant: "vision", Priority: 10, Wanted: 12, Min: 2, Max: 60, GPUs: 1, Share: 500, GPUMemory: 16384, CPU: 4000, Memory: 32768,
+		Models: []string{"V100"}, Sites: []string{"oslo", "lyon"}, Move: MoveSettings{Cost: 700, Horizon: time.Hour},
+		Division: Division{Rule: DivideByCapacity, Tiers: []SiteTier{{Sites: []string{"oslo"}}, {Sites: []string{"lyon"}}}, Exclusive: true, Weights: []SiteWeight{{Site: "oslo", Weight: 3}}, MinPerSite: 1}}
+	anOption = BidOption{Start: noon.Add(time.Hour), Finish: noon.Add(2 * time.Hour), Model: "V100", Cap: 200_000,
 		Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Transfer: 300, FragmentationDelta: -250, Score: 12}
 	aBill   = Usage{IT: 600_000_000, Energy: 720_000_000, Carbon: 12_345_678, Money: 17_000, Finish: noon.Add(2 * time.Hour)}
 	aReason = Reason{Code: CheaperLater, Note: "wind at night"}
@@ -89,6 +92,19 @@ var sentences = []Message{
 	sent(Heartbeat{Every: 2 * time.Second, Stale: Reason{Code: SignalsOld, Note: "carbon: nothing published since 09:00"}}),
 	sent(SiteCondition{Site: "oslo", State: SiteSilent, Since: noon, Why: Reason{Code: NoHeartbeat}}),
 	sent(SitePrices{Round: 9, ShadowPrices: []ShadowPrice{{Site: "oslo", Model: "V100", From: noon, Slot: time.Hour, Values: []Microdollars{0, 70_000}}}}),
+	sent(SubmitService{Service: aService}),
+	sent(ScaleService{Service: "chat", Wanted: 18, By: "ada"}),
+	sent(RebalanceService{Service: "chat", By: "ada"}),
+	sent(DeleteService{Service: "chat", By: "ada"}),
+	sent(CallForCapacity{Round: 9, Closes: noon.Add(time.Second), Services: []Service{aService}, Weights: Weights{Carbon: 190_000}}),
+	sent(CapacityBid{Round: 9, Services: []ReplicaBid{{Service: "chat", Available: 12, Steps: []CostStep{{Count: 8, Cost: 40_200}, {Count: 4, Cost: 52_000}}, HeldCost: 38_000,
+		Held: ReplicaStatus{Revision: 4, Assigned: 3, Ready: 2, Pending: 1, Since: noon}}, {Service: "draw", Why: Reason{Code: NoCapacity}}}, Applied: 4}),
+	sent(ServiceDivision{Service: "chat", Decision: 2, Wanted: 20, Sites: []SiteCount{{Site: "lyon", Count: 6, Before: 4}, {Site: "oslo", Count: 12}}, Pending: 2, Move: true,
+		Why: Reason{Code: ServiceScaled}, Cost: 956_000, Bound: 956_000}),
+	sent(AssignReplicas{Service: aService, Revision: 5, Count: 6}),
+	sent(ReplicaStatus{Service: "chat", Revision: 5, Assigned: 6, Ready: 4, Pending: 1, Since: noon}),
+	sent(RunReplicas{Service: aService, Revision: 3, Replicas: []Replica{{Number: 2, Node: "n4", Devices: []int{0, 7}, Model: "V100", Power: 190_000}}, Newest: 2}),
+	sent(ReplicasRunning{Service: "chat", Revision: 3, Running: []int{2}, Lost: []int{1}}),
 	sent(Snapshot{Rounds: 9, Accounts: []Balance{{Account: "site/oslo", Amount: 18_000, Jobs: 3}, {Account: "tenant/vision", Amount: -18_000}},
 		Ended: []EndedJob{{Job: "philly-17", At: noon, Digest: 1<<63 + 5}}, Received: []Input{{From: "agent/oslo", Seq: 1<<40 + 3}}}),
 }

@@ -42,7 +42,7 @@ func withinBounds[T ~int64](v, most T) bool { return v >= -most && v <= most }
 func (m Message) IsPlausible() bool {
 	by := func(role string) bool { return strings.HasPrefix(string(m.From), role) }
 	switch b := m.Body.(type) {
-	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest:
+	case CallForBids, SitePrices, Award, Defer, Reject, Settlement, Confirm, JobStatus, JudgeRequest, CallForCapacity, ServiceDivision, AssignReplicas:
 		return m.From == Coordinator
 	case RegisterSite:
 		return b.Site != "" && m.From == AgentParty(b.Site)
@@ -67,6 +67,18 @@ func (m Message) IsPlausible() bool {
 		return by("hands/") || by("agent/") && m.To == Coordinator
 	case Finished, Interrupted:
 		return by("hands/")
+	case CapacityBid:
+		return by("agent/") && b.isPossible()
+	case ReplicaStatus:
+		return by("agent/") && b.isPossible()
+	case RunReplicas:
+		return by("agent/") && m.To == ExecutorParty(m.From.SiteName())
+	case ReplicasRunning:
+		return by("hands/")
+	case ScaleService:
+		return m.From.SiteName() == "" && b.Wanted >= 0 && b.Wanted <= MaxReplicas
+	case SubmitService, RebalanceService, DeleteService:
+		return m.From.SiteName() == ""
 	case Submit:
 		return m.From.SiteName() == "" || by("queue/")
 	}

@@ -1,0 +1,153 @@
+package protocol
+
+import "time"
+
+// A ServiceID identifies a service in the whole federation.
+type ServiceID string
+
+// A Service is a long-running workload of equal replicas, such as an inference server, which the
+// market divides among sites (docs/services.md). The zero of a field that limits something means no
+// limit.
+type Service struct {
+	ID       ServiceID `msgpack:"id"`
+	Tenant   string    `msgpack:"tn,omitempty"`
+	Priority int       `msgpack:"p,omitempty"` // higher is divided first
+
+	Wanted int `msgpack:"w"` // replicas
+	Min    int `msgpack:"mn,omitempty"`
+	Max    int `msgpack:"mx,omitempty"` // 0: no bound
+
+	// What one replica asks for, on one node.
+	GPUs      int      `msgpack:"g,omitempty"`
+	Share     Milli    `msgpack:"s,omitempty"` // of each device, 1..1000; below 1000 only with one device
+	GPUMemory MiB      `msgpack:"gm,omitempty"`
+	CPU       Milli    `msgpack:"c,omitempty"`
+	Memory    MiB      `msgpack:"m,omitempty"`
+	Models    []string `msgpack:"md,omitempty"` // acceptable GPU models; empty: any
+	Sites     []string `msgpack:"st,omitempty"` // that may run it; empty: any
+
+	Division Division     `msgpack:"dv,omitempty"`
+	Move     MoveSettings `msgpack:"mv,omitempty"`
+}
+
+// A Division says by which rule the replicas of a service are divided among sites.
+type Division struct {
+	Rule       DivisionRule `msgpack:"r,omitempty"`
+	Tiers      []SiteTier   `msgpack:"t,omitempty"` // first to last; of a plain rule without tiers none
+	Exclusive  bool         `msgpack:"x,omitempty"` // tiers are groups of which one holds all replicas, instead of spilling over
+	Weights    []SiteWeight `msgpack:"w,omitempty"` // of rule static
+	MinPerSite int          `msgpack:"n,omitempty"` // each site that may run it holds at least so many, if it has room
+}
+
+// A DivisionRule is how replicas are divided among sites that are equal before the tiers.
+type DivisionRule string
+
+// Rules of division.
+const (
+	DivideByCost     DivisionRule = ""        // each replica where it costs least
+	DivideByCapacity DivisionRule = "dynamic" // in proportion to the replicas that fit now
+	DivideByWeights  DivisionRule = "static"  // in proportion to given weights, as far as they fit
+)
+
+// A SiteTier is sites of equal rank. A site that is in several counts in the first.
+type SiteTier struct {
+	Sites []string `msgpack:"s,omitempty"`
+}
+
+// A SiteWeight is the weight of a site.
+type SiteWeight struct {
+	Site   string `msgpack:"s"`
+	Weight int    `msgpack:"w"`
+}
+
+// MoveSettings say what moving a replica costs, so that a rebalance of rule cost moves only what pays.
+type MoveSettings struct {
+	Cost    Microdollars  `msgpack:"c,omitempty"` // of one move: double run, transfer
+	Horizon time.Duration `msgpack:"h,omitempty"` // for how long a replica is expected to stay; 0: 6 hours
+}
+
+// DefaultMoveHorizon is how long a replica is expected to stay where it is.
+const DefaultMoveHorizon = 6 * time.Hour
+
+// IsZero reports whether d is the default, by cost; encoders leave it out by this.
+func (d Division) IsZero() bool {
+	return d.Rule == "" && len(d.Tiers) == 0 && !d.Exclusive && len(d.Weights) == 0 && d.MinPerSite == 0
+}
+
+// IsZero reports whether m says nothing; encoders leave it out by this.
+func (m MoveSettings) IsZero() bool { return m == (MoveSettings{}) }
+
+// Bounds of a service.
+const (
+	MaxReplicas       = 10_000
+	maxServiceTiers   = 16
+	maxServiceWeights = 1024
+	maxWeight         = 1_000_000
+)
+
+// Replica returns one replica as a job, for all that reckons with jobs' demand. It never ends by plan.
+func (s *Service) Replica() Job {
+	return Job{ID: JobID(s.ID), Tenant: s.Tenant, GPUs: s.GPUs, Share: s.Share, GPUMemory: s.GPUMemory, CPU: s.CPU, Memory: s.Memory,
+		Models: s.Models, Regions: s.Sites, Priority: s.Priority, Urgency: UrgencyNow, Arrival: 1, Deadline: 1, Run: MaxRun}
+}
+
+// InvalidReason returns what is wrong with the service, for its submitter, or "".
+func (s *Service) InvalidReason() string {
+	j := s.Replica()
+	switch why := j.InvalidReason(); {
+	case why != "":
+		return why
+	case s.Wanted < 0 || s.Wanted > MaxReplicas:
+		return "replicas: want 0..10000"
+	case s.Min < 0 || s.Max < 0 || s.Max > MaxReplicas || s.Max > 0 && s.Min > s.Max:
+		return "min or max: want 0..10000, and min at most max"
+	case s.Wanted < s.Min || s.Max > 0 && s.Wanted > s.Max:
+		return "replicas: outside of min and max"
+	case s.Move.Cost < 0 || s.Move.Cost > MaxMoney || s.Move.Horizon < 0 || s.Move.Horizon > MaxRun:
+		return "move: a negative or absurd cost or horizon"
+	}
+	return s.Division.invalidReason(s.Sites)
+}
+
+// invalidReason is InvalidReason for the division of a service that may run at sites.
+func (d *Division) invalidReason(sites []string) string {
+	switch {
+	case d.Rule != DivideByCost && d.Rule != DivideByCapacity && d.Rule != DivideByWeights:
+		return "division: want cost, dynamic or static"
+	case d.MinPerSite < 0 || d.MinPerSite > MaxReplicas:
+		return "minPerSite: want 0..10000"
+	case len(d.Tiers) > maxServiceTiers || len(d.Weights) > maxServiceWeights:
+		return "tiers or weights: more than 16 tiers, or 1024 weights"
+	case d.Rule == DivideByWeights && len(d.Tiers) > 0:
+		return "tiers: static weights ignore capacity, so nothing would spill over to the next tier: use cost or dynamic"
+	case d.Exclusive && len(d.Tiers) == 0:
+		return "exclusive: name the groups as tiers"
+	case d.Rule != DivideByWeights && len(d.Weights) > 0:
+		return "weights: only rule static has them"
+	}
+	allowed := make(map[string]bool, len(sites))
+	for _, name := range sites {
+		allowed[name] = true
+	}
+	for _, t := range d.Tiers {
+		if len(t.Sites) == 0 || len(t.Sites) > maxServiceWeights {
+			return "tiers: each needs 1 to 1024 sites"
+		}
+		for _, name := range t.Sites {
+			if name == "" || nameTooLong(name) || len(sites) > 0 && !allowed[name] {
+				return "tiers: names no site, or one that the service may not use"
+			}
+		}
+	}
+	seen := make(map[string]bool, len(d.Weights))
+	for _, w := range d.Weights {
+		switch {
+		case w.Site == "" || nameTooLong(w.Site) || seen[w.Site]:
+			return "weights: no site, or one twice"
+		case w.Weight < 0 || w.Weight > maxWeight:
+			return "weights: want 0..1000000"
+		}
+		seen[w.Site] = true
+	}
+	return ""
+}

@@ -1,0 +1,187 @@
+package protocol
+
+// Messages about services: see coordinator/services.
+type (
+	// SubmitService asks the market to run a service. The same id again replaces what was asked for; what
+	// runs stays where it is unless it no longer may.
+	SubmitService struct {
+		Service Service `msgpack:"sv"`
+	}
+
+	// ScaleService sets the number of replicas of a service.
+	ScaleService struct {
+		Service ServiceID `msgpack:"sv"`
+		Wanted  int       `msgpack:"w"`
+		By      string    `msgpack:"by,omitempty"` // who asked
+	}
+
+	// RebalanceService asks to divide all replicas of a service anew, as if none were placed.
+	RebalanceService struct {
+		Service ServiceID `msgpack:"sv"`
+		By      string    `msgpack:"by,omitempty"`
+	}
+
+	// DeleteService removes a service from all sites.
+	DeleteService struct {
+		Service ServiceID `msgpack:"sv"`
+		By      string    `msgpack:"by,omitempty"`
+	}
+
+	// CallForCapacity asks all agents how many further replicas of each service they could run now.
+	CallForCapacity struct {
+		Round    uint64    `msgpack:"n"`
+		Closes   Time      `msgpack:"cl"` // at the latest; later bids are void
+		Services []Service `msgpack:"sv,omitempty"`
+		Weights  Weights   `msgpack:"w" name:"terms"` // of the objective, by which replicas are priced
+	}
+
+	// CapacityBid answers a CallForCapacity: one row for each of its services. It reserves nothing.
+	CapacityBid struct {
+		Round    uint64       `msgpack:"n"`
+		Services []ReplicaBid `msgpack:"sv,omitempty"`
+		Applied  uint64       `msgpack:"ap,omitempty"` // the newest AssignReplicas that these rows know of
+	}
+
+	// A ReplicaBid is what a site could run of a service, next to all that is there and planned.
+	ReplicaBid struct {
+		Service   ServiceID     `msgpack:"sv"`
+		Available int           `msgpack:"a,omitempty"`  // further replicas that fit now
+		Steps     []CostStep    `msgpack:"c,omitempty"`  // of these, in the order in which they would be placed
+		HeldCost  Microdollars  `msgpack:"hc,omitempty"` // an hour, of each replica that is here
+		Held      ReplicaStatus `msgpack:"h,omitempty"`  // as of now
+		Why       Reason        `msgpack:"w,omitempty"`  // why none is available
+	}
+
+	// A CostStep is replicas that cost the same.
+	CostStep struct {
+		Count int          `msgpack:"n"`
+		Cost  Microdollars `msgpack:"c"` // of one replica for an hour: energy, carbon at its price, the node's wake, fragmentation
+	}
+
+	// ServiceDivision is the coordinator's decision how a service is divided. It is broadcast.
+	ServiceDivision struct {
+		Service  ServiceID    `msgpack:"sv"`
+		Decision uint64       `msgpack:"d"` // counts the decisions of the service
+		Wanted   int          `msgpack:"w"`
+		Sites    []SiteCount  `msgpack:"s,omitempty"` // by name
+		Pending  int          `msgpack:"p,omitempty"` // replicas that find no room
+		Move     bool         `msgpack:"mv,omitempty"`
+		Why      Reason       `msgpack:"y"`
+		Cost     Microdollars `msgpack:"c,omitempty"` // an hour, of the replicas placed by it, where sites bid it
+		Bound    Microdollars `msgpack:"b,omitempty"` // that no division of these replicas can be below
+		Gone     bool         `msgpack:"g,omitempty"` // the service was deleted
+	}
+
+	// A SiteCount is the replicas that a site is to hold.
+	SiteCount struct {
+		Site   string `msgpack:"s"`
+		Count  int    `msgpack:"n"`
+		Before int    `msgpack:"b,omitempty"` // that it was to hold until then
+	}
+
+	// AssignReplicas tells a site how many replicas of a service it is to hold from now on. It is repeated
+	// until the site's ReplicaStatus names it.
+	AssignReplicas struct {
+		Service  Service `msgpack:"sv"`
+		Revision uint64  `msgpack:"r"` // fencing token: the site ignores one that is not higher than it has seen of the service
+		Count    int     `msgpack:"n"`
+	}
+
+	// ReplicaStatus says how the replicas of a service at a site stand.
+	ReplicaStatus struct {
+		Service  ServiceID `msgpack:"sv,omitempty"`
+		Revision uint64    `msgpack:"r,omitempty"`  // of the newest AssignReplicas
+		Assigned int       `msgpack:"a,omitempty"`  // by that
+		Ready    int       `msgpack:"rd,omitempty"` // that run
+		Pending  int       `msgpack:"p,omitempty"`  // that find no node
+		Since    Time      `msgpack:"si,omitempty"` // when the first of these came to find none
+	}
+
+	// RunReplicas has the executor run these replicas of a service, and stop all others of it.
+	RunReplicas struct {
+		Service  Service   `msgpack:"sv"`
+		Revision uint64    `msgpack:"r"`            // rises with each change of the list
+		Replicas []Replica `msgpack:"l,omitempty"`  // by number
+		Newest   int       `msgpack:"nw,omitempty"` // the highest number that the agent has given
+	}
+
+	// A Replica is one replica on a node.
+	Replica struct {
+		Number  int        `msgpack:"n"` // of this service at this site; never reused
+		Node    string     `msgpack:"nd"`
+		Devices []int      `msgpack:"dv,omitempty"`
+		Model   string     `msgpack:"md,omitempty"`
+		Power   Milliwatts `msgpack:"pw,omitempty"` // planned draw, without the facility's overhead
+	}
+
+	// ReplicasRunning answers RunReplicas, and reports changes: which replicas run, and which were lost.
+	ReplicasRunning struct {
+		Service  ServiceID `msgpack:"sv"`
+		Revision uint64    `msgpack:"r"`
+		Running  []int     `msgpack:"l,omitempty"`
+		Lost     []int     `msgpack:"x,omitempty"` // their node is down; they run no more
+	}
+)
+
+func (SubmitService) messageKind() string    { return "service" }
+func (ScaleService) messageKind() string     { return "scale" }
+func (RebalanceService) messageKind() string { return "rebalance" }
+func (DeleteService) messageKind() string    { return "delete" }
+func (CallForCapacity) messageKind() string  { return "capacity-call" }
+func (CapacityBid) messageKind() string      { return "capacity" }
+func (ServiceDivision) messageKind() string  { return "division" }
+func (AssignReplicas) messageKind() string   { return "assign" }
+func (ReplicaStatus) messageKind() string    { return "replicas" }
+func (RunReplicas) messageKind() string      { return "run-replicas" }
+func (ReplicasRunning) messageKind() string  { return "running" }
+
+// Reasons of divisions, and of sites that bid no replicas.
+const (
+	ServicePlaced  Code = "service-placed"
+	ServiceScaled  Code = "service-scaled"
+	RoomAppeared   Code = "room-appeared" // for replicas that waited
+	Rescheduled    Code = "rescheduled"   // replicas that found no node at their site
+	SiteLost       Code = "site-lost"     // its replicas are divided among the others
+	Rebalanced     Code = "rebalanced"    // on demand
+	MoveFinished   Code = "move-finished" // the new replicas run, and the old ones go
+	ServiceDeleted Code = "service-deleted"
+	TooFewReplicas Code = "too-few-fit"      // fewer replicas fit than are wanted
+	RunsNoServices Code = "runs-no-services" // its executor runs no services yet
+	NoSiteAllowed  Code = "no-site-allowed"  // no site that may run it has answered
+)
+
+// IsZero reports whether r says nothing; encoders leave it out by this.
+func (r ReplicaStatus) IsZero() bool { return r == (ReplicaStatus{}) }
+
+// isPossible reports whether r states what a site can be in: see Message.IsPlausible.
+func (r *ReplicaStatus) isPossible() bool {
+	within := func(n int) bool { return n >= 0 && n <= MaxReplicas }
+	return within(r.Assigned) && within(r.Ready) && within(r.Pending)
+}
+
+// isPossible reports whether b is a bid that a site can mean: each service once, counts that are not
+// negative, and steps that add up to what is available. Whether a site has so many GPUs the coordinator
+// knows.
+func (b *CapacityBid) isPossible() bool {
+	seen := make(map[ServiceID]bool, len(b.Services))
+	for i := range b.Services {
+		r := &b.Services[i]
+		if seen[r.Service] || r.Available < 0 || r.Available > MaxReplicas || !withinBounds(r.HeldCost, MaxMoney) || !r.Held.isPossible() {
+			return false
+		}
+		seen[r.Service] = true
+		sum := 0
+		for _, s := range r.Steps {
+			if s.Count <= 0 || s.Count > MaxReplicas || !withinBounds(s.Cost, MaxMoney) {
+				return false
+			}
+			if sum += s.Count; sum > r.Available {
+				return false
+			}
+		}
+		if sum != r.Available {
+			return false
+		}
+	}
+	return true
+}
