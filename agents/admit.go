@@ -24,7 +24,7 @@ func (a *Agent) admitMessage(m protocol.Message) bool {
 	switch {
 	case fresh && (a.resetSince == 0 || incarnation > a.resetIncarnation):
 	case fresh: // its numbers have passed those of the former coordinator
-		clear(a.epochs)
+		a.forgetEpochs()
 	case m.At <= a.lastCoordinatorTime: // an old message of the former coordinator
 		return false
 	case a.resetSince == 0:
@@ -35,8 +35,16 @@ func (a *Agent) admitMessage(m protocol.Message) bool {
 	default:
 		a.dedup.ForgetSender(m.From)
 		a.dedup.AdmitOnce(m)
-		clear(a.epochs)
+		a.forgetEpochs()
 	}
 	a.lastCoordinatorTime, a.resetSince = max(a.lastCoordinatorTime, m.At), 0
 	return true
+}
+
+// forgetEpochs forgets what a former coordinator counted, of jobs and of services.
+func (a *Agent) forgetEpochs() {
+	clear(a.epochs)
+	for _, h := range a.services {
+		h.revision = 0
+	}
 }

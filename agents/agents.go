@@ -33,6 +33,8 @@ type Config struct {
 	Terms    terms.Terms // of the site; the zero value has none
 	// NoGangs says that the site's executor starts no jobs of several pods: the agent bids for none.
 	NoGangs bool
+	// Services says that the site's executor runs replicas of services: without it the agent holds none.
+	Services bool
 }
 
 // Network is what it costs to move a job's input from another site.
@@ -91,6 +93,8 @@ type Agent struct {
 	reportsStarts       bool                             // see ReportStarts
 	startReports        []startReport
 	heartbeat           heartbeat
+	services            map[protocol.ServiceID]*heldService
+	triedVersion        int // of the fleet when replicas without a node were tried last: see keepServices
 }
 
 // A reservation is an accepted job that waits in the site's queue.
@@ -128,6 +132,7 @@ func New(cfg Config, f *capacity.Fleet, g *forecast.GridState) *Agent {
 		epochs:     make(map[protocol.JobID]uint64),
 		running:    make(map[protocol.JobID]*activeRun),
 		rebidAfter: make(map[protocol.JobID]protocol.Time),
+		services:   make(map[protocol.ServiceID]*heldService),
 	}
 }
 
@@ -161,8 +166,10 @@ func (a *Agent) workDue() (due protocol.Time) {
 	if a.lacksNodes() {
 		return due
 	}
-	if t := a.nextStartReport(); t != 0 && (due == 0 || t < due) {
-		due = t
+	for _, t := range []protocol.Time{a.nextStartReport(), a.nextServiceResend()} {
+		if t != 0 && (due == 0 || t < due) {
+			due = t
+		}
 	}
 	if len(a.plannedPauses) > 0 && (due == 0 || a.plannedPauses[0].at < due) {
 		due = a.plannedPauses[0].at
@@ -182,6 +189,7 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 		a.clampFutureRetries(now)
 	}
 	a.lastQueueCheck = now
+	a.adoptReplicas(now)
 	msgs := a.heartbeatDue(now)
 	if a.lacksNodes() {
 		return append(msgs, a.retransmitDue(now)...)
@@ -192,7 +200,8 @@ func (a *Agent) Tick(now protocol.Time) []protocol.Message {
 	msgs = append(msgs, a.retransmitDue(now)...)
 	msgs = append(msgs, a.sendDuePauses(now)...)
 	msgs = append(msgs, a.sendStartReports(now)...)
-	return append(msgs, a.startQueuedJobs(now)...)
+	msgs = append(msgs, a.startQueuedJobs(now)...)
+	return append(msgs, a.keepServices(now)...)
 }
 
 // Step implements bus.Machine.
@@ -201,6 +210,13 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 	if !a.admitMessage(m) {
 		return nil
 	}
+	a.adoptReplicas(now)
+	msgs := a.handleMessage(now, m)
+	return append(msgs, a.keepServices(now)...)
+}
+
+// handleMessage acts on a message that is new.
+func (a *Agent) handleMessage(now protocol.Time, m protocol.Message) []protocol.Message {
 	switch m.From {
 	case protocol.Coordinator:
 		switch b := m.Body.(type) {
@@ -219,6 +235,10 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 			return a.handleCancel(now, b)
 		case protocol.Settlement:
 			a.handleSettlement(m, b)
+		case protocol.CallForCapacity:
+			return a.answerCallForCapacity(now, b)
+		case protocol.AssignReplicas:
+			return a.handleAssign(now, m, b)
 		}
 	case protocol.ExecutorParty(a.cfg.Site):
 		switch b := m.Body.(type) {
@@ -232,6 +252,8 @@ func (a *Agent) Step(now protocol.Time, m protocol.Message) []protocol.Message {
 			return a.handleInventory(now, b)
 		case protocol.IdleReading:
 			return a.reportIdleReading(now, b)
+		case protocol.ReplicasRunning:
+			a.handleReplicasRunning(now, b)
 		}
 	case protocol.SignalParty(a.cfg.Site):
 		if b, ok := m.Body.(protocol.Signal); ok {

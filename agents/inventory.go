@@ -14,6 +14,7 @@ import (
 func (a *Agent) handleInventory(now protocol.Time, v protocol.Inventory) []protocol.Message {
 	before := a.fleet.PoolTotals()
 	a.fleet.UpdateNodes(now, v.Nodes)
+	a.adoptReplicas(now) // restored before the nodes were known
 	a.executorReported = true
 	if after := a.fleet.PoolTotals(); slices.ContainsFunc(before, func(p protocol.Pool) bool { return !poolsCover(after, p) }) {
 		a.nodeLossUntil = now.Add(nodeLossGrace)

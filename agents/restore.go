@@ -64,6 +64,8 @@ func (a *Agent) NeedsEvent(m protocol.Message) bool {
 		id = b.Job
 	case protocol.CompletedRun:
 		return a.keepsRunEvent(m)
+	case protocol.AssignReplicas, protocol.RunReplicas:
+		return a.needsServiceEvent(m)
 	}
 	return a.running[id] != nil || a.queueIndex(id) >= 0 || a.pendingAckOf(id) != nil
 }
@@ -107,6 +109,10 @@ func (a *Agent) Restore(m protocol.Message) error {
 		a.dropPendingAck(b.Job)
 	case protocol.CompletedRun:
 		a.rememberRun(m, b)
+	case protocol.AssignReplicas:
+		a.applyAssign(m.At, b)
+	case protocol.RunReplicas:
+		a.restoreReplicas(b)
 	}
 	return nil
 }

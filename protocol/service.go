@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A ServiceID identifies a service in the whole federation.
 type ServiceID string
@@ -64,6 +67,15 @@ type SiteWeight struct {
 type MoveSettings struct {
 	Cost    Microdollars  `msgpack:"c,omitempty"` // of one move: double run, transfer
 	Horizon time.Duration `msgpack:"h,omitempty"` // for how long a replica is expected to stay; 0: 6 hours
+}
+
+// MoveHorizon returns for how long a replica of s is expected to stay where it is: its setting, or the
+// default.
+func (s *Service) MoveHorizon() time.Duration {
+	if s.Move.Horizon == 0 {
+		return DefaultMoveHorizon
+	}
+	return s.Move.Horizon
 }
 
 // DefaultMoveHorizon is how long a replica is expected to stay where it is.
@@ -150,4 +162,9 @@ func (d *Division) invalidReason(sites []string) string {
 		seen[w.Site] = true
 	}
 	return ""
+}
+
+// SameReplica reports whether a replica of t is one of s: it asks for the same, and may run where it could.
+func (s *Service) SameReplica(t *Service) bool {
+	return s.GPUs == t.GPUs && s.Share == t.Share && s.GPUMemory == t.GPUMemory && s.CPU == t.CPU && s.Memory == t.Memory && slices.Equal(s.Models, t.Models)
 }

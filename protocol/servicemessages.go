@@ -39,7 +39,6 @@ type (
 	CapacityBid struct {
 		Round    uint64       `msgpack:"n"`
 		Services []ReplicaBid `msgpack:"sv,omitempty"`
-		Applied  uint64       `msgpack:"ap,omitempty"` // the newest AssignReplicas that these rows know of
 	}
 
 	// A ReplicaBid is what a site could run of a service, next to all that is there and planned.
@@ -55,7 +54,7 @@ type (
 	// A CostStep is replicas that cost the same.
 	CostStep struct {
 		Count int          `msgpack:"n"`
-		Cost  Microdollars `msgpack:"c"` // of one replica for an hour: energy, carbon at its price, the node's wake, fragmentation
+		Cost  Microdollars `msgpack:"c"` // of one replica for an hour: energy and carbon at their prices, with the idle draw of a node that it wakes
 	}
 
 	// ServiceDivision is the coordinator's decision how a service is divided. It is broadcast.

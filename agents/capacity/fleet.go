@@ -118,6 +118,8 @@ type Run struct {
 
 	parts []*Run // of a gang: what it is on its nodes
 
+	isReplica bool // of a service: it has no planned end, whatever End says
+
 	// Below: only for a part.
 	component, pods int
 	isFurtherPart   bool // not the first

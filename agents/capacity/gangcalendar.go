@@ -69,7 +69,7 @@ func (f *Fleet) appendRoomSteps(steps []roomStep, i int, j *protocol.Job, c int,
 	}
 	add(readyNow)
 	for _, r := range n.jobs { // by planned end
-		if had == most {
+		if had == most || r.isReplica { // so are the rest
 			break
 		}
 		s.release(n, r)
@@ -203,7 +203,9 @@ func (f *Fleet) candidateStarts(now protocol.Time, o *setOpenings, from, late pr
 	for _, i := range o.reserved {
 		n := &f.nodes[i]
 		for _, r := range n.jobs {
-			add(r.End)
+			if !r.isReplica {
+				add(r.End)
+			}
 		}
 		for x := range n.reservations {
 			add(n.reservations[x].until)

@@ -147,7 +147,7 @@ func (f *Fleet) earliestStartOn(now protocol.Time, i int, j *protocol.Job, at, b
 	// Candidate times are the ends of jobs and of reservations after at.
 	f.times = f.times[:0]
 	for _, r := range n.jobs {
-		if t := max(r.End, now.Add(time.Second)); t > at && t < by {
+		if t := max(r.End, now.Add(time.Second)); t > at && t < by && !r.isReplica {
 			f.times = append(f.times, t)
 		}
 	}

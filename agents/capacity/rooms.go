@@ -161,6 +161,9 @@ func (f *Fleet) readyTime(i int, s *shape) protocol.Time {
 				held[d] -= r.placement.Request.GPUMemory
 			}
 		}
+		if r.isReplica {
+			break // so are the rest
+		}
 		if fits() {
 			return r.End
 		}

@@ -31,6 +31,8 @@ type SimExecutor struct {
 	outcomes      []protocol.Message        // outcomes, oldest first, kept to answer repeated requests
 	staleLaunches int                       // launches refused because their epoch is stale or their node unknown
 
+	replicas   []*simReplica                    // of services, by service and number
+	orders     map[protocol.ServiceID]uint64    // the newest RunReplicas of each service
 	changes    []nodeChange                     // of nodes that go down and come back, by time
 	failsAfter map[protocol.JobID]time.Duration // jobs whose program fails after so long of a run
 	stopped    bool                             // the meters of the site are not read any more
@@ -79,7 +81,7 @@ type runningJob struct {
 func NewSimExecutor(site string, nodes []capacity.Node, table power.Table, start protocol.Time, truth func(protocol.JobID, protocol.Milliwatts) protocol.Milliwatts) *SimExecutor {
 	h := &SimExecutor{
 		sender: protocol.Sender{Party: protocol.ExecutorParty(site)}, agent: protocol.AgentParty(site), truePower: truth,
-		nodes: make(map[string]*simNode), epochs: make(map[protocol.JobID]uint64),
+		nodes: make(map[string]*simNode), epochs: make(map[protocol.JobID]uint64), orders: make(map[protocol.ServiceID]uint64),
 		at: start, hour: start.Floor(time.Hour),
 	}
 	for _, n := range nodes {
@@ -143,6 +145,11 @@ func (h *SimExecutor) Due() protocol.Time {
 			due = min(due, j.start)
 		}
 	}
+	for _, r := range h.replicas {
+		if !r.runs {
+			due = min(due, r.start)
+		}
+	}
 	for _, m := range h.inOrder {
 		if t := m.sleeps; t != 0 {
 			due = min(due, t)
@@ -159,6 +166,7 @@ func (h *SimExecutor) Tick(now protocol.Time) (said []protocol.Message) {
 			said = append(said, h.beginRun(now, j))
 		}
 	}
+	said = append(said, h.beginReplicas(now)...)
 	for len(h.jobs) > 0 && h.jobs[0].end <= now {
 		// Order matters: jobs that end now must count as ended before an outage of
 		// the same instant could lose them.
@@ -202,6 +210,8 @@ func (h *SimExecutor) Step(now protocol.Time, m protocol.Message) []protocol.Mes
 		return h.launchJob(now, b)
 	case protocol.Cancel:
 		return h.cancelJob(now, b)
+	case protocol.RunReplicas:
+		return h.runReplicas(now, b)
 	}
 	return nil
 }
@@ -304,12 +314,7 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 	h.epochs[l.Job.ID] = l.Epoch
 	start := now
 	for _, n := range nodes {
-		if !n.awake {
-			n.ready = now.Add(n.host.WakeTime)
-			h.setNodeAwake(n, true)
-		}
-		start = max(start, n.ready)
-		n.jobs, n.sleeps = n.jobs+1, 0
+		start = max(start, h.occupyNode(now, n))
 	}
 	j := &runningJob{launch: l, nodes: nodes, start: start, end: start.Add(l.Run), power: l.Power}
 	if h.runTime != nil {
@@ -329,6 +334,16 @@ func (h *SimExecutor) launchJob(now protocol.Time, l protocol.Launch) []protocol
 		return nil // it starts when its node is awake
 	}
 	return []protocol.Message{h.beginRun(now, j)}
+}
+
+// occupyNode puts a job or a replica on a node, and returns when the node is awake.
+func (h *SimExecutor) occupyNode(now protocol.Time, n *simNode) protocol.Time {
+	if !n.awake {
+		n.ready = now.Add(n.host.WakeTime)
+		h.setNodeAwake(n, true)
+	}
+	n.jobs, n.sleeps = n.jobs+1, 0
+	return n.ready
 }
 
 // nodesOf returns the nodes of a launch, each once; nil if one is unknown.
@@ -415,9 +430,7 @@ func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol
 		h.draw -= j.power
 	}
 	for _, m := range j.nodes {
-		if m.jobs--; m.jobs == 0 && m.host.Linger > 0 {
-			m.sleeps = now.Add(max(m.host.Linger, time.Second)) // at least a second later, so that Due moves forward
-		}
+		m.release(now)
 	}
 	for t := j.start; t < now; {
 		end := min(t.Floor(time.Hour).Add(time.Hour), now)
@@ -430,6 +443,13 @@ func (h *SimExecutor) stopJob(now protocol.Time, j *runningJob) (drew []protocol
 		t = end
 	}
 	return drew
+}
+
+// release takes a job or a replica from a node, which may fall asleep then.
+func (m *simNode) release(now protocol.Time) {
+	if m.jobs--; m.jobs == 0 && m.host.Linger > 0 {
+		m.sleeps = now.Add(max(m.host.Linger, time.Second)) // at least a second later, so that Due moves forward
+	}
 }
 
 // energyBetween returns a job's energy between two instants of the same hour, rounded down to

@@ -95,6 +95,7 @@ func (h *SimExecutor) applyNodeChanges(now protocol.Time) (said []protocol.Messa
 			}
 		}
 	}
+	said = append(said, h.loseReplicas(now)...)
 	return append(said, h.sender.NewMessage(now, h.agent, h.inventory()))
 }
 

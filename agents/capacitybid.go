@@ -1,0 +1,77 @@
+package agents
+
+import (
+	"time"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// answerCallForCapacity bids how many further replicas of each service fit now, each as if it were the
+// only one, and what they cost. A bid reserves nothing.
+func (a *Agent) answerCallForCapacity(now protocol.Time, c protocol.CallForCapacity) []protocol.Message {
+	a.refreshForecast(now)
+	o := protocol.CapacityBid{Round: c.Round}
+	seen := make(map[protocol.ServiceID]bool, len(c.Services))
+	for i := range c.Services {
+		if s := &c.Services[i]; !seen[s.ID] {
+			seen[s.ID] = true
+			o.Services = append(o.Services, a.bidForService(now, s, c.Weights))
+		}
+	}
+	return a.messageTo(now, protocol.Coordinator, o)
+}
+
+// bidForService returns the row of a service in a CapacityBid.
+func (a *Agent) bidForService(now protocol.Time, s *protocol.Service, w protocol.Weights) protocol.ReplicaBid {
+	b := protocol.ReplicaBid{Service: s.ID}
+	price := replicaPricing{agent: a, from: now, until: now.Add(s.MoveHorizon()), weights: w}
+	if h := a.services[s.ID]; h != nil {
+		b.Held = h.status()
+		b.Held.Service = ""
+		for _, r := range h.replicas {
+			b.HeldCost += price.hourly(r.Power) / protocol.Microdollars(len(h.replicas))
+		}
+	}
+	b.Why = a.refusesService(s)
+	if b.Why.Code == "" && a.curve == nil {
+		b.Why.Code = protocol.NoSignal
+	}
+	if b.Why.Code != "" {
+		return b
+	}
+	j := s.Replica()
+	j.ID = replicaID(s.ID, 0)
+	for _, q := range a.fleet.QuoteReplicas(now, j, protocol.MaxReplicas) {
+		b.Available++
+		cost := price.hourly(q.Power + q.WakesDrawn)
+		if n := len(b.Steps); n > 0 && b.Steps[n-1].Cost == cost {
+			b.Steps[n-1].Count++
+		} else {
+			b.Steps = append(b.Steps, protocol.CostStep{Count: 1, Cost: cost})
+		}
+	}
+	if b.Available == 0 {
+		if _, b.Why = a.fleet.RunConfigs(j); b.Why.Code == "" {
+			b.Why.Code = protocol.NoCapacity
+		}
+	}
+	return b
+}
+
+// A replicaPricing prices the draw of replicas by the forecast of a span of time.
+type replicaPricing struct {
+	agent       *Agent
+	from, until protocol.Time
+	weights     protocol.Weights
+}
+
+// hourly returns what a draw costs in an hour, as the mean of the span: money and carbon at its price.
+func (p *replicaPricing) hourly(power protocol.Milliwatts) protocol.Microdollars {
+	if p.agent.curve == nil {
+		return 0
+	}
+	_, carbon, money := p.agent.curve.CostBetween(p.from, p.until, power)
+	hours := max(p.until.Sub(p.from)/time.Millisecond, 1)
+	cost := float64(money+p.weights.CarbonCost(carbon)) * float64(time.Hour/time.Millisecond) / float64(hours)
+	return protocol.Microdollars(min(max(cost, -float64(protocol.MaxMoney)), float64(protocol.MaxMoney)))
+}
