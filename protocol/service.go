@@ -168,3 +168,26 @@ func (d *Division) invalidReason(sites []string) string {
 func (s *Service) SameReplica(t *Service) bool {
 	return s.GPUs == t.GPUs && s.Share == t.Share && s.GPUMemory == t.GPUMemory && s.CPU == t.CPU && s.Memory == t.Memory && slices.Equal(s.Models, t.Models)
 }
+
+// TierOf returns the tier of a site for s, from 0; false if s may not run there.
+func (s *Service) TierOf(site string) (tier int, allowed bool) {
+	if len(s.Sites) > 0 && !slices.Contains(s.Sites, site) {
+		return 0, false
+	}
+	for i, t := range s.Division.Tiers {
+		if slices.Contains(t.Sites, site) {
+			return i, true
+		}
+	}
+	return 0, len(s.Division.Tiers) == 0
+}
+
+// WeightOf returns the weight of a site for s; 0 if it has none.
+func (s *Service) WeightOf(site string) int64 {
+	for _, w := range s.Division.Weights {
+		if w.Site == site {
+			return int64(w.Weight)
+		}
+	}
+	return 0
+}

@@ -68,6 +68,7 @@ type (
 		Why      Reason       `msgpack:"y"`
 		Cost     Microdollars `msgpack:"c,omitempty"` // an hour, of the replicas placed by it, where sites bid it
 		Bound    Microdollars `msgpack:"b,omitempty"` // that no division of these replicas can be below
+		Lack     Reason       `msgpack:"l,omitempty"` // why some are pending
 		Gone     bool         `msgpack:"g,omitempty"` // the service was deleted
 	}
 
@@ -142,7 +143,6 @@ const (
 	Rescheduled    Code = "rescheduled"   // replicas that found no node at their site
 	SiteLost       Code = "site-lost"     // its replicas are divided among the others
 	Rebalanced     Code = "rebalanced"    // on demand
-	MoveFinished   Code = "move-finished" // the new replicas run, and the old ones go
 	ServiceDeleted Code = "service-deleted"
 	TooFewReplicas Code = "too-few-fit"      // fewer replicas fit than are wanted
 	RunsNoServices Code = "runs-no-services" // its executor runs no services yet

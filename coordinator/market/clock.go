@@ -28,6 +28,7 @@ func (k *Market) observeClock(now protocol.Time) {
 // ended jobs is dated now at the latest, so that they are forgotten on time.
 func (k *Market) resetTimers(now protocol.Time) {
 	k.round, k.lastCall, k.congestion, k.replan = nil, callTime{}, congestion{}, 0
+	k.services.ClockSetBack(now)
 	a := &k.advisor
 	a.rulings, a.openQuestions, a.closed = nil, 0, min(a.closed, now.Add(breakerPause))
 	for _, name := range slices.Sorted(maps.Keys(k.sites)) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/gridbid/gridbid/coordinator/accounts"
 	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/services"
 	"github.com/gridbid/gridbid/protocol"
 	"github.com/gridbid/gridbid/protocol/quota"
 )
@@ -121,6 +122,7 @@ type Market struct {
 	policyUnannounced bool                        // the policy was set and not announced yet
 	counts            map[string]int              // of what the market refused to read, by reason
 	writeQuotas       map[string]writeQuota       // by site
+	services          *services.Services
 	events            []protocol.Message          // of the latest Step or Tick
 	endedJobs         map[protocol.JobID]endedJob // that are not in lots any more
 	endedLots         []endedLot                  // whose ids are still known, by the time they ended
@@ -183,14 +185,17 @@ type site struct {
 
 // New returns an empty market in which rule clears the rounds.
 func New(cfg Config, rule auction.ClearingRule) *Market {
+	cfg = cfg.withDefaults()
+	counts := make(map[string]int)
 	return &Market{
-		cfg:         cfg.withDefaults(),
+		cfg:         cfg,
 		rule:        rule,
+		services:    services.New(services.Config{Gather: cfg.Gather, Window: cfg.Window, Weights: cfg.Terms}, counts),
 		sender:      protocol.Sender{Party: protocol.Coordinator},
 		lots:        make(map[protocol.JobID]*lot),
 		endedJobs:   make(map[protocol.JobID]endedJob),
 		sites:       make(map[string]*site),
-		counts:      make(map[string]int),
+		counts:      counts,
 		writeQuotas: make(map[string]writeQuota),
 	}
 }
@@ -206,8 +211,11 @@ func (k *Market) KnownJobs() int { return len(k.lots) + len(k.endedJobs) }
 // Accounts returns the money accounts. The caller must not change them.
 func (k *Market) Accounts() *accounts.Balances { return &k.ledger }
 
-// Due implements bus.Machine. While a round or a question is open, only its end is due.
-func (k *Market) Due() protocol.Time {
+// Due implements bus.Machine.
+func (k *Market) Due() protocol.Time { return earlier(k.jobsDue(), k.services.Due()) }
+
+// jobsDue is Due for jobs. While a round or a question is open, only its end is due.
+func (k *Market) jobsDue() protocol.Time {
 	switch {
 	case k.round != nil:
 		return k.round.closes
@@ -226,6 +234,12 @@ func (k *Market) Due() protocol.Time {
 func (k *Market) Tick(now protocol.Time) []protocol.Message {
 	k.events = k.events[:0]
 	k.observeClock(now)
+	msgs := k.tickJobs(now)
+	return append(msgs, k.tickServices(now)...)
+}
+
+// tickJobs is Tick for jobs.
+func (k *Market) tickJobs(now protocol.Time) []protocol.Message {
 	var msgs []protocol.Message
 	if k.round != nil {
 		if now < k.round.closes {
@@ -256,6 +270,12 @@ func (k *Market) Step(now protocol.Time, m protocol.Message) []protocol.Message 
 	if m.At > now.Add(maxClockSkew) || m.At < now.Add(-maxClockSkew) {
 		k.counts["clock-apart"]++
 	}
+	msgs := k.stepJobs(now, m)
+	return append(msgs, k.stepServices(now, m)...)
+}
+
+// stepJobs is Step for what is about jobs and sites.
+func (k *Market) stepJobs(now protocol.Time, m protocol.Message) []protocol.Message {
 	switch b := m.Body.(type) {
 	case protocol.Submit:
 		return k.handleSubmit(now, m, b)

@@ -29,6 +29,7 @@ func (k *Market) Restore(m protocol.Message) {
 	default:
 		k.dedup.AdmitOnce(m) // a retransmission of it is a duplicate
 	}
+	k.services.Restore(m)
 	switch b := m.Body.(type) {
 	case protocol.Submit:
 		if l := k.knownLot(b.Job.ID); l != nil && l.state == ended { // the former lot was forgotten, or this Submit were no event

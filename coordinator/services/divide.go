@@ -1,0 +1,204 @@
+package services
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/coordinator/division"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// hysteresis is by which part a rebalance by cost must save more than its moves cost, in thousandths.
+const hysteresis = protocol.Milli(200)
+
+// closeCall divides the services of the call, one after the other, by the bids that came. What one gets is
+// taken off the bids for the next.
+func (k *Services) closeCall(now protocol.Time, sites []Site) {
+	c := k.call
+	k.call = nil
+	for _, s := range c.services {
+		if k.all[s.spec.ID] == s && !s.deleted {
+			k.divide(now, s, c, sites)
+		}
+	}
+}
+
+// divide divides one service by the bids of a call.
+func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) {
+	r := k.request(now, s, c, sites)
+	cause := s.cause
+	var d division.Division
+	var err error
+	if stuck := k.stuckReplicas(now, s); len(stuck) > 0 && cause == "" {
+		d, err = division.Reschedule(r, stuck, k.cfg.Stuck)
+		cause = protocol.Rescheduled
+	} else {
+		d, err = division.Divide(r)
+	}
+	s.due, s.cause, s.rebalance = 0, "", false
+	if err != nil { // bids were checked, so it is ours: the service stays as it is
+		k.counts["division-failed"]++
+		s.lack = protocol.Reason{Code: protocol.Malformed, Note: err.Error()}
+		s.due = now.Add(k.cfg.Check)
+		return
+	}
+	k.decide(now, s, d, cause, c, sites)
+	if s.pending > 0 || s.isUnsettled() {
+		s.due = now.Add(k.cfg.Check).Floor(k.cfg.Check)
+	}
+}
+
+// isUnsettled reports whether replicas of s find no node, are on their way or have not started.
+func (s *service) isUnsettled() bool {
+	for site, w := range s.wish {
+		st := s.status[site]
+		if w.count == 0 {
+			continue // it is repeated until the site is back
+		}
+		if st.Revision != w.revision || st.Pending > 0 || st.Ready != w.count || w.count != s.target[site] {
+			return true
+		}
+	}
+	return false
+}
+
+// request returns what is to be divided: the service, and its sites as they bid. A site that is lost or
+// drained is left out; one whose bid did not come, or cannot be true, keeps what it has.
+func (k *Services) request(now protocol.Time, s *service, c *call, sites []Site) division.Request {
+	p := &s.spec
+	r := division.Request{
+		UID: string(p.ID), Kind: kindOf(p.Division.Rule), Wanted: p.Wanted, Min: p.Min, Max: p.Max, MinPerSite: p.Division.MinPerSite,
+		Rebalance: s.rebalance, ExclusiveTiers: p.Division.Exclusive,
+		Move: division.Move{Horizon: p.MoveHorizon(), Hysteresis: hysteresis},
+	}
+	for _, site := range sites {
+		tier, allowed := p.TierOf(site.Name)
+		if !allowed || site.Draining || k.isLost(now, site.Name) {
+			continue
+		}
+		x := division.Site{Name: site.Name, Tier: tier, Weight: p.WeightOf(site.Name), Held: s.target[site.Name], Start: p.Move.Cost, Silent: true}
+		if bid := c.bids[site.Name]; bid != nil {
+			if row, ok := bid.available(p.ID, p); ok {
+				fill(&x, row, max(s.wish[site.Name].count-x.Held, 0))
+			}
+		}
+		r.Sites = append(r.Sites, x)
+	}
+	return r
+}
+
+// fill sets room and costs of a site from its bid. Back replicas are held back there while their
+// successors start: they are room at the cost of one that runs.
+func fill(x *division.Site, row protocol.ReplicaBid, back int) {
+	x.Silent, x.Free = false, row.Available+back
+	held := row.HeldCost
+	if held == 0 && len(row.Steps) > 0 {
+		held = row.Steps[0].Cost // it has not placed them yet
+	}
+	if n := x.Held + back; n > 0 {
+		x.Steps = append(x.Steps, division.Step{Replicas: n, Cost: held})
+	}
+	for _, s := range row.Steps {
+		x.Steps = append(x.Steps, division.Step{Replicas: s.Count, Cost: s.Cost})
+	}
+}
+
+// kindOf returns the kind of division of a rule.
+func kindOf(r protocol.DivisionRule) division.Kind {
+	switch r {
+	case protocol.DivideByCapacity:
+		return division.ByFreeReplicas
+	case protocol.DivideByWeights:
+		return division.ByWeight
+	}
+	return division.ByCost
+}
+
+// stuckReplicas returns the replicas that have found no node at their sites for long enough; none if there
+// are none.
+func (k *Services) stuckReplicas(now protocol.Time, s *service) (all []division.Stuck) {
+	long := false
+	for _, site := range slices.Sorted(maps.Keys(s.status)) {
+		if st := s.status[site]; st.Pending > 0 && s.target[site] > 0 {
+			x := division.Stuck{Site: site, Ready: st.Ready, Unschedulable: st.Pending, For: max(now.Sub(st.Since), 0)}
+			long = long || x.For > k.cfg.Stuck
+			all = append(all, x)
+		}
+	}
+	if !long {
+		return nil
+	}
+	return all
+}
+
+// decide records a division and tells the sites what changes.
+func (k *Services) decide(now protocol.Time, s *service, d division.Division, cause protocol.Code, c *call, sites []Site) {
+	counts := make(map[string]int)
+	for _, x := range d.Shares {
+		if x.Replicas > 0 {
+			counts[x.Site] = x.Replicas
+		}
+	}
+	if maps.Equal(counts, s.target) && d.Pending == s.pending && (cause == "" || cause == protocol.Rescheduled) && s.decision > 0 {
+		return // nobody asked, and nothing changes
+	}
+	if cause == "" {
+		cause = protocol.RoomAppeared
+	}
+	before := s.target
+	s.target, s.pending, s.lack = counts, d.Pending, lackOf(s, d)
+	s.decision++
+	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Wanted: s.spec.Wanted, Pending: d.Pending, Why: protocol.Reason{Code: cause}, Lack: s.lack}
+	if s.spec.Division.Rule == protocol.DivideByCost {
+		b.Cost, b.Bound = d.Cost, d.LowerBound
+	}
+	grows, shrinks := false, false
+	for _, site := range namesOf(before, counts) {
+		b.Sites = append(b.Sites, protocol.SiteCount{Site: site, Count: counts[site], Before: before[site]})
+		if more := counts[site] - before[site]; more > 0 {
+			grows = true
+			if bid := c.bids[site]; bid != nil { // services that are divided next have so much less room
+				bid.inFlight = append(bid.inFlight, inFlight{s.spec, more})
+			}
+		} else if more < 0 {
+			shrinks = true
+		}
+	}
+	b.Move = grows && shrinks
+	k.send("", b, true)
+	k.assignTargets(now, s, grows && cause != protocol.Rescheduled, k.reachable(now, sites))
+	k.finishMove(now, s)
+}
+
+// reachable returns the sites that can be told to keep replicas until others run.
+func (k *Services) reachable(now protocol.Time, sites []Site) map[string]bool {
+	all := make(map[string]bool, len(sites))
+	for _, s := range sites {
+		all[s.Name] = !k.isLost(now, s.Name)
+	}
+	return all
+}
+
+// namesOf returns the keys of both maps, sorted.
+func namesOf(x, y map[string]int) []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// lackOf says why replicas are pending.
+func lackOf(s *service, d division.Division) (why protocol.Reason) {
+	if d.Pending == 0 {
+		return why
+	}
+	switch d.Reason {
+	case division.NoSites:
+		return protocol.Reason{Code: protocol.NoSiteAllowed, Note: "no site that may run it has answered"}
+	case division.HeldBySilent:
+		return protocol.Reason{Code: protocol.NoAnswer}
+	case division.NoTierFitsAll:
+		return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("no group has room for all %d", s.spec.Wanted)}
+	}
+	return protocol.Reason{Code: protocol.TooFewReplicas, Note: fmt.Sprintf("%d wanted, %d fit", s.spec.Wanted, d.Room)}
+}

@@ -1,0 +1,191 @@
+package services
+
+import (
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// Step takes in a message. Event says that it must be recorded: the state depends on it.
+func (k *Services) Step(now protocol.Time, m protocol.Message, sites []Site) (out []Output, event bool) {
+	switch b := m.Body.(type) {
+	case protocol.SubmitService:
+		event = k.isRequest(m) && k.submit(now, m.From, b)
+	case protocol.ScaleService:
+		event = k.isRequest(m) && k.scale(now, b)
+	case protocol.RebalanceService:
+		s := k.all[b.Service]
+		if event = k.isRequest(m) && k.exists(s); event {
+			s.rebalance = true
+			k.callFor(now, s, protocol.Rebalanced)
+		}
+	case protocol.DeleteService:
+		s := k.all[b.Service]
+		if event = k.isRequest(m) && k.exists(s); event {
+			k.delete(now, s)
+		}
+	case protocol.CapacityBid:
+		k.handleBid(now, m, b, sites)
+	case protocol.ReplicaStatus:
+		event = k.handleStatus(now, m, b, sites)
+	case protocol.UsageReport, protocol.Decline:
+		k.RoomAppeared(now) // a job left its nodes
+	case protocol.RegisterSite:
+		k.RoomAppeared(now)
+		k.hurryAssignments(now)
+	case protocol.Drain:
+		if b.Over {
+			k.RoomAppeared(now)
+		} else {
+			k.leaveSite(now, b.Site)
+		}
+	case protocol.DecommissionSite:
+		delete(k.silent, b.Site)
+		k.leaveSite(now, b.Site)
+	case protocol.SiteCondition:
+		k.heedCondition(now, b)
+	}
+	return k.takeOutput(), event
+}
+
+// isRequest reports whether a party may ask that: any but a site.
+func (k *Services) isRequest(m protocol.Message) bool {
+	if !m.IsPlausible() {
+		k.counts["impossible-service-request"]++
+		return false
+	}
+	return true
+}
+
+// exists reports whether there is such a service.
+func (k *Services) exists(s *service) bool {
+	if s == nil || s.deleted {
+		k.counts["request-for-unknown-service"]++
+		return false
+	}
+	return true
+}
+
+// submit takes in a service, or what is to change of one.
+func (k *Services) submit(now protocol.Time, from protocol.Party, b protocol.SubmitService) bool {
+	if why := b.Service.InvalidReason(); why != "" {
+		k.counts["invalid-service"]++
+		k.send("", protocol.ServiceDivision{Service: b.Service.ID, Wanted: b.Service.Wanted, Why: protocol.Reason{Code: protocol.Malformed, Note: why}, Gone: true}, false)
+		return false
+	}
+	if k.all[b.Service.ID] == nil && len(k.all) >= maxServices {
+		k.counts["too-many-services"]++
+		return false
+	}
+	s := k.put(b.Service)
+	cause := protocol.ServicePlaced
+	if s.decision > 0 {
+		cause = protocol.ServiceScaled
+	}
+	k.callFor(now, s, cause)
+	return true
+}
+
+// put stores a service as it was submitted.
+func (k *Services) put(spec protocol.Service) *service {
+	s := k.all[spec.ID]
+	if s == nil {
+		k.order++
+		s = &service{order: k.order, target: make(map[string]int), wish: make(map[string]assignment), status: make(map[string]protocol.ReplicaStatus)}
+		k.all[spec.ID] = s
+	}
+	s.spec, s.deleted = spec, false
+	return s
+}
+
+// scale sets how many replicas are wanted.
+func (k *Services) scale(now protocol.Time, b protocol.ScaleService) bool {
+	s := k.all[b.Service]
+	if !k.exists(s) {
+		return false
+	}
+	if b.Wanted < s.spec.Min || s.spec.Max > 0 && b.Wanted > s.spec.Max {
+		k.counts["scale-out-of-bounds"]++
+		return false
+	}
+	s.spec.Wanted = b.Wanted
+	k.callFor(now, s, protocol.ServiceScaled)
+	return true
+}
+
+// delete takes a service from all sites. It stays known until each has acknowledged that.
+func (k *Services) delete(now protocol.Time, s *service) {
+	s.deleted, s.due, s.cause, s.rebalance, s.pending, s.lack = true, 0, "", false, 0, protocol.Reason{}
+	s.decision++
+	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Why: protocol.Reason{Code: protocol.ServiceDeleted}, Gone: true}
+	for _, site := range s.siteNames() {
+		b.Sites = append(b.Sites, protocol.SiteCount{Site: site, Before: s.target[site]})
+	}
+	clear(s.target)
+	k.send("", b, true)
+	k.assignTargets(now, s, false, nil)
+	k.RoomAppeared(now)
+	k.forgetIfRemoved(s)
+}
+
+// handleStatus takes in how the replicas of a service at a site stand. It is an event if it says that a
+// deleted service is removed there.
+func (k *Services) handleStatus(now protocol.Time, m protocol.Message, b protocol.ReplicaStatus, sites []Site) bool {
+	site := m.From.SiteName()
+	s := k.all[b.Service]
+	if s == nil || m.From != protocol.AgentParty(site) || !m.IsPlausible() {
+		k.counts["status-of-nothing"]++
+		return false
+	}
+	return k.observe(now, s, site, b)
+}
+
+// observe takes in a status, in a message of its own or in a bid.
+func (k *Services) observe(now protocol.Time, s *service, site string, b protocol.ReplicaStatus) (event bool) {
+	w, told := s.wish[site]
+	if !told || b.Revision > w.revision {
+		return false // of a site that was told nothing, or by another coordinator
+	}
+	b.Service = s.spec.ID
+	before := s.status[site]
+	s.status[site] = b
+	switch {
+	case s.deleted:
+		if b.Revision == w.revision && w.count == 0 {
+			delete(s.wish, site)
+			k.forgetIfRemoved(s)
+			k.RoomAppeared(now)
+			return true
+		}
+	case b.Pending > 0:
+		if check := now.Floor(k.cfg.Check).Add(k.cfg.Check); s.due == 0 || check < s.due {
+			s.due = check
+		}
+	}
+	if b.Revision == w.revision && before.Revision < b.Revision && b.Assigned < before.Assigned {
+		k.RoomAppeared(now) // replicas left
+	}
+	if !s.deleted {
+		k.finishMove(now, s)
+	}
+	return false
+}
+
+// forgetIfRemoved forgets a deleted service that all sites have removed.
+func (k *Services) forgetIfRemoved(s *service) {
+	if s.deleted && len(s.wish) == 0 {
+		delete(k.all, s.spec.ID)
+	}
+}
+
+// heedCondition follows what the monitor says of a site.
+func (k *Services) heedCondition(now protocol.Time, c protocol.SiteCondition) {
+	switch _, silent := k.silent[c.Site]; {
+	case c.State == protocol.SiteSilent || c.State == protocol.SiteRevoked:
+		if !silent {
+			k.silent[c.Site] = now
+		}
+	case silent:
+		delete(k.silent, c.Site)
+		k.RoomAppeared(now)
+		k.hurryAssignments(now)
+	}
+}
