@@ -32,6 +32,7 @@ type History struct {
 	calls  map[uint64]*clearingRound    // by round
 	rounds []*clearingRound             // as called
 
+	services   map[protocol.ServiceID]*ServiceRecord
 	sitePrices []protocol.SitePrices // since the last call: the next one has none of its own
 	lateOffers map[string]lateOffer  // by site, for the round after theirs
 	sites      map[string]*SiteRecord
@@ -142,6 +143,8 @@ func New(cfg Config) *History {
 		calls: make(map[uint64]*clearingRound),
 		sites: make(map[string]*SiteRecord),
 
+		services: make(map[protocol.ServiceID]*ServiceRecord),
+
 		byNumber: make(map[uint64]int),
 		judged:   make(map[jobInRound]*JudgeQuestion),
 		numbers:  make(map[protocol.JobID]int),
@@ -245,6 +248,8 @@ func (b *History) foldSiteMessage(from MessageRef, m protocol.Message) {
 		b.foldDrain(from, body)
 	case protocol.SiteCondition:
 		b.foldCondition(from, body)
+	case protocol.SubmitService, protocol.ScaleService, protocol.ServiceDivision, protocol.ReplicaStatus:
+		b.foldService(from, m)
 	// A snapshot restores the number of settled jobs from the accounts of an earlier
 	// incarnation, whose settlements are not in this stream.
 	case protocol.Snapshot:

@@ -10,7 +10,7 @@ import (
 )
 
 // An operator asks the market at their times for what the operators of a scenario do, as they would
-// by the API: drains, removals of sites and cancellations.
+// by the API: drains, removals of sites and cancellations, and all that is asked of services.
 type operator struct {
 	sender protocol.Sender
 	due    []operation // not sent yet, by time
@@ -38,7 +38,16 @@ func newOperator(s spec.Scenario) bus.Machine {
 			o.due = append(o.due, operation{at, protocol.DecommissionSite{Site: e.Name, By: "operator"}})
 		case spec.CancelJob:
 			o.due = append(o.due, operation{at, protocol.Cancel{Job: protocol.JobID(e.Name)}})
+		case spec.ScaleService:
+			o.due = append(o.due, operation{at, protocol.ScaleService{Service: protocol.ServiceID(e.Name), Wanted: e.Replicas, By: "operator"}})
+		case spec.RebalanceService:
+			o.due = append(o.due, operation{at, protocol.RebalanceService{Service: protocol.ServiceID(e.Name), By: "operator"}})
+		case spec.DeleteService:
+			o.due = append(o.due, operation{at, protocol.DeleteService{Service: protocol.ServiceID(e.Name), By: "operator"}})
 		}
+	}
+	for _, x := range s.Services {
+		o.due = append(o.due, operation{max(x.At, s.Start+1), protocol.SubmitService{Service: x.Service}})
 	}
 	if len(o.due) == 0 {
 		return nil

@@ -134,7 +134,7 @@ func (st *Testbed) addSite(site spec.Site, strategy agents.BidStrategy, body cap
 		p.Executor.SetRunTime(realRunTime(site.Name, st.runTimes))
 	}
 	st.fleets, st.executors = append(st.fleets, p.Fleet), append(st.executors, p.Executor)
-	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy, Terms: site.Terms}, p.Fleet, p.Grid)
+	var agent bus.Machine = agents.New(agents.Config{Site: site.Name, Strategy: strategy, Terms: site.Terms, Services: true}, p.Fleet, p.Grid)
 	if !site.Bids.IsHonest() {
 		agent = misreportingAgent{agent, site.Bids}
 	}
@@ -161,6 +161,10 @@ func ShiftScenario(s spec.Scenario, by time.Duration) spec.Scenario {
 		if s.Events[i].At = e.At.Add(by); e.Until != 0 {
 			s.Events[i].Until = e.Until.Add(by)
 		}
+	}
+	s.Services = slices.Clone(s.Services)
+	for i := range s.Services {
+		s.Services[i].At = s.Services[i].At.Add(by)
 	}
 	s.Sites = slices.Clone(s.Sites)
 	for i, site := range s.Sites {

@@ -49,6 +49,7 @@ type Snapshot struct {
 	whole        map[protocol.JobID]*jobEvents // open jobs and those in ended
 	orphanedRuns []protocol.OrphanedRun        // orphaned runs at decommissioned sites, of dropped jobs
 	olderEnded   []protocol.EndedJob           // dropped jobs whose ids are still known, oldest first
+	services     map[protocol.ServiceID]*serviceEvents
 	trust        map[string][]numberedEvent    // settlements of dropped jobs that trust still needs, by site
 }
 
@@ -82,6 +83,7 @@ func New(remember time.Duration) *Snapshot {
 		revocations:   make(map[string]numberedEvent),
 		open:          make(map[protocol.JobID]*jobEvents),
 		whole:         make(map[protocol.JobID]*jobEvents),
+		services:      make(map[protocol.ServiceID]*serviceEvents),
 		trust:         make(map[string][]numberedEvent),
 	}
 }
@@ -152,6 +154,8 @@ func (s *Snapshot) AddEvent(m protocol.Message) {
 			s.addToJob(b.Job, m)
 			s.endJob(m.At, b.Job)
 		}
+	default:
+		s.addServiceEvent(m)
 	}
 }
 
@@ -350,6 +354,7 @@ func (s *Snapshot) SnapshotMessages(last uint64) (all []protocol.Message) {
 	for _, id := range slices.Sorted(maps.Keys(s.open)) {
 		events = append(events, s.open[id].events...)
 	}
+	events = append(events, s.serviceMessages()...)
 	slices.SortFunc(events, func(x, y numberedEvent) int { return cmp.Compare(x.number, y.number) })
 	for _, f := range events {
 		all = append(all, f.m)

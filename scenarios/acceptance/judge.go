@@ -20,7 +20,7 @@ import (
 // A Verdict is what became of one expectation, of one job where several were to meet it.
 type Verdict struct {
 	Line     int            // of the scenario's file
-	Job      protocol.JobID // that explains it; of several the first
+	Job      protocol.JobID // or service, that explains it; of several the first
 	Expected string         // in words
 	Got      string         // what happened instead; "" if the expectation holds
 }
@@ -60,6 +60,10 @@ func (j judge) judgeExpectation(e spec.Expectation) (all []Verdict) {
 	case e.Never != nil:
 		expected, got := j.never(e.Never)
 		one(e.Never[0].Job, expected, got)
+		return all
+	case e.Divided != nil:
+		expected, got := j.divided(e.Service, *e.Divided)
+		one(protocol.JobID(e.Service), expected, got)
 		return all
 	}
 	for _, id := range e.Jobs {

@@ -61,6 +61,9 @@ func (l fileLibrary) assembleScenario(s scenarioSpec, o Options) (Scenario, erro
 	if err := out.addQuotas(s); err != nil {
 		return Scenario{}, err
 	}
+	if err := out.addServices(s); err != nil {
+		return Scenario{}, err
+	}
 	if err := out.addEvents(s); err != nil {
 		return Scenario{}, err
 	}
@@ -156,7 +159,7 @@ func (out *Scenario) setTimeRange(s scenarioSpec, zones []trace.ZoneSignals) err
 // buildJobs builds the jobs: synthetic ones, those that the file lists, or those of a trace. It returns the
 // ones whose regions are given and not drawn.
 func (out *Scenario) buildJobs(s scenarioSpec) (resident map[protocol.JobID]bool, err error) {
-	if s.Jobs.List != nil {
+	if s.Jobs.List != nil || s.hasNoJobs() {
 		if err := out.addListedJobs(s); err != nil {
 			return nil, err
 		}

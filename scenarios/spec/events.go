@@ -11,7 +11,8 @@ import (
 // An EventKind says what happens in an Event. It is the event's key in a scenario.yaml.
 type EventKind string
 
-// Kinds of events. Each names a site, but for NodeDown, which names a node, and CancelJob.
+// Kinds of events. Each names a site, but for NodeDown, which names a node, CancelJob,
+// and those of services.
 const (
 	NodeDown   EventKind = "node_down" // the node fails: what runs on it is lost
 	SiteDown   EventKind = "site_down" // the site loses power: see Site.Outages
@@ -19,20 +20,29 @@ const (
 	DrainSite  EventKind = "drain"     // an operator keeps the site from new jobs
 	RemoveSite EventKind = "remove"    // an operator declares that the site will not come back
 	CancelJob  EventKind = "cancel"    // an operator cancels the job
+
+	ScaleService     EventKind = "scale"     // an operator sets how many replicas a service has
+	RebalanceService EventKind = "rebalance" // an operator has all replicas of a service divided anew
+	DeleteService    EventKind = "delete"    // an operator deletes a service
+	PricesChange     EventKind = "prices"    // power of a site costs or emits something else: see Site.Signals
 )
 
 // eventKinds are all kinds, in the order in which errors list them.
-var eventKinds = []EventKind{NodeDown, SiteDown, SiteSilent, DrainSite, RemoveSite, CancelJob}
+var eventKinds = []EventKind{NodeDown, SiteDown, SiteSilent, DrainSite, RemoveSite, CancelJob, ScaleService, RebalanceService, DeleteService, PricesChange}
 
 // lasts reports whether an event of the kind has an end.
-func (k EventKind) lasts() bool { return k != RemoveSite && k != CancelJob }
+func (k EventKind) lasts() bool {
+	return k != RemoveSite && k != CancelJob && k != ScaleService && k != RebalanceService && k != DeleteService
+}
 
 // An Event happens during a scenario, beside the jobs that arrive.
 type Event struct {
 	At    protocol.Time
 	Until protocol.Time `json:",omitzero"` // 0: it does not end, or has no duration
 	Kind  EventKind
-	Name  string // of a site, a node or a job
+	Name  string // of a site, a node, a job or a service
+
+	Replicas int `json:",omitempty"` // of ScaleService
 }
 
 // Includes reports whether an event that lasts goes on at an instant.
@@ -40,9 +50,9 @@ func (e Event) Includes(at protocol.Time) bool {
 	return e.At <= at && (e.Until == 0 || at < e.Until)
 }
 
-// HasEvents reports whether the run of a scenario is changed by events, or by programs that fail.
+// HasEvents reports whether the run of a scenario is changed by events, by programs that fail or by services.
 // Outages are apart: see Site.
-func (s Scenario) HasEvents() bool { return len(s.Events)+len(s.FailsAfter) > 0 }
+func (s Scenario) HasEvents() bool { return len(s.Events)+len(s.FailsAfter)+len(s.Services) > 0 }
 
 // EventsOf returns the events of a kind, by time.
 func (s Scenario) EventsOf(kind EventKind) []Event {
@@ -59,6 +69,14 @@ type eventSpec struct {
 	Drain    string `yaml:"drain"`
 	Remove   string `yaml:"remove"`
 	Cancel   string `yaml:"cancel"`
+
+	Scale     string   `yaml:"scale"`
+	Rebalance string   `yaml:"rebalance"`
+	Delete    string   `yaml:"delete"`
+	Prices    string   `yaml:"prices"`
+	Replicas  *int     `yaml:"replicas"` // of scale
+	Price     *float64 `yaml:"price"`    // of prices, dollars per MWh
+	Carbon    *float64 `yaml:"carbon"`   // of prices, grams per kWh
 }
 
 // nameOf returns the name that an event has under a kind; "" if it is of another kind.
@@ -76,6 +94,25 @@ func (e eventSpec) nameOf(kind EventKind) string {
 		return e.Remove
 	case CancelJob:
 		return e.Cancel
+	case ScaleService:
+		return e.Scale
+	case RebalanceService:
+		return e.Rebalance
+	case DeleteService:
+		return e.Delete
+	case PricesChange:
+		return e.Prices
+	}
+	return ""
+}
+
+// misplacedFigure returns which figure an event of a kind lacks or has for nothing; "": none.
+func (e eventSpec) misplacedFigure(kind EventKind) string {
+	switch prices := e.Price != nil || e.Carbon != nil; {
+	case (kind == ScaleService) != (e.Replicas != nil):
+		return "want replicas together with scale, and nowhere else"
+	case (kind == PricesChange) != prices:
+		return "want price or carbon together with prices, and nowhere else"
 	}
 	return ""
 }
@@ -97,6 +134,12 @@ func (out *Scenario) addEvents(s scenarioSpec) error {
 		if e.Kind == "" {
 			return at("says not what happens: add one of %s", joinKinds(eventKinds))
 		}
+		if why := x.misplacedFigure(e.Kind); why != "" {
+			return at("%s", why)
+		}
+		if x.Replicas != nil {
+			e.Replicas = *x.Replicas
+		}
 		var err error
 		if e.At, err = out.spanAt(s.where("events", i, "at"), x.At); err != nil {
 			return err
@@ -110,6 +153,10 @@ func (out *Scenario) addEvents(s scenarioSpec) error {
 				return s.where("events", i, "for")("is %q: want a time above 0, or leave it out for as long as the scenario is played", x.For)
 			}
 			e.Until = e.At.Add(d)
+		}
+		if e.Kind == PricesChange {
+			out.changePrices(e, x)
+			continue
 		}
 		if e.Kind != SiteDown {
 			out.Events = append(out.Events, e)

@@ -1,6 +1,9 @@
 package spec
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/gridbid/gridbid/agents/power"
 	"github.com/gridbid/gridbid/protocol"
 )
@@ -19,6 +22,9 @@ type Expectation struct {
 	Running *RunningCount `json:",omitempty"`
 	Nodes   *int          `json:",omitempty"` // how many nodes the first starts of Jobs are on in all
 	Never   []Presence    `json:",omitempty"` // at no instant all of these
+
+	Service protocol.ServiceID `json:",omitempty"` // whom Divided concerns
+	Divided *ServiceDivision   `json:",omitempty"`
 }
 
 // A Placement is one start of a job, and where it is. A zero field expects nothing.
@@ -72,6 +78,8 @@ type expectSpec struct {
 	Running *runningSpec `yaml:"running"`
 	Nodes   *int         `yaml:"nodes"`
 	Never   []Presence   `yaml:"never"`
+	Service string       `yaml:"service"`
+	Divided *dividedSpec `yaml:"divided"`
 }
 
 type placedSpec struct {
@@ -105,11 +113,11 @@ type runningSpec struct {
 }
 
 // expectKinds are the keys of an expectation that say what is expected.
-var expectKinds = []string{"placed", "waits", "refused", "ends", "starts", "running", "nodes", "never"}
+var expectKinds = []string{"placed", "waits", "refused", "ends", "starts", "running", "nodes", "never", "divided"}
 
 // kinds returns the keys of expectKinds that an expectation has.
 func (e expectSpec) kinds() (has []string) {
-	for i, given := range []bool{e.Placed != nil, e.Waits != nil, e.Refused != nil, e.Ends != nil, e.Starts != nil, e.Running != nil, e.Nodes != nil, e.Never != nil} {
+	for i, given := range []bool{e.Placed != nil, e.Waits != nil, e.Refused != nil, e.Ends != nil, e.Starts != nil, e.Running != nil, e.Nodes != nil, e.Never != nil, e.Divided != nil} {
 		if given {
 			has = append(has, expectKinds[i])
 		}
@@ -134,6 +142,12 @@ func (e expectSpec) names() (all []usedName) {
 	}
 	if r := e.Running; r != nil {
 		all = append(all, usedName{"site", r.Site, []any{"running", "site"}})
+	}
+	all = append(all, usedName{"service", e.Service, []any{"service"}})
+	if d := e.Divided; d != nil {
+		for _, site := range slices.Sorted(maps.Keys(d.Sites)) {
+			all = append(all, usedName{"site", site, []any{"divided", "sites", site}})
+		}
 	}
 	for k, p := range e.Never {
 		all = append(all, usedName{"job", string(p.Job), []any{"never", k, "job"}},
@@ -165,7 +179,11 @@ func (out *Scenario) readExpectation(x expectSpec, at func(...any) faultLocator)
 		return e, at()("has both %s and %s: write one expectation for each", kinds[0], kinds[1])
 	case x.Never != nil && (x.Job != "" || x.Jobs != nil):
 		return e, at("never")("names its jobs itself: drop job and jobs")
-	case x.Never == nil && (x.Job == "") == (x.Jobs == nil):
+	case (x.Divided == nil) != (x.Service == ""):
+		return e, at()("want service together with divided, and nowhere else")
+	case x.Divided != nil && (x.Job != "" || x.Jobs != nil):
+		return e, at()("is of a service: drop job and jobs")
+	case x.Never == nil && x.Divided == nil && (x.Job == "") == (x.Jobs == nil):
 		return e, at()("want either job, or jobs for several")
 	}
 	for _, id := range x.Jobs {
@@ -212,6 +230,9 @@ func (out *Scenario) readExpectation(x expectSpec, at func(...any) faultLocator)
 		if r.Count > len(e.Jobs) {
 			return e, at("running", "count")("is %d of %d jobs: want at most all of them", r.Count, len(e.Jobs))
 		}
+	}
+	if d := x.Divided; d != nil {
+		e.Service, e.Divided = protocol.ServiceID(x.Service), d.division(instant(d.At, "divided", "at"))
 	}
 	return e, err
 }

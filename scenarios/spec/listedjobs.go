@@ -99,6 +99,9 @@ func (s scenarioSpec) checkNames(sites, nodes []string) error {
 			}
 		}
 	}
+	if err := s.checkServiceNames(sites); err != nil {
+		return err
+	}
 	for i, e := range s.Events {
 		for _, kind := range eventKinds {
 			known, what := sites, "site"
@@ -107,6 +110,8 @@ func (s scenarioSpec) checkNames(sites, nodes []string) error {
 				known, what = nodes, "node"
 			case CancelJob:
 				known, what = s.listedIDs(), "job"
+			case ScaleService, RebalanceService, DeleteService:
+				known, what = s.serviceIDs(), "service"
 			}
 			if err := s.checkName(what, e.nameOf(kind), known, "events", i, kind); err != nil {
 				return err
@@ -115,7 +120,7 @@ func (s scenarioSpec) checkNames(sites, nodes []string) error {
 	}
 	for i, e := range s.Expect {
 		for _, name := range e.names() {
-			known := map[string][]string{"site": sites, "node": nodes, "job": s.listedIDs()}[name.what]
+			known := map[string][]string{"site": sites, "node": nodes, "job": s.listedIDs(), "service": s.serviceIDs()}[name.what]
 			if err := s.checkName(name.what, name.text, known, append([]any{"expect", i}, name.path...)...); err != nil {
 				return err
 			}

@@ -117,7 +117,7 @@ func (s scenarioSpec) checkDates() error {
 		}
 	}
 	if s.Start != "" {
-		if err := errors.Join(out.addListedJobs(s), out.addEvents(s), out.addExpectations(s)); err != nil {
+		if err := errors.Join(out.addListedJobs(s), out.addServices(s), out.addEvents(s), out.addExpectations(s)); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ type scenarioSpec struct {
 	Weights  protocol.WeightSettings   `yaml:"weights"`
 	Carbon   string                    `yaml:"carbon"`
 	Lag      *float64                  `yaml:"lag_hours"`
+	Services []serviceSpec             `yaml:"services"`
 	Events   []eventSpec               `yaml:"events"`
 	Expect   []expectSpec              `yaml:"expect"`
 	Quotas   []quota.FileQuota         `yaml:"quotas"`
@@ -193,11 +194,13 @@ func (s *scenarioSpec) validateSpec() error {
 		}
 	}
 	switch {
-	case kinds != 1:
+	case kinds == 0 && len(s.Services) == 0 && s.lineOf("jobs") == s.lineOf():
+		return at()("lacks jobs: add it, or services")
+	case kinds != 1 && !s.hasNoJobs():
 		return at("jobs")("want one of trace, count and list")
 	case s.Jobs.List != nil && s.Jobs.drawsTraits():
 		return at("jobs")("deferrable, flexible, resident, input and pausable draw traits of jobs, and those of list say theirs: drop them")
-	case len(s.Expect) > 0 && s.Jobs.List == nil:
+	case len(s.Expect) > 0 && s.Jobs.List == nil && !s.hasNoJobs():
 		return at("expect")("names jobs, and these have no names that a file knows: list them under jobs/list")
 	case s.Jobs.Trace == "" && (s.Jobs.From != nil || s.Jobs.Max != 0 || s.Jobs.Columns != nil):
 		return at("jobs")("from, max and columns belong to a trace: drop them")

@@ -1,0 +1,80 @@
+package snapshot
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A serviceEvents holds the events of one service that its state follows from.
+type serviceEvents struct {
+	submit   []numberedEvent // the last one, and what was asked since the last division
+	division []numberedEvent // the last one
+	assigned map[string]numberedEvent
+}
+
+// addServiceEvent adds an event about a service.
+func (s *Snapshot) addServiceEvent(m protocol.Message) {
+	at := numberedEvent{s.next, m}
+	switch b := m.Body.(type) {
+	case protocol.SubmitService:
+		t := s.service(b.Service.ID)
+		t.submit = []numberedEvent{at}
+	case protocol.ScaleService:
+		t := s.service(b.Service)
+		t.submit = append(t.without(func(o protocol.Body) bool { _, ok := o.(protocol.ScaleService); return ok }), at)
+	case protocol.RebalanceService:
+		t := s.service(b.Service)
+		t.submit = append(t.without(isRebalance), at)
+	case protocol.ServiceDivision:
+		t := s.service(b.Service)
+		t.submit, t.division = t.without(isRebalance), []numberedEvent{at}
+		if b.Gone {
+			t.submit, t.division = nil, nil
+			s.dropIfEmpty(b.Service)
+		}
+	case protocol.AssignReplicas:
+		s.service(b.Service.ID).assigned[m.To.SiteName()] = at
+	case protocol.ReplicaStatus: // the site has removed a deleted service
+		delete(s.service(b.Service).assigned, m.From.SiteName())
+		s.dropIfEmpty(b.Service)
+	}
+}
+
+// isRebalance reports whether b asks for a rebalance, which a division answers.
+func isRebalance(b protocol.Body) bool { _, ok := b.(protocol.RebalanceService); return ok }
+
+// service returns the events of a service.
+func (s *Snapshot) service(id protocol.ServiceID) *serviceEvents {
+	t := s.services[id]
+	if t == nil {
+		t = &serviceEvents{assigned: make(map[string]numberedEvent)}
+		s.services[id] = t
+	}
+	return t
+}
+
+// without returns the requests of a service but those that are answered or replaced.
+func (t *serviceEvents) without(answered func(protocol.Body) bool) []numberedEvent {
+	return slices.DeleteFunc(t.submit, func(e numberedEvent) bool { return answered(e.m.Body) })
+}
+
+// dropIfEmpty forgets a service that is deleted and removed everywhere.
+func (s *Snapshot) dropIfEmpty(id protocol.ServiceID) {
+	if t := s.services[id]; len(t.submit)+len(t.division)+len(t.assigned) == 0 {
+		delete(s.services, id)
+	}
+}
+
+// serviceMessages returns the events of all services.
+func (s *Snapshot) serviceMessages() (all []numberedEvent) {
+	for _, id := range slices.Sorted(maps.Keys(s.services)) {
+		t := s.services[id]
+		all = append(append(all, t.submit...), t.division...)
+		for _, site := range slices.Sorted(maps.Keys(t.assigned)) {
+			all = append(all, t.assigned[site])
+		}
+	}
+	return all
+}
