@@ -44,7 +44,7 @@ func (a *Agent) admitMessage(m protocol.Message) bool {
 // forgetEpochs forgets what a former coordinator counted, of jobs and of services.
 func (a *Agent) forgetEpochs() {
 	clear(a.epochs)
-	for _, h := range a.services {
+	for _, h := range a.servicesByPriority() {
 		h.revision = 0
 	}
 }

@@ -97,7 +97,7 @@ func (s *ServiceRecord) StateAt(at protocol.Time) (v ServiceState) {
 			v.Decision = &s.Decisions[i]
 		}
 	}
-	names := slices.Collect(maps.Keys(s.status))
+	names := slices.Sorted(maps.Keys(s.status))
 	if v.Decision != nil {
 		for _, x := range v.Decision.Division.Sites {
 			wanted[x.Site] = x.Count

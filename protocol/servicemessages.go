@@ -69,7 +69,7 @@ type (
 		Cost     Microdollars `msgpack:"c,omitempty"` // an hour, of the replicas placed by it, where sites bid it
 		Bound    Microdollars `msgpack:"b,omitempty"` // that no division of these replicas can be below
 		Lack     Reason       `msgpack:"l,omitempty"` // why some are pending
-		Gone     bool         `msgpack:"g,omitempty"` // the service was deleted
+		Deleted  bool         `msgpack:"g,omitempty"` // the service was deleted
 	}
 
 	// A SiteCount is the replicas that a site is to hold.

@@ -13,6 +13,10 @@ func (k *Market) stepServices(now protocol.Time, m protocol.Message) []protocol.
 	if _, first := m.Body.(protocol.SubmitService); !first && k.services.IsEmpty() {
 		return nil
 	}
+	switch m.Body.(type) {
+	case protocol.UsageReport, protocol.Decline: // a job left its nodes
+		k.services.RoomAppeared(now)
+	}
 	out, event := k.services.Step(now, m, k.serviceSites())
 	if event {
 		k.recordEvent(m)

@@ -22,7 +22,7 @@ const (
 
 // siteNames returns the sites that have or are to have replicas of s, sorted.
 func (s *service) siteNames() []string {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(s.target)), maps.Keys(s.wish))
+	names := slices.Concat(slices.Sorted(maps.Keys(s.target)), slices.Sorted(maps.Keys(s.wish)))
 	slices.Sort(names)
 	return slices.Compact(names)
 }

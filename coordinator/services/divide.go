@@ -51,8 +51,8 @@ func (k *Services) divide(now protocol.Time, s *service, c *call, sites []Site) 
 
 // isUnsettled reports whether replicas of s find no node, are on their way or have not started.
 func (s *service) isUnsettled() bool {
-	for site, w := range s.wish {
-		st := s.status[site]
+	for _, site := range s.siteNames() {
+		w, st := s.wish[site], s.status[site]
 		if w.count == 0 {
 			continue // it is repeated until the site is back
 		}
@@ -182,7 +182,7 @@ func (k *Services) reachable(now protocol.Time, sites []Site) map[string]bool {
 
 // namesOf returns the keys of both maps, sorted.
 func namesOf(x, y map[string]int) []string {
-	names := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
+	names := slices.Concat(slices.Sorted(maps.Keys(x)), slices.Sorted(maps.Keys(y)))
 	slices.Sort(names)
 	return slices.Compact(names)
 }

@@ -44,7 +44,7 @@ func (k *Services) Restore(m protocol.Message) {
 		}
 	case protocol.DecommissionSite:
 		delete(k.silent, b.Site)
-		for _, s := range k.all {
+		for _, s := range k.inOrder() {
 			if s.target[b.Site] > 0 {
 				s.cause = protocol.SiteLost
 			}
@@ -59,7 +59,7 @@ func (k *Services) restoreDivision(b protocol.ServiceDivision) {
 	if s == nil {
 		return // it was refused
 	}
-	s.decision, s.pending, s.lack, s.deleted = b.Decision, b.Pending, b.Lack, b.Gone
+	s.decision, s.pending, s.lack, s.deleted = b.Decision, b.Pending, b.Lack, b.Deleted
 	s.cause, s.rebalance = "", false
 	clear(s.target)
 	for _, x := range b.Sites {

@@ -130,7 +130,10 @@ func (k *Services) Due() (due protocol.Time) {
 
 // inOrder returns the services in the order in which they are divided: by priority, then as they came.
 func (k *Services) inOrder() []*service {
-	all := slices.Collect(maps.Values(k.all))
+	all := make([]*service, 0, len(k.all))
+	for _, id := range slices.Sorted(maps.Keys(k.all)) {
+		all = append(all, k.all[id])
+	}
 	slices.SortFunc(all, func(x, y *service) int {
 		return cmp.Or(cmp.Compare(y.spec.Priority, x.spec.Priority), cmp.Compare(x.order, y.order))
 	})
@@ -139,12 +142,7 @@ func (k *Services) inOrder() []*service {
 
 // anyAt reports whether any service is to have replicas at a site.
 func (k *Services) anyAt(site string) bool {
-	for _, s := range k.all {
-		if s.target[site] > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.inOrder(), func(s *service) bool { return s.target[site] > 0 })
 }
 
 // callFor has a service divided soon, for a cause.
@@ -209,11 +207,11 @@ func (k *Services) resumeAfterRestart(now protocol.Time) {
 // ClockSetBack has all that waits due soon: its times follow another clock.
 func (k *Services) ClockSetBack(now protocol.Time) {
 	k.call, k.ticked = nil, 0
-	for name := range k.silent {
+	for _, name := range slices.Sorted(maps.Keys(k.silent)) {
 		k.silent[name] = min(k.silent[name], now)
 	}
 	k.restored = len(k.all) > 0
-	for _, s := range k.all {
+	for _, s := range k.inOrder() {
 		s.due = 0
 	}
 }

@@ -26,8 +26,6 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites []Site) (ou
 		k.handleBid(now, m, b, sites)
 	case protocol.ReplicaStatus:
 		event = k.handleStatus(now, m, b, sites)
-	case protocol.UsageReport, protocol.Decline:
-		k.RoomAppeared(now) // a job left its nodes
 	case protocol.RegisterSite:
 		k.RoomAppeared(now)
 		k.hurryAssignments(now)
@@ -68,7 +66,7 @@ func (k *Services) exists(s *service) bool {
 func (k *Services) submit(now protocol.Time, from protocol.Party, b protocol.SubmitService) bool {
 	if why := b.Service.InvalidReason(); why != "" {
 		k.counts["invalid-service"]++
-		k.send("", protocol.ServiceDivision{Service: b.Service.ID, Wanted: b.Service.Wanted, Why: protocol.Reason{Code: protocol.Malformed, Note: why}, Gone: true}, false)
+		k.send("", protocol.ServiceDivision{Service: b.Service.ID, Wanted: b.Service.Wanted, Why: protocol.Reason{Code: protocol.Malformed, Note: why}, Deleted: true}, false)
 		return false
 	}
 	if k.all[b.Service.ID] == nil && len(k.all) >= maxServices {
@@ -115,7 +113,7 @@ func (k *Services) scale(now protocol.Time, b protocol.ScaleService) bool {
 func (k *Services) delete(now protocol.Time, s *service) {
 	s.deleted, s.due, s.cause, s.rebalance, s.pending, s.lack = true, 0, "", false, 0, protocol.Reason{}
 	s.decision++
-	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Why: protocol.Reason{Code: protocol.ServiceDeleted}, Gone: true}
+	b := protocol.ServiceDivision{Service: s.spec.ID, Decision: s.decision, Why: protocol.Reason{Code: protocol.ServiceDeleted}, Deleted: true}
 	for _, site := range s.siteNames() {
 		b.Sites = append(b.Sites, protocol.SiteCount{Site: site, Before: s.target[site]})
 	}

@@ -30,7 +30,7 @@ func (s *Snapshot) addServiceEvent(m protocol.Message) {
 	case protocol.ServiceDivision:
 		t := s.service(b.Service)
 		t.submit, t.division = t.without(isRebalance), []numberedEvent{at}
-		if b.Gone {
+		if b.Deleted {
 			t.submit, t.division = nil, nil
 			s.dropIfEmpty(b.Service)
 		}
