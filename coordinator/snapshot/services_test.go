@@ -1,0 +1,95 @@
+package snapshot_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/gridbid/gridbid/coordinator/auction"
+	"github.com/gridbid/gridbid/coordinator/market"
+	"github.com/gridbid/gridbid/coordinator/snapshot"
+	"github.com/gridbid/gridbid/protocol"
+)
+
+// A market restored from a snapshot does with its services what one does that is restored from all events,
+// whatever was asked of them; of services that are gone everywhere nothing is kept.
+func TestServicesAreRestoredFromASnapshot(t *testing.T) {
+	w := newTown(1, noon)
+	serve := func(ms []protocol.Message) {
+		for len(ms) > 0 {
+			m := ms[0]
+			ms = ms[1:]
+			switch b := m.Body.(type) {
+			case protocol.CallForCapacity:
+				for _, site := range []string{"bern", "oslo"} {
+					o := protocol.CapacityBid{Round: b.Round}
+					for _, s := range b.Services {
+						o.Services = append(o.Services, protocol.ReplicaBid{Service: s.ID, Available: 4, Steps: []protocol.CostStep{{Count: 4, Cost: 7}}})
+					}
+					ms = append(ms, w.say(protocol.AgentParty(site), o)...)
+				}
+			case protocol.AssignReplicas:
+				if m.To == protocol.AgentParty("bern") || b.Count > 0 { // oslo does not say that it has removed one
+					ms = append(ms, w.say(m.To, protocol.ReplicaStatus{Service: b.Service.ID, Revision: b.Revision, Assigned: b.Count, Ready: b.Count})...)
+				}
+			}
+		}
+	}
+	run := func(d time.Duration) {
+		for until := w.now.Add(d); w.market.Due() != 0 && w.market.Due() <= until; {
+			serve(w.tick())
+		}
+	}
+	for _, site := range []string{"bern", "oslo"} {
+		serve(w.say(protocol.AgentParty(site), protocol.RegisterSite{Site: site, Pools: []protocol.Pool{{Model: "V100", Nodes: 2, GPUs: 16, CPU: 64_000, Memory: 1 << 20}}}))
+	}
+	submit := func(id protocol.ServiceID, wanted int, division protocol.Division) {
+		serve(w.say(protocol.Submitter, protocol.SubmitService{Service: protocol.Service{ID: id, Wanted: wanted, GPUs: 1, Share: 1000, CPU: 1000, Division: division}}))
+		run(10 * time.Second)
+	}
+	submit("scaled", 3, protocol.Division{})
+	serve(w.say(protocol.OperatorAPI, protocol.ScaleService{Service: "scaled", Wanted: 6}))
+	run(10 * time.Second)
+	submit("removed", 2, protocol.Division{Tiers: []protocol.SiteTier{{Sites: []string{"bern"}}}})
+	serve(w.say(protocol.OperatorAPI, protocol.DeleteService{Service: "removed"}))
+	submit("half-removed", 8, protocol.Division{})
+	serve(w.say(protocol.OperatorAPI, protocol.DeleteService{Service: "half-removed"}))
+	submit("waits", 20, protocol.Division{Rule: protocol.DivideByCapacity})
+	serve(w.say(protocol.OperatorAPI, protocol.RebalanceService{Service: "scaled"}))
+	serve(w.say(protocol.OperatorAPI, protocol.ScaleService{Service: "waits", Wanted: 21}))
+
+	snap := snapshot.New(config.Remember)
+	for _, m := range w.events {
+		snap.AddEvent(m)
+	}
+	kept := snap.SnapshotMessages(uint64(len(w.events)))
+	for _, m := range kept {
+		switch b := m.Body.(type) {
+		case protocol.SubmitService:
+			if b.Service.ID == "removed" || b.Service.ID == "half-removed" {
+				t.Errorf("the snapshot keeps %+v", b)
+			}
+		case protocol.AssignReplicas:
+			if b.Service.ID == "removed" {
+				t.Errorf("the snapshot keeps %+v", b)
+			}
+		}
+	}
+	say := func(events []protocol.Message) (all []protocol.Body) {
+		k := market.New(config, auction.New(auction.Config{}))
+		for _, m := range events {
+			k.Restore(m)
+		}
+		for now, n := w.now, 0; n < 20; n++ {
+			now = max(now, k.Due())
+			for _, m := range k.Tick(now) {
+				all = append(all, m.Body)
+			}
+		}
+		return all
+	}
+	want, got := say(w.events), say(kept)
+	if len(want) == 0 || !reflect.DeepEqual(got, want) {
+		t.Errorf("from the snapshot the market says\n%+v\nfrom all events\n%+v", got, want)
+	}
+}
