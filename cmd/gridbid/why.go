@@ -41,13 +41,14 @@ func newWhyCommand() *cobra.Command {
 	var o outputFlags
 	var records bool
 	cmd := &cobra.Command{
-		Use:   "why JOB | D-14",
-		Short: "explain why a job ran where and when it did",
+		Use:   "why JOB | D-14 | SERVICE",
+		Short: "explain why a job ran where and when it did, or replicas of a service are where they are",
 		Long: `Explain the decision on one job from the ledger of a run: why that site and that
 hour, what every site offered, term by term, or why it made no offer, and what was
 measured in the end. The command reads the ledger and repeats no decision.
 
-The id of a decision, such as D-14, explains the job of that decision. With --record
+The id of a decision, such as D-14, explains the job of that decision; that of a service
+says how many of its replicas are where and why, and what is pending. With --record
 the decision records are printed as JSON: docs/decision-record.md. With --narrator a
 language model summarizes the decision from the recorded facts: docs/models.md.`,
 		Example: `  gridbid why job-0042
@@ -108,6 +109,9 @@ func explainJob(cmd *cobra.Command, o *outputFlags, id protocol.JobID, from reco
 		if all := book.InstancesOf(on.Job); on.Instance < len(all) {
 			id, r, ok = on.Job, all[on.Instance], true
 		}
+	}
+	if s := book.Service(protocol.ServiceID(id)); !ok && s != nil {
+		return explainService(cmd, o, s, book, from)
 	}
 	if !ok {
 		return fmt.Errorf("%w %q in %s%s", errUnknownJob, id, from.path, suggestJobIDs(id, book.JobIDs()))
