@@ -9,7 +9,7 @@ import (
 
 // A ServiceRecord is what became of a service.
 type ServiceRecord struct {
-	Service   protocol.Service // as it was submitted last, and scaled since
+	Service   protocol.Service // as it was submitted last, Wanted as it was divided last
 	Submitted MessageRef
 	Decisions []ServiceDecision // oldest first; a live view keeps only the newest
 	status    map[string][]siteReplicas
@@ -47,14 +47,16 @@ type SiteReplicas struct {
 func (b *History) foldService(from MessageRef, m protocol.Message) {
 	switch body := m.Body.(type) {
 	case protocol.SubmitService:
+		if body.Service.InvalidReason() != "" {
+			return // it changes nothing; the coordinator says so of a new one
+		}
 		s := b.serviceRecord(body.Service.ID)
 		if s.Service = body.Service; s.Submitted == (MessageRef{}) {
 			s.Submitted = from
 		}
-	case protocol.ScaleService:
-		b.serviceRecord(body.Service).Service.Wanted = body.Wanted
 	case protocol.ServiceDivision:
 		s := b.serviceRecord(body.Service)
+		s.Service.Wanted = body.Wanted
 		if b.cfg.Live {
 			s.Decisions = s.Decisions[:0]
 		}

@@ -17,7 +17,7 @@ func (k *Market) stepServices(now protocol.Time, m protocol.Message) []protocol.
 	case protocol.UsageReport, protocol.Decline: // a job left its nodes
 		k.services.RoomAppeared(now)
 	}
-	out, event := k.services.Step(now, m, k.serviceSites())
+	out, event := k.services.Step(now, m, k.serviceSites)
 	if event {
 		k.recordEvent(m)
 	}

@@ -88,7 +88,7 @@ func (k *Services) handleBid(now protocol.Time, m protocol.Message, b protocol.C
 	}
 	for _, s := range k.inOrder() {
 		if w := s.wish[name]; w.revision > s.status[name].Revision && w.count > s.status[name].Assigned {
-			bid.inFlight = append(bid.inFlight, inFlight{s.spec, w.count - s.status[name].Assigned})
+			bid.addInFlight(s.spec, w.count-s.status[name].Assigned)
 		}
 	}
 	c.bids[name] = bid
@@ -137,6 +137,17 @@ func lossOf(s, t *protocol.Service) int {
 		of(int64(s.GPUs)*int64(max(s.Share, min(t.Share, 1000))), int64(max(t.Share, 1)))
 	}
 	return int(min(loss, protocol.MaxReplicas))
+}
+
+// addInFlight adds replicas that the site was told to hold, and that its bid does not know of.
+func (b *siteBid) addInFlight(spec protocol.Service, count int) {
+	for i := range b.inFlight {
+		if x := &b.inFlight[i]; x.spec.SameReplica(&spec) {
+			x.count += count
+			return
+		}
+	}
+	b.inFlight = append(b.inFlight, inFlight{spec, count})
 }
 
 // available returns a row of a bid less what the bid did not know of.

@@ -159,7 +159,7 @@ func (k *Services) decide(now protocol.Time, s *service, d division.Division, ca
 		if more := counts[site] - before[site]; more > 0 {
 			grows = true
 			if bid := c.bids[site]; bid != nil { // services that are divided next have so much less room
-				bid.inFlight = append(bid.inFlight, inFlight{s.spec, more})
+				bid.addInFlight(s.spec, more)
 			}
 		} else if more < 0 {
 			shrinks = true

@@ -56,9 +56,10 @@ type Output struct {
 type Services struct {
 	cfg      Config
 	all      map[protocol.ServiceID]*service
-	order    int    // services submitted so far
-	revision uint64 // of the newest AssignReplicas
-	call     *call  // open; nil: none
+	sorted   []*service // see inOrder; nil: to be sorted
+	order    int        // services submitted so far
+	revision uint64     // of the newest AssignReplicas
+	call     *call      // open; nil: none
 	resend   resend
 	silent   map[string]protocol.Time // since when sites are silent; until they are back
 	ticked   protocol.Time            // the last Tick
@@ -130,10 +131,14 @@ func (k *Services) Due() (due protocol.Time) {
 
 // inOrder returns the services in the order in which they are divided: by priority, then as they came.
 func (k *Services) inOrder() []*service {
+	if k.sorted != nil {
+		return k.sorted
+	}
 	all := make([]*service, 0, len(k.all))
 	for _, id := range slices.Sorted(maps.Keys(k.all)) {
 		all = append(all, k.all[id])
 	}
+	k.sorted = all
 	slices.SortFunc(all, func(x, y *service) int {
 		return cmp.Or(cmp.Compare(y.spec.Priority, x.spec.Priority), cmp.Compare(x.order, y.order))
 	})

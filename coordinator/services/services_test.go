@@ -52,7 +52,7 @@ func (f *federation) message(from protocol.Party, b protocol.Body) protocol.Mess
 // say has a party send a message, and the sites answer.
 func (f *federation) say(from protocol.Party, b protocol.Body) {
 	m := f.message(from, b)
-	out, event := f.it.Step(f.now, m, f.sites)
+	out, event := f.it.Step(f.now, m, func() []Site { return f.sites })
 	if event {
 		f.events = append(f.events, m)
 	}

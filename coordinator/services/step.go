@@ -4,8 +4,9 @@ import (
 	"github.com/gridbid/gridbid/protocol"
 )
 
-// Step takes in a message. Event says that it must be recorded: the state depends on it.
-func (k *Services) Step(now protocol.Time, m protocol.Message, sites []Site) (out []Output, event bool) {
+// Step takes in a message; sites are asked for where it closes a call. Event says that it must be recorded:
+// the state depends on it.
+func (k *Services) Step(now protocol.Time, m protocol.Message, sites func() []Site) (out []Output, event bool) {
 	switch b := m.Body.(type) {
 	case protocol.SubmitService:
 		event = k.isRequest(m) && k.submit(now, m.From, b)
@@ -23,9 +24,9 @@ func (k *Services) Step(now protocol.Time, m protocol.Message, sites []Site) (ou
 			k.delete(now, s)
 		}
 	case protocol.CapacityBid:
-		k.handleBid(now, m, b, sites)
+		k.handleBid(now, m, b, sites())
 	case protocol.ReplicaStatus:
-		event = k.handleStatus(now, m, b, sites)
+		event = k.handleStatus(now, m, b)
 	case protocol.RegisterSite:
 		k.RoomAppeared(now)
 		k.hurryAssignments(now)
@@ -66,6 +67,9 @@ func (k *Services) exists(s *service) bool {
 func (k *Services) submit(now protocol.Time, from protocol.Party, b protocol.SubmitService) bool {
 	if why := b.Service.InvalidReason(); why != "" {
 		k.counts["invalid-service"]++
+		if k.all[b.Service.ID] != nil {
+			return false // it stays as it is
+		}
 		k.send("", protocol.ServiceDivision{Service: b.Service.ID, Wanted: b.Service.Wanted, Why: protocol.Reason{Code: protocol.Malformed, Note: why}, Deleted: true}, false)
 		return false
 	}
@@ -90,7 +94,7 @@ func (k *Services) put(spec protocol.Service) *service {
 		s = &service{order: k.order, target: make(map[string]int), wish: make(map[string]assignment), status: make(map[string]protocol.ReplicaStatus)}
 		k.all[spec.ID] = s
 	}
-	s.spec, s.deleted = spec, false
+	s.spec, s.deleted, k.sorted = spec, false, nil
 	return s
 }
 
@@ -126,7 +130,7 @@ func (k *Services) delete(now protocol.Time, s *service) {
 
 // handleStatus takes in how the replicas of a service at a site stand. It is an event if it says that a
 // deleted service is removed there.
-func (k *Services) handleStatus(now protocol.Time, m protocol.Message, b protocol.ReplicaStatus, sites []Site) bool {
+func (k *Services) handleStatus(now protocol.Time, m protocol.Message, b protocol.ReplicaStatus) bool {
 	site := m.From.SiteName()
 	s := k.all[b.Service]
 	if s == nil || m.From != protocol.AgentParty(site) || !m.IsPlausible() {
@@ -171,6 +175,7 @@ func (k *Services) observe(now protocol.Time, s *service, site string, b protoco
 func (k *Services) forgetIfRemoved(s *service) {
 	if s.deleted && len(s.wish) == 0 {
 		delete(k.all, s.spec.ID)
+		k.sorted = nil
 	}
 }
 

@@ -29,7 +29,7 @@ func TestServicesInWords(t *testing.T) {
 			}
 		}
 	}
-	said(&desk, protocol.SubmitService{Service: protocol.Service{ID: "llm", Wanted: 3}}, "llm wants 3 replicas. No call for capacity has been decided yet.")
+	said(&desk, protocol.SubmitService{Service: protocol.Service{ID: "llm", Wanted: 3, CPU: 1000}}, "llm wants 3 replicas. No call for capacity has been decided yet.")
 	said(&coordinator, protocol.ServiceDivision{Service: "llm", Decision: 1, Wanted: 3, Sites: []protocol.SiteCount{{Site: "oslo", Count: 2}}, Pending: 1,
 		Why: protocol.Reason{Code: protocol.ServicePlaced}, Lack: protocol.Reason{Note: "3 wanted, 2 fit"}, Cost: 80_000, Bound: 70_000},
 		"llm wants 3 replicas, and 0 run.", "oslo from 0 to 2", "cost $0.0800 an hour together", "less than $0.0700", "1 replica is pending, and placed as soon as a site has room: 3 wanted, 2 fit.", "At oslo, 2 replicas do not run yet.")
